@@ -1,0 +1,449 @@
+/* heed: self-attention for edge devices. C99 and C++. SPDX-License-Identifier: MIT
+ *
+ * What the library promises, for every function below:
+ *  - Same bits everywhere. A result depends on its inputs and parameters alone: not on the instruction set, compiler,
+ *    thread count, tile, workspace size or memory layout. There are two arithmetic profiles (heed_profile); within one,
+ *    all kernels agree bit for bit. The promise ends at NaN payloads and signs, and at subnormal inputs or products on
+ *    units that flush them (32-bit Arm NEON, or a process in flush-to-zero mode). lib/arithmetic.hpp states the rules.
+ *  - No allocation, no locks, no I/O. The only variable of the library is the choice of kernel (heed_kernel_use).
+ *  - Errors are found before anything is written: a call that does not return HEED_OK has changed nothing.
+ *  - Every function may be called from several threads at once, provided that outputs and workspaces are not shared.
+ *  - Stack: at most HEED_STACK_BYTES per call (greatest value over all kernels; the tests check it).
+ *
+ * Words: n_q queries and n_kv keys are rows of head_dim floats, values rows of v_dim floats. Strides count floats, sizes
+ * that end in _bytes count bytes. Rows are contiguous; everything else may be strided.
+ *
+ * NaN and infinity, the same on every kernel: a NaN in a row a query sees (its own, a visible key's or value's) makes
+ * that query's outputs NaN; a score of +infinity makes the row NaN; a score of -infinity has weight 0 (but 0 times an
+ * infinite value is NaN). A row with no visible key, or whose visible scores are all -infinity, has weights and
+ * outputs +0. Keys and values a query does not see never reach its result.
+ */
+#ifndef HEED_HEED_H
+#define HEED_HEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEED_VERSION_MAJOR 0
+#define HEED_VERSION_MINOR 1
+#define HEED_VERSION_PATCH 0
+
+#if defined(HEED_SHARED) && defined(__GNUC__)
+#define HEED_API __attribute__((visibility("default")))
+#else
+#define HEED_API
+#endif
+
+#if defined(__GNUC__)
+#define HEED_ALIGNED __attribute__((aligned(64)))
+#elif defined(__cplusplus)
+#define HEED_ALIGNED alignas(64)
+#else
+#define HEED_ALIGNED _Alignas(64)
+#endif
+
+/* Limits. Dimensions of one row, then rows, heads or batch entries. Anything larger is HEED_OUT_OF_RANGE. */
+#define HEED_MAX_DIM 65536
+#define HEED_MAX_COUNT 0x40000000
+#define HEED_STACK_BYTES 4096
+
+/* ---------------------------------------------------------------------------------------------------------- status */
+
+/* HEED_OK, or HEED_STATUS(fault, argument): negative; says what is wrong and with which argument. */
+typedef int32_t heed_status;
+#define HEED_OK 0
+#define HEED_STATUS(fault, argument) (-((int32_t)(fault) * 256 + (int32_t)(argument)))
+#define HEED_STATUS_FAULT(status) (-(status) / 256)
+#define HEED_STATUS_ARGUMENT(status) (-(status) % 256)
+
+typedef enum heed_fault {
+  HEED_NULL_POINTER = 1,   /* a required pointer is null */
+  HEED_MISALIGNED,         /* not aligned: floats to 4 bytes, workspaces and buffers to HEED_WORKSPACE_ALIGNMENT */
+  HEED_OUT_OF_RANGE,       /* a count, dimension or flag is zero, negative or above its limit */
+  HEED_BAD_STRIDE,         /* negative, or an output's rows would overlap each other */
+  HEED_OVERFLOW,           /* the tensor's extent exceeds the address space */
+  HEED_TOO_SMALL,          /* the buffer is shorter than the minimum for these dimensions */
+  HEED_OVERLAP,            /* the buffer is written and shares memory with another argument */
+  HEED_MISFIT,             /* the shape does not fit the other arguments */
+  HEED_NOT_FINITE,         /* NaN or infinity where a number is needed */
+  HEED_UNKNOWN_STRUCT,     /* struct_size is not one that this version knows */
+  HEED_FULL,               /* the sequence has no room for the rows */
+  HEED_UNKNOWN_KERNEL,     /* no kernel of that name in this build */
+  HEED_UNAVAILABLE_KERNEL, /* this processor lacks the kernel's instructions */
+  HEED_MISMATCH            /* the self-test found bits that differ from the reference */
+} heed_fault;
+
+typedef enum heed_argument {
+  HEED_ARG_CALL = 1,
+  HEED_ARG_Q,
+  HEED_ARG_K,
+  HEED_ARG_V,
+  HEED_ARG_OUT,
+  HEED_ARG_WEIGHTS,
+  HEED_ARG_BATCH,
+  HEED_ARG_N_HEADS,
+  HEED_ARG_N_KV_HEADS,
+  HEED_ARG_N_Q,
+  HEED_ARG_N_KV,
+  HEED_ARG_HEAD_DIM,
+  HEED_ARG_V_DIM,
+  HEED_ARG_SCALE,
+  HEED_ARG_CAUSAL,
+  HEED_ARG_WORKSPACE,
+  HEED_ARG_EXECUTOR,
+  HEED_ARG_N_THREADS,
+  HEED_ARG_X,
+  HEED_ARG_Y,
+  HEED_ARG_W,
+  HEED_ARG_BIAS,
+  HEED_ARG_A,
+  HEED_ARG_B,
+  HEED_ARG_N,
+  HEED_ARG_RESULT,
+  HEED_ARG_LAYER,
+  HEED_ARG_MODEL_DIM,
+  HEED_ARG_OUT_DIM,
+  HEED_ARG_WQ,
+  HEED_ARG_WK,
+  HEED_ARG_WV,
+  HEED_ARG_WO,
+  HEED_ARG_BQ,
+  HEED_ARG_BK,
+  HEED_ARG_BV,
+  HEED_ARG_BO,
+  HEED_ARG_ACTIVATIONS,
+  HEED_ARG_SEQUENCE,
+  HEED_ARG_ROWS,
+  HEED_ARG_CAPACITY,
+  HEED_ARG_KERNEL,
+  HEED_ARG_BUFFER,
+  HEED_ARG_REPORT
+} heed_argument;
+
+/* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */
+HEED_API const char *heed_status_text(heed_status status);
+HEED_API const char *heed_status_argument(heed_status status);
+
+/* ------------------------------------------------------------------------------------------------- views of memory */
+
+/* Element (r, i) is data[r * row_stride + i], r < n_rows, i < dim. Inputs may have row_stride 0 (one row, repeated). */
+typedef struct heed_matrix {
+  const float *data;
+  int32_t n_rows, dim;
+  ptrdiff_t row_stride;
+} heed_matrix;
+
+/* The same, written. row_stride >= dim unless n_rows is 1. */
+typedef struct heed_matrix_out {
+  float *data;
+  int32_t n_rows, dim;
+  ptrdiff_t row_stride;
+} heed_matrix_out;
+
+/* Element (b, h, t, i) is data[b * batch_stride + h * head_stride + t * row_stride + i]. The counts come from the call.
+ * Input strides may be any value >= 0, so token-major, head-major, packed QKV and broadcast all fit. */
+typedef struct heed_tensor {
+  const float *data;
+  ptrdiff_t batch_stride, head_stride, row_stride;
+} heed_tensor;
+
+/* The same, written. Rows must not overlap each other; a null data pointer means "not wanted" where that is allowed. */
+typedef struct heed_tensor_out {
+  float *data;
+  ptrdiff_t batch_stride, head_stride, row_stride;
+} heed_tensor_out;
+
+static inline heed_matrix heed_matrix_of(const float *data, int32_t n_rows, int32_t dim) {
+  heed_matrix m = {data, n_rows, dim, dim};
+  return m;
+}
+static inline heed_matrix_out heed_matrix_out_of(float *data, int32_t n_rows, int32_t dim) {
+  heed_matrix_out m = {data, n_rows, dim, dim};
+  return m;
+}
+/* (batch, token, head, dim), the layout of a projection's output. */
+static inline heed_tensor heed_token_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_tensor t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  return t;
+}
+static inline heed_tensor_out heed_token_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_tensor_out t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  return t;
+}
+/* (batch, head, token, dim), the fastest layout for keys and values. */
+static inline heed_tensor heed_head_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_tensor t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  return t;
+}
+static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_tensor_out t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  return t;
+}
+
+/* --------------------------------------------------------------------------------------------------------- threads */
+
+/* Runs one piece of work. Pieces are independent; index < n_tasks; worker < n_workers names a slice of the workspace,
+ * so two pieces that run at the same time must be given different workers. */
+typedef void (*heed_task)(void *context, int32_t index, int32_t worker);
+
+/* How a call may use threads. run() calls task(context, i, worker) once for every i in [0, n_tasks), in any order and
+ * on any threads, and returns when all are done. It must be callable again from the next heed call. */
+typedef struct heed_executor {
+  uint32_t struct_size; /* sizeof(heed_executor) */
+  int32_t n_workers;    /* 1 to 1024 */
+  void (*run)(void *user, int32_t n_tasks, heed_task task, void *context);
+  void *user;
+} heed_executor;
+#define HEED_MAX_WORKERS 1024
+
+/* ------------------------------------------------------------------------------------------------------ primitives */
+
+/* Dot product: *result = sum over i < n of a[i] * b[i].
+ * Order: 64 partial sums (i mod 64), each a chain of fma, then a halving tree. Attention's scores use one chain each
+ * instead, because there the lanes are keys or queries.
+ * Error: |result - exact| <= (n/64 + 8) * 2^-24 * sum |a[i] b[i]|.
+ * Aliasing: any; result may not lie inside a or b. n: 1 to HEED_MAX_COUNT. No workspace.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, OVERFLOW, OVERLAP for A, B, N, RESULT. */
+HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *result);
+
+/* Softmax of each row: y[r][i] = exp(scale * x[r][i]) / sum over j of exp(scale * x[r][j]), numerically stable (the
+ * row's maximum is subtracted first), in base 2 with the exponential of lib/arithmetic.hpp.
+ * Range: any finite x; NaN and infinities as described above. A weight below 2^-64 of the greatest is exactly +0.
+ * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, E = 3 * 2^-24 * max |scale * x|.
+ * Aliasing: in place (same data and row_stride) or disjoint. No workspace.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE;
+ * NULL_POINTER, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR. executor may be null: one thread. */
+HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
+
+/* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim), each element one chain of fma from
+ * +0 in ascending order.
+ * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that in the unfused profile).
+ * Aliasing: out is disjoint from the inputs. No workspace.
+ * Status: as heed_softmax, for WEIGHTS, ROWS, OUT, EXECUTOR. */
+HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
+                                       const heed_executor *executor);
+
+/* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) unless null. Each element is one chain of
+ * fma in ascending order of `in` that starts at the bias, else at +0.
+ * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile).
+ * Aliasing: y is disjoint from the inputs. No workspace.
+ * Status: as heed_softmax, for X, W, BIAS, Y, EXECUTOR. */
+HEED_API heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                                 const heed_executor *executor);
+
+/* ------------------------------------------------------------------------------------------------------- workspace */
+
+/* Bytes of workspace for attention, constant expressions: static char ws[HEED_WORKSPACE_BYTES(64, 64)].
+ * They depend on the two dimensions alone, never on n_q, n_kv, heads, batch or features. Any size from the minimum
+ * upwards is accepted; more is faster up to HEED_WORKSPACE_BYTES; the result is the same to the bit.
+ * With an executor give one such piece per worker (n_workers * ...); with less, fewer workers are used.
+ * HEED_WORKSPACE_MIN_BYTES(64, 64) is 2432, HEED_WORKSPACE_BYTES(64, 64) 41472. */
+#define HEED_WORKSPACE_ALIGNMENT 64
+#define HEED_WORKSPACE_ROWS(head_dim, v_dim) ((size_t)(head_dim) + (size_t)(v_dim) <= 1024 ? (size_t)48 : (size_t)16)
+#define HEED_WORKSPACE_ROW_FLOATS(v_dim) ((size_t)88 + ((size_t)(v_dim) + 15) / 16 * 16)
+#define HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim) (16 * HEED_WORKSPACE_ROW_FLOATS(v_dim) + 0 * (size_t)(head_dim))
+#define HEED_WORKSPACE_BYTES(head_dim, v_dim) \
+  (4 * HEED_WORKSPACE_ROWS(head_dim, v_dim) * (HEED_WORKSPACE_ROW_FLOATS(v_dim) + (size_t)(head_dim)))
+/* The same numbers as functions; 0 when a dimension is out of range. */
+HEED_API size_t heed_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
+HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
+/* Defines a static, aligned workspace `name` for one worker: use name and sizeof name. */
+#define HEED_WORKSPACE(name, head_dim, v_dim) \
+  static HEED_ALIGNED unsigned char name[HEED_WORKSPACE_BYTES(head_dim, v_dim)]
+
+/* ------------------------------------------------------------------------------------------------------- attention */
+
+/* out = softmax(scale * q k^T, masked) v for every batch entry and head. Query head h reads key/value head
+ * h / (n_heads / n_kv_heads): multi-head when equal, grouped when fewer, multi-query when 1.
+ *
+ * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
+ *         out (batch, n_heads, n_q, v_dim), weights (batch, n_heads, n_q, n_kv) or data null.
+ * Mask: with causal = 1, query i sees key j iff j <= i + causal_offset (any int32; 0 for a prompt, n_kv - n_q when the
+ *         queries are the newest tokens). Masked keys cost nothing and are not read.
+ * Scale: 0 means 1/sqrt(head_dim); else used as given, negative too.
+ * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v|, where
+ *         E = |scale| * (1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| bounds the error of a logit.
+ *         (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|.
+ * Weights: exactly heed_softmax of the row's scores; masked ones are +0.
+ * Aliasing: inputs may overlap each other (packed QKV); out, weights and workspace are disjoint from all else. The test
+ *         takes each tensor's whole extent, first to last element, so an output woven into an input is refused.
+ * Workspace: HEED_WORKSPACE_BYTES above, aligned to 64 bytes. Contents do not matter before and after.
+ * Threads: executor may be null. Small calls run on the caller's thread although an executor is given. One query row
+ *         with many keys is split at multiples of 1024 keys.
+ * Status: UNKNOWN_STRUCT or NULL_POINTER for CALL; OUT_OF_RANGE for BATCH, N_HEADS, N_KV_HEADS, N_Q, N_KV, HEAD_DIM,
+ *         V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED,
+ *         BAD_STRIDE, OVERFLOW, OVERLAP for Q, K, V, OUT, WEIGHTS; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for
+ *         WORKSPACE; NULL_POINTER, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR.
+ * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov and
+ *         Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
+typedef struct heed_attention {
+  uint32_t struct_size; /* sizeof(heed_attention) */
+  int32_t batch, n_heads, n_kv_heads;
+  int32_t n_q, n_kv;
+  int32_t head_dim, v_dim;
+  float scale;
+  int32_t causal; /* 0 or 1 */
+  int32_t causal_offset;
+  heed_tensor q, k, v;
+  heed_tensor_out out;
+  heed_tensor_out weights;
+  void *workspace;
+  size_t workspace_bytes;
+  const heed_executor *executor;
+} heed_attention;
+HEED_API heed_status heed_attention_run(const heed_attention *call);
+
+/* A call with one batch entry, contiguous token-major tensors, default scale, no mask; change any field afterwards. */
+static inline heed_attention heed_attention_of(int32_t n_q, int32_t n_kv, int32_t n_heads, int32_t n_kv_heads,
+                                               int32_t head_dim, const float *q, const float *k, const float *v,
+                                               float *out, void *workspace, size_t workspace_bytes) {
+  heed_attention call = {(uint32_t)sizeof(heed_attention),
+                         1,
+                         n_heads,
+                         n_kv_heads,
+                         n_q,
+                         n_kv,
+                         head_dim,
+                         head_dim,
+                         0.0f,
+                         0,
+                         0,
+                         heed_token_major(q, n_q, n_heads, head_dim),
+                         heed_token_major(k, n_kv, n_kv_heads, head_dim),
+                         heed_token_major(v, n_kv, n_kv_heads, head_dim),
+                         heed_token_major_out(out, n_q, n_heads, head_dim),
+                         {NULL, 0, 0, 0},
+                         workspace,
+                         workspace_bytes,
+                         NULL};
+  return call;
+}
+
+/* Plain self-attention: Q = K = V = x, nothing learned, one head. out (n, dim) is disjoint from x (n, dim).
+ * scale as above (0: 1/sqrt(dim)). Error, workspace (for head_dim = v_dim = dim) and status as heed_attention_run, with
+ * X, OUT, N, HEAD_DIM naming the arguments and MISFIT for OUT when the shapes differ. */
+HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,
+                                         size_t workspace_bytes);
+
+/* ----------------------------------------------------------------------------------------------------------- layer */
+
+/* A self-attention layer: q = x wq + bq, k = x wk + bk, v = x wv + bv, heads side by side; context = attention;
+ * y = context wo + bo. Weights are row-major (in, out), contiguous, and may live in flash:
+ *   wq (model_dim, n_heads * head_dim)   wk (model_dim, n_kv_heads * head_dim)   wv (model_dim, n_kv_heads * v_dim)
+ *   wo (n_heads * v_dim, out_dim), null for none: y is then the context, and out_dim is n_heads * v_dim.
+ * Biases are null or as long as their projection's rows. */
+typedef struct heed_layer {
+  uint32_t struct_size; /* sizeof(heed_layer) */
+  int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim;
+  float scale;    /* 0: 1/sqrt(head_dim) */
+  int32_t causal; /* 0 or 1; row i sees rows 0..i */
+  const float *wq, *wk, *wv, *wo;
+  const float *bq, *bk, *bv, *bo;
+} heed_layer;
+
+/* Runs the layer on x (n, model_dim) into y (n, out_dim). The result is that of heed_linear and heed_attention_run
+ * called one after another, to the bit.
+ * activations: HEED_LAYER_ACTIVATIONS floats for q, k, v and the context of n rows, in this order, contiguous, token-major;
+ *         left there for the caller to read. The only memory that grows with n; aligned to 4 bytes.
+ * workspace: as heed_attention_run. executor: may be null.
+ * Aliasing: y, activations, workspace are disjoint from everything.
+ * Status: UNKNOWN_STRUCT or NULL_POINTER for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS, N_KV_HEADS, HEAD_DIM, V_DIM,
+ *         OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED, OVERFLOW
+ *         for WQ, WK, WV, WO, BQ, BK, BV, BO (bo without wo is MISFIT); TOO_SMALL, OVERLAP, NULL_POINTER, MISALIGNED for
+ *         ACTIVATIONS, WORKSPACE; as heed_linear for X, Y, EXECUTOR. */
+HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
+                                    size_t n_activations, void *workspace, size_t workspace_bytes,
+                                    const heed_executor *executor);
+#define HEED_LAYER_ACTIVATIONS(n, n_heads, n_kv_heads, head_dim, v_dim) \
+  ((size_t)(n) * ((size_t)(n_heads) + (size_t)(n_kv_heads)) * ((size_t)(head_dim) + (size_t)(v_dim)))
+
+/* ------------------------------------------------------------------------------------------------------- sequences */
+
+/* A sequence of embeddings in a buffer of fixed capacity: capacity rows of dim floats, the first `length` in use. */
+typedef struct heed_sequence {
+  uint32_t struct_size; /* sizeof(heed_sequence) */
+  int32_t capacity, dim, length;
+  float *data;
+} heed_sequence;
+
+/* Defines an empty sequence `name` in static storage. capacity and dim are constants. */
+#define HEED_SEQUENCE(name, capacity, dim)                                \
+  static HEED_ALIGNED float name##_data[(size_t)(capacity) * (size_t)(dim)]; \
+  static heed_sequence name = {(uint32_t)sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
+
+/* Makes an empty sequence over the caller's buffer of capacity * dim floats.
+ * Status: NULL_POINTER for SEQUENCE, BUFFER; MISALIGNED for BUFFER; OUT_OF_RANGE for CAPACITY, HEAD_DIM; OVERFLOW for
+ * BUFFER. */
+HEED_API heed_status heed_sequence_init(heed_sequence *sequence, float *buffer, int32_t capacity, int32_t dim);
+/* Appends all rows or, when they do not fit, none. rows.dim is the sequence's.
+ * Status: FULL for SEQUENCE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, MISFIT, OVERLAP for ROWS;
+ * NULL_POINTER, UNKNOWN_STRUCT, OUT_OF_RANGE, MISALIGNED for a damaged SEQUENCE. */
+HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows);
+/* Empties the sequence; its storage stays. Status: NULL_POINTER, UNKNOWN_STRUCT for SEQUENCE. */
+HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
+/* Plain self-attention of a whole sequence into another, which then has as many rows. Rows that out held are replaced.
+ * Status: as heed_self_attention; FULL for OUT when its capacity is too small; MISFIT for OUT when dim differs; OUT_OF_RANGE
+ * for N when x is empty. */
+HEED_API heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out,
+                                                  void *workspace, size_t workspace_bytes);
+
+/* The rows in use, for the functions above (n_rows 0, which they refuse, when empty). sequence is not null. */
+static inline heed_matrix heed_sequence_view(const heed_sequence *sequence) {
+  return heed_matrix_of(sequence->data, sequence->length, sequence->dim);
+}
+/* The same for heed_attention: one head, one batch entry. */
+static inline heed_tensor heed_sequence_tensor(const heed_sequence *sequence) {
+  return heed_token_major(sequence->data, sequence->length, 1, sequence->dim);
+}
+
+/* --------------------------------------------------------------------------------------------- kernels and self-test */
+
+/* The two arithmetic profiles. FUSED: every multiply-add rounds once. UNFUSED, for processors without a fused
+ * multiply-add: every product is rounded, then added. Bits agree within a profile, not between them. */
+typedef enum heed_profile { HEED_PROFILE_UNFUSED = 0, HEED_PROFILE_FUSED = 1 } heed_profile;
+
+/* Kernels that this processor can run, best first. The name is null when index is out of range; static storage.
+ * The profile of a kernel that this build does not have is -1. */
+HEED_API int32_t heed_kernel_count(void);
+HEED_API const char *heed_kernel_name(int32_t index);
+HEED_API int32_t heed_kernel_profile(const char *name);
+/* The kernel in use. The first call of the library chooses the best, or on hosted systems the one that the environment
+ * variable HEED_KERNEL names (a name that is unknown or cannot run here is ignored; compare heed_kernel_current). */
+HEED_API const char *heed_kernel_current(void);
+/* Forces a kernel for the whole process; null returns to the automatic choice. Atomic, but calls under way in other
+ * threads finish on the kernel they began with.
+ * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other name is unknown. */
+HEED_API heed_status heed_kernel_use(const char *name);
+
+/* "0.1.0", the version of the library that was linked. */
+HEED_API const char *heed_version(void);
+
+/* What heed_selftest found. Strings have static storage. */
+typedef struct heed_selftest_report {
+  uint32_t struct_size; /* sizeof(heed_selftest_report), set by the caller */
+  int32_t n_kernels;    /* kernels compared */
+  int32_t n_cases;      /* cases run on each kernel */
+  uint32_t n_floats;    /* results compared in all */
+  const char *kernel;   /* of the first difference; null if there is none */
+  const char *function; /* "attention", "softmax", "linear" or "dot" */
+  int32_t case_index;   /* which case */
+  int32_t float_index;  /* which float of its result */
+  uint32_t expected_bits, actual_bits;
+} heed_selftest_report;
+
+/* Compares every kernel that this processor can run with the scalar reference of its profile, bit by bit, over shapes
+ * that cross every tile boundary. Needs no workspace but buffer: HEED_SELFTEST_BYTES, aligned to 64. Takes milliseconds
+ * on a PC. report may be null.
+ * Status: MISMATCH for KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL for BUFFER; UNKNOWN_STRUCT for REPORT. */
+#define HEED_SELFTEST_BYTES 131072
+HEED_API heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
