@@ -1,0 +1,65 @@
+// The arithmetic contract: every kernel produces the bits that these rules give. Change a number here and all change.
+//
+// All steps are single binary32 operations, round to nearest even. fma(a, b, c) rounds once in the FUSED profile; in
+// UNFUSED (processors without the instruction, where emulating it costs 19 times) it is a product, then a sum.
+//
+//  1. c = scale * log2(e). Softmax works in base 2.
+//  2. dot_j = fma(q[i], k[j][i], dot_j), i ascending, from +0.  x_j = dot_j * c.
+//  3. Keys come in blocks of 64 and chunks of 1024, aligned to the absolute key index. Only visible keys take part.
+//  4. Per block: m' = max(m, x_j), where a NaN x_j is passed over; s = m', or 0 if m' is -inf; alpha = exp2(m - s);
+//     p_j = exp2(x_j - s). Accumulator and sums are multiplied by alpha (from m = -inf, sums +0, acc +0), then keys are
+//     added in ascending order: acc[n] = fma(p_j, v[j][n], acc[n]), sum[j mod 16] += p_j.
+//  5. At the end of a chunk the 16 sums are halved by a tree (i + (i+8), then +4, +2, +1): a partial (m, l, acc).
+//  6. Partials merge in ascending order: M = max(m_t, m_c), s as in 4, a = exp2(m_t - s), b = exp2(m_c - s),
+//     l = fma(l_c, b, l_t * a), acc[n] = fma(acc_c[n], b, acc_t[n] * a). The first is taken as it is; a chunk of which
+//     the row sees no key is not merged.
+//  7. out[n] = acc[n] * r, r = 1 / l, or 0 if l is 0.
+//  8. softmax over n numbers: x_j as in 1 and 2, m = max x_j over all, s and p_j as in 4, the 16 sums over all j, tree,
+//     y_j = p_j * r. Attention's weights are this function of the visible x_j.
+//  9. exp2(x), x <= 0: t = round(x) to nearest even, f = x - t (exact), y = polynomial by fma, y * 2^t (exact). Below
+//  -64
+//     it is +0, so that no probability is ever subnormal and units that flush subnormals agree.
+// 10. linear: y[n] = fma(x[i], w[i][n], y[n]), i ascending, from bias[n] or +0. Weighted sums are the same.
+// 11. dot: 64 sums, sum[i mod 64] = fma(a[i], b[i], sum), then the halving tree (32, 16, 8, 4, 2, 1).
+//
+// A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
+// order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.
+#ifndef HEED_ARITHMETIC_HPP
+#define HEED_ARITHMETIC_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __FAST_MATH__
+#error "heed promises the same bits everywhere: compile without -ffast-math"
+#endif
+
+namespace heed {
+
+constexpr int32_t block_keys = 64;
+constexpr int32_t chunk_keys = 1024;
+constexpr int32_t n_sums = 16;
+constexpr int32_t n_dot_sums = 64;
+
+constexpr float log2e = 0x1.715476p+0f;
+constexpr float negative_infinity = -__builtin_inff();
+
+// 2^f on [-1/2, 1/2], minimax with the constant term 1, so that exp2(0) = 1 and an unchanged maximum changes nothing.
+// Coefficients were searched for the smallest error in f32 over every float in [-64, 0]: 0.81 ulp, unfused 1.09.
+constexpr float exp2_cutoff = -64.0f;
+constexpr float exp2_c1 = 0x1.62e432p-1f;
+constexpr float exp2_c2 = 0x1.ebfbe6p-3f;
+constexpr float exp2_c3 = 0x1.c6ae5ap-5f;
+constexpr float exp2_c4 = 0x1.3b275cp-7f;
+constexpr float exp2_c5 = 0x1.5f7222p-10f;
+constexpr float exp2_c6 = 0x1.470b62p-13f;
+// Adding 1.5 * 2^23 rounds to an integer without a rounding instruction (SSE2 and soft float have none); the extra 127
+// leaves the biased exponent of 2^t in the low bits of the sum.
+constexpr float exp2_magic = 12582912.0f + 127.0f;
+
+// 1/sqrt(dim) by integers alone, so that no square root of a C library is needed: correctly rounded up to 65536.
+float default_scale(int32_t dim);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,135 @@
+#include "dispatch.hpp"
+
+#include "heed/heed.h"
+#include "os/os.hpp"
+
+namespace heed {
+
+extern const kernel kernel_avx512, kernel_avx2, kernel_sse2, kernel_sve256, kernel_neon;
+extern const kernel kernel_lanes16_fused, kernel_lane1_fused, kernel_scalar_fused;
+extern const kernel kernel_lanes16_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
+
+namespace {
+
+// The ordered selection list. The build defines HEED_HAS_* for the files that it compiles.
+const kernel *const kernels[] = {
+#ifdef HEED_HAS_AVX512
+    &kernel_avx512,
+#endif
+#ifdef HEED_HAS_AVX2
+    &kernel_avx2,
+#endif
+#ifdef HEED_HAS_SVE256
+    &kernel_sve256,
+#endif
+#ifdef HEED_HAS_NEON
+    &kernel_neon,
+#endif
+#ifdef HEED_HAS_SSE2
+    &kernel_sse2,
+#endif
+#ifdef HEED_HAS_GENERIC_FUSED
+    &kernel_lanes16_fused,
+    &kernel_lane1_fused,
+#endif
+#ifdef HEED_HAS_REFERENCE_FUSED
+    &kernel_scalar_fused,
+#endif
+#ifdef HEED_HAS_GENERIC_UNFUSED
+    &kernel_lanes16_unfused,
+    &kernel_lane1_unfused,
+#endif
+#ifdef HEED_HAS_REFERENCE_UNFUSED
+    &kernel_scalar_unfused,
+#endif
+};
+constexpr int32_t n_kernels = sizeof kernels / sizeof *kernels;
+
+bool same_text(const char *a, const char *b) {
+  while (*a && *a == *b) a++, b++;
+  return *a == *b;
+}
+
+const kernel *find(const char *name) {
+  for (const kernel *k : kernels)
+    if (same_text(k->name, name)) return k;
+  return nullptr;
+}
+
+#ifndef HEED_FIXED_KERNEL
+const kernel *chosen;  // the library's only variable; null: not chosen yet
+
+const kernel *choose() {
+  const char *requested = os_requested_kernel();
+  const kernel *k = requested ? find(requested) : nullptr;
+  return k && k->available() ? k : available_kernel(0);
+}
+#endif
+
+}  // namespace
+
+const kernel *available_kernel(int32_t index) {
+  for (const kernel *k : kernels)
+    if (k->available() && index-- == 0) return k;
+  return nullptr;
+}
+
+const kernel &reference_kernel(bool fused) {
+#ifdef HEED_HAS_REFERENCE_FUSED
+#ifndef HEED_HAS_REFERENCE_UNFUSED
+  (void)fused;
+  return kernel_scalar_fused;
+#else
+  if (fused) return kernel_scalar_fused;
+#endif
+#endif
+#ifdef HEED_HAS_REFERENCE_UNFUSED
+  (void)fused;
+  return kernel_scalar_unfused;
+#endif
+}
+
+#ifdef HEED_FIXED_KERNEL
+const kernel &current_kernel() { return *kernels[0]; }
+#else
+const kernel &current_kernel() {
+  const kernel *k = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+  if (!k) {  // two threads may both choose; they choose the same
+    k = choose();
+    __atomic_store_n(&chosen, k, __ATOMIC_RELAXED);
+  }
+  return *k;
+}
+#endif
+
+}  // namespace heed
+
+int32_t heed_kernel_count() {
+  int32_t n = 0;
+  while (heed::available_kernel(n)) n++;
+  return n;
+}
+
+const char *heed_kernel_name(int32_t index) {
+  const heed::kernel *k = index < 0 ? nullptr : heed::available_kernel(index);
+  return k ? k->name : nullptr;
+}
+
+int32_t heed_kernel_profile(const char *name) {
+  const heed::kernel *k = name ? heed::find(name) : nullptr;
+  return k ? k->fused ? HEED_PROFILE_FUSED : HEED_PROFILE_UNFUSED : -1;
+}
+
+const char *heed_kernel_current() { return heed::current_kernel().name; }
+
+heed_status heed_kernel_use(const char *name) {
+  const heed::kernel *k = name ? heed::find(name) : nullptr;
+  if (name && !k) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+  if (k && !k->available()) return HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL);
+#ifdef HEED_FIXED_KERNEL
+  if (k && k != heed::kernels[0]) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+#else
+  __atomic_store_n(&heed::chosen, k ? k : heed::choose(), __ATOMIC_RELAXED);
+#endif
+  return HEED_OK;
+}

@@ -1,0 +1,133 @@
+// What the two attention kernels share: the sum of p v over a block, the merge of chunks, and the end of a row.
+#ifndef HEED_GENERIC_ATTEND_HPP
+#define HEED_GENERIC_ATTEND_HPP
+
+#include "softmax.hpp"
+#include "sum_rows.hpp"
+
+namespace heed {
+
+// The last register of a row that is no multiple of `lanes` covers the row's last `lanes` columns: it overlaps its
+// neighbour, needs no masked load, and keeps a slot of its own behind the whole registers until the chunk ends.
+template <class V>
+HEED_INLINE int32_t whole_columns(int32_t v_dim) {
+  return v_dim / V::lanes * V::lanes;
+}
+
+// acc += p v for n_rows rows over the same keys. o.b and o.acc point at column 0.
+template <class V>
+static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim) {
+  if (v_dim < V::lanes) return sum_narrow<V>(o, from, n_rows, v_dim);
+  sum_whole<V>(o, from, n_rows, v_dim);
+  const int32_t whole = whole_columns<V>(v_dim);
+  if (whole == v_dim) return;
+  o.b += v_dim - V::lanes;
+  o.acc += whole;
+  sum_columns<V, 1>(o, from, n_rows);
+}
+
+// acc = acc * alpha + p v for the tile's rows over a block of n keys. Row r uses its first limit(r) keys; limits
+// ascend.
+template <class V, class Limit>
+HEED_INLINE void add_block(const tile &t, int32_t block_begin, int32_t n, bool first, ptrdiff_t p_row, ptrdiff_t p_key,
+                           Limit limit) {
+  const stream &s = *t.s;
+  const sum_operands o = {t.scores,     p_row,   p_key, s.v + block_begin * s.v_stride, s.v_stride, t.acc,
+                          t.acc_stride, t.alpha, n};
+  const chain from = first ? chain::zero : chain::scaled;
+  for (int32_t r = 0; r < t.n_rows;) {
+    // On the causal diagonal a register tile takes the keys that all its rows see, then each row its few others.
+    const int32_t common = limit(r), left = t.n_rows - r;
+    const int32_t n_rows = common == n || left < V::sum_rows ? left : V::sum_rows;
+    sum_operands part = o;
+    part.a += r * p_row;
+    part.acc += r * t.acc_stride;
+    part.start += r;
+    part.depth = common;
+    sum_values<V>(part, from, n_rows, s.v_dim);
+    part.a += common * p_key;
+    part.b += common * s.v_stride;
+    for (int32_t end = r + n_rows; r < end; r++, part.a += p_row, part.acc += t.acc_stride) {
+      part.depth = limit(r) - common;
+      if (part.depth > 0) sum_values<V>(part, chain::keep, 1, s.v_dim);
+    }
+  }
+}
+
+// Moves the overlapping last register into place, after which acc is plain [n_rows][v_dim].
+template <class V>
+HEED_INLINE void close_gap(const tile &t) {
+  const int32_t v_dim = t.s->v_dim, whole = whole_columns<V>(v_dim);
+  if (whole == v_dim || whole == 0) return;
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *acc = t.acc + r * t.acc_stride;
+    V::store(acc + v_dim - V::lanes, V::load(acc + whole));
+  }
+}
+
+template <class V>
+HEED_INLINE void scale_row(float *out, const float *in, int32_t n, float factor) {
+  const typename V::reg by = V::set(factor);
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes) V::store(out + i, V::mul(V::load(in + i), by));
+  if (i < n) store_n<V>(out + i, V::mul(load_n<V>(in + i, n - i), by), n - i);
+}
+
+template <class V>
+HEED_INLINE void merge_row(float *out, const float *acc, int32_t n, float a, float b) {
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes)
+    V::store(out + i, V::fma(V::load(acc + i), V::set(b), V::mul(V::load(out + i), V::set(a))));
+  if (i < n) {
+    const typename V::reg old = load_n<V>(out + i, n - i), added = load_n<V>(acc + i, n - i);
+    store_n<V>(out + i, V::fma(added, V::set(b), V::mul(old, V::set(a))), n - i);
+  }
+}
+
+// One number by a register's arithmetic, so that it is that of the profile.
+template <class V>
+HEED_INLINE float exp2_scalar(float x) {
+  float lanes[V::lanes];
+  V::store(lanes, exp2_nonpositive<V>(V::set(x)));
+  return lanes[0];
+}
+
+template <class V>
+static void merge(const tile &t, int32_t key_begin) {
+  const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *out = out_row(s, t.first_row + r);
+    const float *acc = t.acc + r * t.acc_stride;
+    if (key_begin == 0) {
+      t.m_total[r] = t.m[r];
+      t.l_total[r] = t.l[r];
+      for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n];
+    } else if (visible_keys(s, t.first_row + r) > key_begin) {
+      const float m = t.m[r] > t.m_total[r] ? t.m[r] : t.m_total[r];
+      const float shift = m == negative_infinity ? 0.0f : m;
+      const float a = exp2_scalar<V>(t.m_total[r] - shift), b = exp2_scalar<V>(t.m[r] - shift);
+      merge_row<V>(out, acc, s.v_dim, a, b);
+      merge_row<V>(&t.l_total[r], &t.l[r], 1, a, b);
+      t.m_total[r] = m;
+    }
+  }
+}
+
+template <class V>
+static void finish(const tile &t, bool merged) {
+  const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *out = out_row(s, t.first_row + r);
+    const float *acc = merged ? out : t.acc + r * t.acc_stride;
+    scale_row<V>(out, acc, s.v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
+    if (!s.weights) continue;
+    float *weights = weights_row(s, t.first_row + r);
+    const int32_t visible = visible_keys(s, t.first_row + r);
+    softmax<V>(weights, weights, visible, 1.0f);
+    for (int32_t j = visible; j < s.n_kv; j++) weights[j] = 0.0f;
+  }
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,151 @@
+// Attention of one tile over one chunk with keys as lanes: for few rows (decoding, and rows left over by
+// query_lanes.hpp), and with the smallest workspace. Keys are transposed in registers, 4 columns at a time; scores are
+// [row][64].
+#ifndef HEED_GENERIC_KEY_LANES_HPP
+#define HEED_GENERIC_KEY_LANES_HPP
+
+#include "attend.hpp"
+
+namespace heed {
+
+// Scores of VECS registers of keys for ROWS rows. n_keys < VECS * lanes only at the end of the keys.
+template <class V, int ROWS, int VECS>
+static void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys, int32_t head_dim,
+                       float c, float *const (&scores)[8]) {
+  typename V::reg dots[ROWS][VECS];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::set(0.0f); }
+  const bool whole = n_keys >= VECS * V::lanes;
+  int32_t i = 0;
+  if (whole) {
+    for (; i + 4 <= head_dim; i += 4) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) {
+        typename V::reg columns[4];
+        V::transpose4(k + v * V::lanes * k_stride + i, k_stride, columns);
+        HEED_UNROLL for (int u = 0; u < 4; u++) {
+          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::set(q[r][i + u]), columns[u], dots[r][v]);
+        }
+      }
+    }
+  }
+  for (; i < head_dim; i += 4) {
+    const int32_t width = head_dim - i < 4 ? head_dim - i : 4;
+    for (int v = 0; v < VECS && v * V::lanes < n_keys; v++) {
+      typename V::reg columns[4];
+      transpose4_any<V>(k + v * V::lanes * k_stride + i, k_stride, n_keys - v * V::lanes, width, columns);
+      for (int32_t u = 0; u < width; u++)
+        for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::set(q[r][i + u]), columns[u], dots[r][v]);
+    }
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores[r] + v * V::lanes, V::mul(dots[r][v], V::set(c)));
+  }
+}
+
+HEED_INLINE void prefetch_rows(const float *rows, ptrdiff_t stride, int32_t n_rows, int32_t dim) {
+  for (int32_t r = 0; r < n_rows; r++)
+    for (int32_t i = 0; i < dim; i += 16) __builtin_prefetch(rows + r * stride + i);
+}
+
+// Scores of a block for ROWS rows from `row`; rows beyond the tile repeat its last one. While keys are read, the values
+// of the same keys are fetched: from DRAM that is worth 1.6 times.
+template <class V, int ROWS>
+static void score_row_group(const tile &t, int32_t row, int32_t block_begin, int32_t n) {
+  const stream &s = *t.s;
+  constexpr int vecs = ROWS >= 4 ? 1 : ROWS == 2 ? 2 : 64 / V::lanes < 4 ? 64 / V::lanes : 4;
+  const float *q[8];
+  float *scores[8];
+  for (int32_t r = 0; r < 8; r++) {
+    const int32_t use = row + r < t.n_rows ? row + r : t.n_rows - 1;
+    q[r] = q_row(s, t.first_row + use);
+    scores[r] = t.scores + use * block_keys;
+  }
+  for (int32_t j = 0; j < n; j += vecs * V::lanes) {
+    const int32_t begin = block_begin + j, left = n - j;
+    if (row == 0)
+      prefetch_rows(s.v + begin * s.v_stride, s.v_stride, left < vecs * V::lanes ? left : vecs * V::lanes, s.v_dim);
+    score_keys<V, ROWS, vecs>(q, s.k + begin * s.k_stride, s.k_stride, left, s.head_dim, s.c, scores);
+    for (float *&x : scores) x += vecs * V::lanes;
+  }
+}
+
+template <class V>
+HEED_INLINE void score_key_block(const tile &t, int32_t block_begin, int32_t n) {
+  for (int32_t row = 0; row < t.n_rows;) {
+    const int32_t left = t.n_rows - row;
+    if (left > 4) {
+      score_row_group<V, 8>(t, row, block_begin, n);
+      row += 8;
+    } else if (left > 2) {
+      score_row_group<V, 4>(t, row, block_begin, n);
+      row += 4;
+    } else if (left == 2) {
+      score_row_group<V, 2>(t, row, block_begin, n);
+      row += 2;
+    } else {
+      score_row_group<V, 1>(t, row, block_begin, n);
+      row += 1;
+    }
+  }
+}
+
+// One row of a block: maximum, alpha, exponentials in place, sums. x: [64], the first `limit` visible.
+template <class V>
+HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t limit) {
+  float *x = t.scores + r * block_keys, *sums = t.sums + r * n_sums;
+  for (int32_t j = limit; j % n_sums != 0; j++) x[j] = negative_infinity;  // whole registers; these add +0
+  const typename V::reg old = V::set(t.m[r]);
+  typename V::reg m = old;
+  for (int32_t j = 0; j < limit; j += V::lanes) m = V::max(V::load(x + j), m);
+  const float maximum = max_of_lanes<V>(m);
+  const typename V::reg shift = finite_maximum<V>(V::set(maximum));
+  const typename V::reg alpha = exp2_nonpositive<V>(V::sub(old, shift));
+  t.m[r] = maximum;
+  float lanes[V::lanes];
+  V::store(lanes, alpha);
+  t.alpha[r] = lanes[0];
+  constexpr int vecs = n_sums / V::lanes;
+  HEED_UNROLL for (int u = 0; u < vecs; u++) {
+    typename V::reg sum = V::mul(V::load(sums + u * V::lanes), alpha);
+    for (int32_t j = 0; j < limit; j += n_sums) {
+      const typename V::reg p = exp2_nonpositive<V>(V::sub(V::load(x + j + u * V::lanes), shift));
+      V::store(x + j + u * V::lanes, p);
+      sum = V::add(sum, p);
+    }
+    V::store(sums + u * V::lanes, sum);
+  }
+}
+
+template <class V>
+static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
+  const stream &s = *t.s;
+  const int32_t last = visible_keys(s, t.first_row + t.n_rows - 1);
+  const int32_t end = last < key_end ? last : key_end;
+  for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
+  for (int32_t i = 0; i < n_sums * t.n_rows; i++) t.sums[i] = 0.0f;
+  if (end <= key_begin) add_block<V>(t, key_begin, 0, true, block_keys, 1, [](int32_t) { return 0; });
+  for (int32_t begin = key_begin; begin < end; begin += block_keys) {
+    const int32_t n = end - begin < block_keys ? end - begin : block_keys;
+    const auto limit = [&](int32_t r) {
+      const int32_t visible = visible_keys(s, t.first_row + r) - begin;
+      return visible < 0 ? 0 : visible < n ? visible : n;
+    };
+    score_key_block<V>(t, begin, n);
+    for (int32_t r = 0; r < t.n_rows; r++) {
+      if (s.weights) {
+        float *weights = weights_row(s, t.first_row + r) + begin;
+        for (int32_t j = 0; j < limit(r); j++) weights[j] = t.scores[r * block_keys + j];
+      }
+      row_softmax_step<V>(t, r, limit(r));
+    }
+    if (begin + n < end)
+      prefetch_rows(s.k + (begin + n) * s.k_stride, s.k_stride,
+                    end - begin - n < block_keys ? end - begin - n : block_keys, s.head_dim);
+    add_block<V>(t, begin, n, begin == key_begin, block_keys, 1, limit);
+  }
+  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
+  close_gap<V>(t);
+}
+
+}  // namespace heed
+
+#endif

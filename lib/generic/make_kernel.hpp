@@ -1,0 +1,28 @@
+// The table of a kernel from a vector model: the whole life of an instruction set is its model and one such line.
+#ifndef HEED_GENERIC_MAKE_KERNEL_HPP
+#define HEED_GENERIC_MAKE_KERNEL_HPP
+
+#include "dot.hpp"
+#include "key_lanes.hpp"
+#include "linear.hpp"
+#include "query_lanes.hpp"
+
+namespace heed {
+
+template <class V>
+static void attend(const tile &t, int32_t key_begin, int32_t key_end) {
+  if (t.lanes_are_queries)
+    attend_query_lanes<V>(t, key_begin, key_end);
+  else
+    attend_key_lanes<V>(t, key_begin, key_end);
+}
+
+template <class V>
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+  return {name,      fused,    available, V::lanes,   8,      V::lanes / 2,
+          attend<V>, merge<V>, finish<V>, softmax<V>, dot<V>, linear<V>};
+}
+
+}  // namespace heed
+
+#endif

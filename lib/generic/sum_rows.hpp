@@ -1,0 +1,120 @@
+// acc (rows, columns) += a (rows, depth) b (depth, columns), with columns as lanes: the sum of p v in attention, and
+// the projection x w. Each element is one chain of fma in ascending depth.
+#ifndef HEED_GENERIC_SUM_ROWS_HPP
+#define HEED_GENERIC_SUM_ROWS_HPP
+
+#include "vector.hpp"
+
+namespace heed {
+
+// Where the chains start.
+enum class chain { zero, bias, keep, scaled };
+
+struct sum_operands {
+  const float *a;  // element (r, i) at a[r * a_row + i * a_depth]
+  ptrdiff_t a_row, a_depth;
+  const float *b;
+  ptrdiff_t b_stride;
+  float *acc;
+  ptrdiff_t acc_stride;
+  const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
+  int32_t depth;
+};
+
+template <class V, int ROWS, int VECS>
+HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
+  typename V::reg acc[ROWS][VECS];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      const float *memory = o.acc + r * o.acc_stride + v * V::lanes;
+      if (from == chain::zero) acc[r][v] = V::set(0.0f);
+      if (from == chain::bias) acc[r][v] = V::load(o.start + v * V::lanes);
+      if (from == chain::keep) acc[r][v] = V::load(memory);
+      if (from == chain::scaled) acc[r][v] = V::mul(V::load(memory), V::set(o.start[r]));
+    }
+  }
+  const float *a = o.a, *b = o.b;
+  for (int32_t i = 0; i < o.depth; i++, a += o.a_depth, b += o.b_stride) {
+    typename V::reg columns[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      columns[v] = V::load(b + v * V::lanes);
+      if (ROWS > 1) V::pin(columns[v]);
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      typename V::reg factor = V::set(a[r * o.a_row]);
+      if (VECS > 1) V::pin(factor);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
+    }
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(o.acc + r * o.acc_stride + v * V::lanes, acc[r][v]);
+  }
+}
+
+// Fewer columns than one register holds (n < lanes).
+template <class V>
+static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_t n) {
+  for (int32_t r = 0; r < n_rows; r++) {
+    float *memory = o.acc + r * o.acc_stride;
+    typename V::reg acc = V::set(0.0f);
+    if (from == chain::bias) acc = load_n<V>(o.start, n);
+    if (from == chain::keep) acc = load_n<V>(memory, n);
+    if (from == chain::scaled) acc = V::mul(load_n<V>(memory, n), V::set(o.start[r]));
+    for (int32_t i = 0; i < o.depth; i++)
+      acc = V::fma(V::set(o.a[r * o.a_row + i * o.a_depth]), load_n<V>(o.b + i * o.b_stride, n), acc);
+    store_n<V>(memory, acc, n);
+  }
+}
+
+// n_rows rows of a tile's width, in tiles of sum_rows, 4, 2 and 1 rows.
+template <class V, int VECS>
+static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+  for (int32_t r = 0; r < n_rows;) {
+    const int32_t left = n_rows - r;
+    int32_t done;
+    if (left >= V::sum_rows) {
+      sum_tile<V, V::sum_rows, VECS>(o, from);
+      done = V::sum_rows;
+    } else if (left >= 4) {
+      sum_tile<V, 4, VECS>(o, from);
+      done = 4;
+    } else if (left >= 2) {
+      sum_tile<V, 2, VECS>(o, from);
+      done = 2;
+    } else {
+      sum_tile<V, 1, VECS>(o, from);
+      done = 1;
+    }
+    r += done;
+    o.a += done * o.a_row;
+    o.acc += done * o.acc_stride;
+    if (from == chain::scaled) o.start += done;
+  }
+}
+
+// All whole registers of n_cols columns.
+template <class V>
+static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t n_cols) {
+  constexpr int wide = V::sum_vecs;
+  for (int32_t n = 0; n + V::lanes <= n_cols;) {
+    sum_operands part = o;
+    part.b += n;
+    part.acc += n;
+    if (from == chain::bias) part.start += n;
+    const int32_t vecs = (n_cols - n) / V::lanes;
+    if (vecs >= wide) {
+      sum_columns<V, wide>(part, from, n_rows);
+      n += wide * V::lanes;
+    } else if (wide > 2 && vecs >= 2) {
+      sum_columns<V, 2>(part, from, n_rows);
+      n += 2 * V::lanes;
+    } else {
+      sum_columns<V, 1>(part, from, n_rows);
+      n += V::lanes;
+    }
+  }
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,112 @@
+// The small vector interface, and what can be said in its terms alone. An algorithm is written once, as a template over
+// a model V of it; an AVX-512 register, a NEON register, 16 floats in an array and one float are models (lib/isa).
+//
+//   V::reg, V::lanes                 a register of `lanes` floats; lanes divides 16
+//   load(p) store(p, r) set(x)       unaligned; set broadcasts
+//   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
+//   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
+//   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN
+//   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
+//   power(y, t)                      y * 2^round(x)
+//   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
+//   pin(r)                           keeps a shared register from being folded back into memory operands
+//   score_keys x score_vecs          register tile of q k^T with queries as lanes
+//   sum_rows x sum_vecs              register tile of p v and x w
+//
+// Every function here and in the models is static or a template over a type of an anonymous namespace: a weak symbol
+// compiled with AVX-512 flags could replace the baseline's copy at link time and crash an older processor.
+#ifndef HEED_GENERIC_VECTOR_HPP
+#define HEED_GENERIC_VECTOR_HPP
+
+#include "../kernel.hpp"
+
+#define HEED_INLINE inline __attribute__((always_inline))
+// GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower.
+#ifdef __clang__
+#define HEED_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define HEED_UNROLL _Pragma("GCC unroll 64")
+#endif
+
+namespace heed {
+
+template <class V>
+HEED_INLINE typename V::reg load_n(const float *p, int32_t n, float fill = 0.0f) {
+  float lanes[V::lanes];
+  for (int32_t i = 0; i < V::lanes; i++) lanes[i] = i < n ? p[i] : fill;
+  return V::load(lanes);
+}
+
+template <class V>
+HEED_INLINE void store_n(float *p, typename V::reg r, int32_t n) {
+  float lanes[V::lanes];
+  V::store(lanes, r);
+  for (int32_t i = 0; i < n; i++) p[i] = lanes[i];
+}
+
+// Where fewer than `lanes` rows or 4 columns exist; the missing elements are zero and never read.
+template <class V>
+HEED_INLINE void transpose4_n(const float *p, ptrdiff_t stride, int32_t n_rows, int32_t n_cols,
+                              typename V::reg (&out)[4]) {
+  float columns[4][V::lanes] = {};
+  for (int32_t l = 0; l < n_rows; l++)
+    for (int32_t i = 0; i < n_cols; i++) columns[i][l] = p[l * stride + i];
+  for (int32_t i = 0; i < 4; i++) out[i] = V::load(columns[i]);
+}
+
+template <class V>
+HEED_INLINE void transpose4_any(const float *p, ptrdiff_t stride, int32_t n_rows, int32_t n_cols,
+                                typename V::reg (&out)[4]) {
+  if (n_rows >= V::lanes && n_cols >= 4)
+    V::transpose4(p, stride, out);
+  else
+    transpose4_n<V>(p, stride, n_rows < V::lanes ? n_rows : V::lanes, n_cols < 4 ? n_cols : 4, out);
+}
+
+// Rule 9 of the contract.
+template <class V>
+HEED_INLINE typename V::reg exp2_nonpositive(typename V::reg x) {
+  typename V::reg t;
+  const typename V::reg f = V::split(x, t);
+  typename V::reg y = V::fma(V::set(exp2_c6), f, V::set(exp2_c5));
+  y = V::fma(y, f, V::set(exp2_c4));
+  y = V::fma(y, f, V::set(exp2_c3));
+  y = V::fma(y, f, V::set(exp2_c2));
+  y = V::fma(y, f, V::set(exp2_c1));
+  y = V::fma(y, f, V::set(1.0f));
+  return V::zero_below(V::power(y, t), x, exp2_cutoff);
+}
+
+// m, or 0 where m is -infinity, so that m - shift is never infinity minus infinity for a row that saw nothing.
+template <class V>
+HEED_INLINE typename V::reg finite_maximum(typename V::reg m) {
+  // 0 below the least finite number; a lane of +infinity stays.
+  return V::zero_below(m, m, -0x1.fffffep+127f);
+}
+
+template <class V>
+HEED_INLINE float max_of_lanes(typename V::reg r) {  // no lane is NaN
+  float lanes[V::lanes];
+  V::store(lanes, r);
+  float m = lanes[0];
+  for (int32_t i = 1; i < V::lanes; i++) m = lanes[i] > m ? lanes[i] : m;
+  return m;
+}
+
+// The halving tree over n floats in memory, n a power of two.
+template <class V>
+HEED_INLINE float tree_sum(float *sums, int32_t n) {
+  int32_t half = n / 2;
+  for (; half >= V::lanes; half /= 2)
+    for (int32_t i = 0; i < half; i += V::lanes)
+      V::store(sums + i, V::add(V::load(sums + i), V::load(sums + i + half)));
+  for (; half > 0; half /= 2)
+    for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half];
+  return sums[0];
+}
+
+HEED_INLINE float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
+
+}  // namespace heed
+
+#endif

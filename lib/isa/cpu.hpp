@@ -1,0 +1,16 @@
+// What the processor can do. One function per instruction set, asked before its kernel is first used.
+#ifndef HEED_ISA_CPU_HPP
+#define HEED_ISA_CPU_HPP
+
+namespace heed {
+
+bool cpu_has_baseline();  // true: the build's own target
+bool cpu_has_fma();       // what the FUSED generic and reference kernels were compiled for
+bool cpu_has_avx2();      // with FMA
+bool cpu_has_avx512();    // F, DQ, BW, VL
+bool cpu_has_neon();
+bool cpu_has_sve(int bits);  // and its registers have so many bits
+
+}  // namespace heed
+
+#endif

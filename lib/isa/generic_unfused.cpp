@@ -1,0 +1,12 @@
+#define HEED_FUSED 0
+#include "lanes.hpp"
+
+#include "cpu.hpp"
+
+namespace heed {
+
+extern const kernel kernel_lanes16_unfused, kernel_lane1_unfused;
+const kernel kernel_lanes16_unfused = make_kernel<lanes16>("lanes16-unfused", false, cpu_has_baseline);
+const kernel kernel_lane1_unfused = make_kernel<lane1>("lane1-unfused", false, cpu_has_baseline);
+
+}  // namespace heed

@@ -1,0 +1,34 @@
+// SSE2, the x86-64 baseline: 4 floats, 16 registers, no fused multiply-add.
+#include "xsimd_model.hpp"
+
+#include "cpu.hpp"
+
+namespace heed {
+namespace {
+
+struct sse2 : xsimd_model<xsimd::sse2> {
+  static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
+  static constexpr int sum_rows = 4, sum_vecs = 2;
+
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+  static HEED_INLINE reg max(reg a, reg b) { return _mm_max_ps(a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
+    return _mm_andnot_ps(_mm_cmplt_ps(x, _mm_set1_ps(limit)), y);
+  }
+  static HEED_INLINE reg power(reg y, reg t) {
+    return _mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23)));
+  }
+  static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
+
+  static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
+    for (int l = 0; l < 4; l++) out[l] = load(p + l * stride);
+    _MM_TRANSPOSE4_PS(out[0], out[1], out[2], out[3]);
+  }
+};
+
+}  // namespace
+
+extern const kernel kernel_sse2;
+const kernel kernel_sse2 = make_kernel<sse2>("sse2", false, cpu_has_baseline);
+
+}  // namespace heed

@@ -1,0 +1,50 @@
+// SVE with registers of 256 bits: 8 floats, 32 registers. Needs an xsimd that has SVE (8.1 silently makes NEON of it).
+#include "xsimd_model.hpp"
+
+#include "cpu.hpp"
+
+namespace heed {
+namespace {
+
+struct sve256 : xsimd_model<xsimd::sve> {
+  static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
+  static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
+
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
+  static HEED_INLINE reg max(reg a, reg b) { return svmaxnm_f32_x(svptrue_b32(), a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
+    return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, limit), svdup_n_f32(0.0f), y);
+  }
+  static HEED_INLINE reg power(reg y, reg t) {
+    const svuint32_t bits = svlsl_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(t), 23);
+    return svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits));
+  }
+  static HEED_INLINE void pin(reg &) {}
+
+  // Rows l and l + 4 share a register, one to each half; then two 4 x 4 transposes at once.
+  static HEED_INLINE svfloat32_t two_rows(const float *p, ptrdiff_t stride) {
+    const svbool_t half = svptrue_pat_b32(SV_VL4);
+    return svsplice_f32(half, svld1_f32(half, p), svld1_f32(half, p + 4 * stride));
+  }
+  static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
+    const svfloat32_t a = two_rows(p, stride), b = two_rows(p + stride, stride);
+    const svfloat32_t c = two_rows(p + 2 * stride, stride), d = two_rows(p + 3 * stride, stride);
+    const svfloat64_t ab_even = svreinterpret_f64_f32(svtrn1_f32(a, b)),
+                      ab_odd = svreinterpret_f64_f32(svtrn2_f32(a, b));
+    const svfloat64_t cd_even = svreinterpret_f64_f32(svtrn1_f32(c, d)),
+                      cd_odd = svreinterpret_f64_f32(svtrn2_f32(c, d));
+    out[0] = svreinterpret_f32_f64(svtrn1_f64(ab_even, cd_even));
+    out[1] = svreinterpret_f32_f64(svtrn1_f64(ab_odd, cd_odd));
+    out[2] = svreinterpret_f32_f64(svtrn2_f64(ab_even, cd_even));
+    out[3] = svreinterpret_f32_f64(svtrn2_f64(ab_odd, cd_odd));
+  }
+};
+
+bool has_sve256() { return cpu_has_sve(256); }
+
+}  // namespace
+
+extern const kernel kernel_sve256;
+const kernel kernel_sve256 = make_kernel<sve256>("sve256", true, has_sve256);
+
+}  // namespace heed

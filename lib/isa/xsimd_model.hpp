@@ -1,0 +1,35 @@
+// The part of a vector model that xsimd gives for every instruction set; each isa/*.cpp adds what only it has.
+// Registers are kept raw, so that arrays of them stay in registers and an empty asm can pin them. xsimd::fma, max,
+// reduce_add and exp are not used: 8.1's fma is not fused on AVX-512 and avx2, max treats NaN by instruction set, and
+// the last two differ in their last bits. Builds with xsimd 8.1 (Debian 12) to 14.
+#ifndef HEED_ISA_XSIMD_MODEL_HPP
+#define HEED_ISA_XSIMD_MODEL_HPP
+
+#include "../generic/make_kernel.hpp"
+
+#include <xsimd/xsimd.hpp>
+
+namespace heed {
+
+template <class Arch>
+struct xsimd_model {
+  using batch = xsimd::batch<float, Arch>;
+  using reg = typename batch::register_type;
+  static constexpr int lanes = static_cast<int>(batch::size);
+
+  static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }
+  static HEED_INLINE void store(float *p, reg r) { batch(r).store_unaligned(p); }
+  static HEED_INLINE reg set(float x) { return batch(x).data; }
+  static HEED_INLINE reg add(reg a, reg b) { return (batch(a) + batch(b)).data; }
+  static HEED_INLINE reg sub(reg a, reg b) { return (batch(a) - batch(b)).data; }
+  static HEED_INLINE reg mul(reg a, reg b) { return (batch(a) * batch(b)).data; }
+
+  static HEED_INLINE reg split(reg x, reg &t) {
+    t = add(x, set(exp2_magic));
+    return sub(x, sub(t, set(exp2_magic)));
+  }
+};
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,93 @@
+// What a kernel is: one table of functions per instruction set, and the plain data that they work on. Kernels know
+// nothing of the public structures, of statuses or of threads; all arguments are valid when they are called.
+#ifndef HEED_KERNEL_HPP
+#define HEED_KERNEL_HPP
+
+#include "arithmetic.hpp"
+
+namespace heed {
+
+// One key/value head with the queries that read it. Row r of a stream is query r / group of head r % group, so grouped
+// heads are extra rows over one pass of k and v.
+struct stream {
+  const float *q;  // (n_q, group, head_dim)
+  ptrdiff_t q_query_stride, q_head_stride;
+  const float *k;  // (n_kv, head_dim)
+  ptrdiff_t k_stride;
+  const float *v;  // (n_kv, v_dim)
+  ptrdiff_t v_stride;
+  float *out;  // (n_q, group, v_dim)
+  ptrdiff_t out_query_stride, out_head_stride;
+  float *weights;  // (n_q, group, n_kv) or null
+  ptrdiff_t weights_query_stride, weights_head_stride;
+  int32_t group, n_kv, head_dim, v_dim;
+  float c;  // scale * log2(e)
+  bool causal;
+  int32_t causal_offset;
+};
+
+// Keys that row r sees: [0, visible_keys).
+inline int32_t visible_keys(const stream &s, int64_t row) {
+  if (!s.causal) return s.n_kv;
+  const int64_t end = row / s.group + s.causal_offset + 1;
+  return end < 0 ? 0 : end < s.n_kv ? static_cast<int32_t>(end) : s.n_kv;
+}
+
+inline const float *q_row(const stream &s, int64_t row) {
+  return s.q + row / s.group * s.q_query_stride + row % s.group * s.q_head_stride;
+}
+inline float *out_row(const stream &s, int64_t row) {
+  return s.out + row / s.group * s.out_query_stride + row % s.group * s.out_head_stride;
+}
+inline float *weights_row(const stream &s, int64_t row) {
+  return s.weights + row / s.group * s.weights_query_stride + row % s.group * s.weights_head_stride;
+}
+
+// Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
+// partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.
+struct tile {
+  const stream *s;
+  int64_t first_row;
+  int32_t n_rows;
+  bool lanes_are_queries;
+  int32_t acc_stride;  // v_dim rounded up to 16
+  float *m, *l;        // [n_rows]
+  float *m_total, *l_total;
+  float *alpha, *spare;  // [n_rows] each, the kernel's own
+  float *sums;           // [16][n_rows]
+  float *scores;         // [64][n_rows]
+  float *acc;            // [n_rows][acc_stride]
+  float *qt;             // [head_dim][n_rows], with lanes_are_queries only; n_rows is then rounded up to 16 here
+  int32_t row_capacity;  // rows that the arrays hold
+};
+
+// y (n_rows, n_cols) = bias + x (n_rows, depth) w (depth, n_cols)
+struct linear_block {
+  const float *x;
+  ptrdiff_t x_stride;
+  const float *w;
+  ptrdiff_t w_stride;
+  const float *bias;  // or null
+  float *y;
+  ptrdiff_t y_stride;
+  int32_t n_rows, depth, n_cols;
+};
+
+struct kernel {
+  const char *name;
+  bool fused;
+  bool (*available)();   // can this processor run it?
+  int32_t lanes;         // floats in a vector; 0: queries are never lanes
+  int32_t max_key_rows;  // most rows of a tile whose lanes are keys
+  int32_t max_leftover;  // up to so many rows beyond a whole vector are better done with keys as lanes
+  void (*attend)(const tile &t, int32_t key_begin, int32_t key_end);  // keys of one chunk -> partial
+  void (*merge)(const tile &t, int32_t key_begin);                    // partial of that chunk -> total
+  void (*finish)(const tile &t, bool merged);                         // partial or total -> out, weights
+  void (*softmax)(const float *x, float *y, int32_t n, float c);
+  float (*dot)(const float *a, const float *b, int32_t n);
+  void (*linear)(const linear_block &b);
+};
+
+}  // namespace heed
+
+#endif

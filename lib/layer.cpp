@@ -1,0 +1,110 @@
+#include "dispatch.hpp"
+#include "run.hpp"
+#include "validate.hpp"
+
+namespace heed {
+namespace {
+
+struct widths {
+  int32_t q, k, v, context;  // of a row of each projection and of the context
+};
+
+widths layer_widths(const heed_layer &layer) {
+  return {layer.n_heads * layer.head_dim, layer.n_kv_heads * layer.head_dim, layer.n_kv_heads * layer.v_dim,
+          layer.n_heads * layer.v_dim};
+}
+
+void check_dimensions(checker &check, const heed_layer &layer) {
+  check.count(layer.model_dim, HEED_MAX_DIM, HEED_ARG_MODEL_DIM);
+  check_heads(check, layer.n_heads, layer.n_kv_heads, layer.head_dim, layer.v_dim, layer.scale, layer.causal);
+  check.count(layer.out_dim, HEED_MAX_DIM, HEED_ARG_OUT_DIM);
+  const int64_t widest = layer.head_dim > layer.v_dim ? layer.head_dim : layer.v_dim;
+  check.require(widest * layer.n_heads <= HEED_MAX_DIM, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
+  if (check.ok())
+    check.require(layer.wo || layer.out_dim == layer_widths(layer).context, HEED_MISFIT, HEED_ARG_OUT_DIM);
+}
+
+void check_weights(checker &check, const heed_layer &layer) {
+  const widths w = layer_widths(layer);
+  check.matrix(layer.wq, layer.model_dim, w.q, w.q, access::read, HEED_ARG_WQ);
+  check.matrix(layer.wk, layer.model_dim, w.k, w.k, access::read, HEED_ARG_WK);
+  check.matrix(layer.wv, layer.model_dim, w.v, w.v, access::read, HEED_ARG_WV);
+  if (layer.wo) check.matrix(layer.wo, w.context, layer.out_dim, layer.out_dim, access::read, HEED_ARG_WO);
+  check.floats_or_null(layer.bq, w.q, HEED_ARG_BQ);
+  check.floats_or_null(layer.bk, w.k, HEED_ARG_BK);
+  check.floats_or_null(layer.bv, w.v, HEED_ARG_BV);
+  check.require(layer.wo || !layer.bo, HEED_MISFIT, HEED_ARG_BO);
+  check.floats_or_null(layer.bo, layer.out_dim, HEED_ARG_BO);
+}
+
+void check_rows(checker &check, const heed_layer &layer, heed_matrix x, heed_matrix_out y) {
+  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.require(x.dim == layer.model_dim, HEED_MISFIT, HEED_ARG_X);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == layer.out_dim, HEED_MISFIT, HEED_ARG_Y);
+}
+
+// Floats that the activations need; a count that does not fit size_t is too large for any buffer.
+size_t activation_floats(const heed_layer &layer, int32_t n) {
+  const widths w = layer_widths(layer);
+  size_t floats;
+  const bool overflow =
+      __builtin_mul_overflow(static_cast<size_t>(n), static_cast<size_t>(w.q) + w.k + w.v + w.context, &floats);
+  return overflow || floats > SIZE_MAX / sizeof(float) ? SIZE_MAX / sizeof(float) : floats;
+}
+
+void run_layer(const kernel &kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations,
+               void *workspace, size_t workspace_bytes, const heed_executor *executor) {
+  const widths w = layer_widths(layer);
+  const int32_t n = x.n_rows;
+  float *q = activations, *k = q + static_cast<size_t>(n) * w.q, *v = k + static_cast<size_t>(n) * w.k;
+  float *context = v + static_cast<size_t>(n) * w.v;
+  const auto project = [&](const float *weight, int32_t width, const float *bias, float *to) {
+    run_linear(kernel, x, heed_matrix_of(weight, layer.model_dim, width), bias, heed_matrix_out_of(to, n, width),
+               executor);
+  };
+  project(layer.wq, w.q, layer.bq, q);
+  project(layer.wk, w.k, layer.bk, k);
+  project(layer.wv, w.v, layer.bv, v);
+  heed_attention call = heed_attention_of(n, n, layer.n_heads, layer.n_kv_heads, layer.head_dim, q, k, v, context,
+                                          workspace, workspace_bytes);
+  call.v_dim = layer.v_dim;
+  call.scale = layer.scale;
+  call.causal = layer.causal;
+  call.executor = executor;
+  call.v = heed_token_major(v, n, layer.n_kv_heads, layer.v_dim);
+  call.out = heed_token_major_out(context, n, layer.n_heads, layer.v_dim);
+  if (!layer.wo) {
+    call.out.data = y.data;
+    call.out.row_stride = y.row_stride;
+  }
+  run_attention(kernel, call);
+  if (layer.wo)
+    run_linear(kernel, heed_matrix_of(context, n, w.context), heed_matrix_of(layer.wo, w.context, layer.out_dim),
+               layer.bo, y, executor);
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
+                           size_t n_activations, void *workspace, size_t workspace_bytes,
+                           const heed_executor *executor) {
+  heed::checker check;
+  check.require(layer != nullptr, HEED_NULL_POINTER, HEED_ARG_LAYER);
+  if (check.ok()) check.require(layer->struct_size == sizeof(heed_layer), HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER);
+  if (check.ok()) heed::check_dimensions(check, *layer);
+  if (check.ok()) heed::check_weights(check, *layer);
+  if (check.ok()) heed::check_rows(check, *layer, x, y);
+  if (check.ok()) {
+    const size_t needed = heed::activation_floats(*layer, x.n_rows);
+    check.require(n_activations >= needed, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS);
+    check.buffer(activations, needed * sizeof(float), 0, sizeof(float), HEED_ARG_ACTIVATIONS);
+    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer->head_dim, layer->v_dim),
+                 HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
+    check.executor(executor);
+  }
+  if (check.finish() == HEED_OK)
+    heed::run_layer(heed::current_kernel(), *layer, x, y, activations, workspace, workspace_bytes, executor);
+  return check.status;
+}

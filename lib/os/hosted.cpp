@@ -1,0 +1,20 @@
+#include "os.hpp"
+
+#include <stdlib.h>
+#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__))
+#include <sys/auxv.h>
+#endif
+
+namespace heed {
+
+const char *os_requested_kernel() { return getenv("HEED_KERNEL"); }
+
+unsigned long os_hwcap() {
+#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__))
+  return getauxval(AT_HWCAP);
+#else
+  return 0;
+#endif
+}
+
+}  // namespace heed

@@ -1,0 +1,12 @@
+// The two facts that only an operating system knows; lib/os is the one place that may call a C library.
+#ifndef HEED_OS_OS_HPP
+#define HEED_OS_OS_HPP
+
+namespace heed {
+
+const char *os_requested_kernel();  // the environment variable HEED_KERNEL, or null
+unsigned long os_hwcap();           // the processor's features as Linux gives them on Arm, or 0
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,124 @@
+#include "dispatch.hpp"
+#include "run.hpp"
+#include "validate.hpp"
+
+namespace heed {
+namespace {
+
+// A primitive is cut into pieces of rows, or of columns when there are few rows.
+constexpr int32_t pieces_per_worker = 4;
+
+struct linear_job {
+  const kernel *k;
+  linear_block whole;
+  int32_t n_pieces, piece;  // piece: rows or columns of each
+  bool by_rows;
+};
+
+void linear_task(void *context, int32_t index, int32_t) {
+  const linear_job &job = *static_cast<const linear_job *>(context);
+  linear_block b = job.whole;
+  const int32_t begin = index * job.piece, total = job.by_rows ? b.n_rows : b.n_cols;
+  const int32_t n = total - begin < job.piece ? total - begin : job.piece;
+  if (job.by_rows) {
+    b.x += begin * b.x_stride;
+    b.y += begin * b.y_stride;
+    b.n_rows = n;
+  } else {
+    b.w += begin;
+    b.y += begin;
+    if (b.bias) b.bias += begin;
+    b.n_cols = n;
+  }
+  job.k->linear(b);
+}
+
+int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
+  const int32_t pieces = n_workers * pieces_per_worker, least = total / pieces + (total % pieces != 0);
+  return (least + multiple - 1) / multiple * multiple;
+}
+
+struct softmax_job {
+  const kernel *k;
+  heed_matrix x;
+  heed_matrix_out y;
+  float c;
+  int32_t piece;
+};
+
+void softmax_task(void *context, int32_t index, int32_t) {
+  const softmax_job &job = *static_cast<const softmax_job *>(context);
+  const int32_t begin = index * job.piece;
+  const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
+  for (int32_t r = begin; r < end; r++)
+    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
+}
+
+void check_product(checker &check, heed_matrix a, heed_argument a_name, heed_matrix b, heed_argument b_name,
+                   heed_matrix_out y, heed_argument y_name, const heed_executor *executor) {
+  check.matrix(a.data, a.n_rows, a.dim, a.row_stride, access::read, a_name);
+  check.matrix(b.data, b.n_rows, b.dim, b.row_stride, access::read, b_name);
+  check.require(b.n_rows == a.dim, HEED_MISFIT, b_name);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, y_name);
+  check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_MISFIT, y_name);
+  check.executor(executor);
+}
+
+}  // namespace
+
+void run_linear(const kernel &k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor) {
+  linear_job job = {
+      &k, {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim}, 1, 0, true};
+  if (!executor || static_cast<double>(x.n_rows) * x.dim * w.dim < least_threaded_work) return k.linear(job.whole);
+  job.by_rows = x.n_rows >= 8 * executor->n_workers;
+  // 24 rows and 64 columns are multiples of every register tile.
+  job.piece = job.by_rows ? piece_size(x.n_rows, executor->n_workers, 24) : piece_size(w.dim, executor->n_workers, 64);
+  const int32_t total = job.by_rows ? x.n_rows : w.dim;
+  run_tasks(executor, total / job.piece + (total % job.piece != 0), linear_task, &job);
+}
+
+}  // namespace heed
+
+heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
+  heed::checker check;
+  check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
+  check.floats(a, n, heed::access::read, HEED_ARG_A);
+  check.floats(b, n, heed::access::read, HEED_ARG_B);
+  check.floats(result, 1, heed::access::write, HEED_ARG_RESULT);
+  if (check.finish() == HEED_OK) *result = heed::current_kernel().dot(a, b, n);
+  return check.status;
+}
+
+heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor) {
+  heed::checker check;
+  const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
+  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, heed::access::read, HEED_ARG_X);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, heed::access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.finite(scale, HEED_ARG_SCALE);
+  check.executor(executor);
+  if (check.finish() != HEED_OK) return check.status;
+  const bool threads = executor && static_cast<double>(x.n_rows) * x.dim * 16 >= heed::least_threaded_work;
+  heed::softmax_job job = {&heed::current_kernel(), x, y, scale * heed::log2e,
+                           threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
+  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task, &job);
+  return HEED_OK;
+}
+
+heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
+                              const heed_executor *executor) {
+  heed::checker check;
+  heed::check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
+  if (check.finish() == HEED_OK) heed::run_linear(heed::current_kernel(), weights, rows, nullptr, out, executor);
+  return check.status;
+}
+
+heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                        const heed_executor *executor) {
+  heed::checker check;
+  heed::check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
+  check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
+  if (check.finish() == HEED_OK) heed::run_linear(heed::current_kernel(), x, w, bias, y, executor);
+  return check.status;
+}

@@ -1,0 +1,25 @@
+// What runs after the boundary has checked everything: calls with valid arguments, on a given kernel.
+#ifndef HEED_RUN_HPP
+#define HEED_RUN_HPP
+
+#include "heed/heed.h"
+#include "kernel.hpp"
+
+namespace heed {
+
+void run_attention(const kernel &k, const heed_attention &call);
+void run_linear(const kernel &k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor);
+
+// task(context, i, worker) for i < n: on the executor's threads, or here when there is none.
+inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, void *context) {
+  if (executor && n > 1) return executor->run(executor->user, n, task, context);
+  for (int32_t i = 0; i < n; i++) task(context, i, 0);
+}
+
+// Multiply-adds below which starting threads costs more than it saves: about 10 microseconds of one core.
+constexpr double least_threaded_work = 2e6;
+
+}  // namespace heed
+
+#endif

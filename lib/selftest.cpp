@@ -1,0 +1,172 @@
+// The self-test: every available kernel against the scalar reference of its profile, bit by bit, in the caller's
+// buffer.
+#include "dispatch.hpp"
+#include "run.hpp"
+#include "validate.hpp"
+
+namespace heed {
+namespace {
+
+struct attention_case {
+  int32_t n_heads, n_kv_heads, n_q, n_kv, head_dim, v_dim, causal, causal_offset;
+  float scale;
+  bool weights, small_workspace;
+};
+
+// Tile, block and chunk boundaries; odd dimensions; grouped heads; rows that see nothing; large scores; weights.
+constexpr attention_case attention_cases[] = {
+    {1, 1, 1, 1, 1, 1, 0, 0, 1.0f, true, false},         {1, 1, 5, 5, 3, 3, 0, 0, 0.0f, true, true},
+    {2, 2, 17, 33, 16, 16, 0, 0, 0.0f, true, false},     {1, 1, 50, 70, 33, 21, 0, 0, 0.0f, false, false},
+    {4, 2, 19, 67, 8, 24, 1, 48, 0.0f, true, false},     {6, 1, 9, 100, 20, 7, 1, -3, 4.0f, true, false},
+    {8, 1, 1, 64, 64, 64, 0, 0, 0.0f, false, false},     {3, 1, 1, 200, 37, 50, 1, 180, -0.5f, false, true},
+    {1, 1, 49, 65, 64, 64, 1, 0, 0.0f, false, false},    {1, 1, 97, 20, 5, 66, 0, 0, 300.0f, false, false},
+    {1, 1, 19, 1100, 6, 5, 1, 1090, 0.0f, false, false}, {1, 1, 2, 2060, 3, 3, 0, 0, 0.0f, true, false},
+};
+struct vector_case {
+  int32_t n_rows, depth, n_cols;  // linear's; softmax and dot take n_rows * depth numbers as rows of depth
+};
+constexpr vector_case vector_cases[] = {{1, 1, 1}, {3, 7, 5}, {6, 64, 64}, {13, 33, 47}, {1, 300, 100}, {50, 18, 71}};
+constexpr int32_t n_attention = sizeof attention_cases / sizeof *attention_cases;
+constexpr int32_t n_vector = sizeof vector_cases / sizeof *vector_cases;
+
+// The arrays of a case, and bump allocation of them inside the caller's buffer.
+struct attention_sizes {
+  int64_t q, k, v, out, weights;
+};
+constexpr attention_sizes sizes_of(const attention_case &c) {
+  const int64_t queries = static_cast<int64_t>(c.n_q) * c.n_heads, keys = static_cast<int64_t>(c.n_kv) * c.n_kv_heads;
+  return {queries * c.head_dim, keys * c.head_dim, keys * c.v_dim, queries * c.v_dim, c.weights ? queries * c.n_kv : 0};
+}
+constexpr int64_t workspace_floats = HEED_WORKSPACE_BYTES(64, 64) / sizeof(float);
+constexpr bool cases_fit() {
+  for (const attention_case &c : attention_cases) {
+    const attention_sizes n = sizes_of(c);
+    const int64_t floats = workspace_floats + n.q + n.k + n.v + 2 * (n.out + n.weights) + 4 * 15;
+    if (floats > HEED_SELFTEST_BYTES / 4) return false;
+    if (HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim) / sizeof(float) > workspace_floats) return false;
+  }
+  return true;
+}
+static_assert(cases_fit(), "HEED_SELFTEST_BYTES holds every case");
+
+struct arena {
+  float *next;
+  float *take(int64_t floats) {
+    float *p = next;
+    next += (floats + 15) / 16 * 16;
+    return p;
+  }
+};
+
+// Values in (-2, 2): a linear congruential generator's upper 24 bits.
+void fill(float *p, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (static_cast<float>(seed >> 8) - 8388607.5f) * 0x1p-22f;
+  }
+}
+
+uint32_t bits_of(float x) {
+  union {
+    float number;
+    uint32_t bits;
+  } u = {x};
+  return u.bits;
+}
+
+class comparison {
+ public:
+  heed_selftest_report report = {};
+
+  // False at the first difference, which is then in the report.
+  bool equal(const kernel &k, const char *function, int32_t case_index, const float *expected, const float *actual,
+             int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+      if (bits_of(expected[i]) == bits_of(actual[i])) continue;
+      report.kernel = k.name;
+      report.function = function;
+      report.case_index = case_index;
+      report.float_index = static_cast<int32_t>(i);
+      report.expected_bits = bits_of(expected[i]);
+      report.actual_bits = bits_of(actual[i]);
+      return false;
+    }
+    report.n_floats += static_cast<uint32_t>(n);
+    return true;
+  }
+};
+
+bool test_attention(const kernel &k, int32_t index, float *buffer, comparison &result) {
+  const attention_case &c = attention_cases[index];
+  const attention_sizes n = sizes_of(c);
+  arena memory = {buffer};
+  float *workspace = memory.take(workspace_floats);
+  float *inputs = memory.take(n.q + n.k + n.v);
+  float *expected = memory.take(n.out + n.weights), *actual = memory.take(n.out + n.weights);
+  fill(inputs, n.q + n.k + n.v, static_cast<uint32_t>(index));
+  const size_t bytes =
+      c.small_workspace ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim) : HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim);
+  heed_attention call = heed_attention_of(c.n_q, c.n_kv, c.n_heads, c.n_kv_heads, c.head_dim, inputs, inputs + n.q,
+                                          nullptr, nullptr, workspace, bytes);
+  call.v_dim = c.v_dim;
+  call.scale = c.scale;
+  call.causal = c.causal;
+  call.causal_offset = c.causal_offset;
+  call.v = heed_token_major(inputs + n.q + n.k, c.n_kv, c.n_kv_heads, c.v_dim);
+  for (float *out = expected;; out = actual) {
+    call.out = heed_token_major_out(out, c.n_q, c.n_heads, c.v_dim);
+    if (c.weights) call.weights = heed_head_major_out(out + n.out, c.n_q, c.n_heads, c.n_kv);
+    run_attention(out == expected ? reference_kernel(k.fused) : k, call);
+    if (out == actual) break;
+  }
+  return result.equal(k, "attention", index, expected, actual, n.out + n.weights);
+}
+
+bool test_vectors(const kernel &k, int32_t index, float *buffer, comparison &result) {
+  const vector_case &c = vector_cases[index];
+  const kernel &reference = reference_kernel(k.fused);
+  const int32_t n_x = c.n_rows * c.depth, n_w = c.depth * c.n_cols, n_y = c.n_rows * c.n_cols;
+  arena memory = {buffer};
+  float *x = memory.take(n_x), *w = memory.take(n_w), *bias = memory.take(c.n_cols);
+  float *expected = memory.take(n_y + n_x), *actual = memory.take(n_y + n_x);
+  fill(x, n_x, static_cast<uint32_t>(index) + 100);
+  fill(w, n_w, static_cast<uint32_t>(index) + 200);
+  fill(bias, c.n_cols, static_cast<uint32_t>(index) + 300);
+  for (float *y = expected;; y = actual) {
+    const kernel &use = y == expected ? reference : k;
+    use.linear({x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
+    for (int32_t r = 0; r < c.n_rows; r++) use.softmax(x + r * c.depth, y + n_y + r * c.depth, c.depth, 5.0f);
+    if (y == actual) break;
+  }
+  if (!result.equal(k, "linear", index, expected, actual, n_y)) return false;
+  if (!result.equal(k, "softmax", index, expected + n_y, actual + n_y, n_x)) return false;
+  const float expected_dot = reference.dot(x, x, n_x), actual_dot = k.dot(x, x, n_x);
+  return result.equal(k, "dot", index, &expected_dot, &actual_dot, 1);
+}
+
+bool test_kernel(const kernel &k, float *buffer, comparison &result) {
+  for (int32_t i = 0; i < n_attention; i++)
+    if (!test_attention(k, i, buffer, result)) return false;
+  for (int32_t i = 0; i < n_vector; i++)
+    if (!test_vectors(k, i, buffer, result)) return false;
+  result.report.n_kernels++;
+  return true;
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
+  heed::checker check;
+  check.buffer(buffer, buffer_bytes, HEED_SELFTEST_BYTES, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
+  if (report) check.require(report->struct_size == sizeof *report, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+  if (check.finish() != HEED_OK) return check.status;
+  heed::comparison result;
+  result.report.struct_size = sizeof result.report;
+  result.report.n_cases = heed::n_attention + heed::n_vector;
+  bool equal = true;
+  for (int32_t i = 0; const heed::kernel *k = heed::available_kernel(i); i++)
+    equal = equal && heed::test_kernel(*k, static_cast<float *>(buffer), result);
+  if (report) *report = result.report;
+  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
+}

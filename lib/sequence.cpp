@@ -1,0 +1,69 @@
+#include "heed/heed.h"
+#include "validate.hpp"
+
+namespace heed {
+namespace {
+
+void check_sequence(checker &check, const heed_sequence *s, heed_argument argument) {
+  check.require(s != nullptr, HEED_NULL_POINTER, argument);
+  if (!check.ok()) return;
+  check.require(s->struct_size == sizeof(heed_sequence), HEED_UNKNOWN_STRUCT, argument);
+  check.count(s->capacity, HEED_MAX_COUNT, argument);
+  check.count(s->dim, HEED_MAX_DIM, argument);
+  check.require(s->length >= 0 && s->length <= s->capacity, HEED_OUT_OF_RANGE, argument);
+  check.require(s->data != nullptr, HEED_NULL_POINTER, argument);
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_sequence_init(heed_sequence *sequence, float *buffer, int32_t capacity, int32_t dim) {
+  heed::checker check;
+  check.require(sequence != nullptr, HEED_NULL_POINTER, HEED_ARG_SEQUENCE);
+  check.count(capacity, HEED_MAX_COUNT, HEED_ARG_CAPACITY);
+  check.count(dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
+  check.matrix(buffer, capacity, dim, dim, heed::access::write, HEED_ARG_BUFFER);
+  if (check.finish() == HEED_OK) *sequence = {static_cast<uint32_t>(sizeof(heed_sequence)), capacity, dim, 0, buffer};
+  return check.status;
+}
+
+heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows) {
+  heed::checker check;
+  heed::check_sequence(check, sequence, HEED_ARG_SEQUENCE);
+  if (!check.ok()) return check.status;
+  check.matrix(rows.data, rows.n_rows, rows.dim, rows.row_stride, heed::access::read, HEED_ARG_ROWS);
+  check.require(rows.dim == sequence->dim, HEED_MISFIT, HEED_ARG_ROWS);
+  check.require(rows.n_rows <= sequence->capacity - sequence->length, HEED_FULL, HEED_ARG_SEQUENCE);
+  if (!check.ok()) return check.status;
+  float *end = sequence->data + static_cast<ptrdiff_t>(sequence->length) * sequence->dim;
+  check.matrix(end, rows.n_rows, rows.dim, rows.dim, heed::access::write, HEED_ARG_ROWS);
+  if (check.finish() != HEED_OK) return check.status;
+  for (int32_t r = 0; r < rows.n_rows; r++)
+    for (int32_t i = 0; i < rows.dim; i++)
+      end[static_cast<ptrdiff_t>(r) * rows.dim + i] = rows.data[r * rows.row_stride + i];
+  sequence->length += rows.n_rows;
+  return HEED_OK;
+}
+
+heed_status heed_sequence_clear(heed_sequence *sequence) {
+  heed::checker check;
+  heed::check_sequence(check, sequence, HEED_ARG_SEQUENCE);
+  if (check.ok()) sequence->length = 0;
+  return check.status;
+}
+
+heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out, void *workspace,
+                                         size_t workspace_bytes) {
+  heed::checker check;
+  heed::check_sequence(check, x, HEED_ARG_X);
+  heed::check_sequence(check, out, HEED_ARG_OUT);
+  if (!check.ok()) return check.status;
+  check.count(x->length, HEED_MAX_COUNT, HEED_ARG_N);
+  check.require(out->dim == x->dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.require(out->capacity >= x->length, HEED_FULL, HEED_ARG_OUT);
+  if (!check.ok()) return check.status;
+  const heed_status status = heed_self_attention(
+      heed_sequence_view(x), scale, heed_matrix_out_of(out->data, x->length, x->dim), workspace, workspace_bytes);
+  if (status == HEED_OK) out->length = x->length;
+  return status;
+}

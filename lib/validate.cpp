@@ -1,0 +1,82 @@
+#include "validate.hpp"
+
+namespace heed {
+
+void checker::add(const void *data, size_t bytes, access how, heed_argument argument) {
+  uintptr_t end;
+  require(!__builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end), HEED_OVERFLOW, argument);
+  if (ok()) ranges[n_ranges++] = {reinterpret_cast<uintptr_t>(data), end, how, argument};
+}
+
+void checker::executor(const heed_executor *e) {
+  if (!ok() || !e) return;
+  require(e->struct_size == sizeof(heed_executor), HEED_UNKNOWN_STRUCT, HEED_ARG_EXECUTOR);
+  if (!ok()) return;
+  require(e->run != nullptr, HEED_NULL_POINTER, HEED_ARG_EXECUTOR);
+  count(e->n_workers, HEED_MAX_WORKERS, HEED_ARG_EXECUTOR);
+}
+
+void checker::tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
+                     access how, heed_argument argument) {
+  require(data != nullptr, HEED_NULL_POINTER, argument);
+  require(reinterpret_cast<uintptr_t>(data) % sizeof(float) == 0, HEED_MISALIGNED, argument);
+  // From the smallest stride to the largest, so that an output's rows, heads and batch entries must nest.
+  ptrdiff_t extent = dim, last_stride = -1;
+  bool used[3] = {counts[0] < 2, counts[1] < 2, counts[2] < 2};
+  for (int pass = 0; pass < 3 && ok(); pass++) {
+    int smallest = -1;
+    for (int i = 0; i < 3; i++)
+      if (!used[i] && (smallest < 0 || strides[i] < strides[smallest])) smallest = i;
+    if (smallest < 0) break;
+    used[smallest] = true;
+    last_stride = strides[smallest];
+    require(last_stride >= 0 && (how == access::read || last_stride >= extent), HEED_BAD_STRIDE, argument);
+    ptrdiff_t span;
+    const bool overflow = __builtin_mul_overflow(last_stride, static_cast<ptrdiff_t>(counts[smallest] - 1), &span) ||
+                          __builtin_add_overflow(extent, span, &extent);
+    require(!overflow, HEED_OVERFLOW, argument);
+  }
+  require(extent <= PTRDIFF_MAX / static_cast<ptrdiff_t>(sizeof(float)), HEED_OVERFLOW, argument);
+  if (ok()) add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
+}
+
+void checker::matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how,
+                     heed_argument argument) {
+  count(n_rows, HEED_MAX_COUNT, argument);
+  count(dim, HEED_MAX_COUNT, argument);
+  if (ok()) tensor(data, {1, 1, n_rows}, {0, 0, stride}, dim, how, argument);
+}
+
+void checker::floats(const float *data, int32_t n, access how, heed_argument argument) {
+  matrix(data, 1, n, n, how, argument);
+}
+
+void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument) {
+  require(data != nullptr, HEED_NULL_POINTER, argument);
+  require(reinterpret_cast<uintptr_t>(data) % alignment == 0, HEED_MISALIGNED, argument);
+  require(bytes >= minimum, HEED_TOO_SMALL, argument);
+  if (ok()) add(data, bytes, access::write, argument);
+}
+
+heed_status checker::finish() {
+  for (int i = 0; i < n_ranges; i++) {
+    if (ranges[i].how != access::write) continue;
+    for (int j = 0; j < n_ranges; j++)
+      if (j != i)
+        require(ranges[i].end <= ranges[j].begin || ranges[j].end <= ranges[i].begin, HEED_OVERLAP, ranges[i].argument);
+  }
+  return status;
+}
+
+void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,
+                 int32_t causal) {
+  check.count(n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
+  check.count(n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
+  if (check.ok()) check.require(n_heads % n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  check.count(head_dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
+  check.count(v_dim, HEED_MAX_DIM, HEED_ARG_V_DIM);
+  check.finite(scale, HEED_ARG_SCALE);
+  check.require(causal == 0 || causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
+}
+
+}  // namespace heed

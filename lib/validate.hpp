@@ -1,0 +1,57 @@
+// The one boundary check. A checker collects what a call reads and writes and keeps the first fault; nothing may be
+// written before it has said HEED_OK. Kernels assume.
+#ifndef HEED_VALIDATE_HPP
+#define HEED_VALIDATE_HPP
+
+#include "heed/heed.h"
+
+namespace heed {
+
+enum class access { read, write };
+
+class checker {
+ public:
+  heed_status status = HEED_OK;
+
+  bool ok() const { return status == HEED_OK; }
+  void require(bool condition, heed_fault fault, heed_argument argument) {
+    if (ok() && !condition) status = HEED_STATUS(fault, argument);
+  }
+  void count(int32_t n, int32_t most, heed_argument argument) {
+    require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);
+  }
+  void finite(float x, heed_argument argument) { require(x - x == 0.0f, HEED_NOT_FINITE, argument); }
+  void executor(const heed_executor *e);
+  // A (counts[0], counts[1], counts[2], dim) tensor of floats; a stride counts only where there are two or more.
+  void tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,
+              heed_argument argument);
+  void matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument);
+  void floats(const float *data, int32_t n, access how, heed_argument argument);
+  void floats_or_null(const float *data, int32_t n, heed_argument argument) {
+    if (data) floats(data, n, access::read, argument);
+  }
+  // Written memory of `bytes` bytes, at least `minimum`, aligned.
+  void buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument);
+  // No written range may touch another. The argument named is the written one.
+  heed_status finish();
+
+ private:
+  struct range {
+    uintptr_t begin, end;
+    access how;
+    heed_argument argument;
+  };
+  static constexpr int max_ranges = 14;  // the layer: x, y, 8 weights and biases, activations, workspace
+  range ranges[max_ranges];
+  int n_ranges = 0;
+
+  void add(const void *data, size_t bytes, access how, heed_argument argument);
+};
+
+// Shared by heed_attention_run and heed_layer_run.
+void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,
+                 int32_t causal);
+
+}  // namespace heed
+
+#endif
