@@ -14,9 +14,11 @@ float default_scale(int32_t dim) {
   for (uint64_t bit = static_cast<uint64_t>(1) << 31; bit; bit >>= 1)
     if ((root | bit) * (root | bit) <= scaled) root |= bit;
   // 1/sqrt(dim) = 2^(shift/2) / root = (2^62 / root) * 2^(shift/2 - 62), all but the division exact.
-  float result = static_cast<float>((static_cast<uint64_t>(1) << 62) / root);
-  for (int exponent = shift / 2; exponent < 62; exponent++) result *= 0.5f;
-  return result;
+  union {
+    uint32_t bits;
+    float number;
+  } power = {static_cast<uint32_t>(127 + shift / 2 - 62) << 23};
+  return static_cast<float>((static_cast<uint64_t>(1) << 62) / root) * power.number;
 }
 
 namespace {

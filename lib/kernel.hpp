@@ -29,18 +29,23 @@ struct stream {
 // Keys that row r sees: [0, visible_keys).
 inline int32_t visible_keys(const stream &s, int64_t row) {
   if (!s.causal) return s.n_kv;
-  const int64_t end = row / s.group + s.causal_offset + 1;
+  const int64_t end = (s.group == 1 ? row : row / s.group) + s.causal_offset + 1;
   return end < 0 ? 0 : end < s.n_kv ? static_cast<int32_t>(end) : s.n_kv;
 }
 
+// Where row r lies; a division costs as much as a row of 64 floats, so the common case goes without.
+inline ptrdiff_t row_offset(const stream &s, int64_t row, ptrdiff_t query_stride, ptrdiff_t head_stride) {
+  const ptrdiff_t r = static_cast<ptrdiff_t>(row);
+  return s.group == 1 ? r * query_stride : r / s.group * query_stride + r % s.group * head_stride;
+}
 inline const float *q_row(const stream &s, int64_t row) {
-  return s.q + row / s.group * s.q_query_stride + row % s.group * s.q_head_stride;
+  return s.q + row_offset(s, row, s.q_query_stride, s.q_head_stride);
 }
 inline float *out_row(const stream &s, int64_t row) {
-  return s.out + row / s.group * s.out_query_stride + row % s.group * s.out_head_stride;
+  return s.out + row_offset(s, row, s.out_query_stride, s.out_head_stride);
 }
 inline float *weights_row(const stream &s, int64_t row) {
-  return s.weights + row / s.group * s.weights_query_stride + row % s.group * s.weights_head_stride;
+  return s.weights + row_offset(s, row, s.weights_query_stride, s.weights_head_stride);
 }
 
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its

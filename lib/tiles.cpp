@@ -62,6 +62,7 @@ tile make_tile(const row_tiles &tiles, int64_t index, const stream &s, void *wor
   t.m_total = single + 2 * rows;
   t.l_total = single + 3 * rows;
   t.alpha = single + 4 * rows;
+  t.spare = single + 5 * rows;
   return t;
 }
 

@@ -10,7 +10,7 @@ namespace heed {
 
 // Scores of VECS registers of keys for ROWS rows. n_keys < VECS * lanes only at the end of the keys.
 template <class V, int ROWS, int VECS>
-static void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys, int32_t head_dim,
+HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys, int32_t head_dim,
                        float c, float *const (&scores)[8]) {
   typename V::reg dots[ROWS][VECS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::set(0.0f); }
@@ -46,10 +46,15 @@ HEED_INLINE void prefetch_rows(const float *rows, ptrdiff_t stride, int32_t n_ro
     for (int32_t i = 0; i < dim; i += 16) __builtin_prefetch(rows + r * stride + i);
 }
 
+template <int N>
+struct registers {
+  static constexpr int value = N;
+};
+
 // Scores of a block for ROWS rows from `row`; rows beyond the tile repeat its last one. While keys are read, the values
 // of the same keys are fetched: from DRAM that is worth 1.6 times.
 template <class V, int ROWS>
-static void score_row_group(const tile &t, int32_t row, int32_t block_begin, int32_t n) {
+static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, int32_t block_begin, int32_t n) {
   const stream &s = *t.s;
   constexpr int vecs = ROWS >= 4 ? 1 : ROWS == 2 ? 2 : 64 / V::lanes < 4 ? 64 / V::lanes : 4;
   const float *q[8];
@@ -59,12 +64,19 @@ static void score_row_group(const tile &t, int32_t row, int32_t block_begin, int
     q[r] = q_row(s, t.first_row + use);
     scores[r] = t.scores + use * block_keys;
   }
-  for (int32_t j = 0; j < n; j += vecs * V::lanes) {
-    const int32_t begin = block_begin + j, left = n - j;
-    if (row == 0)
-      prefetch_rows(s.v + begin * s.v_stride, s.v_stride, left < vecs * V::lanes ? left : vecs * V::lanes, s.v_dim);
-    score_keys<V, ROWS, vecs>(q, s.k + begin * s.k_stride, s.k_stride, left, s.head_dim, s.c, scores);
-    for (float *&x : scores) x += vecs * V::lanes;
+  if (row == 0) prefetch_rows(s.v + block_begin * s.v_stride, s.v_stride, n, s.v_dim);
+  const auto score = [&](auto registers, int32_t j, int32_t n_keys) {
+    float *x[8];
+    for (int32_t r = 0; r < ROWS; r++) x[r] = scores[r] + j;
+    score_keys<V, ROWS, decltype(registers)::value>(q, s.k + (block_begin + j) * s.k_stride, s.k_stride, n_keys, s.head_dim,
+                                                    s.c, x);
+  };
+  int32_t j = 0;
+  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(registers<vecs>(), j, vecs * V::lanes);
+  // The last register overlaps its neighbour, whose scores it computes again; with fewer keys than lanes it is short.
+  for (; j < n; j += V::lanes) {
+    const int32_t begin = n - j < V::lanes && n >= V::lanes ? n - V::lanes : j;
+    score(registers<1>(), begin, n - begin);
   }
 }
 

@@ -10,37 +10,46 @@
 
 namespace heed {
 
-// qt[i][row] for one register of rows. Rows that are not evenly spaced (grouped heads) or missing (the end of the tile)
-// pass through a small copy of 16 columns in the scores buffer.
+// to[i][lane] = from[lane][i] for one register of rows.
 template <class V>
-static void transpose_queries(const tile &t, int32_t row) {
+HEED_INLINE void transpose_rows(const float *from, ptrdiff_t from_stride, int32_t dim, float *to, ptrdiff_t to_stride) {
+  int32_t i = 0;
+  for (; i + 4 <= dim; i += 4) {
+    typename V::reg columns[4];
+    V::transpose4(from + i, from_stride, columns);
+    HEED_UNROLL for (int u = 0; u < 4; u++) V::store(to + (i + u) * to_stride, columns[u]);
+  }
+  if (i == dim) return;
+  typename V::reg columns[4];
+  transpose4_n<V>(from + i, from_stride, V::lanes, dim - i, columns);
+  for (int32_t u = 0; i + u < dim; u++) V::store(to + (i + u) * to_stride, columns[u]);
+}
+
+// qt[i][row] for one register of rows. Rows that are not evenly spaced (grouped heads) or missing (the end of the tile)
+// pass through a copy of 64 columns in the scores buffer.
+template <class V>
+static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
   const stream &s = *t.s;
-  const int32_t d = s.head_dim, n = t.n_rows - row < V::lanes ? t.n_rows - row : V::lanes;
-  const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
+  const int32_t n = t.n_rows - row < V::lanes ? t.n_rows - row : V::lanes;
   const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
-  constexpr int32_t width = 16;
-  for (int32_t begin = 0; begin < d; begin += width) {
-    const int32_t end = d - begin < width ? d : begin + width;
-    const float *from = q_row(s, t.first_row + row) + begin;
-    ptrdiff_t from_stride = stride;
-    if (!even || n < V::lanes) {
-      for (int32_t l = 0; l < V::lanes; l++) {
-        const float *q = q_row(s, t.first_row + row + (l < n ? l : n - 1)) + begin;
-        for (int32_t i = 0; i < end - begin; i++) t.scores[l * width + i] = q[i];
-      }
-      from = t.scores;
-      from_stride = width;
+  float *to = t.qt + row;
+  if (even && n == V::lanes) {
+    const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
+    return transpose_rows<V>(q_row(s, t.first_row + row), stride, s.head_dim, to, t.row_capacity);
+  }
+  constexpr int32_t width = 64;  // lanes * 64 floats fit: there are at least 16 rows of 64 scores
+  for (int32_t begin = 0; begin < s.head_dim; begin += width) {
+    const int32_t columns = s.head_dim - begin < width ? s.head_dim - begin : width;
+    for (int32_t l = 0; l < V::lanes; l++) {
+      const float *q = q_row(s, t.first_row + row + (l < n ? l : n - 1)) + begin;
+      for (int32_t i = 0; i < columns; i++) t.scores[l * width + i] = q[i];
     }
-    for (int32_t i = begin; i < end; i += 4) {
-      typename V::reg columns[4];
-      transpose4_any<V>(from + (i - begin), from_stride, V::lanes, end - i, columns);
-      for (int32_t j = 0; j < 4 && i + j < end; j++) V::store(t.qt + (i + j) * t.row_capacity + row, columns[j]);
-    }
+    transpose_rows<V>(t.scores, width, columns, to + begin * t.row_capacity, t.row_capacity);
   }
 }
 
 template <class V, int KEYS, int VECS>
-static void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptrdiff_t k_stride, int32_t head_dim,
+HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptrdiff_t k_stride, int32_t head_dim,
                        float c, float *scores) {
   typename V::reg dots[KEYS][VECS];
   HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
@@ -65,7 +74,7 @@ static void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptr
 
 // Scores of n keys and VECS registers of rows that start at `row`.
 template <class V, int VECS>
-static void score_rows(const tile &t, int32_t block_begin, int32_t n, int32_t row) {
+static HEED_NOINLINE void score_rows(const tile &t, int32_t block_begin, int32_t n, int32_t row) {
   const stream &s = *t.s;
   const float *qt = t.qt + row, *k = s.k + block_begin * s.k_stride;
   const ptrdiff_t ld = t.row_capacity;
@@ -106,9 +115,9 @@ static inline void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
   }
 }
 
-// The new maximum of one register of rows. Returns what to subtract; alpha is what the past is multiplied by.
+// The new maximum of one register of rows; spare is what to subtract, alpha what the past is multiplied by.
 template <class V>
-HEED_INLINE typename V::reg update_maximum(const tile &t, int32_t n, int32_t row) {
+HEED_INLINE void update_maximum(const tile &t, int32_t n, int32_t row) {
   const float *x = t.scores + row;
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg old = V::load(t.m + row);
@@ -119,34 +128,37 @@ HEED_INLINE typename V::reg update_maximum(const tile &t, int32_t n, int32_t row
   const typename V::reg maximum = V::max(V::max(m[0], m[1]), V::max(m[2], m[3]));
   const typename V::reg shift = finite_maximum<V>(maximum);
   V::store(t.m + row, maximum);
+  V::store(t.spare + row, shift);
   V::store(t.alpha + row, exp2_nonpositive<V>(V::sub(old, shift)));
-  return shift;
 }
 
-// scores = exp2(scores - shift), added to the 16 sums. Keys i, i + 16, i + 32, i + 48 share a sum and run interleaved:
-// one exponential alone is a chain of 12 dependent operations.
+// scores = exp2(scores - shift) for KEYS keys that are 16 apart, added to their sum.
+template <class V, int KEYS>
+HEED_INLINE void exponential_group(float *x, ptrdiff_t ld, float *sum_memory, typename V::reg alpha, typename V::reg shift) {
+  typename V::reg p[KEYS];
+  HEED_UNROLL for (int u = 0; u < KEYS; u++) p[u] = V::sub(V::load(x + u * n_sums * ld), shift);
+  exp2_nonpositive<V>(p);
+  typename V::reg sum = V::mul(V::load(sum_memory), alpha);
+  HEED_UNROLL for (int u = 0; u < KEYS; u++) {
+    V::store(x + u * n_sums * ld, p[u]);
+    sum = V::add(sum, p[u]);
+  }
+  V::store(sum_memory, sum);
+}
+
+// All n keys of a block for one register of rows.
 template <class V>
-HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, typename V::reg shift) {
+HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row) {
   const ptrdiff_t ld = t.row_capacity;
-  const typename V::reg alpha = V::load(t.alpha + row);
+  const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.spare + row);
   for (int32_t i = 0; i < n_sums; i++) {
-    float *x = t.scores + row + i * ld, *memory = t.sums + i * ld + row;
-    typename V::reg sum = V::mul(V::load(memory), alpha);
-    if (n == block_keys) {
-      typename V::reg p[4];
-      HEED_UNROLL for (int u = 0; u < 4; u++) p[u] = exp2_nonpositive<V>(V::sub(V::load(x + u * n_sums * ld), shift));
-      HEED_UNROLL for (int u = 0; u < 4; u++) {
-        V::store(x + u * n_sums * ld, p[u]);
-        sum = V::add(sum, p[u]);
-      }
-    } else {
-      for (int32_t j = i; j < n; j += n_sums, x += n_sums * ld) {
-        const typename V::reg p = exp2_nonpositive<V>(V::sub(V::load(x), shift));
-        V::store(x, p);
-        sum = V::add(sum, p);
-      }
-    }
-    V::store(memory, sum);
+    float *x = t.scores + row + i * ld, *sum = t.sums + i * ld + row;
+    const int32_t n_keys = (n - i + n_sums - 1) / n_sums;  // keys i, i + 16, ... below n
+    if (n_keys == 4) exponential_group<V, 4>(x, ld, sum, alpha, shift);
+    if (n_keys == 3) exponential_group<V, 3>(x, ld, sum, alpha, shift);
+    if (n_keys == 2) exponential_group<V, 2>(x, ld, sum, alpha, shift);
+    if (n_keys == 1) exponential_group<V, 1>(x, ld, sum, alpha, shift);
+    if (n_keys <= 0) V::store(sum, V::mul(V::load(sum), alpha));
   }
 }
 
@@ -198,7 +210,8 @@ static void attend_query_lanes(const tile &t, int32_t key_begin, int32_t key_end
     if (s.weights) keep_logits<V>(t, begin, n);
     const bool ragged = first_visible < begin + n;
     if (ragged) hide_masked(t, begin, n);
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n, row, update_maximum<V>(t, n, row));
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, n, row);
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n, row);
     add_block<V>(t, begin, n, begin == key_begin, 1, t.row_capacity, [&](int32_t r) {
       if (!ragged) return n;
       const int32_t limit = visible_keys(s, t.first_row + r) - begin;

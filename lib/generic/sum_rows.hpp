@@ -66,15 +66,21 @@ static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_
   }
 }
 
-// n_rows rows of a tile's width, in tiles of sum_rows, 4, 2 and 1 rows.
+// Rows of a register tile: with few registers of columns more rows, because 8 chains are needed to fill two units of
+// latency 4.
 template <class V, int VECS>
-static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+constexpr int rows_of_tile = VECS == 1 ? 8 : V::sum_rows;
+
+// n_rows rows of a tile's width, in tiles of that many, 4, 2 and 1 rows.
+template <class V, int VECS>
+static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+  constexpr int whole = rows_of_tile<V, VECS>;
   for (int32_t r = 0; r < n_rows;) {
     const int32_t left = n_rows - r;
     int32_t done;
-    if (left >= V::sum_rows) {
-      sum_tile<V, V::sum_rows, VECS>(o, from);
-      done = V::sum_rows;
+    if (left >= whole) {
+      sum_tile<V, whole, VECS>(o, from);
+      done = whole;
     } else if (left >= 4) {
       sum_tile<V, 4, VECS>(o, from);
       done = 4;

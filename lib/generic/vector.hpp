@@ -7,7 +7,7 @@
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
-//   power(y, t)                      y * 2^round(x)
+//   power(y, t, x)                   y * 2^round(x), or +0 where x is below the cut-off; NaN where x is NaN
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
 //   pin(r)                           keeps a shared register from being folded back into memory operands
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
@@ -21,6 +21,8 @@
 #include "../kernel.hpp"
 
 #define HEED_INLINE inline __attribute__((always_inline))
+// Register tiles live in functions of their own: inlined into a large one, GCC 12 spills operands that fit.
+#define HEED_NOINLINE __attribute__((noinline))
 // GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower.
 #ifdef __clang__
 #define HEED_UNROLL _Pragma("clang loop unroll(full)")
@@ -63,18 +65,25 @@ HEED_INLINE void transpose4_any(const float *p, ptrdiff_t stride, int32_t n_rows
     transpose4_n<V>(p, stride, n_rows < V::lanes ? n_rows : V::lanes, n_cols < 4 ? n_cols : 4, out);
 }
 
-// Rule 9 of the contract.
+// Rule 9 of the contract for N registers, step by step side by side: one alone is a chain of 12 dependent operations, and
+// GCC leaves the order as it is written.
+template <class V, int N>
+HEED_INLINE void exp2_nonpositive(typename V::reg (&x)[N]) {
+  constexpr float coefficients[6] = {exp2_c5, exp2_c4, exp2_c3, exp2_c2, exp2_c1, 1.0f};
+  typename V::reg t[N], f[N], y[N];
+  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::split(x[u], t[u]);
+  HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::set(exp2_c6);
+  HEED_UNROLL for (int c = 0; c < 6; c++) {
+    HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::fma(y[u], f[u], V::set(coefficients[c]));
+  }
+  HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::power(y[u], t[u], x[u]);
+}
+
 template <class V>
 HEED_INLINE typename V::reg exp2_nonpositive(typename V::reg x) {
-  typename V::reg t;
-  const typename V::reg f = V::split(x, t);
-  typename V::reg y = V::fma(V::set(exp2_c6), f, V::set(exp2_c5));
-  y = V::fma(y, f, V::set(exp2_c4));
-  y = V::fma(y, f, V::set(exp2_c3));
-  y = V::fma(y, f, V::set(exp2_c2));
-  y = V::fma(y, f, V::set(exp2_c1));
-  y = V::fma(y, f, V::set(1.0f));
-  return V::zero_below(V::power(y, t), x, exp2_cutoff);
+  typename V::reg one[1] = {x};
+  exp2_nonpositive<V>(one);
+  return one[0];
 }
 
 // m, or 0 where m is -infinity, so that m - shift is never infinity minus infinity for a row that saw nothing.

@@ -15,8 +15,9 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_LT_OQ), y);
   }
-  static HEED_INLINE reg power(reg y, reg t) {
-    return _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23)));
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    const reg result = _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23)));
+    return zero_below(result, x, exp2_cutoff);
   }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 

@@ -20,7 +20,9 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     t = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     return _mm512_sub_ps(x, t);
   }
-  static HEED_INLINE reg power(reg y, reg t) { return _mm512_scalef_ps(y, t); }
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(exp2_cutoff), _CMP_NLT_UQ), y, t);
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+v"(r)); }
 
   // Rows l, l + 4, l + 8, l + 12 share a register, one to each 128-bit lane; then four 4 x 4 transposes at once.

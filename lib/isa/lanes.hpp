@@ -15,14 +15,14 @@ HEED_INLINE float lane_fma(float a, float b, float c) {
 }
 HEED_INLINE float lane_max(float a, float b) { return a > b ? a : b; }
 HEED_INLINE float lane_zero_below(float y, float x, float limit) { return x < limit ? 0.0f : y; }
-HEED_INLINE float lane_power(float y, float t) {
+HEED_INLINE float lane_power(float y, float t, float x) {
   union {
     float number;
     uint32_t bits;
   } power;
   power.number = t;
   power.bits <<= 23;
-  return y * power.number;
+  return lane_zero_below(y * power.number, x, exp2_cutoff);
 }
 
 struct lane1 {
@@ -43,7 +43,7 @@ struct lane1 {
     t = x + exp2_magic;
     return x - (t - exp2_magic);
   }
-  static HEED_INLINE reg power(reg y, reg t) { return lane_power(y, t); }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return lane_power(y, t, x); }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t, reg (&out)[4]) {
     for (int i = 0; i < 4; i++) out[i] = p[i];
@@ -96,8 +96,8 @@ struct lanes16 {
     t = each([&](int l) { return x.lane[l] + exp2_magic; });
     return each([&](int l) { return x.lane[l] - (t.lane[l] - exp2_magic); });
   }
-  static HEED_INLINE reg power(const reg &y, const reg &t) {
-    return each([&](int l) { return lane_power(y.lane[l], t.lane[l]); });
+  static HEED_INLINE reg power(const reg &y, const reg &t, const reg &x) {
+    return each([&](int l) { return lane_power(y.lane[l], t.lane[l], x.lane[l]); });
   }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

@@ -15,8 +15,9 @@ struct neon32 : xsimd_model<xsimd::neon> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(y), vcltq_f32(x, vdupq_n_f32(limit))));
   }
-  static HEED_INLINE reg power(reg y, reg t) {
-    return vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    const reg result = vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
+    return zero_below(result, x, exp2_cutoff);
   }
   static HEED_INLINE void pin(reg &r) { asm("" : "+w"(r)); }
 

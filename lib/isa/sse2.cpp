@@ -15,8 +15,8 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm_andnot_ps(_mm_cmplt_ps(x, _mm_set1_ps(limit)), y);
   }
-  static HEED_INLINE reg power(reg y, reg t) {
-    return _mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23)));
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    return zero_below(_mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23))), x, exp2_cutoff);
   }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 

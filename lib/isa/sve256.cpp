@@ -15,9 +15,9 @@ struct sve256 : xsimd_model<xsimd::sve> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, limit), svdup_n_f32(0.0f), y);
   }
-  static HEED_INLINE reg power(reg y, reg t) {
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
     const svuint32_t bits = svlsl_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(t), 23);
-    return svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits));
+    return zero_below(svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits)), x, exp2_cutoff);
   }
   static HEED_INLINE void pin(reg &) {}
 
