@@ -10,9 +10,8 @@ float default_scale(int32_t dim) {
   int shift = 0;
   while (static_cast<uint64_t>(dim) << shift < static_cast<uint64_t>(1) << 61) shift += 2;
   const uint64_t scaled = static_cast<uint64_t>(dim) << shift;
-  uint64_t root = 0;
-  for (uint64_t bit = static_cast<uint64_t>(1) << 31; bit; bit >>= 1)
-    if ((root | bit) * (root | bit) <= scaled) root |= bit;
+  uint64_t root = static_cast<uint64_t>(1) << 32;  // Newton's steps from above, to the integer square root
+  for (uint64_t next; (next = (root + scaled / root) / 2) < root;) root = next;
   // 1/sqrt(dim) = 2^(shift/2) / root = (2^62 / root) * 2^(shift/2 - 62), all but the division exact.
   union {
     uint32_t bits;
@@ -80,7 +79,7 @@ int32_t chunk_end(const stream &s, int32_t chunk) {
 
 // Chunks that the tile's last row sees, which sees most; one even when that is none.
 int32_t count_chunks(const tile &t) {
-  const int32_t visible = visible_keys(*t.s, t.first_row + t.n_rows - 1);
+  const int32_t visible = t.visible[t.n_rows - 1];
   return visible <= chunk_keys ? 1 : visible / chunk_keys + (visible % chunk_keys != 0);
 }
 

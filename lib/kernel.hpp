@@ -26,27 +26,30 @@ struct stream {
   int32_t causal_offset;
 };
 
-// Keys that row r sees: [0, visible_keys).
-inline int32_t visible_keys(const stream &s, int64_t row) {
-  if (!s.causal) return s.n_kv;
-  const int64_t end = (s.group == 1 ? row : row / s.group) + s.causal_offset + 1;
-  return end < 0 ? 0 : end < s.n_kv ? static_cast<int32_t>(end) : s.n_kv;
-}
+// A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
+class row_cursor {
+ public:
+  row_cursor(const stream &s, int64_t row)
+      : s(s), query(static_cast<ptrdiff_t>(row / s.group)), head(static_cast<int32_t>(row % s.group)) {}
+  void next() {
+    if (++head < s.group) return;
+    head = 0;
+    query++;
+  }
+  const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
+  float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
+  float *weights() const { return s.weights + query * s.weights_query_stride + head * s.weights_head_stride; }
+  int32_t visible_keys() const {  // keys [0, n) are visible
+    if (!s.causal) return s.n_kv;
+    const int64_t end = static_cast<int64_t>(query) + s.causal_offset + 1;
+    return end < 0 ? 0 : end < s.n_kv ? static_cast<int32_t>(end) : s.n_kv;
+  }
 
-// Where row r lies; a division costs as much as a row of 64 floats, so the common case goes without.
-inline ptrdiff_t row_offset(const stream &s, int64_t row, ptrdiff_t query_stride, ptrdiff_t head_stride) {
-  const ptrdiff_t r = static_cast<ptrdiff_t>(row);
-  return s.group == 1 ? r * query_stride : r / s.group * query_stride + r % s.group * head_stride;
-}
-inline const float *q_row(const stream &s, int64_t row) {
-  return s.q + row_offset(s, row, s.q_query_stride, s.q_head_stride);
-}
-inline float *out_row(const stream &s, int64_t row) {
-  return s.out + row_offset(s, row, s.out_query_stride, s.out_head_stride);
-}
-inline float *weights_row(const stream &s, int64_t row) {
-  return s.weights + row_offset(s, row, s.weights_query_stride, s.weights_head_stride);
-}
+ private:
+  const stream &s;
+  ptrdiff_t query;
+  int32_t head;
+};
 
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
 // partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.
@@ -58,6 +61,7 @@ struct tile {
   int32_t acc_stride;  // v_dim rounded up to 16
   float *m, *l;        // [n_rows]
   float *m_total, *l_total;
+  int32_t *visible;      // [n_rows] keys that each row sees
   float *alpha, *spare;  // [n_rows] each, the kernel's own
   float *sums;           // [16][n_rows]
   float *scores;         // [64][n_rows]

@@ -70,18 +70,17 @@ void attend_block(const stream &s, const float *q, int32_t begin, int32_t end, f
 void attend(const tile &t, int32_t key_begin, int32_t key_end) {
   const stream &s = *t.s;
   for (int32_t r = 0; r < t.n_rows; r++) {
-    const int64_t row = t.first_row + r;
-    const int32_t visible = visible_keys(s, row);
-    const int32_t end = visible < key_end ? visible : key_end;
+    const row_cursor row(s, t.first_row + r);
+    const int32_t end = t.visible[r] < key_end ? t.visible[r] : key_end;
     float *sums = t.sums + r * n_sums, *acc = t.acc + r * t.acc_stride;
     for (int32_t i = 0; i < n_sums; i++) sums[i] = 0.0f;
     for (int32_t n = 0; n < s.v_dim; n++) acc[n] = 0.0f;
     t.m[r] = negative_infinity;
     for (int32_t begin = key_begin; begin < end; begin += block_keys) {
       const int32_t block_end = end - begin < block_keys ? end : begin + block_keys;
-      attend_block(s, q_row(s, row), begin, block_end, t.scores, sums, acc, &t.m[r]);
+      attend_block(s, row.q(), begin, block_end, t.scores, sums, acc, &t.m[r]);
       if (s.weights)
-        for (int32_t j = begin; j < block_end; j++) weights_row(s, row)[j] = t.scores[j - begin];
+        for (int32_t j = begin; j < block_end; j++) row.weights()[j] = t.scores[j - begin];
     }
     t.l[r] = tree_sum(sums, n_sums);
   }
@@ -90,13 +89,13 @@ void attend(const tile &t, int32_t key_begin, int32_t key_end) {
 void merge(const tile &t, int32_t key_begin) {
   const stream &s = *t.s;
   for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = out_row(s, t.first_row + r);
+    float *out = row_cursor(s, t.first_row + r).out();
     const float *acc = t.acc + r * t.acc_stride;
     if (key_begin == 0) {
       t.m_total[r] = t.m[r];
       t.l_total[r] = t.l[r];
       for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n];
-    } else if (visible_keys(s, t.first_row + r) > key_begin) {
+    } else if (t.visible[r] > key_begin) {
       const float m = t.m[r] > t.m_total[r] ? t.m[r] : t.m_total[r];
       const float shift = finite_maximum(m);
       const float a = exp2_nonpositive(t.m_total[r] - shift), b = exp2_nonpositive(t.m[r] - shift);
@@ -124,15 +123,14 @@ void softmax(const float *x, float *y, int32_t n, float c) {
 void finish(const tile &t, bool merged) {
   const stream &s = *t.s;
   for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = out_row(s, t.first_row + r);
+    float *out = row_cursor(s, t.first_row + r).out();
     const float *acc = merged ? out : t.acc + r * t.acc_stride;
     const float factor = reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]);
     for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * factor;
     if (!s.weights) continue;
-    float *weights = weights_row(s, t.first_row + r);
-    const int32_t visible = visible_keys(s, t.first_row + r);
-    softmax(weights, weights, visible, 1.0f);
-    for (int32_t j = visible; j < s.n_kv; j++) weights[j] = 0.0f;
+    float *weights = row_cursor(s, t.first_row + r).weights();
+    softmax(weights, weights, t.visible[r], 1.0f);
+    for (int32_t j = t.visible[r]; j < s.n_kv; j++) weights[j] = 0.0f;
   }
 }
 

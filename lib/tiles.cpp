@@ -63,6 +63,9 @@ tile make_tile(const row_tiles &tiles, int64_t index, const stream &s, void *wor
   t.l_total = single + 3 * rows;
   t.alpha = single + 4 * rows;
   t.spare = single + 5 * rows;
+  t.visible = reinterpret_cast<int32_t *>(single + 6 * rows);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) t.visible[r] = row.visible_keys();
   return t;
 }
 

@@ -84,8 +84,8 @@ HEED_INLINE void merge_row(float *out, const float *acc, int32_t n, float a, flo
   }
 }
 
-// The factors of both sides for all rows at once (an exponential alone is a chain of 50 cycles): alpha for the total, spare
-// for the chunk. m_total becomes the common maximum.
+// The factors of both sides for all rows at once (an exponential alone is a chain of 50 cycles): alpha for the total,
+// spare for the chunk. m_total becomes the common maximum.
 template <class V>
 HEED_INLINE void merge_factors(const tile &t) {
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
@@ -102,14 +102,15 @@ template <class V>
 static void merge(const tile &t, int32_t key_begin) {
   const stream &s = *t.s;
   if (key_begin > 0) merge_factors<V>(t);  // a row that sees no key of the chunk has m -inf there: its m_total stays
-  for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = out_row(s, t.first_row + r);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *out = row.out();
     const float *acc = t.acc + r * t.acc_stride;
     if (key_begin == 0) {
       t.m_total[r] = t.m[r];
       t.l_total[r] = t.l[r];
-      __builtin_memcpy(out, acc, static_cast<size_t>(s.v_dim) * sizeof(float));
-    } else if (visible_keys(s, t.first_row + r) > key_begin) {
+      copy_row<V>(out, acc, s.v_dim);
+    } else if (t.visible[r] > key_begin) {
       merge_row<V>(out, acc, s.v_dim, t.alpha[r], t.spare[r]);
       merge_row<V>(&t.l_total[r], &t.l[r], 1, t.alpha[r], t.spare[r]);
     }
@@ -119,15 +120,15 @@ static void merge(const tile &t, int32_t key_begin) {
 template <class V>
 static void finish(const tile &t, bool merged) {
   const stream &s = *t.s;
-  for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = out_row(s, t.first_row + r);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *out = row.out();
     const float *acc = merged ? out : t.acc + r * t.acc_stride;
     scale_row<V>(out, acc, s.v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
     if (!s.weights) continue;
-    float *weights = weights_row(s, t.first_row + r);
-    const int32_t visible = visible_keys(s, t.first_row + r);
-    softmax<V>(weights, weights, visible, 1.0f);
-    for (int32_t j = visible; j < s.n_kv; j++) weights[j] = 0.0f;
+    float *weights = row.weights();
+    softmax<V>(weights, weights, t.visible[r], 1.0f);
+    for (int32_t j = t.visible[r]; j < s.n_kv; j++) weights[j] = 0.0f;
   }
 }
 

@@ -10,8 +10,8 @@ namespace heed {
 
 // Scores of VECS registers of keys for ROWS rows. n_keys < VECS * lanes only at the end of the keys.
 template <class V, int ROWS, int VECS>
-HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys, int32_t head_dim,
-                       float c, float *const (&scores)[8]) {
+HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys,
+                            int32_t head_dim, float c, float *const (&scores)[8]) {
   typename V::reg dots[ROWS][VECS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::set(0.0f); }
   const bool whole = n_keys >= VECS * V::lanes;
@@ -46,11 +46,6 @@ HEED_INLINE void prefetch_rows(const float *rows, ptrdiff_t stride, int32_t n_ro
     for (int32_t i = 0; i < dim; i += 16) __builtin_prefetch(rows + r * stride + i);
 }
 
-template <int N>
-struct registers {
-  static constexpr int value = N;
-};
-
 // Scores of a block for ROWS rows from `row`; rows beyond the tile repeat its last one. While keys are read, the values
 // of the same keys are fetched: from DRAM that is worth 1.6 times.
 template <class V, int ROWS>
@@ -59,24 +54,26 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, int32_t bl
   constexpr int vecs = ROWS >= 4 ? 1 : ROWS == 2 ? 2 : 64 / V::lanes < 4 ? 64 / V::lanes : 4;
   const float *q[8];
   float *scores[8];
-  for (int32_t r = 0; r < 8; r++) {
+  row_cursor cursor(s, t.first_row + row);
+  for (int32_t r = 0; r < ROWS; r++) {
     const int32_t use = row + r < t.n_rows ? row + r : t.n_rows - 1;
-    q[r] = q_row(s, t.first_row + use);
+    q[r] = cursor.q();
     scores[r] = t.scores + use * block_keys;
+    if (use + 1 < t.n_rows) cursor.next();
   }
-  if (row == 0) prefetch_rows(s.v + block_begin * s.v_stride, s.v_stride, n, s.v_dim);
+  if (t.first_row == 0 && row == 0) prefetch_rows(s.v + block_begin * s.v_stride, s.v_stride, n, s.v_dim);
   const auto score = [&](auto registers, int32_t j, int32_t n_keys) {
     float *x[8];
     for (int32_t r = 0; r < ROWS; r++) x[r] = scores[r] + j;
-    score_keys<V, ROWS, decltype(registers)::value>(q, s.k + (block_begin + j) * s.k_stride, s.k_stride, n_keys, s.head_dim,
-                                                    s.c, x);
+    score_keys<V, ROWS, decltype(registers)::value>(q, s.k + (block_begin + j) * s.k_stride, s.k_stride, n_keys,
+                                                    s.head_dim, s.c, x);
   };
   int32_t j = 0;
-  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(registers<vecs>(), j, vecs * V::lanes);
+  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(constant<vecs>(), j, vecs * V::lanes);
   // The last register overlaps its neighbour, whose scores it computes again; with fewer keys than lanes it is short.
   for (; j < n; j += V::lanes) {
     const int32_t begin = n - j < V::lanes && n >= V::lanes ? n - V::lanes : j;
-    score(registers<1>(), begin, n - begin);
+    score(constant<1>(), begin, n - begin);
   }
 }
 
@@ -130,7 +127,7 @@ HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t limit) {
 template <class V>
 static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
   const stream &s = *t.s;
-  const int32_t last = visible_keys(s, t.first_row + t.n_rows - 1);
+  const int32_t last = t.visible[t.n_rows - 1];
   const int32_t end = last < key_end ? last : key_end;
   for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
   for (int32_t i = 0; i < n_sums * t.n_rows; i++) t.sums[i] = 0.0f;
@@ -138,18 +135,16 @@ static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) 
   for (int32_t begin = key_begin; begin < end; begin += block_keys) {
     const int32_t n = end - begin < block_keys ? end - begin : block_keys;
     const auto limit = [&](int32_t r) {
-      const int32_t visible = visible_keys(s, t.first_row + r) - begin;
+      const int32_t visible = t.visible[r] - begin;
       return visible < 0 ? 0 : visible < n ? visible : n;
     };
     score_key_block<V>(t, begin, n);
-    for (int32_t r = 0; r < t.n_rows; r++) {
-      if (s.weights) {
-        float *weights = weights_row(s, t.first_row + r) + begin;
-        for (int32_t j = 0; j < limit(r); j++) weights[j] = t.scores[r * block_keys + j];
-      }
+    row_cursor row(s, t.first_row);
+    for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+      if (s.weights) copy_row<V>(row.weights() + begin, t.scores + r * block_keys, limit(r));
       row_softmax_step<V>(t, r, limit(r));
     }
-    if (begin + n < end)
+    if (t.first_row == 0 && begin + n < end)
       prefetch_rows(s.k + (begin + n) * s.k_stride, s.k_stride,
                     end - begin - n < block_keys ? end - begin - n : block_keys, s.head_dim);
     add_block<V>(t, begin, n, begin == key_begin, block_keys, 1, limit);

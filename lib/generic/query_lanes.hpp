@@ -35,14 +35,15 @@ static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
   float *to = t.qt + row;
   if (even && n == V::lanes) {
     const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
-    return transpose_rows<V>(q_row(s, t.first_row + row), stride, s.head_dim, to, t.row_capacity);
+    return transpose_rows<V>(row_cursor(s, t.first_row + row).q(), stride, s.head_dim, to, t.row_capacity);
   }
   constexpr int32_t width = 64;  // lanes * 64 floats fit: there are at least 16 rows of 64 scores
   for (int32_t begin = 0; begin < s.head_dim; begin += width) {
     const int32_t columns = s.head_dim - begin < width ? s.head_dim - begin : width;
+    row_cursor from(s, t.first_row + row);
     for (int32_t l = 0; l < V::lanes; l++) {
-      const float *q = q_row(s, t.first_row + row + (l < n ? l : n - 1)) + begin;
-      for (int32_t i = 0; i < columns; i++) t.scores[l * width + i] = q[i];
+      copy_row<V>(t.scores + l * width, from.q() + begin, columns);
+      if (l + 1 < n) from.next();  // lanes beyond the tile repeat its last row
     }
     transpose_rows<V>(t.scores, width, columns, to + begin * t.row_capacity, t.row_capacity);
   }
@@ -50,7 +51,7 @@ static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
 
 template <class V, int KEYS, int VECS>
 HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptrdiff_t k_stride, int32_t head_dim,
-                       float c, float *scores) {
+                            float c, float *scores) {
   typename V::reg dots[KEYS][VECS];
   HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
   for (int32_t i = 0; i < head_dim; i++, qt += qt_stride, k++) {
@@ -79,13 +80,16 @@ static HEED_NOINLINE void score_rows(const tile &t, int32_t block_begin, int32_t
   const float *qt = t.qt + row, *k = s.k + block_begin * s.k_stride;
   const ptrdiff_t ld = t.row_capacity;
   float *scores = t.scores + row;
-  constexpr int whole = V::score_keys, half = whole > 1 ? whole / 2 : 1;
   int32_t j = 0;
-  for (; j + whole <= n; j += whole)
-    score_tile<V, whole, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
-  for (; j + half <= n; j += half)
-    score_tile<V, half, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
-  for (; j < n; j++) score_tile<V, 1, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
+  const auto score = [&](auto keys) {
+    constexpr int n_keys = decltype(keys)::value;
+    for (; j + n_keys <= n; j += n_keys)
+      score_tile<V, n_keys, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
+  };
+  if (V::score_keys > 4) score(constant<V::score_keys>());
+  if (V::score_keys > 2) score(constant<4>());
+  score(constant<2>());
+  score(constant<1>());
 }
 
 template <class V>
@@ -109,7 +113,7 @@ static void score_block(const tile &t, int32_t block_begin, int32_t n) {
 // Scores that the causal mask hides become -infinity: for each key the rows before the first that sees it.
 static inline void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
   for (int32_t r = 0; r < t.n_rows; r++) {
-    const int32_t limit = visible_keys(*t.s, t.first_row + r) - block_begin;
+    const int32_t limit = t.visible[r] - block_begin;
     if (limit >= n) break;
     for (int32_t j = limit < 0 ? 0 : limit; j < n; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
   }
@@ -132,89 +136,123 @@ HEED_INLINE void update_maximum(const tile &t, int32_t n, int32_t row) {
   V::store(t.alpha + row, exp2_nonpositive<V>(V::sub(old, shift)));
 }
 
-// scores = exp2(scores - shift) for KEYS keys that are 16 apart, added to their sum.
-template <class V, int KEYS>
-HEED_INLINE void exponential_group(float *x, ptrdiff_t ld, float *sum_memory, typename V::reg alpha, typename V::reg shift) {
-  typename V::reg p[KEYS];
-  HEED_UNROLL for (int u = 0; u < KEYS; u++) p[u] = V::sub(V::load(x + u * n_sums * ld), shift);
-  exp2_nonpositive<V>(p);
-  typename V::reg sum = V::mul(V::load(sum_memory), alpha);
+// For KEYS x SUMS keys of one register of rows, 16 and 1 apart: scores = exp2(scores - shift), added to SUMS sums.
+template <class V, int KEYS, int SUMS>
+HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, const float *alpha, typename V::reg shift) {
+  typename V::reg p[KEYS * SUMS];
   HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-    V::store(x + u * n_sums * ld, p[u]);
-    sum = V::add(sum, p[u]);
+    HEED_UNROLL for (int i = 0; i < SUMS; i++) p[u * SUMS + i] = V::sub(V::load(x + (u * n_sums + i) * ld), shift);
   }
-  V::store(sum_memory, sum);
+  exp2_nonpositive<V>(p);
+  HEED_UNROLL for (int i = 0; i < SUMS; i++) {
+    typename V::reg sum = alpha ? V::mul(V::load(sums + i * ld), V::load(alpha)) : V::set(0.0f);
+    HEED_UNROLL for (int u = 0; u < KEYS; u++) {
+      V::store(x + (u * n_sums + i) * ld, p[u * SUMS + i]);
+      sum = V::add(sum, p[u * SUMS + i]);
+    }
+    V::store(sums + i * ld, sum);
+  }
 }
 
-// All n keys of a block for one register of rows.
+// All n keys of a block for one register of rows. The first block starts the sums at +0. Groups of 4 exponentials run
+// side by side wherever there are so many.
 template <class V>
-HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row) {
+HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first) {
   const ptrdiff_t ld = t.row_capacity;
-  const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.spare + row);
-  for (int32_t i = 0; i < n_sums; i++) {
-    float *x = t.scores + row + i * ld, *sum = t.sums + i * ld + row;
-    const int32_t n_keys = (n - i + n_sums - 1) / n_sums;  // keys i, i + 16, ... below n
-    if (n_keys == 4) exponential_group<V, 4>(x, ld, sum, alpha, shift);
-    if (n_keys == 3) exponential_group<V, 3>(x, ld, sum, alpha, shift);
-    if (n_keys == 2) exponential_group<V, 2>(x, ld, sum, alpha, shift);
-    if (n_keys == 1) exponential_group<V, 1>(x, ld, sum, alpha, shift);
-    if (n_keys <= 0) V::store(sum, V::mul(V::load(sum), alpha));
+  const float *alpha = first ? nullptr : t.alpha + row;
+  const typename V::reg shift = V::load(t.spare + row);
+  float *x = t.scores + row, *sums = t.sums + row;
+  int32_t i = 0;
+  while (i < n_sums) {
+    const int32_t n_keys = (n - i + n_sums - 1) / n_sums;                             // keys i, i + 16, ... below n
+    const int32_t same = n_keys > 0 && n % n_sums > i ? n % n_sums - i : n_sums - i;  // sums with as many keys
+    float *from = x + i * ld, *to = sums + i * ld;
+    if (n_keys == 4) {
+      exponential_group<V, 4, 1>(from, to, ld, alpha, shift);
+    } else if (n_keys == 3) {
+      exponential_group<V, 3, 1>(from, to, ld, alpha, shift);
+    } else if (n_keys == 2 && same >= 2) {
+      exponential_group<V, 2, 2>(from, to, ld, alpha, shift);
+      i++;
+    } else if (n_keys == 2) {
+      exponential_group<V, 2, 1>(from, to, ld, alpha, shift);
+    } else if (n_keys == 1 && same >= 4) {
+      exponential_group<V, 1, 4>(from, to, ld, alpha, shift);
+      i += 3;
+    } else if (n_keys == 1) {
+      exponential_group<V, 1, 1>(from, to, ld, alpha, shift);
+    } else {
+      V::store(to, alpha ? V::mul(V::load(to), V::load(alpha)) : V::set(0.0f));
+    }
+    i++;
   }
 }
 
 // Writes the logits of n keys into the rows of weights, which are transposed to scores.
 template <class V>
 static void keep_logits(const tile &t, int32_t block_begin, int32_t n) {
+  row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r += 4) {
+    float *weights[4] = {};
+    for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++, row.next()) weights[i] = row.weights() + block_begin;
     for (int32_t j = 0; j < n; j += V::lanes) {
       typename V::reg rows[4];
       const int32_t left = n - j < V::lanes ? n - j : V::lanes;
       transpose4_any<V>(t.scores + j * t.row_capacity + r, t.row_capacity, left, t.n_rows - r, rows);
       for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++) {
-        float *weights = weights_row(*t.s, t.first_row + r + i) + block_begin + j;
         if (left == V::lanes)
-          V::store(weights, rows[i]);
+          V::store(weights[i] + j, rows[i]);
         else
-          store_n<V>(weights, rows[i], left);
+          store_n<V>(weights[i] + j, rows[i], left);
       }
     }
   }
 }
 
 template <class V>
-static void reduce_sums(const tile &t) {
+HEED_INLINE void reduce_sums(const tile &t) {
   const ptrdiff_t ld = t.row_capacity;
-  for (int32_t half = n_sums / 2; half > 0; half /= 2)
-    for (int32_t i = 0; i < half; i++)
-      for (int32_t row = 0; row < t.n_rows; row += V::lanes)
-        V::store(t.sums + i * ld + row,
-                 V::add(V::load(t.sums + i * ld + row), V::load(t.sums + (i + half) * ld + row)));
-  for (int32_t row = 0; row < t.n_rows; row += V::lanes) V::store(t.l + row, V::load(t.sums + row));
+  const int32_t n_rows = t.n_rows;
+  for (int32_t row = 0; row < n_rows; row += V::lanes) {
+    const float *sums = t.sums + row;
+    typename V::reg sum[n_sums / 2];
+    HEED_UNROLL for (int i = 0; i < n_sums / 2; i++) sum[i] =
+        V::add(V::load(sums + i * ld), V::load(sums + (i + n_sums / 2) * ld));
+    HEED_UNROLL for (int half = n_sums / 4; half > 0; half /= 2) {
+      HEED_UNROLL for (int i = 0; i < half; i++) sum[i] = V::add(sum[i], sum[i + half]);
+    }
+    V::store(t.l + row, sum[0]);
+  }
+}
+
+// A tile that sees no key of the chunk.
+template <class V>
+static void clear_partial(const tile &t, int32_t key_begin) {
+  for (int32_t i = 0; i < n_sums; i++)
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) V::store(t.sums + i * t.row_capacity + row, V::set(0.0f));
+  add_block<V>(t, key_begin, 0, true, 1, t.row_capacity, [](int32_t) { return 0; });
 }
 
 template <class V>
-static void attend_query_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
+static void attend_query_lanes(const tile &shared_tile, int32_t key_begin, int32_t key_end) {
+  const tile t = shared_tile;  // a copy whose fields no store can change: they stay in registers
   const stream &s = *t.s;
-  const int32_t last = visible_keys(s, t.first_row + t.n_rows - 1), first_visible = visible_keys(s, t.first_row);
-  const int32_t end = last < key_end ? last : key_end;
+  const int32_t last = t.visible[t.n_rows - 1], end = last < key_end ? last : key_end;
   for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
     transpose_queries<V>(t, row);
     V::store(t.m + row, V::set(negative_infinity));
-    for (int32_t i = 0; i < n_sums; i++) V::store(t.sums + i * t.row_capacity + row, V::set(0.0f));
   }
-  if (end <= key_begin)  // nothing visible: the accumulator is still to be cleared
-    add_block<V>(t, key_begin, 0, true, 1, t.row_capacity, [](int32_t) { return 0; });
+  if (end <= key_begin) clear_partial<V>(t, key_begin);
   for (int32_t begin = key_begin; begin < end; begin += block_keys) {
     const int32_t n = end - begin < block_keys ? end - begin : block_keys;
+    const bool first = begin == key_begin;
     score_block<V>(t, begin, n);
     if (s.weights) keep_logits<V>(t, begin, n);
-    const bool ragged = first_visible < begin + n;
-    if (ragged) hide_masked(t, begin, n);
+    if (t.visible[0] < begin + n) hide_masked(t, begin, n);
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, n, row);
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n, row);
-    add_block<V>(t, begin, n, begin == key_begin, 1, t.row_capacity, [&](int32_t r) {
-      if (!ragged) return n;
-      const int32_t limit = visible_keys(s, t.first_row + r) - begin;
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n, row, first);
+    add_block<V>(t, begin, n, first, 1, t.row_capacity, [&](int32_t r) {
+      const int32_t limit = t.visible[r] - begin;
       return limit < 0 ? 0 : limit < n ? limit : n;
     });
   }

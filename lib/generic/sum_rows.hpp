@@ -69,33 +69,27 @@ static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_
 // Rows of a register tile: with few registers of columns more rows, because 8 chains are needed to fill two units of
 // latency 4.
 template <class V, int VECS>
-constexpr int rows_of_tile = VECS == 1 ? 8 : V::sum_rows;
+constexpr int rows_of_tile = VECS > 1                         ? V::sum_rows
+                             : V::sum_rows *V::sum_vecs >= 24 ? 16
+                                                              : 8;
 
-// n_rows rows of a tile's width, in tiles of that many, 4, 2 and 1 rows.
+// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows.
 template <class V, int VECS>
 static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows) {
-  constexpr int whole = rows_of_tile<V, VECS>;
-  for (int32_t r = 0; r < n_rows;) {
-    const int32_t left = n_rows - r;
-    int32_t done;
-    if (left >= whole) {
-      sum_tile<V, whole, VECS>(o, from);
-      done = whole;
-    } else if (left >= 4) {
-      sum_tile<V, 4, VECS>(o, from);
-      done = 4;
-    } else if (left >= 2) {
-      sum_tile<V, 2, VECS>(o, from);
-      done = 2;
-    } else {
-      sum_tile<V, 1, VECS>(o, from);
-      done = 1;
+  const auto sum = [&](auto rows) {
+    constexpr int tile_rows = decltype(rows)::value;
+    for (; n_rows >= tile_rows; n_rows -= tile_rows) {
+      sum_tile<V, tile_rows, VECS>(o, from);
+      o.a += tile_rows * o.a_row;
+      o.acc += tile_rows * o.acc_stride;
+      if (from == chain::scaled) o.start += tile_rows;
     }
-    r += done;
-    o.a += done * o.a_row;
-    o.acc += done * o.acc_stride;
-    if (from == chain::scaled) o.start += done;
-  }
+  };
+  sum(constant<rows_of_tile<V, VECS>>());
+  if (rows_of_tile < V, VECS >> 8) sum(constant<8>());
+  if (rows_of_tile < V, VECS >> 4) sum(constant<4>());
+  sum(constant<2>());
+  sum(constant<1>());
 }
 
 // All whole registers of n_cols columns.

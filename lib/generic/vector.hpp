@@ -32,6 +32,11 @@
 
 namespace heed {
 
+template <int N>
+struct constant {  // a number as a type, for generic lambdas
+  static constexpr int value = N;
+};
+
 template <class V>
 HEED_INLINE typename V::reg load_n(const float *p, int32_t n, float fill = 0.0f) {
   float lanes[V::lanes];
@@ -44,6 +49,13 @@ HEED_INLINE void store_n(float *p, typename V::reg r, int32_t n) {
   float lanes[V::lanes];
   V::store(lanes, r);
   for (int32_t i = 0; i < n; i++) p[i] = lanes[i];
+}
+
+template <class V>
+HEED_INLINE void copy_row(float *to, const float *from, int32_t n) {
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes) V::store(to + i, V::load(from + i));
+  for (; i < n; i++) to[i] = from[i];
 }
 
 // Where fewer than `lanes` rows or 4 columns exist; the missing elements are zero and never read.
@@ -65,8 +77,8 @@ HEED_INLINE void transpose4_any(const float *p, ptrdiff_t stride, int32_t n_rows
     transpose4_n<V>(p, stride, n_rows < V::lanes ? n_rows : V::lanes, n_cols < 4 ? n_cols : 4, out);
 }
 
-// Rule 9 of the contract for N registers, step by step side by side: one alone is a chain of 12 dependent operations, and
-// GCC leaves the order as it is written.
+// Rule 9 of the contract for N registers, step by step side by side: one alone is a chain of 12 dependent operations,
+// and GCC leaves the order as it is written.
 template <class V, int N>
 HEED_INLINE void exp2_nonpositive(typename V::reg (&x)[N]) {
   constexpr float coefficients[6] = {exp2_c5, exp2_c4, exp2_c3, exp2_c2, exp2_c1, 1.0f};
