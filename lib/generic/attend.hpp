@@ -30,10 +30,12 @@ static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim
 // ascend.
 template <class V, class Limit>
 HEED_INLINE void add_block(const tile &t, int32_t block_begin, int32_t n, bool first, ptrdiff_t p_row, ptrdiff_t p_key,
-                           Limit limit) {
+                           Limit limit, bool fetch_ahead = false) {
   const stream &s = *t.s;
-  const sum_operands o = {t.scores,     p_row,   p_key, s.v + block_begin * s.v_stride, s.v_stride, t.acc,
-                          t.acc_stride, t.alpha, n};
+  const float *values = s.v + block_begin * s.v_stride;
+  const float *ahead = fetch_ahead ? values + block_keys * s.v_stride : nullptr;
+  const sum_operands o = {t.scores,     p_row,   p_key, values, s.v_stride, t.acc,
+                          t.acc_stride, t.alpha, n,     ahead,  s.v_stride};
   const chain from = first ? chain::zero : chain::scaled;
   for (int32_t r = 0; r < t.n_rows;) {
     // On the causal diagonal a register tile takes the keys that all its rows see, then each row its few others.

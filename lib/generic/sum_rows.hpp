@@ -19,6 +19,8 @@ struct sum_operands {
   ptrdiff_t acc_stride;
   const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
   int32_t depth;
+  const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
+  ptrdiff_t ahead_stride;
 };
 
 template <class V, int ROWS, int VECS>
@@ -33,8 +35,12 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
       if (from == chain::scaled) acc[r][v] = V::mul(V::load(memory), V::set(o.start[r]));
     }
   }
-  const float *a = o.a, *b = o.b;
+  const float *a = o.a, *b = o.b, *ahead = o.ahead;
   for (int32_t i = 0; i < o.depth; i++, a += o.a_depth, b += o.b_stride) {
+    if (ROWS <= 4 && ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+      ahead += o.ahead_stride;
+    }
     typename V::reg columns[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       columns[v] = V::load(b + v * V::lanes);
@@ -100,6 +106,7 @@ static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t
     sum_operands part = o;
     part.b += n;
     part.acc += n;
+    if (part.ahead) part.ahead += n;
     if (from == chain::bias) part.start += n;
     const int32_t vecs = (n_cols - n) / V::lanes;
     if (vecs >= wide) {

@@ -109,9 +109,10 @@ template <class V>
 HEED_INLINE float max_of_lanes(typename V::reg r) {  // no lane is NaN
   float lanes[V::lanes];
   V::store(lanes, r);
-  float m = lanes[0];
-  for (int32_t i = 1; i < V::lanes; i++) m = lanes[i] > m ? lanes[i] : m;
-  return m;
+  HEED_UNROLL for (int32_t half = V::lanes / 2; half > 0; half /= 2) {
+    HEED_UNROLL for (int32_t i = 0; i < half; i++) lanes[i] = lanes[i + half] > lanes[i] ? lanes[i + half] : lanes[i];
+  }
+  return lanes[0];
 }
 
 // The halving tree over n floats in memory, n a power of two.
