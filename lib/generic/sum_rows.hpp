@@ -23,18 +23,24 @@ struct sum_operands {
   ptrdiff_t ahead_stride;
 };
 
+// acc[r][v] = start(r, v)
+template <class V, int ROWS, int VECS, class F>
+HEED_INLINE void set_tile(typename V::reg (&acc)[ROWS][VECS], F start) {
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = start(r, v); }
+}
+
 template <class V, int ROWS, int VECS>
 HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
   typename V::reg acc[ROWS][VECS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      const float *memory = o.acc + r * o.acc_stride + v * V::lanes;
-      if (from == chain::zero) acc[r][v] = V::set(0.0f);
-      if (from == chain::bias) acc[r][v] = V::load(o.start + v * V::lanes);
-      if (from == chain::keep) acc[r][v] = V::load(memory);
-      if (from == chain::scaled) acc[r][v] = V::mul(V::load(memory), V::set(o.start[r]));
-    }
-  }
+  const auto memory = [&](int r, int v) { return o.acc + r * o.acc_stride + v * V::lanes; };
+  if (from == chain::scaled)
+    set_tile<V>(acc, [&](int r, int v) { return V::mul(V::load(memory(r, v)), V::set(o.start[r])); });
+  else if (from == chain::keep)
+    set_tile<V>(acc, [&](int r, int v) { return V::load(memory(r, v)); });
+  else if (from == chain::bias)
+    set_tile<V>(acc, [&](int, int v) { return V::load(o.start + v * V::lanes); });
+  else
+    set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
   const float *a = o.a, *b = o.b, *ahead = o.ahead;
   for (int32_t i = 0; i < o.depth; i++, a += o.a_depth, b += o.b_stride) {
     if (ROWS <= 4 && ahead) {
@@ -53,7 +59,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(o.acc + r * o.acc_stride + v * V::lanes, acc[r][v]);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(memory(r, v), acc[r][v]);
   }
 }
 

@@ -1,4 +1,4 @@
-// AVX-512 (F, DQ, BW, VL): 16 floats, 32 registers.
+// AVX-512 (F, CD, DQ, BW, VL): 16 floats, 32 registers.
 #include "xsimd_model.hpp"
 
 #include "cpu.hpp"

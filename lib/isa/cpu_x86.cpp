@@ -18,7 +18,7 @@ x86_features detect() {
   unsigned saved, high;
   asm volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
   if ((saved & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return {false, false};
-  constexpr unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+  constexpr unsigned avx512 = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
   const bool has_avx2 = (b & bit_AVX2) != 0;
   return {has_avx2, has_avx2 && (b & avx512) == avx512 && (saved & 0xe6) == 0xe6};
 }
