@@ -16,9 +16,9 @@
 //  7. out[n] = acc[n] * r, r = 1 / l, or 0 if l is 0.
 //  8. softmax over n numbers: x_j as in 1 and 2, m = max x_j over all, s and p_j as in 4, the 16 sums over all j, tree,
 //     y_j = p_j * r. Attention's weights are this function of the visible x_j.
-//  9. exp2(x), x <= 0: t = round(x) to nearest even, f = x - t (exact), y = polynomial by fma, y * 2^t (exact). Below
-//  -64
-//     it is +0, so that no probability is ever subnormal and units that flush subnormals agree.
+//  9. exp2(x), x <= 0: t = (x + M) - M with M = 1.5 * 2^23 + 127 (an odd number: ties go to odd t), f = x - t, which is
+//     exact, y = polynomial of f by fma, then y * 2^t, exact. Below -64 it is +0, so that no probability is ever
+//     subnormal and units that flush subnormals agree.
 // 10. linear: y[n] = fma(x[i], w[i][n], y[n]), i ascending, from bias[n] or +0. Weighted sums are the same.
 // 11. dot: 64 sums, sum[i mod 64] = fma(a[i], b[i], sum), then the halving tree (32, 16, 8, 4, 2, 1).
 //

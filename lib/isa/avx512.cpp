@@ -15,10 +15,12 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NLT_UQ), y);
   }
-  static HEED_INLINE reg split(reg x,
-                               reg &t) {  // two instructions for the others' six; vreduceps would round once more
-    t = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    return _mm512_sub_ps(x, t);
+  // Rounded by addition like the others: vrndscaleps would take ties to even, the sum with an odd constant takes them
+  // to odd.
+  static HEED_INLINE reg split(reg x, reg &t) {
+    const reg magic = set(exp2_magic);
+    t = sub(add(x, magic), magic);
+    return sub(x, t);
   }
   static HEED_INLINE reg power(reg y, reg t, reg x) {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(exp2_cutoff), _CMP_NLT_UQ), y, t);
