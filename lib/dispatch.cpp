@@ -90,7 +90,7 @@ const kernel &reference_kernel(bool fused) {
 }
 
 #ifdef HEED_FIXED_KERNEL
-const kernel &current_kernel() { return *kernels[0]; }
+const kernel &current_kernel() { return HEED_FIXED_SYMBOL; }
 #else
 const kernel &current_kernel() {
   const kernel *k = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
@@ -127,7 +127,7 @@ heed_status heed_kernel_use(const char *name) {
   if (name && !k) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
   if (k && !k->available()) return HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL);
 #ifdef HEED_FIXED_KERNEL
-  if (k && k != heed::kernels[0]) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+  if (k && k != &heed::current_kernel()) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
 #else
   __atomic_store_n(&heed::chosen, k ? k : heed::choose(), __ATOMIC_RELAXED);
 #endif

@@ -12,6 +12,7 @@ void check_sequence(checker &check, const heed_sequence *s, heed_argument argume
   check.count(s->dim, HEED_MAX_DIM, argument);
   check.require(s->length >= 0 && s->length <= s->capacity, HEED_OUT_OF_RANGE, argument);
   check.require(s->data != nullptr, HEED_NULL_POINTER, argument);
+  check.require(reinterpret_cast<uintptr_t>(s->data) % sizeof(float) == 0, HEED_MISALIGNED, argument);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ extern "C" {
 /* Limits. Dimensions of one row, then rows, heads or batch entries. Anything larger is HEED_OUT_OF_RANGE. */
 #define HEED_MAX_DIM 65536
 #define HEED_MAX_COUNT 0x40000000
-#define HEED_STACK_BYTES 4096
+#define HEED_STACK_BYTES 8192
 
 /* ---------------------------------------------------------------------------------------------------------- status */
 
@@ -57,8 +57,8 @@ extern "C" {
 typedef int32_t heed_status;
 #define HEED_OK 0
 #define HEED_STATUS(fault, argument) (-((int32_t)(fault) * 256 + (int32_t)(argument)))
-#define HEED_STATUS_FAULT(status) (-(status) / 256)
-#define HEED_STATUS_ARGUMENT(status) (-(status) % 256)
+#define HEED_STATUS_FAULT(status) ((status) / -256)
+#define HEED_STATUS_ARGUMENT(status) (-((status) % 256))
 
 typedef enum heed_fault {
   HEED_NULL_POINTER = 1,   /* a required pointer is null */

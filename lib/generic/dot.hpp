@@ -6,6 +6,20 @@
 
 namespace heed {
 
+// The last n < 64 products. Sums beyond them stay as they are.
+template <class V>
+static void add_last_products(typename V::reg (&sums)[n_dot_sums / V::lanes], const float *a, const float *b,
+                              int32_t n) {
+  float memory[n_dot_sums];
+  for (int u = 0; u < n_dot_sums / V::lanes; u++) V::store(memory + u * V::lanes, sums[u]);
+  for (int32_t i = 0; i < n; i += V::lanes) {
+    const int32_t left = n - i < V::lanes ? n - i : V::lanes;
+    const typename V::reg added = V::fma(load_n<V>(a + i, left), load_n<V>(b + i, left), V::load(memory + i));
+    store_n<V>(memory + i, added, left);
+  }
+  for (int u = 0; u < n_dot_sums / V::lanes; u++) sums[u] = V::load(memory + u * V::lanes);
+}
+
 template <class V>
 static float dot(const float *a, const float *b, int32_t n) {
   constexpr int vecs = n_dot_sums / V::lanes;
@@ -16,13 +30,13 @@ static float dot(const float *a, const float *b, int32_t n) {
     HEED_UNROLL for (int u = 0; u < vecs; u++) sums[u] =
         V::fma(V::load(a + i + u * V::lanes), V::load(b + i + u * V::lanes), sums[u]);
   }
-  float memory[n_dot_sums];
-  HEED_UNROLL for (int u = 0; u < vecs; u++) V::store(memory + u * V::lanes, sums[u]);
-  for (float *sum = memory; i < n; i += V::lanes, sum += V::lanes) {
-    const int32_t left = n - i < V::lanes ? n - i : V::lanes;
-    store_n<V>(sum, V::fma(load_n<V>(a + i, left), load_n<V>(b + i, left), V::load(sum)), left);
+  if (i < n) add_last_products<V>(sums, a + i, b + i, n - i);
+  HEED_UNROLL for (int half = vecs / 2; half > 0; half /= 2) {
+    HEED_UNROLL for (int u = 0; u < half; u++) sums[u] = V::add(sums[u], sums[u + half]);
   }
-  return tree_sum<V>(memory, n_dot_sums);
+  float lanes[V::lanes];
+  V::store(lanes, sums[0]);
+  return tree_sum<V>(lanes, V::lanes);
 }
 
 }  // namespace heed

@@ -125,25 +125,8 @@ HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t limit) {
   float lanes[V::lanes];
   V::store(lanes, alpha);
   t.alpha[r] = lanes[0];
-  constexpr int vecs = n_sums / V::lanes;
-  for (int u = 0; u < vecs; u++, x += V::lanes, sums += V::lanes) {
-    typename V::reg sum = V::mul(V::load(sums), alpha);
-    const auto add = [&](auto keys, int32_t j) {  // of registers that are 16 keys apart, side by side
-      constexpr int n = decltype(keys)::value;
-      typename V::reg p[n];
-      HEED_UNROLL for (int i = 0; i < n; i++) p[i] = V::sub(V::load(x + j + i * n_sums), shift);
-      exp2_nonpositive<V>(p);
-      HEED_UNROLL for (int i = 0; i < n; i++) {
-        V::store(x + j + i * n_sums, p[i]);
-        sum = V::add(sum, p[i]);
-      }
-    };
-    if (limit > block_keys - n_sums)
-      add(constant<4>(), 0);
-    else
-      for (int32_t j = 0; j < limit; j += n_sums) add(constant<1>(), j);
-    V::store(sums, sum);
-  }
+  for (int32_t i = 0; i < n_sums; i += V::lanes) V::store(sums + i, V::mul(V::load(sums + i), alpha));
+  add_exponentials<V>(x, (limit + n_sums - 1) / n_sums * n_sums, sums, shift);
 }
 
 template <class V>

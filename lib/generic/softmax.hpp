@@ -1,4 +1,5 @@
-// Softmax of one row (rule 8), keys as lanes. Three passes: maximum, exponentials and their sums, division.
+// Softmax of one row (rule 8), keys as lanes. Three passes: logits and their maximum, exponentials and their sums,
+// product.
 #ifndef HEED_GENERIC_SOFTMAX_HPP
 #define HEED_GENERIC_SOFTMAX_HPP
 
@@ -6,59 +7,75 @@
 
 namespace heed {
 
+// x = exp2(x - shift) for n numbers, n a multiple of 16, added to sums[16]. Registers 16 apart share a sum and run side
+// by side, four at a time.
 template <class V>
-HEED_INLINE float row_maximum(const float *x, int32_t n, float c) {
+HEED_INLINE void add_exponentials(float *x, int32_t n, float *sums, typename V::reg shift) {
+  for (int32_t lane = 0; lane < n_sums; lane += V::lanes, x += V::lanes) {
+    typename V::reg sum = V::load(sums + lane);
+    const auto add = [&](auto registers, int32_t j) {
+      constexpr int n_registers = decltype(registers)::value;
+      typename V::reg p[n_registers];
+      HEED_UNROLL for (int i = 0; i < n_registers; i++) p[i] = V::sub(V::load(x + j + i * n_sums), shift);
+      exp2_nonpositive<V>(p);
+      HEED_UNROLL for (int i = 0; i < n_registers; i++) {
+        V::store(x + j + i * n_sums, p[i]);
+        sum = V::add(sum, p[i]);
+      }
+    };
+    int32_t j = 0;
+    for (; j + 4 * n_sums <= n; j += 4 * n_sums) add(constant<4>(), j);
+    for (; j < n; j += n_sums) add(constant<1>(), j);
+    V::store(sums + lane, sum);
+  }
+}
+
+// y = x * c; returns the greatest.
+template <class V>
+HEED_INLINE float row_logits(const float *x, float *y, int32_t n, float c) {
   typename V::reg m[4];  // independent chains: a maximum takes 2 to 4 cycles
   for (auto &part : m) part = V::set(negative_infinity);
   const typename V::reg factor = V::set(c);
+  const auto scale = [&](int32_t i, typename V::reg &most) {
+    const typename V::reg logit = V::mul(V::load(x + i), factor);
+    V::store(y + i, logit);
+    most = V::max(logit, most);
+  };
   int32_t i = 0;
-  for (; i + 4 * V::lanes <= n; i += 4 * V::lanes)
-    HEED_UNROLL for (int u = 0; u < 4; u++) m[u] = V::max(V::mul(V::load(x + i + u * V::lanes), factor), m[u]);
-  for (; i + V::lanes <= n; i += V::lanes) m[0] = V::max(V::mul(V::load(x + i), factor), m[0]);
+  for (; i + 4 * V::lanes <= n; i += 4 * V::lanes) {
+    HEED_UNROLL for (int u = 0; u < 4; u++) scale(i + u * V::lanes, m[u]);
+  }
+  for (; i + V::lanes <= n; i += V::lanes) scale(i, m[0]);
   float maximum = max_of_lanes<V>(V::max(V::max(m[0], m[1]), V::max(m[2], m[3])));
-  for (; i < n; i++) maximum = x[i] * c > maximum ? x[i] * c : maximum;
+  for (; i < n; i++) {
+    y[i] = x[i] * c;
+    maximum = y[i] > maximum ? y[i] : maximum;
+  }
   return maximum;
 }
 
-// y = exp2(x * c - shift); returns the sum.
+// The last n % 16 numbers pass through a register's worth of memory, filled up with numbers that add +0.
 template <class V>
-HEED_INLINE float row_exponentials(const float *x, float *y, int32_t n, float c, float shift) {
-  constexpr int vecs = n_sums / V::lanes;
-  typename V::reg sums[vecs];
-  for (auto &sum : sums) sum = V::set(0.0f);
-  const typename V::reg factor = V::set(c), base = V::set(shift);
-  int32_t i = 0;
-  for (; i + n_sums <= n; i += n_sums) {
-    HEED_UNROLL for (int u = 0; u < vecs; u++) {
-      const typename V::reg scaled = V::mul(V::load(x + i + u * V::lanes), factor);
-      const typename V::reg p = exp2_nonpositive<V>(V::sub(scaled, base));
-      V::store(y + i + u * V::lanes, p);
-      sums[u] = V::add(sums[u], p);
-    }
-  }
-  HEED_UNROLL for (int u = 0; u < vecs; u++, i += V::lanes) {
-    if (i >= n) break;
-    const int32_t left = n - i < V::lanes ? n - i : V::lanes;
-    const typename V::reg scaled = V::mul(load_n<V>(x + i, left), factor);
-    float lanes[V::lanes];
-    V::store(lanes, exp2_nonpositive<V>(V::sub(scaled, base)));
-    for (int32_t l = 0; l < left; l++) y[i + l] = lanes[l];
-    sums[u] = V::add(sums[u], load_n<V>(lanes, left));
-  }
-  float memory[n_sums];
-  for (int u = 0; u < vecs; u++) V::store(memory + u * V::lanes, sums[u]);
-  return tree_sum<V>(memory, n_sums);
+HEED_INLINE void add_last_exponentials(float *x, int32_t n, float *sums, typename V::reg shift) {
+  if (n == 0) return;
+  float copy[n_sums];
+  for (int32_t i = 0; i < n_sums; i++) copy[i] = i < n ? x[i] : negative_infinity;
+  add_exponentials<V>(copy, n_sums, sums, shift);
+  for (int32_t i = 0; i < n; i++) x[i] = copy[i];
 }
 
 template <class V>
 static void softmax(const float *x, float *y, int32_t n, float c) {
-  const float m = row_maximum<V>(x, n, c);
-  const float shift = m == negative_infinity ? 0.0f : m;
-  const float sum = row_exponentials<V>(x, y, n, c, shift);
-  const typename V::reg factor = V::set(reciprocal_or_zero(sum));
+  const float m = row_logits<V>(x, y, n, c);
+  const typename V::reg shift = V::set(m == negative_infinity ? 0.0f : m);
+  float sums[n_sums] = {};
+  const int32_t whole = n / n_sums * n_sums;
+  add_exponentials<V>(y, whole, sums, shift);
+  add_last_exponentials<V>(y + whole, n - whole, sums, shift);
+  const float factor = reciprocal_or_zero(tree_sum<V>(sums, n_sums));
   int32_t i = 0;
-  for (; i + V::lanes <= n; i += V::lanes) V::store(y + i, V::mul(V::load(y + i), factor));
-  if (i < n) store_n<V>(y + i, V::mul(load_n<V>(y + i, n - i), factor), n - i);
+  for (; i + V::lanes <= n; i += V::lanes) V::store(y + i, V::mul(V::load(y + i), V::set(factor)));
+  for (; i < n; i++) y[i] *= factor;
 }
 
 }  // namespace heed

@@ -104,6 +104,13 @@ static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows
   sum(constant<1>());
 }
 
+// One row alone has too few chains in a tile of the usual width: 8 registers fill two units of latency 4.
+constexpr int single_row_vecs = 8;
+template <class V>
+static HEED_NOINLINE void sum_single_row(const sum_operands &o, chain from) {
+  sum_tile<V, 1, single_row_vecs>(o, from);
+}
+
 // All whole registers of n_cols columns.
 template <class V>
 static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t n_cols) {
@@ -115,7 +122,10 @@ static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t
     if (part.ahead) part.ahead += n;
     if (from == chain::bias) part.start += n;
     const int32_t vecs = (n_cols - n) / V::lanes;
-    if (vecs >= wide) {
+    if (n_rows == 1 && vecs >= single_row_vecs) {
+      sum_single_row<V>(part, from);
+      n += single_row_vecs * V::lanes;
+    } else if (vecs >= wide) {
       sum_columns<V, wide>(part, from, n_rows);
       n += wide * V::lanes;
     } else if (wide > 2 && vecs >= 2) {

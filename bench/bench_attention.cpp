@@ -1,0 +1,128 @@
+// attention/<shape>/<kernel>/threads:<n>, first_call/<shape>/<kernel>, layer/<shape>/<kernel>.
+// SPDX-License-Identifier: MIT
+#include "measure.hpp"
+
+#ifdef HEED_BENCH_OPENMP
+#include <heed/openmp.h>
+#endif
+
+namespace heed_bench {
+namespace {
+
+struct attention_data {
+  explicit attention_data(const heed_shape &s, int32_t n_threads = 1)
+      : q(heed_shape_q_floats(&s)),
+        k(heed_shape_kv_floats(&s)),
+        v(heed_shape_kv_floats(&s)),
+        out(heed_shape_q_floats(&s)),
+        workspace_bytes(static_cast<size_t>(n_threads) * HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim)),
+        workspace(workspace_bytes / 4) {}
+  heed_attention call(const heed_shape &s) const {
+    return heed_shape_call(&s, q.get(), k.get(), v.get(), out.get(), workspace.get(), workspace_bytes);
+  }
+  buffer q, k, v, out;
+  size_t workspace_bytes;
+  buffer workspace;
+};
+
+work attention_work(const heed_shape &s, int32_t n_threads) {
+  work w;
+  w.flop = heed_shape_flop(&s);
+  w.bytes = heed_shape_bytes(&s);
+  w.n_threads = n_threads;
+  if (heed_shape_is_decode(&s) && n_threads == 1) w.resident = 8 * heed_shape_kv_floats(&s);
+  return w;
+}
+
+void attention(benchmark::State &state, const heed_shape &s, const char *kernel) {
+  const attention_data data(s);
+  const heed_attention call = data.call(s);
+  run(state, kernel, attention_work(s, 1), [&] { return heed_attention_run(&call); });
+}
+
+#ifdef HEED_BENCH_OPENMP
+void attention_threads(benchmark::State &state, const heed_shape &s, const char *kernel, int32_t n_threads) {
+  const attention_data data(s, n_threads);
+  heed_attention call = data.call(s);
+  heed_executor executor;
+  heed_openmp_executor(n_threads, &executor);
+  call.executor = &executor;
+  run(state, kernel, attention_work(s, n_threads), [&] { return heed_attention_run(&call); });
+}
+#endif
+
+// The first call after other work: the caches hold 64 MB of something else. Its time is the counter first_us, a median.
+void first_call(benchmark::State &state, const heed_shape &s, const char *kernel) {
+  const attention_data data(s);
+  const heed_attention call = data.call(s);
+  constexpr int n_calls = 21;
+  const buffer other(size_t{16} << 20);
+  std::vector<double> seconds;
+  heed_kernel_use(kernel);
+  for (auto _ : state) {
+    seconds.clear();
+    for (int i = 0; i < n_calls; ++i) {
+      for (size_t j = 0; j < size_t{16} << 20; j += 16) other.get()[j] += 1.0f;
+      const double start = heed_seconds();
+      if (heed_attention_run(&call) != HEED_OK) state.SkipWithError("the call failed");
+      seconds.push_back(heed_seconds() - start);
+    }
+  }
+  heed_kernel_use(nullptr);
+  state.counters["first_us"] = 1e6 * heed_median(seconds.data(), n_calls);
+}
+
+// A square self-attention layer with output projection, no biases.
+struct layer_shape {
+  const char *name;
+  int32_t n, dim, n_heads;
+};
+constexpr layer_shape layer_shapes[] = {{"98x64h1", 98, 64, 1}, {"197x192h3", 197, 192, 3}};
+
+void layer(benchmark::State &state, const layer_shape &s, const char *kernel) {
+  const size_t n = static_cast<size_t>(s.n), dim = static_cast<size_t>(s.dim);
+  const int32_t head_dim = s.dim / s.n_heads;
+  const buffer x(n * dim), y(n * dim), wq(dim * dim), wk(dim * dim), wv(dim * dim), wo(dim * dim);
+  const size_t n_activations = HEED_LAYER_ACTIVATIONS(n, s.n_heads, s.n_heads, head_dim, head_dim);
+  const size_t workspace_bytes = HEED_WORKSPACE_BYTES(head_dim, head_dim);
+  const buffer activations(n_activations), workspace(workspace_bytes / 4);
+  heed_layer l = {};
+  l.struct_size = sizeof l;
+  l.model_dim = l.out_dim = s.dim;
+  l.n_heads = l.n_kv_heads = s.n_heads;
+  l.head_dim = l.v_dim = head_dim;
+  l.wq = wq.get(), l.wk = wk.get(), l.wv = wv.get(), l.wo = wo.get();
+  const double tokens = s.n, width = s.dim;
+  work w;
+  w.flop = 4 * 2 * tokens * width * width + 4 * tokens * tokens * width;
+  w.bytes = 4 * (2 * tokens * width + 4 * width * width);
+  run(state, kernel, w, [&] {
+    return heed_layer_run(&l, heed_matrix_of(x.get(), s.n, s.dim), heed_matrix_out_of(y.get(), s.n, s.dim),
+                          activations.get(), n_activations, workspace.get(), workspace_bytes, nullptr);
+  });
+}
+
+}  // namespace
+
+void register_attention() {
+  for (const heed_shape &s : heed_shapes)
+    for (int32_t i = 0; i < heed_kernel_count(); ++i) {
+      const char *kernel = heed_kernel_name(i);
+      const std::string name = std::string("attention/") + s.name + "/" + kernel + "/threads:";
+      benchmark::RegisterBenchmark((name + "1").c_str(), attention, s, kernel);
+#ifdef HEED_BENCH_OPENMP
+      if (i == 0) benchmark::RegisterBenchmark((name + "2").c_str(), attention_threads, s, kernel, 2);
+#endif
+    }
+  for (const heed_shape *s : {&heed_shapes[0], &heed_shapes[5]})
+    for (int32_t i = 0; i < heed_kernel_count(); ++i)
+      benchmark::RegisterBenchmark((std::string("first_call/") + s->name + "/" + heed_kernel_name(i)).c_str(),
+                                   first_call, *s, heed_kernel_name(i))
+          ->Iterations(1);
+  for (const layer_shape &s : layer_shapes)
+    for (int32_t i = 0; i < heed_kernel_count(); ++i)
+      benchmark::RegisterBenchmark((std::string("layer/") + s.name + "/" + heed_kernel_name(i)).c_str(), layer, s,
+                                   heed_kernel_name(i));
+}
+
+}  // namespace heed_bench

@@ -1,0 +1,95 @@
+// dot/<n>/<kernel>, softmax/<rows>x<columns>/<kernel>, weighted_sum/<n>x<n_kv>x<v_dim>/<kernel>,
+// linear/<n>x<in>x<out>/<kernel>. SPDX-License-Identifier: MIT
+#include "measure.hpp"
+
+namespace heed_bench {
+namespace {
+
+// Two loads per multiply-add: the limit is the read bandwidth of the first cache.
+void dot(benchmark::State &state, int32_t n, const char *kernel) {
+  const size_t size = static_cast<size_t>(n);
+  const buffer a(size), b(size);
+  float result = 0;
+  work w;
+  w.flop = 2.0 * n;
+  w.bytes = 8.0 * n;
+  w.resident = 8 * size;
+  run(state, kernel, w, [&] { return heed_dot(a.get(), b.get(), n, &result); });
+}
+
+// of_peak counts every vector operation of an element as one multiply-add: scale, maximum, subtract, compare with the
+// cut-off, exp2 (add, subtract, subtract, 6 multiply-adds, shift, multiply), sum, divide by the total: 17.
+void softmax(benchmark::State &state, int32_t n, const char *kernel) {
+  const double size = static_cast<double>(n) * n;
+  const buffer x(static_cast<size_t>(size)), y(static_cast<size_t>(size));
+  work w;
+  w.flop = 2 * 17 * size;
+  w.bytes = 8 * size;
+  run(state, kernel, w,
+      [&] { return heed_softmax(heed_matrix_of(x.get(), n, n), 0.125f, heed_matrix_out_of(y.get(), n, n), nullptr); });
+}
+
+struct product_shape {
+  int32_t n, depth, n_out;
+};
+
+work product_work(const product_shape &s) {
+  const double n = s.n, depth = s.depth, n_out = s.n_out;
+  work w;
+  w.flop = 2 * n * depth * n_out;
+  w.bytes = 4 * (n * depth + depth * n_out + n * n_out);
+  if (s.n == 1) w.resident = 4 * static_cast<size_t>(s.depth) * static_cast<size_t>(s.n_out);
+  return w;
+}
+
+struct product_data {
+  explicit product_data(const product_shape &s)
+      : a(static_cast<size_t>(s.n) * static_cast<size_t>(s.depth)),
+        b(static_cast<size_t>(s.depth) * static_cast<size_t>(s.n_out)),
+        out(static_cast<size_t>(s.n) * static_cast<size_t>(s.n_out)) {}
+  buffer a, b, out;
+};
+
+void weighted_sum(benchmark::State &state, const product_shape &s, const char *kernel) {
+  const product_data d(s);
+  run(state, kernel, product_work(s), [&] {
+    return heed_weighted_sum(heed_matrix_of(d.a.get(), s.n, s.depth), heed_matrix_of(d.b.get(), s.depth, s.n_out),
+                             heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+  });
+}
+
+void linear(benchmark::State &state, const product_shape &s, const char *kernel) {
+  const product_data d(s);
+  const buffer bias(static_cast<size_t>(s.n_out));
+  run(state, kernel, product_work(s), [&] {
+    return heed_linear(heed_matrix_of(d.a.get(), s.n, s.depth), heed_matrix_of(d.b.get(), s.depth, s.n_out), bias.get(),
+                       heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+  });
+}
+
+std::string text(const product_shape &s) {
+  return std::to_string(s.n) + "x" + std::to_string(s.depth) + "x" + std::to_string(s.n_out);
+}
+
+void register_on(const char *kernel) {
+  const std::string end = std::string("/") + kernel;
+  for (int32_t n : {1024, 4096})
+    benchmark::RegisterBenchmark(("dot/" + std::to_string(n) + end).c_str(), dot, n, kernel);
+  for (int32_t n : {98, 1500}) {
+    const std::string size = std::to_string(n) + "x" + std::to_string(n);
+    benchmark::RegisterBenchmark(("softmax/" + size + end).c_str(), softmax, n, kernel);
+  }
+  for (const product_shape &s : {product_shape{98, 98, 64}, product_shape{512, 512, 64}})
+    benchmark::RegisterBenchmark(("weighted_sum/" + text(s) + end).c_str(), weighted_sum, s, kernel);
+  for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{512, 768, 3072},
+                                 product_shape{1, 1024, 1024}})
+    benchmark::RegisterBenchmark(("linear/" + text(s) + end).c_str(), linear, s, kernel);
+}
+
+}  // namespace
+
+void register_primitives() {
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) register_on(heed_kernel_name(i));
+}
+
+}  // namespace heed_bench

@@ -1,0 +1,67 @@
+// heed_bench: every shape on every kernel of this machine. Names: attention/P1/avx512/threads:1, softmax/98x98/avx2,
+// ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of the limits that were measured just before and
+// after. SPDX-License-Identifier: MIT
+#include "measure.hpp"
+
+namespace heed_bench {
+
+limits::limits(std::string kernel, const work &w)
+    : kernel_(std::move(kernel)), resident_(w.resident), data_(w.resident / 4) {}
+
+void limits::sample() {
+  constexpr int n_samples = 3;
+  for (int i = 0; i < n_samples; ++i) flops_.push_back(heed_peak_flops(kernel_.c_str()));
+  if (resident_ > 0) read_.push_back(heed_peak_read(kernel_.c_str(), data_.get(), resident_));
+}
+
+int64_t batch_size(double seconds_per_call) {
+  constexpr double batch_seconds = 20e-6;
+  return seconds_per_call < batch_seconds ? static_cast<int64_t>(batch_seconds / seconds_per_call) + 1 : 1;
+}
+
+void report(benchmark::State &state, const work &w, std::vector<double> &seconds, limits &machine) {
+  const double time = heed_median(seconds.data(), static_cast<int32_t>(seconds.size()));
+  state.counters["us"] = 1e6 * time;
+  if (w.flop > 0) {
+    const double peak = machine.flops() * w.n_threads;
+    state.counters["GFLOPS"] = 1e-9 * w.flop / time;
+    state.counters["peak_GFLOPS"] = 1e-9 * peak;
+    state.counters["of_peak"] = w.flop / time / peak;
+  }
+  state.counters["GBps"] = 1e-9 * w.bytes / time;
+  if (w.resident > 0) {
+    const double read = machine.read();
+    state.counters["read_GBps"] = 1e-9 * read;
+    state.counters["of_bandwidth"] = w.bytes / time / read;
+  }
+}
+
+// Clocks rise and vector units wake within milliseconds to a second of work.
+static void warm_up() {
+  const double end = heed_seconds() + 0.5;
+  while (heed_seconds() < end) benchmark::DoNotOptimize(heed_peak_flops(heed_kernel_name(0)));
+}
+
+}  // namespace heed_bench
+
+int main(int argc, char **argv) {
+  // Defaults that the command line may override: later flags win.
+  std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=5", "--benchmark_min_time=0.05",
+                                        "--benchmark_report_aggregates_only=true"};
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  std::vector<char *> pointers;
+  for (std::string &argument : arguments) pointers.push_back(&argument[0]);
+  int n = static_cast<int>(pointers.size());
+  benchmark::Initialize(&n, pointers.data());
+  if (benchmark::ReportUnrecognizedArguments(n, pointers.data())) return 1;
+  benchmark::AddCustomContext("heed", heed_version());
+  std::string kernels;
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) kernels += std::string(i ? " " : "") + heed_kernel_name(i);
+  benchmark::AddCustomContext("kernels_best_first", kernels);
+  heed_bench::register_attention();
+  heed_bench::register_primitives();
+  heed_bench::warm_up();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,15 @@
+/* The loops of peak_loop.c, which is compiled once per vector width. SPDX-License-Identifier: MIT */
+#ifndef HEED_BENCH_PEAK_LOOP_H
+#define HEED_BENCH_PEAK_LOOP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct heed_peak_loop {
+  int32_t lanes, fused;
+  double flop_per_step;
+  void (*multiply_add)(size_t n_steps);
+  void (*read)(const void *data, size_t bytes, size_t n_times, size_t prefetch_bytes);
+} heed_peak_loop;
+
+#endif

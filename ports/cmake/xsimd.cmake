@@ -1,0 +1,25 @@
+# Finds xsimd's headers, 8.1 or newer, also when cross compiling: they are the same for every processor, but the package's
+# CMake file lies in the host's multiarch folder, where a cross build does not look. Sets HEED_XSIMD_INCLUDE_DIR (a cache
+# variable, may be given), xsimd_folder and xsimd_version.
+find_path(HEED_XSIMD_INCLUDE_DIR xsimd/xsimd.hpp PATHS /usr/include /usr/local/include NO_CMAKE_FIND_ROOT_PATH
+          DOC "Folder that holds xsimd/xsimd.hpp")
+set(xsimd_version 0)
+if(NOT HEED_XSIMD_INCLUDE_DIR)
+  message(WARNING "heed: xsimd is not found, so the fast kernels are left out; the generic ones remain. "
+                  "Install it (Debian: libxsimd-dev) or give -DHEED_XSIMD_INCLUDE_DIR=FOLDER.")
+  return()
+endif()
+
+# A link to xsimd/ alone: -isystem /usr/include would put the host's C headers in front of a cross compiler's.
+set(xsimd_folder ${CMAKE_CURRENT_BINARY_DIR}/xsimd_include)
+file(MAKE_DIRECTORY ${xsimd_folder})
+file(CREATE_LINK ${HEED_XSIMD_INCLUDE_DIR}/xsimd ${xsimd_folder}/xsimd SYMBOLIC COPY_ON_ERROR)
+
+file(STRINGS ${HEED_XSIMD_INCLUDE_DIR}/xsimd/config/xsimd_config.hpp xsimd_version
+     REGEX "define XSIMD_VERSION_(MAJOR|MINOR|PATCH)")
+list(TRANSFORM xsimd_version REPLACE "[^0-9]" "")
+list(JOIN xsimd_version "." xsimd_version)
+if(xsimd_version VERSION_LESS 8.1)
+  message(FATAL_ERROR "heed: xsimd ${xsimd_version} in ${HEED_XSIMD_INCLUDE_DIR} is older than 8.1")
+endif()
+message(STATUS "xsimd ${xsimd_version} in ${HEED_XSIMD_INCLUDE_DIR}")

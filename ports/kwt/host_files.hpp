@@ -1,0 +1,32 @@
+// Files that the host programs around KWT-1 read. Every function throws std::runtime_error with the path and a
+// sentence. SPDX-License-Identifier: MIT
+#ifndef HEED_KWT_HOST_FILES_HPP
+#define HEED_KWT_HOST_FILES_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kwt_weights.h"
+
+namespace host_files {
+
+// The whole file, at most 64 MB.
+std::vector<uint8_t> read_file(const std::string &path);
+
+// Samples of a WAV file, which must be 16 kHz, mono, 16-bit PCM.
+std::vector<int16_t> read_wav(const std::string &path);
+
+// One line of expected.tsv.
+struct expected_clip {
+  std::string file, spoken, predicted;
+  std::array<double, KWT_N_LABELS> logits;
+};
+
+// A table with a heading line; the columns after the first three are "logit:" and labels in the network's order.
+std::vector<expected_clip> read_expected(const std::string &path);
+
+}  // namespace host_files
+
+#endif

@@ -1,0 +1,161 @@
+#!/bin/sh
+# check_package.sh BUILD SOURCE: can others use heed as they are used to? Installs BUILD into a scratch folder, moves it, and
+# builds small programs against it: find_package, pkg-config, plain gcc, add_subdirectory (shared), FetchContent. A C program
+# must need no C++ runtime, a shared library must show nothing but heed_*. Exit status 0, or 1 at the first failure.
+set -eu
+build=$(cd "$1" && pwd)
+source=$(cd "$2" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+fail() { echo "FAILED: $*"; [ ! -f log ] || tail -n 40 log; exit 1; }
+quietly() { "$@" >log 2>&1 || fail "$*"; rm -f log; }
+# Nothing of C++ or of libm: libc and OpenMP's own libraries are all that a program may ask for.
+check_needs() {
+  needs=$(readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -Ev "^(libc\.so|ld-linux${2:+|$2})" || true)
+  [ -z "$needs" ] || fail "$1 needs $needs"
+}
+check_exports() {
+  others=$(nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | grep -v '^heed_' || true)
+  [ -z "$others" ] || fail "$1 shows $others"
+}
+
+cat >app.c <<'END'
+#include <heed/heed.h>
+#include <stdio.h>
+HEED_WORKSPACE(workspace, 3, 3);
+int main(void) {
+  static const float x[5][3] = {{5, 2, 0}, {0, 0, 2}, {0, 5, 0}, {2, 0, 0}, {0, 0, 3}};
+  float y[5][3];
+  heed_status s = heed_self_attention(heed_matrix_of(x[0], 5, 3), 0, heed_matrix_out_of(y[0], 5, 3), workspace,
+                                      sizeof workspace);
+  printf("%s: %.5f, heed %s, kernel %s\n", heed_status_text(s), (double)y[0][0], heed_version(), heed_kernel_current());
+  return s != HEED_OK || y[0][0] < 4.99985f || y[0][0] > 4.99987f;
+}
+END
+cat >app_openmp.c <<'END'
+#include <heed/openmp.h>
+int main(void) {
+  heed_executor executor;
+  return heed_openmp_executor(2, &executor) != HEED_OK || executor.n_workers != 2;
+}
+END
+cat >app.cpp <<'END'
+#include <heed/heed.hpp>
+static heed::sequence<5, 3> x, y;
+static heed::workspace<3> workspace;
+int main() {
+  const float rows[5][3] = {{5, 2, 0}, {0, 0, 2}, {0, 5, 0}, {2, 0, 0}, {0, 0, 3}};
+  if (!x.append(rows) || !x.full() || x.append(rows[0]).fault() != HEED_FULL || x.length() != 5) return 1;
+  if (!heed::self_attention(x, y, workspace) || y.length() != 5) return 2;
+  if (!(y.row(0)[0] > 4.99985f && y.row(0)[0] < 4.99987f)) return 3;
+  float q[2][2][3] = {{{1, 2, 3}, {0, 1, 0}}, {{1, 0, 0}, {0, 0, 1}}}, k[2][1][3] = {{{1, 1, 1}}, {{0, 0, 0}}};
+  float v[2][1][2] = {{{5, 6}}, {{1, 2}}}, out[2][2][2];
+  static heed::workspace<3, 2> other;
+  heed::attention_options options;
+  options.causal = true;
+  if (!heed::attention(q, k, v, out, other, options)) return 4;
+  return out[0][1][0] == 5 && out[0][1][1] == 6 && out[1][0][0] < 5 ? 0 : 5;
+}
+END
+
+echo "install, and move what was installed"
+quietly cmake --install "$build" --prefix "$scratch/first"
+mv first prefix
+config=$(find "$scratch/prefix" -name heedConfig.cmake)
+pc=$(dirname "$(find "$scratch/prefix" -name heed.pc)")
+library=$(find "$scratch/prefix" -name 'libheed.a' -o -name 'libheed.so' | head -n 1)
+if [ -z "$config" ] || [ "$pc" = . ] || [ -z "$library" ]; then fail "heedConfig.cmake, heed.pc or libheed is not installed"; fi
+LD_LIBRARY_PATH=$(dirname "$library")
+export LD_LIBRARY_PATH
+if grep -rlF -e "$build" -e "$source" "$scratch/prefix" --include=*.cmake --include=*.pc; then fail "a path of this machine"; fi
+
+echo "find_package, C"
+mkdir find_c find_cpp subdirectory fetch
+cat >find_c/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(app C CXX)
+find_package(heed 0.1 REQUIRED)
+add_executable(app ../app.c)
+target_link_libraries(app heed::heed)
+if(TARGET heed::openmp)
+  add_executable(app_openmp ../app_openmp.c)
+  target_link_libraries(app_openmp heed::openmp)
+endif()
+END
+quietly cmake -S find_c -B find_c/build -Dheed_DIR="$(dirname "$config")"
+quietly cmake --build find_c/build
+quietly find_c/build/app
+# The project has C++, too, but its C program is linked by the C compiler. (Makefiles show the command.)
+link=find_c/build/CMakeFiles/app.dir/link.txt
+if [ -f $link ] && grep -qE '^[^ ]*(\+\+)' $link; then fail "a C program is linked by the C++ compiler: $(cat $link)"; fi
+check_needs find_c/build/app libheed
+if [ -x find_c/build/app_openmp ]; then
+  quietly find_c/build/app_openmp
+  check_needs find_c/build/app_openmp 'libheed|libgomp|libomp|libpthread|libm\.so'
+fi
+
+echo "find_package, C++ alone, heed.hpp"
+sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /^if/,/^endif/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
+quietly cmake -S find_cpp -B find_cpp/build -Dheed_DIR="$(dirname "$config")"
+quietly cmake --build find_cpp/build
+quietly find_cpp/build/app
+
+echo "plain C compiler: cc app.c libheed"
+quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app.c "$library" -o app
+quietly ./app
+check_needs app libheed
+
+if command -v pkg-config >/dev/null; then
+  echo "pkg-config"
+  export PKG_CONFIG_PATH="$pc"
+  # shellcheck disable=SC2046
+  quietly cc app.c $(pkg-config --cflags --libs heed) -o app_pc
+  quietly ./app_pc
+  if [ -f "$pc/heed-openmp.pc" ]; then
+    # shellcheck disable=SC2046
+    quietly cc app_openmp.c $(pkg-config --cflags --libs heed-openmp) -o app_pc_openmp
+    quietly ./app_pc_openmp
+  fi
+else
+  echo "pkg-config: not tested, there is none"
+fi
+
+echo "add_subdirectory, shared library"
+cat >subdirectory/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.16)
+project(app C)
+set(BUILD_SHARED_LIBS ON)
+add_subdirectory($source heed)
+if(TARGET heed_demo OR TARGET heed_bench)
+  message(FATAL_ERROR "a subproject builds the library alone")
+endif()
+add_executable(app ../app.c)
+target_link_libraries(app heed::heed)
+END
+quietly cmake -S subdirectory -B subdirectory/build -DCMAKE_BUILD_TYPE=Release
+quietly cmake --build subdirectory/build --parallel 2
+quietly subdirectory/build/app
+for shared in subdirectory/build/heed/libheed*.so; do
+  check_exports "$shared"
+  check_needs "$shared" 'libheed|libgomp|libomp|libpthread|libm\.so'
+done
+check_needs subdirectory/build/heed/libheed.so
+
+echo "FetchContent, fixed kernel"
+cat >fetch/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.16)
+project(app C CXX)
+include(FetchContent)
+set(HEED_FIXED_KERNEL scalar CACHE STRING "")
+FetchContent_Declare(heed SOURCE_DIR $source)
+FetchContent_MakeAvailable(heed)
+add_executable(app ../app.c)
+target_link_libraries(app heed::heed)
+END
+quietly cmake -S fetch -B fetch/build -DCMAKE_BUILD_TYPE=Release
+quietly cmake --build fetch/build --parallel 2
+quietly fetch/build/app
+
+echo "passed: heed can be installed, moved, found, linked from C alone and built as a part of another project"

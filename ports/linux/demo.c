@@ -1,0 +1,60 @@
+/* heed_demo [FOLDER]: what heed does, is right about and costs on this machine, in under a minute. FOLDER, or the
+ * environment variable HEED_KWT1, holds the KWT-1 model and clips for the last part. SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "demo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <heed/heed.h>
+
+static void headline(const char *text) { printf("\n== %s ==\n\n", text); }
+
+/* Runs heed_kwt, which lies beside this program. Returns 0 if it is content. */
+static int keyword_spotting(const char *self, const char *folder) {
+  char path[4096];
+  const char *slash = strrchr(self, '/');
+  const int length = slash ? (int)(slash - self) : 1;
+  if (snprintf(path, sizeof path, "%.*s/heed_kwt", length, slash ? self : ".") >= (int)sizeof path) return 1;
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(path, path, folder, (char *)NULL);
+    fprintf(stderr, "cannot run %s\n", path);
+    _exit(127);
+  }
+  int status = 1;
+  return child < 0 || waitpid(child, &status, 0) != child || status != 0;
+}
+
+static int part(const char *name, int failed) {
+  if (failed) printf("\n%s: FAILED\n", name);
+  return failed != 0;
+}
+
+int main(int argc, char **argv) {
+  const char *folder = argc > 1 ? argv[1] : getenv("HEED_KWT1");
+  int n_failed = 0;
+  printf("heed %s, kernel in use: %s\n", heed_version(), heed_kernel_current());
+
+  headline("1. A worked sentence");
+  n_failed += part("worked sentence", demo_sentence());
+  headline("2. Self-test: every kernel of this processor against the scalar reference");
+  n_failed += part("self-test", demo_selftest());
+  headline("3. Speed on this machine");
+  n_failed += part("speed table", demo_speed());
+  headline("4. Keyword spotting on real speech");
+  if (folder && *folder)
+    n_failed += part("keyword spotting", keyword_spotting(argv[0], folder));
+  else
+    printf("skipped: no model folder (give it as argument or in HEED_KWT1)\n");
+
+  if (n_failed)
+    printf("\nVERDICT: FAILED, %d of the parts above\n", n_failed);
+  else
+    printf("\nVERDICT: all parts passed%s\n", folder && *folder ? "" : ", keyword spotting was skipped");
+  return n_failed != 0;
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs the demo.
+#   sh ports/linux/demo.sh [FOLDER]     FOLDER, or HEED_KWT1: the KWT-1 model and clips
+set -eu
+folder=${1:-${HEED_KWT1:-}}
+if [ -n "$folder" ]; then folder=$(cd "$folder" && pwd); fi
+cd "$(dirname "$0")/../.."
+. ports/linux/packages.sh
+
+echo "== packages =="
+heed_install cmake=cmake c++=g++ make=make libxsimd-dev
+echo "== building into build/ =="
+cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON
+cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt
+echo "== running build/bench/heed_demo =="
+exec build/bench/heed_demo ${folder:+"$folder"}

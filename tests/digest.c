@@ -1,0 +1,190 @@
+/* Prints one number per kernel for the bits of several hundred results: "fused avx2 0123456789abcdef". Kernels of one
+ * profile must agree, on every processor and with every compiler. C99 and no test framework, so that it builds for any
+ * target. Exit status: 0 if all kernels here agree, 1 if not. SPDX-License-Identifier: MIT */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "heed/heed.h"
+
+enum { max_floats = 1 << 17 };
+static HEED_ALIGNED unsigned char workspace[1 << 18];
+static float q[max_floats], k[max_floats], v[max_floats], out[max_floats], weights[max_floats];
+static uint64_t digest, state;
+
+static uint32_t next(void) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(((state ^ (state >> 33)) * 0xff51afd7ed558ccdu) >> 32);
+}
+static int32_t between(int32_t low, int32_t high) { return low + (int32_t)(next() % (uint32_t)(high - low + 1)); }
+
+/* Multiples of 2^-20 in [-1, 1), now and then a zero of either sign. No product of these is ever subnormal: vector
+ * units of 32-bit Arm would flush it. */
+static void fill(float *x, int32_t n) {
+  for (int32_t i = 0; i < n; i++) {
+    const uint32_t bits = next();
+    x[i] = (float)((int32_t)(bits >> 11) - (1 << 20)) * 0x1p-20f;
+    if (bits % 64 == 0) x[i] = bits & 64 ? 0.0f : -0.0f;
+  }
+}
+
+/* FNV-1a over the bits; all NaN count as one, since their payloads are outside the contract. */
+static void add(const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &x[i], sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000) bits = 0x7fc00000;
+    for (int byte = 0; byte < 4; byte++) digest = (digest ^ (bits >> 8 * byte & 255)) * 1099511628211u;
+  }
+}
+static int n_refused;
+static void check(heed_status status) {
+  if (status != HEED_OK && n_refused++ == 0)
+    fprintf(stderr, "a call is refused: %s: %s\n", heed_status_argument(status), heed_status_text(status));
+}
+
+/* An executor without threads that takes the last task first. */
+static void run_backwards(void *user, int32_t n_tasks, heed_task task, void *context) {
+  (void)user;
+  for (int32_t i = n_tasks - 1; i >= 0; i--) task(context, i, i % 3);
+}
+static const heed_executor backwards = {sizeof(heed_executor), 3, run_backwards, NULL};
+
+static float infinity(void) {
+  const uint32_t bits = 0x7f800000;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* One special number: where it is seen, and in a key that is masked for most rows. */
+static void spoil(heed_attention *call, int kind) {
+  const float special = kind == 0 ? infinity() : kind == 1 ? -infinity() : infinity() - infinity();
+  const int32_t row = between(0, call->n_kv - 1);
+  (next() % 2 ? k : v)[row * (int32_t)call->k.row_stride % (call->n_kv * call->n_kv_heads)] = special;
+}
+
+static void attend(int32_t n_q, int32_t n_kv, int32_t n_kv_heads, int32_t group, int32_t dim, int32_t v_dim, int kind) {
+  const int32_t n_heads = n_kv_heads * group;
+  heed_attention call = heed_attention_of(n_q, n_kv, n_heads, n_kv_heads, dim, q, k, v, out, workspace, 0);
+  call.v_dim = v_dim;
+  call.v = next() % 2 ? heed_token_major(v, n_kv, n_kv_heads, v_dim) : heed_head_major(v, n_kv, n_kv_heads, v_dim);
+  call.out = heed_token_major_out(out, n_q, n_heads, v_dim);
+  call.causal = (int32_t)(next() % 2);
+  call.causal_offset = between(-2, n_kv - n_q > 0 ? n_kv - n_q + 1 : 1);
+  if (kind == 1) call.scale = (float)between(-64, 64) * 0x1p-5f;
+  if (kind == 2 && n_kv <= 64) call.scale = 1e25f; /* one block: nothing is rescaled towards subnormal numbers */
+  if (next() % 2) call.weights = heed_head_major_out(weights, n_q, n_heads, n_kv);
+  const size_t least = heed_workspace_min_bytes(dim, v_dim), most = 3 * heed_workspace_bytes(dim, v_dim);
+  call.workspace_bytes = least + (most > least ? next() % (most - least) : 0);
+  if (call.workspace_bytes > sizeof workspace) call.workspace_bytes = sizeof workspace;
+  if (next() % 2 || kind == 3) call.executor = &backwards;
+  fill(q, n_q * n_heads * dim);
+  fill(k, n_kv * n_kv_heads * dim);
+  fill(v, n_kv * n_kv_heads * v_dim);
+  if (kind >= 4) spoil(&call, kind - 4);
+  check(heed_attention_run(&call));
+  add(out, (size_t)n_q * n_heads * v_dim);
+  if (call.weights.data) add(weights, (size_t)n_q * n_heads * n_kv);
+}
+
+static void attention(void) {
+  for (int i = 0; i < 500; i++) {
+    /* One draw to a statement: compilers differ in the order in which they evaluate arguments. */
+    const int32_t n_q = between(1, 24), n_kv = between(1, 80), n_kv_heads = between(1, 2), group = between(1, 3);
+    const int32_t dim = between(1, 36), v_dim = between(1, 36);
+    attend(n_q, n_kv, n_kv_heads, group, dim, v_dim, i % 7);
+  }
+  for (int i = 0; i < 20; i++) {
+    const int32_t n_q = between(1, 3), n_kv = between(1000, 2200), dim = between(1, 9);
+    attend(n_q, n_kv, 1, 1, dim, dim + 1, i % 2);
+  }
+  for (int i = 0; i < 4; i++) {
+    const int32_t n_q = between(48, 53), n_kv = between(127, 131);
+    attend(n_q, n_kv, 1, 2, 64, 64, i % 2);
+  }
+  attend(1, 3000, 1, 8, 43, 43, 3); /* large enough to be split over the executor, by chunks */
+  attend(4, 9, 1, 1, 600, 600, 0);
+}
+
+static void primitives(void) {
+  for (int i = 0; i < 200; i++)
+    q[i] = (float)i * -0.5f; /* with the factor 1, every tie of the exponential's rounding */
+  check(heed_softmax(heed_matrix_of(q, 1, 200), 0x1.62e43p-1f, heed_matrix_out_of(out, 1, 200), NULL));
+  add(out, 200);
+  for (int i = 0; i < 300; i++) {
+    const int32_t n = between(1, 30), in = between(1, 70), columns = between(1, 100);
+    fill(q, n * in);
+    fill(k, in * columns);
+    fill(v, columns);
+    const float *bias = i % 2 ? v : NULL;
+    check(heed_linear(heed_matrix_of(q, n, in), heed_matrix_of(k, in, columns), bias,
+                      heed_matrix_out_of(out, n, columns), i % 3 ? NULL : &backwards));
+    add(out, (size_t)n * columns);
+    check(heed_weighted_sum(heed_matrix_of(q, n, in), heed_matrix_of(k, in, columns),
+                            heed_matrix_out_of(out, n, columns), NULL));
+    add(out, (size_t)n * columns);
+    check(heed_softmax(heed_matrix_of(k, in, columns), (float)between(-40, 40), heed_matrix_out_of(k, in, columns),
+                       NULL));
+    add(k, (size_t)in * columns);
+    const int32_t length = i % 10 ? between(1, 300) : between(1000, 9000);
+    fill(q, length);
+    fill(v, length);
+    check(heed_dot(q, v, length, out));
+    add(out, 1);
+  }
+}
+
+static void layers(void) {
+  static float w[4][4096], x[2048], activations[1 << 14];
+  for (int i = 0; i < 60; i++) {
+    const int32_t n = between(1, 30), model_dim = between(1, 40), kv_heads = between(1, 2), dim = between(1, 12);
+    const heed_layer layer = {sizeof(heed_layer),
+                              model_dim,
+                              kv_heads * 2,
+                              kv_heads,
+                              dim,
+                              dim,
+                              model_dim,
+                              0,
+                              i % 2,
+                              w[0],
+                              w[1],
+                              w[2],
+                              w[3],
+                              NULL,
+                              NULL,
+                              NULL,
+                              i % 3 ? w[0] : NULL};
+    for (int j = 0; j < 4; j++) fill(w[j], 4096);
+    fill(x, n * model_dim);
+    check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(out, n, model_dim), activations,
+                         sizeof activations / sizeof *activations, workspace, sizeof workspace, NULL));
+    add(out, (size_t)n * model_dim);
+    check(heed_self_attention(heed_matrix_of(x, n, model_dim), 0, heed_matrix_out_of(out, n, model_dim), workspace,
+                              sizeof workspace));
+    add(out, (size_t)n * model_dim);
+  }
+}
+
+int main(void) {
+  uint64_t first[2] = {0, 0};
+  int seen[2] = {0, 0}, disagreements = 0;
+  for (int32_t i = 0; i < heed_kernel_count(); i++) {
+    const char *name = heed_kernel_name(i);
+    const int32_t profile = heed_kernel_profile(name);
+    if (heed_kernel_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
+    digest = 14695981039346656037u;
+    state = 1;
+    attention();
+    primitives();
+    layers();
+    printf("%s %s %08lx%08lx\n", profile == HEED_PROFILE_FUSED ? "fused" : "unfused", name,
+           (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
+    if (!seen[profile]) first[profile] = digest;
+    seen[profile] = 1;
+    disagreements += first[profile] != digest;
+  }
+  if (disagreements) fprintf(stderr, "%d kernels give other bits than the first of their profile\n", disagreements);
+  return disagreements || n_refused || !(seen[0] || seen[1]);
+}

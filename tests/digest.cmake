@@ -1,0 +1,72 @@
+# The same digest from every compiler, processor and emulator (digest.c). The reference is what this build's own scalar
+# kernel gives; nothing is committed, so a change of the arithmetic on purpose needs no new file, and a difference between
+# two targets always shows.
+set(digest_reference ${CMAKE_CURRENT_BINARY_DIR}/digest_native.txt)
+set(digest_scripts ${CMAKE_CURRENT_SOURCE_DIR})
+set(digest_here ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_digest>)
+add_test(NAME digest_reference COMMAND sh ${digest_scripts}/digest_write.sh ${digest_reference} ${digest_here})
+set_tests_properties(digest_reference PROPERTIES FIXTURES_SETUP digest)
+add_test(NAME digest_native COMMAND sh ${digest_scripts}/digest_compare.sh ${digest_reference} ${digest_here})
+set_tests_properties(digest_native PROPERTIES FIXTURES_REQUIRED digest SKIP_RETURN_CODE 77)
+
+# Scratch builds belong to the main build alone: not to a build made by one of these tests, nor to a cross build.
+if(CMAKE_CROSSCOMPILING OR sanitized OR HEED_TEST_SANITIZED OR NOT CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR OR HEED_FIXED_KERNEL)
+  return()
+endif()
+
+# An executable in an emulator, compared with the reference.
+function(heed_digest_run name executable)
+  add_test(NAME digest_${name} COMMAND sh ${digest_scripts}/digest_compare.sh ${digest_reference} ${ARGN}
+                                       ${executable})
+  set_tests_properties(digest_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest TIMEOUT 300)
+endfunction()
+
+# A scratch build of library and digest, if `program` is installed.
+function(heed_digest_build name program)
+  set(build ${CMAKE_CURRENT_BINARY_DIR}/digest_${name})
+  add_test(NAME digest_${name}_build COMMAND sh ${digest_scripts}/scratch_build.sh ${program}
+           ${PROJECT_SOURCE_DIR} ${build} heed_digest ${ARGN})
+  set_tests_properties(digest_${name}_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP digest_${name} TIMEOUT 600
+                       PROCESSORS 2)
+endfunction()
+function(heed_digest_run_build name build)
+  heed_digest_run(${name} ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/tests/heed_digest ${ARGN})
+  set_tests_properties(digest_${name} PROPERTIES FIXTURES_REQUIRED "digest;digest_${build}")
+endfunction()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # The usual build, gcc -O3, is the reference itself.
+  foreach(compiler "gcc;g++" "clang;clang++")
+    list(GET compiler 0 c)
+    list(GET compiler 1 cxx)
+    foreach(level O1 O2 O3)
+      if(level STREQUAL "O3" AND c STREQUAL "gcc" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+        continue()
+      endif()
+      heed_digest_build(${c}_${level} ${cxx} -DCMAKE_C_COMPILER=${c} -DCMAKE_CXX_COMPILER=${cxx}
+                        -DCMAKE_CXX_FLAGS_RELEASE=-${level})
+      heed_digest_run_build(${c}_${level} ${c}_${level})
+    endforeach()
+  endforeach()
+  # A processor with AVX2 but no AVX-512, and the oldest x86-64: dispatch must not touch what they lack.
+  heed_digest_run(qemu_x86_64_max $<TARGET_FILE:heed_digest> qemu-x86_64 -cpu max)
+  heed_digest_run(qemu_x86_64_qemu64 $<TARGET_FILE:heed_digest> qemu-x86_64 -cpu qemu64)
+
+  set(i686_loader /usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib)
+  heed_digest_build(i686 i686-linux-gnu-g++ -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/i686.cmake)
+  heed_digest_run_build(i686 i686 ${i686_loader})
+endif()
+
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu)
+  heed_digest_build(aarch64 aarch64-linux-gnu-g++
+                    -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/aarch64.cmake)
+  heed_digest_run_build(aarch64 aarch64 ${aarch64} -cpu max)
+  heed_digest_run_build(aarch64_cortex_a53 aarch64 ${aarch64} -cpu cortex-a53)
+endif()
+
+set(armv7 qemu-arm -L /usr/arm-linux-gnueabihf)
+heed_digest_build(armv7 arm-linux-gnueabihf-g++ -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/armv7.cmake)
+heed_digest_run_build(armv7 armv7 ${armv7} -cpu max)
+# Without VFPv4, so without a fused multiply-add: the unfused profile.
+heed_digest_run_build(armv7_cortex_a9 armv7 ${armv7} -cpu cortex-a9)

@@ -1,0 +1,129 @@
+// The list of kernels, how one is chosen, and the self-test. SPDX-License-Identifier: MIT
+#include "support/kernels.hpp"
+
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+#include "support/data.hpp"
+#include "support/refusal.hpp"
+#include "support/run.hpp"
+
+namespace heed_test {
+namespace {
+
+TEST(kernel_list, names_and_profiles) {
+  const int32_t n = heed_kernel_count();
+  ASSERT_GE(n, 1);
+  std::set<std::string> names;
+  for (int32_t i = 0; i < n; ++i) {
+    ASSERT_NE(heed_kernel_name(i), nullptr);
+    EXPECT_TRUE(names.insert(heed_kernel_name(i)).second) << heed_kernel_name(i) << " is listed twice";
+    const int32_t profile = heed_kernel_profile(heed_kernel_name(i));
+    EXPECT_TRUE(profile == HEED_PROFILE_FUSED || profile == HEED_PROFILE_UNFUSED);
+  }
+  for (const int32_t wrong : {-1, n, n + 1, INT32_MIN, INT32_MAX}) EXPECT_EQ(heed_kernel_name(wrong), nullptr) << wrong;
+  for (const char *wrong : {"", "avx", "avx5122", "scalar ", "SCALAR"}) EXPECT_EQ(heed_kernel_profile(wrong), -1);
+  EXPECT_EQ(heed_kernel_profile(nullptr), -1);
+  EXPECT_EQ(names.count(heed_kernel_current()), 1u);
+}
+
+TEST(kernel_choice, unknown_names_change_nothing) {
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
+    const std::string name = heed_kernel_name(i);
+    ASSERT_EQ(heed_kernel_use(name.c_str()), HEED_OK);
+    ASSERT_EQ(heed_kernel_current(), name);
+    for (const char *wrong : {"", "avx", "avx5122", "scalar ", "Scalar", "%s%s%s%n"}) {
+      EXPECT_EQ(heed_kernel_use(wrong), HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)) << wrong;
+      EXPECT_EQ(heed_kernel_current(), name);
+    }
+  }
+  EXPECT_EQ(heed_kernel_use(nullptr), HEED_OK);
+}
+
+TEST(kernel_choice, automatic_is_the_first) {
+  ASSERT_EQ(std::getenv("HEED_KERNEL"), nullptr) << "unset it for this test";
+  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+  EXPECT_STREQ(heed_kernel_current(), heed_kernel_name(0));
+}
+
+// The library's first call reads the environment; null returns to what it says.
+TEST(kernel_choice, environment) {
+  const std::string first = heed_kernel_name(0), last = heed_kernel_name(heed_kernel_count() - 1);
+  for (const std::string &value : {last, std::string("nonsense"), std::string()}) {
+    ASSERT_EQ(setenv("HEED_KERNEL", value.c_str(), 1), 0);
+    ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+    EXPECT_EQ(heed_kernel_current(), value == last ? last : first);
+  }
+  unsetenv("HEED_KERNEL");
+  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+  EXPECT_EQ(heed_kernel_current(), first);
+}
+
+// Threads that change the kernel while others compute: within one profile the result cannot tell.
+TEST(kernel_choice, may_change_while_calls_run) {
+  random_source r(1);
+  problem p;
+  p.n_q = 30, p.n_kv = 70, p.head_dim = p.v_dim = 16;
+  fill_typical(r, &p);
+  const std::vector<float> expected = run(p).out;
+  const int32_t profile = heed_kernel_profile(heed_kernel_current());
+  std::thread changing([&] {
+    for (int32_t i = 0; i < 3000; ++i) {
+      const char *name = heed_kernel_name(i % heed_kernel_count());
+      if (heed_kernel_profile(name) == profile) heed_kernel_use(name);
+    }
+  });
+  for (int32_t i = 0; i < 300; ++i) EXPECT_TRUE(same_bits(expected, run(p).out));
+  changing.join();
+  heed_kernel_use(nullptr);
+}
+
+class selftest : public kernel_test {
+ protected:
+  std::vector<unsigned char> memory_ = std::vector<unsigned char>(HEED_SELFTEST_BYTES + 256, 0x5a);
+  unsigned char *buffer_ = memory_.data() + 128 - reinterpret_cast<uintptr_t>(memory_.data()) % 64;
+};
+
+TEST_P(selftest, passes_and_stays_in_its_buffer) {
+  heed_selftest_report report = {};
+  report.struct_size = sizeof report;
+  ASSERT_EQ(status_name(heed_selftest(buffer_, HEED_SELFTEST_BYTES, &report)), "HEED_OK");
+  EXPECT_EQ(report.n_kernels, heed_kernel_count());
+  EXPECT_GT(report.n_cases, 10);
+  EXPECT_GT(report.n_floats, 10000u);
+  EXPECT_EQ(report.kernel, nullptr);
+  for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {
+    if (c < buffer_ || c >= buffer_ + HEED_SELFTEST_BYTES) {
+      ASSERT_EQ(*c, 0x5a) << c - buffer_;
+    }
+  }
+  EXPECT_EQ(heed_kernel_current(), GetParam()) << "the self-test leaves the choice as it was";
+  EXPECT_EQ(heed_selftest(buffer_, HEED_SELFTEST_BYTES, nullptr), HEED_OK);
+}
+
+TEST_P(selftest, refuses_bad_arguments) {
+  heed_selftest_report report;
+  std::memset(&report, 0x5a, sizeof report);
+  report.struct_size = sizeof report;
+  const auto refused = [&](void *buffer, size_t bytes, heed_fault fault, heed_argument argument) {
+    const heed_selftest_report before = report;
+    EXPECT_EQ(heed_selftest(buffer, bytes, &report), HEED_STATUS(fault, argument));
+    EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
+    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
+  };
+  refused(nullptr, HEED_SELFTEST_BYTES, HEED_NULL_POINTER, HEED_ARG_BUFFER);
+  refused(buffer_ + 4, HEED_SELFTEST_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
+  refused(buffer_ + 32, HEED_SELFTEST_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
+  refused(buffer_, HEED_SELFTEST_BYTES - 1, HEED_TOO_SMALL, HEED_ARG_BUFFER);
+  refused(buffer_, 0, HEED_TOO_SMALL, HEED_ARG_BUFFER);
+  for (const uint32_t size : {0u, 4u, uint32_t{sizeof report} - 1, uint32_t{sizeof report} + 1, UINT32_MAX}) {
+    report.struct_size = size;
+    refused(buffer_, HEED_SELFTEST_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+  }
+}
+
+HEED_TEST_EVERY_KERNEL(selftest);
+
+}  // namespace
+}  // namespace heed_test

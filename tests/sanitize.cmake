@@ -1,0 +1,28 @@
+# Address and undefined-behaviour sanitizers, and a fuzzer over the whole interface, in one scratch build with clang.
+option(HEED_TEST_SANITIZED "Instrument the library and build the libFuzzer program (clang)" OFF)
+if(HEED_TEST_SANITIZED)
+  # The library alone: its faults are looked for, and the suites build in half the time. Checks of pointer arithmetic
+  # cost four times the rest to compile, and find little that the address sanitizer does not.
+  target_compile_options(heed PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+                         -fno-sanitize=pointer-overflow,object-size -g1 -Wno-pass-failed)
+  target_link_options(heed PUBLIC -fsanitize=address,undefined)
+  heed_test_program(heed_fuzz fuzz_api.cpp)
+  target_link_options(heed_fuzz PRIVATE -fsanitize=fuzzer)
+  return()
+endif()
+
+if(CMAKE_CROSSCOMPILING OR sanitized OR NOT CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR OR HEED_FIXED_KERNEL)
+  return()
+endif()
+
+set(build ${CMAKE_CURRENT_BINARY_DIR}/sanitized)
+add_test(NAME sanitized_build COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/scratch_build.sh clang++ ${PROJECT_SOURCE_DIR}
+         ${build} heed_tests,heed_fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DHEED_TEST_SANITIZED=ON
+         -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+set_tests_properties(sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP sanitized TIMEOUT 900 PROCESSORS 2)
+
+add_test(NAME sanitized_suites COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized.sh ${build}/tests/heed_tests
+                                       --gtest_brief=1)
+add_test(NAME fuzz COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized.sh ${build}/tests/heed_fuzz -max_total_time=20
+                           -max_len=400 -len_control=0 -print_final_stats=1)
+set_tests_properties(sanitized_suites fuzz PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED sanitized TIMEOUT 600)

@@ -1,0 +1,134 @@
+/* Every function of the library once, on the kernel in use: for the tests that watch a call from outside (its
+ * allocations, its stack). C99. SPDX-License-Identifier: MIT */
+#ifndef HEED_TESTS_SUPPORT_ALL_CALLS_H
+#define HEED_TESTS_SUPPORT_ALL_CALLS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "heed/heed.h"
+
+enum { calls_rows = 40, calls_keys = 1100, calls_dim = 70, calls_wide = 700, calls_floats = calls_keys * calls_dim };
+
+static float calls_a[calls_floats], calls_b[calls_floats], calls_c[calls_floats], calls_out[calls_floats];
+static float calls_weights[calls_rows * calls_keys];
+static HEED_ALIGNED unsigned char calls_workspace[3 * HEED_WORKSPACE_BYTES(calls_dim, calls_dim)];
+static HEED_ALIGNED unsigned char calls_buffer[HEED_SELFTEST_BYTES];
+
+static void calls_fill(void) {
+  for (int i = 0; i < calls_floats; i++) {
+    calls_a[i] = (float)(i * 7 % 31) * 0.0625f - 1.0f;
+    calls_b[i] = (float)(i * 5 % 29) * 0.0625f - 0.875f;
+    calls_c[i] = (float)(i * 3 % 37) * 0.0625f - 1.125f;
+  }
+}
+
+static void calls_sequential(void *user, int32_t n_tasks, heed_task task, void *context) {
+  (void)user;
+  for (int32_t i = 0; i < n_tasks; i++) task(context, i, i % 2);
+}
+static const heed_executor calls_executor = {sizeof(heed_executor), 2, calls_sequential, NULL};
+
+static heed_status call_attention(int32_t n_q, int32_t n_kv, int32_t dim, int causal, size_t workspace_bytes) {
+  heed_attention call =
+      heed_attention_of(n_q, n_kv, 1, 1, dim, calls_a, calls_b, calls_c, calls_out, calls_workspace, workspace_bytes);
+  call.causal = causal;
+  call.causal_offset = n_kv - n_q;
+  call.weights = heed_head_major_out(calls_weights, n_q, 1, n_kv);
+  call.executor = causal ? &calls_executor : NULL;
+  return heed_attention_run(&call);
+}
+static heed_status call_prefill(void) {
+  return call_attention(calls_rows, calls_keys, calls_dim, 1, sizeof calls_workspace);
+}
+static heed_status call_one_query(void) { return call_attention(1, calls_keys, calls_dim, 0, sizeof calls_workspace); }
+static heed_status call_smallest_workspace(void) {
+  return call_attention(3, calls_keys, calls_dim, 0, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
+}
+static heed_status call_wide(void) { return call_attention(20, 20, calls_wide, 0, sizeof calls_workspace); }
+static heed_status call_refused(void) {
+  return heed_attention_run(NULL) == HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_CALL) ? HEED_OK : -1;
+}
+static heed_status call_self_attention(void) {
+  return heed_self_attention(heed_matrix_of(calls_a, calls_rows, calls_dim), 0,
+                             heed_matrix_out_of(calls_out, calls_rows, calls_dim), calls_workspace,
+                             sizeof calls_workspace);
+}
+static heed_status call_softmax(void) {
+  return heed_softmax(heed_matrix_of(calls_a, calls_dim, calls_keys), 1,
+                      heed_matrix_out_of(calls_out, calls_dim, calls_keys), &calls_executor);
+}
+static heed_status call_linear(void) {
+  return heed_linear(heed_matrix_of(calls_a, calls_keys, calls_dim), heed_matrix_of(calls_b, calls_dim, calls_dim),
+                     calls_c, heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+}
+static heed_status call_weighted_sum(void) {
+  return heed_weighted_sum(heed_matrix_of(calls_a, 3, calls_keys), heed_matrix_of(calls_b, calls_keys, calls_dim),
+                           heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
+}
+static heed_status call_dot(void) { return heed_dot(calls_a, calls_b, calls_floats, calls_out); }
+static heed_status call_layer(void) {
+  const heed_layer layer = {sizeof(heed_layer),
+                            calls_dim,
+                            2,
+                            1,
+                            35,
+                            35,
+                            calls_dim,
+                            0,
+                            1,
+                            calls_b,
+                            calls_b,
+                            calls_b,
+                            calls_b,
+                            NULL,
+                            NULL,
+                            NULL,
+                            calls_b};
+  return heed_layer_run(&layer, heed_matrix_of(calls_a, calls_rows, calls_dim),
+                        heed_matrix_out_of(calls_out, calls_rows, calls_dim), calls_weights,
+                        sizeof calls_weights / sizeof *calls_weights, calls_workspace, sizeof calls_workspace,
+                        &calls_executor);
+}
+static heed_status call_sequence(void) {
+  HEED_SEQUENCE(words, 8, 4);
+  HEED_SEQUENCE(context, 8, 4);
+  heed_status status = heed_sequence_clear(&words);
+  if (status == HEED_OK) status = heed_sequence_init(&context, calls_out, 8, 4);
+  if (status == HEED_OK) status = heed_sequence_append(&words, heed_matrix_of(calls_a, 8, 4));
+  if (status == HEED_OK)
+    status = heed_sequence_self_attention(&words, 0, &context, calls_workspace, sizeof calls_workspace);
+  return status;
+}
+static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
+static heed_status call_questions(void) {
+  const char *name = heed_kernel_current();
+  heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
+                           ? heed_kernel_use(name)
+                           : -1;
+  if (!heed_status_text(status) || !heed_status_argument(status) || !heed_version() || !heed_kernel_name(0) ||
+      heed_kernel_profile(name) < 0 || !heed_workspace_bytes(8, 8) || !heed_workspace_min_bytes(8, 8))
+    status = -1;
+  return status;
+}
+
+static const struct {
+  const char *name;
+  heed_status (*run)(void);
+} all_calls[] = {{"attention, prefill", call_prefill},
+                 {"attention, one query", call_one_query},
+                 {"attention, smallest workspace", call_smallest_workspace},
+                 {"attention, wide rows", call_wide},
+                 {"attention, refused", call_refused},
+                 {"self-attention", call_self_attention},
+                 {"softmax", call_softmax},
+                 {"linear", call_linear},
+                 {"weighted sum", call_weighted_sum},
+                 {"dot", call_dot},
+                 {"layer", call_layer},
+                 {"sequence", call_sequence},
+                 {"self-test", call_selftest},
+                 {"kernels and texts", call_questions}};
+enum { n_all_calls = sizeof all_calls / sizeof *all_calls };
+
+#endif

@@ -1,0 +1,120 @@
+// Numbers to fill a problem with: typical ones and everything that breaks a careless kernel.
+// SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_DATA_HPP
+#define HEED_TESTS_SUPPORT_DATA_HPP
+
+#include <cmath>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace heed_test {
+
+inline std::vector<float> bell_floats(random_source &r, size_t n) {
+  std::vector<float> x(n);
+  for (float &f : x) f = r.bell();
+  return x;
+}
+inline std::vector<float> uniform_floats(random_source &r, size_t n) {
+  std::vector<float> x(n);
+  for (float &f : x) f = r.uniform();
+  return x;
+}
+
+inline void fill_typical(random_source &r, problem *p) {
+  p->q = bell_floats(r, p->q_floats());
+  p->k = bell_floats(r, p->k_floats());
+  p->v = bell_floats(r, p->v_floats());
+  p->data = "typical";
+}
+
+// Logits from 1e3 to 1e30, and values of any size.
+inline void fill_large(random_source &r, problem *p) {
+  fill_typical(r, p);
+  const int32_t q_exponent = r.between(5, 50), k_exponent = r.between(5, 50);
+  for (float &f : p->q) f = std::ldexp(f, q_exponent);
+  for (float &f : p->k) f = std::ldexp(f, k_exponent);
+  const int32_t v_exponent = r.between(-60, 100);
+  for (float &f : p->v) f = std::ldexp(f, v_exponent);
+  p->data = "large";
+}
+
+// Few different numbers, zeros of both signs: equal maxima everywhere.
+inline void fill_ties(random_source &r, problem *p) {
+  static const std::vector<float> few = {-1.0f, -0.0f, 0.0f, 1.0f};
+  fill_typical(r, p);
+  for (std::vector<float> *x : {&p->q, &p->k, &p->v})
+    for (float &f : *x) f = r.pick(few);
+  p->data = "ties";
+}
+
+// Each key's score is larger than the one before, so every block rescales what went before.
+inline void fill_growing(random_source &r, problem *p) {
+  fill_typical(r, p);
+  const float step = std::ldexp(1.0f, r.between(-8, 1));
+  for (float &f : p->q) f = std::fabs(f) + 0.25f;
+  for (size_t i = 0; i < p->k.size(); ++i) p->k[i] = step * static_cast<float>(i / size_t(p->head_dim));
+  p->data = "growing";
+}
+
+// Products overflow: scores of +infinity, -infinity and NaN.
+inline void fill_overflowing(random_source &r, problem *p) {
+  fill_typical(r, p);
+  for (float &f : p->q) f = std::ldexp(f, r.between(50, 70));
+  for (float &f : p->k) f = std::ldexp(f, r.between(50, 70));
+  p->data = "overflowing";
+}
+
+// A few NaN and infinities anywhere.
+inline void fill_special(random_source &r, problem *p) {
+  static const std::vector<float> specials = {infinity, -infinity, not_a_number};
+  fill_typical(r, p);
+  for (std::vector<float> *x : {&p->q, &p->k, &p->v})
+    for (int32_t n = r.between(0, 2); n > 0; --n) (*x)[r.next() % x->size()] = r.pick(specials);
+  p->data = "special";
+}
+
+// Subnormal and tiny numbers; only where the unit does not flush them.
+inline void fill_tiny(random_source &r, problem *p) {
+  fill_typical(r, p);
+  for (std::vector<float> *x : {&p->q, &p->k, &p->v})
+    for (float &f : *x) f = std::ldexp(f, r.between(-148, -60));
+  p->data = "tiny";
+}
+
+// Keys and values that no query sees become NaN and infinite.
+inline void poison_unseen(random_source &r, problem *p) {
+  const int32_t n_seen = p->n_visible(p->n_q - 1);
+  const size_t n_groups = size_t(p->batch) * p->n_kv_heads;
+  for (size_t g = 0; g < n_groups; ++g)
+    for (int32_t j = n_seen; j < p->n_kv; ++j) {
+      const float poison = r.chance(50) ? not_a_number : r.chance(50) ? infinity : -infinity;
+      std::fill_n(p->k.begin() + (std::ptrdiff_t(g) * p->n_kv + j) * p->head_dim, p->head_dim, poison);
+      std::fill_n(p->v.begin() + (std::ptrdiff_t(g) * p->n_kv + j) * p->v_dim, p->v_dim, poison);
+    }
+}
+
+inline void fill_random(random_source &r, problem *p) {
+  const int32_t kind = r.between(0, 15);
+  const bool may_be_subnormal = kind == 8 || kind == 9 || kind > 12;
+  if (kind < 8 || (flushes_subnormals && may_be_subnormal)) {
+    fill_typical(r, p);
+  } else if (kind < 10) {
+    fill_large(r, p);
+  } else if (kind == 10) {
+    fill_ties(r, p);
+  } else if (kind == 11) {
+    fill_special(r, p);
+  } else if (kind == 12) {
+    fill_overflowing(r, p);
+  } else if (kind < 15) {
+    fill_growing(r, p);
+  } else {
+    fill_tiny(r, p);
+  }
+  poison_unseen(r, p);
+}
+
+}  // namespace heed_test
+
+#endif

@@ -1,0 +1,80 @@
+// Memory that ends at a page without access: reading or writing one byte too far is a crash, on every kernel and
+// without a sanitizer. In front of it lies a guard that is checked. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_FENCE_HPP
+#define HEED_TESTS_SUPPORT_FENCE_HPP
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "floats.hpp"
+
+namespace heed_test {
+
+// One region per argument, mapped once and reused, since a mapping per test case would cost more than the case.
+enum slot { slot_q, slot_k, slot_v, slot_out, slot_weights, slot_workspace, slot_activations, n_slots };
+
+inline unsigned char *fence_of(slot which) {
+  static constexpr size_t region_bytes = size_t{32} << 20;
+  static unsigned char *fences[n_slots];
+  if (!fences[which]) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    void *region = mmap(nullptr, region_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region == MAP_FAILED || mprotect(static_cast<char *>(region) + region_bytes, page, PROT_NONE) != 0) {
+      std::perror("fence");
+      std::abort();
+    }
+    fences[which] = static_cast<unsigned char *>(region) + region_bytes;
+  }
+  return fences[which];
+}
+
+// `count` floats that end at the fence, behind a guard of 32.
+class fenced_floats {
+ public:
+  static constexpr size_t guard = 32;
+
+  fenced_floats(slot which, size_t count, uint32_t fill) : count_(count), fill_(fill) {
+    data_ = reinterpret_cast<float *>(fence_of(which)) - count;
+    std::fill(data_ - guard, data_ + count, float_of(fill));
+  }
+  float *data() const { return data_; }
+  size_t count() const { return count_; }
+  bool untouched(size_t i) const { return bits_of(data_[i]) == fill_; }
+  bool guard_intact() const {
+    return std::all_of(data_ - guard, data_, [this](float x) { return bits_of(x) == fill_; });
+  }
+
+ private:
+  float *data_;
+  size_t count_;
+  uint32_t fill_;
+};
+
+// `bytes` bytes aligned to 64 that end within 63 bytes of the fence; the rest up to it and 64 bytes before are guarded.
+// Starts full of NaN bits, because what a workspace holds must not matter.
+class fenced_bytes {
+ public:
+  fenced_bytes(slot which, size_t bytes) : bytes_(bytes), tail_((64 - bytes % 64) % 64) {
+    data_ = fence_of(which) - tail_ - bytes;
+    std::memset(data_ - 64, 0xff, 64 + bytes + tail_);
+  }
+  unsigned char *data() const { return data_; }
+  bool guard_intact() const { return all_ones(data_ - 64, 64) && all_ones(data_ + bytes_, tail_); }
+
+ private:
+  static bool all_ones(const unsigned char *from, size_t n) {
+    return std::all_of(from, from + n, [](unsigned char c) { return c == 0xff; });
+  }
+  unsigned char *data_;
+  size_t bytes_, tail_;
+};
+
+}  // namespace heed_test
+
+#endif

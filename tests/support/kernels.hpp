@@ -1,0 +1,75 @@
+// Suites that run for every kernel of the build. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_KERNELS_HPP
+#define HEED_TESTS_SUPPORT_KERNELS_HPP
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "heed/heed.h"
+
+namespace heed_test {
+
+// Every kernel that this build holds: those that can run here, and of the other known names those the build has, so
+// that a kernel this processor lacks shows as skipped instead of being absent.
+inline std::vector<std::string> kernels_of_build() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) names.push_back(heed_kernel_name(i));
+  for (const char *known :
+       {"avx512", "avx2", "sse2", "neon", "sve128", "sve256", "sve512", "lanes16", "lane1", "scalar"})
+    if (heed_kernel_profile(known) >= 0 && std::find(names.begin(), names.end(), known) == names.end())
+      names.push_back(known);
+  return names;
+}
+
+// The scalar reference of the kernel's profile; empty in a build with one fixed kernel, unless it is the reference.
+inline std::string reference_of(const std::string &kernel) {
+  for (const char *name : {"scalar", "scalar-unfused"})
+    if (heed_kernel_profile(name) == heed_kernel_profile(kernel.c_str())) return name;
+  return {};
+}
+
+// Factor of the header's error bounds for chains: a product that rounds by itself adds half.
+inline double chain_factor() { return heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? 1.0 : 1.5; }
+
+// The chosen kernel for the length of a scope.
+class kernel_scope {
+ public:
+  explicit kernel_scope(const std::string &name) : before_(heed_kernel_current()) {
+    EXPECT_EQ(heed_kernel_use(name.c_str()), HEED_OK) << name;
+  }
+  ~kernel_scope() { heed_kernel_use(before_.c_str()); }
+  kernel_scope(const kernel_scope &) = delete;
+  kernel_scope &operator=(const kernel_scope &) = delete;
+
+ private:
+  std::string before_;
+};
+
+// A test that runs on the kernel GetParam().
+class kernel_test : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const heed_status status = heed_kernel_use(GetParam().c_str());
+    if (status == HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL))
+      GTEST_SKIP() << "this processor lacks the instructions of kernel " << GetParam();
+    ASSERT_EQ(status, HEED_OK) << GetParam();
+    ASSERT_EQ(heed_kernel_current(), GetParam());
+  }
+  void TearDown() override { heed_kernel_use(nullptr); }
+};
+
+inline std::string kernel_label(const ::testing::TestParamInfo<std::string> &info) {
+  std::string label = info.param;
+  std::replace(label.begin(), label.end(), '-', '_');
+  return label;
+}
+
+#define HEED_TEST_EVERY_KERNEL(suite) \
+  INSTANTIATE_TEST_SUITE_P(kernel, suite, ::testing::ValuesIn(heed_test::kernels_of_build()), heed_test::kernel_label)
+
+}  // namespace heed_test
+
+#endif

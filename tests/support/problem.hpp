@@ -1,0 +1,98 @@
+// An attention problem as plain numbers, free of any layout, and random ones. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_PROBLEM_HPP
+#define HEED_TESTS_SUPPORT_PROBLEM_HPP
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "floats.hpp"
+#include "heed/heed.h"
+#include "random.hpp"
+
+namespace heed_test {
+
+struct problem {
+  int32_t batch = 1, n_heads = 1, n_kv_heads = 1, n_q = 1, n_kv = 1, head_dim = 1, v_dim = 1;
+  float scale = 0;
+  int32_t causal = 0, causal_offset = 0;
+  std::vector<float> q;  // (batch, n_heads, n_q, head_dim)
+  std::vector<float> k;  // (batch, n_kv_heads, n_kv, head_dim)
+  std::vector<float> v;  // (batch, n_kv_heads, n_kv, v_dim)
+  std::string data;      // what the numbers are like
+
+  size_t q_floats() const { return size_t(batch) * n_heads * n_q * head_dim; }
+  size_t k_floats() const { return size_t(batch) * n_kv_heads * n_kv * head_dim; }
+  size_t v_floats() const { return size_t(batch) * n_kv_heads * n_kv * v_dim; }
+  size_t out_floats() const { return size_t(batch) * n_heads * n_q * v_dim; }
+  size_t weights_floats() const { return size_t(batch) * n_heads * n_q * n_kv; }
+
+  // Keys 0 .. n_visible - 1 are seen by query i.
+  int32_t n_visible(int32_t i) const {
+    if (!causal) return n_kv;
+    const int64_t last = int64_t{i} + causal_offset;
+    return static_cast<int32_t>(std::min<int64_t>(n_kv, std::max<int64_t>(0, last + 1)));
+  }
+  float scale_used() const { return scale != 0 ? scale : static_cast<float>(1 / std::sqrt(double(head_dim))); }
+  const float *q_row(int32_t b, int32_t h, int32_t i) const {
+    return q.data() + ((size_t(b) * n_heads + h) * n_q + i) * head_dim;
+  }
+  size_t kv_row(int32_t b, int32_t h, int32_t j) const {
+    return (size_t(b) * n_kv_heads + h / (n_heads / n_kv_heads)) * n_kv + j;
+  }
+  const float *k_row(int32_t b, int32_t h, int32_t j) const { return k.data() + kv_row(b, h, j) * head_dim; }
+  const float *v_row(int32_t b, int32_t h, int32_t j) const { return v.data() + kv_row(b, h, j) * v_dim; }
+
+  std::string text() const {
+    std::ostringstream s;
+    s << "batch " << batch << " heads " << n_heads << "/" << n_kv_heads << " n_q " << n_q << " n_kv " << n_kv
+      << " head_dim " << head_dim << " v_dim " << v_dim << " scale " << scale << " causal " << causal << " offset "
+      << causal_offset << " data " << data;
+    return s.str();
+  }
+};
+
+// Sizes of one family of shapes: what the random shapes are drawn from.
+struct family {
+  int32_t n_q_low, n_q_high, n_kv_low, n_kv_high, dim_low, dim_high, heads_high;
+};
+// Small ones first; then one long row, several blocks of keys, several chunks of 1024, wide rows, very wide rows
+// (beyond head_dim + v_dim = 1024 the workspace rule changes).
+inline const std::vector<family> &families() {
+  static const std::vector<family> all = {{1, 20, 1, 40, 1, 20, 3},    {1, 1, 1, 300, 1, 70, 2},
+                                          {20, 70, 20, 70, 1, 18, 2},  {1, 12, 60, 200, 1, 34, 3},
+                                          {1, 3, 1000, 2200, 1, 8, 2}, {1, 5, 1, 12, 100, 270, 2},
+                                          {1, 20, 1, 6, 450, 600, 1},  {40, 56, 120, 136, 8, 18, 1}};
+  return all;
+}
+
+inline void random_heads(random_source &r, int32_t highest, problem *p) {
+  p->n_kv_heads = r.between(1, highest);
+  p->n_heads = p->n_kv_heads * (r.chance(50) ? 1 : r.between(2, 5));
+  if (r.chance(20)) p->n_kv_heads = 1;
+  p->batch = r.chance(75) ? 1 : r.between(2, 3);
+}
+
+inline void random_mask(random_source &r, problem *p) {
+  p->causal = r.chance(50);
+  const int32_t kind = r.between(0, 5);
+  p->causal_offset = kind < 2 ? 0 : kind == 2 ? p->n_kv - p->n_q : r.between(-p->n_q - 1, p->n_kv + 1);
+  if (kind == 5) p->causal_offset = r.chance(50) ? INT32_MAX : INT32_MIN;
+}
+
+inline problem random_shape(random_source &r, const family &f) {
+  problem p;
+  random_heads(r, f.heads_high, &p);
+  p.n_q = r.size(f.n_q_low, f.n_q_high);
+  p.n_kv = r.size(f.n_kv_low, f.n_kv_high);
+  p.head_dim = r.size(f.dim_low, f.dim_high);
+  p.v_dim = r.chance(60) ? p.head_dim : r.size(f.dim_low, f.dim_high);
+  random_mask(r, &p);
+  p.scale = r.chance(70) ? 0.0f : r.chance(20) ? -r.bell() : std::fabs(r.bell()) + 0x1p-10f;
+  return p;
+}
+
+}  // namespace heed_test
+
+#endif

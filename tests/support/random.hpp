@@ -1,0 +1,66 @@
+// Random numbers that are the same on every platform, so a failing seed can be rerun anywhere.
+// SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_RANDOM_HPP
+#define HEED_TESTS_SUPPORT_RANDOM_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace heed_test {
+
+// A 64-bit linear congruential generator with a mixed output. The distributions of <random> differ between libraries.
+class random_source {
+ public:
+  explicit random_source(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+  uint32_t next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<uint32_t>(((state_ ^ (state_ >> 33)) * 0xff51afd7ed558ccdu) >> 32);
+  }
+  // Both ends included.
+  int32_t between(int32_t low, int32_t high) {
+    const uint32_t span = static_cast<uint32_t>(high - low) + 1u;
+    return low + static_cast<int32_t>(next() % span);
+  }
+  bool chance(int32_t percent) { return between(0, 99) < percent; }
+
+  // Multiples of 2^-23 in [-1, 1).
+  float uniform() { return static_cast<float>(static_cast<int32_t>(next() >> 8) - 0x800000) * 0x1p-23f; }
+
+  // Sum of four uniform numbers: roughly normal, standard deviation 1.15, exact in f32 (multiples of 2^-21).
+  float bell() {
+    int32_t sum = 0;
+    for (int i = 0; i < 4; ++i) sum += static_cast<int32_t>(next() >> 10) - 0x200000;
+    return static_cast<float>(sum) * 0x1p-21f;
+  }
+
+  template <typename T>
+  const T &pick(const std::vector<T> &choices) {
+    return choices[next() % choices.size()];
+  }
+
+  // Half of the answers lie next to the tile and vector sizes, where tails go wrong.
+  int32_t size(int32_t low, int32_t high) {
+    static const int32_t centres[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048};
+    if (chance(50)) return between(low, high);
+    const int32_t near = centres[next() % (sizeof centres / sizeof *centres)] + between(-1, 1);
+    return near >= low && near <= high ? near : between(low, high);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Number of repetitions, scaled by the environment variable HEED_TEST_PERCENT (sanitizers and emulators are slow).
+inline int32_t repetitions(int32_t count) {
+  static const char *const text = std::getenv("HEED_TEST_PERCENT");
+  const long percent = text ? std::strtol(text, nullptr, 10) : 100;
+  const long scaled = count * percent / 100;
+  return scaled < 1 ? 1 : static_cast<int32_t>(scaled);
+}
+
+}  // namespace heed_test
+
+#endif

@@ -1,0 +1,60 @@
+#!/bin/sh
+# symbols.sh NM LIBRARY: what the library needs and leaves in a program.
+#   needs    memcpy, memmove, memset; in lib/os also the system's questions; the compiler's own arithmetic on 32-bit targets
+#   defines  heed_* and names in namespace heed; no weak function (a copy compiled for AVX-512 could replace another's)
+#   memory   nothing in .data, in .bss one pointer: the choice of kernel
+# SPDX-License-Identifier: MIT
+set -eu
+nm=$1 library=$2
+size=$(echo "$nm" | sed 's/nm\(-[0-9.]*\)\{0,1\}$/size\1/')
+faults=0
+report() { # report TITLE LINES: lines are faults, one each
+  if [ -n "$2" ]; then
+    printf '%s:\n%s\n' "$1" "$2"
+    faults=$((faults + 1))
+  fi
+}
+
+case $library in
+*.a) ;;
+*)
+  visible=$("$nm" -D --defined-only "$library" | awk '$2 ~ /[A-Z]/ && $3 !~ /^heed_/ { print $3 }')
+  report "visible besides heed_*" "$visible"
+  needed=$("$nm" -D --undefined-only "$library" | grep -E '_Z|__cxa|__gxx|std' | grep -v __cxa_finalize || true)
+  report "needs a C++ library" "$needed"
+  count=$("$nm" -D --defined-only "$library" | grep -c ' heed_')
+  echo "$count functions visible, $faults faults"
+  exit $((faults > 0))
+  ;;
+esac
+
+# "member type name", for instance "avx2.cpp.o T heed_dot"; undefined ones have no address column.
+symbols=$("$nm" -A "$library" | sed -E 's/^[^:]*:([^:]*):[ 0-9a-fA-F]*([A-Za-z]) /\1 \2 /')
+[ "$(echo "$symbols" | wc -l)" -gt 50 ] || { echo "nm shows no symbols of $library"; exit 1; }
+
+report "undefined" "$(echo "$symbols" | awk '
+  $2 == "U" || $2 == "w" || $2 == "v" { needed[$3] = needed[$3] " " $1; next }
+  $2 ~ /[A-Z]/ { defined[$3] = 1 }
+  END {
+    for (name in needed) {
+      if (name in defined || name ~ /^(memcpy|memmove|memset|_GLOBAL_OFFSET_TABLE_)$/) continue
+      if (name ~ /^(getenv|getauxval)$/ && needed[name] == " hosted.cpp.o") continue
+      if (name ~ /^__(aeabi_|u?divdi3|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
+      if (name ~ /^__(asan|ubsan|sanitizer|sancov)/) continue
+      print "  " name " in" needed[name]
+    }
+  }')"
+report "weak or unique" "$(echo "$symbols" | awk '$2 ~ /[WVu]/ { print "  " $3 " in " $1 }')"
+report "foreign names" "$(echo "$symbols" | awk '
+  $2 ~ /[A-TX-Z]/ && $3 !~ /^(heed_|_ZNK?4heed|_ZGVN4heed|__x86\.get_pc_thunk)/ { print "  " $3 " in " $1 }')"
+
+memory=$("$size" -A "$library" | awk '
+  $2 == ":" || /\(ex / { member = $1; next }
+  $1 ~ /^\.(data|bss|tdata|tbss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print member, $1, $2 }')
+report "variables" "$(echo "$memory" | awk '
+  NF == 0 { next }
+  $1 ~ /^dispatch/ && $2 ~ /^\.bss/ && $3 <= 8 { next }
+  { print "  " $0 }')"
+
+echo "$(echo "$symbols" | awk '{ print $1 }' | sort -u | wc -l) objects, memory: ${memory:-none}; $faults faults"
+exit $((faults > 0))
