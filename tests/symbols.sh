@@ -39,7 +39,7 @@ report "undefined" "$(echo "$symbols" | awk '
     for (name in needed) {
       if (name in defined || name ~ /^(memcpy|memmove|memset|_GLOBAL_OFFSET_TABLE_)$/) continue
       if (name ~ /^(getenv|getauxval)$/ && needed[name] == " hosted.cpp.o") continue
-      if (name ~ /^__(aeabi_|u?divdi3|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
+      if (name ~ /^__(aeabi_|u?div(mod)?di[34]|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
       if (name ~ /^__(asan|ubsan|sanitizer|sancov)/) continue
       print "  " name " in" needed[name]
     }

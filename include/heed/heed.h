@@ -10,8 +10,8 @@
  *  - Every function may be called from several threads at once, provided that outputs and workspaces are not shared.
  *  - Stack: at most HEED_STACK_BYTES per call (greatest value over all kernels; the tests check it).
  *
- * Words: n_q queries and n_kv keys are rows of head_dim floats, values rows of v_dim floats. Strides count floats, sizes
- * that end in _bytes count bytes. Rows are contiguous; everything else may be strided.
+ * Words: n_q queries and n_kv keys are rows of head_dim floats, values rows of v_dim floats. Strides count floats,
+ * sizes that end in _bytes count bytes. Rows are contiguous; everything else may be strided.
  *
  * NaN and infinity, the same on every kernel: a NaN in a row a query sees (its own, a visible key's or value's) makes
  * that query's outputs NaN; a score of +infinity makes the row NaN; a score of -infinity has weight 0 (but 0 times an
@@ -227,8 +227,8 @@ HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y,
 HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
                                        const heed_executor *executor);
 
-/* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) unless null. Each element is one chain of
- * fma in ascending order of `in` that starts at the bias, else at +0.
+/* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) unless null. Each element is one chain
+ * of fma in ascending order of `in` that starts at the bias, else at +0.
  * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile).
  * Aliasing: y is disjoint from the inputs. No workspace.
  * Status: as heed_softmax, for X, W, BIAS, Y, EXECUTOR. */
@@ -278,8 +278,8 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  *         V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED,
  *         BAD_STRIDE, OVERFLOW, OVERLAP for Q, K, V, OUT, WEIGHTS; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for
  *         WORKSPACE; NULL_POINTER, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR.
- * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov and
- *         Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
+ * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
+ *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
 typedef struct heed_attention {
   uint32_t struct_size; /* sizeof(heed_attention) */
   int32_t batch, n_heads, n_kv_heads;
@@ -347,14 +347,14 @@ typedef struct heed_layer {
 
 /* Runs the layer on x (n, model_dim) into y (n, out_dim). The result is that of heed_linear and heed_attention_run
  * called one after another, to the bit.
- * activations: HEED_LAYER_ACTIVATIONS floats for q, k, v and the context of n rows, in this order, contiguous, token-major;
- *         left there for the caller to read. The only memory that grows with n; aligned to 4 bytes.
+ * activations: HEED_LAYER_ACTIVATIONS floats for q, k, v and the context of n rows, in this order, contiguous,
+ *         token-major; left there for the caller to read. The only memory that grows with n; aligned to 4 bytes.
  * workspace: as heed_attention_run. executor: may be null.
  * Aliasing: y, activations, workspace are disjoint from everything.
  * Status: UNKNOWN_STRUCT or NULL_POINTER for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS, N_KV_HEADS, HEAD_DIM, V_DIM,
- *         OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED, OVERFLOW
- *         for WQ, WK, WV, WO, BQ, BK, BV, BO (bo without wo is MISFIT); TOO_SMALL, OVERLAP, NULL_POINTER, MISALIGNED for
- *         ACTIVATIONS, WORKSPACE; as heed_linear for X, Y, EXECUTOR. */
+ *         OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED,
+ *         OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO (bo without wo is MISFIT); TOO_SMALL, OVERLAP, NULL_POINTER,
+ *         MISALIGNED for ACTIVATIONS, WORKSPACE; as heed_linear for X, Y, EXECUTOR. */
 HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
@@ -386,8 +386,8 @@ HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix r
 /* Empties the sequence; its storage stays. Status: NULL_POINTER, UNKNOWN_STRUCT for SEQUENCE. */
 HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
 /* Plain self-attention of a whole sequence into another, which then has as many rows. Rows that out held are replaced.
- * Status: as heed_self_attention; FULL for OUT when its capacity is too small; MISFIT for OUT when dim differs; OUT_OF_RANGE
- * for N when x is empty. */
+ * Status: as heed_self_attention; FULL for OUT when its capacity is too small; MISFIT for OUT when dim differs;
+ * OUT_OF_RANGE for N when x is empty. */
 HEED_API heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out,
                                                   void *workspace, size_t workspace_bytes);
 
@@ -400,7 +400,7 @@ static inline heed_tensor heed_sequence_tensor(const heed_sequence *sequence) {
   return heed_token_major(sequence->data, sequence->length, 1, sequence->dim);
 }
 
-/* --------------------------------------------------------------------------------------------- kernels and self-test */
+/* -------------------------------------------------------------------------------------------- kernels and self-test */
 
 /* The two arithmetic profiles. FUSED: every multiply-add rounds once. UNFUSED, for processors without a fused
  * multiply-add: every product is rounded, then added. Bits agree within a profile, not between them. */

@@ -1,0 +1,35 @@
+// What 32-bit and 64-bit Arm NEON share: 4 floats.
+#ifndef HEED_ISA_NEON_MODEL_HPP
+#define HEED_ISA_NEON_MODEL_HPP
+
+#include "xsimd_model.hpp"
+
+namespace heed {
+
+template <class Arch>
+struct neon_model : xsimd_model<Arch> {
+  using reg = typename xsimd_model<Arch>::reg;
+
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(y), vcltq_f32(x, vdupq_n_f32(limit))));
+  }
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    const reg result = vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
+    return zero_below(result, x, exp2_cutoff);
+  }
+  static HEED_INLINE void pin(reg &r) { asm("" : "+w"(r)); }
+
+  static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
+    const float32x4x2_t low = vtrnq_f32(vld1q_f32(p), vld1q_f32(p + stride));
+    const float32x4x2_t high = vtrnq_f32(vld1q_f32(p + 2 * stride), vld1q_f32(p + 3 * stride));
+    out[0] = vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0]));
+    out[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
+    out[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
+    out[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+  }
+};
+
+}  // namespace heed
+
+#endif
