@@ -94,9 +94,11 @@ void run_item(const attention_job &job, int64_t item, void *workspace) {
   job.k->finish(t, n_chunks > 1);
 }
 
+// With no more tasks than workspaces each task has its own. With more, the executor's workers have one each.
 void item_task(void *context, int32_t index, int32_t worker) {
   const attention_job &job = *static_cast<const attention_job *>(context);
-  for (int64_t item = index; item < job.n_items; item += job.n_tasks) run_item(job, item, workspace_of(job, worker));
+  void *workspace = workspace_of(job, job.n_tasks <= job.n_workers ? index : worker);
+  for (int64_t item = index; item < job.n_items; item += job.n_tasks) run_item(job, item, workspace);
 }
 
 void chunk_task(void *context, int32_t index, int32_t) {
@@ -155,7 +157,9 @@ void run_attention(const kernel &k, const heed_attention &call) {
   } else if (job.n_items < job.n_workers && call.n_kv > chunk_keys) {
     for (int64_t item = 0; item < job.n_items; item++) run_item_split(job, item);
   } else {
-    const int64_t most = most_tasks_per_worker * job.n_workers;
+    // A workspace that does not serve all workers serves as many tasks, whichever workers run them.
+    const bool for_all = job.n_workers == call.executor->n_workers;
+    const int64_t most = for_all ? most_tasks_per_worker * job.n_workers : job.n_workers;
     job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
     run_tasks(call.executor, job.n_tasks, item_task, &job);
   }
