@@ -81,9 +81,10 @@ static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_
 // Rows of a register tile: with few registers of columns more rows, because 8 chains are needed to fill two units of
 // latency 4.
 template <class V, int VECS>
-constexpr int rows_of_tile = VECS > 1                         ? V::sum_rows
-                             : V::sum_rows *V::sum_vecs >= 24 ? 16
-                                                              : 8;
+constexpr int rows_of_tile() {
+  if (VECS > 1) return V::sum_rows;
+  return V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;
+}
 
 // n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows.
 template <class V, int VECS>
@@ -97,9 +98,10 @@ static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows
       if (from == chain::scaled) o.start += tile_rows;
     }
   };
-  sum(constant<rows_of_tile<V, VECS>>());
-  if (rows_of_tile < V, VECS >> 8) sum(constant<8>());
-  if (rows_of_tile < V, VECS >> 4) sum(constant<4>());
+  constexpr int whole = rows_of_tile<V, VECS>();
+  sum(constant<whole>());
+  if (whole > 8) sum(constant<8>());
+  if (whole > 4) sum(constant<4>());
   sum(constant<2>());
   sum(constant<1>());
 }
