@@ -63,7 +63,8 @@ HEED_INLINE bool next_block_is_far(const tile &t, int32_t block_begin) {
 template <class V, int ROWS>
 static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, int32_t block_begin, int32_t n) {
   const stream &s = *t.s;
-  constexpr int vecs = ROWS >= 4 ? 1 : ROWS == 2 ? 2 : 64 / V::lanes < 4 ? 64 / V::lanes : 4;
+  // 8 chains of fma keep two units of latency 4 busy; one row alone waits for memory rather than for its 4.
+  constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;
   const float *q[8];
   float *scores[8];
   row_cursor cursor(s, t.first_row + row);
