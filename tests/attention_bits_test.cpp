@@ -40,7 +40,7 @@ class attention_bits : public kernel_test {
   std::string reference_;
 };
 
-TEST_P(attention_bits, small_shapes) { compare(0, 2, 2000, 10000); }
+TEST_P(attention_bits, small_shapes) { compare(0, 2, 9000, 10000); }
 TEST_P(attention_bits, several_blocks_of_keys) { compare(3, 3, 400, 20000); }
 TEST_P(attention_bits, more_than_1024_keys) { compare(4, 4, 200, 30000); }
 TEST_P(attention_bits, wide_rows) { compare(5, 6, 200, 40000); }
