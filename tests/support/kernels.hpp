@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,18 @@ namespace heed_test {
 
 // Every kernel that this build holds: those that can run here, and of the other known names those the build has, so
 // that a kernel this processor lacks shows as skipped instead of being absent.
-inline std::vector<std::string> kernels_of_build() {
+inline std::vector<std::string> find_kernels() {
   std::vector<std::string> names;
   for (int32_t i = 0; i < heed_kernel_count(); ++i) names.push_back(heed_kernel_name(i));
   for (const char *known :
        {"avx512", "avx2", "sse2", "neon", "sve128", "sve256", "sve512", "lanes16", "lane1", "scalar"})
     if (heed_kernel_profile(known) >= 0 && std::find(names.begin(), names.end(), known) == names.end())
       names.push_back(known);
+  return names;
+}
+// Found once: asking the processor costs 50 us on a virtual machine, and every suite asks for every kernel.
+inline const std::vector<std::string> &kernels_of_build() {
+  static const std::vector<std::string> names = find_kernels();
   return names;
 }
 
@@ -33,10 +39,15 @@ inline bool is_usable(const std::string &kernel) {
 }
 
 // The scalar reference of the kernel's profile; empty in a build with one fixed kernel that is not the reference.
-inline std::string reference_of(const std::string &kernel) {
+inline std::string find_reference(const std::string &kernel) {
   for (const char *name : {"scalar", "scalar-unfused"})
     if (heed_kernel_profile(name) == heed_kernel_profile(kernel.c_str()) && is_usable(name)) return name;
   return {};
+}
+inline const std::string &reference_of(const std::string &kernel) {
+  static std::map<std::string, std::string> references;
+  const auto found = references.find(kernel);
+  return found != references.end() ? found->second : references[kernel] = find_reference(kernel);
 }
 
 // Factor of the header's error bounds for chains: a product that rounds by itself adds half.
