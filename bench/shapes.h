@@ -21,12 +21,15 @@ static const heed_shape heed_shapes[] = {
 enum { heed_n_shapes = sizeof heed_shapes / sizeof heed_shapes[0] };
 
 /* Pairs of a query and a key that it sees, over all heads. */
-static inline double heed_shape_pairs(const heed_shape *s) {
-  const double n = s->n_q;
-  return s->n_heads * (s->causal ? n * (n + 1) / 2 : n * s->n_kv);
+static inline uint64_t heed_shape_pairs(const heed_shape *s) {
+  const uint64_t n = (uint64_t)s->n_q;
+  return (uint64_t)s->n_heads * (s->causal ? n * (n + 1) / 2 : n * (uint64_t)s->n_kv);
 }
-/* A product and a sum per element, for q k^T and for weights v; the exponential is not counted. */
-static inline double heed_shape_flop(const heed_shape *s) { return 4.0 * s->head_dim * heed_shape_pairs(s); }
+/* For q k^T and for weights v; the exponential is not counted. */
+static inline uint64_t heed_shape_multiply_adds(const heed_shape *s) {
+  return 2 * (uint64_t)s->head_dim * heed_shape_pairs(s);
+}
+static inline double heed_shape_flop(const heed_shape *s) { return 2.0 * (double)heed_shape_multiply_adds(s); }
 
 /* Floats of q (and of out), and of k (and of v). */
 static inline size_t heed_shape_q_floats(const heed_shape *s) {

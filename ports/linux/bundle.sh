@@ -1,5 +1,5 @@
 #!/bin/sh
-# bundle.sh BUILD FOLDER: copies benchmark, self-test, demo and keyword spotting of a build, with the shared libraries that a
+# bundle.sh BUILD FOLDER: copies benchmarks, self-test, demo and keyword spotting of a build, with the shared libraries that a
 # bare board may lack (all but the C library's own), into FOLDER. Copy that to the board and run ./heed_selftest there.
 set -eu
 build=$(cd "$1" && pwd)
@@ -30,7 +30,7 @@ copy_needs() {
   done
 }
 
-for program in heed_bench heed_selftest heed_demo heed_kwt; do
+for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt; do
   if [ -f "$build/bench/$program" ]; then
     cp "$build/bench/$program" "$folder/"
     copy_needs "$folder/$program"
