@@ -9,7 +9,11 @@ heed_defined(__x86_64__ heed_x86_64)
 heed_defined(__i386__ heed_i686)
 heed_defined(__aarch64__ heed_aarch64)
 heed_defined(__ARM_ARCH_7A__ heed_armv7)
-heed_defined(__FP_FAST_FMAF heed_fma)
+heed_defined(__FP_FAST_FMAF heed_fast_fma)
+heed_defined(__ARM_FEATURE_FMA heed_arm_fma)  # clang says no more than this
+if(heed_fast_fma OR heed_arm_fma)
+  set(heed_fma ON)
+endif()
 
 # Kernel files are optimised in every build: in unoptimised code inline functions become weak symbols, compiled for AVX-512
 # and shared with files that must run without it; and kernels would be 50 times slower.

@@ -1,0 +1,38 @@
+# Included by gcc.cmake and clang.cmake: reads the board (HEED_BOARD, a folder of boards/ or a path to one of yours) and sets
+# core_flags, core_target and board_folder.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEED_BOARD)
+
+set(HEED_BOARD mps2-an386 CACHE STRING "A folder of ports/cortex-m/boards, or the path of another one")
+get_filename_component(board_folder "${HEED_BOARD}" ABSOLUTE BASE_DIR ${CMAKE_CURRENT_LIST_DIR}/boards)
+include(${board_folder}/board.cmake)
+
+# M4F, M7 and M33 with the FPU of single precision that every chip with an FPU has.
+set(core_target_m0plus thumbv6m-none-eabi)
+set(core_flags_m0plus -mcpu=cortex-m0plus -mfloat-abi=soft)
+set(core_target_m3 thumbv7m-none-eabi)
+set(core_flags_m3 -mcpu=cortex-m3 -mfloat-abi=soft)
+set(core_target_m4f thumbv7em-none-eabihf)
+set(core_flags_m4f -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16)
+set(core_target_m7 thumbv7em-none-eabihf)
+set(core_flags_m7 -mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16)
+set(core_target_m33 thumbv8m.main-none-eabihf)
+set(core_flags_m33 -mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16)
+set(core_target_m55 thumbv8.1m.main-none-eabihf)
+set(core_flags_m55 -mcpu=cortex-m55 -mfloat-abi=hard)
+if(NOT DEFINED core_flags_${HEED_CORE})
+  message(FATAL_ERROR "${board_folder}/board.cmake sets HEED_CORE to \"${HEED_CORE}\"; known: m0plus m3 m4f m7 m33 m55")
+endif()
+set(core_target ${core_target_${HEED_CORE}})
+set(core_flags -mthumb ${core_flags_${HEED_CORE}})
+list(JOIN core_flags " " core_flags_text)
+set(section_flags "-ffunction-sections -fdata-sections")
+
+if(HEED_QEMU_MACHINE)
+  find_program(HEED_QEMU_SYSTEM_ARM qemu-system-arm)
+  if(HEED_QEMU_SYSTEM_ARM)
+    set(CMAKE_CROSSCOMPILING_EMULATOR sh ${CMAKE_CURRENT_LIST_DIR}/qemu.sh ${HEED_QEMU_MACHINE})
+  endif()
+endif()

@@ -1,0 +1,55 @@
+/* Input and output through the debugger: QEMU, OpenOCD, J-Link, pyOCD and others understand it. Without a debugger the
+ * BKPT instruction is a fault; a board that runs alone writes to its serial line instead (io.c in the board's folder).
+ * Source: Arm, Semihosting for AArch32 and AArch64. SPDX-License-Identifier: MIT */
+#include "../port.h"
+
+enum {
+  sys_open = 0x01,
+  sys_close = 0x02,
+  sys_write0 = 0x04,
+  sys_read = 0x06,
+  sys_flen = 0x0c,
+  sys_get_cmdline = 0x15,
+  sys_exit_extended = 0x20
+};
+
+static intptr_t semihosting(int operation, const void *argument) {
+  register intptr_t r0 __asm("r0") = operation;
+  register const void *r1 __asm("r1") = argument;
+  __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+  return r0;
+}
+
+static size_t length_of(const char *text) {
+  size_t n = 0;
+  while (text[n]) n++;
+  return n;
+}
+
+void port_write(const char *text) { semihosting(sys_write0, text); }
+
+void port_exit(int status) {
+  const intptr_t application_exit = 0x20026, arguments[2] = {application_exit, status};
+  for (;;) semihosting(sys_exit_extended, arguments);
+}
+
+void port_arguments(char *text, size_t capacity) {
+  intptr_t arguments[2] = {(intptr_t)text, (intptr_t)capacity};
+  if (semihosting(sys_get_cmdline, arguments)) *text = 0;
+  const char *p = text;
+  while (*p && *p != ' ') p++; /* the program's name */
+  while (*p == ' ') p++;
+  while ((*text++ = *p++)) continue;
+}
+
+int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
+  const intptr_t binary = 1, open[3] = {(intptr_t)path, binary, (intptr_t)length_of(path)};
+  const intptr_t file = semihosting(sys_open, open);
+  if (file == -1) return -1;
+  const intptr_t bytes = semihosting(sys_flen, &file);
+  const intptr_t read[3] = {file, (intptr_t)buffer, bytes};
+  const int fits = bytes >= 0 && (size_t)bytes <= capacity;
+  const intptr_t missing = fits ? semihosting(sys_read, read) : 1;
+  semihosting(sys_close, &file);
+  return missing ? -1 : (int32_t)bytes;
+}

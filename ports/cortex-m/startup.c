@@ -1,0 +1,48 @@
+/* From reset to main: vector table, FPU or Helium, .data, .bss. Interrupts are yours: heed uses none.
+ * SPDX-License-Identifier: MIT */
+#include "../port.h"
+
+/* From link.ld. */
+extern uint32_t stack_bottom[], stack_top[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
+
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *to, int byte, size_t n);
+int main(void);
+void fault_entry(void);
+void reset(void);
+
+__attribute__((section(".vectors"), used)) static const struct {
+  uint32_t *stack;
+  void (*handlers[15])(void);
+} vectors = {
+    stack_top,
+    {reset, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, 0, 0, 0, fault_entry,
+     fault_entry, 0, fault_entry, fault_entry},
+};
+
+void reset(void) {
+#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
+  *(volatile uint32_t *)0xe000ed88 |= 0xfu << 20; /* CPACR: coprocessors 10 and 11 */
+  __asm volatile("dsb\n\tisb" ::: "memory");
+#endif
+#if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
+  __asm volatile("msr msplim, %0" ::"r"(stack_bottom));
+#endif
+  memcpy(data_begin, data_load, (size_t)((char *)data_end - (char *)data_begin));
+  memset(bss_begin, 0, (size_t)((char *)bss_end - (char *)bss_begin));
+  port_exit(main());
+}
+
+enum { paint = 0x5aa55aa5 };
+
+/* Frames of these two functions and of what they call (nothing) stay above the paint. */
+__attribute__((noinline)) void port_paint_stack(void) {
+  uint32_t *const end = (uint32_t *)__builtin_frame_address(0) - 16;
+  for (volatile uint32_t *p = stack_bottom; p < end; p++) *p = paint;
+}
+
+__attribute__((noinline)) size_t port_painted_stack_used(void) {
+  const volatile uint32_t *p = stack_bottom;
+  while (*p == paint) p++;
+  return (size_t)((const char *)__builtin_frame_address(0) - (const char *)p);
+}
