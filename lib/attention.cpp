@@ -60,6 +60,7 @@ stream make_stream(const attention_job &job, int64_t index) {
   s.weights_query_stride = call.weights.row_stride;
   s.weights_head_stride = call.weights.head_stride;
   s.group = group;
+  s.n_rows = static_cast<int64_t>(call.n_q) * group;
   s.n_kv = call.n_kv;
   s.head_dim = call.head_dim;
   s.v_dim = call.v_dim;

@@ -21,6 +21,7 @@ struct stream {
   float *weights;  // (n_q, group, n_kv) or null
   ptrdiff_t weights_query_stride, weights_head_stride;
   int32_t group, n_kv, head_dim, v_dim;
+  int64_t n_rows;  // n_q * group
   float c;  // scale * log2(e)
   bool causal;
   int32_t causal_offset;

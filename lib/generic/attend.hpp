@@ -7,6 +7,9 @@
 
 namespace heed {
 
+// More memory than this is taken to lie beyond the second-level cache.
+constexpr int64_t far_bytes = 512 * 1024;
+
 // The last register of a row that is no multiple of `lanes` covers the row's last `lanes` columns: it overlaps its
 // neighbour, needs no masked load, and keeps a slot of its own behind the whole registers until the chunk ends.
 template <class V>
@@ -26,34 +29,17 @@ static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim
   sum_columns<V, 1>(o, from, n_rows);
 }
 
-// acc = acc * alpha + p v for the tile's rows over a block of n keys. Row r uses its first limit(r) keys; limits
-// ascend.
-template <class V, class Limit>
+// acc = acc * alpha + p v for the tile's rows over a block of n keys.
+template <class V>
 HEED_INLINE void add_block(const tile &t, int32_t block_begin, int32_t n, bool first, ptrdiff_t p_row, ptrdiff_t p_key,
-                           Limit limit, bool fetch_ahead = false) {
+                           bool fetch_ahead = false) {
   const stream &s = *t.s;
   const float *values = s.v + block_begin * s.v_stride;
   const float *ahead = fetch_ahead ? values + block_keys * s.v_stride : nullptr;
-  const sum_operands o = {t.scores,     p_row,   p_key, values, s.v_stride, t.acc,
-                          t.acc_stride, t.alpha, n,     ahead,  s.v_stride};
-  const chain from = first ? chain::zero : chain::scaled;
-  for (int32_t r = 0; r < t.n_rows;) {
-    // On the causal diagonal a register tile takes the keys that all its rows see, then each row its few others.
-    const int32_t common = limit(r), left = t.n_rows - r;
-    const int32_t n_rows = common == n || left < V::sum_rows ? left : V::sum_rows;
-    sum_operands part = o;
-    part.a += r * p_row;
-    part.acc += r * t.acc_stride;
-    part.start += r;
-    part.depth = common;
-    sum_values<V>(part, from, n_rows, s.v_dim);
-    part.a += common * p_key;
-    part.b += common * s.v_stride;
-    for (int32_t end = r + n_rows; r < end; r++, part.a += p_row, part.acc += t.acc_stride) {
-      part.depth = limit(r) - common;
-      if (part.depth > 0) sum_values<V>(part, chain::keep, 1, s.v_dim);
-    }
-  }
+  const int32_t *visible = t.visible[0] < block_begin + n ? t.visible : nullptr;
+  sum_values<V>({t.scores, p_row, p_key, values, s.v_stride, t.acc, t.acc_stride, t.alpha, n, visible, block_begin,
+                 ahead, s.v_stride},
+                first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
 }
 
 // Moves the overlapping last register into place, after which acc is plain [n_rows][v_dim].

@@ -50,8 +50,6 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
 // Beyond this size keys and values come from the last cache or from memory. Then k is fetched one block ahead while k
 // is read, and v while v is read: 30 GB/s from DRAM, against 12 without, 20 with k and v each fetched while the other
 // is read and 19 with a burst between the two. Below it, fetching ahead costs 20 %.
-constexpr int64_t far_bytes = 512 * 1024;
-
 // Only the first tile of a stream finds its keys and values far away.
 HEED_INLINE bool next_block_is_far(const tile &t, int32_t block_begin) {
   const stream &s = *t.s;
@@ -137,7 +135,7 @@ static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) 
   const int32_t end = last < key_end ? last : key_end;
   for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
   for (int32_t i = 0; i < n_sums * t.n_rows; i++) t.sums[i] = 0.0f;
-  if (end <= key_begin) add_block<V>(t, key_begin, 0, true, block_keys, 1, [](int32_t) { return 0; });
+  if (end <= key_begin) add_block<V>(t, key_begin, 0, true, block_keys, 1);
   for (int32_t begin = key_begin; begin < end; begin += block_keys) {
     const int32_t n = end - begin < block_keys ? end - begin : block_keys;
     const auto limit = [&](int32_t r) {
@@ -150,7 +148,7 @@ static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) 
       if (s.weights) copy_row<V>(row.weights() + begin, t.scores + r * block_keys, limit(r));
       row_softmax_step<V>(t, r, limit(r));
     }
-    add_block<V>(t, begin, n, begin == key_begin, block_keys, 1, limit, next_block_is_far(t, begin));
+    add_block<V>(t, begin, n, begin == key_begin, block_keys, 1, next_block_is_far(t, begin));
   }
   for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
   close_gap<V>(t);

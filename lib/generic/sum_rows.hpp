@@ -19,9 +19,16 @@ struct sum_operands {
   ptrdiff_t acc_stride;
   const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
   int32_t depth;
+  const int32_t *visible;  // null, or row r ends at depth visible[r] - origin if that is less; ascending
+  int32_t origin;
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
 };
+
+HEED_INLINE int32_t depth_of_row(const sum_operands &o, int32_t r) {
+  if (!o.visible || o.visible[r] - o.origin >= o.depth) return o.depth;
+  return o.visible[r] > o.origin ? o.visible[r] - o.origin : 0;
+}
 
 // acc[r][v] = start(r, v)
 template <class V, int ROWS, int VECS, class F>
@@ -42,7 +49,9 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
   else
     set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
   const float *a = o.a, *b = o.b, *ahead = o.ahead;
-  for (int32_t i = 0; i < o.depth; i++, a += o.a_depth, b += o.b_stride) {
+  const int32_t common = depth_of_row(o, 0);
+  int32_t i = 0;
+  for (; i < common; i++, a += o.a_depth, b += o.b_stride) {
     if (ROWS <= 4 && ahead) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
       ahead += o.ahead_stride;
@@ -56,6 +65,14 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
       typename V::reg factor = V::set(a[r * o.a_row]);
       if (VECS > 1) V::pin(factor);
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
+    }
+  }
+  // The causal diagonal: rows that see the next key, always the last ones.
+  for (const int32_t end = depth_of_row(o, ROWS - 1); i < end; i++, a += o.a_depth, b += o.b_stride) {
+    HEED_UNROLL for (int r = 1; r < ROWS; r++) {
+      if (i >= depth_of_row(o, r)) continue;
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+          V::fma(V::set(a[r * o.a_row]), V::load(b + v * V::lanes), acc[r][v]);
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -72,7 +89,7 @@ static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_
     if (from == chain::bias) acc = load_n<V>(o.start, n);
     if (from == chain::keep) acc = load_n<V>(memory, n);
     if (from == chain::scaled) acc = V::mul(load_n<V>(memory, n), V::set(o.start[r]));
-    for (int32_t i = 0; i < o.depth; i++)
+    for (int32_t i = 0, end = depth_of_row(o, r); i < end; i++)
       acc = V::fma(V::set(o.a[r * o.a_row + i * o.a_depth]), load_n<V>(o.b + i * o.b_stride, n), acc);
     store_n<V>(memory, acc, n);
   }
@@ -96,6 +113,7 @@ static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows
       o.a += tile_rows * o.a_row;
       o.acc += tile_rows * o.acc_stride;
       if (from == chain::scaled) o.start += tile_rows;
+      if (o.visible) o.visible += tile_rows;
     }
   };
   constexpr int whole = rows_of_tile<V, VECS>();

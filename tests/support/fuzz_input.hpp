@@ -65,14 +65,15 @@ class fuzz_memory {
   // A (counts, dim) tensor of floats; null or misaligned now and then.
   float *tensor(const std::vector<int32_t> &counts, const std::vector<ptrdiff_t> &strides, int32_t dim, bool written) {
     double extent = dim;
-    bool refused = dim < 1 || in_->rarely();
+    bool refused = dim < 1;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] < 1 || (counts[i] > 1 && strides[i] < 0)) refused = true;
       if (counts[i] > 1) extent += (counts[i] - 1.0) * static_cast<double>(strides[i]);
     }
-    if (!refused && extent > 0x1p63 / 4) return static_cast<float *>(memory(16, written));  // overflow: never touched
-    if (refused || extent > most_floats) usable_ = usable_ && refused;
-    if (refused) return in_->byte() % 2 ? nullptr : misaligned(memory(16, written));
+    if (in_->rarely()) return in_->byte() % 2 ? nullptr : misaligned(memory(16, written));
+    // What must be refused gets memory that is too short, so that accepting it shows.
+    if (refused || extent > 0x1p63 / 4) return static_cast<float *>(memory(16, written));
+    if (extent > most_floats) usable_ = false;
     return static_cast<float *>(memory(usable_ ? static_cast<size_t>(extent) * 4 : 4, written));
   }
   heed_matrix matrix(int32_t n_rows, int32_t dim) {
