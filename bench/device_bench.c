@@ -1,50 +1,17 @@
 /* See device_bench.h. SPDX-License-Identifier: MIT */
 #include "device_bench.h"
 
+#include "port.h"
 #include "shapes.h"
 
-enum { n_calls = 3, line_chars = 384 };
+enum { n_calls = 3 };
 
-/* One line of output. Every caller knows that it stays below line_chars. */
-typedef struct text {
-  char chars[line_chars];
-  int length;
-} text;
-
-static void put(text *line, const char *s) {
-  while (*s) line->chars[line->length++] = *s++;
+static void write_string(const char *name, const char *value) {
+  port_write(",\""), port_write(name), port_write("\":\""), port_write(value), port_write("\"");
 }
 
-/* At least n_digits decimal digits. */
-static void put_number(text *line, uint64_t x, int n_digits) {
-  char digits[20];
-  int n = 0;
-  for (; x != 0 || n < n_digits; x /= 10) digits[n++] = (char)('0' + x % 10);
-  while (n > 0) line->chars[line->length++] = digits[--n];
-}
-
-static void put_hex(text *line, uint64_t x) {
-  for (int shift = 60; shift >= 0; shift -= 4) line->chars[line->length++] = "0123456789abcdef"[x >> shift & 15];
-}
-
-static void put_string(text *line, const char *name, const char *value) {
-  put(line, ",\""), put(line, name), put(line, "\":\""), put(line, value), put(line, "\"");
-}
-
-static void put_count(text *line, const char *name, uint64_t value) {
-  put(line, ",\""), put(line, name), put(line, "\":"), put_number(line, value, 1);
-}
-
-/* {"shape":"P1" */
-static void begin(text *line, const heed_shape *s) {
-  line->length = 0;
-  put(line, "{\"shape\":\""), put(line, s->name), put(line, "\"");
-}
-
-static void end(text *line, void (*print)(const char *)) {
-  put(line, "}\n");
-  line->chars[line->length] = '\0';
-  print(line->chars);
+static void write_count(const char *name, uint64_t value) {
+  port_write(",\""), port_write(name), port_write("\":"), port_write_count(value, 1);
 }
 
 static int same(const char *a, const char *b) {
@@ -85,30 +52,30 @@ static heed_status count_call(const heed_clock *clock, const heed_attention *cal
   return status;
 }
 
-static void put_result(text *line, const heed_shape *s, const heed_clock *clock, const heed_attention *call,
-                       uint64_t count) {
+static void write_result(const heed_shape *s, const heed_clock *clock, const heed_attention *call, uint64_t count) {
   const char *kernel = heed_kernel_current();
   const uint64_t n = heed_shape_multiply_adds(s), ten_thousandths = (count * 10000 + n / 2) / n;
-  put_string(line, "kernel", kernel);
-  put_string(line, "profile", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
-  put_string(line, "clock", clock->name);
-  put_string(line, "unit", clock->unit);
-  put_count(line, "count", count);
-  put_count(line, "per_multiply_add", ten_thousandths / 10000);
-  put(line, "."), put_number(line, ten_thousandths % 10000, 4);
-  put_count(line, "workspace_bytes", call->workspace_bytes);
-  put(line, ",\"digest\":\""), put_hex(line, digest_of(call->out.data, heed_shape_q_floats(s)));
-  put(line, clock->emulated ? "\",\"emulated\":true" : "\",\"emulated\":false");
+  const uint64_t digest = digest_of(call->out.data, heed_shape_q_floats(s));
+  write_string("kernel", kernel);
+  write_string("profile", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  write_string("clock", clock->name);
+  write_string("unit", clock->unit);
+  write_count("count", count);
+  write_count("per_multiply_add", ten_thousandths / 10000);
+  port_write("."), port_write_count(ten_thousandths % 10000, 4);
+  write_count("workspace_bytes", call->workspace_bytes);
+  port_write(",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
+  port_write(clock->emulated ? "\",\"emulated\":true" : "\",\"emulated\":false");
 }
 
 /* Memory: k, v, q, out, workspace. The tensors of every shape are multiples of 64 bytes. */
-static int run_shape(const heed_shape *s, const heed_clock *clock, float *memory, size_t memory_bytes, text *line) {
+static int run_shape(const heed_shape *s, const heed_clock *clock, float *memory, size_t memory_bytes) {
   const size_t n_q = heed_shape_q_floats(s), n_kv = heed_shape_kv_floats(s), tensors = 8 * (n_q + n_kv);
   const size_t least = heed_workspace_min_bytes(s->head_dim, s->head_dim);
   const size_t most = heed_workspace_bytes(s->head_dim, s->head_dim);
   if (memory_bytes < tensors + least) {
-    put(line, ",\"skipped\":\"needs "), put_number(line, tensors + least, 1);
-    put(line, " bytes, has "), put_number(line, memory_bytes, 1), put(line, "\"");
+    port_write(",\"skipped\":\"needs "), port_write_count(tensors + least, 1);
+    port_write(" bytes, has "), port_write_count(memory_bytes, 1), port_write("\"");
     return 0;
   }
   float *k = memory, *v = k + n_kv, *q = v + n_kv, *out = q + n_q, *workspace = out + n_q;
@@ -118,23 +85,21 @@ static int run_shape(const heed_shape *s, const heed_clock *clock, float *memory
   uint64_t count;
   const heed_status status = count_call(clock, &call, &count);
   if (status == HEED_OK) {
-    put_result(line, s, clock, &call, count);
+    write_result(s, clock, &call, count);
   } else {
-    put(line, ",\"failed\":\""), put(line, heed_status_argument(status)), put(line, ": ");
-    put(line, heed_status_text(status)), put(line, "\"");
+    port_write(",\"failed\":\""), port_write(heed_status_argument(status)), port_write(": ");
+    port_write(heed_status_text(status)), port_write("\"");
   }
   return status != HEED_OK;
 }
 
-int heed_device_bench(const heed_clock *clock, void *memory, size_t memory_bytes, const char *const *only,
-                      void (*print)(const char *line)) {
-  text line;
+int heed_device_bench(const heed_clock *clock, void *memory, size_t memory_bytes, const char *const *only) {
   int n_failed = 0;
   for (int i = 0; i < heed_n_shapes; ++i) {
     if (!wanted(&heed_shapes[i], only)) continue;
-    begin(&line, &heed_shapes[i]);
-    n_failed += run_shape(&heed_shapes[i], clock, (float *)memory, memory_bytes, &line);
-    end(&line, print);
+    port_write("{\"shape\":\""), port_write(heed_shapes[i].name), port_write("\"");
+    n_failed += run_shape(&heed_shapes[i], clock, (float *)memory, memory_bytes);
+    port_write("}\n");
   }
   return n_failed;
 }

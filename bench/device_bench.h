@@ -1,5 +1,5 @@
-/* The device benchmark: the named shapes of shapes.h on the kernel in use, in a few kilobytes of C99 without a library.
- * A port calls it with its clock, its memory and a way to print. SPDX-License-Identifier: MIT
+/* The device benchmark: the named shapes of shapes.h on the kernel in use, in a few kilobytes of C99 without a library
+ * but heed and ports/port.h. SPDX-License-Identifier: MIT
  *
  * Prints one JSON object to a line and shape:
  *   {"shape":"P1","kernel":"lane1","profile":"fused","clock":"dwt","unit":"cycles","count":3700000,
@@ -23,9 +23,8 @@ extern "C" {
 
 /* Runs the shapes that are named in `only` (null-terminated; null: all) and fit into memory, which is aligned to 64
  * bytes. Each needs 8 bytes per float of q and of k, and a workspace: less than HEED_WORKSPACE_BYTES if memory is
- * short. print gets one whole line. Returns how many calls failed. */
-int heed_device_bench(const heed_clock *clock, void *memory, size_t memory_bytes, const char *const *only,
-                      void (*print)(const char *line));
+ * short. Returns how many calls failed. */
+int heed_device_bench(const heed_clock *clock, void *memory, size_t memory_bytes, const char *const *only);
 
 #ifdef __cplusplus
 }

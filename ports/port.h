@@ -9,7 +9,8 @@
 /* Writes to the debugger, the serial line or standard output. */
 void port_write(const char *text);
 void port_write_int(int32_t number);
-void port_write_hex(uint32_t number); /* eight digits */
+void port_write_count(uint64_t number, int32_t n_digits); /* with zeros in front, if it is shorter */
+void port_write_hex(uint32_t number);                     /* eight digits */
 
 /* Ends the program; 0 is success. Returning from main does the same. */
 void port_exit(int status);

@@ -26,6 +26,8 @@ __attribute__((naked)) void fault_entry(void) {
       "3:\t.word fault_report\n");
 }
 
+void systick_entry(void) __attribute__((weak, alias("fault_entry")));
+
 static void show(const char *name, uint32_t value) {
   port_write(name);
   port_write_hex(value);

@@ -9,6 +9,7 @@ void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int byte, size_t n);
 int main(void);
 void fault_entry(void);
+void systick_entry(void); /* a fault, unless the program defines it */
 void reset(void);
 
 __attribute__((section(".vectors"), used)) static const struct {
@@ -17,7 +18,7 @@ __attribute__((section(".vectors"), used)) static const struct {
 } vectors = {
     stack_top,
     {reset, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, 0, 0, 0, fault_entry,
-     fault_entry, 0, fault_entry, fault_entry},
+     fault_entry, 0, fault_entry, systick_entry},
 };
 
 void reset(void) {

@@ -1,0 +1,22 @@
+/* The device benchmark on all of the RAM that is left. Argument: shapes, for example P1 P6; none: all that fit.
+ * SPDX-License-Identifier: MIT */
+#include "../../bench/device_bench.h"
+
+#include "port.h"
+
+extern unsigned char free_begin[], free_end[]; /* link.ld */
+
+int main(void) {
+  static char text[64];
+  const char *only[sizeof text / 2 + 1];
+  int n = 0;
+  port_arguments(text, sizeof text);
+  for (char *p = text; *p;) {
+    only[n++] = p;
+    while (*p && *p != ' ') p++;
+    while (*p == ' ') *p++ = 0;
+  }
+  only[n] = NULL;
+  const heed_clock clock = heed_clock_start();
+  return heed_device_bench(&clock, free_begin, (size_t)(free_end - free_begin), only) != 0;
+}
