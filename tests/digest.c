@@ -3,40 +3,14 @@
  * target. Exit status: 0 if all kernels here agree, 1 if not. SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "heed/heed.h"
+#include "support/digest.h"
 
 enum { max_floats = 1 << 17 };
 static HEED_ALIGNED unsigned char workspace[1 << 18];
 static float q[max_floats], k[max_floats], v[max_floats], out[max_floats], weights[max_floats];
-static uint64_t digest, state;
 
-static uint32_t next(void) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(((state ^ (state >> 33)) * 0xff51afd7ed558ccdu) >> 32);
-}
-static int32_t between(int32_t low, int32_t high) { return low + (int32_t)(next() % (uint32_t)(high - low + 1)); }
-
-/* Multiples of 2^-20 in [-1, 1), now and then a zero of either sign. No product of these is ever subnormal: vector
- * units of 32-bit Arm would flush it. */
-static void fill(float *x, int32_t n) {
-  for (int32_t i = 0; i < n; i++) {
-    const uint32_t bits = next();
-    x[i] = (float)((int32_t)(bits >> 11) - (1 << 20)) * 0x1p-20f;
-    if (bits % 64 == 0) x[i] = bits & 64 ? 0.0f : -0.0f;
-  }
-}
-
-/* FNV-1a over the bits; all NaN count as one, since their payloads are outside the contract. */
-static void add(const float *x, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    uint32_t bits;
-    memcpy(&bits, &x[i], sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) bits = 0x7fc00000;
-    for (int byte = 0; byte < 4; byte++) digest = (digest ^ (bits >> 8 * byte & 255)) * 1099511628211u;
-  }
-}
 static int n_refused;
 static void check(heed_status status) {
   if (status != HEED_OK && n_refused++ == 0)
@@ -50,16 +24,9 @@ static void run_backwards(void *user, int32_t n_tasks, heed_task task, void *con
 }
 static const heed_executor backwards = {sizeof(heed_executor), 3, run_backwards, NULL};
 
-static float infinity(void) {
-  const uint32_t bits = 0x7f800000;
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 /* One special number: where it is seen, and in a key that is masked for most rows. */
 static void spoil(heed_attention *call, int kind) {
-  const float special = kind == 0 ? infinity() : kind == 1 ? -infinity() : infinity() - infinity();
+  const float special = float_of(kind == 0 ? 0x7f800000 : kind == 1 ? 0xff800000 : 0x7fc00000);
   const int32_t row = between(0, call->n_kv - 1);
   (next() % 2 ? k : v)[row * (int32_t)call->k.row_stride % (call->n_kv * call->n_kv_heads)] = special;
 }
@@ -174,8 +141,7 @@ int main(void) {
     const char *name = heed_kernel_name(i);
     const int32_t profile = heed_kernel_profile(name);
     if (heed_kernel_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
-    digest = 14695981039346656037u;
-    state = 1;
+    digest_begin();
     attention();
     primitives();
     layers();

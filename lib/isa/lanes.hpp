@@ -15,7 +15,12 @@ HEED_INLINE float lane_fma(float a, float b, float c) {
 #endif
 }
 HEED_INLINE float lane_max(float a, float b) { return a > b ? a : b; }
-HEED_INLINE float lane_zero_below(float y, float x, float limit) { return x < limit ? 0.0f : y; }
+HEED_INLINE float lane_zero_below(float y, float x, float limit) {
+#if defined(__clang__) && defined(__ARM_FEATURE_MVE)
+  __asm("" : "+t"(x));  // clang 19 would vectorise with a "less than" of Helium that holds for NaN
+#endif
+  return x < limit ? 0.0f : y;
+}
 HEED_INLINE float lane_power(float y, float t, float x) {
   union {
     float number;

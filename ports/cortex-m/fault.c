@@ -2,17 +2,17 @@
  * SPDX-License-Identifier: MIT */
 #include "../port.h"
 
-extern uint32_t stack_bottom[], stack_top[];
-
-/* A stack of its own: an overflow of the other one may be the fault. */
-uint32_t fault_stack[96];
+extern uint32_t stack_bottom[], stack_top[]; /* from link.ld */
 void fault_entry(void);
 void fault_report(const uint32_t *frame);
 
+/* The handler runs on a stack of its own, since an overflow of the other one may be the fault. */
+__attribute__((aligned(8))) uint32_t fault_stack[96];
+
 __attribute__((naked)) void fault_entry(void) {
   __asm volatile(
-      "mov r1, lr\n\t" /* EXC_RETURN, bit 2: which stack the processor saved its registers on */
-      "movs r2, #4\n\t"
+      "mov r1, lr\n\t"  /* EXC_RETURN, bit 2: */
+      "movs r2, #4\n\t" /* the stack on which the processor saved r0-r3, r12, lr, pc, psr */
       "mrs r0, psp\n\t"
       "tst r1, r2\n\t"
       "bne 1f\n\t"
@@ -34,20 +34,26 @@ static void show(const char *name, uint32_t value) {
 }
 
 void fault_report(const uint32_t *frame) {
+  static const char *const names[] = {"NMI", "HardFault", "MemManage", "BusFault", "UsageFault", "SecureFault"};
   uint32_t exception;
   __asm volatile("mrs %0, ipsr" : "=r"(exception));
-  static const char *const names[] = {"NMI", "HardFault", "MemManage", "BusFault", "UsageFault", "SecureFault"};
+#if defined(__ARM_ARCH_6M__)
+  const uint32_t cfsr = 0;
+#else
+  const uint32_t cfsr = *(volatile uint32_t *)0xe000ed28;
+#endif
+  const uint32_t not_saved = 1u << 20 | 1u << 12 | 1u << 4; /* STKOF, STKERR, MSTKERR */
   port_write("fault: ");
   port_write(exception >= 2 && exception <= 7 ? names[exception - 2] : "unexpected interrupt");
-  if (frame >= stack_bottom && frame + 8 <= stack_top) {
-    show(" at pc ", frame[6]);
-    show(" lr ", frame[5]);
+  if (frame < stack_bottom || frame + 8 > stack_top || cfsr & not_saved) {
+    show(", stack overflow, sp ", (uint32_t)(uintptr_t)frame);
   } else {
-    show(": stack overflow, sp ", (uint32_t)(uintptr_t)frame);
+    show(" at pc ", frame[6]);
+    show(", lr ", frame[5]);
   }
 #if !defined(__ARM_ARCH_6M__)
-  show(" cfsr ", *(volatile uint32_t *)0xe000ed28);
-  show(" address ", *(volatile uint32_t *)0xe000ed38);
+  show(", cfsr ", cfsr);
+  if (cfsr & 1u << 15) show(", bus address ", *(volatile uint32_t *)0xe000ed38);
 #endif
   port_write("\n");
   port_exit(2);

@@ -34,16 +34,22 @@ void reset(void) {
   port_exit(main());
 }
 
-enum { paint = 0x5aa55aa5 };
+enum { paint = 0x5aa55aa5, own_frame = 16 };
+static uint32_t *painted_from;
 
-/* Frames of these two functions and of what they call (nothing) stay above the paint. */
-__attribute__((noinline)) void port_paint_stack(void) {
-  uint32_t *const end = (uint32_t *)__builtin_frame_address(0) - 16;
-  for (volatile uint32_t *p = stack_bottom; p < end; p++) *p = paint;
+static inline uint32_t *stack_pointer(void) {
+  uint32_t *sp;
+  __asm volatile("mov %0, sp" : "=r"(sp));
+  return sp;
 }
 
-__attribute__((noinline)) size_t port_painted_stack_used(void) {
+__attribute__((noinline)) void port_paint_stack(void) {
+  painted_from = stack_pointer();
+  for (volatile uint32_t *p = stack_bottom; p < painted_from; p++) *p = paint;
+}
+
+size_t port_painted_stack_used(void) {
   const volatile uint32_t *p = stack_bottom;
-  while (*p == paint) p++;
-  return (size_t)((const char *)__builtin_frame_address(0) - (const char *)p);
+  while (p < painted_from && *p == paint) p++;
+  return (size_t)(painted_from - p) * sizeof *p + own_frame;
 }

@@ -1,0 +1,33 @@
+/* The transcript: what heed answers on a board, to be compared line by line with what it answers on a PC. The program
+ * is the same on both and fits a chip with 16 KB of RAM. Lines that begin with # differ from machine to machine.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_TESTS_DEVICE_DEVICE_H
+#define HEED_TESTS_DEVICE_DEVICE_H
+
+#include "heed/heed.h"
+#include "port.h"
+
+enum { pool_floats = 1664, workspace_bytes = 3 * HEED_WORKSPACE_MIN_BYTES(16, 16) / 2, greatest_dim = 24 };
+extern float pool[pool_floats];
+extern unsigned char workspace[workspace_bytes];
+
+/* "name 0123456789abcdef" */
+void print_digest(const char *name, uint64_t digest);
+/* "name 7: -257 call: a required pointer is null" */
+void print_status(const char *name, int32_t index, heed_status status);
+
+/* Greatest stack of a call so far. */
+extern size_t greatest_stack;
+#define MEASURED(call)                                                                          \
+  do {                                                                                          \
+    port_paint_stack();                                                                         \
+    (void)(call);                                                                               \
+    if (port_painted_stack_used() > greatest_stack) greatest_stack = port_painted_stack_used(); \
+  } while (0)
+
+/* Each returns the number of faults that it can see by itself. */
+int known_answers(void);
+int random_shapes(void);
+int refused_calls(void);
+
+#endif
