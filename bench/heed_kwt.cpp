@@ -1,11 +1,14 @@
-// heed_kwt [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable HEED_KWT1), which holds
-// non_stream.tflite, expected.tsv and clips/. Exit status 0: all 24 clips recognised and every logit within 1e-4 of
-// expected.tsv; 77: no folder; 1: anything else. SPDX-License-Identifier: MIT
+// heed_kwt [--bits] [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable HEED_KWT1), which
+// holds non_stream.tflite, expected.tsv and clips/. Exit status 0: all 24 clips recognised and every logit within 1e-4
+// of expected.tsv; 77: no folder; 1: anything else. --bits prints the label and the bits of confidence and logits,
+// nothing that depends on the machine, and first the arithmetic profile: what a board must print, too.
+// SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <limits>
@@ -66,6 +69,20 @@ kwt_result listen(const std::string &path, const std::vector<int16_t> &samples) 
   return result;
 }
 
+uint32_t bits_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+void print_bits(const std::string &folder, const host_files::expected_clip &clip) {
+  const std::string path = folder + "/clips/" + clip.file;
+  const kwt_result result = listen(path, host_files::read_wav(path));
+  std::printf("%s %s %08x", clip.file.c_str(), kwt_label(result.label), bits_of(result.confidence));
+  for (const float logit : result.logits) std::printf(" %08x", bits_of(logit));
+  std::printf("\n");
+}
+
 void run_clip(const std::string &folder, const host_files::expected_clip &clip, totals &all) {
   const std::string path = folder + "/clips/" + clip.file;
   const std::vector<int16_t> samples = host_files::read_wav(path);
@@ -117,18 +134,20 @@ void load_network(const std::string &folder, kwt_weights &weights) {
   net.clock = nanoseconds;
 }
 
-bool run_folder(const std::string &folder) {
-  const auto weights = std::make_unique<kwt_weights>();
-  load_network(folder, *weights);
+std::vector<host_files::expected_clip> read_clips(const std::string &folder) {
   const std::string list = folder + "/expected.tsv";
-  const std::vector<host_files::expected_clip> clips = host_files::read_expected(list);
+  std::vector<host_files::expected_clip> clips = host_files::read_expected(list);
   if (clips.size() != n_clips)
     throw std::runtime_error(list + ": lists " + std::to_string(clips.size()) + " clips, not 24");
+  return clips;
+}
+
+bool run_folder(const std::string &folder) {
   std::printf("KWT-1 on heed %s, kernel %s: %zu bytes of weights, %zu of working memory\n\n", heed_version(),
               heed_kernel_current(), sizeof(kwt_weights), KWT_RAM_BYTES);
   std::printf("%-18s %-10s %-10s %11s %9s %11s\n", "clip", "spoken", "heard", "confidence", "ms", "attention");
   totals all;
-  for (const host_files::expected_clip &clip : clips) run_clip(folder, clip, all);
+  for (const host_files::expected_clip &clip : read_clips(folder)) run_clip(folder, clip, all);
   std::printf("\n");
   print_shares(all);
   const bool passed = all.n_matches == n_clips && all.worst_error <= logit_limit;
@@ -137,13 +156,22 @@ bool run_folder(const std::string &folder) {
   return passed;
 }
 
+bool print_folder(const std::string &folder) {
+  const char *kernel = heed_kernel_current();
+  std::printf("%s\n", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  for (const host_files::expected_clip &clip : read_clips(folder)) print_bits(folder, clip);
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
+  const bool bits = argc > 1 && std::strcmp(argv[1], "--bits") == 0;
+  if (bits) ++argv, --argc;
   const char *folder = argc > 1 ? argv[1] : std::getenv("HEED_KWT1");
   std::error_code ignored;
   if (argc > 2) {
-    std::fprintf(stderr, "usage: heed_kwt [FOLDER]\n");
+    std::fprintf(stderr, "usage: heed_kwt [--bits] [FOLDER]\n");
     return 1;
   }
   if (folder == nullptr || *folder == '\0' || !std::filesystem::is_directory(folder, ignored)) {
@@ -156,7 +184,9 @@ int main(int argc, char **argv) {
     return exit_no_folder;
   }
   try {
-    return run_folder(folder) ? 0 : 1;
+    const auto weights = std::make_unique<kwt_weights>();
+    load_network(folder, *weights);
+    return (bits ? print_folder(folder) : run_folder(folder)) ? 0 : 1;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_kwt: %s\n", error.what());
     return 1;

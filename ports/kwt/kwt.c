@@ -202,6 +202,18 @@ kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   return KWT_OK;
 }
 
+uint32_t kwt_weights_checksum(const kwt_weights *weights) {
+  typedef const union {
+    float number;
+    uint32_t bits;
+  } word;
+  const size_t header = sizeof(kwt_weights_header) / sizeof(word), n = sizeof(kwt_weights) / sizeof(word);
+  word *words = (word *)(const void *)weights;
+  uint32_t hash = UINT32_C(0x811c9dc5);
+  for (size_t i = header; i < n; ++i) hash = (hash ^ words[i].bits) * UINT32_C(0x01000193);
+  return hash;
+}
+
 const char *kwt_label(int32_t label) {
   static const char *const labels[KWT_N_LABELS] = {"_silence_", "_unknown_", "yes", "no",  "up",   "down",
                                                    "left",      "right",     "on",  "off", "stop", "go"};

@@ -2,7 +2,6 @@
 #include "kwt_math.h"
 
 #include <float.h>
-#include <string.h>
 
 #ifdef __FAST_MATH__
 #error "KWT promises the same bits everywhere: compile without -ffast-math"
@@ -17,16 +16,19 @@
 
 enum { row = 64 };
 
-static inline uint32_t bits_of(float x) {
+typedef union pun {
+  float number;
   uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
+} pun;
+
+static inline uint32_t bits_of(float x) {
+  const pun p = {.number = x};
+  return p.bits;
 }
 
 static inline float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  const pun p = {.bits = bits};
+  return p.number;
 }
 
 /* 2^t, |t| <= 64. Adding 1.5 * 2^23 rounds t to an integer, which then stands in the low bits of the sum; the rest,

@@ -11,7 +11,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The network's sizes. Nothing but this file knows a number of KWT-1. */
 enum {
@@ -38,7 +37,7 @@ typedef struct kwt_weights_header {
   uint32_t magic[2];
   uint32_t version;
   uint32_t n_bytes;  /* of the whole file */
-  uint32_t checksum; /* of every word after the header: kwt_weights_checksum */
+  uint32_t checksum; /* of every word after the header: kwt_weights_checksum in kwt.h */
   uint32_t n_samples, n_bins, n_mel, n_features, dim, hidden, n_blocks, n_labels;
   float log_floor;    /* log(max(mel, log_floor)) */
   float norm_epsilon; /* added to the variance in every LayerNorm */
@@ -69,17 +68,5 @@ typedef struct kwt_weights {
   kwt_block_weights blocks[KWT_N_BLOCKS];
   float w_label[KWT_DIM][KWT_N_LABELS], b_label[KWT_N_LABELS], b_label_padding[4];
 } kwt_weights;
-
-/* FNV-1a over the words after the header: tells a damaged file, not a forged one. One multiplication per word, so that
- * a microcontroller checks the 3.4 MB in some ten milliseconds. */
-static inline uint32_t kwt_weights_checksum(const kwt_weights *weights) {
-  const unsigned char *bytes = (const unsigned char *)weights;
-  uint32_t hash = UINT32_C(0x811c9dc5), word;
-  for (size_t i = sizeof(kwt_weights_header); i < sizeof(kwt_weights); i += sizeof word) {
-    memcpy(&word, bytes + i, sizeof word);
-    hash = (hash ^ word) * UINT32_C(0x01000193);
-  }
-  return hash;
-}
 
 #endif

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "kwt.h"
 #include "tflite_walker.hpp"
 
 namespace tflite {

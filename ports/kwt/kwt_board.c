@@ -1,0 +1,105 @@
+/* Keyword spotting on a board: heed_kwt WEIGHTS CLIP. WEIGHTS is what kwt_weights wrote, CLIP a WAV file of one second;
+ * both are read into external memory. On a product the weights lie in flash and the samples come from a microphone.
+ * Prints one JSON object; "bits" are those of the confidence and of the 12 logits, the same as heed_kwt --bits prints
+ * on a PC for this arithmetic profile. SPDX-License-Identifier: MIT */
+#include "clock.h"
+#include "kwt.h"
+#include "port.h"
+
+/* The WAV header that every recorder writes: PCM, mono, 16 kHz, 16 bits, one second; its length of file does not
+ * matter. */
+enum { header_words = 11, any = 0 };
+static const uint32_t header[header_words] = {0x46464952 /* RIFF */,
+                                              any,
+                                              0x45564157 /* WAVE */,
+                                              0x20746d66 /* fmt */,
+                                              16,
+                                              1 | 1 << 16,
+                                              16000,
+                                              32000,
+                                              2 | 16 << 16,
+                                              0x61746164 /* data */,
+                                              2 * KWT_N_SAMPLES};
+
+typedef struct wav {
+  uint32_t header[header_words];
+  int16_t samples[KWT_N_SAMPLES];
+} wav;
+
+#define EXTERNAL __attribute__((section(".external")))
+static kwt_weights weights EXTERNAL;
+static wav clip EXTERNAL;
+static kwt net;
+static heed_clock clock;
+
+static uint32_t read_clock(void *user) {
+  (void)user;
+  return (uint32_t)clock.read();
+}
+
+static int fail(const char *what, const char *why) {
+  port_write(what), port_write(": "), port_write(why), port_write("\n");
+  return 1;
+}
+
+static int is_wav(const wav *file) {
+  for (int i = 0; i < header_words; ++i)
+    if (header[i] != any && file->header[i] != header[i]) return 0;
+  return 1;
+}
+
+static void write_bits(float x) {
+  const union {
+    float number;
+    uint32_t bits;
+  } pun = {x};
+  port_write_hex(pun.bits);
+}
+
+/* Hundredths of a percent. */
+static void write_percent(const char *name, uint64_t part, uint64_t whole) {
+  const uint64_t share = (part * 10000 + whole / 2) / whole;
+  port_write(",\""), port_write(name), port_write("\":"), port_write_count(share / 100, 1);
+  port_write("."), port_write_count(share % 100, 2);
+}
+
+static void write_result(const char *path, const kwt_result *heard) {
+  uint64_t count = 0;
+  for (int i = 0; i < KWT_N_STAGES; ++i) count += net.ticks[i];
+  port_write("{\"clip\":\""), port_write(path);
+  port_write("\",\"heard\":\""), port_write(kwt_label(heard->label)), port_write("\"");
+  write_percent("confidence_percent", (uint64_t)(heard->confidence * 1e6f), 1000000);
+  port_write(",\"bits\":\""), write_bits(heard->confidence);
+  for (int i = 0; i < KWT_N_LABELS; ++i) port_write(" "), write_bits(heard->logits[i]);
+  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+  port_write("\",\"kernel\":\""), port_write(heed_kernel_current());
+  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+  port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
+  port_write("\",\"count\":"), port_write_count(count, 1);
+  write_percent("attention_percent", net.ticks[KWT_STAGE_ATTENTION], count);
+  write_percent("linear_percent", net.ticks[KWT_STAGE_LINEAR], count);
+  port_write(clock.emulated ? ",\"emulated\":true}\n" : ",\"emulated\":false}\n");
+}
+
+int main(void) {
+  static char weights_path[256];
+  kwt_result heard;
+  port_arguments(weights_path, sizeof weights_path);
+  char *clip_path = weights_path;
+  while (*clip_path && *clip_path != ' ') ++clip_path;
+  if (!*clip_path) return fail("usage", "heed_kwt WEIGHTS CLIP");
+  *clip_path++ = '\0';
+  const int32_t n_bytes = port_read_file(weights_path, &weights, sizeof weights);
+  if (n_bytes < 0) return fail(weights_path, "cannot be read, or is larger than KWT-1's weights");
+  if (port_read_file(clip_path, &clip, sizeof clip) < 0) return fail(clip_path, "cannot be read, or is too long");
+  if (!is_wav(&clip)) return fail(clip_path, "is not a WAV file of one second, mono, 16 kHz, 16 bits");
+  kwt_status status = kwt_init(&net, &weights, (size_t)n_bytes);
+  if (status != KWT_OK) return fail(weights_path, kwt_status_text(status));
+  clock = heed_clock_start();
+  net.clock = read_clock;
+  status = kwt_run_int16(&net, clip.samples, KWT_N_SAMPLES, &heard);
+  if (status == KWT_HEED_FAILED) return fail(heed_status_argument(net.failure), heed_status_text(net.failure));
+  if (status != KWT_OK) return fail(clip_path, kwt_status_text(status));
+  write_result(clip_path, &heard);
+  return 0;
+}
