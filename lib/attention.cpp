@@ -5,45 +5,52 @@
 
 namespace heed {
 
-// 1/sqrt(dim): isqrt of dim scaled into [2^61, 2^63) has 31 bits, its reciprocal as many.
+// 1/sqrt(dim): the integer square root of 2^64 / n with 25 bits, n = dim shifted into [2^14, 2^16), and a bit for what
+// lies beyond them.
 float default_scale(int32_t dim) {
   int shift = 0;
-  while (static_cast<uint64_t>(dim) << shift < static_cast<uint64_t>(1) << 61) shift += 2;
-  const uint64_t scaled = static_cast<uint64_t>(dim) << shift;
-  uint64_t root = static_cast<uint64_t>(1) << 32;  // Newton's steps from above, to the integer square root
-  for (uint64_t next; (next = (root + scaled / root) / 2) < root;) root = next;
-  // 1/sqrt(dim) = 2^(shift/2) / root = (2^62 / root) * 2^(shift/2 - 62), all but the division exact.
+  uint64_t n = static_cast<uint64_t>(dim);
+  for (; n < 1 << 14; n <<= 2) shift++;
+  if (n == 1 << 16) n >>= 2, shift--;
+  uint32_t root = 0;
+  for (uint32_t bit = 1 << 24; bit > 0; bit >>= 1) {
+    const uint64_t square = static_cast<uint64_t>(root + bit) * (root + bit);
+    const uint64_t product = (square >> 32) * n + ((square & UINT32_MAX) * n >> 32);  // square * n / 2^32
+    if (product >> 32 == 0) root += bit;
+  }
   union {
     uint32_t bits;
     float number;
-  } power = {static_cast<uint32_t>(127 + shift / 2 - 62) << 23};
-  return static_cast<float>((static_cast<uint64_t>(1) << 62) / root) * power.number;
+  } power = {static_cast<uint32_t>(127 + shift - 33) << 23};
+  return static_cast<float>(2 * root + 1) * power.number;
 }
 
 namespace {
 
-constexpr int64_t most_tasks_per_worker = 64;
+constexpr int32_t most_tasks_per_worker = 64;
 
-// One call under way: streams (batch entry, key/value head) times tiles of rows.
+// One call under way: streams (batch entry, key/value head) times tiles of rows. K is a kernel known at compile time or
+// a pointer to one. On 32-bit machines rows and items are fewer than 2^29, because rows of out do not overlap.
+template <class K>
 struct attention_job {
-  const kernel *k;
+  K k;
   const heed_attention *call;
   row_tiles tiles;
   float c;
   int32_t n_workers;
   size_t worker_bytes;
-  int64_t n_items;
+  ptrdiff_t n_items;
   int32_t n_tasks;
   // Splitting one tile's keys: chunks [first_chunk, ...) run as tasks, one workspace each.
-  int64_t item;
+  ptrdiff_t item;
   int32_t first_chunk;
 };
 
-stream make_stream(const attention_job &job, int64_t index) {
+template <class K>
+stream make_stream(const attention_job<K> &job, ptrdiff_t index) {
   const heed_attention &call = *job.call;
   const int32_t group = call.n_heads / call.n_kv_heads;
-  const ptrdiff_t b = static_cast<ptrdiff_t>(index / call.n_kv_heads),
-                  h = static_cast<ptrdiff_t>(index % call.n_kv_heads);
+  const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
   const auto at = [b](const auto &t, ptrdiff_t head) { return t.data + b * t.batch_stride + head * t.head_stride; };
   stream s = {};
   s.q = at(call.q, h * group);
@@ -70,7 +77,8 @@ stream make_stream(const attention_job &job, int64_t index) {
   return s;
 }
 
-void *workspace_of(const attention_job &job, int32_t worker) {
+template <class K>
+void *workspace_of(const attention_job<K> &job, int32_t worker) {
   return static_cast<unsigned char *>(job.call->workspace) + static_cast<size_t>(worker) * job.worker_bytes;
 }
 
@@ -84,7 +92,8 @@ int32_t count_chunks(const tile &t) {
   return visible <= chunk_keys ? 1 : visible / chunk_keys + (visible % chunk_keys != 0);
 }
 
-void run_item(const attention_job &job, int64_t item, void *workspace) {
+template <class K>
+void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const stream s = make_stream(job, item / job.tiles.n_tiles);
   const tile t = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace);
   const int32_t n_chunks = count_chunks(t);
@@ -96,14 +105,16 @@ void run_item(const attention_job &job, int64_t item, void *workspace) {
 }
 
 // With no more tasks than workspaces each task has its own. With more, the executor's workers have one each.
+template <class K>
 void item_task(void *context, int32_t index, int32_t worker) {
-  const attention_job &job = *static_cast<const attention_job *>(context);
+  const auto &job = *static_cast<const attention_job<K> *>(context);
   void *workspace = workspace_of(job, job.n_tasks <= job.n_workers ? index : worker);
-  for (int64_t item = index; item < job.n_items; item += job.n_tasks) run_item(job, item, workspace);
+  for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks) run_item(job, item, workspace);
 }
 
+template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
-  const attention_job &job = *static_cast<const attention_job *>(context);
+  const auto &job = *static_cast<const attention_job<K> *>(context);
   const stream s = make_stream(job, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   const int32_t chunk = job.first_chunk + index;
@@ -111,7 +122,8 @@ void chunk_task(void *context, int32_t index, int32_t) {
 }
 
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
-void run_item_split(attention_job &job, int64_t item) {
+template <class K>
+void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   const stream s = make_stream(job, item / job.tiles.n_tiles);
   const tile first = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   const int32_t n_chunks = count_chunks(first);
@@ -120,7 +132,7 @@ void run_item_split(attention_job &job, int64_t item) {
   for (int32_t chunk = 0; chunk < n_chunks; chunk += job.n_workers) {
     job.first_chunk = chunk;
     const int32_t wave = n_chunks - chunk < job.n_workers ? n_chunks - chunk : job.n_workers;
-    run_tasks(job.call->executor, wave, chunk_task, &job);
+    run_tasks(job.call->executor, wave, chunk_task<K>, &job);
     for (int32_t i = 0; i < wave; i++) {
       tile t = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
       t.m_total = first.m_total;
@@ -132,39 +144,59 @@ void run_item_split(attention_job &job, int64_t item) {
 }
 
 int32_t count_workers(const heed_attention &call) {
-  const double work = static_cast<double>(call.batch) * call.n_heads * call.n_q * call.n_kv *
-                      (call.head_dim + call.v_dim) * (call.causal ? 0.5 : 1.0);
-  if (!call.executor || work < least_threaded_work) return 1;
+  const float work = static_cast<float>(call.batch) * static_cast<float>(call.n_heads) * static_cast<float>(call.n_q) *
+                     static_cast<float>(call.n_kv) * static_cast<float>(call.head_dim + call.v_dim) *
+                     (call.causal ? 0.5f : 1.0f);
+  if (work < least_threaded_work) return 1;
   const size_t room = call.workspace_bytes / (HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim) + 63);
-  return room < static_cast<size_t>(call.executor->n_workers) ? static_cast<int32_t>(room) : call.executor->n_workers;
+  if (room >= static_cast<size_t>(call.executor->n_workers)) return call.executor->n_workers;
+  return room < 1 ? 1 : static_cast<int32_t>(room);
+}
+
+template <class K>
+attention_job<K> make_job(K k, const heed_attention &call, int32_t n_workers) {
+  attention_job<K> job = {};
+  job.k = k;
+  job.call = &call;
+  job.c = (call.scale == 0.0f ? default_scale(call.head_dim) : call.scale) * log2e;
+  job.n_workers = n_workers;
+  job.worker_bytes =
+      n_workers == 1 ? call.workspace_bytes : call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
+  const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
+  job.tiles = cut_rows(*k, rows, call.head_dim, call.v_dim, job.worker_bytes);
+  job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;
+  return job;
+}
+
+// Without threads.
+template <class K>
+void run_alone(K k, const heed_attention &call) {
+  const attention_job<K> job = make_job(k, call, 1);
+  for (ptrdiff_t item = 0; item < job.n_items; item++) run_item(job, item, call.workspace);
+}
+
+template <class K>
+void run_any(K k, const heed_attention &call) {
+  const int32_t n_workers = call.executor ? count_workers(call) : 1;
+  if (n_workers == 1) return run_alone(k, call);
+  attention_job<K> job = make_job(k, call, n_workers);
+  if (job.n_items < n_workers && call.n_kv > chunk_keys) {
+    for (ptrdiff_t item = 0; item < job.n_items; item++) run_item_split(job, item);
+  } else {
+    // A workspace that does not serve all workers serves as many tasks, whichever workers run them.
+    const bool for_all = n_workers == call.executor->n_workers;
+    const ptrdiff_t most = for_all ? most_tasks_per_worker * n_workers : n_workers;
+    job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
+    run_tasks(call.executor, job.n_tasks, item_task<K>, &job);
+  }
 }
 
 }  // namespace
 
-void run_attention(const kernel &k, const heed_attention &call) {
-  attention_job job = {};
-  job.k = &k;
-  job.call = &call;
-  job.c = (call.scale == 0.0f ? default_scale(call.head_dim) : call.scale) * log2e;
-  job.n_workers = count_workers(call);
-  if (job.n_workers < 1) job.n_workers = 1;
-  job.worker_bytes =
-      job.n_workers == 1 ? call.workspace_bytes : call.workspace_bytes / static_cast<size_t>(job.n_workers) / 64 * 64;
-  const int64_t rows = static_cast<int64_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
-  job.tiles = cut_rows(k, rows, call.head_dim, call.v_dim, job.worker_bytes);
-  job.n_items = static_cast<int64_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;
-  if (job.n_workers == 1) {
-    for (int64_t item = 0; item < job.n_items; item++) run_item(job, item, call.workspace);
-  } else if (job.n_items < job.n_workers && call.n_kv > chunk_keys) {
-    for (int64_t item = 0; item < job.n_items; item++) run_item_split(job, item);
-  } else {
-    // A workspace that does not serve all workers serves as many tasks, whichever workers run them.
-    const bool for_all = job.n_workers == call.executor->n_workers;
-    const int64_t most = for_all ? most_tasks_per_worker * job.n_workers : job.n_workers;
-    job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
-    run_tasks(call.executor, job.n_tasks, item_task, &job);
-  }
-}
+void run_attention(const kernel *k, const heed_attention &call) { run_any(k, call); }
+#ifdef HEED_SINGLE
+void run_attention(fixed_kernel k, const heed_attention &call) { run_any(k, call); }
+#endif
 
 namespace {
 
@@ -219,6 +251,6 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   call.scale = scale;
   call.q.row_stride = call.k.row_stride = call.v.row_stride = x.row_stride;
   call.out.row_stride = out.row_stride;
-  heed::run_attention(heed::current_kernel(), call);
+  heed::run_alone(heed::current_kernel(), call);
   return HEED_OK;
 }

@@ -1,7 +1,9 @@
 #include "dispatch.hpp"
 
 #include "heed/heed.h"
+#ifndef HEED_SINGLE
 #include "os/os.hpp"
+#endif
 
 namespace heed {
 
@@ -13,6 +15,10 @@ namespace {
 
 // The ordered selection list. The build defines HEED_HAS_* for the files that it compiles.
 const kernel *const kernels[] = {
+#ifdef HEED_SINGLE
+    &kernel_fixed,
+    &kernel_reference,
+#endif
 #ifdef HEED_HAS_AVX512
     &kernel_avx512,
 #endif
@@ -43,7 +49,6 @@ const kernel *const kernels[] = {
     &kernel_scalar_unfused,
 #endif
 };
-constexpr int32_t n_kernels = sizeof kernels / sizeof *kernels;
 
 bool same_text(const char *a, const char *b) {
   while (*a && *a == *b) a++, b++;
@@ -56,7 +61,7 @@ const kernel *find(const char *name) {
   return nullptr;
 }
 
-#ifndef HEED_FIXED_KERNEL
+#if !defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
 const kernel *chosen;  // the library's only variable; null: not chosen yet
 
 const kernel *choose() {
@@ -74,31 +79,37 @@ const kernel *available_kernel(int32_t index) {
   return nullptr;
 }
 
-const kernel &reference_kernel(bool fused) {
+const kernel *reference_kernel(bool fused) {
+#ifdef HEED_SINGLE
+  (void)fused;
+  return &kernel_reference;
+#endif
 #ifdef HEED_HAS_REFERENCE_FUSED
 #ifndef HEED_HAS_REFERENCE_UNFUSED
   (void)fused;
-  return kernel_scalar_fused;
+  return &kernel_scalar_fused;
 #else
-  if (fused) return kernel_scalar_fused;
+  if (fused) return &kernel_scalar_fused;
 #endif
 #endif
 #ifdef HEED_HAS_REFERENCE_UNFUSED
   (void)fused;
-  return kernel_scalar_unfused;
+  return &kernel_scalar_unfused;
 #endif
 }
 
-#ifdef HEED_FIXED_KERNEL
-const kernel &current_kernel() { return HEED_FIXED_SYMBOL; }
+#if defined(HEED_SINGLE)
+// dispatch.hpp has it
+#elif defined(HEED_FIXED_KERNEL)
+const kernel *current_kernel() { return &HEED_FIXED_SYMBOL; }
 #else
-const kernel &current_kernel() {
+const kernel *current_kernel() {
   const kernel *k = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (!k) {  // two threads may both choose; they choose the same
     k = choose();
     __atomic_store_n(&chosen, k, __ATOMIC_RELAXED);
   }
-  return *k;
+  return k;
 }
 #endif
 
@@ -120,14 +131,14 @@ int32_t heed_kernel_profile(const char *name) {
   return k ? k->fused ? HEED_PROFILE_FUSED : HEED_PROFILE_UNFUSED : -1;
 }
 
-const char *heed_kernel_current() { return heed::current_kernel().name; }
+const char *heed_kernel_current() { return heed::current_kernel()->name; }
 
 heed_status heed_kernel_use(const char *name) {
   const heed::kernel *k = name ? heed::find(name) : nullptr;
   if (name && !k) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
   if (k && !k->available()) return HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL);
-#ifdef HEED_FIXED_KERNEL
-  if (k && k != &heed::current_kernel()) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+#if defined(HEED_FIXED_KERNEL) || defined(HEED_SINGLE)
+  if (k && k != &*heed::current_kernel()) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
 #else
   __atomic_store_n(&heed::chosen, k ? k : heed::choose(), __ATOMIC_RELAXED);
 #endif

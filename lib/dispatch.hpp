@@ -6,8 +6,17 @@
 
 namespace heed {
 
-const kernel &current_kernel();
-const kernel &reference_kernel(bool fused);
+#ifdef HEED_SINGLE
+// The kernel of a build that has one, as a type: the compiler sees through it, and calls are direct.
+struct fixed_kernel {
+  constexpr const kernel *operator->() const { return &kernel_fixed; }
+  constexpr const kernel &operator*() const { return kernel_fixed; }
+};
+constexpr fixed_kernel current_kernel() { return {}; }
+#else
+const kernel *current_kernel();
+#endif
+const kernel *reference_kernel(bool fused);
 const kernel *available_kernel(int32_t index);  // best first; null past the last
 
 }  // namespace heed

@@ -30,8 +30,8 @@ struct stream {
 // A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
 class row_cursor {
  public:
-  row_cursor(const stream &s, int64_t row)
-      : s(s), query(static_cast<ptrdiff_t>(row / s.group)), head(static_cast<int32_t>(row % s.group)) {}
+  row_cursor(const stream &s, ptrdiff_t row)
+      : s(s), query(row / s.group), head(static_cast<int32_t>(row % s.group)) {}
   void next() {
     if (++head < s.group) return;
     head = 0;
@@ -42,8 +42,9 @@ class row_cursor {
   float *weights() const { return s.weights + query * s.weights_query_stride + head * s.weights_head_stride; }
   int32_t visible_keys() const {  // keys [0, n) are visible
     if (!s.causal) return s.n_kv;
-    const int64_t end = static_cast<int64_t>(query) + s.causal_offset + 1;
-    return end < 0 ? 0 : end < s.n_kv ? static_cast<int32_t>(end) : s.n_kv;
+    if (s.causal_offset < -query) return 0;  // in this order no sum overflows 32 bits
+    if (s.causal_offset >= s.n_kv - 1 - query) return s.n_kv;
+    return static_cast<int32_t>(query + s.causal_offset + 1);
   }
 
  private:
@@ -56,7 +57,7 @@ class row_cursor {
 // partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.
 struct tile {
   const stream *s;
-  int64_t first_row;
+  ptrdiff_t first_row;
   int32_t n_rows;
   bool lanes_are_queries;
   int32_t acc_stride;  // v_dim rounded up to 16

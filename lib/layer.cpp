@@ -53,7 +53,8 @@ size_t activation_floats(const heed_layer &layer, int32_t n) {
   return overflow || floats > SIZE_MAX / sizeof(float) ? SIZE_MAX / sizeof(float) : floats;
 }
 
-void run_layer(const kernel &kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations,
+template <class K>
+void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations,
                void *workspace, size_t workspace_bytes, const heed_executor *executor) {
   const widths w = layer_widths(layer);
   const int32_t n = x.n_rows;

@@ -8,15 +8,17 @@ namespace {
 // A primitive is cut into pieces of rows, or of columns when there are few rows.
 constexpr int32_t pieces_per_worker = 4;
 
+template <class K>
 struct linear_job {
-  const kernel *k;
+  K k;
   linear_block whole;
   int32_t n_pieces, piece;  // piece: rows or columns of each
   bool by_rows;
 };
 
+template <class K>
 void linear_task(void *context, int32_t index, int32_t) {
-  const linear_job &job = *static_cast<const linear_job *>(context);
+  const auto &job = *static_cast<const linear_job<K> *>(context);
   linear_block b = job.whole;
   const int32_t begin = index * job.piece, total = job.by_rows ? b.n_rows : b.n_cols;
   const int32_t n = total - begin < job.piece ? total - begin : job.piece;
@@ -39,7 +41,6 @@ int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
 }
 
 struct softmax_job {
-  const kernel *k;
   heed_matrix x;
   heed_matrix_out y;
   float c;
@@ -51,7 +52,7 @@ void softmax_task(void *context, int32_t index, int32_t) {
   const int32_t begin = index * job.piece;
   const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
   for (int32_t r = begin; r < end; r++)
-    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
+    current_kernel()->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
 }
 
 void check_product(checker &check, heed_matrix a, heed_argument a_name, heed_matrix b, heed_argument b_name,
@@ -64,19 +65,31 @@ void check_product(checker &check, heed_matrix a, heed_argument a_name, heed_mat
   check.executor(executor);
 }
 
-}  // namespace
-
-void run_linear(const kernel &k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+template <class K>
+void run_any_linear(K k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                 const heed_executor *executor) {
-  linear_job job = {
-      &k, {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim}, 1, 0, true};
-  if (!executor || static_cast<double>(x.n_rows) * x.dim * w.dim < least_threaded_work) return k.linear(job.whole);
+  linear_job<K> job = {
+      k, {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim}, 1, 0, true};
+  if (!executor || static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * static_cast<float>(w.dim) < least_threaded_work) return k->linear(job.whole);
   job.by_rows = x.n_rows >= 8 * executor->n_workers;
   // 24 rows and 64 columns are multiples of every register tile.
   job.piece = job.by_rows ? piece_size(x.n_rows, executor->n_workers, 24) : piece_size(w.dim, executor->n_workers, 64);
   const int32_t total = job.by_rows ? x.n_rows : w.dim;
-  run_tasks(executor, total / job.piece + (total % job.piece != 0), linear_task, &job);
+  run_tasks(executor, total / job.piece + (total % job.piece != 0), linear_task<K>, &job);
 }
+
+}  // namespace
+
+void run_linear(const kernel *k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor) {
+  run_any_linear(k, x, w, bias, y, executor);
+}
+#ifdef HEED_SINGLE
+void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor) {
+  run_any_linear(k, x, w, bias, y, executor);
+}
+#endif
 
 }  // namespace heed
 
@@ -86,7 +99,7 @@ heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
   check.floats(a, n, heed::access::read, HEED_ARG_A);
   check.floats(b, n, heed::access::read, HEED_ARG_B);
   check.floats(result, 1, heed::access::write, HEED_ARG_RESULT);
-  if (check.finish() == HEED_OK) *result = heed::current_kernel().dot(a, b, n);
+  if (check.finish() == HEED_OK) *result = heed::current_kernel()->dot(a, b, n);
   return check.status;
 }
 
@@ -99,8 +112,8 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
   check.finite(scale, HEED_ARG_SCALE);
   check.executor(executor);
   if (check.finish() != HEED_OK) return check.status;
-  const bool threads = executor && static_cast<double>(x.n_rows) * x.dim * 16 >= heed::least_threaded_work;
-  heed::softmax_job job = {&heed::current_kernel(), x, y, scale * heed::log2e,
+  const bool threads = executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
+  heed::softmax_job job = {x, y, scale * heed::log2e,
                            threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
   heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task, &job);
   return HEED_OK;

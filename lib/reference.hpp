@@ -5,6 +5,7 @@
 
 namespace heed {
 namespace {
+namespace scalar {  // one translation unit may hold the other kernels, too
 
 float multiply_add(float a, float b, float c) {
 #if HEED_FUSED
@@ -150,5 +151,11 @@ void linear(const linear_block &b) {
   }
 }
 
+
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+  return {name, fused, available, 0, 8, 0, attend, merge, finish, softmax, dot, linear};
+}
+
+}  // namespace scalar
 }  // namespace
 }  // namespace heed

@@ -2,14 +2,19 @@
 #ifndef HEED_RUN_HPP
 #define HEED_RUN_HPP
 
+#include "dispatch.hpp"
 #include "heed/heed.h"
-#include "kernel.hpp"
 
 namespace heed {
 
-void run_attention(const kernel &k, const heed_attention &call);
-void run_linear(const kernel &k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+void run_attention(const kernel *k, const heed_attention &call);
+void run_linear(const kernel *k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                 const heed_executor *executor);
+#ifdef HEED_SINGLE
+void run_attention(fixed_kernel k, const heed_attention &call);
+void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor);
+#endif
 
 // task(context, i, worker) for i < n: on the executor's threads, or here when there is none.
 inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, void *context) {
@@ -18,7 +23,7 @@ inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, 
 }
 
 // Multiply-adds below which starting threads costs more than it saves: about 10 microseconds of one core.
-constexpr double least_threaded_work = 2e6;
+constexpr float least_threaded_work = 2e6f;
 
 }  // namespace heed
 

@@ -117,7 +117,7 @@ bool test_attention(const kernel &k, int32_t index, float *buffer, comparison &r
   for (float *out = expected;; out = actual) {
     call.out = heed_token_major_out(out, c.n_q, c.n_heads, c.v_dim);
     if (c.weights) call.weights = heed_head_major_out(out + n.out, c.n_q, c.n_heads, c.n_kv);
-    run_attention(out == expected ? reference_kernel(k.fused) : k, call);
+    run_attention(out == expected ? reference_kernel(k.fused) : &k, call);
     if (out == actual) break;
   }
   return result.equal(k, "attention", index, expected, actual, n.out + n.weights);
@@ -125,7 +125,7 @@ bool test_attention(const kernel &k, int32_t index, float *buffer, comparison &r
 
 bool test_vectors(const kernel &k, int32_t index, float *buffer, comparison &result) {
   const vector_case &c = vector_cases[index];
-  const kernel &reference = reference_kernel(k.fused);
+  const kernel &reference = *reference_kernel(k.fused);
   const int32_t n_x = c.n_rows * c.depth, n_w = c.depth * c.n_cols, n_y = c.n_rows * c.n_cols;
   arena memory = {buffer};
   float *x = memory.take(n_x), *w = memory.take(n_w), *bias = memory.take(c.n_cols);

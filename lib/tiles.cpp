@@ -4,7 +4,7 @@ namespace heed {
 
 static int32_t round_up_16(int32_t n) { return (n + 15) / 16 * 16; }
 
-row_tiles cut_rows(const kernel &k, int64_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
+row_tiles cut_rows(const kernel &k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
   const size_t key_row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(v_dim);
   const size_t query_row_bytes = key_row_bytes + 4 * static_cast<size_t>(head_dim);
   const size_t key_rows = workspace_bytes / key_row_bytes, query_rows = workspace_bytes / query_row_bytes / 16 * 16;
@@ -15,23 +15,23 @@ row_tiles cut_rows(const kernel &k, int64_t n_rows, int32_t head_dim, int32_t v_
       key_rows < static_cast<size_t>(k.max_key_rows) ? static_cast<int32_t>(key_rows) : k.max_key_rows;
   if (k.lanes > 0 && query_rows >= 16) {
     const int32_t most_rows = static_cast<int32_t>(query_rows < 48 ? query_rows : 48);
-    const int64_t left = n_rows % k.lanes;
+    const ptrdiff_t left = n_rows % k.lanes;
     tiles.n_query_rows = left <= k.max_leftover ? n_rows - left : n_rows;
     tiles.registers = (tiles.n_query_rows + k.lanes - 1) / k.lanes;
     const int32_t most_registers = most_rows / k.lanes;
     tiles.n_query_tiles = static_cast<int32_t>((tiles.registers + most_registers - 1) / most_registers);
   }
-  const int64_t key_rows_left = n_rows - tiles.n_query_rows;
+  const ptrdiff_t key_rows_left = n_rows - tiles.n_query_rows;
   tiles.n_tiles = tiles.n_query_tiles + (key_rows_left + tiles.rows_per_key_tile - 1) / tiles.rows_per_key_tile;
   return tiles;
 }
 
 // Query tiles share the registers evenly; key tiles follow.
-static void place_tile(const row_tiles &tiles, int64_t index, tile &t) {
+static void place_tile(const row_tiles &tiles, ptrdiff_t index, tile &t) {
   t.lanes_are_queries = index < tiles.n_query_tiles;
-  int64_t end;
+  ptrdiff_t end;
   if (t.lanes_are_queries) {
-    const int64_t each = tiles.registers / tiles.n_query_tiles, more = tiles.registers % tiles.n_query_tiles;
+    const ptrdiff_t each = tiles.registers / tiles.n_query_tiles, more = tiles.registers % tiles.n_query_tiles;
     t.first_row = (index * each + (index < more ? index : more)) * tiles.lanes;
     end = t.first_row + (each + (index < more)) * tiles.lanes;
     if (end > tiles.n_query_rows) end = tiles.n_query_rows;
@@ -45,7 +45,7 @@ static void place_tile(const row_tiles &tiles, int64_t index, tile &t) {
 
 // HEED_WORKSPACE_ROW_FLOATS counts, for each row: 64 scores, 16 sums, 8 single numbers, the accumulator; then the
 // query.
-tile make_tile(const row_tiles &tiles, int64_t index, const stream &s, void *workspace) {
+tile make_tile(const row_tiles &tiles, ptrdiff_t index, const stream &s, void *workspace) {
   tile t = {};
   t.s = &s;
   place_tile(tiles, index, t);

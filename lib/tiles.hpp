@@ -10,16 +10,16 @@ namespace heed {
 
 struct row_tiles {
   int32_t lanes;
-  int64_t n_query_rows;  // rows of the tiles whose lanes are queries
+  ptrdiff_t n_query_rows;  // rows of the tiles whose lanes are queries
   int32_t n_query_tiles;
-  int64_t registers;  // of lanes, over those tiles
-  int64_t n_rows;
+  ptrdiff_t registers;  // of lanes, over those tiles
+  ptrdiff_t n_rows;
   int32_t rows_per_key_tile;
-  int64_t n_tiles;
+  ptrdiff_t n_tiles;
 };
 
-row_tiles cut_rows(const kernel &k, int64_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes);
-tile make_tile(const row_tiles &tiles, int64_t index, const stream &s, void *workspace);
+row_tiles cut_rows(const kernel &k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes);
+tile make_tile(const row_tiles &tiles, ptrdiff_t index, const stream &s, void *workspace);
 
 }  // namespace heed
 

@@ -5,6 +5,7 @@
 #include "dot.hpp"
 #include "key_lanes.hpp"
 #include "linear.hpp"
+#include "one_lane.hpp"
 #include "query_lanes.hpp"
 
 namespace heed {
@@ -19,8 +20,22 @@ static void attend(const tile &t, int32_t key_begin, int32_t key_end) {
 
 template <class V>
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
-  return {name,      fused,    available, V::lanes,   8,      V::lanes / 2,
-          attend<V>, merge<V>, finish<V>, softmax<V>, dot<V>, linear<V>};
+  if constexpr (V::lanes == 1)
+    return {name,
+            fused,
+            available,
+            0,
+            48,
+            0,
+            attend_one_lane<V>,
+            merge<V>,
+            finish_one_lane<V>,
+            softmax_one_lane<V>,
+            dot_one_lane<V>,
+            linear_one_lane<V>};
+  else
+    return {name,      fused,    available, V::lanes,   8,      V::lanes / 2,
+            attend<V>, merge<V>, finish<V>, softmax<V>, dot<V>, linear<V>};
 }
 
 }  // namespace heed

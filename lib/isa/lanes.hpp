@@ -34,7 +34,11 @@ HEED_INLINE float lane_power(float y, float t, float x) {
 struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
-  static constexpr int score_keys = 4, score_vecs = 2, sum_rows = 4, sum_vecs = 2;
+#ifdef __SOFTFP__  // every operation is a call: tiles save nothing
+  static constexpr int score_keys = 1, sum_rows = 1, sum_vecs = 1;
+#else  // 16 chains, 4 + 1 operands: a unit of 32 registers
+  static constexpr int score_keys = 4, sum_rows = 4, sum_vecs = 4;
+#endif
 
   static HEED_INLINE reg load(const float *p) { return *p; }
   static HEED_INLINE void store(float *p, reg r) { *p = r; }

@@ -6,6 +6,6 @@
 namespace heed {
 
 extern const kernel kernel_scalar_fused;
-const kernel kernel_scalar_fused = {"scalar", true, cpu_has_fma, 0, 8, 0, attend, merge, finish, softmax, dot, linear};
+const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma);
 
 }  // namespace heed

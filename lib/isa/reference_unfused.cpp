@@ -6,7 +6,6 @@
 namespace heed {
 
 extern const kernel kernel_scalar_unfused;
-const kernel kernel_scalar_unfused = {"scalar-unfused", false, cpu_has_baseline, 0,       8,   0,
-                                      attend,           merge, finish,           softmax, dot, linear};
+const kernel kernel_scalar_unfused = scalar::make_kernel("scalar-unfused", false, cpu_has_baseline);
 
 }  // namespace heed
