@@ -67,7 +67,7 @@ stream make_stream(const attention_job<K> &job, ptrdiff_t index) {
   s.weights_query_stride = call.weights.row_stride;
   s.weights_head_stride = call.weights.head_stride;
   s.group = group;
-  s.n_rows = static_cast<int64_t>(call.n_q) * group;
+  s.n_rows = static_cast<ptrdiff_t>(call.n_q) * group;
   s.n_kv = call.n_kv;
   s.head_dim = call.head_dim;
   s.v_dim = call.v_dim;
@@ -92,16 +92,22 @@ int32_t count_chunks(const tile &t) {
   return visible <= chunk_keys ? 1 : visible / chunk_keys + (visible % chunk_keys != 0);
 }
 
+template <bool WITH_WEIGHTS, class K>
+void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
+  const tile t = make_tile(k, tiles, index, s, workspace);
+  const int32_t n_chunks = count_chunks(t);
+  for (int32_t chunk = 0; chunk < n_chunks; chunk++) {
+    k->attend(t, chunk * chunk_keys, chunk_end(s, chunk));
+    if (n_chunks > 1) k->merge(t, chunk * chunk_keys);
+  }
+  k->finish(t, n_chunks > 1);
+  if (WITH_WEIGHTS && s.weights) k->weigh(t);
+}
+
 template <class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const stream s = make_stream(job, item / job.tiles.n_tiles);
-  const tile t = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace);
-  const int32_t n_chunks = count_chunks(t);
-  for (int32_t chunk = 0; chunk < n_chunks; chunk++) {
-    job.k->attend(t, chunk * chunk_keys, chunk_end(s, chunk));
-    if (n_chunks > 1) job.k->merge(t, chunk * chunk_keys);
-  }
-  job.k->finish(t, n_chunks > 1);
+  run_tile<true>(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace);
 }
 
 // With no more tasks than workspaces each task has its own. With more, the executor's workers have one each.
@@ -116,7 +122,7 @@ template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
   const stream s = make_stream(job, job.item / job.tiles.n_tiles);
-  const tile t = make_tile(job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
+  const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   const int32_t chunk = job.first_chunk + index;
   job.k->attend(t, chunk * chunk_keys, chunk_end(s, chunk));
 }
@@ -125,7 +131,7 @@ void chunk_task(void *context, int32_t index, int32_t) {
 template <class K>
 void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   const stream s = make_stream(job, item / job.tiles.n_tiles);
-  const tile first = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
+  const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   const int32_t n_chunks = count_chunks(first);
   if (n_chunks == 1) return run_item(job, item, workspace_of(job, 0));
   job.item = item;
@@ -134,14 +140,17 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
     const int32_t wave = n_chunks - chunk < job.n_workers ? n_chunks - chunk : job.n_workers;
     run_tasks(job.call->executor, wave, chunk_task<K>, &job);
     for (int32_t i = 0; i < wave; i++) {
-      tile t = make_tile(job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
+      tile t = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
       t.m_total = first.m_total;
       t.l_total = first.l_total;
       job.k->merge(t, (chunk + i) * chunk_keys);
     }
   }
   job.k->finish(first, true);
+  if (s.weights) job.k->weigh(first);
 }
+
+float factor_of(float scale, int32_t head_dim) { return (scale == 0.0f ? default_scale(head_dim) : scale) * log2e; }
 
 int32_t count_workers(const heed_attention &call) {
   const float work = static_cast<float>(call.batch) * static_cast<float>(call.n_heads) * static_cast<float>(call.n_q) *
@@ -158,12 +167,12 @@ attention_job<K> make_job(K k, const heed_attention &call, int32_t n_workers) {
   attention_job<K> job = {};
   job.k = k;
   job.call = &call;
-  job.c = (call.scale == 0.0f ? default_scale(call.head_dim) : call.scale) * log2e;
+  job.c = factor_of(call.scale, call.head_dim);
   job.n_workers = n_workers;
   job.worker_bytes =
       n_workers == 1 ? call.workspace_bytes : call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
   const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
-  job.tiles = cut_rows(*k, rows, call.head_dim, call.v_dim, job.worker_bytes);
+  job.tiles = cut_rows(k, rows, call.head_dim, call.v_dim, job.worker_bytes);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;
   return job;
 }
@@ -200,7 +209,8 @@ void run_attention(fixed_kernel k, const heed_attention &call) { run_any(k, call
 
 namespace {
 
-void check_attention(checker &check, const heed_attention &call) {
+// Checks have frames of their own, which are gone when kernels run.
+void check_call(checker &check, const heed_attention &call) {
   check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
   check_heads(check, call.n_heads, call.n_kv_heads, call.head_dim, call.v_dim, call.scale, call.causal);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
@@ -221,36 +231,53 @@ void check_attention(checker &check, const heed_attention &call) {
   check.executor(call.executor);
 }
 
+HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
+  checker check;
+  check.require(call != nullptr, HEED_NULL_POINTER, HEED_ARG_CALL);
+  if (check.ok()) check.require(call->struct_size == sizeof(heed_attention), HEED_UNKNOWN_STRUCT, HEED_ARG_CALL);
+  if (check.ok()) check_call(check, *call);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale, const heed_matrix_out &out,
+                                               void *workspace, size_t workspace_bytes) {
+  checker check;
+  check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
+  check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
+  check.finite(scale, HEED_ARG_SCALE);
+  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.matrix(out.data, out.n_rows, out.dim, out.row_stride, access::write, HEED_ARG_OUT);
+  if (check.ok())
+    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(x.dim, x.dim), HEED_WORKSPACE_ALIGNMENT,
+                 HEED_ARG_WORKSPACE);
+  return check.finish();
+}
+
 }  // namespace
 }  // namespace heed
 
 heed_status heed_attention_run(const heed_attention *call) {
-  heed::checker check;
-  check.require(call != nullptr, HEED_NULL_POINTER, HEED_ARG_CALL);
-  if (check.ok()) check.require(call->struct_size == sizeof(heed_attention), HEED_UNKNOWN_STRUCT, HEED_ARG_CALL);
-  if (check.ok()) heed::check_attention(check, *call);
-  if (check.finish() == HEED_OK) heed::run_attention(heed::current_kernel(), *call);
-  return check.status;
+  const heed_status status = heed::check_attention(call);
+  if (status == HEED_OK) heed::run_attention(heed::current_kernel(), *call);
+  return status;
 }
 
 heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,
                                 size_t workspace_bytes) {
-  heed::checker check;
-  check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
-  check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
-  check.finite(scale, HEED_ARG_SCALE);
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, heed::access::read, HEED_ARG_X);
-  check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
-  check.matrix(out.data, out.n_rows, out.dim, out.row_stride, heed::access::write, HEED_ARG_OUT);
-  if (check.ok())
-    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(x.dim, x.dim), HEED_WORKSPACE_ALIGNMENT,
-                 HEED_ARG_WORKSPACE);
-  if (check.finish() != HEED_OK) return check.status;
-  heed_attention call =
-      heed_attention_of(x.n_rows, x.n_rows, 1, 1, x.dim, x.data, x.data, x.data, out.data, workspace, workspace_bytes);
-  call.scale = scale;
-  call.q.row_stride = call.k.row_stride = call.v.row_stride = x.row_stride;
-  call.out.row_stride = out.row_stride;
-  heed::run_alone(heed::current_kernel(), call);
+  const heed_status status = heed::check_self_attention(x, scale, out, workspace, workspace_bytes);
+  if (status != HEED_OK) return status;
+  heed::stream s = {};
+  s.q = s.k = s.v = x.data;
+  s.q_query_stride = s.k_stride = s.v_stride = x.row_stride;
+  s.out = out.data;
+  s.out_query_stride = out.row_stride;
+  s.group = 1;
+  s.n_rows = s.n_kv = x.n_rows;
+  s.head_dim = s.v_dim = x.dim;
+  s.c = heed::factor_of(scale, x.dim);
+  const auto k = heed::current_kernel();
+  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
+  for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) heed::run_tile<false>(k, s, tiles, i, workspace);
   return HEED_OK;
 }

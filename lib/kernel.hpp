@@ -5,6 +5,10 @@
 
 #include "arithmetic.hpp"
 
+// For register tiles (inlined into a large function, GCC 12 spills operands that fit), and for what would keep the
+// stack of the functions that call it.
+#define HEED_NOINLINE __attribute__((noinline))
+
 namespace heed {
 
 // One key/value head with the queries that read it. Row r of a stream is query r / group of head r % group, so grouped
@@ -21,8 +25,8 @@ struct stream {
   float *weights;  // (n_q, group, n_kv) or null
   ptrdiff_t weights_query_stride, weights_head_stride;
   int32_t group, n_kv, head_dim, v_dim;
-  int64_t n_rows;  // n_q * group
-  float c;  // scale * log2(e)
+  ptrdiff_t n_rows;  // n_q * group
+  float c;           // scale * log2(e)
   bool causal;
   int32_t causal_offset;
 };
@@ -30,8 +34,7 @@ struct stream {
 // A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
 class row_cursor {
  public:
-  row_cursor(const stream &s, ptrdiff_t row)
-      : s(s), query(row / s.group), head(static_cast<int32_t>(row % s.group)) {}
+  row_cursor(const stream &s, ptrdiff_t row) : s(s), query(row / s.group), head(static_cast<int32_t>(row % s.group)) {}
   void next() {
     if (++head < s.group) return;
     head = 0;
@@ -93,11 +96,22 @@ struct kernel {
   int32_t max_leftover;  // up to so many rows beyond a whole vector are better done with keys as lanes
   void (*attend)(const tile &t, int32_t key_begin, int32_t key_end);  // keys of one chunk -> partial
   void (*merge)(const tile &t, int32_t key_begin);                    // partial of that chunk -> total
-  void (*finish)(const tile &t, bool merged);                         // partial or total -> out, weights
+  void (*finish)(const tile &t, bool merged);                         // partial or total -> out
+  void (*weigh)(const tile &t);                                       // logits in the rows of weights -> softmax
   void (*softmax)(const float *x, float *y, int32_t n, float c);
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);
 };
+
+template <class F>
+static inline void weigh_rows(const tile &t, F softmax) {
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *weights = row.weights();
+    softmax(weights, weights, t.visible[r], 1.0f);
+    for (int32_t j = t.visible[r]; j < t.s->n_kv; j++) weights[j] = 0.0f;
+  }
+}
 
 }  // namespace heed
 

@@ -54,8 +54,8 @@ size_t activation_floats(const heed_layer &layer, int32_t n) {
 }
 
 template <class K>
-void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations,
-               void *workspace, size_t workspace_bytes, const heed_executor *executor) {
+void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations, void *workspace,
+               size_t workspace_bytes, const heed_executor *executor) {
   const widths w = layer_widths(layer);
   const int32_t n = x.n_rows;
   float *q = activations, *k = q + static_cast<size_t>(n) * w.q, *v = k + static_cast<size_t>(n) * w.k;

@@ -67,10 +67,12 @@ void check_product(checker &check, heed_matrix a, heed_argument a_name, heed_mat
 
 template <class K>
 void run_any_linear(K k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                const heed_executor *executor) {
+                    const heed_executor *executor) {
   linear_job<K> job = {
       k, {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim}, 1, 0, true};
-  if (!executor || static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * static_cast<float>(w.dim) < least_threaded_work) return k->linear(job.whole);
+  if (!executor ||
+      static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * static_cast<float>(w.dim) < least_threaded_work)
+    return k->linear(job.whole);
   job.by_rows = x.n_rows >= 8 * executor->n_workers;
   // 24 rows and 64 columns are multiples of every register tile.
   job.piece = job.by_rows ? piece_size(x.n_rows, executor->n_workers, 24) : piece_size(w.dim, executor->n_workers, 64);
@@ -112,7 +114,8 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
   check.finite(scale, HEED_ARG_SCALE);
   check.executor(executor);
   if (check.finish() != HEED_OK) return check.status;
-  const bool threads = executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
+  const bool threads =
+      executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
   heed::softmax_job job = {x, y, scale * heed::log2e,
                            threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
   heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task, &job);

@@ -128,12 +128,10 @@ void finish(const tile &t, bool merged) {
     const float *acc = merged ? out : t.acc + r * t.acc_stride;
     const float factor = reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]);
     for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * factor;
-    if (!s.weights) continue;
-    float *weights = row_cursor(s, t.first_row + r).weights();
-    softmax(weights, weights, t.visible[r], 1.0f);
-    for (int32_t j = t.visible[r]; j < s.n_kv; j++) weights[j] = 0.0f;
   }
 }
+
+void weigh(const tile &t) { weigh_rows(t, softmax); }
 
 float dot(const float *a, const float *b, int32_t n) {
   float sums[n_dot_sums] = {};
@@ -151,9 +149,8 @@ void linear(const linear_block &b) {
   }
 }
 
-
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
-  return {name, fused, available, 0, 8, 0, attend, merge, finish, softmax, dot, linear};
+  return {name, fused, available, 0, 8, 0, attend, merge, finish, weigh, softmax, dot, linear};
 }
 
 }  // namespace scalar

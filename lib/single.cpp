@@ -66,5 +66,5 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "selftest.cpp"
 #include "sequence.cpp"
 #include "status.cpp"
-#include "tiles.cpp"
+#include "workspace.cpp"
 #include "validate.cpp"

@@ -1,5 +1,6 @@
 // How the rows of a stream are cut into tiles, and how a worker's workspace is cut into a tile's arrays. Neither
-// changes a bit of the result; both follow from the size of the workspace alone.
+// changes a bit of the result; both follow from the size of the workspace alone. K is a kernel known at compile time or
+// a pointer to one.
 #ifndef HEED_TILES_HPP
 #define HEED_TILES_HPP
 
@@ -7,9 +8,9 @@
 #include "kernel.hpp"
 
 namespace heed {
+namespace {
 
 struct row_tiles {
-  int32_t lanes;
   ptrdiff_t n_query_rows;  // rows of the tiles whose lanes are queries
   int32_t n_query_tiles;
   ptrdiff_t registers;  // of lanes, over those tiles
@@ -18,9 +19,79 @@ struct row_tiles {
   ptrdiff_t n_tiles;
 };
 
-row_tiles cut_rows(const kernel &k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes);
-tile make_tile(const row_tiles &tiles, ptrdiff_t index, const stream &s, void *workspace);
+int32_t round_up_16(int32_t n) { return (n + 15) / 16 * 16; }
 
+template <class K>
+row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
+  const size_t key_row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(v_dim);
+  const size_t key_rows = workspace_bytes / key_row_bytes;
+  row_tiles tiles = {};
+  tiles.n_rows = n_rows;
+  tiles.rows_per_key_tile =
+      key_rows < static_cast<size_t>(k->max_key_rows) ? static_cast<int32_t>(key_rows) : k->max_key_rows;
+  if (k->lanes > 0) {
+    const size_t query_row_bytes = key_row_bytes + 4 * static_cast<size_t>(head_dim);
+    const size_t query_rows = workspace_bytes / query_row_bytes / 16 * 16;
+    if (query_rows >= 16) {
+      const int32_t most_rows = static_cast<int32_t>(query_rows < 48 ? query_rows : 48);
+      const ptrdiff_t left = n_rows % k->lanes;
+      tiles.n_query_rows = left <= k->max_leftover ? n_rows - left : n_rows;
+      tiles.registers = (tiles.n_query_rows + k->lanes - 1) / k->lanes;
+      const int32_t most_registers = most_rows / k->lanes;
+      tiles.n_query_tiles = static_cast<int32_t>((tiles.registers + most_registers - 1) / most_registers);
+    }
+  }
+  const ptrdiff_t key_rows_left = n_rows - tiles.n_query_rows;
+  tiles.n_tiles = tiles.n_query_tiles + (key_rows_left + tiles.rows_per_key_tile - 1) / tiles.rows_per_key_tile;
+  return tiles;
+}
+
+// Query tiles share the registers evenly; key tiles follow.
+template <class K>
+void place_tile(K k, const row_tiles &tiles, ptrdiff_t index, tile &t) {
+  t.lanes_are_queries = k->lanes > 0 && index < tiles.n_query_tiles;
+  ptrdiff_t end;
+  if (t.lanes_are_queries) {
+    const ptrdiff_t each = tiles.registers / tiles.n_query_tiles, more = tiles.registers % tiles.n_query_tiles;
+    t.first_row = (index * each + (index < more ? index : more)) * k->lanes;
+    end = t.first_row + (each + (index < more)) * k->lanes;
+    if (end > tiles.n_query_rows) end = tiles.n_query_rows;
+  } else {
+    t.first_row = tiles.n_query_rows + (index - tiles.n_query_tiles) * tiles.rows_per_key_tile;
+    end = t.first_row + tiles.rows_per_key_tile;
+    if (end > tiles.n_rows) end = tiles.n_rows;
+  }
+  t.n_rows = static_cast<int32_t>(end - t.first_row);
+}
+
+// HEED_WORKSPACE_ROW_FLOATS counts, for each row: 64 scores, 16 sums, 8 single numbers, the accumulator; then the
+// query.
+template <class K>
+tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, void *workspace) {
+  tile t = {};
+  t.s = &s;
+  place_tile(k, tiles, index, t);
+  t.row_capacity = t.lanes_are_queries ? round_up_16(t.n_rows) : t.n_rows;
+  t.acc_stride = round_up_16(s.v_dim);
+  const ptrdiff_t rows = t.row_capacity;
+  t.scores = static_cast<float *>(workspace);
+  t.sums = t.scores + block_keys * rows;
+  t.acc = t.sums + n_sums * rows;
+  t.qt = t.acc + t.acc_stride * rows;
+  float *single = t.lanes_are_queries ? t.qt + s.head_dim * rows : t.qt;
+  t.m = single;
+  t.l = single + rows;
+  t.m_total = single + 2 * rows;
+  t.l_total = single + 3 * rows;
+  t.alpha = single + 4 * rows;
+  t.spare = single + 5 * rows;
+  t.visible = reinterpret_cast<int32_t *>(single + 6 * rows);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) t.visible[r] = row.visible_keys();
+  return t;
+}
+
+}  // namespace
 }  // namespace heed
 
 #endif

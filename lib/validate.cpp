@@ -16,12 +16,27 @@ void checker::executor(const heed_executor *e) {
   count(e->n_workers, HEED_MAX_WORKERS, HEED_ARG_EXECUTOR);
 }
 
+// n entries a stride apart, each of `extent` floats: the new extent. An output's entries must not overlap.
+ptrdiff_t checker::grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument) {
+  if (n < 2) return extent;
+  require(stride >= 0 && (how == access::read || stride >= extent), HEED_BAD_STRIDE, argument);
+  ptrdiff_t span;
+  const bool overflow = __builtin_mul_overflow(stride, static_cast<ptrdiff_t>(n - 1), &span) ||
+                        __builtin_add_overflow(extent, span, &extent);
+  require(!overflow && extent <= PTRDIFF_MAX / static_cast<ptrdiff_t>(sizeof(float)), HEED_OVERFLOW, argument);
+  return extent;
+}
+
+void checker::pointer(const void *data, size_t alignment, heed_argument argument) {
+  require(data != nullptr, HEED_NULL_POINTER, argument);
+  require(reinterpret_cast<uintptr_t>(data) % alignment == 0, HEED_MISALIGNED, argument);
+}
+
 void checker::tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
                      access how, heed_argument argument) {
-  require(data != nullptr, HEED_NULL_POINTER, argument);
-  require(reinterpret_cast<uintptr_t>(data) % sizeof(float) == 0, HEED_MISALIGNED, argument);
+  pointer(data, sizeof(float), argument);
   // From the smallest stride to the largest, so that an output's rows, heads and batch entries must nest.
-  ptrdiff_t extent = dim, last_stride = -1;
+  ptrdiff_t extent = dim;
   bool used[3] = {counts[0] < 2, counts[1] < 2, counts[2] < 2};
   for (int pass = 0; pass < 3 && ok(); pass++) {
     int smallest = -1;
@@ -29,22 +44,18 @@ void checker::tensor(const float *data, const int32_t (&counts)[3], const ptrdif
       if (!used[i] && (smallest < 0 || strides[i] < strides[smallest])) smallest = i;
     if (smallest < 0) break;
     used[smallest] = true;
-    last_stride = strides[smallest];
-    require(last_stride >= 0 && (how == access::read || last_stride >= extent), HEED_BAD_STRIDE, argument);
-    ptrdiff_t span;
-    const bool overflow = __builtin_mul_overflow(last_stride, static_cast<ptrdiff_t>(counts[smallest] - 1), &span) ||
-                          __builtin_add_overflow(extent, span, &extent);
-    require(!overflow, HEED_OVERFLOW, argument);
+    extent = grow(extent, counts[smallest], strides[smallest], how, argument);
   }
-  require(extent <= PTRDIFF_MAX / static_cast<ptrdiff_t>(sizeof(float)), HEED_OVERFLOW, argument);
-  if (ok()) add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
+  add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
 }
 
 void checker::matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how,
                      heed_argument argument) {
   count(n_rows, HEED_MAX_COUNT, argument);
   count(dim, HEED_MAX_COUNT, argument);
-  if (ok()) tensor(data, {1, 1, n_rows}, {0, 0, stride}, dim, how, argument);
+  pointer(data, sizeof(float), argument);
+  const ptrdiff_t extent = grow(dim, n_rows, stride, how, argument);
+  add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
 }
 
 void checker::floats(const float *data, int32_t n, access how, heed_argument argument) {
@@ -52,10 +63,9 @@ void checker::floats(const float *data, int32_t n, access how, heed_argument arg
 }
 
 void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument) {
-  require(data != nullptr, HEED_NULL_POINTER, argument);
-  require(reinterpret_cast<uintptr_t>(data) % alignment == 0, HEED_MISALIGNED, argument);
+  pointer(data, alignment, argument);
   require(bytes >= minimum, HEED_TOO_SMALL, argument);
-  if (ok()) add(data, bytes, access::write, argument);
+  add(data, bytes, access::write, argument);
 }
 
 heed_status checker::finish() {

@@ -45,6 +45,8 @@ class checker {
   range ranges[max_ranges];
   int n_ranges = 0;
 
+  ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
+  void pointer(const void *data, size_t alignment, heed_argument argument);
   void add(const void *data, size_t bytes, access how, heed_argument argument);
 };
 

@@ -113,11 +113,13 @@ static void finish(const tile &t, bool merged) {
     float *out = row.out();
     const float *acc = merged ? out : t.acc + r * t.acc_stride;
     scale_row<V>(out, acc, s.v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
-    if (!s.weights) continue;
-    float *weights = row.weights();
-    softmax<V>(weights, weights, t.visible[r], 1.0f);
-    for (int32_t j = t.visible[r]; j < s.n_kv; j++) weights[j] = 0.0f;
   }
+}
+
+// The rows of weights hold logits; softmax of those that are visible.
+template <class V>
+static void weigh(const tile &t) {
+  weigh_rows(t, softmax<V>);
 }
 
 }  // namespace heed

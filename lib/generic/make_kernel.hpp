@@ -28,14 +28,15 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) 
             48,
             0,
             attend_one_lane<V>,
-            merge<V>,
+            merge_one_lane<V>,
             finish_one_lane<V>,
+            weigh_one_lane<V>,
             softmax_one_lane<V>,
             dot_one_lane<V>,
             linear_one_lane<V>};
   else
-    return {name,      fused,    available, V::lanes,   8,      V::lanes / 2,
-            attend<V>, merge<V>, finish<V>, softmax<V>, dot<V>, linear<V>};
+    return {name,     fused,     available, V::lanes,   8,      V::lanes / 2, attend<V>,
+            merge<V>, finish<V>, weigh<V>,  softmax<V>, dot<V>, linear<V>};
 }
 
 }  // namespace heed

@@ -26,6 +26,17 @@ static float exp2_one_lane(float x, float shift) {
   return x;
 }
 
+// acc (rows, columns) += a (rows, depth) b (depth, columns), rows of a contiguous.
+struct scalar_operands {
+  const float *a;
+  ptrdiff_t a_row;
+  const float *b;
+  ptrdiff_t b_stride;
+  float *acc;
+  ptrdiff_t acc_stride;
+  int32_t depth;
+};
+
 static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
   for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
@@ -60,8 +71,8 @@ static HEED_NOINLINE void score_one_lane(row_cursor &row, const float *keys, ptr
 
 // acc (ROWS, n_cols) += a b, COLS columns at a time, as many as there are. Returns how many columns are left.
 template <class V, int ROWS, int COLS>
-static HEED_NOINLINE int32_t sum_one_lane(const sum_operands &o, int32_t n_cols) {
-  const float *columns_of = o.b + 0;
+static HEED_NOINLINE int32_t sum_one_lane(const scalar_operands &o, int32_t n_cols) {
+  const float *columns_of = o.b;
   float *memory = o.acc;
   for (; n_cols >= COLS; n_cols -= COLS, memory += COLS, columns_of += COLS) {
     float acc[ROWS][COLS];
@@ -87,7 +98,7 @@ static HEED_NOINLINE int32_t sum_one_lane(const sum_operands &o, int32_t n_cols)
 
 // acc += a b for any number of rows and columns.
 template <class V>
-static HEED_NOINLINE void sum_rows_one_lane(sum_operands o, int32_t n_rows, int32_t n_cols) {
+static HEED_NOINLINE void sum_rows_one_lane(scalar_operands o, int32_t n_rows, int32_t n_cols) {
   while (n_rows > 0) {
     int32_t rows = 1, left = n_cols;
     if (V::sum_rows > 1 && n_rows >= V::sum_rows) {
@@ -96,7 +107,7 @@ static HEED_NOINLINE void sum_rows_one_lane(sum_operands o, int32_t n_rows, int3
     } else if (V::sum_vecs > 1) {
       left = sum_one_lane<V, 1, V::sum_vecs>(o, n_cols);
     }
-    sum_operands rest = o;
+    scalar_operands rest = o;
     rest.b += n_cols - left;
     rest.acc += n_cols - left;
     for (n_rows -= rows; rows > 0; rows--) {
@@ -150,15 +161,14 @@ static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
       exponentials_one_lane<V>(x, n, sums, shift);
     }
     // On the causal diagonal rows share the keys that the first of them sees; then each takes its own.
-    sum_operands o = {t.scores, block_keys, 1, s.v + begin * s.v_stride, s.v_stride, t.acc, t.acc_stride,
-                      nullptr,  0,          nullptr, 0};
+    scalar_operands o = {t.scores, block_keys, s.v + begin * s.v_stride, s.v_stride, t.acc, t.acc_stride, 0};
     for (int32_t r = 0; r < t.n_rows;) {
       int32_t rows = t.n_rows - r;
       o.depth = visible_in(t, r, begin, end);
       if (rows > V::sum_rows && o.depth < end - begin) rows = V::sum_rows;
       sum_rows_one_lane<V>(o, rows, s.v_dim);
       for (const int32_t next = r + rows; r < next; r++, o.a += block_keys, o.acc += t.acc_stride) {
-        sum_operands rest = o;
+        scalar_operands rest = o;
         rest.depth = visible_in(t, r, begin, end) - o.depth;
         rest.a += o.depth;
         rest.b += o.depth * s.v_stride;
@@ -210,6 +220,11 @@ static void softmax_one_lane(const float *x, float *y, int32_t n, float c) {
 }
 
 template <class V>
+static void weigh_one_lane(const tile &t) {
+  weigh_rows(t, softmax_one_lane<V>);
+}
+
+template <class V>
 static float dot_one_lane(const float *a, const float *b, int32_t n) {
   float sums[n_dot_sums];
   for (int32_t u = 0; u < n_dot_sums; u++) {
@@ -223,8 +238,7 @@ template <class V>
 static void linear_one_lane(const linear_block &b) {
   for (int32_t r = 0; r < b.n_rows; r++)
     for (int32_t i = 0; i < b.n_cols; i++) b.y[r * b.y_stride + i] = b.bias ? b.bias[i] : 0.0f;
-  sum_rows_one_lane<V>({b.x, b.x_stride, 1, b.w, b.w_stride, b.y, b.y_stride, nullptr, b.depth, nullptr, 0}, b.n_rows,
-                       b.n_cols);
+  sum_rows_one_lane<V>({b.x, b.x_stride, b.w, b.w_stride, b.y, b.y_stride, b.depth}, b.n_rows, b.n_cols);
 }
 
 }  // namespace heed

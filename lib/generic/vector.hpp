@@ -21,8 +21,6 @@
 #include "../kernel.hpp"
 
 #define HEED_INLINE inline __attribute__((always_inline))
-// Register tiles live in functions of their own: inlined into a large one, GCC 12 spills operands that fit.
-#define HEED_NOINLINE __attribute__((noinline))
 // GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower.
 #ifdef __clang__
 #define HEED_UNROLL _Pragma("clang loop unroll(full)")

@@ -1,0 +1,17 @@
+# heed as one translation unit (lib/single.cpp) with one kernel, which the compiler's target or HEED_FIXED_KERNEL chooses.
+# Each function has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
+heed_library(heed heed lib/single.cpp)
+target_compile_options(heed PRIVATE -ffreestanding -ffunction-sections -fdata-sections)
+if(HEED_FIXED_KERNEL)
+  string(REPLACE "-" "_" kernel ${HEED_FIXED_KERNEL})
+  target_compile_definitions(heed PRIVATE HEED_FIXED_KERNEL=${kernel})
+endif()
+if(firmware)
+  set_target_properties(heed PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  # Kernels say themselves what is a vector; the reference may not be one, since Helium flushes subnormals.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(heed PRIVATE -fno-vectorize -fno-slp-vectorize)
+  else()
+    target_compile_options(heed PRIVATE -fno-tree-vectorize)
+  endif()
+endif()
