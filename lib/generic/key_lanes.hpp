@@ -28,7 +28,7 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
           HEED_UNROLL for (int u = 0; u < rows; u++) __builtin_prefetch(lines + u * k_stride, 0, 2);
         }
         HEED_UNROLL for (int u = 0; u < 4; u++) {
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::set(q[r][i + u]), columns[u], dots[r][v]);
+          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
         }
       }
     }
@@ -39,7 +39,7 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
       typename V::reg columns[4];
       transpose4_any<V>(k + v * V::lanes * k_stride + i, k_stride, n_keys - v * V::lanes, width, columns);
       for (int32_t u = 0; u < width; u++)
-        for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::set(q[r][i + u]), columns[u], dots[r][v]);
+        for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {

@@ -37,7 +37,7 @@ struct scalar_operands {
   int32_t depth;
 };
 
-static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
+static inline HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
   for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 

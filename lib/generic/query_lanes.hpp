@@ -76,7 +76,7 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
       if (KEYS > 1) V::pin(queries[v]);
     }
     HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-      typename V::reg key = V::set(k[j * k_stride]);
+      auto key = V::factor(k[j * k_stride]);
       if (VECS > 1) V::pin(key);
       HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::fma(key, queries[v], dots[j][v]);
     }

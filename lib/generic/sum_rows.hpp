@@ -62,7 +62,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
       if (ROWS > 1) V::pin(columns[v]);
     }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      typename V::reg factor = V::set(a[r * o.a_row]);
+      auto factor = V::factor(a[r * o.a_row]);
       if (VECS > 1) V::pin(factor);
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
     }
@@ -72,7 +72,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
     HEED_UNROLL for (int r = 1; r < ROWS; r++) {
       if (i >= depth_of_row(o, r)) continue;
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-          V::fma(V::set(a[r * o.a_row]), V::load(b + v * V::lanes), acc[r][v]);
+          V::fma(V::factor(a[r * o.a_row]), V::load(b + v * V::lanes), acc[r][v]);
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -90,7 +90,7 @@ static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_
     if (from == chain::keep) acc = load_n<V>(memory, n);
     if (from == chain::scaled) acc = V::mul(load_n<V>(memory, n), V::set(o.start[r]));
     for (int32_t i = 0, end = depth_of_row(o, r); i < end; i++)
-      acc = V::fma(V::set(o.a[r * o.a_row + i * o.a_depth]), load_n<V>(o.b + i * o.b_stride, n), acc);
+      acc = V::fma(V::factor(o.a[r * o.a_row + i * o.a_depth]), load_n<V>(o.b + i * o.b_stride, n), acc);
     store_n<V>(memory, acc, n);
   }
 }

@@ -4,6 +4,7 @@
 //   V::reg, V::lanes                 a register of `lanes` floats; lanes divides 16
 //   load(p) store(p, r) set(x)       unaligned; set broadcasts
 //   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
+//   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands

@@ -43,6 +43,7 @@ struct lane1 {
   static HEED_INLINE reg load(const float *p) { return *p; }
   static HEED_INLINE void store(float *p, reg r) { *p = r; }
   static HEED_INLINE reg set(float x) { return x; }
+  static HEED_INLINE reg factor(float x) { return x; }
   static HEED_INLINE reg add(reg a, reg b) { return a + b; }
   static HEED_INLINE reg sub(reg a, reg b) { return a - b; }
   static HEED_INLINE reg mul(reg a, reg b) { return a * b; }
@@ -82,6 +83,7 @@ struct lanes16 {
   static HEED_INLINE reg set(float x) {
     return each([=](int) { return x; });
   }
+  static HEED_INLINE reg factor(float x) { return set(x); }
   static HEED_INLINE reg add(const reg &a, const reg &b) {
     return each([&](int l) { return a.lane[l] + b.lane[l]; });
   }

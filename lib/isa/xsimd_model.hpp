@@ -20,6 +20,7 @@ struct xsimd_model {
   static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }
   static HEED_INLINE void store(float *p, reg r) { batch(r).store_unaligned(p); }
   static HEED_INLINE reg set(float x) { return batch(x).data; }
+  static HEED_INLINE reg factor(float x) { return set(x); }
   static HEED_INLINE reg add(reg a, reg b) { return (batch(a) + batch(b)).data; }
   static HEED_INLINE reg sub(reg a, reg b) { return (batch(a) - batch(b)).data; }
   static HEED_INLINE reg mul(reg a, reg b) { return (batch(a) * batch(b)).data; }

@@ -1,0 +1,52 @@
+// Helium (MVE, Cortex-M55 and M85): 4 floats, 8 registers. A multiply-add takes one factor from a general register, so
+// nothing is broadcast. Always flushes subnormals.
+#ifndef HEED_ISA_MVE_MODEL_HPP
+#define HEED_ISA_MVE_MODEL_HPP
+
+#include "../generic/make_kernel.hpp"
+
+#include <arm_mve.h>
+
+namespace heed {
+namespace {
+
+struct mve {
+  using reg = float32x4_t;
+  static constexpr int lanes = 4;
+  static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
+  static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
+
+  static HEED_INLINE reg load(const float *p) { return vld1q_f32(p); }
+  static HEED_INLINE void store(float *p, reg r) { vst1q_f32(p, r); }
+  static HEED_INLINE reg set(float x) { return vdupq_n_f32(x); }
+  static HEED_INLINE float factor(float x) { return x; }
+  static HEED_INLINE reg add(reg a, reg b) { return vaddq_f32(a, b); }
+  static HEED_INLINE reg sub(reg a, reg b) { return vsubq_f32(a, b); }
+  static HEED_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
+  static HEED_INLINE reg fma(float a, reg b, reg c) { return vfmaq_n_f32(c, b, a); }
+  static HEED_INLINE reg max(reg a, reg b) { return vmaxnmq_f32(a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
+    return vpselq_f32(vdupq_n_f32(0.0f), y, vcmpltq_n_f32(x, limit));
+  }
+  static HEED_INLINE reg split(reg x, reg &t) {
+    t = vaddq_n_f32(x, exp2_magic);
+    return vsubq_f32(x, vsubq_n_f32(t, exp2_magic));
+  }
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    const reg scale = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23));
+    return zero_below(vmulq_f32(y, scale), x, exp2_cutoff);
+  }
+  template <class T>
+  static HEED_INLINE void pin(T &) {}
+
+  static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
+    const uint32x4_t rows = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride));
+    for (int i = 0; i < 4; i++) out[i] = vldrwq_gather_shifted_offset_f32(p + i, rows);
+  }
+};
+
+}  // namespace
+}  // namespace heed
+
+#endif
