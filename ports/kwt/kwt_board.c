@@ -6,20 +6,19 @@
 #include "kwt.h"
 #include "port.h"
 
-/* The WAV header that every recorder writes: PCM, mono, 16 kHz, 16 bits, one second; its length of file does not
- * matter. */
+/* The WAV header that every recorder writes. */
 enum { header_words = 11, any = 0 };
-static const uint32_t header[header_words] = {0x46464952 /* RIFF */,
-                                              any,
-                                              0x45564157 /* WAVE */,
-                                              0x20746d66 /* fmt */,
-                                              16,
-                                              1 | 1 << 16,
-                                              16000,
-                                              32000,
-                                              2 | 16 << 16,
-                                              0x61746164 /* data */,
-                                              2 * KWT_N_SAMPLES};
+static const uint32_t header[header_words] = {0x46464952,   /* "RIFF" */
+                                              any,          /* length of the file */
+                                              0x45564157,   /* "WAVE" */
+                                              0x20746d66,   /* "fmt " */
+                                              16,           /* bytes of format: */
+                                              1 | 1 << 16,  /* PCM, mono, */
+                                              16000,        /* frames per second, */
+                                              32000,        /* bytes per second, */
+                                              2 | 16 << 16, /* bytes of a frame, bits of a sample */
+                                              0x61746164,   /* "data" */
+                                              sizeof(int16_t) * KWT_N_SAMPLES};
 
 typedef struct wav {
   uint32_t header[header_words];
@@ -91,8 +90,8 @@ int main(void) {
   *clip_path++ = '\0';
   const int32_t n_bytes = port_read_file(weights_path, &weights, sizeof weights);
   if (n_bytes < 0) return fail(weights_path, "cannot be read, or is larger than KWT-1's weights");
-  if (port_read_file(clip_path, &clip, sizeof clip) < 0) return fail(clip_path, "cannot be read, or is too long");
-  if (!is_wav(&clip)) return fail(clip_path, "is not a WAV file of one second, mono, 16 kHz, 16 bits");
+  if (port_read_file(clip_path, &clip, sizeof clip) != (int32_t)sizeof clip || !is_wav(&clip))
+    return fail(clip_path, "cannot be read, or is not a WAV file of one second, mono, 16 kHz, 16 bits");
   kwt_status status = kwt_init(&net, &weights, (size_t)n_bytes);
   if (status != KWT_OK) return fail(weights_path, kwt_status_text(status));
   clock = heed_clock_start();

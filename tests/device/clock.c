@@ -1,0 +1,25 @@
+/* Does the clock of an emulated board count instructions? Reads it around loops of known length, until the hardware's
+ * counter of 24 bits has wrapped. Prints "clock ok". SPDX-License-Identifier: MIT */
+#include "clock.h"
+
+#include "port.h"
+
+/* A tick of the boards' SysTick is up to 62.5 instructions, a reading takes less than 400 on every core. */
+enum { n_rounds = 100000, least = 3 * n_rounds - 63, most = 3 * n_rounds + 400 + 63 };
+static const uint64_t wrap = (uint64_t)63 << 24;
+
+int main(void) {
+  const heed_clock clock = heed_clock_start();
+  uint64_t now = clock.read();
+  for (const uint64_t end = now + wrap + wrap / 16; now < end;) {
+    uint32_t rounds = n_rounds;
+    __asm volatile("1: sub %0, #1\n\tcmp %0, #0\n\tbne 1b" : "+l"(rounds)::"cc");
+    const uint64_t before = now, passed = (now = clock.read()) - before;
+    if (passed >= least && passed <= most && clock.emulated) continue;
+    port_write(clock.name), port_write(": "), port_write_count(passed, 1), port_write(" "), port_write(clock.unit);
+    port_write(" for a loop of 300000\n");
+    return 1;
+  }
+  port_write("clock ok\n");
+  return 0;
+}
