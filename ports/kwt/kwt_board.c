@@ -62,7 +62,7 @@ static void write_percent(const char *name, uint64_t part, uint64_t whole) {
   port_write("."), port_write_count(share % 100, 2);
 }
 
-static void write_result(const char *path, const kwt_result *heard) {
+static void write_result(const char *path, const kwt_result *heard, size_t stack_bytes) {
   uint64_t count = 0;
   for (int i = 0; i < KWT_N_STAGES; ++i) count += net.ticks[i];
   port_write("{\"clip\":\""), port_write(path);
@@ -77,6 +77,7 @@ static void write_result(const char *path, const kwt_result *heard) {
   port_write("\",\"count\":"), port_write_count(count, 1);
   write_percent("attention_percent", net.ticks[KWT_STAGE_ATTENTION], count);
   write_percent("linear_percent", net.ticks[KWT_STAGE_LINEAR], count);
+  port_write(",\"stack_bytes\":"), port_write_count(stack_bytes, 1);
   port_write(clock.emulated ? ",\"emulated\":true}\n" : ",\"emulated\":false}\n");
 }
 
@@ -96,9 +97,11 @@ int main(void) {
   if (status != KWT_OK) return fail(weights_path, kwt_status_text(status));
   clock = heed_clock_start();
   net.clock = read_clock;
+  port_paint_stack();
   status = kwt_run_int16(&net, clip.samples, KWT_N_SAMPLES, &heard);
+  const size_t stack_bytes = port_painted_stack_used();
   if (status == KWT_HEED_FAILED) return fail(heed_status_argument(net.failure), heed_status_text(net.failure));
   if (status != KWT_OK) return fail(clip_path, kwt_status_text(status));
-  write_result(clip_path, &heard);
+  write_result(clip_path, &heard, stack_bytes);
   return 0;
 }
