@@ -1,7 +1,7 @@
 // All of a kernel for a register of one float: processors without vectors. With one lane there is no axis to choose:
-// scores are register tiles of rows times keys, sums of rows times columns, computed where the caller's data lies. The
-// smallest workspace is therefore as fast as any. Code is kept small: tiles have two heights, the full one and one row,
-// and there is one exponential.
+// scores, sums and projections are the same product in register tiles of scalars, computed where the caller's data
+// lies, so that the smallest workspace is as fast as any. Code is kept small: tiles have two heights, the full one and
+// one row, and there is one exponential.
 #ifndef HEED_GENERIC_ONE_LANE_HPP
 #define HEED_GENERIC_ONE_LANE_HPP
 
@@ -9,9 +9,14 @@
 
 namespace heed {
 
-// x = exp2(x - shift) for n numbers, number i added to sums[i mod 16].
+static inline HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
+  for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
+}
+
+// x = exp2(x - m) for n numbers, number i added to sums[i mod 16].
 template <class V>
-static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, float shift) {
+static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, float m) {
+  const float shift = finite_maximum<V>(m);
   for (int32_t i = 0; i < n_sums && i < n; i++) {
     float sum = sums[i];
     for (int32_t j = i; j < n; j += n_sums) sum = V::add(sum, x[j] = exp2_nonpositive<V>(x[j] - shift));
@@ -20,108 +25,164 @@ static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums
 }
 
 template <class V>
-static float exp2_one_lane(float x, float shift) {
+static HEED_NOINLINE float exp2_one_lane(float x, float m) {
   float unused = 0.0f;
-  exponentials_one_lane<V>(&x, 1, &unused, shift);
+  exponentials_one_lane<V>(&x, 1, &unused, m);
   return x;
 }
 
-// acc (rows, columns) += a (rows, depth) b (depth, columns), rows of a contiguous.
-struct scalar_operands {
-  const float *a;
-  ptrdiff_t a_row;
+// acc (rows, n_cols) += a (rows, depth) b (depth, n_cols). Rows of a are contiguous; element (i, j) of b is at
+// b[i * b_depth + j * b_col].
+struct product {
+  const float *a[4];
   const float *b;
-  ptrdiff_t b_stride;
+  ptrdiff_t b_depth, b_col;
   float *acc;
   ptrdiff_t acc_stride;
-  int32_t depth;
+  int32_t depth, n_cols;
 };
 
-static inline HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
-  for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
+// What is known of b when the code is compiled: its columns (keys) or its rows (values, weights) are contiguous. Where
+// code is to be small, one tile serves both.
+enum class operand { any, keys, values };
+#if defined(__OPTIMIZE_SIZE__) || defined(__SOFTFP__)
+constexpr operand keys_operand = operand::any, values_operand = operand::any;
+#else
+constexpr operand keys_operand = operand::keys, values_operand = operand::values;
+#endif
+
+// GCC would replace the pointers of a register tile by sums of others, and spill those.
+template <class T>
+HEED_INLINE void keep_pointer(T *&p) {
+  asm("" : "+r"(p));
 }
 
-// Dots of ROWS rows and n keys, KEYS at a time. Past the end of the keys the last one is repeated.
-template <class V, int ROWS, int KEYS>
-static HEED_NOINLINE void score_one_lane(row_cursor &row, const float *keys, ptrdiff_t k_stride, int32_t n, int32_t dim,
-                                         float *scores) {
-  const float *q[ROWS], *k[KEYS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++, row.next()) q[r] = row.q();
-  for (; n > 0; scores += KEYS) {
-    HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-      k[j] = keys;
-      if (--n > 0) keys += k_stride;
-    }
-    float dots[ROWS][KEYS];
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int j = 0; j < KEYS; j++) dots[r][j] = 0.0f; }
-    for (const float *end = k[0] + dim; k[0] != end;) {
-      float queries[ROWS];
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) queries[r] = *q[r]++;
-      HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-        const float key = *k[j]++;
-        HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][j] = V::fma(queries[r], key, dots[r][j]);
-      }
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      q[r] -= dim;
-      HEED_UNROLL for (int j = 0; j < KEYS; j++) scores[r * block_keys + j] = dots[r][j];
-    }
-  }
-}
-
-// acc (ROWS, n_cols) += a b, COLS columns at a time, as many as there are. Returns how many columns are left.
-template <class V, int ROWS, int COLS>
-static HEED_NOINLINE int32_t sum_one_lane(const scalar_operands &o, int32_t n_cols) {
-  const float *columns_of = o.b;
-  float *memory = o.acc;
-  for (; n_cols >= COLS; n_cols -= COLS, memory += COLS, columns_of += COLS) {
+// The last columns, fewer than COLS, repeat the last one, and acc has room for what is then written; with
+// operand::values there are none.
+template <class V, operand B, int ROWS, int COLS>
+static HEED_NOINLINE void multiply_tile(const product &p) {
+  const float *next = p.b;
+  float *memory = p.acc;
+  const ptrdiff_t b_depth = B == operand::keys ? 1 : p.b_depth;
+  for (int32_t left = p.n_cols; left > 0; left -= COLS, memory += COLS) {
+    const float *a[ROWS], *b[COLS];
     float acc[ROWS][COLS];
-    const float *a[ROWS], *b = columns_of;
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      a[r] = o.a + r * o.a_row;
-      HEED_UNROLL for (int v = 0; v < COLS; v++) acc[r][v] = memory[r * o.acc_stride + v];
+    HEED_UNROLL for (int j = 0; j < COLS; j++) {
+      b[j] = next;
+      if (B == operand::values)
+        next++;
+      else if (j + 1 < left)
+        next += p.b_col;
     }
-    for (int32_t i = o.depth; i > 0; i--, b += o.b_stride) {
+    float *to = memory;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++, to += p.acc_stride) {
+      a[r] = p.a[r];
+      HEED_UNROLL for (int j = 0; j < COLS; j++) acc[r][j] = to[j];
+    }
+    for (int32_t i = p.depth; i > 0; i--) {
       float columns[COLS];
-      HEED_UNROLL for (int v = 0; v < COLS; v++) columns[v] = b[v];
+      HEED_UNROLL for (int j = 0; j < COLS; j++) {
+        columns[j] = B == operand::values ? b[0][j] : *b[j];
+        if (B != operand::values) keep_pointer(b[j] += b_depth);
+      }
+      if (B == operand::values) b[0] += b_depth;
       HEED_UNROLL for (int r = 0; r < ROWS; r++) {
         const float factor = *a[r]++;
-        HEED_UNROLL for (int v = 0; v < COLS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
+        HEED_UNROLL for (int j = 0; j < COLS; j++) acc[r][j] = V::fma(factor, columns[j], acc[r][j]);
       }
     }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      HEED_UNROLL for (int v = 0; v < COLS; v++) memory[r * o.acc_stride + v] = acc[r][v];
+    to = memory;
+    keep_pointer(to);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++, to += p.acc_stride) {
+      HEED_UNROLL for (int j = 0; j < COLS; j++) to[j] = acc[r][j];
     }
   }
-  return n_cols;
 }
 
-// acc += a b for any number of rows and columns.
+// V::sum_rows rows or one.
+template <class V, operand B>
+static void multiply(const product &p, int32_t rows) {
+  if (V::sum_rows > 1 && rows > 1)
+    multiply_tile<V, B, V::sum_rows, V::sum_vecs>(p);
+  else
+    multiply_tile<V, B, 1, V::sum_vecs>(p);
+}
+
+// With a matrix of values, when acc has no room beyond its last column.
 template <class V>
-static HEED_NOINLINE void sum_rows_one_lane(scalar_operands o, int32_t n_rows, int32_t n_cols) {
-  while (n_rows > 0) {
-    int32_t rows = 1, left = n_cols;
-    if (V::sum_rows > 1 && n_rows >= V::sum_rows) {
-      rows = V::sum_rows;
-      left = sum_one_lane<V, V::sum_rows, V::sum_vecs>(o, n_cols);
-    } else if (V::sum_vecs > 1) {
-      left = sum_one_lane<V, 1, V::sum_vecs>(o, n_cols);
-    }
-    scalar_operands rest = o;
-    rest.b += n_cols - left;
-    rest.acc += n_cols - left;
-    for (n_rows -= rows; rows > 0; rows--) {
-      if (left > 0) sum_one_lane<V, 1, 1>(rest, left);
-      rest.a += o.a_row, o.a += o.a_row;
-      rest.acc += o.acc_stride, o.acc += o.acc_stride;
-    }
+static HEED_NOINLINE void multiply_exactly(product &p, int32_t rows) {
+  const int32_t n_cols = p.n_cols, whole = n_cols / V::sum_vecs * V::sum_vecs;
+  p.n_cols = whole;
+  multiply<V, values_operand>(p, rows);
+  p.n_cols = n_cols - whole;
+  p.b += whole;
+  p.acc += whole;
+  for (int32_t r = 0; p.n_cols > 0 && r < rows; r++, p.acc += p.acc_stride) {
+    p.a[0] = p.a[r];
+    multiply_tile<V, values_operand, 1, 1>(p);
   }
 }
 
-// Keys [0, n) of a block that row r sees.
-static inline int32_t visible_in(const tile &t, int32_t r, int32_t begin, int32_t end) {
-  const int32_t visible = t.visible[r] < end ? t.visible[r] : end;
-  return visible < begin ? 0 : visible - begin;
+HEED_INLINE int32_t tile_height(int32_t rows_left, int32_t height) { return rows_left < height ? 1 : height; }
+
+// Scores of a block for the rows of one tile, [row][64].
+template <class V>
+static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, row_cursor row, int32_t begin,
+                                         int32_t n) {
+  const stream &s = *t.s;
+  product p;
+  for (int32_t i = 0; i < rows; i++, row.next()) p.a[i] = row.q();
+  p.b = s.k + begin * s.k_stride;
+  p.b_depth = 1;
+  p.b_col = s.k_stride;
+  p.acc = t.scores + r * block_keys;
+  p.acc_stride = block_keys;
+  p.depth = s.head_dim;
+  p.n_cols = n;
+  for (int32_t i = 0; i < block_keys * rows; i++) p.acc[i] = 0.0f;
+  multiply<V, keys_operand>(p, rows);
+}
+
+// acc += p v for keys [from, to) of a block.
+template <class V>
+static HEED_NOINLINE void add_values(const tile &t, int32_t r, int32_t rows, int32_t begin, int32_t from, int32_t to) {
+  if (from >= to) return;
+  const stream &s = *t.s;
+  product p;
+  p.a[0] = t.scores + r * block_keys + from;
+  HEED_UNROLL for (int i = 1; i < V::sum_rows; i++) p.a[i] = p.a[0] + i * block_keys;
+  p.b = s.v + (begin + from) * s.v_stride;
+  p.b_depth = s.v_stride;
+  p.b_col = 1;
+  p.acc = t.acc + r * t.acc_stride;
+  p.acc_stride = t.acc_stride;
+  p.depth = to - from;
+  p.n_cols = s.v_dim;
+  if (values_operand == operand::any)
+    multiply<V, values_operand>(p, rows);
+  else
+    multiply_exactly<V>(p, rows);
+}
+
+// Maximum, exponentials, sums of the n keys of a block that one row sees; acc is multiplied by alpha.
+template <class V>
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, float *weights) {
+  float *x = t.scores + r * block_keys, *sums = t.sums + r * n_sums, old = t.m[r], m = old;
+  scale_one_lane(x, x, n, t.s->c);
+  for (int32_t j = 0; j < n; j++) {
+    if (weights) weights[j] = x[j];
+    m = V::max(x[j], m);
+  }
+  t.m[r] = m;
+  const float alpha = exp2_one_lane<V>(old, m);
+  scale_one_lane(sums, sums, n_sums, alpha);
+  if (old != m) scale_one_lane(t.acc + r * t.acc_stride, t.acc + r * t.acc_stride, t.s->v_dim, alpha);
+  exponentials_one_lane<V>(x, n, sums, m);
+}
+
+template <class V>
+static HEED_NOINLINE float sum_16(float *sums) {
+  return tree_sum<V>(sums, n_sums);
 }
 
 template <class V>
@@ -132,51 +193,23 @@ static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
   const int32_t last = t.visible[t.n_rows - 1];
   if (last < key_end) key_end = last;
   for (int32_t begin = key_begin; begin < key_end; begin += block_keys) {
-    const int32_t end = key_end - begin < block_keys ? key_end : begin + block_keys;
-    row_cursor scored(s, t.first_row), row(s, t.first_row);
+    const int32_t n = key_end - begin < block_keys ? key_end - begin : block_keys;
+    row_cursor row(s, t.first_row);
     for (int32_t r = 0; r < t.n_rows;) {
-      const float *keys = s.k + begin * s.k_stride;
-      if (V::sum_rows > 1 && t.n_rows - r >= V::sum_rows) {
-        score_one_lane<V, V::sum_rows, V::score_keys>(scored, keys, s.k_stride, end - begin, s.head_dim,
-                                                      t.scores + r * block_keys);
-        r += V::sum_rows;
-      } else {
-        score_one_lane<V, 1, V::score_keys>(scored, keys, s.k_stride, end - begin, s.head_dim,
-                                            t.scores + r * block_keys);
-        r++;
+      const int32_t rows = tile_height(t.n_rows - r, V::sum_rows);
+      score_one_lane<V>(t, r, rows, row, begin, n);
+      int32_t visible[V::sum_rows];
+      for (int32_t i = 0; i < rows; i++, row.next()) {
+        const int32_t limit = t.visible[r + i] - begin;
+        visible[i] = limit < 0 ? 0 : limit < n ? limit : n;
+        softmax_step<V>(t, r + i, visible[i], s.weights ? row.weights() + begin : nullptr);
       }
-    }
-    for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-      float *x = t.scores + r * block_keys, *sums = t.sums + r * n_sums, *acc = t.acc + r * t.acc_stride, m = t.m[r];
-      const int32_t n = visible_in(t, r, begin, end);
-      scale_one_lane(x, x, n, s.c);
-      for (int32_t j = 0; j < n; j++) {
-        if (s.weights) row.weights()[begin + j] = x[j];
-        m = V::max(x[j], m);
-      }
-      const float shift = finite_maximum<V>(m), alpha = exp2_one_lane<V>(t.m[r], shift);
-      t.m[r] = m;
-      scale_one_lane(sums, sums, n_sums, alpha);
-      if (begin > key_begin) scale_one_lane(acc, acc, s.v_dim, alpha);
-      exponentials_one_lane<V>(x, n, sums, shift);
-    }
-    // On the causal diagonal rows share the keys that the first of them sees; then each takes its own.
-    scalar_operands o = {t.scores, block_keys, s.v + begin * s.v_stride, s.v_stride, t.acc, t.acc_stride, 0};
-    for (int32_t r = 0; r < t.n_rows;) {
-      int32_t rows = t.n_rows - r;
-      o.depth = visible_in(t, r, begin, end);
-      if (rows > V::sum_rows && o.depth < end - begin) rows = V::sum_rows;
-      sum_rows_one_lane<V>(o, rows, s.v_dim);
-      for (const int32_t next = r + rows; r < next; r++, o.a += block_keys, o.acc += t.acc_stride) {
-        scalar_operands rest = o;
-        rest.depth = visible_in(t, r, begin, end) - o.depth;
-        rest.a += o.depth;
-        rest.b += o.depth * s.v_stride;
-        if (rest.depth > 0) sum_rows_one_lane<V>(rest, 1, s.v_dim);
-      }
+      // On the causal diagonal a tile takes the keys that its first row sees, then each row its others.
+      add_values<V>(t, r, rows, begin, 0, visible[0]);
+      for (int32_t i = 0; i < rows; i++, r++) add_values<V>(t, r, 1, begin, visible[0], visible[i]);
     }
   }
-  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
+  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = sum_16<V>(t.sums + r * n_sums);
 }
 
 template <class V>
@@ -184,19 +217,19 @@ static void merge_one_lane(const tile &t, int32_t key_begin) {
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    float *out = row.out(), a = 0.0f, b = 1.0f;
-    const float *acc = t.acc + r * t.acc_stride;
+    float *out = row.out(), *m_total = t.m_total + r, *l_total = t.l_total + r;
+    const float *acc = t.acc + r * t.acc_stride, l = t.l[r];
     if (key_begin == 0) {
-      t.m_total[r] = t.m[r];
-      t.l_total[r] = t.l[r];
+      *m_total = t.m[r];
+      *l_total = l;
       scale_one_lane(out, acc, s.v_dim, 1.0f);
     } else if (t.visible[r] > key_begin) {
-      const float m = V::max(t.m[r], t.m_total[r]), shift = finite_maximum<V>(m);
-      a = exp2_one_lane<V>(t.m_total[r], shift);
-      b = exp2_one_lane<V>(t.m[r], shift);
-      for (int32_t i = 0; i < s.v_dim; i++) out[i] = V::fma(acc[i], b, out[i] * a);
-      t.l_total[r] = V::fma(t.l[r], b, t.l_total[r] * a);
-      t.m_total[r] = m;
+      const float m = V::max(t.m[r], *m_total);
+      const float a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(t.m[r], m);
+      scale_one_lane(out, out, s.v_dim, a);
+      for (int32_t i = 0; i < s.v_dim; i++) out[i] = V::fma(acc[i], b, out[i]);
+      *l_total = V::fma(l, b, *l_total * a);
+      *m_total = m;
     }
   }
 }
@@ -205,18 +238,19 @@ template <class V>
 static void finish_one_lane(const tile &t, bool merged) {
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    const float *acc = merged ? row.out() : t.acc + r * t.acc_stride;
-    scale_one_lane(row.out(), acc, t.s->v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
+    float *out = row.out();
+    const float *acc = merged ? out : t.acc + r * t.acc_stride;
+    scale_one_lane(out, acc, t.s->v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
   }
 }
 
 template <class V>
-static void softmax_one_lane(const float *x, float *y, int32_t n, float c) {
+static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c) {
   float m = negative_infinity, sums[n_sums] = {};
   scale_one_lane(y, x, n, c);
   for (int32_t i = 0; i < n; i++) m = V::max(y[i], m);
-  exponentials_one_lane<V>(y, n, sums, finite_maximum<V>(m));
-  scale_one_lane(y, y, n, reciprocal_or_zero(tree_sum<V>(sums, n_sums)));
+  exponentials_one_lane<V>(y, n, sums, m);
+  scale_one_lane(y, y, n, reciprocal_or_zero(sum_16<V>(sums)));
 }
 
 template <class V>
@@ -236,9 +270,16 @@ static float dot_one_lane(const float *a, const float *b, int32_t n) {
 
 template <class V>
 static void linear_one_lane(const linear_block &b) {
-  for (int32_t r = 0; r < b.n_rows; r++)
-    for (int32_t i = 0; i < b.n_cols; i++) b.y[r * b.y_stride + i] = b.bias ? b.bias[i] : 0.0f;
-  sum_rows_one_lane<V>({b.x, b.x_stride, b.w, b.w_stride, b.y, b.y_stride, b.depth}, b.n_rows, b.n_cols);
+  for (int32_t r = 0, rows; r < b.n_rows; r += rows) {
+    float *y = b.y + r * b.y_stride;
+    rows = tile_height(b.n_rows - r, V::sum_rows);
+    product p = {{}, b.w, b.w_stride, 1, y, b.y_stride, b.depth, b.n_cols};
+    for (int32_t i = 0; i < rows; i++, y += b.y_stride) {
+      p.a[i] = b.x + (r + i) * b.x_stride;
+      for (int32_t j = 0; j < b.n_cols; j++) y[j] = b.bias ? b.bias[j] : 0.0f;
+    }
+    multiply_exactly<V>(p, rows);
+  }
 }
 
 }  // namespace heed

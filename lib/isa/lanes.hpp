@@ -35,9 +35,9 @@ struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
 #ifdef __SOFTFP__  // every operation is a call: tiles save nothing
-  static constexpr int score_keys = 1, sum_rows = 1, sum_vecs = 1;
+  static constexpr int sum_rows = 1, sum_vecs = 1;
 #else  // 16 chains, 4 + 1 operands: a unit of 32 registers
-  static constexpr int score_keys = 4, sum_rows = 4, sum_vecs = 4;
+  static constexpr int sum_rows = 4, sum_vecs = 4;
 #endif
 
   static HEED_INLINE reg load(const float *p) { return *p; }
