@@ -3,7 +3,7 @@
 // All steps are single binary32 operations, round to nearest even. fma(a, b, c) rounds once in the FUSED profile; in
 // UNFUSED (processors without the instruction, where emulating it costs 19 times) it is a product, then a sum.
 //
-//  1. c = scale * log2(e). Softmax works in base 2.
+//  1. c = scale * log2(e). Softmax works in base 2. The default scale is 1 / sqrt(head_dim), two operations.
 //  2. dot_j = fma(q[i], k[j][i], dot_j), i ascending, from +0.  x_j = dot_j * c.
 //  3. Keys come in blocks of 64 and chunks of 1024, aligned to the absolute key index. Only visible keys take part.
 //  4. Per block: m' = max(m, x_j), where a NaN x_j is passed over; s = m', or 0 if m' is -inf; alpha = exp2(m - s);
@@ -57,7 +57,7 @@ constexpr float exp2_c6 = 0x1.470b62p-13f;
 // leaves the biased exponent of 2^t in the low bits of the sum.
 constexpr float exp2_magic = 12582912.0f + 127.0f;
 
-// 1/sqrt(dim) by integers alone, so that no square root of a C library is needed: correctly rounded up to 65536.
+// 1/sqrt(dim), the root and the quotient each correctly rounded.
 float default_scale(int32_t dim);
 
 }  // namespace heed

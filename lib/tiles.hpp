@@ -86,8 +86,12 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   t.alpha = single + 4 * rows;
   t.spare = single + 5 * rows;
   t.visible = reinterpret_cast<int32_t *>(single + 6 * rows);
-  row_cursor row(s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next()) t.visible[r] = row.visible_keys();
+  if (s.causal) {
+    row_cursor row(s, t.first_row);
+    for (int32_t r = 0; r < t.n_rows; r++, row.next()) t.visible[r] = row.visible_keys();
+  } else {
+    for (int32_t r = 0; r < t.n_rows; r++) t.visible[r] = s.n_kv;
+  }
   return t;
 }
 

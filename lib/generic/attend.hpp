@@ -108,11 +108,12 @@ static void merge(const tile &t, int32_t key_begin) {
 template <class V>
 static void finish(const tile &t, bool merged) {
   const stream &s = *t.s;
+  const float *l = merged ? t.l_total : t.l;
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(l[r]);
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *out = row.out();
-    const float *acc = merged ? out : t.acc + r * t.acc_stride;
-    scale_row<V>(out, acc, s.v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
+    scale_row<V>(out, merged ? out : t.acc + r * t.acc_stride, s.v_dim, t.alpha[r]);
   }
 }
 
