@@ -35,7 +35,7 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) 
             dot_one_lane<V>,
             linear_one_lane<V>};
   else
-    return {name,     fused,     available, V::lanes,   8,      V::lanes / 2, attend<V>,
+    return {name,     fused,     available, V::lanes,   8,      V::lanes / 4, attend<V>,
             merge<V>, finish<V>, weigh<V>,  softmax<V>, dot<V>, linear<V>};
 }
 
