@@ -264,7 +264,7 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  *         out (batch, n_heads, n_q, v_dim), weights (batch, n_heads, n_q, n_kv) or data null.
  * Mask: with causal = 1, query i sees key j iff j <= i + causal_offset (any int32; 0 for a prompt, n_kv - n_q when the
  *         queries are the newest tokens). Masked keys cost nothing and are not read.
- * Scale: 0 means 1/sqrt(head_dim); else used as given, negative too.
+ * Scale: 0 means 1/sqrt(head_dim), root and quotient rounded to f32; else used as given, negative too.
  * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v|, where
  *         E = |scale| * (1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| bounds the error of a logit.
  *         (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|.

@@ -8,8 +8,8 @@ namespace heed {
 
 // The last n < 64 products. Sums beyond them stay as they are.
 template <class V>
-static void add_last_products(typename V::reg (&sums)[n_dot_sums / V::lanes], const float *a, const float *b,
-                              int32_t n) {
+HEED_INLINE void add_last_products(typename V::reg (&sums)[n_dot_sums / V::lanes], const float *a, const float *b,
+                                   int32_t n) {
   float memory[n_dot_sums];
   for (int u = 0; u < n_dot_sums / V::lanes; u++) V::store(memory + u * V::lanes, sums[u]);
   for (int32_t i = 0; i < n; i += V::lanes) {

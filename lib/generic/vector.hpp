@@ -118,11 +118,11 @@ HEED_INLINE float max_of_lanes(typename V::reg r) {  // no lane is NaN
 template <class V>
 HEED_INLINE float tree_sum(float *sums, int32_t n) {
   int32_t half = n / 2;
-  for (; half >= V::lanes; half /= 2)
-    for (int32_t i = 0; i < half; i += V::lanes)
-      V::store(sums + i, V::add(V::load(sums + i), V::load(sums + i + half)));
-  for (; half > 0; half /= 2)
-    for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half];
+  HEED_UNROLL for (; half >= V::lanes; half /= 2) {
+    HEED_UNROLL for (int32_t i = 0; i < half; i += V::lanes)
+        V::store(sums + i, V::add(V::load(sums + i), V::load(sums + i + half)));
+  }
+  HEED_UNROLL for (; half > 0; half /= 2) { HEED_UNROLL for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half]; }
   return sums[0];
 }
 

@@ -34,7 +34,7 @@ struct problem {
     const int64_t last = int64_t{i} + causal_offset;
     return static_cast<int32_t>(std::min<int64_t>(n_kv, std::max<int64_t>(0, last + 1)));
   }
-  float scale_used() const { return scale != 0 ? scale : static_cast<float>(1 / std::sqrt(double(head_dim))); }
+  float scale_used() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim)); }
   const float *q_row(int32_t b, int32_t h, int32_t i) const {
     return q.data() + ((size_t(b) * n_heads + h) * n_q + i) * head_dim;
   }
