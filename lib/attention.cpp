@@ -46,9 +46,7 @@ struct attention_job {
   int32_t first_chunk;
 };
 
-template <class K>
-stream make_stream(const attention_job<K> &job, ptrdiff_t index) {
-  const heed_attention &call = *job.call;
+stream make_stream(const heed_attention &call, float c, ptrdiff_t index) {
   const int32_t group = call.n_heads / call.n_kv_heads;
   const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
   const auto at = [b](const auto &t, ptrdiff_t head) { return t.data + b * t.batch_stride + head * t.head_stride; };
@@ -71,7 +69,7 @@ stream make_stream(const attention_job<K> &job, ptrdiff_t index) {
   s.n_kv = call.n_kv;
   s.head_dim = call.head_dim;
   s.v_dim = call.v_dim;
-  s.c = job.c;
+  s.c = c;
   s.causal = call.causal != 0;
   s.causal_offset = call.causal_offset;
   return s;
@@ -106,7 +104,7 @@ void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, voi
 
 template <class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
-  const stream s = make_stream(job, item / job.tiles.n_tiles);
+  const stream s = make_stream(*job.call, job.c, item / job.tiles.n_tiles);
   run_tile<true>(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace);
 }
 
@@ -121,7 +119,7 @@ void item_task(void *context, int32_t index, int32_t worker) {
 template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
-  const stream s = make_stream(job, job.item / job.tiles.n_tiles);
+  const stream s = make_stream(*job.call, job.c, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   const int32_t chunk = job.first_chunk + index;
   job.k->attend(t, chunk * chunk_keys, chunk_end(s, chunk));
@@ -130,7 +128,7 @@ void chunk_task(void *context, int32_t index, int32_t) {
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
 template <class K>
 void run_item_split(attention_job<K> &job, ptrdiff_t item) {
-  const stream s = make_stream(job, item / job.tiles.n_tiles);
+  const stream s = make_stream(*job.call, job.c, item / job.tiles.n_tiles);
   const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   const int32_t n_chunks = count_chunks(first);
   if (n_chunks == 1) return run_item(job, item, workspace_of(job, 0));
@@ -180,14 +178,18 @@ attention_job<K> make_job(K k, const heed_attention &call, int32_t n_workers) {
 // Without threads.
 template <class K>
 void run_alone(K k, const heed_attention &call) {
-  const attention_job<K> job = make_job(k, call, 1);
-  for (ptrdiff_t item = 0; item < job.n_items; item++) run_item(job, item, call.workspace);
+  const float c = factor_of(call.scale, call.head_dim);
+  const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
+  const row_tiles tiles = cut_rows(k, rows, call.head_dim, call.v_dim, call.workspace_bytes);
+  const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
+  for (ptrdiff_t i = 0; i < n_streams; i++) {
+    const stream s = make_stream(call, c, i);
+    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile<true>(k, s, tiles, j, call.workspace);
+  }
 }
 
 template <class K>
-void run_any(K k, const heed_attention &call) {
-  const int32_t n_workers = call.executor ? count_workers(call) : 1;
-  if (n_workers == 1) return run_alone(k, call);
+HEED_NOINLINE void run_threaded(K k, const heed_attention &call, int32_t n_workers) {
   attention_job<K> job = make_job(k, call, n_workers);
   if (job.n_items < n_workers && call.n_kv > chunk_keys) {
     for (ptrdiff_t item = 0; item < job.n_items; item++) run_item_split(job, item);
@@ -198,6 +200,15 @@ void run_any(K k, const heed_attention &call) {
     job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
     run_tasks(call.executor, job.n_tasks, item_task<K>, &job);
   }
+}
+
+template <class K>
+void run_any(K k, const heed_attention &call) {
+  const int32_t n_workers = call.executor ? count_workers(call) : 1;
+  if (n_workers > 1)
+    run_threaded(k, call, n_workers);
+  else
+    run_alone(k, call);
 }
 
 }  // namespace

@@ -85,27 +85,35 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
                layer.bo, y, executor);
 }
 
-}  // namespace
-}  // namespace heed
-
-heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
-                           size_t n_activations, void *workspace, size_t workspace_bytes,
-                           const heed_executor *executor) {
-  heed::checker check;
+HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,
+                                      const float *activations, size_t n_activations, const void *workspace,
+                                      size_t workspace_bytes, const heed_executor *executor) {
+  checker check;
   check.require(layer != nullptr, HEED_NULL_POINTER, HEED_ARG_LAYER);
   if (check.ok()) check.require(layer->struct_size == sizeof(heed_layer), HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER);
-  if (check.ok()) heed::check_dimensions(check, *layer);
-  if (check.ok()) heed::check_weights(check, *layer);
-  if (check.ok()) heed::check_rows(check, *layer, x, y);
+  if (check.ok()) check_dimensions(check, *layer);
+  if (check.ok()) check_weights(check, *layer);
+  if (check.ok()) check_rows(check, *layer, x, y);
   if (check.ok()) {
-    const size_t needed = heed::activation_floats(*layer, x.n_rows);
+    const size_t needed = activation_floats(*layer, x.n_rows);
     check.require(n_activations >= needed, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS);
     check.buffer(activations, needed * sizeof(float), 0, sizeof(float), HEED_ARG_ACTIVATIONS);
     check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer->head_dim, layer->v_dim),
                  HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
     check.executor(executor);
   }
-  if (check.finish() == HEED_OK)
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
+                           size_t n_activations, void *workspace, size_t workspace_bytes,
+                           const heed_executor *executor) {
+  const heed_status status =
+      heed::check_layer(layer, x, y, activations, n_activations, workspace, workspace_bytes, executor);
+  if (status == HEED_OK)
     heed::run_layer(heed::current_kernel(), *layer, x, y, activations, workspace, workspace_bytes, executor);
-  return check.status;
+  return status;
 }

@@ -55,8 +55,9 @@ void softmax_task(void *context, int32_t index, int32_t) {
     current_kernel()->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
 }
 
-void check_product(checker &check, heed_matrix a, heed_argument a_name, heed_matrix b, heed_argument b_name,
-                   heed_matrix_out y, heed_argument y_name, const heed_executor *executor) {
+void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,
+                   heed_argument b_name, const heed_matrix_out &y, heed_argument y_name,
+                   const heed_executor *executor) {
   check.matrix(a.data, a.n_rows, a.dim, a.row_stride, access::read, a_name);
   check.matrix(b.data, b.n_rows, b.dim, b.row_stride, access::read, b_name);
   check.require(b.n_rows == a.dim, HEED_MISFIT, b_name);
@@ -95,25 +96,58 @@ void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias,
 
 }  // namespace heed
 
-heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
-  heed::checker check;
+namespace heed {
+namespace {
+
+// Checks have frames of their own, which are gone when kernels run.
+HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, const float *result) {
+  checker check;
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
-  check.floats(a, n, heed::access::read, HEED_ARG_A);
-  check.floats(b, n, heed::access::read, HEED_ARG_B);
-  check.floats(result, 1, heed::access::write, HEED_ARG_RESULT);
-  if (check.finish() == HEED_OK) *result = heed::current_kernel()->dot(a, b, n);
-  return check.status;
+  check.floats(a, n, access::read, HEED_ARG_A);
+  check.floats(b, n, access::read, HEED_ARG_B);
+  check.floats(result, 1, access::write, HEED_ARG_RESULT);
+  return check.finish();
 }
 
-heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor) {
-  heed::checker check;
+HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const heed_matrix_out &y,
+                                        const heed_executor *executor) {
+  checker check;
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
-  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, heed::access::read, HEED_ARG_X);
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, heed::access::write, HEED_ARG_Y);
+  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
   check.finite(scale, HEED_ARG_SCALE);
   check.executor(executor);
-  if (check.finish() != HEED_OK) return check.status;
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_weighted_sum(const heed_matrix &weights, const heed_matrix &rows,
+                                             const heed_matrix_out &out, const heed_executor *executor) {
+  checker check;
+  check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &w, const float *bias,
+                                       const heed_matrix_out &y, const heed_executor *executor) {
+  checker check;
+  check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
+  check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
+  const heed_status status = heed::check_dot(a, b, n, result);
+  if (status == HEED_OK) *result = heed::current_kernel()->dot(a, b, n);
+  return status;
+}
+
+heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_softmax(x, scale, y, executor);
+  if (status != HEED_OK) return status;
   const bool threads =
       executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
   heed::softmax_job job = {x, y, scale * heed::log2e,
@@ -124,17 +158,14 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
 
 heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
                               const heed_executor *executor) {
-  heed::checker check;
-  heed::check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
-  if (check.finish() == HEED_OK) heed::run_linear(heed::current_kernel(), weights, rows, nullptr, out, executor);
-  return check.status;
+  const heed_status status = heed::check_weighted_sum(weights, rows, out, executor);
+  if (status == HEED_OK) heed::run_linear(heed::current_kernel(), weights, rows, nullptr, out, executor);
+  return status;
 }
 
 heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                         const heed_executor *executor) {
-  heed::checker check;
-  heed::check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
-  check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
-  if (check.finish() == HEED_OK) heed::run_linear(heed::current_kernel(), x, w, bias, y, executor);
-  return check.status;
+  const heed_status status = heed::check_linear(x, w, bias, y, executor);
+  if (status == HEED_OK) heed::run_linear(heed::current_kernel(), x, w, bias, y, executor);
+  return status;
 }

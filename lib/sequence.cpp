@@ -1,4 +1,5 @@
 #include "heed/heed.h"
+#include "kernel.hpp"
 #include "validate.hpp"
 
 namespace heed {
@@ -13,6 +14,18 @@ void check_sequence(checker &check, const heed_sequence *s, heed_argument argume
   check.require(s->length >= 0 && s->length <= s->capacity, HEED_OUT_OF_RANGE, argument);
   check.require(s->data != nullptr, HEED_NULL_POINTER, argument);
   check.require(reinterpret_cast<uintptr_t>(s->data) % sizeof(float) == 0, HEED_MISALIGNED, argument);
+}
+
+// In a frame of its own, which is gone when kernels run.
+HEED_NOINLINE heed_status check_sequences(const heed_sequence *x, const heed_sequence *out) {
+  checker check;
+  check_sequence(check, x, HEED_ARG_X);
+  check_sequence(check, out, HEED_ARG_OUT);
+  if (!check.ok()) return check.status;
+  check.count(x->length, HEED_MAX_COUNT, HEED_ARG_N);
+  check.require(out->dim == x->dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.require(out->capacity >= x->length, HEED_FULL, HEED_ARG_OUT);
+  return check.status;
 }
 
 }  // namespace
@@ -55,16 +68,10 @@ heed_status heed_sequence_clear(heed_sequence *sequence) {
 
 heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out, void *workspace,
                                          size_t workspace_bytes) {
-  heed::checker check;
-  heed::check_sequence(check, x, HEED_ARG_X);
-  heed::check_sequence(check, out, HEED_ARG_OUT);
-  if (!check.ok()) return check.status;
-  check.count(x->length, HEED_MAX_COUNT, HEED_ARG_N);
-  check.require(out->dim == x->dim, HEED_MISFIT, HEED_ARG_OUT);
-  check.require(out->capacity >= x->length, HEED_FULL, HEED_ARG_OUT);
-  if (!check.ok()) return check.status;
-  const heed_status status = heed_self_attention(
-      heed_sequence_view(x), scale, heed_matrix_out_of(out->data, x->length, x->dim), workspace, workspace_bytes);
+  heed_status status = heed::check_sequences(x, out);
+  if (status != HEED_OK) return status;
+  status = heed_self_attention(heed_sequence_view(x), scale, heed_matrix_out_of(out->data, x->length, x->dim),
+                               workspace, workspace_bytes);
   if (status == HEED_OK) out->length = x->length;
   return status;
 }

@@ -5,7 +5,8 @@ namespace heed {
 void checker::add(const void *data, size_t bytes, access how, heed_argument argument) {
   uintptr_t end;
   require(!__builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end), HEED_OVERFLOW, argument);
-  if (ok()) ranges[n_ranges++] = {reinterpret_cast<uintptr_t>(data), end, how, argument};
+  if (ok())
+    ranges[n_ranges++] = {reinterpret_cast<uintptr_t>(data), end, how == access::write, static_cast<uint8_t>(argument)};
 }
 
 void checker::executor(const heed_executor *e) {
@@ -70,10 +71,11 @@ void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alig
 
 heed_status checker::finish() {
   for (int i = 0; i < n_ranges; i++) {
-    if (ranges[i].how != access::write) continue;
+    if (!ranges[i].written) continue;
     for (int j = 0; j < n_ranges; j++)
       if (j != i)
-        require(ranges[i].end <= ranges[j].begin || ranges[j].end <= ranges[i].begin, HEED_OVERLAP, ranges[i].argument);
+        require(ranges[i].end <= ranges[j].begin || ranges[j].end <= ranges[i].begin, HEED_OVERLAP,
+                static_cast<heed_argument>(ranges[i].argument));
   }
   return status;
 }

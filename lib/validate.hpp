@@ -38,8 +38,7 @@ class checker {
  private:
   struct range {
     uintptr_t begin, end;
-    access how;
-    heed_argument argument;
+    uint8_t written, argument;
   };
   static constexpr int max_ranges = 14;  // the layer: x, y, 8 weights and biases, activations, workspace
   range ranges[max_ranges];
