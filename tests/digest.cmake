@@ -9,8 +9,7 @@ set_tests_properties(digest_reference PROPERTIES FIXTURES_SETUP digest)
 add_test(NAME digest_native COMMAND sh ${digest_scripts}/digest_compare.sh ${digest_reference} ${digest_here})
 set_tests_properties(digest_native PROPERTIES FIXTURES_REQUIRED digest SKIP_RETURN_CODE 77)
 
-# Scratch builds belong to the main build alone: not to a build made by one of these tests, nor to a cross build.
-if(CMAKE_CROSSCOMPILING OR sanitized OR HEED_TEST_SANITIZED OR NOT CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR OR HEED_FIXED_KERNEL)
+if(NOT main_build)
   return()
 endif()
 

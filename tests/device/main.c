@@ -31,7 +31,9 @@ int main(void) {
   port_write(kernel);
   port_write(heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "\nprofile fused\n" : "\nprofile unfused\n");
   const int faults = known_answers() + random_shapes() + refused_calls();
-  port_write("# stack ");
+  port_write("# workspace ");
+  port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
+  port_write("\n# stack ");
   port_write_int((int32_t)greatest_stack);
   port_write("\nfaults ");
   port_write_int(faults);

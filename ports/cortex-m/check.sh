@@ -1,0 +1,91 @@
+#!/bin/sh
+# check.sh CORE COMPILER REFERENCES BUILD: builds heed for a core (m0plus, m3, m4f, m7, m33, m55) with gcc or clang into the folder
+# BUILD, runs it under QEMU and compares: what heed answers with the same program's answers on the PC (REFERENCES, made by
+# references.sh), what the library needs with memcpy and memset, what the fault handler says with where it failed. Writes
+# a row of run.sh's table to BUILD/row. Exit status 77, with the reason, if a tool is missing. SPDX-License-Identifier: MIT
+set -eu
+core=$1 compiler=$2 references=$3
+mkdir -p "$4"
+build=$(cd "$4" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+rm -f "$build/row"
+
+skip() { echo "SKIPPED: $1"; exit 77; }
+fail() { echo "FAILED: $core, $compiler: $1"; exit 1; }
+command -v arm-none-eabi-gcc >/dev/null || skip "arm-none-eabi-gcc is not installed"
+command -v qemu-system-arm >/dev/null || skip "qemu-system-arm is not installed"
+preset=cortex-$core
+if [ "$compiler" = clang ]; then
+  preset=$preset-clang
+  command -v clang-19 >/dev/null || skip "clang-19 is not installed"
+  [ -x "$(clang-19 -print-prog-name=ld.lld)" ] || command -v ld.lld >/dev/null || skip "lld-19 is not installed"
+fi
+
+# The build. A warning of the linker is a fault, too.
+(cd "$source" && cmake --preset "$preset" -B "$build") >"$build/log" 2>&1 || { cat "$build/log"; fail "cannot be configured"; }
+cmake --build "$build" --parallel 2 >"$build/log" 2>&1 || { cat "$build/log"; fail "does not build"; }
+programs=$build/ports/cortex-m
+machine=$(sed -n 's/^set(HEED_QEMU_MACHINE \(.*\))/\1/p' "$here/boards/$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' "$build/CMakeCache.txt")/board.cmake")
+run() { # run PROGRAM ARGUMENT...: prints what it prints; its exit status
+  program=$1
+  shift
+  sh "$here/qemu.sh" "$machine" "$programs/$program.elf" "$@"
+}
+
+# The library: nothing undefined, nothing in .data and .bss.
+undefined=$(arm-none-eabi-nm "$build/libheed.a" 2>&1 | awk '
+  NF == 2 && $1 ~ /^[Uwv]$/ { needed[$2] = 1 }
+  NF == 3 && $2 ~ /[A-Z]/ { defined[$3] = 1; n++ }
+  END {
+    if (n < 20) print "no symbols at all"
+    for (name in needed) if (!(name in defined) && name !~ /^(memcpy|memmove|memset|__aeabi_.*)$/) print name
+  }')
+[ -z "$undefined" ] || fail "libheed.a needs $(echo $undefined)"
+variables=$(arm-none-eabi-size -A "$build/libheed.a" | awk '$1 ~ /^\.(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ { n += $2 } END { print n + 0 }')
+[ "$variables" -le 4 ] || fail "libheed.a has $variables bytes of variables"
+
+# The answers.
+status=0
+run heed_device >"$build/answers" || status=$?
+[ "$status" -ne 124 ] || fail "hangs; the last lines: $(tail -n 2 "$build/answers")"
+[ "$(tail -n 1 "$build/answers")" = end ] || { cat "$build/answers"; fail "ends too early, exit status $status"; }
+[ "$status" -eq 0 ] || { cat "$build/answers"; fail "exit status $status"; }
+profile=$(sed -n 's/^profile //p' "$build/answers")
+kernel=$(sed -n 's/^# kernel //p' "$build/answers")
+stack=$(sed -n 's/^# stack //p' "$build/answers")
+[ -s "$references/$profile.txt" ] || skip "this machine cannot run the profile $profile to compare with"
+sed '/^#/d' "$build/answers" >"$build/comparable"
+if ! diff "$references/$profile.txt" "$build/comparable"; then
+  printf '%s|%s|%s|%s|NO\n' "$core" "$compiler" "$kernel" "$profile" >"$build/row"
+  fail "answers differ from the PC's (<)"
+fi
+[ "$stack" -gt 0 ] || fail "the stack was not measured"
+
+# The example, and the fault handler on purpose.
+[ "$(run heed_example)" = "$(cat "$references/example.txt")" ] || fail "the example prints: $(run heed_example)"
+expect_fault() { # expect_fault HOW PATTERN, in which PC is where it was going to fail
+  status=0
+  said=$(run heed_fault "$1") || status=$?
+  place=$(echo "$said" | sed -n 's/^at pc //p')
+  echo "$said" | grep -q "^fault: HardFault$(echo "$2" | sed "s/PC/$place/")" || fail "fault \"$1\": $said"
+  [ "$status" -eq 2 ] || fail "fault \"$1\": exit status $status"
+}
+expect_fault undefined " at pc PC, lr "
+expect_fault wild " at pc PC, lr "
+expect_fault misaligned " at pc PC, lr "
+# QEMU lets the other boards write below their RAM.
+case $machine in microbit | mps2-an505 | mps3-an547) expect_fault overflow ", stack overflow" ;; esac
+
+# The benchmark: one shape that fits.
+run heed_device_bench P1 P6 >"$build/benchmark.json" || { cat "$build/benchmark.json"; fail "the benchmark fails"; }
+count() { # count SHAPE: millions of instructions
+  sed -n "s/.*\"shape\":\"$1\".*\"unit\":\"instructions\",\"count\":\([0-9]*\).*/\1/p" "$build/benchmark.json" |
+    awk '{ printf "%.2f M", $1 / 1e6 }'
+}
+workspace=$(sed -n 's/^# workspace //p' "$build/answers")
+text=$(awk -f "$here/heed_bytes.awk" "$programs/heed_example.map")
+[ "$text" -gt 0 ] || fail "the linker's map names no section of libheed.a"
+p1=$(count P1) p6=$(count P6)
+printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$workspace" "${p1:--}" "${p6:--}" >"$build/row"
+echo "$core, $compiler, emulated: kernel $kernel, $(wc -l <"$build/comparable") answers equal to the PC's, stack $stack bytes, P1 ${p1:-does not fit}"

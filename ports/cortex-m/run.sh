@@ -1,0 +1,40 @@
+#!/bin/sh
+# Installs what is missing (Debian or Ubuntu, root or sudo), builds heed for Cortex-M with GCC and clang, runs self-test, known
+# answers, random shapes, bad input, faults and benchmark under QEMU, and compares with this PC. Prints a table and a verdict.
+#   sh ports/cortex-m/run.sh [CORE...]     of m0plus m3 m4f m7 m33 m55; none: all
+set -eu
+cd "$(dirname "$0")/../.."
+. ports/linux/packages.sh
+[ $# -gt 0 ] || set -- m0plus m3 m4f m7 m33 m55
+
+echo "== packages =="
+heed_install cmake=cmake c++=g++ make=make libxsimd-dev qemu-system-arm=qemu-system-arm \
+  arm-none-eabi-gcc=gcc-arm-none-eabi arm-none-eabi-g++=gcc-arm-none-eabi '?clang-19=clang-19' '?ld.lld-19=lld-19'
+
+folder=build/cortex-m
+mkdir -p $folder
+echo "== the PC's answers =="
+cmake -S . -B build >$folder/log
+cmake --build build --parallel "$(nproc)" --target heed_device heed_firmware_example >$folder/log 2>&1 || { cat $folder/log; exit 1; }
+sh ports/cortex-m/references.sh $folder/references build/tests/heed_device build/tests/heed_firmware_example
+
+n_failed=0 n_passed=0 n_skipped=0
+: >$folder/table
+for core; do
+  for compiler in gcc clang; do
+    echo "== $core, $compiler =="
+    status=0
+    sh ports/cortex-m/check.sh "$core" $compiler $folder/references $folder/"$core"-$compiler || status=$?
+    case $status in 0) n_passed=$((n_passed + 1)) ;; 77) n_skipped=$((n_skipped + 1)) ;; *) n_failed=$((n_failed + 1)) ;; esac
+    cat $folder/"$core"-$compiler/row >>$folder/table 2>/dev/null || true
+  done
+done
+
+version() { "$1" --version 2>/dev/null | head -n 1 || true; }
+echo
+echo "All emulated ($(version qemu-system-arm)); $(version arm-none-eabi-gcc); $(version clang-19)"
+awk -F '|' -f ports/cortex-m/table.awk $folder/table
+verdict=passed
+if [ $n_failed -gt 0 ] || [ $n_passed -eq 0 ]; then verdict=FAILED; fi
+echo "VERDICT: $verdict: $n_passed passed, $n_failed failed, $n_skipped skipped"
+[ $verdict = passed ]

@@ -1,0 +1,21 @@
+# Cortex-M under QEMU, against this PC: ports/cortex-m/check.sh for every core and compiler.
+set(cortex_m ${PROJECT_SOURCE_DIR}/ports/cortex-m)
+set(board_port ${PROJECT_SOURCE_DIR}/ports/port.c ${PROJECT_SOURCE_DIR}/ports/linux/port.c)
+heed_test_program(heed_device device/main.c device/known.c device/random.c device/refused.c ${board_port})
+heed_test_program(heed_firmware_example ${cortex_m}/example.c ${board_port})
+foreach(program heed_device heed_firmware_example)
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/ports)
+endforeach()
+
+set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
+add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
+         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>)
+set_tests_properties(cortex_m_references PROPERTIES FIXTURES_SETUP cortex_m)
+foreach(core m0plus m3 m4f m7 m33 m55)
+  foreach(compiler gcc clang)
+    add_test(NAME cortex_${core}_${compiler} COMMAND sh ${cortex_m}/check.sh ${core} ${compiler} ${references}
+             ${references}_${core}_${compiler})
+    set_tests_properties(cortex_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED cortex_m TIMEOUT 600
+                         PROCESSORS 2)
+  endforeach()
+endforeach()
