@@ -26,8 +26,16 @@ struct mve {
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
   static HEED_INLINE reg fma(float a, reg b, reg c) { return vfmaq_n_f32(c, b, a); }
   static HEED_INLINE reg max(reg a, reg b) { return vmaxnmq_f32(a, b); }
+  // By the bits, from the first below limit to -infinity: "less than" of Helium holds for NaN, and clang 19 makes one
+  // of "limit is greater", too.
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
-    return vpselq_f32(vdupq_n_f32(0.0f), y, vcmpltq_n_f32(x, limit));
+    union {
+      float number;
+      uint32_t bits;
+    } u = {limit};
+    const uint32_t first = u.bits + 1, last = 0xff800000;
+    const mve_pred16_t outside = vcmphiq_n_u32(vsubq_n_u32(vreinterpretq_u32_f32(x), first), last - first);
+    return vpselq_f32(y, vdupq_n_f32(0.0f), outside);
   }
   static HEED_INLINE reg split(reg x, reg &t) {
     t = vaddq_n_f32(x, exp2_magic);

@@ -6,7 +6,7 @@ extern const char undefined_here[], load_here[];
 
 /* Where none of the emulated boards has memory. */
 #if defined(__ARM_ARCH_6M__)
-enum { nowhere = 0x45a5a5a4 };
+static const uint32_t nowhere = 0xa5a5a5a4;
 #else
 static const uint32_t nowhere = 0xf5a5a5a4;
 #endif

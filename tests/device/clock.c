@@ -13,7 +13,7 @@ int main(void) {
   uint64_t now = clock.read();
   for (const uint64_t end = now + wrap + wrap / 16; now < end;) {
     uint32_t rounds = n_rounds;
-    __asm volatile("1: sub %0, #1\n\tcmp %0, #0\n\tbne 1b" : "+l"(rounds)::"cc");
+    __asm volatile(".syntax unified\n1:\tsubs %0, %0, #1\n\tcmp %0, #0\n\tbne 1b" : "+l"(rounds)::"cc");
     const uint64_t before = now, passed = (now = clock.read()) - before;
     if (passed >= least && passed <= most && clock.emulated) continue;
     port_write(clock.name), port_write(": "), port_write_count(passed, 1), port_write(" "), port_write(clock.unit);
