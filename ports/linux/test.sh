@@ -10,7 +10,8 @@ cd "$(dirname "$0")/../.."
 echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev libgtest-dev libbenchmark-dev \
   '?clang++=clang' '?qemu-x86_64=qemu-user' '?aarch64-linux-gnu-g++=g++-aarch64-linux-gnu' \
-  '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu'
+  '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
+  '?arm-none-eabi-gcc=gcc-arm-none-eabi' '?qemu-system-arm=qemu-system-arm' '?clang-19=clang-19' '?ld.lld-19=lld-19'
 # Clang's sanitizers and OpenMP come in packages named after its version.
 clang=$(clang --version 2>/dev/null | sed -n 's/.*clang version \([0-9]*\).*/\1/p')
 if [ -n "$clang" ]; then heed_install "?libclang-rt-$clang-dev" "?libomp-$clang-dev"; fi
