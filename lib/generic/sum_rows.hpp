@@ -39,7 +39,10 @@ HEED_INLINE void set_tile(typename V::reg (&acc)[ROWS][VECS], F start) {
 template <class V, int ROWS, int VECS>
 HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
   typename V::reg acc[ROWS][VECS];
-  const auto memory = [&](int r, int v) { return o.acc + r * o.acc_stride + v * V::lanes; };
+  // Copies, because for the compiler a store of a register may change o.
+  float *const begin = o.acc;
+  const ptrdiff_t stride = o.acc_stride;
+  const auto memory = [=](int r, int v) { return begin + r * stride + v * V::lanes; };
   if (from == chain::scaled)
     set_tile<V>(acc, [&](int r, int v) { return V::mul(V::load(memory(r, v)), V::set(o.start[r])); });
   else if (from == chain::keep)
