@@ -106,18 +106,33 @@ constexpr int rows_of_tile() {
   return V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;
 }
 
+// Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
+// it.
+template <class V, int ROWS, int VECS>
+static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows) {
+  int32_t row = 0;
+  for (; row + ROWS <= n_rows; row += ROWS) {
+    sum_tile<V, ROWS, VECS>(o, from);
+    o.a += ROWS * o.a_row;
+    o.acc += ROWS * o.acc_stride;
+    if (from == chain::scaled) o.start += ROWS;
+    if (o.visible) o.visible += ROWS;
+  }
+  return row;
+}
+
 // n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows.
 template <class V, int VECS>
-static HEED_NOINLINE void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   const auto sum = [&](auto rows) {
     constexpr int tile_rows = decltype(rows)::value;
-    for (; n_rows >= tile_rows; n_rows -= tile_rows) {
-      sum_tile<V, tile_rows, VECS>(o, from);
-      o.a += tile_rows * o.a_row;
-      o.acc += tile_rows * o.acc_stride;
-      if (from == chain::scaled) o.start += tile_rows;
-      if (o.visible) o.visible += tile_rows;
-    }
+    if (n_rows < tile_rows) return;
+    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows);
+    n_rows -= done;
+    o.a += done * o.a_row;
+    o.acc += done * o.acc_stride;
+    if (from == chain::scaled) o.start += done;
+    if (o.visible) o.visible += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
   sum(constant<whole>());
