@@ -21,6 +21,9 @@ void port_arguments(char *text, size_t capacity);
 /* Reads a whole file of the host. The bytes read, or -1 if there is no such file or it is larger. */
 int32_t port_read_file(const char *path, void *buffer, size_t capacity);
 
+/* Memory that the program does not use, aligned to 64 bytes. */
+void *port_free_memory(size_t *bytes);
+
 /* Stack that was used below the caller since port_paint_stack(), which overwrites what is free. 0: not measured here.
  */
 void port_paint_stack(void);

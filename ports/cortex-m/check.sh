@@ -53,7 +53,7 @@ run heed_device >"$build/answers" || status=$?
 [ "$status" -eq 0 ] || { cat "$build/answers"; fail "exit status $status"; }
 profile=$(sed -n 's/^profile //p' "$build/answers")
 kernel=$(sed -n 's/^# kernel //p' "$build/answers")
-stack=$(sed -n 's/^# stack //p' "$build/answers")
+stack=$(awk '/^# stack / && $3 != "selftest" && $4 > most { most = $4 } END { print most + 0 }' "$build/answers")
 [ -s "$references/$profile.txt" ] || skip "this machine cannot run the profile $profile to compare with"
 sed '/^#/d' "$build/answers" >"$build/comparable"
 if ! diff "$references/$profile.txt" "$build/comparable"; then

@@ -4,8 +4,6 @@
 
 #include "port.h"
 
-extern unsigned char free_begin[], free_end[]; /* link.ld */
-
 int main(void) {
   static char text[64];
   const char *only[sizeof text / 2 + 1];
@@ -18,5 +16,7 @@ int main(void) {
   }
   only[n] = NULL;
   const heed_clock clock = heed_clock_start();
-  return heed_device_bench(&clock, free_begin, (size_t)(free_end - free_begin), only) != 0;
+  size_t bytes;
+  void *memory = port_free_memory(&bytes);
+  return heed_device_bench(&clock, memory, bytes, only) != 0;
 }

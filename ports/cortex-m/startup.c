@@ -4,6 +4,7 @@
 
 /* From link.ld. */
 extern uint32_t stack_bottom[], stack_top[], data_begin[], data_end[], data_load[], bss_begin[], bss_end[];
+extern unsigned char free_begin[], free_end[];
 
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int byte, size_t n);
@@ -34,7 +35,7 @@ void reset(void) {
   port_exit(main());
 }
 
-enum { paint = 0x5aa55aa5, own_frame = 16 };
+enum { paint = 0x5aa55aa5 };
 static uint32_t *painted_from;
 
 static inline uint32_t *stack_pointer(void) {
@@ -51,5 +52,10 @@ __attribute__((noinline)) void port_paint_stack(void) {
 size_t port_painted_stack_used(void) {
   const volatile uint32_t *p = stack_bottom;
   while (p < painted_from && *p == paint) p++;
-  return (size_t)(painted_from - p) * sizeof *p + own_frame;
+  return (size_t)(painted_from - p) * sizeof *p;
+}
+
+void *port_free_memory(size_t *bytes) {
+  *bytes = (size_t)(free_end - free_begin);
+  return free_begin;
 }

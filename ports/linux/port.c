@@ -17,5 +17,10 @@ int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
   fclose(file);
   return rest == EOF ? (int32_t)n : -1;
 }
+void *port_free_memory(size_t *bytes) {
+  static __attribute__((aligned(64))) unsigned char memory[1 << 20];
+  *bytes = sizeof memory;
+  return memory;
+}
 void port_paint_stack(void) {}
 size_t port_painted_stack_used(void) { return 0; }

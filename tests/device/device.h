@@ -16,14 +16,26 @@ void print_digest(const char *name, uint64_t digest);
 /* "name 7: -257 call: a required pointer is null" */
 void print_status(const char *name, int32_t index, heed_status status);
 
-/* Greatest stack of a call so far. */
-extern size_t greatest_stack;
-#define MEASURED(call)                                                                          \
-  do {                                                                                          \
-    port_paint_stack();                                                                         \
-    (void)(call);                                                                               \
-    if (port_painted_stack_used() > greatest_stack) greatest_stack = port_painted_stack_used(); \
+/* Greatest stack of each function so far. */
+enum {
+  of_attention,
+  of_self_attention,
+  of_layer,
+  of_linear,
+  of_weighted_sum,
+  of_softmax,
+  of_dot,
+  of_selftest,
+  n_functions
+};
+extern size_t greatest_stack[n_functions];
+#define MEASURED(function, call)                     \
+  do {                                               \
+    port_paint_stack();                              \
+    (void)(call);                                    \
+    note_stack(function, port_painted_stack_used()); \
   } while (0)
+void note_stack(int function, size_t bytes);
 
 /* Each returns the number of faults that it can see by itself. */
 int known_answers(void);

@@ -2,7 +2,11 @@
 
 HEED_ALIGNED float pool[pool_floats];
 HEED_ALIGNED unsigned char workspace[workspace_bytes];
-size_t greatest_stack;
+size_t greatest_stack[n_functions];
+
+void note_stack(int function, size_t bytes) {
+  if (bytes > greatest_stack[function]) greatest_stack[function] = bytes;
+}
 
 void print_digest(const char *name, uint64_t digest) {
   port_write(name);
@@ -25,17 +29,48 @@ void print_status(const char *name, int32_t index, heed_status status) {
   port_write("\n");
 }
 
+/* All of heed_selftest where there is room for its buffer. */
+static int selftest(void) {
+  size_t bytes;
+  void *memory = port_free_memory(&bytes);
+  if (bytes < HEED_SELFTEST_BYTES) {
+    port_write("# no room for the self-test\n");
+    return 0;
+  }
+  heed_status status;
+  MEASURED(of_selftest, status = heed_selftest(memory, bytes, NULL));
+  port_write("# self-test: ");
+  port_write(heed_status_text(status));
+  port_write("\n");
+  return status != HEED_OK;
+}
+
+static void print_stack(void) {
+  static const char *const names[n_functions] = {"attention",    "self_attention", "layer", "linear",
+                                                 "weighted_sum", "softmax",        "dot",   "selftest"};
+  for (int i = 0; i < n_functions; i++) {
+    port_write("# stack ");
+    port_write(names[i]);
+    port_write(" ");
+    port_write_int((int32_t)greatest_stack[i]);
+    port_write("\n");
+  }
+}
+
 int main(void) {
   const char *kernel = heed_kernel_current();
   port_write("# kernel ");
   port_write(kernel);
   port_write(heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "\nprofile fused\n" : "\nprofile unfused\n");
-  const int faults = known_answers() + random_shapes() + refused_calls();
+  int faults = selftest();
+  faults += known_answers();
+  faults += random_shapes();
+  faults += refused_calls();
   port_write("# workspace ");
   port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
-  port_write("\n# stack ");
-  port_write_int((int32_t)greatest_stack);
-  port_write("\nfaults ");
+  port_write("\n");
+  print_stack();
+  port_write("faults ");
   port_write_int(faults);
   port_write("\nend\n");
   return faults != 0;

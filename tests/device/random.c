@@ -61,7 +61,7 @@ static void attention(int kind) {
   call.workspace_bytes = (size_t)between(least, workspace_bytes);
   if (next() % 4 == 0) call.executor = &backwards;
   if (kind >= 4) spoil(k, v, n_kv * n_kv_heads * (dim < v_dim ? dim : v_dim), kind - 4);
-  MEASURED(check(heed_attention_run(&call)));
+  MEASURED(of_attention, check(heed_attention_run(&call)));
   add(out, (size_t)(n_q * n_heads * v_dim));
   if (call.weights.data) add(weights, (size_t)(n_q * n_heads * n_kv));
 }
@@ -73,17 +73,17 @@ static void primitives(int i) {
   used = 0;
   const float *x = take_filled(n * in), *w = take_filled(in * columns), *bias = take_filled(columns);
   float *y = take(n * columns), *sums = take(n * columns), *softmax = take(n * in);
-  MEASURED(check(heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns), i % 2 ? bias : NULL,
-                             heed_matrix_out_of(y, n, columns), i % 3 ? NULL : &backwards)));
-  MEASURED(check(heed_weighted_sum(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns),
-                                   heed_matrix_out_of(sums, n, columns), NULL)));
-  MEASURED(
-      check(heed_softmax(heed_matrix_of(x, n, in), (float)between(-40, 40), heed_matrix_out_of(softmax, n, in), NULL)));
+  MEASURED(of_linear, check(heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns), i % 2 ? bias : NULL,
+                                        heed_matrix_out_of(y, n, columns), i % 3 ? NULL : &backwards)));
+  MEASURED(of_weighted_sum, check(heed_weighted_sum(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns),
+                                                    heed_matrix_out_of(sums, n, columns), NULL)));
+  MEASURED(of_softmax, check(heed_softmax(heed_matrix_of(x, n, in), (float)between(-40, 40),
+                                          heed_matrix_out_of(softmax, n, in), NULL)));
   add(y, (size_t)(n * columns));
   add(sums, (size_t)(n * columns));
   add(softmax, (size_t)(n * in));
   float dot = 0;
-  MEASURED(check(heed_dot(w, w + between(0, 1), in * columns - 1 > 0 ? in * columns - 1 : 1, &dot)));
+  MEASURED(of_dot, check(heed_dot(w, w + between(0, 1), in * columns - 1 > 0 ? in * columns - 1 : 1, &dot)));
   add(&dot, 1);
 }
 
@@ -111,9 +111,10 @@ static void layer(int i) {
                             NULL,
                             NULL,
                             i % 3 ? NULL : bias};
-  MEASURED(check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(y, n, model_dim),
-                                activations, (size_t)n_activations, workspace, sizeof workspace, NULL)));
-  MEASURED(check(heed_self_attention(heed_matrix_of(x, n, model_dim), 0, heed_matrix_out_of(context, n, model_dim),
+  MEASURED(of_layer, check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(y, n, model_dim),
+                                          activations, (size_t)n_activations, workspace, sizeof workspace, NULL)));
+  MEASURED(of_self_attention,
+           check(heed_self_attention(heed_matrix_of(x, n, model_dim), 0, heed_matrix_out_of(context, n, model_dim),
                                      workspace, sizeof workspace)));
   add(y, (size_t)(n * model_dim));
   add(context, (size_t)(n * model_dim));
@@ -124,10 +125,11 @@ static void long_rows(void) {
   used = 0;
   float *k = take_filled(700), *v = take_filled(700), *q = take_filled(2), *out = take(2);
   heed_attention call = heed_attention_of(1, 350, 1, 1, 2, q, k, v, out, workspace, sizeof workspace);
-  MEASURED(check(heed_attention_run(&call)));
+  MEASURED(of_attention, check(heed_attention_run(&call)));
   add(out, 2);
   for (int i = 0; i < 140; i++) k[i] = (float)i * -0.5f;
-  MEASURED(check(heed_softmax(heed_matrix_of(k, 1, 140), 0x1.62e43p-1f, heed_matrix_out_of(v, 1, 140), NULL)));
+  MEASURED(of_softmax,
+           check(heed_softmax(heed_matrix_of(k, 1, 140), 0x1.62e43p-1f, heed_matrix_out_of(v, 1, 140), NULL)));
   add(v, 140);
 }
 
