@@ -28,7 +28,8 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
           HEED_UNROLL for (int u = 0; u < rows; u++) __builtin_prefetch(lines + u * k_stride, 0, 2);
         }
         HEED_UNROLL for (int u = 0; u < 4; u++) {
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
+          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] =
+              V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
         }
       }
     }

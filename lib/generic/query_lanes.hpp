@@ -186,14 +186,15 @@ HEED_INLINE void update_maximum(const tile &t, int32_t n, int32_t row) {
 
 // For KEYS x SUMS keys of one register of rows, 16 and 1 apart: scores = exp2(scores - shift), added to SUMS sums.
 template <class V, int KEYS, int SUMS>
-HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, const float *alpha, typename V::reg shift) {
+HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, bool first, typename V::reg alpha,
+                                   typename V::reg shift) {
   typename V::reg p[KEYS * SUMS];
   HEED_UNROLL for (int u = 0; u < KEYS; u++) {
     HEED_UNROLL for (int i = 0; i < SUMS; i++) p[u * SUMS + i] = V::sub(V::load(x + (u * n_sums + i) * ld), shift);
   }
   exp2_nonpositive<V>(p);
   HEED_UNROLL for (int i = 0; i < SUMS; i++) {
-    typename V::reg sum = alpha ? V::mul(V::load(sums + i * ld), V::load(alpha)) : V::set(0.0f);
+    typename V::reg sum = first ? V::set(0.0f) : V::mul(V::load(sums + i * ld), alpha);
     HEED_UNROLL for (int u = 0; u < KEYS; u++) {
       V::store(x + (u * n_sums + i) * ld, p[u * SUMS + i]);
       sum = V::add(sum, p[u * SUMS + i]);
@@ -202,37 +203,28 @@ HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, const fl
   }
 }
 
-// All n keys of a block for one register of rows. The first block starts the sums at +0. Groups of 4 exponentials run
-// side by side wherever there are so many.
+// All n keys of a block for one register of rows. The first block starts the sums at +0. The first n % 16 sums have one
+// key more than the others. Groups of 4 exponentials run side by side wherever there are so many.
 template <class V>
 HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first) {
   const ptrdiff_t ld = t.row_capacity;
-  const float *alpha = first ? nullptr : t.alpha + row;
-  const typename V::reg shift = V::load(t.spare + row);
-  float *x = t.scores + row, *sums = t.sums + row;
+  const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.spare + row);
+  float *const x = t.scores + row, *const sums = t.sums + row;
   int32_t i = 0;
-  while (i < n_sums) {
-    const int32_t n_keys = (n - i + n_sums - 1) / n_sums;                             // keys i, i + 16, ... below n
-    const int32_t same = n_keys > 0 && n % n_sums > i ? n % n_sums - i : n_sums - i;  // sums with as many keys
-    float *from = x + i * ld, *to = sums + i * ld;
-    if (n_keys == 4) {
-      exponential_group<V, 4, 1>(from, to, ld, alpha, shift);
-    } else if (n_keys == 3) {
-      exponential_group<V, 3, 1>(from, to, ld, alpha, shift);
-    } else if (n_keys == 2 && same >= 2) {
-      exponential_group<V, 2, 2>(from, to, ld, alpha, shift);
-      i++;
-    } else if (n_keys == 2) {
-      exponential_group<V, 2, 1>(from, to, ld, alpha, shift);
-    } else if (n_keys == 1 && same >= 4) {
-      exponential_group<V, 1, 4>(from, to, ld, alpha, shift);
-      i += 3;
-    } else if (n_keys == 1) {
-      exponential_group<V, 1, 1>(from, to, ld, alpha, shift);
-    } else {
-      V::store(to, alpha ? V::mul(V::load(to), V::load(alpha)) : V::set(0.0f));
-    }
-    i++;
+  for (int32_t more = 1; more >= 0; more--) {
+    const int32_t n_keys = n / n_sums + more, end = more ? n % n_sums : n_sums;
+    const auto groups = [&](auto keys, auto side) {
+      constexpr int n_side = decltype(side)::value;
+      for (; i + n_side <= end; i += n_side)
+        exponential_group<V, decltype(keys)::value, n_side>(x + i * ld, sums + i * ld, ld, first, alpha, shift);
+    };
+    if (n_keys == 4) groups(constant<4>(), constant<1>());
+    if (n_keys == 3) groups(constant<3>(), constant<1>());
+    if (n_keys == 2) groups(constant<2>(), constant<2>());
+    if (n_keys == 2) groups(constant<2>(), constant<1>());
+    if (n_keys == 1) groups(constant<1>(), constant<4>());
+    if (n_keys == 1) groups(constant<1>(), constant<1>());
+    for (; i < end; i++) V::store(sums + i * ld, first ? V::set(0.0f) : V::mul(V::load(sums + i * ld), alpha));
   }
 }
 
