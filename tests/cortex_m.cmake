@@ -9,7 +9,8 @@ endforeach()
 
 set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
 add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
-         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>)
+         ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>
+         $<TARGET_FILE:heed_device_bench>)
 set_tests_properties(cortex_m_references PROPERTIES FIXTURES_SETUP cortex_m)
 foreach(core m0plus m3 m4f m7 m33 m55)
   foreach(compiler gcc clang)
@@ -19,3 +20,15 @@ foreach(core m0plus m3 m4f m7 m33 m55)
                          PROCESSORS 2)
   endforeach()
 endforeach()
+
+# Keyword spotting in the same builds: all clips with the compiler that generates the better code, a few with the other.
+if(TARGET heed_kwt)
+  foreach(run "m7;gcc;24" "m7;clang;3" "m55;clang;24" "m55;gcc;3")
+    list(GET run 0 core)
+    list(GET run 1 compiler)
+    add_test(NAME kwt_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_board.sh ${run} ${PROJECT_SOURCE_DIR}
+             ${references}_${core}_${compiler} $<TARGET_FILE:heed_kwt> $<TARGET_FILE:kwt_weights>)
+    set_tests_properties(kwt_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+                         DEPENDS cortex_${core}_${compiler})
+  endforeach()
+endif()

@@ -1,22 +1,24 @@
 #!/bin/sh
-# kwt_board.sh TOOLCHAIN BOARD N_CLIPS SOURCE BUILD HEED_KWT KWT_WEIGHTS: keyword spotting on an emulated board of
-# ports/cortex-m. The first N_CLIPS of the recorded clips, one per run, must give the label and the bits of all logits
-# that HEED_KWT, this computer's program, gives. Exit status 77, with the reason, if something is missing.
+# kwt_board.sh CORE COMPILER N_CLIPS SOURCE BUILD HEED_KWT KWT_WEIGHTS: keyword spotting on an emulated board of
+# ports/cortex-m, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and the bits of
+# all logits that HEED_KWT, this computer's program, gives. Exit status 77, with the reason, if something is missing.
 # SPDX-License-Identifier: MIT
 set -eu
-toolchain=$1 board=$2 n_clips=$3 source=$4 build=$5 heed_kwt=$6 kwt_weights=$7
+core=$1 compiler=$2 n_clips=$3 source=$4 build=$5 heed_kwt=$6 kwt_weights=$7
 skip() { echo "SKIPPED: $1"; exit 77; }
 [ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || skip "HEED_KWT1 does not name the folder of the model"
 model=$(cd "$HEED_KWT1" && pwd)
-[ "$toolchain" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
+[ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
 for program in arm-none-eabi-gcc qemu-system-arm; do # clang takes libgcc from the former
   command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
 done
 
-cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/ports/cortex-m/$toolchain.cmake" -DHEED_BOARD="$board" \
-  -DCMAKE_BUILD_TYPE=Release >/dev/null
+preset=cortex-$core
+[ "$compiler" = gcc ] || preset=$preset-clang
+(cd "$source" && cmake --preset "$preset" -B "$build" >/dev/null)
 cmake --build "$build" --parallel 2 --target heed_kwt
 cd "$build"
+board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' CMakeCache.txt) # and QEMU's name of it
 ln -sfn "$model/clips" clips # names without blanks for the board's command line
 "$kwt_weights" "$model/non_stream.tflite" weights.bin
 

@@ -1,14 +1,16 @@
 #!/bin/sh
-# references.sh FOLDER DEVICE EXAMPLE: what the two programs print on this PC, one file for each profile that it can run, for
+# references.sh FOLDER DEVICE EXAMPLE BENCHMARK: what the three programs print on this PC, for each profile that it can run, for
 # check.sh. Its own best kernel answers for its profile. SPDX-License-Identifier: MIT
 set -eu
-folder=$1 device=$2 example=$3
+folder=$1 device=$2 example=$3 benchmark=$4
 rm -rf "$folder"
 mkdir -p "$folder"
 for kernel in '' scalar scalar-unfused; do
   HEED_KERNEL=$kernel "$device" >"$folder/all"
   profile=$(sed -n 's/^profile //p' "$folder/all")
-  [ -s "$folder/$profile.txt" ] || sed '/^#/d' "$folder/all" >"$folder/$profile.txt"
+  [ ! -s "$folder/$profile.txt" ] || continue
+  sed '/^#/d' "$folder/all" >"$folder/$profile.txt"
+  HEED_KERNEL=$kernel "$benchmark" P1 P6 P7 >"$folder/$profile.json"
 done
 rm "$folder/all"
 "$example" >"$folder/example.txt"
