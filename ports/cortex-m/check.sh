@@ -96,6 +96,6 @@ count() { # count SHAPE: millions of instructions
 workspace=$(sed -n 's/^# workspace //p' "$build/answers")
 text=$(awk -f "$here/heed_bytes.awk" "$programs/heed_example.map")
 [ "$text" -gt 0 ] || fail "the linker's map names no section of libheed.a"
-p1=$(count P1) p6=$(count P6)
-printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" >"$build/row"
+p1=$(count P1) p6=$(count P6) p7=$(count P7)
+printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
 echo "$core, $compiler, emulated: kernel $kernel, $(wc -l <"$build/comparable") answers equal to the PC's, stack $stack bytes, P1 ${p1:-does not fit}"
