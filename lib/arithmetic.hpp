@@ -34,6 +34,13 @@
 #error "heed promises the same bits everywhere: compile without -ffast-math"
 #endif
 
+// The instruction, whatever the flags say about errno.
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
+#define HEED_FMAF __builtin_elementwise_fma
+#else
+#define HEED_FMAF __builtin_fmaf
+#endif
+
 namespace heed {
 
 constexpr int32_t block_keys = 64;

@@ -6,7 +6,7 @@
 namespace heed {
 
 static float square_root(int32_t n) {
-#if defined(__SSE2__) || defined(__aarch64__) || (defined(__ARM_FP) && __ARM_FP >= 4)
+#if defined(__NO_MATH_ERRNO__) && (defined(__SSE2__) || defined(__aarch64__) || (defined(__ARM_FP) && __ARM_FP >= 4))
   return __builtin_sqrtf(static_cast<float>(n));  // an instruction, correctly rounded
 #else
   int shift = 0;

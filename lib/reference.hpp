@@ -9,7 +9,7 @@ namespace scalar {  // one translation unit may hold the other kernels, too
 
 float multiply_add(float a, float b, float c) {
 #if HEED_FUSED
-  return __builtin_fmaf(a, b, c);  // an instruction: the build gives this file a target that has it
+  return HEED_FMAF(a, b, c);  // an instruction: the build gives this file a target that has it
 #else
   return a * b + c;  // two roundings: -ffp-contract=off
 #endif

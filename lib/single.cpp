@@ -36,8 +36,20 @@
 #define HEED_SUFFIX ""
 #endif
 
+// What the flags of one compiler call may lack: no product and sum become one fma, no math function sets errno. The
+// reference may not be vectorised where vectors flush subnormals.
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__arm__)
+#pragma GCC optimize("fp-contract=off", "no-math-errno", "no-tree-vectorize")
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "no-math-errno")
+#endif
+
 #include "isa/cpu_other.cpp"
 #include "reference.hpp"
+
+#include "generic/make_kernel.hpp"
 #if HEED_KERNEL == HEED_KERNEL_mve
 #include "isa/mve_model.hpp"
 #else

@@ -9,7 +9,7 @@ namespace {
 
 HEED_INLINE float lane_fma(float a, float b, float c) {
 #if HEED_FUSED
-  return __builtin_fmaf(a, b, c);
+  return HEED_FMAF(a, b, c);
 #else
   return a * b + c;
 #endif

@@ -1,0 +1,58 @@
+# cmake -DSOURCE=heed's folder -DOUTPUT=folder -P drop_in.cmake: writes heed.h and heed.cpp, the whole library as two files, from
+# the real sources: lib/single.cpp with every #include "..." replaced by the file, once each.
+cmake_minimum_required(VERSION 3.16)
+
+function(inline_file path result)
+  get_filename_component(folder ${path} DIRECTORY)
+  file(RELATIVE_PATH name ${SOURCE} ${path})
+  file(READ ${path} text)
+  # CMake's lists must not see these.
+  string(REPLACE ";" "@semicolon@" text "${text}")
+  string(REPLACE "[" "@open@" text "${text}")
+  string(REPLACE "]" "@close@" text "${text}")
+  string(REPLACE "\\" "@backslash@" text "${text}")
+  string(REPLACE "\n" ";" lines "${text}")
+  set(out "// ---- ${name}\n")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^#include \"(.*)\"")
+      set(file ${CMAKE_MATCH_1})
+      if(file STREQUAL "heed/heed.h")
+        set(included ${SOURCE}/include/heed/heed.h)
+      else()
+        get_filename_component(included ${folder}/${file} ABSOLUTE)
+      endif()
+      get_property(done GLOBAL PROPERTY done)
+      if(NOT included IN_LIST done)
+        set_property(GLOBAL APPEND PROPERTY done ${included})
+        if(file STREQUAL "heed/heed.h")
+          string(APPEND out "#include \"heed.h\"\n")
+        else()
+          inline_file(${included} inlined)
+          string(APPEND out "${inlined}")
+        endif()
+      endif()
+    else()
+      string(APPEND out "${line}\n")
+    endif()
+  endforeach()
+  set(${result} "${out}" PARENT_SCOPE)
+endfunction()
+
+file(READ ${SOURCE}/LICENSE license)
+string(REGEX REPLACE "\n+$" "" license "${license}")
+inline_file(${SOURCE}/lib/single.cpp code)
+string(REPLACE "@semicolon@" ";" code "${code}")
+string(REPLACE "@open@" "[" code "${code}")
+string(REPLACE "@close@" "]" code "${code}")
+string(REPLACE "@backslash@" "\\" code "${code}")
+string(REGEX REPLACE "\n\n\n+" "\n\n" code "${code}")
+file(WRITE ${OUTPUT}/heed.cpp.new "/* heed as one file, made from its sources: change those. Compile it beside heed.h with one call, for instance
+ *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os -ffreestanding \\
+ *     -fno-exceptions -fno-rtti -ffunction-sections -ffp-contract=off -c heed.cpp
+ * and link with -Wl,--gc-sections: what the program does not call is left out.
+
+${license} */
+${code}")
+configure_file(${OUTPUT}/heed.cpp.new ${OUTPUT}/heed.cpp COPYONLY)
+file(REMOVE ${OUTPUT}/heed.cpp.new)
+configure_file(${SOURCE}/include/heed/heed.h ${OUTPUT}/heed.h COPYONLY)
