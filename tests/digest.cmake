@@ -21,10 +21,11 @@ function(heed_digest_run name executable)
 endfunction()
 
 # A scratch build of library and digest, if `program` is installed.
+set(digest_targets heed_digest)
 function(heed_digest_build name program)
   set(build ${CMAKE_CURRENT_BINARY_DIR}/digest_${name})
   add_test(NAME digest_${name}_build COMMAND sh ${digest_scripts}/scratch_build.sh ${program}
-           ${PROJECT_SOURCE_DIR} ${build} heed_digest ${ARGN})
+           ${PROJECT_SOURCE_DIR} ${build} ${digest_targets} ${ARGN})
   set_tests_properties(digest_${name}_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP digest_${name} TIMEOUT 600
                        PROCESSORS 2)
 endfunction()
@@ -56,16 +57,27 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   heed_digest_run_build(i686 i686 ${i686_loader})
 endif()
 
+# With the programs that a board gets, as the presets build them: they run without the board's libraries (no -L).
+set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench)
+set(board_programs -DHEED_BUILD_DEMO=ON -DHEED_STATIC_PROGRAMS=ON)
+function(heed_board_selftest build)
+  add_test(NAME board_${build} COMMAND sh ${digest_scripts}/board_programs.sh ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN})
+  set_tests_properties(board_${build} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_${build} TIMEOUT 300)
+endfunction()
+
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu)
   heed_digest_build(aarch64 aarch64-linux-gnu-g++
-                    -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/aarch64.cmake)
+                    -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/aarch64.cmake ${board_programs})
   heed_digest_run_build(aarch64 aarch64 ${aarch64} -cpu max)
   heed_digest_run_build(aarch64_cortex_a53 aarch64 ${aarch64} -cpu cortex-a53)
+  heed_board_selftest(aarch64 qemu-aarch64 -cpu cortex-a53)
 endif()
 
 set(armv7 qemu-arm -L /usr/arm-linux-gnueabihf)
-heed_digest_build(armv7 arm-linux-gnueabihf-g++ -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/armv7.cmake)
+heed_digest_build(armv7 arm-linux-gnueabihf-g++ -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/armv7.cmake
+                  ${board_programs})
 heed_digest_run_build(armv7 armv7 ${armv7} -cpu max)
 # Without VFPv4, so without a fused multiply-add: the unfused profile.
 heed_digest_run_build(armv7_cortex_a9 armv7 ${armv7} -cpu cortex-a9)
+heed_board_selftest(armv7 qemu-arm -cpu cortex-a9)
