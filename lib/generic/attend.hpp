@@ -20,7 +20,8 @@ HEED_INLINE int32_t whole_columns(int32_t v_dim) {
 // acc += p v for n_rows rows over the same keys. o.b and o.acc point at column 0.
 template <class V>
 static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim) {
-  if (v_dim < V::lanes) return sum_narrow<V>(o, from, n_rows, v_dim);
+  o.n_cols = v_dim;
+  if (v_dim < V::lanes) return sum_columns<V, narrow_vecs>(o, from, n_rows);
   sum_whole<V>(o, from, n_rows, v_dim);
   const int32_t whole = whole_columns<V>(v_dim);
   if (whole == v_dim) return;
@@ -38,7 +39,7 @@ HEED_INLINE void add_block(const tile &t, int32_t block_begin, int32_t n, bool f
   const float *ahead = fetch_ahead ? values + block_keys * s.v_stride : nullptr;
   const int32_t *visible = t.visible[0] < block_begin + n ? t.visible : nullptr;
   sum_values<V>({t.scores, p_row, p_key, values, s.v_stride, t.acc, t.acc_stride, t.alpha, n, visible, block_begin,
-                 ahead, s.v_stride},
+                 ahead, s.v_stride, 0},
                 first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
 }
 
@@ -58,7 +59,7 @@ HEED_INLINE void scale_row(float *out, const float *in, int32_t n, float factor)
   const typename V::reg by = V::set(factor);
   int32_t i = 0;
   for (; i + V::lanes <= n; i += V::lanes) V::store(out + i, V::mul(V::load(in + i), by));
-  if (i < n) store_n<V>(out + i, V::mul(load_n<V>(in + i, n - i), by), n - i);
+  if (i < n) V::store_n(out + i, V::mul(V::load_n(in + i, n - i), by), n - i);
 }
 
 template <class V>
@@ -67,8 +68,8 @@ HEED_INLINE void merge_row(float *out, const float *acc, int32_t n, float a, flo
   for (; i + V::lanes <= n; i += V::lanes)
     V::store(out + i, V::fma(V::load(acc + i), V::set(b), V::mul(V::load(out + i), V::set(a))));
   if (i < n) {
-    const typename V::reg old = load_n<V>(out + i, n - i), added = load_n<V>(acc + i, n - i);
-    store_n<V>(out + i, V::fma(added, V::set(b), V::mul(old, V::set(a))), n - i);
+    const typename V::reg old = V::load_n(out + i, n - i), added = V::load_n(acc + i, n - i);
+    V::store_n(out + i, V::fma(added, V::set(b), V::mul(old, V::set(a))), n - i);
   }
 }
 
@@ -78,11 +79,11 @@ template <class V>
 HEED_INLINE void merge_factors(const tile &t) {
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
     const int32_t n = t.n_rows - r < V::lanes ? t.n_rows - r : V::lanes;
-    const typename V::reg total = load_n<V>(t.m_total + r, n), chunk = load_n<V>(t.m + r, n);
+    const typename V::reg total = V::load_n(t.m_total + r, n), chunk = V::load_n(t.m + r, n);
     const typename V::reg m = V::max(chunk, total), shift = finite_maximum<V>(m);
-    store_n<V>(t.alpha + r, exp2_nonpositive<V>(V::sub(total, shift)), n);
-    store_n<V>(t.spare + r, exp2_nonpositive<V>(V::sub(chunk, shift)), n);
-    store_n<V>(t.m_total + r, m, n);
+    V::store_n(t.alpha + r, exp2_nonpositive<V>(V::sub(total, shift)), n);
+    V::store_n(t.spare + r, exp2_nonpositive<V>(V::sub(chunk, shift)), n);
+    V::store_n(t.m_total + r, m, n);
   }
 }
 

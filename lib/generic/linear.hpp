@@ -12,7 +12,7 @@ HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, 
   return {b.x + begin, b.x_stride,   1,          b.w + begin * b.w_stride + column,
           b.w_stride,  b.y + column, b.y_stride, b.bias ? b.bias + column : nullptr,
           end - begin, nullptr,      0,          nullptr,
-          b.w_stride};
+          b.w_stride,  b.n_cols};
 }
 
 // y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
@@ -95,7 +95,7 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n)
 template <class V>
 static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
-  if (b.n_cols < V::lanes) return sum_narrow<V>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows, b.n_cols);
+  if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
   const bool collide = may_copy && V::sum_vecs * V::lanes <= copy_width && b.w_stride % 512 == 0;
   if (b.n_rows < (collide ? 12 : 4))

@@ -243,7 +243,7 @@ static void keep_logits(const tile &t, int32_t block_begin, int32_t n) {
         if (left == V::lanes)
           V::store(weights[i] + j, rows[i]);
         else
-          store_n<V>(weights[i] + j, rows[i], left);
+          V::store_n(weights[i] + j, rows[i], left);
       }
     }
   }

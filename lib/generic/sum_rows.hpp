@@ -23,7 +23,11 @@ struct sum_operands {
   int32_t origin;
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
+  int32_t n_cols;  // counts for tiles of narrow_vecs alone
 };
+
+// As the width of a tile: one register, of which fewer columns exist than it holds.
+constexpr int narrow_vecs = 0;
 
 HEED_INLINE int32_t depth_of_row(const sum_operands &o, int32_t r) {
   if (!o.visible || o.visible[r] - o.origin >= o.depth) return o.depth;
@@ -36,19 +40,22 @@ HEED_INLINE void set_tile(typename V::reg (&acc)[ROWS][VECS], F start) {
   HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = start(r, v); }
 }
 
-template <class V, int ROWS, int VECS>
+template <class V, int ROWS, int WIDTH>
 HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
+  constexpr int VECS = WIDTH == narrow_vecs ? 1 : WIDTH;
   typename V::reg acc[ROWS][VECS];
   // Copies, because for the compiler a store of a register may change o.
   float *const begin = o.acc;
   const ptrdiff_t stride = o.acc_stride;
+  const int32_t n_cols = o.n_cols;
   const auto memory = [=](int r, int v) { return begin + r * stride + v * V::lanes; };
+  const auto load = [=](const float *p) { return WIDTH == narrow_vecs ? V::load_n(p, n_cols) : V::load(p); };
   if (from == chain::scaled)
-    set_tile<V>(acc, [&](int r, int v) { return V::mul(V::load(memory(r, v)), V::set(o.start[r])); });
+    set_tile<V>(acc, [&](int r, int v) { return V::mul(load(memory(r, v)), V::set(o.start[r])); });
   else if (from == chain::keep)
-    set_tile<V>(acc, [&](int r, int v) { return V::load(memory(r, v)); });
+    set_tile<V>(acc, [&](int r, int v) { return load(memory(r, v)); });
   else if (from == chain::bias)
-    set_tile<V>(acc, [&](int, int v) { return V::load(o.start + v * V::lanes); });
+    set_tile<V>(acc, [&](int, int v) { return load(o.start + v * V::lanes); });
   else
     set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
   const float *a = o.a, *b = o.b, *ahead = o.ahead;
@@ -61,7 +68,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
     }
     typename V::reg columns[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      columns[v] = V::load(b + v * V::lanes);
+      columns[v] = load(b + v * V::lanes);
       if (ROWS > 1) V::pin(columns[v]);
     }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -75,26 +82,12 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
     HEED_UNROLL for (int r = 1; r < ROWS; r++) {
       if (i >= depth_of_row(o, r)) continue;
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-          V::fma(V::factor(a[r * o.a_row]), V::load(b + v * V::lanes), acc[r][v]);
+          V::fma(V::factor(a[r * o.a_row]), load(b + v * V::lanes), acc[r][v]);
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(memory(r, v), acc[r][v]);
-  }
-}
-
-// Fewer columns than one register holds (n < lanes).
-template <class V>
-static void sum_narrow(const sum_operands &o, chain from, int32_t n_rows, int32_t n) {
-  for (int32_t r = 0; r < n_rows; r++) {
-    float *memory = o.acc + r * o.acc_stride;
-    typename V::reg acc = V::set(0.0f);
-    if (from == chain::bias) acc = load_n<V>(o.start, n);
-    if (from == chain::keep) acc = load_n<V>(memory, n);
-    if (from == chain::scaled) acc = V::mul(load_n<V>(memory, n), V::set(o.start[r]));
-    for (int32_t i = 0, end = depth_of_row(o, r); i < end; i++)
-      acc = V::fma(V::factor(o.a[r * o.a_row + i * o.a_depth]), load_n<V>(o.b + i * o.b_stride, n), acc);
-    store_n<V>(memory, acc, n);
+    if (WIDTH == narrow_vecs) V::store_n(memory(r, 0), acc[r][0], n_cols);
+    HEED_UNROLL for (int v = 0; v < WIDTH; v++) V::store(memory(r, v), acc[r][v]);
   }
 }
 

@@ -3,6 +3,7 @@
 //
 //   V::reg, V::lanes                 a register of `lanes` floats; lanes divides 16
 //   load(p) store(p, r) set(x)       unaligned; set broadcasts
+//   load_n(p, n) store_n(p, r, n)    the first n lanes, 0 <= n <= lanes; the others are +0, their memory is not touched
 //   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
 //   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
@@ -36,15 +37,16 @@ struct constant {  // a number as a type, for generic lambdas
   static constexpr int value = N;
 };
 
+// load_n and store_n for models whose instruction set has no masks.
 template <class V>
-HEED_INLINE typename V::reg load_n(const float *p, int32_t n, float fill = 0.0f) {
+HEED_INLINE typename V::reg load_each(const float *p, int32_t n) {
   float lanes[V::lanes];
-  for (int32_t i = 0; i < V::lanes; i++) lanes[i] = i < n ? p[i] : fill;
+  for (int32_t i = 0; i < V::lanes; i++) lanes[i] = i < n ? p[i] : 0.0f;
   return V::load(lanes);
 }
 
 template <class V>
-HEED_INLINE void store_n(float *p, typename V::reg r, int32_t n) {
+HEED_INLINE void store_each(float *p, typename V::reg r, int32_t n) {
   float lanes[V::lanes];
   V::store(lanes, r);
   for (int32_t i = 0; i < n; i++) p[i] = lanes[i];

@@ -6,10 +6,17 @@
 namespace heed {
 namespace {
 
+constexpr int32_t masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
 struct avx2 : xsimd_model<xsimd::avx2> {
   static constexpr int score_keys = 4, score_vecs = 3;  // 12 dots + 3 queries + 1 key: all 16
   static constexpr int sum_rows = 6, sum_vecs = 2;      // 12 sums + 2 columns + 1 factor
 
+  static HEED_INLINE __m256i first(int32_t n) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(masks + 8 - n));
+  }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm256_maskload_ps(p, first(n)); }
+  static HEED_INLINE void store_n(float *p, reg r, int32_t n) { _mm256_maskstore_ps(p, first(n), r); }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm256_fmadd_ps(a, b, c); }
   static HEED_INLINE reg max(reg a, reg b) { return _mm256_max_ps(a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {

@@ -10,6 +10,9 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
 
+  static HEED_INLINE __mmask16 first(int32_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm512_maskz_loadu_ps(first(n), p); }
+  static HEED_INLINE void store_n(float *p, reg r, int32_t n) { _mm512_mask_storeu_ps(p, first(n), r); }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm512_fmadd_ps(a, b, c); }
   static HEED_INLINE reg max(reg a, reg b) { return _mm512_max_ps(a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {

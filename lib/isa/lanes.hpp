@@ -80,6 +80,8 @@ struct lanes16 {
   static HEED_INLINE void store(float *p, const reg &r) {
     for (int l = 0; l < lanes; l++) p[l] = r.lane[l];
   }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes16>(p, n); }
+  static HEED_INLINE void store_n(float *p, const reg &r, int32_t n) { store_each<lanes16>(p, r, n); }
   static HEED_INLINE reg set(float x) {
     return each([=](int) { return x; });
   }

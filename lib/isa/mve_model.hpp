@@ -18,6 +18,8 @@ struct mve {
 
   static HEED_INLINE reg load(const float *p) { return vld1q_f32(p); }
   static HEED_INLINE void store(float *p, reg r) { vst1q_f32(p, r); }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return vld1q_z_f32(p, vctp32q(static_cast<uint32_t>(n))); }
+  static HEED_INLINE void store_n(float *p, reg r, int32_t n) { vst1q_p_f32(p, r, vctp32q(static_cast<uint32_t>(n))); }
   static HEED_INLINE reg set(float x) { return vdupq_n_f32(x); }
   static HEED_INLINE float factor(float x) { return x; }
   static HEED_INLINE reg add(reg a, reg b) { return vaddq_f32(a, b); }

@@ -19,6 +19,8 @@ struct xsimd_model {
 
   static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }
   static HEED_INLINE void store(float *p, reg r) { batch(r).store_unaligned(p); }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<xsimd_model>(p, n); }
+  static HEED_INLINE void store_n(float *p, reg r, int32_t n) { store_each<xsimd_model>(p, r, n); }
   static HEED_INLINE reg set(float x) { return batch(x).data; }
   static HEED_INLINE reg factor(float x) { return set(x); }
   static HEED_INLINE reg add(reg a, reg b) { return (batch(a) + batch(b)).data; }
