@@ -1,5 +1,5 @@
-// The self-test: every available kernel against the scalar reference of its profile, bit by bit, in the caller's
-// buffer.
+// The self-tests: every available kernel, or at start-up the one in use, against the scalar reference of its profile,
+// bit by bit, in the caller's buffer.
 #include "dispatch.hpp"
 #include "run.hpp"
 #include "validate.hpp"
@@ -11,6 +11,7 @@ struct attention_case {
   int32_t n_heads, n_kv_heads, n_q, n_kv, head_dim, v_dim, causal, causal_offset;
   float scale;
   bool weights, small_workspace;
+  bool overlapping = false;  // v is k, rows one float apart: many keys in little memory
 };
 
 // Tile, block and chunk boundaries; odd dimensions; grouped heads; rows that see nothing; large scores; weights.
@@ -22,13 +23,22 @@ constexpr attention_case attention_cases[] = {
     {1, 1, 49, 65, 64, 64, 1, 0, 0.0f, false, false},    {1, 1, 97, 20, 5, 66, 0, 0, 300.0f, false, false},
     {1, 1, 19, 1100, 6, 5, 1, 1090, 0.0f, false, false}, {1, 1, 2, 2060, 3, 3, 0, 0, 0.0f, true, false},
 };
+// The same boundaries with little memory and few operations.
+constexpr attention_case boot_cases[] = {
+    {1, 1, 17, 66, 3, 3, 0, 0, 0.0f, false, false, true}, {1, 1, 17, 66, 3, 3, 1, 49, 0.0f, false, true},
+    {1, 1, 5, 21, 5, 18, 0, 0, 300.0f, false, true},      {4, 2, 3, 19, 4, 6, 1, 14, 0.0f, true, true},
+    {1, 1, 1, 1030, 2, 3, 0, 0, 0.0f, false, true, true},
+};
 struct vector_case {
   int32_t n_rows, depth, n_cols;  // linear's; softmax and dot take n_rows * depth numbers as rows of depth
 };
 constexpr vector_case vector_cases[] = {{1, 1, 1},     {3, 7, 5},    {6, 64, 64}, {13, 33, 47},
                                         {1, 300, 100}, {50, 18, 71}, {2, 280, 3}};
+constexpr vector_case boot_vector_cases[] = {{5, 7, 9}, {1, 37, 6}, {2, 70, 1}};
 constexpr int32_t n_attention = sizeof attention_cases / sizeof *attention_cases;
 constexpr int32_t n_vector = sizeof vector_cases / sizeof *vector_cases;
+constexpr int32_t n_boot = sizeof boot_cases / sizeof *boot_cases,
+                  n_boot_vector = sizeof boot_vector_cases / sizeof *boot_vector_cases;
 
 // The arrays of a case, and bump allocation of them inside the caller's buffer.
 struct attention_sizes {
@@ -36,19 +46,28 @@ struct attention_sizes {
 };
 constexpr attention_sizes sizes_of(const attention_case &c) {
   const int64_t queries = static_cast<int64_t>(c.n_q) * c.n_heads, keys = static_cast<int64_t>(c.n_kv) * c.n_kv_heads;
+  if (c.overlapping) return {queries * c.head_dim, keys - 1 + c.v_dim, 0, queries * c.v_dim, 0};
   return {queries * c.head_dim, keys * c.head_dim, keys * c.v_dim, queries * c.v_dim, c.weights ? queries * c.n_kv : 0};
 }
-constexpr int64_t workspace_floats = HEED_WORKSPACE_BYTES(64, 64) / sizeof(float);
-constexpr bool cases_fit() {
-  for (const attention_case &c : attention_cases) {
+constexpr size_t workspace_of(const attention_case &c, size_t most) {
+  return c.small_workspace                                  ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim)
+         : HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim) < most ? HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim)
+                                                            : most;
+}
+constexpr size_t most_workspace = HEED_WORKSPACE_BYTES(64, 64);
+// At start-up 16 rows of 3 floats, the fewest whose lanes are queries.
+constexpr size_t boot_workspace = 64 * (HEED_WORKSPACE_ROW_FLOATS(3) + 3);
+template <int N>
+constexpr bool cases_fit(const attention_case (&cases)[N], size_t workspace, size_t bytes) {
+  for (const attention_case &c : cases) {
     const attention_sizes n = sizes_of(c);
-    const int64_t floats = workspace_floats + n.q + n.k + n.v + 2 * (n.out + n.weights) + 4 * 15;
-    if (floats > HEED_SELFTEST_BYTES / 4) return false;
-    if (HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim) / sizeof(float) > workspace_floats) return false;
+    const int64_t floats = n.q + n.k + n.v + 2 * (n.out + n.weights) + 4 * 15;
+    if (workspace_of(c, workspace) + static_cast<size_t>(floats) * sizeof(float) > bytes) return false;
   }
   return true;
 }
-static_assert(cases_fit(), "HEED_SELFTEST_BYTES holds every case");
+static_assert(cases_fit(attention_cases, most_workspace, HEED_SELFTEST_BYTES), "HEED_SELFTEST_BYTES holds every case");
+static_assert(cases_fit(boot_cases, boot_workspace, HEED_SELFTEST_BOOT_BYTES), "HEED_SELFTEST_BOOT_BYTES does, too");
 
 struct arena {
   float *next;
@@ -97,16 +116,15 @@ class comparison {
   }
 };
 
-bool test_attention(const kernel &k, int32_t index, float *buffer, comparison &result) {
-  const attention_case &c = attention_cases[index];
+template <class K>
+bool test_attention(K k, const attention_case &c, int32_t index, float *buffer, size_t most, comparison &result) {
   const attention_sizes n = sizes_of(c);
   arena memory = {buffer};
-  float *workspace = memory.take(workspace_floats);
+  const size_t bytes = workspace_of(c, most);
+  float *workspace = memory.take(static_cast<int64_t>(bytes / sizeof(float)));
   float *inputs = memory.take(n.q + n.k + n.v);
   float *expected = memory.take(n.out + n.weights), *actual = memory.take(n.out + n.weights);
   fill(inputs, n.q + n.k + n.v, static_cast<uint32_t>(index));
-  const size_t bytes =
-      c.small_workspace ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim) : HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim);
   heed_attention call = heed_attention_of(c.n_q, c.n_kv, c.n_heads, c.n_kv_heads, c.head_dim, inputs, inputs + n.q,
                                           nullptr, nullptr, workspace, bytes);
   call.v_dim = c.v_dim;
@@ -114,63 +132,100 @@ bool test_attention(const kernel &k, int32_t index, float *buffer, comparison &r
   call.causal = c.causal;
   call.causal_offset = c.causal_offset;
   call.v = heed_token_major(inputs + n.q + n.k, c.n_kv, c.n_kv_heads, c.v_dim);
+  if (c.overlapping) {
+    call.v.data = call.k.data;
+    call.k.row_stride = call.v.row_stride = 1;
+  }
   for (float *out = expected;; out = actual) {
     call.out = heed_token_major_out(out, c.n_q, c.n_heads, c.v_dim);
     if (c.weights) call.weights = heed_head_major_out(out + n.out, c.n_q, c.n_heads, c.n_kv);
-    run_attention(out == expected ? reference_kernel(k.fused) : &k, call);
-    if (out == actual) break;
+    if (out == expected) {
+      run_attention(reference_kernel(k->fused), call);
+    } else {
+      run_attention(k, call);
+      break;
+    }
   }
-  return result.equal(k, "attention", index, expected, actual, n.out + n.weights);
+  return result.equal(*k, "attention", index, expected, actual, n.out + n.weights);
 }
 
-bool test_vectors(const kernel &k, int32_t index, float *buffer, comparison &result) {
-  const vector_case &c = vector_cases[index];
-  const kernel &reference = *reference_kernel(k.fused);
+bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *buffer, comparison &result) {
+  const kernel &reference = *reference_kernel(k->fused);
   const int32_t n_x = c.n_rows * c.depth, n_w = c.depth * c.n_cols, n_y = c.n_rows * c.n_cols;
   arena memory = {buffer};
   float *x = memory.take(n_x), *w = memory.take(n_w), *bias = memory.take(c.n_cols);
   float *expected = memory.take(n_y + n_x), *actual = memory.take(n_y + n_x);
   fill(x, n_x, static_cast<uint32_t>(index) + 100);
-  const bool halves = index == n_vector - 1;  // every tie of the exponential's rounding
+  const bool halves = c.depth == 280;  // every tie of the exponential's rounding
   for (int32_t i = 0; halves && i < n_x; i++) x[i] = static_cast<float>(i % 140) * -0.5f;
   fill(w, n_w, static_cast<uint32_t>(index) + 200);
   fill(bias, c.n_cols, static_cast<uint32_t>(index) + 300);
   for (float *y = expected;; y = actual) {
-    const kernel &use = y == expected ? reference : k;
+    const kernel &use = y == expected ? reference : *k;
     use.linear({x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
     for (int32_t r = 0; r < c.n_rows; r++)
       use.softmax(x + r * c.depth, y + n_y + r * c.depth, c.depth, halves ? 1.0f : 5.0f);
     if (y == actual) break;
   }
-  if (!result.equal(k, "linear", index, expected, actual, n_y)) return false;
-  if (!result.equal(k, "softmax", index, expected + n_y, actual + n_y, n_x)) return false;
-  const float expected_dot = reference.dot(x, x, n_x), actual_dot = k.dot(x, x, n_x);
-  return result.equal(k, "dot", index, &expected_dot, &actual_dot, 1);
+  if (!result.equal(*k, "linear", index, expected, actual, n_y)) return false;
+  if (!result.equal(*k, "softmax", index, expected + n_y, actual + n_y, n_x)) return false;
+  const float expected_dot = reference.dot(x, x, n_x), actual_dot = k->dot(x, x, n_x);
+  return result.equal(*k, "dot", index, &expected_dot, &actual_dot, 1);
 }
 
-bool test_kernel(const kernel &k, float *buffer, comparison &result) {
+bool test_kernel(const kernel *k, float *buffer, comparison &result) {
   for (int32_t i = 0; i < n_attention; i++)
-    if (!test_attention(k, i, buffer, result)) return false;
+    if (!test_attention(k, attention_cases[i], i, buffer, most_workspace, result)) return false;
   for (int32_t i = 0; i < n_vector; i++)
-    if (!test_vectors(k, i, buffer, result)) return false;
+    if (!test_vectors(k, vector_cases[i], i, buffer, result)) return false;
   result.report.n_kernels++;
   return true;
+}
+
+template <class K>
+bool test_boot(K k, float *buffer, comparison &result) {
+  for (int32_t i = 0; i < n_boot; i++)
+    if (!test_attention(k, boot_cases[i], i, buffer, boot_workspace, result)) return false;
+  for (int32_t i = 0; i < n_boot_vector; i++)
+    if (!test_vectors(&*k, boot_vector_cases[i], i, buffer, result)) return false;
+  result.report.n_kernels++;
+  return true;
+}
+
+HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t minimum,
+                                       const heed_selftest_report *report) {
+  checker check;
+  check.buffer(buffer, bytes, minimum, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
+  if (report) check.require(report->struct_size == sizeof *report, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+  return check.finish();
+}
+
+heed_status finish(const comparison &result, bool equal, int32_t n_cases, heed_selftest_report *report) {
+  if (report) {
+    *report = result.report;
+    report->struct_size = sizeof *report;
+    report->n_cases = n_cases;
+  }
+  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
 }
 
 }  // namespace
 }  // namespace heed
 
 heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
-  heed::checker check;
-  check.buffer(buffer, buffer_bytes, HEED_SELFTEST_BYTES, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
-  if (report) check.require(report->struct_size == sizeof *report, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
-  if (check.finish() != HEED_OK) return check.status;
+  const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_BYTES, report);
+  if (status != HEED_OK) return status;
   heed::comparison result;
-  result.report.struct_size = sizeof result.report;
-  result.report.n_cases = heed::n_attention + heed::n_vector;
   bool equal = true;
   for (int32_t i = 0; const heed::kernel *k = heed::available_kernel(i); i++)
-    equal = equal && heed::test_kernel(*k, static_cast<float *>(buffer), result);
-  if (report) *report = result.report;
-  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
+    equal = equal && heed::test_kernel(k, static_cast<float *>(buffer), result);
+  return heed::finish(result, equal, heed::n_attention + heed::n_vector, report);
+}
+
+heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
+  const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_BOOT_BYTES, report);
+  if (status != HEED_OK) return status;
+  heed::comparison result;
+  const bool equal = heed::test_boot(heed::current_kernel(), static_cast<float *>(buffer), result);
+  return heed::finish(result, equal, heed::n_boot + heed::n_boot_vector, report);
 }

@@ -442,6 +442,12 @@ typedef struct heed_selftest_report {
 #define HEED_SELFTEST_BYTES 131072
 HEED_API heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
 
+/* The same for start-up: the kernel in use alone, in little memory, with about 40,000 multiply-adds, over shapes that
+ * cross the boundaries of tiles, blocks and chunks. Buffer: HEED_SELFTEST_BOOT_BYTES, aligned to 64. report may be null.
+ * Status: as heed_selftest. */
+#define HEED_SELFTEST_BOOT_BYTES 8192
+HEED_API heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
+
 #ifdef __cplusplus
 }
 #endif

@@ -101,6 +101,9 @@ static heed_status call_sequence(void) {
   return status;
 }
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
+static heed_status call_selftest_boot(void) {
+  return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL);
+}
 static heed_status call_questions(void) {
   const char *name = heed_kernel_current();
   heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
@@ -128,6 +131,7 @@ static const struct {
                  {"layer", call_layer},
                  {"sequence", call_sequence},
                  {"self-test", call_selftest},
+                 {"self-test at start-up", call_selftest_boot},
                  {"kernels and texts", call_questions}};
 enum { n_all_calls = sizeof all_calls / sizeof *all_calls };
 
