@@ -200,7 +200,7 @@ HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t 
   return check.finish();
 }
 
-heed_status finish(const comparison &result, bool equal, int32_t n_cases, heed_selftest_report *report) {
+heed_status conclude(const comparison &result, bool equal, int32_t n_cases, heed_selftest_report *report) {
   if (report) {
     *report = result.report;
     report->struct_size = sizeof *report;
@@ -219,7 +219,7 @@ heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_repor
   bool equal = true;
   for (int32_t i = 0; const heed::kernel *k = heed::available_kernel(i); i++)
     equal = equal && heed::test_kernel(k, static_cast<float *>(buffer), result);
-  return heed::finish(result, equal, heed::n_attention + heed::n_vector, report);
+  return heed::conclude(result, equal, heed::n_attention + heed::n_vector, report);
 }
 
 heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
@@ -227,5 +227,5 @@ heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_
   if (status != HEED_OK) return status;
   heed::comparison result;
   const bool equal = heed::test_boot(heed::current_kernel(), static_cast<float *>(buffer), result);
-  return heed::finish(result, equal, heed::n_boot + heed::n_boot_vector, report);
+  return heed::conclude(result, equal, heed::n_boot + heed::n_boot_vector, report);
 }
