@@ -114,7 +114,6 @@ struct kernel {
   bool (*available)();   // can this processor run it?
   int32_t lanes;         // floats in a vector; 0: queries are never lanes
   int32_t max_key_rows;  // most rows of a tile whose lanes are keys
-  int32_t max_leftover;  // up to so many rows beyond a whole vector are better done with keys as lanes
   void (*attend)(const tile &t, int32_t key_begin, int32_t key_end);  // keys of one chunk -> partial
   void (*merge)(const tile &t, int32_t key_begin);                    // partial of that chunk -> total
   void (*finish)(const tile &t, bool merged);                         // partial or total -> out

@@ -150,7 +150,7 @@ void linear(const linear_block &b) {
 }
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
-  return {name, fused, available, 0, 8, 0, attend, merge, finish, weigh, softmax, dot, linear};
+  return {name, fused, available, 0, 8, attend, merge, finish, weigh, softmax, dot, linear};
 }
 
 }  // namespace scalar

@@ -35,7 +35,10 @@ row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_
     if (query_rows >= 16) {
       const int32_t most_rows = static_cast<int32_t>(query_rows < 48 ? query_rows : 48);
       const ptrdiff_t left = n_rows % k->lanes;
-      tiles.n_query_rows = left <= k->max_leftover ? n_rows - left : n_rows;
+      // Rows beyond the whole registers, up to so many, are better done with keys as lanes: fewer where they only fill
+      // up a register of a tile, more where they would have it to themselves.
+      const int32_t most_left = n_rows < k->lanes ? k->lanes / 2 : k->lanes / 4;
+      tiles.n_query_rows = left <= most_left ? n_rows - left : n_rows;
       tiles.registers = (tiles.n_query_rows + k->lanes - 1) / k->lanes;
       const int32_t most_registers = most_rows / k->lanes;
       tiles.n_query_tiles = static_cast<int32_t>((tiles.registers + most_registers - 1) / most_registers);

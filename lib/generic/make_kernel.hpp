@@ -26,7 +26,6 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) 
             available,
             0,
             48,
-            0,
             attend_one_lane<V>,
             merge_one_lane<V>,
             finish_one_lane<V>,
@@ -35,7 +34,7 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) 
             dot_one_lane<V>,
             linear_one_lane<V>};
   else
-    return {name,     fused,     available, V::lanes,   8,      V::lanes / 4, attend<V>,
+    return {name,     fused,     available, V::lanes,   8,      attend<V>,
             merge<V>, finish<V>, weigh<V>,  softmax<V>, dot<V>, linear<V>};
 }
 
