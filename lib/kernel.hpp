@@ -123,12 +123,12 @@ struct kernel {
   void (*linear)(const linear_block &b);
 };
 
-template <class F>
-static inline void weigh_rows(const tile &t, F softmax) {
+template <void (*SOFTMAX)(const float *, float *, int32_t, float)>
+static inline void weigh_rows(const tile &t) {
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *weights = row.weights();
-    softmax(weights, weights, t.visible[r], 1.0f);
+    SOFTMAX(weights, weights, t.visible[r], 1.0f);
     for (int32_t j = t.visible[r]; j < t.s->n_kv; j++) weights[j] = 0.0f;
   }
 }

@@ -131,7 +131,7 @@ void finish(const tile &t, bool merged) {
   }
 }
 
-void weigh(const tile &t) { weigh_rows(t, softmax); }
+void weigh(const tile &t) { weigh_rows<softmax>(t); }
 
 float dot(const float *a, const float *b, int32_t n) {
   float sums[n_dot_sums] = {};

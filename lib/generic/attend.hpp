@@ -122,7 +122,7 @@ static void finish(const tile &t, bool merged) {
 // The rows of weights hold logits; softmax of those that are visible.
 template <class V>
 static void weigh(const tile &t) {
-  weigh_rows(t, softmax<V>);
+  weigh_rows<softmax<V>>(t);
 }
 
 }  // namespace heed

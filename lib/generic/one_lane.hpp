@@ -255,7 +255,7 @@ static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, 
 
 template <class V>
 static void weigh_one_lane(const tile &t) {
-  weigh_rows(t, softmax_one_lane<V>);
+  weigh_rows<softmax_one_lane<V>>(t);
 }
 
 template <class V>
