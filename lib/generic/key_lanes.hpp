@@ -94,13 +94,16 @@ template <class V>
 HEED_INLINE void score_key_block(const tile &t, int32_t block_begin, int32_t n) {
   for (int32_t row = 0; row < t.n_rows;) {
     const int32_t left = t.n_rows - row;
-    if (left > 4) {
-      score_row_group<V, 8>(t, row, block_begin, n);
-      row += 8;
-    } else if (left > 2) {
+    if (V::compact && left > 1) {
       score_row_group<V, 4>(t, row, block_begin, n);
       row += 4;
-    } else if (left == 2) {
+    } else if (!V::compact && left > 4) {
+      score_row_group<V, 8>(t, row, block_begin, n);
+      row += 8;
+    } else if (!V::compact && left > 2) {
+      score_row_group<V, 4>(t, row, block_begin, n);
+      row += 4;
+    } else if (!V::compact && left == 2) {
       score_row_group<V, 2>(t, row, block_begin, n);
       row += 2;
     } else {

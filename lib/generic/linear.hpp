@@ -98,7 +98,7 @@ static void linear(const linear_block &b) {
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
   const bool collide = may_copy && V::sum_vecs * V::lanes <= copy_width && b.w_stride % 512 == 0;
-  if (b.n_rows < (collide ? 12 : 4))
+  if (!V::compact && b.n_rows < (collide ? 12 : 4))
     linear_few_rows<V>(b, whole);
   else if (collide && b.n_rows >= 32)
     linear_copied_panels<V>(b, whole);

@@ -114,7 +114,7 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
   return row;
 }
 
-// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows.
+// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows; compact: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   const auto sum = [&](auto rows) {
@@ -129,9 +129,11 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   };
   constexpr int whole = rows_of_tile<V, VECS>();
   sum(constant<whole>());
-  if (whole > 8) sum(constant<8>());
-  if (whole > 4) sum(constant<4>());
-  sum(constant<2>());
+  if constexpr (!V::compact) {
+    if (whole > 8) sum(constant<8>());
+    if (whole > 4) sum(constant<4>());
+    sum(constant<2>());
+  }
   sum(constant<1>());
 }
 
@@ -153,7 +155,7 @@ static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t
     if (part.ahead) part.ahead += n;
     if (from == chain::bias) part.start += n;
     const int32_t vecs = (n_cols - n) / V::lanes;
-    if (n_rows == 1 && vecs >= single_row_vecs) {
+    if (!V::compact && n_rows == 1 && vecs >= single_row_vecs) {
       sum_single_row<V>(part, from);
       n += single_row_vecs * V::lanes;
     } else if (vecs >= wide) {

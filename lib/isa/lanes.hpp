@@ -66,6 +66,7 @@ struct lanes16 {
     float lane[16];
   };
   static constexpr int lanes = 16;
+  static constexpr bool compact = false;
   static constexpr int score_keys = 2, score_vecs = 1, sum_rows = 2, sum_vecs = 1;
 
   template <class F>
