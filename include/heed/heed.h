@@ -49,7 +49,13 @@ extern "C" {
 /* Limits. Dimensions of one row, then rows, heads or batch entries. Anything larger is HEED_OUT_OF_RANGE. */
 #define HEED_MAX_DIM 65536
 #define HEED_MAX_COUNT 0x40000000
+#if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
 #define HEED_STACK_BYTES 8192
+#elif defined(__ARM_FEATURE_MVE)
+#define HEED_STACK_BYTES 3584 /* Cortex-M with Helium */
+#else
+#define HEED_STACK_BYTES 1536 /* other Cortex-M: attention takes 512 to 720, the rest is for layers and executors */
+#endif
 
 /* ---------------------------------------------------------------------------------------------------------- status */
 
