@@ -180,9 +180,11 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, floa
   exponentials_one_lane<V>(x, n, sums, m);
 }
 
-template <class V>
-static HEED_NOINLINE float sum_16(float *sums) {
-  return tree_sum<V>(sums, n_sums);
+// The halving tree.
+static inline HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
+  while ((n /= 2) > 0)
+    for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
+  return sums[0];
 }
 
 template <class V>
@@ -209,7 +211,7 @@ static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
       for (int32_t i = 0; i < rows; i++, r++) add_values<V>(t, r, 1, begin, visible[0], visible[i]);
     }
   }
-  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = sum_16<V>(t.sums + r * n_sums);
+  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
 }
 
 template <class V>
@@ -250,7 +252,7 @@ static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, 
   scale_one_lane(y, x, n, c);
   for (int32_t i = 0; i < n; i++) m = V::max(y[i], m);
   exponentials_one_lane<V>(y, n, sums, m);
-  scale_one_lane(y, y, n, reciprocal_or_zero(sum_16<V>(sums)));
+  scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums)));
 }
 
 template <class V>
@@ -265,7 +267,7 @@ static float dot_one_lane(const float *a, const float *b, int32_t n) {
     sums[u] = 0.0f;
     for (int32_t i = u; i < n; i += n_dot_sums) sums[u] = V::fma(a[i], b[i], sums[u]);
   }
-  return tree_sum<V>(sums, n_dot_sums);
+  return tree_one_lane(sums, n_dot_sums);
 }
 
 template <class V>

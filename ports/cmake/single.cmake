@@ -2,6 +2,7 @@
 # Each function has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
 heed_library(heed heed lib/single.cpp)
 target_compile_options(heed PRIVATE -ffreestanding -ffunction-sections -fdata-sections)
+target_compile_definitions(heed PRIVATE HEED_FLAGS_ARE_SET)
 if(HEED_FIXED_KERNEL)
   string(REPLACE "-" "_" kernel ${HEED_FIXED_KERNEL})
   target_compile_definitions(heed PRIVATE HEED_FIXED_KERNEL=${kernel})

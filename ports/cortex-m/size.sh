@@ -19,6 +19,7 @@ row() { # row CORE TEXT
   common="$flags -mthumb -Os -ffreestanding -ffunction-sections -fdata-sections -I$source/include"
   # shellcheck disable=SC2086
   arm-none-eabi-g++ $common -std=c++17 -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off -fno-tree-vectorize \
+    -DHEED_FLAGS_ARE_SET \
     -fcallgraph-info=su -c "$source/lib/single.cpp" -o heed.o
   rm -f libheed.a
   arm-none-eabi-ar rc libheed.a heed.o
