@@ -243,7 +243,7 @@ void check_call(checker &check, const heed_attention &call) {
 }
 
 HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
-  checker check;
+  checker_of<6> check;
   check.require(call != nullptr, HEED_NULL_POINTER, HEED_ARG_CALL);
   if (check.ok()) check.require(call->struct_size == sizeof(heed_attention), HEED_UNKNOWN_STRUCT, HEED_ARG_CALL);
   if (check.ok()) check_call(check, *call);
@@ -252,7 +252,7 @@ HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
 
 HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale, const heed_matrix_out &out,
                                                void *workspace, size_t workspace_bytes) {
-  checker check;
+  checker_of<3> check;
   check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
   check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.finite(scale, HEED_ARG_SCALE);

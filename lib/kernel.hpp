@@ -111,9 +111,9 @@ struct linear_block {
 struct kernel {
   const char *name;
   bool fused;
-  bool (*available)();   // can this processor run it?
-  int32_t lanes;         // floats in a vector; 0: queries are never lanes
-  int32_t max_key_rows;  // most rows of a tile whose lanes are keys
+  bool (*available)();                                                // can this processor run it?
+  int32_t lanes;                                                      // floats in a vector; 0: queries are never lanes
+  int32_t max_key_rows;                                               // most rows of a tile whose lanes are keys
   void (*attend)(const tile &t, int32_t key_begin, int32_t key_end);  // keys of one chunk -> partial
   void (*merge)(const tile &t, int32_t key_begin);                    // partial of that chunk -> total
   void (*finish)(const tile &t, bool merged);                         // partial or total -> out

@@ -88,7 +88,7 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
 HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,
                                       const float *activations, size_t n_activations, const void *workspace,
                                       size_t workspace_bytes, const heed_executor *executor) {
-  checker check;
+  checker_of<14> check;  // x, y, 8 weights and biases, activations, workspace
   check.require(layer != nullptr, HEED_NULL_POINTER, HEED_ARG_LAYER);
   if (check.ok()) check.require(layer->struct_size == sizeof(heed_layer), HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER);
   if (check.ok()) check_dimensions(check, *layer);

@@ -101,7 +101,7 @@ namespace {
 
 // Checks have frames of their own, which are gone when kernels run.
 HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, const float *result) {
-  checker check;
+  checker_of<3> check;
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
   check.floats(a, n, access::read, HEED_ARG_A);
   check.floats(b, n, access::read, HEED_ARG_B);
@@ -111,7 +111,7 @@ HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, c
 
 HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const heed_matrix_out &y,
                                         const heed_executor *executor) {
-  checker check;
+  checker_of<2> check;
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
   if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
@@ -123,14 +123,14 @@ HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const
 
 HEED_NOINLINE heed_status check_weighted_sum(const heed_matrix &weights, const heed_matrix &rows,
                                              const heed_matrix_out &out, const heed_executor *executor) {
-  checker check;
+  checker_of<3> check;
   check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &w, const float *bias,
                                        const heed_matrix_out &y, const heed_executor *executor) {
-  checker check;
+  checker_of<4> check;
   check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
   check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
   return check.finish();

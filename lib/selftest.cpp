@@ -194,7 +194,7 @@ bool test_boot(K k, float *buffer, comparison &result) {
 
 HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t minimum,
                                        const heed_selftest_report *report) {
-  checker check;
+  checker_of<1> check;
   check.buffer(buffer, bytes, minimum, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
   if (report) check.require(report->struct_size == sizeof *report, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
   return check.finish();

@@ -18,7 +18,7 @@ void check_sequence(checker &check, const heed_sequence *s, heed_argument argume
 
 // In a frame of its own, which is gone when kernels run.
 HEED_NOINLINE heed_status check_sequences(const heed_sequence *x, const heed_sequence *out) {
-  checker check;
+  checker_of<1> check;
   check_sequence(check, x, HEED_ARG_X);
   check_sequence(check, out, HEED_ARG_OUT);
   if (!check.ok()) return check.status;
@@ -32,7 +32,7 @@ HEED_NOINLINE heed_status check_sequences(const heed_sequence *x, const heed_seq
 }  // namespace heed
 
 heed_status heed_sequence_init(heed_sequence *sequence, float *buffer, int32_t capacity, int32_t dim) {
-  heed::checker check;
+  heed::checker_of<1> check;
   check.require(sequence != nullptr, HEED_NULL_POINTER, HEED_ARG_SEQUENCE);
   check.count(capacity, HEED_MAX_COUNT, HEED_ARG_CAPACITY);
   check.count(dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
@@ -42,7 +42,7 @@ heed_status heed_sequence_init(heed_sequence *sequence, float *buffer, int32_t c
 }
 
 heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows) {
-  heed::checker check;
+  heed::checker_of<2> check;
   heed::check_sequence(check, sequence, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
   check.matrix(rows.data, rows.n_rows, rows.dim, rows.row_stride, heed::access::read, HEED_ARG_ROWS);
@@ -60,7 +60,7 @@ heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows) {
 }
 
 heed_status heed_sequence_clear(heed_sequence *sequence) {
-  heed::checker check;
+  heed::checker_of<1> check;
   heed::check_sequence(check, sequence, HEED_ARG_SEQUENCE);
   if (check.ok()) sequence->length = 0;
   return check.status;

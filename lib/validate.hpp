@@ -11,6 +11,14 @@ enum class access { read, write };
 
 class checker {
  public:
+  struct range {
+    uintptr_t begin, end;
+    uint8_t written, argument;
+  };
+  explicit checker(range *ranges) : ranges(ranges) {}
+  checker(const checker &) = delete;
+  checker &operator=(const checker &) = delete;
+
   heed_status status = HEED_OK;
 
   bool ok() const { return status == HEED_OK; }
@@ -36,17 +44,22 @@ class checker {
   heed_status finish();
 
  private:
-  struct range {
-    uintptr_t begin, end;
-    uint8_t written, argument;
-  };
-  static constexpr int max_ranges = 14;  // the layer: x, y, 8 weights and biases, activations, workspace
-  range ranges[max_ranges];
+  range *ranges;
   int n_ranges = 0;
 
   ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
   void pointer(const void *data, size_t alignment, heed_argument argument);
   void add(const void *data, size_t bytes, access how, heed_argument argument);
+};
+
+// For a call with so many arguments in memory: ranges are most of the stack that a check takes.
+template <int N_RANGES>
+class checker_of : public checker {
+ public:
+  checker_of() : checker(storage) {}
+
+ private:
+  range storage[N_RANGES];
 };
 
 // Shared by heed_attention_run and heed_layer_run.

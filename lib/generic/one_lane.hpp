@@ -180,11 +180,17 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, floa
   exponentials_one_lane<V>(x, n, sums, m);
 }
 
-// The halving tree.
+// The halving tree, as a loop.
 static inline HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
   while ((n /= 2) > 0)
     for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
   return sums[0];
+}
+
+// Keys of a block of n that row r sees.
+static inline HEED_NOINLINE int32_t seen_of_block(const tile &t, int32_t r, int32_t begin, int32_t n) {
+  const int32_t seen = t.visible[r] - begin;
+  return seen < 0 ? 0 : seen < n ? seen : n;
 }
 
 template <class V>
@@ -198,17 +204,14 @@ static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
     const int32_t n = key_end - begin < block_keys ? key_end - begin : block_keys;
     row_cursor row(s, t.first_row);
     for (int32_t r = 0; r < t.n_rows;) {
-      const int32_t rows = tile_height(t.n_rows - r, V::sum_rows);
+      const int32_t rows = tile_height(t.n_rows - r, V::sum_rows), end = r + rows;
       score_one_lane<V>(t, r, rows, row, begin, n);
-      int32_t visible[V::sum_rows];
-      for (int32_t i = 0; i < rows; i++, row.next()) {
-        const int32_t limit = t.visible[r + i] - begin;
-        visible[i] = limit < 0 ? 0 : limit < n ? limit : n;
-        softmax_step<V>(t, r + i, visible[i], s.weights ? row.weights() + begin : nullptr);
-      }
+      for (int32_t i = r; i < end; i++, row.next())
+        softmax_step<V>(t, i, seen_of_block(t, i, begin, n), s.weights ? row.weights() + begin : nullptr);
       // On the causal diagonal a tile takes the keys that its first row sees, then each row its others.
-      add_values<V>(t, r, rows, begin, 0, visible[0]);
-      for (int32_t i = 0; i < rows; i++, r++) add_values<V>(t, r, 1, begin, visible[0], visible[i]);
+      const int32_t common = seen_of_block(t, r, begin, n);
+      add_values<V>(t, r, rows, begin, 0, common);
+      for (; r < end; r++) add_values<V>(t, r, 1, begin, common, seen_of_block(t, r, begin, n));
     }
   }
   for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
