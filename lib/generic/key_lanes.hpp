@@ -133,7 +133,7 @@ HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t limit) {
 }
 
 template <class V>
-static void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
+static HEED_NOINLINE void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
   const stream &s = *t.s;
   const int32_t last = t.visible[t.n_rows - 1];
   const int32_t end = last < key_end ? last : key_end;

@@ -210,6 +210,18 @@ HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first)
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.spare + row);
   float *const x = t.scores + row, *const sums = t.sums + row;
+  if constexpr (V::compact) {
+    for (int32_t i = 0; i < n_sums; i++) {
+      typename V::reg sum = first ? V::set(0.0f) : V::mul(V::load(sums + i * ld), alpha);
+      for (int32_t j = i; j < n; j += n_sums) {
+        const typename V::reg p = exp2_nonpositive<V>(V::sub(V::load(x + j * ld), shift));
+        V::store(x + j * ld, p);
+        sum = V::add(sum, p);
+      }
+      V::store(sums + i * ld, sum);
+    }
+    return;
+  }
   int32_t i = 0;
   for (int32_t more = 1; more >= 0; more--) {
     const int32_t n_keys = n / n_sums + more, end = more ? n % n_sums : n_sums;
@@ -305,7 +317,7 @@ class far_rows {
 };
 
 template <class V>
-static void attend_query_lanes(const tile &shared_tile, int32_t key_begin, int32_t key_end) {
+static HEED_NOINLINE void attend_query_lanes(const tile &shared_tile, int32_t key_begin, int32_t key_end) {
   const tile t = shared_tile;  // a copy whose fields no store can change: they stay in registers
   const stream &s = *t.s;
   const int32_t last = t.visible[t.n_rows - 1], end = last < key_end ? last : key_end;

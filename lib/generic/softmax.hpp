@@ -24,7 +24,7 @@ HEED_INLINE void add_exponentials(float *x, int32_t n, float *sums, typename V::
       }
     };
     int32_t j = 0;
-    for (; j + 4 * n_sums <= n; j += 4 * n_sums) add(constant<4>(), j);
+    for (; !V::compact && j + 4 * n_sums <= n; j += 4 * n_sums) add(constant<4>(), j);
     for (; j < n; j += n_sums) add(constant<1>(), j);
     V::store(sums + lane, sum);
   }
