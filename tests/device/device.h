@@ -7,7 +7,11 @@
 #include "heed/heed.h"
 #include "port.h"
 
-enum { pool_floats = 1664, workspace_bytes = 3 * HEED_WORKSPACE_MIN_BYTES(16, 16) / 2, greatest_dim = 24 };
+enum {
+  pool_floats = HEED_SELFTEST_BOOT_BYTES / 4,
+  workspace_bytes = 3 * HEED_WORKSPACE_MIN_BYTES(16, 16) / 2,
+  greatest_dim = 24
+};
 extern float pool[pool_floats];
 extern unsigned char workspace[workspace_bytes];
 

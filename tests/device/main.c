@@ -29,20 +29,27 @@ void print_status(const char *name, int32_t index, heed_status status) {
   port_write("\n");
 }
 
-/* All of heed_selftest where there is room for its buffer. */
-static int selftest(void) {
-  size_t bytes;
-  void *memory = port_free_memory(&bytes);
-  if (bytes < HEED_SELFTEST_BYTES) {
-    port_write("# no room for the self-test\n");
-    return 0;
-  }
-  heed_status status;
-  MEASURED(of_selftest, status = heed_selftest(memory, bytes, NULL));
-  port_write("# self-test: ");
+static int conclude(const char *test, heed_status status) {
+  port_write("# ");
+  port_write(test);
+  port_write(": ");
   port_write(heed_status_text(status));
   port_write("\n");
   return status != HEED_OK;
+}
+
+/* The self-test at start-up everywhere; all of it where there is room for its buffer. */
+static int selftest(void) {
+  heed_status status;
+  size_t bytes;
+  void *memory = port_free_memory(&bytes);
+  MEASURED(of_selftest, status = heed_selftest_boot(pool, sizeof pool, NULL));
+  int faults = conclude("boot self-test", status);
+  if (bytes >= HEED_SELFTEST_BYTES) {
+    MEASURED(of_selftest, status = heed_selftest(memory, bytes, NULL));
+    faults += conclude("self-test", status);
+  }
+  return faults;
 }
 
 static void print_stack(void) {
