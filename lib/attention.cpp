@@ -203,19 +203,20 @@ HEED_NOINLINE void run_threaded(K k, const heed_attention &call, int32_t n_worke
 }
 
 template <class K>
-void run_any(K k, const heed_attention &call) {
+heed_status run_any(K k, const heed_attention &call) {
   const int32_t n_workers = call.executor ? count_workers(call) : 1;
   if (n_workers > 1)
     run_threaded(k, call, n_workers);
   else
     run_alone(k, call);
+  return HEED_OK;
 }
 
 }  // namespace
 
-void run_attention(const kernel *k, const heed_attention &call) { run_any(k, call); }
+heed_status run_attention(const kernel *k, const heed_attention &call) { return run_any(k, call); }
 #ifdef HEED_SINGLE
-void run_attention(fixed_kernel k, const heed_attention &call) { run_any(k, call); }
+heed_status run_attention(fixed_kernel k, const heed_attention &call) { return run_any(k, call); }
 #endif
 
 namespace {
@@ -270,8 +271,8 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
 
 heed_status heed_attention_run(const heed_attention *call) {
   const heed_status status = heed::check_attention(call);
-  if (status == HEED_OK) heed::run_attention(heed::current_kernel(), *call);
-  return status;
+  if (status != HEED_OK) return status;
+  return heed::run_attention(heed::current_kernel(), *call);
 }
 
 heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,

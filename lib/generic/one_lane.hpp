@@ -139,7 +139,7 @@ static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows,
   p.acc_stride = block_keys;
   p.depth = s.head_dim;
   p.n_cols = n;
-  for (int32_t i = 0; i < block_keys * rows; i++) p.acc[i] = 0.0f;
+  __builtin_memset(p.acc, 0, static_cast<size_t>(block_keys * rows) * 4);
   multiply<V, keys_operand>(p, rows);
 }
 
@@ -196,7 +196,7 @@ static inline HEED_NOINLINE int32_t seen_of_block(const tile &t, int32_t r, int3
 template <class V>
 static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
   const stream &s = *t.s;
-  for (int32_t i = 0; i < (n_sums + t.acc_stride) * t.n_rows; i++) t.sums[i] = 0.0f;  // and acc, which follows
+  __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.acc_stride) * t.n_rows) * 4);  // and acc, which follows
   for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
   const int32_t last = t.visible[t.n_rows - 1];
   if (last < key_end) key_end = last;
