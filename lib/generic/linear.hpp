@@ -19,31 +19,42 @@ HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, 
 template <class V, int ROWS, int DEPTH>
 static HEED_NOINLINE void add_w_rows(const linear_block &b, int32_t begin, int32_t n) {
   const float *x = b.x + begin, *w = b.w + begin * b.w_stride;
+  float *const y = b.y;
+  const ptrdiff_t w_stride = b.w_stride, y_stride = b.y_stride;
   decltype(V::factor(0.0f)) factor[ROWS][DEPTH];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[r][i] = V::factor(x[r * b.x_stride + i]);
   }
   const float *from = begin == 0 ? b.bias : b.y;
   const ptrdiff_t from_stride = begin == 0 ? 0 : b.y_stride;
-  for (int32_t c = 0; c < n; c += V::lanes) {
-    typename V::reg sum[ROWS];
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r] = from ? V::load(from + r * from_stride + c) : V::set(0.0f);
-    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-      const typename V::reg columns = V::load(w + i * b.w_stride + c);
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r] = V::fma(factor[r][i], columns, sum[r]);
+  const auto add = [=](auto vecs, int32_t column) {
+    constexpr int n_vecs = decltype(vecs)::value;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      typename V::reg sum[n_vecs];
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
+          from ? V::load(from + r * from_stride + column + v * V::lanes) : V::set(0.0f);
+      HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
+        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
+            V::fma(factor[r][i], V::load(w + i * w_stride + column + v * V::lanes), sum[v]);
+      }
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
     }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) V::store(b.y + r * b.y_stride + c, sum[r]);
-  }
+  };
+  int32_t column = 0;
+  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add(constant<4>(), column);
+  for (; column < n; column += V::lanes) add(constant<1>(), column);
 }
 
-// Few rows: what counts is to read w once and in its own order, a few rows abreast.
+// Few rows: what counts is to read w once and in its own order, 4 or 8 rows abreast.
 template <class V>
 static void linear_few_rows(linear_block b, int32_t n) {
   const auto sum = [&](auto rows) {
     constexpr int n_rows = decltype(rows)::value;
+    constexpr int n_factors = V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;  // that leave registers for the sums
+    constexpr int depth = n_rows == 1 ? 8 : n_factors / n_rows;
     for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
       int32_t i = 0;
-      for (; i + 4 <= b.depth; i += 4) add_w_rows<V, n_rows, 4>(b, i, n);
+      for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, i, n);
       for (; i < b.depth; i++) add_w_rows<V, n_rows, 1>(b, i, n);
       b.x += n_rows * b.x_stride;
       b.y += n_rows * b.y_stride;
