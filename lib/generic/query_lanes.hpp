@@ -55,6 +55,7 @@ struct rows_ahead {
   ptrdiff_t k_stride;
   const float *v;
   ptrdiff_t v_stride;
+  int32_t v_dim;
 };
 
 // With FETCH each step of the register tile, which has slots to spare, fetches one line of the next block: 3 % on P5,
@@ -64,11 +65,11 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
                             float c, float *scores, const rows_ahead *ahead = nullptr) {
   typename V::reg dots[KEYS][VECS];
   HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
-  const int32_t lines = head_dim / 16 * KEYS;
+  const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0, end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
   for (int32_t i = 0; i < head_dim; i++, qt += qt_stride, k++) {
     if (FETCH && i < lines)
       __builtin_prefetch(ahead->k + i % KEYS * ahead->k_stride + i / KEYS * 16, 0, 2);
-    else if (FETCH && i < 2 * lines)
+    else if (FETCH && i < end)
       __builtin_prefetch(ahead->v + i % KEYS * ahead->v_stride + (i - lines) / KEYS * 16, 0, 2);
     typename V::reg queries[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
@@ -125,7 +126,7 @@ static HEED_NOINLINE int32_t score_and_fetch(const tile &t, int32_t block_begin,
   int32_t j = 0;
   for (; j + V::score_keys <= to && j + V::score_keys <= next; j += V::score_keys) {
     const rows_ahead ahead = {k + (block_keys + j) * s.k_stride, s.k_stride, v + (block_keys + j) * s.v_stride,
-                              s.v_stride};
+                              s.v_stride, s.v_dim};
     score_tile<V, V::score_keys, V::score_vecs, true>(t.qt, t.row_capacity, k + j * s.k_stride, s.k_stride, s.head_dim,
                                                       s.c, t.scores + j * t.row_capacity, &ahead);
   }
