@@ -56,27 +56,6 @@ class row_cursor {
   int32_t head;
 };
 
-// The same for the rows of out alone, for loops so short that a product of strides counts.
-class out_cursor {
- public:
-  out_cursor(const stream &s, ptrdiff_t row)
-      : p(row_cursor(s, row).out()),
-        head(static_cast<int32_t>(row % s.group)),
-        group(s.group),
-        head_step(s.out_head_stride),
-        query_step(s.out_query_stride - (s.group - 1) * s.out_head_stride) {}
-  float *out() const { return p; }
-  void next() {
-    p += ++head < group ? head_step : query_step;
-    if (head == group) head = 0;
-  }
-
- private:
-  float *p;
-  int32_t head, group;
-  ptrdiff_t head_step, query_step;
-};
-
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
 // partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.
 struct tile {

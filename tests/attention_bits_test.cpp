@@ -62,6 +62,17 @@ TEST_P(attention_bits, split_over_workers) {
   EXPECT_GT(n_split, repetitions(60) / 4);
 }
 
+// Keys and values of more than 128 KB, which prefill fetches a block ahead.
+TEST_P(attention_bits, streams_beyond_the_nearest_cache) {
+  for (const int32_t causal : {0, 1}) {
+    random_source r(static_cast<uint64_t>(causal));
+    problem p;
+    p.n_q = 70, p.n_kv = 300, p.head_dim = 64, p.v_dim = 64, p.causal = causal, p.causal_offset = 230;
+    fill_typical(r, &p);
+    compare_one(p, setting(), static_cast<uint64_t>(causal));
+  }
+}
+
 // Dimensions beyond the families: one row of 4097 floats, and one of HEED_MAX_DIM.
 TEST_P(attention_bits, widest_rows) {
   for (const int32_t dim : {1025, 4097, HEED_MAX_DIM}) {

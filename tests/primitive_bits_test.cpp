@@ -98,6 +98,24 @@ TEST_P(primitive_bits, linear) {
   }
 }
 
+// Each way that a projection is computed: few rows, panels of w deeper than one, and panels that are copied because w's
+// rows lie a multiple of 2 KB apart.
+TEST_P(primitive_bits, linear_in_every_way) {
+  const std::string reference = reference_of(GetParam());
+  if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
+  const int32_t shapes[][3] = {{1, 19, 130},  {2, 37, 64},    {3, 100, 70},  {11, 30, 512},
+                               {50, 400, 70}, {40, 200, 512}, {33, 97, 1024}};
+  for (const auto &[n, in, out] : shapes) {
+    random_source r(static_cast<uint64_t>(out));
+    const matrix x = random_matrix(r, n, in), w = random_matrix(r, in, out);
+    for (const std::vector<float> &bias : {bell_floats(r, size_t(out)), std::vector<float>()}) {
+      const matrix actual = run_linear(x, w, bias);
+      const kernel_scope scope(reference);
+      EXPECT_TRUE(same_bits(run_linear(x, w, bias).values, actual.values)) << sizes(n, in, out, 0);
+    }
+  }
+}
+
 TEST_P(primitive_bits, dot) {
   for (int32_t i = 0; i < repetitions(2000) && !HasFailure(); ++i) {
     random_source r(130000 + static_cast<uint64_t>(i));

@@ -109,14 +109,11 @@ static void merge(const tile &t, int32_t key_begin) {
 template <class V>
 static void finish(const tile &t, bool merged) {
   const stream &s = *t.s;
-  float *const factor = t.alpha;
-  const float *const l = merged ? t.l_total : t.l, *acc = t.acc;
-  const int32_t n_rows = t.n_rows, v_dim = s.v_dim;
-  const ptrdiff_t acc_stride = t.acc_stride;
-  for (int32_t r = 0; r < n_rows; r++) factor[r] = reciprocal_or_zero(l[r]);
-  out_cursor row(s, t.first_row);
-  for (int32_t r = 0; r < n_rows; r++, acc += acc_stride, row.next())
-    scale_row<V>(row.out(), merged ? row.out() : acc, v_dim, factor[r]);
+  const float *const l = merged ? t.l_total : t.l;
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(l[r]);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next())
+    scale_row<V>(row.out(), merged ? row.out() : t.acc + r * t.acc_stride, s.v_dim, t.alpha[r]);
 }
 
 // The rows of weights hold logits; softmax of those that are visible.

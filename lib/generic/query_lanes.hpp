@@ -6,158 +6,9 @@
 #ifndef HEED_GENERIC_QUERY_LANES_HPP
 #define HEED_GENERIC_QUERY_LANES_HPP
 
-#include "attend.hpp"
+#include "score_queries.hpp"
 
 namespace heed {
-
-// to[i][lane] = from[lane][i] for one register of rows.
-template <class V>
-HEED_INLINE void transpose_rows(const float *from, ptrdiff_t from_stride, int32_t dim, float *to, ptrdiff_t to_stride) {
-  int32_t i = 0;
-  for (; i + 4 <= dim; i += 4) {
-    typename V::reg columns[4];
-    V::transpose4(from + i, from_stride, columns);
-    HEED_UNROLL for (int u = 0; u < 4; u++) V::store(to + (i + u) * to_stride, columns[u]);
-  }
-  if (i == dim) return;
-  typename V::reg columns[4];
-  transpose4_n<V>(from + i, from_stride, V::lanes, dim - i, columns);
-  for (int32_t u = 0; i + u < dim; u++) V::store(to + (i + u) * to_stride, columns[u]);
-}
-
-// qt[i][row] for one register of rows. Rows that are not evenly spaced (grouped heads) or missing (the end of the tile)
-// pass through a copy of 64 columns in the scores buffer.
-template <class V>
-static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
-  const stream &s = *t.s;
-  const int32_t n = t.n_rows - row < V::lanes ? t.n_rows - row : V::lanes;
-  const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
-  float *to = t.qt + row;
-  if (even && n == V::lanes) {
-    const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
-    return transpose_rows<V>(row_cursor(s, t.first_row + row).q(), stride, s.head_dim, to, t.row_capacity);
-  }
-  constexpr int32_t width = 64;  // lanes * 64 floats fit: there are at least 16 rows of 64 scores
-  for (int32_t begin = 0; begin < s.head_dim; begin += width) {
-    const int32_t columns = s.head_dim - begin < width ? s.head_dim - begin : width;
-    row_cursor from(s, t.first_row + row);
-    for (int32_t l = 0; l < V::lanes; l++) {
-      copy_row<V>(t.scores + l * width, from.q() + begin, columns);
-      if (l + 1 < n) from.next();  // lanes beyond the tile repeat its last row
-    }
-    transpose_rows<V>(t.scores, width, columns, to + begin * t.row_capacity, t.row_capacity);
-  }
-}
-
-// The same keys and values one block later.
-struct rows_ahead {
-  const float *k;
-  ptrdiff_t k_stride;
-  const float *v;
-  ptrdiff_t v_stride;
-  int32_t v_dim;
-};
-
-// With FETCH each step of the register tile, which has slots to spare, fetches one line of the next block: 3 % on P5,
-// 6 % where many small heads are met for the first time.
-template <class V, int KEYS, int VECS, bool FETCH = false>
-HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptrdiff_t k_stride, int32_t head_dim,
-                            float c, float *scores, const rows_ahead *ahead = nullptr) {
-  typename V::reg dots[KEYS][VECS];
-  HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
-  const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0, end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
-  for (int32_t i = 0; i < head_dim; i++, qt += qt_stride, k++) {
-    if (FETCH && i < lines)
-      __builtin_prefetch(ahead->k + i % KEYS * ahead->k_stride + i / KEYS * 16, 0, 2);
-    else if (FETCH && i < end)
-      __builtin_prefetch(ahead->v + i % KEYS * ahead->v_stride + (i - lines) / KEYS * 16, 0, 2);
-    typename V::reg queries[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      queries[v] = V::load(qt + v * V::lanes);
-      if (KEYS > 1) V::pin(queries[v]);
-    }
-    HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-      auto key = V::factor(k[j * k_stride]);
-      if (VECS > 1) V::pin(key);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::fma(key, queries[v], dots[j][v]);
-    }
-  }
-  const typename V::reg factor = V::set(c);
-  HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++)
-        V::store(scores + j * qt_stride + v * V::lanes, V::mul(dots[j][v], factor));
-  }
-}
-
-// Keys of the block, of which there are n, that the rows of the register at `row` see.
-template <class V>
-HEED_INLINE int32_t keys_seen(const tile &t, int32_t block_begin, int32_t n, int32_t row) {
-  const int32_t last = row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1;
-  const int32_t seen = t.visible[last] - block_begin;
-  return seen < 0 ? 0 : seen < n ? seen : n;
-}
-
-// Scores of keys [from, to) of a block for VECS registers of rows that start at `row`.
-template <class V, int VECS>
-static HEED_NOINLINE void score_rows(const tile &t, int32_t block_begin, int32_t from, int32_t to, int32_t row) {
-  const stream &s = *t.s;
-  const float *qt = t.qt + row, *k = s.k + block_begin * s.k_stride;
-  const ptrdiff_t ld = t.row_capacity;
-  float *scores = t.scores + row;
-  int32_t j = from;
-  const auto score = [&](auto keys) {
-    constexpr int n_keys = decltype(keys)::value;
-    for (; j + n_keys <= to; j += n_keys)
-      score_tile<V, n_keys, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
-  };
-  if (V::score_keys > 4) score(constant<V::score_keys>());
-  if (V::score_keys > 2) score(constant<4>());
-  score(constant<2>());
-  score(constant<1>());
-}
-
-// The same for the first rows of a tile and the keys from 0, fetching the next block; returns how many keys are done. A
-// stream of 128 KB is worth it.
-template <class V>
-static HEED_NOINLINE int32_t score_and_fetch(const tile &t, int32_t block_begin, int32_t to) {
-  const stream &s = *t.s;
-  const float *k = s.k + block_begin * s.k_stride, *v = s.v + block_begin * s.v_stride;
-  const int32_t next = s.n_kv - block_begin - block_keys;  // keys after this block
-  int32_t j = 0;
-  for (; j + V::score_keys <= to && j + V::score_keys <= next; j += V::score_keys) {
-    const rows_ahead ahead = {k + (block_keys + j) * s.k_stride, s.k_stride, v + (block_keys + j) * s.v_stride,
-                              s.v_stride, s.v_dim};
-    score_tile<V, V::score_keys, V::score_vecs, true>(t.qt, t.row_capacity, k + j * s.k_stride, s.k_stride, s.head_dim,
-                                                      s.c, t.scores + j * t.row_capacity, &ahead);
-  }
-  return j;
-}
-
-// On the causal diagonal the first registers of rows see fewer keys: they are left out of the rest, by whole tiles.
-template <class V>
-static void score_block(const tile &t, int32_t block_begin, int32_t n) {
-  const bool far = static_cast<int64_t>(t.s->n_kv) * (t.s->head_dim + t.s->v_dim) * 4 > far_bytes / 4;
-  for (int32_t row = 0; row < t.n_rows;) {
-    int32_t vecs = (t.n_rows - row + V::lanes - 1) / V::lanes;
-    if (vecs > V::score_vecs) vecs = V::score_vecs;
-    const int32_t end = keys_seen<V>(t, block_begin, n, row + (vecs - 1) * V::lanes);
-    int32_t j = 0;
-    if (V::score_keys > 4 && row == 0 && vecs == V::score_vecs && far)
-      j = score_and_fetch<V>(t, block_begin, keys_seen<V>(t, block_begin, n, 0));
-    for (; vecs > 0; vecs--, row += V::lanes) {
-      int32_t to = (keys_seen<V>(t, block_begin, n, row) + V::score_keys - 1) / V::score_keys * V::score_keys;
-      if (to > end) to = end;
-      if (to <= j) continue;
-      if (V::score_vecs > 2 && vecs > 2)
-        score_rows<V, V::score_vecs>(t, block_begin, j, to, row);
-      else if (vecs == 2)
-        score_rows<V, 2>(t, block_begin, j, to, row);
-      else
-        score_rows<V, 1>(t, block_begin, j, to, row);
-      j = to;
-    }
-  }
-}
 
 // Scores that the causal mask hides become -infinity: for each key the rows before the first that sees it.
 static inline void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
@@ -287,7 +138,7 @@ static void clear_partial(const tile &t, int32_t key_begin) {
 }
 
 // Where a stream's rows outgrow the second-level cache, each tile finds its rows of out and the next tile its queries
-// far away (7 % of the time of P4). They are fetched while this tile computes, some rows with each block of keys.
+// far away (1 to 2 % of the time of P4). They are fetched while this tile computes, some rows with each block of keys.
 class far_rows {
  public:
   far_rows(const tile &t, int32_t key_begin, int32_t key_end)
