@@ -1,16 +1,5 @@
-# Debian's cross compiler for 64-bit Arm (g++-aarch64-linux-gnu), run by qemu-user if that is installed.
-set(CMAKE_SYSTEM_NAME Linux)
+# 64-bit Arm: g++-aarch64-linux-gnu.
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
-set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
-set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu ${HEED_SYSROOT})
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEED_SYSROOT)
-
-find_program(HEED_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
-if(HEED_QEMU_AARCH64)
-  set(CMAKE_CROSSCOMPILING_EMULATOR ${HEED_QEMU_AARCH64} -L /usr/aarch64-linux-gnu -cpu max)
-endif()
+set(cross_triple aarch64-linux-gnu)
+set(cross_qemu qemu-aarch64)
+include(${CMAKE_CURRENT_LIST_DIR}/cross.cmake)

@@ -1,16 +1,5 @@
-# Debian's cross compiler for 32-bit Arm with hardware floats (g++-arm-linux-gnueabihf), run by qemu-user if installed.
-set(CMAKE_SYSTEM_NAME Linux)
+# 32-bit Arm with hardware floats: g++-arm-linux-gnueabihf.
 set(CMAKE_SYSTEM_PROCESSOR armv7)
-set(CMAKE_C_COMPILER arm-linux-gnueabihf-gcc)
-set(CMAKE_CXX_COMPILER arm-linux-gnueabihf-g++)
-set(CMAKE_FIND_ROOT_PATH /usr/arm-linux-gnueabihf ${HEED_SYSROOT})
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEED_SYSROOT)
-
-find_program(HEED_QEMU_ARM NAMES qemu-arm qemu-arm-static)
-if(HEED_QEMU_ARM)
-  set(CMAKE_CROSSCOMPILING_EMULATOR ${HEED_QEMU_ARM} -L /usr/arm-linux-gnueabihf -cpu max)
-endif()
+set(cross_triple arm-linux-gnueabihf)
+set(cross_qemu qemu-arm)
+include(${CMAKE_CURRENT_LIST_DIR}/cross.cmake)
