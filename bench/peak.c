@@ -36,10 +36,10 @@ static const struct {
     {"neon", 4, 1},
     {"sve256", 8, 1},
     {"lane1", 1, 1},
-    {"lanes16", portable_lanes, 1},
+    {"lanes4", portable_lanes, 1},
     {"scalar", 1, 1},
     {"lane1-unfused", 1, 0},
-    {"lanes16-unfused", portable_unfused_lanes, 0},
+    {"lanes4-unfused", portable_unfused_lanes, 0},
     {"scalar-unfused", 1, 0},
 };
 

@@ -30,8 +30,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __FAST_MATH__
-#error "heed promises the same bits everywhere: compile without -ffast-math"
+// What can be seen of a compiler's mode. What cannot (clang says nothing of reassociation, nor of NaN alone) is for the
+// self-tests to find.
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error \
+    "heed promises the same bits everywhere: compile without -ffast-math, -funsafe-math-optimizations and their parts"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16  // 16: of _Float16 alone
+#error "heed needs floats that are evaluated as floats: on 32-bit x86 compile with -msse2 -mfpmath=sse"
 #endif
 
 // The instruction, whatever the flags say about errno.

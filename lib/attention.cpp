@@ -244,9 +244,8 @@ void check_call(checker &check, const heed_attention &call) {
 }
 
 HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
-  checker_of<6> check;
-  check.require(call != nullptr, HEED_NULL_POINTER, HEED_ARG_CALL);
-  if (check.ok()) check.require(call->struct_size == sizeof(heed_attention), HEED_UNKNOWN_STRUCT, HEED_ARG_CALL);
+  checker_of<8> check;  // q, k, v, out, weights, workspace, executor, call
+  check.object(call, access::read, HEED_ARG_CALL);
   if (check.ok()) check_call(check, *call);
   return check.finish();
 }
@@ -256,7 +255,7 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
   checker_of<3> check;
   check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
   check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
-  check.finite(scale, HEED_ARG_SCALE);
+  check.scale(scale);
   check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
   check.matrix(out.data, out.n_rows, out.dim, out.row_stride, access::write, HEED_ARG_OUT);

@@ -1,6 +1,7 @@
 #include "dispatch.hpp"
 
 #include "heed/heed.h"
+#include "isa/target.hpp"
 #ifndef HEED_SINGLE
 #include "os/os.hpp"
 #endif
@@ -8,10 +9,19 @@
 namespace heed {
 
 extern const kernel kernel_avx512, kernel_avx2, kernel_sse2, kernel_sve256, kernel_neon;
-extern const kernel kernel_lanes16_fused, kernel_lane1_fused, kernel_scalar_fused;
-extern const kernel kernel_lanes16_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
+extern const kernel kernel_lanes4_fused, kernel_lane1_fused, kernel_scalar_fused;
+extern const kernel kernel_lanes4_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
 
 namespace {
+
+// Four lanes where there are registers for them, else one.
+#ifdef HEED_TARGET_VECTORS
+#define HEED_GENERIC_FIRST(profile) kernel_lanes4_##profile
+#define HEED_GENERIC_SECOND(profile) kernel_lane1_##profile
+#else
+#define HEED_GENERIC_FIRST(profile) kernel_lane1_##profile
+#define HEED_GENERIC_SECOND(profile) kernel_lanes4_##profile
+#endif
 
 // The ordered selection list. The build defines HEED_HAS_* for the files that it compiles.
 const kernel *const kernels[] = {
@@ -35,15 +45,15 @@ const kernel *const kernels[] = {
     &kernel_sse2,
 #endif
 #ifdef HEED_HAS_GENERIC_FUSED
-    &kernel_lanes16_fused,
-    &kernel_lane1_fused,
+    &HEED_GENERIC_FIRST(fused),
+    &HEED_GENERIC_SECOND(fused),
 #endif
 #ifdef HEED_HAS_REFERENCE_FUSED
     &kernel_scalar_fused,
 #endif
 #ifdef HEED_HAS_GENERIC_UNFUSED
-    &kernel_lanes16_unfused,
-    &kernel_lane1_unfused,
+    &HEED_GENERIC_FIRST(unfused),
+    &HEED_GENERIC_SECOND(unfused),
 #endif
 #ifdef HEED_HAS_REFERENCE_UNFUSED
     &kernel_scalar_unfused,
@@ -55,10 +65,16 @@ bool same_text(const char *a, const char *b) {
   return *a == *b;
 }
 
+// The best kernel of that name that can run here, else one that cannot, else null. A profile's name is that of all its
+// kernels.
 const kernel *find(const char *name) {
-  for (const kernel *k : kernels)
-    if (same_text(k->name, name)) return k;
-  return nullptr;
+  const kernel *found = nullptr;
+  for (const kernel *k : kernels) {
+    if (!same_text(k->name, name) && !same_text(k->fused ? "fused" : "unfused", name)) continue;
+    if (k->available()) return k;
+    found = k;
+  }
+  return found;
 }
 
 #if !defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)

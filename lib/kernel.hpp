@@ -31,6 +31,8 @@ struct stream {
   int32_t causal_offset;
 };
 
+namespace {  // member functions are weak symbols otherwise, and one instruction set's copy would serve all
+
 // A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
 class row_cursor {
  public:
@@ -55,6 +57,8 @@ class row_cursor {
   ptrdiff_t query;
   int32_t head;
 };
+
+}  // namespace
 
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
 // partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.

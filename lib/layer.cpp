@@ -44,12 +44,13 @@ void check_rows(checker &check, const heed_layer &layer, heed_matrix x, heed_mat
   check.require(y.n_rows == x.n_rows && y.dim == layer.out_dim, HEED_MISFIT, HEED_ARG_Y);
 }
 
-// Floats that the activations need; a count that does not fit size_t is too large for any buffer.
+// Floats that the activations need: q, k, v and, where it does not go straight to y, the context. A count that does not
+// fit size_t is too large for any buffer.
 size_t activation_floats(const heed_layer &layer, int32_t n) {
   const widths w = layer_widths(layer);
+  const size_t of_a_row = static_cast<size_t>(w.q) + w.k + w.v + (layer.wo ? w.context : 0);
   size_t floats;
-  const bool overflow =
-      __builtin_mul_overflow(static_cast<size_t>(n), static_cast<size_t>(w.q) + w.k + w.v + w.context, &floats);
+  const bool overflow = __builtin_mul_overflow(static_cast<size_t>(n), of_a_row, &floats);
   return overflow || floats > SIZE_MAX / sizeof(float) ? SIZE_MAX / sizeof(float) : floats;
 }
 
@@ -88,9 +89,8 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
 HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,
                                       const float *activations, size_t n_activations, const void *workspace,
                                       size_t workspace_bytes, const heed_executor *executor) {
-  checker_of<14> check;  // x, y, 8 weights and biases, activations, workspace
-  check.require(layer != nullptr, HEED_NULL_POINTER, HEED_ARG_LAYER);
-  if (check.ok()) check.require(layer->struct_size == sizeof(heed_layer), HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER);
+  checker_of<14> check;  // layer, x, y, 8 weights and biases, activations, workspace, executor
+  check.object(layer, access::read, HEED_ARG_LAYER);
   if (check.ok()) check_dimensions(check, *layer);
   if (check.ok()) check_weights(check, *layer);
   if (check.ok()) check_rows(check, *layer, x, y);

@@ -40,19 +40,22 @@ int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
+template <class K>
 struct softmax_job {
+  K k;  // the same for all rows, whatever kernel is chosen meanwhile
   heed_matrix x;
   heed_matrix_out y;
   float c;
   int32_t piece;
 };
 
+template <class K>
 void softmax_task(void *context, int32_t index, int32_t) {
-  const softmax_job &job = *static_cast<const softmax_job *>(context);
+  const auto &job = *static_cast<const softmax_job<K> *>(context);
   const int32_t begin = index * job.piece;
   const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
   for (int32_t r = begin; r < end; r++)
-    current_kernel()->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
+    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
 }
 
 void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,
@@ -111,26 +114,26 @@ HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, c
 
 HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const heed_matrix_out &y,
                                         const heed_executor *executor) {
-  checker_of<2> check;
+  checker_of<3> check;  // x, y, executor
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
   if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
-  check.finite(scale, HEED_ARG_SCALE);
+  check.scale(scale);
   check.executor(executor);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_weighted_sum(const heed_matrix &weights, const heed_matrix &rows,
                                              const heed_matrix_out &out, const heed_executor *executor) {
-  checker_of<3> check;
+  checker_of<4> check;
   check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &w, const float *bias,
                                        const heed_matrix_out &y, const heed_executor *executor) {
-  checker_of<4> check;
+  checker_of<5> check;
   check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
   check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
   return check.finish();
@@ -150,9 +153,10 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
   if (status != HEED_OK) return status;
   const bool threads =
       executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
-  heed::softmax_job job = {x, y, scale * heed::log2e,
-                           threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
-  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task, &job);
+  using K = decltype(heed::current_kernel());
+  heed::softmax_job<K> job = {heed::current_kernel(), x, y, scale * heed::log2e,
+                              threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
+  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task<K>, &job);
   return HEED_OK;
 }
 

@@ -1,38 +1,39 @@
 // The whole library as one translation unit with one kernel, for processors without a choice at run time: the compiler
 // sees through the kernel's table, the linker (--gc-sections) drops what a program does not call.
 //
-// The compiler's target chooses the kernel; -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_unfused,
-// lanes16, lanes16_unfused.
+// The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fused where there
+// is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_unfused, lanes4,
+// lanes4_unfused.
 #define HEED_SINGLE 1
 
 #ifdef __clang__  // loops that it cannot unroll stay loops
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
+#include "isa/target.hpp"
+
 #define HEED_KERNEL_mve 1
 #define HEED_KERNEL_lane1 2
 #define HEED_KERNEL_lane1_unfused 3
-#define HEED_KERNEL_lanes16 4
-#define HEED_KERNEL_lanes16_unfused 5
+#define HEED_KERNEL_lanes4 4
+#define HEED_KERNEL_lanes4_unfused 5
 #define HEED_JOIN_(a, b) a##b
 #define HEED_JOIN(a, b) HEED_JOIN_(a, b)
 #ifdef HEED_FIXED_KERNEL
 #define HEED_KERNEL HEED_JOIN(HEED_KERNEL_, HEED_FIXED_KERNEL)
 #elif defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 #define HEED_KERNEL HEED_KERNEL_mve
-#elif defined(__arm__)
-#if defined(__ARM_FEATURE_FMA) && defined(__ARM_FP) && (__ARM_FP & 4)
+#elif defined(HEED_TARGET_VECTORS) && defined(HEED_TARGET_FMA)
+#define HEED_KERNEL HEED_KERNEL_lanes4
+#elif defined(HEED_TARGET_VECTORS)
+#define HEED_KERNEL HEED_KERNEL_lanes4_unfused
+#elif defined(HEED_TARGET_FMA)
 #define HEED_KERNEL HEED_KERNEL_lane1
 #else
 #define HEED_KERNEL HEED_KERNEL_lane1_unfused
 #endif
-#elif defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)
-#define HEED_KERNEL HEED_KERNEL_lanes16
-#else
-#define HEED_KERNEL HEED_KERNEL_lanes16_unfused
-#endif
 
-#if HEED_KERNEL == HEED_KERNEL_lane1_unfused || HEED_KERNEL == HEED_KERNEL_lanes16_unfused
+#if HEED_KERNEL == HEED_KERNEL_lane1_unfused || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
 #define HEED_FUSED 0
 #define HEED_SUFFIX "-unfused"
 #else
@@ -68,8 +69,8 @@ namespace heed {
 static constexpr kernel kernel_fixed = make_kernel<mve>("mve", true, cpu_has_baseline);
 #elif HEED_KERNEL == HEED_KERNEL_lane1 || HEED_KERNEL == HEED_KERNEL_lane1_unfused
 static constexpr kernel kernel_fixed = make_kernel<lane1>("lane1" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
-#elif HEED_KERNEL == HEED_KERNEL_lanes16 || HEED_KERNEL == HEED_KERNEL_lanes16_unfused
-static constexpr kernel kernel_fixed = make_kernel<lanes16>("lanes16" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
+#elif HEED_KERNEL == HEED_KERNEL_lanes4 || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
+static constexpr kernel kernel_fixed = make_kernel<lanes4>("lanes4" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif

@@ -10,8 +10,8 @@ void checker::add(const void *data, size_t bytes, access how, heed_argument argu
 }
 
 void checker::executor(const heed_executor *e) {
-  if (!ok() || !e) return;
-  require(e->struct_size == sizeof(heed_executor), HEED_UNKNOWN_STRUCT, HEED_ARG_EXECUTOR);
+  if (!e) return;
+  object(e, access::read, HEED_ARG_EXECUTOR);
   if (!ok()) return;
   require(e->run != nullptr, HEED_NULL_POINTER, HEED_ARG_EXECUTOR);
   count(e->n_workers, HEED_MAX_WORKERS, HEED_ARG_EXECUTOR);
@@ -87,7 +87,7 @@ void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t he
   if (check.ok()) check.require(n_heads % n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.count(head_dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.count(v_dim, HEED_MAX_DIM, HEED_ARG_V_DIM);
-  check.finite(scale, HEED_ARG_SCALE);
+  check.scale(scale);
   check.require(causal == 0 || causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
 }
 

@@ -3,11 +3,23 @@
 #ifndef HEED_VALIDATE_HPP
 #define HEED_VALIDATE_HPP
 
+#include "arithmetic.hpp"
 #include "heed/heed.h"
 
 namespace heed {
 
 enum class access { read, write };
+
+// The sizes that releases gave to a struct. A caller that was compiled against one of them is served: fields beyond its
+// size count as 0, their default, and are not written.
+template <class T>
+constexpr bool is_released_size(uint32_t n) {
+  return n == sizeof(T);
+}
+template <>
+constexpr bool is_released_size<heed_selftest_report>(uint32_t n) {
+  return n == sizeof(heed_selftest_report) || n == offsetof(heed_selftest_report, compared_with);  // 0.1.0
+}
 
 class checker {
  public:
@@ -28,7 +40,19 @@ class checker {
   void count(int32_t n, int32_t most, heed_argument argument) {
     require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);
   }
-  void finite(float x, heed_argument argument) { require(x - x == 0.0f, HEED_NOT_FINITE, argument); }
+  void scale(float x) {  // as it is used: times log2(e)
+    const float c = x * log2e;
+    require(c - c == 0.0f, HEED_NOT_FINITE, HEED_ARG_SCALE);
+  }
+  // A struct of the caller's, all of whose fields may be read when this is ok.
+  template <class T>
+  void object(const T *p, access how, heed_argument argument) {
+    if (!ok()) return;
+    pointer(p, alignof(T), argument);
+    if (!ok()) return;
+    require(is_released_size<T>(p->struct_size), HEED_UNKNOWN_STRUCT, argument);
+    add(p, p->struct_size, how, argument);
+  }
   void executor(const heed_executor *e);
   // A (counts[0], counts[1], counts[2], dim) tensor of floats; a stride counts only where there are two or more.
   void tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,

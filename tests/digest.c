@@ -8,7 +8,7 @@
 #include "support/digest.h"
 
 enum { max_floats = 1 << 17 };
-static HEED_ALIGNED unsigned char workspace[1 << 18];
+HEED_ALIGNED static unsigned char workspace[1 << 18];
 static float q[max_floats], k[max_floats], v[max_floats], out[max_floats], weights[max_floats];
 
 static int n_refused;

@@ -9,7 +9,7 @@
 #include "support/all_calls.h"
 
 enum { stack_bytes = 1 << 17, pattern = 0x5a };
-static HEED_ALIGNED unsigned char stack[stack_bytes];
+HEED_ALIGNED static unsigned char stack[stack_bytes];
 static ucontext_t here, there;
 static heed_status (*volatile current)(void);
 static volatile heed_status status;

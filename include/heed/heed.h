@@ -4,19 +4,29 @@
  *  - Same bits everywhere. A result depends on its inputs and parameters alone: not on the instruction set, compiler,
  *    thread count, tile, workspace size or memory layout. There are two arithmetic profiles (heed_profile); within one,
  *    all kernels agree bit for bit. The promise ends at NaN payloads and signs, and at subnormal inputs or products on
- *    units that flush them (32-bit Arm NEON, or a process in flush-to-zero mode). lib/arithmetic.hpp states the rules.
+ *    units that flush them (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). lib/arithmetic.hpp states the
+ *    rules. The processor rounds to nearest (the mode that programs start in), and floating-point exceptions do not
+ *    trap: ordinary input raises the flags of inexact, underflow and invalid results (-inf - -inf where keys are
+ * masked).
  *  - No allocation, no locks, no I/O. The only variable of the library is the choice of kernel (heed_kernel_use).
  *  - Errors are found before anything is written: a call that does not return HEED_OK has changed nothing.
  *  - Every function may be called from several threads at once, provided that outputs and workspaces are not shared.
  *  - Stack: at most HEED_STACK_BYTES per call (greatest value over all kernels; the tests check it).
+ *  - Structs grow at their end alone. A caller sets struct_size to sizeof the struct that it was compiled with; every
+ *    size that a release had is served, missing fields count as 0, and no more of a report is written than there is.
  *
  * Words: n_q queries and n_kv keys are rows of head_dim floats, values rows of v_dim floats. Strides count floats,
  * sizes that end in _bytes count bytes. Rows are contiguous; everything else may be strided.
  *
- * NaN and infinity, the same on every kernel: a NaN in a row a query sees (its own, a visible key's or value's) makes
- * that query's outputs NaN; a score of +infinity makes the row NaN; a score of -infinity has weight 0 (but 0 times an
- * infinite value is NaN). A row with no visible key, or whose visible scores are all -infinity, has weights and
- * outputs +0. Keys and values a query does not see never reach its result.
+ * Range: numbers as large as any intermediate result may be. A logit is a float, so |scale * log2(e)| * sum |q k| (in
+ * softmax |scale * log2(e) * x|) below 2^127 is safe, and larger ones become infinite scores; values are added before
+ * they are divided by the sum of the weights, so in each column the visible |v| must sum to less than 2^127.
+ *
+ * NaN and infinity, the same on every kernel: a NaN in a query or in a key that it sees makes all of that query's
+ * outputs NaN; a NaN or an infinity in a column of a visible value reaches that column of the output. A score of
+ * +infinity makes the row NaN; a score of -infinity has weight 0 (but 0 times an infinite value is NaN). A row with no
+ * visible key, or whose visible scores are all -infinity, has weights and outputs +0, whatever the query holds. Keys
+ * and values a query does not see never reach its result.
  */
 #ifndef HEED_HEED_H
 #define HEED_HEED_H
@@ -30,23 +40,30 @@ extern "C" {
 
 #define HEED_VERSION_MAJOR 0
 #define HEED_VERSION_MINOR 1
-#define HEED_VERSION_PATCH 0
+#define HEED_VERSION_PATCH 1
 
-#if defined(HEED_SHARED) && defined(__GNUC__)
+#if defined(HEED_SHARED) && defined(_WIN32)
+#define HEED_API __declspec(dllexport) /* while the library is built; its users need nothing */
+#elif defined(HEED_SHARED) && defined(__GNUC__)
 #define HEED_API __attribute__((visibility("default")))
 #else
 #define HEED_API
 #endif
 
+/* First in a declaration: HEED_ALIGNED static float x[8]. */
 #if defined(__GNUC__)
 #define HEED_ALIGNED __attribute__((aligned(64)))
+#elif defined(_MSC_VER)
+#define HEED_ALIGNED __declspec(align(64))
 #elif defined(__cplusplus)
 #define HEED_ALIGNED alignas(64)
 #else
 #define HEED_ALIGNED _Alignas(64)
 #endif
 
-/* Limits. Dimensions of one row, then rows, heads or batch entries. Anything larger is HEED_OUT_OF_RANGE. */
+/* Limits; anything larger is HEED_OUT_OF_RANGE. HEED_MAX_DIM: head_dim, v_dim, model_dim, out_dim, n_heads, n_kv_heads,
+ * the dim of a sequence and of self-attention, in a layer also n_heads * head_dim and n_heads * v_dim. HEED_MAX_COUNT:
+ * rows, keys, batch entries, capacities, and both sides of the matrices of softmax, linear and weighted sums. */
 #define HEED_MAX_DIM 65536
 #define HEED_MAX_COUNT 0x40000000
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
@@ -62,7 +79,7 @@ extern "C" {
 /* HEED_OK, or HEED_STATUS(fault, argument): negative; says what is wrong and with which argument. */
 typedef int32_t heed_status;
 #define HEED_OK 0
-#define HEED_STATUS(fault, argument) (-((int32_t)(fault) * 256 + (int32_t)(argument)))
+#define HEED_STATUS(fault, argument) (-((int32_t)(fault)*256 + (int32_t)(argument)))
 #define HEED_STATUS_FAULT(status) ((status) / -256)
 #define HEED_STATUS_ARGUMENT(status) (-((status) % 256))
 
@@ -71,7 +88,7 @@ typedef enum heed_fault {
   HEED_MISALIGNED,         /* not aligned: floats to 4 bytes, workspaces and buffers to HEED_WORKSPACE_ALIGNMENT */
   HEED_OUT_OF_RANGE,       /* a count, dimension or flag is zero, negative or above its limit */
   HEED_BAD_STRIDE,         /* negative, or an output's rows would overlap each other */
-  HEED_OVERFLOW,           /* the tensor's extent exceeds the address space */
+  HEED_OVERFLOW,           /* the extent of the memory exceeds the address space */
   HEED_TOO_SMALL,          /* the buffer is shorter than the minimum for these dimensions */
   HEED_OVERLAP,            /* the buffer is written and shares memory with another argument */
   HEED_MISFIT,             /* the shape does not fit the other arguments */
@@ -197,7 +214,8 @@ static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, i
 typedef void (*heed_task)(void *context, int32_t index, int32_t worker);
 
 /* How a call may use threads. run() calls task(context, i, worker) once for every i in [0, n_tasks), in any order and
- * on any threads, and returns when all are done. It must be callable again from the next heed call. */
+ * on any threads, and returns when all are done. It cannot fail: where no thread is to be had it runs the tasks itself.
+ * It must be callable again from the next heed call. */
 typedef struct heed_executor {
   uint32_t struct_size; /* sizeof(heed_executor) */
   int32_t n_workers;    /* 1 to 1024 */
@@ -211,23 +229,25 @@ typedef struct heed_executor {
 /* Dot product: *result = sum over i < n of a[i] * b[i].
  * Order: 64 partial sums (i mod 64), each a chain of fma, then a halving tree. Attention's scores use one chain each
  * instead, because there the lanes are keys or queries.
- * Error: |result - exact| <= (n/64 + 8) * 2^-24 * sum |a[i] b[i]|.
+ * Error: |result - exact| <= (n/64 + 8) * 2^-24 * sum |a[i] b[i]| + n * 2^-149.
  * Aliasing: any; result may not lie inside a or b. n: 1 to HEED_MAX_COUNT. No workspace.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, OVERFLOW, OVERLAP for A, B, N, RESULT. */
 HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *result);
 
 /* Softmax of each row: y[r][i] = exp(scale * x[r][i]) / sum over j of exp(scale * x[r][j]), numerically stable (the
  * row's maximum is subtracted first), in base 2 with the exponential of lib/arithmetic.hpp.
- * Range: any finite x; NaN and infinities as described above. A weight below 2^-64 of the greatest is exactly +0.
+ * Range: |scale * log2(e) * x| < 2^128; beyond that a logit is an infinity, which is treated as described above. A
+ * weight below 2^-64 of the greatest is exactly +0. A scale of 0 is zero here: all weights are equal.
  * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, E = 3 * 2^-24 * max |scale * x|.
  * Aliasing: in place (same data and row_stride) or disjoint. No workspace.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE;
- * NULL_POINTER, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR. executor may be null: one thread. */
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE
+ * (scale * log2(e) must be finite); NULL_POINTER, MISALIGNED, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR, which may be
+ * null: one thread. */
 HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
 
 /* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim), each element one chain of fma from
  * +0 in ascending order.
- * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that in the unfused profile).
+ * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that in the unfused profile) + n_kv * 2^-149.
  * Aliasing: out is disjoint from the inputs. No workspace.
  * Status: as heed_softmax, for WEIGHTS, ROWS, OUT, EXECUTOR. */
 HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
@@ -235,7 +255,7 @@ HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, he
 
 /* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) unless null. Each element is one chain
  * of fma in ascending order of `in` that starts at the bias, else at +0.
- * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile).
+ * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile) + in * 2^-149.
  * Aliasing: y is disjoint from the inputs. No workspace.
  * Status: as heed_softmax, for X, W, BIAS, Y, EXECUTOR. */
 HEED_API heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
@@ -259,7 +279,7 @@ HEED_API size_t heed_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
 HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
 /* Defines a static, aligned workspace `name` for one worker: use name and sizeof name. */
 #define HEED_WORKSPACE(name, head_dim, v_dim) \
-  static HEED_ALIGNED unsigned char name[HEED_WORKSPACE_BYTES(head_dim, v_dim)]
+  HEED_ALIGNED static unsigned char name[HEED_WORKSPACE_BYTES(head_dim, v_dim)]
 
 /* ------------------------------------------------------------------------------------------------------- attention */
 
@@ -271,21 +291,20 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * Mask: with causal = 1, query i sees key j iff j <= i + causal_offset (any int32; 0 for a prompt, n_kv - n_q when the
  *         queries are the newest tokens). Masked keys cost nothing and are not read.
  * Scale: 0 means 1/sqrt(head_dim), root and quotient rounded to f32; else used as given, negative too.
- * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v|, where
- *         E = |scale| * (1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| bounds the error of a logit.
- *         (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|.
- * Weights: exactly heed_softmax of the row's scores; masked ones are +0.
- * Aliasing: inputs may overlap each other (packed QKV); out, weights and workspace are disjoint from all else. The test
- *         takes each tensor's whole extent, first to last element, so an output woven into an input is refused.
- * Workspace: HEED_WORKSPACE_BYTES above, aligned to 64 bytes. Contents do not matter before and after.
- * Threads: executor may be null. Small calls run on the caller's thread although an executor is given. One query row
- *         with many keys is split at multiples of 1024 keys.
- * Status: UNKNOWN_STRUCT or NULL_POINTER for CALL; OUT_OF_RANGE for BATCH, N_HEADS, N_KV_HEADS, N_Q, N_KV, HEAD_DIM,
- *         V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED,
- *         BAD_STRIDE, OVERFLOW, OVERLAP for Q, K, V, OUT, WEIGHTS; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for
- *         WORKSPACE; NULL_POINTER, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR.
- * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
- *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
+ * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
+ *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
+ * the error of a logit. (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|. Weights: exactly heed_softmax of the
+ * row's scores; masked ones are +0. Aliasing: inputs may overlap each other (packed QKV); out, weights and workspace
+ * are disjoint from all else. The test takes each tensor's whole extent, first to last element, so an output woven into
+ * an input is refused. Workspace: HEED_WORKSPACE_BYTES above, aligned to 64 bytes. Contents do not matter before and
+ * after. Threads: executor may be null. Small calls run on the caller's thread although an executor is given. One query
+ * row with many keys is split at multiples of 1024 keys. Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for CALL;
+ * OUT_OF_RANGE for BATCH, N_HEADS, N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide
+ * n_heads); NOT_FINITE for SCALE (scale * log2(e) must be finite); MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT,
+ * WEIGHTS, and NULL_POINTER for all but the last; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP
+ * for OUT, WEIGHTS, WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * UNKNOWN_STRUCT for EXECUTOR. Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023
+ * (multi-query, grouped heads), Milakov and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
 typedef struct heed_attention {
   uint32_t struct_size; /* sizeof(heed_attention) */
   int32_t batch, n_heads, n_kv_heads;
@@ -330,8 +349,8 @@ static inline heed_attention heed_attention_of(int32_t n_q, int32_t n_kv, int32_
 }
 
 /* Plain self-attention: Q = K = V = x, nothing learned, one head. out (n, dim) is disjoint from x (n, dim).
- * scale as above (0: 1/sqrt(dim)). Error, workspace (for head_dim = v_dim = dim) and status as heed_attention_run, with
- * X, OUT, N, HEAD_DIM naming the arguments and MISFIT for OUT when the shapes differ. */
+ * scale as above (0: 1/sqrt(dim)). dim: 1 to HEED_MAX_DIM. Error, workspace (for head_dim = v_dim = dim) and status as
+ * heed_attention_run, with X, OUT, N, HEAD_DIM naming the arguments and MISFIT for OUT when the shapes differ. */
 HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,
                                          size_t workspace_bytes);
 
@@ -341,7 +360,8 @@ HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix
  * y = context wo + bo. Weights are row-major (in, out), contiguous, and may live in flash:
  *   wq (model_dim, n_heads * head_dim)   wk (model_dim, n_kv_heads * head_dim)   wv (model_dim, n_kv_heads * v_dim)
  *   wo (n_heads * v_dim, out_dim), null for none: y is then the context, and out_dim is n_heads * v_dim.
- * Biases are null or as long as their projection's rows. */
+ * Biases are null or as long as their projection's rows. n_heads * head_dim and n_heads * v_dim are at most
+ * HEED_MAX_DIM. */
 typedef struct heed_layer {
   uint32_t struct_size; /* sizeof(heed_layer) */
   int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim;
@@ -354,13 +374,15 @@ typedef struct heed_layer {
 /* Runs the layer on x (n, model_dim) into y (n, out_dim). The result is that of heed_linear and heed_attention_run
  * called one after another, to the bit.
  * activations: HEED_LAYER_ACTIVATIONS floats for q, k, v and the context of n rows, in this order, contiguous,
- *         token-major; left there for the caller to read. The only memory that grows with n; aligned to 4 bytes.
+ *         token-major; left there for the caller to read. Without wo the context is y and takes no room here:
+ *         n * n_heads * v_dim floats less will do. The only memory that grows with n; aligned to 4 bytes.
  * workspace: as heed_attention_run. executor: may be null.
  * Aliasing: y, activations, workspace are disjoint from everything.
- * Status: UNKNOWN_STRUCT or NULL_POINTER for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS, N_KV_HEADS, HEAD_DIM, V_DIM,
- *         OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE for SCALE; NULL_POINTER, MISALIGNED,
- *         OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO (bo without wo is MISFIT); TOO_SMALL, OVERLAP, NULL_POINTER,
- *         MISALIGNED for ACTIVATIONS, WORKSPACE; as heed_linear for X, Y, EXECUTOR. */
+ * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS (also when a row of
+ *         all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y;
+ *         NOT_FINITE for SCALE; NULL_POINTER for WQ, WK, WV; MISALIGNED, OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO
+ * (bo without wo is MISFIT); TOO_SMALL, NULL_POINTER, MISALIGNED, OVERFLOW for ACTIVATIONS, WORKSPACE; OVERLAP for Y,
+ *         ACTIVATIONS, WORKSPACE, also with the layer itself or its executor; as heed_linear for X, Y, EXECUTOR. */
 HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
@@ -377,23 +399,23 @@ typedef struct heed_sequence {
 } heed_sequence;
 
 /* Defines an empty sequence `name` in static storage. capacity and dim are constants. */
-#define HEED_SEQUENCE(name, capacity, dim)                                \
-  static HEED_ALIGNED float name##_data[(size_t)(capacity) * (size_t)(dim)]; \
+#define HEED_SEQUENCE(name, capacity, dim)                                   \
+  HEED_ALIGNED static float name##_data[(size_t)(capacity) * (size_t)(dim)]; \
   static heed_sequence name = {(uint32_t)sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
 
 /* Makes an empty sequence over the caller's buffer of capacity * dim floats.
- * Status: NULL_POINTER for SEQUENCE, BUFFER; MISALIGNED for BUFFER; OUT_OF_RANGE for CAPACITY, HEAD_DIM; OVERFLOW for
- * BUFFER. */
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for SEQUENCE (which may not lie in its buffer); NULL_POINTER, MISALIGNED,
+ * OVERFLOW for BUFFER; OUT_OF_RANGE for CAPACITY, HEAD_DIM. */
 HEED_API heed_status heed_sequence_init(heed_sequence *sequence, float *buffer, int32_t capacity, int32_t dim);
 /* Appends all rows or, when they do not fit, none. rows.dim is the sequence's.
  * Status: FULL for SEQUENCE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, MISFIT, OVERLAP for ROWS;
- * NULL_POINTER, UNKNOWN_STRUCT, OUT_OF_RANGE, MISALIGNED for a damaged SEQUENCE. */
+ * NULL_POINTER, UNKNOWN_STRUCT, OUT_OF_RANGE, MISALIGNED, OVERFLOW, OVERLAP for a damaged SEQUENCE. */
 HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows);
-/* Empties the sequence; its storage stays. Status: NULL_POINTER, UNKNOWN_STRUCT for SEQUENCE. */
+/* Empties the sequence; its storage stays. Status: as heed_sequence_append for a damaged SEQUENCE. */
 HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
 /* Plain self-attention of a whole sequence into another, which then has as many rows. Rows that out held are replaced.
  * Status: as heed_self_attention; FULL for OUT when its capacity is too small; MISFIT for OUT when dim differs;
- * OUT_OF_RANGE for N when x is empty. */
+ * OUT_OF_RANGE for N when x is empty; as heed_sequence_append for a damaged sequence, with X or OUT for SEQUENCE. */
 HEED_API heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out,
                                                   void *workspace, size_t workspace_bytes);
 
@@ -409,11 +431,15 @@ static inline heed_tensor heed_sequence_tensor(const heed_sequence *sequence) {
 /* -------------------------------------------------------------------------------------------- kernels and self-test */
 
 /* The two arithmetic profiles. FUSED: every multiply-add rounds once. UNFUSED, for processors without a fused
- * multiply-add: every product is rounded, then added. Bits agree within a profile, not between them. */
+ * multiply-add: every product is rounded, then added. Bits agree within a profile, not between them. Every build for an
+ * operating system has UNFUSED kernels, and FUSED ones where the target has the instruction, whatever the compiler; so
+ * a fleet with one processor that has none agrees on heed_kernel_use("unfused"). A build with one kernel (firmware,
+ * HEED_FIXED_KERNEL) has that kernel's profile. */
 typedef enum heed_profile { HEED_PROFILE_UNFUSED = 0, HEED_PROFILE_FUSED = 1 } heed_profile;
 
 /* Kernels that this processor can run, best first. The name is null when index is out of range; static storage.
- * The profile of a kernel that this build does not have is -1. */
+ * The profile of a kernel that this build does not have is -1. For these functions and HEED_KERNEL "fused" and
+ * "unfused" are names, too: of the best kernel of that profile. */
 HEED_API int32_t heed_kernel_count(void);
 HEED_API const char *heed_kernel_name(int32_t index);
 HEED_API int32_t heed_kernel_profile(const char *name);
@@ -422,10 +448,10 @@ HEED_API int32_t heed_kernel_profile(const char *name);
 HEED_API const char *heed_kernel_current(void);
 /* Forces a kernel for the whole process; null returns to the automatic choice. Atomic, but calls under way in other
  * threads finish on the kernel they began with.
- * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other name is unknown. */
+ * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other is unknown. */
 HEED_API heed_status heed_kernel_use(const char *name);
 
-/* "0.1.0", the version of the library that was linked. */
+/* "0.1.1", the version of the library that was linked. */
 HEED_API const char *heed_version(void);
 
 /* What heed_selftest found. Strings have static storage. */
@@ -435,22 +461,26 @@ typedef struct heed_selftest_report {
   int32_t n_cases;      /* cases run on each kernel */
   uint32_t n_floats;    /* results compared in all */
   const char *kernel;   /* of the first difference; null if there is none */
-  const char *function; /* "attention", "softmax", "linear" or "dot" */
+  const char *function; /* "attention", "softmax", "linear", "dot", or "all" */
   int32_t case_index;   /* which case */
   int32_t float_index;  /* which float of its result */
   uint32_t expected_bits, actual_bits;
+  const char *compared_with; /* "scalar", "scalar-unfused"; or "known answers": the reference itself is wrong, the two
+                                indices are -1, and the bits are digests of all its results. Since 0.1.1. */
 } heed_selftest_report;
 
 /* Compares every kernel that this processor can run with the scalar reference of its profile, bit by bit, over shapes
- * that cross every tile boundary. Needs no workspace but buffer: HEED_SELFTEST_BYTES, aligned to 64. Takes milliseconds
- * on a PC. report may be null.
- * Status: MISMATCH for KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL for BUFFER; UNKNOWN_STRUCT for REPORT. */
+ * that cross every tile boundary and over NaN, infinities and zeros of both signs; and the reference with known
+ * answers, so that a compiler or a mode of the processor that changes both is found, too. Needs no workspace but
+ * buffer: HEED_SELFTEST_BYTES, aligned to 64. Takes milliseconds on a PC. report may be null. Status: MISMATCH for
+ * KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP (with the report) for BUFFER; MISALIGNED,
+ * UNKNOWN_STRUCT for REPORT. */
 #define HEED_SELFTEST_BYTES 131072
 HEED_API heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
 
 /* The same for start-up: the kernel in use alone, in little memory, with about 40,000 multiply-adds, over shapes that
- * cross the boundaries of tiles, blocks and chunks. Buffer: HEED_SELFTEST_BOOT_BYTES, aligned to 64. report may be null.
- * Status: as heed_selftest. */
+ * cross the boundaries of tiles, blocks and chunks. Buffer: HEED_SELFTEST_BOOT_BYTES, aligned to 64. report may be
+ * null. Status: as heed_selftest. */
 #define HEED_SELFTEST_BOOT_BYTES 8192
 HEED_API heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
 

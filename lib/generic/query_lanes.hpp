@@ -139,11 +139,13 @@ static void clear_partial(const tile &t, int32_t key_begin) {
 
 // Where a stream's rows outgrow the second-level cache, each tile finds its rows of out and the next tile its queries
 // far away (1 to 2 % of the time of P4). They are fetched while this tile computes, some rows with each block of keys.
+namespace {
 class far_rows {
  public:
   far_rows(const tile &t, int32_t key_begin, int32_t key_end)
       : s(*t.s), out(s, t.first_row), q(s, t.first_row + t.n_rows), left(0), left_q(0), step(0) {
-    if (key_begin > 0 || key_end <= key_begin || s.n_rows * (s.head_dim + s.v_dim) * 4 < far_bytes) return;
+    const int64_t bytes = static_cast<int64_t>(s.n_rows) * (s.head_dim + s.v_dim) * 4;
+    if (key_begin > 0 || key_end <= key_begin || bytes < far_bytes) return;
     left = t.n_rows;
     const int64_t after = s.n_rows - t.first_row - t.n_rows;
     left_q = after < left ? static_cast<int32_t>(after) : left;
@@ -167,6 +169,7 @@ class far_rows {
   row_cursor out, q;
   int32_t left, left_q, step;
 };
+}  // namespace
 
 template <class V>
 static HEED_NOINLINE void attend_query_lanes(const tile &shared_tile, int32_t key_begin, int32_t key_end) {

@@ -1,7 +1,7 @@
-// The generic algorithm on plain floats, for processors without a backend of their own and as a second witness beside
-// the reference: one lane, and 16 lanes as an array that the compiler vectorises for whatever it targets. Without `omp
-// simd`: with it GCC 12 keeps the arrays in memory (P1 on AVX2: 457 us instead of 52). Included once by each of
-// generic_fused.cpp and generic_unfused.cpp, which define HEED_FUSED.
+// The generic algorithm without an instruction set's own file, for processors that have none and as a second witness
+// beside the reference: one lane, and 4 lanes as the compiler's own vector type, which it maps to whatever 128-bit
+// registers its target has. Included once by each of generic_fused.cpp and generic_unfused.cpp, which define
+// HEED_FUSED.
 #include "../generic/make_kernel.hpp"
 
 namespace heed {
@@ -61,60 +61,51 @@ struct lane1 {
   }
 };
 
-struct lanes16 {
-  struct reg {
-    float lane[16];
-  };
-  static constexpr int lanes = 16;
+// A register is a value of a vector type, never an array: a temporary array has an address, and GCC 11 and 12 let two
+// of them share a stack slot too early (below -O3, on targets without vector registers: the first row of a tile got the
+// accumulator of its last). What has no address cannot be shared.
+struct lanes4 {
+  typedef float reg __attribute__((vector_size(16)));
+  typedef int32_t bits __attribute__((vector_size(16)));
+  typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
+  static constexpr int lanes = 4;
   static constexpr bool compact = false;
-  static constexpr int score_keys = 2, score_vecs = 1, sum_rows = 2, sum_vecs = 1;
+  static constexpr int score_keys = 4, score_vecs = 2, sum_rows = 4, sum_vecs = 2;  // for 16 registers
 
-  template <class F>
-  static HEED_INLINE reg each(F f) {
-    reg r;
-    for (int l = 0; l < lanes; l++) r.lane[l] = f(l);
-    return r;
-  }
-  static HEED_INLINE reg load(const float *p) {
-    return each([=](int l) { return p[l]; });
-  }
-  static HEED_INLINE void store(float *p, const reg &r) {
-    for (int l = 0; l < lanes; l++) p[l] = r.lane[l];
-  }
-  static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes16>(p, n); }
-  static HEED_INLINE void store_n(float *p, const reg &r, int32_t n) { store_each<lanes16>(p, r, n); }
-  static HEED_INLINE reg set(float x) {
-    return each([=](int) { return x; });
-  }
+  static HEED_INLINE reg load(const float *p) { return *reinterpret_cast<const in_memory *>(p); }
+  static HEED_INLINE void store(float *p, reg r) { *reinterpret_cast<in_memory *>(p) = r; }
+  static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes4>(p, n); }
+  static HEED_INLINE void store_n(float *p, reg r, int32_t n) { store_each<lanes4>(p, r, n); }
+  static HEED_INLINE reg set(float x) { return reg{x, x, x, x}; }
   static HEED_INLINE reg factor(float x) { return set(x); }
-  static HEED_INLINE reg add(const reg &a, const reg &b) {
-    return each([&](int l) { return a.lane[l] + b.lane[l]; });
+  static HEED_INLINE reg add(reg a, reg b) { return a + b; }
+  static HEED_INLINE reg sub(reg a, reg b) { return a - b; }
+  static HEED_INLINE reg mul(reg a, reg b) { return a * b; }
+  static HEED_INLINE reg fma(reg a, reg b, reg c) {
+#if !HEED_FUSED
+    return a * b + c;
+#elif defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return reg{lane_fma(a[0], b[0], c[0]), lane_fma(a[1], b[1], c[1]), lane_fma(a[2], b[2], c[2]),
+               lane_fma(a[3], b[3], c[3])};
+#endif
   }
-  static HEED_INLINE reg sub(const reg &a, const reg &b) {
-    return each([&](int l) { return a.lane[l] - b.lane[l]; });
+  static HEED_INLINE reg select(bits take_a, reg a, reg b) {
+    return reinterpret_cast<reg>((take_a & reinterpret_cast<bits>(a)) | (~take_a & reinterpret_cast<bits>(b)));
   }
-  static HEED_INLINE reg mul(const reg &a, const reg &b) {
-    return each([&](int l) { return a.lane[l] * b.lane[l]; });
+  static HEED_INLINE reg max(reg a, reg b) { return select(a > b, a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) { return select(x < set(limit), set(0.0f), y); }
+  static HEED_INLINE reg split(reg x, reg &t) {
+    t = x + set(exp2_magic);
+    return x - (t - set(exp2_magic));
   }
-  static HEED_INLINE reg fma(const reg &a, const reg &b, const reg &c) {
-    return each([&](int l) { return lane_fma(a.lane[l], b.lane[l], c.lane[l]); });
-  }
-  static HEED_INLINE reg max(const reg &a, const reg &b) {
-    return each([&](int l) { return lane_max(a.lane[l], b.lane[l]); });
-  }
-  static HEED_INLINE reg zero_below(const reg &y, const reg &x, float limit) {
-    return each([&](int l) { return lane_zero_below(y.lane[l], x.lane[l], limit); });
-  }
-  static HEED_INLINE reg split(const reg &x, reg &t) {
-    t = each([&](int l) { return x.lane[l] + exp2_magic; });
-    return each([&](int l) { return x.lane[l] - (t.lane[l] - exp2_magic); });
-  }
-  static HEED_INLINE reg power(const reg &y, const reg &t, const reg &x) {
-    return each([&](int l) { return lane_power(y.lane[l], t.lane[l], x.lane[l]); });
+  static HEED_INLINE reg power(reg y, reg t, reg x) {
+    return zero_below(y * reinterpret_cast<reg>(reinterpret_cast<bits>(t) << 23), x, exp2_cutoff);
   }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
-    for (int i = 0; i < 4; i++) out[i] = each([&](int l) { return p[l * stride + i]; });
+    HEED_UNROLL for (int i = 0; i < 4; i++) out[i] = reg{p[i], p[stride + i], p[2 * stride + i], p[3 * stride + i]};
   }
 };
 

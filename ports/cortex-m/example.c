@@ -6,7 +6,7 @@
 enum { n_words = 5, dim = 3 };
 static const float words[n_words * dim] = {5, 2, 0, 0, 0, 2, 0, 5, 0, 2, 0, 0, 0, 0, 3}; /* apple is phone garden the */
 static float context[n_words * dim];
-static HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)];
+HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)];
 
 int main(void) {
   const heed_status status = heed_self_attention(

@@ -9,7 +9,7 @@
 #include "shapes.h"
 
 enum { all_shapes_fit = 72 << 20 };
-static HEED_ALIGNED float memory[all_shapes_fit / sizeof(float)];
+HEED_ALIGNED static float memory[all_shapes_fit / sizeof(float)];
 
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {

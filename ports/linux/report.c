@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 int demo_selftest(void) {
-  static HEED_ALIGNED unsigned char buffer[HEED_SELFTEST_BYTES];
+  HEED_ALIGNED static unsigned char buffer[HEED_SELFTEST_BYTES];
   heed_selftest_report report = {.struct_size = sizeof report};
   const heed_status status = heed_selftest(buffer, sizeof buffer, &report);
 
@@ -22,7 +22,8 @@ int demo_selftest(void) {
   }
   printf("self-test failed: %s (%s)\n", heed_status_text(status), heed_status_argument(status));
   if (report.kernel)
-    printf("first difference: kernel %s, %s, case %d, float %d: expected bits %08x, got %08x\n", report.kernel,
-           report.function, report.case_index, report.float_index, report.expected_bits, report.actual_bits);
+    printf("first difference: kernel %s and %s, %s, case %d, float %d: expected bits %08x, got %08x\n", report.kernel,
+           report.compared_with, report.function, report.case_index, report.float_index, report.expected_bits,
+           report.actual_bits);
   return 1;
 }

@@ -12,8 +12,8 @@ enum { calls_rows = 40, calls_keys = 1100, calls_dim = 70, calls_wide = 700, cal
 
 static float calls_a[calls_floats], calls_b[calls_floats], calls_c[calls_floats], calls_out[calls_floats];
 static float calls_weights[calls_rows * calls_keys];
-static HEED_ALIGNED unsigned char calls_workspace[3 * HEED_WORKSPACE_BYTES(calls_dim, calls_dim)];
-static HEED_ALIGNED unsigned char calls_buffer[HEED_SELFTEST_BYTES];
+HEED_ALIGNED static unsigned char calls_workspace[3 * HEED_WORKSPACE_BYTES(calls_dim, calls_dim)];
+HEED_ALIGNED static unsigned char calls_buffer[HEED_SELFTEST_BYTES];
 
 static void calls_fill(void) {
   for (int i = 0; i < calls_floats; i++) {

@@ -19,7 +19,7 @@ inline std::vector<std::string> find_kernels() {
   std::vector<std::string> names;
   for (int32_t i = 0; i < heed_kernel_count(); ++i) names.push_back(heed_kernel_name(i));
   for (const char *known :
-       {"avx512", "avx2", "sse2", "neon", "sve128", "sve256", "sve512", "lanes16", "lane1", "scalar"})
+       {"avx512", "avx2", "sse2", "neon", "sve128", "sve256", "sve512", "lanes4", "lane1", "scalar"})
     if (heed_kernel_profile(known) >= 0 && std::find(names.begin(), names.end(), known) == names.end())
       names.push_back(known);
   return names;
