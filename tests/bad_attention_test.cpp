@@ -89,8 +89,8 @@ TEST_F(bad_attention, call) {
 
 TEST_F(bad_attention, counts) {
   refuses_count(HEED_ARG_BATCH, &heed_attention::batch, HEED_MAX_COUNT);
-  refuses_count(HEED_ARG_N_HEADS, &heed_attention::n_heads, HEED_MAX_COUNT);
-  refuses_count(HEED_ARG_N_KV_HEADS, &heed_attention::n_kv_heads, HEED_MAX_COUNT);
+  refuses_count(HEED_ARG_N_HEADS, &heed_attention::n_heads, HEED_MAX_DIM);
+  refuses_count(HEED_ARG_N_KV_HEADS, &heed_attention::n_kv_heads, HEED_MAX_DIM);
   refuses_count(HEED_ARG_N_Q, &heed_attention::n_q, HEED_MAX_COUNT);
   refuses_count(HEED_ARG_N_KV, &heed_attention::n_kv, HEED_MAX_COUNT);
   refuses_count(HEED_ARG_HEAD_DIM, &heed_attention::head_dim, HEED_MAX_DIM);
@@ -100,7 +100,7 @@ TEST_F(bad_attention, counts) {
 }
 
 TEST_F(bad_attention, scale_and_mask) {
-  for (const float scale : {NAN, -NAN, INFINITY, -INFINITY})
+  for (const float scale : {NAN, -NAN, INFINITY, -INFINITY, 2.4e38f, -2.4e38f})
     refuses(HEED_ARG_SCALE, {{"scale", [=](heed_attention &c) { c.scale = scale; }, HEED_NOT_FINITE}});
   for (const int32_t causal : {2, -1, 256, INT32_MIN, INT32_MAX})
     refuses(HEED_ARG_CAUSAL, {{"causal", [=](heed_attention &c) { c.causal = causal; }, HEED_OUT_OF_RANGE}});
@@ -164,6 +164,7 @@ TEST_F(bad_attention, workspace) {
        {"by 4", [](A &c) { c.workspace = misaligned(static_cast<char *>(c.workspace), 4); }, HEED_MISALIGNED},
        {"by 32", [](A &c) { c.workspace = misaligned(static_cast<char *>(c.workspace), 32); }, HEED_MISALIGNED},
        {"empty", [](A &c) { c.workspace_bytes = 0; }, HEED_TOO_SMALL},
+       {"as large as memory", [](A &c) { c.workspace_bytes = SIZE_MAX; }, HEED_OVERFLOW},
        {"one byte short", [](A &c) { c.workspace_bytes = HEED_WORKSPACE_MIN_BYTES(dim, v_dim) - 1; }, HEED_TOO_SMALL},
        {"on q", [this](A &c) { c.q.data = workspace_; }, HEED_OVERLAP},
        {"on k", [this](A &c) { c.k.data = workspace_ + 3; }, HEED_OVERLAP},

@@ -86,6 +86,22 @@ TEST_F(bad_layer, the_good_call_is_accepted) {
   EXPECT_EQ(status_name(call(a)), "HEED_OK");
 }
 
+// Without wo the context is the result, and the activations hold q, k and v alone.
+TEST_F(bad_layer, without_wo_needs_no_room_for_the_context) {
+  const size_t needed = n_activations - size_t{n} * heads * v_dim;
+  arguments a = good();
+  a.layer.wo = a.layer.bo = nullptr;
+  a.layer.out_dim = a.y.dim = heads * v_dim;
+  a.y.row_stride = a.y.dim;
+  a.y.data = unused_;
+  a.n_activations = needed;
+  activations_[needed] = 7.0f;
+  EXPECT_EQ(status_name(call(a)), "HEED_OK");
+  EXPECT_EQ(activations_[needed], 7.0f);
+  --a.n_activations;
+  memory_.refuses([&] { return call(a); }, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS, "one float short");
+}
+
 TEST_F(bad_layer, structure) {
   const arguments a = good();
   memory_.refuses(
@@ -109,7 +125,10 @@ TEST_F(bad_layer, dimensions) {
     refuses(HEED_MISFIT, HEED_ARG_N_KV_HEADS, "heads", [=](arguments &a) { a.layer.n_kv_heads = misfit; });
   for (const int32_t causal : {-1, 2, INT32_MAX})
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL, "causal", [=](arguments &a) { a.layer.causal = causal; });
-  for (const float scale : {NAN, INFINITY, -INFINITY})
+  for (const auto count : {&heed_layer::head_dim, &heed_layer::v_dim})
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS, "rows of all heads",
+            [=](arguments &a) { a.layer.*count = HEED_MAX_DIM / heads + 1; });
+  for (const float scale : {NAN, INFINITY, -INFINITY, 2.4e38f})
     refuses(HEED_NOT_FINITE, HEED_ARG_SCALE, "scale", [=](arguments &a) { a.layer.scale = scale; });
   refuses(HEED_MISFIT, HEED_ARG_OUT_DIM, "without wo, out_dim is the context's width",
           [](arguments &a) { a.layer.wo = a.layer.bo = nullptr; });
@@ -159,6 +178,8 @@ TEST_F(bad_layer, buffers) {
   refuses(HEED_MISALIGNED, activations, "misaligned", [](A &a) { a.activations = misaligned(a.activations); });
   refuses(HEED_TOO_SMALL, activations, "one float short", [](A &a) { --a.n_activations; });
   refuses(HEED_TOO_SMALL, activations, "empty", [](A &a) { a.n_activations = 0; });
+  refuses(HEED_OVERFLOW, activations, "at the top of memory", [](A &a) { a.activations = top_of_memory(); });
+  refuses(HEED_OVERFLOW, workspace, "as large as memory", [](A &a) { a.workspace_bytes = SIZE_MAX; });
   refuses(HEED_OVERLAP, activations, "on x", [&](A &a) { a.activations = x_ + n * model_dim - n_activations; });
   refuses(HEED_OVERLAP, activations, "on bo", [&](A &a) { a.activations = bo_ + out_dim - 1; });
   refuses(HEED_NULL_POINTER, workspace, "null", [](A &a) { a.workspace = nullptr; });

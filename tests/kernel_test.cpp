@@ -7,6 +7,7 @@
 
 #include "support/data.hpp"
 #include "support/refusal.hpp"
+#include "support/primitives.hpp"
 #include "support/run.hpp"
 
 namespace heed_test {
@@ -87,6 +88,67 @@ TEST_F(kernel_choice, may_change_while_calls_run) {
   heed_kernel_use(nullptr);
 }
 
+// An executor under which another kernel is chosen before each task: a call finishes on the kernel that it began with.
+void choose_before_each(void *, int32_t n_tasks, heed_task task, void *context) {
+  for (int32_t i = 0; i < n_tasks; ++i) {
+    heed_kernel_use(heed_kernel_name(i % heed_kernel_count()));
+    task(context, i, 0);
+  }
+}
+
+TEST_F(kernel_choice, does_not_change_within_a_call) {
+  static const heed_executor executor = {sizeof executor, 3, choose_before_each, nullptr};
+  random_source r(2);
+  problem p;
+  p.n_q = 300, p.n_kv = 1500, p.head_dim = p.v_dim = 16;
+  fill_typical(r, &p);
+  const matrix x = {600, 300, bell_floats(r, 600 * 300)}, w = {300, 40, bell_floats(r, 300 * 40)};
+  std::vector<float> results[2];
+  for (int32_t k = 0; k < heed_kernel_count(); ++k) {
+    const std::string name = heed_kernel_name(k);
+    for (const bool hostile : {false, true}) {
+      primitive_setting how;
+      setting attention_how;
+      if (hostile) how.executor = attention_how.executor = &executor;
+      std::vector<float> &all = results[hostile];
+      all.clear();
+      const auto append = [&](const std::vector<float> &part) {
+        all.insert(all.end(), part.begin(), part.end());
+        heed_kernel_use(name.c_str());
+      };
+      append({});
+      append(run_softmax(x, 1, how).values);
+      append(run_linear(x, w, {}, how).values);
+      append(run_weighted_sum(x, w, how).values);
+      append(run(p, attention_how).out);
+    }
+    EXPECT_TRUE(same_bits(results[0], results[1])) << name;
+  }
+  heed_kernel_use(nullptr);
+}
+
+TEST_F(kernel_choice, by_profile) {
+  for (const auto &[name, profile] : {std::pair("fused", HEED_PROFILE_FUSED), {"unfused", HEED_PROFILE_UNFUSED}}) {
+    std::string best;
+    for (int32_t i = 0; i < heed_kernel_count() && best.empty(); ++i)
+      if (heed_kernel_profile(heed_kernel_name(i)) == profile) best = heed_kernel_name(i);
+    const heed_status status = heed_kernel_use(name);
+    if (best.empty()) {
+      EXPECT_NE(status, HEED_OK) << name;
+    } else {
+      EXPECT_EQ(status_name(status), "HEED_OK");
+      EXPECT_EQ(heed_kernel_current(), best);
+      EXPECT_EQ(heed_kernel_profile(name), profile);
+    }
+    ASSERT_EQ(setenv("HEED_KERNEL", name, 1), 0);
+    ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+    EXPECT_EQ(heed_kernel_current(), best.empty() ? std::string(heed_kernel_name(0)) : best);
+    unsetenv("HEED_KERNEL");
+  }
+  EXPECT_EQ(heed_kernel_use("unfused"), HEED_OK) << "every build for an operating system has that profile";
+  heed_kernel_use(nullptr);
+}
+
 class selftest : public kernel_test {
  protected:
   std::vector<unsigned char> memory_ = std::vector<unsigned char>(HEED_SELFTEST_BYTES + 256, 0x5a);
@@ -136,7 +198,7 @@ TEST_P(selftest, at_start_up_takes_the_kernel_in_use) {
   report.struct_size = sizeof report;
   ASSERT_EQ(status_name(heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, &report)), "HEED_OK");
   EXPECT_EQ(report.n_kernels, 1);
-  EXPECT_EQ(report.n_cases, 8);
+  EXPECT_EQ(report.n_cases, 10);
   EXPECT_GT(report.n_floats, 400u);
   EXPECT_EQ(report.kernel, nullptr);
   for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {

@@ -102,7 +102,11 @@ TEST_F(sequence, refuses_a_damaged_sequence) {
       {"length", [](heed_sequence &s) { s.length = -1; }, HEED_OUT_OF_RANGE},
       {"length", [](heed_sequence &s) { s.length = 5; }, HEED_OUT_OF_RANGE},
       {"data", [](heed_sequence &s) { s.data = nullptr; }, HEED_NULL_POINTER},
-      {"data", [](heed_sequence &s) { s.data = misaligned(s.data); }, HEED_MISALIGNED}};
+      {"data", [](heed_sequence &s) { s.data = misaligned(s.data); }, HEED_MISALIGNED},
+      {"data", [](heed_sequence &s) { s.data = top_of_memory(); }, HEED_OVERFLOW},
+      // Two rows are left below the top of memory: appending one more would wrap around.
+      {"length", [](heed_sequence &s) { s.data = top_of_memory() + 2, s.dim = 3, s.length = 1; }, HEED_OVERFLOW},
+      {"capacity", [](heed_sequence &s) { s.capacity = HEED_MAX_COUNT, s.data = top_of_memory() - 9; }, HEED_OVERFLOW}};
   heed_sequence good = s_;
   ASSERT_EQ(heed_sequence_append(&good, heed_matrix_of(rows_, 2, 3)), HEED_OK);
   heed_sequence target = {sizeof(heed_sequence), 4, 3, 0, behind_};

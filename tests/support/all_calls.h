@@ -62,6 +62,32 @@ static heed_status call_linear(void) {
   return heed_linear(heed_matrix_of(calls_a, calls_keys, calls_dim), heed_matrix_of(calls_b, calls_dim, calls_dim),
                      calls_c, heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
 }
+/* Rows of w that are 2 KB apart: panels of it are copied to the stack. */
+static heed_status call_linear_colliding(void) {
+  return heed_linear(heed_matrix_of(calls_a, 64, 100), heed_matrix_of(calls_b, 100, 512), calls_c,
+                     heed_matrix_out_of(calls_out, 64, 512), NULL);
+}
+static heed_status call_layer_colliding(void) {
+  const heed_layer layer = {sizeof(heed_layer),
+                            100,
+                            8,
+                            8,
+                            64,
+                            64,
+                            512,
+                            0,
+                            1,
+                            calls_b,
+                            calls_b,
+                            calls_b,
+                            NULL,
+                            NULL,
+                            NULL,
+                            NULL,
+                            NULL};
+  return heed_layer_run(&layer, heed_matrix_of(calls_a, 32, 100), heed_matrix_out_of(calls_out, 32, 512), calls_c,
+                        sizeof calls_c / sizeof *calls_c, calls_workspace, sizeof calls_workspace, &calls_executor);
+}
 static heed_status call_weighted_sum(void) {
   return heed_weighted_sum(heed_matrix_of(calls_a, 3, calls_keys), heed_matrix_of(calls_b, calls_keys, calls_dim),
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
@@ -126,9 +152,11 @@ static const struct {
                  {"self-attention", call_self_attention},
                  {"softmax", call_softmax},
                  {"linear", call_linear},
+                 {"linear, colliding rows", call_linear_colliding},
                  {"weighted sum", call_weighted_sum},
                  {"dot", call_dot},
                  {"layer", call_layer},
+                 {"layer, colliding rows", call_layer_colliding},
                  {"sequence", call_sequence},
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},

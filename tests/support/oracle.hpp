@@ -12,7 +12,8 @@
 
 namespace heed_test {
 
-constexpr double half_ulp = 0x1p-24;  // of 1 in f32
+constexpr double half_ulp = 0x1p-24;    // of 1 in f32
+constexpr double underflow = 0x1p-149;  // the least float: what one operation may lose besides
 
 inline double exact_dot(const float *a, const float *b, int32_t n) {
   double sum = 0;
@@ -56,7 +57,7 @@ inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int
     largest_sum = std::max(largest_sum, absolute_dot(p.q_row(b, h, i), p.k_row(b, h, j), p.head_dim));
     row.largest_logit = std::max(row.largest_logit, std::fabs(scores.back()));
   }
-  row.logit_error = std::fabs(scale) * (chain * p.head_dim + 4) * half_ulp * largest_sum;
+  row.logit_error = std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * largest_sum + p.head_dim * underflow);
   row.weights = exact_softmax(scores);
   row.out.assign(size_t(p.v_dim), 0.0);
   for (int32_t j = 0; j < row.n_visible; ++j)
@@ -70,18 +71,21 @@ inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int
 
 // Bounds of the header. chain is 1 in the fused profile, 1.5 in the other.
 inline double attention_bound(const exact_row &row, double chain) {
-  return (2 * row.logit_error + (chain * row.n_visible + row.n_visible / 8.0 + 48) * half_ulp) * row.largest_value;
+  return (2 * row.logit_error + (chain * row.n_visible + row.n_visible / 8.0 + 48) * half_ulp) * row.largest_value +
+         (row.n_visible + 4) * underflow;
 }
 inline double softmax_bound(double exact, double largest_logit, int32_t n) {
   const double e = 3 * half_ulp * largest_logit;
   return exact * (2 * e + (n / 16.0 + 12) * half_ulp) + 0x1p-63;
 }
-inline double dot_bound(int32_t n, double absolute_sum) { return (n / 64.0 + 8) * half_ulp * absolute_sum; }
+inline double dot_bound(int32_t n, double absolute_sum) {
+  return (n / 64.0 + 8) * half_ulp * absolute_sum + n * underflow;
+}
 inline double weighted_sum_bound(int32_t n_kv, double absolute_sum, double chain) {
-  return chain * n_kv * half_ulp * absolute_sum;
+  return chain * n_kv * half_ulp * absolute_sum + n_kv * underflow;
 }
 inline double linear_bound(int32_t in, double absolute_sum, double chain) {
-  return chain * (in + 1) * half_ulp * absolute_sum;
+  return chain * (in + 1) * half_ulp * absolute_sum + in * underflow;
 }
 
 struct exact_value {

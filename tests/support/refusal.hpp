@@ -61,7 +61,7 @@ class arena {
   }
 
  private:
-  static constexpr size_t n_floats = 65536, bytes = n_floats * sizeof(float) + 64;
+  static constexpr size_t n_floats = 81920, bytes = n_floats * sizeof(float) + 64;
   unsigned char *base() {
     const uintptr_t address = reinterpret_cast<uintptr_t>(memory_.data());
     return memory_.data() + (64 - address % 64) % 64;
