@@ -59,8 +59,10 @@
 #include "generic/make_kernel.hpp"
 #if HEED_KERNEL == HEED_KERNEL_mve
 #include "isa/mve_model.hpp"
+#elif HEED_KERNEL == HEED_KERNEL_lane1 || HEED_KERNEL == HEED_KERNEL_lane1_unfused
+#include "isa/lane1_model.hpp"
 #else
-#include "isa/lanes.hpp"
+#include "isa/lanes4_model.hpp"
 #endif
 
 namespace heed {

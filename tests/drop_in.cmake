@@ -21,6 +21,17 @@ foreach(compiler g++ clang++-19)
   endif()
 endforeach()
 
+# One lane where there are no vector registers: a third of the code.
+heed_drop_in_test(rv32 ${drop_in} size 30000 ${single} ${PROJECT_SOURCE_DIR} clang++-19 --target=riscv32 -march=rv32imac
+                  -mabi=ilp32 -Os -ffreestanding -fno-exceptions -fno-rtti)
+
+# Modes of compilers that may change bits, and 32 bits with traps for undefined behaviour.
+foreach(compiler g++ clang++ clang++-19)
+  heed_drop_in_test(modes_${compiler} sh ${CMAKE_CURRENT_SOURCE_DIR}/compiler_modes.sh ${digest_reference} ${single}
+                    ${PROJECT_SOURCE_DIR} ${compiler})
+endforeach()
+heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR})
+
 file(STRINGS ${PROJECT_SOURCE_DIR}/ports/cortex-m/core.cmake rows REGEX "^set\\(core_(flags|target)_")
 foreach(row IN LISTS rows)
   string(REGEX REPLACE "^set\\((core_[a-z]+_[a-z0-9]+) (.*)\\)$" "\\1;\\2" row "${row}")

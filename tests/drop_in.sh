@@ -2,6 +2,7 @@
 # The library as two files (target heed_single): one compiler call, no include path. SPDX-License-Identifier: MIT
 #   drop_in.sh run REFERENCE SINGLE SOURCE COMPILER FLAG...   compiles, runs the digest, compares with the library's
 #   drop_in.sh core PROFILE SINGLE SOURCE COMPILER FLAG...    compiles for a core, compares with the library's machine code
+#   drop_in.sh size MOST SINGLE SOURCE COMPILER FLAG...       compiles, and has no more bytes of code than MOST
 # SINGLE is the folder of heed.h and heed.cpp. Exit status 77, with the reason, if the compiler is missing.
 set -eu
 mode=$1 reference=$2 single=$3 source=$4 compiler=$5
@@ -12,13 +13,19 @@ trap 'rm -rf "$work"' EXIT
 cp "$single/heed.h" "$single/heed.cpp" "$work/"
 cmp "$single/heed.h" "$source/include/heed/heed.h"
 if grep -n '^ *#include "' "$work/heed.cpp" | grep -v '"heed.h"$'; then echo "FAILED: includes more than heed.h"; exit 1; fi
-(cd "$work" && "$compiler" -std=c++17 "$@" -c heed.cpp -o heed.o)
+(cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" -c heed.cpp -o heed.o)
 case $mode in
 run)
   mkdir "$work/heed"
   cp "$single/heed.h" "$work/heed/"
   cc -I"$work" "$source/tests/digest.c" "$work/heed.o" -o "$work/digest"
   sh "$source/tests/digest_compare.sh" "$reference" "$work/digest"
+  ;;
+size)
+  size=$(echo "$compiler" | sed 's/clang++/llvm-size/')
+  bytes=$("$size" "$work/heed.o" | awk 'NR == 2 { print $1 }')
+  echo "$bytes bytes of code, at most $reference"
+  [ "$bytes" -gt 10000 ] && [ "$bytes" -le "$reference" ]
   ;;
 core)
   "$compiler" -std=c++17 "$@" -I"$source/include" -c "$source/lib/single.cpp" -o "$work/single.o"

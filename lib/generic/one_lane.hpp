@@ -9,7 +9,7 @@
 
 namespace heed {
 
-static inline HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
+[[maybe_unused]] static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
   for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 
@@ -181,14 +181,14 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, floa
 }
 
 // The halving tree, as a loop.
-static inline HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
+[[maybe_unused]] static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
   while ((n /= 2) > 0)
     for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
   return sums[0];
 }
 
 // Keys of a block of n that row r sees.
-static inline HEED_NOINLINE int32_t seen_of_block(const tile &t, int32_t r, int32_t begin, int32_t n) {
+[[maybe_unused]] static HEED_NOINLINE int32_t seen_of_block(const tile &t, int32_t r, int32_t begin, int32_t n) {
   const int32_t seen = t.visible[r] - begin;
   return seen < 0 ? 0 : seen < n ? seen : n;
 }

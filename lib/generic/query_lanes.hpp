@@ -11,7 +11,7 @@
 namespace heed {
 
 // Scores that the causal mask hides become -infinity: for each key the rows before the first that sees it.
-static inline void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
+[[maybe_unused]] static void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
   for (int32_t r = 0; r < t.n_rows; r++) {
     const int32_t limit = t.visible[r] - block_begin;
     if (limit >= n) break;

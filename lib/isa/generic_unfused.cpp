@@ -1,5 +1,6 @@
 #define HEED_FUSED 0
-#include "lanes.hpp"
+#include "lane1_model.hpp"
+#include "lanes4_model.hpp"
 
 #include "cpu.hpp"
 

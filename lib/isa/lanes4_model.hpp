@@ -1,65 +1,13 @@
-// The generic algorithm without an instruction set's own file, for processors that have none and as a second witness
-// beside the reference: one lane, and 4 lanes as the compiler's own vector type, which it maps to whatever 128-bit
-// registers its target has. Included once by each of generic_fused.cpp and generic_unfused.cpp, which define
-// HEED_FUSED.
+// The generic algorithm on the compiler's own vector type, which it maps to whatever 128-bit registers its target has:
+// for processors without a file here, and as a second witness beside the reference. Included where HEED_FUSED is
+// defined.
+#ifndef HEED_ISA_LANES4_MODEL_HPP
+#define HEED_ISA_LANES4_MODEL_HPP
+
 #include "../generic/make_kernel.hpp"
 
 namespace heed {
 namespace {
-
-HEED_INLINE float lane_fma(float a, float b, float c) {
-#if HEED_FUSED
-  return HEED_FMAF(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-HEED_INLINE float lane_max(float a, float b) { return a > b ? a : b; }
-HEED_INLINE float lane_zero_below(float y, float x, float limit) {
-#if defined(__clang__) && defined(__ARM_FEATURE_MVE)
-  __asm("" : "+t"(x));  // clang 19 would vectorise with a "less than" of Helium that holds for NaN
-#endif
-  return x < limit ? 0.0f : y;
-}
-HEED_INLINE float lane_power(float y, float t, float x) {
-  union {
-    float number;
-    uint32_t bits;
-  } power;
-  power.number = t;
-  power.bits <<= 23;
-  return lane_zero_below(y * power.number, x, exp2_cutoff);
-}
-
-struct lane1 {
-  using reg = float;
-  static constexpr int lanes = 1;
-#ifdef __SOFTFP__  // every operation is a call: tiles save nothing
-  static constexpr int sum_rows = 1, sum_vecs = 1;
-#else  // 16 chains, 4 + 1 operands: a unit of 32 registers
-  static constexpr int sum_rows = 4, sum_vecs = 4;
-#endif
-
-  static HEED_INLINE reg load(const float *p) { return *p; }
-  static HEED_INLINE void store(float *p, reg r) { *p = r; }
-  static HEED_INLINE reg set(float x) { return x; }
-  static HEED_INLINE reg factor(float x) { return x; }
-  static HEED_INLINE reg add(reg a, reg b) { return a + b; }
-  static HEED_INLINE reg sub(reg a, reg b) { return a - b; }
-  static HEED_INLINE reg mul(reg a, reg b) { return a * b; }
-  static HEED_INLINE reg fma(reg a, reg b, reg c) { return lane_fma(a, b, c); }
-  static HEED_INLINE reg max(reg a, reg b) { return lane_max(a, b); }
-  static HEED_INLINE reg zero_below(reg y, reg x, float limit) { return lane_zero_below(y, x, limit); }
-  static HEED_INLINE reg split(reg x, reg &t) {
-    t = x + exp2_magic;
-    return x - (t - exp2_magic);
-  }
-  static HEED_INLINE reg power(reg y, reg t, reg x) { return lane_power(y, t, x); }
-  static HEED_INLINE void pin(reg &) {}
-  static HEED_INLINE void transpose4(const float *p, ptrdiff_t, reg (&out)[4]) {
-    for (int i = 0; i < 4; i++) out[i] = p[i];
-  }
-};
 
 // A register is a value of a vector type, never an array: a temporary array has an address, and GCC 11 and 12 let two
 // of them share a stack slot too early (below -O3, on targets without vector registers: the first row of a tile got the
@@ -87,8 +35,8 @@ struct lanes4 {
 #elif defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
     return __builtin_elementwise_fma(a, b, c);
 #else
-    return reg{lane_fma(a[0], b[0], c[0]), lane_fma(a[1], b[1], c[1]), lane_fma(a[2], b[2], c[2]),
-               lane_fma(a[3], b[3], c[3])};
+    return reg{HEED_FMAF(a[0], b[0], c[0]), HEED_FMAF(a[1], b[1], c[1]), HEED_FMAF(a[2], b[2], c[2]),
+               HEED_FMAF(a[3], b[3], c[3])};
 #endif
   }
   static HEED_INLINE reg select(bits take_a, reg a, reg b) {
@@ -111,3 +59,5 @@ struct lanes4 {
 
 }  // namespace
 }  // namespace heed
+
+#endif

@@ -1,0 +1,67 @@
+// The generic algorithm without vectors: a register is one float. Included where HEED_FUSED is defined.
+#ifndef HEED_ISA_LANE1_MODEL_HPP
+#define HEED_ISA_LANE1_MODEL_HPP
+
+#include "../generic/make_kernel.hpp"
+
+namespace heed {
+namespace {
+
+HEED_INLINE float lane_fma(float a, float b, float c) {
+#if HEED_FUSED
+  return HEED_FMAF(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+HEED_INLINE float lane_max(float a, float b) { return a > b ? a : b; }
+HEED_INLINE float lane_zero_below(float y, float x, float limit) {
+#if defined(__clang__) && defined(__ARM_FEATURE_MVE)
+  __asm("" : "+t"(x));  // clang 19 would vectorise with a "less than" of Helium that holds for NaN
+#endif
+  return x < limit ? 0.0f : y;
+}
+HEED_INLINE float lane_power(float y, float t, float x) {
+  union {
+    float number;
+    uint32_t bits;
+  } power;
+  power.number = t;
+  power.bits <<= 23;
+  return lane_zero_below(y * power.number, x, exp2_cutoff);
+}
+
+struct lane1 {
+  using reg = float;
+  static constexpr int lanes = 1;
+#ifdef __SOFTFP__  // every operation is a call: tiles save nothing
+  static constexpr int sum_rows = 1, sum_vecs = 1;
+#else  // 16 chains, 4 + 1 operands: a unit of 32 registers
+  static constexpr int sum_rows = 4, sum_vecs = 4;
+#endif
+
+  static HEED_INLINE reg load(const float *p) { return *p; }
+  static HEED_INLINE void store(float *p, reg r) { *p = r; }
+  static HEED_INLINE reg set(float x) { return x; }
+  static HEED_INLINE reg factor(float x) { return x; }
+  static HEED_INLINE reg add(reg a, reg b) { return a + b; }
+  static HEED_INLINE reg sub(reg a, reg b) { return a - b; }
+  static HEED_INLINE reg mul(reg a, reg b) { return a * b; }
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return lane_fma(a, b, c); }
+  static HEED_INLINE reg max(reg a, reg b) { return lane_max(a, b); }
+  static HEED_INLINE reg zero_below(reg y, reg x, float limit) { return lane_zero_below(y, x, limit); }
+  static HEED_INLINE reg split(reg x, reg &t) {
+    t = x + exp2_magic;
+    return x - (t - exp2_magic);
+  }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return lane_power(y, t, x); }
+  static HEED_INLINE void pin(reg &) {}
+  static HEED_INLINE void transpose4(const float *p, ptrdiff_t, reg (&out)[4]) {
+    for (int i = 0; i < 4; i++) out[i] = p[i];
+  }
+};
+
+}  // namespace
+}  // namespace heed
+
+#endif
