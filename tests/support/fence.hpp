@@ -1,5 +1,6 @@
-// Memory that ends at a page without access: reading or writing one byte too far is a crash, on every kernel and
-// without a sanitizer. In front of it lies a guard that is checked. SPDX-License-Identifier: MIT
+// Memory between two pages without access: reading or writing one byte too far is a crash, on every kernel and without
+// a sanitizer. The suites place their arrays at the rear page, behind a guard that is checked.
+// SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_FENCE_HPP
 #define HEED_TESTS_SUPPORT_FENCE_HPP
 
@@ -17,22 +18,28 @@
 namespace heed_test {
 
 // One region per argument, mapped once and reused, since a mapping per test case would cost more than the case.
-enum slot { slot_q, slot_k, slot_v, slot_out, slot_weights, slot_workspace, slot_activations, n_slots };
+enum slot { slot_q, slot_k, slot_v, slot_out, slot_weights, slot_workspace, slot_activations, n_slots = 14 };
 
-inline unsigned char *fence_of(slot which) {
+struct region {
+  unsigned char *begin, *end;  // an inaccessible page lies in front of begin, another at end
+};
+
+inline const region &region_of(slot which) {
   static constexpr size_t region_bytes = size_t{32} << 20;
-  static unsigned char *fences[n_slots];
-  if (!fences[which]) {
+  static region regions[n_slots];
+  if (!regions[which].begin) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    void *region = mmap(nullptr, region_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (region == MAP_FAILED || mprotect(static_cast<char *>(region) + region_bytes, page, PROT_NONE) != 0) {
+    void *all = mmap(nullptr, region_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *begin = static_cast<unsigned char *>(all) + page;
+    if (all == MAP_FAILED || mprotect(begin, region_bytes, PROT_READ | PROT_WRITE) != 0) {
       std::perror("fence");
       std::abort();
     }
-    fences[which] = static_cast<unsigned char *>(region) + region_bytes;
+    regions[which] = {begin, begin + region_bytes};
   }
-  return fences[which];
+  return regions[which];
 }
+inline unsigned char *fence_of(slot which) { return region_of(which).end; }
 
 // `count` floats that end at the fence, behind a guard of 32.
 class fenced_floats {

@@ -37,6 +37,7 @@ struct placement {
     return static_cast<size_t>(b * batch_stride + h * head_stride + t * row_stride);
   }
   size_t extent() const { return at(n_batch - 1, n_heads - 1, n_rows - 1) + size_t(dim); }
+  size_t count() const { return size_t(n_batch) * n_heads * n_rows * dim; }
 };
 
 inline placement place(layout how, int32_t padding, int32_t n_batch, int32_t n_heads, int32_t n_rows, int32_t dim) {
@@ -68,13 +69,16 @@ inline void scatter(const placement &p, const std::vector<float> &from, float *t
   each_row(p, [&](size_t at, size_t index) { std::memcpy(to + at, &from[index], size_t(p.dim) * sizeof(float)); });
 }
 
+inline std::vector<float> gather(const placement &p, const float *from) {
+  std::vector<float> to(p.count());
+  each_row(p, [&](size_t at, size_t index) { std::memcpy(&to[index], from + at, size_t(p.dim) * sizeof(float)); });
+  return to;
+}
+
+// The same of a result, and the checks of what lies around its rows.
 inline std::vector<float> gather(const placement &p, const fenced_floats &from) {
-  std::vector<float> to(size_t(p.n_batch) * p.n_heads * p.n_rows * p.dim);
   std::vector<bool> is_row(from.count());
-  each_row(p, [&](size_t at, size_t index) {
-    std::memcpy(&to[index], from.data() + at, size_t(p.dim) * sizeof(float));
-    std::fill_n(is_row.begin() + std::ptrdiff_t(at), p.dim, true);
-  });
+  each_row(p, [&](size_t at, size_t) { std::fill_n(is_row.begin() + std::ptrdiff_t(at), p.dim, true); });
   size_t n_written = 0, n_left = 0;
   for (size_t i = 0; i < from.count(); ++i) {
     n_written += !is_row[i] && !from.untouched(i);
@@ -83,7 +87,7 @@ inline std::vector<float> gather(const placement &p, const fenced_floats &from) 
   EXPECT_EQ(n_written, 0u) << "floats between rows were written";
   EXPECT_EQ(n_left, 0u) << "floats of the result were not written";
   EXPECT_TRUE(from.guard_intact()) << "memory in front of the result was written";
-  return to;
+  return gather(p, from.data());
 }
 
 inline heed_tensor input_view(const placement &p, const float *data) {
