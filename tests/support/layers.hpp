@@ -1,4 +1,4 @@
-// Layers with random weights. SPDX-License-Identifier: MIT
+// Layers with random weights, and what they are composed of. SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_LAYERS_HPP
 #define HEED_TESTS_SUPPORT_LAYERS_HPP
 
@@ -6,6 +6,7 @@
 
 #include "data.hpp"
 #include "heed/heed.h"
+#include "primitives.hpp"
 
 namespace heed_test {
 
@@ -51,6 +52,54 @@ inline void fill_weights(random_source &r, int32_t out_dim, bool biases, random_
   if (!out_dim) return;
   l->layer.wo = weights(&l->wo, l->context_width(), out_dim);
   l->layer.bo = bias(&l->bo, out_dim);
+}
+
+struct layer_result {
+  matrix y;
+  std::vector<float> activations;
+};
+
+inline random_layer draw_layer(random_source &r) {
+  random_layer l;
+  const int32_t n_kv_heads = r.between(1, 3);
+  const int32_t model_dim = r.size(1, 70), group = r.between(1, 3), dim = r.size(1, 34), v_dim = r.size(1, 34);
+  set_sizes(&l, model_dim, n_kv_heads * group, n_kv_heads, dim, v_dim);
+  if (r.chance(50)) l.layer.scale = std::fabs(r.bell()) + 0.01f;
+  l.layer.causal = r.chance(50);
+  const int32_t out_dim = r.chance(60) ? r.size(1, 70) : 0;
+  const bool biases = r.chance(50);
+  fill_weights(r, out_dim, biases, &l);
+  return l;
+}
+
+// (token, head, dim) as a projection leaves it, to (head, token, dim) of a problem, and back.
+inline std::vector<float> swap_axes(const std::vector<float> &x, int32_t a, int32_t b, int32_t dim) {
+  std::vector<float> y;
+  for (int32_t j = 0; j < b; ++j)
+    for (int32_t i = 0; i < a; ++i) {
+      const auto row = x.begin() + (std::ptrdiff_t{i} * b + j) * dim;
+      y.insert(y.end(), row, row + dim);
+    }
+  return y;
+}
+
+// The layer as its parts, one call after another.
+inline layer_result compose(const random_layer &l, const matrix &x) {
+  const matrix q = run_linear(x, {x.dim, l.q_width(), l.wq}, l.bq);
+  const matrix k = run_linear(x, {x.dim, l.k_width(), l.wk}, l.bk);
+  const matrix v = run_linear(x, {x.dim, l.v_width(), l.wv}, l.bv);
+  problem p;
+  p.n_heads = l.layer.n_heads, p.n_kv_heads = l.layer.n_kv_heads, p.n_q = p.n_kv = x.n_rows;
+  p.head_dim = l.layer.head_dim, p.v_dim = l.layer.v_dim, p.scale = l.layer.scale, p.causal = l.layer.causal;
+  p.q = swap_axes(q.values, x.n_rows, p.n_heads, p.head_dim);
+  p.k = swap_axes(k.values, x.n_rows, p.n_kv_heads, p.head_dim);
+  p.v = swap_axes(v.values, x.n_rows, p.n_kv_heads, p.v_dim);
+  const matrix context = {x.n_rows, l.context_width(), swap_axes(run(p).out, p.n_heads, x.n_rows, p.v_dim)};
+  layer_result all = {context, q.values};
+  for (const matrix *m : {&k, &v, &context})
+    all.activations.insert(all.activations.end(), m->values.begin(), m->values.end());
+  if (l.layer.wo) all.y = run_linear(context, {context.dim, l.layer.out_dim, l.wo}, l.bo);
+  return all;
 }
 
 }  // namespace heed_test
