@@ -44,15 +44,8 @@ class bad_attention : public ::testing::Test {
   }
   template <typename Tensor>
   void refuses_tensor(heed_argument argument, Tensor heed_attention::*t) {
-    using A = heed_attention;
-    refuses(argument, {{"misaligned by 1", [=](A &c) { (c.*t).data = misaligned((c.*t).data); }, HEED_MISALIGNED},
-                       {"misaligned by 2", [=](A &c) { (c.*t).data = misaligned((c.*t).data, 2); }, HEED_MISALIGNED},
-                       {"at the top of memory", [=](A &c) { (c.*t).data = top_of_memory(); }, HEED_OVERFLOW}});
-    for (ptrdiff_t Tensor::*stride : {&Tensor::batch_stride, &Tensor::head_stride, &Tensor::row_stride})
-      refuses(argument, {{"stride -1", [=](A &c) { (c.*t).*stride = -1; }, HEED_BAD_STRIDE},
-                         {"least stride", [=](A &c) { (c.*t).*stride = -huge_stride - 1; }, HEED_BAD_STRIDE},
-                         {"greatest stride", [=](A &c) { (c.*t).*stride = huge_stride; }, HEED_OVERFLOW},
-                         {"stride of a quarter", [=](A &c) { (c.*t).*stride = huge_stride / 4; }, HEED_OVERFLOW}});
+    for (const flaw<Tensor> &f : tensor_flaws<Tensor>())
+      refuses(argument, {{f.what, [=](heed_attention &c) { f.apply(c.*t); }, f.fault}});
   }
   // An output whose first or last element lies in another argument.
   void refuses_overlap(heed_argument argument, heed_tensor_out heed_attention::*t, float *first, ptrdiff_t floats,

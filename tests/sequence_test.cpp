@@ -91,26 +91,10 @@ TEST_F(sequence, refuses_bad_rows) {
 }
 
 TEST_F(sequence, refuses_a_damaged_sequence) {
-  const std::vector<flaw<heed_sequence>> flaws = {
-      {"size", [](heed_sequence &s) { s.struct_size = 0; }, HEED_UNKNOWN_STRUCT},
-      {"size + 1", [](heed_sequence &s) { ++s.struct_size; }, HEED_UNKNOWN_STRUCT},
-      {"capacity", [](heed_sequence &s) { s.capacity = 0; }, HEED_OUT_OF_RANGE},
-      {"capacity", [](heed_sequence &s) { s.capacity = -4; }, HEED_OUT_OF_RANGE},
-      {"capacity", [](heed_sequence &s) { s.capacity = INT32_MAX; }, HEED_OUT_OF_RANGE},
-      {"dim", [](heed_sequence &s) { s.dim = 0; }, HEED_OUT_OF_RANGE},
-      {"dim", [](heed_sequence &s) { s.dim = HEED_MAX_DIM + 1; }, HEED_OUT_OF_RANGE},
-      {"length", [](heed_sequence &s) { s.length = -1; }, HEED_OUT_OF_RANGE},
-      {"length", [](heed_sequence &s) { s.length = 5; }, HEED_OUT_OF_RANGE},
-      {"data", [](heed_sequence &s) { s.data = nullptr; }, HEED_NULL_POINTER},
-      {"data", [](heed_sequence &s) { s.data = misaligned(s.data); }, HEED_MISALIGNED},
-      {"data", [](heed_sequence &s) { s.data = top_of_memory(); }, HEED_OVERFLOW},
-      // Two rows are left below the top of memory: appending one more would wrap around.
-      {"length", [](heed_sequence &s) { s.data = top_of_memory() + 2, s.dim = 3, s.length = 1; }, HEED_OVERFLOW},
-      {"capacity", [](heed_sequence &s) { s.capacity = HEED_MAX_COUNT, s.data = top_of_memory() - 9; }, HEED_OVERFLOW}};
   heed_sequence good = s_;
   ASSERT_EQ(heed_sequence_append(&good, heed_matrix_of(rows_, 2, 3)), HEED_OK);
   heed_sequence target = {sizeof(heed_sequence), 4, 3, 0, behind_};
-  for (const flaw<heed_sequence> &f : flaws) {
+  for (const flaw<heed_sequence> &f : sequence_flaws()) {
     heed_sequence bad = good;
     f.apply(bad);
     memory_.refuses([&] { return heed_sequence_append(&bad, heed_matrix_of(rows_, 1, 3)); }, f.fault, HEED_ARG_SEQUENCE,
@@ -129,6 +113,15 @@ TEST_F(sequence, refuses_a_damaged_sequence) {
   good.struct_size = 3;
   memory_.refuses([&] { return heed_sequence_clear(&good); }, HEED_UNKNOWN_STRUCT, HEED_ARG_SEQUENCE, "size");
   EXPECT_EQ(good.length, 2);
+}
+
+// The rows in use lie below the top of memory; appending one more would wrap around.
+TEST_F(sequence, refuses_storage_beyond_memory) {
+  heed_sequence bad = {sizeof bad, 10, 8, 1, top_of_memory() - 8};
+  const heed_sequence before = bad;
+  memory_.refuses([&] { return heed_sequence_append(&bad, heed_matrix_of(rows_, 1, 8)); }, HEED_OVERFLOW,
+                  HEED_ARG_SEQUENCE, "append");
+  EXPECT_EQ(std::memcmp(&before, &bad, sizeof bad), 0);
 }
 
 TEST_F(sequence, refuses_bad_initialisation) {

@@ -107,6 +107,38 @@ inline std::vector<flaw<heed_matrix_out>> output_flaws(int32_t most_columns) {
   return flaws;
 }
 
+// The same for a tensor of at least 2 batch entries, heads and rows.
+template <typename Tensor>
+std::vector<flaw<Tensor>> tensor_flaws() {
+  std::vector<flaw<Tensor>> flaws = {
+      {"misaligned by 1", [](Tensor &t) { t.data = misaligned(t.data); }, HEED_MISALIGNED},
+      {"misaligned by 2", [](Tensor &t) { t.data = misaligned(t.data, 2); }, HEED_MISALIGNED},
+      {"at the top of memory", [](Tensor &t) { t.data = top_of_memory(); }, HEED_OVERFLOW}};
+  for (ptrdiff_t Tensor::*stride : {&Tensor::batch_stride, &Tensor::head_stride, &Tensor::row_stride}) {
+    flaws.push_back({"stride -1", [=](Tensor &t) { t.*stride = -1; }, HEED_BAD_STRIDE});
+    flaws.push_back({"least stride", [=](Tensor &t) { t.*stride = -huge_stride - 1; }, HEED_BAD_STRIDE});
+    flaws.push_back({"greatest stride", [=](Tensor &t) { t.*stride = huge_stride; }, HEED_OVERFLOW});
+    flaws.push_back({"stride of a quarter", [=](Tensor &t) { t.*stride = huge_stride / 4; }, HEED_OVERFLOW});
+  }
+  return flaws;
+}
+
+inline std::vector<flaw<heed_sequence>> sequence_flaws() {
+  using S = heed_sequence;
+  return {{"size 0", [](S &s) { s.struct_size = 0; }, HEED_UNKNOWN_STRUCT},
+          {"size + 1", [](S &s) { ++s.struct_size; }, HEED_UNKNOWN_STRUCT},
+          {"capacity 0", [](S &s) { s.capacity = 0; }, HEED_OUT_OF_RANGE},
+          {"capacity -4", [](S &s) { s.capacity = -4; }, HEED_OUT_OF_RANGE},
+          {"capacity INT32_MAX", [](S &s) { s.capacity = INT32_MAX; }, HEED_OUT_OF_RANGE},
+          {"dim 0", [](S &s) { s.dim = 0; }, HEED_OUT_OF_RANGE},
+          {"dim too large", [](S &s) { s.dim = HEED_MAX_DIM + 1; }, HEED_OUT_OF_RANGE},
+          {"length -1", [](S &s) { s.length = -1; }, HEED_OUT_OF_RANGE},
+          {"length beyond the capacity", [](S &s) { s.length = s.capacity + 1; }, HEED_OUT_OF_RANGE},
+          {"data null", [](S &s) { s.data = nullptr; }, HEED_NULL_POINTER},
+          {"data misaligned", [](S &s) { s.data = misaligned(s.data); }, HEED_MISALIGNED},
+          {"data at the last float", [](S &s) { s.data = top_of_memory() + 7; }, HEED_OVERFLOW}};
+}
+
 inline std::vector<flaw<heed_executor>> executor_flaws() {
   using E = heed_executor;
   return {{"size 0", [](E &e) { e.struct_size = 0; }, HEED_UNKNOWN_STRUCT},
