@@ -34,22 +34,8 @@ class accuracy : public kernel_test {
     setting s;
     s.weights = true;
     const attention_result actual = run(p, s);
-    size_t row_index = 0;
-    for (int32_t b = 0; b < p.batch; ++b)
-      for (int32_t h = 0; h < p.n_heads; ++h)
-        for (int32_t i = 0; i < p.n_q; ++i, ++row_index) {
-          const exact_row row = exact_attention_row(p, b, h, i, chain_);
-          if (row.logit_error > 0.05) continue;  // the bounds are first-order in E
-          for (int32_t n = 0; n < p.v_dim; ++n)
-            out->see(actual.out[row_index * size_t(p.v_dim) + size_t(n)], row.out[size_t(n)],
-                     attention_bound(row, chain_), row.largest_value + 0x1p-126);
-          // A weight's logit carries the score's own error E on top of the softmax's.
-          for (int32_t j = 0; j < p.n_kv; ++j) {
-            const double w = row.weights[size_t(j)];
-            weights->see(actual.weights[row_index * size_t(p.n_kv) + size_t(j)], w,
-                         softmax_bound(w, row.largest_logit, row.n_visible) + 2.1 * w * row.logit_error, 1);
-          }
-        }
+    const auto see_in = [](worst *w) { return [w](auto... x) { w->see(x...); }; };
+    compare_with_oracle(p, actual, chain_, see_in(out), see_in(weights));
     if (::testing::Test::HasFailure()) ADD_FAILURE() << p.text();
   }
 

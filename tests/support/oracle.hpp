@@ -9,6 +9,7 @@
 
 #include "primitives.hpp"
 #include "problem.hpp"
+#include "run.hpp"
 
 namespace heed_test {
 
@@ -86,6 +87,29 @@ inline double weighted_sum_bound(int32_t n_kv, double absolute_sum, double chain
 }
 inline double linear_bound(int32_t in, double absolute_sum, double chain) {
   return chain * (in + 1) * half_ulp * absolute_sum + in * underflow;
+}
+
+// Shows see_out and see_weight (actual, exact, bound, unit) each float of a result, where the bounds hold: they are
+// first-order in E.
+template <typename SeeOut, typename SeeWeight>
+void compare_with_oracle(const problem &p, const attention_result &actual, double chain, SeeOut see_out,
+                         SeeWeight see_weight) {
+  size_t row_index = 0;
+  for (int32_t b = 0; b < p.batch; ++b)
+    for (int32_t h = 0; h < p.n_heads; ++h)
+      for (int32_t i = 0; i < p.n_q; ++i, ++row_index) {
+        const exact_row row = exact_attention_row(p, b, h, i, chain);
+        if (!(row.logit_error <= 0.05)) continue;
+        for (size_t n = 0; n < row.out.size(); ++n)
+          see_out(actual.out[row_index * row.out.size() + n], row.out[n], attention_bound(row, chain),
+                  row.largest_value + 0x1p-126);
+        // A weight's logit carries the score's own error E on top of the softmax's.
+        for (size_t j = 0; j < row.weights.size() && !actual.weights.empty(); ++j) {
+          const double w = row.weights[j];
+          see_weight(actual.weights[row_index * row.weights.size() + j], w,
+                     softmax_bound(w, row.largest_logit, row.n_visible) + 2.1 * w * row.logit_error, 1);
+        }
+      }
 }
 
 struct exact_value {
