@@ -21,6 +21,20 @@ inline std::vector<float> uniform_floats(random_source &r, size_t n) {
   return x;
 }
 
+// Ordinary numbers mostly, else one of the kinds that break a careless kernel.
+inline std::vector<float> any_floats(random_source &r, size_t n) {
+  std::vector<float> x = bell_floats(r, n);
+  const int32_t kind = r.between(0, 9);
+  if (kind == 0)
+    for (float &f : x) f = std::ldexp(f, 60);
+  if (kind == 1)
+    for (float &f : x) f = r.chance(50) ? 0.0f : -0.0f;
+  if (kind == 2) x[r.next() % n] = r.chance(50) ? not_a_number : -infinity;
+  if (kind == 3 && !flushes_subnormals)
+    for (float &f : x) f = std::ldexp(f, r.between(-148, -60));
+  return x;
+}
+
 inline void fill_typical(random_source &r, problem *p) {
   p->q = bell_floats(r, p->q_floats());
   p->k = bell_floats(r, p->k_floats());
