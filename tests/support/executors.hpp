@@ -4,7 +4,9 @@
 #define HEED_TESTS_SUPPORT_EXECUTORS_HPP
 
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "heed/heed.h"
@@ -75,6 +77,23 @@ class interleaved_executor : public test_executor {
     for (int32_t first = 2; first >= 0; --first)
       for (int32_t i = first; i < n_tasks; i += 3) task(context, i, n_workers_ - 1);
   }
+};
+
+// In order, and does something else before each task and after the last.
+class meddling_executor : public test_executor {
+ public:
+  meddling_executor(int32_t n_workers, std::function<void()> meddle)
+      : test_executor(n_workers), meddle_(std::move(meddle)) {}
+
+ private:
+  void run_all(int32_t n_tasks, heed_task task, void *context) override {
+    for (int32_t i = 0; i < n_tasks; ++i) {
+      meddle_();
+      task(context, i, i % n_workers_);
+    }
+    meddle_();
+  }
+  const std::function<void()> meddle_;
 };
 
 }  // namespace heed_test
