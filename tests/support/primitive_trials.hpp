@@ -1,0 +1,202 @@
+// Trials of the primitives. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_PRIMITIVE_TRIALS_HPP
+#define HEED_TESTS_SUPPORT_PRIMITIVE_TRIALS_HPP
+
+#include <string>
+#include <vector>
+
+#include "primitives.hpp"
+#include "trial.hpp"
+
+namespace heed_test {
+
+inline heed_matrix input_rows(const placement &p, const float *data) { return {data, p.n_rows, p.dim, p.row_stride}; }
+inline heed_matrix_out output_rows(const placement &p, float *data) { return {data, p.n_rows, p.dim, p.row_stride}; }
+
+inline matrix any_matrix(random_source &r, int32_t n_rows, int32_t dim) {
+  return {n_rows, dim, any_floats(r, size_t(n_rows) * dim)};
+}
+
+class matrix_trial : public trial {
+ protected:
+  using trial::trial;
+
+  heed_matrix put_matrix(random_source &r, extent e, matrix *m) {
+    const placement view = e == extent::regular ? random_placement(r, 1, 1, m->n_rows, m->dim)
+                                                : random_input_placement(r, 1, 1, m->n_rows, m->dim);
+    return input_rows(view, put(view, &m->values));
+  }
+  heed_matrix_out place_result(random_source &r, int32_t n_rows, int32_t dim) {
+    const placement view = random_placement(r, 1, 1, n_rows, dim);
+    result_floats_ = view.extent();
+    return output_rows(view, memory.output(view));
+  }
+  // The result in each of these arrays: somewhere in them, or they in it.
+  spoilings overlaps(random_source &r, heed_matrix_out *y, const std::vector<const float *> &inputs) const {
+    std::vector<float *> wrong;
+    for (const float *x : inputs)
+      if (x) wrong.push_back(overlapping(r, result_floats_, const_cast<float *>(x), 1));
+    return wrong_values<float *>("result in an input", &y->data, wrong);
+  }
+
+ private:
+  size_t result_floats_ = 0;
+};
+
+class softmax_trial : public matrix_trial {
+ public:
+  softmax_trial(random_source &r, extent e) : matrix_trial(&r, e) {
+    const int32_t least = e == extent::small ? 1 : 9, n = r.size(e == extent::small ? 1 : 2, 40);
+    const bool wide = r.chance(5);
+    const int32_t dim = wide ? r.between(1000, 3000) : r.size(least, 140);
+    numbers_ = any_matrix(r, e == extent::large ? 126000 / dim + 2 : wide ? 2 : n, dim);
+    scale_ = r.chance(50) ? 1.0f : r.chance(80) ? 4 * r.bell() : std::ldexp(r.bell(), r.between(-100, 100));
+    in_place_ = r.chance(25);
+    if (in_place_) {
+      const placement view = random_placement(r, 1, 1, numbers_.n_rows, dim);
+      y_ = output_rows(view, memory.output(view));
+      scatter(view, numbers_.values, y_.data);
+      x_ = input_rows(view, y_.data);
+    } else {
+      x_ = put_matrix(r, e, &numbers_);
+      y_ = place_result(r, numbers_.n_rows, dim);
+    }
+    executor_argument_ = executor();
+  }
+  std::string text() const override {
+    return "softmax of " + std::to_string(numbers_.n_rows) + " x " + std::to_string(numbers_.dim) + " scale " +
+           std::to_string(scale_) + (in_place_ ? " in place" : "");
+  }
+  heed_status call() override { return heed_softmax(x_, scale_, y_, executor_argument_); }
+  std::vector<float> plain() const override { return run_softmax(numbers_, scale_).values; }
+  void judge(const std::vector<float> &result, double) const override {
+    for (int32_t t = 0; t < numbers_.n_rows; ++t) {
+      std::vector<double> scores;
+      double largest = 0;
+      for (const float f : numbers_.row(t)) scores.push_back(double(scale_) * f);
+      for (const double s : scores) largest = std::max(largest, std::fabs(s));
+      if (!(largest < 1e5)) continue;  // the bound is first-order in its E
+      const std::vector<double> exact = exact_softmax(scores);
+      for (size_t j = 0; j < exact.size(); ++j)
+        judge_error(result[size_t(t) * exact.size() + j], exact[j], softmax_bound(exact[j], largest, numbers_.dim));
+    }
+  }
+  std::vector<spoilings> flaws(random_source &) override {
+    std::vector<spoilings> all = {
+        flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)), flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
+        wrong_scale(&scale_), executor_flaws_in(&executor_argument_), wrong_count("rows of y", &y_.n_rows, y_.n_rows)};
+    float *x = const_cast<float *>(x_.data);
+    all.push_back(wrong_values<float *>("y beside x", &y_.data, {x + 1, x - 1}));
+    all.push_back({{"y on x with another stride", [=] { y_.data = x, y_.row_stride = x_.row_stride + 1; }}});
+    return all;
+  }
+
+ private:
+  matrix numbers_;
+  float scale_;
+  bool in_place_;
+  heed_matrix x_;
+  heed_matrix_out y_;
+  const heed_executor *executor_argument_;
+};
+
+// A linear projection, or a weighted sum of rows.
+class product_trial : public matrix_trial {
+ public:
+  product_trial(random_source &r, extent e) : matrix_trial(&r, e) {
+    weighted_sum_ = r.chance(40);
+    const bool regular = e == extent::regular, large = e == extent::large;
+    const int32_t least = e == extent::small ? 1 : 9;
+    const int32_t depth = r.size(least, 70), out = r.size(least, r.chance(80) ? 70 : 600);
+    const int32_t n = regular ? r.between(2, 5) : r.size(1, std::max(1, std::min(60, 60000 / (depth * out))));
+    x_numbers_ = any_matrix(r, large ? 2000000 / (depth * out) + 2 : n, depth);
+    w_numbers_ = any_matrix(r, depth, out);
+    if (!weighted_sum_ && r.chance(50)) bias_numbers_ = any_floats(r, size_t(out));
+    x_ = put_matrix(r, e, &x_numbers_);
+    w_ = put_matrix(r, e, &w_numbers_);
+    if (!bias_numbers_.empty()) bias_ = put({1, 1, 1, out, 0, 0, 0}, &bias_numbers_);
+    y_ = place_result(r, x_.n_rows, out);
+    executor_argument_ = executor();
+  }
+  std::string text() const override {
+    return std::string(weighted_sum_ ? "weighted sum" : "linear") + " of " + std::to_string(x_numbers_.n_rows) + " x " +
+           std::to_string(w_numbers_.n_rows) + " x " + std::to_string(w_numbers_.dim) + (bias_ ? " with bias" : "");
+  }
+  heed_status call() override {
+    return weighted_sum_ ? heed_weighted_sum(x_, w_, y_, executor_argument_)
+                         : heed_linear(x_, w_, bias_, y_, executor_argument_);
+  }
+  std::vector<float> plain() const override {
+    return weighted_sum_ ? run_weighted_sum(x_numbers_, w_numbers_).values
+                         : run_linear(x_numbers_, w_numbers_, bias_numbers_).values;
+  }
+  void judge(const std::vector<float> &result, double chain) const override {
+    const int32_t depth = w_numbers_.n_rows, out = w_numbers_.dim;
+    for (int32_t i = 0; i < x_numbers_.n_rows * out; ++i) {
+      const exact_value e = exact_linear(x_numbers_, w_numbers_, bias_numbers_, i / out, i % out);
+      if (!in_range(e.absolute_sum)) continue;
+      judge_error(result[size_t(i)], e.value,
+                  weighted_sum_ ? weighted_sum_bound(depth, e.absolute_sum, chain)
+                                : linear_bound(depth, e.absolute_sum, chain));
+    }
+  }
+  std::vector<spoilings> flaws(random_source &r) override {
+    std::vector<spoilings> all = {flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
+                                  flaws_in("w", &w_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
+                                  flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
+                                  wrong_count("rows of y", &y_.n_rows, y_.n_rows),
+                                  wrong_count("depth of x", &x_.dim, x_.dim),
+                                  executor_flaws_in(&executor_argument_),
+                                  overlaps(r, &y_, {x_.data, w_.data, bias_})};
+    if (bias_) all.push_back(wrong_floats("bias", &bias_));
+    return all;
+  }
+
+ private:
+  bool weighted_sum_;
+  matrix x_numbers_, w_numbers_;
+  std::vector<float> bias_numbers_;
+  heed_matrix x_, w_;
+  const float *bias_ = nullptr;
+  heed_matrix_out y_;
+  const heed_executor *executor_argument_;
+};
+
+class dot_trial : public trial {
+ public:
+  dot_trial(random_source &r, extent e) : trial(&r, extent::small) {
+    n_ = r.chance(5) ? r.between(1000, 20000) : r.size(e == extent::regular ? 9 : 1, 600);
+    a_numbers_ = any_floats(r, size_t(n_));
+    b_numbers_ = any_floats(r, size_t(n_));
+    const placement row = {1, 1, 1, n_, 0, 0, 0};
+    a_ = put(row, &a_numbers_);
+    b_ = r.chance(90) ? put(row, &b_numbers_) : a_;
+    if (a_ == b_) b_numbers_ = a_numbers_;
+    result_ = memory.output({1, 1, 1, 1, 0, 0, 0});
+  }
+  std::string text() const override { return "dot of " + std::to_string(n_); }
+  heed_status call() override { return heed_dot(a_, b_, n_, result_); }
+  std::vector<float> plain() const override { return {run_dot(a_numbers_, b_numbers_)}; }
+  void judge(const std::vector<float> &result, double) const override {
+    const auto n = static_cast<int32_t>(a_numbers_.size());
+    const double size = absolute_dot(a_numbers_.data(), b_numbers_.data(), n);
+    if (in_range(size)) judge_error(result[0], exact_dot(a_numbers_.data(), b_numbers_.data(), n), dot_bound(n, size));
+  }
+  std::vector<spoilings> flaws(random_source &r) override {
+    const float *inside[] = {a_, b_};
+    return {wrong_floats("a", &a_), wrong_floats("b", &b_), wrong_count("n", &n_, HEED_MAX_COUNT),
+            wrong_values<float *>("result", &result_,
+                                  {nullptr, misaligned(result_), const_cast<float *>(inside[0]) + r.between(0, n_ - 1),
+                                   const_cast<float *>(inside[1]) + r.between(0, n_ - 1)})};
+  }
+
+ private:
+  int32_t n_;
+  std::vector<float> a_numbers_, b_numbers_;
+  const float *a_, *b_;
+  float *result_;
+};
+
+}  // namespace heed_test
+
+#endif

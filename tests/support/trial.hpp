@@ -1,0 +1,152 @@
+// One call of the differential program: arguments in hostile memory, the same numbers in the plainest setting, the
+// oracle's opinion, and all that can be made wrong with the arguments. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_TRIAL_HPP
+#define HEED_TESTS_SUPPORT_TRIAL_HPP
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data.hpp"
+#include "executors.hpp"
+#include "kernels.hpp"
+#include "oracle.hpp"
+#include "refusal.hpp"
+#include "settings.hpp"
+#include "stage.hpp"
+
+namespace heed_test {
+
+// small: about a millisecond on all kernels. large: worth threads. regular: at least 2 of everything, rows of at least
+// 9 floats and nothing overlapping, so that every flaw of refusal.hpp is one.
+enum class extent { small, large, regular };
+
+// One thing that can be made wrong; after it the call must be refused.
+struct spoiling {
+  std::string what;
+  std::function<void()> apply;
+};
+using spoilings = std::vector<spoiling>;
+
+template <typename T>
+spoilings flaws_in(const std::string &name, T *target, const std::vector<flaw<T>> &flaws) {
+  spoilings all;
+  for (const flaw<T> &f : flaws) all.push_back({name + ": " + f.what, [=] { f.apply(*target); }});
+  return all;
+}
+template <typename T>
+spoilings wrong_values(const std::string &name, T *target, const std::vector<T> &values) {
+  spoilings all;
+  for (const T &value : values)
+    all.push_back({name + ": value " + std::to_string(all.size()), [=] { *target = value; }});
+  return all;
+}
+inline spoilings wrong_count(const std::string &name, int32_t *count, int32_t most) {
+  return wrong_values<int32_t>(name, count, {0, -1, INT32_MIN, most + 1, INT32_MAX});
+}
+inline spoilings wrong_scale(float *scale) {
+  return wrong_values<float>("scale", scale, {not_a_number, infinity, -infinity});
+}
+inline spoilings wrong_floats(const std::string &name, const float **data) {
+  return wrong_values<const float *>(name, data, {misaligned(*data), misaligned(*data, 2), top_of_memory()});
+}
+inline spoilings wrong_workspace(void **workspace, size_t *bytes, size_t least) {
+  char *good = static_cast<char *>(*workspace);
+  spoilings all = wrong_values<void *>("workspace", workspace, {nullptr, good + 1, good + 4, good + 32});
+  for (const spoiling &s : wrong_values<size_t>("workspace bytes", bytes, {0, least - 1, SIZE_MAX})) all.push_back(s);
+  return all;
+}
+
+// An address at which `own` floats share memory with the `n` at `other`.
+template <typename T>
+T *overlapping(random_source &r, size_t own, T *other, size_t n) {
+  return other + r.between(1 - static_cast<int32_t>(own), static_cast<int32_t>(n) - 1);
+}
+
+// A heed call from inside a task. Whatever kernel runs it, a profile has one result.
+inline void call_from_inside() {
+  static std::map<int32_t, std::vector<float>> results;
+  static const float x[35] = {1, -2, 0.5f, 3, 0.25f, -1, 7};
+  HEED_WORKSPACE(workspace, 7, 7);
+  std::vector<float> y(35), rows(35);
+  EXPECT_EQ(
+      heed_self_attention(heed_matrix_of(x, 5, 7), 0, heed_matrix_out_of(y.data(), 5, 7), workspace, sizeof workspace),
+      HEED_OK);
+  EXPECT_EQ(heed_softmax(heed_matrix_of(x, 5, 7), 1, heed_matrix_out_of(rows.data(), 5, 7), nullptr), HEED_OK);
+  y.insert(y.end(), rows.begin(), rows.end());
+  const auto known = results.emplace(heed_kernel_profile(heed_kernel_current()), y).first;
+  EXPECT_TRUE(same_bits(known->second, y)) << "a call from inside a task";
+}
+
+inline std::unique_ptr<test_executor> hostile_executor(random_source &r) {
+  const int32_t kind = r.between(0, 3), n_workers = r.between(2, 12);
+  if (kind < 2) return random_executor(r);
+  if (kind == 2) return std::make_unique<meddling_executor>(n_workers, call_from_inside);
+  // The call under way must finish on the kernel it began with.
+  return std::make_unique<meddling_executor>(n_workers, [own = random_source(r.next())]() mutable {
+    heed_kernel_use(heed_kernel_name(own.between(0, heed_kernel_count() - 1)));
+  });
+}
+
+// Fails unless the error is within the bound. Results out of range, where the header states none, are passed over.
+inline void judge_error(double actual, double exact, double bound) {
+  if (!std::isfinite(exact) || !std::isfinite(bound)) return;
+  if (!(std::fabs(actual - exact) <= bound))
+    ADD_FAILURE() << "error " << std::fabs(actual - exact) << " exceeds the bound " << bound << " at " << exact
+                  << ": found " << actual;
+}
+inline bool in_range(double size) { return size > 0x1p-60 && size < 0x1p100; }
+
+class trial {
+ public:
+  explicit trial(random_source *r, extent e) : memory(r) {
+    if (e == extent::large || r->chance(30)) executor_ = hostile_executor(*r);
+    if (executor_) damaged_executor_ = *executor_->get();
+  }
+  virtual ~trial() = default;
+  virtual std::string text() const = 0;  // function and shape
+  virtual heed_status call() = 0;
+  virtual std::vector<float> plain() const = 0;  // what the current kernel gives in the plainest setting
+  virtual void judge(const std::vector<float> &, double /*chain*/) const {}
+  virtual std::vector<spoilings> flaws(random_source &r) = 0;  // a list for every argument
+
+  stage memory;
+
+ protected:
+  const heed_executor *executor() const { return executor_ ? executor_->get() : nullptr; }
+  size_t workspace_bytes(random_source &r, int32_t head_dim, int32_t v_dim) const {
+    problem p;
+    p.head_dim = head_dim, p.v_dim = v_dim;
+    const size_t bytes = random_workspace_bytes(r, p, executor_ ? executor_->get()->n_workers : 1);
+    return std::min(bytes, std::max(heed_workspace_min_bytes(head_dim, v_dim), size_t{1} << 21));
+  }
+  spoilings executor_flaws_in(const heed_executor **argument) {
+    spoilings all;
+    if (!executor_) return all;
+    for (const flaw<heed_executor> &f : executor_flaws())
+      all.push_back({"executor: " + f.what, [=] {
+                       f.apply(damaged_executor_);
+                       *argument = &damaged_executor_;
+                     }});
+    return all;
+  }
+  // Puts numbers where a view says, and takes them back: rows may share memory.
+  float *put(const placement &view, std::vector<float> *numbers) {
+    float *data = memory.input(view.extent());
+    scatter(view, *numbers, data);
+    *numbers = gather(view, data);
+    return data;
+  }
+
+ private:
+  std::unique_ptr<test_executor> executor_;
+  heed_executor damaged_executor_ = {};
+};
+
+}  // namespace heed_test
+
+#endif
