@@ -353,8 +353,9 @@ class sequence_trial : public matrix_trial {
             damage("out", &out_, out_data_),
             wrong_scale(&scale_),
             wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(rows_.dim, rows_.dim)),
-            wrong_values<void *>("workspace on a sequence", &workspace_, {aligned(data_), aligned(out_data_)}),
             {{"out is x", [=] { out_ = x_; }},
+             {"workspace on x", [=] { workspace_ = aligned(data_); }},
+             {"workspace on out", [=] { workspace_ = aligned(out_data_); }},
              {"out in the workspace", [=, place = out_] { out_ = memory.plant(place, in_workspace); }}}};
   }
 
