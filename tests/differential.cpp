@@ -19,6 +19,9 @@
 #include "support/attention_trials.hpp"
 #include "support/primitive_trials.hpp"
 
+// Of a sanitizer's run-time library, if there is one: its reports end the program without a signal.
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+
 namespace heed_test {
 namespace {
 
@@ -39,13 +42,16 @@ char rerun_text[200], call_text[600];
 
 void note(const std::string &call) { std::snprintf(call_text, sizeof call_text, "%s", call.c_str()); }
 
-void on_crash(int signal) {
-  const char *why = signal == SIGALRM ? ": hangs\n" : ": crashes\n";
+void print_crash(const char *why) {
   const char *const parts[] = {call_text, " on kernel ", heed_kernel_current(), why, rerun_text};
   for (const char *part : parts)
     if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+}
+void on_crash(int signal) {
+  print_crash(signal == SIGALRM ? ": hangs\n" : ": crashes\n");
   _exit(1);
 }
+void on_report() { print_crash(": reported above\n"); }
 
 class differential {
  public:
@@ -243,6 +249,7 @@ int fuzz(const options &o) {
     return 2;
   }
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) ::signal(signal, on_crash);
+  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(on_report);
   const auto start = std::chrono::steady_clock::now();
   const auto in_time = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < o.seconds;

@@ -247,11 +247,16 @@ class layer_trial : public matrix_trial {
         wrong_values<uint32_t>("struct_size", &l.struct_size, {0, sizeof l - 1, sizeof l + 1, UINT32_MAX}),
         wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(l.head_dim, l.v_dim)),
         wrong_values<size_t>("activations", &n_activations_, {0, kept_ - 1}),
-        wrong_values<float *>("activations", &activations_,
-                              {nullptr, misaligned(activations_), workspace, y_.data, const_cast<float *>(l.wq)}),
-        wrong_values<const float *>("wv", &l.wv, {nullptr, misaligned(l.wv), activations_, workspace, y_.data}),
-        executor_flaws_in(&executor_argument_),
-        overlaps(r, &y_, {x_.data, l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo, workspace, activations_})};
+        wrong_values<float *>("activations", &activations_, {nullptr, misaligned(activations_)}),
+        wrong_values<const float *>("wv", &l.wv, {nullptr, misaligned(l.wv)}),
+        executor_flaws_in(&executor_argument_)};
+    // One list, because two of these might only swap places.
+    all.push_back(overlaps(r, &y_, {x_.data, l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo, workspace, activations_}));
+    for (const spoiling &s :
+         wrong_values<float *>("activations on", &activations_, {workspace, y_.data, const_cast<float *>(l.wq)}))
+      all.back().push_back(s);
+    for (const spoiling &s : wrong_values<const float *>("wv on", &l.wv, {activations_, workspace, y_.data}))
+      all.back().push_back(s);
     const std::pair<void *, size_t> written[] = {
         {workspace_, bytes_}, {activations_, n_activations_ * sizeof(float)}, {y_.data, y_.dim * sizeof(float)}};
     for (const auto &[array, bytes] : written)
