@@ -18,8 +18,7 @@ endif()
 set(build ${CMAKE_CURRENT_BINARY_DIR}/sanitized)
 add_test(NAME sanitized_build COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/scratch_build.sh clang++ ${PROJECT_SOURCE_DIR}
          ${build} heed_tests,heed_fuzz,heed_differential -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
-         -DHEED_TEST_SANITIZED=ON
-         -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+         -DHEED_TEST_SANITIZED=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1)
 set_tests_properties(sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP sanitized TIMEOUT 900 PROCESSORS 2)
 
 add_test(NAME sanitized_suites COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized.sh ${build}/tests/heed_tests

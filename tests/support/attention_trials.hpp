@@ -79,6 +79,7 @@ class attention_trial : public trial {
  private:
   static problem draw(random_source &r, extent e) {
     problem p = random_shape(r, families()[r.next() % (e == extent::small ? families().size() : 5)]);
+    if (p.n_kv >= 1000 && r.chance(40)) p.n_kv = 1024 * r.between(1, 2) + r.between(-1, 2);  // where chunks end
     if (e == extent::small) limit_work(60000, &p);
     if (e == extent::large) grow_work(r, 2100000, &p);
     if (e == extent::regular) {
