@@ -53,13 +53,12 @@ class structs : public ::testing::Test {
   static constexpr int32_t n = 4, dim = 6;
   static constexpr size_t workspace_bytes = HEED_WORKSPACE_BYTES(dim, dim);
 
-  // An object of type T at a place inside memory that a call writes.
-  template <typename T>
-  static T *put(const T &object, void *place) {
-    return new (place) T(object);
-  }
-  void overlaps(heed_argument argument, const std::string &what, const std::function<heed_status()> &call) {
-    memory_.refuses(call, HEED_OVERLAP, argument, what);
+  // Puts an object into memory that the call writes; the call must be refused and leave it as it was.
+  template <typename T, typename Call>
+  void overlaps(heed_argument argument, const std::string &what, const T &object, float *place, Call call,
+                heed_fault fault = HEED_OVERLAP, uintptr_t shift = 0) {
+    const T *there = new (reinterpret_cast<unsigned char *>(place) + shift) T(object);
+    memory_.refuses([&] { return call(const_cast<T *>(there)); }, fault, argument, what);
   }
   heed_attention attention() { return heed_attention_of(n, n, 1, 1, dim, x_, x_, x_, y_, workspace_, workspace_bytes); }
   heed_matrix x() const { return heed_matrix_of(x_, n, dim); }
@@ -96,25 +95,26 @@ TEST_F(structs, of_0_1_0_are_served) {
 
 TEST_F(structs, of_a_call_may_not_lie_in_what_it_writes) {
   const heed_attention good = attention();
-  for (float *place : {workspace_, workspace_ + 40, workspace_ + workspace_bytes / 4 - sizeof good / 4})
-    overlaps(HEED_ARG_WORKSPACE, "call in its workspace", [&] { return heed_attention_run(put(good, place)); });
+  for (float *place : {workspace_, workspace_ + 40, workspace_ + (workspace_bytes - sizeof good) / 4})
+    overlaps(HEED_ARG_WORKSPACE, "call in its workspace", good, place, heed_attention_run);
   heed_attention wide = good;
   wide.out.row_stride = n * dim;  // in the gaps between rows, too
-  overlaps(HEED_ARG_OUT, "call in its result", [&] { return heed_attention_run(put(wide, y_ + 8)); });
+  overlaps(HEED_ARG_OUT, "call in its result", wide, y_ + 8, heed_attention_run);
 }
 
 TEST_F(structs, of_executors_may_not_lie_in_what_a_call_writes) {
   reverse_executor executor(2);
-  const auto in = [&](void *place) { return put(*executor.get(), place); };
-  overlaps(HEED_ARG_WORKSPACE, "attention, workspace", [&] {
+  const heed_executor good = *executor.get();
+  using E = const heed_executor;
+  const heed_matrix w = heed_matrix_of(w_, dim, dim), square = heed_matrix_of(x_, dim - 2, dim);
+  overlaps(HEED_ARG_WORKSPACE, "attention", good, workspace_ + 16, [&](E *e) {
     heed_attention call = attention();
-    call.executor = in(workspace_ + 16);
+    call.executor = e;
     return heed_attention_run(&call);
   });
-  overlaps(HEED_ARG_Y, "softmax", [&] { return heed_softmax(x(), 1, y(), in(y_ + 2)); });
-  const heed_matrix w = heed_matrix_of(w_, dim, dim);
-  overlaps(HEED_ARG_Y, "linear", [&] { return heed_linear(x(), w, nullptr, y(), in(y_ + 2)); });
-  overlaps(HEED_ARG_OUT, "weighted sum", [&] { return heed_weighted_sum(x(), w, y(), in(y_)); });
+  overlaps(HEED_ARG_Y, "softmax", good, y_ + 2, [&](E *e) { return heed_softmax(x(), 1, y(), e); });
+  overlaps(HEED_ARG_Y, "linear", good, y_ + 2, [&](E *e) { return heed_linear(x(), w, nullptr, y(), e); });
+  overlaps(HEED_ARG_OUT, "weighted sum", good, y_, [&](E *e) { return heed_weighted_sum(square, w, y(), e); });
   EXPECT_EQ(executor.runs(), 0);
 }
 
@@ -125,44 +125,44 @@ TEST_F(structs, of_layers_may_not_lie_in_what_they_write) {
     return heed_layer_run(l, x(), y(), activations_, 4 * n * dim, workspace_, workspace_bytes, nullptr);
   };
   ASSERT_EQ(run(&layer), HEED_OK);
-  overlaps(HEED_ARG_Y, "result", [&] { return run(put(layer, y_)); });
-  overlaps(HEED_ARG_ACTIVATIONS, "activations", [&] { return run(put(layer, activations_ + 6)); });
-  overlaps(HEED_ARG_WORKSPACE, "workspace", [&] { return run(put(layer, workspace_)); });
+  overlaps(HEED_ARG_Y, "result", layer, y_, run);
+  overlaps(HEED_ARG_ACTIVATIONS, "activations", layer, activations_ + 6, run);
+  overlaps(HEED_ARG_WORKSPACE, "workspace", layer, workspace_, run);
 }
 
 TEST_F(structs, of_sequences_may_not_lie_in_their_storage_or_workspace) {
   const auto empty = [](float *data) { return heed_sequence{sizeof(heed_sequence), n, dim, 0, data}; };
-  overlaps(HEED_ARG_SEQUENCE, "init", [&] { return heed_sequence_init(put(empty(x_), y_ + 4), y_, n, dim); });
-  overlaps(HEED_ARG_SEQUENCE, "append", [&] { return heed_sequence_append(put(empty(y_), y_ + 4), x()); });
-  overlaps(HEED_ARG_SEQUENCE, "clear", [&] { return heed_sequence_clear(put(empty(y_), y_ + 4)); });
+  using S = heed_sequence;
+  overlaps(HEED_ARG_SEQUENCE, "init", empty(x_), y_ + 4, [&](S *s) { return heed_sequence_init(s, y_, n, dim); });
+  overlaps(HEED_ARG_SEQUENCE, "append", empty(y_), y_ + 4, [&](S *s) { return heed_sequence_append(s, x()); });
+  overlaps(HEED_ARG_SEQUENCE, "clear", empty(y_), y_ + 4, heed_sequence_clear);
   heed_sequence words = empty(x_), context = empty(y_);
   words.length = n;
-  const auto attend = [&](const heed_sequence *from, heed_sequence *to) {
+  const auto attend = [&](const S *from, S *to) {
     return heed_sequence_self_attention(from, 0, to, workspace_, workspace_bytes);
   };
   ASSERT_EQ(attend(&words, &context), HEED_OK);
-  overlaps(HEED_ARG_OUT, "x in the result", [&] { return attend(put(words, y_ + 8), &context); });
-  overlaps(HEED_ARG_WORKSPACE, "x in the workspace", [&] { return attend(put(words, workspace_), &context); });
-  overlaps(HEED_ARG_OUT, "out in the workspace", [&] { return attend(&words, put(context, workspace_ + 8)); });
-  overlaps(HEED_ARG_OUT, "out in x", [&] { return attend(&words, put(context, x_ + 4)); });
+  overlaps(HEED_ARG_OUT, "x in the result", words, y_ + 8, [&](S *s) { return attend(s, &context); });
+  overlaps(HEED_ARG_WORKSPACE, "x in the workspace", words, workspace_, [&](S *s) { return attend(s, &context); });
+  overlaps(HEED_ARG_OUT, "out in the workspace", context, workspace_ + 8, [&](S *s) { return attend(&words, s); });
+  overlaps(HEED_ARG_OUT, "out in x", context, x_ + 4, [&](S *s) { return attend(&words, s); });
 }
 
 TEST_F(structs, of_reports_may_not_lie_in_the_buffer) {
   heed_selftest_report report = {};
   report.struct_size = sizeof report;
-  overlaps(HEED_ARG_BUFFER, "report",
-           [&] { return heed_selftest(buffer_, HEED_SELFTEST_BYTES, put(report, buffer_ + 8)); });
-  overlaps(HEED_ARG_BUFFER, "report",
-           [&] { return heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, put(report, buffer_)); });
+  using R = heed_selftest_report;
+  overlaps(HEED_ARG_BUFFER, "report", report, buffer_ + 8,
+           [&](R *r) { return heed_selftest(buffer_, HEED_SELFTEST_BYTES, r); });
+  overlaps(HEED_ARG_BUFFER, "report", report, buffer_,
+           [&](R *r) { return heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, r); });
 }
 
 // A struct at an address where its fields would be misaligned is not read.
 TEST_F(structs, must_be_aligned) {
-  heed_attention call = attention();
-  const auto shifted = [&](const auto &object) { return misaligned(put(object, workspace_)); };
-  memory_.refuses([&] { return heed_attention_run(shifted(call)); }, HEED_MISALIGNED, HEED_ARG_CALL, "call");
+  overlaps(HEED_ARG_CALL, "call", attention(), x_, heed_attention_run, HEED_MISALIGNED, 1);
   const heed_sequence s = {sizeof s, n, dim, 0, y_};
-  memory_.refuses([&] { return heed_sequence_clear(shifted(s)); }, HEED_MISALIGNED, HEED_ARG_SEQUENCE, "sequence");
+  overlaps(HEED_ARG_SEQUENCE, "sequence", s, x_, heed_sequence_clear, HEED_MISALIGNED, 2);
 }
 
 }  // namespace
