@@ -21,6 +21,7 @@ status=0
 "$@" >"$found" || status=$?
 awk -v status="$status" '
   NR == FNR { expected[$1] = $3; next }
+  { sub(/\r$/, "") } # Windows
   { compared++
     verdict = !($1 in expected) ? "no reference of this profile here" : $3 == expected[$1] ? "equal" : "DIFFERENT"
     different += verdict == "DIFFERENT"

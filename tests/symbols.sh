@@ -1,11 +1,13 @@
 #!/bin/sh
 # symbols.sh NM LIBRARY: what the library needs and leaves in a program.
 #   needs    memcpy, memmove, memset; in lib/os also the system's questions; the compiler's own arithmetic on 32-bit targets
-#   defines  heed_* and names in namespace heed; no weak function (a copy compiled for AVX-512 could replace another's)
+#   defines  heed_* and names in namespace heed; in a kernel file no weak function (a copy compiled for AVX-512 could replace
+#            another file's; unoptimised, the others share inline functions, all compiled for the same processor)
 #   memory   nothing in .data, in .bss one pointer: the choice of kernel
 # SPDX-License-Identifier: MIT
 set -eu
 nm=$1 library=$2
+kernels=$(dirname "$0")/../lib/isa
 size=$(echo "$nm" | sed 's/nm\(-[0-9.]*\)\{0,1\}$/size\1/')
 faults=0
 report() { # report TITLE LINES: lines are faults, one each
@@ -44,7 +46,9 @@ report "undefined" "$(echo "$symbols" | awk '
       print "  " name " in" needed[name]
     }
   }')"
-report "weak or unique" "$(echo "$symbols" | awk '$2 ~ /[WVu]/ { print "  " $3 " in " $1 }')"
+report "weak or unique" "$(echo "$symbols" | awk '$2 ~ /[WVu]/ { print $1, $3 }' | while read -r member name; do
+  [ ! -f "$kernels/${member%.o*}" ] || echo "  $name in $member"
+done)"
 report "foreign names" "$(echo "$symbols" | awk '
   $2 ~ /[A-TX-Z]/ && $3 !~ /^(heed_|_ZNK?4heed|_ZGVN4heed|__x86\.get_pc_thunk)/ { print "  " $3 " in " $1 }')"
 
