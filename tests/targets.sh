@@ -133,7 +133,7 @@ END
   unset IFS
   [ $runs_here -gt 0 ] || finish skipped "not installed:$missing"
 
-  stamp=$( (cat "$build/stamp"; echo "$line $*"; "$cxx" --version) | cksum | tr ' ' -)
+  stamp=$( (cat "$HEED_TARGETS_WORK/stamp"; echo "$line $*"; "$cxx" --version) | cksum | tr ' ' -)
   if [ -f "$build/results/$row" ] && awk -F '\t' -v stamp="$stamp" '$2 != "passed" || $9 != stamp { exit 1 }' "$build/results/$row"; then
     echo "[$progress] $row passed before"
     exit 0
@@ -222,45 +222,51 @@ shift
 reference=${HEED_DIGEST_REFERENCE:-$build/reference.txt}
 export WINEPREFIX="$build/wine" WINEDEBUG=-all
 if [ "${1-}" = row ]; then run_row "$2"; fi
-mode=print
+HEED_TARGETS_WORK=$(mktemp -d) # others may be building other rows in FOLDER
+export HEED_TARGETS_WORK
+trap 'rm -rf "$HEED_TARGETS_WORK"' EXIT
+cd "$HEED_TARGETS_WORK"
+mode=print whole=0
 case ${1-} in update | check) mode=$1; shift ;; esac
 
 (cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c \
-  tests/stack.c tests/symbols.sh -type f | sort | xargs cat | cksum) >"$build/stamp"
+  tests/stack.c tests/symbols.sh -type f | sort | xargs cat | cksum) >stamp
 if [ -z "${HEED_DIGEST_REFERENCE-}" ]; then
-  if ! cmp -s "$build/stamp" "$build/reference.stamp" || [ ! -s "$reference" ]; then
+  if ! cmp -s stamp "$build/reference.stamp" || [ ! -s "$reference" ]; then
     echo "building the reference: this PC's scalar kernels"
     sh "$here/scratch_build.sh" c++ "$source" "$build/reference" heed_digest -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON \
       >"$build/reference.log" 2>&1 || { echo "FAILED: see $build/reference.log"; exit 1; }
     sh "$here/digest_write.sh" "$reference" "$build/reference/tests/heed_digest" >/dev/null
-    cp "$build/stamp" "$build/reference.stamp"
+    cp stamp "$build/reference.stamp"
   fi
 fi
-cat "$reference" >>"$build/stamp"
+cat "$reference" >>stamp
 
-names "$@" >"$build/names"
-count=$(wc -l <"$build/names")
+[ $# -gt 0 ] || whole=1
+names "$@" >names
+count=$(wc -l <names)
 [ "$count" -gt 0 ] || { echo "no row is called $*"; exit 1; }
 echo "$count rows, ${HEED_JOBS:-$(nproc)} at a time"
-awk -v count="$count" '{ print NR "/" count ":" $0 }' "$build/names" | xargs -P "${HEED_JOBS:-$(nproc)}" -n 1 sh "$here/targets.sh" "$build" row
+awk -v count="$count" '{ print NR "/" count ":" $0 }' names | xargs -P "${HEED_JOBS:-$(nproc)}" -n 1 sh "$here/targets.sh" "$build" row
 
-tr / - <"$build/names" | sed "s,^,$build/results/," | xargs cat >"$build/found"
-awk -f "$here/targets.awk" "$build/found" >"$build/table"
+tr / - <names | sed "s,^,$build/results/," | xargs cat >found
+awk -f "$here/targets.awk" found >table
 echo
-cat "$build/table"
+cat table
+[ $whole -eq 0 ] || cp table "$build/table.md"
 status=0
 case $mode in
 update)
-  awk -v table="$build/table" '
+  awk -v table=table '
     /^<!-- end of table/ { inside = 0 }
     !inside
-    /^<!-- table of targets/ { inside = 1; while ((getline line < table) > 0) if (line ~ /^\|/) print line }' "$document" >"$build/document"
-  cp "$build/document" "$document"
+    /^<!-- table of targets/ { inside = 1; while ((getline line < table) > 0) if (line ~ /^\|/) print line }' "$document" >document
+  cp document "$document"
   ;;
-check) awk -v document="$document" -v CHECK=1 -f "$here/targets.awk" "$build/found" || status=1 ;;
+check) awk -v document="$document" -v CHECK=1 -f "$here/targets.awk" found || status=1 ;;
 esac
-n() { awk -F '\t' -v status="$1" '$2 == status { n++ } END { print n + 0 }' "$build/found"; }
-echo "$(n passed) rows passed, $(n failed) failed, $(n skipped) skipped; $(awk -F '\t' '{ s += $8 } END { print int(s / 60 + 0.5) }' "$build/found") minutes of work"
+n() { awk -F '\t' -v status="$1" '$2 == status { n++ } END { print n + 0 }' found; }
+echo "$(n passed) rows passed, $(n failed) failed, $(n skipped) skipped; $(awk -F '\t' '{ s += $8 } END { print int(s / 60 + 0.5) }' found) minutes of work"
 [ "$(n failed)" -eq 0 ] || exit 1
 [ $status -eq 0 ] || exit 1
-[ "$(n passed)" -gt 0 ] || { awk -F '\t' '{ print "SKIPPED: " $10 }' "$build/found" | tail -n 1; exit 77; }
+[ "$(n passed)" -gt 0 ] || { awk -F '\t' '{ print "SKIPPED: " $10 }' found | tail -n 1; exit 77; }

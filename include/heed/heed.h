@@ -42,8 +42,9 @@ extern "C" {
 #define HEED_VERSION_MINOR 1
 #define HEED_VERSION_PATCH 1
 
+/* Of a DLL nothing else is visible: MinGW exports every function only where none is named. Programs need no dllimport. */
 #if defined(HEED_SHARED) && defined(_WIN32)
-#define HEED_API __declspec(dllexport) /* while the library is built; its users need nothing */
+#define HEED_API __declspec(dllexport)
 #elif defined(HEED_SHARED) && defined(__GNUC__)
 #define HEED_API __attribute__((visibility("default")))
 #else

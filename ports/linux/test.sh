@@ -1,17 +1,32 @@
 #!/bin/sh
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs every test: natively, and emulated
 # for other processors. Ends with a verdict; exit status 0 if no test failed.
+#   --all                        also every target, compiler and build type of tests/targets.sh, and Windows: half an hour more on
+#                                2 cores, 3 GB of cross compilers, Wine and Node, as far as the archive has them
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 set -eu
 cd "$(dirname "$0")/../.."
 . ports/linux/packages.sh
 
+all=''
+case ${1-} in
+'') ;;
+--all) all='-C all' ;;
+*) sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"; exit 1 ;;
+esac
+
 echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev libgtest-dev libbenchmark-dev \
   '?clang++=clang' '?qemu-x86_64=qemu-user' '?aarch64-linux-gnu-g++=g++-aarch64-linux-gnu' \
   '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
   '?arm-none-eabi-gcc=gcc-arm-none-eabi' '?qemu-system-arm=qemu-system-arm' '?clang-19=clang-19' '?ld.lld-19=lld-19'
+if [ -n "$all" ]; then
+  heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' \
+    '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
+    '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64' '?wine=wine' \
+    '?node=nodejs' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19'
+fi
 # Clang's sanitizers and OpenMP come in packages named after its version.
 clang=$(clang --version 2>/dev/null | sed -n 's/.*clang version \([0-9]*\).*/\1/p')
 if [ -n "$clang" ]; then heed_install "?libclang-rt-$clang-dev" "?libomp-$clang-dev"; fi
@@ -23,7 +38,14 @@ cmake --build build --parallel "$(nproc)"
 echo "== running every test =="
 results=$PWD/build/test_results.xml
 failed=0
-(cd build && ctest --parallel "$(nproc)" --output-on-failure --output-junit "$results") || failed=1
+# shellcheck disable=SC2086
+(cd build && ctest $all --parallel "$(nproc)" --output-on-failure --output-junit "$results") || failed=1
+
+if [ -n "$all" ] && [ -f build/tests/targets/table.md ]; then
+  echo
+  echo "== targets =="
+  cat build/tests/targets/table.md
+fi
 
 # From ctest's report: how many of each, and the last words of every skipped test, which give the reason.
 echo
