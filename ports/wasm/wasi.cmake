@@ -1,6 +1,7 @@
 # 32-bit WebAssembly with WASI: clang-19 lld-19 wasi-libc libclang-rt-19-dev-wasm32. Node runs the programs, if it is installed.
 #   -DHEED_WASM_CLANG=clang   another clang, 14 or newer
 set(HEED_WASM_CLANG clang-19 CACHE STRING "Name of a clang")
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 set(CMAKE_SYSTEM_NAME WASI)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(CMAKE_C_COMPILER ${HEED_WASM_CLANG})
