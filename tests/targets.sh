@@ -2,7 +2,7 @@
 # The same bits on every target: builds library, heed_digest, heed_selftest and, on Linux, heed_stack for each row of the list
 # below, runs them there (emulated, if need be) and prints a table of the digests. SPDX-License-Identifier: MIT
 #   sh tests/targets.sh FOLDER [FILTER...]          builds in FOLDER
-#   sh tests/targets.sh FOLDER update [FILTER...]   and writes the table into ports/targets.md, between its markers
+#   sh tests/targets.sh FOLDER update              and writes the table into ports/targets.md, between its markers
 #   sh tests/targets.sh FOLDER check [FILTER...]    and fails if ports/targets.md has other digests, or lacks a row
 # FILTER is a shell pattern of row names, such as 'armv7-*' or '*-clang-MinSizeRel'. A row that passed is not built again while
 # sources and compiler stay as they are, so an interrupted run goes on where it was. Exit status 1 if a row fails, 77 if no row
@@ -54,7 +54,7 @@ wasm32   clang  Release
 
 has() { command -v "$1" >/dev/null 2>&1; }
 clang=clang
-! has clang++-19 || clang=clang-19
+! has clang++-19 || clang='clang-19'
 
 # ---------------------------------------------------------------------------------------------------------- one row
 # finish STATUS REASON: the row's line in results/. It names what it was made from, so that a later run may believe it.
@@ -119,7 +119,10 @@ END
   linker=''
   if [ "$type" = lto ]; then
     has "$ar" || finish skipped "$ar is not installed"
-    set -- "$@" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-flto -DCMAKE_CXX_FLAGS=-flto -DCMAKE_AR="$(command -v "$ar")" \
+    flags=-flto
+    # GCC cannot inline across a border of SSE and x87: "calling with SSE calling convention without SSE enabled".
+    [ $target-$compiler != i686-gcc ] || flags="-flto -msse2 -mfpmath=sse"
+    set -- "$@" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_AR="$(command -v "$ar")" \
       -DCMAKE_RANLIB="$(command -v "$(echo "$ar" | sed 's/\(.*\)ar/\1ranlib/')")"
     if [ "$compiler" = clang ]; then
       [ -x "$("$cxx" -print-prog-name=ld.lld)" ] || finish skipped "ld.lld of $clang is not installed"
@@ -237,6 +240,7 @@ trap 'rm -rf "$HEED_TARGETS_WORK"' EXIT
 cd "$HEED_TARGETS_WORK"
 mode=print whole=0
 case ${1-} in update | check) mode=$1; shift ;; esac
+if [ $mode = update ] && [ $# -gt 0 ]; then echo "update takes no filter: the table is whole"; exit 1; fi
 
 (cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c \
   tests/stack.c tests/symbols.sh -type f | sort | xargs cat | cksum) >stamp

@@ -41,14 +41,14 @@ for kind in OFF ON; do
       [ -f "$tree/bin/$dll.dll" ] || { [ $dll != libheed ] || fail "$dll.dll is not installed"; continue; }
       exports "$tree/bin/$dll.dll" >exports
       others=$(grep -v '^heed_' exports || true)
-      [ -z "$others" ] || fail "$dll.dll shows" $others
+      [ -z "$others" ] || fail "$dll.dll shows $others"
       [ -s exports ] || fail "$dll.dll shows nothing"
       echo "$dll.dll shows $(wc -l <exports) functions, all heed_*"
     done
     # All that the header declares can be called.
     sed -n 's/^HEED_API [^(]*[ *]\(heed_[a-z_0-9]*\)(.*/\1/p' "$tree/include/heed/heed.h" | sort >declared
     exports "$tree/bin/libheed.dll" | sort | comm -23 declared - >absent
-    [ -s declared ] && [ ! -s absent ] || fail "libheed.dll lacks" $(cat absent)
+    if [ ! -s declared ] || [ -s absent ]; then fail "libheed.dll lacks" "$(cat absent)"; fi
     for program in by_hand.exe by_package/user.exe; do
       x86_64-w64-mingw32-objdump -p $program | grep -q 'DLL Name: libheed.dll' || fail "$program does not use the DLL"
     done

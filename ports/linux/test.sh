@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs every test: natively, and emulated
 # for other processors. Ends with a verdict; exit status 0 if no test failed.
-#   --all                        also every target, compiler and build type of tests/targets.sh, and Windows: half an hour more on
-#                                2 cores, 3 GB of cross compilers, Wine and Node, as far as the archive has them
+#   --all                        also every target, compiler and build type of tests/targets.sh, and Windows: some forty minutes
+#                                more on 2 cores; 2 GB of cross compilers, Wine and Node, as far as the archive has them
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 set -eu
@@ -24,7 +24,7 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
 if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' \
     '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
-    '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64' '?wine=wine' \
+    '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64-win32' '?wine=wine' \
     '?node=nodejs' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19'
 fi
 # Clang's sanitizers and OpenMP come in packages named after its version.
