@@ -20,12 +20,12 @@ document=$source/ports/targets.md
 targets='
 x86-64   | -                   | g++                        | fused unfused | native; qemu-x86_64 -cpu max; qemu-x86_64 -cpu qemu64
 i686     | linux/i686.cmake    | i686-linux-gnu-g++         | fused unfused | native; qemu-i386 -cpu max; qemu-i386 -cpu qemu32
-aarch64  | linux/aarch64.cmake | aarch64-linux-gnu-g++      | fused         | qemu-aarch64 -cpu max; qemu-aarch64 -cpu cortex-a53
+aarch64  | linux/aarch64.cmake | aarch64-linux-gnu-g++      | fused unfused | qemu-aarch64 -cpu max; qemu-aarch64 -cpu cortex-a53
 armv7    | linux/armv7.cmake   | arm-linux-gnueabihf-g++    | fused unfused | qemu-arm -cpu max; qemu-arm -cpu cortex-a9
-riscv64  | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused         | qemu-riscv64
-s390x    | linux/s390x.cmake   | s390x-linux-gnu-g++        | fused         | qemu-s390x
-ppc64le  | linux/ppc64le.cmake | powerpc64le-linux-gnu-g++  | fused         | qemu-ppc64le
-powerpc  | linux/powerpc.cmake | powerpc-linux-gnu-g++      | fused         | qemu-ppc
+riscv64  | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused unfused | qemu-riscv64
+s390x    | linux/s390x.cmake   | s390x-linux-gnu-g++        | fused unfused | qemu-s390x
+ppc64le  | linux/ppc64le.cmake | powerpc64le-linux-gnu-g++  | fused unfused | qemu-ppc64le
+powerpc  | linux/powerpc.cmake | powerpc-linux-gnu-g++      | fused unfused | qemu-ppc
 mips64el | linux/mips64el.cmake | mips64el-linux-gnuabi64-g++ | unfused     | qemu-mips64el
 windows  | windows/mingw.cmake | x86_64-w64-mingw32-g++     | fused unfused | wine
 wasm32   | wasm/wasi.cmake     | -                          | unfused       | node --no-warnings ports/wasm/run.mjs
