@@ -281,7 +281,10 @@ static void linear_one_lane(const linear_block &b) {
     product p = {{}, b.w, b.w_stride, 1, y, b.y_stride, b.depth, b.n_cols};
     for (int32_t i = 0; i < rows; i++, y += b.y_stride) {
       p.a[i] = b.x + (r + i) * b.x_stride;
-      for (int32_t j = 0; j < b.n_cols; j++) y[j] = b.bias ? b.bias[j] : 0.0f;
+      if (b.bias)
+        __builtin_memcpy(y, b.bias, static_cast<size_t>(b.n_cols) * 4);
+      else
+        __builtin_memset(y, 0, static_cast<size_t>(b.n_cols) * 4);
     }
     multiply_exactly<V>(p, rows);
   }

@@ -105,6 +105,11 @@ template <class V, int ROWS, int VECS>
 static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows) {
   int32_t row = 0;
   for (; row + ROWS <= n_rows; row += ROWS) {
+    // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
+    if (!V::compact && from == chain::keep && row + 2 * ROWS <= n_rows) {
+      const float *next = o.acc + ROWS * o.acc_stride;
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
+    }
     sum_tile<V, ROWS, VECS>(o, from);
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
