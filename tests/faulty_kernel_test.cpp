@@ -1,0 +1,172 @@
+// A kernel that is wrong in one function, or that the processor lacks. The linker takes the two kernels below instead
+// of the library's own of these names, which lie in one member of the archive. SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../lib/kernel.hpp"
+#include "heed/heed.h"
+#include "support/floats.hpp"
+
+namespace heed {
+
+extern const kernel kernel_lanes4_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
+
+namespace {
+
+enum class part { none, attend, merge, finish, weigh, softmax, dot, linear };
+part wrong = part::none;
+bool is_there = true;
+
+bool available() { return is_there; }
+// The last bit of a number of the result.
+void damage(part of, float &x) {
+  if (wrong == of) x = heed_test::float_of(heed_test::bits_of(x) ^ 1);
+}
+void attend(const tile &t, int32_t key_begin, int32_t key_end) {
+  kernel_scalar_unfused.attend(t, key_begin, key_end);
+  damage(part::attend, t.acc[0]);
+}
+void merge(const tile &t, int32_t key_begin) {
+  kernel_scalar_unfused.merge(t, key_begin);
+  damage(part::merge, t.l_total[t.n_rows - 1]);
+}
+void finish(const tile &t, bool merged) {
+  kernel_scalar_unfused.finish(t, merged);
+  damage(part::finish, row_cursor(*t.s, t.first_row).out()[t.s->v_dim - 1]);
+}
+void weigh(const tile &t) {
+  kernel_scalar_unfused.weigh(t);
+  damage(part::weigh, row_cursor(*t.s, t.first_row).weights()[t.s->n_kv - 1]);
+}
+void softmax(const float *x, float *y, int32_t n, float c) {
+  kernel_scalar_unfused.softmax(x, y, n, c);
+  damage(part::softmax, y[n - 1]);
+}
+float dot(const float *a, const float *b, int32_t n) {
+  float result = kernel_scalar_unfused.dot(a, b, n);
+  damage(part::dot, result);
+  return result;
+}
+void linear(const linear_block &b) {
+  kernel_scalar_unfused.linear(b);
+  damage(part::linear, b.y[(b.n_rows - 1) * b.y_stride + b.n_cols - 1]);
+}
+
+constexpr kernel faulty(const char *name) {
+  return {name, false, available, 0, 8, attend, merge, finish, weigh, softmax, dot, linear};
+}
+
+}  // namespace
+
+const kernel kernel_lanes4_unfused = faulty("lanes4-unfused");
+const kernel kernel_lane1_unfused = faulty("lane1-unfused");
+
+}  // namespace heed
+
+namespace heed_test {
+namespace {
+
+class faulty_kernel : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    heed::wrong = heed::part::none;
+    heed::is_there = true;
+    unsetenv("HEED_KERNEL");
+    heed_kernel_use(nullptr);
+  }
+  // All kernels, then at start-up the one in use.
+  std::vector<heed_status> test_all_and_current() {
+    for (heed_selftest_report &report : reports_) report = {}, report.struct_size = sizeof report;
+    return {heed_selftest(buffer_, sizeof buffer_, &reports_[0]),
+            heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, &reports_[1])};
+  }
+  static std::vector<std::string> available_kernels() {
+    std::vector<std::string> names;
+    for (int32_t i = 0; i < heed_kernel_count(); ++i) names.push_back(heed_kernel_name(i));
+    return names;
+  }
+
+  HEED_ALIGNED unsigned char buffer_[HEED_SELFTEST_BYTES];
+  heed_selftest_report reports_[2];
+  const std::vector<heed_status> ok_ = {HEED_OK, HEED_OK};
+  const std::vector<heed_status> mismatch_ = std::vector<heed_status>(2, HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL));
+};
+
+// One wrong bit in any function, and the self-tests name kernel, function and float.
+TEST_F(faulty_kernel, is_found_by_the_self_tests) {
+  ASSERT_EQ(heed_kernel_use("lanes4-unfused"), HEED_OK);
+  EXPECT_EQ(test_all_and_current(), ok_) << "without a fault it passes";
+  using heed::part;
+  const struct {
+    part wrong;
+    const char *function;
+  } faults[] = {{part::attend, "attention"}, {part::merge, "attention"}, {part::finish, "attention"},
+                {part::weigh, "attention"},  {part::linear, "linear"},   {part::softmax, "softmax"},
+                {part::dot, "dot"}};
+  for (const auto &fault : faults) {
+    heed::wrong = fault.wrong;
+    EXPECT_EQ(test_all_and_current(), mismatch_) << fault.function;
+    for (const heed_selftest_report &report : reports_) {
+      ASSERT_NE(report.kernel, nullptr) << fault.function;
+      // The full test takes the kernels in the order of the list, where either of the two may be first.
+      EXPECT_TRUE(report.kernel == std::string("lanes4-unfused") || report.kernel == std::string("lane1-unfused"));
+      EXPECT_STREQ(report.compared_with, "scalar-unfused");
+      EXPECT_STREQ(report.function, fault.function);
+      EXPECT_GE(report.case_index, 0);
+      EXPECT_GE(report.float_index, 0);
+      EXPECT_NE(report.expected_bits, report.actual_bits);
+    }
+    EXPECT_EQ(reports_[1].n_kernels, 0);
+    EXPECT_LT(reports_[0].n_kernels, heed_kernel_count());
+    EXPECT_STREQ(reports_[1].kernel, "lanes4-unfused");
+    EXPECT_EQ(heed_selftest(buffer_, sizeof buffer_, nullptr), mismatch_[0]) << "without a report";
+  }
+}
+
+// A processor that rounds upward: kernel and reference still agree, but not with the known answers.
+TEST_F(faulty_kernel, rounding_is_found_by_the_known_answers) {
+  if (flushes_subnormals) GTEST_SKIP() << "the vector unit rounds to nearest whatever the processor is told";
+  if (std::fesetround(FE_UPWARD) != 0) GTEST_SKIP() << "this processor rounds to nearest alone";
+  const std::vector<heed_status> found = test_all_and_current();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(found, mismatch_);
+  for (const heed_selftest_report &report : reports_) {
+    EXPECT_STREQ(report.compared_with, "known answers");
+    EXPECT_STREQ(report.function, "all");
+    EXPECT_EQ(report.case_index, -1);
+    EXPECT_EQ(report.float_index, -1);
+    EXPECT_EQ(report.n_kernels, 0);
+    EXPECT_NE(report.expected_bits, report.actual_bits);
+  }
+  EXPECT_EQ(test_all_and_current(), ok_);
+}
+
+// What this processor lacks is known by name, listed nowhere, refused, and never chosen.
+TEST_F(faulty_kernel, unavailable_kernels_are_refused) {
+  const std::vector<std::string> all = available_kernels();
+  heed::is_there = false;
+  std::vector<std::string> fewer;
+  for (const std::string &name : all)
+    if (name != "lanes4-unfused" && name != "lane1-unfused") fewer.push_back(name);
+  ASSERT_EQ(fewer.size() + 2, all.size());
+  EXPECT_EQ(available_kernels(), fewer);
+  ASSERT_EQ(heed_kernel_use("scalar-unfused"), HEED_OK);
+  for (const char *name : {"lanes4-unfused", "lane1-unfused"}) {
+    EXPECT_EQ(heed_kernel_profile(name), HEED_PROFILE_UNFUSED) << name;
+    EXPECT_EQ(heed_kernel_use(name), HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL)) << name;
+    EXPECT_STREQ(heed_kernel_current(), "scalar-unfused");
+  }
+  ASSERT_EQ(setenv("HEED_KERNEL", "lane1-unfused", 1), 0);
+  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+  EXPECT_EQ(heed_kernel_current(), fewer[0]) << "the environment asks in vain";
+  heed::is_there = true;
+  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
+  EXPECT_STREQ(heed_kernel_current(), "lane1-unfused");
+}
+
+}  // namespace
+}  // namespace heed_test
