@@ -27,6 +27,16 @@ class attention_bits : public kernel_test {
     }
   }
 
+  // One shape, with numbers of everyday size.
+  template <typename Shape>
+  void compare_typical(Shape shape, const setting &s = {}) {
+    random_source r(1);
+    problem p;
+    shape(p);
+    fill_typical(r, &p);
+    compare_one(p, s, 1);
+  }
+
   void compare_one(const problem &p, const setting &s, uint64_t seed) {
     const attention_result actual = run(p, s);
     const kernel_scope scope(reference_);
@@ -70,6 +80,56 @@ TEST_P(attention_bits, streams_beyond_the_nearest_cache) {
     p.n_q = 70, p.n_kv = 300, p.head_dim = 64, p.v_dim = 64, p.causal = causal, p.causal_offset = 230;
     fill_typical(r, &p);
     compare_one(p, setting(), static_cast<uint64_t>(causal));
+  }
+}
+
+// Rows of more than 512 KB: each tile fetches its rows of out and the next tile's queries meanwhile.
+TEST_P(attention_bits, rows_beyond_the_second_cache) {
+  compare_typical([](problem &p) { p.n_q = 1030, p.n_kv = 70, p.head_dim = 64, p.v_dim = 64; });
+}
+
+// Keys and values of more than 512 KB, fetched a block ahead by the tile of few rows that meets them first; under a
+// mask the last block ends where more keys follow. The workspace has no room for queries as lanes.
+TEST_P(attention_bits, few_rows_over_keys_beyond_the_second_cache) {
+  setting s;
+  s.workspace_bytes = 2 * HEED_WORKSPACE_MIN_BYTES(64, 64);
+  for (const int32_t n_q : {1, 2, 4, 15})
+    for (const int32_t causal : {0, 1})
+      compare_typical(
+          [&](problem &p) {
+            p.n_q = n_q, p.n_kv = 1210, p.head_dim = 64, p.v_dim = 64, p.causal = causal, p.causal_offset = 1000 - n_q;
+          },
+          s);
+}
+
+// Prefill fetches the rows of k and v of the next block at the steps of its chains; here there are more steps than
+// lines.
+TEST_P(attention_bits, long_keys_and_short_values_beyond_the_nearest_cache) {
+  compare_typical([](problem &p) { p.n_q = 48, p.n_kv = 450, p.head_dim = 64, p.v_dim = 16; });
+}
+
+// The diagonal crosses the end of a chunk inside a tile: some of its rows see keys of the second chunk, some none.
+TEST_P(attention_bits, diagonal_across_the_end_of_a_chunk) {
+  for (const int32_t n_q : {3, 7, 20, 50})
+    for (const int32_t first : {1010, 1022, 1023})
+      compare_typical([&](problem &p) {
+        p.n_q = n_q, p.n_kv = 1100, p.head_dim = 5, p.v_dim = 7, p.causal = 1, p.causal_offset = first;
+      });
+}
+
+// Fewer tiles than workers: keys are split by chunks, where there are several and the last row sees more than one.
+TEST_P(attention_bits, fewer_tiles_than_workers) {
+  struct {
+    int32_t n_q, n_kv, causal, chunks_at_once;
+  } const cases[] = {{16, 1000, 0, 0}, {30, 1100, 1, 0}, {4, 4100, 0, 5}};
+  for (const auto &c : cases) {
+    reverse_executor executor(8);
+    setting s;
+    s.executor = executor.get();
+    s.workspace_bytes = 8 * HEED_WORKSPACE_BYTES(64, 64);
+    compare_typical(
+        [&](problem &p) { p.n_q = c.n_q, p.n_kv = c.n_kv, p.head_dim = 64, p.v_dim = 64, p.causal = c.causal; }, s);
+    EXPECT_EQ(executor.most_tasks(), c.chunks_at_once) << c.n_q << " queries";
   }
 }
 

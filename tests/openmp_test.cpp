@@ -4,9 +4,13 @@
 #ifdef HEED_TESTS_OPENMP
 #include <atomic>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "heed/openmp.h"
+
+extern "C" void omp_set_num_threads(int);  // omp.h belongs to a compiler that was asked for OpenMP
+extern "C" int omp_get_max_threads(void);
 
 namespace heed_test {
 namespace {
@@ -56,6 +60,18 @@ TEST(openmp_executor, runs_every_task_once) {
       for (int32_t i = 0; i < 1000; ++i) ASSERT_EQ(t.runs[i], i < n_tasks ? 1 : 0) << i << " of " << n_tasks;
     }
   }
+}
+
+// 0 stands for OpenMP's own number, but never for more workers than the library knows.
+TEST(openmp_executor, takes_no_more_workers_than_there_may_be) {
+  const int before = omp_get_max_threads();
+  for (const auto &[n_threads, n_workers] : {std::pair(3, 3), {HEED_MAX_WORKERS, HEED_MAX_WORKERS}, {2000, 1024}}) {
+    omp_set_num_threads(n_threads);
+    heed_executor executor;
+    ASSERT_EQ(heed_openmp_executor(0, &executor), HEED_OK);
+    EXPECT_EQ(executor.n_workers, n_workers);
+  }
+  omp_set_num_threads(before);
 }
 
 }  // namespace

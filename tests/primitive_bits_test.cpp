@@ -94,8 +94,8 @@ TEST_P(primitive_bits, linear) {
 TEST_P(primitive_bits, linear_in_every_way) {
   const std::string reference = reference_of(GetParam());
   if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
-  const int32_t shapes[][3] = {{1, 19, 130},  {2, 37, 64},    {3, 100, 70},  {11, 30, 512},
-                               {50, 400, 70}, {40, 200, 512}, {33, 97, 1024}};
+  const int32_t shapes[][3] = {{1, 19, 130}, {3, 5, 150},   {2, 37, 64},    {3, 100, 70},  {11, 30, 512},
+                               {20, 9, 512}, {50, 400, 70}, {40, 200, 512}, {33, 97, 1024}};
   for (const auto &[n, in, out] : shapes) {
     random_source r(static_cast<uint64_t>(out));
     const matrix x = random_matrix(r, n, in), w = random_matrix(r, in, out);
@@ -105,6 +105,50 @@ TEST_P(primitive_bits, linear_in_every_way) {
       EXPECT_TRUE(same_bits(run_linear(x, w, bias).values, actual.values)) << sizes(n, in, out, 0);
     }
   }
+}
+
+// Large enough to be cut: into columns where there are few rows, else into rows; the last piece is a short one.
+TEST_P(primitive_bits, products_in_pieces) {
+  const std::string reference = reference_of(GetParam());
+  if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
+  struct {
+    int32_t n, in, out, pieces;
+  } const cases[] = {{10, 200, 1001, 8}, {101, 100, 200, 5}};
+  for (const auto &[n, in, out, pieces] : cases) {
+    random_source r(static_cast<uint64_t>(n));
+    const matrix x = random_matrix(r, n, in), w = random_matrix(r, in, out);
+    for (const std::vector<float> &bias : {bell_floats(r, size_t(out)), std::vector<float>()}) {
+      reverse_executor executor(3);
+      primitive_setting s;
+      s.executor = executor.get();
+      const matrix actual = run_linear(x, w, bias, s), sums = run_weighted_sum(x, w, s);
+      EXPECT_EQ(executor.most_tasks(), pieces);
+      const kernel_scope scope(reference);
+      EXPECT_TRUE(same_bits(run_linear(x, w, bias).values, actual.values)) << sizes(n, in, out, 0);
+      EXPECT_TRUE(same_bits(run_weighted_sum(x, w).values, sums.values)) << sizes(n, in, out, 0);
+    }
+  }
+}
+
+TEST_P(primitive_bits, softmax_in_pieces) {
+  random_source r(251);
+  const matrix x = random_matrix(r, 251, 500);
+  reverse_executor executor(3);
+  primitive_setting s;
+  s.executor = executor.get();
+  EXPECT_TRUE(same_bits(run_softmax(x, 1).values, run_softmax(x, 1, s).values));
+  EXPECT_EQ(executor.most_tasks(), 12) << "11 pieces of 21 rows, one of 20";
+}
+
+// One row has no stride: in place whatever the two say. Two rows with different strides overlap.
+TEST_P(primitive_bits, softmax_in_place_with_two_strides) {
+  const std::vector<float> x = {1, 2, 3, 5, 8};
+  std::vector<float> y = x;
+  ASSERT_EQ(heed_softmax({y.data(), 1, 5, 7}, 1, {y.data(), 1, 5, 9}, nullptr), HEED_OK);
+  EXPECT_TRUE(same_bits(run_softmax({1, 5, x}, 1).values, y));
+  y = x;
+  EXPECT_EQ(heed_softmax({y.data(), 2, 2, 3}, 1, {y.data(), 2, 2, 2}, nullptr), HEED_STATUS(HEED_OVERLAP, HEED_ARG_Y));
+  EXPECT_EQ(y, x);
 }
 
 TEST_P(primitive_bits, dot) {
