@@ -167,8 +167,7 @@ attention_job<K> make_job(K k, const heed_attention &call, int32_t n_workers) {
   job.call = &call;
   job.c = factor_of(call.scale, call.head_dim);
   job.n_workers = n_workers;
-  job.worker_bytes =
-      n_workers == 1 ? call.workspace_bytes : call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
+  job.worker_bytes = call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
   const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
   job.tiles = cut_rows(k, rows, call.head_dim, call.v_dim, job.worker_bytes);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;

@@ -45,8 +45,7 @@ class row_cursor {
   const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
   float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
   float *weights() const { return s.weights + query * s.weights_query_stride + head * s.weights_head_stride; }
-  int32_t visible_keys() const {  // keys [0, n) are visible
-    if (!s.causal) return s.n_kv;
+  int32_t visible_keys() const {             // of a causal stream: keys [0, n)
     if (s.causal_offset < -query) return 0;  // in this order no sum overflows 32 bits
     if (s.causal_offset >= s.n_kv - 1 - query) return s.n_kv;
     return static_cast<int32_t>(query + s.causal_offset + 1);
