@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/attention_trials.hpp"
+#include "support/layer_trials.hpp"
 #include "support/primitive_trials.hpp"
 
 // Of a sanitizer's run-time library, if there is one: its reports end the program without a signal.
