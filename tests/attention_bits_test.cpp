@@ -89,15 +89,16 @@ TEST_P(attention_bits, rows_beyond_the_second_cache) {
 }
 
 // Keys and values of more than 512 KB, fetched a block ahead by the tile of few rows that meets them first; under a
-// mask the last block ends where more keys follow. The workspace has no room for queries as lanes.
+// mask the last block ends where more keys follow. The workspace has no room for queries as lanes; the values' rows
+// take every width of a register tile, also the one for a single row.
 TEST_P(attention_bits, few_rows_over_keys_beyond_the_second_cache) {
   setting s;
-  s.workspace_bytes = 2 * HEED_WORKSPACE_MIN_BYTES(64, 64);
-  for (const int32_t n_q : {1, 2, 4, 15})
+  s.workspace_bytes = 2 * HEED_WORKSPACE_MIN_BYTES(16, 164);
+  for (const int32_t n_q : {1, 2, 4, 8})
     for (const int32_t causal : {0, 1})
       compare_typical(
           [&](problem &p) {
-            p.n_q = n_q, p.n_kv = 1210, p.head_dim = 64, p.v_dim = 64, p.causal = causal, p.causal_offset = 1000 - n_q;
+            p.n_q = n_q, p.n_kv = 1210, p.head_dim = 16, p.v_dim = 164, p.causal = causal, p.causal_offset = 1004 - n_q;
           },
           s);
 }
@@ -106,6 +107,12 @@ TEST_P(attention_bits, few_rows_over_keys_beyond_the_second_cache) {
 // lines.
 TEST_P(attention_bits, long_keys_and_short_values_beyond_the_nearest_cache) {
   compare_typical([](problem &p) { p.n_q = 48, p.n_kv = 450, p.head_dim = 64, p.v_dim = 16; });
+}
+
+// A second block of every length: sums of keys 16 apart have up to four terms, each number of them a way of its own.
+TEST_P(attention_bits, last_blocks_of_every_length) {
+  for (int32_t n = 1; n <= 64; ++n)
+    compare_typical([&](problem &p) { p.n_q = 20, p.n_kv = 64 + n, p.head_dim = 3, p.v_dim = 2; });
 }
 
 // The diagonal crosses the end of a chunk inside a tile: some of its rows see keys of the second chunk, some none.
@@ -120,16 +127,16 @@ TEST_P(attention_bits, diagonal_across_the_end_of_a_chunk) {
 // Fewer tiles than workers: keys are split by chunks, where there are several and the last row sees more than one.
 TEST_P(attention_bits, fewer_tiles_than_workers) {
   struct {
-    int32_t n_q, n_kv, causal, chunks_at_once;
-  } const cases[] = {{16, 1000, 0, 0}, {30, 1100, 1, 0}, {4, 4100, 0, 5}};
+    int32_t n_q, n_kv, dim, causal, most_tasks;
+  } const cases[] = {{8, 1000, 128, 0, 0}, {30, 1100, 64, 1, 0}, {4, 4100, 64, 0, 5}};
   for (const auto &c : cases) {
     reverse_executor executor(8);
     setting s;
     s.executor = executor.get();
-    s.workspace_bytes = 8 * HEED_WORKSPACE_BYTES(64, 64);
+    s.workspace_bytes = 8 * HEED_WORKSPACE_BYTES(128, 128);
     compare_typical(
-        [&](problem &p) { p.n_q = c.n_q, p.n_kv = c.n_kv, p.head_dim = 64, p.v_dim = 64, p.causal = c.causal; }, s);
-    EXPECT_EQ(executor.most_tasks(), c.chunks_at_once) << c.n_q << " queries";
+        [&](problem &p) { p.n_q = c.n_q, p.n_kv = c.n_kv, p.head_dim = p.v_dim = c.dim, p.causal = c.causal; }, s);
+    EXPECT_EQ(executor.most_tasks(), c.most_tasks) << c.n_q << " queries";
   }
 }
 
