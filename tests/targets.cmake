@@ -14,6 +14,10 @@ set_tests_properties(targets ${telling_tests} PROPERTIES SKIP_RETURN_CODE 77 FIX
                      ENVIRONMENT HEED_DIGEST_REFERENCE=${digest_reference})
 set_tests_properties(targets PROPERTIES RUN_SERIAL ON TIMEOUT 7200 DEPENDS "${telling_tests}")
 
+add_test(NAME coverage COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/coverage.sh ${CMAKE_CURRENT_BINARY_DIR}/coverage
+         CONFIGURATIONS all)
+set_tests_properties(coverage PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 PROCESSORS 2)
+
 add_test(NAME windows_package COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/windows.sh ${PROJECT_SOURCE_DIR}
          ${CMAKE_CURRENT_BINARY_DIR}/windows CONFIGURATIONS all)
 set_tests_properties(windows_package PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)

@@ -25,7 +25,7 @@ if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' \
     '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
     '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64-win32' '?wine=wine' \
-    '?node=nodejs' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19'
+    '?node=nodejs' '?gcovr=gcovr' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19'
 fi
 # Clang's sanitizers and OpenMP come in packages named after its version.
 clang=$(clang --version 2>/dev/null | sed -n 's/.*clang version \([0-9]*\).*/\1/p')
