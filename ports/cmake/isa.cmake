@@ -12,9 +12,9 @@ heed_defined(__ARM_ARCH_7A__ heed_armv7)
 check_cxx_source_compiles("#include \"${PROJECT_SOURCE_DIR}/lib/isa/target.hpp\"
 #ifndef HEED_TARGET_FMA\n#error\n#endif\nint main() { return 0; }" heed_target_fma)
 
-# Kernel files are optimised in every build: in unoptimised code inline functions become weak symbols, compiled for AVX-512
-# and shared with files that must run without it; and kernels would be 50 times slower.
-set(isa_flags $<$<OR:$<CONFIG:Debug>,$<CONFIG:None>,$<CONFIG:>>:-O2>)
+# Kernel files are optimised in every build: in unoptimised code, and xsimd's for NEON at -Os, inline functions become weak
+# symbols, compiled for AVX-512 and shared with files that must run without it; and kernels would be 50 times slower.
+set(isa_flags $<$<OR:$<CONFIG:Debug>,$<CONFIG:MinSizeRel>,$<CONFIG:None>,$<CONFIG:>>:-O2>)
 # The reference may not be vectorised: units like armv7's NEON flush subnormals, its VFP does not.
 set(scalar_flags -fno-tree-vectorize)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
