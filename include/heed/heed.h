@@ -6,8 +6,7 @@
  *    all kernels agree bit for bit. The promise ends at NaN payloads and signs, and at subnormal inputs or products on
  *    units that flush them (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). lib/arithmetic.hpp states the
  *    rules. The processor rounds to nearest (the mode that programs start in), and floating-point exceptions do not
- *    trap: ordinary input raises the flags of inexact, underflow and invalid results (-inf - -inf where keys are
- * masked).
+ *    trap: ordinary input raises the flags of inexact, underflowing and invalid results (-inf - -inf for masked keys).
  *  - No allocation, no locks, no I/O. The only variable of the library is the choice of kernel (heed_kernel_use).
  *  - Errors are found before anything is written: a call that does not return HEED_OK has changed nothing.
  *  - Every function may be called from several threads at once, provided that outputs and workspaces are not shared.

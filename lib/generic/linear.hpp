@@ -82,11 +82,6 @@ static void linear_panels(const linear_block &b, int32_t n) {
 // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
 // (57 % of the peak instead of 89): they are copied, 4 KB on the stack at a time, where that much is at hand.
 constexpr int32_t copy_depth = 64, copy_width = 16;
-#ifdef HEED_SINGLE
-constexpr bool may_copy = false;
-#else
-constexpr bool may_copy = true;
-#endif
 template <class V>
 static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n) {
   float copy[copy_depth * copy_width];
@@ -108,13 +103,14 @@ static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
-  const bool collide = may_copy && V::sum_vecs * V::lanes <= copy_width && b.w_stride % 512 == 0;
-  if (!V::compact && b.n_rows < (collide ? 12 : 4))
+  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= copy_width && b.w_stride % 512 == 0;
+  if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
     linear_few_rows<V>(b, whole);
-  else if (collide && b.n_rows >= 32)
-    linear_copied_panels<V>(b, whole);
-  else
+  } else if (collide && b.n_rows >= 32) {
+    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole);
+  } else {
     linear_panels<V>(b, whole);
+  }
   if (whole == b.n_cols) return;
   // The last register overlaps columns that are done: it computes them again from the start.
   sum_columns<V, 1>(linear_operands<V>(b, b.n_cols - V::lanes, 0, b.depth), from, b.n_rows);

@@ -5,6 +5,7 @@
 #define HEED_ISA_LANES4_MODEL_HPP
 
 #include "../generic/make_kernel.hpp"
+#include "target.hpp"
 
 namespace heed {
 namespace {
@@ -18,6 +19,11 @@ struct lanes4 {
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
   static constexpr bool compact = false;
+#if defined(HEED_TARGET_VECTORS) && !defined(HEED_SINGLE)
+  static constexpr bool copies_panels = true;
+#else  // registers that are memory themselves take the stack that a copy would need
+  static constexpr bool copies_panels = false;
+#endif
   static constexpr int score_keys = 4, score_vecs = 2, sum_rows = 4, sum_vecs = 2;  // for 16 registers
 
   static HEED_INLINE reg load(const float *p) { return *reinterpret_cast<const in_memory *>(p); }

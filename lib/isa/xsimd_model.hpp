@@ -16,7 +16,7 @@ struct xsimd_model {
   using batch = xsimd::batch<float, Arch>;
   using reg = typename batch::register_type;
   static constexpr int lanes = static_cast<int>(batch::size);
-  static constexpr bool compact = false;
+  static constexpr bool compact = false, copies_panels = true;
 
   static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }
   static HEED_INLINE void store(float *p, reg r) { batch(r).store_unaligned(p); }
