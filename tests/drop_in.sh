@@ -22,8 +22,7 @@ run)
   sh "$source/tests/digest_compare.sh" "$reference" "$work/digest"
   ;;
 size)
-  size=$(echo "$compiler" | sed 's/clang++/llvm-size/')
-  bytes=$("$size" "$work/heed.o" | awk 'NR == 2 { print $1 }')
+  bytes=$(size "$work/heed.o" | awk 'NR == 2 { print $1 }')
   echo "$bytes bytes of code, at most $reference"
   [ "$bytes" -gt 10000 ] && [ "$bytes" -le "$reference" ]
   ;;
