@@ -67,7 +67,7 @@ extern "C" {
 #define HEED_MAX_DIM 65536
 #define HEED_MAX_COUNT 0x40000000
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
-#define HEED_STACK_BYTES 8192
+#define HEED_STACK_BYTES 10240
 #elif defined(__ARM_FEATURE_MVE)
 #define HEED_STACK_BYTES 3584 /* Cortex-M with Helium */
 #else

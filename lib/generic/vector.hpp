@@ -15,7 +15,7 @@
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
 //   sum_rows x sum_vecs              register tile of p v and x w
 //   compact                          fewer sizes of tiles: less code, for microcontrollers
-//   copies_panels                    a projection may copy columns of w to 4 KB of stack
+//   copies_panels                    a projection may copy columns of w to 6 KB of stack
 //
 // Every function here and in the models is static or a template over a type of an anonymous namespace: a weak symbol
 // compiled with AVX-512 flags could replace the baseline's copy at link time and crash an older processor.
