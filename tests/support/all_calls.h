@@ -67,55 +67,37 @@ static heed_status call_linear_colliding(void) {
   return heed_linear(heed_matrix_of(calls_a, 64, 100), heed_matrix_of(calls_b, 100, 512), calls_c,
                      heed_matrix_out_of(calls_out, 64, 512), NULL);
 }
-static heed_status call_layer_colliding(void) {
-  const heed_layer layer = {sizeof(heed_layer),
-                            100,
-                            8,
-                            8,
-                            64,
-                            64,
-                            512,
-                            0,
-                            1,
-                            calls_b,
-                            calls_b,
-                            calls_b,
-                            NULL,
-                            NULL,
-                            NULL,
-                            NULL,
-                            NULL};
-  return heed_layer_run(&layer, heed_matrix_of(calls_a, 32, 100), heed_matrix_out_of(calls_out, 32, 512), calls_c,
-                        sizeof calls_c / sizeof *calls_c, calls_workspace, sizeof calls_workspace, &calls_executor);
-}
 static heed_status call_weighted_sum(void) {
   return heed_weighted_sum(heed_matrix_of(calls_a, 3, calls_keys), heed_matrix_of(calls_b, calls_keys, calls_dim),
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
 }
 static heed_status call_dot(void) { return heed_dot(calls_a, calls_b, calls_floats, calls_out); }
-static heed_status call_layer(void) {
+static heed_status call_layer_of(int32_t rows, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
+                                 const float *wo) {
+  const int32_t out_dim = n_heads * head_dim;
   const heed_layer layer = {sizeof(heed_layer),
-                            calls_dim,
-                            2,
-                            1,
-                            35,
-                            35,
-                            calls_dim,
+                            model_dim,
+                            n_heads,
+                            n_kv_heads,
+                            head_dim,
+                            head_dim,
+                            out_dim,
                             0,
                             1,
                             calls_b,
                             calls_b,
                             calls_b,
-                            calls_b,
+                            wo,
                             NULL,
                             NULL,
                             NULL,
-                            calls_b};
-  return heed_layer_run(&layer, heed_matrix_of(calls_a, calls_rows, calls_dim),
-                        heed_matrix_out_of(calls_out, calls_rows, calls_dim), calls_weights,
-                        sizeof calls_weights / sizeof *calls_weights, calls_workspace, sizeof calls_workspace,
+                            wo};
+  return heed_layer_run(&layer, heed_matrix_of(calls_a, rows, model_dim), heed_matrix_out_of(calls_out, rows, out_dim),
+                        calls_c, sizeof calls_c / sizeof *calls_c, calls_workspace, sizeof calls_workspace,
                         &calls_executor);
 }
+static heed_status call_layer(void) { return call_layer_of(calls_rows, calls_dim, 2, 1, 35, calls_b); }
+static heed_status call_layer_colliding(void) { return call_layer_of(32, 100, 8, 8, 64, NULL); }
 static heed_status call_sequence(void) {
   HEED_SEQUENCE(words, 8, 4);
   HEED_SEQUENCE(context, 8, 4);
@@ -127,9 +109,7 @@ static heed_status call_sequence(void) {
   return status;
 }
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
-static heed_status call_selftest_boot(void) {
-  return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL);
-}
+static heed_status call_selftest_boot(void) { return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL); }
 static heed_status call_questions(void) {
   const char *name = heed_kernel_current();
   heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
