@@ -21,6 +21,15 @@ constexpr bool is_released_size<heed_selftest_report>(uint32_t n) {
   return n == sizeof(heed_selftest_report) || n == offsetof(heed_selftest_report, compared_with);  // 0.1.0
 }
 
+template <>
+constexpr bool is_released_size<heed_attention>(uint32_t n) {
+  return n == sizeof(heed_attention) || n == offsetof(heed_attention, options);  // 0.1.0
+}
+template <>
+constexpr bool is_released_size<heed_layer>(uint32_t n) {
+  return n == sizeof(heed_layer) || n == offsetof(heed_layer, options);  // 0.1.0
+}
+
 class checker {
  public:
   struct range {

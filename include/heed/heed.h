@@ -30,199 +30,12 @@
 #ifndef HEED_HEED_H
 #define HEED_HEED_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "options.h"
+#include "types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define HEED_VERSION_MAJOR 0
-#define HEED_VERSION_MINOR 1
-#define HEED_VERSION_PATCH 1
-
-/* Of a DLL nothing else is visible: MinGW exports every function only where none is named. Programs need no dllimport. */
-#if defined(HEED_SHARED) && defined(_WIN32)
-#define HEED_API __declspec(dllexport)
-#elif defined(HEED_SHARED) && defined(__GNUC__)
-#define HEED_API __attribute__((visibility("default")))
-#else
-#define HEED_API
-#endif
-
-/* First in a declaration: HEED_ALIGNED static float x[8]. */
-#if defined(__GNUC__)
-#define HEED_ALIGNED __attribute__((aligned(64)))
-#elif defined(_MSC_VER)
-#define HEED_ALIGNED __declspec(align(64))
-#elif defined(__cplusplus)
-#define HEED_ALIGNED alignas(64)
-#else
-#define HEED_ALIGNED _Alignas(64)
-#endif
-
-/* Limits; anything larger is HEED_OUT_OF_RANGE. HEED_MAX_DIM: head_dim, v_dim, model_dim, out_dim, n_heads, n_kv_heads,
- * the dim of a sequence and of self-attention, in a layer also n_heads * head_dim and n_heads * v_dim. HEED_MAX_COUNT:
- * rows, keys, batch entries, capacities, and both sides of the matrices of softmax, linear and weighted sums. */
-#define HEED_MAX_DIM 65536
-#define HEED_MAX_COUNT 0x40000000
-#if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
-#define HEED_STACK_BYTES 10240
-#elif defined(__ARM_FEATURE_MVE)
-#define HEED_STACK_BYTES 3584 /* Cortex-M with Helium */
-#else
-#define HEED_STACK_BYTES 1536 /* other Cortex-M: attention takes 512 (GCC) to 592 (clang), layers more */
-#endif
-
-/* ---------------------------------------------------------------------------------------------------------- status */
-
-/* HEED_OK, or HEED_STATUS(fault, argument): negative; says what is wrong and with which argument. */
-typedef int32_t heed_status;
-#define HEED_OK 0
-#define HEED_STATUS(fault, argument) (-((int32_t)(fault)*256 + (int32_t)(argument)))
-#define HEED_STATUS_FAULT(status) ((status) / -256)
-#define HEED_STATUS_ARGUMENT(status) (-((status) % 256))
-
-typedef enum heed_fault {
-  HEED_NULL_POINTER = 1,   /* a required pointer is null */
-  HEED_MISALIGNED,         /* not aligned: floats to 4 bytes, workspaces and buffers to HEED_WORKSPACE_ALIGNMENT */
-  HEED_OUT_OF_RANGE,       /* a count, dimension or flag is zero, negative or above its limit */
-  HEED_BAD_STRIDE,         /* negative, or an output's rows would overlap each other */
-  HEED_OVERFLOW,           /* the extent of the memory exceeds the address space */
-  HEED_TOO_SMALL,          /* the buffer is shorter than the minimum for these dimensions */
-  HEED_OVERLAP,            /* the buffer is written and shares memory with another argument */
-  HEED_MISFIT,             /* the shape does not fit the other arguments */
-  HEED_NOT_FINITE,         /* NaN or infinity where a number is needed */
-  HEED_UNKNOWN_STRUCT,     /* struct_size is not one that this version knows */
-  HEED_FULL,               /* the sequence has no room for the rows */
-  HEED_UNKNOWN_KERNEL,     /* no kernel of that name in this build */
-  HEED_UNAVAILABLE_KERNEL, /* this processor lacks the kernel's instructions */
-  HEED_MISMATCH            /* the self-test found bits that differ from the reference */
-} heed_fault;
-
-typedef enum heed_argument {
-  HEED_ARG_CALL = 1,
-  HEED_ARG_Q,
-  HEED_ARG_K,
-  HEED_ARG_V,
-  HEED_ARG_OUT,
-  HEED_ARG_WEIGHTS,
-  HEED_ARG_BATCH,
-  HEED_ARG_N_HEADS,
-  HEED_ARG_N_KV_HEADS,
-  HEED_ARG_N_Q,
-  HEED_ARG_N_KV,
-  HEED_ARG_HEAD_DIM,
-  HEED_ARG_V_DIM,
-  HEED_ARG_SCALE,
-  HEED_ARG_CAUSAL,
-  HEED_ARG_WORKSPACE,
-  HEED_ARG_EXECUTOR,
-  HEED_ARG_N_THREADS,
-  HEED_ARG_X,
-  HEED_ARG_Y,
-  HEED_ARG_W,
-  HEED_ARG_BIAS,
-  HEED_ARG_A,
-  HEED_ARG_B,
-  HEED_ARG_N,
-  HEED_ARG_RESULT,
-  HEED_ARG_LAYER,
-  HEED_ARG_MODEL_DIM,
-  HEED_ARG_OUT_DIM,
-  HEED_ARG_WQ,
-  HEED_ARG_WK,
-  HEED_ARG_WV,
-  HEED_ARG_WO,
-  HEED_ARG_BQ,
-  HEED_ARG_BK,
-  HEED_ARG_BV,
-  HEED_ARG_BO,
-  HEED_ARG_ACTIVATIONS,
-  HEED_ARG_SEQUENCE,
-  HEED_ARG_ROWS,
-  HEED_ARG_CAPACITY,
-  HEED_ARG_KERNEL,
-  HEED_ARG_BUFFER,
-  HEED_ARG_REPORT
-} heed_argument;
-
-/* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */
-HEED_API const char *heed_status_text(heed_status status);
-HEED_API const char *heed_status_argument(heed_status status);
-
-/* ------------------------------------------------------------------------------------------------- views of memory */
-
-/* Element (r, i) is data[r * row_stride + i], r < n_rows, i < dim. Inputs may have row_stride 0 (one row, repeated). */
-typedef struct heed_matrix {
-  const float *data;
-  int32_t n_rows, dim;
-  ptrdiff_t row_stride;
-} heed_matrix;
-
-/* The same, written. row_stride >= dim unless n_rows is 1. */
-typedef struct heed_matrix_out {
-  float *data;
-  int32_t n_rows, dim;
-  ptrdiff_t row_stride;
-} heed_matrix_out;
-
-/* Element (b, h, t, i) is data[b * batch_stride + h * head_stride + t * row_stride + i]. The counts come from the call.
- * Input strides may be any value >= 0, so token-major, head-major, packed QKV and broadcast all fit. */
-typedef struct heed_tensor {
-  const float *data;
-  ptrdiff_t batch_stride, head_stride, row_stride;
-} heed_tensor;
-
-/* The same, written. Rows must not overlap each other; a null data pointer means "not wanted" where that is allowed. */
-typedef struct heed_tensor_out {
-  float *data;
-  ptrdiff_t batch_stride, head_stride, row_stride;
-} heed_tensor_out;
-
-static inline heed_matrix heed_matrix_of(const float *data, int32_t n_rows, int32_t dim) {
-  heed_matrix m = {data, n_rows, dim, dim};
-  return m;
-}
-static inline heed_matrix_out heed_matrix_out_of(float *data, int32_t n_rows, int32_t dim) {
-  heed_matrix_out m = {data, n_rows, dim, dim};
-  return m;
-}
-/* (batch, token, head, dim), the layout of a projection's output. */
-static inline heed_tensor heed_token_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
-  return t;
-}
-static inline heed_tensor_out heed_token_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
-  return t;
-}
-/* (batch, head, token, dim), the fastest layout for keys and values. */
-static inline heed_tensor heed_head_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
-  return t;
-}
-static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
-  return t;
-}
-
-/* --------------------------------------------------------------------------------------------------------- threads */
-
-/* Runs one piece of work. Pieces are independent; index < n_tasks; worker < n_workers names a slice of the workspace,
- * so two pieces that run at the same time must be given different workers. */
-typedef void (*heed_task)(void *context, int32_t index, int32_t worker);
-
-/* How a call may use threads. run() calls task(context, i, worker) once for every i in [0, n_tasks), in any order and
- * on any threads, and returns when all are done. It cannot fail: where no thread is to be had it runs the tasks itself.
- * It must be callable again from the next heed call. */
-typedef struct heed_executor {
-  uint32_t struct_size; /* sizeof(heed_executor) */
-  int32_t n_workers;    /* 1 to 1024 */
-  void (*run)(void *user, int32_t n_tasks, heed_task task, void *context);
-  void *user;
-} heed_executor;
-#define HEED_MAX_WORKERS 1024
 
 /* ------------------------------------------------------------------------------------------------------ primitives */
 
@@ -319,6 +132,7 @@ typedef struct heed_attention {
   void *workspace;
   size_t workspace_bytes;
   const heed_executor *executor;
+  const heed_options *options; /* or null: none. Since 0.2.0 */
 } heed_attention;
 HEED_API heed_status heed_attention_run(const heed_attention *call);
 
@@ -326,25 +140,25 @@ HEED_API heed_status heed_attention_run(const heed_attention *call);
 static inline heed_attention heed_attention_of(int32_t n_q, int32_t n_kv, int32_t n_heads, int32_t n_kv_heads,
                                                int32_t head_dim, const float *q, const float *k, const float *v,
                                                float *out, void *workspace, size_t workspace_bytes) {
-  heed_attention call = {(uint32_t)sizeof(heed_attention),
-                         1,
-                         n_heads,
-                         n_kv_heads,
-                         n_q,
-                         n_kv,
-                         head_dim,
-                         head_dim,
-                         0.0f,
-                         0,
-                         0,
-                         heed_token_major(q, n_q, n_heads, head_dim),
-                         heed_token_major(k, n_kv, n_kv_heads, head_dim),
-                         heed_token_major(v, n_kv, n_kv_heads, head_dim),
-                         heed_token_major_out(out, n_q, n_heads, head_dim),
-                         {NULL, 0, 0, 0},
-                         workspace,
-                         workspace_bytes,
-                         NULL};
+  heed_attention call;
+  call.struct_size = (uint32_t)sizeof call;
+  call.batch = 1;
+  call.n_heads = n_heads;
+  call.n_kv_heads = n_kv_heads;
+  call.n_q = n_q;
+  call.n_kv = n_kv;
+  call.head_dim = call.v_dim = head_dim;
+  call.scale = 0.0f;
+  call.causal = call.causal_offset = 0;
+  call.q = heed_token_major(q, n_q, n_heads, head_dim);
+  call.k = heed_token_major(k, n_kv, n_kv_heads, head_dim);
+  call.v = heed_token_major(v, n_kv, n_kv_heads, head_dim);
+  call.out = heed_token_major_out(out, n_q, n_heads, head_dim);
+  call.weights = heed_token_major_out(NULL, 0, 0, 0);
+  call.workspace = workspace;
+  call.workspace_bytes = workspace_bytes;
+  call.executor = NULL;
+  call.options = NULL;
   return call;
 }
 
@@ -369,6 +183,7 @@ typedef struct heed_layer {
   int32_t causal; /* 0 or 1; row i sees rows 0..i */
   const float *wq, *wk, *wv, *wo;
   const float *bq, *bk, *bv, *bo;
+  const heed_options *options; /* of its attention, or null; no partial. Since 0.2.0 */
 } heed_layer;
 
 /* Runs the layer on x (n, model_dim) into y (n, out_dim). The result is that of heed_linear and heed_attention_run
@@ -418,6 +233,11 @@ HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
  * OUT_OF_RANGE for N when x is empty; as heed_sequence_append for a damaged sequence, with X or OUT for SEQUENCE. */
 HEED_API heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, heed_sequence *out,
                                                   void *workspace, size_t workspace_bytes);
+/* The same with a causal mask (0 or 1; row i sees rows 0..i) and options (or null; no partial, MISFIT for PARTIAL).
+ * Status: also as heed_attention_run for CAUSAL and all options. Since 0.2.0. */
+HEED_API heed_status heed_sequence_attention(const heed_sequence *x, float scale, int32_t causal,
+                                             const heed_options *options, heed_sequence *out, void *workspace,
+                                             size_t workspace_bytes);
 
 /* The rows in use, for the functions above (n_rows 0, which they refuse, when empty). sequence is not null. */
 static inline heed_matrix heed_sequence_view(const heed_sequence *sequence) {
@@ -451,7 +271,7 @@ HEED_API const char *heed_kernel_current(void);
  * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other is unknown. */
 HEED_API heed_status heed_kernel_use(const char *name);
 
-/* "0.1.1", the version of the library that was linked. */
+/* "0.2.0", the version of the library that was linked. */
 HEED_API const char *heed_version(void);
 
 /* What heed_selftest found. Strings have static storage. */

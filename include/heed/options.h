@@ -1,0 +1,235 @@
+/* heed: what attention may do besides the plain softmax(scale * q k^T) v. Include heed.h.
+ *
+ * Each feature is an object that its init function makes; the object then goes into heed_options, and that into a call
+ * of attention, a layer or a sequence. A program links the code of the features whose init functions it names, and no
+ * other. All features combine, on every kernel, in the same workspace, without a cliff; none changes the bits of what
+ * it does not concern. Objects are read during the call only and may be shared by threads; what they point to belongs
+ * to the caller.
+ *
+ *   heed_mask mask;
+ *   heed_mask_init_boolean(&mask, attend, n_kv, 0, 0, n_kv);   // (n_q, n_kv) bytes, the same for all heads
+ *   heed_sinks sinks;
+ *   heed_sinks_init(&sinks, NULL);                             // "+1" in the denominator
+ *   heed_options options = HEED_OPTIONS;
+ *   options.mask = &mask;
+ *   options.sinks = &sinks;
+ *   call.options = &options;
+ *
+ * What happens to the score of query i and key j, in this order (the rules are in lib/arithmetic.hpp):
+ *   raw     q . k * scale                        of the keys inside the ranges; no other is read
+ *   capped  cap * tanh(raw / cap)                heed_softcap
+ *   biased  + slope * (j - p)                    heed_alibi; p = i + offset is the query's position
+ *           + mask                               heed_mask; -infinity (or false): the key takes no part
+ *   weight  exp(biased - maximum) / (sum over j of the same + exp(sink - maximum))
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_OPTIONS_H
+#define HEED_OPTIONS_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The code of a feature: opaque, set by its init function. An object that no init function made is
+ * HEED_NOT_INITIALIZED (if its bytes are zero). */
+typedef struct heed_code heed_code;
+
+/* ------------------------------------------------------------------------------------------------- what is visible */
+
+/* Ranges of keys; what lies outside is never read and costs nothing. With p = i + offset, query i sees key j iff
+ *   j < kv_length,   p - left_window <= j (unless -1),   j <= p + right_window (unless -1),   and j <= p if causal.
+ * offset is the call's causal_offset (also without causal): 0 for a prompt, n_kv - n_q when the queries are the newest
+ * tokens. A window of 0 is the query's own position alone.
+ * Arrays hold one number for each batch entry and replace the number for all; null: the number counts.
+ * Status: OUT_OF_RANGE for LEFT_WINDOW, RIGHT_WINDOW (below -1), KV_LENGTHS (below 0 or above n_kv); MISALIGNED,
+ * OVERFLOW for those and OFFSETS. Source: Beltagy et al. 2020 (sliding window); ONNX Attention-25. */
+typedef struct heed_ranges {
+  uint32_t struct_size;
+  int32_t left_window, right_window; /* keys besides the query's own position; -1: all */
+  const heed_code *code;
+  const int32_t *left_windows, *right_windows; /* (batch) or null */
+  const int32_t *offsets;                      /* (batch) or null: instead of causal_offset, any int32 */
+  const int32_t *kv_lengths;                   /* (batch) or null: 0 to n_kv */
+} heed_ranges;
+/* All open. Status: NULL_POINTER, MISALIGNED for RANGES. */
+HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
+
+/* A mask over (batch, n_heads, n_q, n_keys): element (b, h, i, j) is data[b * batch_stride + h * head_stride +
+ * i * query_stride + j]. A stride of 0 broadcasts. With fewer columns than keys the other keys are hidden; columns
+ * beyond n_kv are not read. Rows that see nothing are exactly +0. A key that the mask hides takes no part: NaN or
+ * infinity in it, or in its value, reaches nothing (the key and the value may be read). Blocks of 64 keys that are
+ * hidden from a whole tile cost next to nothing.
+ * Status: NULL_POINTER, BAD_STRIDE, MISALIGNED, OVERFLOW, OUT_OF_RANGE (n_keys) for MASK. */
+typedef struct heed_mask {
+  uint32_t struct_size;
+  int32_t n_keys;
+  const heed_code *code;
+  const void *data;
+  ptrdiff_t batch_stride, head_stride, query_stride; /* in elements */
+} heed_mask;
+/* One byte an element: 0 hides, anything else attends. */
+HEED_API heed_status heed_mask_init_boolean(heed_mask *mask, const uint8_t *data, int32_t n_keys,
+                                            ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t query_stride);
+/* Added to the scores, in natural units; -infinity hides; |mask * log2(e)| below 2^127 is safe. */
+HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data, int32_t n_keys, ptrdiff_t batch_stride,
+                                             ptrdiff_t head_stride, ptrdiff_t query_stride);
+
+/* ---------------------------------------------------------------------------------------------------------- scores */
+
+/* score = cap * tanh(score / cap). cap > 0, so that scale / cap and cap * log2(e) are finite.
+ * Error of tanh: below 3 * 2^-24 relative (unfused 5 * 2^-24). Source: Gemma 2 (Gemma Team 2024).
+ * Status: NOT_FINITE, OUT_OF_RANGE for SOFTCAP. */
+typedef struct heed_softcap {
+  uint32_t struct_size;
+  float cap;
+  const heed_code *code;
+} heed_softcap;
+HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
+
+/* score += slopes[h] * (j - p), exact distances up to 2^24. slopes: (n_heads), finite also when times log2(e).
+ * Source: Press et al. 2022 (their slopes are 2^(-8 (h + 1) / n_heads), n_heads a power of two).
+ * Status: NULL_POINTER, MISALIGNED, OVERFLOW, NOT_FINITE for ALIBI. */
+typedef struct heed_alibi {
+  uint32_t struct_size;
+  const heed_code *code;
+  const float *slopes;
+} heed_alibi;
+HEED_API heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes);
+
+/* One more logit in each head's softmax, to which no value belongs: it takes weight away from all keys. logits:
+ * (n_heads), finite also when times log2(e), or -infinity for a head without; null: 0 for all, "smooth softmax", which
+ * adds 1 to the denominator. Weights then sum to less than 1. Source: Xiao et al. 2024; gpt-oss (OpenAI 2025).
+ * Status: MISALIGNED, OVERFLOW, NOT_FINITE for SINKS. */
+typedef struct heed_sinks {
+  uint32_t struct_size;
+  const heed_code *code;
+  const float *logits;
+} heed_sinks;
+HEED_API heed_status heed_sinks_init(heed_sinks *sinks, const float *logits);
+
+/* --------------------------------------------------------------------------------------------------------- outputs */
+/* As every output: rows do not overlap each other nor anything else of the call. */
+
+/* The scores (batch, n_heads, n_q, n_kv) at one of the stages above, in natural units; keys outside the ranges are
+ * -infinity, in RAW and CAPPED, too (ask without ranges for every pair). ONNX's qk_matmul_output_mode has the same
+ * numbers. HEED_SCORES_WEIGHTS is heed_attention's `weights`, here also for layers.
+ * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES; MISFIT for SCORES
+ * when weights are asked for twice. */
+typedef enum heed_scores_stage {
+  HEED_SCORES_RAW = 0,
+  HEED_SCORES_CAPPED = 1,
+  HEED_SCORES_BIASED = 2,
+  HEED_SCORES_WEIGHTS = 3
+} heed_scores_stage;
+typedef struct heed_scores {
+  uint32_t struct_size;
+  int32_t stage; /* heed_scores_stage */
+  const heed_code *code;
+  heed_tensor_out out;
+} heed_scores;
+HEED_API heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out);
+
+/* Log-sum-exp of each row's biased scores, a sink included: element (b, h, i) is out.data[b * batch_stride +
+ * h * head_stride + i * row_stride]. -infinity for a row that sees nothing.
+ * Error: that of the greatest logit + 2^-22 * max(1, |result|).
+ * Status: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for LSE. */
+typedef struct heed_lse {
+  uint32_t struct_size;
+  const heed_code *code;
+  heed_tensor_out out;
+} heed_lse;
+HEED_API heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out);
+
+/* For looking into a model in O(n_kv) memory: element (b, h, j) = out.data[b * batch_stride + h * head_stride + j] is
+ * the sum over the queries of the weight of key j, added in ascending order from +0. Weights are here
+ * exp2(x - m) * r with the m and r of the output (rules 4 and 7). A second pass over the keys makes them; threads share
+ * heads, not the queries of one head.
+ * Status: as LSE, for COLUMN_SUMS. */
+typedef struct heed_column_sums {
+  uint32_t struct_size;
+  const heed_code *code;
+  heed_tensor_out out; /* row_stride does not count */
+} heed_column_sums;
+HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out);
+
+/* The k keys with the largest weights for each row, largest first, of equal scores the lower key first; weights and
+ * keys are (batch, n_heads, n_q, k), contiguous. Where a row sees fewer keys the rest has weight +0 and key -1.
+ * The same second pass as column sums. k: 1 to n_kv.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (k), OVERFLOW, OVERLAP for TOP_K. */
+typedef struct heed_top_k {
+  uint32_t struct_size;
+  int32_t k;
+  const heed_code *code;
+  float *weights;
+  int32_t *keys;
+} heed_top_k;
+HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weights, int32_t *keys);
+
+/* ------------------------------------------------------------------------------------------------- partial results */
+
+/* Attention over some of the keys, so that one long context can be shared by cores, chips or machines: for every row
+ * the maximum m (base 2), the sum l of exp2(x - m), and acc = the sum of exp2(x - m) v. They lie in one buffer of
+ * HEED_PARTIAL_FLOATS floats, which may be sent as it is (m, then l, each (batch, n_heads, n_q), then acc (batch,
+ * n_heads, n_q, v_dim)), together with first_key and n_keys.
+ *
+ * A call with a partial reads keys first_key + n_keys ... of the context, which are its k and v from 0 on, adds them to
+ * the partial, and adds n_kv to its n_keys; out is not written and its data must be null. causal_offset, offsets and
+ * kv_lengths (then 0 and above; clipped) count from key 0 of the context; a mask's columns from the call's first key.
+ * Calls one after another over all keys, then heed_partial_finish, give the bits of one call: hand the partial from
+ * machine to machine. Or compute partials of one chunk (1024 keys) each, anywhere and in any order, and merge them in
+ * ascending order: the same bits. (A merge is not associative, so what covers several chunks cannot be merged.)
+ * Splits lie at multiples of 1024 keys.
+ * With weights, sinks, lse, column_sums, top_k or scores at the stage of weights: MISFIT for PARTIAL; sinks and lse are
+ * arguments of heed_partial_finish.
+ * Status: MISFIT for FIRST_KEY when the next key is no multiple of 1024; MISFIT for PARTIAL when its shape differs, for
+ * OUT when there is one; OVERLAP for PARTIAL; UNKNOWN_STRUCT, NOT_INITIALIZED, NULL_POINTER, MISALIGNED for PARTIAL. */
+typedef struct heed_partial {
+  uint32_t struct_size;
+  int32_t batch, n_heads, n_q, v_dim;
+  int32_t first_key, n_keys;
+  const heed_code *code;
+  float *data;
+} heed_partial;
+#define HEED_PARTIAL_FLOATS(batch, n_heads, n_q, v_dim) \
+  ((size_t)(batch) * (size_t)(n_heads) * (size_t)(n_q) * ((size_t)(v_dim) + 2))
+
+/* An empty partial over buffer (n_floats at least HEED_PARTIAL_FLOATS): m -infinity, l and acc 0, n_keys 0.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL, NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for BUFFER;
+ * OUT_OF_RANGE for BATCH, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), MISFIT (no multiple of 1024) for FIRST_KEY. */
+HEED_API heed_status heed_partial_init(heed_partial *partial, float *buffer, size_t n_floats, int32_t batch,
+                                       int32_t n_heads, int32_t n_q, int32_t v_dim, int32_t first_key);
+/* total = total merged with part, which follows it: part->first_key = total->first_key + total->n_keys, and covers at
+ * most 1024 keys. Status: MISFIT for PARTIAL (shape, more than 1024 keys), FIRST_KEY (does not follow); OVERLAP for
+ * TOTAL; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for TOTAL, PARTIAL. */
+HEED_API heed_status heed_partial_merge(heed_partial *total, const heed_partial *part);
+/* out (batch, n_heads, n_q, v_dim) = acc / l, with sinks and lse or null. Status: as heed_attention_run for OUT, SINKS,
+ * LSE; as heed_partial_merge for PARTIAL. */
+HEED_API heed_status heed_partial_finish(const heed_partial *partial, const heed_sinks *sinks, heed_tensor_out out,
+                                         const heed_lse *lse);
+
+/* ------------------------------------------------------------------------------------------------------ all of them */
+
+/* Null: without. Start from HEED_OPTIONS. */
+typedef struct heed_options {
+  uint32_t struct_size; /* sizeof(heed_options) */
+  const heed_ranges *ranges;
+  const heed_mask *mask;
+  const heed_softcap *softcap;
+  const heed_alibi *alibi;
+  const heed_sinks *sinks;
+  const heed_scores *scores;
+  const heed_lse *lse;
+  const heed_column_sums *column_sums;
+  const heed_top_k *top_k;
+  heed_partial *partial;
+} heed_options;
+#define HEED_OPTIONS \
+  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
