@@ -56,6 +56,7 @@ constexpr int32_t n_sums = 16;
 constexpr int32_t n_dot_sums = 64;
 
 constexpr float log2e = 0x1.715476p+0f;
+constexpr float ln2 = 0x1.62e430p-1f;
 constexpr float negative_infinity = -__builtin_inff();
 
 // 2^f on [-1/2, 1/2], minimax with the constant term 1, so that exp2(0) = 1 and an unchanged maximum changes nothing.
@@ -70,6 +71,14 @@ constexpr float exp2_c6 = 0x1.470b62p-13f;
 // Adding 1.5 * 2^23 rounds to an integer without a rounding instruction (SSE2 and soft float have none); the extra 127
 // leaves the biased exponent of 2^t in the low bits of the sum.
 constexpr float exp2_magic = 12582912.0f + 127.0f;
+
+// 1 / d on [1, 2] within 1/99: 1 - d p(d) is a Chebyshev polynomial. For tanh, whose quotient is made by fma alone,
+// since some vector units cannot divide.
+constexpr float tanh_r0 = 210.0f / 99.0f;
+constexpr float tanh_r1 = 144.0f / 99.0f;
+constexpr float tanh_r2 = 32.0f / 99.0f;
+
+constexpr float least_finite = -0x1.fffffep+127f;
 
 // 1/sqrt(dim), the root and the quotient each correctly rounded.
 float default_scale(int32_t dim);

@@ -11,24 +11,41 @@
 
 namespace heed {
 
+// Rows of keys or of values. Kernels take them block by block, at most 64 from `key` on, so that they may lie anywhere.
+struct key_source {
+  const float *data;
+  ptrdiff_t stride;
+  __attribute__((always_inline)) const float *from(int32_t key) const { return data + key * stride; }
+};
+
+struct score_rule;
+
 // One key/value head with the queries that read it. Row r of a stream is query r / group of head r % group, so grouped
 // heads are extra rows over one pass of k and v.
 struct stream {
   const float *q;  // (n_q, group, head_dim)
   ptrdiff_t q_query_stride, q_head_stride;
-  const float *k;  // (n_kv, head_dim)
-  ptrdiff_t k_stride;
-  const float *v;  // (n_kv, v_dim)
-  ptrdiff_t v_stride;
-  float *out;  // (n_q, group, v_dim)
+  key_source k, v;  // (n_kv, head_dim), (n_kv, v_dim)
+  float *out;       // (n_q, group, v_dim)
   ptrdiff_t out_query_stride, out_head_stride;
-  float *weights;  // (n_q, group, n_kv) or null
-  ptrdiff_t weights_query_stride, weights_head_stride;
   int32_t group, n_kv, head_dim, v_dim;
-  ptrdiff_t n_rows;  // n_q * group
-  float c;           // scale * log2(e)
-  bool causal;
-  int32_t causal_offset;
+  ptrdiff_t n_rows;                 // n_q * group
+  float c;                          // scale * log2(e)
+  int32_t first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
+  const score_rule *rule;           // what else happens to scores; null: nothing
+  int32_t batch_entry, first_head;  // for the rule, as is
+  int64_t offset;                   // the position of query 0
+};
+constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
+
+struct key_range {
+  int32_t first, last;  // [first, last); both ascend with the rows of a stream
+};
+
+// An array over (batch, heads, queries, ...) that is written: weights, scores.
+struct kept_rows {
+  float *data;
+  ptrdiff_t batch_stride, head_stride, query_stride;
 };
 
 namespace {  // member functions are weak symbols otherwise, and one instruction set's copy would serve all
@@ -36,7 +53,7 @@ namespace {  // member functions are weak symbols otherwise, and one instruction
 // A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
 class row_cursor {
  public:
-  row_cursor(const stream &s, ptrdiff_t row) : s(s), query(row / s.group), head(static_cast<int32_t>(row % s.group)) {}
+  row_cursor(const stream &s, ptrdiff_t row) : query(row / s.group), head(static_cast<int32_t>(row % s.group)), s(s) {}
   void next() {
     if (++head < s.group) return;
     head = 0;
@@ -44,38 +61,72 @@ class row_cursor {
   }
   const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
   float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
-  float *weights() const { return s.weights + query * s.weights_query_stride + head * s.weights_head_stride; }
-  int32_t visible_keys() const {             // of a causal stream: keys [0, n)
-    if (s.causal_offset < -query) return 0;  // in this order no sum overflows 32 bits
-    if (s.causal_offset >= s.n_kv - 1 - query) return s.n_kv;
-    return static_cast<int32_t>(query + s.causal_offset + 1);
+  key_range keys() const {
+    return {clip(static_cast<int32_t>(query) + s.first_shift), clip(static_cast<int32_t>(query) + s.last_shift)};
   }
+
+  ptrdiff_t query;
+  int32_t head;
 
  private:
   const stream &s;
-  ptrdiff_t query;
-  int32_t head;
+  int32_t clip(int32_t key) const { return key < 0 ? 0 : key < s.n_kv ? key : s.n_kv; }
 };
+
+[[maybe_unused]] float *row_of(const kept_rows &to, const stream &s, const row_cursor &row) {
+  return to.data + s.batch_entry * to.batch_stride + (s.first_head + row.head) * to.head_stride +
+         row.query * to.query_stride;
+}
 
 }  // namespace
 
+// For one row of keys: the maximum, the sum of the exponentials, and the sum of exponentials times values (rule 6).
+struct partial {
+  float *m, *l;  // [n_rows]
+  float *acc;    // [n_rows][acc_stride]; null: the rows of out
+  int32_t acc_stride;
+};
+
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
-// partial in (m, l, acc); the running total over chunks is (m_total, l_total) and the rows of out.
+// partial in `chunk`; `total` is the running total over chunks.
 struct tile {
   const stream *s;
   ptrdiff_t first_row;
   int32_t n_rows;
   bool lanes_are_queries;
-  int32_t acc_stride;  // v_dim rounded up to 16
-  float *m, *l;        // [n_rows]
-  float *m_total, *l_total;
-  int32_t *visible;      // [n_rows] keys that each row sees
-  float *alpha, *spare;  // [n_rows] each, the kernel's own
-  float *sums;           // [16][n_rows]
-  float *scores;         // [64][n_rows]
-  float *acc;            // [n_rows][acc_stride]
-  float *qt;             // [head_dim][n_rows], with lanes_are_queries only; n_rows is then rounded up to 16 here
-  int32_t row_capacity;  // rows that the arrays hold
+  partial chunk, total;
+  int32_t *first, *last;  // [n_rows] the keys that each row sees
+  float *alpha;           // [n_rows] what the past is multiplied by; in the end, what the row is
+  float *shift;           // [n_rows] the finite maximum; in a merge, the chunk's factor
+  float *sums;            // [16][n_rows]
+  float *scores;          // [64][n_rows] or [n_rows][64]
+  float *qt;              // [head_dim][n_rows], with lanes_are_queries only; n_rows is then rounded up to 16 here
+  int32_t row_capacity;   // rows that the arrays hold
+};
+
+// Keys [begin + from, begin + n) of a tile, which lie in one block of 64; begin is a multiple of 64.
+struct key_block {
+  int32_t begin, from, n;
+  bool first;  // of its chunk in this tile
+};
+
+// What a rule has made of a block of scores.
+enum class after_rule {
+  add,          // go on
+  add_visible,  // some keys are hidden from some rows, and a value is not finite: hidden ones must not be touched
+  skip,         // done with the block
+};
+
+// What happens to scores besides ranges, for a whole call. Null in a stream: the plain case.
+struct score_rule {
+  bool (*sees)(const tile &t, const key_block &b);           // does any row see any key? null: yes
+  after_rule (*apply)(const tile &t, const key_block &b);    // scores as they are wanted
+  void (*add_visible)(const tile &t, const key_block &b);    // instead of the sum of p v
+  void (*close)(const tile &t, const partial &p);            // before alpha is applied to the rows; or null
+  void (*after)(const tile &t, const partial &p);            // when the rows of out are done; or null
+  void (*resume)(const tile &t), (*suspend)(const tile &t);  // the total comes from the caller, and goes there; or null
+  void (*range)(const score_rule &rule, stream &s);          // what a batch entry sees; null: as the call says for all
+  bool by_stream;                                            // tiles of a stream one after another, on one worker
 };
 
 // y (n_rows, n_cols) = bias + x (n_rows, depth) w (depth, n_cols)
@@ -93,27 +144,18 @@ struct linear_block {
 struct kernel {
   const char *name;
   bool fused;
-  bool (*available)();                                                // can this processor run it?
-  int32_t lanes;                                                      // floats in a vector; 0: queries are never lanes
-  int32_t max_key_rows;                                               // most rows of a tile whose lanes are keys
-  void (*attend)(const tile &t, int32_t key_begin, int32_t key_end);  // keys of one chunk -> partial
-  void (*merge)(const tile &t, int32_t key_begin);                    // partial of that chunk -> total
-  void (*finish)(const tile &t, bool merged);                         // partial or total -> out
-  void (*weigh)(const tile &t);                                       // logits in the rows of weights -> softmax
-  void (*softmax)(const float *x, float *y, int32_t n, float c);
+  bool (*available)();                               // can this processor run it?
+  int32_t lanes;                                     // floats in a vector; 0: queries are never lanes
+  int32_t max_key_rows;                              // most rows of a tile whose lanes are keys
+  void (*attend)(const tile &t, int32_t key_begin);  // the chunk that begins there -> its partial
+  void (*merge)(const tile &t, bool first);          // partial of a chunk -> total
+  void (*finish)(const tile &t, const partial &p);   // chunk or total -> out
+  void (*keep)(const tile &t, const key_block &b, const kept_rows &to, float factor);  // scores * factor -> rows
+  void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);
+  const struct score_steps *steps;  // null in a build with one kernel, where the linker is to drop them
 };
-
-template <void (*SOFTMAX)(const float *, float *, int32_t, float)>
-static inline void weigh_rows(const tile &t) {
-  row_cursor row(*t.s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    float *weights = row.weights();
-    SOFTMAX(weights, weights, t.visible[r], 1.0f);
-    for (int32_t j = t.visible[r]; j < t.s->n_kv; j++) weights[j] = 0.0f;
-  }
-}
 
 }  // namespace heed
 

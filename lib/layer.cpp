@@ -1,6 +1,6 @@
 #include "dispatch.hpp"
+#include "options.hpp"
 #include "run.hpp"
-#include "validate.hpp"
 
 namespace heed {
 namespace {
@@ -74,6 +74,7 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
   call.scale = layer.scale;
   call.causal = layer.causal;
   call.executor = executor;
+  call.options = options_of(layer);
   call.v = heed_token_major(v, n, layer.n_kv_heads, layer.v_dim);
   call.out = heed_token_major_out(context, n, layer.n_heads, layer.v_dim);
   if (!layer.wo) {
@@ -86,10 +87,26 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
                layer.bo, y, executor);
 }
 
+// Options are those of the layer's attention.
+void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
+  const heed_options *options = options_of(layer);
+  check_option_objects(check, options);
+  if (!check.ok() || !options) return;
+  check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
+  heed_attention call = {};
+  call.struct_size = sizeof call;
+  call.batch = 1;
+  call.n_heads = layer.n_heads;
+  call.n_q = call.n_kv = n;
+  call.scale = layer.scale;
+  call.options = options;
+  if (check.ok()) check_options(check, call, options);
+}
+
 HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,
                                       const float *activations, size_t n_activations, const void *workspace,
                                       size_t workspace_bytes, const heed_executor *executor) {
-  checker_of<14> check;  // layer, x, y, 8 weights and biases, activations, workspace, executor
+  checker_of<14 + option_ranges> check;  // layer, x, y, 8 weights and biases, activations, workspace, executor
   check.object(layer, access::read, HEED_ARG_LAYER);
   if (check.ok()) check_dimensions(check, *layer);
   if (check.ok()) check_weights(check, *layer);
@@ -101,6 +118,7 @@ HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix
     check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer->head_dim, layer->v_dim),
                  HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
     check.executor(executor);
+    check_layer_options(check, *layer, x.n_rows);
   }
   return check.finish();
 }

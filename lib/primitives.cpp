@@ -55,7 +55,8 @@ void softmax_task(void *context, int32_t index, int32_t) {
   const int32_t begin = index * job.piece;
   const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
   for (int32_t r = begin; r < end; r++)
-    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c);
+    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c,
+                   negative_infinity);
 }
 
 void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,

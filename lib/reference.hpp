@@ -1,7 +1,7 @@
 // The scalar reference: plain loops in the order of arithmetic.hpp, which every other kernel must reproduce bit for
 // bit. It is the last fallback, the oracle of the self-test, and never vectorised (its build flags see to that).
 // Included once by each of isa/reference_fused.cpp and isa/reference_unfused.cpp, which define HEED_FUSED.
-#include "kernel.hpp"
+#include "score_rule.hpp"
 
 namespace heed {
 namespace {
@@ -44,71 +44,113 @@ float finite_maximum(float m) { return m == negative_infinity ? 0.0f : m; }
 
 float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
 
-// One row over keys [begin, end), which lie in one block. scores: [64], sums: [16], acc: [v_dim].
-void attend_block(const stream &s, const float *q, int32_t begin, int32_t end, float *scores, float *sums, float *acc,
-                  float *m) {
-  float new_m = *m;
-  for (int32_t j = begin; j < end; j++) {
-    const float *k = s.k + j * s.k_stride;
+// Row r of a tile as a tile of its own; its scores are in the first row's place.
+tile row_tile(const tile &t, int32_t r) {
+  tile row = t;
+  row.first_row += r;
+  row.n_rows = 1;
+  row.chunk.m += r;
+  row.chunk.l += r;
+  row.chunk.acc += r * t.chunk.acc_stride;
+  row.first += r;
+  row.last += r;
+  row.alpha += r;
+  row.shift += r;
+  row.sums += r * n_sums;
+  return row;
+}
+
+// x: [64] of the block
+void score_row(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const float *q = row_cursor(s, t.first_row).q();
+  for (int32_t j = b.from; j < b.n; j++) {
+    const float *k = s.k.from(b.begin + j);
     float dot = 0.0f;
     for (int32_t i = 0; i < s.head_dim; i++) dot = multiply_add(q[i], k[i], dot);
-    scores[j - begin] = dot * s.c;
-    if (scores[j - begin] > new_m) new_m = scores[j - begin];
-  }
-  const float shift = finite_maximum(new_m);
-  const float alpha = exp2_nonpositive(*m - shift);
-  for (int32_t i = 0; i < n_sums; i++) sums[i] *= alpha;
-  for (int32_t n = 0; n < s.v_dim; n++) acc[n] *= alpha;
-  for (int32_t j = begin; j < end; j++) {
-    const float *v = s.v + j * s.v_stride;
-    const float p = exp2_nonpositive(scores[j - begin] - shift);
-    sums[j % n_sums] += p;
-    for (int32_t n = 0; n < s.v_dim; n++) acc[n] = multiply_add(p, v[n], acc[n]);
-  }
-  *m = new_m;
-}
-
-void attend(const tile &t, int32_t key_begin, int32_t key_end) {
-  const stream &s = *t.s;
-  for (int32_t r = 0; r < t.n_rows; r++) {
-    const row_cursor row(s, t.first_row + r);
-    const int32_t end = t.visible[r] < key_end ? t.visible[r] : key_end;
-    float *sums = t.sums + r * n_sums, *acc = t.acc + r * t.acc_stride;
-    for (int32_t i = 0; i < n_sums; i++) sums[i] = 0.0f;
-    for (int32_t n = 0; n < s.v_dim; n++) acc[n] = 0.0f;
-    t.m[r] = negative_infinity;
-    for (int32_t begin = key_begin; begin < end; begin += block_keys) {
-      const int32_t block_end = end - begin < block_keys ? end : begin + block_keys;
-      attend_block(s, row.q(), begin, block_end, t.scores, sums, acc, &t.m[r]);
-      if (s.weights)
-        for (int32_t j = begin; j < block_end; j++) row.weights()[j] = t.scores[j - begin];
-    }
-    t.l[r] = tree_sum(sums, n_sums);
+    t.scores[j] = dot * s.c;
   }
 }
 
-void merge(const tile &t, int32_t key_begin) {
+// scores -> exponentials; m, alpha, sums
+void softmax_row(const tile &t, const key_block &b) {
+  float m = *t.chunk.m;
+  for (int32_t j = b.from; j < b.n; j++)
+    if (t.scores[j] > m) m = t.scores[j];
+  const float shift = finite_maximum(m);
+  *t.alpha = exp2_nonpositive(*t.chunk.m - shift);
+  *t.chunk.m = m;
+  for (int32_t i = 0; i < n_sums; i++) t.sums[i] *= *t.alpha;
+  for (int32_t j = b.from; j < b.n; j++) {
+    t.scores[j] = exp2_nonpositive(t.scores[j] - shift);
+    t.sums[j % n_sums] += t.scores[j];
+  }
+}
+
+// acc = acc * alpha + p v, of the keys that are not hidden
+void add_row(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key)) {
+  const stream &s = *t.s;
+  float *acc = t.chunk.acc;
+  for (int32_t n = 0; n < s.v_dim; n++) acc[n] *= *t.alpha;
+  for (int32_t j = b.from; j < b.n; j++) {
+    if (hides && hides(t, 0, b.begin + j)) continue;
+    const float *v = s.v.from(b.begin + j);
+    for (int32_t n = 0; n < s.v_dim; n++) acc[n] = multiply_add(t.scores[j], v[n], acc[n]);
+  }
+}
+
+void attend_row(const tile &t, int32_t key_begin) {
+  const score_rule *rule = t.s->rule;
+  const int32_t first = *t.first > key_begin ? *t.first : key_begin;
+  const int32_t end = *t.last - key_begin < chunk_keys ? *t.last : key_begin + chunk_keys;
+  for (int32_t begin = first - first % block_keys; begin < end; begin += block_keys) {
+    const key_block b = {begin, first > begin ? first - begin : 0, end - begin < block_keys ? end - begin : block_keys,
+                         false};
+    if (rule && rule->sees && !rule->sees(t, b)) continue;
+    score_row(t, b);
+    const after_rule next = rule ? rule->apply(t, b) : after_rule::add;
+    if (next == after_rule::skip) continue;
+    softmax_row(t, b);
+    if (next == after_rule::add)
+      add_row(t, b, nullptr);
+    else
+      rule->add_visible(t, b);
+  }
+}
+
+void attend(const tile &t, int32_t key_begin) {
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    const tile row = row_tile(t, r);
+    for (int32_t i = 0; i < n_sums; i++) row.sums[i] = 0.0f;
+    for (int32_t n = 0; n < t.s->v_dim; n++) row.chunk.acc[n] = 0.0f;
+    *row.chunk.m = negative_infinity;
+    attend_row(row, key_begin);
+    *row.chunk.l = tree_sum(row.sums, n_sums);
+  }
+}
+
+void merge(const tile &t, bool first) {
   const stream &s = *t.s;
   for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = row_cursor(s, t.first_row + r).out();
-    const float *acc = t.acc + r * t.acc_stride;
-    if (key_begin == 0) {
-      t.m_total[r] = t.m[r];
-      t.l_total[r] = t.l[r];
+    float *out = row_cursor(s, t.first_row + r).out(), *m_total = t.total.m + r, *l_total = t.total.l + r;
+    const float *acc = t.chunk.acc + r * t.chunk.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
+    if (first) {
+      *m_total = m_chunk;
+      *l_total = l_chunk;
       for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n];
-    } else if (t.visible[r] > key_begin) {
-      const float m = t.m[r] > t.m_total[r] ? t.m[r] : t.m_total[r];
+    } else {
+      const float m = m_chunk > *m_total ? m_chunk : *m_total;
       const float shift = finite_maximum(m);
-      const float a = exp2_nonpositive(t.m_total[r] - shift), b = exp2_nonpositive(t.m[r] - shift);
+      const float a = exp2_nonpositive(*m_total - shift), b = exp2_nonpositive(m_chunk - shift);
       for (int32_t n = 0; n < s.v_dim; n++) out[n] = multiply_add(acc[n], b, out[n] * a);
-      t.l_total[r] = multiply_add(t.l[r], b, t.l_total[r] * a);
-      t.m_total[r] = m;
+      *l_total = multiply_add(l_chunk, b, *l_total * a);
+      *m_total = m;
     }
   }
 }
 
-void softmax(const float *x, float *y, int32_t n, float c) {
-  float m = negative_infinity;
+void softmax(const float *x, float *y, int32_t n, float c, float sink) {
+  float m = sink;
   for (int32_t j = 0; j < n; j++)
     if (x[j] * c > m) m = x[j] * c;
   const float shift = finite_maximum(m);
@@ -117,21 +159,20 @@ void softmax(const float *x, float *y, int32_t n, float c) {
     y[j] = exp2_nonpositive(x[j] * c - shift);
     sums[j % n_sums] += y[j];
   }
-  const float factor = reciprocal_or_zero(tree_sum(sums, n_sums));
+  const float factor = reciprocal_or_zero(tree_sum(sums, n_sums) + exp2_nonpositive(sink - shift));
   for (int32_t j = 0; j < n; j++) y[j] *= factor;
 }
 
-void finish(const tile &t, bool merged) {
+void finish(const tile &t, const partial &p) {
   const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);
+  if (s.rule && s.rule->close) s.rule->close(t, p);
   for (int32_t r = 0; r < t.n_rows; r++) {
     float *out = row_cursor(s, t.first_row + r).out();
-    const float *acc = merged ? out : t.acc + r * t.acc_stride;
-    const float factor = reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]);
-    for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * factor;
+    const float *acc = p.acc ? p.acc + r * p.acc_stride : out;
+    for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * t.alpha[r] + 0.0f;
   }
 }
-
-void weigh(const tile &t) { weigh_rows<softmax>(t); }
 
 float dot(const float *a, const float *b, int32_t n) {
   float sums[n_dot_sums] = {};
@@ -149,8 +190,94 @@ void linear(const linear_block &b) {
   }
 }
 
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
-  return {name, fused, available, 0, 8, attend, merge, finish, weigh, softmax, dot, linear};
+// ---- what options do to the scores of a block: rules 12 to 15. A tile here has one row, except in sinks.
+
+// tanh(u) = (1 - e) / (1 + e) with e = exp(-2 |u|) = 2^t (1 + f g), and a quotient of our own
+float tanh_of(float u) {
+  const float y = (-u > u ? -u : u) * (-2.0f * log2e);
+  const float magic_sum = y + exp2_magic, f = y - (magic_sum - exp2_magic);
+  float g = multiply_add(exp2_c6, f, exp2_c5);
+  g = multiply_add(g, f, exp2_c4);
+  g = multiply_add(g, f, exp2_c3);
+  g = multiply_add(g, f, exp2_c2);
+  g = multiply_add(g, f, exp2_c1);
+  union {
+    float number;
+    uint32_t bits;
+  } power;
+  power.number = magic_sum;
+  power.bits <<= 23;
+  const bool vanishes = y < exp2_cutoff;
+  const float two_t = vanishes ? 0.0f : power.number, small = vanishes ? 0.0f : g * f * power.number;
+  const float numerator = (1.0f - two_t) - small, minus_denominator = numerator - 2.0f;
+  float r = multiply_add(multiply_add(tanh_r2, minus_denominator, tanh_r1), minus_denominator, tanh_r0);
+  for (int step = 0; step < 2; step++) r = multiply_add(multiply_add(minus_denominator, r, 1.0f), r, r);
+  const float q = numerator * r;
+  const float quotient = multiply_add(multiply_add(minus_denominator, q, numerator), r, q);
+  return u < 0.0f ? -quotient : quotient;
+}
+
+void softcap(const tile &t, const key_block &b, float factor) {
+  for (int32_t j = b.from; j < b.n; j++) t.scores[j] = tanh_of(t.scores[j]) * factor;
+}
+
+void alibi(const tile &t, const key_block &b, const float *slopes) {
+  const row_cursor row(*t.s, t.first_row);
+  const float slope = slopes[t.s->first_head + row.head] * log2e;
+  const float of_block = static_cast<float>(b.begin - (row.query + t.s->offset));
+  for (int32_t j = b.from; j < b.n; j++)
+    t.scores[j] = multiply_add(slope, of_block + static_cast<float>(j), t.scores[j]);
+}
+
+bool mask_additive(const tile &t, const key_block &b, const mask_rows &from) {
+  const float *mask = row_of<float>(from, *t.s, row_cursor(*t.s, t.first_row)) + b.begin;
+  bool hidden = false;
+  for (int32_t j = b.from; j < b.n; j++) {
+    const bool here = mask[j] == negative_infinity;
+    t.scores[j] = here ? negative_infinity : multiply_add(mask[j], log2e, t.scores[j]);
+    hidden = hidden || here;
+  }
+  return hidden;
+}
+
+bool mask_boolean(const tile &t, const key_block &b, const mask_rows &from) {
+  const uint8_t *mask = row_of<uint8_t>(from, *t.s, row_cursor(*t.s, t.first_row)) + b.begin;
+  bool hidden = false;
+  for (int32_t j = b.from; j < b.n; j++) {
+    if (!mask[j]) t.scores[j] = negative_infinity;
+    hidden = hidden || !mask[j];
+  }
+  return hidden;
+}
+
+bool values_are_finite(const tile &, const key_block &) { return false; }  // hidden keys are always left out
+
+void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+  float *y = row_of(to, *t.s, row_cursor(*t.s, t.first_row)) + b.begin;
+  for (int32_t j = b.from; j < b.n; j++) y[j] = t.scores[j] * factor;
+}
+
+void sinks(const tile &t, const partial &p, const float *logits) {
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    const int32_t head = t.s->first_head + row_cursor(*t.s, t.first_row + r).head;
+    const float sink = logits ? logits[head] * log2e : 0.0f;
+    const float m = sink > p.m[r] ? sink : p.m[r], shift = finite_maximum(m);
+    const float a = exp2_nonpositive(p.m[r] - shift);
+    p.m[r] = m;
+    p.l[r] = multiply_add(p.l[r], a, exp2_nonpositive(sink - shift));
+    t.alpha[r] = a * reciprocal_or_zero(p.l[r]);
+  }
+}
+
+void weights(const tile &t, const key_block &b) {
+  for (int32_t j = b.from; j < b.n; j++) t.scores[j] = exp2_nonpositive(t.scores[j] - *t.shift) * *t.alpha;
+}
+
+[[maybe_unused]] constexpr score_steps steps = {softcap,           alibi,   mask_additive, mask_boolean,
+                                                values_are_finite, add_row, sinks,         weights};
+
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options) {
+  return {name, fused, available, 0, 8, attend, merge, finish, keep, softmax, dot, linear, options};
 }
 
 }  // namespace scalar

@@ -1,6 +1,6 @@
-#include "heed/heed.h"
-#include "kernel.hpp"
-#include "validate.hpp"
+#include "dispatch.hpp"
+#include "options.hpp"
+#include "run.hpp"
 
 namespace heed {
 namespace {
@@ -15,6 +15,12 @@ void check_sequence(checker &check, const heed_sequence *s, access how, heed_arg
   storage.matrix(s->data, s->capacity, s->dim, s->dim, access::write, argument);
   storage.object(s, access::read, argument);
   if (check.ok()) check.status = storage.finish();
+}
+
+// Attention of one head over x into out.
+heed_attention call_of(const heed_sequence &x, const heed_sequence &out, void *workspace, size_t workspace_bytes) {
+  return heed_attention_of(x.length, x.length, 1, 1, x.dim, x.data, x.data, x.data, out.data, workspace,
+                           workspace_bytes);
 }
 
 // In a frame of its own, which is gone when kernels run.
@@ -32,6 +38,23 @@ HEED_NOINLINE heed_status check_sequences(const heed_sequence *x, const heed_seq
   check.matrix(out->data, x->length, x->dim, x->dim, access::write, HEED_ARG_OUT);
   check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(x->dim, x->dim), HEED_WORKSPACE_ALIGNMENT,
                HEED_ARG_WORKSPACE);
+  return check.finish();
+}
+
+// Besides: the sequences themselves may not be written by what options ask for.
+HEED_NOINLINE heed_status check_sequence_options(const heed_sequence *x, const heed_sequence *out,
+                                                 const heed_attention &call) {
+  checker_of<6 + option_ranges> check;
+  check.object(x, access::read, HEED_ARG_X);
+  check.object(out, access::write, HEED_ARG_OUT);
+  check.matrix(x->data, x->length, x->dim, x->dim, access::read, HEED_ARG_X);
+  check.matrix(out->data, x->length, x->dim, x->dim, access::write, HEED_ARG_OUT);
+  check.buffer(call.workspace, call.workspace_bytes, 0, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
+  check.scale(call.scale);
+  check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
+  check_option_objects(check, call.options);
+  if (check.ok() && call.options) check.require(!call.options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
+  if (check.ok()) check_options(check, call, call.options);
   return check.finish();
 }
 
@@ -81,4 +104,19 @@ heed_status heed_sequence_self_attention(const heed_sequence *x, float scale, he
                                workspace, workspace_bytes);
   if (status == HEED_OK) out->length = x->length;
   return status;
+}
+
+heed_status heed_sequence_attention(const heed_sequence *x, float scale, int32_t causal, const heed_options *options,
+                                    heed_sequence *out, void *workspace, size_t workspace_bytes) {
+  heed_status status = heed::check_sequences(x, out, workspace, workspace_bytes);
+  if (status != HEED_OK) return status;
+  heed_attention call = heed::call_of(*x, *out, workspace, workspace_bytes);
+  call.scale = scale;
+  call.causal = causal;
+  call.options = options;
+  status = heed::check_sequence_options(x, out, call);
+  if (status != HEED_OK) return status;
+  heed::run_attention(heed::current_kernel(), call);
+  out->length = x->length;
+  return HEED_OK;
 }

@@ -68,22 +68,33 @@
 namespace heed {
 
 #if HEED_KERNEL == HEED_KERNEL_mve
-static constexpr kernel kernel_fixed = make_kernel<mve>("mve", true, cpu_has_baseline);
+using fixed_model = mve;
+#define HEED_FIXED_NAME "mve"
 #elif HEED_KERNEL == HEED_KERNEL_lane1 || HEED_KERNEL == HEED_KERNEL_lane1_unfused
-static constexpr kernel kernel_fixed = make_kernel<lane1>("lane1" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
+using fixed_model = lane1;
+#define HEED_FIXED_NAME "lane1" HEED_SUFFIX
 #elif HEED_KERNEL == HEED_KERNEL_lanes4 || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
-static constexpr kernel kernel_fixed = make_kernel<lanes4>("lanes4" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
+using fixed_model = lanes4;
+#define HEED_FIXED_NAME "lanes4" HEED_SUFFIX
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
-static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
+static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr);
+static constexpr score_steps fixed_steps = make_steps<fixed_model>();
+static constexpr kernel kernel_reference =
+    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr);
 
 }  // namespace heed
 
 #include "attention.cpp"
 #include "dispatch.cpp"
+#include "inspect.cpp"
 #include "layer.cpp"
+#include "options.cpp"
+#include "partial.cpp"
 #include "primitives.cpp"
+#include "ranges.cpp"
+#include "root.cpp"
 #include "selftest.cpp"
 #include "sequence.cpp"
 #include "status.cpp"

@@ -38,15 +38,15 @@ static const char *fault_text(int32_t fault) {
 }
 
 static const char *const argument_names[] = {
-    "?",         "call",        "q",          "k",           "v",         "out",         "weights",
-    "batch",     "n_heads",     "n_kv_heads", "n_q",         "n_kv",      "head_dim",    "v_dim",
-    "scale",     "causal",      "workspace",  "executor",    "n_threads", "x",           "y",
-    "w",         "bias",        "a",          "b",           "n",         "result",      "layer",
-    "model_dim", "out_dim",     "wq",         "wk",          "wv",        "wo",          "bq",
-    "bk",        "bv",          "bo",         "activations", "sequence",  "rows",        "capacity",
-    "kernel",    "buffer",      "report",     "options",     "ranges",    "left_window", "right_window",
-    "offsets",   "kv_lengths",  "mask",       "softcap",     "alibi",     "sinks",       "scores",
-    "lse",       "column_sums", "top_k",      "partial",     "total",     "first_key"};
+    "?",           "call",         "q",          "k",           "v",           "out",      "weights",
+    "batch",       "n_heads",      "n_kv_heads", "n_q",         "n_kv",        "head_dim", "v_dim",
+    "scale",       "causal",       "workspace",  "executor",    "n_threads",   "x",        "y",
+    "w",           "bias",         "a",          "b",           "n",           "result",   "layer",
+    "model_dim",   "out_dim",      "wq",         "wk",          "wv",          "wo",       "bq",
+    "bk",          "bv",           "bo",         "activations", "sequence",    "rows",     "capacity",
+    "kernel",      "buffer",       "report",     "options",     "ranges",      "mask",     "softcap",
+    "alibi",       "sinks",        "scores",     "lse",         "column_sums", "top_k",    "partial",
+    "left_window", "right_window", "offsets",    "kv_lengths",  "total",       "first_key"};
 static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_FIRST_KEY + 1, "one name per heed_argument");
 
 const char *heed_status_text(heed_status status) {

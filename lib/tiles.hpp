@@ -75,25 +75,26 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   t.s = &s;
   place_tile(k, tiles, index, t);
   t.row_capacity = t.lanes_are_queries ? round_up_16(t.n_rows) : t.n_rows;
-  t.acc_stride = round_up_16(s.v_dim);
+  t.chunk.acc_stride = round_up_16(s.v_dim);
   const ptrdiff_t rows = t.row_capacity;
   t.scores = static_cast<float *>(workspace);
   t.sums = t.scores + block_keys * rows;
-  t.acc = t.sums + n_sums * rows;
-  t.qt = t.acc + t.acc_stride * rows;
+  t.chunk.acc = t.sums + n_sums * rows;
+  t.qt = t.chunk.acc + t.chunk.acc_stride * rows;
   float *single = t.lanes_are_queries ? t.qt + s.head_dim * rows : t.qt;
-  t.m = single;
-  t.l = single + rows;
-  t.m_total = single + 2 * rows;
-  t.l_total = single + 3 * rows;
+  t.chunk.m = single;
+  t.chunk.l = single + rows;
+  t.total.m = single + 2 * rows;
+  t.total.l = single + 3 * rows;
   t.alpha = single + 4 * rows;
-  t.spare = single + 5 * rows;
-  t.visible = reinterpret_cast<int32_t *>(single + 6 * rows);
-  if (s.causal) {
-    row_cursor row(s, t.first_row);
-    for (int32_t r = 0; r < t.n_rows; r++, row.next()) t.visible[r] = row.visible_keys();
-  } else {
-    for (int32_t r = 0; r < t.n_rows; r++) t.visible[r] = s.n_kv;
+  t.shift = single + 5 * rows;
+  t.first = reinterpret_cast<int32_t *>(single + 6 * rows);
+  t.last = reinterpret_cast<int32_t *>(single + 7 * rows);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const key_range keys = row.keys();
+    t.first[r] = keys.first;
+    t.last[r] = keys.last;
   }
   return t;
 }

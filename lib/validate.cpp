@@ -2,7 +2,7 @@
 
 namespace heed {
 
-void checker::add(const void *data, size_t bytes, access how, heed_argument argument) {
+void checker::memory(const void *data, size_t bytes, access how, heed_argument argument) {
   uintptr_t end;
   require(!__builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end), HEED_OVERFLOW, argument);
   if (ok())
@@ -33,9 +33,9 @@ void checker::pointer(const void *data, size_t alignment, heed_argument argument
   require(reinterpret_cast<uintptr_t>(data) % alignment == 0, HEED_MISALIGNED, argument);
 }
 
-void checker::tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
-                     access how, heed_argument argument) {
-  pointer(data, sizeof(float), argument);
+void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
+                     access how, heed_argument argument, size_t element_bytes) {
+  pointer(data, element_bytes, argument);
   // From the smallest stride to the largest, so that an output's rows, heads and batch entries must nest.
   ptrdiff_t extent = dim;
   bool used[3] = {counts[0] < 2, counts[1] < 2, counts[2] < 2};
@@ -47,7 +47,13 @@ void checker::tensor(const float *data, const int32_t (&counts)[3], const ptrdif
     used[smallest] = true;
     extent = grow(extent, counts[smallest], strides[smallest], how, argument);
   }
-  add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
+  memory(data, static_cast<size_t>(extent) * element_bytes, how, argument);
+}
+
+void checker::array(const void *data, size_t n, access how, heed_argument argument) {
+  pointer(data, sizeof(float), argument);
+  require(n <= PTRDIFF_MAX / sizeof(float), HEED_OVERFLOW, argument);
+  memory(data, n * sizeof(float), how, argument);
 }
 
 void checker::matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how,
@@ -56,7 +62,7 @@ void checker::matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t s
   count(dim, HEED_MAX_COUNT, argument);
   pointer(data, sizeof(float), argument);
   const ptrdiff_t extent = grow(dim, n_rows, stride, how, argument);
-  add(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
+  memory(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
 }
 
 void checker::floats(const float *data, int32_t n, access how, heed_argument argument) {
@@ -66,7 +72,7 @@ void checker::floats(const float *data, int32_t n, access how, heed_argument arg
 void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument) {
   pointer(data, alignment, argument);
   require(bytes >= minimum, HEED_TOO_SMALL, argument);
-  add(data, bytes, access::write, argument);
+  memory(data, bytes, access::write, argument);
 }
 
 heed_status checker::finish() {

@@ -42,6 +42,7 @@ class checker {
 
   heed_status status = HEED_OK;
 
+  void pointer(const void *data, size_t alignment, heed_argument argument);
   bool ok() const { return status == HEED_OK; }
   void require(bool condition, heed_fault fault, heed_argument argument) {
     if (ok() && !condition) status = HEED_STATUS(fault, argument);
@@ -60,17 +61,21 @@ class checker {
     pointer(p, alignof(T), argument);
     if (!ok()) return;
     require(is_released_size<T>(p->struct_size), HEED_UNKNOWN_STRUCT, argument);
-    add(p, p->struct_size, how, argument);
+    memory(p, p->struct_size, how, argument);
   }
   void executor(const heed_executor *e);
-  // A (counts[0], counts[1], counts[2], dim) tensor of floats; a stride counts only where there are two or more.
-  void tensor(const float *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,
-              heed_argument argument);
+  // A (counts[0], counts[1], counts[2], dim) tensor of floats or bytes; a stride counts only where there are two or
+  // more.
+  void tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,
+              heed_argument argument, size_t element_bytes = sizeof(float));
+  // n numbers of 4 bytes.
+  void array(const void *data, size_t n, access how, heed_argument argument);
   void matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument);
   void floats(const float *data, int32_t n, access how, heed_argument argument);
   void floats_or_null(const float *data, int32_t n, heed_argument argument) {
     if (data) floats(data, n, access::read, argument);
   }
+  void memory(const void *data, size_t bytes, access how, heed_argument argument);
   // Written memory of `bytes` bytes, at least `minimum`, aligned.
   void buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument);
   // No written range may touch another. The argument named is the written one.
@@ -81,8 +86,6 @@ class checker {
   int n_ranges = 0;
 
   ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
-  void pointer(const void *data, size_t alignment, heed_argument argument);
-  void add(const void *data, size_t bytes, access how, heed_argument argument);
 };
 
 // For a call with so many arguments in memory: ranges are most of the stack that a check takes.

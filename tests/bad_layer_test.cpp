@@ -38,7 +38,8 @@ class bad_layer : public ::testing::Test {
                               bq_,
                               bk_,
                               bv_,
-                              bo_};
+                              bo_,
+                              nullptr};
     return {layer,
             heed_matrix_of(x_, n, model_dim),
             heed_matrix_out_of(y_, n, out_dim),

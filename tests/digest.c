@@ -122,7 +122,8 @@ static void layers(void) {
                               NULL,
                               NULL,
                               NULL,
-                              i % 3 ? w[0] : NULL};
+                              i % 3 ? w[0] : NULL,
+                              NULL};
     for (int j = 0; j < 4; j++) fill(w[j], 4096);
     fill(x, n * model_dim);
     check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(out, n, model_dim), activations,

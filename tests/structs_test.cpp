@@ -120,7 +120,7 @@ TEST_F(structs, of_executors_may_not_lie_in_what_a_call_writes) {
 
 TEST_F(structs, of_layers_may_not_lie_in_what_they_write) {
   const heed_layer layer = {
-      sizeof(heed_layer), dim, 1, 1, dim, dim, dim, 0, 0, w_, w_, w_, w_, nullptr, nullptr, nullptr, nullptr};
+      sizeof(heed_layer), dim, 1, 1, dim, dim, dim, 0, 0, w_, w_, w_, w_, nullptr, nullptr, nullptr, nullptr, nullptr};
   const auto run = [&](const heed_layer *l) {
     return heed_layer_run(l, x(), y(), activations_, 4 * n * dim, workspace_, workspace_bytes, nullptr);
   };

@@ -32,8 +32,8 @@
 extern "C" {
 #endif
 
-/* The code of a feature: opaque, set by its init function. An object that no init function made is
- * HEED_NOT_INITIALIZED (if its bytes are zero). */
+/* The code of a feature: opaque, set by its init function, as is struct_size, in each object. An object with a null
+ * code is HEED_NOT_INITIALIZED. */
 typedef struct heed_code heed_code;
 
 /* ------------------------------------------------------------------------------------------------- what is visible */
@@ -47,8 +47,8 @@ typedef struct heed_code heed_code;
  * OVERFLOW for those and OFFSETS. Source: Beltagy et al. 2020 (sliding window); ONNX Attention-25. */
 typedef struct heed_ranges {
   uint32_t struct_size;
-  int32_t left_window, right_window; /* keys besides the query's own position; -1: all */
   const heed_code *code;
+  int32_t left_window, right_window;           /* keys besides the query's own position; -1: all */
   const int32_t *left_windows, *right_windows; /* (batch) or null */
   const int32_t *offsets;                      /* (batch) or null: instead of causal_offset, any int32 */
   const int32_t *kv_lengths;                   /* (batch) or null: 0 to n_kv */
@@ -64,8 +64,8 @@ HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
  * Status: NULL_POINTER, BAD_STRIDE, MISALIGNED, OVERFLOW, OUT_OF_RANGE (n_keys) for MASK. */
 typedef struct heed_mask {
   uint32_t struct_size;
-  int32_t n_keys;
   const heed_code *code;
+  int32_t n_keys;
   const void *data;
   ptrdiff_t batch_stride, head_stride, query_stride; /* in elements */
 } heed_mask;
@@ -83,8 +83,8 @@ HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data,
  * Status: NOT_FINITE, OUT_OF_RANGE for SOFTCAP. */
 typedef struct heed_softcap {
   uint32_t struct_size;
-  float cap;
   const heed_code *code;
+  float cap;
 } heed_softcap;
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
@@ -125,8 +125,8 @@ typedef enum heed_scores_stage {
 } heed_scores_stage;
 typedef struct heed_scores {
   uint32_t struct_size;
-  int32_t stage; /* heed_scores_stage */
   const heed_code *code;
+  int32_t stage; /* heed_scores_stage */
   heed_tensor_out out;
 } heed_scores;
 HEED_API heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out);
@@ -154,14 +154,14 @@ typedef struct heed_column_sums {
 } heed_column_sums;
 HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out);
 
-/* The k keys with the largest weights for each row, largest first, of equal scores the lower key first; weights and
- * keys are (batch, n_heads, n_q, k), contiguous. Where a row sees fewer keys the rest has weight +0 and key -1.
+/* The k keys with the largest weights for each row, largest first, of equal weights the lower key first; weights and
+ * keys are (batch, n_heads, n_q, k), contiguous. Where fewer keys have a weight the rest has weight +0 and key -1.
  * The same second pass as column sums. k: 1 to n_kv.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (k), OVERFLOW, OVERLAP for TOP_K. */
 typedef struct heed_top_k {
   uint32_t struct_size;
-  int32_t k;
   const heed_code *code;
+  int32_t k;
   float *weights;
   int32_t *keys;
 } heed_top_k;
@@ -187,9 +187,9 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  * OUT when there is one; OVERLAP for PARTIAL; UNKNOWN_STRUCT, NOT_INITIALIZED, NULL_POINTER, MISALIGNED for PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
+  const heed_code *code;
   int32_t batch, n_heads, n_q, v_dim;
   int32_t first_key, n_keys;
-  const heed_code *code;
   float *data;
 } heed_partial;
 #define HEED_PARTIAL_FLOATS(batch, n_heads, n_q, v_dim) \

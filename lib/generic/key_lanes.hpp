@@ -4,7 +4,7 @@
 #ifndef HEED_GENERIC_KEY_LANES_HPP
 #define HEED_GENERIC_KEY_LANES_HPP
 
-#include "attend.hpp"
+#include "rows.hpp"
 
 namespace heed {
 
@@ -60,7 +60,7 @@ HEED_INLINE bool next_block_is_far(const tile &t, int32_t block_begin) {
 
 // Scores of a block for ROWS rows from `row`; rows beyond the tile repeat its last one.
 template <class V, int ROWS>
-static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, int32_t block_begin, int32_t n) {
+static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_block &b) {
   const stream &s = *t.s;
   // 8 chains of fma keep two units of latency 4 busy; one row alone waits for memory rather than for its 4.
   constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;
@@ -73,90 +73,93 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, int32_t bl
     scores[r] = t.scores + use * block_keys;
     if (use + 1 < t.n_rows) cursor.next();
   }
-  const float *keys = s.k + block_begin * s.k_stride;
-  const float *ahead = row == 0 && next_block_is_far(t, block_begin) ? keys + block_keys * s.k_stride : nullptr;
+  const float *keys = s.k.from(b.begin);
+  const float *ahead = row == 0 && next_block_is_far(t, b.begin) ? s.k.from(b.begin + block_keys) : nullptr;
   const auto score = [&](auto registers, int32_t j, int32_t n_keys) {
     float *x[8];
     for (int32_t r = 0; r < ROWS; r++) x[r] = scores[r] + j;
-    score_keys<V, ROWS, decltype(registers)::value>(q, keys + j * s.k_stride, s.k_stride, n_keys, s.head_dim, s.c, x,
-                                                    ahead ? ahead + j * s.k_stride : nullptr);
+    score_keys<V, ROWS, decltype(registers)::value>(q, keys + j * s.k.stride, s.k.stride, n_keys, s.head_dim, s.c, x,
+                                                    ahead ? ahead + j * s.k.stride : nullptr);
   };
-  int32_t j = 0;
+  const int32_t n = b.n;
+  int32_t j = b.from;
   for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(constant<vecs>(), j, vecs * V::lanes);
   // The last register overlaps its neighbour, whose scores it computes again; with fewer keys than lanes it is short.
   for (; j < n; j += V::lanes) {
-    const int32_t begin = n - j < V::lanes && n >= V::lanes ? n - V::lanes : j;
+    const int32_t begin = n - j < V::lanes && n - b.from >= V::lanes ? n - V::lanes : j;
     score(constant<1>(), begin, n - begin);
   }
 }
 
 template <class V>
-HEED_INLINE void score_key_block(const tile &t, int32_t block_begin, int32_t n) {
+HEED_INLINE void score_key_block(const tile &t, const key_block &b) {
   for (int32_t row = 0; row < t.n_rows;) {
     const int32_t left = t.n_rows - row;
     if (V::compact && left > 1) {
-      score_row_group<V, 4>(t, row, block_begin, n);
+      score_row_group<V, 4>(t, row, b);
       row += 4;
     } else if (!V::compact && left > 4) {
-      score_row_group<V, 8>(t, row, block_begin, n);
+      score_row_group<V, 8>(t, row, b);
       row += 8;
     } else if (!V::compact && left > 2) {
-      score_row_group<V, 4>(t, row, block_begin, n);
+      score_row_group<V, 4>(t, row, b);
       row += 4;
     } else if (!V::compact && left == 2) {
-      score_row_group<V, 2>(t, row, block_begin, n);
+      score_row_group<V, 2>(t, row, b);
       row += 2;
     } else {
-      score_row_group<V, 1>(t, row, block_begin, n);
+      score_row_group<V, 1>(t, row, b);
       row += 1;
     }
   }
 }
 
-// One row of a block: maximum, alpha, exponentials in place, sums. x: [64], the first `limit` visible.
+// One row of a block: maximum, alpha, exponentials in place, sums. x: [64], of which [from, to) are visible.
 template <class V>
-HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t limit) {
-  float *x = t.scores + r * block_keys, *sums = t.sums + r * n_sums;
-  for (int32_t j = limit; j % n_sums != 0; j++) x[j] = negative_infinity;  // whole registers; these add +0
-  const typename V::reg old = V::set(t.m[r]);
+HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t from, int32_t to) {
+  float *const x = t.scores + r * block_keys, *const sums = t.sums + r * n_sums;
+  const int32_t begin = from / n_sums * n_sums, end = (to + n_sums - 1) / n_sums * n_sums;
+  for (int32_t j = begin; j < from; j++) x[j] = negative_infinity;  // whole registers; these add +0
+  for (int32_t j = to; j < end; j++) x[j] = negative_infinity;
+  const typename V::reg old = V::set(t.chunk.m[r]);
   typename V::reg m = old;
-  for (int32_t j = 0; j < limit; j += V::lanes) m = V::max(V::load(x + j), m);
+  for (int32_t j = begin; j < to; j += V::lanes) m = V::max(V::load(x + j), m);
   const float maximum = max_of_lanes<V>(m);
   const typename V::reg shift = finite_maximum<V>(V::set(maximum));
   const typename V::reg alpha = exp2_nonpositive<V>(V::sub(old, shift));
-  t.m[r] = maximum;
+  t.chunk.m[r] = maximum;
   float lanes[V::lanes];
   V::store(lanes, alpha);
   t.alpha[r] = lanes[0];
   for (int32_t i = 0; i < n_sums; i += V::lanes) V::store(sums + i, V::mul(V::load(sums + i), alpha));
-  add_exponentials<V>(x, (limit + n_sums - 1) / n_sums * n_sums, sums, shift);
+  add_exponentials<V>(x + begin, end - begin, sums, shift);
 }
 
 template <class V>
-static HEED_NOINLINE void attend_key_lanes(const tile &t, int32_t key_begin, int32_t key_end) {
-  const stream &s = *t.s;
-  const int32_t last = t.visible[t.n_rows - 1];
-  const int32_t end = last < key_end ? last : key_end;
-  for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
-  for (int32_t i = 0; i < n_sums * t.n_rows; i++) t.sums[i] = 0.0f;
-  if (end <= key_begin) add_block<V>(t, key_begin, 0, true, block_keys, 1);
-  for (int32_t begin = key_begin; begin < end; begin += block_keys) {
-    const int32_t n = end - begin < block_keys ? end - begin : block_keys;
-    const auto limit = [&](int32_t r) {
-      const int32_t visible = t.visible[r] - begin;
-      return visible < 0 ? 0 : visible < n ? visible : n;
-    };
-    score_key_block<V>(t, begin, n);
-    row_cursor row(s, t.first_row);
-    for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-      if (s.weights) copy_row<V>(row.weights() + begin, t.scores + r * block_keys, limit(r));
-      row_softmax_step<V>(t, r, limit(r));
-    }
-    add_block<V>(t, begin, n, begin == key_begin, block_keys, 1, next_block_is_far(t, begin));
+struct key_lanes {
+  using held = const tile &;
+  static constexpr bool lanes_are_queries = false;
+
+  static HEED_INLINE void begin(const tile &t) {
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
+    for (int32_t i = 0; i < n_sums * t.n_rows; i++) t.sums[i] = 0.0f;
   }
-  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
-  close_gap<V>(t);
-}
+  static HEED_INLINE void score(const tile &t, const key_block &b) { score_key_block<V>(t, b); }
+  static HEED_INLINE void softmax(const tile &t, const key_block &b) {
+    for (int32_t r = 0; r < t.n_rows; r++) {
+      const key_range seen = seen_of_block(t, b, r);
+      row_softmax_step<V>(t, r, seen.first, seen.last);
+    }
+  }
+  static HEED_INLINE void add(const tile &t, const key_block &b) {
+    add_block<V>(t, b, block_keys, 1, next_block_is_far(t, b.begin));
+  }
+  static HEED_INLINE void end(const tile &t, bool empty) {
+    if (empty) add_block<V>(t, {0, 0, 0, true}, block_keys, 1);
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
+    close_gap<V>(t);
+  }
+};
 
 }  // namespace heed
 

@@ -2,40 +2,48 @@
 #ifndef HEED_GENERIC_MAKE_KERNEL_HPP
 #define HEED_GENERIC_MAKE_KERNEL_HPP
 
+#include "attend.hpp"
 #include "dot.hpp"
 #include "key_lanes.hpp"
 #include "linear.hpp"
 #include "one_lane.hpp"
 #include "query_lanes.hpp"
+#include "score_steps.hpp"
 
 namespace heed {
 
 template <class V>
-static void attend(const tile &t, int32_t key_begin, int32_t key_end) {
+static void attend_any(const tile &t, int32_t key_begin) {
   if (t.lanes_are_queries)
-    attend_query_lanes<V>(t, key_begin, key_end);
+    attend<query_lanes<V>>(t, key_begin);
   else
-    attend_key_lanes<V>(t, key_begin, key_end);
+    attend<key_lanes<V>>(t, key_begin);
 }
 
 template <class V>
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+constexpr score_steps steps_of_model = make_steps<V>();
+
+// Options is null in a build with one kernel, which names its steps one by one, so that the linker drops the others.
+template <class V>
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
+                             const score_steps *options = &steps_of_model<V>) {
   if constexpr (V::lanes == 1)
     return {name,
             fused,
             available,
             0,
             48,
-            attend_one_lane<V>,
+            attend<one_lane<V>>,
             merge_one_lane<V>,
             finish_one_lane<V>,
-            weigh_one_lane<V>,
+            keep<V>,
             softmax_one_lane<V>,
             dot_one_lane<V>,
-            linear_one_lane<V>};
+            linear_one_lane<V>,
+            options};
   else
-    return {name,     fused,     available, V::lanes,   8,      attend<V>,
-            merge<V>, finish<V>, weigh<V>,  softmax<V>, dot<V>, linear<V>};
+    return {name,      fused,   available,  V::lanes, 8,         attend_any<V>, merge<V>,
+            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options};
 }
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 #ifndef HEED_GENERIC_ONE_LANE_HPP
 #define HEED_GENERIC_ONE_LANE_HPP
 
-#include "attend.hpp"
+#include "rows.hpp"
 
 namespace heed {
 
@@ -13,21 +13,21 @@ namespace heed {
   for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 
-// x = exp2(x - m) for n numbers, number i added to sums[i mod 16].
+// x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16].
 template <class V>
-static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, float m) {
+static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, int32_t first, float m) {
   const float shift = finite_maximum<V>(m);
   for (int32_t i = 0; i < n_sums && i < n; i++) {
-    float sum = sums[i];
+    float *const place = sums + (first + i) % n_sums, sum = *place;
     for (int32_t j = i; j < n; j += n_sums) sum = V::add(sum, x[j] = exp2_nonpositive<V>(x[j] - shift));
-    sums[i] = sum;
+    *place = sum;
   }
 }
 
 template <class V>
 static HEED_NOINLINE float exp2_one_lane(float x, float m) {
   float unused = 0.0f;
-  exponentials_one_lane<V>(&x, 1, &unused, m);
+  exponentials_one_lane<V>(&x, 1, &unused, 0, m);
   return x;
 }
 
@@ -125,22 +125,22 @@ static HEED_NOINLINE void multiply_exactly(product &p, int32_t rows) {
 
 HEED_INLINE int32_t tile_height(int32_t rows_left, int32_t height) { return rows_left < height ? 1 : height; }
 
-// Scores of a block for the rows of one tile, [row][64].
+// Scores of a block for the rows of one register tile, [row][64].
 template <class V>
-static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, row_cursor row, int32_t begin,
-                                         int32_t n) {
+static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, row_cursor &row, const key_block &b) {
   const stream &s = *t.s;
   product p;
   for (int32_t i = 0; i < rows; i++, row.next()) p.a[i] = row.q();
-  p.b = s.k + begin * s.k_stride;
+  p.b = s.k.from(b.begin + b.from);
   p.b_depth = 1;
-  p.b_col = s.k_stride;
-  p.acc = t.scores + r * block_keys;
+  p.b_col = s.k.stride;
+  p.acc = t.scores + r * block_keys + b.from;
   p.acc_stride = block_keys;
   p.depth = s.head_dim;
-  p.n_cols = n;
-  __builtin_memset(p.acc, 0, static_cast<size_t>(block_keys * rows) * 4);
+  p.n_cols = b.n - b.from;
+  __builtin_memset(t.scores + r * block_keys, 0, static_cast<size_t>(block_keys * rows) * 4);
   multiply<V, keys_operand>(p, rows);
+  for (int32_t i = 0; i < rows; i++, p.acc += block_keys) scale_one_lane(p.acc, p.acc, p.n_cols, s.c);
 }
 
 // acc += p v for keys [from, to) of a block.
@@ -151,11 +151,11 @@ static HEED_NOINLINE void add_values(const tile &t, int32_t r, int32_t rows, int
   product p;
   p.a[0] = t.scores + r * block_keys + from;
   HEED_UNROLL for (int i = 1; i < V::sum_rows; i++) p.a[i] = p.a[0] + i * block_keys;
-  p.b = s.v + (begin + from) * s.v_stride;
-  p.b_depth = s.v_stride;
+  p.b = s.v.from(begin + from);
+  p.b_depth = s.v.stride;
   p.b_col = 1;
-  p.acc = t.acc + r * t.acc_stride;
-  p.acc_stride = t.acc_stride;
+  p.acc = t.chunk.acc + r * t.chunk.acc_stride;
+  p.acc_stride = t.chunk.acc_stride;
   p.depth = to - from;
   p.n_cols = s.v_dim;
   if (values_operand == operand::any)
@@ -166,18 +166,16 @@ static HEED_NOINLINE void add_values(const tile &t, int32_t r, int32_t rows, int
 
 // Maximum, exponentials, sums of the n keys of a block that one row sees; acc is multiplied by alpha.
 template <class V>
-static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, float *weights) {
-  float *x = t.scores + r * block_keys, *sums = t.sums + r * n_sums, old = t.m[r], m = old;
-  scale_one_lane(x, x, n, t.s->c);
-  for (int32_t j = 0; j < n; j++) {
-    if (weights) weights[j] = x[j];
-    m = V::max(x[j], m);
-  }
-  t.m[r] = m;
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, key_range seen) {
+  float *x = t.scores + r * block_keys + seen.first, *sums = t.sums + r * n_sums, old = t.chunk.m[r], m = old;
+  const int32_t n = seen.last - seen.first;
+  for (int32_t j = 0; j < n; j++) m = V::max(x[j], m);
+  t.chunk.m[r] = m;
   const float alpha = exp2_one_lane<V>(old, m);
+  float *acc = t.chunk.acc + r * t.chunk.acc_stride;
   scale_one_lane(sums, sums, n_sums, alpha);
-  if (old != m) scale_one_lane(t.acc + r * t.acc_stride, t.acc + r * t.acc_stride, t.s->v_dim, alpha);
-  exponentials_one_lane<V>(x, n, sums, m);
+  if (old != m) scale_one_lane(acc, acc, t.s->v_dim, alpha);
+  exponentials_one_lane<V>(x, n, sums, seen.first, m);
 }
 
 // The halving tree, as a loop.
@@ -187,50 +185,64 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t n, floa
   return sums[0];
 }
 
-// Keys of a block of n that row r sees.
-[[maybe_unused]] static HEED_NOINLINE int32_t seen_of_block(const tile &t, int32_t r, int32_t begin, int32_t n) {
-  const int32_t seen = t.visible[r] - begin;
-  return seen < 0 ? 0 : seen < n ? seen : n;
+// acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
+template <class V>
+HEED_INLINE void add_tile(const tile &t, const key_block &b, int32_t r, int32_t rows) {
+  key_range common = {seen_of_block(t, b, r + rows - 1).first, seen_of_block(t, b, r).last};
+  if (common.first > common.last) common.first = common.last;
+  for (int32_t i = r; i < r + rows; i++) add_values<V>(t, i, 1, b.begin, seen_of_block(t, b, i).first, common.first);
+  add_values<V>(t, r, rows, b.begin, common.first, common.last);
+  for (int32_t i = r; i < r + rows; i++) {
+    const key_range seen = seen_of_block(t, b, i);
+    add_values<V>(t, i, 1, b.begin, common.last > seen.first ? common.last : seen.first, seen.last);
+  }
 }
 
 template <class V>
-static void attend_one_lane(const tile &t, int32_t key_begin, int32_t key_end) {
-  const stream &s = *t.s;
-  __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.acc_stride) * t.n_rows) * 4);  // and acc, which follows
-  for (int32_t r = 0; r < t.n_rows; r++) t.m[r] = negative_infinity;
-  const int32_t last = t.visible[t.n_rows - 1];
-  if (last < key_end) key_end = last;
-  for (int32_t begin = key_begin; begin < key_end; begin += block_keys) {
-    const int32_t n = key_end - begin < block_keys ? key_end - begin : block_keys;
-    row_cursor row(s, t.first_row);
-    for (int32_t r = 0; r < t.n_rows;) {
-      const int32_t rows = tile_height(t.n_rows - r, V::sum_rows), end = r + rows;
-      score_one_lane<V>(t, r, rows, row, begin, n);
-      for (int32_t i = r; i < end; i++, row.next())
-        softmax_step<V>(t, i, seen_of_block(t, i, begin, n), s.weights ? row.weights() + begin : nullptr);
-      // On the causal diagonal a tile takes the keys that its first row sees, then each row its others.
-      const int32_t common = seen_of_block(t, r, begin, n);
-      add_values<V>(t, r, rows, begin, 0, common);
-      for (; r < end; r++) add_values<V>(t, r, 1, begin, common, seen_of_block(t, r, begin, n));
+struct one_lane {
+  using held = const tile &;
+  static constexpr bool lanes_are_queries = false;
+
+  static HEED_INLINE void begin(const tile &t) {
+    // and acc, which follows
+    __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.chunk.acc_stride) * t.n_rows) * 4);
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
+  }
+  static HEED_INLINE void score(const tile &t, const key_block &b) {
+    row_cursor row(*t.s, t.first_row);
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = tile_height(t.n_rows - r, V::sum_rows);
+      score_one_lane<V>(t, r, rows, row, b);
     }
   }
-  for (int32_t r = 0; r < t.n_rows; r++) t.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
-}
+  static HEED_INLINE void softmax(const tile &t, const key_block &b) {
+    for (int32_t r = 0; r < t.n_rows; r++) softmax_step<V>(t, r, seen_of_block(t, b, r));
+  }
+  static HEED_INLINE void add(const tile &t, const key_block &b) {
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = tile_height(t.n_rows - r, V::sum_rows);
+      add_tile<V>(t, b, r, rows);
+    }
+  }
+  static HEED_INLINE void end(const tile &t, bool) {
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
+  }
+};
 
 template <class V>
-static void merge_one_lane(const tile &t, int32_t key_begin) {
+static void merge_one_lane(const tile &t, bool first) {
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    float *out = row.out(), *m_total = t.m_total + r, *l_total = t.l_total + r;
-    const float *acc = t.acc + r * t.acc_stride, l = t.l[r];
-    if (key_begin == 0) {
-      *m_total = t.m[r];
+    float *out = row.out(), *m_total = t.total.m + r, *l_total = t.total.l + r;
+    const float *acc = t.chunk.acc + r * t.chunk.acc_stride, l = t.chunk.l[r];
+    if (first) {
+      *m_total = t.chunk.m[r];
       *l_total = l;
       scale_one_lane(out, acc, s.v_dim, 1.0f);
-    } else if (t.visible[r] > key_begin) {
-      const float m = V::max(t.m[r], *m_total);
-      const float a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(t.m[r], m);
+    } else {
+      const float m = V::max(t.chunk.m[r], *m_total);
+      const float a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(t.chunk.m[r], m);
       scale_one_lane(out, out, s.v_dim, a);
       for (int32_t i = 0; i < s.v_dim; i++) out[i] = V::fma(acc[i], b, out[i]);
       *l_total = V::fma(l, b, *l_total * a);
@@ -240,27 +252,25 @@ static void merge_one_lane(const tile &t, int32_t key_begin) {
 }
 
 template <class V>
-static void finish_one_lane(const tile &t, bool merged) {
-  row_cursor row(*t.s, t.first_row);
+static void finish_one_lane(const tile &t, const partial &p) {
+  const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);
+  if (s.rule && s.rule->close) s.rule->close(t, p);
+  row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *out = row.out();
-    const float *acc = merged ? out : t.acc + r * t.acc_stride;
-    scale_one_lane(out, acc, t.s->v_dim, reciprocal_or_zero(merged ? t.l_total[r] : t.l[r]));
+    const float *acc = p.acc ? p.acc + r * p.acc_stride : out;
+    for (int32_t i = 0; i < s.v_dim; i++) out[i] = acc[i] * t.alpha[r] + 0.0f;  // a zero is +0
   }
 }
 
 template <class V>
-static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c) {
-  float m = negative_infinity, sums[n_sums] = {};
+static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c, float sink) {
+  float m = sink, sums[n_sums] = {};
   scale_one_lane(y, x, n, c);
   for (int32_t i = 0; i < n; i++) m = V::max(y[i], m);
-  exponentials_one_lane<V>(y, n, sums, m);
-  scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums)));
-}
-
-template <class V>
-static void weigh_one_lane(const tile &t) {
-  weigh_rows<softmax_one_lane<V>>(t);
+  exponentials_one_lane<V>(y, n, sums, 0, m);
+  scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(sink, m)));
 }
 
 template <class V>

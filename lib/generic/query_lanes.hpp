@@ -10,29 +10,30 @@
 
 namespace heed {
 
-// Scores that the causal mask hides become -infinity: for each key the rows before the first that sees it.
-[[maybe_unused]] static void hide_masked(const tile &t, int32_t block_begin, int32_t n) {
+// Scores of keys that a row does not see become -infinity.
+[[maybe_unused]] static void hide_unseen(const tile &t, const key_block &b) {
   for (int32_t r = 0; r < t.n_rows; r++) {
-    const int32_t limit = t.visible[r] - block_begin;
-    if (limit >= n) break;
-    for (int32_t j = limit < 0 ? 0 : limit; j < n; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
+    const int32_t first = t.first[r] - b.begin < b.n ? t.first[r] - b.begin : b.n;
+    const int32_t last = t.last[r] > b.begin ? t.last[r] - b.begin : 0;
+    for (int32_t j = 0; j < first; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
+    for (int32_t j = last; j < b.n; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
   }
 }
 
-// The new maximum of one register of rows; spare is what to subtract, alpha what the past is multiplied by.
+// The new maximum of one register of rows; shift is what to subtract, alpha what the past is multiplied by.
 template <class V>
 HEED_INLINE void update_maximum(const tile &t, int32_t n, int32_t row) {
   const float *x = t.scores + row;
   const ptrdiff_t ld = t.row_capacity;
-  const typename V::reg old = V::load(t.m + row);
+  const typename V::reg old = V::load(t.chunk.m + row);
   typename V::reg m[4] = {old, old, old, old};
   int32_t j = 0;
   for (; j + 4 <= n; j += 4) HEED_UNROLL for (int u = 0; u < 4; u++) m[u] = V::max(V::load(x + (j + u) * ld), m[u]);
   for (; j < n; j++) m[0] = V::max(V::load(x + j * ld), m[0]);
   const typename V::reg maximum = V::max(V::max(m[0], m[1]), V::max(m[2], m[3]));
   const typename V::reg shift = finite_maximum<V>(maximum);
-  V::store(t.m + row, maximum);
-  V::store(t.spare + row, shift);
+  V::store(t.chunk.m + row, maximum);
+  V::store(t.shift + row, shift);
   V::store(t.alpha + row, exp2_nonpositive<V>(V::sub(old, shift)));
 }
 
@@ -60,7 +61,7 @@ HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, bool fir
 template <class V>
 HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first) {
   const ptrdiff_t ld = t.row_capacity;
-  const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.spare + row);
+  const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.shift + row);
   float *const x = t.scores + row, *const sums = t.sums + row;
   if constexpr (V::compact) {
     for (int32_t i = 0; i < n_sums; i++) {
@@ -92,27 +93,6 @@ HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first)
   }
 }
 
-// Writes the logits of n keys into the rows of weights, which are transposed to scores.
-template <class V>
-static void keep_logits(const tile &t, int32_t block_begin, int32_t n) {
-  row_cursor row(*t.s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r += 4) {
-    float *weights[4] = {};
-    for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++, row.next()) weights[i] = row.weights() + block_begin;
-    for (int32_t j = 0; j < n; j += V::lanes) {
-      typename V::reg rows[4];
-      const int32_t left = n - j < V::lanes ? n - j : V::lanes;
-      transpose4_any<V>(t.scores + j * t.row_capacity + r, t.row_capacity, left, t.n_rows - r, rows);
-      for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++) {
-        if (left == V::lanes)
-          V::store(weights[i] + j, rows[i]);
-        else
-          V::store_n(weights[i] + j, rows[i], left);
-      }
-    }
-  }
-}
-
 template <class V>
 HEED_INLINE void reduce_sums(const tile &t) {
   const ptrdiff_t ld = t.row_capacity;
@@ -125,78 +105,63 @@ HEED_INLINE void reduce_sums(const tile &t) {
     HEED_UNROLL for (int half = n_sums / 4; half > 0; half /= 2) {
       HEED_UNROLL for (int i = 0; i < half; i++) sum[i] = V::add(sum[i], sum[i + half]);
     }
-    V::store(t.l + row, sum[0]);
+    V::store(t.chunk.l + row, sum[0]);
   }
-}
-
-// A tile that sees no key of the chunk.
-template <class V>
-static void clear_partial(const tile &t, int32_t key_begin) {
-  for (int32_t i = 0; i < n_sums; i++)
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) V::store(t.sums + i * t.row_capacity + row, V::set(0.0f));
-  add_block<V>(t, key_begin, 0, true, 1, t.row_capacity);
 }
 
 // Where a stream's rows outgrow the second-level cache, each tile finds its rows of out and the next tile its queries
-// far away (1 to 2 % of the time of P4). They are fetched while this tile computes, some rows with each block of keys.
-namespace {
-class far_rows {
- public:
-  far_rows(const tile &t, int32_t key_begin, int32_t key_end)
-      : s(*t.s), out(s, t.first_row), q(s, t.first_row + t.n_rows), left(0), left_q(0), step(0) {
-    const int64_t bytes = static_cast<int64_t>(s.n_rows) * (s.head_dim + s.v_dim) * 4;
-    if (key_begin > 0 || key_end <= key_begin || bytes < far_bytes) return;
-    left = t.n_rows;
-    const int64_t after = s.n_rows - t.first_row - t.n_rows;
-    left_q = after < left ? static_cast<int32_t>(after) : left;
-    step = t.n_rows * block_keys / (key_end - key_begin) + 1;
-  }
-  void fetch() {
-    for (int32_t i = 0; i < step && left > 0; i++, left--) {
-      fetch_row(out.out(), s.v_dim);
-      out.next();
-      if (left_q-- <= 0) continue;
-      fetch_row(q.q(), s.head_dim);
-      q.next();
-    }
-  }
-
- private:
-  static void fetch_row(const float *p, int32_t n) {
+// far away (1 to 2 % of the time of P4). They are fetched while this tile computes, some rows with each of its first
+// blocks: rows at a distance from the first of what a block brings.
+template <class V>
+static HEED_NOINLINE void fetch_far_rows(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const int64_t bytes = static_cast<int64_t>(s.n_rows) * (s.head_dim + s.v_dim) * 4;
+  const int32_t n_keys = t.last[t.n_rows - 1] - t.first[0], done = b.begin - t.first[0] / block_keys * block_keys;
+  if (bytes < far_bytes || done >= chunk_keys) return;
+  const int32_t most = n_keys < chunk_keys ? n_keys : chunk_keys, step = t.n_rows * block_keys / most + 1;
+  const ptrdiff_t begin = t.first_row + done / block_keys * step;
+  const auto fetch = [](const float *p, int32_t n) {
     for (int32_t i = 0; i < n; i += 16) __builtin_prefetch(p + i, 0, 2);
+  };
+  row_cursor out(s, begin), q(s, begin + t.n_rows);
+  for (int32_t i = 0; i < step && begin + i < t.first_row + t.n_rows; i++, out.next(), q.next()) {
+    fetch(out.out(), s.v_dim);
+    if (begin + i + t.n_rows < s.n_rows) fetch(q.q(), s.head_dim);
   }
-  const stream &s;
-  row_cursor out, q;
-  int32_t left, left_q, step;
-};
-}  // namespace
+}
 
 template <class V>
-static HEED_NOINLINE void attend_query_lanes(const tile &shared_tile, int32_t key_begin, int32_t key_end) {
-  const tile t = shared_tile;  // a copy whose fields no store can change: they stay in registers
-  const stream &s = *t.s;
-  const int32_t last = t.visible[t.n_rows - 1], end = last < key_end ? last : key_end;
-  for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
-    transpose_queries<V>(t, row);
-    V::store(t.m + row, V::set(negative_infinity));
+struct query_lanes {
+  using held = tile;  // GCC reloads the fields of a shared one after each store of a register
+  static constexpr bool lanes_are_queries = true;
+
+  static HEED_INLINE void begin(const tile &t) {
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
+      transpose_queries<V>(t, row);
+      V::store(t.chunk.m + row, V::set(negative_infinity));
+    }
   }
-  if (end <= key_begin) clear_partial<V>(t, key_begin);
-  far_rows far(t, key_begin, end);
-  for (int32_t begin = key_begin; begin < end; begin += block_keys) {
-    const int32_t n = end - begin < block_keys ? end - begin : block_keys;
-    const bool first = begin == key_begin;
-    far.fetch();
-    score_block<V>(t, begin, n);
-    if (s.weights) keep_logits<V>(t, begin, n);
-    if (t.visible[0] < begin + n) hide_masked(t, begin, n);
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, keys_seen<V>(t, begin, n, row), row);
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes)
-      exponentials<V>(t, keys_seen<V>(t, begin, n, row), row, first);
-    add_block<V>(t, begin, n, first, 1, t.row_capacity);
+  static HEED_INLINE void score(const tile &t, const key_block &b) {
+    fetch_far_rows<V>(t, b);
+    score_block<V>(t, b);
   }
-  reduce_sums<V>(t);
-  close_gap<V>(t);
-}
+  static HEED_INLINE void softmax(const tile &t, const key_block &b) {
+    if (!all_see(t, b) || b.from > 0) hide_unseen(t, b);
+    // Keys [0, n): those before the first are -infinity.
+    const auto n = [&](int32_t row) { return first_seen(t, b, row) < b.n ? last_seen<V>(t, b, row) : 0; };
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, n(row), row);
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n(row), row, b.first);
+  }
+  static HEED_INLINE void add(const tile &t, const key_block &b) { add_block<V>(t, b, 1, t.row_capacity); }
+  static HEED_INLINE void end(const tile &t, bool empty) {
+    if (empty) {  // a block without keys
+      for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, 0, row, true);
+      add_block<V>(t, {0, 0, 0, true}, 1, t.row_capacity);
+    }
+    reduce_sums<V>(t);
+    close_gap<V>(t);
+  }
+};
 
 }  // namespace heed
 

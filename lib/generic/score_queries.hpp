@@ -3,7 +3,7 @@
 #ifndef HEED_GENERIC_SCORE_QUERIES_HPP
 #define HEED_GENERIC_SCORE_QUERIES_HPP
 
-#include "attend.hpp"
+#include "rows.hpp"
 
 namespace heed {
 
@@ -86,26 +86,29 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
   }
 }
 
-// Keys of the block, of which there are n, that the rows of the register at `row` see.
+// What the rows of the register at `row` see of a block lies in [first_seen, last_seen).
+HEED_INLINE int32_t first_seen(const tile &t, const key_block &b, int32_t row) {
+  const int32_t first = t.first[row] - b.begin;
+  return first < b.from ? b.from : first < b.n ? first : b.n;
+}
 template <class V>
-HEED_INLINE int32_t keys_seen(const tile &t, int32_t block_begin, int32_t n, int32_t row) {
-  const int32_t last = row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1;
-  const int32_t seen = t.visible[last] - block_begin;
-  return seen < 0 ? 0 : seen < n ? seen : n;
+HEED_INLINE int32_t last_seen(const tile &t, const key_block &b, int32_t row) {
+  const int32_t last = t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin;
+  return last < 0 ? 0 : last < b.n ? last : b.n;
 }
 
 // Scores of keys [from, to) of a block for VECS registers of rows that start at `row`.
 template <class V, int VECS>
 static HEED_NOINLINE void score_rows(const tile &t, int32_t block_begin, int32_t from, int32_t to, int32_t row) {
   const stream &s = *t.s;
-  const float *qt = t.qt + row, *k = s.k + block_begin * s.k_stride;
+  const float *qt = t.qt + row, *k = s.k.from(block_begin);
   const ptrdiff_t ld = t.row_capacity;
   float *scores = t.scores + row;
   int32_t j = from;
   const auto score = [&](auto keys) {
     constexpr int n_keys = decltype(keys)::value;
     for (; j + n_keys <= to; j += n_keys)
-      score_tile<V, n_keys, VECS>(qt, ld, k + j * s.k_stride, s.k_stride, s.head_dim, s.c, scores + j * ld);
+      score_tile<V, n_keys, VECS>(qt, ld, k + j * s.k.stride, s.k.stride, s.head_dim, s.c, scores + j * ld);
   };
   if (V::score_keys > 4) score(constant<V::score_keys>());
   if (V::score_keys > 2) score(constant<4>());
@@ -118,41 +121,55 @@ static HEED_NOINLINE void score_rows(const tile &t, int32_t block_begin, int32_t
 template <class V>
 static HEED_NOINLINE int32_t score_and_fetch(const tile &t, int32_t block_begin, int32_t to) {
   const stream &s = *t.s;
-  const float *k = s.k + block_begin * s.k_stride, *v = s.v + block_begin * s.v_stride;
+  const float *k = s.k.from(block_begin), *next_k = s.k.from(block_begin + block_keys),
+              *next_v = s.v.from(block_begin + block_keys);
   const int32_t next = s.n_kv - block_begin - block_keys;  // keys after this block
   int32_t j = 0;
   for (; j + V::score_keys <= to && j + V::score_keys <= next; j += V::score_keys) {
-    const rows_ahead ahead = {k + (block_keys + j) * s.k_stride, s.k_stride, v + (block_keys + j) * s.v_stride,
-                              s.v_stride, s.v_dim};
-    score_tile<V, V::score_keys, V::score_vecs, true>(t.qt, t.row_capacity, k + j * s.k_stride, s.k_stride, s.head_dim,
+    const rows_ahead ahead = {next_k + j * s.k.stride, s.k.stride, next_v + j * s.v.stride, s.v.stride, s.v_dim};
+    score_tile<V, V::score_keys, V::score_vecs, true>(t.qt, t.row_capacity, k + j * s.k.stride, s.k.stride, s.head_dim,
                                                       s.c, t.scores + j * t.row_capacity, &ahead);
   }
   return j;
 }
 
-// On the causal diagonal the first registers of rows see fewer keys: they are left out of the rest, by whole tiles.
 template <class V>
-static void score_block(const tile &t, int32_t block_begin, int32_t n) {
+HEED_INLINE void score_registers(const tile &t, int32_t block_begin, int32_t from, int32_t to, int32_t row,
+                                 int32_t vecs) {
+  if (V::score_vecs > 2 && vecs > 2)
+    score_rows<V, V::score_vecs>(t, block_begin, from, to, row);
+  else if (vecs == 2)
+    score_rows<V, 2>(t, block_begin, from, to, row);
+  else
+    score_rows<V, 1>(t, block_begin, from, to, row);
+}
+
+// Registers of rows see keys that begin and end ever later: each takes part from its first to its last key, in whole
+// tiles of keys. Of a tile of registers those from `a` up to `z` are active at key j.
+template <class V>
+static void score_block(const tile &t, const key_block &b) {
   const bool far = static_cast<int64_t>(t.s->n_kv) * (t.s->head_dim + t.s->v_dim) * 4 > far_bytes / 4;
+  constexpr int32_t step = V::score_keys;
   for (int32_t row = 0; row < t.n_rows;) {
     int32_t vecs = (t.n_rows - row + V::lanes - 1) / V::lanes;
     if (vecs > V::score_vecs) vecs = V::score_vecs;
-    const int32_t end = keys_seen<V>(t, block_begin, n, row + (vecs - 1) * V::lanes);
-    int32_t j = 0;
-    if (V::score_keys > 4 && row == 0 && vecs == V::score_vecs && far)
-      j = score_and_fetch<V>(t, block_begin, keys_seen<V>(t, block_begin, n, 0));
-    for (; vecs > 0; vecs--, row += V::lanes) {
-      int32_t to = (keys_seen<V>(t, block_begin, n, row) + V::score_keys - 1) / V::score_keys * V::score_keys;
+    const auto first = [&](int32_t i) { return first_seen(t, b, row + i * V::lanes); };
+    const auto last = [&](int32_t i) { return last_seen<V>(t, b, row + i * V::lanes); };
+    const int32_t end = last(vecs - 1);
+    int32_t j = first(0), a = 0;
+    if (step > 4 && row == 0 && vecs == V::score_vecs && far && first(vecs - 1) == 0)
+      j = score_and_fetch<V>(t, b.begin, last(0));
+    while (j < end) {
+      while (last(a) <= j) a++;  // the last one's is `end`
+      if (first(a) > j) j = first(a);
+      int32_t z = a + 1, to = j + (last(a) - j + step - 1) / step * step;
+      while (z < vecs && first(z) < j + step) z++;
+      if (z < vecs && first(z) < to) to = j + (first(z) - j) / step * step;
       if (to > end) to = end;
-      if (to <= j) continue;
-      if (V::score_vecs > 2 && vecs > 2)
-        score_rows<V, V::score_vecs>(t, block_begin, j, to, row);
-      else if (vecs == 2)
-        score_rows<V, 2>(t, block_begin, j, to, row);
-      else
-        score_rows<V, 1>(t, block_begin, j, to, row);
+      if (to > j) score_registers<V>(t, b.begin, j, to, row + a * V::lanes, z - a);
       j = to;
     }
+    row += vecs * V::lanes;
   }
 }
 

@@ -30,11 +30,11 @@ HEED_INLINE void add_exponentials(float *x, int32_t n, float *sums, typename V::
   }
 }
 
-// y = x * c; returns the greatest.
+// y = x * c; returns the greatest, at least `least`.
 template <class V>
-HEED_INLINE float row_logits(const float *x, float *y, int32_t n, float c) {
+HEED_INLINE float row_logits(const float *x, float *y, int32_t n, float c, float least) {
   typename V::reg m[4];  // independent chains: a maximum takes 2 to 4 cycles
-  for (auto &part : m) part = V::set(negative_infinity);
+  for (auto &part : m) part = V::set(least);
   const typename V::reg factor = V::set(c);
   const auto scale = [&](int32_t i, typename V::reg &most) {
     const typename V::reg logit = V::mul(V::load(x + i), factor);
@@ -65,14 +65,15 @@ HEED_INLINE void add_last_exponentials(float *x, int32_t n, float *sums, typenam
 }
 
 template <class V>
-static void softmax(const float *x, float *y, int32_t n, float c) {
-  const float m = row_logits<V>(x, y, n, c);
+static void softmax(const float *x, float *y, int32_t n, float c, float sink) {
+  const float m = row_logits<V>(x, y, n, c, sink);
   const typename V::reg shift = V::set(m == negative_infinity ? 0.0f : m);
   float sums[n_sums] = {};
   const int32_t whole = n / n_sums * n_sums;
   add_exponentials<V>(y, whole, sums, shift);
   add_last_exponentials<V>(y + whole, n - whole, sums, shift);
-  const float factor = reciprocal_or_zero(tree_sum<V>(sums, n_sums));
+  const float of_sink = first_lane<V>(exp2_nonpositive<V>(V::sub(V::set(sink), shift)));
+  const float factor = reciprocal_or_zero(tree_sum<V>(sums, n_sums) + of_sink);
   int32_t i = 0;
   for (; i + V::lanes <= n; i += V::lanes) V::store(y + i, V::mul(V::load(y + i), V::set(factor)));
   for (; i < n; i++) y[i] *= factor;

@@ -19,9 +19,9 @@ struct sum_operands {
   ptrdiff_t acc_stride;
   const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
   int32_t depth;
-  const int32_t *visible;  // null, or row r ends at depth visible[r] - origin if that is less; ascending
-  int32_t origin;
-  const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
+  const int32_t *first, *last;  // first null: all; else row r has depths [first[r] - origin, last[r] - origin);
+  int32_t origin;               // both ascend
+  const float *ahead;           // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
 };
@@ -29,9 +29,10 @@ struct sum_operands {
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
 
-HEED_INLINE int32_t depth_of_row(const sum_operands &o, int32_t r) {
-  if (!o.visible || o.visible[r] - o.origin >= o.depth) return o.depth;
-  return o.visible[r] > o.origin ? o.visible[r] - o.origin : 0;
+// Where row r begins and ends, given `first` or `last`.
+HEED_INLINE int32_t depth_of_row(const sum_operands &o, const int32_t *bounds, int32_t r) {
+  const int32_t at = bounds[r] - o.origin;
+  return at < 0 ? 0 : at < o.depth ? at : o.depth;
 }
 
 // acc[r][v] = start(r, v)
@@ -59,31 +60,39 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
   else
     set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
   const float *a = o.a, *b = o.b, *ahead = o.ahead;
-  const int32_t common = depth_of_row(o, 0);
-  int32_t i = 0;
-  for (; i < common; i++, a += o.a_depth, b += o.b_stride) {
-    if (ROWS <= 4 && ahead) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
-      ahead += o.ahead_stride;
-    }
-    typename V::reg columns[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      columns[v] = load(b + v * V::lanes);
-      if (ROWS > 1) V::pin(columns[v]);
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      auto factor = V::factor(a[r * o.a_row]);
-      if (VECS > 1) V::pin(factor);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
-    }
+  int32_t i = 0, lead = 0, common = o.depth, end = o.depth;
+  if (o.first) {  // rows begin and end raggedly
+    i = depth_of_row(o, o.first, 0);
+    lead = depth_of_row(o, o.first, ROWS - 1);
+    common = depth_of_row(o, o.last, 0);
+    end = depth_of_row(o, o.last, ROWS - 1);
+    a += i * o.a_depth;
+    b += i * o.b_stride;
   }
-  // The causal diagonal: rows that see the next key, always the last ones.
-  for (const int32_t end = depth_of_row(o, ROWS - 1); i < end; i++, a += o.a_depth, b += o.b_stride) {
-    HEED_UNROLL for (int r = 1; r < ROWS; r++) {
-      if (i >= depth_of_row(o, r)) continue;
+  while (i < end) {
+    for (; i >= lead && i < common; i++, a += o.a_depth, b += o.b_stride) {
+      if (ROWS <= 4 && ahead) {
+        HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+        ahead += o.ahead_stride;
+      }
+      typename V::reg columns[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) {
+        columns[v] = load(b + v * V::lanes);
+        if (ROWS > 1) V::pin(columns[v]);
+      }
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        auto factor = V::factor(a[r * o.a_row]);
+        if (VECS > 1) V::pin(factor);
+        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
+      }
+    }
+    if (i >= end) break;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      if (i < depth_of_row(o, o.first, r) || i >= depth_of_row(o, o.last, r)) continue;
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
           V::fma(V::factor(a[r * o.a_row]), load(b + v * V::lanes), acc[r][v]);
     }
+    i++, a += o.a_depth, b += o.b_stride;
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     if (WIDTH == narrow_vecs) V::store_n(memory(r, 0), acc[r][0], n_cols);
@@ -114,7 +123,7 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (o.visible) o.visible += ROWS;
+    if (o.first) o.first += ROWS, o.last += ROWS;
   }
   return row;
 }
@@ -130,7 +139,7 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
     if (from == chain::scaled) o.start += done;
-    if (o.visible) o.visible += done;
+    if (o.first) o.first += done, o.last += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
   sum(constant<whole>());

@@ -8,6 +8,7 @@
 //   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN
+//   hide(x, flags, bits)             x where flags, as a word, has one of the bits; else -infinity
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
 //   power(y, t, x)                   y * 2^round(x), or +0 where x is below the cut-off; NaN where x is NaN
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
@@ -106,6 +107,13 @@ template <class V>
 HEED_INLINE typename V::reg finite_maximum(typename V::reg m) {
   // 0 below the least finite number; a lane of +infinity stays.
   return V::zero_below(m, m, -0x1.fffffep+127f);
+}
+
+template <class V>
+HEED_INLINE float first_lane(typename V::reg r) {
+  float lanes[V::lanes];
+  V::store(lanes, r);
+  return lanes[0];
 }
 
 template <class V>

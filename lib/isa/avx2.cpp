@@ -26,6 +26,11 @@ struct avx2 : xsimd_model<xsimd::avx2> {
     const reg result = _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23)));
     return zero_below(result, x, exp2_cutoff);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const __m256i some = _mm256_and_si256(_mm256_castps_si256(flags), _mm256_set1_epi32(static_cast<int>(bits)));
+    const __m256 none = _mm256_castsi256_ps(_mm256_cmpeq_epi32(some, _mm256_setzero_si256()));
+    return _mm256_blendv_ps(x, set(negative_infinity), none);
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 
   // Rows l and l + 4 share a register, one to each 128-bit half; then two 4 x 4 transposes at once.

@@ -18,6 +18,11 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NLT_UQ), y);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const __mmask16 attend =
+        _mm512_test_epi32_mask(_mm512_castps_si512(flags), _mm512_set1_epi32(static_cast<int>(bits)));
+    return _mm512_mask_mov_ps(set(negative_infinity), attend, x);
+  }
   // Rounded by addition like the others: vrndscaleps would take ties to even, the sum with an odd constant takes them
   // to odd.
   static HEED_INLINE reg split(reg x, reg &t) {

@@ -50,6 +50,11 @@ struct lanes4 {
   }
   static HEED_INLINE reg max(reg a, reg b) { return select(a > b, a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) { return select(x < set(limit), set(0.0f), y); }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t word) {
+    const int32_t bit = static_cast<int32_t>(word);
+    const bits some = reinterpret_cast<bits>(flags) & bits{bit, bit, bit, bit};
+    return select(some != 0, x, set(negative_infinity));
+  }
   static HEED_INLINE reg split(reg x, reg &t) {
     t = x + set(exp2_magic);
     return x - (t - set(exp2_magic));

@@ -40,6 +40,10 @@ struct mve {
     const mve_pred16_t outside = vcmphiq_n_u32(vsubq_n_u32(vreinterpretq_u32_f32(x), first), last - first);
     return vpselq_f32(y, vdupq_n_f32(0.0f), outside);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const uint32x4_t some = vandq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
+    return vpselq_f32(x, vdupq_n_f32(negative_infinity), vcmpneq_n_u32(some, 0));
+  }
   static HEED_INLINE reg split(reg x, reg &t) {
     t = vaddq_n_f32(x, exp2_magic);
     return vsubq_f32(x, vsubq_n_f32(t, exp2_magic));

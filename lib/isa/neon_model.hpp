@@ -18,6 +18,10 @@ struct neon_model : xsimd_model<Arch> {
     const reg result = vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
     return zero_below(result, x, exp2_cutoff);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const uint32x4_t attend = vtstq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
+    return vbslq_f32(attend, x, vdupq_n_f32(negative_infinity));
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+w"(r)); }
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

@@ -6,6 +6,6 @@
 namespace heed {
 
 extern const kernel kernel_scalar_fused;
-const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma);
+const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps);
 
 }  // namespace heed

@@ -6,6 +6,6 @@
 namespace heed {
 
 extern const kernel kernel_scalar_unfused;
-const kernel kernel_scalar_unfused = scalar::make_kernel("scalar-unfused", false, cpu_has_baseline);
+const kernel kernel_scalar_unfused = scalar::make_kernel("scalar-unfused", false, cpu_has_baseline, &scalar::steps);
 
 }  // namespace heed

@@ -18,6 +18,11 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   static HEED_INLINE reg power(reg y, reg t, reg x) {
     return zero_below(_mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23))), x, exp2_cutoff);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const __m128i some = _mm_and_si128(_mm_castps_si128(flags), _mm_set1_epi32(static_cast<int>(bits)));
+    const __m128 none = _mm_castsi128_ps(_mm_cmpeq_epi32(some, _mm_setzero_si128()));
+    return _mm_or_ps(_mm_andnot_ps(none, x), _mm_and_ps(none, set(negative_infinity)));
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

@@ -19,6 +19,10 @@ struct sve256 : xsimd_model<xsimd::sve> {
     const svuint32_t bits = svlsl_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(t), 23);
     return zero_below(svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits)), x, exp2_cutoff);
   }
+  static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
+    const svuint32_t some = svand_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(flags), bits);
+    return svsel_f32(svcmpne_n_u32(svptrue_b32(), some, 0), x, svdup_n_f32(negative_infinity));
+  }
   static HEED_INLINE void pin(reg &) {}
 
   // Rows l and l + 4 share a register, one to each half; then two 4 x 4 transposes at once.

@@ -110,7 +110,8 @@ static void layer(int i) {
                             i % 3 ? bias : NULL,
                             NULL,
                             NULL,
-                            i % 3 ? NULL : bias};
+                            i % 3 ? NULL : bias,
+                            NULL};
   MEASURED(of_layer, check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(y, n, model_dim),
                                           activations, (size_t)n_activations, workspace, sizeof workspace, NULL)));
   MEASURED(of_self_attention,

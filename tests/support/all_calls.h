@@ -91,7 +91,8 @@ static heed_status call_layer_of(int32_t rows, int32_t model_dim, int32_t n_head
                             NULL,
                             NULL,
                             NULL,
-                            wo};
+                            wo,
+                            NULL};
   return heed_layer_run(&layer, heed_matrix_of(calls_a, rows, model_dim), heed_matrix_out_of(calls_out, rows, out_dim),
                         calls_c, sizeof calls_c / sizeof *calls_c, calls_workspace, sizeof calls_workspace,
                         &calls_executor);

@@ -1,0 +1,414 @@
+// What options do to the scores of a block, for both layouts: [key][row] with queries as lanes, [row][64] else.
+#ifndef HEED_GENERIC_SCORE_STEPS_HPP
+#define HEED_GENERIC_SCORE_STEPS_HPP
+
+#include "../score_rule.hpp"
+#include "one_lane.hpp"
+
+namespace heed {
+
+// x = tanh(x) * factor for N registers, step by step side by side (rule 12).
+template <class V, int N>
+HEED_INLINE void capped_tanh(typename V::reg (&x)[N], float factor) {
+  using reg = typename V::reg;
+  constexpr float coefficients[5] = {exp2_c5, exp2_c4, exp2_c3, exp2_c2, exp2_c1};
+  const reg zero = V::set(0.0f), one = V::set(1.0f);
+  reg y[N], t[N], f[N], g[N], r[N];
+  HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::mul(V::max(V::sub(zero, x[u]), x[u]), V::set(-2.0f * log2e));
+  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::split(y[u], t[u]);
+  HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::set(exp2_c6);
+  HEED_UNROLL for (int c = 0; c < 5; c++) {
+    HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(g[u], f[u], V::set(coefficients[c]));
+  }
+  // g = 1 - e, without cancellation; d = -(1 + e) in [-2, -1]
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg small = V::power(V::mul(g[u], f[u]), t[u], y[u]), power = V::power(one, t[u], y[u]);
+    g[u] = V::sub(V::sub(one, power), small);
+  }
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg d = V::sub(g[u], V::set(2.0f));
+    r[u] = V::fma(V::fma(V::set(tanh_r2), d, V::set(tanh_r1)), d, V::set(tanh_r0));  // 1 / -d within 1 %
+    t[u] = d;
+  }
+  HEED_UNROLL for (int step = 0; step < 2; step++) {
+    HEED_UNROLL for (int u = 0; u < N; u++) r[u] = V::fma(V::fma(t[u], r[u], one), r[u], r[u]);
+  }
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg q = V::mul(g[u], r[u]);
+    g[u] = V::fma(V::fma(t[u], q, g[u]), r[u], q);
+    const reg positive = V::zero_below(g[u], x[u], 0.0f);  // the sign: g where x is not negative, else -g
+    x[u] = V::mul(V::sub(V::add(positive, positive), g[u]), V::set(factor));
+  }
+}
+
+// f(p, registers) for the floats [0, n) of a row of scores, n rounded up to whole registers, 4 at a time.
+template <class V, class F>
+HEED_INLINE void for_registers(float *x, int32_t n, F f) {
+  int32_t i = 0;
+  for (; i + 4 * V::lanes <= n; i += 4 * V::lanes) f(x + i, constant<4>());
+  for (; i < n; i += V::lanes) f(x + i, constant<1>());
+}
+
+template <class V>
+static HEED_NOINLINE void softcap_block(const tile &t, const key_block &b, float factor) {
+  const auto cap = [=](float *x, auto registers) {
+    constexpr int n = decltype(registers)::value;
+    typename V::reg u[n];
+    HEED_UNROLL for (int i = 0; i < n; i++) u[i] = V::load(x + i * V::lanes);
+    capped_tanh<V>(u, factor);
+    HEED_UNROLL for (int i = 0; i < n; i++) V::store(x + i * V::lanes, u[i]);
+  };
+  if (t.lanes_are_queries)
+    return for_registers<V>(t.scores + b.from * t.row_capacity, (b.n - b.from) * t.row_capacity, cap);
+  const int32_t from = b.from / V::lanes * V::lanes;
+  for (int32_t r = 0; r < t.n_rows; r++) for_registers<V>(t.scores + r * block_keys + from, b.n - from, cap);
+}
+
+// For each row: slope * log2(e), and the distance of the block's first key from the query (rule 13).
+template <class V>
+HEED_INLINE void alibi_of_row(const stream &s, const row_cursor &row, const key_block &b, const float *slopes,
+                              float &slope, float &distance) {
+  slope = slopes[s.first_head + row.head] * log2e;
+  distance = static_cast<float>(b.begin - (row.query + s.offset));
+}
+
+template <class V>
+static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const float *slopes) {
+  using reg = typename V::reg;
+  const stream &s = *t.s;
+  row_cursor row(s, t.first_row);
+  float slope[V::lanes], distance[V::lanes];
+  if (t.lanes_are_queries) {
+    for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+      for (int32_t i = 0; i < V::lanes; i++, row.next()) {
+        if (r + i < t.n_rows)
+          alibi_of_row<V>(s, row, b, slopes, slope[i], distance[i]);
+        else
+          slope[i] = distance[i] = 0.0f;
+      }
+      const reg by = V::load(slope), from = V::load(distance);
+      float *x = t.scores + r + b.from * t.row_capacity;
+      for (int32_t j = b.from; j < b.n; j++, x += t.row_capacity)
+        V::store(x, V::fma(by, V::add(from, V::set(static_cast<float>(j))), V::load(x)));
+    }
+    return;
+  }
+  float ramp[V::lanes];
+  for (int32_t i = 0; i < V::lanes; i++) ramp[i] = static_cast<float>(i);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    alibi_of_row<V>(s, row, b, slopes, slope[0], distance[0]);
+    const reg by = V::set(slope[0]), from = V::set(distance[0]);
+    for (int32_t j = b.from / V::lanes * V::lanes; j < b.n; j += V::lanes) {
+      float *x = t.scores + r * block_keys + j;
+      const reg key = V::add(V::load(ramp), V::set(static_cast<float>(j)));
+      V::store(x, V::fma(by, V::add(from, key), V::load(x)));
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- masks
+
+// x + mask, or -infinity where mask is, whatever x.
+template <class V>
+HEED_INLINE typename V::reg add_mask(typename V::reg x, typename V::reg mask) {
+  return V::fma(mask, V::set(log2e), V::zero_below(x, mask, least_finite));
+}
+
+// Masks of one register of rows and up to 16 keys pass through a copy, from which they are transposed: rows may lie
+// anywhere.
+template <class V>
+struct mask_copy {
+  static constexpr int32_t width = 16;
+  float rows[V::lanes][width];
+};
+
+template <class V>
+HEED_INLINE bool any_lane_below(typename V::reg x, float limit) {
+  float lanes[V::lanes];
+  V::store(lanes, x);
+  bool any = false;
+  for (int32_t i = 0; i < V::lanes; i++) any = any || lanes[i] < limit;
+  return any;
+}
+
+template <class V>
+HEED_INLINE typename V::reg lesser(typename V::reg a, typename V::reg b) {  // NaN in b is passed over
+  const typename V::reg zero = V::set(0.0f);
+  return V::sub(zero, V::max(V::sub(zero, b), V::sub(zero, a)));
+}
+
+template <class V>
+static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, const mask_rows &from) {
+  using reg = typename V::reg;
+  reg least = V::set(0.0f);
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const float *mask = row_of<float>(from, *t.s, row) + b.begin;
+    float *x = t.scores + r * block_keys;
+    int32_t j = b.from;
+    for (; j + V::lanes <= b.n; j += V::lanes) {
+      const reg m = V::load(mask + j);
+      least = lesser<V>(least, m);
+      V::store(x + j, add_mask<V>(V::load(x + j), m));
+    }
+    if (j == b.n) continue;
+    float last[V::lanes];  // the row of scores has room for a whole register, the mask may not
+    for (int32_t i = 0; i < V::lanes; i++) last[i] = j + i < b.n ? mask[j + i] : 0.0f;
+    float scores[V::lanes];
+    for (int32_t i = 0; i < V::lanes; i++) scores[i] = j + i < b.n ? x[j + i] : 0.0f;
+    least = lesser<V>(least, V::load(last));
+    V::store(scores, add_mask<V>(V::load(scores), V::load(last)));
+    for (int32_t i = 0; j + i < b.n; i++) x[j + i] = scores[i];
+  }
+  return any_lane_below<V>(least, least_finite);
+}
+
+template <class V>
+static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
+  using reg = typename V::reg;
+  constexpr int32_t width = mask_copy<V>::width;
+  mask_copy<V> copy;
+  reg least = V::set(0.0f);
+  for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+    for (int32_t begin = b.from; begin < b.n; begin += width) {
+      const int32_t n = b.n - begin < width ? b.n - begin : width;
+      row_cursor row(*t.s, t.first_row + r);
+      for (int32_t i = 0; i < V::lanes; i++) {
+        copy_row<V>(copy.rows[i], row_of<float>(from, *t.s, row) + b.begin + begin, n);
+        if (r + i + 1 < t.n_rows) row.next();  // lanes beyond the tile repeat its last row
+      }
+      float *x = t.scores + begin * t.row_capacity + r;
+      for (int32_t j = 0; j < n; j += 4) {
+        reg mask[4];
+        V::transpose4(&copy.rows[0][j], width, mask);
+        HEED_UNROLL for (int32_t i = 0; i < 4; i++) {
+          if (j + i >= n) break;
+          least = lesser<V>(least, mask[i]);
+          float *to = x + (j + i) * t.row_capacity;
+          V::store(to, add_mask<V>(V::load(to), mask[i]));
+        }
+      }
+    }
+  }
+  return any_lane_below<V>(least, least_finite);
+}
+
+template <class V>
+static bool mask_additive(const tile &t, const key_block &b, const mask_rows &from) {
+  if constexpr (V::lanes > 1)
+    if (t.lanes_are_queries) return additive_by_queries<V>(t, b, from);
+  return additive_by_keys<V>(t, b, from);
+}
+
+// Is one of n bytes zero?
+[[maybe_unused]] static bool has_zero(const uint8_t *p, int32_t n) {
+  int32_t i = 0;
+  uint64_t zeros = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t x;
+    __builtin_memcpy(&x, p + i, 8);
+    zeros |= (x - 0x0101010101010101u) & ~x & 0x8080808080808080u;
+  }
+  bool any = zeros != 0;
+  for (; i < n; i++) any = any || p[i] == 0;
+  return any;
+}
+
+[[maybe_unused]] static HEED_NOINLINE bool boolean_by_keys(const tile &t, const key_block &b, const mask_rows &from) {
+  bool hidden = false;
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const uint8_t *mask = row_of<uint8_t>(from, *t.s, row) + b.begin;
+    if (!has_zero(mask + b.from, b.n - b.from)) continue;
+    hidden = true;
+    float *x = t.scores + r * block_keys;
+    for (int32_t j = b.from; j < b.n; j++) x[j] = mask[j] ? x[j] : negative_infinity;
+  }
+  return hidden;
+}
+
+// The byte of a word in memory order.
+constexpr uint32_t byte_of_word(int i) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  return 0xff000000u >> 8 * i;
+#else
+  return 0xffu << 8 * i;
+#endif
+}
+
+// Four bytes of a row travel as one float through the transpose.
+template <class V>
+static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
+  using reg = typename V::reg;
+  constexpr int32_t width = mask_copy<V>::width;
+  mask_copy<V> copy;
+  bool hidden = false;
+  const int32_t n = b.n - b.from;
+  for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+    bool here = false;
+    row_cursor row(*t.s, t.first_row + r);
+    for (int32_t i = 0; i < V::lanes; i++) {
+      const uint8_t *mask = row_of<uint8_t>(from, *t.s, row) + b.begin + b.from;
+      here |= has_zero(mask, n);
+      if (n == block_keys)
+        __builtin_memcpy(copy.rows[i], mask, block_keys);
+      else
+        for (int32_t j = 0; j < n; j++) reinterpret_cast<uint8_t *>(copy.rows[i])[j] = mask[j];
+      if (r + i + 1 < t.n_rows) row.next();  // lanes beyond the tile repeat its last row
+    }
+    if (!here) continue;
+    hidden = true;
+    float *x = t.scores + b.from * t.row_capacity + r;
+    for (int32_t word = 0; word * 4 < n; word += 4) {
+      reg flags[4];
+      V::transpose4(&copy.rows[0][word], width, flags);
+      HEED_UNROLL for (int i = 0; i < 16; i++) {
+        if (word * 4 + i >= n) break;
+        float *to = x + (word * 4 + i) * t.row_capacity;
+        V::store(to, V::hide(V::load(to), flags[i / 4], byte_of_word(i % 4)));
+      }
+    }
+  }
+  return hidden;
+}
+
+template <class V>
+static bool mask_boolean(const tile &t, const key_block &b, const mask_rows &from) {
+  if constexpr (V::lanes > 1)
+    if (t.lanes_are_queries) return boolean_by_queries<V>(t, b, from);
+  return boolean_by_keys(t, b, from);
+}
+
+// ------------------------------------------------------------------------------------------------------------ values
+
+template <class V>
+static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const int32_t n = s.v_dim;
+  const typename V::reg zero = V::set(0.0f);
+  typename V::reg nothing[4] = {zero, zero, zero, zero};  // 0 * x is 0, or NaN
+  float last = 0.0f;
+  const float *v = s.v.from(b.begin + b.from);
+  for (int32_t j = b.from; j < b.n; j++, v += s.v.stride) {
+    int32_t i = 0;
+    for (; i + 4 * V::lanes <= n; i += 4 * V::lanes)
+      HEED_UNROLL for (int u = 0; u < 4; u++) nothing[u] = V::fma(zero, V::load(v + i + u * V::lanes), nothing[u]);
+    for (; i + V::lanes <= n; i += V::lanes) nothing[0] = V::fma(zero, V::load(v + i), nothing[0]);
+    for (; i < n; i++) last += v[i] - v[i];
+  }
+  float lanes[V::lanes];
+  V::store(lanes, V::add(V::add(nothing[0], nothing[1]), V::add(nothing[2], nothing[3])));
+  for (int32_t i = 0; i < V::lanes; i++) last += lanes[i];
+  return last == 0.0f;
+}
+
+// acc = acc * alpha + p v of the keys that are not hidden, row by row and run by run: where a value that someone hides
+// is NaN or infinite, and 0 times it would not be 0.
+template <class V>
+static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
+                                      bool (*hides)(const tile &t, int32_t r, int32_t key)) {
+  const stream &s = *t.s;
+  const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys, p_key = t.lanes_are_queries ? t.row_capacity : 1;
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    const key_range seen = seen_of_block(t, b, r);
+    const auto add = [&](int32_t from, int32_t to, chain start) {
+      if constexpr (V::lanes == 1)  // acc has alpha already
+        add_values<V>(t, r, 1, b.begin, from, to);
+      else
+        sum_values<V>({t.scores + r * p_row + from * p_key, p_row, p_key, s.v.from(b.begin + from), s.v.stride,
+                       t.chunk.acc + r * t.chunk.acc_stride, t.chunk.acc_stride, t.alpha + r, to - from, nullptr,
+                       nullptr, 0, nullptr, 0, 0},
+                      start, 1, s.v_dim);
+    };
+    add(seen.first, seen.first, b.first ? chain::zero : chain::scaled);
+    for (int32_t j = seen.first, end; j < seen.last; j = end + 1) {
+      for (end = j; end < seen.last && !hides(t, r, b.begin + end);) end++;
+      if (end > j) add(j, end, chain::keep);
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- the rest
+
+// Rows of scores times factor, where they are wanted.
+template <class V>
+static HEED_NOINLINE void keep_by_keys(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *y = row_of(to, *t.s, row) + b.begin;
+    const float *x = t.scores + r * block_keys;
+    int32_t j = b.from;
+    for (; j + V::lanes <= b.n; j += V::lanes) V::store(y + j, V::mul(V::load(x + j), V::set(factor)));
+    for (; j < b.n; j++) y[j] = x[j] * factor;
+  }
+}
+
+template <class V>
+static HEED_NOINLINE void keep_by_queries(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r += 4) {
+    float *y[4] = {};
+    for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++, row.next()) y[i] = row_of(to, *t.s, row) + b.begin;
+    for (int32_t j = b.from; j < b.n; j += V::lanes) {
+      typename V::reg rows[4];
+      const int32_t left = b.n - j < V::lanes ? b.n - j : V::lanes;
+      transpose4_any<V>(t.scores + j * t.row_capacity + r, t.row_capacity, left, t.n_rows - r, rows);
+      for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++) {
+        const typename V::reg x = V::mul(rows[i], V::set(factor));
+        if (left == V::lanes)
+          V::store(y[i] + j, x);
+        else
+          V::store_n(y[i] + j, x, left);
+      }
+    }
+  }
+}
+
+template <class V>
+static void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+  if constexpr (V::lanes > 1)
+    if (t.lanes_are_queries) return keep_by_queries<V>(t, b, to, factor);
+  keep_by_keys<V>(t, b, to, factor);
+}
+
+// One more logit for each row, to which no value belongs (rule 14).
+template <class V>
+static HEED_NOINLINE void add_sinks(const tile &t, const partial &p, const float *logits) {
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const float sink = logits ? logits[t.s->first_head + row.head] * log2e : 0.0f;
+    const float m = sink > p.m[r] ? sink : p.m[r], shift = m == negative_infinity ? 0.0f : m;
+    const float a = first_lane<V>(exp2_nonpositive<V>(V::set(p.m[r] - shift)));
+    const float b = first_lane<V>(exp2_nonpositive<V>(V::set(sink - shift)));
+    p.m[r] = m;
+    p.l[r] = first_lane<V>(V::fma(V::factor(p.l[r]), V::set(a), V::set(b)));
+    t.alpha[r] = a * reciprocal_or_zero(p.l[r]);
+  }
+}
+
+// Scores become weights by the shift and the alpha of their rows.
+template <class V>
+static HEED_NOINLINE void weigh_block(const tile &t, const key_block &b) {
+  const auto weigh = [](float *x, typename V::reg shift, typename V::reg alpha) {
+    V::store(x, V::mul(exp2_nonpositive<V>(V::sub(V::load(x), shift)), alpha));
+  };
+  if (t.lanes_are_queries) {
+    for (int32_t r = 0; r < t.n_rows; r += V::lanes)
+      for (int32_t j = b.from; j < b.n; j++)
+        weigh(t.scores + j * t.row_capacity + r, V::load(t.shift + r), V::load(t.alpha + r));
+    return;
+  }
+  for (int32_t r = 0; r < t.n_rows; r++)
+    for (int32_t j = b.from / V::lanes * V::lanes; j < b.n; j += V::lanes)
+      weigh(t.scores + r * block_keys + j, V::set(t.shift[r]), V::set(t.alpha[r]));
+}
+
+template <class V>
+constexpr score_steps make_steps() {
+  return {softcap_block<V>,     alibi_block<V>, mask_additive<V>, mask_boolean<V>,
+          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>};
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,71 @@
+#include "ranges.hpp"
+
+#include "options.hpp"
+
+namespace heed {
+
+int32_t clamp_shift(int64_t shift) {
+  return shift < -open_shift ? -open_shift : shift > open_shift ? open_shift : static_cast<int32_t>(shift);
+}
+
+static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return each ? each[b] : all; }
+
+// Positions and lengths count from key 0 of the context, the call's keys from first_key on.
+void range_of_entry(const score_rule &score_rule, stream &s) {
+  const auto &rule = static_cast<const call_rule &>(score_rule);
+  const heed_attention &call = *rule.call;
+  const heed_ranges *ranges = rule.ranges;
+  const int32_t b = s.batch_entry;
+  int32_t left = -1, right = -1;
+  s.offset = static_cast<int64_t>(call.causal_offset) - rule.first_key;
+  if (ranges) {
+    left = of_entry(ranges->left_windows, ranges->left_window, b);
+    right = of_entry(ranges->right_windows, ranges->right_window, b);
+    s.offset = static_cast<int64_t>(of_entry(ranges->offsets, call.causal_offset, b)) - rule.first_key;
+    if (ranges->kv_lengths) {
+      const int32_t length = ranges->kv_lengths[b] - rule.first_key;
+      if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
+    }
+  }
+  if (rule.n_keys < s.n_kv) s.n_kv = rule.n_keys;
+  if (call.causal) right = 0;
+  s.first_shift = left < 0 ? -open_shift : clamp_shift(s.offset - left);
+  s.last_shift = right < 0 ? open_shift : clamp_shift(s.offset + right + 1);
+}
+
+namespace {
+
+void check_numbers(checker &check, const int32_t *each, int32_t batch, int32_t least, int32_t most,
+                   heed_argument argument) {
+  if (!each) return;
+  check.array(each, static_cast<size_t>(batch), access::read, argument);
+  for (int32_t b = 0; b < batch && check.ok(); b++)
+    check.require(each[b] >= least && each[b] <= most, HEED_OUT_OF_RANGE, argument);
+}
+
+void check_ranges(checker &check, const heed_attention &call, const void *object) {
+  const auto &o = *static_cast<const heed_ranges *>(object);
+  check.require(o.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
+  check.require(o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
+  check_numbers(check, o.left_windows, call.batch, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
+  check_numbers(check, o.right_windows, call.batch, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
+  check_numbers(check, o.offsets, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_OFFSETS);
+  const bool of_part = options_of(call)->partial != nullptr;  // then lengths are those of the whole context
+  check_numbers(check, o.kv_lengths, call.batch, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
+}
+
+void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {
+  rule.ranges = static_cast<const heed_ranges *>(object);
+  rule.range = range_of_entry;
+}
+constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_ranges};
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_ranges_init(heed_ranges *ranges) {
+  heed::checker_of<1> check;
+  check.pointer(ranges, alignof(heed_ranges), HEED_ARG_RANGES);
+  if (check.ok()) *ranges = {sizeof *ranges, &heed::ranges_code, -1, -1, nullptr, nullptr, nullptr, nullptr};
+  return check.status;
+}
