@@ -1,36 +1,59 @@
 // heed_attention_run and heed_self_attention: what a call must be, then the plan.
 #include "options.hpp"
 #include "plan.hpp"
+#include "score_rule.hpp"
 
 namespace heed {
 namespace {
 
-float scale_of(const heed_attention &call) { return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale; }
+// The rule of a call that wants its weights, and nothing else that is optional.
+struct weights_rule : score_rule {
+  kept_rows weights;
+  int32_t n_kv;
+  decltype(kernel::keep) keep;
+  decltype(kernel::softmax) softmax;
+  decltype(kernel::finish) finish_rows;
+};
 
-// With options or weights. In a frame of its own: a rule is a hundred bytes and more.
+after_rule keep_logits(const tile &t, const key_block &b) {
+  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
+  rule.keep(t, b, rule.weights, 1.0f);
+  return after_rule::add;
+}
+
+void finish_rows_and_weights(const tile &t, const partial &p) {
+  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
+  rule.finish_rows(t, p);
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next())
+    finish_weights(rule.softmax, row_of(rule.weights, *t.s, row), {t.first[r], t.last[r]}, rule.n_kv,
+                   negative_infinity);
+}
+
 template <class K>
-HEED_NOINLINE void run_ruled(K k, const heed_attention &plain_call) {
-  heed_attention call = plain_call;
-  call_rule rule = {};
-  rule.call = &call;
+HEED_NOINLINE void run_with_weights(K k, const heed_attention &call, float c) {
+  weights_rule rule = {};
+  rule.apply = keep_logits;
+  rule.attend = k->attend;
+  rule.merge = k->merge;
+  rule.finish = finish_rows_and_weights;
+  rule.weights = {call.weights.data, call.weights.batch_stride, call.weights.head_stride, call.weights.row_stride};
+  rule.n_kv = call.n_kv;
   rule.keep = k->keep;
   rule.softmax = k->softmax;
-  rule.attend = k->attend;
-  rule.steps = k->steps;
-  rule.scale = scale_of(call);
-  rule.c = rule.scale * log2e;
-  rule.n_keys = call.n_kv;
-  bind_options(rule, call, options_of(call));
-  bind_weights(rule, call.weights);
-  run_streams(k, call, &rule, rule.c);
+  rule.finish_rows = k->finish;
+  run_streams(k, call, &rule, c);
 }
 
 template <class K>
 heed_status run_call(K k, const heed_attention &call) {
-  if (call.weights.data || options_of(call))
-    run_ruled(k, call);
+  const float c = scale_of(call) * log2e;
+  if (const option_engine *engine = engine_of(options_of(call)))
+    engine->run(address_of(k), call);
+  else if (call.weights.data)
+    run_with_weights(k, call, c);
   else
-    run_streams(k, call, nullptr, scale_of(call) * log2e);
+    run_streams(k, call, nullptr, c);
   return HEED_OK;
 }
 
@@ -72,9 +95,10 @@ void check_call(checker &check, const heed_attention &call) {
 HEED_NOINLINE heed_status check_with_options(const heed_attention *call) {
   checker_of<8 + option_ranges> check;
   check.object(call, access::read, HEED_ARG_CALL);
-  if (check.ok()) check_option_objects(check, options_of(*call));
+  if (check.ok()) check_objects(check, options_of(*call));
   if (check.ok()) check_call(check, *call);
-  if (check.ok()) check_options(check, *call, options_of(*call));
+  if (const option_engine *engine = check.ok() ? engine_of(options_of(*call)) : nullptr)
+    engine->check(check, *call, *options_of(*call));
   return check.finish();
 }
 
@@ -124,10 +148,12 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   s.n_rows = s.n_kv = x.n_rows;
   s.head_dim = s.v_dim = x.dim;
   s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
-  s.first_shift = -heed::open_shift;
-  s.last_shift = heed::open_shift;
   const auto k = heed::current_kernel();
   const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
-  for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) heed::run_tile(k, s, tiles, i, workspace);
+  for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
+    const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);
+    heed::see_all(t);
+    heed::run_plain_tile<true>(k, t);
+  }
   return HEED_OK;
 }

@@ -13,9 +13,11 @@ struct fixed_kernel {
   constexpr const kernel &operator*() const { return kernel_fixed; }
 };
 constexpr fixed_kernel current_kernel() { return {}; }
+constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
 #else
 const kernel *current_kernel();
 #endif
+constexpr const kernel *address_of(const kernel *k) { return k; }
 const kernel *reference_kernel(bool fused);
 const kernel *available_kernel(int32_t index);  // best first; null past the last
 

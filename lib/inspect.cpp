@@ -1,6 +1,6 @@
 // Looking into a model: column sums of the weights and the largest weights of each row. A second pass over a tile's
 // keys, whose rows are then known to their end, makes the scores again and the weights from them.
-#include "options.hpp"
+#include "call_rule.hpp"
 
 namespace heed {
 namespace {
@@ -95,11 +95,6 @@ void inspect_tile(const tile &t, const partial &p) {
     rule.attend(again, begin);
 }
 
-void bind_inspection(call_rule &rule) {
-  rule.inspect = inspect_tile;
-  rule.after = after_rows;
-}
-
 void check_column_sums(checker &check, const heed_attention &call, const void *object) {
   const heed_tensor_out &o = static_cast<const heed_column_sums *>(object)->out;
   check.tensor(o.data, {call.batch, call.n_heads, 1}, {o.batch_stride, o.head_stride, 0}, call.n_kv, access::write,
@@ -108,9 +103,9 @@ void check_column_sums(checker &check, const heed_attention &call, const void *o
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);
   rule.by_stream = true;
-  bind_inspection(rule);
+  rule.inspect = inspect_tile;
 }
-constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums};
+constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};
 
 void check_top_k(checker &check, const heed_attention &call, const void *object) {
   const auto &o = *static_cast<const heed_top_k *>(object);
@@ -125,9 +120,9 @@ void check_top_k(checker &check, const heed_attention &call, const void *object)
 }
 void bind_top_k(call_rule &rule, const heed_attention &, const void *object) {
   rule.top_k = static_cast<const heed_top_k *>(object);
-  bind_inspection(rule);
+  rule.inspect = inspect_tile;
 }
-constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k};
+constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k, &call_engine};
 
 }  // namespace
 }  // namespace heed

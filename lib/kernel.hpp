@@ -33,8 +33,7 @@ struct stream {
   float c;                          // scale * log2(e)
   int32_t first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
   const score_rule *rule;           // what else happens to scores; null: nothing
-  int32_t batch_entry, first_head;  // for the rule, as is
-  int64_t offset;                   // the position of query 0
+  int32_t batch_entry, first_head;  // for the rule: which stream this is
 };
 constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
 
@@ -73,18 +72,12 @@ class row_cursor {
   int32_t clip(int32_t key) const { return key < 0 ? 0 : key < s.n_kv ? key : s.n_kv; }
 };
 
-[[maybe_unused]] float *row_of(const kept_rows &to, const stream &s, const row_cursor &row) {
-  return to.data + s.batch_entry * to.batch_stride + (s.first_head + row.head) * to.head_stride +
-         row.query * to.query_stride;
-}
-
 }  // namespace
 
 // For one row of keys: the maximum, the sum of the exponentials, and the sum of exponentials times values (rule 6).
 struct partial {
   float *m, *l;  // [n_rows]
-  float *acc;    // [n_rows][acc_stride]; null: the rows of out
-  int32_t acc_stride;
+  float *acc;    // [n_rows][acc_stride of the tile]; null: the rows of out
 };
 
 // Consecutive rows of a stream that are computed together, with their working memory. One chunk of keys leaves its
@@ -94,6 +87,7 @@ struct tile {
   ptrdiff_t first_row;
   int32_t n_rows;
   bool lanes_are_queries;
+  int32_t acc_stride;  // v_dim rounded up to 16
   partial chunk, total;
   int32_t *first, *last;  // [n_rows] the keys that each row sees
   float *alpha;           // [n_rows] what the past is multiplied by; in the end, what the row is
@@ -119,14 +113,15 @@ enum class after_rule {
 
 // What happens to scores besides ranges, for a whole call. Null in a stream: the plain case.
 struct score_rule {
-  bool (*sees)(const tile &t, const key_block &b);           // does any row see any key? null: yes
-  after_rule (*apply)(const tile &t, const key_block &b);    // scores as they are wanted
-  void (*add_visible)(const tile &t, const key_block &b);    // instead of the sum of p v
-  void (*close)(const tile &t, const partial &p);            // before alpha is applied to the rows; or null
-  void (*after)(const tile &t, const partial &p);            // when the rows of out are done; or null
-  void (*resume)(const tile &t), (*suspend)(const tile &t);  // the total comes from the caller, and goes there; or null
-  void (*range)(const score_rule &rule, stream &s);          // what a batch entry sees; null: as the call says for all
-  bool by_stream;                                            // tiles of a stream one after another, on one worker
+  bool (*sees)(const tile &t, const key_block &b);         // does any row see any key? null: yes
+  after_rule (*apply)(const tile &t, const key_block &b);  // scores as they are wanted
+  void (*add_visible)(const tile &t, const key_block &b);  // instead of the sum of p v
+  void (*attend)(const tile &t, int32_t key_begin);        // the kernel's, for streams with a rule
+  bool (*resume)(const tile &t);                           // total from the caller? null: no
+  void (*finish)(const tile &t, const partial &p);         // partial -> out and all else that is wanted
+  void (*range)(const score_rule &rule, stream &s);        // what a batch entry sees; null: as the call says for all
+  void (*merge)(const tile &t, bool first);
+  bool by_stream;  // tiles of a stream one after another, on one worker
 };
 
 // y (n_rows, n_cols) = bias + x (n_rows, depth) w (depth, n_cols)
@@ -144,12 +139,13 @@ struct linear_block {
 struct kernel {
   const char *name;
   bool fused;
-  bool (*available)();                               // can this processor run it?
-  int32_t lanes;                                     // floats in a vector; 0: queries are never lanes
-  int32_t max_key_rows;                              // most rows of a tile whose lanes are keys
-  void (*attend)(const tile &t, int32_t key_begin);  // the chunk that begins there -> its partial
-  void (*merge)(const tile &t, bool first);          // partial of a chunk -> total
-  void (*finish)(const tile &t, const partial &p);   // chunk or total -> out
+  bool (*available)();                                     // can this processor run it?
+  int32_t lanes;                                           // floats in a vector; 0: queries are never lanes
+  int32_t max_key_rows;                                    // most rows of a tile whose lanes are keys
+  void (*attend)(const tile &t, int32_t key_begin);        // the chunk that begins there -> its partial
+  void (*attend_plain)(const tile &t, int32_t key_begin);  // the same without a rule, where rows see keys [0, last)
+  void (*merge)(const tile &t, bool first);                // partial of a chunk -> total
+  void (*finish)(const tile &t, const partial &p);         // chunk or total -> out
   void (*keep)(const tile &t, const key_block &b, const kept_rows &to, float factor);  // scores * factor -> rows
   void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
   float (*dot)(const float *a, const float *b, int32_t n);

@@ -90,7 +90,7 @@ void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out
 // Options are those of the layer's attention.
 void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   const heed_options *options = options_of(layer);
-  check_option_objects(check, options);
+  check_objects(check, options);
   if (!check.ok() || !options) return;
   check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
   heed_attention call = {};
@@ -100,7 +100,7 @@ void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   call.n_q = call.n_kv = n;
   call.scale = layer.scale;
   call.options = options;
-  if (check.ok()) check_options(check, call, options);
+  if (const option_engine *engine = check.ok() ? engine_of(options) : nullptr) engine->check(check, call, *options);
 }
 
 HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,

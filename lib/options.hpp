@@ -1,19 +1,46 @@
-// The seam between a call and its options: which code an option has, and how it becomes part of a score_rule.
+// The seam between a call and its options. Which code an option has, only its init function says; heed_attention_run
+// reaches all of it through the object.
 #ifndef HEED_OPTIONS_HPP
 #define HEED_OPTIONS_HPP
 
 #include "heed/heed.h"
-#include "score_rule.hpp"
+#include "kernel.hpp"
 #include "validate.hpp"
+
+namespace heed {
+
+struct call_rule;
+
+// What all options share (rule.cpp): the checks of a valid shape's options, and calls that have some.
+struct option_engine {
+  void (*check)(checker &check, const heed_attention &call, const heed_options &options);
+  void (*run)(const kernel *k, const heed_attention &call);
+};
+
+}  // namespace heed
 
 // Named by the feature's init function alone.
 struct heed_code {
   uint32_t object_bytes;
   void (*check)(heed::checker &check, const heed_attention &call, const void *object);
   void (*bind)(heed::call_rule &rule, const heed_attention &call, const void *object);
+  const heed::option_engine *engine;
 };
 
 namespace heed {
+
+// For init functions: an object that is null or misaligned.
+template <class T>
+inline heed_status check_new(const T *object, heed_argument argument) {
+  checker_of<1> check;
+  check.pointer(object, alignof(T), argument);
+  return check.status;
+}
+
+template <class T>
+inline const T &as(const void *object) {
+  return *static_cast<const T *>(object);
+}
 
 // What every object of options.h begins with.
 struct option_head {
@@ -21,10 +48,16 @@ struct option_head {
   const heed_code *code;
 };
 
-// Ranges that the options of a call may add to a checker: options, objects, four arrays of ranges, six of others.
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, six of others.
 constexpr int option_ranges = 1 + 10 + 10;
+constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 1;
 
-// Null where the call's struct has none.
+// The object of argument HEED_ARG_RANGES + i, or null.
+const void *option_of(const heed_options &options, int i);
+inline const option_head *head_of(const void *object) { return static_cast<const option_head *>(object); }
+
+// Null where there are none, or the call's struct has no place for them.
+const option_engine *engine_of(const heed_options *options);
 inline const heed_options *options_of(const heed_attention &call) {
   return call.struct_size > offsetof(heed_attention, options) ? call.options : nullptr;
 }
@@ -32,24 +65,10 @@ inline const heed_options *options_of(const heed_layer &layer) {
   return layer.struct_size > offsetof(heed_layer, options) ? layer.options : nullptr;
 }
 
-// First the objects: may they be read, and did an init function make them? Then, of a call whose shape is valid, what
-// they ask for.
-void check_option_objects(checker &check, const heed_options *options);
-void check_options(checker &check, const heed_attention &call, const heed_options *options);
-void check_object(checker &check, const void *object, heed_argument argument);  // one; null is fine
-void bind_options(call_rule &rule, const heed_attention &call, const heed_options *options);
-void finish_kept(const tile &t);                   // rows of scores and weights, where no key was seen
-void after_rows(const tile &t, const partial &p);  // what weights, scores, column sums and top_k need when out is done
-void close_rows(const tile &t, const partial &p);  // what sinks and lse need before
-void bind_weights(call_rule &rule, const heed_tensor_out &weights);
-
-inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
-
-#ifdef HEED_SINGLE
-constexpr const score_steps *steps_of(const call_rule &) { return &fixed_steps; }
-#else
-inline const score_steps *steps_of(const call_rule &rule) { return rule.steps; }
-#endif
+// May the object be read, and did an init function make it? Null is fine.
+void check_object(checker &check, const void *object, access how, heed_argument argument);
+// That of all, and of the struct that holds them.
+void check_objects(checker &check, const heed_options *options);
 
 }  // namespace heed
 

@@ -1,6 +1,6 @@
 // Partial results: attention that adds to (m, l, acc) of the caller's, their merge (rule 6) and their end (rule 7).
 #include "dispatch.hpp"
-#include "options.hpp"
+#include "call_rule.hpp"
 #include "ranges.hpp"
 
 namespace heed {
@@ -18,10 +18,17 @@ size_t row_in(const heed_partial &p, const stream &s, const row_cursor &row) {
 // What l holds lies behind what m holds, then acc.
 partial rows_of(const heed_partial &p, size_t row) {
   const size_t n = count_rows(p);
-  return {p.data + row, p.data + n + row, p.data + 2 * n + row * p.v_dim, p.v_dim};
+  return {p.data + row, p.data + n + row, p.data + 2 * n + row * p.v_dim};
 }
 
-void resume(const tile &t) {
+// The rows of out are those of acc.
+void put_out(stream &s, const heed_partial &p) {
+  s.out = rows_of(p, (static_cast<size_t>(s.batch_entry) * p.n_heads + s.first_head) * p.n_q).acc;
+  s.out_query_stride = p.v_dim;
+  s.out_head_stride = static_cast<ptrdiff_t>(p.n_q) * p.v_dim;
+}
+
+bool resume(const tile &t) {
   const heed_partial &p = *rule_of(t).sum;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
@@ -29,6 +36,7 @@ void resume(const tile &t) {
     t.total.m[r] = *from.m;
     t.total.l[r] = *from.l;
   }
+  return true;
 }
 
 void suspend(const tile &t) {
@@ -39,7 +47,6 @@ void suspend(const tile &t) {
     *to.m = t.total.m[r];
     *to.l = t.total.l[r];
   }
-  finish_kept(t);
 }
 
 // Floats of a partial of that shape; SIZE_MAX where they do not fit.
@@ -82,19 +89,20 @@ void check_partial(checker &check, const heed_attention &call, const void *objec
   check.require(call.n_kv <= HEED_MAX_COUNT - p.first_key - p.n_keys, HEED_OUT_OF_RANGE, HEED_ARG_PARTIAL);
 }
 
-// acc takes the place of out. The object counts its keys at once: nothing can fail any more.
-void bind_partial(call_rule &rule, const heed_attention &call, const void *object) {
+// The object counts its keys at once: nothing can fail any more.
+void bind_partial(call_rule &rule, const heed_attention &call, const void *) {
   heed_partial *p = options_of(call)->partial;
-  (void)object;
   rule.sum = p;
   rule.first_key = p->first_key + p->n_keys;
-  rule.range = range_of_entry;
+  rule.range = [](const score_rule &own, stream &s) {
+    range_of_entry(own, s);
+    put_out(s, *static_cast<const call_rule &>(own).sum);
+  };
   rule.resume = resume;
   rule.suspend = suspend;
-  rule.call->out = heed_head_major_out(rows_of(*p, 0).acc, p->n_q, p->n_heads, p->v_dim);
   p->n_keys += call.n_kv;
 }
-constexpr heed_code partial_code = {sizeof(heed_partial), check_partial, bind_partial};
+constexpr heed_code partial_code = {sizeof(heed_partial), check_partial, bind_partial, &call_engine};
 
 // Rows [first, first + n) of one head as a tile with scratch for 16 rows: what merge and finish want.
 struct scratch {
@@ -105,6 +113,7 @@ tile tile_of(const stream &s, ptrdiff_t first, int32_t n, scratch &memory) {
   t.s = &s;
   t.first_row = first;
   t.n_rows = n;
+  t.acc_stride = s.v_dim;
   t.alpha = memory.alpha;
   t.shift = memory.shift;
   return t;
@@ -113,9 +122,9 @@ tile tile_of(const stream &s, ptrdiff_t first, int32_t n, scratch &memory) {
 HEED_NOINLINE heed_status check_merge(const heed_partial *total, const heed_partial *part) {
   checker_of<4> check;
   check.pointer(total, alignof(heed_partial), HEED_ARG_TOTAL);
-  check_object(check, total, HEED_ARG_TOTAL);
+  check_object(check, total, access::write, HEED_ARG_TOTAL);
   check.pointer(part, alignof(heed_partial), HEED_ARG_PARTIAL);
-  check_object(check, part, HEED_ARG_PARTIAL);
+  check_object(check, part, access::read, HEED_ARG_PARTIAL);
   if (!check.ok()) return check.status;
   check_contents(check, *total, access::write, HEED_ARG_TOTAL);
   check_contents(check, *part, access::read, HEED_ARG_PARTIAL);
@@ -131,20 +140,20 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
                                        const heed_lse *lse) {
   checker_of<8> check;
   check.pointer(partial, alignof(heed_partial), HEED_ARG_PARTIAL);
-  check_object(check, partial, HEED_ARG_PARTIAL);
-  check_object(check, sinks, HEED_ARG_SINKS);
-  check_object(check, lse, HEED_ARG_LSE);
+  check_object(check, partial, access::read, HEED_ARG_PARTIAL);
+  check_object(check, sinks, access::read, HEED_ARG_SINKS);
+  check_object(check, lse, access::read, HEED_ARG_LSE);
   if (!check.ok()) return check.status;
   check_contents(check, *partial, access::read, HEED_ARG_PARTIAL);
   heed_attention shape = {};
   shape.batch = partial->batch;
   shape.n_heads = partial->n_heads;
   shape.n_q = partial->n_q;
-  if (check.ok() && sinks) sinks->code->check(check, shape, sinks);
-  if (check.ok() && lse) lse->code->check(check, shape, lse);
   if (check.ok())
     check.tensor(out.data, {partial->batch, partial->n_heads, partial->n_q},
                  {out.batch_stride, out.head_stride, out.row_stride}, partial->v_dim, access::write, HEED_ARG_OUT);
+  if (check.ok() && sinks) sinks->code->check(check, shape, sinks);
+  if (check.ok() && lse) lse->code->check(check, shape, lse);
   return check.finish();
 }
 
@@ -171,7 +180,7 @@ void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_
   call_rule rule = {};
   heed_attention call = {};
   rule.call = &call;
-  rule.steps = k->steps;
+  bind_kernel(rule, k);
   if (sinks) sinks->code->bind(rule, call, sinks);
   if (lse) lse->code->bind(rule, call, lse);
   stream s = {};
@@ -186,14 +195,14 @@ void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_
       s.out = out.data + s.batch_entry * out.batch_stride + s.first_head * out.head_stride;
       for (int32_t row = 0; row < p.n_q; row += rows_at_once) {
         const tile t = tile_of(s, row, p.n_q - row < rows_at_once ? p.n_q - row : rows_at_once, memory);
-        partial rows = rows_of(p, head * p.n_q + row);
-        for (int32_t r = 0; r < t.n_rows; r++) {  // sinks change m and l
-          memory.m[r] = rows.m[r];
-          memory.l[r] = rows.l[r];
+        const partial from = rows_of(p, head * p.n_q + row), copy = {memory.m, memory.l, nullptr};
+        for (int32_t r = 0; r < t.n_rows; r++) {  // what sinks change
+          memory.m[r] = from.m[r];
+          memory.l[r] = from.l[r];
+          float *to = s.out + (row + r) * s.out_query_stride;
+          for (int32_t i = 0; i < p.v_dim; i++) to[i] = from.acc[static_cast<ptrdiff_t>(r) * p.v_dim + i];
         }
-        rows.m = memory.m;
-        rows.l = memory.l;
-        k->finish(t, rows);
+        rule.finish(t, copy);
       }
     }
 }

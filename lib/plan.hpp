@@ -13,6 +13,10 @@ namespace {
 
 constexpr int32_t most_tasks_per_worker = 64;
 
+[[maybe_unused]] float scale_of(const heed_attention &call) {
+  return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
+}
+
 template <class K>
 struct attention_job {
   K k;
@@ -53,7 +57,6 @@ stream make_stream(const heed_attention &call, const score_rule *rule, float c, 
   s.rule = rule;
   s.batch_entry = static_cast<int32_t>(b);
   s.first_head = static_cast<int32_t>(h) * group;
-  s.offset = call.causal_offset;
   if (rule && rule->range) rule->range(*rule, s);
   return s;
 }
@@ -63,36 +66,41 @@ void *workspace_of(const attention_job<K> &job, int32_t worker) {
   return static_cast<unsigned char *>(job.call->workspace) + static_cast<size_t>(worker) * job.worker_bytes;
 }
 
-// Chunks in which a row of the tile sees a key; one even when there is none.
-struct chunk_range {
-  int32_t begin, n;  // the first one's first key
-};
-chunk_range chunks_of(const tile &t) {
-  const int32_t begin = t.first[0] / chunk_keys * chunk_keys, n_keys = t.last[t.n_rows - 1] - begin;
-  return {begin, n_keys <= chunk_keys ? 1 : (n_keys - 1) / chunk_keys + 1};
+// Of a stream without a rule, whose rows see the keys [0, last). SELF: of the caller's plain self-attention.
+template <bool SELF, class K>
+void run_plain_tile(K k, const tile &t) {
+  const int32_t last = t.last[t.n_rows - 1];
+  int32_t begin = 0;
+  do {
+    if (SELF)
+      k->attend_plain(t, begin);
+    else
+      k->attend(t, begin);
+    if (last > chunk_keys) k->merge(t, begin == 0);
+    begin += chunk_keys;
+  } while (begin < last);
+  k->finish(t, last > chunk_keys ? t.total : t.chunk);
 }
 
-template <class K>
-void close_tile(K k, const tile &t, bool merged) {
-  const score_rule *const rule = t.s->rule;
-  const partial &p = merged ? t.total : t.chunk;
-  if (rule && rule->suspend) return rule->suspend(t);
-  k->finish(t, p);
-  if (rule && rule->after) rule->after(t, p);
+void run_ruled_tile(const tile &t) {
+  const score_rule &rule = *t.s->rule;
+  const chunk_range chunks = chunks_of(t);
+  const bool resumed = rule.resume && rule.resume(t), merged = resumed || chunks.n > 1;
+  for (int32_t i = 0; i < chunks.n; i++) {
+    rule.attend(t, chunks.begin + i * chunk_keys);
+    if (merged) rule.merge(t, i == 0 && !resumed);
+  }
+  rule.finish(t, merged ? t.total : t.chunk);
 }
 
 template <class K>
 void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
   const tile t = make_tile(k, tiles, index, s, workspace);
-  const score_rule *const rule = s.rule;
-  const chunk_range chunks = chunks_of(t);
-  const bool resumed = rule && rule->resume, merged = resumed || chunks.n > 1;
-  if (resumed) rule->resume(t);
-  for (int32_t i = 0; i < chunks.n; i++) {
-    k->attend(t, chunks.begin + i * chunk_keys);
-    if (merged) k->merge(t, i == 0 && !resumed);
-  }
-  close_tile(k, t, merged);
+  see_ranges(t);
+  if (s.rule)
+    run_ruled_tile(t);
+  else
+    run_plain_tile<false>(k, t);
 }
 
 // An item is a tile, or with rule->by_stream all tiles of a stream.
@@ -117,6 +125,7 @@ void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
   const stream s = make_stream(*job.call, job.rule, job.c, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
+  see_ranges(t);
   job.k->attend(t, chunks_of(t).begin + (job.first_chunk + index) * chunk_keys);
 }
 
@@ -125,10 +134,10 @@ template <class K>
 void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   const stream s = make_stream(*job.call, job.rule, job.c, item / job.tiles.n_tiles);
   const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
+  see_ranges(first);
   const chunk_range chunks = chunks_of(first);
   if (chunks.n == 1) return run_tile(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace_of(job, 0));
-  const bool resumed = job.rule && job.rule->resume;
-  if (resumed) job.rule->resume(first);
+  const bool resumed = job.rule && job.rule->resume && job.rule->resume(first);
   job.item = item;
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
     job.first_chunk = chunk;
@@ -136,11 +145,15 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
     run_tasks(job.call->executor, wave, chunk_task<K>, &job);
     for (int32_t i = 0; i < wave; i++) {
       tile t = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
+      see_ranges(t);
       t.total = first.total;
       job.k->merge(t, chunk + i == 0 && !resumed);
     }
   }
-  close_tile(job.k, first, true);
+  if (job.rule)
+    job.rule->finish(first, first.total);
+  else
+    job.k->finish(first, first.total);
 }
 
 int32_t count_workers(const heed_attention &call) {

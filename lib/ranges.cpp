@@ -1,6 +1,6 @@
 #include "ranges.hpp"
 
-#include "options.hpp"
+#include "call_rule.hpp"
 
 namespace heed {
 
@@ -10,27 +10,29 @@ int32_t clamp_shift(int64_t shift) {
 
 static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return each ? each[b] : all; }
 
+int64_t offset_of_entry(const call_rule &rule, const stream &s) {
+  const int32_t *each = rule.ranges ? rule.ranges->offsets : nullptr;
+  return static_cast<int64_t>(of_entry(each, rule.call->causal_offset, s.batch_entry)) - rule.first_key;
+}
+
 // Positions and lengths count from key 0 of the context, the call's keys from first_key on.
 void range_of_entry(const score_rule &score_rule, stream &s) {
   const auto &rule = static_cast<const call_rule &>(score_rule);
-  const heed_attention &call = *rule.call;
   const heed_ranges *ranges = rule.ranges;
-  const int32_t b = s.batch_entry;
+  const int64_t offset = offset_of_entry(rule, s);
   int32_t left = -1, right = -1;
-  s.offset = static_cast<int64_t>(call.causal_offset) - rule.first_key;
   if (ranges) {
-    left = of_entry(ranges->left_windows, ranges->left_window, b);
-    right = of_entry(ranges->right_windows, ranges->right_window, b);
-    s.offset = static_cast<int64_t>(of_entry(ranges->offsets, call.causal_offset, b)) - rule.first_key;
+    left = of_entry(ranges->left_windows, ranges->left_window, s.batch_entry);
+    right = of_entry(ranges->right_windows, ranges->right_window, s.batch_entry);
     if (ranges->kv_lengths) {
-      const int32_t length = ranges->kv_lengths[b] - rule.first_key;
+      const int32_t length = ranges->kv_lengths[s.batch_entry] - rule.first_key;
       if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
     }
   }
   if (rule.n_keys < s.n_kv) s.n_kv = rule.n_keys;
-  if (call.causal) right = 0;
-  s.first_shift = left < 0 ? -open_shift : clamp_shift(s.offset - left);
-  s.last_shift = right < 0 ? open_shift : clamp_shift(s.offset + right + 1);
+  if (rule.call->causal) right = 0;
+  s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);
+  s.last_shift = right < 0 ? open_shift : clamp_shift(offset + right + 1);
 }
 
 namespace {
@@ -58,7 +60,7 @@ void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {
   rule.ranges = static_cast<const heed_ranges *>(object);
   rule.range = range_of_entry;
 }
-constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_ranges};
+constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_ranges, &call_engine};
 
 }  // namespace
 }  // namespace heed

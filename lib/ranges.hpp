@@ -2,11 +2,13 @@
 #ifndef HEED_RANGES_HPP
 #define HEED_RANGES_HPP
 
-#include "score_rule.hpp"
+#include "kernel.hpp"
 
 namespace heed {
 
 int32_t clamp_shift(int64_t shift);
+struct call_rule;
+int64_t offset_of_entry(const call_rule &rule, const stream &s);  // the position of query 0
 void range_of_entry(const score_rule &rule, stream &s);
 
 }  // namespace heed

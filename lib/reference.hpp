@@ -51,7 +51,7 @@ tile row_tile(const tile &t, int32_t r) {
   row.n_rows = 1;
   row.chunk.m += r;
   row.chunk.l += r;
-  row.chunk.acc += r * t.chunk.acc_stride;
+  row.chunk.acc += r * t.acc_stride;
   row.first += r;
   row.last += r;
   row.alpha += r;
@@ -133,7 +133,7 @@ void merge(const tile &t, bool first) {
   const stream &s = *t.s;
   for (int32_t r = 0; r < t.n_rows; r++) {
     float *out = row_cursor(s, t.first_row + r).out(), *m_total = t.total.m + r, *l_total = t.total.l + r;
-    const float *acc = t.chunk.acc + r * t.chunk.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
+    const float *acc = t.chunk.acc + r * t.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
     if (first) {
       *m_total = m_chunk;
       *l_total = l_chunk;
@@ -165,12 +165,11 @@ void softmax(const float *x, float *y, int32_t n, float c, float sink) {
 
 void finish(const tile &t, const partial &p) {
   const stream &s = *t.s;
-  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);
-  if (s.rule && s.rule->close) s.rule->close(t, p);
   for (int32_t r = 0; r < t.n_rows; r++) {
     float *out = row_cursor(s, t.first_row + r).out();
-    const float *acc = p.acc ? p.acc + r * p.acc_stride : out;
-    for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * t.alpha[r] + 0.0f;
+    const float *acc = p.acc ? p.acc + r * t.acc_stride : out;
+    const float factor = reciprocal_or_zero(p.l[r]);
+    for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n] * factor + 0.0f;  // a zero is +0
   }
 }
 
@@ -221,10 +220,10 @@ void softcap(const tile &t, const key_block &b, float factor) {
   for (int32_t j = b.from; j < b.n; j++) t.scores[j] = tanh_of(t.scores[j]) * factor;
 }
 
-void alibi(const tile &t, const key_block &b, const float *slopes) {
+void alibi(const tile &t, const key_block &b, const float *slopes, int64_t offset) {
   const row_cursor row(*t.s, t.first_row);
   const float slope = slopes[t.s->first_head + row.head] * log2e;
-  const float of_block = static_cast<float>(b.begin - (row.query + t.s->offset));
+  const float of_block = static_cast<float>(b.begin - (row.query + offset));
   for (int32_t j = b.from; j < b.n; j++)
     t.scores[j] = multiply_add(slope, of_block + static_cast<float>(j), t.scores[j]);
 }
@@ -259,13 +258,14 @@ void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) 
 
 void sinks(const tile &t, const partial &p, const float *logits) {
   for (int32_t r = 0; r < t.n_rows; r++) {
-    const int32_t head = t.s->first_head + row_cursor(*t.s, t.first_row + r).head;
-    const float sink = logits ? logits[head] * log2e : 0.0f;
+    const row_cursor row(*t.s, t.first_row + r);
+    const float sink = logits ? logits[t.s->first_head + row.head] * log2e : 0.0f;
     const float m = sink > p.m[r] ? sink : p.m[r], shift = finite_maximum(m);
     const float a = exp2_nonpositive(p.m[r] - shift);
     p.m[r] = m;
-    p.l[r] = multiply_add(p.l[r], a, exp2_nonpositive(sink - shift));
-    t.alpha[r] = a * reciprocal_or_zero(p.l[r]);
+    p.l[r] = p.l[r] * a + exp2_nonpositive(sink - shift);
+    float *acc = p.acc ? p.acc + r * t.acc_stride : row.out();
+    for (int32_t n = 0; n < t.s->v_dim; n++) acc[n] *= a;
   }
 }
 
@@ -277,7 +277,7 @@ void weights(const tile &t, const key_block &b) {
                                                 values_are_finite, add_row, sinks,         weights};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options) {
-  return {name, fused, available, 0, 8, attend, merge, finish, keep, softmax, dot, linear, options};
+  return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options};
 }
 
 }  // namespace scalar

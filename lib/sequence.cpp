@@ -52,9 +52,10 @@ HEED_NOINLINE heed_status check_sequence_options(const heed_sequence *x, const h
   check.buffer(call.workspace, call.workspace_bytes, 0, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.scale(call.scale);
   check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
-  check_option_objects(check, call.options);
+  check_objects(check, call.options);
   if (check.ok() && call.options) check.require(!call.options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
-  if (check.ok()) check_options(check, call, call.options);
+  if (const option_engine *engine = check.ok() ? engine_of(call.options) : nullptr)
+    engine->check(check, call, *call.options);
   return check.finish();
 }
 

@@ -75,12 +75,12 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   t.s = &s;
   place_tile(k, tiles, index, t);
   t.row_capacity = t.lanes_are_queries ? round_up_16(t.n_rows) : t.n_rows;
-  t.chunk.acc_stride = round_up_16(s.v_dim);
+  t.acc_stride = round_up_16(s.v_dim);
   const ptrdiff_t rows = t.row_capacity;
   t.scores = static_cast<float *>(workspace);
   t.sums = t.scores + block_keys * rows;
   t.chunk.acc = t.sums + n_sums * rows;
-  t.qt = t.chunk.acc + t.chunk.acc_stride * rows;
+  t.qt = t.chunk.acc + t.acc_stride * rows;
   float *single = t.lanes_are_queries ? t.qt + s.head_dim * rows : t.qt;
   t.chunk.m = single;
   t.chunk.l = single + rows;
@@ -90,13 +90,32 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   t.shift = single + 5 * rows;
   t.first = reinterpret_cast<int32_t *>(single + 6 * rows);
   t.last = reinterpret_cast<int32_t *>(single + 7 * rows);
-  row_cursor row(s, t.first_row);
+  return t;
+}
+
+[[maybe_unused]] void see_all(const tile &t) {
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    t.first[r] = 0;
+    t.last[r] = t.s->n_kv;
+  }
+}
+
+void see_ranges(const tile &t) {
+  row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const key_range keys = row.keys();
     t.first[r] = keys.first;
     t.last[r] = keys.last;
   }
-  return t;
+}
+
+// Chunks in which a row of the tile sees a key; one even when there is none.
+struct chunk_range {
+  int32_t begin, n;  // the first one's first key
+};
+chunk_range chunks_of(const tile &t) {
+  const int32_t begin = t.first[0] / chunk_keys * chunk_keys, n_keys = t.last[t.n_rows - 1] - begin;
+  return {begin, n_keys <= chunk_keys ? 1 : (n_keys - 1) / chunk_keys + 1};
 }
 
 }  // namespace

@@ -14,11 +14,13 @@
 
 namespace heed {
 
-template <class Steps>
+// Plain: every row sees the keys [0, last), and no rule asks for more; firmware that calls nothing else links nothing
+// else.
+template <class Steps, bool PLAIN>
 static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
   const typename Steps::held t = shared_tile;
-  const score_rule *const rule = t.s->rule;
-  const int32_t first = t.first[0] > key_begin ? t.first[0] : key_begin, seen = t.last[t.n_rows - 1];
+  const score_rule *const rule = PLAIN ? nullptr : t.s->rule;
+  const int32_t first = !PLAIN && t.first[0] > key_begin ? t.first[0] : key_begin, seen = t.last[t.n_rows - 1];
   const int32_t end = seen - key_begin < chunk_keys ? seen : key_begin + chunk_keys;
   Steps::begin(t);
   bool empty = true;

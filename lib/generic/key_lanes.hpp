@@ -138,7 +138,6 @@ HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t from, int32_
 template <class V>
 struct key_lanes {
   using held = const tile &;
-  static constexpr bool lanes_are_queries = false;
 
   static HEED_INLINE void begin(const tile &t) {
     for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;

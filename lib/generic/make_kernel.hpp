@@ -15,9 +15,15 @@ namespace heed {
 template <class V>
 static void attend_any(const tile &t, int32_t key_begin) {
   if (t.lanes_are_queries)
-    attend<query_lanes<V>>(t, key_begin);
+    attend<query_lanes<V>, false>(t, key_begin);
   else
-    attend<key_lanes<V>>(t, key_begin);
+    attend<key_lanes<V>, false>(t, key_begin);
+}
+
+template <class V>
+constexpr score_steps make_steps() {
+  return {softcap_block<V>,     alibi_block<V>, mask_additive<V>, mask_boolean<V>,
+          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>};
 }
 
 template <class V>
@@ -33,7 +39,8 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
             available,
             0,
             48,
-            attend<one_lane<V>>,
+            attend<one_lane<V, false>, false>,
+            attend<one_lane<V, true>, true>,
             merge_one_lane<V>,
             finish_one_lane<V>,
             keep<V>,
@@ -42,8 +49,20 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
             linear_one_lane<V>,
             options};
   else
-    return {name,      fused,   available,  V::lanes, 8,         attend_any<V>, merge<V>,
-            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options};
+    return {name,
+            fused,
+            available,
+            V::lanes,
+            8,
+            attend_any<V>,
+            attend_any<V>,
+            merge<V>,
+            finish<V>,
+            keep<V>,
+            softmax<V>,
+            dot<V>,
+            linear<V>,
+            options};
 }
 
 }  // namespace heed

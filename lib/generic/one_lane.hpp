@@ -15,12 +15,11 @@ namespace heed {
 
 // x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16].
 template <class V>
-static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, int32_t first, float m) {
+static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, uint32_t first, float m) {
   const float shift = finite_maximum<V>(m);
-  for (int32_t i = 0; i < n_sums && i < n; i++) {
-    float *const place = sums + (first + i) % n_sums, sum = *place;
-    for (int32_t j = i; j < n; j += n_sums) sum = V::add(sum, x[j] = exp2_nonpositive<V>(x[j] - shift));
-    *place = sum;
+  for (float *const end = x + n; x < end; x++, first++) {
+    *x = exp2_nonpositive<V>(*x - shift);
+    sums[first % n_sums] += *x;
   }
 }
 
@@ -123,39 +122,68 @@ static HEED_NOINLINE void multiply_exactly(product &p, int32_t rows) {
   }
 }
 
+// The same for keys, column by column.
+template <class V>
+static HEED_NOINLINE void multiply_by_column(const product &p, int32_t rows) {
+  for (int32_t r = 0; r < rows; r++) {
+    product column = p;
+    column.a[0] = p.a[r];
+    column.acc += r * p.acc_stride;
+    column.n_cols = 1;
+    for (int32_t j = 0; j < p.n_cols; j++, column.b += p.b_col, column.acc++)
+      multiply_tile<V, operand::any, 1, 1>(column);
+  }
+}
+
+template <int MULTIPLE>
+constexpr int32_t round_up(int32_t n) {
+  return (n + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+}
+
 HEED_INLINE int32_t tile_height(int32_t rows_left, int32_t height) { return rows_left < height ? 1 : height; }
 
-// Scores of a block for the rows of one register tile, [row][64].
-template <class V>
-static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, row_cursor &row, const key_block &b) {
+// Where a row's parts lie; a division each time, which is little code.
+[[maybe_unused]] static HEED_NOINLINE const float *q_of(const tile &t, int32_t r) {
+  return row_cursor(*t.s, t.first_row + r).q();
+}
+[[maybe_unused]] static HEED_NOINLINE float *out_of(const tile &t, int32_t r) {
+  return row_cursor(*t.s, t.first_row + r).out();
+}
+
+// Scores of a block for the rows of one register tile, [row][64], added to zeros.
+template <class V, bool PLAIN>
+static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, const key_block &b) {
   const stream &s = *t.s;
+  const int32_t from = PLAIN ? 0 : b.from;
   product p;
-  for (int32_t i = 0; i < rows; i++, row.next()) p.a[i] = row.q();
-  p.b = s.k.from(b.begin + b.from);
+  for (int32_t i = 0; i < rows; i++) p.a[i] = q_of(t, r + i);
+  p.b = s.k.from(b.begin + from);
   p.b_depth = 1;
   p.b_col = s.k.stride;
-  p.acc = t.scores + r * block_keys + b.from;
+  p.acc = t.scores + r * block_keys + from;
   p.acc_stride = block_keys;
   p.depth = s.head_dim;
-  p.n_cols = b.n - b.from;
-  __builtin_memset(t.scores + r * block_keys, 0, static_cast<size_t>(block_keys * rows) * 4);
-  multiply<V, keys_operand>(p, rows);
-  for (int32_t i = 0; i < rows; i++, p.acc += block_keys) scale_one_lane(p.acc, p.acc, p.n_cols, s.c);
+  p.n_cols = b.n - from;
+  if (!PLAIN && from + round_up<V::sum_vecs>(p.n_cols) > block_keys)  // no room for columns that are rounded up
+    multiply_by_column<V>(p, rows);
+  else
+    multiply<V, keys_operand>(p, rows);
 }
 
 // acc += p v for keys [from, to) of a block.
 template <class V>
-static HEED_NOINLINE void add_values(const tile &t, int32_t r, int32_t rows, int32_t begin, int32_t from, int32_t to) {
-  if (from >= to) return;
+static HEED_NOINLINE void add_values(const tile &t, const key_block &b, int32_t r, int32_t rows, int32_t from,
+                                     int32_t to) {
   const stream &s = *t.s;
+  if (from >= to) return;
   product p;
   p.a[0] = t.scores + r * block_keys + from;
   HEED_UNROLL for (int i = 1; i < V::sum_rows; i++) p.a[i] = p.a[0] + i * block_keys;
-  p.b = s.v.from(begin + from);
+  p.b = s.v.from(b.begin + from);
   p.b_depth = s.v.stride;
   p.b_col = 1;
-  p.acc = t.chunk.acc + r * t.chunk.acc_stride;
-  p.acc_stride = t.chunk.acc_stride;
+  p.acc = t.chunk.acc + r * t.acc_stride;
+  p.acc_stride = t.acc_stride;
   p.depth = to - from;
   p.n_cols = s.v_dim;
   if (values_operand == operand::any)
@@ -172,7 +200,7 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, key_range seen)
   for (int32_t j = 0; j < n; j++) m = V::max(x[j], m);
   t.chunk.m[r] = m;
   const float alpha = exp2_one_lane<V>(old, m);
-  float *acc = t.chunk.acc + r * t.chunk.acc_stride;
+  float *acc = t.chunk.acc + r * t.acc_stride;
   scale_one_lane(sums, sums, n_sums, alpha);
   if (old != m) scale_one_lane(acc, acc, t.s->v_dim, alpha);
   exponentials_one_lane<V>(x, n, sums, seen.first, m);
@@ -185,43 +213,53 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, key_range seen)
   return sums[0];
 }
 
+// Plainly rows see from the first key of a block on.
+template <bool PLAIN>
+static HEED_NOINLINE key_range seen_of(const tile &t, const key_block &b, int32_t r) {
+  if (!PLAIN) return seen_of_block(t, b, r);
+  const int32_t last = t.last[r] - b.begin;
+  return {0, last < 0 ? 0 : last < b.n ? last : b.n};
+}
+
 // acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
-template <class V>
+template <class V, bool PLAIN>
 HEED_INLINE void add_tile(const tile &t, const key_block &b, int32_t r, int32_t rows) {
-  key_range common = {seen_of_block(t, b, r + rows - 1).first, seen_of_block(t, b, r).last};
-  if (common.first > common.last) common.first = common.last;
-  for (int32_t i = r; i < r + rows; i++) add_values<V>(t, i, 1, b.begin, seen_of_block(t, b, i).first, common.first);
-  add_values<V>(t, r, rows, b.begin, common.first, common.last);
+  key_range all = {!PLAIN ? seen_of<PLAIN>(t, b, r + rows - 1).first : 0, seen_of<PLAIN>(t, b, r).last};
+  if (all.first > all.last) all.first = all.last;
+  for (int32_t i = r; !PLAIN && i < r + rows; i++) add_values<V>(t, b, i, 1, seen_of<PLAIN>(t, b, i).first, all.first);
+  add_values<V>(t, b, r, rows, all.first, all.last);
   for (int32_t i = r; i < r + rows; i++) {
-    const key_range seen = seen_of_block(t, b, i);
-    add_values<V>(t, i, 1, b.begin, common.last > seen.first ? common.last : seen.first, seen.last);
+    const key_range seen = seen_of<PLAIN>(t, b, i);
+    add_values<V>(t, b, i, 1, !PLAIN && seen.first > all.last ? seen.first : all.last, seen.last);
   }
 }
 
-template <class V>
+template <class V, bool PLAIN>
 struct one_lane {
   using held = const tile &;
-  static constexpr bool lanes_are_queries = false;
 
   static HEED_INLINE void begin(const tile &t) {
     // and acc, which follows
-    __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.chunk.acc_stride) * t.n_rows) * 4);
+    __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.acc_stride) * t.n_rows) * 4);
     for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
   }
   static HEED_INLINE void score(const tile &t, const key_block &b) {
-    row_cursor row(*t.s, t.first_row);
+    const int32_t from = PLAIN ? 0 : b.from;
+    float *x = t.scores + from;
+    __builtin_memset(t.scores, 0, static_cast<size_t>(block_keys * t.n_rows) * 4);
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      score_one_lane<V>(t, r, rows, row, b);
+      score_one_lane<V, PLAIN>(t, r, rows, b);
     }
+    for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
-    for (int32_t r = 0; r < t.n_rows; r++) softmax_step<V>(t, r, seen_of_block(t, b, r));
+    for (int32_t r = 0; r < t.n_rows; r++) softmax_step<V>(t, r, seen_of<PLAIN>(t, b, r));
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      add_tile<V>(t, b, r, rows);
+      add_tile<V, PLAIN>(t, b, r, rows);
     }
   }
   static HEED_INLINE void end(const tile &t, bool) {
@@ -231,21 +269,17 @@ struct one_lane {
 
 template <class V>
 static void merge_one_lane(const tile &t, bool first) {
-  const stream &s = *t.s;
-  row_cursor row(s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    float *out = row.out(), *m_total = t.total.m + r, *l_total = t.total.l + r;
-    const float *acc = t.chunk.acc + r * t.chunk.acc_stride, l = t.chunk.l[r];
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *out = out_of(t, r), *m_total = t.total.m + r, *l_total = t.total.l + r;
+    const float *acc = t.chunk.acc + r * t.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
     if (first) {
-      *m_total = t.chunk.m[r];
-      *l_total = l;
-      scale_one_lane(out, acc, s.v_dim, 1.0f);
+      *m_total = m_chunk;
+      *l_total = l_chunk;
+      scale_one_lane(out, acc, t.s->v_dim, 1.0f);
     } else {
-      const float m = V::max(t.chunk.m[r], *m_total);
-      const float a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(t.chunk.m[r], m);
-      scale_one_lane(out, out, s.v_dim, a);
-      for (int32_t i = 0; i < s.v_dim; i++) out[i] = V::fma(acc[i], b, out[i]);
-      *l_total = V::fma(l, b, *l_total * a);
+      const float m = V::max(m_chunk, *m_total), a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(m_chunk, m);
+      for (int32_t i = 0; i < t.s->v_dim; i++) out[i] = V::fma(acc[i], b, out[i] * a);
+      *l_total = V::fma(l_chunk, b, *l_total * a);
       *m_total = m;
     }
   }
@@ -253,14 +287,12 @@ static void merge_one_lane(const tile &t, bool first) {
 
 template <class V>
 static void finish_one_lane(const tile &t, const partial &p) {
-  const stream &s = *t.s;
-  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);
-  if (s.rule && s.rule->close) s.rule->close(t, p);
-  row_cursor row(s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    float *out = row.out();
-    const float *acc = p.acc ? p.acc + r * p.acc_stride : out;
-    for (int32_t i = 0; i < s.v_dim; i++) out[i] = acc[i] * t.alpha[r] + 0.0f;  // a zero is +0
+  const float *acc = p.acc;
+  for (int32_t r = 0; r < t.n_rows; r++, acc += t.acc_stride) {
+    float *out = out_of(t, r);
+    if (!p.acc) acc = out;
+    const float factor = reciprocal_or_zero(p.l[r]);
+    for (int32_t i = 0; i < t.s->v_dim; i++) out[i] = acc[i] * factor + 0.0f;  // a zero is +0
   }
 }
 

@@ -133,7 +133,6 @@ static HEED_NOINLINE void fetch_far_rows(const tile &t, const key_block &b) {
 template <class V>
 struct query_lanes {
   using held = tile;  // GCC reloads the fields of a shared one after each store of a register
-  static constexpr bool lanes_are_queries = true;
 
   static HEED_INLINE void begin(const tile &t) {
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) {

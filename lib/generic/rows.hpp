@@ -54,7 +54,7 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
   const float *values = s.v.from(begin);
   const float *ahead = fetch_ahead ? s.v.from(begin + block_keys) : nullptr;
   const bool ragged = !all_see(t, b);
-  sum_values<V>({t.scores + b.from * p_key, p_row, p_key, values, s.v.stride, t.chunk.acc, t.chunk.acc_stride, t.alpha,
+  sum_values<V>({t.scores + b.from * p_key, p_row, p_key, values, s.v.stride, t.chunk.acc, t.acc_stride, t.alpha,
                  b.n - b.from, ragged ? t.first : nullptr, t.last, begin, ahead, s.v.stride, 0},
                 b.first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
 }
@@ -65,7 +65,7 @@ HEED_INLINE void close_gap(const tile &t) {
   const int32_t v_dim = t.s->v_dim, whole = whole_columns<V>(v_dim);
   if (whole == v_dim || whole == 0) return;
   for (int32_t r = 0; r < t.n_rows; r++) {
-    float *acc = t.chunk.acc + r * t.chunk.acc_stride;
+    float *acc = t.chunk.acc + r * t.acc_stride;
     V::store(acc + v_dim - V::lanes, V::load(acc + whole));
   }
 }
@@ -112,7 +112,7 @@ static void merge(const tile &t, bool first) {
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *out = row.out();
-    const float *acc = t.chunk.acc + r * t.chunk.acc_stride;
+    const float *acc = t.chunk.acc + r * t.acc_stride;
     if (first) {
       t.total.m[r] = t.chunk.m[r];
       t.total.l[r] = t.chunk.l[r];
@@ -127,11 +127,10 @@ static void merge(const tile &t, bool first) {
 template <class V>
 static void finish(const tile &t, const partial &p) {
   const stream &s = *t.s;
-  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);
-  if (s.rule && s.rule->close) s.rule->close(t, p);
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);  // divisions side by side
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
-    finish_row<V>(row.out(), p.acc ? p.acc + r * p.acc_stride : row.out(), s.v_dim, t.alpha[r]);
+    finish_row<V>(row.out(), p.acc ? p.acc + r * t.acc_stride : row.out(), s.v_dim, t.alpha[r]);
 }
 
 }  // namespace heed

@@ -67,13 +67,13 @@ static HEED_NOINLINE void softcap_block(const tile &t, const key_block &b, float
 // For each row: slope * log2(e), and the distance of the block's first key from the query (rule 13).
 template <class V>
 HEED_INLINE void alibi_of_row(const stream &s, const row_cursor &row, const key_block &b, const float *slopes,
-                              float &slope, float &distance) {
+                              int64_t offset, float &slope, float &distance) {
   slope = slopes[s.first_head + row.head] * log2e;
-  distance = static_cast<float>(b.begin - (row.query + s.offset));
+  distance = static_cast<float>(b.begin - (row.query + offset));
 }
 
 template <class V>
-static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const float *slopes) {
+static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const float *slopes, int64_t offset) {
   using reg = typename V::reg;
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
@@ -82,7 +82,7 @@ static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const f
     for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
       for (int32_t i = 0; i < V::lanes; i++, row.next()) {
         if (r + i < t.n_rows)
-          alibi_of_row<V>(s, row, b, slopes, slope[i], distance[i]);
+          alibi_of_row<V>(s, row, b, slopes, offset, slope[i], distance[i]);
         else
           slope[i] = distance[i] = 0.0f;
       }
@@ -96,7 +96,7 @@ static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const f
   float ramp[V::lanes];
   for (int32_t i = 0; i < V::lanes; i++) ramp[i] = static_cast<float>(i);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    alibi_of_row<V>(s, row, b, slopes, slope[0], distance[0]);
+    alibi_of_row<V>(s, row, b, slopes, offset, slope[0], distance[0]);
     const reg by = V::set(slope[0]), from = V::set(distance[0]);
     for (int32_t j = b.from / V::lanes * V::lanes; j < b.n; j += V::lanes) {
       float *x = t.scores + r * block_keys + j;
@@ -313,12 +313,12 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
     const key_range seen = seen_of_block(t, b, r);
     const auto add = [&](int32_t from, int32_t to, chain start) {
       if constexpr (V::lanes == 1)  // acc has alpha already
-        add_values<V>(t, r, 1, b.begin, from, to);
+        add_values<V>(t, b, r, 1, from, to);
       else
-        sum_values<V>({t.scores + r * p_row + from * p_key, p_row, p_key, s.v.from(b.begin + from), s.v.stride,
-                       t.chunk.acc + r * t.chunk.acc_stride, t.chunk.acc_stride, t.alpha + r, to - from, nullptr,
-                       nullptr, 0, nullptr, 0, 0},
-                      start, 1, s.v_dim);
+        sum_values<V>(
+            {t.scores + r * p_row + from * p_key, p_row, p_key, s.v.from(b.begin + from), s.v.stride,
+             t.chunk.acc + r * t.acc_stride, t.acc_stride, t.alpha + r, to - from, nullptr, nullptr, 0, nullptr, 0, 0},
+            start, 1, s.v_dim);
     };
     add(seen.first, seen.first, b.first ? chain::zero : chain::scaled);
     for (int32_t j = seen.first, end; j < seen.last; j = end + 1) {
@@ -371,7 +371,7 @@ static void keep(const tile &t, const key_block &b, const kept_rows &to, float f
   keep_by_keys<V>(t, b, to, factor);
 }
 
-// One more logit for each row, to which no value belongs (rule 14).
+// One more logit for each row, to which no value belongs (rule 14): the partial (sink, 1, 0), merged last.
 template <class V>
 static HEED_NOINLINE void add_sinks(const tile &t, const partial &p, const float *logits) {
   row_cursor row(*t.s, t.first_row);
@@ -381,8 +381,9 @@ static HEED_NOINLINE void add_sinks(const tile &t, const partial &p, const float
     const float a = first_lane<V>(exp2_nonpositive<V>(V::set(p.m[r] - shift)));
     const float b = first_lane<V>(exp2_nonpositive<V>(V::set(sink - shift)));
     p.m[r] = m;
-    p.l[r] = first_lane<V>(V::fma(V::factor(p.l[r]), V::set(a), V::set(b)));
-    t.alpha[r] = a * reciprocal_or_zero(p.l[r]);
+    p.l[r] = p.l[r] * a + b;
+    float *acc = p.acc ? p.acc + r * t.acc_stride : row.out();
+    for (int32_t i = 0; i < t.s->v_dim; i++) acc[i] *= a;
   }
 }
 
@@ -401,12 +402,6 @@ static HEED_NOINLINE void weigh_block(const tile &t, const key_block &b) {
   for (int32_t r = 0; r < t.n_rows; r++)
     for (int32_t j = b.from / V::lanes * V::lanes; j < b.n; j += V::lanes)
       weigh(t.scores + r * block_keys + j, V::set(t.shift[r]), V::set(t.alpha[r]));
-}
-
-template <class V>
-constexpr score_steps make_steps() {
-  return {softcap_block<V>,     alibi_block<V>, mask_additive<V>, mask_boolean<V>,
-          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>};
 }
 
 }  // namespace heed

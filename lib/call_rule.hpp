@@ -1,0 +1,68 @@
+// The rule of a call that has options: what each asked for, put together by their bind functions.
+#ifndef HEED_CALL_RULE_HPP
+#define HEED_CALL_RULE_HPP
+
+#include "options.hpp"
+#include "score_rule.hpp"
+
+namespace heed {
+
+// Null: not asked for. In the order in which scores pass.
+struct call_rule : score_rule {
+  const heed_attention *call;
+  const score_steps *steps;
+  decltype(kernel::finish) finish_rows;
+  decltype(kernel::keep) keep;
+  decltype(kernel::softmax) softmax;
+  float scale, c;     // dot * c is the first score
+  int32_t n_keys;     // that exist for the mask
+  kept_rows kept[4];  // raw, capped, biased, weights
+  decltype(score_steps::softcap) softcap;
+  float cap;
+  decltype(score_steps::alibi) alibi;
+  const float *slopes;
+  decltype(score_steps::mask_boolean) mask;
+  mask_rows mask_of;
+  decltype(score_steps::values_are_finite) values_are_finite;
+  decltype(score_steps::sinks) sinks;
+  const float *sink_logits;  // null: zeros
+  void (*log_sum_exp)(const tile &t, const partial &p, const kept_rows &to);
+  kept_rows lse;
+  void (*inspect)(const tile &t, const partial &p);
+  const heed_column_sums *column_sums;
+  const heed_top_k *top_k;
+  const call_rule *first_pass;  // in the second
+  const heed_ranges *ranges;
+  void (*suspend)(const tile &t);  // the total goes to the caller instead of out
+  heed_partial *sum;               // a call that adds to a partial
+  int32_t first_key;               // of the call, in the context
+};
+
+extern const option_engine call_engine;
+
+after_rule apply_rule(const tile &t, const key_block &b);
+void finish_tile(const tile &t, const partial &p);
+template <class K>
+void bind_kernel(call_rule &rule, K k) {
+  rule.apply = apply_rule;
+  rule.attend = k->attend;
+  rule.merge = k->merge;
+  rule.finish = finish_tile;
+  rule.finish_rows = k->finish;
+  rule.keep = k->keep;
+  rule.softmax = k->softmax;
+  rule.steps = k->steps;
+}
+void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to);
+
+inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
+
+#ifdef HEED_SINGLE
+constexpr const score_steps *steps_of(const call_rule &) { return &fixed_steps; }
+#else
+inline const score_steps *steps_of(const call_rule &rule) { return rule.steps; }
+#endif
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,88 @@
+// Masks, boolean and additive.
+#include "call_rule.hpp"
+#include "ranges.hpp"
+
+namespace heed {
+namespace {
+
+void check_mask(checker &check, const heed_attention &call, const heed_mask &o, size_t element_bytes) {
+  check.count(o.n_keys, HEED_MAX_COUNT, HEED_ARG_MASK);
+  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.query_stride},
+               o.n_keys < call.n_kv ? o.n_keys : call.n_kv, access::read, HEED_ARG_MASK, element_bytes);
+}
+
+bool is_hidden(const uint8_t x) { return x == 0; }
+bool is_hidden(const float x) { return x == negative_infinity; }
+
+template <class T>
+bool hides(const tile &t, int32_t r, int32_t key) {
+  return is_hidden(row_of<T>(rule_of(t).mask_of, *t.s, row_cursor(*t.s, t.first_row + r))[key]);
+}
+
+// Is a key of the block attended by a row? Most blocks say so at once.
+template <class T>
+bool sees(const tile &t, const key_block &b) {
+  const T *before = nullptr;
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const T *x = row_of<T>(rule_of(t).mask_of, *t.s, row) + b.begin;
+    if (x == before) continue;
+    before = x;
+    for (int32_t j = b.from; j < b.n; j++)
+      if (!is_hidden(x[j])) return true;
+  }
+  return false;
+}
+
+template <class T>
+void add_visible(const tile &t, const key_block &b) {
+  steps_of(rule_of(t))->add_visible(t, b, hides<T>);
+}
+
+template <class T>
+void bind_mask(call_rule &rule, const void *object) {
+  const auto &o = as<heed_mask>(object);
+  rule.mask_of = {o.data, o.batch_stride, o.head_stride, o.query_stride};
+  rule.n_keys = o.n_keys;
+  rule.range = range_of_entry;
+  rule.values_are_finite = steps_of(rule)->values_are_finite;
+  rule.sees = sees<T>;
+  rule.add_visible = add_visible<T>;
+}
+
+void check_boolean(checker &check, const heed_attention &call, const void *object) {
+  check_mask(check, call, as<heed_mask>(object), sizeof(uint8_t));
+}
+void bind_boolean(call_rule &rule, const heed_attention &, const void *object) {
+  bind_mask<uint8_t>(rule, object);
+  rule.mask = steps_of(rule)->mask_boolean;
+}
+constexpr heed_code boolean_code = {sizeof(heed_mask), check_boolean, bind_boolean, &call_engine};
+
+void check_additive(checker &check, const heed_attention &call, const void *object) {
+  check_mask(check, call, as<heed_mask>(object), sizeof(float));
+}
+void bind_additive(call_rule &rule, const heed_attention &, const void *object) {
+  bind_mask<float>(rule, object);
+  rule.mask = steps_of(rule)->mask_additive;
+}
+constexpr heed_code additive_code = {sizeof(heed_mask), check_additive, bind_additive, &call_engine};
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_mask_init_boolean(heed_mask *mask, const uint8_t *data, int32_t n_keys, ptrdiff_t batch_stride,
+                                   ptrdiff_t head_stride, ptrdiff_t query_stride) {
+  const heed_status status = heed::check_new(mask, HEED_ARG_MASK);
+  if (status == HEED_OK)
+    *mask = {sizeof *mask, &heed::boolean_code, n_keys, data, batch_stride, head_stride, query_stride};
+  return status;
+}
+
+heed_status heed_mask_init_additive(heed_mask *mask, const float *data, int32_t n_keys, ptrdiff_t batch_stride,
+                                    ptrdiff_t head_stride, ptrdiff_t query_stride) {
+  const heed_status status = heed::check_new(mask, HEED_ARG_MASK);
+  if (status == HEED_OK)
+    *mask = {sizeof *mask, &heed::additive_code, n_keys, data, batch_stride, head_stride, query_stride};
+  return status;
+}

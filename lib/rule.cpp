@@ -1,0 +1,100 @@
+// The engine of options: a call's rule is put together here and does its work block by block and tile by tile.
+#include "call_rule.hpp"
+#include "dispatch.hpp"
+#include "plan.hpp"
+#include "ranges.hpp"
+
+namespace heed {
+
+// Scores as they come from q k^T to what the softmax takes (rules 12 to 14).
+after_rule apply_rule(const tile &t, const key_block &b) {
+  const call_rule &r = rule_of(t);
+  const auto keep = [&](int stage, float factor) {
+    if (r.kept[stage].data) r.keep(t, b, r.kept[stage], factor);
+  };
+  keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
+  if (r.softcap) r.softcap(t, b, r.cap * log2e);
+  keep(HEED_SCORES_CAPPED, ln2);
+  if (r.alibi) r.alibi(t, b, r.slopes, offset_of_entry(r, *t.s));
+  const bool hidden = r.mask && r.mask(t, b, r.mask_of);
+  keep(HEED_SCORES_BIASED, ln2);
+  keep(HEED_SCORES_WEIGHTS, 1.0f);
+  return hidden && !r.values_are_finite(t, b) ? after_rule::add_visible : after_rule::add;
+}
+
+namespace {
+
+// The logit of a row's sink; without sinks nothing.
+float sink_of(const call_rule &r, const stream &s, const row_cursor &row) {
+  if (!r.sinks) return negative_infinity;
+  return r.sink_logits ? r.sink_logits[s.first_head + row.head] * log2e : 0.0f;
+}
+
+// What lies outside a row's range in the rows of scores and weights; softmax of the rows of weights.
+void finish_kept(const tile &t) {
+  const call_rule &r = rule_of(t);
+  const stream &s = *t.s;
+  row_cursor row(s, t.first_row);
+  for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
+    const key_range seen = {t.first[i], t.last[i]};
+    for (int stage = HEED_SCORES_RAW; stage < HEED_SCORES_WEIGHTS; stage++)
+      if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
+    if (r.kept[HEED_SCORES_WEIGHTS].data)
+      finish_weights(r.softmax, row_of(r.kept[HEED_SCORES_WEIGHTS], s, row), seen, r.call->n_kv, sink_of(r, s, row));
+  }
+}
+
+}  // namespace
+
+void finish_tile(const tile &t, const partial &p) {
+  const call_rule &r = rule_of(t);
+  if (r.sinks) r.sinks(t, p, r.sink_logits);
+  if (r.log_sum_exp) r.log_sum_exp(t, p, r.lse);
+  if (r.suspend)
+    r.suspend(t);
+  else
+    r.finish_rows(t, p);
+  finish_kept(t);
+  if (r.inspect) r.inspect(t, p);
+}
+
+namespace {
+
+void check_options(checker &check, const heed_attention &call, const heed_options &options) {
+  for (int i = 0; i < n_options && check.ok(); i++)
+    if (const void *object = option_of(options, i)) head_of(object)->code->check(check, call, object);
+}
+
+template <class K>
+void run_ruled(K k, const heed_attention &call) {
+  call_rule rule = {};
+  rule.call = &call;
+  rule.n_keys = call.n_kv;
+  rule.scale = scale_of(call);
+  rule.c = rule.scale * log2e;
+  bind_kernel(rule, k);
+  for (int i = 0; i < n_options; i++)
+    if (const void *object = option_of(*options_of(call), i)) head_of(object)->code->bind(rule, call, object);
+  if (call.weights.data) bind_kept(rule, HEED_SCORES_WEIGHTS, call.weights);
+  run_streams(k, call, &rule, rule.c);
+}
+
+void run_with_options(const kernel *k, const heed_attention &call) {
+#ifdef HEED_SINGLE
+  (void)k;
+  run_ruled(fixed_kernel(), call);
+#else
+  run_ruled(k, call);
+#endif
+}
+
+}  // namespace
+
+void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to) {
+  rule.kept[stage] = {to.data, to.batch_stride, to.head_stride, to.row_stride};
+  rule.sees = nullptr;  // scores of all blocks are wanted
+}
+
+const option_engine call_engine = {check_options, run_with_options};
+
+}  // namespace heed

@@ -1,0 +1,124 @@
+// Options that change a score or keep one: softcap, ALiBi, sinks, scores, log-sum-exp. Their init functions, which
+// alone name their code, what they must be, and how they become part of a call's rule.
+#include "call_rule.hpp"
+
+namespace heed {
+namespace {
+
+bool is_finite(float x) { return x - x == 0.0f; }
+
+// n floats that are finite when multiplied by log2(e); or -infinity, where that is allowed.
+void check_logits(checker &check, const float *x, int32_t n, bool minus_infinity, heed_argument argument) {
+  check.array(x, static_cast<size_t>(n), access::read, argument);
+  for (int32_t i = 0; i < n && check.ok(); i++)
+    check.require(is_finite(x[i] * log2e) || (minus_infinity && x[i] == negative_infinity), HEED_NOT_FINITE, argument);
+}
+
+void check_scores(checker &check, const heed_attention &call, const void *object) {
+  const auto &o = as<heed_scores>(object);
+  check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_WEIGHTS, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
+  check.require(o.stage != HEED_SCORES_WEIGHTS || !call.weights.data, HEED_MISFIT, HEED_ARG_SCORES);
+  check.tensor(o.out.data, {call.batch, call.n_heads, call.n_q},
+               {o.out.batch_stride, o.out.head_stride, o.out.row_stride}, call.n_kv, access::write, HEED_ARG_SCORES);
+}
+void bind_scores(call_rule &rule, const heed_attention &, const void *object) {
+  bind_kept(rule, as<heed_scores>(object).stage, as<heed_scores>(object).out);
+}
+constexpr heed_code scores_code = {sizeof(heed_scores), check_scores, bind_scores, &call_engine};
+
+void check_softcap(checker &check, const heed_attention &call, const void *object) {
+  const float cap = as<heed_softcap>(object).cap, scale = call.scale == 0.0f ? 1.0f : call.scale;
+  check.require(is_finite(cap * log2e), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
+  check.require(cap > 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
+  check.require(is_finite(scale / cap), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
+}
+void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
+  rule.cap = as<heed_softcap>(object).cap;
+  rule.c = rule.scale / rule.cap;
+  rule.softcap = steps_of(rule)->softcap;
+}
+constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
+
+void check_alibi(checker &check, const heed_attention &call, const void *object) {
+  check_logits(check, as<heed_alibi>(object).slopes, call.n_heads, false, HEED_ARG_ALIBI);
+}
+void bind_alibi(call_rule &rule, const heed_attention &, const void *object) {
+  rule.slopes = as<heed_alibi>(object).slopes;
+  rule.alibi = steps_of(rule)->alibi;
+}
+constexpr heed_code alibi_code = {sizeof(heed_alibi), check_alibi, bind_alibi, &call_engine};
+
+void check_sinks(checker &check, const heed_attention &call, const void *object) {
+  const float *logits = as<heed_sinks>(object).logits;
+  if (logits) check_logits(check, logits, call.n_heads, true, HEED_ARG_SINKS);
+}
+void bind_sinks(call_rule &rule, const heed_attention &, const void *object) {
+  rule.sink_logits = as<heed_sinks>(object).logits;
+  rule.sinks = steps_of(rule)->sinks;
+}
+constexpr heed_code sinks_code = {sizeof(heed_sinks), check_sinks, bind_sinks, &call_engine};
+
+// (m + log2(l)) ln 2. The logarithm by sums and products alone, the same in both profiles: l = 2^k z, z in
+// [sqrt(1/2), sqrt(2)), log z = 2 atanh(u), u = (z - 1) / (z + 1).
+float log_sum_exp(float m, float l) {
+  if (l == 0.0f) return negative_infinity;
+  union {
+    float number;
+    int32_t bits;
+  } z = {l};
+  const int32_t k = (z.bits - 0x3f3504f3) >> 23;
+  z.bits -= k * (1 << 23);
+  const float u = (z.number - 1.0f) / (z.number + 1.0f), u2 = u * u;
+  const float series = u2 * (0.6666667f + u2 * (0.4f + u2 * (0.28571430f + u2 * 0.22222222f)));
+  const float log_z = u * 2.0f + u * series;
+  return (m + (static_cast<float>(k) + log_z * log2e)) * ln2;
+}
+
+void write_lse(const tile &t, const partial &p, const kept_rows &to) {
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) *row_of(to, *t.s, row) = log_sum_exp(p.m[r], p.l[r]);
+}
+void check_lse(checker &check, const heed_attention &call, const void *object) {
+  const heed_tensor_out &o = as<heed_lse>(object).out;
+  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, 1,
+               access::write, HEED_ARG_LSE);
+}
+void bind_lse(call_rule &rule, const heed_attention &, const void *object) {
+  const heed_tensor_out &o = as<heed_lse>(object).out;
+  rule.lse = {o.data, o.batch_stride, o.head_stride, o.row_stride};
+  rule.log_sum_exp = write_lse;
+}
+constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_engine};
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out) {
+  const heed_status status = heed::check_new(scores, HEED_ARG_SCORES);
+  if (status == HEED_OK) *scores = {sizeof *scores, &heed::scores_code, stage, out};
+  return status;
+}
+
+heed_status heed_softcap_init(heed_softcap *softcap, float cap) {
+  const heed_status status = heed::check_new(softcap, HEED_ARG_SOFTCAP);
+  if (status == HEED_OK) *softcap = {sizeof *softcap, &heed::softcap_code, cap};
+  return status;
+}
+
+heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes) {
+  const heed_status status = heed::check_new(alibi, HEED_ARG_ALIBI);
+  if (status == HEED_OK) *alibi = {sizeof *alibi, &heed::alibi_code, slopes};
+  return status;
+}
+
+heed_status heed_sinks_init(heed_sinks *sinks, const float *logits) {
+  const heed_status status = heed::check_new(sinks, HEED_ARG_SINKS);
+  if (status == HEED_OK) *sinks = {sizeof *sinks, &heed::sinks_code, logits};
+  return status;
+}
+
+heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out) {
+  const heed_status status = heed::check_new(lse, HEED_ARG_LSE);
+  if (status == HEED_OK) *lse = {sizeof *lse, &heed::lse_code, out};
+  return status;
+}
