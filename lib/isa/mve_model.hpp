@@ -41,8 +41,8 @@ struct mve {
     return vpselq_f32(y, vdupq_n_f32(0.0f), outside);
   }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
-    asm("" : "+r"(bits));  // GCC 12.2 stops at a vector of this constant
-    const uint32x4_t some = vandq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
+    uint32x4_t some = vandq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
+    asm("" : "+w"(some));  // GCC 12.2 stops where it sees through
     return vpselq_f32(x, vdupq_n_f32(negative_infinity), vcmpneq_n_u32(some, 0));
   }
   static HEED_INLINE reg split(reg x, reg &t) {
