@@ -19,17 +19,39 @@ bool hides(const tile &t, int32_t r, int32_t key) {
   return is_hidden(row_of<T>(rule_of(t).mask_of, *t.s, row_cursor(*t.s, t.first_row + r))[key]);
 }
 
+// Is one of n attended? By eights: a block that is hidden is read to its end.
+bool any_attended(const uint8_t *x, int32_t n) {
+  int32_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    uint64_t eight;
+    __builtin_memcpy(&eight, x + j, 8);
+    if (eight) return true;
+  }
+  for (; j < n; j++)
+    if (x[j]) return true;
+  return false;
+}
+bool any_attended(const float *x, int32_t n) {
+  int32_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    bool any = false;
+    for (int32_t i = 0; i < 8; i++) any |= x[j + i] != negative_infinity;
+    if (any) return true;
+  }
+  for (; j < n; j++)
+    if (x[j] != negative_infinity) return true;
+  return false;
+}
+
 // Is a key of the block attended by a row? Most blocks say so at once.
 template <class T>
 bool sees(const tile &t, const key_block &b) {
   const T *before = nullptr;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    const T *x = row_of<T>(rule_of(t).mask_of, *t.s, row) + b.begin;
-    if (x == before) continue;
+    const T *x = row_of<T>(rule_of(t).mask_of, *t.s, row) + b.begin + b.from;
+    if (x != before && any_attended(x, b.n - b.from)) return true;
     before = x;
-    for (int32_t j = b.from; j < b.n; j++)
-      if (!is_hidden(x[j])) return true;
   }
   return false;
 }

@@ -32,8 +32,15 @@
 extern "C" {
 #endif
 
-/* The code of a feature: opaque, set by its init function, as is struct_size, in each object. An object with a null
- * code is HEED_NOT_INITIALIZED. */
+/* The code of a feature: opaque, set by its init function, as is struct_size, in each object.
+ *
+ * Init functions check the object alone (NULL_POINTER, MISALIGNED, under its argument's name) and copy what they are
+ * given; each call checks what objects hold, so fields may be changed between calls. They write the struct as it was in
+ * 0.2.0: what later versions append counts as 0 until a caller sets it, and struct_size with it.
+ *
+ * Status of a call, for each object under its own name and for heed_options as OPTIONS: MISALIGNED; UNKNOWN_STRUCT;
+ * NOT_INITIALIZED when code is null; and OVERLAP of whatever the call writes with an object, or with what it points to:
+ * named is what is written, of two that are written the one that comes first in the call, then in heed_options. */
 typedef struct heed_code heed_code;
 
 /* ------------------------------------------------------------------------------------------------- what is visible */
@@ -42,7 +49,7 @@ typedef struct heed_code heed_code;
  *   j < kv_length,   p - left_window <= j (unless -1),   j <= p + right_window (unless -1),   and j <= p if causal.
  * offset is the call's causal_offset (also without causal): 0 for a prompt, n_kv - n_q when the queries are the newest
  * tokens. A window of 0 is the query's own position alone.
- * Arrays hold one number for each batch entry and replace the number for all; null: the number counts.
+ * Arrays hold one number for each batch entry and replace the number for all, which then does not count.
  * Status: OUT_OF_RANGE for LEFT_WINDOW, RIGHT_WINDOW (below -1), KV_LENGTHS (below 0 or above n_kv); MISALIGNED,
  * OVERFLOW for those and OFFSETS. Source: Beltagy et al. 2020 (sliding window); ONNX Attention-25. */
 typedef struct heed_ranges {
@@ -53,15 +60,15 @@ typedef struct heed_ranges {
   const int32_t *offsets;                      /* (batch) or null: instead of causal_offset, any int32 */
   const int32_t *kv_lengths;                   /* (batch) or null: 0 to n_kv */
 } heed_ranges;
-/* All open. Status: NULL_POINTER, MISALIGNED for RANGES. */
+/* All open. */
 HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
 
 /* A mask over (batch, n_heads, n_q, n_keys): element (b, h, i, j) is data[b * batch_stride + h * head_stride +
- * i * query_stride + j]. A stride of 0 broadcasts. With fewer columns than keys the other keys are hidden; columns
- * beyond n_kv are not read. Rows that see nothing are exactly +0. A key that the mask hides takes no part: NaN or
- * infinity in it, or in its value, reaches nothing (the key and the value may be read). Blocks of 64 keys that are
- * hidden from a whole tile cost next to nothing.
- * Status: NULL_POINTER, BAD_STRIDE, MISALIGNED, OVERFLOW, OUT_OF_RANGE (n_keys) for MASK. */
+ * i * query_stride + j]. A stride of 0 broadcasts. With fewer columns than keys the other keys lie
+ * outside the ranges; columns beyond n_kv are not read. Rows that see nothing are exactly +0. A key that the mask hides
+ * takes no part: NaN or infinity in it, or in its value, reaches nothing (the key and the value may be read). Blocks of
+ * 64 keys that are hidden from a whole tile cost next to nothing. Status: OUT_OF_RANGE (n_keys: 1 to HEED_MAX_COUNT),
+ * NULL_POINTER, BAD_STRIDE, MISALIGNED, OVERFLOW for MASK. */
 typedef struct heed_mask {
   uint32_t struct_size;
   const heed_code *code;
@@ -72,15 +79,17 @@ typedef struct heed_mask {
 /* One byte an element: 0 hides, anything else attends. */
 HEED_API heed_status heed_mask_init_boolean(heed_mask *mask, const uint8_t *data, int32_t n_keys,
                                             ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t query_stride);
-/* Added to the scores, in natural units; -infinity hides; |mask * log2(e)| below 2^127 is safe. */
+/* Added to the scores, in natural units; -infinity hides. |mask * log2(e)| below 2^127 is safe: a finite number below
+ * (-FLT_MAX in exported models) gives weight 0 like -infinity, also in a row of nothing else, where it gives +0. NaN or
+ * +infinity makes the row NaN. */
 HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data, int32_t n_keys, ptrdiff_t batch_stride,
                                              ptrdiff_t head_stride, ptrdiff_t query_stride);
 
 /* ---------------------------------------------------------------------------------------------------------- scores */
 
 /* score = cap * tanh(score / cap). cap > 0, so that scale / cap and cap * log2(e) are finite.
- * Error of tanh: below 3 * 2^-24 relative (unfused 5 * 2^-24). Source: Gemma 2 (Gemma Team 2024).
- * Status: NOT_FINITE, OUT_OF_RANGE for SOFTCAP. */
+ * Error of tanh: below 7 * 2^-24 relative. Source: Gemma 2 (Gemma Team 2024).
+ * Status: OUT_OF_RANGE (0, negative), NOT_FINITE for SOFTCAP. */
 typedef struct heed_softcap {
   uint32_t struct_size;
   const heed_code *code;
@@ -114,7 +123,8 @@ HEED_API heed_status heed_sinks_init(heed_sinks *sinks, const float *logits);
 
 /* The scores (batch, n_heads, n_q, n_kv) at one of the stages above, in natural units; keys outside the ranges are
  * -infinity, in RAW and CAPPED, too (ask without ranges for every pair). ONNX's qk_matmul_output_mode has the same
- * numbers. HEED_SCORES_WEIGHTS is heed_attention's `weights`, here also for layers.
+ * numbers. HEED_SCORES_WEIGHTS is heed_attention's `weights`, here also for layers: +0 for keys outside the ranges
+ * and for masked ones; in a row that is NaN masked ones are NaN, too.
  * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES; MISFIT for SCORES
  * when weights are asked for twice. */
 typedef enum heed_scores_stage {
@@ -176,7 +186,8 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  *
  * A call with a partial reads keys first_key + n_keys ... of the context, which are its k and v from 0 on, adds them to
  * the partial, and adds n_kv to its n_keys; out is not written and its data must be null. causal_offset, offsets and
- * kv_lengths (then 0 and above; clipped) count from key 0 of the context; a mask's columns from the call's first key.
+ * kv_lengths (then 0 and above; clipped) count from key 0 of the context; a mask's columns and the columns of scores
+ * from the call's first key (a part beyond a short mask gets one column that hides).
  * Calls one after another over all keys, then heed_partial_finish, give the bits of one call: hand the partial from
  * machine to machine. Or compute partials of one chunk (1024 keys) each, anywhere and in any order, and merge them in
  * ascending order: the same bits. (A merge is not associative, so what covers several chunks cannot be merged.)
@@ -184,7 +195,8 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  * With weights, sinks, lse, column_sums, top_k or scores at the stage of weights: MISFIT for PARTIAL; sinks and lse are
  * arguments of heed_partial_finish.
  * Status: MISFIT for FIRST_KEY when the next key is no multiple of 1024; MISFIT for PARTIAL when its shape differs, for
- * OUT when there is one; OVERLAP for PARTIAL; UNKNOWN_STRUCT, NOT_INITIALIZED, NULL_POINTER, MISALIGNED for PARTIAL. */
+ * OUT when there is one; OUT_OF_RANGE for PARTIAL when a number is negative or keys exceed HEED_MAX_COUNT;
+ * NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: MISFIT for PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
   const heed_code *code;

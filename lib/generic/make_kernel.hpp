@@ -49,20 +49,8 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
             linear_one_lane<V>,
             options};
   else
-    return {name,
-            fused,
-            available,
-            V::lanes,
-            8,
-            attend_any<V>,
-            attend_any<V>,
-            merge<V>,
-            finish<V>,
-            keep<V>,
-            softmax<V>,
-            dot<V>,
-            linear<V>,
-            options};
+    return {name,     fused,     available, V::lanes,   8,      attend_any<V>, attend_any<V>,
+            merge<V>, finish<V>, keep<V>,   softmax<V>, dot<V>, linear<V>,     options};
 }
 
 }  // namespace heed

@@ -122,25 +122,24 @@ struct mask_copy {
   float rows[V::lanes][width];
 };
 
+// The greatest of -mask so far: +infinity once a key is hidden. NaN is passed over.
 template <class V>
-HEED_INLINE bool any_lane_below(typename V::reg x, float limit) {
-  float lanes[V::lanes];
-  V::store(lanes, x);
-  bool any = false;
-  for (int32_t i = 0; i < V::lanes; i++) any = any || lanes[i] < limit;
-  return any;
+HEED_INLINE typename V::reg most_hidden(typename V::reg most, typename V::reg mask) {
+  return V::max(V::sub(V::set(0.0f), mask), most);
 }
-
 template <class V>
-HEED_INLINE typename V::reg lesser(typename V::reg a, typename V::reg b) {  // NaN in b is passed over
-  const typename V::reg zero = V::set(0.0f);
-  return V::sub(zero, V::max(V::sub(zero, b), V::sub(zero, a)));
+HEED_INLINE bool any_infinite(typename V::reg most) {
+  float lanes[V::lanes];
+  V::store(lanes, most);
+  bool any = false;
+  for (int32_t i = 0; i < V::lanes; i++) any = any || lanes[i] > -least_finite;
+  return any;
 }
 
 template <class V>
 static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, const mask_rows &from) {
   using reg = typename V::reg;
-  reg least = V::set(0.0f);
+  reg most = V::set(0.0f);
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const float *mask = row_of<float>(from, *t.s, row) + b.begin;
@@ -148,7 +147,7 @@ static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, co
     int32_t j = b.from;
     for (; j + V::lanes <= b.n; j += V::lanes) {
       const reg m = V::load(mask + j);
-      least = lesser<V>(least, m);
+      most = most_hidden<V>(most, m);
       V::store(x + j, add_mask<V>(V::load(x + j), m));
     }
     if (j == b.n) continue;
@@ -156,21 +155,42 @@ static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, co
     for (int32_t i = 0; i < V::lanes; i++) last[i] = j + i < b.n ? mask[j + i] : 0.0f;
     float scores[V::lanes];
     for (int32_t i = 0; i < V::lanes; i++) scores[i] = j + i < b.n ? x[j + i] : 0.0f;
-    least = lesser<V>(least, V::load(last));
+    most = most_hidden<V>(most, V::load(last));
     V::store(scores, add_mask<V>(V::load(scores), V::load(last)));
     for (int32_t i = 0; j + i < b.n; i++) x[j + i] = scores[i];
   }
-  return any_lane_below<V>(least, least_finite);
+  return any_infinite<V>(most);
 }
 
+// Of up to 4 keys.
+template <class V>
+HEED_INLINE void add_masks(float *x, ptrdiff_t stride, const typename V::reg (&mask)[4], int32_t n,
+                           typename V::reg &most) {
+  HEED_UNROLL for (int32_t i = 0; i < 4; i++) {
+    if (i >= n) break;
+    most = most_hidden<V>(most, mask[i]);
+    V::store(x + i * stride, add_mask<V>(V::load(x + i * stride), mask[i]));
+  }
+}
+
+// Rows that are evenly spaced are transposed where they lie: 6 % of P3.
 template <class V>
 static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
   using reg = typename V::reg;
   constexpr int32_t width = mask_copy<V>::width;
   mask_copy<V> copy;
-  reg least = V::set(0.0f);
+  reg most = V::set(0.0f);
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
-    for (int32_t begin = b.from; begin < b.n; begin += width) {
+    int32_t begin = b.from;
+    if (t.s->group == 1 && r + V::lanes <= t.n_rows) {
+      const float *mask = row_of<float>(from, *t.s, row_cursor(*t.s, t.first_row + r)) + b.begin;
+      for (; begin + 4 <= b.n; begin += 4) {
+        reg m[4];
+        V::transpose4(mask + begin, from.query_stride, m);
+        add_masks<V>(t.scores + begin * t.row_capacity + r, t.row_capacity, m, 4, most);
+      }
+    }
+    for (; begin < b.n; begin += width) {
       const int32_t n = b.n - begin < width ? b.n - begin : width;
       row_cursor row(*t.s, t.first_row + r);
       for (int32_t i = 0; i < V::lanes; i++) {
@@ -179,18 +199,13 @@ static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b,
       }
       float *x = t.scores + begin * t.row_capacity + r;
       for (int32_t j = 0; j < n; j += 4) {
-        reg mask[4];
-        V::transpose4(&copy.rows[0][j], width, mask);
-        HEED_UNROLL for (int32_t i = 0; i < 4; i++) {
-          if (j + i >= n) break;
-          least = lesser<V>(least, mask[i]);
-          float *to = x + (j + i) * t.row_capacity;
-          V::store(to, add_mask<V>(V::load(to), mask[i]));
-        }
+        reg m[4];
+        V::transpose4(&copy.rows[0][j], width, m);
+        add_masks<V>(x + j * t.row_capacity, t.row_capacity, m, n - j, most);
       }
     }
   }
-  return any_lane_below<V>(least, least_finite);
+  return any_infinite<V>(most);
 }
 
 template <class V>
