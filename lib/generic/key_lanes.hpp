@@ -75,20 +75,31 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   }
   const float *keys = s.k.from(b.begin);
   const float *ahead = row == 0 && next_block_is_far(t, b.begin) ? s.k.from(b.begin + block_keys) : nullptr;
-  const auto score = [&](auto registers, int32_t j, int32_t n_keys) {
+  const auto score = [&](auto registers, int32_t j, int32_t n_keys, float *const(&to)[8]) {
     float *x[8];
-    for (int32_t r = 0; r < ROWS; r++) x[r] = scores[r] + j;
+    for (int32_t r = 0; r < ROWS; r++) x[r] = to[r] + j;
     score_keys<V, ROWS, decltype(registers)::value>(q, keys + j * s.k.stride, s.k.stride, n_keys, s.head_dim, s.c, x,
                                                     ahead ? ahead + j * s.k.stride : nullptr);
   };
   const int32_t n = b.n;
   int32_t j = b.from;
-  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(constant<vecs>(), j, vecs * V::lanes);
+  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(constant<vecs>(), j, vecs * V::lanes, scores);
   // The last register overlaps its neighbour, whose scores it computes again; with fewer keys than lanes it is short.
   for (; j < n; j += V::lanes) {
-    const int32_t begin = n - j < V::lanes && n - b.from >= V::lanes ? n - V::lanes : j;
-    score(constant<1>(), begin, n - begin);
+    if (n - j < V::lanes && n - b.from >= V::lanes) j = n - V::lanes;
+    if (j + V::lanes > block_keys) break;
+    score(constant<1>(), j, n - j, scores);
   }
+  if (j >= n) return;
+  // A range that begins at the end of a block: the rows of scores have no room for a register.
+  float aside[ROWS][V::lanes];
+  float *to[8];
+  for (int32_t r = 0; r < ROWS; r++) to[r] = aside[r];
+  keys += j * s.k.stride;
+  ahead = nullptr;
+  score(constant<1>(), 0, n - j, to);
+  for (int32_t r = 0; r < ROWS; r++)
+    for (int32_t i = j; i < n; i++) scores[r][i] = aside[r][i - j];
 }
 
 template <class V>
