@@ -30,6 +30,12 @@ float sink_of(const call_rule &r, const stream &s, const row_cursor &row) {
   return r.sink_logits ? r.sink_logits[s.first_head + row.head] * log2e : 0.0f;
 }
 
+bool keeps_any(const call_rule &r) {
+  bool any = false;
+  for (const kept_rows &rows : r.kept) any = any || rows.data;
+  return any;
+}
+
 // What lies outside a row's range in the rows of scores and weights; softmax of the rows of weights.
 void finish_kept(const tile &t) {
   const call_rule &r = rule_of(t);
@@ -54,7 +60,7 @@ void finish_tile(const tile &t, const partial &p) {
     r.suspend(t);
   else
     r.finish_rows(t, p);
-  finish_kept(t);
+  if (keeps_any(r)) finish_kept(t);
   if (r.inspect) r.inspect(t, p);
 }
 

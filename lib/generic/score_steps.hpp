@@ -167,7 +167,7 @@ template <class V>
 HEED_INLINE void add_masks(float *x, ptrdiff_t stride, const typename V::reg (&mask)[4], int32_t n,
                            typename V::reg &most) {
   HEED_UNROLL for (int32_t i = 0; i < 4; i++) {
-    if (i >= n) break;
+    if (i >= n) continue;
     most = most_hidden<V>(most, mask[i]);
     V::store(x + i * stride, add_mask<V>(V::load(x + i * stride), mask[i]));
   }
@@ -251,6 +251,14 @@ constexpr uint32_t byte_of_word(int i) {
 #endif
 }
 
+// Up to 4 keys of one register of rows, whose flags are the bytes of a word.
+template <class V>
+HEED_INLINE void hide_keys(float *x, ptrdiff_t stride, typename V::reg flags, int32_t n) {
+  HEED_UNROLL for (int i = 0; i < 4; i++) {
+    if (i < n) V::store(x + i * stride, V::hide(V::load(x + i * stride), flags, byte_of_word(i)));
+  }
+}
+
 // Four bytes of a row travel as one float through the transpose.
 template <class V>
 static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
@@ -277,10 +285,9 @@ static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, 
     for (int32_t word = 0; word * 4 < n; word += 4) {
       reg flags[4];
       V::transpose4(&copy.rows[0][word], width, flags);
-      HEED_UNROLL for (int i = 0; i < 16; i++) {
-        if (word * 4 + i >= n) break;
-        float *to = x + (word * 4 + i) * t.row_capacity;
-        V::store(to, V::hide(V::load(to), flags[i / 4], byte_of_word(i % 4)));
+      HEED_UNROLL for (int i = 0; i < 4; i++) {
+        const int32_t first = (word + i) * 4;
+        hide_keys<V>(x + first * t.row_capacity, t.row_capacity, flags[i], n - first);
       }
     }
   }
