@@ -216,7 +216,8 @@ TEST(kwt_expected, is_read_and_checked) {
   ASSERT_EQ(clips.size(), 2u);
   EXPECT_EQ(clips[1].file, "a.wav");
   EXPECT_EQ(clips[1].logits[11], 11.5);
-  EXPECT_TRUE(read(heading).empty());
+  EXPECT_EQ(read(heading + "\n" + line).size(), 1u);
+  EXPECT_THROW(read(heading), std::runtime_error);
   EXPECT_THROW(read(""), std::runtime_error);
   EXPECT_THROW(read(heading + "\textra\n" + line), std::runtime_error);
   EXPECT_THROW(read(heading + "\n" + line + "\t1"), std::runtime_error);

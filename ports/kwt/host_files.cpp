@@ -113,6 +113,7 @@ std::vector<expected_clip> read_expected(const std::string &path) {
     }
     clips.push_back(clip);
   }
+  if (clips.empty()) refuse(path, "lists no clips");
   return clips;
 }
 

@@ -24,7 +24,8 @@ struct expected_clip {
   std::array<double, KWT_N_LABELS> logits;
 };
 
-// A table with a heading line; the columns after the first three are "logit:" and labels in the network's order.
+// A table with a heading line and at least one clip; the columns after the first three are "logit:" and labels in the
+// network's order.
 std::vector<expected_clip> read_expected(const std::string &path);
 
 }  // namespace host_files
