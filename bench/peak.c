@@ -17,37 +17,12 @@ HEED_PEAK_LOOPS
 static const heed_peak_loop *const loops[] = {HEED_PEAK_LOOPS};
 #undef LOOP
 
-/* Lanes that the portable kernel's 16-lane arrays are compiled to. */
-#if defined(__x86_64__) || defined(__i386__)
-enum { portable_lanes = 8, portable_unfused_lanes = 4 };
-#elif defined(__arm__)
-enum { portable_lanes = 4, portable_unfused_lanes = 1 };
-#else
-enum { portable_lanes = 4, portable_unfused_lanes = 1 };
-#endif
-
-static const struct {
-  const char *kernel;
-  int32_t lanes, fused;
-} widths[] = {
-    {"avx512", 16, 1},
-    {"avx2", 8, 1},
-    {"sse2", 4, 0},
-    {"neon", 4, 1},
-    {"sve256", 8, 1},
-    {"lane1", 1, 1},
-    {"lanes4", portable_lanes, 1},
-    {"scalar", 1, 1},
-    {"lane1-unfused", 1, 0},
-    {"lanes4-unfused", portable_unfused_lanes, 0},
-    {"scalar-unfused", 1, 0},
-};
-
+/* The loop whose list of kernels, each between blanks, has this one. */
 static const heed_peak_loop *loop_of(const char *kernel) {
-  for (size_t i = 0; i < sizeof widths / sizeof widths[0]; ++i)
-    for (size_t j = 0; j < sizeof loops / sizeof loops[0]; ++j)
-      if (!strcmp(widths[i].kernel, kernel) && widths[i].lanes == loops[j]->lanes && widths[i].fused == loops[j]->fused)
-        return loops[j];
+  const size_t n = strlen(kernel);
+  for (size_t i = 0; i < sizeof loops / sizeof loops[0]; ++i)
+    for (const char *k = loops[i]->kernels; (k = strstr(k, kernel)); k += n)
+      if (k[-1] == ' ' && k[n] == ' ') return loops[i];
   return NULL;
 }
 

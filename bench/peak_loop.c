@@ -1,8 +1,9 @@
 /* Multiply-add and read loops for one vector width: the build compiles this file several times, with
- *   HEED_PEAK_LOOP   name of the heed_peak_loop that it defines
- *   HEED_PEAK_BYTES  width of a vector
- *   HEED_PEAK_FUSED  1 if the build's flags turn a * b + c into one instruction
- * and never with a vectoriser, which would widen the narrow ones. SPDX-License-Identifier: MIT */
+ *   HEED_PEAK_LOOP     name of the heed_peak_loop that it defines
+ *   HEED_PEAK_BYTES    width of a vector
+ *   HEED_PEAK_KERNELS  names of kernels, a blank before and after each
+ * with flags that do or do not turn a * b + c into one instruction, and never with a vectoriser, which would widen the
+ * narrow ones. SPDX-License-Identifier: MIT */
 #include "peak_loop.h"
 
 #if HEED_PEAK_BYTES == 4
@@ -67,5 +68,5 @@ static void read_all(const void *data, size_t bytes, size_t n_times, size_t pref
   }
 }
 
-const heed_peak_loop HEED_PEAK_LOOP = {HEED_PEAK_BYTES / 4, HEED_PEAK_FUSED, n_chains * 2.0 * (HEED_PEAK_BYTES / 4),
-                                       multiply_add, read_all};
+const heed_peak_loop HEED_PEAK_LOOP = {HEED_PEAK_KERNELS, n_chains * 2.0 * (HEED_PEAK_BYTES / 4), multiply_add,
+                                       read_all};

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct heed_peak_loop {
-  int32_t lanes, fused;
+  const char *kernels; /* whose peak it is: names between blanks */
   double flop_per_step;
   void (*multiply_add)(size_t n_steps);
   void (*read)(const void *data, size_t bytes, size_t n_times, size_t prefetch_bytes);

@@ -1,64 +1,26 @@
 #include "dispatch.hpp"
 
 #include "heed/heed.h"
-#include "isa/target.hpp"
 #ifndef HEED_SINGLE
 #include "os/os.hpp"
 #endif
 
 namespace heed {
 
-extern const kernel kernel_avx512, kernel_avx2, kernel_sse2, kernel_sve256, kernel_neon;
-extern const kernel kernel_lanes4_fused, kernel_lane1_fused, kernel_scalar_fused;
-extern const kernel kernel_lanes4_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
+#ifdef HEED_SINGLE
+#define HEED_KERNELS KERNEL(kernel_fixed) KERNEL(kernel_reference)
+#else
+#define KERNEL(symbol) extern const kernel symbol;
+HEED_KERNELS
+#undef KERNEL
+#endif
 
 namespace {
 
-// Four lanes where there are registers for them, else one.
-#ifdef HEED_TARGET_VECTORS
-#define HEED_GENERIC_FIRST(profile) kernel_lanes4_##profile
-#define HEED_GENERIC_SECOND(profile) kernel_lane1_##profile
-#else
-#define HEED_GENERIC_FIRST(profile) kernel_lane1_##profile
-#define HEED_GENERIC_SECOND(profile) kernel_lanes4_##profile
-#endif
-
-// The ordered selection list. The build defines HEED_HAS_* for the files that it compiles.
-const kernel *const kernels[] = {
-#ifdef HEED_SINGLE
-    &kernel_fixed,
-    &kernel_reference,
-#endif
-#ifdef HEED_HAS_AVX512
-    &kernel_avx512,
-#endif
-#ifdef HEED_HAS_AVX2
-    &kernel_avx2,
-#endif
-#ifdef HEED_HAS_SVE256
-    &kernel_sve256,
-#endif
-#ifdef HEED_HAS_NEON
-    &kernel_neon,
-#endif
-#ifdef HEED_HAS_SSE2
-    &kernel_sse2,
-#endif
-#ifdef HEED_HAS_GENERIC_FUSED
-    &HEED_GENERIC_FIRST(fused),
-    &HEED_GENERIC_SECOND(fused),
-#endif
-#ifdef HEED_HAS_REFERENCE_FUSED
-    &kernel_scalar_fused,
-#endif
-#ifdef HEED_HAS_GENERIC_UNFUSED
-    &HEED_GENERIC_FIRST(unfused),
-    &HEED_GENERIC_SECOND(unfused),
-#endif
-#ifdef HEED_HAS_REFERENCE_UNFUSED
-    &kernel_scalar_unfused,
-#endif
-};
+// The ordered selection list, best first: ports/cmake/isa.cmake makes it of the files that it compiles.
+#define KERNEL(symbol) &symbol,
+const kernel *const kernels[] = {HEED_KERNELS};
+#undef KERNEL
 
 bool same_text(const char *a, const char *b) {
   while (*a && *a == *b) a++, b++;
@@ -99,18 +61,8 @@ const kernel *reference_kernel(bool fused) {
 #ifdef HEED_SINGLE
   (void)fused;
   return &kernel_reference;
-#endif
-#ifdef HEED_HAS_REFERENCE_FUSED
-#ifndef HEED_HAS_REFERENCE_UNFUSED
-  (void)fused;
-  return &kernel_scalar_fused;
 #else
-  if (fused) return &kernel_scalar_fused;
-#endif
-#endif
-#ifdef HEED_HAS_REFERENCE_UNFUSED
-  (void)fused;
-  return &kernel_scalar_unfused;
+  return find(fused ? "scalar" : "scalar-unfused");
 #endif
 }
 

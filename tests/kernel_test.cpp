@@ -29,6 +29,17 @@ TEST(kernel_list, names_and_profiles) {
   EXPECT_EQ(names.count(heed_kernel_current()), 1u);
 }
 
+// What tests, benchmarks and the library take for the list of kernels is one list.
+TEST(kernel_list, is_that_of_the_build) {
+  const std::vector<std::string> &all = kernels_of_build();
+  int32_t n = 0;
+  for (const std::string &name : all) {
+    EXPECT_GE(heed_kernel_profile(name.c_str()), 0) << name << " is not in the library";
+    if (heed_kernel_name(n) == name) n++;
+  }
+  EXPECT_EQ(n, heed_kernel_count()) << "not in the build's list, or in another order: " << heed_kernel_name(n);
+}
+
 class kernel_choice : public ::testing::Test {
  protected:
   void SetUp() override {

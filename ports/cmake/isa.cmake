@@ -1,5 +1,6 @@
-# One row per file of lib/isa: its name, the kernels it holds, its flags. A file is compiled for processors that the rest
-# of the program may not run on; lib/dispatch.cpp learns from HEED_HAS_<FILE> which ones there are.
+# One row per file of lib/isa, best first: its name, the kernels it holds, its flags. A file is compiled for processors that
+# the rest of the program may not run on. The rows are the one list of kernels: lib/dispatch.cpp has it as HEED_KERNELS, tests
+# and benchmarks as the property heed_kernels of target heed.
 
 # What the compiler targets, not what CMAKE_SYSTEM_PROCESSOR says: that ignores -m32 and --target.
 function(heed_defined macro result)
@@ -9,8 +10,8 @@ heed_defined(__x86_64__ heed_x86_64)
 heed_defined(__i386__ heed_i686)
 heed_defined(__aarch64__ heed_aarch64)
 heed_defined(__ARM_ARCH_7A__ heed_armv7)
-check_cxx_source_compiles("#include \"${PROJECT_SOURCE_DIR}/lib/isa/target.hpp\"
-#ifndef HEED_TARGET_FMA\n#error\n#endif\nint main() { return 0; }" heed_target_fma)
+set(include_target "#include \"${PROJECT_SOURCE_DIR}/lib/isa/target.hpp\"\n")
+check_cxx_source_compiles("${include_target}#ifndef HEED_TARGET_FMA\n#error\n#endif\nint main() { return 0; }" heed_target_fma)
 
 # Kernel files are optimised in every build: in unoptimised code, and xsimd's for NEON at -Os, inline functions become weak
 # symbols, compiled for AVX-512 and shared with files that must run without it; and kernels would be 50 times slower.
@@ -32,13 +33,12 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 function(heed_isa file kernels)
-  set_property(TARGET heed APPEND PROPERTY heed_kernels ${kernels})
+  set_property(TARGET heed APPEND PROPERTY heed_known_kernels ${kernels})
   if(HEED_FIXED_KERNEL AND NOT HEED_FIXED_KERNEL IN_LIST kernels AND NOT file STREQUAL fixed_reference)
     return()
   endif()
-  string(TOUPPER ${file} macro)
+  set_property(TARGET heed APPEND PROPERTY heed_kernels ${kernels})
   target_sources(heed PRIVATE lib/isa/${file}.cpp)
-  target_compile_definitions(heed PRIVATE HEED_HAS_${macro})
   set_source_files_properties(lib/isa/${file}.cpp PROPERTIES COMPILE_OPTIONS "${ARGN};${isa_flags}")
 endfunction()
 
@@ -80,9 +80,6 @@ elseif(heed_aarch64)
 elseif(heed_armv7)
   target_sources(heed PRIVATE lib/isa/cpu_arm.cpp)
   heed_xsimd_isa(neon32 neon -mfpu=neon-vfpv4)
-  if(HEED_XSIMD_INCLUDE_DIR)
-    target_compile_definitions(heed PRIVATE HEED_HAS_NEON)
-  endif()
   set(fused -mfpu=neon-vfpv4)
   set(profiles fused unfused)
 else()  # no backend of its own
@@ -94,24 +91,45 @@ else()  # no backend of its own
 endif()
 # Every processor can be asked for the unfused profile: a fleet that has one without FMA agrees on it.
 
+# Four lanes where there are registers for them, else one.
+string(JOIN " " CMAKE_REQUIRED_FLAGS ${base})
+check_cxx_source_compiles("${include_target}#ifndef HEED_TARGET_VECTORS\n#error\n#endif\nint main() { return 0; }" heed_target_vectors)
+unset(CMAKE_REQUIRED_FLAGS)
+set(generic lanes4 lane1)
+if(NOT heed_target_vectors)
+  set(generic lane1 lanes4)
+endif()
+
 if("fused" IN_LIST profiles)
-  heed_isa(generic_fused "lanes4;lane1" ${fused} ${generic_flags})
+  heed_isa(generic_fused "${generic}" ${fused} ${generic_flags})
   heed_isa(reference_fused scalar ${fused} ${scalar_flags})
 endif()
 if("unfused" IN_LIST profiles)
-  heed_isa(generic_unfused "lanes4-unfused;lane1-unfused" ${unfused} ${generic_flags})
+  list(TRANSFORM generic APPEND -unfused)
+  heed_isa(generic_unfused "${generic}" ${unfused} ${generic_flags})
   heed_isa(reference_unfused scalar-unfused ${unfused} ${scalar_flags})
 endif()
 
+function(heed_kernel_symbol kernel result)
+  if(kernel MATCHES "^(lanes4|lane1|scalar)$")
+    string(APPEND kernel -fused)
+  endif()
+  string(REPLACE "-" "_" kernel kernel_${kernel})
+  set(${result} ${kernel} PARENT_SCOPE)
+endfunction()
+
+get_target_property(kernels heed heed_kernels)
+foreach(kernel ${kernels})
+  heed_kernel_symbol(${kernel} symbol)
+  string(APPEND kernel_list " KERNEL(${symbol})")
+endforeach()
+target_compile_definitions(heed PRIVATE "HEED_KERNELS=${kernel_list}")
+
 if(HEED_FIXED_KERNEL)
-  get_target_property(kernels heed heed_kernels)
-  if(NOT HEED_FIXED_KERNEL IN_LIST kernels)
-    message(FATAL_ERROR "heed: this build has no kernel ${HEED_FIXED_KERNEL}, but: ${kernels}")
+  get_target_property(known heed heed_known_kernels)
+  if(NOT HEED_FIXED_KERNEL IN_LIST known)
+    message(FATAL_ERROR "heed: this build has no kernel ${HEED_FIXED_KERNEL}, but: ${known}")
   endif()
-  set(symbol ${HEED_FIXED_KERNEL})
-  if(symbol MATCHES "^(lanes4|lane1|scalar)$")
-    set(symbol ${symbol}-fused)
-  endif()
-  string(REPLACE "-" "_" symbol kernel_${symbol})
+  heed_kernel_symbol(${HEED_FIXED_KERNEL} symbol)
   target_compile_definitions(heed PRIVATE HEED_FIXED_KERNEL="${HEED_FIXED_KERNEL}" HEED_FIXED_SYMBOL=${symbol})
 endif()
