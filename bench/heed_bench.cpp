@@ -1,6 +1,6 @@
 // heed_bench: every shape on every kernel of this machine. Names: attention/P1/avx512/threads:1, softmax/98x98/avx2,
-// ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of the limits that were measured just before and
-// after. SPDX-License-Identifier: MIT
+// feature/P4/window/avx2, ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of the limits that were
+// measured just before and after. SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
 namespace heed_bench {
@@ -59,6 +59,7 @@ int main(int argc, char **argv) {
   for (int32_t i = 0; i < heed_kernel_count(); ++i) kernels += std::string(i ? " " : "") + heed_kernel_name(i);
   benchmark::AddCustomContext("kernels_best_first", kernels);
   heed_bench::register_attention();
+  heed_bench::register_features();
   heed_bench::register_primitives();
   heed_bench::warm_up();
   benchmark::RunSpecifiedBenchmarks();
