@@ -1,27 +1,12 @@
 // Against the double-precision oracle: the bounds that the header states, and how close typical data comes.
 // SPDX-License-Identifier: MIT
 #include "support/data.hpp"
+#include "support/judge.hpp"
 #include "support/kernels.hpp"
-#include "support/oracle.hpp"
 #include "support/settings.hpp"
 
 namespace heed_test {
 namespace {
-
-// Greatest error seen, absolute in units of the caller's choice and as a share of the bound.
-struct worst {
-  double error = 0, share = 0;
-  void see(double actual, double exact, double bound, double unit) {
-    const double e = std::fabs(actual - exact);
-    if (!(e <= bound)) ADD_FAILURE() << "error " << e << " exceeds the bound " << bound << " at " << exact;
-    error = std::max(error, e / unit);
-    share = std::max(share, e == 0 ? 0 : e / bound);
-  }
-  void record(const std::string &name) const {
-    ::testing::Test::RecordProperty(name + "_largest_error", std::to_string(error * 1e7) + "e-7");
-    ::testing::Test::RecordProperty(name + "_share_of_bound", std::to_string(share));
-  }
-};
 
 class accuracy : public kernel_test {
  protected:
@@ -34,8 +19,8 @@ class accuracy : public kernel_test {
     setting s;
     s.weights = true;
     const attention_result actual = run(p, s);
-    const auto see_in = [](worst *w) { return [w](auto... x) { w->see(x...); }; };
-    compare_with_oracle(p, actual, chain_, see_in(out), see_in(weights));
+    compare_with_oracle(p, actual, chain_,
+                        [&](part which, auto... x) { (which == part::out ? out : weights)->see(x...); });
     if (::testing::Test::HasFailure()) ADD_FAILURE() << p.text();
   }
 

@@ -14,12 +14,7 @@ inline void judge_attention(const problem &p, const std::vector<float> &result, 
   attention_result actual;
   actual.out = part_of(result, 0, p.out_floats());
   actual.weights = part_of(result, p.out_floats(), result.size() - p.out_floats());
-  compare_with_oracle(
-      p, actual, chain,
-      [](double found, double exact, double bound, double unit) {
-        if (in_range(unit)) judge_error(found, exact, bound);
-      },
-      [](double found, double exact, double bound, double) { judge_error(found, exact, bound); });
+  judge_attention(p, actual, chain);
 }
 
 class attention_trial : public trial {

@@ -96,16 +96,27 @@ inline void fill_tiny(random_source &r, problem *p) {
   p->data = "tiny";
 }
 
+// Whether any query of a head that reads this key/value head sees key j.
+inline bool is_seen(const problem &p, int32_t b, int32_t kv_head, int32_t j) {
+  const int32_t group = p.n_heads / p.n_kv_heads;
+  for (int32_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
+    for (int32_t i = 0; i < p.n_q; ++i)
+      if (p.sees(b, h, i, j)) return true;
+  return false;
+}
+
 // Keys and values that no query sees become NaN and infinite.
 inline void poison_unseen(random_source &r, problem *p) {
-  const int32_t n_seen = p->n_visible(p->n_q - 1);
-  const size_t n_groups = size_t(p->batch) * p->n_kv_heads;
-  for (size_t g = 0; g < n_groups; ++g)
-    for (int32_t j = n_seen; j < p->n_kv; ++j) {
-      const float poison = r.chance(50) ? not_a_number : r.chance(50) ? infinity : -infinity;
-      std::fill_n(p->k.begin() + (std::ptrdiff_t(g) * p->n_kv + j) * p->head_dim, p->head_dim, poison);
-      std::fill_n(p->v.begin() + (std::ptrdiff_t(g) * p->n_kv + j) * p->v_dim, p->v_dim, poison);
-    }
+  if (!p->causal && !p->options.any()) return;
+  for (int32_t b = 0; b < p->batch; ++b)
+    for (int32_t h = 0; h < p->n_kv_heads; ++h)
+      for (int32_t j = 0; j < p->n_kv; ++j) {
+        if (is_seen(*p, b, h, j)) continue;
+        const float poison = r.chance(50) ? not_a_number : r.chance(50) ? infinity : -infinity;
+        const ptrdiff_t row = ptrdiff_t(b * p->n_kv_heads + h) * p->n_kv + j;
+        std::fill_n(p->k.begin() + row * p->head_dim, p->head_dim, poison);
+        std::fill_n(p->v.begin() + row * p->v_dim, p->v_dim, poison);
+      }
 }
 
 inline void fill_random(random_source &r, problem *p) {

@@ -12,13 +12,37 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "floats.hpp"
 
 namespace heed_test {
 
 // One region per argument, mapped once and reused, since a mapping per test case would cost more than the case.
-enum slot { slot_q, slot_k, slot_v, slot_out, slot_weights, slot_workspace, slot_activations, n_slots = 14 };
+enum slot {
+  slot_q,
+  slot_k,
+  slot_v,
+  slot_out,
+  slot_weights,
+  slot_workspace,
+  slot_activations,
+  slot_scores,
+  slot_lse,
+  slot_column_sums,
+  slot_top_weights,
+  slot_top_keys,
+  slot_mask,
+  slot_slopes,
+  slot_sinks,
+  slot_left_windows,
+  slot_right_windows,
+  slot_offsets,
+  slot_kv_lengths,
+  slot_partial,
+  slot_part,
+  n_slots
+};
 
 struct region {
   unsigned char *begin, *end;  // an inaccessible page lies in front of begin, another at end
@@ -63,6 +87,15 @@ class fenced_floats {
   uint32_t fill_;
 };
 
+// A copy that ends at the fence; null of an empty array.
+template <typename T>
+const T *fenced_copy(slot which, const std::vector<T> &x) {
+  if (x.empty()) return nullptr;
+  T *data = reinterpret_cast<T *>(fence_of(which)) - x.size();
+  std::copy(x.begin(), x.end(), data);
+  return data;
+}
+
 // `bytes` bytes aligned to 64 that end within 63 bytes of the fence; the rest up to it and 64 bytes before are guarded.
 // Starts full of NaN bits, because what a workspace holds must not matter.
 class fenced_bytes {
@@ -72,6 +105,7 @@ class fenced_bytes {
     std::memset(data_ - 64, 0xff, 64 + bytes + tail_);
   }
   unsigned char *data() const { return data_; }
+  size_t count() const { return bytes_; }
   bool guard_intact() const { return all_ones(data_ - 64, 64) && all_ones(data_ + bytes_, tail_); }
 
  private:

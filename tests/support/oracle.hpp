@@ -1,5 +1,6 @@
 // The independent oracle: attention and the primitives in double precision, plain loops in mathematical order, and the
-// error bounds that the public header states. Shares nothing with the library. SPDX-License-Identifier: MIT
+// error bounds that the public headers state. Shares nothing with the library. compare.hpp holds a result against it.
+// SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_ORACLE_HPP
 #define HEED_TESTS_SUPPORT_ORACLE_HPP
 
@@ -9,7 +10,6 @@
 
 #include "primitives.hpp"
 #include "problem.hpp"
-#include "run.hpp"
 
 namespace heed_test {
 
@@ -38,47 +38,123 @@ inline std::vector<double> exact_softmax(const std::vector<double> &scores) {
   return p;
 }
 
-// One query row: weights (n_kv, zero where masked), out (v_dim), and what its error bound is made of.
+// One query row with every option, and what its error bounds are made of. Keys outside the ranges have scores of
+// -infinity, hidden ones that and weight 0.
 struct exact_row {
+  key_range range = {0, 0};
+  std::vector<double> scores[3];  // raw, capped, biased: (n_kv) each
+  std::vector<double> errors[3];  // of those, as f32 finds them
   std::vector<double> weights, out;
-  double logit_error = 0;    // E of the header
-  double largest_logit = 0;  // max |scale * score| over visible keys
+  std::vector<bool> seen;
+  double lse = -HUGE_VAL;
+  double logit_error = 0;    // E of the header: the greatest of a key (or sink) that can have any weight
+  double largest_logit = 0;  // max |biased score| over those
   double largest_value = 0;  // max |v| over visible values
   int32_t n_visible = 0;
+  bool has_sink = false;
+  bool spoiled = false;  // by a visible score of NaN or +infinity
 };
+
+// A key whose weight is below that of rounding for certain has no part in the errors, however large its own is.
+constexpr double negligible = 45;  // exp(-45) = 2^-65
+
+// cap * tanh(raw / cap): rounding of scale / cap, of the product, of tanh (3 and 5 half ulp), cap * log2(e), product.
+inline void exact_cap(double cap, double chain, double raw, double raw_error, double *capped, double *error) {
+  *capped = cap * std::tanh(raw / cap);
+  const double reach = raw_error + 2 * half_ulp * std::fabs(raw);
+  *error = std::max(cap * std::tanh((raw + reach) / cap) - *capped, *capped - cap * std::tanh((raw - reach) / cap)) +
+           ((chain == 1 ? 3 : 5) + 3) * half_ulp * std::fabs(*capped) + 2 * cap * underflow;
+}
+
+// The scores of query i and key j, which lies in its range.
+inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int32_t j, double chain, exact_row *row) {
+  const size_t at = size_t(j);
+  const double scale = p.scale != 0 ? double(p.scale) : 1 / std::sqrt(double(p.head_dim));
+  const float *q = p.q_row(b, h, i), *k = p.k_row(b, h, j);
+  const double raw = row->scores[0][at] = scale * exact_dot(q, k, p.head_dim);
+  const double size = absolute_dot(q, k, p.head_dim);
+  const bool safe = size * std::max(1.0, 2 * std::fabs(scale)) < 0x1p126;  // else f32 may overflow on the way
+  row->errors[0][at] =
+      safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
+  double capped = raw, error = row->errors[0][at];
+  if (p.options.cap != 0) exact_cap(p.options.cap, chain, raw, row->errors[0][at], &capped, &error);
+  if (!safe) error = HUGE_VAL;
+  row->scores[1][at] = capped, row->errors[1][at] = error;
+  const double mask = p.mask_at(b, h, i, j);
+  row->seen[at] = mask != -HUGE_VAL;
+  if (!row->seen[at]) return;
+  const double slope = p.options.slopes.empty() ? 0 : double(p.options.slopes[size_t(h)]);
+  const double bias = slope * static_cast<double>(j - p.position(b, i));
+  row->scores[2][at] = capped + bias + mask;
+  // The factors rounded (slope * log2(e), the distance, log2(e)), the products of the unfused profile, two sums.
+  row->errors[2][at] = error + half_ulp * (6 * std::fabs(bias) + 4 * std::fabs(mask) +
+                                           (bias != 0 || mask != 0 ? 2 : 0) * std::fabs(capped));
+  row->spoiled |= std::isnan(row->scores[2][at]) || row->scores[2][at] == HUGE_VAL;
+}
+
+// From the biased scores: weights, log-sum-exp, E.
+inline void exact_weights(const problem &p, int32_t h, exact_row *row) {
+  const double sink = p.options.sink_logits.empty() ? 0 : double(p.options.sink_logits[size_t(h)]);
+  row->has_sink = p.options.sinks && sink != -HUGE_VAL;
+  std::vector<double> logits = row->scores[2], errors = row->errors[2];
+  if (row->has_sink) logits.push_back(sink), errors.push_back(2 * half_ulp * std::fabs(sink));
+  double highest = -HUGE_VAL, top = -HUGE_VAL, sum = 0;
+  for (size_t j = 0; j < logits.size(); ++j)
+    highest = std::max(highest, logits[j]), top = std::max(top, logits[j] - errors[j]);
+  row->weights.assign(size_t(p.n_kv), 0.0);
+  if (highest == -HUGE_VAL) return;
+  for (const double x : logits) sum += std::exp(x - highest);
+  row->lse = highest + std::log(sum);
+  for (size_t j = 0; j < logits.size(); ++j) {
+    if (j < row->weights.size() && row->seen[j]) row->weights[j] = std::exp(logits[j] - highest) / sum;
+    if (logits[j] + errors[j] < top - negligible) continue;
+    row->logit_error = std::max(row->logit_error, errors[j]);
+    row->largest_logit = std::max(row->largest_logit, std::fabs(logits[j]));
+  }
+}
 
 inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int32_t i, double chain) {
   exact_row row;
-  row.n_visible = p.n_visible(i);
-  const double scale = p.scale != 0 ? double(p.scale) : 1 / std::sqrt(double(p.head_dim));
-  std::vector<double> scores;
-  double largest_sum = 0;
-  for (int32_t j = 0; j < row.n_visible; ++j) {
-    scores.push_back(scale * exact_dot(p.q_row(b, h, i), p.k_row(b, h, j), p.head_dim));
-    largest_sum = std::max(largest_sum, absolute_dot(p.q_row(b, h, i), p.k_row(b, h, j), p.head_dim));
-    row.largest_logit = std::max(row.largest_logit, std::fabs(scores.back()));
+  row.range = p.range_of(b, i);
+  for (int32_t stage = 0; stage < 3; ++stage) {
+    row.scores[stage].assign(size_t(p.n_kv), -HUGE_VAL);
+    row.errors[stage].assign(size_t(p.n_kv), 0.0);
   }
-  row.logit_error = std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * largest_sum + p.head_dim * underflow);
-  row.weights = exact_softmax(scores);
+  row.seen.assign(size_t(p.n_kv), false);
+  for (int32_t j = row.range.first; j < row.range.end; ++j) exact_scores(p, b, h, i, j, chain, &row);
+  exact_weights(p, h, &row);
   row.out.assign(size_t(p.v_dim), 0.0);
-  for (int32_t j = 0; j < row.n_visible; ++j)
+  for (int32_t j = row.range.first; j < row.range.end; ++j) {
+    if (!row.seen[size_t(j)]) continue;
+    ++row.n_visible;
     for (int32_t n = 0; n < p.v_dim; ++n) {
       row.out[size_t(n)] += row.weights[size_t(j)] * p.v_row(b, h, j)[n];
       row.largest_value = std::max(row.largest_value, std::fabs(double(p.v_row(b, h, j)[n])));
     }
-  row.weights.resize(size_t(p.n_kv), 0.0);
+  }
   return row;
 }
 
-// Bounds of the header. chain is 1 in the fused profile, 1.5 in the other.
+// Bounds of the header. chain is 1 in the fused profile, 1.5 in the other. A sink is one more key, merged by itself.
 inline double attention_bound(const exact_row &row, double chain) {
-  return (2 * row.logit_error + (chain * row.n_visible + row.n_visible / 8.0 + 48) * half_ulp) * row.largest_value +
-         (row.n_visible + 4) * underflow;
+  const int32_t n = row.n_visible + row.has_sink;
+  return (2 * row.logit_error + (chain * n + n / 8.0 + 48 + 8 * row.has_sink) * half_ulp) * row.largest_value +
+         (n + 4) * underflow;
 }
 inline double softmax_bound(double exact, double largest_logit, int32_t n) {
   const double e = 3 * half_ulp * largest_logit;
   return exact * (2 * e + (n / 16.0 + 12) * half_ulp) + 0x1p-63;
 }
+// A weight's logit carries the score's own error E on top of the softmax's; a sink is merged.
+inline double weight_bound(const exact_row &row, size_t j) {
+  const double w = row.weights[j];
+  return softmax_bound(w, row.largest_logit, row.n_visible) + w * (2.1 * row.logit_error + 8 * row.has_sink * half_ulp);
+}
+// The same where the denominator is that of the result: a sum over chunks, merged.
+inline double merged_weight_bound(const exact_row &row, size_t j) {
+  return weight_bound(row, j) + row.weights[j] * (row.n_visible / 64.0 + 8) * half_ulp;
+}
+inline double lse_bound(const exact_row &row) { return row.logit_error + 0x1p-22 * std::max(1.0, std::fabs(row.lse)); }
 inline double dot_bound(int32_t n, double absolute_sum) {
   return (n / 64.0 + 8) * half_ulp * absolute_sum + n * underflow;
 }
@@ -87,29 +163,6 @@ inline double weighted_sum_bound(int32_t n_kv, double absolute_sum, double chain
 }
 inline double linear_bound(int32_t in, double absolute_sum, double chain) {
   return chain * (in + 1) * half_ulp * absolute_sum + in * underflow;
-}
-
-// Shows see_out and see_weight (actual, exact, bound, unit) each float of a result, where the bounds hold: they are
-// first-order in E.
-template <typename SeeOut, typename SeeWeight>
-void compare_with_oracle(const problem &p, const attention_result &actual, double chain, SeeOut see_out,
-                         SeeWeight see_weight) {
-  size_t row_index = 0;
-  for (int32_t b = 0; b < p.batch; ++b)
-    for (int32_t h = 0; h < p.n_heads; ++h)
-      for (int32_t i = 0; i < p.n_q; ++i, ++row_index) {
-        const exact_row row = exact_attention_row(p, b, h, i, chain);
-        if (!(row.logit_error <= 0.05)) continue;
-        for (size_t n = 0; n < row.out.size(); ++n)
-          see_out(actual.out[row_index * row.out.size() + n], row.out[n], attention_bound(row, chain),
-                  row.largest_value + 0x1p-126);
-        // A weight's logit carries the score's own error E on top of the softmax's.
-        for (size_t j = 0; j < row.weights.size() && !actual.weights.empty(); ++j) {
-          const double w = row.weights[j];
-          see_weight(actual.weights[row_index * row.weights.size() + j], w,
-                     softmax_bound(w, row.largest_logit, row.n_visible) + 2.1 * w * row.logit_error, 1);
-        }
-      }
 }
 
 struct exact_value {

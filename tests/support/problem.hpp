@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "extras.hpp"
 #include "floats.hpp"
 #include "heed/heed.h"
 #include "random.hpp"
@@ -21,6 +22,7 @@ struct problem {
   std::vector<float> k;  // (batch, n_kv_heads, n_kv, head_dim)
   std::vector<float> v;  // (batch, n_kv_heads, n_kv, v_dim)
   std::string data;      // what the numbers are like
+  extras options;        // what options.h adds
 
   size_t q_floats() const { return size_t(batch) * n_heads * n_q * head_dim; }
   size_t k_floats() const { return size_t(batch) * n_kv_heads * n_kv * head_dim; }
@@ -28,12 +30,28 @@ struct problem {
   size_t out_floats() const { return size_t(batch) * n_heads * n_q * v_dim; }
   size_t weights_floats() const { return size_t(batch) * n_heads * n_q * n_kv; }
 
-  // Keys 0 .. n_visible - 1 are seen by query i.
-  int32_t n_visible(int32_t i) const {
-    if (!causal) return n_kv;
-    const int64_t last = int64_t{i} + causal_offset;
-    return static_cast<int32_t>(std::min<int64_t>(n_kv, std::max<int64_t>(0, last + 1)));
+  // The absolute position of query i.
+  int64_t position(int32_t b, int32_t i) const { return int64_t{i} + of_batch(options.offsets, b, causal_offset); }
+  // The keys inside the ranges of query i: no other is read.
+  key_range range_of(int32_t b, int32_t i) const {
+    const int64_t p = position(b, i);
+    const int32_t left = of_batch(options.left_windows, b, options.left_window);
+    const int32_t right = of_batch(options.right_windows, b, options.right_window);
+    int64_t first = 0, end = of_batch(options.kv_lengths, b, n_kv);
+    if (left >= 0) first = std::max(first, p - left);
+    if (right >= 0) end = std::min(end, p + right + 1);
+    if (causal) end = std::min(end, p + 1);
+    if (first >= end) return {0, 0};
+    return {static_cast<int32_t>(first), static_cast<int32_t>(end)};
   }
+  // What the mask adds to the score; -infinity hides the key.
+  float mask_at(int32_t b, int32_t h, int32_t i, int32_t j) const { return options.mask.at(b, h, i, j); }
+  // Whether the key takes part at all.
+  bool sees(int32_t b, int32_t h, int32_t i, int32_t j) const {
+    return range_of(b, i).holds(j) && mask_at(b, h, i, j) != -infinity;
+  }
+  // Of a problem without options: query i sees keys 0 .. n_visible - 1.
+  int32_t n_visible(int32_t i) const { return range_of(0, i).end; }
   float scale_used() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim)); }
   const float *q_row(int32_t b, int32_t h, int32_t i) const {
     return q.data() + ((size_t(b) * n_heads + h) * n_q + i) * head_dim;
@@ -48,7 +66,7 @@ struct problem {
     std::ostringstream s;
     s << "batch " << batch << " heads " << n_heads << "/" << n_kv_heads << " n_q " << n_q << " n_kv " << n_kv
       << " head_dim " << head_dim << " v_dim " << v_dim << " scale " << scale << " causal " << causal << " offset "
-      << causal_offset << " data " << data;
+      << causal_offset << " data " << data << options.text();
     return s.str();
   }
 };

@@ -5,97 +5,12 @@
 
 #include <vector>
 
+#include "features.hpp"
 #include "fence.hpp"
 #include "problem.hpp"
+#include "setting.hpp"
 
 namespace heed_test {
-
-enum class layout { head_major, token_major, packed, padded, token_major_padded };
-constexpr layout all_layouts[] = {layout::head_major, layout::token_major, layout::packed, layout::padded,
-                                  layout::token_major_padded};
-
-// How a problem is run. No field of it may change a bit of the result.
-struct setting {
-  layout in = layout::head_major;
-  layout out = layout::head_major;
-  int32_t padding = 1;         // floats between rows where the layout has padding
-  size_t workspace_bytes = 0;  // 0: the recommended size
-  const heed_executor *executor = nullptr;
-  bool weights = false;
-};
-
-struct attention_result {
-  std::vector<float> out;      // (batch, n_heads, n_q, v_dim)
-  std::vector<float> weights;  // (batch, n_heads, n_q, n_kv), if wanted
-};
-
-// Where element (b, h, t, i) of one tensor lies.
-struct placement {
-  int32_t n_batch, n_heads, n_rows, dim;
-  ptrdiff_t batch_stride, head_stride, row_stride;
-  size_t at(int32_t b, int32_t h, int32_t t) const {
-    return static_cast<size_t>(b * batch_stride + h * head_stride + t * row_stride);
-  }
-  size_t extent() const { return at(n_batch - 1, n_heads - 1, n_rows - 1) + size_t(dim); }
-  size_t count() const { return size_t(n_batch) * n_heads * n_rows * dim; }
-};
-
-inline placement place(layout how, int32_t padding, int32_t n_batch, int32_t n_heads, int32_t n_rows, int32_t dim) {
-  placement p = {n_batch, n_heads, n_rows, dim, 0, 0, 0};
-  if (how == layout::head_major || how == layout::padded) {
-    const int32_t pad = how == layout::padded ? padding : 0;
-    p.row_stride = dim + pad;
-    p.head_stride = n_rows * p.row_stride + 3 * pad;
-    p.batch_stride = n_heads * p.head_stride + 5 * pad;
-  } else {
-    const int32_t pad = how == layout::token_major_padded ? padding : 0;
-    p.head_stride = dim + pad;
-    p.row_stride = n_heads * p.head_stride + 2 * pad;
-    p.batch_stride = n_rows * p.row_stride + pad;
-  }
-  return p;
-}
-
-// Visits every row: visit(offset in the laid-out buffer, index of the row's first float in canonical order).
-template <typename Visit>
-void each_row(const placement &p, Visit visit) {
-  size_t index = 0;
-  for (int32_t b = 0; b < p.n_batch; ++b)
-    for (int32_t h = 0; h < p.n_heads; ++h)
-      for (int32_t t = 0; t < p.n_rows; ++t, index += size_t(p.dim)) visit(p.at(b, h, t), index);
-}
-
-inline void scatter(const placement &p, const std::vector<float> &from, float *to) {
-  each_row(p, [&](size_t at, size_t index) { std::memcpy(to + at, &from[index], size_t(p.dim) * sizeof(float)); });
-}
-
-inline std::vector<float> gather(const placement &p, const float *from) {
-  std::vector<float> to(p.count());
-  each_row(p, [&](size_t at, size_t index) { std::memcpy(&to[index], from + at, size_t(p.dim) * sizeof(float)); });
-  return to;
-}
-
-// The same of a result, and the checks of what lies around its rows.
-inline std::vector<float> gather(const placement &p, const fenced_floats &from) {
-  std::vector<bool> is_row(from.count());
-  each_row(p, [&](size_t at, size_t) { std::fill_n(is_row.begin() + std::ptrdiff_t(at), p.dim, true); });
-  size_t n_written = 0, n_left = 0;
-  for (size_t i = 0; i < from.count(); ++i) {
-    n_written += !is_row[i] && !from.untouched(i);
-    n_left += is_row[i] && from.untouched(i);
-  }
-  EXPECT_EQ(n_written, 0u) << "floats between rows were written";
-  EXPECT_EQ(n_left, 0u) << "floats of the result were not written";
-  EXPECT_TRUE(from.guard_intact()) << "memory in front of the result was written";
-  return gather(p, from.data());
-}
-
-inline heed_tensor input_view(const placement &p, const float *data) {
-  return {data, p.batch_stride, p.head_stride, p.row_stride};
-}
-inline heed_tensor_out output_view(const placement &p, float *data) {
-  return {data, p.batch_stride, p.head_stride, p.row_stride};
-}
 
 inline heed_attention call_of(const problem &p) {
   heed_attention call = heed_attention_of(p.n_q, p.n_kv, p.n_heads, p.n_kv_heads, p.head_dim, nullptr, nullptr, nullptr,
@@ -131,29 +46,115 @@ inline void place_inputs(const problem &p, const setting &s, heed_attention *cal
   scatter(v, p.v, const_cast<float *>(call->v.data));
 }
 
-inline attention_result run(const problem &p, const setting &s = {}) {
-  heed_attention call = call_of(p);
-  place_inputs(p, s, &call);
-  const placement out_place = place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.v_dim);
-  const placement weights_place = place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.n_kv);
-  const fenced_floats out(slot_out, out_place.extent(), unwritten_bits);
-  const fenced_floats weights(slot_weights, s.weights ? weights_place.extent() : 0, unwritten_bits);
-  const size_t workspace_bytes = s.workspace_bytes ? s.workspace_bytes : heed_workspace_bytes(p.head_dim, p.v_dim);
-  const fenced_bytes workspace(slot_workspace, workspace_bytes);
-  call.out = output_view(out_place, out.data());
-  if (s.weights) call.weights = output_view(weights_place, weights.data());
-  call.workspace = workspace.data();
-  call.workspace_bytes = workspace_bytes;
-  call.executor = s.executor;
+// A call in fenced memory, with all that its problem and setting ask for.
+class placed_call {
+ public:
+  placed_call(const problem &p, const setting &s)
+      : call(call_of(p)),
+        options(p, s),
+        p_(p),
+        out_place_(place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.v_dim)),
+        weights_place_(place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.n_kv)),
+        out_(slot_out, out_place_.extent(), unwritten_bits),
+        weights_(slot_weights, s.weights || p.options.weights ? weights_place_.extent() : 0, unwritten_bits),
+        workspace_(slot_workspace, s.workspace_bytes ? s.workspace_bytes : heed_workspace_bytes(p.head_dim, p.v_dim)) {
+    place_inputs(p, s, &call);
+    call.out = output_view(out_place_, out_.data());
+    if (weights_.count() > 0) call.weights = output_view(weights_place_, weights_.data());
+    call.workspace = workspace_.data();
+    call.workspace_bytes = workspace_.count();
+    call.executor = s.executor;
+    for (const feature &f : features())
+      if (f.in(p)) (options.*f.put)();
+    if (p.options.any()) call.options = options.get();
+  }
+  bool succeeds(heed_status status) const {
+    EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status) << ": " << p_.text();
+    EXPECT_TRUE(workspace_.guard_intact()) << "memory around the workspace was written: " << p_.text();
+    return status == HEED_OK;
+  }
+  attention_result result() const {
+    attention_result result;
+    result.out = gather(out_place_, out_);
+    if (weights_.count() > 0) result.weights = gather(weights_place_, weights_);
+    options.collect(&result);
+    return result;
+  }
 
-  const heed_status status = heed_attention_run(&call);
-  EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status) << ": " << p.text();
-  EXPECT_TRUE(workspace.guard_intact()) << "memory around the workspace was written: " << p.text();
-  if (status != HEED_OK) return {};
-  attention_result result;
-  result.out = gather(out_place, out);
-  if (s.weights) result.weights = gather(weights_place, weights);
-  return result;
+  heed_attention call;
+  placed_options options;
+
+ private:
+  const problem &p_;
+  const placement out_place_, weights_place_;
+  const fenced_floats out_, weights_;
+  const fenced_bytes workspace_;
+};
+
+// A partial over a buffer of the least size.
+class placed_partial {
+ public:
+  placed_partial(const problem &p, slot which, int32_t first_key)
+      : buffer_(which, HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim), unwritten_bits) {
+    EXPECT_EQ(
+        heed_partial_init(&partial, buffer_.data(), buffer_.count(), p.batch, p.n_heads, p.n_q, p.v_dim, first_key),
+        HEED_OK);
+  }
+  bool guard_intact() const { return buffer_.guard_intact(); }
+  heed_partial partial;
+
+ private:
+  fenced_floats buffer_;
+};
+
+// Adds keys first .. end - 1 to a partial.
+inline bool add_keys(placed_call *placed, int32_t first, int32_t end, heed_partial *partial) {
+  heed_attention call = placed->call;
+  call.out.data = nullptr;
+  call.k.data += first * call.k.row_stride, call.v.data += first * call.v.row_stride;
+  call.n_kv = end - first;
+  call.options = placed->options.piece(first, partial);
+  return placed->succeeds(heed_attention_run(&call)) && partial->first_key + partial->n_keys == end;
+}
+
+// In pieces: one partial handed on, or one for each chunk, from the last to the first, merged in ascending order.
+inline attention_result run_partial(placed_call *placed_pointer, const problem &p, const setting &s) {
+  placed_call &placed = *placed_pointer;
+  placed_partial total(p, slot_partial, 0);
+  bool ok = true;
+  if (s.keys == keys_in::calls) {
+    std::vector<int32_t> ends = s.splits;
+    ends.push_back(p.n_kv);
+    for (const int32_t end : ends) ok = ok && add_keys(&placed, total.partial.n_keys, end, &total.partial);
+  } else {
+    std::vector<heed_partial> parts;
+    std::vector<std::vector<float>> buffers;
+    for (int32_t first = (p.n_kv - 1) / 1024 * 1024; first >= 0; first -= 1024) {
+      const placed_partial part(p, slot_part, first);
+      parts.push_back(part.partial);
+      ok = ok && add_keys(&placed, first, std::min(p.n_kv, first + 1024), &parts.back());
+      buffers.emplace_back(part.partial.data,
+                           part.partial.data + HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim));
+    }
+    for (size_t i = parts.size(); i-- > 0;) {
+      parts[i].data = buffers[i].data();
+      ok = ok && placed.succeeds(heed_partial_merge(&total.partial, &parts[i]));
+    }
+  }
+  EXPECT_TRUE(ok && total.partial.n_keys == p.n_kv) << "keys of partial results: " << p.text();
+  EXPECT_TRUE(total.guard_intact()) << "memory in front of the partial was written";
+  ok = ok && placed.succeeds(
+                 heed_partial_finish(&total.partial, placed.options.sinks(), placed.call.out, placed.options.lse()));
+  return ok ? placed.result() : attention_result();
+}
+
+inline attention_result run(placed_call *placed, const problem &p, const setting &s) {
+  if (s.keys != keys_in::one_call) return run_partial(placed, p, s);
+  return placed->succeeds(heed_attention_run(&placed->call)) ? placed->result() : attention_result();
+}
+inline attention_result run(const problem &p, const setting &s = {}) {
+  placed_call placed(p, s);
+  return run(&placed, p, s);
 }
 
 }  // namespace heed_test

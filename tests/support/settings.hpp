@@ -68,6 +68,12 @@ inline setting random_setting(random_source &r, const problem &p, const test_exe
   s.executor = executor ? executor->get() : nullptr;
   s.workspace_bytes = random_workspace_bytes(r, p, executor ? executor->get()->n_workers : 1);
   if (s.workspace_bytes > size_t{16} << 20) s.workspace_bytes = size_t{16} << 20;
+  if (!p.options.any()) return s;
+  s.weights = false;  // as the options say
+  if (!p.options.partial) return s;
+  s.keys = r.chance(50) ? keys_in::calls : keys_in::merged_chunks;
+  for (int32_t first = 1024; first < p.n_kv; first += 1024)
+    if (r.chance(50)) s.splits.push_back(first);
   return s;
 }
 

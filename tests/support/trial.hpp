@@ -13,6 +13,7 @@
 
 #include "data.hpp"
 #include "executors.hpp"
+#include "judge.hpp"
 #include "kernels.hpp"
 #include "oracle.hpp"
 #include "refusal.hpp"
@@ -91,16 +92,6 @@ inline std::unique_ptr<test_executor> hostile_executor(random_source &r) {
     heed_kernel_use(heed_kernel_name(own.between(0, heed_kernel_count() - 1)));
   });
 }
-
-// Fails unless the error is within the bound. Results out of range, where the header states none, are passed over.
-inline void judge_error(double actual, double exact, double bound) {
-  if (!std::isfinite(exact) || !std::isfinite(bound)) return;
-  if (!(std::fabs(actual - exact) <= bound))
-    ADD_FAILURE() << "error " << std::fabs(actual - exact) << " exceeds the bound " << bound << " at " << exact
-                  << ": found " << actual;
-}
-// Where the header's bounds hold: nothing overflows on the way, and what underflows is not flushed.
-inline bool in_range(double size) { return size < 0x1p100 && (size > 0x1p-60 || !flushes_subnormals); }
 
 class trial {
  public:
