@@ -76,6 +76,7 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const bool safe = size * std::max(1.0, 2 * std::fabs(scale)) < 0x1p126;  // else f32 may overflow on the way
   row->errors[0][at] =
       safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
+  if (p.options.cap > 1) row->errors[0][at] += p.options.cap * underflow;  // the raw score is that over cap, times cap
   double capped = raw, error = row->errors[0][at];
   if (p.options.cap != 0) exact_cap(p.options.cap, chain, raw, row->errors[0][at], &capped, &error);
   if (!safe) error = HUGE_VAL;
