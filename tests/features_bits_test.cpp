@@ -99,7 +99,7 @@ TEST_P(features_bits, split_over_workers) {
     compare_one(p, random_setting(r, p, executor.get()), reference(p), seed);
     n_split += executor->most_tasks() > 1;
   }
-  EXPECT_GT(n_split, count / 5);
+  EXPECT_GE(n_split, count / 8);
 }
 
 // Windows and lengths that end around the boundaries of blocks and chunks, for tiles of every kind.

@@ -43,7 +43,7 @@ class features_guard : public kernel_test {
 TEST_P(features_guard, keys_outside_the_ranges_are_never_read) {
   int32_t n_hidden = 0;
   each_problem(250, 600000, [&](problem p, random_source &r) {
-    while (p.batch * p.n_kv_heads * p.n_kv > 3000) p.n_kv = p.n_kv * 2 / 3;
+    while (p.batch * p.n_kv_heads * p.n_kv > paged_rows::most_rows()) p.n_kv = p.n_kv * 2 / 3;
     p.options = {};
     draw_features(r, &p);
     r.pick(features()).draw(r, &p);

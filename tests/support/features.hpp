@@ -36,18 +36,21 @@ inline problem_mask random_mask_shape(random_source &r, const problem &p, mask_k
   m.n_keys = r.chance(60) ? p.n_kv : r.chance(75) ? r.between(1, p.n_kv) : p.n_kv + r.between(1, 9);
   return m;
 }
-// Rows of hidden and seen keys: none hidden, all, most, some; runs of them that hide whole blocks; a diagonal.
+// Rows of hidden and seen keys: none hidden, all, most, some; runs of them that hide whole blocks; a diagonal; the
+// first.
 inline void hide_at_random(random_source &r, problem_mask *m, float hidden, const std::function<float()> &seen) {
   const size_t n_rows = size_t(m->n_batch) * m->n_heads * m->n_q;
-  const int32_t pattern = r.between(0, 6);
+  const int32_t pattern = r.between(0, 7);
   for (size_t row = 0; row < n_rows; ++row) {
     const int32_t percent = pattern == 0 ? 0 : pattern == 1 ? 95 : r.chance(5) ? 100 : r.between(0, 100);
+    const int32_t first = r.between(0, m->n_keys);
     bool in_run = false;
     for (int32_t j = 0, left = 0; j < m->n_keys; ++j, --left) {
       if (left <= 0) in_run = r.chance(pattern == 6 ? 70 : percent), left = r.between(20, 300);
       const bool hide = pattern < 3    ? r.chance(percent)
                         : pattern == 3 ? j > static_cast<int32_t>(row) % m->n_q
                         : pattern == 4 ? j + 1 < m->n_keys && j / 64 != 1  // the last key, and the second block
+                        : pattern == 7 ? j < first
                                        : in_run;
       m->elements.push_back(hide ? hidden : seen());
     }

@@ -33,7 +33,10 @@ class paged_rows {
 
   heed_tensor view() const { return input_view(rows_, data_); }
   int32_t n_hidden() const { return n_hidden_; }
-  static int32_t most_dim() { return static_cast<int32_t>(sysconf(_SC_PAGESIZE)) / 4; }
+  static int32_t most_rows() {
+    const region &all = region_of(slot_k);
+    return static_cast<int32_t>(std::min<ptrdiff_t>(3000, (all.end - all.begin) / sysconf(_SC_PAGESIZE)));
+  }
 
  private:
   void protect(size_t at, size_t bytes, int how) const {
