@@ -51,6 +51,7 @@ class features_bits : public kernel_test {
     return run(p, plain_setting(p, false));
   }
   void compare_one(const problem &p, const setting &s, const attention_result &expected, uint64_t seed) {
+    RecordProperty("combinations", ++n_combinations_);
     EXPECT_TRUE(same_results(expected, run(p, s)))
         << "seed " << seed << ": " << p.text() << " workspace " << s.workspace_bytes
         << (s.keys == keys_in::calls           ? ", partial results handed on"
@@ -60,6 +61,7 @@ class features_bits : public kernel_test {
 
  private:
   std::string reference_;
+  int n_combinations_ = 0;
 };
 
 TEST_P(features_bits, small_shapes) { compare(0, 2, 3000, 300000); }

@@ -72,12 +72,13 @@ class comparison {
     }
   }
 
-  // Whatever else a row holds: what takes no part has weight +0.
+  // What lies outside the ranges has weight +0, and what is hidden, too, unless the row is NaN.
   void compare_hidden(const exact_row &row) {
     for (const std::vector<float> *w : {&found_.weights, &found_.scores}) {
       if (w->empty() || (w == &found_.scores && p_.options.scores_stage != HEED_SCORES_WEIGHTS)) continue;
       for (size_t j = 0; j < row.seen.size(); ++j)
-        if (!row.seen[j]) expect_zeros(*w, row_index_ * row.seen.size() + j, 1, "weight of a hidden key");
+        if (!row.seen[j] && (has_bounds(row) || !row.range.holds(static_cast<int32_t>(j))))
+          expect_zeros(*w, row_index_ * row.seen.size() + j, 1, "weight of a hidden key");
     }
     const size_t k = size_t(p_.options.k), rest = std::min(size_t(row.n_visible), k);
     if (k == 0) return;

@@ -170,6 +170,9 @@ inline void settle(problem *p) {
   extras &x = p->options;
   if (x.partial) x.weights = x.column_sums = false, x.k = 0;
   if (x.partial && x.scores_stage == HEED_SCORES_WEIGHTS) x.scores_stage = -1;
+  // A call whose keys all lie beyond a short mask has one column that hides instead, of which there is a score.
+  const bool is_short = x.mask.kind != mask_kind::none && x.mask.n_keys < p->n_kv;
+  if (x.partial && is_short && x.scores_stage >= 0) x.scores_stage = HEED_SCORES_BIASED;
   if (x.scores_stage == HEED_SCORES_WEIGHTS) x.weights = false;
 }
 

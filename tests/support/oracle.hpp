@@ -58,12 +58,12 @@ struct exact_row {
 // A key whose weight is below that of rounding for certain has no part in the errors, however large its own is.
 constexpr double negligible = 45;  // exp(-45) = 2^-65
 
-// cap * tanh(raw / cap): rounding of scale / cap, of the product, of tanh (3 and 5 half ulp), cap * log2(e), product.
-inline void exact_cap(double cap, double chain, double raw, double raw_error, double *capped, double *error) {
+// cap * tanh(raw / cap): rounding of scale / cap, of the product, of tanh (7 half ulp), cap * log2(e), product.
+inline void exact_cap(double cap, double raw, double raw_error, double *capped, double *error) {
   *capped = cap * std::tanh(raw / cap);
   const double reach = raw_error + 2 * half_ulp * std::fabs(raw);
   *error = std::max(cap * std::tanh((raw + reach) / cap) - *capped, *capped - cap * std::tanh((raw - reach) / cap)) +
-           ((chain == 1 ? 3 : 5) + 3) * half_ulp * std::fabs(*capped) + 2 * cap * underflow;
+           (7 + 3) * half_ulp * std::fabs(*capped) + 2 * cap * underflow;
 }
 
 // The scores of query i and key j, which lies in its range.
@@ -76,9 +76,10 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const bool safe = size * std::max(1.0, 2 * std::fabs(scale)) < 0x1p126;  // else f32 may overflow on the way
   row->errors[0][at] =
       safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
-  if (p.options.cap > 1) row->errors[0][at] += p.options.cap * underflow;  // the raw score is that over cap, times cap
+  // Kept scores are products of their own: of ln 2, or, raw ones under a cap, of the cap.
+  row->errors[0][at] += (2 + p.options.cap) * underflow;
   double capped = raw, error = row->errors[0][at];
-  if (p.options.cap != 0) exact_cap(p.options.cap, chain, raw, row->errors[0][at], &capped, &error);
+  if (p.options.cap != 0) exact_cap(p.options.cap, raw, row->errors[0][at], &capped, &error);
   if (!safe) error = HUGE_VAL;
   row->scores[1][at] = capped, row->errors[1][at] = error;
   const double mask = p.mask_at(b, h, i, j);
@@ -87,7 +88,8 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const double slope = p.options.slopes.empty() ? 0 : double(p.options.slopes[size_t(h)]);
   const double bias = slope * static_cast<double>(j - p.position(b, i));
   row->scores[2][at] = capped + bias + mask;
-  // The factors rounded (slope * log2(e), the distance, log2(e)), the products of the unfused profile, two sums.
+  // The factors rounded (slope * log2(e), the distance in two terms, log2(e)), the products of the unfused profile, two
+  // sums.
   row->errors[2][at] = error + half_ulp * (6 * std::fabs(bias) + 4 * std::fabs(mask) +
                                            (bias != 0 || mask != 0 ? 2 : 0) * std::fabs(capped));
   row->spoiled |= std::isnan(row->scores[2][at]) || row->scores[2][at] == HUGE_VAL;

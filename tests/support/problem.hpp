@@ -41,6 +41,7 @@ struct problem {
     if (left >= 0) first = std::max(first, p - left);
     if (right >= 0) end = std::min(end, p + right + 1);
     if (causal) end = std::min(end, p + 1);
+    if (options.mask.kind != mask_kind::none) end = std::min<int64_t>(end, options.mask.n_keys);
     if (first >= end) return {0, 0};
     return {static_cast<int32_t>(first), static_cast<int32_t>(end)};
   }
