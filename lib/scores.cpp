@@ -62,6 +62,7 @@ constexpr heed_code sinks_code = {sizeof(heed_sinks), check_sinks, bind_sinks, &
 // [sqrt(1/2), sqrt(2)), log z = 2 atanh(u), u = (z - 1) / (z + 1).
 float log_sum_exp(float m, float l) {
   if (l == 0.0f) return negative_infinity;
+  if (l != l) return l;
   union {
     float number;
     int32_t bits;

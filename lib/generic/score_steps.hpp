@@ -4,6 +4,7 @@
 
 #include "../score_rule.hpp"
 #include "one_lane.hpp"
+#include "score_queries.hpp"
 
 namespace heed {
 
@@ -41,27 +42,38 @@ HEED_INLINE void capped_tanh(typename V::reg (&x)[N], float factor) {
   }
 }
 
-// f(p, registers) for the floats [0, n) of a row of scores, n rounded up to whole registers, 4 at a time.
-template <class V, class F>
-HEED_INLINE void for_registers(float *x, int32_t n, F f) {
+// What the rows of a register see of a block, in keys from its begin: what lies outside is left as it is.
+template <class V>
+HEED_INLINE key_range seen_of_register(const tile &t, const key_block &b, int32_t row) {
+  return {first_seen(t, b, row), last_seen<V>(t, b, row)};
+}
+
+// x = tanh(x) * factor for n registers, `stride` floats apart, 4 at a time.
+template <class V>
+HEED_INLINE void cap_registers(float *x, ptrdiff_t stride, int32_t n, float factor) {
+  const auto cap = [=](float *from, auto registers) {
+    constexpr int n_registers = decltype(registers)::value;
+    typename V::reg u[n_registers];
+    HEED_UNROLL for (int i = 0; i < n_registers; i++) u[i] = V::load(from + i * stride);
+    capped_tanh<V>(u, factor);
+    HEED_UNROLL for (int i = 0; i < n_registers; i++) V::store(from + i * stride, u[i]);
+  };
   int32_t i = 0;
-  for (; i + 4 * V::lanes <= n; i += 4 * V::lanes) f(x + i, constant<4>());
-  for (; i < n; i += V::lanes) f(x + i, constant<1>());
+  for (; i + 4 <= n; i += 4) cap(x + i * stride, constant<4>());
+  for (; i < n; i++) cap(x + i * stride, constant<1>());
 }
 
 template <class V>
 static HEED_NOINLINE void softcap_block(const tile &t, const key_block &b, float factor) {
-  const auto cap = [=](float *x, auto registers) {
-    constexpr int n = decltype(registers)::value;
-    typename V::reg u[n];
-    HEED_UNROLL for (int i = 0; i < n; i++) u[i] = V::load(x + i * V::lanes);
-    capped_tanh<V>(u, factor);
-    HEED_UNROLL for (int i = 0; i < n; i++) V::store(x + i * V::lanes, u[i]);
-  };
-  if (t.lanes_are_queries)
-    return for_registers<V>(t.scores + b.from * t.row_capacity, (b.n - b.from) * t.row_capacity, cap);
-  const int32_t from = b.from / V::lanes * V::lanes;
-  for (int32_t r = 0; r < t.n_rows; r++) for_registers<V>(t.scores + r * block_keys + from, b.n - from, cap);
+  if (t.lanes_are_queries) {
+    for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+      const key_range seen = seen_of_register<V>(t, b, r);
+      cap_registers<V>(t.scores + seen.first * t.row_capacity + r, t.row_capacity, seen.last - seen.first, factor);
+    }
+    return;
+  }
+  const int32_t from = b.from / V::lanes * V::lanes, n = (b.n - from + V::lanes - 1) / V::lanes;
+  for (int32_t r = 0; r < t.n_rows; r++) cap_registers<V>(t.scores + r * block_keys + from, V::lanes, n, factor);
 }
 
 // For each row: slope * log2(e), and the distance of the block's first key from the query (rule 13).
@@ -87,8 +99,9 @@ static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const f
           slope[i] = distance[i] = 0.0f;
       }
       const reg by = V::load(slope), from = V::load(distance);
-      float *x = t.scores + r + b.from * t.row_capacity;
-      for (int32_t j = b.from; j < b.n; j++, x += t.row_capacity)
+      const key_range seen = seen_of_register<V>(t, b, r);
+      float *x = t.scores + r + seen.first * t.row_capacity;
+      for (int32_t j = seen.first; j < seen.last; j++, x += t.row_capacity)
         V::store(x, V::fma(by, V::add(from, V::set(static_cast<float>(j))), V::load(x)));
     }
     return;
@@ -181,17 +194,18 @@ static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b,
   mask_copy<V> copy;
   reg most = V::set(0.0f);
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
-    int32_t begin = b.from;
+    const key_range seen = seen_of_register<V>(t, b, r);
+    int32_t begin = seen.first;
     if (t.s->group == 1 && r + V::lanes <= t.n_rows) {
       const float *mask = row_of<float>(from, *t.s, row_cursor(*t.s, t.first_row + r)) + b.begin;
-      for (; begin + 4 <= b.n; begin += 4) {
+      for (; begin + 4 <= seen.last; begin += 4) {
         reg m[4];
         V::transpose4(mask + begin, from.query_stride, m);
         add_masks<V>(t.scores + begin * t.row_capacity + r, t.row_capacity, m, 4, most);
       }
     }
-    for (; begin < b.n; begin += width) {
-      const int32_t n = b.n - begin < width ? b.n - begin : width;
+    for (; begin < seen.last; begin += width) {
+      const int32_t n = seen.last - begin < width ? seen.last - begin : width;
       row_cursor row(*t.s, t.first_row + r);
       for (int32_t i = 0; i < V::lanes; i++) {
         copy_row<V>(copy.rows[i], row_of<float>(from, *t.s, row) + b.begin + begin, n);
@@ -266,12 +280,13 @@ static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, 
   constexpr int32_t width = mask_copy<V>::width;
   mask_copy<V> copy;
   bool hidden = false;
-  const int32_t n = b.n - b.from;
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+    const key_range seen = seen_of_register<V>(t, b, r);
+    const int32_t n = seen.last - seen.first;
     bool here = false;
     row_cursor row(*t.s, t.first_row + r);
     for (int32_t i = 0; i < V::lanes; i++) {
-      const uint8_t *mask = row_of<uint8_t>(from, *t.s, row) + b.begin + b.from;
+      const uint8_t *mask = row_of<uint8_t>(from, *t.s, row) + b.begin + seen.first;
       here |= has_zero(mask, n);
       if (n == block_keys)
         __builtin_memcpy(copy.rows[i], mask, block_keys);
@@ -281,7 +296,7 @@ static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, 
     }
     if (!here) continue;
     hidden = true;
-    float *x = t.scores + b.from * t.row_capacity + r;
+    float *x = t.scores + seen.first * t.row_capacity + r;
     for (int32_t word = 0; word * 4 < n; word += 4) {
       reg flags[4];
       V::transpose4(&copy.rows[0][word], width, flags);
