@@ -7,37 +7,30 @@
 //   if (auto s = heed::self_attention(x, y, scratch); !s) puts(s.text());
 //   y.row(0);                                    // float[64]
 //
+// With options, on arrays (token, head, dim) of 2 heads, 5 queries and 9 keys; each array has a length that must fit:
+//
+//   heed::options<2, 5, 9> o;
+//   o.window(4).softcap(30).mask(attend).lse(lse);   // uint8_t attend[5][9]; float lse[2][5]
+//   o.causal = true;
+//   if (auto s = heed::attention(q, k, v, out, scratch, o); !s) puts(s.text());
+//
+// Keys in portions, which may arrive one after another (all but the last of a multiple of 1024):
+//
+//   static heed::partial<2, 5, 64> p;            // 2 heads, 5 queries, values of 64 floats
+//   p.begin();
+//   heed::attention(q, first_keys, first_values, p, scratch);
+//   heed::attention(q, more_keys, more_values, p, scratch);
+//   p.finish(out);
+//
 // SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_HPP
 #define HEED_HEED_HPP
 
 #include "heed.h"
+#include "options.hpp"
+#include "types.hpp"
 
 namespace heed {
-
-// What a call returned: true when it succeeded.
-class [[nodiscard]] status {
- public:
-  constexpr status(heed_status code) noexcept : code_(code) {}
-  constexpr explicit operator bool() const noexcept { return code_ == HEED_OK; }
-  constexpr heed_status code() const noexcept { return code_; }
-  constexpr heed_fault fault() const noexcept { return static_cast<heed_fault>(HEED_STATUS_FAULT(code_)); }
-  constexpr heed_argument argument() const noexcept { return static_cast<heed_argument>(HEED_STATUS_ARGUMENT(code_)); }
-  const char *text() const noexcept { return heed_status_text(code_); }
-  const char *argument_text() const noexcept { return heed_status_argument(code_); }
-
- private:
-  heed_status code_;
-};
-
-// Working memory of attention for rows of HeadDim and values of VDim floats, a piece for each worker of an executor.
-template <int HeadDim, int VDim = HeadDim, int Workers = 1>
-struct workspace {
-  static_assert(HeadDim >= 1 && HeadDim <= HEED_MAX_DIM && VDim >= 1 && VDim <= HEED_MAX_DIM, "dimension out of range");
-  static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
-  static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);
-  alignas(HEED_WORKSPACE_ALIGNMENT) unsigned char bytes[n_bytes];
-};
 
 // Up to Capacity rows of Dim floats. The object holds them; it is all zeros when empty, so a static one costs no flash.
 template <int Capacity, int Dim>
@@ -75,6 +68,9 @@ class sequence {
   template <int C, int D, int OutCapacity, int V, int Workers>
   friend status self_attention(const sequence<C, D> &, sequence<OutCapacity, D> &, workspace<D, V, Workers> &,
                                float) noexcept;
+  template <int C, int D, int OutCapacity, int V, int Workers>
+  friend status attention(const sequence<C, D> &, sequence<OutCapacity, D> &, workspace<D, V, Workers> &,
+                          const options<1, C, C> &) noexcept;
 
  private:
   heed_sequence c_sequence() const noexcept {
@@ -98,13 +94,22 @@ status self_attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, wo
   return result;
 }
 
-// How attention may differ from the plain one; the fields of heed_attention.
-struct attention_options {
-  float scale = 0;
-  bool causal = false;
-  int32_t causal_offset = 0;
-  const heed_executor *executor = nullptr;
-};
+// The call on arrays (token, head, dim), with everything but its result.
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D],
+                              const float (&v)[NKV][KvHeads][V], workspace<D, V, Workers> &w,
+                              const attention_options &options) noexcept {
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
+  heed_attention call =
+      heed_attention_of(NQ, NKV, Heads, KvHeads, D, q[0][0], k[0][0], v[0][0], nullptr, w.bytes, w.n_bytes);
+  call.v_dim = V;
+  call.v = heed_token_major(v[0][0], NKV, KvHeads, V);
+  call.scale = options.scale;
+  call.causal = options.causal;
+  call.causal_offset = options.causal_offset;
+  call.executor = options.executor;
+  return call;
+}
 
 // Attention on arrays (token, head, dim): multi-head, grouped if k and v have fewer heads, cross if they have other
 // rows.
@@ -112,17 +117,53 @@ template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
                  const attention_options &options = {}) noexcept {
-  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_attention call =
-      heed_attention_of(NQ, NKV, Heads, KvHeads, D, q[0][0], k[0][0], v[0][0], out[0][0], w.bytes, w.n_bytes);
-  call.v_dim = V;
-  call.v = heed_token_major(v[0][0], NKV, KvHeads, V);
+  heed_attention call = attention_call(q, k, v, w, options);
   call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
-  call.scale = options.scale;
-  call.causal = options.causal;
-  call.causal_offset = options.causal_offset;
-  call.executor = options.executor;
   return heed_attention_run(&call);
+}
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, int H, int Q, int K>
+status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
+                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, K> &o) noexcept {
+  static_assert(H == Heads && Q == NQ && K == NKV, "the options are for other shapes");
+  heed_attention call = attention_call(q, k, v, w, o);
+  call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
+  call.options = o.c_options();
+  return heed_attention_run(&call);
+}
+
+// The same, added to a partial result.
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
+                 partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w,
+                 const attention_options &options = {}) noexcept {
+  heed_attention call = attention_call(q, k, v, w, options);
+  heed_options c = HEED_OPTIONS;
+  c.partial = p.c_partial();
+  call.options = &c;
+  return heed_attention_run(&call);
+}
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, int H, int Q, int K>
+status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
+                 partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w, const options<H, Q, K> &o) noexcept {
+  static_assert(H == Heads && Q == NQ && K == NKV, "the options are for other shapes");
+  heed_attention call = attention_call(q, k, v, w, o);
+  heed_options c = *o.c_options();
+  c.partial = p.c_partial();
+  call.options = &c;
+  return heed_attention_run(&call);
+}
+
+// Attention of a sequence into another; neither offset nor executor.
+template <int C, int D, int OutCapacity, int V, int Workers>
+status attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
+                 const options<1, C, C> &o) noexcept {
+  static_assert(V == D, "the workspace is for another dimension");
+  static_assert(OutCapacity >= C, "the result may not fit");
+  const heed_sequence cx = x.c_sequence();
+  heed_sequence c_out = out.c_sequence();
+  const heed_status result = heed_sequence_attention(&cx, o.scale, o.causal, o.c_options(), &c_out, w.bytes, w.n_bytes);
+  out.length_ = c_out.length;
+  return result;
 }
 
 }  // namespace heed

@@ -1,0 +1,35 @@
+// heed for C++17: what every header of it builds on. Include heed.hpp. SPDX-License-Identifier: MIT
+#ifndef HEED_HEED_TYPES_HPP
+#define HEED_HEED_TYPES_HPP
+
+#include "heed.h"
+
+namespace heed {
+
+// What a call returned: true when it succeeded.
+class [[nodiscard]] status {
+ public:
+  constexpr status(heed_status code) noexcept : code_(code) {}
+  constexpr explicit operator bool() const noexcept { return code_ == HEED_OK; }
+  constexpr heed_status code() const noexcept { return code_; }
+  constexpr heed_fault fault() const noexcept { return static_cast<heed_fault>(HEED_STATUS_FAULT(code_)); }
+  constexpr heed_argument argument() const noexcept { return static_cast<heed_argument>(HEED_STATUS_ARGUMENT(code_)); }
+  const char *text() const noexcept { return heed_status_text(code_); }
+  const char *argument_text() const noexcept { return heed_status_argument(code_); }
+
+ private:
+  heed_status code_;
+};
+
+// Working memory of attention for rows of HeadDim and values of VDim floats, a piece for each worker of an executor.
+template <int HeadDim, int VDim = HeadDim, int Workers = 1>
+struct workspace {
+  static_assert(HeadDim >= 1 && HeadDim <= HEED_MAX_DIM && VDim >= 1 && VDim <= HEED_MAX_DIM, "dimension out of range");
+  static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
+  static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);
+  alignas(HEED_WORKSPACE_ALIGNMENT) unsigned char bytes[n_bytes];
+};
+
+}  // namespace heed
+
+#endif
