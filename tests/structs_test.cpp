@@ -1,8 +1,9 @@
 // The structs between caller and library: older sizes are served, and none may lie in memory that its call writes.
 // SPDX-License-Identifier: MIT
 #include "support/executors.hpp"
+#include "support/fence.hpp"
 #include "support/kernels.hpp"
-#include "support/refusal.hpp"
+#include "support/option_set.hpp"
 
 namespace heed_test {
 namespace {
@@ -61,6 +62,18 @@ class structs : public ::testing::Test {
     memory_.refuses([&] { return call(const_cast<T *>(there)); }, fault, argument, what);
   }
   heed_attention attention() { return heed_attention_of(n, n, 1, 1, dim, x_, x_, x_, y_, workspace_, workspace_bytes); }
+  heed_layer layer() const {
+    heed_layer l = {};
+    l.struct_size = sizeof l;
+    l.model_dim = l.head_dim = l.v_dim = l.out_dim = dim, l.n_heads = l.n_kv_heads = 1;
+    l.wq = l.wk = l.wv = l.wo = w_;
+    return l;
+  }
+  heed_status run_layer(const heed_layer *l) {
+    return heed_layer_run(l, x(), y(), activations_, 4 * n * dim, workspace_, workspace_bytes, nullptr);
+  }
+  std::vector<float> result() const { return {y_, y_ + n * dim}; }
+
   heed_matrix x() const { return heed_matrix_of(x_, n, dim); }
   heed_matrix_out y() const { return heed_matrix_out_of(y_, n, dim); }
 
@@ -73,8 +86,8 @@ class structs : public ::testing::Test {
 
 TEST_F(structs, of_0_1_0_are_served) {
   EXPECT_EQ(sizeof(v0_1_0::executor), sizeof(heed_executor));
-  EXPECT_EQ(sizeof(v0_1_0::attention), sizeof(heed_attention));
-  EXPECT_EQ(sizeof(v0_1_0::layer), sizeof(heed_layer));
+  EXPECT_EQ(sizeof(v0_1_0::attention), offsetof(heed_attention, options));
+  EXPECT_EQ(sizeof(v0_1_0::layer), offsetof(heed_layer, options));
   EXPECT_EQ(sizeof(v0_1_0::sequence), sizeof(heed_sequence));
   EXPECT_LT(sizeof(v0_1_0::report), sizeof(heed_selftest_report));
   struct {
@@ -91,6 +104,91 @@ TEST_F(structs, of_0_1_0_are_served) {
     EXPECT_EQ(old.report.actual_bits, 0u);
     for (const unsigned char c : old.behind) ASSERT_EQ(c, 0x5a) << "written behind the caller's struct";
   }
+}
+
+// The first sizeof(Old) bytes of a struct, as a program of that release passes them, at the end of readable memory.
+template <typename Old, typename New>
+New *at_the_fence(const New &now, slot where) {
+  unsigned char *const old = fence_of(where) - sizeof(Old);
+  std::memcpy(old, &now, sizeof(Old));
+  reinterpret_cast<Old *>(old)->struct_size = sizeof(Old);
+  return reinterpret_cast<New *>(old);
+}
+
+// Nothing behind the struct that a caller had is read: it would be a crash.
+TEST_F(structs, of_0_1_0_are_read_no_further) {
+  const heed_attention call = attention();
+  ASSERT_EQ(heed_attention_run(&call), HEED_OK);
+  const std::vector<float> attended = result();
+  std::fill(y_, y_ + n * dim, 0.0f);
+  EXPECT_EQ(heed_attention_run(at_the_fence<v0_1_0::attention>(call, slot_q)), HEED_OK);
+  EXPECT_EQ(result(), attended);
+
+  const heed_layer now = layer();
+  ASSERT_EQ(run_layer(&now), HEED_OK);
+  const std::vector<float> projected = result();
+  std::fill(y_, y_ + n * dim, 0.0f);
+  EXPECT_EQ(run_layer(at_the_fence<v0_1_0::layer>(now, slot_q)), HEED_OK);
+  EXPECT_EQ(result(), projected);
+  EXPECT_NE(attended, projected);
+}
+
+// Each object of options alone at the end of readable memory, and the options themselves.
+TEST_F(structs, of_options_are_read_no_further) {
+  option_set set(&memory_, {1, 1, n, n});
+  heed_options options = *set.options;
+  heed_attention call = attention();
+  call.options = &options;
+  ASSERT_EQ(heed_attention_run(&call), HEED_OK);
+  const std::vector<float> expected = result();
+  const auto attend = [&](const heed_options *o, const std::string &what) {
+    std::fill(y_, y_ + n * dim, 0.0f);
+    call.options = o;
+    EXPECT_EQ(status_name(heed_attention_run(&call)), "HEED_OK") << what;
+    EXPECT_EQ(result(), expected) << what;
+    options = *set.options;
+  };
+  const auto alone = [&](auto heed_options::*object, const std::string &what) {
+    options.*object = new (fence_of(slot_q) - sizeof *(options.*object)) auto(*(options.*object));
+    attend(&options, what);
+  };
+  alone(&heed_options::ranges, "ranges");
+  alone(&heed_options::mask, "mask");
+  alone(&heed_options::softcap, "softcap");
+  alone(&heed_options::alibi, "alibi");
+  alone(&heed_options::sinks, "sinks");
+  alone(&heed_options::scores, "scores");
+  alone(&heed_options::lse, "lse");
+  alone(&heed_options::column_sums, "column sums");
+  alone(&heed_options::top_k, "top k");
+  attend(new (fence_of(slot_q) - sizeof options) heed_options(options), "options");
+}
+
+// So are the arrays that options point to.
+TEST_F(structs, of_options_arrays_are_read_no_further) {
+  option_set set(&memory_, {1, 1, n, n});
+  heed_attention call = attention();
+  call.options = set.options;
+  ASSERT_EQ(heed_attention_run(&call), HEED_OK);
+  const std::vector<float> expected = result();
+  const auto attend = [&](const void *data, size_t bytes, const auto &move, const std::string &what) {
+    void *there = std::memcpy(fence_of(slot_q) - bytes, data, bytes);
+    move(there);
+    std::fill(y_, y_ + n * dim, 0.0f);
+    EXPECT_EQ(status_name(heed_attention_run(&call)), "HEED_OK") << what;
+    EXPECT_EQ(result(), expected) << what;
+    set.restore();
+  };
+  for (const int32_t *heed_ranges::*array :
+       {&heed_ranges::left_windows, &heed_ranges::right_windows, &heed_ranges::offsets, &heed_ranges::kv_lengths})
+    attend(
+        set.ranges->*array, 4, [&](void *to) { set.ranges->*array = static_cast<int32_t *>(to); }, "ranges");
+  attend(
+      set.slopes, 4, [&](void *to) { set.alibi->slopes = static_cast<float *>(to); }, "slopes");
+  attend(
+      set.logits, 4, [&](void *to) { set.sinks->logits = static_cast<float *>(to); }, "logits");
+  attend(
+      set.mask_data, size_t{n} * n * 4, [&](void *to) { set.mask->data = to; }, "mask");
 }
 
 TEST_F(structs, of_a_call_may_not_lie_in_what_it_writes) {
@@ -119,15 +217,12 @@ TEST_F(structs, of_executors_may_not_lie_in_what_a_call_writes) {
 }
 
 TEST_F(structs, of_layers_may_not_lie_in_what_they_write) {
-  const heed_layer layer = {
-      sizeof(heed_layer), dim, 1, 1, dim, dim, dim, 0, 0, w_, w_, w_, w_, nullptr, nullptr, nullptr, nullptr, nullptr};
-  const auto run = [&](const heed_layer *l) {
-    return heed_layer_run(l, x(), y(), activations_, 4 * n * dim, workspace_, workspace_bytes, nullptr);
-  };
-  ASSERT_EQ(run(&layer), HEED_OK);
-  overlaps(HEED_ARG_Y, "result", layer, y_, run);
-  overlaps(HEED_ARG_ACTIVATIONS, "activations", layer, activations_ + 6, run);
-  overlaps(HEED_ARG_WORKSPACE, "workspace", layer, workspace_, run);
+  const heed_layer good = layer();
+  const auto run = [&](const heed_layer *l) { return run_layer(l); };
+  ASSERT_EQ(run(&good), HEED_OK);
+  overlaps(HEED_ARG_Y, "result", good, y_, run);
+  overlaps(HEED_ARG_ACTIVATIONS, "activations", good, activations_ + 6, run);
+  overlaps(HEED_ARG_WORKSPACE, "workspace", good, workspace_, run);
 }
 
 TEST_F(structs, of_sequences_may_not_lie_in_their_storage_or_workspace) {
