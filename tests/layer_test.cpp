@@ -11,23 +11,34 @@ class layer : public kernel_test {
  protected:
   static layer_result run_layer(const random_layer &l, const matrix &x, const primitive_setting &s,
                                 size_t workspace_bytes) {
+    const problem p = attention_of(l, x.n_rows);
+    setting of_options;
+    of_options.in = of_options.out = s.padding > 0 ? layout::token_major_padded : layout::head_major;
+    of_options.padding = s.padding;
+    placed_options options(p, of_options);
+    put_all(p, &options);
+    heed_layer with_options = l.layer;
+    if (p.options.any()) with_options.options = options.get();
     const result_rows y(x.n_rows, l.layer.out_dim, s.padding);
     const fenced_floats activations(slot_activations, l.activations(x.n_rows), unwritten_bits);
     const fenced_bytes workspace(slot_workspace, workspace_bytes);
-    const heed_status status = heed_layer_run(&l.layer, put(slot_q, x, s.padding), y.view(), activations.data(),
+    const heed_status status = heed_layer_run(&with_options, put(slot_q, x, s.padding), y.view(), activations.data(),
                                               activations.count(), workspace.data(), workspace_bytes, s.executor);
     EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status);
     EXPECT_TRUE(workspace.guard_intact());
     EXPECT_TRUE(activations.guard_intact());
-    return {y.take(), {activations.data(), activations.data() + activations.count()}};
+    layer_result result = {y.take(), {activations.data(), activations.data() + activations.count()}, {}};
+    options.collect(&result.attended);
+    return result;
   }
 };
 
 TEST_P(layer, equals_its_parts) {
-  for (int32_t i = 0; i < repetitions(100) && !HasFailure(); ++i) {
+  for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
     random_source r(300000 + static_cast<uint64_t>(i));
-    const random_layer l = draw_layer(r);
+    random_layer l = draw_layer(r);
     const int32_t n = r.size(1, 70);
+    if (i % 2) draw_options(r, n, &l);
     const matrix x = {n, l.layer.model_dim, bell_floats(r, size_t(n) * l.layer.model_dim)};
     const layer_result expected = compose(l, x);
     const auto executor = r.chance(40) ? random_executor(r) : nullptr;
@@ -38,6 +49,7 @@ TEST_P(layer, equals_its_parts) {
     const size_t bytes = r.chance(30) ? least : heed_workspace_bytes(l.layer.head_dim, l.layer.v_dim);
     const layer_result actual = run_layer(l, x, s, bytes);
     EXPECT_TRUE(same_bits(expected.y.values, actual.y.values)) << "y, seed " << i;
+    EXPECT_TRUE(same_results(expected.attended, actual.attended)) << "seed " << i << l.options.text();
     // q, k and v are left in the activations; the context too, unless it is y itself.
     const size_t kept =
         l.layer.wo ? expected.activations.size() : expected.activations.size() - expected.y.values.size();

@@ -1,6 +1,6 @@
 // Sequences of embeddings: what they do, and what they refuse. SPDX-License-Identifier: MIT
 #include "support/kernels.hpp"
-#include "support/problem.hpp"
+#include "support/layers.hpp"
 #include "support/refusal.hpp"
 #include "support/run.hpp"
 
@@ -179,6 +179,34 @@ TEST_P(sequence_attention, equals_attention_of_its_rows) {
   refused(out, HEED_TOO_SMALL, HEED_ARG_WORKSPACE, HEED_WORKSPACE_MIN_BYTES(3, 3) - 1);
   EXPECT_EQ(heed_sequence_self_attention(&x, not_a_number, &out, workspace, sizeof workspace),
             HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_SCALE));
+}
+
+TEST_P(sequence_attention, with_options_equals_attention_of_its_rows) {
+  for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
+    random_source r(400000 + static_cast<uint64_t>(i));
+    problem p;
+    p.n_q = p.n_kv = r.size(1, 90), p.head_dim = p.v_dim = r.size(1, 40);
+    p.scale = r.chance(50) ? 0.0f : r.bell();
+    draw_inner_features(r, &p);
+    p.q = p.k = p.v = bell_floats(r, p.q_floats());
+    const attention_result expected = run(p);
+
+    const setting s;
+    placed_options options(p, s);
+    put_all(p, &options);
+    const fenced_floats out_data(slot_out, p.out_floats(), unwritten_bits);
+    const fenced_bytes workspace(slot_workspace, heed_workspace_bytes(p.head_dim, p.v_dim));
+    const heed_sequence x = {sizeof x, p.n_q, p.head_dim, p.n_q, const_cast<float *>(fenced_copy(slot_q, p.q))};
+    heed_sequence out = {sizeof out, p.n_q, p.head_dim, 0, out_data.data()};
+    ASSERT_EQ(status_name(heed_sequence_attention(&x, p.scale, p.causal, p.options.any() ? options.get() : nullptr,
+                                                  &out, workspace.data(), workspace.count())),
+              "HEED_OK");
+    EXPECT_EQ(out.length, p.n_q);
+    attention_result actual;
+    actual.out = {out_data.data(), out_data.data() + out_data.count()};
+    options.collect(&actual);
+    EXPECT_TRUE(same_results(expected, actual)) << "seed " << i << ": " << p.text();
+  }
 }
 
 HEED_TEST_EVERY_KERNEL(sequence_attention);

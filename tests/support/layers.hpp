@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data.hpp"
+#include "features.hpp"
 #include "heed/heed.h"
 #include "primitives.hpp"
 
@@ -14,6 +15,7 @@ namespace heed_test {
 struct random_layer {
   heed_layer layer = {};
   std::vector<float> wq, wk, wv, wo, bq, bk, bv, bo;
+  extras options;  // of its attention
 
   int32_t q_width() const { return layer.n_heads * layer.head_dim; }
   int32_t k_width() const { return layer.n_kv_heads * layer.head_dim; }
@@ -57,6 +59,7 @@ inline void fill_weights(random_source &r, int32_t out_dim, bool biases, random_
 struct layer_result {
   matrix y;
   std::vector<float> activations;
+  attention_result attended;  // also what the options ask for
 };
 
 inline random_layer draw_layer(random_source &r) {
@@ -70,6 +73,32 @@ inline random_layer draw_layer(random_source &r) {
   const bool biases = r.chance(50);
   fill_weights(r, out_dim, biases, &l);
   return l;
+}
+
+// Its attention over n rows, without the numbers.
+inline problem attention_of(const random_layer &l, int32_t n) {
+  problem p;
+  p.n_heads = l.layer.n_heads, p.n_kv_heads = l.layer.n_kv_heads, p.n_q = p.n_kv = n;
+  p.head_dim = l.layer.head_dim, p.v_dim = l.layer.v_dim, p.scale = l.layer.scale, p.causal = l.layer.causal;
+  p.options = l.options;
+  return p;
+}
+
+// What a layer or a sequence may have: weights as scores alone, no partial results, offsets as an array alone.
+inline void draw_inner_features(random_source &r, problem *p) {
+  draw_features(r, p);
+  p->causal_offset = 0;
+  p->options.weights = p->options.partial = false;
+}
+inline void put_all(const problem &p, placed_options *options) {
+  for (const feature &f : features())
+    if (f.in(p)) (options->*f.put)();
+}
+inline void draw_options(random_source &r, int32_t n, random_layer *l) {
+  problem p = attention_of(*l, n);
+  draw_inner_features(r, &p);
+  l->layer.causal = p.causal;
+  l->options = p.options;
 }
 
 // (token, head, dim) as a projection leaves it, to (head, token, dim) of a problem, and back.
@@ -88,14 +117,13 @@ inline layer_result compose(const random_layer &l, const matrix &x) {
   const matrix q = run_linear(x, {x.dim, l.q_width(), l.wq}, l.bq);
   const matrix k = run_linear(x, {x.dim, l.k_width(), l.wk}, l.bk);
   const matrix v = run_linear(x, {x.dim, l.v_width(), l.wv}, l.bv);
-  problem p;
-  p.n_heads = l.layer.n_heads, p.n_kv_heads = l.layer.n_kv_heads, p.n_q = p.n_kv = x.n_rows;
-  p.head_dim = l.layer.head_dim, p.v_dim = l.layer.v_dim, p.scale = l.layer.scale, p.causal = l.layer.causal;
+  problem p = attention_of(l, x.n_rows);
   p.q = swap_axes(q.values, x.n_rows, p.n_heads, p.head_dim);
   p.k = swap_axes(k.values, x.n_rows, p.n_kv_heads, p.head_dim);
   p.v = swap_axes(v.values, x.n_rows, p.n_kv_heads, p.v_dim);
-  const matrix context = {x.n_rows, l.context_width(), swap_axes(run(p).out, p.n_heads, x.n_rows, p.v_dim)};
-  layer_result all = {context, q.values};
+  const attention_result attended = run(p);
+  const matrix context = {x.n_rows, l.context_width(), swap_axes(attended.out, p.n_heads, x.n_rows, p.v_dim)};
+  layer_result all = {context, q.values, attended};
   for (const matrix *m : {&k, &v, &context})
     all.activations.insert(all.activations.end(), m->values.begin(), m->values.end());
   if (l.layer.wo) all.y = run_linear(context, {context.dim, l.layer.out_dim, l.wo}, l.bo);
