@@ -1,79 +1,9 @@
 // libFuzzer over the whole interface. Every call is made on one kernel and on the reference of its profile: a refused
 // call must have written nothing, an accepted one gives the same bits on both. SPDX-License-Identifier: MIT
-#include <cstdio>
-#include <functional>
-#include <string>
-
-#include "support/fuzz_input.hpp"
+#include "support/fuzz_partial.hpp"
 
 namespace heed_test {
 namespace {
-
-void fail(const char *what) {
-  std::fprintf(stderr, "fuzz: %s on kernel %s\n", what, heed_kernel_current());
-  std::abort();
-}
-
-// Equal bytes, except that two NaN are equal. Workspaces do not belong to a result and are not in here.
-bool same_results(const std::vector<uint8_t> &a, const std::vector<uint8_t> &b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i + 4 <= a.size(); i += 4) {
-    float x, y;
-    std::memcpy(&x, &a[i], 4);
-    std::memcpy(&y, &b[i], 4);
-    if (std::memcmp(&x, &y, 4) != 0 && (x == x || y == y)) return false;
-  }
-  return true;
-}
-
-void check(fuzz_bytes *in, fuzz_memory *memory, const std::function<heed_status()> &call) {
-  if (!memory->usable()) return;
-  const char *kernel = heed_kernel_name(in->byte() % heed_kernel_count());
-  heed_kernel_use(kernel);
-  const heed_status status = call();
-  if (!heed_status_text(status)[0] || !heed_status_argument(status)[0]) fail("a status without text");
-  if (status != HEED_OK && !memory->untouched()) fail("a refused call wrote");
-  const std::vector<uint8_t> first = memory->take();
-  heed_kernel_use(heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "scalar" : "scalar-unfused");
-  if (call() != status) fail("another status on the reference");
-  if (!same_results(first, memory->take())) fail("other bits than the reference");
-}
-
-void run_forwards(void *, int32_t n_tasks, heed_task task, void *context) {
-  for (int32_t i = 0; i < n_tasks; ++i) task(context, i, i % 3);
-}
-
-// null, a good one, or one with a flaw.
-const heed_executor *executor_of(fuzz_bytes *in, heed_executor *memory) {
-  *memory = {sizeof(heed_executor), 3, run_forwards, nullptr};
-  const uint8_t b = in->byte();
-  if (b == 255) memory->struct_size = uint32_t(in->word());
-  if (b == 254) memory->n_workers = in->size() % 3;
-  if (b == 253) memory->run = nullptr;
-  return b < 128 ? nullptr : memory;
-}
-
-// A workspace between too short and ample; contents are not compared, so it does not count as written.
-void *workspace_of(fuzz_bytes *in, fuzz_memory *memory, int32_t head_dim, int32_t v_dim, size_t *bytes) {
-  const size_t least = heed_workspace_min_bytes(head_dim, v_dim), most = heed_workspace_bytes(head_dim, v_dim);
-  *bytes = in->rarely() ? size_t(in->byte()) : least + (most - least) * in->byte() / 96;
-  return memory->buffer(*bytes ? *bytes : 1, false);
-}
-
-bool too_much(double work) { return work > 3e6; }
-
-template <typename Tensor>
-Tensor tensor_of(fuzz_bytes *in, fuzz_memory *memory, int32_t batch, int32_t heads, int32_t rows, int32_t dim,
-                 bool written) {
-  const bool token_major = in->byte() % 2;
-  const ptrdiff_t d = dim, h = heads, t = rows;
-  Tensor x = {};
-  x.row_stride = in->stride(token_major ? d * (h & 0xffff) : d);
-  x.head_stride = in->stride(token_major ? d : d * (t & 0xffff));
-  x.batch_stride = in->stride(d * (h & 0xffff) * (t & 0xffff));
-  x.data = memory->tensor({batch, heads, rows}, {x.batch_stride, x.head_stride, x.row_stride}, dim, written);
-  return x;
-}
 
 void fuzz_attention(fuzz_bytes *in) {
   fuzz_memory memory(in);
@@ -96,6 +26,7 @@ void fuzz_attention(fuzz_bytes *in) {
   c.workspace = workspace_of(in, &memory, c.head_dim, c.v_dim, &c.workspace_bytes);
   heed_executor executor;
   c.executor = executor_of(in, &executor);
+  c.options = fuzz_options(in, &memory, c.batch, c.n_heads, c.n_q, c.n_kv).draw(false);
   const heed_attention *call = in->rarely() ? nullptr : &c;
   check(in, &memory, [=] { return heed_attention_run(call); });
 }
@@ -156,6 +87,7 @@ void fuzz_layer(fuzz_bytes *in) {
   void *workspace = workspace_of(in, &memory, l.head_dim, l.v_dim, &workspace_bytes);
   heed_executor executor;
   const heed_executor *e = executor_of(in, &executor);
+  l.options = fuzz_options(in, &memory, 1, l.n_heads, n, n).draw(false);
   check(in, &memory, [&] { return heed_layer_run(&l, x, y, activations, floats, workspace, workspace_bytes, e); });
 }
 
@@ -177,6 +109,15 @@ void fuzz_sequence(fuzz_bytes *in) {
     if (s.length != (status == HEED_OK ? before + rows.n_rows : before) || s.length > s.capacity) fail("wrong length");
     if (heed_sequence_self_attention(&s, in->scale(), &out, workspace, bytes) == HEED_OK && out.length != s.length)
       fail("wrong length of the result");
+    fuzz_memory of_options(in);
+    const heed_options *options = fuzz_options(in, &of_options, 1, 1, s.length, s.length).draw(false);
+    if (!of_options.usable()) return;
+    const float scale = in->scale();
+    const int32_t causal = in->flag();
+    out.length = 0;
+    const bool done = heed_sequence_attention(&s, scale, causal, options, &out, workspace, bytes) == HEED_OK;
+    if (out.length != (done ? s.length : 0)) fail("wrong length of the result");
+    if (!done && !of_options.untouched()) fail("a refused call wrote");
     if (in->rarely() && (heed_sequence_clear(&s) != HEED_OK || s.length != 0)) fail("not cleared");
   }
 }
@@ -189,6 +130,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const uint8_t which = in.byte();
   if (which < 110)
     heed_test::fuzz_attention(&in);
+  else if (which < 140)
+    heed_test::partial_life(&in).run();
   else if (which < 190)
     heed_test::fuzz_primitives(&in, which % 3);
   else if (which < 205)

@@ -73,7 +73,7 @@ static heed_status call_weighted_sum(void) {
 }
 static heed_status call_dot(void) { return heed_dot(calls_a, calls_b, calls_floats, calls_out); }
 static heed_status call_layer_of(int32_t rows, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
-                                 const float *wo) {
+                                 const float *wo, const heed_options *options) {
   const int32_t out_dim = n_heads * head_dim;
   const heed_layer layer = {sizeof(heed_layer),
                             model_dim,
@@ -92,13 +92,13 @@ static heed_status call_layer_of(int32_t rows, int32_t model_dim, int32_t n_head
                             NULL,
                             NULL,
                             wo,
-                            NULL};
+                            options};
   return heed_layer_run(&layer, heed_matrix_of(calls_a, rows, model_dim), heed_matrix_out_of(calls_out, rows, out_dim),
                         calls_c, sizeof calls_c / sizeof *calls_c, calls_workspace, sizeof calls_workspace,
                         &calls_executor);
 }
-static heed_status call_layer(void) { return call_layer_of(calls_rows, calls_dim, 2, 1, 35, calls_b); }
-static heed_status call_layer_colliding(void) { return call_layer_of(32, 100, 8, 8, 64, NULL); }
+static heed_status call_layer(void) { return call_layer_of(calls_rows, calls_dim, 2, 1, 35, calls_b, NULL); }
+static heed_status call_layer_colliding(void) { return call_layer_of(32, 100, 8, 8, 64, NULL, NULL); }
 static heed_status call_sequence(void) {
   HEED_SEQUENCE(words, 8, 4);
   HEED_SEQUENCE(context, 8, 4);
@@ -109,6 +109,133 @@ static heed_status call_sequence(void) {
     status = heed_sequence_self_attention(&words, 0, &context, calls_workspace, sizeof calls_workspace);
   return status;
 }
+
+/* All options at once, or those that go with a partial result. Numbers for 2 heads at most. */
+static struct {
+  heed_ranges ranges;
+  heed_mask mask;
+  heed_softcap softcap;
+  heed_alibi alibi;
+  heed_sinks sinks;
+  heed_scores scores;
+  heed_lse lse;
+  heed_column_sums column_sums;
+  heed_top_k top_k;
+  heed_partial total, part;
+  heed_options options;
+} calls_set;
+static const float calls_of_heads[2] = {0.25f, -0.125f};
+static float calls_lse[2 * calls_rows], calls_sums[2 * calls_keys], calls_top[2 * calls_rows * 4];
+static int32_t calls_top_keys[2 * calls_rows * 4];
+static float calls_scores[2 * calls_rows * calls_keys];
+
+/* After the first that fails, the rest still run; their statuses are not of interest. */
+static void calls_note(heed_status *status, heed_status next) {
+  if (*status == HEED_OK) *status = next;
+}
+static heed_status calls_make_scores(int32_t n_heads, int32_t n_q, int32_t n_kv, int boolean) {
+  heed_status status = heed_ranges_init(&calls_set.ranges);
+  calls_set.ranges.left_window = n_kv - 1;
+  calls_note(&status, boolean ? heed_mask_init_boolean(&calls_set.mask, (const uint8_t *)calls_a, n_kv, 0, 0, n_kv)
+                              : heed_mask_init_additive(&calls_set.mask, calls_b, n_kv, 0, 0, n_kv));
+  calls_note(&status, heed_softcap_init(&calls_set.softcap, 20));
+  calls_note(&status, heed_alibi_init(&calls_set.alibi, calls_of_heads));
+  calls_note(&status, heed_scores_init(&calls_set.scores, HEED_SCORES_BIASED,
+                                       heed_head_major_out(calls_scores, n_q, n_heads, n_kv)));
+  const heed_options options = HEED_OPTIONS;
+  calls_set.options = options;
+  calls_set.options.ranges = &calls_set.ranges;
+  calls_set.options.mask = &calls_set.mask;
+  calls_set.options.softcap = &calls_set.softcap;
+  calls_set.options.alibi = &calls_set.alibi;
+  calls_set.options.scores = &calls_set.scores;
+  return status;
+}
+static heed_status calls_make_options(int32_t n_heads, int32_t n_q, int32_t n_kv, int boolean) {
+  heed_status status = calls_make_scores(n_heads, n_q, n_kv, boolean);
+  calls_note(&status, heed_sinks_init(&calls_set.sinks, boolean ? NULL : calls_of_heads));
+  calls_note(&status, heed_lse_init(&calls_set.lse, heed_head_major_out(calls_lse, n_q, n_heads, 1)));
+  calls_note(&status, heed_column_sums_init(&calls_set.column_sums, heed_head_major_out(calls_sums, 1, n_heads, n_kv)));
+  calls_note(&status, heed_top_k_init(&calls_set.top_k, 4, calls_top, calls_top_keys));
+  calls_set.options.sinks = &calls_set.sinks;
+  calls_set.options.lse = &calls_set.lse;
+  calls_set.options.column_sums = &calls_set.column_sums;
+  calls_set.options.top_k = &calls_set.top_k;
+  return status;
+}
+static heed_status call_with_options(int32_t n_q, int32_t n_kv, int32_t dim, int boolean, size_t workspace_bytes) {
+  heed_attention call =
+      heed_attention_of(n_q, n_kv, 2, 1, dim, calls_a, calls_b, calls_c, calls_out, calls_workspace, workspace_bytes);
+  heed_status status = calls_make_options(2, n_q, n_kv, boolean);
+  call.causal = 1;
+  call.causal_offset = n_kv - n_q;
+  call.options = &calls_set.options;
+  call.executor = boolean ? NULL : &calls_executor;
+  calls_note(&status, heed_attention_run(&call));
+  calls_set.scores.stage = HEED_SCORES_WEIGHTS;
+  calls_note(&status, heed_attention_run(&call));
+  return status;
+}
+static heed_status call_options(void) {
+  return call_with_options(calls_rows, calls_keys, calls_dim / 2, 0, sizeof calls_workspace);
+}
+static heed_status call_options_boolean(void) {
+  return call_with_options(calls_rows, calls_keys, calls_dim / 2, 1, sizeof calls_workspace);
+}
+static heed_status call_options_one_query(void) {
+  return call_with_options(1, calls_keys, calls_dim, 0, sizeof calls_workspace);
+}
+static heed_status call_options_smallest_workspace(void) {
+  return call_with_options(3, calls_keys, calls_dim, 1, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
+}
+static heed_status call_options_wide(void) { return call_with_options(20, 20, calls_wide, 0, sizeof calls_workspace); }
+static heed_status call_options_refused(void) {
+  heed_attention call =
+      heed_attention_of(2, 9, 2, 1, 8, calls_a, calls_b, calls_c, calls_out, calls_workspace, sizeof calls_workspace);
+  heed_status status = calls_make_options(2, 2, 9, 0);
+  call.options = &calls_set.options;
+  calls_set.top_k.k = 10;
+  calls_note(&status, heed_attention_run(&call) == HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_TOP_K) ? HEED_OK : -1);
+  return status;
+}
+/* Keys first to end - 1 of 1100, added to a partial. */
+static heed_status calls_add_keys(heed_partial *partial, int32_t first, int32_t end) {
+  heed_attention call =
+      heed_attention_of(calls_rows, end - first, 2, 1, calls_dim / 2, calls_a, calls_b + first * (calls_dim / 2),
+                        calls_c + first * (calls_dim / 2), NULL, calls_workspace, sizeof calls_workspace);
+  calls_set.options.partial = partial;
+  call.options = &calls_set.options;
+  call.executor = &calls_executor;
+  return heed_attention_run(&call);
+}
+static heed_status call_partial(void) {
+  enum { v_dim = calls_dim / 2, n_floats = HEED_PARTIAL_FLOATS(1, 2, calls_rows, v_dim) };
+  static float of_total[n_floats], of_part[n_floats];
+  heed_status status = calls_make_scores(2, calls_rows, 1024, 0);
+  calls_note(&status, heed_sinks_init(&calls_set.sinks, calls_of_heads));
+  calls_note(&status, heed_lse_init(&calls_set.lse, heed_head_major_out(calls_lse, calls_rows, 2, 1)));
+  calls_note(&status, heed_partial_init(&calls_set.total, of_total, n_floats, 1, 2, calls_rows, v_dim, 0));
+  calls_note(&status, heed_partial_init(&calls_set.part, of_part, n_floats, 1, 2, calls_rows, v_dim, 1024));
+  calls_note(&status, calls_add_keys(&calls_set.total, 0, 1024));
+  calls_note(&status, calls_add_keys(&calls_set.part, 1024, calls_keys));
+  calls_note(&status, heed_partial_merge(&calls_set.total, &calls_set.part));
+  calls_note(&status, heed_partial_finish(&calls_set.total, &calls_set.sinks,
+                                          heed_token_major_out(calls_out, calls_rows, 2, v_dim), &calls_set.lse));
+  return status;
+}
+static heed_status call_layer_options(void) {
+  heed_status status = calls_make_options(2, calls_rows, calls_rows, 0);
+  calls_note(&status, call_layer_of(calls_rows, calls_dim, 2, 1, 35, calls_b, &calls_set.options));
+  return status;
+}
+static heed_status call_sequence_options(void) {
+  heed_sequence words = {sizeof words, 8, 4, 8, calls_a}, context = {sizeof context, 8, 4, 0, calls_out};
+  heed_status status = calls_make_options(1, 8, 8, 1);
+  calls_note(&status, heed_sequence_attention(&words, 0, 1, &calls_set.options, &context, calls_workspace,
+                                              sizeof calls_workspace));
+  return status;
+}
+
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
 static heed_status call_selftest_boot(void) { return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL); }
 static heed_status call_questions(void) {
@@ -139,6 +266,15 @@ static const struct {
                  {"layer", call_layer},
                  {"layer, colliding rows", call_layer_colliding},
                  {"sequence", call_sequence},
+                 {"options, prefill", call_options},
+                 {"options, boolean mask", call_options_boolean},
+                 {"options, one query", call_options_one_query},
+                 {"options, smallest workspace", call_options_smallest_workspace},
+                 {"options, wide rows", call_options_wide},
+                 {"options, refused", call_options_refused},
+                 {"options, partial results", call_partial},
+                 {"options of a layer", call_layer_options},
+                 {"options of a sequence", call_sequence_options},
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},
                  {"kernels and texts", call_questions}};

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "heed/heed.h"
@@ -61,20 +62,30 @@ class fuzz_memory {
  public:
   explicit fuzz_memory(fuzz_bytes *in) : in_(in) {}
   bool usable() const { return usable_; }
+  void give_up() { usable_ = false; }
 
   // A (counts, dim) tensor of floats; null or misaligned now and then.
   float *tensor(const std::vector<int32_t> &counts, const std::vector<ptrdiff_t> &strides, int32_t dim, bool written) {
+    return static_cast<float *>(array(counts, strides, dim, sizeof(float), written));
+  }
+  void *array(const std::vector<int32_t> &counts, const std::vector<ptrdiff_t> &strides, int32_t dim, size_t bytes,
+              bool written) {
     double extent = dim;
     bool refused = dim < 1;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] < 1 || (counts[i] > 1 && strides[i] < 0)) refused = true;
       if (counts[i] > 1) extent += (counts[i] - 1.0) * static_cast<double>(strides[i]);
     }
-    if (in_->rarely()) return in_->byte() % 2 ? nullptr : misaligned(memory(16, written));
+    if (in_->rarely()) return in_->byte() % 2 || bytes == 1 ? nullptr : misaligned(memory(16, written));
     // What must be refused gets memory that is too short, so that accepting it shows.
-    if (refused || extent > 0x1p63 / 4) return static_cast<float *>(memory(16, written));
+    if (refused || extent > 0x1p63 / static_cast<double>(bytes)) return memory(16, written);
     if (extent > most_floats) usable_ = false;
-    return static_cast<float *>(memory(usable_ ? static_cast<size_t>(extent) * 4 : 4, written));
+    return memory(usable_ ? static_cast<size_t>(extent) * bytes : 4, written);
+  }
+  // A structure of the caller's, all zeros.
+  template <typename T>
+  T *object() {
+    return new (memory(sizeof(T), false)) T();
   }
   heed_matrix matrix(int32_t n_rows, int32_t dim) {
     const ptrdiff_t stride = in_->stride(dim);
@@ -96,14 +107,18 @@ class fuzz_memory {
         if (p.data.get()[i] != pattern) return false;
     return true;
   }
-  // All bytes that were written, and then the pattern again.
-  std::vector<uint8_t> take() {
+  // All bytes of what is written.
+  std::vector<uint8_t> contents() const {
     std::vector<uint8_t> all;
+    for (const piece &p : pieces_)
+      if (p.written) all.insert(all.end(), p.data.get(), p.data.get() + p.bytes);
+    return all;
+  }
+  // The same, and then the pattern again.
+  std::vector<uint8_t> take() {
+    const std::vector<uint8_t> all = contents();
     for (piece &p : pieces_)
-      if (p.written) {
-        all.insert(all.end(), p.data.get(), p.data.get() + p.bytes);
-        std::memset(p.data.get(), pattern, p.bytes);
-      }
+      if (p.written) std::memset(p.data.get(), pattern, p.bytes);
     return all;
   }
 
