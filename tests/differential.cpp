@@ -18,6 +18,7 @@
 
 #include "support/attention_trials.hpp"
 #include "support/layer_trials.hpp"
+#include "support/partial_trials.hpp"
 #include "support/primitive_trials.hpp"
 
 // Of a sanitizer's run-time library, if there is one: its reports end the program without a signal.
@@ -89,7 +90,8 @@ class differential {
 
   static std::unique_ptr<trial> draw(random_source &r, extent e) {
     const int32_t kind = r.between(0, 99);
-    if (kind < 40) return std::make_unique<attention_trial>(r, e);
+    if (kind < 34) return std::make_unique<attention_trial>(r, e);
+    if (kind < 40) return std::make_unique<partial_trial>(r, e);
     if (kind < 54) return std::make_unique<softmax_trial>(r, e);
     if (kind < 76) return std::make_unique<product_trial>(r, e);
     if (kind < 82) return std::make_unique<dot_trial>(r, e);

@@ -6,20 +6,24 @@
 #include <vector>
 
 #include "primitive_trials.hpp"
-#include "trial.hpp"
+#include "staged_options.hpp"
 
 namespace heed_test {
 
 inline void judge_attention(const problem &p, const std::vector<float> &result, double chain) {
   attention_result actual;
-  actual.out = part_of(result, 0, p.out_floats());
-  actual.weights = part_of(result, p.out_floats(), result.size() - p.out_floats());
+  size_t at = p.out_floats();
+  actual.out = part_of(result, 0, at);
+  if (p.options.weights) actual.weights = part_of(result, at, p.weights_floats());
+  at += actual.weights.size();
+  split_extra_results(p, result, &at, &actual);
+  EXPECT_EQ(at, result.size());
   judge_attention(p, actual, chain);
 }
 
 class attention_trial : public trial {
  public:
-  attention_trial(random_source &r, extent e) : trial(&r, e), numbers_(draw(r, e)) {
+  attention_trial(random_source &r, extent e, bool partial = false) : trial(&r, e), numbers_(draw(r, e, partial)) {
     call_ = call_of(numbers_);
     place_inputs(r, e);
     const problem &p = numbers_;
@@ -27,18 +31,24 @@ class attention_trial : public trial {
     const placement weights = random_placement(r, p.batch, p.n_heads, p.n_q, p.n_kv);
     out_floats_ = out.extent();
     call_.out = output_view(out, memory.output(out));
-    if (r.chance(40)) call_.weights = output_view(weights, memory.output(weights));
+    if (p.options.weights) call_.weights = output_view(weights, memory.output(weights));
     call_.workspace_bytes = workspace_bytes(r, p.head_dim, p.v_dim);
     call_.workspace = memory.scratch<void>(call_.workspace_bytes, HEED_WORKSPACE_ALIGNMENT);
     call_.executor = executor();
+    problem own = shape_of(p);
+    if (partial) own.options.sinks = own.options.lse = false;
+    options_ = staged_options(own, r, &memory);
+    call_.options = options_.get();
   }
   std::string text() const override {
     return "attention of " + numbers_.text() + " workspace " + std::to_string(call_.workspace_bytes);
   }
   heed_status call() override { return heed_attention_run(argument_); }
   std::vector<float> plain() const override {
-    attention_result result = run(numbers_, plain_setting(numbers_, call_.weights.data != nullptr));
+    attention_result result = run(numbers_, plain_setting(numbers_, false));
+    const std::vector<float> extra = extra_results(result);
     result.out.insert(result.out.end(), result.weights.begin(), result.weights.end());
+    result.out.insert(result.out.end(), extra.begin(), extra.end());
     return result.out;
   }
   void judge(const std::vector<float> &result, double chain) const override {
@@ -67,12 +77,14 @@ class attention_trial : public trial {
         overlaps(r),
         structures_in_written_memory()};
     if (c.weights.data) all.push_back(output_flaws_in("weights", &c.weights, c.n_kv));
+    for (const spoilings &s : options_.flaws(r, &c.options, static_cast<float *>(c.workspace))) all.push_back(s);
     return all;
   }
 
  private:
-  static problem draw(random_source &r, extent e) {
-    problem p = random_shape(r, families()[r.next() % (e == extent::small ? families().size() : 5)]);
+  static problem draw(random_source &r, extent e, bool partial) {
+    const bool long_rows = partial && r.chance(60);
+    problem p = random_shape(r, families()[long_rows ? 4 : r.next() % (e == extent::small ? families().size() : 5)]);
     if (p.n_kv >= 1000 && r.chance(40)) p.n_kv = 1024 * r.between(1, 2) + r.between(-1, 2);  // where chunks end
     if (e == extent::small) limit_work(60000, &p);
     if (e == extent::large) grow_work(r, 2100000, &p);
@@ -82,6 +94,12 @@ class attention_trial : public trial {
       p.n_q = r.between(2, 5), p.n_kv = r.between(2, 9);
       p.head_dim = r.between(9, 20), p.v_dim = r.between(9, 20);
     }
+    if (r.chance(60)) draw_features(r, &p);
+    if (!p.options.any()) p.options.weights = r.chance(40);
+    p.options.partial = partial;
+    settle(&p);
+    // A part beyond a short mask has a column of its own, and a score there.
+    if (partial && p.options.scores_stage >= 0) p.options.scores_stage = HEED_SCORES_BIASED;
     fill_random(r, &p);
     return p;
   }
@@ -108,12 +126,6 @@ class attention_trial : public trial {
     p.q = gather(q, q_data), p.k = gather(k, k_data), p.v = gather(v, v_data);
     call_.q = input_view(q, q_data), call_.k = input_view(k, k_data), call_.v = input_view(v, v_data);
   }
-  static spoilings output_flaws_in(const std::string &name, heed_tensor_out *t, int32_t dim) {
-    spoilings all = flaws_in(name, t, tensor_flaws<heed_tensor_out>());
-    for (ptrdiff_t *stride : {&t->batch_stride, &t->head_stride, &t->row_stride})
-      for (const spoiling &s : wrong_values<ptrdiff_t>(name + " stride", stride, {0, dim - 1})) all.push_back(s);
-    return all;
-  }
   spoilings overlaps(random_source &r) {
     heed_attention &c = call_;
     float *workspace = static_cast<float *>(c.workspace);
@@ -139,10 +151,25 @@ class attention_trial : public trial {
     return all;
   }
 
-  problem numbers_;
-  heed_attention call_;
   const heed_attention *argument_ = &call_;
   size_t out_floats_;
+
+ protected:
+  static problem shape_of(const problem &p) {
+    problem shape = p;
+    shape.q.clear(), shape.k.clear(), shape.v.clear();
+    return shape;
+  }
+  static spoilings output_flaws_in(const std::string &name, heed_tensor_out *t, int32_t dim) {
+    spoilings all = flaws_in(name, t, tensor_flaws<heed_tensor_out>());
+    for (ptrdiff_t *stride : {&t->batch_stride, &t->head_stride, &t->row_stride})
+      for (const spoiling &s : wrong_values<ptrdiff_t>(name + " stride", stride, {0, dim - 1})) all.push_back(s);
+    return all;
+  }
+
+  problem numbers_;
+  heed_attention call_;
+  staged_options options_;
 };
 
 class self_attention_trial : public matrix_trial {

@@ -41,7 +41,7 @@ enum slot {
   slot_kv_lengths,
   slot_partial,
   slot_part,
-  n_slots
+  n_slots = 28
 };
 
 struct region {

@@ -19,6 +19,8 @@ class layer_trial : public matrix_trial {
     const int64_t most = (e == extent::large ? 6000000 : 60000) / a_row;
     const auto n = static_cast<int32_t>(std::max(int64_t{2}, std::min<int64_t>(e == extent::large ? 200 : 40, most)));
     x_numbers_ = any_matrix(r, e == extent::large ? n : r.between(e == extent::regular ? 2 : 1, n), layer_.model_dim);
+    if (r.chance(60)) draw_options(r, x_numbers_.n_rows, &numbers_);
+    layer_.causal = numbers_.layer.causal;
     place_weights();
     x_ = put_matrix(r, e, &x_numbers_);
     y_ = place_result(r, x_.n_rows, layer_.out_dim);
@@ -30,13 +32,15 @@ class layer_trial : public matrix_trial {
     bytes_ = workspace_bytes(r, layer_.head_dim, layer_.v_dim);
     workspace_ = memory.scratch<void>(bytes_, HEED_WORKSPACE_ALIGNMENT);
     executor_argument_ = executor();
+    options_ = staged_options(attention_of(numbers_, x_.n_rows), r, &memory);
+    layer_.options = options_.get();
   }
   std::string text() const override {
     const heed_layer &l = numbers_.layer;
     return "layer of model_dim " + std::to_string(l.model_dim) + " heads " + std::to_string(l.n_heads) + "/" +
            std::to_string(l.n_kv_heads) + " head_dim " + std::to_string(l.head_dim) + " v_dim " +
            std::to_string(l.v_dim) + " out_dim " + std::to_string(l.out_dim) + " rows " +
-           std::to_string(x_numbers_.n_rows);
+           std::to_string(x_numbers_.n_rows) + " causal " + std::to_string(l.causal) + numbers_.options.text();
   }
   heed_status call() override {
     return heed_layer_run(argument_, x_, y_, activations_, n_activations_, workspace_, bytes_, executor_argument_);
@@ -45,6 +49,8 @@ class layer_trial : public matrix_trial {
     layer_result parts = compose(numbers_, x_numbers_);
     parts.y.values.insert(parts.y.values.end(), parts.activations.begin(),
                           parts.activations.begin() + static_cast<std::ptrdiff_t>(kept_));
+    const std::vector<float> extra = extra_results(parts.attended);
+    parts.y.values.insert(parts.y.values.end(), extra.begin(), extra.end());
     return parts.y.values;
   }
   std::vector<spoilings> flaws(random_source &r) override {
@@ -80,6 +86,7 @@ class layer_trial : public matrix_trial {
         all.push_back({{"the layer in written memory", [=, at = array] { argument_ = memory.plant(at, layer_); }}});
     if (l.model_dim > 8) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_DIM)));
     if (l.out_dim > 8) all.push_back(flaws_in("y", &y_, output_flaws(HEED_MAX_DIM)));
+    for (const spoilings &s : options_.flaws(r, &l.options, workspace)) all.push_back(s);
     return all;
   }
 
@@ -108,6 +115,7 @@ class layer_trial : public matrix_trial {
   void *workspace_;
   size_t bytes_;
   const heed_executor *executor_argument_;
+  staged_options options_;
 };
 
 // A life of two sequences: filled in two portions, cleared, filled again, attended to. Refused calls are either of the
@@ -131,6 +139,11 @@ class sequence_trial : public matrix_trial {
     spoiled_ = e == extent::regular;
     appends_ = r.chance(40);
     if (spoiled_ && !appends_) x_->length = rows_.n_rows;
+    attention_ = shape();
+    if (r.chance(60)) draw_inner_features(r, &attention_);
+    causal_ = attention_.causal;
+    options_ = staged_options(attention_, r, &memory);
+    options_argument_ = options_.get();
   }
   std::string text() const override {
     return "sequence of " + std::to_string(rows_numbers_.n_rows) + " x " + std::to_string(rows_numbers_.dim);
@@ -138,15 +151,18 @@ class sequence_trial : public matrix_trial {
   heed_status call() override {
     if (spoiled_ && appends_) return heed_sequence_append(x_, rows_);
     if (!spoiled_) fill();
+    if (options_argument_ || causal_ != 0)
+      return heed_sequence_attention(x_, scale_, causal_, options_argument_, out_, workspace_, bytes_);
     return heed_sequence_self_attention(x_, scale_, out_, workspace_, bytes_);
   }
   std::vector<float> plain() const override {
-    problem p;
-    p.n_q = p.n_kv = rows_numbers_.n_rows, p.head_dim = p.v_dim = rows_numbers_.dim, p.scale = scale_;
+    problem p = attention_;
     p.q = p.k = p.v = rows_numbers_.values;
-    const std::vector<float> out = run(p, plain_setting(p, false)).out;
+    const attention_result result = run(p, plain_setting(p, false));
+    const std::vector<float> extra = extra_results(result);
     std::vector<float> all = p.q;
-    all.insert(all.end(), out.begin(), out.end());
+    all.insert(all.end(), result.out.begin(), result.out.end());
+    all.insert(all.end(), extra.begin(), extra.end());
     return all;
   }
   std::vector<spoilings> flaws(random_source &r) override {
@@ -170,14 +186,18 @@ class sequence_trial : public matrix_trial {
               wrong_values<const float *>("rows in their own place", &rows_.data, {data_, data_ + 1, data_ - 1})};
     heed_sequence in_workspace = *out_;
     in_workspace.data = static_cast<float *>(workspace_) + r.between(0, 9);
-    return {damage("x", &x_, out_data_),
-            damage("out", &out_, out_data_),
-            wrong_scale(&scale_),
-            wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(rows_.dim, rows_.dim)),
-            {{"out is x", [=] { out_ = x_; }},
-             {"workspace on x", [=] { workspace_ = aligned(data_); }},
-             {"workspace on out", [=] { workspace_ = aligned(out_data_); }},
-             {"out in the workspace", [=, place = out_] { out_ = memory.plant(place, in_workspace); }}}};
+    std::vector<spoilings> all = {
+        damage("x", &x_, out_data_),
+        damage("out", &out_, out_data_),
+        wrong_scale(&scale_),
+        wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(rows_.dim, rows_.dim)),
+        wrong_values<int32_t>("causal", &causal_, {2, -1, INT32_MIN}),
+        {{"out is x", [=] { out_ = x_; }},
+         {"workspace on x", [=] { workspace_ = aligned(data_); }},
+         {"workspace on out", [=] { workspace_ = aligned(out_data_); }},
+         {"out in the workspace", [=, place = out_] { out_ = memory.plant(place, in_workspace); }}}};
+    for (const spoilings &s : options_.flaws(r, &options_argument_, static_cast<float *>(workspace_))) all.push_back(s);
+    return all;
   }
 
  private:
@@ -186,6 +206,11 @@ class sequence_trial : public matrix_trial {
     s.data = top_of_memory();
     s.length = s.capacity;
     s.capacity *= 2;
+  }
+  problem shape() const {
+    problem p;
+    p.n_q = p.n_kv = rows_numbers_.n_rows, p.head_dim = p.v_dim = rows_numbers_.dim, p.scale = scale_;
+    return p;
   }
   static void *aligned(float *data) {
     const uintptr_t up = HEED_WORKSPACE_ALIGNMENT - 1;
@@ -215,6 +240,10 @@ class sequence_trial : public matrix_trial {
   size_t bytes_;
   heed_sequence *x_, *out_;
   bool spoiled_, appends_;
+  problem attention_;  // without numbers
+  int32_t causal_;
+  staged_options options_;
+  const heed_options *options_argument_;
 };
 
 }  // namespace heed_test

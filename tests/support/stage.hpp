@@ -55,6 +55,12 @@ class stage {
     return reinterpret_cast<T *>(add(bytes, alignment, r_->next() % 256 * 0x01010101u, rows, true));
   }
 
+  // The same of anything else.
+  template <typename T>
+  T *inputs(size_t count) {
+    return reinterpret_cast<T *>(add(count * sizeof(T), alignof(T), unread_bits, {}, false));
+  }
+
   // What memory holds now is the state before a call.
   void freeze() {
     for (array &a : arrays_) a.image.assign(a.begin(), a.begin() + a.all_bytes());
@@ -62,13 +68,18 @@ class stage {
   void reset() const {
     for (const array &a : arrays_) std::memcpy(a.begin(), a.image.data(), a.image.size());
   }
+  // Makes that state another.
+  template <typename Change>
+  void edit(Change change) {
+    reset();
+    change();
+    freeze();
+  }
   // A structure of the caller's in one of the arrays, at a multiple of 8.
   template <typename T>
   T *plant(void *array, const T &value) {
-    reset();
     T *there = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(array) + 7) / 8 * 8);
-    std::memcpy(static_cast<void *>(there), &value, sizeof value);
-    freeze();
+    edit([&] { std::memcpy(static_cast<void *>(there), &value, sizeof value); });
     return there;
   }
 

@@ -1,0 +1,151 @@
+// Trials of partial results. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_PARTIAL_TRIALS_HPP
+#define HEED_TESTS_SUPPORT_PARTIAL_TRIALS_HPP
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attention_trials.hpp"
+#include "partial_flaws.hpp"
+
+namespace heed_test {
+
+// Attention in pieces: one partial handed from call to call, or one for each chunk, merged. Refused calls are one of
+// the three steps.
+class partial_trial : public attention_trial {
+ public:
+  partial_trial(random_source &r, extent e) : attention_trial(r, e, true) {
+    const problem &p = numbers_;
+    problem end = shape_of(p);
+    end.options = {};
+    end.options.sinks = p.options.sinks, end.options.sink_logits = p.options.sink_logits,
+    end.options.lse = p.options.lse;
+    end_ = staged_options(end, r, &memory);
+    n_floats_ = HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim);
+    for (own_partial *own : {&total_, &part_}) {
+      own->data = memory.scratch<float>(n_floats_ * sizeof(float), sizeof(float));
+      own->object = own->argument = memory.scratch<heed_partial>(sizeof(heed_partial), 8);
+    }
+    merged_ = r.chance(50);
+    for (int32_t first = 1024; first < p.n_kv; first += 1024)
+      if (merged_ || r.chance(50)) ends_.push_back(first);
+    ends_.push_back(p.n_kv);
+    out_ = call_.out;
+    call_.out = {};
+    if (e == extent::regular) prepare_refusal(r);
+  }
+  std::string text() const override {
+    static const char *const steps[] = {"partial, attended: ", "partial, merged: ", "partial, finished: ", "partial: "};
+    return steps[step_] + attention_trial::text();
+  }
+  heed_status call() override {
+    if (step_ == attended) return attention_trial::call();
+    if (step_ == merged) return heed_partial_merge(total_.argument, part_.argument);
+    return step_ == finished ? finish() : live();
+  }
+  std::vector<spoilings> flaws(random_source &r) override {
+    std::vector<spoilings> all = {object_flaws("total", &total_)};
+    if (step_ == attended) {
+      add(options_.flaws(r, &call_.options, static_cast<float *>(call_.workspace)), &all);
+      all.push_back(misfits());
+    } else if (step_ == merged) {
+      all.push_back(object_flaws("part", &part_));
+      all[0].push_back({"no total", [=] { total_.argument = nullptr; }});
+      all[1].push_back({"no part", [=] { part_.argument = nullptr; }});
+      all.push_back({{"total is part", [=] { part_.argument = total_.argument; }}});
+    } else {
+      add(end_.object_flaws(false), &all);
+      all.push_back(output_flaws_in("out", &out_, call_.v_dim));
+      all.back().push_back({"no out", [=] { out_.data = nullptr; }});
+      all.back().push_back({"out on the partial", [=] { out_.data = total_.data + n_floats_ - 1; }});
+    }
+    return all;
+  }
+
+ private:
+  enum { attended, merged, finished, none };
+  struct own_partial {
+    float *data;
+    heed_partial *object, *argument;
+  };
+
+  heed_status init(const own_partial &own, int32_t first_key) const {
+    const problem &p = numbers_;
+    return heed_partial_init(own.object, own.data, n_floats_, p.batch, p.n_heads, p.n_q, p.v_dim, first_key);
+  }
+  // A state in which each step would be accepted.
+  void prepare_refusal(random_source &r) {
+    step_ = r.between(attended, finished);
+    EXPECT_EQ(init(total_, 0), HEED_OK);
+    EXPECT_EQ(init(part_, 1024), HEED_OK);
+    if (step_ == merged) total_.object->n_keys = 1024;
+    if (step_ == attended) options_.get()->partial = total_.object;
+  }
+
+  heed_status live() {
+    heed_status status = init(total_, 0);
+    int32_t first = 0;
+    for (const int32_t end : ends_) {
+      if (merged_) next(&status, init(part_, first));
+      if (status == HEED_OK) status = attend(first, end, merged_ ? part_.object : total_.object);
+      if (status == HEED_OK && merged_) status = heed_partial_merge(total_.object, part_.object);
+      first = end;
+    }
+    return status == HEED_OK ? finish() : status;
+  }
+  static void next(heed_status *status, heed_status now) {
+    if (*status == HEED_OK) *status = now;
+  }
+  heed_status attend(int32_t first, int32_t end, heed_partial *to) {
+    staged_options::piece piece;
+    options_.make_piece(first, &piece);
+    piece.options.partial = to;
+    heed_attention c = call_;
+    c.k.data += first * c.k.row_stride, c.v.data += first * c.v.row_stride;
+    c.n_kv = end - first;
+    c.options = &piece.options;
+    return heed_attention_run(&c);
+  }
+  heed_status finish() {
+    const heed_options *end = end_.get();
+    return heed_partial_finish(total_.argument, end ? end->sinks : nullptr, out_, end ? end->lse : nullptr);
+  }
+
+  static void add(const std::vector<spoilings> &some, std::vector<spoilings> *all) {
+    all->insert(all->end(), some.begin(), some.end());
+  }
+  spoilings object_flaws(const std::string &name, own_partial *own) {
+    spoilings all;
+    std::vector<flaw<heed_partial>> flaws = partial_flaws();
+    const std::vector<flaw<heed_partial>> counts = partial_count_flaws();
+    flaws.insert(flaws.end(), counts.begin(), counts.end());
+    for (const flaw<heed_partial> &f : flaws)
+      all.push_back({name + ": " + f.what, [=] { memory.edit([&] { f.apply(*own->object); }); }});
+    return all;
+  }
+  spoilings misfits() {
+    heed_options *options = options_.get();
+    spoilings all = {{"out with a partial", [=] { call_.out = out_; }}};
+    for (int32_t heed_partial::*count : {&heed_partial::n_heads, &heed_partial::n_q, &heed_partial::v_dim})
+      all.push_back({"another shape", [=] { memory.edit([&] { ++(total_.object->*count); }); }});
+    all.push_back({"keys so far", [=] { memory.edit([&] { total_.object->n_keys = 1000; }); }});
+    if (const heed_options *end = end_.get()) {
+      if (end->sinks) all.push_back({"sinks", [=] { memory.edit([&] { options->sinks = end->sinks; }); }});
+      if (end->lse) all.push_back({"lse", [=] { memory.edit([&] { options->lse = end->lse; }); }});
+    }
+    return all;
+  }
+
+  staged_options end_;
+  size_t n_floats_;
+  own_partial total_, part_;
+  bool merged_;
+  std::vector<int32_t> ends_;  // where calls end
+  heed_tensor_out out_;
+  int step_ = none;
+};
+
+}  // namespace heed_test
+
+#endif
