@@ -17,8 +17,37 @@ heed_status use(void) {
   const heed_status status = heed_sequence_append(&words, heed_matrix_of(own, 5, 3));
   return status ? status : heed_sequence_self_attention(&words, 0, &words, scratch, sizeof scratch);
 }
+heed_status use_options(void);
+heed_status use_options(void) {
+  static float of_partial[HEED_PARTIAL_FLOATS(1, 1, 8, 3)];
+  heed_partial partial;
+  heed_options options = HEED_OPTIONS;
+  heed_status status =
+      heed_partial_init(&partial, of_partial, sizeof of_partial / sizeof *of_partial, 1, 1, 8, 3, 0);
+  options.partial = &partial;
+  return status ? status : heed_sequence_attention(&words, 0, 1, &options, &words, scratch, sizeof scratch);
+}
 END
-{ cat "$work/user.c"; echo '#include "heed/heed.hpp"'; } >"$work/user.cpp"
+{
+  cat "$work/user.c"
+  cat <<'END'
+#include "heed/heed.hpp"
+static float q[2][1][3], k[4][1][3], of_heads[1], lse[1][2], top[1][2][3];
+static int32_t keys[1][2][3];
+static bool attend[2][4];
+heed::status use_cpp();
+heed::status use_cpp() {
+  static heed::workspace<3> room;
+  static heed::partial<1, 2, 3> partial;
+  heed::options<1, 2, 4> options;
+  options.window(1).keys(3).mask(attend).softcap(1).alibi(of_heads).sinks(of_heads).lse(lse).top_k(top, keys);
+  if (auto status = heed::attention(q, k, k, q, room, options); !status) return status;
+  if (auto status = partial.begin(); !status) return status;
+  if (auto status = heed::attention(q, k, k, partial, room, options); !status) return status;
+  return partial.finish(q, options);
+}
+END
+} >"$work/user.cpp"
 checked=0
 check() { # check COMPILER FLAG...
   "$@" -ffreestanding -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$source/include" && checked=$((checked + 1)) ||
