@@ -47,8 +47,8 @@ void check_numbers(checker &check, const int32_t *each, int32_t batch, int32_t l
 
 void check_ranges(checker &check, const heed_attention &call, const void *object) {
   const auto &o = *static_cast<const heed_ranges *>(object);
-  check.require(o.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
-  check.require(o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
+  check.require(o.left_windows || o.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
+  check.require(o.right_windows || o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
   check_numbers(check, o.left_windows, call.batch, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
   check_numbers(check, o.right_windows, call.batch, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
   check_numbers(check, o.offsets, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_OFFSETS);

@@ -10,20 +10,32 @@
 
 namespace heed {
 
-// Scores of keys that a row does not see become -infinity.
-[[maybe_unused]] static void hide_unseen(const tile &t, const key_block &b) {
-  for (int32_t r = 0; r < t.n_rows; r++) {
-    const int32_t first = t.first[r] - b.begin < b.n ? t.first[r] - b.begin : b.n;
-    const int32_t last = t.last[r] > b.begin ? t.last[r] - b.begin : 0;
-    for (int32_t j = 0; j < first; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
-    for (int32_t j = last; j < b.n; j++) t.scores[j * t.row_capacity + r] = negative_infinity;
+// Where the exponentials of a register of rows begin: its first key or before, in whole rounds of the sums.
+HEED_INLINE int32_t first_round(const tile &t, const key_block &b, int32_t row) {
+  return first_seen(t, b, row) / n_sums * n_sums;
+}
+
+// Of the keys that a register of rows takes, those that a row does not see become -infinity.
+template <class V>
+static HEED_NOINLINE void hide_unseen(const tile &t, const key_block &b) {
+  for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
+    const int32_t begin = first_round(t, b, row), end = last_seen<V>(t, b, row);
+    const int32_t row_end = row + V::lanes < t.n_rows ? row + V::lanes : t.n_rows;
+    for (int32_t r = row; r < row_end; r++) {
+      float *x = t.scores + r;
+      const int32_t first = t.first[r] - b.begin < end ? t.first[r] - b.begin : end;
+      const int32_t last = t.last[r] - b.begin > begin ? t.last[r] - b.begin : begin;
+      for (int32_t j = begin; j < first; j++) x[j * t.row_capacity] = negative_infinity;
+      for (int32_t j = last; j < end; j++) x[j * t.row_capacity] = negative_infinity;
+    }
   }
 }
 
 // The new maximum of one register of rows; shift is what to subtract, alpha what the past is multiplied by.
 template <class V>
-HEED_INLINE void update_maximum(const tile &t, int32_t n, int32_t row) {
-  const float *x = t.scores + row;
+HEED_INLINE void update_maximum(const tile &t, key_range keys, int32_t row) {
+  const int32_t n = keys.last - keys.first;
+  const float *x = t.scores + row + keys.first * t.row_capacity;
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg old = V::load(t.chunk.m + row);
   typename V::reg m[4] = {old, old, old, old};
@@ -59,10 +71,11 @@ HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, bool fir
 // All n keys of a block for one register of rows. The first block starts the sums at +0. The first n % 16 sums have one
 // key more than the others. Groups of 4 exponentials run side by side wherever there are so many.
 template <class V>
-HEED_INLINE void exponentials(const tile &t, int32_t n, int32_t row, bool first) {
+HEED_INLINE void exponentials(const tile &t, key_range keys, int32_t row, bool first) {
+  const int32_t n = keys.last - keys.first;
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg alpha = V::load(t.alpha + row), shift = V::load(t.shift + row);
-  float *const x = t.scores + row, *const sums = t.sums + row;
+  float *const x = t.scores + row + keys.first * ld, *const sums = t.sums + row;
   if constexpr (V::compact) {
     for (int32_t i = 0; i < n_sums; i++) {
       typename V::reg sum = first ? V::set(0.0f) : V::mul(V::load(sums + i * ld), alpha);
@@ -145,16 +158,18 @@ struct query_lanes {
     score_block<V>(t, b);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
-    if (!all_see(t, b) || b.from > 0) hide_unseen(t, b);
-    // Keys [0, n): those before the first are -infinity.
-    const auto n = [&](int32_t row) { return first_seen(t, b, row) < b.n ? last_seen<V>(t, b, row) : 0; };
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, n(row), row);
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, n(row), row, b.first);
+    if (!all_see(t, b) || b.from > 0) hide_unseen<V>(t, b);
+    const auto keys = [&](int32_t row) {
+      const int32_t first = first_round(t, b, row), last = first < b.n ? last_seen<V>(t, b, row) : 0;
+      return key_range{first < last ? first : last, last};
+    };
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, keys(row), row);
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, keys(row), row, b.first);
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) { add_block<V>(t, b, 1, t.row_capacity); }
   static HEED_INLINE void end(const tile &t, bool empty) {
     if (empty) {  // a block without keys
-      for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, 0, row, true);
+      for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, {0, 0}, row, true);
       add_block<V>(t, {0, 0, 0, true}, 1, t.row_capacity);
     }
     reduce_sums<V>(t);
