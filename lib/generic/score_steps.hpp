@@ -37,7 +37,7 @@ HEED_INLINE void capped_tanh(typename V::reg (&x)[N], float factor) {
   HEED_UNROLL for (int u = 0; u < N; u++) {
     const reg q = V::mul(g[u], r[u]);
     g[u] = V::fma(V::fma(t[u], q, g[u]), r[u], q);
-    const reg positive = V::zero_below(g[u], x[u], 0.0f);  // the sign: g where x is not negative, else -g
+    const reg positive = V::zero_below(g[u], x[u], -0.0f);  // the sign: g where x is not negative, else -g
     x[u] = V::mul(V::sub(V::add(positive, positive), g[u]), V::set(factor));
   }
 }

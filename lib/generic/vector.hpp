@@ -7,7 +7,7 @@
 //   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
 //   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
-//   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN
+//   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN; the limit is -0 or less
 //   hide(x, flags, bits)             x where flags, as a word, has one of the bits; else -infinity
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
 //   power(y, t, x)                   y * 2^round(x), or +0 where x is below the cut-off; NaN where x is NaN
