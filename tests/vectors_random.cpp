@@ -127,7 +127,7 @@ void damage(random_source &r, bool rough, std::vector<tensor> *outputs) {
   for (const double x : t.numbers)
     if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
   double &x = t.numbers[r.next() % t.numbers.size()];
-  x = std::isfinite(x) ? as_type(t.type, x + (largest > 0 ? largest * (rough ? 1000 : 0.25) : 1)) : 0;
+  x = std::isfinite(x) ? as_type(t.type, x + (largest > 0 ? largest * (rough ? 1000 : 0.25) : 1)) : 1;
 }
 
 }  // namespace

@@ -86,12 +86,12 @@ class row_bounds {
     double error = chain_ * p_.head_dim * f32_rounding.relative * magnitude + few(magnitude) +
                    std::fabs(scale) * p_.head_dim * f32_rounding.absolute + type_.absolute;
     stage_error_.push_back(error);
-    // The cap has its largest slope where the score is nearest to 0; tanh and the products around it are twice as many
-    // roundings.
+    // The cap has its largest slope where the score is nearest to 0; tanh and the products around it take three times
+    // as many roundings.
     if (p_.softcap > 0) {
       const double nearest = std::max(0.0, std::fabs(raw) - error) / p_.softcap,
                    slope = 1 - std::pow(std::tanh(nearest), 2);
-      error = slope * error + 2 * few(std::fabs(capped));
+      error = slope * error + 3 * few(std::fabs(capped));
     }
     if (p_.mode > 0) stage_error_.back() = error;
     if (visible) error += few(std::fabs(bias));

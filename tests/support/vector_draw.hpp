@@ -126,6 +126,7 @@ class vector_draw {
     const double factor = usual > 0 ? std::min(level / usual, 2000.0) : 1;
     const bool near = r_.chance(40);
     c_.q = numbers(c_.n_heads, c_.n_q, c_.head_dim, factor, 0);
+    if (r_.chance(5)) c_.q[r_.next() % c_.q.size()] = std::nan("");
     c_.k = numbers(c_.n_kv_heads, c_.n_kv, c_.head_dim, near ? 1 / std::max(level, 1.0) : 1, near ? 1 : 0);
     c_.v = numbers(c_.n_kv_heads, c_.n_kv, c_.v_dim, r_.chance(20) ? 50 : 1, r_.chance(20) ? 1 : 0);
   }

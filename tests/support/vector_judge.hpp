@@ -116,13 +116,21 @@ class vector_judge {
            int32_t i) {
     const bool bounded = v->kind != vector_output::copy && !is_near(*v, expected, found, n);
     const std::unique_ptr<row_bounds> bounds(bounded ? new row_bounds(p_, v->type, b, h, i) : nullptr);
+    const bool has_nan = std::any_of(expected, expected + n, [](double x) { return std::isnan(x); });
+    const bool may_hide = v->kind >= vector_output::scores && p_.mode >= HEED_SCORES_BIASED;
     for (int32_t j = 0; j < n; ++j) {
-      // A masked NaN stays NaN where the mask is added; to heed the key takes no part.
-      const bool hidden = std::isnan(expected[j]) && v->kind == vector_output::scores &&
-                          p_.mode == HEED_SCORES_BIASED && p_.bias(b, h, i, j) == -HUGE_VAL;
-      v->see(first + size_t(j), hidden ? -HUGE_VAL : expected[j], found[j],
+      const bool hidden = has_nan && may_hide && p_.bias(b, h, i, j) == -HUGE_VAL;
+      v->see(first + size_t(j), hidden ? of_hidden_key(*v, expected[j], found[j]) : expected[j], found[j],
              bounds ? allowed(*v, *bounds, expected[j], j) : usual(*v));
     }
+  }
+
+  // What is expected of a hidden key in a row with NaN. To heed the key takes no part, so a NaN of its own does not
+  // reach its score, though the operator adds the mask to it; its weight in a row that is NaN is 0 or NaN.
+  static double of_hidden_key(const vector_verdict &v, double expected, float found) {
+    const bool weights = v.kind == vector_output::weights;
+    if (!std::isnan(expected) && !(weights && expected == 0)) return expected;
+    return weights ? (std::isnan(found) ? double(found) : 0) : -HUGE_VAL;
   }
 
   static double usual(const vector_verdict &v) {

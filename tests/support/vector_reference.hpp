@@ -116,11 +116,11 @@ struct reference_case {
       top = std::max(top, stage[3].back());
     }
     for (double &w : stage[3]) sum += w = w == hidden ? 0 : std::exp(w - top);
-    for (double &w : stage[3]) w = sum > 0 ? w / sum : 0;
+    for (double &w : stage[3]) w = sum == 0 ? 0 : w / sum;
     for (int32_t n = 0; n < v_dim; ++n) {
       double out = 0;
       for (int32_t j = 0; j < n_kv; ++j)
-        if (stage[3][size_t(j)] > 0) out += stage[3][size_t(j)] * values[std::ptrdiff_t(j) * v_dim + n];
+        if (stage[3][size_t(j)] != 0) out += stage[3][size_t(j)] * values[std::ptrdiff_t(j) * v_dim + n];
       y.push_back(out);
     }
     if (wants_scores) scores.insert(scores.end(), stage[mode].begin(), stage[mode].end());
