@@ -31,8 +31,9 @@ void finish_rows_and_weights(const tile &t, const partial &p) {
 }
 
 template <class K>
-HEED_NOINLINE void run_with_weights(K k, const heed_attention &call, float c) {
+HEED_NOINLINE void run_with_weights(K k, const heed_attention &call) {
   weights_rule rule = {};
+  rule.c = scale_of(call) * log2e;
   rule.apply = keep_logits;
   rule.attend = k->attend;
   rule.merge = k->merge;
@@ -42,26 +43,22 @@ HEED_NOINLINE void run_with_weights(K k, const heed_attention &call, float c) {
   rule.keep = k->keep;
   rule.softmax = k->softmax;
   rule.finish_rows = k->finish;
-  run_streams(k, call, &rule, c);
+  run_streams(k, call, &rule);
 }
 
+// Ends with calls, so that it needs no stack meanwhile.
 template <class K>
-heed_status run_call(K k, const heed_attention &call) {
-  const float c = scale_of(call) * log2e;
-  if (const option_engine *engine = engine_of(options_of(call)))
-    engine->run(address_of(k), call);
-  else if (call.weights.data)
-    run_with_weights(k, call, c);
-  else
-    run_streams(k, call, nullptr, c);
-  return HEED_OK;
+HEED_INLINE void run_call(K k, const heed_attention &call) {
+  if (const option_engine *engine = engine_of(options_of(call))) return engine->run(address_of(k), call);
+  if (call.weights.data) return run_with_weights(k, call);
+  run_streams(k, call, nullptr);
 }
 
 }  // namespace
 
-heed_status run_attention(const kernel *k, const heed_attention &call) { return run_call(k, call); }
+void run_attention(const kernel *k, const heed_attention &call) { run_call(k, call); }
 #ifdef HEED_SINGLE
-heed_status run_attention(fixed_kernel k, const heed_attention &call) { return run_call(k, call); }
+void run_attention(fixed_kernel k, const heed_attention &call) { run_call(k, call); }
 #endif
 
 namespace {
@@ -131,7 +128,8 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
 heed_status heed_attention_run(const heed_attention *call) {
   const heed_status status = heed::check_attention(call);
   if (status != HEED_OK) return status;
-  return heed::run_attention(heed::current_kernel(), *call);
+  heed::run_call(heed::current_kernel(), *call);
+  return HEED_OK;
 }
 
 heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,

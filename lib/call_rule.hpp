@@ -14,7 +14,7 @@ struct call_rule : score_rule {
   decltype(kernel::finish) finish_rows;
   decltype(kernel::keep) keep;
   decltype(kernel::softmax) softmax;
-  float scale, c;     // dot * c is the first score
+  float scale;
   int32_t n_keys;     // that exist for the mask
   kept_rows kept[4];  // raw, capped, biased, weights
   decltype(score_steps::softcap) softcap;
@@ -28,10 +28,10 @@ struct call_rule : score_rule {
   const float *sink_logits;  // null: zeros
   void (*log_sum_exp)(const tile &t, const partial &p, const kept_rows &to);
   kept_rows lse;
-  void (*inspect)(const tile &t, const partial &p);
+  void (*inspect)(const tile &t, const partial &p);  // the second pass, and
+  decltype(score_steps::weights) weights, look;      // what it does with a block
   const heed_column_sums *column_sums;
   const heed_top_k *top_k;
-  const call_rule *first_pass;  // in the second
   const heed_ranges *ranges;
   void (*suspend)(const tile &t);  // the total goes to the caller instead of out
   heed_partial *sum;               // a call that adds to a partial

@@ -35,12 +35,10 @@ void insert(const largest &list, int32_t k, float weight, int32_t key) {
   list.keys[i] = key;
 }
 
-// Scores become weights, weights go where they are wanted, row by row in ascending order.
-after_rule look(const tile &t, const key_block &b) {
+// Weights go where they are wanted, row by row in ascending order.
+void look(const tile &t, const key_block &b) {
   const call_rule &rule = rule_of(t);
   const stream &s = *t.s;
-  rule.first_pass->apply(t, b);
-  steps_of(rule)->weights(t, b);
   const bool by_key = t.lanes_are_queries;
   const ptrdiff_t row_stride = by_key ? 1 : block_keys, key_stride = by_key ? t.row_capacity : 1;
   row_cursor row(s, t.first_row);
@@ -56,10 +54,9 @@ after_rule look(const tile &t, const key_block &b) {
     const largest list = largest_of(t, row);
     for (int32_t j = from; j < to; j++) insert(list, rule.top_k->k, weights[j * key_stride], b.begin + j);
   }
-  return after_rule::skip;
 }
 
-void clear_outputs(const tile &t) {
+HEED_NOINLINE void clear_outputs(const tile &t) {
   const call_rule &rule = rule_of(t);
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
@@ -83,16 +80,10 @@ void inspect_tile(const tile &t, const partial &p) {
     t.shift[r] = p.m[r] == negative_infinity ? 0.0f : p.m[r];
     t.alpha[r] = p.l[r] == 0.0f ? 0.0f : 1.0f / p.l[r];
   }
-  call_rule second = rule;
-  second.first_pass = &rule;
-  second.apply = look;
-  for (kept_rows &kept : second.kept) kept.data = nullptr;
-  stream s = *t.s;
-  s.rule = &second;
-  tile again = t;
-  again.s = &s;
+  tile second = t;
+  second.again = true;
   for (int32_t begin = t.first[0] / chunk_keys * chunk_keys; begin < t.last[t.n_rows - 1]; begin += chunk_keys)
-    rule.attend(again, begin);
+    rule.attend(second, begin);
 }
 
 void check_column_sums(checker &check, const heed_attention &call, const void *object) {
@@ -100,10 +91,15 @@ void check_column_sums(checker &check, const heed_attention &call, const void *o
   check.tensor(o.data, {call.batch, call.n_heads, 1}, {o.batch_stride, o.head_stride, 0}, call.n_kv, access::write,
                HEED_ARG_COLUMN_SUMS);
 }
+void bind_pass(call_rule &rule) {
+  rule.inspect = inspect_tile;
+  rule.weights = steps_of(rule)->weights;
+  rule.look = look;
+}
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);
   rule.by_stream = true;
-  rule.inspect = inspect_tile;
+  bind_pass(rule);
 }
 constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};
 
@@ -120,7 +116,7 @@ void check_top_k(checker &check, const heed_attention &call, const void *object)
 }
 void bind_top_k(call_rule &rule, const heed_attention &, const void *object) {
   rule.top_k = static_cast<const heed_top_k *>(object);
-  rule.inspect = inspect_tile;
+  bind_pass(rule);
 }
 constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k, &call_engine};
 

@@ -5,6 +5,7 @@
 
 #include "arithmetic.hpp"
 
+#define HEED_INLINE inline __attribute__((always_inline))
 // For register tiles (inlined into a large function, GCC 12 spills operands that fit), and for what would keep the
 // stack of the functions that call it.
 #define HEED_NOINLINE __attribute__((noinline))
@@ -15,7 +16,7 @@ namespace heed {
 struct key_source {
   const float *data;
   ptrdiff_t stride;
-  __attribute__((always_inline)) const float *from(int32_t key) const { return data + key * stride; }
+  HEED_INLINE const float *from(int32_t key) const { return data + key * stride; }
 };
 
 struct score_rule;
@@ -87,6 +88,7 @@ struct tile {
   ptrdiff_t first_row;
   int32_t n_rows;
   bool lanes_are_queries;
+  bool again;          // the second pass over the keys, of rows that are known to their end
   int32_t acc_stride;  // v_dim rounded up to 16
   partial chunk, total;
   int32_t *first, *last;  // [n_rows] the keys that each row sees
@@ -121,6 +123,7 @@ struct score_rule {
   void (*finish)(const tile &t, const partial &p);         // partial -> out and all else that is wanted
   void (*range)(const score_rule &rule, stream &s);        // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
+  float c;         // dot * c is the first score
   bool by_stream;  // tiles of a stream one after another, on one worker
 };
 

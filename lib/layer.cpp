@@ -14,6 +14,18 @@ widths layer_widths(const heed_layer &layer) {
           layer.n_heads * layer.v_dim};
 }
 
+// What heed_layer_run was given.
+struct layer_call {
+  const heed_layer *layer;
+  heed_matrix x;
+  heed_matrix_out y;
+  float *activations;
+  size_t n_activations;
+  void *workspace;
+  size_t workspace_bytes;
+  const heed_executor *executor;
+};
+
 void check_dimensions(checker &check, const heed_layer &layer) {
   check.count(layer.model_dim, HEED_MAX_DIM, HEED_ARG_MODEL_DIM);
   check_heads(check, layer.n_heads, layer.n_kv_heads, layer.head_dim, layer.v_dim, layer.scale, layer.causal);
@@ -54,37 +66,66 @@ size_t activation_floats(const heed_layer &layer, int32_t n) {
   return overflow || floats > SIZE_MAX / sizeof(float) ? SIZE_MAX / sizeof(float) : floats;
 }
 
+// Where the projections and the context lie.
+struct layer_rows {
+  float *q, *k, *v, *context;
+};
+layer_rows rows_of(const layer_call &c) {
+  const widths w = layer_widths(*c.layer);
+  const size_t n = static_cast<size_t>(c.x.n_rows);
+  float *const q = c.activations, *const k = q + n * w.q, *const v = k + n * w.k;
+  return {q, k, v, v + n * w.v};
+}
+
+// Each step has a frame of its own, which is gone when the next one runs.
 template <class K>
-void run_layer(K kernel, const heed_layer &layer, heed_matrix x, heed_matrix_out y, float *activations, void *workspace,
-               size_t workspace_bytes, const heed_executor *executor) {
+HEED_NOINLINE void run_projections(K kernel, const layer_call &c) {
+  const heed_layer &layer = *c.layer;
   const widths w = layer_widths(layer);
-  const int32_t n = x.n_rows;
-  float *q = activations, *k = q + static_cast<size_t>(n) * w.q, *v = k + static_cast<size_t>(n) * w.k;
-  float *context = v + static_cast<size_t>(n) * w.v;
-  const auto project = [&](const float *weight, int32_t width, const float *bias, float *to) {
-    run_linear(kernel, x, heed_matrix_of(weight, layer.model_dim, width), bias, heed_matrix_out_of(to, n, width),
-               executor);
+  const layer_rows rows = rows_of(c);
+  const auto to = [&](float *y, int32_t width, const float *weight, const float *bias) {
+    run_linear(kernel, c.x, heed_matrix_of(weight, layer.model_dim, width), bias,
+               heed_matrix_out_of(y, c.x.n_rows, width), c.executor);
   };
-  project(layer.wq, w.q, layer.bq, q);
-  project(layer.wk, w.k, layer.bk, k);
-  project(layer.wv, w.v, layer.bv, v);
-  heed_attention call = heed_attention_of(n, n, layer.n_heads, layer.n_kv_heads, layer.head_dim, q, k, v, context,
-                                          workspace, workspace_bytes);
+  to(rows.q, w.q, layer.wq, layer.bq);
+  to(rows.k, w.k, layer.wk, layer.bk);
+  to(rows.v, w.v, layer.wv, layer.bv);
+}
+
+template <class K>
+HEED_NOINLINE void run_attention_of(K kernel, const layer_call &c) {
+  const heed_layer &layer = *c.layer;
+  const layer_rows rows = rows_of(c);
+  const int32_t n = c.x.n_rows;
+  heed_attention call = heed_attention_of(n, n, layer.n_heads, layer.n_kv_heads, layer.head_dim, rows.q, rows.k, rows.v,
+                                          rows.context, c.workspace, c.workspace_bytes);
   call.v_dim = layer.v_dim;
   call.scale = layer.scale;
   call.causal = layer.causal;
-  call.executor = executor;
+  call.executor = c.executor;
   call.options = options_of(layer);
-  call.v = heed_token_major(v, n, layer.n_kv_heads, layer.v_dim);
-  call.out = heed_token_major_out(context, n, layer.n_heads, layer.v_dim);
+  call.v = heed_token_major(rows.v, n, layer.n_kv_heads, layer.v_dim);
+  call.out = heed_token_major_out(rows.context, n, layer.n_heads, layer.v_dim);
   if (!layer.wo) {
-    call.out.data = y.data;
-    call.out.row_stride = y.row_stride;
+    call.out.data = c.y.data;
+    call.out.row_stride = c.y.row_stride;
   }
   run_attention(kernel, call);
-  if (layer.wo)
-    run_linear(kernel, heed_matrix_of(context, n, w.context), heed_matrix_of(layer.wo, w.context, layer.out_dim),
-               layer.bo, y, executor);
+}
+
+template <class K>
+HEED_NOINLINE void run_output(K kernel, const layer_call &c) {
+  const heed_layer &layer = *c.layer;
+  const int32_t width = layer_widths(layer).context;
+  run_linear(kernel, heed_matrix_of(rows_of(c).context, c.x.n_rows, width),
+             heed_matrix_of(layer.wo, width, layer.out_dim), layer.bo, c.y, c.executor);
+}
+
+template <class K>
+void run_layer(K kernel, const layer_call &c) {
+  run_projections(kernel, c);
+  run_attention_of(kernel, c);
+  if (c.layer->wo) run_output(kernel, c);
 }
 
 // Options are those of the layer's attention.
@@ -103,23 +144,35 @@ void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   if (const option_engine *engine = check.ok() ? engine_of(options) : nullptr) engine->check(check, call, *options);
 }
 
-HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix &x, const heed_matrix_out &y,
-                                      const float *activations, size_t n_activations, const void *workspace,
-                                      size_t workspace_bytes, const heed_executor *executor) {
-  checker_of<14 + option_ranges> check;  // layer, x, y, 8 weights and biases, activations, workspace, executor
-  check.object(layer, access::read, HEED_ARG_LAYER);
-  if (check.ok()) check_dimensions(check, *layer);
-  if (check.ok()) check_weights(check, *layer);
-  if (check.ok()) check_rows(check, *layer, x, y);
-  if (check.ok()) {
-    const size_t needed = activation_floats(*layer, x.n_rows);
-    check.require(n_activations >= needed, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS);
-    check.buffer(activations, needed * sizeof(float), 0, sizeof(float), HEED_ARG_ACTIVATIONS);
-    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer->head_dim, layer->v_dim),
-                 HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
-    check.executor(executor);
-    check_layer_options(check, *layer, x.n_rows);
-  }
+void check_call(checker &check, const layer_call &c) {
+  const heed_layer &layer = *c.layer;
+  check_dimensions(check, layer);
+  if (check.ok()) check_weights(check, layer);
+  if (check.ok()) check_rows(check, layer, c.x, c.y);
+  if (!check.ok()) return;
+  const size_t needed = activation_floats(layer, c.x.n_rows);
+  check.require(c.n_activations >= needed, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS);
+  check.buffer(c.activations, needed * sizeof(float), 0, sizeof(float), HEED_ARG_ACTIVATIONS);
+  check.buffer(c.workspace, c.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer.head_dim, layer.v_dim),
+               HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
+  check.executor(c.executor);
+}
+
+constexpr int layer_ranges = 14;  // layer, x, y, 8 weights and biases, activations, workspace, executor
+
+HEED_NOINLINE heed_status check_with_options(const layer_call &c) {
+  checker_of<layer_ranges + option_ranges> check;
+  check.object(c.layer, access::read, HEED_ARG_LAYER);
+  check_call(check, c);
+  if (check.ok()) check_layer_options(check, *c.layer, c.x.n_rows);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_layer(const layer_call &c) {
+  checker_of<layer_ranges> check;
+  check.object(c.layer, access::read, HEED_ARG_LAYER);
+  if (check.ok() && options_of(*c.layer)) return check_with_options(c);
+  if (check.ok()) check_call(check, c);
   return check.finish();
 }
 
@@ -129,9 +182,8 @@ HEED_NOINLINE heed_status check_layer(const heed_layer *layer, const heed_matrix
 heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
                            size_t n_activations, void *workspace, size_t workspace_bytes,
                            const heed_executor *executor) {
-  const heed_status status =
-      heed::check_layer(layer, x, y, activations, n_activations, workspace, workspace_bytes, executor);
-  if (status == HEED_OK)
-    heed::run_layer(heed::current_kernel(), *layer, x, y, activations, workspace, workspace_bytes, executor);
+  const heed::layer_call call = {layer, x, y, activations, n_activations, workspace, workspace_bytes, executor};
+  const heed_status status = heed::check_layer(call);
+  if (status == HEED_OK) heed::run_layer(heed::current_kernel(), call);
   return status;
 }

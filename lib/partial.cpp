@@ -157,9 +157,9 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
   return check.finish();
 }
 
-// K is a kernel known at compile time or a pointer to one.
+// In frames of their own. K is a kernel known at compile time or a pointer to one.
 template <class K>
-void run_merge(K k, const heed_partial &total, const heed_partial &part) {
+HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial &part) {
   const size_t n = count_rows(total);
   stream s = {};
   s.group = 1;
@@ -176,7 +176,8 @@ void run_merge(K k, const heed_partial &total, const heed_partial &part) {
 }
 
 template <class K>
-void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_tensor_out &out, const heed_lse *lse) {
+HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_tensor_out &out,
+                              const heed_lse *lse) {
   call_rule rule = {};
   heed_attention call = {};
   rule.call = &call;

@@ -17,6 +17,8 @@ constexpr int32_t most_tasks_per_worker = 64;
   return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
 }
 
+float c_of(const heed_attention &call, const score_rule *rule) { return rule ? rule->c : scale_of(call) * log2e; }
+
 template <class K>
 struct attention_job {
   K k;
@@ -68,7 +70,7 @@ void *workspace_of(const attention_job<K> &job, int32_t worker) {
 
 // Of a stream without a rule, whose rows see the keys [0, last). SELF: of the caller's plain self-attention.
 template <bool SELF, class K>
-void run_plain_tile(K k, const tile &t) {
+HEED_INLINE void run_plain_tile(K k, const tile &t) {
   const int32_t last = t.last[t.n_rows - 1];
   int32_t begin = 0;
   do {
@@ -94,13 +96,18 @@ void run_ruled_tile(const tile &t) {
 }
 
 template <class K>
-void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
+HEED_INLINE void run_tile_here(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
   const tile t = make_tile(k, tiles, index, s, workspace);
   see_ranges(t);
   if (s.rule)
     run_ruled_tile(t);
   else
     run_plain_tile<false>(k, t);
+}
+
+template <class K>
+HEED_NOINLINE void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
+  run_tile_here(k, s, tiles, index, workspace);
 }
 
 // An item is a tile, or with rule->by_stream all tiles of a stream.
@@ -167,12 +174,12 @@ int32_t count_workers(const heed_attention &call) {
 }
 
 template <class K>
-attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rule, float c, int32_t n_workers) {
+attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rule, int32_t n_workers) {
   attention_job<K> job = {};
   job.k = k;
   job.call = &call;
   job.rule = rule;
-  job.c = c;
+  job.c = c_of(call, rule);
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
   const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
@@ -184,19 +191,20 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
 
 // Without threads.
 template <class K>
-void run_alone(K k, const heed_attention &call, const score_rule *rule, float c) {
+void run_alone(K k, const heed_attention &call, const score_rule *rule) {
   const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
   const row_tiles tiles = cut_rows(k, rows, call.head_dim, call.v_dim, call.workspace_bytes);
+  const float c = c_of(call, rule);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   for (ptrdiff_t i = 0; i < n_streams; i++) {
     const stream s = make_stream(call, rule, c, i);
-    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile(k, s, tiles, j, call.workspace);
+    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace);
   }
 }
 
 template <class K>
-HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rule *rule, float c, int32_t n_workers) {
-  attention_job<K> job = make_job(k, call, rule, c, n_workers);
+HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rule *rule, int32_t n_workers) {
+  attention_job<K> job = make_job(k, call, rule, n_workers);
   if (job.n_items < n_workers && call.n_kv > chunk_keys) {
     const ptrdiff_t n_tiles = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;
     for (ptrdiff_t item = 0; item < n_tiles; item++) run_item_split(job, item);
@@ -210,12 +218,12 @@ HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rul
 }
 
 template <class K>
-void run_streams(K k, const heed_attention &call, const score_rule *rule, float c) {
+void run_streams(K k, const heed_attention &call, const score_rule *rule) {
   const int32_t n_workers = call.executor ? count_workers(call) : 1;
   if (n_workers > 1)
-    run_threaded(k, call, rule, c, n_workers);
+    run_threaded(k, call, rule, n_workers);
   else
-    run_alone(k, call, rule, c);
+    run_alone(k, call, rule);
 }
 
 }  // namespace

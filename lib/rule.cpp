@@ -10,7 +10,7 @@ namespace heed {
 after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
   const auto keep = [&](int stage, float factor) {
-    if (r.kept[stage].data) r.keep(t, b, r.kept[stage], factor);
+    if (r.kept[stage].data && !t.again) r.keep(t, b, r.kept[stage], factor);
   };
   keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);
@@ -19,6 +19,11 @@ after_rule apply_rule(const tile &t, const key_block &b) {
   const bool hidden = r.mask && r.mask(t, b, r.mask_of);
   keep(HEED_SCORES_BIASED, ln2);
   keep(HEED_SCORES_WEIGHTS, 1.0f);
+  if (t.again) {
+    r.weights(t, b);
+    r.look(t, b);
+    return after_rule::skip;
+  }
   return hidden && !r.values_are_finite(t, b) ? after_rule::add_visible : after_rule::add;
 }
 
@@ -37,7 +42,7 @@ bool keeps_any(const call_rule &r) {
 }
 
 // What lies outside a row's range in the rows of scores and weights; softmax of the rows of weights.
-void finish_kept(const tile &t) {
+HEED_NOINLINE void finish_kept(const tile &t) {
   const call_rule &r = rule_of(t);
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
@@ -82,7 +87,7 @@ void run_ruled(K k, const heed_attention &call) {
   for (int i = 0; i < n_options; i++)
     if (const void *object = option_of(*options_of(call), i)) head_of(object)->code->bind(rule, call, object);
   if (call.weights.data) bind_kept(rule, HEED_SCORES_WEIGHTS, call.weights);
-  run_streams(k, call, &rule, rule.c);
+  run_streams(k, call, &rule);
 }
 
 void run_with_options(const kernel *k, const heed_attention &call) {

@@ -7,12 +7,11 @@
 
 namespace heed {
 
-// HEED_OK: a caller that ends with this call needs no stack of its own meanwhile.
-heed_status run_attention(const kernel *k, const heed_attention &call);
+void run_attention(const kernel *k, const heed_attention &call);
 void run_linear(const kernel *k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                 const heed_executor *executor);
 #ifdef HEED_SINGLE
-heed_status run_attention(fixed_kernel k, const heed_attention &call);
+void run_attention(fixed_kernel k, const heed_attention &call);
 void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                 const heed_executor *executor);
 #endif

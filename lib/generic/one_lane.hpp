@@ -30,10 +30,16 @@ static HEED_NOINLINE float exp2_one_lane(float x, float m) {
   return x;
 }
 
+#ifdef __SOFTFP__  // every operation is a call: tiles save nothing
+constexpr int32_t most_product_rows = 1;
+#else
+constexpr int32_t most_product_rows = 4;
+#endif
+
 // acc (rows, n_cols) += a (rows, depth) b (depth, n_cols). Rows of a are contiguous; element (i, j) of b is at
 // b[i * b_depth + j * b_col].
 struct product {
-  const float *a[4];
+  const float *a[most_product_rows];
   const float *b;
   ptrdiff_t b_depth, b_col;
   float *acc;
@@ -59,7 +65,7 @@ HEED_INLINE void keep_pointer(T *&p) {
 // The last columns, fewer than COLS, repeat the last one, and acc has room for what is then written; with
 // operand::values there are none.
 template <class V, operand B, int ROWS, int COLS>
-static HEED_NOINLINE void multiply_tile(const product &p) {
+static HEED_NOINLINE void multiply_tile(product &p) {
   const float *next = p.b;
   float *memory = p.acc;
   const ptrdiff_t b_depth = B == operand::keys ? 1 : p.b_depth;
@@ -73,6 +79,7 @@ static HEED_NOINLINE void multiply_tile(const product &p) {
       else if (j + 1 < left)
         next += p.b_col;
     }
+    asm("" : "+m"(p));  // what it holds is fetched again for each tile rather than copied to the stack
     float *to = memory;
     HEED_UNROLL for (int r = 0; r < ROWS; r++, to += p.acc_stride) {
       a[r] = p.a[r];
@@ -100,39 +107,33 @@ static HEED_NOINLINE void multiply_tile(const product &p) {
 
 // V::sum_rows rows or one.
 template <class V, operand B>
-static void multiply(const product &p, int32_t rows) {
+static void multiply(product &p, int32_t rows) {
   if (V::sum_rows > 1 && rows > 1)
     multiply_tile<V, B, V::sum_rows, V::sum_vecs>(p);
   else
     multiply_tile<V, B, 1, V::sum_vecs>(p);
 }
 
-// With a matrix of values, when acc has no room beyond its last column.
-template <class V>
+// When acc has no room beyond its last column: the last columns, fewer than V::sum_vecs, one by one.
+template <class V, operand B>
 static HEED_NOINLINE void multiply_exactly(product &p, int32_t rows) {
-  const int32_t n_cols = p.n_cols, whole = n_cols / V::sum_vecs * V::sum_vecs;
+  const int32_t whole = p.n_cols / V::sum_vecs * V::sum_vecs;
+  p.n_cols -= whole;
+  if (p.n_cols > 0) {
+    const float *const first = p.a[0];
+    float *const acc = p.acc;
+    p.b += whole * p.b_col;
+    p.acc += whole;
+    for (int32_t r = 0; r < rows; r++, p.acc += p.acc_stride) {
+      p.a[0] = p.a[r];
+      multiply_tile<V, B, 1, 1>(p);
+    }
+    p.a[0] = first;
+    p.b -= whole * p.b_col;
+    p.acc = acc;
+  }
   p.n_cols = whole;
-  multiply<V, values_operand>(p, rows);
-  p.n_cols = n_cols - whole;
-  p.b += whole;
-  p.acc += whole;
-  for (int32_t r = 0; p.n_cols > 0 && r < rows; r++, p.acc += p.acc_stride) {
-    p.a[0] = p.a[r];
-    multiply_tile<V, values_operand, 1, 1>(p);
-  }
-}
-
-// The same for keys, column by column.
-template <class V>
-static HEED_NOINLINE void multiply_by_column(const product &p, int32_t rows) {
-  for (int32_t r = 0; r < rows; r++) {
-    product column = p;
-    column.a[0] = p.a[r];
-    column.acc += r * p.acc_stride;
-    column.n_cols = 1;
-    for (int32_t j = 0; j < p.n_cols; j++, column.b += p.b_col, column.acc++)
-      multiply_tile<V, operand::any, 1, 1>(column);
-  }
+  multiply<V, B>(p, rows);
 }
 
 template <int MULTIPLE>
@@ -150,12 +151,12 @@ HEED_INLINE int32_t tile_height(int32_t rows_left, int32_t height) { return rows
   return row_cursor(*t.s, t.first_row + r).out();
 }
 
-// Scores of a block for the rows of one register tile, [row][64], added to zeros.
+// Scores of a block for the rows of one register tile, [row][64], added to zeros. The caller has p on its stack, since
+// the frame of this function is gone when the tile is computed.
 template <class V, bool PLAIN>
-static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows, const key_block &b) {
+static HEED_NOINLINE void score_one_lane(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
   const stream &s = *t.s;
   const int32_t from = PLAIN ? 0 : b.from;
-  product p;
   for (int32_t i = 0; i < rows; i++) p.a[i] = q_of(t, r + i);
   p.b = s.k.from(b.begin + from);
   p.b_depth = 1;
@@ -164,19 +165,17 @@ static HEED_NOINLINE void score_one_lane(const tile &t, int32_t r, int32_t rows,
   p.acc_stride = block_keys;
   p.depth = s.head_dim;
   p.n_cols = b.n - from;
-  if (!PLAIN && from + round_up<V::sum_vecs>(p.n_cols) > block_keys)  // no room for columns that are rounded up
-    multiply_by_column<V>(p, rows);
-  else
-    multiply<V, keys_operand>(p, rows);
+  if (!PLAIN && V::sum_vecs > 1 && from + round_up<V::sum_vecs>(p.n_cols) > block_keys)
+    return multiply_exactly<V, keys_operand>(p, rows);
+  multiply<V, keys_operand>(p, rows);
 }
 
 // acc += p v for keys [from, to) of a block.
 template <class V>
-static HEED_NOINLINE void add_values(const tile &t, const key_block &b, int32_t r, int32_t rows, int32_t from,
-                                     int32_t to) {
+static HEED_NOINLINE void add_values(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows,
+                                     int32_t from, int32_t to) {
   const stream &s = *t.s;
   if (from >= to) return;
-  product p;
   p.a[0] = t.scores + r * block_keys + from;
   HEED_UNROLL for (int i = 1; i < V::sum_rows; i++) p.a[i] = p.a[0] + i * block_keys;
   p.b = s.v.from(b.begin + from);
@@ -189,21 +188,29 @@ static HEED_NOINLINE void add_values(const tile &t, const key_block &b, int32_t 
   if (values_operand == operand::any)
     multiply<V, values_operand>(p, rows);
   else
-    multiply_exactly<V>(p, rows);
+    multiply_exactly<V, values_operand>(p, rows);
 }
 
-// Maximum, exponentials, sums of the n keys of a block that one row sees; acc is multiplied by alpha.
+// The greatest of m and n numbers; NaN are passed over.
 template <class V>
-static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, key_range seen) {
-  float *x = t.scores + r * block_keys + seen.first, *sums = t.sums + r * n_sums, old = t.chunk.m[r], m = old;
-  const int32_t n = seen.last - seen.first;
-  for (int32_t j = 0; j < n; j++) m = V::max(x[j], m);
-  t.chunk.m[r] = m;
-  const float alpha = exp2_one_lane<V>(old, m);
-  float *acc = t.chunk.acc + r * t.acc_stride;
-  scale_one_lane(sums, sums, n_sums, alpha);
-  if (old != m) scale_one_lane(acc, acc, t.s->v_dim, alpha);
-  exponentials_one_lane<V>(x, n, sums, seen.first, m);
+static HEED_NOINLINE float maximum_one_lane(const float *x, int32_t n, float m) {
+  for (const float *const end = x + n; x < end; x++) m = V::max(*x, m);
+  return m;
+}
+
+// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha.
+template <class V>
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n) {
+  float *const alpha = t.alpha + r, *const m = t.chunk.m + r, *const sums = t.sums + r * n_sums;
+  *alpha = *m;
+  *m = maximum_one_lane<V>(t.scores + r * block_keys + first, n, *m);
+  exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
+  scale_one_lane(sums, sums, n_sums, *alpha);
+  if (*alpha != 1.0f) {
+    float *const acc = t.chunk.acc + r * t.acc_stride;
+    scale_one_lane(acc, acc, t.s->v_dim, *alpha);
+  }
+  exponentials_one_lane<V>(t.scores + r * block_keys + first, n, sums, first, *m);
 }
 
 // The halving tree, as a loop.
@@ -213,24 +220,16 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, key_range seen)
   return sums[0];
 }
 
-// Plainly rows see from the first key of a block on.
-template <bool PLAIN>
-static HEED_NOINLINE key_range seen_of(const tile &t, const key_block &b, int32_t r) {
-  if (!PLAIN) return seen_of_block(t, b, r);
-  const int32_t last = t.last[r] - b.begin;
-  return {0, last < 0 ? 0 : last < b.n ? last : b.n};
-}
-
 // acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
-template <class V, bool PLAIN>
-HEED_INLINE void add_tile(const tile &t, const key_block &b, int32_t r, int32_t rows) {
-  key_range all = {!PLAIN ? seen_of<PLAIN>(t, b, r + rows - 1).first : 0, seen_of<PLAIN>(t, b, r).last};
-  if (all.first > all.last) all.first = all.last;
-  for (int32_t i = r; !PLAIN && i < r + rows; i++) add_values<V>(t, b, i, 1, seen_of<PLAIN>(t, b, i).first, all.first);
-  add_values<V>(t, b, r, rows, all.first, all.last);
+template <class V>
+HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
+  const int32_t last = clip(b, t.last[r]), latest = clip(b, t.first[r + rows - 1]),
+                first = latest < last ? latest : last;
+  for (int32_t i = r; i < r + rows; i++) add_values<V>(p, t, b, i, 1, clip(b, t.first[i]), first);
+  add_values<V>(p, t, b, r, rows, first, last);
   for (int32_t i = r; i < r + rows; i++) {
-    const key_range seen = seen_of<PLAIN>(t, b, i);
-    add_values<V>(t, b, i, 1, !PLAIN && seen.first > all.last ? seen.first : all.last, seen.last);
+    const int32_t from = clip(b, t.first[i]);
+    add_values<V>(p, t, b, i, 1, from > last ? from : last, clip(b, t.last[i]));
   }
 }
 
@@ -247,19 +246,27 @@ struct one_lane {
     const int32_t from = PLAIN ? 0 : b.from;
     float *x = t.scores + from;
     __builtin_memset(t.scores, 0, static_cast<size_t>(block_keys * t.n_rows) * 4);
+    product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      score_one_lane<V, PLAIN>(t, r, rows, b);
+      score_one_lane<V, PLAIN>(p, t, b, r, rows);
     }
     for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
-    for (int32_t r = 0; r < t.n_rows; r++) softmax_step<V>(t, r, seen_of<PLAIN>(t, b, r));
+    for (int32_t r = 0; r < t.n_rows; r++) {
+      const int32_t first = PLAIN ? 0 : clip(b, t.first[r]);
+      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip(b, t.last[r])) - first);
+    }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
+    product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      add_tile<V, PLAIN>(t, b, r, rows);
+      if (PLAIN)
+        add_values<V>(p, t, b, r, rows, 0, b.n);
+      else
+        add_tile<V>(p, t, b, r, rows);
     }
   }
   static HEED_INLINE void end(const tile &t, bool) {
@@ -298,9 +305,9 @@ static void finish_one_lane(const tile &t, const partial &p) {
 
 template <class V>
 static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c, float sink) {
-  float m = sink, sums[n_sums] = {};
+  float sums[n_sums] = {};
   scale_one_lane(y, x, n, c);
-  for (int32_t i = 0; i < n; i++) m = V::max(y[i], m);
+  const float m = maximum_one_lane<V>(y, n, sink);
   exponentials_one_lane<V>(y, n, sums, 0, m);
   scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(sink, m)));
 }
@@ -328,7 +335,7 @@ static void linear_one_lane(const linear_block &b) {
       else
         __builtin_memset(y, 0, static_cast<size_t>(b.n_cols) * 4);
     }
-    multiply_exactly<V>(p, rows);
+    multiply_exactly<V, values_operand>(p, rows);
   }
 }
 

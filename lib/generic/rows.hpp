@@ -30,13 +30,14 @@ static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim
   sum_columns<V, 1>(o, from, n_rows);
 }
 
+// A key of a row's range as counted from the begin of a block; outside the block, the nearer end of it.
+[[maybe_unused]] static HEED_NOINLINE int32_t clip(const key_block &b, int32_t key) {
+  key -= b.begin;
+  return key < b.from ? b.from : key < b.n ? key : b.n;
+}
 // What row r sees of a block, counted from its begin.
-[[maybe_unused]] static HEED_NOINLINE key_range seen_of_block(const tile &t, const key_block &b, int32_t r) {
-  int32_t first = t.first[r] - b.begin, last = t.last[r] - b.begin;
-  if (last > b.n) last = b.n;
-  if (last < b.from) last = b.from;
-  if (first < b.from) first = b.from;
-  return {first < last ? first : last, last};
+HEED_INLINE key_range seen_of_block(const tile &t, const key_block &b, int32_t r) {
+  return {clip(b, t.first[r]), clip(b, t.last[r])};
 }
 
 // Do all rows of the tile see all keys of the block?

@@ -349,13 +349,15 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
   for (int32_t r = 0; r < t.n_rows; r++) {
     const key_range seen = seen_of_block(t, b, r);
     const auto add = [&](int32_t from, int32_t to, chain start) {
-      if constexpr (V::lanes == 1)  // acc has alpha already
-        add_values<V>(t, b, r, 1, from, to);
-      else
+      if constexpr (V::lanes == 1) {  // acc has alpha already
+        product p;
+        add_values<V>(p, t, b, r, 1, from, to);
+      } else {
         sum_values<V>(
             {t.scores + r * p_row + from * p_key, p_row, p_key, s.v.from(b.begin + from), s.v.stride,
              t.chunk.acc + r * t.acc_stride, t.acc_stride, t.alpha + r, to - from, nullptr, nullptr, 0, nullptr, 0, 0},
             start, 1, s.v_dim);
+      }
     };
     add(seen.first, seen.first, b.first ? chain::zero : chain::scaled);
     for (int32_t j = seen.first, end; j < seen.last; j = end + 1) {

@@ -25,7 +25,6 @@
 
 #include "../kernel.hpp"
 
-#define HEED_INLINE inline __attribute__((always_inline))
 // GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower.
 #ifdef __clang__
 #define HEED_UNROLL _Pragma("clang loop unroll(full)")

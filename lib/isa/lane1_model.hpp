@@ -34,11 +34,8 @@ HEED_INLINE float lane_power(float y, float t, float x) {
 struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
-#ifdef __SOFTFP__  // every operation is a call: tiles save nothing
-  static constexpr int sum_rows = 1, sum_vecs = 1;
-#else  // 16 chains, 4 + 1 operands: a unit of 32 registers
-  static constexpr int sum_rows = 4, sum_vecs = 4;
-#endif
+  // 16 chains, 4 + 1 operands: a unit of 32 registers
+  static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
 
   static HEED_INLINE reg load(const float *p) { return *p; }
   static HEED_INLINE void store(float *p, reg r) { *p = r; }

@@ -22,9 +22,13 @@ void print_status(const char *name, int32_t index, heed_status status);
 
 /* Greatest stack of each function so far. */
 enum {
-  of_attention,
+  of_attention, /* with neither weights nor options */
+  of_weights,
+  of_options,
   of_self_attention,
   of_layer,
+  of_layer_options, /* and of sequences */
+  of_partial,
   of_linear,
   of_weighted_sum,
   of_softmax,
@@ -41,9 +45,27 @@ extern size_t greatest_stack[n_functions];
   } while (0)
 void note_stack(int function, size_t bytes);
 
+/* One object of each option, in memory that is not the stack: boards have 3 KB of it. */
+struct one_of_each {
+  heed_options all;
+  heed_ranges ranges;
+  heed_mask mask;
+  heed_softcap softcap;
+  heed_alibi alibi;
+  heed_sinks sinks;
+  heed_scores scores;
+  heed_lse lse;
+  heed_column_sums sums;
+  heed_top_k top_k;
+  heed_partial partial, part;
+};
+extern struct one_of_each o;
+
 /* Each returns the number of faults that it can see by itself. */
 int known_answers(void);
 int random_shapes(void);
+int random_options(void);
 int refused_calls(void);
+int refused_options(void);
 
 #endif

@@ -3,6 +3,7 @@
 HEED_ALIGNED float pool[pool_floats];
 HEED_ALIGNED unsigned char workspace[workspace_bytes];
 size_t greatest_stack[n_functions];
+struct one_of_each o;
 
 void note_stack(int function, size_t bytes) {
   if (bytes > greatest_stack[function]) greatest_stack[function] = bytes;
@@ -52,16 +53,21 @@ static int selftest(void) {
   return faults;
 }
 
-static void print_stack(void) {
-  static const char *const names[n_functions] = {"attention",    "self_attention", "layer", "linear",
-                                                 "weighted_sum", "softmax",        "dot",   "selftest"};
+/* 1 if a call has taken more than the header promises. */
+static int print_stack(void) {
+  static const char *const names[n_functions] = {"attention",    "weights",       "options", "self_attention",
+                                                 "layer",        "layer_options", "partial", "linear",
+                                                 "weighted_sum", "softmax",       "dot",     "selftest"};
+  int most = 0;
   for (int i = 0; i < n_functions; i++) {
     port_write("# stack ");
     port_write(names[i]);
     port_write(" ");
     port_write_int((int32_t)greatest_stack[i]);
     port_write("\n");
+    if (greatest_stack[i] > HEED_STACK_BYTES) most = 1;
   }
+  return most;
 }
 
 int main(void) {
@@ -72,11 +78,13 @@ int main(void) {
   int faults = selftest();
   faults += known_answers();
   faults += random_shapes();
+  faults += random_options();
   faults += refused_calls();
+  faults += refused_options();
   port_write("# workspace ");
   port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
   port_write("\n");
-  print_stack();
+  faults += print_stack();
   port_write("faults ");
   port_write_int(faults);
   port_write("\nend\n");

@@ -1,33 +1,8 @@
 /* Random shapes. Half of all tensors begin at addresses that are multiples of 4 but of nothing more.
  * SPDX-License-Identifier: MIT */
-#include "device.h"
-#include "support/digest.h"
+#include "pool.h"
 
-enum { n_attention = 256, n_each = 64, to_a_line = 32 };
-static int n_refused;
-static int32_t used; /* floats of the pool */
-
-static float *take(int32_t n) {
-  used += between(0, 1) ? 1 - used % 2 : between(0, 3);
-  float *p = pool + used;
-  used += n;
-  return p;
-}
-static float *take_filled(int32_t n) {
-  float *p = take(n);
-  fill(p, n);
-  return p;
-}
-
-static void check(heed_status status) {
-  if (status != HEED_OK && n_refused++ == 0) print_status("refused", 0, status);
-}
-
-static void run_backwards(void *user, int32_t n_tasks, heed_task task, void *context) {
-  (void)user;
-  for (int32_t i = n_tasks - 1; i >= 0; i--) task(context, i, i % 2);
-}
-static const heed_executor backwards = {sizeof(heed_executor), 2, run_backwards, NULL};
+enum { n_attention = 256, n_each = 64 };
 
 /* One special number, where it is seen or in a key that is masked for most rows. */
 static void spoil(float *k, float *v, int32_t n, int kind) {
@@ -61,7 +36,7 @@ static void attention(int kind) {
   call.workspace_bytes = (size_t)between(least, workspace_bytes);
   if (next() % 4 == 0) call.executor = &backwards;
   if (kind >= 4) spoil(k, v, n_kv * n_kv_heads * (dim < v_dim ? dim : v_dim), kind - 4);
-  MEASURED(of_attention, check(heed_attention_run(&call)));
+  MEASURED(call.weights.data ? of_weights : of_attention, check(heed_attention_run(&call)));
   add(out, (size_t)(n_q * n_heads * v_dim));
   if (call.weights.data) add(weights, (size_t)(n_q * n_heads * n_kv));
 }
@@ -134,17 +109,12 @@ static void long_rows(void) {
   add(v, 140);
 }
 
-static void print(const char *name, int i) {
-  if (i % to_a_line != to_a_line - 1) return;
-  print_digest(name, digest);
-}
-
 int random_shapes(void) {
   n_refused = 0;
   digest_begin();
-  for (int i = 0; i < n_attention; i++) attention(i % 7), print("attention", i);
-  for (int i = 0; i < n_each; i++) primitives(i), print("primitives", i);
-  for (int i = 0; i < n_each; i++) layer(i), print("layers", i);
+  for (int i = 0; i < n_attention; i++) attention(i % 7), print_each_32("attention", i);
+  for (int i = 0; i < n_each; i++) primitives(i), print_each_32("primitives", i);
+  for (int i = 0; i < n_each; i++) layer(i), print_each_32("layers", i);
   long_rows();
   print_digest("long rows", digest);
   return n_refused;

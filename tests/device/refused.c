@@ -18,7 +18,7 @@ static void make_good(void) {
   call.weights = heed_head_major_out(weights, 3, 4, 5);
   call.executor = &executor;
   executor = (heed_executor){sizeof(heed_executor), 1, run_nothing, NULL};
-  layer = (heed_layer){sizeof(heed_layer), 4, 2, 1, 4, 4, 4, 0, 0, q, q, q, q, NULL, NULL, NULL, NULL};
+  layer = (heed_layer){sizeof(heed_layer), 4, 2, 1, 4, 4, 4, 0, 0, q, q, q, q, NULL, NULL, NULL, NULL, NULL};
 }
 
 static const float *byte_after(const float *p, int bytes) { return (const float *)((uintptr_t)p + (uintptr_t)bytes); }
