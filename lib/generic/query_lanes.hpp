@@ -154,7 +154,7 @@ struct query_lanes {
     }
   }
   static HEED_INLINE void score(const tile &t, const key_block &b) {
-    fetch_far_rows<V>(t, b);
+    if (!V::compact) fetch_far_rows<V>(t, b);
     score_block<V>(t, b);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {

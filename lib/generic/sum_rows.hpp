@@ -70,7 +70,8 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
     b += i * o.b_stride;
   }
   while (i < end) {
-    for (; i >= lead && i < common; i++, a += o.a_depth, b += o.b_stride) {
+    const int32_t stop = i >= lead ? common : i;
+    for (; i < stop; i++, a += o.a_depth, b += o.b_stride) {
       if (ROWS <= 4 && ahead) {
         HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
         ahead += o.ahead_stride;
