@@ -11,7 +11,7 @@ command -v "$compiler" >/dev/null 2>&1 || { echo "SKIPPED: $compiler is not inst
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$single/heed.h" "$single/heed.cpp" "$work/"
-cmp "$single/heed.h" "$source/include/heed/heed.h"
+if grep -n '^ *#include "' "$work/heed.h"; then echo "FAILED: heed.h is not one file"; exit 1; fi
 if grep -n '^ *#include "' "$work/heed.cpp" | grep -v '"heed.h"$'; then echo "FAILED: includes more than heed.h"; exit 1; fi
 (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" -c heed.cpp -o heed.o)
 case $mode in

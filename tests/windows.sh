@@ -45,8 +45,9 @@ for kind in OFF ON; do
       [ -s exports ] || fail "$dll.dll shows nothing"
       echo "$dll.dll shows $(wc -l <exports) functions, all heed_*"
     done
-    # All that the header declares can be called.
-    sed -n 's/^HEED_API [^(]*[ *]\(heed_[a-z_0-9]*\)(.*/\1/p' "$tree/include/heed/heed.h" | sort >declared
+    # All that the headers declare can be called.
+    sed -n 's/^HEED_API [^(]*[ *]\(heed_[a-z_0-9]*\)(.*/\1/p' "$tree/include/heed/heed.h" "$tree/include/heed/options.h" \
+      "$tree/include/heed/types.h" | sort >declared
     exports "$tree/bin/libheed.dll" | sort | comm -23 declared - >absent
     if [ ! -s declared ] || [ -s absent ]; then fail "libheed.dll lacks" "$(cat absent)"; fi
     for program in by_hand.exe by_package/user.exe; do

@@ -45,7 +45,7 @@ extern "C" {
 #elif defined(__ARM_FEATURE_MVE)
 #define HEED_STACK_BYTES 3584 /* Cortex-M with Helium */
 #else
-#define HEED_STACK_BYTES 1536 /* other Cortex-M: attention takes 512 (GCC) to 592 (clang), layers more */
+#define HEED_STACK_BYTES 1536 /* other Cortex-M: plain attention takes less than 512, options and layers more */
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------- status */
