@@ -68,6 +68,10 @@ constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_range
 heed_status heed_ranges_init(heed_ranges *ranges) {
   heed::checker_of<1> check;
   check.pointer(ranges, alignof(heed_ranges), HEED_ARG_RANGES);
-  if (check.ok()) *ranges = {sizeof *ranges, &heed::ranges_code, -1, -1, nullptr, nullptr, nullptr, nullptr};
+  if (!check.ok()) return check.status;
+  *ranges = {};  // field by field: a copy of a constant with an address in it would be a variable of the library
+  ranges->struct_size = sizeof *ranges;
+  ranges->code = &heed::ranges_code;
+  ranges->left_window = ranges->right_window = -1;
   return check.status;
 }
