@@ -64,11 +64,11 @@ class features_bits : public kernel_test {
   int n_combinations_ = 0;
 };
 
-TEST_P(features_bits, small_shapes) { compare(0, 2, 3000, 300000); }
-TEST_P(features_bits, several_blocks_of_keys) { compare(3, 3, 400, 310000); }
-TEST_P(features_bits, more_than_1024_keys) { compare(4, 4, 200, 320000); }
-TEST_P(features_bits, wide_rows) { compare(5, 6, 60, 330000); }
-TEST_P(features_bits, full_tiles) { compare(7, 7, 60, 340000); }
+TEST_P(features_bits, small_shapes) { compare(0, 2, 5000, 300000); }
+TEST_P(features_bits, several_blocks_of_keys) { compare(3, 3, 800, 310000); }
+TEST_P(features_bits, more_than_1024_keys) { compare(4, 4, 400, 320000); }
+TEST_P(features_bits, wide_rows) { compare(5, 6, 150, 330000); }
+TEST_P(features_bits, full_tiles) { compare(7, 7, 200, 340000); }
 
 // Each feature of the table alone, and each pair, over few and over many keys.
 TEST_P(features_bits, every_pair) {
@@ -89,7 +89,7 @@ TEST_P(features_bits, every_pair) {
 // Large enough to be split over workers, by tiles or by chunks of keys.
 TEST_P(features_bits, split_over_workers) {
   int32_t n_split = 0;
-  const int32_t count = repetitions(40);
+  const int32_t count = repetitions(60);
   for (int32_t i = 0; i < count && !HasFailure(); ++i) {
     const uint64_t seed = 360000 + static_cast<uint64_t>(i);
     random_source r(seed);

@@ -104,6 +104,28 @@ TEST_P(features_outputs, top_k_prefers_the_lower_of_equal_keys) {
   });
 }
 
+// A NaN query sees blocks that the others hide, and the other way round: it spoils the sums of the keys that it sees.
+TEST_P(features_outputs, column_sums_of_a_row_that_is_nan) {
+  for (const int32_t n_q : {2, 5, 16, 49}) {
+    random_source r(static_cast<uint64_t>(n_q));
+    problem p;
+    p.n_q = n_q, p.n_kv = 200, p.head_dim = 3, p.v_dim = 2;
+    p.options.column_sums = true;
+    problem_mask &m = p.options.mask = {mask_kind::additive, 1, 1, n_q, p.n_kv, {}};
+    const auto sees = [](int32_t i, int32_t j) { return i == 1 ? j / 64 == 1 || j == 130 : j / 64 != 1; };
+    for (int32_t i = 0; i < n_q; ++i)
+      for (int32_t j = 0; j < p.n_kv; ++j) m.elements.push_back(sees(i, j) ? 0.0f : -infinity);
+    fill_typical(r, &p);
+    const std::vector<float> clean = run(p).column_sums;
+    p.q[3] = not_a_number;
+    const std::vector<float> sums = run(p).column_sums;
+    for (int32_t j = 0; j < p.n_kv; ++j) {
+      const float expected = sees(1, j) ? not_a_number : clean[size_t(j)];
+      EXPECT_TRUE(same_float(sums[size_t(j)], expected)) << "key " << j << " of " << n_q << " queries";
+    }
+  }
+}
+
 TEST_P(features_outputs, fewer_keys_are_the_first_of_more) {
   each_problem(150, 530000, [](problem p, random_source &r) {
     fill_random(r, &p);

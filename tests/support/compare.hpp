@@ -91,6 +91,8 @@ class comparison {
     for (size_t n = 0; n < row.out.size(); ++n)
       if (!std::isnan(found_.out[row_index_ * row.out.size() + n]))
         ADD_FAILURE() << "a score of NaN or infinity reached nothing";
+    if (!found_.lse.empty() && !std::isnan(found_.lse[row_index_]))
+      ADD_FAILURE() << "the log-sum-exp of a row that is NaN is " << found_.lse[row_index_];
   }
   static void expect_zeros(const std::vector<float> &x, size_t first, size_t n, const char *what) {
     for (size_t i = first; i < first + n; ++i)

@@ -73,7 +73,9 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const float *q = p.q_row(b, h, i), *k = p.k_row(b, h, j);
   const double raw = row->scores[0][at] = scale * exact_dot(q, k, p.head_dim);
   const double size = absolute_dot(q, k, p.head_dim);
-  const bool safe = size * std::max(1.0, 2 * std::fabs(scale)) < 0x1p126;  // else f32 may overflow on the way
+  const double by_cap = p.options.cap > 0 ? 1 / double(p.options.cap) : 0;
+  const double factor = std::max(1.0, std::fabs(scale) * std::max(2.0, by_cap));
+  const bool safe = size * factor < 0x1p126;  // else f32 may overflow on the way
   row->errors[0][at] =
       safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
   // Kept scores are products of their own: of ln 2, or, raw ones under a cap, of the cap.
