@@ -83,6 +83,8 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   double capped = raw, error = row->errors[0][at];
   if (p.options.cap != 0) exact_cap(p.options.cap, raw, row->errors[0][at], &capped, &error);
   if (!safe) error = HUGE_VAL;
+  // A small cap may make the score infinite: the capped one is the cap then, the raw one stays infinite.
+  if (p.options.cap != 0 && std::fabs(raw) >= 0x1p126 * p.options.cap) row->errors[0][at] = HUGE_VAL;
   row->scores[1][at] = capped, row->errors[1][at] = error;
   const double mask = p.mask_at(b, h, i, j);
   row->seen[at] = mask != -HUGE_VAL;
