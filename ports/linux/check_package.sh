@@ -76,7 +76,7 @@ mkdir find_c find_cpp subdirectory fetch
 cat >find_c/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.16)
 project(app C CXX)
-find_package(heed 0.1 REQUIRED)
+find_package(heed 0.2 REQUIRED)
 add_executable(app ../app.c)
 target_link_libraries(app heed::heed)
 if(TARGET heed::openmp)

@@ -84,18 +84,17 @@ class partial_trial : public attention_trial {
   }
 
   heed_status live() {
+    const std::string kernel = heed_kernel_current();
     heed_status status = init(total_, 0);
     int32_t first = 0;
     for (const int32_t end : ends_) {
-      if (merged_) next(&status, init(part_, first));
+      if (merged_ && status == HEED_OK) status = init(part_, first);
       if (status == HEED_OK) status = attend(first, end, merged_ ? part_.object : total_.object);
-      if (status == HEED_OK && merged_) status = heed_partial_merge(total_.object, part_.object);
+      heed_kernel_use(kernel.c_str());  // executors may have chosen another, of another profile
+      if (merged_ && status == HEED_OK) status = heed_partial_merge(total_.object, part_.object);
       first = end;
     }
     return status == HEED_OK ? finish() : status;
-  }
-  static void next(heed_status *status, heed_status now) {
-    if (*status == HEED_OK) *status = now;
   }
   heed_status attend(int32_t first, int32_t end, heed_partial *to) {
     staged_options::piece piece;
