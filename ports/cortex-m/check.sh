@@ -45,6 +45,18 @@ undefined=$(arm-none-eabi-nm "$build/libheed.a" 2>&1 | awk '
 variables=$(arm-none-eabi-size -A "$build/libheed.a" | awk '$1 ~ /^\.(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ { n += $2 } END { print n + 0 }')
 [ "$variables" -le 4 ] || fail "libheed.a has $variables bytes of variables"
 
+# What a program links: no code of options where it makes none. heed_device, which makes all, shows that they are so called.
+functions() { # functions PROGRAM: their names without arguments, one a line
+  arm-none-eabi-nm -C "$programs/$1.elf" | sed 's/(anonymous namespace):://g; s/[<(].*//; s/.*[ :]//' | sort -u
+}
+functions heed_device >"$build/functions"
+functions heed_no_options >"$build/functions_without"
+for name in softcap_block alibi_block mask_boolean mask_additive add_visible values_are_finite add_sinks weigh_block range_of_entry \
+  write_lse inspect_tile resume suspend apply_rule finish_kept; do
+  grep -qx $name "$build/functions" || fail "heed_device has no function $name: what is it called now?"
+  ! grep -qx $name "$build/functions_without" || fail "a program without options links $name"
+done
+
 # The answers.
 status=0
 run heed_device >"$build/answers" || status=$?
@@ -56,7 +68,7 @@ kernel=$(sed -n 's/^# kernel //p' "$build/answers")
 most_stack() { # most_stack PATTERN: of the functions whose names match
   awk -v functions="$1" '$2 == "stack" && $3 ~ functions && $4 > most { most = $4 } END { print most + 0 }' "$build/answers"
 }
-stack=$(most_stack "^attention$") any_stack=$(most_stack "^[^s]|_|softmax")
+stack=$(most_stack "^(self_)?attention$") options_stack=$(most_stack "^options$") any_stack=$(most_stack "^[^s]|_|softmax")
 [ -s "$references/$profile.txt" ] || skip "this machine cannot run the profile $profile to compare with"
 sed '/^#/d' "$build/answers" >"$build/comparable"
 if ! diff "$references/$profile.txt" "$build/comparable"; then
@@ -64,6 +76,7 @@ if ! diff "$references/$profile.txt" "$build/comparable"; then
   fail "answers differ from the PC's (<)"
 fi
 [ "$stack" -gt 0 ] || fail "the stack was not measured"
+[ "$stack" -le 512 ] || [ "$kernel" = mve ] || fail "plain attention takes $stack bytes of stack"
 
 # The example, and the fault handler on purpose.
 [ "$(run heed_example)" = "$(cat "$references/example.txt")" ] || fail "the example prints: $(run heed_example)"
@@ -97,5 +110,5 @@ workspace=$(sed -n 's/^# workspace //p' "$build/answers")
 text=$(awk -f "$here/heed_bytes.awk" "$programs/heed_example.map")
 [ "$text" -gt 0 ] || fail "the linker's map names no section of libheed.a"
 p1=$(count P1) p6=$(count P6) p7=$(count P7)
-printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
+printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$options_stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
 echo "$core, $compiler, emulated: kernel $kernel, $(wc -l <"$build/comparable") answers equal to the PC's, stack $stack bytes, P1 ${p1:-does not fit}"

@@ -1,12 +1,19 @@
-/* What firmware links when it calls little, or all: size.sh counts what of heed is in it. PLAIN, ATTENTION or ALL is
- * defined. Never run. SPDX-License-Identifier: MIT */
+/* What firmware links when it calls little, all but the init functions of options, or all: size.sh counts what of heed
+ * is in it, check.sh looks for options in it. PLAIN, ATTENTION, ALL or OPTIONS is defined. Never run.
+ * SPDX-License-Identifier: MIT */
 #include "heed/heed.h"
+
+#ifdef OPTIONS
+#define ALL
+#endif
 
 extern heed_matrix size_x;
 extern heed_matrix_out size_out;
 extern heed_attention size_call;
 extern heed_layer size_layer;
 extern heed_sequence size_sequence;
+extern heed_options size_options;
+extern heed_tensor_out size_tensor;
 extern void *size_memory;
 
 int start(void);
@@ -29,7 +36,17 @@ int start(void) {
   sum += heed_kernel_count() + heed_kernel_profile("mve") + heed_kernel_use(NULL) + *heed_kernel_name(0);
   sum += *heed_kernel_current() + *heed_status_text(sum) + *heed_status_argument(sum) + *heed_version();
   sum += (int32_t)heed_workspace_bytes(9, 9);
+  sum += heed_sequence_attention(&size_sequence, 0, 0, &size_options, &size_sequence, size_memory, 4096);
   sum += heed_selftest_boot(size_memory, 9, NULL);
+#endif
+#ifdef OPTIONS
+  sum += heed_ranges_init(size_memory) + heed_mask_init_boolean(size_memory, size_memory, 9, 0, 0, 0);
+  sum += heed_mask_init_additive(size_memory, floats, 9, 0, 0, 0) + heed_softcap_init(size_memory, 1);
+  sum += heed_alibi_init(size_memory, floats) + heed_sinks_init(size_memory, floats);
+  sum += heed_scores_init(size_memory, 0, size_tensor) + heed_lse_init(size_memory, size_tensor);
+  sum += heed_column_sums_init(size_memory, size_tensor) + heed_top_k_init(size_memory, 1, floats, size_memory);
+  sum += heed_partial_init(size_memory, floats, 9, 1, 1, 1, 1, 0) + heed_partial_merge(size_memory, size_memory);
+  sum += heed_partial_finish(size_memory, size_memory, size_tensor, size_memory);
 #endif
   return sum;
 }
@@ -39,4 +56,6 @@ heed_matrix_out size_out;
 heed_attention size_call;
 heed_layer size_layer;
 heed_sequence size_sequence;
+heed_options size_options;
+heed_tensor_out size_tensor;
 void *size_memory;

@@ -1,6 +1,6 @@
 # From GCC's call graph with frames (-fcallgraph-info=su): the deepest chain of calls from FUNCTION, in bytes. A call through
-# a pointer counts as the deepest of the tasks that an executor runs, unless run_threaded, which has an executor, is skipped
-# (SKIP): then what is left are the hooks of options, which a plain call does not have. libgcc's arithmetic is not counted.
+# a pointer counts as the deepest of the tasks that an executor runs, unless functions are skipped whose names match SKIP: then
+# what is left are the hooks of options, which a plain call does not have. libgcc's arithmetic is not counted.
 /^node:/ {
   name = $0; sub(/.*title: "/, "", name); sub(/".*/, "", name)
   if (match($0, /[0-9]+ bytes/)) frame[name] = substr($0, RSTART, RLENGTH - 6) + 0
@@ -13,7 +13,7 @@
 }
 function depth(name,   list, n, i, d, most) {
   if (name in known) return known[name]
-  if (SKIP != "" && index(name, SKIP)) return known[name] = 0
+  if (SKIP != "" && name ~ SKIP) return known[name] = 0
   if (name == "__indirect_call") {
     known[name] = 0
     if (SKIP != "") return 0
