@@ -93,7 +93,7 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   return t;
 }
 
-[[maybe_unused]] void see_all(const tile &t) {
+void see_all(const tile &t) {
   for (int32_t r = 0; r < t.n_rows; r++) {
     t.first[r] = 0;
     t.last[r] = t.s->n_kv;
@@ -101,6 +101,7 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
 }
 
 void see_ranges(const tile &t) {
+  if (t.s->first_shift == -open_shift && t.s->last_shift == open_shift) return see_all(t);
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const key_range keys = row.keys();
