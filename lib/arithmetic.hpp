@@ -33,7 +33,8 @@
 //     its score, and is left out of acc; so a mask of zeros changes no bit, and a block that is hidden may be passed over.
 //     A sink is one more partial (x_s, 1, 0), x_s = sink * log2(e), merged last: a and b as in 6, l = l * a + b, acc * a.
 // 15. Log-sum-exp: (m + log2(l)) * ln 2, the logarithm from sums, products and one quotient; -inf if l is 0. Column sums
-//     and the largest weights: exp2(x_j - s) * r with m and r after sinks; sums in ascending order of queries.
+//     and the largest weights: exp2(x_j - s) * r with m and r after sinks, +0 where x_j is -inf; sums in ascending order
+//     of queries.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

@@ -270,7 +270,10 @@ void sinks(const tile &t, const partial &p, const float *logits) {
 }
 
 void weights(const tile &t, const key_block &b) {
-  for (int32_t j = b.from; j < b.n; j++) t.scores[j] = exp2_nonpositive(t.scores[j] - *t.shift) * *t.alpha;
+  for (int32_t j = b.from; j < b.n; j++) {
+    const bool hidden = t.scores[j] == negative_infinity;
+    t.scores[j] = hidden ? 0.0f : exp2_nonpositive(t.scores[j] - *t.shift) * *t.alpha;
+  }
 }
 
 [[maybe_unused]] constexpr score_steps steps = {softcap,           alibi,   mask_additive, mask_boolean,

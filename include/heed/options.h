@@ -154,9 +154,8 @@ HEED_API heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out);
 
 /* For looking into a model in O(n_kv) memory: element (b, h, j) = out.data[b * batch_stride + h * head_stride + j] is
  * the sum over the queries of the weight of key j, added in ascending order from +0. Weights are here
- * exp2(x - m) * r with the m and r of the output (rules 4 and 7). A second pass over the keys makes them; threads share
- * heads, not the queries of one head.
- * Status: as LSE, for COLUMN_SUMS. */
+ * exp2(x - m) * r with the m and r of the output (rules 4 and 7), +0 for masked keys. A second pass over the keys makes
+ * them; threads share heads, not the queries of one head. Status: as LSE, for COLUMN_SUMS. */
 typedef struct heed_column_sums {
   uint32_t struct_size;
   const heed_code *code;

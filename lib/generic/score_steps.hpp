@@ -168,11 +168,13 @@ static HEED_NOINLINE void add_sinks(const tile &t, const partial &p, const float
   }
 }
 
-// Scores become weights by the shift and the alpha of their rows.
+// Scores become weights by the shift and the alpha of their rows: +0 for a hidden key, also in a row that is NaN,
+// because blocks that are hidden from a whole tile are passed over.
 template <class V>
 static HEED_NOINLINE void weigh_block(const tile &t, const key_block &b) {
-  const auto weigh = [](float *x, typename V::reg shift, typename V::reg alpha) {
-    V::store(x, V::mul(exp2_nonpositive<V>(V::sub(V::load(x), shift)), alpha));
+  const auto weigh = [](float *at, typename V::reg shift, typename V::reg alpha) {
+    const typename V::reg x = V::load(at);
+    V::store(at, V::zero_below(V::mul(exp2_nonpositive<V>(V::sub(x, shift)), alpha), x, least_finite));
   };
   if (t.lanes_are_queries) {
     for (int32_t r = 0; r < t.n_rows; r += V::lanes)
