@@ -38,16 +38,18 @@ static const char *fault_text(int32_t fault) {
 }
 
 static const char *const argument_names[] = {
-    "?",           "call",         "q",          "k",           "v",           "out",      "weights",
-    "batch",       "n_heads",      "n_kv_heads", "n_q",         "n_kv",        "head_dim", "v_dim",
-    "scale",       "causal",       "workspace",  "executor",    "n_threads",   "x",        "y",
-    "w",           "bias",         "a",          "b",           "n",           "result",   "layer",
-    "model_dim",   "out_dim",      "wq",         "wk",          "wv",          "wo",       "bq",
-    "bk",          "bv",           "bo",         "activations", "sequence",    "rows",     "capacity",
-    "kernel",      "buffer",       "report",     "options",     "ranges",      "mask",     "softcap",
-    "alibi",       "sinks",        "scores",     "lse",         "column_sums", "top_k",    "partial",
-    "left_window", "right_window", "offsets",    "kv_lengths",  "total",       "first_key"};
-static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_FIRST_KEY + 1, "one name per heed_argument");
+    "?",           "call",         "q",          "k",           "v",           "out",       "weights",
+    "batch",       "n_heads",      "n_kv_heads", "n_q",         "n_kv",        "head_dim",  "v_dim",
+    "scale",       "causal",       "workspace",  "executor",    "n_threads",   "x",         "y",
+    "w",           "bias",         "a",          "b",           "n",           "result",    "layer",
+    "model_dim",   "out_dim",      "wq",         "wk",          "wv",          "wo",        "bq",
+    "bk",          "bv",           "bo",         "activations", "sequence",    "rows",      "capacity",
+    "kernel",      "buffer",       "report",     "options",     "ranges",      "mask",      "softcap",
+    "alibi",       "sinks",        "scores",     "lse",         "column_sums", "top_k",     "partial",
+    "left_window", "right_window", "offsets",    "kv_lengths",  "total",       "first_key", "weight",
+    "eps",         "up",           "rope",       "style",       "rotary_dim",  "base",      "frequencies",
+    "position",    "positions",    "format",     "layout",      "scales"};
+static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_SCALES + 1, "one name per heed_argument");
 
 const char *heed_status_text(heed_status status) {
   return status == HEED_OK ? "ok" : status > 0 ? fault_text(0) : fault_text(HEED_STATUS_FAULT(status));
@@ -55,7 +57,7 @@ const char *heed_status_text(heed_status status) {
 
 const char *heed_status_argument(heed_status status) {
   const int32_t argument = status < 0 ? HEED_STATUS_ARGUMENT(status) : 0;
-  return argument_names[argument <= HEED_ARG_FIRST_KEY ? argument : 0];
+  return argument_names[argument <= HEED_ARG_SCALES ? argument : 0];
 }
 
 #define HEED_TEXT_OF(x) #x

@@ -30,6 +30,8 @@
 #ifndef HEED_HEED_H
 #define HEED_HEED_H
 
+#include "block.h"
+#include "formats.h"
 #include "options.h"
 #include "types.h"
 

@@ -136,7 +136,20 @@ typedef enum heed_argument {
   HEED_ARG_OFFSETS,
   HEED_ARG_KV_LENGTHS,
   HEED_ARG_TOTAL,
-  HEED_ARG_FIRST_KEY
+  HEED_ARG_FIRST_KEY,
+  HEED_ARG_WEIGHT,
+  HEED_ARG_EPS,
+  HEED_ARG_UP,
+  HEED_ARG_ROPE,
+  HEED_ARG_STYLE,
+  HEED_ARG_ROTARY_DIM,
+  HEED_ARG_BASE,
+  HEED_ARG_FREQUENCIES,
+  HEED_ARG_POSITION,
+  HEED_ARG_POSITIONS,
+  HEED_ARG_FORMAT,
+  HEED_ARG_LAYOUT,
+  HEED_ARG_SCALES
 } heed_argument;
 
 /* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */
