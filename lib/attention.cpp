@@ -76,9 +76,14 @@ void check_call(checker &check, const heed_attention &call) {
                  argument);
   };
   tensor(call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
-  tensor(call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
-  tensor(call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
   const heed_options *options = options_of(call);
+  if (options && options->cache) {
+    check.require(!call.k.data, HEED_MISFIT, HEED_ARG_K);
+    check.require(!call.v.data, HEED_MISFIT, HEED_ARG_V);
+  } else {
+    tensor(call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+    tensor(call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  }
   if (options && options->partial)
     check.require(!call.out.data, HEED_MISFIT, HEED_ARG_OUT);
   else

@@ -36,6 +36,11 @@ struct call_rule : score_rule {
   void (*suspend)(const tile &t);  // the total goes to the caller instead of out
   heed_partial *sum;               // a call that adds to a partial
   int32_t first_key;               // of the call, in the context
+  const struct heed_cache *cache;  // instead of k and v
+  storage cached;                  // where it keeps them
+  int32_t (*length)(const call_rule &rule, int32_t sequence);  // tokens of a sequence; null: the queries do not end there
+  void (*place)(const call_rule &rule, stream &s);             // where a stream's keys and values lie; null: as the call says
+  int32_t window, pinned;          // of the cache: no left window is larger (-1: any); keys that stay
 };
 
 extern const option_engine call_engine;

@@ -1,6 +1,7 @@
 // Looking into a model: column sums of the weights and the largest weights of each row. A second pass over a tile's
 // keys, whose rows are then known to their end, makes the scores again and the weights from them.
 #include "call_rule.hpp"
+#include "tiles.hpp"
 
 namespace heed {
 namespace {
@@ -82,8 +83,16 @@ void inspect_tile(const tile &t, const partial &p) {
   }
   tile second = t;
   second.again = true;
-  for (int32_t begin = t.first[0] / chunk_keys * chunk_keys; begin < t.last[t.n_rows - 1]; begin += chunk_keys)
-    rule.attend(second, begin);
+  const auto look_at_all = [&] {
+    for (int32_t begin = t.first[0] / chunk_keys * chunk_keys; begin < t.last[t.n_rows - 1]; begin += chunk_keys)
+      rule.attend(second, begin);
+  };
+  if (has_pinned(t)) {
+    see_pinned(t);
+    look_at_all();
+    see_ranges(t);
+  }
+  look_at_all();
 }
 
 void check_column_sums(checker &check, const heed_attention &call, const void *object) {

@@ -19,6 +19,18 @@ struct key_source {
   HEED_INLINE const float *from(int32_t key) const { return data + key * stride; }
 };
 
+// Keys and values that do not lie as rows of floats one after another: in a cache, or in a narrow format. A cache keeps
+// key j in a slot, and keys by groups of 16 slots: element (slot, i) of a group at [i][slot mod 16].
+struct storage {
+  int32_t format;                    // heed_format
+  int32_t first_key;                 // that key 0 of the call is in the context
+  int32_t pinned_slots, ring_slots;  // of all slots those after the pinned ones are used again and again
+  HEED_INLINE int32_t slot_of(int32_t key) const {  // blocks of 64 keys stay whole
+    key += first_key;
+    return key < pinned_slots + ring_slots ? key : pinned_slots + (key - pinned_slots) % ring_slots;
+  }
+};
+
 struct score_rule;
 
 // One key/value head with the queries that read it. Row r of a stream is query r / group of head r % group, so grouped
@@ -35,6 +47,8 @@ struct stream {
   int32_t first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
   const score_rule *rule;           // what else happens to scores; null: nothing
   int32_t batch_entry, first_head;  // for the rule: which stream this is
+  int32_t pinned;                   // the first so many keys are seen, too, by rows that see only later ones
+  const float *k_scales, *v_scales;  // of slots, for the rule's storage
 };
 constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
 
@@ -62,7 +76,8 @@ class row_cursor {
   const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
   float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
   key_range keys() const {
-    return {clip(static_cast<int32_t>(query) + s.first_shift), clip(static_cast<int32_t>(query) + s.last_shift)};
+    const int32_t first = clip(static_cast<int32_t>(query) + s.first_shift);
+    return {first <= s.pinned ? 0 : first, clip(static_cast<int32_t>(query) + s.last_shift)};
   }
 
   ptrdiff_t query;
@@ -118,6 +133,9 @@ struct score_rule {
   bool (*sees)(const tile &t, const key_block &b);         // does any row see any key? null: yes
   after_rule (*apply)(const tile &t, const key_block &b);  // scores as they are wanted
   void (*add_visible)(const tile &t, const key_block &b);  // instead of the sum of p v
+  const storage *stored;                                   // null: rows of floats, for which the loop has its own steps
+  void (*score)(const tile &t, const key_block &b);
+  void (*add)(const tile &t, const key_block &b);
   void (*attend)(const tile &t, int32_t key_begin);        // the kernel's, for streams with a rule
   bool (*resume)(const tile &t);                           // total from the caller? null: no
   void (*finish)(const tile &t, const partial &p);         // partial -> out and all else that is wanted

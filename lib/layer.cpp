@@ -134,6 +134,7 @@ void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   check_objects(check, options);
   if (!check.ok() || !options) return;
   check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
+  check.require(!options->cache, HEED_MISFIT, HEED_ARG_CACHE);
   heed_attention call = {};
   call.struct_size = sizeof call;
   call.batch = 1;

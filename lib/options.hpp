@@ -50,9 +50,9 @@ struct option_head {
 
 // Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, six of others.
 constexpr int option_ranges = 1 + 10 + 10;
-constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 1;
+constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 2;  // and the cache
 
-// The object of argument HEED_ARG_RANGES + i, or null.
+// The i-th object, or null.
 const void *option_of(const heed_options &options, int i);
 inline const option_head *head_of(const void *object) { return static_cast<const option_head *>(object); }
 

@@ -181,6 +181,7 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
   call_rule rule = {};
   heed_attention call = {};
   rule.call = &call;
+  rule.window = -1;
   bind_kernel(rule, k);
   if (sinks) sinks->code->bind(rule, call, sinks);
   if (lse) lse->code->bind(rule, call, lse);

@@ -84,13 +84,26 @@ HEED_INLINE void run_plain_tile(K k, const tile &t) {
   k->finish(t, last > chunk_keys ? t.total : t.chunk);
 }
 
+// The partials of pinned keys, merged before all others; is the total then begun?
+bool add_pinned(const tile &t, bool begun) {
+  if (!has_pinned(t)) return begun;
+  const score_rule &rule = *t.s->rule;
+  see_pinned(t);
+  for (int32_t begin = 0; begin < t.s->pinned; begin += chunk_keys, begun = true) {
+    rule.attend(t, begin);
+    rule.merge(t, !begun);
+  }
+  see_ranges(t);
+  return true;
+}
+
 void run_ruled_tile(const tile &t) {
   const score_rule &rule = *t.s->rule;
   const chunk_range chunks = chunks_of(t);
-  const bool resumed = rule.resume && rule.resume(t), merged = resumed || chunks.n > 1;
+  const bool begun = add_pinned(t, rule.resume && rule.resume(t)), merged = begun || chunks.n > 1;
   for (int32_t i = 0; i < chunks.n; i++) {
     rule.attend(t, chunks.begin + i * chunk_keys);
-    if (merged) rule.merge(t, i == 0 && !resumed);
+    if (merged) rule.merge(t, i == 0 && !begun);
   }
   rule.finish(t, merged ? t.total : t.chunk);
 }
@@ -144,7 +157,7 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   see_ranges(first);
   const chunk_range chunks = chunks_of(first);
   if (chunks.n == 1) return run_tile(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace_of(job, 0));
-  const bool resumed = job.rule && job.rule->resume && job.rule->resume(first);
+  const bool begun = job.rule && add_pinned(first, job.rule->resume && job.rule->resume(first));
   job.item = item;
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
     job.first_chunk = chunk;
@@ -154,7 +167,7 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
       tile t = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
       see_ranges(t);
       t.total = first.total;
-      job.k->merge(t, chunk + i == 0 && !resumed);
+      job.k->merge(t, chunk + i == 0 && !begun);
     }
   }
   if (job.rule)

@@ -12,13 +12,18 @@ static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return ea
 
 int64_t offset_of_entry(const call_rule &rule, const stream &s) {
   const int32_t *each = rule.ranges ? rule.ranges->offsets : nullptr;
-  return static_cast<int64_t>(of_entry(each, rule.call->causal_offset, s.batch_entry)) - rule.first_key;
+  const int64_t newest = rule.length ? static_cast<int64_t>(rule.length(rule, s.batch_entry)) - rule.call->n_q : 0;
+  return newest + of_entry(each, rule.call->causal_offset, s.batch_entry) - rule.first_key;
 }
+
+// The smaller of two windows, of which -1 is open.
+int32_t least_window(int32_t a, int32_t b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
 // Positions and lengths count from key 0 of the context, the call's keys from first_key on.
 void range_of_entry(const score_rule &score_rule, stream &s) {
   const auto &rule = static_cast<const call_rule &>(score_rule);
   const heed_ranges *ranges = rule.ranges;
+  if (rule.place) rule.place(rule, s);
   const int64_t offset = offset_of_entry(rule, s);
   int32_t left = -1, right = -1;
   if (ranges) {
@@ -30,6 +35,13 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
     }
   }
   if (rule.n_keys < s.n_kv) s.n_kv = rule.n_keys;
+  if (rule.length) {
+    const int32_t length = rule.length(rule, s.batch_entry) - rule.first_key;
+    if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
+  }
+  left = least_window(left, rule.window);
+  const int32_t pinned = (ranges && ranges->pinned > rule.pinned ? ranges->pinned : rule.pinned) - rule.first_key;
+  s.pinned = left < 0 || pinned < 0 ? 0 : pinned;
   if (rule.call->causal) right = 0;
   s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);
   s.last_shift = right < 0 ? open_shift : clamp_shift(offset + right + 1);
@@ -52,6 +64,7 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
   check_numbers(check, o.left_windows, call.batch, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
   check_numbers(check, o.right_windows, call.batch, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
   check_numbers(check, o.offsets, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_OFFSETS);
+  check.require(o.pinned >= 0 && o.pinned <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
   const bool of_part = options_of(call)->partial != nullptr;  // then lengths are those of the whole context
   check_numbers(check, o.kv_lengths, call.batch, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
 }

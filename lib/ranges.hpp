@@ -7,6 +7,7 @@
 namespace heed {
 
 int32_t clamp_shift(int64_t shift);
+int32_t least_window(int32_t a, int32_t b);
 struct call_rule;
 int64_t offset_of_entry(const call_rule &rule, const stream &s);  // the position of query 0
 void range_of_entry(const score_rule &rule, stream &s);

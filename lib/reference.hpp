@@ -60,14 +60,23 @@ tile row_tile(const tile &t, int32_t r) {
   return row;
 }
 
+// Element i of the key, and row of the value, of key j of the call.
+float key_element(const stream &s, int32_t j, int32_t i) {
+  if (!s.rule || !s.rule->stored) return s.k.from(j)[i];
+  const ptrdiff_t slot = s.rule->stored->slot_of(j);
+  return s.k.data[(slot / 16 * s.head_dim + i) * 16 + slot % 16];
+}
+const float *value_row(const stream &s, int32_t j) {
+  return s.v.from(s.rule && s.rule->stored ? s.rule->stored->slot_of(j) : j);
+}
+
 // x: [64] of the block
 void score_row(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   const float *q = row_cursor(s, t.first_row).q();
   for (int32_t j = b.from; j < b.n; j++) {
-    const float *k = s.k.from(b.begin + j);
     float dot = 0.0f;
-    for (int32_t i = 0; i < s.head_dim; i++) dot = multiply_add(q[i], k[i], dot);
+    for (int32_t i = 0; i < s.head_dim; i++) dot = multiply_add(q[i], key_element(s, b.begin + j, i), dot);
     t.scores[j] = dot * s.c;
   }
 }
@@ -94,10 +103,12 @@ void add_row(const tile &t, const key_block &b, bool (*hides)(const tile &t, int
   for (int32_t n = 0; n < s.v_dim; n++) acc[n] *= *t.alpha;
   for (int32_t j = b.from; j < b.n; j++) {
     if (hides && hides(t, 0, b.begin + j)) continue;
-    const float *v = s.v.from(b.begin + j);
+    const float *v = value_row(s, b.begin + j);
     for (int32_t n = 0; n < s.v_dim; n++) acc[n] = multiply_add(t.scores[j], v[n], acc[n]);
   }
 }
+
+void add_all(const tile &t, const key_block &b) { add_row(t, b, nullptr); }
 
 void attend_row(const tile &t, int32_t key_begin) {
   const score_rule *rule = t.s->rule;
@@ -277,7 +288,8 @@ void weights(const tile &t, const key_block &b) {
 }
 
 [[maybe_unused]] constexpr score_steps steps = {softcap,           alibi,   mask_additive, mask_boolean,
-                                                values_are_finite, add_row, sinks,         weights};
+                                                values_are_finite, add_row, sinks,         weights,
+                                                score_row,         add_all};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options) {
   return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options};

@@ -47,7 +47,11 @@ HEED_NOINLINE void finish_kept(const tile &t) {
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
   for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
-    const key_range seen = {t.first[i], t.last[i]};
+    key_range seen = {t.first[i], t.last[i]};
+    for (int stage = HEED_SCORES_RAW; stage <= HEED_SCORES_WEIGHTS && s.pinned > 0 && seen.first > 0; stage++)
+      for (int32_t j = s.pinned; r.kept[stage].data && j < seen.first; j++)
+        row_of(r.kept[stage], s, row)[j] = negative_infinity;
+    if (s.pinned > 0) seen.first = 0;
     for (int stage = HEED_SCORES_RAW; stage < HEED_SCORES_WEIGHTS; stage++)
       if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
     if (r.kept[HEED_SCORES_WEIGHTS].data)
@@ -81,6 +85,7 @@ void run_ruled(K k, const heed_attention &call) {
   call_rule rule = {};
   rule.call = &call;
   rule.n_keys = call.n_kv;
+  rule.window = -1;
   rule.scale = scale_of(call);
   rule.c = rule.scale * log2e;
   bind_kernel(rule, k);

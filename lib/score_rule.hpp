@@ -53,6 +53,8 @@ struct score_steps {
   void (*add_visible)(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key));
   void (*sinks)(const tile &t, const partial &p, const float *logits);  // of all heads; changes m, l and acc
   void (*weights)(const tile &t, const key_block &b);                   // scores = exp2(scores - shift) * alpha
+  void (*score_stored)(const tile &t, const key_block &b);              // x = q k^T * c of keys in a storage
+  void (*add_stored)(const tile &t, const key_block &b);                // acc = acc * alpha + p v of such values
 };
 
 }  // namespace heed

@@ -54,6 +54,7 @@ HEED_NOINLINE heed_status check_sequence_options(const heed_sequence *x, const h
   check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
   check_objects(check, call.options);
   if (check.ok() && call.options) check.require(!call.options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
+  if (check.ok() && call.options) check.require(!call.options->cache, HEED_MISFIT, HEED_ARG_CACHE);
   if (const option_engine *engine = check.ok() ? engine_of(call.options) : nullptr)
     engine->check(check, call, *call.options);
   return check.finish();

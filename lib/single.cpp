@@ -86,7 +86,9 @@ static constexpr kernel kernel_reference =
 
 }  // namespace heed
 
+#include "append.cpp"
 #include "attention.cpp"
+#include "cache.cpp"
 #include "dispatch.cpp"
 #include "inspect.cpp"
 #include "layer.cpp"

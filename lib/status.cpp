@@ -32,6 +32,8 @@ static const char *fault_text(int32_t fault) {
       return "the self-test found bits that differ from the reference";
     case HEED_NOT_INITIALIZED:
       return "not made by its init function";
+    case HEED_DAMAGED:
+      return "not what it should hold";
     default:
       return "unknown status";
   }
@@ -48,8 +50,9 @@ static const char *const argument_names[] = {
     "alibi",       "sinks",        "scores",     "lse",         "column_sums", "top_k",     "partial",
     "left_window", "right_window", "offsets",    "kv_lengths",  "total",       "first_key", "weight",
     "eps",         "up",           "rope",       "style",       "rotary_dim",  "base",      "frequencies",
-    "position",    "positions",    "format",     "layout",      "scales"};
-static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_SCALES + 1, "one name per heed_argument");
+    "position",    "positions",    "format",     "layout",      "scales",
+    "cache", "shape", "kind", "pinned", "spare", "n_sequences", "length"};
+static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_LENGTH + 1, "one name per heed_argument");
 
 const char *heed_status_text(heed_status status) {
   return status == HEED_OK ? "ok" : status > 0 ? fault_text(0) : fault_text(HEED_STATUS_FAULT(status));
@@ -57,7 +60,7 @@ const char *heed_status_text(heed_status status) {
 
 const char *heed_status_argument(heed_status status) {
   const int32_t argument = status < 0 ? HEED_STATUS_ARGUMENT(status) : 0;
-  return argument_names[argument <= HEED_ARG_SCALES ? argument : 0];
+  return argument_names[argument <= HEED_ARG_LENGTH ? argument : 0];
 }
 
 #define HEED_TEXT_OF(x) #x

@@ -110,6 +110,15 @@ void see_ranges(const tile &t) {
   }
 }
 
+// Keys that are pinned, of the rows whose range begins after them: a range of its own, which comes first.
+[[maybe_unused]] bool has_pinned(const tile &t) { return t.s->pinned > 0 && t.first[t.n_rows - 1] > 0; }
+[[maybe_unused]] void see_pinned(const tile &t) {
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    t.last[r] = t.first[r] > 0 ? t.s->pinned : 0;
+    t.first[r] = 0;
+  }
+}
+
 // Chunks in which a row of the tile sees a key; one even when there is none.
 struct chunk_range {
   int32_t begin, n;  // the first one's first key

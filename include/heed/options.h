@@ -26,6 +26,7 @@
 #ifndef HEED_OPTIONS_H
 #define HEED_OPTIONS_H
 
+#include "cache.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -41,7 +42,6 @@ extern "C" {
  * Status of a call, for each object under its own name and for heed_options as OPTIONS: MISALIGNED; UNKNOWN_STRUCT;
  * NOT_INITIALIZED when code is null; and OVERLAP of whatever the call writes with an object, or with what it points to:
  * named is what is written, of two that are written the one that comes first in the call, then in heed_options. */
-typedef struct heed_code heed_code;
 
 /* ------------------------------------------------------------------------------------------------- what is visible */
 
@@ -59,6 +59,7 @@ typedef struct heed_ranges {
   const int32_t *left_windows, *right_windows; /* (batch) or null */
   const int32_t *offsets;                      /* (batch) or null: instead of causal_offset, any int32 */
   const int32_t *kv_lengths;                   /* (batch) or null: 0 to n_kv */
+  int32_t pinned; /* the first so many keys are seen also from windows that begin after them: 0 to HEED_MAX_COUNT */
 } heed_ranges;
 /* All open. */
 HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
@@ -235,9 +236,10 @@ typedef struct heed_options {
   const heed_column_sums *column_sums;
   const heed_top_k *top_k;
   heed_partial *partial;
+  const heed_cache *cache; /* cache.h: instead of k and v */
 } heed_options;
 #define HEED_OPTIONS \
-  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #ifdef __cplusplus
 }

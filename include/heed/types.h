@@ -50,6 +50,9 @@ extern "C" {
 
 /* ---------------------------------------------------------------------------------------------------------- status */
 
+/* The code of an object that its init function made: opaque. */
+typedef struct heed_code heed_code;
+
 /* HEED_OK, or HEED_STATUS(fault, argument): negative; says what is wrong and with which argument. */
 typedef int32_t heed_status;
 #define HEED_OK 0
@@ -72,7 +75,8 @@ typedef enum heed_fault {
   HEED_UNKNOWN_KERNEL,     /* no kernel of that name in this build */
   HEED_UNAVAILABLE_KERNEL, /* this processor lacks the kernel's instructions */
   HEED_MISMATCH,           /* the self-test found bits that differ from the reference */
-  HEED_NOT_INITIALIZED     /* the object was not made by its init function */
+  HEED_NOT_INITIALIZED,    /* the object was not made by its init function */
+  HEED_DAMAGED             /* the buffer does not hold what it should */
 } heed_fault;
 
 typedef enum heed_argument {
@@ -149,7 +153,14 @@ typedef enum heed_argument {
   HEED_ARG_POSITIONS,
   HEED_ARG_FORMAT,
   HEED_ARG_LAYOUT,
-  HEED_ARG_SCALES
+  HEED_ARG_SCALES,
+  HEED_ARG_CACHE,
+  HEED_ARG_SHAPE,
+  HEED_ARG_KIND,
+  HEED_ARG_PINNED,
+  HEED_ARG_SPARE,
+  HEED_ARG_N_SEQUENCES,
+  HEED_ARG_LENGTH
 } heed_argument;
 
 /* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */

@@ -28,14 +28,19 @@ static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
     const int32_t left = end - begin;
     const key_block b = {begin, first > begin ? first - begin : 0, left < block_keys ? left : block_keys, empty};
     if (rule && rule->sees && !rule->sees(t, b)) continue;
-    Steps::score(t, b);
+    if (rule && rule->stored)
+      rule->score(t, b);
+    else
+      Steps::score(t, b);
     const after_rule next = rule ? rule->apply(t, b) : after_rule::add;
     if (next == after_rule::skip) continue;
     Steps::softmax(t, b);
-    if (next == after_rule::add)
-      Steps::add(t, b);
-    else
+    if (next == after_rule::add_visible)
       rule->add_visible(t, b);
+    else if (rule && rule->stored)
+      rule->add(t, b);
+    else
+      Steps::add(t, b);
     empty = false;
   }
   Steps::end(t, empty);

@@ -9,6 +9,7 @@
 #include "one_lane.hpp"
 #include "query_lanes.hpp"
 #include "score_steps.hpp"
+#include "stored.hpp"
 
 namespace heed {
 
@@ -23,7 +24,8 @@ static void attend_any(const tile &t, int32_t key_begin) {
 template <class V>
 constexpr score_steps make_steps() {
   return {softcap_block<V>,     alibi_block<V>, mask_additive<V>, mask_boolean<V>,
-          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>};
+          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>,
+          score_stored<V>, add_stored<V>};
 }
 
 template <class V>

@@ -209,6 +209,11 @@ static bool mask_boolean(const tile &t, const key_block &b, const mask_rows &fro
   return boolean_by_keys(t, b, from);
 }
 
+// The value of a block's key 0.
+HEED_INLINE const float *values_of_block(const stream &s, const key_block &b) {
+  return s.v.from(s.rule->stored ? s.rule->stored->slot_of(b.begin) : b.begin);
+}
+
 template <class V>
 static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
   const stream &s = *t.s;
@@ -216,7 +221,7 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
   const typename V::reg zero = V::set(0.0f);
   typename V::reg nothing[4] = {zero, zero, zero, zero};  // 0 * x is 0, or NaN
   float last = 0.0f;
-  const float *v = s.v.from(b.begin + b.from);
+  const float *v = values_of_block(s, b) + b.from * s.v.stride;
   for (int32_t j = b.from; j < b.n; j++, v += s.v.stride) {
     int32_t i = 0;
     for (; i + 4 * V::lanes <= n; i += 4 * V::lanes)
@@ -237,15 +242,19 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
                                       bool (*hides)(const tile &t, int32_t r, int32_t key)) {
   const stream &s = *t.s;
   const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys, p_key = t.lanes_are_queries ? t.row_capacity : 1;
+  [[maybe_unused]] stream here = s;  // whose value of a key lies where it is in the block
+  here.v.data = values_of_block(s, b) - b.begin * s.v.stride;
+  [[maybe_unused]] tile moved = t;
+  moved.s = &here;
   for (int32_t r = 0; r < t.n_rows; r++) {
     const key_range seen = seen_of_block(t, b, r);
     const auto add = [&](int32_t from, int32_t to, chain start) {
       if constexpr (V::lanes == 1) {  // acc has alpha already
         product p;
-        add_values<V>(p, t, b, r, 1, from, to);
+        add_values<V>(p, moved, b, r, 1, from, to);
       } else {
         sum_values<V>(
-            {t.scores + r * p_row + from * p_key, p_row, p_key, s.v.from(b.begin + from), s.v.stride,
+            {t.scores + r * p_row + from * p_key, p_row, p_key, values_of_block(s, b) + from * s.v.stride, s.v.stride,
              t.chunk.acc + r * t.acc_stride, t.acc_stride, t.alpha + r, to - from, nullptr, nullptr, 0, nullptr, 0, 0},
             start, 1, s.v_dim);
       }

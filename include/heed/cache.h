@@ -1,0 +1,105 @@
+/* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
+ *
+ * The cache lies in one buffer of the caller's, whose size is a constant expression. Keys are kept as new tokens want to
+ * read them, and in a narrow format if wanted. Attention reads it by heed_options: everything that heed_attention does
+ * works on a cache, with the bits of a call on the widened keys and values.
+ *
+ *   static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_LINEAR, 128, 0, 0, 1, 4, 16, 16, HEED_F32)];
+ *   heed_cache_shape shape = HEED_CACHE_SHAPE;       // then set what differs
+ *   heed_cache_init(&cache, &shape, buffer, sizeof buffer);
+ *   heed_cache_append(&cache, 0, n, k, v, &rope);    // n new tokens of sequence 0
+ *   options.cache = &cache;                          // call.n_q = n, call.causal = 1; call.k and call.v stay null
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_CACHE_H
+#define HEED_CACHE_H
+
+#include "block.h"
+#include "formats.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* LINEAR keeps `capacity` tokens; then it is full. RING is for a sliding window: a query sees the `capacity` newest
+ * tokens, its own included, and the first `pinned` ones ("attention sinks", Xiao et al. 2024); it is never full. */
+typedef enum heed_cache_kind { HEED_CACHE_LINEAR = 0, HEED_CACHE_RING = 1 } heed_cache_kind;
+
+typedef struct heed_cache_shape {
+  uint32_t struct_size;
+  int32_t kind;     /* heed_cache_kind */
+  int32_t capacity; /* tokens of a sequence that a query sees: 1 to HEED_MAX_COUNT */
+  int32_t pinned;   /* ring: tokens at the start that stay; 0 and up */
+  int32_t spare;    /* ring: tokens kept beyond the window: a piece of up to spare + 1 tokens can be appended, or so
+                       many taken back, while every query still sees its own window */
+  int32_t n_sequences, n_kv_heads, head_dim, v_dim;
+  int32_t format; /* heed_format of keys and values; int8 has a scale for each row of a head */
+} heed_cache_shape;
+#define HEED_CACHE_SHAPE \
+  { (uint32_t)sizeof(heed_cache_shape), HEED_CACHE_LINEAR, 1, 0, 0, 1, 1, 1, 1, HEED_F32 }
+
+/* Bytes of a cache's buffer: a constant expression. The same number as a function; 0 when the shape is not valid. */
+#define HEED_CACHE_ALIGNMENT 64
+#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                              \
+  ((kind) == HEED_CACHE_RING                                                                         \
+       ? ((size_t)(pinned) + 63) / 64 * 64 + ((size_t)(capacity) + (size_t)(spare) + 63) / 64 * 64   \
+       : ((size_t)(capacity) + 63) / 64 * 64)
+#define HEED_CACHE_BYTES(kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)   \
+  ((size_t)128 + ((size_t)(n_sequences)*8 + 63) / 64 * 64 +                                                 \
+   (size_t)(n_sequences) * (size_t)(n_kv_heads)*HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *           \
+       (((size_t)(head_dim) + (size_t)(v_dim)) * HEED_FORMAT_BYTES(format) + ((format) == HEED_INT8 ? 8 : 0)))
+HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
+
+/* A handle. All that changes lies in the buffer. Fields are set by the functions below; do not change them. */
+typedef struct heed_cache {
+  uint32_t struct_size;
+  const heed_code *code;
+  heed_cache_shape shape;
+  void *buffer;
+} heed_cache;
+
+/* An empty cache in buffer, aligned to HEED_CACHE_ALIGNMENT.
+ * Status: NULL_POINTER, MISALIGNED for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE for KIND,
+ * CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0 in a linear
+ * cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
+HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
+                                     size_t buffer_bytes);
+
+/* Appends n tokens to a sequence: k (n_kv_heads, n, head_dim), v (n_kv_heads, n, v_dim), by head_stride and row_stride.
+ * rope: null, or keys are turned on their way in by the positions of their tokens (the sequence's length upwards).
+ * Numbers that do not fit the format: as heed_narrow (NOT_FINITE for K, V when int8 has no scale for a row).
+ * Status: FULL for CACHE (linear: no room; ring: n > capacity + spare), and nothing has changed; OUT_OF_RANGE for
+ * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply for ROPE;
+ * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE. */
+HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
+                                       const heed_rope *rope);
+
+/* Takes tokens back, so that `length` are left. In a ring older tokens may be gone by then: MISFIT for LENGTH when the
+ * next query would miss part of its window. Status: OUT_OF_RANGE for SEQUENCE, LENGTH; as above for CACHE. */
+HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t length);
+/* Empties all sequences. Status: as above for CACHE. */
+HEED_API heed_status heed_cache_reset(heed_cache *cache);
+/* Tokens that a sequence has had: the position of its next one. Negative: a status, as above. */
+HEED_API int32_t heed_cache_length(const heed_cache *cache, int32_t sequence);
+
+/* A cache's buffer can be saved and restored, also on a machine of the other byte order: seal it, keep the first
+ * heed_cache_bytes of it, bring them into a buffer, open that. heed_cache_open takes the place of heed_cache_init: shape
+ * must be the one that it was made with, and a checksum over all bytes refuses damage. Any change undoes a seal.
+ * Status: as heed_cache_init; DAMAGED for BUFFER (not a sealed cache, another shape, or damaged). */
+HEED_API heed_status heed_cache_seal(heed_cache *cache);
+HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
+                                     size_t buffer_bytes);
+
+/* In a call of attention (options.cache): batch entry b reads sequence b, batch = n_sequences. call.k and call.v have
+ * data null; n_kv is at least the length of every sequence (rows of scores and weights have so many columns; columns of
+ * tokens that are gone count as outside the ranges). The queries are the newest tokens: offset is the sequence's length
+ * - n_q, plus causal_offset or offsets. A ring shortens left windows to its own.
+ * Status: MISFIT for K, V (not null), BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence); as above for
+ * CACHE. In layers and sequences: MISFIT for CACHE. */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,214 @@
+// Scores and sums of p v over keys and values in a storage (a cache, a narrow format): by pieces that are f32. Keys of a
+// cache are pieces as they lie, 16 keys side by side, so that few rows need no transpose; what is narrow is widened
+// piece by piece on the stack, once for all rows of a tile.
+#ifndef HEED_GENERIC_STORED_HPP
+#define HEED_GENERIC_STORED_HPP
+
+#include "one_lane.hpp"
+#include "score_queries.hpp"
+
+namespace heed {
+
+// Keys [key, key + n_keys) of a block, both multiples of 16, and columns [dim, dim + n_dims) of them: element (j, i) is
+// k[j / 16 * group_stride + i * 16 + j % 16].
+struct key_piece {
+  const float *k;
+  ptrdiff_t group_stride;
+  int32_t key, n_keys, dim, n_dims;
+  bool first, last;    // of the columns: chains start at +0; scores are multiplied by c
+  const float *ahead;  // null, or the same of the next block, to fetch meanwhile
+};
+
+// For ROWS rows whose scores and queries are given, with VECS registers of keys as lanes.
+template <class V, int ROWS, int VECS>
+HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&scores)[8], const key_piece &p,
+                                  int32_t from, float c) {
+  const auto at = [&](int v) {
+    const int32_t j = from + v * V::lanes;
+    return j / 16 * p.group_stride + j % 16;
+  };
+  const float *k[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) k[v] = p.k + at(v);
+  const float *ahead = p.ahead ? p.ahead + at(0) : nullptr;
+  typename V::reg dots[ROWS][VECS];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] =
+        p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
+  }
+  for (int32_t i = 0; i < p.n_dims; i++) {
+    if (ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS * V::lanes; v += 16)
+          __builtin_prefetch(ahead + v / 16 * p.group_stride + i * 16, 0, 2);
+    }
+    typename V::reg keys[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      keys[v] = V::load(k[v] + i * 16);
+      if (ROWS > 1) V::pin(keys[v]);
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      auto query = V::factor(q[r][i]);
+      if (VECS > 1) V::pin(query);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::fma(query, keys[v], dots[r][v]);
+    }
+  }
+  const typename V::reg factor = V::set(p.last ? c : 1.0f);
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++)
+        V::store(scores[r] + from + v * V::lanes, V::mul(dots[r][v], factor));
+  }
+}
+
+// ROWS rows from `row` on; rows beyond the tile repeat its last one.
+template <class V, int ROWS>
+static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece &p) {
+  constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;  // 8 chains, as in key_lanes.hpp
+  const float *q[8];
+  float *scores[8];
+  row_cursor cursor(*t.s, t.first_row + row);
+  for (int32_t r = 0; r < ROWS; r++) {
+    const int32_t use = row + r < t.n_rows ? row + r : t.n_rows - 1;
+    q[r] = cursor.q() + p.dim;
+    scores[r] = t.scores + use * block_keys + p.key;
+    if (use + 1 < t.n_rows) cursor.next();
+  }
+  int32_t j = 0;
+  for (; j + vecs * V::lanes <= p.n_keys; j += vecs * V::lanes) score_piece_keys<V, ROWS, vecs>(q, scores, p, j, t.s->c);
+  for (; j < p.n_keys; j += V::lanes) score_piece_keys<V, ROWS, 1>(q, scores, p, j, t.s->c);
+}
+
+// KEYS keys by VECS registers of rows as lanes.
+template <class V, int KEYS, int VECS>
+static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const key_piece &p, int32_t from,
+                                              int32_t to) {
+  const ptrdiff_t ld = t.row_capacity;
+  const typename V::reg factor = V::set(p.last ? t.s->c : 1.0f);
+  for (int32_t j = from; j < to; j += KEYS) {
+    const float *qt = t.qt + p.dim * ld + row, *k = p.k + j / 16 * p.group_stride + j % 16;
+    float *scores = t.scores + (p.key + j) * ld + row;
+    typename V::reg dots[KEYS][VECS];
+    HEED_UNROLL for (int u = 0; u < KEYS; u++) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] =
+          p.first ? V::set(0.0f) : V::load(scores + u * ld + v * V::lanes);
+    }
+    for (int32_t i = 0; i < p.n_dims; i++, qt += ld, k += 16) {
+      typename V::reg queries[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) {
+        queries[v] = V::load(qt + v * V::lanes);
+        if (KEYS > 1) V::pin(queries[v]);
+      }
+      HEED_UNROLL for (int u = 0; u < KEYS; u++) {
+        auto key = V::factor(k[u]);
+        if (VECS > 1) V::pin(key);
+        HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] = V::fma(key, queries[v], dots[u][v]);
+      }
+    }
+    HEED_UNROLL for (int u = 0; u < KEYS; u++) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++)
+          V::store(scores + u * ld + v * V::lanes, V::mul(dots[u][v], factor));
+    }
+  }
+}
+
+// Registers of rows take the keys that one of them sees, in whole tiles of keys.
+template <class V, int VECS>
+HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece &p) {
+  constexpr int keys = V::score_keys;
+  const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
+  score_piece_queries<V, keys, VECS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
+}
+
+template <class V>
+static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const key_piece &p) {
+  if constexpr (V::lanes == 1) {
+    product o;
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = tile_height(t.n_rows - r, V::sum_rows);
+      for (int32_t i = 0; i < rows; i++) o.a[i] = q_of(t, r + i) + p.dim;
+      for (int32_t j = 0; j < p.n_keys; j += 16) {
+        float *const x = t.scores + r * block_keys + p.key + j;
+        for (int32_t i = 0; i < rows && p.first; i++) __builtin_memset(x + i * block_keys, 0, 16 * sizeof *x);
+        o.b = p.k + j / 16 * p.group_stride;
+        o.b_depth = 16;
+        o.b_col = 1;
+        o.acc = x;
+        o.acc_stride = block_keys;
+        o.depth = p.n_dims;
+        o.n_cols = 16;
+        multiply<V, values_operand>(o, rows);
+        for (int32_t i = 0; i < rows && p.last; i++) scale_one_lane(x + i * block_keys, x + i * block_keys, 16, t.s->c);
+      }
+    }
+  } else if (t.lanes_are_queries) {
+    for (int32_t row = 0; row < t.n_rows;) {
+      const int32_t left = (t.n_rows - row + V::lanes - 1) / V::lanes;
+      if (V::score_vecs > 2 && left > 2) {
+        score_piece_registers<V, V::score_vecs>(t, b, row, p);
+        row += V::score_vecs * V::lanes;
+      } else if (left >= 2) {
+        score_piece_registers<V, 2>(t, b, row, p);
+        row += 2 * V::lanes;
+      } else {
+        score_piece_registers<V, 1>(t, b, row, p);
+        row += V::lanes;
+      }
+    }
+  } else {
+    for (int32_t row = 0; row < t.n_rows;) {
+      const int32_t left = t.n_rows - row;
+      if (!V::compact && left > 4) {
+        score_piece_rows<V, 8>(t, row, p);
+        row += 8;
+      } else if (left > 2 || (V::compact && left > 1)) {
+        score_piece_rows<V, 4>(t, row, p);
+        row += 4;
+      } else if (!V::compact && left == 2) {
+        score_piece_rows<V, 2>(t, row, p);
+        row += 2;
+      } else {
+        score_piece_rows<V, 1>(t, row, p);
+        row += 1;
+      }
+    }
+  }
+}
+
+// Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
+HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  return t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
+         static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * 4 > far_bytes;
+}
+
+template <class V>
+static HEED_NOINLINE void score_stored(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const storage &at = *s.rule->stored;
+  const int32_t from = b.from / 16 * 16, slot = at.slot_of(b.begin) + from;
+  const ptrdiff_t group = static_cast<ptrdiff_t>(s.head_dim) * 16;
+  key_piece p = {s.k.data + slot / 16 * group, group, from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
+                 nullptr};
+  if (!V::compact && stored_block_is_far(t, b)) p.ahead = s.k.data + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
+  score_piece<V>(t, b, p);
+}
+
+template <class V>
+static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const storage &at = *s.rule->stored;
+  if constexpr (V::lanes == 1) {
+    tile moved = t;
+    stream here = s;
+    here.v.data = s.v.from(at.slot_of(b.begin) - b.begin);
+    moved.s = &here;
+    one_lane<V, false>::add(moved, b);
+  } else {
+    const bool far = !V::compact && stored_block_is_far(t, b);
+    add_rows<V>(t, b, t.lanes_are_queries ? 1 : block_keys, t.lanes_are_queries ? t.row_capacity : 1,
+                s.v.from(at.slot_of(b.begin) + b.from),
+                far && !t.lanes_are_queries ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr);
+  }
+}
+
+}  // namespace heed
+
+#endif
