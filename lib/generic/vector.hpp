@@ -12,6 +12,7 @@
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
 //   power(y, t, x)                   y * 2^round(x), or +0 where x is below the cut-off; NaN where x is NaN
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
+//   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
 //   pin(r)                           keeps a shared register from being folded back into memory operands
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
 //   sum_rows x sum_vecs              register tile of p v and x w
@@ -25,8 +26,8 @@
 
 #include "../kernel.hpp"
 
-// GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower. Clang's sanitizers take minutes for
-// unrolled ones.
+// GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower. Clang's sanitizers take minutes
+// for unrolled ones.
 #ifndef __clang__
 #define HEED_UNROLL _Pragma("GCC unroll 64")
 #elif __has_feature(address_sanitizer)

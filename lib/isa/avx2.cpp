@@ -15,6 +15,49 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   static HEED_INLINE __m256i first(int32_t n) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(masks + 8 - n));
   }
+  using xsimd_model::load;
+  static HEED_INLINE __m128i load_16(const void *p) { return _mm_loadu_si128(static_cast<const __m128i *>(p)); }
+  static HEED_INLINE reg load(const f16 *p) { return _mm256_cvtph_ps(load_16(p)); }
+  static HEED_INLINE reg load(const bf16 *p) {
+    return of_bits(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_16(p)), 16));
+  }
+  static HEED_INLINE reg load(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p))));
+  }
+  static HEED_INLINE reg of_bits(__m256i x) { return _mm256_castsi256_ps(x); }
+
+  // Words of 32 bits are transposed; each holds two or four numbers of its row.
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    reg words[4];
+    transpose_words(reinterpret_cast<const char *>(p), stride * static_cast<ptrdiff_t>(sizeof(T)), words);
+    for_each_constant<4>([&](auto w) {
+      constexpr int i = decltype(w)::value;
+      split_words(T(), _mm256_castps_si256(words[i]), [&](auto part, reg x) {
+        f(constant<i * 4 / static_cast<int>(sizeof(T)) + decltype(part)::value>(), x);
+      });
+    });
+  }
+  template <class F>
+  static HEED_INLINE void split_words(bf16, __m256i words, F f) {
+    f(constant<0>(), of_bits(_mm256_slli_epi32(words, 16)));
+    f(constant<1>(), of_bits(_mm256_and_si256(words, _mm256_set1_epi32(static_cast<int>(0xffff0000)))));
+  }
+  template <class F>
+  static HEED_INLINE void split_words(f16, __m256i words, F f) {  // low halves of all words, then high halves
+    const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12,
+                                           13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i halves = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(words, order), 0xd8);
+    f(constant<0>(), _mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
+    f(constant<1>(), _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)));
+  }
+  template <class F>
+  static HEED_INLINE void split_words(int8_t, __m256i words, F f) {
+    for_each_constant<4>([&](auto byte) {
+      const __m256i top = _mm256_slli_epi32(words, 24 - 8 * decltype(byte)::value);
+      f(byte, _mm256_cvtepi32_ps(_mm256_srai_epi32(top, 24)));
+    });
+  }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm256_maskload_ps(p, first(n)); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { _mm256_maskstore_ps(p, first(n), r); }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm256_fmadd_ps(a, b, c); }
@@ -34,12 +77,17 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 
   // Rows l and l + 4 share a register, one to each 128-bit half; then two 4 x 4 transposes at once.
-  static HEED_INLINE reg two_rows(const float *p, ptrdiff_t stride) {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * stride), 1);
+  static HEED_INLINE __m128 load_4(const char *p) { return _mm_loadu_ps(reinterpret_cast<const float *>(p)); }
+  static HEED_INLINE reg two_rows(const char *p, ptrdiff_t bytes) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(load_4(p)), load_4(p + 4 * bytes), 1);
   }
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
-    const reg a = two_rows(p, stride), b = two_rows(p + stride, stride);
-    const reg c = two_rows(p + 2 * stride, stride), d = two_rows(p + 3 * stride, stride);
+    transpose_words(reinterpret_cast<const char *>(p), 4 * stride, out);
+  }
+  // 16 bytes of each of 8 rows as 4 words.
+  static HEED_INLINE void transpose_words(const char *p, ptrdiff_t bytes, reg (&out)[4]) {
+    const reg a = two_rows(p, bytes), b = two_rows(p + bytes, bytes);
+    const reg c = two_rows(p + 2 * bytes, bytes), d = two_rows(p + 3 * bytes, bytes);
     const __m256d ab_low = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)),
                   ab_high = _mm256_castps_pd(_mm256_unpackhi_ps(a, b));
     const __m256d cd_low = _mm256_castps_pd(_mm256_unpacklo_ps(c, d)),

@@ -11,6 +11,48 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
 
   static HEED_INLINE __mmask16 first(int32_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+  using xsimd_model::load;
+  static HEED_INLINE reg load(const f16 *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)));
+  }
+  static HEED_INLINE reg load(const bf16 *p) {
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p));
+    return of_bits(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
+  static HEED_INLINE reg load(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
+  }
+  static HEED_INLINE reg of_bits(__m512i x) { return _mm512_castsi512_ps(x); }
+
+  // Words of 32 bits are transposed; each holds two or four numbers of its row.
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    reg words[4];
+    transpose_words(reinterpret_cast<const char *>(p), stride * static_cast<ptrdiff_t>(sizeof(T)), words);
+    for_each_constant<4>([&](auto w) {
+      constexpr int i = decltype(w)::value;
+      split_words(T(), _mm512_castps_si512(words[i]), [&](auto part, reg x) {
+        f(constant<i * 4 / static_cast<int>(sizeof(T)) + decltype(part)::value>(), x);
+      });
+    });
+  }
+  template <class F>
+  static HEED_INLINE void split_words(bf16, __m512i words, F f) {
+    f(constant<0>(), of_bits(_mm512_slli_epi32(words, 16)));
+    f(constant<1>(), of_bits(_mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000)))));
+  }
+  template <class F>
+  static HEED_INLINE void split_words(f16, __m512i words, F f) {
+    f(constant<0>(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
+    f(constant<1>(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16))));
+  }
+  template <class F>
+  static HEED_INLINE void split_words(int8_t, __m512i words, F f) {
+    for_each_constant<4>([&](auto byte) {
+      const __m512i top = _mm512_slli_epi32(words, 24 - 8 * decltype(byte)::value);
+      f(byte, _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24)));
+    });
+  }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm512_maskz_loadu_ps(first(n), p); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { _mm512_mask_storeu_ps(p, first(n), r); }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm512_fmadd_ps(a, b, c); }
@@ -36,15 +78,20 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static HEED_INLINE void pin(reg &r) { asm("" : "+v"(r)); }
 
   // Rows l, l + 4, l + 8, l + 12 share a register, one to each 128-bit lane; then four 4 x 4 transposes at once.
-  static HEED_INLINE reg four_rows(const float *p, ptrdiff_t stride) {
-    reg r = _mm512_castps128_ps512(_mm_loadu_ps(p));
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(p + 4 * stride), 1);
-    r = _mm512_insertf32x4(r, _mm_loadu_ps(p + 8 * stride), 2);
-    return _mm512_insertf32x4(r, _mm_loadu_ps(p + 12 * stride), 3);
+  static HEED_INLINE __m128 load_4(const char *p) { return _mm_loadu_ps(reinterpret_cast<const float *>(p)); }
+  static HEED_INLINE reg four_rows(const char *p, ptrdiff_t bytes) {
+    reg r = _mm512_castps128_ps512(load_4(p));
+    r = _mm512_insertf32x4(r, load_4(p + 4 * bytes), 1);
+    r = _mm512_insertf32x4(r, load_4(p + 8 * bytes), 2);
+    return _mm512_insertf32x4(r, load_4(p + 12 * bytes), 3);
   }
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
-    const reg a = four_rows(p, stride), b = four_rows(p + stride, stride);
-    const reg c = four_rows(p + 2 * stride, stride), d = four_rows(p + 3 * stride, stride);
+    transpose_words(reinterpret_cast<const char *>(p), 4 * stride, out);
+  }
+  // 16 bytes of each of 16 rows as 4 words.
+  static HEED_INLINE void transpose_words(const char *p, ptrdiff_t bytes, reg (&out)[4]) {
+    const reg a = four_rows(p, bytes), b = four_rows(p + bytes, bytes);
+    const reg c = four_rows(p + 2 * bytes, bytes), d = four_rows(p + 3 * bytes, bytes);
     const __m512d ab_low = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
                   ab_high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
     const __m512d cd_low = _mm512_castps_pd(_mm512_unpacklo_ps(c, d)),

@@ -13,7 +13,7 @@ struct x86_features {
 x86_features detect() {
   unsigned a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return {false, false};
-  constexpr unsigned needed = bit_FMA | bit_OSXSAVE | bit_AVX;
+  constexpr unsigned needed = bit_FMA | bit_F16C | bit_OSXSAVE | bit_AVX;
   if ((c & needed) != needed) return {false, false};
   unsigned saved, high;
   asm volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));

@@ -3,6 +3,7 @@
 #define HEED_ISA_LANE1_MODEL_HPP
 
 #include "../generic/make_kernel.hpp"
+#include "../generic/widen.hpp"
 
 namespace heed {
 namespace {
@@ -38,6 +39,10 @@ struct lane1 {
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
 
   static HEED_INLINE reg load(const float *p) { return *p; }
+  template <class T>
+  static HEED_INLINE reg load(const T *p) {
+    return widen(*p);
+  }
   static HEED_INLINE void store(float *p, reg r) { *p = r; }
   static HEED_INLINE reg set(float x) { return x; }
   static HEED_INLINE reg factor(float x) { return x; }

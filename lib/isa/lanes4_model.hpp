@@ -5,6 +5,7 @@
 #define HEED_ISA_LANES4_MODEL_HPP
 
 #include "../generic/make_kernel.hpp"
+#include "../generic/widen.hpp"
 #include "target.hpp"
 
 namespace heed {
@@ -27,6 +28,14 @@ struct lanes4 {
   static constexpr int score_keys = 4, score_vecs = 2, sum_rows = 4, sum_vecs = 2;  // for 16 registers
 
   static HEED_INLINE reg load(const float *p) { return *reinterpret_cast<const in_memory *>(p); }
+  template <class T>
+  static HEED_INLINE reg load(const T *p) {
+    return load_narrow4(p);
+  }
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    for_each_constant<columns_of<T>>([&](auto i) { f(i, load_narrow4(p + decltype(i)::value, stride)); });
+  }
   static HEED_INLINE void store(float *p, reg r) { *reinterpret_cast<in_memory *>(p) = r; }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes4>(p, n); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { store_each<lanes4>(p, r, n); }

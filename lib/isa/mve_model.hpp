@@ -4,6 +4,7 @@
 #define HEED_ISA_MVE_MODEL_HPP
 
 #include "../generic/make_kernel.hpp"
+#include "../generic/widen.hpp"
 
 #include <arm_mve.h>
 
@@ -18,6 +19,36 @@ struct mve {
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
 
   static HEED_INLINE reg load(const float *p) { return vld1q_f32(p); }
+  static HEED_INLINE reg load(const f16 *p) { return widen_f16(vldrhq_u32(&p->bits)); }
+  static HEED_INLINE reg load(const bf16 *p) { return widen_bf16(vldrhq_u32(&p->bits)); }
+  static HEED_INLINE reg load(const int8_t *p) { return vcvtq_f32_s32(vldrbq_s32(p)); }
+  static HEED_INLINE reg widen_bf16(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_u32(x, 16)); }
+  // In integers: Debian's assembler 2.40 encodes vcvtb and vcvtt of vectors wrongly.
+  static HEED_INLINE reg widen_f16(uint32x4_t x) {
+    const uint32x4_t size = vandq_u32(x, vdupq_n_u32(0x7fff)), rebias = vdupq_n_u32(112u << 23);
+    const uint32x4_t small = vreinterpretq_u32_f32(vmulq_n_f32(vcvtq_f32_u32(size), 0x1p-24f));
+    uint32x4_t large = vaddq_u32(vshlq_n_u32(size, 13), rebias);
+    large = vaddq_m_u32(large, large, rebias, vcmphiq_n_u32(size, 0x7bff));
+    const uint32x4_t sign = vshlq_n_u32(vandq_u32(x, vdupq_n_u32(0x8000)), 16);
+    return vreinterpretq_f32_u32(vorrq_u32(sign, vpselq_u32(large, small, vcmphiq_n_u32(size, 0x3ff))));
+  }
+  static HEED_INLINE uint32x4_t rows(ptrdiff_t stride) {
+    return vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride));
+  }
+  static HEED_INLINE reg column(const f16 *p, uint32x4_t rows) {
+    return widen_f16(vldrhq_gather_shifted_offset_u32(&p->bits, rows));
+  }
+  static HEED_INLINE reg column(const bf16 *p, uint32x4_t rows) {
+    return widen_bf16(vldrhq_gather_shifted_offset_u32(&p->bits, rows));
+  }
+  static HEED_INLINE reg column(const int8_t *p, uint32x4_t rows) {
+    return vcvtq_f32_s32(vldrbq_gather_offset_s32(p, rows));
+  }
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    const uint32x4_t of_rows = rows(stride);
+    for_each_constant<columns_of<T>>([&](auto i) { f(i, column(p + decltype(i)::value, of_rows)); });
+  }
   static HEED_INLINE void store(float *p, reg r) { vst1q_f32(p, r); }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return vld1q_z_f32(p, vctp32q(static_cast<uint32_t>(n))); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { vst1q_p_f32(p, r, vctp32q(static_cast<uint32_t>(n))); }
@@ -57,8 +88,8 @@ struct mve {
   static HEED_INLINE void pin(T &) {}
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
-    const uint32x4_t rows = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride));
-    for (int i = 0; i < 4; i++) out[i] = vldrwq_gather_shifted_offset_f32(p + i, rows);
+    const uint32x4_t of_rows = rows(stride);
+    for (int i = 0; i < 4; i++) out[i] = vldrwq_gather_shifted_offset_f32(p + i, of_rows);
   }
 };
 

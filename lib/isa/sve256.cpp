@@ -10,6 +10,18 @@ struct sve256 : xsimd_model<xsimd::sve> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
 
+  using xsimd_model::load;
+  static HEED_INLINE svuint32_t load_words(const void *p) {
+    return svld1uh_u32(svptrue_b32(), static_cast<const uint16_t *>(p));
+  }
+  static HEED_INLINE reg load(const f16 *p) {
+    return svcvt_f32_f16_x(svptrue_b32(), svreinterpret_f16_u32(load_words(p)));
+  }
+  static HEED_INLINE reg load(const bf16 *p) {
+    return svreinterpret_f32_u32(svlsl_n_u32_x(svptrue_b32(), load_words(p), 16));
+  }
+  static HEED_INLINE reg load(const int8_t *p) { return svcvt_f32_s32_x(svptrue_b32(), svld1sb_s32(svptrue_b32(), p)); }
+
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
   static HEED_INLINE reg max(reg a, reg b) { return svmaxnm_f32_x(svptrue_b32(), a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {

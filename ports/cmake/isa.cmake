@@ -57,8 +57,8 @@ endif()
 
 if(heed_x86_64 OR heed_i686)
   target_sources(heed PRIVATE lib/isa/cpu_x86.cpp)
-  set(avx512 -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma)  # xsimd 14 wants CD, too
-  set(avx2 -mavx2 -mfma)
+  set(avx512 -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mf16c)  # xsimd 14 wants CD, too
+  set(avx2 -mavx2 -mfma -mf16c)
   set(base)
   if(heed_i686)  # x87 would round to 80 bits
     set(base -msse2 -mfpmath=sse)

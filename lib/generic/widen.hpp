@@ -1,0 +1,147 @@
+// Numbers of fewer bits become floats (rule 16). Two ways to load them, both by the model V:
+//   V::load(p)                 `lanes` consecutive numbers
+//   V::columns(p, stride, f)   16 bytes of each of `lanes` rows, transposed: f(constant<i>(), column i as a register)
+//                              for i = 0 to 15 / sizeof(T), ascending
+// p is a pointer to f16, bf16 or int8_t; those come without their scale. A model has what its instruction set does well
+// and takes the rest from here: load_narrow, load_narrow4, columns_each.
+#ifndef HEED_GENERIC_WIDEN_HPP
+#define HEED_GENERIC_WIDEN_HPP
+
+#include "../numbers.hpp"
+#include "vector.hpp"
+
+namespace heed {
+
+template <class T>
+constexpr int columns_of = 16 / sizeof(T);  // of a row, in one step of V::columns
+
+// f(constant<0>()), f(constant<1>()), ... f(constant<N - 1>())
+template <int N, int I = 0, class F>
+HEED_INLINE void for_each_constant(F f) {
+  if constexpr (I < N) {
+    f(constant<I>());
+    for_each_constant<N, I + 1>(f);
+  }
+}
+
+// ---- for models without instructions for it
+
+template <class V, class T>
+HEED_INLINE typename V::reg load_narrow(const T *p) {
+  float lanes[V::lanes];
+  HEED_UNROLL for (int i = 0; i < V::lanes; i++) lanes[i] = widen(p[i]);
+  return V::load(lanes);
+}
+
+// Any rows, in order of their lanes; those that are missing repeat the last one.
+template <class V, class T>
+HEED_INLINE typename V::reg load_column(const T *p, ptrdiff_t stride, int32_t n_rows) {
+  float lanes[V::lanes];
+  HEED_UNROLL for (int l = 0; l < V::lanes; l++) lanes[l] = widen(p[(l < n_rows ? l : n_rows - 1) * stride]);
+  return V::load(lanes);
+}
+
+template <class V, class T, class F>
+HEED_INLINE void columns_each(const T *p, ptrdiff_t stride, F f) {
+  for_each_constant<columns_of<T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride, V::lanes)); });
+}
+
+// Four lanes in the compiler's own vector types, which it maps to registers; a model converts with its own type.
+typedef int32_t words4 __attribute__((vector_size(16)));
+typedef float floats4 __attribute__((vector_size(16)));
+
+HEED_INLINE floats4 widen4(f16, words4 x) {
+  const words4 size = x & 0x7fff;
+  const floats4 small = __builtin_convertvector(size, floats4) * 0x1p-24f;  // never subnormal: some units flush those
+  const words4 large = (size << 13) + (112 << 23) + ((size > 0x7bff) & (112 << 23)), is_small = size < 0x400;
+  return reinterpret_cast<floats4>((is_small & reinterpret_cast<words4>(small)) | (~is_small & large) |
+                                   (x & 0x8000) << 16);
+}
+HEED_INLINE floats4 widen4(bf16, words4 x) { return reinterpret_cast<floats4>(x << 16); }
+HEED_INLINE floats4 widen4(int8_t, words4 x) { return __builtin_convertvector(x, floats4); }
+
+HEED_INLINE int32_t word_of(f16 x) { return x.bits; }
+HEED_INLINE int32_t word_of(bf16 x) { return x.bits; }
+HEED_INLINE int32_t word_of(int8_t x) { return x; }
+
+template <class T>
+HEED_INLINE floats4 load_narrow4(const T *p, ptrdiff_t stride = 1) {
+  return widen4(T(), words4{word_of(p[0]), word_of(p[stride]), word_of(p[2 * stride]), word_of(p[3 * stride])});
+}
+
+// ---- rows and panels
+
+// A number that int8 are multiplied by; other formats have none.
+template <class V, class T>
+HEED_INLINE typename V::reg scaled(typename V::reg x, typename V::reg scale) {
+  if constexpr (sizeof(T) == 1)
+    return V::mul(x, scale);
+  else
+    return (void)scale, x;
+}
+template <class T>
+HEED_INLINE float widen(T x, float scale) {
+  if constexpr (sizeof(T) == 1)
+    return widen(x) * scale;
+  else
+    return (void)scale, widen(x);
+}
+
+// to[0, n) = from[0, n): a row of a cache, with its scale.
+template <class V, class T>
+HEED_INLINE void widen_row(float *to, const T *from, int32_t n, float scale) {
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes) V::store(to + i, scaled<V, T>(V::load(from + i), V::set(scale)));
+  for (; i < n; i++) to[i] = widen(from[i], scale);
+}
+
+// The same with a scale for each number (int8 only): a row of weights over outputs.
+template <class V, class T>
+HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *scales) {
+  if constexpr (sizeof(T) == 1) {
+    int32_t i = 0;
+    for (; i + V::lanes <= n; i += V::lanes) V::store(to + i, V::mul(V::load(from + i), V::load(scales + i)));
+    for (; i < n; i++) to[i] = widen(from[i], scales[i]);
+  } else {
+    widen_row<V>(to, from, n, 0.0f);
+  }
+}
+
+// f(i, column i of n_rows rows as a register), i < n_columns ascending; lanes beyond the rows hold anything. Reads
+// nothing beyond the rows.
+template <class V, class T, class F>
+HEED_INLINE void each_column(const T *p, ptrdiff_t stride, int32_t n_rows, int32_t n_columns, F f) {
+  constexpr int step = columns_of<T>;
+  int32_t i = 0;
+  if (n_rows >= V::lanes) {
+    for (; i + step <= n_columns; i += step) {
+      if constexpr (sizeof(T) == 4) {
+        typename V::reg columns[4];
+        V::transpose4(p + i, stride, columns);
+        HEED_UNROLL for (int j = 0; j < 4; j++) f(i + j, columns[j]);
+      } else {
+        V::columns(p + i, stride, [&](auto j, typename V::reg column) { f(i + decltype(j)::value, column); });
+      }
+    }
+  }
+  for (; i < n_columns; i++) f(i, load_column<V>(p + i, stride, n_rows));
+}
+
+// to[i * to_stride + r] = from[r * stride + i]: rows become columns, scales[r] is a row's (int8 only). Writes whole
+// registers: to_stride is n_rows rounded up to V::lanes or more.
+template <class V, class T>
+HEED_INLINE void widen_transposed(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride, int32_t n_rows,
+                                  int32_t n_columns, const float *scales) {
+  for (int32_t r = 0; r < n_rows; r += V::lanes) {
+    const int32_t rows = n_rows - r < V::lanes ? n_rows - r : V::lanes;
+    typename V::reg scale = V::set(0.0f);
+    if constexpr (sizeof(T) == 1) scale = rows < V::lanes ? V::load_n(scales + r, rows) : V::load(scales + r);
+    each_column<V>(from + r * stride, stride, rows, n_columns, [&](int32_t i, typename V::reg column) {
+      V::store(to + i * to_stride + r, scaled<V, T>(column, scale));
+    });
+  }
+}
+
+}  // namespace heed
+
+#endif
