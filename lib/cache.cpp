@@ -33,10 +33,10 @@ storage storage_of(const heed_cache &cache) {
 
 cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
   const cache_layout l = layout_of(cache.shape);
-  unsigned char *keys = static_cast<unsigned char *>(cache.buffer) + cache_header_bytes + l.states +
-                        (static_cast<size_t>(sequence) * static_cast<size_t>(cache.shape.n_kv_heads) +
-                         static_cast<size_t>(head)) *
-                            l.head_bytes;
+  unsigned char *keys =
+      static_cast<unsigned char *>(cache.buffer) + cache_header_bytes + l.states +
+      (static_cast<size_t>(sequence) * static_cast<size_t>(cache.shape.n_kv_heads) + static_cast<size_t>(head)) *
+          l.head_bytes;
   unsigned char *values = keys + l.key_bytes, *scales = values + l.value_bytes;
   return {keys, values, reinterpret_cast<float *>(scales), reinterpret_cast<float *>(scales + l.scale_bytes)};
 }
@@ -141,6 +141,8 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.stored = &rule.cached;
   rule.score = steps_of(rule)->score_stored;
   rule.add = steps_of(rule)->add_stored;
+  rule.values_are_finite = steps_of(rule)->stored_are_finite;  // for a mask, if there is one
+  rule.add_not_hidden = steps_of(rule)->add_visible_stored;
   rule.length = length_of;
   rule.place = place;
   if (cache.shape.kind == HEED_CACHE_RING) rule.window = cache.shape.capacity - 1;
@@ -258,8 +260,8 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, vo
   make_handle(cache, *shape, buffer);
   const heed_cache_shape &s = cache->shape;
   __builtin_memset(buffer, 0, cache_header_bytes + layout_of(s).states);
-  header_of(*cache) = {cache_magic,  cache_version, s.kind,     s.capacity, s.pinned, s.spare, s.n_sequences,
-                       s.n_kv_heads, s.head_dim,    s.v_dim,    s.format,   0,        0};
+  header_of(*cache) = {cache_magic,  cache_version, s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
+                       s.n_kv_heads, s.head_dim,    s.v_dim, s.format,   0,        0};
   return HEED_OK;
 }
 

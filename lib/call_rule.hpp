@@ -24,6 +24,7 @@ struct call_rule : score_rule {
   decltype(score_steps::mask_boolean) mask;
   mask_rows mask_of;
   decltype(score_steps::values_are_finite) values_are_finite;
+  decltype(score_steps::add_visible) add_not_hidden;
   decltype(score_steps::sinks) sinks;
   const float *sink_logits;  // null: zeros
   void (*log_sum_exp)(const tile &t, const partial &p, const kept_rows &to);
@@ -38,9 +39,10 @@ struct call_rule : score_rule {
   int32_t first_key;               // of the call, in the context
   const struct heed_cache *cache;  // instead of k and v
   storage cached;                  // where it keeps them
-  int32_t (*length)(const call_rule &rule, int32_t sequence);  // tokens of a sequence; null: the queries do not end there
-  void (*place)(const call_rule &rule, stream &s);             // where a stream's keys and values lie; null: as the call says
-  int32_t window, pinned;          // of the cache: no left window is larger (-1: any); keys that stay
+  int32_t (*length)(const call_rule &rule,
+                    int32_t sequence);              // tokens of a sequence; null: the queries do not end there
+  void (*place)(const call_rule &rule, stream &s);  // where a stream's keys and values lie; null: as the call says
+  int32_t window, pinned;                           // of the cache: no left window is larger (-1: any); keys that stay
 };
 
 extern const option_engine call_engine;

@@ -26,9 +26,12 @@ largest largest_of(const tile &t, const row_cursor &row) {
 }
 
 void insert(const largest &list, int32_t k, float weight, int32_t key) {
-  if (!(weight > list.weights[k - 1])) return;
+  const auto goes_before = [&](int32_t i) {  // of equals the smaller key
+    return weight > list.weights[i] || (weight == list.weights[i] && key < list.keys[i]);
+  };
+  if (!goes_before(k - 1)) return;
   int32_t i = k - 1;
-  for (; i > 0 && weight > list.weights[i - 1]; i--) {
+  for (; i > 0 && goes_before(i - 1); i--) {
     list.weights[i] = list.weights[i - 1];
     list.keys[i] = list.keys[i - 1];
   }
@@ -87,12 +90,11 @@ void inspect_tile(const tile &t, const partial &p) {
     for (int32_t begin = t.first[0] / chunk_keys * chunk_keys; begin < t.last[t.n_rows - 1]; begin += chunk_keys)
       rule.attend(second, begin);
   };
-  if (has_pinned(t)) {
-    see_pinned(t);
-    look_at_all();
-    see_ranges(t);
-  }
   look_at_all();
+  if (!has_pinned(t)) return;
+  see_pinned(t);  // rows that see these keys in their range come before those that see them as pinned
+  look_at_all();
+  see_ranges(t);
 }
 
 void check_column_sums(checker &check, const heed_attention &call, const void *object) {

@@ -22,9 +22,9 @@ struct key_source {
 // Keys and values that do not lie as rows of floats one after another: in a cache, or in a narrow format. A cache keeps
 // key j in a slot, and keys by groups of 16 slots: element (slot, i) of a group at [i][slot mod 16].
 struct storage {
-  int32_t format;                    // heed_format
-  int32_t first_key;                 // that key 0 of the call is in the context
-  int32_t pinned_slots, ring_slots;  // of all slots those after the pinned ones are used again and again
+  int32_t format;                                   // heed_format
+  int32_t first_key;                                // that key 0 of the call is in the context
+  int32_t pinned_slots, ring_slots;                 // of all slots those after the pinned ones are used again and again
   HEED_INLINE int32_t slot_of(int32_t key) const {  // blocks of 64 keys stay whole
     key += first_key;
     return key < pinned_slots + ring_slots ? key : pinned_slots + (key - pinned_slots) % ring_slots;
@@ -42,12 +42,12 @@ struct stream {
   float *out;       // (n_q, group, v_dim)
   ptrdiff_t out_query_stride, out_head_stride;
   int32_t group, n_kv, head_dim, v_dim;
-  ptrdiff_t n_rows;                 // n_q * group
-  float c;                          // scale * log2(e)
-  int32_t first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
-  const score_rule *rule;           // what else happens to scores; null: nothing
-  int32_t batch_entry, first_head;  // for the rule: which stream this is
-  int32_t pinned;                   // the first so many keys are seen, too, by rows that see only later ones
+  ptrdiff_t n_rows;                  // n_q * group
+  float c;                           // scale * log2(e)
+  int32_t first_shift, last_shift;   // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
+  const score_rule *rule;            // what else happens to scores; null: nothing
+  int32_t batch_entry, first_head;   // for the rule: which stream this is
+  int32_t pinned;                    // the first so many keys are seen, too, by rows that see only later ones
   const float *k_scales, *v_scales;  // of slots, for the rule's storage
 };
 constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
@@ -136,10 +136,10 @@ struct score_rule {
   const storage *stored;                                   // null: rows of floats, for which the loop has its own steps
   void (*score)(const tile &t, const key_block &b);
   void (*add)(const tile &t, const key_block &b);
-  void (*attend)(const tile &t, int32_t key_begin);        // the kernel's, for streams with a rule
-  bool (*resume)(const tile &t);                           // total from the caller? null: no
-  void (*finish)(const tile &t, const partial &p);         // partial -> out and all else that is wanted
-  void (*range)(const score_rule &rule, stream &s);        // what a batch entry sees; null: as the call says for all
+  void (*attend)(const tile &t, int32_t key_begin);  // the kernel's, for streams with a rule
+  bool (*resume)(const tile &t);                     // total from the caller? null: no
+  void (*finish)(const tile &t, const partial &p);   // partial -> out and all else that is wanted
+  void (*range)(const score_rule &rule, stream &s);  // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
   float c;         // dot * c is the first score
   bool by_stream;  // tiles of a stream one after another, on one worker

@@ -73,7 +73,7 @@ bool sees(const tile &t, const key_block &b) {
 
 template <class T>
 void add_visible(const tile &t, const key_block &b) {
-  steps_of(rule_of(t))->add_visible(t, b, hides<T>);
+  rule_of(t).add_not_hidden(t, b, hides<T>);
 }
 
 template <class T>
@@ -83,6 +83,7 @@ void bind_mask(call_rule &rule, const void *object) {
   rule.n_keys = o.n_keys;
   rule.range = range_of_entry;
   rule.values_are_finite = steps_of(rule)->values_are_finite;
+  rule.add_not_hidden = steps_of(rule)->add_visible;
   rule.sees = sees<T>;
   rule.add_visible = add_visible<T>;
 }

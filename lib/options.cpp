@@ -3,8 +3,8 @@
 namespace heed {
 
 const void *option_of(const heed_options &options, int i) {
-  const void *const objects[n_options] = {options.ranges, options.mask,   options.softcap, options.alibi,
-                                          options.sinks,  options.scores, options.lse,     options.column_sums,
+  const void *const objects[n_options] = {options.ranges, options.mask,    options.softcap, options.alibi,
+                                          options.sinks,  options.scores,  options.lse,     options.column_sums,
                                           options.top_k,  options.partial, options.cache};
   return objects[i];
 }
@@ -30,8 +30,7 @@ void check_objects(checker &check, const heed_options *options) {
   if (!options) return;
   check.object(options, access::read, HEED_ARG_OPTIONS);
   for (int i = 0; i < n_options && check.ok(); i++) {
-    const auto argument =
-        i == n_options - 1 ? HEED_ARG_CACHE : static_cast<heed_argument>(HEED_ARG_RANGES + i);
+    const auto argument = i == n_options - 1 ? HEED_ARG_CACHE : static_cast<heed_argument>(HEED_ARG_RANGES + i);
     check_object(check, option_of(*options, i), argument == HEED_ARG_PARTIAL ? access::write : access::read, argument);
   }
 }

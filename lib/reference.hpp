@@ -1,6 +1,7 @@
 // The scalar reference: plain loops in the order of arithmetic.hpp, which every other kernel must reproduce bit for
 // bit. It is the last fallback, the oracle of the self-test, and never vectorised (its build flags see to that).
 // Included once by each of isa/reference_fused.cpp and isa/reference_unfused.cpp, which define HEED_FUSED.
+#include "numbers.hpp"
 #include "score_rule.hpp"
 
 namespace heed {
@@ -60,14 +61,29 @@ tile row_tile(const tile &t, int32_t r) {
   return row;
 }
 
-// Element i of the key, and row of the value, of key j of the call.
+// Element i of a key, and of a value, of key j of the call.
+float stored_number(int32_t format, const float *data, ptrdiff_t i, const float *scales, ptrdiff_t slot) {
+  switch (format) {
+    case 1:
+      return widen(reinterpret_cast<const f16 *>(data)[i]);
+    case 2:
+      return widen(reinterpret_cast<const bf16 *>(data)[i]);
+    case 3:
+      return widen(reinterpret_cast<const int8_t *>(data)[i]) * scales[slot];
+    default:
+      return data[i];
+  }
+}
 float key_element(const stream &s, int32_t j, int32_t i) {
   if (!s.rule || !s.rule->stored) return s.k.from(j)[i];
   const ptrdiff_t slot = s.rule->stored->slot_of(j);
-  return s.k.data[(slot / 16 * s.head_dim + i) * 16 + slot % 16];
+  return stored_number(s.rule->stored->format, s.k.data, (slot / 16 * s.head_dim + i) * 16 + slot % 16, s.k_scales,
+                       slot);
 }
-const float *value_row(const stream &s, int32_t j) {
-  return s.v.from(s.rule && s.rule->stored ? s.rule->stored->slot_of(j) : j);
+float value_element(const stream &s, int32_t j, int32_t n) {
+  if (!s.rule || !s.rule->stored) return s.v.from(j)[n];
+  const ptrdiff_t slot = s.rule->stored->slot_of(j);
+  return stored_number(s.rule->stored->format, s.v.data, slot * s.v_dim + n, s.v_scales, slot);
 }
 
 // x: [64] of the block
@@ -103,8 +119,7 @@ void add_row(const tile &t, const key_block &b, bool (*hides)(const tile &t, int
   for (int32_t n = 0; n < s.v_dim; n++) acc[n] *= *t.alpha;
   for (int32_t j = b.from; j < b.n; j++) {
     if (hides && hides(t, 0, b.begin + j)) continue;
-    const float *v = value_row(s, b.begin + j);
-    for (int32_t n = 0; n < s.v_dim; n++) acc[n] = multiply_add(t.scores[j], v[n], acc[n]);
+    for (int32_t n = 0; n < s.v_dim; n++) acc[n] = multiply_add(t.scores[j], value_element(s, b.begin + j, n), acc[n]);
   }
 }
 
@@ -287,9 +302,9 @@ void weights(const tile &t, const key_block &b) {
   }
 }
 
-[[maybe_unused]] constexpr score_steps steps = {softcap,           alibi,   mask_additive, mask_boolean,
-                                                values_are_finite, add_row, sinks,         weights,
-                                                score_row,         add_all};
+[[maybe_unused]] constexpr score_steps steps = {
+    softcap, alibi,   mask_additive, mask_boolean, values_are_finite, add_row,
+    sinks,   weights, score_row,     add_all,      values_are_finite, add_row};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options) {
   return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options};

@@ -6,11 +6,27 @@
 
 namespace heed {
 
+// With pinned keys a block may be visited twice, for rows that see it as pinned and for others: each keeps its own.
+static void keep_seen(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+  const ptrdiff_t x_row = t.lanes_are_queries ? 1 : block_keys, x_key = t.lanes_are_queries ? t.row_capacity : 1;
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *y = row_of(to, *t.s, row) + b.begin;
+    const int32_t first = t.first[r] - b.begin, last = t.last[r] - b.begin;
+    for (int32_t j = first > b.from ? first : b.from; j < last && j < b.n; j++)
+      y[j] = t.scores[r * x_row + j * x_key] * factor;
+  }
+}
+
 // Scores as they come from q k^T to what the softmax takes (rules 12 to 14).
 after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
   const auto keep = [&](int stage, float factor) {
-    if (r.kept[stage].data && !t.again) r.keep(t, b, r.kept[stage], factor);
+    if (!r.kept[stage].data || t.again) return;
+    if (t.s->pinned > 0)
+      keep_seen(t, b, r.kept[stage], factor);
+    else
+      r.keep(t, b, r.kept[stage], factor);
   };
   keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);

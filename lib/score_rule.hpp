@@ -55,6 +55,8 @@ struct score_steps {
   void (*weights)(const tile &t, const key_block &b);                   // scores = exp2(scores - shift) * alpha
   void (*score_stored)(const tile &t, const key_block &b);              // x = q k^T * c of keys in a storage
   void (*add_stored)(const tile &t, const key_block &b);                // acc = acc * alpha + p v of such values
+  bool (*stored_are_finite)(const tile &t, const key_block &b);
+  void (*add_visible_stored)(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key));
 };
 
 }  // namespace heed

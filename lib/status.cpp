@@ -50,8 +50,8 @@ static const char *const argument_names[] = {
     "alibi",       "sinks",        "scores",     "lse",         "column_sums", "top_k",     "partial",
     "left_window", "right_window", "offsets",    "kv_lengths",  "total",       "first_key", "weight",
     "eps",         "up",           "rope",       "style",       "rotary_dim",  "base",      "frequencies",
-    "position",    "positions",    "format",     "layout",      "scales",
-    "cache", "shape", "kind", "pinned", "spare", "n_sequences", "length"};
+    "position",    "positions",    "format",     "layout",      "scales",      "cache",     "shape",
+    "kind",        "pinned",       "spare",      "n_sequences", "length"};
 static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_LENGTH + 1, "one name per heed_argument");
 
 const char *heed_status_text(heed_status status) {

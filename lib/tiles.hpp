@@ -123,7 +123,7 @@ void see_ranges(const tile &t) {
 struct chunk_range {
   int32_t begin, n;  // the first one's first key
 };
-chunk_range chunks_of(const tile &t) {
+[[maybe_unused]] chunk_range chunks_of(const tile &t) {
   const int32_t begin = t.first[0] / chunk_keys * chunk_keys, n_keys = t.last[t.n_rows - 1] - begin;
   return {begin, n_keys <= chunk_keys ? 1 : (n_keys - 1) / chunk_keys + 1};
 }

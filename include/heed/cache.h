@@ -1,8 +1,8 @@
 /* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
  *
- * The cache lies in one buffer of the caller's, whose size is a constant expression. Keys are kept as new tokens want to
- * read them, and in a narrow format if wanted. Attention reads it by heed_options: everything that heed_attention does
- * works on a cache, with the bits of a call on the widened keys and values.
+ * The cache lies in one buffer of the caller's, whose size is a constant expression. Keys are kept as new tokens want
+ * to read them, and in a narrow format if wanted. Attention reads it by heed_options: everything that heed_attention
+ * does works on a cache, with the bits of a call on the widened keys and values.
  *
  *   static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_LINEAR, 128, 0, 0, 1, 4, 16, 16, HEED_F32)];
  *   heed_cache_shape shape = HEED_CACHE_SHAPE;       // then set what differs
@@ -41,13 +41,13 @@ typedef struct heed_cache_shape {
 
 /* Bytes of a cache's buffer: a constant expression. The same number as a function; 0 when the shape is not valid. */
 #define HEED_CACHE_ALIGNMENT 64
-#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                              \
-  ((kind) == HEED_CACHE_RING                                                                         \
-       ? ((size_t)(pinned) + 63) / 64 * 64 + ((size_t)(capacity) + (size_t)(spare) + 63) / 64 * 64   \
+#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                            \
+  ((kind) == HEED_CACHE_RING                                                                       \
+       ? ((size_t)(pinned) + 63) / 64 * 64 + ((size_t)(capacity) + (size_t)(spare) + 63) / 64 * 64 \
        : ((size_t)(capacity) + 63) / 64 * 64)
-#define HEED_CACHE_BYTES(kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)   \
-  ((size_t)128 + ((size_t)(n_sequences)*8 + 63) / 64 * 64 +                                                 \
-   (size_t)(n_sequences) * (size_t)(n_kv_heads)*HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *           \
+#define HEED_CACHE_BYTES(kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format) \
+  ((size_t)128 + ((size_t)(n_sequences)*8 + 63) / 64 * 64 +                                               \
+   (size_t)(n_sequences) * (size_t)(n_kv_heads)*HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *         \
        (((size_t)(head_dim) + (size_t)(v_dim)) * HEED_FORMAT_BYTES(format) + ((format) == HEED_INT8 ? 8 : 0)))
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
 
@@ -60,9 +60,9 @@ typedef struct heed_cache {
 } heed_cache;
 
 /* An empty cache in buffer, aligned to HEED_CACHE_ALIGNMENT.
- * Status: NULL_POINTER, MISALIGNED for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE for KIND,
- * CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0 in a linear
- * cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
+ * Status: NULL_POINTER, MISALIGNED for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE for
+ * KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0 in a
+ * linear cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
 HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
                                      size_t buffer_bytes);
 
@@ -84,8 +84,8 @@ HEED_API heed_status heed_cache_reset(heed_cache *cache);
 HEED_API int32_t heed_cache_length(const heed_cache *cache, int32_t sequence);
 
 /* A cache's buffer can be saved and restored, also on a machine of the other byte order: seal it, keep the first
- * heed_cache_bytes of it, bring them into a buffer, open that. heed_cache_open takes the place of heed_cache_init: shape
- * must be the one that it was made with, and a checksum over all bytes refuses damage. Any change undoes a seal.
+ * heed_cache_bytes of it, bring them into a buffer, open that. heed_cache_open takes the place of heed_cache_init:
+ * shape must be the one that it was made with, and a checksum over all bytes refuses damage. Any change undoes a seal.
  * Status: as heed_cache_init; DAMAGED for BUFFER (not a sealed cache, another shape, or damaged). */
 HEED_API heed_status heed_cache_seal(heed_cache *cache);
 HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, void *buffer,

@@ -9,7 +9,7 @@
 #include "one_lane.hpp"
 #include "query_lanes.hpp"
 #include "score_steps.hpp"
-#include "stored.hpp"
+#include "stored_keys.hpp"
 
 namespace heed {
 
@@ -23,9 +23,10 @@ static void attend_any(const tile &t, int32_t key_begin) {
 
 template <class V>
 constexpr score_steps make_steps() {
-  return {softcap_block<V>,     alibi_block<V>, mask_additive<V>, mask_boolean<V>,
-          values_are_finite<V>, add_visible<V>, add_sinks<V>,     weigh_block<V>,
-          score_stored<V>, add_stored<V>};
+  return {
+      softcap_block<V>,           alibi_block<V>,      mask_additive<V>, mask_boolean<V>, values_are_finite<V, false>,
+      add_visible<V, false>,      add_sinks<V>,        weigh_block<V>,   score_stored<V>, add_stored<V>,
+      values_are_finite<V, true>, add_visible<V, true>};
 }
 
 template <class V>

@@ -3,8 +3,8 @@
 #define HEED_GENERIC_MASK_STEPS_HPP
 
 #include "../score_rule.hpp"
-#include "one_lane.hpp"
 #include "score_queries.hpp"
+#include "stored_values.hpp"
 
 namespace heed {
 
@@ -209,26 +209,21 @@ static bool mask_boolean(const tile &t, const key_block &b, const mask_rows &fro
   return boolean_by_keys(t, b, from);
 }
 
-// The value of a block's key 0.
-HEED_INLINE const float *values_of_block(const stream &s, const key_block &b) {
-  return s.v.from(s.rule->stored ? s.rule->stored->slot_of(b.begin) : b.begin);
-}
-
-template <class V>
+template <class V, bool STORED>
 static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
-  const stream &s = *t.s;
-  const int32_t n = s.v_dim;
   const typename V::reg zero = V::set(0.0f);
   typename V::reg nothing[4] = {zero, zero, zero, zero};  // 0 * x is 0, or NaN
   float last = 0.0f;
-  const float *v = values_of_block(s, b) + b.from * s.v.stride;
-  for (int32_t j = b.from; j < b.n; j++, v += s.v.stride) {
-    int32_t i = 0;
-    for (; i + 4 * V::lanes <= n; i += 4 * V::lanes)
-      HEED_UNROLL for (int u = 0; u < 4; u++) nothing[u] = V::fma(zero, V::load(v + i + u * V::lanes), nothing[u]);
-    for (; i + V::lanes <= n; i += V::lanes) nothing[0] = V::fma(zero, V::load(v + i), nothing[0]);
-    for (; i < n; i++) last += v[i] - v[i];
-  }
+  each_value_piece<V, STORED>(t, b, [&](const value_piece &p) {
+    const float *v = p.v;
+    for (int32_t j = p.from; j < p.to; j++, v += p.stride) {
+      int32_t i = 0;
+      for (; i + 4 * V::lanes <= p.n_cols; i += 4 * V::lanes)
+        HEED_UNROLL for (int u = 0; u < 4; u++) nothing[u] = V::fma(zero, V::load(v + i + u * V::lanes), nothing[u]);
+      for (; i + V::lanes <= p.n_cols; i += V::lanes) nothing[0] = V::fma(zero, V::load(v + i), nothing[0]);
+      for (; i < p.n_cols; i++) last += v[i] - v[i];
+    }
+  });
   float lanes[V::lanes];
   V::store(lanes, V::add(V::add(nothing[0], nothing[1]), V::add(nothing[2], nothing[3])));
   for (int32_t i = 0; i < V::lanes; i++) last += lanes[i];
@@ -237,34 +232,21 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
 
 // acc = acc * alpha + p v of the keys that are not hidden, row by row and run by run: where a value that someone hides
 // is NaN or infinite, and 0 times it would not be 0.
-template <class V>
+template <class V, bool STORED>
 static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
                                       bool (*hides)(const tile &t, int32_t r, int32_t key)) {
-  const stream &s = *t.s;
-  const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys, p_key = t.lanes_are_queries ? t.row_capacity : 1;
-  [[maybe_unused]] stream here = s;  // whose value of a key lies where it is in the block
-  here.v.data = values_of_block(s, b) - b.begin * s.v.stride;
-  [[maybe_unused]] tile moved = t;
-  moved.s = &here;
-  for (int32_t r = 0; r < t.n_rows; r++) {
-    const key_range seen = seen_of_block(t, b, r);
-    const auto add = [&](int32_t from, int32_t to, chain start) {
-      if constexpr (V::lanes == 1) {  // acc has alpha already
-        product p;
-        add_values<V>(p, moved, b, r, 1, from, to);
-      } else {
-        sum_values<V>(
-            {t.scores + r * p_row + from * p_key, p_row, p_key, values_of_block(s, b) + from * s.v.stride, s.v.stride,
-             t.chunk.acc + r * t.acc_stride, t.acc_stride, t.alpha + r, to - from, nullptr, nullptr, 0, nullptr, 0, 0},
-            start, 1, s.v_dim);
+  each_value_piece<V, STORED>(t, b, [&](const value_piece &p) {
+    const bool begins = p.from == b.from;
+    for (int32_t r = 0; r < t.n_rows; r++) {
+      if (begins) add_value_piece<V>(t, b, p, r, 1, p.from, p.from, false, b.first ? chain::zero : chain::scaled);
+      const key_range seen = seen_of_block(t, b, r);
+      const int32_t last = seen.last < p.to ? seen.last : p.to;
+      for (int32_t j = seen.first > p.from ? seen.first : p.from, end; j < last; j = end + 1) {
+        for (end = j; end < last && !hides(t, r, b.begin + end);) end++;
+        if (end > j) add_value_piece<V>(t, b, p, r, 1, j, end, false, chain::keep);
       }
-    };
-    add(seen.first, seen.first, b.first ? chain::zero : chain::scaled);
-    for (int32_t j = seen.first, end; j < seen.last; j = end + 1) {
-      for (end = j; end < seen.last && !hides(t, r, b.begin + end);) end++;
-      if (end > j) add(j, end, chain::keep);
     }
-  }
+  });
 }
 
 }  // namespace heed

@@ -46,24 +46,18 @@ HEED_INLINE bool all_see(const tile &t, const key_block &b) {
 }
 
 // acc = acc * alpha + p v for the tile's rows over a block. Element (row, key) of p is at scores[row * p_row + key *
-// p_key]; values is the row of the block's first key, ahead null or that of the next block.
+// p_key].
 template <class V>
-HEED_INLINE void add_rows(const tile &t, const key_block &b, ptrdiff_t p_row, ptrdiff_t p_key, const float *values,
-                          const float *ahead) {
+HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, ptrdiff_t p_key,
+                           bool fetch_ahead = false) {
   const stream &s = *t.s;
   const int32_t begin = b.begin + b.from;
+  const float *values = s.v.from(begin);
+  const float *ahead = fetch_ahead ? s.v.from(begin + block_keys) : nullptr;
   const bool ragged = !all_see(t, b);
   sum_values<V>({t.scores + b.from * p_key, p_row, p_key, values, s.v.stride, t.chunk.acc, t.acc_stride, t.alpha,
                  b.n - b.from, ragged ? t.first : nullptr, t.last, begin, ahead, s.v.stride, 0},
                 b.first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
-}
-
-template <class V>
-HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, ptrdiff_t p_key,
-                           bool fetch_ahead = false) {
-  const key_source &v = t.s->v;
-  const int32_t begin = b.begin + b.from;
-  add_rows<V>(t, b, p_row, p_key, v.from(begin), fetch_ahead ? v.from(begin + block_keys) : nullptr);
 }
 
 // Moves the overlapping last register into place, after which acc is plain [n_rows][v_dim].

@@ -1,48 +1,56 @@
-// Scores and sums of p v over keys and values in a storage (a cache, a narrow format): by pieces that are f32. Keys of a
-// cache are pieces as they lie, 16 keys side by side, so that few rows need no transpose; what is narrow is widened
-// piece by piece on the stack, once for all rows of a tile.
-#ifndef HEED_GENERIC_STORED_HPP
-#define HEED_GENERIC_STORED_HPP
+// Scores of keys in a cache, which lie 16 side by side, so that few rows need no transpose. For many rows those in a
+// narrow format are widened part by part on the stack, once for all rows of a tile.
+#ifndef HEED_GENERIC_STORED_KEYS_HPP
+#define HEED_GENERIC_STORED_KEYS_HPP
 
 #include "one_lane.hpp"
 #include "score_queries.hpp"
+#include "stored_values.hpp"
 
 namespace heed {
 
 // Keys [key, key + n_keys) of a block, both multiples of 16, and columns [dim, dim + n_dims) of them: element (j, i) is
-// k[j / 16 * group_stride + i * 16 + j % 16].
+// k[j / 16 * group_stride + i * 16 + j % 16], times scales[j] if it is an int8.
+template <class T>
 struct key_piece {
-  const float *k;
+  const T *k;
   ptrdiff_t group_stride;
   int32_t key, n_keys, dim, n_dims;
-  bool first, last;    // of the columns: chains start at +0; scores are multiplied by c
-  const float *ahead;  // null, or the same of the next block, to fetch meanwhile
+  bool first, last;  // of the columns: chains start at +0; scores are multiplied by c
+  const float *scales;
+  const T *ahead;  // null, or the same of the next block, to fetch meanwhile
 };
 
 // For ROWS rows whose scores and queries are given, with VECS registers of keys as lanes.
-template <class V, int ROWS, int VECS>
-HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&scores)[8], const key_piece &p,
+template <class V, int ROWS, int VECS, class T>
+HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&scores)[8], const key_piece<T> &p,
                                   int32_t from, float c) {
+  constexpr int line = 64 / sizeof(T);
   const auto at = [&](int v) {
     const int32_t j = from + v * V::lanes;
     return j / 16 * p.group_stride + j % 16;
   };
-  const float *k[VECS];
-  HEED_UNROLL for (int v = 0; v < VECS; v++) k[v] = p.k + at(v);
-  const float *ahead = p.ahead ? p.ahead + at(0) : nullptr;
+  const T *k[VECS];
+  typename V::reg scale[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) {
+    k[v] = p.k + at(v);
+    if (sizeof(T) == 1) scale[v] = V::load(p.scales + from + v * V::lanes);
+  }
+  const T *ahead = p.ahead ? p.ahead + at(0) : nullptr;
   typename V::reg dots[ROWS][VECS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] =
         p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
   }
   for (int32_t i = 0; i < p.n_dims; i++) {
-    if (ahead) {
+    if (ahead && i * 16 % line == 0) {
       HEED_UNROLL for (int v = 0; v < VECS * V::lanes; v += 16)
           __builtin_prefetch(ahead + v / 16 * p.group_stride + i * 16, 0, 2);
     }
     typename V::reg keys[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       keys[v] = V::load(k[v] + i * 16);
+      if (sizeof(T) == 1) keys[v] = V::mul(keys[v], scale[v]);
       if (ROWS > 1) V::pin(keys[v]);
     }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -53,14 +61,13 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
   }
   const typename V::reg factor = V::set(p.last ? c : 1.0f);
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++)
-        V::store(scores[r] + from + v * V::lanes, V::mul(dots[r][v], factor));
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores[r] + from + v * V::lanes, V::mul(dots[r][v], factor));
   }
 }
 
 // ROWS rows from `row` on; rows beyond the tile repeat its last one.
-template <class V, int ROWS>
-static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece &p) {
+template <class V, int ROWS, class T>
+static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece<T> &p) {
   constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;  // 8 chains, as in key_lanes.hpp
   const float *q[8];
   float *scores[8];
@@ -72,13 +79,35 @@ static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key
     if (use + 1 < t.n_rows) cursor.next();
   }
   int32_t j = 0;
-  for (; j + vecs * V::lanes <= p.n_keys; j += vecs * V::lanes) score_piece_keys<V, ROWS, vecs>(q, scores, p, j, t.s->c);
+  for (; j + vecs * V::lanes <= p.n_keys; j += vecs * V::lanes)
+    score_piece_keys<V, ROWS, vecs>(q, scores, p, j, t.s->c);
   for (; j < p.n_keys; j += V::lanes) score_piece_keys<V, ROWS, 1>(q, scores, p, j, t.s->c);
+}
+
+// With keys as lanes, for a tile of few rows.
+template <class V, class T>
+static void score_piece_by_keys(const tile &t, const key_piece<T> &p) {
+  for (int32_t row = 0; row < t.n_rows;) {
+    const int32_t left = t.n_rows - row;
+    if (!V::compact && left > 4) {
+      score_piece_rows<V, 8>(t, row, p);
+      row += 8;
+    } else if (left > 2 || (V::compact && left > 1)) {
+      score_piece_rows<V, 4>(t, row, p);
+      row += 4;
+    } else if (!V::compact && left == 2) {
+      score_piece_rows<V, 2>(t, row, p);
+      row += 2;
+    } else {
+      score_piece_rows<V, 1>(t, row, p);
+      row += 1;
+    }
+  }
 }
 
 // KEYS keys by VECS registers of rows as lanes.
 template <class V, int KEYS, int VECS>
-static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const key_piece &p, int32_t from,
+static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const key_piece<float> &p, int32_t from,
                                               int32_t to) {
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg factor = V::set(p.last ? t.s->c : 1.0f);
@@ -103,22 +132,22 @@ static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const 
       }
     }
     HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++)
-          V::store(scores + u * ld + v * V::lanes, V::mul(dots[u][v], factor));
+      HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores + u * ld + v * V::lanes, V::mul(dots[u][v], factor));
     }
   }
 }
 
 // Registers of rows take the keys that one of them sees, in whole tiles of keys.
 template <class V, int VECS>
-HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece &p) {
+HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece<float> &p) {
   constexpr int keys = V::score_keys;
   const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
   score_piece_queries<V, keys, VECS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
 }
 
+// With queries as lanes, or none.
 template <class V>
-static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const key_piece &p) {
+static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const key_piece<float> &p) {
   if constexpr (V::lanes == 1) {
     product o;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
@@ -138,7 +167,7 @@ static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const k
         for (int32_t i = 0; i < rows && p.last; i++) scale_one_lane(x + i * block_keys, x + i * block_keys, 16, t.s->c);
       }
     }
-  } else if (t.lanes_are_queries) {
+  } else {
     for (int32_t row = 0; row < t.n_rows;) {
       const int32_t left = (t.n_rows - row + V::lanes - 1) / V::lanes;
       if (V::score_vecs > 2 && left > 2) {
@@ -152,61 +181,70 @@ static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const k
         row += V::lanes;
       }
     }
-  } else {
-    for (int32_t row = 0; row < t.n_rows;) {
-      const int32_t left = t.n_rows - row;
-      if (!V::compact && left > 4) {
-        score_piece_rows<V, 8>(t, row, p);
-        row += 8;
-      } else if (left > 2 || (V::compact && left > 1)) {
-        score_piece_rows<V, 4>(t, row, p);
-        row += 4;
-      } else if (!V::compact && left == 2) {
-        score_piece_rows<V, 2>(t, row, p);
-        row += 2;
-      } else {
-        score_piece_rows<V, 1>(t, row, p);
-        row += 1;
-      }
+  }
+}
+
+// to[i * 16 + j] for n_dims columns of 16 keys.
+template <class V, class T>
+HEED_INLINE void widen_group(float *to, const T *from, int32_t n_dims, const float *scales) {
+  for (int32_t i = 0; i < n_dims * 16; i += 16) HEED_UNROLL for (int32_t j = 0; j < 16; j += V::lanes) {
+      typename V::reg x = V::load(from + i + j);
+      if (sizeof(T) == 1) x = V::mul(x, V::load(scales + j));
+      V::store(to + i + j, x);
+    }
+}
+
+// A piece for all rows of a tile: as it lies, or widened part by part.
+template <class V, class T>
+static HEED_NOINLINE void score_widened(const tile &t, const key_block &b, const key_piece<T> &whole) {
+  constexpr int32_t room = panel_floats<V>(), keys = room >= 1024 ? 64 : 16, dims = room / keys;
+  float panel[room];
+  for (int32_t key = 0; key < whole.n_keys; key += keys) {
+    const int32_t n_keys = whole.n_keys - key < keys ? whole.n_keys - key : keys;
+    for (int32_t dim = 0; dim < whole.n_dims; dim += dims) {
+      const int32_t n_dims = whole.n_dims - dim < dims ? whole.n_dims - dim : dims;
+      for (int32_t j = 0; j < n_keys; j += 16)
+        widen_group<V>(panel + j * dims, whole.k + (key + j) / 16 * whole.group_stride + dim * 16, n_dims,
+                       whole.scales + key + j);
+      score_piece<V>(t, b,
+                     {panel, dims * 16, whole.key + key, n_keys, dim, n_dims, dim == 0, dim + n_dims == whole.n_dims,
+                      nullptr, nullptr});
     }
   }
 }
 
 // Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
-HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b) {
+template <class V>
+HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b, int32_t element_bytes) {
   const stream &s = *t.s;
-  return t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
-         static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * 4 > far_bytes;
+  if constexpr (V::lanes == 1)
+    return false;
+  else
+    return !V::compact && t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
+           static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * element_bytes > far_bytes;
 }
 
-template <class V>
-static HEED_NOINLINE void score_stored(const tile &t, const key_block &b) {
+template <class V, class T>
+static void score_numbers(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   const storage &at = *s.rule->stored;
   const int32_t from = b.from / 16 * 16, slot = at.slot_of(b.begin) + from;
   const ptrdiff_t group = static_cast<ptrdiff_t>(s.head_dim) * 16;
-  key_piece p = {s.k.data + slot / 16 * group, group, from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
-                 nullptr};
-  if (!V::compact && stored_block_is_far(t, b)) p.ahead = s.k.data + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
-  score_piece<V>(t, b, p);
+  const T *keys = reinterpret_cast<const T *>(s.k.data);
+  key_piece<T> p = {keys + slot / 16 * group, group,  from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
+                    s.k_scales + slot,        nullptr};
+  if (stored_block_is_far<V>(t, b, sizeof(T))) p.ahead = keys + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
+  if constexpr (V::lanes > 1)
+    if (!t.lanes_are_queries) return score_piece_by_keys<V>(t, p);
+  if constexpr (sizeof(T) == 4)
+    score_piece<V>(t, b, p);
+  else
+    score_widened<V>(t, b, p);
 }
 
 template <class V>
-static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
-  const stream &s = *t.s;
-  const storage &at = *s.rule->stored;
-  if constexpr (V::lanes == 1) {
-    tile moved = t;
-    stream here = s;
-    here.v.data = s.v.from(at.slot_of(b.begin) - b.begin);
-    moved.s = &here;
-    one_lane<V, false>::add(moved, b);
-  } else {
-    const bool far = !V::compact && stored_block_is_far(t, b);
-    add_rows<V>(t, b, t.lanes_are_queries ? 1 : block_keys, t.lanes_are_queries ? t.row_capacity : 1,
-                s.v.from(at.slot_of(b.begin) + b.from),
-                far && !t.lanes_are_queries ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr);
-  }
+static HEED_NOINLINE void score_stored(const tile &t, const key_block &b) {
+  with_format(t.s->rule->stored->format, [&](auto number) { score_numbers<V, decltype(number)>(t, b); });
 }
 
 }  // namespace heed
