@@ -22,6 +22,14 @@ HEED_INLINE float float_of_bits(uint32_t bits) {
   return u.number;
 }
 
+HEED_INLINE uint32_t bits_of_float(float x) {
+  union {
+    float number;
+    uint32_t bits;
+  } u = {x};
+  return u.bits;
+}
+
 HEED_INLINE float widen(float x) { return x; }
 HEED_INLINE float widen(bf16 x) { return float_of_bits(static_cast<uint32_t>(x.bits) << 16); }
 HEED_INLINE float widen(int8_t x) { return static_cast<float>(x); }
@@ -39,6 +47,38 @@ HEED_INLINE float widen(f16 x) {
   const uint32_t rebias = 112u << 23;  // 127 - 15; again for infinity and NaN, whose exponents are the greatest
   return float_of_bits(sign | ((size << 13) + rebias + (size > 0x7bff ? rebias : 0)));
 #endif
+}
+
+// Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that place
+// is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale.
+inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+inline void narrow(float x, float, float &to) { to = x; }
+inline void narrow(float x, float, bf16 &to) {
+  const uint32_t bits = bits_of_float(x);
+  to.bits = static_cast<uint16_t>(is_nan(bits) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+inline void narrow(float x, float, f16 &to) {
+  const uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+  uint32_t half;
+  if (is_nan(bits)) {
+    half = 0x7e00;
+  } else if (size >= 0x47800000) {  // 65536 and more
+    half = 0x7c00;
+  } else if (size >= 0x38800000) {  // normal: from 2^-14 on. What rounds up to 65536 carries into infinity.
+    half = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+  } else if (size < 0x33000000) {  // less than 2^-25
+    half = 0;
+  } else {  // a multiple of 2^-24: the fraction shifted, and rounded in the same way
+    const uint32_t shift = 126 - (size >> 23), fraction = (size & 0x7fffff) | 0x800000;
+    half = (fraction + (1u << (shift - 1)) - 1 + (fraction >> shift & 1)) >> shift;
+  }
+  to.bits = static_cast<uint16_t>(sign | half);
+}
+// x / scale, to an integer by the sum with 1.5 * 2^23; at most 127, which a subnormal scale could exceed.
+inline void narrow(float x, float scale, int8_t &to) {
+  float quotient = scale == 0.0f ? 0.0f : x / scale;
+  quotient = quotient > 127.0f ? 127.0f : quotient < -127.0f ? -127.0f : quotient;
+  to = static_cast<int8_t>(static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000);
 }
 
 }  // namespace heed
