@@ -16,8 +16,7 @@ bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
   bool finite = true;
   for (int32_t h = 0; h < n_heads; h++)
     for (int32_t t = 0; t < n; t++)
-      for (int32_t i = 0; i < dim; i++)
-        finite = finite && is_finite(x.data[h * x.head_stride + t * x.row_stride + i]);
+      for (int32_t i = 0; i < dim; i++) finite = finite && is_finite(x.data[h * x.head_stride + t * x.row_stride + i]);
   return finite;
 }
 
@@ -36,8 +35,12 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
   if (!check.ok()) return check.status;
   check.tensor(k.data, {1, s.n_kv_heads, n}, {0, k.head_stride, k.row_stride}, s.head_dim, access::read, HEED_ARG_K);
   check.tensor(v.data, {1, s.n_kv_heads, n}, {0, v.head_stride, v.row_stride}, s.v_dim, access::read, HEED_ARG_V);
-  check_rope(check, rope, s.head_dim);
-  check.require(rotary_dim_of(rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
+  if (rope) {
+    check.object(rope, access::read, HEED_ARG_ROPE);
+    if (check.ok()) check.require(rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
+    if (check.ok()) rope->code->check(check, *rope, s.head_dim);
+  }
+  if (check.ok()) check.require(rotary_dim_of(rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
   if (!check.ok()) return check.status;
   const int32_t length = states_of(*cache)[sequence].length;
   if (s.kind == HEED_CACHE_LINEAR)
@@ -106,8 +109,15 @@ HEED_NOINLINE void append_token(const append_call &call, int32_t t) {
     const float *key = call.k.data + h * call.k.head_stride + t * call.k.row_stride;
     if (n_turned && h % at_once == 0) {
       const int32_t n = s.n_kv_heads - h < at_once ? s.n_kv_heads - h : at_once;
-      run_rope({call.rope, {key, 0, call.k.head_stride, 0}, 1, n, n_turned, position, nullptr, {turned, 0, n_turned, 0},
-                nullptr});
+      call.rope->code->run(address_of(current_kernel()), {call.rope,
+                                                          {key, 0, call.k.head_stride, 0},
+                                                          1,
+                                                          n,
+                                                          n_turned,
+                                                          position,
+                                                          nullptr,
+                                                          {turned, 0, n_turned, 0},
+                                                          nullptr});
     }
     const cache_rows rows = rows_of(*call.cache, call.sequence, h);
     keep_row(s.format, {turned + h % at_once * n_turned, key, n_turned, s.head_dim}, rows.keys,

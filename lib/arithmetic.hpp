@@ -40,6 +40,26 @@
 // sums
 //     and the largest weights: exp2(x_j - s) * r with m and r after sinks; sums in ascending order of queries.
 //
+// 16. Norms: mean = sum / float(n), the 64 sums and the tree of rule 11, of x (sum + x) or of squares by fma. rms_norm:
+//     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r.
+//     layer_norm: d = x - mean(x), r from mean(d^2), y = d * r. Then y * weight, fma(y, weight, bias) or y + bias.
+// 17. exp(-x): t as in 9 from x * -log2(e), n its integer, g = fma(n, ln2_low, fma(n, ln2_high, x)), the inner one
+// exact,
+//     a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
+// 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r,
+// r);
+//     q = a * r, or r if a is 1; fma(fma(-d, q, a), r, q). Some vector units cannot divide, others take as long.
+// 19. silu: x * (1 / (1 + e)), e = exp(-x), +0 for x below -87, e = +0 where 9 cuts off. gelu_tanh the same with
+//     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -10.
+// 20. gelu: x * phi, +0 below -12.9. z = max(-|x|, -12.9), w = exp(-z^2 / 2) * (P(z) / Q(z)), phi = w where x is
+// negative,
+//     else 1 - w. z^2 = h^2 + (z - h) * (z + h), h = z rounded to 2^-8, so that h^2 is exact; the second term is the
+//     rest.
+// 21. Rotary embedding: the angle of a pair is position * frequency, an integer modulo 2^64 = one turn (rope.cpp makes
+//     frequencies in integers alone). From the nearest quarter on: 2^31 steps to an eighth of a turn, rounded down, as
+//     a float z in [-1, 1]; sine and cosine are polynomials of z by fma. a' = fma(a, cos, b * -sin), b' = fma(b, cos, a
+//     * sin).
+//
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.
 #ifndef HEED_ARITHMETIC_HPP
@@ -96,8 +116,46 @@ constexpr float tanh_r0 = 210.0f / 99.0f;
 constexpr float tanh_r1 = 144.0f / 99.0f;
 constexpr float tanh_r2 = 32.0f / 99.0f;
 
+// exp(-g) on |g| <= 0.36, minimax within 5e-9; the first two coefficients are 1 and -1. ln 2 in two parts: products of
+// the first with integers below 2^9 are exact.
+constexpr float exp_c2 = 0x1.fffff6p-2f;
+constexpr float exp_c3 = -0x1.55546cp-3f;
+constexpr float exp_c4 = 0x1.555c82p-5f;
+constexpr float exp_c5 = -0x1.125418p-7f;
+constexpr float exp_c6 = 0x1.681ff6p-10f;
+constexpr float ln2_high = 0x1.62e4p-1f;
+constexpr float ln2_low = 0x1.7f7d1cp-20f;
+// The bits of 1 / d are nearly a constant minus those of d. Of a negative d, so that -d need not be made: its sign
+// goes.
+constexpr uint32_t inverse_bits = 0xfef31000;
+
+// Below these the results are tiny (2^-118.9, 2^-122.6, 2^-121.4) and made +0, before an intermediate result is
+// subnormal.
+constexpr float silu_least = -87.0f;
+constexpr float gelu_tanh_least = -10.0f;
+constexpr float gelu_least = -12.9f;
+constexpr float gelu_linear = 1.5957691f;   // 2 sqrt(2 / pi)
+constexpr float gelu_cubic = 0.071354814f;  // that * 0.044715
+// exp(z^2 / 2) * Phi(z) = P(z) / Q(z) on [-12.9, 0], minimax within 8.5e-9 with coefficients rounded to f32. All terms
+// have one sign there: nothing cancels. Q is negative, for rule 18.
+constexpr float gelu_p[5] = {0.5f, -0x1.bd2ac2p-2f, 0x1.71de42p-3f, -0x1.459804p-5f, 0x1.052176p-8f};
+constexpr float gelu_q[6] = {-1.0f, 0x1.aad79p+0f, -0x1.310968p+0f, 0x1.d99d04p-2f, -0x1.981a5ap-4f, 0x1.47461ap-7f};
+constexpr float gelu_grid = 49152.0f;  // 1.5 * 2^15: adding it rounds to multiples of 2^-8
+
+// sin and cos of z * pi / 4, |z| <= 1, minimax within 6e-9 and 5e-10: z (s1 + s3 z^2 + ...), 1 + c2 z^2 + ...
+constexpr float sin_c1 = 0x1.921fb4p-1f;
+constexpr float sin_c3 = -0x1.4abb7cp-4f;
+constexpr float sin_c5 = 0x1.4650e6p-9f;
+constexpr float sin_c7 = -0x1.2bbf4ap-15f;
+constexpr float cos_c2 = -0x1.3bd3ccp-2f;
+constexpr float cos_c4 = 0x1.03c1b6p-6f;
+constexpr float cos_c6 = -0x1.55b684p-12f;
+constexpr float cos_c8 = 0x1.d61e28p-19f;
+
 constexpr float least_finite = -0x1.fffffep+127f;
 
+// Correctly rounded; NaN of negative numbers.
+float square_root(float x);
 // 1/sqrt(dim), the root and the quotient each correctly rounded.
 float default_scale(int32_t dim);
 

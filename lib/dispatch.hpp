@@ -2,7 +2,7 @@
 #ifndef HEED_DISPATCH_HPP
 #define HEED_DISPATCH_HPP
 
-#include "kernel.hpp"
+#include "block_steps.hpp"
 
 namespace heed {
 
@@ -14,8 +14,10 @@ struct fixed_kernel {
 };
 constexpr fixed_kernel current_kernel() { return {}; }
 constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
+constexpr const block_steps *block_steps_of(fixed_kernel) { return &fixed_block_steps; }
 #else
 const kernel *current_kernel();
+inline const block_steps *block_steps_of(const kernel *k) { return k->block; }
 #endif
 constexpr const kernel *address_of(const kernel *k) { return k; }
 const kernel *reference_kernel(bool fused);

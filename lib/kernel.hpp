@@ -171,7 +171,9 @@ struct kernel {
   void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);
-  const struct score_steps *steps;  // null in a build with one kernel, where the linker is to drop them
+  // Null in a build with one kernel, where the linker is to drop them.
+  const struct score_steps *steps;
+  const struct block_steps *block;
 };
 
 }  // namespace heed

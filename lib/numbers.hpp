@@ -49,8 +49,8 @@ HEED_INLINE float widen(f16 x) {
 #endif
 }
 
-// Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that place
-// is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale.
+// Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that
+// place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale.
 inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 inline void narrow(float x, float, float &to) { to = x; }
 inline void narrow(float x, float, bf16 &to) {

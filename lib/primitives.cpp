@@ -5,9 +5,6 @@
 namespace heed {
 namespace {
 
-// A primitive is cut into pieces of rows, or of columns when there are few rows.
-constexpr int32_t pieces_per_worker = 4;
-
 template <class K>
 struct linear_job {
   K k;
@@ -33,11 +30,6 @@ void linear_task(void *context, int32_t index, int32_t) {
     b.n_cols = n;
   }
   job.k->linear(b);
-}
-
-int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
-  const int32_t pieces = n_workers * pieces_per_worker, least = total / pieces + (total % pieces != 0);
-  return (least + multiple - 1) / multiple * multiple;
 }
 
 template <class K>

@@ -306,8 +306,9 @@ void weights(const tile &t, const key_block &b) {
     softcap, alibi,   mask_additive, mask_boolean, values_are_finite, add_row,
     sinks,   weights, score_row,     add_all,      values_are_finite, add_row};
 
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options) {
-  return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options};
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
+                             const block_steps *block) {
+  return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options, block};
 }
 
 }  // namespace scalar

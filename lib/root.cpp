@@ -2,24 +2,30 @@
 
 namespace heed {
 
-static float square_root(int32_t n) {
+float square_root(float x) {
 #if defined(__NO_MATH_ERRNO__) && (defined(__SSE2__) || defined(__aarch64__) || (defined(__ARM_FP) && __ARM_FP >= 4))
-  return __builtin_sqrtf(static_cast<float>(n));  // an instruction, correctly rounded
+  return __builtin_sqrtf(x);  // an instruction, correctly rounded
 #else
-  int shift = 0;
-  while (static_cast<uint64_t>(n) << shift < static_cast<uint64_t>(1) << 48) shift += 2;
-  const uint64_t scaled = static_cast<uint64_t>(n) << shift;
+  union {
+    float number;
+    uint32_t bits;
+  } u = {x};
+  if (x == 0.0f || u.bits == 0x7f800000) return x;
+  if (u.bits > 0x7f800000) return __builtin_nanf("");  // NaN, or negative
+  const uint32_t biased = u.bits >> 23;
+  if (biased == 0) return square_root(x * 0x1p64f) * 0x1p-32f;
+  // x = scaled * 2^(exponent - shift), an even power, scaled in [2^48, 2^50)
+  const int32_t exponent = static_cast<int32_t>(biased) - 127 - 23;
+  const int32_t shift = exponent % 2 == 0 ? 26 : 25;
+  const uint64_t scaled = static_cast<uint64_t>((u.bits & 0x7fffff) | 0x800000) << shift;
   uint32_t root = 0;  // bit by bit: 25 of them, one more than a float has, so that adding 1 rounds it
   for (uint32_t bit = 1u << 24; bit != 0; bit >>= 1)
     if (static_cast<uint64_t>(root + bit) * (root + bit) <= scaled) root += bit;
-  union {
-    uint32_t bits;
-    float number;
-  } power = {static_cast<uint32_t>(127 + 1 - shift / 2) << 23};
-  return static_cast<float>((root + 1) / 2) * power.number;
+  u.bits = static_cast<uint32_t>(127 + 1 + (exponent - shift) / 2) << 23;
+  return static_cast<float>((root + 1) / 2) * u.number;
 #endif
 }
 
-float default_scale(int32_t dim) { return 1.0f / square_root(dim); }
+float default_scale(int32_t dim) { return 1.0f / square_root(static_cast<float>(dim)); }
 
 }  // namespace heed

@@ -22,6 +22,13 @@ inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, 
   for (int32_t i = 0; i < n; i++) task(context, i, 0);
 }
 
+// A primitive is cut into pieces of rows, or of columns when there are few rows: so many for each worker.
+constexpr int32_t pieces_per_worker = 4;
+inline int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
+  const int32_t pieces = n_workers * pieces_per_worker, least = total / pieces + (total % pieces != 0);
+  return (least + multiple - 1) / multiple * multiple;
+}
+
 // Multiply-adds below which starting threads costs more than it saves: about 10 microseconds of one core.
 constexpr float least_threaded_work = 2e6f;
 

@@ -54,7 +54,7 @@
 #endif
 
 #include "isa/cpu_other.cpp"
-#include "reference.hpp"
+#include "block_reference.hpp"
 
 #include "generic/make_kernel.hpp"
 #if HEED_KERNEL == HEED_KERNEL_mve
@@ -79,15 +79,17 @@ using fixed_model = lanes4;
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
-static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr);
+static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr, nullptr);
 static constexpr score_steps fixed_steps = make_steps<fixed_model>();
+static constexpr block_steps fixed_block_steps = make_block_steps<fixed_model>();
 static constexpr kernel kernel_reference =
-    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr);
+    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr, nullptr);
 
 }  // namespace heed
 
 #include "append.cpp"
 #include "attention.cpp"
+#include "block.cpp"
 #include "cache.cpp"
 #include "dispatch.cpp"
 #include "inspect.cpp"
@@ -98,6 +100,7 @@ static constexpr kernel kernel_reference =
 #include "primitives.cpp"
 #include "ranges.cpp"
 #include "root.cpp"
+#include "rope.cpp"
 #include "rule.cpp"
 #include "scores.cpp"
 #include "selftest.cpp"

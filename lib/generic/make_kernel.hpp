@@ -4,10 +4,13 @@
 
 #include "attend.hpp"
 #include "dot.hpp"
+#include "elements.hpp"
 #include "key_lanes.hpp"
 #include "linear.hpp"
+#include "norms.hpp"
 #include "one_lane.hpp"
 #include "query_lanes.hpp"
+#include "rope.hpp"
 #include "score_steps.hpp"
 #include "stored_keys.hpp"
 
@@ -32,10 +35,27 @@ constexpr score_steps make_steps() {
 template <class V>
 constexpr score_steps steps_of_model = make_steps<V>();
 
-// Options is null in a build with one kernel, which names its steps one by one, so that the linker drops the others.
+template <class V>
+constexpr block_steps make_block_steps() {
+  return {rms_norm<V>,
+          layer_norm<V>,
+          each_element<V, gated<gelu_function>>,
+          each_element<V, gated<gelu_tanh_function>>,
+          each_element<V, gated<silu_function>>,
+          each_element<V, gated<relu_function>>,
+          each_element<V, sum>,
+          rope<V>};
+}
+
+template <class V>
+constexpr block_steps block_steps_of_model = make_block_steps<V>();
+
+// Options and block are null in a build with one kernel, which names its steps one by one, so that the linker drops the
+// others.
 template <class V>
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
-                             const score_steps *options = &steps_of_model<V>) {
+                             const score_steps *options = &steps_of_model<V>,
+                             const block_steps *block = &block_steps_of_model<V>) {
   if constexpr (V::lanes == 1)
     return {name,
             fused,
@@ -50,10 +70,11 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
             softmax_one_lane<V>,
             dot_one_lane<V>,
             linear_one_lane<V>,
-            options};
+            options,
+            block};
   else
-    return {name,     fused,     available, V::lanes,   8,      attend_any<V>, attend_any<V>,
-            merge<V>, finish<V>, keep<V>,   softmax<V>, dot<V>, linear<V>,     options};
+    return {name,      fused,   available,  V::lanes, 8,         attend_any<V>, attend_any<V>, merge<V>,
+            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options,       block};
 }
 
 }  // namespace heed

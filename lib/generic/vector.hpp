@@ -10,7 +10,11 @@
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN; the limit is -0 or less
 //   hide(x, flags, bits)             x where flags, as a word, has one of the bits; else -infinity
 //   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
-//   power(y, t, x)                   y * 2^round(x), or +0 where x is below the cut-off; NaN where x is NaN
+//   times_power(y, t)                y * 2^round(x), which is a normal number
+//   power(y, t, x)                   the same, or +0 where x is below the cut-off; NaN where x is NaN
+//   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
+//   if_negative(x, a, b)             a where x is negative, else b; either where it is -0 or NaN
+//   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
 //   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
 //   pin(r)                           keeps a shared register from being folded back into memory operands

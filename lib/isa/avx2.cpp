@@ -65,10 +65,16 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_LT_OQ), y);
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
-    const reg result = _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23)));
-    return zero_below(result, x, exp2_cutoff);
+  static HEED_INLINE reg times_power(reg y, reg t) {
+    return _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23)));
   }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    const __m256i from = _mm256_set1_epi32(static_cast<int>(inverse_bits));
+    return _mm256_castsi256_ps(_mm256_sub_epi32(from, _mm256_castps_si256(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return _mm256_blendv_ps(b, a, x); }
+  static HEED_INLINE reg swap_pairs(reg r) { return _mm256_permute_ps(r, 0xb1); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const __m256i some = _mm256_and_si256(_mm256_castps_si256(flags), _mm256_set1_epi32(static_cast<int>(bits)));
     const __m256 none = _mm256_castsi256_ps(_mm256_cmpeq_epi32(some, _mm256_setzero_si256()));

@@ -72,9 +72,18 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     t = sub(add(x, magic), magic);
     return sub(x, t);
   }
+  static HEED_INLINE reg times_power(reg y, reg t) { return _mm512_scalef_ps(y, t); }
   static HEED_INLINE reg power(reg y, reg t, reg x) {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(exp2_cutoff), _CMP_NLT_UQ), y, t);
   }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    const __m512i from = _mm512_set1_epi32(static_cast<int>(inverse_bits));
+    return _mm512_castsi512_ps(_mm512_sub_epi32(from, _mm512_castps_si512(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
+    return _mm512_mask_mov_ps(b, _mm512_movepi32_mask(_mm512_castps_si512(x)), a);
+  }
+  static HEED_INLINE reg swap_pairs(reg r) { return _mm512_permute_ps(r, 0xb1); }
   static HEED_INLINE void pin(reg &r) { asm("" : "+v"(r)); }
 
   // Rows l, l + 4, l + 8, l + 12 share a register, one to each 128-bit lane; then four 4 x 4 transposes at once.

@@ -22,19 +22,25 @@ HEED_INLINE float lane_zero_below(float y, float x, float limit) {
 #endif
   return x < limit ? 0.0f : y;
 }
-HEED_INLINE float lane_power(float y, float t, float x) {
-  union {
-    float number;
-    uint32_t bits;
-  } power;
-  power.number = t;
+union lane_bits {
+  float number;
+  uint32_t bits;
+};
+HEED_INLINE float lane_times_power(float y, float t) {
+  lane_bits power = {t};
   power.bits <<= 23;
-  return lane_zero_below(y * power.number, x, exp2_cutoff);
+  return y * power.number;
+}
+HEED_INLINE float lane_inverse_guess(float d) {
+  lane_bits guess = {d};
+  guess.bits = inverse_bits - guess.bits;
+  return guess.number;
 }
 
 struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
+  static constexpr bool compact = true;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
 
@@ -56,7 +62,10 @@ struct lane1 {
     t = x + exp2_magic;
     return x - (t - exp2_magic);
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) { return lane_power(y, t, x); }
+  static HEED_INLINE reg times_power(reg y, reg t) { return lane_times_power(y, t); }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) { return lane_inverse_guess(d); }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return x < 0.0f ? a : b; }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t, reg (&out)[4]) {
     for (int i = 0; i < 4; i++) out[i] = p[i];

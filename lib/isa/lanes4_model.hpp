@@ -68,9 +68,16 @@ struct lanes4 {
     t = x + set(exp2_magic);
     return x - (t - set(exp2_magic));
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
-    return zero_below(y * reinterpret_cast<reg>(reinterpret_cast<bits>(t) << 23), x, exp2_cutoff);
+  static HEED_INLINE reg times_power(reg y, reg t) {
+    return y * reinterpret_cast<reg>(reinterpret_cast<bits>(t) << 23);
   }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    typedef uint32_t words __attribute__((vector_size(16)));
+    return reinterpret_cast<reg>(inverse_bits - reinterpret_cast<words>(d));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return select(reinterpret_cast<bits>(x) < 0, a, b); }
+  static HEED_INLINE reg swap_pairs(reg r) { return reg{r[1], r[0], r[3], r[2]}; }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
     HEED_UNROLL for (int i = 0; i < 4; i++) out[i] = reg{p[i], p[stride + i], p[2 * stride + i], p[3 * stride + i]};

@@ -80,10 +80,17 @@ struct mve {
     t = vaddq_n_f32(x, exp2_magic);
     return vsubq_f32(x, vsubq_n_f32(t, exp2_magic));
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
-    const reg scale = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23));
-    return zero_below(vmulq_f32(y, scale), x, exp2_cutoff);
+  static HEED_INLINE reg times_power(reg y, reg t) {
+    return vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
   }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    return vreinterpretq_f32_u32(vsubq_u32(vdupq_n_u32(inverse_bits), vreinterpretq_u32_f32(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
+    return vpselq_f32(a, b, vcmpltq_n_s32(vreinterpretq_s32_f32(x), 0));
+  }
+  static HEED_INLINE reg swap_pairs(reg r) { return vrev64q_f32(r); }
   template <class T>
   static HEED_INLINE void pin(T &) {}
 

@@ -14,10 +14,17 @@ struct neon_model : xsimd_model<Arch> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(y), vcltq_f32(x, vdupq_n_f32(limit))));
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
-    const reg result = vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
-    return zero_below(result, x, exp2_cutoff);
+  static HEED_INLINE reg times_power(reg y, reg t) {
+    return vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));
   }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    return vreinterpretq_f32_u32(vsubq_u32(vdupq_n_u32(inverse_bits), vreinterpretq_u32_f32(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
+    return vbslq_f32(vreinterpretq_u32_s32(vshrq_n_s32(vreinterpretq_s32_f32(x), 31)), a, b);
+  }
+  static HEED_INLINE reg swap_pairs(reg r) { return vrev64q_f32(r); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const uint32x4_t attend = vtstq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
     return vbslq_f32(attend, x, vdupq_n_f32(negative_infinity));

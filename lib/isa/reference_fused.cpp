@@ -1,11 +1,11 @@
 #define HEED_FUSED 1
-#include "../reference.hpp"
+#include "../block_reference.hpp"
 
 #include "cpu.hpp"
 
 namespace heed {
 
 extern const kernel kernel_scalar_fused;
-const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps);
+const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps, &scalar::block);
 
 }  // namespace heed

@@ -15,9 +15,19 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return _mm_andnot_ps(_mm_cmplt_ps(x, _mm_set1_ps(limit)), y);
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
-    return zero_below(_mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23))), x, exp2_cutoff);
+  static HEED_INLINE reg times_power(reg y, reg t) {
+    return _mm_mul_ps(y, _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(t), 23)));
   }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    const __m128i from = _mm_set1_epi32(static_cast<int>(inverse_bits));
+    return _mm_castsi128_ps(_mm_sub_epi32(from, _mm_castps_si128(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
+    const __m128 negative = _mm_castsi128_ps(_mm_srai_epi32(_mm_castps_si128(x), 31));
+    return _mm_or_ps(_mm_and_ps(negative, a), _mm_andnot_ps(negative, b));
+  }
+  static HEED_INLINE reg swap_pairs(reg r) { return _mm_shuffle_ps(r, r, 0xb1); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const __m128i some = _mm_and_si128(_mm_castps_si128(flags), _mm_set1_epi32(static_cast<int>(bits)));
     const __m128 none = _mm_castsi128_ps(_mm_cmpeq_epi32(some, _mm_setzero_si128()));

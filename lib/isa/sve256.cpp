@@ -27,9 +27,19 @@ struct sve256 : xsimd_model<xsimd::sve> {
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, limit), svdup_n_f32(0.0f), y);
   }
-  static HEED_INLINE reg power(reg y, reg t, reg x) {
+  static HEED_INLINE reg times_power(reg y, reg t) {
     const svuint32_t bits = svlsl_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(t), 23);
-    return zero_below(svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits)), x, exp2_cutoff);
+    return svmul_f32_x(svptrue_b32(), y, svreinterpret_f32_u32(bits));
+  }
+  static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
+  static HEED_INLINE reg inverse_guess(reg d) {
+    return svreinterpret_f32_u32(svsub_u32_x(svptrue_b32(), svdup_n_u32(inverse_bits), svreinterpret_u32_f32(d)));
+  }
+  static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
+    return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, 0.0f), a, b);
+  }
+  static HEED_INLINE reg swap_pairs(reg r) {
+    return svreinterpret_f32_u64(svrevw_u64_x(svptrue_b64(), svreinterpret_u64_f32(r)));
   }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const svuint32_t some = svand_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(flags), bits);

@@ -1,0 +1,151 @@
+// Values of a block as rows of floats, wherever they are stored: as they lie, or widened piece by piece on the stack,
+// once for all rows of a tile; and the sum of p v over them.
+#ifndef HEED_GENERIC_STORED_VALUES_HPP
+#define HEED_GENERIC_STORED_VALUES_HPP
+
+#include "one_lane.hpp"
+#include "widen.hpp"
+
+namespace heed {
+
+// Floats that a kernel widens at a time, on the stack.
+template <class V>
+constexpr int32_t panel_floats() {
+  if constexpr (V::lanes == 1)
+    return 128;
+  else
+    return V::compact ? 256 : 1024;
+}
+
+// f(T()) for the type of a format's numbers.
+template <class F>
+HEED_INLINE auto with_format(int32_t format, F f) {
+  switch (format) {
+    case 1:
+      return f(f16());
+    case 2:
+      return f(bf16());
+    case 3:
+      return f(int8_t());
+    default:
+      return f(float());
+  }
+}
+
+// Keys [from, to) of a block, columns [column, column + n_cols) of their values, whose sums are in acc from `acc` on:
+// n_cols is a multiple of V::lanes, or v_dim and less than that.
+struct value_piece {
+  const float *v;  // of key `from`
+  ptrdiff_t stride;
+  int32_t from, to, n_cols, acc;
+};
+
+// Columns of a row of values in parts of at most `width`: f(first column, columns, their place in acc). Where v_dim is
+// no multiple of a register, the last part is the row's last register (rows.hpp).
+template <class V, class F>
+HEED_INLINE void each_part(int32_t v_dim, int32_t width, F f) {
+  const int32_t whole = v_dim < V::lanes ? v_dim : v_dim / V::lanes * V::lanes;
+  for (int32_t c = 0; c < whole; c += width) f(c, whole - c < width ? whole - c : width, c);
+  if (whole < v_dim) f(v_dim - V::lanes, static_cast<int32_t>(V::lanes), whole);
+}
+
+// f(value_piece) for all of keys [from, to) of a block.
+template <class V, class T, class F>
+HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
+  constexpr int32_t room = panel_floats<V>(), width = room >= 1024 ? 64 : 32, keys = room / width;
+  const stream &s = *t.s;
+  const ptrdiff_t slot = s.rule->stored->slot_of(b.begin);
+  const T *values = reinterpret_cast<const T *>(s.v.data) + slot * s.v.stride;
+  float panel[room];
+  for (int32_t j = b.from; j < b.n; j += keys) {
+    const int32_t end = j + keys < b.n ? j + keys : b.n;
+    each_part<V>(s.v_dim, width, [&](int32_t column, int32_t n_cols, int32_t acc) {
+      for (int32_t i = j; i < end; i++)
+        widen_row<V>(panel + (i - j) * width, values + i * s.v.stride + column, n_cols,
+                     sizeof(T) == 1 ? s.v_scales[slot + i] : 0.0f);
+      f(value_piece{panel, width, j, end, n_cols, acc});
+    });
+  }
+}
+
+// STORED: in a storage; else rows of floats.
+template <class V, bool STORED, class F>
+HEED_INLINE void each_value_piece(const tile &t, const key_block &b, F f) {
+  const stream &s = *t.s;
+  const auto as_they_lie = [&](int32_t first) {
+    const float *v = s.v.from(first + b.from);
+    each_part<V>(s.v_dim, s.v_dim, [&](int32_t column, int32_t n_cols, int32_t acc) {
+      f(value_piece{v + column, s.v.stride, b.from, b.n, n_cols, acc});
+    });
+  };
+  if constexpr (STORED)
+    with_format(s.rule->stored->format, [&](auto number) {
+      if constexpr (sizeof number == 4)
+        as_they_lie(s.rule->stored->slot_of(b.begin));
+      else
+        each_widened_piece<V, decltype(number)>(t, b, f);
+    });
+  else
+    as_they_lie(b.begin);
+}
+
+// acc += p v of a piece for rows [row, row + n_rows), of its keys [from, to); ragged: of those that each row sees.
+template <class V>
+static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, const value_piece &p, int32_t row,
+                                          int32_t n_rows, int32_t from, int32_t to, bool ragged, chain start,
+                                          const float *ahead = nullptr) {
+  const float *v = p.v + (from - p.from) * p.stride;
+  if constexpr (V::lanes == 1) {
+    (void)start, (void)ahead;  // acc has alpha already
+    stream here = *t.s;
+    here.v = {v - (b.begin + from) * p.stride, p.stride};
+    here.v_dim = p.n_cols;
+    tile moved = t;
+    moved.s = &here;
+    moved.chunk.acc += p.acc;
+    const key_block keys = {b.begin, from, to, b.first};
+    product o;
+    for (int32_t r = row, rows; r < row + n_rows; r += rows) {
+      rows = tile_height(row + n_rows - r, V::sum_rows);
+      if (ragged)
+        add_tile<V>(o, moved, keys, r, rows);
+      else
+        add_values<V>(o, moved, keys, r, rows, from, to);
+    }
+  } else {
+    const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys, p_key = t.lanes_are_queries ? t.row_capacity : 1;
+    const sum_operands o = {t.scores + row * p_row + from * p_key,
+                            p_row,
+                            p_key,
+                            v,
+                            p.stride,
+                            t.chunk.acc + row * t.acc_stride + p.acc,
+                            t.acc_stride,
+                            t.alpha + row,
+                            to - from,
+                            ragged ? t.first + row : nullptr,
+                            t.last + row,
+                            b.begin + from,
+                            ahead,
+                            p.stride,
+                            p.n_cols};
+    if (p.n_cols < V::lanes)
+      sum_columns<V, narrow_vecs>(o, start, n_rows);
+    else
+      sum_whole<V>(o, start, n_rows, p.n_cols);
+  }
+}
+
+// acc = acc * alpha + p v over a block.
+template <class V>
+static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
+  const bool ragged = !all_see(t, b);
+  each_value_piece<V, true>(t, b, [&](const value_piece &p) {
+    const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;
+    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start);
+  });
+}
+
+}  // namespace heed
+
+#endif
