@@ -59,6 +59,7 @@ int main(int argc, char **argv) {
   for (int32_t i = 0; i < heed_kernel_count(); ++i) kernels += std::string(i ? " " : "") + heed_kernel_name(i);
   benchmark::AddCustomContext("kernels_best_first", kernels);
   heed_bench::register_attention();
+  heed_bench::register_cache();
   heed_bench::register_features();
   heed_bench::register_primitives();
   heed_bench::warm_up();

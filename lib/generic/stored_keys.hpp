@@ -140,7 +140,7 @@ static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const 
 // Registers of rows take the keys that one of them sees, in whole tiles of keys.
 template <class V, int VECS>
 HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece<float> &p) {
-  constexpr int keys = V::score_keys;
+  constexpr int keys = VECS == 1 && !V::compact ? 8 : V::score_keys;  // 8 chains
   const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
   score_piece_queries<V, keys, VECS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
 }
@@ -211,17 +211,6 @@ static HEED_NOINLINE void score_widened(const tile &t, const key_block &b, const
                       nullptr, nullptr});
     }
   }
-}
-
-// Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
-template <class V>
-HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b, int32_t element_bytes) {
-  const stream &s = *t.s;
-  if constexpr (V::lanes == 1)
-    return false;
-  else
-    return !V::compact && t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
-           static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * element_bytes > far_bytes;
 }
 
 template <class V, class T>

@@ -32,6 +32,17 @@ HEED_INLINE auto with_format(int32_t format, F f) {
   }
 }
 
+// Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
+template <class V>
+HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b, int32_t element_bytes) {
+  const stream &s = *t.s;
+  if constexpr (V::lanes == 1)
+    return false;
+  else
+    return !V::compact && t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
+           static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * element_bytes > far_bytes;
+}
+
 // Keys [from, to) of a block, columns [column, column + n_cols) of their values, whose sums are in acc from `acc` on:
 // n_cols is a multiple of V::lanes, or v_dim and less than that.
 struct value_piece {
@@ -136,13 +147,85 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
   }
 }
 
+// acc = acc * alpha + p v for ROWS rows from `row` on, which see all keys of the block, and VECS registers of columns.
+// Few rows do not repay a copy of the widened values: each is widened on its way to the sums.
+template <class V, class T, int ROWS, int VECS>
+static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int32_t row, const T *v, const T *ahead,
+                                          const float *scales, int32_t column, int32_t place) {
+  const ptrdiff_t stride = t.s->v.stride;
+  const float *weights = t.scores + row * block_keys;
+  float *to = t.chunk.acc + row * t.acc_stride + place;
+  typename V::reg acc[ROWS][VECS];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    const typename V::reg alpha = V::set(t.alpha[row + r]);
+    HEED_UNROLL for (int i = 0; i < VECS; i++) acc[r][i] =
+        b.first ? V::set(0.0f) : V::mul(V::load(to + r * t.acc_stride + i * V::lanes), alpha);
+  }
+  v += column;
+  for (int32_t j = b.from; j < b.n; j++, v += stride) {
+    if (ahead) __builtin_prefetch(ahead + (j - b.from) * stride + column, 0, 2);
+    typename V::reg columns[VECS];
+    HEED_UNROLL for (int i = 0; i < VECS; i++) {
+      columns[i] = V::load(v + i * V::lanes);
+      if (sizeof(T) == 1) columns[i] = V::mul(columns[i], V::set(scales[j]));
+      if (ROWS > 1) V::pin(columns[i]);
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      auto weight = V::factor(weights[r * block_keys + j]);
+      if (VECS > 1) V::pin(weight);
+      HEED_UNROLL for (int i = 0; i < VECS; i++) acc[r][i] = V::fma(weight, columns[i], acc[r][i]);
+    }
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int i = 0; i < VECS; i++) V::store(to + r * t.acc_stride + i * V::lanes, acc[r][i]);
+  }
+}
+
+template <class V, class T>
+static void add_few_rows(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const storage &at = *s.rule->stored;
+  const ptrdiff_t slot = at.slot_of(b.begin);
+  const auto row_at = [&](ptrdiff_t key) { return reinterpret_cast<const T *>(s.v.data) + key * s.v.stride; };
+  const T *v = row_at(slot + b.from), *ahead = nullptr;
+  if (stored_block_is_far<V>(t, b, sizeof(T))) ahead = row_at(at.slot_of(b.begin + block_keys) + b.from);
+  for (int32_t row = 0, rows; row < t.n_rows; row += rows) {
+    rows = t.n_rows - row >= 4 ? 4 : t.n_rows - row >= 2 ? 2 : 1;
+    const auto add = [&](auto n_rows, auto n_vecs, int32_t column, int32_t place) {
+      add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(t, b, row, v, row == 0 ? ahead : nullptr,
+                                                                              s.v_scales + slot, column, place);
+    };
+    const auto columns = [&](auto n_rows) {
+      constexpr int wide = decltype(n_rows)::value == 1 ? 8 : 4 / decltype(n_rows)::value * V::sum_vecs;
+      int32_t c = 0;
+      for (; c + wide * V::lanes <= s.v_dim; c += wide * V::lanes) add(n_rows, constant<wide>(), c, c);
+      for (; c + V::lanes <= s.v_dim; c += V::lanes) add(n_rows, constant<1>(), c, c);
+      if (c < s.v_dim) add(n_rows, constant<1>(), s.v_dim - V::lanes, c);
+    };
+    if (rows == 4)
+      columns(constant<4>());
+    else if (rows == 2)
+      columns(constant<2>());
+    else
+      columns(constant<1>());
+  }
+}
+
 // acc = acc * alpha + p v over a block.
 template <class V>
 static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const storage &at = *s.rule->stored;
   const bool ragged = !all_see(t, b);
+  if constexpr (V::lanes > 1) {
+    if (!V::compact && !t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.format != 0)
+      return with_format(at.format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
+  }
+  const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.format == 0;
+  const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;
   each_value_piece<V, true>(t, b, [&](const value_piece &p) {
     const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;
-    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start);
+    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, ahead ? ahead + p.acc : nullptr);
   });
 }
 

@@ -132,10 +132,10 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
 // n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows; compact: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
-  const auto sum = [&](auto rows) {
+  const auto sum = [&](auto rows, int32_t left = 0) {
     constexpr int tile_rows = decltype(rows)::value;
-    if (n_rows < tile_rows) return;
-    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows);
+    if (n_rows - left < tile_rows) return;
+    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left);
     n_rows -= done;
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
@@ -143,7 +143,8 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     if (o.first) o.first += done, o.last += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
-  sum(constant<whole>());
+  // Of narrow tiles two of 4 rows are faster than one of 6 and one of 2, which has too few chains.
+  sum(constant<whole>(), whole == 6 && VECS == 2 && n_rows % 6 == 2 && n_rows > 2 ? 8 : 0);
   if constexpr (!V::compact) {
     if (whole > 8) sum(constant<8>());
     if (whole > 4) sum(constant<4>());
