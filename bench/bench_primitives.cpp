@@ -1,5 +1,5 @@
 // dot/<n>/<kernel>, softmax/<rows>x<columns>/<kernel>, weighted_sum/<n>x<n_kv>x<v_dim>/<kernel>,
-// linear/<n>x<in>x<out>/<kernel>. SPDX-License-Identifier: MIT
+// linear/<n>x<in>x<out>/<kernel>, project/<n>x<in>x<out>/<format>/<layout>/<kernel>. SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
 namespace heed_bench {
@@ -67,6 +67,24 @@ void linear(benchmark::State &state, const product_shape &s, const char *kernel)
   });
 }
 
+// Weights as they are stored; any bytes will do for f16 and bf16 that are neither NaN nor infinity.
+void project(benchmark::State &state, const product_shape &s, int32_t format, int32_t layout, const char *kernel) {
+  const product_data d(s);
+  const size_t n_weights = static_cast<size_t>(s.depth) * static_cast<size_t>(s.n_out);
+  const size_t bytes = n_weights * HEED_FORMAT_BYTES(format);
+  const buffer scales(static_cast<size_t>(s.n_out)), stored((bytes + 3) / 4);
+  if (format != HEED_F32 && format != HEED_INT8)
+    heed_narrow(heed_matrix_of(d.b.get(), s.depth, s.n_out), format, stored.get(), s.n_out, nullptr);
+  const heed_weights w = heed_weights_of(stored.get(), format, layout, s.depth, s.n_out, scales.get());
+  work todo = product_work(s);
+  todo.bytes += static_cast<double>(bytes) - 4.0 * static_cast<double>(n_weights);
+  if (s.n == 1) todo.resident = (bytes + 1023) / 1024 * 1024;
+  run(state, kernel, todo, [&] {
+    return heed_project(heed_matrix_of(d.a.get(), s.n, s.depth), &w, nullptr,
+                        heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+  });
+}
+
 std::string text(const product_shape &s) {
   return std::to_string(s.n) + "x" + std::to_string(s.depth) + "x" + std::to_string(s.n_out);
 }
@@ -84,6 +102,15 @@ void register_on(const char *kernel) {
   for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{512, 768, 3072},
                                  product_shape{1, 1024, 1024}})
     benchmark::RegisterBenchmark(("linear/" + text(s) + end).c_str(), linear, s, kernel);
+  static const char *const formats[] = {"f32", "f16", "bf16", "int8"}, *const layouts[] = {"in_out", "out_in"};
+  for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{4, 512, 512},
+                                 product_shape{1, 64, 64}, product_shape{1, 64, 172}, product_shape{1, 172, 64},
+                                 product_shape{1, 64, 512}, product_shape{1, 1024, 1024}, product_shape{1, 4096, 4096}})
+    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+      for (int32_t layout = HEED_IN_OUT; layout <= HEED_OUT_IN; ++layout)
+        benchmark::RegisterBenchmark(
+            ("project/" + text(s) + "/" + formats[format] + "/" + layouts[layout] + end).c_str(), project, s, format,
+            layout, kernel);
 }
 
 }  // namespace

@@ -157,6 +157,16 @@ struct linear_block {
   int32_t n_rows, depth, n_cols;
 };
 
+// Weights as they lie in a file: element (i, n) at data[i * stride + n], or [n * stride + i] where out_in.
+struct stored_weights {
+  const void *data;
+  const float *scales;  // of int8: one per column
+  ptrdiff_t stride;
+  int32_t format;
+  bool out_in;
+};
+using project_step = void (*)(const linear_block &b, const stored_weights &w);  // w instead of b.w
+
 struct kernel {
   const char *name;
   bool fused;
@@ -171,9 +181,10 @@ struct kernel {
   void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);
-  // Null in a build with one kernel, where the linker is to drop them.
+  // Null in a build with one kernel, where the linker is to drop them:
   const struct score_steps *steps;
   const struct block_steps *block;
+  project_step project;
 };
 
 }  // namespace heed

@@ -7,6 +7,9 @@
 
 namespace heed {
 
+// heed_format, which kernels do not know.
+constexpr int32_t stored_f32 = 0, stored_f16 = 1, stored_bf16 = 2, stored_int8 = 3;
+
 struct f16 {
   uint16_t bits;
 };

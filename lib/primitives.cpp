@@ -1,36 +1,18 @@
 #include "dispatch.hpp"
-#include "run.hpp"
+#include "pieces.hpp"
 #include "validate.hpp"
 
 namespace heed {
 namespace {
 
 template <class K>
-struct linear_job {
+struct linear_of {
   K k;
-  linear_block whole;
-  int32_t n_pieces, piece;  // piece: rows or columns of each
-  bool by_rows;
-};
-
-template <class K>
-void linear_task(void *context, int32_t index, int32_t) {
-  const auto &job = *static_cast<const linear_job<K> *>(context);
-  linear_block b = job.whole;
-  const int32_t begin = index * job.piece, total = job.by_rows ? b.n_rows : b.n_cols;
-  const int32_t n = total - begin < job.piece ? total - begin : job.piece;
-  if (job.by_rows) {
-    b.x += begin * b.x_stride;
-    b.y += begin * b.y_stride;
-    b.n_rows = n;
-  } else {
-    b.w += begin;
-    b.y += begin;
-    if (b.bias) b.bias += begin;
-    b.n_cols = n;
+  void operator()(linear_block b, int32_t first_column) const {
+    b.w += first_column;
+    k->linear(b);
   }
-  job.k->linear(b);
-}
+};
 
 template <class K>
 struct softmax_job {
@@ -65,16 +47,9 @@ void check_product(checker &check, const heed_matrix &a, heed_argument a_name, c
 template <class K>
 void run_any_linear(K k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                     const heed_executor *executor) {
-  linear_job<K> job = {
-      k, {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim}, 1, 0, true};
-  if (!executor ||
-      static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * static_cast<float>(w.dim) < least_threaded_work)
-    return k->linear(job.whole);
-  job.by_rows = x.n_rows >= 8 * executor->n_workers;
-  // 24 rows and 64 columns are multiples of every register tile.
-  job.piece = job.by_rows ? piece_size(x.n_rows, executor->n_workers, 24) : piece_size(w.dim, executor->n_workers, 64);
-  const int32_t total = job.by_rows ? x.n_rows : w.dim;
-  run_tasks(executor, total / job.piece + (total % job.piece != 0), linear_task<K>, &job);
+  run_product(linear_of<K>{k},
+              {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim},
+              executor);
 }
 
 }  // namespace

@@ -215,6 +215,35 @@ void linear(const linear_block &b) {
   }
 }
 
+// Rule 16, by powers of two in place of bits.
+[[maybe_unused]] float widen(const stored_weights &w, ptrdiff_t at, int32_t column) {
+  if (w.format == stored_f32) return static_cast<const float *>(w.data)[at];
+  if (w.format == stored_int8) return static_cast<float>(static_cast<const int8_t *>(w.data)[at]) * w.scales[column];
+  const uint32_t bits = static_cast<const uint16_t *>(w.data)[at];
+  if (w.format == stored_bf16) {
+    const uint32_t shifted = bits << 16;
+    float x;
+    __builtin_memcpy(&x, &shifted, sizeof x);
+    return x;
+  }
+  const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+  float x = static_cast<float>(exponent > 0 ? fraction + 1024 : fraction) * 0x1p-24f;
+  for (uint32_t e = 1; e < exponent; e++) x *= 2.0f;
+  if (exponent == 31) x = fraction > 0 ? negative_infinity - negative_infinity : -negative_infinity;
+  return bits >> 15 ? -x : x;
+}
+
+[[maybe_unused]] void project(const linear_block &b, const stored_weights &w) {
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    for (int32_t n = 0; n < b.n_cols; n++) {
+      float y = b.bias ? b.bias[n] : 0.0f;
+      for (int32_t i = 0; i < b.depth; i++)
+        y = multiply_add(b.x[r * b.x_stride + i], widen(w, w.out_in ? n * w.stride + i : i * w.stride + n, n), y);
+      b.y[r * b.y_stride + n] = y;
+    }
+  }
+}
+
 // ---- what options do to the scores of a block: rules 12 to 15. A tile here has one row, except in sinks.
 
 // tanh(u) = (1 - e) / (1 + e) with e = exp(-2 |u|) = 2^t (1 + f g), and a quotient of our own
@@ -307,8 +336,9 @@ void weights(const tile &t, const key_block &b) {
     sinks,   weights, score_row,     add_all,      values_are_finite, add_row};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
-                             const block_steps *block) {
-  return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, options, block};
+                             const block_steps *block, project_step narrow) {
+  return {name, fused,   available, 0,   8,      attend,  attend, merge,
+          finish, keep, softmax,   dot, linear, options, block,  narrow};
 }
 
 }  // namespace scalar

@@ -79,11 +79,13 @@ using fixed_model = lanes4;
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
-static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr, nullptr);
+static constexpr kernel kernel_fixed =
+    make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr, nullptr, nullptr);
 static constexpr score_steps fixed_steps = make_steps<fixed_model>();
 static constexpr block_steps fixed_block_steps = make_block_steps<fixed_model>();
+static constexpr project_step fixed_project = make_project<fixed_model>();
 static constexpr kernel kernel_reference =
-    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr, nullptr);
+    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr, nullptr, nullptr);
 
 }  // namespace heed
 
@@ -92,12 +94,14 @@ static constexpr kernel kernel_reference =
 #include "block.cpp"
 #include "cache.cpp"
 #include "dispatch.cpp"
+#include "formats.cpp"
 #include "inspect.cpp"
 #include "layer.cpp"
 #include "masks.cpp"
 #include "options.cpp"
 #include "partial.cpp"
 #include "primitives.cpp"
+#include "project.cpp"
 #include "ranges.cpp"
 #include "root.cpp"
 #include "rope.cpp"

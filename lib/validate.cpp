@@ -56,13 +56,13 @@ void checker::array(const void *data, size_t n, access how, heed_argument argume
   memory(data, n * sizeof(float), how, argument);
 }
 
-void checker::matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how,
-                     heed_argument argument) {
+void checker::matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how,
+                     heed_argument argument, size_t element_bytes) {
   count(n_rows, HEED_MAX_COUNT, argument);
   count(dim, HEED_MAX_COUNT, argument);
-  pointer(data, sizeof(float), argument);
+  pointer(data, element_bytes, argument);
   const ptrdiff_t extent = grow(dim, n_rows, stride, how, argument);
-  memory(data, static_cast<size_t>(extent) * sizeof(float), how, argument);
+  memory(data, static_cast<size_t>(extent) * element_bytes, how, argument);
 }
 
 void checker::floats(const float *data, int32_t n, access how, heed_argument argument) {

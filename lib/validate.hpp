@@ -70,7 +70,8 @@ class checker {
               heed_argument argument, size_t element_bytes = sizeof(float));
   // n numbers of 4 bytes.
   void array(const void *data, size_t n, access how, heed_argument argument);
-  void matrix(const float *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument);
+  void matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument,
+              size_t element_bytes = sizeof(float));
   void floats(const float *data, int32_t n, access how, heed_argument argument);
   void floats_or_null(const float *data, int32_t n, heed_argument argument) {
     if (data) floats(data, n, access::read, argument);
@@ -97,6 +98,10 @@ class checker_of : public checker {
  private:
   range storage[N_RANGES];
 };
+
+// Weights whose rows of x have n_in numbers: the struct, which may be read, and what it names. Three ranges.
+// (project.cpp)
+void check_weights(checker &check, const heed_weights &w, int32_t n_in);
 
 // Shared by heed_attention_run and heed_layer_run.
 void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,

@@ -4,6 +4,7 @@
 #define HEED_GENERIC_LINEAR_HPP
 
 #include "sum_rows.hpp"
+#include "widen.hpp"
 
 namespace heed {
 
@@ -15,24 +16,48 @@ HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, 
           nullptr,     b.w_stride,   b.n_cols};
 }
 
+HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
+  return begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero;
+}
+
+// Weights of one format.
+template <class T>
+struct weights_of {
+  const T *data;
+  ptrdiff_t stride;
+  const float *scales;
+
+  template <class V>
+  HEED_INLINE typename V::reg scale(V, int32_t column) const {
+    return sizeof(T) == 1 ? V::load(scales + column) : V::set(0.0f);
+  }
+  HEED_INLINE weights_of from(int32_t column, bool out_in) const {
+    return {data + (out_in ? column * stride : column), stride, sizeof(T) == 1 ? scales + column : nullptr};
+  }
+};
+
 // y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
-template <class V, int ROWS, int DEPTH>
-static HEED_NOINLINE void add_w_rows(const linear_block &b, int32_t begin, int32_t n) {
-  const float *x = b.x + begin, *w = b.w + begin * b.w_stride;
+template <class V, int ROWS, int DEPTH, class T>
+static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> &weights, int32_t begin, int32_t n) {
+  const float *x = b.x + begin;
+  const T *w = weights.data + begin * weights.stride;
   float *const y = b.y;
-  const ptrdiff_t w_stride = b.w_stride, y_stride = b.y_stride;
+  const ptrdiff_t w_stride = weights.stride, y_stride = b.y_stride;
+  const float *const scales = weights.scales;
   decltype(V::factor(0.0f)) factor[ROWS][DEPTH];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[r][i] = V::factor(x[r * b.x_stride + i]);
   }
   const float *from = begin == 0 ? b.bias : b.y;
   const ptrdiff_t from_stride = begin == 0 ? 0 : b.y_stride;
+  const auto start = [=](int r, int32_t column) {
+    return from ? V::load(from + r * from_stride + column) : V::set(0.0f);
+  };
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
       typename V::reg sum[n_vecs];
-      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
-          from ? V::load(from + r * from_stride + column + v * V::lanes) : V::set(0.0f);
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
       HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
         HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
             V::fma(factor[r][i], V::load(w + i * w_stride + column + v * V::lanes), sum[v]);
@@ -40,22 +65,46 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, int32_t begin, int32
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
     }
   };
+  // Widened for all rows at once.
+  const auto add_narrow = [=](auto vecs, int32_t column) {
+    constexpr int n_vecs = decltype(vecs)::value;
+    typename V::reg sum[ROWS][n_vecs], scale[n_vecs];
+    HEED_UNROLL for (int v = 0; v < n_vecs; v++) {
+      scale[v] = sizeof(T) == 1 ? V::load(scales + column + v * V::lanes) : V::set(0.0f);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = start(r, column + v * V::lanes);
+    }
+    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) {
+        const typename V::reg wide = scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]);
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r][i], wide, sum[r][v]);
+      }
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[r][v]);
+    }
+  };
+  const auto add_any = [=](auto vecs, int32_t column) {
+    if constexpr (sizeof(T) == sizeof(float))
+      add(vecs, column);
+    else
+      add_narrow(vecs, column);
+  };
   int32_t column = 0;
-  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add(constant<4>(), column);
-  for (; column < n; column += V::lanes) add(constant<1>(), column);
+  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add_any(constant<4>(), column);
+  for (; column < n; column += V::lanes) add_any(constant<1>(), column);
 }
 
 // Few rows: what counts is to read w once and in its own order, 4 or 8 rows abreast.
-template <class V>
-static void linear_few_rows(linear_block b, int32_t n) {
+template <class V, class T>
+static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   const auto sum = [&](auto rows) {
     constexpr int n_rows = decltype(rows)::value;
     constexpr int n_factors = V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;  // that leave registers for the sums
     constexpr int depth = n_rows == 1 ? 8 : n_factors / n_rows;
     for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
       int32_t i = 0;
-      for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, i, n);
-      for (; i < b.depth; i++) add_w_rows<V, n_rows, 1>(b, i, n);
+      for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, w, i, n);
+      for (; i < b.depth; i++) add_w_rows<V, n_rows, 1>(b, w, i, n);
       b.x += n_rows * b.x_stride;
       b.y += n_rows * b.y_stride;
     }
@@ -73,30 +122,42 @@ static void linear_panels(const linear_block &b, int32_t n) {
     const int32_t width = n - column < panel ? n - column : panel;
     for (int32_t begin = 0; begin < b.depth; begin += panel_depth) {
       const int32_t end = b.depth - begin < panel_depth ? b.depth : begin + panel_depth;
-      const chain from = begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero;
-      sum_whole<V>(linear_operands<V>(b, column, begin, end), from, b.n_rows, width);
+      sum_whole<V>(linear_operands<V>(b, column, begin, end), chain_at(b, begin), b.n_rows, width);
+    }
+  }
+}
+
+// Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
+// is at hand. fill(copy, column, width, begin, end) puts w[begin, end)[column, + width) there, rows copy_width apart.
+template <class V>
+constexpr int32_t copy_floats = V::copies_panels ? 1536 : 120;
+template <class V>
+constexpr int32_t copy_width = V::copies_panels ? 16 : V::sum_vecs *V::lanes;
+template <class V, class F>
+static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, F fill) {
+  constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;
+  float copy[depth * most_width];
+  for (int32_t column = 0; column < n; column += most_width) {
+    const int32_t width = n - column < most_width ? n - column : most_width;
+    for (int32_t begin = 0; begin < b.depth; begin += depth) {
+      const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+      fill(copy, column, width, begin, end);
+      sum_operands o = linear_operands<V>(b, column, begin, end);
+      o.b = copy;
+      o.b_stride = most_width;
+      sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
     }
   }
 }
 
 // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
-// (57 % of the peak instead of 89): they are copied, 6 KB on the stack at a time (4 KB would be a sixth slower), where
-// that much is at hand.
-constexpr int32_t copy_depth = 96, copy_width = 16;
+// (57 % of the peak instead of 89): they are copied.
 template <class V>
-static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n) {
-  float copy[copy_depth * copy_width];
-  for (int32_t column = 0; column < n; column += copy_width) {
-    const int32_t width = n - column < copy_width ? n - column : copy_width;
-    for (int32_t begin = 0; begin < b.depth; begin += copy_depth) {
-      const int32_t end = b.depth - begin < copy_depth ? b.depth : begin + copy_depth;
-      sum_operands o = linear_operands<V>(b, column, begin, end);
-      for (int32_t i = 0; i < end - begin; i++) copy_row<V>(copy + i * copy_width, o.b + i * b.w_stride, width);
-      o.b = copy;
-      o.b_stride = copy_width;
-      sum_whole<V>(o, begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero, b.n_rows, width);
-    }
-  }
+static void linear_copied(const linear_block &b, int32_t n) {
+  linear_copied_panels<V>(b, n, [&](float *copy, int32_t column, int32_t width, int32_t begin, int32_t end) {
+    for (int32_t i = begin; i < end; i++, copy += copy_width<V>)
+      copy_row<V>(copy, b.w + i * b.w_stride + column, width);
+  });
 }
 
 template <class V>
@@ -104,11 +165,11 @@ static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
-  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= copy_width && b.w_stride % 512 == 0;
+  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= copy_width<V> && b.w_stride % 512 == 0;
   if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
-    linear_few_rows<V>(b, whole);
+    linear_few_rows<V>(b, weights_of<float>{b.w, b.w_stride, nullptr}, whole);
   } else if (collide && b.n_rows >= 32) {
-    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole);
+    if constexpr (V::copies_panels) linear_copied<V>(b, whole);
   } else {
     linear_panels<V>(b, whole);
   }

@@ -9,6 +9,8 @@
 #include "linear.hpp"
 #include "norms.hpp"
 #include "one_lane.hpp"
+#include "one_lane_project.hpp"
+#include "project.hpp"
 #include "query_lanes.hpp"
 #include "rope.hpp"
 #include "score_steps.hpp"
@@ -30,6 +32,14 @@ constexpr score_steps make_steps() {
       softcap_block<V>,           alibi_block<V>,      mask_additive<V>, mask_boolean<V>, values_are_finite<V, false>,
       add_visible<V, false>,      add_sinks<V>,        weigh_block<V>,   score_stored<V>, add_stored<V>,
       values_are_finite<V, true>, add_visible<V, true>};
+}
+
+template <class V>
+constexpr project_step make_project() {
+  if constexpr (V::lanes == 1)
+    return project_one_lane<V>;
+  else
+    return project<V>;
 }
 
 template <class V>
@@ -55,7 +65,8 @@ constexpr block_steps block_steps_of_model = make_block_steps<V>();
 template <class V>
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
                              const score_steps *options = &steps_of_model<V>,
-                             const block_steps *block = &block_steps_of_model<V>) {
+                             const block_steps *block = &block_steps_of_model<V>,
+                             project_step narrow = make_project<V>()) {
   if constexpr (V::lanes == 1)
     return {name,
             fused,
@@ -71,10 +82,11 @@ constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
             dot_one_lane<V>,
             linear_one_lane<V>,
             options,
-            block};
+            block,
+            narrow};
   else
     return {name,      fused,   available,  V::lanes, 8,         attend_any<V>, attend_any<V>, merge<V>,
-            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options,       block};
+            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options,       block,         narrow};
 }
 
 }  // namespace heed

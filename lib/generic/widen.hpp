@@ -1,9 +1,9 @@
 // Numbers of fewer bits become floats (rule 16). Two ways to load them, both by the model V:
 //   V::load(p)                 `lanes` consecutive numbers
-//   V::columns(p, stride, f)   16 bytes of each of `lanes` rows, transposed: f(constant<i>(), column i as a register)
-//                              for i = 0 to 15 / sizeof(T), ascending
-// p is a pointer to f16, bf16 or int8_t; those come without their scale. A model has what its instruction set does well
-// and takes the rest from here: load_narrow, load_narrow4, columns_each.
+//   V::columns(p, stride, f)   columns_of<V, T> numbers of each of `lanes` rows, transposed: f(constant<i>(), column i
+//                              as a register), i ascending
+// p is a pointer to f16, bf16 or int8_t, columns' also to float; int8 come without their scale. A model has what its
+// instruction set does well and takes the rest from here: load_narrow, load_narrow4, columns_each, columns_of_floats.
 #ifndef HEED_GENERIC_WIDEN_HPP
 #define HEED_GENERIC_WIDEN_HPP
 
@@ -12,8 +12,10 @@
 
 namespace heed {
 
-template <class T>
-constexpr int columns_of = 16 / sizeof(T);  // of a row, in one step of V::columns
+// Of a row, in one step of V::columns: 16 bytes; with 16 lanes 16 numbers, so that rows far apart in memory, whose
+// cache lines push each other out, are read by whole lines.
+template <class V, class T>
+constexpr int columns_of = V::lanes == 16 ? 16 : 16 / static_cast<int>(sizeof(T));
 
 // f(constant<0>()), f(constant<1>()), ... f(constant<N - 1>())
 template <int N, int I = 0, class F>
@@ -43,7 +45,14 @@ HEED_INLINE typename V::reg load_column(const T *p, ptrdiff_t stride, int32_t n_
 
 template <class V, class T, class F>
 HEED_INLINE void columns_each(const T *p, ptrdiff_t stride, F f) {
-  for_each_constant<columns_of<T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride, V::lanes)); });
+  for_each_constant<columns_of<V, T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride, V::lanes)); });
+}
+
+template <class V, class F>
+HEED_INLINE void columns_of_floats(const float *p, ptrdiff_t stride, F f) {
+  typename V::reg columns[4];
+  V::transpose4(p, stride, columns);
+  for_each_constant<4>([&](auto i) { f(i, columns[decltype(i)::value]); });
 }
 
 // Four lanes in the compiler's own vector types, which it maps to registers; a model converts with its own type.
@@ -69,7 +78,13 @@ HEED_INLINE floats4 load_narrow4(const T *p, ptrdiff_t stride = 1) {
   return widen4(T(), words4{word_of(p[0]), word_of(p[stride]), word_of(p[2 * stride]), word_of(p[3 * stride])});
 }
 
-// ---- rows and panels
+template <class V, class T, class F>
+HEED_INLINE void columns_each4(const T *p, ptrdiff_t stride, F f) {
+  for_each_constant<columns_of<V, T>>(
+      [&](auto i) { f(i, reinterpret_cast<typename V::reg>(load_narrow4(p + decltype(i)::value, stride))); });
+}
+
+// ---- rows
 
 // A number that int8 are multiplied by; other formats have none.
 template <class V, class T>
@@ -107,39 +122,18 @@ HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *sca
   }
 }
 
-// f(i, column i of n_rows rows as a register), i < n_columns ascending; lanes beyond the rows hold anything. Reads
-// nothing beyond the rows.
-template <class V, class T, class F>
-HEED_INLINE void each_column(const T *p, ptrdiff_t stride, int32_t n_rows, int32_t n_columns, F f) {
-  constexpr int step = columns_of<T>;
-  int32_t i = 0;
-  if (n_rows >= V::lanes) {
-    for (; i + step <= n_columns; i += step) {
-      if constexpr (sizeof(T) == 4) {
-        typename V::reg columns[4];
-        V::transpose4(p + i, stride, columns);
-        HEED_UNROLL for (int j = 0; j < 4; j++) f(i + j, columns[j]);
-      } else {
-        V::columns(p + i, stride, [&](auto j, typename V::reg column) { f(i + decltype(j)::value, column); });
-      }
-    }
-  }
-  for (; i < n_columns; i++) f(i, load_column<V>(p + i, stride, n_rows));
-}
-
-// to[i * to_stride + r] = from[r * stride + i]: rows become columns, scales[r] is a row's (int8 only). Writes whole
-// registers: to_stride is n_rows rounded up to V::lanes or more.
+// to[i * to_stride + r] = from[r * stride + i], i < n_columns: rows become columns, without a scale; whole registers
+// are written, whose lanes beyond the rows hold anything. At most `lanes` rows.
 template <class V, class T>
-HEED_INLINE void widen_transposed(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride, int32_t n_rows,
-                                  int32_t n_columns, const float *scales) {
-  for (int32_t r = 0; r < n_rows; r += V::lanes) {
-    const int32_t rows = n_rows - r < V::lanes ? n_rows - r : V::lanes;
-    typename V::reg scale = V::set(0.0f);
-    if constexpr (sizeof(T) == 1) scale = rows < V::lanes ? V::load_n(scales + r, rows) : V::load(scales + r);
-    each_column<V>(from + r * stride, stride, rows, n_columns, [&](int32_t i, typename V::reg column) {
-      V::store(to + i * to_stride + r, scaled<V, T>(column, scale));
-    });
-  }
+static HEED_NOINLINE void transpose_rows(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride,
+                                         int32_t n_rows, int32_t n_columns) {
+  constexpr int step = columns_of<V, T>;
+  int32_t i = 0;
+  if (n_rows >= V::lanes)
+    for (; i + step <= n_columns; i += step)
+      V::columns(from + i, stride,
+                 [&](auto j, typename V::reg x) { V::store(to + (i + decltype(j)::value) * to_stride, x); });
+  for (; i < n_columns; i++) V::store(to + i * to_stride, load_column<V>(from + i, stride, n_rows));
 }
 
 }  // namespace heed

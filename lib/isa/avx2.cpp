@@ -29,6 +29,7 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   // Words of 32 bits are transposed; each holds two or four numbers of its row.
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    if constexpr (sizeof(T) == 4) return columns_of_floats<avx2>(p, stride, f);
     reg words[4];
     transpose_words(reinterpret_cast<const char *>(p), stride * static_cast<ptrdiff_t>(sizeof(T)), words);
     for_each_constant<4>([&](auto w) {

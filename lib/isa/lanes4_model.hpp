@@ -34,7 +34,10 @@ struct lanes4 {
   }
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
-    for_each_constant<columns_of<T>>([&](auto i) { f(i, load_narrow4(p + decltype(i)::value, stride)); });
+    if constexpr (sizeof(T) == 4)
+      columns_of_floats<lanes4>(p, stride, f);
+    else
+      columns_each4<lanes4>(p, stride, f);
   }
   static HEED_INLINE void store(float *p, reg r) { *reinterpret_cast<in_memory *>(p) = r; }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes4>(p, n); }

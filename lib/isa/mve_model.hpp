@@ -35,6 +35,7 @@ struct mve {
   static HEED_INLINE uint32x4_t rows(ptrdiff_t stride) {
     return vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride));
   }
+  static HEED_INLINE reg column(const float *p, uint32x4_t rows) { return vldrwq_gather_shifted_offset_f32(p, rows); }
   static HEED_INLINE reg column(const f16 *p, uint32x4_t rows) {
     return widen_f16(vldrhq_gather_shifted_offset_u32(&p->bits, rows));
   }
@@ -47,7 +48,7 @@ struct mve {
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
     const uint32x4_t of_rows = rows(stride);
-    for_each_constant<columns_of<T>>([&](auto i) { f(i, column(p + decltype(i)::value, of_rows)); });
+    for_each_constant<columns_of<mve, T>>([&](auto i) { f(i, column(p + decltype(i)::value, of_rows)); });
   }
   static HEED_INLINE void store(float *p, reg r) { vst1q_f32(p, r); }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return vld1q_z_f32(p, vctp32q(static_cast<uint32_t>(n))); }
@@ -96,7 +97,7 @@ struct mve {
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
     const uint32x4_t of_rows = rows(stride);
-    for (int i = 0; i < 4; i++) out[i] = vldrwq_gather_shifted_offset_f32(p + i, of_rows);
+    for (int i = 0; i < 4; i++) out[i] = column(p + i, of_rows);
   }
 };
 

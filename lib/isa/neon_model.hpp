@@ -29,6 +29,13 @@ struct neon_model : xsimd_model<Arch> {
     const uint32x4_t attend = vtstq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));
     return vbslq_f32(attend, x, vdupq_n_f32(negative_infinity));
   }
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    if constexpr (sizeof(T) == 4)
+      columns_of_floats<neon_model>(p, stride, f);
+    else
+      columns_each4<neon_model>(p, stride, f);
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+w"(r)); }
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

@@ -6,6 +6,7 @@
 namespace heed {
 
 extern const kernel kernel_scalar_fused;
-const kernel kernel_scalar_fused = scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps, &scalar::block);
+const kernel kernel_scalar_fused =
+    scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps, &scalar::block, scalar::project);
 
 }  // namespace heed

@@ -33,6 +33,13 @@ struct sse2 : xsimd_model<xsimd::sse2> {
     const __m128 none = _mm_castsi128_ps(_mm_cmpeq_epi32(some, _mm_setzero_si128()));
     return _mm_or_ps(_mm_andnot_ps(none, x), _mm_and_ps(none, set(negative_infinity)));
   }
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    if constexpr (sizeof(T) == 4)
+      columns_of_floats<sse2>(p, stride, f);
+    else
+      columns_each4<sse2>(p, stride, f);
+  }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

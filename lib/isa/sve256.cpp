@@ -45,6 +45,13 @@ struct sve256 : xsimd_model<xsimd::sve> {
     const svuint32_t some = svand_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(flags), bits);
     return svsel_f32(svcmpne_n_u32(svptrue_b32(), some, 0), x, svdup_n_f32(negative_infinity));
   }
+  template <class T, class F>
+  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
+    if constexpr (sizeof(T) == 4)
+      columns_of_floats<sve256>(p, stride, f);
+    else
+      columns_each<sve256>(p, stride, f);
+  }
   static HEED_INLINE void pin(reg &) {}
 
   // Rows l and l + 4 share a register, one to each half; then two 4 x 4 transposes at once.

@@ -27,14 +27,6 @@ struct xsimd_model {
     else
       return load_narrow<xsimd_model>(p);
   }
-  template <class T, class F>
-  static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
-    if constexpr (lanes == 4)
-      for_each_constant<columns_of<T>>(
-          [&](auto i) { f(i, reinterpret_cast<reg>(load_narrow4(p + decltype(i)::value, stride))); });
-    else
-      columns_each<xsimd_model>(p, stride, f);
-  }
   static HEED_INLINE void store(float *p, reg r) { batch(r).store_unaligned(p); }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<xsimd_model>(p, n); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { store_each<xsimd_model>(p, r, n); }

@@ -1,0 +1,169 @@
+// Projections with weights of any format and layout: the bits of heed_linear with the widened weights.
+// SPDX-License-Identifier: MIT
+#include "support/data.hpp"
+#include "support/kernels.hpp"
+#include "support/numbers.hpp"
+#include "support/primitives.hpp"
+#include "support/settings.hpp"
+
+namespace heed_test {
+namespace {
+
+// Weights that end at a fence, at any address that their format allows, rows padded by what nobody may read.
+struct weights {
+  stored_numbers numbers;
+  std::vector<float> scales;  // of int8
+  int32_t layout, n_in, n_out, stride;
+
+  float at(int32_t i, int32_t o) const {
+    const float x = numbers.at(layout == HEED_OUT_IN ? size_t(o) * stride + i : size_t(i) * stride + o);
+    return scales.empty() ? x : x * scales[size_t(o)];
+  }
+  matrix widened() const {
+    matrix w = {n_in, n_out, {}};
+    for (int32_t i = 0; i < n_in; ++i)
+      for (int32_t o = 0; o < n_out; ++o) w.values.push_back(at(i, o));
+    return w;
+  }
+  // In fenced memory, until the next call.
+  heed_weights view() const {
+    const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
+    const size_t bytes = (size_t(n_rows - 1) * stride + dim) * HEED_FORMAT_BYTES(numbers.format);
+    unsigned char *data = fence_of(slot_k) - bytes;
+    std::memcpy(data, numbers.bytes.data(), bytes);
+    heed_weights w = heed_weights_of(data, numbers.format, layout, n_in, n_out, nullptr);
+    w.row_stride = stride;
+    if (!scales.empty()) {
+      float *to = reinterpret_cast<float *>(fence_of(slot_mask)) - n_out;
+      std::copy(scales.begin(), scales.end(), to);
+      w.scales = to;
+    }
+    return w;
+  }
+};
+
+weights random_weights(random_source &r, int32_t format, int32_t layout, int32_t n_in, int32_t n_out, int32_t padding) {
+  const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
+  weights w = {{format, {}}, {}, layout, n_in, n_out, dim + padding};
+  w.numbers.bytes.resize(size_t(n_rows) * w.stride * HEED_FORMAT_BYTES(format));
+  for (size_t i = 0; i < size_t(n_rows) * w.stride; ++i) {
+    const bool gap = i % size_t(w.stride) >= size_t(dim);
+    const float x = r.bell();
+    if (format == HEED_F32) {
+      const float value = gap ? not_a_number : x;
+      std::memcpy(&w.numbers.bytes[4 * i], &value, 4);
+    } else if (format == HEED_INT8) {
+      w.numbers.bytes[i] = static_cast<unsigned char>(r.between(-127, 127));
+    } else {
+      uint16_t bits = 0x7fff;  // NaN
+      if (!gap) heed_narrow(heed_matrix_of(&x, 1, 1), format, &bits, 1, nullptr);
+      if (!gap && format == HEED_F16 && r.chance(5)) bits = static_cast<uint16_t>(r.between(0, 0x3ff));  // subnormal
+      std::memcpy(&w.numbers.bytes[2 * i], &bits, 2);
+    }
+  }
+  if (format == HEED_INT8)
+    for (int32_t o = 0; o < n_out; ++o) w.scales.push_back(std::fabs(r.bell()) * 0.01f);
+  return w;
+}
+
+matrix run_project(const matrix &x, const weights &w, const std::vector<float> &bias, const primitive_setting &s = {}) {
+  const result_rows y(x.n_rows, w.n_out, s.padding);
+  const heed_weights view = w.view();
+  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), &view, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
+  return y.take();
+}
+
+std::string text(int32_t n, const weights &w) {
+  return std::to_string(n) + " x " + std::to_string(w.n_in) + " x " + std::to_string(w.n_out) + " " +
+         format_name(w.numbers.format) + (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " +
+         std::to_string(w.stride);
+}
+
+class project : public kernel_test {
+ protected:
+  void expect_linear(random_source &r, int32_t n, const weights &w, const primitive_setting &s = {}) {
+    const matrix x = {n, w.n_in, any_floats(r, size_t(n) * w.n_in)};
+    const std::vector<float> bias = r.chance(50) ? bell_floats(r, size_t(w.n_out)) : std::vector<float>();
+    const matrix actual = run_project(x, w, bias, s);
+    EXPECT_TRUE(same_bits(run_linear(x, w.widened(), bias).values, actual.values)) << text(n, w);
+  }
+};
+
+TEST_P(project, equals_linear_with_widened_weights) {
+  for (int32_t seed = 0; seed < repetitions(800) && !HasFailure(); ++seed) {
+    random_source r(700000 + static_cast<uint64_t>(seed));
+    const auto executor = r.chance(20) ? random_executor(r) : nullptr;
+    primitive_setting s;
+    s.padding = r.chance(50) ? 0 : r.between(1, 17);
+    s.executor = executor ? executor->get() : nullptr;
+    const int32_t n = r.chance(50) ? r.between(1, 4) : r.size(1, 50);
+    const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 70), r.size(1, 70),
+                                     r.chance(50) ? 0 : r.between(1, 9));
+    expect_linear(r, n, w, s);
+  }
+}
+
+// Each way that a projection is computed, with every format and layout: one row, few, many; more than one piece; rows
+// of weights far apart.
+TEST_P(project, in_every_way) {
+  const int32_t shapes[][3] = {{1, 16, 16},   {1, 172, 64}, {1, 64, 172}, {2, 33, 130}, {3, 200, 47},  {4, 50, 50},
+                               {5, 64, 64},   {6, 130, 33}, {7, 97, 19},  {24, 300, 3}, {49, 200, 61}, {1, 15, 512},
+                               {1, 512, 100}, {9, 512, 40}, {40, 7, 512}, {1, 1, 1},    {2, 70, 1},    {50, 1, 70}};
+  for (const auto &[n, in, out] : shapes)
+    for (const int32_t format : formats)
+      for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
+        random_source r(static_cast<uint64_t>(n + in + out));
+        expect_linear(r, n, random_weights(r, format, layout, in, out, out % 3));
+      }
+}
+
+// heed_linear and the plain chain in the reference's words.
+TEST_P(project, equals_the_reference) {
+  const std::string reference = reference_of(GetParam());
+  if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
+  for (int32_t seed = 0; seed < repetitions(200) && !HasFailure(); ++seed) {
+    random_source r(710000 + static_cast<uint64_t>(seed));
+    const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 70), r.size(1, 70), 0);
+    const matrix x = {r.size(1, 20), w.n_in, {}};
+    const matrix filled = {x.n_rows, x.dim, any_floats(r, size_t(x.n_rows) * x.dim)};
+    const matrix actual = run_project(filled, w, {});
+    const kernel_scope scope(reference);
+    EXPECT_TRUE(same_bits(run_project(filled, w, {}).values, actual.values)) << text(x.n_rows, w);
+  }
+}
+
+TEST_P(project, in_pieces) {
+  struct {
+    int32_t n, in, out, pieces;
+  } const cases[] = {{10, 200, 1001, 8}, {101, 100, 200, 5}};
+  for (const auto &[n, in, out, pieces] : cases)
+    for (const int32_t format : formats)
+      for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
+        random_source r(static_cast<uint64_t>(n));
+        reverse_executor executor(3);
+        primitive_setting s;
+        s.executor = executor.get();
+        expect_linear(r, n, random_weights(r, format, layout, in, out, 0), s);
+        EXPECT_EQ(executor.most_tasks(), pieces);
+      }
+}
+
+// A weight of NaN or infinity, a scale of NaN: reaches its output and no other.
+TEST_P(project, special_weights) {
+  random_source r(5);
+  for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
+    for (const int32_t n : {1, 2, 20}) {
+      weights w = random_weights(r, HEED_F16, layout, 40, 50, 0);
+      const uint16_t special[2] = {0x7c00, 0x7e00};
+      for (const size_t at : {0, 333, 1999}) std::memcpy(&w.numbers.bytes[2 * at], &special[at % 2], 2);
+      expect_linear(r, n, w);
+      weights q = random_weights(r, HEED_INT8, layout, 40, 50, 0);
+      q.scales[7] = not_a_number, q.scales[49] = infinity, q.scales[0] = -0.0f;
+      expect_linear(r, n, q);
+    }
+}
+
+HEED_TEST_EVERY_KERNEL(project);
+
+}  // namespace
+}  // namespace heed_test
