@@ -33,6 +33,7 @@
 #include "block.h"
 #include "formats.h"
 #include "options.h"
+#include "transformer.h"
 #include "types.h"
 
 #ifdef __cplusplus

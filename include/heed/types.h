@@ -160,7 +160,18 @@ typedef enum heed_argument {
   HEED_ARG_PINNED,
   HEED_ARG_SPARE,
   HEED_ARG_N_SEQUENCES,
-  HEED_ARG_LENGTH
+  HEED_ARG_LENGTH,
+  HEED_ARG_BLOCK,
+  HEED_ARG_HIDDEN_DIM,
+  HEED_ARG_NORM_FIRST,
+  HEED_ARG_NORM,
+  HEED_ARG_ACTIVATION,
+  HEED_ARG_W_UP,
+  HEED_ARG_W_GATE,
+  HEED_ARG_W_DOWN,
+  HEED_ARG_B_UP,
+  HEED_ARG_B_GATE,
+  HEED_ARG_B_DOWN
 } heed_argument;
 
 /* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */
