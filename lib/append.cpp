@@ -24,6 +24,20 @@ int32_t rotary_dim_of(const heed_rope *rope, int32_t head_dim) {
   return !rope ? 0 : rope->rotary_dim ? rope->rotary_dim : head_dim;
 }
 
+}  // namespace
+
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, const heed_rope *rope) {
+  const heed_cache_shape &s = cache.shape;
+  const int32_t length = states_of(cache)[sequence].length;
+  check.require(rotary_dim_of(rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
+  if (s.kind == HEED_CACHE_LINEAR)
+    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
+  else
+    check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
+namespace {
+
 HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, int32_t n, const heed_tensor &k,
                                        const heed_tensor &v, const heed_rope *rope) {
   checker_of<7> check;
@@ -40,17 +54,8 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
     if (check.ok()) check.require(rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
     if (check.ok()) rope->code->check(check, *rope, s.head_dim);
   }
-  if (check.ok()) check.require(rotary_dim_of(rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
-  if (!check.ok()) return check.status;
-  const int32_t length = states_of(*cache)[sequence].length;
-  if (s.kind == HEED_CACHE_LINEAR)
-    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
-  else
-    check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
-  if (check.finish() != HEED_OK || s.format != HEED_INT8) return check.status;
-  check.require(all_finite(k, s.n_kv_heads, n, s.head_dim), HEED_NOT_FINITE, HEED_ARG_K);
-  check.require(all_finite(v, s.n_kv_heads, n, s.v_dim), HEED_NOT_FINITE, HEED_ARG_V);
-  return check.status;
+  if (check.ok()) check_room(check, *cache, sequence, n, rope);
+  return check.finish();
 }
 
 // A row of dim numbers, of which the first n_turned have been turned.
@@ -90,13 +95,6 @@ void keep_row(int32_t format, const new_row &x, unsigned char *data, ptrdiff_t f
     keep_row<float>(x, data, first, stride, scale);
 }
 
-struct append_call {
-  heed_cache *cache;
-  int32_t sequence, n;
-  heed_tensor k, v;
-  const heed_rope *rope;
-};
-
 // Token t of all heads; as many heads are turned at once as there is room for.
 HEED_NOINLINE void append_token(const append_call &call, int32_t t) {
   const heed_cache_shape &s = call.cache->shape;
@@ -128,20 +126,27 @@ HEED_NOINLINE void append_token(const append_call &call, int32_t t) {
 }
 
 }  // namespace
+
+heed_status append_tokens(const append_call &call) {
+  const heed_cache_shape &s = call.cache->shape;
+  if (s.format == HEED_INT8) {
+    if (!all_finite(call.k, s.n_kv_heads, call.n, s.head_dim)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K);
+    if (!all_finite(call.v, s.n_kv_heads, call.n, s.v_dim)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_V);
+  }
+  header_of(*call.cache).sealed = 0;
+  for (int32_t t = 0; t < call.n; t++) append_token(call, t);
+  const storage at = storage_of(*call.cache);
+  cache_state &state = states_of(*call.cache)[call.sequence];
+  state.length += call.n;
+  const int32_t gone = state.length - at.ring_slots;
+  if (gone > at.pinned_slots && gone > state.oldest) state.oldest = gone;
+  return HEED_OK;
+}
+
 }  // namespace heed
 
 heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
                               const heed_rope *rope) {
-  using namespace heed;
-  const heed_status status = check_append(cache, sequence, n, k, v, rope);
-  if (status != HEED_OK) return status;
-  header_of(*cache).sealed = 0;
-  const append_call call = {cache, sequence, n, k, v, rope};
-  for (int32_t t = 0; t < n; t++) append_token(call, t);
-  const storage at = storage_of(*cache);
-  cache_state &state = states_of(*cache)[sequence];
-  state.length += n;
-  const int32_t gone = state.length - at.ring_slots;
-  if (gone > at.pinned_slots && gone > state.oldest) state.oldest = gone;
-  return HEED_OK;
+  const heed_status status = heed::check_append(cache, sequence, n, k, v, rope);
+  return status == HEED_OK ? heed::append_tokens({cache, sequence, n, k, v, rope}) : status;
 }

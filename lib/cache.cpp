@@ -150,7 +150,8 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   if (!rule.range) rule.range = range_of_entry;
 }
 
-constexpr heed_code cache_code = {sizeof(heed_cache), check_in_call, bind_cache, &call_engine};
+constexpr cache_functions cache_code = {
+    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_tokens, check_room};
 
 // ------------------------------------------------------------------------------------------------------- snapshots
 

@@ -5,6 +5,7 @@
 
 #include "heed/heed.h"
 #include "kernel.hpp"
+#include "options.hpp"
 #include "validate.hpp"
 
 namespace heed {
@@ -36,6 +37,26 @@ cache_layout layout_of(const heed_cache_shape &shape);
 inline cache_header &header_of(const heed_cache &cache) { return *static_cast<cache_header *>(cache.buffer); }
 inline cache_state *states_of(const heed_cache &cache) {
   return reinterpret_cast<cache_state *>(static_cast<unsigned char *>(cache.buffer) + cache_header_bytes);
+}
+
+// n tokens for one of a cache's sequences, all checked but for numbers that int8 cannot hold: NOT_FINITE for K, V.
+struct append_call {
+  heed_cache *cache;
+  int32_t sequence, n;
+  heed_tensor k, v;
+  const heed_rope *rope;  // or null
+};
+heed_status append_tokens(const append_call &call);
+// Is there room for n tokens?
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, const heed_rope *rope);
+
+// What heed_cache_init names: a layer that is given a cache reaches its code through it.
+struct cache_functions : heed_code {
+  heed_status (*append)(const append_call &call);
+  void (*check_room)(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, const heed_rope *rope);
+};
+inline const cache_functions &functions_of(const heed_cache &cache) {
+  return *static_cast<const cache_functions *>(cache.code);
 }
 
 void check_cache(checker &check, const heed_cache *cache, access how);

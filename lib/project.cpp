@@ -45,7 +45,8 @@ HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights
   checker_of<7> check;  // x, w and its data, scales, bias, y, executor
   check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.pointer(w, alignof(heed_weights), HEED_ARG_W);
-  if (check.ok()) check_weights(check, *w, x.dim);
+  if (check.ok()) check.memory(w, sizeof *w, access::read, HEED_ARG_W);
+  if (check.ok()) check_weights(check, *w, x.dim, HEED_ARG_W);
   if (!check.ok()) return check.status;
   check.floats_or_null(bias, w->n_out, HEED_ARG_BIAS);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
@@ -56,15 +57,14 @@ HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights
 
 }  // namespace
 
-// The struct itself, what it names, and that rows of n_in numbers fit.
-void check_weights(checker &check, const heed_weights &w, int32_t n_in) {
-  check.memory(&w, sizeof w, access::read, HEED_ARG_W);
+// What the struct names, and that rows of n_in numbers fit.
+void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
   check.require(w.format >= HEED_F32 && w.format <= HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
   check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_OUT_OF_RANGE, HEED_ARG_LAYOUT);
   const bool out_in = w.layout == HEED_OUT_IN;
-  check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, HEED_ARG_W,
+  check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
                HEED_FORMAT_BYTES(w.format));
-  check.require(w.n_in == n_in, HEED_MISFIT, HEED_ARG_W);
+  check.require(w.n_in == n_in, HEED_MISFIT, argument);
   if (w.format == HEED_INT8) check.floats(w.scales, w.n_out, access::read, HEED_ARG_SCALES);
 }
 

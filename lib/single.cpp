@@ -110,5 +110,6 @@ static constexpr kernel kernel_reference =
 #include "selftest.cpp"
 #include "sequence.cpp"
 #include "status.cpp"
+#include "transformer.cpp"
 #include "workspace.cpp"
 #include "validate.cpp"

@@ -101,7 +101,7 @@ class checker_of : public checker {
 
 // Weights whose rows of x have n_in numbers: the struct, which may be read, and what it names. Three ranges.
 // (project.cpp)
-void check_weights(checker &check, const heed_weights &w, int32_t n_in);
+void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
 
 // Shared by heed_attention_run and heed_layer_run.
 void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,

@@ -62,8 +62,8 @@ typedef struct heed_block {
  * W_UP, W_GATE, W_DOWN; MISALIGNED, OVERFLOW for BQ, BK, BV, BO, B_UP, B_GATE, B_DOWN, WEIGHT, BIAS (of norms); MISFIT
  * for B_GATE (without w_gate), CAUSAL (0 with a cache), CACHE (shape, or one in options), PARTIAL; NOT_FINITE,
  * OUT_OF_RANGE for EPS; as heed_cache_append for CACHE and ROPE; as heed_layer_run for X, Y, ACTIVATIONS, WORKSPACE,
- * EXECUTOR, options. NaN or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after y has been
- * written in part: the cache is as it was. */
+ * EXECUTOR, options. NaN or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after activations
+ * have been written; y and the cache are as they were. */
 HEED_API heed_status heed_block_run(const heed_block *block, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
