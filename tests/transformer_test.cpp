@@ -1,0 +1,80 @@
+// A transformer layer is the composition of the public functions, to the bit, on every kernel; with a cache, whatever
+// pieces its rows come in. SPDX-License-Identifier: MIT
+#include "support/blocks.hpp"
+#include "support/fence.hpp"
+#include "support/floats.hpp"
+#include "support/kernels.hpp"
+
+namespace heed_test {
+namespace {
+
+class transformer : public kernel_test {
+ protected:
+  // Rows [0, n) of x by one call, in place if wanted.
+  static std::vector<float> run(const random_block &l, const std::vector<float> &x, int32_t n, bool in_place,
+                                const heed_executor *executor, bool least) {
+    const int32_t dim = l.block.model_dim;
+    const fenced_floats from(slot_q, x.size(), unwritten_bits), to(slot_out, x.size(), unwritten_bits),
+        activations(slot_activations, l.n_activations(n), unwritten_bits);
+    std::copy(x.begin(), x.end(), from.data());
+    const size_t bytes = least ? heed_workspace_min_bytes(l.block.head_dim, l.block.v_dim)
+                               : heed_workspace_bytes(l.block.head_dim, l.block.v_dim);
+    const fenced_bytes workspace(slot_workspace, bytes);
+    float *y = in_place ? from.data() : to.data();
+    const heed_status status =
+        heed_block_run(&l.block, heed_matrix_of(from.data(), n, dim), heed_matrix_out_of(y, n, dim), activations.data(),
+                       activations.count(), workspace.data(), bytes, executor);
+    EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status);
+    EXPECT_TRUE(from.guard_intact() && to.guard_intact() && activations.guard_intact() && workspace.guard_intact());
+    return {y, y + x.size()};
+  }
+};
+
+TEST_P(transformer, an_encoder_layer_equals_its_parts) {
+  for (int32_t i = 0; i < repetitions(150) && !HasFailure(); ++i) {
+    random_source r(700000 + uint64_t(i));
+    random_block l(r, false);
+    const int32_t n = r.size(1, 60);
+    heed_softcap softcap;
+    heed_softcap_init(&softcap, 2.0f);
+    heed_options options = HEED_OPTIONS;
+    options.softcap = &softcap;
+    if (r.chance(50)) l.block.options = &options;
+    const std::vector<float> x = bell_floats(r, size_t(n) * size_t(l.block.model_dim));
+    const std::vector<float> expected = compose(l.block, x, n, nullptr, l.block.options);
+    thread_executor threads(r.between(1, 3));
+    EXPECT_TRUE(same_bits(expected, run(l, x, n, r.chance(50), r.chance(30) ? threads.get() : nullptr, r.chance(30))))
+        << "seed " << i;
+  }
+}
+
+TEST_P(transformer, a_decoder_layer_equals_its_parts_in_any_pieces) {
+  for (int32_t i = 0; i < repetitions(100) && !HasFailure(); ++i) {
+    random_source r(800000 + uint64_t(i));
+    random_block l(r, true);
+    const int32_t n = r.size(1, 80), format = r.between(HEED_F32, HEED_INT8), dim = l.block.model_dim;
+    heed_ranges ranges;
+    heed_ranges_init(&ranges);
+    ranges.left_window = r.between(0, 40);
+    heed_options options = HEED_OPTIONS;
+    options.ranges = &ranges;
+    if (r.chance(50)) l.block.options = &options;
+    const std::vector<float> x = bell_floats(r, size_t(n) * size_t(dim));
+    owned_cache whole(n, l.block, format), pieces(n, l.block, format);
+    const std::vector<float> expected = compose(l.block, x, n, &whole.cache, l.block.options);
+    l.block.cache = &pieces.cache;
+    std::vector<float> actual;
+    for (int32_t t = 0, piece; t < n; t += piece) {
+      piece = std::min(n - t, r.chance(50) ? 1 : r.between(1, 20));
+      const std::vector<float> part(x.begin() + ptrdiff_t(t) * dim, x.begin() + ptrdiff_t(t + piece) * dim);
+      for (const float y : run(l, part, piece, r.chance(50), nullptr, r.chance(30))) actual.push_back(y);
+    }
+    EXPECT_TRUE(same_bits(expected, actual)) << "seed " << i;
+    EXPECT_EQ(heed_cache_length(&pieces.cache, 0), n);
+  }
+}
+
+HEED_TEST_EVERY_KERNEL(transformer);
+
+}  // namespace
+}  // namespace heed_test
