@@ -15,50 +15,48 @@
 //     the row sees no key is not merged.
 //  7. out[n] = acc[n] * r + 0, r = 1 / l, or 0 if l is 0: a zero is +0, whichever way it came about.
 //  8. softmax over n numbers: x_j as in 1 and 2, m = max x_j over all, s and p_j as in 4, the 16 sums over all j, tree,
-//     y_j = p_j * r. Attention's weights are this function of the x_j in the row's range; with a sink x_s, m is at
-//     least x_s and l = tree + exp2(x_s - s).
+//     y_j = p_j * r. Attention's weights are this function of the x_j in the row's range; with a sink x_s, m is at least
+//     x_s and l = tree + exp2(x_s - s).
 //  9. exp2(x), x <= 0: t = (x + M) - M with M = 1.5 * 2^23 + 127 (an odd number: ties go to odd t), f = x - t, which is
 //     exact, y = polynomial of f by fma, then y * 2^t, exact. Below -64 it is +0, so that no probability is ever
 //     subnormal and units that flush subnormals agree.
 // 10. linear: y[n] = fma(x[i], w[i][n], y[n]), i ascending, from bias[n] or +0. Weighted sums are the same.
 // 11. dot: 64 sums, sum[i mod 64] = fma(a[i], b[i], sum), then the halving tree (32, 16, 8, 4, 2, 1).
 //
-// 12. Softcap: x = tanh(u) * (cap * log2(e)), u = dot * (scale / cap). With y = |u| * (-2 log2(e)), t, f and the
-// polynomial
+// 12. Softcap: x = tanh(u) * (cap * log2(e)), u = dot * (scale / cap). With y = |u| * (-2 log2(e)), t, f and the polynomial
 //     1 + f g of rule 9: z = (1 - 2^t) - 2^t * (g * f) = 1 - e, d = z - 2 = -(1 + e), r = a quadratic in d, then twice
 //     r = fma(fma(d, r, 1), r, r); q = z * r, tanh |u| = fma(fma(d, q, z), r, q); the sign is u's.
-// 13. Biases, after that: ALiBi x = fma(slope * log2(e), float(b - p) + float(j - b), x), b the first key of j's block,
-// p
-//     the query's position; then an additive mask x = fma(mask, log2(e), x). Scores that are kept are x * ln 2; raw
-//     ones under a softcap u * cap.
-// 14. Keys outside a row's range are no part of any rule. A key that a mask hides (false, or -inf) has x = -inf,
-// whatever
-//     its score, and is left out of acc; so a mask of zeros changes no bit, and a block that is hidden may be passed
-//     over. A sink is one more partial (x_s, 1, 0), x_s = sink * log2(e), merged last: a and b as in 6, l = l * a + b,
-//     acc * a.
-// 15. Log-sum-exp: (m + log2(l)) * ln 2, the logarithm from sums, products and one quotient; -inf if l is 0. Column
-// sums
-//     and the largest weights: exp2(x_j - s) * r with m and r after sinks; sums in ascending order of queries.
+// 13. Biases, after that: ALiBi x = fma(slope * log2(e), float(b - p) + float(j - b), x), b the first key of j's block, p
+//     the query's position; then an additive mask x = fma(mask, log2(e), x). Scores that are kept are x * ln 2; raw ones
+//     under a softcap u * cap.
+// 14. Keys outside a row's range are no part of any rule. A key that a mask hides (false, or -inf) has x = -inf, whatever
+//     its score, and is left out of acc; so a mask of zeros changes no bit, and a block that is hidden may be passed over.
+//     A sink is one more partial (x_s, 1, 0), x_s = sink * log2(e), merged last: a and b as in 6, l = l * a + b, acc * a.
+//     Pinned keys that lie before a row's range are a range of their own, whose chunks come first.
+// 15. Log-sum-exp: (m + log2(l)) * ln 2, the logarithm from sums, products and one quotient; -inf if l is 0. Column sums
+//     and the largest weights: exp2(x_j - s) * r with m and r after sinks, +0 where x_j is -inf; sums in ascending order
+//     of queries.
 //
 // 16. Norms: mean = sum / float(n), the 64 sums and the tree of rule 11, of x (sum + x) or of squares by fma. rms_norm:
-//     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r.
-//     layer_norm: d = x - mean(x), r from mean(d^2), y = d * r. Then y * weight, fma(y, weight, bias) or y + bias.
+//     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r. layer_norm:
+//     d = x - mean(x), r from mean(d^2), y = d * r. Then y * weight, fma(y, weight, bias) or y + bias.
 // 17. exp(-x): t as in 9 from x * -log2(e), n its integer, g = fma(n, ln2_low, fma(n, ln2_high, x)), the inner one
-// exact,
-//     a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
-// 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r,
-// r);
+//     exact, a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
+// 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r, r);
 //     q = a * r, or r if a is 1; fma(fma(-d, q, a), r, q). Some vector units cannot divide, others take as long.
 // 19. silu: x * (1 / (1 + e)), e = exp(-x), +0 for x below -87, e = +0 where 9 cuts off. gelu_tanh the same with
 //     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -10.
 // 20. gelu: x * phi, +0 below -12.9. z = max(-|x|, -12.9), w = exp(-z^2 / 2) * (P(z) / Q(z)), phi = w where x is
-// negative,
-//     else 1 - w. z^2 = h^2 + (z - h) * (z + h), h = z rounded to 2^-8, so that h^2 is exact; the second term is the
-//     rest.
+//     negative, else 1 - w. z^2 = h^2 + (z - h) * (z + h), h = z rounded to 2^-8, so that h^2 is exact; the second term
+//     is the rest.
 // 21. Rotary embedding: the angle of a pair is position * frequency, an integer modulo 2^64 = one turn (rope.cpp makes
-//     frequencies in integers alone). From the nearest quarter on: 2^31 steps to an eighth of a turn, rounded down, as
-//     a float z in [-1, 1]; sine and cosine are polynomials of z by fma. a' = fma(a, cos, b * -sin), b' = fma(b, cos, a
-//     * sin).
+//     frequencies in integers alone). From the nearest quarter on: 2^31 steps to an eighth of a turn, rounded down, as a
+//     float z in [-1, 1]; sine and cosine are polynomials of z by fma. a' = fma(a, cos, b * -sin),
+//     b' = fma(b, cos, a * sin).
+// 22. Storage: f16 and bf16 are widened exactly, subnormal ones too; an int8 q to the product q * scale. What is computed
+//     is then what any rule says of floats.
+// 23. Narrowing rounds to nearest, ties to even, beyond the range to infinity. int8: scale = max |x| / 127, q = x / scale
+//     rounded, at most 127 in magnitude, and 0 where the scale is 0.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

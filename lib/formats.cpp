@@ -1,4 +1,4 @@
-// Narrowing and widening of rows, and quantisation of weights (rules 16 and 17): plain loops, the same on every kernel.
+// Narrowing and widening of rows, and quantisation of weights (rules 22 and 23): plain loops, the same on every kernel.
 #include "formats.hpp"
 
 #include "numbers.hpp"

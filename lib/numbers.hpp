@@ -1,4 +1,4 @@
-// Numbers as they are stored, and how one becomes a float (rule 16). Exact but for int8, whose scale is multiplied by
+// Numbers as they are stored, and how one becomes a float (rule 22). Exact but for int8, whose scale is multiplied by
 // afterwards. Integer arithmetic alone would do; no step makes a subnormal float, which some units flush.
 #ifndef HEED_NUMBERS_HPP
 #define HEED_NUMBERS_HPP

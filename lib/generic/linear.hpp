@@ -109,6 +109,7 @@ static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
       b.y += n_rows * b.y_stride;
     }
   };
+  if constexpr (sizeof(T) < sizeof(float) && V::sum_rows * V::sum_vecs >= 24) sum(constant<4>());
   sum(constant<2>());
   sum(constant<1>());
 }
@@ -130,9 +131,12 @@ static void linear_panels(const linear_block &b, int32_t n) {
 // Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
 // is at hand. fill(copy, column, width, begin, end) puts w[begin, end)[column, + width) there, rows copy_width apart.
 template <class V>
-constexpr int32_t copy_floats = V::copies_panels ? 1536 : 120;
+constexpr int32_t copy_floats = V::lanes == 16     ? 2048
+                                : V::copies_panels ? 1536
+                                : V::compact       ? 96
+                                                   : 128;
 template <class V>
-constexpr int32_t copy_width = V::copies_panels ? 16 : V::sum_vecs *V::lanes;
+constexpr int32_t copy_width = V::copies_panels &&V::sum_vecs *V::lanes < 16 ? 16 : V::sum_vecs *V::lanes;
 template <class V, class F>
 static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, F fill) {
   constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;
@@ -165,7 +169,7 @@ static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
-  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= copy_width<V> && b.w_stride % 512 == 0;
+  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
   if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
     linear_few_rows<V>(b, weights_of<float>{b.w, b.w_stride, nullptr}, whole);
   } else if (collide && b.n_rows >= 32) {

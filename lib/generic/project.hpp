@@ -44,7 +44,7 @@ static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_
       for (; column < n; column += V::lanes) project_row<V, 1>(b, w, column);
       return;
     }
-  } else if (b.n_rows < 4) {
+  } else if (b.n_rows < 12) {
     return linear_few_rows<V>(b, w, n);
   }
   linear_copied_panels<V>(b, n, [&](float *copy, int32_t column, int32_t width, int32_t begin, int32_t end) {
@@ -79,15 +79,14 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
       });
     }
   }
-  if (i < b.depth) {  // the last columns; where there are as many, together with those before them
-    float memory[step * V::lanes];
-    const int32_t from = b.depth < step ? 0 : b.depth - step;
+  if (const int32_t left = b.depth - i; left > 0) {
+    float columns[step * V::lanes];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      transpose_rows<V>(memory, V::lanes, rows + v * V::lanes * stride + from, stride, V::lanes, b.depth - from);
-      for (int32_t j = i; j < b.depth; j++) {
-        const typename V::reg weights = scaled<V, T>(V::load(memory + (j - from) * V::lanes), scale[v]);
+      transpose_rows<V>(columns, V::lanes, rows + v * V::lanes * stride + i, stride, i, left);
+      for (int32_t j = 0; j < left; j++) {
+        const typename V::reg weights = scaled<V, T>(V::load(columns + j * V::lanes), scale[v]);
         HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] =
-            V::fma(V::factor(b.x[r * x_stride + j]), weights, sum[r][v]);
+            V::fma(V::factor(x[r * x_stride + j]), weights, sum[r][v]);
       }
     }
   }
@@ -100,10 +99,12 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
 // each other out of the cache.
 template <class V, int ROWS, class T>
 HEED_INLINE void project_outputs_of(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  constexpr int of_one = V::lanes == 16 ? 1 : V::lanes == 8 || V::compact ? 2 : 4;
+  constexpr int of_one = V::lanes == 16 ? (sizeof(T) == 4 ? 1 : 2) : V::lanes == 8 || V::compact ? 2 : 4;
   constexpr int vecs = of_one > ROWS ? of_one / ROWS : 1;
+  const bool collide = w.stride * static_cast<ptrdiff_t>(sizeof(T)) % 2048 == 0;
   int32_t column = 0;
-  for (; column + vecs * V::lanes <= n; column += vecs * V::lanes) project_outputs<V, ROWS, vecs>(b, w, column);
+  for (; !collide && column + vecs * V::lanes <= n; column += vecs * V::lanes)
+    project_outputs<V, ROWS, vecs>(b, w, column);
   for (; column < n; column += V::lanes) project_outputs<V, ROWS, 1>(b, w, column);
 }
 
@@ -123,7 +124,7 @@ static void project_out_in(linear_block b, const weights_of<T> &w, int32_t n) {
   }
   linear_copied_panels<V>(b, n, [&](float *copy, int32_t column, int32_t width, int32_t begin, int32_t end) {
     for (int32_t c = 0; c < width; c += V::lanes) {
-      transpose_rows<V>(copy + c, copy_width<V>, w.data + (column + c) * w.stride + begin, w.stride, V::lanes,
+      transpose_rows<V>(copy + c, copy_width<V>, w.data + (column + c) * w.stride + begin, w.stride, begin,
                         end - begin);
       if constexpr (sizeof(T) == 1) {
         const typename V::reg scale = V::load(w.scales + column + c);

@@ -1,4 +1,4 @@
-// Numbers of fewer bits become floats (rule 16). Two ways to load them, both by the model V:
+// Numbers of fewer bits become floats (rule 22). Two ways to load them, both by the model V:
 //   V::load(p)                 `lanes` consecutive numbers
 //   V::columns(p, stride, f)   columns_of<V, T> numbers of each of `lanes` rows, transposed: f(constant<i>(), column i
 //                              as a register), i ascending
@@ -13,9 +13,11 @@
 namespace heed {
 
 // Of a row, in one step of V::columns: 16 bytes; with 16 lanes 16 numbers, so that rows far apart in memory, whose
-// cache lines push each other out, are read by whole lines.
+// cache lines push each other out, are read by whole lines; 4 where code is to be small.
 template <class V, class T>
-constexpr int columns_of = V::lanes == 16 ? 16 : 16 / static_cast<int>(sizeof(T));
+constexpr int columns_of = V::lanes == 16 ? 16
+                           : V::compact   ? 4
+                                          : 16 / static_cast<int>(sizeof(T));
 
 // f(constant<0>()), f(constant<1>()), ... f(constant<N - 1>())
 template <int N, int I = 0, class F>
@@ -35,17 +37,16 @@ HEED_INLINE typename V::reg load_narrow(const T *p) {
   return V::load(lanes);
 }
 
-// Any rows, in order of their lanes; those that are missing repeat the last one.
 template <class V, class T>
-HEED_INLINE typename V::reg load_column(const T *p, ptrdiff_t stride, int32_t n_rows) {
+HEED_INLINE typename V::reg load_column(const T *p, ptrdiff_t stride) {
   float lanes[V::lanes];
-  HEED_UNROLL for (int l = 0; l < V::lanes; l++) lanes[l] = widen(p[(l < n_rows ? l : n_rows - 1) * stride]);
+  for (int l = 0; l < V::lanes; l++) lanes[l] = widen(p[l * stride]);
   return V::load(lanes);
 }
 
 template <class V, class T, class F>
 HEED_INLINE void columns_each(const T *p, ptrdiff_t stride, F f) {
-  for_each_constant<columns_of<V, T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride, V::lanes)); });
+  for_each_constant<columns_of<V, T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride)); });
 }
 
 template <class V, class F>
@@ -122,18 +123,26 @@ HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *sca
   }
 }
 
-// to[i * to_stride + r] = from[r * stride + i], i < n_columns: rows become columns, without a scale; whole registers
-// are written, whose lanes beyond the rows hold anything. At most `lanes` rows.
+// to[i * to_stride + r] = from[r * stride + i], i < n_columns, for `lanes` rows, in which `before` numbers lie before
+// `from`: rows become columns, without a scale.
 template <class V, class T>
 static HEED_NOINLINE void transpose_rows(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride,
-                                         int32_t n_rows, int32_t n_columns) {
+                                         int32_t before, int32_t n_columns) {
   constexpr int step = columns_of<V, T>;
   int32_t i = 0;
-  if (n_rows >= V::lanes)
-    for (; i + step <= n_columns; i += step)
-      V::columns(from + i, stride,
-                 [&](auto j, typename V::reg x) { V::store(to + (i + decltype(j)::value) * to_stride, x); });
-  for (; i < n_columns; i++) V::store(to + i * to_stride, load_column<V>(from + i, stride, n_rows));
+  for (; i + step <= n_columns; i += step)
+    V::columns(from + i, stride,
+               [&](auto j, typename V::reg x) { V::store(to + (i + decltype(j)::value) * to_stride, x); });
+  if (i == n_columns) return;
+  const int32_t last = n_columns - step;
+  if (before + last < 0) {
+    for (; i < n_columns; i++) V::store(to + i * to_stride, load_column<V>(from + i, stride));
+  } else {  // together with those before them
+    V::columns(from + last, stride, [&](auto j, typename V::reg x) {
+      const int32_t column = last + decltype(j)::value;
+      if (column >= i) V::store(to + column * to_stride, x);
+    });
+  }
 }
 
 }  // namespace heed

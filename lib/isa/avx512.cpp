@@ -6,6 +6,9 @@
 namespace heed {
 namespace {
 
+constexpr uint16_t low_then_high[32] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                        1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+
 struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
@@ -71,14 +74,18 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   }
   template <class F>
   static HEED_INLINE void split_words(f16, __m512i words, F f) {
-    f(constant<0>(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
-    f(constant<1>(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16))));
+    const __m512i halves = _mm512_permutexvar_epi16(_mm512_loadu_si512(low_then_high), words);
+    f(constant<0>(), _mm512_cvtph_ps(_mm512_castsi512_si256(halves)));
+    f(constant<1>(), _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)));
   }
   template <class F>
   static HEED_INLINE void split_words(int8_t, __m512i words, F f) {
+    // 2^23 + 128 + q from the byte by one operation of bits, (word & 0xff) ^ c: shifts are scarce, and a difference is
+    // not.
+    const __m512i mask = _mm512_set1_epi32(0xff), offset = _mm512_set1_epi32(0x4b000080);
     for_each_constant<4>([&](auto byte) {
-      const __m512i top = _mm512_slli_epi32(words, 24 - 8 * decltype(byte)::value);
-      f(byte, _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24)));
+      const __m512i word = _mm512_srli_epi32(words, 8 * decltype(byte)::value);
+      f(byte, sub(of_bits(_mm512_ternarylogic_epi32(word, mask, offset, 0x6a)), set(0x1.0001p+23f)));
     });
   }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm512_maskz_loadu_ps(first(n), p); }

@@ -33,6 +33,8 @@ enum {
   of_weighted_sum,
   of_softmax,
   of_dot,
+  of_project,
+  of_formats,
   of_selftest,
   n_functions
 };
@@ -67,5 +69,6 @@ int random_shapes(void);
 int random_options(void);
 int refused_calls(void);
 int refused_options(void);
+int narrow_numbers(void);
 
 #endif

@@ -55,9 +55,9 @@ static int selftest(void) {
 
 /* 1 if a call has taken more than the header promises. */
 static int print_stack(void) {
-  static const char *const names[n_functions] = {"attention",    "weights",       "options", "self_attention",
-                                                 "layer",        "layer_options", "partial", "linear",
-                                                 "weighted_sum", "softmax",       "dot",     "selftest"};
+  static const char *const names[n_functions] = {"attention",     "weights", "options", "self_attention", "layer",
+                                                 "layer_options", "partial", "linear",  "weighted_sum",   "softmax",
+                                                 "dot",           "project", "formats", "selftest"};
   int most = 0;
   for (int i = 0; i < n_functions; i++) {
     port_write("# stack ");
@@ -81,6 +81,7 @@ int main(void) {
   faults += random_options();
   faults += refused_calls();
   faults += refused_options();
+  faults += narrow_numbers();
   port_write("# workspace ");
   port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
   port_write("\n");
