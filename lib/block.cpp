@@ -57,11 +57,11 @@ void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const
 void check_input(checker &check, const heed_matrix &x, const heed_matrix_out &y, heed_argument argument) {
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
   if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, argument);
-  check.require(x.n_rows == y.n_rows && x.dim == y.dim, HEED_MISFIT, HEED_ARG_Y);
 }
 
-void check_output(checker &check, const heed_matrix_out &y, const heed_executor *executor) {
+void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y, const heed_executor *executor) {
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
 }
 
@@ -70,7 +70,7 @@ HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, 
                                      const heed_matrix_out &y, const heed_executor *executor) {
   checker_of<5> check;
   check_input(check, x, y, HEED_ARG_X);
-  check_output(check, y, executor);
+  check_output(check, x, y, executor);
   check.floats_or_null(weight, x.dim, HEED_ARG_WEIGHT);
   check.floats_or_null(bias, x.dim, HEED_ARG_BIAS);
   check.require(eps - eps == 0.0f, HEED_NOT_FINITE, HEED_ARG_EPS);
@@ -83,7 +83,8 @@ HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name,
   checker_of<4> check;
   check_input(check, a, y, a_name);
   if (b) check_input(check, *b, y, b_name);
-  check_output(check, y, executor);
+  check_output(check, a, y, executor);
+  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, b_name);
   return check.finish();
 }
 

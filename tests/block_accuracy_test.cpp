@@ -1,0 +1,142 @@
+// Norms, activations and rotary embedding against double precision: the bounds that the header states.
+// SPDX-License-Identifier: MIT
+#include "support/block_oracle.hpp"
+#include "support/data.hpp"
+#include "support/judge.hpp"
+#include "support/kernels.hpp"
+
+namespace heed_test {
+namespace {
+
+class block_accuracy : public kernel_test {
+ protected:
+  void SetUp() override {
+    kernel_test::SetUp();
+    if (!IsSkipped()) chain_ = chain_factor();
+  }
+  double chain_ = 1;
+};
+
+// One float of every 1009, in place of all: heed_activation_sweep takes every one.
+TEST_P(block_accuracy, activations_within_the_stated_bounds) {
+  constexpr uint32_t step = 1009, n = 1 << 15;
+  for (const named_activation &f : activations) {
+    worst w;
+    for (uint64_t first = 0; first < uint64_t{1} << 32; first += uint64_t{step} * n * 100 / size_t(repetitions(100))) {
+      matrix x = {1, n, {}};
+      for (uint32_t i = 0; i < n; ++i) x.values.push_back(float_of(static_cast<uint32_t>(first) + i * step));
+      const matrix y = run_activation(f.call, x);
+      for (size_t i = 0; i < n && !HasFailure(); ++i) {
+        if (!std::isfinite(x.values[i]) || std::fabs(x.values[i]) < 0x1p-125f) continue;
+        const bounded exact = exact_activation(f.call, x.values[i], chain_);
+        w.see(y.values[i], exact.value, exact.bound, std::fabs(exact.value) * half_ulp + 0x1p-149);
+      }
+      ASSERT_FALSE(HasFailure()) << f.name;
+    }
+    w.record(f.name);
+    EXPECT_TRUE(f.call == heed_relu || w.share > 0.5) << f.name << ": the bound is loose";
+  }
+}
+
+// Far below zero, where results are made +0, nothing is lost that matters.
+TEST_P(block_accuracy, what_is_made_zero_is_tiny) {
+  const struct {
+    heed_activation *call;
+    double least, exact;
+  } cases[] = {{heed_silu, -87, 0x1p-118}, {heed_gelu, -12.9f, 0x1p-121}, {heed_gelu_tanh, -10, 0x1p-122}};
+  for (const auto &c : cases) {
+    const float least = static_cast<float>(c.least), beyond = std::nextafter(least, -infinity);
+    const matrix y = run_activation(c.call, {1, 2, {least, beyond}});
+    EXPECT_LT(y.values[0], 0);
+    EXPECT_LT(std::fabs(y.values[0]), c.exact);
+    EXPECT_GE(std::fabs(y.values[0]), 0x1p-126f) << "a subnormal result";
+    EXPECT_EQ(bits_of(y.values[1]), 0u);
+  }
+}
+
+TEST_P(block_accuracy, norms_within_the_stated_bounds) {
+  for (const named_norm &f : norms) {
+    worst w;
+    for (int32_t i = 0; i < repetitions(500) && !HasFailure(); ++i) {
+      random_source r(800000 + static_cast<uint64_t>(i));
+      const int32_t dim = r.chance(5) ? r.between(1000, 20000) : r.size(1, 1000);
+      std::vector<float> x = bell_floats(r, size_t(dim));
+      const float offset = r.chance(50) ? 0 : std::ldexp(r.bell(), r.between(-3, 10));
+      const int32_t exponent = r.between(-20, 20);
+      for (float &xi : x) xi = std::ldexp(xi + offset, exponent);
+      const std::vector<float> weight = r.chance(70) ? bell_floats(r, x.size()) : std::vector<float>();
+      const std::vector<float> bias = r.chance(70) ? bell_floats(r, x.size()) : std::vector<float>();
+      const float eps = r.chance(50) ? 1e-5f : 1e-12f;
+      const matrix y = run_norm(f.call, {1, dim, x}, weight, bias, eps);
+      const std::vector<bounded> exact = exact_norm(f.call, x, weight, bias, eps);
+      for (size_t k = 0; k < x.size() && !HasFailure(); ++k) w.see(y.values[k], exact[k].value, exact[k].bound, 1);
+      if (HasFailure()) ADD_FAILURE() << f.name << " of " << dim << ", seed " << i;
+    }
+    w.record(f.name);
+  }
+}
+
+// The root and the quotients are correctly rounded.
+TEST_P(block_accuracy, root_of_a_norm) {
+  random_source r(9);
+  for (int32_t i = 0; i < 2000; ++i) {
+    const float x = std::ldexp(1 + std::fabs(r.uniform()), r.between(-50, 50)), square = x * x;
+    const float expected = x * (1.0f / std::sqrt(square));
+    EXPECT_TRUE(same_float(expected, run_norm(heed_rms_norm, {1, 1, {x}}, {}, {}, 0).values[0])) << x;
+  }
+}
+
+// Pairs (1, 0) become (cos, sin) themselves.
+TEST_P(block_accuracy, sine_and_cosine) {
+  worst w;
+  for (int32_t i = 0; i < repetitions(2000) && !HasFailure(); ++i) {
+    random_source r(810000 + static_cast<uint64_t>(i));
+    rope_problem p;
+    p.style = r.between(0, 1);
+    p.head_dim = 2 * r.between(1, 100);
+    const int32_t magnitude = r.between(0, 31);
+    p.position = static_cast<int32_t>(r.next()) >> magnitude;
+    if (r.chance(30)) p.scale = std::ldexp(r.bell(), r.between(-8, 4));
+    if (r.chance(30)) p.base = std::ldexp(1 + std::fabs(r.uniform()), r.between(0, 100));
+    if (p.base <= 1) p.base = 10000;
+    for (int32_t k = 0; i % 4 == 0 && k < p.head_dim / 2; ++k)
+      p.inverse_frequencies.push_back(std::ldexp(r.bell(), r.between(-20, 0)));
+    p.x.assign(size_t(p.head_dim), 0);
+    for (int32_t k = 0; k < p.head_dim / 2; ++k) p.x[size_t(p.first_of(k))] = 1;
+    const std::vector<float> y = run_rope(p);
+    for (int32_t k = 0; k < p.head_dim / 2 && !HasFailure(); ++k) {
+      const long double angle = std::remainder(frequency_of(p, k) * p.position, 2 * M_PIl);
+      const double bound = 1.41 * half_ulp + angle_bound(p, k, p.position) +
+                           std::fabs(static_cast<double>(frequency_of(p, k) * p.position)) * 0x1p-60;  // the oracle's
+      w.see(y[size_t(p.first_of(k))], static_cast<double>(std::cos(angle)), bound, 1);
+      w.see(y[size_t(p.second_of(k))], static_cast<double>(std::sin(angle)), bound, 1);
+    }
+    if (HasFailure()) ADD_FAILURE() << p.text() << ", position " << p.position << ", seed " << i;
+  }
+  w.record("sine_and_cosine");
+}
+
+// A turn leaves lengths as they are, and the product of a query and a key depends on the distance of their positions.
+TEST_P(block_accuracy, products_depend_on_distance) {
+  random_source r(4);
+  rope_problem q, k;
+  q.head_dim = k.head_dim = 64;
+  q.x = bell_floats(r, 64), k.x = bell_floats(r, 64);
+  q.style = k.style = HEED_ROPE_HALVES;
+  double first = 0;
+  for (int32_t start = 0; start < 2000000000; start += 399999999) {
+    q.position = start + 17, k.position = start + 5;
+    const std::vector<float> a = run_rope(q), b = run_rope(k);
+    double product = 0, length = 0, before = 0;
+    for (size_t i = 0; i < 64; ++i)
+      product += double(a[i]) * b[i], length += double(a[i]) * a[i], before += double(q.x[i]) * q.x[i];
+    if (start == 0) first = product;
+    EXPECT_NEAR(product, first, 1e-5);
+    EXPECT_NEAR(length, before, 1e-5);
+  }
+}
+
+HEED_TEST_EVERY_KERNEL(block_accuracy);
+
+}  // namespace
+}  // namespace heed_test

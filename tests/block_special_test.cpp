@@ -1,0 +1,115 @@
+// NaN, infinities, zeros and the widest values in norms, activations and rotary embedding, as the header documents them.
+// SPDX-License-Identifier: MIT
+#include "support/block.hpp"
+#include "support/data.hpp"
+#include "support/kernels.hpp"
+
+namespace heed_test {
+namespace {
+
+using block_special = kernel_test;
+
+bool all_nan(const std::vector<float> &x) {
+  return std::all_of(x.begin(), x.end(), [](float f) { return std::isnan(f); });
+}
+
+TEST_P(block_special, activations) {
+  for (const named_activation &f : activations) {
+    for (const int32_t dim : {1, 5, 37}) {  // lanes and tails
+      const auto value_of = [&](float x) {
+        const matrix y = run_activation(f.call, {1, dim, std::vector<float>(size_t(dim), x)});
+        for (const float yi : y.values) EXPECT_TRUE(same_float(yi, y.values[0])) << f.name << " of " << x;
+        return y.values[0];
+      };
+      EXPECT_TRUE(std::isnan(value_of(not_a_number))) << f.name;
+      EXPECT_EQ(value_of(infinity), infinity) << f.name;
+      EXPECT_EQ(bits_of(value_of(-infinity)), 0u) << f.name;
+      EXPECT_EQ(bits_of(value_of(-3.4e38f)), 0u) << f.name;
+      EXPECT_EQ(value_of(3.4e38f), 3.4e38f) << f.name;
+      EXPECT_EQ(value_of(100.0f), 100.0f) << f.name;
+      EXPECT_EQ(bits_of(value_of(0.0f)), 0u) << f.name;
+      EXPECT_EQ(value_of(-0.0f), 0.0f) << f.name;
+    }
+  }
+}
+
+TEST_P(block_special, gates) {
+  const matrix x = {1, 4, {1, -infinity, infinity, 2}}, up = {1, 4, {not_a_number, 3, 0, -infinity}};
+  for (const named_activation &f : activations) {
+    const std::vector<float> y = run_activation(f.call, x, up).values;
+    EXPECT_TRUE(std::isnan(y[0])) << f.name;
+    EXPECT_EQ(y[1], 0) << f.name;
+    EXPECT_TRUE(std::isnan(y[2])) << "infinity * 0";
+    EXPECT_EQ(y[3], -infinity) << f.name;
+  }
+}
+
+TEST_P(block_special, a_row_of_zeros) {
+  for (const named_norm &f : norms) {
+    const matrix zeros = {1, 21, std::vector<float>(21, 0.0f)};
+    const std::vector<float> bias(21, 3.0f), weight(21, 2.0f);
+    for (const float eps : {0.0f, 1e-5f}) {
+      EXPECT_EQ(run_norm(f.call, zeros, {}, {}, eps).values, zeros.values) << f.name;
+      EXPECT_EQ(run_norm(f.call, zeros, weight, bias, eps).values, bias) << f.name;
+      EXPECT_EQ(run_norm(f.call, zeros, {}, bias, eps).values, bias) << f.name;
+    }
+  }
+  // of a row of equal numbers nothing is left
+  EXPECT_EQ(run_norm(heed_layer_norm, {1, 5, std::vector<float>(5, 7.0f)}, {}, {}, 0).values,
+            std::vector<float>(5, 0.0f));
+}
+
+TEST_P(block_special, nan_and_infinity_in_a_row) {
+  random_source r(1);
+  for (const int32_t dim : {3, 64, 77}) {
+    matrix x = {3, dim, bell_floats(r, size_t(3 * dim))};
+    for (const named_norm &f : norms) {
+      const matrix clean = run_norm(f.call, x, {}, {}, 1e-5f);
+      matrix spoiled = x;
+      spoiled.values[size_t(2 * dim - 1)] = not_a_number;
+      const matrix y = run_norm(f.call, spoiled, {}, {}, 1e-5f);
+      EXPECT_TRUE(all_nan(y.row(1))) << f.name;
+      EXPECT_TRUE(same_bits(clean.row(0), y.row(0)));
+      EXPECT_TRUE(same_bits(clean.row(2), y.row(2)));
+      spoiled.values[size_t(2 * dim - 1)] = infinity;
+      const std::vector<float> infinite = run_norm(f.call, spoiled, {}, {}, 1e-5f).row(1);
+      EXPECT_TRUE(std::isnan(infinite.back())) << f.name;
+      for (size_t i = 0; i + 1 < infinite.size(); ++i)
+        EXPECT_TRUE(f.call == heed_layer_norm ? std::isnan(infinite[i]) : infinite[i] == 0) << f.name;
+    }
+  }
+}
+
+TEST_P(block_special, rotary_embedding) {
+  rope_problem p;
+  p.head_dim = 8, p.position = 3;
+  p.x = {1, 2, not_a_number, 4, 5, 6, 7, 8};
+  const std::vector<float> y = run_rope(p);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(std::isnan(y[i]), i == 2 || i == 3) << i;
+  p.x = {1, 2, 3, 4, 5, -0.0f, 7, 8};
+  p.position = 0;
+  EXPECT_EQ(run_rope(p), p.x) << "position 0 turns nothing";
+  p.position = 12345, p.scale = 0;
+  EXPECT_EQ(run_rope(p), p.x) << "scale 0 turns nothing";
+  p.scale = 1, p.inverse_frequencies = {0, 1e-30f, -0.0f, 1e-45f};
+  EXPECT_EQ(run_rope(p), p.x) << "frequencies that are too small to be seen";
+}
+
+// There and back again.
+TEST_P(block_special, a_negative_scale_turns_back) {
+  random_source r(2);
+  rope_problem p;
+  p.head_dim = 96, p.position = 2000000000;
+  p.x = bell_floats(r, 96);
+  rope_problem back = p;
+  back.x = run_rope(p), back.scale = -1;
+  const std::vector<float> y = run_rope(back);
+  for (size_t i = 0; i < 96; ++i) EXPECT_NEAR(y[i], p.x[i], 1e-6);
+  back.scale = 1, back.position = -p.position;
+  EXPECT_TRUE(same_bits(y, run_rope(back)));
+}
+
+HEED_TEST_EVERY_KERNEL(block_special);
+
+}  // namespace
+}  // namespace heed_test
