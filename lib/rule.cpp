@@ -64,14 +64,18 @@ HEED_NOINLINE void finish_kept(const tile &t) {
   row_cursor row(s, t.first_row);
   for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
     key_range seen = {t.first[i], t.last[i]};
-    for (int stage = HEED_SCORES_RAW; stage <= HEED_SCORES_WEIGHTS && s.pinned > 0 && seen.first > 0; stage++)
-      for (int32_t j = s.pinned; r.kept[stage].data && j < seen.first; j++)
+    const int32_t gap_end = s.pinned > 0 ? seen.first : 0;  // keys between the pinned ones and the range
+    for (int stage = HEED_SCORES_RAW; stage <= HEED_SCORES_WEIGHTS; stage++)
+      for (int32_t j = s.pinned; r.kept[stage].data && j < gap_end; j++)
         row_of(r.kept[stage], s, row)[j] = negative_infinity;
     if (s.pinned > 0) seen.first = 0;
     for (int stage = HEED_SCORES_RAW; stage < HEED_SCORES_WEIGHTS; stage++)
       if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
-    if (r.kept[HEED_SCORES_WEIGHTS].data)
-      finish_weights(r.softmax, row_of(r.kept[HEED_SCORES_WEIGHTS], s, row), seen, r.call->n_kv, sink_of(r, s, row));
+    if (r.kept[HEED_SCORES_WEIGHTS].data) {
+      float *const weights = row_of(r.kept[HEED_SCORES_WEIGHTS], s, row);
+      finish_weights(r.softmax, weights, seen, r.call->n_kv, sink_of(r, s, row));
+      for (int32_t j = s.pinned; j < gap_end; j++) weights[j] = 0.0f;  // also in a row that is NaN
+    }
   }
 }
 
