@@ -11,10 +11,10 @@
 
 namespace heed_test {
 
-// Keys first .. end - 1.
+// Keys first .. end - 1, and the first `pinned` ones.
 struct key_range {
-  int32_t first, end;
-  bool holds(int32_t j) const { return first <= j && j < end; }
+  int32_t first, end, pinned = 0;
+  bool holds(int32_t j) const { return j < end && (first <= j || j < pinned); }
 };
 
 // The number of batch entry b, or the one for all where there is no array.
@@ -46,6 +46,7 @@ struct extras {
   bool ranges = false;  // there is a heed_ranges, be it all open
   int32_t left_window = -1, right_window = -1;
   std::vector<int32_t> left_windows, right_windows, offsets, kv_lengths;  // (batch) or empty
+  int32_t pinned = 0;
   problem_mask mask;
   float cap = 0;              // 0: no softcap
   std::vector<float> slopes;  // (n_heads) or empty: no ALiBi
@@ -69,6 +70,7 @@ struct extras {
       for (const auto x : numbers) s << " " << x;
     };
     if (ranges) s << " windows " << left_window << " " << right_window;
+    if (pinned > 0) s << " pinned " << pinned;
     list("left windows", left_windows), list("right windows", right_windows);
     list("offsets", offsets), list("kv lengths", kv_lengths);
     if (mask.kind != mask_kind::none)

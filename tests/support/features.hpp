@@ -144,6 +144,12 @@ inline const std::vector<feature> &features() {
          p->options.ranges = true, p->options.kv_lengths = for_each_batch(*p, [&] { return x.between(0, p->n_kv); });
        },
        ranges, &po::put_ranges},
+      {"pinned keys",
+       [](r &x, problem *p) {
+         p->options.ranges = true, p->options.pinned = x.chance(3) ? HEED_MAX_COUNT : x.between(0, p->n_kv + 1);
+         if (p->options.left_window < 0) p->options.left_window = random_window(x, *p);
+       },
+       ranges, &po::put_ranges},
       {"boolean mask", draw_boolean_mask, masked, &po::put_mask},
       {"additive mask", draw_additive_mask, masked, &po::put_mask},
       {"softcap", draw_softcap, softcap, &po::put_softcap},

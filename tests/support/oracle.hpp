@@ -128,10 +128,11 @@ inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int
     row.errors[stage].assign(size_t(p.n_kv), 0.0);
   }
   row.seen.assign(size_t(p.n_kv), false);
-  for (int32_t j = row.range.first; j < row.range.end; ++j) exact_scores(p, b, h, i, j, chain, &row);
+  for (int32_t j = 0; j < row.range.end; ++j)
+    if (row.range.holds(j)) exact_scores(p, b, h, i, j, chain, &row);
   exact_weights(p, h, &row);
   row.out.assign(size_t(p.v_dim), 0.0);
-  for (int32_t j = row.range.first; j < row.range.end; ++j) {
+  for (int32_t j = 0; j < row.range.end; ++j) {
     if (!row.seen[size_t(j)]) continue;
     ++row.n_visible;
     for (int32_t n = 0; n < p.v_dim; ++n) {

@@ -26,6 +26,7 @@ class placed_options {
     ranges_.right_windows = fenced_copy(slot_right_windows, x_.right_windows);
     ranges_.offsets = fenced_copy(slot_offsets, x_.offsets);
     ranges_.kv_lengths = fenced_copy(slot_kv_lengths, x_.kv_lengths);
+    ranges_.pinned = x_.pinned;
     all_.ranges = &ranges_;
   }
   void put_mask() {
@@ -76,6 +77,8 @@ class placed_options {
         HEED_OK);
     all_.top_k = &top_k_;
   }
+  // Instead of keys and values in tensors.
+  void put_cache(const heed_cache *cache) { all_.cache = cache; }
   // Weights are the call's, not an option; how partial results are asked for is up to the caller.
   void put_nothing() {}
 

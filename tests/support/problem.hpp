@@ -42,8 +42,8 @@ struct problem {
     if (right >= 0) end = std::min(end, p + right + 1);
     if (causal) end = std::min(end, p + 1);
     if (options.mask.kind != mask_kind::none) end = std::min<int64_t>(end, options.mask.n_keys);
-    if (first >= end) return {0, 0};
-    return {static_cast<int32_t>(first), static_cast<int32_t>(end)};
+    if (end <= 0) return {0, 0};
+    return {static_cast<int32_t>(std::min(first, end)), static_cast<int32_t>(end), options.pinned};
   }
   // What the mask adds to the score; -infinity hides the key.
   float mask_at(int32_t b, int32_t h, int32_t i, int32_t j) const { return options.mask.at(b, h, i, j); }

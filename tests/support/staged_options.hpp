@@ -132,7 +132,7 @@ class staged_options {
     expect(heed_ranges_init(&ranges));
     ranges.left_window = x.left_window, ranges.right_window = x.right_window;
     ranges.left_windows = copy(x.left_windows), ranges.right_windows = copy(x.right_windows);
-    ranges.offsets = copy(x.offsets), ranges.kv_lengths = copy(x.kv_lengths);
+    ranges.offsets = copy(x.offsets), ranges.kv_lengths = copy(x.kv_lengths), ranges.pinned = x.pinned;
     all_->options.ranges = &ranges;
   }
 
