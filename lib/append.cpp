@@ -30,10 +30,9 @@ void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32
   const heed_cache_shape &s = cache.shape;
   const int32_t length = states_of(cache)[sequence].length;
   check.require(rotary_dim_of(rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
-  if (s.kind == HEED_CACHE_LINEAR)
-    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
-  else
-    check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+  check.require(n <= (s.kind == HEED_CACHE_LINEAR ? s.capacity - length : s.capacity + s.spare), HEED_FULL,
+                HEED_ARG_CACHE);
+  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }
 
 namespace {

@@ -22,7 +22,7 @@ cache_layout layout_of(const heed_cache_shape &s) {
                         __builtin_mul_overflow(l.head_bytes, heads, &all) ||
                         __builtin_mul_overflow(all, static_cast<size_t>(s.n_sequences), &all) ||
                         __builtin_add_overflow(all, cache_header_bytes + l.states, &all);
-  l.bytes = overflow || all > PTRDIFF_MAX ? 0 : all;
+  l.bytes = overflow || slots > INT32_MAX || all > PTRDIFF_MAX ? 0 : all;
   return l;
 }
 
@@ -76,10 +76,10 @@ int32_t first_of_window(const heed_cache_shape &s, int64_t position, int32_t lef
   return first < 0 ? 0 : first > HEED_MAX_COUNT ? HEED_MAX_COUNT : static_cast<int32_t>(first);
 }
 
-// Are the keys from `first` on, up to the end of a sequence, still there?
-bool holds(const heed_cache_shape &s, const cache_state &state, int32_t first) {
-  const int32_t pinned_slots = layout_of(s).pinned_slots;
-  return state.oldest <= (first > pinned_slots ? first : pinned_slots);
+// Are the keys [first, end) of a sequence still there? Pinned ones are.
+bool holds(const heed_cache_shape &s, const cache_state &state, int32_t first, int32_t end) {
+  const int32_t pinned_slots = layout_of(s).pinned_slots, needed = first > pinned_slots ? first : pinned_slots;
+  return state.oldest <= needed || end <= needed;
 }
 
 }  // namespace
@@ -119,7 +119,8 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
     const int32_t offset = ranges && ranges->offsets ? ranges->offsets[b] : call.causal_offset;
     const int32_t left = !ranges ? -1 : ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
     const int64_t position = static_cast<int64_t>(state.length) - call.n_q + offset;
-    check.require(holds(s, state, first_of_window(s, position, least_window(left, own))), HEED_MISFIT, HEED_ARG_N_Q);
+    const int32_t first = first_of_window(s, position, least_window(left, own));
+    check.require(holds(s, state, first, state.length), HEED_MISFIT, HEED_ARG_N_Q);
     check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_MISFIT, HEED_ARG_PINNED);
   }
 }
@@ -272,7 +273,10 @@ heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, vo
   bool swapped;
   if (!is_intact(*shape, buffer, swapped)) return HEED_STATUS(HEED_DAMAGED, HEED_ARG_BUFFER);
   make_handle(cache, *shape, buffer);
-  if (swapped) swap_all(*cache);
+  if (swapped) {
+    swap_all(*cache);
+    header_of(*cache).checksum = checksum_of(buffer, layout_of(*shape).bytes);
+  }
   return HEED_OK;
 }
 
@@ -302,7 +306,7 @@ heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t len
   cache_state &state = states_of(*cache)[sequence];
   if (length < 0 || length > state.length) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
   const int32_t first = s.kind == HEED_CACHE_RING ? first_of_window(s, length, s.capacity - 1) : 0;
-  if (!holds(s, state, first)) return HEED_STATUS(HEED_MISFIT, HEED_ARG_LENGTH);
+  if (!holds(s, state, first, length)) return HEED_STATUS(HEED_MISFIT, HEED_ARG_LENGTH);
   state.length = length;
   if (state.oldest > length) state.oldest = length;
   header_of(*cache).sealed = 0;
