@@ -1,0 +1,133 @@
+/* See dreams.h. Shapes stand beside every step. SPDX-License-Identifier: MIT */
+#include "dreams.h"
+
+static const float norm_epsilon = 1e-5f;
+
+/* The first refusal is kept. */
+static int accepted(dreams *net, heed_status status) {
+  if (net->failure == HEED_OK) net->failure = status;
+  return status == HEED_OK;
+}
+
+static heed_cache_shape cache_shape(const dreams_model *m, const dreams_settings *s) {
+  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  shape.kind = s->window > 0 ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
+  shape.capacity = s->window > 0 ? s->window : m->n_positions;
+  shape.pinned = s->pinned;
+  shape.spare = s->window > 0 ? DREAMS_PIECE - 1 : 0;
+  shape.n_kv_heads = m->n_kv_heads;
+  shape.head_dim = shape.v_dim = m->dim / m->n_heads;
+  shape.format = s->cache_format;
+  return shape;
+}
+
+static heed_block layer_of(dreams *net, int32_t l) {
+  const dreams_model *m = &net->model;
+  const heed_weights *w = m->matrices[l];
+  heed_block b = {0};
+  b.struct_size = (uint32_t)sizeof b;
+  b.model_dim = m->dim;
+  b.n_heads = m->n_heads;
+  b.n_kv_heads = m->n_kv_heads;
+  b.head_dim = b.v_dim = m->dim / m->n_heads;
+  b.hidden_dim = m->hidden_dim;
+  b.causal = b.norm_first = 1;
+  b.eps = norm_epsilon;
+  b.norm = heed_rms_norm;
+  b.norm1_weight = m->norm_1[l];
+  b.norm2_weight = m->norm_2[l];
+  b.wq = w[DREAMS_WQ];
+  b.wk = w[DREAMS_WK];
+  b.wv = w[DREAMS_WV];
+  b.wo = w[DREAMS_WO];
+  b.activation = heed_silu;
+  b.w_gate = w[DREAMS_GATE];
+  b.w_up = w[DREAMS_UP];
+  b.w_down = w[DREAMS_DOWN];
+  b.rope = &net->rope;
+  b.cache = &net->caches[l];
+  return b;
+}
+
+dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings) {
+  const dreams_settings none = {HEED_F32, 0, 0};
+  if (settings == NULL) settings = &none;
+  if (net == NULL) return DREAMS_NULL_POINTER;
+  if ((uintptr_t)net % HEED_WORKSPACE_ALIGNMENT != 0) return DREAMS_MISALIGNED;
+  net->model.n_layers = 0;
+  net->executor = NULL;
+  net->failure = HEED_OK;
+  if (settings->window < 0) return DREAMS_SETTINGS;
+  dreams_model *m = &net->model;
+  const dreams_status status = dreams_model_read(m, bytes, n_bytes);
+  const int32_t n_layers = m->n_layers;
+  m->n_layers = 0; /* not ready */
+  if (status != DREAMS_OK) return status;
+  accepted(net, heed_rope_init(&net->rope, HEED_ROPE_INTERLEAVED));
+  const heed_cache_shape shape = cache_shape(m, settings);
+  for (int32_t l = 0; l < n_layers; ++l) {
+    if (!accepted(net, heed_cache_init(&net->caches[l], &shape, net->cache_buffers[l], DREAMS_CACHE_BYTES)))
+      return DREAMS_SETTINGS;
+    net->layers[l] = layer_of(net, l);
+  }
+  m->n_layers = n_layers;
+  return DREAMS_OK;
+}
+
+void dreams_restart(dreams *net) {
+  for (int32_t l = 0; l < net->model.n_layers; ++l) accepted(net, heed_cache_reset(&net->caches[l]));
+}
+
+int32_t dreams_position(const dreams *net) {
+  return net->model.n_layers > 0 ? heed_cache_length(&net->caches[0], 0) : 0;
+}
+
+/* logits (n, n_tokens) = norm(x (n, dim)) classifier */
+static int classify(dreams *net, float *x, int32_t n, float *logits) {
+  const dreams_model *m = &net->model;
+  const heed_matrix_out normed = heed_matrix_out_of(x, n, m->dim);
+  return accepted(net, heed_rms_norm(heed_matrix_of(x, n, m->dim), m->last_norm, NULL, norm_epsilon, normed,
+                                     net->executor)) &&
+         accepted(net, heed_project(heed_matrix_of(x, n, m->dim), &m->classifier, NULL,
+                                    heed_matrix_out_of(logits, n, m->n_tokens), net->executor));
+}
+
+/* Up to DREAMS_PIECE tokens through all layers; logits of the last n_rows. */
+static int read_piece(dreams *net, const int32_t *tokens, int32_t n, float *logits, int32_t n_rows) {
+  const dreams_model *m = &net->model;
+  float *x = net->x; /* (n, dim) */
+  for (int32_t t = 0; t < n; ++t) dreams_embed(m, tokens[t], x + t * m->dim);
+  for (int32_t l = 0; l < m->n_layers; ++l) {
+    const heed_status status =
+        heed_block_run(&net->layers[l], heed_matrix_of(x, n, m->dim), heed_matrix_out_of(x, n, m->dim),
+                       net->activations, DREAMS_ACTIVATIONS, net->workspace, sizeof net->workspace, net->executor);
+    if (!accepted(net, status)) return 0;
+  }
+  return n_rows == 0 || classify(net, x + (n - n_rows) * m->dim, n_rows, logits);
+}
+
+static dreams_status check_tokens(const dreams *net, const int32_t *tokens, int32_t n, const float *logits,
+                                  int32_t n_rows) {
+  if (net == NULL || tokens == NULL || (logits == NULL && n_rows != 0)) return DREAMS_NULL_POINTER;
+  if (net->model.n_layers == 0) return DREAMS_NOT_READY;
+  if (n < 1 || n_rows < 0 || n_rows > n) return DREAMS_WRONG_COUNT;
+  for (int32_t t = 0; t < n; ++t)
+    if (tokens[t] < 0 || tokens[t] >= net->model.n_tokens) return DREAMS_TOKEN;
+  const heed_cache_shape *shape = &net->caches[0].shape;
+  const int32_t room = shape->kind == HEED_CACHE_RING ? HEED_MAX_COUNT : shape->capacity;
+  return n <= room - dreams_position(net) ? DREAMS_OK : DREAMS_CONTEXT_FULL;
+}
+
+dreams_status dreams_read(dreams *net, const int32_t *tokens, int32_t n, float *logits, int32_t n_rows) {
+  const dreams_status status = check_tokens(net, tokens, n, logits, n_rows);
+  if (status != DREAMS_OK) return status;
+  net->failure = HEED_OK;
+  for (int32_t first = 0; first < n; first += DREAMS_PIECE) {
+    const int32_t here = n - first < DREAMS_PIECE ? n - first : DREAMS_PIECE;
+    const int32_t silent = n - n_rows - first; /* rows of this piece without logits */
+    const int32_t rows = silent <= 0 ? here : silent < here ? here - silent : 0;
+    if (!read_piece(net, tokens + first, here, logits, rows)) return DREAMS_HEED_FAILED;
+    logits += (ptrdiff_t)rows * net->model.n_tokens;
+  }
+  return DREAMS_OK;
+}
