@@ -46,13 +46,13 @@ extern "C" {
 #endif
 
 /* For any number of heads: their rows are at most DREAMS_MAX_DIM long together. An int8 cache has two scales a head. */
-#define DREAMS_CACHE_BYTES                                                                                     \
-  ((size_t)128 + 64 +                                                                                          \
-   HEED_CACHE_SLOTS(HEED_CACHE_LINEAR, DREAMS_MAX_POSITIONS, 0, 0) *                                           \
-       ((size_t)2 * DREAMS_MAX_DIM * HEED_FORMAT_BYTES(DREAMS_CACHE_FORMAT) +                                  \
+#define DREAMS_CACHE_BYTES                                                    \
+  ((size_t)128 + 64 +                                                         \
+   HEED_CACHE_SLOTS(HEED_CACHE_LINEAR, DREAMS_MAX_POSITIONS, 0, 0) *          \
+       ((size_t)2 * DREAMS_MAX_DIM * HEED_FORMAT_BYTES(DREAMS_CACHE_FORMAT) + \
         ((DREAMS_CACHE_FORMAT) == HEED_INT8 ? 8 * DREAMS_MAX_HEADS : 0)))
-#define DREAMS_ACTIVATIONS                                                                                      \
-  HEED_BLOCK_ACTIVATIONS(DREAMS_PIECE, DREAMS_MAX_DIM, 2, 2, DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2,            \
+#define DREAMS_ACTIVATIONS                                                                           \
+  HEED_BLOCK_ACTIVATIONS(DREAMS_PIECE, DREAMS_MAX_DIM, 2, 2, DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2, \
                          DREAMS_MAX_HIDDEN, 1)
 
 /* The model at work. Fields but executor and failure are private. */

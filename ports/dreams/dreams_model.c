@@ -6,8 +6,8 @@ enum { dims_bytes = 7 * sizeof(int32_t), line = DREAMS_FILE_ALIGNMENT };
 /* Checked at compile time: a negative size is an error. */
 typedef char dreams_header_is_packed[sizeof(dreams_header) == line ? 1 : -1];
 typedef char dreams_tokens_fit[DREAMS_MAX_TOKENS <= 65536 ? 1 : -1]; /* and every size below fits uint64_t */
-typedef char dreams_dims_fit[DREAMS_MAX_DIM <= 65536 && DREAMS_MAX_HIDDEN <= 65536 && DREAMS_MAX_LAYERS <= 65536 ? 1
-                                                                                                                : -1];
+typedef char
+    dreams_dims_fit[DREAMS_MAX_DIM <= 65536 && DREAMS_MAX_HIDDEN <= 65536 && DREAMS_MAX_LAYERS <= 65536 ? 1 : -1];
 
 /* A walk through the file. What lies beyond its end is null, and only counted. */
 typedef struct walk {

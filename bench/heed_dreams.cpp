@@ -1,0 +1,332 @@
+// heed_dreams [OPTION...] [FOLDER [PROMPT]]: a language model of llama2.c's kind. FOLDER (default: environment variable
+// HEED_DREAMS) holds model.bin and tokenizer.bin. With PROMPT: prints the text as it comes, then the speed and where the
+// time goes. Without: reads FOLDER's expected.txt and logits.bin, and checks every prompt token by token; exit status 0:
+// all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told); 77: no folder;
+// 1: anything else.
+//   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
+//   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
+//   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
+//   --tokens=N           how many (default: as the context has room for; with a window 1000)
+//   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
+//   --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
+//                        profile. What a board must print, too.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dreams.h"
+#include "dreams_digest.h"
+#include "dreams_files.hpp"
+#include "dreams_parts.hpp"
+
+namespace {
+
+using dreams_files::expected_text;
+
+constexpr double logit_limit = 2e-4;
+constexpr int exit_no_folder = 77, n_runs = 20;
+constexpr size_t n_first_tokens = 40;  // of the first prompt, which int8 weights ought to keep
+
+dreams net;
+dreams_words words;
+
+struct arguments {
+  std::string folder, prompt, weights;
+  bool has_prompt = false, bits = false;
+  dreams_settings settings = {HEED_F32, 0, 0};
+  dreams_choice choice = {0.0f, 0.0f, 1};
+  int32_t n_tokens = 0;
+};
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void require(dreams_status status, const std::string &what) {
+  if (status == DREAMS_OK) return;
+  std::string why = dreams_status_text(status);
+  if (status == DREAMS_HEED_FAILED || (status == DREAMS_SETTINGS && net.failure != HEED_OK))
+    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
+  throw std::runtime_error(what + ": " + why);
+}
+
+// ------------------------------------------------------------------------------------------------------------- files
+
+// They stay in memory while net and words read them.
+struct loaded_files {
+  dreams_files::aligned_model model;
+  std::vector<uint8_t> tokenizer;
+};
+
+loaded_files load(const arguments &a) {
+  const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
+  return {dreams_files::aligned_model(dreams_files::read(model)), dreams_files::read(a.folder + "/tokenizer.bin")};
+}
+
+void open(const arguments &a, const loaded_files &files) {
+  const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
+  require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
+  int32_t bad = -1;
+  const dreams_status status =
+      dreams_words_open(&words, files.tokenizer.data(), files.tokenizer.size(), net.model.n_tokens, &bad);
+  require(status, a.folder + "/tokenizer.bin" + (bad >= 0 ? ": token " + std::to_string(bad) : ""));
+}
+
+std::vector<int32_t> encode(const std::string &prompt) {
+  std::vector<int32_t> tokens(prompt.size() + 2);
+  int32_t n = 0;
+  require(dreams_encode(&words, prompt.c_str(), tokens.data(), int32_t(tokens.size()), &n), "the prompt");
+  tokens.resize(size_t(n));
+  return tokens;
+}
+
+// Tokens, those of the prompt included, that the settings have room for.
+int32_t room(const arguments &a) {
+  const int32_t most = a.settings.window > 0 ? 1000 : net.model.n_positions;
+  return a.n_tokens > 0 && (a.n_tokens < most || a.settings.window > 0) ? a.n_tokens : most;
+}
+
+// ------------------------------------------------------------------------------------------------------ text and time
+
+void print(int32_t previous, int32_t token) {
+  char text[DREAMS_MAX_WORD_BYTES + 1];
+  std::fwrite(text, 1, size_t(dreams_decode(&words, previous, token, text)), stdout);
+}
+
+// Share of every part: the network in steps, over tokens that were generated before.
+void print_shares(const std::vector<int32_t> &tokens) {
+  std::vector<float> logits(size_t(net.model.n_tokens));
+  dreams_parts parts(net);
+  for (int run = 0; run < n_runs; ++run) {
+    dreams_restart(&net);
+    for (const int32_t token : tokens) parts.read(token, logits.data());
+  }
+  double whole = 0.0;
+  for (size_t p = 0; p < n_dreams_parts; ++p) whole += parts.nanoseconds(dreams_part(p));
+  std::printf("of the time (layers in steps): ");
+  for (size_t p = 0; p < n_dreams_parts; ++p)
+    std::printf("%s%s %.0f %%", p > 0 ? ", " : "", dreams_part_names[p],
+                100.0 * parts.nanoseconds(dreams_part(p)) / whole);
+  std::printf("\n");
+}
+
+struct generated {
+  std::vector<int32_t> tokens;
+  double prompt_seconds = 0.0, seconds = 0.0;  // without printing
+};
+
+// Stops at token 1, which begins a text. The last token is not read: there is no room for what would follow.
+generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_choice choice, bool show) {
+  generated g;
+  g.tokens = prompt;
+  std::vector<float> logits(size_t(net.model.n_tokens));
+  dreams_restart(&net);
+  double start = seconds_now();
+  require(dreams_read(&net, prompt.data(), int32_t(prompt.size()), logits.data(), 1), "the prompt");
+  g.prompt_seconds = seconds_now() - start;
+  for (size_t i = 1; show && i < prompt.size(); ++i) print(prompt[i - 1], prompt[i]);
+  while (int32_t(g.tokens.size()) < n_tokens) {
+    start = seconds_now();
+    const int32_t token = dreams_choose(&choice, logits.data(), net.model.n_tokens), previous = g.tokens.back();
+    if (token == 1) break;
+    g.tokens.push_back(token);
+    if (int32_t(g.tokens.size()) < n_tokens) require(dreams_read(&net, &token, 1, logits.data(), 1), "the text");
+    g.seconds += seconds_now() - start;
+    if (!show) continue;
+    print(previous, token);
+    std::fflush(stdout);
+  }
+  if (show) std::printf("\n");
+  return g;
+}
+
+// The least of some runs.
+void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
+  generated best = generate(prompt, room(a), a.choice, false);
+  for (int run = 1; run < n_runs; ++run) {
+    const generated g = generate(prompt, room(a), a.choice, false);
+    best.seconds = std::min(best.seconds, g.seconds);
+    best.prompt_seconds = std::min(best.prompt_seconds, g.prompt_seconds);
+  }
+  const double n_new = double(best.tokens.size() - prompt.size());
+  std::printf("%.0f tokens a second (%.1f us each, best of %d runs); prompt: %zu tokens in %.0f us\n",
+              n_new / best.seconds, 1e6 * best.seconds / n_new, n_runs, prompt.size(), 1e6 * best.prompt_seconds);
+  print_shares(best.tokens);
+}
+
+void print_heading(const loaded_files &files) {
+  std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s), %zu of working memory\n", heed_version(),
+              heed_kernel_current(), files.model.size(), net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
+              DREAMS_RAM_BYTES);
+}
+
+bool tell(const arguments &a, const loaded_files &files) {
+  const std::vector<int32_t> prompt = encode(a.prompt);
+  if (a.settings.window == 0 && int32_t(prompt.size()) > net.model.n_positions) {
+    throw std::runtime_error("the prompt has " + std::to_string(prompt.size()) + " tokens, the model's context " +
+                             std::to_string(net.model.n_positions));
+  }
+  generate(prompt, room(a), a.choice, true);
+  std::printf("\n");
+  print_heading(files);
+  if (int32_t(prompt.size()) < room(a)) print_speed(a, prompt);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------------------- checks
+
+struct verdict {
+  size_t n_equal = 0;  // tokens from the first on
+  double error = 0.0;  // greatest of all logits; infinite when one is NaN
+};
+
+verdict check(const expected_text &e, const std::vector<float> &expected_logits) {
+  verdict v;
+  const size_t width = size_t(net.model.n_tokens);
+  if (e.n_rows > size_t(net.model.n_positions) || e.first_logit + e.n_rows * width > expected_logits.size())
+    throw std::runtime_error("expected.txt, prompt \"" + e.prompt + "\": logits.bin has fewer numbers");
+  if (encode(e.prompt) != e.prompt_tokens) return v;
+  // All rows of the prompt, then one token after another, the expected ones, so that every row can be compared.
+  std::vector<float> logits(e.n_rows * width);
+  dreams_restart(&net);
+  const size_t n_prompt = e.prompt_tokens.size();
+  require(dreams_read(&net, e.tokens.data(), int32_t(n_prompt), logits.data(), int32_t(n_prompt)), "the prompt");
+  for (size_t t = n_prompt; t < e.n_rows; ++t)
+    require(dreams_read(&net, &e.tokens[t], 1, &logits[t * width], 1), "the text");
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double error = std::fabs(double(logits[i]) - double(expected_logits[e.first_logit + i]));
+    v.error = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(v.error, error);
+  }
+  const generated g = generate(e.prompt_tokens, int32_t(e.tokens.size()), dreams_choice(), false);
+  while (v.n_equal < g.tokens.size() && g.tokens[v.n_equal] == e.tokens[v.n_equal]) ++v.n_equal;
+  return v;
+}
+
+bool check_folder(const arguments &a, const loaded_files &files) {
+  print_heading(files);
+  const std::vector<expected_text> all = dreams_files::read_expected(a.folder + "/expected.txt");
+  const std::vector<float> logits = dreams_files::read_floats(a.folder + "/logits.bin");
+  const bool exact = net.model.classifier.format == HEED_F32 && a.settings.cache_format == HEED_F32;
+  size_t n_passed = 0, n_first = 0;
+  double worst = 0.0;
+  for (const expected_text &e : all) {
+    const verdict v = check(e, logits);
+    const bool passed = v.n_equal == e.tokens.size() && v.error <= logit_limit;
+    std::printf("\"%s\": %zu of %zu tokens equal, greatest logit error %.1e%s\n", e.prompt.c_str(), v.n_equal,
+                e.tokens.size(), v.error, passed || !exact ? "" : "  <- wrong");
+    n_passed += passed;
+    worst = std::max(worst, v.error);
+    if (&e == &all[0]) n_first = std::min(v.n_equal, n_first_tokens);
+  }
+  print_speed(a, all[0].prompt_tokens);
+  if (!exact) {
+    std::printf("of the first prompt's first %zu tokens %zu are unchanged\n", n_first_tokens, n_first);
+    return true;
+  }
+  const bool passed = n_passed == all.size();
+  std::printf("%s: %zu of %zu prompts, greatest logit error %.1e (limit %.0e)\n", passed ? "passed" : "FAILED",
+              n_passed, all.size(), worst, logit_limit);
+  return passed;
+}
+
+// Tokens and digest of a text, as dreams_board.c computes them.
+void print_bits(const arguments &a, const std::string &prompt) {
+  const std::vector<int32_t> begin = encode(prompt);
+  const std::vector<int32_t> tokens = generate(begin, room(a), a.choice, false).tokens;
+  std::vector<float> logits(size_t(net.model.n_tokens) * tokens.size());
+  dreams_restart(&net);
+  const int32_t n = int32_t(tokens.size()) - 1;
+  require(dreams_read(&net, tokens.data(), n, logits.data(), n), "the text");
+  std::printf("\"%s\"", prompt.c_str());
+  for (const int32_t token : tokens) std::printf(" %d", token);
+  std::printf(" %016" PRIx64 "\n", dreams_digest(DREAMS_DIGEST_BEGIN, logits.data(), n * net.model.n_tokens));
+}
+
+bool print_all_bits(const arguments &a) {
+  const char *kernel = heed_kernel_current();
+  std::printf("%s\n", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  if (a.has_prompt) return print_bits(a, a.prompt), true;
+  for (const expected_text &e : dreams_files::read_expected(a.folder + "/expected.txt")) print_bits(a, e.prompt);
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------- arguments
+
+double number_of(const std::string &option, const std::string &value, double least, double most) {
+  char *end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !(number >= least && number <= most))
+    throw std::runtime_error(option + " needs a number of " + std::to_string(least) + " to " + std::to_string(most));
+  return number;
+}
+
+int32_t format_of(const std::string &name) {
+  const char *const names[] = {"f32", "f16", "bf16", "int8"};  // as heed_format counts
+  for (int32_t f = 0; f < 4; ++f)
+    if (name == names[f]) return f;
+  throw std::runtime_error("--cache needs f32, f16, bf16 or int8");
+}
+
+void take_option(const std::string &option, arguments &a) {
+  const size_t equals = option.find('=');
+  const std::string name = option.substr(0, equals), value = equals < option.size() ? option.substr(equals + 1) : "";
+  const auto count = [&](double least) { return int32_t(number_of(name, value, least, 1e6)); };
+  if (option == "--bits") a.bits = true;
+  else if (name == "--weights" && !value.empty()) a.weights = value;
+  else if (name == "--cache") a.settings.cache_format = format_of(value);
+  else if (name == "--window") a.settings.window = count(1);
+  else if (name == "--pinned") a.settings.pinned = count(0);
+  else if (name == "--tokens") a.n_tokens = count(2);
+  else if (name == "--temperature") a.choice.temperature = float(number_of(name, value, 0.0, 100.0));
+  else if (name == "--top-p") a.choice.top_p = float(number_of(name, value, 0.0, 1.0));
+  else if (name == "--seed") a.choice.seed = uint64_t(number_of(name, value, 0.0, 1e15));
+  else throw std::runtime_error(option + " is not an option; see the head of bench/heed_dreams.cpp");
+}
+
+arguments read_arguments(int argc, char **argv) {
+  arguments a;
+  int at = 1;
+  for (; at < argc && std::strncmp(argv[at], "--", 2) == 0; ++at) take_option(argv[at], a);
+  if (argc - at > 2) throw std::runtime_error("usage: heed_dreams [OPTION...] [FOLDER [PROMPT]]: quote the prompt");
+  const char *folder = at < argc ? argv[at] : std::getenv("HEED_DREAMS");
+  if (folder != nullptr) a.folder = folder;
+  a.has_prompt = argc - at == 2;
+  if (a.has_prompt) a.prompt = argv[at + 1];
+  return a;
+}
+
+int run(const arguments &a) {
+  std::error_code ignored;
+  if (a.folder.empty() || !std::filesystem::is_directory(a.folder, ignored)) {
+    std::fprintf(stderr,
+                 "heed_dreams: skipped: %s%s. Give the folder with model.bin, tokenizer.bin, expected.txt and "
+                 "logits.bin as argument or in HEED_DREAMS.\n",
+                 a.folder.empty() ? "no model folder" : a.folder.c_str(), a.folder.empty() ? "" : " is not a folder");
+    return exit_no_folder;
+  }
+  const loaded_files files = load(a);
+  open(a, files);
+  return (a.bits ? print_all_bits(a) : a.has_prompt ? tell(a, files) : check_folder(a, files)) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(read_arguments(argc, argv));
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "heed_dreams: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,48 @@
+// Files that the host programs around dreams read and make. Every function throws std::runtime_error with the path and
+// a sentence. SPDX-License-Identifier: MIT
+#ifndef HEED_DREAMS_FILES_HPP
+#define HEED_DREAMS_FILES_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dreams_model.h"
+
+namespace dreams_files {
+
+// The whole file, at most 64 MB.
+std::vector<uint8_t> read(const std::string &path);
+
+// A model's file in memory, placed so that what follows its header is aligned to cache lines.
+class aligned_model {
+ public:
+  explicit aligned_model(const std::vector<uint8_t> &file);
+  aligned_model(aligned_model &&) = default;
+  aligned_model &operator=(aligned_model &&) = default;
+  const void *data() const { return data_; }
+  size_t size() const { return n_bytes_; }
+
+ private:
+  std::vector<uint8_t> memory_;
+  uint8_t *data_;
+  size_t n_bytes_;
+};
+
+// The flat file of dreams_model.h from any model, words in this computer's byte order.
+std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t format);
+
+// A prompt of expected.txt: its tokens, all tokens, and where its rows of logits begin in logits.bin.
+struct expected_text {
+  std::string prompt, text;
+  std::vector<int32_t> prompt_tokens, tokens;
+  size_t first_logit = 0, n_rows = 0;
+};
+std::vector<expected_text> read_expected(const std::string &path);
+
+// Numbers of logits.bin, little endian.
+std::vector<float> read_floats(const std::string &path);
+
+}  // namespace dreams_files
+
+#endif
