@@ -124,7 +124,7 @@ TEST_P(block_accuracy, products_depend_on_distance) {
   q.x = bell_floats(r, 64), k.x = bell_floats(r, 64);
   q.style = k.style = HEED_ROPE_HALVES;
   double first = 0;
-  for (int32_t start = 0; start < 2000000000; start += 399999999) {
+  for (int32_t start = 0; start < 1600000000; start += 399999999) {
     q.position = start + 17, k.position = start + 5;
     const std::vector<float> a = run_rope(q), b = run_rope(k);
     double product = 0, length = 0, before = 0;
