@@ -32,6 +32,9 @@ enum {
   of_linear,
   of_weighted_sum,
   of_softmax,
+  of_norm,
+  of_elements, /* activations and sums */
+  of_rope,
   of_dot,
   of_project,
   of_formats,
@@ -70,5 +73,7 @@ int random_options(void);
 int refused_calls(void);
 int refused_options(void);
 int narrow_numbers(void);
+int random_block(void);
+int refused_block(void);
 
 #endif

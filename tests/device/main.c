@@ -55,9 +55,10 @@ static int selftest(void) {
 
 /* 1 if a call has taken more than the header promises. */
 static int print_stack(void) {
-  static const char *const names[n_functions] = {"attention",     "weights", "options", "self_attention", "layer",
-                                                 "layer_options", "partial", "linear",  "weighted_sum",   "softmax",
-                                                 "dot",           "project", "formats", "selftest"};
+  static const char *const names[n_functions] = {
+      "attention",    "weights", "options", "self_attention", "layer", "layer_options", "partial", "linear",
+      "weighted_sum", "softmax", "norm",    "elements",       "rope",  "dot",           "project", "formats",
+      "selftest"};
   int most = 0;
   for (int i = 0; i < n_functions; i++) {
     port_write("# stack ");
@@ -82,6 +83,8 @@ int main(void) {
   faults += refused_calls();
   faults += refused_options();
   faults += narrow_numbers();
+  faults += random_block();
+  faults += refused_block();
   port_write("# workspace ");
   port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
   port_write("\n");

@@ -72,6 +72,31 @@ static heed_status call_weighted_sum(void) {
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
 }
 static heed_status call_dot(void) { return heed_dot(calls_a, calls_b, calls_floats, calls_out); }
+static heed_status call_norm_of(heed_norm *norm) {
+  return norm(heed_matrix_of(calls_a, calls_keys, calls_dim), calls_b, calls_c, 1e-5f,
+              heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+}
+static heed_status call_rms_norm(void) { return call_norm_of(heed_rms_norm); }
+static heed_status call_layer_norm(void) { return call_norm_of(heed_layer_norm); }
+static heed_status call_activation_of(heed_activation *activation) {
+  return activation(heed_matrix_of(calls_a, calls_keys, calls_dim), heed_matrix_of(calls_b, calls_keys, calls_dim),
+                    heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+}
+static heed_status call_gelu(void) { return call_activation_of(heed_gelu); }
+static heed_status call_gelu_tanh(void) { return call_activation_of(heed_gelu_tanh); }
+static heed_status call_silu(void) { return call_activation_of(heed_silu); }
+static heed_status call_relu(void) { return call_activation_of(heed_relu); }
+static heed_status call_add(void) { return call_activation_of(heed_add); }
+static heed_status call_rope_of(int32_t style) {
+  heed_rope rope;
+  heed_status status = heed_rope_init(&rope, style);
+  if (status == HEED_OK)
+    status = heed_rope_apply(&rope, heed_token_major(calls_a, 100, 10, calls_dim), 100, 10, calls_dim, 7, NULL,
+                             heed_token_major_out(calls_out, 100, 10, calls_dim), &calls_executor);
+  return status;
+}
+static heed_status call_rope(void) { return call_rope_of(HEED_ROPE_INTERLEAVED); }
+static heed_status call_rope_halves(void) { return call_rope_of(HEED_ROPE_HALVES); }
 static heed_status call_layer_of(int32_t rows, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
                                  const float *wo, const heed_options *options) {
   const int32_t out_dim = n_heads * head_dim;
@@ -275,6 +300,15 @@ static const struct {
                  {"options, partial results", call_partial},
                  {"options of a layer", call_layer_options},
                  {"options of a sequence", call_sequence_options},
+                 {"rms_norm", call_rms_norm},
+                 {"layer_norm", call_layer_norm},
+                 {"gelu", call_gelu},
+                 {"gelu, tanh", call_gelu_tanh},
+                 {"silu", call_silu},
+                 {"relu", call_relu},
+                 {"sum of rows", call_add},
+                 {"rotary embedding", call_rope},
+                 {"rotary embedding, halves", call_rope_halves},
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},
                  {"kernels and texts", call_questions}};
