@@ -68,7 +68,8 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
   const ptrdiff_t slot = s.rule->stored->slot_of(b.begin);
   const T *values = reinterpret_cast<const T *>(s.v.data) + slot * s.v.stride;
   float panel[room];
-  for (int32_t j = b.from; j < b.n; j += keys) {
+  int32_t j = b.from;
+  do {  // once even without keys: sums begin somewhere
     const int32_t end = j + keys < b.n ? j + keys : b.n;
     each_part<V>(s.v_dim, width, [&](int32_t column, int32_t n_cols, int32_t acc) {
       for (int32_t i = j; i < end; i++)
@@ -76,7 +77,8 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
                      sizeof(T) == 1 ? s.v_scales[slot + i] : 0.0f);
       f(value_piece{panel, width, j, end, n_cols, acc});
     });
-  }
+    j += keys;
+  } while (j < b.n);
 }
 
 // STORED: in a storage; else rows of floats.
