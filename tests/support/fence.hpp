@@ -41,6 +41,8 @@ enum slot {
   slot_kv_lengths,
   slot_partial,
   slot_part,
+  slot_cache,
+  slot_other_cache,
   n_slots = 28
 };
 

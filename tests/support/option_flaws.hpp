@@ -94,8 +94,7 @@ inline void add_range_flaws(const option_shape &s, const heed_ranges &now, bool 
               [=](R &r) { r.right_window = wrong, r.right_windows = nullptr; });
   }
   for (const int32_t wrong : {-1, INT32_MIN, HEED_MAX_COUNT + 1, INT32_MAX})
-    flaws.add("pinned " + std::to_string(wrong), HEED_OUT_OF_RANGE, HEED_ARG_PINNED,
-              [=](R &r) { r.pinned = wrong; });
+    flaws.add("pinned " + std::to_string(wrong), HEED_OUT_OF_RANGE, HEED_ARG_PINNED, [=](R &r) { r.pinned = wrong; });
   const std::vector<int32_t> windows = {-2, INT32_MIN};
   std::vector<int32_t> lengths = {-1, INT32_MIN};
   if (!partial) lengths.insert(lengths.end(), {s.n_kv + 1, INT32_MAX});  // clipped with a partial

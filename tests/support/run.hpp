@@ -68,6 +68,12 @@ class placed_call {
       if (f.in(p)) (options.*f.put)();
     if (p.options.any()) call.options = options.get();
   }
+  // Keys and values come from a cache.
+  void read(const heed_cache *cache) {
+    call.k = call.v = {};
+    options.put_cache(cache);
+    call.options = options.get();
+  }
   bool succeeds(heed_status status) const {
     EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status) << ": " << p_.text();
     EXPECT_TRUE(workspace_.guard_intact()) << "memory around the workspace was written: " << p_.text();
@@ -111,7 +117,7 @@ class placed_partial {
 inline bool add_keys(placed_call *placed, int32_t first, int32_t end, heed_partial *partial) {
   heed_attention call = placed->call;
   call.out.data = nullptr;
-  call.k.data += first * call.k.row_stride, call.v.data += first * call.v.row_stride;
+  if (call.k.data) call.k.data += first * call.k.row_stride, call.v.data += first * call.v.row_stride;
   call.n_kv = end - first;
   call.options = placed->options.piece(first, partial);
   return placed->succeeds(heed_attention_run(&call)) && partial->first_key + partial->n_keys == end;
