@@ -97,8 +97,9 @@ HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *
  * data null; n_kv is at least the length of every sequence (rows of scores and weights have so many columns; columns of
  * tokens that are gone count as outside the ranges). The queries are the newest tokens: offset is the sequence's length
  * - n_q, plus causal_offset or offsets. A ring shortens left windows to its own.
- * Status: MISFIT for K, V (not null), BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence); as above for
- * CACHE. In layers and sequences: MISFIT for CACHE. */
+ * Status: MISFIT for K, V (not null), BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence), N_Q (a ring
+ * no longer has all keys that the first query sees; it may have more than it promises), PINNED (more pinned keys in
+ * ranges than in the ring, of which some are gone); as above for CACHE. In layers and sequences: MISFIT for CACHE. */
 
 #ifdef __cplusplus
 }
