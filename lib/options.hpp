@@ -48,8 +48,10 @@ struct option_head {
   const heed_code *code;
 };
 
-// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, six of others.
-constexpr int option_ranges = 1 + 10 + 10;
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others.
+// A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a partial comes
+// instead of three others.
+constexpr int option_ranges = 1 + 10 + 4 + 8;
 constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 2;  // and the cache
 
 // The i-th object, or null.
