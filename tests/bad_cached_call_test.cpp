@@ -1,0 +1,149 @@
+// A call of attention over a cache, wrong in every way: the status names the argument, and no byte has changed.
+// SPDX-License-Identifier: MIT
+#include "support/cache_flaws.hpp"
+#include "support/executors.hpp"
+#include "support/kernels.hpp"
+
+namespace heed_test {
+namespace {
+
+class bad_cached_call : public cache_test {
+ protected:
+  using call_type = heed_attention;
+  void wrong(heed_fault fault, heed_argument argument, const std::string &what,
+             const std::function<void(call_type &)> &change) {
+    options_ = HEED_OPTIONS;
+    call_type c = call(cache_);
+    change(c);
+    refuses(fault, argument, what, [&] { return heed_attention_run(&c); });
+    options_ = HEED_OPTIONS;
+  }
+  heed_status run() {
+    const call_type c = call(cache_);
+    return heed_attention_run(&c);
+  }
+  // Up to a length of 300 for both.
+  void fill_ring() {
+    make(HEED_CACHE_RING, HEED_F16);
+    for (const int32_t sequence : {0, 1})
+      while (heed_cache_length(cache_, sequence) < 300)
+        ASSERT_EQ(heed_cache_append(cache_, sequence, 1, k(), v(), nullptr), HEED_OK);
+  }
+};
+
+TEST_F(bad_cached_call, the_good_ones_are_accepted) {
+  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
+      make(kind, format);
+      EXPECT_EQ(status_name(run()), "HEED_OK");
+      ASSERT_EQ(heed_cache_reset(cache_), HEED_OK);
+      std::fill_n(out_, 200, 7.0f);
+      EXPECT_EQ(status_name(run()), "HEED_OK") << "an empty cache";
+      for (int32_t i = 0; i < n_sequences * heads * n_q * v_dim; ++i) EXPECT_EQ(bits_of(out_[i]), 0u);
+    }
+}
+
+TEST_F(bad_cached_call, shapes_that_do_not_fit) {
+  make(HEED_CACHE_LINEAR, HEED_INT8);
+  wrong(HEED_MISFIT, HEED_ARG_K, "k", [&](call_type &c) { c.k = k(); });
+  wrong(HEED_MISFIT, HEED_ARG_V, "v", [&](call_type &c) { c.v = v(); });
+  wrong(HEED_MISFIT, HEED_ARG_K, "both", [&](call_type &c) { c.k = k(), c.v = v(); });
+  for (const int32_t batch : {1, 3})
+    wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch", [&](call_type &c) { c.batch = batch; });
+  for (const int32_t n : {1, 4})
+    wrong(HEED_MISFIT, HEED_ARG_N_KV_HEADS, "heads", [&](call_type &c) { c.n_kv_heads = n; });
+  for (const int32_t n : {dim - 1, dim + 1})
+    wrong(HEED_MISFIT, HEED_ARG_HEAD_DIM, "head_dim", [&](call_type &c) { c.head_dim = n; });
+  for (const int32_t n : {v_dim - 1, v_dim - 2})
+    wrong(HEED_MISFIT, HEED_ARG_V_DIM, "v_dim", [&](call_type &c) { c.v_dim = n; });
+  for (const int32_t n : {1, 6})
+    wrong(HEED_MISFIT, HEED_ARG_N_KV, "fewer columns than tokens", [&](call_type &c) { c.n_kv = n; });
+  wrong(HEED_OUT_OF_RANGE, HEED_ARG_N_KV, "no columns", [&](call_type &c) { c.n_kv = 0; });
+  wrong(HEED_OUT_OF_RANGE, HEED_ARG_N_Q, "no queries", [&](call_type &c) { c.n_q = 0; });
+  EXPECT_EQ(status_name(run()), "HEED_OK");
+}
+
+TEST_F(bad_cached_call, queries_whose_keys_are_gone) {
+  fill_ring();
+  // The ring has 64 slots: what the first query sees may begin at token 236.
+  wrong(HEED_MISFIT, HEED_ARG_N_Q, "n_q", [](call_type &c) {
+    c.n_q = 54, c.n_kv = 300, c.out = {c.out.data, 0, 0, 4}, c.n_heads = 2, c.out.head_stride = 216,
+    c.out.batch_stride = 432, c.q = {c.q.data, 0, 0, 0};
+  });
+  const auto offset = [](int32_t by) { return [by](call_type &c) { c.causal_offset = by, c.n_kv = 300; }; };
+  for (const int32_t by : {-51, -200, INT32_MIN}) wrong(HEED_MISFIT, HEED_ARG_N_Q, "offset", offset(by));
+  static const int32_t offsets[] = {0, -62};
+  heed_ranges ranges;
+  ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
+  const auto with_ranges = [&](call_type &c) { options_.ranges = &ranges, c.n_kv = 300; };
+  ranges.offsets = offsets;
+  wrong(HEED_MISFIT, HEED_ARG_N_Q, "offset of one sequence", with_ranges);
+  ranges.left_window = 0;
+  wrong(HEED_MISFIT, HEED_ARG_N_Q, "its smallest window", with_ranges);
+  ranges.offsets = nullptr;
+  ranges.pinned = pinned + 1;
+  wrong(HEED_MISFIT, HEED_ARG_PINNED, "more than the ring has pinned", with_ranges);
+  ranges.pinned = pinned;
+  call_type c = call(cache_);
+  with_ranges(c);
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
+}
+
+TEST_F(bad_cached_call, overlap) {
+  make(HEED_CACHE_LINEAR, HEED_F32);
+  const size_t n = heed_cache_bytes(shape_);
+  for (float *in : {reinterpret_cast<float *>(buffer_), reinterpret_cast<float *>(buffer_ + n) - 1,
+                    reinterpret_cast<float *>(cache_) + 2})
+    wrong(HEED_OVERLAP, HEED_ARG_OUT, "out in the cache", [&](call_type &c) { c.out.data = in; });
+  wrong(HEED_OVERLAP, HEED_ARG_WORKSPACE, "workspace in the cache",
+        [&](call_type &c) { c.workspace = buffer_ + n - 64; });
+  heed_lse lse;
+  ASSERT_EQ(heed_lse_init(&lse, heed_token_major_out(reinterpret_cast<float *>(buffer_) + 50, n_q, heads, 1)), HEED_OK);
+  wrong(HEED_OVERLAP, HEED_ARG_LSE, "lse in the cache", [&](call_type &) { options_.lse = &lse; });
+}
+
+// All options at once, on threads, with weights: there must be room for all that is checked.
+TEST_F(bad_cached_call, everything_at_once) {
+  make(HEED_CACHE_LINEAR, HEED_BF16);
+  option_set set(&memory_, {n_sequences, heads, n_q, n_kv});
+  thread_executor threads(2);
+  float *const weights = memory_.take(n_sequences * heads * n_q * n_kv);
+  set.options->cache = cache_;
+  call_type c = call(cache_);
+  c.options = set.options, c.executor = threads.get(), c.weights = heed_head_major_out(weights, n_q, heads, n_kv);
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
+  set.options->cache = nullptr, c.k = heed_token_major(in_, n_kv, kv_heads, dim), c.v = c.k;
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << "without a cache";
+  set.options->cache = cache_, c.k = c.v = {};
+  heed_partial partial;
+  const size_t n = HEED_PARTIAL_FLOATS(n_sequences, heads, n_q, v_dim);
+  ASSERT_EQ(heed_partial_init(&partial, memory_.take(n), n, n_sequences, heads, n_q, v_dim, 0), HEED_OK);
+  set.leave_partial_options();
+  set.options->partial = &partial, c.out.data = c.weights.data = nullptr;
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
+}
+
+TEST_F(bad_cached_call, layers_and_sequences_have_none) {
+  *shape_ = cache_shape(HEED_CACHE_LINEAR, capacity, 1, dim, dim, HEED_F32);
+  ASSERT_EQ(heed_cache_init(cache_, shape_, buffer_, heed_cache_bytes(shape_)), HEED_OK);
+  options_.cache = cache_;
+  heed_layer layer = {};
+  layer.struct_size = sizeof layer;
+  layer.model_dim = layer.head_dim = layer.v_dim = layer.out_dim = dim, layer.n_heads = layer.n_kv_heads = 1;
+  layer.wq = layer.wk = layer.wv = layer.wo = in_, layer.options = &options_;
+  float *const activations = memory_.take(4 * dim);
+  refuses(HEED_MISFIT, HEED_ARG_CACHE, "layer", [&] {
+    return heed_layer_run(&layer, heed_matrix_of(in_, 1, dim), heed_matrix_out_of(out_, 1, dim), activations, 4 * dim,
+                          workspace_, workspace_bytes, nullptr);
+  });
+  heed_sequence s, result;
+  ASSERT_EQ(heed_sequence_init(&s, in_, 4, dim), HEED_OK);
+  ASSERT_EQ(heed_sequence_init(&result, out_, 4, dim), HEED_OK);
+  s.length = 2;
+  refuses(HEED_MISFIT, HEED_ARG_CACHE, "sequence",
+          [&] { return heed_sequence_attention(&s, 0, 1, &options_, &result, workspace_, workspace_bytes); });
+  EXPECT_EQ(result.length, 0);
+}
+
+}  // namespace
+}  // namespace heed_test
