@@ -67,8 +67,8 @@ void dreams_parts::layer(int32_t l) {
   project(h_.data(), w[DREAMS_WV], v_.data());
   heed_cache *cache = &net_.caches[l];
   const int32_t position = heed_cache_length(cache, 0);
-  keep(heed_rope_apply(&net_.rope, heed_token_major(q_.data(), 1, m.n_heads, head_dim), 1, m.n_heads, head_dim, position,
-                       nullptr, heed_token_major_out(q_.data(), 1, m.n_heads, head_dim), nullptr));
+  keep(heed_rope_apply(&net_.rope, heed_token_major(q_.data(), 1, m.n_heads, head_dim), 1, m.n_heads, head_dim,
+                       position, nullptr, heed_token_major_out(q_.data(), 1, m.n_heads, head_dim), nullptr));
   lap(dreams_part::rotary);
   keep(heed_cache_append(cache, 0, 1, heed_token_major(k_.data(), 1, m.n_kv_heads, head_dim),
                          heed_token_major(v_.data(), 1, m.n_kv_heads, head_dim), &net_.rope));

@@ -12,8 +12,8 @@
 enum class dreams_part { embedding, norms, projections, rotary, append, attention, activation, sums, classifier, n };
 constexpr size_t n_dreams_parts = static_cast<size_t>(dreams_part::n);
 constexpr std::array<const char *, n_dreams_parts> dreams_part_names = {
-    "embedding", "norms", "projections", "rotary embedding", "append to cache", "attention", "activation", "sums",
-    "classifier"};
+    "embedding", "norms",      "projections", "rotary embedding", "append to cache",
+    "attention", "activation", "sums",        "classifier"};
 
 class dreams_parts {
  public:
@@ -21,7 +21,8 @@ class dreams_parts {
   explicit dreams_parts(dreams &net);
   // The logits of one token.
   void read(int32_t token, float *logits);
-  // Nanoseconds since the beginning, without the clock's own.
+  void restart() { sums_.fill(0.0), laps_.fill(0.0); }
+  // Nanoseconds since the last restart, without the clock's own.
   double nanoseconds(dreams_part part) const;
 
  private:

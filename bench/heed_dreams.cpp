@@ -1,8 +1,8 @@
 // heed_dreams [OPTION...] [FOLDER [PROMPT]]: a language model of llama2.c's kind. FOLDER (default: environment variable
-// HEED_DREAMS) holds model.bin and tokenizer.bin. With PROMPT: prints the text as it comes, then the speed and where the
-// time goes. Without: reads FOLDER's expected.txt and logits.bin, and checks every prompt token by token; exit status 0:
-// all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told); 77: no folder;
-// 1: anything else.
+// HEED_DREAMS) holds model.bin and tokenizer.bin. With PROMPT: prints the text as it comes, then the speed and where
+// the time goes. Without: reads FOLDER's expected.txt and logits.bin, and checks every prompt token by token; exit
+// status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
+// 77: no folder; 1: anything else.
 //   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
 //   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
 //   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
@@ -12,26 +12,28 @@
 //                        profile. What a board must print, too.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "dreams.h"
+#include "dreams_arguments.hpp"
 #include "dreams_digest.h"
 #include "dreams_files.hpp"
 #include "dreams_parts.hpp"
 
 namespace {
 
+using arguments = dreams_arguments;
 using dreams_files::expected_text;
 
 constexpr double logit_limit = 2e-4;
@@ -41,12 +43,8 @@ constexpr size_t n_first_tokens = 40;  // of the first prompt, which int8 weight
 dreams net;
 dreams_words words;
 
-struct arguments {
-  std::string folder, prompt, weights;
-  bool has_prompt = false, bits = false;
-  dreams_settings settings = {HEED_F32, 0, 0};
-  dreams_choice choice = {0.0f, 0.0f, 1};
-  int32_t n_tokens = 0;
+dreams_choice choice = {0.0f, 0.0f, 1};
+int32_t n_tokens = 0;
 };
 
 double seconds_now() {
@@ -104,20 +102,22 @@ void print(int32_t previous, int32_t token) {
   std::fwrite(text, 1, size_t(dreams_decode(&words, previous, token, text)), stdout);
 }
 
-// Share of every part: the network in steps, over tokens that were generated before.
+// Share of every part, each the least of some runs: the network in steps, over tokens that were generated before.
 void print_shares(const std::vector<int32_t> &tokens) {
   std::vector<float> logits(size_t(net.model.n_tokens));
   dreams_parts parts(net);
+  std::array<double, n_dreams_parts> least;
+  least.fill(std::numeric_limits<double>::infinity());
   for (int run = 0; run < n_runs; ++run) {
     dreams_restart(&net);
+    parts.restart();
     for (const int32_t token : tokens) parts.read(token, logits.data());
+    for (size_t p = 0; p < n_dreams_parts; ++p) least[p] = std::min(least[p], parts.nanoseconds(dreams_part(p)));
   }
-  double whole = 0.0;
-  for (size_t p = 0; p < n_dreams_parts; ++p) whole += parts.nanoseconds(dreams_part(p));
-  std::printf("of the time (layers in steps): ");
+  const double whole = std::accumulate(least.begin(), least.end(), 0.0);
+  std::printf("of the time (layers in steps, %.1f us a token): ", 1e-3 * whole / double(tokens.size()));
   for (size_t p = 0; p < n_dreams_parts; ++p)
-    std::printf("%s%s %.0f %%", p > 0 ? ", " : "", dreams_part_names[p],
-                100.0 * parts.nanoseconds(dreams_part(p)) / whole);
+    std::printf("%s%s %.0f %%", p > 0 ? ", " : "", dreams_part_names[p], 100.0 * least[p] / whole);
   std::printf("\n");
 }
 
@@ -261,51 +261,6 @@ bool print_all_bits(const arguments &a) {
   return true;
 }
 
-// ---------------------------------------------------------------------------------------------------------- arguments
-
-double number_of(const std::string &option, const std::string &value, double least, double most) {
-  char *end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0' || !(number >= least && number <= most))
-    throw std::runtime_error(option + " needs a number of " + std::to_string(least) + " to " + std::to_string(most));
-  return number;
-}
-
-int32_t format_of(const std::string &name) {
-  const char *const names[] = {"f32", "f16", "bf16", "int8"};  // as heed_format counts
-  for (int32_t f = 0; f < 4; ++f)
-    if (name == names[f]) return f;
-  throw std::runtime_error("--cache needs f32, f16, bf16 or int8");
-}
-
-void take_option(const std::string &option, arguments &a) {
-  const size_t equals = option.find('=');
-  const std::string name = option.substr(0, equals), value = equals < option.size() ? option.substr(equals + 1) : "";
-  const auto count = [&](double least) { return int32_t(number_of(name, value, least, 1e6)); };
-  if (option == "--bits") a.bits = true;
-  else if (name == "--weights" && !value.empty()) a.weights = value;
-  else if (name == "--cache") a.settings.cache_format = format_of(value);
-  else if (name == "--window") a.settings.window = count(1);
-  else if (name == "--pinned") a.settings.pinned = count(0);
-  else if (name == "--tokens") a.n_tokens = count(2);
-  else if (name == "--temperature") a.choice.temperature = float(number_of(name, value, 0.0, 100.0));
-  else if (name == "--top-p") a.choice.top_p = float(number_of(name, value, 0.0, 1.0));
-  else if (name == "--seed") a.choice.seed = uint64_t(number_of(name, value, 0.0, 1e15));
-  else throw std::runtime_error(option + " is not an option; see the head of bench/heed_dreams.cpp");
-}
-
-arguments read_arguments(int argc, char **argv) {
-  arguments a;
-  int at = 1;
-  for (; at < argc && std::strncmp(argv[at], "--", 2) == 0; ++at) take_option(argv[at], a);
-  if (argc - at > 2) throw std::runtime_error("usage: heed_dreams [OPTION...] [FOLDER [PROMPT]]: quote the prompt");
-  const char *folder = at < argc ? argv[at] : std::getenv("HEED_DREAMS");
-  if (folder != nullptr) a.folder = folder;
-  a.has_prompt = argc - at == 2;
-  if (a.has_prompt) a.prompt = argv[at + 1];
-  return a;
-}
-
 int run(const arguments &a) {
   std::error_code ignored;
   if (a.folder.empty() || !std::filesystem::is_directory(a.folder, ignored)) {
@@ -324,7 +279,7 @@ int run(const arguments &a) {
 
 int main(int argc, char **argv) {
   try {
-    return run(read_arguments(argc, argv));
+    return run(read_dreams_arguments(argc, argv));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_dreams: %s\n", error.what());
     return 1;

@@ -94,7 +94,8 @@ std::vector<uint8_t> read(const std::string &path) {
   return bytes;
 }
 
-aligned_model::aligned_model(const std::vector<uint8_t> &file) : memory_(file.size() + 2 * line), n_bytes_(file.size()) {
+aligned_model::aligned_model(const std::vector<uint8_t> &file)
+    : memory_(file.size() + 2 * line), n_bytes_(file.size()) {
   uint32_t magic = 0;
   if (file.size() >= 4) std::memcpy(&magic, file.data(), 4);
   const size_t header = magic == DREAMS_FILE_MAGIC_0 ? 0 : llama2_header_bytes;
@@ -152,7 +153,8 @@ std::vector<expected_text> read_expected(const std::string &path) {
       in_text = true;
     } else if (after(text, "logits", rest)) {
       const std::vector<int32_t> numbers = numbers_of(rest);
-      if (numbers.size() != 2 || numbers[0] < 0 || numbers[0] % 4 != 0 || numbers[1] < 1) refuse(path, "\"" + text + "\": no offset and rows");
+      if (numbers.size() != 2 || numbers[0] < 0 || numbers[0] % 4 != 0 || numbers[1] < 1)
+        refuse(path, "\"" + text + "\": no offset and rows");
       one.first_logit = size_t(numbers[0]) / 4;  // stated in bytes
       one.n_rows = size_t(numbers[1]);
     } else if (text == "end") {

@@ -1,0 +1,17 @@
+// What heed_dreams is asked for. SPDX-License-Identifier: MIT
+#ifndef HEED_BENCH_DREAMS_ARGUMENTS_HPP
+#define HEED_BENCH_DREAMS_ARGUMENTS_HPP
+
+#include <string>
+
+#include "dreams.h"
+
+struct dreams_arguments {
+  std::string folder, prompt, weights;
+  bool has_prompt = false, bits = false;
+  dreams_settings settings = {HEED_F32, 0, 0};
+
+  // Throws std::runtime_error with a sentence.
+  dreams_arguments read_dreams_arguments(int argc, char **argv);
+
+#endif

@@ -1,0 +1,315 @@
+// Files, texts and calls that a language model refuses, and says why; its tokenizer, its choice of tokens.
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "dreams.h"
+#include "support/dreams_models.hpp"
+
+namespace {
+
+using namespace heed_test;
+
+dreams net;
+dreams_words words;
+const dreams_dims small = {48, 52, 3, 6, 2, -70, 250};
+
+// A copy of exactly this size lets the address sanitizer see a read beyond the end.
+dreams_status open(const bytes &file) {
+  const size_t n = (file.size() + 3) / 4;
+  const std::unique_ptr<uint32_t[]> exact(new uint32_t[n]);
+  uint8_t *first = reinterpret_cast<uint8_t *>(exact.get()) + 0;
+  std::copy(file.begin(), file.end(), first);
+  return dreams_open(&net, first, file.size(), nullptr);
+}
+
+bytes flat(const bytes &model, int32_t format) {
+  const dreams_files::aligned_model aligned(model);
+  const std::vector<uint32_t> file = dreams_files::flat_file("", aligned.data(), aligned.size(), format);
+  const uint8_t *first = reinterpret_cast<const uint8_t *>(file.data());
+  return bytes(first, first + 4 * file.size());
+}
+
+bytes with_word(bytes file, size_t word, int32_t number) {
+  std::memcpy(&file[4 * word], &number, 4);
+  return file;
+}
+
+// ------------------------------------------------------------------------------------------------------------ models
+
+TEST(dreams_model, of_any_valid_dims_is_read) {
+  for (const dreams_dims &d : {small, dreams_dims{64, 172, 4, 4, 4, 512, 128}, dreams_dims{2, 1, 1, 1, 1, 1, 1},
+                               dreams_dims{56, 3, 2, 4, 1, 7, 1 << 20}}) {
+    const bytes model = random_dreams(d, 1);
+    EXPECT_EQ(open(model), DREAMS_OK);
+    EXPECT_EQ(net.model.n_tokens, std::abs(d.tokens));
+    EXPECT_EQ(net.model.n_positions, std::min(d.positions, DREAMS_MAX_POSITIONS));
+    for (const int32_t format : {HEED_F32, HEED_INT8}) {
+      EXPECT_EQ(open(flat(model, format)), DREAMS_OK);
+      EXPECT_EQ(net.model.classifier.format, format);
+    }
+  }
+}
+
+TEST(dreams_model, of_wrong_dims_is_refused_by_name) {
+  const bytes model = random_dreams(small, 1), narrow = flat(model, HEED_INT8);
+  const dreams_status names[7] = {DREAMS_MODEL_DIM,      DREAMS_MODEL_HIDDEN, DREAMS_MODEL_LAYERS,   DREAMS_MODEL_HEADS,
+                                  DREAMS_MODEL_KV_HEADS, DREAMS_MODEL_TOKENS, DREAMS_MODEL_POSITIONS};
+  const size_t flat_dims = offsetof(dreams_header, dims) / 4;
+  for (size_t i = 0; i < 7; ++i) {
+    for (const int32_t bad : {0, INT32_MIN, 1 << 30, 1 << 24, INT32_MAX}) {
+      if (i == 6 && bad == 1 << 24) continue;  // as many positions are possible
+      const dreams_status expected = i == 6 && bad == 1 << 30 ? DREAMS_MODEL_SIZE : names[i];
+      EXPECT_EQ(open(with_word(model, i, bad)), expected) << i << ": " << bad;
+      EXPECT_EQ(open(with_word(narrow, flat_dims + i, bad)), i == 6 && bad == 1 << 30 ? DREAMS_OK : expected) << i;
+    }
+  }
+  EXPECT_EQ(open(with_word(model, 3, 5)), DREAMS_MODEL_HEADS);
+  EXPECT_EQ(open(with_word(model, 3, 2)), DREAMS_MODEL_HEADS);  // heads of 24
+  EXPECT_EQ(open(with_word(model, 4, 4)), DREAMS_MODEL_KV_HEADS);
+  EXPECT_EQ(open(with_word(model, 1, 53)), DREAMS_MODEL_SIZE);
+}
+
+TEST(dreams_model, that_is_cut_off_or_too_long_is_refused) {
+  const bytes model = random_dreams(small, 1), narrow = flat(model, HEED_INT8);
+  for (const bytes *file : {&model, &narrow}) {
+    const size_t header = file == &model ? 28 : 64;
+    for (size_t n = 1; n < file->size(); n += n < 2 * header ? 1 : 997)
+      EXPECT_EQ(open(bytes(file->begin(), file->begin() + ptrdiff_t(n))),
+                n < header ? DREAMS_MODEL_SHORT : DREAMS_MODEL_SIZE)
+          << n;
+    bytes longer = *file;
+    longer.resize(longer.size() + 64);
+    EXPECT_EQ(open(longer), DREAMS_MODEL_SIZE);
+  }
+  const float one_logit = 0.0f;
+  const int32_t token = 0;
+  EXPECT_EQ(dreams_read(&net, &token, 1, const_cast<float *>(&one_logit), 1), DREAMS_NOT_READY);
+}
+
+TEST(dreams_model, that_is_damaged_is_refused) {
+  const bytes model = random_dreams(small, 1), narrow = flat(model, HEED_INT8);
+  random_source r(3);
+  for (int i = 0; i < repetitions(200); ++i) {
+    const size_t bit = size_t(r.between(64 * 8, int32_t(narrow.size()) * 8 - 1));
+    bytes damaged = narrow;
+    damaged[bit / 8] = uint8_t(damaged[bit / 8] ^ 1 << bit % 8);
+    EXPECT_EQ(open(damaged), DREAMS_MODEL_DAMAGED) << bit;
+    const size_t word = size_t(r.between(7, int32_t(model.size() / 4) - 1));
+    const uint32_t bad = 0x7f800000u | r.next();
+    EXPECT_EQ(open(with_word(model, word, int32_t(bad))), DREAMS_MODEL_DAMAGED) << word;
+  }
+  for (const size_t word : {1u, 2u}) EXPECT_EQ(open(with_word(narrow, word, 77)), DREAMS_MODEL_VERSION);
+  EXPECT_EQ(open(with_word(narrow, 3, 64)), DREAMS_MODEL_SIZE);
+  EXPECT_EQ(open(with_word(narrow, 4, 77)), DREAMS_MODEL_DAMAGED);
+  EXPECT_EQ(open(with_word(narrow, 5, HEED_F16)), DREAMS_MODEL_VERSION);
+}
+
+TEST(dreams_model, of_random_bytes_is_refused) {
+  random_source r(4);
+  for (int i = 0; i < repetitions(20000); ++i) {
+    bytes file(size_t(r.between(1, 400)));
+    for (uint8_t &b : file) b = r.chance(70) ? 0 : uint8_t(r.between(0, r.chance(80) ? 4 : 255));
+    EXPECT_NE(open(file), DREAMS_OK);
+  }
+}
+
+TEST(dreams_model, needs_its_settings_to_fit) {
+  const bytes model = random_dreams(small, 1);
+  const dreams_files::aligned_model aligned(model);
+  const auto open_with = [&](dreams_settings s) { return dreams_open(&net, aligned.data(), aligned.size(), &s); };
+  for (const dreams_settings &s :
+       {dreams_settings{4, 0, 0}, {-1, 0, 0}, {0, -1, 0}, {0, 1 << 20, 0}, {0, 0, 1}, {0, 40, -1}, {0, 40, 1 << 20}})
+    EXPECT_EQ(open_with(s), DREAMS_SETTINGS);
+  EXPECT_EQ(open_with({HEED_INT8, 40, 4}), DREAMS_OK);
+  EXPECT_EQ(dreams_open(nullptr, aligned.data(), aligned.size(), nullptr), DREAMS_NULL_POINTER);
+  EXPECT_EQ(dreams_open(&net, nullptr, aligned.size(), nullptr), DREAMS_NULL_POINTER);
+  const uint8_t *first = static_cast<const uint8_t *>(aligned.data());
+  EXPECT_EQ(dreams_open(&net, first + 2, aligned.size() - 2, nullptr), DREAMS_MISALIGNED);
+  EXPECT_EQ(dreams_open(reinterpret_cast<dreams *>(reinterpret_cast<uintptr_t>(&net) + 4), first, 28, nullptr),
+            DREAMS_MISALIGNED);
+}
+
+TEST(dreams_reading, refuses_bad_calls_and_changes_nothing) {
+  const dreams_files::aligned_model model(random_dreams(small, 1));
+  ASSERT_EQ(dreams_open(&net, model.data(), model.size(), nullptr), DREAMS_OK);
+  const int32_t n = net.model.n_positions;
+  std::vector<int32_t> tokens(size_t(n) + 1, 3);
+  std::vector<float> logits(70, 7.0f);
+  EXPECT_EQ(dreams_read(nullptr, tokens.data(), 1, logits.data(), 1), DREAMS_NULL_POINTER);
+  EXPECT_EQ(dreams_read(&net, nullptr, 1, logits.data(), 1), DREAMS_NULL_POINTER);
+  EXPECT_EQ(dreams_read(&net, tokens.data(), 1, nullptr, 1), DREAMS_NULL_POINTER);
+  for (const int32_t bad : {0, -1, INT32_MIN})
+    EXPECT_EQ(dreams_read(&net, tokens.data(), bad, logits.data(), 0), DREAMS_WRONG_COUNT);
+  for (const int32_t bad : {-1, 2})
+    EXPECT_EQ(dreams_read(&net, tokens.data(), 1, logits.data(), bad), DREAMS_WRONG_COUNT);
+  EXPECT_EQ(dreams_read(&net, tokens.data(), n + 1, logits.data(), 1), DREAMS_CONTEXT_FULL);
+  for (const int32_t bad : {-1, 70, INT32_MAX}) {
+    tokens[1] = bad;
+    EXPECT_EQ(dreams_read(&net, tokens.data(), 2, logits.data(), 1), DREAMS_TOKEN);
+  }
+  tokens[1] = 3;
+  EXPECT_EQ(dreams_position(&net), 0);
+  EXPECT_EQ(logits, std::vector<float>(70, 7.0f));
+  EXPECT_EQ(dreams_read(&net, tokens.data(), n, nullptr, 0), DREAMS_OK);
+  EXPECT_EQ(dreams_read(&net, tokens.data(), 1, logits.data(), 1), DREAMS_CONTEXT_FULL);
+  EXPECT_EQ(dreams_position(&net), n);
+}
+
+// ----------------------------------------------------------------------------------------------------- the tokenizer
+
+std::string decode(const std::vector<int32_t> &tokens) {
+  std::string text;
+  char word[DREAMS_MAX_WORD_BYTES + 1];
+  for (size_t i = 1; i < tokens.size(); ++i)
+    text.append(word, size_t(dreams_decode(&words, tokens[i - 1], tokens[i], word)));
+  return text;
+}
+
+std::vector<int32_t> encode(const std::string &text) {
+  std::vector<int32_t> tokens(text.size() + 2);
+  int32_t n = 0;
+  EXPECT_EQ(dreams_encode(&words, text.c_str(), tokens.data(), int32_t(tokens.size()), &n), DREAMS_OK);
+  tokens.resize(size_t(n));
+  return tokens;
+}
+
+TEST(dreams_tokenizer, joins_neighbours_and_gives_the_text_back) {
+  const std::vector<std::string> vocabulary = small_vocabulary();
+  const bytes file = tokenizer_of(vocabulary);
+  ASSERT_EQ(dreams_words_open(&words, file.data(), file.size(), int32_t(vocabulary.size()), nullptr), DREAMS_OK);
+  EXPECT_EQ(encode(""), std::vector<int32_t>({1}));
+  EXPECT_EQ(encode("the"), std::vector<int32_t>({1, 261}));     // " t" + "he"
+  EXPECT_EQ(encode("x"), std::vector<int32_t>({1, 295, 292}));  // " ", "x"
+  EXPECT_EQ(encode("\xc3\xa9"), std::vector<int32_t>({1, 295, 296}));
+  EXPECT_EQ(encode("\xc3\xa8"), std::vector<int32_t>({1, 295, 3 + 0xc3, 3 + 0xa8}));  // not in the vocabulary
+  EXPECT_EQ(encode("Q"), std::vector<int32_t>({1, 295, 3 + 'Q'}));
+  EXPECT_EQ(encode("\x80\xbf\xbf\xbf\xbf\x80"), std::vector<int32_t>({1, 295, 131, 194, 194, 194, 194, 131}));
+  for (const char *text :
+       {"the weather in there", "\xc3\xa9t\xc3\xa9 Q\n\xe2\x82\xac.", "a", "  two", "\xf0\x9f\x98\x80"})
+    EXPECT_EQ(decode(encode(text)), text);
+  random_source r(6);
+  for (int i = 0; i < repetitions(2000); ++i) {
+    std::string text;
+    for (int32_t n = r.between(1, 60); n > 0; --n)
+      text += char(r.chance(80) ? "ther in"[r.between(0, 6)] : r.between(1, 255));
+    EXPECT_EQ(decode(encode(text)), text);
+  }
+  char word[DREAMS_MAX_WORD_BYTES + 1];
+  for (const int32_t bad : {-1, int32_t(vocabulary.size()), INT32_MAX})
+    EXPECT_EQ(dreams_decode(&words, 5, bad, word), 0);
+}
+
+TEST(dreams_tokenizer, says_when_a_text_is_too_long) {
+  const std::vector<std::string> vocabulary = small_vocabulary();
+  const bytes file = tokenizer_of(vocabulary);
+  ASSERT_EQ(dreams_words_open(&words, file.data(), file.size(), int32_t(vocabulary.size()), nullptr), DREAMS_OK);
+  std::vector<int32_t> tokens(6, -7);
+  int32_t n = -1;
+  for (int32_t capacity = 0; capacity < 5; ++capacity)
+    EXPECT_EQ(dreams_encode(&words, "the", tokens.data(), capacity, &n), DREAMS_TEXT_TOO_LONG);
+  EXPECT_EQ(n, -1);
+  EXPECT_EQ(dreams_encode(&words, "the", tokens.data(), 5, &n), DREAMS_OK);
+  EXPECT_EQ(tokens[5], -7);
+  EXPECT_EQ(dreams_encode(nullptr, "", tokens.data(), 5, &n), DREAMS_NULL_POINTER);
+}
+
+TEST(dreams_tokenizer, that_is_damaged_is_refused_and_the_token_named) {
+  const std::vector<std::string> vocabulary = small_vocabulary();
+  const bytes file = tokenizer_of(vocabulary);
+  const int32_t n_tokens = int32_t(vocabulary.size());
+  int32_t bad = 0;
+  const auto refusal = [&](const bytes &changed) {
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[changed.size() + 1]);
+    std::copy(changed.begin(), changed.end(), exact.get());
+    return dreams_words_open(&words, exact.get(), changed.size(), n_tokens, &bad);
+  };
+  for (size_t n = 0; n < file.size(); ++n)
+    ASSERT_EQ(refusal(bytes(file.begin(), file.begin() + ptrdiff_t(n))), DREAMS_WORDS_SHORT) << n;
+  EXPECT_EQ(bad, n_tokens - 1);
+  EXPECT_EQ(dreams_words_open(&words, file.data(), file.size(), n_tokens - 1, &bad), DREAMS_WORDS_SIZE);
+  EXPECT_EQ(bad, -1);
+  for (const int32_t count : {0, -1, DREAMS_MAX_TOKENS + 1})
+    EXPECT_EQ(dreams_words_open(&words, file.data(), file.size(), count, &bad), DREAMS_WRONG_COUNT);
+  for (const int32_t length : {0, -1, 17, INT32_MAX, INT32_MIN}) {
+    EXPECT_EQ(refusal(with_word(file, 2, length)), DREAMS_WORDS_LENGTH) << length;
+    EXPECT_EQ(bad, 0);
+  }
+  EXPECT_EQ(refusal(with_word(file, 1, 0x7fc00000)), DREAMS_WORDS_SCORE);
+  int32_t tokens[8], n;
+  EXPECT_EQ(dreams_encode(&words, "a", tokens, 8, &n), DREAMS_NOT_READY);
+  random_source r(8);
+  for (int i = 0; i < repetitions(20000); ++i) {  // whatever is accepted can be used
+    bytes changed = file;
+    for (int32_t k = r.between(1, 3); k > 0; --k)
+      changed[size_t(r.between(0, int32_t(file.size()) - 1))] = uint8_t(r.next());
+    if (refusal(changed) != DREAMS_OK) continue;
+    dreams_words_open(&words, changed.data(), changed.size(), n_tokens, &bad);
+    int32_t many[64];
+    EXPECT_EQ(dreams_encode(&words, "the weather in \xe2\x82\xac", many, 64, &n), DREAMS_OK);
+  }
+}
+
+TEST(dreams_tokenizer, encodes_the_expected_prompts) {
+  HEED_NEEDS_DREAMS();
+  const bytes file = dreams_files::read(dreams_folder() + "/tokenizer.bin");
+  ASSERT_EQ(dreams_words_open(&words, file.data(), file.size(), 512, nullptr), DREAMS_OK);
+  for (const dreams_files::expected_text &e : dreams_files::read_expected(dreams_folder() + "/expected.txt")) {
+    EXPECT_EQ(encode(e.prompt), e.prompt_tokens) << e.prompt;
+    EXPECT_EQ(decode(e.tokens), e.text);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- the choice
+
+TEST(dreams_choosing, takes_the_greatest_without_a_temperature) {
+  std::vector<float> logits = {1.0f, 5.0f, -2.0f, 5.0f};
+  dreams_choice greedy = {};
+  EXPECT_EQ(dreams_choose(&greedy, logits.data(), 4), 1);
+  EXPECT_EQ(logits[0], 1.0f);
+  EXPECT_EQ(greedy.seed, 0u);
+}
+
+TEST(dreams_choosing, draws_by_probability_and_the_same_again) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.25f), std::log(0.15f), std::log(0.1f), -1e30f};
+  const auto counts = [&](float top_p, uint64_t seed) {
+    std::vector<int> n(5);
+    dreams_choice choice = {1.0f, top_p, seed};
+    for (int i = 0; i < 20000; ++i) {
+      std::vector<float> row = logits;
+      ++n[size_t(dreams_choose(&choice, row.data(), 5))];
+      EXPECT_NEAR(row[0], 0.5f, 1e-6f);
+    }
+    return n;
+  };
+  const std::vector<int> all = counts(0.0f, 1), most = counts(0.7f, 1);
+  EXPECT_EQ(counts(0.0f, 1), all);
+  EXPECT_NE(counts(0.0f, 2), all);
+  EXPECT_NEAR(all[0], 10000, 300);
+  EXPECT_NEAR(all[1], 5000, 300);
+  EXPECT_NEAR(all[3], 2000, 300);
+  EXPECT_EQ(all[4], 0);
+  EXPECT_NEAR(most[0], 13333, 300);  // 0.5 of 0.75
+  EXPECT_EQ(most[2] + most[3] + most[4], 0);
+}
+
+TEST(dreams_choosing, survives_what_is_no_number) {
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  for (const std::vector<float> &bad : {std::vector<float>{nan, nan}, {infinity, 0.0f}, {-infinity, -infinity}})
+    for (const float temperature : {0.0f, 1.0f, 1e-40f}) {
+      std::vector<float> row = bad;
+      dreams_choice choice = {temperature, 0.9f, 3};
+      const int32_t token = dreams_choose(&choice, row.data(), 2);
+      EXPECT_TRUE(token == 0 || token == 1);
+    }
+}
+
+TEST(dreams_texts, exist_for_every_status) {
+  for (int s = DREAMS_HEED_FAILED; s <= DREAMS_OK; ++s)
+    EXPECT_STRNE(dreams_status_text(dreams_status(s)), "unknown status") << s;
+}
+
+}  // namespace
