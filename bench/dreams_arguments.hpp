@@ -10,8 +10,11 @@ struct dreams_arguments {
   std::string folder, prompt, weights;
   bool has_prompt = false, bits = false;
   dreams_settings settings = {HEED_F32, 0, 0};
+  dreams_choice choice = {0.0f, 0.0f, 1};
+  int32_t n_tokens = 0;  // 0: as many as there is room for
+};
 
-  // Throws std::runtime_error with a sentence.
-  dreams_arguments read_dreams_arguments(int argc, char **argv);
+// Throws std::runtime_error with a sentence.
+dreams_arguments read_dreams_arguments(int argc, char **argv);
 
 #endif

@@ -43,10 +43,6 @@ constexpr size_t n_first_tokens = 40;  // of the first prompt, which int8 weight
 dreams net;
 dreams_words words;
 
-dreams_choice choice = {0.0f, 0.0f, 1};
-int32_t n_tokens = 0;
-};
-
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
