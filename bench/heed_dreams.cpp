@@ -37,7 +37,7 @@ using arguments = dreams_arguments;
 using dreams_files::expected_text;
 
 constexpr double logit_limit = 2e-4;
-constexpr int exit_no_folder = 77, n_runs = 20;
+constexpr int exit_no_folder = 77, n_runs = 100;
 constexpr size_t n_first_tokens = 40;  // of the first prompt, which int8 weights ought to keep
 
 dreams net;
