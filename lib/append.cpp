@@ -10,13 +10,13 @@ namespace {
 
 constexpr int32_t most_turned = HEED_CACHE_MAX_ROTARY_DIM;
 
-bool is_finite(float x) { return x - x == 0.0f; }
+bool is_number(float x) { return x - x == 0.0f; }
 
 bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
   bool finite = true;
   for (int32_t h = 0; h < n_heads; h++)
     for (int32_t t = 0; t < n; t++)
-      for (int32_t i = 0; i < dim; i++) finite = finite && is_finite(x.data[h * x.head_stride + t * x.row_stride + i]);
+      for (int32_t i = 0; i < dim; i++) finite = finite && is_number(x.data[h * x.head_stride + t * x.row_stride + i]);
   return finite;
 }
 
