@@ -1,5 +1,5 @@
 // Frequencies of rotary embedding in integers alone, the same everywhere: turns for a position as fractions of 2^64.
-// base^(-2 i / d) = 2^-(log2(base) * i / (d / 2)). Of 32 pairs the first is computed so; the next ones are products
+// base^(-2 i / d) = 2^-(log2(base) * i / (d / 2)). Of 16 pairs the first is computed so; the next ones are products
 // with base^(-2 / d). Errors below are absolute, in 2^-64: 2 for the logarithm, the first and the factor, 1 for each
 // product, and all of it times 1 / (2 pi) and scale: within 2^-60 of a turn for a scale of 1.
 #ifndef HEED_FREQUENCIES_HPP
