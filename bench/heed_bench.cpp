@@ -1,17 +1,19 @@
 // heed_bench: every shape on every kernel of this machine. Names: attention/P1/avx512/threads:1, softmax/98x98/avx2,
-// feature/P4/window/avx2, ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of the limits that were
-// measured just before and after. SPDX-License-Identifier: MIT
+// feature/P4/window/avx2, rms_norm/768/avx512, ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of
+// the limits that were measured just before and after. SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
 namespace heed_bench {
 
 limits::limits(std::string kernel, const work &w)
-    : kernel_(std::move(kernel)), resident_(w.resident), data_(w.resident / 4) {}
+    : kernel_(std::move(kernel)), resident_(w.resident), copies_(w.copies), data_(w.resident / 4) {}
 
 void limits::sample() {
   constexpr int n_samples = 3;
   for (int i = 0; i < n_samples; ++i) flops_.push_back(heed_peak_flops(kernel_.c_str()));
-  if (resident_ > 0) read_.push_back(heed_peak_read(kernel_.c_str(), data_.get(), resident_));
+  if (resident_ > 0)
+    read_.push_back(copies_ ? heed_peak_copy(kernel_.c_str(), data_.get(), resident_)
+                            : heed_peak_read(kernel_.c_str(), data_.get(), resident_));
 }
 
 int64_t batch_size(double seconds_per_call) {
@@ -31,7 +33,7 @@ void report(benchmark::State &state, const work &w, std::vector<double> &seconds
   state.counters["GBps"] = 1e-9 * w.bytes / time;
   if (w.resident > 0) {
     const double read = machine.read();
-    state.counters["read_GBps"] = 1e-9 * read;
+    state.counters[w.copies ? "copy_GBps" : "read_GBps"] = 1e-9 * read;
     state.counters["of_bandwidth"] = w.bytes / time / read;
   }
 }
@@ -62,6 +64,7 @@ int main(int argc, char **argv) {
   heed_bench::register_cache();
   heed_bench::register_features();
   heed_bench::register_primitives();
+  heed_bench::register_block();
   heed_bench::warm_up();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

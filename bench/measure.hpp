@@ -21,6 +21,7 @@ struct work {
   double flop = 0;        // for GFLOPS and of_peak
   double bytes = 0;       // for GBps and of_bandwidth
   size_t resident = 0;    // bytes of the buffer whose read bandwidth is the limit; 0: of_bandwidth is not reported
+  bool copies = false;    // the limit is what copying within such a buffer reads and writes
   int32_t n_threads = 1;  // of_peak is against so many cores
 };
 
@@ -48,6 +49,7 @@ class limits {
  private:
   std::string kernel_;
   size_t resident_;
+  bool copies_;
   buffer data_;  // of resident_ bytes
   std::vector<double> flops_, read_;
 };
@@ -91,6 +93,7 @@ void register_attention();
 void register_cache();
 void register_features();
 void register_primitives();
+void register_block();
 
 }  // namespace heed_bench
 

@@ -82,3 +82,17 @@ double heed_peak_read(const char *kernel, const void *data, size_t bytes) {
   }
   return best;
 }
+
+double heed_peak_copy(const char *kernel, void *data, size_t bytes) {
+  const heed_peak_loop *loop = loop_of(kernel);
+  if (!loop) return 0;
+  const size_t half = bytes / 2, n_times = 1 + ((size_t)4 << 20) / half;
+  double rate[n_samples];
+  loop->copy((char *)data + half, data, half, 1);
+  for (int32_t i = 0; i < n_samples; ++i) {
+    const double start = heed_seconds();
+    loop->copy((char *)data + half, data, half, n_times);
+    rate[i] = 2 * (double)n_times * (double)half / (heed_seconds() - start);
+  }
+  return heed_median(rate, n_samples);
+}

@@ -26,6 +26,9 @@ double heed_peak_flops(const char *kernel);
  * 1024. */
 double heed_peak_read(const char *kernel, const void *data, size_t bytes);
 
+/* Bytes read and written per second when copying one half of a buffer to the other again and again. The same units. */
+double heed_peak_copy(const char *kernel, void *data, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

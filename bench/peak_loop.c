@@ -68,5 +68,23 @@ static void read_all(const void *data, size_t bytes, size_t n_times, size_t pref
   }
 }
 
+static void copy_all(void *to, const void *from, size_t bytes, size_t n_times) {
+  const word *x = (const word *)from;
+  word *y = (word *)to;
+  for (size_t n = 0; n < n_times; ++n) {
+    for (size_t i = 0; i < bytes / sizeof(word); i += 8) {
+      y[i] = x[i];
+      y[i + 1] = x[i + 1];
+      y[i + 2] = x[i + 2];
+      y[i + 3] = x[i + 3];
+      y[i + 4] = x[i + 4];
+      y[i + 5] = x[i + 5];
+      y[i + 6] = x[i + 6];
+      y[i + 7] = x[i + 7];
+    }
+    __asm__ volatile("" ::: "memory"); /* copy it again */
+  }
+}
+
 const heed_peak_loop HEED_PEAK_LOOP = {HEED_PEAK_KERNELS, n_chains * 2.0 * (HEED_PEAK_BYTES / 4), multiply_add,
-                                       read_all};
+                                       read_all, copy_all};

@@ -10,6 +10,7 @@ typedef struct heed_peak_loop {
   double flop_per_step;
   void (*multiply_add)(size_t n_steps);
   void (*read)(const void *data, size_t bytes, size_t n_times, size_t prefetch_bytes);
+  void (*copy)(void *to, const void *from, size_t bytes, size_t n_times);
 } heed_peak_loop;
 
 #endif

@@ -152,8 +152,6 @@ constexpr float cos_c8 = 0x1.d61e28p-19f;
 
 constexpr float least_finite = -0x1.fffffep+127f;
 
-// Correctly rounded; NaN of negative numbers.
-float square_root(float x);
 // 1/sqrt(dim), the root and the quotient each correctly rounded.
 float default_scale(int32_t dim);
 

@@ -4,6 +4,7 @@
 
 #include "block_steps.hpp"
 #include "reference.hpp"
+#include "root.hpp"
 
 namespace heed {
 namespace {

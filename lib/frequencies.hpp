@@ -13,9 +13,14 @@ namespace {
 
 // The upper half of a product, rounded down.
 [[maybe_unused]] uint64_t high_product(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+  __extension__ typedef unsigned __int128 uint128;
+  return static_cast<uint64_t>(static_cast<uint128>(a) * b >> 64);
+#else
   const uint64_t a0 = static_cast<uint32_t>(a), a1 = a >> 32, b0 = static_cast<uint32_t>(b), b1 = b >> 32;
   const uint64_t middle = a1 * b0 + (a0 * b0 >> 32), other = a0 * b1 + static_cast<uint32_t>(middle);
   return a1 * b1 + (middle >> 32) + (other >> 32);
+#endif
 }
 
 // mantissa * 2^(exponent - 63), the mantissa's highest bit set; 0 of what is too small to matter.
@@ -104,20 +109,29 @@ struct factorials {
   return sum >> x.whole;
 }
 
-// Pairs first to first + n - 1 of a head whose first rotary_dim elements are turned.
-[[maybe_unused]] HEED_NOINLINE void make_frequencies(const heed_rope &rope, int32_t rotary_dim, int32_t first,
-                                                     int32_t n, uint64_t *frequencies) {
-  const wide_float scale = turns_of_scale(rope.scale);
-  if (rope.inverse_frequencies) {
-    for (int32_t i = 0; i < n; i++) frequencies[i] = turns_of(widen(rope.inverse_frequencies[first + i]), scale);
+// What all frequencies of a call are made from.
+struct frequency_source {
+  const float *given;  // in radians, or null
+  wide_float scale;
+  fixed_point log2_base;
+  uint32_t n_pairs;
+};
+[[maybe_unused]] HEED_NOINLINE frequency_source source_of(const heed_rope &rope, int32_t rotary_dim) {
+  return {rope.inverse_frequencies, turns_of_scale(rope.scale),
+          rope.inverse_frequencies ? fixed_point() : log2_of(rope.base), static_cast<uint32_t>(rotary_dim / 2)};
+}
+
+// Pairs first to first + n - 1.
+[[maybe_unused]] HEED_NOINLINE void make_frequencies(const frequency_source &s, int32_t first, int32_t n,
+                                                     uint64_t *frequencies) {
+  if (s.given) {
+    for (int32_t i = 0; i < n; i++) frequencies[i] = turns_of(widen(s.given[first + i]), s.scale);
     return;
   }
-  const uint32_t pairs = static_cast<uint32_t>(rotary_dim / 2);
-  const fixed_point log2_base = log2_of(rope.base);
-  uint64_t power = power_of_half(fraction_of(log2_base, static_cast<uint32_t>(first), pairs));
-  const uint64_t factor = n > 1 ? power_of_half(fraction_of(log2_base, 1, pairs)) : 0;
+  uint64_t power = power_of_half(fraction_of(s.log2_base, static_cast<uint32_t>(first), s.n_pairs));
+  const uint64_t factor = n > 1 ? power_of_half(fraction_of(s.log2_base, 1, s.n_pairs)) : 0;
   for (int32_t i = 0; i < n; i++) {
-    frequencies[i] = turns_of({power, -1, false}, scale);
+    frequencies[i] = turns_of({power, -1, false}, s.scale);
     power = high_product(power, factor);
   }
 }

@@ -1,11 +1,9 @@
-#include "arithmetic.hpp"
+#include "root.hpp"
 
 namespace heed {
 
-float square_root(float x) {
-#if defined(__NO_MATH_ERRNO__) && (defined(__SSE2__) || defined(__aarch64__) || (defined(__ARM_FP) && __ARM_FP >= 4))
-  return __builtin_sqrtf(x);  // an instruction, correctly rounded
-#else
+// In integers alone, for units without the instruction.
+float integer_root(float x) {
   union {
     float number;
     uint32_t bits;
@@ -13,7 +11,7 @@ float square_root(float x) {
   if (x == 0.0f || u.bits == 0x7f800000) return x;
   if (u.bits > 0x7f800000) return __builtin_nanf("");  // NaN, or negative
   const uint32_t biased = u.bits >> 23;
-  if (biased == 0) return square_root(x * 0x1p64f) * 0x1p-32f;
+  if (biased == 0) return integer_root(x * 0x1p64f) * 0x1p-32f;
   // x = scaled * 2^(exponent - shift), an even power, scaled in [2^48, 2^50)
   const int32_t exponent = static_cast<int32_t>(biased) - 127 - 23;
   const int32_t shift = exponent % 2 == 0 ? 26 : 25;
@@ -23,7 +21,6 @@ float square_root(float x) {
     if (static_cast<uint64_t>(root + bit) * (root + bit) <= scaled) root += bit;
   u.bits = static_cast<uint32_t>(127 + 1 + (exponent - shift) / 2) << 23;
   return static_cast<float>((root + 1) / 2) * u.number;
-#endif
 }
 
 float default_scale(int32_t dim) { return 1.0f / square_root(static_cast<float>(dim)); }

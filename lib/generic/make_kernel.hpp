@@ -47,8 +47,8 @@ constexpr score_steps steps_of_model = make_steps<V>();
 
 template <class V>
 constexpr block_steps make_block_steps() {
-  return {rms_norm<V>,
-          layer_norm<V>,
+  return {norm_of_rows<V, false>,
+          norm_of_rows<V, true>,
           each_element<V, gated<gelu_function>>,
           each_element<V, gated<gelu_tanh_function>>,
           each_element<V, gated<silu_function>>,

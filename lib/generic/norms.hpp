@@ -3,6 +3,7 @@
 #define HEED_GENERIC_NORMS_HPP
 
 #include "../block_steps.hpp"
+#include "../root.hpp"
 #include "vector.hpp"
 
 namespace heed {
@@ -24,6 +25,12 @@ HEED_INLINE float sum_of_row(const float *x, int32_t n, Step step) {
     int32_t i = 0;
     for (; i + n_dot_sums <= n; i += n_dot_sums) {
       HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = step(sum[u], V::load(x + i + u * V::lanes));
+    }
+    if (i == n) {
+      HEED_UNROLL for (int half = vecs / 2; half > 0; half /= 2) {
+        HEED_UNROLL for (int u = 0; u < half; u++) sum[u] = V::add(sum[u], sum[u + half]);
+      }
+      return V::tree(sum[0]);
     }
     HEED_UNROLL for (int u = 0; u < vecs; u++) V::store(sums + u * V::lanes, sum[u]);
     for (float *to = sums; i < n; i += V::lanes, to += V::lanes) {
@@ -63,28 +70,34 @@ HEED_INLINE void scale_row(const norm_rows &b, const float *x, float *y, float m
   }
 }
 
-template <class V>
-static void rms_norm(const norm_rows &b) {
-  for (int32_t r = 0; r < b.n_rows; r++) {
-    const float *x = b.x + r * b.x_stride;
-    const auto square = [](auto sum, auto part) { return V::fma(part, part, sum); };
-    const float squares = sum_of_row<V>(x, b.dim, square), n = static_cast<float>(b.dim);
-    scale_row<V>(b, x, b.y + r * b.y_stride, 0.0f, inverse_root(squares, n, b.eps));
-  }
+// Rows whose sums are taken before the first of them is written: the root and the quotients of one row are a chain of
+// 100 cycles, in which the next row's sums are formed. Not so many that they would leave the first cache.
+constexpr int32_t most_norm_rows = 8;
+HEED_INLINE int32_t norm_rows_at_once(int32_t dim) {
+  const int32_t n = 4096 / dim;
+  return n < 1 ? 1 : n < most_norm_rows ? n : most_norm_rows;
 }
 
-template <class V>
-static void layer_norm(const norm_rows &b) {
-  for (int32_t r = 0; r < b.n_rows; r++) {
-    const float *x = b.x + r * b.x_stride;
-    const float n = static_cast<float>(b.dim);
-    const float mean = sum_of_row<V>(x, b.dim, [](auto sum, auto part) { return V::add(sum, part); }) / n;
-    const typename V::reg centre = V::set(mean);
-    const auto square = [=](auto sum, auto part) {
-      const auto d = V::sub(part, centre);
-      return V::fma(d, d, sum);
-    };
-    scale_row<V>(b, x, b.y + r * b.y_stride, mean, inverse_root(sum_of_row<V>(x, b.dim, square), n, b.eps));
+template <class V, bool Centred>
+static void norm_of_rows(const norm_rows &b) {
+  const float n = static_cast<float>(b.dim);
+  const int32_t most = norm_rows_at_once(b.dim);
+  for (int32_t first = 0, rows; first < b.n_rows; first += rows) {
+    rows = b.n_rows - first < most ? b.n_rows - first : most;
+    const float *const x = b.x + first * b.x_stride;
+    float mean[most_norm_rows] = {}, factor[most_norm_rows];
+    for (int32_t r = 0; Centred && r < rows; r++)
+      mean[r] = sum_of_row<V>(x + r * b.x_stride, b.dim, [](auto sum, auto part) { return V::add(sum, part); }) / n;
+    for (int32_t r = 0; r < rows; r++) {
+      const typename V::reg centre = V::set(mean[r]);
+      const auto square = [=](auto sum, auto part) {
+        const auto d = Centred ? V::sub(part, centre) : part;
+        return V::fma(d, d, sum);
+      };
+      factor[r] = inverse_root(sum_of_row<V>(x + r * b.x_stride, b.dim, square), n, b.eps);
+    }
+    for (int32_t r = 0; r < rows; r++)
+      scale_row<V>(b, x + r * b.x_stride, b.y + (first + r) * b.y_stride, mean[r], factor[r]);
   }
 }
 

@@ -14,6 +14,7 @@
 //   power(y, t, x)                   the same, or +0 where x is below the cut-off; NaN where x is NaN
 //   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
 //   if_negative(x, a, b)             a where x is negative, else b; either where it is -0 or NaN
+//   tree(r)                          the sum of the lanes by halves: i + (i + lanes / 2), ...; not where there is one lane
 //   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
 //   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
@@ -143,6 +144,13 @@ HEED_INLINE float tree_sum(float *sums, int32_t n) {
   }
   HEED_UNROLL for (; half > 0; half /= 2) { HEED_UNROLL for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half]; }
   return sums[0];
+}
+
+template <class V>
+HEED_INLINE float tree_of_lanes(typename V::reg r) {
+  float lanes[V::lanes];
+  V::store(lanes, r);
+  return tree_sum<V>(lanes, V::lanes);
 }
 
 HEED_INLINE float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }

@@ -75,6 +75,11 @@ struct avx2 : xsimd_model<xsimd::avx2> {
     return _mm256_castsi256_ps(_mm256_sub_epi32(from, _mm256_castps_si256(d)));
   }
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return _mm256_blendv_ps(b, a, x); }
+  static HEED_INLINE float tree(reg r) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(r), _mm256_extractf128_ps(r, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+  }
   static HEED_INLINE reg swap_pairs(reg r) { return _mm256_permute_ps(r, 0xb1); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const __m256i some = _mm256_and_si256(_mm256_castps_si256(flags), _mm256_set1_epi32(static_cast<int>(bits)));

@@ -118,6 +118,12 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
     return _mm512_mask_mov_ps(b, _mm512_movepi32_mask(_mm512_castps_si512(x)), a);
   }
+  static HEED_INLINE float tree(reg r) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(r), _mm512_extractf32x8_ps(r, 1));
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+  }
   static HEED_INLINE reg swap_pairs(reg r) { return _mm512_permute_ps(r, 0xb1); }
   static HEED_INLINE void pin(reg &r) { asm("" : "+v"(r)); }
 

@@ -80,6 +80,7 @@ struct lanes4 {
     return reinterpret_cast<reg>(inverse_bits - reinterpret_cast<words>(d));
   }
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return select(reinterpret_cast<bits>(x) < 0, a, b); }
+  static HEED_INLINE float tree(reg r) { return (r[0] + r[2]) + (r[1] + r[3]); }
   static HEED_INLINE reg swap_pairs(reg r) { return reg{r[1], r[0], r[3], r[2]}; }
   static HEED_INLINE void pin(reg &) {}
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {

@@ -91,6 +91,7 @@ struct mve {
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
     return vpselq_f32(a, b, vcmpltq_n_s32(vreinterpretq_s32_f32(x), 0));
   }
+  static HEED_INLINE float tree(reg r) { return tree_of_lanes<mve>(r); }
   static HEED_INLINE reg swap_pairs(reg r) { return vrev64q_f32(r); }
   template <class T>
   static HEED_INLINE void pin(T &) {}

@@ -24,6 +24,10 @@ struct neon_model : xsimd_model<Arch> {
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
     return vbslq_f32(vreinterpretq_u32_s32(vshrq_n_s32(vreinterpretq_s32_f32(x), 31)), a, b);
   }
+  static HEED_INLINE float tree(reg r) {
+    const float32x2_t half = vadd_f32(vget_low_f32(r), vget_high_f32(r));
+    return vget_lane_f32(vpadd_f32(half, half), 0);
+  }
   static HEED_INLINE reg swap_pairs(reg r) { return vrev64q_f32(r); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const uint32x4_t attend = vtstq_u32(vreinterpretq_u32_f32(flags), vdupq_n_u32(bits));

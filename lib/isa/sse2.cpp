@@ -27,6 +27,10 @@ struct sse2 : xsimd_model<xsimd::sse2> {
     const __m128 negative = _mm_castsi128_ps(_mm_srai_epi32(_mm_castps_si128(x), 31));
     return _mm_or_ps(_mm_and_ps(negative, a), _mm_andnot_ps(negative, b));
   }
+  static HEED_INLINE float tree(reg r) {
+    r = _mm_add_ps(r, _mm_movehl_ps(r, r));
+    return _mm_cvtss_f32(_mm_add_ss(r, _mm_shuffle_ps(r, r, 1)));
+  }
   static HEED_INLINE reg swap_pairs(reg r) { return _mm_shuffle_ps(r, r, 0xb1); }
   static HEED_INLINE reg hide(reg x, reg flags, uint32_t bits) {
     const __m128i some = _mm_and_si128(_mm_castps_si128(flags), _mm_set1_epi32(static_cast<int>(bits)));

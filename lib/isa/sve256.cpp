@@ -38,6 +38,7 @@ struct sve256 : xsimd_model<xsimd::sve> {
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) {
     return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, 0.0f), a, b);
   }
+  static HEED_INLINE float tree(reg r) { return tree_of_lanes<sve256>(r); }
   static HEED_INLINE reg swap_pairs(reg r) {
     return svreinterpret_f32_u64(svrevw_u64_x(svptrue_b64(), svreinterpret_u64_f32(r)));
   }
