@@ -131,12 +131,13 @@ static void linear_panels(const linear_block &b, int32_t n) {
 // Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
 // is at hand. fill(copy, column, width, begin, end) puts w[begin, end)[column, + width) there, rows copy_width apart.
 template <class V>
-constexpr int32_t copy_floats = V::lanes == 16     ? 2048
-                                : V::copies_panels ? 1536
-                                : V::compact       ? 96
-                                                   : 128;
+constexpr int32_t copy_floats = V::copies_panels ? 1536
+                                : V::compact     ? 96
+                                                 : 128;
 template <class V>
-constexpr int32_t copy_width = V::copies_panels &&V::sum_vecs *V::lanes < 16 ? 16 : V::sum_vecs *V::lanes;
+constexpr int32_t copy_width = !V::copies_panels ? V::sum_vecs * V::lanes
+                               : V::lanes == 16  ? 32
+                                                 : 16;
 template <class V, class F>
 static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, F fill) {
   constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;

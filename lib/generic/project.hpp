@@ -160,7 +160,7 @@ static void project_format(const linear_block &b, const stored_weights &s) {
   const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
   if (b.n_cols < V::lanes) return project_narrow<V>(b, w, s.out_in);
   const auto project = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
-    if (s.out_in)
+    if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
       project_out_in<V>(part, of_part, n);
     else
       project_in_out<V>(part, of_part, n);

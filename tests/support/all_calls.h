@@ -67,6 +67,32 @@ static heed_status call_linear_colliding(void) {
   return heed_linear(heed_matrix_of(calls_a, 64, 100), heed_matrix_of(calls_b, 100, 512), calls_c,
                      heed_matrix_out_of(calls_out, 64, 512), NULL);
 }
+/* Every format and layout, of one row, of few and of many; conversions of these weights. */
+static heed_status call_project_of(int32_t rows, int32_t layout) {
+  for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
+    const heed_weights w = heed_weights_of(calls_b, format, layout, 100, 117, calls_a);
+    heed_status status = heed_narrow(heed_matrix_of(calls_c, 117, 100), format, calls_b, 100, calls_out);
+    if (status == HEED_OK)
+      status = heed_project(heed_matrix_of(calls_a, rows, 100), &w, NULL, heed_matrix_out_of(calls_out, rows, 117),
+                            &calls_executor);
+    if (status != HEED_OK) return status;
+  }
+  return HEED_OK;
+}
+static heed_status call_project_in_out(void) {
+  const heed_status status = call_project_of(1, HEED_IN_OUT);
+  return status == HEED_OK ? call_project_of(40, HEED_IN_OUT) : status;
+}
+static heed_status call_project_out_in(void) {
+  heed_status status = call_project_of(1, HEED_OUT_IN);
+  if (status == HEED_OK) status = call_project_of(4, HEED_OUT_IN);
+  return status == HEED_OK ? call_project_of(40, HEED_OUT_IN) : status;
+}
+static heed_status call_formats(void) {
+  const heed_status status =
+      heed_quantize_weights(heed_matrix_of(calls_c, 30, 40), HEED_IN_OUT, (int8_t *)(void *)calls_out, calls_weights);
+  return status == HEED_OK ? heed_widen(calls_c, 40, NULL, HEED_BF16, heed_matrix_out_of(calls_out, 30, 40)) : status;
+}
 static heed_status call_weighted_sum(void) {
   return heed_weighted_sum(heed_matrix_of(calls_a, 3, calls_keys), heed_matrix_of(calls_b, calls_keys, calls_dim),
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
@@ -286,6 +312,9 @@ static const struct {
                  {"softmax", call_softmax},
                  {"linear", call_linear},
                  {"linear, colliding rows", call_linear_colliding},
+                 {"project, in to out", call_project_in_out},
+                 {"project, out to in", call_project_out_in},
+                 {"formats", call_formats},
                  {"weighted sum", call_weighted_sum},
                  {"dot", call_dot},
                  {"layer", call_layer},
