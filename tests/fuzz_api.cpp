@@ -1,5 +1,6 @@
 // libFuzzer over the whole interface. Every call is made on one kernel and on the reference of its profile: a refused
 // call must have written nothing, an accepted one gives the same bits on both. SPDX-License-Identifier: MIT
+#include "support/fuzz_cache.hpp"
 #include "support/fuzz_partial.hpp"
 
 namespace heed_test {
@@ -128,8 +129,10 @@ void fuzz_sequence(fuzz_bytes *in) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   heed_test::fuzz_bytes in(data, size);
   const uint8_t which = in.byte();
-  if (which < 110)
+  if (which < 70)
     heed_test::fuzz_attention(&in);
+  else if (which < 110)
+    heed_test::cache_life(&in).run();
   else if (which < 140)
     heed_test::partial_life(&in).run();
   else if (which < 190)

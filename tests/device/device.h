@@ -39,6 +39,7 @@ enum {
   of_project,
   of_formats,
   of_selftest,
+  of_cache,
   n_functions
 };
 extern size_t greatest_stack[n_functions];
@@ -70,6 +71,7 @@ extern struct one_of_each o;
 int known_answers(void);
 int random_shapes(void);
 int random_options(void);
+int random_caches(void);
 int refused_calls(void);
 int refused_options(void);
 int narrow_numbers(void);

@@ -58,7 +58,7 @@ static int print_stack(void) {
   static const char *const names[n_functions] = {
       "attention",    "weights", "options", "self_attention", "layer", "layer_options", "partial", "linear",
       "weighted_sum", "softmax", "norm",    "elements",       "rope",  "dot",           "project", "formats",
-      "selftest"};
+      "selftest",     "cache"};
   int most = 0;
   for (int i = 0; i < n_functions; i++) {
     port_write("# stack ");
@@ -80,6 +80,7 @@ int main(void) {
   faults += known_answers();
   faults += random_shapes();
   faults += random_options();
+  faults += random_caches();
   faults += refused_calls();
   faults += refused_options();
   faults += narrow_numbers();

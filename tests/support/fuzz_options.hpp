@@ -93,6 +93,7 @@ class fuzz_options {
     if (in_->byte() % 2) r->right_window = position();
     r->left_windows = of_batch(), r->right_windows = of_batch(), r->offsets = of_batch(),
     r->kv_lengths = of_batch(true);
+    if (in_->byte() % 4 == 0) r->pinned = position();
     return r;
   }
 
