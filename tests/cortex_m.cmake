@@ -34,6 +34,22 @@ if(TARGET heed_kwt)
   endforeach()
 endif()
 
+# A language model on all cores: whole texts where there is an FPU.
+if(TARGET heed_dreams)
+  foreach(run "m0plus;gcc;12" "m3;gcc;12" "m4f;gcc;128" "m4f;clang;24" "m7;gcc;128" "m7;clang;24" "m33;gcc;128" "m55;clang;128" "m55;gcc;128")
+    list(GET run 0 core)
+    list(GET run 1 compiler)
+    set(build ${references}_${core}_${compiler})
+    if(core STREQUAL "m0plus")  # on another board
+      set(build ${references}_dreams_${core}_${compiler})
+    endif()
+    add_test(NAME dreams_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/dreams_board.sh ${run} ${PROJECT_SOURCE_DIR}
+             ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights>)
+    set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler}")
+  endforeach()
+endif()
+
 # The size table of README.md is what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${cortex_m}/size.sh check)
 set_tests_properties(size_table PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)

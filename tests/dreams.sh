@@ -1,0 +1,58 @@
+#!/bin/sh
+# dreams.sh HEED_DREAMS DREAMS_WEIGHTS: a trained language model, all prompts of its folder; with weights in int8; text as it
+# comes; then what is damaged or does not fit. Exit status 77 if the model or a program is missing.
+# SPDX-License-Identifier: MIT
+set -eu
+[ -n "${HEED_DREAMS:-}" ] && [ -d "$HEED_DREAMS" ] || {
+  echo "SKIPPED: HEED_DREAMS does not name the folder of the model"
+  exit 77
+}
+heed_dreams=$1 dreams_weights=$2
+[ -x "$1" ] && [ -x "$2" ] || {
+  echo "SKIPPED: $1 or $2 was not built"
+  exit 77
+}
+"$heed_dreams" "$HEED_DREAMS"
+
+model=$(cd "$HEED_DREAMS" && pwd) folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+expect() { # expect STATUS TEXT COMMAND...
+  expected=$1 text=$2 status=0
+  shift 2
+  "$@" >"$folder/output" 2>&1 || status=$?
+  [ "$status" = "$expected" ] && grep -q -e "$text" "$folder/output" || {
+    cat "$folder/output"
+    echo "$*: status $status, not $expected with \"$text\""
+    exit 1
+  }
+}
+expect 0 "bytes" "$dreams_weights" "$model/model.bin" "$folder/int8.bin"
+expect 0 "first 40 tokens 40 are unchanged" "$heed_dreams" "--weights=$folder/int8.bin" "$model"
+expect 0 "^I dream of 0.000000. Dimensions unfold, as I softly refine" "$heed_dreams" "$model" "I dream of"
+expect 0 "tokens a second" "$heed_dreams" --window=50 --tokens=300 --temperature=0.7 --top-p=0.9 --seed=3 "$model" "The"
+expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"
+expect 77 "HEED_DREAMS" env HEED_DREAMS= "$heed_dreams"
+expect 77 "is not a folder" "$heed_dreams" "$folder/none"
+expect 1 "is not an option" "$heed_dreams" --speed "$model"
+expect 1 "the prompt has [0-9]* tokens, the model's context 128" "$heed_dreams" "$model" "$(printf 'Q%.0s' $(seq 200))"
+
+ln -s "$model"/* "$folder"
+damage() { # damage FILE N: the file cut off after N bytes
+  rm "$folder/$1"
+  head -c "$2" "$model/$1" >"$folder/$1"
+}
+damage model.bin 500000
+expect 1 "model.bin: the model's file is shorter or longer" "$heed_dreams" "$folder"
+damage model.bin 20
+expect 1 "model.bin: the model's file ends within its header" "$heed_dreams" "$folder"
+rm "$folder/model.bin" && ln -s "$model/model.bin" "$folder"
+damage tokenizer.bin 3000
+expect 1 "tokenizer.bin: token [0-9]*: the tokenizer's file ends too early" "$heed_dreams" "$folder"
+rm "$folder/tokenizer.bin" && ln -s "$model/tokenizer.bin" "$folder"
+damage logits.bin 260096
+expect 1 "logits.bin has fewer numbers" "$heed_dreams" "$folder"
+rm "$folder/logits.bin" && ln -s "$model/logits.bin" "$folder" && rm "$folder/expected.txt"
+sed '/^tokens/s/ [0-9]*$/ 7/' "$model/expected.txt" >"$folder/expected.txt"
+expect 1 "^FAILED: 0 of 5 prompts" "$heed_dreams" "$folder"
+: >"$folder/expected.txt"
+expect 1 "lists no prompts" "$heed_dreams" "$folder"

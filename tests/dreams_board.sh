@@ -1,0 +1,77 @@
+#!/bin/sh
+# dreams_board.sh CORE COMPILER N_TOKENS SOURCE BUILD HEED_DREAMS DREAMS_WEIGHTS: a language model on an emulated board of
+# ports/cortex-m, built in BUILD. Texts of N_TOKENS tokens, with weights in f32 and in int8, and in 128 KB of RAM, must have
+# the tokens and the bits of all logits that HEED_DREAMS, this computer's program, gives. Exit status 77, with the reason, if
+# something is missing. SPDX-License-Identifier: MIT
+set -eu
+core=$1 compiler=$2 n_tokens=$3 source=$4 build=$5 heed_dreams=$6 dreams_weights=$7
+skip() { echo "SKIPPED: $1"; exit 77; }
+fail() { echo "failed: $1"; exit 1; }
+[ -n "${HEED_DREAMS:-}" ] && [ -d "$HEED_DREAMS" ] || skip "HEED_DREAMS does not name the folder of the model"
+model=$(cd "$HEED_DREAMS" && pwd)
+[ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
+for program in arm-none-eabi-gcc qemu-system-arm; do # clang takes libgcc from the former
+  command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
+done
+
+preset=cortex-$core
+[ "$compiler" = gcc ] || preset=$preset-clang
+# QEMU's micro:bit has 16 KB of RAM: code for a Cortex-M0+ runs on the board of the M3.
+board=''
+if [ "$core" = m0plus ]; then
+  board=$build/mps2-an385-m0plus
+  mkdir -p "$board"
+  sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
+  cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
+fi
+(cd "$source" && cmake --preset "$preset" -B "$build" ${board:+"-DHEED_BOARD=$board"} >/dev/null)
+cmake --build "$build" --parallel 2 --target heed_dreams heed_dreams_small
+cd "$build"
+board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' CMakeCache.txt)
+board=$(basename "${board%-m0plus}") # QEMU's name of it
+ln -sfn "$model/model.bin" model.bin # names without blanks for the board's command line
+ln -sfn "$model/tokenizer.bin" tokenizer.bin
+"$dreams_weights" model.bin int8.bin >/dev/null
+
+ram=$(arm-none-eabi-size -A ports/cortex-m/heed_dreams_small.elf | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
+[ "$ram" -le 131072 ] || fail "heed_dreams_small takes $ram bytes of RAM"
+
+compare() { # compare PROGRAM WEIGHTS CACHE PROMPT
+  sh "$source/ports/cortex-m/qemu.sh" "$board" "ports/cortex-m/$1.elf" "$2" tokenizer.bin "$n_tokens" "$4" >found ||
+    { cat found; fail "$1 $2 \"$4\""; }
+  result=$(tail -n 1 found)
+  profile=$(echo "$result" | sed -n 's/.*"profile":"\([a-z]*\)".*/\1/p')
+  kernel=scalar
+  [ "$profile" = fused ] || kernel=scalar-unfused
+  HEED_KERNEL=$kernel "$heed_dreams" --bits "--weights=$2" "--cache=$3" "--tokens=$n_tokens" "$model" "$4" >reference ||
+    fail "this computer's program"
+  [ "$(head -n 1 reference)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
+  expected=$(sed -n '2s/^"[^"]*" //p' reference)
+  [ "$(echo "$result" | sed -n 's/.*"tokens":"\([^"]*\)","digest":"\([^"]*\)".*/\1 \2/p')" = "$expected" ] ||
+    { cat found reference; fail "$1 $2 \"$4\" has other tokens or bits"; }
+  echo "$result" | awk -v what="$1, $2, cache $3" '{
+    for (name = split("per_token per_token_of_prompt stack_bytes", names, " "); name >= 1; name--) {
+      n[name] = $0; sub(".*\"" names[name] "\":", "", n[name]); n[name] += 0 }
+    printf "%s: all bits equal; emulated: %.2f million instructions a token, %.2f a token of a prompt, stack %d\n",
+           what, n[1] / 1e6, n[2] / 1e6, n[3] }'
+}
+for prompt in "I dream of" "Why do I"; do
+  compare heed_dreams model.bin f32 "$prompt"
+  compare heed_dreams int8.bin f32 "$prompt"
+  compare heed_dreams_small int8.bin int8 "$prompt"
+done
+
+# What is wrong is named.
+refuse() { # refuse TEXT MODEL TOKENIZER N PROMPT
+  text=$1
+  shift
+  ! sh "$source/ports/cortex-m/qemu.sh" "$board" ports/cortex-m/heed_dreams.elf "$@" >found || fail "took $*"
+  grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
+}
+head -c 100000 model.bin >short.bin
+refuse "shorter or longer than its header says" short.bin tokenizer.bin 8 x
+head -c 1000 tokenizer.bin >short.bin
+refuse "tokenizer's file ends too early" model.bin short.bin 8 x
+refuse "cannot be read" none.bin tokenizer.bin 8 x
+refuse "more than the context has room for" model.bin tokenizer.bin 8 "$(printf 'Q%.0s' $(seq 200))"
+echo "$core, $compiler: RAM of heed_dreams_small $ram bytes with stack"
