@@ -30,7 +30,7 @@ copy_needs() {
   done
 }
 
-for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt; do
+for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams; do
   if [ -f "$build/bench/$program" ]; then
     cp "$build/bench/$program" "$folder/"
     copy_needs "$folder/$program"

@@ -1,5 +1,6 @@
 /* heed_demo [FOLDER]: what heed does, is right about and costs on this machine, in under a minute. FOLDER, or the
- * environment variable HEED_KWT1, holds the KWT-1 model and clips for the last part. SPDX-License-Identifier: MIT */
+ * environment variable HEED_KWT1, holds the KWT-1 model and clips, HEED_DREAMS names the folder of a language model.
+ * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "demo.h"
 
@@ -13,16 +14,16 @@
 
 static void headline(const char *text) { printf("\n== %s ==\n\n", text); }
 
-/* Runs heed_kwt, which lies beside this program. Returns 0 if it is content. */
-static int keyword_spotting(const char *self, const char *folder) {
+/* Runs a program that lies beside this one, with one or two arguments. Returns 0 if it is content. */
+static int run_beside(const char *self, const char *program, const char *folder, const char *text) {
   char path[4096];
   const char *slash = strrchr(self, '/');
   const int length = slash ? (int)(slash - self) : 1;
-  if (snprintf(path, sizeof path, "%.*s/heed_kwt", length, slash ? self : ".") >= (int)sizeof path) return 1;
+  if (snprintf(path, sizeof path, "%.*s/%s", length, slash ? self : ".", program) >= (int)sizeof path) return 1;
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    execl(path, path, folder, (char *)NULL);
+    execl(path, path, folder, text, (char *)NULL);
     fprintf(stderr, "cannot run %s\n", path);
     _exit(127);
   }
@@ -30,13 +31,15 @@ static int keyword_spotting(const char *self, const char *folder) {
   return child < 0 || waitpid(child, &status, 0) != child || status != 0;
 }
 
+static int is_given(const char *folder) { return folder && *folder; }
+
 static int part(const char *name, int failed) {
   if (failed) printf("\n%s: FAILED\n", name);
   return failed != 0;
 }
 
 int main(int argc, char **argv) {
-  const char *folder = argc > 1 ? argv[1] : getenv("HEED_KWT1");
+  const char *speech = argc > 1 ? argv[1] : getenv("HEED_KWT1"), *dreams = getenv("HEED_DREAMS");
   int n_failed = 0;
   printf("heed %s, kernel in use: %s\n", heed_version(), heed_kernel_current());
 
@@ -47,14 +50,22 @@ int main(int argc, char **argv) {
   headline("3. Speed on this machine");
   n_failed += part("speed table", demo_speed());
   headline("4. Keyword spotting on real speech");
-  if (folder && *folder)
-    n_failed += part("keyword spotting", keyword_spotting(argv[0], folder));
+  if (is_given(speech))
+    n_failed += part("keyword spotting", run_beside(argv[0], "heed_kwt", speech, NULL));
   else
     printf("skipped: no model folder (give it as argument or in HEED_KWT1)\n");
+  headline("5. A language model for microcontrollers");
+  if (is_given(dreams)) {
+    n_failed += part("language model", run_beside(argv[0], "heed_dreams", dreams, "I dream of"));
+    n_failed += part("language model, all prompts", run_beside(argv[0], "heed_dreams", dreams, NULL));
+  } else {
+    printf("skipped: no model folder (give it in HEED_DREAMS)\n");
+  }
 
   if (n_failed)
     printf("\nVERDICT: FAILED, %d of the parts above\n", n_failed);
   else
-    printf("\nVERDICT: all parts passed%s\n", folder && *folder ? "" : ", keyword spotting was skipped");
+    printf("\nVERDICT: all parts passed%s%s\n", is_given(speech) ? "" : ", keyword spotting was skipped",
+           is_given(dreams) ? "" : ", the language model was skipped");
   return n_failed != 0;
 }

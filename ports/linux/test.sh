@@ -4,6 +4,7 @@
 #   --all                        also every target, compiler and build type of tests/targets.sh, and Windows: some forty minutes
 #                                more on 2 cores; 2 GB of cross compilers, Wine and Node, as far as the archive has them
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
+#   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 set -eu
 cd "$(dirname "$0")/../.."
