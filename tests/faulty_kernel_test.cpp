@@ -57,7 +57,7 @@ void linear(const linear_block &b) {
 }
 
 constexpr kernel faulty(const char *name) {
-  return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, nullptr};
+  return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, nullptr, nullptr, nullptr};
 }
 
 }  // namespace

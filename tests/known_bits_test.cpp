@@ -1,0 +1,109 @@
+// Fixed numbers for the bits of what no hand works out: a change of the arithmetic that kernels and reference share, as
+// of a constant or of the order of two roundings, shows here alone. One digest for each profile, the same on every
+// machine. SPDX-License-Identifier: MIT
+#include "support/digest.h"
+#include "support/kernels.hpp"
+
+namespace heed_test {
+namespace {
+
+HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_BYTES(24, 24)];
+
+class known_bits : public kernel_test {
+ protected:
+  static std::vector<float> draw(size_t n) {
+    std::vector<float> x(n);
+    fill(x.data(), static_cast<int32_t>(n));
+    return x;
+  }
+  static void add(const std::vector<float> &x) {
+    for (const float y : x) digest = (digest ^ ::bits_of(y)) * 1099511628211u;
+  }
+  static void expect(uint64_t fused, uint64_t unfused) {
+    const bool is_fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+    EXPECT_EQ(digest, is_fused ? fused : unfused) << std::hex << digest;
+  }
+};
+
+TEST_P(known_bits, attention_with_every_option) {
+  constexpr int32_t n_heads = 4, n_kv_heads = 2, n_q = 40, n_kv = 200, dim = 24;
+  digest_begin();
+  const std::vector<float> q = draw(n_heads * n_q * dim), k = draw(n_kv_heads * n_kv * dim),
+                           v = draw(n_kv_heads * n_kv * dim), slopes = draw(n_heads), sink_logits = draw(n_heads);
+  std::vector<float> bias = draw(n_q * n_kv), out(n_heads * n_q * dim), lse(n_heads * n_q), sums(n_heads * n_kv),
+                     top(n_heads * n_q * 3);
+  std::vector<int32_t> keys(top.size());
+  for (size_t i = 0; i < bias.size(); i += 7) bias[i] = -std::numeric_limits<float>::infinity();
+  heed_ranges ranges;
+  heed_mask mask;
+  heed_softcap softcap;
+  heed_alibi alibi;
+  heed_sinks sinks;
+  heed_lse lse_object;
+  heed_column_sums column_sums;
+  heed_top_k top_k;
+  heed_ranges_init(&ranges);
+  ranges.left_window = 90, ranges.pinned = 3;
+  heed_mask_init_additive(&mask, bias.data(), n_kv, 0, 0, n_kv);
+  heed_softcap_init(&softcap, 0.7f);
+  heed_alibi_init(&alibi, slopes.data());
+  heed_sinks_init(&sinks, sink_logits.data());
+  heed_lse_init(&lse_object, heed_head_major_out(lse.data(), n_q, n_heads, 1));
+  heed_column_sums_init(&column_sums, {sums.data(), 0, n_kv, 0});
+  heed_top_k_init(&top_k, 3, top.data(), keys.data());
+  heed_options options = HEED_OPTIONS;
+  options.ranges = &ranges, options.mask = &mask, options.softcap = &softcap, options.alibi = &alibi;
+  options.sinks = &sinks, options.lse = &lse_object, options.column_sums = &column_sums, options.top_k = &top_k;
+  heed_attention call = heed_attention_of(n_q, n_kv, n_heads, n_kv_heads, dim, q.data(), k.data(), v.data(), out.data(),
+                                          workspace, sizeof workspace);
+  call.causal = 1, call.causal_offset = n_kv - n_q, call.options = &options;
+  ASSERT_EQ(heed_attention_run(&call), HEED_OK);
+  for (const auto *results : {&out, &lse, &sums, &top}) add(*results);
+  for (const int32_t key : keys) digest = (digest ^ static_cast<uint32_t>(key)) * 1099511628211u;
+  expect(0x957bd567d7a356ff, 0x0c778d041b6a3d30);
+}
+
+TEST_P(known_bits, a_decoder_layer_with_a_cache) {
+  constexpr int32_t n = 50, dim = 24, n_heads = 3, head_dim = 8, hidden = 40;
+  for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
+    if (format == HEED_F32) digest_begin();
+    heed_cache_shape shape = HEED_CACHE_SHAPE;
+    shape.kind = HEED_CACHE_RING, shape.capacity = 20, shape.pinned = 2, shape.spare = 9;
+    shape.n_kv_heads = n_heads, shape.head_dim = shape.v_dim = head_dim, shape.format = format;
+    HEED_ALIGNED static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 20, 2, 9, 1, 3, 8, 8, HEED_F32)];
+    heed_cache cache;
+    ASSERT_EQ(heed_cache_init(&cache, &shape, buffer, sizeof buffer), HEED_OK);
+    heed_rope rope;
+    heed_rope_init(&rope, format % 2);
+    std::vector<float> x = draw(n * dim), norm = draw(dim), w = draw(dim * hidden), scales = draw(hidden);
+    std::vector<int8_t> w8(w.size());
+    heed_block b = {};
+    b.struct_size = sizeof b;
+    b.model_dim = dim, b.n_heads = b.n_kv_heads = n_heads, b.head_dim = b.v_dim = head_dim, b.hidden_dim = hidden;
+    b.causal = 1, b.norm_first = format < 2, b.eps = 1e-5f;
+    b.norm = format % 2 ? heed_layer_norm : heed_rms_norm;
+    heed_activation *const activations[] = {heed_silu, heed_gelu, heed_gelu_tanh, heed_relu};
+    b.activation = activations[format];
+    b.norm1_weight = b.norm2_weight = norm.data();
+    ASSERT_EQ(heed_quantize_weights(heed_matrix_of(w.data(), dim, hidden), HEED_IN_OUT, w8.data(), scales.data()),
+              HEED_OK);
+    b.wq = b.wk = b.wv = b.wo = heed_weights_of(w.data(), HEED_F32, HEED_OUT_IN, dim, dim, nullptr);
+    b.w_up = b.w_gate = heed_weights_of(w8.data(), HEED_INT8, HEED_IN_OUT, dim, hidden, scales.data());
+    b.w_down = heed_weights_of(w.data(), HEED_F32, HEED_OUT_IN, hidden, dim, nullptr);
+    b.rope = &rope, b.cache = &cache;
+    float memory[HEED_BLOCK_ACTIVATIONS(10, 24, 3, 3, 8, 8, 40, 1)];
+    for (int32_t t = 0; t < n; t += 10) {
+      float *rows = x.data() + t * dim;
+      ASSERT_EQ(heed_block_run(&b, heed_matrix_of(rows, 10, dim), heed_matrix_out_of(rows, 10, dim), memory,
+                               sizeof memory / sizeof *memory, workspace, sizeof workspace, nullptr),
+                HEED_OK);
+    }
+    add(x);
+  }
+  expect(0xc428f9bb5a675b54, 0x4eb86492147e7910);
+}
+
+HEED_TEST_EVERY_KERNEL(known_bits);
+
+}  // namespace
+}  // namespace heed_test
