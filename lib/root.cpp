@@ -10,8 +10,9 @@ float integer_root(float x) {
   } u = {x};
   if (x == 0.0f || u.bits == 0x7f800000) return x;
   if (u.bits > 0x7f800000) return __builtin_nanf("");  // NaN, or negative
+  const bool small = u.bits < 0x800000;  // subnormal
+  if (small) u.number = x * 0x1p64f;
   const uint32_t biased = u.bits >> 23;
-  if (biased == 0) return integer_root(x * 0x1p64f) * 0x1p-32f;
   // x = scaled * 2^(exponent - shift), an even power, scaled in [2^48, 2^50)
   const int32_t exponent = static_cast<int32_t>(biased) - 127 - 23;
   const int32_t shift = exponent % 2 == 0 ? 26 : 25;
@@ -20,7 +21,7 @@ float integer_root(float x) {
   for (uint32_t bit = 1u << 24; bit != 0; bit >>= 1)
     if (static_cast<uint64_t>(root + bit) * (root + bit) <= scaled) root += bit;
   u.bits = static_cast<uint32_t>(127 + 1 + (exponent - shift) / 2) << 23;
-  return static_cast<float>((root + 1) / 2) * u.number;
+  return static_cast<float>((root + 1) / 2) * u.number * (small ? 0x1p-32f : 1.0f);
 }
 
 float default_scale(int32_t dim) { return 1.0f / square_root(static_cast<float>(dim)); }

@@ -20,6 +20,7 @@ function depth(name,   list, n, i, d, most) {
     for (i in frame) if (i ~ /_taskI/ && (d = depth(i)) > most) most = d
     return known[name] = most
   }
+  known[name] = 0
   n = split(calls[name], list, "\n")
   for (i = 1; i < n; i++) if ((d = depth(list[i])) > most) most = d
   return known[name] = frame[name] + most
