@@ -135,42 +135,6 @@ static void layers(void) {
   }
 }
 
-/* Norms, activations, sums and rotary embedding; x may be any number above 2^-95, so
- * that no product with another is subnormal. */
-static void block(void) {
-  static heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, heed_add};
-  for (int i = 0; i < 100; i++) {
-    const int32_t n = between(1, 9), dim = i % 10 ? between(1, 200) : between(1000, 4000);
-    const heed_matrix x = heed_matrix_of(q, n, dim), other = heed_matrix_of(i % 5 == 4 || i % 2 ? k : NULL, n, dim);
-    const heed_matrix_out y = heed_matrix_out_of(out, n, dim);
-    fill(q, n * dim);
-    fill(k, n * dim);
-    check((i % 2 ? heed_rms_norm : heed_layer_norm)(x, i % 3 ? k : NULL, i % 5 ? k + dim : NULL, 1e-5f, y, NULL));
-    add(out, (size_t)n * dim);
-    for (int32_t j = 0; j < n * dim; j++) {
-      const uint32_t bits = next();
-      q[j] = bits % 4 == 0 && (bits & 0x7f800000) >= 0x10000000 ? float_of(bits) : q[j] * 16;
-    }
-    check(activations[i % 5](x, other, y, i % 3 ? NULL : &backwards));
-    add(out, (size_t)n * dim);
-  }
-  for (int i = 0; i < 100; i++) {
-    const int32_t n = between(1, 9), n_heads = between(1, 4), dim = 2 * between(1, 100);
-    heed_rope rope;
-    check(heed_rope_init(&rope, i % 2));
-    if (i % 3 == 0) rope.rotary_dim = 2 * between(1, dim / 2);
-    if (i % 5 == 0) rope.base = 500000;
-    if (i % 7 == 0) rope.scale = -0.3f;
-    if (i % 4 == 0) rope.inverse_frequencies = k;
-    fill(q, n * n_heads * dim);
-    fill(k, dim);
-    const int32_t position = (int32_t)(next() >> 1) - 100;
-    check(heed_rope_apply(&rope, heed_token_major(q, n, n_heads, dim), n, n_heads, dim, position, NULL,
-                          heed_token_major_out(out, n, n_heads, dim), i % 3 ? NULL : &backwards));
-    add(out, (size_t)n * n_heads * dim);
-  }
-}
-
 int main(void) {
   uint64_t first[2] = {0, 0};
   int seen[2] = {0, 0}, disagreements = 0;
@@ -182,7 +146,6 @@ int main(void) {
     attention();
     primitives();
     layers();
-    block();
     printf("%s %s %08lx%08lx\n", profile == HEED_PROFILE_FUSED ? "fused" : "unfused", name,
            (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
     if (!seen[profile]) first[profile] = digest;
