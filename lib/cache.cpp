@@ -28,7 +28,12 @@ cache_layout layout_of(const heed_cache_shape &s) {
 
 storage storage_of(const heed_cache &cache) {
   const cache_layout l = layout_of(cache.shape);
-  return {cache.shape.format, 0, l.pinned_slots, l.ring_slots};
+  return {cache.shape.format,
+          0,
+          l.pinned_slots,
+          l.ring_slots,
+          l.key_bytes + l.value_bytes,
+          l.key_bytes + l.value_bytes + l.scale_bytes};
 }
 
 cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
@@ -130,8 +135,6 @@ void place(const call_rule &rule, stream &s) {
   const cache_rows rows = rows_of(*rule.cache, s.batch_entry, s.first_head / s.group);
   s.k = {reinterpret_cast<const float *>(rows.keys), s.head_dim};
   s.v = {reinterpret_cast<const float *>(rows.values), s.v_dim};
-  s.k_scales = rows.key_scales;
-  s.v_scales = rows.value_scales;
 }
 
 void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
@@ -147,7 +150,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.length = length_of;
   rule.place = place;
   if (cache.shape.kind == HEED_CACHE_RING) rule.window = cache.shape.capacity - 1;
-  rule.pinned = cache.shape.pinned;
+  if (cache.shape.pinned > rule.pinned) rule.pinned = cache.shape.pinned;
   if (!rule.range) rule.range = range_of_entry;
 }
 

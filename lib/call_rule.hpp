@@ -42,7 +42,7 @@ struct call_rule : score_rule {
   int32_t (*length)(const call_rule &rule,
                     int32_t sequence);              // tokens of a sequence; null: the queries do not end there
   void (*place)(const call_rule &rule, stream &s);  // where a stream's keys and values lie; null: as the call says
-  int32_t window, pinned;                           // of the cache: no left window is larger (-1: any); keys that stay
+  int32_t window;                                   // of the cache: no left window is larger; -1: any
 };
 
 extern const option_engine call_engine;

@@ -25,6 +25,7 @@ struct storage {
   int32_t format;                                   // heed_format
   int32_t first_key;                                // that key 0 of the call is in the context
   int32_t pinned_slots, ring_slots;                 // of all slots those after the pinned ones are used again and again
+  size_t key_scales, value_scales;                  // bytes from a stream\'s keys to the scales of all slots
   HEED_INLINE int32_t slot_of(int32_t key) const {  // blocks of 64 keys stay whole
     key += first_key;
     return key < pinned_slots + ring_slots ? key : pinned_slots + (key - pinned_slots) % ring_slots;
@@ -42,13 +43,11 @@ struct stream {
   float *out;       // (n_q, group, v_dim)
   ptrdiff_t out_query_stride, out_head_stride;
   int32_t group, n_kv, head_dim, v_dim;
-  ptrdiff_t n_rows;                  // n_q * group
-  float c;                           // scale * log2(e)
-  int32_t first_shift, last_shift;   // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
-  const score_rule *rule;            // what else happens to scores; null: nothing
-  int32_t batch_entry, first_head;   // for the rule: which stream this is
-  int32_t pinned;                    // the first so many keys are seen, too, by rows that see only later ones
-  const float *k_scales, *v_scales;  // of slots, for the rule's storage
+  ptrdiff_t n_rows;                 // n_q * group
+  float c;                          // scale * log2(e)
+  int32_t first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
+  const score_rule *rule;           // what else happens to scores; null: nothing
+  int32_t batch_entry, first_head;  // for the rule: which stream this is
 };
 constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
 
@@ -76,8 +75,7 @@ class row_cursor {
   const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
   float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
   key_range keys() const {
-    const int32_t first = clip(static_cast<int32_t>(query) + s.first_shift);
-    return {first <= s.pinned ? 0 : first, clip(static_cast<int32_t>(query) + s.last_shift)};
+    return {clip(static_cast<int32_t>(query) + s.first_shift), clip(static_cast<int32_t>(query) + s.last_shift)};
   }
 
   ptrdiff_t query;
@@ -142,8 +140,14 @@ struct score_rule {
   void (*range)(const score_rule &rule, stream &s);  // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
   float c;         // dot * c is the first score
+  int32_t pinned;  // the first so many keys are seen, too, by rows that see only later ones
   bool by_stream;  // tiles of a stream one after another, on one worker
 };
+
+HEED_INLINE int32_t pinned_of(const stream &s) { return s.rule ? s.rule->pinned : 0; }
+HEED_INLINE const float *scales_at(const stream &s, size_t bytes) {
+  return reinterpret_cast<const float *>(reinterpret_cast<const unsigned char *>(s.k.data) + bytes);
+}
 
 // y (n_rows, n_cols) = bias + x (n_rows, depth) w (depth, n_cols)
 struct linear_block {

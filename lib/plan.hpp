@@ -89,7 +89,7 @@ bool add_pinned(const tile &t, bool begun) {
   if (!has_pinned(t)) return begun;
   const score_rule &rule = *t.s->rule;
   see_pinned(t);
-  for (int32_t begin = 0; begin < t.s->pinned; begin += chunk_keys, begun = true) {
+  for (int32_t begin = 0; begin < pinned_of(*t.s); begin += chunk_keys, begun = true) {
     rule.attend(t, begin);
     rule.merge(t, !begun);
   }

@@ -40,8 +40,6 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
     if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
   }
   left = least_window(left, rule.window);
-  const int32_t pinned = (ranges && ranges->pinned > rule.pinned ? ranges->pinned : rule.pinned) - rule.first_key;
-  s.pinned = left < 0 || pinned < 0 ? 0 : pinned;
   if (rule.call->causal) right = 0;
   s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);
   s.last_shift = right < 0 ? open_shift : clamp_shift(offset + right + 1);
@@ -71,6 +69,7 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
 
 void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {
   rule.ranges = static_cast<const heed_ranges *>(object);
+  rule.pinned = rule.ranges->pinned;
   rule.range = range_of_entry;
 }
 constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_ranges, &call_engine};

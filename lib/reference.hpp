@@ -77,13 +77,14 @@ float stored_number(int32_t format, const float *data, ptrdiff_t i, const float 
 float key_element(const stream &s, int32_t j, int32_t i) {
   if (!s.rule || !s.rule->stored) return s.k.from(j)[i];
   const ptrdiff_t slot = s.rule->stored->slot_of(j);
-  return stored_number(s.rule->stored->format, s.k.data, (slot / 16 * s.head_dim + i) * 16 + slot % 16, s.k_scales,
-                       slot);
+  return stored_number(s.rule->stored->format, s.k.data, (slot / 16 * s.head_dim + i) * 16 + slot % 16,
+                       scales_at(s, s.rule->stored->key_scales), slot);
 }
 float value_element(const stream &s, int32_t j, int32_t n) {
   if (!s.rule || !s.rule->stored) return s.v.from(j)[n];
   const ptrdiff_t slot = s.rule->stored->slot_of(j);
-  return stored_number(s.rule->stored->format, s.v.data, slot * s.v_dim + n, s.v_scales, slot);
+  return stored_number(s.rule->stored->format, s.v.data, slot * s.v_dim + n, scales_at(s, s.rule->stored->value_scales),
+                       slot);
 }
 
 // x: [64] of the block
@@ -337,8 +338,8 @@ void weights(const tile &t, const key_block &b) {
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
                              const block_steps *block, project_step narrow) {
-  return {name, fused,   available, 0,   8,      attend,  attend, merge,
-          finish, keep, softmax,   dot, linear, options, block,  narrow};
+  return {name,   fused, available, 0,   8,      attend,  attend, merge,
+          finish, keep,  softmax,   dot, linear, options, block,  narrow};
 }
 
 }  // namespace scalar

@@ -23,7 +23,7 @@ after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
   const auto keep = [&](int stage, float factor) {
     if (!r.kept[stage].data || t.again) return;
-    if (t.s->pinned > 0)
+    if (r.pinned > 0)
       keep_seen(t, b, r.kept[stage], factor);
     else
       r.keep(t, b, r.kept[stage], factor);
@@ -64,17 +64,17 @@ HEED_NOINLINE void finish_kept(const tile &t) {
   row_cursor row(s, t.first_row);
   for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
     key_range seen = {t.first[i], t.last[i]};
-    const int32_t gap_end = s.pinned > 0 ? seen.first : 0;  // keys between the pinned ones and the range
+    const int32_t gap_end = r.pinned > 0 ? seen.first : 0;  // keys between the pinned ones and the range
     for (int stage = HEED_SCORES_RAW; stage <= HEED_SCORES_WEIGHTS; stage++)
-      for (int32_t j = s.pinned; r.kept[stage].data && j < gap_end; j++)
+      for (int32_t j = r.pinned; r.kept[stage].data && j < gap_end; j++)
         row_of(r.kept[stage], s, row)[j] = negative_infinity;
-    if (s.pinned > 0) seen.first = 0;
+    if (r.pinned > 0) seen.first = 0;
     for (int stage = HEED_SCORES_RAW; stage < HEED_SCORES_WEIGHTS; stage++)
       if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
     if (r.kept[HEED_SCORES_WEIGHTS].data) {
       float *const weights = row_of(r.kept[HEED_SCORES_WEIGHTS], s, row);
       finish_weights(r.softmax, weights, seen, r.call->n_kv, sink_of(r, s, row));
-      for (int32_t j = s.pinned; j < gap_end; j++) weights[j] = 0.0f;  // also in a row that is NaN
+      for (int32_t j = r.pinned; j < gap_end; j++) weights[j] = 0.0f;  // also in a row that is NaN
     }
   }
 }
@@ -112,6 +112,7 @@ void run_ruled(K k, const heed_attention &call) {
   for (int i = 0; i < n_options; i++)
     if (const void *object = option_of(*options_of(call), i)) head_of(object)->code->bind(rule, call, object);
   if (call.weights.data) bind_kept(rule, HEED_SCORES_WEIGHTS, call.weights);
+  rule.pinned = rule.pinned > rule.first_key ? rule.pinned - rule.first_key : 0;
   run_streams(k, call, &rule);
 }
 

@@ -108,13 +108,16 @@ void see_ranges(const tile &t) {
     t.first[r] = keys.first;
     t.last[r] = keys.last;
   }
+  // A range that begins at a pinned key begins at the first.
+  const int32_t pinned = pinned_of(*t.s);
+  for (int32_t r = 0; r < t.n_rows && t.first[r] <= pinned; r++) t.first[r] = 0;
 }
 
 // Keys that are pinned, of the rows whose range begins after them: a range of its own, which comes first.
-[[maybe_unused]] bool has_pinned(const tile &t) { return t.s->pinned > 0 && t.first[t.n_rows - 1] > 0; }
+[[maybe_unused]] bool has_pinned(const tile &t) { return pinned_of(*t.s) > 0 && t.first[t.n_rows - 1] > 0; }
 [[maybe_unused]] void see_pinned(const tile &t) {
   for (int32_t r = 0; r < t.n_rows; r++) {
-    t.last[r] = t.first[r] > 0 ? t.s->pinned : 0;
+    t.last[r] = t.first[r] > 0 ? pinned_of(*t.s) : 0;
     t.first[r] = 0;
   }
 }

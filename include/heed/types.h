@@ -43,9 +43,9 @@ extern "C" {
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
 #define HEED_STACK_BYTES 10240
 #elif defined(__ARM_FEATURE_MVE)
-#define HEED_STACK_BYTES 3584 /* Cortex-M with Helium */
+#define HEED_STACK_BYTES 4608 /* Cortex-M with Helium */
 #else
-#define HEED_STACK_BYTES 1536 /* other Cortex-M: plain attention takes less than 512, options and layers more */
+#define HEED_STACK_BYTES 2560 /* other Cortex-M: plain attention takes 512 at most, options and caches more */
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------- status */

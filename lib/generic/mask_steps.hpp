@@ -237,13 +237,21 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
                                       bool (*hides)(const tile &t, int32_t r, int32_t key)) {
   each_value_piece<V, STORED>(t, b, [&](const value_piece &p) {
     const bool begins = p.from == b.from;
+    const auto add = [&](int32_t r, int32_t from, int32_t to, chain start) {
+      if constexpr (V::lanes == 1 && !STORED) {
+        product o;
+        add_values<V>(o, t, b, r, 1, from, to);  // acc has alpha already
+      } else {
+        add_value_piece<V>(t, b, p, r, 1, from, to, false, start);
+      }
+    };
     for (int32_t r = 0; r < t.n_rows; r++) {
-      if (begins) add_value_piece<V>(t, b, p, r, 1, p.from, p.from, false, b.first ? chain::zero : chain::scaled);
+      if (begins) add(r, p.from, p.from, b.first ? chain::zero : chain::scaled);
       const key_range seen = seen_of_block(t, b, r);
       const int32_t last = seen.last < p.to ? seen.last : p.to;
       for (int32_t j = seen.first > p.from ? seen.first : p.from, end; j < last; j = end + 1) {
         for (end = j; end < last && !hides(t, r, b.begin + end);) end++;
-        if (end > j) add_value_piece<V>(t, b, p, r, 1, j, end, false, chain::keep);
+        if (end > j) add(r, j, end, chain::keep);
       }
     }
   });

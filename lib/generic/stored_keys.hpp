@@ -220,8 +220,9 @@ static void score_numbers(const tile &t, const key_block &b) {
   const int32_t from = b.from / 16 * 16, slot = at.slot_of(b.begin) + from;
   const ptrdiff_t group = static_cast<ptrdiff_t>(s.head_dim) * 16;
   const T *keys = reinterpret_cast<const T *>(s.k.data);
-  key_piece<T> p = {keys + slot / 16 * group, group,  from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
-                    s.k_scales + slot,        nullptr};
+  key_piece<T> p = {
+      keys + slot / 16 * group,           group,  from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
+      scales_at(s, at.key_scales) + slot, nullptr};
   if (stored_block_is_far<V>(t, b, sizeof(T))) p.ahead = keys + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
   if constexpr (V::lanes > 1)
     if (!t.lanes_are_queries) return score_piece_by_keys<V>(t, p);

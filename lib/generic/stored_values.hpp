@@ -67,6 +67,7 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
   const stream &s = *t.s;
   const ptrdiff_t slot = s.rule->stored->slot_of(b.begin);
   const T *values = reinterpret_cast<const T *>(s.v.data) + slot * s.v.stride;
+  const float *scales = scales_at(s, s.rule->stored->value_scales);
   float panel[room];
   int32_t j = b.from;
   do {  // once even without keys: sums begin somewhere
@@ -74,7 +75,7 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
     each_part<V>(s.v_dim, width, [&](int32_t column, int32_t n_cols, int32_t acc) {
       for (int32_t i = j; i < end; i++)
         widen_row<V>(panel + (i - j) * width, values + i * s.v.stride + column, n_cols,
-                     sizeof(T) == 1 ? s.v_scales[slot + i] : 0.0f);
+                     sizeof(T) == 1 ? scales[slot + i] : 0.0f);
       f(value_piece{panel, width, j, end, n_cols, acc});
     });
     j += keys;
@@ -194,8 +195,8 @@ static void add_few_rows(const tile &t, const key_block &b) {
   for (int32_t row = 0, rows; row < t.n_rows; row += rows) {
     rows = t.n_rows - row >= 4 ? 4 : t.n_rows - row >= 2 ? 2 : 1;
     const auto add = [&](auto n_rows, auto n_vecs, int32_t column, int32_t place) {
-      add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(t, b, row, v, row == 0 ? ahead : nullptr,
-                                                                              s.v_scales + slot, column, place);
+      add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(
+          t, b, row, v, row == 0 ? ahead : nullptr, scales_at(s, at.value_scales) + slot, column, place);
     };
     const auto columns = [&](auto n_rows) {
       constexpr int wide = decltype(n_rows)::value == 1 ? 8 : 4 / decltype(n_rows)::value * V::sum_vecs;
