@@ -27,6 +27,19 @@ heed_status use_options(void) {
   options.partial = &partial;
   return status ? status : heed_sequence_attention(&words, 0, 1, &options, &words, scratch, sizeof scratch);
 }
+heed_status use_cache(void);
+heed_status use_cache(void) {
+  static HEED_ALIGNED unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
+  heed_cache cache;
+  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  heed_rope rope;
+  const heed_status status = heed_rope_init(&rope, HEED_ROPE_HALVES);
+  shape.kind = HEED_CACHE_RING, shape.capacity = 8, shape.pinned = 1, shape.spare = 2;
+  shape.head_dim = shape.v_dim = 3, shape.format = HEED_INT8;
+  if (status || heed_cache_init(&cache, &shape, buffer, sizeof buffer)) return status;
+  rope.rotary_dim = 2;
+  return heed_cache_append(&cache, 0, 2, heed_head_major(own, 2, 1, 3), heed_head_major(own, 2, 1, 3), &rope);
+}
 END
 {
   cat "$work/user.c"

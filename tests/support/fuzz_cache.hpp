@@ -85,7 +85,7 @@ class cache_life {
       return memory_.give_up();
     c.q = tensor_of<heed_tensor>(in_, &memory_, c.batch, c.n_heads, c.n_q, c.head_dim, false);
     c.out = tensor_of<heed_tensor_out>(in_, &memory_, c.batch, c.n_heads, c.n_q, c.v_dim, true);
-    if (in_->rarely()) c.out.data = reinterpret_cast<float *>(buffer_ + s->at % bytes_ / 4 * 4);
+    if (in_->rarely()) c.out.data = reinterpret_cast<float *>(buffer_ + s->at % (bytes_ + 1) / 4 * 4);
     c.workspace = workspace_of(in_, &memory_, c.head_dim, c.v_dim, &c.workspace_bytes);
     c.executor = executor_of(in_, &executor_);
     s->options = fuzz_options(in_, &memory_, c.batch, c.n_heads, c.n_q, c.n_kv).draw(false);
