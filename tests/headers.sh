@@ -29,7 +29,7 @@ heed_status use_options(void) {
 }
 heed_status use_cache(void);
 heed_status use_cache(void) {
-  static HEED_ALIGNED unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
+  HEED_ALIGNED static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
   heed_cache cache;
   heed_cache_shape shape = HEED_CACHE_SHAPE;
   heed_rope rope;
