@@ -48,8 +48,8 @@ struct option_head {
   const heed_code *code;
 };
 
-// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, six of others.
-constexpr int option_ranges = 1 + 10 + 10;
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, seven of others.
+constexpr int option_ranges = 1 + 10 + 4 + 7;
 constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 1;
 
 // The object of argument HEED_ARG_RANGES + i, or null.
