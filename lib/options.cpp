@@ -20,7 +20,8 @@ void check_object(checker &check, const void *object, access how, heed_argument 
   check.pointer(object, alignof(option_head), argument);
   if (!check.ok()) return;
   const option_head *head = head_of(object);
-  check.require(head->struct_size >= sizeof *head, HEED_UNKNOWN_STRUCT, argument);
+  // An object that was never written: most of its accidental sizes are caught here, before its code is looked at.
+  check.require(head->struct_size >= sizeof *head && head->struct_size <= 256, HEED_UNKNOWN_STRUCT, argument);
   if (check.ok()) check.require(head->code != nullptr, HEED_NOT_INITIALIZED, argument);
   if (check.ok()) check.require(head->struct_size == head->code->object_bytes, HEED_UNKNOWN_STRUCT, argument);
   check.memory(object, head->struct_size, how, argument);

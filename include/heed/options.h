@@ -38,6 +38,9 @@ extern "C" {
  * given; each call checks what objects hold, so fields may be changed between calls. They write the struct as it was in
  * 0.2.0: what later versions append counts as 0 until a caller sets it, and struct_size with it.
  *
+ * An object that was neither zeroed nor made by its init function cannot always be told from one that was: the call
+ * then reads through whatever its code holds. Nor is an object in the place of another of the same size refused.
+ *
  * Status of a call, for each object under its own name and for heed_options as OPTIONS: MISALIGNED; UNKNOWN_STRUCT;
  * NOT_INITIALIZED when code is null; and OVERLAP of whatever the call writes with an object, or with what it points to:
  * named is what is written, of two that are written the one that comes first in the call, then in heed_options. */
@@ -98,6 +101,8 @@ typedef struct heed_softcap {
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
 /* score += slopes[h] * (j - p), exact distances up to 2^24. slopes: (n_heads), finite also when times log2(e).
+ * Error: as fma rounds, 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit: rows that see far keys alone have weights
+ * that much less exact. The same holds for an additive mask.
  * Source: Press et al. 2022 (their slopes are 2^(-8 (h + 1) / n_heads), n_heads a power of two).
  * Status: NULL_POINTER, MISALIGNED, OVERFLOW, NOT_FINITE for ALIBI. */
 typedef struct heed_alibi {

@@ -123,8 +123,11 @@ class option_set {
     top_k = make<heed_top_k>(memory);
     for (int32_t **array : {&left_windows, &right_windows, &offsets, &kv_lengths})
       *array = reinterpret_cast<int32_t *>(memory->take(size_t(shape_.batch)));
-    mask_data = memory->take(n_scores_);
-    slopes = memory->take(size_t(shape_.n_heads)), logits = memory->take(size_t(shape_.n_heads));
+    // Apart, so that an output at the end of one overlaps nothing else.
+    memory->take(1024), mask_data = memory->take(n_scores_);
+    memory->take(1024), slopes = memory->take(size_t(shape_.n_heads));
+    memory->take(1024), logits = memory->take(size_t(shape_.n_heads));
+    memory->take(1024);
   }
   void take_written(arena *memory) {
     memory->take(1024);
