@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 // The upper half of a product, rounded down.
-[[maybe_unused]] uint64_t high_product(uint64_t a, uint64_t b) {
+[[maybe_unused]] constexpr uint64_t high_product(uint64_t a, uint64_t b) {
 #ifdef __SIZEOF_INT128__
   __extension__ typedef unsigned __int128 uint128;
   return static_cast<uint64_t>(static_cast<uint128>(a) * b >> 64);
@@ -62,9 +62,8 @@ struct fixed_point {
   uint64_t fraction;
 };
 
-// x > 1. Squaring doubles the logarithm: each square tells a bit of it.
-[[maybe_unused]] fixed_point log2_of(float x) {
-  const wide_float w = widen(x);
+// Of a number > 1. Squaring doubles the logarithm: each square tells a bit of it.
+[[maybe_unused]] constexpr fixed_point log2_of(const wide_float &w) {
   fixed_point result = {static_cast<uint32_t>(w.exponent), 0};
   uint64_t m = w.mantissa;  // 1 to 2, in 2^-63
   for (int bit = 63; bit >= 0; bit--) {
@@ -84,6 +83,10 @@ struct fixed_point {
   const uint64_t second = first % n << 32 | static_cast<uint32_t>(low);
   return {static_cast<uint32_t>(whole / n), first / n << 32 | second / n};
 }
+
+// The paper's base, known before the program runs: 64 squares, one after another, take longer than all else here.
+constexpr float paper_base = 10000.0f;
+constexpr fixed_point log2_of_paper_base = log2_of({static_cast<uint64_t>(10000) << 50, 13, false});
 
 // 1 / k! in 2^-64; 1 itself is one too small.
 struct factorials {
@@ -117,8 +120,9 @@ struct frequency_source {
   uint32_t n_pairs;
 };
 [[maybe_unused]] HEED_NOINLINE frequency_source source_of(const heed_rope &rope, int32_t rotary_dim) {
+  const bool needs_logarithm = !rope.inverse_frequencies && rope.base != paper_base;
   return {rope.inverse_frequencies, turns_of_scale(rope.scale),
-          rope.inverse_frequencies ? fixed_point() : log2_of(rope.base), static_cast<uint32_t>(rotary_dim / 2)};
+          needs_logarithm ? log2_of(widen(rope.base)) : log2_of_paper_base, static_cast<uint32_t>(rotary_dim / 2)};
 }
 
 // Pairs first to first + n - 1.
@@ -128,7 +132,8 @@ struct frequency_source {
     for (int32_t i = 0; i < n; i++) frequencies[i] = turns_of(widen(s.given[first + i]), s.scale);
     return;
   }
-  uint64_t power = power_of_half(fraction_of(s.log2_base, static_cast<uint32_t>(first), s.n_pairs));
+  uint64_t power = first == 0 ? ~static_cast<uint64_t>(0)  // what the series gives, too
+                              : power_of_half(fraction_of(s.log2_base, static_cast<uint32_t>(first), s.n_pairs));
   const uint64_t factor = n > 1 ? power_of_half(fraction_of(s.log2_base, 1, s.n_pairs)) : 0;
   for (int32_t i = 0; i < n; i++) {
     frequencies[i] = turns_of({power, -1, false}, s.scale);
