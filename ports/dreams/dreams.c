@@ -2,6 +2,7 @@
 #include "dreams.h"
 
 static const float norm_epsilon = 1e-5f;
+static const heed_block no_layer = {0};
 
 /* The first refusal is kept. */
 static int accepted(dreams *net, heed_status status) {
@@ -21,32 +22,32 @@ static heed_cache_shape cache_shape(const dreams_model *m, const dreams_settings
   return shape;
 }
 
-static heed_block layer_of(dreams *net, int32_t l) {
+static void make_layer(dreams *net, int32_t l) {
   const dreams_model *m = &net->model;
   const heed_weights *w = m->matrices[l];
-  heed_block b = {0};
-  b.struct_size = (uint32_t)sizeof b;
-  b.model_dim = m->dim;
-  b.n_heads = m->n_heads;
-  b.n_kv_heads = m->n_kv_heads;
-  b.head_dim = b.v_dim = m->dim / m->n_heads;
-  b.hidden_dim = m->hidden_dim;
-  b.causal = b.norm_first = 1;
-  b.eps = norm_epsilon;
-  b.norm = heed_rms_norm;
-  b.norm1_weight = m->norm_1[l];
-  b.norm2_weight = m->norm_2[l];
-  b.wq = w[DREAMS_WQ];
-  b.wk = w[DREAMS_WK];
-  b.wv = w[DREAMS_WV];
-  b.wo = w[DREAMS_WO];
-  b.activation = heed_silu;
-  b.w_gate = w[DREAMS_GATE];
-  b.w_up = w[DREAMS_UP];
-  b.w_down = w[DREAMS_DOWN];
-  b.rope = &net->rope;
-  b.cache = &net->caches[l];
-  return b;
+  heed_block *b = &net->layers[l];
+  *b = no_layer;
+  b->struct_size = (uint32_t)sizeof *b;
+  b->model_dim = m->dim;
+  b->n_heads = m->n_heads;
+  b->n_kv_heads = m->n_kv_heads;
+  b->head_dim = b->v_dim = m->dim / m->n_heads;
+  b->hidden_dim = m->hidden_dim;
+  b->causal = b->norm_first = 1;
+  b->eps = norm_epsilon;
+  b->norm = heed_rms_norm;
+  b->norm1_weight = m->norm_1[l];
+  b->norm2_weight = m->norm_2[l];
+  b->wq = w[DREAMS_WQ];
+  b->wk = w[DREAMS_WK];
+  b->wv = w[DREAMS_WV];
+  b->wo = w[DREAMS_WO];
+  b->activation = heed_silu;
+  b->w_gate = w[DREAMS_GATE];
+  b->w_up = w[DREAMS_UP];
+  b->w_down = w[DREAMS_DOWN];
+  b->rope = &net->rope;
+  b->cache = &net->caches[l];
 }
 
 dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings) {
@@ -68,7 +69,7 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   for (int32_t l = 0; l < n_layers; ++l) {
     if (!accepted(net, heed_cache_init(&net->caches[l], &shape, net->cache_buffers[l], DREAMS_CACHE_BYTES)))
       return DREAMS_SETTINGS;
-    net->layers[l] = layer_of(net, l);
+    make_layer(net, l);
   }
   m->n_layers = n_layers;
   return DREAMS_OK;
