@@ -28,6 +28,8 @@ void take_option(const std::string &option, dreams_arguments &a) {
   const auto count = [&](double least) { return int32_t(number_of(name, value, least, 1e6)); };
   if (option == "--bits")
     a.bits = true;
+  else if (option == "--in-place")
+    a.in_place = true;
   else if (name == "--weights" && !value.empty())
     a.weights = value;
   else if (name == "--cache")

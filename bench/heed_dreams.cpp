@@ -4,6 +4,8 @@
 // status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
 // 77: no folder; 1: anything else.
 //   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
+//   --in-place           reads the weights as they lie in the file; else those of llama2.c are first rearranged in
+//   memory
 //   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
 //   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
 //   --tokens=N           how many (default: as the context has room for; with a window 1000)
@@ -68,9 +70,20 @@ loaded_files load(const arguments &a) {
   return {dreams_files::aligned_model(dreams_files::read(model)), dreams_files::read(a.folder + "/tokenizer.bin")};
 }
 
-void open(const arguments &a, const loaded_files &files) {
+// llama2.c's rows of weights are outputs; rows of inputs are read faster one token at a time. The bits are the same.
+void rearrange(const std::string &path, dreams_files::aligned_model &model) {
+  const std::vector<uint32_t> flat = dreams_files::flat_file(path, model.data(), model.size(), HEED_F32);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(flat.data());
+  model = dreams_files::aligned_model(std::vector<uint8_t>(bytes, bytes + 4 * flat.size()));
+}
+
+void open(const arguments &a, loaded_files &files) {
   const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
   require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
+  if (!a.in_place && net.model.matrices[0][0].layout == HEED_OUT_IN) {
+    rearrange(model, files.model);
+    require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
+  }
   int32_t bad = -1;
   const dreams_status status =
       dreams_words_open(&words, files.tokenizer.data(), files.tokenizer.size(), net.model.n_tokens, &bad);
@@ -162,9 +175,10 @@ void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
 }
 
 void print_heading(const loaded_files &files) {
-  std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s), %zu of working memory\n", heed_version(),
-              heed_kernel_current(), files.model.size(), net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
-              DREAMS_RAM_BYTES);
+  std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s, rows of %s), %zu of working memory\n",
+              heed_version(), heed_kernel_current(), files.model.size(),
+              net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
+              net.model.matrices[0][0].layout == HEED_OUT_IN ? "outputs" : "inputs", DREAMS_RAM_BYTES);
 }
 
 bool tell(const arguments &a, const loaded_files &files) {
@@ -266,7 +280,7 @@ int run(const arguments &a) {
                  a.folder.empty() ? "no model folder" : a.folder.c_str(), a.folder.empty() ? "" : " is not a folder");
     return exit_no_folder;
   }
-  const loaded_files files = load(a);
+  loaded_files files = load(a);
   open(a, files);
   return (a.bits ? print_all_bits(a) : a.has_prompt ? tell(a, files) : check_folder(a, files)) ? 0 : 1;
 }

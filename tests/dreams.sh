@@ -28,6 +28,9 @@ expect() { # expect STATUS TEXT COMMAND...
 }
 expect 0 "bytes" "$dreams_weights" "$model/model.bin" "$folder/int8.bin"
 expect 0 "first 40 tokens 40 are unchanged" "$heed_dreams" "--weights=$folder/int8.bin" "$model"
+expect 0 "rows of outputs" "$heed_dreams" --in-place "$model"
+"$heed_dreams" --bits "$model" >"$folder/rearranged"
+"$heed_dreams" --bits --in-place "$model" | cmp - "$folder/rearranged"
 expect 0 "^I dream of 0.000000. Dimensions unfold, as I softly refine" "$heed_dreams" "$model" "I dream of"
 expect 0 "tokens a second" "$heed_dreams" --window=50 --tokens=300 --temperature=0.7 --top-p=0.9 --seed=3 "$model" "The"
 expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"

@@ -99,7 +99,7 @@ template <class V, class T>
 static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   const auto sum = [&](auto rows) {
     constexpr int n_rows = decltype(rows)::value;
-    constexpr int n_factors = V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;  // that leave registers for the sums
+    constexpr int n_factors = many_registers<V> ? 16 : 8;  // that leave registers for the sums
     constexpr int depth = n_rows == 1 ? 8 : n_factors / n_rows;
     for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
       int32_t i = 0;
@@ -109,9 +109,52 @@ static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
       b.y += n_rows * b.y_stride;
     }
   };
-  if constexpr (sizeof(T) < sizeof(float) && V::sum_rows * V::sum_vecs >= 24) sum(constant<4>());
+  if constexpr (sizeof(T) < sizeof(float) && many_registers<V>) sum(constant<4>());
   sum(constant<2>());
   sum(constant<1>());
+}
+
+// One row, VECS registers of columns: all of depth in registers.
+template <class V, int VECS, class T>
+static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T> &w, int32_t column) {
+  typename V::reg sum[VECS], scale[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) {
+    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
+    scale[v] = w.scale(V(), column + v * V::lanes);
+  }
+  const float *const x = b.x;
+  const T *p = w.data + column;
+  const ptrdiff_t stride = w.stride;
+  for (int32_t i = 0; i < b.depth; i++, p += stride) {
+    const auto factor = V::factor(x[i]);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] =
+        V::fma(factor, scaled<V, T>(V::load(p + v * V::lanes), scale[v]), sum[v]);
+  }
+  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
+}
+
+// One row of any number of columns, at least a register: the last panel overlaps columns that are done, and computes
+// them again from the start.
+template <class V, class T>
+static void project_one_row(const linear_block &b, const weights_of<T> &w) {
+  int32_t column = 0;
+  const auto panels = [&](auto registers, bool all) {
+    constexpr int vecs = decltype(registers)::value, width = vecs * V::lanes;
+    if (b.n_cols < width) return;
+    for (; column < b.n_cols && (all || column + width <= b.n_cols); column += width)
+      project_row<V, vecs>(b, w, column + width <= b.n_cols ? column : b.n_cols - width);
+  };
+  panels(constant<8>(), b.n_cols % (8 * V::lanes) > 4 * V::lanes);
+  panels(constant<4>(), true);
+  panels(constant<1>(), true);
+}
+// Where columns may be read one panel after another: rows that fit one, or weights in the second-level cache.
+template <class V, class T>
+static bool is_one_small_row(const linear_block &b, const weights_of<T> &w) {
+  constexpr int64_t most_bytes = 256 * 1024;
+  return !V::compact && b.n_rows == 1 &&
+         (b.n_cols <= 8 * V::lanes ||
+          static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes);
 }
 
 // Many rows: panels of w that all rows use, from the second-level cache.
@@ -169,10 +212,12 @@ template <class V>
 static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
+  const weights_of<float> weights = {b.w, b.w_stride, nullptr};
+  if (is_one_small_row<V>(b, weights)) return project_one_row<V>(b, weights);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
   if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
-    linear_few_rows<V>(b, weights_of<float>{b.w, b.w_stride, nullptr}, whole);
+    linear_few_rows<V>(b, weights, whole);
   } else if (collide && b.n_rows >= 32) {
     if constexpr (V::copies_panels) linear_copied<V>(b, whole);
   } else {

@@ -17,23 +17,6 @@ HEED_INLINE linear_block from_column(linear_block b, int32_t first) {
 
 // ---- rows of w are inputs
 
-// One row where code is to be small: all of depth in registers.
-template <class V, int VECS, class T>
-static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T> &w, int32_t column) {
-  typename V::reg sum[VECS], scale[VECS];
-  HEED_UNROLL for (int v = 0; v < VECS; v++) {
-    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
-    scale[v] = w.scale(V(), column + v * V::lanes);
-  }
-  const T *p = w.data + column;
-  for (int32_t i = 0; i < b.depth; i++, p += w.stride) {
-    const auto factor = V::factor(b.x[i]);
-    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] =
-        V::fma(factor, scaled<V, T>(V::load(p + v * V::lanes), scale[v]), sum[v]);
-  }
-  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
-}
-
 template <class V, class T>
 static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_t n) {
   if constexpr (V::compact) {
@@ -56,10 +39,9 @@ static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_
 
 // ---- rows of w are outputs
 
-// ROWS rows of x with the outputs of VECS registers: rows of w are transposed in registers.
-template <class V, int ROWS, int VECS, class T>
+// ROWS rows of x with the outputs of VECS registers: rows of w are transposed in registers, `step` columns at a time.
+template <class V, int ROWS, int VECS, int step, class T>
 static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
-  constexpr int step = columns_of<V, T>;
   const ptrdiff_t stride = w.stride, x_stride = b.x_stride;
   const T *rows = w.data + column * stride;
   const float *x = b.x;
@@ -72,11 +54,16 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
   int32_t i = 0;
   for (; i + step <= b.depth; i += step, x += step) {
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      V::columns(rows + v * V::lanes * stride + i, stride, [&](auto j, typename V::reg weights) {
+      const auto add = [&](auto j, typename V::reg weights) {
         weights = scaled<V, T>(weights, scale[v]);
         HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] =
             V::fma(V::factor(x[r * x_stride + decltype(j)::value]), weights, sum[r][v]);
-      });
+      };
+      const T *from = rows + v * V::lanes * stride + i;
+      if constexpr (step < columns_of<V, T>)
+        columns_of_floats<V>(from, stride, add);
+      else
+        V::columns(from, stride, add);
     }
   }
   if (const int32_t left = b.depth - i; left > 0) {
@@ -102,10 +89,12 @@ HEED_INLINE void project_outputs_of(const linear_block &b, const weights_of<T> &
   constexpr int of_one = V::lanes == 16 ? (sizeof(T) == 4 ? 1 : 2) : V::lanes == 8 || V::compact ? 2 : 4;
   constexpr int vecs = of_one > ROWS ? of_one / ROWS : 1;
   const bool collide = w.stride * static_cast<ptrdiff_t>(sizeof(T)) % 2048 == 0;
+  // One row of floats: 4 columns at a time are faster than 16, as long as rows of w do not collide.
+  constexpr int usual = columns_of<V, T>, few = sizeof(T) == 4 && ROWS == 1 ? 4 : usual;
   int32_t column = 0;
   for (; !collide && column + vecs * V::lanes <= n; column += vecs * V::lanes)
-    project_outputs<V, ROWS, vecs>(b, w, column);
-  for (; column < n; column += V::lanes) project_outputs<V, ROWS, 1>(b, w, column);
+    project_outputs<V, ROWS, vecs, few>(b, w, column);
+  for (; column < n; column += V::lanes) project_outputs<V, ROWS, 1, usual>(b, w, column);
 }
 
 template <class V, class T>
@@ -159,6 +148,7 @@ template <class V, class T>
 static void project_format(const linear_block &b, const stored_weights &s) {
   const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
   if (b.n_cols < V::lanes) return project_narrow<V>(b, w, s.out_in);
+  if (sizeof(T) < sizeof(float) && !s.out_in && is_one_small_row<V>(b, w)) return project_one_row<V>(b, w);
   const auto project = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
     if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
       project_out_in<V>(part, of_part, n);

@@ -68,7 +68,7 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
 // ROWS rows from `row` on; rows beyond the tile repeat its last one.
 template <class V, int ROWS, class T>
 static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece<T> &p) {
-  constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;  // 8 chains, as in key_lanes.hpp
+  constexpr int vecs = ROWS > 1 ? 2 : 4;  // a key's register serves all rows, a query's element two registers of keys
   const float *q[8];
   float *scores[8];
   row_cursor cursor(*t.s, t.first_row + row);
@@ -89,7 +89,7 @@ template <class V, class T>
 static void score_piece_by_keys(const tile &t, const key_piece<T> &p) {
   for (int32_t row = 0; row < t.n_rows;) {
     const int32_t left = t.n_rows - row;
-    if (!V::compact && left > 4) {
+    if (many_registers<V> && left > 4) {
       score_piece_rows<V, 8>(t, row, p);
       row += 8;
     } else if (left > 2 || (V::compact && left > 1)) {

@@ -26,6 +26,10 @@ struct sum_operands {
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
 };
 
+// 32 of them, by the sums of a tile.
+template <class V>
+constexpr bool many_registers = V::sum_rows * V::sum_vecs >= 24;
+
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
 
@@ -106,7 +110,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
 template <class V, int VECS>
 constexpr int rows_of_tile() {
   if (VECS > 1) return V::sum_rows;
-  return V::sum_rows * V::sum_vecs >= 24 ? 16 : 8;
+  return many_registers<V> ? 16 : 8;
 }
 
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
