@@ -1,11 +1,12 @@
 #!/bin/sh
 # kwt_board.sh CORE COMPILER N_CLIPS SOURCE BUILD HEED_KWT KWT_WEIGHTS: keyword spotting on an emulated board of
 # ports/cortex-m, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and the bits of
-# all logits that HEED_KWT, this computer's program, gives. Exit status 77, with the reason, if something is missing.
-# SPDX-License-Identifier: MIT
+# all logits that HEED_KWT, this computer's program, gives; a third of them also with weights in int8. Exit status 77, with
+# the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
 core=$1 compiler=$2 n_clips=$3 source=$4 build=$5 heed_kwt=$6 kwt_weights=$7
 skip() { echo "SKIPPED: $1"; exit 77; }
+fail() { echo "failed: $1"; exit 1; }
 [ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || skip "HEED_KWT1 does not name the folder of the model"
 model=$(cd "$HEED_KWT1" && pwd)
 [ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
@@ -20,31 +21,54 @@ cmake --build "$build" --parallel 2 --target heed_kwt
 cd "$build"
 board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' CMakeCache.txt) # and QEMU's name of it
 ln -sfn "$model/clips" clips # names without blanks for the board's command line
-"$kwt_weights" "$model/non_stream.tflite" weights.bin
 
-# What this computer says, first the profile. A kernel of the board's profile is asked for by name.
-"$heed_kwt" --bits "$model" >reference.all
-: >found.json
-for clip in $(sed -n "2,$((n_clips + 1))s/ .*//p" reference.all); do
-  sh "$source/ports/cortex-m/qemu.sh" "$board" ports/cortex-m/heed_kwt.elf weights.bin "clips/$clip" >>found.json ||
-    { tail -n 1 found.json; echo "failed: $clip"; exit 1; }
-done
-profile=$(sed -n '1s/.*"profile":"\([a-z]*\)".*/\1/p' found.json)
-if [ "$(head -n 1 reference.all)" != "$profile" ]; then
-  kernel=scalar
-  [ "$profile" = fused ] || kernel=scalar-unfused
-  HEED_KERNEL=$kernel "$heed_kwt" --bits "$model" >reference.all
-  [ "$(head -n 1 reference.all)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
-fi
-sed -n "2,$((n_clips + 1))p" reference.all >reference
-sed -n 's/.*"clip":"clips\/\([^"]*\)","heard":"\([^"]*\)".*"bits":"\([^"]*\)".*"emulated":true}$/\1 \2 \3/p' found.json >found
-cat found.json
-if ! cmp reference found; then
-  diff reference found
-  exit 1
-fi
-awk -F'"count":' '
-  { count = $2 + 0; sum += count; if (count > most) most = count
-    sub(/.*"attention_percent":/, ""); attention += $0 }
-  END { printf "%d clips, all bits equal; emulated: %.1f million instructions per clip, at most %.1f, %.1f %% of them in attention\n",
-               NR, sum / NR / 1e6, most / 1e6, attention / NR; exit NR == 0 }' found.json
+run() { # run WEIGHTS CLIP
+  sh "$source/ports/cortex-m/qemu.sh" "$board" ports/cortex-m/heed_kwt.elf "$1" "$2"
+}
+
+compare() { # compare FORMAT N: the first N clips
+  "$kwt_weights" "$model/non_stream.tflite" "$1.bin" "$1"
+  # What this computer says, first the profile. A kernel of the board's profile is asked for by name.
+  "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
+  : >found.json
+  for clip in $(sed -n "2,$(($2 + 1))s/ .*//p" reference.all); do
+    run "$1.bin" "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
+  done
+  profile=$(sed -n '1s/.*"profile":"\([a-z]*\)".*/\1/p' found.json)
+  if [ "$(head -n 1 reference.all)" != "$profile" ]; then
+    kernel=scalar
+    [ "$profile" = fused ] || kernel=scalar-unfused
+    HEED_KERNEL=$kernel "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
+    [ "$(head -n 1 reference.all)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
+  fi
+  sed -n "2,$(($2 + 1))p" reference.all >reference
+  sed -n 's/.*"clip":"clips\/\([^"]*\)","heard":"\([^"]*\)".*"bits":"\([^"]*\)".*"emulated":true}$/\1 \2 \3/p' found.json >found
+  cat found.json
+  if ! cmp reference found; then
+    diff reference found
+    exit 1
+  fi
+  awk -F'"count":' -v format="$1" '
+    { count = $2 + 0; sum += count; if (count > most) most = count
+      sub(/.*"sound_percent":/, ""); sound += $0
+      sub(/.*"attention_percent":/, ""); attention += $0
+      sub(/.*"stack_bytes":/, ""); if ($0 + 0 > stack) stack = $0 + 0 }
+    END { printf "%d clips, %s, all bits equal; emulated: %.1f million instructions per clip, at most %.1f, %.1f %% of them in " \
+                 "attention, %.1f %% for sound; stack %d bytes\n",
+                 NR, format, sum / NR / 1e6, most / 1e6, attention / NR, sound / NR, stack; exit NR == 0 }' found.json
+}
+compare f32 "$n_clips"
+compare int8 $((n_clips / 3))
+
+# What is wrong is named.
+refuse() { # refuse TEXT WEIGHTS CLIP
+  ! run "$2" "$3" >found || fail "took $2 $3"
+  grep -q "$1" found || { cat found; fail "did not say \"$1\""; }
+}
+clip=clips/$(sed -n '2s/ .*//p' reference.all)
+head -c 800000 int8.bin >short.bin
+refuse "too short or too long" short.bin "$clip"
+{ head -c 500000 int8.bin && printf '\125\252' && tail -c +500003 int8.bin; } >damaged.bin
+refuse "weights are damaged" damaged.bin "$clip"
+refuse "cannot be read" none.bin "$clip"
+refuse "not a WAV file of one second" int8.bin int8.bin

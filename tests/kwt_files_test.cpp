@@ -25,7 +25,7 @@ using heed_test::repetitions;
 
 // What the converter says; empty when it accepts. Anything but a format_error fails the test.
 std::string refusal_of(const bytes &file) {
-  static kwt_weights weights;
+  static network::kwt1 weights;
   try {
     // A copy of exactly this size lets the address sanitizer see a read beyond the end.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[file.size()]);
@@ -81,11 +81,10 @@ class kwt_published_model : public testing::Test {
 };
 
 TEST_F(kwt_published_model, has_these_weights) {
-  const auto weights = std::make_unique<kwt_weights>();
+  const auto weights = std::make_unique<network::kwt1>();
   tflite::read_kwt(file_.data(), file_.size(), *weights);
-  EXPECT_EQ(weights->header.checksum, 0xec9d5573u);
-  EXPECT_FLOAT_EQ(weights->header.log_floor, 1e-12f);
-  EXPECT_FLOAT_EQ(weights->header.norm_epsilon, 1e-6f);
+  EXPECT_FLOAT_EQ(weights->log_floor, 1e-12f);
+  EXPECT_FLOAT_EQ(weights->norm_epsilon, 1e-6f);
   // Facts of the front end that a wrong transpose or a wrong pair of matrices would break.
   EXPECT_NEAR(weights->window[240], 1.0, 1e-6);
   EXPECT_EQ(weights->dft[0][0], 1.0f);
@@ -93,6 +92,14 @@ TEST_F(kwt_published_model, has_these_weights) {
   EXPECT_EQ(weights->dft[0][1], 1.0f);
   EXPECT_NEAR(weights->dft[1][1], 0.99992472, 1e-6);
   EXPECT_EQ(weights->dft[0][KWT_N_BINS], 0.0f);
+  for (const int32_t format : {HEED_F32, HEED_INT8}) {
+    const std::vector<uint32_t> file = network::flat_file(*weights, format);
+    EXPECT_EQ(4 * file.size(), KWT_WEIGHTS_BYTES(format));
+    EXPECT_EQ(reinterpret_cast<const kwt_header *>(file.data())->checksum,
+              format == HEED_F32 ? 0x24de6389u : 0x84d030edu);
+  }
+  weights->dft[400][77] += 1e-3f;
+  EXPECT_THROW(network::flat_file(*weights, HEED_F32), std::runtime_error);
 }
 
 TEST_F(kwt_published_model, is_refused_when_truncated) {
@@ -194,7 +201,8 @@ TEST(kwt_wav, of_another_kind_is_refused) {
     expect_refusal(wav_of(format, data), "needs PCM (1), 1 channel, 16000 Hz, 16 bits");
   }
   expect_refusal(wav_of("ab", data), "format chunk is too short");
-  expect_refusal("", "is not a WAV file");
+  expect_refusal("", "is empty");
+  expect_refusal("RIFF", "is not a WAV file");
   expect_refusal("RIFFxxxxWAVX", "is not a WAV file");
   expect_refusal("RIFFxxxxWAVE", "holds no samples");
   expect_refusal(good.substr(0, good.size() - 1), "ends in the middle");

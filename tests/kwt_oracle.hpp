@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kwt.h"
+#include "network.hpp"
 #include "support/random.hpp"
 
 namespace heed_test {
@@ -64,7 +65,7 @@ inline double oracle_gelu(double x) {
 }
 
 // Tokens (99, 64) from samples in [-1, 1].
-inline matrix oracle_tokens(const kwt_weights &w, const std::vector<double> &samples) {
+inline matrix oracle_tokens(const network::kwt1 &w, const std::vector<double> &samples) {
   matrix frames(KWT_N_FRAMES, std::vector<double>(KWT_FRAME));
   for (size_t f = 0; f < KWT_N_FRAMES; ++f) {
     for (size_t i = 0; i < KWT_FRAME; ++i) frames[f][i] = samples[f * KWT_STEP + i] * double(w.window[i]);
@@ -77,11 +78,11 @@ inline matrix oracle_tokens(const kwt_weights &w, const std::vector<double> &sam
   }
   matrix mel = times(magnitudes, w.mel[0], nullptr, KWT_N_MEL);
   for (auto &row : mel) {
-    for (double &x : row) x = std::log(std::fmax(x, double(w.header.log_floor)));
+    for (double &x : row) x = std::log(std::fmax(x, double(w.log_floor)));
   }
-  matrix features = times(mel, w.dct[0], nullptr, KWT_N_FEATURES);
+  matrix features = times(mel, w.dct[0], nullptr, network::n_features);
   for (auto &row : features) {
-    for (size_t i = 0; i < KWT_N_FEATURES; ++i) row[i] = (row[i] - double(w.mean[i])) * double(w.factor[i]);
+    for (size_t i = 0; i < network::n_features; ++i) row[i] = (row[i] - double(w.mean[i])) * double(w.factor[i]);
   }
   matrix tokens = times(features, w.w_embedding[0], w.b_embedding, KWT_DIM);
   tokens.insert(tokens.begin(), std::vector<double>(w.class_token, w.class_token + KWT_DIM));
@@ -91,10 +92,10 @@ inline matrix oracle_tokens(const kwt_weights &w, const std::vector<double> &sam
   return tokens;
 }
 
-inline std::vector<double> oracle_logits(const kwt_weights &w, const std::vector<double> &samples) {
+inline std::vector<double> oracle_logits(const network::kwt1 &w, const std::vector<double> &samples) {
   matrix x = oracle_tokens(w, samples);
-  const double epsilon = double(w.header.norm_epsilon);
-  for (const kwt_block_weights &b : w.blocks) {
+  const double epsilon = double(w.norm_epsilon);
+  for (const network::block &b : w.blocks) {
     const matrix q = times(x, b.wq[0], nullptr, KWT_DIM), k = times(x, b.wk[0], nullptr, KWT_DIM);
     const matrix context = oracle_attention(q, k, times(x, b.wv[0], nullptr, KWT_DIM));
     oracle_norm(x, times(context, b.wo[0], b.bo, KWT_DIM), b.gamma_1, b.beta_1, epsilon);
@@ -111,44 +112,67 @@ inline void fill(random_source &r, float *x, size_t n, float low, float high) {
   for (size_t i = 0; i < n; ++i) x[i] = (low + high) * 0.5f + (high - low) * 0.5f * r.uniform();
 }
 
+// Any transform that can be folded: a quarter of it is random.
+inline void fill_dft(random_source &r, network::kwt1 &w) {
+  fill(r, w.dft[0], sizeof w.dft / sizeof(float), -1.0f, 1.0f);
+  for (int n = 0; n < KWT_FRAME; ++n) {
+    for (int column = 0; column < 2 * KWT_N_BINS; ++column) {
+      const network::folded at = network::fold_of(n, column % KWT_N_BINS, column >= KWT_N_BINS);
+      w.dft[n][column] = float(at.sign) * w.dft[at.row][column];
+    }
+  }
+}
+
 // Weights of the sizes that trained ones have: matrices keep their rows' length, mel weights are not negative.
-inline std::unique_ptr<kwt_weights> random_kwt_weights(uint64_t seed) {
+inline std::unique_ptr<network::kwt1> random_kwt(uint64_t seed) {
   random_source r(seed);
-  auto w = std::make_unique<kwt_weights>();
-  w->header = {{KWT_FILE_MAGIC_0, KWT_FILE_MAGIC_1},
-               KWT_FILE_VERSION,
-               sizeof(kwt_weights),
-               0,
-               KWT_N_SAMPLES,
-               KWT_N_BINS,
-               KWT_N_MEL,
-               KWT_N_FEATURES,
-               KWT_DIM,
-               KWT_HIDDEN,
-               KWT_N_BLOCKS,
-               KWT_N_LABELS,
-               1e-12f,
-               1e-6f,
-               0};
+  auto w = std::make_unique<network::kwt1>();
+  w->log_floor = 1e-12f;
+  w->norm_epsilon = 1e-6f;
   fill(r, w->window, KWT_FRAME, 0.0f, 1.0f);
-  fill(r, w->dft[0], sizeof w->dft / sizeof(float), -1.0f, 1.0f);
+  fill_dft(r, *w);
   fill(r, w->mel[0], sizeof w->mel / sizeof(float), 0.0f, 0.125f);
   fill(r, w->dct[0], sizeof w->dct / sizeof(float), -0.25f, 0.25f);
-  fill(r, w->mean, KWT_N_FEATURES, -1.0f, 1.0f);
-  fill(r, w->factor, KWT_N_FEATURES, 0.5f, 1.0f);
+  fill(r, w->mean, network::n_features, -1.0f, 1.0f);
+  fill(r, w->factor, network::n_features, 0.5f, 1.0f);
   fill(r, w->w_embedding[0], sizeof w->w_embedding / sizeof(float), -0.25f, 0.25f);
   fill(r, w->b_embedding, KWT_DIM, -0.5f, 0.5f);
   fill(r, w->class_token, KWT_DIM, -1.0f, 1.0f);
   fill(r, w->position[0], sizeof w->position / sizeof(float), -1.0f, 1.0f);
-  for (kwt_block_weights &b : w->blocks) {
+  for (network::block &b : w->blocks) {
     fill(r, reinterpret_cast<float *>(&b), sizeof b / sizeof(float), -0.1875f, 0.1875f);  // all, then what differs
     fill(r, b.gamma_1, KWT_DIM, 0.5f, 1.5f);
     fill(r, b.gamma_2, KWT_DIM, 0.5f, 1.5f);
   }
   fill(r, w->w_label[0], sizeof w->w_label / sizeof(float), -0.25f, 0.25f);
   fill(r, w->b_label, KWT_N_LABELS, -0.25f, 0.25f);
-  w->header.checksum = kwt_weights_checksum(w.get());
   return w;
+}
+
+// w (n_in, n_out) as it is when narrow weights are widened again.
+inline void narrow(float *w, int32_t n_in, int32_t n_out, int32_t format) {
+  std::vector<uint16_t> numbers(size_t(n_in) * size_t(n_out));  // room for either
+  std::vector<float> scales(static_cast<size_t>(n_out));
+  const heed_matrix m = heed_matrix_of(w, n_in, n_out);
+  if (format != HEED_INT8) {
+    heed_narrow(m, format, numbers.data(), n_out, nullptr);
+    heed_widen(numbers.data(), n_out, nullptr, format, heed_matrix_out_of(w, n_in, n_out));
+    return;
+  }
+  int8_t *bytes = reinterpret_cast<int8_t *>(numbers.data());
+  heed_quantize_weights(m, HEED_IN_OUT, bytes, scales.data());
+  for (int32_t i = 0; i < n_in * n_out; ++i) w[i] = float(bytes[i]) * scales[size_t(i % n_out)];
+}
+
+// The network that an int8 file holds, in f32.
+inline void narrow(network::kwt1 &w) {
+  narrow(w.dft[0], KWT_FRAME, 2 * KWT_N_BINS, HEED_F16);
+  narrow(w.mel[0], KWT_N_BINS, KWT_N_MEL, HEED_F16);
+  for (network::block &b : w.blocks) {
+    for (float *square : {b.wq[0], b.wk[0], b.wv[0], b.wo[0]}) narrow(square, KWT_DIM, KWT_DIM, HEED_INT8);
+    narrow(b.w1[0], KWT_DIM, KWT_HIDDEN, HEED_INT8);
+    narrow(b.w2[0], KWT_HIDDEN, KWT_DIM, HEED_INT8);
+  }
 }
 
 // A second of noise that swells.

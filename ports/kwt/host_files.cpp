@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
 #include "kwt.h"
+#include "tflite_weights.hpp"
 
 namespace host_files {
 namespace {
@@ -69,8 +71,33 @@ std::vector<uint8_t> read_file(const std::string &path) {
   return bytes;
 }
 
+std::vector<uint32_t> read_tflite(const std::string &path, int32_t format) {
+  const std::vector<uint8_t> file = read_file(path);
+  try {
+    const auto net = std::make_unique<network::kwt1>();
+    tflite::read_kwt(file.data(), file.size(), *net);
+    return network::flat_file(*net, format);
+  } catch (const std::exception &error) {
+    refuse(path, error.what());
+  }
+}
+
+model::model(const std::string &path) {
+  std::vector<uint8_t> file = read_file(path);
+  if (file.size() < 4 || std::memcmp(file.data(), "HEED", 4) != 0) {
+    const std::vector<uint32_t> words = read_tflite(path, HEED_F32);
+    file.resize(4 * words.size());
+    std::memcpy(file.data(), words.data(), file.size());
+  }
+  n_bytes_ = file.size();
+  memory_.resize(n_bytes_ + HEED_WORKSPACE_ALIGNMENT);
+  data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % HEED_WORKSPACE_ALIGNMENT;
+  std::memcpy(data_, file.data(), n_bytes_);
+}
+
 std::vector<int16_t> read_wav(const std::string &path) {
   const std::vector<uint8_t> file = read_file(path);
+  if (file.empty()) refuse(path, "is empty");
   if (file.size() < 12 || std::memcmp(&file[0], "RIFF", 4) != 0 || std::memcmp(&file[8], "WAVE", 4) != 0) {
     refuse(path, "is not a WAV file");
   }
@@ -78,7 +105,7 @@ std::vector<int16_t> read_wav(const std::string &path) {
   for (size_t at = 12; file.size() - at >= 8;) {
     const uint8_t *chunk = &file[at];
     const size_t n_bytes = u32_at(chunk + 4), left = file.size() - at - 8;
-    if (n_bytes > left) refuse(path, "ends in the middle of a chunk");
+    if (n_bytes > left) refuse(path, "is truncated: it ends in the middle of a chunk");
     if (std::memcmp(chunk, "fmt ", 4) == 0) {
       check_format(path, chunk + 8, n_bytes);
       has_format = true;

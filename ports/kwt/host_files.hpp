@@ -15,6 +15,24 @@ namespace host_files {
 // The whole file, at most 64 MB.
 std::vector<uint8_t> read_file(const std::string &path);
 
+// The published model file as the flat file of kwt_weights.h, in HEED_F32 or HEED_INT8.
+std::vector<uint32_t> read_tflite(const std::string &path, int32_t format);
+
+// A model for kwt_init: the published file, converted to f32, or a flat one as it is. Aligned to cache lines.
+class model {
+ public:
+  explicit model(const std::string &path);
+  model(model &&) = default;
+  model &operator=(model &&) = default;
+  const void *data() const { return data_; }
+  size_t size() const { return n_bytes_; }
+
+ private:
+  std::vector<uint8_t> memory_;
+  uint8_t *data_;
+  size_t n_bytes_;
+};
+
 // Samples of a WAV file, which must be 16 kHz, mono, 16-bit PCM.
 std::vector<int16_t> read_wav(const std::string &path);
 

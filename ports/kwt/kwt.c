@@ -5,15 +5,14 @@
 
 enum {
   spectrum = 2 * KWT_N_BINS,
-  matrix_floats = KWT_N_TOKENS * KWT_DIM, /* one of scratch's four (99, 64) matrices */
-  chunk_frames = 25,                      /* frames of 480 samples and 488 bins that fit into scratch */
-  chunk_rows = 50                         /* rows of the hidden layer that fit into three of its four parts */
+  folded = 4 * KWT_FOLD,
+  chunk_frames = 28 /* folded frames and their spectra, 1004 numbers each, that fit into the activations */
 };
 
 /* Checked at compile time: a negative size is an error. */
-typedef char kwt_frames_fit[chunk_frames * (KWT_FRAME + spectrum) <= 4 * matrix_floats ? 1 : -1];
-typedef char kwt_hidden_fits[chunk_rows * KWT_HIDDEN <= 3 * matrix_floats ? 1 : -1];
-typedef char kwt_weights_are_packed[sizeof(kwt_weights) % 64 == 0 && sizeof(kwt_weights_header) == 64 ? 1 : -1];
+typedef char kwt_frames_fit[(size_t)chunk_frames * (folded + spectrum) <= KWT_ACTIVATIONS ? 1 : -1];
+typedef char kwt_frame_fits[KWT_PERIOD <= chunk_frames * spectrum ? 1 : -1];
+typedef char kwt_header_is_packed[sizeof(kwt_header) == 64 ? 1 : -1];
 
 /* One of the two is null. */
 typedef struct kwt_audio {
@@ -39,96 +38,134 @@ static void keep(kwt *net, heed_status status) {
   if (net->failure == HEED_OK) net->failure = status;
 }
 
-/* y (n, out) = x (n, in) w (in, out) + bias (out) */
-static void linear(kwt *net, const float *x, int32_t n, int32_t in, const float *w, const float *bias, int32_t out,
-                   float *y) {
-  keep(net,
-       heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(w, in, out), bias, heed_matrix_out_of(y, n, out), NULL));
-  lap(net, KWT_STAGE_LINEAR);
+/* ---------------------------------------------------------------------------------------------------------- weights */
+
+/* The file is read from front to back: its order is that of the network. */
+typedef struct reader {
+  const unsigned char *at;
+  int32_t format;
+} reader;
+
+static reader first_of(const kwt *net) {
+  const reader r = {(const unsigned char *)(net->weights + 1), net->weights->format};
+  return r;
 }
 
-/* frames (n, 480): windowed samples of n frames from frame `first` on */
-static void load_frames(const kwt *net, kwt_audio audio, int32_t first, int32_t n, float *frames) {
-  const float *window = net->weights->window;
-  for (int32_t f = 0; f < n; ++f, frames += KWT_FRAME) {
-    const int32_t start = (first + f) * KWT_STEP;
-    for (int32_t i = 0; i < KWT_FRAME; ++i) {
-      const float sample =
-          audio.pcm != NULL ? (float)audio.pcm[start + i] * (1.0f / 32768.0f) : audio.samples[start + i];
-      frames[i] = sample * window[i];
-    }
-  }
+static const void *take(reader *r, size_t n_bytes) {
+  const void *here = r->at;
+  r->at += KWT_LINES(n_bytes);
+  return here;
 }
 
-/* x rows 1 + first ... : n frames of audio become n embeddings. Two areas of scratch take turns. */
-static void embed_frames(kwt *net, kwt_audio audio, int32_t first, int32_t n) {
-  const kwt_weights *w = net->weights;
-  float *a = net->scratch, *b = net->scratch + chunk_frames * KWT_FRAME;
-  load_frames(net, audio, first, n, a);
-  lap(net, KWT_STAGE_AUDIO);
-  linear(net, a, n, KWT_FRAME, w->dft[0], NULL, spectrum, b); /* (n, 488) */
-  for (int32_t f = 0; f < n; ++f) {                           /* (n, 244) */
-    const float *re = b + f * spectrum;
-    kwt_magnitude(re, re + KWT_N_BINS, a + f * KWT_N_BINS, KWT_N_BINS);
-  }
-  lap(net, KWT_STAGE_AUDIO);
-  linear(net, a, n, KWT_N_BINS, w->mel[0], NULL, KWT_N_MEL, b); /* (n, 80) */
-  kwt_log(b, n * KWT_N_MEL, w->header.log_floor);
-  lap(net, KWT_STAGE_AUDIO);
-  linear(net, b, n, KWT_N_MEL, w->dct[0], NULL, KWT_N_FEATURES, a); /* (n, 40) */
-  for (int32_t i = 0; i < n * KWT_N_FEATURES; ++i) {
-    a[i] = (a[i] - w->mean[i % KWT_N_FEATURES]) * w->factor[i % KWT_N_FEATURES];
-  }
-  lap(net, KWT_STAGE_AUDIO);
-  linear(net, a, n, KWT_N_FEATURES, w->w_embedding[0], w->b_embedding, KWT_DIM, net->x + (1 + first) * KWT_DIM);
+static const float *take_floats(reader *r, int32_t n) { return (const float *)take(r, (size_t)n * sizeof(float)); }
+
+static heed_weights take_matrix(reader *r, int32_t format, int32_t n_in, int32_t n_out) {
+  const void *numbers = take(r, (size_t)n_in * (size_t)n_out * HEED_FORMAT_BYTES(format));
+  const float *scales = format == HEED_INT8 ? take_floats(r, n_out) : NULL;
+  return heed_weights_of(numbers, format, HEED_IN_OUT, n_in, n_out, scales);
 }
 
-/* x (99, 64): the class token and 98 embeddings, plus positions */
-static void embed(kwt *net, kwt_audio audio) {
+/* y (n, out) = x (n, in) w (in, out) + bias (out); rows of x and y are x_stride and y_stride floats apart */
+static void project(kwt *net, const float *x, int32_t n, ptrdiff_t x_stride, const heed_weights *w, const float *bias,
+                    float *y, ptrdiff_t y_stride) {
+  const heed_matrix from = {x, n, w->n_in, x_stride};
+  const heed_matrix_out to = {y, n, w->n_out, y_stride};
+  keep(net, heed_project(from, w, bias, to, NULL));
+}
+
+/* ------------------------------------------------------------------------------------------------------------ sound */
+
+typedef struct sound_weights {
+  const float *window;
+  heed_weights dft[4], mel, embedding;
+} sound_weights;
+
+static sound_weights take_sound(reader *r) {
+  const int32_t format = KWT_SOUND_FORMAT(r->format);
+  sound_weights w;
+  w.window = take_floats(r, KWT_FRAME);
+  for (int i = 0; i < 4; ++i) w.dft[i] = take_matrix(r, format, KWT_FOLD, KWT_HALF_BINS);
+  w.mel = take_matrix(r, format, KWT_N_BINS, KWT_N_MEL);
+  w.embedding = take_matrix(r, HEED_F32, KWT_N_MEL, KWT_DIM);
+  return w;
+}
+
+/* frame (512): windowed samples from `start` on, and zeros */
+static void load_frame(kwt_audio audio, int32_t start, const float *window, float *frame) {
+  for (int32_t i = 0; i < KWT_FRAME; ++i) {
+    const float sample = audio.pcm != NULL ? (float)audio.pcm[start + i] * (1.0f / 32768.0f) : audio.samples[start + i];
+    frame[i] = sample * window[i];
+  }
+  for (int32_t i = KWT_FRAME; i < KWT_PERIOD; ++i) frame[i] = 0.0f;
+}
+
+/* x rows 1 + first ... : n frames of audio become n tokens. Two areas of the activations take turns. */
+static void embed_frames(kwt *net, const sound_weights *w, kwt_audio audio, int32_t first, int32_t n) {
+  float *a = net->activations, *b = a + chunk_frames * folded;
+  for (int32_t f = 0; f < n; ++f) {
+    load_frame(audio, (first + f) * KWT_STEP, w->window, b);
+    kwt_fold(b, a + f * KWT_FOLD, n); /* 4 of (n, 129) */
+  }
+  for (int i = 0; i < 4; ++i) { /* b (n, 488) */
+    project(net, a + i * n * KWT_FOLD, n, KWT_FOLD, &w->dft[i], NULL, b + i * KWT_HALF_BINS, spectrum);
+  }
+  for (int32_t f = 0; f < n; ++f) { /* (n, 244), the first half of b's rows */
+    kwt_magnitude(b + f * spectrum, b + f * spectrum + KWT_N_BINS, KWT_N_BINS);
+  }
+  project(net, b, n, spectrum, &w->mel, NULL, a, KWT_N_MEL); /* (n, 80) */
+  kwt_log(a, n * KWT_N_MEL, net->weights->log_floor);
+  project(net, a, n, KWT_N_MEL, &w->embedding, NULL, net->x + (1 + first) * KWT_DIM, KWT_DIM);
+}
+
+/* x (99, 64): nothing and 98 tokens, plus class token, biases and positions */
+static void embed(kwt *net, reader *r, kwt_audio audio) {
+  const sound_weights w = take_sound(r);
   for (int32_t first = 0; first < KWT_N_FRAMES; first += chunk_frames) {
     const int32_t left = KWT_N_FRAMES - first;
-    embed_frames(net, audio, first, left < chunk_frames ? left : chunk_frames);
+    embed_frames(net, &w, audio, first, left < chunk_frames ? left : chunk_frames);
   }
-  for (int32_t i = 0; i < KWT_DIM; ++i) net->x[i] = net->weights->class_token[i];
-  const float *position = net->weights->position[0];
-  for (int32_t i = 0; i < matrix_floats; ++i) net->x[i] += position[i];
-  lap(net, KWT_STAGE_AUDIO);
+  for (int32_t i = 0; i < KWT_DIM; ++i) net->x[i] = 0.0f;
+  const heed_matrix start = heed_matrix_of(take_floats(r, KWT_N_TOKENS * KWT_DIM), KWT_N_TOKENS, KWT_DIM);
+  keep(net, heed_add(heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM), start,
+                     heed_matrix_out_of(net->x, KWT_N_TOKENS, KWT_DIM), NULL));
+  lap(net, KWT_STAGE_SOUND);
 }
 
-/* x = LayerNorm(x + attention(x) wo + bo). One head of 64. What heed_layer_run does in one call, in steps here so that
- * attention can be timed alone; the output reuses q. */
-static void attend(kwt *net, const kwt_block_weights *w) {
-  float *q = net->scratch, *k = q + matrix_floats, *v = k + matrix_floats, *context = v + matrix_floats;
-  linear(net, net->x, KWT_N_TOKENS, KWT_DIM, w->wq[0], NULL, KWT_DIM, q);
-  linear(net, net->x, KWT_N_TOKENS, KWT_DIM, w->wk[0], NULL, KWT_DIM, k);
-  linear(net, net->x, KWT_N_TOKENS, KWT_DIM, w->wv[0], NULL, KWT_DIM, v);
-  const heed_attention call = heed_attention_of(KWT_N_TOKENS, KWT_N_TOKENS, 1, 1, KWT_DIM, q, k, v, context,
-                                                net->workspace, sizeof net->workspace);
-  keep(net, heed_attention_run(&call));
-  lap(net, KWT_STAGE_ATTENTION);
-  linear(net, context, KWT_N_TOKENS, KWT_DIM, w->wo[0], w->bo, KWT_DIM, q);
-  kwt_add_norm(net->x, q, KWT_N_TOKENS, w->gamma_1, w->beta_1, net->weights->header.norm_epsilon);
-  lap(net, KWT_STAGE_NORM);
-}
+/* ---------------------------------------------------------------------------------------------------------- network */
 
-/* x = LayerNorm(x + gelu(x w1 + b1) w2 + b2), in two pieces of rows, which saves 101 KB */
-static void feed_forward(kwt *net, const kwt_block_weights *w) {
-  float *hidden = net->scratch, *branch = net->scratch + 3 * matrix_floats;
-  for (int32_t first = 0; first < KWT_N_TOKENS; first += chunk_rows) {
-    const int32_t left = KWT_N_TOKENS - first, n = left < chunk_rows ? left : chunk_rows;
-    linear(net, net->x + first * KWT_DIM, n, KWT_DIM, w->w1[0], w->b1, KWT_HIDDEN, hidden);
-    kwt_gelu(hidden, n * KWT_HIDDEN);
-    lap(net, KWT_STAGE_GELU);
-    linear(net, hidden, n, KWT_HIDDEN, w->w2[0], w->b2, KWT_DIM, branch + first * KWT_DIM);
-  }
-  kwt_add_norm(net->x, branch, KWT_N_TOKENS, w->gamma_2, w->beta_2, net->weights->header.norm_epsilon);
-  lap(net, KWT_STAGE_NORM);
+/* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64 */
+static void encode(kwt *net, reader *r) {
+  heed_block b = {0};
+  b.struct_size = (uint32_t)sizeof b;
+  b.model_dim = b.head_dim = b.v_dim = KWT_DIM;
+  b.n_heads = b.n_kv_heads = 1;
+  b.hidden_dim = KWT_HIDDEN;
+  b.norm = heed_layer_norm;
+  b.eps = net->weights->norm_epsilon;
+  b.activation = heed_gelu_tanh;
+  b.wq = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  b.wk = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  b.wv = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  b.wo = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  b.bo = take_floats(r, KWT_DIM);
+  b.norm1_weight = take_floats(r, KWT_DIM);
+  b.norm1_bias = take_floats(r, KWT_DIM);
+  b.w_up = take_matrix(r, r->format, KWT_DIM, KWT_HIDDEN);
+  b.b_up = take_floats(r, KWT_HIDDEN);
+  b.w_down = take_matrix(r, r->format, KWT_HIDDEN, KWT_DIM);
+  b.b_down = take_floats(r, KWT_DIM);
+  b.norm2_weight = take_floats(r, KWT_DIM);
+  b.norm2_bias = take_floats(r, KWT_DIM);
+  keep(net, heed_block_run(&b, heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM),
+                           heed_matrix_out_of(net->x, KWT_N_TOKENS, KWT_DIM), net->activations, KWT_ACTIVATIONS,
+                           net->workspace, sizeof net->workspace, NULL));
 }
 
 /* logits (12) from token 0, their softmax, the greatest */
-static void classify(kwt *net, kwt_result *result) {
+static void classify(kwt *net, reader *r, kwt_result *result) {
   float probabilities[KWT_N_LABELS];
-  linear(net, net->x, 1, KWT_DIM, net->weights->w_label[0], net->weights->b_label, KWT_N_LABELS, result->logits);
+  const heed_weights label = take_matrix(r, HEED_F32, KWT_DIM, KWT_N_LABELS);
+  project(net, net->x, 1, KWT_DIM, &label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
   keep(net, heed_softmax(heed_matrix_of(result->logits, 1, KWT_N_LABELS), 1.0f,
                          heed_matrix_out_of(probabilities, 1, KWT_N_LABELS), NULL));
   result->label = 0;
@@ -136,19 +173,18 @@ static void classify(kwt *net, kwt_result *result) {
     if (result->logits[i] > result->logits[result->label]) result->label = i;
   }
   result->confidence = probabilities[result->label];
-  lap(net, KWT_STAGE_AUDIO);
 }
 
 static kwt_status run(kwt *net, kwt_audio audio, kwt_result *result) {
   kwt_result found = {0, 0.0f, {0.0f}};
+  reader r = first_of(net);
   net->failure = HEED_OK;
   start_clock(net);
-  embed(net, audio);
-  for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) {
-    attend(net, &net->weights->blocks[b]);
-    feed_forward(net, &net->weights->blocks[b]);
-  }
-  classify(net, &found);
+  embed(net, &r, audio);
+  for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) encode(net, &r);
+  lap(net, KWT_STAGE_BLOCKS);
+  classify(net, &r, &found);
+  lap(net, KWT_STAGE_LABEL);
   if (net->failure != HEED_OK) return KWT_HEED_FAILED;
   *result = found;
   return KWT_OK;
@@ -178,40 +214,37 @@ kwt_status kwt_run_float(kwt *net, const float *samples, size_t n_samples, kwt_r
   return run(net, audio, result);
 }
 
-static int same_network(const kwt_weights_header *h) {
-  return h->version == KWT_FILE_VERSION && h->n_bytes == sizeof(kwt_weights) && h->n_samples == KWT_N_SAMPLES &&
-         h->n_bins == KWT_N_BINS && h->n_mel == KWT_N_MEL && h->n_features == KWT_N_FEATURES && h->dim == KWT_DIM &&
-         h->hidden == KWT_HIDDEN && h->n_blocks == KWT_N_BLOCKS && h->n_labels == KWT_N_LABELS;
+static int same_network(const kwt_header *h) {
+  return h->version == KWT_FILE_VERSION && (h->format == HEED_F32 || h->format == HEED_INT8) &&
+         h->n_bytes == KWT_WEIGHTS_BYTES(h->format) && h->n_samples == KWT_N_SAMPLES && h->n_bins == KWT_N_BINS &&
+         h->n_mel == KWT_N_MEL && h->dim == KWT_DIM && h->hidden == KWT_HIDDEN && h->n_blocks == KWT_N_BLOCKS &&
+         h->n_labels == KWT_N_LABELS;
+}
+
+uint32_t kwt_checksum(const uint32_t *words, size_t n) {
+  uint32_t hash = UINT32_C(0x811c9dc5);
+  for (size_t i = 0; i < n; ++i) hash = (hash ^ words[i]) * UINT32_C(0x01000193);
+  return hash;
 }
 
 kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   if (net == NULL || weights == NULL) return KWT_NULL_POINTER;
-  if ((uintptr_t)net % 64 != 0 || (uintptr_t)weights % sizeof(float) != 0) return KWT_MISALIGNED;
+  if ((uintptr_t)net % HEED_WORKSPACE_ALIGNMENT != 0 || (uintptr_t)weights % sizeof(float) != 0) return KWT_MISALIGNED;
   net->weights = NULL;
   net->clock = NULL;
   net->clock_user = NULL;
   net->failure = HEED_OK;
-  if (n_bytes < sizeof(kwt_weights_header)) return KWT_WEIGHTS_SIZE;
-  const kwt_weights *w = (const kwt_weights *)weights;
-  if (w->header.magic[0] != KWT_FILE_MAGIC_0 || w->header.magic[1] != KWT_FILE_MAGIC_1) return KWT_WEIGHTS_MAGIC;
-  if (!same_network(&w->header)) return KWT_WEIGHTS_VERSION;
-  if (n_bytes != sizeof(kwt_weights)) return KWT_WEIGHTS_SIZE;
-  if (kwt_weights_checksum(w) != w->header.checksum) return KWT_WEIGHTS_DAMAGED;
-  net->weights = w;
+  const kwt_header *header = (const kwt_header *)weights;
+  if (n_bytes < sizeof *header) return KWT_WEIGHTS_SIZE;
+  if (header->magic[0] != KWT_FILE_MAGIC_0 || header->magic[1] != KWT_FILE_MAGIC_1) return KWT_WEIGHTS_MAGIC;
+  if (!same_network(header)) return KWT_WEIGHTS_VERSION;
+  if (n_bytes != header->n_bytes) return KWT_WEIGHTS_SIZE;
+  const size_t n_words = (n_bytes - sizeof *header) / sizeof(uint32_t);
+  if (kwt_checksum((const uint32_t *)(const void *)(header + 1), n_words) != header->checksum)
+    return KWT_WEIGHTS_DAMAGED;
+  net->weights = header;
   start_clock(net);
   return KWT_OK;
-}
-
-uint32_t kwt_weights_checksum(const kwt_weights *weights) {
-  typedef const union {
-    float number;
-    uint32_t bits;
-  } word;
-  const size_t header = sizeof(kwt_weights_header) / sizeof(word), n = sizeof(kwt_weights) / sizeof(word);
-  word *words = (word *)(const void *)weights;
-  uint32_t hash = UINT32_C(0x811c9dc5);
-  for (size_t i = header; i < n; ++i) hash = (hash ^ words[i].bits) * UINT32_C(0x01000193);
-  return hash;
 }
 
 const char *kwt_label(int32_t label) {
@@ -244,6 +277,8 @@ const char *kwt_status_text(kwt_status status) {
       return "the weights are damaged: their checksum differs";
     case KWT_HEED_FAILED:
       return "heed refused a call";
+    case KWT_BAD_THRESHOLD:
+      return "the threshold is not 0 to 1";
   }
   return "unknown status";
 }

@@ -1,15 +1,18 @@
 /* KWT-1, a keyword transformer: 1 s of 16 kHz audio in, one of 12 labels out. C99 and C++, static buffers only.
  * SPDX-License-Identifier: MIT
  *
- * heed computes every matrix product and the attention; this example the rest: window, magnitude, log, LayerNorm, GELU.
+ * heed computes every matrix product and the encoder, a block per call of heed_block_run; this example has the rest:
+ * window, folding, magnitude, logarithm.
  *
  *   static kwt net;                                 // all the memory there is: KWT_RAM_BYTES
  *   kwt_result heard;
  *   if (kwt_init(&net, weights, weights_bytes) == KWT_OK &&                       // weights: see kwt_weights.h
  *       kwt_run_int16(&net, microphone, 16000, &heard) == KWT_OK) show(kwt_label(heard.label));
  *
- * Memory: KWT_RAM_BYTES (168,320) in the caller's kwt object, 3,459,456 bytes of weights read in place, 1.5 KB of stack
- * besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no variable of its own, no C library but memcpy.
+ * kwt_words.h hears words in a stream of samples.
+ * Memory: KWT_RAM_BYTES (193,600; 154,560 with the least workspace) in the caller's kwt object, 2.77 MB of weights, or
+ * 0.86 MB in int8, read in place, 1.5 KB of stack besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no
+ * variable of its own, no C library but memcpy and memmove.
  * Same bits everywhere: for int16 samples the result depends on samples, weights and heed's arithmetic profile alone,
  * not on processor, compiler or kernel. Compile with -ffp-contract=off; fast-math is refused.
  * Threads: calls on different kwt objects may run at once.
@@ -18,10 +21,6 @@
 #ifndef HEED_KWT_H
 #define HEED_KWT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "heed/heed.h"
 #include "kwt_weights.h"
 
 #ifdef __cplusplus
@@ -38,18 +37,17 @@ typedef enum kwt_status {
   KWT_BAD_SAMPLE = -5,      /* a float sample is NaN or beyond +-4, as unscaled int16 values would be */
   KWT_WEIGHTS_SIZE = -6,    /* shorter or longer than the weights of KWT-1 */
   KWT_WEIGHTS_MAGIC = -7,   /* not a weights file, or of the other byte order */
-  KWT_WEIGHTS_VERSION = -8, /* a layout or network that this version does not know */
+  KWT_WEIGHTS_VERSION = -8, /* a layout, format or network that this version does not know */
   KWT_WEIGHTS_DAMAGED = -9, /* the checksum differs */
-  KWT_HEED_FAILED = -10     /* heed refused a call: the object's failure tells why */
+  KWT_HEED_FAILED = -10,    /* heed refused a call: the object's failure tells why */
+  KWT_BAD_THRESHOLD = -11   /* not 0 to 1 */
 } kwt_status;
 
-/* Where the time goes. LINEAR is every heed_linear, ATTENTION every heed_attention_run; the others are this example. */
+/* Where the time goes. */
 typedef enum kwt_stage {
-  KWT_STAGE_AUDIO, /* frames, window, magnitude, log, normalisation, class token, positions, softmax of the logits */
-  KWT_STAGE_LINEAR,
-  KWT_STAGE_ATTENTION,
-  KWT_STAGE_NORM, /* residual sum and LayerNorm */
-  KWT_STAGE_GELU,
+  KWT_STAGE_SOUND,  /* from samples to tokens */
+  KWT_STAGE_BLOCKS, /* the encoder */
+  KWT_STAGE_LABEL,
   KWT_N_STAGES
 } kwt_stage;
 
@@ -58,10 +56,11 @@ typedef enum kwt_stage {
 #ifndef KWT_WORKSPACE_BYTES
 #define KWT_WORKSPACE_BYTES HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)
 #endif
+#define KWT_ACTIVATIONS HEED_BLOCK_ACTIVATIONS(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_DIM, KWT_HIDDEN, 0)
 
 /* The network's memory. Fields but clock, clock_user, ticks and failure are private. */
 typedef struct kwt {
-  const kwt_weights *weights;
+  const kwt_header *weights; /* null: not ready */
   /* Optional clock, set after kwt_init: ticks of any unit, wrapping at 2^32. With it, every run leaves its time per
    * stage in ticks; without, zeros. */
   uint32_t (*clock)(void *clock_user);
@@ -70,8 +69,7 @@ typedef struct kwt {
   uint32_t last_tick;
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
   HEED_ALIGNED float x[KWT_N_TOKENS * KWT_DIM];
-  /* q, k, v and context; or the front end's 25 frames; or 50 rows of the hidden layer in the first 3/4. */
-  HEED_ALIGNED float scratch[4 * KWT_N_TOKENS * KWT_DIM];
+  HEED_ALIGNED float activations[KWT_ACTIVATIONS]; /* of a block; before the first one sound */
   HEED_ALIGNED unsigned char workspace[KWT_WORKSPACE_BYTES];
 } kwt;
 #define KWT_RAM_BYTES sizeof(kwt)
@@ -83,20 +81,20 @@ typedef struct kwt_result {
   float logits[KWT_N_LABELS];
 } kwt_result;
 
-/* Prepares net for weights of exactly n_bytes = sizeof(kwt_weights), aligned to 4 bytes (better 64), which must stay
- * where they are. Reads them once for the checksum. Clears the clock. Status: NULL_POINTER, MISALIGNED, WEIGHTS_*. */
+/* Prepares net for weights of exactly n_bytes, aligned to 4 bytes (better 64), which must stay where they are. Reads
+ * them once for the checksum. Clears the clock. Status: NULL_POINTER, MISALIGNED, WEIGHTS_*. */
 kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes);
 
 /* Classifies n_samples = KWT_N_SAMPLES samples.
- * Error: logits within 1e-4 of exact arithmetic on speech (5e-6 seen).
+ * Error: logits within 1e-4 of exact arithmetic on speech with weights in f32 (2e-6 seen); in int8 within 0.05 seen.
  * Status: NULL_POINTER, NOT_READY, MISALIGNED, WRONG_LENGTH, HEED_FAILED; BAD_SAMPLE for floats, whose full scale is
  * +-1. */
 kwt_status kwt_run_int16(kwt *net, const int16_t *samples, size_t n_samples, kwt_result *result);
 kwt_status kwt_run_float(kwt *net, const float *samples, size_t n_samples, kwt_result *result);
 
-/* FNV-1a over the words after the header: tells a damaged file, not a forged one. One multiplication per word, so that
- * a microcontroller checks the 3.4 MB in some ten milliseconds. */
-uint32_t kwt_weights_checksum(const kwt_weights *weights);
+/* FNV-1a over words: tells a damaged file, not a forged one. One multiplication per word, so that a microcontroller
+ * checks 2.8 MB in some ten milliseconds. */
+uint32_t kwt_checksum(const uint32_t *words, size_t n);
 
 /* "yes"; "?" when label is out of range. Static storage. */
 const char *kwt_label(int32_t label);

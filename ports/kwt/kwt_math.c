@@ -3,6 +3,8 @@
 
 #include <float.h>
 
+#include "kwt_weights.h"
+
 #ifdef __FAST_MATH__
 #error "KWT promises the same bits everywhere: compile without -ffast-math"
 #endif
@@ -13,8 +15,6 @@
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
-
-enum { row = 64 };
 
 typedef union pun {
   float number;
@@ -31,37 +31,25 @@ static inline float float_of(uint32_t bits) {
   return p.number;
 }
 
-/* 2^t, |t| <= 64. Adding 1.5 * 2^23 rounds t to an integer, which then stands in the low bits of the sum; the rest,
- * within
- * +-1/2, goes into the Taylor series of 2^f, ln2^k / k!, whose degree 7 leaves 5e-9. A fitted degree 6 would save one
- * of nine operations in a stage that is dominated by its division. */
-static inline float exp2_of(float t) {
-  const float magic = 12582912.0f;
-  const float shifted = t + magic;
-  const float f = t - (shifted - magic);
-  float y = 1.52527338e-5f;
-  y = y * f + 1.54035304e-4f;
-  y = y * f + 1.33335581e-3f;
-  y = y * f + 9.61812911e-3f;
-  y = y * f + 5.55041087e-2f;
-  y = y * f + 2.40226507e-1f;
-  y = y * f + 6.93147181e-1f;
-  y = y * f + 1.0f;
-  return float_of(bits_of(y) + (bits_of(shifted) << 23));
-}
-
-/* (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)): no cancellation for negative x, where 1 + tanh(u) loses all digits. */
-static inline float gelu_of(float x) {
-  const float a = -2.30220820f;  /* -2 sqrt(2/pi) log2(e) */
-  const float b = -0.102943240f; /* a * 0.044715 */
-  float t = x * (a + b * (x * x));
-  t = t < -64.0f ? -64.0f : t;
-  t = t > 64.0f ? 64.0f : t;
-  return x / (1.0f + exp2_of(t));
-}
-
-void kwt_gelu(float *x, int32_t n) {
-  for (int32_t i = 0; i < n; ++i) x[i] = gelu_of(x[i]);
+/* cos and sin of n turns in 512 are those of 512 - n, and those of 256 - n, up to a sign, which depends on whether the
+ * bin is even. At 0, 128 and 256, which have no partner, the others' part is 0. */
+void kwt_fold(const float *frame, float *folded, int32_t n_frames) {
+  enum { half = KWT_PERIOD / 2, quarter = KWT_PERIOD / 4 };
+  float *cos_even = folded, *cos_odd = cos_even + n_frames * KWT_FOLD, *sin_even = cos_odd + n_frames * KWT_FOLD,
+        *sin_odd = sin_even + n_frames * KWT_FOLD;
+  for (int n = 1; n < quarter; ++n) {
+    const float sum = frame[n] + frame[KWT_PERIOD - n], difference = frame[n] - frame[KWT_PERIOD - n];
+    const float sum_2 = frame[half - n] + frame[half + n], difference_2 = frame[half - n] - frame[half + n];
+    cos_even[n] = sum + sum_2;
+    cos_odd[n] = sum - sum_2;
+    sin_even[n] = difference - difference_2;
+    sin_odd[n] = difference + difference_2;
+  }
+  cos_even[0] = frame[0] + frame[half];
+  cos_odd[0] = frame[0] - frame[half];
+  cos_even[quarter] = frame[quarter] + frame[half + quarter];
+  sin_odd[quarter] = frame[quarter] - frame[half + quarter];
+  cos_odd[quarter] = sin_even[0] = sin_even[quarter] = sin_odd[0] = 0.0f;
 }
 
 /* x = m * 2^e with m in [sqrt(1/2), sqrt(2)); log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172, whose series
@@ -97,39 +85,13 @@ static inline float rsqrt_of(float v) {
   return y;
 }
 
-float kwt_rsqrt(float v) { return rsqrt_of(v); }
-
 /* The network takes the logarithm of no less than 1e-12, so a floor of 1e-15 changes nothing and keeps subnormals out.
  */
-void kwt_magnitude(const float *re, const float *im, float *out, int32_t n) {
+void kwt_magnitude(float *re, const float *im, int32_t n) {
   const float least = 1e-30f;
   for (int32_t i = 0; i < n; ++i) {
     const float power = re[i] * re[i] + im[i] * im[i];
     const float v = power > least ? power : least;
-    out[i] = v * rsqrt_of(v);
-  }
-}
-
-/* Sixteen sums of four, then a halving tree: vectorises on every target in this one order. */
-static float row_sum(const float *x) {
-  float sums[16];
-  for (int i = 0; i < 16; ++i) sums[i] = (x[i] + x[i + 16]) + (x[i + 32] + x[i + 48]);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
-  }
-  return sums[0];
-}
-
-void kwt_add_norm(float *x, const float *branch, int32_t n_rows, const float *gamma, const float *beta, float epsilon) {
-  for (int32_t r = 0; r < n_rows; ++r, x += row, branch += row) {
-    float centred[row], squares[row];
-    for (int i = 0; i < row; ++i) centred[i] = x[i] + branch[i];
-    const float mean = row_sum(centred) * (1.0f / row);
-    for (int i = 0; i < row; ++i) {
-      centred[i] -= mean;
-      squares[i] = centred[i] * centred[i];
-    }
-    const float factor = rsqrt_of(row_sum(squares) * (1.0f / row) + epsilon);
-    for (int i = 0; i < row; ++i) x[i] = centred[i] * (factor * gamma[i]) + beta[i];
+    re[i] = v * rsqrt_of(v);
   }
 }

@@ -1,5 +1,5 @@
-/* The elementwise part of KWT-1 in single IEEE-754 operations, so that every processor computes the same bits: no libm,
- * no contraction, fixed order of sums. SPDX-License-Identifier: MIT
+/* What KWT-1 does to sound besides matrix products, in single IEEE-754 operations, so that every processor computes the
+ * same bits: no libm, no contraction, fixed order of sums. SPDX-License-Identifier: MIT
  *
  * No result or intermediate is subnormal for the values that the network produces, so units that flush subnormals
  * (Helium, 32-bit NEON) agree. Errors were measured over the ranges named; tests/kwt_test.cpp checks them. No stack to
@@ -14,22 +14,17 @@
 extern "C" {
 #endif
 
-/* x[i] = x[i] / 2 * (1 + tanh(sqrt(2/pi) * (x[i] + 0.044715 x[i]^3))), in place. Any |x| <= 1e12.
- * Error: 1.2e-7 * |x|; for |x| <= 5 also 3e-6 * |exact|. */
-void kwt_gelu(float *x, int32_t n);
+/* Folds a frame of 512 (480 samples and zeros) twice, at the middle and at the quarters, where cosines and sines of
+ * whole periods repeat: a quarter of the multiplications of a Fourier transform is left. folded (4, 129), rows
+ * KWT_FOLD * n_frames apart: what the cosines of even bins see, those of odd bins, the sines of even bins, of odd
+ * bins. */
+void kwt_fold(const float *frame, float *folded, int32_t n_frames);
 
 /* x[i] = log(max(x[i], floor)), in place; floor >= 2^-126, x finite. Error: 3 * 2^-24 relative. */
 void kwt_log(float *x, int32_t n, float floor);
 
-/* out[i] = sqrt(re[i]^2 + im[i]^2), never less than 1e-15. |re|, |im| <= 1e18. Error: 4 * 2^-24 relative. out may be re
- * or im. */
-void kwt_magnitude(const float *re, const float *im, float *out, int32_t n);
-
-/* 1/sqrt(v), 1e-30 <= v <= 1e36. Error: 3 * 2^-24 relative. */
-float kwt_rsqrt(float v);
-
-/* Every row of 64: x = (s - mean(s)) / sqrt(variance(s) + epsilon) * gamma + beta, with s = x + branch. */
-void kwt_add_norm(float *x, const float *branch, int32_t n_rows, const float *gamma, const float *beta, float epsilon);
+/* re[i] = sqrt(re[i]^2 + im[i]^2), never less than 1e-15. |re|, |im| <= 1e18. Error: 4 * 2^-24 relative. */
+void kwt_magnitude(float *re, const float *im, int32_t n);
 
 #ifdef __cplusplus
 }

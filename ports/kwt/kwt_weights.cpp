@@ -1,54 +1,40 @@
-// kwt_weights IN.tflite OUT.bin: KWT-1's weights as the flat file of kwt_weights.h. SPDX-License-Identifier: MIT
+// kwt_weights IN.tflite OUT.bin [f32|int8]: KWT-1's weights as the flat file of kwt_weights.h, f32 unless told
+// otherwise. SPDX-License-Identifier: MIT
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <fstream>
-#include <memory>
+#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "host_files.hpp"
-#include "tflite_weights.hpp"
 
 namespace {
 
-// Little endian whatever this computer is.
-std::vector<char> little_endian(const kwt_weights &weights) {
-  std::vector<char> file(sizeof weights);
-  for (size_t at = 0; at < sizeof weights; at += 4) {
-    uint32_t word;
-    std::memcpy(&word, reinterpret_cast<const char *>(&weights) + at, 4);
-    for (size_t i = 0; i < 4; ++i) file[at + i] = static_cast<char>(static_cast<uint8_t>(word >> 8 * i));
-  }
-  return file;
-}
-
-void convert(const std::string &in, const std::string &out) {
-  const std::vector<uint8_t> model = host_files::read_file(in);
-  const auto weights = std::make_unique<kwt_weights>();
-  try {
-    tflite::read_kwt(model.data(), model.size(), *weights);
-  } catch (const std::exception &error) {
-    throw std::runtime_error(in + ": " + error.what());
-  }
-  const std::vector<char> file = little_endian(*weights);
+void convert(const std::string &in, const std::string &out, int32_t format) {
+  const std::vector<uint32_t> file = host_files::read_tflite(in, format);
+  const uint32_t one = 1;
+  if (format != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
+    throw std::runtime_error("narrow weights are written on little-endian computers only");
   std::ofstream stream(out, std::ios::binary);
-  stream.write(file.data(), static_cast<std::streamsize>(file.size()));
+  for (const uint32_t word : file) {  // little endian whatever this computer is
+    const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
+    stream.write(bytes, sizeof bytes);
+  }
   stream.close();
   if (!stream) throw std::runtime_error(out + ": cannot be written");
-  std::printf("%s: %zu bytes, checksum %08x\n", out.c_str(), file.size(),
-              static_cast<unsigned>(weights->header.checksum));
+  std::printf("%s: %zu bytes\n", out.c_str(), 4 * file.size());
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: kwt_weights IN.tflite OUT.bin\n");
+  const std::string format = argc == 4 ? argv[3] : "f32";
+  if (argc < 3 || argc > 4 || (format != "int8" && format != "f32")) {
+    std::fprintf(stderr, "usage: kwt_weights IN.tflite OUT.bin [f32|int8]\n");
     return 2;
   }
   try {
-    convert(argv[1], argv[2]);
+    convert(argv[1], argv[2], format == "int8" ? HEED_INT8 : HEED_F32);
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "kwt_weights: %s\n", error.what());

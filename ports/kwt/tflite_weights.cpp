@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string>
 
-#include "kwt.h"
 #include "tflite_walker.hpp"
 
 namespace tflite {
@@ -99,7 +98,7 @@ int32_t projected(const walker &net, int32_t tensor, int parity) {
 }
 
 // context = softmax(q k^T / 8) v, one head, all three projected from x without bias.
-void read_attention(const walker &net, int32_t context, int32_t x, kwt_block_weights &block) {
+void read_attention(const walker &net, int32_t context, int32_t x, network::block &block) {
   const dense mix = dense_of(net, context);
   const operation &softmax = net.producer(mix.x, opcode::softmax);
   if (net.model().option_f32(softmax, 0, 0.0f) != 1.0f) net.refuse(mix.x, "a softmax whose beta is not 1");
@@ -117,7 +116,7 @@ void read_attention(const walker &net, int32_t context, int32_t x, kwt_block_wei
 }
 
 // One encoder block; returns its input.
-int32_t read_block(const walker &net, int32_t y, kwt_block_weights &block, float *epsilon) {
+int32_t read_block(const walker &net, int32_t y, network::block &block, float *epsilon) {
   const operation &second = net.producer(read_norm(net, y, block.gamma_2, block.beta_2, epsilon), opcode::add);
   const int32_t mlp = net.operand_from(second, opcode::fully_connected), middle = net.other(second, mlp);
   const int32_t h = before_gelu(net, read_dense(net, mlp, KWT_HIDDEN, KWT_DIM, block.w2[0], block.b2));
@@ -142,7 +141,7 @@ int32_t before_slice(const walker &net, int32_t part) {
 }
 
 // logits from row 0; returns the output of the last block.
-int32_t read_label(const walker &net, int32_t logits, kwt_weights &weights) {
+int32_t read_label(const walker &net, int32_t logits, network::kwt1 &weights) {
   const int32_t row = read_dense(net, logits, KWT_DIM, KWT_N_LABELS, weights.w_label[0], weights.b_label);
   const int32_t y = before_slice(net, row);
   net.shape(y, {1, KWT_N_TOKENS, KWT_DIM});
@@ -151,35 +150,36 @@ int32_t read_label(const walker &net, int32_t logits, kwt_weights &weights) {
 }
 
 // tokens = class token, then embedded features, plus positions; returns the features.
-int32_t read_embedding(const walker &net, int32_t tokens, kwt_weights &weights) {
+int32_t read_embedding(const walker &net, int32_t tokens, network::kwt1 &weights) {
   const auto sum = net.split(net.producer(tokens, opcode::add));
   net.vector(sum.constant, weights.position[0], size_t{KWT_N_TOKENS} * KWT_DIM);
   const operation &joined = net.producer(sum.computed, opcode::concatenation);
   if (net.model().option_i32(joined, 0, 0) != 1) net.refuse(sum.computed, "not joined along the tokens");
   net.vector(net.input(joined, 0), weights.class_token, KWT_DIM);
-  return read_dense(net, net.input(joined, 1), KWT_N_FEATURES, KWT_DIM, weights.w_embedding[0], weights.b_embedding);
+  return read_dense(net, net.input(joined, 1), network::n_features, KWT_DIM, weights.w_embedding[0],
+                    weights.b_embedding);
 }
 
 // One number for all or one each.
 void read_spread(const walker &net, int32_t tensor, float *out) {
   if (net.model().tensors[static_cast<size_t>(tensor)].data.length != sizeof(float)) {
-    return net.vector(tensor, out, KWT_N_FEATURES);
+    return net.vector(tensor, out, network::n_features);
   }
-  for (size_t i = 0; i < KWT_N_FEATURES; ++i) out[i] = net.scalar(tensor);
+  for (size_t i = 0; i < network::n_features; ++i) out[i] = net.scalar(tensor);
 }
 
 // features = (log(max(mel, floor)) dct - mean) * factor; returns the magnitudes that mel is made of.
-int32_t read_features(const walker &net, int32_t features, kwt_weights &weights) {
+int32_t read_features(const walker &net, int32_t features, network::kwt1 &weights) {
   const auto scaled = net.split(net.producer(features, opcode::mul));
   read_spread(net, scaled.constant, weights.factor);
   const operation &centred = net.producer(scaled.computed, opcode::sub);
   read_spread(net, net.input(centred, 1), weights.mean);
-  const int32_t logs = read_dense(net, net.input(centred, 0), KWT_N_MEL, KWT_N_FEATURES, weights.dct[0], nullptr);
+  const int32_t logs = read_dense(net, net.input(centred, 0), KWT_N_MEL, network::n_features, weights.dct[0], nullptr);
   const operation &log = net.producer(logs, opcode::log);
   const auto floored = net.split(net.producer(net.input(log, 0), opcode::maximum));
-  weights.header.log_floor = net.scalar(floored.constant);
+  weights.log_floor = net.scalar(floored.constant);
   // kwt_magnitude relies on it: 244 magnitudes of 1e-15 stay below.
-  if (!(weights.header.log_floor >= 9e-13f)) net.refuse(floored.constant, "a floor below 9e-13");
+  if (!(weights.log_floor >= 9e-13f)) net.refuse(floored.constant, "a floor below 9e-13");
   return read_dense(net, floored.computed, KWT_N_BINS, KWT_N_MEL, weights.mel[0], nullptr);
 }
 
@@ -191,7 +191,7 @@ int32_t read_half_dft(const walker &net, int32_t square, float *columns) {
 }
 
 // frames = window * samples of (98, 480), gathered as rows i, i + 1, i + 2 of (100, 160); ends at the graph's input.
-void read_frames(const walker &net, int32_t frames, kwt_weights &weights) {
+void read_frames(const walker &net, int32_t frames, network::kwt1 &weights) {
   const auto windowed = net.split(net.producer(frames, opcode::mul));
   net.vector(windowed.constant, weights.window, KWT_FRAME);
   const operation &gather = net.producer(windowed.computed, opcode::gather);
@@ -209,40 +209,22 @@ void read_frames(const walker &net, int32_t frames, kwt_weights &weights) {
   net.same(samples, net.model().inputs[0]);
 }
 
-void finish_header(kwt_weights &weights) {
-  kwt_weights_header &h = weights.header;
-  h.magic[0] = KWT_FILE_MAGIC_0;
-  h.magic[1] = KWT_FILE_MAGIC_1;
-  h.version = KWT_FILE_VERSION;
-  h.n_bytes = sizeof(kwt_weights);
-  h.n_samples = KWT_N_SAMPLES;
-  h.n_bins = KWT_N_BINS;
-  h.n_mel = KWT_N_MEL;
-  h.n_features = KWT_N_FEATURES;
-  h.dim = KWT_DIM;
-  h.hidden = KWT_HIDDEN;
-  h.n_blocks = KWT_N_BLOCKS;
-  h.n_labels = KWT_N_LABELS;
-  h.checksum = kwt_weights_checksum(&weights);
-}
-
 }  // namespace
 
-void read_kwt(const uint8_t *file, size_t n_bytes, kwt_weights &weights) {
+void read_kwt(const uint8_t *file, size_t n_bytes, network::kwt1 &weights) {
   const walker net(read_graph(file, n_bytes));
   if (net.model().inputs.size() != 1 || net.model().outputs.size() != 1) {
     throw format_error("not the graph of KWT-1: it has other than one input and one output");
   }
   std::memset(&weights, 0, sizeof weights);
   int32_t t = read_label(net, net.model().outputs[0], weights);
-  for (int b = KWT_N_BLOCKS - 1; b >= 0; --b) t = read_block(net, t, weights.blocks[b], &weights.header.norm_epsilon);
+  for (int b = KWT_N_BLOCKS - 1; b >= 0; --b) t = read_block(net, t, weights.blocks[b], &weights.norm_epsilon);
   const int32_t magnitudes = read_features(net, read_embedding(net, t, weights), weights);
   const operation &root = net.producer(magnitudes, opcode::sqrt);
   const operation &power = net.producer(net.input(root, 0), opcode::add);
   const int32_t frames = read_half_dft(net, net.input(power, 0), weights.dft[0]);
   net.same(read_half_dft(net, net.input(power, 1), weights.dft[0] + KWT_N_BINS), frames);
   read_frames(net, frames, weights);
-  finish_header(weights);
 }
 
 }  // namespace tflite
