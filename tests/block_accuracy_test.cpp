@@ -17,7 +17,7 @@ class block_accuracy : public kernel_test {
   double chain_ = 1;
 };
 
-// One float of every 1009, in place of all: heed_activation_sweep takes every one.
+// One float of every 1009; heed_activation_sweep (activation_sweep.cpp) takes all.
 TEST_P(block_accuracy, activations_within_the_stated_bounds) {
   constexpr uint32_t step = 1009, n = 1 << 15;
   for (const named_activation &f : activations) {
@@ -35,6 +35,25 @@ TEST_P(block_accuracy, activations_within_the_stated_bounds) {
     }
     w.record(f.name);
     EXPECT_TRUE(f.call == heed_relu || w.share > 0.5) << f.name << ": the bound is loose";
+  }
+}
+
+// f(x) * up is rounded once more.
+TEST_P(block_accuracy, gates_within_the_stated_bounds) {
+  random_source r(820000);
+  for (const named_activation &f : activations) {
+    worst w;
+    for (int32_t i = 0; i < repetitions(50) && !HasFailure(); ++i) {
+      matrix x = {1, 1000, {}}, up = {1, 1000, bell_floats(r, 1000)};
+      for (int32_t k = 0; k < x.dim; ++k) x.values.push_back(r.bell() * 4);
+      const matrix y = run_activation(f.call, x, up);
+      for (size_t k = 0; k < x.values.size() && !HasFailure(); ++k) {
+        const bounded exact = exact_activation(f.call, x.values[k], chain_);
+        const double product = exact.value * up.values[k];
+        w.see(y.values[k], product, exact.bound * std::fabs(up.values[k]) + half_ulp * std::fabs(product), 1);
+      }
+    }
+    w.record(f.name);
   }
 }
 
@@ -114,6 +133,27 @@ TEST_P(block_accuracy, sine_and_cosine) {
     if (HasFailure()) ADD_FAILURE() << p.text() << ", position " << p.position << ", seed " << i;
   }
   w.record("sine_and_cosine");
+}
+
+TEST_P(block_accuracy, turned_pairs_within_the_stated_bounds) {
+  worst w;
+  for (int32_t i = 0; i < repetitions(500) && !HasFailure(); ++i) {
+    random_source r(830000 + static_cast<uint64_t>(i));
+    rope_problem p;
+    p.style = r.between(0, 1), p.head_dim = 2 * r.between(1, 100), p.position = r.between(-100000, 100000);
+    p.x = bell_floats(r, size_t(p.head_dim));
+    const std::vector<float> y = run_rope(p);
+    for (int32_t k = 0; k < p.head_dim / 2 && !HasFailure(); ++k) {
+      const long double angle = std::remainder(frequency_of(p, k) * p.position, 2 * M_PIl);
+      const long double a = p.x[size_t(p.first_of(k))], b = p.x[size_t(p.second_of(k))];
+      const long double sin = std::sin(angle), cos = std::cos(angle);
+      const double bound = std::hypot(double(a), double(b)) * (4 * half_ulp + angle_bound(p, k, p.position));
+      w.see(y[size_t(p.first_of(k))], static_cast<double>(a * cos - b * sin), bound, 1);
+      w.see(y[size_t(p.second_of(k))], static_cast<double>(a * sin + b * cos), bound, 1);
+    }
+    if (HasFailure()) ADD_FAILURE() << p.text() << ", position " << p.position << ", seed " << i;
+  }
+  w.record("turned_pairs");
 }
 
 // A turn leaves lengths as they are, and the product of a query and a key depends on the distance of their positions.

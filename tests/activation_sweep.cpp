@@ -1,0 +1,109 @@
+// Every float through gelu, gelu_tanh, silu and relu, against double precision: the bounds that block.h states, checked
+// and not sampled. Prints the greatest error of each and the float where it is.
+//
+//   heed_activation_sweep [STEP [THREADS [KERNEL]]]    every STEP-th float (1: all, some ten minutes) and special ones
+//
+// Exit status: 0 if all are within the bounds. SPDX-License-Identifier: MIT
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "support/block_oracle.hpp"
+
+namespace heed_test {
+namespace {
+
+constexpr uint32_t block = 1 << 12;
+constexpr uint64_t n_all = uint64_t{1} << 32;
+
+struct finding {
+  double units = 0;  // of 2^-24 of the result
+  double share = 0;  // of the bound
+  uint32_t at = 0;
+  uint64_t n_bad = 0;
+  void join(const finding &other) {
+    n_bad += other.n_bad;
+    if (other.share > share) share = other.share;
+    if (other.units > units) units = other.units, at = other.at;
+  }
+};
+
+void judge(heed_activation *f, double chain, uint32_t bits, float y, finding *worst) {
+  const float x = float_of(bits);
+  if (flushes_subnormals && std::fabs(x) < 0x1p-125f) return;
+  if (!std::isfinite(x)) {
+    const float expected = x < 0 ? 0.0f : x;
+    worst->n_bad += !same_float(y, expected);
+    return;
+  }
+  const bounded exact = exact_activation(f, x, chain);
+  const double error = std::fabs(y - exact.value);
+  const bool sign_kept = x != 0 || bits_of(y) == bits, plus_zero = exact.value != 0 || x == 0 || bits_of(y) == 0;
+  if (!(error <= exact.bound) || !sign_kept || !plus_zero) worst->n_bad += 1;
+  if (error == 0) return;
+  if (error / exact.bound > worst->share) worst->share = error / exact.bound;
+  const double units = error / (half_ulp * std::fabs(exact.value) + 0x1p-149);
+  if (units > worst->units) worst->units = units, worst->at = bits;
+}
+
+// Floats first, first + step, ..., a block of them.
+void sweep_block(heed_activation *f, double chain, uint64_t first, uint32_t step, finding *worst) {
+  static thread_local float x[block], y[block];
+  uint32_t n = 0;
+  for (uint64_t bits = first; n < block && bits < n_all; bits += step) x[n++] = float_of(static_cast<uint32_t>(bits));
+  const int32_t dim = static_cast<int32_t>(n);
+  if (f(heed_matrix_of(x, 1, dim), heed_matrix(), heed_matrix_out_of(y, 1, dim), nullptr) != HEED_OK) std::abort();
+  for (uint32_t i = 0; i < n; ++i) judge(f, chain, bits_of(x[i]), y[i], worst);
+}
+
+// Around every power of two, both thresholds and zero: what a step passes over.
+void sweep_special(heed_activation *f, double chain, finding *worst) {
+  for (uint64_t exponent = 0; exponent < n_all; exponent += uint64_t{1} << 23)
+    sweep_block(f, chain, exponent < 128 ? 0 : exponent - 128, 1, worst);
+  for (const float x : {-87.0f, -12.9f, -10.0f}) sweep_block(f, chain, bits_of(x) - 2000, 1, worst);
+}
+
+finding sweep(heed_activation *f, uint32_t step, unsigned n_threads) {
+  const double chain = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? 1 : 1.5;
+  finding all;
+  std::mutex of_all;
+  std::atomic<uint64_t> next{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < n_threads; ++i) {
+    threads.emplace_back([&] {
+      finding own;
+      for (uint64_t first; (first = next.fetch_add(uint64_t{step} * block)) < n_all;)
+        sweep_block(f, chain, first, step, &own);
+      const std::lock_guard<std::mutex> lock(of_all);
+      all.join(own);
+    });
+  }
+  for (std::thread &t : threads) t.join();
+  if (step > 1) sweep_special(f, chain, &all);
+  return all;
+}
+
+}  // namespace
+}  // namespace heed_test
+
+int main(int argc, char **argv) {
+  using namespace heed_test;
+  const uint32_t step = argc > 1 ? static_cast<uint32_t>(std::strtoul(argv[1], nullptr, 10)) : 1;
+  const unsigned n_threads = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)) : 2;
+  if (step == 0 || n_threads == 0 || (argc > 3 && heed_kernel_use(argv[3]) != HEED_OK)) {
+    std::fprintf(stderr, "usage: heed_activation_sweep [STEP [THREADS [KERNEL]]]\n");
+    return 2;
+  }
+  uint64_t n_bad = 0;
+  for (const named_activation &f : activations) {
+    const finding worst = sweep(f.call, step, n_threads);
+    std::printf("%-10s %s: greatest error %.3f * 2^-24 at %a, %.2f of its bound at most, %llu beyond it\n", f.name,
+                heed_kernel_current(), worst.units, static_cast<double>(float_of(worst.at)), worst.share,
+                static_cast<unsigned long long>(worst.n_bad));
+    std::fflush(stdout);
+    n_bad += worst.n_bad;
+  }
+  return n_bad != 0;
+}
