@@ -53,7 +53,7 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
 typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 
 /* x * (1 + erf(x / sqrt 2)) / 2. Source: Hendrycks and Gimpel 2016.
- * Error: 7 u |y|, unfused 8; +0 below -12.9, where |y| is less than 2^-121. */
+ * Error: 8 u |y|, unfused 10; +0 below -12.9, where |y| is less than 2^-121. */
 HEED_API heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2: the approximation of BERT and GPT-2, of the same source.
  * Error: 4 u |y|, unfused 5, and for x < 0 another 3 |v| u |y|, v = 2 sqrt(2 / pi) (x + 0.044715 x^3), which is the

@@ -24,7 +24,7 @@ inline bounded exact_silu(double x, double chain) {
 }
 inline bounded exact_gelu(double x, double chain) {
   if (x < -12.9f) return {0, 0};
-  return relative(x * std::erfc(-x * std::sqrt(0.5)) / 2, chain == 1 ? 7 : 8);
+  return relative(x * std::erfc(-x * std::sqrt(0.5)) / 2, chain == 1 ? 8 : 10);
 }
 inline bounded exact_gelu_tanh(double x, double chain) {
   if (x < -10) return {0, 0};
