@@ -12,7 +12,8 @@
 //  5. At the end of a chunk the 16 sums are halved by a tree (i + (i+8), then +4, +2, +1): a partial (m, l, acc).
 //  6. Partials merge in ascending order: M = max(m_t, m_c), s as in 4, a = exp2(m_t - s), b = exp2(m_c - s),
 //     l = fma(l_c, b, l_t * a), acc[n] = fma(acc_c[n], b, acc_t[n] * a). The first is taken as it is; a chunk of which
-//     the row sees no key is not merged.
+//     the row sees no key is not merged. Which zero m is, where x_j are zeros of both signs, no result tells: a partial
+//     that a caller keeps has m + 0.
 //  7. out[n] = acc[n] * r + 0, r = 1 / l, or 0 if l is 0: a zero is +0, whichever way it came about.
 //  8. softmax over n numbers: x_j as in 1 and 2, m = max x_j over all, s and p_j as in 4, the 16 sums over all j, tree,
 //     y_j = p_j * r. Attention's weights are this function of the x_j in the row's range; with a sink x_s, m is at least

@@ -44,7 +44,7 @@ void suspend(const tile &t) {
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const partial to = rows_of(p, row_in(p, *t.s, row));
-    *to.m = t.total.m[r];
+    *to.m = t.total.m[r] + 0.0f;  // of +0 and -0 a maximum may be either
     *to.l = t.total.l[r];
   }
 }

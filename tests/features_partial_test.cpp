@@ -155,6 +155,32 @@ TEST_P(features_partial, numbers_of_a_partial) {
   }
 }
 
+// Scores that are zeros of both signs, in any order: the bits of a partial are the same on every kernel.
+TEST_P(features_partial, a_maximum_of_zero_is_positive) {
+  constexpr int32_t n_q = 37, n_kv = 70, dim = 3;
+  random_source r(750000);
+  const std::vector<float> q(n_q * dim, 0.0f), k = bell_floats(r, n_kv * dim);
+  std::vector<float> mask(n_q * n_kv), data(HEED_PARTIAL_FLOATS(1, 1, n_q, dim));
+  for (float &x : mask) x = r.chance(50) ? 0.0f : -0.0f;
+  HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_BYTES(dim, dim)];
+  for (const int32_t n : {1, 5, n_q}) {
+    heed_mask zeros;
+    heed_partial partial;
+    ASSERT_EQ(heed_mask_init_additive(&zeros, mask.data(), n_kv, 0, 0, n_kv), HEED_OK);
+    ASSERT_EQ(heed_partial_init(&partial, data.data(), data.size(), 1, 1, n, dim, 0), HEED_OK);
+    heed_options options = HEED_OPTIONS;
+    options.mask = &zeros, options.partial = &partial;
+    heed_attention call =
+        heed_attention_of(n, n_kv, 1, 1, dim, q.data(), k.data(), k.data(), nullptr, workspace, sizeof workspace);
+    call.scale = -1, call.options = &options;
+    ASSERT_EQ(heed_attention_run(&call), HEED_OK);
+    for (int32_t i = 0; i < n; ++i) {
+      EXPECT_EQ(bits_of(data[size_t(i)]), 0u) << "m of query " << i;
+      EXPECT_EQ(data[size_t(n + i)], 70.0f) << "l of query " << i;
+    }
+  }
+}
+
 HEED_TEST_EVERY_KERNEL(features_partial);
 
 }  // namespace
