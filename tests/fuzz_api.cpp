@@ -1,5 +1,6 @@
 // libFuzzer over the whole interface. Every call is made on one kernel and on the reference of its profile: a refused
 // call must have written nothing, an accepted one gives the same bits on both. SPDX-License-Identifier: MIT
+#include "support/fuzz_block.hpp"
 #include "support/fuzz_cache.hpp"
 #include "support/fuzz_partial.hpp"
 
@@ -129,20 +130,30 @@ void fuzz_sequence(fuzz_bytes *in) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   heed_test::fuzz_bytes in(data, size);
   const uint8_t which = in.byte();
-  if (which < 70)
+  if (which < 50)
     heed_test::fuzz_attention(&in);
-  else if (which < 110)
+  else if (which < 80)
     heed_test::cache_life(&in).run();
-  else if (which < 140)
+  else if (which < 100)
     heed_test::partial_life(&in).run();
-  else if (which < 190)
+  else if (which < 120)
     heed_test::fuzz_primitives(&in, which % 3);
-  else if (which < 205)
+  else if (which < 128)
     heed_test::fuzz_dot(&in);
-  else if (which < 235)
+  else if (which < 145)
     heed_test::fuzz_layer(&in);
-  else
+  else if (which < 160)
     heed_test::fuzz_sequence(&in);
+  else if (which < 185)
+    heed_test::fuzz_rows(&in);
+  else if (which < 198)
+    heed_test::fuzz_rope(&in);
+  else if (which < 211)
+    heed_test::fuzz_formats(&in);
+  else if (which < 226)
+    heed_test::fuzz_project(&in);
+  else
+    heed_test::block_life(&in).run();
   const heed_status any = in.word();
   return heed_status_text(any)[0] && heed_status_argument(any)[0] ? 0 : (std::abort(), 0);
 }

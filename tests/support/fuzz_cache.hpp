@@ -61,14 +61,7 @@ class cache_life {
   void draw_tokens(step *s) {
     s->k = tensor_of<heed_tensor>(in_, &memory_, 1, shape_.n_kv_heads, s->n, shape_.head_dim, false);
     s->v = tensor_of<heed_tensor>(in_, &memory_, 1, shape_.n_kv_heads, s->n, shape_.v_dim, false);
-    if (in_->byte() % 2) return;
-    heed_rope *rope = memory_.object<heed_rope>();
-    heed_rope_init(rope, in_->flag());
-    if (in_->byte() % 2) rope->rotary_dim = in_->byte() % 24;
-    if (in_->byte() % 4 == 0) rope->base = in_->number();
-    if (in_->byte() % 4 == 0) rope->scale = in_->number();
-    if (in_->rarely()) rope->code = nullptr;
-    s->rope = rope;
+    if (in_->byte() % 2 == 0) s->rope = rope_of(in_, &memory_, shape_.head_dim);
   }
   void draw_call(step *s) {
     heed_attention &c = s->call;

@@ -53,6 +53,20 @@ inline const heed_executor *executor_of(fuzz_bytes *in, heed_executor *memory) {
   return b < 128 ? nullptr : memory;
 }
 
+// Turns any width by any base, scale or frequencies; some have a flaw.
+inline const heed_rope *rope_of(fuzz_bytes *in, fuzz_memory *memory, int32_t head_dim) {
+  heed_rope *rope = memory->object<heed_rope>();
+  heed_rope_init(rope, in->flag());
+  if (in->byte() % 2) rope->rotary_dim = in->byte() % 24;
+  if (in->byte() % 4 == 0) rope->base = in->number();
+  if (in->byte() % 4 == 0) rope->scale = in->number();
+  if (in->byte() % 4 == 0)
+    rope->inverse_frequencies = memory->tensor({1}, {0}, (rope->rotary_dim ? rope->rotary_dim : head_dim) / 2, false);
+  if (in->rarely()) rope->code = nullptr;
+  if (in->rarely()) rope->struct_size = uint32_t(in->word());
+  return rope;
+}
+
 // A workspace between too short and ample; contents are not compared, so it does not count as written.
 inline void *workspace_of(fuzz_bytes *in, fuzz_memory *memory, int32_t head_dim, int32_t v_dim, size_t *bytes) {
   const size_t least = heed_workspace_min_bytes(head_dim, v_dim), most = heed_workspace_bytes(head_dim, v_dim);
