@@ -2,7 +2,7 @@
 // bit by bit, and the reference's results against known answers, all in the caller's buffer.
 #include "dispatch.hpp"
 #include "run.hpp"
-#include "validate.hpp"
+#include "selftest.hpp"
 
 namespace heed {
 namespace {
@@ -79,43 +79,6 @@ constexpr bool cases_fit(const attention_case (&cases)[N], size_t workspace, siz
 static_assert(cases_fit(attention_cases, most_workspace, HEED_SELFTEST_BYTES), "HEED_SELFTEST_BYTES holds every case");
 static_assert(cases_fit(boot_cases, boot_workspace, HEED_SELFTEST_BOOT_BYTES), "HEED_SELFTEST_BOOT_BYTES does, too");
 
-struct arena {
-  float *next;
-  float *take(int64_t floats) {
-    float *p = next;
-    next += (floats + 15) / 16 * 16;
-    return p;
-  }
-};
-
-// Values in (-2, 2): a linear congruential generator's upper 24 bits.
-void fill(float *p, int64_t n, uint32_t seed) {
-  for (int64_t i = 0; i < n; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    p[i] = (static_cast<float>(seed >> 8) - 8388607.5f) * 0x1p-22f;
-  }
-}
-
-constexpr uint32_t nan_bits = 0x7fc00000;
-
-float float_of(uint32_t bits) {
-  union {
-    uint32_t bits;
-    float number;
-  } u = {bits};
-  return u.number;
-}
-
-// All NaN count as one: payloads and signs are outside the contract. By the bits, since a compiler may have been told
-// that there is no NaN.
-uint32_t bits_of(float x) {
-  union {
-    float number;
-    uint32_t bits;
-  } u = {x};
-  return (u.bits & 0x7fffffff) > 0x7f800000 ? nan_bits : u.bits;
-}
-
 // Zeros that are negative, one NaN, infinities of both signs.
 void spoil(float *q, float *k, float *v, const attention_sizes &n) {
   q[0] = k[0] = v[0] = -0.0f;
@@ -127,55 +90,7 @@ void spoil(float *q, float *k, float *v, const attention_sizes &n) {
 
 // What the reference's results of all cases come to. A change of the arithmetic changes these numbers: the report of a
 // self-test that fails then gives the new ones.
-struct known_answers {
-  uint32_t unfused, fused;
-};
 constexpr known_answers known = {0x3beb75ca, 0x1acaa39f}, known_at_boot = {0x8ce161c1, 0x36465ec0};
-
-class comparison {
- public:
-  heed_selftest_report report = {};
-
-  // False at the first difference, which is then in the report.
-  bool equal(const kernel &k, const char *function, int32_t case_index, const float *expected, const float *actual,
-             int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-      const uint32_t bits = bits_of(expected[i]);
-      digest = (digest ^ bits) * 16777619u;  // FNV-1a, a float at a time
-      if (bits != bits_of(actual[i]))
-        return differs(k, reference_kernel(k.fused)->name, function, case_index, static_cast<int32_t>(i), bits,
-                       bits_of(actual[i]));
-    }
-    report.n_floats += static_cast<uint32_t>(n);
-    return true;
-  }
-
-  // After all cases of a kernel: was the reference that it equals right?
-  bool conclude(const kernel &k, const known_answers &right) {
-    const uint32_t expected = k.fused ? right.fused : right.unfused, actual = digest;
-    digest = first_digest;
-    if (actual != expected)
-      return differs(*reference_kernel(k.fused), "known answers", "all", -1, -1, expected, actual);
-    report.n_kernels++;
-    return true;
-  }
-
- private:
-  static constexpr uint32_t first_digest = 2166136261u;
-  uint32_t digest = first_digest;
-
-  bool differs(const kernel &k, const char *from, const char *function, int32_t case_index, int32_t float_index,
-               uint32_t expected, uint32_t actual) {
-    report.kernel = k.name;
-    report.function = function;
-    report.case_index = case_index;
-    report.float_index = float_index;
-    report.expected_bits = expected;
-    report.actual_bits = actual;
-    report.compared_with = from;
-    return false;
-  }
-};
 
 template <class K>
 bool test_attention(K k, const attention_case &c, int32_t index, float *buffer, size_t most, comparison &result) {
@@ -242,39 +157,32 @@ bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *b
   return result.equal(*k, "dot", index, &expected_dot, &actual_dot, 1);
 }
 
-bool test_kernel(const kernel *k, float *buffer, comparison &result) {
+// A build with one kernel knows its steps by name; its tables name none, so that the linker can drop them.
+bool test_features_of(const kernel *k, float *buffer, heed_selftest_report &report) {
+#ifdef HEED_SINGLE
+  return k != &*current_kernel() || test_features(current_kernel(), buffer, report);
+#else
+  return test_features(k, buffer, report);
+#endif
+}
+
+bool test_kernel(const kernel *k, float *buffer, heed_selftest_report &report) {
+  comparison result(report);
   for (int32_t i = 0; i < n_attention; i++)
     if (!test_attention(k, attention_cases[i], i, buffer, most_workspace, result)) return false;
   for (int32_t i = 0; i < n_vector; i++)
     if (!test_vectors(k, vector_cases[i], i, buffer, result)) return false;
-  return result.conclude(*k, known);
+  return result.conclude(*k, known) && test_features_of(k, buffer, report);
 }
 
 template <class K>
-bool test_boot(K k, float *buffer, comparison &result) {
+bool test_boot(K k, float *buffer, heed_selftest_report &report) {
+  comparison result(report);
   for (int32_t i = 0; i < n_boot; i++)
     if (!test_attention(k, boot_cases[i], i, buffer, boot_workspace, result)) return false;
   for (int32_t i = 0; i < n_boot_vector; i++)
     if (!test_vectors(&*k, boot_vector_cases[i], i, buffer, result)) return false;
   return result.conclude(*k, known_at_boot);
-}
-
-HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t minimum,
-                                       const heed_selftest_report *report) {
-  checker_of<2> check;
-  check.buffer(buffer, bytes, minimum, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
-  if (report) check.object(report, access::write, HEED_ARG_REPORT);
-  return check.finish();
-}
-
-heed_status conclude(const comparison &result, bool equal, int32_t n_cases, heed_selftest_report *report) {
-  if (report) {
-    heed_selftest_report all = result.report;
-    all.struct_size = report->struct_size;
-    all.n_cases = n_cases;
-    __builtin_memcpy(report, &all, all.struct_size);
-  }
-  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
 }
 
 }  // namespace
@@ -283,17 +191,17 @@ heed_status conclude(const comparison &result, bool equal, int32_t n_cases, heed
 heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
   const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_BYTES, report);
   if (status != HEED_OK) return status;
-  heed::comparison result;
+  heed_selftest_report found = {};
   bool equal = true;
   for (int32_t i = 0; const heed::kernel *k = heed::available_kernel(i); i++)
-    equal = equal && heed::test_kernel(k, static_cast<float *>(buffer), result);
-  return heed::conclude(result, equal, heed::n_attention + heed::n_vector, report);
+    equal = equal && heed::test_kernel(k, static_cast<float *>(buffer), found);
+  return heed::conclude(found, equal, heed::n_attention + heed::n_vector + heed::n_features, report);
 }
 
 heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
   const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_BOOT_BYTES, report);
   if (status != HEED_OK) return status;
-  heed::comparison result;
-  const bool equal = heed::test_boot(heed::current_kernel(), static_cast<float *>(buffer), result);
-  return heed::conclude(result, equal, heed::n_boot + heed::n_boot_vector, report);
+  heed_selftest_report found = {};
+  const bool equal = heed::test_boot(heed::current_kernel(), static_cast<float *>(buffer), found);
+  return heed::conclude(found, equal, heed::n_boot + heed::n_boot_vector, report);
 }

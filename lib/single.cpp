@@ -108,6 +108,7 @@ static constexpr kernel kernel_reference =
 #include "rule.cpp"
 #include "scores.cpp"
 #include "selftest.cpp"
+#include "selftest_features.cpp"
 #include "sequence.cpp"
 #include "status.cpp"
 #include "transformer.cpp"

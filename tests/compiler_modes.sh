@@ -15,7 +15,9 @@ cat >"$work/selftest.c" <<'END'
 static HEED_ALIGNED unsigned char buffer[HEED_SELFTEST_BYTES];
 int main(int argc, char **argv) {
   (void)argv;
-  return (argc > 1 ? heed_selftest_boot(buffer, HEED_SELFTEST_BOOT_BYTES, 0) : heed_selftest(buffer, sizeof buffer, 0)) != HEED_OK;
+  if (argc == 2) return heed_selftest_boot(buffer, HEED_SELFTEST_BOOT_BYTES, 0) != HEED_OK;
+  if (argc == 3) return heed_selftest_features(buffer, HEED_SELFTEST_FEATURES_BYTES, 0) != HEED_OK;
+  return heed_selftest(buffer, sizeof buffer, 0) != HEED_OK;
 }
 END
 faults=0
@@ -26,7 +28,9 @@ mode() { # mode must_be_refused|any FLAG...
     if grep -q "heed promises the same bits\|heed needs floats" "$work/log"; then verdict=refused; else verdict='not a flag of this compiler'; fi
   elif cc -I"$work" "$work/selftest.c" "$work/heed.o" -o "$work/selftest" &&
     cc -I"$work" "$source/tests/digest.c" "$work/heed.o" -o "$work/digest" && ! "$work/selftest"; then
-    if "$work/selftest" boot; then verdict='found by the self-test, not by that of start-up'; else verdict='found by the self-tests'; fi
+    verdict='found by the self-test'
+    "$work/selftest" boot || verdict="$verdict, by that of start-up"
+    "$work/selftest" features now || verdict="$verdict, by that of features"
   elif sh "$source/tests/digest_compare.sh" "$reference" "$work/digest" >"$work/log"; then
     verdict='same bits'
   else

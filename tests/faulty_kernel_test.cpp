@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../lib/kernel.hpp"
+#include "../lib/block_steps.hpp"
 #include "heed/heed.h"
 #include "support/floats.hpp"
 
@@ -17,7 +17,7 @@ extern const kernel kernel_lanes4_unfused, kernel_lane1_unfused, kernel_scalar_u
 
 namespace {
 
-enum class part { none, attend, merge, finish, keep, softmax, dot, linear };
+enum class part { none, attend, merge, finish, keep, softmax, dot, linear, norm, gelu, rope, project };
 part wrong = part::none;
 bool is_there = true;
 
@@ -56,8 +56,36 @@ void linear(const linear_block &b) {
   damage(part::linear, b.y[(b.n_rows - 1) * b.y_stride + b.n_cols - 1]);
 }
 
-constexpr kernel faulty(const char *name) {
-  return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax, dot, linear, nullptr, nullptr, nullptr};
+const block_steps &reference_steps() { return *kernel_scalar_unfused.block; }
+void norm(const norm_rows &b) {
+  reference_steps().rms_norm(b);
+  damage(part::norm, b.y[b.dim - 1]);
+}
+void gelu(const element_rows &b) {
+  reference_steps().gelu(b);
+  damage(part::gelu, b.y[b.dim - 1]);
+}
+void rope(const rope_rows &b) {
+  reference_steps().rope(b);
+  damage(part::rope, b.y[0]);
+}
+void project(const linear_block &b, const stored_weights &w) {
+  kernel_scalar_unfused.project(b, w);
+  damage(part::project, b.y[b.n_cols - 1]);
+}
+block_steps faulty_steps() {
+  block_steps steps = reference_steps();
+  steps.rms_norm = norm;
+  steps.gelu = gelu;
+  steps.rope = rope;
+  return steps;
+}
+const block_steps block = faulty_steps();
+
+kernel faulty(const char *name) {
+  return {name,   false,  available, 0,       8,   attend, attend,
+          merge,  finish, keep,      softmax, dot, linear, kernel_scalar_unfused.steps,
+          &block, project};
 }
 
 }  // namespace
@@ -124,6 +152,32 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests) {
     EXPECT_LT(reports_[0].n_kernels, heed_kernel_count());
     EXPECT_STREQ(reports_[1].kernel, "lanes4-unfused");
     EXPECT_EQ(heed_selftest(buffer_, sizeof buffer_, nullptr), mismatch_[0]) << "without a report";
+  }
+}
+
+// The same beyond plain attention, by known answers. The short one does not look there.
+TEST_F(faulty_kernel, is_found_by_the_self_tests_of_features) {
+  ASSERT_EQ(heed_kernel_use("lanes4-unfused"), HEED_OK);
+  using heed::part;
+  const struct {
+    part wrong;
+    const char *function;
+  } faults[] = {{part::norm, "rms_norm"},   {part::gelu, "gelu"},      {part::rope, "rope"},
+                {part::project, "project"}, {part::attend, "options"}, {part::finish, "options"}};
+  heed_selftest_report report = {};
+  report.struct_size = sizeof report;
+  EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report), HEED_OK);
+  EXPECT_EQ(report.n_kernels, 1);
+  for (const auto &fault : faults) {
+    heed::wrong = fault.wrong;
+    EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report), mismatch_[0]) << fault.function;
+    EXPECT_EQ(heed_selftest(buffer_, sizeof buffer_, nullptr), mismatch_[0]) << fault.function;
+    EXPECT_STREQ(report.kernel, "lanes4-unfused");
+    EXPECT_STREQ(report.compared_with, "known answers");
+    EXPECT_STREQ(report.function, fault.function);
+    EXPECT_EQ(report.float_index, -1);
+    EXPECT_EQ(report.n_kernels, 0);
+    EXPECT_NE(report.expected_bits, report.actual_bits);
   }
 }
 

@@ -237,6 +237,40 @@ TEST_P(selftest, at_start_up_refuses_bad_arguments) {
   refused(buffer_, HEED_SELFTEST_BOOT_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
 }
 
+TEST_P(selftest, of_features_takes_the_kernel_in_use) {
+  heed_selftest_report report = {};
+  report.struct_size = sizeof report;
+  ASSERT_EQ(status_name(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report)), "HEED_OK")
+      << report.function << std::hex << ": " << report.actual_bits;
+  EXPECT_EQ(report.n_kernels, 1);
+  EXPECT_EQ(report.n_cases, 12);
+  EXPECT_GT(report.n_floats, 5000u);
+  EXPECT_EQ(report.kernel, nullptr);
+  for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {
+    if (c < buffer_ || c >= buffer_ + HEED_SELFTEST_FEATURES_BYTES) {
+      ASSERT_EQ(*c, 0x5a) << c - buffer_;
+    }
+  }
+  EXPECT_EQ(heed_kernel_current(), GetParam());
+  EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, nullptr), HEED_OK);
+}
+
+TEST_P(selftest, of_features_refuses_bad_arguments) {
+  heed_selftest_report report = {};
+  report.struct_size = sizeof report;
+  const auto refused = [&](void *buffer, size_t bytes, heed_fault fault, heed_argument argument) {
+    const heed_selftest_report before = report;
+    EXPECT_EQ(heed_selftest_features(buffer, bytes, &report), HEED_STATUS(fault, argument));
+    EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
+    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
+  };
+  refused(nullptr, HEED_SELFTEST_FEATURES_BYTES, HEED_NULL_POINTER, HEED_ARG_BUFFER);
+  refused(buffer_ + 4, HEED_SELFTEST_FEATURES_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
+  refused(buffer_, HEED_SELFTEST_FEATURES_BYTES - 1, HEED_TOO_SMALL, HEED_ARG_BUFFER);
+  report.struct_size = 4;
+  refused(buffer_, HEED_SELFTEST_FEATURES_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+}
+
 HEED_TEST_EVERY_KERNEL(selftest);
 
 }  // namespace

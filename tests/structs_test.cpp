@@ -251,6 +251,8 @@ TEST_F(structs, of_reports_may_not_lie_in_the_buffer) {
            [&](R *r) { return heed_selftest(buffer_, HEED_SELFTEST_BYTES, r); });
   overlaps(HEED_ARG_BUFFER, "report", report, buffer_,
            [&](R *r) { return heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, r); });
+  overlaps(HEED_ARG_BUFFER, "report", report, buffer_,
+           [&](R *r) { return heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, r); });
 }
 
 // A struct at an address where its fields would be misaligned is not read.

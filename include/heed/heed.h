@@ -284,20 +284,21 @@ typedef struct heed_selftest_report {
   int32_t n_cases;      /* cases run on each kernel */
   uint32_t n_floats;    /* results compared in all */
   const char *kernel;   /* of the first difference; null if there is none */
-  const char *function; /* "attention", "softmax", "linear", "dot", or "all" */
+  const char *function; /* "attention", "softmax", "linear", "dot", "all"; of features "rms_norm", "cache", ... */
   int32_t case_index;   /* which case */
   int32_t float_index;  /* which float of its result */
   uint32_t expected_bits, actual_bits;
   const char *compared_with; /* "scalar", "scalar-unfused"; or "known answers": the reference itself is wrong, the two
-                                indices are -1, and the bits are digests of all its results. Since 0.1.1. */
+                                indices are -1, and the bits are digests of all its results; of features the kernel
+                                is, and case_index says which part. Since 0.1.1. */
 } heed_selftest_report;
 
 /* Compares every kernel that this processor can run with the scalar reference of its profile, bit by bit, over shapes
- * that cross every tile boundary and over NaN, infinities and zeros of both signs; and the reference with known
- * answers, so that a compiler or a mode of the processor that changes both is found, too. Needs no workspace but
- * buffer: HEED_SELFTEST_BYTES, aligned to 64. Takes milliseconds on a PC. report may be null. Status: MISMATCH for
- * KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP (with the report) for BUFFER; MISALIGNED,
- * UNKNOWN_STRUCT for REPORT. */
+ * that cross every tile boundary and over NaN, infinities and zeros of both signs; and the reference, and each kernel's
+ * features (below), with known answers, so that a compiler or a mode of the processor that changes both is found, too.
+ * Needs no workspace but buffer: HEED_SELFTEST_BYTES, aligned to 64. Takes milliseconds on a PC. report may be null.
+ * Status: MISMATCH for KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP (with the report) for BUFFER;
+ * MISALIGNED, UNKNOWN_STRUCT for REPORT. */
 #define HEED_SELFTEST_BYTES 131072
 HEED_API heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
 
@@ -306,6 +307,12 @@ HEED_API heed_status heed_selftest(void *buffer, size_t buffer_bytes, heed_selft
  * null. Status: as heed_selftest. */
 #define HEED_SELFTEST_BOOT_BYTES 8192
 HEED_API heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
+
+/* The same for what that leaves out, so that a program links it only if it calls it: norms, activations, rotary
+ * embedding, narrow numbers, options and caches of the kernel in use, each compared with known answers. Buffer:
+ * HEED_SELFTEST_FEATURES_BYTES, aligned to 64. report may be null. Status: as heed_selftest. Since 0.2.0. */
+#define HEED_SELFTEST_FEATURES_BYTES 16384
+HEED_API heed_status heed_selftest_features(void *buffer, size_t buffer_bytes, heed_selftest_report *report);
 
 #ifdef __cplusplus
 }

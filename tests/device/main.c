@@ -46,6 +46,10 @@ static int selftest(void) {
   void *memory = port_free_memory(&bytes);
   MEASURED(of_selftest, status = heed_selftest_boot(pool, sizeof pool, NULL));
   int faults = conclude("boot self-test", status);
+  if (bytes >= HEED_SELFTEST_FEATURES_BYTES) {
+    MEASURED(of_selftest, status = heed_selftest_features(memory, HEED_SELFTEST_FEATURES_BYTES, NULL));
+    faults += conclude("self-test of features", status);
+  }
   if (bytes >= HEED_SELFTEST_BYTES) {
     MEASURED(of_selftest, status = heed_selftest(memory, bytes, NULL));
     faults += conclude("self-test", status);

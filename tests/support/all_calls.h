@@ -289,6 +289,9 @@ static heed_status call_sequence_options(void) {
 
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
 static heed_status call_selftest_boot(void) { return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL); }
+static heed_status call_selftest_features(void) {
+  return heed_selftest_features(calls_buffer, HEED_SELFTEST_FEATURES_BYTES, NULL);
+}
 static heed_status call_questions(void) {
   const char *name = heed_kernel_current();
   heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
@@ -340,6 +343,7 @@ static const struct {
                  {"rotary embedding, halves", call_rope_halves},
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},
+                 {"self-test of features", call_selftest_features},
                  {"kernels and texts", call_questions}};
 enum { n_all_calls = sizeof all_calls / sizeof *all_calls };
 
