@@ -59,6 +59,19 @@ heed::status use_cpp() {
   if (auto status = heed::attention(q, k, k, partial, room, options); !status) return status;
   return partial.finish(q, options);
 }
+heed::status use_block();
+heed::status use_block() {
+  static float x[3][6], w[6][6], w_up[6][9], w_down[9][6];
+  static heed::ring_cache<8, 1, 6, 6, HEED_F16> kv;
+  static heed::block_memory<3, 6, 1, 1, 6, 9> memory;
+  const heed::rope turn(HEED_ROPE_HALVES);
+  heed::block<6, 1, 1, 6, 9> layer(heed_rms_norm, true);
+  layer.attention(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).turn(turn).keep(kv);
+  layer.feed_forward(heed_silu, heed::in_out(w_up), heed::in_out(w_down));
+  if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
+  if (auto status = kv.begin(); !status) return status;
+  return layer.run(x, x, memory);
+}
 END
 } >"$work/user.cpp"
 checked=0

@@ -22,12 +22,24 @@
 //   heed::attention(q, more_keys, more_values, p, scratch);
 //   p.finish(out);
 //
+// A decoder layer of model dimension 64 with 4 heads of 16, 172 hidden numbers, and a cache of 512 tokens:
+//
+//   static heed::cache<512, 4, 16> kv;           // capacity, key/value heads, head_dim; ring_cache for a window
+//   static heed::block_memory<8, 64, 4, 4, 16, 172> memory;  // for pieces of up to 8 tokens
+//   heed::rope turn(HEED_ROPE_INTERLEAVED);
+//   heed::block<64, 4, 4, 16, 172> layer(heed_rms_norm, true);
+//   layer.norm_weights(n1, n2).attention(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
+//   layer.feed_forward(heed_silu, heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate)).turn(turn).keep(kv);
+//   kv.begin();
+//   if (auto s = layer.run(x, x, memory); !s) puts(s.text());  // float x[n][64], n tokens more
+//
 // SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_HPP
 #define HEED_HEED_HPP
 
 #include "heed.h"
 #include "options.hpp"
+#include "transformer.hpp"
 #include "types.hpp"
 
 namespace heed {

@@ -1,0 +1,130 @@
+// heed for C++17: caches of keys and values whose shape the compiler knows. Include heed.hpp; cache.h says what each
+// call does. SPDX-License-Identifier: MIT
+#ifndef HEED_HEED_CACHE_HPP
+#define HEED_HEED_CACHE_HPP
+
+#include "block.hpp"
+#include "options.hpp"
+
+namespace heed {
+
+// A cache in the object itself, of one sequence or several. begin() comes first.
+template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int Sequences, int KvHeads, int D, int V,
+          heed_format Format>
+class basic_cache {
+ public:
+  static constexpr size_t n_bytes = HEED_CACHE_BYTES(Kind, Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Format);
+
+  constexpr basic_cache() = default;
+  basic_cache(const basic_cache &) = delete;  // it points into itself
+  basic_cache &operator=(const basic_cache &) = delete;
+
+  status begin() noexcept {
+    const heed_cache_shape s = shape();
+    return heed_cache_init(&c_, &s, bytes_, n_bytes);
+  }
+  template <int N>
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], int32_t sequence = 0) noexcept {
+    return append(k, v, nullptr, sequence);
+  }
+  // Keys are turned on their way in.
+  template <int N>
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const rope &turn,
+                int32_t sequence = 0) noexcept {
+    return append(k, v, turn.c_rope(), sequence);
+  }
+  status truncate(int32_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
+  status reset() noexcept { return heed_cache_reset(&c_); }
+  int32_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
+
+  // To be saved: seal(), then bytes(). Restored: bytes() filled, then open() instead of begin().
+  status seal() noexcept { return heed_cache_seal(&c_); }
+  status open() noexcept {
+    const heed_cache_shape s = shape();
+    return heed_cache_open(&c_, &s, bytes_, n_bytes);
+  }
+  unsigned char (&bytes() noexcept)[n_bytes] { return bytes_; }
+
+  heed_cache *c_cache() noexcept { return &c_; }  // for the functions of heed.h
+  const heed_cache *c_cache() const noexcept { return &c_; }
+
+ private:
+  static heed_cache_shape shape() noexcept {
+    return {static_cast<uint32_t>(sizeof(heed_cache_shape)),
+            Kind,
+            Capacity,
+            Pinned,
+            Spare,
+            Sequences,
+            KvHeads,
+            D,
+            V,
+            Format};
+  }
+  template <int N>
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *turn,
+                int32_t sequence) noexcept {
+    return heed_cache_append(&c_, sequence, N, heed_token_major(k[0][0], N, KvHeads, D),
+                             heed_token_major(v[0][0], N, KvHeads, V), turn);
+  }
+
+  heed_cache c_ = {};
+  alignas(HEED_CACHE_ALIGNMENT) unsigned char bytes_[n_bytes] = {};
+};
+
+// Capacity tokens, then it is full; or the Window newest ones and the first Pinned, and room for pieces of Spare + 1.
+template <int Capacity, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Sequences = 1>
+using cache = basic_cache<HEED_CACHE_LINEAR, Capacity, 0, 0, Sequences, KvHeads, D, V, Format>;
+template <int Window, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Pinned = 0, int Spare = 0,
+          int Sequences = 1>
+using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Format>;
+
+// Attention of the newest NQ tokens over a cache of one sequence; causal as in options.
+template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
+          heed_format Format, int Workers>
+heed_attention attention_call(const float (&q)[NQ][Heads][D],
+                              const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
+                              float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
+                              const attention_options &options) noexcept {
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
+  heed_attention call =
+      heed_attention_of(NQ, kv.length(), Heads, KvHeads, D, q[0][0], nullptr, nullptr, out[0][0], w.bytes, w.n_bytes);
+  call.v_dim = V;
+  call.k = call.v = heed_tensor{nullptr, 0, 0, 0};
+  call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
+  call.scale = options.scale;
+  call.causal = options.causal;
+  call.causal_offset = options.causal_offset;
+  call.executor = options.executor;
+  return call;
+}
+template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
+          heed_format Format, int Workers>
+status attention(const float (&q)[NQ][Heads][D],
+                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
+                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
+                 const attention_options &options = {}) noexcept {
+  heed_attention call = attention_call(q, kv, out, w, options);
+  heed_options c = HEED_OPTIONS;
+  c.cache = kv.c_cache();
+  call.options = &c;
+  return heed_attention_run(&call);
+}
+// NKV columns: at least the cache's length.
+template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
+          heed_format Format, int Workers, int H, int Q, int NKV>
+status attention(const float (&q)[NQ][Heads][D],
+                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
+                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, NKV> &o) noexcept {
+  static_assert(H == Heads && Q == NQ, "the options are for other shapes");
+  heed_attention call = attention_call(q, kv, out, w, o);
+  heed_options c = *o.c_options();
+  c.cache = kv.c_cache();
+  call.n_kv = NKV;
+  call.options = &c;
+  return heed_attention_run(&call);
+}
+
+}  // namespace heed
+
+#endif
