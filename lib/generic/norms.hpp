@@ -4,7 +4,7 @@
 
 #include "../block_steps.hpp"
 #include "../root.hpp"
-#include "vector.hpp"
+#include "elements.hpp"
 
 namespace heed {
 
@@ -44,29 +44,41 @@ HEED_INLINE float sum_of_row(const float *x, int32_t n, Step step) {
 // 1 / sqrt(sum / n + eps), 0 where that is no number that one can divide by.
 HEED_INLINE float inverse_root(float sum, float n, float eps) { return reciprocal_or_zero(square_root(sum / n + eps)); }
 
-// y = (x - mean) * factor * weight + bias
-template <class V>
+// y = (x - mean) * factor * weight + bias. Several registers at a time: what is there besides is asked once for all of
+// them.
+template <class V, bool Centred>
 HEED_INLINE void scale_row(const norm_rows &b, const float *x, float *y, float mean, float factor) {
   using reg = typename V::reg;
   const reg centre = V::set(mean), by = V::set(factor);
   const float *const weight = b.weight, *const bias = b.bias;
-  const auto scale = [=](reg from, auto load, int32_t i) {
-    reg r = V::mul(V::sub(from, centre), by);
-    if (weight && bias) return V::fma(r, load(weight + i), load(bias + i));
-    if (weight) return V::mul(r, load(weight + i));
-    return bias ? V::add(r, load(bias + i)) : r;
+  const int32_t dim = b.dim;
+  const auto step = [=](auto registers, int32_t i, auto load, auto store) {
+    constexpr int n = decltype(registers)::value;
+    reg r[n];
+    HEED_UNROLL for (int u = 0; u < n; u++) r[u] = load(x + i + u * V::lanes);
+    HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::mul(Centred ? V::sub(r[u], centre) : r[u], by);
+    if (weight && bias) {
+      HEED_UNROLL for (int u = 0; u < n; u++) r[u] =
+          V::fma(r[u], load(weight + i + u * V::lanes), load(bias + i + u * V::lanes));
+    } else if (weight) {
+      HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::mul(r[u], load(weight + i + u * V::lanes));
+    } else if (bias) {
+      HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::add(r[u], load(bias + i + u * V::lanes));
+    }
+    HEED_UNROLL for (int u = 0; u < n; u++) store(y + i + u * V::lanes, r[u]);
   };
+  const auto load = [](const float *p) { return V::load(p); };
+  const auto store = [](float *p, reg r) { V::store(p, r); };
+  constexpr int wide = elements_at_once<V>;
   int32_t i = 0;
-  for (; i + V::lanes <= b.dim; i += V::lanes)
-    V::store(y + i, scale(
-                        V::load(x + i), [](const float *p) { return V::load(p); }, i));
+  for (; i + wide * V::lanes <= dim; i += wide * V::lanes) step(constant<wide>(), i, load, store);
   if constexpr (V::lanes > 1) {
-    const int32_t left = b.dim - i;
+    for (; wide > 1 && i + V::lanes <= dim; i += V::lanes) step(constant<1>(), i, load, store);
+    const int32_t left = dim - i;
     if (left == 0) return;
-    V::store_n(y + i,
-               scale(
-                   V::load_n(x + i, left), [=](const float *p) { return V::load_n(p, left); }, i),
-               left);
+    step(
+        constant<1>(), i, [=](const float *p) { return V::load_n(p, left); },
+        [=](float *p, reg r) { V::store_n(p, r, left); });
   }
 }
 
@@ -94,10 +106,11 @@ static void norm_of_rows(const norm_rows &b) {
         const auto d = Centred ? V::sub(part, centre) : part;
         return V::fma(d, d, sum);
       };
-      factor[r] = inverse_root(sum_of_row<V>(x + r * b.x_stride, b.dim, square), n, b.eps);
+      factor[r] = sum_of_row<V>(x + r * b.x_stride, b.dim, square);
     }
+    for (int32_t r = 0; r < rows; r++) factor[r] = inverse_root(factor[r], n, b.eps);
     for (int32_t r = 0; r < rows; r++)
-      scale_row<V>(b, x + r * b.x_stride, b.y + (first + r) * b.y_stride, mean[r], factor[r]);
+      scale_row<V, Centred>(b, x + r * b.x_stride, b.y + (first + r) * b.y_stride, mean[r], factor[r]);
   }
 }
 
