@@ -125,24 +125,39 @@ HEED_INLINE void score_key_block(const tile &t, const key_block &b) {
   }
 }
 
+// x[0, n) of x[0, 16) become -infinity, or with `last` x[n, 16). One by one they would be slow to load as a register.
+template <class V>
+HEED_INLINE void hide_ends(float *x, int32_t n, bool last) {
+  if constexpr (V::compact) {
+    for (int32_t j = last ? n : 0; j < (last ? n_sums : n); j++) x[j] = negative_infinity;
+  } else {
+    static constexpr float signs[3 * n_sums] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                                1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,
+                                                -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    const float *of_n = signs + (last ? 2 * n_sums : n_sums) - n;
+    for (int32_t j = 0; j < n_sums; j += V::lanes)
+      V::store(x + j, V::if_negative(V::load(of_n + j), V::set(negative_infinity), V::load(x + j)));
+  }
+}
+
 // One row of a block: maximum, alpha, exponentials in place, sums. x: [64], of which [from, to) are visible.
 template <class V>
-HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t from, int32_t to) {
+HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t from, int32_t to, bool first) {
   float *const x = t.scores + r * block_keys, *const sums = t.sums + r * n_sums;
   const int32_t begin = from / n_sums * n_sums, end = (to + n_sums - 1) / n_sums * n_sums;
-  for (int32_t j = begin; j < from; j++) x[j] = negative_infinity;  // whole registers; these add +0
-  for (int32_t j = to; j < end; j++) x[j] = negative_infinity;
+  if (from > begin) hide_ends<V>(x + begin, from - begin, false);  // whole registers; these add +0
+  if (to < end) hide_ends<V>(x + end - n_sums, to + n_sums - end, true);
   const typename V::reg old = V::set(t.chunk.m[r]);
   typename V::reg m = old;
   for (int32_t j = begin; j < to; j += V::lanes) m = V::max(V::load(x + j), m);
   const float maximum = max_of_lanes<V>(m);
   const typename V::reg shift = finite_maximum<V>(V::set(maximum));
-  const typename V::reg alpha = exp2_nonpositive<V>(V::sub(old, shift));
   t.chunk.m[r] = maximum;
-  float lanes[V::lanes];
-  V::store(lanes, alpha);
-  t.alpha[r] = lanes[0];
-  for (int32_t i = 0; i < n_sums; i += V::lanes) V::store(sums + i, V::mul(V::load(sums + i), alpha));
+  if (!first) {  // else sums and accumulator are of nothing
+    const typename V::reg alpha = exp2_nonpositive<V>(V::sub(old, shift));
+    t.alpha[r] = first_lane<V>(alpha);
+    for (int32_t i = 0; i < n_sums; i += V::lanes) V::store(sums + i, V::mul(V::load(sums + i), alpha));
+  }
   add_exponentials<V>(x + begin, end - begin, sums, shift);
 }
 
@@ -158,7 +173,7 @@ struct key_lanes {
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
     for (int32_t r = 0; r < t.n_rows; r++) {
       const key_range seen = seen_of_block(t, b, r);
-      row_softmax_step<V>(t, r, seen.first, seen.last);
+      row_softmax_step<V>(t, r, seen.first, seen.last, b.first);
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {

@@ -28,7 +28,7 @@ struct sum_operands {
 
 // 32 of them, by the sums of a tile.
 template <class V>
-constexpr bool many_registers = V::sum_rows * V::sum_vecs >= 24;
+constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 24;
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
@@ -45,12 +45,13 @@ HEED_INLINE void set_tile(typename V::reg (&acc)[ROWS][VECS], F start) {
   HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = start(r, v); }
 }
 
+// `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
-HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
+HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0) {
   constexpr int VECS = WIDTH == narrow_vecs ? 1 : WIDTH;
   typename V::reg acc[ROWS][VECS];
   // Copies, because for the compiler a store of a register may change o.
-  float *const begin = o.acc;
+  float *const begin = o.acc + column;
   const ptrdiff_t stride = o.acc_stride;
   const int32_t n_cols = o.n_cols;
   const auto memory = [=](int r, int v) { return begin + r * stride + v * V::lanes; };
@@ -60,10 +61,10 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from) {
   else if (from == chain::keep)
     set_tile<V>(acc, [&](int r, int v) { return load(memory(r, v)); });
   else if (from == chain::bias)
-    set_tile<V>(acc, [&](int, int v) { return load(o.start + v * V::lanes); });
+    set_tile<V>(acc, [&](int, int v) { return load(o.start + column + v * V::lanes); });
   else
     set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
-  const float *a = o.a, *b = o.b, *ahead = o.ahead;
+  const float *a = o.a, *b = o.b + column, *ahead = o.ahead ? o.ahead + column : nullptr;
   int32_t i = 0, lead = 0, common = o.depth, end = o.depth;
   if (o.first) {  // rows begin and end raggedly
     i = depth_of_row(o, o.first, 0);
@@ -157,28 +158,35 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   sum(constant<1>());
 }
 
-// One row alone has too few chains in a tile of the usual width: 8 registers fill two units of latency 4.
-constexpr int single_row_vecs = 8;
-template <class V>
-static HEED_NOINLINE void sum_single_row(const sum_operands &o, chain from) {
-  sum_tile<V, 1, single_row_vecs>(o, from);
+// One row: from column n on. o is read, not copied: what was just written number by number is slow to load as
+// registers.
+template <class V, int VECS>
+static HEED_NOINLINE void sum_single_row(const sum_operands &o, chain from, int32_t n) {
+  sum_tile<V, 1, VECS>(o, from, n);
 }
 
 // All whole registers of n_cols columns.
 template <class V>
 static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t n_cols) {
   constexpr int wide = V::sum_vecs;
-  for (int32_t n = 0; n + V::lanes <= n_cols;) {
+  int32_t n = 0;
+  if constexpr (!V::compact) {
+    if (n_rows ==
+        1) {  // one alone has too few chains in a tile of the usual width: 8 registers fill two units of latency 4
+      for (; n + 8 * V::lanes <= n_cols; n += 8 * V::lanes) sum_single_row<V, 8>(o, from, n);
+      for (; n + 2 * V::lanes <= n_cols; n += 2 * V::lanes) sum_single_row<V, 2>(o, from, n);
+      if (n + V::lanes <= n_cols) sum_single_row<V, 1>(o, from, n);
+      return;
+    }
+  }
+  while (n + V::lanes <= n_cols) {
     sum_operands part = o;
     part.b += n;
     part.acc += n;
     if (part.ahead) part.ahead += n;
     if (from == chain::bias) part.start += n;
     const int32_t vecs = (n_cols - n) / V::lanes;
-    if (!V::compact && n_rows == 1 && vecs >= single_row_vecs) {
-      sum_single_row<V>(part, from);
-      n += single_row_vecs * V::lanes;
-    } else if (vecs >= wide) {
+    if (vecs >= wide) {
       sum_columns<V, wide>(part, from, n_rows);
       n += wide * V::lanes;
     } else if (wide > 2 && vecs >= 2) {

@@ -14,11 +14,10 @@
 //   power(y, t, x)                   the same, or +0 where x is below the cut-off; NaN where x is NaN
 //   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
 //   if_negative(x, a, b)             a where x is negative, else b; either where it is -0 or NaN
-//   tree(r)                          the sum of the lanes by halves: i + (i + lanes / 2), ...; not where there is one lane
-//   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
-//   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
-//   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
-//   pin(r)                           keeps a shared register from being folded back into memory operands
+//   tree(r)                          the sum of the lanes by halves: i + (i + lanes / 2), ...; not where there is one
+//   lane swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane transpose4(p, stride, out)
+//   out[i] lane l = p[l * stride + i], i < 4 load(p) columns(p, stride, f)    the same of narrow numbers, widened:
+//   widen.hpp pin(r)                           keeps a shared register from being folded back into memory operands
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
 //   sum_rows x sum_vecs              register tile of p v and x w
 //   compact                          fewer sizes of tiles: less code, for microcontrollers
@@ -135,22 +134,30 @@ HEED_INLINE float max_of_lanes(typename V::reg r) {  // no lane is NaN
 }
 
 // The halving tree over n floats in memory, n a power of two.
-template <class V>
-HEED_INLINE float tree_sum(float *sums, int32_t n) {
-  int32_t half = n / 2;
-  HEED_UNROLL for (; half >= V::lanes; half /= 2) {
-    HEED_UNROLL for (int32_t i = 0; i < half; i += V::lanes)
-        V::store(sums + i, V::add(V::load(sums + i), V::load(sums + i + half)));
+HEED_INLINE float tree_of_floats(float *sums, int32_t n) {
+  HEED_UNROLL for (int32_t half = n / 2; half > 0; half /= 2) {
+    HEED_UNROLL for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half];
   }
-  HEED_UNROLL for (; half > 0; half /= 2) { HEED_UNROLL for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half]; }
   return sums[0];
 }
-
 template <class V>
 HEED_INLINE float tree_of_lanes(typename V::reg r) {
   float lanes[V::lanes];
   V::store(lanes, r);
-  return tree_sum<V>(lanes, V::lanes);
+  return tree_of_floats(lanes, V::lanes);
+}
+// In registers, n at least V::lanes.
+template <class V>
+HEED_INLINE float tree_sum(float *sums, int32_t n) {
+  if constexpr (V::lanes == 1) {
+    return tree_of_floats(sums, n);
+  } else {
+    HEED_UNROLL for (int32_t half = n / 2; half >= V::lanes; half /= 2) {
+      HEED_UNROLL for (int32_t i = 0; i < half; i += V::lanes)
+          V::store(sums + i, V::add(V::load(sums + i), V::load(sums + i + half)));
+    }
+    return V::tree(V::load(sums));
+  }
 }
 
 HEED_INLINE float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
