@@ -46,7 +46,7 @@
 // 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r, r);
 //     q = a * r, or r if a is 1; fma(fma(-d, q, a), r, q). Some vector units cannot divide, others take as long.
 // 19. silu: x * (1 / (1 + e)), e = exp(-x), +0 for x below -87, e = +0 where 9 cuts off. gelu_tanh the same with
-//     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -10.
+//     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -9.99.
 // 20. gelu: x * phi, +0 below -12.9. z = max(-|x|, -12.9), w = exp(-z^2 / 2) * (P(z) / Q(z)), phi = w where x is
 //     negative, else 1 - w. z^2 = h^2 + (z - h) * (z + h), h = z rounded to 2^-8, so that h^2 is exact; the second term
 //     is the rest.
@@ -128,10 +128,10 @@ constexpr float ln2_low = 0x1.7f7d1cp-20f;
 // goes.
 constexpr uint32_t inverse_bits = 0xfef31000;
 
-// Below these the results are tiny (2^-118.9, 2^-122.6, 2^-121.4) and made +0, before an intermediate result is
-// subnormal.
+// Below these the results are tiny (2^-118.9, 2^-122.3, 2^-121.4) and made +0, before an intermediate result is
+// subnormal: from -9.996 on the first guess of 1 / d is, which Helium flushes.
 constexpr float silu_least = -87.0f;
-constexpr float gelu_tanh_least = -10.0f;
+constexpr float gelu_tanh_least = -9.99f;
 constexpr float gelu_least = -12.9f;
 constexpr float gelu_linear = 1.5957691f;   // 2 sqrt(2 / pi)
 constexpr float gelu_cubic = 0.071354814f;  // that * 0.044715

@@ -1,6 +1,7 @@
 // The self-test of what lies beyond plain attention: norms, activations, rotary embedding, narrow numbers, options,
 // caches. Known answers alone, of each part: the reference would be as much code again in a firmware, and kernels that
-// give right answers are equal to it. Objects lie in the buffer, since the stack of a call is small.
+// give right answers are equal to it. Objects lie in the buffer, and each part has a frame of its own, since the stack
+// is small.
 #include "rope.hpp"
 #include "run.hpp"
 #include "selftest.hpp"
@@ -16,7 +17,8 @@ T *take(arena &memory) {
 // ----------------------------------------------------------------------------------------------- rows of numbers
 
 // Two registers of any kernel and a tail, more than 64 and less; the last row is zeros but for its infinity.
-void run_norms(void (*step)(const norm_rows &rows), float *buffer, comparison &result) {
+template <void (*block_steps::*step)(const norm_rows &rows)>
+HEED_NOINLINE void run_norms(any_kernel k, float *buffer, comparison &result) {
   constexpr int32_t dims[] = {5, 71, 128};
   for (const int32_t dim : dims) {
     arena memory = {buffer};
@@ -25,15 +27,15 @@ void run_norms(void (*step)(const norm_rows &rows), float *buffer, comparison &r
     fill(weight, dim, 1);
     fill(bias, dim, 2);
     for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
-    step({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
+    (block_steps_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
     result.add(y, 4 * dim);
-    step({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
+    (block_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
     result.add(x, 3 * dim);
   }
 }
 
 // Numbers of both signs to 16 and to 128, thresholds and special numbers.
-void run_elements(void (*step)(const element_rows &rows), float *buffer, comparison &result) {
+HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *buffer, comparison &result) {
   constexpr int32_t n = 155;
   arena memory = {buffer};
   float *x = memory.take(n), *other = memory.take(n), *y = memory.take(n);
@@ -47,13 +49,17 @@ void run_elements(void (*step)(const element_rows &rows), float *buffer, compari
   step({x, n, other, n, y, n, 1, n});
   result.add(y, n);
 }
-void run_activation(void (*step)(const element_rows &rows), float *buffer, comparison &result) {
-  run_elements(step, buffer, result);
-  step({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
+template <void (*block_steps::*step)(const element_rows &rows)>
+HEED_NOINLINE void run_activation(any_kernel k, float *buffer, comparison &result) {
+  run_elements(block_steps_of(k)->*step, buffer, result);
+  (block_steps_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
   result.add(buffer, 155);
 }
+HEED_NOINLINE void run_sums(any_kernel k, float *buffer, comparison &result) {
+  run_elements(block_steps_of(k)->add, buffer, result);
+}
 
-void run_ropes(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_ropes(any_kernel k, float *buffer, comparison &result) {
   constexpr int32_t n_heads = 2, dim = 38, n = 2;
   arena memory = {buffer};
   float *x = memory.take(n * n_heads * dim), *y = memory.take(n * n_heads * dim), *frequencies = memory.take(dim / 2);
@@ -76,7 +82,7 @@ void run_ropes(any_kernel k, float *buffer, comparison &result) {
 
 // ----------------------------------------------------------------------------------------------- narrow numbers
 
-void run_formats(float *buffer, comparison &result) {
+HEED_NOINLINE void run_formats(any_kernel, float *buffer, comparison &result) {
   constexpr int32_t n = 3, dim = 21;
   arena memory = {buffer};
   float *x = memory.take(n * dim), *narrow = memory.take(n * dim), *y = memory.take(n * dim), *scales = memory.take(n);
@@ -90,7 +96,7 @@ void run_formats(float *buffer, comparison &result) {
   }
 }
 
-void run_projections(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_projections(any_kernel k, float *buffer, comparison &result) {
   constexpr int32_t n_in = 21, n_out = 19, n = 5;
   arena memory = {buffer};
   float *w = memory.take(n_in * n_out), *data = memory.take(n_in * n_out), *scales = memory.take(n_in);
@@ -136,8 +142,8 @@ struct attention_memory {
 };
 
 // Two heads of queries over one of keys, which are the values, too.
-void begin(attention_memory &o, int32_t n_q, const float *q, const float *k, float *out, float *workspace,
-           size_t bytes) {
+HEED_NOINLINE void begin(attention_memory &o, int32_t n_q, const float *q, const float *k, float *out, float *workspace,
+                         size_t bytes) {
   o.call = heed_attention_of(n_q, n_kv, n_heads, 1, dim, q, k, k, out, workspace, bytes);
   const heed_options none = HEED_OPTIONS;
   o.options = none;
@@ -145,72 +151,80 @@ void begin(attention_memory &o, int32_t n_q, const float *q, const float *k, flo
   o.call.causal = 1;
 }
 
-void run_options(any_kernel k, float *buffer, comparison &result) {
+constexpr int32_t most_rows = n_heads * most_queries;
+struct option_arrays {
+  float *keys, *slopes, *q, *out, *lse, *sums, *top, *kept;
+};
+
+// All options at once: an additive mask and a sink for each head, or a boolean one, one sink for all, and scores kept.
+// Both masks hide key 7.
+HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int32_t n_q, bool boolean) {
+  float *const bias = a.kept + most_queries * n_kv;  // behind the scores of the few queries that keep them
+  auto *const bytes = reinterpret_cast<uint8_t *>(bias);
+  fill(bias, n_kv, 14);
+  for (int32_t j = 7; j < n_kv; j += 13) bias[j] = negative_infinity;
+  for (int32_t j = 0; boolean && j < n_kv; j++) bytes[j] = j % 13 != 7;
+  if (boolean)
+    heed_mask_init_boolean(&o.mask, bytes, n_kv, 0, 0, 0);
+  else
+    heed_mask_init_additive(&o.mask, bias, n_kv, 0, 0, 0);
+  heed_ranges_init(&o.ranges);
+  o.ranges.left_window = boolean ? 52 : 50;
+  o.ranges.pinned = 3;
+  heed_softcap_init(&o.softcap, 0.7f);
+  heed_alibi_init(&o.alibi, a.slopes);
+  heed_sinks_init(&o.sinks, boolean ? nullptr : a.slopes);
+  heed_lse_init(&o.lse, heed_head_major_out(a.lse, n_q, n_heads, 1));
+  heed_column_sums_init(&o.column_sums, {a.sums, 0, n_kv, 0});
+  heed_top_k_init(&o.top_k, 1, a.top, reinterpret_cast<int32_t *>(a.top + most_rows));
+  o.options.ranges = &o.ranges;
+  o.options.mask = &o.mask;
+  o.options.softcap = &o.softcap;
+  o.options.alibi = &o.alibi;
+  o.options.sinks = &o.sinks;
+  o.options.lse = &o.lse;
+  o.options.column_sums = &o.column_sums;
+  o.options.top_k = &o.top_k;
+  if (!boolean) return;
+  heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(a.kept, n_q, n_heads, n_kv));
+  o.options.scores = &o.scores;
+}
+
+HEED_NOINLINE void run_options(any_kernel k, float *buffer, comparison &result) {
   arena memory = {buffer};
-  float *workspace = memory.take(ample / sizeof(float)), *keys = memory.take(n_kv * dim);
+  float *const workspace = memory.take(ample / sizeof(float));
   auto &o = *take<attention_memory>(memory);
-  float *slopes = memory.take(n_heads);
-  constexpr int32_t rows = n_heads * most_queries;
-  float *q = memory.take(rows * dim), *out = memory.take(rows * dim), *lse = memory.take(rows);
-  float *sums = memory.take(n_heads * n_kv), *top = memory.take(2 * rows), *kept = memory.take(rows * n_kv);
-  fill(keys, n_kv * dim, 11);
-  fill(q, rows * dim, 12);
-  fill(slopes, n_heads, 13);
-  keys[7 * dim + 1] = negative_infinity;  // of a key that a mask hides
+  const option_arrays a = {memory.take(n_kv * dim),      memory.take(n_heads),         memory.take(most_rows * dim),
+                           memory.take(most_rows * dim), memory.take(most_rows),       memory.take(n_heads * n_kv),
+                           memory.take(2 * most_rows),   memory.take(most_rows * n_kv)};
+  fill(a.keys, n_kv * dim, 11);
+  fill(a.q, most_rows * dim, 12);
+  fill(a.slopes, n_heads, 13);
+  a.keys[7 * dim + 1] = negative_infinity;
   for (int32_t i = 0; i < 2; i++) {
     const int32_t n_q = i == 0 ? most_queries : 3, n = n_heads * n_q;
-    float *bias = kept + (rows - most_queries) * n_kv;  // where the second head's scores come, later
-    begin(o, n_q, q, keys, out, workspace, i == 0 ? ample : scarce);
+    begin(o, n_q, a.q, a.keys, a.out, workspace, i == 0 ? ample : scarce);
     o.call.causal_offset = n_kv - n_q - 1;
-    fill(bias, n_kv, 14);
-    for (int32_t j = 7; j < n_kv; j += 13) bias[j] = negative_infinity;
-    auto *bytes = reinterpret_cast<uint8_t *>(bias);
-    for (int32_t j = 0; i == 1 && j < n_kv; j++) bytes[j] = j % 13 != 7;
-    if (i == 0)
-      heed_mask_init_additive(&o.mask, bias, n_kv, 0, 0, 0);
-    else
-      heed_mask_init_boolean(&o.mask, bytes, n_kv, 0, 0, 0);
-    heed_ranges_init(&o.ranges);
-    o.ranges.left_window = 50 + 2 * i;
-    o.ranges.pinned = 3;
-    heed_softcap_init(&o.softcap, 0.7f);
-    heed_alibi_init(&o.alibi, slopes);
-    heed_sinks_init(&o.sinks, i == 0 ? slopes : nullptr);
-    heed_lse_init(&o.lse, heed_head_major_out(lse, n_q, n_heads, 1));
-    heed_column_sums_init(&o.column_sums, {sums, 0, n_kv, 0});
-    heed_top_k_init(&o.top_k, 1, top, reinterpret_cast<int32_t *>(top + rows));
-    o.options.ranges = &o.ranges;
-    o.options.mask = &o.mask;
-    o.options.softcap = &o.softcap;
-    o.options.alibi = &o.alibi;
-    o.options.sinks = &o.sinks;
-    o.options.lse = &o.lse;
-    o.options.column_sums = &o.column_sums;
-    o.options.top_k = &o.top_k;
-    if (i == 1) {
-      heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(kept, n_q, n_heads, n_kv));
-      o.options.scores = &o.scores;
-    }
+    set_options(o, a, n_q, i == 1);
     run_attention(k, o.call);
-    result.add(out, n * dim);
-    result.add(lse, n);
-    result.add(sums, n_heads * n_kv);
-    result.add(top, n);
-    if (i == 1) result.add(kept, n * n_kv);
+    result.add(a.out, n * dim);
+    result.add(a.lse, n);
+    result.add(a.sums, n_heads * n_kv);
+    result.add(a.top, n);
+    if (i == 1) result.add(a.kept, n * n_kv);
   }
 }
 
 // A ring with pinned tokens, filled beyond its end.
-void run_caches(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_caches(any_kernel k, float *buffer, comparison &result) {
   constexpr int32_t piece = 30;
   arena memory = {buffer};
   float *workspace = memory.take(ample / sizeof(float)), *tokens = memory.take(piece * dim);
   auto &o = *take<attention_memory>(memory);
-  constexpr int32_t rows = n_heads * most_queries;
-  float *q = memory.take(rows * dim), *out = memory.take(rows * dim);
+  float *q = memory.take(most_rows * dim), *out = memory.take(most_rows * dim);
   constexpr size_t bytes = HEED_CACHE_BYTES(HEED_CACHE_RING, 20, 3, 12, 1, 1, dim, dim, HEED_F32);
   float *slots = memory.take(bytes / sizeof(float));
-  fill(q, rows * dim, 15);
+  fill(q, most_rows * dim, 15);
   for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
     heed_cache_shape shape = HEED_CACHE_SHAPE;
     shape.kind = HEED_CACHE_RING;
@@ -241,54 +255,32 @@ static_assert(ample + sizeof(attention_memory) +
                   HEED_SELFTEST_FEATURES_BYTES,
               "HEED_SELFTEST_FEATURES_BYTES holds every part");
 
-// Of norms, four activations and sums, rotary embedding, formats, projections, options, caches.
 constexpr struct {
   const char *name;
+  void (*run)(any_kernel k, float *buffer, comparison &result);
   known_answers answers;
-} features[] = {{"rms_norm", {0x1667d04f, 0x0751ab48}}, {"layer_norm", {0xaf40f3d8, 0x3b775856}},
-                {"gelu", {0xfc87b36f, 0xc44a5b52}},     {"gelu_tanh", {0x98fed276, 0x28e37fe9}},
-                {"silu", {0xd4e2eae8, 0x515a74a0}},     {"relu", {0x51bd81d1, 0x51bd81d1}},
-                {"add", {0x25135277, 0x25135277}},      {"rope", {0x7888d5f8, 0xd6640593}},
-                {"formats", {0xf9734745, 0xf9734745}},  {"project", {0xb1f9ed57, 0xe36e6d2a}},
-                {"options", {0x9aac4353, 0x0a79ad7f}},  {"cache", {0x0c39c5e3, 0x68560f0c}}};
+} features[] = {
+    {"rms_norm", run_norms<&block_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
+    {"layer_norm", run_norms<&block_steps::layer_norm>, {0xaf40f3d8, 0x3b775856}},
+    {"gelu", run_activation<&block_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
+    {"gelu_tanh", run_activation<&block_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
+    {"silu", run_activation<&block_steps::silu>, {0xd2712aa9, 0x16acbaef}},
+    {"relu", run_activation<&block_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
+    {"add", run_sums, {0xba988039, 0xba988039}},
+    {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
+    {"formats", run_formats, {0xf9734745, 0xf9734745}},
+    {"project", run_projections, {0xb1f9ed57, 0xe36e6d2a}},
+    {"options", run_options, {0x9aac4353, 0x0a79ad7f}},
+    {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
+};
 static_assert(sizeof features / sizeof *features == n_features, "as the report says");
-
-void run_feature(any_kernel k, int32_t index, float *buffer, comparison &result) {
-  const block_steps *steps = block_steps_of(k);
-  switch (index) {
-    case 0:
-      return run_norms(steps->rms_norm, buffer, result);
-    case 1:
-      return run_norms(steps->layer_norm, buffer, result);
-    case 2:
-      return run_activation(steps->gelu, buffer, result);
-    case 3:
-      return run_activation(steps->gelu_tanh, buffer, result);
-    case 4:
-      return run_activation(steps->silu, buffer, result);
-    case 5:
-      return run_activation(steps->relu, buffer, result);
-    case 6:
-      return run_elements(steps->add, buffer, result);
-    case 7:
-      return run_ropes(k, buffer, result);
-    case 8:
-      return run_formats(buffer, result);
-    case 9:
-      return run_projections(k, buffer, result);
-    case 10:
-      return run_options(k, buffer, result);
-    default:
-      return run_caches(k, buffer, result);
-  }
-}
 
 }  // namespace
 
 bool test_features(any_kernel k, float *buffer, heed_selftest_report &report) {
   comparison result(report);
   for (int32_t i = 0; i < n_features; i++) {
-    run_feature(k, i, buffer, result);
+    features[i].run(k, buffer, result);
     if (!result.conclude_part(*k, features[i].name, i, features[i].answers)) return false;
   }
   return true;

@@ -62,7 +62,7 @@ void sweep_block(heed_activation *f, double chain, uint64_t first, uint32_t step
 void sweep_special(heed_activation *f, double chain, finding *worst) {
   for (uint64_t exponent = 0; exponent < n_all; exponent += uint64_t{1} << 23)
     sweep_block(f, chain, exponent < 128 ? 0 : exponent - 128, 1, worst);
-  for (const float x : {-87.0f, -12.9f, -10.0f}) sweep_block(f, chain, bits_of(x) - 2000, 1, worst);
+  for (const float x : {-87.0f, -12.9f, -9.99f}) sweep_block(f, chain, bits_of(x) - 2000, 1, worst);
 }
 
 finding sweep(heed_activation *f, uint32_t step, unsigned n_threads) {

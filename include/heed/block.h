@@ -57,7 +57,7 @@ typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_o
 HEED_API heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2: the approximation of BERT and GPT-2, of the same source.
  * Error: 4 u |y|, unfused 5, and for x < 0 another 3 |v| u |y|, v = 2 sqrt(2 / pi) (x + 0.044715 x^3), which is the
- * exponent; +0 below -10, where |y| is less than 2^-122. */
+ * exponent; +0 below -9.99, where |y| is less than 2^-122. */
 HEED_API heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* x / (1 + exp(-x)), also called swish. Source: Elfwing et al. 2018.
  * Error: 4 u |y|, unfused 5; +0 below -87, where |y| is less than 2^-118. */

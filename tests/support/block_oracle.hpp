@@ -27,7 +27,7 @@ inline bounded exact_gelu(double x, double chain) {
   return relative(x * std::erfc(-x * std::sqrt(0.5)) / 2, chain == 1 ? 8 : 10);
 }
 inline bounded exact_gelu_tanh(double x, double chain) {
-  if (x < -10) return {0, 0};
+  if (x < -9.99f) return {0, 0};
   const double v = 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
   return relative(x / (1 + std::exp(-v)), (chain == 1 ? 4 : 5) + (x < 0 ? 3 * std::fabs(v) : 0));
 }
