@@ -1,9 +1,11 @@
-// Every float through gelu, gelu_tanh, silu and relu, against double precision: the bounds that block.h states, checked
-// and not sampled. Prints the greatest error of each and the float where it is.
+// Every float through gelu, gelu_tanh, silu and relu, and every angle of an eighth of a turn either way through rotary
+// embedding, against double precision: the bounds that block.h states, checked and not sampled. Prints the greatest
+// error of each and where it is.
 //
 //   heed_activation_sweep [STEP [THREADS [KERNEL]]]    every STEP-th float (1: all, some ten minutes) and special ones
 //
 // Exit status: 0 if all are within the bounds. SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -65,6 +67,32 @@ void sweep_special(heed_activation *f, double chain, finding *worst) {
   for (const float x : {-87.0f, -12.9f, -9.99f}) sweep_block(f, chain, bits_of(x) - 2000, 1, worst);
 }
 
+// The pair (1, 0) at positions first, first + step, ... (of int32, by their bits), turned by 2^-34 of a turn for each:
+// the cosine and the sine of all that a reduced angle may be, |position| * 2^-34 <= 1/8.
+void sweep_positions(uint64_t first, uint32_t step, finding *worst) {
+  static thread_local int32_t positions[block];
+  static thread_local float y[block][2];
+  constexpr float frequency = 0x1.921fb6p-32f, pair[2] = {1, 0};  // 2 pi * 2^-34
+  constexpr double bound = 1.41 * half_ulp + 0x1p-29;
+  int32_t n = 0;
+  for (uint64_t bits = first; n < int32_t(block) && bits < n_all; bits += step)
+    positions[n++] = static_cast<int32_t>(static_cast<uint32_t>(bits));
+  heed_rope rope;
+  heed_rope_init(&rope, HEED_ROPE_INTERLEAVED);
+  rope.inverse_frequencies = &frequency;
+  if (heed_rope_apply(&rope, {pair, 0, 0, 0}, n, 1, 2, 0, positions, {y[0], 0, 0, 2}, nullptr) != HEED_OK) std::abort();
+  for (int32_t i = 0; i < n; ++i) {
+    const double angle = double{frequency} * positions[i];
+    const double error = std::max(std::fabs(y[i][0] - std::cos(angle)), std::fabs(y[i][1] - std::sin(angle)));
+    worst->n_bad += !(error <= bound);
+    if (error / half_ulp > worst->units) {
+      worst->units = error / half_ulp, worst->share = error / bound;
+      worst->at = static_cast<uint32_t>(positions[i]);
+    }
+  }
+}
+
+// f null: positions.
 finding sweep(heed_activation *f, uint32_t step, unsigned n_threads) {
   const double chain = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? 1 : 1.5;
   finding all;
@@ -75,13 +103,13 @@ finding sweep(heed_activation *f, uint32_t step, unsigned n_threads) {
     threads.emplace_back([&] {
       finding own;
       for (uint64_t first; (first = next.fetch_add(uint64_t{step} * block)) < n_all;)
-        sweep_block(f, chain, first, step, &own);
+        f ? sweep_block(f, chain, first, step, &own) : sweep_positions(first, step, &own);
       const std::lock_guard<std::mutex> lock(of_all);
       all.join(own);
     });
   }
   for (std::thread &t : threads) t.join();
-  if (step > 1) sweep_special(f, chain, &all);
+  if (f && step > 1) sweep_special(f, chain, &all);
   return all;
 }
 
@@ -105,5 +133,10 @@ int main(int argc, char **argv) {
     std::fflush(stdout);
     n_bad += worst.n_bad;
   }
+  const finding turns = sweep(nullptr, step, n_threads);
+  std::printf("%-10s %s: greatest error %.3f * 2^-24 at position %d, %.2f of its bound, %llu beyond it\n", "rope",
+              heed_kernel_current(), turns.units, static_cast<int32_t>(turns.at), turns.share,
+              static_cast<unsigned long long>(turns.n_bad));
+  n_bad += turns.n_bad;
   return n_bad != 0;
 }
