@@ -31,6 +31,7 @@ TEST(dreams_choosing, draws_by_probability_and_the_same_again) {
   };
   const std::vector<int> all = counts(0.0f, 1), most = counts(0.7f, 1);
   EXPECT_EQ(counts(0.0f, 1), all);
+  EXPECT_EQ(counts(1.0f, 1), all);
   EXPECT_NE(counts(0.0f, 2), all);
   EXPECT_NEAR(all[0], 10000, 300);
   EXPECT_NEAR(all[1], 5000, 300);

@@ -213,8 +213,19 @@ static float draw(uint64_t *seed) {
   return (float)(uint32_t)((s * UINT64_C(0x2545f4914f6cdd1d)) >> 40) * 0x1p-24f;
 }
 
+/* All get a minus sign; their sum. */
+static float mark_all(float *p, int32_t n) {
+  float sum = 0.0f;
+  for (int32_t i = 0; i < n; ++i) {
+    if (!(p[i] > 0.0f)) continue;
+    sum += p[i];
+    p[i] = -p[i];
+  }
+  return sum;
+}
+
 /* The most probable ones that have top_p together get a minus sign; their sum. */
-static float mark(float *p, int32_t n, float top_p) {
+static float mark_most(float *p, int32_t n, float top_p) {
   float sum = 0.0f;
   for (int32_t i = 0; i < n && !(sum > top_p); ++i) {
     const int32_t next = greatest(p, n);
@@ -231,7 +242,7 @@ int32_t dreams_choose(dreams_choice *choice, float *logits, int32_t n) {
       heed_softmax(row, 1.0f / choice->temperature, heed_matrix_out_of(logits, 1, n), NULL) != HEED_OK)
     return greatest(logits, n);
   const int some = choice->top_p > 0.0f && choice->top_p < 1.0f;
-  float left = draw(&choice->seed) * mark(logits, n, some ? choice->top_p : 2.0f);
+  float left = draw(&choice->seed) * (some ? mark_most(logits, n, choice->top_p) : mark_all(logits, n));
   int32_t token = 0;
   for (int32_t i = 0; i < n; ++i) {
     if (!(logits[i] < 0.0f)) continue;
