@@ -7,11 +7,14 @@
 
 namespace {
 
+// Limits are whole numbers.
+std::string text_of(double limit) { return std::to_string(static_cast<long long>(limit)); }
+
 double number_of(const std::string &option, const std::string &value, double least, double most) {
   char *end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !(number >= least && number <= most))
-    throw std::runtime_error(option + " needs a number of " + std::to_string(least) + " to " + std::to_string(most));
+    throw std::runtime_error(option + " needs a number of " + text_of(least) + " to " + text_of(most));
   return number;
 }
 

@@ -4,11 +4,10 @@
 // status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
 // 77: no folder; 1: anything else.
 //   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
-//   --in-place           reads the weights as they lie in the file; else those of llama2.c are first rearranged in
-//   memory
+//   --in-place           reads the weights as they lie in the file; else llama2.c's are first rearranged in memory
 //   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
 //   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
-//   --tokens=N           how many (default: as the context has room for; with a window 1000)
+//   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
 //   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
 //   --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
 //                        profile. What a board must print, too.
@@ -86,7 +85,9 @@ void open(const arguments &a, loaded_files &files) {
   }
   int32_t bad = -1;
   const dreams_status status =
-      dreams_words_open(&words, files.tokenizer.data(), files.tokenizer.size(), net.model.n_tokens, &bad);
+      files.tokenizer.empty()  // its data may be null
+          ? DREAMS_WORDS_SHORT
+          : dreams_words_open(&words, files.tokenizer.data(), files.tokenizer.size(), net.model.n_tokens, &bad);
   require(status, a.folder + "/tokenizer.bin" + (bad >= 0 ? ": token " + std::to_string(bad) : ""));
 }
 

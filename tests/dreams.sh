@@ -33,6 +33,9 @@ expect 0 "rows of outputs" "$heed_dreams" --in-place "$model"
 "$heed_dreams" --bits --in-place "$model" | cmp - "$folder/rearranged"
 expect 0 "^I dream of 0.000000. Dimensions unfold, as I softly refine" "$heed_dreams" "$model" "I dream of"
 expect 0 "tokens a second" "$heed_dreams" --window=50 --tokens=300 --temperature=0.7 --top-p=0.9 --seed=3 "$model" "The"
+expect 0 "tokens a second" "$heed_dreams" --window=48 --pinned=1 --tokens=1000 --temperature=0.8 --seed=7 "$model" "The light"
+expect 1 "need a larger cache" "$heed_dreams" --window=200 "$model" "The light"
+expect 1 "tokens needs a number of 2 to 1000000" "$heed_dreams" --tokens=1 "$model" "The light"
 expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"
 expect 77 "HEED_DREAMS" env HEED_DREAMS= "$heed_dreams"
 expect 77 "is not a folder" "$heed_dreams" "$folder/none"
@@ -49,6 +52,9 @@ expect 1 "model.bin: the model's file is shorter or longer" "$heed_dreams" "$fol
 damage model.bin 20
 expect 1 "model.bin: the model's file ends within its header" "$heed_dreams" "$folder"
 rm "$folder/model.bin" && ln -s "$model/model.bin" "$folder"
+damage tokenizer.bin 0
+expect 1 "tokenizer.bin: the tokenizer's file ends too early" "$heed_dreams" "$folder"
+rm "$folder/tokenizer.bin" && ln -s "$model/tokenizer.bin" "$folder"
 damage tokenizer.bin 3000
 expect 1 "tokenizer.bin: token [0-9]*: the tokenizer's file ends too early" "$heed_dreams" "$folder"
 rm "$folder/tokenizer.bin" && ln -s "$model/tokenizer.bin" "$folder"

@@ -3,7 +3,7 @@
  *
  *   static dreams net;                                       // all the memory there is: DREAMS_RAM_BYTES
  *   dreams_open(&net, model, model_bytes, NULL);             // model.bin, read where it lies: flash, a mapped file
- *   dreams_words_open(&words, tokenizer, tokenizer_bytes, net.model.n_tokens);
+ *   dreams_words_open(&words, tokenizer, tokenizer_bytes, net.model.n_tokens, NULL);
  *   dreams_encode(&words, "I dream of", tokens, DREAMS_MAX_TOKENS, &n);
  *   dreams_read(&net, tokens, n, logits, 1);                 // the prompt at once, then one token after the other:
  *   token = dreams_choose(&greedy, logits, net.model.n_tokens);
@@ -76,7 +76,7 @@ typedef struct dreams {
 typedef struct dreams_settings {
   int32_t cache_format; /* heed_format, no wider than DREAMS_CACHE_FORMAT */
   int32_t window;       /* 0, or a token sees so many newest ones: text without end */
-  int32_t pinned;       /* with a window: so many first tokens stay visible */
+  int32_t pinned;       /* with a window: so many first tokens stay visible; README: what fits */
 } dreams_settings;
 
 /* Checks the model (dreams_model_read) and prepares net; bytes must stay where they are. settings: may be null.
