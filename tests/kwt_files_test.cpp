@@ -191,6 +191,13 @@ TEST(kwt_wav, gives_its_samples) {
   // A chunk of odd length between, with its padding byte.
   const std::string list("LIST\3\0\0\0abc\0", 12);
   EXPECT_EQ(host_files::read_wav(written_file(wav_of(mono_16k, data, list)).path()), expected);
+  // The extensible form, in which the kind is a number of 16 bytes at the end.
+  const std::string extensible = "\xfe\xff" + mono_16k.substr(2) + std::string("\x16\0\x10\0\4\0\0\0\1\0", 10) +
+                                 std::string("\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71", 14);
+  EXPECT_EQ(host_files::read_wav(written_file(wav_of(extensible, data)).path()), expected);
+  std::string floats = extensible;
+  floats[24] = 3;
+  expect_refusal(wav_of(floats, data), "has format 3, 1 channel, 16000 Hz, 16 bits");
 }
 
 TEST(kwt_wav, of_another_kind_is_refused) {

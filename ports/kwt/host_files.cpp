@@ -26,12 +26,13 @@ uint32_t u32_at(const uint8_t *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 
 void check_format(const std::string &path, const uint8_t *format, size_t n_bytes) {
   if (n_bytes < 16) refuse(path, "its format chunk is too short");
-  const uint32_t kind = u16_at(format), channels = u16_at(format + 2), rate = u32_at(format + 4),
-                 bits = u16_at(format + 14);
+  const bool extensible = u16_at(format) == 0xfffe && n_bytes >= 26;  // the kind is where its longer form begins
+  const uint32_t kind = u16_at(format + (extensible ? 24 : 0)), channels = u16_at(format + 2),
+                 rate = u32_at(format + 4), bits = u16_at(format + 14);
   if (kind == 1 && channels == 1 && rate == 16000 && bits == 16) return;
   refuse(path, "needs PCM (1), 1 channel, 16000 Hz, 16 bits; has format " + std::to_string(kind) + ", " +
-                   std::to_string(channels) + " channels, " + std::to_string(rate) + " Hz, " + std::to_string(bits) +
-                   " bits");
+                   std::to_string(channels) + (channels == 1 ? " channel, " : " channels, ") + std::to_string(rate) +
+                   " Hz, " + std::to_string(bits) + " bits");
 }
 
 std::vector<int16_t> samples_of(const uint8_t *data, size_t n_bytes) {
