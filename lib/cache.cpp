@@ -75,9 +75,8 @@ bool is_sound(const cache_state &state, const heed_cache_shape &s) {
 }
 
 // The first key that a query at that position sees, but for pinned ones.
-int32_t first_of_window(const heed_cache_shape &s, int64_t position, int32_t left) {
+int32_t first_of_window(int64_t position, int32_t left) {
   const int64_t first = left < 0 ? 0 : position - left;
-  (void)s;
   return first < 0 ? 0 : first > HEED_MAX_COUNT ? HEED_MAX_COUNT : static_cast<int32_t>(first);
 }
 
@@ -124,7 +123,7 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
     const int32_t offset = ranges && ranges->offsets ? ranges->offsets[b] : call.causal_offset;
     const int32_t left = !ranges ? -1 : ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
     const int64_t position = static_cast<int64_t>(state.length) - call.n_q + offset;
-    const int32_t first = first_of_window(s, position, least_window(left, own));
+    const int32_t first = first_of_window(position, least_window(left, own));
     check.require(holds(s, state, first, state.length), HEED_MISFIT, HEED_ARG_N_Q);
     check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_MISFIT, HEED_ARG_PINNED);
   }
@@ -308,7 +307,7 @@ heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t len
   const heed_cache_shape &s = cache->shape;
   cache_state &state = states_of(*cache)[sequence];
   if (length < 0 || length > state.length) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
-  const int32_t first = s.kind == HEED_CACHE_RING ? first_of_window(s, length, s.capacity - 1) : 0;
+  const int32_t first = s.kind == HEED_CACHE_RING ? first_of_window(length, s.capacity - 1) : 0;
   if (!holds(s, state, first, length)) return HEED_STATUS(HEED_MISFIT, HEED_ARG_LENGTH);
   state.length = length;
   if (state.oldest > length) state.oldest = length;

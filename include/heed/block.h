@@ -87,9 +87,10 @@ typedef struct heed_rope {
   int32_t style;
   int32_t rotary_dim;               /* even; the first so many elements of a head are turned, the others stay; 0: all */
   float base;                       /* > 1: 10000 in the paper; larger for long contexts ("NTK" scaling) */
-  float scale;                      /* positions are multiplied by it: 1; less for linear scaling (Chen et al. 2023) */
-  const float *inverse_frequencies; /* (rotary_dim / 2) or null: instead of base^(...), radians for a position, 0 to
-                                       2^16 in magnitude: any other scaling (YaRN, Llama 3) */
+  float scale;                      /* positions are multiplied by it: 1; less for linear scaling (Chen et al. 2023);
+                                       -2^16 to 2^16 */
+  const float *inverse_frequencies; /* (rotary_dim / 2) or null: instead of base^(...), radians for a position,
+                                       -2^16 to 2^16: any other scaling (YaRN, Llama 3) */
 } heed_rope;
 /* Turns all of a head, base 10000, scale 1. Status: NULL_POINTER, MISALIGNED for ROPE. */
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);

@@ -60,9 +60,9 @@ typedef struct heed_cache {
 } heed_cache;
 
 /* An empty cache in buffer, aligned to HEED_CACHE_ALIGNMENT.
- * Status: NULL_POINTER, MISALIGNED for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE for
- * KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0 in a
- * linear cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE
+ * for KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0
+ * in a linear cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
 HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
                                      size_t buffer_bytes);
 
@@ -73,7 +73,8 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
  * Numbers that do not fit the format: as heed_narrow (NOT_FINITE for K, V when int8 has no scale for a row).
  * Status: FULL for CACHE (linear: no room; ring: n > capacity + spare), and nothing has changed; OUT_OF_RANGE for
  * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply for ROPE;
- * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE. */
+ * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP when k, v, rope or the
+ * handle lie in its buffer. */
 HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
                                        const heed_rope *rope);
 
@@ -96,7 +97,8 @@ HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *
 /* In a call of attention (options.cache): batch entry b reads sequence b, batch = n_sequences. call.k and call.v have
  * data null; n_kv is at least the length of every sequence (rows of scores and weights have so many columns; columns of
  * tokens that are gone count as outside the ranges). The queries are the newest tokens: offset is the sequence's length
- * - n_q, plus causal_offset or offsets. A ring shortens left windows to its own.
+ * - n_q, plus causal_offset or offsets. A ring shortens left windows to its own. With a partial the cache is the whole
+ * context: the call reads its tokens from first_key + n_keys on, n_kv of them (here n_kv may be less than a length).
  * Status: MISFIT for K, V (not null), BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence), N_Q (a ring
  * no longer has all keys that the first query sees; it may have more than it promises), PINNED (more pinned keys in
  * ranges than in the ring, of which some are gone); as above for CACHE. In layers and sequences: MISFIT for CACHE. */

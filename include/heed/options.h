@@ -189,7 +189,8 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  * HEED_PARTIAL_FLOATS floats, which may be sent as it is (m, then l, each (batch, n_heads, n_q), then acc (batch,
  * n_heads, n_q, v_dim)), together with first_key and n_keys.
  *
- * A call with a partial reads keys first_key + n_keys ... of the context, which are its k and v from 0 on, adds them to
+ * A call with a partial reads keys first_key + n_keys ... of the context, which are its k and v from 0 on (of a cache,
+ * which is the whole context, the tokens of these positions), adds them to
  * the partial, and adds n_kv to its n_keys; out is not written and its data must be null. causal_offset, offsets and
  * kv_lengths (then 0 and above; clipped) count from key 0 of the context; a mask's columns and the columns of scores
  * from the call's first key (a part beyond a short mask gets one column that hides).

@@ -60,10 +60,11 @@ typedef struct heed_block {
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for BLOCK; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM, NORM_FIRST and as
  * heed_layer_run; NULL_POINTER for NORM, ACTIVATION; as heed_project, with MISFIT for other sizes, for WQ, WK, WV, WO,
  * W_UP, W_GATE, W_DOWN; MISALIGNED, OVERFLOW for BQ, BK, BV, BO, B_UP, B_GATE, B_DOWN, WEIGHT, BIAS (of norms); MISFIT
- * for B_GATE (without w_gate), CAUSAL (0 with a cache), CACHE (shape, or one in options), PARTIAL; NOT_FINITE,
- * OUT_OF_RANGE for EPS; as heed_cache_append for CACHE and ROPE; as heed_layer_run for X, Y, ACTIVATIONS, WORKSPACE,
- * EXECUTOR, options. NaN or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after activations
- * have been written; y and the cache are as they were. */
+ * for B_GATE (without w_gate), CAUSAL (0 with a cache), CACHE (shape, one in options, or a ring that would no longer
+ * have all keys that the first row sees: up to spare + 1 rows always fit), PARTIAL; NOT_FINITE, OUT_OF_RANGE for EPS;
+ * as heed_cache_append for CACHE and ROPE; as heed_layer_run for X, Y, ACTIVATIONS, WORKSPACE, EXECUTOR, options. NaN
+ * or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after activations have been written; y and
+ * the cache are as they were. */
 HEED_API heed_status heed_block_run(const heed_block *block, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
