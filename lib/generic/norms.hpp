@@ -84,6 +84,8 @@ HEED_INLINE void scale_row(const norm_rows &b, const float *x, float *y, float m
 
 // Rows whose sums are taken before the first of them is written: the root and the quotients of one row are a chain of
 // 100 cycles, in which the next row's sums are formed. Not so many that they would leave the first cache.
+// Rows of 768 then run at 0.70 to 0.79 of what copying within that cache moves (Zen 4); what limits a row of 64, at
+// 0.32 to 0.45, is the sum over lanes, the root and two quotients.
 constexpr int32_t most_norm_rows = 8;
 HEED_INLINE int32_t norm_rows_at_once(int32_t dim) {
   const int32_t n = 4096 / dim;
