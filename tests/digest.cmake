@@ -17,7 +17,7 @@ endif()
 function(heed_digest_run name executable)
   add_test(NAME digest_${name} COMMAND sh ${digest_scripts}/digest_compare.sh ${digest_reference} ${ARGN}
                                        ${executable})
-  set_tests_properties(digest_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest TIMEOUT 300)
+  set_tests_properties(digest_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest TIMEOUT 900)
 endfunction()
 
 # A scratch build of library and digest, if `program` is installed.
@@ -26,7 +26,7 @@ function(heed_digest_build name program)
   set(build ${CMAKE_CURRENT_BINARY_DIR}/digest_${name})
   add_test(NAME digest_${name}_build COMMAND sh ${digest_scripts}/scratch_build.sh ${program}
            ${PROJECT_SOURCE_DIR} ${build} ${digest_targets} ${ARGN})
-  set_tests_properties(digest_${name}_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP digest_${name} TIMEOUT 600
+  set_tests_properties(digest_${name}_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP digest_${name} TIMEOUT 1200
                        PROCESSORS 2)
 endfunction()
 function(heed_digest_run_build name build)
@@ -62,7 +62,7 @@ set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench)
 set(board_programs -DHEED_BUILD_DEMO=ON -DHEED_STATIC_PROGRAMS=ON)
 function(heed_board_selftest build)
   add_test(NAME board_${build} COMMAND sh ${digest_scripts}/board_programs.sh ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN})
-  set_tests_properties(board_${build} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_${build} TIMEOUT 300)
+  set_tests_properties(board_${build} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_${build} TIMEOUT 900)
 endfunction()
 
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")

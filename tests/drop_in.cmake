@@ -7,7 +7,7 @@ set(drop_in sh ${CMAKE_CURRENT_SOURCE_DIR}/drop_in.sh)
 
 function(heed_drop_in_test name)
   add_test(NAME drop_in_${name} COMMAND ${ARGN})
-  set_tests_properties(drop_in_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "digest;drop_in" TIMEOUT 300)
+  set_tests_properties(drop_in_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "digest;drop_in" TIMEOUT 900)
 endfunction()
 
 # With no flag but the optimisation: the source itself must keep compilers from contracting products and sums.

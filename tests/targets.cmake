@@ -10,7 +10,7 @@ foreach(row IN LISTS telling_rows)
   add_test(NAME target_${row} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/targets.sh ${targets} ${row})
 endforeach()
 add_test(NAME targets COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/targets.sh ${targets} check CONFIGURATIONS all)
-set_tests_properties(targets ${telling_tests} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest TIMEOUT 600
+set_tests_properties(targets ${telling_tests} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest TIMEOUT 1200
                      ENVIRONMENT HEED_DIGEST_REFERENCE=${digest_reference})
 set_tests_properties(targets PROPERTIES RUN_SERIAL ON TIMEOUT 7200 DEPENDS "${telling_tests}")
 
