@@ -34,7 +34,7 @@ TEST_P(block_accuracy, activations_within_the_stated_bounds) {
       ASSERT_FALSE(HasFailure()) << f.name;
     }
     w.record(f.name);
-    EXPECT_TRUE(f.call == heed_relu || w.share > 0.3) << f.name << ": the bound is loose";
+    EXPECT_TRUE(f.call == heed_relu || repetitions(100) < 100 || w.share > 0.5) << f.name << ": the bound is loose";
   }
 }
 
