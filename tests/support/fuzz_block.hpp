@@ -148,7 +148,6 @@ class block_life {
     if (in_->byte() % 2) b.w_gate = weights_of(in_, &memory_, b.model_dim, b.hidden_dim);
     b.w_down = weights_of(in_, &memory_, b.hidden_dim, b.model_dim);
     if (in_->byte() % 2) b.rope = rope_of(in_, &memory_, b_.head_dim);
-    if (in_->byte() % 2) b.options = fuzz_options(in_, &memory_, 1, b.n_heads, n_, n_).draw(false);
   }
   void draw_memory() {
     y_ = memory_.matrix_out(n_, in_->rarely() ? in_->size() : b_.model_dim);
@@ -159,7 +158,11 @@ class block_life {
     activations_ = static_cast<float *>(memory_.buffer(n_floats_ * 4, false));
     workspace_ = workspace_of(in_, &memory_, b_.head_dim, b_.v_dim, &workspace_bytes_);
     e_ = executor_of(in_, &executor_);
-    if (in_->byte() % 2) return;
+    if (in_->byte() % 2) draw_cache();
+    const int32_t n_kv = buffer_ ? 2 * n_ : n_;  // the second piece sees both
+    if (in_->byte() % 2) b_.options = fuzz_options(in_, &memory_, 1, b_.n_heads, n_, n_kv).draw(false);
+  }
+  void draw_cache() {
     shape_ = HEED_CACHE_SHAPE;
     shape_.kind = in_->byte() % 2, shape_.format = in_->byte() % 4, shape_.capacity = 1 + in_->byte() % 100;
     if (shape_.kind == HEED_CACHE_RING) shape_.spare = in_->byte() % 40, shape_.pinned = in_->byte() % 10;
