@@ -16,7 +16,7 @@ bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
   bool finite = true;
   for (int32_t h = 0; h < n_heads; h++)
     for (int32_t t = 0; t < n; t++)
-      for (int32_t i = 0; i < dim; i++) finite = finite && is_number(x.data[h * x.head_stride + t * x.row_stride + i]);
+      for (int32_t i = 0; i < dim; i++) finite &= is_number(x.data[h * x.head_stride + t * x.row_stride + i]);
   return finite;
 }
 
@@ -64,14 +64,20 @@ struct new_row {
   float operator[](int32_t i) const { return i < n_turned ? turned[i] : x[i]; }
 };
 
+float greater(float greatest, float x) {
+  const float size = x < 0.0f ? -x : x;
+  return size > greatest ? size : greatest;
+}
+
+// In two chains, because each step waits for the one before.
 template <class T>
 float scale_of(const new_row &x) {
-  float greatest = 0.0f;
-  for (int32_t i = 0; sizeof(T) == 1 && i < x.dim; i++) {
-    const float size = x[i] < 0.0f ? -x[i] : x[i];
-    greatest = size > greatest ? size : greatest;
+  float even = 0.0f, odd = 0.0f;
+  for (int32_t i = 0; sizeof(T) == 1 && i < x.dim; i += 2) {
+    even = greater(even, x[i]);
+    if (i + 1 < x.dim) odd = greater(odd, x[i + 1]);
   }
-  return greatest / 127.0f;
+  return greater(even, odd) / 127.0f;
 }
 
 // To every stride-th place from `to` on.

@@ -77,11 +77,12 @@ inline void narrow(float x, float, f16 &to) {
   }
   to.bits = static_cast<uint16_t>(sign | half);
 }
-// x / scale, to an integer by the sum with 1.5 * 2^23; at most 127, which a subnormal scale could exceed.
+// x / scale, to an integer by the sum with 1.5 * 2^23; at most 127, which a subnormal scale could exceed (by half).
+// Integers are compared, which compilers vectorise.
 inline void narrow(float x, float scale, int8_t &to) {
-  float quotient = scale == 0.0f ? 0.0f : x / scale;
-  quotient = quotient > 127.0f ? 127.0f : quotient < -127.0f ? -127.0f : quotient;
-  to = static_cast<int8_t>(static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000);
+  const float quotient = scale == 0.0f ? 0.0f : x / scale;
+  const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000;
+  to = static_cast<int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
 }
 
 }  // namespace heed
