@@ -166,7 +166,11 @@ static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int
   }
   v += column;
   for (int32_t j = b.from; j < b.n; j++, v += stride) {
-    if (ahead) __builtin_prefetch(ahead + (j - b.from) * stride + column, 0, 2);
+    if (ahead) {
+      constexpr int line = 64 / sizeof(T);
+      HEED_UNROLL for (int i = 0; i < VECS * V::lanes; i += line)
+          __builtin_prefetch(ahead + (j - b.from) * stride + column + i, 0, 2);
+    }
     typename V::reg columns[VECS];
     HEED_UNROLL for (int i = 0; i < VECS; i++) {
       columns[i] = V::load(v + i * V::lanes);
