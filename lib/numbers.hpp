@@ -53,14 +53,15 @@ HEED_INLINE float widen(f16 x) {
 }
 
 // Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that
-// place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale.
-inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
-inline void narrow(float x, float, float &to) { to = x; }
-inline void narrow(float x, float, bf16 &to) {
+// place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale. Static, as all
+// that kernels include: a weak copy compiled with AVX would crash an older processor.
+static inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+static inline void narrow(float x, float, float &to) { to = x; }
+static inline void narrow(float x, float, bf16 &to) {
   const uint32_t bits = bits_of_float(x);
   to.bits = static_cast<uint16_t>(is_nan(bits) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-inline void narrow(float x, float, f16 &to) {
+static inline void narrow(float x, float, f16 &to) {
   const uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
   uint32_t half;
   if (is_nan(bits)) {
@@ -79,7 +80,7 @@ inline void narrow(float x, float, f16 &to) {
 }
 // x / scale, to an integer by the sum with 1.5 * 2^23; at most 127, which a subnormal scale could exceed (by half).
 // Integers are compared, which compilers vectorise.
-inline void narrow(float x, float scale, int8_t &to) {
+static inline void narrow(float x, float scale, int8_t &to) {
   const float quotient = scale == 0.0f ? 0.0f : x / scale;
   const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000;
   to = static_cast<int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
