@@ -53,8 +53,8 @@ HEED_INLINE float widen(f16 x) {
 }
 
 // Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that
-// place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale. Static, as all
-// that kernels include: a weak copy compiled with AVX would crash an older processor.
+// place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale. Static, as
+// all that kernels include: a weak copy compiled with AVX would crash an older processor.
 static inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 static inline void narrow(float x, float, float &to) { to = x; }
 static inline void narrow(float x, float, bf16 &to) {
