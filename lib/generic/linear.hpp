@@ -154,7 +154,8 @@ static bool is_one_small_row(const linear_block &b, const weights_of<T> &w) {
   constexpr int64_t most_bytes = 256 * 1024;
   return !V::compact && b.n_rows == 1 &&
          (b.n_cols <= 8 * V::lanes ||
-          static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes);
+          (w.stride <= most_bytes &&
+           static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes));
 }
 
 // Many rows: panels of w that all rows use, from the second-level cache.

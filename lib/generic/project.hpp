@@ -88,7 +88,7 @@ template <class V, int ROWS, class T>
 HEED_INLINE void project_outputs_of(const linear_block &b, const weights_of<T> &w, int32_t n) {
   constexpr int of_one = V::lanes == 16 ? (sizeof(T) == 4 ? 1 : 2) : V::lanes == 8 || V::compact ? 2 : 4;
   constexpr int vecs = of_one > ROWS ? of_one / ROWS : 1;
-  const bool collide = w.stride * static_cast<ptrdiff_t>(sizeof(T)) % 2048 == 0;
+  const bool collide = static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;
   // One row of floats: 4 columns at a time are faster than 16, as long as rows of w do not collide.
   constexpr int usual = columns_of<V, T>, few = sizeof(T) == 4 && ROWS == 1 ? 4 : usual;
   int32_t column = 0;
