@@ -22,7 +22,8 @@ struct project_of {
   void operator()(const linear_block &b, int32_t first_column) const {
     stored_weights part = w;
     const ptrdiff_t numbers = w.out_in ? first_column * w.stride : first_column;  // a row alone may have any stride
-    part.data = static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(w.format));
+    part.data =
+        static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(w.format));
     if (w.format == stored_int8) part.scales += first_column;
     step(b, part);
   }
