@@ -75,18 +75,21 @@ void check_call(checker &check, const heed_attention &call) {
     check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
                  argument);
   };
-  tensor(call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
+  // What an option brings instead, the call does not have.
   const heed_options *options = options_of(call);
-  if (options && options->cache) {
-    check.require(!call.k.data, HEED_MISFIT, HEED_ARG_K);
-    check.require(!call.v.data, HEED_MISFIT, HEED_ARG_V);
-  } else {
+  const auto is_own = [&](const void *data, bool elsewhere, heed_argument argument) {
+    check.require(!elsewhere || !data, HEED_MISFIT, argument);
+    return !elsewhere;
+  };
+  const heed_narrow_tensors *narrow = options ? options->narrow : nullptr;
+  const bool cached = options && options->cache, adds = options && options->partial;
+  if (is_own(call.q.data, narrow && narrow->q.data, HEED_ARG_Q))
+    tensor(call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
+  if (is_own(call.k.data, cached || (narrow && narrow->k.data), HEED_ARG_K))
     tensor(call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+  if (is_own(call.v.data, cached || (narrow && narrow->v.data), HEED_ARG_V))
     tensor(call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
-  }
-  if (options && options->partial)
-    check.require(!call.out.data, HEED_MISFIT, HEED_ARG_OUT);
-  else
+  if (is_own(call.out.data, adds || (narrow && narrow->out.data), HEED_ARG_OUT))
     tensor(call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT);
   if (call.weights.data) tensor(call.weights, call.n_heads, call.n_q, call.n_kv, access::write, HEED_ARG_WEIGHTS);
   check.buffer(call.workspace, call.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
@@ -152,7 +155,7 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   s.head_dim = s.v_dim = x.dim;
   s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
   const auto k = heed::current_kernel();
-  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
+  const heed::row_tiles tiles = heed::cut_plain_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
   for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
     const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);
     heed::see_all(t);

@@ -28,12 +28,11 @@ cache_layout layout_of(const heed_cache_shape &s) {
 
 storage storage_of(const heed_cache &cache) {
   const cache_layout l = layout_of(cache.shape);
-  return {cache.shape.format,
-          0,
-          l.pinned_slots,
-          l.ring_slots,
-          l.key_bytes + l.value_bytes,
-          l.key_bytes + l.value_bytes + l.scale_bytes};
+  storage at = {};
+  at.key_format = at.value_format = cache.shape.format;
+  at.pinned_slots = l.pinned_slots;
+  at.ring_slots = l.ring_slots;
+  return at;
 }
 
 cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
@@ -139,9 +138,13 @@ void place(const call_rule &rule, stream &s) {
 void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   const auto &cache = as<heed_cache>(object);
   rule.cache = &cache;
-  rule.cached = storage_of(cache);
-  rule.cached.first_key = rule.first_key;
-  rule.stored = &rule.cached;
+  rule.kept_in = storage_of(cache);
+  rule.kept_in.first_key = rule.first_key;
+  const cache_rows first = rows_of(cache, 0, 0);
+  const ptrdiff_t of_head = static_cast<ptrdiff_t>(layout_of(cache.shape).head_bytes / sizeof(float));
+  rule.kept_in.key_scales = {first.key_scales, cache.shape.n_kv_heads * of_head, of_head, 1};
+  rule.kept_in.value_scales = {first.value_scales, cache.shape.n_kv_heads * of_head, of_head, 1};
+  rule.stored = &rule.kept_in;
   rule.score = steps_of(rule)->score_stored;
   rule.add = steps_of(rule)->add_stored;
   rule.values_are_finite = steps_of(rule)->stored_are_finite;  // for a mask, if there is one

@@ -22,7 +22,7 @@ struct call_rule : score_rule {
   decltype(score_steps::alibi) alibi;
   const float *slopes;
   decltype(score_steps::mask_boolean) mask;
-  mask_rows mask_of;
+  input_rows mask_of;
   decltype(score_steps::values_are_finite) values_are_finite;
   decltype(score_steps::add_visible) add_not_hidden;
   decltype(score_steps::sinks) sinks;
@@ -38,11 +38,16 @@ struct call_rule : score_rule {
   heed_partial *sum;               // a call that adds to a partial
   int32_t first_key;               // of the call, in the context
   const struct heed_cache *cache;  // instead of k and v
-  storage cached;                  // where it keeps them
+  storage kept_in;                 // where it keeps them; or how narrow tensors do
   int32_t (*length)(const call_rule &rule,
                     int32_t sequence);              // tokens of a sequence; null: the queries do not end there
   void (*place)(const call_rule &rule, stream &s);  // where a stream's keys and values lie; null: as the call says
   int32_t window;                                   // of the cache: no left window is larger; -1: any
+  const heed_narrow_tensors *narrow;                // instead of some tensors of the call
+  void (*place_narrow)(const call_rule &rule, stream &s);  // where a stream finds them
+  decltype(kernel::finish) finish_wide;                    // to rows of floats, where out is narrow
+  decltype(score_steps::widen_queries) widen_queries;
+  decltype(score_steps::narrow_row) narrow_row;
 };
 
 extern const option_engine call_engine;

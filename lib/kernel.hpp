@@ -6,6 +6,8 @@
 #include "arithmetic.hpp"
 
 #define HEED_INLINE inline __attribute__((always_inline))
+#define HEED_INLINED \
+  __attribute__((always_inline))  // of a lambda: GCC 12 calls some of a large file, registers spilled
 // For register tiles (inlined into a large function, GCC 12 spills operands that fit), and for what would keep the
 // stack of the functions that call it.
 #define HEED_NOINLINE __attribute__((noinline))
@@ -19,13 +21,25 @@ struct key_source {
   HEED_INLINE const float *from(int32_t key) const { return data + key * stride; }
 };
 
+// An array over (batch, heads, rows, ...) that is read: a mask, narrow numbers, their scales. Strides count elements.
+struct input_rows {
+  const void *data;
+  ptrdiff_t batch_stride, head_stride, query_stride;
+};
+struct narrow_rows {
+  input_rows numbers, scales;  // scales: of int8, one of a row
+  int32_t format;              // heed_format
+};
+
 // Keys and values that do not lie as rows of floats one after another: in a cache, or in a narrow format. A cache keeps
 // key j in a slot, and keys by groups of 16 slots: element (slot, i) of a group at [i][slot mod 16].
 struct storage {
-  int32_t format;                                   // heed_format
+  int32_t key_format, value_format;                 // heed_format
+  bool keys_are_rows;                               // as values are; else a cache's
   int32_t first_key;                                // that key 0 of the call is in the context
   int32_t pinned_slots, ring_slots;                 // of all slots those after the pinned ones are used again and again
-  size_t key_scales, value_scales;                  // bytes from a stream\'s keys to the scales of all slots
+  input_rows key_scales, value_scales;              // of all slots; heads are those of keys and values
+  narrow_rows queries;                              // numbers null: floats, as the stream says
   HEED_INLINE int32_t slot_of(int32_t key) const {  // blocks of 64 keys stay whole
     key += first_key;
     return key < pinned_slots + ring_slots ? key : pinned_slots + (key - pinned_slots) % ring_slots;
@@ -37,7 +51,7 @@ struct score_rule;
 // One key/value head with the queries that read it. Row r of a stream is query r / group of head r % group, so grouped
 // heads are extra rows over one pass of k and v.
 struct stream {
-  const float *q;  // (n_q, group, head_dim)
+  const float *q;  // (n_q, group, head_dim); null: narrow ones, which are in qt, or which the score step widens
   ptrdiff_t q_query_stride, q_head_stride;
   key_source k, v;  // (n_kv, head_dim), (n_kv, v_dim)
   float *out;       // (n_q, group, v_dim)
@@ -72,7 +86,7 @@ class row_cursor {
     head = 0;
     query++;
   }
-  const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
+  HEED_INLINE const float *q() const { return s.q + query * s.q_query_stride + head * s.q_head_stride; }
   float *out() const { return s.out + query * s.out_query_stride + head * s.out_head_stride; }
   key_range keys() const {
     return {clip(static_cast<int32_t>(query) + s.first_shift), clip(static_cast<int32_t>(query) + s.last_shift)};
@@ -131,22 +145,29 @@ struct score_rule {
   bool (*sees)(const tile &t, const key_block &b);         // does any row see any key? null: yes
   after_rule (*apply)(const tile &t, const key_block &b);  // scores as they are wanted
   void (*add_visible)(const tile &t, const key_block &b);  // instead of the sum of p v
-  const storage *stored;                                   // null: rows of floats, for which the loop has its own steps
-  void (*score)(const tile &t, const key_block &b);
+  const storage *stored;                                   // null: rows of floats
+  void (*score)(const tile &t, const key_block &b);        // null: the loop's own steps, for rows of floats
   void (*add)(const tile &t, const key_block &b);
-  void (*attend)(const tile &t, int32_t key_begin);  // the kernel's, for streams with a rule
-  bool (*resume)(const tile &t);                     // total from the caller? null: no
-  void (*finish)(const tile &t, const partial &p);   // partial -> out and all else that is wanted
-  void (*range)(const score_rule &rule, stream &s);  // what a batch entry sees; null: as the call says for all
+  void (*score_keys)(const tile &t, const key_block &b);  // of score_narrow: null, or a cache's step
+  void (*attend)(const tile &t, int32_t key_begin);       // the kernel's, for streams with a rule
+  bool (*resume)(const tile &t);                          // total from the caller? null: no
+  void (*finish)(const tile &t, const partial &p);        // partial -> out and all else that is wanted
+  void (*range)(const score_rule &rule, stream &s);       // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
-  float c;         // dot * c is the first score
-  int32_t pinned;  // the first so many keys are seen, too, by rows that see only later ones
-  bool by_stream;  // tiles of a stream one after another, on one worker
+  void (*open)(const tile &t, stream &s, bool has_room);  // rows of floats for narrow queries and out; null: no need
+  bool extra_out, extra_q;  // that a row of out, and of queries, has to lie in the workspace
+  float c;                  // dot * c is the first score
+  int32_t pinned;           // the first so many keys are seen, too, by rows that see only later ones
+  bool by_stream;           // tiles of a stream one after another, on one worker
 };
 
 HEED_INLINE int32_t pinned_of(const stream &s) { return s.rule ? s.rule->pinned : 0; }
-HEED_INLINE const float *scales_at(const stream &s, size_t bytes) {
-  return reinterpret_cast<const float *>(reinterpret_cast<const unsigned char *>(s.k.data) + bytes);
+// Scales of a stream's keys, or values: where that of a slot lies, and the first of them.
+HEED_INLINE ptrdiff_t scale_at(const stream &s, const input_rows &of, ptrdiff_t slot) {
+  return s.batch_entry * of.batch_stride + s.first_head / s.group * of.head_stride + slot * of.query_stride;
+}
+HEED_INLINE const float *scales_of(const stream &s, const input_rows &of) {
+  return static_cast<const float *>(of.data) + scale_at(s, of, 0);
 }
 
 // y (n_rows, n_cols) = bias + x (n_rows, depth) w (depth, n_cols)

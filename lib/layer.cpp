@@ -135,6 +135,7 @@ void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   if (!check.ok() || !options) return;
   check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
   check.require(!options->cache, HEED_MISFIT, HEED_ARG_CACHE);
+  check.require(!options->narrow, HEED_MISFIT, HEED_ARG_NARROW);
   heed_attention call = {};
   call.struct_size = sizeof call;
   call.batch = 1;

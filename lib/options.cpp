@@ -5,7 +5,7 @@ namespace heed {
 const void *option_of(const heed_options &options, int i) {
   const void *const objects[n_options] = {options.ranges, options.mask,    options.softcap, options.alibi,
                                           options.sinks,  options.scores,  options.lse,     options.column_sums,
-                                          options.top_k,  options.partial, options.cache};
+                                          options.top_k,  options.partial, options.cache,   options.narrow};
   return objects[i];
 }
 
@@ -21,7 +21,7 @@ void check_object(checker &check, const void *object, access how, heed_argument 
   if (!check.ok()) return;
   const option_head *head = head_of(object);
   // An object that was never written: most of its accidental sizes are caught here, before its code is looked at.
-  check.require(head->struct_size >= sizeof *head && head->struct_size <= 256, HEED_UNKNOWN_STRUCT, argument);
+  check.require(head->struct_size >= sizeof *head && head->struct_size <= 320, HEED_UNKNOWN_STRUCT, argument);
   if (check.ok()) check.require(head->code != nullptr, HEED_NOT_INITIALIZED, argument);
   if (check.ok()) check.require(head->struct_size == head->code->object_bytes, HEED_UNKNOWN_STRUCT, argument);
   check.memory(object, head->struct_size, how, argument);
@@ -31,7 +31,9 @@ void check_objects(checker &check, const heed_options *options) {
   if (!options) return;
   check.object(options, access::read, HEED_ARG_OPTIONS);
   for (int i = 0; i < n_options && check.ok(); i++) {
-    const auto argument = i == n_options - 1 ? HEED_ARG_CACHE : static_cast<heed_argument>(HEED_ARG_RANGES + i);
+    const auto argument = i == n_options - 1   ? HEED_ARG_NARROW
+                          : i == n_options - 2 ? HEED_ARG_CACHE
+                                               : static_cast<heed_argument>(HEED_ARG_RANGES + i);
     check_object(check, option_of(*options, i), argument == HEED_ARG_PARTIAL ? access::write : access::read, argument);
   }
 }

@@ -48,11 +48,11 @@ struct option_head {
   const heed_code *code;
 };
 
-// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others.
-// A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a partial comes
-// instead of three others.
-constexpr int option_ranges = 1 + 10 + 4 + 8;
-constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 2;  // and the cache
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others,
+// three of scales. A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a
+// partial comes instead of three others, narrow tensors instead of the call's.
+constexpr int option_ranges = 1 + 11 + 4 + 8 + 3;
+constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 3;  // and the cache, and narrow tensors
 
 // The i-th object, or null.
 const void *option_of(const heed_options &options, int i);

@@ -38,7 +38,9 @@ struct attention_job {
 stream make_stream(const heed_attention &call, const score_rule *rule, float c, ptrdiff_t index) {
   const int32_t group = call.n_heads / call.n_kv_heads;
   const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
-  const auto at = [b](const auto &t, ptrdiff_t head) { return t.data + b * t.batch_stride + head * t.head_stride; };
+  const auto at = [b](const auto &t, ptrdiff_t head) {  // null where an option brings it
+    return t.data ? t.data + b * t.batch_stride + head * t.head_stride : nullptr;
+  };
   stream s = {};
   s.q = at(call.q, h * group);
   s.q_query_stride = call.q.row_stride;
@@ -108,10 +110,16 @@ void run_ruled_tile(const tile &t) {
   rule.finish(t, merged ? t.total : t.chunk);
 }
 
+// The stream's rows of queries and of out are then those of this tile, where a rule says so.
+HEED_INLINE void open_tile(const tile &t, stream &s, const row_tiles &tiles) {
+  if (s.rule && s.rule->open) s.rule->open(t, s, tiles.room_for_q);
+}
+
 template <class K>
-HEED_INLINE void run_tile_here(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
+HEED_INLINE void run_tile_here(K k, stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
   const tile t = make_tile(k, tiles, index, s, workspace);
   see_ranges(t);
+  open_tile(t, s, tiles);
   if (s.rule)
     run_ruled_tile(t);
   else
@@ -119,7 +127,7 @@ HEED_INLINE void run_tile_here(K k, const stream &s, const row_tiles &tiles, ptr
 }
 
 template <class K>
-HEED_NOINLINE void run_tile(K k, const stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
+HEED_NOINLINE void run_tile(K k, stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
   run_tile_here(k, s, tiles, index, workspace);
 }
 
@@ -128,7 +136,7 @@ template <class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const bool whole = job.rule && job.rule->by_stream;
   const ptrdiff_t n_tiles = job.tiles.n_tiles, first = whole ? 0 : item % n_tiles;
-  const stream s = make_stream(*job.call, job.rule, job.c, whole ? item : item / n_tiles);
+  stream s = make_stream(*job.call, job.rule, job.c, whole ? item : item / n_tiles);
   for (ptrdiff_t i = first; i < (whole ? n_tiles : first + 1); i++) run_tile(job.k, s, job.tiles, i, workspace);
 }
 
@@ -143,20 +151,22 @@ void item_task(void *context, int32_t index, int32_t worker) {
 template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
-  const stream s = make_stream(*job.call, job.rule, job.c, job.item / job.tiles.n_tiles);
+  stream s = make_stream(*job.call, job.rule, job.c, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   see_ranges(t);
+  open_tile(t, s, job.tiles);
   job.k->attend(t, chunks_of(t).begin + (job.first_chunk + index) * chunk_keys);
 }
 
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
 template <class K>
 void run_item_split(attention_job<K> &job, ptrdiff_t item) {
-  const stream s = make_stream(*job.call, job.rule, job.c, item / job.tiles.n_tiles);
+  stream s = make_stream(*job.call, job.rule, job.c, item / job.tiles.n_tiles);
   const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   see_ranges(first);
   const chunk_range chunks = chunks_of(first);
   if (chunks.n == 1) return run_tile(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace_of(job, 0));
+  open_tile(first, s, job.tiles);
   const bool begun = job.rule && add_pinned(first, job.rule->resume && job.rule->resume(first));
   job.item = item;
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
@@ -195,8 +205,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.c = c_of(call, rule);
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
-  const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
-  job.tiles = cut_rows(k, rows, call.head_dim, call.v_dim, job.worker_bytes);
+  job.tiles = cut_rows_of(k, call, job.worker_bytes, rule);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   if (!rule || !rule->by_stream) job.n_items *= job.tiles.n_tiles;
   return job;
@@ -205,12 +214,11 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
 // Without threads.
 template <class K>
 void run_alone(K k, const heed_attention &call, const score_rule *rule) {
-  const ptrdiff_t rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
-  const row_tiles tiles = cut_rows(k, rows, call.head_dim, call.v_dim, call.workspace_bytes);
+  const row_tiles tiles = cut_rows_of(k, call, call.workspace_bytes, rule);
   const float c = c_of(call, rule);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   for (ptrdiff_t i = 0; i < n_streams; i++) {
-    const stream s = make_stream(call, rule, c, i);
+    stream s = make_stream(call, rule, c, i);
     for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace);
   }
 }

@@ -24,6 +24,7 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
   const auto &rule = static_cast<const call_rule &>(score_rule);
   const heed_ranges *ranges = rule.ranges;
   if (rule.place) rule.place(rule, s);
+  if (rule.place_narrow) rule.place_narrow(rule, s);
   const int64_t offset = offset_of_entry(rule, s);
   int32_t left = -1, right = -1;
   if (ranges) {

@@ -1,8 +1,8 @@
 // The scalar reference: plain loops in the order of arithmetic.hpp, which every other kernel must reproduce bit for
 // bit. It is the last fallback, the oracle of the self-test, and never vectorised (its build flags see to that).
 // Included once by each of isa/reference_fused.cpp and isa/reference_unfused.cpp, which define HEED_FUSED.
-#include "numbers.hpp"
 #include "score_rule.hpp"
+#include "stored_elements.hpp"
 
 namespace heed {
 namespace {
@@ -61,39 +61,14 @@ tile row_tile(const tile &t, int32_t r) {
   return row;
 }
 
-// Element i of a key, and of a value, of key j of the call.
-float stored_number(int32_t format, const float *data, ptrdiff_t i, const float *scales, ptrdiff_t slot) {
-  switch (format) {
-    case 1:
-      return widen(reinterpret_cast<const f16 *>(data)[i]);
-    case 2:
-      return widen(reinterpret_cast<const bf16 *>(data)[i]);
-    case 3:
-      return widen(reinterpret_cast<const int8_t *>(data)[i]) * scales[slot];
-    default:
-      return data[i];
-  }
-}
-float key_element(const stream &s, int32_t j, int32_t i) {
-  if (!s.rule || !s.rule->stored) return s.k.from(j)[i];
-  const ptrdiff_t slot = s.rule->stored->slot_of(j);
-  return stored_number(s.rule->stored->format, s.k.data, (slot / 16 * s.head_dim + i) * 16 + slot % 16,
-                       scales_at(s, s.rule->stored->key_scales), slot);
-}
-float value_element(const stream &s, int32_t j, int32_t n) {
-  if (!s.rule || !s.rule->stored) return s.v.from(j)[n];
-  const ptrdiff_t slot = s.rule->stored->slot_of(j);
-  return stored_number(s.rule->stored->format, s.v.data, slot * s.v_dim + n, scales_at(s, s.rule->stored->value_scales),
-                       slot);
-}
-
 // x: [64] of the block
 void score_row(const tile &t, const key_block &b) {
   const stream &s = *t.s;
-  const float *q = row_cursor(s, t.first_row).q();
+  const row_cursor row(s, t.first_row);
   for (int32_t j = b.from; j < b.n; j++) {
     float dot = 0.0f;
-    for (int32_t i = 0; i < s.head_dim; i++) dot = multiply_add(q[i], key_element(s, b.begin + j, i), dot);
+    for (int32_t i = 0; i < s.head_dim; i++)
+      dot = multiply_add(query_element(s, row, i), key_element(s, b.begin + j, i), dot);
     t.scores[j] = dot * s.c;
   }
 }
@@ -284,7 +259,7 @@ void alibi(const tile &t, const key_block &b, const float *slopes, int64_t offse
     t.scores[j] = multiply_add(slope, of_block + static_cast<float>(j), t.scores[j]);
 }
 
-bool mask_additive(const tile &t, const key_block &b, const mask_rows &from) {
+bool mask_additive(const tile &t, const key_block &b, const input_rows &from) {
   const float *mask = row_of<float>(from, *t.s, row_cursor(*t.s, t.first_row)) + b.begin;
   bool hidden = false;
   for (int32_t j = b.from; j < b.n; j++) {
@@ -295,7 +270,7 @@ bool mask_additive(const tile &t, const key_block &b, const mask_rows &from) {
   return hidden;
 }
 
-bool mask_boolean(const tile &t, const key_block &b, const mask_rows &from) {
+bool mask_boolean(const tile &t, const key_block &b, const input_rows &from) {
   const uint8_t *mask = row_of<uint8_t>(from, *t.s, row_cursor(*t.s, t.first_row)) + b.begin;
   bool hidden = false;
   for (int32_t j = b.from; j < b.n; j++) {
@@ -332,9 +307,23 @@ void weights(const tile &t, const key_block &b) {
   }
 }
 
+void widen_queries(const tile &t, float *to) {
+  const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++)
+    for (int32_t i = 0; i < s.head_dim; i++) *to++ = query_element(s, row_cursor(s, t.first_row + r), i);
+}
+
+void narrow_row(const float *x, int32_t n, int32_t format, void *y) {
+  for (int32_t i = 0; i < n; i++)
+    if (format == stored_f16)
+      narrow(x[i], 0.0f, static_cast<f16 *>(y)[i]);
+    else
+      narrow(x[i], 0.0f, static_cast<bf16 *>(y)[i]);
+}
+
 [[maybe_unused]] constexpr score_steps steps = {
-    softcap, alibi,   mask_additive, mask_boolean, values_are_finite, add_row,
-    sinks,   weights, score_row,     add_all,      values_are_finite, add_row};
+    softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,     weights,
+    score_row, add_all, values_are_finite, add_row,      score_row,         widen_queries, narrow_row};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
                              const block_steps *block, project_step narrow) {

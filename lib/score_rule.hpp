@@ -6,12 +6,6 @@
 
 namespace heed {
 
-// An array over (batch, heads, queries, ...) that is read: a mask. Strides count elements.
-struct mask_rows {
-  const void *data;
-  ptrdiff_t batch_stride, head_stride, query_stride;
-};
-
 namespace {
 
 template <class A>
@@ -20,7 +14,7 @@ template <class A>
          row.query * array.query_stride;
 }
 template <class T>
-[[maybe_unused]] const T *row_of(const mask_rows &from, const stream &s, const row_cursor &row) {
+[[maybe_unused]] const T *row_of(const input_rows &from, const stream &s, const row_cursor &row) {
   return static_cast<const T *>(from.data) + start_of(from, s, row);
 }
 [[maybe_unused]] float *row_of(const kept_rows &to, const stream &s, const row_cursor &row) {
@@ -47,8 +41,8 @@ struct score_steps {
   void (*alibi)(const tile &t, const key_block &b, const float *slopes,  // of all heads
                 int64_t offset);
   // Both say whether they have hidden a key from a row.
-  bool (*mask_additive)(const tile &t, const key_block &b, const mask_rows &mask);
-  bool (*mask_boolean)(const tile &t, const key_block &b, const mask_rows &mask);
+  bool (*mask_additive)(const tile &t, const key_block &b, const input_rows &mask);
+  bool (*mask_boolean)(const tile &t, const key_block &b, const input_rows &mask);
   bool (*values_are_finite)(const tile &t, const key_block &b);
   void (*add_visible)(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key));
   void (*sinks)(const tile &t, const partial &p, const float *logits);  // of all heads; changes m, l and acc
@@ -57,6 +51,9 @@ struct score_steps {
   void (*add_stored)(const tile &t, const key_block &b);                // acc = acc * alpha + p v of such values
   bool (*stored_are_finite)(const tile &t, const key_block &b);
   void (*add_visible_stored)(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key));
+  void (*score_narrow)(const tile &t, const key_block &b);  // the same as score_stored of any queries and keys
+  void (*widen_queries)(const tile &t, float *to);          // to rows, or to qt of a tile whose lanes are queries
+  void (*narrow_row)(const float *x, int32_t n, int32_t format, void *y);
 };
 
 }  // namespace heed

@@ -55,6 +55,7 @@ HEED_NOINLINE heed_status check_sequence_options(const heed_sequence *x, const h
   check_objects(check, call.options);
   if (check.ok() && call.options) check.require(!call.options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
   if (check.ok() && call.options) check.require(!call.options->cache, HEED_MISFIT, HEED_ARG_CACHE);
+  if (check.ok() && call.options) check.require(!call.options->narrow, HEED_MISFIT, HEED_ARG_NARROW);
   if (const option_engine *engine = check.ok() ? engine_of(call.options) : nullptr)
     engine->check(check, call, *call.options);
   return check.finish();

@@ -98,6 +98,7 @@ static constexpr kernel kernel_reference =
 #include "inspect.cpp"
 #include "layer.cpp"
 #include "masks.cpp"
+#include "narrow.cpp"
 #include "options.cpp"
 #include "partial.cpp"
 #include "primitives.cpp"

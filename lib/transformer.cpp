@@ -257,6 +257,7 @@ void check_attention_options(checker &check, const block_call &c) {
   if (!check.ok() || !b.options) return;
   check.require(!b.options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
   check.require(!b.options->cache, HEED_MISFIT, HEED_ARG_CACHE);
+  check.require(!b.options->narrow, HEED_MISFIT, HEED_ARG_NARROW);
   if (const heed_ranges *ranges = b.cache && b.cache->shape.kind == HEED_CACHE_RING ? b.options->ranges : nullptr) {
     check.require(!ranges->offsets, HEED_MISFIT, HEED_ARG_OFFSETS);  // older queries' keys may be gone
     check.require(ranges->pinned <= b.cache->shape.pinned, HEED_MISFIT, HEED_ARG_PINNED);

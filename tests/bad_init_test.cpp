@@ -110,7 +110,7 @@ TEST_F(bad_init, options_start_empty) {
        {static_cast<const void *>(o.ranges), static_cast<const void *>(o.mask), static_cast<const void *>(o.softcap),
         static_cast<const void *>(o.alibi), static_cast<const void *>(o.sinks), static_cast<const void *>(o.scores),
         static_cast<const void *>(o.lse), static_cast<const void *>(o.column_sums), static_cast<const void *>(o.top_k),
-        static_cast<const void *>(o.partial)})
+        static_cast<const void *>(o.partial), static_cast<const void *>(o.cache), static_cast<const void *>(o.narrow)})
     EXPECT_EQ(p, nullptr);
 }
 

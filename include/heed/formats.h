@@ -35,6 +35,83 @@ HEED_API heed_status heed_narrow(heed_matrix x, int32_t format, void *y, ptrdiff
 HEED_API heed_status heed_widen(const void *x, ptrdiff_t x_stride, const float *scales, int32_t format,
                                 heed_matrix_out y);
 
+/* --------------------------------------------------------------------------------------- queries, keys, values, out */
+
+/* Rows of numbers of any format: element (b, h, t, i) is data[b * batch_stride + h * head_stride + t * row_stride + i],
+ * strides in elements. int8 only: its scale is scales.data[b * scales.batch_stride + h * scales.head_stride +
+ * t * scales.row_stride]. data null: the call's own tensor. */
+typedef struct heed_narrow_tensor {
+  const void *data; /* aligned as its numbers are */
+  int32_t format;   /* heed_format */
+  ptrdiff_t batch_stride, head_stride, row_stride;
+  heed_tensor scales;
+} heed_narrow_tensor;
+/* The same, written, without HEED_INT8. */
+typedef struct heed_narrow_tensor_out {
+  void *data;
+  int32_t format;
+  ptrdiff_t batch_stride, head_stride, row_stride;
+} heed_narrow_tensor_out;
+
+/* Tensors of a call of attention in any format (heed_options.narrow); the call's own of that name then has data null.
+ *
+ *   heed_narrow_tensors narrow;
+ *   heed_narrow_tensors_init(&narrow);
+ *   narrow.k = heed_narrow_head_major(k, HEED_F16, NULL, n_kv, n_kv_heads, head_dim);
+ *   options.narrow = &narrow;
+ *
+ * Shapes: as heed_attention's. All options go with it; a cache only with q and out. With a partial out is not written:
+ * its data is null here, too.
+ * Error: the result is that of the call on the widened q, k and v, to the bit; out is what heed_narrow makes of it.
+ * Aliasing: out is disjoint from all else; q, k, v and scales may share memory.
+ * Workspace: as without; narrow queries and out take some of it from the rows that are computed together. With a
+ * workspace that has no room for one row of widened queries (near the minimum, where head_dim > 264 + 2 * v_dim) scores
+ * are computed number by number, slowly. Keys and values are widened on their way: where instructions do that,
+ * decoding takes about the time of f32 (f16 up to a seventh more from near caches), and less where memory limits it.
+ * Status of a call: MISFIT for Q, K, V, OUT (given twice; K, V with a cache; OUT with a partial); OUT_OF_RANGE for
+ * FORMAT; MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT; int8: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW for
+ * SCALES; OVERLAP for OUT. In layers and sequences: MISFIT for NARROW. */
+typedef struct heed_narrow_tensors {
+  uint32_t struct_size;
+  const heed_code *code;
+  heed_narrow_tensor q, k, v;
+  heed_narrow_tensor_out out;
+} heed_narrow_tensors;
+/* None. */
+HEED_API heed_status heed_narrow_tensors_init(heed_narrow_tensors *narrow);
+
+/* Layouts as in types.h. scales: null, or contiguous in the order of the rows: as heed_narrow writes them. */
+static inline heed_narrow_tensor heed_narrow_token_major(const void *data, int32_t format, const float *scales,
+                                                         int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_narrow_tensor t = {data,
+                          format,
+                          (ptrdiff_t)n_rows * n_heads * dim,
+                          dim,
+                          (ptrdiff_t)n_heads * dim,
+                          heed_token_major(scales, n_rows, n_heads, 1)};
+  return t;
+}
+static inline heed_narrow_tensor heed_narrow_head_major(const void *data, int32_t format, const float *scales,
+                                                        int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_narrow_tensor t = {data,
+                          format,
+                          (ptrdiff_t)n_heads * n_rows * dim,
+                          (ptrdiff_t)n_rows * dim,
+                          dim,
+                          heed_head_major(scales, n_rows, n_heads, 1)};
+  return t;
+}
+static inline heed_narrow_tensor_out heed_narrow_token_major_out(void *data, int32_t format, int32_t n_rows,
+                                                                 int32_t n_heads, int32_t dim) {
+  heed_narrow_tensor_out t = {data, format, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  return t;
+}
+static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int32_t format, int32_t n_rows,
+                                                                int32_t n_heads, int32_t dim) {
+  heed_narrow_tensor_out t = {data, format, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  return t;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- weights */
 
 /* Weights of a projection from n_in to n_out numbers, as they lie in a file or in flash.

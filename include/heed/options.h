@@ -242,10 +242,11 @@ typedef struct heed_options {
   const heed_column_sums *column_sums;
   const heed_top_k *top_k;
   heed_partial *partial;
-  const heed_cache *cache; /* cache.h: instead of k and v */
+  const heed_cache *cache;           /* cache.h: instead of k and v */
+  const heed_narrow_tensors *narrow; /* formats.h: instead of any of q, k, v, out */
 } heed_options;
 #define HEED_OPTIONS \
-  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #ifdef __cplusplus
 }

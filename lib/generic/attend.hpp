@@ -28,7 +28,7 @@ static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
     const int32_t left = end - begin;
     const key_block b = {begin, first > begin ? first - begin : 0, left < block_keys ? left : block_keys, empty};
     if (rule && rule->sees && !rule->sees(t, b)) continue;
-    if (rule && rule->stored)
+    if (rule && rule->score)
       rule->score(t, b);
     else
       Steps::score(t, b);
@@ -37,7 +37,7 @@ static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
     Steps::softmax(t, b);
     if (next == after_rule::add_visible)
       rule->add_visible(t, b);
-    else if (rule && rule->stored)
+    else if (rule && rule->add)
       rule->add(t, b);
     else
       Steps::add(t, b);

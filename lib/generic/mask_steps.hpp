@@ -43,7 +43,7 @@ HEED_INLINE bool any_infinite(typename V::reg most) {
 }
 
 template <class V>
-static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, const mask_rows &from) {
+static HEED_NOINLINE bool additive_by_keys(const tile &t, const key_block &b, const input_rows &from) {
   using reg = typename V::reg;
   reg most = V::set(0.0f);
   row_cursor row(*t.s, t.first_row);
@@ -81,7 +81,7 @@ HEED_INLINE void add_masks(float *x, ptrdiff_t stride, const typename V::reg (&m
 
 // Rows that are evenly spaced are transposed where they lie: 6 % of P3.
 template <class V>
-static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
+static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b, const input_rows &from) {
   using reg = typename V::reg;
   constexpr int32_t width = mask_copy<V>::width;
   mask_copy<V> copy;
@@ -116,7 +116,7 @@ static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b,
 }
 
 template <class V>
-static bool mask_additive(const tile &t, const key_block &b, const mask_rows &from) {
+static bool mask_additive(const tile &t, const key_block &b, const input_rows &from) {
   if constexpr (V::lanes > 1)
     if (t.lanes_are_queries) return additive_by_queries<V>(t, b, from);
   return additive_by_keys<V>(t, b, from);
@@ -136,7 +136,7 @@ static bool mask_additive(const tile &t, const key_block &b, const mask_rows &fr
   return any;
 }
 
-[[maybe_unused]] static HEED_NOINLINE bool boolean_by_keys(const tile &t, const key_block &b, const mask_rows &from) {
+[[maybe_unused]] static HEED_NOINLINE bool boolean_by_keys(const tile &t, const key_block &b, const input_rows &from) {
   bool hidden = false;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
@@ -168,7 +168,7 @@ HEED_INLINE void hide_keys(float *x, ptrdiff_t stride, typename V::reg flags, in
 
 // Four bytes of a row travel as one float through the transpose.
 template <class V>
-static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, const mask_rows &from) {
+static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, const input_rows &from) {
   using reg = typename V::reg;
   constexpr int32_t width = mask_copy<V>::width;
   mask_copy<V> copy;
@@ -203,7 +203,7 @@ static HEED_NOINLINE bool boolean_by_queries(const tile &t, const key_block &b, 
 }
 
 template <class V>
-static bool mask_boolean(const tile &t, const key_block &b, const mask_rows &from) {
+static bool mask_boolean(const tile &t, const key_block &b, const input_rows &from) {
   if constexpr (V::lanes > 1)
     if (t.lanes_are_queries) return boolean_by_queries<V>(t, b, from);
   return boolean_by_keys(t, b, from);

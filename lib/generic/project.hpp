@@ -54,7 +54,7 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
   int32_t i = 0;
   for (; i + step <= b.depth; i += step, x += step) {
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      const auto add = [&](auto j, typename V::reg weights) {
+      const auto add = [&](auto j, typename V::reg weights) HEED_INLINED {
         weights = scaled<V, T>(weights, scale[v]);
         HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] =
             V::fma(V::factor(x[r * x_stride + decltype(j)::value]), weights, sum[r][v]);

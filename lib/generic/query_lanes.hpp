@@ -130,7 +130,7 @@ static HEED_NOINLINE void fetch_far_rows(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   const int64_t bytes = static_cast<int64_t>(s.n_rows) * (s.head_dim + s.v_dim) * 4;
   const int32_t n_keys = t.last[t.n_rows - 1] - t.first[0], done = b.begin - t.first[0] / block_keys * block_keys;
-  if (bytes < far_bytes || done >= chunk_keys) return;
+  if (bytes < far_bytes || done >= chunk_keys || !s.q) return;
   const int32_t most = n_keys < chunk_keys ? n_keys : chunk_keys, step = t.n_rows * block_keys / most + 1;
   const ptrdiff_t begin = t.first_row + done / block_keys * step;
   const auto fetch = [](const float *p, int32_t n) {
@@ -149,7 +149,7 @@ struct query_lanes {
 
   static HEED_INLINE void begin(const tile &t) {
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
-      transpose_queries<V>(t, row);
+      if (t.s->q) transpose_queries<V>(t, row);
       V::store(t.chunk.m + row, V::set(negative_infinity));
     }
   }

@@ -22,28 +22,35 @@ HEED_INLINE void transpose_rows(const float *from, ptrdiff_t from_stride, int32_
   for (int32_t u = 0; i + u < dim; u++) V::store(to + (i + u) * to_stride, columns[u]);
 }
 
-// qt[i][row] for one register of rows. Rows that are not evenly spaced (grouped heads) or missing (the end of the tile)
-// pass through a copy of 64 columns in the scores buffer.
-template <class V>
-static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
+// qt[i][row] for one register of rows, by copies of 64 columns in the scores buffer: copy(to, row, first column, n).
+template <class V, class F>
+HEED_INLINE void transpose_copies(const tile &t, int32_t row, F copy) {
   const stream &s = *t.s;
   const int32_t n = t.n_rows - row < V::lanes ? t.n_rows - row : V::lanes;
-  const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
-  float *to = t.qt + row;
-  if (even && n == V::lanes) {
-    const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
-    return transpose_rows<V>(row_cursor(s, t.first_row + row).q(), stride, s.head_dim, to, t.row_capacity);
-  }
   constexpr int32_t width = 64;  // lanes * 64 floats fit: there are at least 16 rows of 64 scores
   for (int32_t begin = 0; begin < s.head_dim; begin += width) {
     const int32_t columns = s.head_dim - begin < width ? s.head_dim - begin : width;
     row_cursor from(s, t.first_row + row);
     for (int32_t l = 0; l < V::lanes; l++) {
-      copy_row<V>(t.scores + l * width, from.q() + begin, columns);
+      copy(t.scores + l * width, from, begin, columns);
       if (l + 1 < n) from.next();  // lanes beyond the tile repeat its last row
     }
-    transpose_rows<V>(t.scores, width, columns, to + begin * t.row_capacity, t.row_capacity);
+    transpose_rows<V>(t.scores, width, columns, t.qt + row + begin * t.row_capacity, t.row_capacity);
   }
+}
+
+// Rows that are not evenly spaced (grouped heads) or missing (the end of the tile) pass through copies.
+template <class V>
+static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
+  const stream &s = *t.s;
+  const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
+  if (even && t.n_rows - row >= V::lanes) {
+    const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
+    return transpose_rows<V>(row_cursor(s, t.first_row + row).q(), stride, s.head_dim, t.qt + row, t.row_capacity);
+  }
+  transpose_copies<V>(t, row, [](float *to, const row_cursor &from, int32_t begin, int32_t n) {
+    copy_row<V>(to, from.q() + begin, n);
+  });
 }
 
 // The same keys and values one block later.

@@ -105,28 +105,30 @@ static void score_piece_by_keys(const tile &t, const key_piece<T> &p) {
   }
 }
 
-// KEYS keys by VECS registers of rows as lanes.
-template <class V, int KEYS, int VECS>
+// KEYS keys by VECS registers of rows as lanes. ROWS: element (j, i) is k[j * group_stride + i].
+template <class V, int KEYS, int VECS, bool ROWS>
 static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const key_piece<float> &p, int32_t from,
                                               int32_t to) {
   const ptrdiff_t ld = t.row_capacity;
   const typename V::reg factor = V::set(p.last ? t.s->c : 1.0f);
+  const ptrdiff_t key_stride = ROWS ? p.group_stride : 1;
   for (int32_t j = from; j < to; j += KEYS) {
-    const float *qt = t.qt + p.dim * ld + row, *k = p.k + j / 16 * p.group_stride + j % 16;
+    const float *qt = t.qt + p.dim * ld + row,
+                *k = p.k + (ROWS ? j * p.group_stride : j / 16 * p.group_stride + j % 16);
     float *scores = t.scores + (p.key + j) * ld + row;
     typename V::reg dots[KEYS][VECS];
     HEED_UNROLL for (int u = 0; u < KEYS; u++) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] =
           p.first ? V::set(0.0f) : V::load(scores + u * ld + v * V::lanes);
     }
-    for (int32_t i = 0; i < p.n_dims; i++, qt += ld, k += 16) {
+    for (int32_t i = 0; i < p.n_dims; i++, qt += ld, k += ROWS ? 1 : 16) {
       typename V::reg queries[VECS];
       HEED_UNROLL for (int v = 0; v < VECS; v++) {
         queries[v] = V::load(qt + v * V::lanes);
         if (KEYS > 1) V::pin(queries[v]);
       }
       HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-        auto key = V::factor(k[u]);
+        auto key = V::factor(k[u * key_stride]);
         if (VECS > 1) V::pin(key);
         HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] = V::fma(key, queries[v], dots[u][v]);
       }
@@ -138,11 +140,28 @@ static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const 
 }
 
 // Registers of rows take the keys that one of them sees, in whole tiles of keys.
-template <class V, int VECS>
+template <class V, int VECS, bool ROWS>
 HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece<float> &p) {
   constexpr int keys = VECS == 1 && !V::compact ? 8 : V::score_keys;  // 8 chains
   const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
-  score_piece_queries<V, keys, VECS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
+  score_piece_queries<V, keys, VECS, ROWS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
+}
+
+template <class V, bool ROWS>
+static HEED_NOINLINE void score_piece_by_queries(const tile &t, const key_block &b, const key_piece<float> &p) {
+  for (int32_t row = 0; row < t.n_rows;) {
+    const int32_t left = (t.n_rows - row + V::lanes - 1) / V::lanes;
+    if (V::score_vecs > 2 && left > 2) {
+      score_piece_registers<V, V::score_vecs, ROWS>(t, b, row, p);
+      row += V::score_vecs * V::lanes;
+    } else if (left >= 2) {
+      score_piece_registers<V, 2, ROWS>(t, b, row, p);
+      row += 2 * V::lanes;
+    } else {
+      score_piece_registers<V, 1, ROWS>(t, b, row, p);
+      row += V::lanes;
+    }
+  }
 }
 
 // With queries as lanes, or none.
@@ -168,19 +187,7 @@ static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const k
       }
     }
   } else {
-    for (int32_t row = 0; row < t.n_rows;) {
-      const int32_t left = (t.n_rows - row + V::lanes - 1) / V::lanes;
-      if (V::score_vecs > 2 && left > 2) {
-        score_piece_registers<V, V::score_vecs>(t, b, row, p);
-        row += V::score_vecs * V::lanes;
-      } else if (left >= 2) {
-        score_piece_registers<V, 2>(t, b, row, p);
-        row += 2 * V::lanes;
-      } else {
-        score_piece_registers<V, 1>(t, b, row, p);
-        row += V::lanes;
-      }
-    }
+    score_piece_by_queries<V, false>(t, b, p);
   }
 }
 
@@ -222,7 +229,7 @@ static void score_numbers(const tile &t, const key_block &b) {
   const T *keys = reinterpret_cast<const T *>(s.k.data);
   key_piece<T> p = {
       keys + slot / 16 * group,           group,  from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
-      scales_at(s, at.key_scales) + slot, nullptr};
+      scales_of(s, at.key_scales) + slot, nullptr};
   if (stored_block_is_far<V>(t, b, sizeof(T))) p.ahead = keys + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
   if constexpr (V::lanes > 1)
     if (!t.lanes_are_queries) return score_piece_by_keys<V>(t, p);
@@ -234,7 +241,7 @@ static void score_numbers(const tile &t, const key_block &b) {
 
 template <class V>
 static HEED_NOINLINE void score_stored(const tile &t, const key_block &b) {
-  with_format(t.s->rule->stored->format, [&](auto number) { score_numbers<V, decltype(number)>(t, b); });
+  with_format(t.s->rule->stored->key_format, [&](auto number) { score_numbers<V, decltype(number)>(t, b); });
 }
 
 }  // namespace heed

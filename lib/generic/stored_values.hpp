@@ -67,7 +67,8 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
   const stream &s = *t.s;
   const ptrdiff_t slot = s.rule->stored->slot_of(b.begin);
   const T *values = reinterpret_cast<const T *>(s.v.data) + slot * s.v.stride;
-  const float *scales = scales_at(s, s.rule->stored->value_scales);
+  const float *scales = scales_of(s, s.rule->stored->value_scales);
+  const ptrdiff_t scale_stride = s.rule->stored->value_scales.query_stride;
   float panel[room];
   int32_t j = b.from;
   do {  // once even without keys: sums begin somewhere
@@ -75,7 +76,7 @@ HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, F f) {
     each_part<V>(s.v_dim, width, [&](int32_t column, int32_t n_cols, int32_t acc) {
       for (int32_t i = j; i < end; i++)
         widen_row<V>(panel + (i - j) * width, values + i * s.v.stride + column, n_cols,
-                     sizeof(T) == 1 ? scales[slot + i] : 0.0f);
+                     sizeof(T) == 1 ? scales[(slot + i) * scale_stride] : 0.0f);
       f(value_piece{panel, width, j, end, n_cols, acc});
     });
     j += keys;
@@ -93,7 +94,7 @@ HEED_INLINE void each_value_piece(const tile &t, const key_block &b, F f) {
     });
   };
   if constexpr (STORED)
-    with_format(s.rule->stored->format, [&](auto number) {
+    with_format(s.rule->stored->value_format, [&](auto number) {
       if constexpr (sizeof number == 4)
         as_they_lie(s.rule->stored->slot_of(b.begin));
       else
@@ -155,7 +156,7 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
 template <class V, class T, int ROWS, int VECS>
 static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int32_t row, const T *v, const T *ahead,
                                           const float *scales, int32_t column, int32_t place) {
-  const ptrdiff_t stride = t.s->v.stride;
+  const ptrdiff_t stride = t.s->v.stride, scale_stride = t.s->rule->stored->value_scales.query_stride;
   const float *weights = t.scores + row * block_keys;
   float *to = t.chunk.acc + row * t.acc_stride + place;
   typename V::reg acc[ROWS][VECS];
@@ -174,7 +175,7 @@ static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int
     typename V::reg columns[VECS];
     HEED_UNROLL for (int i = 0; i < VECS; i++) {
       columns[i] = V::load(v + i * V::lanes);
-      if (sizeof(T) == 1) columns[i] = V::mul(columns[i], V::set(scales[j]));
+      if (sizeof(T) == 1) columns[i] = V::mul(columns[i], V::set(scales[j * scale_stride]));
       if (ROWS > 1) V::pin(columns[i]);
     }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -200,7 +201,8 @@ static void add_few_rows(const tile &t, const key_block &b) {
     rows = t.n_rows - row >= 4 ? 4 : t.n_rows - row >= 2 ? 2 : 1;
     const auto add = [&](auto n_rows, auto n_vecs, int32_t column, int32_t place) {
       add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(
-          t, b, row, v, row == 0 ? ahead : nullptr, scales_at(s, at.value_scales) + slot, column, place);
+          t, b, row, v, row == 0 ? ahead : nullptr, scales_of(s, at.value_scales) + slot * at.value_scales.query_stride,
+          column, place);
     };
     const auto columns = [&](auto n_rows) {
       constexpr int wide = decltype(n_rows)::value == 1 ? 8 : 4 / decltype(n_rows)::value * V::sum_vecs;
@@ -225,10 +227,10 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const storage &at = *s.rule->stored;
   const bool ragged = !all_see(t, b);
   if constexpr (V::lanes > 1) {
-    if (!V::compact && !t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.format != 0)
-      return with_format(at.format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
+    if (!V::compact && !t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.value_format != 0)
+      return with_format(at.value_format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
   }
-  const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.format == 0;
+  const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.value_format == 0;
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;
   each_value_piece<V, true>(t, b, [&](const value_piece &p) {
     const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;

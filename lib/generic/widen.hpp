@@ -46,14 +46,15 @@ HEED_INLINE typename V::reg load_column(const T *p, ptrdiff_t stride) {
 
 template <class V, class T, class F>
 HEED_INLINE void columns_each(const T *p, ptrdiff_t stride, F f) {
-  for_each_constant<columns_of<V, T>>([&](auto i) { f(i, load_column<V>(p + decltype(i)::value, stride)); });
+  for_each_constant<columns_of<V, T>>([&](auto i)
+                                          HEED_INLINED { f(i, load_column<V>(p + decltype(i)::value, stride)); });
 }
 
 template <class V, class F>
 HEED_INLINE void columns_of_floats(const float *p, ptrdiff_t stride, F f) {
   typename V::reg columns[4];
   V::transpose4(p, stride, columns);
-  for_each_constant<4>([&](auto i) { f(i, columns[decltype(i)::value]); });
+  for_each_constant<4>([&](auto i) HEED_INLINED { f(i, columns[decltype(i)::value]); });
 }
 
 // Four lanes in the compiler's own vector types, which it maps to registers; a model converts with its own type.
@@ -81,8 +82,9 @@ HEED_INLINE floats4 load_narrow4(const T *p, ptrdiff_t stride = 1) {
 
 template <class V, class T, class F>
 HEED_INLINE void columns_each4(const T *p, ptrdiff_t stride, F f) {
-  for_each_constant<columns_of<V, T>>(
-      [&](auto i) { f(i, reinterpret_cast<typename V::reg>(load_narrow4(p + decltype(i)::value, stride))); });
+  for_each_constant<columns_of<V, T>>([&](auto i) HEED_INLINED {
+    f(i, reinterpret_cast<typename V::reg>(load_narrow4(p + decltype(i)::value, stride)));
+  });
 }
 
 // ---- rows
@@ -132,13 +134,13 @@ static HEED_NOINLINE void transpose_rows(float *to, ptrdiff_t to_stride, const T
   int32_t i = 0;
   for (; i + step <= n_columns; i += step)
     V::columns(from + i, stride,
-               [&](auto j, typename V::reg x) { V::store(to + (i + decltype(j)::value) * to_stride, x); });
+               [&](auto j, typename V::reg x) HEED_INLINED { V::store(to + (i + decltype(j)::value) * to_stride, x); });
   if (i == n_columns) return;
   const int32_t last = n_columns - step;
   if (before + last < 0) {
     for (; i < n_columns; i++) V::store(to + i * to_stride, load_column<V>(from + i, stride));
   } else {  // together with those before them
-    V::columns(from + last, stride, [&](auto j, typename V::reg x) {
+    V::columns(from + last, stride, [&](auto j, typename V::reg x) HEED_INLINED {
       const int32_t column = last + decltype(j)::value;
       if (column >= i) V::store(to + column * to_stride, x);
     });

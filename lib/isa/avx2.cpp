@@ -32,9 +32,9 @@ struct avx2 : xsimd_model<xsimd::avx2> {
     if constexpr (sizeof(T) == 4) return columns_of_floats<avx2>(p, stride, f);
     reg words[4];
     transpose_words(reinterpret_cast<const char *>(p), stride * static_cast<ptrdiff_t>(sizeof(T)), words);
-    for_each_constant<4>([&](auto w) {
+    for_each_constant<4>([&](auto w) HEED_INLINED {
       constexpr int i = decltype(w)::value;
-      split_words(T(), _mm256_castps_si256(words[i]), [&](auto part, reg x) {
+      split_words(T(), _mm256_castps_si256(words[i]), [&](auto part, reg x) HEED_INLINED {
         f(constant<i * 4 / static_cast<int>(sizeof(T)) + decltype(part)::value>(), x);
       });
     });
@@ -54,7 +54,7 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   }
   template <class F>
   static HEED_INLINE void split_words(int8_t, __m256i words, F f) {
-    for_each_constant<4>([&](auto byte) {
+    for_each_constant<4>([&](auto byte) HEED_INLINED {
       const __m256i top = _mm256_slli_epi32(words, 24 - 8 * decltype(byte)::value);
       f(byte, _mm256_cvtepi32_ps(_mm256_srai_epi32(top, 24)));
     });

@@ -35,15 +35,15 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     if constexpr (sizeof(T) == 4) {
       reg columns[16];
       transpose16(p, stride, columns);
-      for_each_constant<16>([&](auto i) { f(i, columns[decltype(i)::value]); });
+      for_each_constant<16>([&](auto i) HEED_INLINED { f(i, columns[decltype(i)::value]); });
     } else {
-      for_each_constant<static_cast<int>(sizeof(T))>([&](auto part) {
+      for_each_constant<static_cast<int>(sizeof(T))>([&](auto part) HEED_INLINED {
         reg words[4];
         transpose_words(reinterpret_cast<const char *>(p) + 16 * decltype(part)::value, bytes, words);
-        for_each_constant<4>([&](auto w) {
+        for_each_constant<4>([&](auto w) HEED_INLINED {
           constexpr int word = 4 * decltype(part)::value + decltype(w)::value;
           split_words(T(), _mm512_castps_si512(words[decltype(w)::value]),
-                      [&](auto i, reg x) { f(constant<of_word * word + decltype(i)::value>(), x); });
+                      [&](auto i, reg x) HEED_INLINED { f(constant<of_word * word + decltype(i)::value>(), x); });
         });
       });
     }
@@ -83,7 +83,7 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     // 2^23 + 128 + q from the byte by one operation of bits, (word & 0xff) ^ c: shifts are scarce, and a difference is
     // not.
     const __m512i mask = _mm512_set1_epi32(0xff), offset = _mm512_set1_epi32(0x4b000080);
-    for_each_constant<4>([&](auto byte) {
+    for_each_constant<4>([&](auto byte) HEED_INLINED {
       const __m512i word = _mm512_srli_epi32(words, 8 * decltype(byte)::value);
       f(byte, sub(of_bits(_mm512_ternarylogic_epi32(word, mask, offset, 0x6a)), set(0x1.0001p+23f)));
     });

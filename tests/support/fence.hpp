@@ -43,7 +43,14 @@ enum slot {
   slot_part,
   slot_cache,
   slot_other_cache,
-  n_slots = 28
+  slot_narrow_q,
+  slot_narrow_k,
+  slot_narrow_v,
+  slot_narrow_out,
+  slot_q_scales,
+  slot_k_scales,
+  slot_v_scales,
+  n_slots
 };
 
 struct region {

@@ -41,7 +41,8 @@ class option_set {
     expect(heed_lse_init(lse, heed_head_major_out(lse_data, shape_.n_q, shape_.n_heads, 1)));
     expect(heed_column_sums_init(sums, sums_out));
     expect(heed_top_k_init(top_k, k, top_weights, top_keys));
-    *options = {sizeof(heed_options), ranges, mask, softcap, alibi, sinks, scores, lse, sums, top_k, nullptr, nullptr};
+    *options = {
+        sizeof(heed_options), ranges, mask, softcap, alibi, sinks, scores, lse, sums, top_k, nullptr, nullptr, nullptr};
   }
   // What a partial allows.
   void leave_partial_options() {

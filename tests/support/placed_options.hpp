@@ -79,6 +79,8 @@ class placed_options {
   }
   // Instead of keys and values in tensors.
   void put_cache(const heed_cache *cache) { all_.cache = cache; }
+  // Instead of some of the call's tensors.
+  void put_narrow(const heed_narrow_tensors *narrow) { all_.narrow = narrow, narrow_ = *narrow; }
   // Weights are the call's, not an option; how partial results are asked for is up to the caller.
   void put_nothing() {}
 
@@ -86,6 +88,7 @@ class placed_options {
   const heed_options *piece(int32_t first_key, heed_partial *partial) {
     if (all_.mask) init_mask(first_key);
     if (all_.scores) init_scores(first_key);
+    if (all_.narrow) narrow_of_piece(first_key);
     all_.sinks = nullptr, all_.lse = nullptr, all_.partial = partial;
     return &all_;
   }
@@ -141,6 +144,17 @@ class placed_options {
     EXPECT_EQ(heed_scores_init(&scores_, x_.scores_stage, view), HEED_OK);
   }
 
+  void narrow_of_piece(int32_t first_key) {
+    piece_ = narrow_;
+    for (heed_narrow_tensor *x : {&piece_.k, &piece_.v}) {
+      if (!x->data) continue;
+      x->data = static_cast<const char *>(x->data) +
+                first_key * x->row_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(x->format));
+      if (x->format == HEED_INT8) x->scales.data += first_key * x->scales.row_stride;
+    }
+    all_.narrow = &piece_;
+  }
+
   const problem &p_;
   const extras &x_;
   const setting &s_;
@@ -154,6 +168,7 @@ class placed_options {
   heed_lse lse_;
   heed_column_sums sums_;
   heed_top_k top_k_;
+  heed_narrow_tensors narrow_, piece_;
   placement mask_place_ = {};
   const void *mask_data_ = nullptr;
   std::optional<rows> scores_rows_, lse_rows_, sums_rows_, top_weights_, top_keys_;

@@ -46,6 +46,13 @@ inline void place_inputs(const problem &p, const setting &s, heed_attention *cal
   scatter(v, p.v, const_cast<float *>(call->v.data));
 }
 
+// Of a call whose out is narrow: widens it to where the rows of out are looked for.
+class narrow_part {
+ public:
+  virtual ~narrow_part() = default;
+  virtual void copy_out(const fenced_floats &to) const = 0;
+};
+
 // A call in fenced memory, with all that its problem and setting ask for.
 class placed_call {
  public:
@@ -81,6 +88,7 @@ class placed_call {
   }
   attention_result result() const {
     attention_result result;
+    if (narrow) narrow->copy_out(out_);
     result.out = gather(out_place_, out_);
     if (weights_.count() > 0) result.weights = gather(weights_place_, weights_);
     options.collect(&result);
@@ -89,6 +97,7 @@ class placed_call {
 
   heed_attention call;
   placed_options options;
+  const narrow_part *narrow = nullptr;
 
  private:
   const problem &p_;
@@ -117,7 +126,8 @@ class placed_partial {
 inline bool add_keys(placed_call *placed, int32_t first, int32_t end, heed_partial *partial) {
   heed_attention call = placed->call;
   call.out.data = nullptr;
-  if (call.k.data) call.k.data += first * call.k.row_stride, call.v.data += first * call.v.row_stride;
+  if (call.k.data) call.k.data += first * call.k.row_stride;
+  if (call.v.data) call.v.data += first * call.v.row_stride;
   call.n_kv = end - first;
   call.options = placed->options.piece(first, partial);
   return placed->succeeds(heed_attention_run(&call)) && partial->first_key + partial->n_keys == end;

@@ -1,0 +1,234 @@
+// Queries and keys that are rows of narrow numbers. Queries are widened once for a tile; keys on their way to the
+// scores of few rows, or part by part on the stack for many.
+#ifndef HEED_GENERIC_NARROW_ROWS_HPP
+#define HEED_GENERIC_NARROW_ROWS_HPP
+
+#include "../stored_elements.hpp"
+#include "key_lanes.hpp"
+#include "one_lane_project.hpp"
+#include "project.hpp"
+#include "query_lanes.hpp"
+#include "stored_keys.hpp"
+
+namespace heed {
+
+// A tile's queries: to qt where they are lanes, else to rows of head_dim floats.
+template <class V, class T>
+static void widen_queries_of(const tile &t, float *to) {
+  const stream &s = *t.s;
+  const narrow_rows &q = s.rule->stored->queries;
+  const auto widen = [&](float *y, const row_cursor &row, int32_t begin, int32_t n) {
+    const float scale = sizeof(T) == 1 ? *row_of<float>(q.scales, s, row) : 0.0f;
+    widen_row<V>(y, row_of<T>(q.numbers, s, row) + begin, n, scale);
+  };
+  if constexpr (V::lanes > 1)
+    if (t.lanes_are_queries) {
+      for (int32_t r = 0; r < t.n_rows; r += V::lanes) transpose_copies<V>(t, r, widen);
+      return;
+    }
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next(), to += s.head_dim) widen(to, row, 0, s.head_dim);
+}
+
+template <class V>
+static void widen_queries(const tile &t, float *to) {
+  with_narrow_format(t.s->rule->stored->queries.format,
+                     [&](auto number) { widen_queries_of<V, decltype(number)>(t, to); });
+}
+
+// Where the workspace has no room for a row of widened queries: number by number.
+template <class V>
+static HEED_NOINLINE void score_by_elements(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next())
+    for (int32_t j = b.from; j < b.n; j += V::lanes) {
+      const int32_t n = b.n - j < V::lanes ? b.n - j : V::lanes;
+      float lanes[V::lanes];
+      typename V::reg dots = V::set(0.0f);
+      for (int32_t i = 0; i < s.head_dim; i++) {
+        for (int32_t l = 0; l < V::lanes; l++) lanes[l] = key_element(s, b.begin + j + (l < n ? l : n - 1), i);
+        dots = V::fma(V::factor(query_element(s, row, i)), V::load(lanes), dots);
+      }
+      V::store(lanes, V::mul(dots, V::set(s.c)));
+      for (int32_t l = 0; l < n; l++) t.scores[r * block_keys + j + l] = lanes[l];
+    }
+}
+
+// f(T()) for the type of a narrow format's numbers.
+template <class F>
+HEED_INLINE auto with_narrow_format(int32_t format, F f) {
+  return format == stored_f16 ? f(f16()) : format == stored_bf16 ? f(bf16()) : f(int8_t());
+}
+
+// Keys of a call as rows of numbers, with the scales of a block side by side.
+template <class T>
+struct key_rows {
+  const T *data;
+  ptrdiff_t stride;
+  float scales[sizeof(T) == 1 ? block_keys : 1];
+
+  HEED_INLINE key_rows(const stream &s, const key_block &b)
+      : data(reinterpret_cast<const T *>(s.k.data) + b.begin * s.k.stride), stride(s.k.stride) {
+    if constexpr (sizeof(T) == 1) {
+      const ptrdiff_t scale_stride = s.rule->stored->key_scales.query_stride;
+      const float *from = scales_of(s, s.rule->stored->key_scales) + (b.begin + b.from) * scale_stride;
+      for (int32_t j = b.from; j < b.n; j++, from += scale_stride) scales[j] = *from;
+    }
+  }
+  HEED_INLINE const T *row(ptrdiff_t j) const { return data + j * stride; }
+  HEED_INLINE float scale(int32_t j) const { return sizeof(T) == 1 ? scales[j] : 0.0f; }
+};
+
+// Rows [r, r + rows) of a tile that lie q_stride apart: x = q k^T of keys [j, j + n) is a projection whose weights are
+// the keys, an output each.
+template <class V, class T>
+HEED_INLINE void project_keys(const tile &t, const key_rows<T> &k, const float *q, ptrdiff_t q_stride, int32_t r,
+                              int32_t rows, int32_t j, int32_t n) {
+  linear_block p = {q,          q_stride, nullptr,       0, nullptr, t.scores + r * block_keys + j,
+                    block_keys, rows,     t.s->head_dim, n};
+  if constexpr (V::lanes == 1) {
+    project_one_lane_format<V, T>(p, {k.row(j), k.scales + j, k.stride, 0, true});
+  } else {
+    const weights_of<T> keys = {k.row(j), k.stride, k.scales + j};
+    const int32_t whole = n / V::lanes * V::lanes, last = n - V::lanes;
+    const auto project = [&](auto at_once) {
+      constexpr int n_rows = decltype(at_once)::value;
+      for (; p.n_rows >= n_rows; p.n_rows -= n_rows, p.x += n_rows * q_stride, p.y += n_rows * block_keys) {
+        project_outputs_of<V, n_rows>(p, keys, whole);
+        // The last register overlaps its neighbour, whose scores it computes again.
+        if (whole < n) project_outputs_of<V, n_rows>(from_column(p, last), keys.from(last, true), V::lanes);
+      }
+    };
+    if constexpr (!V::compact) project(constant<8>());
+    project(constant<4>());
+    if constexpr (!V::compact) project(constant<2>());
+    project(constant<1>());
+  }
+}
+
+// Fewer keys than lanes: by a widened copy, part by part.
+template <class V, class T>
+static HEED_NOINLINE void score_few_keys(const tile &t, const key_block &b, const key_rows<T> &k) {
+  constexpr int32_t dims = panel_floats<V>() / 16;
+  const int32_t head_dim = t.s->head_dim, key = b.from < block_keys - 16 ? b.from : block_keys - 16;
+  float panel[dims * 16] = {};
+  for (int32_t dim = 0; dim < head_dim; dim += dims) {
+    const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
+    for (int32_t j = b.from; j < b.n; j++)
+      for (int32_t i = 0; i < n_dims; i++) panel[i * 16 + j - key] = widen(k.row(j)[dim + i], k.scale(j));
+    const key_piece<float> piece = {panel,   0,      key, 16, dim, n_dims, dim == 0, dim + n_dims == head_dim,
+                                    nullptr, nullptr};
+    score_piece_by_keys<V>(t, piece);
+  }
+}
+
+// Keys as lanes, or none. Of what is far away the next block is fetched meanwhile, some keys at a time (key_lanes.hpp).
+template <class V, class T>
+static HEED_NOINLINE void score_rows_by_keys(const tile &t, const key_block &b) {
+  const stream &s = *t.s;
+  const key_rows<T> k(s, b);
+  if constexpr (V::lanes > 1)
+    if (b.n - b.from < V::lanes) return score_few_keys<V>(t, b, k);
+  const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
+  const ptrdiff_t q_stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
+  const bool far = stored_block_is_far<V>(t, b, sizeof(T));
+  constexpr int32_t at_once = 32;
+  for (int32_t j = b.from, n; j < b.n; j += n) {
+    n = far && b.n - j >= at_once + V::lanes ? at_once : b.n - j;
+    for (int32_t i = 0; far && i < n; i++)
+      for (int32_t at = 0; at < s.head_dim; at += 64 / static_cast<int32_t>(sizeof(T)))
+        __builtin_prefetch(k.row(block_keys + j + i) + at, 0, 2);
+    row_cursor row(s, t.first_row);
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = even || s.group - row.head > t.n_rows - r ? t.n_rows - r : s.group - row.head;
+      project_keys<V>(t, k, row.q(), q_stride, r, rows, j, n);
+      for (int32_t i = 0; i < rows; i++) row.next();
+    }
+  }
+  const typename V::reg c = V::set(s.c);
+  for (int32_t r = 0; r < t.n_rows; r++)
+    for (float *x = t.scores + r * block_keys + b.from / 16 * 16; x < t.scores + r * block_keys + b.n; x += V::lanes)
+      V::store(x, V::mul(V::load(x), c));
+}
+
+// Queries as lanes: keys widened part by part on the stack, in long chains, begun once if possible.
+template <class V, class T>
+static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &b) {
+  constexpr int32_t keys = 16, dims = panel_floats<V>() / keys;
+  const int32_t head_dim = t.s->head_dim;
+  const key_rows<T> k(*t.s, b);
+  float panel[keys * dims];
+  for (int32_t key = b.from / keys * keys; key < b.n; key += keys) {
+    const int32_t n_keys = b.n - key < keys ? b.n - key : keys;
+    for (int32_t dim = 0; dim < head_dim; dim += dims) {
+      const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
+      for (int32_t j = key < b.from ? b.from : key; j < key + n_keys; j++)
+        widen_row<V>(panel + (j - key) * dims, k.row(j) + dim, n_dims, k.scale(j));
+      score_piece_by_queries<V, true>(
+          t, b, {panel, dims, key, n_keys, dim, n_dims, dim == 0, dim + n_dims == head_dim, nullptr, nullptr});
+    }
+  }
+}
+
+// Floats narrowed as numbers.hpp does (rule 23), each in a word of the compiler's own vectors.
+template <class W, class F>
+HEED_INLINE W narrow_words(f16, W bits) {
+  const W size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+  const W normal = (size - (112 << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+  const W small = reinterpret_cast<W>(reinterpret_cast<F>(size) + 0.5f) - 0x3f000000;  // a multiple of 2^-24
+  const W is_small = size<0x38800000, is_large = size >= 0x47800000, is_nan = size> 0x7f800000;
+  return sign | (is_small & small) | (~(is_small | is_large) & normal) | (is_large & 0x7c00) | (is_nan & 0x200);
+}
+template <class W, class F>
+HEED_INLINE W narrow_words(bf16, W bits) {
+  const W is_nan = (bits & 0x7fffffff) > 0x7f800000, upper = bits >> 16;
+  return (is_nan & (upper | 0x40)) | (~is_nan & (upper + (((bits & 0xffff) + 0x7fff + (upper & 1)) >> 16)));
+}
+
+template <class V, class T>
+static void narrow_row_to(const float *x, int32_t n, T *y) {
+  int32_t i = 0;
+  if constexpr (!V::compact) {
+    typedef int32_t words __attribute__((vector_size(4 * V::lanes)));
+    typedef float floats __attribute__((vector_size(4 * V::lanes)));
+    typedef uint16_t halves __attribute__((vector_size(2 * V::lanes)));
+    for (; i + V::lanes <= n; i += V::lanes) {
+      words bits;
+      __builtin_memcpy(&bits, x + i, sizeof bits);
+      const halves narrowed = __builtin_convertvector(narrow_words<words, floats>(T(), bits), halves);
+      __builtin_memcpy(y + i, &narrowed, sizeof narrowed);
+    }
+  }
+  for (; i < n; i++) narrow(x[i], 0.0f, y[i]);
+}
+
+// A row of out: to f16 or bf16.
+template <class V>
+static void narrow_row(const float *x, int32_t n, int32_t format, void *y) {
+  if (format == stored_f16)
+    narrow_row_to<V>(x, n, static_cast<f16 *>(y));
+  else
+    narrow_row_to<V>(x, n, static_cast<bf16 *>(y));
+}
+
+// x = q k^T * c of narrow queries, or keys, or both.
+template <class V>
+static HEED_NOINLINE void score_narrow(const tile &t, const key_block &b) {
+  const score_rule &rule = *t.s->rule;
+  const int32_t format = rule.stored->key_format;
+  if (!t.lanes_are_queries && !t.s->q) return score_by_elements<V>(t, b);
+  if (rule.score_keys) return rule.score_keys(t, b);
+  if constexpr (V::lanes == 1) {
+    if (format == stored_f32) return one_lane<V, false>::score(t, b);
+  } else {
+    if (format == stored_f32) return t.lanes_are_queries ? query_lanes<V>::score(t, b) : key_lanes<V>::score(t, b);
+    if (t.lanes_are_queries)
+      return with_narrow_format(format, [&](auto number) { score_rows_by_queries<V, decltype(number)>(t, b); });
+  }
+  with_narrow_format(format, [&](auto number) { score_rows_by_keys<V, decltype(number)>(t, b); });
+}
+
+}  // namespace heed
+
+#endif

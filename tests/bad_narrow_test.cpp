@@ -1,0 +1,185 @@
+// Narrow tensors of a call of attention, wrong in every way: the status names the argument, and no byte has changed.
+// SPDX-License-Identifier: MIT
+#include "support/option_takers.hpp"
+
+namespace heed_test {
+namespace {
+
+class bad_narrow : public options_test {
+ protected:
+  using N = heed_narrow_tensors;
+  bad_narrow() { restore(); }
+
+  // All four narrow, in the formats that have most to check.
+  void restore() {
+    EXPECT_EQ(heed_narrow_tensors_init(narrow_), HEED_OK);
+    narrow_->q = heed_narrow_token_major(in_, HEED_INT8, q_scales_, n_q, heads, dim);
+    narrow_->k = heed_narrow_head_major(in_, HEED_INT8, k_scales_, n_kv, kv_heads, dim);
+    narrow_->v = heed_narrow_token_major(in_, HEED_INT8, v_scales_, n_kv, kv_heads, v_dim);
+    narrow_->out = heed_narrow_head_major_out(out_, HEED_F16, n_q, heads, v_dim);
+    options_ = HEED_OPTIONS;
+    options_.narrow = narrow_;
+  }
+  heed_attention call() {
+    heed_attention c = attention();
+    c.q = c.k = c.v = {nullptr, -1, -1, -1};  // strides of no account
+    c.out = {nullptr, -1, -1, -1};
+    c.options = &options_;
+    return c;
+  }
+  void wrong(
+      heed_fault fault, heed_argument argument, const std::string &what, const std::function<void(N &)> &spoil,
+      const std::function<void(heed_attention &)> &change = [](heed_attention &) {}) {
+    spoil(*narrow_);
+    heed_attention c = call();
+    change(c);
+    memory_.refuses([&] { return heed_attention_run(&c); }, fault, argument, what);
+    restore();
+  }
+  void accepted(const std::string &what, const std::function<void(N &)> &spoil) {
+    spoil(*narrow_);
+    const heed_attention c = call();
+    EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << what;
+    restore();
+  }
+  static constexpr heed_argument names[3] = {HEED_ARG_Q, HEED_ARG_K, HEED_ARG_V};
+
+  float *q_scales_ = memory_.take(size_t{batch} * heads * n_q), *k_scales_ = memory_.take(size_t{batch} * heads * n_kv);
+  float *v_scales_ = memory_.take(size_t{batch} * heads * n_kv);
+  N *narrow_ = new (memory_.take_aligned(80)) N;
+  heed_options options_;
+};
+constexpr heed_argument bad_narrow::names[3];
+
+TEST_F(bad_narrow, the_good_ones_are_accepted) {
+  accepted("all", [](N &) {});
+  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    accepted("format " + std::to_string(format), [=](N &n) {
+      for (heed_narrow_tensor *t : {&n.q, &n.k, &n.v}) t->format = format;
+      if (format != HEED_INT8) n.q.scales = n.k.scales = n.v.scales = {misaligned(q_scales_), -1, -1, -1};
+      n.out.format = format == HEED_INT8 ? HEED_BF16 : format;
+    });
+  accepted("one row of scales for all", [](N &n) { n.k.scales = {n.k.scales.data, 0, 0, 0}; });
+  accepted("bytes at any address", [](N &n) { n.k.data = static_cast<const char *>(n.k.data) + 3; });
+  accepted("halves at any even address", [](N &n) { n.out.data = static_cast<char *>(n.out.data) + 2; });
+  heed_attention c = attention();
+  *narrow_ = {};
+  ASSERT_EQ(heed_narrow_tensors_init(narrow_), HEED_OK);
+  narrow_->q.format = narrow_->out.format = 77;  // of no tensor
+  c.options = &options_;
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << "none of them";
+}
+
+TEST_F(bad_narrow, object) {
+  option_flaws all;
+  flaws_of<N>("narrow", &heed_options::narrow, HEED_ARG_NARROW, &all).object();
+  for (const option_flaw &f : all) {
+    f.apply(options_);
+    const heed_attention c = call();
+    memory_.refuses([&] { return heed_attention_run(&c); }, f.fault, f.argument, f.what);
+    restore();
+  }
+  memory_.refuses([] { return heed_narrow_tensors_init(nullptr); }, HEED_NULL_POINTER, HEED_ARG_NARROW, "null");
+  memory_.refuses([&] { return heed_narrow_tensors_init(misaligned(narrow_)); }, HEED_MISALIGNED, HEED_ARG_NARROW,
+                  "misaligned");
+}
+
+TEST_F(bad_narrow, tensors) {
+  int32_t i = 0;
+  for (heed_narrow_tensor N::*t : {&N::q, &N::k, &N::v}) {
+    const heed_argument name = names[i++];
+    for (const int32_t format : {-1, 4, INT32_MIN, INT32_MAX})
+      wrong(HEED_OUT_OF_RANGE, HEED_ARG_FORMAT, "format", [=](N &n) { (n.*t).format = format; });
+    wrong(HEED_MISALIGNED, name, "f16",
+          [=](N &n) { (n.*t).format = HEED_F16, (n.*t).data = static_cast<const char *>((n.*t).data) + 1; });
+    wrong(HEED_MISALIGNED, name, "f32",
+          [=](N &n) { (n.*t).format = HEED_F32, (n.*t).data = static_cast<const char *>((n.*t).data) + 2; });
+    wrong(HEED_OVERFLOW, name, "at the top of memory", [=](N &n) { (n.*t).data = top_of_memory() + 6; });
+    using S = heed_narrow_tensor;
+    for (ptrdiff_t S::*stride : {&S::batch_stride, &S::head_stride, &S::row_stride}) {
+      wrong(HEED_BAD_STRIDE, name, "stride -1", [=](N &n) { n.*t.*stride = -1; });
+      wrong(HEED_OVERFLOW, name, "greatest stride", [=](N &n) { n.*t.*stride = huge_stride; });
+    }
+    wrong(HEED_NULL_POINTER, HEED_ARG_SCALES, "no scales", [=](N &n) { (n.*t).scales.data = nullptr; });
+    for (const flaw<heed_tensor> &f : tensor_flaws<heed_tensor>())
+      if (f.what != "at the top of memory")
+        wrong(f.fault, HEED_ARG_SCALES, f.what, [=](N &n) { f.apply((n.*t).scales); });
+    wrong(HEED_OVERFLOW, HEED_ARG_SCALES, "at the top of memory",
+          [=](N &n) { (n.*t).scales.data = top_of_memory() + 7; });
+  }
+}
+
+TEST_F(bad_narrow, out) {
+  for (const int32_t format : {-1, int{HEED_INT8}, 4, INT32_MIN, INT32_MAX})
+    wrong(HEED_OUT_OF_RANGE, HEED_ARG_FORMAT, "format", [=](N &n) { n.out.format = format; });
+  wrong(HEED_MISALIGNED, HEED_ARG_OUT, "f16", [](N &n) { n.out.data = static_cast<char *>(n.out.data) + 1; });
+  wrong(HEED_OVERFLOW, HEED_ARG_OUT, "top of memory", [](N &n) { n.out.data = top_of_memory() + 6; });
+  using S = heed_narrow_tensor_out;
+  for (ptrdiff_t S::*stride : {&S::batch_stride, &S::head_stride, &S::row_stride}) {
+    for (const ptrdiff_t to : {ptrdiff_t{-1}, ptrdiff_t{0}, ptrdiff_t{v_dim - 1}})
+      wrong(HEED_BAD_STRIDE, HEED_ARG_OUT, "stride", [=](N &n) { n.out.*stride = to; });
+    wrong(HEED_OVERFLOW, HEED_ARG_OUT, "greatest stride", [=](N &n) { n.out.*stride = huge_stride; });
+  }
+}
+
+TEST_F(bad_narrow, given_twice_or_not_at_all) {
+  const auto as_it_is = [](N &) {};
+  wrong(HEED_MISFIT, HEED_ARG_Q, "q", as_it_is, [&](heed_attention &c) { c.q = attention().q; });
+  wrong(HEED_MISFIT, HEED_ARG_K, "k", as_it_is, [&](heed_attention &c) { c.k = attention().k; });
+  wrong(HEED_MISFIT, HEED_ARG_V, "v", as_it_is, [&](heed_attention &c) { c.v = attention().v; });
+  wrong(HEED_MISFIT, HEED_ARG_OUT, "out", as_it_is, [&](heed_attention &c) { c.out = attention().out; });
+  wrong(HEED_NULL_POINTER, HEED_ARG_Q, "no q", [](N &n) { n.q.data = nullptr; });
+  wrong(HEED_NULL_POINTER, HEED_ARG_K, "no k", [](N &n) { n.k.data = nullptr; });
+  wrong(HEED_NULL_POINTER, HEED_ARG_V, "no v", [](N &n) { n.v.data = nullptr; });
+  wrong(HEED_NULL_POINTER, HEED_ARG_OUT, "no out", [](N &n) { n.out.data = nullptr; });
+}
+
+TEST_F(bad_narrow, overlaps) {
+  wrong(HEED_OVERLAP, HEED_ARG_OUT, "on q", [&](N &n) { n.out.data = in_; });
+  wrong(HEED_OVERLAP, HEED_ARG_OUT, "on its own last byte",
+        [&](N &n) { n.q.data = reinterpret_cast<char *>(out_) + batch * heads * n_q * v_dim * 2 - 1; });
+  wrong(HEED_OVERLAP, HEED_ARG_OUT, "on scales", [&](N &n) { n.v.scales.data = out_ + 1; });
+  wrong(HEED_OVERLAP, HEED_ARG_OUT, "on the object", [&](N &n) { n.out.data = narrow_; });
+  wrong(HEED_OVERLAP, HEED_ARG_WORKSPACE, "scales in the workspace",
+        [&](N &n) { n.k.scales.data = reinterpret_cast<float *>(workspace_); });
+  wrong(HEED_OVERLAP, HEED_ARG_WORKSPACE, "out in the workspace", [&](N &n) { n.out.data = workspace_; });
+}
+
+// Neither layers nor sequences take it; partial results have no out, and a cache has keys and values.
+TEST_F(bad_narrow, where_it_does_not_fit) {
+  for (const options_taker &t : takers())
+    if (t.set != &in_attention_) refuses(t, &options_, HEED_MISFIT, HEED_ARG_NARROW, "narrow");
+  HEED_ALIGNED float data[HEED_PARTIAL_FLOATS(batch, heads, n_q, v_dim)];
+  heed_partial partial;
+  ASSERT_EQ(heed_partial_init(&partial, data, sizeof data / 4, batch, heads, n_q, v_dim, 0), HEED_OK);
+  options_.partial = &partial;
+  heed_attention c = call();
+  memory_.refuses([&] { return heed_attention_run(&c); }, HEED_MISFIT, HEED_ARG_OUT, "out beside a partial");
+  EXPECT_EQ(partial.n_keys, 0);
+  narrow_->out.data = nullptr;
+  EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
+  restore();
+  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  shape.capacity = n_kv, shape.n_sequences = batch, shape.n_kv_heads = kv_heads;
+  shape.head_dim = dim, shape.v_dim = v_dim;
+  const size_t bytes = heed_cache_bytes(&shape);
+  heed_cache cache;
+  ASSERT_EQ(heed_cache_init(&cache, &shape, memory_.take_aligned(bytes / 4), bytes), HEED_OK);
+  const auto with_cache = [&](heed_argument name, const std::function<void()> &spoil) {
+    options_.cache = &cache;
+    narrow_->k.data = narrow_->v.data = nullptr;
+    spoil();
+    c = call();
+    if (name == HEED_ARG_CALL)
+      EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
+    else
+      memory_.refuses([&] { return heed_attention_run(&c); }, HEED_MISFIT, name, "beside a cache");
+    restore();
+  };
+  with_cache(HEED_ARG_K, [&] { narrow_->k.data = in_; });
+  with_cache(HEED_ARG_V, [&] { narrow_->v.data = in_; });
+  with_cache(HEED_ARG_CALL, [] {});
+}
+
+}  // namespace
+}  // namespace heed_test
