@@ -1,7 +1,7 @@
 # Cortex-M under QEMU, against this PC: ports/cortex-m/check.sh for every core and compiler.
 set(cortex_m ${PROJECT_SOURCE_DIR}/ports/cortex-m)
 set(board_port ${PROJECT_SOURCE_DIR}/ports/port.c ${PROJECT_SOURCE_DIR}/ports/linux/port.c)
-heed_test_program(heed_device device/main.c device/block.c device/cache.c device/formats.c device/known.c device/options.c
+heed_test_program(heed_device device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
                   device/options_refused.c device/random.c device/refused.c ${board_port})
 heed_test_program(heed_firmware_example ${cortex_m}/example.c ${board_port})
 foreach(program heed_device heed_firmware_example)

@@ -2,6 +2,7 @@
 // call must have written nothing, an accepted one gives the same bits on both. SPDX-License-Identifier: MIT
 #include "support/fuzz_block.hpp"
 #include "support/fuzz_cache.hpp"
+#include "support/fuzz_narrow.hpp"
 #include "support/fuzz_partial.hpp"
 
 namespace heed_test {
@@ -29,8 +30,13 @@ void fuzz_attention(fuzz_bytes *in) {
   heed_executor executor;
   c.executor = executor_of(in, &executor);
   c.options = fuzz_options(in, &memory, c.batch, c.n_heads, c.n_q, c.n_kv).draw(false);
+  fuzz_narrow(in, &memory, &c).draw();
   const heed_attention *call = in->rarely() ? nullptr : &c;
-  check(in, &memory, [=] { return heed_attention_run(call); });
+  check(in, &memory, [=] {
+    const heed_status status = heed_attention_run(call);
+    if (status == HEED_OK) fuzz_narrow::unify(*call);
+    return status;
+  });
 }
 
 void fuzz_primitives(fuzz_bytes *in, int which) {

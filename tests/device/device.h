@@ -75,6 +75,7 @@ int random_caches(void);
 int refused_calls(void);
 int refused_options(void);
 int narrow_numbers(void);
+int narrow_attention(void);
 int random_block(void);
 int refused_block(void);
 

@@ -60,9 +60,9 @@ static int selftest(void) {
 /* 1 if a call has taken more than the header promises. */
 static int print_stack(void) {
   static const char *const names[n_functions] = {
-      "attention",    "weights", "options", "self_attention", "layer", "layer_options", "partial", "linear",
-      "weighted_sum", "softmax", "norm",    "elements",       "rope",  "dot",           "project", "formats",
-      "selftest",     "cache"};
+      "attention", "weights", "options",      "self_attention", "layer",    "layer_options",
+      "partial",   "linear",  "weighted_sum", "softmax",        "norm",     "elements",
+      "rope",      "dot",     "project",      "formats",        "selftest", "cache"};
   int most = 0;
   for (int i = 0; i < n_functions; i++) {
     port_write("# stack ");
@@ -88,6 +88,7 @@ int main(void) {
   faults += refused_calls();
   faults += refused_options();
   faults += narrow_numbers();
+  faults += narrow_attention();
   faults += random_block();
   faults += refused_block();
   port_write("# workspace ");

@@ -287,6 +287,38 @@ static heed_status call_sequence_options(void) {
   return status;
 }
 
+/* Queries, keys and values as int8, all with scales, and a result in f16. */
+static heed_status call_narrow_of(int32_t n_q, int32_t n_kv, int32_t dim, size_t workspace_bytes) {
+  static int8_t narrow_q[2 * calls_rows * calls_wide], narrow_k[calls_keys * calls_dim];
+  static float scales[2][calls_keys];
+  static uint16_t narrow_out[2 * calls_rows * calls_wide];
+  static heed_narrow_tensors narrow;
+  static heed_options options = HEED_OPTIONS;
+  heed_attention call =
+      heed_attention_of(n_q, n_kv, 2, 1, dim, NULL, NULL, NULL, NULL, calls_workspace, workspace_bytes);
+  heed_status status = heed_narrow_tensors_init(&narrow);
+  calls_note(&status, heed_narrow(heed_matrix_of(calls_a, 2 * n_q, dim), HEED_INT8, narrow_q, dim, scales[0]));
+  calls_note(&status, heed_narrow(heed_matrix_of(calls_b, n_kv, dim), HEED_INT8, narrow_k, dim, scales[1]));
+  narrow.q = heed_narrow_token_major(narrow_q, HEED_INT8, scales[0], n_q, 2, dim);
+  narrow.k = narrow.v = heed_narrow_token_major(narrow_k, HEED_INT8, scales[1], n_kv, 1, dim);
+  narrow.out = heed_narrow_token_major_out(narrow_out, HEED_F16, n_q, 2, dim);
+  options.narrow = &narrow;
+  call.options = &options;
+  call.executor = &calls_executor;
+  calls_note(&status, heed_attention_run(&call));
+  return status;
+}
+static heed_status call_narrow(void) {
+  return call_narrow_of(calls_rows, calls_keys, calls_dim, sizeof calls_workspace);
+}
+static heed_status call_narrow_one_query(void) {
+  return call_narrow_of(1, calls_keys, calls_dim, sizeof calls_workspace);
+}
+static heed_status call_narrow_smallest_workspace(void) {
+  return call_narrow_of(3, calls_keys, calls_dim, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
+}
+static heed_status call_narrow_wide(void) { return call_narrow_of(20, 20, calls_wide, sizeof calls_workspace); }
+
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
 static heed_status call_selftest_boot(void) { return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL); }
 static heed_status call_selftest_features(void) {
@@ -332,6 +364,10 @@ static const struct {
                  {"options, partial results", call_partial},
                  {"options of a layer", call_layer_options},
                  {"options of a sequence", call_sequence_options},
+                 {"narrow, prefill", call_narrow},
+                 {"narrow, one query", call_narrow_one_query},
+                 {"narrow, smallest workspace", call_narrow_smallest_workspace},
+                 {"narrow, wide rows", call_narrow_wide},
                  {"rms_norm", call_rms_norm},
                  {"layer_norm", call_layer_norm},
                  {"gelu", call_gelu},
