@@ -196,6 +196,29 @@ TEST_P(cpp_options, partial_results) {
   EXPECT_TRUE(same_bytes(expected, found));
 }
 
+// Arrays of any numbers but int8: the bits of the call on the widened ones, rounded.
+TEST_P(cpp_options, narrow_arrays) {
+  heed::half q[n_q][heads][dim], out[n_q][heads][v_dim], rounded[n_q][heads][v_dim];
+  heed::bfloat16 v[n_kv][kv_heads][v_dim];
+  const auto round = [](auto *wide, int32_t format, void *narrow) {
+    const heed_matrix_out x = {reinterpret_cast<float *>(wide), 1, sizeof *wide / 4, sizeof *wide / 4};
+    EXPECT_EQ(heed_narrow(heed_matrix_of(x.data, 1, x.dim), format, narrow, x.dim, nullptr), HEED_OK);
+    EXPECT_EQ(heed_widen(narrow, x.dim, nullptr, format, x), HEED_OK);
+  };
+  round(&q_, HEED_F16, q), round(&v_, HEED_BF16, v);
+  options o;
+  o.causal = true, o.causal_offset = 3, o.scale = 0.7f;
+  o.softcap(2).sinks(logits_);
+  float expected[n_q][heads][v_dim], found[n_q][heads][v_dim];
+  ASSERT_TRUE(heed::attention(q_, k_, v_, expected, scratch_, o));
+  ASSERT_TRUE(heed::attention(q, k_, v, found, scratch_, o));
+  EXPECT_TRUE(same_bytes(expected, found));
+  ASSERT_TRUE(heed::attention(q, k_, v_, out, scratch_, o));
+  round(&expected, HEED_F16, rounded);
+  EXPECT_TRUE(same_bytes(rounded, out));
+  EXPECT_TRUE(heed::attention(q, k_, v, found, scratch_)) << "without options";
+}
+
 HEED_TEST_EVERY_KERNEL(cpp_options);
 
 // What is wrong with an option is the status of the call, which writes nothing.

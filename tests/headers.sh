@@ -40,6 +40,20 @@ heed_status use_cache(void) {
   rope.rotary_dim = 2;
   return heed_cache_append(&cache, 0, 2, heed_head_major(own, 2, 1, 3), heed_head_major(own, 2, 1, 3), &rope);
 }
+heed_status use_narrow(void);
+heed_status use_narrow(void) {
+  static uint16_t halves[24];
+  heed_narrow_tensors narrow;
+  heed_options options = HEED_OPTIONS;
+  heed_attention call = heed_attention_of(2, 4, 1, 1, 3, own, NULL, NULL, NULL, scratch, sizeof scratch);
+  const heed_status status = heed_narrow_tensors_init(&narrow);
+  narrow.k = heed_narrow_head_major(halves, HEED_F16, NULL, 4, 1, 3);
+  narrow.v = heed_narrow_token_major(halves, HEED_BF16, NULL, 4, 1, 3);
+  narrow.out = heed_narrow_token_major_out(halves + 16, HEED_F16, 2, 1, 3);
+  options.narrow = &narrow;
+  call.options = &options;
+  return status ? status : heed_attention_run(&call);
+}
 END
 {
   cat "$work/user.c"
@@ -55,6 +69,8 @@ heed::status use_cpp() {
   heed::options<1, 2, 4> options;
   options.window(1).keys(3).mask(attend).softcap(1).alibi(of_heads).sinks(of_heads).lse(lse).top_k(top, keys);
   if (auto status = heed::attention(q, k, k, q, room, options); !status) return status;
+  static heed::half halves[4][1][3];
+  if (auto status = heed::attention(q, halves, k, q, room, options); !status) return status;
   if (auto status = partial.begin(); !status) return status;
   if (auto status = heed::attention(q, k, k, partial, room, options); !status) return status;
   return partial.finish(q, options);

@@ -143,6 +143,38 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
   return heed_attention_run(&call);
 }
 
+// The same on arrays of any of float, half and bfloat16: narrow ones are widened on their way, a narrow result is
+// rounded. int8 is for the functions of heed.h alone.
+template <bool Any>
+struct if_narrow {};
+template <>
+struct if_narrow<true> {
+  using result = status;
+};
+template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+typename if_narrow<number<TQ>::format + number<TK>::format + number<TV>::format + number<TOut>::format != 0>::result
+attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
+          TOut (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<Heads, NQ, NKV> &o = {}) noexcept {
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
+  heed_narrow_tensors narrow;
+  heed_narrow_tensors_init(&narrow);
+  narrow.q = heed_narrow_token_major(q, number<TQ>::format, nullptr, NQ, Heads, D);
+  narrow.k = heed_narrow_token_major(k, number<TK>::format, nullptr, NKV, KvHeads, D);
+  narrow.v = heed_narrow_token_major(v, number<TV>::format, nullptr, NKV, KvHeads, V);
+  narrow.out = heed_narrow_token_major_out(out, number<TOut>::format, NQ, Heads, V);
+  heed_options c = *o.c_options();
+  c.narrow = &narrow;
+  heed_attention call =
+      heed_attention_of(NQ, NKV, Heads, KvHeads, D, nullptr, nullptr, nullptr, nullptr, w.bytes, w.n_bytes);
+  call.v_dim = V;
+  call.scale = o.scale;
+  call.causal = o.causal;
+  call.causal_offset = o.causal_offset;
+  call.executor = o.executor;
+  call.options = &c;
+  return heed_attention_run(&call);
+}
+
 // The same, added to a partial result.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],

@@ -30,6 +30,25 @@ struct workspace {
   alignas(HEED_WORKSPACE_ALIGNMENT) unsigned char bytes[n_bytes];
 };
 
+// Numbers as heed_narrow writes them.
+enum class half : uint16_t {};      // HEED_F16
+enum class bfloat16 : uint16_t {};  // HEED_BF16
+
+template <class T>
+struct number;
+template <>
+struct number<float> {
+  static constexpr int32_t format = HEED_F32;
+};
+template <>
+struct number<half> {
+  static constexpr int32_t format = HEED_F16;
+};
+template <>
+struct number<bfloat16> {
+  static constexpr int32_t format = HEED_BF16;
+};
+
 }  // namespace heed
 
 #endif
