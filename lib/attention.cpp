@@ -63,35 +63,38 @@ void run_attention(fixed_kernel k, const heed_attention &call) { run_call(k, cal
 
 namespace {
 
+// Arrays that options bring instead of the call's own.
+struct brought {
+  bool q, k, v, out;
+};
+brought brought_by(const heed_options *options) {
+  if (!options) return {};
+  const bool cached = options->cache;
+  const heed_narrow_tensors *narrow = options->narrow;
+  if (!narrow) return {false, cached, cached, options->partial != nullptr};
+  return {narrow->q.data != nullptr, cached || narrow->k.data, cached || narrow->v.data,
+          options->partial || narrow->out.data};
+}
+
 // Checks have frames of their own, which are gone when kernels run.
-void check_call(checker &check, const heed_attention &call) {
+void check_call(checker &check, const heed_attention &call, const brought &elsewhere) {
   check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
   check_heads(check, call.n_heads, call.n_kv_heads, call.head_dim, call.v_dim, call.scale, call.causal);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   check.count(call.n_kv, HEED_MAX_COUNT, HEED_ARG_N_KV);
   if (!check.ok()) return;
-  const auto tensor = [&](const auto &t, int32_t n_heads, int32_t n_rows, int32_t dim, access how,
+  const auto tensor = [&](const auto &t, bool is_elsewhere, int32_t n_heads, int32_t n_rows, int32_t dim, access how,
                           heed_argument argument) {
+    if (is_elsewhere) return check.require(!t.data, HEED_MISFIT, argument);
     check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
                  argument);
   };
-  // What an option brings instead, the call does not have.
-  const heed_options *options = options_of(call);
-  const auto is_own = [&](const void *data, bool elsewhere, heed_argument argument) {
-    check.require(!elsewhere || !data, HEED_MISFIT, argument);
-    return !elsewhere;
-  };
-  const heed_narrow_tensors *narrow = options ? options->narrow : nullptr;
-  const bool cached = options && options->cache, adds = options && options->partial;
-  if (is_own(call.q.data, narrow && narrow->q.data, HEED_ARG_Q))
-    tensor(call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
-  if (is_own(call.k.data, cached || (narrow && narrow->k.data), HEED_ARG_K))
-    tensor(call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
-  if (is_own(call.v.data, cached || (narrow && narrow->v.data), HEED_ARG_V))
-    tensor(call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
-  if (is_own(call.out.data, adds || (narrow && narrow->out.data), HEED_ARG_OUT))
-    tensor(call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT);
-  if (call.weights.data) tensor(call.weights, call.n_heads, call.n_q, call.n_kv, access::write, HEED_ARG_WEIGHTS);
+  tensor(call.q, elsewhere.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
+  tensor(call.k, elsewhere.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+  tensor(call.v, elsewhere.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  tensor(call.out, elsewhere.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT);
+  if (call.weights.data)
+    tensor(call.weights, false, call.n_heads, call.n_q, call.n_kv, access::write, HEED_ARG_WEIGHTS);
   check.buffer(call.workspace, call.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
                HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.executor(call.executor);
@@ -101,7 +104,7 @@ HEED_NOINLINE heed_status check_with_options(const heed_attention *call) {
   checker_of<8 + option_ranges> check;
   check.object(call, access::read, HEED_ARG_CALL);
   if (check.ok()) check_objects(check, options_of(*call));
-  if (check.ok()) check_call(check, *call);
+  if (check.ok()) check_call(check, *call, brought_by(options_of(*call)));
   if (const option_engine *engine = check.ok() ? engine_of(options_of(*call)) : nullptr)
     engine->check(check, *call, *options_of(*call));
   return check.finish();
@@ -111,7 +114,7 @@ HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
   checker_of<8> check;  // q, k, v, out, weights, workspace, executor, call
   check.object(call, access::read, HEED_ARG_CALL);
   if (check.ok() && options_of(*call)) return check_with_options(call);
-  if (check.ok()) check_call(check, *call);
+  if (check.ok()) check_call(check, *call, {});
   return check.finish();
 }
 
@@ -155,7 +158,7 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   s.head_dim = s.v_dim = x.dim;
   s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
   const auto k = heed::current_kernel();
-  const heed::row_tiles tiles = heed::cut_plain_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
+  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
   for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
     const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);
     heed::see_all(t);

@@ -46,8 +46,6 @@ struct call_rule : score_rule {
   const heed_narrow_tensors *narrow;                // instead of some tensors of the call
   void (*place_narrow)(const call_rule &rule, stream &s);  // where a stream finds them
   decltype(kernel::finish) finish_wide;                    // to rows of floats, where out is narrow
-  decltype(score_steps::widen_queries) widen_queries;
-  decltype(score_steps::narrow_row) narrow_row;
 };
 
 extern const option_engine call_engine;

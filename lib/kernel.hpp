@@ -154,11 +154,11 @@ struct score_rule {
   void (*finish)(const tile &t, const partial &p);        // partial -> out and all else that is wanted
   void (*range)(const score_rule &rule, stream &s);       // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
-  void (*open)(const tile &t, stream &s, bool has_room);  // rows of floats for narrow queries and out; null: no need
-  bool extra_out, extra_q;  // that a row of out, and of queries, has to lie in the workspace
-  float c;                  // dot * c is the first score
-  int32_t pinned;           // the first so many keys are seen, too, by rows that see only later ones
-  bool by_stream;           // tiles of a stream one after another, on one worker
+  void (*open)(const tile &t, stream &s);  // rows of floats for narrow queries and out; null: no need
+  size_t out_bytes, q_bytes;               // of workspace for each row of those; 0: none
+  float c;                                 // dot * c is the first score
+  int32_t pinned;                          // the first so many keys are seen, too, by rows that see only later ones
+  bool by_stream;                          // tiles of a stream one after another, on one worker
 };
 
 HEED_INLINE int32_t pinned_of(const stream &s) { return s.rule ? s.rule->pinned : 0; }

@@ -52,17 +52,18 @@ void let_rows_be(const tile &t, T *rows, ptrdiff_t stride, T *&data, ptrdiff_t &
   head_stride = stride;
 }
 
-void open_narrow(const tile &t, stream &s, bool room_for_q) {
+void open_narrow(const tile &t, stream &s) {
   const call_rule &rule = rule_of(t);
   float *extra = extra_rows(t);
   if (is_narrow(rule.narrow->out)) {
-    let_rows_be(t, rule.extra_out ? extra : t.chunk.acc, t.acc_stride, s.out, s.out_query_stride, s.out_head_stride);
-    if (rule.extra_out) extra += static_cast<ptrdiff_t>(t.row_capacity) * t.acc_stride;
+    let_rows_be(t, rule.out_bytes > 0 ? extra : t.chunk.acc, t.acc_stride, s.out, s.out_query_stride,
+                s.out_head_stride);
+    if (rule.out_bytes > 0) extra += static_cast<ptrdiff_t>(t.row_capacity) * t.acc_stride;
   }
   if (!is_narrow(rule.narrow->q)) return;
   s.q = nullptr;
-  if (t.lanes_are_queries || room_for_q) rule.widen_queries(t, extra);
-  if (!t.lanes_are_queries && room_for_q)
+  if (t.lanes_are_queries || rule.q_bytes > 0) steps_of(rule)->widen_queries(t, extra);
+  if (!t.lanes_are_queries && rule.q_bytes > 0)
     let_rows_be<const float>(t, extra, s.head_dim, s.q, s.q_query_stride, s.q_head_stride);
 }
 
@@ -74,7 +75,8 @@ void finish_narrow(const tile &t, const partial &p) {
   rule.finish_wide(t, p);
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
-    rule.narrow_row(row.out(), s.v_dim, out.format, row_of(out, s.batch_entry, s.first_head + row.head, row.query));
+    steps_of(rule)->narrow_row(row.out(), s.v_dim, out.format,
+                               row_of(out, s.batch_entry, s.first_head + row.head, row.query));
 }
 
 void check_input(checker &check, const heed_narrow_tensor &x, bool is_given, const int32_t (&counts)[3], int32_t dim,
@@ -112,7 +114,19 @@ input_rows scales_of(const heed_narrow_tensor &x) {
   return {x.scales.data, x.scales.batch_stride, x.scales.head_stride, x.scales.row_stride};
 }
 
-void bind_narrow(call_rule &rule, const heed_attention &, const void *object) {
+// Out may lie in the accumulator of its only chunk. A long row of queries may not fit a small workspace.
+void find_room(call_rule &rule, const heed_attention &call) {
+  if (is_narrow(rule.narrow->out) && (call.n_kv > chunk_keys || rule.pinned > 0))
+    rule.out_bytes = 4 * static_cast<size_t>(round_up_16(call.v_dim));
+  const size_t n_workers = call.executor ? static_cast<size_t>(call.executor->n_workers) : 1;
+  const size_t each = call.workspace_bytes / n_workers, least = HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
+               q_bytes = 4 * static_cast<size_t>(call.head_dim);
+  if (is_narrow(rule.narrow->q) &&
+      4 * HEED_WORKSPACE_ROW_FLOATS(call.v_dim) + rule.out_bytes + q_bytes <= (each < least ? least : each / 64 * 64))
+    rule.q_bytes = q_bytes;
+}
+
+void bind_narrow(call_rule &rule, const heed_attention &call, const void *object) {
   const auto &o = as<heed_narrow_tensors>(object);
   rule.narrow = &o;
   rule.place_narrow = place_narrow;
@@ -140,17 +154,14 @@ void bind_narrow(call_rule &rule, const heed_attention &, const void *object) {
   if (is_narrow(o.q)) {
     at.queries = {{o.q.data, o.q.batch_stride, o.q.head_stride, o.q.row_stride}, scales_of(o.q), o.q.format};
     rule.score = steps->score_narrow;
-    rule.widen_queries = steps->widen_queries;
-    rule.extra_q = true;
     rule.open = open_narrow;
   }
   if (is_narrow(o.out)) {
     rule.finish_wide = rule.finish_rows;
     rule.finish_rows = finish_narrow;
-    rule.narrow_row = steps->narrow_row;
-    rule.extra_out = true;
     rule.open = open_narrow;
   }
+  find_room(rule, call);
 }
 constexpr heed_code narrow_code = {sizeof(heed_narrow_tensors), check_narrow, bind_narrow, &call_engine};
 

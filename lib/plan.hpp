@@ -38,8 +38,10 @@ struct attention_job {
 stream make_stream(const heed_attention &call, const score_rule *rule, float c, ptrdiff_t index) {
   const int32_t group = call.n_heads / call.n_kv_heads;
   const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
-  const auto at = [b](const auto &t, ptrdiff_t head) {  // null where an option brings it
-    return t.data ? t.data + b * t.batch_stride + head * t.head_stride : nullptr;
+  // As integers: data is null where an option brings it.
+  const auto at = [b](const auto &t, ptrdiff_t head) {
+    const ptrdiff_t offset = b * t.batch_stride + head * t.head_stride;
+    return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) + 4 * static_cast<uintptr_t>(offset));
   };
   stream s = {};
   s.q = at(call.q, h * group);
@@ -99,8 +101,14 @@ bool add_pinned(const tile &t, bool begun) {
   return true;
 }
 
-void run_ruled_tile(const tile &t) {
-  const score_rule &rule = *t.s->rule;
+// The stream's rows of queries and of out are then those of this tile, where a rule says so.
+void open_tile(const tile &t, stream &s) {
+  if (s.rule->open) s.rule->open(t, s);
+}
+
+void run_ruled_tile(const tile &t, stream &s) {
+  const score_rule &rule = *s.rule;
+  open_tile(t, s);
   const chunk_range chunks = chunks_of(t);
   const bool begun = add_pinned(t, rule.resume && rule.resume(t)), merged = begun || chunks.n > 1;
   for (int32_t i = 0; i < chunks.n; i++) {
@@ -110,18 +118,12 @@ void run_ruled_tile(const tile &t) {
   rule.finish(t, merged ? t.total : t.chunk);
 }
 
-// The stream's rows of queries and of out are then those of this tile, where a rule says so.
-HEED_INLINE void open_tile(const tile &t, stream &s, const row_tiles &tiles) {
-  if (s.rule && s.rule->open) s.rule->open(t, s, tiles.room_for_q);
-}
-
 template <class K>
 HEED_INLINE void run_tile_here(K k, stream &s, const row_tiles &tiles, ptrdiff_t index, void *workspace) {
   const tile t = make_tile(k, tiles, index, s, workspace);
   see_ranges(t);
-  open_tile(t, s, tiles);
   if (s.rule)
-    run_ruled_tile(t);
+    run_ruled_tile(t, s);
   else
     run_plain_tile<false>(k, t);
 }
@@ -154,7 +156,7 @@ void chunk_task(void *context, int32_t index, int32_t) {
   stream s = make_stream(*job.call, job.rule, job.c, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   see_ranges(t);
-  open_tile(t, s, job.tiles);
+  if (s.rule) open_tile(t, s);
   job.k->attend(t, chunks_of(t).begin + (job.first_chunk + index) * chunk_keys);
 }
 
@@ -166,7 +168,7 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   see_ranges(first);
   const chunk_range chunks = chunks_of(first);
   if (chunks.n == 1) return run_tile(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace_of(job, 0));
-  open_tile(first, s, job.tiles);
+  if (s.rule) open_tile(first, s);
   const bool begun = job.rule && add_pinned(first, job.rule->resume && job.rule->resume(first));
   job.item = item;
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
@@ -205,7 +207,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.c = c_of(call, rule);
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
-  job.tiles = cut_rows_of(k, call, job.worker_bytes, rule);
+  job.tiles = cut_rows_of(k, call, rule, job.worker_bytes);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   if (!rule || !rule->by_stream) job.n_items *= job.tiles.n_tiles;
   return job;
@@ -214,7 +216,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
 // Without threads.
 template <class K>
 void run_alone(K k, const heed_attention &call, const score_rule *rule) {
-  const row_tiles tiles = cut_rows_of(k, call, call.workspace_bytes, rule);
+  const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace_bytes);
   const float c = c_of(call, rule);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   for (ptrdiff_t i = 0; i < n_streams; i++) {

@@ -113,7 +113,6 @@ void run_ruled(K k, const heed_attention &call) {
     if (const void *object = option_of(*options_of(call), i)) head_of(object)->code->bind(rule, call, object);
   if (call.weights.data) bind_kept(rule, HEED_SCORES_WEIGHTS, call.weights);
   rule.pinned = rule.pinned > rule.first_key ? rule.pinned - rule.first_key : 0;
-  rule.extra_out = rule.extra_out && (call.n_kv > chunk_keys || rule.pinned > 0);  // else out lies in the accumulator
   run_streams(k, call, &rule);
 }
 

@@ -17,21 +17,20 @@ struct row_tiles {
   ptrdiff_t n_rows;
   int32_t rows_per_key_tile;
   ptrdiff_t n_tiles;
-  bool room_for_q;  // in key tiles, for a row of widened queries each
 };
 
 [[maybe_unused]] int32_t round_up_16(int32_t n) { return (n + 15) / 16 * 16; }
 
-// key_rows: rows of row_bytes each that the workspace holds.
 template <class K>
-HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, size_t workspace_bytes, size_t row_bytes,
-                               size_t key_rows) {
+HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
+  const size_t key_row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(v_dim);
+  const size_t key_rows = workspace_bytes / key_row_bytes;
   row_tiles tiles = {};
   tiles.n_rows = n_rows;
   tiles.rows_per_key_tile =
       key_rows < static_cast<size_t>(k->max_key_rows) ? static_cast<int32_t>(key_rows) : k->max_key_rows;
   if (k->lanes > 0) {
-    const size_t query_row_bytes = row_bytes + 4 * static_cast<size_t>(head_dim);
+    const size_t query_row_bytes = key_row_bytes + 4 * static_cast<size_t>(head_dim);
     const size_t query_rows = workspace_bytes / query_row_bytes / 16 * 16;
     if (query_rows >= 16) {
       const int32_t most_rows = static_cast<int32_t>(query_rows < 48 ? query_rows : 48);
@@ -50,24 +49,22 @@ HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, size_t w
   return tiles;
 }
 
-template <class K>
-HEED_INLINE row_tiles cut_plain_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
-  const size_t row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(v_dim);
-  return cut_rows(k, n_rows, head_dim, workspace_bytes, row_bytes, workspace_bytes / row_bytes);
+// A rule may want more of each row, behind a tile's arrays: rows are cut as if the workspace were smaller. Queries of
+// query tiles have their room.
+[[maybe_unused]] HEED_NOINLINE size_t bytes_to_cut(const heed_attention &call, const score_rule &rule,
+                                                   int32_t max_key_rows, size_t workspace_bytes) {
+  const size_t row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(call.v_dim),
+               key_row = row_bytes + rule.out_bytes + rule.q_bytes;
+  const bool fits = key_row * static_cast<size_t>(max_key_rows) <= workspace_bytes;
+  const size_t each = fits ? row_bytes + rule.out_bytes : key_row;
+  return each > row_bytes ? workspace_bytes / each * row_bytes : workspace_bytes;
 }
 
-// Where a rule asks for them, each row has a row of out besides, and one of widened queries if there is room.
 template <class K>
-row_tiles cut_rows_of(K k, const heed_attention &call, size_t workspace_bytes, const score_rule *rule) {
+HEED_INLINE row_tiles cut_rows_of(K k, const heed_attention &call, const score_rule *rule, size_t workspace_bytes) {
   const ptrdiff_t n_rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
-  size_t row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(call.v_dim);
-  if (rule && rule->extra_out) row_bytes += 4 * static_cast<size_t>(round_up_16(call.v_dim));
-  const size_t q_bytes = rule && rule->extra_q ? 4 * static_cast<size_t>(call.head_dim) : 0;
-  const size_t with_q = workspace_bytes / (row_bytes + q_bytes);
-  row_tiles tiles =
-      cut_rows(k, n_rows, call.head_dim, workspace_bytes, row_bytes, with_q > 0 ? with_q : workspace_bytes / row_bytes);
-  tiles.room_for_q = with_q > 0;
-  return tiles;
+  if (rule && rule->open) workspace_bytes = bytes_to_cut(call, *rule, k->max_key_rows, workspace_bytes);
+  return cut_rows(k, n_rows, call.head_dim, call.v_dim, workspace_bytes);
 }
 
 // Query tiles share the registers evenly; key tiles follow.
@@ -114,7 +111,7 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   return t;
 }
 
-// Behind a tile's arrays: rows of out, then of queries, where a rule asks for them.
+// Behind a tile's arrays: rows of out, then of queries.
 [[maybe_unused]] float *extra_rows(const tile &t) { return reinterpret_cast<float *>(t.last + t.row_capacity); }
 
 void see_all(const tile &t) {
