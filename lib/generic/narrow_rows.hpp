@@ -61,23 +61,23 @@ HEED_INLINE auto with_narrow_format(int32_t format, F f) {
   return format == stored_f16 ? f(f16()) : format == stored_bf16 ? f(bf16()) : f(int8_t());
 }
 
-// Keys of a call as rows of numbers, with the scales of a block side by side.
+// Keys of a block as rows of numbers.
 template <class T>
 struct key_rows {
   const T *data;
   ptrdiff_t stride;
-  float scales[sizeof(T) == 1 ? block_keys : 1];
+  const float *scales;  // of int8
+  ptrdiff_t scale_stride;
 
   HEED_INLINE key_rows(const stream &s, const key_block &b)
-      : data(reinterpret_cast<const T *>(s.k.data) + b.begin * s.k.stride), stride(s.k.stride) {
-    if constexpr (sizeof(T) == 1) {
-      const ptrdiff_t scale_stride = s.rule->stored->key_scales.query_stride;
-      const float *from = scales_of(s, s.rule->stored->key_scales) + (b.begin + b.from) * scale_stride;
-      for (int32_t j = b.from; j < b.n; j++, from += scale_stride) scales[j] = *from;
-    }
+      : data(reinterpret_cast<const T *>(s.k.data) + b.begin * s.k.stride),
+        stride(s.k.stride),
+        scales(nullptr),
+        scale_stride(s.rule->stored->key_scales.query_stride) {
+    if (sizeof(T) == 1) scales = scales_of(s, s.rule->stored->key_scales) + b.begin * scale_stride;
   }
   HEED_INLINE const T *row(ptrdiff_t j) const { return data + j * stride; }
-  HEED_INLINE float scale(int32_t j) const { return sizeof(T) == 1 ? scales[j] : 0.0f; }
+  HEED_INLINE float scale(int32_t j) const { return sizeof(T) == 1 ? scales[j * scale_stride] : 0.0f; }
 };
 
 // Rows [r, r + rows) of a tile that lie q_stride apart: x = q k^T of keys [j, j + n) is a projection whose weights are
@@ -127,9 +127,15 @@ static HEED_NOINLINE void score_few_keys(const tile &t, const key_block &b, cons
 template <class V, class T>
 static HEED_NOINLINE void score_rows_by_keys(const tile &t, const key_block &b) {
   const stream &s = *t.s;
-  const key_rows<T> k(s, b);
+  key_rows<T> k(s, b);
   if constexpr (V::lanes > 1)
     if (b.n - b.from < V::lanes) return score_few_keys<V>(t, b, k);
+  float scales[sizeof(T) == 1 ? block_keys : 1];  // side by side
+  if (sizeof(T) == 1) {
+    for (int32_t j = b.from; j < b.n; j++) scales[j] = k.scale(j);
+    k.scales = scales;
+    k.scale_stride = 1;
+  }
   const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
   const ptrdiff_t q_stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
   const bool far = stored_block_is_far<V>(t, b, sizeof(T));
