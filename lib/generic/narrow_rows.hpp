@@ -161,7 +161,7 @@ static HEED_NOINLINE void score_rows_by_keys(const tile &t, const key_block &b) 
 // Queries as lanes: keys widened part by part on the stack, in long chains, begun once if possible.
 template <class V, class T>
 static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &b) {
-  constexpr int32_t keys = 16, dims = panel_floats<V>() / keys;
+  constexpr int32_t keys = 8, dims = V::compact ? 32 : 64;
   const int32_t head_dim = t.s->head_dim;
   const key_rows<T> k(*t.s, b);
   float panel[keys * dims];

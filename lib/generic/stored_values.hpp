@@ -14,7 +14,7 @@ constexpr int32_t panel_floats() {
   if constexpr (V::lanes == 1)
     return 128;
   else
-    return V::compact ? 256 : 1024;
+    return V::compact ? 256 : sizeof(void *) < 8 ? 512 : 1024;  // 32-bit x86 spills its few registers there, too
 }
 
 // f(T()) for the type of a format's numbers.
