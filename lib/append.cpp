@@ -1,6 +1,5 @@
 // New tokens of a cache: keys, turned if wanted, go to groups of 16 slots side by side, values to rows; both narrowed.
 #include "cache.hpp"
-#include "numbers.hpp"
 #include "options.hpp"
 #include "rope.hpp"
 #include "run.hpp"
@@ -9,15 +8,17 @@ namespace heed {
 namespace {
 
 constexpr int32_t most_turned = HEED_CACHE_MAX_ROTARY_DIM;
-
-bool is_number(float x) { return x - x == 0.0f; }
+// Elements of keys that are turned at once, on the stack: frequencies are made anew each time.
+constexpr int32_t room_turned = sizeof(void *) < 8 ? most_turned : 4 * most_turned;
 
 bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
-  bool finite = true;
   for (int32_t h = 0; h < n_heads; h++)
-    for (int32_t t = 0; t < n; t++)
-      for (int32_t i = 0; i < dim; i++) finite &= is_number(x.data[h * x.head_stride + t * x.row_stride + i]);
-  return finite;
+    for (int32_t t = 0; t < n; t++) {
+      const float most =
+          score_steps_of(current_kernel())->magnitude(x.data + h * x.head_stride + t * x.row_stride, dim);
+      if (!(most - most == 0.0f)) return false;
+    }
+  return true;
 }
 
 int32_t rotary_dim_of(const heed_rope *rope, int32_t head_dim) {
@@ -61,43 +62,51 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
 struct new_row {
   const float *turned, *x;
   int32_t n_turned, dim;
-  float operator[](int32_t i) const { return i < n_turned ? turned[i] : x[i]; }
+  template <class F>
+  void each_part(F f) const {  // f(numbers, first, n)
+    if (n_turned > 0) f(turned, 0, n_turned);
+    if (n_turned < dim) f(x + n_turned, n_turned, dim - n_turned);
+  }
 };
 
-float greater(float greatest, float x) {
-  const float size = x < 0.0f ? -x : x;
-  return size > greatest ? size : greatest;
-}
-
-// In two chains, because each step waits for the one before.
-template <class T>
-float scale_of(const new_row &x) {
-  float even = 0.0f, odd = 0.0f;
-  for (int32_t i = 0; sizeof(T) == 1 && i < x.dim; i += 2) {
-    even = greater(even, x[i]);
-    if (i + 1 < x.dim) odd = greater(odd, x[i + 1]);
-  }
-  return greater(even, odd) / 127.0f;
+float scale_of(const new_row &row) {
+  float greatest = 0.0f;
+  row.each_part([&](const float *x, int32_t, int32_t n) {
+    const float most = score_steps_of(current_kernel())->magnitude(x, n);
+    if (most > greatest) greatest = most;
+  });
+  return greatest / 127.0f;
 }
 
 // To every stride-th place from `to` on.
 template <class T>
-void keep_row(const new_row &x, unsigned char *data, ptrdiff_t first, ptrdiff_t stride, float *scale) {
-  const float by = scale_of<T>(x);
-  if (sizeof(T) == 1) *scale = by;
-  T *to = reinterpret_cast<T *>(data) + first;
-  for (int32_t i = 0; i < x.dim; i++) narrow(x[i], by, to[i * stride]);
+void spread(const void *from, int32_t n, T *to, ptrdiff_t stride) {
+  const T *numbers = static_cast<const T *>(from);
+  for (int32_t i = 0; i < n; i++) to[i * stride] = numbers[i];
 }
 
-void keep_row(int32_t format, const new_row &x, unsigned char *data, ptrdiff_t first, ptrdiff_t stride, float *scale) {
-  if (format == HEED_F16)
-    keep_row<f16>(x, data, first, stride, scale);
-  else if (format == HEED_BF16)
-    keep_row<bf16>(x, data, first, stride, scale);
-  else if (format == HEED_INT8)
-    keep_row<int8_t>(x, data, first, stride, scale);
-  else
-    keep_row<float>(x, data, first, stride, scale);
+template <class T>
+void keep_row(int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride, float scale) {
+  T *to = reinterpret_cast<T *>(data) + first;
+  row.each_part([&](const float *x, int32_t begin, int32_t n) {
+    if (sizeof(T) == sizeof(float)) return spread(x, n, to + begin * stride, stride);
+    if (stride == 1) return score_steps_of(current_kernel())->narrow_row(x, n, format, scale, to + begin);
+    constexpr int32_t at_once = 64;
+    T narrowed[at_once];
+    for (int32_t i = 0; i < n; i += at_once) {
+      const int32_t part = n - i < at_once ? n - i : at_once;
+      score_steps_of(current_kernel())->narrow_row(x + i, part, format, scale, narrowed);
+      spread(narrowed, part, to + (begin + i) * stride, stride);
+    }
+  });
+}
+
+void keep_row(int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
+              float *scale) {
+  if (format == HEED_F32) return keep_row<float>(format, row, data, first, stride, 0.0f);
+  if (format != HEED_INT8) return keep_row<uint16_t>(format, row, data, first, stride, 0.0f);
+  *scale = scale_of(row);
+  keep_row<int8_t>(format, row, data, first, stride, *scale);
 }
 
 // Token t of all heads; as many heads are turned at once as there is room for.
@@ -106,8 +115,8 @@ HEED_NOINLINE void append_token(const append_call &call, int32_t t) {
   const storage at = storage_of(*call.cache);
   const int32_t position = states_of(*call.cache)[call.sequence].length + t;
   const ptrdiff_t slot = at.slot_of(position);
-  const int32_t n_turned = rotary_dim_of(call.rope, s.head_dim), at_once = n_turned ? most_turned / n_turned : 1;
-  float turned[most_turned];
+  const int32_t n_turned = rotary_dim_of(call.rope, s.head_dim), at_once = n_turned ? room_turned / n_turned : 1;
+  float turned[room_turned];
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const float *key = call.k.data + h * call.k.head_stride + t * call.k.row_stride;
     if (n_turned && h % at_once == 0) {

@@ -3,6 +3,7 @@
 #define HEED_DISPATCH_HPP
 
 #include "block_steps.hpp"
+#include "score_rule.hpp"
 
 namespace heed {
 
@@ -15,9 +16,11 @@ struct fixed_kernel {
 constexpr fixed_kernel current_kernel() { return {}; }
 constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
 constexpr const block_steps *block_steps_of(fixed_kernel) { return &fixed_block_steps; }
+constexpr const score_steps *score_steps_of(fixed_kernel) { return &fixed_steps; }
 #else
 const kernel *current_kernel();
 inline const block_steps *block_steps_of(const kernel *k) { return k->block; }
+inline const score_steps *score_steps_of(const kernel *k) { return k->steps; }
 #endif
 constexpr const kernel *address_of(const kernel *k) { return k; }
 const kernel *reference_kernel(bool fused);

@@ -75,7 +75,7 @@ void finish_narrow(const tile &t, const partial &p) {
   rule.finish_wide(t, p);
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
-    steps_of(rule)->narrow_row(row.out(), s.v_dim, out.format,
+    steps_of(rule)->narrow_row(row.out(), s.v_dim, out.format, 0.0f,
                                row_of(out, s.batch_entry, s.first_head + row.head, row.query));
 }
 

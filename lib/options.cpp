@@ -3,10 +3,14 @@
 namespace heed {
 
 const void *option_of(const heed_options &options, int i) {
-  const void *const objects[n_options] = {options.ranges, options.mask,    options.softcap, options.alibi,
-                                          options.sinks,  options.scores,  options.lse,     options.column_sums,
-                                          options.top_k,  options.partial, options.cache,   options.narrow};
-  return objects[i];
+  static const uint8_t offsets[n_options] = {
+      offsetof(heed_options, ranges),  offsetof(heed_options, mask),        offsetof(heed_options, softcap),
+      offsetof(heed_options, alibi),   offsetof(heed_options, sinks),       offsetof(heed_options, scores),
+      offsetof(heed_options, lse),     offsetof(heed_options, column_sums), offsetof(heed_options, top_k),
+      offsetof(heed_options, partial), offsetof(heed_options, cache),       offsetof(heed_options, narrow)};
+  const void *object;
+  __builtin_memcpy(&object, reinterpret_cast<const unsigned char *>(&options) + offsets[i], sizeof object);
+  return object;
 }
 
 const option_engine *engine_of(const heed_options *options) {

@@ -313,17 +313,28 @@ void widen_queries(const tile &t, float *to) {
     for (int32_t i = 0; i < s.head_dim; i++) *to++ = query_element(s, row_cursor(s, t.first_row + r), i);
 }
 
-void narrow_row(const float *x, int32_t n, int32_t format, void *y) {
+void narrow_row(const float *x, int32_t n, int32_t format, float scale, void *y) {
   for (int32_t i = 0; i < n; i++)
     if (format == stored_f16)
-      narrow(x[i], 0.0f, static_cast<f16 *>(y)[i]);
+      narrow(x[i], scale, static_cast<f16 *>(y)[i]);
+    else if (format == stored_bf16)
+      narrow(x[i], scale, static_cast<bf16 *>(y)[i]);
     else
-      narrow(x[i], 0.0f, static_cast<bf16 *>(y)[i]);
+      narrow(x[i], scale, static_cast<int8_t *>(y)[i]);
+}
+
+float magnitude(const float *x, int32_t n) {
+  uint32_t greatest = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const uint32_t size = bits_of_float(x[i]) & 0x7fffffff;
+    if (size > greatest) greatest = size;
+  }
+  return float_of_bits(greatest);
 }
 
 [[maybe_unused]] constexpr score_steps steps = {
-    softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,     weights,
-    score_row, add_all, values_are_finite, add_row,      score_row,         widen_queries, narrow_row};
+    softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,      weights,
+    score_row, add_all, values_are_finite, add_row,      score_row,         widen_queries, narrow_row, magnitude};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
                              const block_steps *block, project_step narrow) {

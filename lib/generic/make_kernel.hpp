@@ -8,6 +8,7 @@
 #include "key_lanes.hpp"
 #include "linear.hpp"
 #include "narrow_rows.hpp"
+#include "narrow_steps.hpp"
 #include "norms.hpp"
 #include "one_lane.hpp"
 #include "one_lane_project.hpp"
@@ -29,10 +30,22 @@ static void attend_any(const tile &t, int32_t key_begin) {
 
 template <class V>
 constexpr score_steps make_steps() {
-  return {
-      softcap_block<V>,           alibi_block<V>,       mask_additive<V>, mask_boolean<V>,  values_are_finite<V, false>,
-      add_visible<V, false>,      add_sinks<V>,         weigh_block<V>,   score_stored<V>,  add_stored<V>,
-      values_are_finite<V, true>, add_visible<V, true>, score_narrow<V>,  widen_queries<V>, narrow_row<V>};
+  return {softcap_block<V>,
+          alibi_block<V>,
+          mask_additive<V>,
+          mask_boolean<V>,
+          values_are_finite<V, false>,
+          add_visible<V, false>,
+          add_sinks<V>,
+          weigh_block<V>,
+          score_stored<V>,
+          add_stored<V>,
+          values_are_finite<V, true>,
+          add_visible<V, true>,
+          score_narrow<V>,
+          widen_queries<V>,
+          narrow_row<V>,
+          greatest_magnitude<V>};
 }
 
 template <class V>

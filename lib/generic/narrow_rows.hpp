@@ -177,47 +177,6 @@ static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &
   }
 }
 
-// Floats narrowed as numbers.hpp does (rule 23), each in a word of the compiler's own vectors.
-template <class W, class F>
-HEED_INLINE W narrow_words(f16, W bits) {
-  const W size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
-  const W normal = (size - (112 << 23) + 0xfff + (size >> 13 & 1)) >> 13;
-  const W small = reinterpret_cast<W>(reinterpret_cast<F>(size) + 0.5f) - 0x3f000000;  // a multiple of 2^-24
-  const W is_small = size<0x38800000, is_large = size >= 0x47800000, is_nan = size> 0x7f800000;
-  return sign | (is_small & small) | (~(is_small | is_large) & normal) | (is_large & 0x7c00) | (is_nan & 0x200);
-}
-template <class W, class F>
-HEED_INLINE W narrow_words(bf16, W bits) {
-  const W is_nan = (bits & 0x7fffffff) > 0x7f800000, upper = bits >> 16;
-  return (is_nan & (upper | 0x40)) | (~is_nan & (upper + (((bits & 0xffff) + 0x7fff + (upper & 1)) >> 16)));
-}
-
-template <class V, class T>
-static void narrow_row_to(const float *x, int32_t n, T *y) {
-  int32_t i = 0;
-  if constexpr (!V::compact) {
-    typedef int32_t words __attribute__((vector_size(4 * V::lanes)));
-    typedef float floats __attribute__((vector_size(4 * V::lanes)));
-    typedef uint16_t halves __attribute__((vector_size(2 * V::lanes)));
-    for (; i + V::lanes <= n; i += V::lanes) {
-      words bits;
-      __builtin_memcpy(&bits, x + i, sizeof bits);
-      const halves narrowed = __builtin_convertvector(narrow_words<words, floats>(T(), bits), halves);
-      __builtin_memcpy(y + i, &narrowed, sizeof narrowed);
-    }
-  }
-  for (; i < n; i++) narrow(x[i], 0.0f, y[i]);
-}
-
-// A row of out: to f16 or bf16.
-template <class V>
-static void narrow_row(const float *x, int32_t n, int32_t format, void *y) {
-  if (format == stored_f16)
-    narrow_row_to<V>(x, n, static_cast<f16 *>(y));
-  else
-    narrow_row_to<V>(x, n, static_cast<bf16 *>(y));
-}
-
 // x = q k^T * c of narrow queries, or keys, or both.
 template <class V>
 static HEED_NOINLINE void score_narrow(const tile &t, const key_block &b) {

@@ -15,9 +15,10 @@
 //   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
 //   if_negative(x, a, b)             a where x is negative, else b; either where it is -0 or NaN
 //   tree(r)                          the sum of the lanes by halves: i + (i + lanes / 2), ...; not where there is one
-//   lane swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane transpose4(p, stride, out)
-//   out[i] lane l = p[l * stride + i], i < 4 load(p) columns(p, stride, f)    the same of narrow numbers, widened:
-//   widen.hpp pin(r)                           keeps a shared register from being folded back into memory operands
+//   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
+//   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
+//   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
+//   pin(r)                           keeps a shared register from being folded back into memory operands
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
 //   sum_rows x sum_vecs              register tile of p v and x w
 //   compact                          fewer sizes of tiles: less code, for microcontrollers
