@@ -38,10 +38,13 @@ struct attention_job {
 stream make_stream(const heed_attention &call, const score_rule *rule, float c, ptrdiff_t index) {
   const int32_t group = call.n_heads / call.n_kv_heads;
   const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
-  // As integers: data is null where an option brings it.
+  // As unsigned integers: where an option brings a tensor, data is null and its strides may be anything.
   const auto at = [b](const auto &t, ptrdiff_t head) {
-    const ptrdiff_t offset = b * t.batch_stride + head * t.head_stride;
-    return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) + 4 * static_cast<uintptr_t>(offset));
+    const auto part = [](ptrdiff_t i, ptrdiff_t stride) {
+      return static_cast<uintptr_t>(i) * static_cast<uintptr_t>(stride);
+    };
+    return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) +
+                                              4 * (part(b, t.batch_stride) + part(head, t.head_stride)));
   };
   stream s = {};
   s.q = at(call.q, h * group);
