@@ -64,20 +64,21 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
     set_tile<V>(acc, [&](int, int v) { return load(o.start + column + v * V::lanes); });
   else
     set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
-  const float *a = o.a, *b = o.b + column, *ahead = o.ahead ? o.ahead + column : nullptr;
+  const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
+  const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   int32_t i = 0, lead = 0, common = o.depth, end = o.depth;
   if (o.first) {  // rows begin and end raggedly
     i = depth_of_row(o, o.first, 0);
     lead = depth_of_row(o, o.first, ROWS - 1);
     common = depth_of_row(o, o.last, 0);
     end = depth_of_row(o, o.last, ROWS - 1);
-    a += i * o.a_depth;
-    b += i * o.b_stride;
+    a += i * a_depth;
+    b += i * b_stride;
   }
   while (i < end) {
     const int32_t stop = i >= lead ? common : i;
-    for (; i < stop; i++, a += o.a_depth, b += o.b_stride) {
-      if (ROWS <= 4 && ahead) {
+    for (; i < stop; i++, a += a_depth, b += b_stride) {
+      if (!V::compact && ROWS <= 4 && ahead) {
         HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
         ahead += o.ahead_stride;
       }
@@ -87,7 +88,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
         if (ROWS > 1) V::pin(columns[v]);
       }
       HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-        auto factor = V::factor(a[r * o.a_row]);
+        auto factor = V::factor(a[r * a_row]);
         if (VECS > 1) V::pin(factor);
         HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
       }
@@ -96,9 +97,9 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
       if (i < depth_of_row(o, o.first, r) || i >= depth_of_row(o, o.last, r)) continue;
       HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-          V::fma(V::factor(a[r * o.a_row]), load(b + v * V::lanes), acc[r][v]);
+          V::fma(V::factor(a[r * a_row]), load(b + v * V::lanes), acc[r][v]);
     }
-    i++, a += o.a_depth, b += o.b_stride;
+    i++, a += a_depth, b += b_stride;
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     if (WIDTH == narrow_vecs) V::store_n(memory(r, 0), acc[r][0], n_cols);
