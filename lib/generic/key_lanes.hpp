@@ -19,6 +19,8 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
   int32_t i = 0;
   if (whole) {
     for (; i + 4 <= head_dim; i += 4) {
+      typename V::reg factors[ROWS];  // if they are taken from registers
+      if (V::factors_at_once == 4) HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(q[r] + i);
       HEED_UNROLL for (int v = 0; v < VECS; v++) {
         typename V::reg columns[4];
         V::transpose4(k + v * V::lanes * k_stride + i, k_stride, columns);
@@ -27,10 +29,15 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
           const float *lines = ahead + (v * V::lanes + i / 4 % 4 * rows) * k_stride + i / 16 * 16;
           HEED_UNROLL for (int u = 0; u < rows; u++) __builtin_prefetch(lines + u * k_stride, 0, 2);
         }
-        HEED_UNROLL for (int u = 0; u < 4; u++) {
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) dots[r][v] =
-              V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
-        }
+        for_each_constant<4>([&](auto of) HEED_INLINED {
+          constexpr int u = decltype(of)::value;
+          HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+            if constexpr (V::factors_at_once == 4)
+              dots[r][v] = V::template fma_factor<u>(factors[r], columns[u], dots[r][v]);
+            else
+              dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
+          }
+        });
       }
     }
   }

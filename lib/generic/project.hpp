@@ -126,9 +126,9 @@ static void project_out_in(linear_block b, const weights_of<T> &w, int32_t n) {
 
 // ---- both
 
-// Fewer columns than lanes.
+// Fewer columns than lanes. Its panel is not to lie beneath the others.
 template <class V, class T>
-static void project_narrow(const linear_block &b, const weights_of<T> &w, bool out_in) {
+static HEED_NOINLINE void project_narrow(const linear_block &b, const weights_of<T> &w, bool out_in) {
   constexpr int32_t depth = copy_floats<V> / V::lanes;
   float copy[depth * V::lanes];
   for (int32_t begin = 0; begin < b.depth; begin += depth) {

@@ -70,11 +70,32 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
   typename V::reg dots[KEYS][VECS];
   HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
   const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0, end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
-  for (int32_t i = 0; i < head_dim; i++, qt += qt_stride, k++) {
+  const auto fetch = [&](int32_t i) HEED_INLINED {
     if (FETCH && i < lines)
       __builtin_prefetch(ahead->k + i % KEYS * ahead->k_stride + i / KEYS * 16, 0, 2);
     else if (FETCH && i < end)
       __builtin_prefetch(ahead->v + i % KEYS * ahead->v_stride + (i - lines) / KEYS * 16, 0, 2);
+  };
+  int32_t i = 0;
+  if constexpr (V::factors_at_once > 1 && KEYS > 1) {
+    constexpr int step = V::factors_at_once;
+    for (; i + step <= head_dim; i += step, k += step) {
+      typename V::reg keys[KEYS];
+      HEED_UNROLL for (int j = 0; j < KEYS; j++) keys[j] = V::load(k + j * k_stride);
+      for_each_constant<step>([&](auto u) HEED_INLINED {
+        fetch(i + decltype(u)::value);
+        typename V::reg queries[VECS];
+        HEED_UNROLL for (int v = 0; v < VECS; v++) queries[v] = V::load(qt + v * V::lanes);
+        qt += qt_stride;
+        HEED_UNROLL for (int j = 0; j < KEYS; j++) {
+          HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] =
+              V::template fma_factor<decltype(u)::value>(keys[j], queries[v], dots[j][v]);
+        }
+      });
+    }
+  }
+  for (; i < head_dim; i++, qt += qt_stride, k++) {
+    fetch(i);
     typename V::reg queries[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       queries[v] = V::load(qt + v * V::lanes);

@@ -28,7 +28,7 @@ struct sum_operands {
 
 // 32 of them, by the sums of a tile.
 template <class V>
-constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 24;
+constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 16;
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
@@ -75,8 +75,43 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
     a += i * a_depth;
     b += i * b_stride;
   }
+  [[maybe_unused]] const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
+    if (ROWS <= 4 && ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+      ahead += o.ahead_stride;
+    }
+    HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
+    b += b_stride;
+  };
   while (i < end) {
     const int32_t stop = i >= lead ? common : i;
+    constexpr int step = V::factors_at_once;
+    if constexpr (step > 1 && ROWS % step == 0) {
+      for (; a_row == 1 && i < stop; i++, a += a_depth) {  // a register holds factors of several rows
+        typename V::reg factors[ROWS / step], columns[VECS];
+        HEED_UNROLL for (int r = 0; r < ROWS / step; r++) factors[r] = V::load(a + r * step);
+        take_columns(columns);
+        for_each_constant<ROWS>([&](auto row) HEED_INLINED {
+          constexpr int r = decltype(row)::value;
+          HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+              V::template fma_factor<r % step>(factors[r / step], columns[v], acc[r][v]);
+        });
+      }
+    }
+    if constexpr (step > 1 && ROWS * (VECS + 1) + VECS <= 30) {
+      for (; a_depth == 1 && i + step <= stop; i += step, a += step) {  // of one row
+        typename V::reg factors[ROWS];
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(a + r * a_row);
+        for_each_constant<step>([&](auto u) HEED_INLINED {
+          typename V::reg columns[VECS];
+          take_columns(columns);
+          HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+            HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+                V::template fma_factor<decltype(u)::value>(factors[r], columns[v], acc[r][v]);
+          }
+        });
+      }
+    }
     for (; i < stop; i++, a += a_depth, b += b_stride) {
       if (!V::compact && ROWS <= 4 && ahead) {
         HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);

@@ -6,6 +6,8 @@
 //   load_n(p, n) store_n(p, r, n)    the first n lanes, 0 <= n <= lanes; the others are +0, their memory is not touched
 //   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
 //   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
+//   factors_at_once                  1, or of how many numbers in a register fma_factor<I>(x, b, c) takes number I as
+//                                    the first factor: then none needs a register of its own
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN; the limit is -0 or less
 //   hide(x, flags, bits)             x where flags, as a word, has one of the bits; else -infinity
@@ -47,6 +49,15 @@ template <int N>
 struct constant {  // a number as a type, for generic lambdas
   static constexpr int value = N;
 };
+
+// f(constant<0>()), f(constant<1>()), ... f(constant<N - 1>())
+template <int N, int I = 0, class F>
+HEED_INLINE void for_each_constant(F f) {
+  if constexpr (I < N) {
+    f(constant<I>());
+    for_each_constant<N, I + 1>(f);
+  }
+}
 
 // load_n and store_n for models whose instruction set has no masks.
 template <class V>

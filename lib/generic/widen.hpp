@@ -19,15 +19,6 @@ constexpr int columns_of = V::lanes == 16 ? 16
                            : V::compact   ? 4
                                           : 16 / static_cast<int>(sizeof(T));
 
-// f(constant<0>()), f(constant<1>()), ... f(constant<N - 1>())
-template <int N, int I = 0, class F>
-HEED_INLINE void for_each_constant(F f) {
-  if constexpr (I < N) {
-    f(constant<I>());
-    for_each_constant<N, I + 1>(f);
-  }
-}
-
 // ---- for models without instructions for it
 
 template <class V, class T>

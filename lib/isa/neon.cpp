@@ -7,8 +7,15 @@ namespace heed {
 namespace {
 
 struct neon : neon_model<xsimd::neon64> {
-  static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
-  static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
+  static constexpr int score_keys = 8, score_vecs = 2;  // 16 dots + 2 queries + 8 keys' factors
+  static constexpr int sum_rows = 8, sum_vecs = 2;      // 16 sums + 2 columns + up to 8 rows' factors
+
+  // The instruction names one of four factors, so that none is spread over a register of its own.
+  static constexpr int factors_at_once = 4;
+  template <int I>
+  static HEED_INLINE reg fma_factor(reg x, reg b, reg c) {
+    return vfmaq_laneq_f32(c, b, x, I);
+  }
 
   using neon_model::load;
   static HEED_INLINE reg load(const f16 *p) {
