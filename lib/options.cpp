@@ -13,7 +13,7 @@ const void *option_of(const heed_options &options, int i) {
   return object;
 }
 
-const option_engine *engine_of(const heed_options *options) {
+HEED_NOINLINE const option_engine *engine_of(const heed_options *options) {
   for (int i = 0; options && i < n_options; i++)
     if (const void *object = option_of(*options, i)) return head_of(object)->code->engine;
   return nullptr;

@@ -40,11 +40,9 @@ stream make_stream(const heed_attention &call, const score_rule *rule, float c, 
   const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
   // As unsigned integers: where an option brings a tensor, data is null and its strides may be anything.
   const auto at = [b](const auto &t, ptrdiff_t head) {
-    const auto part = [](ptrdiff_t i, ptrdiff_t stride) {
-      return static_cast<uintptr_t>(i) * static_cast<uintptr_t>(stride);
-    };
-    return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) +
-                                              4 * (part(b, t.batch_stride) + part(head, t.head_stride)));
+    const uintptr_t n = static_cast<uintptr_t>(b) * static_cast<uintptr_t>(t.batch_stride) +
+                        static_cast<uintptr_t>(head) * static_cast<uintptr_t>(t.head_stride);
+    return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) + 4 * n);
   };
   stream s = {};
   s.q = at(call.q, h * group);
