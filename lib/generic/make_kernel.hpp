@@ -30,22 +30,11 @@ static void attend_any(const tile &t, int32_t key_begin) {
 
 template <class V>
 constexpr score_steps make_steps() {
-  return {softcap_block<V>,
-          alibi_block<V>,
-          mask_additive<V>,
-          mask_boolean<V>,
-          values_are_finite<V, false>,
-          add_visible<V, false>,
-          add_sinks<V>,
-          weigh_block<V>,
-          score_stored<V>,
-          add_stored<V>,
-          values_are_finite<V, true>,
-          add_visible<V, true>,
-          score_narrow<V>,
-          widen_queries<V>,
-          narrow_row<V>,
-          greatest_magnitude<V>};
+  return {
+      softcap_block<V>,           alibi_block<V>,       mask_additive<V>, mask_boolean<V>,  values_are_finite<V, false>,
+      add_visible<V, false>,      add_sinks<V>,         weigh_block<V>,   score_stored<V>,  add_stored<V>,
+      values_are_finite<V, true>, add_visible<V, true>, score_narrow<V>,  widen_queries<V>, narrow_row<V>,
+      greatest_magnitude<V>};
 }
 
 template <class V>
