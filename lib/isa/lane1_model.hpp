@@ -41,7 +41,6 @@ struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
   static constexpr bool compact = true;
-  static constexpr int factors_at_once = 1;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
 
