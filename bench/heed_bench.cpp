@@ -2,6 +2,7 @@
 // feature/P4/window/avx2, rms_norm/768/avx512, ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of
 // the limits that were measured just before and after. SPDX-License-Identifier: MIT
 #include "measure.hpp"
+#include "summary.hpp"
 
 namespace heed_bench {
 
@@ -63,11 +64,21 @@ int main(int argc, char **argv) {
   heed_bench::register_attention();
   heed_bench::register_cache();
   heed_bench::register_features();
+  heed_bench::register_length();
   heed_bench::register_narrow();
   heed_bench::register_primitives();
   heed_bench::register_block();
   heed_bench::warm_up();
-  benchmark::RunSpecifiedBenchmarks();
+  const std::unique_ptr<benchmark::BenchmarkReporter> of_command_line(benchmark::CreateDefaultDisplayReporter());
+  heed_bench::summary summary(of_command_line.get());
+  const char *const of_environment = std::getenv("BENCHMARK_FORMAT");
+  std::string format = of_environment ? of_environment : "console";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i], option = "--benchmark_format=";
+    if (argument.compare(0, option.size(), option) == 0) format = argument.substr(option.size());
+  }
+  // JSON and CSV are all that standard output then holds.
+  benchmark::RunSpecifiedBenchmarks(format == "console" ? &summary : of_command_line.get());
   benchmark::Shutdown();
   return 0;
 }
