@@ -1,5 +1,5 @@
-// cache/<shape>/<format>/<kernel>: attention whose keys and values lie in a cache. Counters as of attention/...; bytes are
-// those that the format takes. append/<shape>/<format>/<kernel>: one more token, its keys turned, in a ring.
+// cache/<shape>/<format>/<kernel>: attention whose keys and values lie in a cache. Counters as of attention/...; bytes
+// are those that the format takes. append/<shape>/<format>/<kernel>: one more token, its keys turned, in a ring.
 // SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
@@ -16,7 +16,10 @@ constexpr format formats[] = {{"f32", HEED_F32}, {"f16", HEED_F16}, {"bf16", HEE
 class full_cache {
  public:
   full_cache(const heed_shape &s, int32_t number, int32_t kind)
-      : k_(heed_shape_kv_floats(&s)), v_(heed_shape_kv_floats(&s)), bytes_(bytes_of(s, number, kind)), buffer_(bytes_ / 4) {
+      : k_(heed_shape_kv_floats(&s)),
+        v_(heed_shape_kv_floats(&s)),
+        bytes_(bytes_of(s, number, kind)),
+        buffer_(bytes_ / 4) {
     heed_cache_init(&cache, &shape_, buffer_.get(), bytes_);
     heed_rope_init(&rope, HEED_ROPE_HALVES);
     append(s, s.n_kv, nullptr);
