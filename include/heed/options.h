@@ -198,6 +198,8 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  * machine to machine. Or compute partials of one chunk (1024 keys) each, anywhere and in any order, and merge them in
  * ascending order: the same bits. (A merge is not associative, so what covers several chunks cannot be merged.)
  * Splits lie at multiples of 1024 keys.
+ * (Not bit by bit where more than 1024 keys are pinned: a chunk then has pinned keys and others, which one call merges
+ * one after the other.)
  * With weights, sinks, lse, column_sums, top_k or scores at the stage of weights: MISFIT for PARTIAL; sinks and lse are
  * arguments of heed_partial_finish.
  * Status: MISFIT for FIRST_KEY when the next key is no multiple of 1024; MISFIT for PARTIAL when its shape differs, for

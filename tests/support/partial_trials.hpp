@@ -27,7 +27,7 @@ class partial_trial : public attention_trial {
       own->data = memory.scratch<float>(n_floats_ * sizeof(float), sizeof(float));
       own->object = own->argument = memory.scratch<heed_partial>(sizeof(heed_partial), 8);
     }
-    merged_ = r.chance(50);
+    merged_ = r.chance(50) && p.options.pinned <= 1024;  // else other bits, as options.h says
     for (int32_t first = 1024; first < p.n_kv; first += 1024)
       if (merged_ || r.chance(50)) ends_.push_back(first);
     ends_.push_back(p.n_kv);
