@@ -1,5 +1,8 @@
-// attention/<shape>/<kernel>/threads:<n>, first_call/<shape>/<kernel>, layer/<shape>/<kernel>.
+// attention/<shape>/<kernel>/threads:<n>, first_call/<shape>/<kernel>, layer/<shape>/<kernel>. Over lengths, for
+// plot.sh: prompt/<n>/<kernel>, one head over n rows, d 64; context/<n>/<kernel>, one query against n keys, d 128.
 // SPDX-License-Identifier: MIT
+#include <cstring>
+
 #include "measure.hpp"
 
 #ifdef HEED_BENCH_OPENMP
@@ -38,6 +41,19 @@ void attention(benchmark::State &state, const heed_shape &s, const char *kernel)
   const attention_data data(s);
   const heed_attention call = data.call(s);
   run(state, kernel, attention_work(s, 1), [&] { return heed_attention_run(&call); });
+}
+
+void register_lengths() {
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
+    const char *kernel = heed_kernel_name(i);
+    const auto add = [&](const char *group, const heed_shape &s) {
+      benchmark::RegisterBenchmark((std::string(group) + std::to_string(s.n_kv) + "/" + kernel).c_str(), attention, s,
+                                   kernel);
+    };
+    if (std::strncmp(kernel, "scalar", 6) == 0) continue;  // the reference is not to be fast
+    for (int32_t n = 16; n <= 2048; n *= 2) add("prompt/", {"", "", 1, 1, n, n, 64, 0});
+    for (int32_t n = 64; n <= 65536; n *= 2) add("context/", {"", "", 1, 1, 1, n, 128, 0});
+  }
 }
 
 #ifdef HEED_BENCH_OPENMP
@@ -119,6 +135,7 @@ void register_attention() {
       benchmark::RegisterBenchmark((std::string("first_call/") + s->name + "/" + heed_kernel_name(i)).c_str(),
                                    first_call, *s, heed_kernel_name(i))
           ->Iterations(1);
+  register_lengths();
   for (const layer_shape &s : layer_shapes)
     for (int32_t i = 0; i < heed_kernel_count(); ++i)
       benchmark::RegisterBenchmark((std::string("layer/") + s.name + "/" + heed_kernel_name(i)).c_str(), layer, s,

@@ -53,21 +53,10 @@ HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, c
 
 }  // namespace
 
-namespace {
-template <class T>
-void narrow_row(const float *x, int32_t n, float scale, void *y) {
-  for (int32_t i = 0; i < n; i++) narrow(x[i], scale, static_cast<T *>(y)[i]);
-}
-}  // namespace
-
 void row_to_format(const float *x, int32_t n, int32_t format, void *y, float *scale) {
-  if (format == HEED_F16) return narrow_row<f16>(x, n, 0.0f, y);
-  if (format == HEED_BF16) return narrow_row<bf16>(x, n, 0.0f, y);
-  if (format == HEED_F32) return narrow_row<float>(x, n, 0.0f, y);
-  float greatest = 0.0f;
-  for (int32_t i = 0; i < n; i++) greatest = magnitude(x[i]) > greatest ? magnitude(x[i]) : greatest;
-  *scale = greatest / 127.0f;
-  narrow_row<int8_t>(x, n, *scale, y);
+  const float by = format == HEED_INT8 ? float_of_bits(greatest_magnitude(x, n)) / 127.0f : 0.0f;
+  if (format == HEED_INT8) *scale = by;
+  with_format(format, [&](auto number) { narrow_numbers(x, n, by, static_cast<decltype(number) *>(y)); });
 }
 
 void row_from_format(const void *x, int32_t n, int32_t format, float scale, float *y) {

@@ -86,6 +86,30 @@ static inline void narrow(float x, float scale, int8_t &to) {
   to = static_cast<int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
 }
 
+// f(T()) for the type of a format's numbers.
+template <class F>
+HEED_INLINE auto with_narrow_format(int32_t format, F f) {
+  return format == stored_f16 ? f(f16()) : format == stored_bf16 ? f(bf16()) : f(int8_t());
+}
+template <class F>
+HEED_INLINE auto with_format(int32_t format, F f) {
+  return format == stored_f32 ? f(float()) : with_narrow_format(format, f);
+}
+
+// Plain loops: the truth of what kernels do in registers. scale: of int8 alone.
+template <class T>
+static inline void narrow_numbers(const float *x, int32_t n, float scale, T *y) {
+  for (int32_t i = 0; i < n; i++) narrow(x[i], scale, y[i]);
+}
+// Bits of the greatest magnitude of x, or `greatest`; those of infinity or NaN if one is not finite.
+static inline uint32_t greatest_magnitude(const float *x, int32_t n, uint32_t greatest = 0) {
+  for (int32_t i = 0; i < n; i++) {
+    const uint32_t size = bits_of_float(x[i]) & 0x7fffffff;
+    greatest = size > greatest ? size : greatest;
+  }
+  return greatest;
+}
+
 }  // namespace heed
 
 #endif

@@ -2,14 +2,25 @@
 
 namespace heed {
 
+namespace {
+
+struct option_place {
+  uint8_t offset, argument;
+};
+constexpr option_place places[] = {
+    {offsetof(heed_options, ranges), HEED_ARG_RANGES},   {offsetof(heed_options, mask), HEED_ARG_MASK},
+    {offsetof(heed_options, softcap), HEED_ARG_SOFTCAP}, {offsetof(heed_options, alibi), HEED_ARG_ALIBI},
+    {offsetof(heed_options, sinks), HEED_ARG_SINKS},     {offsetof(heed_options, scores), HEED_ARG_SCORES},
+    {offsetof(heed_options, lse), HEED_ARG_LSE},         {offsetof(heed_options, column_sums), HEED_ARG_COLUMN_SUMS},
+    {offsetof(heed_options, top_k), HEED_ARG_TOP_K},     {offsetof(heed_options, partial), HEED_ARG_PARTIAL},
+    {offsetof(heed_options, cache), HEED_ARG_CACHE},     {offsetof(heed_options, narrow), HEED_ARG_NARROW}};
+static_assert(sizeof places / sizeof *places == n_options, "one place for each pointer of heed_options");
+
+}  // namespace
+
 const void *option_of(const heed_options &options, int i) {
-  static const uint8_t offsets[n_options] = {
-      offsetof(heed_options, ranges),  offsetof(heed_options, mask),        offsetof(heed_options, softcap),
-      offsetof(heed_options, alibi),   offsetof(heed_options, sinks),       offsetof(heed_options, scores),
-      offsetof(heed_options, lse),     offsetof(heed_options, column_sums), offsetof(heed_options, top_k),
-      offsetof(heed_options, partial), offsetof(heed_options, cache),       offsetof(heed_options, narrow)};
   const void *object;
-  __builtin_memcpy(&object, reinterpret_cast<const unsigned char *>(&options) + offsets[i], sizeof object);
+  __builtin_memcpy(&object, reinterpret_cast<const unsigned char *>(&options) + places[i].offset, sizeof object);
   return object;
 }
 
@@ -35,9 +46,7 @@ void check_objects(checker &check, const heed_options *options) {
   if (!options) return;
   check.object(options, access::read, HEED_ARG_OPTIONS);
   for (int i = 0; i < n_options && check.ok(); i++) {
-    const auto argument = i == n_options - 1   ? HEED_ARG_NARROW
-                          : i == n_options - 2 ? HEED_ARG_CACHE
-                                               : static_cast<heed_argument>(HEED_ARG_RANGES + i);
+    const auto argument = static_cast<heed_argument>(places[i].argument);
     check_object(check, option_of(*options, i), argument == HEED_ARG_PARTIAL ? access::write : access::read, argument);
   }
 }

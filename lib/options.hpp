@@ -52,7 +52,7 @@ struct option_head {
 // three of scales. A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a
 // partial comes instead of three others, narrow tensors instead of the call's.
 constexpr int option_ranges = 1 + 11 + 4 + 8 + 3;
-constexpr int n_options = HEED_ARG_PARTIAL - HEED_ARG_RANGES + 3;  // and the cache, and narrow tensors
+constexpr int n_options = 12;  // objects that heed_options may name
 
 // The i-th object, or null.
 const void *option_of(const heed_options &options, int i);

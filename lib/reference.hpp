@@ -314,23 +314,9 @@ void widen_queries(const tile &t, float *to) {
 }
 
 void narrow_row(const float *x, int32_t n, int32_t format, float scale, void *y) {
-  for (int32_t i = 0; i < n; i++)
-    if (format == stored_f16)
-      narrow(x[i], scale, static_cast<f16 *>(y)[i]);
-    else if (format == stored_bf16)
-      narrow(x[i], scale, static_cast<bf16 *>(y)[i]);
-    else
-      narrow(x[i], scale, static_cast<int8_t *>(y)[i]);
+  with_narrow_format(format, [&](auto number) { narrow_numbers(x, n, scale, static_cast<decltype(number) *>(y)); });
 }
-
-float magnitude(const float *x, int32_t n) {
-  uint32_t greatest = 0;
-  for (int32_t i = 0; i < n; i++) {
-    const uint32_t size = bits_of_float(x[i]) & 0x7fffffff;
-    if (size > greatest) greatest = size;
-  }
-  return float_of_bits(greatest);
-}
+float magnitude(const float *x, int32_t n) { return float_of_bits(greatest_magnitude(x, n)); }
 
 [[maybe_unused]] constexpr score_steps steps = {
     softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,      weights,

@@ -11,16 +11,10 @@ namespace {
 // Element i of query `row`, of a key, and of a value.
 HEED_INLINE float stored_number(int32_t format, const void *data, ptrdiff_t i, const input_rows &scales,
                                 ptrdiff_t scale) {
-  switch (format) {
-    case 1:
-      return widen(static_cast<const f16 *>(data)[i]);
-    case 2:
-      return widen(static_cast<const bf16 *>(data)[i]);
-    case 3:
-      return widen(static_cast<const int8_t *>(data)[i]) * static_cast<const float *>(scales.data)[scale];
-    default:
-      return static_cast<const float *>(data)[i];
-  }
+  return with_format(format, [&](auto number) {
+    const float x = widen(static_cast<const decltype(number) *>(data)[i]);
+    return sizeof number == 1 ? x * static_cast<const float *>(scales.data)[scale] : x;
+  });
 }
 [[maybe_unused]] float query_element(const stream &s, const row_cursor &row, int32_t i) {
   if (s.q) return row.q()[i];

@@ -7,14 +7,8 @@
 namespace heed_test {
 namespace {
 
-class attention_bits : public kernel_test {
+class attention_bits : public reference_test {
  protected:
-  void SetUp() override {
-    kernel_test::SetUp();
-    reference_ = reference_of(GetParam());
-    if (reference_.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
-  }
-
   // Random shapes of the families first..last; each must give the bits of the reference.
   void compare(size_t first, size_t last, int32_t count, uint64_t seed) {
     for (int32_t i = 0; i < repetitions(count) && !HasFailure(); ++i) {
@@ -45,9 +39,6 @@ class attention_bits : public kernel_test {
         << "out, seed " << seed << ": " << p.text() << " workspace " << s.workspace_bytes;
     EXPECT_TRUE(same_bits(expected.weights, actual.weights)) << "weights, seed " << seed << ": " << p.text();
   }
-
- private:
-  std::string reference_;
 };
 
 TEST_P(attention_bits, small_shapes) { compare(0, 2, 9000, 10000); }

@@ -8,15 +8,8 @@
 namespace heed_test {
 namespace {
 
-class block_bits : public kernel_test {
+class block_bits : public reference_test {
  protected:
-  void SetUp() override {
-    kernel_test::SetUp();
-    if (IsSkipped()) return;
-    reference_ = reference_of(GetParam());
-    if (reference_.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
-  }
-
   // run(false) on the reference, run(true) on the kernel.
   template <typename Run>
   void compare(Run run, const std::string &what) {
@@ -37,8 +30,6 @@ class block_bits : public kernel_test {
     return {n_rows, dim, any_floats(r, size_t(n_rows) * dim)};
   }
   static int32_t random_dim(random_source &r) { return r.chance(5) ? r.between(500, 3000) : r.size(1, 200); }
-
-  std::string reference_;
 };
 
 // Any bits, half of them where the functions bend.
@@ -124,13 +115,13 @@ TEST_P(block_bits, documented_steps_of_norms) {
   };
   for (const int32_t n : {1, 2, 63, 64, 65, 130, 768}) {
     random_source r(static_cast<uint64_t>(n));
-    const std::vector<float> x = bell_floats(r, size_t(n)), w = bell_floats(r, size_t(n)), b = bell_floats(r, size_t(n));
+    const std::vector<float> x = bell_floats(r, size_t(n)), w = bell_floats(r, size_t(n)),
+                             b = bell_floats(r, size_t(n));
     for (const named_norm &f : norms) {
       float sums[64] = {}, squares[64] = {}, mean = 0;
       for (int32_t i = 0; i < n; ++i) sums[i % 64] += x[size_t(i)];
       if (f.call == heed_layer_norm) mean = tree(sums) / static_cast<float>(n);
-      for (int32_t i = 0; i < n; ++i)
-        squares[i % 64] = step(x[size_t(i)] - mean, x[size_t(i)] - mean, squares[i % 64]);
+      for (int32_t i = 0; i < n; ++i) squares[i % 64] = step(x[size_t(i)] - mean, x[size_t(i)] - mean, squares[i % 64]);
       const float factor = 1.0f / std::sqrt(tree(squares) / static_cast<float>(n) + 1e-5f);
       std::vector<float> expected;
       for (size_t i = 0; i < size_t(n); ++i) expected.push_back(step((x[i] - mean) * factor, w[i], b[i]));
@@ -176,7 +167,8 @@ rope_problem random_rope(random_source &r) {
     for (int32_t t = 0; t < p.n; ++t)
       p.positions.push_back(r.chance(50) ? r.between(0, 100) : static_cast<int32_t>(r.next()));
   if (r.chance(30))
-    for (int32_t i = 0; i < p.turned() / 2; ++i) p.inverse_frequencies.push_back(std::ldexp(r.bell(), r.between(-30, 14)));
+    for (int32_t i = 0; i < p.turned() / 2; ++i)
+      p.inverse_frequencies.push_back(std::ldexp(r.bell(), r.between(-30, 14)));
   p.x = any_floats(r, size_t(p.n) * p.n_heads * p.head_dim);
   return p;
 }
@@ -225,7 +217,8 @@ TEST_P(block_bits, a_token_is_turned_by_its_position_alone) {
     one.rotary_dim = one.head_dim = all.turned();  // without the elements that are not turned
     one.x.resize(size_t(one.head_dim));
     EXPECT_TRUE(same_bits(part_of(y, at, size_t(one.head_dim)), run_rope(one))) << all.text();
-    for (int32_t k = all.turned(); k < all.head_dim; ++k) EXPECT_TRUE(same_float(y[at + size_t(k)], all.x[at + size_t(k)]));
+    for (int32_t k = all.turned(); k < all.head_dim; ++k)
+      EXPECT_TRUE(same_float(y[at + size_t(k)], all.x[at + size_t(k)]));
   }
 }
 

@@ -29,13 +29,11 @@ std::vector<float> rows_of(const std::vector<float> &all, int32_t n_heads, int32
   return rows;
 }
 
-class cache_bits : public kernel_test {
+class cache_bits : public reference_or_self_test {
  protected:
   void SetUp() override {
-    kernel_test::SetUp();
+    reference_or_self_test::SetUp();
     if (IsSkipped()) return;
-    reference_ = reference_of(GetParam());
-    if (reference_.empty()) reference_ = GetParam();
     ASSERT_EQ(heed_rope_init(&rope_, HEED_ROPE_HALVES), HEED_OK);
   }
 
@@ -86,7 +84,6 @@ class cache_bits : public kernel_test {
     return pieces;
   }
 
-  std::string reference_;
   heed_rope rope_;
 };
 

@@ -10,15 +10,8 @@
 namespace heed_test {
 namespace {
 
-class features_bits : public kernel_test {
+class features_bits : public reference_test {
  protected:
-  void SetUp() override {
-    kernel_test::SetUp();
-    if (IsSkipped()) return;
-    reference_ = reference_of(GetParam());
-    if (reference_.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
-  }
-
   // Random shapes of the families first..last with random features.
   void compare(size_t first, size_t last, int32_t count, uint64_t seed) {
     for (int32_t i = 0; i < repetitions(count) && !HasFailure(); ++i) {
@@ -60,7 +53,6 @@ class features_bits : public kernel_test {
   }
 
  private:
-  std::string reference_;
   int n_combinations_ = 0;
 };
 

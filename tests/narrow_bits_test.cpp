@@ -9,15 +9,8 @@
 namespace heed_test {
 namespace {
 
-class narrow_bits : public kernel_test {
+class narrow_bits : public reference_or_self_test {
  protected:
-  void SetUp() override {
-    kernel_test::SetUp();
-    if (IsSkipped()) return;
-    reference_ = reference_of(GetParam());
-    if (reference_.empty()) reference_ = GetParam();
-  }
-
   // The same call in f32, by the reference.
   attention_result in_f32(const problem &p) const {
     const kernel_scope scope(reference_);
@@ -41,7 +34,6 @@ class narrow_bits : public kernel_test {
       if (HasFailure()) ADD_FAILURE() << "seed " << seed + static_cast<uint64_t>(i);
     }
   }
-  std::string reference_;
 };
 
 TEST_P(narrow_bits, small_shapes) { compare_shapes(0, 2, 4000, 810000); }

@@ -34,7 +34,7 @@ constexpr score_steps make_steps() {
       softcap_block<V>,           alibi_block<V>,       mask_additive<V>, mask_boolean<V>,  values_are_finite<V, false>,
       add_visible<V, false>,      add_sinks<V>,         weigh_block<V>,   score_stored<V>,  add_stored<V>,
       values_are_finite<V, true>, add_visible<V, true>, score_narrow<V>,  widen_queries<V>, narrow_row<V>,
-      greatest_magnitude<V>};
+      magnitude_of_row<V>};
 }
 
 template <class V>

@@ -55,12 +55,6 @@ static HEED_NOINLINE void score_by_elements(const tile &t, const key_block &b) {
     }
 }
 
-// f(T()) for the type of a narrow format's numbers.
-template <class F>
-HEED_INLINE auto with_narrow_format(int32_t format, F f) {
-  return format == stored_f16 ? f(f16()) : format == stored_bf16 ? f(bf16()) : f(int8_t());
-}
-
 // Keys of a block as rows of numbers.
 template <class T>
 struct key_rows {

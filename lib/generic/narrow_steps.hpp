@@ -58,23 +58,19 @@ static void narrow_row_to(const float *x, int32_t n, float scale, T *y) {
       }
     }
   }
-  for (; i < n; i++) narrow(x[i], scale, y[i]);
+  narrow_numbers(x + i, n - i, scale, y + i);
 }
 
 // scale: of int8 alone.
 template <class V>
 static void narrow_row(const float *x, int32_t n, int32_t format, float scale, void *y) {
-  if (format == stored_f16)
-    narrow_row_to<V>(x, n, scale, static_cast<f16 *>(y));
-  else if (format == stored_bf16)
-    narrow_row_to<V>(x, n, scale, static_cast<bf16 *>(y));
-  else
-    narrow_row_to<V>(x, n, scale, static_cast<int8_t *>(y));
+  with_narrow_format(format, [&](auto number) { narrow_row_to<V>(x, n, scale, static_cast<decltype(number) *>(y)); });
 }
 
 template <class V>
-static float greatest_magnitude(const float *x, int32_t n) {
-  int32_t i = 0, greatest = 0;
+static float magnitude_of_row(const float *x, int32_t n) {
+  int32_t i = 0;
+  uint32_t greatest = 0;
   if constexpr (!V::compact) {
     using words = typename words_of<V>::words;
     words most = {};
@@ -82,13 +78,10 @@ static float greatest_magnitude(const float *x, int32_t n) {
       const words size = words_of<V>::load(x + i) & 0x7fffffff, more = (size > most);
       most = (more & size) | (~more & most);
     }
-    for (int32_t l = 0; l < V::lanes; l++) greatest = most[l] > greatest ? most[l] : greatest;
+    for (int32_t l = 0; l < V::lanes; l++)
+      if (static_cast<uint32_t>(most[l]) > greatest) greatest = static_cast<uint32_t>(most[l]);
   }
-  for (; i < n; i++) {
-    const int32_t size = static_cast<int32_t>(bits_of_float(x[i]) & 0x7fffffff);
-    greatest = size > greatest ? size : greatest;
-  }
-  return float_of_bits(static_cast<uint32_t>(greatest));
+  return float_of_bits(greatest_magnitude(x + i, n - i, greatest));
 }
 
 }  // namespace heed

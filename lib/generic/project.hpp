@@ -163,16 +163,7 @@ static void project_format(const linear_block &b, const stored_weights &s) {
 
 template <class V>
 static void project(const linear_block &b, const stored_weights &w) {
-  switch (w.format) {
-    case stored_f32:
-      return project_format<V, float>(b, w);
-    case stored_f16:
-      return project_format<V, f16>(b, w);
-    case stored_bf16:
-      return project_format<V, bf16>(b, w);
-    default:
-      return project_format<V, int8_t>(b, w);
-  }
+  with_format(w.format, [&](auto number) { project_format<V, decltype(number)>(b, w); });
 }
 
 }  // namespace heed

@@ -17,21 +17,6 @@ constexpr int32_t panel_floats() {
     return V::compact ? 256 : sizeof(void *) < 8 ? 512 : 1024;  // 32-bit x86 spills its few registers there, too
 }
 
-// f(T()) for the type of a format's numbers.
-template <class F>
-HEED_INLINE auto with_format(int32_t format, F f) {
-  switch (format) {
-    case 1:
-      return f(f16());
-    case 2:
-      return f(bf16());
-    case 3:
-      return f(int8_t());
-    default:
-      return f(float());
-  }
-}
-
 // Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
 template <class V>
 HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b, int32_t element_bytes) {

@@ -84,6 +84,24 @@ class kernel_test : public ::testing::TestWithParam<std::string> {
   void TearDown() override { heed_kernel_use(nullptr); }
 };
 
+// The same, with the scalar reference of the kernel's profile to compare with.
+class reference_test : public kernel_test {
+ protected:
+  void SetUp() override {
+    kernel_test::SetUp();
+    if (IsSkipped()) return;
+    reference_ = reference_of(GetParam());
+    if (reference_.empty()) do_without();
+  }
+  virtual void do_without() { GTEST_SKIP() << "a build with one fixed kernel has no scalar reference"; }
+
+  std::string reference_;
+};
+// Or, where there is none, with another way that the kernel itself has.
+class reference_or_self_test : public reference_test {
+  void do_without() override { reference_ = GetParam(); }
+};
+
 inline std::string kernel_label(const ::testing::TestParamInfo<std::string> &info) {
   std::string label = info.param;
   std::replace(label.begin(), label.end(), '-', '_');
