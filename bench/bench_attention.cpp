@@ -1,12 +1,15 @@
-// attention/<shape>/<kernel>/threads:<n>, first_call/<shape>/<kernel>, layer/<shape>/<kernel>. Over lengths, for
-// plot.sh: prompt/<n>/<kernel>, one head over n rows, d 64; context/<n>/<kernel>, one query against n keys, d 128.
-// SPDX-License-Identifier: MIT
+// attention/<shape>/<kernel>/threads:1, and threads:2/openmp, threads:2/heed on two threads;
+// first_call/<shape>/<kernel>, layer/<shape>/<kernel>. Over lengths, for plot.sh: prompt/<n>/<kernel>, one head over n
+// rows, d 64; context/<n>/<kernel>, one query against n keys, d 128. SPDX-License-Identifier: MIT
 #include <cstring>
 
 #include "measure.hpp"
 
 #ifdef HEED_BENCH_OPENMP
 #include <heed/openmp.h>
+#endif
+#ifdef HEED_BENCH_THREADS
+#include <heed/threads.h>
 #endif
 
 namespace heed_bench {
@@ -56,14 +59,30 @@ void register_lengths() {
   }
 }
 
-#ifdef HEED_BENCH_OPENMP
-void attention_threads(benchmark::State &state, const heed_shape &s, const char *kernel, int32_t n_threads) {
-  const attention_data data(s, n_threads);
+[[maybe_unused]] void attention_on(const heed_executor &executor, benchmark::State &state, const heed_shape &s,
+                                   const char *kernel) {
+  const attention_data data(s, executor.n_workers);
   heed_attention call = data.call(s);
-  heed_executor executor;
-  heed_openmp_executor(n_threads, &executor);
   call.executor = &executor;
-  run(state, kernel, attention_work(s, n_threads), [&] { return heed_attention_run(&call); });
+  run(state, kernel, attention_work(s, executor.n_workers), [&] { return heed_attention_run(&call); });
+}
+
+#ifdef HEED_BENCH_OPENMP
+void attention_openmp(benchmark::State &state, const heed_shape &s, const char *kernel) {
+  heed_executor executor;
+  heed_openmp_executor(2, &executor);
+  attention_on(executor, state, s, kernel);
+}
+#endif
+
+#ifdef HEED_BENCH_THREADS
+void attention_threads(benchmark::State &state, const heed_shape &s, const char *kernel) {
+  static heed_threads threads;
+  heed_executor executor;
+  if (heed_threads_start(&threads, 2) != HEED_OK || heed_threads_executor(&threads, &executor) != HEED_OK)
+    return state.SkipWithError("no threads");
+  attention_on(executor, state, s, kernel);
+  heed_threads_stop(&threads);
 }
 #endif
 
@@ -127,7 +146,10 @@ void register_attention() {
       const std::string name = std::string("attention/") + s.name + "/" + kernel + "/threads:";
       benchmark::RegisterBenchmark((name + "1").c_str(), attention, s, kernel);
 #ifdef HEED_BENCH_OPENMP
-      if (i == 0) benchmark::RegisterBenchmark((name + "2").c_str(), attention_threads, s, kernel, 2);
+      if (i == 0) benchmark::RegisterBenchmark((name + "2/openmp").c_str(), attention_openmp, s, kernel);
+#endif
+#ifdef HEED_BENCH_THREADS
+      if (i == 0) benchmark::RegisterBenchmark((name + "2/heed").c_str(), attention_threads, s, kernel);
 #endif
     }
   for (const heed_shape *s : {&heed_shapes[0], &heed_shapes[5]})

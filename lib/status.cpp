@@ -53,8 +53,8 @@ static const char *const argument_names[] = {
     "position",    "positions",    "format",     "layout",      "scales",      "cache",     "shape",
     "kind",        "pinned",       "spare",      "n_sequences", "length",      "block",     "hidden_dim",
     "norm_first",  "norm",         "activation", "w_up",        "w_gate",      "w_down",    "b_up",
-    "b_gate",      "b_down",       "narrow"};
-static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_NARROW + 1, "one name per heed_argument");
+    "b_gate",      "b_down",       "narrow",     "threads"};
+static_assert(sizeof argument_names / sizeof *argument_names == HEED_ARG_THREADS + 1, "one name per heed_argument");
 
 const char *heed_status_text(heed_status status) {
   return status == HEED_OK ? "ok" : status > 0 ? fault_text(0) : fault_text(HEED_STATUS_FAULT(status));
@@ -62,7 +62,7 @@ const char *heed_status_text(heed_status status) {
 
 const char *heed_status_argument(heed_status status) {
   const int32_t argument = status < 0 ? HEED_STATUS_ARGUMENT(status) : 0;
-  return argument_names[argument <= HEED_ARG_NARROW ? argument : 0];
+  return argument_names[argument <= HEED_ARG_THREADS ? argument : 0];
 }
 
 #define HEED_TEXT_OF(x) #x

@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 cat >"$work/user.c" <<'END'
 #include "heed/heed.h"
 #include "heed/openmp.h"
+#include "heed/threads.h"
 HEED_SEQUENCE(words, 8, 3);
 HEED_WORKSPACE(scratch, 3, 3);
 HEED_ALIGNED static float own[16];

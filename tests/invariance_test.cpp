@@ -7,6 +7,9 @@
 #ifdef HEED_TESTS_OPENMP
 #include "heed/openmp.h"
 #endif
+#ifdef HEED_TESTS_THREADS
+#include "heed/threads.h"
+#endif
 
 namespace heed_test {
 namespace {
@@ -113,6 +116,25 @@ TEST_P(invariance, openmp) {
       s.executor = &executor;
       s.workspace_bytes = static_cast<size_t>(executor.n_workers) * heed_workspace_bytes(p.head_dim, p.v_dim);
       expect_same(p, s, expected, std::to_string(n) + " OpenMP threads");
+    }
+  }
+}
+#endif
+
+#ifdef HEED_TESTS_THREADS
+TEST_P(invariance, threads) {
+  for (const problem &p : problems()) {
+    const attention_result expected = baseline(p);
+    for (int32_t n = 1; n <= 8; ++n) {
+      heed_threads threads;
+      heed_executor executor;
+      ASSERT_EQ(heed_threads_start(&threads, n), HEED_OK);
+      ASSERT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
+      setting s;
+      s.executor = &executor;
+      s.workspace_bytes = static_cast<size_t>(n) * heed_workspace_bytes(p.head_dim, p.v_dim);
+      expect_same(p, s, expected, std::to_string(n) + " threads");
+      EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
     }
   }
 }

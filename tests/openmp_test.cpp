@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #ifdef HEED_TESTS_OPENMP
-#include <atomic>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "heed/openmp.h"
+#include "support/tally.hpp"
 
 extern "C" void omp_set_num_threads(int);  // omp.h belongs to a compiler that was asked for OpenMP
 extern "C" int omp_get_max_threads(void);
@@ -26,25 +25,6 @@ TEST(openmp_executor, refuses_bad_arguments) {
   }
 }
 
-struct tally {
-  std::atomic<int> runs[1000] = {};
-  std::atomic<int> busy[HEED_MAX_WORKERS] = {};
-  std::atomic<int> faults{0};
-  int32_t n_workers = 0;
-};
-
-void count_task(void *context, int32_t index, int32_t worker) {
-  tally &t = *static_cast<tally *>(context);
-  if (worker < 0 || worker >= t.n_workers) {
-    ++t.faults;
-    return;
-  }
-  if (t.busy[worker]++ != 0) ++t.faults;  // another task runs on the same worker
-  ++t.runs[index];
-  --t.busy[worker];
-}
-
-// Every task once, workers in range, and never two tasks at a time on one worker.
 TEST(openmp_executor, runs_every_task_once) {
   for (const int32_t n_threads : {0, 1, 2, 3, 8, 33}) {
     heed_executor executor;
@@ -52,13 +32,7 @@ TEST(openmp_executor, runs_every_task_once) {
     EXPECT_EQ(executor.struct_size, sizeof(heed_executor));
     EXPECT_TRUE(n_threads == 0 || executor.n_workers == n_threads);
     ASSERT_GE(executor.n_workers, 1);
-    for (const int32_t n_tasks : {1, 2, 7, 1000}) {
-      tally t;
-      t.n_workers = executor.n_workers;
-      executor.run(executor.user, n_tasks, count_task, &t);
-      EXPECT_EQ(t.faults, 0);
-      for (int32_t i = 0; i < 1000; ++i) ASSERT_EQ(t.runs[i], i < n_tasks ? 1 : 0) << i << " of " << n_tasks;
-    }
+    for (const int32_t n_tasks : {1, 2, 7, 1000}) expect_each_once(executor, n_tasks);
   }
 }
 

@@ -1,5 +1,8 @@
-/* An executor on OpenMP threads, in a library of its own (heed_openmp) so that the core needs no threads.
- * SPDX-License-Identifier: MIT */
+/* An executor on OpenMP threads, in a library of its own (heed_openmp) so that the core needs no threads. For programs
+ * that compute with OpenMP themselves; others take threads.h, which bears a busy core better: OpenMP waits for all its
+ * threads after each call, and GCC's spin while they wait, for whole time slices if two of them meet on one core.
+ * Against that help the environment variables OMP_WAIT_POLICY=passive, or OMP_PROC_BIND=true where the cores are free;
+ * they are read when the program starts. SPDX-License-Identifier: MIT */
 #ifndef HEED_OPENMP_H
 #define HEED_OPENMP_H
 

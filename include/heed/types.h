@@ -172,7 +172,8 @@ typedef enum heed_argument {
   HEED_ARG_B_UP,
   HEED_ARG_B_GATE,
   HEED_ARG_B_DOWN,
-  HEED_ARG_NARROW
+  HEED_ARG_NARROW,
+  HEED_ARG_THREADS
 } heed_argument;
 
 /* Sentence for the fault ("a required pointer is null") and name of the argument ("k"). Never null; static storage. */

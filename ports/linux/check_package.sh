@@ -11,7 +11,7 @@ cd "$scratch"
 
 fail() { echo "FAILED: $*"; [ ! -f log ] || tail -n 40 log; exit 1; }
 quietly() { "$@" >log 2>&1 || fail "$*"; rm -f log; }
-# Nothing of C++ or of libm: libc and OpenMP's own libraries are all that a program may ask for.
+# Nothing of C++ or of libm: libc, threads and OpenMP's own libraries are all that a program may ask for.
 check_needs() {
   needs=$(readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -Ev "^(libc\.so|ld-linux${2:+|$2})" || true)
   [ -z "$needs" ] || fail "$1 needs $needs"
@@ -39,6 +39,15 @@ cat >app_openmp.c <<'END'
 int main(void) {
   heed_executor executor;
   return heed_openmp_executor(2, &executor) != HEED_OK || executor.n_workers != 2;
+}
+END
+cat >app_threads.c <<'END'
+#include <heed/threads.h>
+static heed_threads threads;
+int main(void) {
+  heed_executor executor;
+  if (heed_threads_start(&threads, 2) != HEED_OK) return 1;
+  return heed_threads_executor(&threads, &executor) != HEED_OK || executor.n_workers != 2 || heed_threads_stop(&threads);
 }
 END
 cat >app.cpp <<'END'
@@ -79,10 +88,12 @@ project(app C CXX)
 find_package(heed 0.2 REQUIRED)
 add_executable(app ../app.c)
 target_link_libraries(app heed::heed)
-if(TARGET heed::openmp)
-  add_executable(app_openmp ../app_openmp.c)
-  target_link_libraries(app_openmp heed::openmp)
-endif()
+foreach(executor openmp threads)
+  if(TARGET heed::${executor})
+    add_executable(app_${executor} ../app_${executor}.c)
+    target_link_libraries(app_${executor} heed::${executor})
+  endif()
+endforeach()
 END
 quietly cmake -S find_c -B find_c/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_c/build
@@ -91,13 +102,14 @@ quietly find_c/build/app
 link=find_c/build/CMakeFiles/app.dir/link.txt
 if [ -f $link ] && grep -qE '^[^ ]*(\+\+)' $link; then fail "a C program is linked by the C++ compiler: $(cat $link)"; fi
 check_needs find_c/build/app libheed
-if [ -x find_c/build/app_openmp ]; then
-  quietly find_c/build/app_openmp
-  check_needs find_c/build/app_openmp 'libheed|libgomp|libomp|libpthread|libm\.so'
-fi
+for executor in openmp threads; do
+  [ -x find_c/build/app_$executor ] || continue
+  quietly find_c/build/app_$executor
+  check_needs find_c/build/app_$executor 'libheed|libgomp|libomp|libpthread|libm\.so'
+done
 
 echo "find_package, C++ alone, heed.hpp"
-sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /^if/,/^endif/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
+sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /^foreach/,/^endforeach/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
 quietly cmake -S find_cpp -B find_cpp/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_cpp/build
 quietly find_cpp/build/app
@@ -113,11 +125,12 @@ if command -v pkg-config >/dev/null; then
   # shellcheck disable=SC2046
   quietly cc app.c $(pkg-config --cflags --libs heed) -o app_pc
   quietly ./app_pc
-  if [ -f "$pc/heed-openmp.pc" ]; then
+  for executor in openmp threads; do
+    [ -f "$pc/heed-$executor.pc" ] || continue
     # shellcheck disable=SC2046
-    quietly cc app_openmp.c $(pkg-config --cflags --libs heed-openmp) -o app_pc_openmp
-    quietly ./app_pc_openmp
-  fi
+    quietly cc app_$executor.c $(pkg-config --cflags --libs heed-$executor) -o app_pc_$executor
+    quietly ./app_pc_$executor
+  done
 else
   echo "pkg-config: not tested, there is none"
 fi

@@ -1,0 +1,221 @@
+// Threads that wait for work. A job is open while it has tasks that nobody has begun. Helpers enter it only while it is
+// open, and its caller leaves it when it is closed and nobody is inside: so the caller waits for tasks that were begun,
+// never for a helper that is late, and a late helper never sees a job that is gone.
+#include "heed/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+namespace {
+
+// The gate: these bits, and below them the number of helpers inside.
+constexpr uint32_t open_bit = 1u << 31, waiting_bit = 1u << 30, stop_bit = 1u << 29, inside_mask = stop_bit - 1;
+
+struct job {
+  heed_task task;
+  void *context;
+  uint32_t n_tasks;
+};
+
+struct pool {
+  job now;             // of the caller that has the pool; those inside read it
+  uint32_t taken;      // 1: a caller has the pool
+  int32_t n_threads;   // with the caller's
+  uint32_t n_numbers;  // given to helpers: the last one's worker
+  alignas(64) uint32_t gate;
+  uint32_t n_parked;          // helpers that sleep, or are about to look at the gate for the last time
+  alignas(64) uint32_t next;  // the first task that nobody has begun
+  alignas(64) pthread_mutex_t mutex;
+  pthread_cond_t called;  // parked helpers: the gate is open, or all is to stop
+  pthread_cond_t left;    // the caller: nobody is inside
+};
+static_assert(sizeof(pool) <= sizeof heed_threads::state && alignof(heed_threads) >= alignof(pool), "state has room");
+static_assert(sizeof(pthread_t) <= sizeof(void *) && alignof(pthread_t) <= alignof(void *), "handles have room");
+static_assert(HEED_MAX_WORKERS <= inside_mask, "all may be inside");
+
+pool &pool_of(heed_threads &threads) { return *reinterpret_cast<pool *>(threads.state); }
+pthread_t *handle_of(heed_threads &threads, int32_t i) { return reinterpret_cast<pthread_t *>(threads.handles + i); }
+
+const char made = 0;  // its address tells an object that was started from any other memory
+const heed_code *code() { return reinterpret_cast<const heed_code *>(&made); }
+
+uint32_t load(const uint32_t &x) { return __atomic_load_n(&x, __ATOMIC_SEQ_CST); }
+uint32_t add(uint32_t &x, uint32_t n) { return __atomic_fetch_add(&x, n, __ATOMIC_SEQ_CST); }
+void set(uint32_t &x, uint32_t bits) { __atomic_fetch_or(&x, bits, __ATOMIC_SEQ_CST); }
+void clear(uint32_t &x, uint32_t bits) { __atomic_fetch_and(&x, ~bits, __ATOMIC_SEQ_CST); }
+
+bool is_called(const pool &p) { return load(p.gate) & (open_bit | stop_bit); }
+bool is_left(const pool &p) { return !(load(p.gate) & inside_mask); }
+
+void pause() {
+#if defined(__i386__) || defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__ARM_ARCH_7A__)
+  __asm__ volatile("yield");
+#endif
+}
+
+int64_t nanoseconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+}
+
+// Looks for a while. To sleep and to be woken takes longer than most gaps between two calls.
+bool spin(const pool &p, bool (*condition)(const pool &)) {
+  const int64_t end = nanoseconds() + HEED_THREADS_SPIN_NS;
+  do
+    for (int i = 0; i < 16; i++) {
+      if (condition(p)) return true;
+      pause();
+    }
+  while (nanoseconds() < end);
+  return false;
+}
+
+void wait_for_call(pool &p) {
+  if (spin(p, is_called)) return;
+  pthread_mutex_lock(&p.mutex);
+  add(p.n_parked, 1);  // before the last look: who opens the gate after it sees this number
+  while (!is_called(p)) pthread_cond_wait(&p.called, &p.mutex);
+  add(p.n_parked, UINT32_MAX);
+  pthread_mutex_unlock(&p.mutex);
+}
+
+void call_helpers(pool &p, uint32_t n) {
+  const uint32_t parked = load(p.n_parked);
+  if (parked == 0) return;
+  pthread_mutex_lock(&p.mutex);
+  for (uint32_t i = 0; i < n && i < parked; i++) pthread_cond_signal(&p.called);
+  pthread_mutex_unlock(&p.mutex);
+}
+
+void wait_until_left(pool &p) {
+  if (spin(p, is_left)) return;
+  pthread_mutex_lock(&p.mutex);
+  set(p.gate, waiting_bit);  // before the last look: who leaves after it sees this bit
+  while (!is_left(p)) pthread_cond_wait(&p.left, &p.mutex);
+  clear(p.gate, waiting_bit);
+  pthread_mutex_unlock(&p.mutex);
+}
+
+bool enter(pool &p) {
+  uint32_t gate = load(p.gate);
+  while (gate & open_bit)
+    if (__atomic_compare_exchange_n(&p.gate, &gate, gate + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
+  return false;
+}
+
+void leave(pool &p) {
+  const uint32_t gate = add(p.gate, UINT32_MAX);
+  if ((gate & inside_mask) > 1 || !(gate & waiting_bit)) return;
+  pthread_mutex_lock(&p.mutex);
+  pthread_cond_signal(&p.left);
+  pthread_mutex_unlock(&p.mutex);
+}
+
+// Takes tasks until none is left, which closes the job.
+void work(pool &p, int32_t worker) {
+  for (uint32_t i = add(p.next, 1); i < p.now.n_tasks; i = add(p.next, 1))
+    p.now.task(p.now.context, static_cast<int32_t>(i), worker);
+  clear(p.gate, open_bit);
+}
+
+void *help(void *of_pool) {
+  pool &p = *static_cast<pool *>(of_pool);
+  const int32_t worker = static_cast<int32_t>(add(p.n_numbers, 1)) + 1;
+  while (!(load(p.gate) & stop_bit)) {
+    if (enter(p)) {
+      work(p, worker);
+      leave(p);
+    }
+    wait_for_call(p);
+  }
+  return nullptr;
+}
+
+void run(void *user, int32_t n_tasks, heed_task task, void *context) {
+  pool &p = *static_cast<pool *>(user);
+  if (n_tasks < 2 || p.n_threads < 2 || __atomic_exchange_n(&p.taken, 1, __ATOMIC_SEQ_CST) != 0) {
+    for (int32_t i = 0; i < n_tasks; i++) task(context, i, 0);
+    return;
+  }
+  p.now = {task, context, static_cast<uint32_t>(n_tasks)};
+  p.next = 0;
+  set(p.gate, open_bit);
+  call_helpers(p, p.now.n_tasks - 1);
+  work(p, 0);
+  wait_until_left(p);
+  __atomic_store_n(&p.taken, 0, __ATOMIC_SEQ_CST);
+}
+
+heed_status check(const heed_threads *threads) {
+  if (!threads) return HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_THREADS);
+  if (reinterpret_cast<uintptr_t>(threads) % alignof(heed_threads) != 0)
+    return HEED_STATUS(HEED_MISALIGNED, HEED_ARG_THREADS);
+  return HEED_OK;
+}
+
+heed_status check_started(const heed_threads *threads) {
+  const heed_status status = check(threads);
+  if (status != HEED_OK) return status;
+  if (threads->struct_size != sizeof *threads) return HEED_STATUS(HEED_UNKNOWN_STRUCT, HEED_ARG_THREADS);
+  if (threads->code != code()) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
+  return HEED_OK;
+}
+
+// Signals are for the threads that the program made.
+bool start_helpers(heed_threads &threads, int32_t n_threads) {
+  pool &p = pool_of(threads);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (p.n_threads < n_threads && pthread_create(handle_of(threads, p.n_threads), nullptr, help, &p) == 0)
+    p.n_threads++;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return p.n_threads == n_threads;
+}
+
+}  // namespace
+
+heed_status heed_threads_start(heed_threads *threads, int32_t n_threads) {
+  const heed_status status = check(threads);
+  if (status != HEED_OK) return status;
+  if (n_threads < 1 || n_threads > HEED_MAX_WORKERS) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
+  threads->struct_size = sizeof *threads;
+  threads->code = code();
+  pool &p = pool_of(*threads);
+  p = {};
+  p.n_threads = 1;
+  pthread_mutex_init(&p.mutex, nullptr);
+  pthread_cond_init(&p.called, nullptr);
+  pthread_cond_init(&p.left, nullptr);
+  if (start_helpers(*threads, n_threads)) return HEED_OK;
+  heed_threads_stop(threads);
+  return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
+}
+
+heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor) {
+  const heed_status status = check_started(threads);
+  if (status != HEED_OK) return status;
+  if (!executor) return HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_EXECUTOR);
+  pool &p = pool_of(*threads);
+  *executor = {static_cast<uint32_t>(sizeof(heed_executor)), p.n_threads, run, &p};
+  return HEED_OK;
+}
+
+heed_status heed_threads_stop(heed_threads *threads) {
+  const heed_status status = check_started(threads);
+  pool &p = pool_of(*threads);
+  if (status != HEED_OK || load(p.gate) & stop_bit) return status;
+  pthread_mutex_lock(&p.mutex);
+  set(p.gate, stop_bit);
+  pthread_cond_broadcast(&p.called);
+  pthread_mutex_unlock(&p.mutex);
+  for (; p.n_threads > 1; p.n_threads--) pthread_join(*handle_of(*threads, p.n_threads - 1), nullptr);
+  pthread_cond_destroy(&p.left);
+  pthread_cond_destroy(&p.called);
+  pthread_mutex_destroy(&p.mutex);
+  return HEED_OK;
+}

@@ -1,0 +1,177 @@
+// The executor of heed_threads: what it promises and what it refuses. invariance_test.cpp shows that it changes no bit.
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#ifdef HEED_TESTS_THREADS
+#include <pthread.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "heed/threads.h"
+#include "support/random.hpp"
+#include "support/refusal.hpp"
+#include "support/tally.hpp"
+
+namespace heed_test {
+namespace {
+
+constexpr heed_status too_many = HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
+void sleep_microseconds(int n) { std::this_thread::sleep_for(std::chrono::microseconds(n)); }
+
+// Threads that run as long as this object.
+class pool {
+ public:
+  explicit pool(int32_t n_threads) {
+    EXPECT_EQ(heed_threads_start(&threads, n_threads), HEED_OK);
+    EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
+    EXPECT_EQ(executor.struct_size, sizeof(heed_executor));
+    EXPECT_EQ(executor.n_workers, n_threads);
+  }
+  ~pool() { EXPECT_EQ(heed_threads_stop(&threads), HEED_OK); }
+  heed_threads threads;
+  heed_executor executor;
+};
+
+TEST(threads, refuse_bad_arguments) {
+  heed_threads threads;
+  heed_executor executor;
+  std::memset(&threads, 0x5a, sizeof threads);
+  std::memset(&executor, 0x5a, sizeof executor);
+  const heed_threads before = threads;
+  const heed_executor executor_before = executor;
+  const auto refuses = [&](heed_status status, heed_fault fault, heed_argument argument) {
+    EXPECT_EQ(status_name(status), status_name(HEED_STATUS(fault, argument)));
+    EXPECT_EQ(std::memcmp(&before, &threads, sizeof threads), 0);
+    EXPECT_EQ(std::memcmp(&executor_before, &executor, sizeof executor), 0);
+  };
+  const auto refuses_all = [&](heed_threads *wrong, heed_fault fault) {
+    refuses(heed_threads_executor(wrong, &executor), fault, HEED_ARG_THREADS);
+    refuses(heed_threads_stop(wrong), fault, HEED_ARG_THREADS);
+  };
+  for (const int32_t wrong : {0, -1, INT32_MIN, HEED_MAX_WORKERS + 1, INT32_MAX})
+    refuses(heed_threads_start(&threads, wrong), HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
+  refuses(heed_threads_start(nullptr, 2), HEED_NULL_POINTER, HEED_ARG_THREADS);
+  refuses(heed_threads_start(misaligned(&threads, 32), 2), HEED_MISALIGNED, HEED_ARG_THREADS);
+  refuses_all(nullptr, HEED_NULL_POINTER);
+  refuses_all(misaligned(&threads, 32), HEED_MISALIGNED);
+  refuses_all(&threads, HEED_UNKNOWN_STRUCT);
+  heed_threads never_started = {};
+  never_started.struct_size = sizeof never_started;
+  refuses_all(&never_started, HEED_NOT_INITIALIZED);
+  pool running(2);
+  EXPECT_EQ(heed_threads_executor(&running.threads, nullptr), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_EXECUTOR));
+}
+
+TEST(threads, run_every_task_once) {
+  for (const int32_t n_threads : {1, 2, 3, 8, 33}) {
+    const pool p(n_threads);
+    for (const int32_t n_tasks : {0, 1, 2, 7, 1000}) expect_each_once(p.executor, n_tasks);
+  }
+}
+
+// Tasks that end only when as many threads have begun one: nobody may sleep on, whether it had parked or not.
+TEST(threads, all_take_part) {
+  constexpr int32_t n = 5;
+  const pool p(n);
+  for (const int pause : {0, 0, 20, 50000, 0, 50000}) {
+    sleep_microseconds(pause);
+    std::atomic<int32_t> begun{0};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    expect_each_once(p.executor, n, [&](int32_t, int32_t) {
+      ++begun;
+      while (begun < n && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    });
+    EXPECT_LT(std::chrono::steady_clock::now(), deadline);
+  }
+}
+
+// Back to back, and with gaps in which threads are about to park: a late one must not touch a job that is gone.
+TEST(threads, run_job_after_job) {
+  const pool p(4);
+  for (int i = 0; i < repetitions(20000); ++i) {
+    expect_each_once(p.executor, 2 + i % 5);
+    if (i % 16 == 0) sleep_microseconds(i % 7 * 10);
+    if (HasFailure()) return;
+  }
+}
+
+// Small jobs and large ones in turns, with nothing between: what a late thread still holds of one must not count in the
+// next.
+TEST(threads, mix_no_jobs) {
+  const pool p(4);
+  std::atomic<int32_t> runs{0};
+  const heed_task count = [](void *context, int32_t, int32_t) { ++*static_cast<std::atomic<int32_t> *>(context); };
+  for (int i = 0; i < repetitions(300000); ++i) {
+    const int32_t n = i % 2 ? 2 : 40;
+    runs = 0;
+    p.executor.run(p.executor.user, n, count, &runs);
+    ASSERT_EQ(runs, n) << "job " << i;
+  }
+}
+
+// A caller that is done long before the others sleeps, and is woken.
+TEST(threads, caller_waits_for_what_was_begun) {
+  const pool p(3);
+  for (int i = 0; i < 100; ++i)
+    expect_each_once(p.executor, 6, [](int32_t, int32_t worker) { sleep_microseconds(worker == 0 ? 100 : 1000); });
+}
+
+TEST(threads, serve_callers_at_the_same_time) {
+  const pool p(3);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) expect_each_once(p.executor, 5);
+    });
+  for (std::thread &caller : callers) caller.join();
+}
+
+TEST(threads, run_jobs_within_tasks) {
+  const pool p(3);
+  for (int i = 0; i < 200; ++i)
+    expect_each_once(p.executor, 4, [&](int32_t, int32_t) { expect_each_once(p.executor, 3); });
+}
+
+TEST(threads, stop_and_start_again) {
+  heed_threads threads;
+  heed_executor executor;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(heed_threads_start(&threads, 1 + i % 4), HEED_OK);
+    ASSERT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
+    if (i % 3 == 0) expect_each_once(executor, 10);
+    if (i % 5 == 0) sleep_microseconds(1000);  // they are parked
+    EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
+    EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
+    expect_each_once(executor, 10, [](int32_t, int32_t worker) { EXPECT_EQ(worker, 0); });
+    EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
+    EXPECT_EQ(executor.n_workers, 1);
+  }
+}
+
+// Without memory for stacks there are no threads.
+#ifdef __GLIBC__
+TEST(threads, may_not_be_had) {
+  pthread_attr_t before, huge;
+  pthread_getattr_default_np(&before);
+  pthread_attr_init(&huge);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, SIZE_MAX / 4 + 1), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  heed_threads threads;
+  const heed_status status = heed_threads_start(&threads, 2);
+  pthread_setattr_default_np(&before);
+  EXPECT_EQ(status, too_many);
+  heed_executor executor;
+  EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
+  EXPECT_EQ(executor.n_workers, 1);
+  expect_each_once(executor, 10);
+  EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
+}
+#endif
+
+}  // namespace
+}  // namespace heed_test
+#else
+TEST(threads, run_every_task_once) { GTEST_SKIP() << "this build has no heed_threads: it needs POSIX threads"; }
+#endif
