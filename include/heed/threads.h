@@ -9,7 +9,7 @@
  *
  * The calling thread works too, and takes every task that no other has begun: a call never waits for a thread that is
  * late because its core is busy with something else, only for one that is in the middle of a task. Between calls the
- * threads look out for the next one for HEED_THREADS_SPIN_NS, then they sleep; so does a caller that waits.
+ * threads look out for the next one for 50 us, then they sleep; so does a caller that waits.
  *
  * Use this where there are POSIX threads, and heed_openmp where the program has OpenMP's threads anyway: two sets of
  * threads on the same cores are in each other's way.
@@ -23,8 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define HEED_THREADS_SPIN_NS 20000
 
 /* The threads and what they share. No heap: it lies where you put it, 8.7 KB aligned to 64 bytes, and must stay there
  * from start to stop. The threads' stacks are the system's, of its default size; heed needs HEED_STACK_BYTES of each.

@@ -62,9 +62,12 @@ int64_t nanoseconds() {
   return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
 }
 
-// Looks for a while. To sleep and to be woken takes longer than most gaps between two calls.
+// Looks for about as long as it takes to sleep and to be woken, so that waiting costs twice that at most; gaps between
+// calls are mostly shorter.
+constexpr int64_t spin_ns = 50000;
+
 bool spin(const pool &p, bool (*condition)(const pool &)) {
-  const int64_t end = nanoseconds() + HEED_THREADS_SPIN_NS;
+  const int64_t end = nanoseconds() + spin_ns;
   do
     for (int i = 0; i < 16; i++) {
       if (condition(p)) return true;
@@ -100,19 +103,19 @@ void wait_until_left(pool &p) {
   pthread_mutex_unlock(&p.mutex);
 }
 
-bool enter(pool &p) {
-  uint32_t gate = load(p.gate);
-  while (gate & open_bit)
-    if (__atomic_compare_exchange_n(&p.gate, &gate, gate + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
-  return false;
-}
-
 void leave(pool &p) {
   const uint32_t gate = add(p.gate, UINT32_MAX);
   if ((gate & inside_mask) > 1 || !(gate & waiting_bit)) return;
   pthread_mutex_lock(&p.mutex);
   pthread_cond_signal(&p.left);
   pthread_mutex_unlock(&p.mutex);
+}
+
+// Counted first, so that a job that was open then is there until this helper leaves.
+bool enter(pool &p) {
+  if (add(p.gate, 1) & open_bit) return true;
+  leave(p);
+  return false;
 }
 
 // Takes tasks until none is left, which closes the job.
