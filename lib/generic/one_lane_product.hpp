@@ -61,7 +61,8 @@ static HEED_NOINLINE void multiply_tile(product &p) {
       a[r] = p.a[r];
       HEED_UNROLL for (int j = 0; j < COLS; j++) acc[r][j] = to[j];
     }
-    for (int32_t i = p.depth; i > 0; i--) {
+    int32_t i = p.depth;
+    do {
       float columns[COLS];
       HEED_UNROLL for (int j = 0; j < COLS; j++) {
         columns[j] = B == operand::values ? b[0][j] : *b[j];
@@ -72,7 +73,7 @@ static HEED_NOINLINE void multiply_tile(product &p) {
         const float factor = *a[r]++;
         HEED_UNROLL for (int j = 0; j < COLS; j++) acc[r][j] = V::fma(factor, columns[j], acc[r][j]);
       }
-    }
+    } while (--i > 0);
     to = memory;
     keep_pointer(to);
     HEED_UNROLL for (int r = 0; r < ROWS; r++, to += p.acc_stride) {
@@ -81,9 +82,25 @@ static HEED_NOINLINE void multiply_tile(product &p) {
   }
 }
 
-// V::sum_rows rows or one.
+// One row after the other; a[0] and acc are then those of the last one.
+template <class V, operand B, int COLS>
+static HEED_NOINLINE void multiply_rows(product &p, int32_t rows) {
+  for (int32_t r = 0;; p.acc += p.acc_stride) {
+    p.a[0] = p.a[r];
+    multiply_tile<V, B, 1, COLS>(p);
+    if (++r >= rows) return;
+  }
+}
+
+// V::sum_rows rows or one. A model's own tile wants the columns or the rows of b to be contiguous and, if it is the
+// rows, reads four numbers of each at a time, whether there are so many or not.
 template <class V, operand B>
 static void multiply(product &p, int32_t rows) {
+  if constexpr (V::own_tile) {
+    const bool beyond = B == operand::any && p.b_depth != 1 && (p.n_cols & (V::sum_vecs - 1)) != 0;
+    if (rows > 1 && !beyond) return V::multiply_tile(p);
+    return multiply_rows<V, B, V::sum_vecs>(p, rows);
+  }
   if (V::sum_rows > 1 && rows > 1)
     multiply_tile<V, B, V::sum_rows, V::sum_vecs>(p);
   else
@@ -100,10 +117,7 @@ static HEED_NOINLINE void multiply_exactly(product &p, int32_t rows) {
     float *const acc = p.acc;
     p.b += whole * p.b_col;
     p.acc += whole;
-    for (int32_t r = 0; r < rows; r++, p.acc += p.acc_stride) {
-      p.a[0] = p.a[r];
-      multiply_tile<V, B, 1, 1>(p);
-    }
+    multiply_rows<V, B, 1>(p, rows);
     p.a[0] = first;
     p.b -= whole * p.b_col;
     p.acc = acc;

@@ -5,6 +5,15 @@
 #include "../generic/make_kernel.hpp"
 #include "../generic/widen.hpp"
 
+// A Cortex-M whose FPU has the fused instruction.
+#if HEED_FUSED && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FEATURE_FMA) && \
+    defined(__ARM_FP) && (__ARM_FP & 4)
+#define HEED_CORTEX_M_TILE 1
+#include "cortex_m_tile.hpp"
+#else
+#define HEED_CORTEX_M_TILE 0
+#endif
+
 namespace heed {
 namespace {
 
@@ -43,6 +52,10 @@ struct lane1 {
   static constexpr bool compact = true;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
+  static constexpr bool own_tile = HEED_CORTEX_M_TILE;
+#if HEED_CORTEX_M_TILE
+  static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
+#endif
 
   static HEED_INLINE reg load(const float *p) { return *p; }
   template <class T>
