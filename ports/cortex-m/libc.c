@@ -31,8 +31,13 @@ void *memmove(void *to, const void *from, size_t n) {
 void *memset(void *to, int byte, size_t n) {
   unsigned char *t = to;
   const uint32_t four = (unsigned char)byte * 0x01010101u;
-  if (((uintptr_t)t & 3) == 0)
+  if (((uintptr_t)t & 3) == 0) {
+    for (; n >= 16; n -= 16, t += 16) { /* heed's calls are of many floats */
+      word *w = (word *)t;
+      w[0] = four, w[1] = four, w[2] = four, w[3] = four;
+    }
     for (; n >= 4; n -= 4, t += 4) *(word *)t = four;
+  }
   for (; n; n--) *t++ = (unsigned char)byte;
   return to;
 }
