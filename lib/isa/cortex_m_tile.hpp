@@ -81,9 +81,9 @@ namespace heed {
         "add %[b0], lr\n"
         "b 6f\n"
         "5:\n"
+        HEED_LOAD(a0, "s24-s25")
         "vldmia %[b0], {s16-s19}\n"
         "add %[b0], lr\n"
-        HEED_LOAD(a0, "s24-s25")
         HEED_FIRST_STEP(16, 17, 18, 19, "vldmia %[b0], {s20-s23}\n add %[b0], lr\n")
         "6:\n"
         HEED_SECOND_STEP(20, 21, 22, 23)
