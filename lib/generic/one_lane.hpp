@@ -10,18 +10,31 @@
 
 namespace heed {
 
+// Loops over numbers end with their test: with one at the beginning GCC at -Os makes two jumps a pass.
+
 [[maybe_unused]] static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
-  for (int32_t i = 0; i < n; i++) y[i] = x[i] * factor;
+  if (n <= 0) return;
+  do *y++ = *x++ * factor;
+  while (--n > 0);
 }
 
-// x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16].
+// x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16]. Some are computed side by side; of the
+// last ones, which may be fewer, the first stands for those that there are not.
 template <class V>
 static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, uint32_t first, float m) {
+  constexpr int N = V::exponentials;
   const float shift = finite_maximum<V>(m);
-  for (float *const end = x + n; x < end; x++, first++) {
-    *x = exp2_nonpositive<V>(*x - shift);
-    sums[first % n_sums] += *x;
-  }
+  if (n <= 0) return;
+  do {
+    float e[N];
+    HEED_UNROLL for (int u = 0; u < N; u++) e[u] = x[u < n ? u : 0] - shift;
+    exp2_nonpositive<V>(e);
+    HEED_UNROLL for (int u = 0; u < N; u++) {
+      if (u > 0 && u >= n) break;
+      *x++ = e[u];
+      sums[first++ % n_sums] += e[u];
+    }
+  } while ((n -= N) > 0);
 }
 
 template <class V>
@@ -79,26 +92,37 @@ static HEED_NOINLINE void add_values(product &p, const tile &t, const key_block 
     multiply_exactly<V, values_operand>(p, rows);
 }
 
-// The greatest of m and n numbers; NaN are passed over.
+// Where products are calls of functions, a pass of its own costs less than products by 1 of numbers that have their c.
+constexpr bool scales_with_maximum = most_product_rows > 1;
+
+// y = x * c, which is otherwise done before, and the greatest of m and these; NaN are passed over.
 template <class V>
-static HEED_NOINLINE float maximum_one_lane(const float *x, int32_t n, float m) {
-  for (const float *const end = x + n; x < end; x++) m = V::max(*x, m);
+static HEED_NOINLINE float logits_one_lane(float *y, const float *x, int32_t n, float c, float m) {
+  if (n <= 0) return m;
+  do {
+    const float logit = scales_with_maximum ? *x * c : *x;
+    m = V::max(logit, m);
+    if (scales_with_maximum) *y++ = logit;
+    x++;
+  } while (--n > 0);
   return m;
 }
 
-// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha.
+// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha. Scores may have
+// been multiplied by c.
 template <class V>
-static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n) {
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n, bool scaled) {
+  float *const x = t.scores + r * block_keys + first;
   float *const alpha = t.alpha + r, *const m = t.chunk.m + r, *const sums = t.sums + r * n_sums;
   *alpha = *m;
-  *m = maximum_one_lane<V>(t.scores + r * block_keys + first, n, *m);
+  *m = logits_one_lane<V>(x, x, n, scaled ? 1.0f : t.s->c, *m);
   exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
   scale_one_lane(sums, sums, n_sums, *alpha);
   if (*alpha != 1.0f) {
     float *const acc = t.chunk.acc + r * t.acc_stride;
     scale_one_lane(acc, acc, t.s->v_dim, *alpha);
   }
-  exponentials_one_lane<V>(t.scores + r * block_keys + first, n, sums, first, *m);
+  exponentials_one_lane<V>(x, n, sums, first, *m);
 }
 
 // The halving tree, as a loop.
@@ -121,6 +145,12 @@ HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t
   }
 }
 
+// Are scores multiplied by c before their maximum is taken? A rule wants them so.
+template <bool PLAIN>
+HEED_INLINE bool scaled(const tile &t) {
+  return !scales_with_maximum || (!PLAIN && t.s->rule);
+}
+
 template <class V, bool PLAIN>
 struct one_lane {
   using held = const tile &;
@@ -131,20 +161,21 @@ struct one_lane {
     for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
   }
   static HEED_INLINE void score(const tile &t, const key_block &b) {
-    const int32_t from = PLAIN ? 0 : b.from;
-    float *x = t.scores + from;
     __builtin_memset(t.scores, 0, static_cast<size_t>(block_keys * t.n_rows) * 4);
     product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
       score_one_lane<V, PLAIN>(p, t, b, r, rows);
     }
+    if (!scaled<PLAIN>(t)) return;
+    const int32_t from = PLAIN ? 0 : b.from;
+    float *x = t.scores + from;
     for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
     for (int32_t r = 0; r < t.n_rows; r++) {
       const int32_t first = PLAIN ? 0 : clip(b, t.first[r]);
-      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip(b, t.last[r])) - first);
+      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip(b, t.last[r])) - first, scaled<PLAIN>(t));
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
@@ -187,15 +218,18 @@ static void finish_one_lane(const tile &t, const partial &p) {
     float *out = out_of(t, r);
     if (!p.acc) acc = out;
     const float factor = reciprocal_or_zero(p.l[r]);
-    for (int32_t i = 0; i < t.s->v_dim; i++) out[i] = acc[i] * factor + 0.0f;  // a zero is +0
+    int32_t n = t.s->v_dim;
+    const float *from = acc;
+    do *out++ = *from++ * factor + 0.0f;  // a zero is +0
+    while (--n > 0);
   }
 }
 
 template <class V>
 static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c, float sink) {
   float sums[n_sums] = {};
-  scale_one_lane(y, x, n, c);
-  const float m = maximum_one_lane<V>(y, n, sink);
+  if (!scales_with_maximum) scale_one_lane(y, x, n, c), x = y;
+  const float m = logits_one_lane<V>(y, x, n, c, sink);
   exponentials_one_lane<V>(y, n, sums, 0, m);
   scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(sink, m)));
 }

@@ -17,6 +17,15 @@
 namespace heed {
 namespace {
 
+// Exponentials side by side: one alone is a chain of 12 dependent operations, for which M7 and greater processors wait.
+// M4 and M33 do not, nor do calls of functions, so that -Os takes less code, unless it is told of an M7: GCC's macros
+// are those of an M4.
+#if defined(__SOFTFP__) || (defined(__OPTIMIZE_SIZE__) && !defined(HEED_CORTEX_M7))
+constexpr int lane1_exponentials = 1;
+#else
+constexpr int lane1_exponentials = 2;
+#endif
+
 HEED_INLINE float lane_fma(float a, float b, float c) {
 #if HEED_FUSED
   return HEED_FMAF(a, b, c);
@@ -36,6 +45,10 @@ union lane_bits {
   uint32_t bits;
 };
 HEED_INLINE float lane_times_power(float y, float t) {
+#if HEED_CORTEX_M_TILE
+  // Compilers would compute y behind the branch of zero_below, one number after the other.
+  if (lane1_exponentials > 1) __asm volatile("" : "+t"(y));
+#endif
   lane_bits power = {t};
   power.bits <<= 23;
   return y * power.number;
@@ -52,6 +65,7 @@ struct lane1 {
   static constexpr bool compact = true;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
+  static constexpr int exponentials = lane1_exponentials;
   static constexpr bool own_tile = HEED_CORTEX_M_TILE;
 #if HEED_CORTEX_M_TILE
   static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
