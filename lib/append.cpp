@@ -15,7 +15,7 @@ bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
   for (int32_t h = 0; h < n_heads; h++)
     for (int32_t t = 0; t < n; t++) {
       const float most =
-          score_steps_of(current_kernel())->magnitude(x.data + h * x.head_stride + t * x.row_stride, dim);
+          scores_of(current_kernel())->magnitude(x.data + h * x.head_stride + t * x.row_stride, dim);
       if (!(most - most == 0.0f)) return false;
     }
   return true;
@@ -72,7 +72,7 @@ struct new_row {
 float scale_of(const new_row &row) {
   float greatest = 0.0f;
   row.each_part([&](const float *x, int32_t, int32_t n) {
-    const float most = score_steps_of(current_kernel())->magnitude(x, n);
+    const float most = scores_of(current_kernel())->magnitude(x, n);
     if (most > greatest) greatest = most;
   });
   return greatest / 127.0f;
@@ -90,12 +90,12 @@ void keep_row(int32_t format, const new_row &row, unsigned char *data, ptrdiff_t
   T *to = reinterpret_cast<T *>(data) + first;
   row.each_part([&](const float *x, int32_t begin, int32_t n) {
     if (sizeof(T) == sizeof(float)) return spread(x, n, to + begin * stride, stride);
-    if (stride == 1) return score_steps_of(current_kernel())->narrow_row(x, n, format, scale, to + begin);
+    if (stride == 1) return scores_of(current_kernel())->narrow_row(x, n, format, scale, to + begin);
     constexpr int32_t at_once = 64;
     T narrowed[at_once];
     for (int32_t i = 0; i < n; i += at_once) {
       const int32_t part = n - i < at_once ? n - i : at_once;
-      score_steps_of(current_kernel())->narrow_row(x + i, part, format, scale, narrowed);
+      scores_of(current_kernel())->narrow_row(x + i, part, format, scale, narrowed);
       spread(narrowed, part, to + (begin + i) * stride, stride);
     }
   });

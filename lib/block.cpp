@@ -115,7 +115,7 @@ heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias,
                           const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_steps_of(heed::current_kernel())->rms_norm, heed::norm_of(x, weight, bias, eps, y), 4.0f,
+    heed::run_rows(heed::block_of(heed::current_kernel())->rms_norm, heed::norm_of(x, weight, bias, eps, y), 4.0f,
                    executor);
   return status;
 }
@@ -124,28 +124,28 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
                             const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_steps_of(heed::current_kernel())->layer_norm, heed::norm_of(x, weight, bias, eps, y),
+    heed::run_rows(heed::block_of(heed::current_kernel())->layer_norm, heed::norm_of(x, weight, bias, eps, y),
                    6.0f, executor);
   return status;
 }
 
 heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_steps_of(heed::current_kernel())->gelu, 48.0f, x, up, y, executor);
+  return heed::activate(heed::block_of(heed::current_kernel())->gelu, 48.0f, x, up, y, executor);
 }
 
 heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_steps_of(heed::current_kernel())->gelu_tanh, 32.0f, x, up, y, executor);
+  return heed::activate(heed::block_of(heed::current_kernel())->gelu_tanh, 32.0f, x, up, y, executor);
 }
 
 heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_steps_of(heed::current_kernel())->silu, 29.0f, x, up, y, executor);
+  return heed::activate(heed::block_of(heed::current_kernel())->silu, 29.0f, x, up, y, executor);
 }
 
 heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_steps_of(heed::current_kernel())->relu, 2.0f, x, up, y, executor);
+  return heed::activate(heed::block_of(heed::current_kernel())->relu, 2.0f, x, up, y, executor);
 }
 
 heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor) {
-  return heed::run_pair(heed::block_steps_of(heed::current_kernel())->add, 2.0f, a, HEED_ARG_A, &b, HEED_ARG_B, y,
+  return heed::run_pair(heed::block_of(heed::current_kernel())->add, 2.0f, a, HEED_ARG_A, &b, HEED_ARG_B, y,
                         executor);
 }

@@ -2,7 +2,7 @@
 #ifndef HEED_BLOCK_STEPS_HPP
 #define HEED_BLOCK_STEPS_HPP
 
-#include "kernel.hpp"
+#include "score_rule.hpp"
 
 namespace heed {
 
@@ -54,6 +54,13 @@ struct block_steps {
   void (*add)(const element_rows &rows);
   void (*rope)(const rope_rows &rows);
 };
+
+#define HEED_DECLARE_KERNEL(symbol)                \
+  extern const kernel symbol;                      \
+  extern const product_steps symbol##_products;    \
+  extern const project_steps symbol##_project;     \
+  extern const score_steps symbol##_scores;        \
+  extern const block_steps symbol##_block;
 
 }  // namespace heed
 

@@ -2,15 +2,15 @@
 #ifndef HEED_CALL_RULE_HPP
 #define HEED_CALL_RULE_HPP
 
+#include "dispatch.hpp"
 #include "options.hpp"
-#include "score_rule.hpp"
 
 namespace heed {
 
 // Null: not asked for. In the order in which scores pass.
 struct call_rule : score_rule {
   const heed_attention *call;
-  const score_steps *steps;
+  const kernel *k;
   decltype(kernel::finish) finish_rows;
   decltype(kernel::keep) keep;
   decltype(kernel::softmax) softmax;
@@ -61,16 +61,16 @@ void bind_kernel(call_rule &rule, K k) {
   rule.finish_rows = k->finish;
   rule.keep = k->keep;
   rule.softmax = k->softmax;
-  rule.steps = k->steps;
+  rule.k = address_of(k);
 }
 void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to);
 
 inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
 
 #ifdef HEED_SINGLE
-constexpr const score_steps *steps_of(const call_rule &) { return &fixed_steps; }
+constexpr const score_steps *steps_of(const call_rule &) { return &fixed_scores; }
 #else
-inline const score_steps *steps_of(const call_rule &rule) { return rule.steps; }
+inline const score_steps *steps_of(const call_rule &rule) { return scores_of(rule.k); }
 #endif
 
 }  // namespace heed

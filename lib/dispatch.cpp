@@ -10,7 +10,7 @@ namespace heed {
 #ifdef HEED_SINGLE
 #define HEED_KERNELS KERNEL(kernel_fixed) KERNEL(kernel_reference)
 #else
-#define KERNEL(symbol) extern const kernel symbol;
+#define KERNEL(symbol) HEED_DECLARE_KERNEL(symbol)
 HEED_KERNELS
 #undef KERNEL
 #endif
@@ -65,6 +65,34 @@ const kernel *reference_kernel(bool fused) {
   return find(fused ? "scalar" : "scalar-unfused");
 #endif
 }
+
+#ifndef HEED_SINGLE
+namespace {
+template <class Part>
+const Part *part_of(const kernel *k, const Part *const *parts) {
+  for (const kernel *const *each = kernels; *each != k; each++) parts++;
+  return *parts;
+}
+}  // namespace
+
+#define KERNEL(symbol) &symbol##_products,
+static const product_steps *const products[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_project,
+static const project_steps *const projects[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_scores,
+static const score_steps *const scores[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_block,
+static const block_steps *const blocks[] = {HEED_KERNELS};
+#undef KERNEL
+
+const product_steps *products_of(const kernel *k) { return part_of(k, products); }
+const project_steps *project_of(const kernel *k) { return part_of(k, projects); }
+const score_steps *scores_of(const kernel *k) { return part_of(k, scores); }
+const block_steps *block_of(const kernel *k) { return part_of(k, blocks); }
+#endif
 
 #if defined(HEED_SINGLE)
 // dispatch.hpp has it

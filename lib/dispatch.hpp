@@ -3,7 +3,6 @@
 #define HEED_DISPATCH_HPP
 
 #include "block_steps.hpp"
-#include "score_rule.hpp"
 
 namespace heed {
 
@@ -15,12 +14,20 @@ struct fixed_kernel {
 };
 constexpr fixed_kernel current_kernel() { return {}; }
 constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
-constexpr const block_steps *block_steps_of(fixed_kernel) { return &fixed_block_steps; }
-constexpr const score_steps *score_steps_of(fixed_kernel) { return &fixed_steps; }
+constexpr const product_steps *products_of(fixed_kernel) { return &fixed_products; }
+constexpr const project_steps *project_of(fixed_kernel) { return &fixed_project; }
+constexpr const score_steps *scores_of(fixed_kernel) { return &fixed_scores; }
+constexpr const block_steps *block_of(fixed_kernel) { return &fixed_block; }
+inline const project_steps *project_of(const kernel *) { return &fixed_project; }
+inline const product_steps *products_of(const kernel *k) {
+  return k == &kernel_fixed ? &fixed_products : &scalar::products;
+}
 #else
 const kernel *current_kernel();
-inline const block_steps *block_steps_of(const kernel *k) { return k->block; }
-inline const score_steps *score_steps_of(const kernel *k) { return k->steps; }
+const product_steps *products_of(const kernel *k);
+const project_steps *project_of(const kernel *k);
+const score_steps *scores_of(const kernel *k);
+const block_steps *block_of(const kernel *k);
 #endif
 constexpr const kernel *address_of(const kernel *k) { return k; }
 const kernel *reference_kernel(bool fused);

@@ -192,6 +192,7 @@ struct stored_weights {
 };
 using project_step = void (*)(const linear_block &b, const stored_weights &w);  // w instead of b.w
 
+// Attention of an instruction set, and what names it.
 struct kernel {
   const char *name;
   bool fused;
@@ -204,11 +205,15 @@ struct kernel {
   void (*finish)(const tile &t, const partial &p);         // chunk or total -> out
   void (*keep)(const tile &t, const key_block &b, const kept_rows &to, float factor);  // scores * factor -> rows
   void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
+};
+
+// Its other parts are tables of their own, so that a program is linked with those alone that it can reach: products
+// here, options in score_rule.hpp, the rest of a block in block_steps.hpp.
+struct product_steps {
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);
-  // Null in a build with one kernel, where the linker is to drop them:
-  const struct score_steps *steps;
-  const struct block_steps *block;
+};
+struct project_steps {
   project_step project;
 };
 

@@ -10,7 +10,7 @@ struct linear_of {
   K k;
   void operator()(linear_block b, int32_t first_column) const {
     b.w += first_column;
-    k->linear(b);
+    products_of(k)->linear(b);
   }
 };
 
@@ -112,7 +112,7 @@ HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &
 
 heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
   const heed_status status = heed::check_dot(a, b, n, result);
-  if (status == HEED_OK) *result = heed::current_kernel()->dot(a, b, n);
+  if (status == HEED_OK) *result = heed::products_of(heed::current_kernel())->dot(a, b, n);
   return status;
 }
 

@@ -10,13 +10,7 @@ namespace {
 static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 == HEED_BF16 && stored_int8 == HEED_INT8,
               "kernels know the formats by these numbers");
 
-// The kernel's, in a build with one kernel by name: its table would bring it to programs that do not call it.
-inline project_step project_step_of(const kernel *k) { return k->project; }
-#ifdef HEED_SINGLE
-constexpr project_step project_step_of(fixed_kernel) { return fixed_project; }
-#endif
-
-struct project_of {
+struct product_of_stored {
   project_step step;
   stored_weights w;
   void operator()(const linear_block &b, int32_t first_column) const {
@@ -36,7 +30,7 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
     const heed_matrix floats = {static_cast<const float *>(w.data), w.n_in, w.n_out, w.row_stride};
     return run_linear(k, x, floats, bias, y, executor);
   }
-  const project_of product = {project_step_of(k), {w.data, w.scales, w.row_stride, w.format, w.layout == HEED_OUT_IN}};
+  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, w.row_stride, w.format, w.layout == HEED_OUT_IN}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
 }

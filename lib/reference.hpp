@@ -322,11 +322,10 @@ float magnitude(const float *x, int32_t n) { return float_of_bits(greatest_magni
     softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,      weights,
     score_row, add_all, values_are_finite, add_row,      score_row,         widen_queries, narrow_row, magnitude};
 
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(), const score_steps *options,
-                             const block_steps *block, project_step narrow) {
-  return {name,   fused, available, 0,   8,      attend,  attend, merge,
-          finish, keep,  softmax,   dot, linear, options, block,  narrow};
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+  return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax};
 }
+[[maybe_unused]] constexpr product_steps products = {dot, linear};
 
 }  // namespace scalar
 }  // namespace

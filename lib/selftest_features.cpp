@@ -27,9 +27,9 @@ HEED_NOINLINE void run_norms(any_kernel k, float *buffer, comparison &result) {
     fill(weight, dim, 1);
     fill(bias, dim, 2);
     for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
-    (block_steps_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
+    (block_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
     result.add(y, 4 * dim);
-    (block_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
+    (block_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
     result.add(x, 3 * dim);
   }
 }
@@ -51,12 +51,12 @@ HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *b
 }
 template <void (*block_steps::*step)(const element_rows &rows)>
 HEED_NOINLINE void run_activation(any_kernel k, float *buffer, comparison &result) {
-  run_elements(block_steps_of(k)->*step, buffer, result);
-  (block_steps_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
+  run_elements(block_of(k)->*step, buffer, result);
+  (block_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
   result.add(buffer, 155);
 }
 HEED_NOINLINE void run_sums(any_kernel k, float *buffer, comparison &result) {
-  run_elements(block_steps_of(k)->add, buffer, result);
+  run_elements(block_of(k)->add, buffer, result);
 }
 
 HEED_NOINLINE void run_ropes(any_kernel k, float *buffer, comparison &result) {

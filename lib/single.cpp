@@ -79,13 +79,12 @@ using fixed_model = lanes4;
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
-static constexpr kernel kernel_fixed =
-    make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline, nullptr, nullptr, nullptr);
-static constexpr score_steps fixed_steps = make_steps<fixed_model>();
-static constexpr block_steps fixed_block_steps = make_block_steps<fixed_model>();
-static constexpr project_step fixed_project = make_project<fixed_model>();
-static constexpr kernel kernel_reference =
-    scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline, nullptr, nullptr, nullptr);
+static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline);
+static constexpr product_steps fixed_products = make_products<fixed_model>();
+static constexpr project_steps fixed_project = make_project<fixed_model>();
+static constexpr score_steps fixed_scores = make_score_steps<fixed_model>();
+static constexpr block_steps fixed_block = make_block_steps<fixed_model>();
+static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
 
 }  // namespace heed
 

@@ -1,5 +1,5 @@
 // A kernel that is wrong in one function, or that the processor lacks. The linker takes the two kernels below instead
-// of the library's own of these names, which lie in one member of the archive. SPDX-License-Identifier: MIT
+// of the library's own of these names. SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -13,7 +13,9 @@
 
 namespace heed {
 
-extern const kernel kernel_lanes4_unfused, kernel_lane1_unfused, kernel_scalar_unfused;
+HEED_DECLARE_KERNEL(kernel_lanes4_unfused)
+HEED_DECLARE_KERNEL(kernel_lane1_unfused)
+HEED_DECLARE_KERNEL(kernel_scalar_unfused)
 
 namespace {
 
@@ -47,51 +49,53 @@ void softmax(const float *x, float *y, int32_t n, float c, float sink) {
   damage(part::softmax, y[n - 1]);
 }
 float dot(const float *a, const float *b, int32_t n) {
-  float result = kernel_scalar_unfused.dot(a, b, n);
+  float result = kernel_scalar_unfused_products.dot(a, b, n);
   damage(part::dot, result);
   return result;
 }
 void linear(const linear_block &b) {
-  kernel_scalar_unfused.linear(b);
+  kernel_scalar_unfused_products.linear(b);
   damage(part::linear, b.y[(b.n_rows - 1) * b.y_stride + b.n_cols - 1]);
 }
 
-const block_steps &reference_steps() { return *kernel_scalar_unfused.block; }
 void norm(const norm_rows &b) {
-  reference_steps().rms_norm(b);
+  kernel_scalar_unfused_block.rms_norm(b);
   damage(part::norm, b.y[b.dim - 1]);
 }
 void gelu(const element_rows &b) {
-  reference_steps().gelu(b);
+  kernel_scalar_unfused_block.gelu(b);
   damage(part::gelu, b.y[b.dim - 1]);
 }
 void rope(const rope_rows &b) {
-  reference_steps().rope(b);
+  kernel_scalar_unfused_block.rope(b);
   damage(part::rope, b.y[0]);
 }
 void project(const linear_block &b, const stored_weights &w) {
-  kernel_scalar_unfused.project(b, w);
+  kernel_scalar_unfused_project.project(b, w);
   damage(part::project, b.y[b.n_cols - 1]);
 }
 block_steps faulty_steps() {
-  block_steps steps = reference_steps();
+  block_steps steps = kernel_scalar_unfused_block;
   steps.rms_norm = norm;
   steps.gelu = gelu;
   steps.rope = rope;
   return steps;
 }
-const block_steps block = faulty_steps();
 
 kernel faulty(const char *name) {
-  return {name,   false,  available, 0,       8,   attend, attend,
-          merge,  finish, keep,      softmax, dot, linear, kernel_scalar_unfused.steps,
-          &block, project};
+  return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax};
 }
 
 }  // namespace
 
-const kernel kernel_lanes4_unfused = faulty("lanes4-unfused");
-const kernel kernel_lane1_unfused = faulty("lane1-unfused");
+#define FAULTY_KERNEL(symbol, name)                                     \
+  const kernel symbol = faulty(name);                                   \
+  const product_steps symbol##_products = {dot, linear};                \
+  const project_steps symbol##_project = {project};                     \
+  const score_steps symbol##_scores = kernel_scalar_unfused_scores;     \
+  const block_steps symbol##_block = faulty_steps();
+FAULTY_KERNEL(kernel_lanes4_unfused, "lanes4-unfused")
+FAULTY_KERNEL(kernel_lane1_unfused, "lane1-unfused")
 
 }  // namespace heed
 

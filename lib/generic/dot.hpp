@@ -11,13 +11,13 @@ template <class V>
 HEED_INLINE void add_last_products(typename V::reg (&sums)[n_dot_sums / V::lanes], const float *a, const float *b,
                                    int32_t n) {
   float memory[n_dot_sums];
-  for (int u = 0; u < n_dot_sums / V::lanes; u++) V::store(memory + u * V::lanes, sums[u]);
+  HEED_UNROLL for (int u = 0; u < n_dot_sums / V::lanes; u++) V::store(memory + u * V::lanes, sums[u]);
   for (int32_t i = 0; i < n; i += V::lanes) {
     const int32_t left = n - i < V::lanes ? n - i : V::lanes;
     const typename V::reg added = V::fma(V::load_n(a + i, left), V::load_n(b + i, left), V::load(memory + i));
     V::store_n(memory + i, added, left);
   }
-  for (int u = 0; u < n_dot_sums / V::lanes; u++) sums[u] = V::load(memory + u * V::lanes);
+  HEED_UNROLL for (int u = 0; u < n_dot_sums / V::lanes; u++) sums[u] = V::load(memory + u * V::lanes);
 }
 
 template <class V>

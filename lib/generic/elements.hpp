@@ -147,24 +147,23 @@ constexpr int elements_at_once = V::compact      ? 1
 
 template <class V, class Combination>
 HEED_INLINE void each_of_row(const float *x, const float *other, float *y, ptrdiff_t n) {
-  using reg = typename V::reg;
-  const auto step = [=](auto registers, ptrdiff_t i) {
-    constexpr int n_registers = decltype(registers)::value;
-    reg r[n_registers];
-    HEED_UNROLL for (int u = 0; u < n_registers; u++) r[u] = V::load(x + i + u * V::lanes);
-    Combination::template apply<V>(r, other != nullptr, [=](int u) { return V::load(other + i + u * V::lanes); });
-    HEED_UNROLL for (int u = 0; u < n_registers; u++) V::store(y + i + u * V::lanes, r[u]);
-  };
-  constexpr ptrdiff_t wide = elements_at_once<V> * V::lanes;
-  ptrdiff_t i = 0;
-  for (; i + wide <= n; i += wide) step(constant<elements_at_once<V>>(), i);
-  if constexpr (V::lanes > 1) {
-    for (; elements_at_once < V >> 1 && i + V::lanes <= n; i += V::lanes) step(constant<1>(), i);
-    if (i == n) return;
-    const int32_t left = static_cast<int32_t>(n - i);
-    reg r[1] = {V::load_n(x + i, left)};
-    Combination::template apply<V>(r, other != nullptr, [=](int) { return V::load_n(other + i, left); });
-    V::store_n(y + i, r[0], left);
+  constexpr int at_once = elements_at_once<V>;
+  constexpr ptrdiff_t width = at_once * V::lanes;
+  float rest[3][width];
+  for (ptrdiff_t i = 0; i < n; i += width) {
+    const ptrdiff_t left = n - i;
+    const float *from = x + i, *beside = other + i;
+    float *to = y + i;
+    if (left < width) {  // the last ones pass through copies
+      for (ptrdiff_t j = 0; j < width; j++) rest[0][j] = j < left ? from[j] : 0.0f;
+      for (ptrdiff_t j = 0; other && j < width; j++) rest[1][j] = j < left ? beside[j] : 0.0f;
+      from = rest[0], beside = rest[1], to = rest[2];
+    }
+    typename V::reg r[at_once];
+    HEED_UNROLL for (int u = 0; u < at_once; u++) r[u] = V::load(from + u * V::lanes);
+    Combination::template apply<V>(r, other != nullptr, [=](int u) { return V::load(beside + u * V::lanes); });
+    HEED_UNROLL for (int u = 0; u < at_once; u++) V::store(to + u * V::lanes, r[u]);
+    for (ptrdiff_t j = 0; left < width && j < left; j++) y[i + j] = rest[2][j];
   }
 }
 

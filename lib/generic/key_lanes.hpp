@@ -8,50 +8,58 @@
 
 namespace heed {
 
-// Scores of VECS registers of keys for ROWS rows. n_keys < VECS * lanes only at the end of the keys. Unless null,
-// `ahead` is the same place in the next block, fetched a few lines at each step.
+// Scores of VECS registers of keys for ROWS rows, of columns [0, head_dim), a multiple of 4. Unless null, `ahead` is the
+// same place in the next block, fetched a few lines at each step.
 template <class V, int ROWS, int VECS>
-HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t n_keys,
-                            int32_t head_dim, float c, float *const (&scores)[8], const float *ahead) {
+HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t head_dim, float c,
+                            float *const (&scores)[8], int32_t at, const float *ahead) {
   typename V::reg dots[ROWS][VECS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::set(0.0f); }
-  const bool whole = n_keys >= VECS * V::lanes;
-  int32_t i = 0;
-  if (whole) {
-    for (; i + 4 <= head_dim; i += 4) {
-      typename V::reg factors[ROWS];  // if they are taken from registers
-      if (V::factors_at_once == 4) HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(q[r] + i);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) {
-        typename V::reg columns[4];
-        V::transpose4(k + v * V::lanes * k_stride + i, k_stride, columns);
-        if (ahead) {
-          constexpr int rows = V::lanes >= 4 ? V::lanes / 4 : 1;
-          const float *lines = ahead + (v * V::lanes + i / 4 % 4 * rows) * k_stride + i / 16 * 16;
-          HEED_UNROLL for (int u = 0; u < rows; u++) __builtin_prefetch(lines + u * k_stride, 0, 2);
-        }
-        for_each_constant<4>([&](auto of) HEED_INLINED {
-          constexpr int u = decltype(of)::value;
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-            if constexpr (V::factors_at_once == 4)
-              dots[r][v] = V::template fma_factor<u>(factors[r], columns[u], dots[r][v]);
-            else
-              dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
-          }
-        });
-      }
-    }
-  }
-  for (; i < head_dim; i += 4) {
-    const int32_t width = head_dim - i < 4 ? head_dim - i : 4;
-    for (int v = 0; v < VECS && v * V::lanes < n_keys; v++) {
+  for (int32_t i = 0; i < head_dim; i += 4) {
+    typename V::reg factors[ROWS];  // if they are taken from registers
+    if (V::factors_at_once == 4) HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(q[r] + i);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
       typename V::reg columns[4];
-      transpose4_any<V>(k + v * V::lanes * k_stride + i, k_stride, n_keys - v * V::lanes, width, columns);
-      for (int32_t u = 0; u < width; u++)
-        for (int r = 0; r < ROWS; r++) dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
+      V::transpose4(k + v * V::lanes * k_stride + i, k_stride, columns);
+      if (ahead) {
+        constexpr int rows = V::lanes >= 4 ? V::lanes / 4 : 1;
+        const float *lines = ahead + (v * V::lanes + i / 4 % 4 * rows) * k_stride + i / 16 * 16;
+        HEED_UNROLL for (int u = 0; u < rows; u++) __builtin_prefetch(lines + u * k_stride, 0, 2);
+      }
+      for_each_constant<4>([&](auto of) HEED_INLINED {
+        constexpr int u = decltype(of)::value;
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+          if constexpr (V::factors_at_once == 4)
+            dots[r][v] = V::template fma_factor<u>(factors[r], columns[u], dots[r][v]);
+          else
+            dots[r][v] = V::fma(V::factor(q[r][i + u]), columns[u], dots[r][v]);
+        }
+      });
     }
   }
+  const typename V::reg factor = V::set(c);
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores[r] + v * V::lanes, V::mul(dots[r][v], V::set(c)));
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores[r] + at + v * V::lanes, V::mul(dots[r][v], factor));
+  }
+}
+
+// The same of columns from `column` on, which go on with the chains in `scores`, for n_keys keys, a register or less.
+template <class V>
+static HEED_NOINLINE void score_columns(const float *const (&q)[8], int32_t n_rows, const float *k, ptrdiff_t k_stride,
+                                        int32_t n_keys, int32_t column, int32_t head_dim, float c,
+                                        float *const (&scores)[8], int32_t at) {
+  for (int32_t i = column; i < head_dim; i++) {
+    float keys[V::lanes];
+    for (int32_t l = 0; l < V::lanes; l++) keys[l] = l < n_keys ? k[l * k_stride + i] : 0.0f;
+    for (int32_t r = 0; r < n_rows; r++) {
+      float *const x = scores[r] + at;
+      const typename V::reg dots = i > 0 ? V::load_n(x, n_keys) : V::set(0.0f);
+      V::store_n(x, V::fma(V::factor(q[r][i]), V::load(keys), dots), n_keys);
+    }
+  }
+  for (int32_t r = 0; r < n_rows; r++) {
+    float *const x = scores[r] + at;
+    V::store_n(x, V::mul(V::load_n(x, n_keys), V::set(c)), n_keys);
   }
 }
 
@@ -69,8 +77,8 @@ HEED_INLINE bool next_block_is_far(const tile &t, int32_t block_begin) {
 template <class V, int ROWS>
 static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_block &b) {
   const stream &s = *t.s;
-  // 8 chains of fma keep two units of latency 4 busy; one row alone waits for memory rather than for its 4.
-  constexpr int vecs = ROWS == 8 ? 1 : ROWS == 4 ? 2 : 4;
+  // 8 chains of fma keep two units of latency 4 busy; one row alone waits for memory, or for its transposes.
+  constexpr int vecs = ROWS == 8 ? 1 : 2;
   const float *q[8];
   float *scores[8];
   row_cursor cursor(s, t.first_row + row);
@@ -82,49 +90,34 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   }
   const float *keys = s.k.from(b.begin);
   const float *ahead = row == 0 && next_block_is_far(t, b.begin) ? s.k.from(b.begin + block_keys) : nullptr;
-  const auto score = [&](auto registers, int32_t j, int32_t n_keys, float *const(&to)[8]) {
-    float *x[8];
-    for (int32_t r = 0; r < ROWS; r++) x[r] = to[r] + j;
-    score_keys<V, ROWS, decltype(registers)::value>(q, keys + j * s.k.stride, s.k.stride, n_keys, s.head_dim, s.c, x,
-                                                    ahead ? ahead + j * s.k.stride : nullptr);
+  const ptrdiff_t stride = s.k.stride;
+  const int32_t n_rows = t.n_rows - row < ROWS ? t.n_rows - row : ROWS, n_keys = b.n - b.from;
+  const int32_t head_dim = s.head_dim, by_four = head_dim / 4 * 4;
+  const auto score = [&](auto registers, int32_t j) {
+    constexpr int of_keys = decltype(registers)::value;
+    score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, by_four == head_dim ? s.c : 1.0f, scores, j,
+                                 ahead ? ahead + j * stride : nullptr);
+    for (int32_t v = 0; v < of_keys * V::lanes && by_four < head_dim; v += V::lanes)
+      score_columns<V>(q, n_rows, keys + (j + v) * stride, stride, V::lanes, by_four, head_dim, s.c, scores, j + v);
   };
-  const int32_t n = b.n;
+  if (n_keys < V::lanes)
+    return score_columns<V>(q, n_rows, keys + b.from * stride, stride, n_keys, 0, head_dim, s.c, scores, b.from);
   int32_t j = b.from;
-  for (; j + vecs * V::lanes <= n; j += vecs * V::lanes) score(constant<vecs>(), j, vecs * V::lanes, scores);
-  // The last register overlaps its neighbour, whose scores it computes again; with fewer keys than lanes it is short.
-  for (; j < n; j += V::lanes) {
-    if (n - j < V::lanes && n - b.from >= V::lanes) j = n - V::lanes;
-    if (j + V::lanes > block_keys) break;
-    score(constant<1>(), j, n - j, scores);
-  }
-  if (j >= n) return;
-  // A range that begins at the end of a block: the rows of scores have no room for a register.
-  float aside[ROWS][V::lanes];
-  float *to[8];
-  for (int32_t r = 0; r < ROWS; r++) to[r] = aside[r];
-  keys += j * s.k.stride;
-  ahead = nullptr;
-  score(constant<1>(), 0, n - j, to);
-  for (int32_t r = 0; r < ROWS; r++)
-    for (int32_t i = j; i < n; i++) scores[r][i] = aside[r][i - j];
+  for (; j + vecs * V::lanes <= b.n; j += vecs * V::lanes) score(constant<vecs>(), j);
+  // The last register overlaps its neighbour, whose scores it computes again.
+  for (; j < b.n; j += V::lanes) score(constant<1>(), j + V::lanes <= b.n ? j : b.n - V::lanes);
 }
 
 template <class V>
 HEED_INLINE void score_key_block(const tile &t, const key_block &b) {
   for (int32_t row = 0; row < t.n_rows;) {
     const int32_t left = t.n_rows - row;
-    if (V::compact && left > 1) {
-      score_row_group<V, 4>(t, row, b);
-      row += 4;
-    } else if (!V::compact && left > 4) {
+    if (!V::compact && left > 4) {
       score_row_group<V, 8>(t, row, b);
       row += 8;
-    } else if (!V::compact && left > 2) {
+    } else if (left > 1) {  // two rows cost what four cost: the transposes, or the latency of too few chains
       score_row_group<V, 4>(t, row, b);
       row += 4;
-    } else if (!V::compact && left == 2) {
-      score_row_group<V, 2>(t, row, b);
-      row += 2;
     } else {
       score_row_group<V, 1>(t, row, b);
       row += 1;
@@ -187,7 +180,7 @@ struct key_lanes {
     add_block<V>(t, b, block_keys, 1, next_block_is_far(t, b.begin));
   }
   static HEED_INLINE void end(const tile &t, bool empty) {
-    if (empty) add_block<V>(t, {0, 0, 0, true}, block_keys, 1);
+    if (empty) clear_rows(t);
     for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_sum<V>(t.sums + r * n_sums, n_sums);
     close_gap<V>(t);
   }

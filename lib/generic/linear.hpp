@@ -38,12 +38,12 @@ struct weights_of {
 
 // y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
 template <class V, int ROWS, int DEPTH, class T>
-static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> &weights, int32_t begin, int32_t n) {
+static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> &of, int32_t begin, int32_t n) {
+  const weights_of<T> weights = of;
   const float *x = b.x + begin;
   const T *w = weights.data + begin * weights.stride;
   float *const y = b.y;
   const ptrdiff_t w_stride = weights.stride, y_stride = b.y_stride;
-  const float *const scales = weights.scales;
   decltype(V::factor(0.0f)) factor[ROWS][DEPTH];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[r][i] = V::factor(x[r * b.x_stride + i]);
@@ -55,52 +55,29 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
   };
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
+    typename V::reg scale[n_vecs];
+    HEED_UNROLL for (int v = 0; v < n_vecs; v++) scale[v] = weights.scale(V(), column + v * V::lanes);
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
       typename V::reg sum[n_vecs];
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
       HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
-            V::fma(factor[r][i], V::load(w + i * w_stride + column + v * V::lanes), sum[v]);
+        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = V::fma(
+            factor[r][i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
       }
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
     }
   };
-  // Widened for all rows at once.
-  const auto add_narrow = [=](auto vecs, int32_t column) {
-    constexpr int n_vecs = decltype(vecs)::value;
-    typename V::reg sum[ROWS][n_vecs], scale[n_vecs];
-    HEED_UNROLL for (int v = 0; v < n_vecs; v++) {
-      scale[v] = sizeof(T) == 1 ? V::load(scales + column + v * V::lanes) : V::set(0.0f);
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = start(r, column + v * V::lanes);
-    }
-    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-      HEED_UNROLL for (int v = 0; v < n_vecs; v++) {
-        const typename V::reg wide = scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]);
-        HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r][i], wide, sum[r][v]);
-      }
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[r][v]);
-    }
-  };
-  const auto add_any = [=](auto vecs, int32_t column) {
-    if constexpr (sizeof(T) == sizeof(float))
-      add(vecs, column);
-    else
-      add_narrow(vecs, column);
-  };
   int32_t column = 0;
-  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add_any(constant<4>(), column);
-  for (; column < n; column += V::lanes) add_any(constant<1>(), column);
+  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add(constant<4>(), column);
+  for (; column < n; column += V::lanes) add(constant<1>(), column);
 }
 
-// Few rows: what counts is to read w once and in its own order, 4 or 8 rows abreast.
+// Few rows, or one of a narrow format: what counts is to read w once and in its own order, 8 rows abreast (4, where
+// factors of two rows leave no registers for the sums).
 template <class V, class T>
 static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   const auto sum = [&](auto rows) {
-    constexpr int n_rows = decltype(rows)::value;
-    constexpr int n_factors = many_registers<V> ? 16 : 8;  // that leave registers for the sums
-    constexpr int depth = n_rows == 1 ? 8 : n_factors / n_rows;
+    constexpr int n_rows = decltype(rows)::value, depth = n_rows == 1 || many_registers<V> ? 8 : 4;
     for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
       int32_t i = 0;
       for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, w, i, n);
@@ -109,8 +86,7 @@ static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
       b.y += n_rows * b.y_stride;
     }
   };
-  if constexpr (sizeof(T) < sizeof(float) && many_registers<V>) sum(constant<4>());
-  sum(constant<2>());
+  if constexpr (sizeof(T) == sizeof(float)) sum(constant<2>());
   sum(constant<1>());
 }
 
@@ -173,7 +149,8 @@ static void linear_panels(const linear_block &b, int32_t n) {
 }
 
 // Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
-// is at hand. fill(copy, column, width, begin, end) puts w[begin, end)[column, + width) there, rows copy_width apart.
+// is at hand. The step puts w[begin, end)[column, + width) there, rows copy_width apart; w is a weights_of<T>.
+using copy_step = void (*)(float *copy, const void *w, int32_t column, int32_t width, int32_t begin, int32_t end);
 template <class V>
 constexpr int32_t copy_floats = V::copies_panels ? 1536
                                 : V::compact     ? 96
@@ -182,15 +159,15 @@ template <class V>
 constexpr int32_t copy_width = !V::copies_panels ? V::sum_vecs * V::lanes
                                : V::lanes == 16  ? 32
                                                  : 16;
-template <class V, class F>
-static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, F fill) {
+template <class V>
+static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, const void *w, copy_step fill) {
   constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;
   float copy[depth * most_width];
   for (int32_t column = 0; column < n; column += most_width) {
     const int32_t width = n - column < most_width ? n - column : most_width;
     for (int32_t begin = 0; begin < b.depth; begin += depth) {
       const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-      fill(copy, column, width, begin, end);
+      fill(copy, w, column, width, begin, end);
       sum_operands o = linear_operands<V>(b, column, begin, end);
       o.b = copy;
       o.b_stride = most_width;
@@ -199,14 +176,12 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n,
   }
 }
 
-// Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
-// (57 % of the peak instead of 89): they are copied.
-template <class V>
-static void linear_copied(const linear_block &b, int32_t n) {
-  linear_copied_panels<V>(b, n, [&](float *copy, int32_t column, int32_t width, int32_t begin, int32_t end) {
-    for (int32_t i = begin; i < end; i++, copy += copy_width<V>)
-      copy_row<V>(copy, b.w + i * b.w_stride + column, width);
-  });
+template <class V, class T>
+static void copy_weights(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin, int32_t end) {
+  const auto &w = *static_cast<const weights_of<T> *>(weights);
+  const T *from = w.data + begin * w.stride + column;
+  for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>)
+    widen_row<V>(copy, from, width, w.scales + (sizeof(T) == 1 ? column : 0));
 }
 
 template <class V>
@@ -216,11 +191,13 @@ static void linear(const linear_block &b) {
   const weights_of<float> weights = {b.w, b.w_stride, nullptr};
   if (is_one_small_row<V>(b, weights)) return project_one_row<V>(b, weights);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
+  // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
+  // (57 % of the peak instead of 89): they are copied.
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
   if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
     linear_few_rows<V>(b, weights, whole);
   } else if (collide && b.n_rows >= 32) {
-    if constexpr (V::copies_panels) linear_copied<V>(b, whole);
+    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>);
   } else {
     linear_panels<V>(b, whole);
   }

@@ -29,24 +29,48 @@ static void attend_any(const tile &t, int32_t key_begin) {
 }
 
 template <class V>
-constexpr score_steps make_steps() {
+constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+  if constexpr (V::lanes == 1)
+    return {name,
+            fused,
+            available,
+            0,
+            48,
+            attend<one_lane<V, false>, false>,
+            attend<one_lane<V, true>, true>,
+            merge_one_lane<V>,
+            finish_one_lane<V>,
+            keep<V>,
+            softmax_one_lane<V>};
+  else
+    return {name,          fused,    available, V::lanes, 8,         attend_any<V>,
+            attend_any<V>, merge<V>, finish<V>, keep<V>,  softmax<V>};
+}
+
+template <class V>
+constexpr product_steps make_products() {
+  if constexpr (V::lanes == 1)
+    return {dot_one_lane<V>, linear_one_lane<V>};
+  else
+    return {dot<V>, linear<V>};
+}
+
+template <class V>
+constexpr project_steps make_project() {
+  if constexpr (V::lanes == 1)
+    return {project_one_lane<V>};
+  else
+    return {project<V>};
+}
+
+template <class V>
+constexpr score_steps make_score_steps() {
   return {
       softcap_block<V>,           alibi_block<V>,       mask_additive<V>, mask_boolean<V>,  values_are_finite<V, false>,
       add_visible<V, false>,      add_sinks<V>,         weigh_block<V>,   score_stored<V>,  add_stored<V>,
       values_are_finite<V, true>, add_visible<V, true>, score_narrow<V>,  widen_queries<V>, narrow_row<V>,
       magnitude_of_row<V>};
 }
-
-template <class V>
-constexpr project_step make_project() {
-  if constexpr (V::lanes == 1)
-    return project_one_lane<V>;
-  else
-    return project<V>;
-}
-
-template <class V>
-constexpr score_steps steps_of_model = make_steps<V>();
 
 template <class V>
 constexpr block_steps make_block_steps() {
@@ -60,37 +84,14 @@ constexpr block_steps make_block_steps() {
           rope<V>};
 }
 
-template <class V>
-constexpr block_steps block_steps_of_model = make_block_steps<V>();
-
-// Options and block are null in a build with one kernel, which names its steps one by one, so that the linker drops the
-// others.
-template <class V>
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)(),
-                             const score_steps *options = &steps_of_model<V>,
-                             const block_steps *block = &block_steps_of_model<V>,
-                             project_step narrow = make_project<V>()) {
-  if constexpr (V::lanes == 1)
-    return {name,
-            fused,
-            available,
-            0,
-            48,
-            attend<one_lane<V, false>, false>,
-            attend<one_lane<V, true>, true>,
-            merge_one_lane<V>,
-            finish_one_lane<V>,
-            keep<V>,
-            softmax_one_lane<V>,
-            dot_one_lane<V>,
-            linear_one_lane<V>,
-            options,
-            block,
-            narrow};
-  else
-    return {name,      fused,   available,  V::lanes, 8,         attend_any<V>, attend_any<V>, merge<V>,
-            finish<V>, keep<V>, softmax<V>, dot<V>,   linear<V>, options,       block,         narrow};
-}
+// All tables of a kernel: dispatch.cpp lists them.
+#define HEED_DEFINE_KERNEL(symbol, V, name, fused, available)             \
+  HEED_DECLARE_KERNEL(symbol)                                             \
+  const kernel symbol = make_kernel<V>(name, fused, available);           \
+  const product_steps symbol##_products = make_products<V>();             \
+  const project_steps symbol##_project = make_project<V>();               \
+  const score_steps symbol##_scores = make_score_steps<V>();              \
+  const block_steps symbol##_block = make_block_steps<V>();
 
 }  // namespace heed
 

@@ -214,7 +214,8 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
   const typename V::reg zero = V::set(0.0f);
   typename V::reg nothing[4] = {zero, zero, zero, zero};  // 0 * x is 0, or NaN
   float last = 0.0f;
-  each_value_piece<V, STORED>(t, b, [&](const value_piece &p) {
+  value_pieces<V, STORED> pieces(t, b);
+  for (value_piece p; pieces.next(p);) {
     const float *v = p.v;
     for (int32_t j = p.from; j < p.to; j++, v += p.stride) {
       int32_t i = 0;
@@ -223,7 +224,7 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
       for (; i + V::lanes <= p.n_cols; i += V::lanes) nothing[0] = V::fma(zero, V::load(v + i), nothing[0]);
       for (; i < p.n_cols; i++) last += v[i] - v[i];
     }
-  });
+  }
   float lanes[V::lanes];
   V::store(lanes, V::add(V::add(nothing[0], nothing[1]), V::add(nothing[2], nothing[3])));
   for (int32_t i = 0; i < V::lanes; i++) last += lanes[i];
@@ -235,7 +236,8 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
 template <class V, bool STORED>
 static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
                                       bool (*hides)(const tile &t, int32_t r, int32_t key)) {
-  each_value_piece<V, STORED>(t, b, [&](const value_piece &p) {
+  value_pieces<V, STORED> pieces(t, b);
+  for (value_piece p; pieces.next(p);) {
     const bool begins = p.from == b.from;
     const auto add = [&](int32_t r, int32_t from, int32_t to, chain start) {
       if constexpr (V::lanes == 1 && !STORED) {
@@ -254,7 +256,7 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
         if (end > j) add(r, j, end, chain::keep);
       }
     }
-  });
+  }
 }
 
 }  // namespace heed

@@ -12,28 +12,31 @@
 
 namespace heed {
 
-// A tile's queries: to qt where they are lanes, else to rows of head_dim floats.
-template <class V, class T>
-static void widen_queries_of(const tile &t, float *to) {
-  const stream &s = *t.s;
+// Columns [begin, begin + n) of a query.
+template <class V>
+static HEED_NOINLINE void widen_query(float *to, const stream &s, const row_cursor &row, int32_t begin, int32_t n) {
   const narrow_rows &q = s.rule->stored->queries;
-  const auto widen = [&](float *y, const row_cursor &row, int32_t begin, int32_t n) {
+  with_narrow_format(q.format, [&](auto number) {
+    using T = decltype(number);
     const float scale = sizeof(T) == 1 ? *row_of<float>(q.scales, s, row) : 0.0f;
-    widen_row<V>(y, row_of<T>(q.numbers, s, row) + begin, n, scale);
-  };
+    widen_row<V>(to, row_of<T>(q.numbers, s, row) + begin, n, scale);
+  });
+}
+
+// A tile's queries: to qt where they are lanes, else to rows of head_dim floats.
+template <class V>
+static void widen_queries(const tile &t, float *to) {
+  const stream &s = *t.s;
   if constexpr (V::lanes > 1)
     if (t.lanes_are_queries) {
-      for (int32_t r = 0; r < t.n_rows; r += V::lanes) transpose_copies<V>(t, r, widen);
+      for (int32_t r = 0; r < t.n_rows; r += V::lanes)
+        transpose_copies<V>(t, r, [&](float *y, const row_cursor &row, int32_t begin, int32_t n) {
+          widen_query<V>(y, s, row, begin, n);
+        });
       return;
     }
   row_cursor row(s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next(), to += s.head_dim) widen(to, row, 0, s.head_dim);
-}
-
-template <class V>
-static void widen_queries(const tile &t, float *to) {
-  with_narrow_format(t.s->rule->stored->queries.format,
-                     [&](auto number) { widen_queries_of<V, decltype(number)>(t, to); });
+  for (int32_t r = 0; r < t.n_rows; r++, row.next(), to += s.head_dim) widen_query<V>(to, s, row, 0, s.head_dim);
 }
 
 // Where the workspace has no room for a row of widened queries: number by number.
@@ -74,82 +77,63 @@ struct key_rows {
   HEED_INLINE float scale(int32_t j) const { return sizeof(T) == 1 ? scales[j * scale_stride] : 0.0f; }
 };
 
-// Rows [r, r + rows) of a tile that lie q_stride apart: x = q k^T of keys [j, j + n) is a projection whose weights are
-// the keys, an output each.
+// No lanes: x = q k^T is a projection whose weights are the keys, an output each.
 template <class V, class T>
-HEED_INLINE void project_keys(const tile &t, const key_rows<T> &k, const float *q, ptrdiff_t q_stride, int32_t r,
-                              int32_t rows, int32_t j, int32_t n) {
-  linear_block p = {q,          q_stride, nullptr,       0, nullptr, t.scores + r * block_keys + j,
-                    block_keys, rows,     t.s->head_dim, n};
-  if constexpr (V::lanes == 1) {
-    project_one_lane_format<V, T>(p, {k.row(j), k.scales + j, k.stride, 0, true});
-  } else {
-    const weights_of<T> keys = {k.row(j), k.stride, k.scales + j};
-    const int32_t whole = n / V::lanes * V::lanes, last = n - V::lanes;
-    const auto project = [&](auto at_once) {
-      constexpr int n_rows = decltype(at_once)::value;
-      for (; p.n_rows >= n_rows; p.n_rows -= n_rows, p.x += n_rows * q_stride, p.y += n_rows * block_keys) {
-        project_outputs_of<V, n_rows>(p, keys, whole);
-        // The last register overlaps its neighbour, whose scores it computes again.
-        if (whole < n) project_outputs_of<V, n_rows>(from_column(p, last), keys.from(last, true), V::lanes);
-      }
-    };
-    if constexpr (!V::compact) project(constant<8>());
-    project(constant<4>());
-    if constexpr (!V::compact) project(constant<2>());
-    project(constant<1>());
-  }
-}
-
-// Fewer keys than lanes: by a widened copy, part by part.
-template <class V, class T>
-static HEED_NOINLINE void score_few_keys(const tile &t, const key_block &b, const key_rows<T> &k) {
-  constexpr int32_t dims = panel_floats<V>() / 16;
-  const int32_t head_dim = t.s->head_dim, key = b.from < block_keys - 16 ? b.from : block_keys - 16;
-  float panel[dims * 16] = {};
-  for (int32_t dim = 0; dim < head_dim; dim += dims) {
-    const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
-    for (int32_t j = b.from; j < b.n; j++)
-      for (int32_t i = 0; i < n_dims; i++) panel[i * 16 + j - key] = widen(k.row(j)[dim + i], k.scale(j));
-    const key_piece<float> piece = {panel,   0,      key, 16, dim, n_dims, dim == 0, dim + n_dims == head_dim,
-                                    nullptr, nullptr};
-    score_piece_by_keys<V>(t, piece);
-  }
-}
-
-// Keys as lanes, or none. Of what is far away the next block is fetched meanwhile, some keys at a time (key_lanes.hpp).
-template <class V, class T>
-static HEED_NOINLINE void score_rows_by_keys(const tile &t, const key_block &b) {
+static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b) {
   const stream &s = *t.s;
-  key_rows<T> k(s, b);
-  if constexpr (V::lanes > 1)
-    if (b.n - b.from < V::lanes) return score_few_keys<V>(t, b, k);
+  const key_rows<T> k(s, b);
   float scales[sizeof(T) == 1 ? block_keys : 1];  // side by side
-  if (sizeof(T) == 1) {
-    for (int32_t j = b.from; j < b.n; j++) scales[j] = k.scale(j);
-    k.scales = scales;
-    k.scale_stride = 1;
-  }
+  for (int32_t j = b.from; sizeof(T) == 1 && j < b.n; j++) scales[j] = k.scale(j);
   const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
   const ptrdiff_t q_stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
-  const bool far = stored_block_is_far<V>(t, b, sizeof(T));
-  constexpr int32_t at_once = 32;
-  for (int32_t j = b.from, n; j < b.n; j += n) {
-    n = far && b.n - j >= at_once + V::lanes ? at_once : b.n - j;
-    for (int32_t i = 0; far && i < n; i++)
-      for (int32_t at = 0; at < s.head_dim; at += 64 / static_cast<int32_t>(sizeof(T)))
-        __builtin_prefetch(k.row(block_keys + j + i) + at, 0, 2);
-    row_cursor row(s, t.first_row);
-    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
-      rows = even || s.group - row.head > t.n_rows - r ? t.n_rows - r : s.group - row.head;
-      project_keys<V>(t, k, row.q(), q_stride, r, rows, j, n);
-      for (int32_t i = 0; i < rows; i++) row.next();
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+    rows = even || s.group - row.head > t.n_rows - r ? t.n_rows - r : s.group - row.head;
+    float *const x = t.scores + r * block_keys + b.from;
+    project_one_lane_format<V, T>({row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
+                                  {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, 0, true});
+    for (int32_t i = 0; i < rows; i++, row.next()) {
+      float *const of_row = x + i * block_keys;
+      scale_one_lane(of_row, of_row, b.n - b.from, s.c);
     }
   }
-  const typename V::reg c = V::set(s.c);
-  for (int32_t r = 0; r < t.n_rows; r++)
-    for (float *x = t.scores + r * block_keys + b.from / 16 * 16; x < t.scores + r * block_keys + b.n; x += V::lanes)
-      V::store(x, V::mul(V::load(x), c));
+}
+
+// Scores of keys [key, key + n), n at most 64 and a multiple of the lanes, or less than those: a part of their columns at
+// a time is transposed on the stack, 16 keys side by side as in a cache.
+template <class V, class T>
+static HEED_NOINLINE void score_transposed(const tile &t, const key_rows<T> &k, int32_t key, int32_t n, bool far) {
+  constexpr int32_t room = panel_floats<V>(), dims = room / block_keys;
+  const bool few = n < V::lanes;  // they may not begin where a register would leave the row of scores
+  const int32_t head_dim = t.s->head_dim, begin = few && key > block_keys - 16 ? block_keys - 16 : key;
+  float panel[room];
+  if (few) __builtin_memset(panel, 0, sizeof panel);
+  for (int32_t dim = 0; dim < head_dim; dim += dims) {
+    const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
+    for (int32_t j = 0; far && j < n; j++) __builtin_prefetch(k.row(block_keys + key + j) + dim, 0, 2);
+    for (int32_t j = 0; few && j < n; j++)
+      for (int32_t i = 0; i < n_dims; i++)
+        panel[i * 16 + key - begin + j] = widen(k.row(key + j)[dim + i], k.scale(key + j));
+    for (int32_t j = 0; !few && j < n; j += V::lanes) {
+      float scales[V::lanes] = {};
+      for (int32_t l = 0; sizeof(T) == 1 && l < V::lanes; l++) scales[l] = k.scale(key + j + l);
+      transpose_rows<V>(panel + j / 16 * 16 * dims + j % 16, 16, k.row(key + j) + dim, k.stride, n_dims,
+                        V::load(scales));
+    }
+    score_piece_by_keys<V>(t, key_piece<float>{panel, 16 * dims, begin, few ? 16 : n, dim, n_dims, dim == 0,
+                                               dim + n_dims == head_dim, nullptr, nullptr});
+  }
+}
+
+// Keys as lanes. The last register overlaps its neighbour, whose scores it computes again.
+template <class V, class T>
+static void score_rows_by_keys(const tile &t, const key_block &b) {
+  const key_rows<T> k(*t.s, b);
+  const bool far = stored_block_is_far<V>(t, b, sizeof(T));
+  const int32_t n = b.n - b.from, whole = n / V::lanes * V::lanes;
+  if (whole == 0) return score_transposed<V>(t, k, b.from, n, far);
+  score_transposed<V>(t, k, b.from, whole, far);
+  if (whole < n) score_transposed<V>(t, k, b.n - V::lanes, V::lanes, far);
 }
 
 // Queries as lanes: keys widened part by part on the stack, in long chains, begun once if possible.
@@ -185,7 +169,12 @@ static HEED_NOINLINE void score_narrow(const tile &t, const key_block &b) {
     if (t.lanes_are_queries)
       return with_narrow_format(format, [&](auto number) { score_rows_by_queries<V, decltype(number)>(t, b); });
   }
-  with_narrow_format(format, [&](auto number) { score_rows_by_keys<V, decltype(number)>(t, b); });
+  with_narrow_format(format, [&](auto number) {
+    if constexpr (V::lanes == 1)
+      score_rows_one_lane<V, decltype(number)>(t, b);
+    else
+      score_rows_by_keys<V, decltype(number)>(t, b);
+  });
 }
 
 }  // namespace heed

@@ -168,9 +168,9 @@ struct query_lanes {
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) { add_block<V>(t, b, 1, t.row_capacity); }
   static HEED_INLINE void end(const tile &t, bool empty) {
-    if (empty) {  // a block without keys
-      for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, {0, 0}, row, true);
-      add_block<V>(t, {0, 0, 0, true}, 1, t.row_capacity);
+    if (empty) {
+      clear_rows(t);
+      for (int32_t i = 0; i < n_sums * t.row_capacity; i++) t.sums[i] = 0.0f;
     }
     reduce_sums<V>(t);
     close_gap<V>(t);

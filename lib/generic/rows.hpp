@@ -60,6 +60,12 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
                 b.first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
 }
 
+// Where no row of the tile sees a key.
+[[maybe_unused]] static HEED_NOINLINE void clear_rows(const tile &t) {
+  for (int32_t r = 0; r < t.n_rows; r++)
+    for (int32_t i = 0; i < t.acc_stride; i++) t.chunk.acc[r * t.acc_stride + i] = 0.0f;
+}
+
 // Moves the overlapping last register into place, after which acc is plain [n_rows][v_dim].
 template <class V>
 HEED_INLINE void close_gap(const tile &t) {

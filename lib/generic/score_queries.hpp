@@ -4,23 +4,9 @@
 #define HEED_GENERIC_SCORE_QUERIES_HPP
 
 #include "rows.hpp"
+#include "widen.hpp"
 
 namespace heed {
-
-// to[i][lane] = from[lane][i] for one register of rows.
-template <class V>
-HEED_INLINE void transpose_rows(const float *from, ptrdiff_t from_stride, int32_t dim, float *to, ptrdiff_t to_stride) {
-  int32_t i = 0;
-  for (; i + 4 <= dim; i += 4) {
-    typename V::reg columns[4];
-    V::transpose4(from + i, from_stride, columns);
-    HEED_UNROLL for (int u = 0; u < 4; u++) V::store(to + (i + u) * to_stride, columns[u]);
-  }
-  if (i == dim) return;
-  typename V::reg columns[4];
-  transpose4_n<V>(from + i, from_stride, V::lanes, dim - i, columns);
-  for (int32_t u = 0; i + u < dim; u++) V::store(to + (i + u) * to_stride, columns[u]);
-}
 
 // qt[i][row] for one register of rows, by copies of 64 columns in the scores buffer: copy(to, row, first column, n).
 template <class V, class F>
@@ -35,7 +21,7 @@ HEED_INLINE void transpose_copies(const tile &t, int32_t row, F copy) {
       copy(t.scores + l * width, from, begin, columns);
       if (l + 1 < n) from.next();  // lanes beyond the tile repeat its last row
     }
-    transpose_rows<V>(t.scores, width, columns, t.qt + row + begin * t.row_capacity, t.row_capacity);
+    transpose_rows<V>(t.qt + row + begin * t.row_capacity, t.row_capacity, t.scores, width, columns, V::set(0.0f));
   }
 }
 
@@ -46,7 +32,8 @@ static HEED_NOINLINE void transpose_queries(const tile &t, int32_t row) {
   const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
   if (even && t.n_rows - row >= V::lanes) {
     const ptrdiff_t stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
-    return transpose_rows<V>(row_cursor(s, t.first_row + row).q(), stride, s.head_dim, t.qt + row, t.row_capacity);
+    return transpose_rows<V>(t.qt + row, t.row_capacity, row_cursor(s, t.first_row + row).q(), stride, s.head_dim,
+                             V::set(0.0f));
   }
   transpose_copies<V>(t, row, [](float *to, const row_cursor &from, int32_t begin, int32_t n) {
     copy_row<V>(to, from.q() + begin, n);

@@ -92,12 +92,9 @@ static void score_piece_by_keys(const tile &t, const key_piece<T> &p) {
     if (many_registers<V> && left > 4) {
       score_piece_rows<V, 8>(t, row, p);
       row += 8;
-    } else if (left > 2 || (V::compact && left > 1)) {
+    } else if (left > 1) {  // two rows have too few chains to be faster than four
       score_piece_rows<V, 4>(t, row, p);
       row += 4;
-    } else if (!V::compact && left == 2) {
-      score_piece_rows<V, 2>(t, row, p);
-      row += 2;
     } else {
       score_piece_rows<V, 1>(t, row, p);
       row += 1;
@@ -164,7 +161,6 @@ static HEED_NOINLINE void score_piece_by_queries(const tile &t, const key_block 
   }
 }
 
-// With queries as lanes, or none.
 template <class V>
 static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const key_piece<float> &p) {
   if constexpr (V::lanes == 1) {
@@ -187,6 +183,7 @@ static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const k
       }
     }
   } else {
+    if (!t.lanes_are_queries) return score_piece_by_keys<V>(t, p);
     score_piece_by_queries<V, false>(t, b, p);
   }
 }
@@ -231,7 +228,7 @@ static void score_numbers(const tile &t, const key_block &b) {
       keys + slot / 16 * group,           group,  from, (b.n - from + 15) / 16 * 16, 0, s.head_dim, true, true,
       scales_of(s, at.key_scales) + slot, nullptr};
   if (stored_block_is_far<V>(t, b, sizeof(T))) p.ahead = keys + (at.slot_of(b.begin + block_keys) + from) / 16 * group;
-  if constexpr (V::lanes > 1)
+  if constexpr (V::lanes > 1 && (sizeof(T) == 4 || V::loads_narrow))
     if (!t.lanes_are_queries) return score_piece_by_keys<V>(t, p);
   if constexpr (sizeof(T) == 4)
     score_piece<V>(t, b, p);

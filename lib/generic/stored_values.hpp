@@ -36,15 +36,6 @@ struct value_piece {
   int32_t from, to, n_cols, acc;
 };
 
-// Columns of a row of values in parts of at most `width`: f(first column, columns, their place in acc). Where v_dim is
-// no multiple of a register, the last part is the row's last register (rows.hpp).
-template <class V, class F>
-HEED_INLINE void each_part(int32_t v_dim, int32_t width, F f) {
-  const int32_t whole = v_dim < V::lanes ? v_dim : v_dim / V::lanes * V::lanes;
-  for (int32_t c = 0; c < whole; c += width) f(c, whole - c < width ? whole - c : width, c);
-  if (whole < v_dim) f(v_dim - V::lanes, static_cast<int32_t>(V::lanes), whole);
-}
-
 // Rows of a panel from rows of narrow numbers. With a frame of its own: inlined, clang keeps what it hoists on the
 // stack of three functions (1 KB with Helium).
 template <class V, class T>
@@ -54,49 +45,63 @@ static HEED_NOINLINE void widen_panel(float *panel, int32_t width, const T *from
     widen_row<V>(panel + i * width, from + i * stride, n_cols, sizeof(T) == 1 ? scales[i * scale_stride] : 0.0f);
 }
 
-// f(value_piece) for all of keys [from, to) of a block.
-template <class V, class T, class F>
-HEED_INLINE void each_widened_piece(const tile &t, const key_block &b, float *panel, F f) {
-  constexpr int32_t room = panel_floats<V>(), width = room >= 1024 ? 64 : 32, keys = room / width;
-  const stream &s = *t.s;
-  const ptrdiff_t slot = s.rule->stored->slot_of(b.begin);
-  const T *values = reinterpret_cast<const T *>(s.v.data) + slot * s.v.stride;
-  const float *scales = scales_of(s, s.rule->stored->value_scales);
-  const ptrdiff_t scale_stride = s.rule->stored->value_scales.query_stride;
-  int32_t j = b.from;
-  do {  // once even without keys: sums begin somewhere
-    const int32_t end = j + keys < b.n ? j + keys : b.n;
-    each_part<V>(s.v_dim, width, [&](int32_t column, int32_t n_cols, int32_t acc) {
-      widen_panel<V>(panel, width, values + j * s.v.stride + column, s.v.stride, scales + (slot + j) * scale_stride,
-                     scale_stride, end - j, n_cols);
-      f(value_piece{panel, width, j, end, n_cols, acc});
-    });
-    j += keys;
-  } while (j < b.n);
-}
-
-// STORED: in a storage; else rows of floats.
-template <class V, bool STORED, class F>
-HEED_INLINE void each_value_piece(const tile &t, const key_block &b, F f) {
-  const stream &s = *t.s;
-  const auto as_they_lie = [&](int32_t first) {
-    const float *v = s.v.from(first + b.from);
-    each_part<V>(s.v_dim, s.v_dim, [&](int32_t column, int32_t n_cols, int32_t acc) {
-      f(value_piece{v + column, s.v.stride, b.from, b.n, n_cols, acc});
-    });
-  };
-  if constexpr (STORED) {
-    float panel[panel_floats<V>()];  // one for all formats: compilers would give each its own
-    with_format(s.rule->stored->value_format, [&](auto number) {
-      if constexpr (sizeof number == 4)
-        as_they_lie(s.rule->stored->slot_of(b.begin));
-      else
-        each_widened_piece<V, decltype(number)>(t, b, panel, f);
-    });
-  } else {
-    as_they_lie(b.begin);
+// The values of a block piece by piece: keys in ascending order, and of each set of keys all columns. STORED: in a
+// storage; else rows of floats. There is one piece at least, even without keys: sums begin somewhere.
+template <class V, bool STORED>
+class value_pieces {
+ public:
+  HEED_INLINE value_pieces(const tile &t, const key_block &b)
+      : s(*t.s), b(b), slot(STORED ? s.rule->stored->slot_of(b.begin) : b.begin) {
+    if (STORED) format = s.rule->stored->value_format;
+    at.from = b.from;
   }
-}
+  // False: there are no more.
+  HEED_INLINE bool next(value_piece &p) {
+    constexpr int32_t room = panel_floats<V>(), wide = room >= 1024 ? 64 : 32, rows = room / wide;
+    const bool floats = !STORED || format == 0;
+    const int32_t width = floats ? s.v_dim : wide, whole = s.v_dim < V::lanes ? s.v_dim : s.v_dim / V::lanes * V::lanes;
+    if (column >= s.v_dim) {
+      if (at.to >= b.n) return false;
+      at.from = at.to;
+      column = 0;
+    }
+    at.to = floats || b.n - at.from < rows ? b.n : at.from + rows;
+    // Where v_dim is no multiple of a register, the last part is the row's last register (rows.hpp).
+    const int32_t begin = column < whole ? column : s.v_dim - V::lanes;
+    at.acc = column;
+    at.n_cols = column >= whole ? static_cast<int32_t>(V::lanes) : whole - column < width ? whole - column : width;
+    column = column < whole ? column + at.n_cols : s.v_dim;
+    if (floats) {
+      at.v = s.v.data + (slot + at.from) * s.v.stride + begin;
+      at.stride = s.v.stride;
+    } else if constexpr (STORED) {
+      widen(begin, wide);
+      at.v = panel;
+      at.stride = wide;
+    }
+    p = at;
+    return true;
+  }
+
+ private:
+  const stream &s;
+  const key_block &b;
+  ptrdiff_t slot;
+  int32_t format = 0, column = 0;
+  value_piece at = {};
+  float panel[STORED ? panel_floats<V>() : 1];
+
+  HEED_NOINLINE void widen(int32_t begin, int32_t width) {
+    const storage &in = *s.rule->stored;
+    const ptrdiff_t row = slot + at.from, scale_stride = in.value_scales.query_stride;
+    const float *scales = scales_of(s, in.value_scales) + row * scale_stride;
+    with_narrow_format(format, [&](auto number) {
+      using T = decltype(number);
+      widen_panel<V>(panel, width, reinterpret_cast<const T *>(s.v.data) + row * s.v.stride + begin, s.v.stride, scales,
+                     scale_stride, at.to - at.from, at.n_cols);
+    });
+  }
+};
 
 // acc += p v of a piece for rows [row, row + n_rows), of its keys [from, to); ragged: of those that each row sees.
 template <class V>
@@ -199,7 +204,7 @@ static void add_few_rows(const tile &t, const key_block &b) {
           column, place);
     };
     const auto columns = [&](auto n_rows) {
-      constexpr int wide = decltype(n_rows)::value == 1 ? 8 : 4 / decltype(n_rows)::value * V::sum_vecs;
+      constexpr int wide = 4;
       int32_t c = 0;
       for (; c + wide * V::lanes <= s.v_dim; c += wide * V::lanes) add(n_rows, constant<wide>(), c, c);
       for (; c + V::lanes <= s.v_dim; c += V::lanes) add(n_rows, constant<1>(), c, c);
@@ -220,16 +225,17 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   const storage &at = *s.rule->stored;
   const bool ragged = !all_see(t, b);
-  if constexpr (V::lanes > 1) {
-    if (!V::compact && !t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.value_format != 0)
+  if constexpr (V::lanes > 1 && !V::compact && V::loads_narrow) {
+    if (!t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.value_format != 0)
       return with_format(at.value_format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
   }
   const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.value_format == 0;
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;
-  each_value_piece<V, true>(t, b, [&](const value_piece &p) {
+  value_pieces<V, true> pieces(t, b);
+  for (value_piece p; pieces.next(p);) {
     const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;
     add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, ahead ? ahead + p.acc : nullptr);
-  });
+  }
 }
 
 }  // namespace heed

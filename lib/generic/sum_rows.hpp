@@ -39,12 +39,6 @@ HEED_INLINE int32_t depth_of_row(const sum_operands &o, const int32_t *bounds, i
   return at < 0 ? 0 : at < o.depth ? at : o.depth;
 }
 
-// acc[r][v] = start(r, v)
-template <class V, int ROWS, int VECS, class F>
-HEED_INLINE void set_tile(typename V::reg (&acc)[ROWS][VECS], F start) {
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = start(r, v); }
-}
-
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
 HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0) {
@@ -54,27 +48,26 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   float *const begin = o.acc + column;
   const ptrdiff_t stride = o.acc_stride;
   const int32_t n_cols = o.n_cols;
-  const auto memory = [=](int r, int v) { return begin + r * stride + v * V::lanes; };
   const auto load = [=](const float *p) { return WIDTH == narrow_vecs ? V::load_n(p, n_cols) : V::load(p); };
-  if (from == chain::scaled)
-    set_tile<V>(acc, [&](int r, int v) { return V::mul(load(memory(r, v)), V::set(o.start[r])); });
-  else if (from == chain::keep)
-    set_tile<V>(acc, [&](int r, int v) { return load(memory(r, v)); });
-  else if (from == chain::bias)
-    set_tile<V>(acc, [&](int, int v) { return load(o.start + column + v * V::lanes); });
-  else
-    set_tile<V>(acc, [&](int, int) { return V::set(0.0f); });
+  if (from == chain::zero) {
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::set(0.0f); }
+  } else {
+    const float *start = from == chain::bias ? o.start + column : begin;
+    const ptrdiff_t start_stride = from == chain::bias ? 0 : stride;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = load(start + r * start_stride + v * V::lanes);
+    }
+    if (from == chain::scaled) {
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        const typename V::reg factor = V::set(o.start[r]);
+        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::mul(acc[r][v], factor);
+      }
+    }
+  }
   const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
-  int32_t i = 0, lead = 0, common = o.depth, end = o.depth;
-  if (o.first) {  // rows begin and end raggedly
-    i = depth_of_row(o, o.first, 0);
-    lead = depth_of_row(o, o.first, ROWS - 1);
-    common = depth_of_row(o, o.last, 0);
-    end = depth_of_row(o, o.last, ROWS - 1);
-    a += i * a_depth;
-    b += i * b_stride;
-  }
+  const int32_t depth = o.depth;
+  int32_t i = 0;
   [[maybe_unused]] const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
@@ -83,62 +76,53 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
     HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
     b += b_stride;
   };
-  while (i < end) {
-    const int32_t stop = i >= lead ? common : i;
-    constexpr int step = V::factors_at_once;
-    if constexpr (step > 1 && ROWS % step == 0) {
-      for (; a_row == 1 && i < stop; i++, a += a_depth) {  // a register holds factors of several rows
-        typename V::reg factors[ROWS / step], columns[VECS];
-        HEED_UNROLL for (int r = 0; r < ROWS / step; r++) factors[r] = V::load(a + r * step);
+  constexpr int step = V::factors_at_once;
+  if constexpr (step > 1 && ROWS % step == 0) {
+    for (; a_row == 1 && i < depth; i++, a += a_depth) {  // a register holds factors of several rows
+      typename V::reg factors[ROWS / step], columns[VECS];
+      HEED_UNROLL for (int r = 0; r < ROWS / step; r++) factors[r] = V::load(a + r * step);
+      take_columns(columns);
+      for_each_constant<ROWS>([&](auto row) HEED_INLINED {
+        constexpr int r = decltype(row)::value;
+        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+            V::template fma_factor<r % step>(factors[r / step], columns[v], acc[r][v]);
+      });
+    }
+  }
+  if constexpr (step > 1 && ROWS * (VECS + 1) + VECS <= 30) {
+    for (; a_depth == 1 && i + step <= depth; i += step, a += step) {  // of one row
+      typename V::reg factors[ROWS];
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(a + r * a_row);
+      for_each_constant<step>([&](auto u) HEED_INLINED {
+        typename V::reg columns[VECS];
         take_columns(columns);
-        for_each_constant<ROWS>([&](auto row) HEED_INLINED {
-          constexpr int r = decltype(row)::value;
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) {
           HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-              V::template fma_factor<r % step>(factors[r / step], columns[v], acc[r][v]);
-        });
-      }
+              V::template fma_factor<decltype(u)::value>(factors[r], columns[v], acc[r][v]);
+        }
+      });
     }
-    if constexpr (step > 1 && ROWS * (VECS + 1) + VECS <= 30) {
-      for (; a_depth == 1 && i + step <= stop; i += step, a += step) {  // of one row
-        typename V::reg factors[ROWS];
-        HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(a + r * a_row);
-        for_each_constant<step>([&](auto u) HEED_INLINED {
-          typename V::reg columns[VECS];
-          take_columns(columns);
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-            HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-                V::template fma_factor<decltype(u)::value>(factors[r], columns[v], acc[r][v]);
-          }
-        });
-      }
+  }
+  for (; i < depth; i++, a += a_depth, b += b_stride) {
+    if (!V::compact && ROWS <= 4 && ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+      ahead += o.ahead_stride;
     }
-    for (; i < stop; i++, a += a_depth, b += b_stride) {
-      if (!V::compact && ROWS <= 4 && ahead) {
-        HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
-        ahead += o.ahead_stride;
-      }
-      typename V::reg columns[VECS];
-      HEED_UNROLL for (int v = 0; v < VECS; v++) {
-        columns[v] = load(b + v * V::lanes);
-        if (ROWS > 1) V::pin(columns[v]);
-      }
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-        auto factor = V::factor(a[r * a_row]);
-        if (VECS > 1) V::pin(factor);
-        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
-      }
+    typename V::reg columns[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      columns[v] = load(b + v * V::lanes);
+      if (ROWS > 1) V::pin(columns[v]);
     }
-    if (i >= end) break;
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      if (i < depth_of_row(o, o.first, r) || i >= depth_of_row(o, o.last, r)) continue;
-      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
-          V::fma(V::factor(a[r * a_row]), load(b + v * V::lanes), acc[r][v]);
+      auto factor = V::factor(a[r * a_row]);
+      if (VECS > 1) V::pin(factor);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
     }
-    i++, a += a_depth, b += b_stride;
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    if (WIDTH == narrow_vecs) V::store_n(memory(r, 0), acc[r][0], n_cols);
-    HEED_UNROLL for (int v = 0; v < WIDTH; v++) V::store(memory(r, v), acc[r][v]);
+    float *const to = begin + r * stride;
+    if (WIDTH == narrow_vecs) V::store_n(to, acc[r][0], n_cols);
+    HEED_UNROLL for (int v = 0; v < WIDTH; v++) V::store(to + v * V::lanes, acc[r][v]);
   }
 }
 
@@ -147,7 +131,39 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
 template <class V, int VECS>
 constexpr int rows_of_tile() {
   if (VECS > 1) return V::sum_rows;
-  return many_registers<V> ? 16 : 8;
+  return many_registers<V> && VECS != narrow_vecs ? 16 : 8;
+}
+
+// Of row r the depths [from, to).
+HEED_INLINE sum_operands part_of(const sum_operands &o, chain start, int32_t r, int32_t from, int32_t to) {
+  sum_operands part = o;
+  part.a += r * o.a_row + from * o.a_depth;
+  part.b += from * o.b_stride;
+  part.acc += r * o.acc_stride;
+  if (start == chain::scaled) part.start += r;
+  part.depth = to > from ? to - from : 0;
+  part.first = nullptr;
+  part.ahead = nullptr;
+  return part;
+}
+
+// sum_tiles of some height.
+using tiles_step = int32_t (*)(sum_operands o, chain from, int32_t n_rows);
+
+// A tile whose rows begin and end raggedly: together what all have, row by row the rest.
+[[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
+                                                      tiles_step together, tiles_step alone) {
+  const int32_t begin = depth_of_row(o, o.first, n_rows - 1), end = depth_of_row(o, o.last, 0);
+  const bool common = n_rows > 1 && begin < end;
+  const bool apart = !common || depth_of_row(o, o.first, 0) < begin;
+  for (int32_t r = 0; apart && r < n_rows; r++)
+    alone(part_of(o, from, r, depth_of_row(o, o.first, r), common ? begin : depth_of_row(o, o.last, r)), from, 1);
+  if (!common) return;
+  const chain start = apart ? chain::keep : from;
+  together(part_of(o, start, 0, begin, end), start, n_rows);
+  for (int32_t r = 1; r < n_rows; r++)
+    if (const int32_t last = depth_of_row(o, o.last, r); last > end)
+      alone(part_of(o, chain::keep, r, end, last), chain::keep, 1);
 }
 
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
@@ -161,7 +177,10 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
       const float *next = o.acc + ROWS * o.acc_stride;
       HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
     }
-    sum_tile<V, ROWS, VECS>(o, from);
+    if (o.first)
+      sum_ragged(o, from, ROWS, sum_tiles<V, ROWS, VECS>, sum_tiles<V, 1, VECS>);
+    else
+      sum_tile<V, ROWS, VECS>(o, from);
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
@@ -170,7 +189,8 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
   return row;
 }
 
-// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows; compact: that many and 1.
+// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows; compact, or fewer columns
+// than lanes: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   const auto sum = [&](auto rows, int32_t left = 0) {
@@ -186,9 +206,9 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   constexpr int whole = rows_of_tile<V, VECS>();
   // Of narrow tiles two of 4 rows are faster than one of 6 and one of 2, which has too few chains.
   sum(constant<whole>(), whole == 6 && VECS == 2 && n_rows % 6 == 2 && n_rows > 2 ? 8 : 0);
-  if constexpr (!V::compact) {
-    if (whole > 8) sum(constant<8>());
-    if (whole > 4) sum(constant<4>());
+  if constexpr (!V::compact && VECS != narrow_vecs) {
+    if constexpr (whole > 8) sum(constant<8>());
+    if constexpr (whole > 4) sum(constant<4>());
     sum(constant<2>());
   }
   sum(constant<1>());

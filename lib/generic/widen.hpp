@@ -116,24 +116,23 @@ HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *sca
   }
 }
 
-// to[i * to_stride + r] = from[r * stride + i], i < n_columns, for `lanes` rows, in which `before` numbers lie before
-// `from`: rows become columns, without a scale.
+// to[i * to_stride + r] = from[r * stride + i] * the scale of r (int8 only), i < n_columns, for `lanes` rows: rows become
+// columns.
 template <class V, class T>
 static HEED_NOINLINE void transpose_rows(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride,
-                                         int32_t before, int32_t n_columns) {
+                                         int32_t n_columns, typename V::reg scale) {
   constexpr int step = columns_of<V, T>;
-  int32_t i = 0;
-  for (; i + step <= n_columns; i += step)
-    V::columns(from + i, stride,
-               [&](auto j, typename V::reg x) HEED_INLINED { V::store(to + (i + decltype(j)::value) * to_stride, x); });
-  if (i == n_columns) return;
-  const int32_t last = n_columns - step;
-  if (before + last < 0) {
-    for (; i < n_columns; i++) V::store(to + i * to_stride, load_column<V>(from + i, stride));
-  } else {  // together with those before them
-    V::columns(from + last, stride, [&](auto j, typename V::reg x) HEED_INLINED {
-      const int32_t column = last + decltype(j)::value;
-      if (column >= i) V::store(to + column * to_stride, x);
+  for (int32_t i = 0; i < n_columns; i += step) {
+    if (i + step > n_columns) {
+      if (i > 0) {  // the last ones, again, with those before them
+        i = n_columns - step;
+      } else {
+        for (; i < n_columns; i++) V::store(to + i * to_stride, scaled<V, T>(load_column<V>(from + i, stride), scale));
+        return;
+      }
+    }
+    V::columns(from + i, stride, [&](auto j, typename V::reg x) HEED_INLINED {
+      V::store(to + (i + decltype(j)::value) * to_stride, scaled<V, T>(x, scale));
     });
   }
 }

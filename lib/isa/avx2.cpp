@@ -113,7 +113,6 @@ struct avx2 : xsimd_model<xsimd::avx2> {
 
 }  // namespace
 
-extern const kernel kernel_avx2;
-const kernel kernel_avx2 = make_kernel<avx2>("avx2", true, cpu_has_avx2);
+HEED_DEFINE_KERNEL(kernel_avx2, avx2, "avx2", true, cpu_has_avx2)
 
 }  // namespace heed

@@ -157,7 +157,6 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
 
 }  // namespace
 
-extern const kernel kernel_avx512;
-const kernel kernel_avx512 = make_kernel<avx512>("avx512", true, cpu_has_avx512);
+HEED_DEFINE_KERNEL(kernel_avx512, avx512, "avx512", true, cpu_has_avx512)
 
 }  // namespace heed

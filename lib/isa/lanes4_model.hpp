@@ -19,7 +19,7 @@ struct lanes4 {
   typedef int32_t bits __attribute__((vector_size(16)));
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
-  static constexpr bool compact = false;
+  static constexpr bool compact = false, loads_narrow = false;
   static constexpr int factors_at_once = 1;
 #if defined(HEED_TARGET_VECTORS) && !defined(HEED_SINGLE)
   static constexpr bool copies_panels = true;

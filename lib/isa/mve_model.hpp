@@ -14,7 +14,7 @@ namespace {
 struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
-  static constexpr bool compact = true, copies_panels = false;
+  static constexpr bool compact = true, copies_panels = false, loads_narrow = true;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
@@ -99,7 +99,7 @@ struct mve {
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
     const uint32x4_t of_rows = rows(stride);
-    for (int i = 0; i < 4; i++) out[i] = column(p + i, of_rows);
+    HEED_UNROLL for (int i = 0; i < 4; i++) out[i] = column(p + i, of_rows);
   }
 };
 

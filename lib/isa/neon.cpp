@@ -30,7 +30,6 @@ struct neon : neon_model<xsimd::neon64> {
 
 }  // namespace
 
-extern const kernel kernel_neon;
-const kernel kernel_neon = make_kernel<neon>("neon", true, cpu_has_neon);
+HEED_DEFINE_KERNEL(kernel_neon, neon, "neon", true, cpu_has_neon)
 
 }  // namespace heed

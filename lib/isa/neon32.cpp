@@ -15,7 +15,6 @@ struct neon32 : neon_model<xsimd::neon> {
 
 }  // namespace
 
-extern const kernel kernel_neon;
-const kernel kernel_neon = make_kernel<neon32>("neon", true, cpu_has_neon);
+HEED_DEFINE_KERNEL(kernel_neon, neon32, "neon", true, cpu_has_neon)
 
 }  // namespace heed

@@ -5,8 +5,6 @@
 
 namespace heed {
 
-extern const kernel kernel_scalar_fused;
-const kernel kernel_scalar_fused =
-    scalar::make_kernel("scalar", true, cpu_has_fma, &scalar::steps, &scalar::block, scalar::project);
+HEED_DEFINE_REFERENCE(kernel_scalar_fused, "scalar", true, cpu_has_fma)
 
 }  // namespace heed

@@ -5,8 +5,6 @@
 
 namespace heed {
 
-extern const kernel kernel_scalar_unfused;
-const kernel kernel_scalar_unfused =
-    scalar::make_kernel("scalar-unfused", false, cpu_has_baseline, &scalar::steps, &scalar::block, scalar::project);
+HEED_DEFINE_REFERENCE(kernel_scalar_unfused, "scalar-unfused", false, cpu_has_baseline)
 
 }  // namespace heed

@@ -9,6 +9,7 @@ namespace {
 struct sse2 : xsimd_model<xsimd::sse2> {
   static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
   static constexpr int sum_rows = 4, sum_vecs = 2;
+  static constexpr bool loads_narrow = false;
 
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
   static HEED_INLINE reg max(reg a, reg b) { return _mm_max_ps(a, b); }
@@ -47,14 +48,13 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
-    for (int l = 0; l < 4; l++) out[l] = load(p + l * stride);
+    HEED_UNROLL for (int l = 0; l < 4; l++) out[l] = load(p + l * stride);
     _MM_TRANSPOSE4_PS(out[0], out[1], out[2], out[3]);
   }
 };
 
 }  // namespace
 
-extern const kernel kernel_sse2;
-const kernel kernel_sse2 = make_kernel<sse2>("sse2", false, cpu_has_baseline);
+HEED_DEFINE_KERNEL(kernel_sse2, sse2, "sse2", false, cpu_has_baseline)
 
 }  // namespace heed

@@ -78,7 +78,6 @@ bool has_sve256() { return cpu_has_sve(256); }
 
 }  // namespace
 
-extern const kernel kernel_sve256;
-const kernel kernel_sve256 = make_kernel<sve256>("sve256", true, has_sve256);
+HEED_DEFINE_KERNEL(kernel_sve256, sve256, "sve256", true, has_sve256)
 
 }  // namespace heed

@@ -1,6 +1,10 @@
-# One row per file of lib/isa, best first: its name, the kernels it holds, its flags. A file is compiled for processors that
-# the rest of the program may not run on. The rows are the one list of kernels: lib/dispatch.cpp has it as HEED_KERNELS, tests
-# and benchmarks as the property heed_kernels of target heed.
+# One row per file of lib/isa, best first: its name, the kernel it holds, its flags. A file is compiled for processors that
+# the rest of the program may not run on. The rows are the one list of kernels: lib/dispatch.cpp has it as HEED_KERNELS,
+# benchmarks as the property heed_kernels of target heed.
+#
+# Of the generic kernels the library holds the best, and that only for a profile that no other kernel has. All of them,
+# beside all others, are in heed_every_kernel, which the tests link.
+option(HEED_GENERIC_KERNELS "The generic kernels lanes4 and lane1 even where the processor has a kernel of its own" OFF)
 
 # What the compiler targets, not what CMAKE_SYSTEM_PROCESSOR says: that ignores -m32 and --target.
 function(heed_defined macro result)
@@ -13,13 +17,14 @@ heed_defined(__ARM_ARCH_7A__ heed_armv7)
 set(include_target "#include \"${PROJECT_SOURCE_DIR}/lib/isa/target.hpp\"\n")
 check_cxx_source_compiles("${include_target}#ifndef HEED_TARGET_FMA\n#error\n#endif\nint main() { return 0; }" heed_target_fma)
 
-# Kernel files are optimised in every build: in unoptimised code, and xsimd's for NEON at -Os, inline functions become weak
-# symbols, compiled for AVX-512 and shared with files that must run without it; and kernels would be 50 times slower.
-set(isa_flags $<$<OR:$<CONFIG:Debug>,$<CONFIG:MinSizeRel>,$<CONFIG:None>,$<CONFIG:>>:-O2>)
+# Kernel files are optimised in every build, and alike: in unoptimised code, and xsimd's for NEON at -Os, inline functions
+# become weak symbols, compiled for AVX-512 and shared with files that must run without it; and kernels would be 50 times
+# slower. -O3 makes them a third larger, not faster.
+set(isa_flags -O2)
 # The reference may not be vectorised: units like armv7's NEON flush subnormals, its VFP does not.
-set(scalar_flags -fno-tree-vectorize)
+set(scalar_flags -Os -fno-tree-vectorize)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  set(scalar_flags -fno-vectorize -fno-slp-vectorize)
+  set(scalar_flags -Os -fno-vectorize -fno-slp-vectorize)
 endif()
 # False warnings: GCC 12 in its own AVX-512 headers, and about types that never cross a function of another file.
 set(false_warnings -Wno-uninitialized -Wno-maybe-uninitialized -Wno-psabi -Wno-ignored-attributes)
@@ -32,22 +37,33 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND generic_flags -Wno-pass-failed)
 endif()
 
-function(heed_isa file kernels)
-  set_property(TARGET heed APPEND PROPERTY heed_known_kernels ${kernels})
-  if(HEED_FIXED_KERNEL AND NOT HEED_FIXED_KERNEL IN_LIST kernels AND NOT file STREQUAL fixed_reference)
-    return()
+set(every_kernel)               # with those that the library leaves out
+set(left_out lib/dispatch.cpp)  # their files, and the list
+function(heed_isa file kernel)
+  heed_kernel_file(${file} ${kernel} ${ARGN})
+  if(NOT HEED_FIXED_KERNEL OR kernel STREQUAL HEED_FIXED_KERNEL OR file STREQUAL fixed_reference)
+    set_property(TARGET heed APPEND PROPERTY heed_kernels ${kernel})
+    target_sources(heed PRIVATE lib/isa/${file}.cpp)
   endif()
-  set_property(TARGET heed APPEND PROPERTY heed_kernels ${kernels})
-  target_sources(heed PRIVATE lib/isa/${file}.cpp)
-  set_source_files_properties(lib/isa/${file}.cpp PROPERTIES COMPILE_OPTIONS "${ARGN};${isa_flags}")
+  set(every_kernel ${every_kernel} ${kernel} PARENT_SCOPE)
+endfunction()
+function(heed_leave_out file kernel)
+  heed_kernel_file(${file} ${kernel} ${ARGN})
+  set(left_out ${left_out} lib/isa/${file}.cpp PARENT_SCOPE)
+  set(every_kernel ${every_kernel} ${kernel} PARENT_SCOPE)
+endfunction()
+function(heed_kernel_file file kernel)
+  set_property(TARGET heed APPEND PROPERTY heed_known_kernels ${kernel})
+  set_source_files_properties(lib/isa/${file}.cpp PROPERTIES COMPILE_OPTIONS "${isa_flags};${ARGN}")
 endfunction()
 
-# The same for files that include xsimd.
-function(heed_xsimd_isa file kernels)
+# heed_isa for files that include xsimd: no other kernel of their profile is wanted then.
+macro(heed_xsimd_isa profile file kernel)
   if(HEED_XSIMD_INCLUDE_DIR)
-    heed_isa(${file} "${kernels}" ${ARGN} ${false_warnings} -isystem ${xsimd_folder})
+    heed_isa(${file} ${kernel} ${ARGN} ${false_warnings} -isystem ${xsimd_folder})
+    set(best_${profile} ${kernel})
   endif()
-endfunction()
+endmacro()
 
 # The scalar reference of a fixed kernel's profile is always there: the self-test compares with it.
 set(fixed_reference reference_fused)
@@ -64,22 +80,22 @@ if(heed_x86_64 OR heed_i686)
     set(base -msse2 -mfpmath=sse)
     target_compile_options(heed PRIVATE ${base})
   endif()
-  heed_xsimd_isa(avx512 avx512 ${avx512})
-  heed_xsimd_isa(avx2 avx2 ${avx2})
-  heed_xsimd_isa(sse2 sse2 ${base})
+  heed_xsimd_isa(fused avx512 avx512 ${avx512})
+  heed_xsimd_isa(fused avx2 avx2 ${avx2})
+  heed_xsimd_isa(unfused sse2 sse2 ${base})
   set(fused ${avx2})
   set(unfused ${base})
   set(profiles fused unfused)
 elseif(heed_aarch64)
   target_sources(heed PRIVATE lib/isa/cpu_arm.cpp)
   if(xsimd_version VERSION_GREATER_EQUAL 9)
-    heed_xsimd_isa(sve256 sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
+    heed_xsimd_isa(fused sve256 sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
   endif()
-  heed_xsimd_isa(neon neon)
+  heed_xsimd_isa(fused neon neon)
   set(profiles fused unfused)
 elseif(heed_armv7)
   target_sources(heed PRIVATE lib/isa/cpu_arm.cpp)
-  heed_xsimd_isa(neon32 neon -mfpu=neon-vfpv4)
+  heed_xsimd_isa(fused neon32 neon -mfpu=neon-vfpv4)
   set(fused -mfpu=neon-vfpv4)
   set(profiles fused unfused)
 else()  # no backend of its own
@@ -100,16 +116,32 @@ if(NOT heed_target_vectors)
   set(generic lane1 lanes4)
 endif()
 
-if("fused" IN_LIST profiles)
-  heed_isa(generic_fused "${generic}" ${fused} ${generic_flags})
-  heed_isa(reference_fused scalar ${fused} ${scalar_flags})
-endif()
-if("unfused" IN_LIST profiles)
-  list(TRANSFORM generic APPEND -unfused)
-  heed_isa(generic_unfused "${generic}" ${unfused} ${generic_flags})
-  heed_isa(reference_unfused scalar-unfused ${unfused} ${scalar_flags})
-endif()
+foreach(profile ${profiles})
+  set(suffix)
+  if(profile STREQUAL "unfused")
+    set(suffix -unfused)
+  endif()
+  foreach(model ${generic})
+    set(kernel ${model}${suffix})
+    if(HEED_GENERIC_KERNELS OR NOT best_${profile} OR HEED_FIXED_KERNEL STREQUAL kernel)
+      heed_isa(${model}_${profile} ${kernel} ${${profile}} ${generic_flags})
+      set(best_${profile} ${kernel})
+    else()
+      heed_leave_out(${model}_${profile} ${kernel} ${${profile}} ${generic_flags})
+    endif()
+  endforeach()
+  heed_isa(reference_${profile} scalar${suffix} ${${profile}} ${scalar_flags})
+endforeach()
 
+# KERNEL(symbol) of each kernel of a list.
+function(heed_kernel_list result)
+  set(list)
+  foreach(kernel ${ARGN})
+    heed_kernel_symbol(${kernel} symbol)
+    string(APPEND list " KERNEL(${symbol})")
+  endforeach()
+  set(${result} "HEED_KERNELS=${list}" PARENT_SCOPE)
+endfunction()
 function(heed_kernel_symbol kernel result)
   if(kernel MATCHES "^(lanes4|lane1|scalar)$")
     string(APPEND kernel -fused)
@@ -119,11 +151,8 @@ function(heed_kernel_symbol kernel result)
 endfunction()
 
 get_target_property(kernels heed heed_kernels)
-foreach(kernel ${kernels})
-  heed_kernel_symbol(${kernel} symbol)
-  string(APPEND kernel_list " KERNEL(${symbol})")
-endforeach()
-target_compile_definitions(heed PRIVATE "HEED_KERNELS=${kernel_list}")
+heed_kernel_list(list ${kernels})
+target_compile_definitions(heed PRIVATE ${list})
 
 if(HEED_FIXED_KERNEL)
   get_target_property(known heed heed_known_kernels)
@@ -132,4 +161,11 @@ if(HEED_FIXED_KERNEL)
   endif()
   heed_kernel_symbol(${HEED_FIXED_KERNEL} symbol)
   target_compile_definitions(heed PRIVATE HEED_FIXED_KERNEL="${HEED_FIXED_KERNEL}" HEED_FIXED_SYMBOL=${symbol})
+elseif(HEED_BUILD_TESTS AND NOT BUILD_SHARED_LIBS)
+  # Before heed on a linker's command line: its list of kernels then takes the place of the library's.
+  heed_library(heed_every_kernel every_kernel STATIC ${left_out})
+  heed_kernel_list(list ${every_kernel})
+  target_compile_definitions(heed_every_kernel PRIVATE ${list})
+  target_link_libraries(heed_every_kernel PUBLIC heed)
+  set_property(TARGET heed_every_kernel PROPERTY heed_kernels ${every_kernel})
 endif()

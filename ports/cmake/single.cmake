@@ -1,7 +1,7 @@
 # heed as one translation unit (lib/single.cpp) with one kernel, which the compiler's target or HEED_FIXED_KERNEL chooses.
 # Each function has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
 heed_library(heed heed lib/single.cpp)
-target_compile_options(heed PRIVATE -ffreestanding -ffunction-sections -fdata-sections)
+target_compile_options(heed PRIVATE -ffreestanding)
 target_compile_definitions(heed PRIVATE HEED_FLAGS_ARE_SET)
 if(HEED_FIXED_KERNEL)
   string(REPLACE "-" "_" kernel ${HEED_FIXED_KERNEL})
