@@ -91,7 +91,7 @@ HEED_INLINE void exponentials(const tile &t, key_range keys, int32_t row, bool f
   int32_t i = 0;
   for (int32_t more = 1; more >= 0; more--) {
     const int32_t n_keys = n / n_sums + more, end = more ? n % n_sums : n_sums;
-    const auto groups = [&](auto keys, auto side) {
+    const auto groups = [&](auto keys, auto side) HEED_INLINED {
       constexpr int n_side = decltype(side)::value;
       for (; i + n_side <= end; i += n_side)
         exponential_group<V, decltype(keys)::value, n_side>(x + i * ld, sums + i * ld, ld, first, alpha, shift);
@@ -159,7 +159,7 @@ struct query_lanes {
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
     if (!all_see(t, b) || b.from > 0) hide_unseen<V>(t, b);
-    const auto keys = [&](int32_t row) {
+    const auto keys = [&](int32_t row) HEED_INLINED {
       const int32_t first = first_round(t, b, row), last = first < b.n ? last_seen<V>(t, b, row) : 0;
       return key_range{first < last ? first : last, last};
     };

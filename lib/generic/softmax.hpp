@@ -13,7 +13,7 @@ template <class V>
 HEED_INLINE void add_exponentials(float *x, int32_t n, float *sums, typename V::reg shift) {
   for (int32_t lane = 0; lane < n_sums; lane += V::lanes, x += V::lanes) {
     typename V::reg sum = V::load(sums + lane);
-    const auto add = [&](auto registers, int32_t j) {
+    const auto add = [&](auto registers, int32_t j) HEED_INLINED {
       constexpr int n_registers = decltype(registers)::value;
       typename V::reg p[n_registers];
       HEED_UNROLL for (int i = 0; i < n_registers; i++) p[i] = V::sub(V::load(x + j + i * n_sums), shift);
@@ -34,9 +34,9 @@ HEED_INLINE void add_exponentials(float *x, int32_t n, float *sums, typename V::
 template <class V>
 HEED_INLINE float row_logits(const float *x, float *y, int32_t n, float c, float least) {
   typename V::reg m[4];  // independent chains: a maximum takes 2 to 4 cycles
-  for (auto &part : m) part = V::set(least);
+  HEED_UNROLL for (int u = 0; u < 4; u++) m[u] = V::set(least);
   const typename V::reg factor = V::set(c);
-  const auto scale = [&](int32_t i, typename V::reg &most) {
+  const auto scale = [&](int32_t i, typename V::reg &most) HEED_INLINED {
     const typename V::reg logit = V::mul(V::load(x + i), factor);
     V::store(y + i, logit);
     most = V::max(logit, most);
