@@ -37,8 +37,7 @@ void summary::ReportRuns(const std::vector<Run> &runs) {
     if (run.error_occurred || (run.aggregate_name != "median" && !alone)) continue;
     line l;
     split(run.run_name.function_name, &l.group, &l.shape, &l.kernel);
-    const double first = counter(run, "first_us");
-    l.us = first >= 0 ? first : counter(run, "us");
+    l.us = counter(run, "us");
     l.of_peak = counter(run, "of_peak");
     l.of_bandwidth = counter(run, "of_bandwidth");
     lines_.push_back(l);
