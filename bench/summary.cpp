@@ -11,7 +11,8 @@ double counter(const benchmark::BenchmarkReporter::Run &run, const char *name) {
   return found == run.counters.end() ? -1.0 : static_cast<double>(found->second);
 }
 
-// "cache/D1/f16/avx2" is group cache, shape D1/f16, kernel avx2; what follows a kernel ("threads:2/heed") is the shape's.
+// "cache/D1/f16/avx2" is group cache, shape D1/f16, kernel avx2; what follows a kernel ("threads:2/heed") is the
+// shape's.
 void split(const std::string &name, std::string *group, std::string *shape, std::string *kernel) {
   const size_t first = name.find('/'), last = name.find("/threads:");
   const std::string behind = last == std::string::npos ? "" : name.substr(last), head = name.substr(0, last);

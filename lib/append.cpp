@@ -14,8 +14,7 @@ constexpr int32_t room_turned = sizeof(void *) < 8 ? most_turned : 4 * most_turn
 bool all_finite(const heed_tensor &x, int32_t n_heads, int32_t n, int32_t dim) {
   for (int32_t h = 0; h < n_heads; h++)
     for (int32_t t = 0; t < n; t++) {
-      const float most =
-          scores_of(current_kernel())->magnitude(x.data + h * x.head_stride + t * x.row_stride, dim);
+      const float most = scores_of(current_kernel())->magnitude(x.data + h * x.head_stride + t * x.row_stride, dim);
       if (!(most - most == 0.0f)) return false;
     }
   return true;

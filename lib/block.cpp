@@ -124,8 +124,8 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
                             const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_of(heed::current_kernel())->layer_norm, heed::norm_of(x, weight, bias, eps, y),
-                   6.0f, executor);
+    heed::run_rows(heed::block_of(heed::current_kernel())->layer_norm, heed::norm_of(x, weight, bias, eps, y), 6.0f,
+                   executor);
   return status;
 }
 
@@ -146,6 +146,5 @@ heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const he
 }
 
 heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor) {
-  return heed::run_pair(heed::block_of(heed::current_kernel())->add, 2.0f, a, HEED_ARG_A, &b, HEED_ARG_B, y,
-                        executor);
+  return heed::run_pair(heed::block_of(heed::current_kernel())->add, 2.0f, a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
 }

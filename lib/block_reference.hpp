@@ -170,12 +170,12 @@ void rope(const rope_rows &b) {
 }  // namespace scalar
 }  // namespace
 
-#define HEED_DEFINE_REFERENCE(symbol, name, fused, available)                \
-  HEED_DECLARE_KERNEL(symbol)                                                \
-  const kernel symbol = scalar::make_kernel(name, fused, available);         \
-  const product_steps symbol##_products = scalar::products;                  \
-  const project_steps symbol##_project = {scalar::project};                  \
-  const score_steps symbol##_scores = scalar::steps;                         \
+#define HEED_DEFINE_REFERENCE(symbol, name, fused, available)        \
+  HEED_DECLARE_KERNEL(symbol)                                        \
+  const kernel symbol = scalar::make_kernel(name, fused, available); \
+  const product_steps symbol##_products = scalar::products;          \
+  const project_steps symbol##_project = {scalar::project};          \
+  const score_steps symbol##_scores = scalar::steps;                 \
   const block_steps symbol##_block = scalar::block;
 
 }  // namespace heed

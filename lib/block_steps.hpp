@@ -55,11 +55,11 @@ struct block_steps {
   void (*rope)(const rope_rows &rows);
 };
 
-#define HEED_DECLARE_KERNEL(symbol)                \
-  extern const kernel symbol;                      \
-  extern const product_steps symbol##_products;    \
-  extern const project_steps symbol##_project;     \
-  extern const score_steps symbol##_scores;        \
+#define HEED_DECLARE_KERNEL(symbol)             \
+  extern const kernel symbol;                   \
+  extern const product_steps symbol##_products; \
+  extern const project_steps symbol##_project;  \
+  extern const score_steps symbol##_scores;     \
   extern const block_steps symbol##_block;
 
 }  // namespace heed

@@ -146,15 +146,15 @@ bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *b
   fill(bias, c.n_cols, static_cast<uint32_t>(index) + 300);
   for (float *y = expected;; y = actual) {
     const kernel &use = y == expected ? reference : *k;
-    products_of(&use)->linear({x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
+    products_of(&use)->linear(
+        {x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
     for (int32_t r = 0; r < c.n_rows; r++)
       use.softmax(x + r * c.depth, y + n_y + r * c.depth, c.depth, halves ? 1.0f : 5.0f, negative_infinity);
     if (y == actual) break;
   }
   if (!result.equal(*k, "linear", index, expected, actual, n_y)) return false;
   if (!result.equal(*k, "softmax", index, expected + n_y, actual + n_y, n_x)) return false;
-  const float expected_dot = products_of(&reference)->dot(x, x, n_x),
-              actual_dot = products_of(k)->dot(x, x, n_x);
+  const float expected_dot = products_of(&reference)->dot(x, x, n_x), actual_dot = products_of(k)->dot(x, x, n_x);
   return result.equal(*k, "dot", index, &expected_dot, &actual_dot, 1);
 }
 

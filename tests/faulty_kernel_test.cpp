@@ -82,17 +82,15 @@ block_steps faulty_steps() {
   return steps;
 }
 
-kernel faulty(const char *name) {
-  return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax};
-}
+kernel faulty(const char *name) { return {name, false, available, 0, 8, attend, attend, merge, finish, keep, softmax}; }
 
 }  // namespace
 
-#define FAULTY_KERNEL(symbol, name)                                     \
-  const kernel symbol = faulty(name);                                   \
-  const product_steps symbol##_products = {dot, linear};                \
-  const project_steps symbol##_project = {project};                     \
-  const score_steps symbol##_scores = kernel_scalar_unfused_scores;     \
+#define FAULTY_KERNEL(symbol, name)                                 \
+  const kernel symbol = faulty(name);                               \
+  const product_steps symbol##_products = {dot, linear};            \
+  const project_steps symbol##_project = {project};                 \
+  const score_steps symbol##_scores = kernel_scalar_unfused_scores; \
   const block_steps symbol##_block = faulty_steps();
 FAULTY_KERNEL(kernel_lanes4_unfused, "lanes4-unfused")
 FAULTY_KERNEL(kernel_lane1_unfused, "lane1-unfused")

@@ -8,8 +8,8 @@
 
 namespace heed {
 
-// Scores of VECS registers of keys for ROWS rows, of columns [0, head_dim), a multiple of 4. Unless null, `ahead` is the
-// same place in the next block, fetched a few lines at each step.
+// Scores of VECS registers of keys for ROWS rows, of columns [0, head_dim), a multiple of 4. Unless null, `ahead` is
+// the same place in the next block, fetched a few lines at each step.
 template <class V, int ROWS, int VECS>
 HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_t k_stride, int32_t head_dim, float c,
                             float *const (&scores)[8], int32_t at, const float *ahead) {

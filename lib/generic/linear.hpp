@@ -61,8 +61,8 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
       typename V::reg sum[n_vecs];
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
       HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = V::fma(
-            factor[r][i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
+        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
+            V::fma(factor[r][i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
       }
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
     }

@@ -85,12 +85,12 @@ constexpr block_steps make_block_steps() {
 }
 
 // All tables of a kernel: dispatch.cpp lists them.
-#define HEED_DEFINE_KERNEL(symbol, V, name, fused, available)             \
-  HEED_DECLARE_KERNEL(symbol)                                             \
-  const kernel symbol = make_kernel<V>(name, fused, available);           \
-  const product_steps symbol##_products = make_products<V>();             \
-  const project_steps symbol##_project = make_project<V>();               \
-  const score_steps symbol##_scores = make_score_steps<V>();              \
+#define HEED_DEFINE_KERNEL(symbol, V, name, fused, available)   \
+  HEED_DECLARE_KERNEL(symbol)                                   \
+  const kernel symbol = make_kernel<V>(name, fused, available); \
+  const product_steps symbol##_products = make_products<V>();   \
+  const project_steps symbol##_project = make_project<V>();     \
+  const score_steps symbol##_scores = make_score_steps<V>();    \
   const block_steps symbol##_block = make_block_steps<V>();
 
 }  // namespace heed

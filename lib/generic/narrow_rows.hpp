@@ -90,8 +90,9 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
   for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
     rows = even || s.group - row.head > t.n_rows - r ? t.n_rows - r : s.group - row.head;
     float *const x = t.scores + r * block_keys + b.from;
-    project_one_lane_format<V, T>({row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
-                                  {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, 0, true});
+    project_one_lane_format<V, T>(
+        {row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
+        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, 0, true});
     for (int32_t i = 0; i < rows; i++, row.next()) {
       float *const of_row = x + i * block_keys;
       scale_one_lane(of_row, of_row, b.n - b.from, s.c);
@@ -99,8 +100,8 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
   }
 }
 
-// Scores of keys [key, key + n), n at most 64 and a multiple of the lanes, or less than those: a part of their columns at
-// a time is transposed on the stack, 16 keys side by side as in a cache.
+// Scores of keys [key, key + n), n at most 64 and a multiple of the lanes, or less than those: a part of their columns
+// at a time is transposed on the stack, 16 keys side by side as in a cache.
 template <class V, class T>
 static HEED_NOINLINE void score_transposed(const tile &t, const key_rows<T> &k, int32_t key, int32_t n, bool far) {
   constexpr int32_t room = panel_floats<V>(), dims = room / block_keys;

@@ -61,8 +61,8 @@ static HEED_NOINLINE void project_narrow(const linear_block &b, const stored_wei
       const auto *data = static_cast<const decltype(number) *>(w.data);
       for (int32_t i = begin; i < end; i++)
         for (int32_t n = 0; n < b.n_cols; n++)
-          copy[(i - begin) * V::lanes + n] = widen(data[w.out_in ? n * w.stride + i : i * w.stride + n],
-                                                   sizeof number == 1 ? w.scales[n] : 0.0f);
+          copy[(i - begin) * V::lanes + n] =
+              widen(data[w.out_in ? n * w.stride + i : i * w.stride + n], sizeof number == 1 ? w.scales[n] : 0.0f);
     });
     sum_operands o = linear_operands<V>(b, 0, begin, end);
     o.b = copy;

@@ -20,7 +20,8 @@
 //   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
 //   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
-//   loads_narrow                     load(p) of them is some instructions: few rows then take them as they lie; else they
+//   loads_narrow                     load(p) of them is some instructions: few rows then take them as they lie; else
+//   they
 //                                    pass through pieces of floats on the stack
 //   pin(r)                           keeps a shared register from being folded back into memory operands
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes

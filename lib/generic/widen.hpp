@@ -116,8 +116,8 @@ HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *sca
   }
 }
 
-// to[i * to_stride + r] = from[r * stride + i] * the scale of r (int8 only), i < n_columns, for `lanes` rows: rows become
-// columns.
+// to[i * to_stride + r] = from[r * stride + i] * the scale of r (int8 only), i < n_columns, for `lanes` rows: rows
+// become columns.
 template <class V, class T>
 static HEED_NOINLINE void transpose_rows(float *to, ptrdiff_t to_stride, const T *from, ptrdiff_t stride,
                                          int32_t n_columns, typename V::reg scale) {
