@@ -3,8 +3,10 @@ option(HEED_TEST_SANITIZED "Instrument the library and build the libFuzzer progr
 if(HEED_TEST_SANITIZED)
   # The library alone: its faults are looked for, and the suites build in half the time. Checks of pointer arithmetic
   # cost four times the rest to compile, and find little that the address sanitizer does not.
-  target_compile_options(heed PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
-                         -fno-sanitize=pointer-overflow,object-size -g1 -Wno-pass-failed)
+  foreach(library heed heed_every_kernel)
+    target_compile_options(${library} PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+                           -fno-sanitize=pointer-overflow,object-size -g1 -Wno-pass-failed)
+  endforeach()
   target_link_options(heed PUBLIC -fsanitize=address,undefined)
   heed_test_program(heed_fuzz fuzz_api.cpp)
   target_link_options(heed_fuzz PRIVATE -fsanitize=fuzzer)
