@@ -12,8 +12,7 @@ template <class V>
 HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {
   return {b.x + begin, b.x_stride,   1,          b.w + begin * b.w_stride + column,
           b.w_stride,  b.y + column, b.y_stride, b.bias ? b.bias + column : nullptr,
-          end - begin, nullptr,      nullptr,    0,
-          nullptr,     b.w_stride,   b.n_cols};
+          end - begin, nullptr,      b.w_stride, b.n_cols};
 }
 
 HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {

@@ -17,17 +17,17 @@ HEED_INLINE int32_t whole_columns(int32_t v_dim) {
   return v_dim / V::lanes * V::lanes;
 }
 
-// acc += p v for n_rows rows over the same keys. o.b and o.acc point at column 0.
+// acc += p v for n_rows rows over the same keys and o.n_cols columns. o.b and o.acc point at column 0.
 template <class V>
-static void sum_values(sum_operands o, chain from, int32_t n_rows, int32_t v_dim) {
-  o.n_cols = v_dim;
-  if (v_dim < V::lanes) return sum_columns<V, narrow_vecs>(o, from, n_rows);
-  sum_whole<V>(o, from, n_rows, v_dim);
-  const int32_t whole = whole_columns<V>(v_dim);
-  if (whole == v_dim) return;
-  o.b += v_dim - V::lanes;
-  o.acc += whole;
-  sum_columns<V, 1>(o, from, n_rows);
+static void sum_values(const sum_operands &o, chain from, int32_t n_rows) {
+  const int32_t n_cols = o.n_cols, whole = whole_columns<V>(n_cols);
+  if (whole == 0) return sum_columns<V, narrow_vecs>(o, from, n_rows);
+  sum_whole<V>(o, from, n_rows, n_cols);
+  if (whole == n_cols) return;
+  sum_operands last = o;
+  last.b += n_cols - V::lanes;
+  last.acc += whole;
+  sum_columns<V, 1>(last, from, n_rows);
 }
 
 // A key of a row's range as counted from the begin of a block; outside the block, the nearer end of it.
@@ -55,9 +55,23 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
   const float *values = s.v.from(begin);
   const float *ahead = fetch_ahead ? s.v.from(begin + block_keys) : nullptr;
   const bool ragged = !all_see(t, b);
-  sum_values<V>({t.scores + b.from * p_key, p_row, p_key, values, s.v.stride, t.chunk.acc, t.acc_stride, t.alpha,
-                 b.n - b.from, ragged ? t.first : nullptr, t.last, begin, ahead, s.v.stride, 0},
-                b.first ? chain::zero : chain::scaled, t.n_rows, s.v_dim);
+  const sum_operands o = {t.scores + b.from * p_key,
+                          p_row,
+                          p_key,
+                          values,
+                          s.v.stride,
+                          t.chunk.acc,
+                          t.acc_stride,
+                          t.alpha,
+                          b.n - b.from,
+                          ahead,
+                          s.v.stride,
+                          s.v_dim};
+  const chain from = b.first ? chain::zero : chain::scaled;
+  if (ragged)
+    sum_ragged(o, from, t.n_rows, {t.first, t.last, begin}, V::sum_rows, sum_values<V>);
+  else
+    sum_values<V>(o, from, t.n_rows);
 }
 
 // Where no row of the tile sees a key.

@@ -137,16 +137,13 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
                             t.acc_stride,
                             t.alpha + row,
                             to - from,
-                            ragged ? t.first + row : nullptr,
-                            t.last + row,
-                            b.begin + from,
                             ahead,
                             p.stride,
                             p.n_cols};
-    if (p.n_cols < V::lanes)
-      sum_columns<V, narrow_vecs>(o, start, n_rows);
+    if (ragged)
+      sum_ragged(o, start, n_rows, {t.first + row, t.last + row, b.begin + from}, V::sum_rows, sum_values<V>);
     else
-      sum_whole<V>(o, start, n_rows, p.n_cols);
+      sum_values<V>(o, start, n_rows);
   }
 }
 

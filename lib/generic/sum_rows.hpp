@@ -19,9 +19,7 @@ struct sum_operands {
   ptrdiff_t acc_stride;
   const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
   int32_t depth;
-  const int32_t *first, *last;  // first null: all; else row r has depths [first[r] - origin, last[r] - origin);
-  int32_t origin;               // both ascend
-  const float *ahead;           // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
+  const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
 };
@@ -32,12 +30,6 @@ constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 16;
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
-
-// Where row r begins and ends, given `first` or `last`.
-HEED_INLINE int32_t depth_of_row(const sum_operands &o, const int32_t *bounds, int32_t r) {
-  const int32_t at = bounds[r] - o.origin;
-  return at < 0 ? 0 : at < o.depth ? at : o.depth;
-}
 
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
@@ -134,38 +126,6 @@ constexpr int rows_of_tile() {
   return many_registers<V> && VECS != narrow_vecs ? 16 : 8;
 }
 
-// Of row r the depths [from, to).
-HEED_INLINE sum_operands part_of(const sum_operands &o, chain start, int32_t r, int32_t from, int32_t to) {
-  sum_operands part = o;
-  part.a += r * o.a_row + from * o.a_depth;
-  part.b += from * o.b_stride;
-  part.acc += r * o.acc_stride;
-  if (start == chain::scaled) part.start += r;
-  part.depth = to > from ? to - from : 0;
-  part.first = nullptr;
-  part.ahead = nullptr;
-  return part;
-}
-
-// sum_tiles of some height.
-using tiles_step = int32_t (*)(sum_operands o, chain from, int32_t n_rows);
-
-// A tile whose rows begin and end raggedly: together what all have, row by row the rest.
-[[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
-                                                      tiles_step together, tiles_step alone) {
-  const int32_t begin = depth_of_row(o, o.first, n_rows - 1), end = depth_of_row(o, o.last, 0);
-  const bool common = n_rows > 1 && begin < end;
-  const bool apart = !common || depth_of_row(o, o.first, 0) < begin;
-  for (int32_t r = 0; apart && r < n_rows; r++)
-    alone(part_of(o, from, r, depth_of_row(o, o.first, r), common ? begin : depth_of_row(o, o.last, r)), from, 1);
-  if (!common) return;
-  const chain start = apart ? chain::keep : from;
-  together(part_of(o, start, 0, begin, end), start, n_rows);
-  for (int32_t r = 1; r < n_rows; r++)
-    if (const int32_t last = depth_of_row(o, o.last, r); last > end)
-      alone(part_of(o, chain::keep, r, end, last), chain::keep, 1);
-}
-
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
 // it.
 template <class V, int ROWS, int VECS>
@@ -177,14 +137,10 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
       const float *next = o.acc + ROWS * o.acc_stride;
       HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
     }
-    if (o.first)
-      sum_ragged(o, from, ROWS, sum_tiles<V, ROWS, VECS>, sum_tiles<V, 1, VECS>);
-    else
-      sum_tile<V, ROWS, VECS>(o, from);
+    sum_tile<V, ROWS, VECS>(o, from);
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (o.first) o.first += ROWS, o.last += ROWS;
   }
   return row;
 }
@@ -201,7 +157,6 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
     if (from == chain::scaled) o.start += done;
-    if (o.first) o.first += done, o.last += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
   // Of narrow tiles two of 4 rows are faster than one of 6 and one of 2, which has too few chains.
@@ -252,6 +207,51 @@ static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t
       sum_columns<V, 1>(part, from, n_rows);
       n += V::lanes;
     }
+  }
+}
+
+// Rows that begin and end raggedly: row r takes depths [first[r] - origin, last[r] - origin) of [0, depth). Both
+// ascend.
+struct ragged_rows {
+  const int32_t *first, *last;
+  int32_t origin;
+};
+
+// `sum` sums rows of equal depths. Rows of a tile's height take together what all have, and the rest one by one.
+[[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
+                                                      const ragged_rows &of, int32_t height,
+                                                      void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
+  const auto depth = [&](int32_t bound) {
+    const int32_t at = bound - of.origin;
+    return at < 0 ? 0 : at < o.depth ? at : o.depth;
+  };
+  const auto sum_part = [&](int32_t row, int32_t rows, int32_t begin, int32_t end, chain start) {
+    sum_operands part = o;
+    part.a += row * o.a_row + begin * o.a_depth;
+    part.b += begin * o.b_stride;
+    part.acc += row * o.acc_stride;
+    if (start == chain::scaled) part.start += row;
+    part.depth = end > begin ? end - begin : 0;
+    part.ahead = nullptr;
+    sum(part, start, rows);
+  };
+  for (int32_t row = 0, rows; row < n_rows; row += rows) {
+    const int32_t first = depth(of.first[row]), last = depth(of.last[row]);
+    for (rows = 1; row + rows < n_rows && depth(of.first[row + rows]) == first && depth(of.last[row + rows]) == last;)
+      rows++;
+    if (rows >= height || row + rows == n_rows) {  // all alike
+      sum_part(row, rows, first, last, from);
+      continue;
+    }
+    rows = n_rows - row < height ? n_rows - row : height;
+    const int32_t begin = depth(of.first[row + rows - 1]);
+    const bool common = begin < last, apart = !common || first < begin;
+    for (int32_t r = row; apart && r < row + rows; r++)
+      sum_part(r, 1, depth(of.first[r]), common ? begin : depth(of.last[r]), from);
+    if (!common) continue;
+    sum_part(row, rows, begin, last, apart ? chain::keep : from);
+    for (int32_t r = row + 1; r < row + rows; r++)
+      if (const int32_t end = depth(of.last[r]); end > last) sum_part(r, 1, last, end, chain::keep);
   }
 }
 
