@@ -18,7 +18,7 @@
 #ifndef HEED_THREADS_H
 #define HEED_THREADS_H
 
-#include "types.h"
+#include "heed.h"
 
 #ifdef __cplusplus
 extern "C" {
