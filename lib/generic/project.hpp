@@ -43,8 +43,41 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
     transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale(V(), c));
 }
 
+// One row and VECS registers of outputs, whose weights are transposed in registers: for compact models, whose pieces of
+// copied weights are so small that a row does not repay them.
+template <class V, int VECS, class T>
+static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
+  const ptrdiff_t stride = w.stride;
+  const T *rows = w.data + column * stride;
+  typename V::reg sum[VECS], scale[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) {
+    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
+    scale[v] = w.scale(V(), column + v * V::lanes);
+  }
+  int32_t i = 0;
+  for (; i + columns_of<V, T> <= b.depth; i += columns_of<V, T>) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++)
+        V::columns(rows + v * V::lanes * stride + i, stride, [&](auto j, typename V::reg x) HEED_INLINED {
+          sum[v] = V::fma(V::factor(b.x[i + decltype(j)::value]), scaled<V, T>(x, scale[v]), sum[v]);
+        });
+  }
+  for (; i < b.depth; i++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] = V::fma(
+        V::factor(b.x[i]), scaled<V, T>(load_column<V>(rows + v * V::lanes * stride + i, stride), scale[v]), sum[v]);
+  }
+  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
+}
+
 template <class V, class T>
 static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  if constexpr (V::compact) {
+    if (b.n_rows == 1) {
+      int32_t column = 0;
+      for (; column + 2 * V::lanes <= n; column += 2 * V::lanes) project_outputs<V, 2>(b, w, column);
+      if (column < n) project_outputs<V, 1>(b, w, column);
+      return;
+    }
+  }
   linear_copied_panels<V>(b, n, &w, copy_transposed<V, T>);
 }
 
