@@ -1,5 +1,5 @@
-// y = bias + x w with w in any format and layout: the chains of linear.hpp, so one row or a few read the weights as
-// they lie, and many rows share pieces that are widened once.
+// y = bias + x w with w in any format and layout: the chains of linear.hpp. One row reads rows of inputs as they lie
+// where that costs no detour; all else shares pieces that are widened, or transposed, once.
 #ifndef HEED_GENERIC_PROJECT_HPP
 #define HEED_GENERIC_PROJECT_HPP
 
