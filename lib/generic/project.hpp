@@ -43,8 +43,8 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
     transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale(V(), c));
 }
 
-// One row and VECS registers of outputs, whose weights are transposed in registers: for compact models, whose pieces of
-// copied weights are so small that a row does not repay them.
+// One row and VECS registers of outputs, whose weights are transposed in registers: floats, for which a row does not
+// repay a copy, and all formats of compact models, whose pieces are small.
 template <class V, int VECS, class T>
 static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
   const ptrdiff_t stride = w.stride;
@@ -54,12 +54,19 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
     scale[v] = w.scale(V(), column + v * V::lanes);
   }
+  constexpr int step = sizeof(T) == sizeof(float) ? 4 : columns_of<V, T>;  // of floats 4 are faster than 16
   int32_t i = 0;
-  for (; i + columns_of<V, T> <= b.depth; i += columns_of<V, T>) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++)
-        V::columns(rows + v * V::lanes * stride + i, stride, [&](auto j, typename V::reg x) HEED_INLINED {
-          sum[v] = V::fma(V::factor(b.x[i + decltype(j)::value]), scaled<V, T>(x, scale[v]), sum[v]);
-        });
+  for (; i + step <= b.depth; i += step) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      const auto add = [&](auto j, typename V::reg x) HEED_INLINED {
+        sum[v] = V::fma(V::factor(b.x[i + decltype(j)::value]), scaled<V, T>(x, scale[v]), sum[v]);
+      };
+      const T *from = rows + v * V::lanes * stride + i;
+      if constexpr (step < columns_of<V, T>)
+        columns_of_floats<V>(from, stride, add);
+      else
+        V::columns(from, stride, add);
+    }
   }
   for (; i < b.depth; i++) {
     HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] = V::fma(
@@ -70,11 +77,14 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
 
 template <class V, class T>
 static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  if constexpr (V::compact) {
+  if constexpr (V::compact || sizeof(T) == sizeof(float)) {
     if (b.n_rows == 1) {
+      constexpr int vecs = V::lanes == 16 ? 1 : 2;
+      const bool collide = static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
       int32_t column = 0;
-      for (; column + 2 * V::lanes <= n; column += 2 * V::lanes) project_outputs<V, 2>(b, w, column);
-      if (column < n) project_outputs<V, 1>(b, w, column);
+      for (; !collide && column + vecs * V::lanes <= n; column += vecs * V::lanes)
+        project_outputs<V, vecs>(b, w, column);
+      for (; column < n; column += V::lanes) project_outputs<V, 1>(b, w, column);
       return;
     }
   }
