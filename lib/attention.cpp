@@ -1,4 +1,5 @@
 // heed_attention_run and heed_self_attention: what a call must be, then the plan.
+#include "front_door.hpp"
 #include "options.hpp"
 #include "plan.hpp"
 #include "score_rule.hpp"
@@ -139,7 +140,7 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
 heed_status heed_attention_run(const heed_attention *call) {
   const heed_status status = heed::check_attention(call);
   if (status != HEED_OK) return status;
-  heed::run_call(heed::current_kernel(), *call);
+  heed::run_call(heed_front_door::kernel(call->executor), *call);
   return HEED_OK;
 }
 
@@ -157,7 +158,7 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   s.n_rows = s.n_kv = x.n_rows;
   s.head_dim = s.v_dim = x.dim;
   s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
-  const auto k = heed::current_kernel();
+  const auto k = heed_front_door::kernel();
   const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
   for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
     const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);

@@ -1,4 +1,5 @@
 // Norms, activations and sums of rows.
+#include "front_door.hpp"
 #include "run.hpp"
 #include "validate.hpp"
 
@@ -73,7 +74,7 @@ HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, 
   check_output(check, x, y, executor);
   check.floats_or_null(weight, x.dim, HEED_ARG_WEIGHT);
   check.floats_or_null(bias, x.dim, HEED_ARG_BIAS);
-  check.require(eps - eps == 0.0f, HEED_NOT_FINITE, HEED_ARG_EPS);
+  check.require(is_finite(eps), HEED_NOT_FINITE, HEED_ARG_EPS);
   check.require(eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
   return check.finish();
 }
@@ -92,31 +93,45 @@ norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, 
   return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim};
 }
 
-heed_status run_pair(void (*step)(const element_rows &rows), float work, const heed_matrix &a, heed_argument a_name,
-                     const heed_matrix *b, heed_argument b_name, const heed_matrix_out &y,
-                     const heed_executor *executor) {
-  const heed_status status = check_pair(a, a_name, b, b_name, y, executor);
-  if (status != HEED_OK) return status;
-  const element_rows all = {a.data,   a.row_stride, b ? b->data : nullptr, b ? b->row_stride : 0, y.data, y.row_stride,
-                            y.n_rows, y.dim};
+void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
+               const heed_matrix_out &y, const heed_executor *executor) {
+  const element_rows all = {a.data, a.row_stride, b.data,   b.data ? b.row_stride : 0,
+                            y.data, y.row_stride, y.n_rows, y.dim};
   run_rows(step, all, work, executor);
-  return HEED_OK;
 }
 
-heed_status activate(void (*step)(const element_rows &rows), float work, const heed_matrix &x, const heed_matrix &up,
-                     const heed_matrix_out &y, const heed_executor *executor) {
-  return run_pair(step, work, x, HEED_ARG_X, up.data ? &up : nullptr, HEED_ARG_UP, y, executor);
+heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
+                             const heed_executor *executor) {
+  return check_pair(x, HEED_ARG_X, up.data ? &up : nullptr, HEED_ARG_UP, y, executor);
+}
+
+template <class K>
+void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+                 const heed_executor *executor) {
+  run_pairs(block_of(k)->add, 2.0f, a, b, y, executor);
 }
 
 }  // namespace
+
+void run_add(const kernel *k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+             const heed_executor *executor) {
+  run_any_add(handle_of(k), a, b, y, executor);
+}
+#ifdef HEED_SINGLE
+void run_add(fixed_kernel k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+             const heed_executor *executor) {
+  run_any_add(k, a, b, y, executor);
+}
+#endif
+
 }  // namespace heed
 
 heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                           const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_of(heed::current_kernel())->rms_norm, heed::norm_of(x, weight, bias, eps, y), 4.0f,
-                   executor);
+    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->rms_norm, heed::norm_of(x, weight, bias, eps, y),
+                   4.0f, executor);
   return status;
 }
 
@@ -124,27 +139,41 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
                             const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_of(heed::current_kernel())->layer_norm, heed::norm_of(x, weight, bias, eps, y), 6.0f,
-                   executor);
+    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->layer_norm,
+                   heed::norm_of(x, weight, bias, eps, y), 6.0f, executor);
   return status;
 }
 
 heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_of(heed::current_kernel())->gelu, 48.0f, x, up, y, executor);
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu, 48.0f, x, up, y, executor);
+  return status;
 }
 
 heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_of(heed::current_kernel())->gelu_tanh, 32.0f, x, up, y, executor);
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu_tanh, 32.0f, x, up, y, executor);
+  return status;
 }
 
 heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_of(heed::current_kernel())->silu, 29.0f, x, up, y, executor);
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->silu, 29.0f, x, up, y, executor);
+  return status;
 }
 
 heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
-  return heed::activate(heed::block_of(heed::current_kernel())->relu, 2.0f, x, up, y, executor);
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
+  return status;
 }
 
 heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor) {
-  return heed::run_pair(heed::block_of(heed::current_kernel())->add, 2.0f, a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
+  const heed_status status = heed::check_pair(a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
+  if (status == HEED_OK) heed::run_add(heed_front_door::kernel(executor), a, b, y, executor);
+  return status;
 }

@@ -114,6 +114,7 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
   check.require(s.n_kv_heads == call.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.require(s.head_dim == call.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
   check.require(s.v_dim == call.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
+  if (!check.ok()) return;
   const heed_ranges *ranges = options.ranges;
   const int32_t own = s.kind == HEED_CACHE_RING ? s.capacity - 1 : -1;
   for (int32_t b = 0; b < call.batch && check.ok(); b++) {
@@ -157,7 +158,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
 }
 
 constexpr cache_functions cache_code = {
-    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_tokens, check_room};
+    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_rows, check_room};
 
 // ------------------------------------------------------------------------------------------------------- snapshots
 

@@ -44,16 +44,15 @@ struct append_call {
   heed_cache *cache;
   int32_t sequence, n;
   heed_tensor k, v;
-  const heed_rope *rope;  // or null
 };
-heed_status append_tokens(const append_call &call);
+heed_status append_rows(const kernel *k, const append_call &call);  // keys as they are
 // Is there room for n tokens?
-void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, const heed_rope *rope);
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
 
 // What heed_cache_init names: a layer that is given a cache reaches its code through it.
 struct cache_functions : heed_code {
-  heed_status (*append)(const append_call &call);
-  void (*check_room)(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, const heed_rope *rope);
+  heed_status (*append)(const kernel *k, const append_call &call);
+  void (*check_room)(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
 };
 inline const cache_functions &functions_of(const heed_cache &cache) {
   return *static_cast<const cache_functions *>(cache.code);

@@ -67,11 +67,7 @@ void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to);
 
 inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
 
-#ifdef HEED_SINGLE
-constexpr const score_steps *steps_of(const call_rule &) { return &fixed_scores; }
-#else
-inline const score_steps *steps_of(const call_rule &rule) { return scores_of(rule.k); }
-#endif
+inline const score_steps *steps_of(const call_rule &rule) { return scores_of(handle_of(rule.k)); }
 
 }  // namespace heed
 

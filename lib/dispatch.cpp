@@ -1,6 +1,5 @@
-#include "dispatch.hpp"
-
-#include "heed/heed.h"
+#include "front_door.hpp"
+#include "run.hpp"
 #ifndef HEED_SINGLE
 #include "os/os.hpp"
 #endif
@@ -94,22 +93,29 @@ const score_steps *scores_of(const kernel *k) { return part_of(k, scores); }
 const block_steps *block_of(const kernel *k) { return part_of(k, blocks); }
 #endif
 
-#if defined(HEED_SINGLE)
-// dispatch.hpp has it
-#elif defined(HEED_FIXED_KERNEL)
-const kernel *current_kernel() { return &HEED_FIXED_SYMBOL; }
-#else
-const kernel *current_kernel() {
-  const kernel *k = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-  if (!k) {  // two threads may both choose; they choose the same
-    k = choose();
-    __atomic_store_n(&chosen, k, __ATOMIC_RELAXED);
-  }
-  return k;
+#ifndef HEED_SINGLE
+void layer_executor::run(void *user, int32_t n_tasks, heed_task task, void *context) {
+  run_tasks(static_cast<const layer_executor *>(user)->of_caller, n_tasks, task, context);
 }
 #endif
 
 }  // namespace heed
+
+#if defined(HEED_SINGLE)
+// front_door.hpp has it
+#elif defined(HEED_FIXED_KERNEL)
+const heed::kernel *heed_front_door::kernel(const heed_executor *) { return &heed::HEED_FIXED_SYMBOL; }
+#else
+const heed::kernel *heed_front_door::kernel(const heed_executor *executor) {
+  if (const heed::kernel *of_layer = heed::layer_executor::kernel_in(executor)) return of_layer;
+  const heed::kernel *k = __atomic_load_n(&heed::chosen, __ATOMIC_RELAXED);
+  if (!k) {  // two threads may both choose; they choose the same
+    k = heed::choose();
+    __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);
+  }
+  return k;
+}
+#endif
 
 int32_t heed_kernel_count() {
   int32_t n = 0;
@@ -127,14 +133,14 @@ int32_t heed_kernel_profile(const char *name) {
   return k ? k->fused ? HEED_PROFILE_FUSED : HEED_PROFILE_UNFUSED : -1;
 }
 
-const char *heed_kernel_current() { return heed::current_kernel()->name; }
+const char *heed_kernel_current() { return heed_front_door::kernel()->name; }
 
 heed_status heed_kernel_use(const char *name) {
   const heed::kernel *k = name ? heed::find(name) : nullptr;
   if (name && !k) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
   if (k && !k->available()) return HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL);
 #if defined(HEED_FIXED_KERNEL) || defined(HEED_SINGLE)
-  if (k && k != &*heed::current_kernel()) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+  if (k && k != &*heed_front_door::kernel()) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
 #else
   __atomic_store_n(&heed::chosen, k ? k : heed::choose(), __ATOMIC_RELAXED);
 #endif

@@ -1,4 +1,5 @@
-// Which kernels this build and this processor have, and which is in use.
+// Which kernels this build and this processor have. Which one is in use, only a public function can ask
+// (front_door.hpp).
 #ifndef HEED_DISPATCH_HPP
 #define HEED_DISPATCH_HPP
 
@@ -12,7 +13,8 @@ struct fixed_kernel {
   constexpr const kernel *operator->() const { return &kernel_fixed; }
   constexpr const kernel &operator*() const { return kernel_fixed; }
 };
-constexpr fixed_kernel current_kernel() { return {}; }
+using kernel_handle = fixed_kernel;
+constexpr fixed_kernel handle_of(const kernel *) { return {}; }
 constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
 constexpr const product_steps *products_of(fixed_kernel) { return &fixed_products; }
 constexpr const project_steps *project_of(fixed_kernel) { return &fixed_project; }
@@ -23,12 +25,14 @@ inline const product_steps *products_of(const kernel *k) {
   return k == &kernel_fixed ? &fixed_products : &scalar::products;
 }
 #else
-const kernel *current_kernel();
+using kernel_handle = const kernel *;
+constexpr const kernel *handle_of(const kernel *k) { return k; }
 const product_steps *products_of(const kernel *k);
 const project_steps *project_of(const kernel *k);
 const score_steps *scores_of(const kernel *k);
 const block_steps *block_of(const kernel *k);
 #endif
+// Through a table of functions a kernel goes as its address, from which handle_of makes it again.
 constexpr const kernel *address_of(const kernel *k) { return k; }
 const kernel *reference_kernel(bool fused);
 const kernel *available_kernel(int32_t index);  // best first; null past the last

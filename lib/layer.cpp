@@ -1,4 +1,4 @@
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "options.hpp"
 #include "run.hpp"
 
@@ -140,7 +140,10 @@ void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   call.struct_size = sizeof call;
   call.batch = 1;
   call.n_heads = layer.n_heads;
+  call.n_kv_heads = layer.n_kv_heads;
   call.n_q = call.n_kv = n;
+  call.head_dim = layer.head_dim;
+  call.v_dim = layer.v_dim;
   call.scale = layer.scale;
   call.options = options;
   if (const option_engine *engine = check.ok() ? engine_of(options) : nullptr) engine->check(check, call, *options);
@@ -186,6 +189,6 @@ heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_o
                            const heed_executor *executor) {
   const heed::layer_call call = {layer, x, y, activations, n_activations, workspace, workspace_bytes, executor};
   const heed_status status = heed::check_layer(call);
-  if (status == HEED_OK) heed::run_layer(heed::current_kernel(), call);
+  if (status == HEED_OK) heed::run_layer(heed_front_door::kernel(executor), call);
   return status;
 }

@@ -58,6 +58,10 @@ constexpr int n_options = 12;  // objects that heed_options may name
 const void *option_of(const heed_options &options, int i);
 inline const option_head *head_of(const void *object) { return static_cast<const option_head *>(object); }
 
+inline float scale_of(const heed_attention &call) {
+  return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
+}
+
 // Null where there are none, or the call's struct has no place for them.
 const option_engine *engine_of(const heed_options *options);
 inline const heed_options *options_of(const heed_attention &call) {

@@ -1,6 +1,6 @@
 // Partial results: attention that adds to (m, l, acc) of the caller's, their merge (rule 6) and their end (rule 7).
-#include "dispatch.hpp"
 #include "call_rule.hpp"
+#include "front_door.hpp"
 #include "ranges.hpp"
 
 namespace heed {
@@ -128,6 +128,7 @@ HEED_NOINLINE heed_status check_merge(const heed_partial *total, const heed_part
   if (!check.ok()) return check.status;
   check_contents(check, *total, access::write, HEED_ARG_TOTAL);
   check_contents(check, *part, access::read, HEED_ARG_PARTIAL);
+  if (!check.ok()) return check.status;
   check.require(part->batch == total->batch && part->n_heads == total->n_heads && part->n_q == total->n_q &&
                     part->v_dim == total->v_dim && part->n_keys <= chunk_keys,
                 HEED_MISFIT, HEED_ARG_PARTIAL);
@@ -233,7 +234,7 @@ heed_status heed_partial_init(heed_partial *partial, float *buffer, size_t n_flo
 heed_status heed_partial_merge(heed_partial *total, const heed_partial *part) {
   const heed_status status = heed::check_merge(total, part);
   if (status != HEED_OK) return status;
-  heed::run_merge(heed::current_kernel(), *total, *part);
+  heed::run_merge(heed_front_door::kernel(), *total, *part);
   total->n_keys += part->n_keys;
   return HEED_OK;
 }
@@ -241,6 +242,6 @@ heed_status heed_partial_merge(heed_partial *total, const heed_partial *part) {
 heed_status heed_partial_finish(const heed_partial *partial, const heed_sinks *sinks, heed_tensor_out out,
                                 const heed_lse *lse) {
   const heed_status status = heed::check_finish(partial, sinks, out, lse);
-  if (status == HEED_OK) heed::run_finish(heed::current_kernel(), *partial, sinks, out, lse);
+  if (status == HEED_OK) heed::run_finish(heed_front_door::kernel(), *partial, sinks, out, lse);
   return status;
 }

@@ -4,6 +4,7 @@
 #ifndef HEED_PLAN_HPP
 #define HEED_PLAN_HPP
 
+#include "options.hpp"
 #include "ranges.hpp"
 #include "run.hpp"
 #include "tiles.hpp"
@@ -12,10 +13,6 @@ namespace heed {
 namespace {
 
 constexpr int32_t most_tasks_per_worker = 64;
-
-[[maybe_unused]] float scale_of(const heed_attention &call) {
-  return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
-}
 
 float c_of(const heed_attention &call, const score_rule *rule) { return rule ? rule->c : scale_of(call) * log2e; }
 

@@ -1,4 +1,4 @@
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "pieces.hpp"
 #include "validate.hpp"
 
@@ -112,7 +112,7 @@ HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &
 
 heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
   const heed_status status = heed::check_dot(a, b, n, result);
-  if (status == HEED_OK) *result = heed::products_of(heed::current_kernel())->dot(a, b, n);
+  if (status == HEED_OK) *result = heed::products_of(heed_front_door::kernel())->dot(a, b, n);
   return status;
 }
 
@@ -121,23 +121,24 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
   if (status != HEED_OK) return status;
   const bool threads =
       executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
-  using K = decltype(heed::current_kernel());
-  heed::softmax_job<K> job = {heed::current_kernel(), x, y, scale * heed::log2e,
-                              threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
-  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task<K>, &job);
+  heed::softmax_job<heed::kernel_handle> job = {
+      heed_front_door::kernel(executor), x, y, scale * heed::log2e,
+      threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
+  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task<heed::kernel_handle>,
+                  &job);
   return HEED_OK;
 }
 
 heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
                               const heed_executor *executor) {
   const heed_status status = heed::check_weighted_sum(weights, rows, out, executor);
-  if (status == HEED_OK) heed::run_linear(heed::current_kernel(), weights, rows, nullptr, out, executor);
+  if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), weights, rows, nullptr, out, executor);
   return status;
 }
 
 heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
                         const heed_executor *executor) {
   const heed_status status = heed::check_linear(x, w, bias, y, executor);
-  if (status == HEED_OK) heed::run_linear(heed::current_kernel(), x, w, bias, y, executor);
+  if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), x, w, bias, y, executor);
   return status;
 }

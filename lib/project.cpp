@@ -1,5 +1,5 @@
 // heed_project: a product with weights in any format and layout.
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "numbers.hpp"
 #include "pieces.hpp"
 #include "validate.hpp"
@@ -80,6 +80,6 @@ void run_project(fixed_kernel k, heed_matrix x, const heed_weights &w, const flo
 heed_status heed_project(heed_matrix x, const heed_weights *w, const float *bias, heed_matrix_out y,
                          const heed_executor *executor) {
   const heed_status status = heed::check_project(x, w, bias, y, executor);
-  if (status == HEED_OK) heed::run_project(heed::current_kernel(), x, *w, bias, y, executor);
+  if (status == HEED_OK) heed::run_project(heed_front_door::kernel(executor), x, *w, bias, y, executor);
   return status;
 }

@@ -1,6 +1,7 @@
 #include "rope.hpp"
 
 #include "frequencies.hpp"
+#include "front_door.hpp"
 #include "run.hpp"
 
 namespace heed {
@@ -13,7 +14,7 @@ int32_t turned_elements(const heed_rope &rope, int32_t head_dim) {
 }
 
 void check_frequency(checker &check, float x, heed_argument argument) {
-  check.require(x - x == 0.0f, HEED_NOT_FINITE, argument);
+  check.require(is_finite(x), HEED_NOT_FINITE, argument);
   check.require(x >= -greatest_frequency && x <= greatest_frequency, HEED_OUT_OF_RANGE, argument);
 }
 
@@ -25,7 +26,7 @@ void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
   check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_MISFIT, HEED_ARG_ROTARY_DIM);
   check_frequency(check, rope.scale, HEED_ARG_SCALE);
   if (!rope.inverse_frequencies) {
-    check.require(rope.base - rope.base == 0.0f, HEED_NOT_FINITE, HEED_ARG_BASE);
+    check.require(is_finite(rope.base), HEED_NOT_FINITE, HEED_ARG_BASE);
     check.require(rope.base > 1.0f, HEED_OUT_OF_RANGE, HEED_ARG_BASE);
     return;
   }
@@ -90,14 +91,7 @@ void run_any_rope(K k, const rope_call &c) {
   run_tasks(c.executor, c.n / job.piece + (c.n % job.piece != 0), rope_task<K>, &job);
 }
 
-void run_rope(const kernel *k, const rope_call &c) {
-#ifdef HEED_SINGLE
-  (void)k;
-  run_any_rope(current_kernel(), c);
-#else
-  run_any_rope(k, c);
-#endif
-}
+void run_rope(const kernel *k, const rope_call &c) { run_any_rope(handle_of(k), c); }
 
 constexpr heed_rope_code rope_code = {check_fields, run_rope};
 
@@ -140,6 +134,6 @@ heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int
                             const heed_executor *executor) {
   const heed::rope_call call = {rope, x, n, n_heads, head_dim, position, positions, y, executor};
   const heed_status status = heed::check_rope(call);
-  if (status == HEED_OK) heed::run_any_rope(heed::current_kernel(), call);
+  if (status == HEED_OK) heed::run_any_rope(heed_front_door::kernel(executor), call);
   return status;
 }

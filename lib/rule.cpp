@@ -116,14 +116,7 @@ void run_ruled(K k, const heed_attention &call) {
   run_streams(k, call, &rule);
 }
 
-void run_with_options(const kernel *k, const heed_attention &call) {
-#ifdef HEED_SINGLE
-  (void)k;
-  run_ruled(fixed_kernel(), call);
-#else
-  run_ruled(k, call);
-#endif
-}
+void run_with_options(const kernel *k, const heed_attention &call) { run_ruled(handle_of(k), call); }
 
 }  // namespace
 

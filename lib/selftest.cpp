@@ -1,6 +1,6 @@
 // The self-tests: every available kernel, or at start-up the one in use, against the scalar reference of its profile,
 // bit by bit, and the reference's results against known answers, all in the caller's buffer.
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "run.hpp"
 #include "selftest.hpp"
 
@@ -161,7 +161,7 @@ bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *b
 // A build with one kernel knows its steps by name; its tables name none, so that the linker can drop them.
 bool test_features_of(const kernel *k, float *buffer, heed_selftest_report &report) {
 #ifdef HEED_SINGLE
-  return k != &*current_kernel() || test_features(current_kernel(), buffer, report);
+  return k != &kernel_fixed || test_features(fixed_kernel(), buffer, report);
 #else
   return test_features(k, buffer, report);
 #endif
@@ -203,6 +203,6 @@ heed_status heed_selftest_boot(void *buffer, size_t buffer_bytes, heed_selftest_
   const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_BOOT_BYTES, report);
   if (status != HEED_OK) return status;
   heed_selftest_report found = {};
-  const bool equal = heed::test_boot(heed::current_kernel(), static_cast<float *>(buffer), found);
+  const bool equal = heed::test_boot(heed_front_door::kernel(), static_cast<float *>(buffer), found);
   return heed::conclude(found, equal, heed::n_boot + heed::n_boot_vector, report);
 }

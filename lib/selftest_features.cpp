@@ -2,6 +2,8 @@
 // caches. Known answers alone, of each part: the reference would be as much code again in a firmware, and kernels that
 // give right answers are equal to it. Objects lie in the buffer, and each part has a frame of its own, since the stack
 // is small.
+#include "cache.hpp"
+#include "front_door.hpp"
 #include "rope.hpp"
 #include "run.hpp"
 #include "selftest.hpp"
@@ -18,7 +20,7 @@ T *take(arena &memory) {
 
 // Two registers of any kernel and a tail, more than 64 and less; the last row is zeros but for its infinity.
 template <void (*block_steps::*step)(const norm_rows &rows)>
-HEED_NOINLINE void run_norms(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result) {
   constexpr int32_t dims[] = {5, 71, 128};
   for (const int32_t dim : dims) {
     arena memory = {buffer};
@@ -50,16 +52,16 @@ HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *b
   result.add(y, n);
 }
 template <void (*block_steps::*step)(const element_rows &rows)>
-HEED_NOINLINE void run_activation(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_activation(kernel_handle k, float *buffer, comparison &result) {
   run_elements(block_of(k)->*step, buffer, result);
   (block_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
   result.add(buffer, 155);
 }
-HEED_NOINLINE void run_sums(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_sums(kernel_handle k, float *buffer, comparison &result) {
   run_elements(block_of(k)->add, buffer, result);
 }
 
-HEED_NOINLINE void run_ropes(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_ropes(kernel_handle k, float *buffer, comparison &result) {
   constexpr int32_t n_heads = 2, dim = 38, n = 2;
   arena memory = {buffer};
   float *x = memory.take(n * n_heads * dim), *y = memory.take(n * n_heads * dim), *frequencies = memory.take(dim / 2);
@@ -82,7 +84,7 @@ HEED_NOINLINE void run_ropes(any_kernel k, float *buffer, comparison &result) {
 
 // ----------------------------------------------------------------------------------------------- narrow numbers
 
-HEED_NOINLINE void run_formats(any_kernel, float *buffer, comparison &result) {
+HEED_NOINLINE void run_formats(kernel_handle, float *buffer, comparison &result) {
   constexpr int32_t n = 3, dim = 21;
   arena memory = {buffer};
   float *x = memory.take(n * dim), *narrow = memory.take(n * dim), *y = memory.take(n * dim), *scales = memory.take(n);
@@ -96,7 +98,7 @@ HEED_NOINLINE void run_formats(any_kernel, float *buffer, comparison &result) {
   }
 }
 
-HEED_NOINLINE void run_projections(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &result) {
   constexpr int32_t n_in = 21, n_out = 19, n = 5;
   arena memory = {buffer};
   float *w = memory.take(n_in * n_out), *data = memory.take(n_in * n_out), *scales = memory.take(n_in);
@@ -190,7 +192,7 @@ HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int3
   o.options.scores = &o.scores;
 }
 
-HEED_NOINLINE void run_options(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &result) {
   arena memory = {buffer};
   float *const workspace = memory.take(ample / sizeof(float));
   auto &o = *take<attention_memory>(memory);
@@ -216,7 +218,7 @@ HEED_NOINLINE void run_options(any_kernel k, float *buffer, comparison &result) 
 }
 
 // A ring with pinned tokens, filled beyond its end.
-HEED_NOINLINE void run_caches(any_kernel k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result) {
   constexpr int32_t piece = 30;
   arena memory = {buffer};
   float *workspace = memory.take(ample / sizeof(float)), *tokens = memory.take(piece * dim);
@@ -237,7 +239,7 @@ HEED_NOINLINE void run_caches(any_kernel k, float *buffer, comparison &result) {
     for (int32_t i = 0; i < 5; i++) {
       fill(tokens, piece * dim, static_cast<uint32_t>(i));
       const heed_tensor rows_of_piece = heed_token_major(tokens, piece, 1, dim);
-      heed_cache_append(&o.cache, 0, piece, rows_of_piece, rows_of_piece, nullptr);
+      functions_of(o.cache).append(address_of(k), {&o.cache, 0, piece, rows_of_piece, rows_of_piece});
       if (i % 2) continue;
       const int32_t n_q = i == 2 ? most_queries : 1;
       begin(o, n_q, q, nullptr, out, workspace, i == 2 ? ample : scarce);
@@ -257,7 +259,7 @@ static_assert(ample + sizeof(attention_memory) +
 
 constexpr struct {
   const char *name;
-  void (*run)(any_kernel k, float *buffer, comparison &result);
+  void (*run)(kernel_handle k, float *buffer, comparison &result);
   known_answers answers;
 } features[] = {
     {"rms_norm", run_norms<&block_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
@@ -277,7 +279,7 @@ static_assert(sizeof features / sizeof *features == n_features, "as the report s
 
 }  // namespace
 
-bool test_features(any_kernel k, float *buffer, heed_selftest_report &report) {
+bool test_features(kernel_handle k, float *buffer, heed_selftest_report &report) {
   comparison result(report);
   for (int32_t i = 0; i < n_features; i++) {
     features[i].run(k, buffer, result);
@@ -292,7 +294,7 @@ heed_status heed_selftest_features(void *buffer, size_t buffer_bytes, heed_selft
   const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_FEATURES_BYTES, report);
   if (status != HEED_OK) return status;
   heed_selftest_report found = {};
-  const bool equal = heed::test_features(heed::current_kernel(), static_cast<float *>(buffer), found);
+  const bool equal = heed::test_features(heed_front_door::kernel(), static_cast<float *>(buffer), found);
   found.n_kernels = equal;
   return heed::conclude(found, equal, heed::n_features, report);
 }

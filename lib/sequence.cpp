@@ -1,4 +1,4 @@
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "options.hpp"
 #include "run.hpp"
 
@@ -119,7 +119,7 @@ heed_status heed_sequence_attention(const heed_sequence *x, float scale, int32_t
   call.options = options;
   status = heed::check_sequence_options(x, out, call);
   if (status != HEED_OK) return status;
-  heed::run_attention(heed::current_kernel(), call);
+  heed::run_attention(heed_front_door::kernel(), call);
   out->length = x->length;
   return HEED_OK;
 }

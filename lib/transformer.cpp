@@ -1,6 +1,7 @@
-// A layer of a transformer: the public functions one after another, after one check of everything.
+// A layer of a transformer: what the public functions do one after another, on one kernel, after one check of
+// everything.
 #include "cache.hpp"
-#include "dispatch.hpp"
+#include "front_door.hpp"
 #include "options.hpp"
 #include "rope.hpp"
 #include "run.hpp"
@@ -46,10 +47,18 @@ heed_tensor view(const heed_tensor_out &t) { return {t.data, t.batch_stride, t.h
 // ------------------------------------------------------------------------------------------------------------ steps
 // Each has a frame of its own, which is gone when the next one runs.
 
-HEED_NOINLINE heed_matrix normalise(const block_call &c, const heed_matrix &x, const float *weight, const float *bias,
-                                    const heed_matrix_out &y) {
-  c.block->norm(x, weight, bias, c.block->eps, y, c.executor);
-  return view(y);
+template <class K>
+HEED_NOINLINE heed_status normalise(K k, const block_call &c, const heed_matrix &x, const float *weight,
+                                    const float *bias, const heed_matrix_out &y) {
+  const layer_executor executor(k, c.executor);
+  return c.block->norm(x, weight, bias, c.block->eps, y, executor.get());
+}
+
+template <class K>
+HEED_NOINLINE heed_status activate(K k, const block_call &c, const heed_matrix &x, const heed_matrix &up,
+                                   const heed_matrix_out &y) {
+  const layer_executor executor(k, c.executor);
+  return c.block->activation(x, up, y, executor.get());
 }
 
 template <class K>
@@ -71,18 +80,20 @@ HEED_NOINLINE void turn(K k, const block_call &c, float *data, int32_t n_heads, 
                                            nullptr, rows, c.executor});
 }
 
-// Turned keys and values, as rows or in the cache.
+// Turned queries and keys; keys and values in the cache, if there is one.
 template <class K>
 HEED_NOINLINE heed_status run_positions(K k, const block_call &c) {
   const heed_block &b = *c.block;
   const block_rows r = rows_of(c);
   const int32_t n = c.x.n_rows, position = b.cache ? states_of(*b.cache)->length : 0;
-  if (b.rope) turn(k, c, r.q, b.n_heads, position);
-  if (b.cache)
-    return functions_of(*b.cache).append({b.cache, 0, n, heed_token_major(r.k, n, b.n_kv_heads, b.head_dim),
-                                          heed_token_major(r.v, n, b.n_kv_heads, b.v_dim), b.rope});
-  if (b.rope) turn(k, c, r.k, b.n_kv_heads, 0);
-  return HEED_OK;
+  if (b.rope) {
+    turn(k, c, r.q, b.n_heads, position);
+    turn(k, c, r.k, b.n_kv_heads, position);
+  }
+  if (!b.cache) return HEED_OK;
+  return functions_of(*b.cache).append(address_of(k),
+                                       {b.cache, 0, n, heed_token_major(r.k, n, b.n_kv_heads, b.head_dim),
+                                        heed_token_major(r.v, n, b.n_kv_heads, b.v_dim)});
 }
 
 heed_attention attention_of(const block_call &c, const heed_options &options) {
@@ -125,41 +136,63 @@ HEED_NOINLINE void run_residual(K k, const block_call &c, const heed_matrix &x, 
   const int32_t n = c.x.n_rows;
   const heed_matrix_out sum = heed_matrix_out_of(rows_of(c).model, n, w.n_out);
   run_project(k, heed_matrix_of(rows, n, w.n_in), w, bias, sum, c.executor);
-  heed_add(x, view(sum), c.y, c.executor);
+  run_add(k, x, view(sum), c.y, c.executor);
 }
 
-// The hidden rows of x; where they lie.
+// The hidden rows of x.
 template <class K>
-HEED_NOINLINE float *run_hidden(K k, const block_call &c, const heed_matrix &x) {
+HEED_NOINLINE heed_status run_hidden(K k, const block_call &c, const heed_matrix &x) {
   const heed_block &b = *c.block;
   const block_rows r = rows_of(c);
   const heed_matrix_out up = heed_matrix_out_of(r.up, x.n_rows, b.hidden_dim),
                         gate = heed_matrix_out_of(r.gate, x.n_rows, b.hidden_dim);
   run_project(k, x, b.w_up, b.b_up, up, c.executor);
-  if (!is_gated(b)) {
-    b.activation(view(up), heed_matrix(), up, c.executor);
-    return r.up;
-  }
+  if (!is_gated(b)) return activate(k, c, view(up), heed_matrix(), up);
   run_project(k, x, b.w_gate, b.b_gate, gate, c.executor);
-  b.activation(view(gate), view(up), gate, c.executor);
-  return r.gate;
+  return activate(k, c, view(gate), view(up), gate);
+}
+
+template <class K>
+heed_status run_attention_sublayer(K k, const block_call &c, const heed_matrix &x) {
+  run_projections(k, c, x);
+  const heed_status status = run_positions(k, c);
+  if (status != HEED_OK) return status;
+  run_attention_of(k, c);
+  run_residual(k, c, c.x, rows_of(c).context, c.block->wo, c.block->bo);
+  return HEED_OK;
+}
+
+template <class K>
+heed_status run_feed_forward(K k, const block_call &c, const heed_matrix &x) {
+  const heed_block &b = *c.block;
+  const heed_status status = run_hidden(k, c, x);
+  if (status != HEED_OK) return status;
+  run_residual(k, c, view(c.y), is_gated(b) ? rows_of(c).gate : rows_of(c).up, b.w_down, b.b_down);
+  return HEED_OK;
+}
+
+template <class K>
+heed_status run_norms_first(K k, const block_call &c) {
+  const heed_block &b = *c.block;
+  const heed_matrix_out between = heed_matrix_out_of(rows_of(c).model, c.x.n_rows, b.model_dim);
+  heed_status status = normalise(k, c, c.x, b.norm1_weight, b.norm1_bias, between);
+  if (status == HEED_OK) status = run_attention_sublayer(k, c, view(between));
+  if (status == HEED_OK) status = normalise(k, c, view(c.y), b.norm2_weight, b.norm2_bias, between);
+  return status == HEED_OK ? run_feed_forward(k, c, view(between)) : status;
+}
+
+template <class K>
+heed_status run_norms_last(K k, const block_call &c) {
+  const heed_block &b = *c.block;
+  heed_status status = run_attention_sublayer(k, c, c.x);
+  if (status == HEED_OK) status = normalise(k, c, view(c.y), b.norm1_weight, b.norm1_bias, c.y);
+  if (status == HEED_OK) status = run_feed_forward(k, c, view(c.y));
+  return status == HEED_OK ? normalise(k, c, view(c.y), b.norm2_weight, b.norm2_bias, c.y) : status;
 }
 
 template <class K>
 heed_status run_block(K k, const block_call &c) {
-  const heed_block &b = *c.block;
-  const heed_matrix_out between = heed_matrix_out_of(rows_of(c).model, c.x.n_rows, b.model_dim);
-  const bool first = b.norm_first != 0;
-  run_projections(k, c, first ? normalise(c, c.x, b.norm1_weight, b.norm1_bias, between) : c.x);
-  const heed_status status = run_positions(k, c);
-  if (status != HEED_OK) return status;
-  run_attention_of(k, c);
-  run_residual(k, c, c.x, rows_of(c).context, b.wo, b.bo);
-  if (!first) normalise(c, view(c.y), b.norm1_weight, b.norm1_bias, c.y);
-  float *hidden = run_hidden(k, c, first ? normalise(c, view(c.y), b.norm2_weight, b.norm2_bias, between) : view(c.y));
-  run_residual(k, c, view(c.y), hidden, b.w_down, b.b_down);
-  if (!first) normalise(c, view(c.y), b.norm2_weight, b.norm2_bias, c.y);
-  return HEED_OK;
+  return c.block->norm_first ? run_norms_first(k, c) : run_norms_last(k, c);
 }
 
 // ----------------------------------------------------------------------------------------------------------- checks
@@ -173,7 +206,7 @@ void check_dimensions(checker &check, const heed_block &b) {
   check.require(b.norm_first == 0 || b.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
   check.require(b.norm != nullptr, HEED_NULL_POINTER, HEED_ARG_NORM);
   check.require(b.activation != nullptr, HEED_NULL_POINTER, HEED_ARG_ACTIVATION);
-  check.require(b.eps - b.eps == 0.0f, HEED_NOT_FINITE, HEED_ARG_EPS);
+  check.require(is_finite(b.eps), HEED_NOT_FINITE, HEED_ARG_EPS);
   check.require(b.eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
 }
 
@@ -247,7 +280,7 @@ void check_positions(checker &check, const block_call &c) {
                 HEED_MISFIT, HEED_ARG_CACHE);
   check.require(b.causal == 1, HEED_MISFIT, HEED_ARG_CAUSAL);
   check.require(s.kind == HEED_CACHE_LINEAR || c.x.n_rows <= s.spare + 1, HEED_MISFIT, HEED_ARG_CACHE);
-  if (check.ok()) functions_of(*b.cache).check_room(check, *b.cache, 0, c.x.n_rows, b.rope);
+  if (check.ok()) functions_of(*b.cache).check_room(check, *b.cache, 0, c.x.n_rows);
 }
 
 // Options are those of attention once the cache holds the new tokens.
@@ -269,15 +302,27 @@ void check_attention_options(checker &check, const block_call &c) {
 
 constexpr int block_ranges = 3 + 7 * 3 + 4 + 3 + 2 + 2;  // block, x, y; weights; norms; memory; rope; cache
 
-HEED_NOINLINE heed_status check_block(const block_call &c) {
-  checker_of<block_ranges + option_ranges> check;
-  check.object(c.block, access::read, HEED_ARG_BLOCK);
-  if (check.ok()) check_dimensions(check, *c.block);
+void check_call(checker &check, const block_call &c) {
+  check_dimensions(check, *c.block);
   if (check.ok()) check_all_weights(check, *c.block);
   if (check.ok()) check_rows(check, c);
   if (check.ok()) check_buffers(check, c);
   if (check.ok()) check_positions(check, c);
+}
+
+HEED_NOINLINE heed_status check_with_options(const block_call &c) {
+  checker_of<block_ranges + option_ranges> check;
+  check.object(c.block, access::read, HEED_ARG_BLOCK);
+  check_call(check, c);
   if (check.ok()) check_attention_options(check, c);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_block(const block_call &c) {
+  checker_of<block_ranges> check;
+  check.object(c.block, access::read, HEED_ARG_BLOCK);
+  if (check.ok() && c.block->options) return check_with_options(c);
+  if (check.ok()) check_call(check, c);
   return check.finish();
 }
 
@@ -289,5 +334,5 @@ heed_status heed_block_run(const heed_block *block, heed_matrix x, heed_matrix_o
                            const heed_executor *executor) {
   const heed::block_call call = {block, x, y, activations, n_activations, workspace, workspace_bytes, executor};
   const heed_status status = heed::check_block(call);
-  return status == HEED_OK ? heed::run_block(heed::current_kernel(), call) : status;
+  return status == HEED_OK ? heed::run_block(heed_front_door::kernel(executor), call) : status;
 }

@@ -40,7 +40,7 @@ typedef struct heed_block {
   heed_weights w_up, w_gate, w_down;   /* (model_dim, hidden_dim) twice, (hidden_dim, model_dim); w_gate.data null: not
                                           gated */
   const float *b_up, *b_gate, *b_down; /* or null */
-  const heed_rope *rope;               /* or null */
+  const heed_rope *rope;               /* or null; any rotary_dim, with a cache, too */
   heed_cache *cache;                   /* or null; of one sequence, to which k and v are appended */
   const heed_options *options;         /* of attention, or null: no partial, no cache here */
 } heed_block;
@@ -64,7 +64,9 @@ typedef struct heed_block {
  * have all keys that the first row sees: up to spare + 1 rows always fit), PARTIAL; NOT_FINITE, OUT_OF_RANGE for EPS;
  * as heed_cache_append for CACHE and ROPE; as heed_layer_run for X, Y, ACTIVATIONS, WORKSPACE, EXECUTOR, options. NaN
  * or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after activations have been written; y and
- * the cache are as they were. */
+ * the cache are as they were. norm and activation may be functions of your own, which get an executor of heed's: what
+ * they call with it runs on the layer's kernel. If one returns a status, the layer ends and returns it; y may then be
+ * written in part, and the cache may hold the new tokens. */
 HEED_API heed_status heed_block_run(const heed_block *block, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
