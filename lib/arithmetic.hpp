@@ -56,8 +56,9 @@
 //     b' = fma(b, cos, a * sin).
 // 22. Storage: f16 and bf16 are widened exactly, subnormal ones too; an int8 q to the product q * scale. What is computed
 //     is then what any rule says of floats.
-// 23. Narrowing rounds to nearest, ties to even, beyond the range to infinity. int8: scale = max |x| / 127, q = x / scale
-//     rounded, at most 127 in magnitude, and 0 where the scale is 0. A narrow out is narrowed after rule 7.
+// 23. Narrowing rounds to nearest, ties to even, beyond the range to infinity. int8: scale = max |x| / 127, at most
+//     0x1.020406p+121 so that 127 * scale is finite; q = x / scale rounded, at most 127 in magnitude, and 0 where the
+//     scale is 0. A narrow out is narrowed after rule 7.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

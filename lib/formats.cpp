@@ -54,7 +54,7 @@ HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, c
 }  // namespace
 
 void row_to_format(const float *x, int32_t n, int32_t format, void *y, float *scale) {
-  const float by = format == HEED_INT8 ? float_of_bits(greatest_magnitude(x, n)) / 127.0f : 0.0f;
+  const float by = format == HEED_INT8 ? int8_scale(float_of_bits(greatest_magnitude(x, n))) : 0.0f;
   if (format == HEED_INT8) *scale = by;
   with_format(format, [&](auto number) { narrow_numbers(x, n, by, static_cast<decltype(number) *>(y)); });
 }
@@ -108,7 +108,7 @@ heed_status heed_quantize_weights(heed_matrix w, int32_t layout, int8_t *q, floa
       const float x = heed::magnitude(w.data[r * w.row_stride + n]);
       if (x > scales[n]) scales[n] = x;
     }
-  for (int32_t n = 0; n < w.dim; n++) scales[n] /= 127.0f;
+  for (int32_t n = 0; n < w.dim; n++) scales[n] = heed::int8_scale(scales[n]);
   for (int32_t r = 0; r < w.n_rows; r++)
     for (int32_t n = 0; n < w.dim; n++) heed::narrow(w.data[r * w.row_stride + n], scales[n], *q++);
   return HEED_OK;

@@ -86,6 +86,13 @@ static inline void narrow(float x, float scale, int8_t &to) {
   to = static_cast<int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
 }
 
+// The scale of an int8 row whose greatest magnitude is `greatest`. That of the greatest float is rounded down: 127 times
+// the nearest quotient would be infinite.
+static inline float int8_scale(float greatest) {
+  const float scale = greatest / 127.0f;
+  return scale > 0x1.020406p+121f ? 0x1.020406p+121f : scale;
+}
+
 // f(T()) for the type of a format's numbers.
 template <class F>
 HEED_INLINE auto with_narrow_format(int32_t format, F f) {

@@ -5,15 +5,6 @@
 namespace heed {
 namespace {
 
-bool is_finite(float x) { return x - x == 0.0f; }
-
-// n floats that are finite when multiplied by log2(e); or -infinity, where that is allowed.
-void check_logits(checker &check, const float *x, int32_t n, bool minus_infinity, heed_argument argument) {
-  check.array(x, static_cast<size_t>(n), access::read, argument);
-  for (int32_t i = 0; i < n && check.ok(); i++)
-    check.require(is_finite(x[i] * log2e) || (minus_infinity && x[i] == negative_infinity), HEED_NOT_FINITE, argument);
-}
-
 void check_scores(checker &check, const heed_attention &call, const void *object) {
   const auto &o = as<heed_scores>(object);
   check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_WEIGHTS, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
@@ -27,10 +18,13 @@ void bind_scores(call_rule &rule, const heed_attention &, const void *object) {
 constexpr heed_code scores_code = {sizeof(heed_scores), check_scores, bind_scores, &call_engine};
 
 void check_softcap(checker &check, const heed_attention &call, const void *object) {
-  const float cap = as<heed_softcap>(object).cap, scale = call.scale == 0.0f ? 1.0f : call.scale;
-  check.require(is_finite(cap * log2e), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
+  const float cap = as<heed_softcap>(object).cap;
+  check.logit(cap, HEED_ARG_SOFTCAP);
   check.require(cap > 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
-  check.require(is_finite(scale / cap), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
+  if (!check.ok()) return;
+  const float factor = scale_of(call) / cap;
+  check.require(is_finite(factor), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
+  check.require(factor != 0.0f && !is_subnormal(factor), HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
 }
 void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
   rule.cap = as<heed_softcap>(object).cap;
@@ -40,7 +34,9 @@ void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
 constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
 
 void check_alibi(checker &check, const heed_attention &call, const void *object) {
-  check_logits(check, as<heed_alibi>(object).slopes, call.n_heads, false, HEED_ARG_ALIBI);
+  const float *slopes = as<heed_alibi>(object).slopes;
+  check.array(slopes, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_ALIBI);
+  for (int32_t h = 0; h < call.n_heads && check.ok(); h++) check.logit(slopes[h], HEED_ARG_ALIBI);
 }
 void bind_alibi(call_rule &rule, const heed_attention &, const void *object) {
   rule.slopes = as<heed_alibi>(object).slopes;
@@ -50,7 +46,10 @@ constexpr heed_code alibi_code = {sizeof(heed_alibi), check_alibi, bind_alibi, &
 
 void check_sinks(checker &check, const heed_attention &call, const void *object) {
   const float *logits = as<heed_sinks>(object).logits;
-  if (logits) check_logits(check, logits, call.n_heads, true, HEED_ARG_SINKS);
+  if (!logits) return;
+  check.array(logits, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_SINKS);
+  for (int32_t h = 0; h < call.n_heads && check.ok(); h++)  // data, of which subnormal numbers are part
+    check.require(is_finite(logits[h] * log2e) || logits[h] == negative_infinity, HEED_NOT_FINITE, HEED_ARG_SINKS);
 }
 void bind_sinks(call_rule &rule, const heed_attention &, const void *object) {
   rule.sink_logits = as<heed_sinks>(object).logits;

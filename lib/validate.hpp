@@ -10,6 +10,14 @@ namespace heed {
 
 enum class access { read, write };
 
+inline bool is_finite(float x) { return x - x == 0.0f; }
+// By its bits: a unit that flushes subnormals compares one as 0.
+inline bool is_subnormal(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  return (bits & 0x7fffffff) - 1 < 0x007fffff;
+}
+
 // The sizes that releases gave to a struct. A caller that was compiled against one of them is served: fields beyond its
 // size count as 0, their default, and are not written.
 template <class T>
@@ -50,10 +58,13 @@ class checker {
   void count(int32_t n, int32_t most, heed_argument argument) {
     require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);
   }
-  void scale(float x) {  // as it is used: times log2(e)
-    const float c = x * log2e;
-    require(c - c == 0.0f, HEED_NOT_FINITE, HEED_ARG_SCALE);
+  // A parameter that is used times log2(e). Were the product subnormal, units that flush subnormals would take it for
+  // 0.
+  void logit(float x, heed_argument argument) {
+    require(is_finite(x * log2e), HEED_NOT_FINITE, argument);
+    require(!is_subnormal(x), HEED_OUT_OF_RANGE, argument);
   }
+  void scale(float x) { logit(x, HEED_ARG_SCALE); }
   // A struct of the caller's, all of whose fields may be read when this is ok.
   template <class T>
   void object(const T *p, access how, heed_argument argument) {

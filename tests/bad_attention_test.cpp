@@ -1,5 +1,6 @@
 // Every argument of heed_attention_run, wrong in every way. SPDX-License-Identifier: MIT
 #include "support/executors.hpp"
+#include "support/floats.hpp"
 #include "support/refusal.hpp"
 
 namespace heed_test {
@@ -95,6 +96,8 @@ TEST_F(bad_attention, counts) {
 TEST_F(bad_attention, scale_and_mask) {
   for (const float scale : {NAN, -NAN, INFINITY, -INFINITY, 2.4e38f, -2.4e38f})
     refuses(HEED_ARG_SCALE, {{"scale", [=](heed_attention &c) { c.scale = scale; }, HEED_NOT_FINITE}});
+  for (const float scale : {least_subnormal, -least_subnormal, greatest_subnormal, -greatest_subnormal})
+    refuses(HEED_ARG_SCALE, {{"subnormal scale", [=](heed_attention &c) { c.scale = scale; }, HEED_OUT_OF_RANGE}});
   for (const int32_t causal : {2, -1, 256, INT32_MIN, INT32_MAX})
     refuses(HEED_ARG_CAUSAL, {{"causal", [=](heed_attention &c) { c.causal = causal; }, HEED_OUT_OF_RANGE}});
 }

@@ -1,5 +1,6 @@
 // Every argument of heed_layer_run, wrong in every way. SPDX-License-Identifier: MIT
 #include "support/executors.hpp"
+#include "support/floats.hpp"
 #include "support/refusal.hpp"
 
 namespace heed_test {
@@ -131,6 +132,7 @@ TEST_F(bad_layer, dimensions) {
             [=](arguments &a) { a.layer.*count = HEED_MAX_DIM / heads + 1; });
   for (const float scale : {NAN, INFINITY, -INFINITY, 2.4e38f})
     refuses(HEED_NOT_FINITE, HEED_ARG_SCALE, "scale", [=](arguments &a) { a.layer.scale = scale; });
+  refuses(HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "scale", [=](arguments &a) { a.layer.scale = greatest_subnormal; });
   refuses(HEED_MISFIT, HEED_ARG_OUT_DIM, "without wo, out_dim is the context's width",
           [](arguments &a) { a.layer.wo = a.layer.bo = nullptr; });
 }

@@ -1,5 +1,6 @@
 // Every argument of the primitives and of plain self-attention, wrong in every way. SPDX-License-Identifier: MIT
 #include "support/executors.hpp"
+#include "support/floats.hpp"
 #include "support/refusal.hpp"
 
 namespace heed_test {
@@ -116,6 +117,8 @@ TEST_F(bad_primitives, softmax) {
     arguments a = good();
     a.scale = scale;
     refuses(f, a, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");
+    a.scale = std::copysign(greatest_subnormal, scale);
+    refuses(f, a, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "subnormal scale");
   }
   arguments a = good();
   a.y.n_rows = 2;
@@ -179,6 +182,7 @@ TEST_F(bad_primitives, self_attention) {
   }
   for (const float scale : {NAN, INFINITY, -INFINITY})
     refused(x, scale, out, workspace_, bytes, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");
+  refused(x, least_subnormal, out, workspace_, bytes, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "subnormal scale");
   for (const ptrdiff_t shift : {-14, 0, 1, 14})
     refused(x, 0, {x_ + shift, 3, 5, 5}, workspace_, bytes, HEED_OVERLAP, HEED_ARG_OUT, "overlap");
   refused(x, 0, out, nullptr, bytes, HEED_NULL_POINTER, HEED_ARG_WORKSPACE, "null");

@@ -1,4 +1,5 @@
 // Every argument of heed_block_run, wrong in every way. SPDX-License-Identifier: MIT
+#include "support/floats.hpp"
 #include "support/refusal.hpp"
 
 namespace heed_test {
@@ -97,6 +98,7 @@ TEST_F(bad_transformer, numbers) {
   refuses(HEED_OUT_OF_RANGE, HEED_ARG_EPS, "negative", [](arguments &a) { a.block.eps = -1.0f; });
   refuses(HEED_NOT_FINITE, HEED_ARG_EPS, "NaN", [](arguments &a) { a.block.eps = NAN; });
   refuses(HEED_NOT_FINITE, HEED_ARG_SCALE, "infinite", [](arguments &a) { a.block.scale = INFINITY; });
+  refuses(HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "subnormal", [](arguments &a) { a.block.scale = least_subnormal; });
   refuses(HEED_UNKNOWN_STRUCT, HEED_ARG_BLOCK, "size", [](arguments &a) { a.block.struct_size++; });
   EXPECT_EQ(
       heed_block_run(nullptr, good().x, good().y, activations_, n_activations, workspace_, workspace_bytes, nullptr),

@@ -155,6 +155,26 @@ TEST(formats, int8_rows) {
   }
 }
 
+// Numbers so large that 127 times the nearest quotient is infinite: the scale is rounded down.
+TEST(formats, int8_of_the_largest_floats) {
+  float x = std::numeric_limits<float>::max();
+  for (int i = 0; i < 1000; ++i, x = std::nextafter(x, 0.0f)) {
+    const float row[2] = {x, -x};
+    int8_t q[2];
+    float scale, wide[2];
+    ASSERT_EQ(heed_narrow(heed_matrix_of(row, 1, 2), HEED_INT8, q, 2, &scale), HEED_OK);
+    ASSERT_EQ(heed_widen(q, 2, &scale, HEED_INT8, heed_matrix_out_of(wide, 1, 2)), HEED_OK);
+    EXPECT_EQ(q[0], 127);
+    EXPECT_EQ(q[1], -127);
+    EXPECT_TRUE(std::isfinite(wide[0]) && wide[0] == -wide[1]) << x;
+    EXPECT_LE(std::fabs(double(wide[0]) - x), scale * (0.5 + 0x1p-16));
+    float of_weights[2];
+    ASSERT_EQ(heed_quantize_weights(heed_matrix_of(row, 1, 2), HEED_IN_OUT, q, of_weights), HEED_OK);
+    EXPECT_EQ(of_weights[0], scale);
+    EXPECT_EQ(of_weights[1], scale);
+  }
+}
+
 // Numbers so small that the scale has few bits, or none: never beyond 127.
 TEST(formats, int8_of_subnormals) {
   for (uint32_t greatest = 0; greatest < 1000; ++greatest) {

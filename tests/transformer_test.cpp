@@ -48,6 +48,38 @@ TEST_P(transformer, an_encoder_layer_equals_its_parts) {
   }
 }
 
+// A layer turns whole heads, where heed_cache_append has room for HEED_CACHE_MAX_ROTARY_DIM; an int8 cache refuses keys
+// that turn infinite, and y is as it was.
+TEST_P(transformer, wide_heads_and_keys_that_turn_infinite) {
+  constexpr int32_t dim = 260;
+  static float weights[dim * dim], norm[dim], x[2 * dim], y[2 * dim];
+  static float activations[HEED_BLOCK_ACTIVATIONS(2, dim, 1, 1, dim, dim, dim, 0)];
+  HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)], buffer[1 << 18];
+  for (int32_t i = 0; i < dim; ++i) weights[i * dim + i] = norm[i] = 1, x[i] = x[dim + i] = float(i % 7);
+  heed_rope rope;
+  ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_HALVES), HEED_OK);
+  heed_block b = {};
+  b.struct_size = sizeof b, b.model_dim = b.head_dim = b.v_dim = b.hidden_dim = dim, b.n_heads = b.n_kv_heads = 1;
+  b.causal = b.norm_first = 1, b.eps = 1e-5f, b.norm = heed_rms_norm, b.activation = heed_relu, b.rope = &rope;
+  b.wq = b.wk = b.wv = b.wo = b.w_up = b.w_down = heed_weights_of(weights, HEED_F32, HEED_OUT_IN, dim, dim, nullptr);
+  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  shape.capacity = 4, shape.head_dim = shape.v_dim = dim, shape.format = HEED_INT8;
+  heed_cache cache;
+  ASSERT_EQ(heed_cache_init(&cache, &shape, buffer, sizeof buffer), HEED_OK);
+  b.cache = &cache;
+  const auto run = [&] {
+    return heed_block_run(&b, heed_matrix_of(x, 2, dim), heed_matrix_out_of(y, 2, dim), activations,
+                          sizeof activations / sizeof *activations, workspace, sizeof workspace, nullptr);
+  };
+  ASSERT_EQ(status_name(run()), "HEED_OK");
+  const std::vector<float> before(y, y + 2 * dim);
+  std::vector<float> large(dim, 3e38f);
+  b.bk = large.data();
+  EXPECT_EQ(run(), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K));
+  EXPECT_EQ(heed_cache_length(&cache, 0), 2);
+  EXPECT_TRUE(same_bits(before, std::vector<float>(y, y + 2 * dim)));
+}
+
 TEST_P(transformer, a_decoder_layer_equals_its_parts_in_any_pieces) {
   for (int32_t i = 0; i < repetitions(100) && !HasFailure(); ++i) {
     random_source r(800000 + uint64_t(i));

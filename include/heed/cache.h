@@ -70,7 +70,8 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
 /* Appends n tokens to a sequence: k (n_kv_heads, n, head_dim), v (n_kv_heads, n, v_dim), by head_stride and row_stride.
  * rope: null, or keys are turned on their way in by the positions of their tokens (the sequence's length upwards); its
  * rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM here.
- * Numbers that do not fit the format: as heed_narrow (NOT_FINITE for K, V when int8 has no scale for a row).
+ * Numbers that do not fit the format: as heed_narrow (NOT_FINITE for K, V when int8 has no scale for a row, also for
+ * keys that are finite as given and infinite when turned).
  * Status: FULL for CACHE (linear: no room; ring: n > capacity + spare), and nothing has changed; OUT_OF_RANGE for
  * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply for ROPE;
  * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP when k, v, rope or the

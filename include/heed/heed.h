@@ -57,7 +57,7 @@ HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *
  * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, E = 3 * 2^-24 * max |scale * x|.
  * Aliasing: in place (same data and row_stride) or disjoint. No workspace.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE
- * (scale * log2(e) must be finite); NULL_POINTER, MISALIGNED, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR, which may be
+ * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); NULL_POINTER, MISALIGNED, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR, which may be
  * null: one thread. */
 HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
 
@@ -116,7 +116,7 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * after. Threads: executor may be null. Small calls run on the caller's thread although an executor is given. One query
  * row with many keys is split at multiples of 1024 keys. Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for CALL;
  * OUT_OF_RANGE for BATCH, N_HEADS, N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide
- * n_heads); NOT_FINITE for SCALE (scale * log2(e) must be finite); MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT,
+ * n_heads); NOT_FINITE for SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT,
  * WEIGHTS, and NULL_POINTER for all but the last; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP
  * for OUT, WEIGHTS, WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
  * UNKNOWN_STRUCT for EXECUTOR. Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023
@@ -198,7 +198,7 @@ typedef struct heed_layer {
  * Aliasing: y, activations, workspace are disjoint from everything.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS (also when a row of
  *         all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y;
- *         NOT_FINITE for SCALE; NULL_POINTER for WQ, WK, WV; MISALIGNED, OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO
+ *         NOT_FINITE, OUT_OF_RANGE for SCALE; NULL_POINTER for WQ, WK, WV; MISALIGNED, OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO
  * (bo without wo is MISFIT); TOO_SMALL, NULL_POINTER, MISALIGNED, OVERFLOW for ACTIVATIONS, WORKSPACE; OVERLAP for Y,
  *         ACTIVATIONS, WORKSPACE, also with the layer itself or its executor; as heed_linear for X, Y, EXECUTOR. */
 HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
@@ -269,8 +269,8 @@ HEED_API int32_t heed_kernel_profile(const char *name);
 /* The kernel in use. The first call of the library chooses the best, or on hosted systems the one that the environment
  * variable HEED_KERNEL names (a name that is unknown or cannot run here is ignored; compare heed_kernel_current). */
 HEED_API const char *heed_kernel_current(void);
-/* Forces a kernel for the whole process; null returns to the automatic choice. Atomic, but calls under way in other
- * threads finish on the kernel they began with.
+/* Forces a kernel for the whole process; null returns to the automatic choice. It may be called at any time: every call
+ * of the library takes the kernel once, when it begins, and finishes on it, with all that an executor runs for it.
  * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other is unknown. */
 HEED_API heed_status heed_kernel_use(const char *name);
 

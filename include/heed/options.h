@@ -91,9 +91,11 @@ HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data,
 
 /* ---------------------------------------------------------------------------------------------------------- scores */
 
-/* score = cap * tanh(score / cap). cap > 0, so that scale / cap and cap * log2(e) are finite.
- * Error of tanh: below 7 * 2^-24 relative. Source: Gemma 2 (Gemma Team 2024).
- * Status: OUT_OF_RANGE (0, negative), NOT_FINITE for SOFTCAP. */
+/* score = cap * tanh(score / cap). cap > 0. cap * log2(e) and scale / cap (of a call with scale 0: the default scale)
+ * must be finite, and cap and scale / cap not subnormal: units that flush subnormals would lose the score.
+ * Error of tanh: below 7 * 2^-24 relative; where score / cap itself is subnormal, cap * 2^-149 more.
+ * Source: Gemma 2 (Gemma Team 2024).
+ * Status: OUT_OF_RANGE (0, negative; cap or scale / cap subnormal), NOT_FINITE for SOFTCAP. */
 typedef struct heed_softcap {
   uint32_t struct_size;
   const heed_code *code;
@@ -101,11 +103,12 @@ typedef struct heed_softcap {
 } heed_softcap;
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
-/* score += slopes[h] * (j - p), exact distances up to 2^24. slopes: (n_heads), finite also when times log2(e).
+/* score += slopes[h] * (j - p), exact distances up to 2^24. slopes: (n_heads), finite also when times log2(e), and not
+ * subnormal; 0 is a head without.
  * Error: as fma rounds, 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit: rows that see far keys alone have weights
  * that much less exact. The same holds for an additive mask.
  * Source: Press et al. 2022 (their slopes are 2^(-8 (h + 1) / n_heads), n_heads a power of two).
- * Status: NULL_POINTER, MISALIGNED, OVERFLOW, NOT_FINITE for ALIBI. */
+ * Status: NULL_POINTER, MISALIGNED, OVERFLOW, NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI. */
 typedef struct heed_alibi {
   uint32_t struct_size;
   const heed_code *code;

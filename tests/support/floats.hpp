@@ -14,6 +14,7 @@ namespace heed_test {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float least_subnormal = 0x1p-149f, greatest_subnormal = 0x1.fffffcp-127f;
 
 // What the tests write into places that nobody may read (a NaN: it would show) or write (a NaN with another payload).
 constexpr uint32_t unread_bits = 0x7fc0dead;

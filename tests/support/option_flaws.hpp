@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "floats.hpp"
 #include "refusal.hpp"
 
 namespace heed_test {
@@ -145,10 +146,9 @@ inline void add_mask_flaws(const option_shape &s, bool additive, option_flaws *a
 inline void add_softcap_flaws(option_flaws *all) {
   const flaws_of<heed_softcap> flaws("softcap", &heed_options::softcap, HEED_ARG_SOFTCAP, all);
   flaws.object();
-  // The last two: cap * log2(e), and 1 / cap times any scale above 2^-21.
-  flaws.values<float>("cap", &heed_softcap::cap, HEED_NOT_FINITE,
-                      {NAN, -NAN, INFINITY, -INFINITY, 2.4e38f, std::numeric_limits<float>::denorm_min()});
-  flaws.values<float>("cap", &heed_softcap::cap, HEED_OUT_OF_RANGE, {0.0f, -0.0f, -1.0f, -1e-30f, -2e38f});
+  flaws.values<float>("cap", &heed_softcap::cap, HEED_NOT_FINITE, {NAN, -NAN, INFINITY, -INFINITY, 2.4e38f});
+  flaws.values<float>("cap", &heed_softcap::cap, HEED_OUT_OF_RANGE,
+                      {0.0f, -0.0f, -1.0f, -1e-30f, -2e38f, least_subnormal, greatest_subnormal});
 }
 
 // One number for each head.
@@ -168,6 +168,8 @@ inline void add_alibi_flaws(const option_shape &s, option_flaws *all) {
   add_head_floats(flaws, &heed_alibi::slopes, s.n_heads);
   flaws.add("null", HEED_NULL_POINTER, [](heed_alibi &a) { a.slopes = nullptr; });
   flaws.add("-infinity", HEED_NOT_FINITE, [](heed_alibi &a) { const_cast<float *>(a.slopes)[0] = -INFINITY; });
+  for (const float wrong : {least_subnormal, -greatest_subnormal})
+    flaws.add("subnormal", HEED_OUT_OF_RANGE, [=](heed_alibi &a) { const_cast<float *>(a.slopes)[0] = wrong; });
 }
 inline void add_sinks_flaws(const option_shape &s, const heed_sinks &now, option_flaws *all) {
   const flaws_of<heed_sinks> flaws("sinks", &heed_options::sinks, HEED_ARG_SINKS, all);
