@@ -34,6 +34,8 @@ static const char *fault_text(int32_t fault) {
       return "not made by its init function";
     case HEED_DAMAGED:
       return "not what it should hold";
+    case HEED_RUNNING:
+      return "the threads run already";
     default:
       return "unknown status";
   }

@@ -3,36 +3,13 @@
 #include <gtest/gtest.h>
 
 #ifdef HEED_TESTS_THREADS
-#include <pthread.h>
-
-#include <chrono>
 #include <cstring>
-#include <thread>
 
-#include "heed/threads.h"
 #include "support/random.hpp"
-#include "support/refusal.hpp"
-#include "support/tally.hpp"
+#include "support/thread_pool.hpp"
 
 namespace heed_test {
 namespace {
-
-constexpr heed_status too_many = HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
-void sleep_microseconds(int n) { std::this_thread::sleep_for(std::chrono::microseconds(n)); }
-
-// Threads that run as long as this object.
-class pool {
- public:
-  explicit pool(int32_t n_threads) {
-    EXPECT_EQ(heed_threads_start(&threads, n_threads), HEED_OK);
-    EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
-    EXPECT_EQ(executor.struct_size, sizeof(heed_executor));
-    EXPECT_EQ(executor.n_workers, n_threads);
-  }
-  ~pool() { EXPECT_EQ(heed_threads_stop(&threads), HEED_OK); }
-  heed_threads threads;
-  heed_executor executor;
-};
 
 TEST(threads, refuse_bad_arguments) {
   heed_threads threads;
@@ -62,6 +39,10 @@ TEST(threads, refuse_bad_arguments) {
   refuses_all(&never_started, HEED_NOT_INITIALIZED);
   pool running(2);
   EXPECT_EQ(heed_threads_executor(&running.threads, nullptr), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_EXECUTOR));
+  heed_threads copy = {};
+  copy.struct_size = running.threads.struct_size;
+  copy.code = running.threads.code;
+  refuses_all(&copy, HEED_NOT_INITIALIZED);
 }
 
 TEST(threads, run_every_task_once) {
@@ -133,42 +114,6 @@ TEST(threads, run_jobs_within_tasks) {
   for (int i = 0; i < 200; ++i)
     expect_each_once(p.executor, 4, [&](int32_t, int32_t) { expect_each_once(p.executor, 3); });
 }
-
-TEST(threads, stop_and_start_again) {
-  heed_threads threads;
-  heed_executor executor;
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_EQ(heed_threads_start(&threads, 1 + i % 4), HEED_OK);
-    ASSERT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
-    if (i % 3 == 0) expect_each_once(executor, 10);
-    if (i % 5 == 0) sleep_microseconds(1000);  // they are parked
-    EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
-    EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
-    expect_each_once(executor, 10, [](int32_t, int32_t worker) { EXPECT_EQ(worker, 0); });
-    EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
-    EXPECT_EQ(executor.n_workers, 1);
-  }
-}
-
-// Without memory for stacks there are no threads.
-#ifdef __GLIBC__
-TEST(threads, may_not_be_had) {
-  pthread_attr_t before, huge;
-  pthread_getattr_default_np(&before);
-  pthread_attr_init(&huge);
-  ASSERT_EQ(pthread_attr_setstacksize(&huge, SIZE_MAX / 4 + 1), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
-  heed_threads threads;
-  const heed_status status = heed_threads_start(&threads, 2);
-  pthread_setattr_default_np(&before);
-  EXPECT_EQ(status, too_many);
-  heed_executor executor;
-  EXPECT_EQ(heed_threads_executor(&threads, &executor), HEED_OK);
-  EXPECT_EQ(executor.n_workers, 1);
-  expect_each_once(executor, 10);
-  EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
-}
-#endif
 
 }  // namespace
 }  // namespace heed_test

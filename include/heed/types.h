@@ -76,7 +76,8 @@ typedef enum heed_fault {
   HEED_UNAVAILABLE_KERNEL, /* this processor lacks the kernel's instructions */
   HEED_MISMATCH,           /* the self-test found bits that differ from the reference */
   HEED_NOT_INITIALIZED,    /* the object was not made by its init function */
-  HEED_DAMAGED             /* the buffer does not hold what it should */
+  HEED_DAMAGED,            /* the buffer does not hold what it should */
+  HEED_RUNNING             /* the threads run already */
 } heed_fault;
 
 typedef enum heed_argument {

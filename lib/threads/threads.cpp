@@ -1,11 +1,13 @@
 // Threads that wait for work. A job is open while it has tasks that nobody has begun. Helpers enter it only while it is
 // open, and its caller leaves it when it is closed and nobody is inside: so the caller waits for tasks that were begun,
-// never for a helper that is late, and a late helper never sees a job that is gone.
+// never for a helper that is late, and a late helper never sees a job that is gone. An executor carries the number
+// of its workers, so that no later start can give it more.
 #include "heed/threads.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace {
 
@@ -21,8 +23,10 @@ struct job {
 struct pool {
   job now;             // of the caller that has the pool; those inside read it
   uint32_t taken;      // 1: a caller has the pool
-  int32_t n_threads;   // with the caller's
+  uint32_t n_threads;  // with the caller's; 1 until all have been started
   uint32_t n_numbers;  // given to helpers: the last one's worker
+  pid_t process;       // that started them: a fork copies this memory, but no thread
+  const pool *self;    // tells the object from a copy of it
   alignas(64) uint32_t gate;
   uint32_t n_parked;          // helpers that sleep, or are about to look at the gate for the last time
   alignas(64) uint32_t next;  // the first task that nobody has begun
@@ -40,12 +44,22 @@ pthread_t *handle_of(heed_threads &threads, int32_t i) { return reinterpret_cast
 const char made = 0;  // its address tells an object that was started from any other memory
 const heed_code *code() { return reinterpret_cast<const heed_code *>(&made); }
 
+bool is_made(const heed_threads &threads) {
+  const pool &p = *reinterpret_cast<const pool *>(threads.state);
+  return threads.struct_size == sizeof threads && threads.code == code() && p.self == &p;
+}
+
 uint32_t load(const uint32_t &x) { return __atomic_load_n(&x, __ATOMIC_SEQ_CST); }
 uint32_t add(uint32_t &x, uint32_t n) { return __atomic_fetch_add(&x, n, __ATOMIC_SEQ_CST); }
 void set(uint32_t &x, uint32_t bits) { __atomic_fetch_or(&x, bits, __ATOMIC_SEQ_CST); }
 void clear(uint32_t &x, uint32_t bits) { __atomic_fetch_and(&x, ~bits, __ATOMIC_SEQ_CST); }
 
+// Asked only where the threads sleep or are late: a system call takes its time. A child of fork needs no answer before,
+// because in its memory a job without helpers ends like one whose helpers are all late.
+bool is_here(const pool &p) { return p.process == getpid(); }
+
 bool is_called(const pool &p) { return load(p.gate) & (open_bit | stop_bit); }
+bool is_stopped(const pool &p) { return load(p.gate) & stop_bit; }
 bool is_left(const pool &p) { return !(load(p.gate) & inside_mask); }
 
 void pause() {
@@ -88,7 +102,7 @@ void wait_for_call(pool &p) {
 
 void call_helpers(pool &p, uint32_t n) {
   const uint32_t parked = load(p.n_parked);
-  if (parked == 0) return;
+  if (parked == 0 || !is_here(p)) return;
   pthread_mutex_lock(&p.mutex);
   for (uint32_t i = 0; i < n && i < parked; i++) pthread_cond_signal(&p.called);
   pthread_mutex_unlock(&p.mutex);
@@ -96,6 +110,7 @@ void call_helpers(pool &p, uint32_t n) {
 
 void wait_until_left(pool &p) {
   if (spin(p, is_left)) return;
+  if (!is_here(p)) return clear(p.gate, inside_mask);  // those inside stayed with the parent
   pthread_mutex_lock(&p.mutex);
   set(p.gate, waiting_bit);  // before the last look: who leaves after it sees this bit
   while (!is_left(p)) pthread_cond_wait(&p.left, &p.mutex);
@@ -128,7 +143,7 @@ void work(pool &p, int32_t worker) {
 void *help(void *of_pool) {
   pool &p = *static_cast<pool *>(of_pool);
   const int32_t worker = static_cast<int32_t>(add(p.n_numbers, 1)) + 1;
-  while (!(load(p.gate) & stop_bit)) {
+  while (!is_stopped(p)) {
     if (enter(p)) {
       work(p, worker);
       leave(p);
@@ -138,9 +153,11 @@ void *help(void *of_pool) {
   return nullptr;
 }
 
-void run(void *user, int32_t n_tasks, heed_task task, void *context) {
-  pool &p = *static_cast<pool *>(user);
-  if (n_tasks < 2 || p.n_threads < 2 || __atomic_exchange_n(&p.taken, 1, __ATOMIC_SEQ_CST) != 0) {
+// An executor that was filled for n_workers may have the pool unless more threads than that run by now.
+void run_for(uint32_t n_workers, pool &p, int32_t n_tasks, heed_task task, void *context) {
+  const uint32_t n_threads = load(p.n_threads);
+  if (n_tasks < 2 || n_threads < 2 || n_threads > n_workers ||
+      __atomic_exchange_n(&p.taken, 1, __ATOMIC_SEQ_CST) != 0) {
     for (int32_t i = 0; i < n_tasks; i++) task(context, i, 0);
     return;
   }
@@ -151,6 +168,27 @@ void run(void *user, int32_t n_tasks, heed_task task, void *context) {
   work(p, 0);
   wait_until_left(p);
   __atomic_store_n(&p.taken, 0, __ATOMIC_SEQ_CST);
+}
+
+// The number of workers, less 1, has 10 bits. Six of them are those in which pools have zeros: they lie in `user`. The
+// others choose one of 16 functions. So the executor alone says how many it has, whatever becomes of the pool.
+constexpr uintptr_t low_bits = alignof(heed_threads) - 1;
+static_assert(HEED_MAX_WORKERS <= 16 * (low_bits + 1) && sizeof(pool) > low_bits, "each number fits");
+
+template <uint32_t HIGH>
+void run(void *user, int32_t n_tasks, heed_task task, void *context) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(user) & low_bits;
+  pool &p = *reinterpret_cast<pool *>(static_cast<char *>(user) - low);
+  run_for(HIGH * (low_bits + 1) + static_cast<uint32_t>(low) + 1, p, n_tasks, task, context);
+}
+
+constexpr decltype(heed_executor::run) runs[] = {run<0>, run<1>, run<2>,  run<3>,  run<4>,  run<5>,  run<6>,  run<7>,
+                                                 run<8>, run<9>, run<10>, run<11>, run<12>, run<13>, run<14>, run<15>};
+
+heed_executor executor_of(pool &p) {
+  const uint32_t n = is_here(p) ? p.n_threads : 1, low = (n - 1) & low_bits;
+  return {static_cast<uint32_t>(sizeof(heed_executor)), static_cast<int32_t>(n), runs[(n - 1) / (low_bits + 1)],
+          reinterpret_cast<char *>(&p) + low};
 }
 
 heed_status check(const heed_threads *threads) {
@@ -164,20 +202,45 @@ heed_status check_started(const heed_threads *threads) {
   const heed_status status = check(threads);
   if (status != HEED_OK) return status;
   if (threads->struct_size != sizeof *threads) return HEED_STATUS(HEED_UNKNOWN_STRUCT, HEED_ARG_THREADS);
-  if (threads->code != code()) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
+  if (!is_made(*threads)) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
   return HEED_OK;
 }
 
-// Signals are for the threads that the program made.
-bool start_helpers(heed_threads &threads, int32_t n_threads) {
+void stop_helpers(heed_threads &threads, uint32_t n_threads) {
+  pool &p = pool_of(threads);
+  pthread_mutex_lock(&p.mutex);
+  set(p.gate, stop_bit);
+  pthread_cond_broadcast(&p.called);
+  pthread_mutex_unlock(&p.mutex);
+  for (uint32_t i = 1; i < n_threads; i++) pthread_join(*handle_of(threads, i), nullptr);
+  pthread_cond_destroy(&p.left);
+  pthread_cond_destroy(&p.called);
+  pthread_mutex_destroy(&p.mutex);
+}
+
+// Signals are for the threads that the program made. Returns how many there are, with the caller's.
+uint32_t start_helpers(heed_threads &threads, uint32_t n_threads) {
   pool &p = pool_of(threads);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (p.n_threads < n_threads && pthread_create(handle_of(threads, p.n_threads), nullptr, help, &p) == 0)
-    p.n_threads++;
+  uint32_t n = 1;
+  while (n < n_threads && pthread_create(handle_of(threads, n), nullptr, help, &p) == 0) n++;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return p.n_threads == n_threads;
+  return n;
+}
+
+void make(heed_threads &threads) {
+  threads.struct_size = sizeof threads;
+  threads.code = code();
+  pool &p = pool_of(threads);
+  p = {};
+  p.n_threads = 1;
+  p.process = getpid();
+  p.self = &p;
+  pthread_mutex_init(&p.mutex, nullptr);
+  pthread_cond_init(&p.called, nullptr);
+  pthread_cond_init(&p.left, nullptr);
 }
 
 }  // namespace
@@ -186,16 +249,15 @@ heed_status heed_threads_start(heed_threads *threads, int32_t n_threads) {
   const heed_status status = check(threads);
   if (status != HEED_OK) return status;
   if (n_threads < 1 || n_threads > HEED_MAX_WORKERS) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
-  threads->struct_size = sizeof *threads;
-  threads->code = code();
-  pool &p = pool_of(*threads);
-  p = {};
-  p.n_threads = 1;
-  pthread_mutex_init(&p.mutex, nullptr);
-  pthread_cond_init(&p.called, nullptr);
-  pthread_cond_init(&p.left, nullptr);
-  if (start_helpers(*threads, n_threads)) return HEED_OK;
-  heed_threads_stop(threads);
+  __asm__ volatile("" : : "r"(threads) : "memory");  // the memory may never have been written: no compiler may know it
+  if (is_made(*threads) && !is_stopped(pool_of(*threads))) return HEED_STATUS(HEED_RUNNING, HEED_ARG_THREADS);
+  make(*threads);
+  const uint32_t wanted = static_cast<uint32_t>(n_threads), n = start_helpers(*threads, wanted);
+  if (n == wanted) {
+    __atomic_store_n(&pool_of(*threads).n_threads, n, __ATOMIC_SEQ_CST);
+    return HEED_OK;
+  }
+  stop_helpers(*threads, n);
   return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
 }
 
@@ -203,22 +265,19 @@ heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor
   const heed_status status = check_started(threads);
   if (status != HEED_OK) return status;
   if (!executor) return HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_EXECUTOR);
-  pool &p = pool_of(*threads);
-  *executor = {static_cast<uint32_t>(sizeof(heed_executor)), p.n_threads, run, &p};
+  *executor = executor_of(pool_of(*threads));
   return HEED_OK;
 }
 
+// In a child of fork nobody is there to be woken or waited for, and somebody may have held the mutex: it is left alone.
 heed_status heed_threads_stop(heed_threads *threads) {
   const heed_status status = check_started(threads);
   pool &p = pool_of(*threads);
-  if (status != HEED_OK || load(p.gate) & stop_bit) return status;
-  pthread_mutex_lock(&p.mutex);
-  set(p.gate, stop_bit);
-  pthread_cond_broadcast(&p.called);
-  pthread_mutex_unlock(&p.mutex);
-  for (; p.n_threads > 1; p.n_threads--) pthread_join(*handle_of(*threads, p.n_threads - 1), nullptr);
-  pthread_cond_destroy(&p.left);
-  pthread_cond_destroy(&p.called);
-  pthread_mutex_destroy(&p.mutex);
+  if (status != HEED_OK || is_stopped(p)) return status;
+  if (is_here(p))
+    stop_helpers(*threads, p.n_threads);
+  else
+    set(p.gate, stop_bit);
+  p.n_threads = 1;
   return HEED_OK;
 }
