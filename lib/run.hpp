@@ -24,9 +24,27 @@ void run_add(fixed_kernel k, const heed_matrix &a, const heed_matrix &b, const h
              const heed_executor *executor);
 #endif
 
+// A task on its way through an executor of the user's: a piece that was not asked for, or on a worker that has no part
+// of the workspace, is not run, for it would write anywhere.
+struct guarded_task {
+  heed_task task;
+  void *context;
+  int32_t n_tasks, n_workers;
+};
+inline void run_guarded(void *context, int32_t index, int32_t worker) {
+  const guarded_task &own = *static_cast<const guarded_task *>(context);
+  if (index >= 0 && index < own.n_tasks && worker >= 0 && worker < own.n_workers) own.task(own.context, index, worker);
+}
+
+// In a frame of its own: calls without an executor need no room for it.
+HEED_NOINLINE inline void run_on(const heed_executor &executor, int32_t n, heed_task task, void *context) {
+  guarded_task guarded = {task, context, n, executor.n_workers};
+  executor.run(executor.user, n, run_guarded, &guarded);
+}
+
 // task(context, i, worker) for i < n: on the executor's threads, or here when there is none.
 inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, void *context) {
-  if (executor && n > 1) return executor->run(executor->user, n, task, context);
+  if (executor && n > 1) return run_on(*executor, n, task, context);
   for (int32_t i = 0; i < n; i++) task(context, i, 0);
 }
 

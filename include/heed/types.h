@@ -239,13 +239,28 @@ static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, i
 
 /* --------------------------------------------------------------------------------------------------------- threads */
 
-/* Runs one piece of work. Pieces are independent; index < n_tasks; worker < n_workers names a slice of the workspace,
- * so two pieces that run at the same time must be given different workers. */
+/* Runs one piece of work. Pieces are independent; 0 <= index < n_tasks; 0 <= worker < n_workers names a slice of the
+ * workspace, so two pieces that run at the same time must be given different workers. */
 typedef void (*heed_task)(void *context, int32_t index, int32_t worker);
 
 /* How a call may use threads. run() calls task(context, i, worker) once for every i in [0, n_tasks), in any order and
  * on any threads, and returns when all are done. It cannot fail: where no thread is to be had it runs the tasks itself.
- * It must be callable again from the next heed call. */
+ * It must be callable again from the next heed call. Do not change n_workers of an executor that a library filled: its
+ * run() knows its own number.
+ *
+ * If a run() of yours breaks this, the call still returns HEED_OK, because heed does not count the pieces:
+ *
+ * - A piece with an index or a worker out of range is not run.
+ *
+ * - What a piece that was not run, or was left out, would have written stays as it was. Where the keys of few rows are
+ *   split over the workers, these rows become any numbers, and so does what a layer makes of such a result.
+ *
+ * - A piece that is run twice, one time after the other, gives the same bits, unless it reads what it writes: y = x of
+ *   softmax, norms, activations, sums and rope is computed twice, also within layers, and a heed_partial counts these
+ *   keys twice.
+ *
+ * All this reads and writes nothing but the memory of the call. What heed cannot see is undefined behaviour: two pieces
+ * on one worker at the same time, a piece twice at the same time, a piece that runs when run() has returned. */
 typedef struct heed_executor {
   uint32_t struct_size; /* sizeof(heed_executor) */
   int32_t n_workers;    /* 1 to 1024 */

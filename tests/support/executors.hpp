@@ -96,6 +96,20 @@ class meddling_executor : public test_executor {
   const std::function<void()> meddle_;
 };
 
+// One that breaks the contract: hand_out is given the pieces to hand out as it likes.
+class wrong_executor : public test_executor {
+ public:
+  using pieces = std::function<void(int32_t index, int32_t worker)>;
+  wrong_executor(int32_t n_workers, std::function<void(int32_t n_tasks, const pieces &piece)> hand_out)
+      : test_executor(n_workers), hand_out_(std::move(hand_out)) {}
+
+ private:
+  void run_all(int32_t n_tasks, heed_task task, void *context) override {
+    hand_out_(n_tasks, [&](int32_t index, int32_t worker) { task(context, index, worker); });
+  }
+  const std::function<void(int32_t, const pieces &)> hand_out_;
+};
+
 }  // namespace heed_test
 
 #endif
