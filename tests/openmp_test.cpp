@@ -10,6 +10,9 @@
 
 extern "C" void omp_set_num_threads(int);  // omp.h belongs to a compiler that was asked for OpenMP
 extern "C" int omp_get_max_threads(void);
+extern "C" void omp_set_dynamic(int);
+extern "C" void omp_set_max_active_levels(int);
+extern "C" int omp_get_max_active_levels(void);
 
 namespace heed_test {
 namespace {
@@ -34,6 +37,21 @@ TEST(openmp_executor, runs_every_task_once) {
     ASSERT_GE(executor.n_workers, 1);
     for (const int32_t n_tasks : {1, 2, 7, 1000}) expect_each_once(executor, n_tasks);
   }
+}
+
+// Fewer threads than were asked for, and teams within teams: workers are those of the call's own team.
+TEST(openmp_executor, keeps_its_workers_however_many_threads_there_are) {
+  heed_executor executor;
+  ASSERT_EQ(heed_openmp_executor(3, &executor), HEED_OK);
+  const int levels = omp_get_max_active_levels();
+  omp_set_dynamic(1);
+  expect_each_once(executor, 50);
+  omp_set_dynamic(0);
+  for (const int most : {1, 2}) {
+    omp_set_max_active_levels(most);
+    expect_each_once(executor, 6, [&](int32_t, int32_t) { expect_each_once(executor, 5); });
+  }
+  omp_set_max_active_levels(levels);
 }
 
 // 0 stands for OpenMP's own number, but never for more workers than the library knows.

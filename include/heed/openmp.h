@@ -13,7 +13,11 @@ extern "C" {
 #endif
 
 /* Fills *executor. n_threads: 1 to HEED_MAX_WORKERS, or 0 for as many as OpenMP would use. The executor may be copied
- * and shared; it owns nothing. The OpenMP runtime itself allocates memory when it first starts its threads. Status:
+ * and shared; it owns nothing. The OpenMP runtime itself allocates memory when it first starts its threads.
+ *
+ * OpenMP may give a call fewer threads than n_threads (OMP_DYNAMIC, OMP_THREAD_LIMIT, a call within a parallel region
+ * of yours), never more: a worker is the number of a thread in the call's own team, so it is less than n_workers. After
+ * fork, GCC's runtime hangs in a child whose parent has used its threads: give calls there no executor. Status:
  * NULL_POINTER for EXECUTOR, OUT_OF_RANGE for N_THREADS. */
 HEED_API heed_status heed_openmp_executor(int32_t n_threads, heed_executor *executor);
 
