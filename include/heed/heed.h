@@ -18,8 +18,9 @@
  * sizes that end in _bytes count bytes. Rows are contiguous; everything else may be strided.
  *
  * Range: numbers as large as any intermediate result may be. A logit is a float, so |scale * log2(e)| * sum |q k| (in
- * softmax |scale * log2(e) * x|) below 2^127 is safe, and larger ones become infinite scores; values are added before
- * they are divided by the sum of the weights, so in each column the visible |v| must sum to less than 2^127.
+ * softmax |scale * log2(e) * x|) below 2^127 is safe, and larger ones become infinite scores, or NaN (in the unfused
+ * profile, of products of both signs); values are added before they are divided by the sum of the weights, so in each
+ * column the visible |v| must sum to less than 2^127.
  *
  * NaN and infinity, the same on every kernel: a NaN in a query or in a key that it sees makes all of that query's
  * outputs NaN; a NaN or an infinity in a column of a visible value reaches that column of the output. A score of

@@ -27,6 +27,14 @@ inline double absolute_dot(const float *a, const float *b, int32_t n) {
   return sum;
 }
 
+// The same without products of an infinity or a NaN.
+inline double absolute_finite_dot(const float *a, const float *b, int32_t n) {
+  double sum = 0;
+  for (int32_t i = 0; i < n; ++i)
+    if (std::isfinite(a[i]) && std::isfinite(b[i])) sum += std::fabs(double(a[i]) * b[i]);
+  return sum;
+}
+
 // Softmax of scores that already carry their scale.
 inline std::vector<double> exact_softmax(const std::vector<double> &scores) {
   std::vector<double> p;
@@ -46,6 +54,7 @@ struct exact_row {
   std::vector<double> errors[3];  // of those, as f32 finds them
   std::vector<double> weights, out;
   std::vector<bool> seen;
+  std::vector<bool> overflows;  // the finite products may, on the way: an infinite score may then be NaN
   double lse = -HUGE_VAL;
   double logit_error = 0;    // E of the header: the greatest of a key (or sink) that can have any weight
   double largest_logit = 0;  // max |biased score| over those
@@ -76,6 +85,7 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const double by_cap = p.options.cap > 0 ? 1 / double(p.options.cap) : 0;
   const double factor = std::max(1.0, std::fabs(scale) * std::max(2.0, by_cap));
   const bool safe = size * factor < 0x1p126;  // else f32 may overflow on the way
+  row->overflows[at] = absolute_finite_dot(q, k, p.head_dim) * factor >= 0x1p126;
   row->errors[0][at] =
       safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
   // Kept scores are products of their own: of ln 2, or, raw ones under a cap, of the cap.
@@ -128,6 +138,7 @@ inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int
     row.errors[stage].assign(size_t(p.n_kv), 0.0);
   }
   row.seen.assign(size_t(p.n_kv), false);
+  row.overflows.assign(size_t(p.n_kv), false);
   for (int32_t j = 0; j < row.range.end; ++j)
     if (row.range.holds(j)) exact_scores(p, b, h, i, j, chain, &row);
   exact_weights(p, h, &row);
