@@ -106,6 +106,41 @@ TEST_P(transformer, a_decoder_layer_equals_its_parts_in_any_pieces) {
   }
 }
 
+// Functions of the caller's in place of heed's: they work, or fail after so many calls.
+int n_norms_left, n_activations_left;
+constexpr heed_status status_of_norm = HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_WEIGHT),
+                      status_of_activation = HEED_STATUS(HEED_OVERLAP, HEED_ARG_UP);
+heed_status own_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                     const heed_executor *executor) {
+  return n_norms_left-- == 0 ? status_of_norm : heed_rms_norm(x, weight, bias, eps, y, executor);
+}
+heed_status own_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  return n_activations_left-- == 0 ? status_of_activation : heed_silu(x, up, y, executor);
+}
+
+TEST_P(transformer, a_status_of_the_callers_norm_or_activation_is_returned) {
+  for (int32_t i = 0; i < 24; ++i) {
+    random_source r(900000 + uint64_t(i));
+    random_block l(r, false);
+    heed_block &b = l.block;
+    b.norm_first = i % 2, b.norm = heed_rms_norm, b.activation = heed_silu;
+    const std::vector<float> x = bell_floats(r, size_t(b.model_dim) * 5), expected = run(l, x, 5, false, nullptr, true);
+    b.norm = own_norm, b.activation = own_activation;
+    n_norms_left = n_activations_left = -1;
+    EXPECT_TRUE(same_bits(expected, run(l, x, 5, false, nullptr, true))) << "seed " << i;
+    const auto status = [&](int norms, int activations) {
+      n_norms_left = norms, n_activations_left = activations;
+      std::vector<float> y(x.size()), rows(l.n_activations(5));
+      const fenced_bytes workspace(slot_workspace, HEED_WORKSPACE_BYTES(20, 20));
+      return heed_block_run(&b, heed_matrix_of(x.data(), 5, b.model_dim), heed_matrix_out_of(y.data(), 5, b.model_dim),
+                            rows.data(), rows.size(), workspace.data(), workspace.count(), nullptr);
+    };
+    EXPECT_EQ(status(0, -1), status_of_norm) << "the first norm, seed " << i;
+    EXPECT_EQ(status(1, -1), status_of_norm) << "the second norm, seed " << i;
+    EXPECT_EQ(status(-1, 0), status_of_activation) << "seed " << i;
+  }
+}
+
 HEED_TEST_EVERY_KERNEL(transformer);
 
 }  // namespace

@@ -1,0 +1,156 @@
+// One call of every public function that computes, each large enough for its executor: what a choice of another kernel
+// in mid-call may not change. SPDX-License-Identifier: MIT
+#ifndef HEED_TESTS_SUPPORT_SWITCHED_CALLS_HPP
+#define HEED_TESTS_SUPPORT_SWITCHED_CALLS_HPP
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data.hpp"
+#include "heed/heed.h"
+
+namespace heed_test {
+
+// What a call wrote, array by array.
+class written {
+ public:
+  template <typename T = float>
+  T *take(size_t n) {
+    memory_.emplace_back(n * sizeof(T) + 64);
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory_.back().data());
+    unsigned char *const begin = reinterpret_cast<unsigned char *>((address + 63) / 64 * 64);
+    parts_.push_back({begin, n * sizeof(T)});
+    return reinterpret_cast<T *>(begin);
+  }
+  void expect_ok(heed_status status) { EXPECT_EQ(status, HEED_OK) << heed_status_argument(status); }
+  std::vector<unsigned char> all() const {
+    std::vector<unsigned char> bytes;
+    for (const auto &[begin, n] : parts_) bytes.insert(bytes.end(), begin, begin + n);
+    return bytes;
+  }
+
+ private:
+  std::list<std::vector<unsigned char>> memory_;
+  std::vector<std::pair<unsigned char *, size_t>> parts_;
+};
+
+// Each makes one public call that computes; what goes before it only sets up.
+struct switched_call {
+  std::string name;
+  bool one_result;  // of both profiles
+  std::function<void(const heed_executor *, written *)> run;
+};
+using switched_calls = std::vector<switched_call>;
+
+// Ordinary numbers for all inputs, which may overlap.
+constexpr size_t n_numbers = size_t{1450} * 1450 + 4096;
+inline const std::vector<float> &numbers() {
+  static const std::vector<float> all = [] {
+    random_source r(31);
+    return bell_floats(r, n_numbers);
+  }();
+  return all;
+}
+inline const float *numbers_from(size_t first) { return numbers().data() + first; }
+
+constexpr const char *format_names[] = {"f32", "f16", "bf16", "int8"};
+// The same, narrowed in rows of `dim`; scales for as many rows or outputs as wanted.
+inline const void *narrow_numbers_of(int32_t format) {
+  constexpr int32_t dim = 1450;
+  static std::vector<float> bytes[4], scales(dim);
+  if (format == HEED_F32) return numbers().data();
+  if (bytes[format].empty()) {
+    bytes[format].resize(size_t{dim} * dim);
+    EXPECT_EQ(heed_narrow(heed_matrix_of(numbers().data(), dim, dim), format, bytes[format].data(), dim, scales.data()),
+              HEED_OK);
+  }
+  return bytes[format].data();
+}
+inline const float *positive_numbers() {
+  static const std::vector<float> all = [] {
+    std::vector<float> x(numbers().begin(), numbers().begin() + 40000);
+    for (float &f : x) f = std::fabs(f) / 100;
+    return x;
+  }();
+  return all.data();
+}
+
+constexpr size_t switched_workspace_bytes = 4 * HEED_WORKSPACE_BYTES(64, 64);
+inline void *switched_workspace() {
+  HEED_ALIGNED static unsigned char memory[switched_workspace_bytes];
+  return memory;
+}
+
+// ------------------------------------------------------------------------------------------------------ primitives
+
+inline void add_products(switched_calls *all) {
+  all->push_back({"softmax", false, [](const heed_executor *e, written *w) {
+                    w->expect_ok(heed_softmax(heed_matrix_of(numbers_from(0), 400, 400), 1.5f,
+                                              heed_matrix_out_of(w->take(400 * 400), 400, 400), e));
+                  }});
+  all->push_back({"weighted sum", false, [](const heed_executor *e, written *w) {
+                    w->expect_ok(heed_weighted_sum(heed_matrix_of(numbers_from(0), 300, 200),
+                                                   heed_matrix_of(numbers_from(60000), 200, 40),
+                                                   heed_matrix_out_of(w->take(300 * 40), 300, 40), e));
+                  }});
+  for (const int32_t n : {300, 1})
+    all->push_back({"linear, rows " + std::to_string(n), false, [=](const heed_executor *e, written *w) {
+                      const int32_t in = n == 1 ? 1450 : 200, out = n == 1 ? 1450 : 40;
+                      w->expect_ok(heed_linear(heed_matrix_of(numbers_from(7), n, in),
+                                               heed_matrix_of(numbers_from(0), in, out), numbers_from(99),
+                                               heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                    }});
+  for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
+    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+      for (const int32_t n : {300, 5, 1}) {
+        const int32_t in = n == 300 ? 200 : n == 5 ? 700 : 1450, out = n == 300 ? 40 : in;
+        all->push_back({std::string("projection of ") + format_names[format] +
+                            (layout == HEED_IN_OUT ? " in to out, rows " : " out to in, rows ") + std::to_string(n),
+                        false, [=](const heed_executor *e, written *w) {
+                          const heed_weights weights =
+                              heed_weights_of(narrow_numbers_of(format), format, layout, in, out, positive_numbers());
+                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), &weights, numbers_from(99),
+                                                    heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                        }});
+      }
+}
+
+inline void add_rows(switched_calls *all) {
+  constexpr int32_t n = 1100, dim = 500, n_floats = n * dim;
+  const auto x = [] { return heed_matrix_of(numbers_from(0), n, dim); };
+  const auto up = [] { return heed_matrix_of(numbers_from(n_floats), n, dim); };
+  for (heed_norm *const norm : {heed_rms_norm, heed_layer_norm})
+    all->push_back({norm == heed_rms_norm ? "rms_norm" : "layer_norm", false, [=](const heed_executor *e, written *w) {
+                      w->expect_ok(norm(x(), numbers_from(3), numbers_from(999), 1e-5f,
+                                        heed_matrix_out_of(w->take(n_floats), n, dim), e));
+                    }});
+  const std::pair<const char *, heed_activation *> activations[] = {
+      {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu}, {"relu", heed_relu}, {"add", heed_add}};
+  for (const auto &[name, f] : activations)
+    for (const bool gated : {false, true}) {
+      if (f == heed_add && !gated) continue;
+      // A sum has one operation for an element: it takes more of them.
+      const int32_t rows = f == heed_add || f == heed_relu ? 4 * n : n;
+      const auto repeated = [=](heed_matrix m) { return heed_matrix{m.data, rows, dim, m.row_stride / 4}; };
+      all->push_back({std::string(name) + (gated ? ", of two" : ""), f == heed_relu || f == heed_add,
+                      [=, function = f](const heed_executor *e, written *w) {
+                        w->expect_ok(function(repeated(x()), gated ? repeated(up()) : heed_matrix(),
+                                              heed_matrix_out_of(w->take(size_t(rows) * dim), rows, dim), e));
+                      }});
+    }
+  for (const int32_t style : {HEED_ROPE_INTERLEAVED, HEED_ROPE_HALVES})
+    all->push_back({"rope, style " + std::to_string(style), false, [=](const heed_executor *e, written *w) {
+                      heed_rope rope;
+                      heed_rope_init(&rope, style);
+                      w->expect_ok(heed_rope_apply(&rope, heed_token_major(numbers_from(0), 1100, 8, 64), 1100, 8, 64,
+                                                   5, nullptr,
+                                                   heed_token_major_out(w->take(1100 * 8 * 64), 1100, 8, 64), e));
+                    }});
+}
+
+}  // namespace heed_test
+
+#endif
