@@ -1,5 +1,7 @@
 // Every feature of options.h against the double-precision oracle: the bounds that the headers state, and how close
 // typical data comes. SPDX-License-Identifier: MIT
+#include <gtest/gtest-spi.h>
+
 #include <map>
 
 #include "support/data.hpp"
@@ -112,6 +114,28 @@ TEST_P(features_accuracy, logarithm) {
   }
   RecordProperty("lse_share_of_bound", std::to_string(greatest));
   EXPECT_LE(greatest, 1);
+}
+
+// One key's score before the softmax, found as `score` by a kernel, against the oracle.
+void compare_score(const std::vector<float> &q, const std::vector<float> &k, float score) {
+  problem p;
+  p.head_dim = static_cast<int32_t>(q.size());
+  p.q = q, p.k = k, p.v = {1};
+  p.options.scores_stage = HEED_SCORES_RAW;
+  attention_result found;
+  found.out = {not_a_number}, found.scores = {score};
+  compare_with_oracle(p, found, 1.5, [](part, double, double, double, double) {});
+}
+
+// An infinite score is exact where the finite products cannot overflow; where they can it may be NaN.
+TEST(oracle, knows_which_infinite_scores_are_exact) {
+  compare_score({1, 1}, {-infinity, 3}, -infinity);
+  EXPECT_NONFATAL_FAILURE(compare_score({1, 1}, {-infinity, 3}, not_a_number), "score of key 0");
+  EXPECT_NONFATAL_FAILURE(compare_score({1, 1}, {-infinity, 3}, -3e38f), "score of key 0");
+  EXPECT_NONFATAL_FAILURE(compare_score({1, not_a_number}, {-infinity, 3}, -infinity), "score of key 0");
+  for (const float score : {-infinity, not_a_number}) compare_score({0x1p60f, 1}, {0x1p68f, -infinity}, score);
+  EXPECT_NONFATAL_FAILURE(compare_score({0x1p60f, 1}, {0x1p68f, -infinity}, -3e38f), "score of key 0");
+  EXPECT_NONFATAL_FAILURE(compare_score({0x1p60f, 1}, {0x1p68f, -infinity}, infinity), "score of key 0");
 }
 
 HEED_TEST_EVERY_KERNEL(features_accuracy);
