@@ -7,7 +7,6 @@
 
 #include "support/data.hpp"
 #include "support/refusal.hpp"
-#include "support/primitives.hpp"
 #include "support/run.hpp"
 
 namespace heed_test {
@@ -96,45 +95,6 @@ TEST_F(kernel_choice, may_change_while_calls_run) {
   });
   for (int32_t i = 0; i < 300; ++i) EXPECT_TRUE(same_bits(expected, run(p).out));
   changing.join();
-  heed_kernel_use(nullptr);
-}
-
-// An executor under which another kernel is chosen before each task: a call finishes on the kernel that it began with.
-void choose_before_each(void *, int32_t n_tasks, heed_task task, void *context) {
-  for (int32_t i = 0; i < n_tasks; ++i) {
-    heed_kernel_use(heed_kernel_name(i % heed_kernel_count()));
-    task(context, i, 0);
-  }
-}
-
-TEST_F(kernel_choice, does_not_change_within_a_call) {
-  static const heed_executor executor = {sizeof executor, 3, choose_before_each, nullptr};
-  random_source r(2);
-  problem p;
-  p.n_q = 300, p.n_kv = 1500, p.head_dim = p.v_dim = 16;
-  fill_typical(r, &p);
-  const matrix x = {600, 300, bell_floats(r, 600 * 300)}, w = {300, 40, bell_floats(r, 300 * 40)};
-  std::vector<float> results[2];
-  for (int32_t k = 0; k < heed_kernel_count(); ++k) {
-    const std::string name = heed_kernel_name(k);
-    for (const bool hostile : {false, true}) {
-      primitive_setting how;
-      setting attention_how;
-      if (hostile) how.executor = attention_how.executor = &executor;
-      std::vector<float> &all = results[hostile];
-      all.clear();
-      const auto append = [&](const std::vector<float> &part) {
-        all.insert(all.end(), part.begin(), part.end());
-        heed_kernel_use(name.c_str());
-      };
-      append({});
-      append(run_softmax(x, 1, how).values);
-      append(run_linear(x, w, {}, how).values);
-      append(run_weighted_sum(x, w, how).values);
-      append(run(p, attention_how).out);
-    }
-    EXPECT_TRUE(same_bits(results[0], results[1])) << name;
-  }
   heed_kernel_use(nullptr);
 }
 
