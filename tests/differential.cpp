@@ -74,7 +74,7 @@ class differential {
     random_source r(options_.seed * 0xd1342543de82ef95u + index);
     const int32_t kind = r.between(0, 999);
     if (index % 16 == 15)  // what came later: all other cases of a seed stay as they were
-      attempt_later(r, kind < 200 ? extent::large : extent::small);
+      attempt_later(r, kind < 100 ? extent::large : extent::small);
     else if (kind < 8)
       ask(r);
     else
