@@ -80,71 +80,84 @@ TEST_F(damaged_numbers, of_rope) {
 }
 
 // A call with every option, and one with all that a partial allows.
-TEST_F(damaged_numbers, of_attention_and_options) {
-  heed_attention *const call = object<heed_attention>(), *const partial_call = object<heed_attention>();
-  heed_options *const options = object<heed_options>(HEED_OPTIONS), *const of_partial = object<heed_options>(*options);
-  heed_ranges *const ranges = object<heed_ranges>();
-  heed_mask *const mask = object<heed_mask>();
-  heed_softcap *const softcap = object<heed_softcap>();
-  heed_alibi *const alibi = object<heed_alibi>();
-  heed_sinks *const sinks = object<heed_sinks>();
-  heed_scores *const scores = object<heed_scores>();
-  heed_lse *const lse = object<heed_lse>();
-  heed_column_sums *const sums = object<heed_column_sums>();
-  heed_top_k *const top_k = object<heed_top_k>();
-  heed_narrow_tensors *const narrow = object<heed_narrow_tensors>();
-  const float *const numbers_in_front = floats(64);
-  int32_t *const left = integers({4}), *const right = integers({5}), *const offsets = integers({1}),
-                 *const lengths = integers({n_kv});
-  const float *const q = floats(n * n_heads * dim), *const k = floats(n_kv * dim), *const v = floats(n_kv * dim);
-  float *const out = output(n * n_heads * dim), *const rows = output(n_heads * n * n_kv);
-  float *const others = output(n_heads * n * n_kv), *const top = output(n_heads * n * 2), *const row = output(64);
-  int32_t *const keys = output<int32_t>(n_heads * n * 2);
-  heed_partial *const partial = changing<heed_partial>();
-  constexpr size_t n_floats = HEED_PARTIAL_FLOATS(1, n_heads, n, dim);
-  float *const sum = output(n_floats);
-  void *const workspace = output<char>(workspace_bytes);
-  *call = *partial_call = heed_attention_of(n, n_kv, n_heads, 1, dim, q, k, v, out, workspace, workspace_bytes);
-  call->executor = partial_call->executor = e_, call->causal = 1, call->options = options;
-  partial_call->options = of_partial, partial_call->out.data = nullptr;
-  heed_ranges_init(ranges), heed_mask_init_boolean(mask, reinterpret_cast<const uint8_t *>(q), n_kv, 0, 0, n_kv);
-  heed_softcap_init(softcap, 3), heed_alibi_init(alibi, numbers_in_front), heed_sinks_init(sinks, numbers_in_front);
-  heed_scores_init(scores, HEED_SCORES_RAW, heed_head_major_out(rows, n, n_heads, n_kv));
-  heed_lse_init(lse, heed_head_major_out(row, n, n_heads, 1));
-  heed_column_sums_init(sums, heed_head_major_out(others, 1, n_heads, n_kv));
-  heed_top_k_init(top_k, 2, top, keys), heed_narrow_tensors_init(narrow);
-  ranges->left_window = ranges->right_window = 2, ranges->pinned = 1;
-  *options = {sizeof *options, ranges,  mask,    softcap, alibi, sinks, scores, lse, sums,
-              top_k,           nullptr, nullptr, nullptr};
-  ASSERT_EQ(heed_partial_init(partial, sum, n_floats, 1, n_heads, n, dim, 0), HEED_OK);
-  *of_partial = {sizeof *options, ranges,  mask,    softcap, alibi,   nullptr, scores,
-                 nullptr,         nullptr, nullptr, partial, nullptr, nullptr};
-  numbers all = numbers_of(call);
-  append(&all, numbers_of(partial_call)), append(&all, numbers_of(partial));
-  append(&all, {{"n_keys of the mask", &mask->n_keys},
-                {"stage", &scores->stage},
-                {"k", &top_k->k},
-                {"left_window", &ranges->left_window},
-                {"right_window", &ranges->right_window},
-                {"pinned", &ranges->pinned},
-                {"n_workers", &e_->n_workers}});
-  const std::vector<named_call> calls = {{"all options", [=] { return heed_attention_run(call); }},
-                                         {"partial", [=] { return heed_attention_run(partial_call); }}};
-  damage(all, calls);
-  ranges->left_windows = left, ranges->right_windows = right, ranges->offsets = offsets, ranges->kv_lengths = lengths;
-  append(&all, {{"left_windows", left}, {"right_windows", right}, {"offsets", offsets}, {"kv_lengths", lengths}});
-  damage(all, calls);
-  narrow->q = heed_narrow_token_major(q, HEED_INT8, numbers_in_front, n, n_heads, dim);
-  narrow->k = heed_narrow_token_major(k, HEED_INT8, numbers_in_front, n_kv, 1, dim);
-  narrow->v = heed_narrow_token_major(v, HEED_F16, nullptr, n_kv, 1, dim);
-  narrow->out = heed_narrow_token_major_out(out, HEED_F16, n, n_heads, dim);
-  options->narrow = narrow;
-  call->q = call->k = call->v = heed_tensor(), call->out.data = nullptr;
-  append(&all, {{"format of q", &narrow->q.format},
-                {"format of k", &narrow->k.format},
-                {"format of v", &narrow->v.format},
-                {"format of out", &narrow->out.format}});
-  damage(all, {{"narrow tensors", [=] { return heed_attention_run(call); }}});
+class damaged_options : public damaged_numbers {
+ protected:
+  void SetUp() override {
+    *call_ = *partial_call_ =
+        heed_attention_of(n, n_kv, n_heads, 1, dim, q_, k_, v_, out_, workspace_, workspace_bytes);
+    call_->executor = partial_call_->executor = e_, call_->causal = 1, call_->options = options_;
+    partial_call_->options = of_partial_, partial_call_->out.data = nullptr;
+    heed_ranges_init(ranges_), heed_mask_init_boolean(mask_, reinterpret_cast<const uint8_t *>(q_), n_kv, 0, 0, n_kv);
+    heed_softcap_init(softcap_, 3), heed_alibi_init(alibi_, each_), heed_sinks_init(sinks_, each_);
+    heed_scores_init(scores_, HEED_SCORES_RAW, heed_head_major_out(rows_, n, n_heads, n_kv));
+    heed_lse_init(lse_, heed_head_major_out(row_, n, n_heads, 1));
+    heed_column_sums_init(sums_, heed_head_major_out(others_, 1, n_heads, n_kv));
+    heed_top_k_init(top_k_, 2, top_, keys_);
+    ranges_->left_window = ranges_->right_window = 2, ranges_->pinned = 1;
+    ASSERT_EQ(heed_partial_init(partial_, sum_, n_floats, 1, n_heads, n, dim, 0), HEED_OK);
+    const uint32_t size = sizeof(heed_options);
+    *options_ = {size, ranges_, mask_,  softcap_, alibi_,  sinks_, scores_,
+                 lse_, sums_,   top_k_, nullptr,  nullptr, nullptr};
+    *of_partial_ = {size,    ranges_, mask_,   softcap_, alibi_,  nullptr, scores_,
+                    nullptr, nullptr, nullptr, partial_, nullptr, nullptr};
+    all_ = numbers_of(call_);
+    append(&all_, numbers_of(partial_call_)), append(&all_, numbers_of(partial_));
+    append(&all_, {{"n_keys of the mask", &mask_->n_keys},
+                   {"stage", &scores_->stage},
+                   {"k", &top_k_->k},
+                   {"left_window", &ranges_->left_window},
+                   {"right_window", &ranges_->right_window},
+                   {"pinned", &ranges_->pinned},
+                   {"n_workers", &e_->n_workers}});
+  }
+
+  static constexpr size_t n_floats = HEED_PARTIAL_FLOATS(1, n_heads, n, dim);
+  heed_attention *call_ = object<heed_attention>(), *partial_call_ = object<heed_attention>();
+  heed_options *options_ = object<heed_options>(), *of_partial_ = object<heed_options>();
+  heed_ranges *ranges_ = object<heed_ranges>();
+  heed_mask *mask_ = object<heed_mask>();
+  heed_softcap *softcap_ = object<heed_softcap>();
+  heed_alibi *alibi_ = object<heed_alibi>();
+  heed_sinks *sinks_ = object<heed_sinks>();
+  heed_scores *scores_ = object<heed_scores>();
+  heed_lse *lse_ = object<heed_lse>();
+  heed_column_sums *sums_ = object<heed_column_sums>();
+  heed_top_k *top_k_ = object<heed_top_k>();
+  heed_narrow_tensors *narrow_ = object<heed_narrow_tensors>();
+  const float *each_ = floats(64), *q_ = floats(n * n_heads * dim), *k_ = floats(n_kv * dim), *v_ = floats(n_kv * dim);
+  int32_t *left_ = integers({4}), *right_ = integers({5}), *offsets_ = integers({1}), *lengths_ = integers({n_kv});
+  float *out_ = output(n * n_heads * dim), *rows_ = output(n_heads * n * n_kv);
+  float *others_ = output(n_heads * n * n_kv), *top_ = output(n_heads * n * 2), *row_ = output(64);
+  int32_t *keys_ = output<int32_t>(n_heads * n * 2);
+  heed_partial *partial_ = changing<heed_partial>();
+  float *sum_ = output(n_floats);
+  void *workspace_ = output<char>(workspace_bytes);
+  numbers all_;
+};
+
+TEST_F(damaged_options, of_a_call) {
+  const std::vector<named_call> calls = {{"all options", [=] { return heed_attention_run(call_); }},
+                                         {"partial", [=] { return heed_attention_run(partial_call_); }}};
+  damage(all_, calls);
+  ranges_->left_windows = left_, ranges_->right_windows = right_;
+  ranges_->offsets = offsets_, ranges_->kv_lengths = lengths_;
+  append(&all_, {{"left_windows", left_}, {"right_windows", right_}, {"offsets", offsets_}, {"kv_lengths", lengths_}});
+  damage(all_, calls);
+}
+
+TEST_F(damaged_options, of_a_call_with_narrow_tensors) {
+  heed_narrow_tensors_init(narrow_);
+  narrow_->q = heed_narrow_token_major(q_, HEED_INT8, each_, n, n_heads, dim);
+  narrow_->k = heed_narrow_token_major(k_, HEED_INT8, each_, n_kv, 1, dim);
+  narrow_->v = heed_narrow_token_major(v_, HEED_F16, nullptr, n_kv, 1, dim);
+  narrow_->out = heed_narrow_token_major_out(out_, HEED_F16, n, n_heads, dim);
+  options_->narrow = narrow_;
+  call_->q = call_->k = call_->v = heed_tensor(), call_->out.data = nullptr;
+  append(&all_, {{"format of q", &narrow_->q.format},
+                 {"format of k", &narrow_->k.format},
+                 {"format of v", &narrow_->v.format},
+                 {"format of out", &narrow_->out.format}});
+  damage(all_, {{"narrow tensors", [=] { return heed_attention_run(call_); }}});
 }
 
 TEST_F(damaged_numbers, of_partials) {
