@@ -1,5 +1,6 @@
 // The whole library as one translation unit with one kernel, for processors without a choice at run time: the compiler
-// sees through the kernel's table, the linker (--gc-sections) drops what a program does not call.
+// sees through the kernel's table, the linker (--gc-sections) drops what a program does not call, if functions and tables
+// have sections of their own: -ffunction-sections -fdata-sections.
 //
 // The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fused where there
 // is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_unfused, lanes4,

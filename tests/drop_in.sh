@@ -3,6 +3,8 @@
 #   drop_in.sh run REFERENCE SINGLE SOURCE COMPILER FLAG...   compiles, runs the digest, compares with the library's
 #   drop_in.sh core PROFILE SINGLE SOURCE COMPILER FLAG...    compiles for a core, compares with the library's machine code
 #   drop_in.sh size MOST SINGLE SOURCE COMPILER FLAG...       compiles, and has no more bytes of code than MOST
+#   drop_in.sh program MOST SINGLE SOURCE COMPILER FLAG...    compiles with the flags that heed.cpp's first comment names, but
+#                                                            FLAG... for the core, links, and a program has no more bytes than MOST
 # SINGLE is the folder of heed.h and heed.cpp. Exit status 77, with the reason, if the compiler is missing.
 set -eu
 mode=$1 reference=$2 single=$3 source=$4 compiler=$5
@@ -13,6 +15,17 @@ trap 'rm -rf "$work"' EXIT
 cp "$single/heed.h" "$single/heed.cpp" "$work/"
 if grep -n '^ *#include "' "$work/heed.h"; then echo "FAILED: heed.h is not one file"; exit 1; fi
 if grep -n '^ *#include "' "$work/heed.cpp" | grep -v '"heed.h"$'; then echo "FAILED: includes more than heed.h"; exit 1; fi
+if [ "$mode" = program ]; then
+  command -v arm-none-eabi-gcc >/dev/null 2>&1 || { echo "SKIPPED: arm-none-eabi-gcc is not installed"; exit 77; }
+  # What the first comment says: compiler call and link flag. The core is the caller's.
+  stated=$(sed -n '2,/-c heed.cpp/s/^ \*  *\(.*\)/\1/p' "$work/heed.cpp" | tr -d '\\' | tr '\n' ' ')
+  link=$(sed -n '1,/^MIT/s/.*Link with \(-Wl,[a-z-]*\).*/\1/p' "$work/heed.cpp")
+  case $stated in *g++\ *-c\ heed.cpp*) ;; *) echo "FAILED: heed.cpp names no flags: $stated"; exit 1 ;; esac
+  [ -n "$link" ] || { echo "FAILED: heed.cpp does not say how to link"; exit 1; }
+  for word in $stated; do
+    case $word in *g++ | -std=* | -mcpu=* | -mthumb | -mfloat-abi=* | -mfpu=* | -c | heed.cpp) ;; *) set -- "$@" "$word" ;; esac
+  done
+fi
 (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" -c heed.cpp -o heed.o)
 case $mode in
 run)
@@ -25,6 +38,37 @@ size)
   bytes=$(size "$work/heed.o" | awk 'NR == 2 { print $1 }')
   echo "$bytes bytes of code, at most $reference"
   [ "$bytes" -gt 10000 ] && [ "$bytes" -le "$reference" ]
+  ;;
+program)
+  # The call of README's Firmware section, on memory of its own. The flags of the core go to both calls of the C compiler.
+  cat >"$work/app.c" <<'END'
+#include "heed.h"
+enum { n_words = 24, dim = 16 };
+static float words[n_words * dim], context[n_words * dim];
+HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)];
+const char *volatile shown;
+int main(void) {
+  heed_status status = heed_self_attention(heed_matrix_of(words, n_words, dim), 0,
+                                           heed_matrix_out_of(context, n_words, dim), workspace, sizeof workspace);
+  if (status != HEED_OK) shown = heed_status_argument(status), shown = heed_status_text(status);
+  return status != HEED_OK;
+}
+void *memcpy(void *to, const void *from, size_t n) {
+  for (size_t i = 0; i < n; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
+  return to;
+}
+void *memset(void *to, int value, size_t n) {
+  for (size_t i = 0; i < n; i++) ((volatile char *)to)[i] = (char)value;
+  return to;
+}
+END
+  core=''
+  for word; do case $word in -mcpu=* | -mthumb | -mfloat-abi=* | -mfpu=*) core="$core $word" ;; esac; done
+  # shellcheck disable=SC2086
+  (cd "$work" && arm-none-eabi-gcc $core -Os -ffreestanding -nostdlib -Wl,-emain,--no-enum-size-warning "$link" app.c heed.o -lgcc -o app)
+  bytes=$(arm-none-eabi-size "$work/app" | awk 'NR == 2 { print $1 + $2 }')
+  echo "with $* $link: $bytes bytes, at most $reference"
+  [ "$bytes" -gt 3000 ] && [ "$bytes" -le "$reference" ]
   ;;
 core)
   "$compiler" -std=c++17 "$@" -I"$source/include" -c "$source/lib/single.cpp" -o "$work/single.o"

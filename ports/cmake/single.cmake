@@ -1,5 +1,5 @@
 # heed as one translation unit (lib/single.cpp) with one kernel, which the compiler's target or HEED_FIXED_KERNEL chooses.
-# Each function has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
+# Each function and each table has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
 heed_library(heed heed lib/single.cpp)
 target_compile_options(heed PRIVATE -ffreestanding)
 target_compile_definitions(heed PRIVATE HEED_FLAGS_ARE_SET)
