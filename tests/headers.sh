@@ -1,6 +1,7 @@
 #!/bin/sh
 # headers.sh SOURCE COMPILER...: the public headers in strict C99 and C11, C++17, and for Microsoft's compilers, which clang
-# can stand in for. Exit status 77, with the reason, if no compiler is there. SPDX-License-Identifier: MIT
+# can stand in for; every macro under the warnings that careful users switch on. Exit status 77, with the reason, if no
+# compiler is there. SPDX-License-Identifier: MIT
 set -eu
 source=$1
 shift
@@ -91,6 +92,46 @@ heed::status use_block() {
 }
 END
 } >"$work/user.cpp"
+# Every public macro, with constants and with variables: their text is judged by the warnings that users have switched on.
+cat >"$work/macros.c" <<'END'
+#include "heed/heed.h"
+#include "heed/openmp.h"
+#include "heed/threads.h"
+#if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 200
+#error "this is an older version"
+#endif
+HEED_SEQUENCE(words, 8, 3);
+HEED_WORKSPACE(scratch, 3, 3);
+HEED_ALIGNED static unsigned char least[HEED_WORKSPACE_MIN_BYTES(3, 3)];
+static unsigned char of_cache[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
+static unsigned char of_all[HEED_STACK_BYTES + HEED_SELFTEST_BYTES + HEED_SELFTEST_BOOT_BYTES +
+                            HEED_SELFTEST_FEATURES_BYTES + HEED_WORKSPACE_ALIGNMENT + HEED_CACHE_ALIGNMENT];
+static float of_partial[HEED_PARTIAL_FLOATS(1, 1, 8, 3)];
+static float of_layer[HEED_LAYER_ACTIVATIONS(8, 2, 1, 3, 3)];
+static float of_block[HEED_BLOCK_ACTIVATIONS(8, 6, 2, 1, 3, 3, 12, 1)];
+static const heed_options plain = HEED_OPTIONS;
+HEED_API size_t macros(int32_t n, int32_t format, heed_status status);
+HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
+  const heed_options options = HEED_OPTIONS;
+  const float *const none = HEED_NULL;
+  const heed_cache_shape shape = HEED_CACHE_SHAPE;
+  const int32_t limits[4] = {HEED_MAX_DIM, HEED_MAX_COUNT, HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM};
+  const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
+  words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
+  if (options.mask != plain.mask || none != of_layer || shape.capacity > words.length || scratch[0] > least[0]) return 0;
+  if (of_cache[0] > of_all[0] || of_partial[0] + of_layer[0] > of_block[0]) return 0;
+  return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
+         HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_LAYER_ACTIVATIONS(n, n, n, n, n) + HEED_CAST(size_t, n) +
+         HEED_BLOCK_ACTIVATIONS(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(format, n, n, n) +
+         HEED_CACHE_BYTES(n, n, n, n, n, n, n, n, format) + HEED_PARTIAL_FLOATS(n, n, n, n) +
+         HEED_SIZE(HEED_FORMAT_BYTES(format));
+}
+END
+for macro in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*\).*/\1/p' "$source"/include/heed/*.h | sort -u); do
+  case $macro in HEED_*_H) continue ;; esac
+  grep -q "\b$macro\b" "$work/macros.c" || { echo "FAILED: macros.c does not use $macro"; exit 1; }
+done
+strict='-Wconversion -Wsign-conversion -Wcast-qual -Wshadow -Wundef -Wdouble-promotion'
 checked=0
 check() { # check COMPILER FLAG...
   "$@" -ffreestanding -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$source/include" && checked=$((checked + 1)) ||
@@ -101,6 +142,11 @@ for compiler; do
   check "$compiler" -std=c99 -x c "$work/user.c"
   check "$compiler" -std=c11 -x c "$work/user.c"
   check "$compiler" -std=c++17 -x c++ "$work/user.cpp"
+  # shellcheck disable=SC2086
+  {
+    check "$compiler" $strict -std=c99 -x c "$work/macros.c"
+    check "$compiler" $strict -Wold-style-cast -Wzero-as-null-pointer-constant -std=c++17 -x c++ "$work/macros.c"
+  }
   case $compiler in *clang*) ;; *) continue ;; esac
   for target in x86_64-pc-windows-msvc aarch64-pc-windows-msvc; do
     check "$compiler" --target=$target -std=c11 -x c "$work/user.c"

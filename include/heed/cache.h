@@ -37,18 +37,19 @@ typedef struct heed_cache_shape {
   int32_t format; /* heed_format of keys and values; int8 has a scale for each row of a head */
 } heed_cache_shape;
 #define HEED_CACHE_SHAPE \
-  { (uint32_t)sizeof(heed_cache_shape), HEED_CACHE_LINEAR, 1, 0, 0, 1, 1, 1, 1, HEED_F32 }
+  { sizeof(heed_cache_shape), HEED_CACHE_LINEAR, 1, 0, 0, 1, 1, 1, 1, HEED_F32 }
 
 /* Bytes of a cache's buffer: a constant expression. The same number as a function; 0 when the shape is not valid. */
 #define HEED_CACHE_ALIGNMENT 64
-#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                            \
-  ((kind) == HEED_CACHE_RING                                                                       \
-       ? ((size_t)(pinned) + 63) / 64 * 64 + ((size_t)(capacity) + (size_t)(spare) + 63) / 64 * 64 \
-       : ((size_t)(capacity) + 63) / 64 * 64)
+#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                               \
+  ((kind) == HEED_CACHE_RING                                                                          \
+       ? (HEED_SIZE(pinned) + 63) / 64 * 64 + (HEED_SIZE(capacity) + HEED_SIZE(spare) + 63) / 64 * 64 \
+       : (HEED_SIZE(capacity) + 63) / 64 * 64)
 #define HEED_CACHE_BYTES(kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  ((size_t)128 + ((size_t)(n_sequences)*8 + 63) / 64 * 64 +                                               \
-   (size_t)(n_sequences) * (size_t)(n_kv_heads)*HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *         \
-       (((size_t)(head_dim) + (size_t)(v_dim)) * HEED_FORMAT_BYTES(format) + ((format) == HEED_INT8 ? 8 : 0)))
+  (HEED_SIZE(128) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                                         \
+   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *     \
+       ((HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) * HEED_SIZE(HEED_FORMAT_BYTES(format)) +                 \
+        HEED_SIZE((format) == HEED_INT8 ? 8 : 0)))
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
 
 /* A handle. All that changes lies in the buffer. Fields are set by the functions below; do not change them. */

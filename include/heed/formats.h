@@ -85,9 +85,9 @@ static inline heed_narrow_tensor heed_narrow_token_major(const void *data, int32
                                                          int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_narrow_tensor t = {data,
                           format,
-                          (ptrdiff_t)n_rows * n_heads * dim,
+                          HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim,
                           dim,
-                          (ptrdiff_t)n_heads * dim,
+                          HEED_CAST(ptrdiff_t, n_heads) * dim,
                           heed_token_major(scales, n_rows, n_heads, 1)};
   return t;
 }
@@ -95,20 +95,22 @@ static inline heed_narrow_tensor heed_narrow_head_major(const void *data, int32_
                                                         int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_narrow_tensor t = {data,
                           format,
-                          (ptrdiff_t)n_heads * n_rows * dim,
-                          (ptrdiff_t)n_rows * dim,
+                          HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim,
+                          HEED_CAST(ptrdiff_t, n_rows) * dim,
                           dim,
                           heed_head_major(scales, n_rows, n_heads, 1)};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_token_major_out(void *data, int32_t format, int32_t n_rows,
                                                                  int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  heed_narrow_tensor_out t = {data, format, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim,
+                              HEED_CAST(ptrdiff_t, n_heads) * dim};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int32_t format, int32_t n_rows,
                                                                 int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  heed_narrow_tensor_out t = {data, format, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim,
+                              HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
   return t;
 }
 

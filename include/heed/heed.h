@@ -86,11 +86,12 @@ HEED_API heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias
  * With an executor give one such piece per worker (n_workers * ...); with less, fewer workers are used.
  * HEED_WORKSPACE_MIN_BYTES(64, 64) is 2432, HEED_WORKSPACE_BYTES(64, 64) 41472. */
 #define HEED_WORKSPACE_ALIGNMENT 64
-#define HEED_WORKSPACE_ROWS(head_dim, v_dim) ((size_t)(head_dim) + (size_t)(v_dim) <= 1024 ? (size_t)48 : (size_t)16)
-#define HEED_WORKSPACE_ROW_FLOATS(v_dim) ((size_t)88 + ((size_t)(v_dim) + 15) / 16 * 16)
-#define HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim) (16 * HEED_WORKSPACE_ROW_FLOATS(v_dim) + 0 * (size_t)(head_dim))
+#define HEED_WORKSPACE_ROWS(head_dim, v_dim) \
+  (HEED_SIZE(head_dim) + HEED_SIZE(v_dim) <= 1024 ? HEED_SIZE(48) : HEED_SIZE(16))
+#define HEED_WORKSPACE_ROW_FLOATS(v_dim) (HEED_SIZE(88) + (HEED_SIZE(v_dim) + 15) / 16 * 16)
+#define HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim) (16 * HEED_WORKSPACE_ROW_FLOATS(v_dim) + 0 * HEED_SIZE(head_dim))
 #define HEED_WORKSPACE_BYTES(head_dim, v_dim) \
-  (4 * HEED_WORKSPACE_ROWS(head_dim, v_dim) * (HEED_WORKSPACE_ROW_FLOATS(v_dim) + (size_t)(head_dim)))
+  (4 * HEED_WORKSPACE_ROWS(head_dim, v_dim) * (HEED_WORKSPACE_ROW_FLOATS(v_dim) + HEED_SIZE(head_dim)))
 /* The same numbers as functions; 0 when a dimension is out of range. */
 HEED_API size_t heed_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
 HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
@@ -145,7 +146,7 @@ static inline heed_attention heed_attention_of(int32_t n_q, int32_t n_kv, int32_
                                                int32_t head_dim, const float *q, const float *k, const float *v,
                                                float *out, void *workspace, size_t workspace_bytes) {
   heed_attention call;
-  call.struct_size = (uint32_t)sizeof call;
+  call.struct_size = sizeof call;
   call.batch = 1;
   call.n_heads = n_heads;
   call.n_kv_heads = n_kv_heads;
@@ -158,11 +159,11 @@ static inline heed_attention heed_attention_of(int32_t n_q, int32_t n_kv, int32_
   call.k = heed_token_major(k, n_kv, n_kv_heads, head_dim);
   call.v = heed_token_major(v, n_kv, n_kv_heads, head_dim);
   call.out = heed_token_major_out(out, n_q, n_heads, head_dim);
-  call.weights = heed_token_major_out(NULL, 0, 0, 0);
+  call.weights = heed_token_major_out(HEED_NULL, 0, 0, 0);
   call.workspace = workspace;
   call.workspace_bytes = workspace_bytes;
-  call.executor = NULL;
-  call.options = NULL;
+  call.executor = HEED_NULL;
+  call.options = HEED_NULL;
   return call;
 }
 
@@ -206,7 +207,7 @@ HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
 #define HEED_LAYER_ACTIVATIONS(n, n_heads, n_kv_heads, head_dim, v_dim) \
-  ((size_t)(n) * ((size_t)(n_heads) + (size_t)(n_kv_heads)) * ((size_t)(head_dim) + (size_t)(v_dim)))
+  (HEED_SIZE(n) * (HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
 
 /* ------------------------------------------------------------------------------------------------------- sequences */
 
@@ -218,9 +219,9 @@ typedef struct heed_sequence {
 } heed_sequence;
 
 /* Defines an empty sequence `name` in static storage. capacity and dim are constants. */
-#define HEED_SEQUENCE(name, capacity, dim)                                   \
-  HEED_ALIGNED static float name##_data[(size_t)(capacity) * (size_t)(dim)]; \
-  static heed_sequence name = {(uint32_t)sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
+#define HEED_SEQUENCE(name, capacity, dim)                                     \
+  HEED_ALIGNED static float name##_data[HEED_SIZE(capacity) * HEED_SIZE(dim)]; \
+  static heed_sequence name = {sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
 
 /* Makes an empty sequence over the caller's buffer of capacity * dim floats.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for SEQUENCE (which may not lie in its buffer); NULL_POINTER, MISALIGNED,

@@ -216,7 +216,7 @@ typedef struct heed_partial {
   float *data;
 } heed_partial;
 #define HEED_PARTIAL_FLOATS(batch, n_heads, n_q, v_dim) \
-  ((size_t)(batch) * (size_t)(n_heads) * (size_t)(n_q) * ((size_t)(v_dim) + 2))
+  (HEED_SIZE(batch) * HEED_SIZE(n_heads) * HEED_SIZE(n_q) * (HEED_SIZE(v_dim) + 2))
 
 /* An empty partial over buffer (n_floats at least HEED_PARTIAL_FLOATS): m -infinity, l and acc 0, n_keys 0.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL, NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for BUFFER;
@@ -250,8 +250,11 @@ typedef struct heed_options {
   const heed_cache *cache;           /* cache.h: instead of k and v */
   const heed_narrow_tensors *narrow; /* formats.h: instead of any of q, k, v, out */
 } heed_options;
-#define HEED_OPTIONS \
-  { (uint32_t)sizeof(heed_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HEED_OPTIONS                                                                                              \
+  {                                                                                                               \
+    sizeof(heed_options), HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, \
+        HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL                                                                \
+  }
 
 #ifdef __cplusplus
 }

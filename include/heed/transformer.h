@@ -46,12 +46,12 @@ typedef struct heed_block {
 } heed_block;
 
 /* Floats of activations for n rows: norms, q, k, v and context, then the hidden rows in their place. gated: 0 or 1. */
-#define HEED_BLOCK_ACTIVATIONS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)                \
-  ((size_t)(n) *                                                                                                     \
-   ((size_t)(model_dim) + (((size_t)(n_heads) + (size_t)(n_kv_heads)) * ((size_t)(head_dim) + (size_t)(v_dim)) >     \
-                                   (size_t)(hidden_dim) * ((gated) ? 2 : 1)                                          \
-                               ? ((size_t)(n_heads) + (size_t)(n_kv_heads)) * ((size_t)(head_dim) + (size_t)(v_dim)) \
-                               : (size_t)(hidden_dim) * ((gated) ? 2 : 1))))
+#define HEED_BLOCK_ACTIVATIONS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)             \
+  (HEED_SIZE(n) * (HEED_SIZE(model_dim) +                                                                         \
+                   ((HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) >     \
+                            HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)                                    \
+                        ? (HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) \
+                        : HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1))))
 
 /* x (n, model_dim) to y (n, model_dim). Rows are one sequence: with a cache they are its next n tokens, at positions
  * from its length on, else positions 0 to n - 1. y may be x (same data and row_stride), or is disjoint from all.

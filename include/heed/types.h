@@ -35,6 +35,16 @@ extern "C" {
 #define HEED_ALIGNED _Alignas(64)
 #endif
 
+/* What heed's macros cast with, and no pointer, in either language. A cast of a constant is a constant. */
+#ifdef __cplusplus
+#define HEED_CAST(type, x) static_cast<type>(x)
+#define HEED_NULL nullptr
+#else
+#define HEED_CAST(type, x) ((type)(x))
+#define HEED_NULL NULL
+#endif
+#define HEED_SIZE(x) HEED_CAST(size_t, x)
+
 /* Limits; anything larger is HEED_OUT_OF_RANGE. HEED_MAX_DIM: head_dim, v_dim, model_dim, out_dim, n_heads, n_kv_heads,
  * the dim of a sequence and of self-attention, in a layer also n_heads * head_dim and n_heads * v_dim. HEED_MAX_COUNT:
  * rows, keys, batch entries, capacities, and both sides of the matrices of softmax, linear and weighted sums. */
@@ -56,7 +66,7 @@ typedef struct heed_code heed_code;
 /* HEED_OK, or HEED_STATUS(fault, argument): negative; says what is wrong and with which argument. */
 typedef int32_t heed_status;
 #define HEED_OK 0
-#define HEED_STATUS(fault, argument) (-((int32_t)(fault)*256 + (int32_t)(argument)))
+#define HEED_STATUS(fault, argument) (-(HEED_CAST(int32_t, fault) * 256 + HEED_CAST(int32_t, argument)))
 #define HEED_STATUS_FAULT(status) ((status) / -256)
 #define HEED_STATUS_ARGUMENT(status) (-((status) % 256))
 
@@ -220,20 +230,20 @@ static inline heed_matrix_out heed_matrix_out_of(float *data, int32_t n_rows, in
 }
 /* (batch, token, head, dim), the layout of a projection's output. */
 static inline heed_tensor heed_token_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  heed_tensor t = {data, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim};
   return t;
 }
 static inline heed_tensor_out heed_token_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, (ptrdiff_t)n_rows * n_heads * dim, dim, (ptrdiff_t)n_heads * dim};
+  heed_tensor_out t = {data, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim};
   return t;
 }
 /* (batch, head, token, dim), the fastest layout for keys and values. */
 static inline heed_tensor heed_head_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  heed_tensor t = {data, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim, HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
   return t;
 }
 static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, (ptrdiff_t)n_heads * n_rows * dim, (ptrdiff_t)n_rows * dim, dim};
+  heed_tensor_out t = {data, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim, HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
   return t;
 }
 
