@@ -97,7 +97,7 @@ cat >"$work/macros.c" <<'END'
 #include "heed/heed.h"
 #include "heed/openmp.h"
 #include "heed/threads.h"
-#if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 200
+#if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 201
 #error "this is an older version"
 #endif
 HEED_SEQUENCE(words, 8, 3);

@@ -276,7 +276,7 @@ HEED_API const char *heed_kernel_current(void);
  * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel any other is unknown. */
 HEED_API heed_status heed_kernel_use(const char *name);
 
-/* "0.2.0", the version of the library that was linked. */
+/* "0.2.1" or the like: the version of the library that was linked. */
 HEED_API const char *heed_version(void);
 
 /* What heed_selftest found. Strings have static storage. */

@@ -12,7 +12,7 @@ extern "C" {
 
 #define HEED_VERSION_MAJOR 0
 #define HEED_VERSION_MINOR 2
-#define HEED_VERSION_PATCH 0
+#define HEED_VERSION_PATCH 1
 
 /* Of a DLL nothing else is visible: MinGW exports every function only where none is named. Programs need no dllimport.
  */
