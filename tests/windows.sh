@@ -46,7 +46,7 @@ for kind in OFF ON; do
       echo "$dll.dll shows $(wc -l <exports) functions, all heed_*"
     done
     # All that the headers declare can be called.
-    (cd "$tree/include/heed" && cat heed.h block.h cache.h formats.h options.h types.h) |
+    (cd "$tree/include/heed" && cat heed.h block.h cache.h formats.h options.h transformer.h types.h) |
       sed -n 's/^HEED_API [^(]*[ *]\(heed_[a-z_0-9]*\)(.*/\1/p' | sort >declared
     exports "$tree/bin/libheed.dll" | sort | comm -23 declared - >absent
     if [ ! -s declared ] || [ -s absent ]; then fail "libheed.dll lacks" "$(cat absent)"; fi

@@ -1,4 +1,4 @@
-# Installs headers, libraries, the CMake package and pkg-config files.
+# Installs headers, licence, libraries, the CMake package and pkg-config files.
 include(CMakePackageConfigHelpers)
 set(targets heed)
 foreach(executor openmp threads)
@@ -7,6 +7,7 @@ foreach(executor openmp threads)
   endif()
 endforeach()
 install(DIRECTORY include/heed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/heed)
 install(TARGETS ${targets} EXPORT heedTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})  # a DLL

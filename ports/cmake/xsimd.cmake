@@ -10,13 +10,18 @@ if(NOT HEED_XSIMD_INCLUDE_DIR)
   return()
 endif()
 
+set(xsimd_config ${HEED_XSIMD_INCLUDE_DIR}/xsimd/config/xsimd_config.hpp)
+if(NOT EXISTS ${xsimd_config})
+  message(FATAL_ERROR "heed: HEED_XSIMD_INCLUDE_DIR is ${HEED_XSIMD_INCLUDE_DIR}, but there is no ${xsimd_config}. Give the folder that "
+                      "holds xsimd/xsimd.hpp and xsimd/config/xsimd_config.hpp, /usr/include for instance.")
+endif()
+
 # A link to xsimd/ alone: -isystem /usr/include would put the host's C headers in front of a cross compiler's.
 set(xsimd_folder ${CMAKE_CURRENT_BINARY_DIR}/xsimd_include)
 file(MAKE_DIRECTORY ${xsimd_folder})
 file(CREATE_LINK ${HEED_XSIMD_INCLUDE_DIR}/xsimd ${xsimd_folder}/xsimd SYMBOLIC COPY_ON_ERROR)
 
-file(STRINGS ${HEED_XSIMD_INCLUDE_DIR}/xsimd/config/xsimd_config.hpp xsimd_version
-     REGEX "define XSIMD_VERSION_(MAJOR|MINOR|PATCH)")
+file(STRINGS ${xsimd_config} xsimd_version REGEX "define XSIMD_VERSION_(MAJOR|MINOR|PATCH)")
 list(TRANSFORM xsimd_version REPLACE "[^0-9]" "")
 list(JOIN xsimd_version "." xsimd_version)
 if(xsimd_version VERSION_LESS 8.1)

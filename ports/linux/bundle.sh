@@ -1,10 +1,11 @@
 #!/bin/sh
 # bundle.sh BUILD FOLDER: copies benchmarks, self-test, demo and keyword spotting of a build, with the shared libraries that a
-# bare board may lack (all but the C library's own), into FOLDER. Copy that to the board and run ./heed_selftest there.
+# bare board may lack (all but the C library's own), and the licence, into FOLDER. Copy that to the board and run ./heed_selftest there.
 set -eu
 build=$(cd "$1" && pwd)
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
+licence=$(dirname "$0")/../../LICENSE
 
 compiler=$(sed -n 's/^set(CMAKE_CXX_COMPILER "\(.*\)")/\1/p' "$build"/CMakeFiles/*/CMakeCXXCompiler.cmake)
 sysroot=$(sed -n 's/^HEED_SYSROOT:[A-Z]*=//p' "$build/CMakeCache.txt")
@@ -38,4 +39,5 @@ for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt hee
     echo "not in this build: $program"
   fi
 done
+cp "$licence" "$folder/"
 ls -l "$folder"

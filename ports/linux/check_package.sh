@@ -76,6 +76,7 @@ config=$(find "$scratch/prefix" -name heedConfig.cmake)
 pc=$(dirname "$(find "$scratch/prefix" -name heed.pc)")
 library=$(find "$scratch/prefix" -name 'libheed.a' -o -name 'libheed.so' | head -n 1)
 if [ -z "$config" ] || [ "$pc" = . ] || [ -z "$library" ]; then fail "heedConfig.cmake, heed.pc or libheed is not installed"; fi
+cmp -s "$source/LICENSE" prefix/share/doc/heed/LICENSE || fail "LICENSE is not installed into share/doc/heed"
 LD_LIBRARY_PATH=$(dirname "$library")
 export LD_LIBRARY_PATH
 if grep -rlF -e "$build" -e "$source" "$scratch/prefix" --include=*.cmake --include=*.pc; then fail "a path of this machine"; fi
@@ -150,6 +151,8 @@ END
 quietly cmake -S subdirectory -B subdirectory/build -DCMAKE_BUILD_TYPE=Release
 quietly cmake --build subdirectory/build --parallel 2
 quietly subdirectory/build/app
+quietly cmake --install subdirectory/build --prefix "$scratch/shared"
+[ -f shared/share/doc/heed/LICENSE ] || fail "LICENSE is not installed with a shared library"
 for shared in subdirectory/build/heed/libheed*.so; do
   check_exports "$shared"
   check_needs "$shared" 'libheed|libgomp|libomp|libpthread|libm\.so'
@@ -170,5 +173,11 @@ END
 quietly cmake -S fetch -B fetch/build -DCMAKE_BUILD_TYPE=Release
 quietly cmake --build fetch/build --parallel 2
 quietly fetch/build/app
+
+echo "a folder without xsimd: one error, which names it"
+if cmake -S "$source" -B wrong -DHEED_XSIMD_INCLUDE_DIR="$scratch/nowhere" >log 2>&1; then fail "was not refused"; fi
+[ "$(grep -c "CMake Error" log)" -eq 1 ] || fail "not one error"
+grep -qF "$scratch/nowhere/xsimd" log || fail "does not name the folder"
+rm -f log
 
 echo "passed: heed can be installed, moved, found, linked from C alone and built as a part of another project"
