@@ -12,12 +12,12 @@ set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
 add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
          ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>
          $<TARGET_FILE:heed_device_bench>)
-set_tests_properties(cortex_m_references PROPERTIES FIXTURES_SETUP cortex_m)
+set_tests_properties(cortex_m_references PROPERTIES LABELS boards FIXTURES_SETUP cortex_m)
 foreach(core m0plus m3 m4f m7 m33 m55)
   foreach(compiler gcc clang)
     add_test(NAME cortex_${core}_${compiler} COMMAND sh ${cortex_m}/check.sh ${core} ${compiler} ${references}
              ${references}_${core}_${compiler})
-    set_tests_properties(cortex_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED cortex_m TIMEOUT 1200
+    set_tests_properties(cortex_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED cortex_m TIMEOUT 1200 LABELS boards
                          PROCESSORS 2)
   endforeach()
 endforeach()
@@ -29,7 +29,7 @@ if(TARGET heed_kwt)
     list(GET run 1 compiler)
     add_test(NAME kwt_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${references}_${core}_${compiler} $<TARGET_FILE:heed_kwt> $<TARGET_FILE:kwt_weights>)
-    set_tests_properties(kwt_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200
+    set_tests_properties(kwt_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
                          DEPENDS cortex_${core}_${compiler})
   endforeach()
 endif()
@@ -45,11 +45,11 @@ if(TARGET heed_dreams)
     endif()
     add_test(NAME dreams_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/dreams_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights>)
-    set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200
+    set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
                          DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler}")
   endforeach()
 endif()
 
 # The size table of README.md is what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${cortex_m}/size.sh check)
-set_tests_properties(size_table PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)

@@ -2,12 +2,12 @@
 set(single ${PROJECT_BINARY_DIR}/single)
 add_test(NAME drop_in COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${single}
                               -P ${PROJECT_SOURCE_DIR}/ports/cmake/drop_in.cmake)
-set_tests_properties(drop_in PROPERTIES FIXTURES_SETUP drop_in)
+set_tests_properties(drop_in PROPERTIES FIXTURES_SETUP drop_in LABELS drop_in)
 set(drop_in sh ${CMAKE_CURRENT_SOURCE_DIR}/drop_in.sh)
 
 function(heed_drop_in_test name)
   add_test(NAME drop_in_${name} COMMAND ${ARGN})
-  set_tests_properties(drop_in_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "digest;drop_in" TIMEOUT 900)
+  set_tests_properties(drop_in_${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "digest;drop_in" TIMEOUT 900 LABELS drop_in)
 endfunction()
 
 # With no flag but the optimisation: the source itself must keep compilers from contracting products and sums.

@@ -36,7 +36,7 @@ set(build ${CMAKE_CURRENT_BINARY_DIR}/sanitized)
 add_test(NAME sanitized_build COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/scratch_build.sh clang++ ${PROJECT_SOURCE_DIR}
          ${build} heed_tests,heed_fuzz,heed_differential,heed_vectors,heed_vectors_random -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
          -DHEED_TEST_SANITIZED=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1)
-set_tests_properties(sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP sanitized TIMEOUT 1800 PROCESSORS 2)
+set_tests_properties(sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP sanitized TIMEOUT 1800 PROCESSORS 2 LABELS sanitizers)
 
 add_test(NAME sanitized_suites COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized.sh ${build}/tests/heed_tests
                                        --gtest_brief=1)
@@ -47,4 +47,4 @@ add_test(NAME sanitized_differential COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sani
 add_test(NAME sanitized_vectors COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized.sh /bin/sh
          ${CMAKE_CURRENT_SOURCE_DIR}/vectors.sh random ${kernels} ${build}/tests)
 set_tests_properties(sanitized_suites fuzz sanitized_differential sanitized_vectors PROPERTIES SKIP_RETURN_CODE 77
-                     FIXTURES_REQUIRED sanitized TIMEOUT 1200)
+                     FIXTURES_REQUIRED sanitized TIMEOUT 1200 LABELS sanitizers)

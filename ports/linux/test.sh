@@ -1,8 +1,10 @@
 #!/bin/sh
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs every test: natively, and emulated
 # for other processors. Ends with a verdict; exit status 0 if no test failed.
-#   --all                        also every target, compiler and build type of tests/targets.sh, and Windows: some forty minutes
-#                                more on 2 cores; 2 GB of cross compilers, Wine and Node, as far as the archive has them
+#   --all                        also what is slow: every target, compiler and build type of tests/targets.sh, Windows, coverage,
+#                                every float, an hour of differential fuzzing. Some two hours on 2 cores; 2 GB of cross
+#                                compilers, Wine and Node, as far as the archive has them. Interrupted, it goes on where it
+#                                was: what has passed is not run again until a source changes (tests/once.sh)
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
@@ -13,7 +15,7 @@ cd "$(dirname "$0")/../.."
 all=''
 case ${1-} in
 '') ;;
---all) all='-C all' ;;
+--all) all=1 ;;
 *) sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"; exit 1 ;;
 esac
 
@@ -38,19 +40,39 @@ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=ON -DHEED_BUIL
 cmake --build build --parallel "$(nproc)"
 
 echo "== running every test =="
-results=$PWD/build/test_results.xml
+results=$PWD/build/test_results
+mkdir -p "$results"
 failed=0
-# shellcheck disable=SC2086
-(cd build && ctest $all --parallel "$(nproc)" --output-on-failure --output-junit "$results") || failed=1
-
-if [ -n "$all" ] && [ -f build/tests/targets/table.md ]; then
-  echo
-  echo "== targets =="
-  cat build/tests/targets/table.md
+run() { # run NAME COMMAND...: ctest and its report NAME.xml
+  report=$results/$1.xml
+  shift
+  "$@" --parallel "$(nproc)" --output-on-failure --output-junit "$report" || failed=1
+}
+# A part that passed is not run again; what is slow remembers by itself, each test and each row of targets.sh.
+part() { # part LABEL ARGUMENT...
+  echo "== $1 =="
+  part=$1
+  shift
+  run "$part" sh tests/once.sh "$results/passed" "$part" ctest --test-dir build "$@"
+}
+if [ -z "$all" ]; then
+  rm -f "$results"/*.xml
+  run tests ctest --test-dir build
+else
+  rm -f "$results/tests.xml"
+  slow='targets|coverage|windows|sweep|differential'
+  for label in suites boards sanitizers drop_in; do part $label -L "^$label\$"; done
+  part other -LE "^(suites|boards|sanitizers|drop_in|$slow)\$"
+  echo "== $slow =="
+  run slow ctest --test-dir build -C all -L "^($slow)\$"
+  if [ -f build/tests/targets/table.md ]; then
+    echo
+    cat build/tests/targets/table.md
+  fi
 fi
 
-# From ctest's report: how many of each, and the last words of every skipped test, which give the reason.
+# From ctest's reports: how many of each label, and the last words of every skipped test, which give the reason.
 echo
 echo "== verdict =="
-awk -f ports/linux/verdict.awk "$results" || failed=1
+awk -f ports/linux/verdict.awk "$results"/*.xml || failed=1
 exit $failed
