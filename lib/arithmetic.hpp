@@ -7,8 +7,9 @@
 //  2. dot_j = fma(q[i], k[j][i], dot_j), i ascending, from +0.  x_j = dot_j * c.
 //  3. Keys come in blocks of 64 and chunks of 1024, aligned to the absolute key index. Only visible keys take part.
 //  4. Per block: m' = max(m, x_j), where a NaN x_j is passed over; s = m', or 0 if m' is -inf; alpha = exp2(m - s);
-//     p_j = exp2(x_j - s). Accumulator and sums are multiplied by alpha (from m = -inf, sums +0, acc +0), then keys are
-//     added in ascending order: acc[n] = fma(p_j, v[j][n], acc[n]), sum[j mod 16] += p_j.
+//     p_j = exp2(x_j - s). Accumulator and sums, +0 where a chunk begins and m is -inf, are multiplied by alpha, also by
+//     the alpha = 0 that follows m = -inf: NaN of an earlier block stays. Then keys are added in ascending order:
+//     acc[n] = fma(p_j, v[j][n], acc[n]), sum[j mod 16] += p_j.
 //  5. At the end of a chunk the 16 sums are halved by a tree (i + (i+8), then +4, +2, +1): a partial (m, l, acc).
 //  6. Partials merge in ascending order: M = max(m_t, m_c), s as in 4, a = exp2(m_t - s), b = exp2(m_c - s),
 //     l = fma(l_c, b, l_t * a), acc[n] = fma(acc_c[n], b, acc_t[n] * a). The first is taken as it is; a chunk of which
@@ -26,14 +27,15 @@
 //
 // 12. Softcap: x = tanh(u) * (cap * log2(e)), u = dot * (scale / cap). With y = |u| * (-2 log2(e)), t, f and the polynomial
 //     1 + f g of rule 9: z = (1 - 2^t) - 2^t * (g * f) = 1 - e, d = z - 2 = -(1 + e), r = a quadratic in d, then twice
-//     r = fma(fma(d, r, 1), r, r); q = z * r, tanh |u| = fma(fma(d, q, z), r, q); the sign is u's.
+//     r = fma(fma(d, r, 1), r, r); q = z * r, tanh |u| = fma(fma(d, q, z), r, q); the sign is u's, but u = -0 gives +0.
 // 13. Biases, after that: ALiBi x = fma(slope * log2(e), float(b - p) + float(j - b), x), b the first key of j's block, p
 //     the query's position; then an additive mask x = fma(mask, log2(e), x). Scores that are kept are x * ln 2; raw ones
 //     under a softcap u * cap.
 // 14. Keys outside a row's range are no part of any rule. A key that a mask hides (false, or -inf) has x = -inf, whatever
 //     its score, and is left out of acc; so a mask of zeros changes no bit, and a block that is hidden may be passed over.
 //     A sink is one more partial (x_s, 1, 0), x_s = sink * log2(e), merged last: a and b as in 6, l = l * a + b, acc * a.
-//     Pinned keys that lie before a row's range are a range of their own, whose chunks come first.
+//     Pinned keys that lie before a row's range, with a gap between, are a range of their own, whose chunks come first.
+//     Where the range begins directly after them, or among them, both are one range.
 // 15. Log-sum-exp: (m + log2(l)) * ln 2, the logarithm from sums, products and one quotient; -inf if l is 0. Column sums
 //     and the largest weights: exp2(x_j - s) * r with m and r after sinks, +0 where x_j is -inf; sums in ascending order
 //     of queries.

@@ -52,10 +52,12 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
  * IEEE 754: 0 times infinity is NaN. Status: as heed_softmax for X, UP, Y, EXECUTOR. */
 typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 
-/* x * (1 + erf(x / sqrt 2)) / 2. Source: Hendrycks and Gimpel 2016.
+/* x * (1 + erf(x / sqrt 2)) / 2: "gelu" of PyTorch and of Hugging Face, thus of BERT, MiniLM and ViT there. Source:
+ * Hendrycks and Gimpel 2016.
  * Error: 8 u |y|, unfused 10; +0 below -12.9, where |y| is less than 2^-121. */
 HEED_API heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
-/* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2: the approximation of BERT and GPT-2, of the same source.
+/* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2: the approximation that Hugging Face calls
+ * gelu_new and gelu_pytorch_tanh (GPT-2, Gemma), of the same source.
  * Error: 4 u |y|, unfused 5, and for x < 0 another 3 |v| u |y|, v = 2 sqrt(2 / pi) (x + 0.044715 x^3), which is the
  * exponent; +0 below -9.99, where |y| is less than 2^-122. */
 HEED_API heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);

@@ -23,10 +23,11 @@
  * column the visible |v| must sum to less than 2^127.
  *
  * NaN and infinity, the same on every kernel: a NaN in a query or in a key that it sees makes all of that query's
- * outputs NaN; a NaN or an infinity in a column of a visible value reaches that column of the output. A score of
- * +infinity makes the row NaN; a score of -infinity has weight 0 (but 0 times an infinite value is NaN). A row with no
- * visible key, or whose visible scores are all -infinity, has weights and outputs +0, whatever the query holds. Keys
- * and values a query does not see never reach its result.
+ * outputs NaN (but of such a row heed_top_k gives weights +0 and keys -1, since none is the largest); a NaN or an
+ * infinity in a column of a visible value reaches that column of the output. A score of +infinity makes the row NaN; a
+ * score of -infinity has weight 0 (but 0 times an infinite value is NaN). A row with no visible key, or whose visible
+ * scores are all -infinity, has weights and outputs +0, whatever the query holds. Keys and values a query does not see
+ * never reach its result.
  */
 #ifndef HEED_HEED_H
 #define HEED_HEED_H

@@ -54,9 +54,10 @@ typedef struct heed_block {
                         : HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1))))
 
 /* x (n, model_dim) to y (n, model_dim). Rows are one sequence: with a cache they are its next n tokens, at positions
- * from its length on, else positions 0 to n - 1. y may be x (same data and row_stride), or is disjoint from all.
- * activations: HEED_BLOCK_ACTIVATIONS floats; workspace: as heed_attention_run; both disjoint from all. executor: may
- * be null.
+ * from its length on, else positions 0 to n - 1. Several sentences are several calls: a loop over them without
+ * padding took 30.5 ms where the same functions on a padded batch took 35.4. y may be x (same data and row_stride), or
+ * is disjoint from all. activations: HEED_BLOCK_ACTIVATIONS floats; workspace: as heed_attention_run; both disjoint
+ * from all. executor: may be null.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for BLOCK; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM, NORM_FIRST and as
  * heed_layer_run; NULL_POINTER for NORM, ACTIVATION; as heed_project, with MISFIT for other sizes, for WQ, WK, WV, WO,
  * W_UP, W_GATE, W_DOWN; MISALIGNED, OVERFLOW for BQ, BK, BV, BO, B_UP, B_GATE, B_DOWN, WEIGHT, BIAS (of norms); MISFIT
