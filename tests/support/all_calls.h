@@ -319,6 +319,8 @@ static heed_status call_narrow_smallest_workspace(void) {
 }
 static heed_status call_narrow_wide(void) { return call_narrow_of(20, 20, calls_wide, sizeof calls_workspace); }
 
+#include "cache_calls.h"
+
 static heed_status call_selftest(void) { return heed_selftest(calls_buffer, sizeof calls_buffer, NULL); }
 static heed_status call_selftest_boot(void) { return heed_selftest_boot(calls_buffer, HEED_SELFTEST_BOOT_BYTES, NULL); }
 static heed_status call_selftest_features(void) {
@@ -377,6 +379,11 @@ static const struct {
                  {"sum of rows", call_add},
                  {"rotary embedding", call_rope},
                  {"rotary embedding, halves", call_rope_halves},
+                 {"cache, linear", call_cache_linear},
+                 {"cache, ring", call_cache_ring},
+                 {"decoder layer", call_decoder},
+                 {"decoder layer, options", call_decoder_options},
+                 {"encoder layer", call_encoder},
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},
                  {"self-test of features", call_selftest_features},
