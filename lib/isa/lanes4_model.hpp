@@ -19,11 +19,16 @@ struct lanes4 {
   typedef int32_t bits __attribute__((vector_size(16)));
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
-  static constexpr bool compact = false, loads_narrow = false;
+  static constexpr bool loads_narrow = false;
   static constexpr int factors_at_once = 1;
+#ifdef HEED_TARGET_VECTORS
+  static constexpr bool compact = false;
+#else  // registers are memory themselves: with large tiles a call would exceed HEED_STACK_BYTES
+  static constexpr bool compact = true;
+#endif
 #if defined(HEED_TARGET_VECTORS) && !defined(HEED_SINGLE)
   static constexpr bool copies_panels = true;
-#else  // registers that are memory themselves take the stack that a copy would need
+#else
   static constexpr bool copies_panels = false;
 #endif
   static constexpr int score_keys = 4, score_vecs = 2, sum_rows = 4, sum_vecs = 2;  // for 16 registers
