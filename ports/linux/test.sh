@@ -23,11 +23,11 @@ echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev libgtest-dev libbenchmark-dev \
   '?clang++=clang' '?qemu-x86_64=qemu-user' '?aarch64-linux-gnu-g++=g++-aarch64-linux-gnu' \
   '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
-  '?arm-none-eabi-gcc=gcc-arm-none-eabi' '?qemu-system-arm=qemu-system-arm' '?clang-19=clang-19' '?ld.lld-19=lld-19' \
-  '?mpirun=openmpi-bin' '?libopenmpi-dev'
+  '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' '?arm-none-eabi-gcc=gcc-arm-none-eabi' \
+  '?qemu-system-arm=qemu-system-arm' '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev'
 if [ -n "$all" ]; then
-  heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' \
-    '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
+  heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' \
+    '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
     '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64-win32' '?wine=wine' \
     '?node=nodejs' '?gcovr=gcovr' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19'
 fi
