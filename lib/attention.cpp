@@ -69,7 +69,6 @@ struct brought {
   bool q, k, v, out;
 };
 brought brought_by(const heed_options *options) {
-  if (!options) return {};
   const bool cached = options->cache;
   const heed_narrow_tensors *narrow = options->narrow;
   if (!narrow) return {false, cached, cached, options->partial != nullptr};
@@ -104,7 +103,7 @@ void check_call(checker &check, const heed_attention &call, const brought &elsew
 HEED_NOINLINE heed_status check_with_options(const heed_attention *call) {
   checker_of<8 + option_ranges> check;
   check.object(call, access::read, HEED_ARG_CALL);
-  if (check.ok()) check_objects(check, options_of(*call));
+  check_objects(check, options_of(*call));
   if (check.ok()) check_call(check, *call, brought_by(options_of(*call)));
   if (const option_engine *engine = check.ok() ? engine_of(options_of(*call)) : nullptr)
     engine->check(check, *call, *options_of(*call));

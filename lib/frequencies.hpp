@@ -43,7 +43,7 @@ struct wide_float {
 [[maybe_unused]] uint64_t turns_of(const wide_float &a, const wide_float &b) {
   const int32_t shift = a.exponent + b.exponent + 2;  // of the mantissas' upper half
   const uint64_t product = high_product(a.mantissa, b.mantissa);
-  const uint64_t turns = shift >= 64 || shift <= -64 ? 0 : shift >= 0 ? product << shift : product >> -shift;
+  const uint64_t turns = shift <= -64 ? 0 : shift >= 0 ? product << shift : product >> -shift;
   return a.negative != b.negative ? 0 - turns : turns;
 }
 

@@ -132,7 +132,7 @@ void run_layer(K kernel, const layer_call &c) {
 void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
   const heed_options *options = options_of(layer);
   check_objects(check, options);
-  if (!check.ok() || !options) return;
+  if (!check.ok()) return;
   check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
   check.require(!options->cache, HEED_MISFIT, HEED_ARG_CACHE);
   check.require(!options->narrow, HEED_MISFIT, HEED_ARG_NARROW);

@@ -102,7 +102,7 @@ void check_narrow(checker &check, const heed_attention &call, const void *object
   check_input(check, o.v, call.v.data || options.cache, keys, call.v_dim, HEED_ARG_V);
   const heed_narrow_tensor_out &out = o.out;
   if (!out.data) return;
-  check.require(!call.out.data && !options.partial, HEED_MISFIT, HEED_ARG_OUT);
+  check.require(!options.partial, HEED_MISFIT, HEED_ARG_OUT);
   check.require(out.format >= HEED_F32 && out.format < HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
   if (check.ok())
     check.tensor(out.data, {call.batch, call.n_heads, call.n_q}, {out.batch_stride, out.head_stride, out.row_stride},

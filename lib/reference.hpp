@@ -99,8 +99,6 @@ void add_row(const tile &t, const key_block &b, bool (*hides)(const tile &t, int
   }
 }
 
-void add_all(const tile &t, const key_block &b) { add_row(t, b, nullptr); }
-
 void attend_row(const tile &t, int32_t key_begin) {
   const score_rule *rule = t.s->rule;
   const int32_t first = *t.first > key_begin ? *t.first : key_begin;
@@ -320,7 +318,7 @@ float magnitude(const float *x, int32_t n) { return float_of_bits(greatest_magni
 
 [[maybe_unused]] constexpr score_steps steps = {
     softcap,   alibi,   mask_additive,     mask_boolean, values_are_finite, add_row,       sinks,      weights,
-    score_row, add_all, values_are_finite, add_row,      score_row,         widen_queries, narrow_row, magnitude};
+    score_row, nullptr, values_are_finite, add_row,      score_row,         widen_queries, narrow_row, magnitude};
 
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
   return {name, fused, available, 0, 8, attend, attend, merge, finish, keep, softmax};

@@ -224,7 +224,7 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const bool ragged = !all_see(t, b);
   if constexpr (V::lanes > 1 && !V::compact && V::loads_narrow) {
     if (!t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.value_format != 0)
-      return with_format(at.value_format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
+      return with_narrow_format(at.value_format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
   }
   const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.value_format == 0;
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;

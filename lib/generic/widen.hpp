@@ -104,13 +104,11 @@ HEED_INLINE void widen_row(float *to, const T *from, int32_t n, float scale) {
   for (; i < n; i++) to[i] = widen(from[i], scale);
 }
 
-// The same with a scale for each number (int8 only): a row of weights over outputs.
+// The same with a scale for each number (int8 only): a row of weights over outputs, n a multiple of the lanes.
 template <class V, class T>
 HEED_INLINE void widen_row(float *to, const T *from, int32_t n, const float *scales) {
   if constexpr (sizeof(T) == 1) {
-    int32_t i = 0;
-    for (; i + V::lanes <= n; i += V::lanes) V::store(to + i, V::mul(V::load(from + i), V::load(scales + i)));
-    for (; i < n; i++) to[i] = widen(from[i], scales[i]);
+    for (int32_t i = 0; i < n; i += V::lanes) V::store(to + i, V::mul(V::load(from + i), V::load(scales + i)));
   } else {
     widen_row<V>(to, from, n, 0.0f);
   }
