@@ -89,6 +89,23 @@ TEST_F(bad_cached_call, queries_whose_keys_are_gone) {
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
 }
 
+// Far behind all keys a window holds none of them, and pinned ones are seen as from anywhere.
+TEST_F(bad_cached_call, queries_beyond_all_keys) {
+  fill_ring();
+  call_type c = call(cache_);
+  c.n_kv = 300;
+  std::vector<float> found[3];
+  for (const int32_t offset : {300, HEED_MAX_COUNT, INT32_MAX}) {
+    c.causal_offset = offset;
+    EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << offset;
+    std::vector<float> &result = found[offset == 300 ? 0 : offset == INT32_MAX ? 2 : 1];
+    for (int32_t i = 0; i < n_sequences * heads * n_q * v_dim; ++i) result.push_back(out_[i]);
+  }
+  EXPECT_NE(found[0], std::vector<float>(found[0].size()));
+  EXPECT_EQ(found[1], found[0]);
+  EXPECT_EQ(found[2], found[0]);
+}
+
 TEST_F(bad_cached_call, overlap) {
   make(HEED_CACHE_LINEAR, HEED_F32);
   const size_t n = heed_cache_bytes(shape_);

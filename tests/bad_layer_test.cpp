@@ -116,6 +116,19 @@ TEST_F(bad_layer, structure) {
     refuses(HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER, "size", [=](arguments &b) { b.layer.struct_size = size; });
 }
 
+// Options change nothing in what the rest must be.
+TEST_F(bad_layer, beside_options) {
+  const heed_options options = HEED_OPTIONS;
+  const auto with_options = [&](arguments &a) { a.layer.options = &options; };
+  arguments a = good();
+  with_options(a);
+  EXPECT_EQ(status_name(call(a)), "HEED_OK");
+  refuses(HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS, "with options",
+          [&](arguments &b) { with_options(b), --b.n_activations; });
+  refuses(HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL, "with options",
+          [&](arguments &b) { with_options(b), b.layer.causal = 2; });
+}
+
 TEST_F(bad_layer, dimensions) {
   refuses_count(HEED_ARG_MODEL_DIM, &heed_layer::model_dim);
   refuses_count(HEED_ARG_N_HEADS, &heed_layer::n_heads);

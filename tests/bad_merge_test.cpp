@@ -31,6 +31,8 @@ TEST_F(bad_merge, init) {
   refuses(HEED_OVERFLOW, HEED_ARG_BUFFER, "at the top of memory", total_, top_of_memory(), n_floats, 0);
   for (const int32_t wrong : {-1024, -1, INT32_MIN})
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "negative", total_, total_data_, n_floats, wrong);
+  for (const int32_t wrong : {HEED_MAX_COUNT + 1, HEED_MAX_COUNT + 1024, INT32_MAX})
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "too many", total_, total_data_, n_floats, wrong);
   for (const int32_t wrong : {1, 64, 1023, 1025})
     refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "no multiple", total_, total_data_, n_floats, wrong);
 }
@@ -49,12 +51,13 @@ TEST_F(bad_merge, init_counts) {
       memory_.refuses([&] { return heed_partial_init(total_, total_data_, SIZE_MAX, n[0], n[1], n[2], n[3], 0); },
                       HEED_OUT_OF_RANGE, r.argument, "count " + std::to_string(wrong));
     }
-  memory_.refuses(
-      [&] {
-        return heed_partial_init(total_, total_data_, SIZE_MAX, HEED_MAX_COUNT, HEED_MAX_DIM, HEED_MAX_COUNT,
-                                 HEED_MAX_DIM, 0);
-      },
-      HEED_OVERFLOW, HEED_ARG_BUFFER, "larger than memory");
+  // More rows than a size_t counts, then more floats, then more bytes than half of memory.
+  for (const auto &[of_q, of_v] : {std::pair(HEED_MAX_COUNT, HEED_MAX_DIM), {1 << 17, 1}, {1 << 14, 1}})
+    memory_.refuses(
+        [&, of_q = of_q, of_v = of_v] {
+          return heed_partial_init(total_, total_data_, SIZE_MAX, HEED_MAX_COUNT, HEED_MAX_DIM, of_q, of_v, 0);
+        },
+        HEED_OVERFLOW, HEED_ARG_BUFFER, "larger than memory");
 }
 
 TEST_F(bad_merge, merge) {

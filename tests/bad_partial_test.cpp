@@ -73,6 +73,18 @@ TEST_F(bad_partial, in_a_call) {
   call_refuses(HEED_MISFIT, HEED_ARG_OUT, "out", [this](heed_attention &c) { c.out = out(); });
 }
 
+// More rows than a size_t can count, of which the call names no memory.
+TEST_F(bad_partial, rows_beyond_the_address_space) {
+  set_.leave_partial_options();
+  heed_options options = HEED_OPTIONS;
+  options.partial = total_, options.top_k = set_.top_k;
+  call_refuses(HEED_OVERFLOW, HEED_ARG_TOP_K, "top k", [&](heed_attention &c) {
+    c.batch = c.n_q = HEED_MAX_COUNT, c.n_heads = HEED_MAX_DIM, c.n_kv_heads = 1;
+    for (heed_tensor *t : {&c.q, &c.k, &c.v}) *t = {t->data, 0, 0, 0};
+    c.options = &options;
+  });
+}
+
 // What needs the whole row cannot be had of a part.
 TEST_F(bad_partial, what_does_not_go_with_it) {
   set_.leave_partial_options();

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "../lib/block_steps.hpp"
+#include "../lib/root.hpp"
 #include "heed/heed.h"
 #include "support/floats.hpp"
 
@@ -19,7 +21,7 @@ HEED_DECLARE_KERNEL(kernel_scalar_unfused)
 
 namespace {
 
-enum class part { none, attend, merge, finish, keep, softmax, dot, linear, norm, gelu, rope, project };
+enum class part { none, attend, merge, finish, keep, softmax, scaled_softmax, dot, linear, norm, gelu, rope, project };
 part wrong = part::none;
 bool is_there = true;
 
@@ -47,6 +49,7 @@ void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) 
 void softmax(const float *x, float *y, int32_t n, float c, float sink) {
   kernel_scalar_unfused.softmax(x, y, n, c, sink);
   damage(part::softmax, y[n - 1]);
+  if (c != 1.0f) damage(part::scaled_softmax, y[n - 1]);  // not that of attention, whose scores are scaled
 }
 float dot(const float *a, const float *b, int32_t n) {
   float result = kernel_scalar_unfused_products.dot(a, b, n);
@@ -134,9 +137,9 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests) {
   const struct {
     part wrong;
     const char *function;
-  } faults[] = {{part::attend, "attention"}, {part::merge, "attention"}, {part::finish, "attention"},
-                {part::keep, "attention"},   {part::linear, "linear"},   {part::softmax, "attention"},
-                {part::dot, "dot"}};
+  } faults[] = {{part::attend, "attention"}, {part::merge, "attention"},       {part::finish, "attention"},
+                {part::keep, "attention"},   {part::linear, "linear"},         {part::softmax, "attention"},
+                {part::dot, "dot"},          {part::scaled_softmax, "softmax"}};
   for (const auto &fault : faults) {
     heed::wrong = fault.wrong;
     EXPECT_EQ(test_all_and_current(), mismatch_) << fault.function;
@@ -199,6 +202,20 @@ TEST_F(faulty_kernel, rounding_is_found_by_the_known_answers) {
     EXPECT_NE(report.expected_bits, report.actual_bits);
   }
   EXPECT_EQ(test_all_and_current(), ok_);
+}
+
+// The square root of processors without the instruction: of each exponent some numbers and the two at its ends.
+TEST(integer_root, is_correctly_rounded) {
+  for (uint32_t exponent = 0; exponent < 255; ++exponent)
+    for (uint32_t i = 0; i < 100; ++i) {
+      const uint32_t fraction = i < 99 ? i * 0x2545f491u & 0x7fffff : 0x7fffff;
+      const float x = heed_test::float_of(exponent << 23 | fraction);
+      EXPECT_EQ(heed_test::bits_of(heed::integer_root(x)), heed_test::bits_of(std::sqrt(x))) << x;
+    }
+  for (const float x : {0.0f, -0.0f, heed_test::infinity})
+    EXPECT_EQ(heed_test::bits_of(heed::integer_root(x)), heed_test::bits_of(x));
+  for (const float x : {-1.0f, -heed_test::infinity, heed_test::not_a_number})
+    EXPECT_TRUE(std::isnan(heed::integer_root(x)));
 }
 
 // What this processor lacks is known by name, listed nowhere, refused, and never chosen.

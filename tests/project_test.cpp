@@ -117,6 +117,23 @@ TEST_P(project, in_every_way) {
       }
 }
 
+// One row has ways of its own: by the number of columns, and where weights outgrow the second-level cache, lie far
+// apart or in the same sets of the first-level cache.
+TEST_P(project, one_row) {
+  const auto expect = [&](int32_t format, int32_t layout, int32_t in, int32_t out, int32_t padding) {
+    random_source r(static_cast<uint64_t>(in + out));
+    expect_linear(r, 1, random_weights(r, format, layout, in, out, padding));
+  };
+  for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
+    for (const int32_t format : formats)
+      for (int32_t out = 1; out < 150; out += out < 20 ? 1 : 3) expect(format, layout, 9, out, 0);
+  for (const int32_t format : formats) {
+    expect(format, HEED_IN_OUT, 1003, 300, 0);
+    expect(format, HEED_OUT_IN, 2048 / HEED_FORMAT_BYTES(format), 100, 0);
+  }
+  for (const int32_t format : {HEED_F32, HEED_INT8}) expect(format, HEED_IN_OUT, 2, 300, 270000);
+}
+
 // heed_linear and the plain chain in the reference's words.
 TEST_P(project, equals_the_reference) {
   const std::string reference = reference_of(GetParam());

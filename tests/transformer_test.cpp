@@ -141,6 +141,28 @@ TEST_P(transformer, a_status_of_the_callers_norm_or_activation_is_returned) {
   }
 }
 
+// What an int8 cache cannot hold is found before y and the cache are written.
+TEST_P(transformer, keys_and_values_that_int8_cannot_hold) {
+  for (const bool in_values : {false, true}) {
+    random_source r(900000);
+    random_block l(r, true);
+    const int32_t n = 3, dim = l.block.model_dim;
+    const std::vector<float> x = bell_floats(r, size_t(n) * size_t(dim)),
+                             bias(size_t(l.block.n_kv_heads * std::max(l.block.head_dim, l.block.v_dim)), infinity);
+    owned_cache cache(2 * n, l.block, HEED_INT8);
+    l.block.cache = &cache.cache;
+    run(l, x, n, false, nullptr, false);
+    (in_values ? l.block.bv : l.block.bk) = bias.data();
+    std::vector<float> y(x.size(), 7.0f), activations(l.n_activations(n));
+    const fenced_bytes workspace(slot_workspace, heed_workspace_bytes(l.block.head_dim, l.block.v_dim));
+    EXPECT_EQ(heed_block_run(&l.block, heed_matrix_of(x.data(), n, dim), heed_matrix_out_of(y.data(), n, dim),
+                             activations.data(), activations.size(), workspace.data(), workspace.count(), nullptr),
+              HEED_STATUS(HEED_NOT_FINITE, in_values ? HEED_ARG_V : HEED_ARG_K));
+    EXPECT_EQ(y, std::vector<float>(x.size(), 7.0f));
+    EXPECT_EQ(heed_cache_length(&cache.cache, 0), n);
+  }
+}
+
 HEED_TEST_EVERY_KERNEL(transformer);
 
 }  // namespace

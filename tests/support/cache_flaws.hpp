@@ -41,6 +41,17 @@ inline std::vector<shape_flaw> shape_flaws(int32_t kind) {
   }
   const auto huge = [](S &s) { s.capacity = s.n_sequences = HEED_MAX_COUNT, s.n_kv_heads = s.head_dim = HEED_MAX_DIM; };
   all.push_back({"beyond the address space", huge, HEED_OVERFLOW, HEED_ARG_SHAPE});
+  // The bytes of all heads overflow, then those of all sequences by the header alone (2^64 - 64 without it), then half
+  // the address space is too little, then a slot's number is no int32_t.
+  const auto large = [&](S s) {
+    s.struct_size = sizeof s;
+    all.push_back({text_of(s), [=](S &to) { to = s; }, HEED_OVERFLOW, HEED_ARG_SHAPE});
+  };
+  const int32_t most = HEED_MAX_COUNT, wide = HEED_MAX_DIM;
+  large(cache_shape(HEED_CACHE_LINEAR, most, wide, wide, wide, HEED_F32));
+  large(cache_shape(HEED_CACHE_LINEAR, 194122816, 1103, 1040, 1041, HEED_INT8, 0, 0, 41241));
+  large(cache_shape(HEED_CACHE_LINEAR, most, wide / 4, wide, wide, HEED_F32));
+  large(cache_shape(HEED_CACHE_RING, most, 1, 1, 1, HEED_F16, most / 2, most / 2));
   return all;
 }
 
@@ -91,6 +102,8 @@ inline std::vector<rope_flaw> rope_flaws(int32_t dim) {
           {"style -1", [](R &r) { r.style = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
           {"style 2", [](R &r) { r.style = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
           {"odd", [](R &r) { r.rotary_dim = 3; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM},
+          {"odd, with frequencies", [](R &r) { r.rotary_dim = 3, r.inverse_frequencies = &r.base; }, HEED_MISFIT,
+           HEED_ARG_ROTARY_DIM},
           {"negative", [](R &r) { r.rotary_dim = -2; }, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM},
           {"more than the head", [=](R &r) { r.rotary_dim = dim + 2; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM},
           {"base 1", [](R &r) { r.base = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_BASE},

@@ -19,6 +19,8 @@ inline std::vector<flaw<heed_partial>> partial_flaws() {
                               {"no code", [](P &p) { p.code = nullptr; }, HEED_NOT_INITIALIZED},
                               {"zeros", [](P &p) { p = {}, p.struct_size = sizeof(P); }, HEED_NOT_INITIALIZED},
                               {"first key -1024", [](P &p) { p.first_key = -1024; }, HEED_OUT_OF_RANGE},
+                              {"keys behind the last one there may be",
+                               [](P &p) { p.first_key = HEED_MAX_COUNT, p.n_keys = 1; }, HEED_OUT_OF_RANGE},
                               {"-1 keys", [](P &p) { p.n_keys = -1; }, HEED_OUT_OF_RANGE},
                               {"least keys", [](P &p) { p.n_keys = INT32_MIN; }, HEED_OUT_OF_RANGE}};
   for (const uint32_t wrong : {0u, 1u, size - 1, size + 1, UINT32_MAX})
