@@ -21,8 +21,9 @@ typedef enum heed_format {
 #define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 ? 1 : 2)
 
 /* Rows of x (n, dim) become narrow rows y, y_stride elements apart.
- * f16, bf16: beyond the range infinity; NaN stays NaN. int8: scales[r] = max |x[r]| / 127 (rounded down where 127 *
- * scale would be infinite), y = x / scale, rounded; a row of zeros has scale 0. A row with NaN or infinity has no scale: NOT_FINITE for X.
+ * f16, bf16: beyond the range infinity; NaN stays NaN. int8: scales[r] = max |x[r]| / 127 (rounded down where
+ * 127 * scale would be infinite), y = x / scale, rounded; a row of zeros has scale 0. A row with NaN or infinity has no
+ * scale: NOT_FINITE for X.
  * Error: f16 |y - x| <= 2^-11 |x| + 2^-25 (up to 65504), bf16 2^-8 |x|, int8 scale * (0.5 + 2^-16), where the scale is
  * not subnormal. Alignment: y as its numbers. Aliasing: y and scales are disjoint from x and each other. Status:
  * NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW for X; OUT_OF_RANGE for FORMAT; NULL_POINTER,

@@ -59,8 +59,8 @@ HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *
  * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, E = 3 * 2^-24 * max |scale * x|.
  * Aliasing: in place (same data and row_stride) or disjoint. No workspace.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE
- * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); NULL_POINTER, MISALIGNED, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR, which may be
- * null: one thread. */
+ * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * UNKNOWN_STRUCT for EXECUTOR, which may be null: one thread. */
 HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
 
 /* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim), each element one chain of fma from
@@ -119,11 +119,12 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * after. Threads: executor may be null. Small calls run on the caller's thread although an executor is given. One query
  * row with many keys is split at multiples of 1024 keys. Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for CALL;
  * OUT_OF_RANGE for BATCH, N_HEADS, N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide
- * n_heads); NOT_FINITE for SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT,
- * WEIGHTS, and NULL_POINTER for all but the last; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP
- * for OUT, WEIGHTS, WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * UNKNOWN_STRUCT for EXECUTOR. Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023
- * (multi-query, grouped heads), Milakov and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
+ * n_heads); NOT_FINITE for SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (subnormal); MISALIGNED,
+ * BAD_STRIDE, OVERFLOW for Q, K, V, OUT, WEIGHTS, and NULL_POINTER for all but the last; NULL_POINTER, MISALIGNED,
+ * TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT, WEIGHTS, WORKSPACE, also with the call itself or its executor;
+ * NULL_POINTER, MISALIGNED, OUT_OF_RANGE, UNKNOWN_STRUCT for EXECUTOR. Source: Vaswani et al. 2017 (attention), Shazeer
+ * 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov and Gimelshein 2018 (online softmax), Dao et al.
+ * 2022 (tiling). */
 typedef struct heed_attention {
   uint32_t struct_size; /* sizeof(heed_attention) */
   int32_t batch, n_heads, n_kv_heads;
@@ -201,9 +202,10 @@ typedef struct heed_layer {
  * Aliasing: y, activations, workspace are disjoint from everything.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS (also when a row of
  *         all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for N_KV_HEADS, OUT_DIM, X, Y;
- *         NOT_FINITE, OUT_OF_RANGE for SCALE; NULL_POINTER for WQ, WK, WV; MISALIGNED, OVERFLOW for WQ, WK, WV, WO, BQ, BK, BV, BO
- * (bo without wo is MISFIT); TOO_SMALL, NULL_POINTER, MISALIGNED, OVERFLOW for ACTIVATIONS, WORKSPACE; OVERLAP for Y,
- *         ACTIVATIONS, WORKSPACE, also with the layer itself or its executor; as heed_linear for X, Y, EXECUTOR. */
+ *         NOT_FINITE, OUT_OF_RANGE for SCALE; NULL_POINTER for WQ, WK, WV; MISALIGNED, OVERFLOW for WQ, WK, WV, WO, BQ,
+ * BK, BV, BO (bo without wo is MISFIT); TOO_SMALL, NULL_POINTER, MISALIGNED, OVERFLOW for ACTIVATIONS, WORKSPACE;
+ * OVERLAP for Y, ACTIVATIONS, WORKSPACE, also with the layer itself or its executor; as heed_linear for X, Y, EXECUTOR.
+ */
 HEED_API heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
                                     size_t n_activations, void *workspace, size_t workspace_bytes,
                                     const heed_executor *executor);
