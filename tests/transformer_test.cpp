@@ -4,6 +4,7 @@
 #include "support/fence.hpp"
 #include "support/floats.hpp"
 #include "support/kernels.hpp"
+#include "support/refusal.hpp"
 
 namespace heed_test {
 namespace {
