@@ -174,7 +174,7 @@ HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_o
 
 /* The k keys with the largest weights for each row, largest first, of equal weights the lower key first; weights and
  * keys are (batch, n_heads, n_q, k), contiguous. Where fewer keys have a weight the rest has weight +0 and key -1;
- * so has all of a row with NaN among its scores: none of its weights can be compared.
+ * so has all of a row whose weights are NaN: they have no order.
  * The same second pass as column sums. k: 1 to n_kv.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (k), OVERFLOW, OVERLAP for TOP_K. */
 typedef struct heed_top_k {
