@@ -38,6 +38,12 @@ TEST_P(edge_bits, few_keys_at_the_end_of_a_block) {
     }
 }
 
+// Tiles of 4, 2 and 1 rows, the first of a call and later ones, with values of several registers and a rest.
+TEST_P(edge_bits, few_rows_of_wide_values) {
+  random_source r(935000);
+  for (int32_t n_q = 1; n_q < 10; ++n_q) expect_narrow(filled(r, 1, n_q, 70, 80));
+}
+
 // Windows that begin one after another and all end where the keys do, and the other way about.
 TEST_P(edge_bits, rows_that_share_one_end_of_their_ranges) {
   random_source r(940000);

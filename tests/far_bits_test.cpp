@@ -36,6 +36,16 @@ TEST_P(far_bits, floats) {
   }
 }
 
+// Windows that begin and end in many blocks.
+TEST_P(far_bits, windows) {
+  random_source r(905000);
+  for (const int32_t left : {0, 20, 100}) {
+    problem p = far_problem(r, 100, far_keys(HEED_F32));
+    p.causal = 1, p.causal_offset = 300, p.options.ranges = true, p.options.left_window = left;
+    EXPECT_TRUE(same_results(by_reference(p), run(p))) << p.text();
+  }
+}
+
 TEST_P(far_bits, narrow_tensors) {
   random_source r(910000);
   for (const int32_t format : {HEED_F16, HEED_BF16, HEED_INT8})

@@ -122,16 +122,19 @@ TEST_P(project, in_every_way) {
 TEST_P(project, one_row) {
   const auto expect = [&](int32_t format, int32_t layout, int32_t in, int32_t out, int32_t padding) {
     random_source r(static_cast<uint64_t>(in + out));
-    expect_linear(r, 1, random_weights(r, format, layout, in, out, padding));
+    const weights w = random_weights(r, format, layout, in, out, padding);
+    const matrix x = {1, in, any_floats(r, size_t(in))};
+    for (const std::vector<float> &bias : {std::vector<float>(), bell_floats(r, size_t(out))})
+      EXPECT_TRUE(same_bits(run_linear(x, w.widened(), bias).values, run_project(x, w, bias).values)) << text(1, w);
   };
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
     for (const int32_t format : formats)
       for (int32_t out = 1; out < 150; out += out < 20 ? 1 : 3) expect(format, layout, 9, out, 0);
   for (const int32_t format : formats) {
     expect(format, HEED_IN_OUT, 1003, 300, 0);
+    expect(format, HEED_IN_OUT, 2, 300, 270000);
     expect(format, HEED_OUT_IN, 2048 / HEED_FORMAT_BYTES(format), 100, 0);
   }
-  for (const int32_t format : {HEED_F32, HEED_INT8}) expect(format, HEED_IN_OUT, 2, 300, 270000);
 }
 
 // heed_linear and the plain chain in the reference's words.
