@@ -22,10 +22,8 @@ build=$(cd "$1" && pwd)
 {
   cmake -S "$source" -B "$build" -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Coverage \
     -DCMAKE_CXX_FLAGS_COVERAGE=-O1 -DCMAKE_PROJECT_heed_INCLUDE="$source/tests/coverage.cmake" \
-    -DHEED_BUILD_TESTS=ON -DHEED_BUILD_BENCH=OFF -DHEED_BUILD_DEMO=OFF
-  for target in heed_tests heed_faulty_kernel_tests; do
-    cmake --build "$build" --parallel "${HEED_COVERAGE_JOBS:-2}" --target $target
-  done
+    -DHEED_BUILD_TESTS=ON -DHEED_BUILD_BENCH=OFF -DHEED_BUILD_DEMO=OFF &&
+    cmake --build "$build" --parallel "${HEED_COVERAGE_JOBS:-2}" --target heed_tests heed_faulty_kernel_tests
 } >"$build/build.log" 2>&1 || { tail -20 "$build/build.log"; echo "FAILED: $build/build.log"; exit 1; }
 
 export HEED_TEST_PERCENT="${HEED_TEST_PERCENT:-5}"
