@@ -56,7 +56,10 @@ inline int32_t piece_size(int32_t total, int32_t n_workers, int32_t multiple) {
 }
 
 // Multiply-adds below which starting threads costs more than it saves: about 10 microseconds of one core.
-constexpr float least_threaded_work = 2e6f;
+#ifndef HEED_LEAST_THREADED_WORK  // tests of stacks: small calls take the same way as large ones
+#define HEED_LEAST_THREADED_WORK 2e6f
+#endif
+constexpr float least_threaded_work = HEED_LEAST_THREADED_WORK;
 
 }  // namespace heed
 

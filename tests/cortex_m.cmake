@@ -53,3 +53,9 @@ endif()
 # The size table of README.md is what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${cortex_m}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)
+
+# No public function takes more stack than HEED_STACK_BYTES, and ports/cortex-m/STACK.md says what each takes: here two cores with
+# both compilers, all with `ctest -C all`.
+add_test(NAME stack_table COMMAND sh ${cortex_m}/stack.sh check m4f m55)
+add_test(NAME stack_table_all COMMAND sh ${cortex_m}/stack.sh check CONFIGURATIONS all)
+set_tests_properties(stack_table stack_table_all PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 1800)

@@ -55,7 +55,7 @@ extern "C" {
 #elif defined(__ARM_FEATURE_MVE)
 #define HEED_STACK_BYTES 4608 /* Cortex-M with Helium */
 #else
-#define HEED_STACK_BYTES 2560 /* other Cortex-M: plain attention takes 512 at most, options and caches more */
+#define HEED_STACK_BYTES 2560 /* other Cortex-M: plain attention takes 600 at most, options and caches more */
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------- status */

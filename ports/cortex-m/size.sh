@@ -1,6 +1,5 @@
 #!/bin/sh
-# What heed costs on each core, as linked with --gc-sections at -Os with GCC: code and constants, and the stack of a call with
-# neither executor, weights nor options, frames added up along its deepest chain of calls.
+# What heed costs on each core, as linked with --gc-sections at -Os with GCC: code and constants. Stacks: stack.sh.
 #   sh ports/cortex-m/size.sh           prints the table
 #   sh ports/cortex-m/size.sh update    writes it into README.md, between its markers
 #   sh ports/cortex-m/size.sh check     fails if README.md says something else; exit status 77 if that cannot be told
@@ -19,7 +18,7 @@ row() { # row CORE TEXT
   common="$flags -mthumb -Os -ffreestanding -ffunction-sections -fdata-sections -I$source/include"
   # shellcheck disable=SC2086
   arm-none-eabi-g++ $common -std=c++17 -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off -fno-tree-vectorize \
-    -DHEED_FLAGS_ARE_SET -fcallgraph-info=su -c "$source/lib/single.cpp" -o heed.o
+    -DHEED_FLAGS_ARE_SET -c "$source/lib/single.cpp" -o heed.o
   rm -f libheed.a
   arm-none-eabi-ar rc libheed.a heed.o
   line="| $2"
@@ -32,15 +31,12 @@ row() { # row CORE TEXT
     arm-none-eabi-gcc $flags -mthumb -nostdlib -Wl,--gc-sections -Wl,-e,start -Wl,-Map,map size.o libc.o libheed.a -lgcc -o program
     line="$line | $(awk -f "$here/heed_bytes.awk" map)"
   done
-  for function in heed_self_attention heed_attention_run heed_layer_run; do
-    line="$line | $(awk -v FUNCTION=$function -v SKIP='run_threaded|run_with_weights|check_with_options' -f "$here/stack.awk" heed.ci)"
-  done
   echo "$line |"
 }
 
 table() {
-  echo "| $compiler, -Os, bytes | code: plain self-attention | attention | everything but options | everything | stack of a plain call: self-attention | attention | layer |"
-  echo "|---|---|---|---|---|---|---|---|"
+  echo "| $compiler, -Os, bytes | code: plain self-attention | attention | everything but options | everything |"
+  echo "|---|---|---|---|---|"
   row m0plus "M0+, lane1-unfused"
   row m3 "M3, lane1-unfused"
   row m4f "M4F, lane1"

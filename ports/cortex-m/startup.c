@@ -44,9 +44,20 @@ static inline uint32_t *stack_pointer(void) {
   return sp;
 }
 
-__attribute__((noinline)) void port_paint_stack(void) {
-  painted_from = stack_pointer();
-  for (volatile uint32_t *p = stack_bottom; p < painted_from; p++) *p = paint;
+void paint_below(uint32_t *caller); /* not static: assembly names it */
+void paint_below(uint32_t *caller) {
+  painted_from = caller;
+  for (volatile uint32_t *p = stack_bottom, *end = stack_pointer(); p < end; p++) *p = paint;
+}
+
+/* Without a frame of its own, which would be missing in what is measured. */
+__attribute__((naked)) void port_paint_stack(void) {
+  __asm volatile(
+      "mov r0, sp\n\t"
+      "ldr r1, 1f\n\t"
+      "bx r1\n\t"
+      ".align 2\n"
+      "1:\t.word paint_below\n");
 }
 
 size_t port_painted_stack_used(void) {

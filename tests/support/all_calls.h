@@ -3,24 +3,28 @@
 #ifndef HEED_TESTS_SUPPORT_ALL_CALLS_H
 #define HEED_TESTS_SUPPORT_ALL_CALLS_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "heed/heed.h"
 
+#ifndef CALLS_ON_BOARD
 enum { calls_rows = 40, calls_keys = 1100, calls_dim = 70, calls_wide = 700, calls_floats = calls_keys * calls_dim };
+#define CALLS_MEMORY
+#else /* the same kinds of calls in less time; what is large lies in external memory */
+enum { calls_rows = 20, calls_keys = 1100, calls_dim = 20, calls_wide = 700, calls_floats = 66000 };
+#define CALLS_MEMORY __attribute__((section(".external")))
+#endif
 
-static float calls_a[calls_floats], calls_b[calls_floats], calls_c[calls_floats], calls_out[calls_floats];
-static float calls_weights[calls_rows * calls_keys];
-HEED_ALIGNED static unsigned char calls_workspace[3 * HEED_WORKSPACE_BYTES(calls_dim, calls_dim)];
-HEED_ALIGNED static unsigned char calls_buffer[HEED_SELFTEST_BYTES];
+CALLS_MEMORY static float calls_a[calls_floats], calls_b[calls_floats], calls_c[calls_floats], calls_out[calls_floats];
+CALLS_MEMORY static float calls_weights[calls_rows * calls_keys];
+CALLS_MEMORY HEED_ALIGNED static unsigned char calls_workspace[3 * HEED_WORKSPACE_BYTES(calls_dim, calls_dim)];
+CALLS_MEMORY HEED_ALIGNED static unsigned char calls_buffer[HEED_SELFTEST_BYTES];
 
+static void calls_repeat(float *x, int period) {
+  for (int i = 0; i < calls_floats; i++) x[i] = i < period ? (float)(i * 7 % period) * 0.0625f - 1.0f : x[i - period];
+}
 static void calls_fill(void) {
-  for (int i = 0; i < calls_floats; i++) {
-    calls_a[i] = (float)(i * 7 % 31) * 0.0625f - 1.0f;
-    calls_b[i] = (float)(i * 5 % 29) * 0.0625f - 0.875f;
-    calls_c[i] = (float)(i * 3 % 37) * 0.0625f - 1.125f;
-  }
+  calls_repeat(calls_a, 31);
+  calls_repeat(calls_b, 29);
+  calls_repeat(calls_c, 37);
 }
 
 static void calls_sequential(void *user, int32_t n_tasks, heed_task task, void *context) {
@@ -42,6 +46,14 @@ static heed_status call_prefill(void) {
   return call_attention(calls_rows, calls_keys, calls_dim, 1, sizeof calls_workspace);
 }
 static heed_status call_one_query(void) { return call_attention(1, calls_keys, calls_dim, 0, sizeof calls_workspace); }
+/* Neither weights nor options nor executor. */
+static heed_status call_plain(void) {
+  heed_attention call = heed_attention_of(calls_rows, calls_keys, 2, 1, calls_dim / 2, calls_a, calls_b, calls_c,
+                                          calls_out, calls_workspace, sizeof calls_workspace);
+  const heed_status status = heed_attention_run(&call);
+  call.n_q = 1;
+  return status == HEED_OK ? heed_attention_run(&call) : status;
+}
 static heed_status call_smallest_workspace(void) {
   return call_attention(3, calls_keys, calls_dim, 0, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
 }
@@ -98,21 +110,29 @@ static heed_status call_weighted_sum(void) {
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
 }
 static heed_status call_dot(void) { return heed_dot(calls_a, calls_b, calls_floats, calls_out); }
-static heed_status call_norm_of(heed_norm *norm) {
-  return norm(heed_matrix_of(calls_a, calls_keys, calls_dim), calls_b, calls_c, 1e-5f,
-              heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+static heed_matrix calls_tokens(const float *x) { return heed_matrix_of(x, calls_keys, calls_dim); }
+static heed_matrix_out calls_results(void) { return heed_matrix_out_of(calls_out, calls_keys, calls_dim); }
+static heed_status call_rms_norm(void) {
+  return heed_rms_norm(calls_tokens(calls_a), calls_b, calls_c, 1e-5f, calls_results(), &calls_executor);
 }
-static heed_status call_rms_norm(void) { return call_norm_of(heed_rms_norm); }
-static heed_status call_layer_norm(void) { return call_norm_of(heed_layer_norm); }
-static heed_status call_activation_of(heed_activation *activation) {
-  return activation(heed_matrix_of(calls_a, calls_keys, calls_dim), heed_matrix_of(calls_b, calls_keys, calls_dim),
-                    heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+static heed_status call_layer_norm(void) {
+  return heed_layer_norm(calls_tokens(calls_a), calls_b, calls_c, 1e-5f, calls_results(), &calls_executor);
 }
-static heed_status call_gelu(void) { return call_activation_of(heed_gelu); }
-static heed_status call_gelu_tanh(void) { return call_activation_of(heed_gelu_tanh); }
-static heed_status call_silu(void) { return call_activation_of(heed_silu); }
-static heed_status call_relu(void) { return call_activation_of(heed_relu); }
-static heed_status call_add(void) { return call_activation_of(heed_add); }
+static heed_status call_gelu(void) {
+  return heed_gelu(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_gelu_tanh(void) {
+  return heed_gelu_tanh(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_silu(void) {
+  return heed_silu(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_relu(void) {
+  return heed_relu(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_add(void) {
+  return heed_add(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
 static heed_status call_rope_of(int32_t style) {
   heed_rope rope;
   heed_status status = heed_rope_init(&rope, style);
@@ -178,7 +198,7 @@ static struct {
 static const float calls_of_heads[2] = {0.25f, -0.125f};
 static float calls_lse[2 * calls_rows], calls_sums[2 * calls_keys], calls_top[2 * calls_rows * 4];
 static int32_t calls_top_keys[2 * calls_rows * 4];
-static float calls_scores[2 * calls_rows * calls_keys];
+CALLS_MEMORY static float calls_scores[2 * calls_rows * calls_keys];
 
 /* After the first that fails, the rest still run; their statuses are not of interest. */
 static void calls_note(heed_status *status, heed_status next) {
@@ -288,20 +308,25 @@ static heed_status call_sequence_options(void) {
 }
 
 /* Queries, keys and values as int8, all with scales, and a result in f16. */
-static heed_status call_narrow_of(int32_t n_q, int32_t n_kv, int32_t dim, size_t workspace_bytes) {
-  static int8_t narrow_q[2 * calls_rows * calls_wide], narrow_k[calls_keys * calls_dim];
+static heed_status call_narrow_of(int32_t n_q, int32_t n_kv, int32_t n_kv_heads, int32_t dim, size_t workspace_bytes,
+                                  int all) {
+  CALLS_MEMORY static int8_t narrow_q[2 * calls_rows * calls_wide], narrow_k[calls_keys * calls_dim];
   static float scales[2][calls_keys];
-  static uint16_t narrow_out[2 * calls_rows * calls_wide];
+  CALLS_MEMORY static uint16_t narrow_out[2 * calls_rows * calls_wide];
   static heed_narrow_tensors narrow;
-  static heed_options options = HEED_OPTIONS;
+  static heed_options options;
+  static const heed_options none = HEED_OPTIONS;
   heed_attention call =
-      heed_attention_of(n_q, n_kv, 2, 1, dim, NULL, NULL, NULL, NULL, calls_workspace, workspace_bytes);
+      heed_attention_of(n_q, n_kv, 2, n_kv_heads, dim, NULL, NULL, NULL, NULL, calls_workspace, workspace_bytes);
   heed_status status = heed_narrow_tensors_init(&narrow);
   calls_note(&status, heed_narrow(heed_matrix_of(calls_a, 2 * n_q, dim), HEED_INT8, narrow_q, dim, scales[0]));
-  calls_note(&status, heed_narrow(heed_matrix_of(calls_b, n_kv, dim), HEED_INT8, narrow_k, dim, scales[1]));
+  calls_note(&status,
+             heed_narrow(heed_matrix_of(calls_b, n_kv * n_kv_heads, dim), HEED_INT8, narrow_k, dim, scales[1]));
   narrow.q = heed_narrow_token_major(narrow_q, HEED_INT8, scales[0], n_q, 2, dim);
-  narrow.k = narrow.v = heed_narrow_token_major(narrow_k, HEED_INT8, scales[1], n_kv, 1, dim);
+  narrow.k = narrow.v = heed_narrow_token_major(narrow_k, HEED_INT8, scales[1], n_kv, n_kv_heads, dim);
   narrow.out = heed_narrow_token_major_out(narrow_out, HEED_F16, n_q, 2, dim);
+  if (all) calls_note(&status, calls_make_options(2, n_q, n_kv, 0));
+  options = all ? calls_set.options : none;
   options.narrow = &narrow;
   call.options = &options;
   call.executor = &calls_executor;
@@ -309,15 +334,21 @@ static heed_status call_narrow_of(int32_t n_q, int32_t n_kv, int32_t dim, size_t
   return status;
 }
 static heed_status call_narrow(void) {
-  return call_narrow_of(calls_rows, calls_keys, calls_dim, sizeof calls_workspace);
+  return call_narrow_of(calls_rows, calls_keys, 1, calls_dim, sizeof calls_workspace, 0);
 }
 static heed_status call_narrow_one_query(void) {
-  return call_narrow_of(1, calls_keys, calls_dim, sizeof calls_workspace);
+  return call_narrow_of(1, calls_keys, 1, calls_dim, sizeof calls_workspace, 0);
 }
 static heed_status call_narrow_smallest_workspace(void) {
-  return call_narrow_of(3, calls_keys, calls_dim, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
+  return call_narrow_of(3, calls_keys, 1, calls_dim, HEED_WORKSPACE_MIN_BYTES(calls_dim, calls_dim), 0);
 }
-static heed_status call_narrow_wide(void) { return call_narrow_of(20, 20, calls_wide, sizeof calls_workspace); }
+/* Chunks as tasks, then tiles: keys of two heads. */
+static heed_status call_narrow_options(void) {
+  const heed_status status = call_narrow_of(calls_rows, calls_keys, 1, calls_dim, sizeof calls_workspace, 1);
+  return status == HEED_OK ? call_narrow_of(calls_rows, calls_keys / 2, 2, calls_dim, sizeof calls_workspace, 1)
+                           : status;
+}
+static heed_status call_narrow_wide(void) { return call_narrow_of(20, 20, 1, calls_wide, sizeof calls_workspace, 0); }
 
 #include "cache_calls.h"
 
@@ -340,7 +371,8 @@ static heed_status call_questions(void) {
 static const struct {
   const char *name;
   heed_status (*run)(void);
-} all_calls[] = {{"attention, prefill", call_prefill},
+} all_calls[] = {{"attention, plain", call_plain},
+                 {"attention, prefill", call_prefill},
                  {"attention, one query", call_one_query},
                  {"attention, smallest workspace", call_smallest_workspace},
                  {"attention, wide rows", call_wide},
@@ -370,6 +402,7 @@ static const struct {
                  {"narrow, one query", call_narrow_one_query},
                  {"narrow, smallest workspace", call_narrow_smallest_workspace},
                  {"narrow, wide rows", call_narrow_wide},
+                 {"narrow, options", call_narrow_options},
                  {"rms_norm", call_rms_norm},
                  {"layer_norm", call_layer_norm},
                  {"gelu", call_gelu},

@@ -8,7 +8,7 @@ enum {
   calls_cache_bytes =
       HEED_CACHE_BYTES(HEED_CACHE_LINEAR, calls_slots, 0, 0, 1, 2, calls_head_dim, calls_head_dim, HEED_F32)
 };
-HEED_ALIGNED static unsigned char calls_cache_buffer[calls_cache_bytes];
+CALLS_MEMORY HEED_ALIGNED static unsigned char calls_cache_buffer[calls_cache_bytes];
 static heed_cache calls_cache;
 static heed_cache_shape calls_shape;
 static heed_rope calls_rope;
@@ -32,18 +32,19 @@ static heed_status calls_append(int32_t n) {
   return heed_cache_append(&calls_cache, 0, n, heed_token_major(calls_b, n, 2, calls_shape.head_dim),
                            heed_token_major(calls_c, n, 2, calls_shape.head_dim), &calls_rope);
 }
-/* The last n_q queries of the cache's sequence. */
-static heed_status calls_attend(int32_t n_q, size_t workspace_bytes) {
+/* The last n_q queries of the cache's sequence; with all options or none. */
+static heed_status calls_attend(int32_t n_q, size_t workspace_bytes, int all) {
   static heed_options options;
   static const heed_options none = HEED_OPTIONS;
   heed_attention call = heed_attention_of(n_q, heed_cache_length(&calls_cache, 0), 2, 2, calls_shape.head_dim, calls_a,
                                           NULL, NULL, calls_out, calls_workspace, workspace_bytes);
-  options = none;
+  const heed_status status = all ? calls_make_options(2, n_q, heed_cache_length(&calls_cache, 0), 1) : HEED_OK;
+  options = all ? calls_set.options : none;
   options.cache = &calls_cache;
   call.causal = 1;
   call.options = &options;
   call.executor = &calls_executor;
-  return heed_attention_run(&call);
+  return status == HEED_OK ? heed_attention_run(&call) : status;
 }
 static heed_status call_cache_of(int32_t kind) {
   heed_status status = HEED_OK;
@@ -51,9 +52,11 @@ static heed_status call_cache_of(int32_t kind) {
     calls_note(&status, calls_make_cache(kind, format, 120, calls_head_dim));
     for (int piece = 0; piece < 3; piece++) calls_note(&status, calls_append(calls_rows));
     if (kind == HEED_CACHE_RING) calls_note(&status, calls_append(calls_rows));
-    calls_note(&status, calls_attend(1, sizeof calls_workspace));
-    calls_note(&status, calls_attend(calls_rows, sizeof calls_workspace));
-    calls_note(&status, calls_attend(3, HEED_WORKSPACE_MIN_BYTES(calls_head_dim, calls_head_dim)));
+    calls_note(&status, calls_attend(1, sizeof calls_workspace, 0));
+    calls_note(&status, calls_attend(calls_rows, sizeof calls_workspace, 0));
+    calls_note(&status, calls_attend(calls_rows, sizeof calls_workspace, 1));
+    calls_note(&status, calls_attend(1, sizeof calls_workspace, 1));
+    calls_note(&status, calls_attend(3, HEED_WORKSPACE_MIN_BYTES(calls_head_dim, calls_head_dim), 0));
     calls_note(&status, heed_cache_truncate(&calls_cache, 0, heed_cache_length(&calls_cache, 0) - 1));
     calls_note(&status, heed_cache_seal(&calls_cache));
     calls_note(&status, heed_cache_open(&calls_cache, &calls_shape, calls_cache_buffer, sizeof calls_cache_buffer));
@@ -105,7 +108,7 @@ static heed_status call_decoder(void) {
 }
 /* Many rows, int8 weights, a ring of int8 and every option; after that one row. */
 static heed_status call_decoder_options(void) {
-  const int32_t n = calls_rows / 2, dim = calls_dim / 2 - 1; /* even */
+  const int32_t n = calls_rows / 2, dim = calls_dim / 4 * 2;
   heed_status status = calls_make_cache(HEED_CACHE_RING, HEED_INT8, 2 * n, dim);
   calls_note(&status, calls_make_options(2, n, 2 * n, 0));
   calls_make_block(dim, HEED_INT8, HEED_IN_OUT);
@@ -121,7 +124,7 @@ static heed_status call_decoder_options(void) {
   return status;
 }
 static heed_status call_encoder(void) {
-  calls_make_block(calls_dim / 2 - 1, HEED_F32, HEED_IN_OUT);
+  calls_make_block(calls_dim / 4 * 2, HEED_F32, HEED_IN_OUT);
   calls_block.norm = heed_layer_norm;
   calls_block.activation = heed_gelu_tanh;
   return calls_run_block(calls_rows, &calls_executor);
