@@ -158,9 +158,20 @@ void chunk_task(void *context, int32_t index, int32_t) {
   job.k->attend(t, chunks_of(t).begin + (job.first_chunk + index) * chunk_keys);
 }
 
+// The chunk that a task has left in its workspace goes into the totals. In a frame of its own, which is gone when tasks
+// run.
+template <class K>
+HEED_NOINLINE void merge_chunk(const attention_job<K> &job, stream &s, int32_t index, const partial &total,
+                               bool begins) {
+  tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
+  see_ranges(t);
+  t.total = total;
+  job.k->merge(t, begins);
+}
+
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
 template <class K>
-void run_item_split(attention_job<K> &job, ptrdiff_t item) {
+HEED_NOINLINE void run_item_split(attention_job<K> &job, ptrdiff_t item) {
   stream s = make_stream(*job.call, job.rule, job.c, item / job.tiles.n_tiles);
   const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   see_ranges(first);
@@ -173,12 +184,7 @@ void run_item_split(attention_job<K> &job, ptrdiff_t item) {
     job.first_chunk = chunk;
     const int32_t wave = chunks.n - chunk < job.n_workers ? chunks.n - chunk : job.n_workers;
     run_tasks(job.call->executor, wave, chunk_task<K>, &job);
-    for (int32_t i = 0; i < wave; i++) {
-      tile t = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, i));
-      see_ranges(t);
-      t.total = first.total;
-      job.k->merge(t, chunk + i == 0 && !begun);
-    }
+    for (int32_t i = 0; i < wave; i++) merge_chunk(job, s, i, first.total, chunk + i == 0 && !begun);
   }
   if (job.rule)
     job.rule->finish(first, first.total);
@@ -211,9 +217,9 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   return job;
 }
 
-// Without threads.
+// Without threads. Each of the two ways has a frame of its own, so that one does not take the other's stack.
 template <class K>
-void run_alone(K k, const heed_attention &call, const score_rule *rule) {
+HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
   const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace_bytes);
   const float c = c_of(call, rule);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;

@@ -47,24 +47,39 @@ heed_tensor view(const heed_tensor_out &t) { return {t.data, t.batch_stride, t.h
 // ------------------------------------------------------------------------------------------------------------ steps
 // Each has a frame of its own, which is gone when the next one runs.
 
-template <class K>
-HEED_NOINLINE heed_status normalise(K k, const block_call &c, const heed_matrix &x, const float *weight,
-                                    const float *bias, const heed_matrix_out &y) {
-  const layer_executor executor(k, c.executor);
-  return c.block->norm(x, weight, bias, c.block->eps, y, executor.get());
+heed_matrix_out rows_between(const block_call &c) {
+  return heed_matrix_out_of(rows_of(c).model, c.x.n_rows, c.block->model_dim);
 }
 
 template <class K>
-HEED_NOINLINE heed_status activate(K k, const block_call &c, const heed_matrix &x, const heed_matrix &up,
-                                   const heed_matrix_out &y) {
+HEED_NOINLINE heed_status normalise(K k, const block_call &c, const heed_matrix &x, bool second,
+                                    const heed_matrix_out &y) {
+  const heed_block &b = *c.block;
   const layer_executor executor(k, c.executor);
-  return c.block->activation(x, up, y, executor.get());
+  return b.norm(x, second ? b.norm2_weight : b.norm1_weight, second ? b.norm2_bias : b.norm1_bias, b.eps, y,
+                executor.get());
 }
 
 template <class K>
-HEED_NOINLINE void run_projections(K k, const block_call &c, const heed_matrix &x) {
+HEED_NOINLINE heed_status normalise_first(K k, const block_call &c) {
+  return normalise(k, c, c.x, false, rows_between(c));
+}
+// Between the sublayers: the rows of the second one, or what the first one gave.
+template <class K>
+HEED_NOINLINE heed_status normalise_between(K k, const block_call &c) {
+  return c.block->norm_first ? normalise(k, c, view(c.y), true, rows_between(c))
+                             : normalise(k, c, view(c.y), false, c.y);
+}
+template <class K>
+HEED_NOINLINE heed_status normalise_last(K k, const block_call &c) {
+  return normalise(k, c, view(c.y), true, c.y);
+}
+
+template <class K>
+HEED_NOINLINE void run_projections(K k, const block_call &c) {
   const heed_block &b = *c.block;
   const block_rows r = rows_of(c);
+  const heed_matrix x = b.norm_first ? view(rows_between(c)) : c.x;
   const auto to = [&](float *y, const heed_weights &w, const float *bias) {
     run_project(k, x, w, bias, heed_matrix_out_of(y, x.n_rows, w.n_out), c.executor);
   };
@@ -131,19 +146,35 @@ HEED_NOINLINE void run_attention_of(K k, const block_call &c) {
 
 // y = x + rows w + bias
 template <class K>
-HEED_NOINLINE void run_residual(K k, const block_call &c, const heed_matrix &x, float *rows, const heed_weights &w,
-                                const float *bias) {
+void run_residual(K k, const block_call &c, const heed_matrix &x, float *rows, const heed_weights &w,
+                  const float *bias) {
   const int32_t n = c.x.n_rows;
   const heed_matrix_out sum = heed_matrix_out_of(rows_of(c).model, n, w.n_out);
   run_project(k, heed_matrix_of(rows, n, w.n_in), w, bias, sum, c.executor);
   run_add(k, x, view(sum), c.y, c.executor);
 }
-
-// The hidden rows of x.
 template <class K>
-HEED_NOINLINE heed_status run_hidden(K k, const block_call &c, const heed_matrix &x) {
+HEED_NOINLINE void add_attention(K k, const block_call &c) {
+  run_residual(k, c, c.x, rows_of(c).context, c.block->wo, c.block->bo);
+}
+template <class K>
+HEED_NOINLINE void add_feed_forward(K k, const block_call &c) {
+  const block_rows r = rows_of(c);
+  run_residual(k, c, view(c.y), is_gated(*c.block) ? r.gate : r.up, c.block->w_down, c.block->b_down);
+}
+
+template <class K>
+HEED_NOINLINE heed_status activate(K k, const block_call &c, const heed_matrix &x, const heed_matrix &up,
+                                   const heed_matrix_out &y) {
+  const layer_executor executor(k, c.executor);
+  return c.block->activation(x, up, y, executor.get());
+}
+
+template <class K>
+HEED_NOINLINE heed_status run_hidden(K k, const block_call &c) {
   const heed_block &b = *c.block;
   const block_rows r = rows_of(c);
+  const heed_matrix x = view(b.norm_first ? rows_between(c) : c.y);
   const heed_matrix_out up = heed_matrix_out_of(r.up, x.n_rows, b.hidden_dim),
                         gate = heed_matrix_out_of(r.gate, x.n_rows, b.hidden_dim);
   run_project(k, x, b.w_up, b.b_up, up, c.executor);
@@ -153,46 +184,20 @@ HEED_NOINLINE heed_status run_hidden(K k, const block_call &c, const heed_matrix
 }
 
 template <class K>
-heed_status run_attention_sublayer(K k, const block_call &c, const heed_matrix &x) {
-  run_projections(k, c, x);
-  const heed_status status = run_positions(k, c);
+heed_status run_block(K k, const block_call &c) {
+  const bool first = c.block->norm_first != 0;
+  heed_status status = first ? normalise_first(k, c) : HEED_OK;
+  if (status != HEED_OK) return status;
+  run_projections(k, c);
+  status = run_positions(k, c);
   if (status != HEED_OK) return status;
   run_attention_of(k, c);
-  run_residual(k, c, c.x, rows_of(c).context, c.block->wo, c.block->bo);
-  return HEED_OK;
-}
-
-template <class K>
-heed_status run_feed_forward(K k, const block_call &c, const heed_matrix &x) {
-  const heed_block &b = *c.block;
-  const heed_status status = run_hidden(k, c, x);
+  add_attention(k, c);
+  status = normalise_between(k, c);
+  if (status == HEED_OK) status = run_hidden(k, c);
   if (status != HEED_OK) return status;
-  run_residual(k, c, view(c.y), is_gated(b) ? rows_of(c).gate : rows_of(c).up, b.w_down, b.b_down);
-  return HEED_OK;
-}
-
-template <class K>
-heed_status run_norms_first(K k, const block_call &c) {
-  const heed_block &b = *c.block;
-  const heed_matrix_out between = heed_matrix_out_of(rows_of(c).model, c.x.n_rows, b.model_dim);
-  heed_status status = normalise(k, c, c.x, b.norm1_weight, b.norm1_bias, between);
-  if (status == HEED_OK) status = run_attention_sublayer(k, c, view(between));
-  if (status == HEED_OK) status = normalise(k, c, view(c.y), b.norm2_weight, b.norm2_bias, between);
-  return status == HEED_OK ? run_feed_forward(k, c, view(between)) : status;
-}
-
-template <class K>
-heed_status run_norms_last(K k, const block_call &c) {
-  const heed_block &b = *c.block;
-  heed_status status = run_attention_sublayer(k, c, c.x);
-  if (status == HEED_OK) status = normalise(k, c, view(c.y), b.norm1_weight, b.norm1_bias, c.y);
-  if (status == HEED_OK) status = run_feed_forward(k, c, view(c.y));
-  return status == HEED_OK ? normalise(k, c, view(c.y), b.norm2_weight, b.norm2_bias, c.y) : status;
-}
-
-template <class K>
-heed_status run_block(K k, const block_call &c) {
-  return c.block->norm_first ? run_norms_first(k, c) : run_norms_last(k, c);
+  add_feed_forward(k, c);
+  return first ? HEED_OK : normalise_last(k, c);
 }
 
 // ----------------------------------------------------------------------------------------------------------- checks

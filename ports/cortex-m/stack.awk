@@ -13,7 +13,7 @@ BEGIN {
   holds["code->bind"] = "^bind_(partial|ranges|boolean|additive|softcap|alibi|sinks|scores|lse|column_sums|top_k|narrow|cache)$"
   holds["code->run"] = "^run_rope$"
   holds["features[i].run"] = "^run_(caches|formats|options|projections|ropes|sums|elements|norms)$"
-  holds["append"] = "^append_tokens$"; holds["check_room"] = "^check_room$"
+  holds["append"] = "^append_rows$"; holds["check_room"] = "^check_room$"
   holds["norm"] = "^heed_(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
   holds["attend"] = "^(scalar )?attend$"; holds["merge"] = "^(scalar )?merge(_one_lane|_lanes|_rows)?$"
   holds["finish"] = "^(scalar )?finish(_one_lane|_lanes|_rows|_tile|_narrow|_rows_and_weights)?$"
@@ -31,7 +31,7 @@ BEGIN {
   holds["available"] = "^cpu_has"; holds["linear"] = "^(scalar )?linear"; holds["dot"] = "^(scalar )?dot"
   holds["step"] = "of rows_task"; holds["step of project.cpp"] = "^project(_one_lane)?$"
   holds["fill"] = "^copy_(weights|transposed)$"
-  holds["task"] = holds["executor->run"] = "TASK"
+  holds["run"] = "^run_guarded$"; holds["task"] = "TASK"
 }
 FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes mnemonic operands"
   if ($0 ~ /^[0-9a-f]+ <.*>:$/) { current = $2; gsub(/[<>:]/, "", current); next }
@@ -124,6 +124,10 @@ function task_of(from,   n, i, list, most, d, best) {
   chosen = best
   return most
 }
+function guard(   i, bytes) { # frames between a call's executor and its tasks
+  for (i in base) if (base[i] ~ /^run_(on|guarded)$/) bytes += frame[i]
+  return bytes
+}
 function depth(name,   list, n, i, d, most, task, last) {
   if (name in known) return known[name]
   if (WITHOUT != "" && base[name] ~ WITHOUT) return known[name] = 0
@@ -134,7 +138,10 @@ function depth(name,   list, n, i, d, most, task, last) {
   for (i = 1; i < n; i++) {
     d = depth(list[i])
     last = list[i]
-    if (base[last] == "run_tasks" && (task = task_of(name)) + frame[last] > d) { d = task + frame[last]; last = chosen }
+    if (base[last] ~ /^run_(tasks|on)$/ && (task = task_of(name) + guard() + (base[last] == "run_tasks" ? frame[last] : 0)) > d) {
+      d = task
+      last = chosen
+    }
     if (d > most) { most = d; next_of[name] = last }
   }
   n = split(pointers[name], list, "\n")
