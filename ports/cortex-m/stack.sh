@@ -76,7 +76,7 @@ graph() {
   bounds all '' '^run_threaded$' heed_selftest heed_selftest_boot heed_selftest_features
   # shellcheck disable=SC2046
   bounds all '' '^scalar' $(awk -F '|' -v done=" $(cut -d '|' -f 3 graph | tr '\n' ' ')" -v core="$1" '
-    $1 == core && $2 == "gcc" && !($4 in seen) && (index(done, " " $4 " ") == 0 || $4 ~ /attention_run|^heed_self/) {
+    $1 == core && $2 == "gcc" && !($4 in seen) && (index(done, " " $4 " ") == 0 || $4 ~ /^heed_(attention_run|self_attention)$/) {
       seen[$4]; print $4 }' measured)
 }
 
