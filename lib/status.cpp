@@ -7,7 +7,7 @@ static const char *fault_text(int32_t fault) {
     case HEED_MISALIGNED:
       return "not aligned (floats: 4 bytes, workspaces and buffers: 64 bytes)";
     case HEED_OUT_OF_RANGE:
-      return "zero, negative or above its limit";
+      return "zero, negative, subnormal or above its limit";
     case HEED_BAD_STRIDE:
       return "the stride is negative or lets output rows overlap each other";
     case HEED_OVERFLOW:

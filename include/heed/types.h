@@ -73,7 +73,7 @@ typedef int32_t heed_status;
 typedef enum heed_fault {
   HEED_NULL_POINTER = 1,   /* a required pointer is null */
   HEED_MISALIGNED,         /* not aligned: floats to 4 bytes, workspaces and buffers to HEED_WORKSPACE_ALIGNMENT */
-  HEED_OUT_OF_RANGE,       /* a count, dimension or flag is zero, negative or above its limit */
+  HEED_OUT_OF_RANGE,       /* a number is zero, negative, subnormal or above its limit where it may not be */
   HEED_BAD_STRIDE,         /* negative, or rows of an output overlap; strides over a count of 1 do not count */
   HEED_OVERFLOW,           /* the extent of the memory exceeds the address space */
   HEED_TOO_SMALL,          /* the buffer is shorter than the minimum for these dimensions */
