@@ -4,6 +4,7 @@
 # A call through a pointer counts as the deepest function that the pointer may hold; `holds` below says which, by the name in the
 # source, and a name that is not there is an error. A task is one that the function which starts it refers to. What has no
 # frame in the graph (libgcc's arithmetic, memcpy) has that of its instructions, all pushes added up.
+# A function whose instructions jump to another, instead of calling it, has left its frame by then.
 # WITHOUT: a pattern of functions that no pointer holds in these calls.
 # With PLAIN=1 the calls have neither executor, weights nor options: what only those reach is left out.
 BEGIN {
@@ -35,7 +36,17 @@ BEGIN {
 }
 FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes mnemonic operands"
   if ($0 ~ /^[0-9a-f]+ <.*>:$/) { current = $2; gsub(/[<>:]/, "", current); next }
-  if (current ~ /^(heed_|_Z)/) next
+  if (current ~ /^(heed_|_Z)/) { # how it calls; its frame is in the graph
+    if ($0 ~ /\tblx\t/) calls_pointer[current] = 1
+    else if (match($0, /\t(bl|b|b\.n|b\.w)\t.*</)) {
+      n = substr($0, RSTART + RLENGTH)
+      sub(/>.*/, "", n)
+      if ($0 ~ /\tbl\t/) returns[current, n] = 1
+      else jumps[current, n] = 1
+    }
+    seen[current] = 1
+    next
+  }
   if (match($0, /(push|stmdb[ \t]+sp!,|vpush)[^{]*\{.*\}/)) pushed[current] += bytes_of(substr($0, RSTART, RLENGTH))
   else if (match($0, /sub(\.w|s)?[ \t]+sp, (sp, )?#[0-9]+/)) { n = substr($0, RSTART, RLENGTH); sub(/.*#/, "", n); pushed[current] += n }
   else if (match($0, /str(\.w|d)?[ \t].*\[sp, #-[0-9]+\]!/)) { n = substr($0, RSTART, RLENGTH); sub(/.*#-/, "", n); pushed[current] += n + 0 }
@@ -128,12 +139,16 @@ function guard(   i, bytes) { # frames between a call's executor and its tasks
   for (i in base) if (base[i] ~ /^run_(on|guarded)$/) bytes += frame[i]
   return bytes
 }
+# A function that ends with a call may leave its frame first and jump.
+function own_frame(from, to) { return (from, to) in jumps && !((from, to) in returns) ? 0 : frame_of(from) }
+function frame_of(name) { return name in frame ? frame[name] : pushed[name] }
 function depth(name,   list, n, i, d, most, task, last) {
   if (name in known) return known[name]
   if (WITHOUT != "" && base[name] ~ WITHOUT) return known[name] = 0
   if (PLAIN && base[name] ~ /^(run_threaded|run_with_weights|check_with_options|run_ruled|run_ruled_tile|check_sequence_options)$/) return known[name] = 0
   if (name in busy) { error(name " calls itself"); return 0 }
   busy[name] = 1
+  most = frame_of(name)
   n = split(calls[name], list, "\n")
   for (i = 1; i < n; i++) {
     d = depth(list[i])
@@ -142,12 +157,17 @@ function depth(name,   list, n, i, d, most, task, last) {
       d = task
       last = chosen
     }
+    d += own_frame(name, list[i])
     if (d > most) { most = d; next_of[name] = last }
   }
   n = split(pointers[name], list, "\n")
-  for (i = 1; i < n; i++) if ((d = may_hold(name, list[i])) > most) { most = d; next_of[name] = chosen }
+  for (i = 1; i < n; i++) {
+    d = may_hold(name, list[i])
+    if (!(name in seen) || name in calls_pointer) d += frame_of(name)
+    if (d > most) { most = d; next_of[name] = chosen }
+  }
   delete busy[name]
-  return known[name] = (name in frame ? frame[name] : pushed[name]) + most
+  return known[name] = most
 }
 END {
   n = split(FUNCTIONS, list, " ")
