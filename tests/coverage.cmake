@@ -5,4 +5,5 @@ set(heed_is_counted $<OR:$<STREQUAL:$<TARGET_PROPERTY:NAME>,heed>,$<STREQUAL:$<T
 foreach(flag -O0 -Dalways_inline=noinline --coverage -fprofile-abs-path -fprofile-update=atomic)
   add_compile_options($<${heed_is_counted}:${flag}>)
 endforeach()
+add_compile_definitions(HEED_COVERAGE)
 add_link_options(--coverage)
