@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,10 +76,19 @@ class stage {
     change();
     freeze();
   }
-  // A structure of the caller's in one of the arrays, at a multiple of 8.
+  // A structure of the caller's in one of the arrays, at a multiple of 8. A second one would destroy the first, through
+  // whose pointers the call reads: it lies in memory of its own, and the first is flaw enough.
   template <typename T>
   T *plant(void *array, const T &value) {
     T *there = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(array) + 7) / 8 * 8);
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(there), end = begin + sizeof value;
+    for (const auto &other : planted_)
+      if (begin < other.second && other.first < end) {
+        apart_.emplace_back(new uint64_t[(sizeof value + 7) / 8]);
+        std::memcpy(static_cast<void *>(apart_.back().get()), &value, sizeof value);
+        return reinterpret_cast<T *>(apart_.back().get());
+      }
+    planted_.emplace_back(begin, end);
     edit([&] { std::memcpy(static_cast<void *>(there), &value, sizeof value); });
     return there;
   }
@@ -149,6 +159,8 @@ class stage {
 
   random_source *r_;
   std::vector<array> arrays_;
+  std::vector<std::pair<uintptr_t, uintptr_t>> planted_;  // from, to
+  std::vector<std::unique_ptr<uint64_t[]>> apart_;
 };
 
 }  // namespace heed_test
