@@ -138,6 +138,26 @@ TEST(oracle, knows_which_infinite_scores_are_exact) {
   EXPECT_NONFATAL_FAILURE(compare_score({0x1p60f, 1}, {0x1p68f, -infinity}, infinity), "score of key 0");
 }
 
+// The output of a row whose one visible key has a score of -infinity: the stored value times a weight of 0.
+void compare_out_of_hidden_row(const std::vector<float> &q, const std::vector<float> &k, float out) {
+  problem p;
+  p.head_dim = static_cast<int32_t>(q.size());
+  p.q = q, p.k = k, p.v = {1};
+  attention_result found;
+  found.out = {out};
+  compare_with_oracle(p, found, 1.5, [](part which, double actual, double exact, double bound, double) {
+    judge_error(actual, exact, bound, name_of(which));
+  });
+}
+
+// What an infinite score lends the row is demanded where it is exact, and only there.
+TEST(oracle, knows_which_rows_an_infinite_score_leaves_exact) {
+  compare_out_of_hidden_row({1, 1}, {-infinity, 3}, 0);
+  EXPECT_NONFATAL_FAILURE(compare_out_of_hidden_row({1, 1}, {-infinity, 3}, 1), "exceeds the bound");
+  EXPECT_NONFATAL_FAILURE(compare_out_of_hidden_row({1, 1}, {-infinity, 3}, not_a_number), "exceeds the bound");
+  for (const float out : {0.0f, not_a_number}) compare_out_of_hidden_row({0x1p60f, 1}, {0x1p68f, -infinity}, out);
+}
+
 HEED_TEST_EVERY_KERNEL(features_accuracy);
 
 }  // namespace

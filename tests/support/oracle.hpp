@@ -70,7 +70,7 @@ constexpr double negligible = 45;  // exp(-45) = 2^-65
 // cap * tanh(raw / cap): rounding of scale / cap, of the product, of tanh (7 half ulp), cap * log2(e), product.
 inline void exact_cap(double cap, double raw, double raw_error, double *capped, double *error) {
   *capped = cap * std::tanh(raw / cap);
-  const double reach = raw_error + 2 * half_ulp * std::fabs(raw);
+  const double reach = std::isfinite(raw) ? raw_error + 2 * half_ulp * std::fabs(raw) : 0;
   *error = std::max(cap * std::tanh((raw + reach) / cap) - *capped, *capped - cap * std::tanh((raw - reach) / cap)) +
            (7 + 3) * half_ulp * std::fabs(*capped) + 2 * cap * underflow;
 }
@@ -81,18 +81,19 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const double scale = p.scale != 0 ? double(p.scale) : 1 / std::sqrt(double(p.head_dim));
   const float *q = p.q_row(b, h, i), *k = p.k_row(b, h, j);
   const double raw = row->scores[0][at] = scale * exact_dot(q, k, p.head_dim);
-  const double size = absolute_dot(q, k, p.head_dim);
+  const double size = absolute_finite_dot(q, k, p.head_dim);
   const double by_cap = p.options.cap > 0 ? 1 / double(p.options.cap) : 0;
   const double factor = std::max(1.0, std::fabs(scale) * std::max(2.0, by_cap));
-  const bool safe = size * factor < 0x1p126;  // else f32 may overflow on the way
-  row->overflows[at] = absolute_finite_dot(q, k, p.head_dim) * factor >= 0x1p126;
-  row->errors[0][at] =
-      safe ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow) : HUGE_VAL;
+  row->overflows[at] = size * factor >= 0x1p126;
+  row->errors[0][at] = row->overflows[at] ? HUGE_VAL
+                       : std::isfinite(raw)
+                           ? std::fabs(scale) * ((chain * p.head_dim + 4) * half_ulp * size + p.head_dim * underflow)
+                           : 0;  // the same infinity in any order
   // Kept scores are products of their own: of ln 2, or, raw ones under a cap, of the cap.
   row->errors[0][at] += (2 + p.options.cap) * underflow;
   double capped = raw, error = row->errors[0][at];
   if (p.options.cap != 0) exact_cap(p.options.cap, raw, row->errors[0][at], &capped, &error);
-  if (!safe) error = HUGE_VAL;
+  if (row->overflows[at]) error = HUGE_VAL;
   // A small cap may make the score infinite: the capped one is the cap then, the raw one stays infinite.
   if (p.options.cap != 0 && std::fabs(raw) >= 0x1p126 * p.options.cap) row->errors[0][at] = HUGE_VAL;
   row->scores[1][at] = capped, row->errors[1][at] = error;
@@ -104,8 +105,10 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   row->scores[2][at] = capped + bias + mask;
   // The factors rounded (slope * log2(e), the distance in two terms, log2(e)), the products of the unfused profile, two
   // sums.
-  row->errors[2][at] = error + half_ulp * (6 * std::fabs(bias) + 4 * std::fabs(mask) +
-                                           (bias != 0 || mask != 0 ? 2 : 0) * std::fabs(capped));
+  const bool biased = bias != 0 || mask != 0;
+  row->errors[2][at] = error;
+  if (biased && std::isfinite(capped))
+    row->errors[2][at] += half_ulp * (6 * std::fabs(bias) + 4 * std::fabs(mask) + 2 * std::fabs(capped));
   row->spoiled |= std::isnan(row->scores[2][at]) || row->scores[2][at] == HUGE_VAL;
 }
 
@@ -118,16 +121,17 @@ inline void exact_weights(const problem &p, int32_t h, exact_row *row) {
   double highest = -HUGE_VAL, top = -HUGE_VAL, sum = 0;
   for (size_t j = 0; j < logits.size(); ++j)
     highest = std::max(highest, logits[j]), top = std::max(top, logits[j] - errors[j]);
+  for (size_t j = 0; j < logits.size(); ++j) {
+    if (logits[j] + errors[j] < top - negligible) continue;  // never so if the highest is -infinity
+    row->logit_error = std::max(row->logit_error, errors[j]);
+    if (std::isfinite(logits[j])) row->largest_logit = std::max(row->largest_logit, std::fabs(logits[j]));
+  }
   row->weights.assign(size_t(p.n_kv), 0.0);
   if (highest == -HUGE_VAL) return;
   for (const double x : logits) sum += std::exp(x - highest);
   row->lse = highest + std::log(sum);
-  for (size_t j = 0; j < logits.size(); ++j) {
-    if (j < row->weights.size() && row->seen[j]) row->weights[j] = std::exp(logits[j] - highest) / sum;
-    if (logits[j] + errors[j] < top - negligible) continue;
-    row->logit_error = std::max(row->logit_error, errors[j]);
-    row->largest_logit = std::max(row->largest_logit, std::fabs(logits[j]));
-  }
+  for (size_t j = 0; j < row->weights.size(); ++j)
+    if (row->seen[j]) row->weights[j] = std::exp(logits[j] - highest) / sum;
 }
 
 inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int32_t i, double chain) {
