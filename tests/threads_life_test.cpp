@@ -47,6 +47,20 @@ TEST(threads_life, start_in_any_memory) {
 }
 
 // Each executor of every generation, while each number of threads runs: a worker is always one of its own.
+// A stopped object on a stack is overwritten piece by piece by whatever comes after it.
+TEST(threads_life, start_where_one_was_stopped_and_overwritten_in_part) {
+  heed_threads threads;
+  std::memset(&threads, 0, sizeof threads);
+  for (size_t word = 0; word < sizeof threads.state / sizeof *threads.state; ++word)
+    for (const uint64_t bits : {uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 32}) {
+      ASSERT_EQ(heed_threads_start(&threads, 1), HEED_OK);
+      ASSERT_EQ(heed_threads_stop(&threads), HEED_OK);
+      threads.state[word] = bits;
+      ASSERT_EQ(status_name(heed_threads_start(&threads, 1)), status_name(HEED_OK)) << word;
+      ASSERT_EQ(heed_threads_stop(&threads), HEED_OK);
+    }
+}
+
 TEST(threads_life, old_executors_keep_their_workers) {
   heed_threads threads = {};
   std::vector<heed_executor> all;

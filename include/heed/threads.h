@@ -37,8 +37,8 @@ typedef struct heed_threads {
 /* Starts n_threads - 1 threads: 1 to HEED_MAX_WORKERS, one for each core that heed may use. The new threads take no
  * signals. The memory may hold anything, with one exception: an object that was started in this place and not stopped
  * since is refused (RUNNING), and nothing of it changes. It is known by an address of the library, by its own address,
- * and by a mark that heed_threads_stop leaves; so threads whose object was overwritten are not seen. Tools that look
- * for uninitialised memory report this look at it: they want an object that is static or zero.
+ * and by a mark that heed_threads_stop takes away; so threads whose object was overwritten are not seen. Tools that
+ * look for uninitialised memory report this look at it: they want an object that is static or zero.
  *
  * Status: NULL_POINTER, MISALIGNED, RUNNING for THREADS; OUT_OF_RANGE for N_THREADS, also when the system has no more
  * threads: then none runs, and the object is as after heed_threads_stop. */

@@ -21,12 +21,13 @@ struct job {
 };
 
 struct pool {
-  job now;             // of the caller that has the pool; those inside read it
-  uint32_t taken;      // 1: a caller has the pool
-  uint32_t n_threads;  // with the caller's; 1 until all have been started
-  uint32_t n_numbers;  // given to helpers: the last one's worker
-  pid_t process;       // that started them: a fork copies this memory, but no thread
-  const pool *self;    // tells the object from a copy of it
+  job now;              // of the caller that has the pool; those inside read it
+  uint32_t taken;       // 1: a caller has the pool
+  uint32_t n_threads;   // with the caller's; 1 until all have been started
+  uint32_t n_numbers;   // given to helpers: the last one's worker
+  pid_t process;        // that started them: a fork copies this memory, but no thread
+  const pool *self;     // tells the object from a copy of it
+  const pool *running;  // this object from start to stop, then null
   alignas(64) uint32_t gate;
   uint32_t n_parked;          // helpers that sleep, or are about to look at the gate for the last time
   alignas(64) uint32_t next;  // the first task that nobody has begun
@@ -60,6 +61,10 @@ bool is_here(const pool &p) { return p.process == getpid(); }
 
 bool is_called(const pool &p) { return load(p.gate) & (open_bit | stop_bit); }
 bool is_stopped(const pool &p) { return load(p.gate) & stop_bit; }
+bool is_running(const heed_threads &threads) {
+  const pool &p = *reinterpret_cast<const pool *>(threads.state);
+  return is_made(threads) && p.running == &p;
+}
 bool is_left(const pool &p) { return !(load(p.gate) & inside_mask); }
 
 void pause() {
@@ -238,6 +243,7 @@ void make(heed_threads &threads) {
   p.n_threads = 1;
   p.process = getpid();
   p.self = &p;
+  p.running = &p;
   pthread_mutex_init(&p.mutex, nullptr);
   pthread_cond_init(&p.called, nullptr);
   pthread_cond_init(&p.left, nullptr);
@@ -250,7 +256,7 @@ heed_status heed_threads_start(heed_threads *threads, int32_t n_threads) {
   if (status != HEED_OK) return status;
   if (n_threads < 1 || n_threads > HEED_MAX_WORKERS) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
   __asm__ volatile("" : : "r"(threads) : "memory");  // the memory may never have been written: no compiler may know it
-  if (is_made(*threads) && !is_stopped(pool_of(*threads))) return HEED_STATUS(HEED_RUNNING, HEED_ARG_THREADS);
+  if (is_running(*threads)) return HEED_STATUS(HEED_RUNNING, HEED_ARG_THREADS);
   make(*threads);
   const uint32_t wanted = static_cast<uint32_t>(n_threads), n = start_helpers(*threads, wanted);
   if (n == wanted) {
@@ -258,6 +264,7 @@ heed_status heed_threads_start(heed_threads *threads, int32_t n_threads) {
     return HEED_OK;
   }
   stop_helpers(*threads, n);
+  pool_of(*threads).running = nullptr;
   return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
 }
 
@@ -278,6 +285,7 @@ heed_status heed_threads_stop(heed_threads *threads) {
     stop_helpers(*threads, p.n_threads);
   else
     set(p.gate, stop_bit);
+  p.running = nullptr;
   p.n_threads = 1;
   return HEED_OK;
 }
