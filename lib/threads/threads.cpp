@@ -61,6 +61,7 @@ bool is_here(const pool &p) { return p.process == getpid(); }
 
 bool is_called(const pool &p) { return load(p.gate) & (open_bit | stop_bit); }
 bool is_stopped(const pool &p) { return load(p.gate) & stop_bit; }
+// What start and stop ask. Of memory that was written since it does not say so, unless by an address that lies there.
 bool is_running(const heed_threads &threads) {
   const pool &p = *reinterpret_cast<const pool *>(threads.state);
   return is_made(threads) && p.running == &p;
@@ -280,7 +281,7 @@ heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor
 heed_status heed_threads_stop(heed_threads *threads) {
   const heed_status status = check_started(threads);
   pool &p = pool_of(*threads);
-  if (status != HEED_OK || is_stopped(p)) return status;
+  if (status != HEED_OK || !is_running(*threads)) return status;
   if (is_here(p))
     stop_helpers(*threads, p.n_threads);
   else
