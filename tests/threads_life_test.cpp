@@ -46,7 +46,6 @@ TEST(threads_life, start_in_any_memory) {
   EXPECT_EQ(heed_threads_stop(&threads), HEED_OK);
 }
 
-// Each executor of every generation, while each number of threads runs: a worker is always one of its own.
 // A stopped object on a stack is overwritten piece by piece by whatever comes after it. Neither a stop nor a start
 // takes what is left, here all but two words, for threads that run.
 TEST(threads_life, start_where_one_was_stopped_and_overwritten_in_part) {
@@ -67,6 +66,7 @@ TEST(threads_life, start_where_one_was_stopped_and_overwritten_in_part) {
       }
 }
 
+// Each executor of every generation, while each number of threads runs: a worker is always one of its own.
 TEST(threads_life, old_executors_keep_their_workers) {
   heed_threads threads = {};
   std::vector<heed_executor> all;
