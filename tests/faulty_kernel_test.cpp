@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../lib/block_steps.hpp"
-#include "../lib/root.hpp"
+#include "../lib/kernel/block_steps.hpp"
+#include "../lib/kernel/root.hpp"
 #include "heed/heed.h"
 #include "support/floats.hpp"
 

@@ -2,21 +2,21 @@
 #ifndef HEED_GENERIC_MAKE_KERNEL_HPP
 #define HEED_GENERIC_MAKE_KERNEL_HPP
 
-#include "attend.hpp"
-#include "dot.hpp"
-#include "elements.hpp"
-#include "key_lanes.hpp"
-#include "linear.hpp"
-#include "narrow_rows.hpp"
-#include "narrow_steps.hpp"
-#include "norms.hpp"
-#include "one_lane.hpp"
-#include "one_lane_project.hpp"
-#include "project.hpp"
-#include "query_lanes.hpp"
-#include "rope.hpp"
-#include "score_steps.hpp"
-#include "stored_keys.hpp"
+#include "attention/attend.hpp"
+#include "product/dot.hpp"
+#include "rows/elements.hpp"
+#include "attention/key_lanes.hpp"
+#include "product/linear.hpp"
+#include "attention/narrow_rows.hpp"
+#include "rows/narrow_steps.hpp"
+#include "rows/norms.hpp"
+#include "attention/one_lane.hpp"
+#include "product/one_lane_project.hpp"
+#include "product/project.hpp"
+#include "attention/query_lanes.hpp"
+#include "rows/rope.hpp"
+#include "attention/score_steps.hpp"
+#include "attention/stored_keys.hpp"
 
 namespace heed {
 

@@ -34,7 +34,7 @@
 #ifndef HEED_GENERIC_VECTOR_HPP
 #define HEED_GENERIC_VECTOR_HPP
 
-#include "../kernel.hpp"
+#include "../kernel/kernel.hpp"
 
 // GCC 12 leaves loops over register arrays rolled at -O2, which is 2.5 times slower. Clang's sanitizers take minutes
 // for unrolled ones.

@@ -7,7 +7,7 @@
 #ifndef HEED_GENERIC_WIDEN_HPP
 #define HEED_GENERIC_WIDEN_HPP
 
-#include "../numbers.hpp"
+#include "../kernel/numbers.hpp"
 #include "vector.hpp"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #ifndef HEED_ISA_CORTEX_M_TILE_HPP
 #define HEED_ISA_CORTEX_M_TILE_HPP
 
-#include "../generic/one_lane_product.hpp"
+#include "../generic/product/one_lane_product.hpp"
 
 namespace heed {
 

@@ -1,5 +1,5 @@
 #define HEED_FUSED 1
-#include "../block_reference.hpp"
+#include "../kernel/block_reference.hpp"
 
 #include "cpu.hpp"
 

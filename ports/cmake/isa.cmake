@@ -1,5 +1,5 @@
 # One row per file of lib/isa, best first: its name, the kernel it holds, its flags. A file is compiled for processors that
-# the rest of the program may not run on. The rows are the one list of kernels: lib/dispatch.cpp has it as HEED_KERNELS,
+# the rest of the program may not run on. The rows are the one list of kernels: lib/kernel/dispatch.cpp has it as HEED_KERNELS,
 # benchmarks as the property heed_kernels of target heed.
 #
 # Of the generic kernels the library holds the best, and that only for a profile that no other kernel has. All of them,
@@ -38,7 +38,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 set(every_kernel)               # with those that the library leaves out
-set(left_out lib/dispatch.cpp)  # their files, and the list
+set(left_out lib/kernel/dispatch.cpp lib/api/kernels.cpp)  # their files, the list, and who first asks for it
 function(heed_isa file kernel)
   heed_kernel_file(${file} ${kernel} ${ARGN})
   if(NOT HEED_FIXED_KERNEL OR kernel STREQUAL HEED_FIXED_KERNEL OR file STREQUAL fixed_reference)

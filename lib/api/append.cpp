@@ -1,0 +1,234 @@
+// New tokens of a cache: keys, turned if wanted, go to groups of 16 slots side by side, values to rows; both narrowed.
+#include "../options/cache.hpp"
+#include "../boundary/front_door.hpp"
+#include "../kernel/numbers.hpp"
+#include "../options/options.hpp"
+#include "rope.hpp"
+#include "run.hpp"
+
+namespace heed {
+
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n) {
+  const heed_cache_shape &s = cache.shape;
+  const int32_t length = states_of(cache)[sequence].length;
+  check.require(n <= (s.kind == HEED_CACHE_LINEAR ? s.capacity - length : s.capacity + s.spare), HEED_FULL,
+                HEED_ARG_CACHE);
+  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
+namespace {
+
+constexpr int32_t most_turned = HEED_CACHE_MAX_ROTARY_DIM;
+// Elements of keys that are turned at once, on the stack: frequencies are made anew each time.
+constexpr int32_t room_turned = sizeof(void *) < 8 ? most_turned : 4 * most_turned;
+
+int32_t rotary_dim_of(const heed_rope &rope, int32_t head_dim) { return rope.rotary_dim ? rope.rotary_dim : head_dim; }
+
+// ------------------------------------------------------------------------------------------------------------ rows
+
+// A row of dim numbers, of which the first n_turned have been turned.
+struct new_row {
+  const float *turned, *x;
+  int32_t n_turned, dim;
+  template <class F>
+  void each_part(F f) const {  // f(numbers, first, n)
+    if (n_turned > 0) f(turned, 0, n_turned);
+    if (n_turned < dim) f(x + n_turned, n_turned, dim - n_turned);
+  }
+};
+
+template <class K>
+float magnitude_of(K k, const new_row &row) {
+  float greatest = 0.0f;
+  row.each_part([&](const float *x, int32_t, int32_t n) {
+    const float most = scores_of(k)->magnitude(x, n);
+    if (!(most <= greatest)) greatest = most;  // NaN, too
+  });
+  return greatest;
+}
+
+// To every stride-th place from `to` on.
+template <class T>
+void spread(const void *from, int32_t n, T *to, ptrdiff_t stride) {
+  const T *numbers = static_cast<const T *>(from);
+  for (int32_t i = 0; i < n; i++) to[i * stride] = numbers[i];
+}
+
+template <class T, class K>
+void keep_row(K k, int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
+              float scale) {
+  T *to = reinterpret_cast<T *>(data) + first;
+  row.each_part([&](const float *x, int32_t begin, int32_t n) {
+    if (sizeof(T) == sizeof(float)) return spread(x, n, to + begin * stride, stride);
+    if (stride == 1) return scores_of(k)->narrow_row(x, n, format, scale, to + begin);
+    constexpr int32_t at_once = 64;
+    T narrowed[at_once];
+    for (int32_t i = 0; i < n; i += at_once) {
+      const int32_t part = n - i < at_once ? n - i : at_once;
+      scores_of(k)->narrow_row(x + i, part, format, scale, narrowed);
+      spread(narrowed, part, to + (begin + i) * stride, stride);
+    }
+  });
+}
+
+template <class K>
+void keep_row(K k, int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
+              float *scale) {
+  if (format == HEED_F32) return keep_row<float>(k, format, row, data, first, stride, 0.0f);
+  if (format != HEED_INT8) return keep_row<uint16_t>(k, format, row, data, first, stride, 0.0f);
+  *scale = int8_scale(magnitude_of(k, row));
+  keep_row<int8_t>(k, format, row, data, first, stride, *scale);
+}
+
+// ---------------------------------------------------------------------------------------------------------- tokens
+
+const float *row_of(const heed_tensor &x, int32_t head, int32_t t) {
+  return x.data + head * x.head_stride + t * x.row_stride;
+}
+
+// The slot of token t of a call.
+ptrdiff_t slot_of(const append_call &c, int32_t t) {
+  return storage_of(*c.cache).slot_of(states_of(*c.cache)[c.sequence].length + t);
+}
+
+template <class K>
+void keep_key(K k, const append_call &c, int32_t head, ptrdiff_t slot, const new_row &row) {
+  const heed_cache_shape &s = c.cache->shape;
+  const cache_rows rows = rows_of(*c.cache, c.sequence, head);
+  keep_row(k, s.format, row, rows.keys, slot / 16 * 16 * s.head_dim + slot % 16, 16, rows.key_scales + slot);
+}
+
+template <class K>
+HEED_NOINLINE void keep_keys(K k, const append_call &c, int32_t t) {
+  const heed_cache_shape &s = c.cache->shape;
+  const ptrdiff_t slot = slot_of(c, t);
+  for (int32_t h = 0; h < s.n_kv_heads; h++) keep_key(k, c, h, slot, {nullptr, row_of(c.k, h, t), 0, s.head_dim});
+}
+
+template <class K>
+HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
+  const heed_cache_shape &s = c.cache->shape;
+  const ptrdiff_t slot = slot_of(c, t);
+  for (int32_t h = 0; h < s.n_kv_heads; h++) {
+    const cache_rows rows = rows_of(*c.cache, c.sequence, h);
+    keep_row(k, s.format, {nullptr, row_of(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
+             rows.value_scales + slot);
+  }
+}
+
+// f(head, row) for the keys of token t, turned; as many heads are turned at once as there is room for.
+template <class K, class F>
+HEED_INLINE void each_turned_key(K k, const append_call &c, const heed_rope &rope, int32_t t, F f) {
+  const heed_cache_shape &s = c.cache->shape;
+  const int32_t n_turned = rotary_dim_of(rope, s.head_dim), at_once = room_turned / n_turned,
+                position = states_of(*c.cache)[c.sequence].length + t;
+  float turned[room_turned];
+  for (int32_t h = 0; h < s.n_kv_heads; h++) {
+    const float *key = row_of(c.k, h, t);
+    if (h % at_once == 0) {
+      const int32_t n = s.n_kv_heads - h < at_once ? s.n_kv_heads - h : at_once;
+      rope.code->run(
+          address_of(k),
+          {&rope, {key, 0, c.k.head_stride, 0}, 1, n, n_turned, position, nullptr, {turned, 0, n_turned, 0}, nullptr});
+    }
+    f(h, new_row{turned + h % at_once * n_turned, key, n_turned, s.head_dim});
+  }
+}
+
+template <class K>
+HEED_NOINLINE void keep_turned_keys(K k, const append_call &c, const heed_rope &rope, int32_t t) {
+  const ptrdiff_t slot = slot_of(c, t);
+  each_turned_key(k, c, rope, t, [&](int32_t h, const new_row &row) { keep_key(k, c, h, slot, row); });
+}
+
+void count_tokens(const append_call &c) {
+  const storage at = storage_of(*c.cache);
+  cache_state &state = states_of(*c.cache)[c.sequence];
+  state.length += c.n;
+  const int32_t gone = state.length - at.ring_slots;
+  if (gone > at.pinned_slots && gone > state.oldest) state.oldest = gone;
+}
+
+// -------------------------------------------------------------------------------------- what int8 has a scale for
+
+template <class K>
+HEED_NOINLINE bool turned_are_finite(K k, const append_call &c, const heed_rope &rope, int32_t t) {
+  bool finite = true;
+  each_turned_key(k, c, rope, t,
+                  [&](int32_t, const new_row &row) { finite = finite && is_finite(magnitude_of(k, row)); });
+  return finite;
+}
+
+// Are the rows finite, and those of keys when they are turned? A pair grows by the root of 2 at most, so only rows
+// beyond this magnitude must be turned to tell.
+constexpr float safe_to_turn = 0x1p126f;
+
+template <class K>
+bool all_finite(K k, const append_call &c, const heed_tensor &x, int32_t dim, const heed_rope *rope) {
+  for (int32_t t = 0; t < c.n; t++)
+    for (int32_t h = 0; h < c.cache->shape.n_kv_heads; h++) {
+      const float most = scores_of(k)->magnitude(row_of(x, h, t), dim);
+      if (!is_finite(most) || (rope && most > safe_to_turn && !turned_are_finite(k, c, *rope, t))) return false;
+    }
+  return true;
+}
+
+template <class K>
+heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
+  const heed_cache_shape &s = c.cache->shape;
+  if (s.format != HEED_INT8) return HEED_OK;
+  if (!all_finite(k, c, c.k, s.head_dim, rope)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K);
+  if (!all_finite(k, c, c.v, s.v_dim, nullptr)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_V);
+  return HEED_OK;
+}
+
+template <class K>
+heed_status append_any(K k, const append_call &c, const heed_rope *rope) {
+  const heed_status status = check_numbers(k, c, rope);
+  if (status != HEED_OK) return status;
+  header_of(*c.cache).sealed = 0;
+  for (int32_t t = 0; t < c.n; t++) {
+    if (rope)
+      keep_turned_keys(k, c, *rope, t);
+    else
+      keep_keys(k, c, t);
+    keep_values(k, c, t);
+  }
+  count_tokens(c);
+  return HEED_OK;
+}
+
+HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, int32_t n, const heed_tensor &k,
+                                       const heed_tensor &v, const heed_rope *rope) {
+  checker_of<7> check;
+  check_cache(check, cache, access::write);
+  if (!check.ok()) return check.status;
+  const heed_cache_shape &s = cache->shape;
+  check.require(sequence >= 0 && sequence < s.n_sequences, HEED_OUT_OF_RANGE, HEED_ARG_SEQUENCE);
+  check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
+  if (!check.ok()) return check.status;
+  check.tensor(k.data, {1, s.n_kv_heads, n}, {0, k.head_stride, k.row_stride}, s.head_dim, access::read, HEED_ARG_K);
+  check.tensor(v.data, {1, s.n_kv_heads, n}, {0, v.head_stride, v.row_stride}, s.v_dim, access::read, HEED_ARG_V);
+  if (rope) {
+    check.object(rope, access::read, HEED_ARG_ROPE);
+    if (check.ok()) check.require(rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
+    if (check.ok()) rope->code->check(check, *rope, s.head_dim);
+    if (check.ok())
+      check.require(rotary_dim_of(*rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
+  }
+  if (check.ok()) check_room(check, *cache, sequence, n);
+  return check.finish();
+}
+
+}  // namespace
+
+heed_status append_rows(const kernel *k, const append_call &c) { return append_any(handle_of(k), c, nullptr); }
+
+}  // namespace heed
+
+heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
+                              const heed_rope *rope) {
+  const heed_status status = heed::check_append(cache, sequence, n, k, v, rope);
+  if (status != HEED_OK) return status;
+  return heed::append_any(heed_front_door::kernel(), {cache, sequence, n, k, v}, rope);
+}

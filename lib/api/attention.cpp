@@ -1,0 +1,168 @@
+// heed_attention_run and heed_self_attention: what a call must be, then the plan.
+#include "../boundary/front_door.hpp"
+#include "../options/options.hpp"
+#include "../plan/plan.hpp"
+#include "../kernel/score_rule.hpp"
+
+namespace heed {
+namespace {
+
+// The rule of a call that wants its weights, and nothing else that is optional.
+struct weights_rule : score_rule {
+  kept_rows weights;
+  int32_t n_kv;
+  decltype(kernel::keep) keep;
+  decltype(kernel::softmax) softmax;
+  decltype(kernel::finish) finish_rows;
+};
+
+after_rule keep_logits(const tile &t, const key_block &b) {
+  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
+  rule.keep(t, b, rule.weights, 1.0f);
+  return after_rule::add;
+}
+
+void finish_rows_and_weights(const tile &t, const partial &p) {
+  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
+  rule.finish_rows(t, p);
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next())
+    finish_weights(rule.softmax, row_of(rule.weights, *t.s, row), {t.first[r], t.last[r]}, rule.n_kv,
+                   negative_infinity);
+}
+
+template <class K>
+HEED_NOINLINE void run_with_weights(K k, const heed_attention &call) {
+  weights_rule rule = {};
+  rule.c = scale_of(call) * log2e;
+  rule.apply = keep_logits;
+  rule.attend = k->attend;
+  rule.merge = k->merge;
+  rule.finish = finish_rows_and_weights;
+  rule.weights = {call.weights.data, call.weights.batch_stride, call.weights.head_stride, call.weights.row_stride};
+  rule.n_kv = call.n_kv;
+  rule.keep = k->keep;
+  rule.softmax = k->softmax;
+  rule.finish_rows = k->finish;
+  run_streams(k, call, &rule);
+}
+
+// Ends with calls, so that it needs no stack meanwhile.
+template <class K>
+HEED_INLINE void run_call(K k, const heed_attention &call) {
+  if (const option_engine *engine = engine_of(options_of(call))) return engine->run(address_of(k), call);
+  if (call.weights.data) return run_with_weights(k, call);
+  run_streams(k, call, nullptr);
+}
+
+}  // namespace
+
+void run_attention(const kernel *k, const heed_attention &call) { run_call(k, call); }
+#ifdef HEED_SINGLE
+void run_attention(fixed_kernel k, const heed_attention &call) { run_call(k, call); }
+#endif
+
+namespace {
+
+// Arrays that options bring instead of the call's own.
+struct brought {
+  bool q, k, v, out;
+};
+brought brought_by(const heed_options *options) {
+  const bool cached = options->cache;
+  const heed_narrow_tensors *narrow = options->narrow;
+  if (!narrow) return {false, cached, cached, options->partial != nullptr};
+  return {narrow->q.data != nullptr, cached || narrow->k.data, cached || narrow->v.data,
+          options->partial || narrow->out.data};
+}
+
+// Checks have frames of their own, which are gone when kernels run.
+void check_call(checker &check, const heed_attention &call, const brought &elsewhere) {
+  check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
+  check_heads(check, call.n_heads, call.n_kv_heads, call.head_dim, call.v_dim, call.scale, call.causal);
+  check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
+  check.count(call.n_kv, HEED_MAX_COUNT, HEED_ARG_N_KV);
+  if (!check.ok()) return;
+  const auto tensor = [&](const auto &t, bool is_elsewhere, int32_t n_heads, int32_t n_rows, int32_t dim, access how,
+                          heed_argument argument) {
+    if (is_elsewhere) return check.require(!t.data, HEED_MISFIT, argument);
+    check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
+                 argument);
+  };
+  tensor(call.q, elsewhere.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
+  tensor(call.k, elsewhere.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+  tensor(call.v, elsewhere.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  tensor(call.out, elsewhere.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT);
+  if (call.weights.data)
+    tensor(call.weights, false, call.n_heads, call.n_q, call.n_kv, access::write, HEED_ARG_WEIGHTS);
+  check.buffer(call.workspace, call.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
+               HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
+  check.executor(call.executor);
+}
+
+HEED_NOINLINE heed_status check_with_options(const heed_attention *call) {
+  checker_of<8 + option_ranges> check;
+  check.object(call, access::read, HEED_ARG_CALL);
+  check_objects(check, options_of(*call));
+  if (check.ok()) check_call(check, *call, brought_by(options_of(*call)));
+  if (const option_engine *engine = check.ok() ? engine_of(options_of(*call)) : nullptr)
+    engine->check(check, *call, *options_of(*call));
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
+  checker_of<8> check;  // q, k, v, out, weights, workspace, executor, call
+  check.object(call, access::read, HEED_ARG_CALL);
+  if (check.ok() && options_of(*call)) return check_with_options(call);
+  if (check.ok()) check_call(check, *call, {});
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale, const heed_matrix_out &out,
+                                               void *workspace, size_t workspace_bytes) {
+  checker_of<3> check;
+  check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
+  check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
+  check.scale(scale);
+  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.matrix(out.data, out.n_rows, out.dim, out.row_stride, access::write, HEED_ARG_OUT);
+  if (check.ok())
+    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(x.dim, x.dim), HEED_WORKSPACE_ALIGNMENT,
+                 HEED_ARG_WORKSPACE);
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_attention_run(const heed_attention *call) {
+  const heed_status status = heed::check_attention(call);
+  if (status != HEED_OK) return status;
+  heed::run_call(heed_front_door::kernel(call->executor), *call);
+  return HEED_OK;
+}
+
+heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,
+                                size_t workspace_bytes) {
+  const heed_status status = heed::check_self_attention(x, scale, out, workspace, workspace_bytes);
+  if (status != HEED_OK) return status;
+  heed::stream s = {};
+  s.q = x.data;
+  s.k = s.v = {x.data, x.row_stride};
+  s.q_query_stride = x.row_stride;
+  s.out = out.data;
+  s.out_query_stride = out.row_stride;
+  s.group = 1;
+  s.n_rows = s.n_kv = x.n_rows;
+  s.head_dim = s.v_dim = x.dim;
+  s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
+  const auto k = heed_front_door::kernel();
+  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
+  for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
+    const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);
+    heed::see_all(t);
+    heed::run_plain_tile<true>(k, t);
+  }
+  return HEED_OK;
+}

@@ -1,0 +1,144 @@
+#include "../boundary/front_door.hpp"
+#include "../plan/pieces.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+namespace {
+
+template <class K>
+struct linear_of {
+  K k;
+  void operator()(linear_block b, int32_t first_column) const {
+    b.w += first_column;
+    products_of(k)->linear(b);
+  }
+};
+
+template <class K>
+struct softmax_job {
+  K k;  // the same for all rows, whatever kernel is chosen meanwhile
+  heed_matrix x;
+  heed_matrix_out y;
+  float c;
+  int32_t piece;
+};
+
+template <class K>
+void softmax_task(void *context, int32_t index, int32_t) {
+  const auto &job = *static_cast<const softmax_job<K> *>(context);
+  const int32_t begin = index * job.piece;
+  const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
+  for (int32_t r = begin; r < end; r++)
+    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c,
+                   negative_infinity);
+}
+
+void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,
+                   heed_argument b_name, const heed_matrix_out &y, heed_argument y_name,
+                   const heed_executor *executor) {
+  check.matrix(a.data, a.n_rows, a.dim, a.row_stride, access::read, a_name);
+  check.matrix(b.data, b.n_rows, b.dim, b.row_stride, access::read, b_name);
+  check.require(b.n_rows == a.dim, HEED_MISFIT, b_name);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, y_name);
+  check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_MISFIT, y_name);
+  check.executor(executor);
+}
+
+template <class K>
+void run_any_linear(K k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                    const heed_executor *executor) {
+  run_product(linear_of<K>{k},
+              {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim},
+              executor);
+}
+
+}  // namespace
+
+void run_linear(const kernel *k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor) {
+  run_any_linear(k, x, w, bias, y, executor);
+}
+#ifdef HEED_SINGLE
+void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                const heed_executor *executor) {
+  run_any_linear(k, x, w, bias, y, executor);
+}
+#endif
+
+}  // namespace heed
+
+namespace heed {
+namespace {
+
+// Checks have frames of their own, which are gone when kernels run.
+HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, const float *result) {
+  checker_of<3> check;
+  check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
+  check.floats(a, n, access::read, HEED_ARG_A);
+  check.floats(b, n, access::read, HEED_ARG_B);
+  check.floats(result, 1, access::write, HEED_ARG_RESULT);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const heed_matrix_out &y,
+                                        const heed_executor *executor) {
+  checker_of<3> check;  // x, y, executor
+  const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
+  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.scale(scale);
+  check.executor(executor);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_weighted_sum(const heed_matrix &weights, const heed_matrix &rows,
+                                             const heed_matrix_out &out, const heed_executor *executor) {
+  checker_of<4> check;
+  check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &w, const float *bias,
+                                       const heed_matrix_out &y, const heed_executor *executor) {
+  checker_of<5> check;
+  check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
+  check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
+  const heed_status status = heed::check_dot(a, b, n, result);
+  if (status == HEED_OK) *result = heed::products_of(heed_front_door::kernel())->dot(a, b, n);
+  return status;
+}
+
+heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_softmax(x, scale, y, executor);
+  if (status != HEED_OK) return status;
+  const bool threads =
+      executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
+  heed::softmax_job<heed::kernel_handle> job = {
+      heed_front_door::kernel(executor), x, y, scale * heed::log2e,
+      threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
+  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task<heed::kernel_handle>,
+                  &job);
+  return HEED_OK;
+}
+
+heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
+                              const heed_executor *executor) {
+  const heed_status status = heed::check_weighted_sum(weights, rows, out, executor);
+  if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), weights, rows, nullptr, out, executor);
+  return status;
+}
+
+heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                        const heed_executor *executor) {
+  const heed_status status = heed::check_linear(x, w, bias, y, executor);
+  if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), x, w, bias, y, executor);
+  return status;
+}

@@ -1,0 +1,86 @@
+// heed_project: a product with weights in any format and layout.
+#include "../boundary/front_door.hpp"
+#include "../kernel/numbers.hpp"
+#include "../plan/pieces.hpp"
+#include "run.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+namespace {
+
+static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 == HEED_BF16 && stored_int8 == HEED_INT8,
+              "kernels know the formats by these numbers");
+
+struct product_of_stored {
+  project_step step;
+  stored_weights w;
+  void operator()(const linear_block &b, int32_t first_column) const {
+    stored_weights part = w;
+    const ptrdiff_t numbers = w.out_in ? first_column * w.stride : first_column;  // a row alone may have any stride
+    part.data =
+        static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(w.format));
+    if (w.format == stored_int8) part.scales += first_column;
+    step(b, part);
+  }
+};
+
+template <class K>
+void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const float *bias, const heed_matrix_out &y,
+                     const heed_executor *executor) {
+  if (w.format == HEED_F32 && w.layout == HEED_IN_OUT) {
+    const heed_matrix floats = {static_cast<const float *>(w.data), w.n_in, w.n_out, w.row_stride};
+    return run_linear(k, x, floats, bias, y, executor);
+  }
+  const product_of_stored product = {project_of(k)->project,
+                                     {w.data, w.scales, w.row_stride, w.format, w.layout == HEED_OUT_IN}};
+  run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
+              executor);
+}
+
+HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights *w, const float *bias,
+                                        const heed_matrix_out &y, const heed_executor *executor) {
+  checker_of<7> check;  // x, w and its data, scales, bias, y, executor
+  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.pointer(w, alignof(heed_weights), HEED_ARG_W);
+  if (check.ok()) check.memory(w, sizeof *w, access::read, HEED_ARG_W);
+  if (check.ok()) check_weights(check, *w, x.dim, HEED_ARG_W);
+  if (!check.ok()) return check.status;
+  check.floats_or_null(bias, w->n_out, HEED_ARG_BIAS);
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == w->n_out, HEED_MISFIT, HEED_ARG_Y);
+  check.executor(executor);
+  return check.finish();
+}
+
+}  // namespace
+
+// What the struct names, and that rows of n_in numbers fit.
+void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
+  check.require(w.format >= HEED_F32 && w.format <= HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
+  check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_OUT_OF_RANGE, HEED_ARG_LAYOUT);
+  const bool out_in = w.layout == HEED_OUT_IN;
+  check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
+               HEED_FORMAT_BYTES(w.format));
+  check.require(w.n_in == n_in, HEED_MISFIT, argument);
+  if (w.format == HEED_INT8) check.floats(w.scales, w.n_out, access::read, HEED_ARG_SCALES);
+}
+
+void run_project(const kernel *k, heed_matrix x, const heed_weights &w, const float *bias, heed_matrix_out y,
+                 const heed_executor *executor) {
+  run_any_project(k, x, w, bias, y, executor);
+}
+#ifdef HEED_SINGLE
+void run_project(fixed_kernel k, heed_matrix x, const heed_weights &w, const float *bias, heed_matrix_out y,
+                 const heed_executor *executor) {
+  run_any_project(k, x, w, bias, y, executor);
+}
+#endif
+
+}  // namespace heed
+
+heed_status heed_project(heed_matrix x, const heed_weights *w, const float *bias, heed_matrix_out y,
+                         const heed_executor *executor) {
+  const heed_status status = heed::check_project(x, w, bias, y, executor);
+  if (status == HEED_OK) heed::run_project(heed_front_door::kernel(executor), x, *w, bias, y, executor);
+  return status;
+}

@@ -1,0 +1,140 @@
+#include "rope.hpp"
+
+#include "frequencies.hpp"
+#include "../boundary/front_door.hpp"
+#include "../boundary/tasks.hpp"
+#include "run.hpp"
+
+namespace heed {
+namespace {
+
+constexpr float greatest_frequency = 65536.0f;
+
+int32_t turned_elements(const heed_rope &rope, int32_t head_dim) {
+  return rope.rotary_dim == 0 ? head_dim : rope.rotary_dim;
+}
+
+void check_frequency(checker &check, float x, heed_argument argument) {
+  check.require(is_finite(x), HEED_NOT_FINITE, argument);
+  check.require(x >= -greatest_frequency && x <= greatest_frequency, HEED_OUT_OF_RANGE, argument);
+}
+
+void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
+  check.require(rope.style == HEED_ROPE_INTERLEAVED || rope.style == HEED_ROPE_HALVES, HEED_OUT_OF_RANGE,
+                HEED_ARG_STYLE);
+  const int32_t rotary_dim = turned_elements(rope, head_dim);
+  check.count(rotary_dim, HEED_MAX_DIM, HEED_ARG_ROTARY_DIM);
+  check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_MISFIT, HEED_ARG_ROTARY_DIM);
+  check_frequency(check, rope.scale, HEED_ARG_SCALE);
+  if (!rope.inverse_frequencies) {
+    check.require(is_finite(rope.base), HEED_NOT_FINITE, HEED_ARG_BASE);
+    check.require(rope.base > 1.0f, HEED_OUT_OF_RANGE, HEED_ARG_BASE);
+    return;
+  }
+  if (check.ok()) check.floats(rope.inverse_frequencies, rotary_dim / 2, access::read, HEED_ARG_FREQUENCIES);
+  for (int32_t i = 0; check.ok() && i < rotary_dim / 2; i++)
+    check_frequency(check, rope.inverse_frequencies[i], HEED_ARG_FREQUENCIES);
+}
+
+// What lies behind the elements that are turned.
+void copy_rest(const rope_call &c, int32_t rotary_dim) {
+  const size_t bytes = static_cast<size_t>(c.head_dim - rotary_dim) * sizeof(float);
+  if (bytes == 0 || c.x.data == c.y.data) return;
+  for (int32_t t = 0; t < c.n; t++)
+    for (int32_t h = 0; h < c.n_heads; h++)
+      __builtin_memcpy(c.y.data + t * c.y.row_stride + h * c.y.head_stride + rotary_dim,
+                       c.x.data + t * c.x.row_stride + h * c.x.head_stride + rotary_dim, bytes);
+}
+
+template <class K>
+void turn_tokens(K k, const rope_call &c) {
+  const int32_t rotary_dim = turned_elements(*c.rope, c.head_dim), pairs = rotary_dim / 2;
+  const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;
+  const frequency_source source = source_of(*c.rope, rotary_dim);
+  copy_rest(c, rotary_dim);
+  uint64_t frequencies[most_rope_pairs];
+  for (int32_t first = 0; first < pairs; first += most_rope_pairs) {
+    const int32_t n = pairs - first < most_rope_pairs ? pairs - first : most_rope_pairs,
+                  at = neighbours ? 2 * first : first;
+    make_frequencies(source, first, n, frequencies);
+    block_of(k)->rope({frequencies, n, neighbours ? 1 : pairs, c.position, c.positions, c.x.data + at, c.x.row_stride,
+                       c.x.head_stride, c.y.data + at, c.y.row_stride, c.y.head_stride, c.n, c.n_heads});
+  }
+}
+
+template <class K>
+struct rope_job {
+  K k;
+  rope_call call;
+  int32_t piece;
+};
+
+template <class K>
+void rope_task(void *context, int32_t index, int32_t) {
+  const auto &job = *static_cast<const rope_job<K> *>(context);
+  rope_call part = job.call;
+  const int32_t begin = index * job.piece, left = part.n - begin;
+  part.n = left < job.piece ? left : job.piece;
+  part.x.data += begin * part.x.row_stride;
+  part.y.data += begin * part.y.row_stride;
+  if (part.positions)
+    part.positions += begin;
+  else
+    part.position += begin;
+  turn_tokens(job.k, part);
+}
+
+template <class K>
+void run_any_rope(K k, const rope_call &c) {
+  const float work = static_cast<float>(c.n) * static_cast<float>(c.n_heads) * static_cast<float>(c.head_dim) * 4.0f;
+  const bool threads = c.executor && work >= least_threaded_work;
+  rope_job<K> job = {k, c, threads ? piece_size(c.n, c.executor->n_workers, 1) : c.n};
+  run_tasks(c.executor, c.n / job.piece + (c.n % job.piece != 0), rope_task<K>, &job);
+}
+
+void run_rope(const kernel *k, const rope_call &c) { run_any_rope(handle_of(k), c); }
+
+constexpr heed_rope_code rope_code = {check_fields, run_rope};
+
+HEED_NOINLINE heed_status check_rope(const rope_call &c) {
+  checker_of<6> check;  // rope, x, y, positions, frequencies, executor
+  check.object(c.rope, access::read, HEED_ARG_ROPE);
+  if (check.ok()) check.require(c.rope->code == &rope_code, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
+  check.count(c.n, HEED_MAX_COUNT, HEED_ARG_N);
+  check.count(c.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
+  check.count(c.head_dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
+  if (check.ok()) check_fields(check, *c.rope, c.head_dim);
+  if (!check.ok()) return check.status;
+  if (c.positions)
+    check.array(c.positions, static_cast<size_t>(c.n), access::read, HEED_ARG_POSITIONS);
+  else
+    check.require(c.position <= INT32_MAX - (c.n - 1), HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+  const bool in_place = c.x.data == c.y.data && (c.n == 1 || c.x.row_stride == c.y.row_stride) &&
+                        (c.n_heads == 1 || c.x.head_stride == c.y.head_stride);
+  if (!in_place)
+    check.tensor(c.x.data, {1, c.n_heads, c.n}, {0, c.x.head_stride, c.x.row_stride}, c.head_dim, access::read,
+                 HEED_ARG_X);
+  check.tensor(c.y.data, {1, c.n_heads, c.n}, {0, c.y.head_stride, c.y.row_stride}, c.head_dim, access::write,
+               HEED_ARG_Y);
+  check.executor(c.executor);
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_rope_init(heed_rope *rope, int32_t style) {
+  heed::checker_of<1> check;
+  check.pointer(rope, alignof(heed_rope), HEED_ARG_ROPE);
+  if (check.ok()) *rope = {sizeof *rope, &heed::rope_code, style, 0, 10000.0f, 1.0f, nullptr};
+  return check.status;
+}
+
+heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,
+                            int32_t position, const int32_t *positions, heed_tensor_out y,
+                            const heed_executor *executor) {
+  const heed::rope_call call = {rope, x, n, n_heads, head_dim, position, positions, y, executor};
+  const heed_status status = heed::check_rope(call);
+  if (status == HEED_OK) heed::run_any_rope(heed_front_door::kernel(executor), call);
+  return status;
+}

@@ -1,0 +1,180 @@
+// Norms, activations and sums of rows.
+#include "../boundary/front_door.hpp"
+#include "../boundary/tasks.hpp"
+#include "run.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+namespace {
+
+// ------------------------------------------------------------------------------------------------------- rows
+
+norm_rows rows_from(norm_rows rows, int32_t begin, int32_t n) {
+  rows.x += begin * rows.x_stride;
+  rows.y += begin * rows.y_stride;
+  rows.n_rows = n;
+  return rows;
+}
+
+element_rows rows_from(element_rows rows, int32_t begin, int32_t n) {
+  rows.x += begin * rows.x_stride;
+  rows.y += begin * rows.y_stride;
+  if (rows.other) rows.other += begin * rows.other_stride;
+  rows.n_rows = n;
+  const bool no_gaps =
+      rows.x_stride == rows.dim && rows.y_stride == rows.dim && (!rows.other || rows.other_stride == rows.dim);
+  if (no_gaps || n == 1) {  // a row of 8 would be all tail
+    rows.dim *= n;
+    rows.n_rows = 1;
+  }
+  return rows;
+}
+
+template <class Rows>
+struct rows_job {
+  void (*step)(const Rows &rows);
+  Rows all;
+  int32_t piece;
+};
+
+template <class Rows>
+void rows_task(void *context, int32_t index, int32_t) {
+  const auto &job = *static_cast<const rows_job<Rows> *>(context);
+  const int32_t begin = index * job.piece, left = job.all.n_rows - begin;
+  job.step(rows_from(job.all, begin, left < job.piece ? left : job.piece));
+}
+
+// work: operations for an element.
+template <class Rows>
+void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const heed_executor *executor) {
+  const float total = static_cast<float>(all.n_rows) * static_cast<float>(all.dim) * work;
+  const bool threads = executor && total >= least_threaded_work;
+  rows_job<Rows> job = {step, all, threads ? piece_size(all.n_rows, executor->n_workers, 1) : all.n_rows};
+  run_tasks(executor, all.n_rows / job.piece + (all.n_rows % job.piece != 0), rows_task<Rows>, &job);
+}
+
+// ----------------------------------------------------------------------------------------------------- checks
+
+// An input that y may be itself.
+void check_input(checker &check, const heed_matrix &x, const heed_matrix_out &y, heed_argument argument) {
+  const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
+  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, argument);
+}
+
+void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y, const heed_executor *executor) {
+  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.executor(executor);
+}
+
+// In frames of their own, which are gone when kernels run.
+HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, const float *bias, float eps,
+                                     const heed_matrix_out &y, const heed_executor *executor) {
+  checker_of<5> check;
+  check_input(check, x, y, HEED_ARG_X);
+  check_output(check, x, y, executor);
+  check.floats_or_null(weight, x.dim, HEED_ARG_WEIGHT);
+  check.floats_or_null(bias, x.dim, HEED_ARG_BIAS);
+  check.require(is_finite(eps), HEED_NOT_FINITE, HEED_ARG_EPS);
+  check.require(eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
+  return check.finish();
+}
+
+HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name, const heed_matrix *b,
+                                     heed_argument b_name, const heed_matrix_out &y, const heed_executor *executor) {
+  checker_of<4> check;
+  check_input(check, a, y, a_name);
+  if (b) check_input(check, *b, y, b_name);
+  check_output(check, a, y, executor);
+  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, b_name);
+  return check.finish();
+}
+
+norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, float eps, const heed_matrix_out &y) {
+  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim};
+}
+
+void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
+               const heed_matrix_out &y, const heed_executor *executor) {
+  const element_rows all = {a.data, a.row_stride, b.data,   b.data ? b.row_stride : 0,
+                            y.data, y.row_stride, y.n_rows, y.dim};
+  run_rows(step, all, work, executor);
+}
+
+heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
+                             const heed_executor *executor) {
+  return check_pair(x, HEED_ARG_X, up.data ? &up : nullptr, HEED_ARG_UP, y, executor);
+}
+
+template <class K>
+void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+                 const heed_executor *executor) {
+  run_pairs(block_of(k)->add, 2.0f, a, b, y, executor);
+}
+
+}  // namespace
+
+void run_add(const kernel *k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+             const heed_executor *executor) {
+  run_any_add(handle_of(k), a, b, y, executor);
+}
+#ifdef HEED_SINGLE
+void run_add(fixed_kernel k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
+             const heed_executor *executor) {
+  run_any_add(k, a, b, y, executor);
+}
+#endif
+
+}  // namespace heed
+
+heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                          const heed_executor *executor) {
+  const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
+  if (status == HEED_OK)
+    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->rms_norm, heed::norm_of(x, weight, bias, eps, y),
+                   4.0f, executor);
+  return status;
+}
+
+heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                            const heed_executor *executor) {
+  const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
+  if (status == HEED_OK)
+    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->layer_norm,
+                   heed::norm_of(x, weight, bias, eps, y), 6.0f, executor);
+  return status;
+}
+
+heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu, 48.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu_tanh, 32.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->silu, 29.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_pair(a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
+  if (status == HEED_OK) heed::run_add(heed_front_door::kernel(executor), a, b, y, executor);
+  return status;
+}

@@ -1,0 +1,127 @@
+// The one boundary check. A checker collects what a call reads and writes and keeps the first fault; nothing may be
+// written before it has said HEED_OK. Kernels assume.
+#ifndef HEED_VALIDATE_HPP
+#define HEED_VALIDATE_HPP
+
+#include "../arithmetic.hpp"
+#include "heed/heed.h"
+
+namespace heed {
+
+enum class access { read, write };
+
+inline bool is_finite(float x) { return x - x == 0.0f; }
+// By its bits: a unit that flushes subnormals compares one as 0.
+inline bool is_subnormal(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  return (bits & 0x7fffffff) - 1 < 0x007fffff;
+}
+
+// The sizes that releases gave to a struct. A caller that was compiled against one of them is served: fields beyond its
+// size count as 0, their default, and are not written.
+template <class T>
+constexpr bool is_released_size(uint32_t n) {
+  return n == sizeof(T);
+}
+template <>
+constexpr bool is_released_size<heed_selftest_report>(uint32_t n) {
+  return n == sizeof(heed_selftest_report) || n == offsetof(heed_selftest_report, compared_with);  // 0.1.0
+}
+
+template <>
+constexpr bool is_released_size<heed_attention>(uint32_t n) {
+  return n == sizeof(heed_attention) || n == offsetof(heed_attention, options);  // 0.1.0
+}
+template <>
+constexpr bool is_released_size<heed_layer>(uint32_t n) {
+  return n == sizeof(heed_layer) || n == offsetof(heed_layer, options);  // 0.1.0
+}
+
+class checker {
+ public:
+  struct range {
+    uintptr_t begin, end;
+    uint8_t written, argument;
+  };
+  explicit checker(range *ranges) : ranges(ranges) {}
+  checker(const checker &) = delete;
+  checker &operator=(const checker &) = delete;
+
+  heed_status status = HEED_OK;
+
+  void pointer(const void *data, size_t alignment, heed_argument argument);
+  bool ok() const { return status == HEED_OK; }
+  void require(bool condition, heed_fault fault, heed_argument argument) {
+    if (ok() && !condition) status = HEED_STATUS(fault, argument);
+  }
+  void count(int32_t n, int32_t most, heed_argument argument) {
+    require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);
+  }
+  // A parameter that is used times log2(e). Were the product subnormal, units that flush subnormals would take it for
+  // 0.
+  void logit(float x, heed_argument argument) {
+    require(is_finite(x * log2e), HEED_NOT_FINITE, argument);
+    require(!is_subnormal(x), HEED_OUT_OF_RANGE, argument);
+  }
+  void scale(float x) { logit(x, HEED_ARG_SCALE); }
+  // A struct of the caller's, all of whose fields may be read when this is ok.
+  template <class T>
+  void object(const T *p, access how, heed_argument argument) {
+    if (!ok()) return;
+    pointer(p, alignof(T), argument);
+    if (!ok()) return;
+    require(is_released_size<T>(p->struct_size), HEED_UNKNOWN_STRUCT, argument);
+    memory(p, p->struct_size, how, argument);
+  }
+  void executor(const heed_executor *e);
+  // A (counts[0], counts[1], counts[2], dim) tensor of floats or bytes; a stride counts only where there are two or
+  // more.
+  void tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,
+              heed_argument argument, size_t element_bytes = sizeof(float));
+  // n numbers of 4 bytes.
+  void array(const void *data, size_t n, access how, heed_argument argument);
+  void matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument,
+              size_t element_bytes = sizeof(float));
+  void floats(const float *data, int32_t n, access how, heed_argument argument);
+  void floats_or_null(const float *data, int32_t n, heed_argument argument) {
+    if (data) floats(data, n, access::read, argument);
+  }
+  void memory(const void *data, size_t bytes, access how, heed_argument argument);
+  // Written memory of `bytes` bytes, at least `minimum`, aligned.
+  void buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument);
+  // No written range may touch another. The argument named is the written one.
+  heed_status finish();
+
+ private:
+  range *ranges;
+  int n_ranges = 0;
+
+  ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
+};
+
+// For a call with so many arguments in memory: ranges are most of the stack that a check takes.
+template <int N_RANGES>
+class checker_of : public checker {
+ public:
+  checker_of() : checker(storage) {}
+
+ private:
+  range storage[N_RANGES];
+};
+
+// Weights whose rows of x have n_in numbers: the struct, which may be read, and what it names. Three ranges.
+// (project.cpp)
+void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
+
+inline float scale_of(const heed_attention &call) {
+  return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
+}
+
+// Shared by heed_attention_run and heed_layer_run.
+void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,
+                 int32_t causal);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,266 @@
+// All of a kernel for a register of one float: processors without vectors. With one lane there is no axis to choose:
+// scores, sums and projections are the same product in register tiles of scalars, computed where the caller's data
+// lies, so that the smallest workspace is as fast as any. Code is kept small: tiles have two heights, the full one and
+// one row, and there is one exponential.
+#ifndef HEED_GENERIC_ONE_LANE_HPP
+#define HEED_GENERIC_ONE_LANE_HPP
+
+#include "../product/one_lane_product.hpp"
+#include "rows.hpp"
+
+namespace heed {
+
+// Loops over numbers end with their test: with one at the beginning GCC at -Os makes two jumps a pass.
+
+[[maybe_unused]] static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
+  if (n <= 0) return;
+  do *y++ = *x++ * factor;
+  while (--n > 0);
+}
+
+// x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16]. Some are computed side by side; of the
+// last ones, which may be fewer, the first stands for those that there are not.
+template <class V>
+static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, uint32_t first, float m) {
+  constexpr int N = V::exponentials;
+  const float shift = finite_maximum<V>(m);
+  if (n <= 0) return;
+  do {
+    float e[N];
+    HEED_UNROLL for (int u = 0; u < N; u++) e[u] = x[u < n ? u : 0] - shift;
+    exp2_nonpositive<V>(e);
+    HEED_UNROLL for (int u = 0; u < N; u++) {
+      if (u > 0 && u >= n) break;
+      *x++ = e[u];
+      sums[first++ % n_sums] += e[u];
+    }
+  } while ((n -= N) > 0);
+}
+
+template <class V>
+static HEED_NOINLINE float exp2_one_lane(float x, float m) {
+  float unused = 0.0f;
+  exponentials_one_lane<V>(&x, 1, &unused, 0, m);
+  return x;
+}
+
+// Where a row's parts lie; a division each time, which is little code.
+[[maybe_unused]] static HEED_NOINLINE const float *q_of(const tile &t, int32_t r) {
+  return row_cursor(*t.s, t.first_row + r).q();
+}
+[[maybe_unused]] static HEED_NOINLINE float *out_of(const tile &t, int32_t r) {
+  return row_cursor(*t.s, t.first_row + r).out();
+}
+
+// Scores of a block for the rows of one register tile, [row][64], added to zeros. The caller has p on its stack, since
+// the frame of this function is gone when the tile is computed.
+template <class V, bool PLAIN>
+static HEED_NOINLINE void score_one_lane(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
+  const stream &s = *t.s;
+  const int32_t from = PLAIN ? 0 : b.from;
+  for (int32_t i = 0; i < rows; i++) p.a[i] = q_of(t, r + i);
+  p.b = s.k.from(b.begin + from);
+  p.b_depth = 1;
+  p.b_col = s.k.stride;
+  p.acc = t.scores + r * block_keys + from;
+  p.acc_stride = block_keys;
+  p.depth = s.head_dim;
+  p.n_cols = b.n - from;
+  if (!PLAIN && V::sum_vecs > 1 && from + round_up<V::sum_vecs>(p.n_cols) > block_keys)
+    return multiply_exactly<V, keys_operand>(p, rows);
+  multiply<V, keys_operand>(p, rows);
+}
+
+// acc += p v for keys [from, to) of a block.
+template <class V>
+static HEED_NOINLINE void add_values(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows,
+                                     int32_t from, int32_t to) {
+  const stream &s = *t.s;
+  if (from >= to) return;
+  p.a[0] = t.scores + r * block_keys + from;
+  HEED_UNROLL for (int i = 1; i < V::sum_rows; i++) p.a[i] = p.a[0] + i * block_keys;
+  p.b = s.v.from(b.begin + from);
+  p.b_depth = s.v.stride;
+  p.b_col = 1;
+  p.acc = t.chunk.acc + r * t.acc_stride;
+  p.acc_stride = t.acc_stride;
+  p.depth = to - from;
+  p.n_cols = s.v_dim;
+  if (values_operand == operand::any)
+    multiply<V, values_operand>(p, rows);
+  else
+    multiply_exactly<V, values_operand>(p, rows);
+}
+
+// Where products are calls of functions, a pass of its own costs less than products by 1 of numbers that have their c.
+constexpr bool scales_with_maximum = most_product_rows > 1;
+
+// y = x * c, which is otherwise done before, and the greatest of m and these; NaN are passed over.
+template <class V>
+static HEED_NOINLINE float logits_one_lane(float *y, const float *x, int32_t n, float c, float m) {
+  if (n <= 0) return m;
+  do {
+    const float logit = scales_with_maximum ? *x * c : *x;
+    m = V::max(logit, m);
+    if (scales_with_maximum) *y++ = logit;
+    x++;
+  } while (--n > 0);
+  return m;
+}
+
+// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha. Scores may have
+// been multiplied by c.
+template <class V>
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n, bool scaled) {
+  float *const x = t.scores + r * block_keys + first;
+  float *const alpha = t.alpha + r, *const m = t.chunk.m + r, *const sums = t.sums + r * n_sums;
+  *alpha = *m;
+  *m = logits_one_lane<V>(x, x, n, scaled ? 1.0f : t.s->c, *m);
+  exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
+  scale_one_lane(sums, sums, n_sums, *alpha);
+  if (*alpha != 1.0f) {
+    float *const acc = t.chunk.acc + r * t.acc_stride;
+    scale_one_lane(acc, acc, t.s->v_dim, *alpha);
+  }
+  exponentials_one_lane<V>(x, n, sums, first, *m);
+}
+
+// The halving tree, as a loop.
+[[maybe_unused]] static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
+  while ((n /= 2) > 0)
+    for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
+  return sums[0];
+}
+
+// acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
+template <class V>
+HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
+  const int32_t last = clip(b, t.last[r]), latest = clip(b, t.first[r + rows - 1]),
+                first = latest < last ? latest : last;
+  for (int32_t i = r; i < r + rows; i++) add_values<V>(p, t, b, i, 1, clip(b, t.first[i]), first);
+  add_values<V>(p, t, b, r, rows, first, last);
+  for (int32_t i = r; i < r + rows; i++) {
+    const int32_t from = clip(b, t.first[i]);
+    add_values<V>(p, t, b, i, 1, from > last ? from : last, clip(b, t.last[i]));
+  }
+}
+
+// Are scores multiplied by c before their maximum is taken? A rule wants them so.
+template <bool PLAIN>
+HEED_INLINE bool scaled(const tile &t) {
+  return !scales_with_maximum || (!PLAIN && t.s->rule);
+}
+
+template <class V, bool PLAIN>
+struct one_lane {
+  using held = const tile &;
+
+  static HEED_INLINE void begin(const tile &t) {
+    // and acc, which follows
+    __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.acc_stride) * t.n_rows) * 4);
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
+  }
+  static HEED_INLINE void score(const tile &t, const key_block &b) {
+    __builtin_memset(t.scores, 0, static_cast<size_t>(block_keys * t.n_rows) * 4);
+    product p;
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = tile_height(t.n_rows - r, V::sum_rows);
+      score_one_lane<V, PLAIN>(p, t, b, r, rows);
+    }
+    if (!scaled<PLAIN>(t)) return;
+    const int32_t from = PLAIN ? 0 : b.from;
+    float *x = t.scores + from;
+    for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
+  }
+  static HEED_INLINE void softmax(const tile &t, const key_block &b) {
+    for (int32_t r = 0; r < t.n_rows; r++) {
+      const int32_t first = PLAIN ? 0 : clip(b, t.first[r]);
+      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip(b, t.last[r])) - first, scaled<PLAIN>(t));
+    }
+  }
+  static HEED_INLINE void add(const tile &t, const key_block &b) {
+    product p;
+    for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
+      rows = tile_height(t.n_rows - r, V::sum_rows);
+      if (PLAIN)
+        add_values<V>(p, t, b, r, rows, 0, b.n);
+      else
+        add_tile<V>(p, t, b, r, rows);
+    }
+  }
+  static HEED_INLINE void end(const tile &t, bool) {
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
+  }
+};
+
+template <class V>
+static void merge_one_lane(const tile &t, bool first) {
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *out = out_of(t, r), *m_total = t.total.m + r, *l_total = t.total.l + r;
+    const float *acc = t.chunk.acc + r * t.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
+    if (first) {
+      *m_total = m_chunk;
+      *l_total = l_chunk;
+      scale_one_lane(out, acc, t.s->v_dim, 1.0f);
+    } else {
+      const float m = V::max(m_chunk, *m_total), a = exp2_one_lane<V>(*m_total, m), b = exp2_one_lane<V>(m_chunk, m);
+      for (int32_t i = 0; i < t.s->v_dim; i++) out[i] = V::fma(acc[i], b, out[i] * a);
+      *l_total = V::fma(l_chunk, b, *l_total * a);
+      *m_total = m;
+    }
+  }
+}
+
+template <class V>
+static void finish_one_lane(const tile &t, const partial &p) {
+  const float *acc = p.acc;
+  for (int32_t r = 0; r < t.n_rows; r++, acc += t.acc_stride) {
+    float *out = out_of(t, r);
+    if (!p.acc) acc = out;
+    const float factor = reciprocal_or_zero(p.l[r]);
+    int32_t n = t.s->v_dim;
+    const float *from = acc;
+    do *out++ = *from++ * factor + 0.0f;  // a zero is +0
+    while (--n > 0);
+  }
+}
+
+template <class V>
+static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c, float sink) {
+  float sums[n_sums] = {};
+  if (!scales_with_maximum) scale_one_lane(y, x, n, c), x = y;
+  const float m = logits_one_lane<V>(y, x, n, c, sink);
+  exponentials_one_lane<V>(y, n, sums, 0, m);
+  scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(sink, m)));
+}
+
+template <class V>
+static float dot_one_lane(const float *a, const float *b, int32_t n) {
+  float sums[n_dot_sums];
+  for (int32_t u = 0; u < n_dot_sums; u++) {
+    sums[u] = 0.0f;
+    for (int32_t i = u; i < n; i += n_dot_sums) sums[u] = V::fma(a[i], b[i], sums[u]);
+  }
+  return tree_one_lane(sums, n_dot_sums);
+}
+
+template <class V>
+static void linear_one_lane(const linear_block &b) {
+  for (int32_t r = 0, rows; r < b.n_rows; r += rows) {
+    float *y = b.y + r * b.y_stride;
+    rows = tile_height(b.n_rows - r, V::sum_rows);
+    product p = {{}, b.w, b.w_stride, 1, y, b.y_stride, b.depth, b.n_cols};
+    for (int32_t i = 0; i < rows; i++, y += b.y_stride) {
+      p.a[i] = b.x + (r + i) * b.x_stride;
+      if (b.bias)
+        __builtin_memcpy(y, b.bias, static_cast<size_t>(b.n_cols) * 4);
+      else
+        __builtin_memset(y, 0, static_cast<size_t>(b.n_cols) * 4);
+    }
+    multiply_exactly<V, values_operand>(p, rows);
+  }
+}
+
+}  // namespace heed
+
+#endif

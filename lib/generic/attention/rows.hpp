@@ -1,0 +1,159 @@
+// What the kernels with vectors share: the sum of p v over a block, the merge of chunks, and the end of a row.
+#ifndef HEED_GENERIC_ROWS_HPP
+#define HEED_GENERIC_ROWS_HPP
+
+#include "../rows/softmax.hpp"
+#include "../product/sum_rows.hpp"
+
+namespace heed {
+
+// More memory than this is taken to lie beyond the second-level cache.
+constexpr int64_t far_bytes = 512 * 1024;
+
+// The last register of a row that is no multiple of `lanes` covers the row's last `lanes` columns: it overlaps its
+// neighbour, needs no masked load, and keeps a slot of its own behind the whole registers until the chunk ends.
+template <class V>
+HEED_INLINE int32_t whole_columns(int32_t v_dim) {
+  return v_dim / V::lanes * V::lanes;
+}
+
+// acc += p v for n_rows rows over the same keys and o.n_cols columns. o.b and o.acc point at column 0.
+template <class V>
+static void sum_values(const sum_operands &o, chain from, int32_t n_rows) {
+  const int32_t n_cols = o.n_cols, whole = whole_columns<V>(n_cols);
+  if (whole == 0) return sum_columns<V, narrow_vecs>(o, from, n_rows);
+  sum_whole<V>(o, from, n_rows, n_cols);
+  if (whole == n_cols) return;
+  sum_operands last = o;
+  last.b += n_cols - V::lanes;
+  last.acc += whole;
+  sum_columns<V, 1>(last, from, n_rows);
+}
+
+// A key of a row's range as counted from the begin of a block; outside the block, the nearer end of it.
+[[maybe_unused]] static HEED_NOINLINE int32_t clip(const key_block &b, int32_t key) {
+  key -= b.begin;
+  return key < b.from ? b.from : key < b.n ? key : b.n;
+}
+// What row r sees of a block, counted from its begin.
+HEED_INLINE key_range seen_of_block(const tile &t, const key_block &b, int32_t r) {
+  return {clip(b, t.first[r]), clip(b, t.last[r])};
+}
+
+// Do all rows of the tile see all keys of the block?
+HEED_INLINE bool all_see(const tile &t, const key_block &b) {
+  return t.first[t.n_rows - 1] <= b.begin + b.from && t.last[0] >= b.begin + b.n;
+}
+
+// acc = acc * alpha + p v for the tile's rows over a block. Element (row, key) of p is at scores[row * p_row + key *
+// p_key].
+template <class V>
+HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, ptrdiff_t p_key,
+                           bool fetch_ahead = false) {
+  const stream &s = *t.s;
+  const int32_t begin = b.begin + b.from;
+  const float *values = s.v.from(begin);
+  const float *ahead = fetch_ahead ? s.v.from(begin + block_keys) : nullptr;
+  const bool ragged = !all_see(t, b);
+  const sum_operands o = {t.scores + b.from * p_key,
+                          p_row,
+                          p_key,
+                          values,
+                          s.v.stride,
+                          t.chunk.acc,
+                          t.acc_stride,
+                          t.alpha,
+                          b.n - b.from,
+                          ahead,
+                          s.v.stride,
+                          s.v_dim};
+  const chain from = b.first ? chain::zero : chain::scaled;
+  if (ragged)
+    sum_ragged(o, from, t.n_rows, {t.first, t.last, begin}, V::sum_rows, sum_values<V>);
+  else
+    sum_values<V>(o, from, t.n_rows);
+}
+
+// Where no row of the tile sees a key.
+[[maybe_unused]] static HEED_NOINLINE void clear_rows(const tile &t) {
+  for (int32_t r = 0; r < t.n_rows; r++)
+    for (int32_t i = 0; i < t.acc_stride; i++) t.chunk.acc[r * t.acc_stride + i] = 0.0f;
+}
+
+// Moves the overlapping last register into place, after which acc is plain [n_rows][v_dim].
+template <class V>
+HEED_INLINE void close_gap(const tile &t) {
+  const int32_t v_dim = t.s->v_dim, whole = whole_columns<V>(v_dim);
+  if (whole == v_dim || whole == 0) return;
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    float *acc = t.chunk.acc + r * t.acc_stride;
+    V::store(acc + v_dim - V::lanes, V::load(acc + whole));
+  }
+}
+
+// out = in * factor, a zero being +0.
+template <class V>
+HEED_INLINE void finish_row(float *out, const float *in, int32_t n, float factor) {
+  const typename V::reg by = V::set(factor), zero = V::set(0.0f);
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes) V::store(out + i, V::add(V::mul(V::load(in + i), by), zero));
+  if (i < n) V::store_n(out + i, V::add(V::mul(V::load_n(in + i, n - i), by), zero), n - i);
+}
+
+template <class V>
+HEED_INLINE void merge_row(float *out, const float *acc, int32_t n, float a, float b) {
+  int32_t i = 0;
+  for (; i + V::lanes <= n; i += V::lanes)
+    V::store(out + i, V::fma(V::load(acc + i), V::set(b), V::mul(V::load(out + i), V::set(a))));
+  if (i < n) {
+    const typename V::reg old = V::load_n(out + i, n - i), added = V::load_n(acc + i, n - i);
+    V::store_n(out + i, V::fma(added, V::set(b), V::mul(old, V::set(a))), n - i);
+  }
+}
+
+// The factors of both sides for all rows at once (an exponential alone is a chain of 50 cycles): alpha for the total,
+// shift for the chunk. The total's m becomes the common maximum.
+template <class V>
+HEED_INLINE void merge_factors(const tile &t) {
+  for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
+    const int32_t n = t.n_rows - r < V::lanes ? t.n_rows - r : V::lanes;
+    const typename V::reg total = V::load_n(t.total.m + r, n), chunk = V::load_n(t.chunk.m + r, n);
+    const typename V::reg m = V::max(chunk, total), shift = finite_maximum<V>(m);
+    V::store_n(t.alpha + r, exp2_nonpositive<V>(V::sub(total, shift)), n);
+    V::store_n(t.shift + r, exp2_nonpositive<V>(V::sub(chunk, shift)), n);
+    V::store_n(t.total.m + r, m, n);
+  }
+}
+
+// A row that sees no key of the chunk has the partial (-inf, 0, 0), which changes nothing.
+template <class V>
+static void merge(const tile &t, bool first) {
+  const stream &s = *t.s;
+  if (!first) merge_factors<V>(t);
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    float *out = row.out();
+    const float *acc = t.chunk.acc + r * t.acc_stride;
+    if (first) {
+      t.total.m[r] = t.chunk.m[r];
+      t.total.l[r] = t.chunk.l[r];
+      copy_row<V>(out, acc, s.v_dim);
+    } else {
+      merge_row<V>(out, acc, s.v_dim, t.alpha[r], t.shift[r]);
+      merge_row<V>(&t.total.l[r], &t.chunk.l[r], 1, t.alpha[r], t.shift[r]);
+    }
+  }
+}
+
+template <class V>
+static void finish(const tile &t, const partial &p) {
+  const stream &s = *t.s;
+  for (int32_t r = 0; r < t.n_rows; r++) t.alpha[r] = reciprocal_or_zero(p.l[r]);  // divisions side by side
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next())
+    finish_row<V>(row.out(), p.acc ? p.acc + r * t.acc_stride : row.out(), s.v_dim, t.alpha[r]);
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,210 @@
+// y = bias + x w (rule 10). y itself holds the chains between blocks of depth, so no workspace is needed and the order
+// of each chain stays the same.
+#ifndef HEED_GENERIC_LINEAR_HPP
+#define HEED_GENERIC_LINEAR_HPP
+
+#include "sum_rows.hpp"
+#include "../widen.hpp"
+
+namespace heed {
+
+template <class V>
+HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {
+  return {b.x + begin, b.x_stride,   1,          b.w + begin * b.w_stride + column,
+          b.w_stride,  b.y + column, b.y_stride, b.bias ? b.bias + column : nullptr,
+          end - begin, nullptr,      b.w_stride, b.n_cols};
+}
+
+HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
+  return begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero;
+}
+
+// Weights of one format.
+template <class T>
+struct weights_of {
+  const T *data;
+  ptrdiff_t stride;
+  const float *scales;
+
+  template <class V>
+  HEED_INLINE typename V::reg scale(V, int32_t column) const {
+    return sizeof(T) == 1 ? V::load(scales + column) : V::set(0.0f);
+  }
+  HEED_INLINE weights_of from(int32_t column, bool out_in) const {
+    return {data + (out_in ? column * stride : column), stride, sizeof(T) == 1 ? scales + column : nullptr};
+  }
+};
+
+// y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
+template <class V, int ROWS, int DEPTH, class T>
+static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> &of, int32_t begin, int32_t n) {
+  const weights_of<T> weights = of;
+  const float *x = b.x + begin;
+  const T *w = weights.data + begin * weights.stride;
+  float *const y = b.y;
+  const ptrdiff_t w_stride = weights.stride, y_stride = b.y_stride;
+  decltype(V::factor(0.0f)) factor[ROWS][DEPTH];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[r][i] = V::factor(x[r * b.x_stride + i]);
+  }
+  const float *from = begin == 0 ? b.bias : b.y;
+  const ptrdiff_t from_stride = begin == 0 ? 0 : b.y_stride;
+  const auto start = [=](int r, int32_t column) {
+    return from ? V::load(from + r * from_stride + column) : V::set(0.0f);
+  };
+  const auto add = [=](auto vecs, int32_t column) {
+    constexpr int n_vecs = decltype(vecs)::value;
+    typename V::reg scale[n_vecs];
+    HEED_UNROLL for (int v = 0; v < n_vecs; v++) scale[v] = weights.scale(V(), column + v * V::lanes);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      typename V::reg sum[n_vecs];
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
+      HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
+        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
+            V::fma(factor[r][i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
+      }
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
+    }
+  };
+  int32_t column = 0;
+  for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add(constant<4>(), column);
+  for (; column < n; column += V::lanes) add(constant<1>(), column);
+}
+
+// Few rows, or one of a narrow format: what counts is to read w once and in its own order, 8 rows abreast (4, where
+// factors of two rows leave no registers for the sums).
+template <class V, class T>
+static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
+  const auto sum = [&](auto rows) {
+    constexpr int n_rows = decltype(rows)::value, depth = n_rows == 1 || many_registers<V> ? 8 : 4;
+    for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
+      int32_t i = 0;
+      for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, w, i, n);
+      for (; i < b.depth; i++) add_w_rows<V, n_rows, 1>(b, w, i, n);
+      b.x += n_rows * b.x_stride;
+      b.y += n_rows * b.y_stride;
+    }
+  };
+  if constexpr (sizeof(T) == sizeof(float)) sum(constant<2>());
+  sum(constant<1>());
+}
+
+// One row, VECS registers of columns: all of depth in registers.
+template <class V, int VECS, class T>
+static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T> &w, int32_t column) {
+  typename V::reg sum[VECS], scale[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) {
+    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
+    scale[v] = w.scale(V(), column + v * V::lanes);
+  }
+  const float *const x = b.x;
+  const T *p = w.data + column;
+  const ptrdiff_t stride = w.stride;
+  for (int32_t i = 0; i < b.depth; i++, p += stride) {
+    const auto factor = V::factor(x[i]);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] =
+        V::fma(factor, scaled<V, T>(V::load(p + v * V::lanes), scale[v]), sum[v]);
+  }
+  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
+}
+
+// One row of any number of columns, at least a register: the last panel overlaps columns that are done, and computes
+// them again from the start.
+template <class V, class T>
+static void project_one_row(const linear_block &b, const weights_of<T> &w) {
+  int32_t column = 0;
+  const auto panels = [&](auto registers, bool all) {
+    constexpr int vecs = decltype(registers)::value, width = vecs * V::lanes;
+    if (b.n_cols < width) return;
+    for (; column < b.n_cols && (all || column + width <= b.n_cols); column += width)
+      project_row<V, vecs>(b, w, column + width <= b.n_cols ? column : b.n_cols - width);
+  };
+  panels(constant<8>(), b.n_cols % (8 * V::lanes) > 4 * V::lanes);
+  panels(constant<4>(), true);
+  panels(constant<1>(), true);
+}
+// Where columns may be read one panel after another: rows that fit one, or weights in the second-level cache.
+template <class V, class T>
+static bool is_one_small_row(const linear_block &b, const weights_of<T> &w) {
+  constexpr int64_t most_bytes = 256 * 1024;
+  return !V::compact && b.n_rows == 1 &&
+         (b.n_cols <= 8 * V::lanes ||
+          (w.stride <= most_bytes &&
+           static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes));
+}
+
+// Many rows: panels of w that all rows use, from the second-level cache.
+constexpr int32_t panel_depth = 384;
+template <class V>
+static void linear_panels(const linear_block &b, int32_t n) {
+  constexpr int32_t panel = V::sum_vecs * V::lanes;
+  for (int32_t column = 0; column < n; column += panel) {
+    const int32_t width = n - column < panel ? n - column : panel;
+    for (int32_t begin = 0; begin < b.depth; begin += panel_depth) {
+      const int32_t end = b.depth - begin < panel_depth ? b.depth : begin + panel_depth;
+      sum_whole<V>(linear_operands<V>(b, column, begin, end), chain_at(b, begin), b.n_rows, width);
+    }
+  }
+}
+
+// Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
+// is at hand. The step puts w[begin, end)[column, + width) there, rows copy_width apart; w is a weights_of<T>.
+using copy_step = void (*)(float *copy, const void *w, int32_t column, int32_t width, int32_t begin, int32_t end);
+template <class V>
+constexpr int32_t copy_floats = V::copies_panels ? 1536
+                                : V::compact     ? 96
+                                                 : 128;
+template <class V>
+constexpr int32_t copy_width = !V::copies_panels ? V::sum_vecs * V::lanes
+                               : V::lanes == 16  ? 32
+                                                 : 16;
+template <class V>
+static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, const void *w, copy_step fill) {
+  constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;
+  float copy[depth * most_width];
+  for (int32_t column = 0; column < n; column += most_width) {
+    const int32_t width = n - column < most_width ? n - column : most_width;
+    for (int32_t begin = 0; begin < b.depth; begin += depth) {
+      const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+      fill(copy, w, column, width, begin, end);
+      sum_operands o = linear_operands<V>(b, column, begin, end);
+      o.b = copy;
+      o.b_stride = most_width;
+      sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+    }
+  }
+}
+
+template <class V, class T>
+static void copy_weights(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin, int32_t end) {
+  const auto &w = *static_cast<const weights_of<T> *>(weights);
+  const T *from = w.data + begin * w.stride + column;
+  for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>)
+    widen_row<V>(copy, from, width, w.scales + (sizeof(T) == 1 ? column : 0));
+}
+
+template <class V>
+static void linear(const linear_block &b) {
+  const chain from = b.bias ? chain::bias : chain::zero;
+  if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
+  const weights_of<float> weights = {b.w, b.w_stride, nullptr};
+  if (is_one_small_row<V>(b, weights)) return project_one_row<V>(b, weights);
+  const int32_t whole = b.n_cols / V::lanes * V::lanes;
+  // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
+  // (57 % of the peak instead of 89): they are copied.
+  const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
+  if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
+    linear_few_rows<V>(b, weights, whole);
+  } else if (collide && b.n_rows >= 32) {
+    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>);
+  } else {
+    linear_panels<V>(b, whole);
+  }
+  if (whole == b.n_cols) return;
+  // The last register overlaps columns that are done: it computes them again from the start.
+  sum_columns<V, 1>(linear_operands<V>(b, b.n_cols - V::lanes, 0, b.depth), from, b.n_rows);
+}
+
+}  // namespace heed
+
+#endif

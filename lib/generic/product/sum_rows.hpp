@@ -1,0 +1,260 @@
+// acc (rows, columns) += a (rows, depth) b (depth, columns), with columns as lanes: the sum of p v in attention, and
+// the projection x w. Each element is one chain of fma in ascending depth.
+#ifndef HEED_GENERIC_SUM_ROWS_HPP
+#define HEED_GENERIC_SUM_ROWS_HPP
+
+#include "../vector.hpp"
+
+namespace heed {
+
+// Where the chains start.
+enum class chain { zero, bias, keep, scaled };
+
+struct sum_operands {
+  const float *a;  // element (r, i) at a[r * a_row + i * a_depth]
+  ptrdiff_t a_row, a_depth;
+  const float *b;
+  ptrdiff_t b_stride;
+  float *acc;
+  ptrdiff_t acc_stride;
+  const float *start;  // chain::bias: one per column; chain::scaled: one factor per row
+  int32_t depth;
+  const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
+  ptrdiff_t ahead_stride;
+  int32_t n_cols;  // counts for tiles of narrow_vecs alone
+};
+
+// 32 of them, by the sums of a tile.
+template <class V>
+constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 16;
+
+// As the width of a tile: one register, of which fewer columns exist than it holds.
+constexpr int narrow_vecs = 0;
+
+// `column`: where the tile begins in rows of b, of acc and of a bias.
+template <class V, int ROWS, int WIDTH>
+HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0) {
+  constexpr int VECS = WIDTH == narrow_vecs ? 1 : WIDTH;
+  typename V::reg acc[ROWS][VECS];
+  // Copies, because for the compiler a store of a register may change o.
+  float *const begin = o.acc + column;
+  const ptrdiff_t stride = o.acc_stride;
+  const int32_t n_cols = o.n_cols;
+  const auto load = [=](const float *p) { return WIDTH == narrow_vecs ? V::load_n(p, n_cols) : V::load(p); };
+  if (from == chain::zero) {
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::set(0.0f); }
+  } else {
+    const float *start = from == chain::bias ? o.start + column : begin;
+    const ptrdiff_t start_stride = from == chain::bias ? 0 : stride;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = load(start + r * start_stride + v * V::lanes);
+    }
+    if (from == chain::scaled) {
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        const typename V::reg factor = V::set(o.start[r]);
+        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::mul(acc[r][v], factor);
+      }
+    }
+  }
+  const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
+  const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
+  const int32_t depth = o.depth;
+  int32_t i = 0;
+  [[maybe_unused]] const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
+    if (ROWS <= 4 && ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+      ahead += o.ahead_stride;
+    }
+    HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
+    b += b_stride;
+  };
+  constexpr int step = V::factors_at_once;
+  if constexpr (step > 1 && ROWS % step == 0) {
+    for (; a_row == 1 && i < depth; i++, a += a_depth) {  // a register holds factors of several rows
+      typename V::reg factors[ROWS / step], columns[VECS];
+      HEED_UNROLL for (int r = 0; r < ROWS / step; r++) factors[r] = V::load(a + r * step);
+      take_columns(columns);
+      for_each_constant<ROWS>([&](auto row) HEED_INLINED {
+        constexpr int r = decltype(row)::value;
+        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+            V::template fma_factor<r % step>(factors[r / step], columns[v], acc[r][v]);
+      });
+    }
+  }
+  if constexpr (step > 1 && ROWS * (VECS + 1) + VECS <= 30) {
+    for (; a_depth == 1 && i + step <= depth; i += step, a += step) {  // of one row
+      typename V::reg factors[ROWS];
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) factors[r] = V::load(a + r * a_row);
+      for_each_constant<step>([&](auto u) HEED_INLINED {
+        typename V::reg columns[VECS];
+        take_columns(columns);
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+          HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+              V::template fma_factor<decltype(u)::value>(factors[r], columns[v], acc[r][v]);
+        }
+      });
+    }
+  }
+  for (; i < depth; i++, a += a_depth, b += b_stride) {
+    if (!V::compact && ROWS <= 4 && ahead) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
+      ahead += o.ahead_stride;
+    }
+    typename V::reg columns[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      columns[v] = load(b + v * V::lanes);
+      if (ROWS > 1) V::pin(columns[v]);
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      auto factor = V::factor(a[r * a_row]);
+      if (VECS > 1) V::pin(factor);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
+    }
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    float *const to = begin + r * stride;
+    if (WIDTH == narrow_vecs) V::store_n(to, acc[r][0], n_cols);
+    HEED_UNROLL for (int v = 0; v < WIDTH; v++) V::store(to + v * V::lanes, acc[r][v]);
+  }
+}
+
+// Rows of a register tile: with few registers of columns more rows, because 8 chains are needed to fill two units of
+// latency 4.
+template <class V, int VECS>
+constexpr int rows_of_tile() {
+  if (VECS > 1) return V::sum_rows;
+  return many_registers<V> && VECS != narrow_vecs ? 16 : 8;
+}
+
+// Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
+// it.
+template <class V, int ROWS, int VECS>
+static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows) {
+  int32_t row = 0;
+  for (; row + ROWS <= n_rows; row += ROWS) {
+    // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
+    if (!V::compact && from == chain::keep && row + 2 * ROWS <= n_rows) {
+      const float *next = o.acc + ROWS * o.acc_stride;
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
+    }
+    sum_tile<V, ROWS, VECS>(o, from);
+    o.a += ROWS * o.a_row;
+    o.acc += ROWS * o.acc_stride;
+    if (from == chain::scaled) o.start += ROWS;
+  }
+  return row;
+}
+
+// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 2 and 1 rows; compact, or fewer columns
+// than lanes: that many and 1.
+template <class V, int VECS>
+static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+  const auto sum = [&](auto rows, int32_t left = 0) {
+    constexpr int tile_rows = decltype(rows)::value;
+    if (n_rows - left < tile_rows) return;
+    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left);
+    n_rows -= done;
+    o.a += done * o.a_row;
+    o.acc += done * o.acc_stride;
+    if (from == chain::scaled) o.start += done;
+  };
+  constexpr int whole = rows_of_tile<V, VECS>();
+  // Of narrow tiles two of 4 rows are faster than one of 6 and one of 2, which has too few chains.
+  sum(constant<whole>(), whole == 6 && VECS == 2 && n_rows % 6 == 2 && n_rows > 2 ? 8 : 0);
+  if constexpr (!V::compact && VECS != narrow_vecs) {
+    if constexpr (whole > 8) sum(constant<8>());
+    if constexpr (whole > 4) sum(constant<4>());
+    sum(constant<2>());
+  }
+  sum(constant<1>());
+}
+
+// One row: from column n on. o is read, not copied: what was just written number by number is slow to load as
+// registers.
+template <class V, int VECS>
+static HEED_NOINLINE void sum_single_row(const sum_operands &o, chain from, int32_t n) {
+  sum_tile<V, 1, VECS>(o, from, n);
+}
+
+// All whole registers of n_cols columns.
+template <class V>
+static void sum_whole(const sum_operands &o, chain from, int32_t n_rows, int32_t n_cols) {
+  constexpr int wide = V::sum_vecs;
+  int32_t n = 0;
+  if constexpr (!V::compact) {
+    if (n_rows ==
+        1) {  // one alone has too few chains in a tile of the usual width: 8 registers fill two units of latency 4
+      for (; n + 8 * V::lanes <= n_cols; n += 8 * V::lanes) sum_single_row<V, 8>(o, from, n);
+      for (; n + 2 * V::lanes <= n_cols; n += 2 * V::lanes) sum_single_row<V, 2>(o, from, n);
+      if (n + V::lanes <= n_cols) sum_single_row<V, 1>(o, from, n);
+      return;
+    }
+  }
+  while (n + V::lanes <= n_cols) {
+    sum_operands part = o;
+    part.b += n;
+    part.acc += n;
+    if (part.ahead) part.ahead += n;
+    if (from == chain::bias) part.start += n;
+    const int32_t vecs = (n_cols - n) / V::lanes;
+    if (vecs >= wide) {
+      sum_columns<V, wide>(part, from, n_rows);
+      n += wide * V::lanes;
+    } else if (wide > 2 && vecs >= 2) {
+      sum_columns<V, 2>(part, from, n_rows);
+      n += 2 * V::lanes;
+    } else {
+      sum_columns<V, 1>(part, from, n_rows);
+      n += V::lanes;
+    }
+  }
+}
+
+// Rows that begin and end raggedly: row r takes depths [first[r] - origin, last[r] - origin) of [0, depth). Both
+// ascend.
+struct ragged_rows {
+  const int32_t *first, *last;
+  int32_t origin;
+};
+
+// `sum` sums rows of equal depths. Rows of a tile's height take together what all have, and the rest one by one.
+[[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
+                                                      const ragged_rows &of, int32_t height,
+                                                      void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
+  const auto depth = [&](int32_t bound) {
+    const int32_t at = bound - of.origin;
+    return at < 0 ? 0 : at < o.depth ? at : o.depth;
+  };
+  const auto sum_part = [&](int32_t row, int32_t rows, int32_t begin, int32_t end, chain start) {
+    sum_operands part = o;
+    part.a += row * o.a_row + begin * o.a_depth;
+    part.b += begin * o.b_stride;
+    part.acc += row * o.acc_stride;
+    if (start == chain::scaled) part.start += row;
+    part.depth = end > begin ? end - begin : 0;
+    part.ahead = nullptr;
+    sum(part, start, rows);
+  };
+  for (int32_t row = 0, rows; row < n_rows; row += rows) {
+    const int32_t first = depth(of.first[row]), last = depth(of.last[row]);
+    for (rows = 1; row + rows < n_rows && depth(of.first[row + rows]) == first && depth(of.last[row + rows]) == last;)
+      rows++;
+    if (rows >= height || row + rows == n_rows) {  // all alike
+      sum_part(row, rows, first, last, from);
+      continue;
+    }
+    rows = n_rows - row < height ? n_rows - row : height;
+    const int32_t begin = depth(of.first[row + rows - 1]);
+    const bool common = begin < last, apart = !common || first < begin;
+    for (int32_t r = row; apart && r < row + rows; r++)
+      sum_part(r, 1, depth(of.first[r]), common ? begin : depth(of.last[r]), from);
+    if (!common) continue;
+    sum_part(row, rows, begin, last, apart ? chain::keep : from);
+    for (int32_t r = row + 1; r < row + rows; r++)
+      if (const int32_t end = depth(of.last[r]); end > last) sum_part(r, 1, last, end, chain::keep);
+  }
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,81 @@
+// Which kernels there are, best first, and the parts of each.
+#include "dispatch.hpp"
+
+namespace heed {
+
+#ifdef HEED_SINGLE
+#define HEED_KERNELS KERNEL(kernel_fixed) KERNEL(kernel_reference)
+#else
+#define KERNEL(symbol) HEED_DECLARE_KERNEL(symbol)
+HEED_KERNELS
+#undef KERNEL
+#endif
+
+namespace {
+
+// The ordered selection list, best first: ports/cmake/isa.cmake makes it of the files that it compiles.
+#define KERNEL(symbol) &symbol,
+const kernel *const kernels[] = {HEED_KERNELS};
+#undef KERNEL
+
+bool same_text(const char *a, const char *b) {
+  while (*a && *a == *b) a++, b++;
+  return *a == *b;
+}
+
+}  // namespace
+
+const kernel *find_kernel(const char *name) {
+  const kernel *found = nullptr;
+  for (const kernel *k : kernels) {
+    if (!same_text(k->name, name) && !same_text(k->fused ? "fused" : "unfused", name)) continue;
+    if (k->available()) return k;
+    found = k;
+  }
+  return found;
+}
+
+const kernel *available_kernel(int32_t index) {
+  for (const kernel *k : kernels)
+    if (k->available() && index-- == 0) return k;
+  return nullptr;
+}
+
+const kernel *reference_kernel(bool fused) {
+#ifdef HEED_SINGLE
+  (void)fused;
+  return &kernel_reference;
+#else
+  return find_kernel(fused ? "scalar" : "scalar-unfused");
+#endif
+}
+
+#ifndef HEED_SINGLE
+namespace {
+template <class Part>
+const Part *part_of(const kernel *k, const Part *const *parts) {
+  for (const kernel *const *each = kernels; *each != k; each++) parts++;
+  return *parts;
+}
+}  // namespace
+
+#define KERNEL(symbol) &symbol##_products,
+static const product_steps *const products[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_project,
+static const project_steps *const projects[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_scores,
+static const score_steps *const scores[] = {HEED_KERNELS};
+#undef KERNEL
+#define KERNEL(symbol) &symbol##_block,
+static const block_steps *const blocks[] = {HEED_KERNELS};
+#undef KERNEL
+
+const product_steps *products_of(const kernel *k) { return part_of(k, products); }
+const project_steps *project_of(const kernel *k) { return part_of(k, projects); }
+const score_steps *scores_of(const kernel *k) { return part_of(k, scores); }
+const block_steps *block_of(const kernel *k) { return part_of(k, blocks); }
+#endif
+
+}  // namespace heed

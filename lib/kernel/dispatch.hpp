@@ -1,0 +1,45 @@
+// Which kernels this build and this processor have. Which one is in use, only a public function can ask
+// (front_door.hpp).
+#ifndef HEED_DISPATCH_HPP
+#define HEED_DISPATCH_HPP
+
+#include "block_steps.hpp"
+
+namespace heed {
+
+#ifdef HEED_SINGLE
+// The kernel of a build that has one, as a type: the compiler sees through it, and calls are direct.
+struct fixed_kernel {
+  constexpr const kernel *operator->() const { return &kernel_fixed; }
+  constexpr const kernel &operator*() const { return kernel_fixed; }
+};
+using kernel_handle = fixed_kernel;
+constexpr fixed_kernel handle_of(const kernel *) { return {}; }
+constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
+constexpr const product_steps *products_of(fixed_kernel) { return &fixed_products; }
+constexpr const project_steps *project_of(fixed_kernel) { return &fixed_project; }
+constexpr const score_steps *scores_of(fixed_kernel) { return &fixed_scores; }
+constexpr const block_steps *block_of(fixed_kernel) { return &fixed_block; }
+inline const project_steps *project_of(const kernel *) { return &fixed_project; }
+inline const product_steps *products_of(const kernel *k) {
+  return k == &kernel_fixed ? &fixed_products : &scalar::products;
+}
+#else
+using kernel_handle = const kernel *;
+constexpr const kernel *handle_of(const kernel *k) { return k; }
+const product_steps *products_of(const kernel *k);
+const project_steps *project_of(const kernel *k);
+const score_steps *scores_of(const kernel *k);
+const block_steps *block_of(const kernel *k);
+#endif
+// Through a table of functions a kernel goes as its address, from which handle_of makes it again.
+constexpr const kernel *address_of(const kernel *k) { return k; }
+const kernel *reference_kernel(bool fused);
+const kernel *available_kernel(int32_t index);  // best first; null past the last
+// The best kernel of that name that can run here, else one that cannot, else null. A profile's name is that of all its
+// kernels.
+const kernel *find_kernel(const char *name);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,73 @@
+// What a cache's buffer holds: a header, the state of each sequence, then for each sequence and head its keys, its
+// values and, for int8, their scales.
+#ifndef HEED_CACHE_HPP
+#define HEED_CACHE_HPP
+
+#include "heed/heed.h"
+#include "../kernel/kernel.hpp"
+#include "options.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+
+struct cache_header {
+  uint32_t magic, version;
+  int32_t kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format;
+  uint32_t sealed, checksum;
+};
+constexpr uint32_t cache_magic = 0x48454544, cache_version = 1;  // in the machine's byte order
+
+// Tokens that a sequence has had, and the oldest of those that are used again and again.
+struct cache_state {
+  int32_t length, oldest;
+};
+
+constexpr size_t cache_header_bytes = 128;
+
+// Where the parts of a valid cache lie.
+struct cache_layout {
+  size_t states;  // behind the header
+  int32_t pinned_slots, ring_slots;
+  size_t key_bytes, value_bytes, scale_bytes, head_bytes;  // of one sequence and head: keys, values, scales of each
+  size_t bytes;
+};
+// bytes is 0 when it does not fit a size_t.
+cache_layout layout_of(const heed_cache_shape &shape);
+
+inline cache_header &header_of(const heed_cache &cache) { return *static_cast<cache_header *>(cache.buffer); }
+inline cache_state *states_of(const heed_cache &cache) {
+  return reinterpret_cast<cache_state *>(static_cast<unsigned char *>(cache.buffer) + cache_header_bytes);
+}
+
+// n tokens for one of a cache's sequences, all checked but for numbers that int8 cannot hold: NOT_FINITE for K, V.
+struct append_call {
+  heed_cache *cache;
+  int32_t sequence, n;
+  heed_tensor k, v;
+};
+heed_status append_rows(const kernel *k, const append_call &call);  // keys as they are
+// Is there room for n tokens?
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
+
+// What heed_cache_init names: a layer that is given a cache reaches its code through it.
+struct cache_functions : heed_code {
+  heed_status (*append)(const kernel *k, const append_call &call);
+  void (*check_room)(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
+};
+inline const cache_functions &functions_of(const heed_cache &cache) {
+  return *static_cast<const cache_functions *>(cache.code);
+}
+
+void check_cache(checker &check, const heed_cache *cache, access how);
+storage storage_of(const heed_cache &cache);
+
+// The parts of one sequence and head.
+struct cache_rows {
+  unsigned char *keys, *values;
+  float *key_scales, *value_scales;
+};
+cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head);
+
+}  // namespace heed
+
+#endif

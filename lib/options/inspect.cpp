@@ -1,0 +1,149 @@
+// Looking into a model: column sums of the weights and the largest weights of each row. A second pass over a tile's
+// keys, whose rows are then known to their end, makes the scores again and the weights from them.
+#include "call_rule.hpp"
+#include "../plan/tiles.hpp"
+
+namespace heed {
+namespace {
+
+const heed_attention &call_of(const tile &t) { return *rule_of(t).call; }
+
+float *sums_of(const tile &t, const row_cursor &row) {
+  const heed_tensor_out &o = rule_of(t).column_sums->out;
+  return o.data + t.s->batch_entry * o.batch_stride + (t.s->first_head + row.head) * o.head_stride;
+}
+
+struct largest {
+  float *weights;
+  int32_t *keys;
+};
+largest largest_of(const tile &t, const row_cursor &row) {
+  const heed_attention &call = call_of(t);
+  const heed_top_k &o = *rule_of(t).top_k;
+  const ptrdiff_t head = static_cast<ptrdiff_t>(t.s->batch_entry) * call.n_heads + t.s->first_head + row.head;
+  const ptrdiff_t at = (head * call.n_q + row.query) * o.k;
+  return {o.weights + at, o.keys + at};
+}
+
+void insert(const largest &list, int32_t k, float weight, int32_t key) {
+  const auto goes_before = [&](int32_t i) {  // of equals the smaller key
+    return weight > list.weights[i] || (weight == list.weights[i] && key < list.keys[i]);
+  };
+  if (!goes_before(k - 1)) return;
+  int32_t i = k - 1;
+  for (; i > 0 && goes_before(i - 1); i--) {
+    list.weights[i] = list.weights[i - 1];
+    list.keys[i] = list.keys[i - 1];
+  }
+  list.weights[i] = weight;
+  list.keys[i] = key;
+}
+
+// Weights go where they are wanted, row by row in ascending order.
+void look(const tile &t, const key_block &b) {
+  const call_rule &rule = rule_of(t);
+  const stream &s = *t.s;
+  const bool by_key = t.lanes_are_queries;
+  const ptrdiff_t row_stride = by_key ? 1 : block_keys, key_stride = by_key ? t.row_capacity : 1;
+  row_cursor row(s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    const int32_t from = t.first[r] > b.begin + b.from ? t.first[r] - b.begin : b.from;
+    const int32_t to = t.last[r] < b.begin + b.n ? t.last[r] - b.begin : b.n;
+    const float *weights = t.scores + r * row_stride;
+    if (rule.column_sums) {
+      float *sums = sums_of(t, row) + b.begin;
+      for (int32_t j = from; j < to; j++) sums[j] += weights[j * key_stride];
+    }
+    if (!rule.top_k) continue;
+    const largest list = largest_of(t, row);
+    for (int32_t j = from; j < to; j++) insert(list, rule.top_k->k, weights[j * key_stride], b.begin + j);
+  }
+}
+
+HEED_NOINLINE void clear_outputs(const tile &t) {
+  const call_rule &rule = rule_of(t);
+  row_cursor row(*t.s, t.first_row);
+  for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
+    if (rule.column_sums && row.query == 0) {
+      float *sums = sums_of(t, row);
+      for (int32_t j = 0; j < call_of(t).n_kv; j++) sums[j] = 0.0f;
+    }
+    if (!rule.top_k) continue;
+    const largest list = largest_of(t, row);
+    for (int32_t i = 0; i < rule.top_k->k; i++) {
+      list.weights[i] = 0.0f;
+      list.keys[i] = -1;
+    }
+  }
+}
+
+void inspect_tile(const tile &t, const partial &p) {
+  const call_rule &rule = rule_of(t);
+  clear_outputs(t);
+  for (int32_t r = 0; r < t.n_rows; r++) {
+    t.shift[r] = p.m[r] == negative_infinity ? 0.0f : p.m[r];
+    t.alpha[r] = p.l[r] == 0.0f ? 0.0f : 1.0f / p.l[r];
+  }
+  tile second = t;
+  second.again = true;
+  const auto look_at_all = [&] {
+    for (int32_t begin = t.first[0] / chunk_keys * chunk_keys; begin < t.last[t.n_rows - 1]; begin += chunk_keys)
+      rule.attend(second, begin);
+  };
+  look_at_all();
+  if (!has_pinned(t)) return;
+  see_pinned(t);  // rows that see these keys in their range come before those that see them as pinned
+  look_at_all();
+  see_ranges(t);
+}
+
+void check_column_sums(checker &check, const heed_attention &call, const void *object) {
+  const heed_tensor_out &o = static_cast<const heed_column_sums *>(object)->out;
+  check.tensor(o.data, {call.batch, call.n_heads, 1}, {o.batch_stride, o.head_stride, 0}, call.n_kv, access::write,
+               HEED_ARG_COLUMN_SUMS);
+}
+void bind_pass(call_rule &rule) {
+  rule.inspect = inspect_tile;
+  rule.weights = steps_of(rule)->weights;
+  rule.look = look;
+}
+void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
+  rule.column_sums = static_cast<const heed_column_sums *>(object);
+  rule.by_stream = true;
+  bind_pass(rule);
+}
+constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};
+
+void check_top_k(checker &check, const heed_attention &call, const void *object) {
+  const auto &o = *static_cast<const heed_top_k *>(object);
+  check.count(o.k, call.n_kv, HEED_ARG_TOP_K);
+  size_t n = static_cast<size_t>(call.batch);
+  const bool overflow = __builtin_mul_overflow(n, static_cast<size_t>(call.n_heads), &n) ||
+                        __builtin_mul_overflow(n, static_cast<size_t>(call.n_q), &n) ||
+                        __builtin_mul_overflow(n, static_cast<size_t>(o.k), &n);
+  check.require(!overflow, HEED_OVERFLOW, HEED_ARG_TOP_K);
+  check.array(o.weights, n, access::write, HEED_ARG_TOP_K);
+  check.array(o.keys, n, access::write, HEED_ARG_TOP_K);
+}
+void bind_top_k(call_rule &rule, const heed_attention &, const void *object) {
+  rule.top_k = static_cast<const heed_top_k *>(object);
+  bind_pass(rule);
+}
+constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k, &call_engine};
+
+}  // namespace
+}  // namespace heed
+
+heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out) {
+  heed::checker_of<1> check;
+  check.pointer(sums, alignof(heed_column_sums), HEED_ARG_COLUMN_SUMS);
+  if (check.ok()) *sums = {sizeof *sums, &heed::column_sums_code, out};
+  return check.status;
+}
+
+heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weights, int32_t *keys) {
+  heed::checker_of<1> check;
+  check.pointer(top_k, alignof(heed_top_k), HEED_ARG_TOP_K);
+  if (check.ok()) *top_k = {sizeof *top_k, &heed::top_k_code, k, weights, keys};
+  return check.status;
+}

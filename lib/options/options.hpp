@@ -1,0 +1,77 @@
+// The seam between a call and its options. Which code an option has, only its init function says; heed_attention_run
+// reaches all of it through the object.
+#ifndef HEED_OPTIONS_HPP
+#define HEED_OPTIONS_HPP
+
+#include "heed/heed.h"
+#include "../kernel/kernel.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+
+struct call_rule;
+
+// What all options share (rule.cpp): the checks of a valid shape's options, and calls that have some.
+struct option_engine {
+  void (*check)(checker &check, const heed_attention &call, const heed_options &options);
+  void (*run)(const kernel *k, const heed_attention &call);
+};
+
+}  // namespace heed
+
+// Named by the feature's init function alone.
+struct heed_code {
+  uint32_t object_bytes;
+  void (*check)(heed::checker &check, const heed_attention &call, const void *object);
+  void (*bind)(heed::call_rule &rule, const heed_attention &call, const void *object);
+  const heed::option_engine *engine;
+};
+
+namespace heed {
+
+// For init functions: an object that is null or misaligned.
+template <class T>
+inline heed_status check_new(const T *object, heed_argument argument) {
+  checker_of<1> check;
+  check.pointer(object, alignof(T), argument);
+  return check.status;
+}
+
+template <class T>
+inline const T &as(const void *object) {
+  return *static_cast<const T *>(object);
+}
+
+// What every object of options.h begins with.
+struct option_head {
+  uint32_t struct_size;
+  const heed_code *code;
+};
+
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others,
+// three of scales. A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a
+// partial comes instead of three others, narrow tensors instead of the call's.
+constexpr int option_ranges = 1 + 11 + 4 + 8 + 3;
+constexpr int n_options = 12;  // objects that heed_options may name
+
+// The i-th object, or null.
+const void *option_of(const heed_options &options, int i);
+inline const option_head *head_of(const void *object) { return static_cast<const option_head *>(object); }
+
+// Null where there are none, or the call's struct has no place for them.
+const option_engine *engine_of(const heed_options *options);
+inline const heed_options *options_of(const heed_attention &call) {
+  return call.struct_size > offsetof(heed_attention, options) ? call.options : nullptr;
+}
+inline const heed_options *options_of(const heed_layer &layer) {
+  return layer.struct_size > offsetof(heed_layer, options) ? layer.options : nullptr;
+}
+
+// May the object be read, and did an init function make it? Null is fine.
+void check_object(checker &check, const void *object, access how, heed_argument argument);
+// That of all, and of the struct that holds them.
+void check_objects(checker &check, const heed_options *options);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,16 @@
+// What a batch entry sees: ranges, the columns of a mask, the keys of a partial result.
+#ifndef HEED_RANGES_HPP
+#define HEED_RANGES_HPP
+
+#include "../kernel/kernel.hpp"
+
+namespace heed {
+
+int32_t least_window(int32_t a, int32_t b);
+struct call_rule;
+int64_t offset_of_entry(const call_rule &rule, const stream &s);  // the position of query 0
+void range_of_entry(const score_rule &rule, stream &s);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,139 @@
+// What the self-tests share: numbers to work on, memory for them in the caller's buffer, and the report.
+#ifndef HEED_SELFTEST_HPP
+#define HEED_SELFTEST_HPP
+
+#include "../kernel/dispatch.hpp"
+#include "../boundary/validate.hpp"
+
+namespace heed {
+
+// What lies beyond plain attention, on a kernel (selftest_features.cpp), in HEED_SELFTEST_FEATURES_BYTES. False at the
+// first difference, which is then in the report.
+bool test_features(kernel_handle k, float *buffer, heed_selftest_report &report);
+constexpr int32_t n_features = 12;
+
+namespace {
+
+struct arena {
+  float *next;
+  float *take(int64_t floats) {
+    float *p = next;
+    next += (floats + 15) / 16 * 16;
+    return p;
+  }
+};
+
+// Values in (-2, 2): a linear congruential generator's upper 24 bits.
+[[maybe_unused]] void fill(float *p, int64_t n, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    p[i] = (static_cast<float>(seed >> 8) - 8388607.5f) * 0x1p-22f;
+  }
+}
+
+constexpr uint32_t nan_bits = 0x7fc00000;
+
+[[maybe_unused]] float float_of(uint32_t bits) {
+  union {
+    uint32_t bits;
+    float number;
+  } u = {bits};
+  return u.number;
+}
+
+// All NaN count as one: payloads and signs are outside the contract. By the bits, since a compiler may have been told
+// that there is no NaN.
+uint32_t bits_of(float x) {
+  union {
+    float number;
+    uint32_t bits;
+  } u = {x};
+  return (u.bits & 0x7fffffff) > 0x7f800000 ? nan_bits : u.bits;
+}
+
+// What right results come to.
+struct known_answers {
+  uint32_t unfused, fused;
+};
+
+class comparison {
+ public:
+  explicit comparison(heed_selftest_report &to) : report(to) {}
+
+  // False at the first difference, which is then in the report.
+  bool equal(const kernel &k, const char *function, int32_t case_index, const float *expected, const float *actual,
+             int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+      const uint32_t bits = bits_of(expected[i]);
+      digest = (digest ^ bits) * 16777619u;  // FNV-1a, a float at a time
+      if (bits != bits_of(actual[i]))
+        return differs(k, reference_kernel(k.fused)->name, function, case_index, static_cast<int32_t>(i), bits,
+                       bits_of(actual[i]));
+    }
+    report.n_floats += static_cast<uint32_t>(n);
+    return true;
+  }
+
+  // After all cases of a kernel: was the reference that it equals right?
+  bool conclude(const kernel &k, const known_answers &right) {
+    const uint32_t expected = k.fused ? right.fused : right.unfused, actual = digest;
+    digest = first_digest;
+    if (actual != expected)
+      return differs(*reference_kernel(k.fused), "known answers", "all", -1, -1, expected, actual);
+    report.n_kernels++;
+    return true;
+  }
+
+  // Results that are compared with known answers alone.
+  void add(const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) digest = (digest ^ bits_of(x[i])) * 16777619u;
+    report.n_floats += static_cast<uint32_t>(n);
+  }
+  bool conclude_part(const kernel &k, const char *function, int32_t index, const known_answers &right) {
+    const uint32_t expected = k.fused ? right.fused : right.unfused, actual = digest;
+    digest = first_digest;
+    if (actual != expected) return differs(k, "known answers", function, index, -1, expected, actual);
+    return true;
+  }
+
+ private:
+  heed_selftest_report &report;
+  static constexpr uint32_t first_digest = 2166136261u;
+  uint32_t digest = first_digest;
+
+  bool differs(const kernel &k, const char *from, const char *function, int32_t case_index, int32_t float_index,
+               uint32_t expected, uint32_t actual) {
+    report.kernel = k.name;
+    report.function = function;
+    report.case_index = case_index;
+    report.float_index = float_index;
+    report.expected_bits = expected;
+    report.actual_bits = actual;
+    report.compared_with = from;
+    return false;
+  }
+};
+
+[[maybe_unused]] HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t minimum,
+                                                        const heed_selftest_report *report) {
+  checker_of<2> check;
+  check.buffer(buffer, bytes, minimum, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
+  if (report) check.object(report, access::write, HEED_ARG_REPORT);
+  return check.finish();
+}
+
+[[maybe_unused]] heed_status conclude(const heed_selftest_report &found, bool equal, int32_t n_cases,
+                                      heed_selftest_report *report) {
+  if (report) {
+    heed_selftest_report all = found;
+    all.struct_size = report->struct_size;
+    all.n_cases = n_cases;
+    __builtin_memcpy(report, &all, all.struct_size);
+  }
+  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
+}
+
+}  // namespace
+}  // namespace heed
+
+#endif

@@ -1,0 +1,300 @@
+// The self-test of what lies beyond plain attention: norms, activations, rotary embedding, narrow numbers, options,
+// caches. Known answers alone, of each part: the reference would be as much code again in a firmware, and kernels that
+// give right answers are equal to it. Objects lie in the buffer, and each part has a frame of its own, since the stack
+// is small.
+#include "../options/cache.hpp"
+#include "../boundary/front_door.hpp"
+#include "../api/rope.hpp"
+#include "../api/run.hpp"
+#include "selftest.hpp"
+
+namespace heed {
+namespace {
+
+template <class T>
+T *take(arena &memory) {
+  return reinterpret_cast<T *>(memory.take((sizeof(T) + sizeof(float) - 1) / sizeof(float)));
+}
+
+// ----------------------------------------------------------------------------------------------- rows of numbers
+
+// Two registers of any kernel and a tail, more than 64 and less; the last row is zeros but for its infinity.
+template <void (*block_steps::*step)(const norm_rows &rows)>
+HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result) {
+  constexpr int32_t dims[] = {5, 71, 128};
+  for (const int32_t dim : dims) {
+    arena memory = {buffer};
+    float *x = memory.take(4 * dim), *y = memory.take(4 * dim), *weight = memory.take(dim), *bias = memory.take(dim);
+    fill(x, 3 * dim, static_cast<uint32_t>(dim));
+    fill(weight, dim, 1);
+    fill(bias, dim, 2);
+    for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
+    (block_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
+    result.add(y, 4 * dim);
+    (block_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
+    result.add(x, 3 * dim);
+  }
+}
+
+// Numbers of both signs to 16 and to 128, thresholds and special numbers.
+HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *buffer, comparison &result) {
+  constexpr int32_t n = 155;
+  arena memory = {buffer};
+  float *x = memory.take(n), *other = memory.take(n), *y = memory.take(n);
+  fill(x, n, 3);
+  fill(other, n, 4);
+  for (int32_t i = 0; i < n; i++) x[i] *= i % 2 ? 8.0f : i % 4 ? 64.0f : 0x1p-12f;
+  const float special[] = {
+      0.0f,  -0.0f, negative_infinity, -negative_infinity, float_of(nan_bits), silu_least, gelu_tanh_least, gelu_least,
+      3e38f, -3e38f};
+  __builtin_memcpy(x, special, sizeof special);
+  step({x, n, other, n, y, n, 1, n});
+  result.add(y, n);
+}
+template <void (*block_steps::*step)(const element_rows &rows)>
+HEED_NOINLINE void run_activation(kernel_handle k, float *buffer, comparison &result) {
+  run_elements(block_of(k)->*step, buffer, result);
+  (block_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
+  result.add(buffer, 155);
+}
+HEED_NOINLINE void run_sums(kernel_handle k, float *buffer, comparison &result) {
+  run_elements(block_of(k)->add, buffer, result);
+}
+
+HEED_NOINLINE void run_ropes(kernel_handle k, float *buffer, comparison &result) {
+  constexpr int32_t n_heads = 2, dim = 38, n = 2;
+  arena memory = {buffer};
+  float *x = memory.take(n * n_heads * dim), *y = memory.take(n * n_heads * dim), *frequencies = memory.take(dim / 2);
+  auto *positions = reinterpret_cast<int32_t *>(memory.take(n));
+  heed_rope *rope = take<heed_rope>(memory);
+  fill(x, n * n_heads * dim, 5);
+  fill(frequencies, dim / 2, 6);
+  positions[0] = -3;
+  positions[1] = 2000000000;
+  for (int32_t i = 0; i < 4; i++) {
+    heed_rope_init(rope, i % 2 ? HEED_ROPE_HALVES : HEED_ROPE_INTERLEAVED);
+    if (i == 1) rope->base = 512.5f;
+    if (i == 2) rope->scale = 0.3f;
+    if (i == 3) rope->inverse_frequencies = frequencies;
+    rope->code->run(address_of(k), {rope, heed_token_major(x, n, n_heads, dim), n, n_heads, dim, 1000 * i,
+                                    i % 2 ? positions : nullptr, heed_token_major_out(y, n, n_heads, dim), nullptr});
+    result.add(y, n * n_heads * dim);
+  }
+}
+
+// ----------------------------------------------------------------------------------------------- narrow numbers
+
+HEED_NOINLINE void run_formats(kernel_handle, float *buffer, comparison &result) {
+  constexpr int32_t n = 3, dim = 21;
+  arena memory = {buffer};
+  float *x = memory.take(n * dim), *narrow = memory.take(n * dim), *y = memory.take(n * dim), *scales = memory.take(n);
+  fill(x, n * dim, 7);
+  for (int32_t i = 0; i < dim; i++) x[i] *= i % 2 ? 0x1p-16f : 0x1p+16f;  // subnormal f16, and beyond their range
+  for (int32_t format = HEED_F16; format <= HEED_INT8; format++) {
+    heed_narrow(heed_matrix_of(x, n, dim), format, narrow, dim, scales);
+    heed_widen(narrow, dim, scales, format, heed_matrix_out_of(y, n, dim));
+    result.add(y, n * dim);
+    if (format == HEED_INT8) result.add(scales, n);
+  }
+}
+
+HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &result) {
+  constexpr int32_t n_in = 21, n_out = 19, n = 5;
+  arena memory = {buffer};
+  float *w = memory.take(n_in * n_out), *data = memory.take(n_in * n_out), *scales = memory.take(n_in);
+  float *x = memory.take(n * n_in), *bias = memory.take(n_out), *y = memory.take(n * n_out);
+  fill(w, n_in * n_out, 8);
+  fill(x, n * n_in, 9);
+  fill(bias, n_out, 10);
+  for (int32_t i = 0; i < 8; i++) {
+    const int32_t format = i / 2, layout = i % 2 ? HEED_OUT_IN : HEED_IN_OUT;
+    const heed_matrix rows = layout == HEED_OUT_IN ? heed_matrix_of(w, n_out, n_in) : heed_matrix_of(w, n_in, n_out);
+    if (format == HEED_INT8)
+      heed_quantize_weights(rows, layout, reinterpret_cast<int8_t *>(data), scales);
+    else
+      heed_narrow(rows, format, data, rows.dim, nullptr);
+    const heed_weights weights = heed_weights_of(data, format, layout, n_in, n_out, scales);
+    for (int32_t n_rows = 1; n_rows <= n; n_rows += n - 1) {
+      run_project(k, heed_matrix_of(x, n_rows, n_in), weights, n_rows == 1 ? nullptr : bias,
+                  heed_matrix_out_of(y, n_rows, n_out), nullptr);
+      result.add(y, n_rows * n_out);
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- attention
+
+constexpr int32_t n_heads = 2, dim = 3, n_kv = 66, most_queries = 8;
+constexpr size_t ample = 64 * (HEED_WORKSPACE_ROW_FLOATS(dim) + dim);  // 16 rows, whose lanes are queries
+constexpr size_t scarce = HEED_WORKSPACE_MIN_BYTES(dim, dim);
+
+struct attention_memory {
+  heed_attention call;
+  heed_options options;
+  heed_ranges ranges;
+  heed_mask mask;
+  heed_softcap softcap;
+  heed_alibi alibi;
+  heed_sinks sinks;
+  heed_scores scores;
+  heed_lse lse;
+  heed_column_sums column_sums;
+  heed_top_k top_k;
+  heed_cache cache;
+};
+
+// Two heads of queries over one of keys, which are the values, too.
+HEED_NOINLINE void begin(attention_memory &o, int32_t n_q, const float *q, const float *k, float *out, float *workspace,
+                         size_t bytes) {
+  o.call = heed_attention_of(n_q, n_kv, n_heads, 1, dim, q, k, k, out, workspace, bytes);
+  const heed_options none = HEED_OPTIONS;
+  o.options = none;
+  o.call.options = &o.options;
+  o.call.causal = 1;
+}
+
+constexpr int32_t most_rows = n_heads * most_queries;
+struct option_arrays {
+  float *keys, *slopes, *q, *out, *lse, *sums, *top, *kept;
+};
+
+// All options at once: an additive mask and a sink for each head, or a boolean one, one sink for all, and scores kept.
+// Both masks hide key 7.
+HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int32_t n_q, bool boolean) {
+  float *const bias = a.kept + most_queries * n_kv;  // behind the scores of the few queries that keep them
+  auto *const bytes = reinterpret_cast<uint8_t *>(bias);
+  fill(bias, n_kv, 14);
+  for (int32_t j = 7; j < n_kv; j += 13) bias[j] = negative_infinity;
+  for (int32_t j = 0; boolean && j < n_kv; j++) bytes[j] = j % 13 != 7;
+  if (boolean)
+    heed_mask_init_boolean(&o.mask, bytes, n_kv, 0, 0, 0);
+  else
+    heed_mask_init_additive(&o.mask, bias, n_kv, 0, 0, 0);
+  heed_ranges_init(&o.ranges);
+  o.ranges.left_window = boolean ? 52 : 50;
+  o.ranges.pinned = 3;
+  heed_softcap_init(&o.softcap, 0.7f);
+  heed_alibi_init(&o.alibi, a.slopes);
+  heed_sinks_init(&o.sinks, boolean ? nullptr : a.slopes);
+  heed_lse_init(&o.lse, heed_head_major_out(a.lse, n_q, n_heads, 1));
+  heed_column_sums_init(&o.column_sums, {a.sums, 0, n_kv, 0});
+  heed_top_k_init(&o.top_k, 1, a.top, reinterpret_cast<int32_t *>(a.top + most_rows));
+  o.options.ranges = &o.ranges;
+  o.options.mask = &o.mask;
+  o.options.softcap = &o.softcap;
+  o.options.alibi = &o.alibi;
+  o.options.sinks = &o.sinks;
+  o.options.lse = &o.lse;
+  o.options.column_sums = &o.column_sums;
+  o.options.top_k = &o.top_k;
+  if (!boolean) return;
+  heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(a.kept, n_q, n_heads, n_kv));
+  o.options.scores = &o.scores;
+}
+
+HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &result) {
+  arena memory = {buffer};
+  float *const workspace = memory.take(ample / sizeof(float));
+  auto &o = *take<attention_memory>(memory);
+  const option_arrays a = {memory.take(n_kv * dim),      memory.take(n_heads),         memory.take(most_rows * dim),
+                           memory.take(most_rows * dim), memory.take(most_rows),       memory.take(n_heads * n_kv),
+                           memory.take(2 * most_rows),   memory.take(most_rows * n_kv)};
+  fill(a.keys, n_kv * dim, 11);
+  fill(a.q, most_rows * dim, 12);
+  fill(a.slopes, n_heads, 13);
+  a.keys[7 * dim + 1] = negative_infinity;
+  for (int32_t i = 0; i < 2; i++) {
+    const int32_t n_q = i == 0 ? most_queries : 3, n = n_heads * n_q;
+    begin(o, n_q, a.q, a.keys, a.out, workspace, i == 0 ? ample : scarce);
+    o.call.causal_offset = n_kv - n_q - 1;
+    set_options(o, a, n_q, i == 1);
+    run_attention(k, o.call);
+    result.add(a.out, n * dim);
+    result.add(a.lse, n);
+    result.add(a.sums, n_heads * n_kv);
+    result.add(a.top, n);
+    if (i == 1) result.add(a.kept, n * n_kv);
+  }
+}
+
+// A ring with pinned tokens, filled beyond its end.
+HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result) {
+  constexpr int32_t piece = 30;
+  arena memory = {buffer};
+  float *workspace = memory.take(ample / sizeof(float)), *tokens = memory.take(piece * dim);
+  auto &o = *take<attention_memory>(memory);
+  float *q = memory.take(most_rows * dim), *out = memory.take(most_rows * dim);
+  constexpr size_t bytes = HEED_CACHE_BYTES(HEED_CACHE_RING, 20, 3, 12, 1, 1, dim, dim, HEED_F32);
+  float *slots = memory.take(bytes / sizeof(float));
+  fill(q, most_rows * dim, 15);
+  for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
+    heed_cache_shape shape = HEED_CACHE_SHAPE;
+    shape.kind = HEED_CACHE_RING;
+    shape.capacity = 20;
+    shape.pinned = 3;
+    shape.spare = 12;
+    shape.head_dim = shape.v_dim = dim;
+    shape.format = format;
+    heed_cache_init(&o.cache, &shape, slots, bytes);
+    for (int32_t i = 0; i < 5; i++) {
+      fill(tokens, piece * dim, static_cast<uint32_t>(i));
+      const heed_tensor rows_of_piece = heed_token_major(tokens, piece, 1, dim);
+      functions_of(o.cache).append(address_of(k), {&o.cache, 0, piece, rows_of_piece, rows_of_piece});
+      if (i % 2) continue;
+      const int32_t n_q = i == 2 ? most_queries : 1;
+      begin(o, n_q, q, nullptr, out, workspace, i == 2 ? ample : scarce);
+      o.call.n_kv = piece * (i + 1);
+      o.options.cache = &o.cache;
+      run_attention(k, o.call);
+      result.add(out, n_heads * n_q * dim);
+    }
+  }
+}
+
+static_assert(ample + sizeof(attention_memory) +
+                      4 * (n_kv * dim + n_heads * most_queries * (2 * dim + 3 + n_kv) + n_heads * (n_kv + 1) +
+                           8 * 15) <=
+                  HEED_SELFTEST_FEATURES_BYTES,
+              "HEED_SELFTEST_FEATURES_BYTES holds every part");
+
+constexpr struct {
+  const char *name;
+  void (*run)(kernel_handle k, float *buffer, comparison &result);
+  known_answers answers;
+} features[] = {
+    {"rms_norm", run_norms<&block_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
+    {"layer_norm", run_norms<&block_steps::layer_norm>, {0xaf40f3d8, 0x3b775856}},
+    {"gelu", run_activation<&block_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
+    {"gelu_tanh", run_activation<&block_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
+    {"silu", run_activation<&block_steps::silu>, {0xd2712aa9, 0x16acbaef}},
+    {"relu", run_activation<&block_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
+    {"add", run_sums, {0xba988039, 0xba988039}},
+    {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
+    {"formats", run_formats, {0xf9734745, 0xf9734745}},
+    {"project", run_projections, {0xb1f9ed57, 0xe36e6d2a}},
+    {"options", run_options, {0x9aac4353, 0x0a79ad7f}},
+    {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
+};
+static_assert(sizeof features / sizeof *features == n_features, "as the report says");
+
+}  // namespace
+
+bool test_features(kernel_handle k, float *buffer, heed_selftest_report &report) {
+  comparison result(report);
+  for (int32_t i = 0; i < n_features; i++) {
+    features[i].run(k, buffer, result);
+    if (!result.conclude_part(*k, features[i].name, i, features[i].answers)) return false;
+  }
+  return true;
+}
+
+}  // namespace heed
+
+heed_status heed_selftest_features(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
+  const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_FEATURES_BYTES, report);
+  if (status != HEED_OK) return status;
+  heed_selftest_report found = {};
+  const bool equal = heed::test_features(heed_front_door::kernel(), static_cast<float *>(buffer), found);
+  found.n_kernels = equal;
+  return heed::conclude(found, equal, heed::n_features, report);
+}

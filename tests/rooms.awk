@@ -1,0 +1,53 @@
+# awk -f tests/rooms.awk FILE...: the rooms of lib and which may include which. A room may include itself, what stands before it
+# in its row below, and, where the row says "api", the public headers. Prints what breaks that; exit status 1 if anything does.
+BEGIN {
+  allow(".", "")                                            # arithmetic.hpp; single.cpp is the sum of all
+  allow("kernel", ".")
+  allow("os", "")
+  allow("generic", ". kernel")
+  allow("generic/rows", ". kernel generic")
+  allow("generic/product", ". kernel generic generic/rows")
+  allow("generic/attention", ". kernel generic generic/rows generic/product")
+  allow("isa", ". kernel generic generic/rows generic/product generic/attention os")
+  allow("boundary", ". kernel os public")
+  allow("plan", ". kernel boundary public")
+  allow("options", ". kernel boundary plan public")
+  allow("api", ". kernel boundary plan options public")
+  allow("selftest", ". kernel boundary options api public")
+  allow("openmp", "public")
+  allow("threads", "public")
+}
+function allow(room, rooms,   list, n, i) {
+  known[room] = 1
+  may[room, room] = 1
+  n = split(rooms, list, " ")
+  for (i = 1; i <= n; i++) may[room, list[i]] = 1
+}
+# The folder of a path, without lib/ and with ".." taken away.
+function room_of(path,   parts, n, i, depth, kept, room) {
+  sub(/^.*lib\//, "", path)
+  n = split(path, parts, "/")
+  depth = 0
+  for (i = 1; i < n; i++) {
+    if (parts[i] == "..") depth--
+    else kept[++depth] = parts[i]
+  }
+  room = "."
+  for (i = 1; i <= depth; i++) room = (i == 1 ? "" : room "/") kept[i]
+  return room
+}
+FILENAME ~ /lib\/single\.cpp$/ { next }
+/^ *#include "/ {
+  split($0, quoted, "\"")
+  folder = FILENAME
+  sub(/[^\/]*$/, "", folder)
+  from = room_of(FILENAME)
+  to = quoted[2] ~ /^heed\// ? "public" : room_of(folder quoted[2])
+  if (!(from in known)) { print FILENAME ": the room " from " has no row in tests/rooms.awk"; failed = 1 }
+  # The one file that gathers all parts of a kernel.
+  else if (!((from, to) in may) && FILENAME !~ /make_kernel\.hpp$/) {
+    print FILENAME ":" FNR ": " from " may not include " to " (" quoted[2] ")"
+    failed = 1
+  }
+}
+END { exit failed }
