@@ -94,7 +94,7 @@ ptrdiff_t slot_of(const append_call &c, int32_t t) {
 template <class K>
 void keep_key(K k, const append_call &c, int32_t head, ptrdiff_t slot, const new_row &row) {
   const heed_cache_shape &s = c.cache->shape;
-  const cache_rows rows = rows_of(*c.cache, c.sequence, head);
+  const cache_rows rows = cache_rows_of(*c.cache, c.sequence, head);
   keep_row(k, s.format, row, rows.keys, slot / 16 * 16 * s.head_dim + slot % 16, 16, rows.key_scales + slot);
 }
 
@@ -110,7 +110,7 @@ HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
   const heed_cache_shape &s = c.cache->shape;
   const ptrdiff_t slot = slot_of(c, t);
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
-    const cache_rows rows = rows_of(*c.cache, c.sequence, h);
+    const cache_rows rows = cache_rows_of(*c.cache, c.sequence, h);
     keep_row(k, s.format, {nullptr, row_of(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
              rows.value_scales + slot);
   }

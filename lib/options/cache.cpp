@@ -35,7 +35,7 @@ storage storage_of(const heed_cache &cache) {
   return at;
 }
 
-cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
+cache_rows cache_rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
   const cache_layout l = layout_of(cache.shape);
   unsigned char *keys =
       static_cast<unsigned char *>(cache.buffer) + cache_header_bytes + l.states +
@@ -131,7 +131,7 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
 
 // A stream's keys and values.
 void place(const call_rule &rule, stream &s) {
-  const cache_rows rows = rows_of(*rule.cache, s.batch_entry, s.first_head / s.group);
+  const cache_rows rows = cache_rows_of(*rule.cache, s.batch_entry, s.first_head / s.group);
   s.k = {reinterpret_cast<const float *>(rows.keys), s.head_dim};
   s.v = {reinterpret_cast<const float *>(rows.values), s.v_dim};
 }
@@ -141,7 +141,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.cache = &cache;
   rule.kept_in = storage_of(cache);
   rule.kept_in.first_key = rule.first_key;
-  const cache_rows first = rows_of(cache, 0, 0);
+  const cache_rows first = cache_rows_of(cache, 0, 0);
   const ptrdiff_t of_head = static_cast<ptrdiff_t>(layout_of(cache.shape).head_bytes / sizeof(float));
   rule.kept_in.key_scales = {first.key_scales, cache.shape.n_kv_heads * of_head, of_head, 1};
   rule.kept_in.value_scales = {first.value_scales, cache.shape.n_kv_heads * of_head, of_head, 1};
@@ -212,7 +212,7 @@ void swap_all(const heed_cache &cache) {
   const size_t element = HEED_FORMAT_BYTES(s.format);
   for (int32_t b = 0; b < s.n_sequences; b++)
     for (int32_t h = 0; h < s.n_kv_heads; h++) {
-      const cache_rows rows = rows_of(cache, b, h);
+      const cache_rows rows = cache_rows_of(cache, b, h);
       swap_bytes(rows.keys, (l.key_bytes + l.value_bytes) / element, element);
       swap_bytes(rows.key_scales, 2 * l.scale_bytes / 4, 4);
     }

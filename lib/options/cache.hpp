@@ -66,7 +66,7 @@ struct cache_rows {
   unsigned char *keys, *values;
   float *key_scales, *value_scales;
 };
-cache_rows rows_of(const heed_cache &cache, int32_t sequence, int32_t head);
+cache_rows cache_rows_of(const heed_cache &cache, int32_t sequence, int32_t head);
 
 }  // namespace heed
 
