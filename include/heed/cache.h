@@ -1,21 +1,22 @@
 /* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
  *
- * The cache lies in one buffer of the caller's, whose size is a constant expression. Keys are kept as new tokens want
- * to read them, and in a narrow format if wanted. Attention reads it by heed_options: everything that heed_attention
- * does works on a cache, with the bits of a call on the widened keys and values.
+ * The cache lies in one piece of memory of the caller's, whose size is a constant expression. Keys are stored in groups
+ * of 16, the layout that decoding reads fastest, and in a narrow format if wanted. Everything that heed_attention does
+ * works on a cache, with the bits of a call on the widened keys and values.
  *
- *   static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_LINEAR, 128, 0, 0, 1, 4, 16, 16, HEED_F32)];
- *   heed_cache_shape shape = HEED_CACHE_SHAPE;       // then set what differs
- *   heed_cache_init(&cache, &shape, buffer, sizeof buffer);
- *   heed_cache_append(&cache, 0, n, k, v, &rope);    // n new tokens of sequence 0
- *   options.cache = &cache;                          // call.n_q = n, call.causal = 1; call.k and call.v stay null
+ *   heed_cache_shape shape = heed_cache_shape_default(512, KV_HEADS, HEAD_DIM);
+ *   HEED_MEMORY(memory, HEED_CACHE_BYTES(512, 1, KV_HEADS, HEAD_DIM, HEAD_DIM, HEED_F32));
+ *   heed_cache_init(&cache, &shape, memory);
+ *   // each time there are n new tokens:
+ *   heed_cache_append(&cache, 0, heed_token_major(k, n, KV_HEADS, HEAD_DIM), heed_token_major(v, n, KV_HEADS,
+ * HEAD_DIM), n, &rope); call = heed_attention_of_cache(&cache, q, n, HEADS, out, workspace); heed_attention_run(&call);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_CACHE_H
 #define HEED_CACHE_H
 
-#include "block.h"
 #include "formats.h"
+#include "rope.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -36,23 +37,31 @@ typedef struct heed_cache_shape {
   int32_t n_sequences, n_kv_heads, head_dim, v_dim;
   int32_t format; /* heed_format of keys and values; int8 has a scale for each row of a head */
 } heed_cache_shape;
-#define HEED_CACHE_SHAPE \
-  { sizeof(heed_cache_shape), HEED_CACHE_LINEAR, 1, 0, 0, 1, 1, 1, 1, HEED_F32 }
+/* Linear, one sequence, v_dim = head_dim, f32. */
+static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_t n_kv_heads, int32_t head_dim) {
+  heed_cache_shape s = {sizeof(heed_cache_shape), HEED_CACHE_LINEAR, 0, 0, 0, 1, 0, 0, 0, HEED_F32};
+  s.capacity = capacity;
+  s.n_kv_heads = n_kv_heads;
+  s.head_dim = s.v_dim = head_dim;
+  return s;
+}
 
-/* Bytes of a cache's buffer: a constant expression. The same number as a function; 0 when the shape is not valid. */
-#define HEED_CACHE_ALIGNMENT 64
-#define HEED_CACHE_SLOTS(kind, capacity, pinned, spare)                                               \
-  ((kind) == HEED_CACHE_RING                                                                          \
-       ? (HEED_SIZE(pinned) + 63) / 64 * 64 + (HEED_SIZE(capacity) + HEED_SIZE(spare) + 63) / 64 * 64 \
-       : (HEED_SIZE(capacity) + 63) / 64 * 64)
-#define HEED_CACHE_BYTES(kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  (HEED_SIZE(128) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                                         \
-   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * HEED_CACHE_SLOTS(kind, capacity, pinned, spare) *     \
-       ((HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) * HEED_SIZE(HEED_FORMAT_BYTES(format)) +                 \
+/* Bytes of a cache's memory, as constant expressions, for a linear cache and for a ring. */
+#define HEED_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim, format) \
+  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(capacity), n_sequences, n_kv_heads, head_dim, v_dim, format)
+#define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)               \
+  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(pinned) + HEED_CACHE_SLOTS(HEED_SIZE(capacity) + HEED_SIZE(spare)), \
+                            n_sequences, n_kv_heads, head_dim, v_dim, format)
+#define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE(tokens) + 63) / 64 * 64)
+#define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, format) \
+  (HEED_SIZE(128) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                          \
+   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * (slots) *                              \
+       ((HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) * HEED_SIZE(HEED_FORMAT_BYTES(format)) +  \
         HEED_SIZE((format) == HEED_INT8 ? 8 : 0)))
+/* The same number as a function; 0 when the shape is not valid. */
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
 
-/* A handle. All that changes lies in the buffer. Fields are set by the functions below; do not change them. */
+/* A handle. All that changes lies in the memory. Fields are set by the functions below; do not change them. */
 typedef struct heed_cache {
   uint32_t struct_size;
   const heed_code *code;
@@ -60,50 +69,52 @@ typedef struct heed_cache {
   void *buffer;
 } heed_cache;
 
-/* An empty cache in buffer, aligned to HEED_CACHE_ALIGNMENT.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT for SHAPE; OUT_OF_RANGE
- * for KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, FORMAT; MISFIT for PINNED, SPARE (not 0
- * in a linear cache); OVERFLOW for SHAPE; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for BUFFER. */
-HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
-                                     size_t buffer_bytes);
+/* An empty cache in `memory`.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT,
+ * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM;
+ * BAD_FORMAT for FORMAT; NOT_HERE for PINNED, SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL,
+ * OVERLAP for MEMORY. */
+HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 
-#define HEED_CACHE_MAX_ROTARY_DIM 256
 /* Appends n tokens to a sequence: k (n_kv_heads, n, head_dim), v (n_kv_heads, n, v_dim), by head_stride and row_stride.
  * rope: null, or keys are turned on their way in by the positions of their tokens (the sequence's length upwards); its
  * rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM here.
  * Numbers that do not fit the format: as heed_narrow (NOT_FINITE for K, V when int8 has no scale for a row, also for
  * keys that are finite as given and infinite when turned).
- * Status: FULL for CACHE (linear: no room; ring: n > capacity + spare), and nothing has changed; OUT_OF_RANGE for
- * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply for ROPE;
- * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP when k, v, rope or the
- * handle lie in its buffer. */
-HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
+ * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare), and nothing has changed;
+ * OUT_OF_RANGE for SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply
+ * for ROPE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP when k, v, rope
+ * or the handle lie in its memory. */
+#define HEED_CACHE_MAX_ROTARY_DIM 256
+HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                                        const heed_rope *rope);
 
-/* Takes tokens back, so that `length` are left. In a ring older tokens may be gone by then: MISFIT for LENGTH when the
+/* Takes tokens back, so that `length` are left. In a ring older tokens may be gone by then: GONE for LENGTH when the
  * next query would miss part of its window. Status: OUT_OF_RANGE for SEQUENCE, LENGTH; as above for CACHE. */
 HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t length);
 /* Empties all sequences. Status: as above for CACHE. */
 HEED_API heed_status heed_cache_reset(heed_cache *cache);
 /* Tokens that a sequence has had: the position of its next one. Negative: a status, as above. */
 HEED_API int32_t heed_cache_length(const heed_cache *cache, int32_t sequence);
+/* The length of the longest sequence. Negative: a status, as above. */
+HEED_API int32_t heed_cache_longest(const heed_cache *cache);
 
-/* A cache's buffer can be saved and restored, also on a machine of the other byte order: seal it, keep the first
- * heed_cache_bytes of it, bring them into a buffer, open that. heed_cache_open takes the place of heed_cache_init:
+/* A cache's memory can be saved and restored, also on a machine of the other byte order: seal it, keep the first
+ * heed_cache_bytes of it, bring them into a memory, open that. heed_cache_open takes the place of heed_cache_init:
  * shape must be the one that it was made with, and a checksum over all bytes refuses damage. Any change undoes a seal.
- * Status: as heed_cache_init; DAMAGED for BUFFER (not a sealed cache, another shape, or damaged). */
+ * Status: as heed_cache_init; DAMAGED for MEMORY (not a sealed cache, another shape, or damaged). */
 HEED_API heed_status heed_cache_seal(heed_cache *cache);
-HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, void *buffer,
-                                     size_t buffer_bytes);
+HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 
-/* In a call of attention (options.cache): batch entry b reads sequence b, batch = n_sequences. call.k and call.v have
- * data null; n_kv is at least the length of every sequence (rows of scores and weights have so many columns; columns of
- * tokens that are gone count as outside the ranges). The queries are the newest tokens: offset is the sequence's length
- * - n_q, plus causal_offset or offsets. A ring shortens left windows to its own. With a partial the cache is the whole
- * context: the call reads its tokens from first_key + n_keys on, n_kv of them (here n_kv may be less than a length).
- * Status: MISFIT for K, V (not null), BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence), N_Q (a ring
- * no longer has all keys that the first query sees; it may have more than it promises), PINNED (more pinned keys in
- * ranges than in the ring, of which some are gone); as above for CACHE. In layers and sequences: MISFIT for CACHE. */
+/* In a call of attention (call.cache): batch entry b reads sequence b, batch = n_sequences. call.k and call.v have data
+ * null; n_kv is at least the length of every sequence (heed_attention_of_cache sets it; rows of scores and weights have
+ * so many columns, and columns of tokens that are gone are outside the ranges). The queries are the newest tokens:
+ * query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens left windows to its
+ * own. With a partial the cache is the whole context: the call reads its tokens from first_key + n_keys on, n_kv of
+ * them (here n_kv may be less than a length).
+ * Status: GIVEN_TWICE for K, V; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a sequence); GONE for
+ * N_Q (the ring no longer has all keys that the first query sees; it may have more than it promises), PINNED (more
+ * pinned keys in ranges than in the ring, of which some are gone); as above for CACHE. In sequences: NOT_HERE. */
 
 #ifdef __cplusplus
 }

@@ -16,25 +16,55 @@ typedef enum heed_format {
   HEED_F32 = 0,
   HEED_F16 = 1,  /* IEEE 754 binary16 */
   HEED_BF16 = 2, /* the upper half of an f32 */
-  HEED_INT8 = 3  /* -127 to 127 times a scale: one of a row, or, for weights, of an output */
+  HEED_INT8 = 3  /* -127 to 127 times a scale: one for each row, or, of weights, for each output */
 } heed_format;
 #define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 ? 1 : 2)
 
-/* Rows of x (n, dim) become narrow rows y, y_stride elements apart.
- * f16, bf16: beyond the range infinity; NaN stays NaN. int8: scales[r] = max |x[r]| / 127 (rounded down where
- * 127 * scale would be infinite), y = x / scale, rounded; a row of zeros has scale 0. A row with NaN or infinity has no
- * scale: NOT_FINITE for X.
+/* ------------------------------------------------------------------------------------------------------------ rows */
+
+/* Rows of numbers of any format: element (r, i) is data[r * row_stride + i], strides in elements. scales: (n_rows),
+ * int8 only. */
+typedef struct heed_narrow_matrix {
+  const void *data; /* aligned as its numbers are */
+  const float *scales;
+  int32_t format; /* heed_format */
+  int32_t n_rows, dim;
+  ptrdiff_t row_stride; /* 0: one row, repeated */
+} heed_narrow_matrix;
+/* The same, written. */
+typedef struct heed_narrow_matrix_out {
+  void *data;
+  float *scales;
+  int32_t format;
+  int32_t n_rows, dim;
+  ptrdiff_t row_stride;
+} heed_narrow_matrix_out;
+
+static inline heed_narrow_matrix heed_narrow_matrix_of(const void *data, const float *scales, int32_t format,
+                                                       int32_t n_rows, int32_t dim) {
+  heed_narrow_matrix m = {data, scales, format, n_rows, dim, dim};
+  return m;
+}
+static inline heed_narrow_matrix_out heed_narrow_matrix_out_of(void *data, float *scales, int32_t format,
+                                                               int32_t n_rows, int32_t dim) {
+  heed_narrow_matrix_out m = {data, scales, format, n_rows, dim, dim};
+  return m;
+}
+
+/* Rows of x (n, dim) become rows of y (n, dim).
+ * f16, bf16: numbers beyond the range become infinity; NaN stays NaN. int8: scales[r] = max |x[r]| / 127 (rounded down
+ * where 127 * scale would be infinite), y = x / scale, rounded; a row of zeros has scale 0. A row with NaN or infinity
+ * has no scale: NOT_FINITE for X.
  * Error: f16 |y - x| <= 2^-11 |x| + 2^-25 (up to 65504), bf16 2^-8 |x|, int8 scale * (0.5 + 2^-16), where the scale is
- * not subnormal. Alignment: y as its numbers. Aliasing: y and scales are disjoint from x and each other. Status:
- * NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW for X; OUT_OF_RANGE for FORMAT; NULL_POINTER,
- * MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for Y; int8 only: NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for SCALES,
- * NOT_FINITE for X. */
-HEED_API heed_status heed_narrow(heed_matrix x, int32_t format, void *y, ptrdiff_t y_stride, float *scales);
-/* And back: y (n, dim) from narrow rows x, x_stride elements apart (0: one row, repeated). scales: (n), int8 only.
- * Error: none; int8 one rounding. Aliasing: y is disjoint from x and scales. Status: OUT_OF_RANGE for FORMAT; as
- * heed_narrow, with X and Y exchanged, for X, Y, SCALES. */
-HEED_API heed_status heed_widen(const void *x, ptrdiff_t x_stride, const float *scales, int32_t format,
-                                heed_matrix_out y);
+ * not subnormal. Aliasing: y and its scales are disjoint from x and from each other.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW for X; BAD_FORMAT, NULL_POINTER, MISALIGNED,
+ * BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT (another shape) for Y; int8 only: BAD_SCALES (null, misaligned), OVERFLOW,
+ * OVERLAP for Y, NOT_FINITE for X. */
+HEED_API heed_status heed_narrow(heed_matrix x, heed_narrow_matrix_out y);
+/* And back: rows of x of any format become floats.
+ * Error: none; int8 one rounding. Aliasing: y is disjoint from x and its scales.
+ * Status: as heed_narrow, with X and Y exchanged. */
+HEED_API heed_status heed_widen(heed_narrow_matrix x, heed_matrix_out y);
 
 /* --------------------------------------------------------------------------------------- queries, keys, values, out */
 
@@ -43,9 +73,9 @@ HEED_API heed_status heed_widen(const void *x, ptrdiff_t x_stride, const float *
  * t * scales.row_stride]. data null: the call's own tensor. */
 typedef struct heed_narrow_tensor {
   const void *data; /* aligned as its numbers are */
-  int32_t format;   /* heed_format */
-  ptrdiff_t batch_stride, head_stride, row_stride;
   heed_tensor scales;
+  int32_t format; /* heed_format */
+  ptrdiff_t batch_stride, head_stride, row_stride;
 } heed_narrow_tensor;
 /* The same, written, without HEED_INT8. */
 typedef struct heed_narrow_tensor_out {
@@ -58,11 +88,11 @@ typedef struct heed_narrow_tensor_out {
  *
  *   heed_narrow_tensors narrow;
  *   heed_narrow_tensors_init(&narrow);
- *   narrow.k = heed_narrow_head_major(k, HEED_F16, NULL, n_kv, n_kv_heads, head_dim);
+ *   narrow.k = heed_narrow_head_major(k, NULL, HEED_F16, n_kv, n_kv_heads, head_dim);
  *   options.narrow = &narrow;
  *
- * Shapes: as heed_attention's. All options go with it; a cache only with q and out. With a partial out is not written:
- * its data is null here, too.
+ * Shapes: as heed_attention's. All options go with it; a cache goes only with q and out. With a partial out is not
+ * written: its data is null here, too.
  * Error: the result is that of the call on the widened q, k and v, to the bit; out is what heed_narrow makes of it.
  * Aliasing: out is disjoint from all else; q, k, v and scales may share memory.
  * Workspace: as without; narrow queries and out take some of it from the rows that are computed together. With a
@@ -72,9 +102,8 @@ typedef struct heed_narrow_tensor_out {
  * where memory limits it. A Cortex-M4F widens one number at a time: a call took there 3.0 times what heed_widen
  * and the f32 call took, 22.8 KB of code against 7.8 and 2.4 KB of stack against 0.7. Widen first there, if the floats
  * have room.
- * Status of a call: MISFIT for Q, K, V, OUT (given twice; K, V with a cache; OUT with a partial); OUT_OF_RANGE for
- * FORMAT; MISALIGNED, BAD_STRIDE, OVERFLOW for Q, K, V, OUT; int8: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW for
- * SCALES; OVERLAP for OUT. In layers and sequences: MISFIT for NARROW. */
+ * Status of a call: GIVEN_TWICE for Q, K, V, OUT (K, V also with a cache; OUT with a partial); BAD_FORMAT, MISALIGNED,
+ * BAD_STRIDE, OVERFLOW, BAD_SCALES for Q, K, V, OUT; OVERLAP for OUT. In layers and sequences: NOT_HERE for NARROW. */
 typedef struct heed_narrow_tensors {
   uint32_t struct_size;
   const heed_code *code;
@@ -85,24 +114,24 @@ typedef struct heed_narrow_tensors {
 HEED_API heed_status heed_narrow_tensors_init(heed_narrow_tensors *narrow);
 
 /* Layouts as in types.h. scales: null, or contiguous in the order of the rows: as heed_narrow writes them. */
-static inline heed_narrow_tensor heed_narrow_token_major(const void *data, int32_t format, const float *scales,
+static inline heed_narrow_tensor heed_narrow_token_major(const void *data, const float *scales, int32_t format,
                                                          int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_narrow_tensor t = {data,
+                          heed_token_major(scales, n_rows, n_heads, 1),
                           format,
                           HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim,
                           dim,
-                          HEED_CAST(ptrdiff_t, n_heads) * dim,
-                          heed_token_major(scales, n_rows, n_heads, 1)};
+                          HEED_CAST(ptrdiff_t, n_heads) * dim};
   return t;
 }
-static inline heed_narrow_tensor heed_narrow_head_major(const void *data, int32_t format, const float *scales,
+static inline heed_narrow_tensor heed_narrow_head_major(const void *data, const float *scales, int32_t format,
                                                         int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_narrow_tensor t = {data,
+                          heed_head_major(scales, n_rows, n_heads, 1),
                           format,
                           HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim,
                           HEED_CAST(ptrdiff_t, n_rows) * dim,
-                          dim,
-                          heed_head_major(scales, n_rows, n_heads, 1)};
+                          dim};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_token_major_out(void *data, int32_t format, int32_t n_rows,
@@ -121,38 +150,37 @@ static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int3
 /* ---------------------------------------------------------------------------------------------------------- weights */
 
 /* Weights of a projection from n_in to n_out numbers, as they lie in a file or in flash.
- * HEED_IN_OUT: element (i, o) at data[i * row_stride + o], as heed_linear's w. HEED_OUT_IN: at data[o * row_stride +
- * i], as PyTorch and llama2.c store them. scales: (n_out), int8 only. */
+ * HEED_IN_OUT: element (i, o) is data[i * row_stride + o], as heed_linear's w. HEED_OUT_IN: it is data[o * row_stride +
+ * i], as PyTorch and llama2.c store them. */
 typedef enum heed_weights_layout { HEED_IN_OUT = 0, HEED_OUT_IN = 1 } heed_weights_layout;
 typedef struct heed_weights {
-  const void *data;    /* aligned as its numbers are */
-  const float *scales; /* int8: widened weight = number * scales[o] */
-  int32_t format, layout;
+  const void *data;       /* aligned as its numbers are; null: none, where that is allowed */
+  const float *scales;    /* (n_out), int8 only: widened weight = number * scales[o] */
+  int32_t format, layout; /* heed_format, heed_weights_layout */
   int32_t n_in, n_out;
   ptrdiff_t row_stride; /* in elements */
 } heed_weights;
 
-static inline heed_weights heed_weights_of(const void *data, int32_t format, int32_t layout, int32_t n_in,
-                                           int32_t n_out, const float *scales) {
+static inline heed_weights heed_weights_of(const void *data, const float *scales, int32_t format, int32_t layout,
+                                           int32_t n_in, int32_t n_out) {
   heed_weights w = {data, scales, format, layout, n_in, n_out, layout == HEED_IN_OUT ? n_out : n_in};
   return w;
 }
 
 /* y (n, n_out) = bias + x (n, n_in) w: heed_linear with any weights. The bits are heed_linear's with the widened
- * weights, in any layout. One row runs at the bandwidth of the narrow bytes where memory is the limit. On vector units
- * HEED_OUT_IN is transposed on the way: HEED_IN_OUT was measured to be 2 to 15 times as fast. int8 weights take
- * 2.1 times the instructions of f32 on a Cortex-M4F, for a quarter of the bytes.
- * Error: as heed_linear, with the widened weights. Aliasing: y is disjoint from all else, w's struct included. No
- * workspace. Status: as heed_softmax for X, Y, EXECUTOR, as heed_linear for BIAS; NULL_POINTER, MISALIGNED,
- * OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, MISFIT (n_in) for W, its struct and its data; OUT_OF_RANGE for FORMAT, LAYOUT;
- * int8 only: NULL_POINTER, MISALIGNED, OVERFLOW for SCALES. */
-HEED_API heed_status heed_project(heed_matrix x, const heed_weights *w, const float *bias, heed_matrix_out y,
+ * weights, in any layout. bias: (n_out) or null. One row runs at the bandwidth of the narrow bytes where memory is the
+ * limit. On vector units HEED_OUT_IN is transposed on the way: HEED_IN_OUT was measured to be 2 to 15 times as fast.
+ * int8 weights take 2.1 times the instructions of f32 on a Cortex-M4F, for a quarter of the bytes.
+ * Error: as heed_linear, with the widened weights. Aliasing: y is disjoint from all else. No workspace.
+ * Status: as heed_softmax for X, Y, EXECUTOR; as heed_linear for BIAS; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * BAD_STRIDE, OVERFLOW, MISFIT (n_in), BAD_FORMAT, BAD_LAYOUT, BAD_SCALES for W. */
+HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                   const heed_executor *executor);
 
 /* w (n_in, n_out), or (n_out, n_in) for HEED_OUT_IN, to int8 with a scale for each output, as heed_narrow's for a row:
- * scales (n_out), q contiguous. Error, aliasing: as heed_narrow. Status: as heed_narrow for W, Y (q), SCALES;
- * OUT_OF_RANGE for LAYOUT. */
-HEED_API heed_status heed_quantize_weights(heed_matrix w, int32_t layout, int8_t *q, float *scales);
+ * q is contiguous, scales are (n_out). Error, aliasing: as heed_narrow.
+ * Status: as heed_narrow's X for W, as its Y for Y (q and scales); BAD_LAYOUT for LAYOUT. */
+HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, float *scales);
 
 #ifdef __cplusplus
 }

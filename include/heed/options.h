@@ -10,7 +10,7 @@
  *   heed_mask_init_boolean(&mask, attend, n_kv, 0, 0, n_kv);   // (n_q, n_kv) bytes, the same for all heads
  *   heed_sinks sinks;
  *   heed_sinks_init(&sinks, NULL);                             // "+1" in the denominator
- *   heed_options options = HEED_OPTIONS;
+ *   heed_options options = heed_options_default();
  *   options.mask = &mask;
  *   options.sinks = &sinks;
  *   call.options = &options;
@@ -18,7 +18,7 @@
  * What happens to the score of query i and key j, in this order (the rules are in lib/arithmetic.hpp):
  *   raw     q . k * scale                        of the keys inside the ranges; no other is read
  *   capped  cap * tanh(raw / cap)                heed_softcap
- *   biased  + slope * (j - p)                    heed_alibi; p = i + offset is the query's position
+ *   biased  + slope * (j - p)                    heed_alibi; p is the query's position: i + call.position
  *           + mask                               heed_mask; -infinity (or false): the key takes no part
  *   weight  exp(biased - maximum) / (sum over j of the same + exp(sink - maximum))
  *
@@ -26,7 +26,7 @@
 #ifndef HEED_OPTIONS_H
 #define HEED_OPTIONS_H
 
-#include "cache.h"
+#include "formats.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -37,30 +37,31 @@ extern "C" {
  *
  * Init functions check the object alone (NULL_POINTER, MISALIGNED, under its argument's name) and copy what they are
  * given; each call checks what objects hold, so fields may be changed between calls. They write the struct as it was in
- * 0.2.0: what later versions append counts as 0 until a caller sets it, and struct_size with it.
+ * 0.3.0: what later versions append is 0 until a caller sets it, and struct_size with it.
  *
  * An object that was neither zeroed nor made by its init function cannot always be told from one that was: the call
- * then reads through whatever its code holds. Nor is an object in the place of another of the same size refused.
+ * then reads through whatever its code holds. Passing an object of another type of the same size is not detected.
  *
  * Status of a call, for each object under its own name and for heed_options as OPTIONS: MISALIGNED; UNKNOWN_STRUCT;
- * NOT_INITIALIZED when code is null; and OVERLAP of whatever the call writes with an object, or with what it points to:
- * named is what is written, of two that are written the one that comes first in the call, then in heed_options. */
+ * NOT_INITIALIZED when struct_size is 0 or code is null; and OVERLAP of whatever the call writes with an object, or
+ * with what it points to. The status names the argument that is written; if both are, the one that comes first in the
+ * call, then in heed_options. */
 
 /* ------------------------------------------------------------------------------------------------- what is visible */
 
-/* Ranges of keys; what lies outside is never read and costs nothing. With p = i + offset, query i sees key j iff
+/* Ranges of keys; what lies outside is never read and costs nothing. Query i at position p sees key j iff
  *   j < kv_length,   p - left_window <= j (unless -1),   j <= p + right_window (unless -1),   and j <= p if causal.
- * offset is the call's causal_offset (also without causal): 0 for a prompt, n_kv - n_q when the queries are the newest
- * tokens. A window of 0 is the query's own position alone.
- * Arrays hold one number for each batch entry and replace the number for all, which then does not count.
+ * p = call.position + i, also without causal. A window of 0 is the query's own position alone.
+ * Arrays hold one number for each batch entry and replace the number for all, which is then ignored.
  * Status: OUT_OF_RANGE for LEFT_WINDOW, RIGHT_WINDOW (below -1), KV_LENGTHS (below 0 or above n_kv); MISALIGNED,
- * OVERFLOW for those and OFFSETS. Source: Beltagy et al. 2020 (sliding window); ONNX Attention-25. */
+ * OVERFLOW for those and POSITIONS; OUT_OF_RANGE for PINNED. Source: Beltagy et al. 2020 (sliding window); ONNX
+ * Attention-25. */
 typedef struct heed_ranges {
   uint32_t struct_size;
   const heed_code *code;
   int32_t left_window, right_window;           /* keys besides the query's own position; -1: all */
   const int32_t *left_windows, *right_windows; /* (batch) or null */
-  const int32_t *offsets;                      /* (batch) or null: instead of causal_offset, any int32 */
+  const int32_t *positions;                    /* (batch) or null: instead of call.position, any int32 */
   const int32_t *kv_lengths;                   /* (batch) or null: 0 to n_kv */
   int32_t pinned; /* the first so many keys are seen also from windows that begin after them: 0 to HEED_MAX_COUNT */
 } heed_ranges;
@@ -91,11 +92,10 @@ HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data,
 
 /* ---------------------------------------------------------------------------------------------------------- scores */
 
-/* score = cap * tanh(score / cap). cap > 0. cap * log2(e) and scale / cap (of a call with scale 0: the default scale)
- * must be finite, and cap and scale / cap not subnormal: units that flush subnormals would lose the score.
- * Error of tanh: below 7 * 2^-24 relative; where score / cap itself is subnormal, cap * 2^-149 more.
- * Source: Gemma 2 (Gemma Team 2024).
- * Status: OUT_OF_RANGE (0, negative; cap or scale / cap subnormal), NOT_FINITE for SOFTCAP. */
+/* score = cap * tanh(score / cap). cap > 0. cap * log2(e) and scale / cap must be finite, and cap and scale / cap not
+ * subnormal: units that flush subnormals would lose the score. Error of tanh: below 7 * 2^-24 relative; where score /
+ * cap itself is subnormal, cap * 2^-149 more. Source: Gemma 2 (Gemma Team 2024). Status: OUT_OF_RANGE (0, negative; cap
+ * or scale / cap subnormal), NOT_FINITE for SOFTCAP. */
 typedef struct heed_softcap {
   uint32_t struct_size;
   const heed_code *code;
@@ -132,15 +132,12 @@ HEED_API heed_status heed_sinks_init(heed_sinks *sinks, const float *logits);
 
 /* The scores (batch, n_heads, n_q, n_kv) at one of the stages above, in natural units; keys outside the ranges are
  * -infinity, in RAW and CAPPED, too (ask without ranges for every pair). ONNX's qk_matmul_output_mode has the same
- * numbers. HEED_SCORES_WEIGHTS is heed_attention's `weights`, here also for layers: +0 for keys outside the ranges
- * and for masked ones; in a row that is NaN masked ones are NaN, too.
- * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES; MISFIT for SCORES
- * when weights are asked for twice. */
+ * numbers; its last stage, the weights, is heed_attention_weights here.
+ * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES. */
 typedef enum heed_scores_stage {
   HEED_SCORES_RAW = 0,
   HEED_SCORES_CAPPED = 1,
-  HEED_SCORES_BIASED = 2,
-  HEED_SCORES_WEIGHTS = 3
+  HEED_SCORES_BIASED = 2
 } heed_scores_stage;
 typedef struct heed_scores {
   uint32_t struct_size;
@@ -149,6 +146,16 @@ typedef struct heed_scores {
   heed_tensor_out out;
 } heed_scores;
 HEED_API heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out);
+
+/* The weights (batch, n_heads, n_q, n_kv): exactly heed_softmax of each row's scores (without a sink); +0 for keys
+ * outside the ranges and for masked ones; in a row that is NaN masked ones are NaN, too.
+ * Status: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for WEIGHTS. */
+typedef struct heed_attention_weights {
+  uint32_t struct_size;
+  const heed_code *code;
+  heed_tensor_out out;
+} heed_attention_weights;
+HEED_API heed_status heed_attention_weights_init(heed_attention_weights *weights, heed_tensor_out out);
 
 /* Log-sum-exp of each row's biased scores, a sink included: element (b, h, i) is out.data[b * batch_stride +
  * h * head_stride + i * row_stride]. -infinity for a row that sees nothing.
@@ -168,7 +175,7 @@ HEED_API heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out);
 typedef struct heed_column_sums {
   uint32_t struct_size;
   const heed_code *code;
-  heed_tensor_out out; /* row_stride does not count */
+  heed_tensor_out out; /* row_stride is ignored */
 } heed_column_sums;
 HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out);
 
@@ -189,13 +196,13 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
 /* ------------------------------------------------------------------------------------------------- partial results */
 
 /* Attention over some of the keys, so that one long context can be shared by cores, chips or machines: for every row
- * the maximum m (base 2), the sum l of exp2(x - m), and acc = the sum of exp2(x - m) v. They lie in one buffer of
- * HEED_PARTIAL_FLOATS floats, which may be sent as it is (m, then l, each (batch, n_heads, n_q), then acc (batch,
+ * the maximum m (base 2), the sum l of exp2(x - m), and acc = the sum of exp2(x - m) v. They lie in one memory of
+ * HEED_PARTIAL_BYTES, which may be sent as it is (m, then l, each (batch, n_heads, n_q), then acc (batch,
  * n_heads, n_q, v_dim)), together with first_key and n_keys.
  *
  * A call with a partial reads keys first_key + n_keys ... of the context, which are its k and v from 0 on (of a cache,
  * which is the whole context, the tokens of these positions), adds them to
- * the partial, and adds n_kv to its n_keys; out is not written and its data must be null. causal_offset, offsets and
+ * the partial, and adds n_kv to its n_keys; out is not written and its data must be null. position, positions and
  * kv_lengths (then 0 and above; clipped) count from key 0 of the context; a mask's columns and the columns of scores
  * from the call's first key (a part beyond a short mask gets one column that hides).
  * Calls one after another over all keys, then heed_partial_finish, give the bits of one call: hand the partial from
@@ -204,11 +211,12 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  * Splits lie at multiples of 1024 keys.
  * (Not bit by bit where more than 1024 keys are pinned: a chunk then has pinned keys and others, which one call merges
  * one after the other.)
- * With weights, sinks, lse, column_sums, top_k or scores at the stage of weights: MISFIT for PARTIAL; sinks and lse are
- * arguments of heed_partial_finish.
- * Status: MISFIT for FIRST_KEY when the next key is no multiple of 1024; MISFIT for PARTIAL when its shape differs, for
- * OUT when there is one; OUT_OF_RANGE for PARTIAL when a number is negative or keys exceed HEED_MAX_COUNT;
- * NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: MISFIT for PARTIAL. */
+ * Weights, sinks, lse, column_sums and top_k need all keys: with a partial they are refused, NOT_HERE under their own
+ * name. Sinks and lse are arguments of heed_partial_finish.
+ * Status: BAD_SPLIT for FIRST_KEY when the next key is no multiple of 1024; MISFIT for PARTIAL when its shape differs;
+ * GIVEN_TWICE for OUT when there is one; OUT_OF_RANGE for PARTIAL when a number is negative or keys exceed
+ * HEED_MAX_COUNT; NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: NOT_HERE for
+ * PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
   const heed_code *code;
@@ -216,17 +224,21 @@ typedef struct heed_partial {
   int32_t first_key, n_keys;
   float *data;
 } heed_partial;
-#define HEED_PARTIAL_FLOATS(batch, n_heads, n_q, v_dim) \
-  (HEED_SIZE(batch) * HEED_SIZE(n_heads) * HEED_SIZE(n_q) * (HEED_SIZE(v_dim) + 2))
+#define HEED_PARTIAL_BYTES(batch, n_heads, n_q, v_dim) \
+  (HEED_SIZE(4) * HEED_SIZE(batch) * HEED_SIZE(n_heads) * HEED_SIZE(n_q) * (HEED_SIZE(v_dim) + 2))
+/* The same number as a function; 0 when a number is out of range. */
+HEED_API size_t heed_partial_bytes(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim);
 
-/* An empty partial over buffer (n_floats at least HEED_PARTIAL_FLOATS): m -infinity, l and acc 0, n_keys 0.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL, NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for BUFFER;
- * OUT_OF_RANGE for BATCH, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), MISFIT (no multiple of 1024) for FIRST_KEY. */
-HEED_API heed_status heed_partial_init(heed_partial *partial, float *buffer, size_t n_floats, int32_t batch,
-                                       int32_t n_heads, int32_t n_q, int32_t v_dim, int32_t first_key);
+/* An empty partial in `memory`, aligned to 4 bytes: m -infinity, l and acc 0, n_keys 0.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY;
+ * OUT_OF_RANGE for BATCH, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), BAD_SPLIT (no multiple of 1024) for FIRST_KEY.
+ */
+HEED_API heed_status heed_partial_init(heed_partial *partial, int32_t batch, int32_t n_heads, int32_t n_q,
+                                       int32_t v_dim, int32_t first_key, heed_memory memory);
 /* total = total merged with part, which follows it: part->first_key = total->first_key + total->n_keys, and covers at
- * most 1024 keys. Status: MISFIT for PARTIAL (shape, more than 1024 keys), FIRST_KEY (does not follow); OVERLAP for
- * TOTAL; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for TOTAL, PARTIAL. */
+ * most 1024 keys. Status: MISFIT for PARTIAL (shape), BAD_SPLIT for PARTIAL (more than 1024 keys), FIRST_KEY (it does
+ * not follow); OVERLAP for TOTAL; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for
+ * TOTAL, PARTIAL. */
 HEED_API heed_status heed_partial_merge(heed_partial *total, const heed_partial *part);
 /* out (batch, n_heads, n_q, v_dim) = acc / l, with sinks and lse or null. Status: as heed_attention_run for OUT, SINKS,
  * LSE; as heed_partial_merge for PARTIAL. */
@@ -235,7 +247,7 @@ HEED_API heed_status heed_partial_finish(const heed_partial *partial, const heed
 
 /* ------------------------------------------------------------------------------------------------------ all of them */
 
-/* Null: without. Start from HEED_OPTIONS. */
+/* Null: without. */
 typedef struct heed_options {
   uint32_t struct_size; /* sizeof(heed_options) */
   const heed_ranges *ranges;
@@ -244,18 +256,30 @@ typedef struct heed_options {
   const heed_alibi *alibi;
   const heed_sinks *sinks;
   const heed_scores *scores;
+  const heed_attention_weights *weights;
   const heed_lse *lse;
   const heed_column_sums *column_sums;
   const heed_top_k *top_k;
   heed_partial *partial;
-  const heed_cache *cache;           /* cache.h: instead of k and v */
   const heed_narrow_tensors *narrow; /* formats.h: instead of any of q, k, v, out */
 } heed_options;
-#define HEED_OPTIONS                                                                                              \
-  {                                                                                                               \
-    sizeof(heed_options), HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL, \
-        HEED_NULL, HEED_NULL, HEED_NULL, HEED_NULL                                                                \
-  }
+/* None. */
+static inline heed_options heed_options_default(void) {
+  heed_options o = {sizeof(heed_options),
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL,
+                    HEED_NULL};
+  return o;
+}
 
 #ifdef __cplusplus
 }

@@ -1,19 +1,56 @@
-/* heed: the rest of a transformer block: norms, activations, rotary embedding, sums of rows. Include heed.h.
- *
- * Every function follows the arithmetic contract: the same bits on every kernel and for any number of threads. All work
- * row by row; y may be x itself (same data and row_stride), or is disjoint from all inputs. No workspace. A program
- * links the functions that it names, and no other.
- *
- * Errors are greatest ones, in u = 2^-24, of both profiles unless it says otherwise; every result that is subnormal or
- * made of subnormal products may be 2^-149 further off. SPDX-License-Identifier: MIT */
-#ifndef HEED_BLOCK_H
-#define HEED_BLOCK_H
+/* heed: functions on rows: products, softmax, norms, activations, sums. Include heed.h. SPDX-License-Identifier: MIT */
+#ifndef HEED_ROWS_H
+#define HEED_ROWS_H
 
 #include "types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Every function follows the arithmetic contract: the same bits on every kernel and for any number of threads. All work
+ * row by row; y may be x itself (same data and row_stride) where it says "in place", or is disjoint from all inputs. No
+ * workspace. A program links the functions that it names, and no other.
+ *
+ * Errors are the greatest ones, in u = 2^-24, of both profiles unless it says otherwise; every result that is subnormal
+ * or made of subnormal products may be 2^-149 further off. */
+
+/* ------------------------------------------------------------------------------------------- products and softmax */
+
+/* Dot product: *result = sum over i < n of a[i] * b[i].
+ * Order: 64 partial sums (i mod 64), each a chain of fma, then a halving tree. Attention's scores use one chain each
+ * instead, because there the lanes are keys or queries.
+ * Error: |result - exact| <= (n/64 + 8) * 2^-24 * sum |a[i] b[i]| + n * 2^-149.
+ * Aliasing: any; result may not lie inside a or b. n: 1 to HEED_MAX_COUNT. No workspace.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, OVERFLOW, OVERLAP for A, B, N, RESULT. */
+HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *result);
+
+/* Softmax of each row: y[r][i] = exp(scale * x[r][i]) / sum over j of exp(scale * x[r][j]), numerically stable (the
+ * row's maximum is subtracted first), in base 2 with the exponential of lib/arithmetic.hpp.
+ * Range: |scale * log2(e) * x| < 2^128; beyond that a logit is an infinity, which is treated as heed.h says. A
+ * weight below 2^-64 of the greatest is exactly +0. scale: 1 is the plain softmax; 0 is refused.
+ * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, E = 3 * 2^-24 * max |scale * x|.
+ * Aliasing: in place (same data and row_stride) or disjoint. No workspace.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE
+ * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
+ * OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR, which may be null: one thread. */
+HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
+
+/* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim), each element one chain of fma from
+ * +0 in ascending order.
+ * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that in the unfused profile) + n_kv * 2^-149.
+ * Aliasing: out is disjoint from the inputs. No workspace.
+ * Status: as heed_softmax, for WEIGHTS, ROWS, OUT, EXECUTOR. */
+HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
+                                       const heed_executor *executor);
+
+/* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) unless null. Each element is one chain
+ * of fma in ascending order of `in` that starts at the bias, else at +0.
+ * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile) + in * 2^-149.
+ * Aliasing: y is disjoint from the inputs. No workspace.
+ * Status: as heed_softmax, for X, W, BIAS, Y, EXECUTOR. */
+HEED_API heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
+                                 const heed_executor *executor);
 
 /* ----------------------------------------------------------------------------------------------------------- norms */
 
@@ -72,44 +109,6 @@ HEED_API heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y,
 /* y = a + b, all (n, dim): a residual connection. y may be a or b. Error: one rounding, u |y|. NaN, infinities and
  * zeros as IEEE 754 adds them. Status: as heed_softmax, for A, B, Y, EXECUTOR. */
 HEED_API heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor);
-
-/* ----------------------------------------------------------------------------------------------- rotary embedding */
-
-/* Pairs of elements of each head are turned by position * frequency: pair i by base^(-2 i / rotary_dim), in radians.
- * Source: Su et al. 2021. */
-typedef enum heed_rope_style {
-  HEED_ROPE_INTERLEAVED = 0, /* pairs (2 i, 2 i + 1): the paper, Llama's own files */
-  HEED_ROPE_HALVES = 1       /* pairs (i, i + rotary_dim / 2): GPT-NeoX, Hugging Face */
-} heed_rope_style;
-
-typedef struct heed_rope_code heed_rope_code;
-typedef struct heed_rope {
-  uint32_t struct_size;
-  const heed_rope_code *code;
-  int32_t style;
-  int32_t rotary_dim;               /* even; the first so many elements of a head are turned, the others stay; 0: all */
-  float base;                       /* > 1: 10000 in the paper; larger for long contexts ("NTK" scaling) */
-  float scale;                      /* positions are multiplied by it: 1; less for linear scaling (Chen et al. 2023);
-                                       -2^16 to 2^16 */
-  const float *inverse_frequencies; /* (rotary_dim / 2) or null: instead of base^(...), radians for a position,
-                                       -2^16 to 2^16: any other scaling (YaRN, Llama 3) */
-} heed_rope;
-/* Turns all of a head, base 10000, scale 1. Status: NULL_POINTER, MISALIGNED for ROPE. */
-HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
-
-/* x (n, n_heads, head_dim) into y; row t has position positions[t], or position + t where positions is null. Any int32
- * position. Strides as in heed_tensor (its batch_stride does not count); y may be x (same data and strides).
- * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), besides what the angle is off:
- * 2^-31 radians, and |position| * 2^-57 max(1, |frequency|), |frequency| = |scale| or |scale * inverse_frequency|. A
- * finite pair whose angle is 0 stays as it is, but for the signs of zeros.
- * NaN in a pair: both of its elements are NaN; infinity: infinite or NaN. Other pairs do not see it.
- * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,
- * HEAD_DIM, N_HEADS, N; MISFIT for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for BASE, SCALE,
- * FREQUENCIES; MISALIGNED, OVERFLOW for POSITIONS; OUT_OF_RANGE for POSITION (position + n beyond int32); as
- * heed_attention_run for X, Y, as heed_softmax for EXECUTOR. */
-HEED_API heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,
-                                     int32_t position, const int32_t *positions, heed_tensor_out y,
-                                     const heed_executor *executor);
 
 #ifdef __cplusplus
 }

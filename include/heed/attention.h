@@ -1,0 +1,123 @@
+/* heed: attention, the call that everything else is about. Include heed.h. SPDX-License-Identifier: MIT
+ *
+ *   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(64, 64));
+ *   heed_attention call = heed_attention_of(q, k, v, n, n, 8, 8, 64, out, workspace);
+ *   heed_status status = heed_attention_run(&call);
+ */
+#ifndef HEED_ATTENTION_H
+#define HEED_ATTENTION_H
+
+#include "cache.h"
+#include "options.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of workspace for attention, as constant expressions. They depend on the two dimensions alone, never on n_q,
+ * n_kv, heads, batch or features. Any size from the minimum upwards is accepted; more is faster up to
+ * HEED_WORKSPACE_BYTES; the result is the same to the bit. With an executor give one such piece for each worker
+ * (n_workers * ...); with less, fewer workers are used. The memory is scratch: contents on entry are ignored, on return
+ * undefined. HEED_WORKSPACE_MIN_BYTES(64, 64) is 2432, HEED_WORKSPACE_BYTES(64, 64) is 41472. */
+#define HEED_WORKSPACE_ROWS(head_dim, v_dim) \
+  (HEED_SIZE(head_dim) + HEED_SIZE(v_dim) <= 1024 ? HEED_SIZE(48) : HEED_SIZE(16))
+#define HEED_WORKSPACE_ROW_FLOATS(v_dim) (HEED_SIZE(88) + (HEED_SIZE(v_dim) + 15) / 16 * 16)
+#define HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim) (16 * HEED_WORKSPACE_ROW_FLOATS(v_dim) + 0 * HEED_SIZE(head_dim))
+#define HEED_WORKSPACE_BYTES(head_dim, v_dim) \
+  (4 * HEED_WORKSPACE_ROWS(head_dim, v_dim) * (HEED_WORKSPACE_ROW_FLOATS(v_dim) + HEED_SIZE(head_dim)))
+/* The same numbers as functions; 0 when a dimension is out of range. */
+HEED_API size_t heed_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
+HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
+
+/* out = softmax(scale * q k^T, masked) v for every batch entry and head. Query head h reads key/value head
+ * h / (n_heads / n_kv_heads): multi-head when equal, grouped when fewer, multi-query when 1.
+ *
+ * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
+ *         out (batch, n_heads, n_q, v_dim).
+ * Mask: with causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
+ * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
+ *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
+ *         the error of a logit. (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|.
+ * Aliasing: inputs may overlap each other (packed QKV); out and workspace are disjoint from all else. The test takes
+ *         each tensor's whole extent, first to last element, so an output woven into an input is refused.
+ * Threads: small calls run on the caller's thread although an executor is given. One query row with many keys is split
+ *         at multiples of 1024 keys.
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
+ *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for
+ *         SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
+ *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; GIVEN_TWICE for Q, K, V, OUT (here, and in a cache, narrow tensors or
+ *         a partial); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT, WORKSPACE, also
+ *         with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED,
+ *         UNKNOWN_STRUCT for EXECUTOR; what cache.h and options.h say.
+ * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
+ *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
+typedef struct heed_attention {
+  uint32_t struct_size; /* sizeof(heed_attention) */
+  int32_t batch, n_heads, n_kv_heads;
+  int32_t n_q, n_kv;
+  int32_t head_dim, v_dim;
+  float scale;      /* HEED_SCALE_DEFAULT, or any other number but 0, negative too */
+  int32_t causal;   /* 0 or 1 */
+  int32_t position; /* of query 0 among the keys, any int32: 0 for a prompt, n_kv - n_q when the queries are the newest
+                       tokens. With a cache it counts from there: 0 for the newest tokens */
+  heed_tensor q, k, v;
+  heed_tensor_out out;
+  heed_memory workspace;         /* HEED_WORKSPACE_BYTES */
+  const heed_executor *executor; /* or null */
+  const heed_options *options;   /* or null */
+  const heed_cache *cache;       /* or null; instead of k and v, whose data is then null */
+} heed_attention;
+HEED_API heed_status heed_attention_run(const heed_attention *call);
+
+/* A call with one batch entry, contiguous token-major tensors, the default scale, no mask. v_dim is head_dim. Any field
+ * may be changed afterwards. */
+static inline heed_attention heed_attention_of(const float *q, const float *k, const float *v, int32_t n_q,
+                                               int32_t n_kv, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
+                                               float *out, heed_memory workspace) {
+  heed_attention call;
+  call.struct_size = sizeof call;
+  call.batch = 1;
+  call.n_heads = n_heads;
+  call.n_kv_heads = n_kv_heads;
+  call.n_q = n_q;
+  call.n_kv = n_kv;
+  call.head_dim = call.v_dim = head_dim;
+  call.scale = HEED_SCALE_DEFAULT;
+  call.causal = call.position = 0;
+  call.q = heed_token_major(q, n_q, n_heads, head_dim);
+  call.k = heed_token_major(k, n_kv, n_kv_heads, head_dim);
+  call.v = heed_token_major(v, n_kv, n_kv_heads, head_dim);
+  call.out = heed_token_major_out(out, n_q, n_heads, head_dim);
+  call.workspace = workspace;
+  call.executor = HEED_NULL;
+  call.options = HEED_NULL;
+  call.cache = HEED_NULL;
+  return call;
+}
+
+/* The newest n_q tokens of each sequence of a cache: shape and length are the cache's, q and out are token-major
+ * (batch, n_q, n_heads, dim), batch is the number of sequences, causal is 1. cache is not null. */
+static inline heed_attention heed_attention_of_cache(const heed_cache *cache, const float *q, int32_t n_q,
+                                                     int32_t n_heads, float *out, heed_memory workspace) {
+  const int32_t d = cache->shape.head_dim;
+  heed_attention call = heed_attention_of(q, HEED_NULL, HEED_NULL, n_q, heed_cache_longest(cache), n_heads,
+                                          cache->shape.n_kv_heads, d, out, workspace);
+  call.batch = cache->shape.n_sequences;
+  call.v_dim = cache->shape.v_dim;
+  call.causal = 1;
+  call.out = heed_token_major_out(out, n_q, n_heads, cache->shape.v_dim);
+  call.cache = cache;
+  return call;
+}
+
+/* Plain self-attention: Q = K = V = x, nothing learned, one head. out (n, dim) is disjoint from x (n, dim).
+ * scale as above. dim: 1 to HEED_MAX_DIM. Error, workspace (for head_dim = v_dim = dim) and status as
+ * heed_attention_run, with X, OUT, N, HEAD_DIM naming the arguments and MISFIT for OUT when the shapes differ. */
+HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, heed_memory workspace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

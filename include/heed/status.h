@@ -1,0 +1,190 @@
+/* heed: what a call returns, and the words that heed's macros are made of. Include heed.h. SPDX-License-Identifier: MIT */
+#ifndef HEED_STATUS_H
+#define HEED_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* On Windows a shared library exports only what is named so. Programs need no dllimport. */
+#if defined(HEED_SHARED) && defined(_WIN32)
+#define HEED_API __declspec(dllexport)
+#elif defined(HEED_SHARED) && defined(__GNUC__)
+#define HEED_API __attribute__((visibility("default")))
+#else
+#define HEED_API
+#endif
+
+/* Casts and null pointers of heed's macros, in either language. A cast of a constant is a constant. */
+#ifdef __cplusplus
+#define HEED_CAST(type, x) static_cast<type>(x)
+#define HEED_NULL nullptr
+#else
+#define HEED_CAST(type, x) ((type)(x))
+#define HEED_NULL NULL
+#endif
+#define HEED_SIZE(x) HEED_CAST(size_t, x)
+
+/* HEED_OK, or a negative number that says what is wrong (heed_fault) and with which argument (heed_argument). All
+ * numbers below are part of the ABI: later versions add some and change none. */
+typedef int32_t heed_status;
+#define HEED_OK 0
+#define HEED_STATUS(fault, argument) (-(HEED_CAST(int32_t, fault) * 1000 + HEED_CAST(int32_t, argument)))
+#define HEED_STATUS_FAULT(status) ((status) / -1000)
+#define HEED_STATUS_ARGUMENT(status) (-((status) % 1000))
+
+typedef enum heed_fault {
+  /* Numbers and pointers. */
+  HEED_NULL_POINTER = 1, /* a required pointer is null */
+  HEED_MISALIGNED = 2,   /* not aligned: floats to 4 bytes, memory to HEED_ALIGNMENT */
+  HEED_OUT_OF_RANGE = 3, /* a number is zero, negative, subnormal or above its limit where it may not be */
+  HEED_NOT_FINITE = 4,   /* NaN or infinity where a number is needed */
+  HEED_BAD_STRIDE = 5,   /* negative, or rows of an output overlap; a stride over a count of 1 is ignored */
+  HEED_OVERFLOW = 6,     /* the extent of the memory exceeds the address space */
+  HEED_TOO_SMALL = 7,    /* the memory is smaller than these dimensions need */
+  HEED_OVERLAP = 8,      /* the argument is written, and shares memory with another */
+  HEED_BAD_FORMAT = 9,   /* not a heed_format that is possible here */
+  HEED_BAD_LAYOUT = 10,  /* not a heed_weights_layout */
+  HEED_BAD_SCALES = 11,  /* scales of int8: null, misaligned, or with wrong strides */
+  /* Arguments that contradict each other. */
+  HEED_MISFIT = 20,        /* the shape does not fit the other arguments */
+  HEED_GIVEN_TWICE = 21,   /* one thing is given in two places */
+  HEED_NOT_HERE = 22,      /* this call cannot do that */
+  HEED_NOT_CAUSAL = 23,    /* a cache needs causal = 1 here */
+  HEED_BAD_SPLIT = 24,     /* keys are split where they cannot be: not at a multiple of 1024, or not where the last ended */
+  HEED_TOO_MANY_ROWS = 25, /* more new rows than the ring keeps */
+  HEED_GONE = 26,          /* the ring no longer has all keys that a query sees */
+  HEED_FULL = 27,          /* there is no room for the rows */
+  /* Objects. */
+  HEED_NOT_INITIALIZED = 40, /* the object was not made by its init, default or of function */
+  HEED_UNKNOWN_STRUCT = 41,  /* struct_size is not one that this version knows */
+  HEED_DAMAGED = 42,         /* the memory does not hold what it should */
+  HEED_RUNNING = 43,         /* the threads run already */
+  /* Kernels. */
+  HEED_UNKNOWN_KERNEL = 60,     /* no kernel of that name is in this build */
+  HEED_UNAVAILABLE_KERNEL = 61, /* this processor lacks the kernel's instructions */
+  HEED_MISMATCH = 62            /* the self-test found bits that differ from the reference */
+} heed_fault;
+
+typedef enum heed_argument {
+  /* Calls of attention and what all functions share. */
+  HEED_ARG_CALL = 1,
+  HEED_ARG_Q = 2,
+  HEED_ARG_K = 3,
+  HEED_ARG_V = 4,
+  HEED_ARG_OUT = 5,
+  HEED_ARG_BATCH = 6,
+  HEED_ARG_N_HEADS = 7,
+  HEED_ARG_N_KV_HEADS = 8,
+  HEED_ARG_N_Q = 9,
+  HEED_ARG_N_KV = 10,
+  HEED_ARG_HEAD_DIM = 11,
+  HEED_ARG_V_DIM = 12,
+  HEED_ARG_SCALE = 13,
+  HEED_ARG_CAUSAL = 14,
+  HEED_ARG_POSITION = 15,
+  HEED_ARG_WORKSPACE = 16,
+  HEED_ARG_EXECUTOR = 17,
+  HEED_ARG_MEMORY = 18,
+  HEED_ARG_KERNEL = 19,
+  HEED_ARG_REPORT = 20,
+  HEED_ARG_THREADS = 21,
+  HEED_ARG_N_THREADS = 22,
+  /* Rows and products. */
+  HEED_ARG_X = 40,
+  HEED_ARG_Y = 41,
+  HEED_ARG_W = 42,
+  HEED_ARG_BIAS = 43,
+  HEED_ARG_A = 44,
+  HEED_ARG_B = 45,
+  HEED_ARG_N = 46,
+  HEED_ARG_RESULT = 47,
+  HEED_ARG_ROWS = 48,
+  HEED_ARG_WEIGHT = 49,
+  HEED_ARG_EPS = 50,
+  HEED_ARG_UP = 51,
+  HEED_ARG_LAYOUT = 52,
+  /* Rotary embedding. */
+  HEED_ARG_ROPE = 60,
+  HEED_ARG_STYLE = 61,
+  HEED_ARG_ROTARY_DIM = 62,
+  HEED_ARG_BASE = 63,
+  HEED_ARG_FREQUENCIES = 64,
+  HEED_ARG_POSITIONS = 65,
+  /* Options of attention. */
+  HEED_ARG_OPTIONS = 100,
+  HEED_ARG_RANGES = 101,
+  HEED_ARG_MASK = 102,
+  HEED_ARG_SOFTCAP = 103,
+  HEED_ARG_ALIBI = 104,
+  HEED_ARG_SINKS = 105,
+  HEED_ARG_SCORES = 106,
+  HEED_ARG_WEIGHTS = 107,
+  HEED_ARG_LSE = 108,
+  HEED_ARG_COLUMN_SUMS = 109,
+  HEED_ARG_TOP_K = 110,
+  HEED_ARG_PARTIAL = 111,
+  HEED_ARG_NARROW = 112,
+  HEED_ARG_LEFT_WINDOW = 130,
+  HEED_ARG_RIGHT_WINDOW = 131,
+  HEED_ARG_KV_LENGTHS = 132,
+  HEED_ARG_TOTAL = 133,
+  HEED_ARG_FIRST_KEY = 134,
+  /* Caches and sequences. */
+  HEED_ARG_CACHE = 160,
+  HEED_ARG_SHAPE = 161,
+  HEED_ARG_KIND = 162,
+  HEED_ARG_CAPACITY = 163,
+  HEED_ARG_PINNED = 164,
+  HEED_ARG_SPARE = 165,
+  HEED_ARG_N_SEQUENCES = 166,
+  HEED_ARG_FORMAT = 167,
+  HEED_ARG_SEQUENCE = 168,
+  HEED_ARG_LENGTH = 169,
+  HEED_ARG_DIM = 170,
+  /* Layers. */
+  HEED_ARG_LAYER = 200,
+  HEED_ARG_ATTENTION = 201,
+  HEED_ARG_MODEL_DIM = 202,
+  HEED_ARG_OUT_DIM = 203,
+  HEED_ARG_HIDDEN_DIM = 204,
+  HEED_ARG_WQ = 205,
+  HEED_ARG_WK = 206,
+  HEED_ARG_WV = 207,
+  HEED_ARG_WO = 208,
+  HEED_ARG_BQ = 209,
+  HEED_ARG_BK = 210,
+  HEED_ARG_BV = 211,
+  HEED_ARG_BO = 212,
+  HEED_ARG_NORM_FIRST = 213,
+  HEED_ARG_NORM = 214,
+  HEED_ARG_NORM1_WEIGHT = 215,
+  HEED_ARG_NORM1_BIAS = 216,
+  HEED_ARG_NORM2_WEIGHT = 217,
+  HEED_ARG_NORM2_BIAS = 218,
+  HEED_ARG_ACTIVATION = 219,
+  HEED_ARG_W_UP = 220,
+  HEED_ARG_W_GATE = 221,
+  HEED_ARG_W_DOWN = 222,
+  HEED_ARG_B_UP = 223,
+  HEED_ARG_B_GATE = 224,
+  HEED_ARG_B_DOWN = 225
+} heed_argument;
+
+/* The fault as a sentence ("a required pointer is null") and the argument by its name ("k"). Never null; static
+ * storage. Code: about 2.5 KB on a Cortex-M for a program that calls one of them; a library that is compiled with
+ * HEED_NO_STATUS_TEXT returns "" for both and holds no texts. */
+HEED_API const char *heed_status_text(heed_status status);
+HEED_API const char *heed_status_argument(heed_status status);
+
+/* The code of an object that its init function made: opaque. */
+typedef struct heed_code heed_code;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
