@@ -116,12 +116,9 @@ HEED_API heed_status heed_narrow_tensors_init(heed_narrow_tensors *narrow);
 /* Layouts as in types.h. scales: null, or contiguous in the order of the rows: as heed_narrow writes them. */
 static inline heed_narrow_tensor heed_narrow_token_major(const void *data, const float *scales, int32_t format,
                                                          int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor t = {data,
-                          heed_token_major(scales, n_rows, n_heads, 1),
-                          format,
-                          HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim,
-                          dim,
-                          HEED_CAST(ptrdiff_t, n_heads) * dim};
+  heed_narrow_tensor t = {data,   heed_token_major(scales, n_rows, n_heads, 1),
+                          format, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim,
+                          dim,    HEED_CAST(ptrdiff_t, n_heads) * dim};
   return t;
 }
 static inline heed_narrow_tensor heed_narrow_head_major(const void *data, const float *scales, int32_t format,

@@ -50,11 +50,11 @@ typedef enum heed_fault {
   HEED_BAD_LAYOUT = 10,  /* not a heed_weights_layout */
   HEED_BAD_SCALES = 11,  /* scales of int8: null, misaligned, or with wrong strides */
   /* Arguments that contradict each other. */
-  HEED_MISFIT = 20,        /* the shape does not fit the other arguments */
-  HEED_GIVEN_TWICE = 21,   /* one thing is given in two places */
-  HEED_NOT_HERE = 22,      /* this call cannot do that */
-  HEED_NOT_CAUSAL = 23,    /* a cache needs causal = 1 here */
-  HEED_BAD_SPLIT = 24,     /* keys are split where they cannot be: not at a multiple of 1024, or not where the last ended */
+  HEED_MISFIT = 20,      /* the shape does not fit the other arguments */
+  HEED_GIVEN_TWICE = 21, /* one thing is given in two places */
+  HEED_NOT_HERE = 22,    /* this call cannot do that */
+  HEED_NOT_CAUSAL = 23,  /* a cache needs causal = 1 here */
+  HEED_BAD_SPLIT = 24, /* keys are split where they cannot be: not at a multiple of 1024, or not where the last ended */
   HEED_TOO_MANY_ROWS = 25, /* more new rows than the ring keeps */
   HEED_GONE = 26,          /* the ring no longer has all keys that a query sees */
   HEED_FULL = 27,          /* there is no room for the rows */
