@@ -23,14 +23,11 @@ struct attention_data {
         k(heed_shape_kv_floats(&s)),
         v(heed_shape_kv_floats(&s)),
         out(heed_shape_q_floats(&s)),
-        workspace_bytes(static_cast<size_t>(n_threads) * HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim)),
-        workspace(workspace_bytes / 4) {}
+        workspace(static_cast<size_t>(n_threads) * HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4) {}
   heed_attention call(const heed_shape &s) const {
-    return heed_shape_call(&s, q.get(), k.get(), v.get(), out.get(), workspace.get(), workspace_bytes);
+    return heed_shape_call(&s, q.get(), k.get(), v.get(), out.get(), workspace.memory());
   }
-  buffer q, k, v, out;
-  size_t workspace_bytes;
-  buffer workspace;
+  buffer q, k, v, out, workspace;
 };
 
 work attention_work(const heed_shape &s, int32_t n_threads) {
@@ -102,7 +99,7 @@ void after_other_work(benchmark::State &state, const heed_shape &s, const char *
     const double start = heed_seconds();
     for (const auto &head : heads) {
       heed_attention call = head->call(s);
-      call.workspace = heads[0]->workspace.get();
+      call.workspace = heads[0]->workspace.memory();
       if (heed_attention_run(&call) != HEED_OK) state.SkipWithError("the call failed");
     }
     seconds.push_back((heed_seconds() - start) / static_cast<double>(n_calls));
@@ -123,22 +120,19 @@ void layer(benchmark::State &state, const layer_shape &s, const char *kernel) {
   const size_t n = static_cast<size_t>(s.n), dim = static_cast<size_t>(s.dim);
   const int32_t head_dim = s.dim / s.n_heads;
   const buffer x(n * dim), y(n * dim), wq(dim * dim), wk(dim * dim), wv(dim * dim), wo(dim * dim);
-  const size_t n_activations = HEED_LAYER_ACTIVATIONS(n, s.n_heads, s.n_heads, head_dim, head_dim);
-  const size_t workspace_bytes = HEED_WORKSPACE_BYTES(head_dim, head_dim);
-  const buffer activations(n_activations), workspace(workspace_bytes / 4);
-  heed_layer l = {};
-  l.struct_size = sizeof l;
-  l.model_dim = l.out_dim = s.dim;
-  l.n_heads = l.n_kv_heads = s.n_heads;
-  l.head_dim = l.v_dim = head_dim;
-  l.wq = wq.get(), l.wk = wk.get(), l.wv = wv.get(), l.wo = wo.get();
+  const buffer memory(HEED_ATTENTION_LAYER_BYTES(n, s.n_heads, s.n_heads, head_dim, head_dim) / 4);
+  heed_attention_layer l = heed_attention_layer_default(s.dim, s.n_heads);
+  const auto square = [&](const buffer &w) {
+    return heed_weights_of(w.get(), nullptr, HEED_F32, HEED_IN_OUT, s.dim, s.dim);
+  };
+  l.wq = square(wq), l.wk = square(wk), l.wv = square(wv), l.wo = square(wo);
   const double tokens = s.n, width = s.dim;
   work w;
   w.flop = 4 * 2 * tokens * width * width + 4 * tokens * tokens * width;
   w.bytes = 4 * (2 * tokens * width + 4 * width * width);
   run(state, kernel, w, [&] {
-    return heed_layer_run(&l, heed_matrix_of(x.get(), s.n, s.dim), heed_matrix_out_of(y.get(), s.n, s.dim),
-                          activations.get(), n_activations, workspace.get(), workspace_bytes, nullptr);
+    return heed_attention_layer_run(&l, heed_matrix_of(x.get(), s.n, s.dim), heed_matrix_out_of(y.get(), s.n, s.dim),
+                                    memory.memory(), nullptr);
   });
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t cached_floats = 6144;  // of all arrays: 24 KB
 
-// Operations of an element, in the order of lib/generic/elements.hpp: clamp, exponent 7, polynomial 6, power 4, sum,
+// Operations of an element, in the order of lib/generic/rows/elements.hpp: clamp, exponent 7, polynomial 6, power 4, sum,
 // reciprocal 6, product, zero 2; the cubic 3; and of gelu -|x| 2, clamp, split 6, exponent 8, polynomial 6, power 2,
 // P and Q 9, quotient 7, product, difference, choice, product, zero 2.
 constexpr double silu_operations = 28, gelu_tanh_operations = 31, gelu_operations = 46;

@@ -20,13 +20,13 @@ class full_cache {
         v_(heed_shape_kv_floats(&s)),
         bytes_(bytes_of(s, number, kind)),
         buffer_(bytes_ / 4) {
-    heed_cache_init(&cache, &shape_, buffer_.get(), bytes_);
+    heed_cache_init(&cache, &shape_, buffer_.memory());
     heed_rope_init(&rope, HEED_ROPE_HALVES);
     append(s, s.n_kv, nullptr);
   }
   heed_status append(const heed_shape &s, int32_t n, const heed_rope *with) {
-    return heed_cache_append(&cache, 0, n, heed_head_major(k_.get(), s.n_kv, s.n_kv_heads, s.head_dim),
-                             heed_head_major(v_.get(), s.n_kv, s.n_kv_heads, s.head_dim), with);
+    return heed_cache_append(&cache, 0, heed_head_major(k_.get(), s.n_kv, s.n_kv_heads, s.head_dim),
+                             heed_head_major(v_.get(), s.n_kv, s.n_kv_heads, s.head_dim), n, with);
   }
   size_t bytes() const { return bytes_; }
 
@@ -35,11 +35,8 @@ class full_cache {
 
  private:
   size_t bytes_of(const heed_shape &s, int32_t number, int32_t kind) {
-    shape_ = HEED_CACHE_SHAPE;
+    shape_ = heed_cache_shape_default(s.n_kv, s.n_kv_heads, s.head_dim);
     shape_.kind = kind;
-    shape_.capacity = s.n_kv;
-    shape_.n_kv_heads = s.n_kv_heads;
-    shape_.head_dim = shape_.v_dim = s.head_dim;
     shape_.format = number;
     return heed_cache_bytes(&shape_);
   }
@@ -51,12 +48,10 @@ class full_cache {
 
 void cached(benchmark::State &state, const heed_shape &s, const format &f, const char *kernel) {
   const full_cache data(s, f.number, HEED_CACHE_LINEAR);
-  const size_t workspace_bytes = HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim);
-  const buffer q(heed_shape_q_floats(&s)), out(heed_shape_q_floats(&s)), workspace(workspace_bytes / 4);
-  heed_options options = HEED_OPTIONS;
-  options.cache = &data.cache;
-  heed_attention call = heed_shape_call(&s, q.get(), nullptr, nullptr, out.get(), workspace.get(), workspace_bytes);
-  call.options = &options;
+  const buffer q(heed_shape_q_floats(&s)), out(heed_shape_q_floats(&s)),
+      workspace(HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4);
+  heed_attention call = heed_shape_call(&s, q.get(), nullptr, nullptr, out.get(), workspace.memory());
+  call.cache = &data.cache;
   work w;
   w.flop = heed_shape_flop(&s);
   w.bytes = 8.0 * static_cast<double>(heed_shape_q_floats(&s)) + static_cast<double>(data.bytes());

@@ -73,7 +73,7 @@ class featured_call {
         out_(heed_shape_q_floats(&s)),
         workspace_(HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4) {
     call = plain();
-    call.causal_offset = s.n_kv - s.n_q;
+    call.position = s.n_kv - s.n_q;
     call.options = &options_;
     if (parts & part_causal) call.causal = 1;
     if (parts & part_window) set_window(left_window(s), right_window(s));
@@ -88,8 +88,7 @@ class featured_call {
   featured_call &operator=(const featured_call &) = delete;
 
   heed_attention plain() const {
-    return heed_shape_call(&shape_, q_.get(), k_.get(), v_.get(), out_.get(), workspace_.get(),
-                           HEED_WORKSPACE_BYTES(shape_.head_dim, shape_.head_dim));
+    return heed_shape_call(&shape_, q_.get(), k_.get(), v_.get(), out_.get(), workspace_.memory());
   }
   double pairs() const {
     return pairs_of(shape_, call.causal, options_.ranges ? ranges_.left_window : -1,
@@ -152,7 +151,7 @@ class featured_call {
 
   heed_shape shape_;
   buffer q_, k_, v_, out_, workspace_;
-  heed_options options_ = HEED_OPTIONS;
+  heed_options options_ = heed_options_default();
   heed_ranges ranges_;
   heed_mask mask_;
   heed_softcap softcap_;

@@ -12,8 +12,9 @@ class narrow_tensor {
   narrow_tensor(int32_t format, int32_t n_rows, int32_t n_heads, int32_t dim)
       : numbers_(size_t(n_heads) * size_t(n_rows) * size_t(dim)), scales_(size_t(n_heads) * size_t(n_rows)) {
     const buffer wide(size_t(n_heads) * size_t(n_rows) * size_t(dim));
-    heed_narrow(heed_matrix_of(wide.get(), n_heads * n_rows, dim), format, numbers_.get(), dim, scales_.get());
-    view = heed_narrow_head_major(numbers_.get(), format, scales_.get(), n_rows, n_heads, dim);
+    heed_narrow(heed_matrix_of(wide.get(), n_heads * n_rows, dim),
+                heed_narrow_matrix_out_of(numbers_.get(), scales_.get(), format, n_heads * n_rows, dim));
+    view = heed_narrow_head_major(numbers_.get(), scales_.get(), format, n_rows, n_heads, dim);
   }
   heed_narrow_tensor view;
 
@@ -24,16 +25,15 @@ class narrow_tensor {
 void narrow(benchmark::State &state, const heed_shape &s, int32_t format, const char *kernel) {
   const narrow_tensor q(format, s.n_q, s.n_heads, s.head_dim), k(format, s.n_kv, s.n_kv_heads, s.head_dim),
       v(format, s.n_kv, s.n_kv_heads, s.head_dim);
-  const size_t workspace_bytes = HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim);
-  const buffer out(heed_shape_q_floats(&s)), workspace(workspace_bytes / 4);
+  const buffer out(heed_shape_q_floats(&s)), workspace(HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4);
   heed_narrow_tensors tensors;
   heed_narrow_tensors_init(&tensors);
   tensors.q = q.view, tensors.k = k.view, tensors.v = v.view;
   tensors.out =
       heed_narrow_head_major_out(out.get(), format == HEED_INT8 ? HEED_F16 : format, s.n_q, s.n_heads, s.head_dim);
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.narrow = &tensors;
-  heed_attention call = heed_shape_call(&s, nullptr, nullptr, nullptr, nullptr, workspace.get(), workspace_bytes);
+  heed_attention call = heed_shape_call(&s, nullptr, nullptr, nullptr, nullptr, workspace.memory());
   call.options = &options;
   work w;
   const double bytes = static_cast<double>(HEED_FORMAT_BYTES(format));

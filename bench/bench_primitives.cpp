@@ -74,13 +74,14 @@ void project(benchmark::State &state, const product_shape &s, int32_t format, in
   const size_t bytes = n_weights * HEED_FORMAT_BYTES(format);
   const buffer scales(static_cast<size_t>(s.n_out)), stored((bytes + 3) / 4);
   if (format != HEED_F32 && format != HEED_INT8)
-    heed_narrow(heed_matrix_of(d.b.get(), s.depth, s.n_out), format, stored.get(), s.n_out, nullptr);
-  const heed_weights w = heed_weights_of(stored.get(), format, layout, s.depth, s.n_out, scales.get());
+    heed_narrow(heed_matrix_of(d.b.get(), s.depth, s.n_out),
+                heed_narrow_matrix_out_of(stored.get(), nullptr, format, s.depth, s.n_out));
+  const heed_weights w = heed_weights_of(stored.get(), scales.get(), format, layout, s.depth, s.n_out);
   work todo = product_work(s);
   todo.bytes += static_cast<double>(bytes) - 4.0 * static_cast<double>(n_weights);
   if (s.n == 1) todo.resident = (bytes + 1023) / 1024 * 1024;
   run(state, kernel, todo, [&] {
-    return heed_project(heed_matrix_of(d.a.get(), s.n, s.depth), &w, nullptr,
+    return heed_project(heed_matrix_of(d.a.get(), s.n, s.depth), w, nullptr,
                         heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
   });
 }

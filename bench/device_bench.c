@@ -63,7 +63,7 @@ static void write_result(const heed_shape *s, const heed_clock *clock, const hee
   write_count("count", count);
   write_count("per_multiply_add", ten_thousandths / 10000);
   port_write("."), port_write_count(ten_thousandths % 10000, 4);
-  write_count("workspace_bytes", call->workspace_bytes);
+  write_count("workspace_bytes", call->workspace.bytes);
   port_write(",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
   port_write(clock->emulated ? "\",\"emulated\":true" : "\",\"emulated\":false");
 }
@@ -78,10 +78,11 @@ static int run_shape(const heed_shape *s, const heed_clock *clock, float *memory
     port_write(" bytes, has "), port_write_count(memory_bytes, 1), port_write("\"");
     return 0;
   }
-  float *k = memory, *v = k + n_kv, *q = v + n_kv, *out = q + n_q, *workspace = out + n_q;
+  float *k = memory, *v = k + n_kv, *q = v + n_kv, *out = q + n_q;
   const size_t left = memory_bytes - tensors;
   heed_shape_fill(k, 2 * n_kv + n_q, 1);
-  const heed_attention call = heed_shape_call(s, q, k, v, out, workspace, left < most ? left : most);
+  const heed_memory workspace = heed_memory_of(out + n_q, left < most ? left : most);
+  const heed_attention call = heed_shape_call(s, q, k, v, out, workspace);
   uint64_t count;
   const heed_status status = count_call(clock, &call, &count);
   if (status == HEED_OK) {

@@ -43,7 +43,7 @@ double dreams_parts::nanoseconds(dreams_part part) const {
 }
 
 void dreams_parts::project(const float *x, const heed_weights &w, float *y) {
-  keep(heed_project(heed_matrix_of(x, 1, w.n_in), &w, nullptr, heed_matrix_out_of(y, 1, w.n_out), nullptr));
+  keep(heed_project(heed_matrix_of(x, 1, w.n_in), w, nullptr, heed_matrix_out_of(y, 1, w.n_out), nullptr));
   lap(dreams_part::projections);
 }
 
@@ -70,15 +70,11 @@ void dreams_parts::layer(int32_t l) {
   keep(heed_rope_apply(&net_.rope, heed_token_major(q_.data(), 1, m.n_heads, head_dim), 1, m.n_heads, head_dim,
                        position, nullptr, heed_token_major_out(q_.data(), 1, m.n_heads, head_dim), nullptr));
   lap(dreams_part::rotary);
-  keep(heed_cache_append(cache, 0, 1, heed_token_major(k_.data(), 1, m.n_kv_heads, head_dim),
-                         heed_token_major(v_.data(), 1, m.n_kv_heads, head_dim), &net_.rope));
+  keep(heed_cache_append(cache, 0, heed_token_major(k_.data(), 1, m.n_kv_heads, head_dim),
+                         heed_token_major(v_.data(), 1, m.n_kv_heads, head_dim), 1, &net_.rope));
   lap(dreams_part::append);
-  heed_options options = HEED_OPTIONS;
-  options.cache = cache;
-  heed_attention call = heed_attention_of(1, position + 1, m.n_heads, m.n_kv_heads, head_dim, q_.data(), nullptr,
-                                          nullptr, context_.data(), net_.workspace, sizeof net_.workspace);
-  call.causal = 1;
-  call.options = &options;
+  const heed_attention call = heed_attention_of_cache(cache, q_.data(), 1, m.n_heads, context_.data(),
+                                                      heed_memory_of(net_.memory, sizeof net_.memory));
   keep(heed_attention_run(&call));
   lap(dreams_part::attention);
   project(context_.data(), w[DREAMS_WO], h_.data());
@@ -99,6 +95,6 @@ void dreams_parts::read(int32_t token, float *logits) {
   lap(dreams_part::embedding);
   for (int32_t l = 0; l < m.n_layers; ++l) layer(l);
   norm(m.last_norm);
-  keep(heed_project(row(h_), &m.classifier, nullptr, heed_matrix_out_of(logits, 1, m.n_tokens), nullptr));
+  keep(heed_project(row(h_), m.classifier, nullptr, heed_matrix_out_of(logits, 1, m.n_tokens), nullptr));
   lap(dreams_part::classifier);
 }

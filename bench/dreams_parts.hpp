@@ -17,7 +17,7 @@ constexpr std::array<const char *, n_dreams_parts> dreams_part_names = {
 
 class dreams_parts {
  public:
-  // net: opened, and not read from meanwhile; its caches and buffers are used.
+  // net: opened, and not read from meanwhile; its caches and memory are used.
   explicit dreams_parts(dreams &net);
   // The logits of one token.
   void read(int32_t token, float *logits);

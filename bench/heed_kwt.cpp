@@ -84,12 +84,13 @@ kwt_result listen(const std::string &path, const std::vector<int16_t> &samples) 
   return result;
 }
 
-// Milliseconds of a clip's attention. Within heed_block_run no clock looks: the same 12 calls alone, the least of a
+// Milliseconds of a clip's attention. Within heed_transformer_layer_run no clock looks: the same 12 calls alone, the least of a
 // few.
 double attention_ms() {
   static float context[KWT_N_TOKENS * KWT_DIM];
-  const heed_attention call = heed_attention_of(KWT_N_TOKENS, KWT_N_TOKENS, 1, 1, KWT_DIM, net.x, net.x, net.x, context,
-                                                net.workspace, sizeof net.workspace);
+  const heed_memory workspace = heed_memory_of(net.memory + KWT_ACTIVATIONS, KWT_WORKSPACE_BYTES);
+  const heed_attention call =
+      heed_attention_of(net.x, net.x, net.x, KWT_N_TOKENS, KWT_N_TOKENS, 1, 1, KWT_DIM, context, workspace);
   double least = HUGE_VAL;
   for (int r = 0; r < n_runs; ++r) {
     const auto start = std::chrono::steady_clock::now();

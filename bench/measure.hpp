@@ -28,12 +28,15 @@ struct work {
 // Floats aligned to 64 bytes, filled with numbers in [-1, 1).
 class buffer {
  public:
-  explicit buffer(size_t n) : data_(static_cast<float *>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free) {
+  explicit buffer(size_t n)
+      : n_(n), data_(static_cast<float *>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free) {
     heed_shape_fill(data_.get(), n, static_cast<uint32_t>(n));
   }
   float *get() const { return data_.get(); }
+  heed_memory memory() const { return heed_memory_of(data_.get(), n_ * sizeof(float)); }
 
  private:
+  size_t n_;
   std::unique_ptr<float, void (*)(void *)> data_;
 };
 

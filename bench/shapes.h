@@ -46,9 +46,9 @@ static inline int heed_shape_is_decode(const heed_shape *s) { return s->n_q == 1
 
 /* All tensors head-major, rows contiguous; keys as they are, not packed. */
 static inline heed_attention heed_shape_call(const heed_shape *s, const float *q, const float *k, const float *v,
-                                             float *out, void *workspace, size_t workspace_bytes) {
-  heed_attention call = heed_attention_of(s->n_q, s->n_kv, s->n_heads, s->n_kv_heads, s->head_dim, q, k, v, out,
-                                          workspace, workspace_bytes);
+                                             float *out, heed_memory workspace) {
+  heed_attention call =
+      heed_attention_of(q, k, v, s->n_q, s->n_kv, s->n_heads, s->n_kv_heads, s->head_dim, out, workspace);
   call.causal = s->causal;
   call.q = heed_head_major(q, s->n_q, s->n_heads, s->head_dim);
   call.k = heed_head_major(k, s->n_kv, s->n_kv_heads, s->head_dim);

@@ -96,6 +96,7 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "boundary/validate.cpp"
 #include "boundary/workspace.cpp"
 #include "options/cache.cpp"
+#include "options/cache_snapshots.cpp"
 #include "options/inspect.cpp"
 #include "options/masks.cpp"
 #include "options/narrow.cpp"

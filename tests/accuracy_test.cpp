@@ -102,7 +102,7 @@ TEST_P(accuracy, softmax) {
     const int32_t n = r.size(1, 2500);
     const matrix x = {3, n, bell_floats(r, 3 * size_t(n))};
     const int32_t exponent = r.between(-8, 6);
-    const float scale = std::ldexp(r.bell(), exponent);
+    const float scale = std::ldexp(r.scale(), exponent);
     const matrix y = run_softmax(x, scale);
     for (int32_t t = 0; t < 3; ++t) {
       std::vector<double> scores;

@@ -1,6 +1,6 @@
 // Every float through gelu, gelu_tanh, silu and relu, and every angle of an eighth of a turn either way through rotary
-// embedding, against double precision: the bounds that block.h states, checked and not sampled. Prints the greatest
-// error of each and where it is.
+// embedding, against double precision: the bounds that rows.h and rope.h state, checked and not sampled. Prints the
+// greatest error of each and where it is.
 //
 //   heed_activation_sweep [STEP [THREADS [KERNEL]]]    every STEP-th float (1: all, some ten minutes) and special ones
 //
@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "support/block_oracle.hpp"
+#include "support/rows_oracle.hpp"
 
 namespace heed_test {
 namespace {

@@ -22,20 +22,20 @@ class append_bits : public kernel_test {
   // another.
   static void expect_kept(int32_t format, const std::vector<float> &x, int32_t dim) {
     const int32_t n = static_cast<int32_t>(x.size()) / dim;
-    heed_cache_shape s = HEED_CACHE_SHAPE;
-    s.capacity = n, s.n_kv_heads = 1, s.head_dim = s.v_dim = dim, s.format = format;
+    heed_cache_shape s = heed_cache_shape_default(n, 1, dim);
+    s.format = format;
     std::vector<unsigned char> room(heed_cache_bytes(&s) + 64);
     unsigned char *const buffer = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64);
     heed_cache cache;
-    ASSERT_EQ(heed_cache_init(&cache, &s, buffer, heed_cache_bytes(&s)), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &s, heed_memory_of(buffer, heed_cache_bytes(&s))), HEED_OK);
     const heed_tensor rows = heed_token_major(x.data(), n, 1, dim);
-    ASSERT_EQ(heed_cache_append(&cache, 0, n, rows, rows, nullptr), HEED_OK);
+    ASSERT_EQ(heed_cache_append(&cache, 0, rows, rows, n, nullptr), HEED_OK);
 
     std::vector<unsigned char> narrow(size_t(n) * size_t(dim) * HEED_FORMAT_BYTES(format));
     std::vector<float> scales(static_cast<size_t>(n));
-    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), n, dim), format, narrow.data(), dim,
-                          format == HEED_INT8 ? scales.data() : nullptr),
-              HEED_OK);
+    const heed_narrow_matrix_out y =
+        heed_narrow_matrix_out_of(narrow.data(), format == HEED_INT8 ? scales.data() : nullptr, format, n, dim);
+    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), n, dim), y), HEED_OK);
     EXPECT_TRUE(holds(cache, narrow.data(), narrow.size())) << "numbers, dim " << dim;
     if (format != HEED_INT8) return;
     EXPECT_TRUE(holds(cache, scales.data(), scales.size() * sizeof(float))) << "scales, dim " << dim;
@@ -72,18 +72,18 @@ TEST_P(append_bits, int8_are_those_of_heed_narrow) {
 }
 
 TEST_P(append_bits, int8_refuse_what_is_not_finite) {
-  heed_cache_shape s = HEED_CACHE_SHAPE;
-  s.capacity = 4, s.n_kv_heads = 1, s.head_dim = s.v_dim = 37, s.format = HEED_INT8;
-  HEED_ALIGNED unsigned char buffer[8192];
+  heed_cache_shape s = heed_cache_shape_default(4, 1, 37);
+  s.format = HEED_INT8;
+  HEED_MEMORY(memory, HEED_CACHE_BYTES(4, 1, 1, 37, 37, HEED_INT8));
   heed_cache cache;
-  ASSERT_EQ(heed_cache_init(&cache, &s, buffer, sizeof buffer), HEED_OK);
+  ASSERT_EQ(heed_cache_init(&cache, &s, memory), HEED_OK);
   for (int32_t i = 0; i < 37; ++i)
     for (const float bad : {infinity, -infinity, not_a_number}) {
       std::vector<float> good(37, 1.0f), x = good;
       x[size_t(i)] = bad;
       const heed_tensor one = heed_token_major(good.data(), 1, 1, 37), other = heed_token_major(x.data(), 1, 1, 37);
-      EXPECT_EQ(heed_cache_append(&cache, 0, 1, other, one, nullptr), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K)) << i;
-      EXPECT_EQ(heed_cache_append(&cache, 0, 1, one, other, nullptr), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_V)) << i;
+      EXPECT_EQ(heed_cache_append(&cache, 0, other, one, 1, nullptr), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K)) << i;
+      EXPECT_EQ(heed_cache_append(&cache, 0, one, other, 1, nullptr), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_V)) << i;
     }
 }
 

@@ -12,11 +12,11 @@ class bad_cached_call : public cache_test {
   using call_type = heed_attention;
   void wrong(heed_fault fault, heed_argument argument, const std::string &what,
              const std::function<void(call_type &)> &change) {
-    options_ = HEED_OPTIONS;
+    options_ = heed_options_default();
     call_type c = call(cache_);
     change(c);
     refuses(fault, argument, what, [&] { return heed_attention_run(&c); });
-    options_ = HEED_OPTIONS;
+    options_ = heed_options_default();
   }
   heed_status run() {
     const call_type c = call(cache_);
@@ -27,7 +27,7 @@ class bad_cached_call : public cache_test {
     make(HEED_CACHE_RING, HEED_F16);
     for (const int32_t sequence : {0, 1})
       while (heed_cache_length(cache_, sequence) < 300)
-        ASSERT_EQ(heed_cache_append(cache_, sequence, 1, k(), v(), nullptr), HEED_OK);
+        ASSERT_EQ(heed_cache_append(cache_, sequence, k(), v(), 1, nullptr), HEED_OK);
   }
 };
 
@@ -45,9 +45,9 @@ TEST_F(bad_cached_call, the_good_ones_are_accepted) {
 
 TEST_F(bad_cached_call, shapes_that_do_not_fit) {
   make(HEED_CACHE_LINEAR, HEED_INT8);
-  wrong(HEED_MISFIT, HEED_ARG_K, "k", [&](call_type &c) { c.k = k(); });
-  wrong(HEED_MISFIT, HEED_ARG_V, "v", [&](call_type &c) { c.v = v(); });
-  wrong(HEED_MISFIT, HEED_ARG_K, "both", [&](call_type &c) { c.k = k(), c.v = v(); });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "k", [&](call_type &c) { c.k = k(); });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_V, "v", [&](call_type &c) { c.v = v(); });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "both", [&](call_type &c) { c.k = k(), c.v = v(); });
   for (const int32_t batch : {1, 3})
     wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch", [&](call_type &c) { c.batch = batch; });
   for (const int32_t n : {1, 4})
@@ -66,23 +66,23 @@ TEST_F(bad_cached_call, shapes_that_do_not_fit) {
 TEST_F(bad_cached_call, queries_whose_keys_are_gone) {
   fill_ring();
   // The ring has 64 slots: what the first query sees may begin at token 236.
-  wrong(HEED_MISFIT, HEED_ARG_N_Q, "n_q", [](call_type &c) {
+  wrong(HEED_GONE, HEED_ARG_N_Q, "n_q", [](call_type &c) {
     c.n_q = 54, c.n_kv = 300, c.out = {c.out.data, 0, 0, 4}, c.n_heads = 2, c.out.head_stride = 216,
     c.out.batch_stride = 432, c.q = {c.q.data, 0, 0, 0};
   });
-  const auto offset = [](int32_t by) { return [by](call_type &c) { c.causal_offset = by, c.n_kv = 300; }; };
-  for (const int32_t by : {-51, -200, INT32_MIN}) wrong(HEED_MISFIT, HEED_ARG_N_Q, "offset", offset(by));
-  static const int32_t offsets[] = {0, -62};
+  const auto position = [](int32_t at) { return [at](call_type &c) { c.position = at, c.n_kv = 300; }; };
+  for (const int32_t at : {-51, -200, INT32_MIN}) wrong(HEED_GONE, HEED_ARG_N_Q, "position", position(at));
+  static const int32_t positions[] = {0, -62};
   heed_ranges ranges;
   ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
   const auto with_ranges = [&](call_type &c) { options_.ranges = &ranges, c.n_kv = 300; };
-  ranges.offsets = offsets;
-  wrong(HEED_MISFIT, HEED_ARG_N_Q, "offset of one sequence", with_ranges);
+  ranges.positions = positions;
+  wrong(HEED_GONE, HEED_ARG_N_Q, "position in one sequence", with_ranges);
   ranges.left_window = 0;
-  wrong(HEED_MISFIT, HEED_ARG_N_Q, "its smallest window", with_ranges);
-  ranges.offsets = nullptr;
+  wrong(HEED_GONE, HEED_ARG_N_Q, "its smallest window", with_ranges);
+  ranges.positions = nullptr;
   ranges.pinned = pinned + 1;
-  wrong(HEED_MISFIT, HEED_ARG_PINNED, "more than the ring has pinned", with_ranges);
+  wrong(HEED_GONE, HEED_ARG_PINNED, "more than the ring has pinned", with_ranges);
   ranges.pinned = pinned;
   call_type c = call(cache_);
   with_ranges(c);
@@ -95,10 +95,10 @@ TEST_F(bad_cached_call, queries_beyond_all_keys) {
   call_type c = call(cache_);
   c.n_kv = 300;
   std::vector<float> found[3];
-  for (const int32_t offset : {300, HEED_MAX_COUNT, INT32_MAX}) {
-    c.causal_offset = offset;
-    EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << offset;
-    std::vector<float> &result = found[offset == 300 ? 0 : offset == INT32_MAX ? 2 : 1];
+  for (const int32_t position : {300, HEED_MAX_COUNT, INT32_MAX}) {
+    c.position = position;
+    EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << position;
+    std::vector<float> &result = found[position == 300 ? 0 : position == INT32_MAX ? 2 : 1];
     for (int32_t i = 0; i < n_sequences * heads * n_q * v_dim; ++i) result.push_back(out_[i]);
   }
   EXPECT_NE(found[0], std::vector<float>(found[0].size()));
@@ -113,53 +113,55 @@ TEST_F(bad_cached_call, overlap) {
                     reinterpret_cast<float *>(cache_) + 2})
     wrong(HEED_OVERLAP, HEED_ARG_OUT, "out in the cache", [&](call_type &c) { c.out.data = in; });
   wrong(HEED_OVERLAP, HEED_ARG_WORKSPACE, "workspace in the cache",
-        [&](call_type &c) { c.workspace = buffer_ + n - 64; });
+        [&](call_type &c) { c.workspace.data = buffer_ + n - 64; });
   heed_lse lse;
   ASSERT_EQ(heed_lse_init(&lse, heed_token_major_out(reinterpret_cast<float *>(buffer_) + 50, n_q, heads, 1)), HEED_OK);
   wrong(HEED_OVERLAP, HEED_ARG_LSE, "lse in the cache", [&](call_type &) { options_.lse = &lse; });
 }
 
-// All options at once, on threads, with weights: there must be room for all that is checked.
+// All options at once, on threads: there must be room for all that is checked.
 TEST_F(bad_cached_call, everything_at_once) {
   make(HEED_CACHE_LINEAR, HEED_BF16);
   option_set set(&memory_, {n_sequences, heads, n_q, n_kv});
   thread_executor threads(2);
-  float *const weights = memory_.take(n_sequences * heads * n_q * n_kv);
-  set.options->cache = cache_;
   call_type c = call(cache_);
-  c.options = set.options, c.executor = threads.get(), c.weights = heed_head_major_out(weights, n_q, heads, n_kv);
+  c.options = set.options, c.executor = threads.get();
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
-  set.options->cache = nullptr, c.k = heed_token_major(in_, n_kv, kv_heads, dim), c.v = c.k;
+  c.cache = nullptr, c.k = c.v = heed_token_major(in_, n_kv, kv_heads, dim);
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << "without a cache";
-  set.options->cache = cache_, c.k = c.v = {};
+  c.cache = cache_, c.k = c.v = {};
   heed_partial partial;
-  const size_t n = HEED_PARTIAL_FLOATS(n_sequences, heads, n_q, v_dim);
-  ASSERT_EQ(heed_partial_init(&partial, memory_.take(n), n, n_sequences, heads, n_q, v_dim, 0), HEED_OK);
+  const size_t bytes = HEED_PARTIAL_BYTES(n_sequences, heads, n_q, v_dim);
+  const heed_memory data = heed_memory_of(memory_.take(bytes / 4), bytes);
+  ASSERT_EQ(heed_partial_init(&partial, n_sequences, heads, n_q, v_dim, 0, data), HEED_OK);
   set.leave_partial_options();
-  set.options->partial = &partial, c.out.data = c.weights.data = nullptr;
+  set.options->partial = &partial, c.out.data = nullptr;
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
 }
 
-TEST_F(bad_cached_call, layers_and_sequences_have_none) {
-  *shape_ = cache_shape(HEED_CACHE_LINEAR, capacity, 1, dim, dim, HEED_F32);
-  ASSERT_EQ(heed_cache_init(cache_, shape_, buffer_, heed_cache_bytes(shape_)), HEED_OK);
-  options_.cache = cache_;
-  heed_layer layer = {};
-  layer.struct_size = sizeof layer;
-  layer.model_dim = layer.head_dim = layer.v_dim = layer.out_dim = dim, layer.n_heads = layer.n_kv_heads = 1;
-  layer.wq = layer.wk = layer.wv = layer.wo = in_, layer.options = &options_;
-  float *const activations = memory_.take(4 * dim);
-  refuses(HEED_MISFIT, HEED_ARG_CACHE, "layer", [&] {
-    return heed_layer_run(&layer, heed_matrix_of(in_, 1, dim), heed_matrix_out_of(out_, 1, dim), activations, 4 * dim,
-                          workspace_, workspace_bytes, nullptr);
-  });
-  heed_sequence s, result;
-  ASSERT_EQ(heed_sequence_init(&s, in_, 4, dim), HEED_OK);
-  ASSERT_EQ(heed_sequence_init(&result, out_, 4, dim), HEED_OK);
-  s.length = 2;
-  refuses(HEED_MISFIT, HEED_ARG_CACHE, "sequence",
-          [&] { return heed_sequence_attention(&s, 0, 1, &options_, &result, workspace_, workspace_bytes); });
-  EXPECT_EQ(result.length, 0);
+// What a cache knows is not asked again.
+TEST_F(bad_cached_call, made_of_the_cache) {
+  for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
+    make(kind, HEED_F16);
+    call_type expected = call(cache_);
+    expected.n_kv = 7, expected.options = nullptr;
+    ASSERT_EQ(status_name(heed_attention_run(&expected)), "HEED_OK");
+    const std::vector<float> out(out_, out_ + n_sequences * heads * n_q * v_dim);
+    std::fill_n(out_, out.size(), 7.0f);
+    const call_type made = heed_attention_of_cache(cache_, in_, n_q, heads, out_, workspace());
+    EXPECT_EQ(status_name(heed_attention_run(&made)), "HEED_OK");
+    EXPECT_TRUE(same_bits(out, std::vector<float>(out_, out_ + out.size())));
+    EXPECT_EQ(made.n_kv, 7) << "the longest sequence";
+    EXPECT_EQ(made.batch, n_sequences);
+    EXPECT_EQ(made.scale, HEED_SCALE_DEFAULT);
+    EXPECT_EQ(made.causal, 1);
+    EXPECT_EQ(made.position, 0);
+    EXPECT_EQ(made.cache, cache_);
+    EXPECT_TRUE(!made.k.data && !made.v.data && !made.options && !made.executor);
+  }
+  ASSERT_EQ(heed_cache_reset(cache_), HEED_OK);
+  const call_type of_nothing = heed_attention_of_cache(cache_, in_, n_q, heads, out_, workspace());
+  refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_KV, "no token yet", [&] { return heed_attention_run(&of_nothing); });
 }
 
 }  // namespace

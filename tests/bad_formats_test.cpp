@@ -20,196 +20,207 @@ class bad_formats : public ::testing::Test {
   float *y_ = memory_.take(16), *after_ = memory_.take(16);
 };
 
+// Everything that can be wrong with (3, 5) narrow rows by themselves; bytes are aligned anywhere.
+template <typename Rows>
+std::vector<flaw<Rows>> row_flaws(int32_t format) {
+  std::vector<flaw<Rows>> all = {
+      {"null", [](Rows &m) { m.data = nullptr; }, HEED_NULL_POINTER},
+      {"other rows", [](Rows &m) { m.n_rows = 2; }, HEED_MISFIT},
+      {"other columns", [](Rows &m) { m.dim = 4; }, HEED_MISFIT},
+      {"stride -1", [](Rows &m) { m.row_stride = -1; }, HEED_BAD_STRIDE},
+      {"greatest stride", [](Rows &m) { m.row_stride = huge_stride; }, HEED_OVERFLOW},
+      {"at the top", [](Rows &m) { m.data = reinterpret_cast<char *>(top_of_memory()) + 28; }, HEED_OVERFLOW}};
+  for (const int32_t wrong : {-1, 4, INT32_MAX, INT32_MIN})
+    all.push_back({"format", [=](Rows &m) { m.format = wrong; }, HEED_BAD_FORMAT});
+  if (format != HEED_INT8) {
+    all.push_back({"misaligned", [](Rows &m) { m.data = misaligned(m.data); }, HEED_MISALIGNED});
+    return all;
+  }
+  all.push_back({"no scales", [](Rows &m) { m.scales = nullptr; }, HEED_BAD_SCALES});
+  all.push_back({"scales misaligned", [](Rows &m) { m.scales = misaligned(m.scales, 2); }, HEED_BAD_SCALES});
+  all.push_back({"scales at the top", [](Rows &m) { m.scales = top_of_memory() + 7; }, HEED_OVERFLOW});
+  return all;
+}
+
 TEST_F(bad_formats, narrow) {
   for (const int32_t format : formats) {
-    const auto narrow = [this, format](heed_matrix x, void *y, ptrdiff_t stride, float *scales) {
-      return heed_narrow(x, format, y, stride, scales);
-    };
     const heed_matrix x = heed_matrix_of(x_, 3, 5);
+    const heed_narrow_matrix_out y = heed_narrow_matrix_out_of(y_, scales_, format, 3, 5);
+    const auto refused = [&](heed_narrow_matrix_out to, heed_fault fault, const std::string &what) {
+      refuses([&] { return heed_narrow(x, to); }, fault, HEED_ARG_Y, what);
+    };
+    const auto at = [&](void *data, float *scales) { return heed_narrow_matrix_out_of(data, scales, format, 3, 5); };
     for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
       heed_matrix bad = x;
       wrong.apply(bad);
-      refuses([&] { return narrow(bad, y_, 5, scales_); }, wrong.fault, HEED_ARG_X, wrong.what);
+      refuses([&] { return heed_narrow(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
     }
-    refuses([&] { return narrow(x, nullptr, 5, scales_); }, HEED_NULL_POINTER, HEED_ARG_Y, "null");
-    if (format != HEED_INT8)
-      refuses([&] { return narrow(x, misaligned(y_), 5, scales_); }, HEED_MISALIGNED, HEED_ARG_Y, "misaligned");
-    for (const ptrdiff_t stride : {ptrdiff_t{-1}, ptrdiff_t{0}, ptrdiff_t{4}})
-      refuses([&] { return narrow(x, y_, stride, scales_); }, HEED_BAD_STRIDE, HEED_ARG_Y, "stride");
-    refuses([&] { return narrow(x, y_, huge_stride, scales_); }, HEED_OVERFLOW, HEED_ARG_Y, "stride");
-    refuses([&] { return narrow(x, reinterpret_cast<unsigned char *>(top_of_memory()) + 28, 5, scales_); },
-            HEED_OVERFLOW, HEED_ARG_Y, "at the top of memory");
-    for (float *shared : {x_, x_ + 14})
-      refuses([&] { return narrow(x, shared, 5, scales_); }, HEED_OVERLAP, HEED_ARG_Y, "overlap");
-    if (format == HEED_INT8) {
-      refuses([&] { return narrow(x, y_, 5, nullptr); }, HEED_NULL_POINTER, HEED_ARG_SCALES, "no scales");
-      refuses([&] { return narrow(x, y_, 5, misaligned(scales_)); }, HEED_MISALIGNED, HEED_ARG_SCALES, "misaligned");
-      refuses([&] { return narrow(x, y_, 5, x_ + 2); }, HEED_OVERLAP, HEED_ARG_SCALES, "scales in x");
-      refuses([&] { return narrow(x, y_, 5, y_ + 3); }, HEED_OVERLAP, HEED_ARG_Y, "scales in y");
-      refuses([&] { return narrow(x, y_, 5, top_of_memory() + 7); }, HEED_OVERFLOW, HEED_ARG_SCALES, "at the top");
-      for (const float special : {not_a_number, infinity, -infinity}) {
-        const float before = x_[14];
-        x_[14] = special;
-        refuses([&] { return narrow(x, y_, 5, scales_); }, HEED_NOT_FINITE, HEED_ARG_X, "not finite");
-        x_[14] = before;
-      }
+    for (const auto &wrong : row_flaws<heed_narrow_matrix_out>(format)) {
+      heed_narrow_matrix_out bad = y;
+      wrong.apply(bad);
+      refused(bad, wrong.fault, wrong.what);
     }
-    EXPECT_EQ(status_name(narrow(x, y_, 5, scales_)), "HEED_OK");
+    for (const ptrdiff_t stride : {0, 4}) {
+      heed_narrow_matrix_out bad = y;
+      bad.row_stride = stride;
+      refused(bad, HEED_BAD_STRIDE, "rows overlap");
+    }
+    for (float *shared : {x_, x_ + 14}) refused(at(shared, scales_), HEED_OVERLAP, "overlap");
+    EXPECT_EQ(status_name(heed_narrow(x, y)), "HEED_OK");
     if (format != HEED_INT8) {
-      EXPECT_EQ(status_name(narrow(x, y_, 5, nullptr)), "HEED_OK");
+      EXPECT_EQ(status_name(heed_narrow(x, at(y_, nullptr))), "HEED_OK");
+      continue;
+    }
+    refused(at(y_, x_ + 2), HEED_OVERLAP, "scales in x");
+    refused(at(y_, y_ + 3), HEED_OVERLAP, "scales in y");
+    for (const float special : {not_a_number, infinity, -infinity}) {
+      const float before = x_[14];
+      x_[14] = special;
+      refuses([&] { return heed_narrow(x, y); }, HEED_NOT_FINITE, HEED_ARG_X, "not finite");
+      x_[14] = before;
     }
   }
-  for (const int32_t format : {-1, 4, INT32_MAX, INT32_MIN})
-    refuses([&] { return heed_narrow(heed_matrix_of(x_, 3, 5), format, y_, 5, scales_); }, HEED_OUT_OF_RANGE,
-            HEED_ARG_FORMAT, "format");
 }
 
 TEST_F(bad_formats, widen) {
   for (const int32_t format : formats) {
-    const auto widen = [format](const void *x, ptrdiff_t stride, const float *scales, heed_matrix_out y) {
-      return heed_widen(x, stride, scales, format, y);
-    };
+    const heed_narrow_matrix x = heed_narrow_matrix_of(x_, scales_, format, 3, 5);
     const heed_matrix_out y = heed_matrix_out_of(y_, 3, 5);
     for (const flaw<heed_matrix_out> &wrong : output_flaws(HEED_MAX_COUNT)) {
       heed_matrix_out bad = y;
       wrong.apply(bad);
-      refuses([&] { return widen(x_, 5, scales_, bad); }, wrong.fault, HEED_ARG_Y, wrong.what);
+      refuses([&] { return heed_widen(x, bad); }, wrong.fault, HEED_ARG_Y, wrong.what);
     }
-    refuses([&] { return widen(nullptr, 5, scales_, y); }, HEED_NULL_POINTER, HEED_ARG_X, "null");
-    if (format != HEED_INT8)
-      refuses([&] { return widen(misaligned(x_), 5, scales_, y); }, HEED_MISALIGNED, HEED_ARG_X, "misaligned");
-    refuses([&] { return widen(x_, -1, scales_, y); }, HEED_BAD_STRIDE, HEED_ARG_X, "stride");
-    refuses([&] { return widen(x_, huge_stride, scales_, y); }, HEED_OVERFLOW, HEED_ARG_X, "stride");
-    refuses([&] { return widen(y_ + 2, 5, scales_, y); }, HEED_OVERLAP, HEED_ARG_Y, "overlap");
-    if (format == HEED_INT8) {
-      refuses([&] { return widen(x_, 5, nullptr, y); }, HEED_NULL_POINTER, HEED_ARG_SCALES, "no scales");
-      refuses([&] { return widen(x_, 5, misaligned(scales_), y); }, HEED_MISALIGNED, HEED_ARG_SCALES, "misaligned");
-      refuses([&] { return widen(x_, 5, y_ + 1, y); }, HEED_OVERLAP, HEED_ARG_Y, "scales in y");
-      refuses([&] { return widen(x_, 5, top_of_memory() + 7, y); }, HEED_OVERFLOW, HEED_ARG_SCALES, "at the top");
+    for (const auto &wrong : row_flaws<heed_narrow_matrix>(format)) {
+      heed_narrow_matrix bad = x;
+      wrong.apply(bad);
+      refuses([&] { return heed_widen(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
     }
-    EXPECT_EQ(status_name(widen(x_, 0, scales_, y)), "HEED_OK");
+    const auto overlaps = [&](const void *data, const float *scales, const std::string &what) {
+      const heed_narrow_matrix from = heed_narrow_matrix_of(data, scales, format, 3, 5);
+      refuses([&] { return heed_widen(from, y); }, HEED_OVERLAP, HEED_ARG_Y, what);
+    };
+    overlaps(y_ + 2, scales_, "overlap");
+    if (format == HEED_INT8) overlaps(x_, y_ + 1, "scales in y");
+    heed_narrow_matrix repeated = x;
+    repeated.row_stride = 0;
+    EXPECT_EQ(status_name(heed_widen(repeated, y)), "HEED_OK");
+    repeated.scales = nullptr;
+    if (format == HEED_INT8) continue;
+    EXPECT_EQ(status_name(heed_widen(repeated, y)), "HEED_OK");
   }
-  refuses([&] { return heed_widen(x_, 5, scales_, 4, heed_matrix_out_of(y_, 3, 5)); }, HEED_OUT_OF_RANGE,
-          HEED_ARG_FORMAT, "format");
 }
 
 TEST_F(bad_formats, quantize_weights) {
   const heed_matrix w = heed_matrix_of(x_, 3, 5);
   int8_t *const q = reinterpret_cast<int8_t *>(y_);
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
+    const auto refused = [&](int8_t *to, float *scales, heed_fault fault, const std::string &what) {
+      refuses([&] { return heed_weights_quantize(w, layout, to, scales); }, fault, HEED_ARG_Y, what);
+    };
     for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
       heed_matrix bad = w;
       wrong.apply(bad);
-      refuses([&] { return heed_quantize_weights(bad, layout, q, scales_); }, wrong.fault, HEED_ARG_W, wrong.what);
+      refuses([&] { return heed_weights_quantize(bad, layout, q, scales_); }, wrong.fault, HEED_ARG_W, wrong.what);
     }
-    refuses([&] { return heed_quantize_weights(w, layout, nullptr, scales_); }, HEED_NULL_POINTER, HEED_ARG_Y, "null");
-    refuses([&] { return heed_quantize_weights(w, layout, q, nullptr); }, HEED_NULL_POINTER, HEED_ARG_SCALES, "null");
-    refuses([&] { return heed_quantize_weights(w, layout, q, misaligned(scales_)); }, HEED_MISALIGNED, HEED_ARG_SCALES,
-            "misaligned");
-    refuses([&] { return heed_quantize_weights(w, layout, reinterpret_cast<int8_t *>(x_) + 3, scales_); }, HEED_OVERLAP,
-            HEED_ARG_Y, "overlap");
-    refuses([&] { return heed_quantize_weights(w, layout, q, x_ + 14); }, HEED_OVERLAP, HEED_ARG_SCALES, "overlap");
+    refused(nullptr, scales_, HEED_NULL_POINTER, "null");
+    refused(q, nullptr, HEED_BAD_SCALES, "no scales");
+    refused(q, misaligned(scales_), HEED_BAD_SCALES, "scales misaligned");
+    refused(q, top_of_memory() + 7, HEED_OVERFLOW, "scales at the top of memory");
+    refused(reinterpret_cast<int8_t *>(x_) + 3, scales_, HEED_OVERLAP, "overlap");
+    refused(q, x_ + 14, HEED_OVERLAP, "scales in w");
+    refused(q, y_ + 3, HEED_OVERLAP, "scales in y");
     const float before = x_[7];
     x_[7] = not_a_number;
-    refuses([&] { return heed_quantize_weights(w, layout, q, scales_); }, HEED_NOT_FINITE, HEED_ARG_W, "NaN");
+    refuses([&] { return heed_weights_quantize(w, layout, q, scales_); }, HEED_NOT_FINITE, HEED_ARG_W, "NaN");
     x_[7] = before;
-    EXPECT_EQ(status_name(heed_quantize_weights(w, layout, q, scales_)), "HEED_OK");
+    EXPECT_EQ(status_name(heed_weights_quantize(w, layout, q, scales_)), "HEED_OK");
   }
   for (const int32_t layout : {-1, 2})
-    refuses([&] { return heed_quantize_weights(w, layout, q, scales_); }, HEED_OUT_OF_RANGE, HEED_ARG_LAYOUT, "layout");
+    refuses([&] { return heed_weights_quantize(w, layout, q, scales_); }, HEED_BAD_LAYOUT, HEED_ARG_LAYOUT, "layout");
+}
+
+struct projection {
+  heed_matrix x;
+  heed_weights w;
+  const float *bias;
+  heed_matrix_out y;
+  const heed_executor *executor;
+};
+// Of the weights and of how arguments go together, for any format and layout.
+std::vector<std::pair<flaw<projection>, heed_argument>> projection_flaws(float *w, float *bias) {
+  using P = projection;
+  return {{{"no data", [](P &p) { p.w.data = nullptr; }, HEED_NULL_POINTER}, HEED_ARG_W},
+          {{"at the top", [](P &p) { p.w.data = top_of_memory() + 7; }, HEED_OVERFLOW}, HEED_ARG_W},
+          {{"no inputs", [](P &p) { p.w.n_in = 0; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
+          {{"no outputs", [](P &p) { p.w.n_out = -1; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
+          {{"too many", [](P &p) { p.w.n_out = beyond_count; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
+          {{"other inputs", [](P &p) { p.w.n_in = 4; }, HEED_MISFIT}, HEED_ARG_W},
+          {{"other outputs", [](P &p) { p.w.n_out = 3; }, HEED_MISFIT}, HEED_ARG_Y},
+          {{"stride -1", [](P &p) { p.w.row_stride = -1; }, HEED_BAD_STRIDE}, HEED_ARG_W},
+          {{"greatest stride", [](P &p) { p.w.row_stride = huge_stride; }, HEED_OVERFLOW}, HEED_ARG_W},
+          {{"rows", [](P &p) { p.y.n_rows = 2; }, HEED_MISFIT}, HEED_ARG_Y},
+          {{"columns", [](P &p) { p.y.dim = 3; }, HEED_MISFIT}, HEED_ARG_Y},
+          {{"format", [](P &p) { p.w.format = 4; }, HEED_BAD_FORMAT}, HEED_ARG_W},
+          {{"format", [](P &p) { p.w.format = -1; }, HEED_BAD_FORMAT}, HEED_ARG_W},
+          {{"layout", [](P &p) { p.w.layout = 2; }, HEED_BAD_LAYOUT}, HEED_ARG_W},
+          {{"layout", [](P &p) { p.w.layout = -1; }, HEED_BAD_LAYOUT}, HEED_ARG_W},
+          {{"bias", [](P &p) { p.bias = misaligned(p.bias); }, HEED_MISALIGNED}, HEED_ARG_BIAS},
+          {{"bias", [](P &p) { p.bias = top_of_memory() + 6; }, HEED_OVERFLOW}, HEED_ARG_BIAS},
+          {{"y is x", [](P &p) { p.y.data = const_cast<float *>(p.x.data) + 14; }, HEED_OVERLAP}, HEED_ARG_Y},
+          {{"y is w", [=](P &p) { p.y.data = w; }, HEED_OVERLAP}, HEED_ARG_Y},
+          {{"y is bias", [=](P &p) { p.y.data = bias; }, HEED_OVERLAP}, HEED_ARG_Y}};
 }
 
 TEST_F(bad_formats, project) {
-  struct arguments {
-    heed_matrix x;
-    heed_weights w;
-    const float *bias;
-    heed_matrix_out y;
-    const heed_executor *executor;
-  };
-  const auto refused = [this](const arguments &a, heed_fault fault, heed_argument argument, const std::string &what) {
-    refuses([&] { return heed_project(a.x, &a.w, a.bias, a.y, a.executor); }, fault, argument, what);
+  const auto refused = [this](const projection &p, heed_fault fault, heed_argument argument, const std::string &what) {
+    refuses([&] { return heed_project(p.x, p.w, p.bias, p.y, p.executor); }, fault, argument, what);
   };
   for (const int32_t format : formats)
     for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
-      const arguments good = {heed_matrix_of(x_, 3, 5), heed_weights_of(w_, format, layout, 5, 4, scales_), bias_,
-                              heed_matrix_out_of(y_, 3, 4), nullptr};
+      const projection good = {heed_matrix_of(x_, 3, 5), heed_weights_of(w_, scales_, format, layout, 5, 4), bias_,
+                               heed_matrix_out_of(y_, 3, 4), nullptr};
       for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
-        arguments a = good;
-        wrong.apply(a.x);
-        refused(a, wrong.fault, HEED_ARG_X, wrong.what);
+        projection p = good;
+        wrong.apply(p.x);
+        refused(p, wrong.fault, HEED_ARG_X, wrong.what);
       }
       for (const flaw<heed_matrix_out> &wrong : output_flaws(HEED_MAX_COUNT)) {
-        arguments a = good;
-        wrong.apply(a.y);
-        refused(a, wrong.fault, HEED_ARG_Y, wrong.what);
+        projection p = good;
+        wrong.apply(p.y);
+        refused(p, wrong.fault, HEED_ARG_Y, wrong.what);
       }
-      using A = arguments;
-      const std::vector<std::pair<flaw<A>, heed_argument>> flaws = {
-          {{"no data", [](A &a) { a.w.data = nullptr; }, HEED_NULL_POINTER}, HEED_ARG_W},
-          {{"at the top", [](A &a) { a.w.data = top_of_memory() + 7; }, HEED_OVERFLOW}, HEED_ARG_W},
-          {{"no inputs", [](A &a) { a.w.n_in = 0; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
-          {{"no outputs", [](A &a) { a.w.n_out = -1; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
-          {{"too many", [](A &a) { a.w.n_out = beyond_count; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
-          {{"other inputs", [](A &a) { a.w.n_in = 4; }, HEED_MISFIT}, HEED_ARG_W},
-          {{"other outputs", [](A &a) { a.w.n_out = 3; }, HEED_MISFIT}, HEED_ARG_Y},
-          {{"stride -1", [](A &a) { a.w.row_stride = -1; }, HEED_BAD_STRIDE}, HEED_ARG_W},
-          {{"greatest stride", [](A &a) { a.w.row_stride = huge_stride; }, HEED_OVERFLOW}, HEED_ARG_W},
-          {{"rows", [](A &a) { a.y.n_rows = 2; }, HEED_MISFIT}, HEED_ARG_Y},
-          {{"columns", [](A &a) { a.y.dim = 3; }, HEED_MISFIT}, HEED_ARG_Y},
-          {{"format", [](A &a) { a.w.format = 4; }, HEED_OUT_OF_RANGE}, HEED_ARG_FORMAT},
-          {{"format", [](A &a) { a.w.format = -1; }, HEED_OUT_OF_RANGE}, HEED_ARG_FORMAT},
-          {{"layout", [](A &a) { a.w.layout = 2; }, HEED_OUT_OF_RANGE}, HEED_ARG_LAYOUT},
-          {{"layout", [](A &a) { a.w.layout = -1; }, HEED_OUT_OF_RANGE}, HEED_ARG_LAYOUT},
-          {{"bias", [](A &a) { a.bias = misaligned(a.bias); }, HEED_MISALIGNED}, HEED_ARG_BIAS},
-          {{"bias", [](A &a) { a.bias = top_of_memory() + 6; }, HEED_OVERFLOW}, HEED_ARG_BIAS},
-          {{"y is x", [](A &a) { a.y.data = const_cast<float *>(a.x.data) + 14; }, HEED_OVERLAP}, HEED_ARG_Y},
-          {{"y is w", [this](A &a) { a.y.data = w_; }, HEED_OVERLAP}, HEED_ARG_Y},
-          {{"y is bias", [this](A &a) { a.y.data = bias_; }, HEED_OVERLAP}, HEED_ARG_Y}};
-      for (const auto &[wrong, argument] : flaws) {
-        arguments a = good;
-        wrong.apply(a);
-        refused(a, wrong.fault, argument, wrong.what);
+      for (const auto &[wrong, argument] : projection_flaws(w_, bias_)) {
+        projection p = good;
+        wrong.apply(p);
+        refused(p, wrong.fault, argument, wrong.what);
       }
+      projection p = good;
       if (format != HEED_INT8) {
-        arguments a = good;
-        a.w.data = misaligned(w_);
-        refused(a, HEED_MISALIGNED, HEED_ARG_W, "misaligned");
-        a = good;
-        a.w.scales = nullptr;
-        EXPECT_EQ(status_name(heed_project(a.x, &a.w, a.bias, a.y, nullptr)), "HEED_OK");
+        p.w.data = misaligned(w_);
+        refused(p, HEED_MISALIGNED, HEED_ARG_W, "misaligned");
+        p = good;
+        p.w.scales = nullptr;
+        EXPECT_EQ(status_name(heed_project(p.x, p.w, p.bias, p.y, nullptr)), "HEED_OK");
       } else {
-        arguments a = good;
-        a.w.scales = nullptr;
-        refused(a, HEED_NULL_POINTER, HEED_ARG_SCALES, "no scales");
-        a.w.scales = misaligned(scales_);
-        refused(a, HEED_MISALIGNED, HEED_ARG_SCALES, "misaligned");
-        a.w.scales = top_of_memory() + 6;
-        refused(a, HEED_OVERFLOW, HEED_ARG_SCALES, "at the top of memory");
-        a.w.scales = y_ + 11;
-        refused(a, HEED_OVERLAP, HEED_ARG_Y, "y is scales");
+        p.w.scales = nullptr;
+        refused(p, HEED_BAD_SCALES, HEED_ARG_W, "no scales");
+        p.w.scales = misaligned(scales_);
+        refused(p, HEED_BAD_SCALES, HEED_ARG_W, "scales misaligned");
+        p.w.scales = top_of_memory() + 6;
+        refused(p, HEED_OVERFLOW, HEED_ARG_W, "scales at the top of memory");
+        p.w.scales = y_ + 11;
+        refused(p, HEED_OVERLAP, HEED_ARG_Y, "y is scales");
       }
       reverse_executor executor(2);
       for (const flaw<heed_executor> &wrong : executor_flaws()) {
         heed_executor bad = *executor.get();
         wrong.apply(bad);
-        arguments a = good;
-        a.executor = &bad;
-        refused(a, wrong.fault, HEED_ARG_EXECUTOR, wrong.what);
+        p = good, p.executor = &bad;
+        refused(p, wrong.fault, HEED_ARG_EXECUTOR, wrong.what);
       }
-      EXPECT_EQ(status_name(heed_project(good.x, &good.w, good.bias, good.y, nullptr)), "HEED_OK");
+      EXPECT_EQ(status_name(heed_project(good.x, good.w, good.bias, good.y, nullptr)), "HEED_OK");
     }
-  const heed_matrix x = heed_matrix_of(x_, 3, 5);
-  const heed_matrix_out y = heed_matrix_out_of(y_, 3, 4);
-  refuses([&] { return heed_project(x, nullptr, nullptr, y, nullptr); }, HEED_NULL_POINTER, HEED_ARG_W, "null");
-  refuses([&] { return heed_project(x, reinterpret_cast<heed_weights *>(misaligned(w_)), nullptr, y, nullptr); },
-          HEED_MISALIGNED, HEED_ARG_W, "misaligned");
-  // The struct itself in the memory of the result.
-  heed_weights *inside = reinterpret_cast<heed_weights *>(memory_.take_aligned(sizeof(heed_weights) / 4));
-  *inside = heed_weights_of(w_, HEED_F32, HEED_IN_OUT, 5, 4, nullptr);
-  float *const floats = reinterpret_cast<float *>(inside);
-  refuses([&] { return heed_project(x, inside, nullptr, heed_matrix_out_of(floats, 3, 4), nullptr); }, HEED_OVERLAP,
-          HEED_ARG_Y, "y is the struct");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST_F(bad_init, ranges) {
   const heed_ranges r = accepts<heed_ranges>("ranges", init);
   EXPECT_EQ(r.left_window, -1);
   EXPECT_EQ(r.right_window, -1);
-  for (const int32_t *array : {r.left_windows, r.right_windows, r.offsets, r.kv_lengths}) EXPECT_EQ(array, nullptr);
+  for (const int32_t *array : {r.left_windows, r.right_windows, r.positions, r.kv_lengths}) EXPECT_EQ(array, nullptr);
 }
 
 // Either kind of mask takes what it is given: the call looks at it.
@@ -80,17 +80,20 @@ TEST_F(bad_init, scores) {
 
 TEST_F(bad_init, outputs) {
   using S = heed_scores;
+  using W = heed_attention_weights;
   using L = heed_lse;
   using C = heed_column_sums;
   const heed_tensor_out out = {data_, 1, 2, 3};
   refuses_object<S>(HEED_ARG_SCORES, [&](S *s) { return heed_scores_init(s, HEED_SCORES_RAW, out); });
+  refuses_object<W>(HEED_ARG_WEIGHTS, [&](W *w) { return heed_attention_weights_init(w, out); });
   refuses_object<L>(HEED_ARG_LSE, [&](L *l) { return heed_lse_init(l, out); });
   refuses_object<C>(HEED_ARG_COLUMN_SUMS, [&](C *c) { return heed_column_sums_init(c, out); });
   const S s = accepts<S>("scores", [&](S *o) { return heed_scores_init(o, HEED_SCORES_BIASED, out); });
   EXPECT_EQ(s.stage, HEED_SCORES_BIASED);
+  const W w = accepts<W>("weights", [&](W *o) { return heed_attention_weights_init(o, out); });
   const L l = accepts<L>("lse", [&](L *o) { return heed_lse_init(o, out); });
   const C c = accepts<C>("column sums", [&](C *o) { return heed_column_sums_init(o, out); });
-  for (const heed_tensor_out &t : {s.out, l.out, c.out}) EXPECT_EQ(std::memcmp(&t, &out, sizeof out), 0);
+  for (const heed_tensor_out &t : {s.out, w.out, l.out, c.out}) EXPECT_EQ(std::memcmp(&t, &out, sizeof out), 0);
 }
 
 TEST_F(bad_init, top_k) {
@@ -102,15 +105,16 @@ TEST_F(bad_init, top_k) {
   EXPECT_EQ(t.keys, keys_);
 }
 
-// HEED_OPTIONS: nothing is asked for.
+// Nothing is asked for.
 TEST_F(bad_init, options_start_empty) {
-  const heed_options o = HEED_OPTIONS;
+  const heed_options o = heed_options_default();
   EXPECT_EQ(o.struct_size, sizeof(heed_options));
   for (const void *p :
        {static_cast<const void *>(o.ranges), static_cast<const void *>(o.mask), static_cast<const void *>(o.softcap),
         static_cast<const void *>(o.alibi), static_cast<const void *>(o.sinks), static_cast<const void *>(o.scores),
-        static_cast<const void *>(o.lse), static_cast<const void *>(o.column_sums), static_cast<const void *>(o.top_k),
-        static_cast<const void *>(o.partial), static_cast<const void *>(o.cache), static_cast<const void *>(o.narrow)})
+        static_cast<const void *>(o.weights), static_cast<const void *>(o.lse),
+        static_cast<const void *>(o.column_sums), static_cast<const void *>(o.top_k),
+        static_cast<const void *>(o.partial), static_cast<const void *>(o.narrow)})
     EXPECT_EQ(p, nullptr);
 }
 

@@ -15,29 +15,32 @@ class bad_merge : public partial_test {
 };
 
 TEST_F(bad_merge, init) {
-  const auto refuses = [this](heed_fault fault, heed_argument argument, const std::string &what, P *p, float *buffer,
-                              size_t floats, int32_t first_key) {
-    memory_.refuses([&] { return heed_partial_init(p, buffer, floats, batch, heads, n_q, v_dim, first_key); }, fault,
-                    argument, what);
+  const auto refuses = [this](heed_fault fault, heed_argument argument, const std::string &what, P *p,
+                              heed_memory memory, int32_t first_key) {
+    memory_.refuses([&] { return heed_partial_init(p, batch, heads, n_q, v_dim, first_key, memory); }, fault, argument,
+                    what);
   };
-  refuses(HEED_NULL_POINTER, HEED_ARG_PARTIAL, "null", nullptr, total_data_, n_floats, 0);
-  refuses(HEED_MISALIGNED, HEED_ARG_PARTIAL, "object", misaligned(total_, 2), total_data_, n_floats, 0);
-  refuses(HEED_OVERLAP, HEED_ARG_PARTIAL, "in its buffer", reinterpret_cast<P *>(in_ + 16), in_, n_floats, 0);
-  refuses(HEED_NULL_POINTER, HEED_ARG_BUFFER, "null", total_, nullptr, n_floats, 0);
-  refuses(HEED_MISALIGNED, HEED_ARG_BUFFER, "buffer", total_, misaligned(total_data_), n_floats, 0);
-  refuses(HEED_MISALIGNED, HEED_ARG_BUFFER, "buffer", total_, misaligned(total_data_, 2), n_floats, 0);
-  refuses(HEED_TOO_SMALL, HEED_ARG_BUFFER, "one float short", total_, total_data_, n_floats - 1, 0);
-  refuses(HEED_TOO_SMALL, HEED_ARG_BUFFER, "empty", total_, total_data_, 0, 0);
-  refuses(HEED_OVERFLOW, HEED_ARG_BUFFER, "at the top of memory", total_, top_of_memory(), n_floats, 0);
+  const heed_memory good = floats(total_data_);
+  refuses(HEED_NULL_POINTER, HEED_ARG_PARTIAL, "null", nullptr, good, 0);
+  refuses(HEED_MISALIGNED, HEED_ARG_PARTIAL, "object", misaligned(total_, 2), good, 0);
+  refuses(HEED_OVERLAP, HEED_ARG_PARTIAL, "in its memory", reinterpret_cast<P *>(in_ + 16), floats(in_), 0);
+  refuses(HEED_NULL_POINTER, HEED_ARG_MEMORY, "null", total_, floats(nullptr), 0);
+  refuses(HEED_MISALIGNED, HEED_ARG_MEMORY, "memory", total_, floats(misaligned(total_data_)), 0);
+  refuses(HEED_MISALIGNED, HEED_ARG_MEMORY, "memory", total_, floats(misaligned(total_data_, 2)), 0);
+  refuses(HEED_TOO_SMALL, HEED_ARG_MEMORY, "one byte short", total_, heed_memory_of(good.data, good.bytes - 1), 0);
+  refuses(HEED_TOO_SMALL, HEED_ARG_MEMORY, "empty", total_, heed_memory_of(good.data, 0), 0);
+  refuses(HEED_OVERFLOW, HEED_ARG_MEMORY, "at the top of memory", total_, floats(top_of_memory()), 0);
   for (const int32_t wrong : {-1024, -1, INT32_MIN})
-    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "negative", total_, total_data_, n_floats, wrong);
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "negative", total_, good, wrong);
   for (const int32_t wrong : {HEED_MAX_COUNT + 1, HEED_MAX_COUNT + 1024, INT32_MAX})
-    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "too many", total_, total_data_, n_floats, wrong);
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY, "too many", total_, good, wrong);
   for (const int32_t wrong : {1, 64, 1023, 1025})
-    refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "no multiple", total_, total_data_, n_floats, wrong);
+    refuses(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY, "no multiple", total_, good, wrong);
 }
 
 TEST_F(bad_merge, init_counts) {
+  const heed_memory all = heed_memory_of(total_data_, SIZE_MAX);
+  EXPECT_EQ(heed_partial_bytes(batch, heads, n_q, v_dim), floats(nullptr).bytes);
   struct row {
     heed_argument argument;
     int place;
@@ -48,16 +51,17 @@ TEST_F(bad_merge, init_counts) {
     for (const int32_t wrong : {0, -1, INT32_MIN, r.most + 1, INT32_MAX}) {
       int32_t n[] = {batch, heads, n_q, v_dim};
       n[r.place] = wrong;
-      memory_.refuses([&] { return heed_partial_init(total_, total_data_, SIZE_MAX, n[0], n[1], n[2], n[3], 0); },
-                      HEED_OUT_OF_RANGE, r.argument, "count " + std::to_string(wrong));
+      memory_.refuses([&] { return heed_partial_init(total_, n[0], n[1], n[2], n[3], 0, all); }, HEED_OUT_OF_RANGE,
+                      r.argument, "count " + std::to_string(wrong));
+      EXPECT_EQ(heed_partial_bytes(n[0], n[1], n[2], n[3]), 0u) << "count " << wrong;
     }
   // More rows than a size_t counts, then more floats, then more bytes than half of memory.
   for (const auto &[of_q, of_v] : {std::pair(HEED_MAX_COUNT, HEED_MAX_DIM), {1 << 17, 1}, {1 << 14, 1}})
     memory_.refuses(
         [&, of_q = of_q, of_v = of_v] {
-          return heed_partial_init(total_, total_data_, SIZE_MAX, HEED_MAX_COUNT, HEED_MAX_DIM, of_q, of_v, 0);
+          return heed_partial_init(total_, HEED_MAX_COUNT, HEED_MAX_DIM, of_q, of_v, 0, all);
         },
-        HEED_OVERFLOW, HEED_ARG_BUFFER, "larger than memory");
+        HEED_OVERFLOW, HEED_ARG_MEMORY, "larger than memory");
 }
 
 TEST_F(bad_merge, merge) {
@@ -84,13 +88,13 @@ TEST_F(bad_merge, merge) {
     refuses(HEED_MISFIT, HEED_ARG_PARTIAL, "shape", total_, part_);
   }
   part_->n_keys = 1025;
-  refuses(HEED_MISFIT, HEED_ARG_PARTIAL, "more than a chunk", total_, part_);
+  refuses(HEED_BAD_SPLIT, HEED_ARG_PARTIAL, "more than a chunk", total_, part_);
   for (const int32_t wrong : {0, 1023, 1025, 2048}) {
     part_->first_key = wrong;
-    refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "does not follow", total_, part_);
+    refuses(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY, "does not follow", total_, part_);
   }
   total_->n_keys = 1000, part_->first_key = 1000;
-  refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "no multiple of 1024", total_, part_);
+  refuses(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY, "no multiple of 1024", total_, part_);
 }
 
 TEST_F(bad_merge, overlap_in_merge) {
@@ -102,7 +106,7 @@ TEST_F(bad_merge, overlap_in_merge) {
     make(part_, part_data_, 1024, 1024);
   };
   part_->data = total_data_ + n_floats - 1;
-  refuses("one buffer", total_, part_);
+  refuses("one memory", total_, part_);
   total_->data = reinterpret_cast<float *>(&part_->data);
   refuses("the part in the total", total_, part_);
   total_->data = reinterpret_cast<float *>(&total_->data);
@@ -131,7 +135,7 @@ TEST_F(bad_merge, finish_arguments) {
     f.apply(bad);
     memory_.refuses([&] { return heed_partial_finish(total_, nullptr, bad, nullptr); }, f.fault, HEED_ARG_OUT, f.what);
   }
-  *set_.options = HEED_OPTIONS;
+  *set_.options = heed_options_default();
   set_.options->sinks = set_.sinks, set_.options->lse = set_.lse;
   for (const option_flaw &f : flaws_of_options(set_.shape(), *set_.options, true)) {
     if (f.argument == HEED_ARG_OPTIONS) continue;

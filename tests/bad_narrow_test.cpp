@@ -13,11 +13,11 @@ class bad_narrow : public options_test {
   // All four narrow, in the formats that have most to check.
   void restore() {
     EXPECT_EQ(heed_narrow_tensors_init(narrow_), HEED_OK);
-    narrow_->q = heed_narrow_token_major(in_, HEED_INT8, q_scales_, n_q, heads, dim);
-    narrow_->k = heed_narrow_head_major(in_, HEED_INT8, k_scales_, n_kv, kv_heads, dim);
-    narrow_->v = heed_narrow_token_major(in_, HEED_INT8, v_scales_, n_kv, kv_heads, v_dim);
+    narrow_->q = heed_narrow_token_major(in_, q_scales_, HEED_INT8, n_q, heads, dim);
+    narrow_->k = heed_narrow_head_major(in_, k_scales_, HEED_INT8, n_kv, kv_heads, dim);
+    narrow_->v = heed_narrow_token_major(in_, v_scales_, HEED_INT8, n_kv, kv_heads, v_dim);
     narrow_->out = heed_narrow_head_major_out(out_, HEED_F16, n_q, heads, v_dim);
-    options_ = HEED_OPTIONS;
+    options_ = heed_options_default();
     options_.narrow = narrow_;
   }
   heed_attention call() {
@@ -89,7 +89,7 @@ TEST_F(bad_narrow, tensors) {
   for (heed_narrow_tensor N::*t : {&N::q, &N::k, &N::v}) {
     const heed_argument name = names[i++];
     for (const int32_t format : {-1, 4, INT32_MIN, INT32_MAX})
-      wrong(HEED_OUT_OF_RANGE, HEED_ARG_FORMAT, "format", [=](N &n) { (n.*t).format = format; });
+      wrong(HEED_BAD_FORMAT, name, "format", [=](N &n) { (n.*t).format = format; });
     wrong(HEED_MISALIGNED, name, "f16",
           [=](N &n) { (n.*t).format = HEED_F16, (n.*t).data = static_cast<const char *>((n.*t).data) + 1; });
     wrong(HEED_MISALIGNED, name, "f32",
@@ -100,18 +100,18 @@ TEST_F(bad_narrow, tensors) {
       wrong(HEED_BAD_STRIDE, name, "stride -1", [=](N &n) { n.*t.*stride = -1; });
       wrong(HEED_OVERFLOW, name, "greatest stride", [=](N &n) { n.*t.*stride = huge_stride; });
     }
-    wrong(HEED_NULL_POINTER, HEED_ARG_SCALES, "no scales", [=](N &n) { (n.*t).scales.data = nullptr; });
+    wrong(HEED_BAD_SCALES, name, "no scales", [=](N &n) { (n.*t).scales.data = nullptr; });
     for (const flaw<heed_tensor> &f : tensor_flaws<heed_tensor>())
       if (f.what != "at the top of memory")
-        wrong(f.fault, HEED_ARG_SCALES, f.what, [=](N &n) { f.apply((n.*t).scales); });
-    wrong(HEED_OVERFLOW, HEED_ARG_SCALES, "at the top of memory",
-          [=](N &n) { (n.*t).scales.data = top_of_memory() + 7; });
+        wrong(f.fault == HEED_OVERFLOW ? HEED_OVERFLOW : HEED_BAD_SCALES, name, "scales " + f.what,
+              [=](N &n) { f.apply((n.*t).scales); });
+    wrong(HEED_OVERFLOW, name, "scales at the top of memory", [=](N &n) { (n.*t).scales.data = top_of_memory() + 7; });
   }
 }
 
 TEST_F(bad_narrow, out) {
   for (const int32_t format : {-1, int{HEED_INT8}, 4, INT32_MIN, INT32_MAX})
-    wrong(HEED_OUT_OF_RANGE, HEED_ARG_FORMAT, "format", [=](N &n) { n.out.format = format; });
+    wrong(HEED_BAD_FORMAT, HEED_ARG_OUT, "format", [=](N &n) { n.out.format = format; });
   wrong(HEED_MISALIGNED, HEED_ARG_OUT, "f16", [](N &n) { n.out.data = static_cast<char *>(n.out.data) + 1; });
   wrong(HEED_OVERFLOW, HEED_ARG_OUT, "top of memory", [](N &n) { n.out.data = top_of_memory() + 6; });
   using S = heed_narrow_tensor_out;
@@ -124,10 +124,10 @@ TEST_F(bad_narrow, out) {
 
 TEST_F(bad_narrow, given_twice_or_not_at_all) {
   const auto as_it_is = [](N &) {};
-  wrong(HEED_MISFIT, HEED_ARG_Q, "q", as_it_is, [&](heed_attention &c) { c.q = attention().q; });
-  wrong(HEED_MISFIT, HEED_ARG_K, "k", as_it_is, [&](heed_attention &c) { c.k = attention().k; });
-  wrong(HEED_MISFIT, HEED_ARG_V, "v", as_it_is, [&](heed_attention &c) { c.v = attention().v; });
-  wrong(HEED_MISFIT, HEED_ARG_OUT, "out", as_it_is, [&](heed_attention &c) { c.out = attention().out; });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_Q, "q", as_it_is, [&](heed_attention &c) { c.q = attention().q; });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "k", as_it_is, [&](heed_attention &c) { c.k = attention().k; });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_V, "v", as_it_is, [&](heed_attention &c) { c.v = attention().v; });
+  wrong(HEED_GIVEN_TWICE, HEED_ARG_OUT, "out", as_it_is, [&](heed_attention &c) { c.out = attention().out; });
   wrong(HEED_NULL_POINTER, HEED_ARG_Q, "no q", [](N &n) { n.q.data = nullptr; });
   wrong(HEED_NULL_POINTER, HEED_ARG_K, "no k", [](N &n) { n.k.data = nullptr; });
   wrong(HEED_NULL_POINTER, HEED_ARG_V, "no v", [](N &n) { n.v.data = nullptr; });
@@ -148,32 +148,31 @@ TEST_F(bad_narrow, overlaps) {
 // Neither layers nor sequences take it; partial results have no out, and a cache has keys and values.
 TEST_F(bad_narrow, where_it_does_not_fit) {
   for (const options_taker &t : takers())
-    if (t.set != &in_attention_) refuses(t, &options_, HEED_MISFIT, HEED_ARG_NARROW, "narrow");
-  HEED_ALIGNED float data[HEED_PARTIAL_FLOATS(batch, heads, n_q, v_dim)];
+    if (t.set != &in_attention_) refuses(t, &options_, HEED_NOT_HERE, HEED_ARG_NARROW, "narrow");
+  HEED_MEMORY(data, HEED_PARTIAL_BYTES(batch, heads, n_q, v_dim));
   heed_partial partial;
-  ASSERT_EQ(heed_partial_init(&partial, data, sizeof data / 4, batch, heads, n_q, v_dim, 0), HEED_OK);
+  ASSERT_EQ(heed_partial_init(&partial, batch, heads, n_q, v_dim, 0, data), HEED_OK);
   options_.partial = &partial;
   heed_attention c = call();
-  memory_.refuses([&] { return heed_attention_run(&c); }, HEED_MISFIT, HEED_ARG_OUT, "out beside a partial");
+  memory_.refuses([&] { return heed_attention_run(&c); }, HEED_GIVEN_TWICE, HEED_ARG_OUT, "out beside a partial");
   EXPECT_EQ(partial.n_keys, 0);
   narrow_->out.data = nullptr;
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
   restore();
-  heed_cache_shape shape = HEED_CACHE_SHAPE;
-  shape.capacity = n_kv, shape.n_sequences = batch, shape.n_kv_heads = kv_heads;
-  shape.head_dim = dim, shape.v_dim = v_dim;
+  heed_cache_shape shape = heed_cache_shape_default(n_kv, kv_heads, dim);
+  shape.n_sequences = batch, shape.v_dim = v_dim;
   const size_t bytes = heed_cache_bytes(&shape);
   heed_cache cache;
-  ASSERT_EQ(heed_cache_init(&cache, &shape, memory_.take_aligned(bytes / 4), bytes), HEED_OK);
+  ASSERT_EQ(heed_cache_init(&cache, &shape, heed_memory_of(memory_.take_aligned(bytes / 4), bytes)), HEED_OK);
   const auto with_cache = [&](heed_argument name, const std::function<void()> &spoil) {
-    options_.cache = &cache;
     narrow_->k.data = narrow_->v.data = nullptr;
     spoil();
     c = call();
+    c.cache = &cache;
     if (name == HEED_ARG_CALL)
       EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
     else
-      memory_.refuses([&] { return heed_attention_run(&c); }, HEED_MISFIT, name, "beside a cache");
+      memory_.refuses([&] { return heed_attention_run(&c); }, HEED_GIVEN_TWICE, name, "beside a cache");
     restore();
   };
   with_cache(HEED_ARG_K, [&] { narrow_->k.data = in_; });

@@ -7,8 +7,7 @@ namespace {
 class bad_partial : public partial_test {
  protected:
   heed_attention call() {
-    heed_attention c =
-        heed_attention_of(n_q, n_kv, heads, kv_heads, dim, in_, in_, in_, nullptr, workspace_, workspace_bytes);
+    heed_attention c = heed_attention_of(in_, in_, in_, n_q, n_kv, heads, kv_heads, dim, nullptr, workspace());
     c.batch = batch, c.v_dim = v_dim;
     c.v = heed_token_major(in_, n_kv, kv_heads, v_dim);
     set_.options->partial = total_;
@@ -64,19 +63,19 @@ TEST_F(bad_partial, in_a_call) {
     }
   for (const int32_t wrong : {1, 1023, 1025}) {
     total_->n_keys = wrong;
-    call_refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "keys so far");
+    call_refuses(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY, "keys so far");
     total_->first_key = wrong;
-    call_refuses(HEED_MISFIT, HEED_ARG_FIRST_KEY, "first key");
+    call_refuses(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY, "first key");
   }
   total_->first_key = HEED_MAX_COUNT - 1024, total_->n_keys = 1024;
   call_refuses(HEED_OUT_OF_RANGE, partial, "more keys than there may be");
-  call_refuses(HEED_MISFIT, HEED_ARG_OUT, "out", [this](heed_attention &c) { c.out = out(); });
+  call_refuses(HEED_GIVEN_TWICE, HEED_ARG_OUT, "out", [this](heed_attention &c) { c.out = out(); });
 }
 
 // More rows than a size_t can count, of which the call names no memory.
 TEST_F(bad_partial, rows_beyond_the_address_space) {
   set_.leave_partial_options();
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.partial = total_, options.top_k = set_.top_k;
   call_refuses(HEED_OVERFLOW, HEED_ARG_TOP_K, "top k", [&](heed_attention &c) {
     c.batch = c.n_q = HEED_MAX_COUNT, c.n_heads = HEED_MAX_DIM, c.n_kv_heads = 1;
@@ -88,16 +87,12 @@ TEST_F(bad_partial, rows_beyond_the_address_space) {
 // What needs the whole row cannot be had of a part.
 TEST_F(bad_partial, what_does_not_go_with_it) {
   set_.leave_partial_options();
-  const heed_argument partial = HEED_ARG_PARTIAL;
-  call_refuses(HEED_MISFIT, partial, "sinks", [this](heed_attention &) { set_.options->sinks = set_.sinks; });
-  call_refuses(HEED_MISFIT, partial, "lse", [this](heed_attention &) { set_.options->lse = set_.lse; });
-  call_refuses(HEED_MISFIT, partial, "sums", [this](heed_attention &) { set_.options->column_sums = set_.sums; });
-  call_refuses(HEED_MISFIT, partial, "top k", [this](heed_attention &) { set_.options->top_k = set_.top_k; });
-  call_refuses(HEED_MISFIT, partial, "stage", [this](heed_attention &) { set_.scores->stage = HEED_SCORES_WEIGHTS; });
-  call_refuses(HEED_MISFIT, partial, "weights", [this](heed_attention &c) {
-    c.weights = heed_head_major_out(set_.lse_data, n_q, heads, n_kv);
-    set_.options->scores = nullptr;
-  });
+  heed_options &o = *set_.options;
+  call_refuses(HEED_NOT_HERE, HEED_ARG_SINKS, "sinks", [&](heed_attention &) { o.sinks = set_.sinks; });
+  call_refuses(HEED_NOT_HERE, HEED_ARG_WEIGHTS, "weights", [&](heed_attention &) { o.weights = set_.weights; });
+  call_refuses(HEED_NOT_HERE, HEED_ARG_LSE, "lse", [&](heed_attention &) { o.lse = set_.lse; });
+  call_refuses(HEED_NOT_HERE, HEED_ARG_COLUMN_SUMS, "sums", [&](heed_attention &) { o.column_sums = set_.sums; });
+  call_refuses(HEED_NOT_HERE, HEED_ARG_TOP_K, "top k", [&](heed_attention &) { o.top_k = set_.top_k; });
 }
 
 TEST_F(bad_partial, other_options_of_the_call) {
@@ -116,7 +111,8 @@ TEST_F(bad_partial, overlap_in_a_call) {
   std::vector<option_set::piece> pieces = set_.pieces_read();
   pieces.push_back({"q, k, v", in_, 256});
   for (const option_set::piece &p : pieces) {
-    if (p.name == "sinks" || p.name == "logits" || p.name == "lse" || p.name == "column sums" || p.name == "top k")
+    if (p.name == "sinks" || p.name == "logits" || p.name == "weights" || p.name == "lse" || p.name == "column sums" ||
+        p.name == "top k")
       continue;  // not of this call
     for (const ptrdiff_t shift : {ptrdiff_t{0}, 1 - ptrdiff_t{n_floats}}) {
       total_->data = static_cast<float *>(p.data) + shift;

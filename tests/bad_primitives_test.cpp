@@ -113,12 +113,14 @@ TEST_F(bad_primitives, softmax) {
     wrong.apply(a.y);
     refuses(f, a, wrong.fault, HEED_ARG_Y, wrong.what);
   }
-  for (const float scale : {NAN, INFINITY, -INFINITY}) {
+  for (const float scale : {NAN, INFINITY, -INFINITY, HEED_SCALE_DEFAULT}) {
     arguments a = good();
     a.scale = scale;
     refuses(f, a, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");
-    a.scale = std::copysign(greatest_subnormal, scale);
-    refuses(f, a, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "subnormal scale");
+    for (const float small : {greatest_subnormal, 0.0f}) {
+      a.scale = std::copysign(small, scale);
+      refuses(f, a, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "scale of 0, or subnormal");
+    }
   }
   arguments a = good();
   a.y.n_rows = 2;
@@ -161,35 +163,41 @@ TEST_F(bad_primitives, dot) {
 }
 
 TEST_F(bad_primitives, self_attention) {
-  const size_t bytes = HEED_WORKSPACE_BYTES(5, 5);
+  const float usual = HEED_SCALE_DEFAULT;
+  const heed_memory workspace = heed_memory_of(workspace_, HEED_WORKSPACE_BYTES(5, 5));
   const heed_matrix x = heed_matrix_of(x_, 3, 5);
   const heed_matrix_out out = {y_, 3, 5, 5};
-  const auto refused = [this](heed_matrix in, float scale, heed_matrix_out to, void *workspace, size_t size,
-                              heed_fault fault, heed_argument argument, const std::string &what) {
-    memory_.refuses([=] { return heed_self_attention(in, scale, to, workspace, size); }, fault, argument, what);
+  const auto refused = [this](heed_matrix in, float scale, heed_matrix_out to, heed_memory room, heed_fault fault,
+                              heed_argument argument, const std::string &what) {
+    memory_.refuses([=] { return heed_self_attention(in, scale, to, room); }, fault, argument, what);
+  };
+  const auto refused_room = [&](void *data, size_t bytes, heed_fault fault, const std::string &what) {
+    refused(x, usual, out, heed_memory_of(data, bytes), fault, HEED_ARG_WORKSPACE, what);
   };
   for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_DIM)) {
     heed_matrix bad = x;
     wrong.apply(bad);
     const heed_argument name = bad.n_rows != x.n_rows ? HEED_ARG_N : bad.dim != x.dim ? HEED_ARG_HEAD_DIM : HEED_ARG_X;
-    refused(bad, 0, out, workspace_, bytes, wrong.fault, name, wrong.what);
+    refused(bad, usual, out, workspace, wrong.fault, name, wrong.what);
   }
   for (const flaw<heed_matrix_out> &wrong : output_flaws(HEED_MAX_DIM)) {
     heed_matrix_out bad = out;
     wrong.apply(bad);
     const bool shape = bad.n_rows != out.n_rows || bad.dim != out.dim;
-    refused(x, 0, bad, workspace_, bytes, shape ? HEED_MISFIT : wrong.fault, HEED_ARG_OUT, wrong.what);
+    refused(x, usual, bad, workspace, shape ? HEED_MISFIT : wrong.fault, HEED_ARG_OUT, wrong.what);
   }
   for (const float scale : {NAN, INFINITY, -INFINITY})
-    refused(x, scale, out, workspace_, bytes, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");
-  refused(x, least_subnormal, out, workspace_, bytes, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "subnormal scale");
+    refused(x, scale, out, workspace, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");
+  for (const float scale : {least_subnormal, 0.0f, -0.0f})
+    refused(x, scale, out, workspace, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, "scale of 0, or subnormal");
   for (const ptrdiff_t shift : {-14, 0, 1, 14})
-    refused(x, 0, {x_ + shift, 3, 5, 5}, workspace_, bytes, HEED_OVERLAP, HEED_ARG_OUT, "overlap");
-  refused(x, 0, out, nullptr, bytes, HEED_NULL_POINTER, HEED_ARG_WORKSPACE, "null");
-  refused(x, 0, out, misaligned(workspace_, 16), bytes, HEED_MISALIGNED, HEED_ARG_WORKSPACE, "misaligned");
-  refused(x, 0, out, workspace_, HEED_WORKSPACE_MIN_BYTES(5, 5) - 1, HEED_TOO_SMALL, HEED_ARG_WORKSPACE, "short");
-  refused(x, 0, out, workspace_, 0, HEED_TOO_SMALL, HEED_ARG_WORKSPACE, "empty");
-  refused({workspace_ + 3, 3, 5, 5}, 0, out, workspace_, bytes, HEED_OVERLAP, HEED_ARG_WORKSPACE, "overlap");
+    refused(x, usual, {x_ + shift, 3, 5, 5}, workspace, HEED_OVERLAP, HEED_ARG_OUT, "overlap");
+  refused_room(nullptr, workspace.bytes, HEED_NULL_POINTER, "null");
+  refused_room(misaligned(workspace_, 16), workspace.bytes, HEED_MISALIGNED, "misaligned");
+  refused_room(workspace_, HEED_WORKSPACE_MIN_BYTES(5, 5) - 1, HEED_TOO_SMALL, "short");
+  refused_room(workspace_, 0, HEED_TOO_SMALL, "empty");
+  refused_room(workspace_, SIZE_MAX, HEED_OVERFLOW, "as large as memory");
+  refused({workspace_ + 3, 3, 5, 5}, usual, out, workspace, HEED_OVERLAP, HEED_ARG_WORKSPACE, "overlap");
 }
 
 }  // namespace

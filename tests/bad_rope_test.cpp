@@ -61,6 +61,7 @@ TEST_F(bad_rope, objects) {
       heed_rope_apply(nullptr, good().x, 2, 2, 6, 0, nullptr, heed_token_major_out(y_, 2, 2, 6), nullptr);
   EXPECT_EQ(status, HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_ROPE));
   refuses([=](A &a) { a.given = misaligned(in_arena); }, HEED_MISALIGNED, HEED_ARG_ROPE, "misaligned");
+  refuses([](A &a) { a.rope.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "zeros");
   refuses([](A &a) { ++a.rope.struct_size; }, HEED_UNKNOWN_STRUCT, HEED_ARG_ROPE, "size");
   refuses([](A &a) { a.rope.code = nullptr; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "code");
   refuses([](A &a) { a.rope.code = reinterpret_cast<heed_rope_code *>(&a); }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE,

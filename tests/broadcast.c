@@ -6,7 +6,7 @@
 
 enum { n_q = 600000, n_kv = 300000, wide = 1000 };
 static float row[wide], out[n_q];
-static HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_BYTES(wide, 1)];
+HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(wide, 1));
 
 static int faults;
 static void expect(const char *what, heed_status status, float expected) {
@@ -19,7 +19,7 @@ static void expect(const char *what, heed_status status, float expected) {
 }
 
 static heed_attention call_of(int32_t rows, int32_t keys, int32_t dim) {
-  heed_attention call = heed_attention_of(rows, keys, 1, 1, dim, row, row, row, out, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(row, row, row, rows, keys, 1, 1, dim, out, workspace);
   call.v_dim = 1;
   call.q.row_stride = call.k.row_stride = call.v.row_stride = 0;
   call.out = heed_token_major_out(out, rows, 1, 1);

@@ -42,7 +42,7 @@ class cache_bits : public reference_or_self_test {
                           const extras &options, const heed_rope *rope) {
     const cache_memory memory(slot_cache, s, false);
     heed_cache cache;
-    EXPECT_EQ(status_name(heed_cache_init(&cache, &s, memory.data(), memory.count())), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_init(&cache, &s, memory.all())), "HEED_OK");
     std::vector<float> all(size_t(p.n_heads) * p.n * s.v_dim);
     int32_t done = 0;
     for (const int32_t n : pieces) {
@@ -150,7 +150,7 @@ class cached_batch : public cache_bits {
     const cache_memory memory(slot_other_cache, of_one, false);
     for (size_t b = 0; b < fed_.size(); ++b) {
       heed_cache alone;
-      ASSERT_EQ(heed_cache_init(&alone, &of_one, memory.data(), memory.count()), HEED_OK);
+      ASSERT_EQ(heed_cache_init(&alone, &of_one, memory.all()), HEED_OK);
       for (const tokens &t : fed_[b]) EXPECT_EQ(status_name(append(&alone, 0, t)), "HEED_OK");
       problem one = p;
       one.batch = 1;
@@ -171,7 +171,7 @@ TEST_P(cached_batch, equals_each_alone_on_1_to_8_threads) {
     heed_cache_shape s = cache_shape(ring ? HEED_CACHE_RING : HEED_CACHE_LINEAR, ring ? r.between(900, 1500) : 3000, 2,
                                      r.size(4, 24), r.size(4, 24), i % 4, ring ? r.between(0, 5) : 0, ring ? 40 : 0, 3);
     const cache_memory memory(slot_cache, s, true);
-    ASSERT_EQ(status_name(heed_cache_init(&cache_, &s, memory.data(), memory.count())), "HEED_OK");
+    ASSERT_EQ(status_name(heed_cache_init(&cache_, &s, memory.all())), "HEED_OK");
     fill(s, r, {r.between(1500, 3000), r.between(1, 200), r.between(900, 1400)});
     problem p = problem_over(s, model_, r.between(1, 2), r.between(1, 12), longest(model_));
     p.q = bell_floats(r, p.q_floats()), p.causal = 1, p.options.lse = true;

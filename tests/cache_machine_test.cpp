@@ -21,7 +21,7 @@ class machine {
     if (kernels_.empty()) kernels_.push_back(heed_kernel_current());
     reset_model();
     place();
-    EXPECT_EQ(status_name(heed_cache_init(&cache_, &shape_, memory_->data(), memory_->count())), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_init(&cache_, &shape_, memory_->all())), "HEED_OK");
   }
   std::string text() const { return text_of(shape_) + " on " + kernel_; }
 
@@ -41,8 +41,12 @@ class machine {
       reset();
     else
       attend();
-    for (int32_t i = 0; i < shape_.n_sequences; ++i)
+    int32_t greatest = 0;
+    for (int32_t i = 0; i < shape_.n_sequences; ++i) {
       EXPECT_EQ(heed_cache_length(&cache_, i), model_[size_t(i)].length());
+      greatest = std::max(greatest, model_[size_t(i)].length());
+    }
+    EXPECT_EQ(heed_cache_longest(&cache_), greatest);
     EXPECT_TRUE(memory_->guard_intact()) << "memory beside the buffer was written";
   }
   int n_attended = 0, n_wrapped = 0;
@@ -92,7 +96,9 @@ class machine {
       EXPECT_EQ(status_name(status), "HEED_OK");
       if (status == HEED_OK) m.append(t, turn);
     } else {
-      EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_FULL, HEED_ARG_CACHE)));
+      const heed_status refusal = shape_.kind == HEED_CACHE_RING ? HEED_STATUS(HEED_TOO_MANY_ROWS, HEED_ARG_N)
+                                                                 : HEED_STATUS(HEED_FULL, HEED_ARG_CACHE);
+      EXPECT_EQ(status_name(status), status_name(refusal));
       EXPECT_TRUE(memory_->holds(before));
     }
     n_wrapped += shape_.kind == HEED_CACHE_RING && m.length() > shape_.capacity + shape_.spare + 64;
@@ -108,7 +114,7 @@ class machine {
     const heed_status status = heed_cache_truncate(&cache_, sequence, length);
     if (status == HEED_OK) return m.truncate(length);
     EXPECT_FALSE(promised) << "cut to " << length << " of " << m.length();
-    EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_MISFIT, HEED_ARG_LENGTH)));
+    EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH)));
     EXPECT_TRUE(memory_->holds(before));
   }
   void reset() {
@@ -141,13 +147,13 @@ class machine {
     bytes[at] ^= bit;
     memory_->write(bytes);
     cache_ = {};
-    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->data(), memory_->count())),
-              status_name(HEED_STATUS(HEED_DAMAGED, HEED_ARG_BUFFER)));
+    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->all())),
+              status_name(HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY)));
     EXPECT_TRUE(memory_->holds(bytes));
     EXPECT_EQ(cache_.struct_size, 0u);
     bytes[at] ^= bit;
     memory_->write(bytes);
-    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->data(), memory_->count())), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->all())), "HEED_OK");
     EXPECT_TRUE(is_sealed_snapshot(memory_->copy())) << "as good a snapshot as before";
   }
 
@@ -170,8 +176,8 @@ class machine {
     if (found.status != HEED_OK) {
       const heed_argument argument = p.options.pinned > shape_.pinned ? HEED_ARG_PINNED : HEED_ARG_N_Q;
       EXPECT_FALSE(promised);
-      EXPECT_TRUE(found.status == HEED_STATUS(HEED_MISFIT, HEED_ARG_N_Q) ||
-                  found.status == HEED_STATUS(HEED_MISFIT, argument))
+      EXPECT_TRUE(found.status == HEED_STATUS(HEED_GONE, HEED_ARG_N_Q) ||
+                  found.status == HEED_STATUS(HEED_GONE, argument))
           << status_name(found.status);
       return;
     }

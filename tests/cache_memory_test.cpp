@@ -18,7 +18,7 @@ class cache_bytes : public kernel_test {
     const cache_memory memory(slot_cache, s, at_the_front);
     std::memset(memory.data(), fill, memory.count());
     heed_cache cache;
-    EXPECT_EQ(status_name(heed_cache_init(&cache, &s, memory.data(), memory.count())), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_init(&cache, &s, memory.all())), "HEED_OK");
     cache_model model(size_t(s.n_sequences), sequence_model(s));
     for (int32_t i = 0; i < s.n_sequences; ++i)
       for (int32_t n = 0; n < (s.kind == HEED_CACHE_RING ? 6 : 2); ++n) {
@@ -76,7 +76,7 @@ TEST_P(cache_bytes, a_token_takes_the_bytes_of_its_rows) {
     const heed_cache_shape s = random_shape(r, i % 4);
     const cache_memory memory(slot_cache, s, r.chance(50));
     heed_cache cache;
-    ASSERT_EQ(heed_cache_init(&cache, &s, memory.data(), memory.count()), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &s, memory.all()), HEED_OK);
     std::vector<bool> taken(memory.count());
     for (int32_t left = s.capacity; left > 0;) {
       const int32_t n = r.between(1, left);
@@ -118,10 +118,10 @@ TEST_P(cache_bytes, nothing_beside_the_new_tokens_is_read) {
     const heed_tensor v = lay(slot_v, t.v, place(how, 3, 1, s.n_kv_heads, t.n, s.v_dim));
     const cache_memory memory(slot_cache, s, true), other(slot_other_cache, s, true);
     heed_cache cache, plain;
-    ASSERT_EQ(heed_cache_init(&cache, &s, memory.data(), memory.count()), HEED_OK);
-    ASSERT_EQ(heed_cache_init(&plain, &s, other.data(), other.count()), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &s, memory.all()), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&plain, &s, other.all()), HEED_OK);
     const heed_rope *turn = r.chance(50) ? &rope : nullptr;
-    EXPECT_EQ(status_name(heed_cache_append(&cache, 0, t.n, k, v, turn)), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_append(&cache, 0, k, v, t.n, turn)), "HEED_OK");
     EXPECT_EQ(status_name(append(&plain, 0, t, turn)), "HEED_OK");
     EXPECT_TRUE(memory.holds(other.copy())) << "the layout of new tokens is of no account: " << text_of(s);
     EXPECT_TRUE(memory.guard_intact());

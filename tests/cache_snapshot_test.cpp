@@ -7,7 +7,7 @@
 namespace heed_test {
 namespace {
 
-constexpr heed_status damaged = HEED_STATUS(HEED_DAMAGED, HEED_ARG_BUFFER);
+constexpr heed_status damaged = HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY);
 using bytes = std::vector<unsigned char>;
 
 // One shape of each format; rings have wrapped.
@@ -16,7 +16,7 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
   void make(int32_t kind) {
     const bool ring = kind == HEED_CACHE_RING;
     shape_ = cache_shape(kind, 5, 2, 3, 2, GetParam(), ring ? 2 : 0, ring ? 3 : 0, 2);
-    ASSERT_EQ(heed_cache_init(&cache_, &shape_, buffer_, sizeof buffer_), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache_, &shape_, heed_memory_of(buffer_, sizeof buffer_)), HEED_OK);
     for (int32_t i = 0; i < (ring ? 40 : 1); ++i)
       for (const int32_t sequence : {0, 1})
         ASSERT_EQ(append(&cache_, sequence, random_tokens(r_, shape_, 3 + sequence)), HEED_OK);
@@ -31,7 +31,7 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
     std::copy(snapshot.begin(), snapshot.end(), other_buffer_);
     other_ = {};
     const bytes before(other_buffer_, other_buffer_ + sizeof other_buffer_);
-    const heed_status status = heed_cache_open(&other_, &shape, other_buffer_, sizeof other_buffer_);
+    const heed_status status = heed_cache_open(&other_, &shape, heed_memory_of(other_buffer_, sizeof other_buffer_));
     if (status == HEED_OK) return status;
     EXPECT_EQ(std::memcmp(before.data(), other_buffer_, before.size()), 0) << "a refused snapshot was changed";
     EXPECT_EQ(other_.struct_size, 0u) << "a refused cache was made";
@@ -116,7 +116,7 @@ TEST_P(snapshots, any_change_undoes_the_seal) {
   const std::function<heed_status()> changes[] = {
       [&] { return append(&cache_, 0, random_tokens(r_, shape_, 1)); },
       [&] { return heed_cache_truncate(&cache_, 1, 1); }, [&] { return heed_cache_reset(&cache_); },
-      [&] { return heed_cache_init(&cache_, &shape_, buffer_, sizeof buffer_); }};
+      [&] { return heed_cache_init(&cache_, &shape_, heed_memory_of(buffer_, sizeof buffer_)); }};
   for (const auto &change : changes) {
     make(HEED_CACHE_LINEAR);
     EXPECT_EQ(open({buffer_, buffer_ + heed_cache_bytes(&shape_)}, shape_), damaged) << "not sealed";
@@ -142,7 +142,7 @@ TEST_P(snapshots, reading_leaves_the_seal) {
 TEST_P(snapshots, are_the_same_in_all_releases) {
   heed_cache_shape s = cache_shape(HEED_CACHE_RING, 60, 1, 2, 1, GetParam(), 1, 10, 2);
   std::memset(buffer_, 0, sizeof buffer_);
-  ASSERT_EQ(heed_cache_init(&cache_, &s, buffer_, sizeof buffer_), HEED_OK);
+  ASSERT_EQ(heed_cache_init(&cache_, &s, heed_memory_of(buffer_, sizeof buffer_)), HEED_OK);
   for (int32_t i = 0; i < 200; ++i) {
     const float x = static_cast<float>(i % 9) - 3.5f;
     ASSERT_EQ(append(&cache_, 1, {1, {x, 2 * x + 1}, {-x}}), HEED_OK);

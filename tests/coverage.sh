@@ -16,6 +16,7 @@ done
 for feature in avx2 fma avx512f avx512cd avx512dq avx512bw avx512vl; do
   grep -qw $feature /proc/cpuinfo 2>/dev/null || { echo "SKIPPED: this processor lacks $feature"; exit 77; }
 done
+suites="heed_faulty_kernel_tests heed_attention_tests heed_options_tests heed_caches_tests heed_layers_tests heed_rows_tests heed_kernels_tests"
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
 
@@ -23,12 +24,12 @@ build=$(cd "$1" && pwd)
   cmake -S "$source" -B "$build" -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Coverage \
     -DCMAKE_CXX_FLAGS_COVERAGE=-O1 -DCMAKE_PROJECT_heed_INCLUDE="$source/tests/coverage.cmake" \
     -DHEED_BUILD_TESTS=ON -DHEED_BUILD_BENCH=OFF -DHEED_BUILD_DEMO=OFF &&
-    cmake --build "$build" --parallel "${HEED_COVERAGE_JOBS:-2}" --target heed_tests heed_faulty_kernel_tests
+    cmake --build "$build" --parallel "${HEED_COVERAGE_JOBS:-2}" --target $suites
 } >"$build/build.log" 2>&1 || { tail -20 "$build/build.log"; echo "FAILED: $build/build.log"; exit 1; }
 
 export HEED_TEST_PERCENT="${HEED_TEST_PERCENT:-5}"
 find "$build" -name '*.gcda' -exec rm -f {} +
-for suite in heed_faulty_kernel_tests heed_tests; do
+for suite in $suites; do
   "$build/tests/$suite" --gtest_brief=1 || { echo "FAILED: $suite"; exit 1; }
 done
 

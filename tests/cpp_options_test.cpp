@@ -13,7 +13,8 @@ using options = heed::options<heads, n_q, n_kv>;
 
 // Arrays that may be compared and filled at once.
 struct results {
-  float out[n_q][heads][v_dim], scores[heads][n_q][n_kv], lse[heads][n_q], sums[heads][n_kv], top[heads][n_q][2];
+  float out[n_q][heads][v_dim], scores[heads][n_q][n_kv], weights[heads][n_q][n_kv], lse[heads][n_q], sums[heads][n_kv],
+      top[heads][n_q][2];
   int32_t keys[heads][n_q][2];
 };
 template <typename T>
@@ -35,8 +36,8 @@ class cpp_options : public kernel_test {
     for (int i = 0; i < n_q * n_kv; ++i) attend_[i / n_kv][i % n_kv] = r.chance(70);
   }
   heed_attention call(float *out) {
-    heed_attention c = heed_attention_of(n_q, n_kv, heads, kv_heads, dim, q_[0][0], k_[0][0], v_[0][0], out,
-                                         scratch_.bytes, sizeof scratch_.bytes);
+    heed_attention c =
+        heed_attention_of(q_[0][0], k_[0][0], v_[0][0], n_q, n_kv, heads, kv_heads, dim, out, scratch_.memory());
     c.v_dim = v_dim;
     c.v = heed_token_major(v_[0][0], n_kv, kv_heads, v_dim);
     c.out = heed_token_major_out(out, n_q, heads, v_dim);
@@ -46,7 +47,7 @@ class cpp_options : public kernel_test {
   template <typename Set>
   bool equals_c(const options &o, Set set) {
     float expected[n_q][heads][v_dim], found[n_q][heads][v_dim];
-    heed_options c_options = HEED_OPTIONS;
+    heed_options c_options = heed_options_default();
     set(&c_options);
     heed_attention c = call(expected[0][0]);
     c.options = &c_options;
@@ -99,26 +100,33 @@ TEST_P(cpp_options, all_at_once) {
   std::memset(&found, 0, sizeof found);
   heed_mask mask;
   heed_scores scores;
+  heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums sums;
   heed_top_k top_k;
   ASSERT_EQ(heed_mask_init_additive(&mask, additive_[0][0], n_kv, 0, n_q * n_kv, n_kv), HEED_OK);
   ASSERT_EQ(heed_scores_init(&scores, HEED_SCORES_CAPPED, heed_head_major_out(expected.scores[0][0], n_q, heads, n_kv)),
             HEED_OK);
+  ASSERT_EQ(heed_attention_weights_init(&weights, heed_head_major_out(expected.weights[0][0], n_q, heads, n_kv)),
+            HEED_OK);
   ASSERT_EQ(heed_lse_init(&lse, heed_head_major_out(expected.lse[0], n_q, heads, 1)), HEED_OK);
   ASSERT_EQ(heed_column_sums_init(&sums, heed_head_major_out(expected.sums[0], 1, heads, n_kv)), HEED_OK);
   ASSERT_EQ(heed_top_k_init(&top_k, 2, expected.top[0][0], expected.keys[0][0]), HEED_OK);
-  heed_options c_options = HEED_OPTIONS;
-  c_options.mask = &mask, c_options.scores = &scores, c_options.lse = &lse;
-  c_options.column_sums = &sums, c_options.top_k = &top_k;
+  heed_options c_options = heed_options_default();
+  c_options.mask = &mask, c_options.scores = &scores, c_options.weights = &weights;
+  c_options.lse = &lse, c_options.column_sums = &sums, c_options.top_k = &top_k;
   heed_attention c = call(expected.out[0][0]);
-  c.options = &c_options, c.causal = 1, c.causal_offset = n_kv - n_q, c.scale = 0.75f;
+  c.options = &c_options, c.causal = 1, c.position = n_kv - n_q, c.scale = 0.75f;
   ASSERT_EQ(heed_attention_run(&c), HEED_OK);
 
   options o;
-  o.mask(additive_).scores(HEED_SCORES_CAPPED, found.scores).lse(found.lse).column_sums(found.sums);
+  o.mask(additive_)
+      .scores(HEED_SCORES_CAPPED, found.scores)
+      .weights(found.weights)
+      .lse(found.lse)
+      .column_sums(found.sums);
   o.top_k(found.top, found.keys);
-  o.causal = true, o.causal_offset = n_kv - n_q, o.scale = 0.75f;
+  o.causal = true, o.position = n_kv - n_q, o.scale = 0.75f;
   ASSERT_EQ(heed::attention(q_, k_, v_, found.out, scratch_, o).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, found));
 }
@@ -140,10 +148,9 @@ TEST_P(cpp_options, of_a_sequence) {
   heed_lse c_lse;
   ASSERT_EQ(heed_softcap_init(&softcap, 2), HEED_OK);
   ASSERT_EQ(heed_lse_init(&c_lse, {expected_lse, 4, 4, 1}), HEED_OK);
-  heed_options c_options = HEED_OPTIONS;
+  heed_options c_options = heed_options_default();
   c_options.softcap = &softcap, c_options.lse = &c_lse;
-  heed_attention c =
-      heed_attention_of(4, 4, 1, 1, 3, words[0], words[0], words[0], expected, scratch.bytes, sizeof scratch.bytes);
+  heed_attention c = heed_attention_of(words[0], words[0], words[0], 4, 4, 1, 1, 3, expected, scratch.memory());
   c.options = &c_options, c.causal = 1, c.scale = 0.5f;
   ASSERT_EQ(heed_attention_run(&c), HEED_OK);
   EXPECT_EQ(std::memcmp(expected, y.row(0), sizeof expected), 0);
@@ -202,12 +209,14 @@ TEST_P(cpp_options, narrow_arrays) {
   heed::bfloat16 v[n_kv][kv_heads][v_dim];
   const auto round = [](auto *wide, int32_t format, void *narrow) {
     const heed_matrix_out x = {reinterpret_cast<float *>(wide), 1, sizeof *wide / 4, sizeof *wide / 4};
-    EXPECT_EQ(heed_narrow(heed_matrix_of(x.data, 1, x.dim), format, narrow, x.dim, nullptr), HEED_OK);
-    EXPECT_EQ(heed_widen(narrow, x.dim, nullptr, format, x), HEED_OK);
+    EXPECT_EQ(
+        heed_narrow(heed_matrix_of(x.data, 1, x.dim), heed_narrow_matrix_out_of(narrow, nullptr, format, 1, x.dim)),
+        HEED_OK);
+    EXPECT_EQ(heed_widen(heed_narrow_matrix_of(narrow, nullptr, format, 1, x.dim), x), HEED_OK);
   };
   round(&q_, HEED_F16, q), round(&v_, HEED_BF16, v);
   options o;
-  o.causal = true, o.causal_offset = 3, o.scale = 0.7f;
+  o.causal = true, o.position = 3, o.scale = 0.7f;
   o.softcap(2).sinks(logits_);
   float expected[n_q][heads][v_dim], found[n_q][heads][v_dim];
   ASSERT_TRUE(heed::attention(q_, k_, v_, expected, scratch_, o));
@@ -234,14 +243,18 @@ TEST(cpp_faults, are_those_of_the_call) {
   EXPECT_EQ(heed::attention(q, k, v, out, scratch, o).code(), not_finite);
   EXPECT_EQ(heed::attention(q, k, v, out, scratch, options().window(-2)).code(),
             HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW));
+  heed::attention_options unscaled;
+  EXPECT_EQ(unscaled.scale, HEED_SCALE_DEFAULT);
+  unscaled.scale = 0;
+  EXPECT_EQ(heed::attention(q, k, v, out, scratch, unscaled).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_SCALE));
   heed::partial<heads, n_q, v_dim> p;
   EXPECT_EQ(p.finish(out).argument(), HEED_ARG_PARTIAL) << "begin() comes first";
   ASSERT_TRUE(p.begin());
   EXPECT_EQ(heed::attention(q, k, v, p, scratch, o).code(), not_finite);
   EXPECT_EQ(heed::attention(q, k, v, p, scratch, options().smooth_softmax()).code(),
-            HEED_STATUS(HEED_MISFIT, HEED_ARG_PARTIAL));
+            HEED_STATUS(HEED_NOT_HERE, HEED_ARG_SINKS));
   EXPECT_EQ(p.c_partial()->n_keys, 0);
-  EXPECT_EQ(p.begin(5).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_FIRST_KEY));
+  EXPECT_EQ(p.begin(5).code(), HEED_STATUS(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY));
   EXPECT_EQ(p.begin(-1024).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY));
   EXPECT_EQ(out[0][0][0], 7);
 }

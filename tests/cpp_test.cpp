@@ -27,7 +27,7 @@ TEST(cpp_status, carries_the_code) {
 TEST(cpp_storage, sizes_are_constants) {
   static_assert(heed::workspace<64>::n_bytes == HEED_WORKSPACE_BYTES(64, 64), "one worker");
   static_assert(heed::workspace<64, 32, 3>::n_bytes == 3 * HEED_WORKSPACE_BYTES(64, 32), "three workers");
-  static_assert(alignof(heed::workspace<5>) == HEED_WORKSPACE_ALIGNMENT, "ready to use");
+  static_assert(alignof(heed::workspace<5>) == HEED_ALIGNMENT, "ready to use");
   static_assert(std::is_trivially_destructible<heed::sequence<4, 3>>::value, "nothing is owned");
   static_assert(heed::sequence<4, 3>::capacity == 4 && heed::sequence<4, 3>::dim == 3, "known to the compiler");
 }
@@ -52,6 +52,26 @@ TEST(cpp_storage, sequence_appends_all_rows_or_none) {
   EXPECT_EQ(s.length(), 0);
   EXPECT_TRUE(s.append(rows));
   EXPECT_EQ(s.length(), 2);
+}
+
+TEST(cpp_storage, sequence_drops_the_oldest_rows) {
+  static heed::sequence<3, 2> s;
+  const float row[2] = {1, 2}, rows[2][2] = {{3, 4}, {5, 6}}, more[4][2] = {{7, 8}, {9, 10}, {11, 12}, {13, 14}};
+  const auto begins_with = [](float first) {
+    bool same = s.full();
+    for (int i = 0; i < 6; ++i) same = same && s.row(i / 2)[i % 2] == first + float(i);
+    return same;
+  };
+  EXPECT_TRUE(s.push(row));
+  EXPECT_EQ(s.length(), 1);
+  EXPECT_TRUE(s.push(rows));
+  EXPECT_TRUE(begins_with(1));
+  EXPECT_TRUE(s.push(more[0]));
+  EXPECT_TRUE(begins_with(3));
+  EXPECT_TRUE(s.push(more)) << "the last ones stay";
+  EXPECT_TRUE(begins_with(9));
+  EXPECT_EQ(s.push(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_ROWS));
+  EXPECT_TRUE(begins_with(9));
 }
 
 TEST_P(cpp, self_attention_of_a_sequence) {
@@ -84,7 +104,7 @@ TEST_P(cpp, attention_on_arrays) {
   scatter(place(layout::token_major, 0, 1, 2, 9, 6), p.k, k[0][0]);
   scatter(place(layout::token_major, 0, 1, 2, 9, 3), p.v, v[0][0]);
   heed::attention_options options;
-  options.causal = true, options.causal_offset = 4, options.scale = 0.25f;
+  options.causal = true, options.position = 4, options.scale = 0.25f;
   ASSERT_TRUE(heed::attention(q, k, v, out, scratch, options));
   std::vector<float> expected(p.out_floats());
   scatter(place(layout::token_major, 0, 1, 4, 5, 3), run(p).out, expected.data());

@@ -8,7 +8,7 @@
 #include "support/digest.h"
 
 enum { max_floats = 1 << 17 };
-HEED_ALIGNED static unsigned char workspace[1 << 18];
+HEED_MEMORY(all_memory, 1 << 18);
 static float q[max_floats], k[max_floats], v[max_floats], out[max_floats], weights[max_floats];
 
 static int n_refused;
@@ -33,18 +33,25 @@ static void spoil(heed_attention *call, int kind) {
 
 static void attend(int32_t n_q, int32_t n_kv, int32_t n_kv_heads, int32_t group, int32_t dim, int32_t v_dim, int kind) {
   const int32_t n_heads = n_kv_heads * group;
-  heed_attention call = heed_attention_of(n_q, n_kv, n_heads, n_kv_heads, dim, q, k, v, out, workspace, 0);
+  heed_attention call = heed_attention_of(q, k, v, n_q, n_kv, n_heads, n_kv_heads, dim, out, all_memory);
+  heed_attention_weights of_rows;
+  heed_options options = heed_options_default();
   call.v_dim = v_dim;
   call.v = next() % 2 ? heed_token_major(v, n_kv, n_kv_heads, v_dim) : heed_head_major(v, n_kv, n_kv_heads, v_dim);
   call.out = heed_token_major_out(out, n_q, n_heads, v_dim);
   call.causal = (int32_t)(next() % 2);
-  call.causal_offset = between(-2, n_kv - n_q > 0 ? n_kv - n_q + 1 : 1);
+  call.position = between(-2, n_kv - n_q > 0 ? n_kv - n_q + 1 : 1);
   if (kind == 1) call.scale = (float)between(-64, 64) * 0x1p-5f;
+  if (call.scale == 0) call.scale = HEED_SCALE_DEFAULT;
   if (kind == 2 && n_kv <= 64) call.scale = 1e25f; /* one block: nothing is rescaled towards subnormal numbers */
-  if (next() % 2) call.weights = heed_head_major_out(weights, n_q, n_heads, n_kv);
+  if (next() % 2) {
+    check(heed_attention_weights_init(&of_rows, heed_head_major_out(weights, n_q, n_heads, n_kv)));
+    options.weights = &of_rows;
+    call.options = &options;
+  }
   const size_t least = heed_workspace_min_bytes(dim, v_dim), most = 3 * heed_workspace_bytes(dim, v_dim);
-  call.workspace_bytes = least + (most > least ? next() % (most - least) : 0);
-  if (call.workspace_bytes > sizeof workspace) call.workspace_bytes = sizeof workspace;
+  call.workspace.bytes = least + (most > least ? next() % (most - least) : 0);
+  if (call.workspace.bytes > all_memory.bytes) call.workspace.bytes = all_memory.bytes;
   if (next() % 2 || kind == 3) call.executor = &backwards;
   fill(q, n_q * n_heads * dim);
   fill(k, n_kv * n_kv_heads * dim);
@@ -52,7 +59,7 @@ static void attend(int32_t n_q, int32_t n_kv, int32_t n_kv_heads, int32_t group,
   if (kind >= 4) spoil(&call, kind - 4);
   check(heed_attention_run(&call));
   add(out, (size_t)n_q * n_heads * v_dim);
-  if (call.weights.data) add(weights, (size_t)n_q * n_heads * n_kv);
+  if (call.options) add(weights, (size_t)n_q * n_heads * n_kv);
 }
 
 static void attention(void) {
@@ -91,8 +98,12 @@ static void primitives(void) {
     check(heed_weighted_sum(heed_matrix_of(q, n, in), heed_matrix_of(k, in, columns),
                             heed_matrix_out_of(out, n, columns), NULL));
     add(out, (size_t)n * columns);
-    check(heed_softmax(heed_matrix_of(k, in, columns), (float)between(-40, 40), heed_matrix_out_of(k, in, columns),
-                       NULL));
+    float scale = (float)between(-40, 40);
+    if (scale == 0) { /* which the library refuses: equal weights, as of zeros */
+      for (int32_t j = 0; j < in * columns; j++) k[j] = 0;
+      scale = 1;
+    }
+    check(heed_softmax(heed_matrix_of(k, in, columns), scale, heed_matrix_out_of(k, in, columns), NULL));
     add(k, (size_t)in * columns);
     const int32_t length = i % 10 ? between(1, 300) : between(1000, 9000);
     fill(q, length);
@@ -103,34 +114,25 @@ static void primitives(void) {
 }
 
 static void layers(void) {
-  static float w[4][4096], x[2048], activations[1 << 14];
+  static float w[4][4096], x[2048];
   for (int i = 0; i < 60; i++) {
     const int32_t n = between(1, 30), model_dim = between(1, 40), kv_heads = between(1, 2), dim = between(1, 12);
-    const heed_layer layer = {sizeof(heed_layer),
-                              model_dim,
-                              kv_heads * 2,
-                              kv_heads,
-                              dim,
-                              dim,
-                              model_dim,
-                              0,
-                              i % 2,
-                              w[0],
-                              w[1],
-                              w[2],
-                              w[3],
-                              NULL,
-                              NULL,
-                              NULL,
-                              i % 3 ? w[0] : NULL,
-                              NULL};
+    heed_attention_layer layer = heed_attention_layer_default(model_dim, kv_heads * 2);
+    layer.n_kv_heads = kv_heads;
+    layer.head_dim = layer.v_dim = dim;
+    layer.causal = i % 2;
+    layer.wq = heed_weights_of(w[0], NULL, HEED_F32, HEED_IN_OUT, model_dim, 2 * kv_heads * dim);
+    layer.wk = heed_weights_of(w[1], NULL, HEED_F32, HEED_IN_OUT, model_dim, kv_heads * dim);
+    layer.wv = heed_weights_of(w[2], NULL, HEED_F32, HEED_IN_OUT, model_dim, kv_heads * dim);
+    layer.wo = heed_weights_of(w[3], NULL, HEED_F32, HEED_IN_OUT, 2 * kv_heads * dim, model_dim);
+    layer.bo = i % 3 ? w[0] : NULL;
     for (int j = 0; j < 4; j++) fill(w[j], 4096);
     fill(x, n * model_dim);
-    check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(out, n, model_dim), activations,
-                         sizeof activations / sizeof *activations, workspace, sizeof workspace, NULL));
+    const heed_matrix rows = heed_matrix_of(x, n, model_dim);
+    const heed_matrix_out results = heed_matrix_out_of(out, n, model_dim);
+    check(heed_attention_layer_run(&layer, rows, results, all_memory, NULL));
     add(out, (size_t)n * model_dim);
-    check(heed_self_attention(heed_matrix_of(x, n, model_dim), 0, heed_matrix_out_of(out, n, model_dim), workspace,
-                              sizeof workspace));
+    check(heed_self_attention(rows, HEED_SCALE_DEFAULT, results, all_memory));
     add(out, (size_t)n * model_dim);
   }
 }

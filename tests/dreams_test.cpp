@@ -34,10 +34,10 @@ std::vector<float> logits_of(const dreams_files::aligned_model &model, const std
                              const reading &how) {
   EXPECT_EQ(dreams_open(&net, model.data(), model.size(), &how.settings), DREAMS_OK) << heed_status_text(net.failure);
   net.executor = how.executor;
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.ranges = how.ranges;
   if (how.ranges)
-    for (int32_t l = 0; l < net.model.n_layers; ++l) net.layers[l].options = &options;
+    for (int32_t l = 0; l < net.model.n_layers; ++l) net.attentions[l].options = &options;
   const size_t width = size_t(net.model.n_tokens);
   std::vector<float> logits(width * tokens.size(), std::nanf(""));
   random_source r(5);

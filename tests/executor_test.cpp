@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "heed/block.h"
-#include "heed/options.h"
+#include "heed/heed.h"
 #include "support/executors.hpp"
 #include "support/fence.hpp"
 #include "support/random.hpp"
@@ -41,9 +40,9 @@ floats attend(const heed_executor *executor, int32_t n_q, int32_t n_kv, heed_par
   const floats q = random_floats(size_t(n_q) * heads * dim), k = random_floats(size_t(n_kv) * heads * dim);
   const fenced_floats out(slot_out, q.size(), unwritten);
   const fenced_bytes workspace(slot_workspace, n_workers * heed_workspace_bytes(dim, dim) / 64 * 64);
-  heed_attention call = heed_attention_of(n_q, n_kv, heads, heads, dim, q.data(), k.data(), k.data(), out.data(),
-                                          workspace.data(), workspace.count());
-  heed_options options = HEED_OPTIONS;
+  heed_attention call = heed_attention_of(q.data(), k.data(), k.data(), n_q, n_kv, heads, heads, dim, out.data(),
+                                          heed_memory_of(workspace.data(), workspace.count()));
+  heed_options options = heed_options_default();
   options.partial = partial;
   if (partial) call.options = &options, call.out = {};
   call.executor = executor;
@@ -57,8 +56,8 @@ floats attend_few_rows(const heed_executor *executor) {  // one head: its keys a
   const floats q = random_floats(dim), k = random_floats(size_t(n_kv) * dim);
   const fenced_floats out(slot_out, dim, unwritten);
   const fenced_bytes workspace(slot_workspace, n_workers * heed_workspace_bytes(dim, dim) / 64 * 64);
-  heed_attention call = heed_attention_of(1, n_kv, 1, 1, dim, q.data(), k.data(), k.data(), out.data(),
-                                          workspace.data(), workspace.count());
+  heed_attention call = heed_attention_of(q.data(), k.data(), k.data(), 1, n_kv, 1, 1, dim, out.data(),
+                                          heed_memory_of(workspace.data(), workspace.count()));
   call.executor = executor;
   EXPECT_EQ(heed_attention_run(&call), HEED_OK);
   EXPECT_TRUE(workspace.guard_intact() && out.guard_intact());
@@ -185,9 +184,9 @@ TEST(wrong_executor, index_twice_counts_twice_in_a_partial) {
   wrong_executor twice(n_workers, run_all_twice);
   constexpr int32_t n_q = 40, n_kv = 1024, heads = 8, dim = 32;
   const auto attended = [&](int times, const heed_executor *executor) {
-    floats sum(HEED_PARTIAL_FLOATS(1, heads, n_q, dim));
+    floats sum(HEED_PARTIAL_BYTES(1, heads, n_q, dim) / sizeof(float));
     heed_partial partial;
-    EXPECT_EQ(heed_partial_init(&partial, sum.data(), sum.size(), 1, heads, n_q, dim, 0), HEED_OK);
+    EXPECT_EQ(heed_partial_init(&partial, 1, heads, n_q, dim, 0, heed_memory_of(sum.data(), 4 * sum.size())), HEED_OK);
     for (int i = 0; i < times; ++i) attend(executor, n_q, n_kv, &partial);
     return sum;
   };

@@ -16,16 +16,16 @@ struct capped_score {
 };
 // One query with a score of `wanted` for its second key, and of 0 for its first.
 capped_score run_capped(float scale, float cap, double wanted) {
-  HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_BYTES(1, 1)];
+  HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(1, 1));
   const float q[1] = {1}, k[2] = {0, static_cast<float>(wanted / double(scale))}, v[2] = {0, 1};
   float scores[2] = {9, 9}, out[1] = {9};
   heed_softcap softcap;
   EXPECT_EQ(heed_softcap_init(&softcap, cap), HEED_OK);
   heed_scores kept;
   EXPECT_EQ(heed_scores_init(&kept, HEED_SCORES_CAPPED, {scores, 0, 0, 2}), HEED_OK);
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.softcap = &softcap, options.scores = &kept;
-  heed_attention call = heed_attention_of(1, 2, 1, 1, 1, q, k, v, out, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(q, k, v, 1, 2, 1, 1, 1, out, workspace);
   call.scale = scale, call.options = &options;
   const heed_status status = heed_attention_run(&call);
   return {status, scores[1], out[0]};
@@ -60,12 +60,12 @@ TEST_P(extreme_numbers, a_softcap_keeps_its_bound_or_is_refused) {
 
 // With a default scale it is that scale that is divided by the cap.
 TEST_P(extreme_numbers, a_softcap_with_the_default_scale) {
-  HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(4, 1)];
+  HEED_MEMORY(workspace, HEED_WORKSPACE_MIN_BYTES(4, 1));
   const float q[4] = {1, 1, 1, 1}, v[1] = {1};
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   heed_softcap softcap;
   float out[1];
-  heed_attention call = heed_attention_of(1, 1, 1, 1, 4, q, q, v, out, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(q, q, v, 1, 1, 1, 1, 4, out, workspace);
   call.v_dim = 1, call.options = &options, options.softcap = &softcap;
   ASSERT_EQ(heed_softcap_init(&softcap, 0x1p125f), HEED_OK);
   EXPECT_EQ(heed_attention_run(&call), HEED_OK) << "1/2 / 2^125 is the least normal number";
@@ -76,27 +76,27 @@ TEST_P(extreme_numbers, a_softcap_with_the_default_scale) {
 // Keys that are finite, and not when they are turned: a cache of int8 has no scale for them, other formats keep
 // infinity.
 TEST_P(extreme_numbers, keys_that_turn_infinite) {
-  HEED_ALIGNED static unsigned char buffer[8192];
+  HEED_MEMORY(memory, HEED_CACHE_BYTES(4, 1, 2, 3, 1, HEED_F32));
   heed_rope rope;
   ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_INTERLEAVED), HEED_OK);
   const float v[4] = {1, 1, 1, 1};
   for (int32_t i = 0; i < 8; ++i)
     for (const float size : {0x1p126f, 0x1.6p127f, 0x1.8p127f, 3e38f}) {  // times sin 1 + cos 1 = 1.38 at position 1
       const int32_t format = i / 2, head = i % 2;
-      heed_cache_shape shape = HEED_CACHE_SHAPE;
-      shape.capacity = 4, shape.n_kv_heads = 2, shape.head_dim = 3, shape.v_dim = 1, shape.format = format;
+      heed_cache_shape shape = heed_cache_shape_default(4, 2, 3);
+      shape.v_dim = 1, shape.format = format;
       heed_cache cache;
-      ASSERT_EQ(heed_cache_init(&cache, &shape, buffer, sizeof buffer), HEED_OK);
+      ASSERT_EQ(heed_cache_init(&cache, &shape, memory), HEED_OK);
       rope.rotary_dim = 2;
       const float small[6] = {1, 1, 1, 1, 1, 1};
-      ASSERT_EQ(heed_cache_append(&cache, 0, 1, {small, 0, 3, 3}, {v, 0, 1, 1}, &rope), HEED_OK);
-      const std::vector<unsigned char> before(buffer, buffer + sizeof buffer);
+      ASSERT_EQ(heed_cache_append(&cache, 0, {small, 0, 3, 3}, {v, 0, 1, 1}, 1, &rope), HEED_OK);
+      const std::vector<unsigned char> before(memory_bytes, memory_bytes + memory.bytes);
       const float large[6] = {head == 0 ? size : 1, head == 0 ? size : 1, 1,
                               head == 1 ? size : 1, head == 1 ? size : 1, 1};
-      const heed_status status = heed_cache_append(&cache, 0, 1, {large, 0, 3, 3}, {v, 0, 1, 1}, &rope);
+      const heed_status status = heed_cache_append(&cache, 0, {large, 0, 3, 3}, {v, 0, 1, 1}, 1, &rope);
       if (format == HEED_INT8 && size >= 0x1.8p127f) {
         EXPECT_EQ(status, HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K)) << size;
-        EXPECT_TRUE(std::equal(before.begin(), before.end(), buffer)) << "the cache is as it was";
+        EXPECT_TRUE(std::equal(before.begin(), before.end(), memory_bytes)) << "the cache is as it was";
       } else {
         EXPECT_EQ(status, HEED_OK) << format << ' ' << size;
         EXPECT_EQ(heed_cache_length(&cache, 0), 2);

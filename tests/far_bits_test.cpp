@@ -63,7 +63,7 @@ TEST_P(far_bits, caches) {
     const heed_cache_shape s = cache_shape(HEED_CACHE_LINEAR, n, 1, dim, v_dim, format);
     const cache_memory memory(slot_cache, s, false);
     heed_cache cache;
-    ASSERT_EQ(heed_cache_init(&cache, &s, memory.data(), memory.count()), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &s, heed_memory_of(memory.data(), memory.count())), HEED_OK);
     cache_model model(1, sequence_model(s));
     const tokens t = {n, bell_floats(r, size_t(n) * dim), bell_floats(r, size_t(n) * v_dim)};
     ASSERT_EQ(append(&cache, 0, t), HEED_OK);

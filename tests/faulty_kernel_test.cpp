@@ -113,9 +113,8 @@ class faulty_kernel : public ::testing::Test {
   }
   // All kernels, then at start-up the one in use.
   std::vector<heed_status> test_all_and_current() {
-    for (heed_selftest_report &report : reports_) report = {}, report.struct_size = sizeof report;
-    return {heed_selftest(buffer_, sizeof buffer_, &reports_[0]),
-            heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, &reports_[1])};
+    for (heed_selftest_report &report : reports_) report = heed_selftest_report_default();
+    return {heed_selftest(memory_, &reports_[0]), heed_selftest_boot(memory_, &reports_[1])};
   }
   static std::vector<std::string> available_kernels() {
     std::vector<std::string> names;
@@ -123,7 +122,8 @@ class faulty_kernel : public ::testing::Test {
     return names;
   }
 
-  HEED_ALIGNED unsigned char buffer_[HEED_SELFTEST_BYTES];
+  HEED_ALIGNED unsigned char bytes_[HEED_SELFTEST_BYTES];
+  const heed_memory memory_ = heed_memory_of(bytes_, sizeof bytes_);
   heed_selftest_report reports_[2];
   const std::vector<heed_status> ok_ = {HEED_OK, HEED_OK};
   const std::vector<heed_status> mismatch_ = std::vector<heed_status>(2, HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL));
@@ -156,7 +156,7 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests) {
     EXPECT_EQ(reports_[1].n_kernels, 0);
     EXPECT_LT(reports_[0].n_kernels, heed_kernel_count());
     EXPECT_STREQ(reports_[1].kernel, "lanes4-unfused");
-    EXPECT_EQ(heed_selftest(buffer_, sizeof buffer_, nullptr), mismatch_[0]) << "without a report";
+    EXPECT_EQ(heed_selftest(memory_, nullptr), mismatch_[0]) << "without a report";
   }
 }
 
@@ -169,14 +169,13 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests_of_features) {
     const char *function;
   } faults[] = {{part::norm, "rms_norm"},   {part::gelu, "gelu"},      {part::rope, "rope"},
                 {part::project, "project"}, {part::attend, "options"}, {part::finish, "options"}};
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report), HEED_OK);
+  heed_selftest_report report = heed_selftest_report_default();
+  EXPECT_EQ(heed_selftest_features(memory_, &report), HEED_OK);
   EXPECT_EQ(report.n_kernels, 1);
   for (const auto &fault : faults) {
     heed::wrong = fault.wrong;
-    EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report), mismatch_[0]) << fault.function;
-    EXPECT_EQ(heed_selftest(buffer_, sizeof buffer_, nullptr), mismatch_[0]) << fault.function;
+    EXPECT_EQ(heed_selftest_features(memory_, &report), mismatch_[0]) << fault.function;
+    EXPECT_EQ(heed_selftest(memory_, nullptr), mismatch_[0]) << fault.function;
     EXPECT_STREQ(report.kernel, "lanes4-unfused");
     EXPECT_STREQ(report.compared_with, "known answers");
     EXPECT_STREQ(report.function, fault.function);

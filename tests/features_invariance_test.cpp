@@ -102,12 +102,19 @@ TEST_P(features_invariance, smooth_softmax_is_sinks_of_zero) {
   });
 }
 
-TEST_P(features_invariance, scores_at_the_last_stage_are_weights) {
-  each_problem(150, 440000, [](problem p, random_source &) {
-    p.options.partial = false, p.options.weights = true, p.options.scores_stage = -1;
-    problem staged = p;
-    staged.options.weights = false, staged.options.scores_stage = HEED_SCORES_WEIGHTS;
-    EXPECT_TRUE(same_bits(run(p).weights, run(staged).scores));
+TEST_P(features_invariance, weights_and_scores_together_are_those_of_each_alone) {
+  each_problem(150, 440000, [](problem p, random_source &r) {
+    if (r.chance(50)) fill_random(r, &p);
+    p.options.partial = false, p.options.weights = true, p.options.scores_stage = r.between(0, HEED_SCORES_BIASED);
+    const attention_result both = run(p);
+    problem weights = p, scores = p;
+    weights.options.scores_stage = -1, scores.options.weights = false;
+    const attention_result only_weights = run(weights), only_scores = run(scores);
+    EXPECT_TRUE(only_weights.scores.empty() && only_scores.weights.empty());
+    EXPECT_EQ(both.weights.size(), p.weights_floats());
+    EXPECT_EQ(both.scores.size(), p.weights_floats());
+    EXPECT_TRUE(same_results(both, only_weights));
+    EXPECT_TRUE(same_results(both, only_scores));
   });
 }
 
@@ -145,9 +152,9 @@ TEST_P(features_invariance, ranges_are_masks_of_the_same_keys) {
     expect_same(p, masked, "boolean mask");
     x.mask = mask_of(p, mask_kind::additive, sees);
     expect_same(p, masked, "additive mask");
-    p.options.scores_stage = x.scores_stage = HEED_SCORES_WEIGHTS;
     if (p.options.partial) return;
-    const std::vector<float> of_ranges = run(p).scores, of_mask = run(masked).scores;
+    p.options.weights = x.weights = true;
+    const std::vector<float> of_ranges = run(p).weights, of_mask = run(masked).weights;
     for (size_t i = 0; i < of_mask.size(); ++i)
       EXPECT_NEAR(of_ranges[i], of_mask[i], of_ranges[i] * (p.n_kv / 8.0 + 24) * half_ulp);
   });

@@ -108,7 +108,7 @@ TEST_P(features_partial, empty) {
   fill_typical(r, &p);
   const placed_call placed(p, {});
   const placed_partial partial(p, slot_partial, 2048);
-  const size_t rows = size_t{2} * 3 * 4, n = HEED_PARTIAL_FLOATS(2, 3, 4, 5);
+  const size_t rows = size_t{2} * 3 * 4, n = partial_floats(p);
   const heed_partial &x = partial.partial;
   EXPECT_EQ(x.first_key, 2048);
   EXPECT_EQ(x.n_keys, 0);
@@ -160,18 +160,18 @@ TEST_P(features_partial, a_maximum_of_zero_is_positive) {
   constexpr int32_t n_q = 37, n_kv = 70, dim = 3;
   random_source r(750000);
   const std::vector<float> q(n_q * dim, 0.0f), k = bell_floats(r, n_kv * dim);
-  std::vector<float> mask(n_q * n_kv), data(HEED_PARTIAL_FLOATS(1, 1, n_q, dim));
+  std::vector<float> mask(n_q * n_kv), data(HEED_PARTIAL_BYTES(1, 1, n_q, dim) / sizeof(float));
   for (float &x : mask) x = r.chance(50) ? 0.0f : -0.0f;
-  HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_BYTES(dim, dim)];
+  HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(dim, dim));
   for (const int32_t n : {1, 5, n_q}) {
     heed_mask zeros;
     heed_partial partial;
     ASSERT_EQ(heed_mask_init_additive(&zeros, mask.data(), n_kv, 0, 0, n_kv), HEED_OK);
-    ASSERT_EQ(heed_partial_init(&partial, data.data(), data.size(), 1, 1, n, dim, 0), HEED_OK);
-    heed_options options = HEED_OPTIONS;
+    const heed_memory memory = heed_memory_of(data.data(), data.size() * sizeof(float));
+    ASSERT_EQ(heed_partial_init(&partial, 1, 1, n, dim, 0, memory), HEED_OK);
+    heed_options options = heed_options_default();
     options.mask = &zeros, options.partial = &partial;
-    heed_attention call =
-        heed_attention_of(n, n_kv, 1, 1, dim, q.data(), k.data(), k.data(), nullptr, workspace, sizeof workspace);
+    heed_attention call = heed_attention_of(q.data(), k.data(), k.data(), n, n_kv, 1, 1, dim, nullptr, workspace);
     call.scale = -1, call.options = &options;
     ASSERT_EQ(heed_attention_run(&call), HEED_OK);
     for (int32_t i = 0; i < n; ++i) {

@@ -18,9 +18,13 @@ TEST(formats, every_half_widens_exactly_and_comes_back) {
   const std::vector<uint16_t> halves = all_halves();
   for (const int32_t format : {HEED_F16, HEED_BF16}) {
     std::vector<float> wide(65536);
-    ASSERT_EQ(heed_widen(halves.data(), 256, nullptr, format, heed_matrix_out_of(wide.data(), 256, 256)), HEED_OK);
+    ASSERT_EQ(heed_widen(heed_narrow_matrix_of(halves.data(), nullptr, format, 256, 256),
+                         heed_matrix_out_of(wide.data(), 256, 256)),
+              HEED_OK);
     std::vector<uint16_t> again(65536);
-    ASSERT_EQ(heed_narrow(heed_matrix_of(wide.data(), 256, 256), format, again.data(), 256, nullptr), HEED_OK);
+    ASSERT_EQ(heed_narrow(heed_matrix_of(wide.data(), 256, 256),
+                          heed_narrow_matrix_out_of(again.data(), nullptr, format, 256, 256)),
+              HEED_OK);
     int n_wrong = 0;
     for (size_t i = 0; i < 65536; i++) {
       const float expected = static_cast<float>(half_number(format, halves[i]));
@@ -40,9 +44,9 @@ TEST_P(widening, every_half_is_exact) {
   for (const int32_t format : {HEED_F16, HEED_BF16})
     for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
       for (const int32_t n_rows : {1, 13}) {
-        const heed_weights w = heed_weights_of(halves.data(), format, layout, 1, 65536, nullptr);
+        const heed_weights w = heed_weights_of(halves.data(), nullptr, format, layout, 1, 65536);
         std::vector<float> y(65536 * size_t(n_rows));
-        ASSERT_EQ(heed_project({&one, n_rows, 1, 0}, &w, nullptr, heed_matrix_out_of(y.data(), n_rows, 65536), nullptr),
+        ASSERT_EQ(heed_project({&one, n_rows, 1, 0}, w, nullptr, heed_matrix_out_of(y.data(), n_rows, 65536), nullptr),
                   HEED_OK);
         int n_wrong = 0;
         for (size_t i = 0; i < y.size(); i++) {
@@ -63,9 +67,9 @@ TEST_P(widening, every_half_is_exact_in_rows) {
     for (int32_t pick = 0; pick < 64; pick += 7) {
       std::vector<float> x(64), y(1024);
       x[size_t(pick)] = 1;
-      const heed_weights w = heed_weights_of(finite.data(), format, HEED_OUT_IN, 64, 1024, nullptr);
+      const heed_weights w = heed_weights_of(finite.data(), nullptr, format, HEED_OUT_IN, 64, 1024);
       ASSERT_EQ(
-          heed_project(heed_matrix_of(x.data(), 1, 64), &w, nullptr, heed_matrix_out_of(y.data(), 1, 1024), nullptr),
+          heed_project(heed_matrix_of(x.data(), 1, 64), w, nullptr, heed_matrix_out_of(y.data(), 1, 1024), nullptr),
           HEED_OK);
       int n_wrong = 0;
       for (size_t o = 0; o < 1024; o++) {
@@ -84,9 +88,9 @@ TEST_P(widening, every_int8_with_a_scale) {
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
     for (const float scale : {1.0f, 0.1f, 1e-30f, 3e36f}) {
       const std::vector<float> scales(256, scale);
-      const heed_weights w = heed_weights_of(q.data(), HEED_INT8, layout, 1, 256, scales.data());
+      const heed_weights w = heed_weights_of(q.data(), scales.data(), HEED_INT8, layout, 1, 256);
       std::vector<float> y(256);
-      ASSERT_EQ(heed_project({&one, 1, 1, 1}, &w, nullptr, heed_matrix_out_of(y.data(), 1, 256), nullptr), HEED_OK);
+      ASSERT_EQ(heed_project({&one, 1, 1, 1}, w, nullptr, heed_matrix_out_of(y.data(), 1, 256), nullptr), HEED_OK);
       for (size_t i = 0; i < 256; i++) EXPECT_EQ(y[i], static_cast<float>(q[i]) * scale + 0.0f) << int(q[i]);
     }
 }
@@ -111,7 +115,8 @@ TEST(formats, floats_narrow_to_the_nearest) {
   const int32_t n = static_cast<int32_t>(x.size());
   std::vector<uint16_t> y(x.size());
   for (const int32_t format : {HEED_F16, HEED_BF16}) {
-    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), 1, n), format, y.data(), n, nullptr), HEED_OK);
+    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), 1, n), heed_narrow_matrix_out_of(y.data(), nullptr, format, 1, n)),
+              HEED_OK);
     size_t n_wrong = 0, first = 0;
     for (size_t i = 0; i < x.size(); i++) {
       const double expected = format == HEED_F16 ? rounded(x[i], 10, 5) : rounded(x[i], 7, 8);
@@ -134,10 +139,10 @@ TEST(formats, int8_rows) {
     if (r.chance(20)) std::fill_n(x.begin(), dim, r.chance(50) ? 0.0f : -0.0f);
     std::vector<int8_t> y(size_t(n) * size_t(dim + padding), 99);
     std::vector<float> scales(static_cast<size_t>(n)), wide(size_t(n) * dim);
-    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), n, dim), HEED_INT8, y.data(), dim + padding, scales.data()),
-              HEED_OK);
-    ASSERT_EQ(heed_widen(y.data(), dim + padding, scales.data(), HEED_INT8, heed_matrix_out_of(wide.data(), n, dim)),
-              HEED_OK);
+    const heed_narrow_matrix_out to = {y.data(), scales.data(), HEED_INT8, n, dim, dim + padding};
+    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), n, dim), to), HEED_OK);
+    const heed_narrow_matrix from = {y.data(), scales.data(), HEED_INT8, n, dim, dim + padding};
+    ASSERT_EQ(heed_widen(from, heed_matrix_out_of(wide.data(), n, dim)), HEED_OK);
     for (int32_t i = 0; i < n; ++i) {
       const float *row = &x[size_t(i) * dim];
       float greatest = 0;
@@ -162,14 +167,14 @@ TEST(formats, int8_of_the_largest_floats) {
     const float row[2] = {x, -x};
     int8_t q[2];
     float scale, wide[2];
-    ASSERT_EQ(heed_narrow(heed_matrix_of(row, 1, 2), HEED_INT8, q, 2, &scale), HEED_OK);
-    ASSERT_EQ(heed_widen(q, 2, &scale, HEED_INT8, heed_matrix_out_of(wide, 1, 2)), HEED_OK);
+    ASSERT_EQ(heed_narrow(heed_matrix_of(row, 1, 2), heed_narrow_matrix_out_of(q, &scale, HEED_INT8, 1, 2)), HEED_OK);
+    ASSERT_EQ(heed_widen(heed_narrow_matrix_of(q, &scale, HEED_INT8, 1, 2), heed_matrix_out_of(wide, 1, 2)), HEED_OK);
     EXPECT_EQ(q[0], 127);
     EXPECT_EQ(q[1], -127);
     EXPECT_TRUE(std::isfinite(wide[0]) && wide[0] == -wide[1]) << x;
     EXPECT_LE(std::fabs(double(wide[0]) - x), scale * (0.5 + 0x1p-16));
     float of_weights[2];
-    ASSERT_EQ(heed_quantize_weights(heed_matrix_of(row, 1, 2), HEED_IN_OUT, q, of_weights), HEED_OK);
+    ASSERT_EQ(heed_weights_quantize(heed_matrix_of(row, 1, 2), HEED_IN_OUT, q, of_weights), HEED_OK);
     EXPECT_EQ(of_weights[0], scale);
     EXPECT_EQ(of_weights[1], scale);
   }
@@ -181,7 +186,7 @@ TEST(formats, int8_of_subnormals) {
     const float x[2] = {float_of(greatest), -float_of(greatest)};
     int8_t q[2];
     float scale;
-    ASSERT_EQ(heed_narrow(heed_matrix_of(x, 1, 2), HEED_INT8, q, 2, &scale), HEED_OK);
+    ASSERT_EQ(heed_narrow(heed_matrix_of(x, 1, 2), heed_narrow_matrix_out_of(q, &scale, HEED_INT8, 1, 2)), HEED_OK);
     EXPECT_EQ(q[0], -q[1]);
     EXPECT_TRUE(q[0] >= 0 && (q[0] > 0 || scale == 0)) << greatest;
   }
@@ -196,10 +201,12 @@ TEST(formats, weights_are_rows_or_columns) {
     for (int32_t j = 0; j < dim; ++j) turned[size_t(j) * n + i] = w[size_t(i) * dim + j];
   std::vector<int8_t> rows(w.size()), columns(w.size()), narrow(w.size());
   std::vector<float> a(9), b(9), c(9);
-  ASSERT_EQ(heed_quantize_weights(heed_matrix_of(w.data(), n, dim), HEED_OUT_IN, rows.data(), a.data()), HEED_OK);
-  ASSERT_EQ(heed_quantize_weights(heed_matrix_of(turned.data(), dim, n), HEED_IN_OUT, columns.data(), b.data()),
+  ASSERT_EQ(heed_weights_quantize(heed_matrix_of(w.data(), n, dim), HEED_OUT_IN, rows.data(), a.data()), HEED_OK);
+  ASSERT_EQ(heed_weights_quantize(heed_matrix_of(turned.data(), dim, n), HEED_IN_OUT, columns.data(), b.data()),
             HEED_OK);
-  ASSERT_EQ(heed_narrow(heed_matrix_of(w.data(), n, dim), HEED_INT8, narrow.data(), dim, c.data()), HEED_OK);
+  ASSERT_EQ(heed_narrow(heed_matrix_of(w.data(), n, dim),
+                        heed_narrow_matrix_out_of(narrow.data(), c.data(), HEED_INT8, n, dim)),
+            HEED_OK);
   EXPECT_EQ(a, b);
   EXPECT_EQ(a, c);
   EXPECT_EQ(rows, narrow);

@@ -12,56 +12,86 @@ cat >"$work/user.c" <<'END'
 #include "heed/openmp.h"
 #include "heed/threads.h"
 HEED_SEQUENCE(words, 8, 3);
-HEED_WORKSPACE(scratch, 3, 3);
+HEED_MEMORY(scratch, HEED_WORKSPACE_BYTES(3, 3));
 HEED_ALIGNED static float own[16];
 heed_status use(void);
 heed_status use(void) {
-  const heed_status status = heed_sequence_append(&words, heed_matrix_of(own, 5, 3));
-  return status ? status : heed_sequence_self_attention(&words, 0, &words, scratch, sizeof scratch);
+  const heed_status status = heed_sequence_push(&words, heed_matrix_of(own, 5, 3));
+  return status ? status : heed_sequence_attention(&words, HEED_SCALE_DEFAULT, 0, HEED_NULL, &words, scratch);
 }
 heed_status use_options(void);
 heed_status use_options(void) {
-  static float of_partial[HEED_PARTIAL_FLOATS(1, 1, 8, 3)];
+  HEED_MEMORY(of_partial, HEED_PARTIAL_BYTES(1, 1, 8, 3));
   heed_partial partial;
-  heed_options options = HEED_OPTIONS;
-  heed_status status =
-      heed_partial_init(&partial, of_partial, sizeof of_partial / sizeof *of_partial, 1, 1, 8, 3, 0);
+  heed_attention_weights weights;
+  heed_options options = heed_options_default();
+  heed_status status = heed_partial_init(&partial, 1, 1, 8, 3, 0, of_partial);
+  if (!status) status = heed_attention_weights_init(&weights, heed_tensor_out_of(heed_matrix_out_of(own, 4, 4), 1));
   options.partial = &partial;
-  return status ? status : heed_sequence_attention(&words, 0, 1, &options, &words, scratch, sizeof scratch);
+  options.weights = &weights;
+  return status ? status : heed_sequence_attention(&words, 1, 1, &options, &words, scratch);
 }
 heed_status use_cache(void);
 heed_status use_cache(void) {
-  HEED_ALIGNED static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
+  HEED_MEMORY(memory, HEED_RING_BYTES(8, 1, 2, 1, 1, 3, 3, HEED_INT8));
   heed_cache cache;
-  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  heed_cache_shape shape = heed_cache_shape_default(8, 1, 3);
+  heed_attention call;
   heed_rope rope;
   const heed_status status = heed_rope_init(&rope, HEED_ROPE_HALVES);
-  shape.kind = HEED_CACHE_RING, shape.capacity = 8, shape.pinned = 1, shape.spare = 2;
-  shape.head_dim = shape.v_dim = 3, shape.format = HEED_INT8;
-  if (status || heed_cache_init(&cache, &shape, buffer, sizeof buffer)) return status;
+  shape.kind = HEED_CACHE_RING, shape.pinned = 1, shape.spare = 2, shape.format = HEED_INT8;
+  if (status || heed_cache_init(&cache, &shape, memory)) return status;
   rope.rotary_dim = 2;
-  return heed_cache_append(&cache, 0, 2, heed_head_major(own, 2, 1, 3), heed_head_major(own, 2, 1, 3), &rope);
+  call = heed_attention_of_cache(&cache, own, 1, 1, own + 8, scratch);
+  return heed_cache_append(&cache, 0, heed_head_major(own, 2, 1, 3), heed_head_major(own, 2, 1, 3), 2, &rope) ||
+         heed_attention_run(&call);
 }
 heed_status use_narrow(void);
 heed_status use_narrow(void) {
   static uint16_t halves[24];
   heed_narrow_tensors narrow;
-  heed_options options = HEED_OPTIONS;
-  heed_attention call = heed_attention_of(2, 4, 1, 1, 3, own, NULL, NULL, NULL, scratch, sizeof scratch);
-  const heed_status status = heed_narrow_tensors_init(&narrow);
-  narrow.k = heed_narrow_head_major(halves, HEED_F16, NULL, 4, 1, 3);
-  narrow.v = heed_narrow_token_major(halves, HEED_BF16, NULL, 4, 1, 3);
+  heed_options options = heed_options_default();
+  heed_attention call = heed_attention_of(own, HEED_NULL, HEED_NULL, 2, 4, 1, 1, 3, HEED_NULL, scratch);
+  heed_status status = heed_narrow_tensors_init(&narrow);
+  if (!status)
+    status = heed_narrow(heed_matrix_of(own, 4, 3), heed_narrow_matrix_out_of(halves, HEED_NULL, HEED_F16, 4, 3));
+  if (!status)
+    status = heed_widen(heed_narrow_matrix_of(halves, HEED_NULL, HEED_F16, 4, 3), heed_matrix_out_of(own, 4, 3));
+  narrow.k = heed_narrow_head_major(halves, HEED_NULL, HEED_F16, 4, 1, 3);
+  narrow.v = heed_narrow_token_major(halves, HEED_NULL, HEED_BF16, 4, 1, 3);
   narrow.out = heed_narrow_token_major_out(halves + 16, HEED_F16, 2, 1, 3);
   options.narrow = &narrow;
   call.options = &options;
   return status ? status : heed_attention_run(&call);
+}
+static void run(void *user, int32_t n_tasks, heed_task task, void *context) {
+  int32_t i;
+  (void)user;
+  for (i = 0; i < n_tasks; i++) task(context, i, 0);
+}
+heed_status use_layers(void);
+heed_status use_layers(void) {
+  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(2, 4, 2, 2, 2, 2, 4, 0));
+  heed_attention_layer attention = heed_attention_layer_default(4, 2);
+  heed_transformer_layer layer = heed_transformer_layer_default(&attention, 4, heed_layer_norm, heed_relu);
+  const heed_executor executor = heed_executor_of(run, HEED_NULL, 1);
+  attention.wq = attention.wk = attention.wv = attention.wo = layer.w_up = layer.w_down =
+      heed_weights_of(own, HEED_NULL, HEED_F32, HEED_OUT_IN, 4, 4);
+  return heed_transformer_layer_run(&layer, heed_matrix_of(own, 2, 4), heed_matrix_out_of(own + 8, 2, 4), memory,
+                                    &executor);
+}
+heed_status use_selftest(void);
+heed_status use_selftest(void) {
+  HEED_MEMORY(memory, HEED_SELFTEST_BOOT_BYTES);
+  heed_selftest_report report = heed_selftest_report_default();
+  return heed_selftest_boot(memory, &report);
 }
 END
 {
   cat "$work/user.c"
   cat <<'END'
 #include "heed/heed.hpp"
-static float q[2][1][3], k[4][1][3], of_heads[1], lse[1][2], top[1][2][3];
+static float q[2][1][3], k[4][1][3], of_heads[1], weights[1][2][4], lse[1][2], top[1][2][3];
 static int32_t keys[1][2][3];
 static bool attend[2][4];
 heed::status use_cpp();
@@ -69,7 +99,8 @@ heed::status use_cpp() {
   static heed::workspace<3> room;
   static heed::partial<1, 2, 3> partial;
   heed::options<1, 2, 4> options;
-  options.window(1).keys(3).mask(attend).softcap(1).alibi(of_heads).sinks(of_heads).lse(lse).top_k(top, keys);
+  options.window(1).keys(3).mask(attend).softcap(1).alibi(of_heads).sinks(of_heads);
+  options.weights(weights).lse(lse).top_k(top, keys);
   if (auto status = heed::attention(q, k, k, q, room, options); !status) return status;
   static heed::half halves[4][1][3];
   if (auto status = heed::attention(q, halves, k, q, room, options); !status) return status;
@@ -77,16 +108,18 @@ heed::status use_cpp() {
   if (auto status = heed::attention(q, k, k, partial, room, options); !status) return status;
   return partial.finish(q, options);
 }
-heed::status use_block();
-heed::status use_block() {
+heed::status use_layer();
+heed::status use_layer() {
   static float x[3][6], w[6][6], w_up[6][9], w_down[9][6];
+  static heed::sequence<8, 6> window;
   static heed::ring_cache<8, 1, 6, 6, HEED_F16> kv;
-  static heed::block_memory<3, 6, 1, 1, 6, 9> memory;
+  static heed::layer_memory<heed::transformer_layer<6, 1, 1, 6, 9>, 3> memory;
   const heed::rope turn(HEED_ROPE_HALVES);
-  heed::block<6, 1, 1, 6, 9> layer(heed_rms_norm, true);
-  layer.attention(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).turn(turn).keep(kv);
-  layer.feed_forward(heed_silu, heed::in_out(w_up), heed::in_out(w_down));
+  heed::transformer_layer<6, 1, 1, 6, 9> layer(heed_rms_norm, heed_silu);
+  layer.attention.projections(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).turn(turn).keep(kv);
+  layer.norms_first().feed_forward(heed::in_out(w_up), heed::in_out(w_down));
   if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
+  if (auto status = window.push(x); !status) return status;
   if (auto status = kv.begin(); !status) return status;
   return layer.run(x, x, memory);
 }
@@ -97,34 +130,36 @@ cat >"$work/macros.c" <<'END'
 #include "heed/heed.h"
 #include "heed/openmp.h"
 #include "heed/threads.h"
-#if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 201
+#if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 300
 #error "this is an older version"
 #endif
 HEED_SEQUENCE(words, 8, 3);
-HEED_WORKSPACE(scratch, 3, 3);
+HEED_MEMORY(scratch, HEED_WORKSPACE_BYTES(3, 3));
 HEED_ALIGNED static unsigned char least[HEED_WORKSPACE_MIN_BYTES(3, 3)];
-static unsigned char of_cache[HEED_CACHE_BYTES(HEED_CACHE_RING, 8, 1, 2, 1, 1, 3, 3, HEED_INT8)];
+static unsigned char of_cache[HEED_CACHE_BYTES(8, 1, 1, 3, 3, HEED_INT8)];
+static unsigned char of_ring[HEED_RING_BYTES(8, 1, 2, 1, 1, 3, 3, HEED_F16)];
 static unsigned char of_all[HEED_STACK_BYTES + HEED_SELFTEST_BYTES + HEED_SELFTEST_BOOT_BYTES +
-                            HEED_SELFTEST_FEATURES_BYTES + HEED_WORKSPACE_ALIGNMENT + HEED_CACHE_ALIGNMENT];
-static float of_partial[HEED_PARTIAL_FLOATS(1, 1, 8, 3)];
-static float of_layer[HEED_LAYER_ACTIVATIONS(8, 2, 1, 3, 3)];
-static float of_block[HEED_BLOCK_ACTIVATIONS(8, 6, 2, 1, 3, 3, 12, 1)];
-static const heed_options plain = HEED_OPTIONS;
+                            HEED_SELFTEST_FEATURES_BYTES + HEED_ALIGNMENT];
+static unsigned char of_partial[HEED_PARTIAL_BYTES(1, 1, 8, 3)];
+static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
+static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
+static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
+static const float scale = HEED_SCALE_DEFAULT;
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status);
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
-  const heed_options options = HEED_OPTIONS;
   const float *const none = HEED_NULL;
-  const heed_cache_shape shape = HEED_CACHE_SHAPE;
   const int32_t limits[4] = {HEED_MAX_DIM, HEED_MAX_COUNT, HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM};
   const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
   words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
-  if (options.mask != plain.mask || none != of_layer || shape.capacity > words.length || scratch[0] > least[0]) return 0;
-  if (of_cache[0] > of_all[0] || of_partial[0] + of_layer[0] > of_block[0]) return 0;
+  if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
+  if (of_sequence[0] + of_attention[0] > of_layer[0]) return 0;
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
-         HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_LAYER_ACTIVATIONS(n, n, n, n, n) + HEED_CAST(size_t, n) +
-         HEED_BLOCK_ACTIVATIONS(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(format, n, n, n) +
-         HEED_CACHE_BYTES(n, n, n, n, n, n, n, n, format) + HEED_PARTIAL_FLOATS(n, n, n, n) +
-         HEED_SIZE(HEED_FORMAT_BYTES(format));
+         HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
+         HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
+         HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
+         HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
+         HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +
+         HEED_SEQUENCE_BYTES(n, n) + HEED_SIZE(HEED_FORMAT_BYTES(format));
 }
 END
 for macro in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*\).*/\1/p' "$source"/include/heed/*.h | sort -u); do

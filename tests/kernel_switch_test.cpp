@@ -34,7 +34,7 @@ class kernel_switch : public ::testing::Test {
 TEST_F(kernel_switch, by_the_executor_does_not_reach_the_call) {
   static const char *const profiles[] = {"unfused", "fused"};
   switched_calls all;
-  add_products(&all), add_rows(&all), add_attention(&all), add_layers(&all), add_blocks(&all);
+  add_products(&all), add_rows(&all), add_attention(&all), add_layers(&all), add_transformers(&all);
   for (const switched_call &call : all) {
     const std::vector<unsigned char> expected[] = {run_on(profiles[0], call), run_on(profiles[1], call)};
     EXPECT_EQ(expected[0] == expected[1], call.one_result) << call.name;

@@ -122,113 +122,75 @@ TEST_F(kernel_choice, by_profile) {
 
 class selftest : public kernel_test {
  protected:
+  using function = heed_status (*)(heed_memory, heed_selftest_report *);
+  static constexpr uint32_t report_size = sizeof(heed_selftest_report);
+
+  heed_memory room(size_t bytes) { return heed_memory_of(start_, bytes); }
+  // With a report and without, and writes nothing but its memory.
+  heed_selftest_report passes(function run, size_t bytes) {
+    heed_selftest_report report = heed_selftest_report_default();
+    EXPECT_EQ(status_name(run(room(bytes), &report)), "HEED_OK")
+        << report.function << std::hex << ": " << report.actual_bits;
+    EXPECT_EQ(report.kernel, nullptr);
+    EXPECT_EQ(run(room(bytes), nullptr), HEED_OK);
+    for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c)
+      if ((c < start_ || c >= start_ + bytes) && *c != 0x5a) ADD_FAILURE() << "written at " << c - start_;
+    EXPECT_EQ(heed_kernel_current(), GetParam()) << "the self-test leaves the choice as it was";
+    return report;
+  }
+  void refuses_bad_arguments(function run, size_t bytes) {
+    heed_selftest_report report;
+    std::memset(&report, 0x5a, sizeof report);
+    report.struct_size = report_size;
+    const auto refused = [&](heed_memory memory, heed_fault fault, heed_argument argument) {
+      const heed_selftest_report before = report;
+      EXPECT_EQ(status_name(run(memory, &report)), status_name(HEED_STATUS(fault, argument)));
+      EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
+      EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
+    };
+    refused(heed_memory_of(nullptr, bytes), HEED_NULL_POINTER, HEED_ARG_MEMORY);
+    refused(heed_memory_of(start_ + 4, bytes), HEED_MISALIGNED, HEED_ARG_MEMORY);
+    refused(heed_memory_of(start_ + 32, bytes), HEED_MISALIGNED, HEED_ARG_MEMORY);
+    refused(room(bytes - 1), HEED_TOO_SMALL, HEED_ARG_MEMORY);
+    refused(room(0), HEED_TOO_SMALL, HEED_ARG_MEMORY);
+    refused(room(SIZE_MAX), HEED_OVERFLOW, HEED_ARG_MEMORY);
+    EXPECT_EQ(run(room(bytes), misaligned(&report, 2)), HEED_STATUS(HEED_MISALIGNED, HEED_ARG_REPORT));
+    for (const uint32_t size : {0u, 4u, report_size - 1, report_size + 1, UINT32_MAX}) {
+      report.struct_size = size;
+      refused(room(bytes), size == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+    }
+  }
+
+ private:
   std::vector<unsigned char> memory_ = std::vector<unsigned char>(HEED_SELFTEST_BYTES + 256, 0x5a);
-  unsigned char *buffer_ = memory_.data() + 128 - reinterpret_cast<uintptr_t>(memory_.data()) % 64;
+  unsigned char *start_ = memory_.data() + 128 - reinterpret_cast<uintptr_t>(memory_.data()) % 64;
 };
 
-TEST_P(selftest, passes_and_stays_in_its_buffer) {
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  ASSERT_EQ(status_name(heed_selftest(buffer_, HEED_SELFTEST_BYTES, &report)), "HEED_OK");
+TEST_P(selftest, of_all_kernels) {
+  const heed_selftest_report report = passes(heed_selftest, HEED_SELFTEST_BYTES);
   EXPECT_EQ(report.n_kernels, heed_kernel_count());
   EXPECT_GT(report.n_cases, 10);
   EXPECT_GT(report.n_floats, 10000u);
-  EXPECT_EQ(report.kernel, nullptr);
-  for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {
-    if (c < buffer_ || c >= buffer_ + HEED_SELFTEST_BYTES) {
-      ASSERT_EQ(*c, 0x5a) << c - buffer_;
-    }
-  }
-  EXPECT_EQ(heed_kernel_current(), GetParam()) << "the self-test leaves the choice as it was";
-  EXPECT_EQ(heed_selftest(buffer_, HEED_SELFTEST_BYTES, nullptr), HEED_OK);
-}
-
-TEST_P(selftest, refuses_bad_arguments) {
-  heed_selftest_report report;
-  std::memset(&report, 0x5a, sizeof report);
-  report.struct_size = sizeof report;
-  const auto refused = [&](void *buffer, size_t bytes, heed_fault fault, heed_argument argument) {
-    const heed_selftest_report before = report;
-    EXPECT_EQ(heed_selftest(buffer, bytes, &report), HEED_STATUS(fault, argument));
-    EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
-    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
-  };
-  refused(nullptr, HEED_SELFTEST_BYTES, HEED_NULL_POINTER, HEED_ARG_BUFFER);
-  refused(buffer_ + 4, HEED_SELFTEST_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
-  refused(buffer_ + 32, HEED_SELFTEST_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
-  refused(buffer_, HEED_SELFTEST_BYTES - 1, HEED_TOO_SMALL, HEED_ARG_BUFFER);
-  refused(buffer_, 0, HEED_TOO_SMALL, HEED_ARG_BUFFER);
-  for (const uint32_t size : {0u, 4u, uint32_t{sizeof report} - 1, uint32_t{sizeof report} + 1, UINT32_MAX}) {
-    report.struct_size = size;
-    refused(buffer_, HEED_SELFTEST_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
-  }
 }
 
 TEST_P(selftest, at_start_up_takes_the_kernel_in_use) {
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  ASSERT_EQ(status_name(heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, &report)), "HEED_OK");
+  const heed_selftest_report report = passes(heed_selftest_boot, HEED_SELFTEST_BOOT_BYTES);
   EXPECT_EQ(report.n_kernels, 1);
   EXPECT_EQ(report.n_cases, 10);
   EXPECT_GT(report.n_floats, 400u);
-  EXPECT_EQ(report.kernel, nullptr);
-  for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {
-    if (c < buffer_ || c >= buffer_ + HEED_SELFTEST_BOOT_BYTES) {
-      ASSERT_EQ(*c, 0x5a) << c - buffer_;
-    }
-  }
-  EXPECT_EQ(heed_kernel_current(), GetParam());
-  EXPECT_EQ(heed_selftest_boot(buffer_, HEED_SELFTEST_BOOT_BYTES, nullptr), HEED_OK);
-}
-
-TEST_P(selftest, at_start_up_refuses_bad_arguments) {
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  const auto refused = [&](void *buffer, size_t bytes, heed_fault fault, heed_argument argument) {
-    const heed_selftest_report before = report;
-    EXPECT_EQ(heed_selftest_boot(buffer, bytes, &report), HEED_STATUS(fault, argument));
-    EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
-    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
-  };
-  refused(nullptr, HEED_SELFTEST_BOOT_BYTES, HEED_NULL_POINTER, HEED_ARG_BUFFER);
-  refused(buffer_ + 4, HEED_SELFTEST_BOOT_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
-  refused(buffer_, HEED_SELFTEST_BOOT_BYTES - 1, HEED_TOO_SMALL, HEED_ARG_BUFFER);
-  report.struct_size = 4;
-  refused(buffer_, HEED_SELFTEST_BOOT_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
 }
 
 TEST_P(selftest, of_features_takes_the_kernel_in_use) {
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  ASSERT_EQ(status_name(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, &report)), "HEED_OK")
-      << report.function << std::hex << ": " << report.actual_bits;
+  const heed_selftest_report report = passes(heed_selftest_features, HEED_SELFTEST_FEATURES_BYTES);
   EXPECT_EQ(report.n_kernels, 1);
   EXPECT_EQ(report.n_cases, 12);
   EXPECT_GT(report.n_floats, 5000u);
-  EXPECT_EQ(report.kernel, nullptr);
-  for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c) {
-    if (c < buffer_ || c >= buffer_ + HEED_SELFTEST_FEATURES_BYTES) {
-      ASSERT_EQ(*c, 0x5a) << c - buffer_;
-    }
-  }
-  EXPECT_EQ(heed_kernel_current(), GetParam());
-  EXPECT_EQ(heed_selftest_features(buffer_, HEED_SELFTEST_FEATURES_BYTES, nullptr), HEED_OK);
 }
 
-TEST_P(selftest, of_features_refuses_bad_arguments) {
-  heed_selftest_report report = {};
-  report.struct_size = sizeof report;
-  const auto refused = [&](void *buffer, size_t bytes, heed_fault fault, heed_argument argument) {
-    const heed_selftest_report before = report;
-    EXPECT_EQ(heed_selftest_features(buffer, bytes, &report), HEED_STATUS(fault, argument));
-    EXPECT_EQ(std::memcmp(&before, &report, sizeof report), 0);
-    EXPECT_EQ(std::count(memory_.begin(), memory_.end(), 0x5a), std::ptrdiff_t(memory_.size()));
-  };
-  refused(nullptr, HEED_SELFTEST_FEATURES_BYTES, HEED_NULL_POINTER, HEED_ARG_BUFFER);
-  refused(buffer_ + 4, HEED_SELFTEST_FEATURES_BYTES, HEED_MISALIGNED, HEED_ARG_BUFFER);
-  refused(buffer_, HEED_SELFTEST_FEATURES_BYTES - 1, HEED_TOO_SMALL, HEED_ARG_BUFFER);
-  report.struct_size = 4;
-  refused(buffer_, HEED_SELFTEST_FEATURES_BYTES, HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+TEST_P(selftest, refuses_bad_arguments) {
+  refuses_bad_arguments(heed_selftest, HEED_SELFTEST_BYTES);
+  refuses_bad_arguments(heed_selftest_boot, HEED_SELFTEST_BOOT_BYTES);
+  refuses_bad_arguments(heed_selftest_features, HEED_SELFTEST_FEATURES_BYTES);
 }
 
 HEED_TEST_EVERY_KERNEL(selftest);

@@ -31,7 +31,7 @@ TEST_P(known_answers, sentence) {
   const float root = std::sqrt(3.0f);
   EXPECT_NEAR(run_dot(words.row(0), words.row(0)) / root, 16.743, 5e-4);
   EXPECT_NEAR(run_dot(words.row(0), words.row(2)) / root, 5.774, 5e-4);
-  const attention_result result = attend(words, 0);
+  const attention_result result = attend(words, HEED_SCALE_DEFAULT);
   expect_near({.99997f, .00000f, .00002f, .00002f, .00000f}, part_of(result.weights, 0, 5), 5.1e-6);
   EXPECT_NEAR(result.out[0], 4.99986, 5.1e-6);
 }
@@ -59,10 +59,10 @@ TEST_P(known_answers, five_embeddings) {
 }
 
 TEST_P(known_answers, self_attention_in_one_call) {
-  HEED_WORKSPACE(workspace, 3, 3);
+  HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(3, 3));
   floats out(15);
   ASSERT_EQ(heed_self_attention(heed_matrix_of(embeddings.values.data(), 5, 3), 1, heed_matrix_out_of(out.data(), 5, 3),
-                                workspace, sizeof workspace),
+                                workspace),
             HEED_OK);
   expect_near(context_in_full, part_of(out, 0, 3), 1e-7);
   EXPECT_TRUE(same_bits(attend(embeddings, 1).out, out));

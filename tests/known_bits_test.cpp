@@ -7,7 +7,7 @@
 namespace heed_test {
 namespace {
 
-HEED_ALIGNED unsigned char workspace[HEED_WORKSPACE_BYTES(24, 24)];
+HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(24, 24));
 
 class known_bits : public kernel_test {
  protected:
@@ -51,12 +51,12 @@ TEST_P(known_bits, attention_with_every_option) {
   heed_lse_init(&lse_object, heed_head_major_out(lse.data(), n_q, n_heads, 1));
   heed_column_sums_init(&column_sums, {sums.data(), 0, n_kv, 0});
   heed_top_k_init(&top_k, 3, top.data(), keys.data());
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.ranges = &ranges, options.mask = &mask, options.softcap = &softcap, options.alibi = &alibi;
   options.sinks = &sinks, options.lse = &lse_object, options.column_sums = &column_sums, options.top_k = &top_k;
-  heed_attention call = heed_attention_of(n_q, n_kv, n_heads, n_kv_heads, dim, q.data(), k.data(), v.data(), out.data(),
-                                          workspace, sizeof workspace);
-  call.causal = 1, call.causal_offset = n_kv - n_q, call.options = &options;
+  heed_attention call =
+      heed_attention_of(q.data(), k.data(), v.data(), n_q, n_kv, n_heads, n_kv_heads, dim, out.data(), workspace);
+  call.causal = 1, call.position = n_kv - n_q, call.options = &options;
   ASSERT_EQ(heed_attention_run(&call), HEED_OK);
   for (const auto *results : {&out, &lse, &sums, &top}) add(*results);
   for (const int32_t key : keys) digest = (digest ^ static_cast<uint32_t>(key)) * 1099511628211u;
@@ -67,35 +67,32 @@ TEST_P(known_bits, a_decoder_layer_with_a_cache) {
   constexpr int32_t n = 50, dim = 24, n_heads = 3, head_dim = 8, hidden = 40;
   for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
     if (format == HEED_F32) digest_begin();
-    heed_cache_shape shape = HEED_CACHE_SHAPE;
-    shape.kind = HEED_CACHE_RING, shape.capacity = 20, shape.pinned = 2, shape.spare = 9;
-    shape.n_kv_heads = n_heads, shape.head_dim = shape.v_dim = head_dim, shape.format = format;
-    HEED_ALIGNED static unsigned char buffer[HEED_CACHE_BYTES(HEED_CACHE_RING, 20, 2, 9, 1, 3, 8, 8, HEED_F32)];
+    heed_cache_shape shape = heed_cache_shape_default(20, n_heads, head_dim);
+    shape.kind = HEED_CACHE_RING, shape.pinned = 2, shape.spare = 9, shape.format = format;
+    HEED_MEMORY(kept, HEED_RING_BYTES(20, 2, 9, 1, n_heads, head_dim, head_dim, HEED_F32));
     heed_cache cache;
-    ASSERT_EQ(heed_cache_init(&cache, &shape, buffer, sizeof buffer), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &shape, kept), HEED_OK);
     heed_rope rope;
     heed_rope_init(&rope, format % 2);
     std::vector<float> x = draw(n * dim), norm = draw(dim), w = draw(dim * hidden), scales = draw(hidden);
     std::vector<int8_t> w8(w.size());
-    heed_block b = {};
-    b.struct_size = sizeof b;
-    b.model_dim = dim, b.n_heads = b.n_kv_heads = n_heads, b.head_dim = b.v_dim = head_dim, b.hidden_dim = hidden;
-    b.causal = 1, b.norm_first = format < 2, b.eps = 1e-5f;
-    b.norm = format % 2 ? heed_layer_norm : heed_rms_norm;
+    heed_attention_layer attention = heed_attention_layer_default(dim, n_heads);
+    attention.causal = 1, attention.rope = &rope, attention.cache = &cache;
+    attention.wq = heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, dim, dim);
+    attention.wk = attention.wv = attention.wo = attention.wq;
     heed_activation *const activations[] = {heed_silu, heed_gelu, heed_gelu_tanh, heed_relu};
-    b.activation = activations[format];
-    b.norm1_weight = b.norm2_weight = norm.data();
-    ASSERT_EQ(heed_quantize_weights(heed_matrix_of(w.data(), dim, hidden), HEED_IN_OUT, w8.data(), scales.data()),
+    heed_transformer_layer layer = heed_transformer_layer_default(
+        &attention, hidden, format % 2 ? heed_layer_norm : heed_rms_norm, activations[format]);
+    layer.norm_first = format < 2, layer.norm1_weight = layer.norm2_weight = norm.data();
+    ASSERT_EQ(heed_weights_quantize(heed_matrix_of(w.data(), dim, hidden), HEED_IN_OUT, w8.data(), scales.data()),
               HEED_OK);
-    b.wq = b.wk = b.wv = b.wo = heed_weights_of(w.data(), HEED_F32, HEED_OUT_IN, dim, dim, nullptr);
-    b.w_up = b.w_gate = heed_weights_of(w8.data(), HEED_INT8, HEED_IN_OUT, dim, hidden, scales.data());
-    b.w_down = heed_weights_of(w.data(), HEED_F32, HEED_OUT_IN, hidden, dim, nullptr);
-    b.rope = &rope, b.cache = &cache;
-    float memory[HEED_BLOCK_ACTIVATIONS(10, 24, 3, 3, 8, 8, 40, 1)];
+    layer.w_up = layer.w_gate = heed_weights_of(w8.data(), scales.data(), HEED_INT8, HEED_IN_OUT, dim, hidden);
+    layer.w_down = heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, hidden, dim);
+    HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(10, dim, n_heads, n_heads, head_dim, head_dim, hidden, 1));
     for (int32_t t = 0; t < n; t += 10) {
       float *rows = x.data() + t * dim;
-      ASSERT_EQ(heed_block_run(&b, heed_matrix_of(rows, 10, dim), heed_matrix_out_of(rows, 10, dim), memory,
-                               sizeof memory / sizeof *memory, workspace, sizeof workspace, nullptr),
+      ASSERT_EQ(heed_transformer_layer_run(&layer, heed_matrix_of(rows, 10, dim), heed_matrix_out_of(rows, 10, dim),
+                                           memory, nullptr),
                 HEED_OK);
     }
     add(x);

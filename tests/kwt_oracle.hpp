@@ -155,12 +155,12 @@ inline void narrow(float *w, int32_t n_in, int32_t n_out, int32_t format) {
   std::vector<float> scales(static_cast<size_t>(n_out));
   const heed_matrix m = heed_matrix_of(w, n_in, n_out);
   if (format != HEED_INT8) {
-    heed_narrow(m, format, numbers.data(), n_out, nullptr);
-    heed_widen(numbers.data(), n_out, nullptr, format, heed_matrix_out_of(w, n_in, n_out));
+    heed_narrow(m, heed_narrow_matrix_out_of(numbers.data(), nullptr, format, n_in, n_out));
+    heed_widen(heed_narrow_matrix_of(numbers.data(), nullptr, format, n_in, n_out), heed_matrix_out_of(w, n_in, n_out));
     return;
   }
   int8_t *bytes = reinterpret_cast<int8_t *>(numbers.data());
-  heed_quantize_weights(m, HEED_IN_OUT, bytes, scales.data());
+  heed_weights_quantize(m, HEED_IN_OUT, bytes, scales.data());
   for (int32_t i = 0; i < n_in * n_out; ++i) w[i] = float(bytes[i]) * scales[size_t(i % n_out)];
 }
 

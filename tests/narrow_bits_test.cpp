@@ -117,7 +117,7 @@ TEST_P(narrow_bits, with_a_cache) {
         cache_shape(HEED_CACHE_LINEAR, n, r.between(1, 2), r.size(1, 40), r.size(1, 40), r.between(0, 3));
     const cache_memory memory(slot_cache, s, false);
     heed_cache cache;
-    ASSERT_EQ(heed_cache_init(&cache, &s, memory.data(), memory.count()), HEED_OK);
+    ASSERT_EQ(heed_cache_init(&cache, &s, memory.all()), HEED_OK);
     cache_model model(1, sequence_model(s));
     const tokens t = random_tokens(r, s, n);
     ASSERT_EQ(append(&cache, 0, t), HEED_OK);

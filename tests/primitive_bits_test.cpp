@@ -44,7 +44,7 @@ TEST_P(primitive_bits, softmax) {
     random_source r(100000 + static_cast<uint64_t>(i));
     const int32_t n = r.size(1, 70), dim = r.chance(5) ? r.between(1000, 3000) : r.size(1, 140);
     const matrix x = random_matrix(r, n, dim);
-    const float scale = r.chance(50) ? 1.0f : 4 * r.bell();
+    const float scale = r.chance(50) ? 1.0f : 4 * r.scale();
     compare(
         r, [&](const primitive_setting &s) { return run_softmax(x, scale, s); }, sizes(n, dim, 0, i));
     primitive_setting in_place;

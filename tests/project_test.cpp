@@ -31,7 +31,7 @@ struct weights {
     const size_t bytes = (size_t(n_rows - 1) * stride + dim) * HEED_FORMAT_BYTES(numbers.format);
     unsigned char *data = fence_of(slot_k) - bytes;
     std::memcpy(data, numbers.bytes.data(), bytes);
-    heed_weights w = heed_weights_of(data, numbers.format, layout, n_in, n_out, nullptr);
+    heed_weights w = heed_weights_of(data, nullptr, numbers.format, layout, n_in, n_out);
     w.row_stride = stride;
     if (!scales.empty()) {
       float *to = reinterpret_cast<float *>(fence_of(slot_mask)) - n_out;
@@ -56,7 +56,7 @@ weights random_weights(random_source &r, int32_t format, int32_t layout, int32_t
       w.numbers.bytes[i] = static_cast<unsigned char>(r.between(-127, 127));
     } else {
       uint16_t bits = 0x7fff;  // NaN
-      if (!gap) heed_narrow(heed_matrix_of(&x, 1, 1), format, &bits, 1, nullptr);
+      if (!gap) heed_narrow(heed_matrix_of(&x, 1, 1), heed_narrow_matrix_out_of(&bits, nullptr, format, 1, 1));
       if (!gap && format == HEED_F16 && r.chance(5)) bits = static_cast<uint16_t>(r.between(0, 0x3ff));  // subnormal
       std::memcpy(&w.numbers.bytes[2 * i], &bits, 2);
     }
@@ -68,8 +68,8 @@ weights random_weights(random_source &r, int32_t format, int32_t layout, int32_t
 
 matrix run_project(const matrix &x, const weights &w, const std::vector<float> &bias, const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);
-  const heed_weights view = w.view();
-  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), &view, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
+  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), w.view(), fenced_copy(slot_v, bias), y.view(), s.executor),
+            HEED_OK);
   return y.take();
 }
 

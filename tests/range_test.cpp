@@ -31,12 +31,16 @@ TEST_P(range, softmax_up_to_the_largest_logit) {
 
 TEST_P(range, scale) {
   const matrix x = {1, 2, {1, 2}};
-  EXPECT_EQ(softmax({1, 2}, 0), (floats{0.5f, 0.5f})) << "a scale of 0 is zero, not the default";
   EXPECT_EQ(softmax({0, 1}, 2.3e38f), (floats{0, 1}));
   float y[2] = {7, 7};
-  for (const float scale : {2.4e38f, -2.4e38f, infinity, -infinity, not_a_number})
+  const auto refused = [&](float scale, heed_fault fault) {
     EXPECT_EQ(heed_softmax(heed_matrix_of(x.values.data(), 1, 2), scale, heed_matrix_out_of(y, 1, 2), nullptr),
-              HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_SCALE));
+              HEED_STATUS(fault, HEED_ARG_SCALE))
+        << scale;
+  };
+  for (const float scale : {2.4e38f, -2.4e38f, HEED_SCALE_DEFAULT, infinity, -infinity, not_a_number})
+    refused(scale, HEED_NOT_FINITE);
+  for (const float scale : {0.0f, -0.0f, least_subnormal, -greatest_subnormal}) refused(scale, HEED_OUT_OF_RANGE);
   EXPECT_EQ(y[0], 7);
 }
 
@@ -76,7 +80,7 @@ TEST_P(range, underflow_within_the_stated_bounds) {
         EXPECT_LE(std::fabs(sums.values[size_t(t) * 5 + o] - e.value), weighted_sum_bound(n, e.absolute_sum, chain));
       }
     problem p;
-    p.n_kv = n, p.head_dim = 3, p.v_dim = 5, p.scale = r.chance(50) ? 0.0f : 1e37f;
+    p.n_kv = n, p.head_dim = 3, p.v_dim = 5, p.scale = r.chance(50) ? HEED_SCALE_DEFAULT : 1e37f;
     p.q = tiny(3, -80, -60), p.k = tiny(3 * size_t(n), -85, -65), p.v = tiny(5 * size_t(n), -149, -120);
     const floats out = run(p).out;
     const exact_row row = exact_attention_row(p, 0, 0, 0, chain);

@@ -108,8 +108,7 @@ TEST_P(rows, broadcast_equals_copies) {
   std::vector<float> out(p.out_floats());
   call.out = heed_head_major_out(out.data(), p.n_q, p.n_heads, p.v_dim);
   const fenced_bytes workspace(slot_workspace, heed_workspace_bytes(9, 9));
-  call.workspace = workspace.data();
-  call.workspace_bytes = heed_workspace_bytes(9, 9);
+  call.workspace = heed_memory_of(workspace.data(), workspace.count());
   ASSERT_EQ(heed_attention_run(&call), HEED_OK);
   EXPECT_TRUE(same_bits(expected, out));
 }

@@ -35,6 +35,7 @@ TEST(threads, refuse_bad_arguments) {
   refuses_all(misaligned(&threads, 32), HEED_MISALIGNED);
   refuses_all(&threads, HEED_UNKNOWN_STRUCT);
   heed_threads never_started = {};
+  refuses_all(&never_started, HEED_NOT_INITIALIZED);
   never_started.struct_size = sizeof never_started;
   refuses_all(&never_started, HEED_NOT_INITIALIZED);
   pool running(2);

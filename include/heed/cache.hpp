@@ -3,8 +3,8 @@
 #ifndef HEED_HEED_CACHE_HPP
 #define HEED_HEED_CACHE_HPP
 
-#include "block.hpp"
 #include "options.hpp"
+#include "rope.hpp"
 
 namespace heed {
 
@@ -13,7 +13,9 @@ template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int Sequenc
           heed_format Format>
 class basic_cache {
  public:
-  static constexpr size_t n_bytes = HEED_CACHE_BYTES(Kind, Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Format);
+  static constexpr size_t n_bytes = Kind == HEED_CACHE_LINEAR
+                                        ? HEED_CACHE_BYTES(Capacity, Sequences, KvHeads, D, V, Format)
+                                        : HEED_RING_BYTES(Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Format);
 
   constexpr basic_cache() = default;
   basic_cache(const basic_cache &) = delete;  // it points into itself
@@ -21,7 +23,7 @@ class basic_cache {
 
   status begin() noexcept {
     const heed_cache_shape s = shape();
-    return heed_cache_init(&c_, &s, bytes_, n_bytes);
+    return heed_cache_init(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
   template <int N>
   status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], int32_t sequence = 0) noexcept {
@@ -41,7 +43,7 @@ class basic_cache {
   status seal() noexcept { return heed_cache_seal(&c_); }
   status open() noexcept {
     const heed_cache_shape s = shape();
-    return heed_cache_open(&c_, &s, bytes_, n_bytes);
+    return heed_cache_open(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
   unsigned char (&bytes() noexcept)[n_bytes] { return bytes_; }
 
@@ -50,26 +52,24 @@ class basic_cache {
 
  private:
   static heed_cache_shape shape() noexcept {
-    return {static_cast<uint32_t>(sizeof(heed_cache_shape)),
-            Kind,
-            Capacity,
-            Pinned,
-            Spare,
-            Sequences,
-            KvHeads,
-            D,
-            V,
-            Format};
+    heed_cache_shape s = heed_cache_shape_default(Capacity, KvHeads, D);
+    s.kind = Kind;
+    s.pinned = Pinned;
+    s.spare = Spare;
+    s.n_sequences = Sequences;
+    s.v_dim = V;
+    s.format = Format;
+    return s;
   }
   template <int N>
   status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *turn,
                 int32_t sequence) noexcept {
-    return heed_cache_append(&c_, sequence, N, heed_token_major(k[0][0], N, KvHeads, D),
-                             heed_token_major(v[0][0], N, KvHeads, V), turn);
+    return heed_cache_append(&c_, sequence, heed_token_major(k[0][0], N, KvHeads, D),
+                             heed_token_major(v[0][0], N, KvHeads, V), N, turn);
   }
 
   heed_cache c_ = {};
-  alignas(HEED_CACHE_ALIGNMENT) unsigned char bytes_[n_bytes] = {};
+  alignas(HEED_ALIGNMENT) unsigned char bytes_[n_bytes] = {};
 };
 
 // Capacity tokens, then it is full; or the Window newest ones and the first Pinned, and room for pieces of Spare + 1.
@@ -79,35 +79,16 @@ template <int Window, int KvHeads, int D, int V = D, heed_format Format = HEED_F
           int Sequences = 1>
 using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Format>;
 
-// Attention of the newest NQ tokens over a cache of one sequence; causal as in options.
-template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_format Format, int Workers>
-heed_attention attention_call(const float (&q)[NQ][Heads][D],
-                              const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
-                              float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
-                              const attention_options &options) noexcept {
-  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_attention call =
-      heed_attention_of(NQ, kv.length(), Heads, KvHeads, D, q[0][0], nullptr, nullptr, out[0][0], w.bytes, w.n_bytes);
-  call.v_dim = V;
-  call.k = call.v = heed_tensor{nullptr, 0, 0, 0};
-  call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
-  call.scale = options.scale;
-  call.causal = options.causal;
-  call.causal_offset = options.causal_offset;
-  call.executor = options.executor;
-  return call;
-}
+// Attention of the newest NQ tokens over a cache of one sequence. Scale, causal and position as in options.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
           heed_format Format, int Workers>
 status attention(const float (&q)[NQ][Heads][D],
                  const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
                  const attention_options &options = {}) noexcept {
-  heed_attention call = attention_call(q, kv, out, w, options);
-  heed_options c = HEED_OPTIONS;
-  c.cache = kv.c_cache();
-  call.options = &c;
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
+  heed_attention call = heed_attention_of_cache(kv.c_cache(), q[0][0], NQ, Heads, out[0][0], w.memory());
+  set_options(&call, options);
   return heed_attention_run(&call);
 }
 // NKV columns: at least the cache's length.
@@ -116,12 +97,12 @@ template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int
 status attention(const float (&q)[NQ][Heads][D],
                  const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, NKV> &o) noexcept {
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
   static_assert(H == Heads && Q == NQ, "the options are for other shapes");
-  heed_attention call = attention_call(q, kv, out, w, o);
-  heed_options c = *o.c_options();
-  c.cache = kv.c_cache();
+  heed_attention call = heed_attention_of_cache(kv.c_cache(), q[0][0], NQ, Heads, out[0][0], w.memory());
+  set_options(&call, o);
   call.n_kv = NKV;
-  call.options = &c;
+  call.options = o.c_options();
   return heed_attention_run(&call);
 }
 

@@ -4,6 +4,7 @@
 //   static heed::sequence<98, 64> x, y;         // 98 rows of 64 floats: capacity, not length
 //   static heed::workspace<64> scratch;
 //   if (auto s = x.append(row); !s) puts(s.text());  // row: float[64], any other length does not compile
+//   x.push(row);                                 // drops the oldest row when it is full
 //   if (auto s = heed::self_attention(x, y, scratch); !s) puts(s.text());
 //   y.row(0);                                    // float[64]
 //
@@ -25,11 +26,14 @@
 // A decoder layer of model dimension 64 with 4 heads of 16, 172 hidden numbers, and a cache of 512 tokens:
 //
 //   static heed::cache<512, 4, 16> kv;           // capacity, key/value heads, head_dim; ring_cache for a window
-//   static heed::block_memory<8, 64, 4, 4, 16, 172> memory;  // for pieces of up to 8 tokens
+//   using decoder = heed::transformer_layer<64, 4, 4, 16, 172>;
+//   static heed::layer_memory<decoder, 8> memory;  // for pieces of up to 8 tokens
 //   heed::rope turn(HEED_ROPE_INTERLEAVED);
-//   heed::block<64, 4, 4, 16, 172> layer(heed_rms_norm, true);
-//   layer.norm_weights(n1, n2).attention(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
-//   layer.feed_forward(heed_silu, heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate)).turn(turn).keep(kv);
+//   decoder layer(heed_rms_norm, heed_silu);
+//   layer.attention.projections(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
+//   layer.attention.turn(turn).keep(kv);
+//   layer.norms_first().norm_weights(n1, n2);
+//   layer.feed_forward(heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate));
 //   kv.begin();
 //   if (auto s = layer.run(x, x, memory); !s) puts(s.text());  // float x[n][64], n tokens more
 //
@@ -37,9 +41,12 @@
 #ifndef HEED_HEED_HPP
 #define HEED_HEED_HPP
 
+#include "cache.hpp"
 #include "heed.h"
+#include "layers.hpp"
 #include "options.hpp"
-#include "transformer.hpp"
+#include "rope.hpp"
+#include "rows.hpp"
 #include "types.hpp"
 
 namespace heed {
@@ -69,6 +76,18 @@ class sequence {
   status append(const float (&rows)[N][Dim]) noexcept {
     return append(heed_matrix_of(rows[0], N, Dim));
   }
+  // All rows; where there is no room the oldest go.
+  status push(heed_matrix rows) noexcept {
+    heed_sequence s = c_sequence();
+    const heed_status result = heed_sequence_push(&s, rows);
+    length_ = s.length;
+    return result;
+  }
+  status push(const float (&row)[Dim]) noexcept { return push(heed_matrix_of(row, 1, Dim)); }
+  template <int N>
+  status push(const float (&rows)[N][Dim]) noexcept {
+    return push(heed_matrix_of(rows[0], N, Dim));
+  }
 
   using row_type = float[Dim];
   row_type &row(int i) noexcept { return data_[i]; }  // i < length()
@@ -85,25 +104,38 @@ class sequence {
                           const options<1, C, C> &) noexcept;
 
  private:
+  template <int C, int D>
+  friend class sequence;
   heed_sequence c_sequence() const noexcept {
     return {static_cast<uint32_t>(sizeof(heed_sequence)), Capacity, Dim, length_, const_cast<float *>(data_[0])};
   }
+  template <int OutCapacity, int V, int Workers>
+  status attend(float scale, bool causal, const heed_options *o, sequence<OutCapacity, Dim> *out,
+                workspace<Dim, V, Workers> &w) const noexcept {
+    static_assert(V == Dim, "the workspace is for another dimension");
+    static_assert(OutCapacity >= Capacity, "the result may not fit");
+    const heed_sequence x = c_sequence();
+    heed_sequence y = out->c_sequence();
+    const heed_status result = heed_sequence_attention(&x, scale, causal, o, &y, w.memory());
+    out->length_ = y.length;
+    return result;
+  }
 
-  alignas(64) float data_[Capacity][Dim] = {};
+  alignas(HEED_ALIGNMENT) float data_[Capacity][Dim] = {};
   int32_t length_ = 0;
 };
 
-// Plain self-attention of a sequence into another, which then has as many rows. scale 0: 1/sqrt(D).
+// Plain self-attention of a sequence into another, which then has as many rows.
 template <int C, int D, int OutCapacity, int V, int Workers>
 status self_attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
-                      float scale = 0) noexcept {
-  static_assert(V == D, "the workspace is for another dimension");
-  static_assert(OutCapacity >= C, "the result may not fit");
-  const heed_sequence cx = x.c_sequence();
-  heed_sequence c_out = out.c_sequence();
-  const heed_status result = heed_sequence_self_attention(&cx, scale, &c_out, w.bytes, w.n_bytes);
-  out.length_ = c_out.length;
-  return result;
+                      float scale = HEED_SCALE_DEFAULT) noexcept {
+  return x.attend(scale, false, nullptr, &out, w);
+}
+// The same with options; neither position nor executor.
+template <int C, int D, int OutCapacity, int V, int Workers>
+status attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
+                 const options<1, C, C> &o) noexcept {
+  return x.attend(o.scale, o.causal, o.c_options(), &out, w);
 }
 
 // The call on arrays (token, head, dim), with everything but its result.
@@ -112,14 +144,10 @@ heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[N
                               const float (&v)[NKV][KvHeads][V], workspace<D, V, Workers> &w,
                               const attention_options &options) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_attention call =
-      heed_attention_of(NQ, NKV, Heads, KvHeads, D, q[0][0], k[0][0], v[0][0], nullptr, w.bytes, w.n_bytes);
+  heed_attention call = heed_attention_of(q[0][0], k[0][0], v[0][0], NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
   call.v_dim = V;
   call.v = heed_token_major(v[0][0], NKV, KvHeads, V);
-  call.scale = options.scale;
-  call.causal = options.causal;
-  call.causal_offset = options.causal_offset;
-  call.executor = options.executor;
+  set_options(&call, options);
   return call;
 }
 
@@ -158,19 +186,15 @@ attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV 
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
   heed_narrow_tensors narrow;
   heed_narrow_tensors_init(&narrow);
-  narrow.q = heed_narrow_token_major(q, number<TQ>::format, nullptr, NQ, Heads, D);
-  narrow.k = heed_narrow_token_major(k, number<TK>::format, nullptr, NKV, KvHeads, D);
-  narrow.v = heed_narrow_token_major(v, number<TV>::format, nullptr, NKV, KvHeads, V);
+  narrow.q = heed_narrow_token_major(q, nullptr, number<TQ>::format, NQ, Heads, D);
+  narrow.k = heed_narrow_token_major(k, nullptr, number<TK>::format, NKV, KvHeads, D);
+  narrow.v = heed_narrow_token_major(v, nullptr, number<TV>::format, NKV, KvHeads, V);
   narrow.out = heed_narrow_token_major_out(out, number<TOut>::format, NQ, Heads, V);
   heed_options c = *o.c_options();
   c.narrow = &narrow;
-  heed_attention call =
-      heed_attention_of(NQ, NKV, Heads, KvHeads, D, nullptr, nullptr, nullptr, nullptr, w.bytes, w.n_bytes);
+  heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
   call.v_dim = V;
-  call.scale = o.scale;
-  call.causal = o.causal;
-  call.causal_offset = o.causal_offset;
-  call.executor = o.executor;
+  set_options(&call, o);
   call.options = &c;
   return heed_attention_run(&call);
 }
@@ -181,7 +205,7 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
                  partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w,
                  const attention_options &options = {}) noexcept {
   heed_attention call = attention_call(q, k, v, w, options);
-  heed_options c = HEED_OPTIONS;
+  heed_options c = heed_options_default();
   c.partial = p.c_partial();
   call.options = &c;
   return heed_attention_run(&call);
@@ -195,19 +219,6 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
   c.partial = p.c_partial();
   call.options = &c;
   return heed_attention_run(&call);
-}
-
-// Attention of a sequence into another; neither offset nor executor.
-template <int C, int D, int OutCapacity, int V, int Workers>
-status attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
-                 const options<1, C, C> &o) noexcept {
-  static_assert(V == D, "the workspace is for another dimension");
-  static_assert(OutCapacity >= C, "the result may not fit");
-  const heed_sequence cx = x.c_sequence();
-  heed_sequence c_out = out.c_sequence();
-  const heed_status result = heed_sequence_attention(&cx, o.scale, o.causal, o.c_options(), &c_out, w.bytes, w.n_bytes);
-  out.length_ = c_out.length;
-  return result;
 }
 
 }  // namespace heed

@@ -7,13 +7,19 @@
 
 namespace heed {
 
-// How attention may differ from the plain one; the fields of heed_attention.
+// How attention may differ from the plain one: fields of heed_attention.
 struct attention_options {
-  float scale = 0;
+  float scale = HEED_SCALE_DEFAULT;
   bool causal = false;
-  int32_t causal_offset = 0;
+  int32_t position = 0;
   const heed_executor *executor = nullptr;
 };
+inline void set_options(heed_attention *call, const attention_options &o) noexcept {
+  call->scale = o.scale;
+  call->causal = o.causal;
+  call->position = o.position;
+  call->executor = o.executor;
+}
 
 // All that options.h has, for attention of these shapes (of a sequence: 1 head, its capacity twice). Each function
 // makes one object and adds it; a program holds the code of those that it names. Arrays stay the caller's. The call
@@ -68,6 +74,10 @@ class options : public attention_options {
     return add(&heed_options::scores, &scores_, heed_scores_init, stage,
                heed_head_major_out(out[0][0], NQ, Heads, NKV));
   }
+  options &weights(float (&out)[Heads][NQ][NKV]) noexcept {
+    return add(&heed_options::weights, &weights_, heed_attention_weights_init,
+               heed_head_major_out(out[0][0], NQ, Heads, NKV));
+  }
   options &lse(float (&out)[Heads][NQ]) noexcept {
     return add(&heed_options::lse, &lse_, heed_lse_init, heed_head_major_out(out[0], NQ, Heads, 1));
   }
@@ -76,9 +86,9 @@ class options : public attention_options {
                heed_head_major_out(out[0], 1, Heads, NKV));
   }
   template <int K>
-  options &top_k(float (&weights)[Heads][NQ][K], int32_t (&keys)[Heads][NQ][K]) noexcept {
+  options &top_k(float (&largest)[Heads][NQ][K], int32_t (&keys)[Heads][NQ][K]) noexcept {
     static_assert(K <= NKV, "more than there are keys");
-    return add(&heed_options::top_k, &top_k_, heed_top_k_init, K, weights[0][0], keys[0][0]);
+    return add(&heed_options::top_k, &top_k_, heed_top_k_init, K, largest[0][0], keys[0][0]);
   }
 
   const heed_options *c_options() const noexcept { return &c_; }  // for the functions of heed.h
@@ -106,7 +116,7 @@ class options : public attention_options {
     return add(&heed_options::mask, &mask_, heed_mask_init_additive, m, NKV, 0, head_stride, query_stride);
   }
 
-  heed_options c_ = HEED_OPTIONS;
+  heed_options c_ = heed_options_default();
   int32_t n_keys_;
   heed_ranges ranges_;
   heed_mask mask_;
@@ -114,6 +124,7 @@ class options : public attention_options {
   heed_alibi alibi_;
   heed_sinks sinks_;
   heed_scores scores_;
+  heed_attention_weights weights_;
   heed_lse lse_;
   heed_column_sums column_sums_;
   heed_top_k top_k_;
@@ -123,7 +134,7 @@ class options : public attention_options {
 template <int Heads, int NQ, int V>
 class partial {
  public:
-  static constexpr size_t n_floats = HEED_PARTIAL_FLOATS(1, Heads, NQ, V);
+  static constexpr size_t n_bytes = HEED_PARTIAL_BYTES(1, Heads, NQ, V);
 
   constexpr partial() = default;
   partial(const partial &) = delete;  // it points into itself
@@ -131,7 +142,7 @@ class partial {
 
   // Empties it. The next key is first_key of the context, a multiple of 1024.
   status begin(int32_t first_key = 0) noexcept {
-    return heed_partial_init(&c_, data_, n_floats, 1, Heads, NQ, V, first_key);
+    return heed_partial_init(&c_, 1, Heads, NQ, V, first_key, heed_memory_of(data_, n_bytes));
   }
   // Adds the one that follows, of at most 1024 keys.
   status merge(const partial &next) noexcept { return heed_partial_merge(&c_, &next.c_); }
@@ -150,7 +161,7 @@ class partial {
 
  private:
   heed_partial c_ = {};
-  alignas(64) float data_[n_floats] = {};
+  alignas(HEED_ALIGNMENT) float data_[n_bytes / sizeof(float)] = {};
 };
 
 }  // namespace heed

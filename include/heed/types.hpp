@@ -27,7 +27,8 @@ struct workspace {
   static_assert(HeadDim >= 1 && HeadDim <= HEED_MAX_DIM && VDim >= 1 && VDim <= HEED_MAX_DIM, "dimension out of range");
   static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
   static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);
-  alignas(HEED_WORKSPACE_ALIGNMENT) unsigned char bytes[n_bytes];
+  heed_memory memory() noexcept { return {bytes, n_bytes}; }  // for the functions of heed.h
+  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];
 };
 
 // Numbers as heed_narrow writes them.

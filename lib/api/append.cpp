@@ -11,8 +11,10 @@ namespace heed {
 void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n) {
   const heed_cache_shape &s = cache.shape;
   const int32_t length = states_of(cache)[sequence].length;
-  check.require(n <= (s.kind == HEED_CACHE_LINEAR ? s.capacity - length : s.capacity + s.spare), HEED_FULL,
-                HEED_ARG_CACHE);
+  if (s.kind == HEED_CACHE_LINEAR)
+    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
+  else
+    check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
   check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }
 
@@ -88,7 +90,7 @@ const float *row_of(const heed_tensor &x, int32_t head, int32_t t) {
 
 // The slot of token t of a call.
 ptrdiff_t slot_of(const append_call &c, int32_t t) {
-  return storage_of(*c.cache).slot_of(states_of(*c.cache)[c.sequence].length + t);
+  return slots_of(*c.cache).slot_of(states_of(*c.cache)[c.sequence].length + t);
 }
 
 template <class K>
@@ -142,7 +144,7 @@ HEED_NOINLINE void keep_turned_keys(K k, const append_call &c, const heed_rope &
 }
 
 void count_tokens(const append_call &c) {
-  const storage at = storage_of(*c.cache);
+  const storage at = slots_of(*c.cache);
   cache_state &state = states_of(*c.cache)[c.sequence];
   state.length += c.n;
   const int32_t gone = state.length - at.ring_slots;
@@ -198,8 +200,8 @@ heed_status append_any(K k, const append_call &c, const heed_rope *rope) {
   return HEED_OK;
 }
 
-HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, int32_t n, const heed_tensor &k,
-                                       const heed_tensor &v, const heed_rope *rope) {
+HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, const heed_tensor &k,
+                                       const heed_tensor &v, int32_t n, const heed_rope *rope) {
   checker_of<7> check;
   check_cache(check, cache, access::write);
   if (!check.ok()) return check.status;
@@ -226,9 +228,9 @@ heed_status append_rows(const kernel *k, const append_call &c) { return append_a
 
 }  // namespace heed
 
-heed_status heed_cache_append(heed_cache *cache, int32_t sequence, int32_t n, heed_tensor k, heed_tensor v,
+heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                               const heed_rope *rope) {
-  const heed_status status = heed::check_append(cache, sequence, n, k, v, rope);
+  const heed_status status = heed::check_append(cache, sequence, k, v, n, rope);
   if (status != HEED_OK) return status;
   return heed::append_any(heed_front_door::kernel(), {cache, sequence, n, k, v}, rope);
 }

@@ -2,56 +2,14 @@
 #include "../boundary/front_door.hpp"
 #include "../options/options.hpp"
 #include "../plan/plan.hpp"
-#include "../kernel/score_rule.hpp"
 
 namespace heed {
 namespace {
 
-// The rule of a call that wants its weights, and nothing else that is optional.
-struct weights_rule : score_rule {
-  kept_rows weights;
-  int32_t n_kv;
-  decltype(kernel::keep) keep;
-  decltype(kernel::softmax) softmax;
-  decltype(kernel::finish) finish_rows;
-};
-
-after_rule keep_logits(const tile &t, const key_block &b) {
-  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
-  rule.keep(t, b, rule.weights, 1.0f);
-  return after_rule::add;
-}
-
-void finish_rows_and_weights(const tile &t, const partial &p) {
-  const auto &rule = static_cast<const weights_rule &>(*t.s->rule);
-  rule.finish_rows(t, p);
-  row_cursor row(*t.s, t.first_row);
-  for (int32_t r = 0; r < t.n_rows; r++, row.next())
-    finish_weights(rule.softmax, row_of(rule.weights, *t.s, row), {t.first[r], t.last[r]}, rule.n_kv,
-                   negative_infinity);
-}
-
-template <class K>
-HEED_NOINLINE void run_with_weights(K k, const heed_attention &call) {
-  weights_rule rule = {};
-  rule.c = scale_of(call) * log2e;
-  rule.apply = keep_logits;
-  rule.attend = k->attend;
-  rule.merge = k->merge;
-  rule.finish = finish_rows_and_weights;
-  rule.weights = {call.weights.data, call.weights.batch_stride, call.weights.head_stride, call.weights.row_stride};
-  rule.n_kv = call.n_kv;
-  rule.keep = k->keep;
-  rule.softmax = k->softmax;
-  rule.finish_rows = k->finish;
-  run_streams(k, call, &rule);
-}
-
 // Ends with calls, so that it needs no stack meanwhile.
 template <class K>
 HEED_INLINE void run_call(K k, const heed_attention &call) {
-  if (const option_engine *engine = engine_of(options_of(call))) return engine->run(address_of(k), call);
-  if (call.weights.data) return run_with_weights(k, call);
+  if (const option_engine *engine = engine_of(call)) return engine->run(address_of(k), call);
   run_streams(k, call, nullptr);
 }
 
@@ -64,16 +22,16 @@ void run_attention(fixed_kernel k, const heed_attention &call) { run_call(k, cal
 
 namespace {
 
-// Arrays that options bring instead of the call's own.
+// Arrays that a cache or options bring instead of the call's own.
 struct brought {
   bool q, k, v, out;
 };
-brought brought_by(const heed_options *options) {
-  const bool cached = options->cache;
-  const heed_narrow_tensors *narrow = options->narrow;
-  if (!narrow) return {false, cached, cached, options->partial != nullptr};
-  return {narrow->q.data != nullptr, cached || narrow->k.data, cached || narrow->v.data,
-          options->partial || narrow->out.data};
+brought brought_by(const heed_attention &call) {
+  const heed_options *options = call.options;
+  const bool cached = call.cache, summed = options && options->partial;
+  const heed_narrow_tensors *narrow = options ? options->narrow : nullptr;
+  if (!narrow) return {false, cached, cached, summed};
+  return {narrow->q.data != nullptr, cached || narrow->k.data, cached || narrow->v.data, summed || narrow->out.data};
 }
 
 // Checks have frames of their own, which are gone when kernels run.
@@ -85,7 +43,7 @@ void check_call(checker &check, const heed_attention &call, const brought &elsew
   if (!check.ok()) return;
   const auto tensor = [&](const auto &t, bool is_elsewhere, int32_t n_heads, int32_t n_rows, int32_t dim, access how,
                           heed_argument argument) {
-    if (is_elsewhere) return check.require(!t.data, HEED_MISFIT, argument);
+    if (is_elsewhere) return check.require(!t.data, HEED_GIVEN_TWICE, argument);
     check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
                  argument);
   };
@@ -93,33 +51,29 @@ void check_call(checker &check, const heed_attention &call, const brought &elsew
   tensor(call.k, elsewhere.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
   tensor(call.v, elsewhere.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
   tensor(call.out, elsewhere.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT);
-  if (call.weights.data)
-    tensor(call.weights, false, call.n_heads, call.n_q, call.n_kv, access::write, HEED_ARG_WEIGHTS);
-  check.buffer(call.workspace, call.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
-               HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
+  check.workspace(call.workspace, call.head_dim, call.v_dim);
   check.executor(call.executor);
 }
 
 HEED_NOINLINE heed_status check_with_options(const heed_attention *call) {
-  checker_of<8 + option_ranges> check;
+  checker_of<7 + option_ranges> check;
   check.object(call, access::read, HEED_ARG_CALL);
-  check_objects(check, options_of(*call));
-  if (check.ok()) check_call(check, *call, brought_by(options_of(*call)));
-  if (const option_engine *engine = check.ok() ? engine_of(options_of(*call)) : nullptr)
-    engine->check(check, *call, *options_of(*call));
+  check_objects(check, *call);
+  if (check.ok()) check_call(check, *call, brought_by(*call));
+  if (const option_engine *engine = check.ok() ? engine_of(*call) : nullptr) engine->check(check, *call);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
-  checker_of<8> check;  // q, k, v, out, weights, workspace, executor, call
+  checker_of<7> check;  // q, k, v, out, workspace, executor, call
   check.object(call, access::read, HEED_ARG_CALL);
-  if (check.ok() && options_of(*call)) return check_with_options(call);
+  if (check.ok() && (call->options || call->cache)) return check_with_options(call);
   if (check.ok()) check_call(check, *call, {});
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale, const heed_matrix_out &out,
-                                               void *workspace, size_t workspace_bytes) {
+                                               heed_memory workspace) {
   checker_of<3> check;
   check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
   check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
@@ -127,9 +81,7 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
   check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
   check.matrix(out.data, out.n_rows, out.dim, out.row_stride, access::write, HEED_ARG_OUT);
-  if (check.ok())
-    check.buffer(workspace, workspace_bytes, HEED_WORKSPACE_MIN_BYTES(x.dim, x.dim), HEED_WORKSPACE_ALIGNMENT,
-                 HEED_ARG_WORKSPACE);
+  if (check.ok()) check.workspace(workspace, x.dim, x.dim);
   return check.finish();
 }
 
@@ -143,9 +95,8 @@ heed_status heed_attention_run(const heed_attention *call) {
   return HEED_OK;
 }
 
-heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, void *workspace,
-                                size_t workspace_bytes) {
-  const heed_status status = heed::check_self_attention(x, scale, out, workspace, workspace_bytes);
+heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, heed_memory workspace) {
+  const heed_status status = heed::check_self_attention(x, scale, out, workspace);
   if (status != HEED_OK) return status;
   heed::stream s = {};
   s.q = x.data;
@@ -156,11 +107,11 @@ heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out,
   s.group = 1;
   s.n_rows = s.n_kv = x.n_rows;
   s.head_dim = s.v_dim = x.dim;
-  s.c = (scale == 0.0f ? heed::default_scale(x.dim) : scale) * heed::log2e;
+  s.c = heed::natural_scale(scale, x.dim) * heed::log2e;
   const auto k = heed_front_door::kernel();
-  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace_bytes);
+  const heed::row_tiles tiles = heed::cut_rows(k, x.n_rows, x.dim, x.dim, workspace.bytes);
   for (ptrdiff_t i = 0; i < tiles.n_tiles; i++) {
-    const heed::tile t = heed::make_tile(k, tiles, i, s, workspace);
+    const heed::tile t = heed::make_tile(k, tiles, i, s, workspace.data);
     heed::see_all(t);
     heed::run_plain_tile<true>(k, t);
   }

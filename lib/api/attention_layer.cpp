@@ -1,194 +1,271 @@
+// Attention with its projections, of both layers: what the public functions do one after another, on one kernel, after
+// one check of everything.
 #include "../boundary/front_door.hpp"
+#include "../options/cache.hpp"
 #include "../options/options.hpp"
+#include "layer.hpp"
+#include "rope.hpp"
 #include "run.hpp"
 
 namespace heed {
 namespace {
 
+constexpr bool macro_is_function(int32_t n, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim) {
+  return HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim) ==
+         layer_bytes(n, attention_floats(n_heads, n_kv_heads, head_dim, v_dim, true), head_dim, v_dim);
+}
+static_assert(macro_is_function(1, 1, 1, 1, 1) && macro_is_function(3, 4, 2, 6, 3) &&
+                  macro_is_function(17, 12, 1, 64, 80),
+              "one formula");
+
+bool has_wo(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
+
 struct widths {
   int32_t q, k, v, context;  // of a row of each projection and of the context
 };
-
-widths layer_widths(const heed_layer &layer) {
-  return {layer.n_heads * layer.head_dim, layer.n_kv_heads * layer.head_dim, layer.n_kv_heads * layer.v_dim,
-          layer.n_heads * layer.v_dim};
-}
-
-// What heed_layer_run was given.
-struct layer_call {
-  const heed_layer *layer;
-  heed_matrix x;
-  heed_matrix_out y;
-  float *activations;
-  size_t n_activations;
-  void *workspace;
-  size_t workspace_bytes;
-  const heed_executor *executor;
-};
-
-void check_dimensions(checker &check, const heed_layer &layer) {
-  check.count(layer.model_dim, HEED_MAX_DIM, HEED_ARG_MODEL_DIM);
-  check_heads(check, layer.n_heads, layer.n_kv_heads, layer.head_dim, layer.v_dim, layer.scale, layer.causal);
-  check.count(layer.out_dim, HEED_MAX_DIM, HEED_ARG_OUT_DIM);
-  const int64_t widest = layer.head_dim > layer.v_dim ? layer.head_dim : layer.v_dim;
-  check.require(widest * layer.n_heads <= HEED_MAX_DIM, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
-  if (check.ok())
-    check.require(layer.wo || layer.out_dim == layer_widths(layer).context, HEED_MISFIT, HEED_ARG_OUT_DIM);
-}
-
-void check_weights(checker &check, const heed_layer &layer) {
-  const widths w = layer_widths(layer);
-  check.matrix(layer.wq, layer.model_dim, w.q, w.q, access::read, HEED_ARG_WQ);
-  check.matrix(layer.wk, layer.model_dim, w.k, w.k, access::read, HEED_ARG_WK);
-  check.matrix(layer.wv, layer.model_dim, w.v, w.v, access::read, HEED_ARG_WV);
-  if (layer.wo) check.matrix(layer.wo, w.context, layer.out_dim, layer.out_dim, access::read, HEED_ARG_WO);
-  check.floats_or_null(layer.bq, w.q, HEED_ARG_BQ);
-  check.floats_or_null(layer.bk, w.k, HEED_ARG_BK);
-  check.floats_or_null(layer.bv, w.v, HEED_ARG_BV);
-  check.require(layer.wo || !layer.bo, HEED_MISFIT, HEED_ARG_BO);
-  check.floats_or_null(layer.bo, layer.out_dim, HEED_ARG_BO);
-}
-
-void check_rows(checker &check, const heed_layer &layer, heed_matrix x, heed_matrix_out y) {
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
-  check.require(x.dim == layer.model_dim, HEED_MISFIT, HEED_ARG_X);
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == layer.out_dim, HEED_MISFIT, HEED_ARG_Y);
-}
-
-// Floats that the activations need: q, k, v and, where it does not go straight to y, the context. A count that does not
-// fit size_t is too large for any buffer.
-size_t activation_floats(const heed_layer &layer, int32_t n) {
-  const widths w = layer_widths(layer);
-  const size_t of_a_row = static_cast<size_t>(w.q) + w.k + w.v + (layer.wo ? w.context : 0);
-  size_t floats;
-  const bool overflow = __builtin_mul_overflow(static_cast<size_t>(n), of_a_row, &floats);
-  return overflow || floats > SIZE_MAX / sizeof(float) ? SIZE_MAX / sizeof(float) : floats;
+widths widths_of(const heed_attention_layer &l) {
+  return {l.n_heads * l.head_dim, l.n_kv_heads * l.head_dim, l.n_kv_heads * l.v_dim, l.n_heads * l.v_dim};
 }
 
 // Where the projections and the context lie.
-struct layer_rows {
+struct attention_rows {
   float *q, *k, *v, *context;
 };
-layer_rows rows_of(const layer_call &c) {
-  const widths w = layer_widths(*c.layer);
+attention_rows rows_of(const attention_pass &c) {
+  const widths w = widths_of(*c.layer);
   const size_t n = static_cast<size_t>(c.x.n_rows);
-  float *const q = c.activations, *const k = q + n * w.q, *const v = k + n * w.k;
-  return {q, k, v, v + n * w.v};
+  attention_rows r;
+  r.q = c.rows;
+  r.k = r.q + n * static_cast<size_t>(w.q);
+  r.v = r.k + n * static_cast<size_t>(w.k);
+  r.context = r.v + n * static_cast<size_t>(w.v);
+  return r;
 }
 
-// Each step has a frame of its own, which is gone when the next one runs.
-template <class K>
-HEED_NOINLINE void run_projections(K kernel, const layer_call &c) {
-  const heed_layer &layer = *c.layer;
-  const widths w = layer_widths(layer);
-  const layer_rows rows = rows_of(c);
-  const auto to = [&](float *y, int32_t width, const float *weight, const float *bias) {
-    run_linear(kernel, c.x, heed_matrix_of(weight, layer.model_dim, width), bias,
-               heed_matrix_out_of(y, c.x.n_rows, width), c.executor);
+// Its attention over n rows, which are in the cache if there is one; without workspace and executor.
+heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r) {
+  heed_attention call = heed_attention_of(r.q, r.k, r.v, n, n, l.n_heads, l.n_kv_heads, l.head_dim, r.context, {});
+  call.v_dim = l.v_dim;
+  call.scale = l.scale;
+  call.causal = l.causal;
+  call.v = heed_token_major(r.v, n, l.n_kv_heads, l.v_dim);
+  call.out = heed_token_major_out(r.context, n, l.n_heads, l.v_dim);
+  call.options = l.options;
+  if (l.cache) {
+    call.k = call.v = heed_tensor();
+    call.n_kv = states_of(*l.cache)->length;
+    call.cache = l.cache;
+  }
+  return call;
+}
+
+// ------------------------------------------------------------------------------------------------------------ steps
+// Each has a frame of its own, which is gone when the next one runs.
+
+HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c) {
+  const heed_attention_layer &l = *c.layer;
+  const attention_rows r = rows_of(c);
+  const auto to = [&](float *y, const heed_weights &w, const float *bias) {
+    run_project(k, c.x, w, bias, heed_matrix_out_of(y, c.x.n_rows, w.n_out), c.executor);
   };
-  to(rows.q, w.q, layer.wq, layer.bq);
-  to(rows.k, w.k, layer.wk, layer.bk);
-  to(rows.v, w.v, layer.wv, layer.bv);
+  to(r.q, l.wq, l.bq);
+  to(r.k, l.wk, l.bk);
+  to(r.v, l.wv, l.bv);
 }
 
-template <class K>
-HEED_NOINLINE void run_attention_of(K kernel, const layer_call &c) {
-  const heed_layer &layer = *c.layer;
-  const layer_rows rows = rows_of(c);
-  const int32_t n = c.x.n_rows;
-  heed_attention call = heed_attention_of(n, n, layer.n_heads, layer.n_kv_heads, layer.head_dim, rows.q, rows.k, rows.v,
-                                          rows.context, c.workspace, c.workspace_bytes);
-  call.v_dim = layer.v_dim;
-  call.scale = layer.scale;
-  call.causal = layer.causal;
+HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position) {
+  const int32_t n = c.x.n_rows, head_dim = c.layer->head_dim;
+  c.layer->rope->code->run(address_of(k),
+                           {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
+                            nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
+}
+
+// Turned queries and keys; keys and values in the cache, if there is one.
+HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
+  const heed_attention_layer &l = *c.layer;
+  const attention_rows r = rows_of(c);
+  const int32_t n = c.x.n_rows, position = l.cache ? states_of(*l.cache)->length : 0;
+  if (l.rope) {
+    turn(k, c, r.q, l.n_heads, position);
+    turn(k, c, r.k, l.n_kv_heads, position);
+  }
+  if (!l.cache) return HEED_OK;
+  return functions_of(*l.cache).append(address_of(k),
+                                       {l.cache, 0, n, heed_token_major(r.k, n, l.n_kv_heads, l.head_dim),
+                                        heed_token_major(r.v, n, l.n_kv_heads, l.v_dim)});
+}
+
+HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
+  heed_attention call = attention_of(*c.layer, c.x.n_rows, rows_of(c));
+  call.workspace = c.workspace;
   call.executor = c.executor;
-  call.options = options_of(layer);
-  call.v = heed_token_major(rows.v, n, layer.n_kv_heads, layer.v_dim);
-  call.out = heed_token_major_out(rows.context, n, layer.n_heads, layer.v_dim);
-  if (!layer.wo) {
+  if (!has_wo(*c.layer)) {
     call.out.data = c.y.data;
     call.out.row_stride = c.y.row_stride;
   }
-  run_attention(kernel, call);
+  run_attention(k, call);
 }
 
-template <class K>
-HEED_NOINLINE void run_output(K kernel, const layer_call &c) {
-  const heed_layer &layer = *c.layer;
-  const int32_t width = layer_widths(layer).context;
-  run_linear(kernel, heed_matrix_of(rows_of(c).context, c.x.n_rows, width),
-             heed_matrix_of(layer.wo, width, layer.out_dim), layer.bo, c.y, c.executor);
+HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
+  const heed_attention_layer &l = *c.layer;
+  run_project(k, heed_matrix_of(rows_of(c).context, c.x.n_rows, l.wo.n_in), l.wo, l.bo, c.y, c.executor);
 }
 
-template <class K>
-void run_layer(K kernel, const layer_call &c) {
-  run_projections(kernel, c);
-  run_attention_of(kernel, c);
-  if (c.layer->wo) run_output(kernel, c);
+}  // namespace
+
+heed_status run_attention_layer(kernel_handle k, const attention_pass &c) {
+  project_inputs(k, c);
+  const heed_status status = place_tokens(k, c);
+  if (status != HEED_OK) return status;
+  attend(k, c);
+  if (has_wo(*c.layer)) project_context(k, c);
+  return HEED_OK;
 }
 
-// Options are those of the layer's attention.
-void check_layer_options(checker &check, const heed_layer &layer, int32_t n) {
-  const heed_options *options = options_of(layer);
-  check_objects(check, options);
+// ----------------------------------------------------------------------------------------------------------- checks
+
+void check_attention_shape(checker &check, const heed_attention_layer &l) {
+  check.count(l.model_dim, HEED_MAX_DIM, HEED_ARG_MODEL_DIM);
+  check_heads(check, l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, l.scale, l.causal);
+  check.count(l.out_dim, HEED_MAX_DIM, HEED_ARG_OUT_DIM);
+  const int64_t widest = l.head_dim > l.v_dim ? l.head_dim : l.v_dim;
+  check.require(widest * l.n_heads <= HEED_MAX_DIM, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
+}
+
+void check_projection(checker &check, const heed_weights &w, const float *bias, int32_t n_in, int32_t n_out,
+                      heed_argument w_name, heed_argument bias_name) {
   if (!check.ok()) return;
-  check.require(!options->partial, HEED_MISFIT, HEED_ARG_PARTIAL);
-  check.require(!options->cache, HEED_MISFIT, HEED_ARG_CACHE);
-  check.require(!options->narrow, HEED_MISFIT, HEED_ARG_NARROW);
-  heed_attention call = {};
-  call.struct_size = sizeof call;
-  call.batch = 1;
-  call.n_heads = layer.n_heads;
-  call.n_kv_heads = layer.n_kv_heads;
-  call.n_q = call.n_kv = n;
-  call.head_dim = layer.head_dim;
-  call.v_dim = layer.v_dim;
-  call.scale = layer.scale;
-  call.options = options;
-  if (const option_engine *engine = check.ok() ? engine_of(options) : nullptr) engine->check(check, call, *options);
+  check_weights(check, w, n_in, w_name);
+  check.require(w.n_out == n_out, HEED_MISFIT, w_name);
+  check.floats_or_null(bias, n_out, bias_name);
 }
 
-void check_call(checker &check, const layer_call &c) {
-  const heed_layer &layer = *c.layer;
-  check_dimensions(check, layer);
-  if (check.ok()) check_weights(check, layer);
-  if (check.ok()) check_rows(check, layer, c.x, c.y);
+void check_attention_projections(checker &check, const heed_attention_layer &l) {
+  const widths w = widths_of(l);
+  check_projection(check, l.wq, l.bq, l.model_dim, w.q, HEED_ARG_WQ, HEED_ARG_BQ);
+  check_projection(check, l.wk, l.bk, l.model_dim, w.k, HEED_ARG_WK, HEED_ARG_BK);
+  check_projection(check, l.wv, l.bv, l.model_dim, w.v, HEED_ARG_WV, HEED_ARG_BV);
+  if (has_wo(l)) return check_projection(check, l.wo, l.bo, w.context, l.out_dim, HEED_ARG_WO, HEED_ARG_BO);
+  check.require(l.out_dim == w.context, HEED_MISFIT, HEED_ARG_OUT_DIM);
+  check.require(!l.bo, HEED_MISFIT, HEED_ARG_BO);
+}
+
+namespace {
+
+void check_layer_rope(checker &check, const heed_attention_layer &l) {
+  if (!l.rope) return;
+  check.object(l.rope, access::read, HEED_ARG_ROPE);
+  if (check.ok()) check.require(l.rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
+  if (check.ok()) l.rope->code->check(check, *l.rope, l.head_dim);
+}
+
+void check_layer_cache(checker &check, const heed_attention_layer &l, int32_t n) {
+  if (!l.cache || !check.ok()) return;
+  check_cache(check, l.cache, access::write);
   if (!check.ok()) return;
-  const size_t needed = activation_floats(layer, c.x.n_rows);
-  check.require(c.n_activations >= needed, HEED_TOO_SMALL, HEED_ARG_ACTIVATIONS);
-  check.buffer(c.activations, needed * sizeof(float), 0, sizeof(float), HEED_ARG_ACTIVATIONS);
-  check.buffer(c.workspace, c.workspace_bytes, HEED_WORKSPACE_MIN_BYTES(layer.head_dim, layer.v_dim),
-               HEED_WORKSPACE_ALIGNMENT, HEED_ARG_WORKSPACE);
-  check.executor(c.executor);
+  const heed_cache_shape &s = l.cache->shape;
+  check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
+  check.require(s.n_kv_heads == l.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  check.require(s.head_dim == l.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
+  check.require(s.v_dim == l.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
+  check.require(l.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
+  if (check.ok()) functions_of(*l.cache).check_room(check, *l.cache, 0, rows_at_once(l, n));
+  check.require(n <= HEED_MAX_COUNT - states_of(*l.cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }
 
-constexpr int layer_ranges = 14;  // layer, x, y, 8 weights and biases, activations, workspace, executor
+// Do they count by the rows of the call, so that it cannot be cut into pieces?
+bool count_by_rows(const heed_options &o) {
+  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k || (o.ranges && o.ranges->kv_lengths);
+}
 
-HEED_NOINLINE heed_status check_with_options(const layer_call &c) {
-  checker_of<layer_ranges + option_ranges> check;
+// In a ring the keys of older queries may be gone.
+void check_ring_options(checker &check, const heed_attention_layer &l, int32_t n) {
+  const heed_ranges *ranges = l.options->ranges;
+  check.require(!ranges || !ranges->positions, HEED_NOT_HERE, HEED_ARG_POSITIONS);
+  check.require(!ranges || ranges->pinned <= l.cache->shape.pinned, HEED_NOT_HERE, HEED_ARG_PINNED);
+  check.require(rows_at_once(l, n) == n || !count_by_rows(*l.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
+}
+
+}  // namespace
+
+void check_attention_state(checker &check, const heed_attention_layer &l, int32_t n, size_t floats, heed_memory memory,
+                           const heed_executor *executor) {
+  const size_t least = HEED_WORKSPACE_MIN_BYTES(l.head_dim, l.v_dim);
+  check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  check.executor(executor);
+  check_layer_rope(check, l);
+  check_layer_cache(check, l, n);
+  if (check.ok())
+    check.require(memory.bytes >= rows_bytes(rows_at_once(l, n), floats) + least, HEED_TOO_SMALL, HEED_ARG_MEMORY);
+}
+
+void check_attention_options(checker &check, const heed_attention_layer &l, int32_t n) {
+  heed_attention call = attention_of(l, n, {});
+  call.cache = nullptr;  // has been checked, and is written
+  if (l.cache) call.n_kv += n;
+  check_objects(check, call);
+  if (!check.ok()) return;
+  check.require(!l.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
+  check.require(!l.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
+  if (l.cache && l.cache->shape.kind == HEED_CACHE_RING) check_ring_options(check, l, n);
+  if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
+}
+
+namespace {
+
+size_t floats_of(const heed_attention_layer &l) {
+  return attention_floats(l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, has_wo(l));
+}
+
+void check_pass(checker &check, const attention_pass &c) {
+  const heed_attention_layer &l = *c.layer;
+  check_attention_shape(check, l);
+  if (check.ok()) check_attention_projections(check, l);
+  check.matrix(c.x.data, c.x.n_rows, c.x.dim, c.x.row_stride, access::read, HEED_ARG_X);
+  check.require(c.x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
+  check.matrix(c.y.data, c.y.n_rows, c.y.dim, c.y.row_stride, access::write, HEED_ARG_Y);
+  check.require(c.y.n_rows == c.x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
+  if (check.ok()) check_attention_state(check, l, c.x.n_rows, floats_of(l), c.workspace, c.executor);
+}
+
+constexpr int pass_ranges = 5 + attention_layer_ranges;  // layer, x, y, memory, executor
+
+HEED_NOINLINE heed_status check_with_options(const attention_pass &c) {
+  checker_of<pass_ranges + option_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
-  check_call(check, c);
-  if (check.ok()) check_layer_options(check, *c.layer, c.x.n_rows);
+  check_pass(check, c);
+  if (check.ok()) check_attention_options(check, *c.layer, c.x.n_rows);
   return check.finish();
 }
 
-HEED_NOINLINE heed_status check_layer(const layer_call &c) {
-  checker_of<layer_ranges> check;
+HEED_NOINLINE heed_status check_layer(const attention_pass &c) {
+  checker_of<pass_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
-  if (check.ok() && options_of(*c.layer)) return check_with_options(c);
-  if (check.ok()) check_call(check, c);
+  if (check.ok() && c.layer->options) return check_with_options(c);
+  if (check.ok()) check_pass(check, c);
   return check.finish();
 }
 
 }  // namespace
 }  // namespace heed
 
-heed_status heed_layer_run(const heed_layer *layer, heed_matrix x, heed_matrix_out y, float *activations,
-                           size_t n_activations, void *workspace, size_t workspace_bytes,
-                           const heed_executor *executor) {
-  const heed::layer_call call = {layer, x, y, activations, n_activations, workspace, workspace_bytes, executor};
-  const heed_status status = heed::check_layer(call);
-  if (status == HEED_OK) heed::run_layer(heed_front_door::kernel(executor), call);
-  return status;
+size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n) {
+  heed::checker_of<1> check;
+  check.object(layer, heed::access::read, HEED_ARG_LAYER);
+  if (check.ok()) heed::check_attention_shape(check, *layer);
+  check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
+  if (!check.ok()) return 0;
+  const size_t floats = heed::attention_floats(layer->n_heads, layer->n_kv_heads, layer->head_dim, layer->v_dim, true);
+  return heed::layer_bytes(n, floats, layer->head_dim, layer->v_dim);
+}
+
+heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
+                                     heed_memory memory, const heed_executor *executor) {
+  heed::attention_pass c = {layer, x, y, nullptr, memory, executor};
+  const heed_status status = heed::check_layer(c);
+  if (status != HEED_OK) return status;
+  const int32_t at_once = heed::rows_at_once(*layer, x.n_rows);
+  c.rows = heed::take_rows(c.workspace, heed::rows_bytes(at_once, heed::floats_of(*layer)));
+  const auto k = heed_front_door::kernel(executor);
+  return heed::run_pieces(c, at_once, [&] { return heed::run_attention_layer(k, c); });
 }

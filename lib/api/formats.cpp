@@ -2,7 +2,7 @@
 #include "formats.hpp"
 
 #include "../kernel/numbers.hpp"
-#include "../boundary/validate.hpp"
+#include "../boundary/check_formats.hpp"
 
 namespace heed {
 namespace {
@@ -18,37 +18,44 @@ bool all_finite(const heed_matrix &x) {
   return true;
 }
 
-bool is_format(int32_t format) { return format >= HEED_F32 && format <= HEED_INT8; }
+// Numbers in any format, of the shape of the floats that they come from or become.
+template <class M>
+void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, access how, heed_argument argument) {
+  check_format(check, m.format, argument);
+  check.require(m.n_rows == n_rows && m.dim == dim, HEED_MISFIT, argument);
+  check.matrix(m.data, n_rows, dim, m.row_stride, how, argument, HEED_FORMAT_BYTES(m.format));
+  if (m.format == HEED_INT8) check_scales(check, m.scales, n_rows, how, argument);
+}
 
-HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, int32_t format, const void *y, ptrdiff_t y_stride,
-                                       const float *scales) {
+HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_narrow_matrix_out &y) {
   checker_of<3> check;
   check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
-  check.require(is_format(format), HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
-  check.matrix(y, x.n_rows, x.dim, y_stride, access::write, HEED_ARG_Y, HEED_FORMAT_BYTES(format));
-  if (format == HEED_INT8) check.floats(scales, x.n_rows, access::write, HEED_ARG_SCALES);
-  if (check.finish() == HEED_OK && format == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
+  check_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
+  if (check.finish() == HEED_OK && y.format == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
   return check.status;
 }
 
-HEED_NOINLINE heed_status check_widen(const void *x, ptrdiff_t x_stride, const float *scales, int32_t format,
-                                      const heed_matrix_out &y) {
+HEED_NOINLINE heed_status check_widen(const heed_narrow_matrix &x, const heed_matrix_out &y) {
   checker_of<3> check;
-  check.require(is_format(format), HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
-  check.matrix(x, y.n_rows, y.dim, x_stride, access::read, HEED_ARG_X, HEED_FORMAT_BYTES(format));
-  if (format == HEED_INT8) check.floats(scales, y.n_rows, access::read, HEED_ARG_SCALES);
+  check_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, const int8_t *q, const float *scales) {
   checker_of<3> check;
   check.matrix(w.data, w.n_rows, w.dim, w.row_stride, access::read, HEED_ARG_W);
-  check.require(layout == HEED_IN_OUT || layout == HEED_OUT_IN, HEED_OUT_OF_RANGE, HEED_ARG_LAYOUT);
+  check_layout(check, layout, HEED_ARG_LAYOUT);
   check.matrix(q, w.n_rows, w.dim, w.dim, access::write, HEED_ARG_Y, 1);
-  check.floats(scales, layout == HEED_OUT_IN ? w.n_rows : w.dim, access::write, HEED_ARG_SCALES);
+  check_scales(check, scales, layout == HEED_OUT_IN ? w.n_rows : w.dim, access::write, HEED_ARG_Y);
   if (check.finish() == HEED_OK) check.require(all_finite(w), HEED_NOT_FINITE, HEED_ARG_W);
   return check.status;
+}
+
+// Bytes from a matrix's data to a row.
+template <class M>
+ptrdiff_t start_of_row(const M &m, int32_t r) {
+  return r * m.row_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(m.format));
 }
 
 }  // namespace
@@ -73,27 +80,26 @@ void row_from_format(const void *x, int32_t n, int32_t format, float scale, floa
 
 }  // namespace heed
 
-heed_status heed_narrow(heed_matrix x, int32_t format, void *y, ptrdiff_t y_stride, float *scales) {
-  const heed_status status = heed::check_narrow(x, format, y, y_stride, scales);
+heed_status heed_narrow(heed_matrix x, heed_narrow_matrix_out y) {
+  const heed_status status = heed::check_narrow(x, y);
   if (status != HEED_OK) return status;
-  const ptrdiff_t row_bytes = y_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(format));
   for (int32_t r = 0; r < x.n_rows; r++)
-    heed::row_to_format(x.data + r * x.row_stride, x.dim, format, static_cast<unsigned char *>(y) + r * row_bytes,
-                        format == HEED_INT8 ? scales + r : nullptr);
+    heed::row_to_format(x.data + r * x.row_stride, x.dim, y.format,
+                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r),
+                        y.format == HEED_INT8 ? y.scales + r : nullptr);
   return HEED_OK;
 }
 
-heed_status heed_widen(const void *x, ptrdiff_t x_stride, const float *scales, int32_t format, heed_matrix_out y) {
-  const heed_status status = heed::check_widen(x, x_stride, scales, format, y);
+heed_status heed_widen(heed_narrow_matrix x, heed_matrix_out y) {
+  const heed_status status = heed::check_widen(x, y);
   if (status != HEED_OK) return status;
-  const ptrdiff_t row_bytes = x_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(format));
   for (int32_t r = 0; r < y.n_rows; r++)
-    heed::row_from_format(static_cast<const unsigned char *>(x) + r * row_bytes, y.dim, format,
-                          format == HEED_INT8 ? scales[r] : 0.0f, y.data + r * y.row_stride);
+    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.format,
+                          x.format == HEED_INT8 ? x.scales[r] : 0.0f, y.data + r * y.row_stride);
   return HEED_OK;
 }
 
-heed_status heed_quantize_weights(heed_matrix w, int32_t layout, int8_t *q, float *scales) {
+heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, float *scales) {
   const heed_status status = heed::check_quantize(w, layout, q, scales);
   if (status != HEED_OK) return status;
   if (layout == HEED_OUT_IN) {

@@ -87,7 +87,8 @@ HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const
   if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
-  check.scale(scale);
+  check.logit(scale, HEED_ARG_SCALE);  // HEED_SCALE_DEFAULT is a number like any other here, and too large
+  check.require(scale != 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SCALE);
   check.executor(executor);
   return check.finish();
 }

@@ -1,9 +1,9 @@
 // heed_project: a product with weights in any format and layout.
+#include "../boundary/check_formats.hpp"
 #include "../boundary/front_door.hpp"
 #include "../kernel/numbers.hpp"
 #include "../plan/pieces.hpp"
 #include "run.hpp"
-#include "../boundary/validate.hpp"
 
 namespace heed {
 namespace {
@@ -37,32 +37,29 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
               executor);
 }
 
-HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights *w, const float *bias,
+HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights &w, const float *bias,
                                         const heed_matrix_out &y, const heed_executor *executor) {
-  checker_of<7> check;  // x, w and its data, scales, bias, y, executor
+  checker_of<6> check;  // x, w and its scales, bias, y, executor
   check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
-  check.pointer(w, alignof(heed_weights), HEED_ARG_W);
-  if (check.ok()) check.memory(w, sizeof *w, access::read, HEED_ARG_W);
-  if (check.ok()) check_weights(check, *w, x.dim, HEED_ARG_W);
-  if (!check.ok()) return check.status;
-  check.floats_or_null(bias, w->n_out, HEED_ARG_BIAS);
+  check_weights(check, w, x.dim, HEED_ARG_W);
+  check.floats_or_null(bias, w.n_out, HEED_ARG_BIAS);
   check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == w->n_out, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
   return check.finish();
 }
 
 }  // namespace
 
-// What the struct names, and that rows of n_in numbers fit.
+// What the weights name, and that rows of n_in numbers fit.
 void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
-  check.require(w.format >= HEED_F32 && w.format <= HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
-  check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_OUT_OF_RANGE, HEED_ARG_LAYOUT);
+  check_format(check, w.format, argument);
+  check_layout(check, w.layout, argument);
   const bool out_in = w.layout == HEED_OUT_IN;
   check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
                HEED_FORMAT_BYTES(w.format));
   check.require(w.n_in == n_in, HEED_MISFIT, argument);
-  if (w.format == HEED_INT8) check.floats(w.scales, w.n_out, access::read, HEED_ARG_SCALES);
+  if (w.format == HEED_INT8) check_scales(check, w.scales, w.n_out, access::read, argument);
 }
 
 void run_project(const kernel *k, heed_matrix x, const heed_weights &w, const float *bias, heed_matrix_out y,
@@ -78,9 +75,9 @@ void run_project(fixed_kernel k, heed_matrix x, const heed_weights &w, const flo
 
 }  // namespace heed
 
-heed_status heed_project(heed_matrix x, const heed_weights *w, const float *bias, heed_matrix_out y,
+heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                          const heed_executor *executor) {
   const heed_status status = heed::check_project(x, w, bias, y, executor);
-  if (status == HEED_OK) heed::run_project(heed_front_door::kernel(executor), x, *w, bias, y, executor);
+  if (status == HEED_OK) heed::run_project(heed_front_door::kernel(executor), x, w, bias, y, executor);
   return status;
 }

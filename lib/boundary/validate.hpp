@@ -18,26 +18,6 @@ inline bool is_subnormal(float x) {
   return (bits & 0x7fffffff) - 1 < 0x007fffff;
 }
 
-// The sizes that releases gave to a struct. A caller that was compiled against one of them is served: fields beyond its
-// size count as 0, their default, and are not written.
-template <class T>
-constexpr bool is_released_size(uint32_t n) {
-  return n == sizeof(T);
-}
-template <>
-constexpr bool is_released_size<heed_selftest_report>(uint32_t n) {
-  return n == sizeof(heed_selftest_report) || n == offsetof(heed_selftest_report, compared_with);  // 0.1.0
-}
-
-template <>
-constexpr bool is_released_size<heed_attention>(uint32_t n) {
-  return n == sizeof(heed_attention) || n == offsetof(heed_attention, options);  // 0.1.0
-}
-template <>
-constexpr bool is_released_size<heed_layer>(uint32_t n) {
-  return n == sizeof(heed_layer) || n == offsetof(heed_layer, options);  // 0.1.0
-}
-
 class checker {
  public:
   struct range {
@@ -58,21 +38,29 @@ class checker {
   void count(int32_t n, int32_t most, heed_argument argument) {
     require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);
   }
-  // A parameter that is used times log2(e). Were the product subnormal, units that flush subnormals would take it for
-  // 0.
+  // A parameter that is used times log2(e). Were the product subnormal, units that flush subnormals would take it for 0.
   void logit(float x, heed_argument argument) {
     require(is_finite(x * log2e), HEED_NOT_FINITE, argument);
     require(!is_subnormal(x), HEED_OUT_OF_RANGE, argument);
   }
-  void scale(float x) { logit(x, HEED_ARG_SCALE); }
+  void scale(float x) {
+    if (x == HEED_SCALE_DEFAULT) return;
+    logit(x, HEED_ARG_SCALE);
+    require(x != 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SCALE);
+  }
   // A struct of the caller's, all of whose fields may be read when this is ok.
   template <class T>
   void object(const T *p, access how, heed_argument argument) {
     if (!ok()) return;
     pointer(p, alignof(T), argument);
     if (!ok()) return;
-    require(is_released_size<T>(p->struct_size), HEED_UNKNOWN_STRUCT, argument);
-    memory(p, p->struct_size, how, argument);
+    size(p->struct_size, sizeof(T), argument);
+    memory(p, sizeof(T), how, argument);
+  }
+  // struct_size: 0 of what was never made.
+  void size(uint32_t given, size_t known, heed_argument argument) {
+    require(given != 0, HEED_NOT_INITIALIZED, argument);
+    require(given == known, HEED_UNKNOWN_STRUCT, argument);
   }
   void executor(const heed_executor *e);
   // A (counts[0], counts[1], counts[2], dim) tensor of floats or bytes; a stride counts only where there are two or
@@ -90,6 +78,12 @@ class checker {
   void memory(const void *data, size_t bytes, access how, heed_argument argument);
   // Written memory of `bytes` bytes, at least `minimum`, aligned.
   void buffer(const void *data, size_t bytes, size_t minimum, size_t alignment, heed_argument argument);
+  void room(heed_memory m, size_t minimum, size_t alignment, heed_argument argument) {
+    buffer(m.data, m.bytes, minimum, alignment, argument);
+  }
+  void workspace(heed_memory m, int32_t head_dim, int32_t v_dim) {
+    room(m, HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim), HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
+  }
   // No written range may touch another. The argument named is the written one.
   heed_status finish();
 
@@ -110,15 +104,15 @@ class checker_of : public checker {
   range storage[N_RANGES];
 };
 
-// Weights whose rows of x have n_in numbers: the struct, which may be read, and what it names. Three ranges.
-// (project.cpp)
+// Weights whose rows of x have n_in numbers: the numbers and their scales, two ranges. (api/project.cpp)
 void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
 
-inline float scale_of(const heed_attention &call) {
-  return call.scale == 0.0f ? default_scale(call.head_dim) : call.scale;
+inline float natural_scale(float scale, int32_t head_dim) {
+  return scale == HEED_SCALE_DEFAULT ? default_scale(head_dim) : scale;
 }
+inline float scale_of(const heed_attention &call) { return natural_scale(call.scale, call.head_dim); }
 
-// Shared by heed_attention_run and heed_layer_run.
+// Shared by attention and its layers.
 void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, float scale,
                  int32_t causal);
 

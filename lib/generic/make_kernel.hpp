@@ -28,60 +28,89 @@ static void attend_any(const tile &t, int32_t key_begin) {
     attend<key_lanes<V>, false>(t, key_begin);
 }
 
+// Tables are filled by name, so that two steps of equal types cannot change places unseen.
 template <class V>
 constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
-  if constexpr (V::lanes == 1)
-    return {name,
-            fused,
-            available,
-            0,
-            48,
-            attend<one_lane<V, false>, false>,
-            attend<one_lane<V, true>, true>,
-            merge_one_lane<V>,
-            finish_one_lane<V>,
-            keep<V>,
-            softmax_one_lane<V>};
-  else
-    return {name,          fused,    available, V::lanes, 8,         attend_any<V>,
-            attend_any<V>, merge<V>, finish<V>, keep<V>,  softmax<V>};
+  kernel k = {};
+  k.name = name;
+  k.fused = fused;
+  k.available = available;
+  if constexpr (V::lanes == 1) {
+    k.max_key_rows = 48;
+    k.attend = attend<one_lane<V, false>, false>;
+    k.attend_plain = attend<one_lane<V, true>, true>;
+    k.merge = merge_one_lane<V>;
+    k.finish = finish_one_lane<V>;
+    k.softmax = softmax_one_lane<V>;
+  } else {
+    k.lanes = V::lanes;
+    k.max_key_rows = 8;
+    k.attend = k.attend_plain = attend_any<V>;
+    k.merge = merge<V>;
+    k.finish = finish<V>;
+    k.softmax = softmax<V>;
+  }
+  k.keep = keep<V>;
+  return k;
 }
 
 template <class V>
 constexpr product_steps make_products() {
-  if constexpr (V::lanes == 1)
-    return {dot_one_lane<V>, linear_one_lane<V>};
-  else
-    return {dot<V>, linear<V>};
+  product_steps s = {};
+  if constexpr (V::lanes == 1) {
+    s.dot = dot_one_lane<V>;
+    s.linear = linear_one_lane<V>;
+  } else {
+    s.dot = dot<V>;
+    s.linear = linear<V>;
+  }
+  return s;
 }
 
 template <class V>
 constexpr project_steps make_project() {
+  project_steps s = {};
   if constexpr (V::lanes == 1)
-    return {project_one_lane<V>};
+    s.project = project_one_lane<V>;
   else
-    return {project<V>};
+    s.project = project<V>;
+  return s;
 }
 
 template <class V>
 constexpr score_steps make_score_steps() {
-  return {
-      softcap_block<V>,           alibi_block<V>,       mask_additive<V>, mask_boolean<V>,  values_are_finite<V, false>,
-      add_visible<V, false>,      add_sinks<V>,         weigh_block<V>,   score_stored<V>,  add_stored<V>,
-      values_are_finite<V, true>, add_visible<V, true>, score_narrow<V>,  widen_queries<V>, narrow_row<V>,
-      magnitude_of_row<V>};
+  score_steps s = {};
+  s.softcap = softcap_block<V>;
+  s.alibi = alibi_block<V>;
+  s.mask_additive = mask_additive<V>;
+  s.mask_boolean = mask_boolean<V>;
+  s.values_are_finite = values_are_finite<V, false>;
+  s.add_visible = add_visible<V, false>;
+  s.sinks = add_sinks<V>;
+  s.weights = weigh_block<V>;
+  s.score_stored = score_stored<V>;
+  s.add_stored = add_stored<V>;
+  s.stored_are_finite = values_are_finite<V, true>;
+  s.add_visible_stored = add_visible<V, true>;
+  s.score_narrow = score_narrow<V>;
+  s.widen_queries = widen_queries<V>;
+  s.narrow_row = narrow_row<V>;
+  s.magnitude = magnitude_of_row<V>;
+  return s;
 }
 
 template <class V>
 constexpr block_steps make_block_steps() {
-  return {norm_of_rows<V, false>,
-          norm_of_rows<V, true>,
-          each_element<V, gated<gelu_function>>,
-          each_element<V, gated<gelu_tanh_function>>,
-          each_element<V, gated<silu_function>>,
-          each_element<V, gated<relu_function>>,
-          each_element<V, sum>,
-          rope<V>};
+  block_steps s = {};
+  s.rms_norm = norm_of_rows<V, false>;
+  s.layer_norm = norm_of_rows<V, true>;
+  s.gelu = each_element<V, gated<gelu_function>>;
+  s.gelu_tanh = each_element<V, gated<gelu_tanh_function>>;
+  s.silu = each_element<V, gated<silu_function>>;
+  s.relu = each_element<V, gated<relu_function>>;
+  s.add = each_element<V, sum>;
+  s.rope = rope<V>;
+  return s;
 }
 
 // All tables of a kernel: dispatch.cpp lists them.

@@ -3,7 +3,7 @@
 #define HEED_BLOCK_REFERENCE_HPP
 
 #include "block_steps.hpp"
-#include "reference.hpp"
+#include "option_reference.hpp"
 #include "root.hpp"
 
 namespace heed {
@@ -164,8 +164,19 @@ void rope(const rope_rows &b) {
   }
 }
 
-[[maybe_unused]] constexpr block_steps block = {
-    rms_norm, layer_norm, activate<gelu_of>, activate<gelu_tanh_of>, activate<silu_of>, activate<relu_of>, add, rope};
+constexpr block_steps make_block() {
+  block_steps s = {};
+  s.rms_norm = rms_norm;
+  s.layer_norm = layer_norm;
+  s.gelu = activate<gelu_of>;
+  s.gelu_tanh = activate<gelu_tanh_of>;
+  s.silu = activate<silu_of>;
+  s.relu = activate<relu_of>;
+  s.add = add;
+  s.rope = rope;
+  return s;
+}
+[[maybe_unused]] constexpr block_steps block = make_block();
 
 }  // namespace scalar
 }  // namespace

@@ -24,8 +24,16 @@ struct key_source {
 // An array over (batch, heads, rows, ...) that is read: a mask, narrow numbers, their scales. Strides count elements.
 struct input_rows {
   const void *data;
-  ptrdiff_t batch_stride, head_stride, query_stride;
+  ptrdiff_t batch_stride, head_stride, row_stride;
 };
+// The one address of (b, h, row): of these arrays, and of the tensors of the public headers.
+template <class A>
+HEED_INLINE ptrdiff_t place_of(const A &array, ptrdiff_t b, ptrdiff_t h, ptrdiff_t row) {
+  return b * array.batch_stride + h * array.head_stride + row * array.row_stride;
+}
+
+// The one clamp: x, or the nearer end of [low, high].
+HEED_INLINE int32_t clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x < high ? x : high; }
 struct narrow_rows {
   input_rows numbers, scales;  // scales: of int8, one of a row
   int32_t format;              // heed_format
@@ -76,7 +84,7 @@ struct key_range {
 // An array over (batch, heads, queries, ...) that is written: weights, scores.
 struct kept_rows {
   float *data;
-  ptrdiff_t batch_stride, head_stride, query_stride;
+  ptrdiff_t batch_stride, head_stride, row_stride;
 };
 
 namespace {  // member functions are weak symbols otherwise, and one instruction set's copy would serve all
@@ -101,7 +109,7 @@ class row_cursor {
 
  private:
   const stream &s;
-  int32_t clip(int32_t key) const { return key < 0 ? 0 : key < s.n_kv ? key : s.n_kv; }
+  int32_t clip(int32_t key) const { return clamp(key, 0, s.n_kv); }
 };
 
 }  // namespace
@@ -136,6 +144,13 @@ struct key_block {
   int32_t begin, from, n;
   bool first;  // of its chunk in this tile
 };
+// What row r sees of a block, counted from its begin.
+[[maybe_unused]] static HEED_NOINLINE int32_t clip_to(const key_block &b, int32_t key) {
+  return clamp(key - b.begin, b.from, b.n);
+}
+HEED_INLINE key_range seen_of_block(const tile &t, const key_block &b, int32_t r) {
+  return {clip_to(b, t.first[r]), clip_to(b, t.last[r])};
+}
 
 // What a rule has made of a block of scores.
 enum class after_rule {
@@ -147,7 +162,7 @@ enum class after_rule {
 // What happens to scores besides ranges, for a whole call. Null in a stream: the plain case.
 struct score_rule {
   bool (*sees)(const tile &t, const key_block &b);         // does any row see any key? null: yes
-  after_rule (*apply)(const tile &t, const key_block &b);  // scores as they are wanted
+  after_rule (*apply)(const tile &t, const key_block &b);  // scores as they are wanted; null: as they are
   void (*add_visible)(const tile &t, const key_block &b);  // instead of the sum of p v
   const storage *stored;                                   // null: rows of floats
   void (*score)(const tile &t, const key_block &b);        // null: the loop's own steps, for rows of floats
@@ -156,6 +171,7 @@ struct score_rule {
   void (*attend)(const tile &t, int32_t key_begin);       // the kernel's, for streams with a rule
   bool (*resume)(const tile &t);                          // total from the caller? null: no
   void (*finish)(const tile &t, const partial &p);        // partial -> out and all else that is wanted
+  void (*place)(const score_rule &rule, stream &s);       // where a stream's arrays lie; null: as the call says
   void (*range)(const score_rule &rule, stream &s);       // what a batch entry sees; null: as the call says for all
   void (*merge)(const tile &t, bool first);
   void (*open)(const tile &t, stream &s);  // rows of floats for narrow queries and out; null: no need
@@ -168,7 +184,7 @@ struct score_rule {
 HEED_INLINE int32_t pinned_of(const stream &s) { return s.rule ? s.rule->pinned : 0; }
 // Scales of a stream's keys, or values: where that of a slot lies, and the first of them.
 HEED_INLINE ptrdiff_t scale_at(const stream &s, const input_rows &of, ptrdiff_t slot) {
-  return s.batch_entry * of.batch_stride + s.first_head / s.group * of.head_stride + slot * of.query_stride;
+  return place_of(of, s.batch_entry, s.first_head / s.group, slot);
 }
 HEED_INLINE const float *scales_of(const stream &s, const input_rows &of) {
   return static_cast<const float *>(of.data) + scale_at(s, of, 0);

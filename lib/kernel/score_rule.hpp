@@ -10,8 +10,7 @@ namespace {
 
 template <class A>
 [[maybe_unused]] ptrdiff_t start_of(const A &array, const stream &s, const row_cursor &row) {
-  return s.batch_entry * array.batch_stride + (s.first_head + row.head) * array.head_stride +
-         row.query * array.query_stride;
+  return place_of(array, s.batch_entry, s.first_head + row.head, row.query);
 }
 template <class T>
 [[maybe_unused]] const T *row_of(const input_rows &from, const stream &s, const row_cursor &row) {

@@ -1,4 +1,4 @@
-// What a cache's buffer holds: a header, the state of each sequence, then for each sequence and head its keys, its
+// What a cache's memory holds: a header, the state of each sequence, then for each sequence and head its keys, its
 // values and, for int8, their scales.
 #ifndef HEED_CACHE_HPP
 #define HEED_CACHE_HPP
@@ -58,8 +58,12 @@ inline const cache_functions &functions_of(const heed_cache &cache) {
   return *static_cast<const cache_functions *>(cache.code);
 }
 
-void check_cache(checker &check, const heed_cache *cache, access how);
-storage storage_of(const heed_cache &cache);
+bool is_of_shape(const cache_header &h, const heed_cache_shape &s);
+void check_cache(checker &check, const heed_cache *cache, access how);  // two ranges
+// For heed_cache_init and heed_cache_open: the arguments, and the handle that they make.
+heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
+void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer);
+storage slots_of(const heed_cache &cache);  // of keys and values; the rest of it is 0
 
 // The parts of one sequence and head.
 struct cache_rows {

@@ -1,4 +1,5 @@
-// The rule of a call that has options: what each asked for, put together by their bind functions.
+// The rule of a call that has options or a cache. Each option's bind writes its own group of fields and reads no other;
+// then settle() (rule.cpp) makes of the groups what the kernel's loop wants. So binds may come in any order.
 #ifndef HEED_CALL_RULE_HPP
 #define HEED_CALL_RULE_HPP
 
@@ -7,67 +8,101 @@
 
 namespace heed {
 
-// Null: not asked for. In the order in which scores pass.
+constexpr int n_stages = 4;                  // at which scores may be kept: heed_scores_stage, and
+constexpr int stage_weights = n_stages - 1;  // what becomes weights
+
+// Null or 0: not asked for.
 struct call_rule : score_rule {
   const heed_attention *call;
   const kernel *k;
-  decltype(kernel::finish) finish_rows;
-  decltype(kernel::keep) keep;
-  decltype(kernel::softmax) softmax;
   float scale;
-  int32_t n_keys;     // that exist for the mask
-  kept_rows kept[4];  // raw, capped, biased, weights
+
+  // Scores, in the order in which they pass.
   decltype(score_steps::softcap) softcap;
   float cap;
   decltype(score_steps::alibi) alibi;
   const float *slopes;
   decltype(score_steps::mask_boolean) mask;
   input_rows mask_of;
-  decltype(score_steps::values_are_finite) values_are_finite;
-  decltype(score_steps::add_visible) add_not_hidden;
+  int32_t mask_keys;  // columns
+  bool (*mask_sees)(const tile &t, const key_block &b);
+  decltype(score_rule::add_visible) mask_add_visible;
+  decltype(score_steps::values_are_finite) rows_are_finite;  // for a mask over rows of floats
+  decltype(score_steps::add_visible) rows_add_not_hidden;
+  kept_rows kept[n_stages];
+  decltype(kernel::keep) keep;
+
+  // What follows from a row's maximum and sum.
   decltype(score_steps::sinks) sinks;
   const float *sink_logits;  // null: zeros
+  decltype(kernel::softmax) softmax;
   void (*log_sum_exp)(const tile &t, const partial &p, const kept_rows &to);
   kept_rows lse;
-  void (*inspect)(const tile &t, const partial &p);  // the second pass, and
-  decltype(score_steps::weights) weights, look;      // what it does with a block
+
+  // The second pass over the keys, and what it does with a block.
+  void (*inspect)(const tile &t, const partial &p);
+  decltype(score_steps::weights) weights, look;
   const heed_column_sums *column_sums;
   const heed_top_k *top_k;
+
+  // Which keys are seen.
   const heed_ranges *ranges;
-  void (*suspend)(const tile &t);  // the total goes to the caller instead of out
-  heed_partial *sum;               // a call that adds to a partial
-  int32_t first_key;               // of the call, in the context
-  const struct heed_cache *cache;  // instead of k and v
-  storage kept_in;                 // where it keeps them; or how narrow tensors do
-  int32_t (*length)(const call_rule &rule,
-                    int32_t sequence);              // tokens of a sequence; null: the queries do not end there
-  void (*place)(const call_rule &rule, stream &s);  // where a stream's keys and values lie; null: as the call says
-  int32_t window;                                   // of the cache: no left window is larger; -1: any
-  const heed_narrow_tensors *narrow;                // instead of some tensors of the call
-  void (*place_narrow)(const call_rule &rule, stream &s);  // where a stream finds them
-  decltype(kernel::finish) finish_wide;                    // to rows of floats, where out is narrow
+  int32_t first_key;       // of the call, in the context: a partial's next one
+  const int32_t *lengths;  // of a cache's sequences, one of two numbers each: queries are the newest tokens
+  int32_t window;          // of a ring: no left window is larger, and so many keys are pinned besides
+  bool has_window;
+  int32_t ring_pinned;
+
+  // Where keys, values, queries and out lie.
+  storage kept_in;                                   // in a cache, or narrow
+  const unsigned char *cached_keys, *cached_values;  // of the first sequence and head
+  size_t cached_head_bytes;                          // from head to head
+  decltype(score_rule::score) score_cached, score_narrow;
+  decltype(score_steps::add_stored) add_stored;
+  decltype(score_steps::stored_are_finite) stored_are_finite;
+  decltype(score_steps::add_visible_stored) stored_add_not_hidden;
+  const heed_narrow_tensors *narrow;
+  void (*place_narrow)(const call_rule &rule, stream &s);
+  decltype(kernel::finish) finish_narrow;  // instead of finish_rows, which it calls
+
+  // A partial: the total goes to the caller instead of out.
+  heed_partial *sum;
+  void (*put_out)(const call_rule &rule, stream &s);
+  void (*suspend)(const tile &t);
+
+  // Settled.
+  decltype(score_steps::values_are_finite) values_are_finite;
+  decltype(score_steps::add_visible) add_not_hidden;
+  decltype(kernel::finish) finish_rows, finish_wide;
 };
 
 extern const option_engine call_engine;
 
-after_rule apply_rule(const tile &t, const key_block &b);
 void finish_tile(const tile &t, const partial &p);
+
+// A rule of which nothing is bound.
 template <class K>
-void bind_kernel(call_rule &rule, K k) {
-  rule.apply = apply_rule;
+call_rule rule_for(K k, const heed_attention &call) {
+  call_rule rule = {};
+  rule.call = &call;
+  rule.k = address_of(k);
+  rule.scale = scale_of(call);
+  rule.c = rule.scale * log2e;
   rule.attend = k->attend;
   rule.merge = k->merge;
   rule.finish = finish_tile;
   rule.finish_rows = k->finish;
   rule.keep = k->keep;
   rule.softmax = k->softmax;
-  rule.k = address_of(k);
+  return rule;
 }
-void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to);
+void settle(call_rule &rule);
 
 inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
-
 inline const score_steps *steps_of(const call_rule &rule) { return scores_of(handle_of(rule.k)); }
+inline kept_rows rows_to_keep(const heed_tensor_out &to) {
+  return {to.data, to.batch_stride, to.head_stride, to.row_stride};
+}
 
 }  // namespace heed
 

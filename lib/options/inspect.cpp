@@ -10,7 +10,7 @@ const heed_attention &call_of(const tile &t) { return *rule_of(t).call; }
 
 float *sums_of(const tile &t, const row_cursor &row) {
   const heed_tensor_out &o = rule_of(t).column_sums->out;
-  return o.data + t.s->batch_entry * o.batch_stride + (t.s->first_head + row.head) * o.head_stride;
+  return o.data + place_of(o, t.s->batch_entry, t.s->first_head + row.head, 0);
 }
 
 struct largest {
@@ -47,16 +47,15 @@ void look(const tile &t, const key_block &b) {
   const ptrdiff_t row_stride = by_key ? 1 : block_keys, key_stride = by_key ? t.row_capacity : 1;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    const int32_t from = t.first[r] > b.begin + b.from ? t.first[r] - b.begin : b.from;
-    const int32_t to = t.last[r] < b.begin + b.n ? t.last[r] - b.begin : b.n;
+    const key_range seen = seen_of_block(t, b, r);
     const float *weights = t.scores + r * row_stride;
     if (rule.column_sums) {
       float *sums = sums_of(t, row) + b.begin;
-      for (int32_t j = from; j < to; j++) sums[j] += weights[j * key_stride];
+      for (int32_t j = seen.first; j < seen.last; j++) sums[j] += weights[j * key_stride];
     }
     if (!rule.top_k) continue;
     const largest list = largest_of(t, row);
-    for (int32_t j = from; j < to; j++) insert(list, rule.top_k->k, weights[j * key_stride], b.begin + j);
+    for (int32_t j = seen.first; j < seen.last; j++) insert(list, rule.top_k->k, weights[j * key_stride], b.begin + j);
   }
 }
 
@@ -109,7 +108,6 @@ void bind_pass(call_rule &rule) {
 }
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);
-  rule.by_stream = true;
   bind_pass(rule);
 }
 constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};

@@ -80,12 +80,12 @@ template <class T>
 void bind_mask(call_rule &rule, const void *object) {
   const auto &o = as<heed_mask>(object);
   rule.mask_of = {o.data, o.batch_stride, o.head_stride, o.query_stride};
-  rule.n_keys = o.n_keys;
+  rule.mask_keys = o.n_keys;
   rule.range = range_of_entry;
-  rule.values_are_finite = steps_of(rule)->values_are_finite;
-  rule.add_not_hidden = steps_of(rule)->add_visible;
-  rule.sees = sees<T>;
-  rule.add_visible = add_visible<T>;
+  rule.rows_are_finite = steps_of(rule)->values_are_finite;
+  rule.rows_add_not_hidden = steps_of(rule)->add_visible;
+  rule.mask_sees = sees<T>;
+  rule.mask_add_visible = add_visible<T>;
 }
 
 void check_boolean(checker &check, const heed_attention &call, const void *object) {

@@ -1,7 +1,7 @@
 // Tensors of a call in narrow formats: where a stream finds them, and rows of floats for its queries and for out.
 #include "call_rule.hpp"
 #include "options.hpp"
-#include "ranges.hpp"
+#include "../boundary/check_formats.hpp"
 #include "../plan/tiles.hpp"
 
 namespace heed {
@@ -79,31 +79,35 @@ void finish_narrow(const tile &t, const partial &p) {
                                row_of(out, s.batch_entry, s.first_head + row.head, row.query));
 }
 
-void check_input(checker &check, const heed_narrow_tensor &x, bool is_given, const int32_t (&counts)[3], int32_t dim,
+// All that can be wrong with scales has one name, but for their extent.
+void check_input(checker &check, const heed_narrow_tensor &x, const int32_t (&counts)[3], int32_t dim,
                  heed_argument argument) {
   if (!x.data) return;
-  check.require(!is_given, HEED_MISFIT, argument);
-  check.require(x.format >= HEED_F32 && x.format <= HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
+  check_format(check, x.format, argument);
   if (!check.ok()) return;
   check.tensor(x.data, counts, {x.batch_stride, x.head_stride, x.row_stride}, dim, access::read, argument,
                HEED_FORMAT_BYTES(x.format));
+  if (!check.ok() || x.format != HEED_INT8) return;
   const heed_tensor &scales = x.scales;
-  if (check.ok() && x.format == HEED_INT8)
-    check.tensor(scales.data, counts, {scales.batch_stride, scales.head_stride, scales.row_stride}, 1, access::read,
-                 HEED_ARG_SCALES);
+  check.tensor(scales.data, counts, {scales.batch_stride, scales.head_stride, scales.row_stride}, 1, access::read,
+               argument);
+  if (!check.ok() && check.status != HEED_STATUS(HEED_OVERFLOW, argument))
+    check.status = HEED_STATUS(HEED_BAD_SCALES, argument);
 }
 
+// What the call has itself is not given here, too (attention.cpp).
 void check_narrow(checker &check, const heed_attention &call, const void *object) {
   const auto &o = as<heed_narrow_tensors>(object);
-  const heed_options &options = *options_of(call);
-  check_input(check, o.q, call.q.data, {call.batch, call.n_heads, call.n_q}, call.head_dim, HEED_ARG_Q);
+  check.require(!o.k.data || !call.cache, HEED_GIVEN_TWICE, HEED_ARG_K);
+  check.require(!o.v.data || !call.cache, HEED_GIVEN_TWICE, HEED_ARG_V);
   const int32_t keys[3] = {call.batch, call.n_kv_heads, call.n_kv};
-  check_input(check, o.k, call.k.data || options.cache, keys, call.head_dim, HEED_ARG_K);
-  check_input(check, o.v, call.v.data || options.cache, keys, call.v_dim, HEED_ARG_V);
+  check_input(check, o.q, {call.batch, call.n_heads, call.n_q}, call.head_dim, HEED_ARG_Q);
+  check_input(check, o.k, keys, call.head_dim, HEED_ARG_K);
+  check_input(check, o.v, keys, call.v_dim, HEED_ARG_V);
   const heed_narrow_tensor_out &out = o.out;
   if (!out.data) return;
-  check.require(!options.partial, HEED_MISFIT, HEED_ARG_OUT);
-  check.require(out.format >= HEED_F32 && out.format < HEED_INT8, HEED_OUT_OF_RANGE, HEED_ARG_FORMAT);
+  check.require(!call.options->partial, HEED_GIVEN_TWICE, HEED_ARG_OUT);
+  check.require(out.format >= HEED_F32 && out.format < HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_OUT);
   if (check.ok())
     check.tensor(out.data, {call.batch, call.n_heads, call.n_q}, {out.batch_stride, out.head_stride, out.row_stride},
                  call.v_dim, access::write, HEED_ARG_OUT, HEED_FORMAT_BYTES(out.format));
@@ -114,12 +118,18 @@ input_rows scales_of(const heed_narrow_tensor &x) {
   return {x.scales.data, x.scales.batch_stride, x.scales.head_stride, x.scales.row_stride};
 }
 
+// The keys of a chunk are those of a call, where nothing is pinned besides.
+bool has_one_chunk(const heed_attention &call) {
+  const heed_ranges *ranges = call.options->ranges;
+  return call.n_kv <= chunk_keys && !(ranges && ranges->pinned > 0) && !(call.cache && call.cache->shape.pinned > 0);
+}
+
 // Out may lie in the accumulator of its only chunk. A long row of queries may not fit a small workspace.
 void find_room(call_rule &rule, const heed_attention &call) {
-  if (is_narrow(rule.narrow->out) && (call.n_kv > chunk_keys || rule.pinned > 0))
+  if (is_narrow(rule.narrow->out) && !has_one_chunk(call))
     rule.out_bytes = 4 * static_cast<size_t>(round_up_16(call.v_dim));
   const size_t n_workers = call.executor ? static_cast<size_t>(call.executor->n_workers) : 1;
-  const size_t each = call.workspace_bytes / n_workers, least = HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
+  const size_t each = call.workspace.bytes / n_workers, least = HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
                q_bytes = 4 * static_cast<size_t>(call.head_dim);
   if (is_narrow(rule.narrow->q) &&
       4 * HEED_WORKSPACE_ROW_FLOATS(call.v_dim) + rule.out_bytes + q_bytes <= (each < least ? least : each / 64 * 64))
@@ -130,37 +140,24 @@ void bind_narrow(call_rule &rule, const heed_attention &call, const void *object
   const auto &o = as<heed_narrow_tensors>(object);
   rule.narrow = &o;
   rule.place_narrow = place_narrow;
-  if (!rule.range) rule.range = range_of_entry;
   storage &at = rule.kept_in;
-  if (!rule.stored) {  // else a cache
-    at.keys_are_rows = true;
-    at.ring_slots = INT32_MAX;
-  }
-  rule.stored = &at;
   const score_steps *steps = steps_of(rule);
-  rule.score_keys = rule.score;
   if (is_narrow(o.k)) {
     at.key_format = o.k.format;
     at.key_scales = scales_of(o.k);
-    rule.score = steps->score_narrow;
   }
   if (is_narrow(o.v)) {
     at.value_format = o.v.format;
     at.value_scales = scales_of(o.v);
-    rule.add = steps->add_stored;
-    rule.values_are_finite = steps->stored_are_finite;
-    rule.add_not_hidden = steps->add_visible_stored;
+    rule.add_stored = steps->add_stored;
+    rule.stored_are_finite = steps->stored_are_finite;
+    rule.stored_add_not_hidden = steps->add_visible_stored;
   }
-  if (is_narrow(o.q)) {
+  if (is_narrow(o.q))
     at.queries = {{o.q.data, o.q.batch_stride, o.q.head_stride, o.q.row_stride}, scales_of(o.q), o.q.format};
-    rule.score = steps->score_narrow;
-    rule.open = open_narrow;
-  }
-  if (is_narrow(o.out)) {
-    rule.finish_wide = rule.finish_rows;
-    rule.finish_rows = finish_narrow;
-    rule.open = open_narrow;
-  }
+  if (is_narrow(o.q) || is_narrow(o.k)) rule.score_narrow = steps->score_narrow;
+  if (is_narrow(o.out)) rule.finish_narrow = finish_narrow;
+  if (is_narrow(o.q) || is_narrow(o.out)) rule.open = open_narrow;
   find_room(rule, call);
 }
 constexpr heed_code narrow_code = {sizeof(heed_narrow_tensors), check_narrow, bind_narrow, &call_engine};

@@ -13,7 +13,7 @@ struct call_rule;
 
 // What all options share (rule.cpp): the checks of a valid shape's options, and calls that have some.
 struct option_engine {
-  void (*check)(checker &check, const heed_attention &call, const heed_options &options);
+  void (*check)(checker &check, const heed_attention &call);
   void (*run)(const kernel *k, const heed_attention &call);
 };
 
@@ -49,28 +49,22 @@ struct option_head {
 };
 
 // Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others,
-// three of scales. A cache comes instead of k and v, once as an object and once, with its buffer, for what it holds; a
-// partial comes instead of three others, narrow tensors instead of the call's.
-constexpr int option_ranges = 1 + 11 + 4 + 8 + 3;
-constexpr int n_options = 12;  // objects that heed_options may name
+// three of scales. A cache comes instead of k and v, once as an object and once, with its memory, for what it holds; a
+// partial comes instead of four others, narrow tensors instead of the call's.
+constexpr int option_ranges = 1 + 12 + 4 + 8 + 3;
+constexpr int n_objects = 13;  // that a call may have: those of heed_options, and its cache
 
 // The i-th object, or null.
-const void *option_of(const heed_options &options, int i);
+const void *object_of(const heed_attention &call, int i);
 inline const option_head *head_of(const void *object) { return static_cast<const option_head *>(object); }
 
-// Null where there are none, or the call's struct has no place for them.
-const option_engine *engine_of(const heed_options *options);
-inline const heed_options *options_of(const heed_attention &call) {
-  return call.struct_size > offsetof(heed_attention, options) ? call.options : nullptr;
-}
-inline const heed_options *options_of(const heed_layer &layer) {
-  return layer.struct_size > offsetof(heed_layer, options) ? layer.options : nullptr;
-}
+// Null where there are none.
+const option_engine *engine_of(const heed_attention &call);
 
 // May the object be read, and did an init function make it? Null is fine.
 void check_object(checker &check, const void *object, access how, heed_argument argument);
-// That of all, and of the struct that holds them.
-void check_objects(checker &check, const heed_options *options);
+// That of all objects of a call, and of heed_options.
+void check_objects(checker &check, const heed_attention &call);
 
 }  // namespace heed
 

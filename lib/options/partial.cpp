@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-constexpr int32_t rows_at_once = 16;
+constexpr int32_t scratch_rows = 16;
 
 size_t count_rows(const heed_partial &p) { return static_cast<size_t>(p.batch) * p.n_heads * p.n_q; }
 
@@ -22,7 +22,8 @@ partial rows_of(const heed_partial &p, size_t row) {
 }
 
 // The rows of out are those of acc.
-void put_out(stream &s, const heed_partial &p) {
+void put_out(const call_rule &rule, stream &s) {
+  const heed_partial &p = *rule.sum;
   s.out = rows_of(p, (static_cast<size_t>(s.batch_entry) * p.n_heads + s.first_head) * p.n_q).acc;
   s.out_query_stride = p.v_dim;
   s.out_head_stride = static_cast<ptrdiff_t>(p.n_q) * p.v_dim;
@@ -50,16 +51,19 @@ void suspend(const tile &t) {
 }
 
 // Floats of a partial of that shape; SIZE_MAX where they do not fit.
-size_t count_floats(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim) {
+constexpr size_t count_floats(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim) {
   size_t n = static_cast<size_t>(batch);
   const bool overflow = __builtin_mul_overflow(n, static_cast<size_t>(n_heads), &n) ||
                         __builtin_mul_overflow(n, static_cast<size_t>(n_q), &n) ||
                         __builtin_mul_overflow(n, static_cast<size_t>(v_dim) + 2, &n);
   return overflow || n > PTRDIFF_MAX / sizeof(float) ? SIZE_MAX : n;
 }
+static_assert(4 * count_floats(1, 1, 1, 1) == HEED_PARTIAL_BYTES(1, 1, 1, 1), "one formula");
+static_assert(4 * count_floats(2, 3, 5, 7) == HEED_PARTIAL_BYTES(2, 3, 5, 7), "one formula");
+static_assert(4 * count_floats(1, 32, 4096, 128) == HEED_PARTIAL_BYTES(1, 32, 4096, 128), "one formula");
 
 void check_shape(checker &check, int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim, heed_argument all) {
-  const auto argument = [=](heed_argument own) { return all == HEED_ARG_BUFFER ? own : all; };
+  const auto argument = [=](heed_argument own) { return all == HEED_ARG_MEMORY ? own : all; };
   check.count(batch, HEED_MAX_COUNT, argument(HEED_ARG_BATCH));
   check.count(n_heads, HEED_MAX_DIM, argument(HEED_ARG_N_HEADS));
   check.count(n_q, HEED_MAX_COUNT, argument(HEED_ARG_N_Q));
@@ -77,27 +81,27 @@ void check_contents(checker &check, const heed_partial &p, access how, heed_argu
 
 void check_partial(checker &check, const heed_attention &call, const void *object) {
   const auto &p = *static_cast<const heed_partial *>(object);
-  const heed_options &o = *options_of(call);
+  const heed_options &o = *call.options;
   check_contents(check, p, access::write, HEED_ARG_PARTIAL);
   check.require(p.batch == call.batch && p.n_heads == call.n_heads && p.n_q == call.n_q && p.v_dim == call.v_dim,
                 HEED_MISFIT, HEED_ARG_PARTIAL);
-  check.require(!call.weights.data && !o.sinks && !o.lse && !o.column_sums && !o.top_k &&
-                    !(o.scores && o.scores->stage == HEED_SCORES_WEIGHTS),
-                HEED_MISFIT, HEED_ARG_PARTIAL);
+  check.require(!o.sinks, HEED_NOT_HERE, HEED_ARG_SINKS);  // these need all keys
+  check.require(!o.weights, HEED_NOT_HERE, HEED_ARG_WEIGHTS);
+  check.require(!o.lse, HEED_NOT_HERE, HEED_ARG_LSE);
+  check.require(!o.column_sums, HEED_NOT_HERE, HEED_ARG_COLUMN_SUMS);
+  check.require(!o.top_k, HEED_NOT_HERE, HEED_ARG_TOP_K);
   if (!check.ok()) return;
-  check.require((p.first_key + p.n_keys) % chunk_keys == 0, HEED_MISFIT, HEED_ARG_FIRST_KEY);
+  check.require((p.first_key + p.n_keys) % chunk_keys == 0, HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY);
   check.require(call.n_kv <= HEED_MAX_COUNT - p.first_key - p.n_keys, HEED_OUT_OF_RANGE, HEED_ARG_PARTIAL);
 }
 
 // The object counts its keys at once: nothing can fail any more.
 void bind_partial(call_rule &rule, const heed_attention &call, const void *) {
-  heed_partial *p = options_of(call)->partial;
+  heed_partial *p = call.options->partial;
   rule.sum = p;
   rule.first_key = p->first_key + p->n_keys;
-  rule.range = [](const score_rule &own, stream &s) {
-    range_of_entry(own, s);
-    put_out(s, *static_cast<const call_rule &>(own).sum);
-  };
+  rule.range = range_of_entry;
+  rule.put_out = put_out;
   rule.resume = resume;
   rule.suspend = suspend;
   p->n_keys += call.n_kv;
@@ -106,7 +110,7 @@ constexpr heed_code partial_code = {sizeof(heed_partial), check_partial, bind_pa
 
 // Rows [first, first + n) of one head as a tile with scratch for 16 rows: what merge and finish want.
 struct scratch {
-  float alpha[rows_at_once], shift[rows_at_once], m[rows_at_once], l[rows_at_once];
+  float alpha[scratch_rows], shift[scratch_rows], m[scratch_rows], l[scratch_rows];
 };
 tile tile_of(const stream &s, ptrdiff_t first, int32_t n, scratch &memory) {
   tile t = {};
@@ -130,10 +134,11 @@ HEED_NOINLINE heed_status check_merge(const heed_partial *total, const heed_part
   check_contents(check, *part, access::read, HEED_ARG_PARTIAL);
   if (!check.ok()) return check.status;
   check.require(part->batch == total->batch && part->n_heads == total->n_heads && part->n_q == total->n_q &&
-                    part->v_dim == total->v_dim && part->n_keys <= chunk_keys,
+                    part->v_dim == total->v_dim,
                 HEED_MISFIT, HEED_ARG_PARTIAL);
-  check.require(part->first_key % chunk_keys == 0 && part->first_key == total->first_key + total->n_keys, HEED_MISFIT,
-                HEED_ARG_FIRST_KEY);
+  check.require(part->n_keys <= chunk_keys, HEED_BAD_SPLIT, HEED_ARG_PARTIAL);
+  check.require(part->first_key % chunk_keys == 0 && part->first_key == total->first_key + total->n_keys,
+                HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY);
   return check.finish();
 }
 
@@ -167,8 +172,8 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
   s.v_dim = total.v_dim;
   s.out_query_stride = total.v_dim;
   scratch memory;
-  for (size_t row = 0; row < n; row += rows_at_once) {
-    tile t = tile_of(s, 0, static_cast<int32_t>(n - row < rows_at_once ? n - row : rows_at_once), memory);
+  for (size_t row = 0; row < n; row += scratch_rows) {
+    tile t = tile_of(s, 0, static_cast<int32_t>(n - row < scratch_rows ? n - row : scratch_rows), memory);
     t.total = rows_of(total, row);
     t.chunk = rows_of(part, row);
     s.out = t.total.acc;
@@ -179,11 +184,8 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
 template <class K>
 HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_tensor_out &out,
                               const heed_lse *lse) {
-  call_rule rule = {};
-  heed_attention call = {};
-  rule.call = &call;
-  rule.window = -1;
-  bind_kernel(rule, k);
+  const heed_attention call = {};
+  call_rule rule = rule_for(k, call);
   if (sinks) sinks->code->bind(rule, call, sinks);
   if (lse) lse->code->bind(rule, call, lse);
   stream s = {};
@@ -196,8 +198,8 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
   for (s.batch_entry = 0; s.batch_entry < p.batch; s.batch_entry++)
     for (s.first_head = 0; s.first_head < p.n_heads; s.first_head++, head++) {
       s.out = out.data + s.batch_entry * out.batch_stride + s.first_head * out.head_stride;
-      for (int32_t row = 0; row < p.n_q; row += rows_at_once) {
-        const tile t = tile_of(s, row, p.n_q - row < rows_at_once ? p.n_q - row : rows_at_once, memory);
+      for (int32_t row = 0; row < p.n_q; row += scratch_rows) {
+        const tile t = tile_of(s, row, p.n_q - row < scratch_rows ? p.n_q - row : scratch_rows, memory);
         const partial from = rows_of(p, head * p.n_q + row), copy = {memory.m, memory.l, nullptr};
         for (int32_t r = 0; r < t.n_rows; r++) {  // what sinks change
           memory.m[r] = from.m[r];
@@ -213,21 +215,27 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
 }  // namespace
 }  // namespace heed
 
-heed_status heed_partial_init(heed_partial *partial, float *buffer, size_t n_floats, int32_t batch, int32_t n_heads,
-                              int32_t n_q, int32_t v_dim, int32_t first_key) {
+size_t heed_partial_bytes(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim) {
+  heed::checker_of<1> check;
+  heed::check_shape(check, batch, n_heads, n_q, v_dim, HEED_ARG_MEMORY);
+  return check.ok() ? sizeof(float) * heed::count_floats(batch, n_heads, n_q, v_dim) : 0;
+}
+
+heed_status heed_partial_init(heed_partial *partial, int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim,
+                              int32_t first_key, heed_memory memory) {
   heed::checker_of<2> check;
   check.buffer(partial, sizeof *partial, 0, alignof(heed_partial), HEED_ARG_PARTIAL);
-  heed::check_shape(check, batch, n_heads, n_q, v_dim, HEED_ARG_BUFFER);
+  heed::check_shape(check, batch, n_heads, n_q, v_dim, HEED_ARG_MEMORY);
   check.require(first_key >= 0 && first_key <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY);
-  check.require(first_key % heed::chunk_keys == 0, HEED_MISFIT, HEED_ARG_FIRST_KEY);
+  check.require(first_key % heed::chunk_keys == 0, HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY);
   if (!check.ok()) return check.status;
-  const size_t needed = heed::count_floats(batch, n_heads, n_q, v_dim);
-  check.require(n_floats >= needed, HEED_TOO_SMALL, HEED_ARG_BUFFER);
-  check.array(buffer, needed, heed::access::write, HEED_ARG_BUFFER);
+  const size_t n = heed::count_floats(batch, n_heads, n_q, v_dim);
+  check.room(memory, sizeof(float) * n, alignof(float), HEED_ARG_MEMORY);
   if (check.finish() != HEED_OK) return check.status;
-  *partial = {sizeof *partial, &heed::partial_code, batch, n_heads, n_q, v_dim, first_key, 0, buffer};
+  float *numbers = static_cast<float *>(memory.data);
+  *partial = {sizeof *partial, &heed::partial_code, batch, n_heads, n_q, v_dim, first_key, 0, numbers};
   const size_t rows = heed::count_rows(*partial);
-  for (size_t i = 0; i < needed; i++) buffer[i] = i < rows ? heed::negative_infinity : 0.0f;
+  for (size_t i = 0; i < n; i++) numbers[i] = i < rows ? heed::negative_infinity : 0.0f;
   return HEED_OK;
 }
 

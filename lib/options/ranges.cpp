@@ -7,36 +7,32 @@ namespace heed {
 static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return each ? each[b] : all; }
 
 int64_t offset_of_entry(const call_rule &rule, const stream &s) {
-  const int32_t *each = rule.ranges ? rule.ranges->offsets : nullptr;
-  const int64_t newest = rule.length ? static_cast<int64_t>(rule.length(rule, s.batch_entry)) - rule.call->n_q : 0;
-  return newest + of_entry(each, rule.call->causal_offset, s.batch_entry) - rule.first_key;
+  const int32_t *each = rule.ranges ? rule.ranges->positions : nullptr;
+  const int64_t newest = rule.lengths ? static_cast<int64_t>(rule.lengths[2 * s.batch_entry]) - rule.call->n_q : 0;
+  return newest + of_entry(each, rule.call->position, s.batch_entry) - rule.first_key;
 }
 
 // The smaller of two windows, of which -1 is open.
 int32_t least_window(int32_t a, int32_t b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
+static void end_at(stream &s, int32_t n_keys) {
+  if (n_keys < s.n_kv) s.n_kv = n_keys < 0 ? 0 : n_keys;
+}
+
 // Positions and lengths count from key 0 of the context, the call's keys from first_key on.
 void range_of_entry(const score_rule &score_rule, stream &s) {
   const auto &rule = static_cast<const call_rule &>(score_rule);
   const heed_ranges *ranges = rule.ranges;
-  if (rule.place) rule.place(rule, s);
-  if (rule.place_narrow) rule.place_narrow(rule, s);
   const int64_t offset = offset_of_entry(rule, s);
   int32_t left = -1, right = -1;
   if (ranges) {
     left = of_entry(ranges->left_windows, ranges->left_window, s.batch_entry);
     right = of_entry(ranges->right_windows, ranges->right_window, s.batch_entry);
-    if (ranges->kv_lengths) {
-      const int32_t length = ranges->kv_lengths[s.batch_entry] - rule.first_key;
-      if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
-    }
+    if (ranges->kv_lengths) end_at(s, ranges->kv_lengths[s.batch_entry] - rule.first_key);
   }
-  if (rule.n_keys < s.n_kv) s.n_kv = rule.n_keys;
-  if (rule.length) {
-    const int32_t length = rule.length(rule, s.batch_entry) - rule.first_key;
-    if (length < s.n_kv) s.n_kv = length < 0 ? 0 : length;
-  }
-  left = least_window(left, rule.window);
+  if (rule.mask) end_at(s, rule.mask_keys);
+  if (rule.lengths) end_at(s, rule.lengths[2 * s.batch_entry] - rule.first_key);
+  if (rule.has_window) left = least_window(left, rule.window);
   if (rule.call->causal) right = 0;
   s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);
   s.last_shift = right < 0 ? open_shift : clamp_shift(offset + right + 1);
@@ -58,15 +54,14 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
   check.require(o.right_windows || o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
   check_numbers(check, o.left_windows, call.batch, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
   check_numbers(check, o.right_windows, call.batch, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
-  check_numbers(check, o.offsets, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_OFFSETS);
+  check_numbers(check, o.positions, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
   check.require(o.pinned >= 0 && o.pinned <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
-  const bool of_part = options_of(call)->partial != nullptr;  // then lengths are those of the whole context
+  const bool of_part = call.options->partial != nullptr;  // then lengths are those of the whole context
   check_numbers(check, o.kv_lengths, call.batch, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
 }
 
 void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {
   rule.ranges = static_cast<const heed_ranges *>(object);
-  rule.pinned = rule.ranges->pinned;
   rule.range = range_of_entry;
 }
 constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_ranges, &call_engine};

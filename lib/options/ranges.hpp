@@ -1,4 +1,5 @@
-// What a batch entry sees: ranges, the columns of a mask, the keys of a partial result.
+// What a batch entry sees: ranges, the columns of a mask, the keys of a partial or of a cache. Every bind that has a say
+// in it names range_of_entry, so that a program without one does not link it.
 #ifndef HEED_RANGES_HPP
 #define HEED_RANGES_HPP
 

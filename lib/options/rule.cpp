@@ -1,4 +1,5 @@
-// The engine of options: a call's rule is put together here and does its work block by block and tile by tile.
+// The engine that all options share: a call's rule is put together here and does its work block by block and tile by
+// tile.
 #include "call_rule.hpp"
 #include "../kernel/dispatch.hpp"
 #include "../plan/plan.hpp"
@@ -12,14 +13,26 @@ static void keep_seen(const tile &t, const key_block &b, const kept_rows &to, fl
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *y = row_of(to, *t.s, row) + b.begin;
-    const int32_t first = t.first[r] - b.begin, last = t.last[r] - b.begin;
-    for (int32_t j = first > b.from ? first : b.from; j < last && j < b.n; j++)
-      y[j] = t.scores[r * x_row + j * x_key] * factor;
+    const key_range seen = seen_of_block(t, b, r);
+    for (int32_t j = seen.first; j < seen.last; j++) y[j] = t.scores[r * x_row + j * x_key] * factor;
   }
 }
 
+// Where the arrays of a stream lie that the call itself does not have.
+static void place_stream(const score_rule &own, stream &s) {
+  const auto &r = static_cast<const call_rule &>(own);
+  if (r.cached_keys) {
+    const size_t heads = static_cast<size_t>(s.batch_entry) * static_cast<size_t>(r.call->n_kv_heads) +
+                         static_cast<size_t>(s.first_head / s.group);
+    s.k = {reinterpret_cast<const float *>(r.cached_keys + heads * r.cached_head_bytes), s.head_dim};
+    s.v = {reinterpret_cast<const float *>(r.cached_values + heads * r.cached_head_bytes), s.v_dim};
+  }
+  if (r.place_narrow) r.place_narrow(r, s);
+  if (r.put_out) r.put_out(r, s);
+}
+
 // Scores as they come from q k^T to what the softmax takes (rules 12 to 14).
-after_rule apply_rule(const tile &t, const key_block &b) {
+static after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
   const auto keep = [&](int stage, float factor) {
     if (!r.kept[stage].data || t.again) return;
@@ -34,7 +47,7 @@ after_rule apply_rule(const tile &t, const key_block &b) {
   if (r.alibi) r.alibi(t, b, r.slopes, offset_of_entry(r, *t.s));
   const bool hidden = r.mask && r.mask(t, b, r.mask_of);
   keep(HEED_SCORES_BIASED, ln2);
-  keep(HEED_SCORES_WEIGHTS, 1.0f);
+  keep(stage_weights, 1.0f);
   if (t.again) {
     r.weights(t, b);
     r.look(t, b);
@@ -65,14 +78,14 @@ HEED_NOINLINE void finish_kept(const tile &t) {
   for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
     key_range seen = {t.first[i], t.last[i]};
     const int32_t gap_end = r.pinned > 0 ? seen.first : 0;  // keys between the pinned ones and the range
-    for (int stage = HEED_SCORES_RAW; stage <= HEED_SCORES_WEIGHTS; stage++)
+    for (int stage = HEED_SCORES_RAW; stage <= stage_weights; stage++)
       for (int32_t j = r.pinned; r.kept[stage].data && j < gap_end; j++)
         row_of(r.kept[stage], s, row)[j] = negative_infinity;
     if (r.pinned > 0) seen.first = 0;
-    for (int stage = HEED_SCORES_RAW; stage < HEED_SCORES_WEIGHTS; stage++)
+    for (int stage = HEED_SCORES_RAW; stage < stage_weights; stage++)
       if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
-    if (r.kept[HEED_SCORES_WEIGHTS].data) {
-      float *const weights = row_of(r.kept[HEED_SCORES_WEIGHTS], s, row);
+    if (r.kept[stage_weights].data) {
+      float *const weights = row_of(r.kept[stage_weights], s, row);
       finish_weights(r.softmax, weights, seen, r.call->n_kv, sink_of(r, s, row));
       for (int32_t j = r.pinned; j < gap_end; j++) weights[j] = 0.0f;  // also in a row that is NaN
     }
@@ -93,37 +106,50 @@ void finish_tile(const tile &t, const partial &p) {
   if (r.inspect) r.inspect(t, p);
 }
 
+void settle(call_rule &r) {
+  r.stored = r.cached_keys || r.narrow ? &r.kept_in : nullptr;
+  r.kept_in.keys_are_rows = !r.cached_keys;
+  if (!r.cached_keys) r.kept_in.ring_slots = INT32_MAX;
+  r.kept_in.first_key = r.cached_keys ? r.first_key : 0;
+  r.score = r.score_narrow ? r.score_narrow : r.score_cached;
+  r.score_keys = r.score_cached;
+  r.add = r.add_stored;
+  r.place = r.cached_keys || r.place_narrow || r.put_out ? place_stream : nullptr;
+
+  const bool looks = r.softcap || r.alibi || r.mask || r.inspect || keeps_any(r);
+  r.apply = looks ? apply_rule : nullptr;
+  if (r.softcap) r.c = r.scale / r.cap;
+  r.sees = keeps_any(r) ? nullptr : r.mask_sees;  // scores of all blocks are wanted
+  r.add_visible = r.mask_add_visible;
+  r.values_are_finite = r.add_stored ? r.stored_are_finite : r.rows_are_finite;
+  r.add_not_hidden = r.add_stored ? r.stored_add_not_hidden : r.rows_add_not_hidden;
+
+  const int32_t pinned = r.ranges && r.ranges->pinned > r.ring_pinned ? r.ranges->pinned : r.ring_pinned;
+  r.pinned = pinned > r.first_key ? pinned - r.first_key : 0;
+  r.by_stream = r.column_sums;
+  r.finish_wide = r.finish_rows;
+  if (r.finish_narrow) r.finish_rows = r.finish_narrow;
+}
+
 namespace {
 
-void check_options(checker &check, const heed_attention &call, const heed_options &options) {
-  for (int i = 0; i < n_options && check.ok(); i++)
-    if (const void *object = option_of(options, i)) head_of(object)->code->check(check, call, object);
+void check_options(checker &check, const heed_attention &call) {
+  for (int i = 0; i < n_objects && check.ok(); i++)
+    if (const void *object = object_of(call, i)) head_of(object)->code->check(check, call, object);
 }
 
 template <class K>
 void run_ruled(K k, const heed_attention &call) {
-  call_rule rule = {};
-  rule.call = &call;
-  rule.n_keys = call.n_kv;
-  rule.window = -1;
-  rule.scale = scale_of(call);
-  rule.c = rule.scale * log2e;
-  bind_kernel(rule, k);
-  for (int i = 0; i < n_options; i++)
-    if (const void *object = option_of(*options_of(call), i)) head_of(object)->code->bind(rule, call, object);
-  if (call.weights.data) bind_kept(rule, HEED_SCORES_WEIGHTS, call.weights);
-  rule.pinned = rule.pinned > rule.first_key ? rule.pinned - rule.first_key : 0;
+  call_rule rule = rule_for(k, call);
+  for (int i = 0; i < n_objects; i++)
+    if (const void *object = object_of(call, i)) head_of(object)->code->bind(rule, call, object);
+  settle(rule);
   run_streams(k, call, &rule);
 }
 
 void run_with_options(const kernel *k, const heed_attention &call) { run_ruled(handle_of(k), call); }
 
 }  // namespace
-
-void bind_kept(call_rule &rule, int stage, const heed_tensor_out &to) {
-  rule.kept[stage] = {to.data, to.batch_stride, to.head_stride, to.row_stride};
-  rule.sees = nullptr;  // scores of all blocks are wanted
-}
 
 const option_engine call_engine = {check_options, run_with_options};
 

@@ -1,21 +1,32 @@
-// Options that change a score or keep one: softcap, ALiBi, sinks, scores, log-sum-exp. Their init functions, which
+// Options that change a score or keep one: softcap, ALiBi, sinks, scores, weights, log-sum-exp. Their init functions, which
 // alone name their code, what they must be, and how they become part of a call's rule.
 #include "call_rule.hpp"
 
 namespace heed {
 namespace {
 
+void check_kept(checker &check, const heed_attention &call, const heed_tensor_out &o, heed_argument argument) {
+  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, call.n_kv,
+               access::write, argument);
+}
 void check_scores(checker &check, const heed_attention &call, const void *object) {
   const auto &o = as<heed_scores>(object);
-  check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_WEIGHTS, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
-  check.require(o.stage != HEED_SCORES_WEIGHTS || !call.weights.data, HEED_MISFIT, HEED_ARG_SCORES);
-  check.tensor(o.out.data, {call.batch, call.n_heads, call.n_q},
-               {o.out.batch_stride, o.out.head_stride, o.out.row_stride}, call.n_kv, access::write, HEED_ARG_SCORES);
+  check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_BIASED, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
+  check_kept(check, call, o.out, HEED_ARG_SCORES);
 }
 void bind_scores(call_rule &rule, const heed_attention &, const void *object) {
-  bind_kept(rule, as<heed_scores>(object).stage, as<heed_scores>(object).out);
+  rule.kept[as<heed_scores>(object).stage] = rows_to_keep(as<heed_scores>(object).out);
 }
 constexpr heed_code scores_code = {sizeof(heed_scores), check_scores, bind_scores, &call_engine};
+
+void check_attention_weights(checker &check, const heed_attention &call, const void *object) {
+  check_kept(check, call, as<heed_attention_weights>(object).out, HEED_ARG_WEIGHTS);
+}
+void bind_attention_weights(call_rule &rule, const heed_attention &, const void *object) {
+  rule.kept[stage_weights] = rows_to_keep(as<heed_attention_weights>(object).out);
+}
+constexpr heed_code weights_code = {sizeof(heed_attention_weights), check_attention_weights, bind_attention_weights,
+                                    &call_engine};
 
 void check_softcap(checker &check, const heed_attention &call, const void *object) {
   const float cap = as<heed_softcap>(object).cap;
@@ -28,7 +39,6 @@ void check_softcap(checker &check, const heed_attention &call, const void *objec
 }
 void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
   rule.cap = as<heed_softcap>(object).cap;
-  rule.c = rule.scale / rule.cap;
   rule.softcap = steps_of(rule)->softcap;
 }
 constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
@@ -84,8 +94,7 @@ void check_lse(checker &check, const heed_attention &call, const void *object) {
                access::write, HEED_ARG_LSE);
 }
 void bind_lse(call_rule &rule, const heed_attention &, const void *object) {
-  const heed_tensor_out &o = as<heed_lse>(object).out;
-  rule.lse = {o.data, o.batch_stride, o.head_stride, o.row_stride};
+  rule.lse = rows_to_keep(as<heed_lse>(object).out);
   rule.log_sum_exp = write_lse;
 }
 constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_engine};
@@ -96,6 +105,12 @@ constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_eng
 heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out) {
   const heed_status status = heed::check_new(scores, HEED_ARG_SCORES);
   if (status == HEED_OK) *scores = {sizeof *scores, &heed::scores_code, stage, out};
+  return status;
+}
+
+heed_status heed_attention_weights_init(heed_attention_weights *weights, heed_tensor_out out) {
+  const heed_status status = heed::check_new(weights, HEED_ARG_WEIGHTS);
+  if (status == HEED_OK) *weights = {sizeof *weights, &heed::weights_code, out};
   return status;
 }
 

@@ -55,17 +55,18 @@ stream make_stream(const heed_attention &call, const score_rule *rule, float c, 
   s.v_dim = call.v_dim;
   s.c = c;
   s.first_shift = -open_shift;
-  s.last_shift = call.causal ? clamp_shift(static_cast<int64_t>(call.causal_offset) + 1) : open_shift;
+  s.last_shift = call.causal ? clamp_shift(static_cast<int64_t>(call.position) + 1) : open_shift;
   s.rule = rule;
   s.batch_entry = static_cast<int32_t>(b);
   s.first_head = static_cast<int32_t>(h) * group;
+  if (rule && rule->place) rule->place(*rule, s);
   if (rule && rule->range) rule->range(*rule, s);
   return s;
 }
 
 template <class K>
 void *workspace_of(const attention_job<K> &job, int32_t worker) {
-  return static_cast<unsigned char *>(job.call->workspace) + static_cast<size_t>(worker) * job.worker_bytes;
+  return static_cast<unsigned char *>(job.call->workspace.data) + static_cast<size_t>(worker) * job.worker_bytes;
 }
 
 // Of a stream without a rule, whose rows see the keys [0, last). SELF: of the caller's plain self-attention.
@@ -195,7 +196,7 @@ int32_t count_workers(const heed_attention &call) {
                      static_cast<float>(call.n_kv) * static_cast<float>(call.head_dim + call.v_dim) *
                      (call.causal ? 0.5f : 1.0f);
   if (work < least_threaded_work) return 1;
-  const size_t room = call.workspace_bytes / (HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim) + 63);
+  const size_t room = call.workspace.bytes / (HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim) + 63);
   if (room >= static_cast<size_t>(call.executor->n_workers)) return call.executor->n_workers;
   return room < 1 ? 1 : static_cast<int32_t>(room);
 }
@@ -208,7 +209,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.rule = rule;
   job.c = c_of(call, rule);
   job.n_workers = n_workers;
-  job.worker_bytes = call.workspace_bytes / static_cast<size_t>(n_workers) / 64 * 64;
+  job.worker_bytes = call.workspace.bytes / static_cast<size_t>(n_workers) / 64 * 64;
   job.tiles = cut_rows_of(k, call, rule, job.worker_bytes);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   if (!rule || !rule->by_stream) job.n_items *= job.tiles.n_tiles;
@@ -218,12 +219,12 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
 // Without threads. Each of the two ways has a frame of its own, so that one does not take the other's stack.
 template <class K>
 HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
-  const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace_bytes);
+  const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace.bytes);
   const float c = c_of(call, rule);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   for (ptrdiff_t i = 0; i < n_streams; i++) {
     stream s = make_stream(call, rule, c, i);
-    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace);
+    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace.data);
   }
 }
 

@@ -114,10 +114,10 @@ class comparison {
   }
 };
 
-[[maybe_unused]] HEED_NOINLINE heed_status check_buffer(const void *buffer, size_t bytes, size_t minimum,
+[[maybe_unused]] HEED_NOINLINE heed_status check_memory(heed_memory memory, size_t minimum,
                                                         const heed_selftest_report *report) {
   checker_of<2> check;
-  check.buffer(buffer, bytes, minimum, HEED_WORKSPACE_ALIGNMENT, HEED_ARG_BUFFER);
+  check.room(memory, minimum, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   if (report) check.object(report, access::write, HEED_ARG_REPORT);
   return check.finish();
 }
@@ -125,10 +125,9 @@ class comparison {
 [[maybe_unused]] heed_status conclude(const heed_selftest_report &found, bool equal, int32_t n_cases,
                                       heed_selftest_report *report) {
   if (report) {
-    heed_selftest_report all = found;
-    all.struct_size = report->struct_size;
-    all.n_cases = n_cases;
-    __builtin_memcpy(report, &all, all.struct_size);
+    *report = found;
+    report->struct_size = sizeof *report;
+    report->n_cases = n_cases;
   }
   return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
 }

@@ -91,8 +91,8 @@ HEED_NOINLINE void run_formats(kernel_handle, float *buffer, comparison &result)
   fill(x, n * dim, 7);
   for (int32_t i = 0; i < dim; i++) x[i] *= i % 2 ? 0x1p-16f : 0x1p+16f;  // subnormal f16, and beyond their range
   for (int32_t format = HEED_F16; format <= HEED_INT8; format++) {
-    heed_narrow(heed_matrix_of(x, n, dim), format, narrow, dim, scales);
-    heed_widen(narrow, dim, scales, format, heed_matrix_out_of(y, n, dim));
+    heed_narrow(heed_matrix_of(x, n, dim), heed_narrow_matrix_out_of(narrow, scales, format, n, dim));
+    heed_widen(heed_narrow_matrix_of(narrow, scales, format, n, dim), heed_matrix_out_of(y, n, dim));
     result.add(y, n * dim);
     if (format == HEED_INT8) result.add(scales, n);
   }
@@ -110,10 +110,10 @@ HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &r
     const int32_t format = i / 2, layout = i % 2 ? HEED_OUT_IN : HEED_IN_OUT;
     const heed_matrix rows = layout == HEED_OUT_IN ? heed_matrix_of(w, n_out, n_in) : heed_matrix_of(w, n_in, n_out);
     if (format == HEED_INT8)
-      heed_quantize_weights(rows, layout, reinterpret_cast<int8_t *>(data), scales);
+      heed_weights_quantize(rows, layout, reinterpret_cast<int8_t *>(data), scales);
     else
-      heed_narrow(rows, format, data, rows.dim, nullptr);
-    const heed_weights weights = heed_weights_of(data, format, layout, n_in, n_out, scales);
+      heed_narrow(rows, heed_narrow_matrix_out_of(data, nullptr, format, rows.n_rows, rows.dim));
+    const heed_weights weights = heed_weights_of(data, scales, format, layout, n_in, n_out);
     for (int32_t n_rows = 1; n_rows <= n; n_rows += n - 1) {
       run_project(k, heed_matrix_of(x, n_rows, n_in), weights, n_rows == 1 ? nullptr : bias,
                   heed_matrix_out_of(y, n_rows, n_out), nullptr);
@@ -137,6 +137,7 @@ struct attention_memory {
   heed_alibi alibi;
   heed_sinks sinks;
   heed_scores scores;
+  heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums column_sums;
   heed_top_k top_k;
@@ -146,9 +147,8 @@ struct attention_memory {
 // Two heads of queries over one of keys, which are the values, too.
 HEED_NOINLINE void begin(attention_memory &o, int32_t n_q, const float *q, const float *k, float *out, float *workspace,
                          size_t bytes) {
-  o.call = heed_attention_of(n_q, n_kv, n_heads, 1, dim, q, k, k, out, workspace, bytes);
-  const heed_options none = HEED_OPTIONS;
-  o.options = none;
+  o.call = heed_attention_of(q, k, k, n_q, n_kv, n_heads, 1, dim, out, heed_memory_of(workspace, bytes));
+  o.options = heed_options_default();
   o.call.options = &o.options;
   o.call.causal = 1;
 }
@@ -158,7 +158,8 @@ struct option_arrays {
   float *keys, *slopes, *q, *out, *lse, *sums, *top, *kept;
 };
 
-// All options at once: an additive mask and a sink for each head, or a boolean one, one sink for all, and scores kept.
+// All options at once: an additive mask and a sink for each head, or a boolean one, one sink for all, and scores and
+// weights kept.
 // Both masks hide key 7.
 HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int32_t n_q, bool boolean) {
   float *const bias = a.kept + most_queries * n_kv;  // behind the scores of the few queries that keep them
@@ -190,6 +191,8 @@ HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int3
   if (!boolean) return;
   heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(a.kept, n_q, n_heads, n_kv));
   o.options.scores = &o.scores;
+  heed_attention_weights_init(&o.weights, heed_head_major_out(bias + n_kv, n_q, n_heads, n_kv));
+  o.options.weights = &o.weights;
 }
 
 HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &result) {
@@ -206,7 +209,7 @@ HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &resul
   for (int32_t i = 0; i < 2; i++) {
     const int32_t n_q = i == 0 ? most_queries : 3, n = n_heads * n_q;
     begin(o, n_q, a.q, a.keys, a.out, workspace, i == 0 ? ample : scarce);
-    o.call.causal_offset = n_kv - n_q - 1;
+    o.call.position = n_kv - n_q - 1;
     set_options(o, a, n_q, i == 1);
     run_attention(k, o.call);
     result.add(a.out, n * dim);
@@ -214,6 +217,7 @@ HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &resul
     result.add(a.sums, n_heads * n_kv);
     result.add(a.top, n);
     if (i == 1) result.add(a.kept, n * n_kv);
+    if (i == 1) result.add(a.kept + (most_queries + 1) * n_kv, n * n_kv);
   }
 }
 
@@ -224,18 +228,16 @@ HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result
   float *workspace = memory.take(ample / sizeof(float)), *tokens = memory.take(piece * dim);
   auto &o = *take<attention_memory>(memory);
   float *q = memory.take(most_rows * dim), *out = memory.take(most_rows * dim);
-  constexpr size_t bytes = HEED_CACHE_BYTES(HEED_CACHE_RING, 20, 3, 12, 1, 1, dim, dim, HEED_F32);
+  constexpr size_t bytes = HEED_RING_BYTES(20, 3, 12, 1, 1, dim, dim, HEED_F32);
   float *slots = memory.take(bytes / sizeof(float));
   fill(q, most_rows * dim, 15);
   for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
-    heed_cache_shape shape = HEED_CACHE_SHAPE;
+    heed_cache_shape shape = heed_cache_shape_default(20, 1, dim);
     shape.kind = HEED_CACHE_RING;
-    shape.capacity = 20;
     shape.pinned = 3;
     shape.spare = 12;
-    shape.head_dim = shape.v_dim = dim;
     shape.format = format;
-    heed_cache_init(&o.cache, &shape, slots, bytes);
+    heed_cache_init(&o.cache, &shape, heed_memory_of(slots, bytes));
     for (int32_t i = 0; i < 5; i++) {
       fill(tokens, piece * dim, static_cast<uint32_t>(i));
       const heed_tensor rows_of_piece = heed_token_major(tokens, piece, 1, dim);
@@ -244,7 +246,7 @@ HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result
       const int32_t n_q = i == 2 ? most_queries : 1;
       begin(o, n_q, q, nullptr, out, workspace, i == 2 ? ample : scarce);
       o.call.n_kv = piece * (i + 1);
-      o.options.cache = &o.cache;
+      o.call.cache = &o.cache;
       run_attention(k, o.call);
       result.add(out, n_heads * n_q * dim);
     }
@@ -272,7 +274,7 @@ constexpr struct {
     {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
     {"formats", run_formats, {0xf9734745, 0xf9734745}},
     {"project", run_projections, {0xb1f9ed57, 0xe36e6d2a}},
-    {"options", run_options, {0x9aac4353, 0x0a79ad7f}},
+    {"options", run_options, {0x15e64411, 0xf73b8ff5}},
     {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
 };
 static_assert(sizeof features / sizeof *features == n_features, "as the report says");
@@ -290,11 +292,11 @@ bool test_features(kernel_handle k, float *buffer, heed_selftest_report &report)
 
 }  // namespace heed
 
-heed_status heed_selftest_features(void *buffer, size_t buffer_bytes, heed_selftest_report *report) {
-  const heed_status status = heed::check_buffer(buffer, buffer_bytes, HEED_SELFTEST_FEATURES_BYTES, report);
+heed_status heed_selftest_features(heed_memory memory, heed_selftest_report *report) {
+  const heed_status status = heed::check_memory(memory, HEED_SELFTEST_FEATURES_BYTES, report);
   if (status != HEED_OK) return status;
   heed_selftest_report found = {};
-  const bool equal = heed::test_features(heed_front_door::kernel(), static_cast<float *>(buffer), found);
+  const bool equal = heed::test_features(heed_front_door::kernel(), static_cast<float *>(memory.data), found);
   found.n_kernels = equal;
   return heed::conclude(found, equal, heed::n_features, report);
 }

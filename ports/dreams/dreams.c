@@ -2,7 +2,6 @@
 #include "dreams.h"
 
 static const float norm_epsilon = 1e-5f;
-static const heed_block no_layer = {0};
 
 /* The first refusal is kept. */
 static int accepted(dreams *net, heed_status status) {
@@ -11,50 +10,49 @@ static int accepted(dreams *net, heed_status status) {
 }
 
 static heed_cache_shape cache_shape(const dreams_model *m, const dreams_settings *s) {
-  heed_cache_shape shape = HEED_CACHE_SHAPE;
+  heed_cache_shape shape =
+      heed_cache_shape_default(s->window > 0 ? s->window : m->n_positions, m->n_kv_heads, m->dim / m->n_heads);
   shape.kind = s->window > 0 ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
-  shape.capacity = s->window > 0 ? s->window : m->n_positions;
   shape.pinned = s->pinned;
   shape.spare = s->window > 0 ? DREAMS_PIECE - 1 : 0;
-  shape.n_kv_heads = m->n_kv_heads;
-  shape.head_dim = shape.v_dim = m->dim / m->n_heads;
   shape.format = s->cache_format;
   return shape;
 }
 
-static void make_layer(dreams *net, int32_t l) {
+static void make_attention(dreams *net, int32_t l) {
   const dreams_model *m = &net->model;
   const heed_weights *w = m->matrices[l];
-  heed_block *b = &net->layers[l];
-  *b = no_layer;
-  b->struct_size = (uint32_t)sizeof *b;
-  b->model_dim = m->dim;
-  b->n_heads = m->n_heads;
-  b->n_kv_heads = m->n_kv_heads;
-  b->head_dim = b->v_dim = m->dim / m->n_heads;
-  b->hidden_dim = m->hidden_dim;
-  b->causal = b->norm_first = 1;
-  b->eps = norm_epsilon;
-  b->norm = heed_rms_norm;
-  b->norm1_weight = m->norm_1[l];
-  b->norm2_weight = m->norm_2[l];
-  b->wq = w[DREAMS_WQ];
-  b->wk = w[DREAMS_WK];
-  b->wv = w[DREAMS_WV];
-  b->wo = w[DREAMS_WO];
-  b->activation = heed_silu;
-  b->w_gate = w[DREAMS_GATE];
-  b->w_up = w[DREAMS_UP];
-  b->w_down = w[DREAMS_DOWN];
-  b->rope = &net->rope;
-  b->cache = &net->caches[l];
+  heed_attention_layer *a = &net->attentions[l];
+  *a = heed_attention_layer_default(m->dim, m->n_heads);
+  a->n_kv_heads = m->n_kv_heads;
+  a->causal = 1;
+  a->wq = w[DREAMS_WQ];
+  a->wk = w[DREAMS_WK];
+  a->wv = w[DREAMS_WV];
+  a->wo = w[DREAMS_WO];
+  a->rope = &net->rope;
+  a->cache = &net->caches[l];
+}
+
+static void make_layer(dreams *net, int32_t l) {
+  const dreams_model *m = &net->model;
+  heed_transformer_layer *layer = &net->layers[l];
+  make_attention(net, l);
+  *layer = heed_transformer_layer_default(&net->attentions[l], m->hidden_dim, heed_rms_norm, heed_silu);
+  layer->norm_first = 1;
+  layer->eps = norm_epsilon;
+  layer->norm1_weight = m->norm_1[l];
+  layer->norm2_weight = m->norm_2[l];
+  layer->w_gate = m->matrices[l][DREAMS_GATE];
+  layer->w_up = m->matrices[l][DREAMS_UP];
+  layer->w_down = m->matrices[l][DREAMS_DOWN];
 }
 
 dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings) {
   const dreams_settings none = {HEED_F32, 0, 0};
   if (settings == NULL) settings = &none;
   if (net == NULL) return DREAMS_NULL_POINTER;
-  if ((uintptr_t)net % HEED_WORKSPACE_ALIGNMENT != 0) return DREAMS_MISALIGNED;
+  if ((uintptr_t)net % HEED_ALIGNMENT != 0) return DREAMS_MISALIGNED;
   net->model.n_layers = 0;
   net->executor = NULL;
   net->failure = HEED_OK;
@@ -67,8 +65,8 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   accepted(net, heed_rope_init(&net->rope, HEED_ROPE_INTERLEAVED));
   const heed_cache_shape shape = cache_shape(m, settings);
   for (int32_t l = 0; l < n_layers; ++l) {
-    if (!accepted(net, heed_cache_init(&net->caches[l], &shape, net->cache_buffers[l], DREAMS_CACHE_BYTES)))
-      return DREAMS_SETTINGS;
+    const heed_memory memory = heed_memory_of(net->cache_memory[l], DREAMS_CACHE_BYTES);
+    if (!accepted(net, heed_cache_init(&net->caches[l], &shape, memory))) return DREAMS_SETTINGS;
     make_layer(net, l);
   }
   m->n_layers = n_layers;
@@ -89,7 +87,7 @@ static int classify(dreams *net, float *x, int32_t n, float *logits) {
   const heed_matrix_out normed = heed_matrix_out_of(x, n, m->dim);
   return accepted(net, heed_rms_norm(heed_matrix_of(x, n, m->dim), m->last_norm, NULL, norm_epsilon, normed,
                                      net->executor)) &&
-         accepted(net, heed_project(heed_matrix_of(x, n, m->dim), &m->classifier, NULL,
+         accepted(net, heed_project(heed_matrix_of(x, n, m->dim), m->classifier, NULL,
                                     heed_matrix_out_of(logits, n, m->n_tokens), net->executor));
 }
 
@@ -100,8 +98,8 @@ static int read_piece(dreams *net, const int32_t *tokens, int32_t n, float *logi
   for (int32_t t = 0; t < n; ++t) dreams_embed(m, tokens[t], x + t * m->dim);
   for (int32_t l = 0; l < m->n_layers; ++l) {
     const heed_status status =
-        heed_block_run(&net->layers[l], heed_matrix_of(x, n, m->dim), heed_matrix_out_of(x, n, m->dim),
-                       net->activations, DREAMS_ACTIVATIONS, net->workspace, sizeof net->workspace, net->executor);
+        heed_transformer_layer_run(&net->layers[l], heed_matrix_of(x, n, m->dim), heed_matrix_out_of(x, n, m->dim),
+                                   heed_memory_of(net->memory, sizeof net->memory), net->executor);
     if (!accepted(net, status)) return 0;
   }
   return n_rows == 0 || classify(net, x + (n - n_rows) * m->dim, n_rows, logits);

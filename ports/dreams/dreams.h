@@ -9,8 +9,8 @@
  *   token = dreams_choose(&greedy, logits, net.model.n_tokens);
  *   dreams_read(&net, &token, 1, logits, 1);
  *
- * Every layer is one call of heed_block_run, which keeps keys and values in a heed_cache. No heap, no variable of its
- * own, no C library but memcpy. Stack: 300 bytes besides heed's HEED_STACK_BYTES.
+ * Every layer is one call of heed_transformer_layer_run, which keeps keys and values in a heed_cache. No heap, no
+ * variable of its own, no C library but memcpy. Stack: 300 bytes besides heed's HEED_STACK_BYTES.
  * Same bits everywhere: logits depend on tokens, weights, settings and heed's arithmetic profile alone; not on
  * processor, compiler, kernel, threads, or the pieces in which tokens are read. Compile with -ffp-contract=off.
  * Threads: calls on different objects may run at once.
@@ -46,14 +46,15 @@ extern "C" {
 #endif
 
 /* For any number of heads: their rows are at most DREAMS_MAX_DIM long together. An int8 cache has two scales a head. */
-#define DREAMS_CACHE_BYTES                                                    \
-  ((size_t)128 + 64 +                                                         \
-   HEED_CACHE_SLOTS(HEED_CACHE_LINEAR, DREAMS_MAX_POSITIONS, 0, 0) *          \
-       ((size_t)2 * DREAMS_MAX_DIM * HEED_FORMAT_BYTES(DREAMS_CACHE_FORMAT) + \
-        ((DREAMS_CACHE_FORMAT) == HEED_INT8 ? 8 * DREAMS_MAX_HEADS : 0)))
-#define DREAMS_ACTIVATIONS                                                                           \
-  HEED_BLOCK_ACTIVATIONS(DREAMS_PIECE, DREAMS_MAX_DIM, 2, 2, DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2, \
-                         DREAMS_MAX_HIDDEN, 1)
+#define DREAMS_CACHE_BYTES                                                                                         \
+  ((size_t)128 + 64 +                                                                                              \
+   HEED_CACHE_SLOTS(DREAMS_MAX_POSITIONS) * ((size_t)2 * DREAMS_MAX_DIM * HEED_FORMAT_BYTES(DREAMS_CACHE_FORMAT) + \
+                                             ((DREAMS_CACHE_FORMAT) == HEED_INT8 ? 8 * DREAMS_MAX_HEADS : 0)))
+/* The rows of a piece within a layer, and its workspace. */
+#define DREAMS_LAYER_BYTES                                                                                  \
+  (HEED_TRANSFORMER_LAYER_BYTES(DREAMS_PIECE, DREAMS_MAX_DIM, 2, 2, DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2, \
+                                DREAMS_MAX_HIDDEN, 1) -                                                     \
+   HEED_WORKSPACE_BYTES(DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2) + DREAMS_WORKSPACE_BYTES)
 
 /* The model at work. Fields but executor and failure are private. */
 typedef struct dreams {
@@ -62,11 +63,11 @@ typedef struct dreams {
   heed_status failure;           /* why the last call returned DREAMS_HEED_FAILED */
   heed_rope rope;
   heed_cache caches[DREAMS_MAX_LAYERS];
-  heed_block layers[DREAMS_MAX_LAYERS];
+  heed_attention_layer attentions[DREAMS_MAX_LAYERS];
+  heed_transformer_layer layers[DREAMS_MAX_LAYERS];
   HEED_ALIGNED float x[DREAMS_PIECE * DREAMS_MAX_DIM];
-  HEED_ALIGNED float activations[DREAMS_ACTIVATIONS];
-  HEED_ALIGNED unsigned char workspace[DREAMS_WORKSPACE_BYTES];
-  HEED_ALIGNED unsigned char cache_buffers[DREAMS_MAX_LAYERS][(DREAMS_CACHE_BYTES + 63) / 64 * 64];
+  HEED_ALIGNED unsigned char memory[DREAMS_LAYER_BYTES];
+  HEED_ALIGNED unsigned char cache_memory[DREAMS_MAX_LAYERS][(DREAMS_CACHE_BYTES + 63) / 64 * 64];
 } dreams;
 #define DREAMS_RAM_BYTES sizeof(dreams)
 

@@ -35,7 +35,7 @@ class flat_writer {
     if (format_ == HEED_F32) return put(turned.data(), turned.size() * 4);
     std::vector<int8_t> narrow(turned.size());
     std::vector<float> scales(n_out);
-    const heed_status status = heed_quantize_weights(heed_matrix_of(turned.data(), w.n_in, w.n_out), HEED_IN_OUT,
+    const heed_status status = heed_weights_quantize(heed_matrix_of(turned.data(), w.n_in, w.n_out), HEED_IN_OUT,
                                                      narrow.data(), scales.data());
     if (status != HEED_OK) throw std::runtime_error(heed_status_text(status));
     put(narrow.data(), narrow.size());

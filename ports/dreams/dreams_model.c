@@ -28,7 +28,7 @@ static const float *take_floats(walk *w, int32_t n) { return (const float *)take
 static heed_weights take_matrix(walk *w, int32_t n_in, int32_t n_out) {
   const void *numbers = take(w, (uint64_t)n_in * (uint64_t)n_out * HEED_FORMAT_BYTES(w->format));
   const float *scales = w->format == HEED_INT8 ? take_floats(w, n_out) : NULL;
-  return heed_weights_of(numbers, w->format, w->flat ? HEED_IN_OUT : HEED_OUT_IN, n_in, n_out, scales);
+  return heed_weights_of(numbers, scales, w->format, w->flat ? HEED_IN_OUT : HEED_OUT_IN, n_in, n_out);
 }
 
 static void take_matrices(walk *w, dreams_model *m, dreams_matrix which, int32_t n_in, int32_t n_out) {

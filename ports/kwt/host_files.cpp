@@ -91,8 +91,8 @@ model::model(const std::string &path) {
     std::memcpy(file.data(), words.data(), file.size());
   }
   n_bytes_ = file.size();
-  memory_.resize(n_bytes_ + HEED_WORKSPACE_ALIGNMENT);
-  data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % HEED_WORKSPACE_ALIGNMENT;
+  memory_.resize(n_bytes_ + HEED_ALIGNMENT);
+  data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % HEED_ALIGNMENT;
   std::memcpy(data_, file.data(), n_bytes_);
 }
 

@@ -62,14 +62,14 @@ static const float *take_floats(reader *r, int32_t n) { return (const float *)ta
 static heed_weights take_matrix(reader *r, int32_t format, int32_t n_in, int32_t n_out) {
   const void *numbers = take(r, (size_t)n_in * (size_t)n_out * HEED_FORMAT_BYTES(format));
   const float *scales = format == HEED_INT8 ? take_floats(r, n_out) : NULL;
-  return heed_weights_of(numbers, format, HEED_IN_OUT, n_in, n_out, scales);
+  return heed_weights_of(numbers, scales, format, HEED_IN_OUT, n_in, n_out);
 }
 
 /* y (n, out) = x (n, in) w (in, out) + bias (out); rows of x and y are x_stride and y_stride floats apart */
-static void project(kwt *net, const float *x, int32_t n, ptrdiff_t x_stride, const heed_weights *w, const float *bias,
+static void project(kwt *net, const float *x, int32_t n, ptrdiff_t x_stride, heed_weights w, const float *bias,
                     float *y, ptrdiff_t y_stride) {
-  const heed_matrix from = {x, n, w->n_in, x_stride};
-  const heed_matrix_out to = {y, n, w->n_out, y_stride};
+  const heed_matrix from = {x, n, w.n_in, x_stride};
+  const heed_matrix_out to = {y, n, w.n_out, y_stride};
   keep(net, heed_project(from, w, bias, to, NULL));
 }
 
@@ -101,20 +101,20 @@ static void load_frame(kwt_audio audio, int32_t start, const float *window, floa
 
 /* x rows 1 + first ... : n frames of audio become n tokens. Two areas of the activations take turns. */
 static void embed_frames(kwt *net, const sound_weights *w, kwt_audio audio, int32_t first, int32_t n) {
-  float *a = net->activations, *b = a + chunk_frames * folded;
+  float *a = net->memory, *b = a + chunk_frames * folded;
   for (int32_t f = 0; f < n; ++f) {
     load_frame(audio, (first + f) * KWT_STEP, w->window, b);
     kwt_fold(b, a + f * KWT_FOLD, n); /* 4 of (n, 129) */
   }
   for (int i = 0; i < 4; ++i) { /* b (n, 488) */
-    project(net, a + i * n * KWT_FOLD, n, KWT_FOLD, &w->dft[i], NULL, b + i * KWT_HALF_BINS, spectrum);
+    project(net, a + i * n * KWT_FOLD, n, KWT_FOLD, w->dft[i], NULL, b + i * KWT_HALF_BINS, spectrum);
   }
   for (int32_t f = 0; f < n; ++f) { /* (n, 244), the first half of b's rows */
     kwt_magnitude(b + f * spectrum, b + f * spectrum + KWT_N_BINS, KWT_N_BINS);
   }
-  project(net, b, n, spectrum, &w->mel, NULL, a, KWT_N_MEL); /* (n, 80) */
+  project(net, b, n, spectrum, w->mel, NULL, a, KWT_N_MEL); /* (n, 80) */
   kwt_log(a, n * KWT_N_MEL, net->weights->log_floor);
-  project(net, a, n, KWT_N_MEL, &w->embedding, NULL, net->x + (1 + first) * KWT_DIM, KWT_DIM);
+  project(net, a, n, KWT_N_MEL, w->embedding, NULL, net->x + (1 + first) * KWT_DIM, KWT_DIM);
 }
 
 /* x (99, 64): nothing and 98 tokens, plus class token, biases and positions */
@@ -135,19 +135,14 @@ static void embed(kwt *net, reader *r, kwt_audio audio) {
 
 /* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64 */
 static void encode(kwt *net, reader *r) {
-  heed_block b = {0};
-  b.struct_size = (uint32_t)sizeof b;
-  b.model_dim = b.head_dim = b.v_dim = KWT_DIM;
-  b.n_heads = b.n_kv_heads = 1;
-  b.hidden_dim = KWT_HIDDEN;
-  b.norm = heed_layer_norm;
+  heed_attention_layer attention = heed_attention_layer_default(KWT_DIM, 1);
+  attention.wq = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  attention.wk = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  attention.wv = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  attention.wo = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  attention.bo = take_floats(r, KWT_DIM);
+  heed_transformer_layer b = heed_transformer_layer_default(&attention, KWT_HIDDEN, heed_layer_norm, heed_gelu_tanh);
   b.eps = net->weights->norm_epsilon;
-  b.activation = heed_gelu_tanh;
-  b.wq = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  b.wk = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  b.wv = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  b.wo = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  b.bo = take_floats(r, KWT_DIM);
   b.norm1_weight = take_floats(r, KWT_DIM);
   b.norm1_bias = take_floats(r, KWT_DIM);
   b.w_up = take_matrix(r, r->format, KWT_DIM, KWT_HIDDEN);
@@ -156,16 +151,16 @@ static void encode(kwt *net, reader *r) {
   b.b_down = take_floats(r, KWT_DIM);
   b.norm2_weight = take_floats(r, KWT_DIM);
   b.norm2_bias = take_floats(r, KWT_DIM);
-  keep(net, heed_block_run(&b, heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM),
-                           heed_matrix_out_of(net->x, KWT_N_TOKENS, KWT_DIM), net->activations, KWT_ACTIVATIONS,
-                           net->workspace, sizeof net->workspace, NULL));
+  keep(net, heed_transformer_layer_run(&b, heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM),
+                                       heed_matrix_out_of(net->x, KWT_N_TOKENS, KWT_DIM),
+                                       heed_memory_of(net->memory, sizeof net->memory), NULL));
 }
 
 /* logits (12) from token 0, their softmax, the greatest */
 static void classify(kwt *net, reader *r, kwt_result *result) {
   float probabilities[KWT_N_LABELS];
   const heed_weights label = take_matrix(r, HEED_F32, KWT_DIM, KWT_N_LABELS);
-  project(net, net->x, 1, KWT_DIM, &label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
+  project(net, net->x, 1, KWT_DIM, label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
   keep(net, heed_softmax(heed_matrix_of(result->logits, 1, KWT_N_LABELS), 1.0f,
                          heed_matrix_out_of(probabilities, 1, KWT_N_LABELS), NULL));
   result->label = 0;
@@ -229,7 +224,7 @@ uint32_t kwt_checksum(const uint32_t *words, size_t n) {
 
 kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   if (net == NULL || weights == NULL) return KWT_NULL_POINTER;
-  if ((uintptr_t)net % HEED_WORKSPACE_ALIGNMENT != 0 || (uintptr_t)weights % sizeof(float) != 0) return KWT_MISALIGNED;
+  if ((uintptr_t)net % HEED_ALIGNMENT != 0 || (uintptr_t)weights % sizeof(float) != 0) return KWT_MISALIGNED;
   net->weights = NULL;
   net->clock = NULL;
   net->clock_user = NULL;

@@ -1,7 +1,7 @@
 /* KWT-1, a keyword transformer: 1 s of 16 kHz audio in, one of 12 labels out. C99 and C++, static buffers only.
  * SPDX-License-Identifier: MIT
  *
- * heed computes every matrix product and the encoder, a block per call of heed_block_run; this example has the rest:
+ * heed computes every matrix product and the encoder, a block per call of heed_transformer_layer_run; this example has the rest:
  * window, folding, magnitude, logarithm.
  *
  *   static kwt net;                                 // all the memory there is: KWT_RAM_BYTES
@@ -56,7 +56,11 @@ typedef enum kwt_stage {
 #ifndef KWT_WORKSPACE_BYTES
 #define KWT_WORKSPACE_BYTES HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)
 #endif
-#define KWT_ACTIVATIONS HEED_BLOCK_ACTIVATIONS(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_DIM, KWT_HIDDEN, 0)
+/* Floats of a block's activations. */
+#define KWT_ACTIVATIONS                                                                          \
+  ((HEED_TRANSFORMER_LAYER_BYTES(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_DIM, KWT_HIDDEN, 0) - \
+    HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)) /                                                    \
+   sizeof(float))
 
 /* The network's memory. Fields but clock, clock_user, ticks and failure are private. */
 typedef struct kwt {
@@ -69,8 +73,8 @@ typedef struct kwt {
   uint32_t last_tick;
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
   HEED_ALIGNED float x[KWT_N_TOKENS * KWT_DIM];
-  HEED_ALIGNED float activations[KWT_ACTIVATIONS]; /* of a block; before the first one sound */
-  HEED_ALIGNED unsigned char workspace[KWT_WORKSPACE_BYTES];
+  /* Of a block: activations (before the first one sound), then the workspace. */
+  HEED_ALIGNED float memory[KWT_ACTIVATIONS + KWT_WORKSPACE_BYTES / sizeof(float)];
 } kwt;
 #define KWT_RAM_BYTES sizeof(kwt)
 

@@ -41,10 +41,12 @@ static int fail(const char *what, const char *why) {
   return 1;
 }
 
-/* Ticks of a clip's attention. Within heed_block_run no clock looks: one of the 12 calls alone, after the clip. */
+/* Ticks of a clip's attention. Within heed_transformer_layer_run no clock looks: one of the 12 calls alone, after the
+ * clip. */
 static uint64_t attention_count(void) {
-  const heed_attention call = heed_attention_of(KWT_N_TOKENS, KWT_N_TOKENS, 1, 1, KWT_DIM, net.x, net.x, net.x,
-                                                net.activations, net.workspace, sizeof net.workspace);
+  const heed_memory workspace = heed_memory_of(net.memory + KWT_ACTIVATIONS, KWT_WORKSPACE_BYTES);
+  const heed_attention call =
+      heed_attention_of(net.x, net.x, net.x, KWT_N_TOKENS, KWT_N_TOKENS, 1, 1, KWT_DIM, net.memory, workspace);
   const uint64_t start = clock.read();
   heed_attention_run(&call);
   return KWT_N_BLOCKS * (clock.read() - start);

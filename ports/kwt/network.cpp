@@ -30,9 +30,9 @@ class flat_writer {
     std::vector<uint16_t> narrow(n);  // room for either
     std::vector<float> scales(static_cast<size_t>(n_out));
     if (format == HEED_INT8) {
-      accept(heed_quantize_weights(w, HEED_IN_OUT, reinterpret_cast<int8_t *>(narrow.data()), scales.data()));
+      accept(heed_weights_quantize(w, HEED_IN_OUT, reinterpret_cast<int8_t *>(narrow.data()), scales.data()));
     } else {
-      accept(heed_narrow(w, format, narrow.data(), n_out, nullptr));
+      accept(heed_narrow(w, heed_narrow_matrix_out_of(narrow.data(), nullptr, format, n_in, n_out)));
     }
     put(narrow.data(), n * HEED_FORMAT_BYTES(format));
     if (format == HEED_INT8) floats(scales.data(), scales.size());

@@ -5,6 +5,9 @@
 #                                every float, an hour of differential fuzzing. Some two hours on 2 cores; 2 GB of cross
 #                                compilers, Wine and Node, as far as the archive has them. Interrupted, it goes on where it
 #                                was: what has passed is not run again until a source changes (tests/once.sh)
+#   --quick                      a verdict in two minutes: builds what changed, then a tenth of the random cases of all suites, without
+#                                emulators, sanitizers, boards and other compilers. Words behind it choose rooms:
+#                                --quick attention options caches layers rows kernels
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
@@ -13,11 +16,25 @@ cd "$(dirname "$0")/../.."
 . ports/linux/packages.sh
 
 all=''
+quick=''
 case ${1-} in
 '') ;;
 --all) all=1 ;;
+--quick) quick=1; shift ;;
 *) sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"; exit 1 ;;
 esac
+
+if [ -n "$quick" ]; then
+  rooms=${*:-attention options caches layers rows kernels}
+  targets=''
+  for room in $rooms; do targets="$targets heed_${room}_tests"; done
+  [ -f build/CMakeCache.txt ] || cmake -S . -B build >build.log 2>&1 || { cat build.log; exit 1; }
+  rm -f build.log
+  cmake build -DHEED_BUILD_TESTS=ON >/dev/null
+  # shellcheck disable=SC2086
+  cmake --build build --parallel "$(nproc)" --target $targets | grep -E '%|error|warning' | grep -v 'Consolidate\|Built target' || true
+  HEED_TEST_PERCENT=${HEED_TEST_PERCENT:-10} exec sh tests/quick.sh build/tests $targets
+fi
 
 echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev libgtest-dev libbenchmark-dev \

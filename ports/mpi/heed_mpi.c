@@ -24,7 +24,7 @@ typedef struct node {
   float *total;            /* a partial of one slice */
   heed_partial *parts;     /* gather: one for each chunk of this rank, and on the root one that arrives */
   float *part_floats;
-  void *workspace;
+  heed_memory workspace;
   uint64_t bytes_sent; /* in partials */
 } node;
 
@@ -41,7 +41,7 @@ static size_t query_floats(const node *n, int32_t rows) {
   return (size_t)rows * (size_t)n->n_heads * (size_t)n->head_dim;
 }
 static size_t partial_floats(const node *n, int32_t rows) {
-  return HEED_PARTIAL_FLOATS(1, n->n_heads, rows, n->head_dim);
+  return HEED_PARTIAL_BYTES(1, n->n_heads, rows, n->head_dim) / sizeof(float);
 }
 
 static void must(heed_status status, const char *what) {
@@ -54,7 +54,8 @@ static void must(heed_status status, const char *what) {
 
 static heed_partial empty(const node *n, float *floats, int32_t n_rows, int32_t first_key) {
   heed_partial partial;
-  must(heed_partial_init(&partial, floats, partial_floats(n, n_rows), 1, n->n_heads, n_rows, n->head_dim, first_key),
+  must(heed_partial_init(&partial, 1, n->n_heads, n_rows, n->head_dim, first_key,
+                         heed_memory_of(floats, partial_floats(n, n_rows) * sizeof(float))),
        "heed_partial_init");
   return partial;
 }
@@ -67,14 +68,13 @@ static void attend(const node *n, int32_t row, int32_t n_rows, int32_t chunk, in
   heed_ranges ranges;
   must(heed_ranges_init(&ranges), "heed_ranges_init");
   ranges.left_window = n->window;
-  heed_options options = HEED_OPTIONS;
+  heed_options options = heed_options_default();
   options.ranges = &ranges;
   options.partial = partial;
-  heed_attention call = heed_attention_of(n_rows, n_keys, n->n_heads, n->n_kv_heads, n->head_dim, n->q + q, n->k + kv,
-                                          n->v + kv, partial == NULL ? n->out + q : NULL, n->workspace,
-                                          HEED_WORKSPACE_BYTES(n->head_dim, n->head_dim));
+  heed_attention call = heed_attention_of(n->q + q, n->k + kv, n->v + kv, n_rows, n_keys, n->n_heads, n->n_kv_heads,
+                                          n->head_dim, partial == NULL ? n->out + q : NULL, n->workspace);
   call.causal = n->causal;
-  call.causal_offset = n->n_kv - n->n_q + row; /* from key 0 of the context, on every rank */
+  call.position = n->n_kv - n->n_q + row; /* from key 0 of the context, on every rank */
   call.options = &options;
   must(heed_attention_run(&call), "heed_attention_run");
 }
@@ -137,7 +137,7 @@ static void gather(node *n, int32_t row, int32_t n_rows) {
 
 static void *allocate(uint64_t count, size_t bytes_each) {
   void *memory = NULL;
-  if (count <= SIZE_MAX / bytes_each && !posix_memalign(&memory, HEED_WORKSPACE_ALIGNMENT, (size_t)count * bytes_each))
+  if (count <= SIZE_MAX / bytes_each && !posix_memalign(&memory, HEED_ALIGNMENT, (size_t)count * bytes_each))
     return memory;
   fprintf(stderr, "no memory for %" PRIu64 " times %zu bytes\n", count, bytes_each);
   exit(MPI_Abort(MPI_COMM_WORLD, 1));
@@ -171,11 +171,12 @@ static void allocate_all(node *n) {
   n->total = allocate(slice, sizeof(float));
   n->parts = allocate(n_parts, sizeof(heed_partial));
   n->part_floats = allocate(n_parts * slice, sizeof(float));
-  n->workspace = allocate(HEED_WORKSPACE_BYTES(n->head_dim, n->head_dim), 1);
+  const size_t workspace = HEED_WORKSPACE_BYTES(n->head_dim, n->head_dim);
+  n->workspace = heed_memory_of(allocate(workspace, 1), workspace);
 }
 
 static void free_all(node *n) {
-  void *const memory[] = {n->k, n->v, n->q, n->out, n->total, n->parts, n->part_floats, n->workspace};
+  void *const memory[] = {n->k, n->v, n->q, n->out, n->total, n->parts, n->part_floats, n->workspace.data};
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; ++i) free(memory[i]);
 }
 

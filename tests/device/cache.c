@@ -1,5 +1,5 @@
 /* Caches: tokens come in pieces, are turned, narrowed and taken back; after each piece some are attended to. Digests
- * are of the results and of sealed buffers. SPDX-License-Identifier: MIT */
+ * are of the results and of sealed memory. SPDX-License-Identifier: MIT */
 #include "pool.h"
 
 enum { n_caches = 96, n_pieces = 6, most_bytes = pool_floats * 2 };
@@ -10,7 +10,7 @@ static heed_rope rope;
 
 static void draw_shape(int i) {
   do {
-    shape = (heed_cache_shape)HEED_CACHE_SHAPE;
+    shape = heed_cache_shape_default(1, 1, 1);
     shape.kind = i / 4 % 2 ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
     shape.format = i % 4;
     shape.capacity = between(1, 60);
@@ -33,33 +33,23 @@ static void append(int32_t n) {
     const float *v = take_filled(count * shape.n_kv_heads * shape.v_dim);
     check(heed_rope_init(&rope, between(0, 1)));
     rope.rotary_dim = shape.head_dim / 2 * 2;
-    MEASURED(of_cache,
-             check(heed_cache_append(&cache, b, count, heed_token_major(k, count, shape.n_kv_heads, shape.head_dim),
-                                     heed_head_major(v, count, shape.n_kv_heads, shape.v_dim),
-                                     shape.head_dim > 1 && next() % 2 ? &rope : NULL)));
+    MEASURED(of_cache, check(heed_cache_append(&cache, b, heed_token_major(k, count, shape.n_kv_heads, shape.head_dim),
+                                               heed_head_major(v, count, shape.n_kv_heads, shape.v_dim), count,
+                                               shape.head_dim > 1 && next() % 2 ? &rope : NULL)));
   }
 }
 
 static void attend(int i) {
   const int32_t start = used, n_heads = shape.n_kv_heads * between(1, 3), n_q = between(1, shape.spare + 1);
   const int32_t n_out = shape.n_sequences * n_heads * n_q * shape.v_dim;
-  int32_t n_kv = 1;
-  for (int32_t b = 0; b < shape.n_sequences; b++)
-    if (length_of(b) > n_kv) n_kv = length_of(b);
   const float *q = take_filled(shape.n_sequences * n_heads * n_q * shape.head_dim);
   float *out = take(n_out), *logs = take(shape.n_sequences * n_heads * n_q);
-  heed_attention call =
-      heed_attention_of(n_q, n_kv, n_heads, shape.n_kv_heads, shape.head_dim, q, NULL, NULL, out, workspace, 0);
-  call.batch = shape.n_sequences;
-  call.v_dim = shape.v_dim;
-  call.out = heed_token_major_out(out, n_q, n_heads, shape.v_dim);
-  call.causal = 1;
-  call.workspace_bytes =
+  heed_attention call = heed_attention_of_cache(&cache, q, n_q, n_heads, out, workspace);
+  call.workspace.bytes =
       (size_t)between((int32_t)heed_workspace_min_bytes(shape.head_dim, shape.v_dim), workspace_bytes);
   if (next() % 4 == 0) call.executor = &backwards;
   call.options = &o.all;
-  o.all = (heed_options)HEED_OPTIONS;
-  o.all.cache = &cache;
+  o.all = heed_options_default();
   check(heed_lse_init(&o.lse, heed_token_major_out(logs, n_q, n_heads, 1)));
   o.all.lse = &o.lse;
   check(heed_sinks_init(&o.sinks, NULL));
@@ -74,11 +64,10 @@ static void attend(int i) {
 
 static void live(int i) {
   draw_shape(i);
-  unsigned char *const buffer = (unsigned char *)pool;
-  const size_t bytes = heed_cache_bytes(&shape);
-  for (size_t j = 0; j < bytes; j++) buffer[j] = 0xff;
-  used = (int32_t)(bytes / 4);
-  check(heed_cache_init(&cache, &shape, buffer, bytes));
+  const heed_memory memory = {pool, heed_cache_bytes(&shape)};
+  for (size_t j = 0; j < memory.bytes; j++) ((unsigned char *)pool)[j] = 0xff;
+  used = (int32_t)(memory.bytes / 4);
+  check(heed_cache_init(&cache, &shape, memory));
   for (int piece = 0; piece < n_pieces; piece++) {
     /* Long ones first, which only the last of their queries see. */
     append(piece < 3 ? shape.capacity < 20 ? shape.capacity : 20 : shape.spare + 1);
@@ -87,30 +76,30 @@ static void live(int i) {
       check(heed_cache_truncate(&cache, 0, length_of(0) - 1));
   }
   MEASURED(of_cache, check(heed_cache_seal(&cache)));
-  MEASURED(of_cache, check(heed_cache_open(&cache, &shape, buffer, bytes)));
-  add((const float *)(const void *)buffer, 32 + 16); /* header with checksum, lengths */
+  MEASURED(of_cache, check(heed_cache_open(&cache, &shape, memory)));
+  add(pool, 32 + 16); /* header with checksum, lengths */
 }
 
 /* Bad calls: the same status as on the PC. */
 static void refuse(void) {
   draw_shape(0);
-  unsigned char *const buffer = (unsigned char *)pool;
-  const size_t bytes = heed_cache_bytes(&shape);
-  const heed_tensor x = {pool + bytes / 4, 0, 0, 0}, none = {NULL, 0, 0, 0};
+  const heed_memory memory = {pool, heed_cache_bytes(&shape)};
+  const heed_tensor x = {pool + memory.bytes / 4, 0, 0, 0}, none = {NULL, 0, 0, 0};
   int32_t i = 0;
-  print_status("cache", i++, heed_cache_init(&cache, &shape, buffer, bytes - 1));
+  print_status("cache", i++, heed_cache_init(&cache, &shape, heed_memory_of(pool, memory.bytes - 1)));
   shape.pinned = 1;
-  print_status("cache", i++, heed_cache_init(&cache, &shape, buffer, bytes));
+  print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
   shape.pinned = 0, shape.format = 4;
-  print_status("cache", i++, heed_cache_init(&cache, &shape, buffer, bytes));
+  print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
   shape.format = 0;
-  print_status("cache", i++, heed_cache_init(&cache, &shape, buffer, bytes));
-  print_status("cache", i++, heed_cache_append(&cache, 0, shape.capacity + 1, x, x, NULL));
-  print_status("cache", i++, heed_cache_append(&cache, 0, 1, x, none, NULL));
-  print_status("cache", i++, heed_cache_append(&cache, -1, 1, x, x, NULL));
+  print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
+  print_status("cache", i++, heed_cache_append(&cache, 0, x, x, shape.capacity + 1, NULL));
+  print_status("cache", i++, heed_cache_append(&cache, 0, x, none, 1, NULL));
+  print_status("cache", i++, heed_cache_append(&cache, -1, x, x, 1, NULL));
   print_status("cache", i++, heed_cache_truncate(&cache, 0, 1));
   print_status("cache", i++, heed_cache_length(&cache, 9));
-  print_status("cache", i++, heed_cache_open(&cache, &shape, buffer, bytes));
+  print_status("cache", i++, heed_cache_open(&cache, &shape, memory));
+  print_status("cache", i++, heed_cache_longest(NULL));
   cache.code = NULL;
   print_status("cache", i++, heed_cache_reset(&cache));
 }

@@ -13,17 +13,18 @@ enum {
   greatest_dim = 24
 };
 extern float pool[pool_floats];
-extern unsigned char workspace[workspace_bytes];
+extern unsigned char workspace_data[workspace_bytes];
+extern const heed_memory workspace;
 
 /* "name 0123456789abcdef" */
 void print_digest(const char *name, uint64_t digest);
-/* "name 7: -257 call: a required pointer is null" */
+/* "name 7: -1001 call: a required pointer is null" */
 void print_status(const char *name, int32_t index, heed_status status);
 
 /* Greatest stack of each function so far. */
 enum {
-  of_attention, /* with neither weights nor options */
-  of_weights,
+  of_attention, /* without options */
+  of_weights,   /* with that option alone */
   of_options,
   of_self_attention,
   of_layer,
@@ -60,6 +61,7 @@ struct one_of_each {
   heed_alibi alibi;
   heed_sinks sinks;
   heed_scores scores;
+  heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums sums;
   heed_top_k top_k;

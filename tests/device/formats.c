@@ -13,8 +13,8 @@ static void conversions(int32_t format) {
   digest_begin();
   for (int32_t begin = 0; begin < 65536; begin += 256) {
     for (int32_t i = 0; i < 256; i++) halves[i] = (uint16_t)(begin + i);
-    check(heed_widen(halves, 256, NULL, format, heed_matrix_out_of(wide, 1, 256)));
-    check(heed_narrow(heed_matrix_of(wide, 1, 256), format, again, 256, NULL));
+    check(heed_widen(heed_narrow_matrix_of(halves, NULL, format, 1, 256), heed_matrix_out_of(wide, 1, 256)));
+    check(heed_narrow(heed_matrix_of(wide, 1, 256), heed_narrow_matrix_out_of(again, NULL, format, 1, 256)));
     for (int32_t i = 0; i < 256; i++) n_wrong += wide[i] == wide[i] && halves[i] != again[i];
     add(wide, 256);
   }
@@ -36,16 +36,18 @@ static void project(int i) {
   float *const expected = take(n * out), *const memory = take(n_rows * stride + 1);
   const int32_t bytes = (int32_t)HEED_FORMAT_BYTES(format);
   unsigned char *const stored = (unsigned char *)memory + (bytes < 4 ? between(0, 4 / bytes - 1) * bytes : 0);
-  MEASURED(of_formats, check(heed_narrow((heed_matrix){w, n_rows, dim, stride}, format, stored, stride, scales)));
+  const heed_narrow_matrix_out to = {stored, scales, format, n_rows, dim, stride};
+  MEASURED(of_formats, check(heed_narrow((heed_matrix){w, n_rows, dim, stride}, to)));
   /* The rows' scales are not what weights want: any number will do for an output. */
   fill(scales, out);
   for (int32_t a = 0; a < in; a++)
     for (int32_t o = 0; o < out; o++)
-      check(heed_widen(stored + (layout == HEED_OUT_IN ? o * stride + a : a * stride + o) * bytes, 1, scales + o,
-                       format, heed_matrix_out_of(wide + a * out + o, 1, 1)));
-  heed_weights weights = heed_weights_of(stored, format, layout, in, out, scales);
+      check(heed_widen(heed_narrow_matrix_of(stored + (layout == HEED_OUT_IN ? o * stride + a : a * stride + o) * bytes,
+                                             scales + o, format, 1, 1),
+                       heed_matrix_out_of(wide + a * out + o, 1, 1)));
+  heed_weights weights = heed_weights_of(stored, scales, format, layout, in, out);
   weights.row_stride = stride;
-  MEASURED(of_project, check(heed_project(heed_matrix_of(x, n, in), &weights, bias, heed_matrix_out_of(y, n, out),
+  MEASURED(of_project, check(heed_project(heed_matrix_of(x, n, in), weights, bias, heed_matrix_out_of(y, n, out),
                                           next() % 4 ? NULL : &backwards)));
   check(heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(wide, in, out), bias, heed_matrix_out_of(expected, n, out),
                     NULL));
@@ -60,7 +62,7 @@ static void quantize(void) {
   int8_t *const q = (int8_t *)(void *)take(40);
   digest_begin();
   for (int32_t layout = 0; layout < 2; layout++) {
-    MEASURED(of_formats, check(heed_quantize_weights(heed_matrix_of(w, 7, 20), layout, q, scales)));
+    MEASURED(of_formats, check(heed_weights_quantize(heed_matrix_of(w, 7, 20), layout, q, scales)));
     add(scales, layout ? 7 : 20);
     for (int i = 0; i < 140; i++) {
       const float number = (float)q[i];
@@ -73,10 +75,12 @@ static void quantize(void) {
 static heed_status refused(int i) {
   const heed_matrix x = heed_matrix_of(pool, 3, 4);
   const heed_matrix_out y = heed_matrix_out_of(pool + 100, 3, 5);
-  heed_weights w = heed_weights_of(pool + 50, HEED_INT8, i % 2, 4, 5, pool + 90);
+  heed_weights w = heed_weights_of(pool + 50, pool + 90, HEED_INT8, i % 2, 4, 5);
+  heed_narrow_matrix_out to = heed_narrow_matrix_out_of(pool + 100, NULL, HEED_INT8, 3, 4);
   switch (i) {
     case 0:
-      return heed_project(x, NULL, NULL, y, NULL);
+      w.scales = (const float *)((uintptr_t)pool + 2);
+      break;
     case 1:
       w.format = 4;
       break;
@@ -102,19 +106,26 @@ static heed_status refused(int i) {
       w.scales = pool + 101;
       break;
     case 9:
-      return heed_narrow(x, HEED_INT8, pool + 100, 4, NULL);
+      return heed_narrow(x, to);
     case 10:
-      return heed_narrow(x, HEED_F16, pool + 100, 3, NULL);
+      to.format = HEED_F16, to.row_stride = 3;
+      return heed_narrow(x, to);
     case 11:
-      return heed_widen(pool, 4, NULL, HEED_BF16, heed_matrix_out_of(pool, 2, 4));
+      return heed_widen(heed_narrow_matrix_of(pool, NULL, HEED_BF16, 2, 4), heed_matrix_out_of(pool, 2, 4));
     case 12:
-      return heed_widen((unsigned char *)pool + 1, 4, NULL, HEED_BF16, y);
+      return heed_widen(heed_narrow_matrix_of((unsigned char *)pool + 1, NULL, HEED_BF16, 3, 5), y);
     case 13:
-      return heed_quantize_weights(x, 2, (int8_t *)(void *)(pool + 100), pool + 90);
+      to.format = 4;
+      return heed_narrow(x, to);
+    case 14:
+      to.format = HEED_F16, to.dim = 5;
+      return heed_narrow(x, to);
+    case 15:
+      return heed_weights_quantize(x, 2, (int8_t *)(void *)(pool + 100), pool + 90);
     default:
       return HEED_OK;
   }
-  return heed_project(x, &w, NULL, y, NULL);
+  return heed_project(x, w, NULL, y, NULL);
 }
 
 int narrow_numbers(void) {
@@ -126,7 +137,7 @@ int narrow_numbers(void) {
   for (int i = 0; i < n_projections; i++) project(i);
   print_digest("projections", digest);
   quantize();
-  for (int i = 0; i < 14; i++) {
+  for (int i = 0; i < 16; i++) {
     const heed_status status = refused(i);
     print_status("formats", i, status);
     accepted += status == HEED_OK;

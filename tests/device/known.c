@@ -19,9 +19,12 @@ static void check(heed_status status) {
 
 /* Weights and context of the first word. */
 static void attend(const float x[15], float scale, float weights[25], float context[15]) {
-  heed_attention call = heed_attention_of(5, 5, 1, 1, 3, x, x, x, context, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(x, x, x, 5, 5, 1, 1, 3, context, workspace);
   call.scale = scale;
-  call.weights = heed_head_major_out(weights, 5, 1, 5);
+  check(heed_attention_weights_init(&o.weights, heed_head_major_out(weights, 5, 1, 5)));
+  o.all = heed_options_default();
+  o.all.weights = &o.weights;
+  call.options = &o.all;
   check(heed_attention_run(&call));
 }
 
@@ -29,11 +32,11 @@ static void sentence(void) { /* apple is phone garden the */
   static const float words[15] = {5, 2, 0, 0, 0, 2, 0, 5, 0, 2, 0, 0, 0, 0, 3};
   static const float known[5] = {.99997f, .00000f, .00002f, .00002f, .00000f}, known_first = 4.99986f;
   float weights[25], context[15], again[15];
-  attend(words, 0, weights, context);
+  attend(words, HEED_SCALE_DEFAULT, weights, context);
   near(known, weights, 5, 5.1e-6f);
   near(&known_first, context, 1, 5.1e-6f);
-  check(heed_self_attention(heed_matrix_of(words, 5, 3), 0, heed_matrix_out_of(again, 5, 3), workspace,
-                            sizeof workspace));
+  check(
+      heed_self_attention(heed_matrix_of(words, 5, 3), HEED_SCALE_DEFAULT, heed_matrix_out_of(again, 5, 3), workspace));
   near(context, again, 15, 0);
 }
 

@@ -1,7 +1,8 @@
 #include "device.h"
 
 HEED_ALIGNED float pool[pool_floats];
-HEED_ALIGNED unsigned char workspace[workspace_bytes];
+HEED_ALIGNED unsigned char workspace_data[workspace_bytes];
+const heed_memory workspace = {workspace_data, sizeof workspace_data};
 size_t greatest_stack[n_functions];
 struct one_of_each o;
 
@@ -42,16 +43,16 @@ static int conclude(const char *test, heed_status status) {
 /* The self-test at start-up everywhere; all of it where there is room for its buffer. */
 static int selftest(void) {
   heed_status status;
-  size_t bytes;
-  void *memory = port_free_memory(&bytes);
-  MEASURED(of_selftest, status = heed_selftest_boot(pool, sizeof pool, NULL));
+  heed_memory memory;
+  memory.data = port_free_memory(&memory.bytes);
+  MEASURED(of_selftest, status = heed_selftest_boot(heed_memory_of(pool, sizeof pool), NULL));
   int faults = conclude("boot self-test", status);
-  if (bytes >= HEED_SELFTEST_FEATURES_BYTES) {
-    MEASURED(of_selftest, status = heed_selftest_features(memory, HEED_SELFTEST_FEATURES_BYTES, NULL));
+  if (memory.bytes >= HEED_SELFTEST_FEATURES_BYTES) {
+    MEASURED(of_selftest, status = heed_selftest_features(memory, NULL));
     faults += conclude("self-test of features", status);
   }
-  if (bytes >= HEED_SELFTEST_BYTES) {
-    MEASURED(of_selftest, status = heed_selftest(memory, bytes, NULL));
+  if (memory.bytes >= HEED_SELFTEST_BYTES) {
+    MEASURED(of_selftest, status = heed_selftest(memory, NULL));
     faults += conclude("self-test", status);
   }
   return faults;

@@ -15,11 +15,13 @@ static heed_narrow_tensor take_narrow(int32_t format, int32_t n_rows, int32_t n_
   unsigned char *const numbers =
       (unsigned char *)take((n * dim * bytes + 7) / 4) + (bytes < 4 ? between(0, 4 / bytes - 1) * bytes : 0);
   for (int32_t r = 0; r < n; r++) {
-    check(heed_narrow(heed_matrix_of(*wide + r * dim, 1, dim), format, numbers + r * dim * bytes, dim, scales + 2 * r));
-    check(heed_widen(numbers + r * dim * bytes, dim, scales + 2 * r, format,
+    unsigned char *const row = numbers + r * dim * bytes;
+    check(heed_narrow(heed_matrix_of(*wide + r * dim, 1, dim),
+                      heed_narrow_matrix_out_of(row, scales + 2 * r, format, 1, dim)));
+    check(heed_widen(heed_narrow_matrix_of(row, scales + 2 * r, format, 1, dim),
                      heed_matrix_out_of(*wide + r * dim, 1, dim)));
   }
-  heed_narrow_tensor t = heed_narrow_head_major(numbers, format, scales, n_rows, n_heads, dim);
+  heed_narrow_tensor t = heed_narrow_head_major(numbers, scales, format, n_rows, n_heads, dim);
   t.scales.row_stride = 2, t.scales.head_stride = 2 * n_rows;
   return t;
 }
@@ -39,14 +41,13 @@ static void attend(int i) {
   narrow.k = take_narrow(between(0, 3), n_kv, kv_heads, head_dim, &k);
   narrow.v = take_narrow(between(0, 3), n_kv, kv_heads, v_dim, &v);
   float *const expected = take(n_out), *const out = take(n_out), *const memory = take(n_out + 1);
-  heed_attention call =
-      heed_attention_of(n_q, n_kv, heads, kv_heads, head_dim, q, k, v, expected, workspace, sizeof workspace);
-  call.v_dim = v_dim, call.causal = next() % 2, call.causal_offset = n_kv - n_q;
+  heed_attention call = heed_attention_of(q, k, v, n_q, n_kv, heads, kv_heads, head_dim, expected, workspace);
+  call.v_dim = v_dim, call.causal = next() % 2, call.position = n_kv - n_q;
   call.q = heed_head_major(q, n_q, heads, head_dim), call.k = heed_head_major(k, n_kv, kv_heads, head_dim);
   call.v = heed_head_major(v, n_kv, kv_heads, v_dim), call.out = heed_head_major_out(expected, n_q, heads, v_dim);
   call.executor = next() % 4 ? NULL : &backwards;
   check(heed_attention_run(&call));
-  o.all = (heed_options)HEED_OPTIONS;
+  o.all = heed_options_default();
   o.all.narrow = &narrow;
   call.options = &o.all;
   if (which & 1) call.q.data = NULL;
@@ -61,11 +62,12 @@ static void attend(int i) {
   if (which & 8) {
     call.out.data = NULL;
     narrow.out = heed_narrow_head_major_out(halves, format, n_q, heads, v_dim);
-    check(heed_narrow(heed_matrix_of(expected, 1, n_out), format, out, n_out, NULL));
-    check(heed_widen(out, n_out, NULL, format, heed_matrix_out_of(expected, 1, n_out)));
+    check(heed_narrow(heed_matrix_of(expected, 1, n_out), heed_narrow_matrix_out_of(out, NULL, format, 1, n_out)));
+    check(heed_widen(heed_narrow_matrix_of(out, NULL, format, 1, n_out), heed_matrix_out_of(expected, 1, n_out)));
   }
   MEASURED(of_options, check(heed_attention_run(&call)));
-  if (which & 8) check(heed_widen(halves, n_out, NULL, format, heed_matrix_out_of(out, 1, n_out)));
+  if (which & 8)
+    check(heed_widen(heed_narrow_matrix_of(halves, NULL, format, 1, n_out), heed_matrix_out_of(out, 1, n_out)));
   for (int32_t a = 0; a < n_out; a++) n_wrong += bits_of(out[a]) != bits_of(expected[a]);
   add(out, (size_t)n_out);
 }
@@ -73,10 +75,10 @@ static void attend(int i) {
 /* Bad calls: the same status as on the PC. */
 static heed_status refused(int i) {
   heed_narrow_tensors narrow;
-  heed_attention call = heed_attention_of(2, 3, 1, 1, 4, pool, pool, pool, NULL, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(pool, pool, pool, 2, 3, 1, 1, 4, NULL, workspace);
   check(heed_narrow_tensors_init(&narrow));
   narrow.out = heed_narrow_head_major_out(pool + 100, HEED_F16, 2, 1, 4);
-  o.all = (heed_options)HEED_OPTIONS;
+  o.all = heed_options_default();
   o.all.narrow = &narrow;
   call.options = &o.all;
   switch (i) {
@@ -87,15 +89,15 @@ static heed_status refused(int i) {
       narrow.out.data = (unsigned char *)narrow.out.data + 1;
       break;
     case 2:
-      narrow.k = heed_narrow_head_major(pool, HEED_F16, NULL, 3, 1, 4);
+      narrow.k = heed_narrow_head_major(pool, NULL, HEED_F16, 3, 1, 4);
       break;
     case 3:
       call.k.data = NULL;
-      narrow.k = heed_narrow_head_major(pool, HEED_INT8, NULL, 3, 1, 4);
+      narrow.k = heed_narrow_head_major(pool, NULL, HEED_INT8, 3, 1, 4);
       break;
     case 4:
       call.q.data = NULL;
-      narrow.q = heed_narrow_head_major(pool, 4, NULL, 2, 1, 4);
+      narrow.q = heed_narrow_head_major(pool, NULL, 4, 2, 1, 4);
       break;
     case 5:
       narrow.out.data = pool;

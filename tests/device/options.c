@@ -39,9 +39,7 @@ static void expect_same(const float *x, const float *y, int32_t n) {
 
 /* Without what a partial result cannot have; sinks and log-sum-exp are for its end. */
 static void drop_what_needs_the_end(heed_attention *call) {
-  o.all.sinks = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.top_k = NULL;
-  if (o.all.scores && o.scores.stage == HEED_SCORES_WEIGHTS) o.all.scores = NULL;
-  call->weights.data = NULL;
+  o.all.sinks = NULL, o.all.weights = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.top_k = NULL;
   call->out.data = NULL;
 }
 
@@ -56,20 +54,21 @@ static void finish_and_compare(const struct shape *s, int32_t v_dim, const float
            check(heed_partial_finish(&o.partial, sink, heed_token_major_out(again, s->n_q, s->n_heads, v_dim), &own)));
   expect_same(out, again, n * v_dim);
   if (logs) expect_same(logs, logs_again, n);
-  add(o.partial.data, HEED_PARTIAL_FLOATS(s->batch, s->n_heads, s->n_q, v_dim));
+  add(o.partial.data, HEED_PARTIAL_BYTES(s->batch, s->n_heads, s->n_q, v_dim) / 4);
   add(again, (size_t)(n * v_dim));
   add(logs_again, (size_t)n);
 }
 
 /* The same call once more, its keys handed over. */
 static void in_one_part(heed_attention *call, const struct shape *s) {
-  const int32_t n = rows_of(s), floats = (int32_t)HEED_PARTIAL_FLOATS(s->batch, s->n_heads, s->n_q, call->v_dim);
+  const size_t bytes = HEED_PARTIAL_BYTES(s->batch, s->n_heads, s->n_q, call->v_dim);
+  const int32_t n = rows_of(s), floats = (int32_t)(bytes / 4);
   if (used + floats + n * (call->v_dim + 1) + 12 > pool_floats) return;
   const float *const out = call->out.data, *const logs = o.all.lse ? o.lse.out.data : NULL;
   const heed_sinks *const sink = o.all.sinks;
   drop_what_needs_the_end(call);
-  MEASURED(of_partial, check(heed_partial_init(&o.partial, take(floats), (size_t)floats, s->batch, s->n_heads, s->n_q,
-                                               call->v_dim, 0)));
+  MEASURED(of_partial, check(heed_partial_init(&o.partial, s->batch, s->n_heads, s->n_q, call->v_dim, 0,
+                                               heed_memory_of(take(floats), bytes))));
   o.all.partial = &o.partial;
   MEASURED(of_options, check(heed_attention_run(call)));
   finish_and_compare(s, call->v_dim, out, logs, sink);
@@ -90,47 +89,46 @@ static void attention(int i) {
   const float *const k = take_filled(s.batch * s.n_kv * n_kv_heads * dim);
   const float *const v = take_filled(s.batch * s.n_kv * n_kv_heads * v_dim);
   float *const out = take(n_out);
-  heed_attention call = heed_attention_of(s.n_q, s.n_kv, s.n_heads, n_kv_heads, dim, q, k, v, out, workspace, 0);
+  heed_attention call = heed_attention_of(q, k, v, s.n_q, s.n_kv, s.n_heads, n_kv_heads, dim, out, workspace);
   call.batch = s.batch;
   call.v_dim = v_dim;
   call.k = next() % 2 ? heed_token_major(k, s.n_kv, n_kv_heads, dim) : heed_head_major(k, s.n_kv, n_kv_heads, dim);
   call.v = heed_token_major(v, s.n_kv, n_kv_heads, v_dim);
   call.out = heed_token_major_out(out, s.n_q, s.n_heads, v_dim);
   call.causal = between(0, 1);
-  call.causal_offset = between(-2, s.n_kv);
-  if (next() % 4 == 0) call.scale = (float)between(-64, 64) * 0x1p-5f;
+  call.position = between(-2, s.n_kv);
+  if (next() % 4 == 0) call.scale = (float)(2 * between(-32, 31) + 1) * 0x1p-5f;
   if (next() % 4 == 0) call.executor = &backwards;
-  call.workspace_bytes = (size_t)between((int32_t)heed_workspace_min_bytes(dim, v_dim), workspace_bytes);
+  call.workspace.bytes = (size_t)between((int32_t)heed_workspace_min_bytes(dim, v_dim), workspace_bytes);
   call.options = &o.all;
-  float *const weights = next() % 4 ? NULL : take_if_room(rows_of(&s) * s.n_kv);
-  if (weights) call.weights = heed_head_major_out(weights, s.n_q, s.n_heads, s.n_kv);
-  const int32_t hidden = want_options(&s, i % 8 == 0, weights ? HEED_SCORES_BIASED : HEED_SCORES_WEIGHTS);
+  const int32_t hidden = want_options(&s, i % 8 == 0);
   const int nan = next() % 8 == 0;
   if (hidden >= 0) spoil_key(&call, hidden);
   if (nan) q[between(0, rows_of(&s) * dim - 1)] = float_of(0x7fc00000);
   MEASURED(of_options, check(heed_attention_run(&call)));
   if (!nan) expect_numbers(out, n_out);
   add(out, (size_t)n_out);
-  if (weights) add(weights, (size_t)(rows_of(&s) * s.n_kv));
   add_outputs(&s);
   if (i % 2) in_one_part(&call, &s);
 }
 
 static void layer(void) {
   const int32_t n = between(1, 9), model_dim = between(1, 8), dim = between(1, 4);
-  const int32_t n_w = model_dim * 4 * dim, n_activations = (int32_t)HEED_LAYER_ACTIVATIONS(n, 4, 2, dim, dim);
-  const int32_t causal = between(0, 1);
+  const int32_t n_w = model_dim * 4 * dim;
   const struct shape s = {1, 4, n, n};
   used = 0;
-  const float *const x = take_filled(n * model_dim), *const w = take_filled(n_w);
-  float *const activations = take(n_activations), *const y = take(n * model_dim);
-  const float *const wq = take_filled(n_w);
-  const heed_layer layer = {
-      sizeof(heed_layer), model_dim, 4, 2, dim, dim, model_dim, 0, causal, wq, w, w, w, NULL, NULL, NULL, NULL, &o.all};
-  want_options(&s, 0, HEED_SCORES_WEIGHTS);
-  MEASURED(of_layer_options,
-           check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(y, n, model_dim),
-                                activations, (size_t)n_activations, workspace, sizeof workspace, NULL)));
+  const heed_memory memory = take_layer_memory((size_t)n * HEED_LAYER_QKV_FLOATS(4, 2, dim, dim), dim, dim);
+  const float *const x = take_filled(n * model_dim), *const w = take_filled(n_w), *const wq = take_filled(n_w);
+  float *const y = take(n * model_dim);
+  heed_attention_layer layer = heed_attention_layer_default(model_dim, 4);
+  layer.n_kv_heads = 2, layer.head_dim = layer.v_dim = dim, layer.causal = between(0, 1);
+  layer.wq = heed_weights_of(wq, NULL, HEED_F32, HEED_IN_OUT, model_dim, 4 * dim);
+  layer.wk = layer.wv = heed_weights_of(w, NULL, HEED_F32, HEED_IN_OUT, model_dim, 2 * dim);
+  layer.wo = heed_weights_of(w, NULL, HEED_F32, HEED_IN_OUT, 4 * dim, model_dim);
+  layer.options = &o.all;
+  want_options(&s, 0);
+  MEASURED(of_layer_options, check(heed_attention_layer_run(&layer, heed_matrix_of(x, n, model_dim),
+                                                            heed_matrix_out_of(y, n, model_dim), memory, NULL)));
   add(y, (size_t)(n * model_dim));
   add_outputs(&s);
 }
@@ -140,20 +138,23 @@ static void sequence(void) {
   const struct shape s = {1, 1, n, n};
   heed_sequence words, context;
   used = 0;
-  check(heed_sequence_init(&words, take(n * dim), n, dim));
-  check(heed_sequence_init(&context, take(n * dim), n, dim));
+  const size_t bytes = HEED_SEQUENCE_BYTES(n, dim);
+  check(heed_sequence_init(&words, n, dim, heed_memory_of(take(n * dim), bytes)));
+  check(heed_sequence_init(&context, n, dim, heed_memory_of(take(n * dim), bytes)));
   check(heed_sequence_append(&words, heed_matrix_of(take_filled(n * dim), n, dim)));
-  want_options(&s, 0, HEED_SCORES_WEIGHTS);
+  check(heed_sequence_push(&words, heed_matrix_of(take_filled(dim), 1, dim)));
+  want_options(&s, 0);
   MEASURED(of_layer_options,
-           check(heed_sequence_attention(&words, 0, between(0, 1), &o.all, &context, workspace, sizeof workspace)));
+           check(heed_sequence_attention(&words, HEED_SCALE_DEFAULT, between(0, 1), &o.all, &context, workspace)));
   add(context.data, (size_t)(n * dim));
   add_outputs(&s);
 }
 
 /* The second part of a context follows the first one's partial, or has one of its own that is merged. */
-static void hand_over(heed_attention *call, const struct shape *s, float *buffer, int32_t floats, int merge) {
+static void hand_over(heed_attention *call, const struct shape *s, heed_memory both, int merge) {
   const int32_t first = 1024, rest = s->n_kv - first;
-  check(heed_partial_init(&o.partial, buffer, (size_t)floats, 1, s->n_heads, s->n_q, call->v_dim, 0));
+  const size_t half = both.bytes / 2;
+  check(heed_partial_init(&o.partial, 1, s->n_heads, s->n_q, call->v_dim, 0, heed_memory_of(both.data, half)));
   o.all.partial = &o.partial;
   call->n_kv = first;
   MEASURED(of_options, check(heed_attention_run(call)));
@@ -166,7 +167,8 @@ static void hand_over(heed_attention *call, const struct shape *s, float *buffer
     o.mask.n_keys = rest;
   }
   if (merge) {
-    check(heed_partial_init(&o.part, buffer + floats, (size_t)floats, 1, s->n_heads, s->n_q, call->v_dim, first));
+    check(heed_partial_init(&o.part, 1, s->n_heads, s->n_q, call->v_dim, first,
+                            heed_memory_of((char *)both.data + half, half)));
     o.all.partial = &o.part;
   }
   MEASURED(of_options, check(heed_attention_run(&second)));
@@ -181,16 +183,17 @@ static void hand_over(heed_attention *call, const struct shape *s, float *buffer
 /* More than one chunk of keys, whose rows overlap so that they fit the pool. */
 static void long_context(int i) {
   const struct shape s = {1, 2, 2, between(1025, 1150)};
-  const int32_t dim = between(1, 3), n = rows_of(&s), floats = (int32_t)HEED_PARTIAL_FLOATS(1, 2, 2, dim);
+  const int32_t dim = between(1, 3), n = rows_of(&s), bytes = 2 * (int32_t)HEED_PARTIAL_BYTES(1, 2, 2, dim);
   used = 0;
   const float *const k = take_filled(s.n_kv + dim), *const q = take_filled(n * dim);
-  float *const out = take(n * dim), *const buffer = take(2 * floats);
-  heed_attention call = heed_attention_of(s.n_q, s.n_kv, 2, 1, dim, q, k, k, out, workspace, sizeof workspace);
+  float *const out = take(n * dim);
+  const heed_memory both = {take(bytes / 4), (size_t)bytes};
+  heed_attention call = heed_attention_of(q, k, k, s.n_q, s.n_kv, 2, 1, dim, out, workspace);
   call.k.row_stride = call.v.row_stride = 1;
   call.causal = i % 2;
-  call.causal_offset = between(1000, s.n_kv);
+  call.position = between(1000, s.n_kv);
   call.options = &o.all;
-  o.all = (heed_options)HEED_OPTIONS;
+  o.all = heed_options_default();
   check(heed_ranges_init(&o.ranges));
   o.ranges.left_window = i % 4 < 2 ? -1 : between(10, 500);
   o.all.ranges = &o.ranges;
@@ -212,7 +215,7 @@ static void long_context(int i) {
   drop_what_needs_the_end(&call);
   const int32_t start = used;
   for (int merge = 0; merge < 2; merge++, used = start) {
-    hand_over(&call, &s, buffer, floats, merge);
+    hand_over(&call, &s, both, merge);
     finish_and_compare(&s, dim, out, o.lse.out.data, &o.sinks);
   }
 }

@@ -15,6 +15,13 @@ static inline float *take(int32_t n) {
   used += n;
   return p;
 }
+/* Memory of a layer for that many floats of q, k, v and context; small workspaces, few rows at a time. */
+static inline heed_memory take_layer_memory(size_t n_floats, int32_t head_dim, int32_t v_dim) {
+  const size_t least = HEED_LAYER_ROUND(4 * n_floats) + HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim);
+  const heed_memory memory = {pool + (used + 15) / 16 * 16, least + (size_t)between(0, 256)};
+  used = (used + 15) / 16 * 16 + (int32_t)(memory.bytes + 3) / 4;
+  return memory;
+}
 static inline float *take_filled(int32_t n) {
   float *p = take(n);
   fill(p, n);

@@ -23,22 +23,26 @@ static void attention(int kind) {
   used = 0;
   float *q = take_filled(n_q * n_heads * dim), *k = take_filled(n_k), *v = take_filled(n_v);
   float *out = take(n_q * n_heads * v_dim), *weights = take(n_q * n_heads * n_kv);
-  heed_attention call = heed_attention_of(n_q, n_kv, n_heads, n_kv_heads, dim, q, k, v, out, workspace, 0);
+  heed_attention call = heed_attention_of(q, k, v, n_q, n_kv, n_heads, n_kv_heads, dim, out, workspace);
   call.v_dim = v_dim;
   call.v = next() % 2 ? heed_token_major(v, n_kv, n_kv_heads, v_dim) : heed_head_major(v, n_kv, n_kv_heads, v_dim);
   call.out = heed_token_major_out(out, n_q, n_heads, v_dim);
   call.causal = between(0, 1);
-  call.causal_offset = between(-2, n_kv);
-  if (kind == 1) call.scale = (float)between(-64, 64) * 0x1p-5f;
+  call.position = between(-2, n_kv);
+  if (kind == 1) call.scale = (float)(2 * between(-32, 31) + 1) * 0x1p-5f;
   if (kind == 2) call.scale = 1e25f;
-  if (next() % 2) call.weights = heed_head_major_out(weights, n_q, n_heads, n_kv);
+  const int with_weights = (int)(next() % 2);
+  check(heed_attention_weights_init(&o.weights, heed_head_major_out(weights, n_q, n_heads, n_kv)));
+  o.all = heed_options_default();
+  o.all.weights = &o.weights;
+  if (with_weights) call.options = &o.all;
   const int32_t least = (int32_t)heed_workspace_min_bytes(dim, v_dim);
-  call.workspace_bytes = (size_t)between(least, workspace_bytes);
+  call.workspace.bytes = (size_t)between(least, workspace_bytes);
   if (next() % 4 == 0) call.executor = &backwards;
   if (kind >= 4) spoil(k, v, n_kv * n_kv_heads * (dim < v_dim ? dim : v_dim), kind - 4);
-  MEASURED(call.weights.data ? of_weights : of_attention, check(heed_attention_run(&call)));
+  MEASURED(with_weights ? of_weights : of_attention, check(heed_attention_run(&call)));
   add(out, (size_t)(n_q * n_heads * v_dim));
-  if (call.weights.data) add(weights, (size_t)(n_q * n_heads * n_kv));
+  if (with_weights) add(weights, (size_t)(n_q * n_heads * n_kv));
 }
 
 static void primitives(int i) {
@@ -52,7 +56,7 @@ static void primitives(int i) {
                                         heed_matrix_out_of(y, n, columns), i % 3 ? NULL : &backwards)));
   MEASURED(of_weighted_sum, check(heed_weighted_sum(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns),
                                                     heed_matrix_out_of(sums, n, columns), NULL)));
-  MEASURED(of_softmax, check(heed_softmax(heed_matrix_of(x, n, in), (float)between(-40, 40),
+  MEASURED(of_softmax, check(heed_softmax(heed_matrix_of(x, n, in), (float)(2 * between(-20, 19) + 1),
                                           heed_matrix_out_of(softmax, n, in), NULL)));
   add(y, (size_t)(n * columns));
   add(sums, (size_t)(n * columns));
@@ -62,36 +66,27 @@ static void primitives(int i) {
   add(&dot, 1);
 }
 
+/* As many weights as the layer wants, in either layout. */
+static heed_weights weights_of(int32_t n_in, int32_t n_out) {
+  const float *const w = take_filled(n_in * n_out);
+  return heed_weights_of(w, NULL, HEED_F32, between(HEED_IN_OUT, HEED_OUT_IN), n_in, n_out);
+}
+
 static void layer(int i) {
   const int32_t n = between(1, 5), model_dim = between(1, 10), dim = between(1, 4);
-  const int32_t n_w = model_dim * 4 * dim, n_activations = (int32_t)HEED_LAYER_ACTIVATIONS(n, 4, 2, dim, dim);
   used = 0;
-  const float *wq = take_filled(n_w), *wk = take_filled(n_w), *wv = take_filled(n_w), *wo = take_filled(n_w);
+  const heed_memory memory = take_layer_memory((size_t)n * HEED_LAYER_QKV_FLOATS(4, 2, dim, dim), dim, dim);
+  heed_attention_layer layer = heed_attention_layer_default(model_dim, 4);
+  layer.n_kv_heads = 2, layer.head_dim = layer.v_dim = dim, layer.causal = i % 2;
+  layer.wq = weights_of(model_dim, 4 * dim), layer.wk = weights_of(model_dim, 2 * dim);
+  layer.wv = weights_of(model_dim, 2 * dim), layer.wo = weights_of(4 * dim, model_dim);
   const float *bias = take_filled(16), *x = take_filled(n * model_dim);
-  float *activations = take(n_activations), *y = take(n * model_dim), *context = take(n * model_dim);
-  const heed_layer layer = {sizeof(heed_layer),
-                            model_dim,
-                            4,
-                            2,
-                            dim,
-                            dim,
-                            model_dim,
-                            0,
-                            i % 2,
-                            wq,
-                            wk,
-                            wv,
-                            wo,
-                            i % 3 ? bias : NULL,
-                            NULL,
-                            NULL,
-                            i % 3 ? NULL : bias,
-                            NULL};
-  MEASURED(of_layer, check(heed_layer_run(&layer, heed_matrix_of(x, n, model_dim), heed_matrix_out_of(y, n, model_dim),
-                                          activations, (size_t)n_activations, workspace, sizeof workspace, NULL)));
+  *(i % 3 ? &layer.bq : &layer.bo) = bias;
+  float *y = take(n * model_dim), *context = take(n * model_dim);
+  const heed_matrix rows = heed_matrix_of(x, n, model_dim);
+  MEASURED(of_layer, check(heed_attention_layer_run(&layer, rows, heed_matrix_out_of(y, n, model_dim), memory, NULL)));
   MEASURED(of_self_attention,
-           check(heed_self_attention(heed_matrix_of(x, n, model_dim), 0, heed_matrix_out_of(context, n, model_dim),
-                                     workspace, sizeof workspace)));
+           check(heed_self_attention(rows, HEED_SCALE_DEFAULT, heed_matrix_out_of(context, n, model_dim), workspace)));
   add(y, (size_t)(n * model_dim));
   add(context, (size_t)(n * model_dim));
 }
@@ -100,7 +95,7 @@ static void layer(int i) {
 static void long_rows(void) {
   used = 0;
   float *k = take_filled(700), *v = take_filled(700), *q = take_filled(2), *out = take(2);
-  heed_attention call = heed_attention_of(1, 350, 1, 1, 2, q, k, v, out, workspace, sizeof workspace);
+  heed_attention call = heed_attention_of(q, k, v, 1, 350, 1, 1, 2, out, workspace);
   MEASURED(of_attention, check(heed_attention_run(&call)));
   add(out, 2);
   for (int i = 0; i < 140; i++) k[i] = (float)i * -0.5f;

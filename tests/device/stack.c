@@ -6,18 +6,21 @@
 
 #define FUNCTIONS(F)                                                                                                  \
   F(heed_dot)                                                                                                         \
-  F(heed_softmax) F(heed_weighted_sum) F(heed_linear) F(heed_attention_run) F(heed_self_attention) F(heed_layer_run)  \
-      F(heed_sequence_init) F(heed_sequence_append) F(heed_sequence_clear) F(heed_sequence_self_attention)            \
-          F(heed_sequence_attention) F(heed_kernel_use) F(heed_selftest) F(heed_selftest_boot)                        \
-              F(heed_selftest_features) F(heed_ranges_init) F(heed_mask_init_boolean) F(heed_mask_init_additive)      \
-                  F(heed_softcap_init) F(heed_alibi_init) F(heed_sinks_init) F(heed_scores_init) F(heed_lse_init)     \
+  F(heed_softmax)                                                                                                     \
+  F(heed_weighted_sum)                                                                                                \
+  F(heed_linear)                                                                                                      \
+  F(heed_attention_run) F(heed_self_attention) F(heed_attention_layer_run) F(heed_sequence_init)                      \
+      F(heed_sequence_append) F(heed_sequence_clear) F(heed_sequence_push) F(heed_sequence_attention)                 \
+          F(heed_kernel_use) F(heed_selftest) F(heed_selftest_boot) F(heed_selftest_features) F(heed_ranges_init)     \
+              F(heed_mask_init_boolean) F(heed_mask_init_additive) F(heed_softcap_init) F(heed_alibi_init)            \
+                  F(heed_sinks_init) F(heed_scores_init) F(heed_attention_weights_init) F(heed_lse_init)              \
                       F(heed_column_sums_init) F(heed_top_k_init) F(heed_partial_init) F(heed_partial_merge)          \
                           F(heed_partial_finish) F(heed_cache_init) F(heed_cache_append) F(heed_cache_truncate)       \
                               F(heed_cache_reset) F(heed_cache_seal) F(heed_cache_open) F(heed_narrow) F(heed_widen)  \
-                                  F(heed_narrow_tensors_init) F(heed_project) F(heed_quantize_weights)                \
+                                  F(heed_narrow_tensors_init) F(heed_project) F(heed_weights_quantize)                \
                                       F(heed_rms_norm) F(heed_layer_norm) F(heed_gelu) F(heed_gelu_tanh) F(heed_silu) \
                                           F(heed_relu) F(heed_add) F(heed_rope_init) F(heed_rope_apply)               \
-                                              F(heed_block_run)
+                                              F(heed_transformer_layer_run)
 #define NUMBER_OF(function) of_##function,
 #define NAME_OF(function) #function,
 enum { FUNCTIONS(NUMBER_OF) n_functions };
@@ -37,11 +40,11 @@ static heed_status note(int function, heed_status status) {
 #define heed_linear(...) MEASURED(heed_linear, __VA_ARGS__)
 #define heed_attention_run(...) MEASURED(heed_attention_run, __VA_ARGS__)
 #define heed_self_attention(...) MEASURED(heed_self_attention, __VA_ARGS__)
-#define heed_layer_run(...) MEASURED(heed_layer_run, __VA_ARGS__)
+#define heed_attention_layer_run(...) MEASURED(heed_attention_layer_run, __VA_ARGS__)
 #define heed_sequence_init(...) MEASURED(heed_sequence_init, __VA_ARGS__)
 #define heed_sequence_append(...) MEASURED(heed_sequence_append, __VA_ARGS__)
 #define heed_sequence_clear(...) MEASURED(heed_sequence_clear, __VA_ARGS__)
-#define heed_sequence_self_attention(...) MEASURED(heed_sequence_self_attention, __VA_ARGS__)
+#define heed_sequence_push(...) MEASURED(heed_sequence_push, __VA_ARGS__)
 #define heed_sequence_attention(...) MEASURED(heed_sequence_attention, __VA_ARGS__)
 #define heed_kernel_use(...) MEASURED(heed_kernel_use, __VA_ARGS__)
 #define heed_selftest(...) MEASURED(heed_selftest, __VA_ARGS__)
@@ -54,6 +57,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_alibi_init(...) MEASURED(heed_alibi_init, __VA_ARGS__)
 #define heed_sinks_init(...) MEASURED(heed_sinks_init, __VA_ARGS__)
 #define heed_scores_init(...) MEASURED(heed_scores_init, __VA_ARGS__)
+#define heed_attention_weights_init(...) MEASURED(heed_attention_weights_init, __VA_ARGS__)
 #define heed_lse_init(...) MEASURED(heed_lse_init, __VA_ARGS__)
 #define heed_column_sums_init(...) MEASURED(heed_column_sums_init, __VA_ARGS__)
 #define heed_top_k_init(...) MEASURED(heed_top_k_init, __VA_ARGS__)
@@ -70,7 +74,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_widen(...) MEASURED(heed_widen, __VA_ARGS__)
 #define heed_narrow_tensors_init(...) MEASURED(heed_narrow_tensors_init, __VA_ARGS__)
 #define heed_project(...) MEASURED(heed_project, __VA_ARGS__)
-#define heed_quantize_weights(...) MEASURED(heed_quantize_weights, __VA_ARGS__)
+#define heed_weights_quantize(...) MEASURED(heed_weights_quantize, __VA_ARGS__)
 #define heed_rms_norm(...) MEASURED(heed_rms_norm, __VA_ARGS__)
 #define heed_layer_norm(...) MEASURED(heed_layer_norm, __VA_ARGS__)
 #define heed_gelu(...) MEASURED(heed_gelu, __VA_ARGS__)
@@ -80,7 +84,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_add(...) MEASURED(heed_add, __VA_ARGS__)
 #define heed_rope_init(...) MEASURED(heed_rope_init, __VA_ARGS__)
 #define heed_rope_apply(...) MEASURED(heed_rope_apply, __VA_ARGS__)
-#define heed_block_run(...) MEASURED(heed_block_run, __VA_ARGS__)
+#define heed_transformer_layer_run(...) MEASURED(heed_transformer_layer_run, __VA_ARGS__)
 
 #define CALLS_ON_BOARD
 #include "support/all_calls.h"

@@ -15,7 +15,8 @@ enum {
   lse = 64,
   sums = 128,
   top_k = 256,
-  every = 511
+  weights = 512,
+  every = 1023
 };
 enum { most_top_keys = 96 };
 
@@ -43,7 +44,7 @@ static void want_ranges(const struct shape *s) {
   o.ranges.right_window = next() % 3 ? between(-1, s->n_kv) : -1;
   o.ranges.left_windows = for_each(0, -1, s->n_kv);
   o.ranges.right_windows = for_each(1, -1, s->n_kv);
-  o.ranges.offsets = for_each(2, -s->n_q, s->n_kv);
+  o.ranges.positions = for_each(2, -s->n_q, s->n_kv);
   o.ranges.kv_lengths = for_each(3, 0, s->n_kv);
   o.all.ranges = &o.ranges;
 }
@@ -80,11 +81,19 @@ static int32_t want_mask(const struct shape *s) {
   return key;
 }
 
-static void want_scores(const struct shape *s, int32_t most_stage) {
+static void want_scores(const struct shape *s) {
   float *out = take_if_room(rows_of(s) * s->n_kv);
   if (!out) return;
-  check(heed_scores_init(&o.scores, between(0, most_stage), heed_head_major_out(out, s->n_q, s->n_heads, s->n_kv)));
+  check(heed_scores_init(&o.scores, between(HEED_SCORES_RAW, HEED_SCORES_BIASED),
+                         heed_head_major_out(out, s->n_q, s->n_heads, s->n_kv)));
   o.all.scores = &o.scores;
+}
+
+static void want_weights(const struct shape *s) {
+  float *out = take_if_room(rows_of(s) * s->n_kv);
+  if (!out) return;
+  check(heed_attention_weights_init(&o.weights, heed_head_major_out(out, s->n_q, s->n_heads, s->n_kv)));
+  o.all.weights = &o.weights;
 }
 
 static void want_lse(const struct shape *s) {
@@ -103,9 +112,9 @@ static void want_sums(const struct shape *s) {
 
 static void want_top_k(const struct shape *s) {
   const int32_t k = between(1, s->n_kv < 4 ? s->n_kv : 4);
-  float *weights = rows_of(s) * k <= most_top_keys ? take_if_room(rows_of(s) * k) : NULL;
-  if (!weights) return;
-  check(heed_top_k_init(&o.top_k, k, weights, top_keys));
+  float *largest = rows_of(s) * k <= most_top_keys ? take_if_room(rows_of(s) * k) : NULL;
+  if (!largest) return;
+  check(heed_top_k_init(&o.top_k, k, largest, top_keys));
   o.all.top_k = &o.top_k;
 }
 
@@ -119,11 +128,11 @@ static const float *take_for_heads(const struct shape *s, int infinite) {
 }
 
 /* Random ones of those asked for. Returns the key that a mask hides from all, or -1. */
-static int32_t want_options(const struct shape *s, int all, int32_t most_stage) {
+static int32_t want_options(const struct shape *s, int all) {
   const uint32_t wanted = all ? every : next() % (every + 1);
   const float *p;
   int32_t key = -1;
-  o.all = (heed_options)HEED_OPTIONS;
+  o.all = heed_options_default();
   if (wanted & ranges) want_ranges(s);
   if (wanted & mask) key = want_mask(s);
   if (wanted & softcap) check(heed_softcap_init(&o.softcap, (float)between(1, 64) * 0.5f)), o.all.softcap = &o.softcap;
@@ -135,7 +144,8 @@ static int32_t want_options(const struct shape *s, int all, int32_t most_stage) 
   if (wanted & lse) want_lse(s);
   if (wanted & sums) want_sums(s);
   if (wanted & top_k) want_top_k(s);
-  if (wanted & scores) want_scores(s, most_stage);
+  if (wanted & scores) want_scores(s);
+  if (wanted & weights) want_weights(s);
   return key;
 }
 
@@ -143,6 +153,7 @@ static void add_outputs(const struct shape *s) {
   if (o.all.lse) add(o.lse.out.data, (size_t)rows_of(s));
   if (o.all.column_sums) add(o.sums.out.data, (size_t)(s->batch * s->n_heads * s->n_kv));
   if (o.all.scores) add(o.scores.out.data, (size_t)(rows_of(s) * s->n_kv));
+  if (o.all.weights) add(o.weights.out.data, (size_t)(rows_of(s) * s->n_kv));
   if (!o.all.top_k) return;
   const int32_t n = rows_of(s) * o.top_k.k;
   add(o.top_k.weights, (size_t)n);

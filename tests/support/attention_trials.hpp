@@ -14,8 +14,6 @@ inline void judge_attention(const problem &p, const std::vector<float> &result, 
   attention_result actual;
   size_t at = p.out_floats();
   actual.out = part_of(result, 0, at);
-  if (p.options.weights) actual.weights = part_of(result, at, p.weights_floats());
-  at += actual.weights.size();
   split_extra_results(p, result, &at, &actual);
   EXPECT_EQ(at, result.size());
   judge_attention(p, actual, chain);
@@ -28,12 +26,9 @@ class attention_trial : public trial {
     place_inputs(r, e);
     const problem &p = numbers_;
     const placement out = random_placement(r, p.batch, p.n_heads, p.n_q, p.v_dim);
-    const placement weights = random_placement(r, p.batch, p.n_heads, p.n_q, p.n_kv);
     out_floats_ = out.extent();
     call_.out = output_view(out, memory.output(out));
-    if (p.options.weights) call_.weights = output_view(weights, memory.output(weights));
-    call_.workspace_bytes = workspace_bytes(r, p.head_dim, p.v_dim);
-    call_.workspace = memory.scratch<void>(call_.workspace_bytes, HEED_WORKSPACE_ALIGNMENT);
+    call_.workspace = place_workspace(r, p.head_dim, p.v_dim);
     call_.executor = executor();
     problem own = shape_of(p);
     if (partial) own.options.sinks = own.options.lse = false;
@@ -41,13 +36,12 @@ class attention_trial : public trial {
     call_.options = options_.get();
   }
   std::string text() const override {
-    return "attention of " + numbers_.text() + " workspace " + std::to_string(call_.workspace_bytes);
+    return "attention of " + numbers_.text() + " workspace " + std::to_string(call_.workspace.bytes);
   }
   heed_status call() override { return heed_attention_run(argument_); }
   std::vector<float> plain() const override {
     attention_result result = run(numbers_, plain_setting(numbers_, false));
     const std::vector<float> extra = extra_results(result);
-    result.out.insert(result.out.end(), result.weights.begin(), result.weights.end());
     result.out.insert(result.out.end(), extra.begin(), extra.end());
     return result.out;
   }
@@ -67,7 +61,7 @@ class attention_trial : public trial {
         wrong_values<int32_t>("causal", &c.causal, {2, -1, INT32_MIN}),
         wrong_scale(&c.scale),
         wrong_values<uint32_t>("struct_size", &c.struct_size, {0, sizeof c - 1, sizeof c + 1, UINT32_MAX}),
-        wrong_workspace(&c.workspace, &c.workspace_bytes, heed_workspace_min_bytes(c.head_dim, c.v_dim)),
+        wrong_workspace(&c.workspace, heed_workspace_min_bytes(c.head_dim, c.v_dim)),
         executor_flaws_in(&c.executor),
         flaws_in("q", &c.q, tensor_flaws<heed_tensor>()),
         flaws_in("k", &c.k, tensor_flaws<heed_tensor>()),
@@ -76,8 +70,7 @@ class attention_trial : public trial {
         output_flaws_in("out", &c.out, c.v_dim),
         overlaps(r),
         structures_in_written_memory()};
-    if (c.weights.data) all.push_back(output_flaws_in("weights", &c.weights, c.n_kv));
-    for (const spoilings &s : options_.flaws(r, &c.options, static_cast<float *>(c.workspace))) all.push_back(s);
+    for (const spoilings &s : options_.flaws(r, &c.options, static_cast<float *>(c.workspace.data))) all.push_back(s);
     return all;
   }
 
@@ -128,12 +121,11 @@ class attention_trial : public trial {
   }
   spoilings overlaps(random_source &r) {
     heed_attention &c = call_;
-    float *workspace = static_cast<float *>(c.workspace);
-    const auto n = static_cast<int32_t>(c.workspace_bytes / sizeof(float));
+    float *workspace = static_cast<float *>(c.workspace.data);
+    const auto n = static_cast<int32_t>(c.workspace.bytes / sizeof(float));
     std::vector<float *> onto = {overlapping(r, out_floats_, workspace, size_t(n))};
     for (const heed_tensor *t : {&c.q, &c.k, &c.v})
       onto.push_back(overlapping(r, out_floats_, const_cast<float *>(t->data), 2));
-    if (c.weights.data) onto.push_back(overlapping(r, out_floats_, c.weights.data, 2));
     spoilings all = wrong_values<float *>("out overlaps", &c.out.data, onto);
     for (heed_tensor *t : {&c.q, &c.k, &c.v})
       all.push_back({"input in the workspace", [=, at = r.between(0, n - 1)] { t->data = workspace + at; }});
@@ -142,7 +134,7 @@ class attention_trial : public trial {
   // The call itself, or its executor, where the call writes.
   spoilings structures_in_written_memory() {
     spoilings all;
-    for (void *array : {call_.workspace, static_cast<void *>(call_.out.data)}) {
+    for (void *array : {call_.workspace.data, static_cast<void *>(call_.out.data)}) {
       all.push_back({"the call in written memory", [=] { argument_ = memory.plant(array, call_); }});
       if (executor())
         all.push_back({"the executor in written memory", [=] { call_.executor = memory.plant(array, *executor()); }});
@@ -177,17 +169,16 @@ class self_attention_trial : public matrix_trial {
   self_attention_trial(random_source &r, extent e) : matrix_trial(&r, e) {
     const int32_t least = e == extent::regular ? 9 : 1, dim = r.size(least, r.chance(90) ? 34 : 200);
     numbers_ = any_matrix(r, r.size(e == extent::regular ? 2 : 1, std::max(2, std::min(200, 12000 / (dim * 8)))), dim);
-    scale_ = r.chance(50) ? 0.0f : r.bell();
+    scale_ = r.chance(50) ? HEED_SCALE_DEFAULT : r.scale();
     x_ = put_matrix(r, e, &numbers_);
     out_ = place_result(r, x_.n_rows, dim);
-    bytes_ = workspace_bytes(r, dim, dim);
-    workspace_ = memory.scratch<void>(bytes_, HEED_WORKSPACE_ALIGNMENT);
+    workspace_ = place_workspace(r, dim, dim);
   }
   std::string text() const override {
     return "self-attention of " + std::to_string(numbers_.n_rows) + " x " + std::to_string(numbers_.dim) +
-           " workspace " + std::to_string(bytes_);
+           " workspace " + std::to_string(workspace_.bytes);
   }
-  heed_status call() override { return heed_self_attention(x_, scale_, out_, workspace_, bytes_); }
+  heed_status call() override { return heed_self_attention(x_, scale_, out_, workspace_); }
   std::vector<float> plain() const override { return run(as_problem(), plain_setting(as_problem(), false)).out; }
   void judge(const std::vector<float> &result, double chain) const override {
     judge_attention(as_problem(), result, chain);
@@ -197,8 +188,8 @@ class self_attention_trial : public matrix_trial {
             flaws_in("out", &out_, output_flaws(HEED_MAX_DIM)),
             wrong_count("columns of out", &out_.dim, out_.dim),
             wrong_scale(&scale_),
-            wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(x_.dim, x_.dim)),
-            overlaps(r, &out_, {x_.data, static_cast<float *>(workspace_)})};
+            wrong_workspace(&workspace_, heed_workspace_min_bytes(x_.dim, x_.dim)),
+            overlaps(r, &out_, {x_.data, static_cast<float *>(workspace_.data)})};
   }
 
  private:
@@ -212,8 +203,7 @@ class self_attention_trial : public matrix_trial {
   float scale_;
   heed_matrix x_;
   heed_matrix_out out_;
-  void *workspace_;
-  size_t bytes_;
+  heed_memory workspace_;
 };
 
 }  // namespace heed_test

@@ -5,44 +5,35 @@
 enum {
   calls_head_dim = 70, /* of a cache of two heads */
   calls_slots = 256,
-  calls_cache_bytes =
-      HEED_CACHE_BYTES(HEED_CACHE_LINEAR, calls_slots, 0, 0, 1, 2, calls_head_dim, calls_head_dim, HEED_F32)
+  calls_cache_bytes = HEED_CACHE_BYTES(calls_slots, 1, 2, calls_head_dim, calls_head_dim, HEED_F32)
 };
 CALLS_MEMORY HEED_ALIGNED static unsigned char calls_cache_buffer[calls_cache_bytes];
+static const heed_memory calls_cache_memory = {calls_cache_buffer, sizeof calls_cache_buffer};
 static heed_cache calls_cache;
 static heed_cache_shape calls_shape;
 static heed_rope calls_rope;
 
 /* A linear cache, or a ring with pinned tokens. */
 static heed_status calls_make_cache(int32_t kind, int32_t format, int32_t capacity, int32_t head_dim) {
-  const heed_cache_shape shape = HEED_CACHE_SHAPE;
   heed_status status = heed_rope_init(&calls_rope, kind == HEED_CACHE_RING ? HEED_ROPE_HALVES : HEED_ROPE_INTERLEAVED);
-  calls_shape = shape;
+  calls_shape = heed_cache_shape_default(capacity, 2, head_dim);
   calls_shape.kind = kind;
   calls_shape.format = format;
-  calls_shape.capacity = capacity;
   calls_shape.pinned = kind == HEED_CACHE_RING ? 3 : 0;
   calls_shape.spare = kind == HEED_CACHE_RING ? calls_rows - 1 : 0;
-  calls_shape.n_kv_heads = 2;
-  calls_shape.head_dim = calls_shape.v_dim = head_dim;
-  calls_note(&status, heed_cache_init(&calls_cache, &calls_shape, calls_cache_buffer, sizeof calls_cache_buffer));
+  calls_note(&status, heed_cache_init(&calls_cache, &calls_shape, calls_cache_memory));
   return status;
 }
 static heed_status calls_append(int32_t n) {
-  return heed_cache_append(&calls_cache, 0, n, heed_token_major(calls_b, n, 2, calls_shape.head_dim),
-                           heed_token_major(calls_c, n, 2, calls_shape.head_dim), &calls_rope);
+  return heed_cache_append(&calls_cache, 0, heed_token_major(calls_b, n, 2, calls_shape.head_dim),
+                           heed_token_major(calls_c, n, 2, calls_shape.head_dim), n, &calls_rope);
 }
 /* The last n_q queries of the cache's sequence; with all options or none. */
 static heed_status calls_attend(int32_t n_q, size_t workspace_bytes, int all) {
-  static heed_options options;
-  static const heed_options none = HEED_OPTIONS;
-  heed_attention call = heed_attention_of(n_q, heed_cache_length(&calls_cache, 0), 2, 2, calls_shape.head_dim, calls_a,
-                                          NULL, NULL, calls_out, calls_workspace, workspace_bytes);
-  const heed_status status = all ? calls_make_options(2, n_q, heed_cache_length(&calls_cache, 0), 1) : HEED_OK;
-  options = all ? calls_set.options : none;
-  options.cache = &calls_cache;
-  call.causal = 1;
-  call.options = &options;
+  heed_attention call = heed_attention_of_cache(&calls_cache, calls_a, n_q, 2, calls_out,
+                                                heed_memory_of(calls_workspace, workspace_bytes));
+  const heed_status status = all ? calls_make_options(2, n_q, call.n_kv, 1) : HEED_OK;
+  if (all) call.options = &calls_set.options;
   call.executor = &calls_executor;
   return status == HEED_OK ? heed_attention_run(&call) : status;
 }
@@ -59,7 +50,7 @@ static heed_status call_cache_of(int32_t kind) {
     calls_note(&status, calls_attend(3, HEED_WORKSPACE_MIN_BYTES(calls_head_dim, calls_head_dim), 0));
     calls_note(&status, heed_cache_truncate(&calls_cache, 0, heed_cache_length(&calls_cache, 0) - 1));
     calls_note(&status, heed_cache_seal(&calls_cache));
-    calls_note(&status, heed_cache_open(&calls_cache, &calls_shape, calls_cache_buffer, sizeof calls_cache_buffer));
+    calls_note(&status, heed_cache_open(&calls_cache, &calls_shape, calls_cache_memory));
     calls_note(&status, heed_cache_reset(&calls_cache));
   }
   return status;
@@ -67,41 +58,39 @@ static heed_status call_cache_of(int32_t kind) {
 static heed_status call_cache_linear(void) { return call_cache_of(HEED_CACHE_LINEAR); }
 static heed_status call_cache_ring(void) { return call_cache_of(HEED_CACHE_RING); }
 /* Two kinds of what a layer may be: all weights share calls_b, or int8 numbers made of it. */
-static heed_block calls_block;
-static void calls_make_block(int32_t head_dim, int32_t format, int32_t layout) {
+static heed_attention_layer calls_block_attention;
+static heed_transformer_layer calls_block;
+static void calls_make_block(int32_t head_dim, int32_t format, int32_t layout, heed_norm *norm,
+                             heed_activation *activation) {
   static int8_t numbers[4 * calls_dim * calls_dim];
   static float scales[4 * calls_dim];
-  const heed_block none = {0};
   const int32_t dim = 2 * head_dim, hidden = 2 * dim;
   const void *data = format == HEED_INT8 ? (const void *)numbers : calls_b;
   for (int i = 0; i < 4 * calls_dim; i++) scales[i] = 0.01f;
   for (int i = 0; i < 4 * calls_dim * calls_dim; i++) numbers[i] = (int8_t)(i * 7 % 255 - 127);
-  calls_block = none;
-  calls_block.struct_size = sizeof calls_block;
-  calls_block.model_dim = dim;
-  calls_block.n_heads = calls_block.n_kv_heads = 2;
-  calls_block.head_dim = calls_block.v_dim = head_dim;
-  calls_block.hidden_dim = hidden;
-  calls_block.eps = 1e-5f;
-  calls_block.wq = calls_block.wk = calls_block.wv = calls_block.wo =
-      heed_weights_of(data, format, layout, dim, dim, scales);
-  calls_block.w_up = heed_weights_of(data, format, layout, dim, hidden, scales);
-  calls_block.w_down = heed_weights_of(data, format, layout, hidden, dim, scales);
+  calls_block_attention = heed_attention_layer_default(dim, 2);
+  calls_block_attention.wq = calls_block_attention.wk = calls_block_attention.wv = calls_block_attention.wo =
+      heed_weights_of(data, scales, format, layout, dim, dim);
+  calls_block = heed_transformer_layer_default(&calls_block_attention, hidden, norm, activation);
+  calls_block.w_up = heed_weights_of(data, scales, format, layout, dim, hidden);
+  calls_block.w_down = heed_weights_of(data, scales, format, layout, hidden, dim);
+}
+static void calls_make_decoder(void) {
+  calls_block_attention.causal = 1;
+  calls_block_attention.rope = &calls_rope;
+  calls_block_attention.cache = &calls_cache;
+  calls_block.norm_first = 1;
 }
 static heed_status calls_run_block(int32_t n, const heed_executor *executor) {
-  return heed_block_run(&calls_block, heed_matrix_of(calls_a, n, calls_block.model_dim),
-                        heed_matrix_out_of(calls_a, n, calls_block.model_dim), calls_out,
-                        sizeof calls_out / sizeof *calls_out, calls_workspace, sizeof calls_workspace, executor);
+  const int32_t dim = calls_block_attention.model_dim;
+  return heed_transformer_layer_run(&calls_block, heed_matrix_of(calls_a, n, dim), heed_matrix_out_of(calls_a, n, dim),
+                                    heed_memory_of(calls_out, sizeof calls_out), executor);
 }
 /* The simplest decoder layer: one row, f32, a linear cache and rope. */
 static heed_status call_decoder(void) {
   heed_status status = calls_make_cache(HEED_CACHE_LINEAR, HEED_F32, 16, 8);
-  calls_make_block(8, HEED_F32, HEED_OUT_IN);
-  calls_block.causal = calls_block.norm_first = 1;
-  calls_block.norm = heed_rms_norm;
-  calls_block.activation = heed_silu;
-  calls_block.rope = &calls_rope;
-  calls_block.cache = &calls_cache;
+  calls_make_block(8, HEED_F32, HEED_OUT_IN, heed_rms_norm, heed_silu);
+  calls_make_decoder();
   calls_block.w_gate = calls_block.w_up;
   for (int token = 0; token < 2; token++) calls_note(&status, calls_run_block(1, NULL));
   return status;
@@ -111,22 +100,15 @@ static heed_status call_decoder_options(void) {
   const int32_t n = calls_rows / 2, dim = calls_dim / 4 * 2;
   heed_status status = calls_make_cache(HEED_CACHE_RING, HEED_INT8, 2 * n, dim);
   calls_note(&status, calls_make_options(2, n, 2 * n, 0));
-  calls_make_block(dim, HEED_INT8, HEED_IN_OUT);
-  calls_block.causal = calls_block.norm_first = 1;
-  calls_block.norm = heed_layer_norm;
-  calls_block.activation = heed_gelu;
-  calls_block.rope = &calls_rope;
-  calls_block.cache = &calls_cache;
-  calls_block.options = &calls_set.options;
+  calls_make_block(dim, HEED_INT8, HEED_IN_OUT, heed_layer_norm, heed_gelu);
+  calls_make_decoder();
+  calls_block_attention.options = &calls_set.options;
   calls_note(&status, calls_run_block(n, &calls_executor));
-  calls_set.scores.stage = HEED_SCORES_WEIGHTS;
   calls_note(&status, calls_run_block(1, &calls_executor));
   return status;
 }
 static heed_status call_encoder(void) {
-  calls_make_block(calls_dim / 4 * 2, HEED_F32, HEED_IN_OUT);
-  calls_block.norm = heed_layer_norm;
-  calls_block.activation = heed_gelu_tanh;
+  calls_make_block(calls_dim / 4 * 2, HEED_F32, HEED_IN_OUT, heed_layer_norm, heed_gelu_tanh);
   return calls_run_block(calls_rows, &calls_executor);
 }
 

@@ -18,13 +18,15 @@ struct shape_flaw {
 inline std::vector<shape_flaw> shape_flaws(int32_t kind) {
   using S = heed_cache_shape;
   std::vector<shape_flaw> all;
-  for (const uint32_t wrong : {0u, 4u, uint32_t(sizeof(S)) - 1, uint32_t(sizeof(S)) + 4, UINT32_MAX})
+  all.push_back({"size 0", [](S &s) { s.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_SHAPE});
+  for (const uint32_t wrong : {4u, uint32_t(sizeof(S)) - 1, uint32_t(sizeof(S)) + 4, UINT32_MAX})
     all.push_back({"size", [=](S &s) { s.struct_size = wrong; }, HEED_UNKNOWN_STRUCT, HEED_ARG_SHAPE});
-  const auto numbers = [&](const char *name, int32_t S::*field, heed_argument argument, std::vector<int32_t> values) {
+  const auto numbers = [&](const char *name, int32_t S::*field, heed_argument argument, std::vector<int32_t> values,
+                           heed_fault fault = HEED_OUT_OF_RANGE) {
     values.insert(values.end(), {-1, INT32_MIN, INT32_MAX});
     for (const int32_t wrong : values)
-      all.push_back({std::string(name) + " " + std::to_string(wrong), [=](S &s) { s.*field = wrong; },
-                     HEED_OUT_OF_RANGE, argument});
+      all.push_back(
+          {std::string(name) + " " + std::to_string(wrong), [=](S &s) { s.*field = wrong; }, fault, argument});
   };
   numbers("kind", &S::kind, HEED_ARG_KIND, {2});
   numbers("capacity", &S::capacity, HEED_ARG_CAPACITY, {0, HEED_MAX_COUNT + 1});
@@ -34,10 +36,10 @@ inline std::vector<shape_flaw> shape_flaws(int32_t kind) {
   numbers("heads", &S::n_kv_heads, HEED_ARG_N_KV_HEADS, {0, HEED_MAX_DIM + 1});
   numbers("head_dim", &S::head_dim, HEED_ARG_HEAD_DIM, {0, HEED_MAX_DIM + 1});
   numbers("v_dim", &S::v_dim, HEED_ARG_V_DIM, {0, HEED_MAX_DIM + 1});
-  numbers("format", &S::format, HEED_ARG_FORMAT, {4});
+  numbers("format", &S::format, HEED_ARG_FORMAT, {4}, HEED_BAD_FORMAT);
   if (kind == HEED_CACHE_LINEAR) {
-    all.push_back({"pinned in a linear one", [](S &s) { s.pinned = 1; }, HEED_MISFIT, HEED_ARG_PINNED});
-    all.push_back({"spare in a linear one", [](S &s) { s.spare = 1; }, HEED_MISFIT, HEED_ARG_SPARE});
+    all.push_back({"pinned in a linear one", [](S &s) { s.pinned = 1; }, HEED_NOT_HERE, HEED_ARG_PINNED});
+    all.push_back({"spare in a linear one", [](S &s) { s.spare = 1; }, HEED_NOT_HERE, HEED_ARG_SPARE});
   }
   const auto huge = [](S &s) { s.capacity = s.n_sequences = HEED_MAX_COUNT, s.n_kv_heads = s.head_dim = HEED_MAX_DIM; };
   all.push_back({"beyond the address space", huge, HEED_OVERFLOW, HEED_ARG_SHAPE});
@@ -67,8 +69,9 @@ inline int32_t *state_of(const heed_cache *cache, int32_t sequence) {
 inline std::vector<handle_flaw> handle_flaws() {
   using C = heed_cache;
   std::vector<handle_flaw> all = {{"no code", [](C *c) { c->code = nullptr; }, HEED_NOT_INITIALIZED},
+                                  {"size 0", [](C *c) { c->struct_size = 0; }, HEED_NOT_INITIALIZED},
                                   {"no buffer", [](C *c) { c->buffer = nullptr; }, HEED_NULL_POINTER}};
-  for (const uint32_t wrong : {0u, 8u, uint32_t(sizeof(C)) - 8, uint32_t(sizeof(C)) + 8, UINT32_MAX})
+  for (const uint32_t wrong : {8u, uint32_t(sizeof(C)) - 8, uint32_t(sizeof(C)) + 8, UINT32_MAX})
     all.push_back({"size " + std::to_string(wrong), [=](C *c) { c->struct_size = wrong; }, HEED_UNKNOWN_STRUCT});
   for (const uintptr_t by : {1, 4, 32})
     all.push_back({"buffer misaligned", [=](C *c) { c->buffer = misaligned(static_cast<char *>(c->buffer), by); },
@@ -98,6 +101,7 @@ struct rope_flaw {
 inline std::vector<rope_flaw> rope_flaws(int32_t dim) {
   using R = heed_rope;
   return {{"size", [](R &r) { ++r.struct_size; }, HEED_UNKNOWN_STRUCT, HEED_ARG_ROPE},
+          {"size 0", [](R &r) { r.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE},
           {"no code", [](R &r) { r.code = nullptr; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE},
           {"style -1", [](R &r) { r.style = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
           {"style 2", [](R &r) { r.style = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
@@ -125,26 +129,27 @@ class cache_test : public ::testing::Test {
     *shape_ =
         cache_shape(kind, capacity, kv_heads, dim, v_dim, format, ring ? pinned : 0, ring ? spare : 0, n_sequences);
     ASSERT_LE(heed_cache_bytes(shape_), buffer_floats * 4);
-    ASSERT_EQ(heed_cache_init(cache_, shape_, buffer_, heed_cache_bytes(shape_)), HEED_OK);
-    ASSERT_EQ(heed_cache_append(cache_, 0, 5, k(), v(), nullptr), HEED_OK);
+    ASSERT_EQ(heed_cache_init(cache_, shape_, whole_buffer()), HEED_OK);
+    ASSERT_EQ(heed_cache_append(cache_, 0, k(), v(), 5, nullptr), HEED_OK);
     ASSERT_EQ(append(7), HEED_OK);
   }
-  heed_status append(int32_t n) { return heed_cache_append(cache_, 1, n, k(), v(), nullptr); }
+  heed_memory whole_buffer() const { return heed_memory_of(buffer_, heed_cache_bytes(shape_)); }
+  heed_status append(int32_t n) { return heed_cache_append(cache_, 1, k(), v(), n, nullptr); }
   heed_tensor k() const { return {in_, 0, dim, 2 * dim}; }
   heed_tensor v() const { return {in_ + 3, 0, v_dim, 2 * v_dim}; }
   int32_t *state(int32_t sequence) const { return state_of(cache_, sequence); }
   heed_cache_shape *plant_shape(void *at) const { return new (at) heed_cache_shape(*shape_); }
 
   heed_attention call(const heed_cache *cache) {
-    heed_attention c =
-        heed_attention_of(n_q, n_kv, heads, kv_heads, dim, in_, nullptr, nullptr, out_, workspace_, workspace_bytes);
+    heed_attention c = heed_attention_of(in_, nullptr, nullptr, n_q, n_kv, heads, kv_heads, dim, out_, workspace());
     c.batch = n_sequences, c.v_dim = v_dim, c.causal = 1;
     c.k = c.v = {};
     c.out = heed_token_major_out(out_, n_q, heads, v_dim);
-    options_.cache = cache;
+    c.cache = cache;
     c.options = &options_;
     return c;
   }
+  heed_memory workspace() const { return heed_memory_of(workspace_, workspace_bytes); }
   // f(name, call(cache)) for every function that takes a handle.
   template <typename F>
   void each_taker(F f) {
@@ -153,10 +158,11 @@ class cache_test : public ::testing::Test {
       const heed_attention of_cache = call(c);
       return heed_attention_run(&of_cache);
     };
-    f("append", [this](C c) { return heed_cache_append(c, 0, 1, k(), v(), nullptr); });
+    f("append", [this](C c) { return heed_cache_append(c, 0, k(), v(), 1, nullptr); });
     f("truncate", [](C c) { return heed_cache_truncate(c, 0, 1); });
     f("reset", [](C c) { return heed_cache_reset(c); });
     f("length", [](C c) { return heed_cache_length(c, 0); });
+    f("longest", [](C c) { return heed_cache_longest(c); });
     f("seal", [](C c) { return heed_cache_seal(c); });
     f("attention", attend);
   }
@@ -165,7 +171,7 @@ class cache_test : public ::testing::Test {
     memory_.refuses(f, fault, argument, what);
   }
 
-  heed_options options_ = HEED_OPTIONS;
+  heed_options options_ = heed_options_default();
   arena memory_;
   static constexpr size_t buffer_floats = 24000;
   float *in_ = memory_.take_aligned(1024);

@@ -45,24 +45,24 @@ inline std::string text_of(const heed_cache_shape &s) {
 
 inline heed_cache_shape cache_shape(int32_t kind, int32_t capacity, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim,
                                     int32_t format, int32_t pinned = 0, int32_t spare = 0, int32_t n_sequences = 1) {
-  heed_cache_shape s = HEED_CACHE_SHAPE;
-  s.kind = kind, s.capacity = capacity, s.pinned = pinned, s.spare = spare, s.n_sequences = n_sequences;
-  s.n_kv_heads = n_kv_heads, s.head_dim = head_dim, s.v_dim = v_dim, s.format = format;
+  heed_cache_shape s = heed_cache_shape_default(capacity, n_kv_heads, head_dim);
+  s.kind = kind, s.pinned = pinned, s.spare = spare, s.n_sequences = n_sequences, s.v_dim = v_dim, s.format = format;
   return s;
 }
 
-// A buffer full of NaN bits, right behind an inaccessible page or right in front of one.
+// Memory full of NaN bits, right behind an inaccessible page or right in front of one.
 class cache_memory {
  public:
   cache_memory(slot which, const heed_cache_shape &shape, bool at_the_front) : bytes_(heed_cache_bytes(&shape)) {
-    const region &all = region_of(which);
-    EXPECT_LE(bytes_ + guard, size_t(all.end - all.begin));
-    data_ = at_the_front ? all.begin : all.end - bytes_;
+    const region &room = region_of(which);
+    EXPECT_LE(bytes_ + guard, size_t(room.end - room.begin));
+    data_ = at_the_front ? room.begin : room.end - bytes_;
     guard_ = at_the_front ? data_ + bytes_ : data_ - guard;
     std::memset(at_the_front ? data_ : guard_, 0xff, bytes_ + guard);
   }
   unsigned char *data() const { return data_; }
   size_t count() const { return bytes_; }
+  heed_memory all() const { return heed_memory_of(data_, bytes_); }
   bool guard_intact() const {
     return std::all_of(guard_, guard_ + guard, [](unsigned char c) { return c == 0xff; });
   }
@@ -103,7 +103,7 @@ inline heed_status append(heed_cache *cache, int32_t sequence, const tokens &t, 
   const placement v = place(how, padding, 1, s.n_kv_heads, t.n, s.v_dim);
   const fenced_floats k_memory(slot_k, k.extent(), unread_bits), v_memory(slot_v, v.extent(), unread_bits);
   scatter(k, t.k, k_memory.data()), scatter(v, t.v, v_memory.data());
-  return heed_cache_append(cache, sequence, t.n, input_view(k, k_memory.data()), input_view(v, v_memory.data()), rope);
+  return heed_cache_append(cache, sequence, input_view(k, k_memory.data()), input_view(v, v_memory.data()), t.n, rope);
 }
 inline heed_status append(heed_cache *cache, int32_t sequence, const tokens &t, const heed_rope *rope = nullptr) {
   return append(cache, sequence, t, layout::head_major, 0, rope);

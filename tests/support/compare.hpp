@@ -59,7 +59,7 @@ class comparison {
 
   void compare_scores(const exact_row &row) {
     const int32_t stage = p_.options.scores_stage;
-    if (stage < 0 || stage >= HEED_SCORES_WEIGHTS) return;
+    if (stage < 0) return;
     for (size_t j = 0; j < size_t(p_.n_kv); ++j) {
       const float actual = found_.scores[row_index_ * size_t(p_.n_kv) + j];
       const double exact = row.scores[stage][j];
@@ -76,12 +76,9 @@ class comparison {
 
   // What lies outside the ranges has weight +0, and what is hidden, too, unless the row is NaN.
   void compare_hidden(const exact_row &row) {
-    for (const std::vector<float> *w : {&found_.weights, &found_.scores}) {
-      if (w->empty() || (w == &found_.scores && p_.options.scores_stage != HEED_SCORES_WEIGHTS)) continue;
-      for (size_t j = 0; j < row.seen.size(); ++j)
-        if (!row.seen[j] && (has_bounds(row) || !row.range.holds(static_cast<int32_t>(j))))
-          expect_zeros(*w, row_index_ * row.seen.size() + j, 1, "weight of a hidden key");
-    }
+    for (size_t j = 0; j < row.seen.size() && !found_.weights.empty(); ++j)
+      if (!row.seen[j] && (has_bounds(row) || !row.range.holds(static_cast<int32_t>(j))))
+        expect_zeros(found_.weights, row_index_ * row.seen.size() + j, 1, "weight of a hidden key");
     const size_t k = size_t(p_.options.k), rest = std::min(size_t(row.n_visible), k);
     if (k == 0) return;
     expect_zeros(found_.top_weights, row_index_ * k + rest, k - rest, "weight of no key");
@@ -105,8 +102,6 @@ class comparison {
     for (size_t j = 0; j < row.weights.size(); ++j) {
       const size_t at = row_index_ * row.weights.size() + j;
       if (!found_.weights.empty()) see_(part::weights, found_.weights[at], row.weights[j], weight_bound(row, j), 1);
-      if (p_.options.scores_stage == HEED_SCORES_WEIGHTS)
-        see_(part::weights, found_.scores[at], row.weights[j], weight_bound(row, j), 1);
       sums_[j] += row.weights[j];
       sum_bounds_[j] += merged_weight_bound(row, j) + p_.n_q * half_ulp * row.weights[j];
     }

@@ -132,7 +132,7 @@ inline numbers numbers_of(heed_partial *p) {
 inline numbers numbers_of(heed_attention *c) {
   return {{"batch", &c->batch}, {"n_heads", &c->n_heads}, {"n_kv_heads", &c->n_kv_heads},
           {"n_q", &c->n_q},     {"n_kv", &c->n_kv},       {"head_dim", &c->head_dim},
-          {"v_dim", &c->v_dim}, {"causal", &c->causal},   {"causal_offset", &c->causal_offset}};
+          {"v_dim", &c->v_dim}, {"causal", &c->causal},   {"position", &c->position}};
 }
 inline numbers numbers_of(heed_rope *r) { return {{"style", &r->style}, {"rotary_dim", &r->rotary_dim}}; }
 inline numbers numbers_of(heed_sequence *s) {

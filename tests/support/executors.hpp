@@ -23,7 +23,7 @@ class test_executor {
 
  protected:
   explicit test_executor(int32_t n_workers)
-      : n_workers_(n_workers), executor_{sizeof(heed_executor), n_workers, &test_executor::run, this} {}
+      : n_workers_(n_workers), executor_(heed_executor_of(&test_executor::run, this, n_workers)) {}
   virtual void run_all(int32_t n_tasks, heed_task task, void *context) = 0;
   const int32_t n_workers_;
 

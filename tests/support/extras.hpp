@@ -60,8 +60,8 @@ struct extras {
 
   // Objects that go into heed_options.
   bool any() const {
-    return ranges || mask.kind != mask_kind::none || cap != 0 || !slopes.empty() || sinks || scores_stage >= 0 || lse ||
-           column_sums || k > 0 || partial;
+    return ranges || mask.kind != mask_kind::none || cap != 0 || !slopes.empty() || sinks || scores_stage >= 0 ||
+           weights || lse || column_sums || k > 0 || partial;
   }
   std::string text() const {
     std::ostringstream s;

@@ -117,7 +117,7 @@ inline const std::vector<feature> &features() {
   const auto nothing = [](in &) { return false; };  // of options.h
   static const std::vector<feature> all = {
       {"causal", [](r &, problem *p) { p->causal = 1; }, nothing, &po::put_nothing},
-      {"offset", [](r &x, problem *p) { p->causal_offset = random_offset(x, *p); }, nothing, &po::put_nothing},
+      {"position", [](r &x, problem *p) { p->causal_offset = random_offset(x, *p); }, nothing, &po::put_nothing},
       {"open ranges", [](r &, problem *p) { p->options.ranges = true; }, ranges, &po::put_ranges},
       {"left window", [](r &x, problem *p) { p->options.ranges = true, p->options.left_window = random_window(x, *p); },
        ranges, &po::put_ranges},
@@ -134,7 +134,7 @@ inline const std::vector<feature> &features() {
          p->options.ranges = true, p->options.right_windows = for_each_batch(*p, [&] { return random_window(x, *p); });
        },
        ranges, &po::put_ranges},
-      {"offsets",
+      {"positions",
        [](r &x, problem *p) {
          p->options.ranges = true, p->options.offsets = for_each_batch(*p, [&] { return random_offset(x, *p); });
        },
@@ -159,8 +159,11 @@ inline const std::vector<feature> &features() {
       {"raw scores", draw_scores<HEED_SCORES_RAW>, scores, &po::put_scores},
       {"capped scores", draw_scores<HEED_SCORES_CAPPED>, scores, &po::put_scores},
       {"biased scores", draw_scores<HEED_SCORES_BIASED>, scores, &po::put_scores},
-      {"scores as weights", draw_scores<HEED_SCORES_WEIGHTS>, scores, &po::put_scores},
-      {"weights", [](r &, problem *p) { p->options.weights = true; }, nothing, &po::put_nothing},
+      {"weights and scores",
+       [](r &x, problem *p) { p->options.weights = true, p->options.scores_stage = x.between(0, HEED_SCORES_BIASED); },
+       scores, &po::put_scores},
+      {"weights", [](r &, problem *p) { p->options.weights = true; }, [](in &p) { return p.options.weights; },
+       &po::put_weights},
       {"log-sum-exp", [](r &, problem *p) { p->options.lse = true; }, [](in &p) { return p.options.lse; },
        &po::put_lse},
       {"column sums", [](r &, problem *p) { p->options.column_sums = true; },
@@ -171,15 +174,13 @@ inline const std::vector<feature> &features() {
   return all;
 }
 
-// Partial results go without what needs the whole row, weights are given once.
+// Partial results go without what needs the whole row.
 inline void settle(problem *p) {
   extras &x = p->options;
   if (x.partial) x.weights = x.column_sums = false, x.k = 0;
-  if (x.partial && x.scores_stage == HEED_SCORES_WEIGHTS) x.scores_stage = -1;
   // A call whose keys all lie beyond a short mask has one column that hides instead, of which there is a score.
   const bool is_short = x.mask.kind != mask_kind::none && x.mask.n_keys < p->n_kv;
   if (x.partial && is_short && x.scores_stage >= 0) x.scores_stage = HEED_SCORES_BIASED;
-  if (x.scores_stage == HEED_SCORES_WEIGHTS) x.weights = false;
 }
 
 // The features of a random problem: one, two, or any number of them. Its shape is there, its numbers are not.

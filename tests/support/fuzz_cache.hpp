@@ -32,12 +32,11 @@ class cache_life {
     heed_tensor k, v;
     const heed_rope *rope;
     heed_attention call;
-    heed_options *options;
     size_t at;
   };
 
   void draw_shape() {
-    shape_ = HEED_CACHE_SHAPE;
+    shape_ = heed_cache_shape_default(1, 1, 1);
     if (in_->rarely()) shape_.struct_size = uint32_t(in_->word());
     shape_.kind = in_->flag(), shape_.format = in_->rarely() ? in_->word() : in_->byte() % 4;
     shape_.capacity = in_->byte() < 240 ? 1 + in_->byte() % 100 : in_->size();
@@ -71,26 +70,25 @@ class cache_life {
     c.n_heads = int32_t((1 + in_->byte() % 3) * int64_t{c.n_kv_heads & 0xffff});
     c.n_q = in_->byte() < 128 ? 1 : in_->size(), c.n_kv = in_->byte() < 200 ? 400 : in_->size();
     c.head_dim = shape_.head_dim, c.v_dim = in_->rarely() ? in_->size() : shape_.v_dim;
-    c.causal = in_->flag(), c.causal_offset = in_->byte() < 200   ? 0
-                                              : in_->byte() < 200 ? in_->byte() - 100
-                                                                  : in_->word();
+    c.scale = HEED_SCALE_DEFAULT, c.causal = in_->flag();
+    c.position = in_->byte() < 200 ? 0 : in_->byte() < 200 ? in_->byte() - 100 : in_->word();
     if (too_much(double(c.batch) * c.n_heads * c.n_q * c.n_kv * (double(c.head_dim) + c.v_dim)))
       return memory_.give_up();
     c.q = tensor_of<heed_tensor>(in_, &memory_, c.batch, c.n_heads, c.n_q, c.head_dim, false);
     c.out = tensor_of<heed_tensor_out>(in_, &memory_, c.batch, c.n_heads, c.n_q, c.v_dim, true);
     if (in_->rarely()) c.out.data = reinterpret_cast<float *>(buffer_ + s->at % (bytes_ + 1) / 4 * 4);
-    c.workspace = workspace_of(in_, &memory_, c.head_dim, c.v_dim, &c.workspace_bytes);
+    c.workspace = workspace_of(in_, &memory_, c.head_dim, c.v_dim);
     c.executor = executor_of(in_, &executor_);
-    s->options = fuzz_options(in_, &memory_, c.batch, c.n_heads, c.n_q, c.n_kv).draw(false);
-    if (!s->options) s->options = &plain_;
+    c.options = fuzz_options(in_, &memory_, c.batch, c.n_heads, c.n_q, c.n_kv).draw(false);
+    c.cache = &cache_;
   }
 
   heed_status live() {
     std::vector<heed_status> statuses;
-    plain_ = HEED_OPTIONS;
     cache_ = {};
     std::copy(unused_.begin(), unused_.end(), buffer_);
-    statuses.push_back(attempt([this] { return heed_cache_init(&cache_, &shape_, buffer_, n_bytes_); }));
+    statuses.push_back(
+        attempt([this] { return heed_cache_init(&cache_, &shape_, heed_memory_of(buffer_, n_bytes_)); }));
     for (const step &s : steps_)
       if (statuses[0] == HEED_OK) statuses.push_back(attempt([&] { return take(s); }));
     if (!first_.empty() && first_ != statuses) fail("another status on the reference");
@@ -98,22 +96,19 @@ class cache_life {
     return HEED_OK;
   }
   heed_status take(const step &s) {
-    heed_attention call = s.call;
     switch (s.what) {
       case action::append:
-        return heed_cache_append(&cache_, s.sequence, s.n, s.k, s.v, s.rope);
+        return heed_cache_append(&cache_, s.sequence, s.k, s.v, s.n, s.rope);
       case action::attend:
-        s.options->cache = &cache_;
-        call.options = s.options;
-        return heed_attention_run(&call);
+        return heed_attention_run(&s.call);
       case action::truncate:
         return heed_cache_truncate(&cache_, s.sequence, s.n);
       case action::reset:
         return heed_cache_reset(&cache_);
       case action::length:
-        return std::min(0, heed_cache_length(&cache_, s.sequence));
+        return std::min({0, heed_cache_length(&cache_, s.sequence), heed_cache_longest(&cache_)});
       case action::open:
-        return heed_cache_open(&cache_, &shape_, buffer_, n_bytes_);
+        return heed_cache_open(&cache_, &shape_, heed_memory_of(buffer_, n_bytes_));
       case action::damage:  // of anything, so that it may be accepted, too
         buffer_[s.at % bytes_] ^= static_cast<uint8_t>(s.n | 1);
         return HEED_OK;
@@ -140,7 +135,6 @@ class cache_life {
   std::vector<uint8_t> unused_;
   std::vector<step> steps_;
   heed_executor executor_;
-  heed_options plain_;
   heed_cache cache_ = {};
   std::vector<heed_status> first_;
 };

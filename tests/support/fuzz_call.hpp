@@ -45,7 +45,7 @@ inline void run_forwards(void *, int32_t n_tasks, heed_task task, void *context)
 
 // null, a good one, or one with a flaw.
 inline const heed_executor *executor_of(fuzz_bytes *in, heed_executor *memory) {
-  *memory = {sizeof(heed_executor), 3, run_forwards, nullptr};
+  *memory = heed_executor_of(run_forwards, nullptr, 3);
   const uint8_t b = in->byte();
   if (b == 255) memory->struct_size = uint32_t(in->word());
   if (b == 254) memory->n_workers = in->size() % 3;
@@ -68,10 +68,13 @@ inline const heed_rope *rope_of(fuzz_bytes *in, fuzz_memory *memory, int32_t hea
 }
 
 // A workspace between too short and ample; contents are not compared, so it does not count as written.
-inline void *workspace_of(fuzz_bytes *in, fuzz_memory *memory, int32_t head_dim, int32_t v_dim, size_t *bytes) {
+inline size_t workspace_bytes_of(fuzz_bytes *in, int32_t head_dim, int32_t v_dim) {
   const size_t least = heed_workspace_min_bytes(head_dim, v_dim), most = heed_workspace_bytes(head_dim, v_dim);
-  *bytes = in->rarely() ? size_t(in->byte()) : least + (most - least) * in->byte() / 96;
-  return memory->buffer(*bytes ? *bytes : 1, false);
+  return in->rarely() ? size_t(in->byte()) : least + (most - least) * in->byte() / 96;
+}
+inline heed_memory workspace_of(fuzz_bytes *in, fuzz_memory *memory, int32_t head_dim, int32_t v_dim) {
+  const size_t bytes = workspace_bytes_of(in, head_dim, v_dim);
+  return heed_memory_of(memory->buffer(bytes ? bytes : 1, false), bytes);
 }
 
 inline bool too_much(double work) { return work > 3e6; }

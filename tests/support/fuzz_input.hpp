@@ -43,7 +43,7 @@ class fuzz_bytes {
     std::memcpy(&x, &bits, sizeof x);
     return x;
   }
-  float scale() { return byte() < 128 ? 0.0f : number(); }
+  float scale(float usual = HEED_SCALE_DEFAULT) { return byte() < 128 ? usual : number(); }
   ptrdiff_t stride(ptrdiff_t usual) {
     const uint8_t b = byte();
     if (b < 200) return usual;

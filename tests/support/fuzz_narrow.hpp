@@ -25,7 +25,7 @@ class fuzz_narrow {
     if (in_->rarely()) n->struct_size = uint32_t(in_->word());
     if (in_->rarely()) n->code = nullptr;
     auto *options = const_cast<heed_options *>(c.options);
-    if (!options) *(options = memory_->object<heed_options>()) = HEED_OPTIONS;
+    if (!options) *(options = memory_->object<heed_options>()) = heed_options_default();
     options->narrow = n;
     call_->options = options;
   }

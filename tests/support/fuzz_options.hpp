@@ -31,7 +31,7 @@ class fuzz_options {
   heed_options *draw(bool partial) {
     if (!partial && in_->byte() < 110) return nullptr;
     heed_options *o = memory_->object<heed_options>();
-    *o = HEED_OPTIONS;
+    *o = heed_options_default();
     const int which = in_->byte() | in_->byte() << 8;
     if (which & 1) o->ranges = ranges();
     if (which & 2) o->mask = mask();
@@ -39,6 +39,7 @@ class fuzz_options {
     if (which & 8) o->alibi = made<heed_alibi>([&](auto *a) { return heed_alibi_init(a, of_heads()); });
     if ((which & 0x70) == 0x70) o->scores = scores();
     if (partial && !in_->rarely()) return o;
+    if ((which & 0x6000) == 0x6000) o->weights = weights();
     if (which & 0x80) o->sinks = sinks();
     if (which & 0x100) o->lse = lse();
     if ((which & 0x600) == 0x600) o->column_sums = column_sums();
@@ -91,7 +92,7 @@ class fuzz_options {
     heed_ranges *r = made<heed_ranges>([](auto *o) { return heed_ranges_init(o); });
     if (in_->byte() % 2) r->left_window = position();
     if (in_->byte() % 2) r->right_window = position();
-    r->left_windows = of_batch(), r->right_windows = of_batch(), r->offsets = of_batch(),
+    r->left_windows = of_batch(), r->right_windows = of_batch(), r->positions = of_batch(),
     r->kv_lengths = of_batch(true);
     if (in_->byte() % 4 == 0) r->pinned = position();
     return r;
@@ -114,8 +115,12 @@ class fuzz_options {
 
   const heed_scores *scores() {
     const auto out = tensor_of<heed_tensor_out>(in_, memory_, batch_, n_heads_, n_q_, n_kv_, true);
-    const int32_t stage = in_->rarely() ? in_->word() : in_->byte() % 4;
+    const int32_t stage = in_->rarely() ? in_->word() : in_->byte() % 3;
     return made<heed_scores>([&](auto *s) { return heed_scores_init(s, stage, out); });
+  }
+  const heed_attention_weights *weights() {
+    const auto out = tensor_of<heed_tensor_out>(in_, memory_, batch_, n_heads_, n_q_, n_kv_, true);
+    return made<heed_attention_weights>([&](auto *w) { return heed_attention_weights_init(w, out); });
   }
   const heed_column_sums *column_sums() {
     const auto out = tensor_of<heed_tensor_out>(in_, memory_, batch_, n_heads_, 1, n_kv_, true);

@@ -38,16 +38,16 @@ class partial_life {
     c_.q = tensor_of<heed_tensor>(in, &memory_, c_.batch, c_.n_heads, c_.n_q, c_.head_dim, false);
     c_.k = tensor_of<heed_tensor>(in, &memory_, c_.batch, c_.n_kv_heads, c_.n_kv, c_.head_dim, false);
     c_.v = tensor_of<heed_tensor>(in, &memory_, c_.batch, c_.n_kv_heads, c_.n_kv, c_.v_dim, false);
-    c_.workspace = workspace_of(in, &memory_, c_.head_dim, c_.v_dim, &c_.workspace_bytes);
+    c_.workspace = workspace_of(in, &memory_, c_.head_dim, c_.v_dim);
     c_.executor = executor_of(in, &executor_);
     fuzz_options options(in, &memory_, c_.batch, c_.n_heads, c_.n_q, c_.n_kv);
     c_.options = options_ = options.draw(true);
     out_ = tensor_of<heed_tensor_out>(in, &memory_, c_.batch, c_.n_heads, c_.n_q, c_.v_dim, true);
     if (in->byte() % 2) sinks_ = options.sinks();
     if (in->byte() % 2) lse_ = options.lse();
-    n_floats_ = HEED_PARTIAL_FLOATS(c_.batch, c_.n_heads, c_.n_q, c_.v_dim) - (in->rarely() ? 1 : 0);
-    total_data_ = static_cast<float *>(memory_.buffer(n_floats_ * 4, true));
-    part_data_ = static_cast<float *>(memory_.buffer(n_floats_ * 4, true));
+    const size_t bytes = HEED_PARTIAL_BYTES(c_.batch, c_.n_heads, c_.n_q, c_.v_dim) - (in->rarely() ? 4 : 0);
+    total_memory_ = heed_memory_of(memory_.buffer(bytes, true), bytes);
+    part_memory_ = heed_memory_of(memory_.buffer(bytes, true), bytes);
     first_key_ = in->rarely() ? in->word() : 1024 * (in->byte() % 3);
     drawn_ = true;
   }
@@ -62,10 +62,10 @@ class partial_life {
     c_.n_heads = c_.n_kv_heads * (1 + in->byte() % 2);
     c_.n_q = 1 + in->byte() % 20, c_.head_dim = 1 + in->byte() % 10, c_.v_dim = 1 + in->byte() % 20;
     c_.n_kv = in->byte() % 2 ? 1024 : in->size();
-    c_.scale = in->scale(), c_.causal = in->flag(), c_.causal_offset = in->byte() * 16 - 200;
+    c_.scale = in->scale(), c_.causal = in->flag(), c_.position = in->byte() * 16 - 200;
   }
-  void init(heed_partial *p, float *data, int32_t first_key) {
-    step([=] { return heed_partial_init(p, data, n_floats_, c_.batch, c_.n_heads, c_.n_q, c_.v_dim, first_key); });
+  void init(heed_partial *p, heed_memory memory, int32_t first_key) {
+    step([=] { return heed_partial_init(p, c_.batch, c_.n_heads, c_.n_q, c_.v_dim, first_key, memory); });
   }
   void attend(heed_partial *p) {
     options_->partial = p;
@@ -74,8 +74,8 @@ class partial_life {
   heed_status live() {
     statuses_.clear();
     total_ = part_ = {};
-    init(&total_, total_data_, first_key_);
-    init(&part_, part_data_, first_key_ + (first_key_ < 1 << 20 ? 1024 : 0));
+    init(&total_, total_memory_, first_key_);
+    init(&part_, part_memory_, first_key_ + (first_key_ < 1 << 20 ? 1024 : 0));
     of_total_.apply(&total_);
     attend(&total_);
     attend(&part_);
@@ -111,8 +111,7 @@ class partial_life {
   heed_tensor_out out_;
   const heed_sinks *sinks_ = nullptr;
   const heed_lse *lse_ = nullptr;
-  size_t n_floats_ = 0;
-  float *total_data_ = nullptr, *part_data_ = nullptr;
+  heed_memory total_memory_ = {}, part_memory_ = {};
   int32_t first_key_ = 0;
   heed_partial total_ = {}, part_ = {};
   std::vector<heed_status> statuses_, first_statuses_;

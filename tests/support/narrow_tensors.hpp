@@ -43,9 +43,10 @@ inline narrow_numbers round_rows(int32_t format, int32_t dim, std::vector<float>
       poison = row[i], row[i] = 1;
     }
     unsigned char *const to = &all.bytes[r * row_bytes];
-    EXPECT_EQ(heed_narrow(heed_matrix_of(row, 1, dim), format, to, dim, &all.scales[r]), HEED_OK);
-    if (poison != 0) all.scales[r] = poison;
-    EXPECT_EQ(heed_widen(to, dim, &all.scales[r], format, heed_matrix_out_of(row, 1, dim)), HEED_OK);
+    float *const scale = &all.scales[r];
+    EXPECT_EQ(heed_narrow(heed_matrix_of(row, 1, dim), heed_narrow_matrix_out_of(to, scale, format, 1, dim)), HEED_OK);
+    if (poison != 0) *scale = poison;
+    EXPECT_EQ(heed_widen(heed_narrow_matrix_of(to, scale, format, 1, dim), heed_matrix_out_of(row, 1, dim)), HEED_OK);
   }
   return all;
 }
@@ -104,7 +105,7 @@ class placed_narrow : public narrow_part {
     if (format_ == own) return;
     std::vector<bool> is_row(out_place_.extent() * bytes_);
     each_row(out_place_, [&](size_t at, size_t) {
-      EXPECT_EQ(heed_widen(out_ + at * bytes_, out_place_.dim, nullptr, format_,
+      EXPECT_EQ(heed_widen(heed_narrow_matrix_of(out_ + at * bytes_, nullptr, format_, 1, out_place_.dim),
                            heed_matrix_out_of(to.data() + at, 1, out_place_.dim)),
                 HEED_OK);
       std::fill_n(is_row.begin() + std::ptrdiff_t(at * bytes_), size_t(out_place_.dim) * bytes_, true);
@@ -130,7 +131,7 @@ class placed_narrow : public narrow_part {
       scatter(scales_at, from.scales, memory.data());
       scales = input_view(scales_at, memory.data());
     }
-    return {data, from.format, at.batch_stride, at.head_stride, at.row_stride, scales};
+    return {data, scales, from.format, at.batch_stride, at.head_stride, at.row_stride};
   }
 
   const placement out_place_;

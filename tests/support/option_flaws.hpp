@@ -57,9 +57,11 @@ class flaws_of {
                        [=, pointer = pointer_](heed_options &o) { o.*pointer = misaligned(o.*pointer, by); },
                        HEED_MISALIGNED, argument_});
     const uint32_t size = sizeof(T);
-    values<uint32_t>("size", &T::struct_size, HEED_UNKNOWN_STRUCT, {0, 1, size - 1, size + 1, 2 * size, UINT32_MAX});
+    values<uint32_t>("size", &T::struct_size, HEED_UNKNOWN_STRUCT, {1, size - 1, size + 1, 2 * size, UINT32_MAX});
+    values<uint32_t>("size", &T::struct_size, HEED_NOT_INITIALIZED, {0});
     add("no code", HEED_NOT_INITIALIZED, [](T &object) { object.code = nullptr; });
-    add("zeros", HEED_NOT_INITIALIZED, [](T &object) {
+    add("zeros", HEED_NOT_INITIALIZED, [](T &object) { object = {}; });
+    add("zeros of its size", HEED_NOT_INITIALIZED, [](T &object) {
       object = {};
       object.struct_size = sizeof(T);
     });
@@ -103,7 +105,7 @@ inline void add_range_flaws(const option_shape &s, const heed_ranges &now, bool 
     add_range_array(flaws, "left windows", HEED_ARG_LEFT_WINDOW, &R::left_windows, s.batch, windows);
   if (now.right_windows)
     add_range_array(flaws, "right windows", HEED_ARG_RIGHT_WINDOW, &R::right_windows, s.batch, windows);
-  if (now.offsets) add_range_array(flaws, "offsets", HEED_ARG_OFFSETS, &R::offsets, s.batch, {});
+  if (now.positions) add_range_array(flaws, "positions", HEED_ARG_POSITIONS, &R::positions, s.batch, {});
   if (now.kv_lengths) add_range_array(flaws, "lengths", HEED_ARG_KV_LENGTHS, &R::kv_lengths, s.batch, lengths);
 }
 
@@ -197,7 +199,7 @@ void add_output_flaws(const std::string &name, const T *heed_options::*pointer, 
 inline void add_scores_flaws(const option_shape &s, option_flaws *all) {
   add_output_flaws("scores", &heed_options::scores, HEED_ARG_SCORES, s, s.n_q, all);
   const flaws_of<heed_scores> flaws("scores", &heed_options::scores, HEED_ARG_SCORES, all);
-  flaws.values<int32_t>("stage", &heed_scores::stage, HEED_OUT_OF_RANGE, {-1, 4, INT32_MIN, INT32_MAX});
+  flaws.values<int32_t>("stage", &heed_scores::stage, HEED_OUT_OF_RANGE, {-1, 3, INT32_MIN, INT32_MAX});
 }
 inline void add_top_k_flaws(const option_shape &s, option_flaws *all) {
   using K = heed_top_k;
@@ -222,13 +224,14 @@ inline option_flaws flaws_of_options(const option_shape &s, const heed_options &
   const uint32_t size = sizeof(heed_options);
   for (const uint32_t wrong : {0u, 1u, size - 1, size + 1, 2 * size, UINT32_MAX})
     all.push_back({"options: size " + std::to_string(wrong), [=](heed_options &o) { o.struct_size = wrong; },
-                   HEED_UNKNOWN_STRUCT, HEED_ARG_OPTIONS});
+                   wrong == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, HEED_ARG_OPTIONS});
   if (now.ranges) add_range_flaws(s, *now.ranges, now.partial, &all);
   if (now.mask) add_mask_flaws(s, additive, &all);
   if (now.softcap) add_softcap_flaws(&all);
   if (now.alibi) add_alibi_flaws(s, &all);
   if (now.sinks) add_sinks_flaws(s, *now.sinks, &all);
   if (now.scores) add_scores_flaws(s, &all);
+  if (now.weights) add_output_flaws("weights", &heed_options::weights, HEED_ARG_WEIGHTS, s, s.n_q, &all);
   if (now.lse) add_output_flaws("lse", &heed_options::lse, HEED_ARG_LSE, s, s.n_q, &all);
   if (now.column_sums) add_output_flaws("column sums", &heed_options::column_sums, HEED_ARG_COLUMN_SUMS, s, 0, &all);
   if (now.top_k) add_top_k_flaws(s, &all);

@@ -38,15 +38,20 @@ class option_set {
     expect(heed_sinks_init(sinks, logits));
     expect(heed_scores_init(scores, HEED_SCORES_BIASED,
                             heed_head_major_out(scores_data, shape_.n_q, shape_.n_heads, shape_.n_kv)));
+    expect(heed_attention_weights_init(weights,
+                                       heed_head_major_out(weights_data, shape_.n_q, shape_.n_heads, shape_.n_kv)));
     expect(heed_lse_init(lse, heed_head_major_out(lse_data, shape_.n_q, shape_.n_heads, 1)));
     expect(heed_column_sums_init(sums, sums_out));
     expect(heed_top_k_init(top_k, k, top_weights, top_keys));
-    *options = {
-        sizeof(heed_options), ranges, mask, softcap, alibi, sinks, scores, lse, sums, top_k, nullptr, nullptr, nullptr};
+    *options = heed_options_default();
+    options->ranges = ranges, options->mask = mask, options->softcap = softcap, options->alibi = alibi;
+    options->sinks = sinks, options->scores = scores, options->weights = weights, options->lse = lse;
+    options->column_sums = sums, options->top_k = top_k;
   }
   // What a partial allows.
   void leave_partial_options() {
-    options->sinks = nullptr, options->lse = nullptr, options->column_sums = nullptr, options->top_k = nullptr;
+    options->sinks = nullptr, options->weights = nullptr, options->lse = nullptr;
+    options->column_sums = nullptr, options->top_k = nullptr;
   }
   void make_mask_boolean() {
     uint8_t *bytes = reinterpret_cast<uint8_t *>(mask_data);
@@ -69,12 +74,13 @@ class option_set {
             {"alibi", alibi, sizeof *alibi},
             {"sinks", sinks, sizeof *sinks},
             {"scores", scores, sizeof *scores},
+            {"weights", weights, sizeof *weights},
             {"lse", lse, sizeof *lse},
             {"column sums", sums, sizeof *sums},
             {"top k", top_k, sizeof *top_k},
             {"left windows", left_windows, batch},
             {"right windows", right_windows, batch},
-            {"offsets", offsets, batch},
+            {"positions", positions, batch},
             {"lengths", kv_lengths, batch},
             {"mask data", mask_data, n_scores_ * 4},
             {"slopes", slopes, heads},
@@ -90,6 +96,7 @@ class option_set {
   std::vector<output> outputs() {
     const size_t n_sums = size_t(shape_.batch) * shape_.n_heads * shape_.n_kv, n_top = rows() * k;
     return {{HEED_ARG_SCORES, n_scores_, [this](float *to) { scores->out.data = to; }},
+            {HEED_ARG_WEIGHTS, n_scores_, [this](float *to) { weights->out.data = to; }},
             {HEED_ARG_LSE, rows(), [this](float *to) { lse->out.data = to; }},
             {HEED_ARG_COLUMN_SUMS, n_sums, [this](float *to) { sums->out.data = to; }},
             {HEED_ARG_TOP_K, n_top, [this](float *to) { top_k->weights = to; }},
@@ -104,11 +111,12 @@ class option_set {
   heed_alibi *alibi;
   heed_sinks *sinks;
   heed_scores *scores;
+  heed_attention_weights *weights;
   heed_lse *lse;
   heed_column_sums *sums;
   heed_top_k *top_k;
-  int32_t *left_windows, *right_windows, *offsets, *kv_lengths, *top_keys;
-  float *mask_data, *slopes, *logits, *scores_data, *lse_data, *sums_data, *top_weights;
+  int32_t *left_windows, *right_windows, *positions, *kv_lengths, *top_keys;
+  float *mask_data, *slopes, *logits, *scores_data, *weights_data, *lse_data, *sums_data, *top_weights;
 
  private:
   static void expect(heed_status status) { EXPECT_EQ(status_name(status), "HEED_OK"); }
@@ -120,9 +128,10 @@ class option_set {
     memory->take(1024);
     options = make<heed_options>(memory), ranges = make<heed_ranges>(memory), mask = make<heed_mask>(memory);
     softcap = make<heed_softcap>(memory), alibi = make<heed_alibi>(memory), sinks = make<heed_sinks>(memory);
-    scores = make<heed_scores>(memory), lse = make<heed_lse>(memory), sums = make<heed_column_sums>(memory);
+    scores = make<heed_scores>(memory), weights = make<heed_attention_weights>(memory), lse = make<heed_lse>(memory),
+    sums = make<heed_column_sums>(memory);
     top_k = make<heed_top_k>(memory);
-    for (int32_t **array : {&left_windows, &right_windows, &offsets, &kv_lengths})
+    for (int32_t **array : {&left_windows, &right_windows, &positions, &kv_lengths})
       *array = reinterpret_cast<int32_t *>(memory->take(size_t(shape_.batch)));
     // Apart, so that an output at the end of one overlaps nothing else.
     memory->take(1024), mask_data = memory->take(n_scores_);
@@ -132,7 +141,7 @@ class option_set {
   }
   void take_written(arena *memory) {
     memory->take(1024);
-    scores_data = memory->take(n_scores_), lse_data = memory->take(rows());
+    scores_data = memory->take(n_scores_), weights_data = memory->take(n_scores_), lse_data = memory->take(rows());
     sums_data = memory->take(size_t(shape_.batch) * shape_.n_heads * shape_.n_kv);
     top_weights = memory->take(rows() * k);
     top_keys = reinterpret_cast<int32_t *>(memory->take(rows() * k));
@@ -142,10 +151,10 @@ class option_set {
     expect(heed_ranges_init(ranges));
     for (int32_t b = 0; b < shape_.batch; ++b) {
       left_windows[b] = b == 0 ? -1 : 3, right_windows[b] = b == 0 ? 1 : -1;
-      offsets[b] = 2 - b, kv_lengths[b] = shape_.n_kv - b;
+      positions[b] = 2 - b, kv_lengths[b] = shape_.n_kv - b;
     }
     ranges->left_windows = left_windows, ranges->right_windows = right_windows;
-    ranges->offsets = offsets, ranges->kv_lengths = kv_lengths;
+    ranges->positions = positions, ranges->kv_lengths = kv_lengths;
   }
 
   option_shape shape_;

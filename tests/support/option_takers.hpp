@@ -19,9 +19,9 @@ class options_test : public ::testing::Test {
   static constexpr int32_t batch = 2, heads = 4, kv_heads = 2, n_q = 5, n_kv = 7, dim = 8, v_dim = 6, n = 4;
   static constexpr size_t workspace_bytes = HEED_WORKSPACE_BYTES(dim, dim);
 
+  heed_memory workspace() const { return heed_memory_of(workspace_, workspace_bytes); }
   heed_attention attention() {
-    heed_attention c =
-        heed_attention_of(n_q, n_kv, heads, kv_heads, dim, in_, in_, in_, out_, workspace_, workspace_bytes);
+    heed_attention c = heed_attention_of(in_, in_, in_, n_q, n_kv, heads, kv_heads, dim, out_, workspace());
     c.batch = batch, c.v_dim = v_dim;
     c.v = heed_token_major(in_, n_kv, kv_heads, v_dim);
     c.out = heed_token_major_out(out_, n_q, heads, v_dim);
@@ -34,17 +34,17 @@ class options_test : public ::testing::Test {
     return heed_attention_run(&c);
   }
   heed_status run_layer(const heed_options *options) {
-    heed_layer l = {};
-    l.struct_size = sizeof l;
-    l.model_dim = dim, l.n_heads = heads, l.n_kv_heads = kv_heads, l.head_dim = l.v_dim = dim, l.out_dim = heads * dim;
-    l.wq = l.wk = l.wv = in_;
+    heed_attention_layer l = heed_attention_layer_default(dim, heads);
+    l.n_kv_heads = kv_heads, l.head_dim = l.v_dim = dim, l.out_dim = heads * dim;
+    l.wq = heed_weights_of(in_, nullptr, HEED_F32, HEED_IN_OUT, dim, heads * dim);
+    l.wk = l.wv = heed_weights_of(in_, nullptr, HEED_F32, HEED_IN_OUT, dim, kv_heads * dim);
     l.options = options;
-    return heed_layer_run(&l, heed_matrix_of(in_, n, dim), heed_matrix_out_of(out_, n, heads * dim), activations_,
-                          n_activations, workspace_, workspace_bytes, nullptr);
+    return heed_attention_layer_run(&l, heed_matrix_of(in_, n, dim), heed_matrix_out_of(out_, n, heads * dim),
+                                    heed_memory_of(activations_, layer_bytes), nullptr);
   }
   heed_status run_sequence(const heed_options *options) {
     const heed_sequence x = {sizeof x, n, dim, n, in_};
-    return heed_sequence_attention(&x, 0, 1, options, sequence_, workspace_, workspace_bytes);
+    return heed_sequence_attention(&x, HEED_SCALE_DEFAULT, 1, options, sequence_, workspace());
   }
   std::vector<options_taker> takers() {
     return {{"attention", &in_attention_, [this](const heed_options *o) { return run_attention(o); }},
@@ -67,8 +67,9 @@ class options_test : public ::testing::Test {
   }
 
   arena memory_;
-  static constexpr size_t n_activations = HEED_LAYER_ACTIVATIONS(n, heads, kv_heads, dim, dim);
-  float *in_ = memory_.take(1024), *out_ = memory_.take(1024), *activations_ = memory_.take(n_activations);
+  static constexpr size_t layer_bytes = HEED_ATTENTION_LAYER_BYTES(n, heads, kv_heads, dim, dim);
+  float *in_ = memory_.take(1024), *out_ = memory_.take(1024);
+  float *activations_ = memory_.take_aligned(layer_bytes / 4);  // and behind them the layer's workspace
   float *sequence_data_ = memory_.take(size_t{n} * dim);
   unsigned char *workspace_ = reinterpret_cast<unsigned char *>(memory_.take_aligned(workspace_bytes / 4));
   heed_sequence *sequence_ =

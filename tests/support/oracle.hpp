@@ -78,7 +78,7 @@ inline void exact_cap(double cap, double raw, double raw_error, double *capped, 
 // The scores of query i and key j, which lies in its range.
 inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int32_t j, double chain, exact_row *row) {
   const size_t at = size_t(j);
-  const double scale = p.scale != 0 ? double(p.scale) : 1 / std::sqrt(double(p.head_dim));
+  const double scale = p.scale != HEED_SCALE_DEFAULT ? double(p.scale) : 1 / std::sqrt(double(p.head_dim));
   const float *q = p.q_row(b, h, i), *k = p.k_row(b, h, j);
   const double raw = row->scores[0][at] = scale * exact_dot(q, k, p.head_dim);
   const double size = absolute_finite_dot(q, k, p.head_dim);

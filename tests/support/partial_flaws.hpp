@@ -13,17 +13,20 @@ namespace heed_test {
 inline std::vector<flaw<heed_partial>> partial_flaws() {
   using P = heed_partial;
   const uint32_t size = sizeof(P);
-  std::vector<flaw<P>> all = {{"null data", [](P &p) { p.data = nullptr; }, HEED_NULL_POINTER},
-                              {"data misaligned", [](P &p) { p.data = misaligned(p.data, 2); }, HEED_MISALIGNED},
-                              {"at the top of memory", [](P &p) { p.data = top_of_memory(); }, HEED_OVERFLOW},
-                              {"no code", [](P &p) { p.code = nullptr; }, HEED_NOT_INITIALIZED},
-                              {"zeros", [](P &p) { p = {}, p.struct_size = sizeof(P); }, HEED_NOT_INITIALIZED},
-                              {"first key -1024", [](P &p) { p.first_key = -1024; }, HEED_OUT_OF_RANGE},
-                              {"keys behind the last one there may be",
-                               [](P &p) { p.first_key = HEED_MAX_COUNT, p.n_keys = 1; }, HEED_OUT_OF_RANGE},
-                              {"-1 keys", [](P &p) { p.n_keys = -1; }, HEED_OUT_OF_RANGE},
-                              {"least keys", [](P &p) { p.n_keys = INT32_MIN; }, HEED_OUT_OF_RANGE}};
-  for (const uint32_t wrong : {0u, 1u, size - 1, size + 1, UINT32_MAX})
+  std::vector<flaw<P>> all = {
+      {"null data", [](P &p) { p.data = nullptr; }, HEED_NULL_POINTER},
+      {"data misaligned", [](P &p) { p.data = misaligned(p.data, 2); }, HEED_MISALIGNED},
+      {"at the top of memory", [](P &p) { p.data = top_of_memory(); }, HEED_OVERFLOW},
+      {"no code", [](P &p) { p.code = nullptr; }, HEED_NOT_INITIALIZED},
+      {"size 0", [](P &p) { p.struct_size = 0; }, HEED_NOT_INITIALIZED},
+      {"zeros", [](P &p) { p = {}; }, HEED_NOT_INITIALIZED},
+      {"zeros of its size", [](P &p) { p = {}, p.struct_size = sizeof(P); }, HEED_NOT_INITIALIZED},
+      {"first key -1024", [](P &p) { p.first_key = -1024; }, HEED_OUT_OF_RANGE},
+      {"keys behind the last one there may be", [](P &p) { p.first_key = HEED_MAX_COUNT, p.n_keys = 1; },
+       HEED_OUT_OF_RANGE},
+      {"-1 keys", [](P &p) { p.n_keys = -1; }, HEED_OUT_OF_RANGE},
+      {"least keys", [](P &p) { p.n_keys = INT32_MIN; }, HEED_OUT_OF_RANGE}};
+  for (const uint32_t wrong : {1u, size - 1, size + 1, UINT32_MAX})
     all.push_back({"size", [=](P &p) { p.struct_size = wrong; }, HEED_UNKNOWN_STRUCT});
   return all;
 }

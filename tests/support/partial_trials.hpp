@@ -22,9 +22,9 @@ class partial_trial : public attention_trial {
     end.options.sinks = p.options.sinks, end.options.sink_logits = p.options.sink_logits,
     end.options.lse = p.options.lse;
     end_ = staged_options(end, r, &memory);
-    n_floats_ = HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim);
+    bytes_ = HEED_PARTIAL_BYTES(p.batch, p.n_heads, p.n_q, p.v_dim);
     for (own_partial *own : {&total_, &part_}) {
-      own->data = memory.scratch<float>(n_floats_ * sizeof(float), sizeof(float));
+      own->data = memory.scratch<float>(bytes_, sizeof(float));
       own->object = own->argument = memory.scratch<heed_partial>(sizeof(heed_partial), 8);
     }
     merged_ = r.chance(50) && p.options.pinned <= 1024;  // else other bits, as options.h says
@@ -47,7 +47,7 @@ class partial_trial : public attention_trial {
   std::vector<spoilings> flaws(random_source &r) override {
     std::vector<spoilings> all = {object_flaws("total", &total_)};
     if (step_ == attended) {
-      add(options_.flaws(r, &call_.options, static_cast<float *>(call_.workspace)), &all);
+      add(options_.flaws(r, &call_.options, static_cast<float *>(call_.workspace.data)), &all);
       all.push_back(misfits());
     } else if (step_ == merged) {
       all.push_back(object_flaws("part", &part_));
@@ -58,7 +58,7 @@ class partial_trial : public attention_trial {
       add(end_.object_flaws(false), &all);
       all.push_back(output_flaws_in("out", &out_, call_.v_dim));
       all.back().push_back({"no out", [=] { out_.data = nullptr; }});
-      all.back().push_back({"out on the partial", [=] { out_.data = total_.data + n_floats_ - 1; }});
+      all.back().push_back({"out on the partial", [=] { out_.data = total_.data + bytes_ / sizeof(float) - 1; }});
     }
     return all;
   }
@@ -72,7 +72,8 @@ class partial_trial : public attention_trial {
 
   heed_status init(const own_partial &own, int32_t first_key) const {
     const problem &p = numbers_;
-    return heed_partial_init(own.object, own.data, n_floats_, p.batch, p.n_heads, p.n_q, p.v_dim, first_key);
+    return heed_partial_init(own.object, p.batch, p.n_heads, p.n_q, p.v_dim, first_key,
+                             heed_memory_of(own.data, bytes_));
   }
   // A state in which each step would be accepted.
   void prepare_refusal(random_source &r) {
@@ -137,7 +138,7 @@ class partial_trial : public attention_trial {
   }
 
   staged_options end_;
-  size_t n_floats_;
+  size_t bytes_;
   own_partial total_, part_;
   bool merged_;
   std::vector<int32_t> ends_;  // where calls end

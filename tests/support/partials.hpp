@@ -11,7 +11,7 @@ class partial_test : public ::testing::Test {
  protected:
   using P = heed_partial;
   static constexpr int32_t batch = 2, heads = 4, kv_heads = 2, n_q = 5, n_kv = 7, dim = 8, v_dim = 6;
-  static constexpr size_t n_floats = HEED_PARTIAL_FLOATS(batch, heads, n_q, v_dim);
+  static constexpr size_t n_floats = HEED_PARTIAL_BYTES(batch, heads, n_q, v_dim) / sizeof(float);
   static constexpr size_t workspace_bytes = HEED_WORKSPACE_BYTES(dim, v_dim);
 
   void SetUp() override {
@@ -20,9 +20,13 @@ class partial_test : public ::testing::Test {
   }
   // As init makes it; then it holds n_keys keys of the numbers that lie in the arena.
   void make(P *p, float *data, int32_t first_key, int32_t n_keys = 0) {
-    ASSERT_EQ(heed_partial_init(p, data, n_floats, batch, heads, n_q, v_dim, first_key), HEED_OK);
+    ASSERT_EQ(heed_partial_init(p, batch, heads, n_q, v_dim, first_key, floats(data)), HEED_OK);
     p->n_keys = n_keys;
   }
+  static heed_memory floats(float *data, size_t count = n_floats) {
+    return heed_memory_of(data, count * sizeof(float));
+  }
+  heed_memory workspace() const { return heed_memory_of(workspace_, workspace_bytes); }
   heed_tensor_out out() const { return heed_token_major_out(out_, n_q, heads, v_dim); }
 
   arena memory_;

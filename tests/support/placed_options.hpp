@@ -24,7 +24,7 @@ class placed_options {
     ranges_.left_window = x_.left_window, ranges_.right_window = x_.right_window;
     ranges_.left_windows = fenced_copy(slot_left_windows, x_.left_windows);
     ranges_.right_windows = fenced_copy(slot_right_windows, x_.right_windows);
-    ranges_.offsets = fenced_copy(slot_offsets, x_.offsets);
+    ranges_.positions = fenced_copy(slot_offsets, x_.offsets);
     ranges_.kv_lengths = fenced_copy(slot_kv_lengths, x_.kv_lengths);
     ranges_.pinned = x_.pinned;
     all_.ranges = &ranges_;
@@ -56,6 +56,11 @@ class placed_options {
     init_scores(0);
     all_.scores = &scores_;
   }
+  void put_weights() {
+    weights_rows_.emplace(slot_weights, place(s_.out, s_.padding, p_.batch, p_.n_heads, p_.n_q, p_.n_kv));
+    EXPECT_EQ(heed_attention_weights_init(&weights_, weights_rows_->view()), HEED_OK);
+    all_.weights = &weights_;
+  }
   void put_lse() {
     lse_rows_.emplace(slot_lse, place(s_.out, s_.padding, p_.batch, p_.n_heads, p_.n_q, 1));
     EXPECT_EQ(heed_lse_init(&lse_, lse_rows_->view()), HEED_OK);
@@ -77,11 +82,9 @@ class placed_options {
         HEED_OK);
     all_.top_k = &top_k_;
   }
-  // Instead of keys and values in tensors.
-  void put_cache(const heed_cache *cache) { all_.cache = cache; }
   // Instead of some of the call's tensors.
   void put_narrow(const heed_narrow_tensors *narrow) { all_.narrow = narrow, narrow_ = *narrow; }
-  // Weights are the call's, not an option; how partial results are asked for is up to the caller.
+  // What is no option; how partial results are asked for is up to the caller.
   void put_nothing() {}
 
   // For a call that begins at this key: sinks and log-sum-exp are for the end.
@@ -95,8 +98,8 @@ class placed_options {
 
   void collect(attention_result *result) const {
     const auto take = [](const std::optional<rows> &from) { return from ? from->take() : std::vector<float>(); };
-    result->scores = take(scores_rows_), result->lse = take(lse_rows_), result->column_sums = take(sums_rows_);
-    result->top_weights = take(top_weights_);
+    result->scores = take(scores_rows_), result->weights = take(weights_rows_), result->lse = take(lse_rows_);
+    result->column_sums = take(sums_rows_), result->top_weights = take(top_weights_);
     for (const float &x : take(top_keys_)) result->top_keys.push_back(static_cast<int32_t>(bits_of(x)));
   }
 
@@ -158,20 +161,21 @@ class placed_options {
   const problem &p_;
   const extras &x_;
   const setting &s_;
-  heed_options all_ = HEED_OPTIONS;
+  heed_options all_ = heed_options_default();
   heed_ranges ranges_;
   heed_mask mask_;
   heed_softcap softcap_;
   heed_alibi alibi_;
   heed_sinks sinks_;
   heed_scores scores_;
+  heed_attention_weights weights_;
   heed_lse lse_;
   heed_column_sums sums_;
   heed_top_k top_k_;
   heed_narrow_tensors narrow_, piece_;
   placement mask_place_ = {};
   const void *mask_data_ = nullptr;
-  std::optional<rows> scores_rows_, lse_rows_, sums_rows_, top_weights_, top_keys_;
+  std::optional<rows> scores_rows_, weights_rows_, lse_rows_, sums_rows_, top_weights_, top_keys_;
 };
 
 }  // namespace heed_test

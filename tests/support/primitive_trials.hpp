@@ -50,7 +50,7 @@ class softmax_trial : public matrix_trial {
     const bool wide = r.chance(5);
     const int32_t dim = wide ? r.between(1000, 3000) : r.size(least, 140);
     numbers_ = any_matrix(r, e == extent::large ? 126000 / dim + 2 : wide ? 2 : n, dim);
-    scale_ = r.chance(50) ? 1.0f : r.chance(80) ? 4 * r.bell() : std::ldexp(r.bell(), r.between(-100, 100));
+    scale_ = r.chance(50) ? 1.0f : r.chance(80) ? 4 * r.scale() : std::ldexp(r.scale(), r.between(-100, 100));
     in_place_ = r.chance(25);
     if (in_place_) {
       const placement view = random_placement(r, 1, 1, numbers_.n_rows, dim);

@@ -16,7 +16,7 @@ namespace heed_test {
 
 struct problem {
   int32_t batch = 1, n_heads = 1, n_kv_heads = 1, n_q = 1, n_kv = 1, head_dim = 1, v_dim = 1;
-  float scale = 0;
+  float scale = HEED_SCALE_DEFAULT;
   int32_t causal = 0, causal_offset = 0;
   std::vector<float> q;  // (batch, n_heads, n_q, head_dim)
   std::vector<float> k;  // (batch, n_kv_heads, n_kv, head_dim)
@@ -53,7 +53,7 @@ struct problem {
   }
   // Of a problem without options: query i sees keys 0 .. n_visible - 1.
   int32_t n_visible(int32_t i) const { return range_of(0, i).end; }
-  float scale_used() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim)); }
+  float scale_used() const { return scale != HEED_SCALE_DEFAULT ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim)); }
   const float *q_row(int32_t b, int32_t h, int32_t i) const {
     return q.data() + ((size_t(b) * n_heads + h) * n_q + i) * head_dim;
   }
@@ -108,7 +108,7 @@ inline problem random_shape(random_source &r, const family &f) {
   p.head_dim = r.size(f.dim_low, f.dim_high);
   p.v_dim = r.chance(60) ? p.head_dim : r.size(f.dim_low, f.dim_high);
   random_mask(r, &p);
-  p.scale = r.chance(70) ? 0.0f : r.chance(20) ? -r.bell() : std::fabs(r.bell()) + 0x1p-10f;
+  p.scale = r.chance(70) ? HEED_SCALE_DEFAULT : r.chance(20) ? -r.scale() : std::fabs(r.bell()) + 0x1p-10f;
   return p;
 }
 

@@ -35,6 +35,11 @@ class random_source {
     for (int i = 0; i < 4; ++i) sum += static_cast<int32_t>(next() >> 10) - 0x200000;
     return static_cast<float>(sum) * 0x1p-21f;
   }
+  // The same, but never 0, which is no scale.
+  float scale() {
+    const float x = bell();
+    return x != 0 ? x : 1;
+  }
 
   template <typename T>
   const T &pick(const std::vector<T> &choices) {

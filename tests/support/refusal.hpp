@@ -125,7 +125,8 @@ std::vector<flaw<Tensor>> tensor_flaws() {
 
 inline std::vector<flaw<heed_sequence>> sequence_flaws() {
   using S = heed_sequence;
-  return {{"size 0", [](S &s) { s.struct_size = 0; }, HEED_UNKNOWN_STRUCT},
+  return {{"size 0", [](S &s) { s.struct_size = 0; }, HEED_NOT_INITIALIZED},
+          {"size - 1", [](S &s) { --s.struct_size; }, HEED_UNKNOWN_STRUCT},
           {"size + 1", [](S &s) { ++s.struct_size; }, HEED_UNKNOWN_STRUCT},
           {"capacity 0", [](S &s) { s.capacity = 0; }, HEED_OUT_OF_RANGE},
           {"capacity -4", [](S &s) { s.capacity = -4; }, HEED_OUT_OF_RANGE},
@@ -141,7 +142,7 @@ inline std::vector<flaw<heed_sequence>> sequence_flaws() {
 
 inline std::vector<flaw<heed_executor>> executor_flaws() {
   using E = heed_executor;
-  return {{"size 0", [](E &e) { e.struct_size = 0; }, HEED_UNKNOWN_STRUCT},
+  return {{"size 0", [](E &e) { e.struct_size = 0; }, HEED_NOT_INITIALIZED},
           {"size too small", [](E &e) { --e.struct_size; }, HEED_UNKNOWN_STRUCT},
           {"size too large", [](E &e) { ++e.struct_size; }, HEED_UNKNOWN_STRUCT},
           {"no worker", [](E &e) { e.n_workers = 0; }, HEED_OUT_OF_RANGE},

@@ -13,13 +13,13 @@
 namespace heed_test {
 
 inline heed_attention call_of(const problem &p) {
-  heed_attention call = heed_attention_of(p.n_q, p.n_kv, p.n_heads, p.n_kv_heads, p.head_dim, nullptr, nullptr, nullptr,
-                                          nullptr, nullptr, 0);
+  heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, p.n_q, p.n_kv, p.n_heads, p.n_kv_heads, p.head_dim,
+                                          nullptr, heed_memory_of(nullptr, 0));
   call.batch = p.batch;
   call.v_dim = p.v_dim;
   call.scale = p.scale;
   call.causal = p.causal;
-  call.causal_offset = p.causal_offset;
+  call.position = p.causal_offset;
   return call;
 }
 
@@ -61,25 +61,21 @@ class placed_call {
         options(p, s),
         p_(p),
         out_place_(place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.v_dim)),
-        weights_place_(place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.n_kv)),
         out_(slot_out, out_place_.extent(), unwritten_bits),
-        weights_(slot_weights, s.weights || p.options.weights ? weights_place_.extent() : 0, unwritten_bits),
         workspace_(slot_workspace, s.workspace_bytes ? s.workspace_bytes : heed_workspace_bytes(p.head_dim, p.v_dim)) {
     place_inputs(p, s, &call);
     call.out = output_view(out_place_, out_.data());
-    if (weights_.count() > 0) call.weights = output_view(weights_place_, weights_.data());
-    call.workspace = workspace_.data();
-    call.workspace_bytes = workspace_.count();
+    call.workspace = heed_memory_of(workspace_.data(), workspace_.count());
     call.executor = s.executor;
     for (const feature &f : features())
       if (f.in(p)) (options.*f.put)();
-    if (p.options.any()) call.options = options.get();
+    if (s.weights && !p.options.weights) options.put_weights();
+    if (s.weights || p.options.any()) call.options = options.get();
   }
   // Keys and values come from a cache.
   void read(const heed_cache *cache) {
     call.k = call.v = {};
-    options.put_cache(cache);
-    call.options = options.get();
+    call.cache = cache;
   }
   bool succeeds(heed_status status) const {
     EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status) << ": " << p_.text();
@@ -90,7 +86,6 @@ class placed_call {
     attention_result result;
     if (narrow) narrow->copy_out(out_);
     result.out = gather(out_place_, out_);
-    if (weights_.count() > 0) result.weights = gather(weights_place_, weights_);
     options.collect(&result);
     return result;
   }
@@ -101,25 +96,28 @@ class placed_call {
 
  private:
   const problem &p_;
-  const placement out_place_, weights_place_;
-  const fenced_floats out_, weights_;
+  const placement out_place_;
+  const fenced_floats out_;
   const fenced_bytes workspace_;
 };
 
-// A partial over a buffer of the least size.
+inline size_t partial_floats(const problem &p) {
+  return HEED_PARTIAL_BYTES(p.batch, p.n_heads, p.n_q, p.v_dim) / sizeof(float);
+}
+// A partial in memory of the least size.
 class placed_partial {
  public:
   placed_partial(const problem &p, slot which, int32_t first_key)
-      : buffer_(which, HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim), unwritten_bits) {
-    EXPECT_EQ(
-        heed_partial_init(&partial, buffer_.data(), buffer_.count(), p.batch, p.n_heads, p.n_q, p.v_dim, first_key),
-        HEED_OK);
+      : memory_(which, partial_floats(p), unwritten_bits) {
+    EXPECT_EQ(heed_partial_init(&partial, p.batch, p.n_heads, p.n_q, p.v_dim, first_key,
+                                heed_memory_of(memory_.data(), memory_.count() * sizeof(float))),
+              HEED_OK);
   }
-  bool guard_intact() const { return buffer_.guard_intact(); }
+  bool guard_intact() const { return memory_.guard_intact(); }
   heed_partial partial;
 
  private:
-  fenced_floats buffer_;
+  fenced_floats memory_;
 };
 
 // Adds keys first .. end - 1 to a partial.
@@ -149,8 +147,7 @@ inline attention_result run_partial(placed_call *placed_pointer, const problem &
       const placed_partial part(p, slot_part, first);
       parts.push_back(part.partial);
       ok = ok && add_keys(&placed, first, std::min(p.n_kv, first + 1024), &parts.back());
-      buffers.emplace_back(part.partial.data,
-                           part.partial.data + HEED_PARTIAL_FLOATS(p.batch, p.n_heads, p.n_q, p.v_dim));
+      buffers.emplace_back(part.partial.data, part.partial.data + partial_floats(p));
     }
     for (size_t i = parts.size(); i-- > 0;) {
       parts[i].data = buffers[i].data();

@@ -36,7 +36,8 @@ inline std::vector<unsigned char> in_other_byte_order(const heed_cache_shape &s,
     for (; count > 0; --count, at += size)
       std::reverse(bytes.begin() + ptrdiff_t(at), bytes.begin() + ptrdiff_t(at + size));
   };
-  const size_t slots = HEED_CACHE_SLOTS(s.kind, s.capacity, s.pinned, s.spare), size = HEED_FORMAT_BYTES(s.format);
+  const size_t slots = HEED_CACHE_SLOTS(s.pinned) + HEED_CACHE_SLOTS(s.capacity + s.spare),
+               size = HEED_FORMAT_BYTES(s.format);
   turn(cache_header / 4, 4);
   turn((size_t(s.n_sequences) * 8 + 63) / 64 * 16, 4);  // length and oldest token of each
   for (int32_t i = 0; i < s.n_sequences * s.n_kv_heads; ++i) {

@@ -12,10 +12,10 @@
 
 namespace heed_test {
 
-// What options ask for besides out and weights, in the order in which staged_options places it.
+// What options ask for besides out, in the order in which staged_options places it.
 inline std::vector<float> extra_results(const attention_result &r) {
   std::vector<float> all;
-  for (const std::vector<float> *part : {&r.scores, &r.lse, &r.column_sums, &r.top_weights})
+  for (const std::vector<float> *part : {&r.scores, &r.weights, &r.lse, &r.column_sums, &r.top_weights})
     all.insert(all.end(), part->begin(), part->end());
   for (const int32_t key : r.top_keys) all.push_back(float_of(static_cast<uint32_t>(key)));
   return all;
@@ -29,6 +29,7 @@ inline void split_extra_results(const problem &p, const std::vector<float> &all,
     return part;
   };
   r->scores = take(p.options.scores_stage >= 0, p.weights_floats());
+  r->weights = take(p.options.weights, p.weights_floats());
   r->lse = take(p.options.lse, rows);
   r->column_sums = take(p.options.column_sums, size_t(p.batch) * p.n_heads * p.n_kv);
   r->top_weights = take(p.options.k > 0, rows * size_t(p.options.k));
@@ -46,7 +47,7 @@ class staged_options {
     if (!p.options.any()) return;
     all_ = memory->inputs<objects>(1);
     *all_ = {};
-    all_->options = HEED_OPTIONS;
+    all_->options = heed_options_default();
     put_ranges(p.options);
     put_mask(p);
     put_numbers(p.options);
@@ -57,7 +58,7 @@ class staged_options {
 
   // For a call that begins at this key: scores and masks count from there, by copies of their objects.
   struct piece {
-    heed_options options = HEED_OPTIONS;
+    heed_options options = heed_options_default();
     heed_mask mask;
     heed_scores scores;
   };
@@ -113,6 +114,7 @@ class staged_options {
     heed_alibi alibi;
     heed_sinks sinks;
     heed_scores scores;
+    heed_attention_weights weights;
     heed_lse lse;
     heed_column_sums column_sums;
     heed_top_k top_k;
@@ -132,7 +134,7 @@ class staged_options {
     expect(heed_ranges_init(&ranges));
     ranges.left_window = x.left_window, ranges.right_window = x.right_window;
     ranges.left_windows = copy(x.left_windows), ranges.right_windows = copy(x.right_windows);
-    ranges.offsets = copy(x.offsets), ranges.kv_lengths = copy(x.kv_lengths), ranges.pinned = x.pinned;
+    ranges.positions = copy(x.offsets), ranges.kv_lengths = copy(x.kv_lengths), ranges.pinned = x.pinned;
     all_->options.ranges = &ranges;
   }
 
@@ -177,6 +179,8 @@ class staged_options {
     const extras &x = p.options;
     if (x.scores_stage >= 0)
       expect(heed_scores_init(&all_->scores, x.scores_stage, output(p.n_q, p.n_kv))), options.scores = &all_->scores;
+    if (x.weights)
+      expect(heed_attention_weights_init(&all_->weights, output(p.n_q, p.n_kv))), options.weights = &all_->weights;
     if (x.lse) expect(heed_lse_init(&all_->lse, output(p.n_q, 1))), options.lse = &all_->lse;
     if (x.column_sums) {
       heed_tensor_out sums = output(1, p.n_kv);
@@ -204,8 +208,8 @@ class staged_options {
     object("ranges", &heed_options::ranges), object("mask", &heed_options::mask);
     object("softcap", &heed_options::softcap), object("alibi", &heed_options::alibi);
     object("sinks", &heed_options::sinks), object("scores", &heed_options::scores);
-    object("lse", &heed_options::lse), object("column sums", &heed_options::column_sums);
-    object("top k", &heed_options::top_k);
+    object("weights", &heed_options::weights), object("lse", &heed_options::lse);
+    object("column sums", &heed_options::column_sums), object("top k", &heed_options::top_k);
     return all;
   }
   // What is read where the call writes, and what is written where it reads.
@@ -222,6 +226,7 @@ class staged_options {
     if (all_->options.mask) set("mask in written memory", &all_->mask.data, written + r.between(0, 3));
     if (all_->options.alibi) set("slopes in written memory", &all_->alibi.slopes, written);
     if (all_->options.scores) onto("scores on the options", &all_->scores.out.data, size_t{4});
+    if (all_->options.weights) onto("weights on the options", &all_->weights.out.data, size_t{4});
     if (all_->options.lse) onto("lse on the options", &all_->lse.out.data, size_t{2});
     if (all_->options.column_sums) onto("sums on the options", &all_->column_sums.out.data, size_t{2});
     if (all_->options.top_k) onto("weights of top k on the options", &all_->top_k.weights, size_t{1});

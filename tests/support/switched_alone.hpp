@@ -14,25 +14,23 @@ inline void add_caches(switched_calls *all) {
     for (int32_t style = -1; style <= HEED_ROPE_HALVES; ++style)
       all->push_back({std::string("append to a cache of ") + format_names[format] + turned[style + 1], style < 0,
                       [=](const heed_executor *, written *w) {
-                        heed_cache_shape shape = HEED_CACHE_SHAPE;
-                        shape.capacity = n, shape.n_kv_heads = n_heads, shape.head_dim = shape.v_dim = dim;
+                        heed_cache_shape shape = heed_cache_shape_default(n, n_heads, dim);
                         shape.format = format;
-                        const size_t bytes = heed_cache_bytes(&shape);
                         heed_cache cache;
-                        w->expect_ok(heed_cache_init(&cache, &shape, w->take<unsigned char>(bytes), bytes));
+                        w->expect_ok(heed_cache_init(&cache, &shape, w->memory(heed_cache_bytes(&shape))));
                         heed_rope rope;
                         heed_rope_init(&rope, style < 0 ? 0 : style);
                         const heed_tensor rows = heed_token_major(numbers_from(0), n, n_heads, dim);
-                        w->expect_ok(heed_cache_append(&cache, 0, n, rows, rows, style < 0 ? nullptr : &rope));
+                        w->expect_ok(heed_cache_append(&cache, 0, rows, rows, n, style < 0 ? nullptr : &rope));
                       }});
 }
 
 // Two partials whose numbers do not depend on the kernel.
 inline void add_partials(switched_calls *all) {
   constexpr int32_t heads = 8, n_q = 200, dim = 64;
-  constexpr size_t n = HEED_PARTIAL_FLOATS(1, heads, n_q, dim), n_rows = size_t{heads} * n_q;
+  constexpr size_t n_bytes = HEED_PARTIAL_BYTES(1, heads, n_q, dim), n = n_bytes / 4, n_rows = size_t{heads} * n_q;
   const auto fill = [](heed_partial *p, size_t first, int32_t first_key, written *w) {
-    w->expect_ok(heed_partial_init(p, w->take(n), n, 1, heads, n_q, dim, first_key));
+    w->expect_ok(heed_partial_init(p, 1, heads, n_q, dim, first_key, w->memory(n_bytes)));
     for (size_t i = 0; i < n; ++i) p->data[i] = i < n_rows ? numbers_from(first)[i] : positive_numbers()[i % 40000];
     for (size_t i = n_rows; i < 2 * n_rows; ++i) p->data[i] += 1;
     p->n_keys = 1024;
@@ -57,22 +55,20 @@ inline void add_partials(switched_calls *all) {
 inline void add_sequences(switched_calls *all) {
   constexpr int32_t n = 200, dim = 32;
   for (const bool with_options : {false, true})
-    all->push_back(
-        {with_options ? "sequence with options" : "sequence", false, [=](const heed_executor *, written *w) {
-           heed_sequence x, y;
-           w->expect_ok(heed_sequence_init(&x, w->take(n * dim), n, dim));
-           w->expect_ok(heed_sequence_init(&y, w->take(n * dim), n, dim));
-           w->expect_ok(heed_sequence_append(&x, heed_matrix_of(numbers_from(0), n, dim)));
-           const all_options options(n, n, 1, w);
-           w->expect_ok(with_options
-                            ? heed_sequence_attention(&x, 0, 1, options.get(), &y, switched_workspace(),
-                                                      switched_workspace_bytes)
-                            : heed_sequence_self_attention(&x, 0, &y, switched_workspace(), switched_workspace_bytes));
-         }});
+    all->push_back({with_options ? "sequence with options" : "sequence", false, [=](const heed_executor *, written *w) {
+                      heed_sequence x, y;
+                      w->expect_ok(heed_sequence_init(&x, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
+                      w->expect_ok(heed_sequence_init(&y, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
+                      w->expect_ok(heed_sequence_append(&x, heed_matrix_of(numbers_from(0), n, dim)));
+                      const all_options options(n, n, 1, w);
+                      w->expect_ok(heed_sequence_attention(&x, HEED_SCALE_DEFAULT, with_options,
+                                                           with_options ? options.get() : nullptr, &y,
+                                                           switched_workspace()));
+                    }});
   all->push_back({"self-attention", false, [=](const heed_executor *, written *w) {
-                    w->expect_ok(heed_self_attention(heed_matrix_of(numbers_from(0), n, dim), 0,
-                                                     heed_matrix_out_of(w->take(n * dim), n, dim), switched_workspace(),
-                                                     switched_workspace_bytes));
+                    w->expect_ok(heed_self_attention(heed_matrix_of(numbers_from(0), n, dim), HEED_SCALE_DEFAULT,
+                                                     heed_matrix_out_of(w->take(n * dim), n, dim),
+                                                     switched_workspace()));
                   }});
 }
 
@@ -80,17 +76,19 @@ inline void add_formats(switched_calls *all) {
   constexpr int32_t n = 300, dim = 200;
   for (int32_t format = HEED_F16; format <= HEED_INT8; ++format) {
     all->push_back({std::string("to ") + format_names[format], true, [=](const heed_executor *, written *w) {
-                      w->expect_ok(heed_narrow(heed_matrix_of(numbers_from(0), n, dim), format,
-                                               w->take<uint16_t>(n * dim), dim, w->take(n)));
+                      uint16_t *const y = w->take<uint16_t>(n * dim);
+                      w->expect_ok(heed_narrow(heed_matrix_of(numbers_from(0), n, dim),
+                                               heed_narrow_matrix_out_of(y, w->take(n), format, n, dim)));
                     }});
-    all->push_back({std::string("from ") + format_names[format], true, [=](const heed_executor *, written *w) {
-                      w->expect_ok(heed_widen(narrow_numbers_of(format), dim, positive_numbers(), format,
-                                              heed_matrix_out_of(w->take(n * dim), n, dim)));
-                    }});
+    all->push_back(
+        {std::string("from ") + format_names[format], true, [=](const heed_executor *, written *w) {
+           w->expect_ok(heed_widen(heed_narrow_matrix_of(narrow_numbers_of(format), positive_numbers(), format, n, dim),
+                                   heed_matrix_out_of(w->take(n * dim), n, dim)));
+         }});
   }
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
     all->push_back({"weights to int8, layout " + std::to_string(layout), true, [=](const heed_executor *, written *w) {
-                      w->expect_ok(heed_quantize_weights(heed_matrix_of(numbers_from(0), n, dim), layout,
+                      w->expect_ok(heed_weights_quantize(heed_matrix_of(numbers_from(0), n, dim), layout,
                                                          w->take<int8_t>(n * dim), w->take(n)));
                     }});
 }
@@ -100,14 +98,13 @@ inline void add_others(switched_calls *all) {
   all->push_back({"dot", false, [](const heed_executor *, written *w) {
                     w->expect_ok(heed_dot(numbers_from(0), numbers_from(500000), 100000, w->take(1)));
                   }});
-  using test = heed_status (*)(void *, size_t, heed_selftest_report *);
+  using test = heed_status (*)(heed_memory, heed_selftest_report *);
   const std::pair<const char *, test> tests[] = {{"self-test at start-up", heed_selftest_boot},
                                                  {"self-test of features", heed_selftest_features}};
   for (const auto &[name, f] : tests)
     all->push_back({name, true, [function = f](const heed_executor *, written *w) {
                       written buffer;
-                      *w->take<heed_status>(1) = function(buffer.take<char>(HEED_SELFTEST_FEATURES_BYTES),
-                                                          HEED_SELFTEST_FEATURES_BYTES, nullptr);
+                      *w->take<heed_status>(1) = function(buffer.memory(HEED_SELFTEST_FEATURES_BYTES), nullptr);
                     }});
 }
 

@@ -25,6 +25,13 @@ class written {
     parts_.push_back({begin, n * sizeof(T)});
     return reinterpret_cast<T *>(begin);
   }
+  heed_memory memory(size_t bytes) { return heed_memory_of(take<unsigned char>(bytes), bytes); }
+  // Of the same the first bytes alone: the rest is workspace.
+  heed_memory memory(size_t kept, size_t bytes) {
+    const heed_memory all = memory(bytes);
+    parts_.back().second = kept;
+    return all;
+  }
   void expect_ok(heed_status status) { EXPECT_EQ(status, HEED_OK) << heed_status_argument(status); }
   std::vector<unsigned char> all() const {
     std::vector<unsigned char> bytes;
@@ -64,7 +71,8 @@ inline const void *narrow_numbers_of(int32_t format) {
   if (format == HEED_F32) return numbers().data();
   if (bytes[format].empty()) {
     bytes[format].resize(size_t{dim} * dim);
-    EXPECT_EQ(heed_narrow(heed_matrix_of(numbers().data(), dim, dim), format, bytes[format].data(), dim, scales.data()),
+    EXPECT_EQ(heed_narrow(heed_matrix_of(numbers().data(), dim, dim),
+                          heed_narrow_matrix_out_of(bytes[format].data(), scales.data(), format, dim, dim)),
               HEED_OK);
   }
   return bytes[format].data();
@@ -78,9 +86,8 @@ inline const float *positive_numbers() {
   return all.data();
 }
 
-constexpr size_t switched_workspace_bytes = 4 * HEED_WORKSPACE_BYTES(64, 64);
-inline void *switched_workspace() {
-  HEED_ALIGNED static unsigned char memory[switched_workspace_bytes];
+inline heed_memory switched_workspace() {
+  HEED_MEMORY(memory, 4 * HEED_WORKSPACE_BYTES(64, 64));
   return memory;
 }
 
@@ -111,8 +118,8 @@ inline void add_products(switched_calls *all) {
                             (layout == HEED_IN_OUT ? " in to out, rows " : " out to in, rows ") + std::to_string(n),
                         false, [=](const heed_executor *e, written *w) {
                           const heed_weights weights =
-                              heed_weights_of(narrow_numbers_of(format), format, layout, in, out, positive_numbers());
-                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), &weights, numbers_from(99),
+                              heed_weights_of(narrow_numbers_of(format), positive_numbers(), format, layout, in, out);
+                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
                                                     heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
                         }});
       }

@@ -50,15 +50,16 @@ inline spoilings wrong_count(const std::string &name, int32_t *count, int32_t mo
   return wrong_values<int32_t>(name, count, {0, -1, INT32_MIN, most + 1, INT32_MAX});
 }
 inline spoilings wrong_scale(float *scale) {
-  return wrong_values<float>("scale", scale, {not_a_number, infinity, -infinity});
+  return wrong_values<float>("scale", scale, {0.0f, -0.0f, not_a_number, infinity, -infinity});
 }
 inline spoilings wrong_floats(const std::string &name, const float **data) {
   return wrong_values<const float *>(name, data, {misaligned(*data), misaligned(*data, 2), top_of_memory()});
 }
-inline spoilings wrong_workspace(void **workspace, size_t *bytes, size_t least) {
-  char *good = static_cast<char *>(*workspace);
-  spoilings all = wrong_values<void *>("workspace", workspace, {nullptr, good + 1, good + 4, good + 32});
-  for (const spoiling &s : wrong_values<size_t>("workspace bytes", bytes, {0, least - 1, SIZE_MAX})) all.push_back(s);
+inline spoilings wrong_workspace(heed_memory *m, size_t least) {
+  char *good = static_cast<char *>(m->data);
+  spoilings all = wrong_values<void *>("memory", &m->data, {nullptr, good + 1, good + 4, good + 32});
+  for (const spoiling &s : wrong_values<size_t>("bytes of memory", &m->bytes, {0, least - 1, SIZE_MAX}))
+    all.push_back(s);
   return all;
 }
 
@@ -72,11 +73,11 @@ T *overlapping(random_source &r, size_t own, T *other, size_t n) {
 inline void call_from_inside() {
   static std::map<int32_t, std::vector<float>> results;
   static const float x[35] = {1, -2, 0.5f, 3, 0.25f, -1, 7};
-  HEED_WORKSPACE(workspace, 7, 7);
+  HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(7, 7));
   std::vector<float> y(35), rows(35);
-  EXPECT_EQ(
-      heed_self_attention(heed_matrix_of(x, 5, 7), 0, heed_matrix_out_of(y.data(), 5, 7), workspace, sizeof workspace),
-      HEED_OK);
+  EXPECT_EQ(heed_self_attention(heed_matrix_of(x, 5, 7), HEED_SCALE_DEFAULT, heed_matrix_out_of(y.data(), 5, 7),
+                                workspace),
+            HEED_OK);
   EXPECT_EQ(heed_softmax(heed_matrix_of(x, 5, 7), 1, heed_matrix_out_of(rows.data(), 5, 7), nullptr), HEED_OK);
   y.insert(y.end(), rows.begin(), rows.end());
   const auto known = results.emplace(heed_kernel_profile(heed_kernel_current()), y).first;
@@ -115,6 +116,10 @@ class trial {
     p.head_dim = head_dim, p.v_dim = v_dim;
     const size_t bytes = random_workspace_bytes(r, p, executor_ ? executor_->get()->n_workers : 1);
     return std::min(bytes, std::max(heed_workspace_min_bytes(head_dim, v_dim), size_t{1} << 21));
+  }
+  heed_memory place_workspace(random_source &r, int32_t head_dim, int32_t v_dim) {
+    const size_t bytes = workspace_bytes(r, head_dim, v_dim);
+    return heed_memory_of(memory.scratch<void>(bytes, HEED_ALIGNMENT), bytes);
   }
   spoilings executor_flaws_in(const heed_executor **argument) {
     spoilings all;

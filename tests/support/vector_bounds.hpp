@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "heed/heed.h"
 #include "vector_problem.hpp"
 
 namespace heed_test {
@@ -74,7 +73,7 @@ class row_bounds {
 
   void add_key(int32_t j) {
     const float *q = p_.q.row(b_, h_, i_), *k = p_.k.row(b_, p_.kv_head(h_), j);
-    const double scale = p_.scale != 0 ? double(p_.scale) : 1 / std::sqrt(double(p_.head_dim));
+    const double scale = p_.scale != HEED_SCALE_DEFAULT ? double(p_.scale) : 1 / std::sqrt(double(p_.head_dim));
     double dot = 0, sum = 0;
     for (int32_t n = 0; n < p_.head_dim; ++n) {
       dot += double(q[n]) * k[n];

@@ -81,7 +81,7 @@ class vector_judge {
   std::vector<vector_verdict> run() {
     const bool flat = case_.input("Q")->dims.size() == 3;
     const vector_result found = vector_call(p_, flat, case_.outputs.count("qk_matmul_output") != 0).run();
-    const bool weights = p_.mode == HEED_SCORES_WEIGHTS;
+    const bool weights = p_.mode == weights_mode;
     compare("Y", vector_output::result, flat, found.y);
     compare("present_key", vector_output::copy, false, p_.k);
     compare("present_value", vector_output::copy, false, p_.v);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/heed.h"
 #include "vectors.hpp"
 
 namespace heed_test {
@@ -112,6 +113,9 @@ inline vector_mask mask_of(const vector_tensor &t, int32_t batch, int32_t n_head
   return m;
 }
 
+// The qk_matmul_output_mode of heed_attention_weights; those before are stages of heed_scores.
+constexpr int32_t weights_mode = 3;
+
 struct vector_problem {
   int32_t batch, n_heads, n_kv_heads, n_q, n_kv, n_past = 0, head_dim, v_dim;
   vector_rows q, k, v;
@@ -120,13 +124,13 @@ struct vector_problem {
   float softcap = 0;  // 0: none
   bool causal, ranged = false;
   int32_t left_window, right_window, mode;
-  std::vector<int32_t> offsets, kv_lengths;  // for each batch entry, or empty
+  std::vector<int32_t> positions, kv_lengths;  // for each batch entry, or empty
 
-  int32_t offset(int32_t b) const { return offsets.empty() ? n_past : offsets[size_t(b)]; }
+  int32_t position(int32_t b) const { return positions.empty() ? n_past : positions[size_t(b)]; }
   int32_t kv_head(int32_t h) const { return h / (n_heads / n_kv_heads); }
   // -infinity hides the key.
   double bias(int32_t b, int32_t h, int32_t i, int32_t j) const {
-    const int64_t p = int64_t{i} + offset(b);
+    const int64_t p = int64_t{i} + position(b);
     const bool inside = (kv_lengths.empty() || j < kv_lengths[size_t(b)]) && (!causal || j <= p) &&
                         (left_window < 0 || j >= p - left_window) && (right_window < 0 || j <= p + right_window);
     return inside ? mask.value(b, h, i, j) : -HUGE_VAL;
@@ -171,12 +175,12 @@ inline void require_known_names(const vector_case &c) {
   require(!c.outputs.empty(), "there is no output to compare with");
 }
 
-// A given scale of 0 makes every score 0; for heed 0 is the default. The queries take it.
+// A given scale of 0 makes every score 0; heed refuses it. The queries take it.
 inline void set_scale(const vector_case &c, vector_problem *p) {
-  const double scale = c.attribute("scale", 1 / std::sqrt(double(p->head_dim)));
-  p->scale = static_cast<float>(c.attribute("scale", 0));
-  if (scale == 0)
-    for (float &x : p->q.data) x *= 0.0f;
+  p->scale = static_cast<float>(c.attribute("scale", double(HEED_SCALE_DEFAULT)));
+  if (c.attribute("scale", 1) != 0) return;
+  p->scale = HEED_SCALE_DEFAULT;
+  for (float &x : p->q.data) x *= 0.0f;
 }
 
 inline void set_lengths(const vector_tensor &lengths, bool past, vector_problem *p) {
@@ -184,7 +188,7 @@ inline void set_lengths(const vector_tensor &lengths, bool past, vector_problem 
           "nonpad_kv_seqlen is " + lengths.shape());
   for (const double n : lengths.numbers()) {
     p->kv_lengths.push_back(clamped(n, 0, p->n_kv));
-    if (!past) p->offsets.push_back(clamped(n - p->n_q, INT32_MIN, INT32_MAX));
+    if (!past) p->positions.push_back(clamped(n - p->n_q, INT32_MIN, INT32_MAX));
   }
   p->ranged = true;
 }
@@ -214,7 +218,7 @@ inline vector_problem problem_of(const vector_case &c) {
   p.right_window = whole_attribute(c, "right_window_size", -1, -1);
   p.ranged = p.left_window >= 0 || p.right_window >= 0;
   p.mode = whole_attribute(c, "qk_matmul_output_mode", 0, 0);
-  require(p.mode <= 3, "qk_matmul_output_mode is " + std::to_string(p.mode));
+  require(p.mode <= weights_mode, "qk_matmul_output_mode is " + std::to_string(p.mode));
   if (c.input("nonpad_kv_seqlen")) set_lengths(*c.input("nonpad_kv_seqlen"), past, &p);
   if (c.input("attn_mask")) p.mask = mask_of(*c.input("attn_mask"), p.batch, p.n_heads, p.n_q);
   return p;

@@ -13,7 +13,7 @@
 namespace heed_test {
 
 struct vector_result {
-  vector_rows y, scores;  // y as flat as Q; scores (batch, heads, queries, keys), empty unless wanted
+  vector_rows y, scores;  // y as flat as Q; scores or weights (batch, heads, queries, keys), empty unless wanted
 };
 
 class vector_call {
@@ -22,7 +22,7 @@ class vector_call {
     result_.y = rows_of(p.batch, p.n_heads, p.n_q, p.v_dim, flat);
     if (scores) result_.scores = rows_of(p.batch, p.n_heads, p.n_q, p.n_kv, false);
     result_.scores.data.assign(result_.scores.count(), std::numeric_limits<float>::quiet_NaN());
-    space_.resize(HEED_WORKSPACE_BYTES(p.head_dim, p.v_dim) + HEED_WORKSPACE_ALIGNMENT);
+    space_.resize(HEED_WORKSPACE_BYTES(p.head_dim, p.v_dim) + HEED_ALIGNMENT);
   }
   vector_call(const vector_call &) = delete;
   vector_call &operator=(const vector_call &) = delete;
@@ -41,16 +41,17 @@ class vector_call {
     result_.y.data.assign(result_.y.count(), std::numeric_limits<float>::quiet_NaN());  // what is not written shows
     heed_attention call = base();
     call.causal = hiding && p_.causal;
-    heed_options options = HEED_OPTIONS;
+    heed_options options = heed_options_default();
     heed_ranges ranges;
     heed_mask mask;
     heed_softcap softcap;
     heed_scores scores;
+    heed_attention_weights weights;
     if (hiding && p_.ranged) {
       made(heed_ranges_init(&ranges));
       ranges.left_window = p_.left_window;
       ranges.right_window = p_.right_window;
-      if (!p_.offsets.empty()) ranges.offsets = p_.offsets.data();
+      if (!p_.positions.empty()) ranges.positions = p_.positions.data();
       if (!p_.kv_lengths.empty()) ranges.kv_lengths = p_.kv_lengths.data();
       options.ranges = &ranges;
     }
@@ -64,7 +65,10 @@ class vector_call {
       made(heed_softcap_init(&softcap, p_.softcap));
       options.softcap = &softcap;
     }
-    if (with_scores) {
+    if (with_scores && p_.mode == weights_mode) {
+      made(heed_attention_weights_init(&weights, output(&result_.scores)));
+      options.weights = &weights;
+    } else if (with_scores) {
       made(heed_scores_init(&scores, p_.mode, output(&result_.scores)));
       options.scores = &scores;
     }
@@ -74,12 +78,12 @@ class vector_call {
 
   heed_attention base() {
     heed_attention call =
-        heed_attention_of(p_.n_q, p_.n_kv, p_.n_heads, p_.n_kv_heads, p_.head_dim, nullptr, nullptr, nullptr, nullptr,
-                          aligned_space(), space_.size() - HEED_WORKSPACE_ALIGNMENT);
+        heed_attention_of(nullptr, nullptr, nullptr, p_.n_q, p_.n_kv, p_.n_heads, p_.n_kv_heads, p_.head_dim, nullptr,
+                          heed_memory_of(aligned_space(), space_.size() - HEED_ALIGNMENT));
     call.batch = p_.batch;
     call.v_dim = p_.v_dim;
     call.scale = p_.scale;
-    call.causal_offset = p_.n_past;
+    call.position = p_.n_past;
     call.q = input(p_.q);
     call.k = input(p_.k);
     call.v = input(p_.v);
@@ -88,8 +92,8 @@ class vector_call {
   }
 
   void *aligned_space() {
-    const size_t beyond = reinterpret_cast<uintptr_t>(space_.data()) % HEED_WORKSPACE_ALIGNMENT;
-    return space_.data() + (HEED_WORKSPACE_ALIGNMENT - beyond);
+    const size_t beyond = reinterpret_cast<uintptr_t>(space_.data()) % HEED_ALIGNMENT;
+    return space_.data() + (HEED_ALIGNMENT - beyond);
   }
   static heed_tensor input(const vector_rows &r) {
     return {r.data.data(), r.batch_stride, r.head_stride, r.row_stride};

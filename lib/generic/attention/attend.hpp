@@ -32,7 +32,7 @@ static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
       rule->score(t, b);
     else
       Steps::score(t, b);
-    const after_rule next = rule ? rule->apply(t, b) : after_rule::add;
+    const after_rule next = rule && rule->apply ? rule->apply(t, b) : after_rule::add;
     if (next == after_rule::skip) continue;
     Steps::softmax(t, b);
     if (next == after_rule::add_visible)

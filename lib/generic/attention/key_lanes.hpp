@@ -63,16 +63,6 @@ static HEED_NOINLINE void score_columns(const float *const (&q)[8], int32_t n_ro
   }
 }
 
-// Beyond this size keys and values come from the last cache or from memory. Then k is fetched one block ahead while k
-// is read, and v while v is read: 30 GB/s from DRAM, against 12 without, 20 with k and v each fetched while the other
-// is read and 19 with a burst between the two. Below it, fetching ahead costs 20 %.
-// Only the first tile of a stream finds its keys and values far away.
-HEED_INLINE bool next_block_is_far(const tile &t, int32_t block_begin) {
-  const stream &s = *t.s;
-  return t.first_row == 0 && block_begin + 2 * block_keys <= s.n_kv &&
-         static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * 4 > far_bytes;
-}
-
 // Scores of a block for ROWS rows from `row`; rows beyond the tile repeat its last one.
 template <class V, int ROWS>
 static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_block &b) {
@@ -89,7 +79,7 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
     if (use + 1 < t.n_rows) cursor.next();
   }
   const float *keys = s.k.from(b.begin);
-  const float *ahead = row == 0 && next_block_is_far(t, b.begin) ? s.k.from(b.begin + block_keys) : nullptr;
+  const float *ahead = row == 0 && block_is_far(t, b, 4) ? s.k.from(b.begin + block_keys) : nullptr;
   const ptrdiff_t stride = s.k.stride;
   const int32_t n_rows = t.n_rows - row < ROWS ? t.n_rows - row : ROWS, n_keys = b.n - b.from;
   const int32_t head_dim = s.head_dim, by_four = head_dim / 4 * 4;
@@ -110,19 +100,9 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
 
 template <class V>
 HEED_INLINE void score_key_block(const tile &t, const key_block &b) {
-  for (int32_t row = 0; row < t.n_rows;) {
-    const int32_t left = t.n_rows - row;
-    if (!V::compact && left > 4) {
-      score_row_group<V, 8>(t, row, b);
-      row += 8;
-    } else if (left > 1) {  // two rows cost what four cost: the transposes, or the latency of too few chains
-      score_row_group<V, 4>(t, row, b);
-      row += 4;
-    } else {
-      score_row_group<V, 1>(t, row, b);
-      row += 1;
-    }
-  }
+  each_group<!V::compact>(t.n_rows, [&](auto rows, int32_t row) {  // two rows cost what four cost: the transposes
+    score_row_group<V, decltype(rows)::value>(t, row, b);
+  });
 }
 
 // x[0, n) of x[0, 16) become -infinity, or with `last` x[n, 16). One by one they would be slow to load as a register.
@@ -177,7 +157,7 @@ struct key_lanes {
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
-    add_block<V>(t, b, block_keys, 1, next_block_is_far(t, b.begin));
+    add_block<V>(t, b, block_keys, 1, block_is_far(t, b, 4));
   }
   static HEED_INLINE void end(const tile &t, bool empty) {
     if (empty) clear_rows(t);

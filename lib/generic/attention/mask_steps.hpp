@@ -93,7 +93,7 @@ static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b,
       const float *mask = row_of<float>(from, *t.s, row_cursor(*t.s, t.first_row + r)) + b.begin;
       for (; begin + 4 <= seen.last; begin += 4) {
         reg m[4];
-        V::transpose4(mask + begin, from.query_stride, m);
+        V::transpose4(mask + begin, from.row_stride, m);
         add_masks<V>(t.scores + begin * t.row_capacity + r, t.row_capacity, m, 4, most);
       }
     }

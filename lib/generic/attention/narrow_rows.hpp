@@ -70,7 +70,7 @@ struct key_rows {
       : data(reinterpret_cast<const T *>(s.k.data) + b.begin * s.k.stride),
         stride(s.k.stride),
         scales(nullptr),
-        scale_stride(s.rule->stored->key_scales.query_stride) {
+        scale_stride(s.rule->stored->key_scales.row_stride) {
     if (sizeof(T) == 1) scales = scales_of(s, s.rule->stored->key_scales) + b.begin * scale_stride;
   }
   HEED_INLINE const T *row(ptrdiff_t j) const { return data + j * stride; }

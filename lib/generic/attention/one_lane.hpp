@@ -135,13 +135,13 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, 
 // acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
 template <class V>
 HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
-  const int32_t last = clip(b, t.last[r]), latest = clip(b, t.first[r + rows - 1]),
+  const int32_t last = clip_to(b, t.last[r]), latest = clip_to(b, t.first[r + rows - 1]),
                 first = latest < last ? latest : last;
-  for (int32_t i = r; i < r + rows; i++) add_values<V>(p, t, b, i, 1, clip(b, t.first[i]), first);
+  for (int32_t i = r; i < r + rows; i++) add_values<V>(p, t, b, i, 1, clip_to(b, t.first[i]), first);
   add_values<V>(p, t, b, r, rows, first, last);
   for (int32_t i = r; i < r + rows; i++) {
-    const int32_t from = clip(b, t.first[i]);
-    add_values<V>(p, t, b, i, 1, from > last ? from : last, clip(b, t.last[i]));
+    const int32_t from = clip_to(b, t.first[i]);
+    add_values<V>(p, t, b, i, 1, from > last ? from : last, clip_to(b, t.last[i]));
   }
 }
 
@@ -174,8 +174,8 @@ struct one_lane {
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
     for (int32_t r = 0; r < t.n_rows; r++) {
-      const int32_t first = PLAIN ? 0 : clip(b, t.first[r]);
-      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip(b, t.last[r])) - first, scaled<PLAIN>(t));
+      const int32_t first = PLAIN ? 0 : clip_to(b, t.first[r]);
+      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip_to(b, t.last[r])) - first, scaled<PLAIN>(t));
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {

@@ -3,6 +3,7 @@
 #ifndef HEED_GENERIC_SCORE_QUERIES_HPP
 #define HEED_GENERIC_SCORE_QUERIES_HPP
 
+#include "../product/tile.hpp"
 #include "rows.hpp"
 #include "../widen.hpp"
 
@@ -55,7 +56,7 @@ template <class V, int KEYS, int VECS, bool FETCH = false>
 HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k, ptrdiff_t k_stride, int32_t head_dim,
                             float c, float *scores, const rows_ahead *ahead = nullptr) {
   typename V::reg dots[KEYS][VECS];
-  HEED_UNROLL for (int j = 0; j < KEYS; j++) { HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::set(0.0f); }
+  start_tile<V, KEYS, VECS>(dots, [](int, int) HEED_INLINED { return V::set(0.0f); });
   const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0, end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
   const auto fetch = [&](int32_t i) HEED_INLINED {
     if (FETCH && i < lines)
@@ -84,32 +85,19 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
   for (; i < head_dim; i++, qt += qt_stride, k++) {
     fetch(i);
     typename V::reg queries[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      queries[v] = V::load(qt + v * V::lanes);
-      if (KEYS > 1) V::pin(queries[v]);
-    }
-    HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-      auto key = V::factor(k[j * k_stride]);
-      if (VECS > 1) V::pin(key);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[j][v] = V::fma(key, queries[v], dots[j][v]);
-    }
+    HEED_UNROLL for (int v = 0; v < VECS; v++) queries[v] = V::load(qt + v * V::lanes);
+    add_step<V, KEYS, VECS>(dots, queries, [=](int j) HEED_INLINED { return k[j * k_stride]; });
   }
-  const typename V::reg factor = V::set(c);
-  HEED_UNROLL for (int j = 0; j < KEYS; j++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++)
-        V::store(scores + j * qt_stride + v * V::lanes, V::mul(dots[j][v], factor));
-  }
+  store_scaled<V, KEYS, VECS>(dots, c, [=](int j) HEED_INLINED { return scores + j * qt_stride; });
 }
 
 // What the rows of the register at `row` see of a block lies in [first_seen, last_seen).
 HEED_INLINE int32_t first_seen(const tile &t, const key_block &b, int32_t row) {
-  const int32_t first = t.first[row] - b.begin;
-  return first < b.from ? b.from : first < b.n ? first : b.n;
+  return clamp(t.first[row] - b.begin, b.from, b.n);
 }
 template <class V>
 HEED_INLINE int32_t last_seen(const tile &t, const key_block &b, int32_t row) {
-  const int32_t last = t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin;
-  return last < 0 ? 0 : last < b.n ? last : b.n;
+  return clamp(t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin, 0, b.n);
 }
 
 // Scores of keys [from, to) of a block for VECS registers of rows that start at `row`.

@@ -38,10 +38,9 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
   }
   const T *ahead = p.ahead ? p.ahead + at(0) : nullptr;
   typename V::reg dots[ROWS][VECS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] =
-        p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
-  }
+  start_tile<V, ROWS, VECS>(dots, [&](int r, int v) HEED_INLINED {
+    return p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
+  });
   for (int32_t i = 0; i < p.n_dims; i++) {
     if (ahead && i * 16 % line == 0) {
       HEED_UNROLL for (int v = 0; v < VECS * V::lanes; v += 16)
@@ -51,18 +50,10 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       keys[v] = V::load(k[v] + i * 16);
       if (sizeof(T) == 1) keys[v] = V::mul(keys[v], scale[v]);
-      if (ROWS > 1) V::pin(keys[v]);
     }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      auto query = V::factor(q[r][i]);
-      if (VECS > 1) V::pin(query);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[r][v] = V::fma(query, keys[v], dots[r][v]);
-    }
+    add_step<V, ROWS, VECS>(dots, keys, [&](int r) HEED_INLINED { return q[r][i]; });
   }
-  const typename V::reg factor = V::set(p.last ? c : 1.0f);
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores[r] + from + v * V::lanes, V::mul(dots[r][v], factor));
-  }
+  store_scaled<V, ROWS, VECS>(dots, p.last ? c : 1.0f, [&](int r) HEED_INLINED { return scores[r] + from; });
 }
 
 // ROWS rows from `row` on; rows beyond the tile repeat its last one.
@@ -87,19 +78,8 @@ static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key
 // With keys as lanes, for a tile of few rows.
 template <class V, class T>
 static void score_piece_by_keys(const tile &t, const key_piece<T> &p) {
-  for (int32_t row = 0; row < t.n_rows;) {
-    const int32_t left = t.n_rows - row;
-    if (many_registers<V> && left > 4) {
-      score_piece_rows<V, 8>(t, row, p);
-      row += 8;
-    } else if (left > 1) {  // two rows have too few chains to be faster than four
-      score_piece_rows<V, 4>(t, row, p);
-      row += 4;
-    } else {
-      score_piece_rows<V, 1>(t, row, p);
-      row += 1;
-    }
-  }
+  each_group<many_registers<V>>(t.n_rows,
+                                [&](auto rows, int32_t row) { score_piece_rows<V, decltype(rows)::value>(t, row, p); });
 }
 
 // KEYS keys by VECS registers of rows as lanes. ROWS: element (j, i) is k[j * group_stride + i].
@@ -107,32 +87,21 @@ template <class V, int KEYS, int VECS, bool ROWS>
 static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const key_piece<float> &p, int32_t from,
                                               int32_t to) {
   const ptrdiff_t ld = t.row_capacity;
-  const typename V::reg factor = V::set(p.last ? t.s->c : 1.0f);
   const ptrdiff_t key_stride = ROWS ? p.group_stride : 1;
   for (int32_t j = from; j < to; j += KEYS) {
     const float *qt = t.qt + p.dim * ld + row,
                 *k = p.k + (ROWS ? j * p.group_stride : j / 16 * p.group_stride + j % 16);
     float *scores = t.scores + (p.key + j) * ld + row;
     typename V::reg dots[KEYS][VECS];
-    HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] =
-          p.first ? V::set(0.0f) : V::load(scores + u * ld + v * V::lanes);
-    }
+    start_tile<V, KEYS, VECS>(dots, [&](int u, int v) HEED_INLINED {
+      return p.first ? V::set(0.0f) : V::load(scores + u * ld + v * V::lanes);
+    });
     for (int32_t i = 0; i < p.n_dims; i++, qt += ld, k += ROWS ? 1 : 16) {
       typename V::reg queries[VECS];
-      HEED_UNROLL for (int v = 0; v < VECS; v++) {
-        queries[v] = V::load(qt + v * V::lanes);
-        if (KEYS > 1) V::pin(queries[v]);
-      }
-      HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-        auto key = V::factor(k[u * key_stride]);
-        if (VECS > 1) V::pin(key);
-        HEED_UNROLL for (int v = 0; v < VECS; v++) dots[u][v] = V::fma(key, queries[v], dots[u][v]);
-      }
+      HEED_UNROLL for (int v = 0; v < VECS; v++) queries[v] = V::load(qt + v * V::lanes);
+      add_step<V, KEYS, VECS>(dots, queries, [=](int u) HEED_INLINED { return k[u * key_stride]; });
     }
-    HEED_UNROLL for (int u = 0; u < KEYS; u++) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(scores + u * ld + v * V::lanes, V::mul(dots[u][v], factor));
-    }
+    store_scaled<V, KEYS, VECS>(dots, p.last ? t.s->c : 1.0f, [=](int u) HEED_INLINED { return scores + u * ld; });
   }
 }
 

@@ -17,15 +17,10 @@ constexpr int32_t panel_floats() {
     return V::compact ? 256 : sizeof(void *) < 8 ? 512 : 1024;  // 32-bit x86 spills its few registers there, too
 }
 
-// Only the first tile of a stream finds its keys and values far away (key_lanes.hpp).
+// A kernel that looks ahead has no small caches.
 template <class V>
 HEED_INLINE bool stored_block_is_far(const tile &t, const key_block &b, int32_t element_bytes) {
-  const stream &s = *t.s;
-  if constexpr (V::lanes == 1)
-    return false;
-  else
-    return !V::compact && t.first_row == 0 && b.begin + 2 * block_keys <= s.n_kv &&
-           static_cast<int64_t>(s.n_kv) * (s.head_dim + s.v_dim) * element_bytes > far_bytes;
+  return V::lanes > 1 && !V::compact && block_is_far(t, b, element_bytes);
 }
 
 // Keys [from, to) of a block, columns [column, column + n_cols) of their values, whose sums are in acc from `acc` on:
@@ -93,7 +88,7 @@ class value_pieces {
 
   HEED_NOINLINE void widen(int32_t begin, int32_t width) {
     const storage &in = *s.rule->stored;
-    const ptrdiff_t row = slot + at.from, scale_stride = in.value_scales.query_stride;
+    const ptrdiff_t row = slot + at.from, scale_stride = in.value_scales.row_stride;
     const float *scales = scales_of(s, in.value_scales) + row * scale_stride;
     with_narrow_format(format, [&](auto number) {
       using T = decltype(number);
@@ -152,15 +147,13 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
 template <class V, class T, int ROWS, int VECS>
 static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int32_t row, const T *v, const T *ahead,
                                           const float *scales, int32_t column, int32_t place) {
-  const ptrdiff_t stride = t.s->v.stride, scale_stride = t.s->rule->stored->value_scales.query_stride;
+  const ptrdiff_t stride = t.s->v.stride, scale_stride = t.s->rule->stored->value_scales.row_stride;
   const float *weights = t.scores + row * block_keys;
   float *to = t.chunk.acc + row * t.acc_stride + place;
   typename V::reg acc[ROWS][VECS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    const typename V::reg alpha = V::set(t.alpha[row + r]);
-    HEED_UNROLL for (int i = 0; i < VECS; i++) acc[r][i] =
-        b.first ? V::set(0.0f) : V::mul(V::load(to + r * t.acc_stride + i * V::lanes), alpha);
-  }
+  start_tile<V, ROWS, VECS>(acc, [&](int r, int i) HEED_INLINED {
+    return b.first ? V::set(0.0f) : V::mul(V::load(to + r * t.acc_stride + i * V::lanes), V::set(t.alpha[row + r]));
+  });
   v += column;
   for (int32_t j = b.from; j < b.n; j++, v += stride) {
     if (ahead) {
@@ -172,13 +165,8 @@ static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int
     HEED_UNROLL for (int i = 0; i < VECS; i++) {
       columns[i] = V::load(v + i * V::lanes);
       if (sizeof(T) == 1) columns[i] = V::mul(columns[i], V::set(scales[j * scale_stride]));
-      if (ROWS > 1) V::pin(columns[i]);
     }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      auto weight = V::factor(weights[r * block_keys + j]);
-      if (VECS > 1) V::pin(weight);
-      HEED_UNROLL for (int i = 0; i < VECS; i++) acc[r][i] = V::fma(weight, columns[i], acc[r][i]);
-    }
+    add_step<V, ROWS, VECS>(acc, columns, [=](int r) HEED_INLINED { return weights[r * block_keys + j]; });
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     HEED_UNROLL for (int i = 0; i < VECS; i++) V::store(to + r * t.acc_stride + i * V::lanes, acc[r][i]);
@@ -197,7 +185,7 @@ static void add_few_rows(const tile &t, const key_block &b) {
     rows = t.n_rows - row >= 4 ? 4 : t.n_rows - row >= 2 ? 2 : 1;
     const auto add = [&](auto n_rows, auto n_vecs, int32_t column, int32_t place) {
       add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(
-          t, b, row, v, row == 0 ? ahead : nullptr, scales_of(s, at.value_scales) + slot * at.value_scales.query_stride,
+          t, b, row, v, row == 0 ? ahead : nullptr, scales_of(s, at.value_scales) + slot * at.value_scales.row_stride,
           column, place);
     };
     const auto columns = [&](auto n_rows) {

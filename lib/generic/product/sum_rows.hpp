@@ -3,7 +3,7 @@
 #ifndef HEED_GENERIC_SUM_ROWS_HPP
 #define HEED_GENERIC_SUM_ROWS_HPP
 
-#include "../vector.hpp"
+#include "tile.hpp"
 
 namespace heed {
 
@@ -24,12 +24,24 @@ struct sum_operands {
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
 };
 
-// 32 of them, by the sums of a tile.
-template <class V>
-constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 16;
-
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
+
+// The chains of a tile begin: at +0, at a bias, or where they stood in acc, times a factor of the row if wanted.
+template <class V, int ROWS, int VECS, class Load>
+HEED_INLINE void start_sums(typename V::reg (&acc)[ROWS][VECS], const sum_operands &o, chain from, int32_t column,
+                            Load load) {
+  if (from == chain::zero) return start_tile<V, ROWS, VECS>(acc, [](int, int) HEED_INLINED { return V::set(0.0f); });
+  const float *start = (from == chain::bias ? o.start : o.acc) + column;
+  const ptrdiff_t stride = from == chain::bias ? 0 : o.acc_stride;
+  start_tile<V, ROWS, VECS>(acc, [=](int r, int v) HEED_INLINED { return load(start + r * stride + v * V::lanes); });
+  if (from == chain::scaled) {
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      const typename V::reg factor = V::set(o.start[r]);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::mul(acc[r][v], factor);
+    }
+  }
+}
 
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
@@ -41,26 +53,12 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   const ptrdiff_t stride = o.acc_stride;
   const int32_t n_cols = o.n_cols;
   const auto load = [=](const float *p) { return WIDTH == narrow_vecs ? V::load_n(p, n_cols) : V::load(p); };
-  if (from == chain::zero) {
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) { HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::set(0.0f); }
-  } else {
-    const float *start = from == chain::bias ? o.start + column : begin;
-    const ptrdiff_t start_stride = from == chain::bias ? 0 : stride;
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = load(start + r * start_stride + v * V::lanes);
-    }
-    if (from == chain::scaled) {
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-        const typename V::reg factor = V::set(o.start[r]);
-        HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::mul(acc[r][v], factor);
-      }
-    }
-  }
+  start_sums<V, ROWS, VECS>(acc, o, from, column, load);
   const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   const int32_t depth = o.depth;
   int32_t i = 0;
-  [[maybe_unused]] const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
+  const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
       ahead += o.ahead_stride;
@@ -95,21 +93,10 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
       });
     }
   }
-  for (; i < depth; i++, a += a_depth, b += b_stride) {
-    if (!V::compact && ROWS <= 4 && ahead) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
-      ahead += o.ahead_stride;
-    }
+  for (; i < depth; i++, a += a_depth) {
     typename V::reg columns[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      columns[v] = load(b + v * V::lanes);
-      if (ROWS > 1) V::pin(columns[v]);
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      auto factor = V::factor(a[r * a_row]);
-      if (VECS > 1) V::pin(factor);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] = V::fma(factor, columns[v], acc[r][v]);
-    }
+    take_columns(columns);
+    add_step<V, ROWS, VECS>(acc, columns, [=](int r) HEED_INLINED { return a[r * a_row]; });
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     float *const to = begin + r * stride;
@@ -221,10 +208,7 @@ struct ragged_rows {
 [[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
                                                       const ragged_rows &of, int32_t height,
                                                       void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
-  const auto depth = [&](int32_t bound) {
-    const int32_t at = bound - of.origin;
-    return at < 0 ? 0 : at < o.depth ? at : o.depth;
-  };
+  const auto depth = [&](int32_t bound) { return clamp(bound - of.origin, 0, o.depth); };
   const auto sum_part = [&](int32_t row, int32_t rows, int32_t begin, int32_t end, chain start) {
     sum_operands part = o;
     part.a += row * o.a_row + begin * o.a_depth;

@@ -1,7 +1,7 @@
 // Runs norms, activations, sums and rotary embedding in fenced memory, with gaps between rows, in place, in threads.
 // SPDX-License-Identifier: MIT
-#ifndef HEED_TESTS_SUPPORT_BLOCK_HPP
-#define HEED_TESTS_SUPPORT_BLOCK_HPP
+#ifndef HEED_TESTS_SUPPORT_ROWS_HPP
+#define HEED_TESTS_SUPPORT_ROWS_HPP
 
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ constexpr named_norm norms[] = {{"rms_norm", heed_rms_norm}, {"layer_norm", heed
 constexpr heed_matrix no_matrix = {nullptr, 0, 0, 0};
 
 // How a call is made; no bit depends on it.
-struct block_setting {
+struct rows_setting {
   int32_t padding = 0, other_padding = 0;
   int in_place = 0;  // 1: y is x, 2: y is up or b
   const heed_executor *executor = nullptr;
@@ -38,7 +38,7 @@ inline matrix take_rows(const placement &p, const fenced_floats &memory) {
 
 // f(x, other, y), where `other` may be empty (n_rows 0).
 template <typename Call>
-matrix run_elements(Call call, const matrix &x, const matrix &other, const block_setting &s) {
+matrix run_elements(Call call, const matrix &x, const matrix &other, const rows_setting &s) {
   const matrix &replaced = s.in_place == 2 ? other : x;
   const placement p = rows_of(replaced, s.padding);
   const fenced_floats memory(slot_out, p.extent(), unwritten_bits);
@@ -51,16 +51,16 @@ matrix run_elements(Call call, const matrix &x, const matrix &other, const block
   EXPECT_EQ(call(left, right, heed_matrix_out{memory.data(), p.n_rows, p.dim, p.row_stride}, s.executor), HEED_OK);
   return take_rows(p, memory);
 }
-inline matrix run_activation(heed_activation *f, const matrix &x, const matrix &up = {}, const block_setting &s = {}) {
+inline matrix run_activation(heed_activation *f, const matrix &x, const matrix &up = {}, const rows_setting &s = {}) {
   return run_elements(f, x, up, s);
 }
-inline matrix run_add(const matrix &a, const matrix &b, const block_setting &s = {}) {
+inline matrix run_add(const matrix &a, const matrix &b, const rows_setting &s = {}) {
   return run_elements(heed_add, a, b, s);
 }
 
 // weight and bias: empty, or as long as a row.
 inline matrix run_norm(heed_norm *f, const matrix &x, const std::vector<float> &weight, const std::vector<float> &bias,
-                       float eps, const block_setting &s = {}) {
+                       float eps, const rows_setting &s = {}) {
   const float *w = fenced_copy(slot_k, weight), *b = fenced_copy(slot_v, bias);
   const auto call = [=](heed_matrix in, heed_matrix, heed_matrix_out y, const heed_executor *executor) {
     return f(in, w, b, eps, y, executor);

@@ -1,6 +1,6 @@
 // Norms, activations and rotary embedding against double precision: the bounds that the header states.
 // SPDX-License-Identifier: MIT
-#include "support/block_oracle.hpp"
+#include "support/rows_oracle.hpp"
 #include "support/data.hpp"
 #include "support/judge.hpp"
 #include "support/kernels.hpp"
@@ -8,7 +8,7 @@
 namespace heed_test {
 namespace {
 
-class block_accuracy : public kernel_test {
+class rows_accuracy : public kernel_test {
  protected:
   void SetUp() override {
     kernel_test::SetUp();
@@ -18,7 +18,7 @@ class block_accuracy : public kernel_test {
 };
 
 // One float of every 1009; heed_activation_sweep (activation_sweep.cpp) takes all.
-TEST_P(block_accuracy, activations_within_the_stated_bounds) {
+TEST_P(rows_accuracy, activations_within_the_stated_bounds) {
   constexpr uint32_t step = 1009, n = 1 << 15;
   for (const named_activation &f : activations) {
     worst w;
@@ -39,7 +39,7 @@ TEST_P(block_accuracy, activations_within_the_stated_bounds) {
 }
 
 // f(x) * up is rounded once more.
-TEST_P(block_accuracy, gates_within_the_stated_bounds) {
+TEST_P(rows_accuracy, gates_within_the_stated_bounds) {
   random_source r(820000);
   for (const named_activation &f : activations) {
     worst w;
@@ -58,7 +58,7 @@ TEST_P(block_accuracy, gates_within_the_stated_bounds) {
 }
 
 // Far below zero, where results are made +0, nothing is lost that matters.
-TEST_P(block_accuracy, what_is_made_zero_is_tiny) {
+TEST_P(rows_accuracy, what_is_made_zero_is_tiny) {
   const struct {
     heed_activation *call;
     double least, exact;
@@ -73,7 +73,7 @@ TEST_P(block_accuracy, what_is_made_zero_is_tiny) {
   }
 }
 
-TEST_P(block_accuracy, norms_within_the_stated_bounds) {
+TEST_P(rows_accuracy, norms_within_the_stated_bounds) {
   for (const named_norm &f : norms) {
     worst w;
     for (int32_t i = 0; i < repetitions(500) && !HasFailure(); ++i) {
@@ -96,7 +96,7 @@ TEST_P(block_accuracy, norms_within_the_stated_bounds) {
 }
 
 // The root and the quotients are correctly rounded.
-TEST_P(block_accuracy, root_of_a_norm) {
+TEST_P(rows_accuracy, root_of_a_norm) {
   random_source r(9);
   for (int32_t i = 0; i < 2000; ++i) {
     const float x = std::ldexp(1 + std::fabs(r.uniform()), r.between(-50, 50)), square = x * x;
@@ -106,7 +106,7 @@ TEST_P(block_accuracy, root_of_a_norm) {
 }
 
 // Pairs (1, 0) become (cos, sin) themselves.
-TEST_P(block_accuracy, sine_and_cosine) {
+TEST_P(rows_accuracy, sine_and_cosine) {
   worst w;
   for (int32_t i = 0; i < repetitions(2000) && !HasFailure(); ++i) {
     random_source r(810000 + static_cast<uint64_t>(i));
@@ -135,7 +135,7 @@ TEST_P(block_accuracy, sine_and_cosine) {
   w.record("sine_and_cosine");
 }
 
-TEST_P(block_accuracy, turned_pairs_within_the_stated_bounds) {
+TEST_P(rows_accuracy, turned_pairs_within_the_stated_bounds) {
   worst w;
   for (int32_t i = 0; i < repetitions(500) && !HasFailure(); ++i) {
     random_source r(830000 + static_cast<uint64_t>(i));
@@ -157,7 +157,7 @@ TEST_P(block_accuracy, turned_pairs_within_the_stated_bounds) {
 }
 
 // A turn leaves lengths as they are, and the product of a query and a key depends on the distance of their positions.
-TEST_P(block_accuracy, products_depend_on_distance) {
+TEST_P(rows_accuracy, products_depend_on_distance) {
   random_source r(4);
   rope_problem q, k;
   q.head_dim = k.head_dim = 64;
@@ -176,7 +176,7 @@ TEST_P(block_accuracy, products_depend_on_distance) {
   }
 }
 
-HEED_TEST_EVERY_KERNEL(block_accuracy);
+HEED_TEST_EVERY_KERNEL(rows_accuracy);
 
 }  // namespace
 }  // namespace heed_test

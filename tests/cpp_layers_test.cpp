@@ -19,12 +19,12 @@ bool same_bytes(const T &a, const T &b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-class cpp_block : public kernel_test {
+class cpp_layers : public kernel_test {
  protected:
   random_source r_{1};
 };
 
-TEST_P(cpp_block, rows) {
+TEST_P(cpp_layers, rows) {
   float x[3][21], up[3][21], weight[21], bias[21], expected[3][21], found[3][21];
   fill(r_, &x), fill(r_, &up), fill(r_, &weight), fill(r_, &bias);
   const heed_matrix c_x = heed_matrix_of(x[0], 3, 21), c_up = heed_matrix_of(up[0], 3, 21);
@@ -54,7 +54,7 @@ TEST_P(cpp_block, rows) {
   EXPECT_TRUE(same_bytes(expected, x));
 }
 
-TEST_P(cpp_block, rotary_embedding) {
+TEST_P(cpp_layers, rotary_embedding) {
   float x[4][2][10], expected[4][2][10], found[4][2][10];
   const float frequencies[3] = {1, 0.25f, 0.125f};
   const int32_t positions[4] = {5, 0, -7, 100000};
@@ -78,29 +78,30 @@ TEST_P(cpp_block, rotary_embedding) {
   EXPECT_TRUE(same_bytes(expected, found));
 }
 
-TEST_P(cpp_block, projections) {
+TEST_P(cpp_layers, projections) {
   float x[3][5], in_out[5][7], out_in[7][5], bias[7], scales[7], expected[3][7], found[3][7];
   int8_t q_in_out[5][7], q_out_in[7][5];
   uint16_t halves[5][7], halves_out_in[7][5];
   fill(r_, &x), fill(r_, &in_out), fill(r_, &bias);
   for (int i = 0; i < 35; ++i) out_in[i % 7][i / 7] = in_out[i / 7][i % 7];
   const auto c_project = [&](const void *data, int32_t format, const float *b) {
-    const heed_weights w = heed_weights_of(data, format, HEED_IN_OUT, 5, 7, scales);
-    return heed_project(heed_matrix_of(x[0], 3, 5), &w, b, heed_matrix_out_of(expected[0], 3, 7), nullptr);
+    const heed_weights w = heed_weights_of(data, scales, format, HEED_IN_OUT, 5, 7);
+    return heed_project(heed_matrix_of(x[0], 3, 5), w, b, heed_matrix_out_of(expected[0], 3, 7), nullptr);
   };
   ASSERT_EQ(c_project(in_out, HEED_F32, nullptr), HEED_OK);
   ASSERT_TRUE(heed::project(x, heed::in_out(in_out), found));
   EXPECT_TRUE(same_bytes(expected, found));
   ASSERT_TRUE(heed::project(x, heed::out_in(out_in), found));
   EXPECT_TRUE(same_bytes(expected, found));
-  ASSERT_EQ(heed_quantize_weights(heed_matrix_of(in_out[0], 5, 7), HEED_IN_OUT, q_in_out[0], scales), HEED_OK);
+  ASSERT_EQ(heed_weights_quantize(heed_matrix_of(in_out[0], 5, 7), HEED_IN_OUT, q_in_out[0], scales), HEED_OK);
   for (int i = 0; i < 35; ++i) q_out_in[i % 7][i / 7] = q_in_out[i / 7][i % 7];
   ASSERT_EQ(c_project(q_in_out, HEED_INT8, bias), HEED_OK);
   ASSERT_TRUE(heed::project(x, heed::in_out(q_in_out, scales), bias, found));
   EXPECT_TRUE(same_bytes(expected, found));
   ASSERT_TRUE(heed::project(x, heed::out_in(q_out_in, scales), bias, found));
   EXPECT_TRUE(same_bytes(expected, found));
-  ASSERT_EQ(heed_narrow(heed_matrix_of(in_out[0], 5, 7), HEED_F16, halves, 7, nullptr), HEED_OK);
+  ASSERT_EQ(heed_narrow(heed_matrix_of(in_out[0], 5, 7), heed_narrow_matrix_out_of(halves, nullptr, HEED_F16, 5, 7)),
+            HEED_OK);
   for (int i = 0; i < 35; ++i) halves_out_in[i % 7][i / 7] = halves[i / 7][i % 7];
   ASSERT_EQ(c_project(halves, HEED_F16, nullptr), HEED_OK);
   ASSERT_TRUE(heed::project(x, heed::in_out<HEED_F16>(halves), found));
@@ -109,11 +110,11 @@ TEST_P(cpp_block, projections) {
   EXPECT_TRUE(same_bytes(expected, found));
 }
 
-TEST_P(cpp_block, caches) {
+TEST_P(cpp_layers, caches) {
   static heed::cache<100, 2, 6, 3> linear;
   static heed::ring_cache<64, 2, 6, 3, HEED_INT8, 2, 10> ring;
-  static_assert(sizeof linear.bytes() == HEED_CACHE_BYTES(HEED_CACHE_LINEAR, 100, 0, 0, 1, 2, 6, 3, HEED_F32), "");
-  static_assert(sizeof ring.bytes() == HEED_CACHE_BYTES(HEED_CACHE_RING, 64, 2, 10, 1, 2, 6, 3, HEED_INT8), "");
+  static_assert(sizeof linear.bytes() == HEED_CACHE_BYTES(100, 1, 2, 6, 3, HEED_F32), "");
+  static_assert(sizeof ring.bytes() == HEED_RING_BYTES(64, 2, 10, 1, 2, 6, 3, HEED_INT8), "");
   static_assert(!std::is_copy_constructible<decltype(linear)>::value, "it points into itself");
   static heed::workspace<6, 3> scratch;
   static float q[5][4][6], k[30][2][6], v[30][2][3], out[5][4][3], expected[5][4][3], lse[4][5], c_lse[4][5];
@@ -125,14 +126,14 @@ TEST_P(cpp_block, caches) {
   heed::attention_options causal;
   causal.causal = true;
   ASSERT_EQ(heed::attention(q, linear, out, scratch, causal).code(), HEED_OK);
-  causal.causal_offset = 25;
+  causal.position = 25;
   ASSERT_EQ(heed::attention(q, k, v, expected, scratch, causal).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, out));
   heed::options<4, 5, 100> of_cache;
   of_cache.softcap(2).lse(lse).causal = true;
   heed::options<4, 5, 30> of_rows;
   of_rows.softcap(2).lse(c_lse);
-  of_rows.causal = true, of_rows.causal_offset = 25;
+  of_rows.causal = true, of_rows.position = 25;
   ASSERT_EQ(heed::attention(q, linear, out, scratch, of_cache).code(), HEED_OK);
   ASSERT_EQ(heed::attention(q, k, v, expected, scratch, of_rows).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, out));
@@ -157,66 +158,122 @@ TEST_P(cpp_block, caches) {
   ASSERT_EQ(heed::attention(q, copy, out, scratch, {}).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, out));
   copy.bytes()[copy.n_bytes - 1] ^= 1;
-  EXPECT_EQ(copy.open().code(), HEED_STATUS(HEED_DAMAGED, HEED_ARG_BUFFER));
+  EXPECT_EQ(copy.open().code(), HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY));
 }
 
-TEST_P(cpp_block, layers) {
-  constexpr int dim = 12, heads = 2, head_dim = 6, hidden = 20;
-  static float x[3][dim], found[3][dim], expected[3][dim], n1[dim], n2[dim], w[4][dim][dim], up[hidden][dim],
-      gate[hidden][dim], down[dim][hidden], up_bias[hidden];
-  fill(r_, &x), fill(r_, &n1), fill(r_, &n2), fill(r_, &w), fill(r_, &up), fill(r_, &gate), fill(r_, &down);
-  fill(r_, &up_bias);
-  static heed::cache<9, heads, head_dim> kv, c_kv;
-  static heed::block_memory<4, dim, heads, heads, head_dim, hidden> memory;
-  const heed::rope turn(HEED_ROPE_HALVES);
-  heed::block<dim, heads, heads, head_dim, hidden> layer(heed_rms_norm, true);
-  layer.norm_weights(n1, n2).norm_biases(n2, n1).turn(turn).keep(kv);
-  layer.attention(heed::out_in(w[0]), heed::in_out(w[1]), heed::out_in(w[2]), heed::in_out(w[3]));
-  layer.attention_biases(n1, n2, n1, n2);
-  layer.feed_forward(heed_silu, heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate));
+// Weights of a layer of 12 numbers with 2 heads of 6; the same arrays serve for all.
+struct arrays {
+  float x[3][12], n1[12], n2[12], w[4][12][12], up[20][12], gate[20][12], down[12][20], up_bias[20];
+};
+heed_attention_layer c_attention(const arrays &a) {
+  heed_attention_layer c = heed_attention_layer_default(12, 2);
+  c.wq = heed_weights_of(a.w[0], nullptr, HEED_F32, HEED_OUT_IN, 12, 12);
+  c.wk = heed_weights_of(a.w[1], nullptr, HEED_F32, HEED_IN_OUT, 12, 12);
+  c.wv = heed_weights_of(a.w[2], nullptr, HEED_F32, HEED_OUT_IN, 12, 12);
+  c.wo = heed_weights_of(a.w[3], nullptr, HEED_F32, HEED_IN_OUT, 12, 12);
+  return c;
+}
+heed_transformer_layer c_transformer(const arrays &a, const heed_attention_layer &attention, heed_norm *norm,
+                                     heed_activation *activation) {
+  heed_transformer_layer c = heed_transformer_layer_default(&attention, 20, norm, activation);
+  c.w_up = heed_weights_of(a.up, nullptr, HEED_F32, HEED_OUT_IN, 12, 20);
+  c.w_down = heed_weights_of(a.down, nullptr, HEED_F32, HEED_OUT_IN, 20, 12);
+  return c;
+}
 
-  heed_block c = {};
-  c.struct_size = sizeof c;
-  c.model_dim = dim, c.n_heads = c.n_kv_heads = heads, c.head_dim = c.v_dim = head_dim, c.hidden_dim = hidden;
-  c.causal = c.norm_first = 1, c.eps = 1e-5f, c.norm = heed_rms_norm, c.activation = heed_silu;
-  c.norm1_weight = c.norm2_bias = n1, c.norm2_weight = c.norm1_bias = n2;
-  c.bq = c.bv = n1, c.bk = c.bo = n2;
-  c.wq = heed_weights_of(w[0], HEED_F32, HEED_OUT_IN, dim, dim, nullptr);
-  c.wk = heed_weights_of(w[1], HEED_F32, HEED_IN_OUT, dim, dim, nullptr);
-  c.wv = heed_weights_of(w[2], HEED_F32, HEED_OUT_IN, dim, dim, nullptr);
-  c.wo = heed_weights_of(w[3], HEED_F32, HEED_IN_OUT, dim, dim, nullptr);
-  c.w_up = heed_weights_of(up, HEED_F32, HEED_OUT_IN, dim, hidden, nullptr);
-  c.w_gate = heed_weights_of(gate, HEED_F32, HEED_OUT_IN, dim, hidden, nullptr);
-  c.w_down = heed_weights_of(down, HEED_F32, HEED_OUT_IN, hidden, dim, nullptr);
-  c.rope = turn.c_rope(), c.cache = c_kv.c_cache();
-  ASSERT_TRUE(kv.begin());
-  ASSERT_TRUE(c_kv.begin());
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(
-        heed_block_run(&c, heed_matrix_of(x[0], 3, dim), heed_matrix_out_of(expected[0], 3, dim), memory.activations,
-                       memory.n_floats, memory.scratch.bytes, memory.scratch.n_bytes, nullptr),
-        HEED_OK);
-    ASSERT_EQ(layer.run(x, found, memory).code(), HEED_OK);
-    EXPECT_TRUE(same_bytes(expected, found));
-  }
-  EXPECT_EQ(kv.length(), 9);
-  EXPECT_EQ(layer.run(x, found, memory).code(), HEED_STATUS(HEED_FULL, HEED_ARG_CACHE));
+TEST_P(cpp_layers, attention_layer) {
+  static arrays a;
+  fill(r_, &a);
+  using layer_type = heed::attention_layer<12, 2, 2, 6>;
+  static heed::layer_memory<layer_type, 4> memory;
+  static_assert(memory.n_bytes == HEED_ATTENTION_LAYER_BYTES(4, 2, 2, 6, 6), "one worker");
+  static_assert(heed::layer_memory<layer_type, 4, 3>::n_bytes == memory.n_bytes + 2 * HEED_WORKSPACE_BYTES(6, 6), "");
+  float expected[3][12], found[3][12];
+  const heed_matrix x = heed_matrix_of(a.x[0], 3, 12);
+  heed_attention_layer c = c_attention(a);
+  c.causal = 1, c.scale = 0.5f, c.bq = c.bv = a.n1, c.bk = c.bo = a.n2;
+  EXPECT_EQ(memory.n_bytes, heed_attention_layer_bytes(&c, 4));
+  ASSERT_EQ(heed_attention_layer_run(&c, x, heed_matrix_out_of(expected[0], 3, 12), memory.memory(), nullptr), HEED_OK);
+  layer_type layer;
+  layer.projections(heed::out_in(a.w[0]), heed::in_out(a.w[1]), heed::out_in(a.w[2]), heed::in_out(a.w[3]));
+  layer.biases(a.n1, a.n2, a.n1, a.n2).causal().scale(0.5f);
+  ASSERT_EQ(layer.run(a.x, found, memory).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(expected, found));
+  layer.scale(0);
+  EXPECT_EQ(layer.run(a.x, found, memory).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_SCALE));
 
-  // An encoder's.
-  heed::block<dim, heads, heads, head_dim, hidden> encoder(heed_layer_norm, false);
-  encoder.attention(heed::out_in(w[0]), heed::in_out(w[1]), heed::out_in(w[2]), heed::in_out(w[3]));
-  encoder.feed_forward(heed_gelu, heed::out_in(up), heed::out_in(down)).feed_forward_biases(up_bias, n1);
-  c.rope = nullptr, c.cache = nullptr, c.causal = c.norm_first = 0, c.norm = heed_layer_norm;
-  c.activation = heed_gelu, c.w_gate = {}, c.b_up = up_bias, c.b_down = n1;
-  c.bq = c.bk = c.bv = c.bo = c.norm1_weight = c.norm2_weight = c.norm1_bias = c.norm2_bias = nullptr;
-  ASSERT_EQ(heed_block_run(&c, heed_matrix_of(x[0], 3, dim), heed_matrix_out_of(expected[0], 3, dim),
-                           memory.activations, memory.n_floats, memory.scratch.bytes, memory.scratch.n_bytes, nullptr),
-            HEED_OK);
-  ASSERT_EQ(encoder.run(x, found, memory).code(), HEED_OK);
+  // Of one key/value head, without wo: the context.
+  float w[12][6], bias[6];
+  fill(r_, &w), fill(r_, &bias);
+  c = heed_attention_layer_default(12, 2);
+  c.n_kv_heads = 1, c.bq = a.n1, c.bk = c.bv = bias;
+  c.wq = heed_weights_of(a.w[0], nullptr, HEED_F32, HEED_OUT_IN, 12, 12);
+  c.wk = c.wv = heed_weights_of(w, nullptr, HEED_F32, HEED_IN_OUT, 12, 6);
+  ASSERT_EQ(heed_attention_layer_run(&c, x, heed_matrix_out_of(expected[0], 3, 12), memory.memory(), nullptr), HEED_OK);
+  heed::attention_layer<12, 2, 1, 6> context;
+  static heed::layer_memory<decltype(context), 3> of_context;
+  context.projections(heed::out_in(a.w[0]), heed::in_out(w), heed::in_out(w)).biases(a.n1, bias, bias);
+  ASSERT_EQ(context.run(a.x, found, of_context).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, found));
 }
 
-HEED_TEST_EVERY_KERNEL(cpp_block);
+using decoder = heed::transformer_layer<12, 2, 2, 6, 20>;
+
+TEST_P(cpp_layers, decoder_layer) {
+  static arrays a;
+  fill(r_, &a);
+  static heed::cache<9, 2, 6> kv, c_kv;
+  static heed::layer_memory<decoder, 4> memory;
+  static_assert(memory.n_bytes == HEED_TRANSFORMER_LAYER_BYTES(4, 12, 2, 2, 6, 6, 20, 1), "one worker");
+  static_assert(!std::is_copy_constructible<decoder>::value, "it points into itself");
+  float expected[3][12], found[3][12];
+  const heed::rope turn(HEED_ROPE_HALVES);
+  decoder layer(heed_rms_norm, heed_silu);
+  layer.attention.projections(heed::out_in(a.w[0]), heed::in_out(a.w[1]), heed::out_in(a.w[2]), heed::in_out(a.w[3]));
+  layer.attention.biases(a.n1, a.n2, a.n1, a.n2).turn(turn).keep(kv);
+  layer.norms_first().eps(1e-3f).norm_weights(a.n1, a.n2).norm_biases(a.n2, a.n1);
+  layer.feed_forward(heed::out_in(a.up), heed::out_in(a.down)).gate(heed::out_in(a.gate));
+
+  heed_attention_layer attention = c_attention(a);
+  attention.bq = attention.bv = a.n1, attention.bk = attention.bo = a.n2;
+  attention.causal = 1, attention.rope = turn.c_rope(), attention.cache = c_kv.c_cache();
+  heed_transformer_layer c = c_transformer(a, attention, heed_rms_norm, heed_silu);
+  c.norm_first = 1, c.eps = 1e-3f;
+  c.norm1_weight = c.norm2_bias = a.n1, c.norm2_weight = c.norm1_bias = a.n2;
+  c.w_gate = heed_weights_of(a.gate, nullptr, HEED_F32, HEED_OUT_IN, 12, 20);
+  EXPECT_EQ(memory.n_bytes, heed_transformer_layer_bytes(&c, 4));
+  ASSERT_TRUE(kv.begin());
+  ASSERT_TRUE(c_kv.begin());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(heed_transformer_layer_run(&c, heed_matrix_of(a.x[0], 3, 12), heed_matrix_out_of(expected[0], 3, 12),
+                                         memory.memory(), nullptr),
+              HEED_OK);
+    ASSERT_EQ(layer.run(a.x, found, memory).code(), HEED_OK);
+    EXPECT_TRUE(same_bytes(expected, found));
+  }
+  EXPECT_EQ(kv.length(), 9);
+  EXPECT_EQ(layer.run(a.x, found, memory).code(), HEED_STATUS(HEED_FULL, HEED_ARG_CACHE));
+}
+
+TEST_P(cpp_layers, encoder_layer) {
+  static arrays a;
+  fill(r_, &a);
+  static heed::layer_memory<decoder, 3> memory;
+  float expected[3][12], found[3][12];
+  decoder layer(heed_layer_norm, heed_gelu);
+  layer.attention.projections(heed::out_in(a.w[0]), heed::in_out(a.w[1]), heed::out_in(a.w[2]), heed::in_out(a.w[3]));
+  layer.feed_forward(heed::out_in(a.up), heed::out_in(a.down)).feed_forward_biases(a.up_bias, a.n1);
+  const heed_attention_layer attention = c_attention(a);
+  heed_transformer_layer c = c_transformer(a, attention, heed_layer_norm, heed_gelu);
+  c.b_up = a.up_bias, c.b_down = a.n1;
+  ASSERT_EQ(heed_transformer_layer_run(&c, heed_matrix_of(a.x[0], 3, 12), heed_matrix_out_of(expected[0], 3, 12),
+                                       memory.memory(), nullptr),
+            HEED_OK);
+  ASSERT_EQ(layer.run(a.x, found, memory).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(expected, found));
+}
+
+HEED_TEST_EVERY_KERNEL(cpp_layers);
 
 }  // namespace
 }  // namespace heed_test

@@ -1,19 +1,19 @@
 // NaN, infinities, zeros and the widest values in norms, activations and rotary embedding, as the header documents them.
 // SPDX-License-Identifier: MIT
-#include "support/block.hpp"
+#include "support/rows.hpp"
 #include "support/data.hpp"
 #include "support/kernels.hpp"
 
 namespace heed_test {
 namespace {
 
-using block_special = kernel_test;
+using rows_special = kernel_test;
 
 bool all_nan(const std::vector<float> &x) {
   return std::all_of(x.begin(), x.end(), [](float f) { return std::isnan(f); });
 }
 
-TEST_P(block_special, activations) {
+TEST_P(rows_special, activations) {
   for (const named_activation &f : activations) {
     for (const int32_t dim : {1, 5, 37}) {  // lanes and tails
       const auto value_of = [&](float x) {
@@ -33,7 +33,7 @@ TEST_P(block_special, activations) {
   }
 }
 
-TEST_P(block_special, gates) {
+TEST_P(rows_special, gates) {
   const matrix x = {1, 4, {1, -infinity, infinity, 2}}, up = {1, 4, {not_a_number, 3, 0, -infinity}};
   for (const named_activation &f : activations) {
     const std::vector<float> y = run_activation(f.call, x, up).values;
@@ -44,7 +44,7 @@ TEST_P(block_special, gates) {
   }
 }
 
-TEST_P(block_special, a_row_of_zeros) {
+TEST_P(rows_special, a_row_of_zeros) {
   for (const named_norm &f : norms) {
     const matrix zeros = {1, 21, std::vector<float>(21, 0.0f)};
     const std::vector<float> bias(21, 3.0f), weight(21, 2.0f);
@@ -59,7 +59,7 @@ TEST_P(block_special, a_row_of_zeros) {
             std::vector<float>(5, 0.0f));
 }
 
-TEST_P(block_special, nan_and_infinity_in_a_row) {
+TEST_P(rows_special, nan_and_infinity_in_a_row) {
   random_source r(1);
   for (const int32_t dim : {3, 64, 77}) {
     matrix x = {3, dim, bell_floats(r, size_t(3 * dim))};
@@ -80,7 +80,7 @@ TEST_P(block_special, nan_and_infinity_in_a_row) {
   }
 }
 
-TEST_P(block_special, rotary_embedding) {
+TEST_P(rows_special, rotary_embedding) {
   rope_problem p;
   p.head_dim = 8, p.position = 3;
   p.x = {1, 2, not_a_number, 4, 5, 6, 7, 8};
@@ -96,7 +96,7 @@ TEST_P(block_special, rotary_embedding) {
 }
 
 // There and back again.
-TEST_P(block_special, a_negative_scale_turns_back) {
+TEST_P(rows_special, a_negative_scale_turns_back) {
   random_source r(2);
   rope_problem p;
   p.head_dim = 96, p.position = 2000000000;
@@ -109,7 +109,7 @@ TEST_P(block_special, a_negative_scale_turns_back) {
   EXPECT_TRUE(same_bits(y, run_rope(back)));
 }
 
-HEED_TEST_EVERY_KERNEL(block_special);
+HEED_TEST_EVERY_KERNEL(rows_special);
 
 }  // namespace
 }  // namespace heed_test

@@ -1,6 +1,6 @@
 // Norms, activations, sums and rotary embedding: every kernel gives the bits of the scalar reference, whatever the
 // layout, in place or not, in threads or not. SPDX-License-Identifier: MIT
-#include "support/block.hpp"
+#include "support/rows.hpp"
 #include "support/data.hpp"
 #include "support/kernels.hpp"
 #include "support/settings.hpp"
@@ -8,7 +8,7 @@
 namespace heed_test {
 namespace {
 
-class block_bits : public reference_test {
+class rows_bits : public reference_test {
  protected:
   // run(false) on the reference, run(true) on the kernel.
   template <typename Run>
@@ -18,8 +18,8 @@ class block_bits : public reference_test {
     EXPECT_TRUE(same_bits(run(false), actual)) << what;
   }
 
-  block_setting random_setting_of(random_source &r, bool has_other, const heed_executor *executor) {
-    block_setting s;
+  rows_setting random_setting_of(random_source &r, bool has_other, const heed_executor *executor) {
+    rows_setting s;
     s.padding = r.chance(50) ? 0 : r.between(1, 17);
     s.other_padding = r.chance(50) ? s.padding : r.between(0, 17);
     s.in_place = r.between(0, has_other ? 2 : 1);
@@ -42,7 +42,7 @@ std::vector<float> floats_of_any_size(random_source &r, size_t n) {
   return x;
 }
 
-TEST_P(block_bits, activations) {
+TEST_P(rows_bits, activations) {
   thread_executor executor(3);
   for (int32_t i = 0; i < repetitions(600) && !HasFailure(); ++i) {
     random_source r(700000 + static_cast<uint64_t>(i));
@@ -50,15 +50,15 @@ TEST_P(block_bits, activations) {
     const size_t count = size_t(n) * dim;
     const matrix x = {n, dim, r.chance(50) ? floats_of_any_size(r, count) : any_floats(r, count)};
     const matrix up = r.chance(50) ? random_matrix(r, n, dim) : matrix{};
-    const block_setting s = random_setting_of(r, up.n_rows > 0, executor.get());
+    const rows_setting s = random_setting_of(r, up.n_rows > 0, executor.get());
     for (const named_activation &f : activations)
-      compare([&](bool here) { return run_activation(f.call, x, up, here ? s : block_setting()).values; },
+      compare([&](bool here) { return run_activation(f.call, x, up, here ? s : rows_setting()).values; },
               std::string(f.name) + ", seed " + std::to_string(i));
   }
 }
 
 // One float of every 4099, in rows of a length that is no multiple of a register.
-TEST_P(block_bits, activations_over_all_floats) {
+TEST_P(rows_bits, activations_over_all_floats) {
   constexpr uint32_t step = 4099;
   constexpr int32_t dim = 8191;
   for (uint64_t first = 0; first < uint64_t{1} << 32 && !HasFailure(); first += uint64_t{step} * dim) {
@@ -72,21 +72,21 @@ TEST_P(block_bits, activations_over_all_floats) {
   }
 }
 
-TEST_P(block_bits, sums_of_rows) {
+TEST_P(rows_bits, sums_of_rows) {
   thread_executor executor(3);
   for (int32_t i = 0; i < repetitions(400) && !HasFailure(); ++i) {
     random_source r(710000 + static_cast<uint64_t>(i));
     const int32_t n = r.size(1, 20), dim = random_dim(r);
     const matrix a = random_matrix(r, n, dim), b = random_matrix(r, n, dim);
-    const block_setting s = random_setting_of(r, true, executor.get());
-    compare([&](bool here) { return run_add(a, b, here ? s : block_setting()).values; }, std::to_string(i));
+    const rows_setting s = random_setting_of(r, true, executor.get());
+    compare([&](bool here) { return run_add(a, b, here ? s : rows_setting()).values; }, std::to_string(i));
     std::vector<float> expected;
     for (size_t k = 0; k < a.values.size(); ++k) expected.push_back(a.values[k] + b.values[k]);
     EXPECT_TRUE(same_bits(expected, run_add(a, b, s).values));
   }
 }
 
-TEST_P(block_bits, norms) {
+TEST_P(rows_bits, norms) {
   thread_executor executor(3);
   for (int32_t i = 0; i < repetitions(600) && !HasFailure(); ++i) {
     random_source r(720000 + static_cast<uint64_t>(i));
@@ -97,15 +97,15 @@ TEST_P(block_bits, norms) {
     const std::vector<float> weight = r.chance(50) ? bell_floats(r, size_t(dim)) : std::vector<float>();
     const std::vector<float> bias = r.chance(50) ? bell_floats(r, size_t(dim)) : std::vector<float>();
     const float eps = r.chance(20) ? 0.0f : std::ldexp(1.0f, -r.between(0, 40));
-    const block_setting s = random_setting_of(r, false, executor.get());
+    const rows_setting s = random_setting_of(r, false, executor.get());
     for (const named_norm &f : norms)
-      compare([&](bool here) { return run_norm(f.call, x, weight, bias, eps, here ? s : block_setting()).values; },
+      compare([&](bool here) { return run_norm(f.call, x, weight, bias, eps, here ? s : rows_setting()).values; },
               std::string(f.name) + ", seed " + std::to_string(i));
   }
 }
 
 // The steps that the rules state, written out.
-TEST_P(block_bits, documented_steps_of_norms) {
+TEST_P(rows_bits, documented_steps_of_norms) {
   const bool fused = heed_kernel_profile(GetParam().c_str()) == HEED_PROFILE_FUSED;
   const auto step = [=](float a, float b, float c) { return fused ? std::fma(a, b, c) : a * b + c; };
   const auto tree = [](float *sums) {
@@ -131,12 +131,12 @@ TEST_P(block_bits, documented_steps_of_norms) {
 }
 
 // Large enough to be cut into pieces of rows; the last is a short one.
-TEST_P(block_bits, rows_in_pieces) {
+TEST_P(rows_bits, rows_in_pieces) {
   random_source r(251);
   const matrix x = {251, 300, bell_floats(r, 251 * 300)};
   for (const named_activation &f : activations) {
     reverse_executor executor(3);
-    block_setting s;
+    rows_setting s;
     s.executor = executor.get();
     EXPECT_TRUE(same_bits(run_activation(f.call, x, x).values, run_activation(f.call, x, x, s).values)) << f.name;
     EXPECT_EQ(executor.most_tasks(), f.call == heed_relu ? 0 : 12) << f.name;
@@ -144,7 +144,7 @@ TEST_P(block_bits, rows_in_pieces) {
   const matrix wide = {251, 2500, uniform_floats(r, 251 * 2500)};
   for (const named_norm &f : norms) {
     reverse_executor executor(3);
-    block_setting s;
+    rows_setting s;
     s.executor = executor.get(), s.padding = 3;
     EXPECT_TRUE(same_bits(run_norm(f.call, wide, {}, {}, 0).values, run_norm(f.call, wide, {}, {}, 0, s).values));
     EXPECT_EQ(executor.most_tasks(), 12) << f.name;
@@ -173,7 +173,7 @@ rope_problem random_rope(random_source &r) {
   return p;
 }
 
-TEST_P(block_bits, rotary_embedding) {
+TEST_P(rows_bits, rotary_embedding) {
   thread_executor executor(3);
   for (int32_t i = 0; i < repetitions(1000) && !HasFailure(); ++i) {
     random_source r(730000 + static_cast<uint64_t>(i));
@@ -187,7 +187,7 @@ TEST_P(block_bits, rotary_embedding) {
   }
 }
 
-TEST_P(block_bits, rotary_embedding_in_pieces) {
+TEST_P(rows_bits, rotary_embedding_in_pieces) {
   random_source r(5);
   rope_problem p;
   p.n = 500, p.n_heads = 8, p.head_dim = 128, p.position = -7;
@@ -203,7 +203,7 @@ TEST_P(block_bits, rotary_embedding_in_pieces) {
 }
 
 // A token's result depends on its position alone: not on its neighbours, on other heads, or on how wide the head is.
-TEST_P(block_bits, a_token_is_turned_by_its_position_alone) {
+TEST_P(rows_bits, a_token_is_turned_by_its_position_alone) {
   for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
     random_source r(740000 + static_cast<uint64_t>(i));
     const rope_problem all = random_rope(r);
@@ -223,7 +223,7 @@ TEST_P(block_bits, a_token_is_turned_by_its_position_alone) {
 }
 
 // Both styles turn the same pairs, which lie elsewhere.
-TEST_P(block_bits, styles_differ_in_place_alone) {
+TEST_P(rows_bits, styles_differ_in_place_alone) {
   random_source r(3);
   rope_problem p;
   p.n = 9, p.n_heads = 2, p.head_dim = 70, p.rotary_dim = 66;
@@ -244,7 +244,7 @@ TEST_P(block_bits, styles_differ_in_place_alone) {
   EXPECT_TRUE(same_bits(expected, run_rope(halves)));
 }
 
-HEED_TEST_EVERY_KERNEL(block_bits);
+HEED_TEST_EVERY_KERNEL(rows_bits);
 
 }  // namespace
 }  // namespace heed_test

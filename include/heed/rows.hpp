@@ -1,7 +1,7 @@
-// heed for C++17: norms, activations, sums, rotary embedding and projections, for arrays of known shapes. Include
-// heed.hpp; block.h and formats.h say what each does. SPDX-License-Identifier: MIT
-#ifndef HEED_HEED_BLOCK_HPP
-#define HEED_HEED_BLOCK_HPP
+// heed for C++17: norms, activations, sums and projections, for arrays of known shapes. Include heed.hpp; rows.h and
+// formats.h say what each does. SPDX-License-Identifier: MIT
+#ifndef HEED_HEED_ROWS_HPP
+#define HEED_HEED_ROWS_HPP
 
 #include "types.hpp"
 
@@ -41,48 +41,6 @@ status add(const float (&a)[N][Dim], const float (&b)[N][Dim], float (&y)[N][Dim
                   nullptr);
 }
 
-// ------------------------------------------------------------------------------------------------ rotary embedding
-
-class rope {
- public:
-  explicit rope(heed_rope_style style) noexcept { heed_rope_init(&c_, style); }
-  rope &base(float x) noexcept {
-    c_.base = x;
-    return *this;
-  }
-  rope &scale(float x) noexcept {
-    c_.scale = x;
-    return *this;
-  }
-  rope &rotary_dim(int32_t n) noexcept {
-    c_.rotary_dim = n;
-    return *this;
-  }
-  // Turns 2 Pairs elements by these; the array stays the caller's.
-  template <int Pairs>
-  rope &inverse_frequencies(const float (&radians)[Pairs]) noexcept {
-    c_.inverse_frequencies = radians;
-    return rotary_dim(2 * Pairs);
-  }
-
-  // Arrays (token, head, dim), tokens from `position` on, or at positions of their own. y may be x.
-  template <int N, int Heads, int D>
-  status apply(const float (&x)[N][Heads][D], int32_t position, float (&y)[N][Heads][D]) const noexcept {
-    return heed_rope_apply(&c_, heed_token_major(x[0][0], N, Heads, D), N, Heads, D, position, nullptr,
-                           heed_token_major_out(y[0][0], N, Heads, D), nullptr);
-  }
-  template <int N, int Heads, int D>
-  status apply(const float (&x)[N][Heads][D], const int32_t (&positions)[N], float (&y)[N][Heads][D]) const noexcept {
-    return heed_rope_apply(&c_, heed_token_major(x[0][0], N, Heads, D), N, Heads, D, 0, positions,
-                           heed_token_major_out(y[0][0], N, Heads, D), nullptr);
-  }
-
-  const heed_rope *c_rope() const noexcept { return &c_; }  // for the functions of heed.h
-
- private:
-  heed_rope c_;
-};
-
 // --------------------------------------------------------------------------------------------------------- weights
 
 // Of a projection from NIn to NOut numbers; the arrays stay the caller's, in flash if they are constant.
@@ -95,40 +53,40 @@ struct weights {
 // bf16 by name: in_out<HEED_F16>(w).
 template <int NIn, int NOut>
 weights<NIn, NOut> in_out(const float (&w)[NIn][NOut]) noexcept {
-  return {heed_weights_of(w[0], HEED_F32, HEED_IN_OUT, NIn, NOut, nullptr)};
+  return {heed_weights_of(w[0], nullptr, HEED_F32, HEED_IN_OUT, NIn, NOut)};
 }
 template <int NIn, int NOut>
 weights<NIn, NOut> out_in(const float (&w)[NOut][NIn]) noexcept {
-  return {heed_weights_of(w[0], HEED_F32, HEED_OUT_IN, NIn, NOut, nullptr)};
+  return {heed_weights_of(w[0], nullptr, HEED_F32, HEED_OUT_IN, NIn, NOut)};
 }
 template <int NIn, int NOut>
 weights<NIn, NOut> in_out(const int8_t (&w)[NIn][NOut], const float (&scales)[NOut]) noexcept {
-  return {heed_weights_of(w[0], HEED_INT8, HEED_IN_OUT, NIn, NOut, scales)};
+  return {heed_weights_of(w[0], scales, HEED_INT8, HEED_IN_OUT, NIn, NOut)};
 }
 template <int NIn, int NOut>
 weights<NIn, NOut> out_in(const int8_t (&w)[NOut][NIn], const float (&scales)[NOut]) noexcept {
-  return {heed_weights_of(w[0], HEED_INT8, HEED_OUT_IN, NIn, NOut, scales)};
+  return {heed_weights_of(w[0], scales, HEED_INT8, HEED_OUT_IN, NIn, NOut)};
 }
 template <heed_format Format, int NIn, int NOut>
 weights<NIn, NOut> in_out(const uint16_t (&w)[NIn][NOut]) noexcept {
   static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
-  return {heed_weights_of(w[0], Format, HEED_IN_OUT, NIn, NOut, nullptr)};
+  return {heed_weights_of(w[0], nullptr, Format, HEED_IN_OUT, NIn, NOut)};
 }
 template <heed_format Format, int NIn, int NOut>
 weights<NIn, NOut> out_in(const uint16_t (&w)[NOut][NIn]) noexcept {
   static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
-  return {heed_weights_of(w[0], Format, HEED_OUT_IN, NIn, NOut, nullptr)};
+  return {heed_weights_of(w[0], nullptr, Format, HEED_OUT_IN, NIn, NOut)};
 }
 
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {
-  return heed_project(heed_matrix_of(x[0], N, NIn), &w.c, nullptr, heed_matrix_out_of(y[0], N, NOut), executor);
+  return heed_project(heed_matrix_of(x[0], N, NIn), w.c, nullptr, heed_matrix_out_of(y[0], N, NOut), executor);
 }
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, const float (&bias)[NOut], float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {
-  return heed_project(heed_matrix_of(x[0], N, NIn), &w.c, bias, heed_matrix_out_of(y[0], N, NOut), executor);
+  return heed_project(heed_matrix_of(x[0], N, NIn), w.c, bias, heed_matrix_out_of(y[0], N, NOut), executor);
 }
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 namespace heed_test {
 namespace {
 
-class bad_block : public ::testing::Test {
+class bad_rows : public ::testing::Test {
  protected:
   struct arguments {
     heed_matrix x, other;
@@ -87,7 +87,7 @@ class bad_block : public ::testing::Test {
   float *y_ = memory_.take(32);
 };
 
-TEST_F(bad_block, norms) {
+TEST_F(bad_rows, norms) {
   for (heed_norm *norm : {heed_rms_norm, heed_layer_norm}) {
     const function f = [=](const arguments &a) { return norm(a.x, a.weight, a.bias, a.eps, a.y, a.executor); };
     refuses_inputs(f, &arguments::x, HEED_ARG_X);
@@ -118,7 +118,7 @@ TEST_F(bad_block, norms) {
   }
 }
 
-TEST_F(bad_block, activations) {
+TEST_F(bad_rows, activations) {
   for (heed_activation *activation : {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu}) {
     const function gated = [=](const arguments &a) { return activation(a.x, a.other, a.y, a.executor); };
     for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
@@ -150,7 +150,7 @@ TEST_F(bad_block, activations) {
   }
 }
 
-TEST_F(bad_block, sums) {
+TEST_F(bad_rows, sums) {
   refuses_pairs([](const arguments &a) { return heed_add(a.x, a.other, a.y, a.executor); }, HEED_ARG_A, HEED_ARG_B);
 }
 

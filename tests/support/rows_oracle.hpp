@@ -1,12 +1,12 @@
 // Norms, activations and rotary embedding in double precision, and the bounds of the header. Those of activations are
 // in units of 2^-24 of the result. SPDX-License-Identifier: MIT
-#ifndef HEED_TESTS_SUPPORT_BLOCK_ORACLE_HPP
-#define HEED_TESTS_SUPPORT_BLOCK_ORACLE_HPP
+#ifndef HEED_TESTS_SUPPORT_ROWS_ORACLE_HPP
+#define HEED_TESTS_SUPPORT_ROWS_ORACLE_HPP
 
 #include <cmath>
 #include <vector>
 
-#include "block.hpp"
+#include "rows.hpp"
 #include "oracle.hpp"
 
 namespace heed_test {

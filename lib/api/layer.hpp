@@ -1,0 +1,93 @@
+// What both layers share: attention with its projections on rows that have been checked (attention_layer.cpp), how the
+// memory of a layer is cut, and how a ring takes more rows than it has to spare.
+#ifndef HEED_LAYER_HPP
+#define HEED_LAYER_HPP
+
+#include "../boundary/validate.hpp"
+#include "../kernel/dispatch.hpp"
+#include "heed/heed.h"
+
+namespace heed {
+
+// ------------------------------------------------------------------------------------------------------------- memory
+
+// In 64 bits, which hold n rows of any valid layer.
+constexpr uint64_t rows_bytes(int32_t n, size_t floats) {
+  return HEED_LAYER_ROUND(sizeof(float) * static_cast<uint64_t>(n) * floats);
+}
+// With a whole workspace: what the macros say. 0 when no memory is so large.
+constexpr size_t layer_bytes(int32_t n, size_t floats, int32_t head_dim, int32_t v_dim) {
+  const uint64_t bytes = rows_bytes(n, floats) + HEED_WORKSPACE_BYTES(head_dim, v_dim);
+  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+}
+
+// Floats of a row: q, k, v and context. Without wo the context is the result.
+constexpr size_t attention_floats(int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim, bool has_wo) {
+  return HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim) -
+         (has_wo ? 0 : static_cast<size_t>(n_heads) * static_cast<size_t>(v_dim));
+}
+// The result of a sublayer, then what it is made of: q, k, v and context, or the hidden rows.
+constexpr size_t transformer_floats(int32_t model_dim, size_t attention, int32_t hidden_dim, bool is_gated) {
+  const size_t hidden = static_cast<size_t>(hidden_dim) * (is_gated ? 2 : 1);
+  return static_cast<size_t>(model_dim) + HEED_LAYER_GREATER(attention, hidden);
+}
+
+// ----------------------------------------------------------------------------------------- attention of both layers
+
+// Rows on their way through an attention layer.
+struct attention_pass {
+  const heed_attention_layer *layer;
+  heed_matrix x;
+  heed_matrix_out y;  // may be x: it is written when x is no longer needed
+  float *rows;        // q, k, v and, with wo, the context
+  heed_memory workspace;
+  const heed_executor *executor;
+};
+heed_status run_attention_layer(kernel_handle k, const attention_pass &c);
+
+// Ranges that the checks below may add: weights, scales and biases; rope and its frequencies; the cache and its memory.
+constexpr int attention_layer_ranges = 4 * 3 + 2 + 2;
+
+void check_attention_shape(checker &check, const heed_attention_layer &layer);
+void check_attention_projections(checker &check, const heed_attention_layer &layer);
+// Executor, rope, cache, and whether the memory has room for n rows of so many floats, or as many of them as pass at once.
+void check_attention_state(checker &check, const heed_attention_layer &layer, int32_t n, size_t floats,
+                           heed_memory memory, const heed_executor *executor);
+// Options are those of attention once the cache holds the new tokens.
+void check_attention_options(checker &check, const heed_attention_layer &layer, int32_t n);
+
+void check_projection(checker &check, const heed_weights &w, const float *bias, int32_t n_in, int32_t n_out,
+                      heed_argument w_name, heed_argument bias_name);
+
+// --------------------------------------------------------------------------------------------------------------- rows
+
+// Rows that pass at once: a ring takes so many that every query still finds its own window.
+inline int32_t rows_at_once(const heed_attention_layer &layer, int32_t n) {
+  if (!layer.cache || layer.cache->shape.kind != HEED_CACHE_RING) return n;
+  return n - 1 > layer.cache->shape.spare ? layer.cache->shape.spare + 1 : n;
+}
+
+// run() for piece after piece of the rows of c, each of which c then has as its own.
+template <class Pass, class F>
+heed_status run_pieces(Pass &c, int32_t at_once, F run) {
+  for (int32_t left = c.x.n_rows;;) {
+    const int32_t n = left < at_once ? left : at_once;
+    c.x.n_rows = c.y.n_rows = n;
+    const heed_status status = run();
+    left -= n;
+    if (status != HEED_OK || left == 0) return status;
+    c.x.data += n * c.x.row_stride;
+    c.y.data += n * c.y.row_stride;
+  }
+}
+
+// Cuts the rows off the front of a memory and returns them.
+inline float *take_rows(heed_memory &memory, uint64_t bytes) {
+  unsigned char *const rows = static_cast<unsigned char *>(memory.data);
+  memory = {rows + bytes, memory.bytes - static_cast<size_t>(bytes)};
+  return reinterpret_cast<float *>(rows);
+}
+
+}  // namespace heed
+
+#endif
