@@ -1,83 +1,87 @@
-// The layer is the composition of heed_linear and heed_attention_run, to the bit, on every kernel.
-// SPDX-License-Identifier: MIT
+// The attention layer is the composition of the public functions, to the bit, on every kernel: any weights, rotary
+// embedding, options; with a cache, whatever pieces its rows come in. SPDX-License-Identifier: MIT
 #include "support/kernels.hpp"
-#include "support/layers.hpp"
-#include "support/settings.hpp"
+#include "support/layer_checks.hpp"
 
 namespace heed_test {
 namespace {
 
-class layer : public kernel_test {
- protected:
-  static layer_result run_layer(const random_layer &l, const matrix &x, const primitive_setting &s,
-                                size_t workspace_bytes) {
-    const problem p = attention_of(l, x.n_rows);
-    setting of_options;
-    of_options.in = of_options.out = s.padding > 0 ? layout::token_major_padded : layout::head_major;
-    of_options.padding = s.padding;
-    placed_options options(p, of_options);
-    put_all(p, &options);
-    heed_layer with_options = l.layer;
-    if (p.options.any()) with_options.options = options.get();
-    const result_rows y(x.n_rows, l.layer.out_dim, s.padding);
-    const fenced_floats activations(slot_activations, l.activations(x.n_rows), unwritten_bits);
-    const fenced_bytes workspace(slot_workspace, workspace_bytes);
-    const heed_status status = heed_layer_run(&with_options, put(slot_q, x, s.padding), y.view(), activations.data(),
-                                              activations.count(), workspace.data(), workspace_bytes, s.executor);
-    EXPECT_EQ(status, HEED_OK) << heed_status_argument(status) << ": " << heed_status_text(status);
-    EXPECT_TRUE(workspace.guard_intact());
-    EXPECT_TRUE(activations.guard_intact());
-    layer_result result = {y.take(), {activations.data(), activations.data() + activations.count()}, {}};
-    options.collect(&result.attended);
-    return result;
-  }
-};
+class attention_layer : public kernel_test {};
 
-TEST_P(layer, equals_its_parts) {
-  for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
-    random_source r(300000 + static_cast<uint64_t>(i));
-    random_layer l = draw_layer(r);
-    const int32_t n = r.size(1, 70);
-    if (i % 2) draw_options(r, n, &l);
-    const matrix x = {n, l.layer.model_dim, bell_floats(r, size_t(n) * l.layer.model_dim)};
-    const layer_result expected = compose(l, x);
-    const auto executor = r.chance(40) ? random_executor(r) : nullptr;
-    primitive_setting s;
-    s.padding = r.between(0, 5);
-    s.executor = executor ? executor->get() : nullptr;
-    const size_t least = heed_workspace_min_bytes(l.layer.head_dim, l.layer.v_dim);
-    const size_t bytes = r.chance(30) ? least : heed_workspace_bytes(l.layer.head_dim, l.layer.v_dim);
-    const layer_result actual = run_layer(l, x, s, bytes);
-    EXPECT_TRUE(same_bits(expected.y.values, actual.y.values)) << "y, seed " << i;
-    EXPECT_TRUE(same_results(expected.attended, actual.attended)) << "seed " << i << l.options.text();
-    // q, k and v are left in the activations; the context too, unless it is y itself.
-    const size_t kept =
-        l.layer.wo ? expected.activations.size() : expected.activations.size() - expected.y.values.size();
-    EXPECT_TRUE(same_bits(part_of(expected.activations, 0, kept), part_of(actual.activations, 0, kept)))
-        << "activations, seed " << i;
-  }
+TEST_P(attention_layer, equals_its_parts) {
+  for (uint64_t i = 0; i < uint64_t(repetitions(200)) && !HasFailure(); ++i) check_parts(false, 300000 + i);
+}
+
+TEST_P(attention_layer, with_a_cache_equals_its_parts) {
+  for (uint64_t i = 0; i < uint64_t(repetitions(150)) && !HasFailure(); ++i) check_cached(false, 310000 + i);
+}
+
+TEST_P(attention_layer, any_pieces_give_the_rows_of_the_whole) {
+  for (uint64_t i = 0; i < uint64_t(repetitions(100)) && !HasFailure(); ++i) check_pieces(false, 320000 + i);
+}
+
+TEST_P(attention_layer, keys_and_values_that_int8_cannot_hold) {
+  for (uint64_t i = 0; i < 20 && !HasFailure(); ++i) check_what_int8_cannot_hold(false, 330000 + i);
+}
+
+// A layer turns whole heads, where heed_cache_append has room for HEED_CACHE_MAX_ROTARY_DIM; an int8 cache refuses keys
+// that turn infinite.
+TEST_P(attention_layer, wide_heads_and_keys_that_turn_infinite) {
+  constexpr int32_t dim = HEED_CACHE_MAX_ROTARY_DIM + 4;
+  HEED_MEMORY(memory, HEED_ATTENTION_LAYER_BYTES(2, 1, 1, dim, dim));
+  static float identity[dim * dim], x[2 * dim], y[2 * dim];
+  for (int32_t i = 0; i < dim; ++i) identity[i * dim + i] = 1, x[i] = x[dim + i] = float(i % 7);
+  heed_rope rope;
+  ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_HALVES), HEED_OK);
+  owned_cache cache(cache_shape(HEED_CACHE_LINEAR, 4, 1, dim, dim, HEED_INT8));
+  heed_attention_layer l = heed_attention_layer_default(dim, 1);
+  l.wq = l.wk = l.wv = l.wo = heed_weights_of(identity, nullptr, HEED_F32, HEED_OUT_IN, dim, dim);
+  l.rope = &rope, l.cache = &cache.cache, l.causal = 1;
+  const auto run = [&] {
+    return heed_attention_layer_run(&l, heed_matrix_of(x, 2, dim), heed_matrix_out_of(y, 2, dim), memory, nullptr);
+  };
+  ASSERT_EQ(status_name(run()), "HEED_OK");
+  const floats before(y, y + 2 * dim), large(dim, 3e38f);
+  l.bk = large.data();
+  EXPECT_EQ(run(), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K));
+  EXPECT_EQ(heed_cache_length(&cache.cache, 0), 2);
+  EXPECT_TRUE(same_bits(before, floats(y, y + 2 * dim)));
 }
 
 // Large enough for threads: the same bits with 1 to 8 workers.
-TEST_P(layer, executors) {
+TEST_P(attention_layer, executors) {
   random_source r(1);
-  random_layer l;
-  set_sizes(&l, 64, 4, 2, 33, 40);
-  fill_weights(r, 70, true, &l);
-  const matrix x = {150, 64, bell_floats(r, 150 * 64)};
-  const size_t piece = heed_workspace_bytes(33, 40);
-  const layer_result expected = run_layer(l, x, {}, piece);
+  const random_layer l(r, {64, 4, 2, 33, 40, 70, 0}, false);
+  const floats x = bell_floats(r, 150 * 64), expected = run_layer(l, x, 150, {}, nullptr).y;
   for (int32_t n = 1; n <= 8; ++n) {
     thread_executor threads(n);
-    primitive_setting s;
+    layer_setting s;
     s.executor = threads.get();
-    const layer_result actual = run_layer(l, x, s, piece * static_cast<size_t>(n));
-    EXPECT_TRUE(same_bits(expected.y.values, actual.y.values)) << n << " threads";
+    EXPECT_TRUE(same_bits(expected, run_layer(l, x, 150, s, nullptr).y)) << n << " threads";
     EXPECT_TRUE(n == 1 || threads.most_tasks() > 1) << "the layer is large enough to be split";
   }
 }
 
-HEED_TEST_EVERY_KERNEL(layer);
+TEST(attention_layer_bytes, are_those_of_the_macro) {
+  random_source r(2);
+  for (int32_t i = 0; i < 300; ++i) {
+    const random_layer l(r, false, false);
+    const heed_attention_layer &a = l.attention;
+    const int32_t n = r.size(1, 1000);
+    EXPECT_EQ(heed_attention_layer_bytes(&a, n),
+              HEED_ATTENTION_LAYER_BYTES(n, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim));
+    for (const int32_t wrong : {0, -1, INT32_MIN, HEED_MAX_COUNT + 1})
+      EXPECT_EQ(heed_attention_layer_bytes(&a, wrong), 0u);
+    heed_attention_layer bad = a;
+    bad.n_heads = 0;
+    EXPECT_EQ(heed_attention_layer_bytes(&bad, n), 0u);
+    bad = a, bad.struct_size = 0;
+    EXPECT_EQ(heed_attention_layer_bytes(&bad, n), 0u);
+  }
+  EXPECT_EQ(heed_attention_layer_bytes(nullptr, 1), 0u);
+}
+
+HEED_TEST_EVERY_KERNEL(attention_layer);
 
 }  // namespace
 }  // namespace heed_test

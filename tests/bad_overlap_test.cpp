@@ -40,6 +40,7 @@ TEST_F(bad_overlap, outputs_on_each_other) {
   for (const options_taker &t : takers()) {
     const std::vector<output> outputs = t.set->outputs();
     const std::vector<piece> places = {{"scores", t.set->scores_data, 4},
+                                       {"weights", t.set->weights_data, 4},
                                        {"lse", t.set->lse_data, 4},
                                        {"column sums", t.set->sums_data, 4},
                                        {"weights of top k", t.set->top_weights, 4},
@@ -67,12 +68,8 @@ TEST_F(bad_overlap, of_attention) {
       call.out.data = to;
       refuses_call(HEED_ARG_OUT, "out on " + p.name);
     });
-    each_overlap(p, size_t{batch} * heads * n_q * n_kv, [&](float *to) {
-      call.weights = heed_head_major_out(to, n_q, heads, n_kv);
-      refuses_call(HEED_ARG_WEIGHTS, "weights on " + p.name);
-    });
-    call.workspace_bytes = heed_workspace_min_bytes(dim, v_dim);
-    call.workspace = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(p.data) / 64 * 64);
+    call.workspace = heed_memory_of(reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(p.data) / 64 * 64),
+                                    heed_workspace_min_bytes(dim, v_dim));
     refuses_call(HEED_ARG_WORKSPACE, "workspace on " + p.name);
   }
   for (const output &o : s.outputs()) {
@@ -80,9 +77,6 @@ TEST_F(bad_overlap, of_attention) {
     refuses_call(HEED_ARG_OUT, "out");
     o.move(reinterpret_cast<float *>(workspace_) + 5);
     refuses_call(HEED_ARG_WORKSPACE, "workspace");
-    call.weights = heed_head_major_out(activations_, n_q, heads, n_kv);
-    o.move(activations_ + 7);
-    refuses_call(HEED_ARG_WEIGHTS, "weights");
   }
 }
 
@@ -100,27 +94,35 @@ TEST_F(bad_overlap, outputs_on_the_call) {
 }
 
 TEST_F(bad_overlap, of_layers_and_sequences) {
+  float *const workspace = reinterpret_cast<float *>(workspace_);
+  // What each writes besides.
+  struct written {
+    const char *what;
+    float *data;
+    heed_argument argument;
+  };
+  const std::vector<written> by_layer = {{"result", out_, HEED_ARG_Y},
+                                         {"activations", activations_, HEED_ARG_MEMORY},
+                                         {"workspace", activations_ + layer_bytes / 4 - 1, HEED_ARG_MEMORY}};
+  const std::vector<written> by_sequence = {{"result", sequence_data_, HEED_ARG_OUT},
+                                            {"workspace", workspace, HEED_ARG_WORKSPACE},
+                                            {"sequence", reinterpret_cast<float *>(sequence_) + 1, HEED_ARG_OUT}};
   for (const options_taker &t : takers()) {
     if (t.set == &in_attention_) continue;
     const bool is_layer = t.set == &in_layer_;
-    const heed_argument first = is_layer ? HEED_ARG_Y : HEED_ARG_OUT;
-    for (const output &o : t.set->outputs()) {
-      o.move(is_layer ? out_ : sequence_data_);
-      refuses(t, t.set->options, HEED_OVERLAP, first, "result");
-      t.set->restore();
-      o.move(reinterpret_cast<float *>(workspace_));
-      refuses(t, t.set->options, HEED_OVERLAP, HEED_ARG_WORKSPACE, "workspace");
-      t.set->restore();
-      o.move(is_layer ? activations_ : reinterpret_cast<float *>(sequence_) + 1);
-      refuses(t, t.set->options, HEED_OVERLAP, is_layer ? HEED_ARG_ACTIVATIONS : HEED_ARG_OUT, "activations or out");
+    for (const written &w : is_layer ? by_layer : by_sequence) {
+      for (const output &o : t.set->outputs()) {
+        o.move(w.data);
+        refuses(t, t.set->options, HEED_OVERLAP, w.argument, w.what);
+        t.set->restore();
+      }
+      // What is read, in it.
+      t.set->mask->data = w.data;
+      refuses(t, t.set->options, HEED_OVERLAP, w.argument, std::string("mask in the ") + w.what);
       t.set->restore();
     }
-    // What is read, in the result.
-    t.set->mask->data = is_layer ? out_ + 3 : sequence_data_ + 3;
-    refuses(t, t.set->options, HEED_OVERLAP, first, "mask in the result");
-    t.set->restore();
-    const heed_options *in_workspace = new (workspace_ + 64) heed_options(*t.set->options);
-    refuses(t, in_workspace, HEED_OVERLAP, HEED_ARG_WORKSPACE, "options in the workspace");
+    const heed_options *inside = new (is_layer ? activations_ + 16 : workspace + 16) heed_options(*t.set->options);
+    refuses(t, inside, HEED_OVERLAP, is_layer ? HEED_ARG_MEMORY : HEED_ARG_WORKSPACE, "options in its memory");
   }
 }
 

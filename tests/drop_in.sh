@@ -45,11 +45,11 @@ program)
 #include "heed.h"
 enum { n_words = 24, dim = 16 };
 static float words[n_words * dim], context[n_words * dim];
-HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)];
+HEED_MEMORY(workspace, HEED_WORKSPACE_MIN_BYTES(dim, dim));
 const char *volatile shown;
 int main(void) {
-  heed_status status = heed_self_attention(heed_matrix_of(words, n_words, dim), 0,
-                                           heed_matrix_out_of(context, n_words, dim), workspace, sizeof workspace);
+  heed_status status = heed_self_attention(heed_matrix_of(words, n_words, dim), HEED_SCALE_DEFAULT,
+                                           heed_matrix_out_of(context, n_words, dim), workspace);
   if (status != HEED_OK) shown = heed_status_argument(status), shown = heed_status_text(status);
   return status != HEED_OK;
 }

@@ -1,123 +1,15 @@
 // The structs between caller and library. Each is made with its size, and no other size is taken; nothing behind it is
 // read; and it may not lie in memory that its call writes. (Threads have tests of their own.)
 // SPDX-License-Identifier: MIT
+#include "support/structs.hpp"
+
 #include "support/executors.hpp"
-#include "support/fence.hpp"
-#include "support/kernels.hpp"
 #include "support/option_set.hpp"
 
 namespace heed_test {
 namespace {
 
 HEED_SEQUENCE(static_sequence, 4, 6);
-
-class structs : public ::testing::Test {
- protected:
-  static constexpr int32_t n = 4, dim = 6;
-
-  // The call takes an object of the size that its maker has set, at the end of readable memory: to read on would be a
-  // crash. It takes no other size.
-  template <typename T, typename Call>
-  void takes_its_size_alone(heed_argument argument, const std::string &what, const T &made, Call call) {
-    EXPECT_EQ(made.struct_size, sizeof(T)) << what;
-    T *const given = new (fence_of(slot_q) - sizeof(T)) T(made);
-    EXPECT_EQ(status_name(call(given)), "HEED_OK") << what;
-    const uint32_t size = sizeof(T);
-    for (const uint32_t wrong : {0u, 1u, 4u, size - 4, size - 1, size + 1, size + 8, 2 * size, UINT32_MAX}) {
-      *given = made;
-      given->struct_size = wrong;
-      memory_.refuses([&] { return call(given); }, wrong == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, argument,
-                      what + " of " + std::to_string(wrong) + " bytes");
-    }
-    *given = {};
-    memory_.refuses([&] { return call(given); }, HEED_NOT_INITIALIZED, argument, what + " of zeros");
-  }
-  // An object of options, in a call of attention.
-  template <typename T>
-  void takes_option(heed_argument argument, const std::string &what, const T *heed_options::*member, const T &made) {
-    takes_its_size_alone(argument, what, made, [&](const T *o) {
-      heed_options options = heed_options_default();
-      options.*member = o;
-      return attend(&options);
-    });
-  }
-  // Puts an object into memory that the call writes; the call must be refused and leave it as it was.
-  template <typename T, typename Call>
-  void overlaps(heed_argument argument, const std::string &what, const T &object, float *place, Call call,
-                heed_fault fault = HEED_OVERLAP, uintptr_t shift = 0) {
-    const T *there = new (reinterpret_cast<unsigned char *>(place) + shift) T(object);
-    memory_.refuses([&] { return call(const_cast<T *>(there)); }, fault, argument, what);
-  }
-
-  static void made(heed_status status) { EXPECT_EQ(status_name(status), "HEED_OK"); }
-  heed_attention attention() { return heed_attention_of(x_, x_, x_, n, n, 1, 1, dim, y_, workspace_); }
-  heed_status attend(const heed_options *options) {
-    heed_attention call = attention();
-    call.options = options;
-    return heed_attention_run(&call);
-  }
-  heed_weights square() const { return heed_weights_of(w_, nullptr, HEED_F32, HEED_IN_OUT, dim, dim); }
-  heed_attention_layer layer() const {
-    heed_attention_layer l = heed_attention_layer_default(dim, 1);
-    l.wq = l.wk = l.wv = l.wo = square();
-    return l;
-  }
-  heed_transformer_layer transformer(const heed_attention_layer *attention) const {
-    heed_transformer_layer l = heed_transformer_layer_default(attention, dim, heed_layer_norm, heed_gelu);
-    l.w_up = l.w_down = square();
-    return l;
-  }
-  heed_status run(const heed_attention_layer *l, const heed_executor *executor = nullptr) {
-    return heed_attention_layer_run(l, x(), y(), room_, executor);
-  }
-  heed_status run(const heed_transformer_layer *l, const heed_executor *executor = nullptr) {
-    return heed_transformer_layer_run(l, x(), y(), room_, executor);
-  }
-  heed_sequence sequence(float *data, int32_t length) {
-    heed_sequence s;
-    made(heed_sequence_init(&s, n, dim, heed_memory_of(data, HEED_SEQUENCE_BYTES(n, dim))));
-    s.length = length;
-    return s;
-  }
-  heed_rope rope() {
-    heed_rope r;
-    made(heed_rope_init(&r, HEED_ROPE_HALVES));
-    return r;
-  }
-  heed_status turn(const heed_rope *r) {
-    return heed_rope_apply(r, heed_tensor_of(x(), 1), n, 1, dim, 0, nullptr, heed_tensor_out_of(y(), 1), nullptr);
-  }
-  // With n tokens.
-  heed_cache cache() {
-    heed_cache c;
-    const heed_cache_shape shape = heed_cache_shape_default(64, 1, dim);
-    made(heed_cache_init(&c, &shape, cache_memory_));
-    made(append(&c));
-    return c;
-  }
-  heed_status append(heed_cache *c, const heed_rope *r = nullptr) {
-    return heed_cache_append(c, 0, heed_tensor_of(x(), 1), heed_tensor_of(x(), 1), n, r);
-  }
-  heed_status attend(const heed_cache &good, const heed_cache *c) {
-    heed_attention call = heed_attention_of_cache(&good, x_, n, 1, y_, workspace_);
-    call.cache = c;
-    return heed_attention_run(&call);
-  }
-
-  heed_matrix x() const { return heed_matrix_of(x_, n, dim); }
-  heed_matrix_out y() const { return heed_matrix_out_of(y_, n, dim); }
-  heed_memory take(size_t bytes) { return heed_memory_of(memory_.take_aligned((bytes + 3) / 4), bytes); }
-  static float *floats(const heed_memory &m) { return static_cast<float *>(m.data); }
-
-  arena memory_;
-  float *x_ = memory_.take_aligned(n * dim), *w_ = memory_.take_aligned(dim * dim), *y_ = memory_.take_aligned(128);
-  heed_memory workspace_ = take(HEED_WORKSPACE_BYTES(dim, dim));
-  heed_memory room_ = take(HEED_TRANSFORMER_LAYER_BYTES(n, dim, 1, 1, dim, dim, dim, 0));
-  heed_memory cache_memory_ = take(HEED_CACHE_BYTES(64, 1, 1, dim, dim, HEED_F32));
-  heed_memory test_memory_ = take(HEED_SELFTEST_BYTES);
-};
-
-// ------------------------------------------------------------------------------------------------------------- sizes
 
 TEST_F(structs, of_calls_have_one_size) {
   takes_its_size_alone(HEED_ARG_CALL, "attention", attention(), heed_attention_run);
@@ -196,9 +88,8 @@ TEST_F(structs, of_partials_have_one_size) {
   });
   takes_its_size_alone(HEED_ARG_TOTAL, "total", empty, [&](P *p) { return heed_partial_merge(p, &partial); });
   takes_its_size_alone(HEED_ARG_PARTIAL, "part", partial, [&](P *p) { return heed_partial_merge(&empty, p); });
-  takes_its_size_alone(HEED_ARG_PARTIAL, "finish", partial, [&](P *p) {
-    return heed_partial_finish(p, nullptr, heed_tensor_out_of(y(), 1), nullptr);
-  });
+  takes_its_size_alone(HEED_ARG_PARTIAL, "finish", partial,
+                       [&](P *p) { return heed_partial_finish(p, nullptr, heed_tensor_out_of(y(), 1), nullptr); });
 }
 
 // So are the arrays that options point to.
@@ -216,10 +107,14 @@ TEST_F(structs, of_options_arrays_are_read_no_further) {
   };
   using R = heed_ranges;
   for (const int32_t *R::*array : {&R::left_windows, &R::right_windows, &R::positions, &R::kv_lengths})
-    each(set.ranges->*array, 4, [&](void *to) { set.ranges->*array = static_cast<int32_t *>(to); }, "ranges");
-  each(set.slopes, 4, [&](void *to) { set.alibi->slopes = static_cast<float *>(to); }, "slopes");
-  each(set.logits, 4, [&](void *to) { set.sinks->logits = static_cast<float *>(to); }, "logits");
-  each(set.mask_data, size_t{n} * n * 4, [&](void *to) { set.mask->data = to; }, "mask");
+    each(
+        set.ranges->*array, 4, [&](void *to) { set.ranges->*array = static_cast<int32_t *>(to); }, "ranges");
+  each(
+      set.slopes, 4, [&](void *to) { set.alibi->slopes = static_cast<float *>(to); }, "slopes");
+  each(
+      set.logits, 4, [&](void *to) { set.sinks->logits = static_cast<float *>(to); }, "logits");
+  each(
+      set.mask_data, size_t{n} * n * 4, [&](void *to) { set.mask->data = to; }, "mask");
 }
 
 TEST_F(structs, of_ropes_and_caches_have_one_size) {
@@ -248,3 +143,120 @@ TEST_F(structs, of_ropes_and_caches_have_one_size) {
                        [&](S *s) { return heed_cache_init(&c, s, cache_memory_); });
 }
 
+// ------------------------------------------------------------------------------------------------- written memory
+
+TEST_F(structs, of_a_call_may_not_lie_in_what_it_writes) {
+  const heed_attention good = attention();
+  const size_t last = (workspace_.bytes - sizeof good) / 8 * 2;
+  for (const size_t at : {size_t{0}, size_t{40}, last})
+    overlaps(HEED_ARG_WORKSPACE, "call in its workspace", good, floats(workspace_) + at, heed_attention_run);
+  heed_attention wide = good;
+  wide.out.row_stride = n * dim;  // in the gaps between rows, too
+  overlaps(HEED_ARG_OUT, "call in its result", wide, y_ + 8, heed_attention_run);
+}
+
+TEST_F(structs, of_options_may_not_lie_in_what_a_call_writes) {
+  heed_narrow_tensors narrow;
+  made(heed_narrow_tensors_init(&narrow));
+  const auto with_narrow = [&](const heed_narrow_tensors *t) {
+    heed_options options = heed_options_default();
+    options.narrow = t;
+    return attend(&options);
+  };
+  for (const auto &[argument, place] : {std::pair(HEED_ARG_OUT, y_), {HEED_ARG_WORKSPACE, floats(workspace_) + 4}}) {
+    overlaps(argument, "options", heed_options_default(), place, [&](heed_options *o) { return attend(o); });
+    overlaps(argument, "narrow tensors", narrow, place, with_narrow);
+  }
+}
+
+TEST_F(structs, of_executors_may_not_lie_in_what_a_call_writes) {
+  reverse_executor executor(2);
+  const heed_executor good = *executor.get();
+  using E = const heed_executor;
+  const heed_matrix w = heed_matrix_of(w_, dim, dim), rows = heed_matrix_of(x_, dim - 2, dim);
+  overlaps(HEED_ARG_WORKSPACE, "attention", good, floats(workspace_) + 16, [&](E *e) {
+    heed_attention call = attention();
+    call.executor = e;
+    return heed_attention_run(&call);
+  });
+  overlaps(HEED_ARG_Y, "softmax", good, y_ + 2, [&](E *e) { return heed_softmax(x(), 1, y(), e); });
+  overlaps(HEED_ARG_Y, "linear", good, y_ + 2, [&](E *e) { return heed_linear(x(), w, nullptr, y(), e); });
+  overlaps(HEED_ARG_Y, "project", good, y_ + 2, [&](E *e) { return heed_project(x(), square(), nullptr, y(), e); });
+  overlaps(HEED_ARG_OUT, "weighted sum", good, y_, [&](E *e) { return heed_weighted_sum(rows, w, y(), e); });
+  const heed_attention_layer l = layer();
+  const heed_transformer_layer t = transformer(&l);
+  overlaps(HEED_ARG_Y, "attention layer", good, y_ + 2, [&](E *e) { return run(&l, e); });
+  overlaps(HEED_ARG_MEMORY, "transformer layer", good, floats(room_), [&](E *e) { return run(&t, e); });
+  EXPECT_EQ(executor.runs(), 0);
+}
+
+TEST_F(structs, of_layers_may_not_lie_in_what_they_write) {
+  const heed_attention_layer good = layer();
+  const heed_transformer_layer transforming = transformer(&good);
+  for (const auto &[argument, place] : {std::pair(HEED_ARG_Y, y_), {HEED_ARG_MEMORY, floats(room_) + 6}}) {
+    overlaps(argument, "attention layer", good, place, [&](const heed_attention_layer *l) { return run(l); });
+    overlaps(argument, "transformer layer", transforming, place,
+             [&](const heed_transformer_layer *l) { return run(l); });
+    overlaps(argument, "attention of a transformer layer", good, place, [&](const heed_attention_layer *l) {
+      const heed_transformer_layer of = transformer(l);
+      return run(&of);
+    });
+    overlaps(argument, "rope", rope(), place, [&](const heed_rope *r) {
+      heed_attention_layer l = layer();
+      l.rope = r;
+      return run(&l);
+    });
+  }
+}
+
+TEST_F(structs, of_ropes_and_caches_may_not_lie_in_what_is_written) {
+  overlaps(HEED_ARG_Y, "rope", rope(), y_ + 8, [&](const heed_rope *r) { return turn(r); });
+  heed_cache c = cache();
+  float *const kept = floats(cache_memory_) + 64;
+  overlaps(HEED_ARG_CACHE, "rope in the cache", rope(), kept, [&](const heed_rope *r) { return append(&c, r); });
+  overlaps(HEED_ARG_CACHE, "handle in its cache", c, kept, [&](heed_cache *o) { return append(o); });
+  for (const auto &[argument, place] : {std::pair(HEED_ARG_OUT, y_), {HEED_ARG_WORKSPACE, floats(workspace_) + 4}})
+    overlaps(argument, "handle", c, place, [&](const heed_cache *o) { return attend(c, o); });
+  const heed_cache_shape shape = heed_cache_shape_default(64, 1, dim);
+  using S = const heed_cache_shape;
+  overlaps(HEED_ARG_MEMORY, "shape", shape, kept, [&](S *s) { return heed_cache_init(&c, s, cache_memory_); });
+  overlaps(HEED_ARG_CACHE, "handle to be", c, kept,
+           [&](heed_cache *o) { return heed_cache_init(o, &shape, cache_memory_); });
+}
+
+TEST_F(structs, of_sequences_may_not_lie_in_their_storage_or_workspace) {
+  using S = heed_sequence;
+  const S in_y = sequence(y_, 0);
+  const heed_memory storage = heed_memory_of(y_, HEED_SEQUENCE_BYTES(n, dim));
+  overlaps(HEED_ARG_SEQUENCE, "init", in_y, y_ + 4, [&](S *s) { return heed_sequence_init(s, n, dim, storage); });
+  overlaps(HEED_ARG_SEQUENCE, "append", in_y, y_ + 4, [&](S *s) { return heed_sequence_append(s, x()); });
+  overlaps(HEED_ARG_SEQUENCE, "push", in_y, y_ + 4, [&](S *s) { return heed_sequence_push(s, x()); });
+  overlaps(HEED_ARG_SEQUENCE, "clear", in_y, y_ + 4, heed_sequence_clear);
+  S words = sequence(x_, n), context = in_y;
+  const auto of = [&](const S *from, S *to) { return heed_sequence_attention(from, 1, 0, nullptr, to, workspace_); };
+  made(of(&words, &context));
+  float *const workspace = floats(workspace_);
+  overlaps(HEED_ARG_OUT, "x in the result", words, y_ + 8, [&](S *s) { return of(s, &context); });
+  overlaps(HEED_ARG_WORKSPACE, "x in the workspace", words, workspace, [&](S *s) { return of(s, &context); });
+  overlaps(HEED_ARG_OUT, "out in the workspace", context, workspace + 8, [&](S *s) { return of(&words, s); });
+  overlaps(HEED_ARG_OUT, "out in x", context, x_ + 4, [&](S *s) { return of(&words, s); });
+}
+
+TEST_F(structs, of_reports_may_not_lie_in_the_memory_of_the_test) {
+  for (const auto test : {heed_selftest, heed_selftest_boot, heed_selftest_features})
+    overlaps(HEED_ARG_MEMORY, "report", heed_selftest_report_default(), floats(test_memory_) + 8,
+             [&](heed_selftest_report *r) { return test(test_memory_, r); });
+}
+
+// A struct at an address where its fields would be misaligned is not read.
+TEST_F(structs, must_be_aligned) {
+  overlaps(HEED_ARG_CALL, "call", attention(), x_, heed_attention_run, HEED_MISALIGNED, 1);
+  overlaps(HEED_ARG_SEQUENCE, "sequence", sequence(y_, 0), x_, heed_sequence_clear, HEED_MISALIGNED, 2);
+  overlaps(
+      HEED_ARG_LAYER, "layer", layer(), x_, [&](heed_attention_layer *l) { return run(l); }, HEED_MISALIGNED, 2);
+  overlaps(
+      HEED_ARG_ROPE, "rope", rope(), x_, [&](heed_rope *r) { return turn(r); }, HEED_MISALIGNED, 1);
+}
+
+}  // namespace
+}  // namespace heed_test

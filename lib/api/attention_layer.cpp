@@ -33,7 +33,7 @@ struct attention_rows {
 };
 attention_rows rows_of(const attention_pass &c) {
   const widths w = widths_of(*c.layer);
-  const size_t n = static_cast<size_t>(c.x.n_rows);
+  const size_t n = static_cast<size_t>(c.y.n_rows);
   attention_rows r;
   r.q = c.rows;
   r.k = r.q + n * static_cast<size_t>(w.q);
@@ -65,8 +65,9 @@ heed_attention attention_of(const heed_attention_layer &l, int32_t n, const atte
 HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
+  const heed_matrix x = c.x ? *c.x : view(c.y);
   const auto to = [&](float *y, const heed_weights &w, const float *bias) {
-    run_project(k, c.x, w, bias, heed_matrix_out_of(y, c.x.n_rows, w.n_out), c.executor);
+    run_project(k, x, w, bias, heed_matrix_out_of(y, x.n_rows, w.n_out), c.executor);
   };
   to(r.q, l.wq, l.bq);
   to(r.k, l.wk, l.bk);
@@ -74,7 +75,7 @@ HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c) {
 }
 
 HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position) {
-  const int32_t n = c.x.n_rows, head_dim = c.layer->head_dim;
+  const int32_t n = c.y.n_rows, head_dim = c.layer->head_dim;
   c.layer->rope->code->run(address_of(k),
                            {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
                             nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
@@ -84,7 +85,7 @@ HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, i
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
-  const int32_t n = c.x.n_rows, position = l.cache ? states_of(*l.cache)->length : 0;
+  const int32_t n = c.y.n_rows, position = l.cache ? states_of(*l.cache)->length : 0;
   if (l.rope) {
     turn(k, c, r.q, l.n_heads, position);
     turn(k, c, r.k, l.n_kv_heads, position);
@@ -96,7 +97,7 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
 }
 
 HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
-  heed_attention call = attention_of(*c.layer, c.x.n_rows, rows_of(c));
+  heed_attention call = attention_of(*c.layer, c.y.n_rows, rows_of(c));
   call.workspace = c.workspace;
   call.executor = c.executor;
   if (!has_wo(*c.layer)) {
@@ -108,7 +109,7 @@ HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
 
 HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
-  run_project(k, heed_matrix_of(rows_of(c).context, c.x.n_rows, l.wo.n_in), l.wo, l.bo, c.y, c.executor);
+  run_project(k, heed_matrix_of(rows_of(c).context, c.y.n_rows, l.wo.n_in), l.wo, l.bo, c.y, c.executor);
 }
 
 }  // namespace
@@ -219,13 +220,14 @@ size_t floats_of(const heed_attention_layer &l) {
 
 void check_pass(checker &check, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
+  const heed_matrix &x = *c.x;
   check_attention_shape(check, l);
   if (check.ok()) check_attention_projections(check, l);
-  check.matrix(c.x.data, c.x.n_rows, c.x.dim, c.x.row_stride, access::read, HEED_ARG_X);
-  check.require(c.x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
+  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.require(x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
   check.matrix(c.y.data, c.y.n_rows, c.y.dim, c.y.row_stride, access::write, HEED_ARG_Y);
-  check.require(c.y.n_rows == c.x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
-  if (check.ok()) check_attention_state(check, l, c.x.n_rows, floats_of(l), c.workspace, c.executor);
+  check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
+  if (check.ok()) check_attention_state(check, l, x.n_rows, floats_of(l), c.workspace, c.executor);
 }
 
 constexpr int pass_ranges = 5 + attention_layer_ranges;  // layer, x, y, memory, executor
@@ -234,7 +236,7 @@ HEED_NOINLINE heed_status check_with_options(const attention_pass &c) {
   checker_of<pass_ranges + option_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
   check_pass(check, c);
-  if (check.ok()) check_attention_options(check, *c.layer, c.x.n_rows);
+  if (check.ok()) check_attention_options(check, *c.layer, c.x->n_rows);
   return check.finish();
 }
 
@@ -261,11 +263,11 @@ size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n) 
 
 heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                      heed_memory memory, const heed_executor *executor) {
-  heed::attention_pass c = {layer, x, y, nullptr, memory, executor};
+  heed::attention_pass c = {layer, &x, y, nullptr, memory, executor};
   const heed_status status = heed::check_layer(c);
   if (status != HEED_OK) return status;
   const int32_t at_once = heed::rows_at_once(*layer, x.n_rows);
   c.rows = heed::take_rows(c.workspace, heed::rows_bytes(at_once, heed::floats_of(*layer)));
   const auto k = heed_front_door::kernel(executor);
-  return heed::run_pieces(c, at_once, [&] { return heed::run_attention_layer(k, c); });
+  return heed::run_pieces(x, c.y, at_once, [&] { return heed::run_attention_layer(k, c); });
 }

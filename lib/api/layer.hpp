@@ -37,9 +37,9 @@ constexpr size_t transformer_floats(int32_t model_dim, size_t attention, int32_t
 // Rows on their way through an attention layer.
 struct attention_pass {
   const heed_attention_layer *layer;
-  heed_matrix x;
-  heed_matrix_out y;  // may be x: it is written when x is no longer needed
-  float *rows;        // q, k, v and, with wo, the context
+  const heed_matrix *x;  // null: the rows of y
+  heed_matrix_out y;
+  float *rows;  // q, k, v and, with wo, the context
   heed_memory workspace;
   const heed_executor *executor;
 };
@@ -67,19 +67,20 @@ inline int32_t rows_at_once(const heed_attention_layer &layer, int32_t n) {
   return n - 1 > layer.cache->shape.spare ? layer.cache->shape.spare + 1 : n;
 }
 
-// run() for piece after piece of the rows of c, each of which c then has as its own.
-template <class Pass, class F>
-heed_status run_pieces(Pass &c, int32_t at_once, F run) {
-  for (int32_t left = c.x.n_rows;;) {
-    const int32_t n = left < at_once ? left : at_once;
-    c.x.n_rows = c.y.n_rows = n;
+// run() for piece after piece of the rows, which x and y then are.
+template <class F>
+heed_status run_pieces(heed_matrix &x, heed_matrix_out &y, int32_t at_once, F run) {
+  for (int32_t left = x.n_rows;;) {
+    x.n_rows = y.n_rows = left < at_once ? left : at_once;
     const heed_status status = run();
-    left -= n;
+    left -= x.n_rows;
     if (status != HEED_OK || left == 0) return status;
-    c.x.data += n * c.x.row_stride;
-    c.y.data += n * c.y.row_stride;
+    x.data += x.n_rows * x.row_stride;
+    y.data += y.n_rows * y.row_stride;
   }
 }
+
+inline heed_matrix view(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
 
 // Cuts the rows off the front of a memory and returns them.
 inline float *take_rows(heed_memory &memory, uint64_t bytes) {

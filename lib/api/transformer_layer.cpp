@@ -22,10 +22,10 @@ static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function
 // Rows on their way through a layer.
 struct transformer_pass {
   const heed_transformer_layer *layer;
-  heed_matrix x;
-  heed_matrix_out y;
+  const heed_matrix &x;
+  const heed_matrix_out &y;
   attention_pass
-      attention;  // its y are rows of model_dim, which both sublayers use; hidden rows take the place of q, k, v
+      attention;  // its y is what both sublayers give, and with norms first take; its rows are also the hidden ones
 };
 
 bool is_gated(const heed_transformer_layer &l) { return l.w_gate.data != nullptr; }
@@ -35,8 +35,6 @@ size_t floats_of(const heed_transformer_layer &l) {
   return transformer_floats(a.model_dim, attention_floats(a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim, true),
                             l.hidden_dim, is_gated(l));
 }
-
-heed_matrix view(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
 
 // ------------------------------------------------------------------------------------------------------------ steps
 // Each has a frame of its own, which is gone when the next one runs.
@@ -60,9 +58,9 @@ HEED_NOINLINE heed_status normalise_last(kernel_handle k, const transformer_pass
   return normalise(k, c, view(c.y), true, c.y);
 }
 
-// y = x + what a sublayer gave
-HEED_NOINLINE void add_sublayer(kernel_handle k, const transformer_pass &c, const heed_matrix &x) {
-  run_add(k, x, view(c.attention.y), c.y, c.attention.executor);
+// y = what went into a sublayer + what it gave
+HEED_NOINLINE void add_sublayer(kernel_handle k, const transformer_pass &c, bool second) {
+  run_add(k, second ? view(c.y) : c.x, view(c.attention.y), c.y, c.attention.executor);
 }
 
 // n rows of hidden numbers, the first ones or those behind them.
@@ -96,16 +94,15 @@ HEED_NOINLINE void project_hidden(kernel_handle k, const transformer_pass &c) {
 heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
   const bool first = c.layer->norm_first != 0;
   c.attention.y.n_rows = c.x.n_rows;
-  c.attention.x = first ? view(c.attention.y) : c.x;
   heed_status status = first ? normalise_first(k, c) : HEED_OK;
   if (status == HEED_OK) status = run_attention_layer(k, c.attention);
   if (status != HEED_OK) return status;
-  add_sublayer(k, c, c.x);
+  add_sublayer(k, c, false);
   status = normalise_between(k, c);
   if (status == HEED_OK) status = run_hidden(k, c);
   if (status != HEED_OK) return status;
   project_hidden(k, c);
-  add_sublayer(k, c, view(c.y));
+  add_sublayer(k, c, true);
   return first ? HEED_OK : normalise_last(k, c);
 }
 
@@ -201,14 +198,15 @@ size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t
 
 heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                        heed_memory memory, const heed_executor *executor) {
-  heed::transformer_pass c = {layer, x, y, {nullptr, x, {}, nullptr, memory, executor}};
+  heed::transformer_pass c = {layer, x, y, {nullptr, nullptr, {}, nullptr, memory, executor}};
   const heed_status status = heed::check_layer(c);
   if (status != HEED_OK) return status;
   const int32_t at_once = heed::rows_at_once(*layer->attention, x.n_rows), dim = layer->attention->model_dim;
   float *const rows = heed::take_rows(c.attention.workspace, heed::rows_bytes(at_once, heed::floats_of(*layer)));
   c.attention.layer = layer->attention;
+  c.attention.x = layer->norm_first ? nullptr : &x;
   c.attention.y = heed_matrix_out_of(rows, at_once, dim);
   c.attention.rows = rows + static_cast<size_t>(at_once) * static_cast<size_t>(dim);
   const auto k = heed_front_door::kernel(executor);
-  return heed::run_pieces(c, at_once, [&] { return heed::run_transformer_layer(k, c); });
+  return heed::run_pieces(x, y, at_once, [&] { return heed::run_transformer_layer(k, c); });
 }

@@ -6,11 +6,11 @@
 enum { n_words = 5, dim = 3 };
 static const float words[n_words * dim] = {5, 2, 0, 0, 0, 2, 0, 5, 0, 2, 0, 0, 0, 0, 3}; /* apple is phone garden the */
 static float context[n_words * dim];
-HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(dim, dim)];
+HEED_MEMORY(workspace, HEED_WORKSPACE_MIN_BYTES(dim, dim));
 
 int main(void) {
-  const heed_status status = heed_self_attention(
-      heed_matrix_of(words, n_words, dim), 0, heed_matrix_out_of(context, n_words, dim), workspace, sizeof workspace);
+  const heed_status status = heed_self_attention(heed_matrix_of(words, n_words, dim), HEED_SCALE_DEFAULT,
+                                                 heed_matrix_out_of(context, n_words, dim), workspace);
   if (status != HEED_OK) {
     port_write(heed_status_argument(status));
     port_write(": ");

@@ -1,5 +1,10 @@
-/* What firmware links when it calls little, all but the init functions of options, or all: size.sh counts what of heed
- * is in it, check.sh looks for options in it. PLAIN, ATTENTION, ALL or OPTIONS is defined. Never run.
+/* What firmware links: size.sh counts what of heed is in it, check.sh looks for options in it. Never run. One of these
+ * is defined:
+ *   PLAIN      heed_self_attention
+ *   ATTENTION  heed_attention_run
+ *   ALL        both, products, softmax, the attention layer, sequences, the boot self-test, kernels and texts; no object
+ *              of options.h, cache.h, formats.h or rope.h, no norms, activations and transformer layer
+ *   OPTIONS    ALL, and each init function of options.h
  * SPDX-License-Identifier: MIT */
 #include "heed/heed.h"
 
@@ -10,17 +15,18 @@
 extern heed_matrix size_x;
 extern heed_matrix_out size_out;
 extern heed_attention size_call;
-extern heed_layer size_layer;
+extern heed_attention_layer size_layer;
 extern heed_sequence size_sequence;
 extern heed_options size_options;
 extern heed_tensor_out size_tensor;
+extern heed_memory size_workspace;
 extern void *size_memory;
 
 int start(void);
 int start(void) {
   int32_t sum = 0;
 #if defined(PLAIN) || defined(ALL)
-  sum += heed_self_attention(size_x, 0, size_out, size_memory, 4096);
+  sum += heed_self_attention(size_x, HEED_SCALE_DEFAULT, size_out, size_workspace);
 #endif
 #if defined(ATTENTION) || defined(ALL)
   sum += heed_attention_run(&size_call);
@@ -29,23 +35,23 @@ int start(void) {
   float *floats = size_memory;
   sum += heed_dot(floats, floats, 9, floats) + heed_softmax(size_x, 1, size_out, NULL);
   sum += heed_weighted_sum(size_x, size_x, size_out, NULL) + heed_linear(size_x, size_x, floats, size_out, NULL);
-  sum += heed_layer_run(&size_layer, size_x, size_out, floats, 9, size_memory, 4096, NULL);
-  sum += heed_sequence_init(&size_sequence, floats, 9, 9) + heed_sequence_append(&size_sequence, size_x);
-  sum += heed_sequence_clear(&size_sequence);
-  sum += heed_sequence_self_attention(&size_sequence, 0, &size_sequence, size_memory, 4096);
+  sum += heed_attention_layer_run(&size_layer, size_x, size_out, size_workspace, NULL);
+  sum += heed_sequence_init(&size_sequence, 9, 9, size_workspace) + heed_sequence_append(&size_sequence, size_x);
+  sum += heed_sequence_push(&size_sequence, size_x) + heed_sequence_clear(&size_sequence);
   sum += heed_kernel_count() + heed_kernel_profile("mve") + heed_kernel_use(NULL) + *heed_kernel_name(0);
   sum += *heed_kernel_current() + *heed_status_text(sum) + *heed_status_argument(sum) + *heed_version();
   sum += (int32_t)heed_workspace_bytes(9, 9);
-  sum += heed_sequence_attention(&size_sequence, 0, 0, &size_options, &size_sequence, size_memory, 4096);
-  sum += heed_selftest_boot(size_memory, 9, NULL);
+  sum += heed_sequence_attention(&size_sequence, 1, 0, &size_options, &size_sequence, size_workspace);
+  sum += heed_selftest_boot(size_workspace, NULL);
 #endif
 #ifdef OPTIONS
   sum += heed_ranges_init(size_memory) + heed_mask_init_boolean(size_memory, size_memory, 9, 0, 0, 0);
   sum += heed_mask_init_additive(size_memory, floats, 9, 0, 0, 0) + heed_softcap_init(size_memory, 1);
   sum += heed_alibi_init(size_memory, floats) + heed_sinks_init(size_memory, floats);
-  sum += heed_scores_init(size_memory, 0, size_tensor) + heed_lse_init(size_memory, size_tensor);
+  sum += heed_scores_init(size_memory, 0, size_tensor) + heed_attention_weights_init(size_memory, size_tensor);
+  sum += heed_lse_init(size_memory, size_tensor);
   sum += heed_column_sums_init(size_memory, size_tensor) + heed_top_k_init(size_memory, 1, floats, size_memory);
-  sum += heed_partial_init(size_memory, floats, 9, 1, 1, 1, 1, 0) + heed_partial_merge(size_memory, size_memory);
+  sum += heed_partial_init(size_memory, 1, 1, 1, 1, 0, size_workspace) + heed_partial_merge(size_memory, size_memory);
   sum += heed_partial_finish(size_memory, size_memory, size_tensor, size_memory);
 #endif
   return sum;
@@ -54,8 +60,9 @@ int start(void) {
 heed_matrix size_x;
 heed_matrix_out size_out;
 heed_attention size_call;
-heed_layer size_layer;
+heed_attention_layer size_layer;
 heed_sequence size_sequence;
 heed_options size_options;
 heed_tensor_out size_tensor;
+heed_memory size_workspace;
 void *size_memory;

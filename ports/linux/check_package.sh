@@ -24,12 +24,12 @@ check_exports() {
 cat >app.c <<'END'
 #include <heed/heed.h>
 #include <stdio.h>
-HEED_WORKSPACE(workspace, 3, 3);
+HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(3, 3));
 int main(void) {
   static const float x[5][3] = {{5, 2, 0}, {0, 0, 2}, {0, 5, 0}, {2, 0, 0}, {0, 0, 3}};
   float y[5][3];
-  heed_status s = heed_self_attention(heed_matrix_of(x[0], 5, 3), 0, heed_matrix_out_of(y[0], 5, 3), workspace,
-                                      sizeof workspace);
+  heed_status s = heed_self_attention(heed_matrix_of(x[0], 5, 3), HEED_SCALE_DEFAULT,
+                                      heed_matrix_out_of(y[0], 5, 3), workspace);
   printf("%s: %.5f, heed %s, kernel %s\n", heed_status_text(s), (double)y[0][0], heed_version(), heed_kernel_current());
   return s != HEED_OK || y[0][0] < 4.99985f || y[0][0] > 4.99987f;
 }
@@ -59,6 +59,7 @@ int main() {
   if (!x.append(rows) || !x.full() || x.append(rows[0]).fault() != HEED_FULL || x.length() != 5) return 1;
   if (!heed::self_attention(x, y, workspace) || y.length() != 5) return 2;
   if (!(y.row(0)[0] > 4.99985f && y.row(0)[0] < 4.99987f)) return 3;
+  if (!x.push(rows[4]) || x.length() != 5 || x.row(0)[2] != 2) return 6;
   float q[2][2][3] = {{{1, 2, 3}, {0, 1, 0}}, {{1, 0, 0}, {0, 0, 1}}}, k[2][1][3] = {{{1, 1, 1}}, {{0, 0, 0}}};
   float v[2][1][2] = {{{5, 6}}, {{1, 2}}}, out[2][2][2];
   static heed::workspace<3, 2> other;
@@ -86,7 +87,7 @@ mkdir find_c find_cpp subdirectory fetch
 cat >find_c/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.16)
 project(app C CXX)
-find_package(heed 0.2 REQUIRED)
+find_package(heed 0.3 REQUIRED)
 add_executable(app ../app.c)
 target_link_libraries(app heed::heed)
 foreach(executor openmp threads)

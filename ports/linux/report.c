@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 int demo_selftest(void) {
-  HEED_ALIGNED static unsigned char buffer[HEED_SELFTEST_BYTES];
-  heed_selftest_report report = {.struct_size = sizeof report};
-  const heed_status status = heed_selftest(buffer, sizeof buffer, &report);
+  HEED_MEMORY(memory, HEED_SELFTEST_BYTES);
+  heed_selftest_report report = heed_selftest_report_default();
+  const heed_status status = heed_selftest(memory, &report);
 
   printf("heed %s, kernels that this processor can run, best first:\n", heed_version());
   for (int32_t i = 0; i < heed_kernel_count(); ++i) {

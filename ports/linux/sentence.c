@@ -27,16 +27,20 @@ static void check_status(const char *what, heed_status status) {
 /* x (n_words, dim) -> scaled similarities, attention weights, context vectors. */
 static void attend(const float x[n_words][dim], float scale, table similarity, table weights,
                    float context[n_words][dim]) {
-  HEED_WORKSPACE(workspace, dim, dim);
+  HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(dim, dim));
   for (int i = 0; i < n_words; ++i)
     for (int j = 0; j < n_words; ++j) {
       check_status("heed_dot", heed_dot(x[i], x[j], dim, &similarity[i][j]));
       similarity[i][j] *= scale;
     }
-  heed_attention call =
-      heed_attention_of(n_words, n_words, 1, 1, dim, x[0], x[0], x[0], context[0], workspace, sizeof workspace);
+  heed_attention_weights all_weights;
+  check_status("heed_attention_weights_init",
+               heed_attention_weights_init(&all_weights, heed_head_major_out(weights[0], n_words, 1, n_words)));
+  heed_options options = heed_options_default();
+  options.weights = &all_weights;
+  heed_attention call = heed_attention_of(x[0], x[0], x[0], n_words, n_words, 1, 1, dim, context[0], workspace);
   call.scale = scale;
-  call.weights = heed_head_major_out(weights[0], n_words, 1, n_words);
+  call.options = &options;
   check_status("heed_attention_run", heed_attention_run(&call));
 }
 

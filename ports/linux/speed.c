@@ -49,7 +49,7 @@ static int time_shape(const heed_shape *s, const char *kernel) {
   if (posix_memalign((void **)&memory, 64, workspace_bytes + 8 * (n_q + n_kv))) return 1;
   float *k = memory + workspace_bytes / 4, *v = k + n_kv, *q = v + n_kv, *out = q + n_q;
   heed_shape_fill(k, 2 * (n_q + n_kv), 1);
-  const heed_attention call = heed_shape_call(s, q, k, v, out, memory, workspace_bytes);
+  const heed_attention call = heed_shape_call(s, q, k, v, out, heed_memory_of(memory, workspace_bytes));
   double peak[2], read = 0;
   peak[0] = heed_peak_flops(kernel);
   const double seconds = time_call(&call);

@@ -1,134 +1,232 @@
-// Layers with random weights, and what they are composed of. SPDX-License-Identifier: MIT
+// Random layers with all that they point to, and the public functions that they are made of, one call after another.
+// SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_LAYERS_HPP
 #define HEED_TESTS_SUPPORT_LAYERS_HPP
 
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "caches.hpp"
 #include "data.hpp"
-#include "features.hpp"
 #include "heed/heed.h"
-#include "primitives.hpp"
+#include "run.hpp"
 
 namespace heed_test {
 
-// A layer and the memory of its weights.
-struct random_layer {
-  heed_layer layer = {};
-  std::vector<float> wq, wk, wv, wo, bq, bk, bv, bo;
-  extras options;  // of its attention
+using floats = std::vector<float>;
 
-  int32_t q_width() const { return layer.n_heads * layer.head_dim; }
-  int32_t k_width() const { return layer.n_kv_heads * layer.head_dim; }
-  int32_t v_width() const { return layer.n_kv_heads * layer.v_dim; }
-  int32_t context_width() const { return layer.n_heads * layer.v_dim; }
-  size_t activations(int32_t n) const {
-    return HEED_LAYER_ACTIVATIONS(n, layer.n_heads, layer.n_kv_heads, layer.head_dim, layer.v_dim);
+struct layer_sizes {
+  int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim;
+  int32_t out_dim;     // 0: without wo
+  int32_t hidden_dim;  // 0: an attention layer alone
+};
+inline layer_sizes draw_sizes(random_source &r, bool transformer) {
+  layer_sizes s = {};
+  s.n_kv_heads = r.between(1, 3), s.n_heads = s.n_kv_heads * r.between(1, 3);
+  s.model_dim = r.size(1, 70), s.head_dim = r.size(1, 34), s.v_dim = r.chance(50) ? s.head_dim : r.size(1, 34);
+  s.out_dim = transformer ? s.model_dim : r.chance(60) ? r.size(1, 70) : 0;
+  s.hidden_dim = transformer ? r.size(1, 90) : 0;
+  return s;
+}
+
+// An attention layer, or a transformer layer around one. Copies share what they point to.
+class random_layer {
+ public:
+  random_layer(random_source &r, const layer_sizes &s, bool decoder) : is_transformer(s.hidden_dim > 0) {
+    heed_attention_layer &a = attention;
+    a = heed_attention_layer_default(s.model_dim, s.n_heads);
+    a.n_kv_heads = s.n_kv_heads, a.head_dim = s.head_dim, a.v_dim = s.v_dim;
+    a.out_dim = s.out_dim ? s.out_dim : s.n_heads * s.v_dim;
+    a.causal = decoder || r.chance(50);
+    if (r.chance(50)) a.scale = std::fabs(r.bell()) + 0.01f;
+    draw(r, s.model_dim, s.n_heads * s.head_dim, &a.wq, &a.bq);
+    draw(r, s.model_dim, s.n_kv_heads * s.head_dim, &a.wk, &a.bk);
+    draw(r, s.model_dim, s.n_kv_heads * s.v_dim, &a.wv, &a.bv);
+    if (s.out_dim) draw(r, s.n_heads * s.v_dim, s.out_dim, &a.wo, &a.bo);
+    if (s.head_dim > 1 && r.chance(decoder ? 80 : 30)) draw_rope(r);
+    transformer = heed_transformer_layer_default(nullptr, s.hidden_dim, nullptr, nullptr);
+    if (is_transformer) draw_feed_forward(r);
   }
+  random_layer(random_source &r, bool of_transformer, bool decoder)
+      : random_layer(r, draw_sizes(r, of_transformer), decoder) {}
+
+  heed_status run(heed_matrix x, heed_matrix_out y, heed_memory memory, const heed_executor *executor) const {
+    if (!is_transformer) return heed_attention_layer_run(&attention, x, y, memory, executor);
+    heed_transformer_layer t = transformer;
+    t.attention = &attention;
+    return heed_transformer_layer_run(&t, x, y, memory, executor);
+  }
+  // Floats of q, k, v and, with wo, the context of n rows.
+  size_t kept_floats(int32_t n) const {
+    const heed_attention_layer &a = attention;
+    const size_t context = a.wo.data ? 0 : size_t(a.n_heads) * size_t(a.v_dim);
+    return size_t(n) * (HEED_LAYER_QKV_FLOATS(a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim) - context);
+  }
+  // What the layer needs besides the workspace, for so many rows at once.
+  size_t bytes_besides_workspace(int32_t n) const {
+    const heed_attention_layer &a = attention;
+    if (!is_transformer) return HEED_LAYER_ROUND(4 * kept_floats(n));
+    return HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
+                                        transformer.hidden_dim, transformer.w_gate.data != nullptr) -
+           HEED_WORKSPACE_BYTES(a.head_dim, a.v_dim);
+  }
+  // Multiply-adds for a row, without attention itself.
+  int64_t work_of_a_row() const {
+    int64_t all = 0;
+    for (const heed_weights &w : {attention.wq, attention.wk, attention.wv, attention.wo, transformer.w_up,
+                                  transformer.w_gate, transformer.w_down})
+      all += int64_t{w.n_in} * w.n_out;
+    return all;
+  }
+  // place(pointer, bytes) for every array of numbers.
+  template <typename Place>
+  void each_array(Place place) {
+    heed_attention_layer &a = attention;
+    heed_transformer_layer &t = transformer;
+    const auto visit = [&](auto &pointer) {
+      if (pointer) place(pointer, arrays_->at(pointer).bytes);
+    };
+    for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
+      visit(w->data), visit(w->scales);
+    for (const float **b : {&a.bq, &a.bk, &a.bv, &a.bo, &t.b_up, &t.b_gate, &t.b_down, &t.norm1_weight, &t.norm1_bias,
+                            &t.norm2_weight, &t.norm2_bias})
+      visit(*b);
+  }
+  std::string text() const {
+    const heed_attention_layer &a = attention;
+    return std::string(is_transformer ? "transformer" : "attention") + " layer of model_dim " +
+           std::to_string(a.model_dim) + " heads " + std::to_string(a.n_heads) + "/" + std::to_string(a.n_kv_heads) +
+           " head_dim " + std::to_string(a.head_dim) + " v_dim " + std::to_string(a.v_dim) + " out_dim " +
+           std::to_string(a.out_dim) + (a.wo.data ? "" : " without wo") + " hidden " +
+           std::to_string(transformer.hidden_dim) + " causal " + std::to_string(a.causal) + (a.rope ? " rope" : "") +
+           options.text();
+  }
+
+  bool is_transformer;
+  heed_attention_layer attention;
+  heed_transformer_layer transformer;  // run() sets its attention
+  extras options;                      // of attention; whoever runs the layer makes objects of them
+
+ private:
+  struct array {
+    floats words;
+    size_t bytes;
+  };
+  void *take(size_t bytes) {
+    array a = {floats(bytes / 4 + 1), bytes};
+    void *const data = a.words.data();
+    arrays_->emplace(data, std::move(a));
+    return data;
+  }
+  const float *some(random_source &r, int32_t n) {
+    if (r.chance(30)) return nullptr;
+    float *const x = static_cast<float *>(take(size_t(n) * 4));
+    for (int32_t i = 0; i < n; ++i) x[i] = r.bell();
+    return x;
+  }
+  void draw(random_source &r, int32_t n_in, int32_t n_out, heed_weights *w, const float **bias) {
+    const int32_t layout = r.between(0, 1), format = r.between(HEED_F32, HEED_INT8);
+    const int32_t rows = layout == HEED_IN_OUT ? n_in : n_out, dim = layout == HEED_IN_OUT ? n_out : n_in;
+    floats numbers = bell_floats(r, size_t(n_in) * size_t(n_out));
+    for (float &x : numbers) x *= 0.3f;
+    const heed_matrix all = heed_matrix_of(numbers.data(), rows, dim);
+    void *const data = take(numbers.size() * HEED_FORMAT_BYTES(format));
+    float *const scales = format == HEED_INT8 ? static_cast<float *>(take(size_t(n_out) * 4)) : nullptr;
+    EXPECT_EQ(format == HEED_INT8 ? heed_weights_quantize(all, layout, static_cast<int8_t *>(data), scales)
+                                  : heed_narrow(all, heed_narrow_matrix_out_of(data, nullptr, format, rows, dim)),
+              HEED_OK);
+    *w = heed_weights_of(data, scales, format, layout, n_in, n_out);
+    *bias = some(r, n_out);
+  }
+  void draw_rope(random_source &r) {
+    rope_ = std::make_shared<heed_rope>();
+    EXPECT_EQ(heed_rope_init(rope_.get(), r.between(0, 1)), HEED_OK);
+    if (attention.head_dim % 2 || r.chance(50)) rope_->rotary_dim = 2 * r.between(1, attention.head_dim / 2);
+    attention.rope = rope_.get();
+  }
+  void draw_feed_forward(random_source &r) {
+    heed_transformer_layer &t = transformer;
+    heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu};
+    const int32_t dim = attention.model_dim;
+    t.norm_first = r.chance(50);
+    t.norm = r.chance(50) ? heed_rms_norm : heed_layer_norm;
+    t.activation = activations[r.between(0, 3)];
+    for (const float **x : {&t.norm1_weight, &t.norm1_bias, &t.norm2_weight, &t.norm2_bias}) *x = some(r, dim);
+    draw(r, dim, t.hidden_dim, &t.w_up, &t.b_up);
+    if (r.chance(50)) draw(r, dim, t.hidden_dim, &t.w_gate, &t.b_gate);
+    draw(r, t.hidden_dim, dim, &t.w_down, &t.b_down);
+  }
+
+  std::shared_ptr<std::map<const void *, array>> arrays_ = std::make_shared<std::map<const void *, array>>();
+  std::shared_ptr<heed_rope> rope_;
 };
 
-inline void set_sizes(random_layer *l, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
-                      int32_t v_dim) {
-  l->layer.struct_size = sizeof(heed_layer);
-  l->layer.model_dim = model_dim, l->layer.n_heads = n_heads, l->layer.n_kv_heads = n_kv_heads;
-  l->layer.head_dim = head_dim, l->layer.v_dim = v_dim;
-}
+// ---------------------------------------------------------------------------------------------------------- options
 
-// out_dim 0: no output projection.
-inline void fill_weights(random_source &r, int32_t out_dim, bool biases, random_layer *l) {
-  const auto weights = [&](std::vector<float> *w, int32_t in, int32_t out) {
-    *w = uniform_floats(r, size_t(in) * out);
-    return w->data();
-  };
-  const auto bias = [&](std::vector<float> *b, int32_t out) -> const float * {
-    if (!biases) return nullptr;
-    *b = uniform_floats(r, size_t(out));
-    return b->data();
-  };
-  l->layer.wq = weights(&l->wq, l->layer.model_dim, l->q_width());
-  l->layer.wk = weights(&l->wk, l->layer.model_dim, l->k_width());
-  l->layer.wv = weights(&l->wv, l->layer.model_dim, l->v_width());
-  l->layer.bq = bias(&l->bq, l->q_width());
-  l->layer.bk = bias(&l->bk, l->k_width());
-  l->layer.bv = bias(&l->bv, l->v_width());
-  l->layer.out_dim = out_dim ? out_dim : l->context_width();
-  if (!out_dim) return;
-  l->layer.wo = weights(&l->wo, l->context_width(), out_dim);
-  l->layer.bo = bias(&l->bo, out_dim);
-}
-
-struct layer_result {
-  matrix y;
-  std::vector<float> activations;
-  attention_result attended;  // also what the options ask for
-};
-
-inline random_layer draw_layer(random_source &r) {
-  random_layer l;
-  const int32_t n_kv_heads = r.between(1, 3);
-  const int32_t model_dim = r.size(1, 70), group = r.between(1, 3), dim = r.size(1, 34), v_dim = r.size(1, 34);
-  set_sizes(&l, model_dim, n_kv_heads * group, n_kv_heads, dim, v_dim);
-  if (r.chance(50)) l.layer.scale = std::fabs(r.bell()) + 0.01f;
-  l.layer.causal = r.chance(50);
-  const int32_t out_dim = r.chance(60) ? r.size(1, 70) : 0;
-  const bool biases = r.chance(50);
-  fill_weights(r, out_dim, biases, &l);
-  return l;
-}
-
-// Its attention over n rows, without the numbers.
-inline problem attention_of(const random_layer &l, int32_t n) {
+// Its attention over n rows and so many keys, without the numbers.
+inline problem attention_of(const random_layer &l, int32_t n, int32_t n_kv) {
+  const heed_attention_layer &a = l.attention;
   problem p;
-  p.n_heads = l.layer.n_heads, p.n_kv_heads = l.layer.n_kv_heads, p.n_q = p.n_kv = n;
-  p.head_dim = l.layer.head_dim, p.v_dim = l.layer.v_dim, p.scale = l.layer.scale, p.causal = l.layer.causal;
+  p.n_heads = a.n_heads, p.n_kv_heads = a.n_kv_heads, p.n_q = n, p.n_kv = n_kv;
+  p.head_dim = a.head_dim, p.v_dim = a.v_dim, p.scale = a.scale, p.causal = a.causal;
   p.options = l.options;
   return p;
 }
 
-// What a layer or a sequence may have: weights as scores alone, no partial results, offsets as an array alone.
+// What a layer or a sequence may have: no partial results, positions as an array alone.
 inline void draw_inner_features(random_source &r, problem *p) {
   draw_features(r, p);
   p->causal_offset = 0;
-  p->options.weights = p->options.partial = false;
+  p->options.partial = false;
 }
 inline void put_all(const problem &p, placed_options *options) {
   for (const feature &f : features())
     if (f.in(p)) (options->*f.put)();
 }
-inline void draw_options(random_source &r, int32_t n, random_layer *l) {
-  problem p = attention_of(*l, n);
+
+// Options for n rows after so many others. A ring has neither positions nor other pinned keys than its own; and what
+// counts by the rows of the call only if it takes them at once.
+inline void draw_options(random_source &r, int32_t n, int32_t n_before, const heed_cache_shape *shape,
+                         random_layer *l) {
+  problem p = attention_of(*l, n, n_before + n);
   draw_inner_features(r, &p);
-  l->layer.causal = p.causal;
-  l->options = p.options;
-}
-
-// (token, head, dim) as a projection leaves it, to (head, token, dim) of a problem, and back.
-inline std::vector<float> swap_axes(const std::vector<float> &x, int32_t a, int32_t b, int32_t dim) {
-  std::vector<float> y;
-  for (int32_t j = 0; j < b; ++j)
-    for (int32_t i = 0; i < a; ++i) {
-      const auto row = x.begin() + (std::ptrdiff_t{i} * b + j) * dim;
-      y.insert(y.end(), row, row + dim);
+  extras &x = p.options;
+  if (!shape) l->attention.causal = p.causal;
+  if (shape && shape->kind == HEED_CACHE_RING) {
+    x.offsets.clear(), x.pinned = std::min(x.pinned, shape->pinned);
+    if (n > shape->spare + 1) {
+      x.mask = {}, x.kv_lengths.clear(), x.scores_stage = -1, x.k = 0;
+      x.weights = x.lse = x.column_sums = false;
     }
-  return y;
+  }
+  l->options = x;
 }
 
-// The layer as its parts, one call after another.
-inline layer_result compose(const random_layer &l, const matrix &x) {
-  const matrix q = run_linear(x, {x.dim, l.q_width(), l.wq}, l.bq);
-  const matrix k = run_linear(x, {x.dim, l.k_width(), l.wk}, l.bk);
-  const matrix v = run_linear(x, {x.dim, l.v_width(), l.wv}, l.bv);
-  problem p = attention_of(l, x.n_rows);
-  p.q = swap_axes(q.values, x.n_rows, p.n_heads, p.head_dim);
-  p.k = swap_axes(k.values, x.n_rows, p.n_kv_heads, p.head_dim);
-  p.v = swap_axes(v.values, x.n_rows, p.n_kv_heads, p.v_dim);
-  const attention_result attended = run(p);
-  const matrix context = {x.n_rows, l.context_width(), swap_axes(attended.out, p.n_heads, x.n_rows, p.v_dim)};
-  layer_result all = {context, q.values, attended};
-  for (const matrix *m : {&k, &v, &context})
-    all.activations.insert(all.activations.end(), m->values.begin(), m->values.end());
-  if (l.layer.wo) all.y = run_linear(context, {context.dim, l.layer.out_dim, l.wo}, l.bo);
-  return all;
-}
+// -------------------------------------------------------------------------------------------------------- the parts
+
+// A cache of one sequence and its memory.
+class owned_cache {
+ public:
+  explicit owned_cache(const heed_cache_shape &shape) : memory_(heed_cache_bytes(&shape) / 4 + 32, -1.0f) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory_.data());
+    EXPECT_EQ(
+        heed_cache_init(&cache, &shape,
+                        heed_memory_of(reinterpret_cast<void *>((address + 63) / 64 * 64), heed_cache_bytes(&shape))),
+        HEED_OK);
+  }
+  owned_cache(const owned_cache &) = delete;
+  owned_cache &operator=(const owned_cache &) = delete;
+  floats contents() const {
+    const float *const from = static_cast<const float *>(cache.buffer);
+    return {from, from + heed_cache_bytes(&cache.shape) / 4};
+  }
+  heed_cache cache;
+
+ private:
+  floats memory_;
+};
 
 }  // namespace heed_test
 

@@ -1,0 +1,28 @@
+#!/bin/sh
+# grammar.sh SOURCE: what can be checked of the grammar at the top of heed.h. SPDX-License-Identifier: MIT
+set -eu
+cd "$1"
+failed=0
+complain() { echo "FAILED: $*"; failed=1; }
+
+headers=$(ls include/heed/*.h)
+# 2: each struct that has a struct_size has its maker.
+for name in $(cat $headers | tr '\n' ' ' | grep -o 'typedef struct heed_[a-z_]* { *uint32_t struct_size' | sed 's/typedef struct \(heed_[a-z_]*\).*/\1/'); do
+  grep -q "${name}_\(default\|of\|init\|init_[a-z]*\|start\)(" $headers || complain "$name has no maker"
+  case $name in heed_threads) continue ;; esac # started, not made
+done
+# 3: matrix, tensor, memory and weights go by value; scales, biases and other plain arrays are no views.
+grep -n 'const heed_\(matrix\|matrix_out\|tensor\|tensor_out\|memory\|weights\|narrow_matrix\|narrow_matrix_out\) \*' $headers && complain "a view by pointer"
+# 4: memory, then executor, come last.
+cat $headers | tr '\n' ' ' | grep -o 'HEED_API [^;]*;' | grep 'heed_memory [a-z]*,' | grep -v 'heed_memory [a-z]*, *\(const heed_executor\|heed_selftest_report\)' && complain "something other than an executor behind the memory"
+# 5: each HEED_NOUN_BYTES has its function.
+for macro in $(cat $headers | sed -n 's/^#define HEED_\([A-Z_]*\)_BYTES(.*/\1/p' | grep -v 'FORMAT\|RING\|SEQUENCE'); do
+  name=heed_$(echo "$macro" | tr '[:upper:]' '[:lower:]')_bytes
+  grep -q "size_t $name(" $headers || complain "HEED_${macro}_BYTES has no $name"
+done
+# 9: each fault and each argument of a status stands in a test.
+for name in $(sed -n 's/^ *\(HEED_[A-Z0-9_]*\) = [0-9]*,\{0,1\}.*/\1/p' include/heed/status.h); do
+  grep -qrw "$name" tests/*.cpp tests/support tests/*.c || complain "no test knows $name"
+done
+[ $failed -eq 0 ] && echo "the headers keep to the grammar"
+exit $failed
