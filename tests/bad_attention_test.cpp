@@ -109,9 +109,9 @@ TEST_F(bad_attention, counts) {
 TEST_F(bad_attention, scale_and_mask) {
   for (const float scale : {NAN, -NAN, INFINITY, -INFINITY, 2.4e38f, -2.4e38f, -HEED_SCALE_DEFAULT})
     refuses(HEED_ARG_SCALE, {{"scale", [=](heed_attention &c) { c.scale = scale; }, HEED_NOT_FINITE}});
-  for (const float scale :
-       {0.0f, -0.0f, least_subnormal, -least_subnormal, greatest_subnormal, -greatest_subnormal})
-    refuses(HEED_ARG_SCALE, {{"scale of 0, or subnormal", [=](heed_attention &c) { c.scale = scale; }, HEED_OUT_OF_RANGE}});
+  for (const float scale : {0.0f, -0.0f, least_subnormal, -least_subnormal, greatest_subnormal, -greatest_subnormal})
+    refuses(HEED_ARG_SCALE,
+            {{"scale of 0, or subnormal", [=](heed_attention &c) { c.scale = scale; }, HEED_OUT_OF_RANGE}});
   for (const int32_t causal : {2, -1, 256, INT32_MIN, INT32_MAX})
     refuses(HEED_ARG_CAUSAL, {{"causal", [=](heed_attention &c) { c.causal = causal; }, HEED_OUT_OF_RANGE}});
 }
@@ -137,8 +137,7 @@ TEST_F(bad_attention, output_rows_that_overlap_each_other) {
     tensor_of<heed_tensor_out> tensor;
     int32_t dim;
   };
-  for (const row &t :
-       {row{HEED_ARG_OUT, &heed_attention::out, v_dim}, row{HEED_ARG_WEIGHTS, weights(), n_kv}})
+  for (const row &t : {row{HEED_ARG_OUT, &heed_attention::out, v_dim}, row{HEED_ARG_WEIGHTS, weights(), n_kv}})
     for (ptrdiff_t heed_tensor_out::*stride :
          {&heed_tensor_out::batch_stride, &heed_tensor_out::head_stride, &heed_tensor_out::row_stride})
       for (const ptrdiff_t wrong : {0, 1, t.dim - 1})
@@ -163,7 +162,9 @@ TEST_F(bad_attention, overlap) {
 
 TEST_F(bad_attention, workspace) {
   using A = heed_attention;
-  const auto shift = [](A &c, uintptr_t by) { c.workspace.data = misaligned(static_cast<char *>(c.workspace.data), by); };
+  const auto shift = [](A &c, uintptr_t by) {
+    c.workspace.data = misaligned(static_cast<char *>(c.workspace.data), by);
+  };
   refuses(
       HEED_ARG_WORKSPACE,
       {{"null", [](A &c) { c.workspace.data = nullptr; }, HEED_NULL_POINTER},

@@ -20,7 +20,7 @@
 #include "support/layer_trials.hpp"
 #include "support/partial_trials.hpp"
 #include "support/primitive_trials.hpp"
-#include "support/transformer_trials.hpp"
+#include "support/sequence_trials.hpp"
 
 // Of a sanitizer's run-time library, if there is one: its reports end the program without a signal.
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -115,7 +115,7 @@ class differential {
   void attempt_later(random_source &r, extent e) {
     std::unique_ptr<trial> t;
     if (r.chance(60))
-      t = std::make_unique<block_trial>(r, e);
+      t = std::make_unique<layer_trial>(r, e);
     else
       t = std::make_unique<cache_trial>(r, e);
     t->memory.freeze();
@@ -211,12 +211,10 @@ class differential {
     const bool boot = r.chance(90);
     const size_t bytes = boot ? HEED_SELFTEST_BOOT_BYTES : HEED_SELFTEST_BYTES;
     stage memory(&r);
-    void *buffer = memory.scratch<void>(bytes, 64);
+    const heed_memory all = heed_memory_of(memory.scratch<void>(bytes, HEED_ALIGNMENT), bytes);
     memory.freeze();
-    heed_selftest_report report = {};
-    report.struct_size = sizeof report;
-    const heed_status status =
-        boot ? heed_selftest_boot(buffer, bytes, &report) : heed_selftest(buffer, bytes, &report);
+    heed_selftest_report report = heed_selftest_report_default();
+    const heed_status status = boot ? heed_selftest_boot(all, &report) : heed_selftest(all, &report);
     EXPECT_EQ(status_name(status), "HEED_OK") << kernel;
     EXPECT_EQ(memory.harm(false), "") << "self-test on kernel " << kernel;
     EXPECT_EQ(report.kernel, nullptr);

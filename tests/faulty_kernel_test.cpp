@@ -137,9 +137,9 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests) {
   const struct {
     part wrong;
     const char *function;
-  } faults[] = {{part::attend, "attention"}, {part::merge, "attention"},       {part::finish, "attention"},
-                {part::keep, "attention"},   {part::linear, "linear"},         {part::softmax, "attention"},
-                {part::dot, "dot"},          {part::scaled_softmax, "softmax"}};
+  } faults[] = {{part::attend, "attention"},      {part::merge, "attention"}, {part::finish, "attention"},
+                {part::softmax, "softmax"},       {part::linear, "linear"},   {part::dot, "dot"},
+                {part::scaled_softmax, "softmax"}};
   for (const auto &fault : faults) {
     heed::wrong = fault.wrong;
     EXPECT_EQ(test_all_and_current(), mismatch_) << fault.function;
@@ -168,7 +168,8 @@ TEST_F(faulty_kernel, is_found_by_the_self_tests_of_features) {
     part wrong;
     const char *function;
   } faults[] = {{part::norm, "rms_norm"},   {part::gelu, "gelu"},      {part::rope, "rope"},
-                {part::project, "project"}, {part::attend, "options"}, {part::finish, "options"}};
+                {part::project, "project"}, {part::attend, "options"}, {part::finish, "options"},
+                {part::keep, "options"}};
   heed_selftest_report report = heed_selftest_report_default();
   EXPECT_EQ(heed_selftest_features(memory_, &report), HEED_OK);
   EXPECT_EQ(report.n_kernels, 1);

@@ -50,7 +50,7 @@ constexpr int attention_layer_ranges = 4 * 3 + 2 + 2;
 
 void check_attention_shape(checker &check, const heed_attention_layer &layer);
 void check_attention_projections(checker &check, const heed_attention_layer &layer);
-// Executor, rope, cache, and whether the memory has room for n rows of so many floats, or as many of them as pass at once.
+// Executor, rope, cache, and whether the memory has room for n rows of so many floats, or for those that pass at once.
 void check_attention_state(checker &check, const heed_attention_layer &layer, int32_t n, size_t floats,
                            heed_memory memory, const heed_executor *executor);
 // Options are those of attention once the cache holds the new tokens.

@@ -19,13 +19,13 @@ static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function
                   macro_is_function(5, 64, 8, 1, 80, 80, 65, true),
               "one formula");
 
-// Rows on their way through a layer.
+// Rows on their way through a layer. attention.y is what both sublayers give and, with norms first, what they take;
+// hidden rows lie where q, k, v and context did, in attention.rows.
 struct transformer_pass {
   const heed_transformer_layer *layer;
   const heed_matrix &x;
   const heed_matrix_out &y;
-  attention_pass
-      attention;  // its y is what both sublayers give, and with norms first take; its rows are also the hidden ones
+  attention_pass attention;
 };
 
 bool is_gated(const heed_transformer_layer &l) { return l.w_gate.data != nullptr; }
@@ -79,9 +79,10 @@ HEED_NOINLINE heed_status activate(kernel_handle k, const transformer_pass &c, c
 HEED_NOINLINE heed_status run_hidden(kernel_handle k, const transformer_pass &c) {
   const heed_transformer_layer &l = *c.layer;
   const heed_matrix x = view(l.norm_first ? c.attention.y : c.y);
-  const heed_matrix_out up = hidden_rows(c, false), gate = hidden_rows(c, true);
+  const heed_matrix_out up = hidden_rows(c, false);
   run_project(k, x, l.w_up, l.b_up, up, c.attention.executor);
   if (!is_gated(l)) return activate(k, c, view(up), heed_matrix(), up);
+  const heed_matrix_out gate = hidden_rows(c, true);
   run_project(k, x, l.w_gate, l.b_gate, gate, c.attention.executor);
   return activate(k, c, view(gate), view(up), gate);
 }

@@ -4,23 +4,58 @@
 #include "heed/heed.h"
 #include "port.h"
 
-#define FUNCTIONS(F)                                                                                                  \
-  F(heed_dot)                                                                                                         \
-  F(heed_softmax)                                                                                                     \
-  F(heed_weighted_sum)                                                                                                \
-  F(heed_linear)                                                                                                      \
-  F(heed_attention_run) F(heed_self_attention) F(heed_attention_layer_run) F(heed_sequence_init)                      \
-      F(heed_sequence_append) F(heed_sequence_clear) F(heed_sequence_push) F(heed_sequence_attention)                 \
-          F(heed_kernel_use) F(heed_selftest) F(heed_selftest_boot) F(heed_selftest_features) F(heed_ranges_init)     \
-              F(heed_mask_init_boolean) F(heed_mask_init_additive) F(heed_softcap_init) F(heed_alibi_init)            \
-                  F(heed_sinks_init) F(heed_scores_init) F(heed_attention_weights_init) F(heed_lse_init)              \
-                      F(heed_column_sums_init) F(heed_top_k_init) F(heed_partial_init) F(heed_partial_merge)          \
-                          F(heed_partial_finish) F(heed_cache_init) F(heed_cache_append) F(heed_cache_truncate)       \
-                              F(heed_cache_reset) F(heed_cache_seal) F(heed_cache_open) F(heed_narrow) F(heed_widen)  \
-                                  F(heed_narrow_tensors_init) F(heed_project) F(heed_weights_quantize)                \
-                                      F(heed_rms_norm) F(heed_layer_norm) F(heed_gelu) F(heed_gelu_tanh) F(heed_silu) \
-                                          F(heed_relu) F(heed_add) F(heed_rope_init) F(heed_rope_apply)               \
-                                              F(heed_transformer_layer_run)
+#define FUNCTIONS(F)             \
+  F(heed_dot)                    \
+  F(heed_softmax)                \
+  F(heed_weighted_sum)           \
+  F(heed_linear)                 \
+  F(heed_attention_run)          \
+  F(heed_self_attention)         \
+  F(heed_attention_layer_run)    \
+  F(heed_sequence_init)          \
+  F(heed_sequence_append)        \
+  F(heed_sequence_clear)         \
+  F(heed_sequence_push)          \
+  F(heed_sequence_attention)     \
+  F(heed_kernel_use)             \
+  F(heed_selftest)               \
+  F(heed_selftest_boot)          \
+  F(heed_selftest_features)      \
+  F(heed_ranges_init)            \
+  F(heed_mask_init_boolean)      \
+  F(heed_mask_init_additive)     \
+  F(heed_softcap_init)           \
+  F(heed_alibi_init)             \
+  F(heed_sinks_init)             \
+  F(heed_scores_init)            \
+  F(heed_attention_weights_init) \
+  F(heed_lse_init)               \
+  F(heed_column_sums_init)       \
+  F(heed_top_k_init)             \
+  F(heed_partial_init)           \
+  F(heed_partial_merge)          \
+  F(heed_partial_finish)         \
+  F(heed_cache_init)             \
+  F(heed_cache_append)           \
+  F(heed_cache_truncate)         \
+  F(heed_cache_reset)            \
+  F(heed_cache_seal)             \
+  F(heed_cache_open)             \
+  F(heed_narrow)                 \
+  F(heed_widen)                  \
+  F(heed_narrow_tensors_init)    \
+  F(heed_project)                \
+  F(heed_weights_quantize)       \
+  F(heed_rms_norm)               \
+  F(heed_layer_norm)             \
+  F(heed_gelu)                   \
+  F(heed_gelu_tanh)              \
+  F(heed_silu)                   \
+  F(heed_relu)                   \
+  F(heed_add)                    \
+  F(heed_rope_init)              \
+  F(heed_rope_apply)             \
+  F(heed_transformer_layer_run)
 #define NUMBER_OF(function) of_##function,
 #define NAME_OF(function) #function,
 enum { FUNCTIONS(NUMBER_OF) n_functions };

@@ -59,24 +59,27 @@ inline void check_cached(bool transformer, uint64_t seed) {
   EXPECT_TRUE(same_bits(expected.contents(), actual.contents())) << "the cache";
 }
 
-// A sequence in any pieces gives the rows of the whole.
+// A sequence in any pieces gives the rows of the whole; in a ring, those of spare + 1 rows, too.
 inline void check_pieces(bool transformer, uint64_t seed) {
   random_source r(seed);
   random_layer l(r, transformer, true);
   const heed_attention_layer &a = l.attention;
-  const int32_t n = r.size(1, 80), dim = a.model_dim;
+  const int32_t n = r.size(1, 80), dim = a.model_dim, format = r.between(HEED_F32, HEED_INT8), spare = r.between(0, 12);
+  const bool ring = r.chance(50), by_spare = ring && r.chance(50);
   if (r.chance(50)) l.options.ranges = true, l.options.left_window = r.between(0, 40);
-  const heed_cache_shape shape =
-      cache_shape(HEED_CACHE_LINEAR, n, a.n_kv_heads, a.head_dim, a.v_dim, r.between(HEED_F32, HEED_INT8));
+  const heed_cache_shape shape = ring ? cache_shape(HEED_CACHE_RING, r.between(1, 40), a.n_kv_heads, a.head_dim,
+                                                    a.v_dim, format, r.between(0, 5), spare)
+                                      : cache_shape(HEED_CACHE_LINEAR, n, a.n_kv_heads, a.head_dim, a.v_dim, format);
   owned_cache whole(shape), pieces(shape);
   const floats x = bell_floats(r, size_t(n) * size_t(dim));
   floats actual;
   for (int32_t t = 0, piece; t < n; t += piece) {
-    piece = std::min(n - t, r.chance(50) ? 1 : r.between(1, 20));
+    piece = std::min(n - t, by_spare ? spare + 1 : r.chance(50) ? 1 : r.between(1, 20));
     const layer_setting s = random_layer_setting(r, l, nullptr);
     append(&actual, run_layer(l, rows_from(x, dim, t, piece), piece, s, &pieces.cache).y);
   }
-  EXPECT_TRUE(same_bits(run_layer(l, x, n, {}, &whole.cache).y, actual)) << l.text();
+  EXPECT_TRUE(same_bits(run_layer(l, x, n, {}, &whole.cache).y, actual)) << l.text() << " in " << text_of(shape);
+  EXPECT_TRUE(same_bits(whole.contents(), pieces.contents())) << l.text() << " in " << text_of(shape);
 }
 
 // What an int8 cache cannot hold is found before y and the cache are written; of a prompt in pieces, those of its piece.

@@ -1,249 +1,274 @@
-// Trials of layers and sequences. SPDX-License-Identifier: MIT
+// Trials of both layers, with and without a cache. SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_LAYER_TRIALS_HPP
 #define HEED_TESTS_SUPPORT_LAYER_TRIALS_HPP
 
+#include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "attention_trials.hpp"
-#include "layers.hpp"
+#include "layer_parts.hpp"
+#include "primitive_trials.hpp"
+#include "staged_options.hpp"
 
 namespace heed_test {
 
+// A cache in a trial's memory that holds some tokens, and a copy of its memory. Made before any other array
+// of the trial, whose memory tokens pass through.
+class staged_cache {
+ public:
+  staged_cache(random_source &r, const heed_cache_shape &shape, int32_t n_before, stage *memory)
+      : bytes_(heed_cache_bytes(&shape)) {
+    const placement all = {1, 1, 1, static_cast<int32_t>(bytes_ / sizeof(float)), 0, 0, 0};
+    const heed_memory own = heed_memory_of(memory->scratch<void>(bytes_, HEED_ALIGNMENT, all), bytes_);
+    EXPECT_EQ(status_name(heed_cache_init(&cache, &shape, own)), "HEED_OK");
+    for (int32_t left = n_before, n; left > 0; left -= n) {
+      n = std::min(left, shape.capacity + shape.spare);
+      const tokens t = {n, bell_floats(r, size_t(n) * shape.n_kv_heads * shape.head_dim),
+                        bell_floats(r, size_t(n) * shape.n_kv_heads * shape.v_dim)};
+      EXPECT_EQ(status_name(append(&cache, 0, t)), "HEED_OK");
+    }
+    const auto *from = static_cast<const float *>(cache.buffer);
+    image_.assign(from, from + bytes_ / sizeof(float));
+  }
+  // The cache as it was at first, in memory of the caller's.
+  heed_cache copy(std::vector<float> *to) const {
+    to->resize(image_.size() + 16);
+    const uintptr_t address = reinterpret_cast<uintptr_t>(to->data());
+    heed_cache other = cache;
+    other.buffer = reinterpret_cast<void *>((address + 63) / 64 * 64);
+    std::memcpy(other.buffer, image_.data(), bytes_);
+    return other;
+  }
+  void add_contents(const heed_cache &other, std::vector<float> *to) const {
+    const auto *from = static_cast<const float *>(other.buffer);
+    to->insert(to->end(), from, from + image_.size());
+  }
+  heed_cache cache = {};
+
+ private:
+  size_t bytes_;
+  std::vector<float> image_;
+};
+
+// Rows whose causal attention is worth threads.
+inline int32_t rows_worth_threads(int32_t n_heads, int32_t dims) {
+  return static_cast<int32_t>(std::sqrt(2.0 * 2100000 / (double(n_heads) * dims))) + 2;
+}
+
 class layer_trial : public matrix_trial {
  public:
-  layer_trial(random_source &r, extent e) : matrix_trial(&r, e), numbers_(draw_layer(r)) {
-    layer_ = numbers_.layer;
-    const int64_t a_row = int64_t{layer_.model_dim} * (numbers_.q_width() + numbers_.k_width() + numbers_.v_width()) +
-                          int64_t{numbers_.context_width()} * layer_.out_dim;
-    const int64_t most = (e == extent::large ? 6000000 : 60000) / a_row;
-    const auto n = static_cast<int32_t>(std::max(int64_t{2}, std::min<int64_t>(e == extent::large ? 200 : 40, most)));
-    x_numbers_ = any_matrix(r, e == extent::large ? n : r.between(e == extent::regular ? 2 : 1, n), layer_.model_dim);
-    if (r.chance(60)) draw_options(r, x_numbers_.n_rows, &numbers_);
-    layer_.causal = numbers_.layer.causal;
-    place_weights();
-    x_ = put_matrix(r, e, &x_numbers_);
-    y_ = place_result(r, x_.n_rows, layer_.out_dim);
-    n_activations_ = numbers_.activations(x_.n_rows);
-    // The context is kept only if it is not y itself.
-    kept_ = n_activations_ - (layer_.wo ? 0 : size_t(x_.n_rows) * numbers_.context_width());
-    activations_ = memory.scratch<float>(n_activations_ * sizeof(float), sizeof(float),
-                                         {1, 1, 1, static_cast<int32_t>(kept_), 0, 0, 0});
-    bytes_ = workspace_bytes(r, layer_.head_dim, layer_.v_dim);
-    workspace_ = memory.scratch<void>(bytes_, HEED_WORKSPACE_ALIGNMENT);
+  layer_trial(random_source &r, extent e) : matrix_trial(&r, e), numbers_(r, r.chance(50), r.chance(50)) {
+    const heed_attention_layer &a = numbers_.attention;
+    const auto most =
+        static_cast<int32_t>(std::min(std::max(60000 / numbers_.work_of_a_row(), int64_t{2}), int64_t{40}));
+    n_ = e == extent::large ? std::min(rows_worth_threads(a.n_heads, a.head_dim + a.v_dim), 600)
+                            : r.between(e == extent::regular ? 2 : 1, most);
+    if (a.causal && r.chance(60)) add_cache(r);
+    if (r.chance(60)) draw_options(r, n_, n_before_, cache_ ? &cache_->cache.shape : nullptr, &numbers_);
+    placed_ = numbers_;
+    place_numbers();
+    if (cache_) placed_.attention.cache = &cache_->cache;
+    if (a.rope) rope_ = *a.rope, placed_.attention.rope = &rope_;
+    placed_.transformer.attention = &placed_.attention;
+    place_rows(r, e);
+    const int32_t at_once = rows_at_once(placed_.attention.cache, n_);
+    // Of a cut prompt the last piece is kept.
+    const auto kept = numbers_.is_transformer ? size_t{0} : numbers_.kept_floats(n_ - (n_ - 1) / at_once * at_once);
+    besides_workspace_ = numbers_.bytes_besides_workspace(at_once);
+    const size_t bytes = besides_workspace_ + workspace_bytes(r, a.head_dim, a.v_dim);
+    const placement result = {1, 1, 1, static_cast<int32_t>(kept), 0, 0, 0};
+    memory_ = heed_memory_of(memory.scratch<void>(bytes, HEED_ALIGNMENT, kept ? result : placement()), bytes);
     executor_argument_ = executor();
-    options_ = staged_options(attention_of(numbers_, x_.n_rows), r, &memory);
-    layer_.options = options_.get();
+    options_ = staged_options(attention_of(numbers_, n_, n_before_ + n_), r, &memory);
+    placed_.attention.options = options_.get();
   }
   std::string text() const override {
-    const heed_layer &l = numbers_.layer;
-    return "layer of model_dim " + std::to_string(l.model_dim) + " heads " + std::to_string(l.n_heads) + "/" +
-           std::to_string(l.n_kv_heads) + " head_dim " + std::to_string(l.head_dim) + " v_dim " +
-           std::to_string(l.v_dim) + " out_dim " + std::to_string(l.out_dim) + " rows " +
-           std::to_string(x_numbers_.n_rows) + " causal " + std::to_string(l.causal) + numbers_.options.text();
+    return numbers_.text() + " rows " + std::to_string(n_) +
+           (cache_ ? " after " + std::to_string(n_before_) + " in " + text_of(cache_->cache.shape) : "");
   }
   heed_status call() override {
-    return heed_layer_run(argument_, x_, y_, activations_, n_activations_, workspace_, bytes_, executor_argument_);
+    return numbers_.is_transformer
+               ? heed_transformer_layer_run(transformer_argument_, x_, y_, memory_, executor_argument_)
+               : heed_attention_layer_run(attention_argument_, x_, y_, memory_, executor_argument_);
   }
-  std::vector<float> plain() const override {
-    layer_result parts = compose(numbers_, x_numbers_);
-    parts.y.values.insert(parts.y.values.end(), parts.activations.begin(),
-                          parts.activations.begin() + static_cast<std::ptrdiff_t>(kept_));
-    const std::vector<float> extra = extra_results(parts.attended);
-    parts.y.values.insert(parts.y.values.end(), extra.begin(), extra.end());
-    return parts.y.values;
+  floats plain() const override {
+    floats buffer, result;
+    heed_cache copy = {};
+    if (cache_) copy = cache_->copy(&buffer);
+    const layer_result parts = compose(numbers_, x_numbers_.values, n_, cache_ ? &copy : nullptr);
+    if (cache_) cache_->add_contents(copy, &result);  // in the order of the arrays
+    append(&result, parts.y), append(&result, parts.kept), append(&result, extra_results(parts.attended));
+    return result;
   }
   std::vector<spoilings> flaws(random_source &r) override {
-    heed_layer &l = layer_;
-    float *workspace = static_cast<float *>(workspace_);
+    heed_attention_layer &a = placed_.attention;
     std::vector<spoilings> all = {
-        wrong_count("model_dim", &l.model_dim, HEED_MAX_DIM),
-        wrong_count("n_heads", &l.n_heads, HEED_MAX_DIM),
-        wrong_count("n_kv_heads", &l.n_kv_heads, HEED_MAX_DIM),
-        wrong_count("head_dim", &l.head_dim, HEED_MAX_DIM),
-        wrong_count("v_dim", &l.v_dim, HEED_MAX_DIM),
-        wrong_count("out_dim", &l.out_dim, HEED_MAX_DIM),
+        wrong_count("model_dim", &a.model_dim, HEED_MAX_DIM),
+        wrong_count("n_heads", &a.n_heads, HEED_MAX_DIM),
+        wrong_count("n_kv_heads", &a.n_kv_heads, HEED_MAX_DIM),
+        wrong_count("head_dim", &a.head_dim, HEED_MAX_DIM),
+        wrong_count("v_dim", &a.v_dim, HEED_MAX_DIM),
+        wrong_count("out_dim", &a.out_dim, HEED_MAX_DIM),
         wrong_count("rows of y", &y_.n_rows, y_.n_rows),
-        wrong_values<int32_t>("causal", &l.causal, {2, -1, INT32_MIN}),
-        wrong_scale(&l.scale),
-        wrong_values<uint32_t>("struct_size", &l.struct_size, {0, sizeof l - 1, sizeof l + 1, UINT32_MAX}),
-        wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(l.head_dim, l.v_dim)),
-        wrong_values<size_t>("activations", &n_activations_, {0, kept_ - 1}),
-        wrong_values<float *>("activations", &activations_, {nullptr, misaligned(activations_)}),
-        wrong_values<const float *>("wv", &l.wv, {nullptr, misaligned(l.wv)}),
-        executor_flaws_in(&executor_argument_)};
-    // One list, because two of these might only swap places.
-    all.push_back(overlaps(r, &y_, {x_.data, l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo, workspace, activations_}));
-    for (const spoiling &s :
-         wrong_values<float *>("activations on", &activations_, {workspace, y_.data, const_cast<float *>(l.wq)}))
-      all.back().push_back(s);
-    for (const spoiling &s : wrong_values<const float *>("wv on", &l.wv, {activations_, workspace, y_.data}))
-      all.back().push_back(s);
-    const std::pair<void *, size_t> written[] = {
-        {workspace_, bytes_}, {activations_, n_activations_ * sizeof(float)}, {y_.data, y_.dim * sizeof(float)}};
-    for (const auto &[array, bytes] : written)
-      if (bytes > sizeof l + 8)
-        all.push_back({{"the layer in written memory", [=, at = array] { argument_ = memory.plant(at, layer_); }}});
-    if (l.model_dim > 8) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_DIM)));
-    if (l.out_dim > 8) all.push_back(flaws_in("y", &y_, output_flaws(HEED_MAX_DIM)));
-    for (const spoilings &s : options_.flaws(r, &l.options, workspace)) all.push_back(s);
+        wrong_values<int32_t>("causal", &a.causal, {2, -1, INT32_MIN}),
+        wrong_scale(&a.scale),
+        wrong_values<uint32_t>("struct_size", &a.struct_size, {0, sizeof a - 1, sizeof a + 1, UINT32_MAX}),
+        wrong_workspace(&memory_, besides_workspace_ + heed_workspace_min_bytes(a.head_dim, a.v_dim)),
+        executor_flaws_in(&executor_argument_),
+        weights_flaws("wq", &a.wq, &a.bq, true),
+        weights_flaws("wk", &a.wk, &a.bk, true),
+        weights_flaws("wv", &a.wv, &a.bv, true),
+        weights_flaws("wo", &a.wo, &a.bo, numbers_.is_transformer)};
+    if (numbers_.is_transformer) add_transformer_flaws(&all);
+    if (a.model_dim > 8) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_DIM)));
+    if (a.out_dim > 8) all.push_back(flaws_in("y", &y_, output_flaws(HEED_MAX_DIM)));
+    all.push_back(all_overlaps(r));
+    all.push_back(object_flaws());
+    for (const spoilings &s : options_.flaws(r, &a.options, static_cast<float *>(memory_.data))) all.push_back(s);
     return all;
   }
 
  private:
-  void place_weights() {
-    const random_layer &n = numbers_;
-    const std::pair<const std::vector<float> *, const float **> arrays[] = {
-        {&n.wq, &layer_.wq}, {&n.wk, &layer_.wk}, {&n.wv, &layer_.wv}, {&n.wo, &layer_.wo},
-        {&n.bq, &layer_.bq}, {&n.bk, &layer_.bk}, {&n.bv, &layer_.bv}, {&n.bo, &layer_.bo}};
-    for (const auto &[values, pointer] : arrays) {
-      if (values->empty()) continue;
-      float *data = memory.input(values->size());
-      std::copy(values->begin(), values->end(), data);
-      *pointer = data;
+  void add_cache(random_source &r) {
+    const heed_attention_layer &a = numbers_.attention;
+    const bool ring = r.chance(50), cut = r.chance(50);
+    n_before_ = r.between(0, 20);
+    const int32_t capacity = ring ? r.between(1, 30) : n_before_ + n_ + r.between(0, 9);
+    const int32_t spare = ring ? cut ? r.between(0, n_) : n_ - 1 : 0;
+    const heed_cache_shape shape =
+        cache_shape(ring ? HEED_CACHE_RING : HEED_CACHE_LINEAR, capacity, a.n_kv_heads, a.head_dim, a.v_dim,
+                    r.between(HEED_F32, HEED_INT8), ring ? r.between(0, 5) : 0, spare);
+    cache_ = std::make_unique<staged_cache>(r, shape, n_before_, &memory);
+  }
+  // Weights in arrays of their own; scales, biases and norms in one, since there are not so many regions.
+  void place_numbers() {
+    size_t n_floats = 0;
+    const auto is_floats = [](auto &pointer) { return std::is_same_v<decltype(pointer), const float *&>; };
+    placed_.each_array([&](auto &pointer, size_t bytes, int32_t) {
+      if (is_floats(pointer)) n_floats += bytes / sizeof(float);
+    });
+    float *next = memory.input(n_floats);
+    placed_.each_array([&](auto &pointer, size_t bytes, int32_t format) {
+      void *copy = next;
+      if (is_floats(pointer))
+        next += bytes / sizeof(float);
+      else if (format == HEED_F32)
+        copy = memory.input(bytes / sizeof(float));
+      else if (format == HEED_INT8)
+        copy = memory.inputs<int8_t>(bytes);
+      else
+        copy = memory.inputs<uint16_t>(bytes / 2);
+      std::memcpy(copy, pointer, bytes);
+      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(copy);
+    });
+  }
+  void place_rows(random_source &r, extent e) {
+    const int32_t dim = numbers_.attention.model_dim, out_dim = numbers_.attention.out_dim;
+    const bool ordinary = numbers_.is_transformer || cache_;
+    x_numbers_ = ordinary ? matrix{n_, dim, bell_floats(r, size_t(n_) * size_t(dim))} : any_matrix(r, n_, dim);
+    if (numbers_.is_transformer && e != extent::regular && r.chance(30)) {
+      const placement view = random_placement(r, 1, 1, n_, dim);
+      y_ = output_rows(view, memory.output(view));
+      scatter(view, x_numbers_.values, y_.data);
+      x_ = input_rows(view, y_.data);
+    } else {
+      x_ = put_matrix(r, e, &x_numbers_);
+      y_ = place_result(r, n_, out_dim);
     }
   }
 
-  random_layer numbers_;
+  static spoilings weights_flaws(const std::string &name, heed_weights *w, const float **bias, bool required) {
+    if (!w->data) return {};
+    const auto *data = static_cast<const char *>(w->data);
+    spoilings all;
+    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
+    if (required) add(wrong_values<const void *>(name, &w->data, {nullptr}));
+    if (w->format != HEED_INT8) add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
+    add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
+    add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
+    add(wrong_values<int32_t>(name + ".format", &w->format, {-1, 4}));
+    add(wrong_values<int32_t>(name + ".layout", &w->layout, {-1, 2}));
+    if (w->format == HEED_INT8)
+      add(wrong_values<const float *>(name + ".scales", &w->scales, {nullptr, misaligned(w->scales)}));
+    if (*bias) add(wrong_values<const float *>("bias of " + name, bias, {misaligned(*bias)}));
+    return all;
+  }
+  void add_transformer_flaws(std::vector<spoilings> *all) {
+    heed_transformer_layer &t = placed_.transformer;
+    spoilings norms;
+    for (const float **x : {&t.norm1_weight, &t.norm1_bias, &t.norm2_weight, &t.norm2_bias})
+      if (*x)
+        for (const spoiling &s : wrong_values<const float *>("norm", x, {misaligned(*x)})) norms.push_back(s);
+    const std::vector<spoilings> more = {
+        norms,
+        wrong_count("hidden_dim", &t.hidden_dim, HEED_MAX_DIM),
+        wrong_values<int32_t>("norm_first", &t.norm_first, {2, -1, INT32_MIN}),
+        wrong_values<float>("eps", &t.eps, {not_a_number, infinity, -1.0f}),
+        wrong_values<heed_norm *>("norm", &t.norm, {nullptr}),
+        wrong_values<heed_activation *>("activation", &t.activation, {nullptr}),
+        wrong_values<uint32_t>("struct_size", &t.struct_size, {0, sizeof t - 1, sizeof t + 1, UINT32_MAX}),
+        wrong_values<const heed_attention_layer *>("attention", &t.attention, {nullptr, misaligned(t.attention)}),
+        weights_flaws("w_up", &t.w_up, &t.b_up, true),
+        weights_flaws("w_gate", &t.w_gate, &t.b_gate, false),
+        weights_flaws("w_down", &t.w_down, &t.b_down, true)};
+    all->insert(all->end(), more.begin(), more.end());
+  }
+  // One list, because two of these might only swap places.
+  spoilings all_overlaps(random_source &r) {
+    heed_attention_layer &a = placed_.attention;
+    const auto floats_at = [](const void *p) { return static_cast<const float *>(p); };
+    std::vector<const float *> inputs = {floats_at(a.wq.data), floats_at(a.wv.scales), a.bq, a.bo,
+                                         floats_at(memory_.data)};
+    if (!numbers_.is_transformer) inputs.push_back(x_.data);  // in place of it is no flaw
+    if (cache_) inputs.push_back(floats_at(cache_->cache.buffer));
+    spoilings all = overlaps(r, &y_, inputs);
+    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
+    std::vector<void *> onto;
+    for (const void *p : {static_cast<const void *>(y_.data), static_cast<const void *>(x_.data), a.wk.data})
+      onto.push_back(reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(p) / HEED_ALIGNMENT * HEED_ALIGNMENT));
+    add(wrong_values<void *>("memory on", &memory_.data, onto));
+    add(wrong_values<const float *>("bk on", &a.bk, {floats_at(memory_.data), y_.data}));
+    all.push_back({"attention layer in written memory",
+                   [=, &a] { attention_argument_ = placed_.transformer.attention = memory.plant(memory_.data, a); }});
+    if (numbers_.is_transformer)
+      all.push_back({"transformer layer in written memory",
+                     [=] { transformer_argument_ = memory.plant(memory_.data, placed_.transformer); }});
+    return all;
+  }
+  // Of the cache and rope; without either no argument.
+  spoilings object_flaws() {
+    spoilings all;
+    if (cache_) {
+      heed_cache *c = &cache_->cache;
+      all = {{"cache without code", [=] { c->code = nullptr; }},
+             {"cache of size 0", [=] { c->struct_size = 0; }},
+             {"cache without memory", [=] { c->buffer = nullptr; }},
+             {"cache of another shape", [=] { ++c->shape.head_dim; }},
+             {"cache, not causal", [=] { placed_.attention.causal = 0; }}};
+    } else if (placed_.attention.rope) {
+      all = {{"rope without code", [=] { rope_.code = nullptr; }},
+             {"rope of size 0", [=] { rope_.struct_size = 0; }},
+             {"style of rope", [=] { rope_.style = 2; }},
+             {"odd rotary_dim", [=] { rope_.rotary_dim = 1; }},
+             {"base of rope", [=] { rope_.base = 0.5f, rope_.inverse_frequencies = nullptr; }}};
+    }
+    return all;
+  }
+
+  random_layer numbers_, placed_ = numbers_;
+  int32_t n_, n_before_ = 0;
+  std::unique_ptr<staged_cache> cache_;
+  heed_rope rope_;
+  const heed_attention_layer *attention_argument_ = &placed_.attention;
+  const heed_transformer_layer *transformer_argument_ = &placed_.transformer;
   matrix x_numbers_;
-  heed_layer layer_;
-  const heed_layer *argument_ = &layer_;
   heed_matrix x_;
   heed_matrix_out y_;
-  float *activations_;
-  size_t n_activations_, kept_;
-  void *workspace_;
-  size_t bytes_;
+  heed_memory memory_;
+  size_t besides_workspace_;
   const heed_executor *executor_argument_;
   staged_options options_;
-};
-
-// A life of two sequences: filled in two portions, cleared, filled again, attended to. Refused calls are either of the
-// two that have arguments enough.
-class sequence_trial : public matrix_trial {
- public:
-  sequence_trial(random_source &r, extent e) : matrix_trial(&r, e) {
-    const int32_t least = e == extent::regular ? 9 : 1, dim = r.size(least, 34);
-    rows_numbers_ = any_matrix(r, r.between(2, 30), dim);
-    scale_ = r.chance(50) ? 0.0f : r.bell();
-    rows_ = put_matrix(r, e, &rows_numbers_);
-    n_first_ = r.between(1, rows_.n_rows - 1);
-    data_ = memory.output({1, 1, rows_.n_rows, dim, 0, 0, dim});
-    out_data_ = memory.output({1, 1, rows_.n_rows, dim, 0, 0, dim});
-    bytes_ = workspace_bytes(r, dim, dim);
-    workspace_ = memory.scratch<void>(bytes_, HEED_WORKSPACE_ALIGNMENT);
-    x_ = memory.scratch<heed_sequence>(sizeof(heed_sequence), 8);
-    out_ = memory.scratch<heed_sequence>(sizeof(heed_sequence), 8);
-    *x_ = {sizeof(heed_sequence), rows_.n_rows, dim, 0, data_};
-    *out_ = {sizeof(heed_sequence), rows_.n_rows, dim, 0, out_data_};
-    spoiled_ = e == extent::regular;
-    appends_ = r.chance(40);
-    if (spoiled_ && !appends_) x_->length = rows_.n_rows;
-    attention_ = shape();
-    if (r.chance(60)) draw_inner_features(r, &attention_);
-    causal_ = attention_.causal;
-    options_ = staged_options(attention_, r, &memory);
-    options_argument_ = options_.get();
-  }
-  std::string text() const override {
-    return "sequence of " + std::to_string(rows_numbers_.n_rows) + " x " + std::to_string(rows_numbers_.dim);
-  }
-  heed_status call() override {
-    if (spoiled_ && appends_) return heed_sequence_append(x_, rows_);
-    if (!spoiled_) fill();
-    if (options_argument_ || causal_ != 0)
-      return heed_sequence_attention(x_, scale_, causal_, options_argument_, out_, workspace_, bytes_);
-    return heed_sequence_self_attention(x_, scale_, out_, workspace_, bytes_);
-  }
-  std::vector<float> plain() const override {
-    problem p = attention_;
-    p.q = p.k = p.v = rows_numbers_.values;
-    const attention_result result = run(p, plain_setting(p, false));
-    const std::vector<float> extra = extra_results(result);
-    std::vector<float> all = p.q;
-    all.insert(all.end(), result.out.begin(), result.out.end());
-    all.insert(all.end(), extra.begin(), extra.end());
-    return all;
-  }
-  std::vector<spoilings> flaws(random_source &r) override {
-    const auto damage = [this](const std::string &name, heed_sequence **s, float *written) {
-      spoilings all;
-      std::vector<flaw<heed_sequence>> flaws = sequence_flaws();
-      flaws.push_back({"data at the top of memory", [](auto &x) { x.data = top_of_memory(); }, HEED_OVERFLOW});
-      flaws.push_back({"data beyond the top of memory", beyond_the_top, HEED_OVERFLOW});
-      for (const flaw<heed_sequence> &f : flaws) {
-        heed_sequence bad = **s;
-        f.apply(bad);
-        all.push_back({name + ": " + f.what, [=, place = *s] { *s = memory.plant(place, bad); }});
-      }
-      all.push_back({name + ": null", [=] { *s = nullptr; }});
-      all.push_back({name + ": in written memory", [=, good = **s] { *s = memory.plant(written, good); }});
-      return all;
-    };
-    if (appends_)
-      return {damage("sequence", &x_, data_), flaws_in("rows", &rows_, matrix_flaws<heed_matrix>(HEED_MAX_DIM)),
-              wrong_values<int32_t>("rows", &rows_.n_rows, {rows_.n_rows + 1}),
-              wrong_values<const float *>("rows in their own place", &rows_.data, {data_, data_ + 1, data_ - 1})};
-    heed_sequence in_workspace = *out_;
-    in_workspace.data = static_cast<float *>(workspace_) + r.between(0, 9);
-    std::vector<spoilings> all = {
-        damage("x", &x_, out_data_),
-        damage("out", &out_, out_data_),
-        wrong_scale(&scale_),
-        wrong_workspace(&workspace_, &bytes_, heed_workspace_min_bytes(rows_.dim, rows_.dim)),
-        wrong_values<int32_t>("causal", &causal_, {2, -1, INT32_MIN}),
-        {{"out is x", [=] { out_ = x_; }},
-         {"workspace on x", [=] { workspace_ = aligned(data_); }},
-         {"workspace on out", [=] { workspace_ = aligned(out_data_); }},
-         {"out in the workspace", [=, place = out_] { out_ = memory.plant(place, in_workspace); }}}};
-    for (const spoilings &s : options_.flaws(r, &options_argument_, static_cast<float *>(workspace_))) all.push_back(s);
-    return all;
-  }
-
- private:
-  // Half of the rows in use, so that the free ones would start at the bottom of memory.
-  static void beyond_the_top(heed_sequence &s) {
-    s.data = top_of_memory();
-    s.length = s.capacity;
-    s.capacity *= 2;
-  }
-  problem shape() const {
-    problem p;
-    p.n_q = p.n_kv = rows_numbers_.n_rows, p.head_dim = p.v_dim = rows_numbers_.dim, p.scale = scale_;
-    return p;
-  }
-  static void *aligned(float *data) {
-    const uintptr_t up = HEED_WORKSPACE_ALIGNMENT - 1;
-    return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(data) + up) & ~up);
-  }
-  void fill() {
-    heed_matrix first = rows_, rest = rows_;
-    first.n_rows = n_first_;
-    rest.n_rows -= n_first_;
-    rest.data += n_first_ * rows_.row_stride;
-    EXPECT_EQ(heed_sequence_init(x_, data_, rows_.n_rows, rows_.dim), HEED_OK);
-    EXPECT_EQ(heed_sequence_append(x_, rest), HEED_OK);
-    EXPECT_EQ(heed_sequence_clear(x_), HEED_OK);
-    EXPECT_EQ(heed_sequence_append(x_, first), HEED_OK);
-    EXPECT_EQ(x_->length, n_first_);
-    EXPECT_EQ(heed_sequence_append(x_, rest), HEED_OK);
-    EXPECT_EQ(x_->length, rows_.n_rows);
-    EXPECT_EQ(heed_sequence_append(x_, first), HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE));
-  }
-
-  matrix rows_numbers_;
-  float scale_;
-  heed_matrix rows_;
-  int32_t n_first_;
-  float *data_, *out_data_;
-  void *workspace_;
-  size_t bytes_;
-  heed_sequence *x_, *out_;
-  bool spoiled_, appends_;
-  problem attention_;  // without numbers
-  int32_t causal_;
-  staged_options options_;
-  const heed_options *options_argument_;
 };
 
 }  // namespace heed_test

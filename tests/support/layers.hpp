@@ -80,16 +80,16 @@ class random_layer {
       all += int64_t{w.n_in} * w.n_out;
     return all;
   }
-  // place(pointer, bytes) for every array of numbers.
+  // place(pointer, bytes, format) for every array of numbers.
   template <typename Place>
   void each_array(Place place) {
     heed_attention_layer &a = attention;
     heed_transformer_layer &t = transformer;
-    const auto visit = [&](auto &pointer) {
-      if (pointer) place(pointer, arrays_->at(pointer).bytes);
+    const auto visit = [&](auto &pointer, int32_t format = HEED_F32) {
+      if (pointer) place(pointer, arrays_->at(pointer).bytes, format);
     };
     for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
-      visit(w->data), visit(w->scales);
+      visit(w->data, w->format), visit(w->scales);
     for (const float **b : {&a.bq, &a.bk, &a.bv, &a.bo, &t.b_up, &t.b_gate, &t.b_down, &t.norm1_weight, &t.norm1_bias,
                             &t.norm2_weight, &t.norm2_bias})
       visit(*b);

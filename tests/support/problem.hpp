@@ -53,7 +53,9 @@ struct problem {
   }
   // Of a problem without options: query i sees keys 0 .. n_visible - 1.
   int32_t n_visible(int32_t i) const { return range_of(0, i).end; }
-  float scale_used() const { return scale != HEED_SCALE_DEFAULT ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim)); }
+  float scale_used() const {
+    return scale != HEED_SCALE_DEFAULT ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
+  }
   const float *q_row(int32_t b, int32_t h, int32_t i) const {
     return q.data() + ((size_t(b) * n_heads + h) * n_q + i) * head_dim;
   }

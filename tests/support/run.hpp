@@ -107,8 +107,7 @@ inline size_t partial_floats(const problem &p) {
 // A partial in memory of the least size.
 class placed_partial {
  public:
-  placed_partial(const problem &p, slot which, int32_t first_key)
-      : memory_(which, partial_floats(p), unwritten_bits) {
+  placed_partial(const problem &p, slot which, int32_t first_key) : memory_(which, partial_floats(p), unwritten_bits) {
     EXPECT_EQ(heed_partial_init(&partial, p.batch, p.n_heads, p.n_q, p.v_dim, first_key,
                                 heed_memory_of(memory_.data(), memory_.count() * sizeof(float))),
               HEED_OK);

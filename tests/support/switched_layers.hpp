@@ -192,7 +192,9 @@ class switched_layer {
   switched_layer &operator=(const switched_layer &) = delete;
 
   void run(const heed_executor *e, written *w) {
-    const heed_memory memory = memory_of(HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, head_dim), w);
+    const size_t context = kind_.with_wo ? 0 : n_heads * head_dim;
+    const size_t floats = HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, head_dim) - context;
+    const heed_memory memory = memory_of(HEED_LAYER_ROUND(4 * floats * at_once()), w);
     w->expect_ok(heed_attention_layer_run(&layer_, x(), y(w), memory, e));
   }
   void run(const transformer_kind &kind, const heed_executor *e, written *w) {
@@ -201,13 +203,15 @@ class switched_layer {
     t.norm1_weight = numbers_from(10), t.norm1_bias = numbers_from(20), t.norm2_weight = numbers_from(30);
     t.w_up = weights(dim, hidden), t.w_down = weights(hidden, dim), t.b_up = numbers_from(9);
     if (kind.gated) t.w_gate = weights(dim, hidden);
-    const heed_memory memory =
-        memory_of(HEED_TRANSFORMER_LAYER_BYTES(n, dim, n_heads, n_kv_heads, head_dim, head_dim, hidden, 1), w);
+    const size_t bytes =
+        HEED_TRANSFORMER_LAYER_BYTES(at_once(), dim, n_heads, n_kv_heads, head_dim, head_dim, hidden, kind.gated);
+    const heed_memory memory = memory_of(bytes - of_a_worker, w);
     w->expect_ok(heed_transformer_layer_run(&t, x(), y(w), memory, e));
   }
 
  private:
   static constexpr int32_t n = 600, dim = 64, n_heads = 4, n_kv_heads = 2, head_dim = 16, hidden = 128;
+  static constexpr size_t of_a_worker = HEED_WORKSPACE_BYTES(head_dim, head_dim);
 
   heed_weights weights(int32_t n_in, int32_t n_out) const {
     const int32_t format = kind_.weights_format;
@@ -215,11 +219,10 @@ class switched_layer {
   }
   static heed_matrix x() { return heed_matrix_of(numbers_from(0), n, dim); }
   static heed_matrix_out y(written *w) { return heed_matrix_out_of(w->take(size_t{n} * dim), n, dim); }
-  // For two workers.
-  static heed_memory memory_of(size_t bytes, written *w) {
-    constexpr size_t of_a_worker = HEED_WORKSPACE_BYTES(head_dim, head_dim);
-    return w->memory(bytes - of_a_worker, bytes + of_a_worker);
-  }
+  // Rows that pass at once.
+  size_t at_once() const { return kind_.spare > 0 ? size_t(kind_.spare) + 1 : n; }
+  // All that is no workspace has the layer's rows.
+  static heed_memory memory_of(size_t rows, written *w) { return w->memory(rows, rows + 2 * of_a_worker); }
 
   const attention_kind kind_;
   const all_options options_;

@@ -75,9 +75,9 @@ inline void call_from_inside() {
   static const float x[35] = {1, -2, 0.5f, 3, 0.25f, -1, 7};
   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(7, 7));
   std::vector<float> y(35), rows(35);
-  EXPECT_EQ(heed_self_attention(heed_matrix_of(x, 5, 7), HEED_SCALE_DEFAULT, heed_matrix_out_of(y.data(), 5, 7),
-                                workspace),
-            HEED_OK);
+  EXPECT_EQ(
+      heed_self_attention(heed_matrix_of(x, 5, 7), HEED_SCALE_DEFAULT, heed_matrix_out_of(y.data(), 5, 7), workspace),
+      HEED_OK);
   EXPECT_EQ(heed_softmax(heed_matrix_of(x, 5, 7), 1, heed_matrix_out_of(rows.data(), 5, 7), nullptr), HEED_OK);
   y.insert(y.end(), rows.begin(), rows.end());
   const auto known = results.emplace(heed_kernel_profile(heed_kernel_current()), y).first;
