@@ -48,7 +48,7 @@ class random_block {
     block.hidden_dim = r.size(1, 90);
     block.causal = decoder || r.chance(50);
     block.norm_first = r.chance(50);
-    block.scale = r.chance(50) ? 0.0f : 0.3f;
+    block.scale = r.chance(50) ? HEED_SCALE_DEFAULT : 0.3f;
     block.eps = 1e-5f;
     block.norm = r.chance(50) ? heed_rms_norm : heed_layer_norm;
     heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu};

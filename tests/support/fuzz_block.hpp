@@ -167,6 +167,8 @@ class block_life {
     const size_t bytes = activations + workspace_bytes_of(in_, l_.head_dim, l_.v_dim);
     room_ = heed_memory_of(memory_.buffer(bytes, false), in_->rarely() ? activations : bytes);
     e_ = executor_of(in_, &executor_);
+    // Pieces for a worker that is not there are left out, and what a layer makes of them may be anything.
+    if (executor_.n_workers > 0) executor_.n_workers = 3;
     if (in_->byte() % 2) draw_cache();
     const int32_t n_kv = buffer_.data ? 2 * n_ : n_;  // the second piece sees both
     if (in_->byte() % 2) l_.options = fuzz_options(in_, &memory_, 1, l_.n_heads, n_, n_kv).draw(false);

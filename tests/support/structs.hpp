@@ -2,6 +2,7 @@
 #ifndef HEED_TESTS_SUPPORT_STRUCTS_HPP
 #define HEED_TESTS_SUPPORT_STRUCTS_HPP
 
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -44,8 +45,8 @@ class structs : public ::testing::Test {
   template <typename T, typename Call>
   void overlaps(heed_argument argument, const std::string &what, const T &object, float *place, Call call,
                 heed_fault fault = HEED_OVERLAP, uintptr_t shift = 0) {
-    const T *there = new (reinterpret_cast<unsigned char *>(place) + shift) T(object);
-    memory_.refuses([&] { return call(const_cast<T *>(there)); }, fault, argument, what);
+    void *there = std::memcpy(reinterpret_cast<unsigned char *>(place) + shift, &object, sizeof object);
+    memory_.refuses([&] { return call(static_cast<T *>(there)); }, fault, argument, what);
   }
 
   static void made(heed_status status) { EXPECT_EQ(status_name(status), "HEED_OK"); }
