@@ -44,7 +44,9 @@ void place_narrow(const call_rule &rule, stream &s) {
   }
 }
 
-// What row_cursor finds where the rows of a tile lie `stride` apart from `rows` on.
+// What row_cursor finds where the rows of a tile lie `stride` apart from `rows` on. A cursor counts rows from the begin
+// of the stream, so the address of its row 0 lies before `rows`, and is never read: with first_row = 48 and group = 2
+// the cursor of row 48 has query 24, head 0, and data + 24 * (2 * stride) + 0 is `rows`.
 template <class T>
 void let_rows_be(const tile &t, T *rows, ptrdiff_t stride, T *&data, ptrdiff_t &query_stride, ptrdiff_t &head_stride) {
   data = rows - t.first_row * stride;

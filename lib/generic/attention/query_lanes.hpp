@@ -68,8 +68,12 @@ HEED_INLINE void exponential_group(float *x, float *sums, ptrdiff_t ld, bool fir
   }
 }
 
-// All n keys of a block for one register of rows. The first block starts the sums at +0. The first n % 16 sums have one
-// key more than the others. Groups of 4 exponentials run side by side wherever there are so many.
+// All n keys of a block for one register of rows. Key j goes to sum j % 16; the first block starts the sums at +0. The
+// first n % 16 sums have one key more than the others. Groups of 4 exponentials run side by side wherever there are so
+// many. With n = 36, say:
+//   sums 0 to 3 have 3 keys each (0, 16, 32; 1, 17, 33; ...): more = 1, n_keys = 3, four groups of 3 keys by 1 sum
+//   sums 4 to 15 have 2 keys each (4, 20; 5, 21; ...):        more = 0, n_keys = 2, six groups of 2 keys by 2 sums
+// With n = 5: sums 0 to 3 as one group of 1 key by 4 sums, sum 4 alone; sums 5 to 15 have no key and are scaled.
 template <class V>
 HEED_INLINE void exponentials(const tile &t, key_range keys, int32_t row, bool first) {
   const int32_t n = keys.last - keys.first;
