@@ -8,6 +8,23 @@ foreach(program heed_device heed_firmware_example)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/ports)
 endforeach()
 
+# Options that bind in another order give the same bits: the device's program on a library of one file, in either order.
+foreach(order usual reversed)
+  set(source ${PROJECT_SOURCE_DIR}/lib/single.cpp)
+  if(order STREQUAL "reversed")
+    set(source reversed_options.cpp)
+  endif()
+  add_executable(heed_device_${order} device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
+                 device/options_refused.c device/random.c device/refused.c ${board_port} ${source})
+  target_include_directories(heed_device_${order} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/ports ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(heed_device_${order} PRIVATE HEED_FLAGS_ARE_SET)
+  target_compile_options(heed_device_${order} PRIVATE ${lib_flags})
+  set_target_properties(heed_device_${order} PROPERTIES C_STANDARD 99 CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+endforeach()
+add_test(NAME options_in_any_order COMMAND sh -c "$<TARGET_FILE:heed_device_usual> >usual && $<TARGET_FILE:heed_device_reversed> >reversed \
+  && cmp usual reversed && wc -l usual")
+set_tests_properties(options_in_any_order PROPERTIES LABELS boards)
+
 set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
 add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
          ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>

@@ -73,14 +73,14 @@ HEED_NOINLINE heed_status check_attention(const heed_attention *call) {
 }
 
 HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale, const heed_matrix_out &out,
-                                               heed_memory workspace) {
+                                               const heed_memory &workspace) {
   checker_of<3> check;
   check.count(x.n_rows, HEED_MAX_COUNT, HEED_ARG_N);
   check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.scale(scale);
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(x, HEED_ARG_X);
   check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
-  check.matrix(out.data, out.n_rows, out.dim, out.row_stride, access::write, HEED_ARG_OUT);
+  check.matrix(out, HEED_ARG_OUT);
   if (check.ok()) check.workspace(workspace, x.dim, x.dim);
   return check.finish();
 }

@@ -223,9 +223,9 @@ void check_pass(checker &check, const attention_pass &c) {
   const heed_matrix &x = *c.x;
   check_attention_shape(check, l);
   if (check.ok()) check_attention_projections(check, l);
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(x, HEED_ARG_X);
   check.require(x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
-  check.matrix(c.y.data, c.y.n_rows, c.y.dim, c.y.row_stride, access::write, HEED_ARG_Y);
+  check.matrix(c.y, HEED_ARG_Y);
   check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
   if (check.ok()) check_attention_state(check, l, x.n_rows, floats_of(l), c.workspace, c.executor);
 }

@@ -29,7 +29,7 @@ void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, acce
 
 HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_narrow_matrix_out &y) {
   checker_of<3> check;
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(x, HEED_ARG_X);
   check_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
   if (check.finish() == HEED_OK && y.format == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
   return check.status;
@@ -37,14 +37,14 @@ HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_narrow_m
 
 HEED_NOINLINE heed_status check_widen(const heed_narrow_matrix &x, const heed_matrix_out &y) {
   checker_of<3> check;
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.matrix(y, HEED_ARG_Y);
   check_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
   return check.finish();
 }
 
 HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, const int8_t *q, const float *scales) {
   checker_of<3> check;
-  check.matrix(w.data, w.n_rows, w.dim, w.row_stride, access::read, HEED_ARG_W);
+  check.matrix(w, HEED_ARG_W);
   check_layout(check, layout, HEED_ARG_LAYOUT);
   check.matrix(q, w.n_rows, w.dim, w.dim, access::write, HEED_ARG_Y, 1);
   check_scales(check, scales, layout == HEED_OUT_IN ? w.n_rows : w.dim, access::write, HEED_ARG_Y);

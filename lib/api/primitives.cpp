@@ -36,10 +36,10 @@ void softmax_task(void *context, int32_t index, int32_t) {
 void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,
                    heed_argument b_name, const heed_matrix_out &y, heed_argument y_name,
                    const heed_executor *executor) {
-  check.matrix(a.data, a.n_rows, a.dim, a.row_stride, access::read, a_name);
-  check.matrix(b.data, b.n_rows, b.dim, b.row_stride, access::read, b_name);
+  check.matrix(a, a_name);
+  check.matrix(b, b_name);
   check.require(b.n_rows == a.dim, HEED_MISFIT, b_name);
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, y_name);
+  check.matrix(y, y_name);
   check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_MISFIT, y_name);
   check.executor(executor);
 }
@@ -84,11 +84,11 @@ HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const
                                         const heed_executor *executor) {
   checker_of<3> check;  // x, y, executor
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
-  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  if (!in_place) check.matrix(x, HEED_ARG_X);
+  check.matrix(y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
-  check.logit(scale, HEED_ARG_SCALE);  // HEED_SCALE_DEFAULT is a number like any other here, and too large
-  check.require(scale != 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SCALE);
+  check.require(scale != HEED_SCALE_DEFAULT, HEED_NOT_FINITE, HEED_ARG_SCALE);  // a number like any other here
+  check.scale(scale);
   check.executor(executor);
   return check.finish();
 }

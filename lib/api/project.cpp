@@ -40,10 +40,10 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
 HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights &w, const float *bias,
                                         const heed_matrix_out &y, const heed_executor *executor) {
   checker_of<6> check;  // x, w and its scales, bias, y, executor
-  check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, HEED_ARG_X);
+  check.matrix(x, HEED_ARG_X);
   check_weights(check, w, x.dim, HEED_ARG_W);
   check.floats_or_null(bias, w.n_out, HEED_ARG_BIAS);
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.matrix(y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
   return check.finish();

@@ -58,11 +58,11 @@ void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const
 // An input that y may be itself.
 void check_input(checker &check, const heed_matrix &x, const heed_matrix_out &y, heed_argument argument) {
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
-  if (!in_place) check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, argument);
+  if (!in_place) check.matrix(x, argument);
 }
 
 void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y, const heed_executor *executor) {
-  check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, HEED_ARG_Y);
+  check.matrix(y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
 }

@@ -23,7 +23,7 @@ HEED_NOINLINE heed_status check_rows(const heed_sequence *s, const heed_matrix &
   checker_of<3> check;
   check_sequence(check, s, access::write, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
-  check.matrix(rows.data, rows.n_rows, rows.dim, rows.row_stride, access::read, HEED_ARG_ROWS);
+  check.matrix(rows, HEED_ARG_ROWS);
   check.require(rows.dim == s->dim, HEED_MISFIT, HEED_ARG_ROWS);
   check.require(oldest_may_go || rows.n_rows <= s->capacity - s->length, HEED_FULL, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;

@@ -150,10 +150,10 @@ void check_rows(checker &check, const transformer_pass &c) {
   if (in_place)
     check.count(c.x.n_rows, HEED_MAX_COUNT, HEED_ARG_X);
   else
-    check.matrix(c.x.data, c.x.n_rows, c.x.dim, c.x.row_stride, access::read, HEED_ARG_X);
+    check.matrix(c.x, HEED_ARG_X);
   check.require(c.x.dim == dim, HEED_MISFIT, HEED_ARG_X);
   check.require(c.y.n_rows == c.x.n_rows && c.y.dim == dim, HEED_MISFIT, HEED_ARG_Y);
-  check.matrix(c.y.data, c.y.n_rows, c.y.dim, c.y.row_stride, access::write, HEED_ARG_Y);
+  check.matrix(c.y, HEED_ARG_Y);
 }
 
 void check_pass(checker &check, const transformer_pass &c) {

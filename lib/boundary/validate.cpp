@@ -65,6 +65,13 @@ void checker::matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t st
   memory(data, static_cast<size_t>(extent) * element_bytes, how, argument);
 }
 
+void checker::matrix(const heed_matrix &m, heed_argument argument) {
+  matrix(m.data, m.n_rows, m.dim, m.row_stride, access::read, argument);
+}
+void checker::matrix(const heed_matrix_out &m, heed_argument argument) {
+  matrix(m.data, m.n_rows, m.dim, m.row_stride, access::write, argument);
+}
+
 void checker::floats(const float *data, int32_t n, access how, heed_argument argument) {
   matrix(data, 1, n, n, how, argument);
 }

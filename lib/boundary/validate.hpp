@@ -11,12 +11,14 @@ namespace heed {
 enum class access { read, write };
 
 inline bool is_finite(float x) { return x - x == 0.0f; }
-// By its bits: a unit that flushes subnormals compares one as 0.
-inline bool is_subnormal(float x) {
+// By their bits: a unit that flushes subnormals compares one as 0.
+inline uint32_t magnitude_bits(float x) {
   uint32_t bits;
   __builtin_memcpy(&bits, &x, sizeof bits);
-  return (bits & 0x7fffffff) - 1 < 0x007fffff;
+  return bits & 0x7fffffff;
 }
+inline bool is_subnormal(float x) { return magnitude_bits(x) - 1 < 0x007fffff; }
+inline bool is_zero_or_subnormal(float x) { return magnitude_bits(x) < 0x00800000; }
 
 class checker {
  public:
@@ -43,10 +45,11 @@ class checker {
     require(is_finite(x * log2e), HEED_NOT_FINITE, argument);
     require(!is_subnormal(x), HEED_OUT_OF_RANGE, argument);
   }
+  // The same, and not 0.
   void scale(float x) {
     if (x == HEED_SCALE_DEFAULT) return;
-    logit(x, HEED_ARG_SCALE);
-    require(x != 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SCALE);
+    require(is_finite(x * log2e), HEED_NOT_FINITE, HEED_ARG_SCALE);
+    require(!is_zero_or_subnormal(x), HEED_OUT_OF_RANGE, HEED_ARG_SCALE);
   }
   // A struct of the caller's, all of whose fields may be read when this is ok.
   template <class T>
@@ -71,6 +74,8 @@ class checker {
   void array(const void *data, size_t n, access how, heed_argument argument);
   void matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument,
               size_t element_bytes = sizeof(float));
+  void matrix(const heed_matrix &m, heed_argument argument);
+  void matrix(const heed_matrix_out &m, heed_argument argument);
   void floats(const float *data, int32_t n, access how, heed_argument argument);
   void floats_or_null(const float *data, int32_t n, heed_argument argument) {
     if (data) floats(data, n, access::read, argument);

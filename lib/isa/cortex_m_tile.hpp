@@ -29,8 +29,8 @@ namespace heed {
   "cmp %[depth], #" #n "\n it le\n movle lr, #0\n add %[" #to "], %[" #from "], lr, lsl #2\n"
 
 // One function, because its registers have names: s0-s15 are the 4 x 4 sums, s16-s23 two numbers of each of 4 columns,
-// s24-s31 two of each of 4 rows. With depth 5 and contiguous columns, say: numbers 0 of rows and columns go to s25, s27,
-// ... and s17, s19, ...; HEED_SECOND_STEP adds their products; then twice two numbers of each are loaded, and
+// s24-s31 two of each of 4 rows. With depth 5 and contiguous columns, say: numbers 0 of rows and columns go to s25, s27
+// and so on, and s17, s19 and so on; HEED_SECOND_STEP adds their products; then twice two numbers of each are loaded, and
 // HEED_FIRST_STEP and HEED_SECOND_STEP add a product of each pair, the second while the next are being loaded.
 // multiply_tile<V, operand::any, 4, 4> where b has contiguous columns or contiguous rows, in the latter case a multiple
 // of four of them. An odd depth begins with a second step.

@@ -129,6 +129,8 @@ void settle(call_rule &r) {
   r.by_stream = r.column_sums;
   r.finish_wide = r.finish_rows;
   if (r.finish_narrow) r.finish_rows = r.finish_narrow;
+  const bool more = r.sinks || r.log_sum_exp || r.suspend || r.inspect || keeps_any(r);
+  r.finish = more ? finish_tile : r.finish_rows;
 }
 
 namespace {
@@ -138,11 +140,15 @@ void check_options(checker &check, const heed_attention &call) {
     if (const void *object = object_of(call, i)) head_of(object)->code->check(check, call, object);
 }
 
+#ifndef HEED_BIND_ORDER  // a test binds in the reverse order: nothing may depend on it
+#define HEED_BIND_ORDER(i) (i)
+#endif
+
 template <class K>
 void run_ruled(K k, const heed_attention &call) {
   call_rule rule = rule_for(k, call);
   for (int i = 0; i < n_objects; i++)
-    if (const void *object = object_of(call, i)) head_of(object)->code->bind(rule, call, object);
+    if (const void *object = object_of(call, HEED_BIND_ORDER(i))) head_of(object)->code->bind(rule, call, object);
   settle(rule);
   run_streams(k, call, &rule);
 }

@@ -35,7 +35,7 @@ void check_softcap(checker &check, const heed_attention &call, const void *objec
   if (!check.ok()) return;
   const float factor = scale_of(call) / cap;
   check.require(is_finite(factor), HEED_NOT_FINITE, HEED_ARG_SOFTCAP);
-  check.require(factor != 0.0f && !is_subnormal(factor), HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
+  check.require(!is_zero_or_subnormal(factor), HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
 }
 void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
   rule.cap = as<heed_softcap>(object).cap;

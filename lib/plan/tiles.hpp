@@ -24,7 +24,7 @@ struct row_tiles {
 // Rows of a stream in tiles. With 16 lanes, 197 rows and the largest workspace, say:
 //   query_rows = 48: at most 3 registers of rows in a tile; left = 197 % 16 = 5 rows, more than lanes / 4
 //   so all rows have queries as lanes: 13 registers, 5 tiles of 3, 3, 3, 2, 2 registers; the last is not full
-// With 98 rows: left = 2, which do better with keys as lanes: 96 rows in 2 tiles of 3 registers, then one tile of 2 rows.
+// With 98 rows: left = 2, which do better with keys as lanes: 96 rows in 2 tiles of 3 registers, then a tile of 2 rows.
 // With the least workspace query_rows is below 16: all rows go to tiles with keys as lanes, as many as it has room for.
 template <class K>
 HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {

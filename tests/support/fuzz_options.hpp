@@ -39,7 +39,7 @@ class fuzz_options {
     if (which & 8) o->alibi = made<heed_alibi>([&](auto *a) { return heed_alibi_init(a, of_heads()); });
     if ((which & 0x70) == 0x70) o->scores = scores();
     if (partial && !in_->rarely()) return o;
-    if ((which & 0x6000) == 0x6000) o->weights = weights();
+    if (which & 0x2000) o->weights = weights();
     if (which & 0x80) o->sinks = sinks();
     if (which & 0x100) o->lse = lse();
     if ((which & 0x600) == 0x600) o->column_sums = column_sums();
