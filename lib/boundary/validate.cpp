@@ -6,7 +6,7 @@ void checker::memory(const void *data, size_t bytes, access how, heed_argument a
   uintptr_t end;
   require(!__builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end), HEED_OVERFLOW, argument);
   if (ok())
-    ranges[n_ranges++] = {reinterpret_cast<uintptr_t>(data), end, how == access::write, static_cast<uint8_t>(argument)};
+    *ranges_end++ = {reinterpret_cast<uintptr_t>(data), end, how == access::write, static_cast<uint8_t>(argument)};
 }
 
 void checker::executor(const heed_executor *e) {
@@ -83,12 +83,11 @@ void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alig
 }
 
 heed_status checker::finish() {
-  for (int i = 0; i < n_ranges; i++) {
-    if (!ranges[i].written) continue;
-    for (int j = 0; j < n_ranges; j++)
-      if (j != i)
-        require(ranges[i].end <= ranges[j].begin || ranges[j].end <= ranges[i].begin, HEED_OVERLAP,
-                static_cast<heed_argument>(ranges[i].argument));
+  for (const range *a = ranges; a != ranges_end; a++) {
+    if (!a->written) continue;
+    for (const range *b = ranges; b != ranges_end; b++)
+      if (b != a)
+        require(a->end <= b->begin || b->end <= a->begin, HEED_OVERLAP, static_cast<heed_argument>(a->argument));
   }
   return status;
 }

@@ -26,7 +26,7 @@ class checker {
     uintptr_t begin, end;
     uint8_t written, argument;
   };
-  explicit checker(range *ranges) : ranges(ranges) {}
+  explicit checker(range *ranges) : ranges(ranges), ranges_end(ranges) {}
   checker(const checker &) = delete;
   checker &operator=(const checker &) = delete;
 
@@ -93,8 +93,7 @@ class checker {
   heed_status finish();
 
  private:
-  range *ranges;
-  int n_ranges = 0;
+  range *ranges, *ranges_end;  // of what the call reads and writes
 
   ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
 };

@@ -82,7 +82,8 @@ inline void check_pieces(bool transformer, uint64_t seed) {
   EXPECT_TRUE(same_bits(whole.contents(), pieces.contents())) << l.text() << " in " << text_of(shape);
 }
 
-// What an int8 cache cannot hold is found before y and the cache are written; of a prompt in pieces, those of its piece.
+// What an int8 cache cannot hold is found before y and the cache are written; of a prompt in pieces, before those of
+// its piece are.
 inline void check_what_int8_cannot_hold(bool transformer, uint64_t seed) {
   random_source r(seed);
   random_layer l(r, transformer, true);
