@@ -133,15 +133,9 @@ constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k, &
 }  // namespace heed
 
 heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out) {
-  heed::checker_of<1> check;
-  check.pointer(sums, alignof(heed_column_sums), HEED_ARG_COLUMN_SUMS);
-  if (check.ok()) *sums = {sizeof *sums, &heed::column_sums_code, out};
-  return check.status;
+  return heed::make(sums, HEED_ARG_COLUMN_SUMS, heed::column_sums_code, out);
 }
 
 heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weights, int32_t *keys) {
-  heed::checker_of<1> check;
-  check.pointer(top_k, alignof(heed_top_k), HEED_ARG_TOP_K);
-  if (check.ok()) *top_k = {sizeof *top_k, &heed::top_k_code, k, weights, keys};
-  return check.status;
+  return heed::make(top_k, HEED_ARG_TOP_K, heed::top_k_code, k, weights, keys);
 }

@@ -111,16 +111,10 @@ constexpr heed_code additive_code = {sizeof(heed_mask), check_additive, bind_add
 
 heed_status heed_mask_init_boolean(heed_mask *mask, const uint8_t *data, int32_t n_keys, ptrdiff_t batch_stride,
                                    ptrdiff_t head_stride, ptrdiff_t query_stride) {
-  const heed_status status = heed::check_new(mask, HEED_ARG_MASK);
-  if (status == HEED_OK)
-    *mask = {sizeof *mask, &heed::boolean_code, n_keys, data, batch_stride, head_stride, query_stride};
-  return status;
+  return heed::make(mask, HEED_ARG_MASK, heed::boolean_code, n_keys, data, batch_stride, head_stride, query_stride);
 }
 
 heed_status heed_mask_init_additive(heed_mask *mask, const float *data, int32_t n_keys, ptrdiff_t batch_stride,
                                     ptrdiff_t head_stride, ptrdiff_t query_stride) {
-  const heed_status status = heed::check_new(mask, HEED_ARG_MASK);
-  if (status == HEED_OK)
-    *mask = {sizeof *mask, &heed::additive_code, n_keys, data, batch_stride, head_stride, query_stride};
-  return status;
+  return heed::make(mask, HEED_ARG_MASK, heed::additive_code, n_keys, data, batch_stride, head_stride, query_stride);
 }

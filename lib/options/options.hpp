@@ -37,6 +37,14 @@ inline heed_status check_new(const T *object, heed_argument argument) {
   return check.status;
 }
 
+// An init function: struct_size, code, then the fields in their order.
+template <class T, class... Fields>
+HEED_INLINE heed_status make(T *object, heed_argument argument, const heed_code &code, Fields... fields) {
+  const heed_status status = check_new(object, argument);
+  if (status == HEED_OK) *object = {static_cast<uint32_t>(sizeof *object), &code, fields...};
+  return status;
+}
+
 template <class T>
 inline const T &as(const void *object) {
   return *static_cast<const T *>(object);

@@ -103,37 +103,25 @@ constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_eng
 }  // namespace heed
 
 heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out) {
-  const heed_status status = heed::check_new(scores, HEED_ARG_SCORES);
-  if (status == HEED_OK) *scores = {sizeof *scores, &heed::scores_code, stage, out};
-  return status;
+  return heed::make(scores, HEED_ARG_SCORES, heed::scores_code, stage, out);
 }
 
 heed_status heed_attention_weights_init(heed_attention_weights *weights, heed_tensor_out out) {
-  const heed_status status = heed::check_new(weights, HEED_ARG_WEIGHTS);
-  if (status == HEED_OK) *weights = {sizeof *weights, &heed::weights_code, out};
-  return status;
+  return heed::make(weights, HEED_ARG_WEIGHTS, heed::weights_code, out);
 }
 
 heed_status heed_softcap_init(heed_softcap *softcap, float cap) {
-  const heed_status status = heed::check_new(softcap, HEED_ARG_SOFTCAP);
-  if (status == HEED_OK) *softcap = {sizeof *softcap, &heed::softcap_code, cap};
-  return status;
+  return heed::make(softcap, HEED_ARG_SOFTCAP, heed::softcap_code, cap);
 }
 
 heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes) {
-  const heed_status status = heed::check_new(alibi, HEED_ARG_ALIBI);
-  if (status == HEED_OK) *alibi = {sizeof *alibi, &heed::alibi_code, slopes};
-  return status;
+  return heed::make(alibi, HEED_ARG_ALIBI, heed::alibi_code, slopes);
 }
 
 heed_status heed_sinks_init(heed_sinks *sinks, const float *logits) {
-  const heed_status status = heed::check_new(sinks, HEED_ARG_SINKS);
-  if (status == HEED_OK) *sinks = {sizeof *sinks, &heed::sinks_code, logits};
-  return status;
+  return heed::make(sinks, HEED_ARG_SINKS, heed::sinks_code, logits);
 }
 
 heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out) {
-  const heed_status status = heed::check_new(lse, HEED_ARG_LSE);
-  if (status == HEED_OK) *lse = {sizeof *lse, &heed::lse_code, out};
-  return status;
+  return heed::make(lse, HEED_ARG_LSE, heed::lse_code, out);
 }
