@@ -67,7 +67,7 @@ if(TARGET heed_dreams)
   endforeach()
 endif()
 
-# The size table of README.md is what size.sh finds now.
+# The size table of ports/cortex-m/README.md is what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${cortex_m}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)
 

@@ -157,6 +157,39 @@ TEST_P(cpp_options, of_a_sequence) {
   EXPECT_EQ(std::memcmp(expected_lse, lse, sizeof expected_lse), 0);
 }
 
+// Over a cache attention is causal unless that is switched off, elsewhere it is not unless that is switched on.
+TEST_P(cpp_options, causal_over_a_cache) {
+  static heed::cache<9, 1, 6> cache;
+  static heed::workspace<6> scratch;
+  static float q[5][2][6], kv[9][1][6], all[5][2][6], causal[5][2][6], out[5][2][6];
+  random_source r(3);
+  fill(r, &q), fill(r, &kv);
+  ASSERT_TRUE(cache.begin());
+  ASSERT_TRUE(cache.append(kv, kv));
+  heed::attention_options fields;
+  heed::options<2, 5, 9> all_options;
+  ASSERT_EQ(heed::attention(q, kv, kv, all, scratch).code(), HEED_OK);
+  ASSERT_EQ(heed::attention(q, cache, causal, scratch).code(), HEED_OK);
+  EXPECT_FALSE(same_bytes(all, causal));
+  ASSERT_EQ(heed::attention(q, cache, out, scratch, fields).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(causal, out));
+  ASSERT_EQ(heed::attention(q, cache, out, scratch, all_options).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(causal, out));
+  fields.causal = all_options.causal = false;
+  ASSERT_EQ(heed::attention(q, cache, out, scratch, fields).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(all, out));
+  ASSERT_EQ(heed::attention(q, cache, out, scratch, all_options).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(all, out));
+  fields.causal = all_options.causal = true;
+  ASSERT_EQ(heed::attention(q, cache, out, scratch, fields).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(causal, out));
+  fields.position = all_options.position = 4;  // elsewhere it counts from the first key
+  ASSERT_EQ(heed::attention(q, kv, kv, out, scratch, fields).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(causal, out));
+  ASSERT_EQ(heed::attention(q, kv, kv, out, scratch, all_options).code(), HEED_OK);
+  EXPECT_TRUE(same_bytes(causal, out));
+}
+
 // 1100 keys at once; in two portions; as two partials that are merged.
 TEST_P(cpp_options, partial_results) {
   static float q[2][2][4], k[1100][1][4], v[1100][1][3], first_k[1024][1][4], first_v[1024][1][3], rest_k[76][1][4],
@@ -247,6 +280,10 @@ TEST(cpp_faults, are_those_of_the_call) {
   EXPECT_EQ(unscaled.scale, HEED_SCALE_DEFAULT);
   unscaled.scale = 0;
   EXPECT_EQ(heed::attention(q, k, v, out, scratch, unscaled).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_SCALE));
+  options neither;
+  EXPECT_EQ(neither.causal, heed::causal_default);
+  neither.causal = 2;
+  EXPECT_EQ(heed::attention(q, k, v, out, scratch, neither).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL));
   heed::partial<heads, n_q, v_dim> p;
   EXPECT_EQ(p.finish(out).argument(), HEED_ARG_PARTIAL) << "begin() comes first";
   ASSERT_TRUE(p.begin());

@@ -1,4 +1,4 @@
-/* heed: attention, the call that everything else is about. Include heed.h. SPDX-License-Identifier: MIT
+/* heed: the call that computes attention. Include heed.h. SPDX-License-Identifier: MIT
  *
  *   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(64, 64));
  *   heed_attention call = heed_attention_of(q, k, v, n, n, 8, 8, 64, out, workspace);
@@ -15,63 +15,70 @@
 extern "C" {
 #endif
 
-/* Bytes of workspace for attention, as constant expressions. They depend on the two dimensions alone, never on n_q,
- * n_kv, heads, batch or features. Any size from the minimum upwards is accepted; more is faster up to
- * HEED_WORKSPACE_BYTES; the result is the same to the bit. With an executor give one such piece for each worker
- * (n_workers * ...); with less, fewer workers are used. The memory is scratch: contents on entry are ignored, on return
- * undefined. HEED_WORKSPACE_MIN_BYTES(64, 64) is 2432, HEED_WORKSPACE_BYTES(64, 64) is 41472. */
+/* The rows of queries that a full workspace has room for, and the floats of such a row. HEED_WORKSPACE_BYTES and
+ * HEED_WORKSPACE_MIN_BYTES need them. */
 #define HEED_WORKSPACE_ROWS(head_dim, v_dim) \
   (HEED_SIZE(head_dim) + HEED_SIZE(v_dim) <= 1024 ? HEED_SIZE(48) : HEED_SIZE(16))
 #define HEED_WORKSPACE_ROW_FLOATS(v_dim) (HEED_SIZE(88) + (HEED_SIZE(v_dim) + 15) / 16 * 16)
+/* Bytes of workspace for attention, as constant expressions: the minimum, and the size with which attention is fastest.
+ * They depend only on the two dimensions, never on n_q, n_kv, heads, batch or features. A call accepts any size from
+ * HEED_WORKSPACE_MIN_BYTES upwards. A larger workspace is faster, up to HEED_WORKSPACE_BYTES. The result has the same
+ * bits with every size. With an executor, give one such piece for each worker (n_workers * HEED_WORKSPACE_BYTES). With
+ * less memory, fewer workers compute. The memory is scratch: its contents on entry are ignored, and on return they are
+ * undefined. HEED_WORKSPACE_MIN_BYTES(64, 64) is 2432. HEED_WORKSPACE_BYTES(64, 64) is 41472. */
 #define HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim) (16 * HEED_WORKSPACE_ROW_FLOATS(v_dim) + 0 * HEED_SIZE(head_dim))
 #define HEED_WORKSPACE_BYTES(head_dim, v_dim) \
   (4 * HEED_WORKSPACE_ROWS(head_dim, v_dim) * (HEED_WORKSPACE_ROW_FLOATS(v_dim) + HEED_SIZE(head_dim)))
-/* The same numbers as functions; 0 when a dimension is out of range. */
+/* HEED_WORKSPACE_MIN_BYTES and HEED_WORKSPACE_BYTES as functions. They return 0 if a dimension is out of range. */
 HEED_API size_t heed_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
 HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
 
-/* out = softmax(scale * q k^T, masked) v for every batch entry and head. Query head h reads key/value head
- * h / (n_heads / n_kv_heads): multi-head when equal, grouped when fewer, multi-query when 1.
+/* A call of attention. heed_attention_run computes out = softmax(scale * q k^T, masked) v for every batch entry and
+ * head. Query head h reads key/value head h / (n_heads / n_kv_heads). Attention is multi-head if the numbers of heads
+ * are equal, grouped if n_kv_heads is smaller, and multi-query if n_kv_heads is 1.
  *
  * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
  *         out (batch, n_heads, n_q, v_dim).
- * Mask: with causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
+ * Mask: With causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
  * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
  *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
- *         the error of a logit. (In the FUSED profile 1.5 is 1.) Typical: 3e-7 of max |v|.
- * Aliasing: inputs may overlap each other (packed QKV); out and workspace are disjoint from all else. The test takes
- *         each tensor's whole extent, first to last element, so an output woven into an input is refused.
- * Threads: small calls run on the caller's thread although an executor is given. One query row with many keys is split
- *         at multiples of 1024 keys.
+ *         the error of a logit. In the FUSED profile 1.5 is 1. A typical error is 3e-7 of max |v|.
+ * Aliasing: Inputs may overlap each other (packed QKV). out and workspace are disjoint from everything else. heed
+ *         checks each tensor from its first to its last element, so it refuses an output that is woven into an input.
+ * Threads: Small calls run on the caller's thread even with an executor. One query row with many keys is split at
+ *         multiples of 1024 keys.
  * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
  *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for
  *         SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
- *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; GIVEN_TWICE for Q, K, V, OUT (here, and in a cache, narrow tensors or
- *         a partial); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT, WORKSPACE, also
- *         with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED,
- *         UNKNOWN_STRUCT for EXECUTOR; what cache.h and options.h say.
+ *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; GIVEN_TWICE for Q, K, V, OUT (in the call, and in a cache, in narrow
+ *         tensors or in a partial); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT,
+ *         WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ *         NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR; the statuses that cache.h and options.h state.
  * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
  *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
 typedef struct heed_attention {
-  uint32_t struct_size; /* sizeof(heed_attention) */
-  int32_t batch, n_heads, n_kv_heads;
-  int32_t n_q, n_kv;
-  int32_t head_dim, v_dim;
-  float scale;      /* HEED_SCALE_DEFAULT, or any other number but 0, negative too */
-  int32_t causal;   /* 0 or 1 */
-  int32_t position; /* of query 0 among the keys, any int32: 0 for a prompt, n_kv - n_q when the queries are the newest
-                       tokens. With a cache it counts from there: 0 for the newest tokens */
-  heed_tensor q, k, v;
-  heed_tensor_out out;
-  heed_memory workspace;         /* HEED_WORKSPACE_BYTES */
-  const heed_executor *executor; /* or null */
-  const heed_options *options;   /* or null */
-  const heed_cache *cache;       /* or null; instead of k and v, whose data is then null */
+  uint32_t struct_size;               /* sizeof(heed_attention) */
+  int32_t batch, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
+  int32_t n_q, n_kv;                  /* queries of a batch entry, and its keys */
+  int32_t head_dim, v_dim;            /* floats of a query or key, floats of a value */
+  float scale;                        /* HEED_SCALE_DEFAULT, or any other number but 0; it may be negative */
+  int32_t causal;                     /* 0 or 1 */
+  int32_t position;                   /* position of query 0 among the keys, any int32. It is 0 for a prompt, and
+                                         n_kv - n_q if the queries are the newest tokens. With a cache it counts from
+                                         there: 0 for the newest tokens */
+  heed_tensor q, k, v;                /* queries, keys, values */
+  heed_tensor_out out;                /* the result */
+  heed_memory workspace;              /* of HEED_WORKSPACE_BYTES */
+  const heed_executor *executor;      /* threads, or null */
+  const heed_options *options;        /* options, or null */
+  const heed_cache *cache;            /* a cache instead of k and v, whose data is then null; or null */
 } heed_attention;
+
+/* Runs a call. heed_attention states what it computes, and the statuses. */
 HEED_API heed_status heed_attention_run(const heed_attention *call);
 
-/* A call with one batch entry, contiguous token-major tensors, the default scale, no mask. v_dim is head_dim. Any field
- * may be changed afterwards. */
+/* A call with one batch entry, contiguous token-major tensors, the default scale and no mask. v_dim is head_dim. You
+ * may change any field afterwards. */
 static inline heed_attention heed_attention_of(const float *q, const float *k, const float *v, int32_t n_q,
                                                int32_t n_kv, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
                                                float *out, heed_memory workspace) {
@@ -96,8 +103,9 @@ static inline heed_attention heed_attention_of(const float *q, const float *k, c
   return call;
 }
 
-/* The newest n_q tokens of each sequence of a cache: shape and length are the cache's, q and out are token-major
- * (batch, n_q, n_heads, dim), batch is the number of sequences, causal is 1. cache is not null. */
+/* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape and length come from the cache. q
+ * and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1. cache must not
+ * be null. */
 static inline heed_attention heed_attention_of_cache(const heed_cache *cache, const float *q, int32_t n_q,
                                                      int32_t n_heads, float *out, heed_memory workspace) {
   const int32_t d = cache->shape.head_dim;
@@ -111,9 +119,11 @@ static inline heed_attention heed_attention_of_cache(const heed_cache *cache, co
   return call;
 }
 
-/* Plain self-attention: Q = K = V = x, nothing learned, one head. out (n, dim) is disjoint from x (n, dim).
- * scale as above. dim: 1 to HEED_MAX_DIM. Error, workspace (for head_dim = v_dim = dim) and status as
- * heed_attention_run, with X, OUT, N, HEAD_DIM naming the arguments and MISFIT for OUT when the shapes differ. */
+/* Plain self-attention with one head and no learned weights: Q = K = V = x. out (n, dim) is disjoint from x (n, dim).
+ * scale is as in heed_attention. dim is 1 to HEED_MAX_DIM. The workspace is that of head_dim = v_dim = dim.
+ * Error: as heed_attention.
+ * Status: as heed_attention, with X, OUT, N, HEAD_DIM as names of the arguments; MISFIT for OUT if the shapes differ.
+ */
 HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, heed_memory workspace);
 
 #ifdef __cplusplus

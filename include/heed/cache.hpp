@@ -1,5 +1,5 @@
-// heed for C++17: caches of keys and values whose shape the compiler knows. Include heed.hpp; cache.h says what each
-// call does. SPDX-License-Identifier: MIT
+// heed for C++17: caches of keys and values whose shape the compiler knows. Include heed.hpp. cache.h states what each
+// function does. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_CACHE_HPP
 #define HEED_HEED_CACHE_HPP
 
@@ -8,38 +8,46 @@
 
 namespace heed {
 
-// A cache in the object itself, of one sequence or several. begin() comes first.
+// A cache of one sequence or several. The object holds its memory. Call begin() first. heed::cache and heed::ring_cache
+// are shorter names.
 template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int Sequences, int KvHeads, int D, int V,
           heed_format Format>
 class basic_cache {
  public:
+  // The size of its memory.
   static constexpr size_t n_bytes = Kind == HEED_CACHE_LINEAR
                                         ? HEED_CACHE_BYTES(Capacity, Sequences, KvHeads, D, V, Format)
                                         : HEED_RING_BYTES(Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Format);
 
+  // Not yet a cache: call begin() or open() first.
   constexpr basic_cache() = default;
-  basic_cache(const basic_cache &) = delete;  // it points into itself
+  // An object points into itself, so it cannot be copied.
+  basic_cache(const basic_cache &) = delete;
   basic_cache &operator=(const basic_cache &) = delete;
 
+  // Makes the cache empty.
   status begin() noexcept {
     const heed_cache_shape s = shape();
     return heed_cache_init(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
+  // Appends N tokens. With a rope, keys are turned before they are stored.
   template <int N>
   status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], int32_t sequence = 0) noexcept {
     return append(k, v, nullptr, sequence);
   }
-  // Keys are turned on their way in.
   template <int N>
   status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const rope &turn,
                 int32_t sequence = 0) noexcept {
     return append(k, v, turn.c_rope(), sequence);
   }
+  // Takes tokens back, so that `length` tokens are left.
   status truncate(int32_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
+  // Empties all sequences.
   status reset() noexcept { return heed_cache_reset(&c_); }
+  // The number of tokens that a sequence has had. A negative result is a status.
   int32_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
 
-  // To be saved: seal(), then bytes(). Restored: bytes() filled, then open() instead of begin().
+  // To save the cache, call seal() and keep bytes(). To restore it, fill bytes() and call open() instead of begin().
   status seal() noexcept { return heed_cache_seal(&c_); }
   status open() noexcept {
     const heed_cache_shape s = shape();
@@ -47,7 +55,8 @@ class basic_cache {
   }
   unsigned char (&bytes() noexcept)[n_bytes] { return bytes_; }
 
-  heed_cache *c_cache() noexcept { return &c_; }  // for the functions of heed.h
+  // For the functions of heed.h.
+  heed_cache *c_cache() noexcept { return &c_; }
   const heed_cache *c_cache() const noexcept { return &c_; }
 
  private:
@@ -72,14 +81,16 @@ class basic_cache {
   alignas(HEED_ALIGNMENT) unsigned char bytes_[n_bytes] = {};
 };
 
-// Capacity tokens, then it is full; or the Window newest ones and the first Pinned, and room for pieces of Spare + 1.
+// A linear cache: it keeps Capacity tokens, then it is full.
 template <int Capacity, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Sequences = 1>
 using cache = basic_cache<HEED_CACHE_LINEAR, Capacity, 0, 0, Sequences, KvHeads, D, V, Format>;
+// A ring: it keeps the Window newest tokens and the first Pinned tokens. You can append up to Spare + 1 tokens at once.
 template <int Window, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Pinned = 0, int Spare = 0,
           int Sequences = 1>
 using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Format>;
 
-// Attention of the newest NQ tokens over a cache of one sequence. Scale, causal and position as in options.
+// Attention of the newest NQ tokens over a cache of one sequence. It is causal, as in heed_attention_of_cache. To
+// switch this off, set causal = false in the options.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
           heed_format Format, int Workers>
 status attention(const float (&q)[NQ][Heads][D],
@@ -91,7 +102,7 @@ status attention(const float (&q)[NQ][Heads][D],
   set_options(&call, options);
   return heed_attention_run(&call);
 }
-// NKV columns: at least the cache's length.
+// The same with options. Their arrays have NKV columns, which are at least the length of the cache.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
           heed_format Format, int Workers, int H, int Q, int NKV>
 status attention(const float (&q)[NQ][Heads][D],

@@ -1,5 +1,5 @@
-// heed for C++17: shapes and capacities that the compiler checks, in static storage. A thin layer over heed.h, which
-// says what every call does; all of it inline, without allocation, exceptions or the standard library.
+// heed for C++17: shapes and capacities that the compiler checks, in static storage. It is a thin layer over heed.h,
+// which states what every call does. All of it is inline, without allocation, exceptions or the standard library.
 //
 //   static heed::sequence<98, 64> x, y;         // 98 rows of 64 floats: capacity, not length
 //   static heed::workspace<64> scratch;
@@ -8,14 +8,14 @@
 //   if (auto s = heed::self_attention(x, y, scratch); !s) puts(s.text());
 //   y.row(0);                                    // float[64]
 //
-// With options, on arrays (token, head, dim) of 2 heads, 5 queries and 9 keys; each array has a length that must fit:
+// With options, on arrays (token, head, dim) of 2 heads, 5 queries and 9 keys. The length of each array must fit:
 //
 //   heed::options<2, 5, 9> o;
 //   o.window(4).softcap(30).mask(attend).lse(lse);   // uint8_t attend[5][9]; float lse[2][5]
 //   o.causal = true;
 //   if (auto s = heed::attention(q, k, v, out, scratch, o); !s) puts(s.text());
 //
-// Keys in portions, which may arrive one after another (all but the last of a multiple of 1024):
+// Keys in portions, which may arrive one after another. All but the last have a multiple of 1024 keys:
 //
 //   static heed::partial<2, 5, 64> p;            // 2 heads, 5 queries, values of 64 floats
 //   p.begin();
@@ -51,20 +51,25 @@
 
 namespace heed {
 
-// Up to Capacity rows of Dim floats. The object holds them; it is all zeros when empty, so a static one costs no flash.
+// A sequence of up to Capacity rows of Dim floats. The object holds them. It is all zeros when empty, so a static
+// object takes no flash.
 template <int Capacity, int Dim>
 class sequence {
   static_assert(Capacity >= 1 && Capacity <= HEED_MAX_COUNT, "capacity out of range");
   static_assert(Dim >= 1 && Dim <= HEED_MAX_DIM, "dimension out of range");
 
  public:
-  static constexpr int capacity = Capacity, dim = Dim;
+  static constexpr int capacity = Capacity;  // rows that fit
+  static constexpr int dim = Dim;            // floats of a row
 
+  // The number of rows in use.
   constexpr int length() const noexcept { return length_; }
+  // Is there no room for another row?
   constexpr bool full() const noexcept { return length_ == Capacity; }
+  // Empties the sequence.
   void clear() noexcept { length_ = 0; }
 
-  // All rows or, when they do not fit (HEED_FULL), none.
+  // Appends all rows. If they do not fit (HEED_FULL), it appends none.
   status append(heed_matrix rows) noexcept {
     heed_sequence s = c_sequence();
     const heed_status result = heed_sequence_append(&s, rows);
@@ -76,7 +81,7 @@ class sequence {
   status append(const float (&rows)[N][Dim]) noexcept {
     return append(heed_matrix_of(rows[0], N, Dim));
   }
-  // All rows; where there is no room the oldest go.
+  // Appends all rows. If there is no room, it drops the oldest rows.
   status push(heed_matrix rows) noexcept {
     heed_sequence s = c_sequence();
     const heed_status result = heed_sequence_push(&s, rows);
@@ -89,11 +94,12 @@ class sequence {
     return push(heed_matrix_of(rows[0], N, Dim));
   }
 
-  using row_type = float[Dim];
-  row_type &row(int i) noexcept { return data_[i]; }  // i < length()
+  using row_type = float[Dim];  // a row
+  // Row i, where i < length(). Row 0 is the oldest.
+  row_type &row(int i) noexcept { return data_[i]; }
   const row_type &row(int i) const noexcept { return data_[i]; }
 
-  // For the functions of heed.h.
+  // The rows in use, for the functions of heed.h.
   heed_matrix view() const noexcept { return heed_matrix_of(data_[0], length_, Dim); }
 
   template <int C, int D, int OutCapacity, int V, int Workers>
@@ -110,7 +116,7 @@ class sequence {
     return {static_cast<uint32_t>(sizeof(heed_sequence)), Capacity, Dim, length_, const_cast<float *>(data_[0])};
   }
   template <int OutCapacity, int V, int Workers>
-  status attend(float scale, bool causal, const heed_options *o, sequence<OutCapacity, Dim> *out,
+  status attend(float scale, int32_t causal, const heed_options *o, sequence<OutCapacity, Dim> *out,
                 workspace<Dim, V, Workers> &w) const noexcept {
     static_assert(V == Dim, "the workspace is for another dimension");
     static_assert(OutCapacity >= Capacity, "the result may not fit");
@@ -125,20 +131,20 @@ class sequence {
   int32_t length_ = 0;
 };
 
-// Plain self-attention of a sequence into another, which then has as many rows.
+// Plain self-attention of a sequence. It replaces the rows of out, which then has as many rows as x.
 template <int C, int D, int OutCapacity, int V, int Workers>
 status self_attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
                       float scale = HEED_SCALE_DEFAULT) noexcept {
-  return x.attend(scale, false, nullptr, &out, w);
+  return x.attend(scale, 0, nullptr, &out, w);
 }
-// The same with options; neither position nor executor.
+// The same with options. Their position and executor are ignored.
 template <int C, int D, int OutCapacity, int V, int Workers>
 status attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspace<D, V, Workers> &w,
                  const options<1, C, C> &o) noexcept {
-  return x.attend(o.scale, o.causal, o.c_options(), &out, w);
+  return x.attend(o.scale, o.causal == causal_default ? 0 : o.causal, o.c_options(), &out, w);
 }
 
-// The call on arrays (token, head, dim), with everything but its result.
+// The call on arrays (token, head, dim), without its result.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D],
                               const float (&v)[NKV][KvHeads][V], workspace<D, V, Workers> &w,
@@ -151,8 +157,8 @@ heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[N
   return call;
 }
 
-// Attention on arrays (token, head, dim): multi-head, grouped if k and v have fewer heads, cross if they have other
-// rows.
+// Attention on arrays (token, head, dim). It is grouped if k and v have fewer heads than q, and cross-attention if they
+// have other rows. It is not causal unless options.causal is true.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
@@ -171,14 +177,16 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
   return heed_attention_run(&call);
 }
 
-// The same on arrays of any of float, half and bfloat16: narrow ones are widened on their way, a narrow result is
-// rounded. int8 is for the functions of heed.h alone.
+// A status as `result`, if any array is narrow.
 template <bool Any>
 struct if_narrow {};
 template <>
 struct if_narrow<true> {
   using result = status;
 };
+
+// The same on arrays of float, half and bfloat16. Narrow numbers are widened while they are read, and a narrow result
+// is rounded. For int8 use the functions of heed.h.
 template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 typename if_narrow<number<TQ>::format + number<TK>::format + number<TV>::format + number<TOut>::format != 0>::result
 attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
@@ -199,7 +207,7 @@ attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV 
   return heed_attention_run(&call);
 }
 
-// The same, added to a partial result.
+// The same, but the keys are added to a partial result.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
                  partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w,

@@ -1,4 +1,4 @@
-/* heed: layers: attention with its projections, and a whole layer of a transformer. Include heed.h.
+/* heed: layers: attention with its projections, and a whole transformer layer. Include heed.h.
  *
  * An encoder layer (BERT, ViT) with the weights as PyTorch stores them:
  *
@@ -6,9 +6,10 @@
  *   attention.wq = heed_weights_of(wq, NULL, HEED_F32, HEED_OUT_IN, DIM, DIM);     // wk, wv, wo, bq, ... likewise
  *   heed_transformer_layer layer = heed_transformer_layer_default(&attention, HIDDEN, heed_layer_norm, heed_gelu);
  *   layer.w_up = heed_weights_of(w_up, NULL, HEED_F32, HEED_OUT_IN, DIM, HIDDEN);  // w_down, norms, ... likewise
- *   HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, DIM / N_HEADS, DIM / N_HEADS, HIDDEN,
- * 0)); heed_status s = heed_transformer_layer_run(&layer, heed_matrix_of(x, n, DIM), heed_matrix_out_of(y, n, DIM),
- * memory, NULL);
+ *   HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, DIM / N_HEADS, DIM / N_HEADS,
+ *                                                    HIDDEN, 0));
+ *   heed_status s = heed_transformer_layer_run(&layer, heed_matrix_of(x, n, DIM), heed_matrix_out_of(y, n, DIM),
+ *                                              memory, NULL);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_LAYERS_H
@@ -33,23 +34,24 @@ extern "C" {
  *   q, k, v = x wq + bq, x wk + bk, x wv + bv; q and k turned by rope; k and v appended to the cache
  *   y = attention(q, k, v) wo + bo
  *
- * wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim, n_kv_heads * v_dim),
- * wo (n_heads * v_dim, out_dim), each in any format and either layout. Without wo (data null) y is the context of all
- * heads side by side, and out_dim is n_heads * v_dim. Biases are null or as long as their projection's rows.
- * n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM. */
+ * The weights are wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim,
+ * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any format and either layout. Without wo (its
+ * data is null), y is the context of all heads side by side, and out_dim is n_heads * v_dim. A bias is null, or as long
+ * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM. */
 typedef struct heed_attention_layer {
-  uint32_t struct_size; /* sizeof(heed_attention_layer) */
-  int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim;
-  float scale;                    /* as in heed_attention */
-  int32_t causal;                 /* 0 or 1: row i sees rows 0..i; with a cache 1 */
-  heed_weights wq, wk, wv, wo;    /* wo.data null: none */
-  const float *bq, *bk, *bv, *bo; /* or null */
-  const heed_rope *rope;          /* or null: turns q and k; any rotary_dim, with a cache, too */
-  heed_cache *cache;              /* or null: of one sequence, to which k and v are appended */
-  const heed_options *options;    /* of its attention, or null: no partial, no narrow tensors */
+  uint32_t struct_size;                                             /* sizeof(heed_attention_layer) */
+  int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim; /* a row of x has model_dim floats, of y out_dim */
+  float scale;                                                      /* as in heed_attention */
+  int32_t causal;                 /* 0 or 1; with 1, row i sees rows 0 to i. It must be 1 with a cache */
+  heed_weights wq, wk, wv, wo;    /* weights; wo.data may be null */
+  const float *bq, *bk, *bv, *bo; /* biases, or null */
+  const heed_rope *rope;          /* turns q and k, with any rotary_dim, also with a cache; or null */
+  heed_cache *cache;              /* a cache of one sequence, to which k and v are appended; or null */
+  const heed_options *options;    /* options of its attention, without partial and narrow tensors; or null */
 } heed_attention_layer;
-/* One head_dim of model_dim / n_heads for q, k and v, as many key/value heads as heads, out_dim = model_dim, the
- * default scale; no mask, no weights, nothing optional. */
+
+/* A layer in which q, k and v have head_dim = model_dim / n_heads. There are as many key/value heads as heads. out_dim
+ * is model_dim. It has the default scale, no mask, no weights and nothing optional. */
 static inline heed_attention_layer heed_attention_layer_default(int32_t model_dim, int32_t n_heads) {
   const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0};
   heed_attention_layer l;
@@ -67,27 +69,30 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
   return l;
 }
 
-/* Bytes of memory for n rows: q, k, v and context, then a workspace for one worker. For each further worker of an
- * executor add HEED_WORKSPACE_BYTES; more is not used. */
+/* Bytes of memory for n rows: for q, k, v and context, then for the workspace of one worker. For each further worker of
+ * an executor add HEED_WORKSPACE_BYTES. More memory is not used. */
 #define HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim)                                      \
   (HEED_LAYER_ROUND(HEED_SIZE(4) * HEED_SIZE(n) * HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim)) + \
    HEED_WORKSPACE_BYTES(head_dim, v_dim))
+/* What the sizes of layers are made of: floats of a row of q, k, v and context, and bytes rounded up to 64. */
 #define HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim) \
   ((HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
 #define HEED_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
-/* The same number as a function; 0 when the layer or n is not valid. */
+/* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. */
 HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n);
 
-/* Runs the layer on x (n, model_dim) into y (n, out_dim). The rows are one sequence: with a cache they are its next n
- * tokens, at positions from its length on; else they have the positions 0 to n - 1. The result is that of the public
- * functions called one after another, to the bit.
- * memory: q, k, v and the context of n rows lie at its start afterwards, in this order, contiguous, token-major, for
- *         the caller to read (without wo the context is y, and takes no room here). The rest is workspace: at least
- *         HEED_WORKSPACE_MIN_BYTES. It is the only memory that grows with n.
- * A ring cache takes any number of rows: more than spare + 1 are computed in pieces, one after another, with the same
- *         result; memory then holds the rows of the last piece. (Options that index the rows of the call by query, and
- *         so cannot be cut, are refused with more: TOO_MANY_ROWS for N.)
- * Aliasing: y and memory are disjoint from everything.
+/* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence. With a cache, they are its
+ * next n tokens, and their positions begin at its length. Without a cache, they have the positions 0 to n - 1. The
+ * result has the bits of the public functions called one after another.
+ *
+ * Memory: Afterwards q, k, v and the context of n rows lie at the start of the memory, for the caller to read. They lie
+ *         in this order, contiguous and token-major. Without wo the context is y, and takes no room here. The rest is
+ *         workspace, of at least HEED_WORKSPACE_MIN_BYTES. This is the only memory that grows with n.
+ * Rings: A ring takes any number of rows. More than spare + 1 rows are computed in pieces, one after another, with the
+ *         same result. The memory then holds the rows of the last piece. Options that count by the rows of the
+ *         call (mask, scores, weights, lse, column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more
+ *         than spare + 1 rows are TOO_MANY_ROWS for N.
+ * Aliasing: y and memory are disjoint from everything else.
  * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS
  *         (also when a row of all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for
  *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_project for WQ, WK, WV, WO (MISFIT for
@@ -95,16 +100,17 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
  *         TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY, also with the layer itself or its executor; as
  *         heed_rope_apply for ROPE; as heed_cache_append for CACHE, MISFIT for N_SEQUENCES (not 1), N_KV_HEADS,
  *         HEAD_DIM, V_DIM when the cache has others, NOT_CAUSAL for CAUSAL; NOT_HERE for PARTIAL, NARROW, and with a
- *         ring for POSITIONS, PINNED (more than its own); as heed_linear for X, Y, EXECUTOR; what options.h says. NaN
- *         or infinity that an int8 cache cannot hold (NOT_FINITE for K, V) is found after memory has been written; y
- * and the cache are as they were (of a prompt in pieces: as after the last whole piece). */
+ *         ring for POSITIONS, PINNED (more than its own); as heed_linear for X, Y, EXECUTOR; the statuses that
+ *         options.h states. One error is found after memory has been written: NaN or infinity that an int8 cache cannot
+ *         hold (NOT_FINITE for K, V). y and the cache are then as they were before the call. If the call is computed in
+ *         pieces, they are as they were after the last whole piece. */
 HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                               heed_memory memory, const heed_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------ transformer layer */
 
-/* An encoder layer (BERT, ViT, KWT: all rows at once), or a decoder layer (GPT, Llama: causal, rotary embedding, a
- * cache). The result is that of the public functions called one after another, to the bit:
+/* A transformer layer: an encoder layer (BERT, ViT, KWT: all rows at once), or a decoder layer (GPT, Llama: causal,
+ * rotary embedding, a cache). The result has the bits of the public functions called one after another:
  *
  *   norm_first (Llama, GPT-2)                          norm last (the paper, BERT, KWT)
  *   h = norm1(x)                                       h = x
@@ -113,21 +119,22 @@ HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer,
  *   f = activation(g w_up + b_up) w_down + b_down; gated: activation(g w_gate + b_gate) * (g w_up + b_up)
  *   y = a + f                                          y = norm2(a + f)
  *
+ * w_up and w_gate are (model_dim, hidden_dim), w_down is (hidden_dim, model_dim).
  * Source: Vaswani et al. 2017; Xiong et al. 2020 (norms first); Shazeer 2020 (gated). */
 typedef struct heed_transformer_layer {
-  uint32_t struct_size;                  /* sizeof(heed_transformer_layer) */
-  const heed_attention_layer *attention; /* with wo, out_dim = model_dim */
-  int32_t hidden_dim;
+  uint32_t struct_size;                                               /* sizeof(heed_transformer_layer) */
+  const heed_attention_layer *attention;                              /* has wo, and its out_dim is model_dim */
+  int32_t hidden_dim;                                                 /* floats of a hidden row */
   int32_t norm_first;                                                 /* 0 or 1 */
-  heed_norm *norm;                                                    /* heed_layer_norm, heed_rms_norm */
+  heed_norm *norm;                                                    /* heed_layer_norm, heed_rms_norm, or your own */
   float eps;                                                          /* of both norms */
   const float *norm1_weight, *norm1_bias, *norm2_weight, *norm2_bias; /* (model_dim) or null */
-  heed_activation *activation;                                        /* heed_gelu, heed_silu, ... */
-  heed_weights w_up, w_gate, w_down;   /* (model_dim, hidden_dim) twice, (hidden_dim, model_dim); w_gate.data null: not
-                                          gated */
-  const float *b_up, *b_gate, *b_down; /* or null */
+  heed_activation *activation;         /* heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, or your own */
+  heed_weights w_up, w_gate, w_down;   /* weights; the layer is gated if w_gate.data is not null */
+  const float *b_up, *b_gate, *b_down; /* biases, or null */
 } heed_transformer_layer;
-/* Norm last, eps 1e-5, not gated; no weights. */
+
+/* A layer with norms last and eps 1e-5. It is not gated and has no weights. */
 static inline heed_transformer_layer heed_transformer_layer_default(const heed_attention_layer *attention,
                                                                     int32_t hidden_dim, heed_norm *norm,
                                                                     heed_activation *activation) {
@@ -146,24 +153,30 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
   return l;
 }
 
-/* Bytes of memory for n rows: norms, q, k, v and context, then the hidden rows in their place; then a workspace for one
- * worker. gated: 0 or 1. For each further worker add HEED_WORKSPACE_BYTES; more is not used. */
+/* Bytes of memory for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden rows
+ * take the place of q, k, v and context. gated is 0 or 1. For each further worker add HEED_WORKSPACE_BYTES. More memory
+ * is not used. */
 #define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)    \
   (HEED_LAYER_ROUND(                                                                                           \
        HEED_SIZE(4) * HEED_SIZE(n) *                                                                           \
        (HEED_SIZE(model_dim) + HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim), \
                                                   HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))) +      \
    HEED_WORKSPACE_BYTES(head_dim, v_dim))
+/* The larger of two numbers. */
 #define HEED_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
-/* The same number as a function; 0 when the layer or n is not valid. */
+/* HEED_TRANSFORMER_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. The layer is
+ * gated if w_gate.data is not null, so set w_gate before you call it. It looks at no other weights. */
 HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n);
 
-/* x (n, model_dim) to y (n, model_dim). Rows, positions, caches and rings are as in heed_attention_layer_run. Several
- * sentences are several calls: a loop over them without padding took 30.5 ms where the same functions on a padded batch
- * took 35.4. y may be x (same data and row_stride), or is disjoint from all; memory is disjoint from all.
- * norm and activation may be functions of your own, which get an executor of heed's: what they call with it runs on the
- * layer's kernel. If one returns a status, the layer ends and returns it; y may then be written in part, and the cache
- * may hold the new tokens.
+/* Runs the layer on x (n, model_dim) and writes y (n, model_dim). Rows, positions, caches and rings are as in
+ * heed_attention_layer_run. Several sentences are several calls. A loop over them without padding took 30.5 ms; the
+ * same functions on a padded batch took 35.4 ms.
+ *
+ * Your own functions: norm and activation may be functions of your own. They get an executor from heed: what they call
+ *         with it runs on the kernel of the layer. If one of them returns a status that is not HEED_OK, the layer ends
+ *         and returns this status. Then y may be written in part, and the cache may hold the new tokens.
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
+ *         everything else.
  * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER, ATTENTION; as heed_attention_layer_run
  *         for the attention layer, X, Y, MEMORY, EXECUTOR, and NULL_POINTER for WO, MISFIT for OUT_DIM; OUT_OF_RANGE
  * for HIDDEN_DIM, NORM_FIRST; NULL_POINTER for NORM, ACTIVATION; as heed_project for W_UP, W_GATE, W_DOWN (MISFIT for

@@ -1,5 +1,5 @@
-// heed for C++17: what attention may do besides, for arrays of known shapes. Include heed.hpp; options.h says what each
-// option does. SPDX-License-Identifier: MIT
+// heed for C++17: options of attention, for arrays of known shapes. Include heed.hpp. options.h states what each option
+// does. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_OPTIONS_HPP
 #define HEED_HEED_OPTIONS_HPP
 
@@ -7,38 +7,44 @@
 
 namespace heed {
 
-// How attention may differ from the plain one: fields of heed_attention.
+// The causal of attention_options that means: over a cache true, as in heed_attention_of_cache, else false.
+inline constexpr int32_t causal_default = -1;
+
+// Fields of heed_attention that may differ from a plain call.
 struct attention_options {
-  float scale = HEED_SCALE_DEFAULT;
-  bool causal = false;
-  int32_t position = 0;
-  const heed_executor *executor = nullptr;
+  float scale = HEED_SCALE_DEFAULT;         // any number but 0
+  int32_t causal = causal_default;          // true, false or causal_default
+  int32_t position = 0;                     // of query 0; over a cache it counts from the newest tokens
+  const heed_executor *executor = nullptr;  // or null: one thread
 };
+// Puts these fields into a call.
 inline void set_options(heed_attention *call, const attention_options &o) noexcept {
   call->scale = o.scale;
-  call->causal = o.causal;
+  if (o.causal != causal_default) call->causal = o.causal;
   call->position = o.position;
   call->executor = o.executor;
 }
 
-// All that options.h has, for attention of these shapes (of a sequence: 1 head, its capacity twice). Each function
-// makes one object and adds it; a program holds the code of those that it names. Arrays stay the caller's. The call
-// refuses what is wrong.
+// All options of options.h, for attention of these shapes. For a sequence they are 1 head, and its capacity twice. Each
+// function makes one option and adds it. A program holds only the code of the options that it names. The object keeps
+// pointers to the arrays. The call refuses what is wrong.
 template <int Heads, int NQ, int NKV>
 class options : public attention_options {
  public:
+  // No options.
   options() = default;
-  options(const options &) = delete;  // it points into itself
+  // An object points into itself, so it cannot be copied.
+  options(const options &) = delete;
   options &operator=(const options &) = delete;
 
-  // Keys besides the query's own position; -1: all.
+  // A window: the keys besides the query's own position; -1 means all.
   options &window(int32_t left, int32_t right = -1) noexcept {
     open_ranges();
     ranges_.left_window = left;
     ranges_.right_window = right;
     return *this;
   }
-  // The first n keys alone.
+  // Only the first n keys.
   options &keys(int32_t n) noexcept {
     open_ranges();
     n_keys_ = n;
@@ -46,8 +52,8 @@ class options : public attention_options {
     return *this;
   }
 
-  // Elements are bool or uint8_t (0 hides), or float (added; -infinity hides); the same for all queries, for all heads,
-  // or for each.
+  // A mask for all queries and heads, for all heads, or for each head. Elements are bool or uint8_t (0 hides a key), or
+  // float (added to the scores; -infinity hides a key).
   template <class T>
   options &mask(const T (&m)[NKV]) noexcept {
     return add_mask(m, 0, 0);
@@ -61,37 +67,46 @@ class options : public attention_options {
     return add_mask(m[0][0], ptrdiff_t{NQ} * NKV, NKV);
   }
 
+  // heed_softcap.
   options &softcap(float cap) noexcept { return add(&heed_options::softcap, &softcap_, heed_softcap_init, cap); }
+  // heed_alibi.
   options &alibi(const float (&slopes)[Heads]) noexcept {
     return add(&heed_options::alibi, &alibi_, heed_alibi_init, slopes);
   }
+  // heed_sinks; smooth_softmax adds 1 to the denominator.
   options &sinks(const float (&logits)[Heads]) noexcept {
     return add(&heed_options::sinks, &sinks_, heed_sinks_init, logits);
   }
   options &smooth_softmax() noexcept { return add(&heed_options::sinks, &sinks_, heed_sinks_init, nullptr); }
 
+  // The call writes the scores at one stage.
   options &scores(heed_scores_stage stage, float (&out)[Heads][NQ][NKV]) noexcept {
     return add(&heed_options::scores, &scores_, heed_scores_init, stage,
                heed_head_major_out(out[0][0], NQ, Heads, NKV));
   }
+  // The call writes the attention weights.
   options &weights(float (&out)[Heads][NQ][NKV]) noexcept {
     return add(&heed_options::weights, &weights_, heed_attention_weights_init,
                heed_head_major_out(out[0][0], NQ, Heads, NKV));
   }
+  // The call writes the log-sum-exp of each row.
   options &lse(float (&out)[Heads][NQ]) noexcept {
     return add(&heed_options::lse, &lse_, heed_lse_init, heed_head_major_out(out[0], NQ, Heads, 1));
   }
+  // The call writes the sum of the weights of each key.
   options &column_sums(float (&out)[Heads][NKV]) noexcept {
     return add(&heed_options::column_sums, &column_sums_, heed_column_sums_init,
                heed_head_major_out(out[0], 1, Heads, NKV));
   }
+  // The call writes the K largest weights of each row, and their keys.
   template <int K>
   options &top_k(float (&largest)[Heads][NQ][K], int32_t (&keys)[Heads][NQ][K]) noexcept {
     static_assert(K <= NKV, "more than there are keys");
     return add(&heed_options::top_k, &top_k_, heed_top_k_init, K, largest[0][0], keys[0][0]);
   }
 
-  const heed_options *c_options() const noexcept { return &c_; }  // for the functions of heed.h
+  // For the functions of heed.h.
+  const heed_options *c_options() const noexcept { return &c_; }
 
  private:
   // An init function looks at its object alone: it cannot fail here.
@@ -130,33 +145,37 @@ class options : public attention_options {
   heed_top_k top_k_;
 };
 
-// Attention over some of the keys, in the object itself (all zeros before begin(), so a static one costs no flash).
+// A partial result: attention over some of the keys. The object holds its memory. It is all zeros before begin(), so a
+// static object takes no flash.
 template <int Heads, int NQ, int V>
 class partial {
  public:
-  static constexpr size_t n_bytes = HEED_PARTIAL_BYTES(1, Heads, NQ, V);
+  static constexpr size_t n_bytes = HEED_PARTIAL_BYTES(1, Heads, NQ, V);  // the size of its memory
 
+  // Not yet a partial result: call begin() first.
   constexpr partial() = default;
-  partial(const partial &) = delete;  // it points into itself
+  // An object points into itself, so it cannot be copied.
+  partial(const partial &) = delete;
   partial &operator=(const partial &) = delete;
 
-  // Empties it. The next key is first_key of the context, a multiple of 1024.
+  // Makes it empty. The next key is key first_key of the context, a multiple of 1024.
   status begin(int32_t first_key = 0) noexcept {
     return heed_partial_init(&c_, 1, Heads, NQ, V, first_key, heed_memory_of(data_, n_bytes));
   }
-  // Adds the one that follows, of at most 1024 keys.
+  // Adds the partial result that follows, of at most 1024 keys.
   status merge(const partial &next) noexcept { return heed_partial_merge(&c_, &next.c_); }
+  // Writes the result. Options give it sinks, and where to write the log-sum-exp; their other options are ignored.
   status finish(float (&out)[NQ][Heads][V]) const noexcept {
     return heed_partial_finish(&c_, nullptr, heed_token_major_out(out[0][0], NQ, Heads, V), nullptr);
   }
-  // With the sinks and the lse of these options.
   template <int NKV>
   status finish(float (&out)[NQ][Heads][V], const options<Heads, NQ, NKV> &o) const noexcept {
     return heed_partial_finish(&c_, o.c_options()->sinks, heed_token_major_out(out[0][0], NQ, Heads, V),
                                o.c_options()->lse);
   }
 
-  heed_partial *c_partial() noexcept { return &c_; }  // for the functions of heed.h, and to be sent
+  // For the functions of heed.h, and to send it.
+  heed_partial *c_partial() noexcept { return &c_; }
   const heed_partial *c_partial() const noexcept { return &c_; }
 
  private:

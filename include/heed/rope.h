@@ -8,34 +8,42 @@
 extern "C" {
 #endif
 
-/* Pairs of elements of each head are turned by position * frequency: pair i by base^(-2 i / rotary_dim), in radians.
- * Source: Su et al. 2021. */
+/* Which elements of a head form a pair. */
 typedef enum heed_rope_style {
-  HEED_ROPE_INTERLEAVED = 0, /* pairs (2 i, 2 i + 1): the paper, Llama's own files */
-  HEED_ROPE_HALVES = 1       /* pairs (i, i + rotary_dim / 2): GPT-NeoX, Hugging Face */
+  HEED_ROPE_INTERLEAVED = 0, /* elements 2 i and 2 i + 1: the paper, Llama's own files */
+  HEED_ROPE_HALVES = 1       /* elements i and i + rotary_dim / 2: GPT-NeoX, Hugging Face */
 } heed_rope_style;
 
+/* The code of a heed_rope. heed_rope_init sets it. It is opaque. */
 typedef struct heed_rope_code heed_rope_code;
+
+/* How each head is turned: pair i of its elements by the angle position * scale * frequency, in radians. The frequency
+ * is base^(-2 i / rotary_dim), or inverse_frequencies[i] if inverse_frequencies is not null. Positions are multiplied
+ * by scale: it is 1, or less for linear scaling (Chen et al. 2023). base is 10000 in the paper, and larger for long
+ * contexts ("NTK" scaling). Use inverse_frequencies for any other scaling (YaRN, Llama 3).
+ * Source: Su et al. 2021. */
 typedef struct heed_rope {
-  uint32_t struct_size;
+  uint32_t struct_size; /* sizeof(heed_rope) */
   const heed_rope_code *code;
-  int32_t style;
-  int32_t rotary_dim;               /* even; the first so many elements of a head are turned, the others stay; 0: all */
-  float base;                       /* > 1: 10000 in the paper; larger for long contexts ("NTK" scaling) */
-  float scale;                      /* positions are multiplied by it: 1; less for linear scaling (Chen et al. 2023);
-                                       -2^16 to 2^16 */
-  const float *inverse_frequencies; /* (rotary_dim / 2) or null: instead of base^(...), radians for a position,
-                                       -2^16 to 2^16: any other scaling (YaRN, Llama 3) */
+  int32_t style;      /* heed_rope_style */
+  int32_t rotary_dim; /* even: the first rotary_dim elements of a head are turned, the others stay; 0: all */
+  float base;         /* more than 1 */
+  float scale;        /* -2^16 to 2^16 */
+  const float *inverse_frequencies; /* (rotary_dim / 2) or null: each -2^16 to 2^16, in radians for a position */
 } heed_rope;
-/* Turns all of a head, base 10000, scale 1. Status: NULL_POINTER, MISALIGNED for ROPE. */
+
+/* Makes a rope that turns all elements of a head, with base 10000 and scale 1.
+ * Status: NULL_POINTER, MISALIGNED for ROPE. */
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
 
-/* x (n, n_heads, head_dim) into y; row t has position positions[t], or position + t where positions is null. Any int32
- * position. Strides as in heed_tensor (its batch_stride does not count); y may be x (same data and strides).
- * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), besides what the angle is off:
- * 2^-31 radians, and |position| * 2^-57 max(1, |frequency|), |frequency| = |scale| or |scale * inverse_frequency|. A
- * finite pair whose angle is 0 stays as it is, but for the signs of zeros.
- * NaN in a pair: both of its elements are NaN; infinity: infinite or NaN. Other pairs do not see it.
+/* Turns the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
+ * if positions is null. A position is any int32. Strides are as in heed_tensor; batch_stride is ignored. A finite pair
+ * whose angle is 0 stays as it is, except for the signs of zeros.
+ * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), plus the error of the angle. The
+ * angle is off by at most 2^-31 radians + |position| * 2^-57 max(1, |frequency|), where |frequency| is |scale| or
+ * |scale * inverse_frequency|. u is 2^-24.
+ * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
+ * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,
  * HEAD_DIM, N_HEADS, N; MISFIT for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for BASE, SCALE,
  * FREQUENCIES; MISALIGNED, OVERFLOW for POSITIONS; OUT_OF_RANGE for POSITION (position + n beyond int32); as

@@ -7,9 +7,12 @@
 
 namespace heed {
 
+// A rotary embedding: heed_rope.
 class rope {
  public:
+  // Turns all elements of a head, with base 10000 and scale 1.
   explicit rope(heed_rope_style style) noexcept { heed_rope_init(&c_, style); }
+  // These set a field of heed_rope.
   rope &base(float x) noexcept {
     c_.base = x;
     return *this;
@@ -22,14 +25,15 @@ class rope {
     c_.rotary_dim = n;
     return *this;
   }
-  // Turns 2 Pairs elements by these; the array stays the caller's.
+  // Turns 2 * Pairs elements of a head by these frequencies. The object keeps a pointer to the array.
   template <int Pairs>
   rope &inverse_frequencies(const float (&radians)[Pairs]) noexcept {
     c_.inverse_frequencies = radians;
     return rotary_dim(2 * Pairs);
   }
 
-  // Arrays (token, head, dim), tokens from `position` on, or at positions of their own. y may be x.
+  // Turns an array (token, head, dim). The tokens have the positions from `position` on, or positions of their own. y
+  // may be x.
   template <int N, int Heads, int D>
   status apply(const float (&x)[N][Heads][D], int32_t position, float (&y)[N][Heads][D]) const noexcept {
     return heed_rope_apply(&c_, heed_token_major(x[0][0], N, Heads, D), N, Heads, D, position, nullptr,
@@ -41,7 +45,8 @@ class rope {
                            heed_token_major_out(y[0][0], N, Heads, D), nullptr);
   }
 
-  const heed_rope *c_rope() const noexcept { return &c_; }  // for the functions of heed.h
+  // For the functions of heed.h.
+  const heed_rope *c_rope() const noexcept { return &c_; }
 
  private:
   heed_rope c_;

@@ -1,5 +1,5 @@
-// heed for C++17: norms, activations, sums and projections, for arrays of known shapes. Include heed.hpp; rows.h and
-// formats.h say what each does. SPDX-License-Identifier: MIT
+// heed for C++17: norms, activations, sums and projections, for arrays of known shapes. Include heed.hpp. rows.h and
+// formats.h state what each function does. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_ROWS_HPP
 #define HEED_HEED_ROWS_HPP
 
@@ -9,7 +9,7 @@ namespace heed {
 
 // ----------------------------------------------------------------------------------------------------------- rows
 
-// y may be x. f: heed_rms_norm or heed_layer_norm.
+// A norm of each row. f is heed_rms_norm or heed_layer_norm. y may be x.
 template <int N, int Dim>
 status norm(heed_norm *f, const float (&x)[N][Dim], float (&y)[N][Dim], float eps = 1e-5f) noexcept {
   return f(heed_matrix_of(x[0], N, Dim), nullptr, nullptr, eps, heed_matrix_out_of(y[0], N, Dim), nullptr);
@@ -25,7 +25,7 @@ status norm(heed_norm *f, const float (&x)[N][Dim], const float (&weight)[Dim], 
   return f(heed_matrix_of(x[0], N, Dim), weight, bias, eps, heed_matrix_out_of(y[0], N, Dim), nullptr);
 }
 
-// y = f(x), or f(x) * up; y may be either. f: heed_gelu, heed_gelu_tanh, heed_silu or heed_relu.
+// An activation: y = f(x), or y = f(x) * up. f is heed_gelu, heed_gelu_tanh, heed_silu or heed_relu. y may be x or up.
 template <int N, int Dim>
 status activate(heed_activation *f, const float (&x)[N][Dim], float (&y)[N][Dim]) noexcept {
   return f(heed_matrix_of(x[0], N, Dim), heed_matrix{nullptr, 0, 0, 0}, heed_matrix_out_of(y[0], N, Dim), nullptr);
@@ -35,6 +35,7 @@ status activate(heed_activation *f, const float (&x)[N][Dim], const float (&up)[
   return f(heed_matrix_of(x[0], N, Dim), heed_matrix_of(up[0], N, Dim), heed_matrix_out_of(y[0], N, Dim), nullptr);
 }
 
+// y = a + b. y may be a or b.
 template <int N, int Dim>
 status add(const float (&a)[N][Dim], const float (&b)[N][Dim], float (&y)[N][Dim]) noexcept {
   return heed_add(heed_matrix_of(a[0], N, Dim), heed_matrix_of(b[0], N, Dim), heed_matrix_out_of(y[0], N, Dim),
@@ -43,14 +44,15 @@ status add(const float (&a)[N][Dim], const float (&b)[N][Dim], float (&y)[N][Dim
 
 // --------------------------------------------------------------------------------------------------------- weights
 
-// Of a projection from NIn to NOut numbers; the arrays stay the caller's, in flash if they are constant.
+// The weights of a projection from NIn to NOut numbers. The object keeps pointers to the arrays, which lie in flash if
+// they are constant.
 template <int NIn, int NOut>
 struct weights {
-  heed_weights c;
+  heed_weights c;  // for the functions of heed.h
 };
 
-// How the numbers lie: w[in][out], or w[out][in] as in PyTorch. float; int8_t with scales (NOut); the bits of f16 or
-// bf16 by name: in_out<HEED_F16>(w).
+// Weights from an array. in_out takes w[in][out]. out_in takes w[out][in], as PyTorch stores weights. Elements are
+// float, int8_t with scales (NOut), or the bits of f16 or bf16, whose format is named: in_out<HEED_F16>(w).
 template <int NIn, int NOut>
 weights<NIn, NOut> in_out(const float (&w)[NIn][NOut]) noexcept {
   return {heed_weights_of(w[0], nullptr, HEED_F32, HEED_IN_OUT, NIn, NOut)};
@@ -78,6 +80,7 @@ weights<NIn, NOut> out_in(const uint16_t (&w)[NOut][NIn]) noexcept {
   return {heed_weights_of(w[0], nullptr, Format, HEED_OUT_IN, NIn, NOut)};
 }
 
+// y = x w, or y = bias + x w.
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {

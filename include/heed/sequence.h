@@ -1,4 +1,4 @@
-/* heed: a sequence of embeddings in memory of fixed capacity, for windows of sensor rows. Include heed.h.
+/* heed: a sequence of rows in memory of fixed capacity, for windows of sensor data. Include heed.h.
  *
  *   HEED_SEQUENCE(window, 24, 16);
  *   heed_sequence_push(&window, heed_matrix_of(row, 1, 16));  // drops the oldest row when it is full
@@ -16,42 +16,44 @@
 extern "C" {
 #endif
 
-/* capacity rows of dim floats, the first `length` of them in use, oldest first. */
+/* Room for `capacity` rows of `dim` floats. The first `length` rows are in use, the oldest first. */
 typedef struct heed_sequence {
-  uint32_t struct_size; /* sizeof(heed_sequence) */
-  int32_t capacity, dim, length;
-  float *data;
+  uint32_t struct_size;          /* sizeof(heed_sequence) */
+  int32_t capacity, dim, length; /* rows that fit, floats of a row, rows in use */
+  float *data;                   /* the rows, contiguous */
 } heed_sequence;
+/* Bytes of memory for a sequence. */
 #define HEED_SEQUENCE_BYTES(capacity, dim) (HEED_SIZE(4) * HEED_SIZE(capacity) * HEED_SIZE(dim))
 
-/* Defines an empty sequence `name` in static storage. capacity and dim are constants. */
+/* Defines an empty sequence `name` in static storage. capacity and dim must be constants. */
 #define HEED_SEQUENCE(name, capacity, dim)                                     \
   HEED_ALIGNED static float name##_data[HEED_SIZE(capacity) * HEED_SIZE(dim)]; \
   static heed_sequence name = {sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
 
-/* Makes an empty sequence in `memory` (HEED_SEQUENCE_BYTES, aligned to 4 bytes).
+/* Makes an empty sequence in `memory`, which has HEED_SEQUENCE_BYTES and is aligned to 4 bytes.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for SEQUENCE (which may not lie in its memory); NULL_POINTER, MISALIGNED,
  * TOO_SMALL, OVERFLOW for MEMORY; OUT_OF_RANGE for CAPACITY, DIM. */
 HEED_API heed_status heed_sequence_init(heed_sequence *sequence, int32_t capacity, int32_t dim, heed_memory memory);
-/* Appends all rows or, when they do not fit, none. rows.dim is the sequence's.
+/* Appends all rows. If they do not fit, it appends none. rows.dim must be the dim of the sequence.
  * Status: FULL for SEQUENCE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, MISFIT, OVERLAP for ROWS;
  * NULL_POINTER, NOT_INITIALIZED, UNKNOWN_STRUCT, OUT_OF_RANGE, MISALIGNED, OVERFLOW, OVERLAP for a damaged SEQUENCE. */
 HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows);
-/* Appends all rows; where there is no room the oldest rows go. Of more rows than the capacity the last ones stay.
+/* Appends all rows. If there is no room, it drops the oldest rows. Of more rows than the capacity, the last ones stay.
  * Status: as heed_sequence_append, without FULL. */
 HEED_API heed_status heed_sequence_push(heed_sequence *sequence, heed_matrix rows);
-/* Empties the sequence; its storage stays. Status: as heed_sequence_append for a damaged SEQUENCE. */
+/* Empties the sequence. Its storage stays.
+ * Status: as heed_sequence_append for a damaged SEQUENCE. */
 HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
 
-/* Self-attention of a whole sequence into another, which then has as many rows. Rows that out held are replaced.
- * causal is 0 or 1 (row i sees rows 0..i). options may be null.
- * Status: as heed_self_attention; FULL for OUT when its capacity is too small; MISFIT for OUT when dim differs;
- * OUT_OF_RANGE for N when x is empty; as heed_attention_run for CAUSAL and all options; NOT_HERE for PARTIAL, NARROW; as
+/* Self-attention of a whole sequence x. It replaces the rows of out, which then has as many rows as x. causal is 0 or
+ * 1; with 1, row i sees rows 0 to i. options may be null.
+ * Status: as heed_self_attention; FULL for OUT if its capacity is too small; MISFIT for OUT if dim differs;
+ * OUT_OF_RANGE for N if x is empty; as heed_attention_run for CAUSAL and all options; NOT_HERE for PARTIAL, NARROW; as
  * heed_sequence_append for a damaged sequence, with X or OUT for SEQUENCE. */
 HEED_API heed_status heed_sequence_attention(const heed_sequence *x, float scale, int32_t causal,
                                              const heed_options *options, heed_sequence *out, heed_memory workspace);
 
-/* The rows in use (n_rows 0, which the functions refuse, when empty). sequence is not null. */
+/* The rows in use. If the sequence is empty, n_rows is 0, which other functions refuse. sequence must not be null. */
 static inline heed_matrix heed_sequence_view(const heed_sequence *sequence) {
   return heed_matrix_of(sequence->data, sequence->length, sequence->dim);
 }

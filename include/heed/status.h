@@ -1,4 +1,5 @@
-/* heed: what a call returns, and the words that heed's macros are made of. Include heed.h. SPDX-License-Identifier: MIT */
+/* heed: statuses, which functions return, and small macros that the other headers use. Include heed.h.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEED_STATUS_H
 #define HEED_STATUS_H
 
@@ -9,7 +10,8 @@
 extern "C" {
 #endif
 
-/* On Windows a shared library exports only what is named so. Programs need no dllimport. */
+/* Marks the functions of the library. On Windows a shared library exports only functions that are marked with it.
+ * Programs need no dllimport. */
 #if defined(HEED_SHARED) && defined(_WIN32)
 #define HEED_API __declspec(dllexport)
 #elif defined(HEED_SHARED) && defined(__GNUC__)
@@ -18,7 +20,7 @@ extern "C" {
 #define HEED_API
 #endif
 
-/* Casts and null pointers of heed's macros, in either language. A cast of a constant is a constant. */
+/* Casts and the null pointer for heed's macros, in C and in C++. A cast of a constant is a constant. */
 #ifdef __cplusplus
 #define HEED_CAST(type, x) static_cast<type>(x)
 #define HEED_NULL nullptr
@@ -28,40 +30,43 @@ extern "C" {
 #endif
 #define HEED_SIZE(x) HEED_CAST(size_t, x)
 
-/* HEED_OK, or a negative number that says what is wrong (heed_fault) and with which argument (heed_argument). All
- * numbers below are part of the ABI: later versions add some and change none. */
+/* What a function returns: HEED_OK, or a negative number. The number says what is wrong (heed_fault) and which argument
+ * is wrong (heed_argument). All numbers below are part of the ABI: later versions add numbers and change none. */
 typedef int32_t heed_status;
+/* The status of a call that has done its work. */
 #define HEED_OK 0
+/* The status of a fault and an argument, and the two parts of a status that is not HEED_OK. */
 #define HEED_STATUS(fault, argument) (-(HEED_CAST(int32_t, fault) * 1000 + HEED_CAST(int32_t, argument)))
 #define HEED_STATUS_FAULT(status) ((status) / -1000)
 #define HEED_STATUS_ARGUMENT(status) (-((status) % 1000))
 
+/* What is wrong. */
 typedef enum heed_fault {
   /* Numbers and pointers. */
   HEED_NULL_POINTER = 1, /* a required pointer is null */
-  HEED_MISALIGNED = 2,   /* not aligned: floats to 4 bytes, memory to HEED_ALIGNMENT */
-  HEED_OUT_OF_RANGE = 3, /* a number is zero, negative, subnormal or above its limit where it may not be */
-  HEED_NOT_FINITE = 4,   /* NaN or infinity where a number is needed */
-  HEED_BAD_STRIDE = 5,   /* negative, or rows of an output overlap; a stride over a count of 1 is ignored */
-  HEED_OVERFLOW = 6,     /* the extent of the memory exceeds the address space */
+  HEED_MISALIGNED = 2,   /* a pointer is not aligned: floats to 4 bytes, memory to HEED_ALIGNMENT */
+  HEED_OUT_OF_RANGE = 3, /* a number is zero, negative, subnormal or above its limit where that is not allowed */
+  HEED_NOT_FINITE = 4,   /* a number is NaN or infinite */
+  HEED_BAD_STRIDE = 5,   /* a stride is negative, or rows of an output overlap; a stride over a count of 1 is ignored */
+  HEED_OVERFLOW = 6,     /* the argument would extend beyond the address space */
   HEED_TOO_SMALL = 7,    /* the memory is smaller than these dimensions need */
-  HEED_OVERLAP = 8,      /* the argument is written, and shares memory with another */
-  HEED_BAD_FORMAT = 9,   /* not a heed_format that is possible here */
-  HEED_BAD_LAYOUT = 10,  /* not a heed_weights_layout */
-  HEED_BAD_SCALES = 11,  /* scales of int8: null, misaligned, or with wrong strides */
+  HEED_OVERLAP = 8,      /* the argument is written, and shares memory with another argument */
+  HEED_BAD_FORMAT = 9,   /* the format is not a heed_format, or is not possible here */
+  HEED_BAD_LAYOUT = 10,  /* the layout is not a heed_weights_layout */
+  HEED_BAD_SCALES = 11,  /* the scales of int8 numbers are null or misaligned, or their strides are wrong */
   /* Arguments that contradict each other. */
-  HEED_MISFIT = 20,      /* the shape does not fit the other arguments */
-  HEED_GIVEN_TWICE = 21, /* one thing is given in two places */
-  HEED_NOT_HERE = 22,    /* this call cannot do that */
-  HEED_NOT_CAUSAL = 23,  /* a cache needs causal = 1 here */
-  HEED_BAD_SPLIT = 24, /* keys are split where they cannot be: not at a multiple of 1024, or not where the last ended */
-  HEED_TOO_MANY_ROWS = 25, /* more new rows than the ring keeps */
+  HEED_MISFIT = 20,        /* the shape does not fit the other arguments */
+  HEED_GIVEN_TWICE = 21,   /* one thing is given in two places */
+  HEED_NOT_HERE = 22,      /* this call cannot do that */
+  HEED_NOT_CAUSAL = 23,    /* a cache needs causal = 1 here */
+  HEED_BAD_SPLIT = 24,     /* keys are split neither at a multiple of 1024 nor where the last part ended */
+  HEED_TOO_MANY_ROWS = 25, /* there are more new rows than the ring keeps */
   HEED_GONE = 26,          /* the ring no longer has all keys that a query sees */
   HEED_FULL = 27,          /* there is no room for the rows */
   /* Objects. */
   HEED_NOT_INITIALIZED = 40, /* the object was not made by its init, default or of function */
   HEED_UNKNOWN_STRUCT = 41,  /* struct_size is not one that this version knows */
-  HEED_DAMAGED = 42,         /* the memory does not hold what it should */
+  HEED_DAMAGED = 42,         /* the memory does not hold what it should hold */
   HEED_RUNNING = 43,         /* the threads run already */
   /* Kernels. */
   HEED_UNKNOWN_KERNEL = 60,     /* no kernel of that name is in this build */
@@ -69,8 +74,9 @@ typedef enum heed_fault {
   HEED_MISMATCH = 62            /* the self-test found bits that differ from the reference */
 } heed_fault;
 
+/* Which argument is wrong. */
 typedef enum heed_argument {
-  /* Calls of attention and what all functions share. */
+  /* Calls of attention, and what all functions share. */
   HEED_ARG_CALL = 1,
   HEED_ARG_Q = 2,
   HEED_ARG_K = 3,
@@ -174,13 +180,13 @@ typedef enum heed_argument {
   HEED_ARG_B_DOWN = 225
 } heed_argument;
 
-/* The fault as a sentence ("a required pointer is null") and the argument by its name ("k"). Never null; static
- * storage. Code: about 2.5 KB on a Cortex-M for a program that calls one of them; a library that is compiled with
- * HEED_NO_STATUS_TEXT returns "" for both and holds no texts. */
+/* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument
+ * ("k"). The result is never null and has static storage. On a Cortex-M a program that calls one of them has about
+ * 2.5 KB more code. A library that is compiled with HEED_NO_STATUS_TEXT holds no texts: both functions return "". */
 HEED_API const char *heed_status_text(heed_status status);
 HEED_API const char *heed_status_argument(heed_status status);
 
-/* The code of an object that its init function made: opaque. */
+/* The code of an object. An init function sets it. It is opaque. */
 typedef struct heed_code heed_code;
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* An executor on threads that wait for work, in a library of its own (heed_threads; POSIX) so that the core needs none.
+/* heed: an executor on POSIX threads that wait for work. It is a library of its own (heed_threads), so that the core
+ * needs no threads.
  *
  *   static heed_threads threads;
  *   heed_executor executor;
@@ -7,12 +8,25 @@
  *   call.executor = &executor;                        // of as many calls as you like, one after another or at once
  *   heed_threads_stop(&threads);
  *
- * The calling thread works too, and takes every task that no other has begun: a call never waits for a thread that is
- * late because its core is busy with something else, only for one that is in the middle of a task. Between calls the
- * threads look out for the next one for 50 us, then they sleep; so does a caller that waits.
+ * The calling thread works too, and takes every task that no other thread has begun. So a call waits only for threads
+ * that are in the middle of a task. It never waits for a thread that is late because its core is busy with something
+ * else. Between calls the threads look for the next call for 50 us, then they sleep. A caller that waits does the same.
  *
- * Use this where there are POSIX threads, and heed_openmp where the program has OpenMP's threads anyway: two sets of
- * threads on the same cores are in each other's way.
+ * Use this executor where there are POSIX threads. Use heed_openmp if the program has OpenMP's threads anyway: two sets
+ * of threads on the same cores get in each other's way.
+ *
+ * fork: The parent goes on as before. The child has a copy of the object, but not the threads. This holds whatever
+ * these and other threads of the parent were doing, with calls under way or not. In the child
+ *
+ *  - calls with its executors work on the calling thread, and heed_threads_executor gives one worker;
+ *  - heed_threads_stop returns at once;
+ *  - heed_threads_start refuses the object until it is stopped, then starts threads of the child (where the system lets
+ *    a child have threads: Linux does, POSIX does not promise it).
+ *
+ * The object knows a child by its process id. So the object must not lie in memory that processes share. If a
+ * descendant gets the id of the process that started the threads, after the end of that process, it is taken for that
+ * process. If the forking thread itself is in a call, because a signal handler forks, that call may never return in the
+ * child.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_THREADS_H
@@ -24,52 +38,39 @@
 extern "C" {
 #endif
 
-/* The threads and what they share. No heap: it lies where you put it, 8.7 KB aligned to 64 bytes, and must stay there
- * from start to stop. The threads' stacks are the system's, of its default size; heed needs HEED_STACK_BYTES of each.
- */
+/* The threads and what they share. It uses no heap. It takes 8.7 KB, aligned to 64 bytes. It must stay in its place
+ * from start to stop. The system makes the stacks of the threads, with its default size; heed needs HEED_STACK_BYTES of
+ * each. */
 typedef struct heed_threads {
   uint32_t struct_size;
   const heed_code *code;
-  HEED_ALIGNED uint64_t state[64];
-  void *handles[HEED_MAX_WORKERS];
+  HEED_ALIGNED uint64_t state[64]; /* opaque */
+  void *handles[HEED_MAX_WORKERS]; /* opaque */
 } heed_threads;
 
-/* Starts n_threads - 1 threads: 1 to HEED_MAX_WORKERS, one for each core that heed may use. The new threads take no
- * signals. The memory may hold anything, with one exception: an object that was started in this place and not stopped
- * since is refused (RUNNING), and nothing of it changes. It is known by an address of the library, by its own address,
- * and by a mark that heed_threads_stop takes away; so threads whose object was overwritten are not seen. Tools that
- * look for uninitialised memory report this look at it: they want an object that is static or zero.
- *
- * Status: NULL_POINTER, MISALIGNED, RUNNING for THREADS; OUT_OF_RANGE for N_THREADS, also when the system has no more
+/* Starts n_threads - 1 threads, because the calling thread works too. n_threads is 1 to HEED_MAX_WORKERS: the number of
+ * cores that heed may use. The new threads take no signals. The memory may hold anything, with one exception. If an
+ * object was started in this place and not stopped since, it is refused (RUNNING), and nothing of it changes.
+ * heed_threads_start knows such an object by an address of the library, by its own address, and by a mark that
+ * heed_threads_stop removes. So it does not detect threads whose object was overwritten. Tools that look for
+ * uninitialised memory report that it reads the object: make the object static or zero for them.
+ * Status: NULL_POINTER, MISALIGNED, RUNNING for THREADS; OUT_OF_RANGE for N_THREADS, also if the system has no more
  * threads: then none runs, and the object is as after heed_threads_stop. */
 HEED_API heed_status heed_threads_start(heed_threads *threads, int32_t n_threads);
 
-/* Fills *executor, with n_threads workers. It may be copied and shared by several threads of yours: of calls at the
- * same time one has the threads, the others run on the thread that calls, and so does a call within a task. After
- * heed_threads_stop it does all work on the calling thread, as long as *threads exists. After the next start it uses
- * the new threads if they are at most as many as it was filled for; if they are more, it works on the calling thread
- * until it is filled again. Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED (also a copy of an
- * object) for THREADS; NULL_POINTER for EXECUTOR. */
+/* Fills *executor, with n_threads workers. You may copy it, and several of your threads may share it. Of calls at the
+ * same time, one has the threads. The others run on the thread that calls, and so does a call within a task. After
+ * heed_threads_stop, the executor does all work on the calling thread, as long as *threads exists. After the next
+ * start, it uses the new threads if they are at most as many as it was filled for. If they are more, it works on the
+ * calling thread until it is filled again.
+ * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED (also a copy of an object) for THREADS;
+ * NULL_POINTER for EXECUTOR. */
 HEED_API heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor);
 
-/* Ends the threads and waits until they are gone. No call may be running that uses an executor of *threads, neither now
- * nor during the next start. A second time does nothing.
+/* Ends the threads and waits until they are gone. No call that uses an executor of *threads may be running, neither now
+ * nor during the next start. A second heed_threads_stop does nothing.
  * Status: as heed_threads_executor for THREADS. */
 HEED_API heed_status heed_threads_stop(heed_threads *threads);
-
-/* fork: the parent goes on as before. The child has a copy of the object, but not the threads, whatever these and other
- * threads of the parent, with calls under way or not, were doing. In the child
- *
- * - calls with its executors work on the calling thread, and heed_threads_executor gives one worker;
- *
- * - heed_threads_stop returns at once;
- *
- * - heed_threads_start refuses the object until it is stopped, then starts threads of the child (where the system lets
- *   a child have threads: Linux does, POSIX does not promise it).
- *
- * The child is known by its process id. So the object must not lie in memory that processes share, and a descendant
- * that is given the id of the process that started the threads, after the end of that one, is taken for it. A call in
- * which the forking thread itself is, because a signal handler forks, may never return in the child. */
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// heed for C++17: what every header of it builds on. Include heed.hpp. SPDX-License-Identifier: MIT
+// heed for C++17: the types that every other C++ header uses. Include heed.hpp. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_TYPES_HPP
 #define HEED_HEED_TYPES_HPP
 
@@ -6,14 +6,18 @@
 
 namespace heed {
 
-// What a call returned: true when it succeeded.
+// What a call returned. It converts to true if the call succeeded.
 class [[nodiscard]] status {
  public:
+  // A status of heed.h converts by itself.
   constexpr status(heed_status code) noexcept : code_(code) {}
+  // Did the call succeed?
   constexpr explicit operator bool() const noexcept { return code_ == HEED_OK; }
+  // The status of heed.h, what is wrong, and which argument is wrong.
   constexpr heed_status code() const noexcept { return code_; }
   constexpr heed_fault fault() const noexcept { return static_cast<heed_fault>(HEED_STATUS_FAULT(code_)); }
   constexpr heed_argument argument() const noexcept { return static_cast<heed_argument>(HEED_STATUS_ARGUMENT(code_)); }
+  // The same in words: heed_status_text and heed_status_argument.
   const char *text() const noexcept { return heed_status_text(code_); }
   const char *argument_text() const noexcept { return heed_status_argument(code_); }
 
@@ -21,20 +25,23 @@ class [[nodiscard]] status {
   heed_status code_;
 };
 
-// Working memory of attention for rows of HeadDim and values of VDim floats, a piece for each worker of an executor.
+// The workspace of attention for rows of HeadDim floats and values of VDim floats. It has a piece for each worker of an
+// executor.
 template <int HeadDim, int VDim = HeadDim, int Workers = 1>
 struct workspace {
   static_assert(HeadDim >= 1 && HeadDim <= HEED_MAX_DIM && VDim >= 1 && VDim <= HEED_MAX_DIM, "dimension out of range");
   static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
-  static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);
-  heed_memory memory() noexcept { return {bytes, n_bytes}; }  // for the functions of heed.h
-  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];
+  static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);  // its size
+  heed_memory memory() noexcept { return {bytes, n_bytes}; }                        // for the functions of heed.h
+  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];                             // its memory
 };
 
-// Numbers as heed_narrow writes them.
-enum class half : uint16_t {};      // HEED_F16
-enum class bfloat16 : uint16_t {};  // HEED_BF16
+// A number in HEED_F16, as heed_narrow writes it.
+enum class half : uint16_t {};
+// A number in HEED_BF16, as heed_narrow writes it.
+enum class bfloat16 : uint16_t {};
 
+// The heed_format of a type of numbers.
 template <class T>
 struct number;
 template <>

@@ -3,11 +3,15 @@
 #include "../boundary/front_door.hpp"
 #include "../kernel/numbers.hpp"
 #include "../options/options.hpp"
+#include "layer.hpp"
 #include "rope.hpp"
 #include "run.hpp"
 
 namespace heed {
 
+namespace {
+
+// Is there room for n tokens?
 void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n) {
   const heed_cache_shape &s = cache.shape;
   const int32_t length = states_of(cache)[sequence].length;
@@ -16,6 +20,36 @@ void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32
   else
     check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
   check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
+// Do they count by the rows of the call, so that it cannot be cut into pieces?
+bool count_by_rows(const heed_options &o) {
+  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k || (o.ranges && o.ranges->kv_lengths);
+}
+
+}  // namespace
+
+void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n) {
+  const heed_cache &cache = *layer.cache;
+  const heed_cache_shape &s = cache.shape;
+  check_contents(check, cache, access::write);
+  check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
+  check.require(s.n_kv_heads == layer.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  check.require(s.head_dim == layer.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
+  check.require(s.v_dim == layer.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
+  check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
+  if (!check.ok()) return;
+  check_room(check, cache, 0, rows_at_once(layer, n));
+  check.require(n <= HEED_MAX_COUNT - states_of(cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
+// In a ring the keys of older queries may be gone.
+void check_options_of_tokens(checker &check, const heed_attention_layer &layer, int32_t n) {
+  if (layer.cache->shape.kind != HEED_CACHE_RING) return;
+  const heed_ranges *ranges = layer.options->ranges;
+  check.require(!ranges || !ranges->positions, HEED_NOT_HERE, HEED_ARG_POSITIONS);
+  check.require(!ranges || ranges->pinned <= layer.cache->shape.pinned, HEED_NOT_HERE, HEED_ARG_PINNED);
+  check.require(rows_at_once(layer, n) == n || !count_by_rows(*layer.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
 }
 
 namespace {

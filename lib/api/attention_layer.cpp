@@ -161,30 +161,8 @@ void check_layer_rope(checker &check, const heed_attention_layer &l) {
 }
 
 void check_layer_cache(checker &check, const heed_attention_layer &l, int32_t n) {
-  if (!l.cache || !check.ok()) return;
-  check_cache(check, l.cache, access::write);
-  if (!check.ok()) return;
-  const heed_cache_shape &s = l.cache->shape;
-  check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
-  check.require(s.n_kv_heads == l.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
-  check.require(s.head_dim == l.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
-  check.require(s.v_dim == l.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
-  check.require(l.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
-  if (check.ok()) functions_of(*l.cache).check_room(check, *l.cache, 0, rows_at_once(l, n));
-  check.require(n <= HEED_MAX_COUNT - states_of(*l.cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
-}
-
-// Do they count by the rows of the call, so that it cannot be cut into pieces?
-bool count_by_rows(const heed_options &o) {
-  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k || (o.ranges && o.ranges->kv_lengths);
-}
-
-// In a ring the keys of older queries may be gone.
-void check_ring_options(checker &check, const heed_attention_layer &l, int32_t n) {
-  const heed_ranges *ranges = l.options->ranges;
-  check.require(!ranges || !ranges->positions, HEED_NOT_HERE, HEED_ARG_POSITIONS);
-  check.require(!ranges || ranges->pinned <= l.cache->shape.pinned, HEED_NOT_HERE, HEED_ARG_PINNED);
-  check.require(rows_at_once(l, n) == n || !count_by_rows(*l.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
+  check_object(check, l.cache, access::write, HEED_ARG_CACHE);
+  if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, n);
 }
 
 }  // namespace
@@ -208,7 +186,7 @@ void check_attention_options(checker &check, const heed_attention_layer &l, int3
   if (!check.ok()) return;
   check.require(!l.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
   check.require(!l.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
-  if (l.cache && l.cache->shape.kind == HEED_CACHE_RING) check_ring_options(check, l, n);
+  if (l.cache) functions_of(*l.cache).check_options(check, l, n);
   if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
 }
 

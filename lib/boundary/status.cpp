@@ -9,45 +9,45 @@ const char *heed_status_argument(heed_status) { return ""; }
 namespace heed {
 namespace {
 
-struct numbered_text {
-  int32_t number;
-  const char *text;
-};
-constexpr numbered_text faults[] = {
-    {HEED_NULL_POINTER, "a required pointer is null"},
-    {HEED_MISALIGNED, "not aligned (floats: 4 bytes, memory: 64 bytes)"},
-    {HEED_OUT_OF_RANGE, "zero, negative, subnormal or above its limit"},
-    {HEED_NOT_FINITE, "NaN or infinite"},
-    {HEED_BAD_STRIDE, "the stride is negative or lets output rows overlap each other"},
-    {HEED_OVERFLOW, "the extent exceeds the address space"},
-    {HEED_TOO_SMALL, "smaller than these dimensions need"},
-    {HEED_OVERLAP, "written, but shares memory with another argument"},
-    {HEED_BAD_FORMAT, "not a format that is possible here"},
-    {HEED_BAD_LAYOUT, "not a layout of weights"},
-    {HEED_BAD_SCALES, "its int8 scales are null, misaligned or have wrong strides"},
-    {HEED_MISFIT, "the shape does not fit the other arguments"},
-    {HEED_GIVEN_TWICE, "given in two places"},
-    {HEED_NOT_HERE, "this call cannot do that"},
-    {HEED_NOT_CAUSAL, "a cache needs causal = 1 here"},
-    {HEED_BAD_SPLIT, "keys are split neither at a multiple of 1024 nor where the last part ended"},
-    {HEED_TOO_MANY_ROWS, "more new rows than the ring keeps"},
-    {HEED_GONE, "the ring no longer has all keys that are needed"},
-    {HEED_FULL, "no room for the rows"},
-    {HEED_NOT_INITIALIZED, "not made by its init, default or of function"},
-    {HEED_UNKNOWN_STRUCT, "struct_size is not one that this version knows"},
-    {HEED_DAMAGED, "not what it should hold"},
-    {HEED_RUNNING, "the threads run already"},
-    {HEED_UNKNOWN_KERNEL, "no kernel of that name in this build"},
-    {HEED_UNAVAILABLE_KERNEL, "this processor lacks the kernel's instructions"},
-    {HEED_MISMATCH, "the self-test found bits that differ from the reference"},
-};
-
-// The names of a group, one after another, for the numbers from `first` on.
-struct argument_group {
+// Texts one after another, for the numbers from `first` on. After the last group comes one of 0.
+struct text_group {
   int32_t first;
-  const char *names;  // each ends with a zero, the last with two
+  const char *texts;  // each ends with a zero, the last with two
 };
-constexpr argument_group arguments[] = {
+constexpr text_group faults[] = {
+    {HEED_NULL_POINTER,
+     "a required pointer is null\0"
+     "not aligned (floats: 4 bytes, memory: 64 bytes)\0"
+     "zero, negative, subnormal or above its limit\0"
+     "NaN or infinite\0"
+     "the stride is negative or lets output rows overlap each other\0"
+     "the extent exceeds the address space\0"
+     "smaller than these dimensions need\0"
+     "written, but shares memory with another argument\0"
+     "not a format that is possible here\0"
+     "not a layout of weights\0"
+     "its int8 scales are null, misaligned or have wrong strides\0"},
+    {HEED_MISFIT,
+     "the shape does not fit the other arguments\0"
+     "given in two places\0"
+     "this call cannot do that\0"
+     "a cache needs causal = 1 here\0"
+     "keys are split neither at a multiple of 1024 nor where the last part ended\0"
+     "more new rows than the ring keeps\0"
+     "the ring no longer has all keys that are needed\0"
+     "no room for the rows\0"},
+    {HEED_NOT_INITIALIZED,
+     "not made by its init, default or of function\0"
+     "struct_size is not one that this version knows\0"
+     "not what it should hold\0"
+     "the threads run already\0"},
+    {HEED_UNKNOWN_KERNEL,
+     "no kernel of that name in this build\0"
+     "this processor lacks the kernel's instructions\0"
+     "the self-test found bits that differ from the reference\0"},
+    {0, nullptr},
+};
+constexpr text_group arguments[] = {
     {HEED_ARG_CALL,
      "call\0q\0k\0v\0out\0batch\0n_heads\0n_kv_heads\0n_q\0n_kv\0head_dim\0v_dim\0scale\0causal\0position\0"
      "workspace\0executor\0memory\0kernel\0report\0threads\0n_threads\0"},
@@ -60,18 +60,19 @@ constexpr argument_group arguments[] = {
     {HEED_ARG_LAYER,
      "layer\0attention\0model_dim\0out_dim\0hidden_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
      "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"},
+    {0, nullptr},
 };
 
-const char *name_of(int32_t argument) {
-  for (const argument_group &group : arguments) {
-    int32_t number = group.first;
-    for (const char *name = group.names; *name && number <= argument; number++) {
-      if (number == argument) return name;
-      while (*name) name++;
-      name++;
+const char *text_of(const text_group *group, int32_t wanted, const char *unknown) {
+  for (; group->first != 0; group++) {
+    int32_t number = group->first;
+    for (const char *text = group->texts; *text && number <= wanted; number++) {
+      if (number == wanted) return text;
+      while (*text) text++;
+      text++;
     }
   }
-  return "?";
+  return unknown;
 }
 
 }  // namespace
@@ -79,13 +80,11 @@ const char *name_of(int32_t argument) {
 
 const char *heed_status_text(heed_status status) {
   if (status == HEED_OK) return "ok";
-  for (const heed::numbered_text &fault : heed::faults)
-    if (status < 0 && fault.number == HEED_STATUS_FAULT(status)) return fault.text;
-  return "unknown status";
+  return heed::text_of(heed::faults, status < 0 ? HEED_STATUS_FAULT(status) : 0, "unknown status");
 }
 
 const char *heed_status_argument(heed_status status) {
-  return heed::name_of(status < 0 ? HEED_STATUS_ARGUMENT(status) : 0);
+  return heed::text_of(heed::arguments, status < 0 ? HEED_STATUS_ARGUMENT(status) : 0, "?");
 }
 
 #endif

@@ -9,6 +9,13 @@ void checker::memory(const void *data, size_t bytes, access how, heed_argument a
     *ranges_end++ = {reinterpret_cast<uintptr_t>(data), end, how == access::write, static_cast<uint8_t>(argument)};
 }
 
+void checker::object(const void *p, size_t bytes, size_t alignment, access how, heed_argument argument) {
+  pointer(p, alignment, argument);
+  if (!ok()) return;
+  size(*static_cast<const uint32_t *>(p), bytes, argument);
+  memory(p, bytes, how, argument);
+}
+
 void checker::executor(const heed_executor *e) {
   if (!e) return;
   object(e, access::read, HEED_ARG_EXECUTOR);

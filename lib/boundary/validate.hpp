@@ -54,11 +54,8 @@ class checker {
   // A struct of the caller's, all of whose fields may be read when this is ok.
   template <class T>
   void object(const T *p, access how, heed_argument argument) {
-    if (!ok()) return;
-    pointer(p, alignof(T), argument);
-    if (!ok()) return;
-    size(p->struct_size, sizeof(T), argument);
-    memory(p, sizeof(T), how, argument);
+    static_assert(offsetof(T, struct_size) == 0, "its first field");
+    object(p, sizeof(T), alignof(T), how, argument);
   }
   // struct_size: 0 of what was never made.
   void size(uint32_t given, size_t known, heed_argument argument) {
@@ -93,6 +90,8 @@ class checker {
   heed_status finish();
 
  private:
+  void object(const void *p, size_t bytes, size_t alignment, access how, heed_argument argument);
+
   range *ranges, *ranges_end;  // of what the call reads and writes
 
   ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);

@@ -111,13 +111,16 @@ bool is_of_shape(const cache_header &h, const heed_cache_shape &s) {
 void check_cache(checker &check, const heed_cache *cache, access how) {
   check.pointer(cache, alignof(heed_cache), HEED_ARG_CACHE);
   check_object(check, cache, how, HEED_ARG_CACHE);
+  if (check.ok()) check_contents(check, *cache, how);
+}
+
+void check_contents(checker &check, const heed_cache &cache, access how) {
+  check.pointer(cache.buffer, HEED_ALIGNMENT, HEED_ARG_CACHE);
+  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
   if (!check.ok()) return;
-  check.pointer(cache->buffer, HEED_ALIGNMENT, HEED_ARG_CACHE);
-  if (check.ok()) check.require(is_of_shape(header_of(*cache), cache->shape), HEED_DAMAGED, HEED_ARG_CACHE);
-  if (!check.ok()) return;
-  for (int32_t i = 0; i < cache->shape.n_sequences && check.ok(); i++)
-    check.require(is_sound(states_of(*cache)[i], cache->shape), HEED_DAMAGED, HEED_ARG_CACHE);
-  check.memory(cache->buffer, layout_of(cache->shape).bytes, how, HEED_ARG_CACHE);
+  for (int32_t i = 0; i < cache.shape.n_sequences && check.ok(); i++)
+    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
+  check.memory(cache.buffer, layout_of(cache.shape).bytes, how, HEED_ARG_CACHE);
 }
 
 namespace {
@@ -128,7 +131,7 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
   const auto &cache = as<heed_cache>(object);
   const heed_options *options = call.options;
   const heed_cache_shape &s = cache.shape;
-  check_cache(check, &cache, access::read);
+  check_contents(check, cache, access::read);
   check.require(s.n_sequences == call.batch, HEED_MISFIT, HEED_ARG_BATCH);
   check.require(s.n_kv_heads == call.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.require(s.head_dim == call.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
@@ -149,6 +152,13 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
   }
 }
 
+void place_cached(const call_rule &rule, stream &s) {
+  const size_t heads = static_cast<size_t>(s.batch_entry) * static_cast<size_t>(rule.call->n_kv_heads) +
+                       static_cast<size_t>(s.first_head / s.group);
+  s.k = {reinterpret_cast<const float *>(rule.cached_keys + heads * rule.cached_head_bytes), s.head_dim};
+  s.v = {reinterpret_cast<const float *>(rule.cached_values + heads * rule.cached_head_bytes), s.v_dim};
+}
+
 void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   const auto &cache = as<heed_cache>(object);
   const heed_cache_shape &shape = cache.shape;
@@ -156,6 +166,8 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   const cache_rows first = cache_rows_of(cache, 0, 0);
   const ptrdiff_t of_head = static_cast<ptrdiff_t>(l.head_bytes / sizeof(float));
   storage &at = rule.kept_in;
+  rule.stored = &at;
+  at.keys_are_rows = false;
   at.key_format = at.value_format = shape.format;
   at.pinned_slots = l.pinned_slots;
   at.ring_slots = l.ring_slots;
@@ -164,9 +176,10 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.cached_keys = first.keys;
   rule.cached_values = first.values;
   rule.cached_head_bytes = l.head_bytes;
+  rule.place_cached = place_cached;
   const score_steps *steps = steps_of(rule);
-  rule.score_cached = steps->score_stored;
-  rule.add_stored = steps->add_stored;
+  rule.score_keys = steps->score_stored;
+  rule.add = steps->add_stored;
   rule.stored_are_finite = steps->stored_are_finite;
   rule.stored_add_not_hidden = steps->add_visible_stored;
   rule.lengths = &states_of(cache)->length;
@@ -177,7 +190,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
 }
 
 constexpr cache_functions cache_code = {
-    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_rows, check_room};
+    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_rows, check_tokens, check_options_of_tokens};
 
 }  // namespace
 

@@ -46,20 +46,23 @@ struct append_call {
   heed_tensor k, v;
 };
 heed_status append_rows(const kernel *k, const append_call &call);  // keys as they are
-// Is there room for n tokens?
-void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
+// Does a cache, whose object is sound, have room for n more tokens of a layer's? May the layer's options see them?
+void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
+void check_options_of_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
 
 // What heed_cache_init names: a layer that is given a cache reaches its code through it.
 struct cache_functions : heed_code {
   heed_status (*append)(const kernel *k, const append_call &call);
-  void (*check_room)(checker &check, const heed_cache &cache, int32_t sequence, int32_t n);
+  void (*check_tokens)(checker &check, const heed_attention_layer &layer, int32_t n);
+  void (*check_options)(checker &check, const heed_attention_layer &layer, int32_t n);
 };
 inline const cache_functions &functions_of(const heed_cache &cache) {
   return *static_cast<const cache_functions *>(cache.code);
 }
 
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s);
-void check_cache(checker &check, const heed_cache *cache, access how);  // two ranges
+void check_cache(checker &check, const heed_cache *cache, access how);     // two ranges
+void check_contents(checker &check, const heed_cache &cache, access how);  // of a sound object; one range
 // For heed_cache_init and heed_cache_open: the arguments, and the handle that they make.
 heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer);

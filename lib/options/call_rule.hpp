@@ -1,5 +1,6 @@
-// The rule of a call that has options or a cache. Each option's bind writes its own group of fields and reads no other;
-// then settle() (rule.cpp) makes of the groups what the kernel's loop wants. So binds may come in any order.
+// The rule of a call that has options or a cache. Each option's bind writes its own group of fields, and the hooks of
+// score_rule that it alone decides, and reads no other; then settle() (rule.cpp) decides what depends on several. So
+// binds may come in any order.
 #ifndef HEED_CALL_RULE_HPP
 #define HEED_CALL_RULE_HPP
 
@@ -24,20 +25,19 @@ struct call_rule : score_rule {
   const float *slopes;
   decltype(score_steps::mask_boolean) mask;
   input_rows mask_of;
-  int32_t mask_keys;  // columns
-  bool (*mask_sees)(const tile &t, const key_block &b);
-  decltype(score_rule::add_visible) mask_add_visible;
+  int32_t mask_keys;                                         // columns
   decltype(score_steps::values_are_finite) rows_are_finite;  // for a mask over rows of floats
   decltype(score_steps::add_visible) rows_add_not_hidden;
-  kept_rows kept[n_stages];
+  const heed_tensor_out *kept[n_stages];
+  bool keeps;  // any of them
   decltype(kernel::keep) keep;
 
   // What follows from a row's maximum and sum.
   decltype(score_steps::sinks) sinks;
   const float *sink_logits;  // null: zeros
   decltype(kernel::softmax) softmax;
-  void (*log_sum_exp)(const tile &t, const partial &p, const kept_rows &to);
-  kept_rows lse;
+  void (*log_sum_exp)(const tile &t, const partial &p, const heed_tensor_out &to);
+  const heed_tensor_out *lse;
 
   // The second pass over the keys, and what it does with a block.
   void (*inspect)(const tile &t, const partial &p);
@@ -57,23 +57,22 @@ struct call_rule : score_rule {
   storage kept_in;                                   // in a cache, or narrow
   const unsigned char *cached_keys, *cached_values;  // of the first sequence and head
   size_t cached_head_bytes;                          // from head to head
-  decltype(score_rule::score) score_cached, score_narrow;
-  decltype(score_steps::add_stored) add_stored;
+  void (*place_cached)(const call_rule &rule, stream &s);
   decltype(score_steps::stored_are_finite) stored_are_finite;
   decltype(score_steps::add_visible_stored) stored_add_not_hidden;
   const heed_narrow_tensors *narrow;
   void (*place_narrow)(const call_rule &rule, stream &s);
-  decltype(kernel::finish) finish_narrow;  // instead of finish_rows, which it calls
 
   // A partial: the total goes to the caller instead of out.
   heed_partial *sum;
   void (*put_out)(const call_rule &rule, stream &s);
   void (*suspend)(const tile &t);
 
+  decltype(kernel::finish) finish_rows, finish_wide;  // to out, in its format; to floats
+
   // Settled.
   decltype(score_steps::values_are_finite) values_are_finite;
   decltype(score_steps::add_visible) add_not_hidden;
-  decltype(kernel::finish) finish_rows, finish_wide;
 };
 
 extern const option_engine call_engine;
@@ -82,7 +81,7 @@ void finish_tile(const tile &t, const partial &p);
 
 // A rule of which nothing is bound.
 template <class K>
-call_rule rule_for(K k, const heed_attention &call) {
+HEED_NOINLINE call_rule rule_for(K k, const heed_attention &call) {
   call_rule rule = {};
   rule.call = &call;
   rule.k = address_of(k);
@@ -91,17 +90,19 @@ call_rule rule_for(K k, const heed_attention &call) {
   rule.attend = k->attend;
   rule.merge = k->merge;
   rule.finish = finish_tile;
-  rule.finish_rows = k->finish;
+  rule.finish_rows = rule.finish_wide = k->finish;
   rule.keep = k->keep;
   rule.softmax = k->softmax;
+  rule.kept_in.keys_are_rows = true;
+  rule.kept_in.ring_slots = INT32_MAX;
   return rule;
 }
 void settle(call_rule &rule);
 
 inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
 inline const score_steps *steps_of(const call_rule &rule) { return scores_of(handle_of(rule.k)); }
-inline kept_rows rows_to_keep(const heed_tensor_out &to) {
-  return {to.data, to.batch_stride, to.head_stride, to.row_stride};
+inline float *row_of(const heed_tensor_out &to, const stream &s, const row_cursor &row) {
+  return to.data + start_of(to, s, row);
 }
 
 }  // namespace heed

@@ -108,6 +108,7 @@ void bind_pass(call_rule &rule) {
 }
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);
+  rule.by_stream = true;
   bind_pass(rule);
 }
 constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};

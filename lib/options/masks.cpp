@@ -84,8 +84,8 @@ void bind_mask(call_rule &rule, const void *object) {
   rule.range = range_of_entry;
   rule.rows_are_finite = steps_of(rule)->values_are_finite;
   rule.rows_add_not_hidden = steps_of(rule)->add_visible;
-  rule.mask_sees = sees<T>;
-  rule.mask_add_visible = add_visible<T>;
+  rule.sees = sees<T>;
+  rule.add_visible = add_visible<T>;
 }
 
 void check_boolean(checker &check, const heed_attention &call, const void *object) {

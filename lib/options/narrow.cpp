@@ -143,6 +143,7 @@ void bind_narrow(call_rule &rule, const heed_attention &call, const void *object
   rule.narrow = &o;
   rule.place_narrow = place_narrow;
   storage &at = rule.kept_in;
+  rule.stored = &at;
   const score_steps *steps = steps_of(rule);
   if (is_narrow(o.k)) {
     at.key_format = o.k.format;
@@ -151,14 +152,14 @@ void bind_narrow(call_rule &rule, const heed_attention &call, const void *object
   if (is_narrow(o.v)) {
     at.value_format = o.v.format;
     at.value_scales = scales_of(o.v);
-    rule.add_stored = steps->add_stored;
+    rule.add = steps->add_stored;
     rule.stored_are_finite = steps->stored_are_finite;
     rule.stored_add_not_hidden = steps->add_visible_stored;
   }
   if (is_narrow(o.q))
     at.queries = {{o.q.data, o.q.batch_stride, o.q.head_stride, o.q.row_stride}, scales_of(o.q), o.q.format};
-  if (is_narrow(o.q) || is_narrow(o.k)) rule.score_narrow = steps->score_narrow;
-  if (is_narrow(o.out)) rule.finish_narrow = finish_narrow;
+  if (is_narrow(o.q) || is_narrow(o.k)) rule.score = steps->score_narrow;
+  if (is_narrow(o.out)) rule.finish_rows = finish_narrow;
   if (is_narrow(o.q) || is_narrow(o.out)) rule.open = open_narrow;
   find_room(rule, call);
 }
@@ -168,7 +169,7 @@ constexpr heed_code narrow_code = {sizeof(heed_narrow_tensors), check_narrow, bi
 }  // namespace heed
 
 heed_status heed_narrow_tensors_init(heed_narrow_tensors *narrow) {
-  const heed_status status = heed::check_new(narrow, HEED_ARG_NARROW);
+  const heed_status status = heed::check_new(narrow, alignof(heed_narrow_tensors), HEED_ARG_NARROW);
   if (status != HEED_OK) return status;
   *narrow = {};
   narrow->struct_size = sizeof *narrow;

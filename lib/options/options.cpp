@@ -42,6 +42,12 @@ HEED_NOINLINE const option_engine *engine_of(const heed_attention &call) {
   return nullptr;
 }
 
+heed_status check_new(const void *object, size_t alignment, heed_argument argument) {
+  checker_of<1> check;
+  check.pointer(object, alignment, argument);
+  return check.status;
+}
+
 void check_object(checker &check, const void *object, access how, heed_argument argument) {
   if (!object || !check.ok()) return;
   check.pointer(object, alignof(option_head), argument);

@@ -30,17 +30,12 @@ struct heed_code {
 namespace heed {
 
 // For init functions: an object that is null or misaligned.
-template <class T>
-inline heed_status check_new(const T *object, heed_argument argument) {
-  checker_of<1> check;
-  check.pointer(object, alignof(T), argument);
-  return check.status;
-}
+heed_status check_new(const void *object, size_t alignment, heed_argument argument);
 
 // An init function: struct_size, code, then the fields in their order.
 template <class T, class... Fields>
-HEED_INLINE heed_status make(T *object, heed_argument argument, const heed_code &code, Fields... fields) {
-  const heed_status status = check_new(object, argument);
+HEED_INLINE heed_status make(T *object, heed_argument argument, const heed_code &code, const Fields &...fields) {
+  const heed_status status = check_new(object, alignof(T), argument);
   if (status == HEED_OK) *object = {static_cast<uint32_t>(sizeof *object), &code, fields...};
   return status;
 }
@@ -56,10 +51,10 @@ struct option_head {
   const heed_code *code;
 };
 
-// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, eight of others,
-// three of scales. A cache comes instead of k and v, once as an object and once, with its memory, for what it holds; a
-// partial comes instead of four others, narrow tensors instead of the call's.
-constexpr int option_ranges = 1 + 12 + 4 + 8 + 3;
+// Ranges that the options of a call may add to a checker: themselves, objects, four arrays of ranges, nine of others,
+// three of scales. A cache comes with its memory instead of k and v, a partial instead of four others, narrow tensors
+// instead of the call's.
+constexpr int option_ranges = 1 + 11 + 4 + 9 + 3;
 constexpr int n_objects = 13;  // that a call may have: those of heed_options, and its cache
 
 // The i-th object, or null.

@@ -70,12 +70,11 @@ constexpr heed_code ranges_code = {sizeof(heed_ranges), check_ranges, bind_range
 }  // namespace heed
 
 heed_status heed_ranges_init(heed_ranges *ranges) {
-  heed::checker_of<1> check;
-  check.pointer(ranges, alignof(heed_ranges), HEED_ARG_RANGES);
-  if (!check.ok()) return check.status;
+  const heed_status status = heed::check_new(ranges, alignof(heed_ranges), HEED_ARG_RANGES);
+  if (status != HEED_OK) return status;
   *ranges = {};  // field by field: a copy of a constant with an address in it would be a variable of the library
   ranges->struct_size = sizeof *ranges;
   ranges->code = &heed::ranges_code;
   ranges->left_window = ranges->right_window = -1;
-  return check.status;
+  return HEED_OK;
 }

@@ -8,7 +8,7 @@
 namespace heed {
 
 // With pinned keys a block may be visited twice, for rows that see it as pinned and for others: each keeps its own.
-static void keep_seen(const tile &t, const key_block &b, const kept_rows &to, float factor) {
+static void keep_seen(const tile &t, const key_block &b, const heed_tensor_out &to, float factor) {
   const ptrdiff_t x_row = t.lanes_are_queries ? 1 : block_keys, x_key = t.lanes_are_queries ? t.row_capacity : 1;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
@@ -21,12 +21,7 @@ static void keep_seen(const tile &t, const key_block &b, const kept_rows &to, fl
 // Where the arrays of a stream lie that the call itself does not have.
 static void place_stream(const score_rule &own, stream &s) {
   const auto &r = static_cast<const call_rule &>(own);
-  if (r.cached_keys) {
-    const size_t heads = static_cast<size_t>(s.batch_entry) * static_cast<size_t>(r.call->n_kv_heads) +
-                         static_cast<size_t>(s.first_head / s.group);
-    s.k = {reinterpret_cast<const float *>(r.cached_keys + heads * r.cached_head_bytes), s.head_dim};
-    s.v = {reinterpret_cast<const float *>(r.cached_values + heads * r.cached_head_bytes), s.v_dim};
-  }
+  if (r.place_cached) r.place_cached(r, s);
   if (r.place_narrow) r.place_narrow(r, s);
   if (r.put_out) r.put_out(r, s);
 }
@@ -35,11 +30,12 @@ static void place_stream(const score_rule &own, stream &s) {
 static after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
   const auto keep = [&](int stage, float factor) {
-    if (!r.kept[stage].data || t.again) return;
+    const heed_tensor_out *to = r.kept[stage];
+    if (!to || t.again) return;
     if (r.pinned > 0)
-      keep_seen(t, b, r.kept[stage], factor);
+      keep_seen(t, b, *to, factor);
     else
-      r.keep(t, b, r.kept[stage], factor);
+      r.keep(t, b, {to->data, to->batch_stride, to->head_stride, to->row_stride}, factor);
   };
   keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);
@@ -64,12 +60,6 @@ float sink_of(const call_rule &r, const stream &s, const row_cursor &row) {
   return r.sink_logits ? r.sink_logits[s.first_head + row.head] * log2e : 0.0f;
 }
 
-bool keeps_any(const call_rule &r) {
-  bool any = false;
-  for (const kept_rows &rows : r.kept) any = any || rows.data;
-  return any;
-}
-
 // What lies outside a row's range in the rows of scores and weights; softmax of the rows of weights.
 HEED_NOINLINE void finish_kept(const tile &t) {
   const call_rule &r = rule_of(t);
@@ -78,16 +68,17 @@ HEED_NOINLINE void finish_kept(const tile &t) {
   for (int32_t i = 0; i < t.n_rows; i++, row.next()) {
     key_range seen = {t.first[i], t.last[i]};
     const int32_t gap_end = r.pinned > 0 ? seen.first : 0;  // keys between the pinned ones and the range
-    for (int stage = HEED_SCORES_RAW; stage <= stage_weights; stage++)
-      for (int32_t j = r.pinned; r.kept[stage].data && j < gap_end; j++)
-        row_of(r.kept[stage], s, row)[j] = negative_infinity;
     if (r.pinned > 0) seen.first = 0;
-    for (int stage = HEED_SCORES_RAW; stage < stage_weights; stage++)
-      if (r.kept[stage].data) fill_outside(row_of(r.kept[stage], s, row), seen, r.call->n_kv, negative_infinity);
-    if (r.kept[stage_weights].data) {
-      float *const weights = row_of(r.kept[stage_weights], s, row);
-      finish_weights(r.softmax, weights, seen, r.call->n_kv, sink_of(r, s, row));
-      for (int32_t j = r.pinned; j < gap_end; j++) weights[j] = 0.0f;  // also in a row that is NaN
+    for (int stage = HEED_SCORES_RAW; stage <= stage_weights; stage++) {
+      if (!r.kept[stage]) continue;
+      float *const y = row_of(*r.kept[stage], s, row);
+      for (int32_t j = r.pinned; j < gap_end; j++) y[j] = negative_infinity;
+      if (stage == stage_weights) {
+        finish_weights(r.softmax, y, seen, r.call->n_kv, sink_of(r, s, row));
+        for (int32_t j = r.pinned; j < gap_end; j++) y[j] = 0.0f;  // also in a row that is NaN
+      } else {
+        fill_outside(y, seen, r.call->n_kv, negative_infinity);
+      }
     }
   }
 }
@@ -97,39 +88,29 @@ HEED_NOINLINE void finish_kept(const tile &t) {
 void finish_tile(const tile &t, const partial &p) {
   const call_rule &r = rule_of(t);
   if (r.sinks) r.sinks(t, p, r.sink_logits);
-  if (r.log_sum_exp) r.log_sum_exp(t, p, r.lse);
+  if (r.log_sum_exp) r.log_sum_exp(t, p, *r.lse);
   if (r.suspend)
     r.suspend(t);
   else
     r.finish_rows(t, p);
-  if (keeps_any(r)) finish_kept(t);
+  if (r.keeps) finish_kept(t);
   if (r.inspect) r.inspect(t, p);
 }
 
 void settle(call_rule &r) {
-  r.stored = r.cached_keys || r.narrow ? &r.kept_in : nullptr;
-  r.kept_in.keys_are_rows = !r.cached_keys;
-  if (!r.cached_keys) r.kept_in.ring_slots = INT32_MAX;
-  r.kept_in.first_key = r.cached_keys ? r.first_key : 0;
-  r.score = r.score_narrow ? r.score_narrow : r.score_cached;
-  r.score_keys = r.score_cached;
-  r.add = r.add_stored;
-  r.place = r.cached_keys || r.place_narrow || r.put_out ? place_stream : nullptr;
+  r.kept_in.first_key = r.place_cached ? r.first_key : 0;
+  if (!r.score) r.score = r.score_keys;
+  r.place = r.place_cached || r.place_narrow || r.put_out ? place_stream : nullptr;
 
-  const bool looks = r.softcap || r.alibi || r.mask || r.inspect || keeps_any(r);
+  const bool looks = r.softcap || r.alibi || r.mask || r.inspect || r.keeps;
   r.apply = looks ? apply_rule : nullptr;
-  if (r.softcap) r.c = r.scale / r.cap;
-  r.sees = keeps_any(r) ? nullptr : r.mask_sees;  // scores of all blocks are wanted
-  r.add_visible = r.mask_add_visible;
-  r.values_are_finite = r.add_stored ? r.stored_are_finite : r.rows_are_finite;
-  r.add_not_hidden = r.add_stored ? r.stored_add_not_hidden : r.rows_add_not_hidden;
+  if (r.keeps) r.sees = nullptr;  // scores of all blocks are wanted
+  r.values_are_finite = r.add ? r.stored_are_finite : r.rows_are_finite;
+  r.add_not_hidden = r.add ? r.stored_add_not_hidden : r.rows_add_not_hidden;
 
   const int32_t pinned = r.ranges && r.ranges->pinned > r.ring_pinned ? r.ranges->pinned : r.ring_pinned;
   r.pinned = pinned > r.first_key ? pinned - r.first_key : 0;
-  r.by_stream = r.column_sums;
-  r.finish_wide = r.finish_rows;
-  if (r.finish_narrow) r.finish_rows = r.finish_narrow;
-  const bool more = r.sinks || r.log_sum_exp || r.suspend || r.inspect || keeps_any(r);
+  const bool more = r.sinks || r.log_sum_exp || r.suspend || r.inspect || r.keeps;
   r.finish = more ? finish_tile : r.finish_rows;
 }
 

@@ -5,25 +5,29 @@
 namespace heed {
 namespace {
 
-void check_kept(checker &check, const heed_attention &call, const heed_tensor_out &o, heed_argument argument) {
-  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, call.n_kv,
+// Rows of n numbers for each query.
+void check_kept(checker &check, const heed_attention &call, const heed_tensor_out &o, int32_t n,
+                heed_argument argument) {
+  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, n,
                access::write, argument);
 }
 void check_scores(checker &check, const heed_attention &call, const void *object) {
   const auto &o = as<heed_scores>(object);
   check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_BIASED, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
-  check_kept(check, call, o.out, HEED_ARG_SCORES);
+  check_kept(check, call, o.out, call.n_kv, HEED_ARG_SCORES);
 }
 void bind_scores(call_rule &rule, const heed_attention &, const void *object) {
-  rule.kept[as<heed_scores>(object).stage] = rows_to_keep(as<heed_scores>(object).out);
+  rule.kept[as<heed_scores>(object).stage] = &as<heed_scores>(object).out;
+  rule.keeps = true;
 }
 constexpr heed_code scores_code = {sizeof(heed_scores), check_scores, bind_scores, &call_engine};
 
 void check_attention_weights(checker &check, const heed_attention &call, const void *object) {
-  check_kept(check, call, as<heed_attention_weights>(object).out, HEED_ARG_WEIGHTS);
+  check_kept(check, call, as<heed_attention_weights>(object).out, call.n_kv, HEED_ARG_WEIGHTS);
 }
 void bind_attention_weights(call_rule &rule, const heed_attention &, const void *object) {
-  rule.kept[stage_weights] = rows_to_keep(as<heed_attention_weights>(object).out);
+  rule.kept[stage_weights] = &as<heed_attention_weights>(object).out;
+  rule.keeps = true;
 }
 constexpr heed_code weights_code = {sizeof(heed_attention_weights), check_attention_weights, bind_attention_weights,
                                     &call_engine};
@@ -39,6 +43,7 @@ void check_softcap(checker &check, const heed_attention &call, const void *objec
 }
 void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
   rule.cap = as<heed_softcap>(object).cap;
+  rule.c = rule.scale / rule.cap;
   rule.softcap = steps_of(rule)->softcap;
 }
 constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
@@ -84,17 +89,15 @@ float log_sum_exp(float m, float l) {
   return (m + (static_cast<float>(k) + log_z * log2e)) * ln2;
 }
 
-void write_lse(const tile &t, const partial &p, const kept_rows &to) {
+void write_lse(const tile &t, const partial &p, const heed_tensor_out &to) {
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) *row_of(to, *t.s, row) = log_sum_exp(p.m[r], p.l[r]);
 }
 void check_lse(checker &check, const heed_attention &call, const void *object) {
-  const heed_tensor_out &o = as<heed_lse>(object).out;
-  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, 1,
-               access::write, HEED_ARG_LSE);
+  check_kept(check, call, as<heed_lse>(object).out, 1, HEED_ARG_LSE);
 }
 void bind_lse(call_rule &rule, const heed_attention &, const void *object) {
-  rule.lse = rows_to_keep(as<heed_lse>(object).out);
+  rule.lse = &as<heed_lse>(object).out;
   rule.log_sum_exp = write_lse;
 }
 constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_engine};

@@ -14,7 +14,7 @@ heed_install cmake=cmake c++=g++ make=make libxsimd-dev qemu-system-arm=qemu-sys
 folder=build/cortex-m
 mkdir -p $folder
 echo "== the PC's answers =="
-cmake -S . -B build -DHEED_BUILD_DEMO=ON >$folder/log
+cmake -S . -B build -DHEED_BUILD_TESTS=ON -DHEED_BUILD_DEMO=ON >$folder/log
 cmake --build build --parallel "$(nproc)" --target heed_device heed_firmware_example heed_device_bench >$folder/log 2>&1 || { cat $folder/log; exit 1; }
 sh ports/cortex-m/references.sh $folder/references build/tests/heed_device build/tests/heed_firmware_example \
   build/bench/heed_device_bench

@@ -1,12 +1,12 @@
 #!/bin/sh
 # What heed costs on each core, as linked with --gc-sections at -Os with GCC: code and constants. Stacks: stack.sh.
 #   sh ports/cortex-m/size.sh           prints the table
-#   sh ports/cortex-m/size.sh update    writes it into README.md, between its markers
-#   sh ports/cortex-m/size.sh check     fails if README.md says something else; exit status 77 if that cannot be told
+#   sh ports/cortex-m/size.sh update    writes it into ports/cortex-m/README.md, between its markers
+#   sh ports/cortex-m/size.sh check     fails if that README.md says something else; exit status 77 if that cannot be told
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
-readme=$source/README.md
+readme=$here/README.md
 command -v arm-none-eabi-g++ >/dev/null 2>&1 || { echo "SKIPPED: arm-none-eabi-g++ is not installed"; exit 77; }
 compiler="GCC $(arm-none-eabi-g++ -dumpfullversion)"
 work=$(mktemp -d)
@@ -58,10 +58,10 @@ update)
   ;;
 check)
   sed -n "/^$begin\$/,/^$end\$/p" "$readme" | sed '1d;$d' >recorded
-  [ -s recorded ] || { echo "FAILED: README.md has no size table"; exit 1; }
+  [ -s recorded ] || { echo "FAILED: ports/cortex-m/README.md has no size table"; exit 1; }
   grep -q "^| $compiler, " recorded || { echo "SKIPPED: the size table was made with another compiler than $compiler"; exit 77; }
   table >table
-  diff recorded table || { echo "FAILED: sizes have changed (<: README.md); if on purpose: sh ports/cortex-m/size.sh update"; exit 1; }
-  echo "the size table of README.md is right"
+  diff recorded table || { echo "FAILED: sizes have changed (<: ports/cortex-m/README.md); if on purpose: sh ports/cortex-m/size.sh update"; exit 1; }
+  echo "the size table of ports/cortex-m/README.md is right"
   ;;
 esac

@@ -2,37 +2,43 @@
 # each function in FUNCTIONS (names with blanks between), as lines "FUNCTION BYTES".
 #   awk -f stack.awk DISASSEMBLY RELOCATIONS heed.ci    of the linked program (objdump -d) and of the library's object (objdump -r)
 # A call through a pointer counts as the deepest function that the pointer may hold; `holds` below says which, by the name in the
-# source, and a name that is not there is an error. A task is one that the function which starts it refers to. What has no
-# frame in the graph (libgcc's arithmetic, memcpy) has that of its instructions, all pushes added up.
-# A function whose instructions jump to another, instead of calling it, has left its frame by then.
+# source, and of these only functions whose address is in the object, or public ones, which a program may name. A pointer that is
+# not there is an error, and so is a function whose address is taken and that no pointer holds. A task is one that the function
+# which starts it refers to. What has no frame in the graph (libgcc's arithmetic, memcpy) has that of its instructions, all pushes
+# added up. A function whose instructions jump to another, instead of calling it, has left its frame by then.
 # WITHOUT: a pattern of functions that no pointer holds in these calls.
-# With PLAIN=1 the calls have neither executor, weights nor options: what only those reach is left out.
+# With PLAIN=1 the calls have neither executor nor options: what only those reach is left out.
 BEGIN {
-  holds["engine->run"] = "^run_with_options$"
-  holds["engine->check"] = "^check_options$"
-  holds["code->check"] = "^check_(in_call|fields|partial|ranges|boolean|additive|softcap|alibi|sinks|scores|lse|column_sums|top_k|narrow)$"
-  holds["code->bind"] = "^bind_(partial|ranges|boolean|additive|softcap|alibi|sinks|scores|lse|column_sums|top_k|narrow|cache)$"
-  holds["code->run"] = "^run_rope$"
-  holds["features[i].run"] = "^run_(caches|formats|options|projections|ropes|sums|elements|norms)$"
-  holds["append"] = "^append_rows$"; holds["check_room"] = "^check_room$"
+  # Options and caches: lib/options/call_rule.hpp, options.hpp, cache.hpp.
+  holds["engine->run"] = "^run_with_options$"; holds["engine->check"] = "^check_options$"
+  option = "(partial|ranges|boolean|additive|softcap|alibi|sinks|scores|attention_weights|lse|column_sums|top_k|narrow)"
+  holds["code->check"] = "^check_(in_call|" option ")$"; holds["code->bind"] = "^bind_(cache|" option ")$"
+  holds["sinks->code->check"] = "^check_sinks$"; holds["sinks->code->bind"] = "^bind_sinks$"
+  holds["lse->code->check"] = "^check_lse$"; holds["lse->code->bind"] = "^bind_lse$"
+  holds["rope->code->check"] = "^check_fields$"; holds["rope->code->run"] = "^run_rope$"
+  holds["append"] = "^append_rows$"; holds["check_tokens"] = "^check_tokens$"; holds["check_options"] = "^check_options_of_tokens$"
+  # The hooks of a rule, in the order in which a call comes to them.
+  holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_narrow"] = "^place_narrow$"
+  holds["put_out"] = "^put_out$"; holds["range"] = "^range_of_entry$"; holds["open"] = "^open_narrow$"; holds["resume"] = "^resume$"; holds["sees"] = "^sees$"
+  holds["score"] = "^score_(stored|narrow)$"; holds["score_keys"] = "^score_stored$"; holds["apply"] = "^apply_rule$"
+  holds["keep"] = "^(scalar )?keep$"; holds["softcap"] = "^softcap_block$"; holds["alibi"] = "^alibi_block$"
+  holds["mask"] = "^mask_(boolean|additive)$"; holds["values_are_finite"] = "^values_are_finite$"
+  holds["weights"] = "^weigh_block$"; holds["look"] = "^look$"; holds["add"] = "^add_stored$"; holds["hides"] = "^hides$"
+  holds["add_visible"] = "^add_visible of a mask$"; holds["add_not_hidden"] = "^add_visible of a kernel$"
+  holds["sinks"] = "^add_sinks$"; holds["log_sum_exp"] = "^write_lse$"; holds["suspend"] = "^suspend$"
+  holds["inspect"] = "^inspect_tile$"
+  holds["finish_wide"] = "^(scalar )?finish(_one_lane)?$"; holds["finish_rows"] = "^((scalar )?finish(_one_lane)?|finish_narrow)$"
+  holds["finish"] = "^((scalar )?finish(_one_lane)?|finish_narrow|finish_tile)$"
+  # A kernel's steps.
+  holds["attend"] = "^((scalar )?attend|attend_any)$"; holds["merge"] = "^(scalar )?merge(_one_lane)?$"
+  holds["softmax"] = "^(scalar )?softmax(_one_lane)?$"; holds["available"] = "^cpu_has"
+  holds["linear"] = "^(scalar )?linear(_one_lane)?$"; holds["dot"] = "^(scalar )?dot(_one_lane)?$"
+  holds["step of a product"] = "^project(_one_lane)?$"; holds["fill"] = "^copy_(weights|transposed)$"
+  holds["step of norms"] = "^norm_of_rows$"; holds["step of elements"] = "^each_element$"
+  # What a caller gives, tasks and self-tests.
   holds["norm"] = "^heed_(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
-  holds["attend"] = "^(scalar )?attend$"; holds["merge"] = "^(scalar )?merge(_one_lane|_lanes|_rows)?$"
-  holds["finish"] = "^(scalar )?finish(_one_lane|_lanes|_rows|_tile|_narrow|_rows_and_weights)?$"
-  holds["finish_rows"] = holds["finish_wide"] = "^(scalar )?finish(_one_lane|_lanes|_rows)?$"
-  holds["keep"] = "^(scalar )?keep$"; holds["softmax"] = "^(scalar )?softmax(_one_lane|_row)?$"
-  holds["sees"] = "^sees$"; holds["score"] = "^score_(stored|narrow)$"; holds["score_keys"] = "^score_stored$"
-  holds["apply"] = "^(apply_rule|keep_logits)$"
-  holds["add_visible"] = "add_visible of a mask"; holds["add_not_hidden"] = "add_visible of a kernel"
-  holds["add"] = "^add_stored$"; holds["hides"] = "^hides$"; holds["values_are_finite"] = "^values_are_finite$"
-  holds["softcap"] = "^softcap_block$"; holds["alibi"] = "^alibi_block$"; holds["mask"] = "^mask_"
-  holds["weights"] = holds["look"] = "^(weigh_block|look)$"; holds["sinks"] = "^add_sinks$"
-  holds["log_sum_exp"] = "^write_lse$"; holds["suspend"] = "^suspend$"; holds["resume"] = "^resume$"
-  holds["inspect"] = "^inspect_tile$"; holds["open"] = "^open_narrow$"; holds["range"] = "^range_of_entry$"
-  holds["length"] = "^length_of$"; holds["place"] = "^place$"; holds["place_narrow"] = "^place_narrow$"
-  holds["available"] = "^cpu_has"; holds["linear"] = "^(scalar )?linear"; holds["dot"] = "^(scalar )?dot"
-  holds["step"] = "of rows_task"; holds["step of project.cpp"] = "^project(_one_lane)?$"
-  holds["fill"] = "^copy_(weights|transposed)$"
-  holds["run"] = "^run_guarded$"; holds["task"] = "TASK"
+  holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
+  holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|projections|ropes|sums)$"
 }
 FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes mnemonic operands"
   if ($0 ~ /^[0-9a-f]+ <.*>:$/) { current = $2; gsub(/[<>:]/, "", current); next }
@@ -55,7 +61,12 @@ FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes 
 }
 FILENAME == ARGV[2] { # OFFSET TYPE SYMBOL, below the name of a section
   if (/^RELOCATION RECORDS FOR/) { section = $4; gsub(/^\[\.text\.|\]:$/, "", section) }
-  else if ($2 ~ /^R_ARM_(ABS32|MOVW_ABS_NC|THM_MOVW_ABS_NC)$/) { n = $3; sub(/^\.text\./, "", n); refers[section] = refers[section] n "\n" }
+  else if ($2 ~ /^R_ARM_(ABS32|MOVW_ABS_NC|THM_MOVW_ABS_NC)$/) {
+    n = $3
+    sub(/^\.text\./, "", n)
+    refers[section] = refers[section] n "\n"
+    taken[n] = 1
+  }
   next
 }
 /^node:/ {
@@ -63,6 +74,7 @@ FILENAME == ARGV[2] { # OFFSET TYPE SYMBOL, below the name of a section
   text = $0; sub(/.*label: "/, "", text); sub(/\\n.*/, "", text); plain_of[name] = text ~ /PLAIN = true/
   gsub(/\{anonymous\}/, "", text); sub(/<lambda.*/, "", text); sub(/\(.*/, "", text); sub(/.*[: ]/, "", text)
   if (text == "add_visible") text = text (name ~ /add_visibleI[hf]E/ ? " of a mask" : " of a kernel")
+  if (text == "attend" && name ~ /attention_pass/) text = "attend of a layer"
   if (name ~ /_16scalar/) text = "scalar " text
   if (match($0, /[0-9]+ bytes/)) { frame[name] = substr($0, RSTART, RLENGTH - 6) + 0; base[name] = text }
   if ($0 ~ /dynamic/) error(name " has a frame whose size is not known")
@@ -88,43 +100,48 @@ function bytes_of(list,   part, n, i, first, last, bytes) { # of {r4, r5, r8-r11
   return bytes
 }
 # The source's name of the pointer that is called at FILE:LINE:COLUMN.
-function pointer_at(at,   part, line, n, left, right) {
-  if (at in named) return named[at]
+function pointer_at(from, at,   part, line, n, left, right) {
+  if ((from, at) in named) return named[from, at]
   split(at, part, ":")
   for (n = 1; n <= part[2]; n++) if ((getline line < part[1]) <= 0) break
   close(part[1])
   left = substr(line, 1, part[3] - 1)
   right = substr(line, part[3])
   if (match(right, /^[a-z_]+/)) left = left substr(right, 1, RLENGTH)
-  if (match(left, /(engine|code|executor)->[a-z_]+$/) || match(left, /features\[i\]\.run$/) || match(left, /[a-z_0-9]+$/))
-    return named[at] = substr(left, RSTART, RLENGTH) (part[1] ~ /lib\/project.cpp$/ ? " of project.cpp" : "")
-  return named[at] = "?"
+  n = "?"
+  if (match(left, /((rope|sinks|lse)(\.|->))?code->[a-z_]+$/) || match(left, /(engine|executor)(\.|->)[a-z_]+$/) ||
+      match(left, /features\[i\]\.run$/) || match(left, /[a-z_0-9]+$/))
+    n = substr(left, RSTART, RLENGTH)
+  if (n != "features[i].run") gsub(/\./, "->", n)
+  if (n == "step") n = n " of " (part[1] ~ /project\.cpp$/ ? "a product" : from ~ /norm_rows/ ? "norms" : "elements")
+  return named[from, at] = n
 }
 function may_hold(from, at,   pattern, n, i, most, d, best) {
-  n = pointer_at(at)
+  n = pointer_at(from, at)
   if (!(n in holds)) { error("stack.awk does not know what the pointer `" n "` holds, " at); return 0 }
   pattern = holds[n]
-  if (n == "step") pattern = from ~ /norm_rows/ ? "^norm_of_rows$" : "^each_element$"
-  if (PLAIN && pattern !~ /attend|merge|finish|softmax|TASK/) return 0
-  if (pattern == "TASK") return PLAIN ? 0 : task_of(from)
+  if (PLAIN && n !~ /^(attend|merge|finish|softmax)$/) return 0
+  if (n == "task") return task_of(from)
   if (n == "attend" && from ~ /inspect_tile/) return second_pass()
   for (i in base) {
-    if (base[i] !~ pattern) continue
-    if (PLAIN && (pattern ~ /attend/ && !plain_of[i] || base[i] ~ /tile|narrow|and_weights/)) continue
+    if (base[i] !~ pattern || !(i in taken || i ~ /^heed_/)) continue
+    if (PLAIN && (n == "attend" && !plain_of[i] || base[i] ~ /tile|narrow/)) continue
     if ((d = depth(i)) > most) { most = d; best = i }
   }
   chosen = best
   return most
 }
-# What the second pass over the scores of a tile calls: nothing is added to the output then.
-function second_pass(   i, j, n, list, most, d, best) {
+# What the second pass over the scores of a tile calls: no softmax, and nothing is added to the output then.
+function second_pass(   i, j, n, list, most, d, best, above) {
+  for (i in base) if (base[i] == "attend_any" && frame[i] > above) above = frame[i]
   for (i in base) {
     if (base[i] != "attend") continue
     n = split(pointers[i], list, "\n")
     for (j = 1; j < n; j++)
-      if (pointer_at(list[j]) !~ /^add/ && (d = frame[i] + may_hold(i, list[j])) > most) { most = d; best = chosen }
+      if (pointer_at(i, list[j]) !~ /^add/ && (d = above + frame[i] + may_hold(i, list[j])) > most) { most = d; best = chosen }
     n = split(calls[i], list, "\n")
-    for (j = 1; j < n; j++) if (base[list[j]] ~ /^score/ && (d = frame[i] + depth(list[j])) > most) { most = d; best = list[j] }
+    for (j = 1; j < n; j++)
+      if (base[list[j]] !~ /^(softmax|hide|add|sum)_/ && (d = above + frame[i] + depth(list[j])) > most) { most = d; best = list[j] }
   }
   chosen = best
   return most
@@ -145,7 +162,7 @@ function frame_of(name) { return name in frame ? frame[name] : pushed[name] }
 function depth(name,   list, n, i, d, most, task, last) {
   if (name in known) return known[name]
   if (WITHOUT != "" && base[name] ~ WITHOUT) return known[name] = 0
-  if (PLAIN && base[name] ~ /^(run_threaded|run_with_weights|check_with_options|run_ruled|run_ruled_tile|check_sequence_options)$/) return known[name] = 0
+  if (PLAIN && base[name] ~ /^(run_threaded|check_with_options|run_ruled|run_ruled_tile)$/) return known[name] = 0
   if (name in busy) { error(name " calls itself"); return 0 }
   busy[name] = 1
   most = frame_of(name)
@@ -169,7 +186,16 @@ function depth(name,   list, n, i, d, most, task, last) {
   delete busy[name]
   return known[name] = most
 }
+function check_taken(   i, n, held) { # is every function whose address is taken held by a pointer?
+  for (i in taken) {
+    if (!(i in base)) continue
+    held = 0
+    for (n in holds) if (base[i] ~ holds[n]) held = 1
+    if (!held) error("stack.awk does not know which pointer holds " base[i] ", " i)
+  }
+}
 END {
+  check_taken()
   n = split(FUNCTIONS, list, " ")
   for (i = 1; i <= n; i++) {
     if (!(list[i] in frame)) error("no function " list[i])

@@ -61,7 +61,9 @@ measure() {
 graph() {
   arm-none-eabi-objdump -d stack.elf >instructions
   arm-none-eabi-objdump -r heed.o >relocations
-  bounds() { # bounds KIND PLAIN WITHOUT FUNCTION...: narrow tensors, caches and the second pass are not in every call
+  # bounds KIND PLAIN WITHOUT FUNCTION...: narrow tensors, caches and the second pass are not in every call, and layers turn keys
+  # before a cache gets them
+  bounds() {
     kind=$1 plain=$2 without=$3
     shift 3
     awk -v PLAIN="$plain" -v WITHOUT="$without" -v FUNCTIONS="$*" -f "$here/stack.awk" instructions relocations heed.ci >bounds
@@ -69,9 +71,9 @@ graph() {
   }
   core=$1
   narrow='^scalar|^(score|open|finish|place)_narrow$'
-  bounds plain 1 '' heed_attention_run heed_self_attention heed_layer_run heed_sequence_self_attention
-  bounds all '' "$narrow|^(score|add)_stored$" heed_layer_run heed_sequence_attention
-  bounds all '' "$narrow" heed_block_run
+  bounds plain 1 '' heed_attention_run heed_self_attention
+  bounds all '' "$narrow|^(score|add)_stored$" heed_sequence_attention
+  bounds all '' "$narrow|^(turned_are_finite|keep_turned_keys)$" heed_attention_layer_run heed_transformer_layer_run
   bounds all '' "$narrow|^inspect_tile$" heed_partial_finish
   bounds all '' '^run_threaded$' heed_selftest heed_selftest_boot heed_selftest_features
   # shellcheck disable=SC2046

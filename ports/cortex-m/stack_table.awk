@@ -12,8 +12,8 @@ $2 == "debug" { if ($5 > most["any, Debug", "gcc", $1]) most["any, Debug", "gcc"
   if ($4 ~ /_init|_clear$|_reset$|_truncate$|_seal$|_open$|kernel_use$/) row = "all init, cache reset, seal, open, truncate, sequence clear, kernel_use"
   b = bound[$1, "all", $4]
   if ($4 == "heed_attention_run" && $3 == "attention, plain") { note("heed_attention_run, plain", $2, $1, $5); note("heed_attention_run, plain", "graph", $1, bound[$1, "plain", $4]) }
-  if ($4 == "heed_self_attention" || $4 == "heed_sequence_self_attention") b = bound[$1, "plain", $4]
-  if ($4 == "heed_block_run" && $3 == "decoder layer") note("heed_block_run, rope and cache alone", $2, $1, $5)
+  if ($4 == "heed_self_attention") b = bound[$1, "plain", $4]
+  if ($4 == "heed_transformer_layer_run" && $3 == "decoder layer") note("heed_transformer_layer_run, rope and cache alone", $2, $1, $5)
   note(row, $2, $1, $5)
   note(row, "graph", $1, b)
   if ($2 == "gcc" && $5 > b + 48) { print "measured more than the call graph says: " $0 ", " b > "/dev/stderr"; wrong = 1 }
