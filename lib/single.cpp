@@ -55,7 +55,7 @@
 #endif
 
 #include "isa/cpu_other.cpp"
-#include "kernel/block_reference.hpp"
+#include "kernel/row_reference.hpp"
 
 #include "generic/make_kernel.hpp"
 #if HEED_KERNEL == HEED_KERNEL_mve
@@ -84,7 +84,7 @@ static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME,
 static constexpr product_steps fixed_products = make_products<fixed_model>();
 static constexpr project_steps fixed_project = make_project<fixed_model>();
 static constexpr score_steps fixed_scores = make_score_steps<fixed_model>();
-static constexpr block_steps fixed_block = make_block_steps<fixed_model>();
+static constexpr row_steps fixed_rows = make_row_steps<fixed_model>();
 static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
 
 }  // namespace heed

@@ -15,9 +15,9 @@ cat >"$work/selftest.c" <<'END'
 static HEED_ALIGNED unsigned char buffer[HEED_SELFTEST_BYTES];
 int main(int argc, char **argv) {
   (void)argv;
-  if (argc == 2) return heed_selftest_boot(buffer, HEED_SELFTEST_BOOT_BYTES, 0) != HEED_OK;
-  if (argc == 3) return heed_selftest_features(buffer, HEED_SELFTEST_FEATURES_BYTES, 0) != HEED_OK;
-  return heed_selftest(buffer, sizeof buffer, 0) != HEED_OK;
+  if (argc == 2) return heed_selftest_boot(heed_memory_of(buffer, HEED_SELFTEST_BOOT_BYTES), 0) != HEED_OK;
+  if (argc == 3) return heed_selftest_features(heed_memory_of(buffer, HEED_SELFTEST_FEATURES_BYTES), 0) != HEED_OK;
+  return heed_selftest(heed_memory_of(buffer, sizeof buffer), 0) != HEED_OK;
 }
 END
 faults=0

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../lib/kernel/block_steps.hpp"
+#include "../lib/kernel/row_steps.hpp"
 #include "../lib/kernel/root.hpp"
 #include "heed/heed.h"
 #include "support/floats.hpp"
@@ -62,23 +62,23 @@ void linear(const linear_block &b) {
 }
 
 void norm(const norm_rows &b) {
-  kernel_scalar_unfused_block.rms_norm(b);
+  kernel_scalar_unfused_rows.rms_norm(b);
   damage(part::norm, b.y[b.dim - 1]);
 }
 void gelu(const element_rows &b) {
-  kernel_scalar_unfused_block.gelu(b);
+  kernel_scalar_unfused_rows.gelu(b);
   damage(part::gelu, b.y[b.dim - 1]);
 }
 void rope(const rope_rows &b) {
-  kernel_scalar_unfused_block.rope(b);
+  kernel_scalar_unfused_rows.rope(b);
   damage(part::rope, b.y[0]);
 }
 void project(const linear_block &b, const stored_weights &w) {
   kernel_scalar_unfused_project.project(b, w);
   damage(part::project, b.y[b.n_cols - 1]);
 }
-block_steps faulty_steps() {
-  block_steps steps = kernel_scalar_unfused_block;
+row_steps faulty_steps() {
+  row_steps steps = kernel_scalar_unfused_rows;
   steps.rms_norm = norm;
   steps.gelu = gelu;
   steps.rope = rope;
@@ -94,7 +94,7 @@ kernel faulty(const char *name) { return {name, false, available, 0, 8, attend, 
   const product_steps symbol##_products = {dot, linear};            \
   const project_steps symbol##_project = {project};                 \
   const score_steps symbol##_scores = kernel_scalar_unfused_scores; \
-  const block_steps symbol##_block = faulty_steps();
+  const row_steps symbol##_rows = faulty_steps();
 FAULTY_KERNEL(kernel_lanes4_unfused, "lanes4-unfused")
 FAULTY_KERNEL(kernel_lane1_unfused, "lane1-unfused")
 

@@ -5,12 +5,12 @@
 namespace heed_test {
 namespace {
 
-class row_steps : public steps {};
-HEED_TEST_EVERY_KERNEL(row_steps);
+class steps_of_rows : public steps {};
+HEED_TEST_EVERY_KERNEL(steps_of_rows);
 
 // ------------------------------------------------------------------------------------------------------- narrow rows
 
-TEST_P(row_steps, narrow_row_and_magnitude) {
+TEST_P(steps_of_rows, narrow_row_and_magnitude) {
   for (int32_t n : {1, 3, 15, 16, 17, 31, 33, 64, 100})
     for (int32_t format = stored_f16; format <= stored_int8; format++) {
       step_check check("narrow_row, format " + std::to_string(format) + ", n " + std::to_string(n));
@@ -35,7 +35,7 @@ constexpr product_shape products[] = {{1, 1, 1},     {1, 3, 15},  {1, 64, 128}, 
                                       {8, 12, 96},   {9, 5, 130}, {13, 40, 3},  {16, 96, 40}, {17, 2, 63},
                                       {24, 100, 24}, {1, 200, 7}, {2, 130, 80}, {1, 31, 256}, {12, 1, 100}};
 
-TEST_P(row_steps, dot) {
+TEST_P(steps_of_rows, dot) {
   step_check check("dot");
   for (int32_t n : {1, 2, 15, 16, 63, 64, 65, 127, 128, 129, 300}) {
     guarded<float> a(static_cast<size_t>(n), 1), b(a.size(), 2);
@@ -45,7 +45,7 @@ TEST_P(row_steps, dot) {
   }
 }
 
-TEST_P(row_steps, linear_and_project) {
+TEST_P(steps_of_rows, linear_and_project) {
   for (const product_shape &p : products)
     for (int32_t format = stored_f32; format <= stored_int8; format++)
       for (const bool out_in : {false, true}) {
@@ -79,7 +79,7 @@ TEST_P(row_steps, linear_and_project) {
 
 // -------------------------------------------------------------------------------------------------------------- rows
 
-TEST_P(row_steps, norms) {
+TEST_P(steps_of_rows, norms) {
   for (const bool layer : {false, true})
     for (int32_t dim : {1, 3, 15, 16, 17, 63, 64, 65, 100, 130, 768}) {
       step_check check((layer ? "layer_norm, dim " : "rms_norm, dim ") + std::to_string(dim));
@@ -87,8 +87,8 @@ TEST_P(row_steps, norms) {
       guarded<float> x(n, 1), weight(n, 2), bias(n, 3), y(n, 1), expected(n);
       fill(x.data(), n, 70), fill(weight.data(), n, 71), fill(bias.data(), n, 72);
       const auto run = [&](const kernel *k, guarded<float> &to) {
-        (layer ? block_of(k)->layer_norm
-               : block_of(k)->rms_norm)({x.data(), dim, dim % 2 ? weight.data() : nullptr,
+        (layer ? row_steps_of(k)->layer_norm
+               : row_steps_of(k)->rms_norm)({x.data(), dim, dim % 2 ? weight.data() : nullptr,
                                          dim % 3 ? bias.data() : nullptr, 1e-5f, to.data(), dim, 3, dim});
       };
       run(k_, y), run(ref_, expected);
@@ -97,16 +97,16 @@ TEST_P(row_steps, norms) {
     }
 }
 
-TEST_P(row_steps, elements) {
+TEST_P(steps_of_rows, elements) {
   const struct {
     const char *name;
-    void (*block_steps::*step)(const element_rows &);
+    void (*row_steps::*step)(const element_rows &);
     bool binary;
-  } all[] = {{"gelu", &block_steps::gelu, false},
-             {"gelu_tanh", &block_steps::gelu_tanh, false},
-             {"silu", &block_steps::silu, false},
-             {"relu", &block_steps::relu, false},
-             {"add", &block_steps::add, true}};
+  } all[] = {{"gelu", &row_steps::gelu, false},
+             {"gelu_tanh", &row_steps::gelu_tanh, false},
+             {"silu", &row_steps::silu, false},
+             {"relu", &row_steps::relu, false},
+             {"add", &row_steps::add, true}};
   for (const auto &f : all)
     for (int32_t dim : {1, 5, 16, 17, 47, 64, 65, 127, 200})
       for (const bool gated : {false, true}) {
@@ -117,7 +117,7 @@ TEST_P(row_steps, elements) {
         fill(x.data(), n, 80), fill(other.data(), n, 81);
         fill(y.data(), n, 82), fill(expected.data(), n, 82);
         const auto run = [&](const kernel *k, guarded<float> &to) {
-          (block_of(k)->*f.step)({x.data(), dim + 1, gated ? other.data() : nullptr, dim, to.data(), dim + 1, 3, dim});
+          (row_steps_of(k)->*f.step)({x.data(), dim + 1, gated ? other.data() : nullptr, dim, to.data(), dim + 1, 3, dim});
         };
         run(k_, y), run(ref_, expected);
         for (size_t i = 0; i < n; i++) check.equal("element " + std::to_string(i), expected.data()[i], y.data()[i]);
@@ -125,7 +125,7 @@ TEST_P(row_steps, elements) {
       }
 }
 
-TEST_P(row_steps, rope) {
+TEST_P(steps_of_rows, rope) {
   uint64_t frequencies[most_rope_pairs];
   for (int32_t i = 0; i < most_rope_pairs; i++) frequencies[i] = 0x28be60db9391054aull >> i;
   for (int32_t n_pairs : {1, 2, 3, 4, 7, 8, 15, 16})
@@ -137,7 +137,7 @@ TEST_P(row_steps, rope) {
       guarded<float> x(n, 1), y(n, 2), expected(n);
       fill(x.data(), n, 90), fill(y.data(), n, 91), fill(expected.data(), n, 91);
       const auto run = [&](const kernel *k, guarded<float> &to) {
-        block_of(k)->rope({frequencies, n_pairs, halves ? 17 : 1, 1000, nullptr, x.data(), n_heads * dim, dim,
+        row_steps_of(k)->rope({frequencies, n_pairs, halves ? 17 : 1, 1000, nullptr, x.data(), n_heads * dim, dim,
                            to.data(), n_heads * dim, dim, n_tokens, n_heads});
       };
       run(k_, y), run(ref_, expected);

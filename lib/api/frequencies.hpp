@@ -5,7 +5,7 @@
 #ifndef HEED_FREQUENCIES_HPP
 #define HEED_FREQUENCIES_HPP
 
-#include "../kernel/block_steps.hpp"
+#include "../kernel/row_steps.hpp"
 #include "heed/heed.h"
 
 namespace heed {

@@ -109,7 +109,7 @@ heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const 
 template <class K>
 void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
                  const heed_executor *executor) {
-  run_pairs(block_of(k)->add, 2.0f, a, b, y, executor);
+  run_pairs(row_steps_of(k)->add, 2.0f, a, b, y, executor);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias,
                           const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->rms_norm, heed::norm_of(x, weight, bias, eps, y),
+    heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, heed::norm_of(x, weight, bias, eps, y),
                    4.0f, executor);
   return status;
 }
@@ -140,7 +140,7 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
                             const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::block_of(heed_front_door::kernel(executor))->layer_norm,
+    heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->layer_norm,
                    heed::norm_of(x, weight, bias, eps, y), 6.0f, executor);
   return status;
 }
@@ -148,28 +148,28 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
 heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu, 48.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu, 48.0f, x, up, y, executor);
   return status;
 }
 
 heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->gelu_tanh, 32.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu_tanh, 32.0f, x, up, y, executor);
   return status;
 }
 
 heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->silu, 29.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->silu, 29.0f, x, up, y, executor);
   return status;
 }
 
 heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::block_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
   return status;
 }
 

@@ -100,8 +100,8 @@ constexpr score_steps make_score_steps() {
 }
 
 template <class V>
-constexpr block_steps make_block_steps() {
-  block_steps s = {};
+constexpr row_steps make_row_steps() {
+  row_steps s = {};
   s.rms_norm = norm_of_rows<V, false>;
   s.layer_norm = norm_of_rows<V, true>;
   s.gelu = each_element<V, gated<gelu_function>>;
@@ -120,7 +120,7 @@ constexpr block_steps make_block_steps() {
   const product_steps symbol##_products = make_products<V>();   \
   const project_steps symbol##_project = make_project<V>();     \
   const score_steps symbol##_scores = make_score_steps<V>();    \
-  const block_steps symbol##_block = make_block_steps<V>();
+  const row_steps symbol##_rows = make_row_steps<V>();
 
 }  // namespace heed
 

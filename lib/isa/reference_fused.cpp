@@ -1,5 +1,5 @@
 #define HEED_FUSED 1
-#include "../kernel/block_reference.hpp"
+#include "../kernel/row_reference.hpp"
 
 #include "cpu.hpp"
 

@@ -68,14 +68,14 @@ static const project_steps *const projects[] = {HEED_KERNELS};
 #define KERNEL(symbol) &symbol##_scores,
 static const score_steps *const scores[] = {HEED_KERNELS};
 #undef KERNEL
-#define KERNEL(symbol) &symbol##_block,
-static const block_steps *const blocks[] = {HEED_KERNELS};
+#define KERNEL(symbol) &symbol##_rows,
+static const row_steps *const blocks[] = {HEED_KERNELS};
 #undef KERNEL
 
 const product_steps *products_of(const kernel *k) { return part_of(k, products); }
 const project_steps *project_of(const kernel *k) { return part_of(k, projects); }
 const score_steps *scores_of(const kernel *k) { return part_of(k, scores); }
-const block_steps *block_of(const kernel *k) { return part_of(k, blocks); }
+const row_steps *row_steps_of(const kernel *k) { return part_of(k, blocks); }
 #endif
 
 }  // namespace heed

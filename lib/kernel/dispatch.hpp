@@ -3,7 +3,7 @@
 #ifndef HEED_DISPATCH_HPP
 #define HEED_DISPATCH_HPP
 
-#include "block_steps.hpp"
+#include "row_steps.hpp"
 
 namespace heed {
 
@@ -19,7 +19,7 @@ constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its tab
 constexpr const product_steps *products_of(fixed_kernel) { return &fixed_products; }
 constexpr const project_steps *project_of(fixed_kernel) { return &fixed_project; }
 constexpr const score_steps *scores_of(fixed_kernel) { return &fixed_scores; }
-constexpr const block_steps *block_of(fixed_kernel) { return &fixed_block; }
+constexpr const row_steps *row_steps_of(fixed_kernel) { return &fixed_rows; }
 inline const project_steps *project_of(const kernel *) { return &fixed_project; }
 inline const product_steps *products_of(const kernel *k) {
   return k == &kernel_fixed ? &fixed_products : &scalar::products;
@@ -30,7 +30,7 @@ constexpr const kernel *handle_of(const kernel *k) { return k; }
 const product_steps *products_of(const kernel *k);
 const project_steps *project_of(const kernel *k);
 const score_steps *scores_of(const kernel *k);
-const block_steps *block_of(const kernel *k);
+const row_steps *row_steps_of(const kernel *k);
 #endif
 // Through a table of functions a kernel goes as its address, from which handle_of makes it again.
 constexpr const kernel *address_of(const kernel *k) { return k; }

@@ -228,7 +228,7 @@ struct kernel {
 };
 
 // Its other parts are tables of their own, so that a program is linked with those alone that it can reach: products
-// here, options in score_rule.hpp, the rest of a block in block_steps.hpp.
+// here, options in score_rule.hpp, the rest of a block in row_steps.hpp.
 struct product_steps {
   float (*dot)(const float *a, const float *b, int32_t n);
   void (*linear)(const linear_block &b);

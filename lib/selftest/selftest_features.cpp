@@ -19,7 +19,7 @@ T *take(arena &memory) {
 // ----------------------------------------------------------------------------------------------- rows of numbers
 
 // Two registers of any kernel and a tail, more than 64 and less; the last row is zeros but for its infinity.
-template <void (*block_steps::*step)(const norm_rows &rows)>
+template <void (*row_steps::*step)(const norm_rows &rows)>
 HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result) {
   constexpr int32_t dims[] = {5, 71, 128};
   for (const int32_t dim : dims) {
@@ -29,9 +29,9 @@ HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result)
     fill(weight, dim, 1);
     fill(bias, dim, 2);
     for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
-    (block_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
+    (row_steps_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim});
     result.add(y, 4 * dim);
-    (block_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
+    (row_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim});
     result.add(x, 3 * dim);
   }
 }
@@ -51,14 +51,14 @@ HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *b
   step({x, n, other, n, y, n, 1, n});
   result.add(y, n);
 }
-template <void (*block_steps::*step)(const element_rows &rows)>
+template <void (*row_steps::*step)(const element_rows &rows)>
 HEED_NOINLINE void run_activation(kernel_handle k, float *buffer, comparison &result) {
-  run_elements(block_of(k)->*step, buffer, result);
-  (block_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
+  run_elements(row_steps_of(k)->*step, buffer, result);
+  (row_steps_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
   result.add(buffer, 155);
 }
 HEED_NOINLINE void run_sums(kernel_handle k, float *buffer, comparison &result) {
-  run_elements(block_of(k)->add, buffer, result);
+  run_elements(row_steps_of(k)->add, buffer, result);
 }
 
 HEED_NOINLINE void run_ropes(kernel_handle k, float *buffer, comparison &result) {
@@ -264,12 +264,12 @@ constexpr struct {
   void (*run)(kernel_handle k, float *buffer, comparison &result);
   known_answers answers;
 } features[] = {
-    {"rms_norm", run_norms<&block_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
-    {"layer_norm", run_norms<&block_steps::layer_norm>, {0xaf40f3d8, 0x3b775856}},
-    {"gelu", run_activation<&block_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
-    {"gelu_tanh", run_activation<&block_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
-    {"silu", run_activation<&block_steps::silu>, {0xd2712aa9, 0x16acbaef}},
-    {"relu", run_activation<&block_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
+    {"rms_norm", run_norms<&row_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
+    {"layer_norm", run_norms<&row_steps::layer_norm>, {0xaf40f3d8, 0x3b775856}},
+    {"gelu", run_activation<&row_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
+    {"gelu_tanh", run_activation<&row_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
+    {"silu", run_activation<&row_steps::silu>, {0xd2712aa9, 0x16acbaef}},
+    {"relu", run_activation<&row_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
     {"add", run_sums, {0xba988039, 0xba988039}},
     {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
     {"formats", run_formats, {0xf9734745, 0xf9734745}},

@@ -2,7 +2,7 @@
 #ifndef HEED_GENERIC_ELEMENTS_HPP
 #define HEED_GENERIC_ELEMENTS_HPP
 
-#include "../../kernel/block_steps.hpp"
+#include "../../kernel/row_steps.hpp"
 #include "../vector.hpp"
 
 namespace heed {

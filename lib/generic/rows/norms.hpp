@@ -2,7 +2,7 @@
 #ifndef HEED_GENERIC_NORMS_HPP
 #define HEED_GENERIC_NORMS_HPP
 
-#include "../../kernel/block_steps.hpp"
+#include "../../kernel/row_steps.hpp"
 #include "../../kernel/root.hpp"
 #include "elements.hpp"
 

@@ -1,6 +1,6 @@
 // What a kernel does for the rest of a transformer block: norms, activations, sums, rotary embedding.
-#ifndef HEED_BLOCK_STEPS_HPP
-#define HEED_BLOCK_STEPS_HPP
+#ifndef HEED_ROW_STEPS_HPP
+#define HEED_ROW_STEPS_HPP
 
 #include "score_rule.hpp"
 
@@ -44,7 +44,7 @@ struct rope_rows {
   int32_t n_tokens, n_heads;
 };
 
-struct block_steps {
+struct row_steps {
   void (*rms_norm)(const norm_rows &rows);
   void (*layer_norm)(const norm_rows &rows);
   void (*gelu)(const element_rows &rows);
@@ -60,7 +60,7 @@ struct block_steps {
   extern const product_steps symbol##_products; \
   extern const project_steps symbol##_project;  \
   extern const score_steps symbol##_scores;     \
-  extern const block_steps symbol##_block;
+  extern const row_steps symbol##_rows;
 
 }  // namespace heed
 

@@ -1,8 +1,8 @@
 // The scalar reference of norms, activations and rotary embedding: rules 16 to 21 in plain loops.
-#ifndef HEED_BLOCK_REFERENCE_HPP
-#define HEED_BLOCK_REFERENCE_HPP
+#ifndef HEED_ROW_REFERENCE_HPP
+#define HEED_ROW_REFERENCE_HPP
 
-#include "block_steps.hpp"
+#include "row_steps.hpp"
 #include "option_reference.hpp"
 #include "root.hpp"
 
@@ -164,8 +164,8 @@ void rope(const rope_rows &b) {
   }
 }
 
-constexpr block_steps make_block() {
-  block_steps s = {};
+constexpr row_steps make_row_table() {
+  row_steps s = {};
   s.rms_norm = rms_norm;
   s.layer_norm = layer_norm;
   s.gelu = activate<gelu_of>;
@@ -176,7 +176,7 @@ constexpr block_steps make_block() {
   s.rope = rope;
   return s;
 }
-[[maybe_unused]] constexpr block_steps block = make_block();
+[[maybe_unused]] constexpr row_steps row_table = make_row_table();
 
 }  // namespace scalar
 }  // namespace
@@ -187,7 +187,7 @@ constexpr block_steps make_block() {
   const product_steps symbol##_products = scalar::products;          \
   const project_steps symbol##_project = {scalar::project};          \
   const score_steps symbol##_scores = scalar::steps;                 \
-  const block_steps symbol##_block = scalar::block;
+  const row_steps symbol##_rows = scalar::row_table;
 
 }  // namespace heed
 
