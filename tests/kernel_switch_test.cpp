@@ -1,9 +1,6 @@
 // A call finishes on the kernel that it began with: whatever is chosen meanwhile, its results are those of one profile.
+// Here one call of every public function; heed_differential draws all others.
 // SPDX-License-Identifier: MIT
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "support/executors.hpp"
 #include "support/kernels.hpp"
 #include "support/switched_alone.hpp"
@@ -31,10 +28,11 @@ class kernel_switch : public ::testing::Test {
   void TearDown() override { heed_kernel_use(nullptr); }
 };
 
+constexpr const char *profiles[] = {"unfused", "fused"};
+
 TEST_F(kernel_switch, by_the_executor_does_not_reach_the_call) {
-  static const char *const profiles[] = {"unfused", "fused"};
   switched_calls all;
-  add_products(&all), add_rows(&all), add_attention(&all), add_layers(&all), add_transformers(&all);
+  add_products(&all), add_rows(&all), add_attention(&all), add_layers(&all);
   for (const switched_call &call : all) {
     const std::vector<unsigned char> expected[] = {run_on(profiles[0], call), run_on(profiles[1], call)};
     EXPECT_EQ(expected[0] == expected[1], call.one_result) << call.name;
@@ -48,49 +46,22 @@ TEST_F(kernel_switch, by_the_executor_does_not_reach_the_call) {
   }
 }
 
-// The slowest kernels, so that many choices fall into one call.
-constexpr const char *slow_profiles[] = {"scalar-unfused", "scalar"};
-
-// Chooses one profile after the other until it is stopped.
-class restless_thread {
- public:
-  restless_thread() : thread_([this] { work(); }) {}
-  ~restless_thread() {
-    stop_ = true;
-    thread_.join();
-  }
-
- private:
-  void work() const {
-    for (int i = 0; !stop_; ++i) {
-      heed_kernel_use(slow_profiles[i % 2]);
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
-
-TEST_F(kernel_switch, by_another_thread_does_not_reach_the_call) {
+TEST_F(kernel_switch, by_memory_that_is_touched_does_not_reach_the_call) {
   switched_calls all;
   add_caches(&all), add_partials(&all), add_others(&all);
-  std::vector<std::vector<unsigned char>> expected[2];
-  for (const int p : {0, 1})
-    for (const switched_call &call : all) expected[p].push_back(run_on(slow_profiles[p], call));
-  std::vector<int> mixed(all.size());
-  const auto start = std::chrono::steady_clock::now();
-  {
-    const restless_thread other;
-    do {
-      for (size_t i = 0; i < all.size(); ++i) {
-        const std::vector<unsigned char> found = run(all[i], nullptr);
-        mixed[i] += found != expected[0][i] && found != expected[1][i];
-      }
-    } while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(700));
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(expected[0][i] == expected[1][i], all[i].one_result) << all[i].name;
-    EXPECT_EQ(mixed[i], 0) << all[i].name << " has results of two profiles";
+  for (const switched_call &call : all) {
+    const std::vector<unsigned char> expected[] = {run_on(profiles[0], call), run_on(profiles[1], call)};
+    EXPECT_EQ(expected[0] == expected[1], call.one_result) << call.name;
+    for (const int begun : {0, 1}) {
+      ASSERT_EQ(heed_kernel_use(profiles[begun]), HEED_OK);
+      const uint64_t before = choices_in_calls();
+      written results;
+      results.meanwhile = profiles[1 - begun];
+      call.run(nullptr, &results);
+      kernel_trap::clear();
+      EXPECT_EQ(choices_in_calls(), before + 1) << call.name << " went by the memory that chooses a kernel";
+      EXPECT_TRUE(results.all() == expected[begun]) << call.name << ", begun on " << profiles[begun];
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-# Address and undefined-behaviour sanitizers, and a fuzzer over the whole interface, in one scratch build with clang.
+# Address and undefined-behaviour sanitizers, and the differential program under libFuzzer, in one scratch build with
+# clang.
 option(HEED_TEST_SANITIZED "Instrument the library and build the libFuzzer program (clang)" OFF)
 if(HEED_TEST_SANITIZED)
   # The library alone: its faults are looked for, and the suites build in half the time. Checks of pointer arithmetic
@@ -9,6 +10,7 @@ if(HEED_TEST_SANITIZED)
   endforeach()
   target_link_options(heed PUBLIC -fsanitize=address,undefined)
   heed_test_program(heed_fuzz fuzz_api.cpp)
+  target_link_libraries(heed_fuzz PRIVATE GTest::gtest Threads::Threads)
   target_link_options(heed_fuzz PRIVATE -fsanitize=fuzzer)
   return()
 endif()

@@ -21,32 +21,37 @@ inline void judge_attention(const problem &p, const std::vector<float> &result, 
 
 class attention_trial : public trial {
  public:
-  attention_trial(random_source &r, extent e, bool partial = false) : trial(&r, e), numbers_(draw(r, e, partial)) {
+  attention_trial(random_source &r, extent e, bool partial = false)
+      : trial(&r, e),
+        numbers_(draw(r, e, partial)),
+        narrow_(&numbers_, r.chance(35) ? random_formats(r, numbers_) : narrow_formats()) {
     call_ = call_of(numbers_);
-    place_inputs(r, e);
+    heed_narrow_tensors narrow;
+    EXPECT_EQ(heed_narrow_tensors_init(&narrow), HEED_OK);
+    place_inputs(r, e, &narrow);
     const problem &p = numbers_;
-    const placement out = random_placement(r, p.batch, p.n_heads, p.n_q, p.v_dim);
-    out_floats_ = out.extent();
-    call_.out = output_view(out, memory.output(out));
+    place_out(random_placement(r, p.batch, p.n_heads, p.n_q, p.v_dim), &narrow);
     call_.workspace = place_workspace(r, p.head_dim, p.v_dim);
     call_.executor = executor();
-    problem own = shape_of(p);
-    if (partial) own.options.sinks = own.options.lse = false;
-    options_ = staged_options(own, r, &memory);
+    problem shape = shape_of(p);
+    if (partial) shape.options.sinks = shape.options.lse = false;
+    options_ = staged_options(shape, r, &memory, is_narrow());
+    if (is_narrow()) *options_.narrow() = narrow;
     call_.options = options_.get();
   }
   std::string text() const override {
-    return "attention of " + numbers_.text() + " workspace " + std::to_string(call_.workspace.bytes);
+    return "attention of " + numbers_.text() + (is_narrow() ? narrow_.formats.text() : "") + " workspace " +
+           std::to_string(call_.workspace.bytes);
   }
   heed_status call() override { return heed_attention_run(argument_); }
   std::vector<float> plain() const override {
-    attention_result result = run(numbers_, plain_setting(numbers_, false));
+    attention_result result = narrow_.rounded(run(numbers_, plain_setting(numbers_, false)), numbers_.v_dim);
     const std::vector<float> extra = extra_results(result);
     result.out.insert(result.out.end(), extra.begin(), extra.end());
     return result.out;
   }
   void judge(const std::vector<float> &result, double chain) const override {
-    judge_attention(numbers_, result, chain);
+    if (narrow_.formats.out <= HEED_F32) judge_attention(numbers_, result, chain);
   }
   std::vector<spoilings> flaws(random_source &r) override {
     heed_attention &c = call_;
@@ -63,13 +68,22 @@ class attention_trial : public trial {
         wrong_values<uint32_t>("struct_size", &c.struct_size, {0, sizeof c - 1, sizeof c + 1, UINT32_MAX}),
         wrong_workspace(&c.workspace, heed_workspace_min_bytes(c.head_dim, c.v_dim)),
         executor_flaws_in(&c.executor),
-        flaws_in("q", &c.q, tensor_flaws<heed_tensor>()),
-        flaws_in("k", &c.k, tensor_flaws<heed_tensor>()),
-        flaws_in("v", &c.v, tensor_flaws<heed_tensor>()),
-        wrong_values<const float *>("null q", &c.q.data, {nullptr}),
-        output_flaws_in("out", &c.out, c.v_dim),
         overlaps(r),
         structures_in_written_memory()};
+    const std::pair<heed_tensor *, heed_narrow_tensor heed_narrow_tensors::*> inputs[] = {
+        {&c.q, &heed_narrow_tensors::q}, {&c.k, &heed_narrow_tensors::k}, {&c.v, &heed_narrow_tensors::v}};
+    for (const auto &[t, narrow] : inputs) {
+      if (t->data) {
+        all.push_back(flaws_in("input", t, tensor_flaws<heed_tensor>()));
+        all.back().push_back({"no input", [t = t] { t->data = nullptr; }});
+      } else {
+        all.push_back(narrow_flaws(options_.narrow()->*narrow));
+        all.back().push_back(
+            {"input given twice", [t = t, this] { t->data = static_cast<float *>(call_.workspace.data); }});
+      }
+    }
+    if (c.out.data) all.push_back(output_flaws_in("out", &c.out, c.v_dim));
+    if (is_narrow()) all.push_back(flaws_of_narrow_out());
     for (const spoilings &s : options_.flaws(r, &c.options, static_cast<float *>(c.workspace.data))) all.push_back(s);
     return all;
   }
@@ -97,16 +111,17 @@ class attention_trial : public trial {
     return p;
   }
   // Each in an array of its own, or all in one, where they may overlap; packed Q, K and V are a case of that.
-  void place_inputs(random_source &r, extent e) {
+  void place_inputs(random_source &r, extent e, heed_narrow_tensors *narrow) {
     problem &p = numbers_;
+    const narrow_formats &f = narrow_.formats;
     const auto view = e == extent::regular ? random_placement : random_input_placement;
     const placement q = view(r, p.batch, p.n_heads, p.n_q, p.head_dim);
     const placement k = view(r, p.batch, p.n_kv_heads, p.n_kv, p.head_dim);
     const placement v = view(r, p.batch, p.n_kv_heads, p.n_kv, p.v_dim);
-    if (e == extent::regular || r.chance(75)) {
-      call_.q = input_view(q, put(q, &p.q));
-      call_.k = input_view(k, put(k, &p.k));
-      call_.v = input_view(v, put(v, &p.v));
+    if (is_narrow() || e == extent::regular || r.chance(75)) {
+      call_.q = f.q == own ? input_view(q, put(q, &p.q)) : place_narrow(r, narrow_.q, p.n_heads, p.n_q, &narrow->q);
+      call_.k = f.k == own ? input_view(k, put(k, &p.k)) : place_narrow(r, narrow_.k, p.n_kv_heads, p.n_kv, &narrow->k);
+      call_.v = f.v == own ? input_view(v, put(v, &p.v)) : place_narrow(r, narrow_.v, p.n_kv_heads, p.n_kv, &narrow->v);
       return;
     }
     const size_t n = std::max({q.extent(), k.extent(), v.extent()}) + r.next() % 64;
@@ -119,13 +134,71 @@ class attention_trial : public trial {
     p.q = gather(q, q_data), p.k = gather(k, k_data), p.v = gather(v, v_data);
     call_.q = input_view(q, q_data), call_.k = input_view(k, k_data), call_.v = input_view(v, v_data);
   }
+  bool is_narrow() const {
+    const narrow_formats &f = narrow_.formats;
+    return f.q != own || f.k != own || f.v != own || f.out != own;
+  }
+  // The call's own tensor: none.
+  heed_tensor place_narrow(random_source &r, const narrow_numbers &from, int32_t n_heads, int32_t n_rows,
+                           heed_narrow_tensor *to) {
+    const placement at = random_placement(r, numbers_.batch, n_heads, n_rows, from.dim);
+    *to = {put(at, from), {}, from.format, at.batch_stride, at.head_stride, at.row_stride};
+    if (from.format == HEED_INT8) {
+      const placement of_scales = random_placement(r, numbers_.batch, n_heads, n_rows, 1);
+      std::vector<float> scales = from.scales;
+      to->scales = input_view(of_scales, put(of_scales, &scales));
+    }
+    return {nullptr, -1, PTRDIFF_MIN, PTRDIFF_MAX};
+  }
+  void place_out(const placement &at, heed_narrow_tensors *narrow) {
+    out_floats_ = at.extent();
+    const int32_t format = narrow_.formats.out;
+    if (format == own)
+      call_.out = output_view(at, memory.output(at));
+    else
+      narrow->out = {memory.output(format, at), format, at.batch_stride, at.head_stride, at.row_stride};
+    if (format != own) call_.out = {};
+  }
+  spoilings narrow_flaws(heed_narrow_tensor &t) {
+    spoilings all = edits("format", &t.format, {-1, 4, INT32_MIN});
+    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
+    for (ptrdiff_t *stride : {&t.batch_stride, &t.head_stride, &t.row_stride})
+      add(edits("stride", stride, {-1, PTRDIFF_MIN}));
+    if (t.format != HEED_INT8) add(edits<const void *>("data", &t.data, {static_cast<const char *>(t.data) + 1}));
+    if (t.format != HEED_INT8) return all;
+    add(edits<const float *>("scales", &t.scales.data, {nullptr, misaligned(t.scales.data)}));
+    for (ptrdiff_t *stride : {&t.scales.batch_stride, &t.scales.head_stride, &t.scales.row_stride})
+      add(edits("stride of scales", stride, {-1, PTRDIFF_MIN, PTRDIFF_MAX}));
+    return all;
+  }
+  spoilings flaws_of_narrow_out() {
+    heed_narrow_tensors *const n = options_.narrow();
+    spoilings all = edits("narrow tensors", &n->struct_size, {0, uint32_t(sizeof *n) - 1, uint32_t(sizeof *n) + 1});
+    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
+    add(edits<const heed_code *>("narrow tensors without code", &n->code, {nullptr}));
+    heed_narrow_tensor_out &t = n->out;
+    if (!t.data) return all;
+    add(edits("format of out", &t.format, {-1, HEED_INT8, 4}));
+    for (ptrdiff_t *stride : {&t.batch_stride, &t.head_stride, &t.row_stride})
+      add(edits<ptrdiff_t>("stride of out", stride, {-1, 0, call_.v_dim - 1, PTRDIFF_MIN}));
+    add(edits<void *>("narrow out", &t.data, {misaligned(t.data), call_.workspace.data}));
+    all.push_back({"out given twice", [=] { call_.out.data = static_cast<float *>(call_.workspace.data); }});
+    return all;
+  }
+  // Wrong values in objects that lie in the trial's memory.
+  template <typename T>
+  spoilings edits(const std::string &name, T *target, const std::vector<T> &values) {
+    spoilings all;
+    for (const T &value : values) all.push_back({name, [=] { memory.edit([&] { *target = value; }); }});
+    return all;
+  }
   spoilings overlaps(random_source &r) {
     heed_attention &c = call_;
     float *workspace = static_cast<float *>(c.workspace.data);
     const auto n = static_cast<int32_t>(c.workspace.bytes / sizeof(float));
     std::vector<float *> onto = {overlapping(r, out_floats_, workspace, size_t(n))};
     for (const heed_tensor *t : {&c.q, &c.k, &c.v})
-      onto.push_back(overlapping(r, out_floats_, const_cast<float *>(t->data), 2));
+      if (t->data) onto.push_back(overlapping(r, out_floats_, const_cast<float *>(t->data), 2));
     spoilings all = wrong_values<float *>("out overlaps", &c.out.data, onto);
     for (heed_tensor *t : {&c.q, &c.k, &c.v})
       all.push_back({"input in the workspace", [=, at = r.between(0, n - 1)] { t->data = workspace + at; }});
@@ -135,6 +208,7 @@ class attention_trial : public trial {
   spoilings structures_in_written_memory() {
     spoilings all;
     for (void *array : {call_.workspace.data, static_cast<void *>(call_.out.data)}) {
+      if (!array) continue;
       all.push_back({"the call in written memory", [=] { argument_ = memory.plant(array, call_); }});
       if (executor())
         all.push_back({"the executor in written memory", [=] { call_.executor = memory.plant(array, *executor()); }});
@@ -152,14 +226,9 @@ class attention_trial : public trial {
     shape.q.clear(), shape.k.clear(), shape.v.clear();
     return shape;
   }
-  static spoilings output_flaws_in(const std::string &name, heed_tensor_out *t, int32_t dim) {
-    spoilings all = flaws_in(name, t, tensor_flaws<heed_tensor_out>());
-    for (ptrdiff_t *stride : {&t->batch_stride, &t->head_stride, &t->row_stride})
-      for (const spoiling &s : wrong_values<ptrdiff_t>(name + " stride", stride, {0, dim - 1})) all.push_back(s);
-    return all;
-  }
 
   problem numbers_;
+  narrow_problem narrow_;
   heed_attention call_;
   staged_options options_;
 };

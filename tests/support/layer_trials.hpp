@@ -7,53 +7,37 @@
 #include <string>
 #include <vector>
 
+#include "cache_steps.hpp"
 #include "layer_parts.hpp"
 #include "primitive_trials.hpp"
 #include "staged_options.hpp"
 
 namespace heed_test {
 
-// A cache in a trial's memory that holds some tokens, and a copy of its memory. Made before any other array
-// of the trial, whose memory tokens pass through.
-class staged_cache {
- public:
-  staged_cache(random_source &r, const heed_cache_shape &shape, int32_t n_before, stage *memory)
-      : bytes_(heed_cache_bytes(&shape)) {
-    const placement all = {1, 1, 1, static_cast<int32_t>(bytes_ / sizeof(float)), 0, 0, 0};
-    const heed_memory own = heed_memory_of(memory->scratch<void>(bytes_, HEED_ALIGNMENT, all), bytes_);
-    EXPECT_EQ(status_name(heed_cache_init(&cache, &shape, own)), "HEED_OK");
-    for (int32_t left = n_before, n; left > 0; left -= n) {
-      n = std::min(left, shape.capacity + shape.spare);
-      const tokens t = {n, bell_floats(r, size_t(n) * shape.n_kv_heads * shape.head_dim),
-                        bell_floats(r, size_t(n) * shape.n_kv_heads * shape.v_dim)};
-      EXPECT_EQ(status_name(append(&cache, 0, t)), "HEED_OK");
-    }
-    const auto *from = static_cast<const float *>(cache.buffer);
-    image_.assign(from, from + bytes_ / sizeof(float));
-  }
-  // The cache as it was at first, in memory of the caller's.
-  heed_cache copy(std::vector<float> *to) const {
-    to->resize(image_.size() + 16);
-    const uintptr_t address = reinterpret_cast<uintptr_t>(to->data());
-    heed_cache other = cache;
-    other.buffer = reinterpret_cast<void *>((address + 63) / 64 * 64);
-    std::memcpy(other.buffer, image_.data(), bytes_);
-    return other;
-  }
-  void add_contents(const heed_cache &other, std::vector<float> *to) const {
-    const auto *from = static_cast<const float *>(other.buffer);
-    to->insert(to->end(), from, from + image_.size());
-  }
-  heed_cache cache = {};
-
- private:
-  size_t bytes_;
-  std::vector<float> image_;
-};
-
-// Rows whose causal attention is worth threads.
-inline int32_t rows_worth_threads(int32_t n_heads, int32_t dims) {
-  return static_cast<int32_t>(std::sqrt(2.0 * 2100000 / (double(n_heads) * dims))) + 2;
+// Norms and activations of the caller's, which choose another kernel and then call heed's with what the layer gives.
+inline random_source &source_of_callbacks() {
+  static random_source r(0);
+  return r;
+}
+template <heed_norm *f>
+heed_status restless(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                     const heed_executor *executor) {
+  choose_in_a_call(any_kernel(source_of_callbacks()));
+  return f(x, weight, bias, eps, y, executor);
+}
+template <heed_activation *f>
+heed_status restless(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  choose_in_a_call(any_kernel(source_of_callbacks()));
+  return f(x, up, y, executor);
+}
+inline heed_norm *restless_one(heed_norm *f) {
+  return f == heed_rms_norm ? restless<heed_rms_norm> : restless<heed_layer_norm>;
+}
+inline heed_activation *restless_one(heed_activation *f) {
+  return f == heed_gelu        ? restless<heed_gelu>
+         : f == heed_gelu_tanh ? restless<heed_gelu_tanh>
+         : f == heed_silu      ? restless<heed_silu>
+                               : restless<heed_relu>;
 }
 
 class layer_trial : public matrix_trial {
@@ -66,10 +50,19 @@ class layer_trial : public matrix_trial {
                             : r.between(e == extent::regular ? 2 : 1, most);
     if (a.causal && r.chance(60)) add_cache(r);
     if (r.chance(60)) draw_options(r, n_, n_before_, cache_ ? &cache_->cache.shape : nullptr, &numbers_);
+    if (a.rope && r.chance(50)) {
+      turn_ = random_rope(r, a.head_dim);
+      plain_rope_ = rope_from(turn_);
+      numbers_.attention.rope = &plain_rope_;
+    }
     placed_ = numbers_;
     place_numbers();
     if (cache_) placed_.attention.cache = &cache_->cache;
-    if (a.rope) rope_ = *a.rope, placed_.attention.rope = &rope_;
+    if (a.rope) rope_ = a.rope == &plain_rope_ ? place_rope(turn_, &memory) : *a.rope, placed_.attention.rope = &rope_;
+    heed_transformer_layer &t = placed_.transformer;
+    if (numbers_.is_transformer && r.chance(25)) t.norm = restless_one(t.norm);
+    if (numbers_.is_transformer && r.chance(25)) t.activation = restless_one(t.activation);
+    seed_of_callbacks_ = r.next();
     placed_.transformer.attention = &placed_.attention;
     place_rows(r, e);
     const int32_t at_once = rows_at_once(placed_.attention.cache, n_);
@@ -78,7 +71,7 @@ class layer_trial : public matrix_trial {
     besides_workspace_ = numbers_.bytes_besides_workspace(at_once);
     const size_t bytes = besides_workspace_ + workspace_bytes(r, a.head_dim, a.v_dim);
     const placement result = {1, 1, 1, static_cast<int32_t>(kept), 0, 0, 0};
-    memory_ = heed_memory_of(memory.scratch<void>(bytes, HEED_ALIGNMENT, kept ? result : placement()), bytes);
+    memory_ = memory.scratch(bytes, HEED_ALIGNMENT, kept ? result : placement());
     executor_argument_ = executor();
     options_ = staged_options(attention_of(numbers_, n_, n_before_ + n_), r, &memory);
     placed_.attention.options = options_.get();
@@ -88,6 +81,7 @@ class layer_trial : public matrix_trial {
            (cache_ ? " after " + std::to_string(n_before_) + " in " + text_of(cache_->cache.shape) : "");
   }
   heed_status call() override {
+    source_of_callbacks() = random_source(seed_of_callbacks_);
     return numbers_.is_transformer
                ? heed_transformer_layer_run(transformer_argument_, x_, y_, memory_, executor_argument_)
                : heed_attention_layer_run(attention_argument_, x_, y_, memory_, executor_argument_);
@@ -97,7 +91,7 @@ class layer_trial : public matrix_trial {
     heed_cache copy = {};
     if (cache_) copy = cache_->copy(&buffer);
     const layer_result parts = compose(numbers_, x_numbers_.values, n_, cache_ ? &copy : nullptr);
-    if (cache_) cache_->add_contents(copy, &result);  // in the order of the arrays
+    if (cache_) result = cache_->contents(copy);  // in the order of the arrays
     append(&result, parts.y), append(&result, parts.kept), append(&result, extra_results(parts.attended));
     return result;
   }
@@ -153,12 +147,8 @@ class layer_trial : public matrix_trial {
       void *copy = next;
       if (is_floats(pointer))
         next += bytes / sizeof(float);
-      else if (format == HEED_F32)
-        copy = memory.input(bytes / sizeof(float));
-      else if (format == HEED_INT8)
-        copy = memory.inputs<int8_t>(bytes);
       else
-        copy = memory.inputs<uint16_t>(bytes / 2);
+        copy = memory.input(format, bytes / HEED_FORMAT_BYTES(format));
       std::memcpy(copy, pointer, bytes);
       pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(copy);
     });
@@ -178,22 +168,6 @@ class layer_trial : public matrix_trial {
     }
   }
 
-  static spoilings weights_flaws(const std::string &name, heed_weights *w, const float **bias, bool required) {
-    if (!w->data) return {};
-    const auto *data = static_cast<const char *>(w->data);
-    spoilings all;
-    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
-    if (required) add(wrong_values<const void *>(name, &w->data, {nullptr}));
-    if (w->format != HEED_INT8) add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
-    add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
-    add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
-    add(wrong_values<int32_t>(name + ".format", &w->format, {-1, 4}));
-    add(wrong_values<int32_t>(name + ".layout", &w->layout, {-1, 2}));
-    if (w->format == HEED_INT8)
-      add(wrong_values<const float *>(name + ".scales", &w->scales, {nullptr, misaligned(w->scales)}));
-    if (*bias) add(wrong_values<const float *>("bias of " + name, bias, {misaligned(*bias)}));
-    return all;
-  }
   void add_transformer_flaws(std::vector<spoilings> *all) {
     heed_transformer_layer &t = placed_.transformer;
     spoilings norms;
@@ -246,6 +220,11 @@ class layer_trial : public matrix_trial {
              {"cache without memory", [=] { c->buffer = nullptr; }},
              {"cache of another shape", [=] { ++c->shape.head_dim; }},
              {"cache, not causal", [=] { placed_.attention.causal = 0; }}};
+      if (c->shape.format == HEED_INT8 && rows_at_once(c, n_) == n_)  // the activations are there by then
+        all.push_back({"NaN for an int8 cache", [=] {
+                         memory.edit([=] { *const_cast<float *>(x_.data) = not_a_number; });
+                         memory.release(memory_.data);
+                       }});
     } else if (placed_.attention.rope) {
       all = {{"rope without code", [=] { rope_.code = nullptr; }},
              {"rope of size 0", [=] { rope_.struct_size = 0; }},
@@ -259,7 +238,9 @@ class layer_trial : public matrix_trial {
   random_layer numbers_, placed_ = numbers_;
   int32_t n_, n_before_ = 0;
   std::unique_ptr<staged_cache> cache_;
-  heed_rope rope_;
+  rope_problem turn_;
+  heed_rope plain_rope_, rope_;
+  uint32_t seed_of_callbacks_;
   const heed_attention_layer *attention_argument_ = &placed_.attention;
   const heed_transformer_layer *transformer_argument_ = &placed_.transformer;
   matrix x_numbers_;

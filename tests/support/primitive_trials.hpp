@@ -100,35 +100,44 @@ class softmax_trial : public matrix_trial {
   const heed_executor *executor_argument_;
 };
 
-// A linear projection, or a weighted sum of rows.
+// A projection with weights of any format, a linear one, or a weighted sum of rows.
 class product_trial : public matrix_trial {
  public:
   product_trial(random_source &r, extent e) : matrix_trial(&r, e) {
-    weighted_sum_ = r.chance(40);
+    const int32_t kind = r.between(0, 99);
+    kind_ = kind < 25 ? weighted_sum : kind < 50 ? linear : projection;
     const bool regular = e == extent::regular, large = e == extent::large;
     const int32_t least = e == extent::small ? 1 : 9;
     const int32_t depth = r.size(least, 70), out = r.size(least, r.chance(80) ? 70 : 600);
     const int32_t n = regular ? r.between(2, 5) : r.size(1, std::max(1, std::min(60, 60000 / (depth * out))));
     x_numbers_ = any_matrix(r, large ? 2000000 / (depth * out) + 2 : n, depth);
     w_numbers_ = any_matrix(r, depth, out);
-    if (!weighted_sum_ && r.chance(50)) bias_numbers_ = any_floats(r, size_t(out));
+    if (kind_ != weighted_sum && r.chance(50)) bias_numbers_ = any_floats(r, size_t(out));
     x_ = put_matrix(r, e, &x_numbers_);
-    w_ = put_matrix(r, e, &w_numbers_);
+    if (kind_ == projection)
+      place_weights(r);
+    else
+      w_ = put_matrix(r, e, &w_numbers_);
     if (!bias_numbers_.empty()) bias_ = put({1, 1, 1, out, 0, 0, 0}, &bias_numbers_);
     y_ = place_result(r, x_.n_rows, out);
     executor_argument_ = executor();
   }
   std::string text() const override {
-    return std::string(weighted_sum_ ? "weighted sum" : "linear") + " of " + std::to_string(x_numbers_.n_rows) + " x " +
-           std::to_string(w_numbers_.n_rows) + " x " + std::to_string(w_numbers_.dim) + (bias_ ? " with bias" : "");
+    static const char *const names[] = {"weighted sum", "linear", "projection"};
+    return std::string(names[kind_]) + " of " + std::to_string(x_numbers_.n_rows) + " x " +
+           std::to_string(w_numbers_.n_rows) + " x " + std::to_string(w_numbers_.dim) + (bias_ ? " with bias" : "") +
+           (kind_ == projection
+                ? " format " + std::to_string(weights_.format) + " layout " + std::to_string(weights_.layout)
+                : "");
   }
   heed_status call() override {
-    return weighted_sum_ ? heed_weighted_sum(x_, w_, y_, executor_argument_)
-                         : heed_linear(x_, w_, bias_, y_, executor_argument_);
+    return kind_ == weighted_sum ? heed_weighted_sum(x_, w_, y_, executor_argument_)
+           : kind_ == linear     ? heed_linear(x_, w_, bias_, y_, executor_argument_)
+                                 : heed_project(x_, weights_, bias_, y_, executor_argument_);
   }
   std::vector<float> plain() const override {
-    return weighted_sum_ ? run_weighted_sum(x_numbers_, w_numbers_).values
-                         : run_linear(x_numbers_, w_numbers_, bias_numbers_).values;
+    return kind_ == weighted_sum ? run_weighted_sum(x_numbers_, w_numbers_).values
+                                 : run_linear(x_numbers_, w_numbers_, bias_numbers_).values;
   }
   void judge(const std::vector<float> &result, double chain) const override {
     const int32_t depth = w_numbers_.n_rows, out = w_numbers_.dim;
@@ -136,27 +145,62 @@ class product_trial : public matrix_trial {
       const exact_value e = exact_linear(x_numbers_, w_numbers_, bias_numbers_, i / out, i % out);
       if (!in_range(e.absolute_sum)) continue;
       judge_error(result[size_t(i)], e.value,
-                  weighted_sum_ ? weighted_sum_bound(depth, e.absolute_sum, chain)
-                                : linear_bound(depth, e.absolute_sum, chain));
+                  kind_ == weighted_sum ? weighted_sum_bound(depth, e.absolute_sum, chain)
+                                        : linear_bound(depth, e.absolute_sum, chain));
     }
   }
   std::vector<spoilings> flaws(random_source &r) override {
+    const auto *const w = kind_ == projection ? static_cast<const float *>(weights_.data) : w_.data;
     std::vector<spoilings> all = {flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
-                                  flaws_in("w", &w_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
                                   flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
                                   wrong_count("rows of y", &y_.n_rows, y_.n_rows),
                                   wrong_count("depth of x", &x_.dim, x_.dim),
                                   executor_flaws_in(&executor_argument_),
-                                  overlaps(r, &y_, {x_.data, w_.data, bias_})};
+                                  overlaps(r, &y_, {x_.data, w, bias_, weights_.scales})};
+    if (kind_ == projection)
+      all.push_back(weights_flaws("w", &weights_, &bias_, true));
+    else
+      all.push_back(flaws_in("w", &w_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)));
     if (bias_) all.push_back(wrong_floats("bias", &bias_));
     return all;
   }
 
  private:
-  bool weighted_sum_;
-  matrix x_numbers_, w_numbers_;
+  // The weights become what the format holds of them.
+  void place_weights(random_source &r) {
+    matrix &w = w_numbers_;
+    const int32_t format = r.between(HEED_F32, HEED_INT8), layout = r.between(0, 1);
+    const bool turned = layout == HEED_OUT_IN;
+    const int32_t rows = turned ? w.dim : w.n_rows, dim = turned ? w.n_rows : w.dim;
+    std::vector<float> all = turned ? transposed(w.values, w.n_rows, w.dim) : w.values;
+    narrow_numbers stored = {format, dim, std::vector<unsigned char>(all.size()), std::vector<float>(size_t(w.dim))};
+    if (format == HEED_INT8) {
+      for (float &x : all) x = std::isfinite(x) ? x : 1;
+      auto *const q = reinterpret_cast<int8_t *>(stored.bytes.data());
+      EXPECT_EQ(heed_weights_quantize(heed_matrix_of(all.data(), rows, dim), layout, q, stored.scales.data()), HEED_OK);
+      for (size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<float>(q[i]) * stored.scales[turned ? i / size_t(dim) : i % size_t(dim)];
+    } else {
+      stored = round_rows(format, dim, &all);
+    }
+    w.values = turned ? transposed(all, rows, dim) : all;
+    const placement view = random_placement(r, 1, 1, rows, dim);
+    weights_ = heed_weights_of(put(view, stored), nullptr, format, layout, w.n_rows, w.dim);
+    weights_.row_stride = view.row_stride;
+    if (format == HEED_INT8) weights_.scales = put({1, 1, 1, w.dim, 0, 0, 0}, &stored.scales);
+  }
+  static std::vector<float> transposed(const std::vector<float> &x, int32_t rows, int32_t dim) {
+    std::vector<float> y;
+    for (int32_t i = 0; i < dim; ++i)
+      for (int32_t t = 0; t < rows; ++t) y.push_back(x[size_t(t) * size_t(dim) + size_t(i)]);
+    return y;
+  }
+
+  enum { weighted_sum, linear, projection } kind_;
+  matrix x_numbers_, w_numbers_;  // (n, depth), (depth, out)
   std::vector<float> bias_numbers_;
   heed_matrix x_, w_;
+  heed_weights weights_ = {};
   const float *bias_ = nullptr;
   heed_matrix_out y_;
   const heed_executor *executor_argument_;

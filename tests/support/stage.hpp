@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fence.hpp"
+#include "kernel_trap.hpp"
 #include "problem.hpp"
 #include "random.hpp"
 #include "run.hpp"
@@ -42,24 +43,54 @@ inline placement random_input_placement(random_source &r, int32_t n_batch, int32
   return p;
 }
 
+// The same as a float; of int8 as it is, without its scale.
+inline float number_at(int32_t format, const unsigned char *p) {
+  uint16_t half;
+  if (format == HEED_INT8) return static_cast<int8_t>(*p);
+  if (format == HEED_F32)
+    return float_of(uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24);
+  std::memcpy(&half, p, sizeof half);
+  if (format == HEED_BF16) return float_of(uint32_t{half} << 16);
+  const int exponent = half >> 10 & 31, fraction = half & 1023;
+  const float size = exponent == 31 ? (fraction ? not_a_number : infinity)
+                                    : std::ldexp(static_cast<float>(exponent ? fraction | 1024 : fraction),
+                                                 std::max(exponent, 1) - 25);
+  return half >> 15 ? -size : size;
+}
+// What is no result of any format: a signalling NaN of f16 and of bf16, and -128.
+inline uint32_t unwritten_bits_of(int32_t format) {
+  constexpr uint32_t bits[] = {unwritten_bits, 0x7da57da5, 0x7fa57fa5, 0x80808080};
+  return bits[format];
+}
+
 class stage {
  public:
   explicit stage(random_source *r) : r_(r) {}
 
-  // To be read. NaN until the caller puts numbers there.
-  float *input(size_t n_floats) { return add(n_floats * sizeof(float), 4, unread_bits, {}, false); }
-  // To be written: all rows, and nothing between them.
-  float *output(const placement &rows) { return add(rows.extent() * sizeof(float), 4, unwritten_bits, rows, false); }
-  // To be written anywhere, from any contents. Of `rows`, if any, the result is taken.
-  template <typename T>
-  T *scratch(size_t bytes, size_t alignment, const placement &rows = {}) {
-    return reinterpret_cast<T *>(add(bytes, alignment, r_->next() % 256 * 0x01010101u, rows, true));
+  // Numbers to be read. NaN until the caller puts others there.
+  float *input(size_t n_floats) { return static_cast<float *>(input(HEED_F32, n_floats)); }
+  void *input(int32_t format, size_t n) {
+    return add(n * HEED_FORMAT_BYTES(format), HEED_FORMAT_BYTES(format), unread_bits, {}, kind::read);
   }
-
-  // The same of anything else.
+  // To be written: all rows, and nothing between them.
+  float *output(const placement &rows) { return static_cast<float *>(output(HEED_F32, rows)); }
+  void *output(int32_t format, const placement &rows) {
+    const size_t bytes = HEED_FORMAT_BYTES(format);
+    return add(rows.extent() * bytes, bytes, unwritten_bits_of(format), rows, kind::written, format);
+  }
+  // To be written anywhere, from any contents. Of `rows`, if any, the result is taken.
+  heed_memory scratch(size_t bytes, size_t alignment = HEED_ALIGNMENT, const placement &rows = {}) {
+    return heed_memory_of(add(bytes, alignment, r_->below(256) * 0x01010101u, rows, kind::scratch), bytes);
+  }
+  // The same for what a call looks at before it begins: caches, partial results, objects that it changes.
+  template <typename T = void>
+  T *state(size_t bytes, size_t alignment = 8, const placement &rows = {}) {
+    return static_cast<T *>(add(bytes, alignment, r_->below(256) * 0x01010101u, rows, kind::state));
+  }
+  // And to be read: options and their numbers, scales.
   template <typename T>
   T *inputs(size_t count) {
-    return reinterpret_cast<T *>(add(count * sizeof(T), alignof(T), unread_bits, {}, false));
+    return static_cast<T *>(add(count * sizeof(T), alignof(T), unread_bits, {}, kind::object));
   }
 
   // What memory holds now is the state before a call.
@@ -93,19 +124,37 @@ class stage {
     return there;
   }
 
+  // Also a refused call may write there.
+  void release(const void *scratch) {
+    for (array &a : arrays_) a.released |= a.data == scratch;
+  }
+
+  // Calls may leave outputs as they were.
+  void allow_unwritten() { may_be_unwritten_ = true; }
+
+  // Somewhere in numbers that a call reads or writes; null: there are none.
+  const void *anywhere_in_numbers(random_source &r) const {
+    std::vector<const array *> all;
+    for (const array &a : arrays_)
+      if (a.bytes > 0 && a.what != kind::state && a.what != kind::object) all.push_back(&a);
+    if (all.empty()) return nullptr;
+    const array &a = *r.pick(all);
+    return a.data + r.below(static_cast<uint32_t>(a.bytes));
+  }
+
   // What a call did wrong to memory; empty if nothing.
   std::string harm(bool refused) const {
     for (size_t i = 0; i < arrays_.size(); ++i) {
       const array &a = arrays_[i];
       std::vector<unsigned char> expected = a.image;
       bool all_written = true;
-      if (!refused) all_written = take_result(a, expected.data() + a.front);
+      if (!refused || a.released) all_written = take_result(a, expected.data() + a.front);
       if (std::memcmp(expected.data(), a.begin(), expected.size()) != 0) {
         const auto difference = std::mismatch(expected.begin(), expected.end(), a.begin());
         return "byte " + std::to_string(difference.second - a.data) + " of array " + std::to_string(i) + " (of " +
                std::to_string(a.bytes) + " bytes) was changed";
       }
-      if (!all_written) return "array " + std::to_string(i) + " was not written everywhere";
+      if (!all_written && !may_be_unwritten_) return "array " + std::to_string(i) + " was not written everywhere";
     }
     return {};
   }
@@ -113,51 +162,72 @@ class stage {
   // The rows of all outputs, one array after another.
   std::vector<float> result() const {
     std::vector<float> all;
-    for (const array &a : arrays_) {
-      const std::vector<float> rows = gather(a.rows, reinterpret_cast<const float *>(a.data));
-      all.insert(all.end(), rows.begin(), rows.end());
-    }
+    for (const array &a : arrays_)
+      each_row(a.rows, [&](size_t at, size_t) {
+        const size_t bytes = HEED_FORMAT_BYTES(a.format);
+        for (int32_t i = 0; i < a.rows.dim; ++i) all.push_back(number_at(a.format, a.data + (at + size_t(i)) * bytes));
+      });
     return all;
   }
 
  private:
+  enum class kind { read, written, scratch, state, object };
   struct array {
     unsigned char *data;
     size_t bytes, front, rear;  // guards on both sides, shorter next to a page without access
     placement rows;             // the result; none: dim 0
-    bool scratch;
+    kind what;
+    int32_t format;  // of the result
+    bool released;
     std::vector<unsigned char> image;
     unsigned char *begin() const { return data - front; }
     size_t all_bytes() const { return front + bytes + rear; }
   };
   static constexpr size_t guard = 128;
 
-  float *add(size_t bytes, size_t alignment, uint32_t fill, const placement &rows, bool scratch) {
+  void *add(size_t bytes, size_t alignment, uint32_t fill, const placement &rows, kind what,
+            int32_t format = HEED_F32) {
     const region &all = region_of(static_cast<slot>(arrays_.size()));
     const size_t room = static_cast<size_t>(all.end - all.begin) - bytes;
     const int32_t where = r_->between(0, 9);
     const size_t anywhere = 4 * static_cast<size_t>(r_->between(0, 8191));
     const size_t offset = (where < 4 ? room : where < 7 ? 0 : std::min(room, anywhere)) / alignment * alignment;
-    array a = {all.begin + offset, bytes, std::min(guard, offset), std::min(guard, room - offset), rows, scratch, {}};
+    if (arrays_.size() >= n_slots || bytes > size_t(all.end - all.begin)) std::abort();
+    array a = {all.begin + offset,
+               bytes,
+               std::min(guard, offset),
+               std::min(guard, room - offset),
+               rows,
+               what,
+               format,
+               false,
+               {}};
     for (size_t i = 0; i < a.all_bytes(); ++i)
       a.begin()[i] = static_cast<unsigned char>(fill >> (reinterpret_cast<uintptr_t>(a.begin() + i) % 4 * 8));
     arrays_.push_back(a);
-    return reinterpret_cast<float *>(a.data);
+    return a.data;
   }
 
   // Copies what the call may have written to the expectation. False: a float of the result was not written.
   static bool take_result(const array &a, unsigned char *expected) {
-    if (a.scratch) std::memcpy(expected, a.data, a.bytes);
+    if (a.what == kind::scratch || a.what == kind::state) {
+      std::memcpy(expected, a.data, a.bytes);
+      return true;
+    }
     bool all_written = true;
+    const size_t bytes = HEED_FORMAT_BYTES(a.format);
+    const uint32_t unwritten = unwritten_bits_of(a.format);
     each_row(a.rows, [&](size_t at, size_t) {
-      const float *row = reinterpret_cast<const float *>(a.data) + at;
-      all_written &= std::none_of(row, row + a.rows.dim, [](float x) { return bits_of(x) == unwritten_bits; });
-      std::memcpy(expected + at * sizeof(float), row, size_t(a.rows.dim) * sizeof(float));
+      const unsigned char *const row = a.data + at * bytes;
+      for (int32_t i = 0; i < a.rows.dim; ++i)
+        all_written &= std::memcmp(row + size_t(i) * bytes, &unwritten, bytes) != 0;
+      std::memcpy(expected + at * bytes, row, size_t(a.rows.dim) * bytes);
     });
     return all_written;
   }
 
   random_source *r_;
+  bool may_be_unwritten_ = false;
   std::vector<array> arrays_;
   std::vector<std::pair<uintptr_t, uintptr_t>> planted_;  // from, to
   std::vector<std::unique_ptr<uint64_t[]>> apart_;

@@ -41,10 +41,11 @@ inline void split_extra_results(const problem &p, const std::vector<float> &all,
 class staged_options {
  public:
   staged_options() = default;
-  staged_options(const problem &p, random_source &r, stage *memory)
+  // with_narrow: narrow tensors are among them, for the caller to fill.
+  staged_options(const problem &p, random_source &r, stage *memory, bool with_narrow = false)
       : shape_{p.batch, p.n_heads, p.n_q, p.n_kv}, r_(&r), memory_(memory) {
     additive_ = p.options.mask.kind == mask_kind::additive;
-    if (!p.options.any()) return;
+    if (!p.options.any() && !with_narrow) return;
     all_ = memory->inputs<objects>(1);
     *all_ = {};
     all_->options = heed_options_default();
@@ -52,15 +53,21 @@ class staged_options {
     put_mask(p);
     put_numbers(p.options);
     put_outputs(p);
+    if (!with_narrow) return;
+    expect(heed_narrow_tensors_init(&all_->narrow));
+    all_->options.narrow = &all_->narrow;
   }
   // Null: none.
   heed_options *get() const { return all_ ? &all_->options : nullptr; }
+
+  heed_narrow_tensors *narrow() const { return all_ && all_->options.narrow ? &all_->narrow : nullptr; }
 
   // For a call that begins at this key: scores and masks count from there, by copies of their objects.
   struct piece {
     heed_options options = heed_options_default();
     heed_mask mask;
     heed_scores scores;
+    heed_narrow_tensors narrow;
   };
   void make_piece(int32_t first_key, piece *p) const {
     static const float hidden = -infinity;
@@ -70,6 +77,15 @@ class staged_options {
       p->scores = *p->options.scores;
       p->scores.out.data += first_key;
       p->options.scores = &p->scores;
+    }
+    if (p->options.narrow) {
+      p->narrow = *p->options.narrow;
+      for (heed_narrow_tensor *t : {&p->narrow.k, &p->narrow.v}) {
+        if (!t->data) continue;
+        t->data = static_cast<const char *>(t->data) + first_key * t->row_stride * HEED_FORMAT_BYTES(t->format);
+        if (t->format == HEED_INT8) t->scales.data += first_key * t->scales.row_stride;
+      }
+      p->options.narrow = &p->narrow;
     }
     if (!p->options.mask) return;
     p->mask = *p->options.mask;
@@ -118,6 +134,7 @@ class staged_options {
     heed_lse lse;
     heed_column_sums column_sums;
     heed_top_k top_k;
+    heed_narrow_tensors narrow;
   };
 
   static void expect(heed_status status) { EXPECT_EQ(status_name(status), "HEED_OK"); }
@@ -210,6 +227,7 @@ class staged_options {
     object("sinks", &heed_options::sinks), object("scores", &heed_options::scores);
     object("weights", &heed_options::weights), object("lse", &heed_options::lse);
     object("column sums", &heed_options::column_sums), object("top k", &heed_options::top_k);
+    object("narrow tensors", &heed_options::narrow);
     return all;
   }
   // What is read where the call writes, and what is written where it reads.

@@ -1,9 +1,9 @@
-// Calls that take no executor, for switched_calls.hpp: another thread may choose a kernel meanwhile.
+// Calls that take no executor, for switched_calls.hpp: their memory chooses another kernel, half-way through it.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_SWITCHED_ALONE_HPP
 #define HEED_TESTS_SUPPORT_SWITCHED_ALONE_HPP
 
-#include "switched_layers.hpp"
+#include "switched_calls.hpp"
 
 namespace heed_test {
 
@@ -21,6 +21,7 @@ inline void add_caches(switched_calls *all) {
                         heed_rope rope;
                         heed_rope_init(&rope, style < 0 ? 0 : style);
                         const heed_tensor rows = heed_token_major(numbers_from(0), n, n_heads, dim);
+                        w->disturb(numbers_from(n / 2 * n_heads * dim));
                         w->expect_ok(heed_cache_append(&cache, 0, rows, rows, n, style < 0 ? nullptr : &rope));
                       }});
 }
@@ -38,6 +39,7 @@ inline void add_partials(switched_calls *all) {
   all->push_back({"merge of partials", false, [=](const heed_executor *, written *w) {
                     heed_partial total, part;
                     fill(&total, 0, 0, w), fill(&part, 5000, 1024, w);
+                    w->disturb(total.data + n / 2);
                     w->expect_ok(heed_partial_merge(&total, &part));
                   }});
   all->push_back({"end of a partial", false, [=](const heed_executor *, written *w) {
@@ -47,28 +49,27 @@ inline void add_partials(switched_calls *all) {
                     heed_sinks_init(&sinks, numbers_from(5));
                     heed_lse lse;
                     heed_lse_init(&lse, heed_head_major_out(w->take(n_rows), n_q, heads, 1));
-                    w->expect_ok(heed_partial_finish(
-                        &total, &sinks, heed_token_major_out(w->take(n_rows * dim), n_q, heads, dim), &lse));
+                    float *const out = w->take(n_rows * dim);
+                    w->disturb(out + n_rows * dim / 2);
+                    w->expect_ok(heed_partial_finish(&total, &sinks, heed_token_major_out(out, n_q, heads, dim), &lse));
                   }});
 }
 
 inline void add_sequences(switched_calls *all) {
   constexpr int32_t n = 200, dim = 32;
-  for (const bool with_options : {false, true})
-    all->push_back({with_options ? "sequence with options" : "sequence", false, [=](const heed_executor *, written *w) {
-                      heed_sequence x, y;
-                      w->expect_ok(heed_sequence_init(&x, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
-                      w->expect_ok(heed_sequence_init(&y, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
-                      w->expect_ok(heed_sequence_append(&x, heed_matrix_of(numbers_from(0), n, dim)));
-                      const all_options options(n, n, 1, w);
-                      w->expect_ok(heed_sequence_attention(&x, HEED_SCALE_DEFAULT, with_options,
-                                                           with_options ? options.get() : nullptr, &y,
-                                                           switched_workspace()));
-                    }});
+  all->push_back({"sequence", false, [=](const heed_executor *, written *w) {
+                    heed_sequence x, y;
+                    w->expect_ok(heed_sequence_init(&x, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
+                    w->expect_ok(heed_sequence_init(&y, n, dim, w->memory(HEED_SEQUENCE_BYTES(n, dim))));
+                    w->expect_ok(heed_sequence_append(&x, heed_matrix_of(numbers_from(0), n, dim)));
+                    w->disturb(y.data + n * dim / 2);
+                    w->expect_ok(heed_sequence_attention(&x, HEED_SCALE_DEFAULT, 0, nullptr, &y, switched_workspace()));
+                  }});
   all->push_back({"self-attention", false, [=](const heed_executor *, written *w) {
+                    float *const out = w->take(n * dim);
+                    w->disturb(out + n * dim / 2);
                     w->expect_ok(heed_self_attention(heed_matrix_of(numbers_from(0), n, dim), HEED_SCALE_DEFAULT,
-                                                     heed_matrix_out_of(w->take(n * dim), n, dim),
-                                                     switched_workspace()));
+                                                     heed_matrix_out_of(out, n, dim), switched_workspace()));
                   }});
 }
 
@@ -77,17 +78,21 @@ inline void add_formats(switched_calls *all) {
   for (int32_t format = HEED_F16; format <= HEED_INT8; ++format) {
     all->push_back({std::string("to ") + format_names[format], true, [=](const heed_executor *, written *w) {
                       uint16_t *const y = w->take<uint16_t>(n * dim);
+                      w->disturb(numbers_from(n * dim / 2));
                       w->expect_ok(heed_narrow(heed_matrix_of(numbers_from(0), n, dim),
                                                heed_narrow_matrix_out_of(y, w->take(n), format, n, dim)));
                     }});
     all->push_back(
         {std::string("from ") + format_names[format], true, [=](const heed_executor *, written *w) {
+           float *const y = w->take(n * dim);
+           w->disturb(y + n * dim / 2);
            w->expect_ok(heed_widen(heed_narrow_matrix_of(narrow_numbers_of(format), positive_numbers(), format, n, dim),
-                                   heed_matrix_out_of(w->take(n * dim), n, dim)));
+                                   heed_matrix_out_of(y, n, dim)));
          }});
   }
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
     all->push_back({"weights to int8, layout " + std::to_string(layout), true, [=](const heed_executor *, written *w) {
+                      w->disturb(numbers_from(n * dim / 2));
                       w->expect_ok(heed_weights_quantize(heed_matrix_of(numbers_from(0), n, dim), layout,
                                                          w->take<int8_t>(n * dim), w->take(n)));
                     }});
@@ -96,6 +101,7 @@ inline void add_formats(switched_calls *all) {
 inline void add_others(switched_calls *all) {
   add_sequences(all), add_formats(all);
   all->push_back({"dot", false, [](const heed_executor *, written *w) {
+                    w->disturb(numbers_from(50000));
                     w->expect_ok(heed_dot(numbers_from(0), numbers_from(500000), 100000, w->take(1)));
                   }});
   using test = heed_status (*)(heed_memory, heed_selftest_report *);
@@ -104,7 +110,10 @@ inline void add_others(switched_calls *all) {
   for (const auto &[name, f] : tests)
     all->push_back({name, true, [function = f](const heed_executor *, written *w) {
                       written buffer;
-                      *w->take<heed_status>(1) = function(buffer.memory(HEED_SELFTEST_FEATURES_BYTES), nullptr);
+                      const heed_memory memory = buffer.memory(HEED_SELFTEST_FEATURES_BYTES);
+                      heed_status *const result = w->take<heed_status>(1);
+                      w->disturb(static_cast<char *>(memory.data) + HEED_SELFTEST_BOOT_BYTES / 2);
+                      *result = function(memory, nullptr);
                     }});
 }
 

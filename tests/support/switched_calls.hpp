@@ -11,6 +11,7 @@
 
 #include "data.hpp"
 #include "heed/heed.h"
+#include "kernel_trap.hpp"
 
 namespace heed_test {
 
@@ -32,6 +33,11 @@ class written {
     parts_.back().second = kept;
     return all;
   }
+  // Called before a call that takes no executor: another kernel is chosen as soon as the call comes to this byte.
+  void disturb(const void *byte) const {
+    if (meanwhile) kernel_trap::set(byte, meanwhile);
+  }
+  const char *meanwhile = nullptr;  // the other kernel; null: nothing happens
   void expect_ok(heed_status status) { EXPECT_EQ(status, HEED_OK) << heed_status_argument(status); }
   std::vector<unsigned char> all() const {
     std::vector<unsigned char> bytes;

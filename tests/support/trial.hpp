@@ -15,6 +15,7 @@
 #include "executors.hpp"
 #include "judge.hpp"
 #include "kernels.hpp"
+#include "narrow_tensors.hpp"
 #include "oracle.hpp"
 #include "refusal.hpp"
 #include "settings.hpp"
@@ -84,14 +85,22 @@ inline void call_from_inside() {
   EXPECT_TRUE(same_bits(known->second, y)) << "a call from inside a task";
 }
 
+// Of either profile.
+inline const char *any_kernel(random_source &r) {
+  static const std::vector<const char *> names = [] {  // asking the processor takes its time
+    std::vector<const char *> all;
+    for (int32_t i = 0; i < heed_kernel_count(); ++i) all.push_back(heed_kernel_name(i));
+    return all;
+  }();
+  return r.pick(names);
+}
+
 inline std::unique_ptr<test_executor> hostile_executor(random_source &r) {
   const int32_t kind = r.between(0, 3), n_workers = r.between(2, 12);
   if (kind < 2) return random_executor(r);
   if (kind == 2) return std::make_unique<meddling_executor>(n_workers, call_from_inside);
-  // The call under way must finish on the kernel it began with.
-  return std::make_unique<meddling_executor>(n_workers, [own = random_source(r.next())]() mutable {
-    heed_kernel_use(heed_kernel_name(own.between(0, heed_kernel_count() - 1)));
-  });
+  return std::make_unique<meddling_executor>(
+      n_workers, [own = random_source(r.next())]() mutable { choose_in_a_call(any_kernel(own)); });
 }
 
 class trial {
@@ -101,15 +110,40 @@ class trial {
     if (executor_) damaged_executor_ = *executor_->get();
   }
   virtual ~trial() = default;
-  virtual std::string text() const = 0;  // function and shape
-  virtual heed_status call() = 0;
+  virtual std::string text() const = 0;          // function and shape
   virtual std::vector<float> plain() const = 0;  // what the current kernel gives in the plainest setting
   virtual void judge(const std::vector<float> &, double /*chain*/) const {}
   virtual std::vector<spoilings> flaws(random_source &r) = 0;  // a list for every argument
+  virtual std::vector<float> result() const { return memory.result(); }
+
+  // Another kernel will be chosen in the middle of one of the calls: it must finish on the one it began with.
+  void draw_trap(random_source &r) {
+    disturbed_ = r.between(0, most_calls_ - 1);
+    trap_ = memory.anywhere_in_numbers(r);
+    trap_kernel_ = any_kernel(r);
+  }
+  heed_status run_on(const std::string &kernel) {
+    memory.reset();
+    kernel_ = kernel, n_calls_ = 0;
+    begin_call(0);
+    const heed_status status = call();
+    kernel_trap::clear();
+    kernel_.clear();
+    return status;
+  }
 
   stage memory;
 
  protected:
+  virtual heed_status call() = 0;
+  // One call of several, which all begin on the same kernel.
+  template <typename Call>
+  heed_status one(Call call) {
+    if (!kernel_.empty()) begin_call(n_calls_++);
+    return call();
+  }
+  int32_t most_calls_ = 1;
+
   const heed_executor *executor() const { return executor_ ? executor_->get() : nullptr; }
   size_t workspace_bytes(random_source &r, int32_t head_dim, int32_t v_dim) const {
     problem p;
@@ -119,7 +153,7 @@ class trial {
   }
   heed_memory place_workspace(random_source &r, int32_t head_dim, int32_t v_dim) {
     const size_t bytes = workspace_bytes(r, head_dim, v_dim);
-    return heed_memory_of(memory.scratch<void>(bytes, HEED_ALIGNMENT), bytes);
+    return memory.scratch(bytes);
   }
   spoilings executor_flaws_in(const heed_executor **argument) {
     spoilings all;
@@ -131,6 +165,53 @@ class trial {
                      }});
     return all;
   }
+  static spoilings output_flaws_in(const std::string &name, heed_tensor_out *t, int32_t dim) {
+    spoilings all = flaws_in(name, t, tensor_flaws<heed_tensor_out>());
+    for (ptrdiff_t *stride : {&t->batch_stride, &t->head_stride, &t->row_stride})
+      for (const spoiling &s : wrong_values<ptrdiff_t>(name + " stride", stride, {0, dim - 1})) all.push_back(s);
+    return all;
+  }
+  static spoilings weights_flaws(const std::string &name, heed_weights *w, const float **bias, bool required) {
+    if (!w->data) return {};
+    const auto *data = static_cast<const char *>(w->data);
+    spoilings all;
+    const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
+    if (required) add(wrong_values<const void *>(name, &w->data, {nullptr}));
+    if (w->format != HEED_INT8) add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
+    add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
+    add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
+    add(wrong_values<ptrdiff_t>(name + ".row_stride", &w->row_stride, {-1, PTRDIFF_MIN}));
+    add(wrong_values<int32_t>(name + ".format", &w->format, {-1, 4}));
+    add(wrong_values<int32_t>(name + ".layout", &w->layout, {-1, 2}));
+    if (w->format == HEED_INT8)
+      add(wrong_values<const float *>(name + ".scales", &w->scales, {nullptr, misaligned(w->scales)}));
+    if (*bias) add(wrong_values<const float *>("bias of " + name, bias, {misaligned(*bias)}));
+    return all;
+  }
+  // Of a tensor that has no batch: the flaws of its stride do not count.
+  static spoilings without_batch(spoilings of_tensor) {
+    of_tensor.erase(of_tensor.begin() + 3, of_tensor.begin() + 7);
+    return of_tensor;
+  }
+  spoilings wrong_struct_size(uint32_t *size) const {
+    return wrong_values<uint32_t>("struct_size", size, {0, *size - 1, *size + 1, UINT32_MAX});
+  }
+  // Contiguous rows of any format, to where a view says.
+  void *put(const placement &view, const narrow_numbers &from) {
+    const size_t bytes = HEED_FORMAT_BYTES(from.format);
+    auto *const data = static_cast<unsigned char *>(memory.input(from.format, view.extent()));
+    each_row(view, [&](size_t at, size_t index) {
+      std::memcpy(data + at * bytes, &from.bytes[index * bytes], size_t(view.dim) * bytes);
+    });
+    return data;
+  }
+  // Numbers that a call looks at before it begins.
+  template <typename T>
+  const T *put_few(const std::vector<T> &numbers) {
+    T *const data = memory.inputs<T>(numbers.size());
+    std::copy(numbers.begin(), numbers.end(), data);
+    return data;
+  }
   // Puts numbers where a view says, and takes them back: rows may share memory.
   float *put(const placement &view, std::vector<float> *numbers) {
     float *data = memory.input(view.extent());
@@ -140,8 +221,19 @@ class trial {
   }
 
  private:
+  // Without a way back: a choice asks the processor, which is most of the time of a small call on a virtual machine.
+  void begin_call(int32_t index) {
+    kernel_trap::clear();
+    EXPECT_EQ(heed_kernel_use(kernel_.c_str()), HEED_OK) << kernel_;
+    if (trap_ && index == disturbed_) kernel_trap::set(trap_, trap_kernel_);
+  }
+
   std::unique_ptr<test_executor> executor_;
   heed_executor damaged_executor_ = {};
+  std::string kernel_;  // empty: not in run_on()
+  int32_t n_calls_, disturbed_ = 0;
+  const void *trap_ = nullptr;
+  const char *trap_kernel_ = nullptr;
 };
 
 }  // namespace heed_test
