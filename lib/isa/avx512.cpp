@@ -6,9 +6,6 @@
 namespace heed {
 namespace {
 
-constexpr uint16_t low_then_high[32] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
-                                        1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
-
 struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
@@ -27,6 +24,11 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   }
   static HEED_INLINE reg of_bits(__m512i x) { return _mm512_castsi512_ps(x); }
 
+  static constexpr bool is_f16(f16) { return true; }
+  template <class T>
+  static constexpr bool is_f16(T) {
+    return false;
+  }
   // Words of 32 bits are transposed, 4 at a time; each holds two or four numbers of its row. Floats: 16 at a time.
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
@@ -36,6 +38,12 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
       reg columns[16];
       transpose16(p, stride, columns);
       for_each_constant<16>([&](auto i) HEED_INLINED { f(i, columns[decltype(i)::value]); });
+    } else if constexpr (is_f16(T())) {
+      for_each_constant<2>([&](auto part) HEED_INLINED {
+        constexpr int first = 8 * decltype(part)::value;
+        columns_of_halves(reinterpret_cast<const char *>(p + first), bytes,
+                          [&](auto i, reg x) HEED_INLINED { f(constant<first + decltype(i)::value>(), x); });
+      });
     } else {
       for_each_constant<static_cast<int>(sizeof(T))>([&](auto part) HEED_INLINED {
         reg words[4];
@@ -72,20 +80,44 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     f(constant<0>(), of_bits(_mm512_slli_epi32(words, 16)));
     f(constant<1>(), of_bits(_mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000)))));
   }
+  // 8 numbers of 16 rows, rows l and l + 8 in the halves of a register: by 16, 32 and 64 bits, and each register is a
+  // column in order.
   template <class F>
-  static HEED_INLINE void split_words(f16, __m512i words, F f) {
-    const __m512i halves = _mm512_permutexvar_epi16(_mm512_loadu_si512(low_then_high), words);
-    f(constant<0>(), _mm512_cvtph_ps(_mm512_castsi512_si256(halves)));
-    f(constant<1>(), _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)));
+  static HEED_INLINE void columns_of_halves(const char *p, ptrdiff_t bytes, F f) {
+    __m256i a[8], b[8];
+    HEED_UNROLL for (int l = 0; l < 8; l++) {
+      const __m128i *row = reinterpret_cast<const __m128i *>(p + l * bytes);
+      const __m128i *other = reinterpret_cast<const __m128i *>(p + (l + 8) * bytes);
+      a[l] = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(row)), _mm_loadu_si128(other), 1);
+    }
+    HEED_UNROLL for (int l = 0; l < 8; l += 2) {
+      b[l] = _mm256_unpacklo_epi16(a[l], a[l + 1]);
+      b[l + 1] = _mm256_unpackhi_epi16(a[l], a[l + 1]);
+    }
+    HEED_UNROLL for (int h = 0; h < 2; h++) {
+      HEED_UNROLL for (int l = 0; l < 2; l++) {
+        a[4 * h + 2 * l] = _mm256_unpacklo_epi32(b[4 * l + h], b[4 * l + 2 + h]);
+        a[4 * h + 2 * l + 1] = _mm256_unpackhi_epi32(b[4 * l + h], b[4 * l + 2 + h]);
+      }
+    }
+    for_each_constant<4>([&](auto pair) HEED_INLINED {
+      constexpr int i = decltype(pair)::value, at = i / 2 * 4 + i % 2;
+      f(constant<2 * i>(), _mm512_cvtph_ps(_mm256_unpacklo_epi64(a[at], a[at + 2])));
+      f(constant<2 * i + 1>(), _mm512_cvtph_ps(_mm256_unpackhi_epi64(a[at], a[at + 2])));
+    });
   }
   template <class F>
   static HEED_INLINE void split_words(int8_t, __m512i words, F f) {
     // 2^23 + 128 + q from the byte by one operation of bits, (word & 0xff) ^ c: shifts are scarce, and a difference is
     // not.
-    const __m512i mask = _mm512_set1_epi32(0xff), offset = _mm512_set1_epi32(0x4b000080);
-    for_each_constant<4>([&](auto byte) HEED_INLINED {
-      const __m512i word = _mm512_srli_epi32(words, 8 * decltype(byte)::value);
-      f(byte, sub(of_bits(_mm512_ternarylogic_epi32(word, mask, offset, 0x6a)), set(0x1.0001p+23f)));
+    // The second byte becomes the low bits of 2^15 + 128 + q where it stands.
+    const __m512i low = _mm512_set1_epi32(0xff), of_low = _mm512_set1_epi32(0x4b000080);
+    const __m512i high = _mm512_set1_epi32(0xff00), of_high = _mm512_set1_epi32(0x47008000);
+    for_each_constant<2>([&](auto pair) HEED_INLINED {
+      constexpr int first = 2 * decltype(pair)::value;
+      const __m512i word = first ? _mm512_srli_epi32(words, 16) : words;
+      f(constant<first>(), sub(of_bits(_mm512_ternarylogic_epi32(word, low, of_low, 0x6a)), set(0x1.0001p+23f)));
+      f(constant<first + 1>(), sub(of_bits(_mm512_ternarylogic_epi32(word, high, of_high, 0x6a)), set(0x1.01p+15f)));
     });
   }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return _mm512_maskz_loadu_ps(first(n), p); }
@@ -130,10 +162,10 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   // Rows l, l + 4, l + 8, l + 12 share a register, one to each 128-bit lane; then four 4 x 4 transposes at once.
   static HEED_INLINE __m128 load_4(const char *p) { return _mm_loadu_ps(reinterpret_cast<const float *>(p)); }
   static HEED_INLINE reg four_rows(const char *p, ptrdiff_t bytes) {
-    reg r = _mm512_castps128_ps512(load_4(p));
-    r = _mm512_insertf32x4(r, load_4(p + 4 * bytes), 1);
-    r = _mm512_insertf32x4(r, load_4(p + 8 * bytes), 2);
-    return _mm512_insertf32x4(r, load_4(p + 12 * bytes), 3);
+    const auto two = [=](const char *q) HEED_INLINED {
+      return _mm256_insertf128_ps(_mm256_castps128_ps256(load_4(q)), load_4(q + 4 * bytes), 1);
+    };
+    return _mm512_insertf32x8(_mm512_castps256_ps512(two(p)), two(p + 8 * bytes), 1);
   }
   static HEED_INLINE void transpose4(const float *p, ptrdiff_t stride, reg (&out)[4]) {
     transpose_words(reinterpret_cast<const char *>(p), 4 * stride, out);

@@ -38,12 +38,47 @@ struct sse2 : xsimd_model<xsimd::sse2> {
     const __m128 none = _mm_castsi128_ps(_mm_cmpeq_epi32(some, _mm_setzero_si128()));
     return _mm_or_ps(_mm_andnot_ps(none, x), _mm_and_ps(none, set(negative_infinity)));
   }
+  using xsimd_model::load;
+  static HEED_INLINE __m128i load_8(const void *p) { return _mm_loadl_epi64(static_cast<const __m128i *>(p)); }
+  static HEED_INLINE reg load(const f16 *p) {
+    return reinterpret_cast<reg>(
+        widen4(f16(), reinterpret_cast<words4>(_mm_unpacklo_epi16(load_8(p), _mm_setzero_si128()))));
+  }
+  static HEED_INLINE reg load(const bf16 *p) {
+    return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), load_8(p)));
+  }
+  static HEED_INLINE reg load(const int8_t *p) {
+    int32_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    const __m128i bytes = _mm_cvtsi32_si128(word), pairs = _mm_unpacklo_epi8(bytes, bytes);
+    return _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
+  }
+
+  // Words of 32 bits are transposed; each holds two or four numbers of its row.
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
-    if constexpr (sizeof(T) == 4)
-      columns_of_floats<sse2>(p, stride, f);
-    else
-      columns_each4<sse2>(p, stride, f);
+    if constexpr (sizeof(T) == 4) return columns_of_floats<sse2>(p, stride, f);
+    reg words[4];
+    HEED_UNROLL for (int l = 0; l < 4; l++) words[l] = load(reinterpret_cast<const float *>(p + l * stride));
+    _MM_TRANSPOSE4_PS(words[0], words[1], words[2], words[3]);
+    for_each_constant<4>([&](auto w) HEED_INLINED {
+      constexpr int i = decltype(w)::value * 4 / static_cast<int>(sizeof(T));
+      split_words(T(), _mm_castps_si128(words[decltype(w)::value]),
+                  [&](auto part, reg x) HEED_INLINED { f(constant<i + decltype(part)::value>(), x); });
+    });
+  }
+  template <class T, class F>
+  static HEED_INLINE void split_words(T, __m128i words, F f) {  // f16, bf16
+    const __m128i low = _mm_and_si128(words, _mm_set1_epi32(0xffff));
+    f(constant<0>(), reinterpret_cast<reg>(widen4(T(), reinterpret_cast<words4>(low))));
+    f(constant<1>(), reinterpret_cast<reg>(widen4(T(), reinterpret_cast<words4>(_mm_srli_epi32(words, 16)))));
+  }
+  template <class F>
+  static HEED_INLINE void split_words(int8_t, __m128i words, F f) {
+    for_each_constant<4>([&](auto byte) HEED_INLINED {
+      const __m128i top = _mm_slli_epi32(words, 24 - 8 * decltype(byte)::value);
+      f(byte, _mm_cvtepi32_ps(_mm_srai_epi32(top, 24)));
+    });
   }
   static HEED_INLINE void pin(reg &r) { asm("" : "+x"(r)); }
 

@@ -3,8 +3,8 @@
 #ifndef HEED_GENERIC_LINEAR_HPP
 #define HEED_GENERIC_LINEAR_HPP
 
+#include "few_rows.hpp"
 #include "sum_rows.hpp"
-#include "../widen.hpp"
 
 namespace heed {
 
@@ -18,22 +18,6 @@ HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, 
 HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
   return begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero;
 }
-
-// Weights of one format.
-template <class T>
-struct weights_of {
-  const T *data;
-  ptrdiff_t stride;
-  const float *scales;
-
-  template <class V>
-  HEED_INLINE typename V::reg scale(V, int32_t column) const {
-    return sizeof(T) == 1 ? V::load(scales + column) : V::set(0.0f);
-  }
-  HEED_INLINE weights_of from(int32_t column, bool out_in) const {
-    return {data + (out_in ? column * stride : column), stride, sizeof(T) == 1 ? scales + column : nullptr};
-  }
-};
 
 // y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
 template <class V, int ROWS, int DEPTH, class T>
@@ -71,8 +55,9 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
   for (; column < n; column += V::lanes) add(constant<1>(), column);
 }
 
-// Few rows, or one of a narrow format: what counts is to read w once and in its own order, 8 rows abreast (4, where
-// factors of two rows leave no registers for the sums).
+// One row, or two of floats: as in few_rows.hpp, with all factors in registers, 8 rows of w abreast (4, where factors of
+// two rows leave no registers for the sums). No more, and nothing is asked for ahead: one row of 4096 x 4096 would take
+// a tenth (f16 a third) longer.
 template <class V, class T>
 static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   const auto sum = [&](auto rows) {
@@ -158,19 +143,27 @@ template <class V>
 constexpr int32_t copy_width = !V::copies_panels ? V::sum_vecs * V::lanes
                                : V::lanes == 16  ? 32
                                                  : 16;
+// Where rows of w are inputs, pieces are taken in their order, for as many columns as y keeps in the second-level cache
+// meanwhile.
 template <class V>
-static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, const void *w, copy_step fill) {
-  constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width;
+static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n, const void *w, copy_step fill,
+                                               bool out_in) {
+  constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width, y_floats = 65536;
   float copy[depth * most_width];
-  for (int32_t column = 0; column < n; column += most_width) {
-    const int32_t width = n - column < most_width ? n - column : most_width;
+  int32_t block = most_width;
+  if (!V::compact && !out_in && b.n_rows < y_floats / most_width) block = y_floats / b.n_rows / most_width * most_width;
+  for (int32_t first = 0; first < n; first += block) {
+    const int32_t last = n - first < block ? n : first + block;
     for (int32_t begin = 0; begin < b.depth; begin += depth) {
       const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-      fill(copy, w, column, width, begin, end);
-      sum_operands o = linear_operands<V>(b, column, begin, end);
-      o.b = copy;
-      o.b_stride = most_width;
-      sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+      for (int32_t column = first; column < last; column += most_width) {
+        const int32_t width = last - column < most_width ? last - column : most_width;
+        fill(copy, w, column, width, begin, end);
+        sum_operands o = linear_operands<V>(b, column, begin, end);
+        o.b = copy;
+        o.b_stride = most_width;
+        sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+      }
     }
   }
 }
@@ -179,8 +172,17 @@ template <class V, class T>
 static void copy_weights(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin, int32_t end) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
   const T *from = w.data + begin * w.stride + column;
-  for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>)
+  for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>) {
+    if (!V::compact) fetch_ahead(from);
     widen_row<V>(copy, from, width, w.scales + (sizeof(T) == 1 ? column : 0));
+  }
+}
+
+// Whether few rows of floats repay strips: w is not to be in the second-level cache (9 to 16 rows: beyond a usual share
+// of the third-level one), from where panels are up to a tenth faster. From memory strips take half their time.
+HEED_INLINE bool repays_strips(const linear_block &b) {
+  const float bytes = 4.0f * static_cast<float>(b.depth) * static_cast<float>(b.w_stride);
+  return b.n_rows <= 8 ? bytes > 0x1p18f : b.n_rows <= 16 && bytes > 0x1p22f;
 }
 
 template <class V>
@@ -193,10 +195,12 @@ static void linear(const linear_block &b) {
   // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
   // (57 % of the peak instead of 89): they are copied.
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
-  if (!V::compact && b.n_rows < (collide ? 12 : 4)) {
+  if (!V::compact && b.n_rows < 3) {
     linear_few_rows<V>(b, weights, whole);
+  } else if (!V::compact && (repays_strips(b) || (collide && b.n_rows < 12))) {
+    linear_strips<V>(b, weights, whole);
   } else if (collide && b.n_rows >= 32) {
-    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>);
+    if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>, false);
   } else {
     linear_panels<V>(b, whole);
   }

@@ -1,0 +1,147 @@
+// Products of few rows: w is read once and in its own order, some rows of it abreast, and its numbers are widened in
+// registers once for a tile of rows. y holds the chains between strips of depth. Columns taken one panel after another
+// instead read 64 bytes here and there, a page and a memory miss each: 8 rows of 4096 x 4096 took 3 times as long.
+#ifndef HEED_GENERIC_FEW_ROWS_HPP
+#define HEED_GENERIC_FEW_ROWS_HPP
+
+#include "../widen.hpp"
+#include "tile.hpp"
+
+namespace heed {
+
+// Weights of one format.
+template <class T>
+struct weights_of {
+  const T *data;
+  ptrdiff_t stride;
+  const float *scales;
+
+  template <class V>
+  HEED_INLINE typename V::reg scale(V, int32_t column) const {
+    return sizeof(T) == 1 ? V::load(scales + column) : V::set(0.0f);
+  }
+  HEED_INLINE weights_of from(int32_t column, bool out_in) const {
+    return {data + (out_in ? column * stride : column), stride, sizeof(T) == 1 ? scales + column : nullptr};
+  }
+};
+
+// What is asked for ahead in each row of w. Processors follow some rows on their own, not 16 or 32.
+constexpr int32_t bytes_ahead = 256;
+template <class T>
+HEED_INLINE void fetch_ahead(const T *row) {
+  __builtin_prefetch(reinterpret_cast<const char *>(row) + bytes_ahead, 0, 2);
+}
+
+// Rows of x and y, and depths [begin, end): chains begin at `from`: y itself, a bias (stride 0), or null.
+struct strip {
+  const float *x, *from;
+  float *y;
+  ptrdiff_t x_stride, from_stride, y_stride;
+  int32_t begin, end;
+};
+
+// y[r][column] += x[r][i] w[i][column] for ROWS rows and all whole tiles of columns in [column, last); returns the
+// first column left.
+template <class V, int ROWS, int VECS, class T>
+static HEED_NOINLINE int32_t strip_tiles(const strip &of, const weights_of<T> &weights, int32_t column, int32_t last) {
+  const strip s = of;  // copies, because for the compiler a store of a register may change them
+  const weights_of<T> w = weights;
+  constexpr int width = VECS * V::lanes, of_line = 64 / static_cast<int>(sizeof(T)), lines = (width - 1) / of_line + 1;
+  for (; column + width <= last; column += width) {
+    typename V::reg sum[ROWS][VECS], scale[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
+    start_tile<V, ROWS, VECS>(sum, [&](int r, int v) HEED_INLINED {
+      return s.from ? V::load(s.from + r * s.from_stride + column + v * V::lanes) : V::set(0.0f);
+    });
+    const T *p = w.data + s.begin * w.stride + column;
+    const float *x = s.x + s.begin;
+    const bool fetch = width >= of_line || column % of_line == 0;
+    for (int32_t i = s.begin; i < s.end; i++, p += w.stride, x++) {
+      HEED_UNROLL for (int l = 0; l < lines; l++) {
+        if (fetch) fetch_ahead(p + l * of_line);
+      }
+      typename V::reg columns[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = scaled<V, T>(V::load(p + v * V::lanes), scale[v]);
+      add_step<V, ROWS, VECS>(sum, columns, [=](int r) HEED_INLINED { return x[r * s.x_stride]; });
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(s.y + r * s.y_stride + column + v * V::lanes, sum[r][v]);
+    }
+  }
+  return column;
+}
+
+// Columns that are left, a register at a time, 4 rows at a time of which those beyond n_rows repeat the last: one
+// function for all numbers of rows.
+template <class V, class T>
+static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int32_t n_rows, int32_t column,
+                                     int32_t last) {
+  for (int32_t first = 0; first < n_rows; first += 4) {
+    ptrdiff_t row[4];
+    for (int r = 0; r < 4; r++) row[r] = first + r < n_rows ? first + r : n_rows - 1;
+    const float *const x[4] = {s.x + row[0] * s.x_stride, s.x + row[1] * s.x_stride, s.x + row[2] * s.x_stride,
+                               s.x + row[3] * s.x_stride};
+    for (int32_t n = column; n < last; n += V::lanes) {
+      typename V::reg sum[4][1], number[1];
+      const typename V::reg scale = w.scale(V(), n);
+      start_tile<V, 4, 1>(sum, [&](int r, int) HEED_INLINED {
+        return s.from ? V::load(s.from + row[r] * s.from_stride + n) : V::set(0.0f);
+      });
+      const T *p = w.data + s.begin * w.stride + n;
+      for (int32_t i = s.begin; i < s.end; i++, p += w.stride) {
+        number[0] = scaled<V, T>(V::load(p), scale);
+        add_step<V, 4, 1>(sum, number, [=](int r) HEED_INLINED { return x[r][i]; });
+      }
+      HEED_UNROLL for (int r = 0; r < 4; r++) V::store(s.y + row[r] * s.y_stride + n, sum[r][0]);
+    }
+  }
+}
+
+// Registers of columns in a tile of that many rows.
+template <class V, int ROWS>
+constexpr int strip_vecs = many_registers<V> || ROWS <= 2 ? 4 : 2;
+
+// Rows of the next tile where n_rows are left. None of one row, which would wait for its latency: 7 are 4 and 3.
+HEED_INLINE int32_t next_rows(int32_t n_rows) {
+  constexpr signed char rows[12] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+  return n_rows < 12 ? rows[n_rows] : 6;
+}
+
+// Columns [column, last) of one strip for two rows or more.
+template <class V, class T>
+static void linear_strip(strip s, const weights_of<T> &w, int32_t n_rows, int32_t column, int32_t last) {
+  using tiles = int32_t (*)(const strip &, const weights_of<T> &, int32_t, int32_t);
+  constexpr tiles of_rows[7] = {nullptr,
+                                nullptr,
+                                strip_tiles<V, 2, strip_vecs<V, 2>, T>,
+                                strip_tiles<V, 3, strip_vecs<V, 3>, T>,
+                                strip_tiles<V, 4, strip_vecs<V, 4>, T>,
+                                nullptr,
+                                strip_tiles<V, 6, strip_vecs<V, 6>, T>};
+  while (n_rows > 0) {
+    const int32_t n = next_rows(n_rows), left = of_rows[n](s, w, column, last);
+    if (left < last) strip_rest<V>(s, w, n, left, last);
+    n_rows -= n;
+    s.x += n * s.x_stride;
+    s.y += n * s.y_stride;
+    if (s.from) s.from += n * s.from_stride;
+  }
+}
+
+// Two rows or more, n columns (whole registers). Columns are cut where several tiles of rows are to find them in the
+// first-level cache. Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets.
+template <class V, class T>
+static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  constexpr int32_t depth = sizeof(T) == sizeof(float) ? 16 : 32, most_columns = 256;
+  const int32_t block = next_rows(b.n_rows) < b.n_rows ? most_columns : n;
+  for (int32_t begin = 0; begin < b.depth; begin += depth) {
+    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    const strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin, end};
+    for (int32_t column = 0; column < n; column += block)
+      linear_strip<V>(s, w, b.n_rows, column, n - column < block ? n : column + block);
+  }
+}
+
+}  // namespace heed
+
+#endif
