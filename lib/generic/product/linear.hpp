@@ -150,21 +150,27 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n,
                                                bool out_in) {
   constexpr int32_t most_width = copy_width<V>, depth = copy_floats<V> / most_width, y_floats = 65536;
   float copy[depth * most_width];
-  int32_t block = most_width;
-  if (!V::compact && !out_in && b.n_rows < y_floats / most_width) block = y_floats / b.n_rows / most_width * most_width;
+  const auto sum = [&](int32_t column, int32_t width, int32_t begin) HEED_INLINED {
+    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    fill(copy, w, column, width, begin, end);
+    sum_operands o = linear_operands<V>(b, column, begin, end);
+    o.b = copy;
+    o.b_stride = most_width;
+    sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+  };
+  if (V::compact || out_in || b.n_rows >= y_floats / most_width) {
+    for (int32_t column = 0; column < n; column += most_width) {
+      const int32_t width = n - column < most_width ? n - column : most_width;
+      for (int32_t begin = 0; begin < b.depth; begin += depth) sum(column, width, begin);
+    }
+    return;
+  }
+  const int32_t block = y_floats / b.n_rows / most_width * most_width;
   for (int32_t first = 0; first < n; first += block) {
     const int32_t last = n - first < block ? n : first + block;
-    for (int32_t begin = 0; begin < b.depth; begin += depth) {
-      const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-      for (int32_t column = first; column < last; column += most_width) {
-        const int32_t width = last - column < most_width ? last - column : most_width;
-        fill(copy, w, column, width, begin, end);
-        sum_operands o = linear_operands<V>(b, column, begin, end);
-        o.b = copy;
-        o.b_stride = most_width;
-        sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
-      }
-    }
+    for (int32_t begin = 0; begin < b.depth; begin += depth)
+      for (int32_t column = first; column < last; column += most_width)
+        sum(column, last - column < most_width ? last - column : most_width, begin);
   }
 }
 

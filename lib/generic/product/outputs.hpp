@@ -1,0 +1,103 @@
+// Products of few rows where rows of w are outputs: transposed in registers, each number read once for all rows.
+#ifndef HEED_GENERIC_OUTPUTS_HPP
+#define HEED_GENERIC_OUTPUTS_HPP
+
+#include "few_rows.hpp"
+
+namespace heed {
+
+// A register of outputs: inputs from i on, fewer than a step. They pass through memory, again with some before them.
+template <class V, class T>
+static HEED_NOINLINE void add_last_inputs(const linear_block &b, const weights_of<T> &w, int32_t rows, int32_t column,
+                                          int32_t i) {
+  constexpr int step = columns_of<V, T>;
+  const int32_t n = b.depth < step ? b.depth : step, first = b.depth - n;
+  float last[step * V::lanes];
+  transpose_rows<V>(last, V::lanes, w.data + column * w.stride + first, w.stride, n, w.scale(V(), column));
+  for (int32_t r = 0; r < rows && r < b.n_rows; r++) {
+    float *const y = b.y + r * b.y_stride + column;
+    typename V::reg sum = V::load(y);
+    for (int32_t k = i; k < b.depth; k++)
+      sum = V::fma(V::factor(b.x[r * b.x_stride + k]), V::load(last + (k - first) * V::lanes), sum);
+    V::store(y, sum);
+  }
+}
+
+// Outputs [column, + VECS registers) of up to ROWS rows, whose weights are transposed in registers, once for all rows.
+// Rows beyond those that there are repeat the last.
+template <class V, int ROWS, int VECS, class T>
+static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
+  const ptrdiff_t stride = w.stride;
+  const T *rows = w.data + column * stride;
+  typename V::reg sum[ROWS][VECS], scale[VECS];
+  const float *x[ROWS];
+  const auto row = [&](int r) HEED_INLINED { return r < b.n_rows ? r : b.n_rows - 1; };
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) x[r] = b.x + (r ? row(r) * b.x_stride : 0);
+  HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
+  start_tile<V, ROWS, VECS>(
+      sum, [&](int, int v) HEED_INLINED { return b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f); });
+  const auto add = [&](auto vec, int32_t i, typename V::reg weight) HEED_INLINED {
+    constexpr int v = decltype(vec)::value;
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(V::factor(x[r][i]), weight, sum[r][v]);
+  };
+  constexpr int step = sizeof(T) == sizeof(float) ? 4 : columns_of<V, T>;  // of floats 4 are faster than 16
+  // 16 of each output in turn: longer chains would wait for each other, and shorter ones read a cache line in pieces,
+  // between which rows far apart push it out of the first-level cache.
+  constexpr int run = 16;
+  const int32_t whole = b.depth / step * step;
+  int32_t i = 0;
+  while (i < whole) {
+    if (i % (64 / static_cast<int>(sizeof(T))) == 0)
+      for (int l = 0; l < VECS * V::lanes; l++) fetch_ahead(rows + l * stride + i);
+    const int32_t end = whole - i < run ? whole : i + run;
+    for_each_constant<VECS>([&](auto v) HEED_INLINED {
+      for (int32_t k = i; k < end; k += step) {
+        const T *from = rows + decltype(v)::value * V::lanes * stride + k;
+        const auto add_column = [&](auto j, typename V::reg number) HEED_INLINED {
+          add(v, k + decltype(j)::value, scaled<V, T>(number, scale[decltype(v)::value]));
+        };
+        if constexpr (step < columns_of<V, T>)
+          columns_of_floats<V>(from, stride, add_column);
+        else
+          V::columns(from, stride, add_column);
+      }
+    });
+    i = end;
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    float *to = b.y + (r ? row(r) * b.y_stride : 0) + column;
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(to + v * V::lanes, sum[r][v]);
+  }
+  if (i < b.depth)
+    for (int v = 0; v < VECS; v++) add_last_inputs<V>(b, w, ROWS, column + v * V::lanes, i);
+}
+
+// One row and at least as many outputs as a tile has, the last of which overlaps outputs that are done. Two registers
+// of them are abreast, so that none waits for the other's chain; with 16 lanes a step has other work enough (int8 alone
+// would gain 7 %).
+template <class V>
+constexpr int outputs_vecs = V::lanes == 16 ? 1 : 2;
+template <class V, class T>
+static void project_outputs_of_row(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  constexpr int32_t width = outputs_vecs<V> * V::lanes;
+  for (int32_t column = 0; column < n; column += width)
+    project_outputs<V, 1, outputs_vecs<V>>(b, w, column + width <= n ? column : n - width);
+}
+
+// 2 to 8 rows, where there are registers for it: with 16 of them a copy costs no more.
+template <class V, class T>
+static void project_outputs_of_rows(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  for (int32_t column = 0; column < n; column += V::lanes) {
+    linear_block part = b;
+    for (; part.n_rows > 2; part.n_rows -= 4) {
+      project_outputs<V, 4, 1>(part, w, column);
+      part.x += 4 * b.x_stride;
+      part.y += 4 * b.y_stride;
+    }
+    if (part.n_rows > 0) project_outputs<V, 2, 1>(part, w, column);
+  }
+}
+
+}  // namespace heed
+
+#endif
