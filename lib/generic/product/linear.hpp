@@ -158,14 +158,15 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n,
     o.b_stride = most_width;
     sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
   };
-  if (V::compact || out_in || b.n_rows >= y_floats / most_width) {
+  if constexpr (V::compact) {
     for (int32_t column = 0; column < n; column += most_width) {
       const int32_t width = n - column < most_width ? n - column : most_width;
       for (int32_t begin = 0; begin < b.depth; begin += depth) sum(column, width, begin);
     }
     return;
   }
-  const int32_t block = y_floats / b.n_rows / most_width * most_width;
+  int32_t block = most_width;
+  if (!out_in && b.n_rows < y_floats / most_width) block = y_floats / b.n_rows / most_width * most_width;
   for (int32_t first = 0; first < n; first += block) {
     const int32_t last = n - first < block ? n : first + block;
     for (int32_t begin = 0; begin < b.depth; begin += depth)

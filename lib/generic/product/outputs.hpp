@@ -41,13 +41,15 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(V::factor(x[r][i]), weight, sum[r][v]);
   };
   constexpr int step = sizeof(T) == sizeof(float) ? 4 : columns_of<V, T>;  // of floats 4 are faster than 16
-  // 16 of each output in turn: longer chains would wait for each other, and shorter ones read a cache line in pieces,
-  // between which rows far apart push it out of the first-level cache.
-  constexpr int run = 16;
+  // Several registers of outputs take turns after each step; where their rows collide in the first-level cache, after
+  // 16 inputs, so that none reads a cache line in pieces between which the others push it out.
+  const bool collide = VECS > 1 && static_cast<size_t>(stride) * sizeof(T) % 2048 == 0;
+  const int32_t run = collide ? 16 : step;
   const int32_t whole = b.depth / step * step;
+  const bool fetch = repays_fetching(w);
   int32_t i = 0;
   while (i < whole) {
-    if (i % (64 / static_cast<int>(sizeof(T))) == 0)
+    if (fetch && i % (64 / static_cast<int>(sizeof(T))) == 0)
       for (int l = 0; l < VECS * V::lanes; l++) fetch_ahead(rows + l * stride + i);
     const int32_t end = whole - i < run ? whole : i + run;
     for_each_constant<VECS>([&](auto v) HEED_INLINED {
@@ -77,25 +79,38 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
 // would gain 7 %).
 template <class V>
 constexpr int outputs_vecs = V::lanes == 16 ? 1 : 2;
-template <class V, class T>
-static void project_outputs_of_row(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  constexpr int32_t width = outputs_vecs<V> * V::lanes;
-  for (int32_t column = 0; column < n; column += width)
-    project_outputs<V, 1, outputs_vecs<V>>(b, w, column + width <= n ? column : n - width);
-}
+// Whether a tile of two rows is worth its code beside that of four: of bf16 four take but a sixth longer.
+template <class T>
+constexpr bool has_tile_of_two = true;
+template <>
+constexpr bool has_tile_of_two<bf16> = false;
 
-// 2 to 8 rows, where there are registers for it: with 16 of them a copy costs no more.
+// Few rows of at least a register of outputs; false if there are too many rows or too few outputs. 2 to 8 rows only
+// where there are registers for them: with 16 a copy costs no more.
 template <class V, class T>
-static void project_outputs_of_rows(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  for (int32_t column = 0; column < n; column += V::lanes) {
-    linear_block part = b;
-    for (; part.n_rows > 2; part.n_rows -= 4) {
-      project_outputs<V, 4, 1>(part, w, column);
-      part.x += 4 * b.x_stride;
-      part.y += 4 * b.y_stride;
-    }
-    if (part.n_rows > 0) project_outputs<V, 2, 1>(part, w, column);
+static bool project_few_outputs(const linear_block &b, const weights_of<T> &w) {
+  constexpr int32_t width = outputs_vecs<V> * V::lanes;
+  const int32_t n = b.n_cols;
+  if (b.n_rows == 1 && n >= width) {
+    for (int32_t column = 0; column < n; column += width)
+      project_outputs<V, 1, outputs_vecs<V>>(b, w, column + width <= n ? column : n - width);
+    return true;
   }
+  if constexpr (V::lanes == 16) {
+    for (int32_t column = 0; column < n && b.n_rows <= 8; column += V::lanes) {
+      const int32_t from = column + V::lanes <= n ? column : n - V::lanes;
+      linear_block part = b;
+      for (; part.n_rows > (has_tile_of_two<T> ? 2 : 0); part.n_rows -= 4) {
+        project_outputs<V, 4, 1>(part, w, from);
+        part.x += 4 * b.x_stride;
+        part.y += 4 * b.y_stride;
+      }
+      if constexpr (has_tile_of_two<T>)
+        if (part.n_rows > 0) project_outputs<V, 2, 1>(part, w, from);
+    }
+    return b.n_rows <= 8;
+  }
+  return false;
 }
 
 }  // namespace heed

@@ -42,7 +42,7 @@ template <class V, class T>
 static void copy_transposed(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin,
                             int32_t end) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
-  if (!V::compact) {  // the next piece, while this one is summed
+  if (!V::compact && repays_fetching(w)) {  // the next piece, while this one is summed
     for (int32_t c = column; c < column + width; c++)
       for (int32_t i = 0; i < end - begin; i += 64 / static_cast<int>(sizeof(T)))
         __builtin_prefetch(w.data + c * w.stride + end + i, 0, 2);
@@ -92,10 +92,6 @@ static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_
       for (; column < n; column += V::lanes) project_small_outputs<V, 1>(b, w, column);
       return;
     }
-  } else if constexpr (V::loads_narrow || sizeof(T) == sizeof(float)) {
-    if (b.n_rows == 1 && n >= outputs_vecs<V> * V::lanes) return project_outputs_of_row<V>(b, w, n);
-    if constexpr (V::lanes == 16)
-      if (b.n_rows <= 8) return project_outputs_of_rows<V>(b, w, n);
   }
   linear_copied_panels<V>(b, n, &w, copy_transposed<V, T>, true);
 }
@@ -128,6 +124,8 @@ static void project_format(const linear_block &b, const stored_weights &s) {
   const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
   if constexpr (sizeof(T) < sizeof(float) && V::loads_narrow)
     if (!s.out_in && is_one_small_row<V>(b, w)) return project_one_row<V>(b, w);
+  if constexpr (!V::compact && (V::loads_narrow || sizeof(T) == sizeof(float)))
+    if ((s.out_in || sizeof(T) == sizeof(float)) && project_few_outputs<V>(b, w)) return;
   const auto project = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
     if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
       project_out_in<V>(part, of_part, n);
