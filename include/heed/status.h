@@ -182,7 +182,7 @@ typedef enum heed_argument {
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument
  * ("k"). The result is never null and has static storage. On a Cortex-M a program that calls one of them has about
- * 2.5 KB more code. A library that is compiled with HEED_NO_STATUS_TEXT holds no texts: both functions return "". */
+ * 2 KB more code. A library that is compiled with HEED_NO_STATUS_TEXT holds no texts: both functions return "". */
 HEED_API const char *heed_status_text(heed_status status);
 HEED_API const char *heed_status_argument(heed_status status);
 
