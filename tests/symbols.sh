@@ -58,7 +58,7 @@ memory=$("$size" -A "$library" | awk '
   $1 ~ /^\.(data|bss|tdata|tbss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print member, $1, $2 }')
 report "variables" "$(echo "$memory" | awk '
   NF == 0 { next }
-  $1 ~ /^dispatch/ && $2 ~ /^\.bss/ && $3 <= 16 { next }  # MIPS rounds up
+  $1 ~ /^front_door/ && $2 ~ /^\.bss/ && $3 <= 16 { next }  # MIPS rounds up
   { print "  " $0 }')"
 
 echo "$(echo "$symbols" | awk '{ print $1 }' | sort -u | wc -l) objects, memory: ${memory:-none}; $faults faults"
