@@ -186,8 +186,7 @@ HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int3
   o.options.alibi = &o.alibi;
   o.options.sinks = &o.sinks;
   o.options.lse = &o.lse;
-  o.options.column_sums = &o.column_sums;
-  o.options.top_k = &o.top_k;
+  o.options.column_sums = &o.column_sums, o.options.top_k = &o.top_k;
   if (!boolean) return;
   heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(a.kept, n_q, n_heads, n_kv));
   o.options.scores = &o.scores;
@@ -216,15 +215,14 @@ HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &resul
     result.add(a.lse, n);
     result.add(a.sums, n_heads * n_kv);
     result.add(a.top, n);
-    if (i == 1) result.add(a.kept, n * n_kv);
-    if (i == 1) result.add(a.kept + (most_queries + 1) * n_kv, n * n_kv);
+    if (i == 1) result.add(a.kept, n * n_kv), result.add(a.kept + (most_queries + 1) * n_kv, n * n_kv);
   }
 }
 
 // A ring with pinned tokens, filled beyond its end.
 HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result) {
-  constexpr int32_t piece = 30;
   arena memory = {buffer};
+  constexpr int32_t piece = 30;
   float *workspace = memory.take(ample / sizeof(float)), *tokens = memory.take(piece * dim);
   auto &o = *take<attention_memory>(memory);
   float *q = memory.take(most_rows * dim), *out = memory.take(most_rows * dim);
