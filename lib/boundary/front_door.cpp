@@ -14,6 +14,10 @@ void layer_executor::run(void *user, int32_t n_tasks, heed_task task, void *cont
 }
 #endif
 
+#if defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
+extern const kernel HEED_FIXED_SYMBOL;
+#endif
+
 #if !defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
 namespace {
 
