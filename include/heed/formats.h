@@ -186,7 +186,7 @@ static inline heed_weights heed_weights_of(const void *data, const float *scales
 /* A projection with any weights: y (n, n_out) = bias + x (n, n_in) w. The result has the bits of heed_linear with the
  * widened weights, in either layout. bias is (n_out) or null. It needs no workspace.
  * Speed: If memory is the limit, one row runs at the bandwidth of the narrow bytes. On vector units, HEED_OUT_IN is
- * transposed while it is read: HEED_IN_OUT was measured to be 2 to 15 times as fast. On a Cortex-M4F, int8 weights take
+ * transposed while it is read: HEED_IN_OUT was measured to be 1 to 3 times as fast. On a Cortex-M4F, int8 weights take
  * 2.1 times the instructions of f32, and a quarter of the bytes.
  * Error: as heed_linear, with the widened weights.
  * Aliasing: y is disjoint from everything else.
