@@ -114,19 +114,23 @@ HEED_INLINE int32_t next_rows(int32_t n_rows) {
   return n_rows < 12 ? rows[n_rows] : 6;
 }
 
+// The whole tiles of n_rows rows, a number that next_rows names. A table of pointers would be a variable to some compilers.
+template <class V, class T>
+HEED_INLINE int32_t strip_tiles_of(int32_t n_rows, const strip &s, const weights_of<T> &w, int32_t column,
+                                   int32_t last) {
+  switch (n_rows) {
+  case 2: return strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last);
+  case 3: return strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last);
+  case 4: return strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last);
+  default: return strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
+  }
+}
+
 // Columns [column, last) of one strip for two rows or more.
 template <class V, class T>
 static void linear_strip(strip s, const weights_of<T> &w, int32_t n_rows, int32_t column, int32_t last) {
-  using tiles = int32_t (*)(const strip &, const weights_of<T> &, int32_t, int32_t);
-  constexpr tiles of_rows[7] = {nullptr,
-                                nullptr,
-                                strip_tiles<V, 2, strip_vecs<V, 2>, T>,
-                                strip_tiles<V, 3, strip_vecs<V, 3>, T>,
-                                strip_tiles<V, 4, strip_vecs<V, 4>, T>,
-                                nullptr,
-                                strip_tiles<V, 6, strip_vecs<V, 6>, T>};
   while (n_rows > 0) {
-    const int32_t n = next_rows(n_rows), left = of_rows[n](s, w, column, last);
+    const int32_t n = next_rows(n_rows), left = strip_tiles_of<V>(n, s, w, column, last);
     if (left < last) strip_rest<V>(s, w, n, left, last);
     n_rows -= n;
     s.x += n * s.x_stride;
