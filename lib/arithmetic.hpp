@@ -61,6 +61,8 @@
 // 23. Narrowing rounds to nearest, ties to even, beyond the range to infinity. int8: scale = max |x| / 127, at most
 //     0x1.020406p+121 so that 127 * scale is finite; q = x / scale rounded, at most 127 in magnitude, and 0 where the
 //     scale is 0. A narrow out is narrowed after rule 7.
+// 24. Weights in blocks of 32 inputs with a scale each (Q8_0, Q4_0): t = fma(x[i], q[i][n], t), i ascending, from +0, with
+//     the integers q; after each block, the last of which may be shorter, y[n] = fma(scale, t, y[n]), from bias[n] or +0.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

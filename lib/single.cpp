@@ -83,6 +83,7 @@ using fixed_model = lanes4;
 static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline);
 static constexpr product_steps fixed_products = make_products<fixed_model>();
 static constexpr project_steps fixed_project = make_project<fixed_model>();
+static constexpr packed_steps fixed_packed = make_packed<fixed_model>();
 static constexpr score_steps fixed_scores = make_score_steps<fixed_model>();
 static constexpr row_steps fixed_rows = make_row_steps<fixed_model>();
 static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);

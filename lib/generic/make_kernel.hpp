@@ -12,6 +12,7 @@
 #include "rows/norms.hpp"
 #include "attention/one_lane.hpp"
 #include "product/one_lane_project.hpp"
+#include "product/packed.hpp"
 #include "product/project.hpp"
 #include "attention/query_lanes.hpp"
 #include "rows/rope.hpp"
@@ -78,6 +79,14 @@ constexpr project_steps make_project() {
 }
 
 template <class V>
+constexpr packed_steps make_packed() {
+  packed_steps s = {};
+  s.panel = multiply_panel<V>;
+  s.blocks = multiply_blocks<V>;
+  return s;
+}
+
+template <class V>
 constexpr score_steps make_score_steps() {
   score_steps s = {};
   s.softcap = softcap_block<V>;
@@ -119,6 +128,7 @@ constexpr row_steps make_row_steps() {
   const kernel symbol = make_kernel<V>(name, fused, available); \
   const product_steps symbol##_products = make_products<V>();   \
   const project_steps symbol##_project = make_project<V>();     \
+  const packed_steps symbol##_packed = make_packed<V>();        \
   const score_steps symbol##_scores = make_score_steps<V>();    \
   const row_steps symbol##_rows = make_row_steps<V>();
 

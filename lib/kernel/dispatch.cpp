@@ -65,6 +65,9 @@ static const product_steps *const products[] = {HEED_KERNELS};
 #define KERNEL(symbol) &symbol##_project,
 static const project_steps *const projects[] = {HEED_KERNELS};
 #undef KERNEL
+#define KERNEL(symbol) &symbol##_packed,
+static const packed_steps *const packed[] = {HEED_KERNELS};
+#undef KERNEL
 #define KERNEL(symbol) &symbol##_scores,
 static const score_steps *const scores[] = {HEED_KERNELS};
 #undef KERNEL
@@ -74,6 +77,7 @@ static const row_steps *const blocks[] = {HEED_KERNELS};
 
 const product_steps *products_of(const kernel *k) { return part_of(k, products); }
 const project_steps *project_of(const kernel *k) { return part_of(k, projects); }
+const packed_steps *packed_of(const kernel *k) { return part_of(k, packed); }
 const score_steps *scores_of(const kernel *k) { return part_of(k, scores); }
 const row_steps *row_steps_of(const kernel *k) { return part_of(k, blocks); }
 #endif

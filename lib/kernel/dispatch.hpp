@@ -18,6 +18,7 @@ constexpr fixed_kernel handle_of(const kernel *) { return {}; }
 constexpr const kernel *address_of(fixed_kernel) { return nullptr; }  // its table would bring all that it names
 constexpr const product_steps *products_of(fixed_kernel) { return &fixed_products; }
 constexpr const project_steps *project_of(fixed_kernel) { return &fixed_project; }
+constexpr const packed_steps *packed_of(fixed_kernel) { return &fixed_packed; }
 constexpr const score_steps *scores_of(fixed_kernel) { return &fixed_scores; }
 constexpr const row_steps *row_steps_of(fixed_kernel) { return &fixed_rows; }
 inline const project_steps *project_of(const kernel *) { return &fixed_project; }
@@ -29,6 +30,7 @@ using kernel_handle = const kernel *;
 constexpr const kernel *handle_of(const kernel *k) { return k; }
 const product_steps *products_of(const kernel *k);
 const project_steps *project_of(const kernel *k);
+const packed_steps *packed_of(const kernel *k);
 const score_steps *scores_of(const kernel *k);
 const row_steps *row_steps_of(const kernel *k);
 #endif

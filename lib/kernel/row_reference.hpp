@@ -4,6 +4,7 @@
 
 #include "row_steps.hpp"
 #include "option_reference.hpp"
+#include "packed_reference.hpp"
 #include "root.hpp"
 
 namespace heed {
@@ -186,6 +187,7 @@ constexpr row_steps make_row_table() {
   const kernel symbol = scalar::make_kernel(name, fused, available); \
   const product_steps symbol##_products = scalar::products;          \
   const project_steps symbol##_project = {scalar::project};          \
+  const packed_steps symbol##_packed = scalar::packed_table;         \
   const score_steps symbol##_scores = scalar::steps;                 \
   const row_steps symbol##_rows = scalar::row_table;
 

@@ -2,6 +2,7 @@
 #ifndef HEED_ROW_STEPS_HPP
 #define HEED_ROW_STEPS_HPP
 
+#include "packed.hpp"
 #include "score_rule.hpp"
 
 namespace heed {
@@ -59,6 +60,7 @@ struct row_steps {
   extern const kernel symbol;                   \
   extern const product_steps symbol##_products; \
   extern const project_steps symbol##_project;  \
+  extern const packed_steps symbol##_packed;    \
   extern const score_steps symbol##_scores;     \
   extern const row_steps symbol##_rows;
 

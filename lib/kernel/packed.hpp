@@ -1,0 +1,88 @@
+// Weights whose numbers lie in the order in which products read them (heed_weights_pack), and weights in blocks of 32
+// inputs with a scale each (Q8_0 and Q4_0, as GGUF files hold them).
+//
+// Packed weights are panels of 64 outputs, one after another; the last panel has 16, 32, 48 or 64. In a panel of `width`
+// outputs, all numbers little-endian:
+//   f32, f16, bf16   [n_in][width] numbers
+//   int8             [width] scales, floats; then [n_in / 4][width] words of 4 inputs
+//   Q8_0             for each 32 inputs: [width] scales, f16; then [8][width] words of 4 inputs
+//   Q4_0             for each 32 inputs: [width] scales, f16; then [4][width] words of 8 inputs
+// Byte k of a word is input k. In Q4_0 its low half is input k and its high half input k + 4, each 8 more than the
+// number. What is beyond n_in or n_out is 0. So one word of each of 16 outputs is what integer products of four take.
+#ifndef HEED_PACKED_HPP
+#define HEED_PACKED_HPP
+
+#include "numbers.hpp"
+
+namespace heed {
+
+constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5;  // heed_format
+constexpr int32_t panel_outputs = 64, panel_step = 16, block_inputs = 32;
+constexpr int32_t q8_0_bytes = 34, q4_0_bytes = 18;  // of a block: its scale, its numbers
+
+HEED_INLINE int32_t rounded_up(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
+// Outputs of the panel that begins at output `first`.
+HEED_INLINE int32_t panel_width(int32_t n_out, int32_t first) {
+  return n_out - first < panel_outputs ? rounded_up(n_out - first, panel_step) : panel_outputs;
+}
+// Bytes that packed weights take for each output, scales among them.
+HEED_INLINE size_t packed_output_bytes(int32_t format, int32_t n_in) {
+  const auto n = static_cast<size_t>(n_in), blocks = (n + block_inputs - 1) / block_inputs;
+  return format == stored_f32    ? 4 * n
+         : format == stored_int8 ? 4 + (n + 3) / 4 * 4
+         : format == stored_q8_0 ? q8_0_bytes * blocks
+         : format == stored_q4_0 ? q4_0_bytes * blocks
+                                 : 2 * n;
+}
+
+// One panel of int8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.
+struct packed_panel {
+  const unsigned char *data;
+  int32_t format, width;
+};
+using panel_step_function = void (*)(const linear_block &b, const packed_panel &w);
+
+struct packed_steps {
+  panel_step_function panel;  // y = bias + x w; columns of b are the first n_cols outputs of the panel
+  project_step blocks;        // the same with Q8_0 and Q4_0 as they lie in a file: out_in, stride in numbers
+};
+
+// One number and its scale, by bytes, so that they are the same on a processor of either byte order.
+HEED_INLINE float half_at(const unsigned char *p) {
+  return widen(f16{static_cast<uint16_t>(p[0] | static_cast<uint32_t>(p[1]) << 8)});
+}
+HEED_INLINE int32_t nibble_at(const unsigned char *p, bool high) { return (high ? *p >> 4 : *p & 15) - 8; }
+
+struct scaled_number {
+  int32_t number;
+  float scale;  // of int8: for each output; else for each block
+};
+static inline scaled_number packed_number(const packed_panel &w, int32_t i, int32_t n) {
+  const ptrdiff_t width = w.width;
+  if (w.format == stored_int8) {
+    const unsigned char *scale = w.data + 4 * n, *word = w.data + 4 * width + (i / 4 * width + n) * 4;
+    const uint32_t bits = scale[0] | static_cast<uint32_t>(scale[1]) << 8 | static_cast<uint32_t>(scale[2]) << 16 |
+                          static_cast<uint32_t>(scale[3]) << 24;
+    return {static_cast<int8_t>(word[i % 4]), float_of_bits(bits)};
+  }
+  const bool bytes = w.format == stored_q8_0;
+  const unsigned char *block = w.data + i / block_inputs * width * (bytes ? q8_0_bytes : q4_0_bytes);
+  const float scale = half_at(block + 2 * n);
+  const int32_t k = i % block_inputs;
+  block += 2 * width;
+  if (bytes) return {static_cast<int8_t>(block[(k / 4 * width + n) * 4 + k % 4]), scale};
+  return {nibble_at(block + (k / 8 * width + n) * 4 + k % 4, k % 8 >= 4), scale};
+}
+// The same of a block in a file: a scale, then 32 bytes; or 16, whose low halves are the first 16 inputs.
+static inline scaled_number block_number(const stored_weights &w, int32_t i, int32_t n) {
+  const bool bytes = w.format == stored_q8_0;
+  const auto *block = static_cast<const unsigned char *>(w.data) +
+                      (n * w.stride + i) / block_inputs * (bytes ? q8_0_bytes : q4_0_bytes);
+  const int32_t k = i % block_inputs;
+  if (bytes) return {static_cast<int8_t>(block[2 + k]), half_at(block)};
+  return {nibble_at(block + 2 + k % 16, k >= 16), half_at(block)};
+}
+
+}  // namespace heed
+
+#endif
