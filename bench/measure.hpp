@@ -98,6 +98,7 @@ void register_features();
 void register_narrow();
 void register_primitives();
 void register_block();
+void register_rows();
 
 }  // namespace heed_bench
 

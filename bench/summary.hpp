@@ -21,7 +21,7 @@ class summary : public benchmark::BenchmarkReporter {
  private:
   struct line {
     std::string group, shape, kernel;
-    double us, of_peak, of_bandwidth;  // negative: not told
+    double us, of_peak, of_bandwidth, step, step_at, multiple, multiple_at;  // negative: not told
   };
   benchmark::BenchmarkReporter *next_;
   std::vector<line> lines_;
