@@ -111,6 +111,8 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "api/attention_layer.cpp"
 #include "api/formats.cpp"
 #include "api/kernels.cpp"
+#include "api/pack.cpp"
+#include "api/packed.cpp"
 #include "api/primitives.cpp"
 #include "api/project.cpp"
 #include "api/rope.cpp"

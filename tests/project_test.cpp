@@ -1,70 +1,11 @@
 // Projections with weights of any format and layout: the bits of heed_linear with the widened weights.
 // SPDX-License-Identifier: MIT
-#include "support/data.hpp"
 #include "support/kernels.hpp"
-#include "support/numbers.hpp"
-#include "support/primitives.hpp"
 #include "support/settings.hpp"
+#include "support/weights.hpp"
 
 namespace heed_test {
 namespace {
-
-// Weights that end at a fence, at any address that their format allows, rows padded by what nobody may read.
-struct weights {
-  stored_numbers numbers;
-  std::vector<float> scales;  // of int8
-  int32_t layout, n_in, n_out, stride;
-
-  float at(int32_t i, int32_t o) const {
-    const float x = numbers.at(layout == HEED_OUT_IN ? size_t(o) * stride + i : size_t(i) * stride + o);
-    return scales.empty() ? x : x * scales[size_t(o)];
-  }
-  matrix widened() const {
-    matrix w = {n_in, n_out, {}};
-    for (int32_t i = 0; i < n_in; ++i)
-      for (int32_t o = 0; o < n_out; ++o) w.values.push_back(at(i, o));
-    return w;
-  }
-  // In fenced memory, until the next call.
-  heed_weights view() const {
-    const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
-    const size_t bytes = (size_t(n_rows - 1) * stride + dim) * HEED_FORMAT_BYTES(numbers.format);
-    unsigned char *data = fence_of(slot_k) - bytes;
-    std::memcpy(data, numbers.bytes.data(), bytes);
-    heed_weights w = heed_weights_of(data, nullptr, numbers.format, layout, n_in, n_out);
-    w.row_stride = stride;
-    if (!scales.empty()) {
-      float *to = reinterpret_cast<float *>(fence_of(slot_mask)) - n_out;
-      std::copy(scales.begin(), scales.end(), to);
-      w.scales = to;
-    }
-    return w;
-  }
-};
-
-weights random_weights(random_source &r, int32_t format, int32_t layout, int32_t n_in, int32_t n_out, int32_t padding) {
-  const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
-  weights w = {{format, {}}, {}, layout, n_in, n_out, dim + padding};
-  w.numbers.bytes.resize(size_t(n_rows) * w.stride * HEED_FORMAT_BYTES(format));
-  for (size_t i = 0; i < size_t(n_rows) * w.stride; ++i) {
-    const bool gap = i % size_t(w.stride) >= size_t(dim);
-    const float x = r.bell();
-    if (format == HEED_F32) {
-      const float value = gap ? not_a_number : x;
-      std::memcpy(&w.numbers.bytes[4 * i], &value, 4);
-    } else if (format == HEED_INT8) {
-      w.numbers.bytes[i] = static_cast<unsigned char>(r.between(-127, 127));
-    } else {
-      uint16_t bits = 0x7fff;  // NaN
-      if (!gap) heed_narrow(heed_matrix_of(&x, 1, 1), heed_narrow_matrix_out_of(&bits, nullptr, format, 1, 1));
-      if (!gap && format == HEED_F16 && r.chance(5)) bits = static_cast<uint16_t>(r.between(0, 0x3ff));  // subnormal
-      std::memcpy(&w.numbers.bytes[2 * i], &bits, 2);
-    }
-  }
-  if (format == HEED_INT8)
-    for (int32_t o = 0; o < n_out; ++o) w.scales.push_back(std::fabs(r.bell()) * 0.01f);
-  return w;
-}
 
 matrix run_project(const matrix &x, const weights &w, const std::vector<float> &bias, const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);

@@ -22,14 +22,34 @@ struct numbered {
 };
 #define FAULT(name, number) \
   { HEED_##name, number, #name }
-const numbered faults[] = {
-    FAULT(NULL_POINTER, 1),        FAULT(MISALIGNED, 2),  FAULT(OUT_OF_RANGE, 3), FAULT(NOT_FINITE, 4),
-    FAULT(BAD_STRIDE, 5),          FAULT(OVERFLOW, 6),    FAULT(TOO_SMALL, 7),    FAULT(OVERLAP, 8),
-    FAULT(BAD_FORMAT, 9),          FAULT(BAD_LAYOUT, 10), FAULT(BAD_SCALES, 11),  FAULT(MISFIT, 20),
-    FAULT(GIVEN_TWICE, 21),        FAULT(NOT_HERE, 22),   FAULT(NOT_CAUSAL, 23),  FAULT(BAD_SPLIT, 24),
-    FAULT(TOO_MANY_ROWS, 25),      FAULT(GONE, 26),       FAULT(FULL, 27),        FAULT(NOT_INITIALIZED, 40),
-    FAULT(UNKNOWN_STRUCT, 41),     FAULT(DAMAGED, 42),    FAULT(RUNNING, 43),     FAULT(UNKNOWN_KERNEL, 60),
-    FAULT(UNAVAILABLE_KERNEL, 61), FAULT(MISMATCH, 62)};
+const numbered faults[] = {FAULT(NULL_POINTER, 1),
+                           FAULT(MISALIGNED, 2),
+                           FAULT(OUT_OF_RANGE, 3),
+                           FAULT(NOT_FINITE, 4),
+                           FAULT(BAD_STRIDE, 5),
+                           FAULT(OVERFLOW, 6),
+                           FAULT(TOO_SMALL, 7),
+                           FAULT(OVERLAP, 8),
+                           FAULT(BAD_FORMAT, 9),
+                           FAULT(BAD_LAYOUT, 10),
+                           FAULT(BAD_SCALES, 11),
+                           FAULT(MISFIT, 20),
+                           FAULT(GIVEN_TWICE, 21),
+                           FAULT(NOT_HERE, 22),
+                           FAULT(NOT_CAUSAL, 23),
+                           FAULT(BAD_SPLIT, 24),
+                           FAULT(TOO_MANY_ROWS, 25),
+                           FAULT(GONE, 26),
+                           FAULT(FULL, 27),
+                           FAULT(NOT_INITIALIZED, 40),
+                           FAULT(UNKNOWN_STRUCT, 41),
+                           FAULT(DAMAGED, 42),
+                           FAULT(RUNNING, 43),
+                           FAULT(FOREIGN, 44),
+                           FAULT(UNKNOWN_VERSION, 45),
+                           FAULT(UNKNOWN_KERNEL, 60),
+                           FAULT(UNAVAILABLE_KERNEL, 61),
+                           FAULT(MISMATCH, 62)};
 #undef FAULT
 #define ARG(name, number) \
   { HEED_ARG_##name, number, #name }
@@ -68,6 +88,7 @@ const numbered arguments[] = {ARG(CALL, 1),
                               ARG(EPS, 50),
                               ARG(UP, 51),
                               ARG(LAYOUT, 52),
+                              ARG(PACKED, 53),
                               ARG(ROPE, 60),
                               ARG(STYLE, 61),
                               ARG(ROTARY_DIM, 62),

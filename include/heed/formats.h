@@ -19,9 +19,11 @@ typedef enum heed_format {
   HEED_F32 = 0,  /* IEEE 754 binary32: float */
   HEED_F16 = 1,  /* IEEE 754 binary16 */
   HEED_BF16 = 2, /* the upper half of an f32 */
-  HEED_INT8 = 3  /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
+  HEED_INT8 = 3, /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
+  HEED_Q8_0 = 4, /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
+  HEED_Q4_0 = 5  /* the same with numbers from -8 to 7, two in a byte */
 } heed_format;
-/* Bytes of a number. */
+/* Bytes of a number. Blocks have no such size: a block of HEED_Q8_0 takes 34 bytes, one of HEED_Q4_0 takes 18. */
 #define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 ? 1 : 2)
 
 /* ------------------------------------------------------------------------------------------------------------ rows */
@@ -164,34 +166,56 @@ static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int3
 /* The layout of weights. */
 typedef enum heed_weights_layout {
   HEED_IN_OUT = 0, /* element (i, o) is data[i * row_stride + o], as in the w of heed_linear */
-  HEED_OUT_IN = 1  /* element (i, o) is data[o * row_stride + i], as PyTorch and llama2.c store weights */
+  HEED_OUT_IN = 1, /* element (i, o) is data[o * row_stride + i], as PyTorch and llama2.c store weights */
+  HEED_PACKED = 2  /* heed's own, which heed_weights_pack writes and heed_weights_open shows */
 } heed_weights_layout;
+
+/* The code of packed weights and of weights in blocks. It is opaque. */
+typedef struct heed_weights_code heed_weights_code;
 
 /* Weights of a projection from n_in to n_out numbers, as they lie in a file or in flash. */
 typedef struct heed_weights {
   const void *data;       /* aligned as its numbers are; null: no weights, where that is allowed */
-  const float *scales;    /* int8 only: (n_out), widened weight = number * scales[o] */
+  const float *scales;    /* int8 only: (n_out), widened weight = number * scales[o]; packed weights have their own */
   int32_t format, layout; /* heed_format, heed_weights_layout */
   int32_t n_in, n_out;    /* numbers that go in, numbers that come out */
-  ptrdiff_t row_stride;   /* in elements */
+  ptrdiff_t row_stride;   /* in elements; packed weights have none */
+  const heed_weights_code *code; /* set by heed_weights_open and heed_weights_of_blocks; null: plain weights */
 } heed_weights;
 
 /* Contiguous weights. scales may be null if the format is not HEED_INT8. */
 static inline heed_weights heed_weights_of(const void *data, const float *scales, int32_t format, int32_t layout,
                                            int32_t n_in, int32_t n_out) {
-  heed_weights w = {data, scales, format, layout, n_in, n_out, layout == HEED_IN_OUT ? n_out : n_in};
+  heed_weights w = {data, scales, format, layout, n_in, n_out, layout == HEED_IN_OUT ? n_out : n_in, HEED_NULL};
   return w;
 }
 
+/* Weights in blocks, as a GGUF file holds them: HEED_Q8_0 or HEED_Q4_0, contiguous, HEED_OUT_IN. data may have any
+ * alignment. n_in is a multiple of 32. All numbers are little-endian.
+ *
+ *   HEED_Q8_0   a scale in f16, then 32 bytes: number k is byte k
+ *   HEED_Q4_0   a scale in f16, then 16 bytes: number k is the low half of byte k, or the high half of byte k - 16,
+ *               minus 8
+ *
+ * For other rows than contiguous ones set row_stride, a multiple of 32. A call that is given the weights checks them.
+ * Source: github.com/ggml-org/ggml, block_q8_0 and block_q4_0. */
+HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out);
+
 /* A projection with any weights: y (n, n_out) = bias + x (n, n_in) w. The result has the bits of heed_linear with the
- * widened weights, in either layout. bias is (n_out) or null. It needs no workspace.
- * Speed: If memory is the limit, one row runs at the bandwidth of the narrow bytes. On vector units, HEED_OUT_IN is
- * transposed while it is read: HEED_IN_OUT was measured to be 1 to 3 times as fast. On a Cortex-M4F, int8 weights take
- * 2.1 times the instructions of f32, and a quarter of the bytes.
- * Error: as heed_linear, with the widened weights.
+ * widened weights, in every layout. bias is (n_out) or null. It needs no workspace.
+ * Blocks: HEED_Q8_0 and HEED_Q4_0 have a rule of their own, because a scale is then multiplied once for each block: for
+ * each block t is the chain of fma(x, number) from +0, and y = fma(scale, t, y). In blocks or packed, the bits are the
+ * same.
+ * Speed: If memory is the limit, one row runs at the bandwidth of the narrow bytes. Packed weights are read in their
+ * order, whatever the format and the number of rows. On vector units, HEED_OUT_IN is transposed while it is read:
+ * HEED_IN_OUT was measured to be 1 to 3 times as fast. On a Cortex-M4F, int8 weights take 2.1 times the instructions of
+ * f32, and a quarter of the bytes.
+ * Error: as heed_linear, with the widened weights. For blocks: |y - exact| <= (n_in / 32 + 36) * 2^-24 *
+ * (|bias| + sum |x * number * scale|) + n_in * (max |scale| + 1) * 2^-149.
  * Aliasing: y is disjoint from everything else.
  * Status: as heed_softmax for X, Y, EXECUTOR; as heed_linear for BIAS; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * BAD_STRIDE, OVERFLOW, MISFIT (n_in), BAD_FORMAT, BAD_LAYOUT, BAD_SCALES for W. */
+ * BAD_STRIDE, OVERFLOW, MISFIT (n_in), BAD_FORMAT, BAD_LAYOUT, BAD_SCALES, NOT_INITIALIZED (packed or in blocks, and
+ * not made by heed_weights_open or heed_weights_of_blocks) for W. */
 HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                   const heed_executor *executor);
 
@@ -201,6 +225,60 @@ HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bi
  * Aliasing: as heed_narrow.
  * Status: for W as heed_narrow for X, for Y (q and scales) as heed_narrow for Y; BAD_LAYOUT for LAYOUT. */
 HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, float *scales);
+
+/* --------------------------------------------------------------------------------------------------- packed weights */
+
+/* Packed weights lie in the order in which products read them. So no number of rows and no format has a slow layout.
+ * Pack weights once, at the start or on a PC: the bytes are the same on every machine, and every kernel takes them.
+ * They may then lie in flash or in a mapped file.
+ *
+ *   HEED_MEMORY(memory, HEED_WEIGHTS_PACKED_BYTES(HEED_INT8, 512, 1376));
+ *   heed_status s = heed_weights_pack(heed_weights_of(w, NULL, HEED_F32, HEED_OUT_IN, 512, 1376), HEED_INT8, memory);
+ *   heed_weights packed;
+ *   if (s == HEED_OK) s = heed_weights_open(&packed, memory.data, memory.bytes);
+ *   if (s == HEED_OK) s = heed_project(x, packed, NULL, y, NULL);
+ *
+ * Bytes: 64 of a header (the mark "heedpack", version, format, n_in, n_out), then the numbers, for n_out rounded up to
+ * 16. Sizes are multiples of 64, so packed weights can lie one behind the other in a file. */
+#define HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out) \
+  (64 + ((HEED_SIZE(n_out) + 15) / 16 * 16 * HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in) + 63) / 64 * 64)
+/* What the size is made of: bytes of an output, with its scales. */
+#define HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in)              \
+  ((format) == HEED_F32    ? 4 * HEED_SIZE(n_in)               \
+   : (format) == HEED_INT8 ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 4 \
+   : (format) == HEED_Q8_0 ? (HEED_SIZE(n_in) + 31) / 32 * 34  \
+   : (format) == HEED_Q4_0 ? (HEED_SIZE(n_in) + 31) / 32 * 18  \
+                           : 2 * HEED_SIZE(n_in))
+/* HEED_WEIGHTS_PACKED_BYTES as a function. It returns 0 if the format or a number is not valid, or if no memory is so
+ * large. */
+HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t n_out);
+
+/* Packs weights of any format, in either layout or in blocks, as weights of `format`. n_in and n_out may be any numbers.
+ * In the same format every number and scale stays as it is, so that products have the same bits. In another format
+ * numbers are widened, then narrowed:
+ *
+ *   HEED_F32                nothing is lost
+ *   HEED_F16, HEED_BF16     as heed_narrow: numbers beyond the range become infinity
+ *   HEED_INT8               as heed_weights_quantize: a scale for each output
+ *   HEED_Q8_0               the scale of a block is max |x| / 127, rounded to f16. Numbers are x / scale, rounded
+ *   HEED_Q4_0               the scale is the number of greatest magnitude (the first of equals) / -8, rounded to f16.
+ *                           Numbers are x / scale, rounded, from -8 to 7
+ *
+ * The last block of an output may have fewer than 32 inputs. What is beyond n_in and n_out is 0, so the bytes depend on
+ * the weights alone. It takes no workspace.
+ * Error: of a weight: as heed_narrow for F16, BF16, INT8. If the scale is not subnormal in f16, at most 0.51 * scale in
+ * HEED_Q8_0 and |scale| * 1.01 in HEED_Q4_0 (0.51 unless it has the sign opposite to the greatest one).
+ * Aliasing: the memory is disjoint from w and its scales.
+ * Status: as heed_project for W, BAD_LAYOUT also for packed weights; BAD_FORMAT for FORMAT; NULL_POINTER, MISALIGNED,
+ * TOO_SMALL, OVERFLOW, OVERLAP for MEMORY; NOT_FINITE for W if numbers with new scales are NaN or infinite, or if a
+ * scale is beyond f16. */
+HEED_API heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory);
+
+/* Makes weights of `bytes` bytes that heed_weights_pack has written, here or on another machine. packed is aligned to
+ * HEED_ALIGNMENT, must stay where it is, and is only read. There may be more bytes than the weights have.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NULL_POINTER, MISALIGNED, OVERFLOW, TOO_SMALL, FOREIGN
+ * (it does not begin with the mark), UNKNOWN_VERSION, DAMAGED (format or shape are not possible). */
+HEED_API heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes);
 
 #ifdef __cplusplus
 }

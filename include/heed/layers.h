@@ -35,7 +35,7 @@ extern "C" {
  *   y = attention(q, k, v) wo + bo
  *
  * The weights are wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim,
- * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any format and either layout. Without wo (its
+ * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any format and layout. Without wo (its
  * data is null), y is the context of all heads side by side, and out_dim is n_heads * v_dim. A bias is null, or as long
  * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM. */
 typedef struct heed_attention_layer {
@@ -53,7 +53,7 @@ typedef struct heed_attention_layer {
 /* A layer in which q, k and v have head_dim = model_dim / n_heads. There are as many key/value heads as heads. out_dim
  * is model_dim. It has the default scale, no mask, no weights and nothing optional. */
 static inline heed_attention_layer heed_attention_layer_default(int32_t model_dim, int32_t n_heads) {
-  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0};
+  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL};
   heed_attention_layer l;
   l.struct_size = sizeof l;
   l.model_dim = l.out_dim = model_dim;
@@ -138,7 +138,7 @@ typedef struct heed_transformer_layer {
 static inline heed_transformer_layer heed_transformer_layer_default(const heed_attention_layer *attention,
                                                                     int32_t hidden_dim, heed_norm *norm,
                                                                     heed_activation *activation) {
-  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0};
+  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL};
   heed_transformer_layer l;
   l.struct_size = sizeof l;
   l.attention = attention;

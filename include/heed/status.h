@@ -68,6 +68,8 @@ typedef enum heed_fault {
   HEED_UNKNOWN_STRUCT = 41,  /* struct_size is not one that this version knows */
   HEED_DAMAGED = 42,         /* the memory does not hold what it should hold */
   HEED_RUNNING = 43,         /* the threads run already */
+  HEED_FOREIGN = 44,         /* the bytes are something else: they begin with another mark */
+  HEED_UNKNOWN_VERSION = 45, /* the bytes were written by a version that this one does not know */
   /* Kernels. */
   HEED_UNKNOWN_KERNEL = 60,     /* no kernel of that name is in this build */
   HEED_UNAVAILABLE_KERNEL = 61, /* this processor lacks the kernel's instructions */
@@ -113,6 +115,7 @@ typedef enum heed_argument {
   HEED_ARG_EPS = 50,
   HEED_ARG_UP = 51,
   HEED_ARG_LAYOUT = 52,
+  HEED_ARG_PACKED = 53,
   /* Rotary embedding. */
   HEED_ARG_ROPE = 60,
   HEED_ARG_STYLE = 61,

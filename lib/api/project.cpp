@@ -3,13 +3,11 @@
 #include "../boundary/front_door.hpp"
 #include "../kernel/numbers.hpp"
 #include "../plan/pieces.hpp"
+#include "packed.hpp"
 #include "run.hpp"
 
 namespace heed {
 namespace {
-
-static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 == HEED_BF16 && stored_int8 == HEED_INT8,
-              "kernels know the formats by these numbers");
 
 struct product_of_stored {
   project_step step;
@@ -27,6 +25,7 @@ struct product_of_stored {
 template <class K>
 void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const float *bias, const heed_matrix_out &y,
                      const heed_executor *executor) {
+  if (w.code) return w.code->run(address_of(k), x, w, bias, y, executor);
   if (w.format == HEED_F32 && w.layout == HEED_IN_OUT) {
     const heed_matrix floats = {static_cast<const float *>(w.data), w.n_in, w.n_out, w.row_stride};
     return run_linear(k, x, floats, bias, y, executor);
@@ -53,6 +52,12 @@ HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights
 
 // What the weights name, and that rows of n_in numbers fit.
 void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
+  if (!check.ok()) return;
+  if (w.code) {
+    w.code->check(check, w, argument);
+    return check.require(w.n_in == n_in, HEED_MISFIT, argument);
+  }
+  check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format), HEED_NOT_INITIALIZED, argument);
   check_format(check, w.format, argument);
   check_layout(check, w.layout, argument);
   const bool out_in = w.layout == HEED_OUT_IN;

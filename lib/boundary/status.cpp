@@ -40,7 +40,9 @@ constexpr text_group faults[] = {
      "not made by its init, default or of function\0"
      "struct_size is not one that this version knows\0"
      "not what it should hold\0"
-     "the threads run already\0"},
+     "the threads run already\0"
+     "something else: it begins with another mark\0"
+     "written by a version that this one does not know\0"},
     {HEED_UNKNOWN_KERNEL,
      "no kernel of that name in this build\0"
      "this processor lacks the kernel's instructions\0"
@@ -51,7 +53,7 @@ constexpr text_group arguments[] = {
     {HEED_ARG_CALL,
      "call\0q\0k\0v\0out\0batch\0n_heads\0n_kv_heads\0n_q\0n_kv\0head_dim\0v_dim\0scale\0causal\0position\0"
      "workspace\0executor\0memory\0kernel\0report\0threads\0n_threads\0"},
-    {HEED_ARG_X, "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0"},
+    {HEED_ARG_X, "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0packed\0"},
     {HEED_ARG_ROPE, "rope\0style\0rotary_dim\0base\0frequencies\0positions\0"},
     {HEED_ARG_OPTIONS,
      "options\0ranges\0mask\0softcap\0alibi\0sinks\0scores\0weights\0lse\0column_sums\0top_k\0partial\0narrow\0"},

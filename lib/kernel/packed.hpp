@@ -20,19 +20,19 @@ constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5;  // heed_format
 constexpr int32_t panel_outputs = 64, panel_step = 16, block_inputs = 32;
 constexpr int32_t q8_0_bytes = 34, q4_0_bytes = 18;  // of a block: its scale, its numbers
 
-HEED_INLINE int32_t rounded_up(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
+HEED_INLINE constexpr int32_t rounded_up(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
 // Outputs of the panel that begins at output `first`.
-HEED_INLINE int32_t panel_width(int32_t n_out, int32_t first) {
+HEED_INLINE constexpr int32_t panel_width(int32_t n_out, int32_t first) {
   return n_out - first < panel_outputs ? rounded_up(n_out - first, panel_step) : panel_outputs;
 }
-// Bytes that packed weights take for each output, scales among them.
-HEED_INLINE size_t packed_output_bytes(int32_t format, int32_t n_in) {
-  const auto n = static_cast<size_t>(n_in), blocks = (n + block_inputs - 1) / block_inputs;
-  return format == stored_f32    ? 4 * n
-         : format == stored_int8 ? 4 + (n + 3) / 4 * 4
+// Bytes that packed weights take for each output, scales among them: in 64 bits, which hold those of any n_in.
+HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t format, uint64_t n_in) {
+  const uint64_t blocks = (n_in + block_inputs - 1) / block_inputs;
+  return format == stored_f32    ? 4 * n_in
+         : format == stored_int8 ? 4 + (n_in + 3) / 4 * 4
          : format == stored_q8_0 ? q8_0_bytes * blocks
          : format == stored_q4_0 ? q4_0_bytes * blocks
-                                 : 2 * n;
+                                 : 2 * n_in;
 }
 
 // One panel of int8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.

@@ -82,7 +82,7 @@ static heed_status refused(int i) {
       w.scales = (const float *)((uintptr_t)pool + 2);
       break;
     case 1:
-      w.format = 4;
+      w.format = 6;
       break;
     case 2:
       w.layout = -1;

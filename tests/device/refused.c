@@ -186,10 +186,10 @@ static int spoil_layer(int i) {
       layer.struct_size = 0;
       break;
     case 10:
-      layer.wq.format = 4;
+      layer.wq.format = 6;
       break;
     case 11:
-      layer.wk.layout = 2;
+      layer.wk.layout = 3;
       break;
     case 12:
       layer.wv.format = HEED_INT8;

@@ -115,8 +115,10 @@ class layer_flaws : public ::testing::Test {
       refused(HEED_OUT_OF_RANGE, "n_in", [=](W &x) { x.n_in = wrong; });
       refused(HEED_OUT_OF_RANGE, "n_out", [=](W &x) { x.n_out = wrong; });
     }
-    for (const int32_t wrong : {-1, 4, INT32_MAX}) refused(HEED_BAD_FORMAT, "format", [=](W &x) { x.format = wrong; });
-    for (const int32_t wrong : {-1, 2, INT32_MAX}) refused(HEED_BAD_LAYOUT, "layout", [=](W &x) { x.layout = wrong; });
+    for (const int32_t wrong : {-1, 6, INT32_MAX}) refused(HEED_BAD_FORMAT, "format", [=](W &x) { x.format = wrong; });
+    for (const int32_t wrong : {-1, 3, INT32_MAX}) refused(HEED_BAD_LAYOUT, "layout", [=](W &x) { x.layout = wrong; });
+    refused(HEED_NOT_INITIALIZED, "packed, and not opened", [](W &x) { x.layout = HEED_PACKED; });
+    refused(HEED_NOT_INITIALIZED, "blocks, and not made", [](W &x) { x.format = HEED_Q4_0; });
     refused(HEED_BAD_SCALES, "no scales", [](W &x) { x.format = HEED_INT8; });
     refused(HEED_BAD_SCALES, "scales misaligned",
             [this](W &x) { x.format = HEED_INT8, x.scales = misaligned(floats_); });

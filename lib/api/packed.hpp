@@ -1,0 +1,55 @@
+// Packed weights, from their header to the pieces of a product, and what heed_weights carry that are not plain.
+#ifndef HEED_API_PACKED_HPP
+#define HEED_API_PACKED_HPP
+
+#include "../boundary/validate.hpp"
+#include "../kernel/packed.hpp"
+#include "heed/heed.h"
+
+// Named by heed_weights_open and heed_weights_of_blocks alone: programs with plain weights do not link it.
+struct heed_weights_code {
+  void (*check)(heed::checker &check, const heed_weights &w, heed_argument argument);  // adds one range
+  void (*run)(const heed::kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
+              const heed_matrix_out &y, const heed_executor *executor);
+};
+
+namespace heed {
+
+static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 == HEED_BF16 &&
+                  stored_int8 == HEED_INT8 && stored_q8_0 == HEED_Q8_0 && stored_q4_0 == HEED_Q4_0,
+              "kernels know the formats by these numbers");
+
+inline bool is_in_blocks(int32_t format) { return format == HEED_Q8_0 || format == HEED_Q4_0; }
+inline void check_weights_format(checker &check, int32_t format, heed_argument argument) {
+  check.require(format >= HEED_F32 && format <= HEED_Q4_0, HEED_BAD_FORMAT, argument);
+}
+
+// Before the panels: the mark, then version, format, n_in and n_out in four bytes each, little-endian, then zeros.
+constexpr char packed_mark[] = "heedpack";
+constexpr int32_t packed_mark_bytes = 8, packed_version = 1, packed_header_bytes = 64;
+
+// In 64 bits, which hold those of any weights.
+constexpr uint64_t panels_bytes(int32_t format, int32_t n_in, int32_t n_out) {
+  return (static_cast<uint64_t>(rounded_up(n_out, panel_step)) *
+              packed_output_bytes(format, static_cast<uint64_t>(n_in)) +
+          63) /
+         64 * 64;
+}
+
+// To and from the bytes of packed weights, the same on a processor of either byte order.
+inline void put_half(unsigned char *to, uint32_t bits) {
+  to[0] = static_cast<unsigned char>(bits);
+  to[1] = static_cast<unsigned char>(bits >> 8);
+}
+inline void put_word(unsigned char *to, uint32_t bits) {
+  put_half(to, bits);
+  put_half(to + 2, bits >> 16);
+}
+inline uint32_t word_at(const unsigned char *p) {
+  return p[0] | static_cast<uint32_t>(p[1]) << 8 | static_cast<uint32_t>(p[2]) << 16 |
+         static_cast<uint32_t>(p[3]) << 24;
+}
+
+}  // namespace heed
+
+#endif
