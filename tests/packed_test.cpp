@@ -27,7 +27,7 @@ void vary(random_source &r, weights *w) {
     float x;
     std::memcpy(&x, &w->numbers.bytes[at], 4);
     if (std::isnan(x)) continue;
-    x = kind == 0 ? 0.0f : kind == 1 ? std::copysign(0.5f, x) : std::ldexp(x, -20);
+    x = kind == 0 ? std::copysign(0.0f, x) : kind == 1 ? std::copysign(0.5f, x) : std::ldexp(x, -20);
     std::memcpy(&w->numbers.bytes[at], &x, 4);
   }
 }

@@ -53,17 +53,13 @@ void widen_piece(const piece &from, int32_t format, float *x) {
   }
 }
 
-// The scale of a block, in f16; infinite where there is none.
+// The scale of a block, in f16; infinite where there is none. Of zeros of either sign it is that of +0.
 f16 scale_of_block(const float *x, int32_t n, int32_t format) {
-  uint32_t greatest = 0;
-  int32_t at = 0;
-  for (int32_t k = 0; k < n; k++) {
-    const uint32_t size = magnitude_bits(x[k]);
-    if (size > greatest) at = k;
-    greatest = size > greatest ? size : greatest;
-  }
+  float greatest = 0.0f;
+  for (int32_t k = 0; k < n; k++)
+    if (magnitude_bits(x[k]) > magnitude_bits(greatest)) greatest = x[k];
   f16 scale;
-  narrow(format == HEED_Q8_0 ? float_of_bits(greatest) / 127.0f : x[at] / -8.0f, 0.0f, scale);
+  narrow(format == HEED_Q8_0 ? float_of_bits(magnitude_bits(greatest)) / 127.0f : greatest / -8.0f, 0.0f, scale);
   return scale;
 }
 

@@ -139,16 +139,16 @@ class layer_trial : public matrix_trial {
   void place_numbers() {
     size_t n_floats = 0;
     const auto is_floats = [](auto &pointer) { return std::is_same_v<decltype(pointer), const float *&>; };
-    placed_.each_array([&](auto &pointer, size_t bytes, int32_t) {
+    placed_.each_array([&](auto &pointer, size_t bytes, size_t) {
       if (is_floats(pointer)) n_floats += bytes / sizeof(float);
     });
     float *next = memory.input(n_floats);
-    placed_.each_array([&](auto &pointer, size_t bytes, int32_t format) {
+    placed_.each_array([&](auto &pointer, size_t bytes, size_t alignment) {
       void *copy = next;
       if (is_floats(pointer))
         next += bytes / sizeof(float);
       else
-        copy = memory.input(format, bytes / HEED_FORMAT_BYTES(format));
+        copy = memory.input_bytes(bytes, alignment);
       std::memcpy(copy, pointer, bytes);
       pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(copy);
     });

@@ -80,16 +80,16 @@ class random_layer {
       all += int64_t{w.n_in} * w.n_out;
     return all;
   }
-  // place(pointer, bytes, format) for every array of numbers.
+  // place(pointer, bytes, alignment) for every array of numbers.
   template <typename Place>
   void each_array(Place place) {
     heed_attention_layer &a = attention;
     heed_transformer_layer &t = transformer;
-    const auto visit = [&](auto &pointer, int32_t format = HEED_F32) {
-      if (pointer) place(pointer, arrays_->at(pointer).bytes, format);
+    const auto visit = [&](auto &pointer, size_t alignment = sizeof(float)) {
+      if (pointer) place(pointer, arrays_->at(pointer).bytes, alignment);
     };
     for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
-      visit(w->data, w->format), visit(w->scales);
+      visit(w->data, w->layout == HEED_PACKED ? HEED_ALIGNMENT : HEED_FORMAT_BYTES(w->format)), visit(w->scales);
     for (const float **b : {&a.bq, &a.bk, &a.bv, &a.bo, &t.b_up, &t.b_gate, &t.b_down, &t.norm1_weight, &t.norm1_bias,
                             &t.norm2_weight, &t.norm2_bias})
       visit(*b);
@@ -138,7 +138,19 @@ class random_layer {
                                   : heed_narrow(all, heed_narrow_matrix_out_of(data, nullptr, format, rows, dim)),
               HEED_OK);
     *w = heed_weights_of(data, scales, format, layout, n_in, n_out);
+    if (r.chance(30)) pack(r, w);
     *bias = some(r, n_out);
+  }
+  // In any format. What is kept begins behind the header, where the weights' data do.
+  void pack(random_source &r, heed_weights *w) {
+    const int32_t format = r.between(HEED_F32, HEED_Q4_0);
+    const size_t bytes = heed_weights_packed_bytes(format, w->n_in, w->n_out);
+    array a = {floats(bytes / 4 + 16), bytes - 64};
+    const uintptr_t address = (reinterpret_cast<uintptr_t>(a.words.data()) + 63) / 64 * 64;
+    void *const to = reinterpret_cast<void *>(address);
+    EXPECT_EQ(heed_weights_pack(*w, format, heed_memory_of(to, bytes)), HEED_OK);
+    EXPECT_EQ(heed_weights_open(w, to, bytes), HEED_OK);
+    arrays_->emplace(w->data, std::move(a));
   }
   void draw_rope(random_source &r) {
     rope_ = std::make_shared<heed_rope>();

@@ -188,6 +188,11 @@ inline double linear_bound(int32_t in, double absolute_sum, double chain) {
   return chain * (in + 1) * half_ulp * absolute_sum + in * underflow;
 }
 
+// The same with weights in blocks whose scales are below 8000.
+inline double blocks_bound(int32_t in, double absolute_sum) {
+  return (in / 32 + 36) * half_ulp * absolute_sum + 8001.0 * in * underflow;
+}
+
 struct exact_value {
   double value, absolute_sum;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "packed.hpp"
 #include "primitives.hpp"
 #include "trial.hpp"
 
@@ -108,14 +109,16 @@ class product_trial : public matrix_trial {
     kind_ = kind < 25 ? weighted_sum : kind < 50 ? linear : projection;
     const bool regular = e == extent::regular, large = e == extent::large;
     const int32_t least = e == extent::small ? 1 : 9;
-    const int32_t depth = r.size(least, 70), out = r.size(least, r.chance(80) ? 70 : 600);
+    const bool whole_blocks = kind_ == projection && r.chance(20);
+    const int32_t depth = whole_blocks ? 32 * r.between(1, 3) : r.size(least, 70);
+    const int32_t out = r.size(least, r.chance(80) ? 70 : 600);
     const int32_t n = regular ? r.between(2, 5) : r.size(1, std::max(1, std::min(60, 60000 / (depth * out))));
     x_numbers_ = any_matrix(r, large ? 2000000 / (depth * out) + 2 : n, depth);
     w_numbers_ = any_matrix(r, depth, out);
     if (kind_ != weighted_sum && r.chance(50)) bias_numbers_ = any_floats(r, size_t(out));
     x_ = put_matrix(r, e, &x_numbers_);
     if (kind_ == projection)
-      place_weights(r);
+      whole_blocks &&r.chance(60) ? place_blocks(r) : place_weights(r);
     else
       w_ = put_matrix(r, e, &w_numbers_);
     if (!bias_numbers_.empty()) bias_ = put({1, 1, 1, out, 0, 0, 0}, &bias_numbers_);
@@ -136,6 +139,7 @@ class product_trial : public matrix_trial {
                                  : heed_project(x_, weights_, bias_, y_, executor_argument_);
   }
   std::vector<float> plain() const override {
+    if (kind_ == projection && has_blocks(weights_.format)) return run_blocks().values;
     return kind_ == weighted_sum ? run_weighted_sum(x_numbers_, w_numbers_).values
                                  : run_linear(x_numbers_, w_numbers_, bias_numbers_).values;
   }
@@ -146,7 +150,8 @@ class product_trial : public matrix_trial {
       if (!in_range(e.absolute_sum)) continue;
       judge_error(result[size_t(i)], e.value,
                   kind_ == weighted_sum ? weighted_sum_bound(depth, e.absolute_sum, chain)
-                                        : linear_bound(depth, e.absolute_sum, chain));
+                  : kind_ == projection && has_blocks(weights_.format) ? blocks_bound(depth, e.absolute_sum)
+                                                                       : linear_bound(depth, e.absolute_sum, chain));
     }
   }
   std::vector<spoilings> flaws(random_source &r) override {
@@ -184,11 +189,54 @@ class product_trial : public matrix_trial {
       stored = round_rows(format, dim, &all);
     }
     w.values = turned ? transposed(all, rows, dim) : all;
+    if (r.chance(40)) return pack_weights(r, {{format, stored.bytes}, {}, layout, w.n_rows, w.dim, dim}, stored.scales);
     const placement view = random_placement(r, 1, 1, rows, dim);
     weights_ = heed_weights_of(put(view, stored), nullptr, format, layout, w.n_rows, w.dim);
     weights_.row_stride = view.row_stride;
     if (format == HEED_INT8) weights_.scales = put({1, 1, 1, w.dim, 0, 0, 0}, &stored.scales);
   }
+  // In their format, or in any if their numbers are of a usual size.
+  void pack_weights(random_source &r, weights from, const std::vector<float> &scales) {
+    if (from.numbers.format == HEED_INT8) from.scales = scales;
+    bool usual = true;
+    for (const float x : w_numbers_.values) usual = usual && (x == 0 || (std::fabs(x) > 1e-9f && std::fabs(x) < 6e4f));
+    const int32_t format = usual ? r.between(HEED_F32, HEED_Q4_0) : from.numbers.format;
+    const numeric_weights numbers = converted(numbers_of(from), format);
+    kept_ = packer::pack(numbers);
+    void *const to = memory.input_bytes(kept_.size(), HEED_ALIGNMENT);
+    const heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format,
+                                               from.layout, from.n_in, from.n_out);
+    EXPECT_EQ(heed_weights_pack(plain, format, heed_memory_of(to, kept_.size())), HEED_OK);
+    EXPECT_EQ(std::memcmp(to, kept_.data(), kept_.size()), 0) << "packed bytes";
+    EXPECT_EQ(heed_weights_open(&weights_, to, kept_.size()), HEED_OK);
+    take_numbers(numbers);
+  }
+  void place_blocks(random_source &r) {
+    const numeric_weights numbers =
+        random_blocks(r, r.chance(50) ? HEED_Q8_0 : HEED_Q4_0, w_numbers_.n_rows, w_numbers_.dim);
+    kept_ = packer::pack(numbers);
+    const int32_t blocks = numbers.n_blocks() + (r.chance(50) ? 0 : r.between(1, 2));
+    const bytes_of_weights file = file_of(numbers, blocks);
+    void *const to = memory.input_bytes(file.size(), 1);
+    std::memcpy(to, file.data(), file.size());
+    weights_ = heed_weights_of_blocks(to, numbers.format, numbers.n_in, numbers.n_out);
+    weights_.row_stride = ptrdiff_t{32} * blocks;
+    take_numbers(numbers);
+  }
+  void take_numbers(const numeric_weights &from) {
+    w_numbers_.values.clear();
+    for (int32_t i = 0; i < from.n_in; ++i)
+      for (int32_t o = 0; o < from.n_out; ++o) w_numbers_.values.push_back(from.widened(i, o));
+  }
+  // Packed, whole, at a fence.
+  matrix run_blocks() const {
+    const result_rows y(x_numbers_.n_rows, w_numbers_.dim, 0);
+    EXPECT_EQ(heed_project(put_at_fence(x_numbers_), open_at_fence(kept_), fenced_copy(slot_v, bias_numbers_), y.view(),
+                           nullptr),
+              HEED_OK);
+    return y.take();
+  }
+  static heed_matrix put_at_fence(const matrix &m) { return heed_test::put(slot_q, m, 0); }
   static std::vector<float> transposed(const std::vector<float> &x, int32_t rows, int32_t dim) {
     std::vector<float> y;
     for (int32_t i = 0; i < dim; ++i)
@@ -201,6 +249,7 @@ class product_trial : public matrix_trial {
   std::vector<float> bias_numbers_;
   heed_matrix x_, w_;
   heed_weights weights_ = {};
+  bytes_of_weights kept_;  // of packed weights and blocks: packed
   const float *bias_ = nullptr;
   heed_matrix_out y_;
   const heed_executor *executor_argument_;

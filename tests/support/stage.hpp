@@ -70,8 +70,9 @@ class stage {
   // Numbers to be read. NaN until the caller puts others there.
   float *input(size_t n_floats) { return static_cast<float *>(input(HEED_F32, n_floats)); }
   void *input(int32_t format, size_t n) {
-    return add(n * HEED_FORMAT_BYTES(format), HEED_FORMAT_BYTES(format), unread_bits, {}, kind::read);
+    return input_bytes(n * HEED_FORMAT_BYTES(format), HEED_FORMAT_BYTES(format));
   }
+  void *input_bytes(size_t bytes, size_t alignment) { return add(bytes, alignment, unread_bits, {}, kind::read); }
   // To be written: all rows, and nothing between them.
   float *output(const placement &rows) { return static_cast<float *>(output(HEED_F32, rows)); }
   void *output(int32_t format, const placement &rows) {
