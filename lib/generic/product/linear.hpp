@@ -38,8 +38,12 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
   };
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
+    constexpr int of_line = 64 / static_cast<int>(sizeof(T)), lines = n_vecs * V::lanes / of_line;
     typename V::reg scale[n_vecs];
     HEED_UNROLL for (int v = 0; v < n_vecs; v++) scale[v] = weights.scale(V(), column + v * V::lanes);
+    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
+      HEED_UNROLL for (int l = 0; l < lines; l++) fetch(w + (DEPTH + i) * w_stride + column + l * of_line);
+    }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
       typename V::reg sum[n_vecs];
       HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
@@ -56,8 +60,7 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
 }
 
 // One row, or two of floats: as in few_rows.hpp, with all factors in registers, 8 rows of w abreast (4, where factors of
-// two rows leave no registers for the sums). No more, and nothing is asked for ahead: one row of 4096 x 4096 would take
-// a tenth (f16 a third) longer.
+// two rows leave no registers for the sums). No more: one row of 4096 x 4096 would take a tenth longer.
 template <class V, class T>
 static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   const auto sum = [&](auto rows) {
@@ -180,7 +183,7 @@ static void copy_weights(float *copy, const void *weights, int32_t column, int32
   const auto &w = *static_cast<const weights_of<T> *>(weights);
   const T *from = w.data + begin * w.stride + column;
   for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>) {
-    if (!V::compact) fetch_ahead(from);
+    if (!V::compact) fetch(from + (end - begin) * w.stride);
     widen_row<V>(copy, from, width, w.scales + (sizeof(T) == 1 ? column : 0));
   }
 }

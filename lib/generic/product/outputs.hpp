@@ -47,11 +47,11 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
   const bool collide = VECS == 1 || static_cast<size_t>(stride) * sizeof(T) % 2048 == 0;
   const int32_t run = collide ? 16 : step;
   const int32_t whole = b.depth / step * step;
-  const bool fetch = repays_fetching(w);
+  const bool fetches = repays_fetching(w);
   int32_t i = 0;
   while (i < whole) {
-    if (fetch && i % (64 / static_cast<int>(sizeof(T))) == 0)
-      for (int l = 0; l < VECS * V::lanes; l++) fetch_ahead(rows + l * stride + i);
+    if (fetches && i % (64 / static_cast<int>(sizeof(T))) == 0)
+      for (int l = 0; l < VECS * V::lanes; l++) fetch(rows + (VECS * V::lanes + l) * stride + i);
     const int32_t end = whole - i < run ? whole : i + run;
     for_each_constant<VECS>([&](auto v) HEED_INLINED {
       for (int32_t k = i; k < end; k += step) {
