@@ -38,11 +38,12 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
   };
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
-    constexpr int of_line = 64 / static_cast<int>(sizeof(T)), lines = n_vecs * V::lanes / of_line;
+    constexpr int of_line = 64 / static_cast<int>(sizeof(T)), lines = (n_vecs * V::lanes - 1) / of_line + 1;
     typename V::reg scale[n_vecs];
     HEED_UNROLL for (int v = 0; v < n_vecs; v++) scale[v] = weights.scale(V(), column + v * V::lanes);
-    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-      HEED_UNROLL for (int l = 0; l < lines; l++) fetch(w + (DEPTH + i) * w_stride + column + l * of_line);
+    const T *behind = w + DEPTH * w_stride + column;
+    for (int i = 0; i < DEPTH && column % of_line == 0; i++, behind += w_stride) {
+      HEED_UNROLL for (int l = 0; l < lines; l++) fetch(behind + l * of_line);
     }
     HEED_UNROLL for (int r = 0; r < ROWS; r++) {
       typename V::reg sum[n_vecs];
