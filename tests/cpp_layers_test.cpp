@@ -1,5 +1,6 @@
 // heed.hpp: caches, weights, norms, activations, rotary embedding and layers give what the C interface gives.
 // SPDX-License-Identifier: MIT
+#include <cstring>
 #include <type_traits>
 
 #include "heed/heed.hpp"
@@ -76,6 +77,35 @@ TEST_P(cpp_layers, rotary_embedding) {
   ASSERT_EQ(c_apply(0, positions), HEED_OK);
   ASSERT_TRUE(rope.apply(x, positions, found));
   EXPECT_TRUE(same_bytes(expected, found));
+}
+
+TEST_P(cpp_layers, packed_weights) {
+  static heed::packed_weights<HEED_INT8, 64, 7> memory;
+  static heed::packed_weights<HEED_Q4_0, 64, 7> small;
+  float x[3][64], w[7][64], bias[7], expected[3][7], found[3][7];
+  for (int i = 0; i < 3 * 64; ++i) x[i / 64][i % 64] = float(i % 11) - 5;
+  for (int i = 0; i < 7 * 64; ++i) w[i / 64][i % 64] = float(i % 13) - 6;
+  for (int i = 0; i < 7; ++i) bias[i] = float(i);
+  heed::weights<64, 7> packed = heed::out_in(w);
+  ASSERT_TRUE(memory.pack(packed));
+  ASSERT_TRUE(memory.view(packed));
+  ASSERT_TRUE(heed::project(x, packed, bias, found));
+  int8_t q[7][64];
+  float scales[7];
+  ASSERT_EQ(heed_weights_quantize(heed_matrix_of(w[0], 7, 64), HEED_OUT_IN, q[0], scales), HEED_OK);
+  ASSERT_TRUE(heed::project(x, heed::out_in(q, scales), bias, expected));
+  EXPECT_EQ(std::memcmp(expected, found, sizeof found), 0);
+  heed::weights<64, 8> wide = {};
+  EXPECT_EQ(heed::open(wide, memory.bytes, memory.n_bytes).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED));
+  EXPECT_EQ(heed::open(packed, memory.bytes, memory.n_bytes - 1).code(), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_PACKED));
+  EXPECT_EQ(wide.c.data, nullptr);
+  const unsigned char file[7][2][18] = {};
+  const heed::weights<64, 7> blocks = heed::blocks<HEED_Q4_0, 64, 7>(file);
+  ASSERT_TRUE(heed::project(x, blocks, bias, expected));
+  ASSERT_TRUE(small.pack(blocks));
+  ASSERT_TRUE(small.view(packed));
+  ASSERT_TRUE(heed::project(x, packed, bias, found));
+  EXPECT_EQ(std::memcmp(expected, found, sizeof found), 0);
 }
 
 TEST_P(cpp_layers, projections) {

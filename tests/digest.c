@@ -3,6 +3,7 @@
  * target. Exit status: 0 if all kernels here agree, 1 if not. SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "heed/heed.h"
 #include "support/digest.h"
@@ -137,8 +138,43 @@ static void layers(void) {
   }
 }
 
+/* Packed weights have the same bytes everywhere: this number. Changing it is a new version of packed weights. */
+static const uint64_t right_bytes = 0x41f82cb3d2cc88b8;
+
+/* Products with packed weights, from every format, to `digest`; their bytes to *bytes. Weights that were not converted
+ * must give the bits that they give unpacked. */
+static void packed_weights(uint64_t *bytes) {
+  static float scales[100];
+  digest_begin();
+  *bytes = digest;
+  for (int i = 0; i < 192; i++) {
+    const int32_t n_in = between(1, 100), n_out = between(1, 100), n = between(1, 9);
+    const int32_t from = i / 6 % 4, format = i % 6, layout = i / 24 % 2;
+    const int32_t n_rows = layout == HEED_IN_OUT ? n_in : n_out, dim = layout == HEED_IN_OUT ? n_out : n_in;
+    fill(q, n * n_in);
+    fill(v, n_in * n_out);
+    const heed_matrix w = heed_matrix_of(v, n_rows, dim);
+    if (from == HEED_INT8)
+      check(heed_weights_quantize(w, layout, (int8_t *)(void *)k, scales));
+    else
+      check(heed_narrow(w, heed_narrow_matrix_out_of(k, NULL, from, n_rows, dim)));
+    const heed_weights plain = heed_weights_of(k, scales, from, layout, n_in, n_out);
+    heed_weights packed;
+    check(heed_weights_pack(plain, format, all_memory));
+    check(heed_weights_open(&packed, all_memory.data, all_memory.bytes));
+    for (size_t j = 0; j < heed_weights_packed_bytes(format, n_in, n_out); j++)
+      *bytes = (*bytes ^ ((const unsigned char *)all_memory.data)[j]) * 1099511628211u;
+    const heed_matrix x = heed_matrix_of(q, n, n_in);
+    check(heed_project(x, packed, i % 5 ? q : NULL, heed_matrix_out_of(out, n, n_out), NULL));
+    add(out, (size_t)n * (size_t)n_out);
+    check(heed_project(x, plain, i % 5 ? q : NULL, heed_matrix_out_of(weights, n, n_out), NULL));
+    if (from == format && memcmp(out, weights, (size_t)n * (size_t)n_out * sizeof *out) != 0 && n_refused++ == 0)
+      fprintf(stderr, "packed weights give other bits than the same ones unpacked\n");
+  }
+}
+
 int main(void) {
-  uint64_t first[2] = {0, 0};
+  uint64_t first[2] = {0, 0}, first_packed[2] = {0, 0}, bytes;
   int seen[2] = {0, 0}, disagreements = 0;
   for (int32_t i = 0; i < heed_kernel_count(); i++) {
     const char *name = heed_kernel_name(i);
@@ -151,8 +187,14 @@ int main(void) {
     printf("%s %s %08lx%08lx\n", profile == HEED_PROFILE_FUSED ? "fused" : "unfused", name,
            (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
     if (!seen[profile]) first[profile] = digest;
-    seen[profile] = 1;
     disagreements += first[profile] != digest;
+    packed_weights(&bytes);
+    if (!seen[profile]) first_packed[profile] = digest;
+    seen[profile] = 1;
+    disagreements += first_packed[profile] != digest;
+    if (bytes != right_bytes && n_refused++ == 0)
+      fprintf(stderr, "packed weights have other bytes: %08lx%08lx\n", (unsigned long)(bytes >> 32),
+              (unsigned long)(bytes & 0xffffffff));
   }
   if (disagreements) fprintf(stderr, "%d kernels give other bits than the first of their profile\n", disagreements);
   return disagreements || n_refused || !(seen[0] || seen[1]);

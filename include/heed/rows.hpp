@@ -80,6 +80,37 @@ weights<NIn, NOut> out_in(const uint16_t (&w)[NOut][NIn]) noexcept {
   return {heed_weights_of(w[0], nullptr, Format, HEED_OUT_IN, NIn, NOut)};
 }
 
+// Weights in blocks, as a GGUF file holds them: blocks<HEED_Q4_0, NIn, NOut>(data). NIn is a multiple of 32.
+template <heed_format Format, int NIn, int NOut>
+weights<NIn, NOut> blocks(const void *data) noexcept {
+  static_assert(Format == HEED_Q8_0 || Format == HEED_Q4_0, "a format of blocks");
+  static_assert(NIn % 32 == 0, "whole blocks");
+  return {heed_weights_of_blocks(data, Format, NIn, NOut)};
+}
+
+// Memory for packed weights. pack() packs weights of any format, and view() shows them; the object must stay where it
+// is.
+template <heed_format Format, int NIn, int NOut>
+struct packed_weights {
+  static constexpr size_t n_bytes = HEED_WEIGHTS_PACKED_BYTES(Format, NIn, NOut);  // their size
+  // Packs w.
+  status pack(const weights<NIn, NOut> &w) noexcept { return heed_weights_pack(w.c, Format, {bytes, n_bytes}); }
+  // Makes a view of what pack() has written.
+  status view(weights<NIn, NOut> &w) const noexcept { return open(w, bytes, n_bytes); }
+  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];  // their memory
+};
+
+// Makes a view of packed weights that lie in flash or in a file. Other shapes than NIn and NOut are MISFIT for PACKED.
+template <int NIn, int NOut>
+status open(weights<NIn, NOut> &w, const void *packed, size_t bytes) noexcept {
+  heed_weights found;
+  const heed_status s = heed_weights_open(&found, packed, bytes);
+  if (s != HEED_OK) return s;
+  if (found.n_in != NIn || found.n_out != NOut) return HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED);
+  w.c = found;
+  return HEED_OK;
+}
+
 // y = x w, or y = bias + x w.
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, float (&y)[N][NOut],

@@ -122,6 +122,26 @@ HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &r
   }
 }
 
+// Packed in every format, and then read from those bytes; the last block is shorter.
+HEED_NOINLINE void run_packed_weights(kernel_handle k, float *buffer, comparison &result) {
+  constexpr int32_t n_in = 37, n_out = 19, n = 3;
+  arena memory = {buffer};
+  const heed_memory packed = {memory.take(HEED_WEIGHTS_PACKED_BYTES(HEED_F32, n_in, n_out) / 4),
+                              HEED_WEIGHTS_PACKED_BYTES(HEED_F32, n_in, n_out)};
+  float *w = memory.take(n_in * n_out), *x = memory.take(n * n_in), *bias = memory.take(n_out),
+        *y = memory.take(n * n_out);
+  fill(w, n_in * n_out, 11);
+  fill(x, n * n_in, 12);
+  fill(bias, n_out, 13);
+  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++) {
+    heed_weights weights = heed_weights_of(w, nullptr, HEED_F32, format % 2 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
+    if (heed_weights_pack(weights, format, packed) != HEED_OK) return;
+    if (heed_weights_open(&weights, packed.data, packed.bytes) != HEED_OK) return;
+    run_project(k, heed_matrix_of(x, n, n_in), weights, bias, heed_matrix_out_of(y, n, n_out), nullptr);
+    result.add(y, n * n_out);
+  }
+}
+
 // ---------------------------------------------------------------------------------------------------- attention
 
 constexpr int32_t n_heads = 2, dim = 3, n_kv = 66, most_queries = 8;
@@ -272,6 +292,7 @@ constexpr struct {
     {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
     {"formats", run_formats, {0xf9734745, 0xf9734745}},
     {"project", run_projections, {0xb1f9ed57, 0xe36e6d2a}},
+    {"packed", run_packed_weights, {0x517d060f, 0x00127031}},
     {"options", run_options, {0xae119ac9, 0xa17ad4e5}},
     {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
 };

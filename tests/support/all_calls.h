@@ -106,6 +106,24 @@ static heed_status call_project_out_in(void) {
   if (status == HEED_OK) status = call_project_of(4, HEED_OUT_IN);
   return status == HEED_OK ? call_project_of(40, HEED_OUT_IN) : status;
 }
+/* Packed weights of every format, of one row, of few and of many; blocks. */
+static heed_status call_project_packed(void) {
+  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++) {
+    const heed_memory packed = heed_memory_of(calls_buffer, sizeof calls_buffer);
+    heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, format % 2 ? HEED_OUT_IN : HEED_IN_OUT, 96, 117);
+    heed_status status = heed_weights_pack(w, format, packed);
+    if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
+    for (int32_t i = 0; i < 2; i++) {
+      for (int32_t rows = 1; status == HEED_OK && rows <= 40; rows += rows == 1 ? 4 : 35)
+        status = heed_project(heed_matrix_of(calls_a, rows, 96), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
+                              &calls_executor);
+      if (format < HEED_Q8_0) break;
+      w = heed_weights_of_blocks(packed.data, format, 96, 117);
+    }
+    if (status != HEED_OK) return status;
+  }
+  return HEED_OK;
+}
 static heed_status call_formats(void) {
   const heed_status status =
       heed_weights_quantize(heed_matrix_of(calls_c, 30, 40), HEED_IN_OUT, (int8_t *)(void *)calls_out, calls_weights);
@@ -237,6 +255,7 @@ static const struct {
                  {"linear, colliding rows", call_linear_colliding},
                  {"project, in to out", call_project_in_out},
                  {"project, out to in", call_project_out_in},
+                 {"project, packed", call_project_packed},
                  {"formats", call_formats},
                  {"weighted sum", call_weighted_sum},
                  {"dot", call_dot},

@@ -131,6 +131,36 @@ inline void add_products(switched_calls *all) {
       }
 }
 
+// Packed weights of every format, and blocks.
+inline void add_packed_products(switched_calls *all) {
+  for (int32_t format = HEED_F32; format <= HEED_Q4_0; ++format)
+    for (const bool packed : {true, false})
+      for (const int32_t n : {300, 1}) {
+        if (!packed && format < HEED_Q8_0) continue;
+        const int32_t in = n == 1 ? 1440 : 224, out = n == 1 ? 1450 : 40;
+        all->push_back({(packed ? "packed projection of format " : "projection of blocks of format ") +
+                            std::to_string(format) + ", rows " + std::to_string(n),
+                        false, [=](const heed_executor *e, written *w) {
+                          static std::vector<unsigned char> bytes;
+                          const heed_weights plain =
+                              heed_weights_of(numbers_from(0), nullptr, HEED_F32, HEED_OUT_IN, in, out);
+                          const size_t needed = heed_weights_packed_bytes(format, in, out);
+                          bytes.resize(needed + 64);
+                          const uintptr_t address = (reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64;
+                          void *const to = reinterpret_cast<void *>(address);
+                          heed_weights weights = {};
+                          w->expect_ok(heed_weights_pack(plain, format, heed_memory_of(to, needed)));
+                          w->expect_ok(heed_weights_open(&weights, to, needed));
+                          if (!packed) {  // any bytes, with scales that are numbers
+                            for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i % 53);
+                            weights = heed_weights_of_blocks(bytes.data(), format, in, out);
+                          }
+                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
+                                                    heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                        }});
+      }
+}
+
 inline void add_rows(switched_calls *all) {
   constexpr int32_t n = 1100, dim = 500, n_floats = n * dim;
   const auto x = [] { return heed_matrix_of(numbers_from(0), n, dim); };
