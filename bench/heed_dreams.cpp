@@ -4,7 +4,7 @@
 // status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
 // 77: no folder; 1: anything else.
 //   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
-//   --in-place           reads the weights as they lie in the file; else llama2.c's are first rearranged in memory
+//   --in-place           reads the weights as they lie in the file; else they are packed in memory first
 //   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
 //   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
 //   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
@@ -62,6 +62,7 @@ void require(dreams_status status, const std::string &what) {
 struct loaded_files {
   dreams_files::aligned_model model;
   std::vector<uint8_t> tokenizer;
+  std::vector<uint8_t> packed = {};
 };
 
 loaded_files load(const arguments &a) {
@@ -69,20 +70,18 @@ loaded_files load(const arguments &a) {
   return {dreams_files::aligned_model(dreams_files::read(model)), dreams_files::read(a.folder + "/tokenizer.bin")};
 }
 
-// llama2.c's rows of weights are outputs; rows of inputs are read faster one token at a time. The bits are the same.
-void rearrange(const std::string &path, dreams_files::aligned_model &model) {
-  const std::vector<uint32_t> flat = dreams_files::flat_file(path, model.data(), model.size(), HEED_F32);
-  const auto *bytes = reinterpret_cast<const uint8_t *>(flat.data());
-  model = dreams_files::aligned_model(std::vector<uint8_t>(bytes, bytes + 4 * flat.size()));
+// Weights in the order in which they are read. The bits are the same.
+void pack(const std::string &path, std::vector<uint8_t> &packed) {
+  const size_t bytes = dreams_packed_bytes(&net);
+  packed.resize(bytes + HEED_ALIGNMENT);
+  const size_t first = reinterpret_cast<uintptr_t>(packed.data()) % HEED_ALIGNMENT;
+  require(dreams_pack(&net, heed_memory_of(packed.data() + (HEED_ALIGNMENT - first) % HEED_ALIGNMENT, bytes)), path);
 }
 
 void open(const arguments &a, loaded_files &files) {
   const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
   require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
-  if (!a.in_place && net.model.matrices[0][0].layout == HEED_OUT_IN) {
-    rearrange(model, files.model);
-    require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
-  }
+  if (!a.in_place) pack(model, files.packed);
   int32_t bad = -1;
   const dreams_status status =
       files.tokenizer.empty()  // its data may be null

@@ -11,6 +11,7 @@
 #include "dreams_digest.h"
 #include "support/dreams_models.hpp"
 #include "support/executors.hpp"
+#include "support/floats.hpp"
 #include "support/kernels.hpp"
 
 namespace {
@@ -67,6 +68,39 @@ dreams_files::aligned_model narrow(const dreams_files::aligned_model &model, int
   const std::vector<uint32_t> file = dreams_files::flat_file("", model.data(), model.size(), format);
   const uint8_t *first = reinterpret_cast<const uint8_t *>(file.data());
   return dreams_files::aligned_model(bytes(first, first + 4 * file.size()));
+}
+
+// Packed weights give the same bits, and embeddings stay.
+TEST(dreams_pack, changes_no_bit) {
+  const std::vector<int32_t> tokens = random_tokens(60, 70);
+  const auto pack_and_read = [&](const dreams_files::aligned_model &model) {
+    const reading how;
+    const std::vector<float> expected = logits_of(model, tokens, how);
+    EXPECT_EQ(dreams_open(&net, model.data(), model.size(), nullptr), DREAMS_OK);
+    const size_t bytes = dreams_packed_bytes(&net);
+    std::vector<uint8_t> room(bytes + 64);
+    uint8_t *const data = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
+    EXPECT_EQ(dreams_pack(&net, heed_memory_of(data, bytes - 1)), DREAMS_HEED_FAILED);
+    EXPECT_EQ(net.failure, HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
+    EXPECT_EQ(net.model.classifier.code, nullptr);
+    EXPECT_EQ(dreams_pack(&net, heed_memory_of(data, bytes)), DREAMS_OK);
+    EXPECT_EQ(net.layers[1].w_down.layout, HEED_PACKED);
+    const size_t width = size_t(net.model.n_tokens);
+    std::vector<float> logits(width * tokens.size());
+    EXPECT_EQ(dreams_read(&net, tokens.data(), 60, logits.data(), 60), DREAMS_OK);
+    EXPECT_TRUE(same_bits(expected, logits));
+    EXPECT_EQ(dreams_packed_bytes(&net), bytes);
+    EXPECT_EQ(dreams_pack(&net, heed_memory_of(data, bytes)), DREAMS_HEED_FAILED) << "packed already";
+  };
+  const dreams_files::aligned_model model(random_dreams(small, 1));
+  pack_and_read(model);
+  pack_and_read(narrow(model, HEED_F32));
+  pack_and_read(narrow(model, HEED_INT8));
+  net.model.n_layers = 0;
+  EXPECT_EQ(dreams_packed_bytes(&net), 0u);
+  EXPECT_EQ(dreams_packed_bytes(nullptr), 0u);
+  EXPECT_EQ(dreams_pack(&net, heed_memory_of(nullptr, 0)), DREAMS_NOT_READY);
+  EXPECT_EQ(dreams_pack(nullptr, heed_memory_of(nullptr, 0)), DREAMS_NULL_POINTER);
 }
 
 // All ways to read the tokens on the kernel in use.

@@ -73,6 +73,42 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   return DREAMS_OK;
 }
 
+static size_t packed_bytes(const heed_weights *w) { return heed_weights_packed_bytes(w->format, w->n_in, w->n_out); }
+
+size_t dreams_packed_bytes(const dreams *net) {
+  if (net == NULL || net->model.n_layers == 0) return 0;
+  size_t bytes = packed_bytes(&net->model.classifier);
+  for (int32_t l = 0; l < net->model.n_layers; ++l)
+    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i) bytes += packed_bytes(&net->model.matrices[l][i]);
+  return bytes;
+}
+
+/* Packs one matrix and cuts it off the memory. */
+static int pack(dreams *net, heed_weights *w, heed_memory *memory) {
+  const size_t bytes = packed_bytes(w);
+  if (!accepted(net, heed_weights_pack(*w, w->format, *memory)) ||
+      !accepted(net, heed_weights_open(w, memory->data, bytes)))
+    return 0;
+  *memory = heed_memory_of((unsigned char *)memory->data + bytes, memory->bytes - bytes);
+  return 1;
+}
+
+dreams_status dreams_pack(dreams *net, heed_memory memory) {
+  if (net == NULL) return DREAMS_NULL_POINTER;
+  if (net->model.n_layers == 0) return DREAMS_NOT_READY;
+  if (memory.bytes < dreams_packed_bytes(net)) {
+    accepted(net, HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
+    return DREAMS_HEED_FAILED;
+  }
+  if (!pack(net, &net->model.classifier, &memory)) return DREAMS_HEED_FAILED;
+  for (int32_t l = 0; l < net->model.n_layers; ++l) {
+    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i)
+      if (!pack(net, &net->model.matrices[l][i], &memory)) return DREAMS_HEED_FAILED;
+    make_layer(net, l);
+  }
+  return DREAMS_OK;
+}
+
 void dreams_restart(dreams *net) {
   for (int32_t l = 0; l < net->model.n_layers; ++l) accepted(net, heed_cache_reset(&net->caches[l]));
 }

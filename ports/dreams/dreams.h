@@ -84,6 +84,15 @@ typedef struct dreams_settings {
  * Status: NULL_POINTER, MISALIGNED; MODEL_* as dreams_model_read; SETTINGS (unknown, or they need a larger cache). */
 dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings);
 
+/* Bytes that dreams_pack needs, a multiple of 64; 0: not ready. */
+size_t dreams_packed_bytes(const dreams *net);
+
+/* Packs the matrices in their own formats (heed_weights_pack), for speed: logits keep their bits. Rows of llama2.c's file
+ * are then as fast as a flat file's. memory must stay where it is, and the file, too: norms and embeddings stay in it.
+ * Status: NULL_POINTER, NOT_READY; HEED_FAILED (memory too small or misaligned, or weights that are packed already:
+ * nothing is changed). */
+dreams_status dreams_pack(dreams *net, heed_memory memory);
+
 /* Begins a new text. */
 void dreams_restart(dreams *net);
 
