@@ -9,6 +9,7 @@
 #if HEED_FUSED && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FEATURE_FMA) && \
     defined(__ARM_FP) && (__ARM_FP & 4)
 #define HEED_CORTEX_M_TILE 1
+#include "cortex_m_project.hpp"
 #include "cortex_m_tile.hpp"
 #else
 #define HEED_CORTEX_M_TILE 0
@@ -69,6 +70,7 @@ struct lane1 {
   static constexpr bool own_tile = HEED_CORTEX_M_TILE;
 #if HEED_CORTEX_M_TILE
   static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
+  static HEED_INLINE void project_tile(const projection_tile &t) { project_tile_cortex_m(t); }
 #endif
 
   static HEED_INLINE reg load(const float *p) { return *p; }

@@ -92,7 +92,8 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
     float *const x = t.scores + r * block_keys + b.from;
     project_one_lane_format<V, T>(
         {row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
-        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, 0, true});
+        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride,
+         s.rule->stored->key_format, true});
     for (int32_t i = 0; i < rows; i++, row.next()) {
       float *const of_row = x + i * block_keys;
       scale_one_lane(of_row, of_row, b.n - b.from, s.c);

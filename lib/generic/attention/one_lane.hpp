@@ -244,23 +244,6 @@ static float dot_one_lane(const float *a, const float *b, int32_t n) {
   return tree_one_lane(sums, n_dot_sums);
 }
 
-template <class V>
-static void linear_one_lane(const linear_block &b) {
-  for (int32_t r = 0, rows; r < b.n_rows; r += rows) {
-    float *y = b.y + r * b.y_stride;
-    rows = tile_height(b.n_rows - r, V::sum_rows);
-    product p = {{}, b.w, b.w_stride, 1, y, b.y_stride, b.depth, b.n_cols};
-    for (int32_t i = 0; i < rows; i++, y += b.y_stride) {
-      p.a[i] = b.x + (r + i) * b.x_stride;
-      if (b.bias)
-        __builtin_memcpy(y, b.bias, static_cast<size_t>(b.n_cols) * 4);
-      else
-        __builtin_memset(y, 0, static_cast<size_t>(b.n_cols) * 4);
-    }
-    multiply_exactly<V, values_operand>(p, rows);
-  }
-}
-
 }  // namespace heed
 
 #endif

@@ -23,6 +23,19 @@ struct product {
   int32_t depth, n_cols;
 };
 
+// 4 outputs of 1 to 4 rows, with weights in any format and layout, for models with a tile of their own.
+struct projection_tile {
+  const float *start;   // 4 numbers
+  const float *scales;  // int8: 4; else any 4 numbers
+  const void *w;
+  ptrdiff_t w_stride;  // in bytes
+  const float *x[4];   // those beyond the last row repeat it
+  float *y;
+  ptrdiff_t y_stride;  // in bytes
+  int32_t depth, rows;
+  int32_t way;  // 2 * format + layout
+};
+
 // What is known of b when the code is compiled: its columns (keys) or its rows (values, weights) are contiguous. Where
 // code is to be small, one tile serves both.
 enum class operand { any, keys, values };

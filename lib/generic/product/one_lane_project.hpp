@@ -1,5 +1,6 @@
-// y = bias + x w with w in any format and layout, on processors without vectors. One row widens each weight as it
-// comes; more rows share pieces of 512 bytes that are widened once.
+// y = bias + x w with w in any format and layout, on processors without vectors. Floats are multiplied where they lie.
+// One row widens each narrow weight as it comes; more rows share pieces of 512 bytes that are widened once. A model's own
+// tile widens 8 weights at a time in registers.
 #ifndef HEED_GENERIC_ONE_LANE_PROJECT_HPP
 #define HEED_GENERIC_ONE_LANE_PROJECT_HPP
 
@@ -69,9 +70,21 @@ static HEED_NOINLINE void project_panel(const linear_block &b, const float *pane
   }
 }
 
+// Where products are calls of functions, shifting a bf16 once more costs less than a copy of it.
+HEED_INLINE constexpr bool repays_copy(bf16) { return most_product_rows > 1; }
+template <class T>
+HEED_INLINE constexpr bool repays_copy(T) {
+  return true;
+}
+
 template <class V, class T>
-static void project_one_lane_format(const linear_block &b, const stored_weights &w) {
-  if (b.n_rows == 1) return project_one_row<V, panel_cols, T>(b, w);
+static void project_panels(const linear_block &b, const stored_weights &w) {
+  if (b.n_rows == 1 || !repays_copy(T())) {
+    linear_block row = b;
+    for (int32_t r = 0; r < b.n_rows; r++, row.x += b.x_stride, row.y += b.y_stride)
+      project_one_row<V, panel_cols, T>(row, w);
+    return;
+  }
   float panel[panel_rows * panel_cols];
   for (int32_t column = 0; column < b.n_cols; column += panel_cols) {
     const int32_t width = b.n_cols - column < panel_cols ? b.n_cols - column : panel_cols;
@@ -83,18 +96,96 @@ static void project_one_lane_format(const linear_block &b, const stored_weights 
   }
 }
 
+// ---- a model's own tile
+
+// At least 4 outputs, 4 at a time; the last ones overlap those that are done, and are computed again.
+template <class V>
+static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
+  const float zeros[4] = {};
+  const ptrdiff_t bytes = w.format == stored_f32 ? 4 : w.format == stored_int8 ? 1 : 2;
+  projection_tile t;
+  t.w_stride = w.stride * bytes;
+  t.y_stride = b.y_stride * 4;
+  t.depth = b.depth;
+  t.way = 2 * w.format + w.out_in;
+  for (int32_t row = 0; row < b.n_rows; row += 4) {
+    t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
+    for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
+    for (int32_t n = 0; n < b.n_cols; n += 4) {
+      const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
+      t.start = b.bias ? b.bias + column : zeros;
+      t.scales = bytes == 1 ? w.scales + column : zeros;
+      t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
+      t.y = b.y + row * b.y_stride + column;
+      V::project_tile(t);
+    }
+  }
+}
+
+// Fewer than 4 outputs.
+[[maybe_unused]] static HEED_NOINLINE float any_weight(const stored_weights &w, int32_t i, int32_t n) {
+  return with_format(w.format, [&](auto number) {
+    return widen(*weight_at<decltype(number)>(w, i, n), sizeof number == 1 ? w.scales[n] : 0.0f);
+  });
+}
+template <class V>
+static HEED_NOINLINE void project_few_columns(const linear_block &b, const stored_weights &w) {
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    for (int32_t n = 0; n < b.n_cols; n++) {
+      float sum = b.bias ? b.bias[n] : 0.0f;
+      for (int32_t i = 0; i < b.depth; i++) sum = V::fma(b.x[r * b.x_stride + i], any_weight(w, i, n), sum);
+      b.y[r * b.y_stride + n] = sum;
+    }
+  }
+}
+
+// ---- all formats
+
+template <class V>
+static HEED_NOINLINE void project_floats(const linear_block &b, const stored_weights &w) {
+  linear_block left = b;
+  for (int32_t rows; left.n_rows > 0; left.n_rows -= rows) {
+    rows = tile_height(left.n_rows, V::sum_rows);
+    if constexpr (V::own_tile) {
+      if (rows == 1 && b.n_cols >= 4) return project_tiles<V>(left, w);
+    }
+    product p = {{}, static_cast<const float *>(w.data), w.stride, 1, left.y, b.y_stride, b.depth, b.n_cols};
+    for (int32_t i = 0; i < rows; i++, left.x += b.x_stride, left.y += b.y_stride) {
+      p.a[i] = left.x;
+      if (b.bias)
+        __builtin_memcpy(left.y, b.bias, static_cast<size_t>(b.n_cols) * 4);
+      else
+        __builtin_memset(left.y, 0, static_cast<size_t>(b.n_cols) * 4);
+    }
+    if (w.out_in) {
+      p.b_depth = 1;
+      p.b_col = w.stride;
+      multiply_exactly<V, keys_operand>(p, rows);
+    } else {
+      multiply_exactly<V, values_operand>(p, rows);
+    }
+  }
+}
+
+template <class V>
+static void linear_one_lane(const linear_block &b) {
+  project_floats<V>(b, {b.w, nullptr, b.w_stride, stored_f32, false});
+}
+
+template <class V, class T>
+static void project_one_lane_format(const linear_block &b, const stored_weights &w) {
+  if constexpr (!V::own_tile)
+    project_panels<V, T>(b, w);
+  else if (b.n_cols < 4)
+    project_few_columns<V>(b, w);
+  else
+    project_tiles<V>(b, w);
+}
+
 template <class V>
 static void project_one_lane(const linear_block &b, const stored_weights &w) {
-  switch (w.format) {
-    case stored_f32:
-      return project_one_lane_format<V, float>(b, w);
-    case stored_f16:
-      return project_one_lane_format<V, f16>(b, w);
-    case stored_bf16:
-      return project_one_lane_format<V, bf16>(b, w);
-    default:
-      return project_one_lane_format<V, int8_t>(b, w);
-  }
+  if (w.format == stored_f32) return project_floats<V>(b, w);
+  with_narrow_format(w.format, [&](auto number) { project_one_lane_format<V, decltype(number)>(b, w); });
 }
 
 }  // namespace heed
