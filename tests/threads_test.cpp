@@ -69,6 +69,21 @@ TEST(threads, all_take_part) {
   }
 }
 
+// The caller takes the first tasks, helpers the last: what lies in a core's cache from one call is there in the next.
+TEST(threads, take_tasks_from_both_ends) {
+  const pool p(2);
+  for (int i = 0; i < 100; ++i) {
+    std::atomic<int32_t> begun{0}, astray{0};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    expect_each_once(p.executor, 6, [&](int32_t index, int32_t worker) {
+      if (index == (worker ? 5 : 0)) ++begun;  // nobody goes on before both have begun
+      while (begun < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      astray += begun < 2;
+    });
+    ASSERT_EQ(astray, 0);
+  }
+}
+
 // Back to back, and with gaps in which threads are about to park: a late one must not touch a job that is gone.
 TEST(threads, run_job_after_job) {
   const pool p(4);

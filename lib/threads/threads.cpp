@@ -5,6 +5,7 @@
 #include "heed/threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,12 +26,14 @@ struct pool {
   uint32_t taken;       // 1: a caller has the pool
   uint32_t n_threads;   // with the caller's; 1 until all have been started
   uint32_t n_numbers;   // given to helpers: the last one's worker
+  uint32_t n_called;    // signals on their way to helpers; under the mutex
   pid_t process;        // that started them: a fork copies this memory, but no thread
   const pool *self;     // tells the object from a copy of it
   const pool *running;  // this object from start to stop, then null
   alignas(64) uint32_t gate;
-  uint32_t n_parked;          // helpers that sleep, or are about to look at the gate for the last time
-  alignas(64) uint32_t next;  // the first task that nobody has begun
+  uint32_t n_asleep;            // helpers that sleep, or are about to look at the gate for the last time, uncalled
+  alignas(64) uint32_t n_begun;  // tasks, and those who found none left
+  uint32_t n_by_helpers;         // of the tasks begun: the last ones
   alignas(64) pthread_mutex_t mutex;
   pthread_cond_t called;  // parked helpers: the gate is open, or all is to stop
   pthread_cond_t left;    // the caller: nobody is inside
@@ -97,20 +100,27 @@ bool spin(const pool &p, bool (*condition)(const pool &)) {
   return false;
 }
 
+// Whoever has been woken looks for a while again, also when it came too late: the next call may be near.
 void wait_for_call(pool &p) {
   if (spin(p, is_called)) return;
   pthread_mutex_lock(&p.mutex);
-  add(p.n_parked, 1);  // before the last look: who opens the gate after it sees this number
-  while (!is_called(p)) pthread_cond_wait(&p.called, &p.mutex);
-  add(p.n_parked, UINT32_MAX);
+  add(p.n_asleep, 1);  // before the last look: who opens the gate after it sees this number
+  if (!is_called(p)) pthread_cond_wait(&p.called, &p.mutex);
+  if (p.n_called > 0)
+    p.n_called--;
+  else
+    add(p.n_asleep, UINT32_MAX);
   pthread_mutex_unlock(&p.mutex);
 }
 
+// Each helper is called once, however long it takes to come.
 void call_helpers(pool &p, uint32_t n) {
-  const uint32_t parked = load(p.n_parked);
-  if (parked == 0 || !is_here(p)) return;
+  if (load(p.n_asleep) == 0 || !is_here(p)) return;
   pthread_mutex_lock(&p.mutex);
-  for (uint32_t i = 0; i < n && i < parked; i++) pthread_cond_signal(&p.called);
+  const uint32_t asleep = load(p.n_asleep), called = n < asleep ? n : asleep;
+  for (uint32_t i = 0; i < called; i++) pthread_cond_signal(&p.called);
+  p.n_called += called;
+  add(p.n_asleep, 0 - called);
   pthread_mutex_unlock(&p.mutex);
 }
 
@@ -139,19 +149,37 @@ bool enter(pool &p) {
   return false;
 }
 
-// Takes tasks until none is left, which closes the job.
-void work(pool &p, int32_t worker) {
-  for (uint32_t i = add(p.next, 1); i < p.now.n_tasks; i = add(p.next, 1))
-    p.now.task(p.now.context, static_cast<int32_t>(i), worker);
+// Take tasks until none is left, which closes the job: the caller from the first on, helpers from the last. So rows stay
+// with a core from one call to the next.
+void work(pool &p) {
+  for (uint32_t i = 0; add(p.n_begun, 1) < p.now.n_tasks; i++)
+    p.now.task(p.now.context, static_cast<int32_t>(i), 0);
   clear(p.gate, open_bit);
+}
+void work_as_helper(pool &p, int32_t worker) {
+  while (add(p.n_begun, 1) < p.now.n_tasks)
+    p.now.task(p.now.context, static_cast<int32_t>(p.now.n_tasks - 1 - add(p.n_by_helpers, 1)), worker);
+  clear(p.gate, open_bit);
+}
+
+// A helper that wakes pushes no thread aside that computes, neither its caller nor another program. Of a busy machine it
+// takes what is left; a caller that was pushed aside would wait for the whole of its own call.
+void give_way() {
+#ifdef SCHED_BATCH
+  int policy;
+  sched_param parameters;
+  if (pthread_getschedparam(pthread_self(), &policy, &parameters) == 0 && policy == SCHED_OTHER)
+    pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
+#endif
 }
 
 void *help(void *of_pool) {
   pool &p = *static_cast<pool *>(of_pool);
   const int32_t worker = static_cast<int32_t>(add(p.n_numbers, 1)) + 1;
+  give_way();
   while (!is_stopped(p)) {
     if (enter(p)) {
-      work(p, worker);
+      work_as_helper(p, worker);
       leave(p);
     }
     wait_for_call(p);
@@ -168,10 +196,10 @@ void run_for(uint32_t n_workers, pool &p, int32_t n_tasks, heed_task task, void 
     return;
   }
   p.now = {task, context, static_cast<uint32_t>(n_tasks)};
-  p.next = 0;
+  p.n_begun = p.n_by_helpers = 0;
   set(p.gate, open_bit);
   call_helpers(p, p.now.n_tasks - 1);
-  work(p, 0);
+  work(p);
   wait_until_left(p);
   __atomic_store_n(&p.taken, 0, __ATOMIC_SEQ_CST);
 }
