@@ -108,21 +108,24 @@ TEST_P(primitive_bits, linear_in_every_way) {
 }
 
 // Large enough to be cut: into columns where there are few rows, else into rows; the last piece is a short one.
+// Rows in steps of 12, columns in steps of 64; whole rounds for all workers.
 TEST_P(primitive_bits, products_in_pieces) {
   const std::string reference = reference_of(GetParam());
   if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
   struct {
-    int32_t n, in, out, pieces;
-  } const cases[] = {{10, 200, 1001, 8}, {101, 100, 200, 5}};
-  for (const auto &[n, in, out, pieces] : cases) {
+    int32_t n, in, out, workers, pieces;
+  } const cases[] = {{10, 200, 1001, 3, 12}, {101, 100, 200, 3, 6},  {101, 100, 200, 1, 4}, {101, 100, 200, 2, 8},
+                     {101, 100, 200, 7, 7},  {128, 300, 384, 2, 6},  {99, 64, 64, 2, 4},    {99, 30, 64, 2, 0},
+                     {5, 700, 64, 2, 0},     {40, 400, 130, 7, 2}};
+  for (const auto &[n, in, out, workers, pieces] : cases) {
     random_source r(static_cast<uint64_t>(n));
     const matrix x = random_matrix(r, n, in), w = random_matrix(r, in, out);
     for (const std::vector<float> &bias : {bell_floats(r, size_t(out)), std::vector<float>()}) {
-      reverse_executor executor(3);
+      reverse_executor executor(workers);
       primitive_setting s;
       s.executor = executor.get();
       const matrix actual = run_linear(x, w, bias, s), sums = run_weighted_sum(x, w, s);
-      EXPECT_EQ(executor.most_tasks(), pieces);
+      EXPECT_EQ(executor.most_tasks(), pieces) << sizes(n, in, out, 0) << ", workers " << workers;
       const kernel_scope scope(reference);
       EXPECT_TRUE(same_bits(run_linear(x, w, bias).values, actual.values)) << sizes(n, in, out, 0);
       EXPECT_TRUE(same_bits(run_weighted_sum(x, w).values, sums.values)) << sizes(n, in, out, 0);

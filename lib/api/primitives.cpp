@@ -20,15 +20,13 @@ struct softmax_job {
   heed_matrix x;
   heed_matrix_out y;
   float c;
-  int32_t piece;
+  pieces parts;
 };
 
 template <class K>
 void softmax_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const softmax_job<K> *>(context);
-  const int32_t begin = index * job.piece;
-  const int32_t end = job.x.n_rows - begin < job.piece ? job.x.n_rows : begin + job.piece;
-  for (int32_t r = begin; r < end; r++)
+  for (int32_t r = job.parts.begin(index); r < job.parts.begin(index + 1); r++)
     job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c,
                    negative_infinity);
 }
@@ -120,13 +118,10 @@ heed_status heed_dot(const float *a, const float *b, int32_t n, float *result) {
 heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_softmax(x, scale, y, executor);
   if (status != HEED_OK) return status;
-  const bool threads =
-      executor && static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f >= heed::least_threaded_work;
-  heed::softmax_job<heed::kernel_handle> job = {
-      heed_front_door::kernel(executor), x, y, scale * heed::log2e,
-      threads ? heed::piece_size(x.n_rows, executor->n_workers, 1) : x.n_rows};
-  heed::run_tasks(executor, x.n_rows / job.piece + (x.n_rows % job.piece != 0), heed::softmax_task<heed::kernel_handle>,
-                  &job);
+  const float work = static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f;
+  heed::softmax_job<heed::kernel_handle> job = {heed_front_door::kernel(executor), x, y, scale * heed::log2e,
+                                                heed::cut(x.n_rows, 1, work, executor)};
+  heed::run_tasks(executor, job.parts.n, heed::softmax_task<heed::kernel_handle>, &job);
   return HEED_OK;
 }
 

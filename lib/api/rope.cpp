@@ -66,15 +66,15 @@ template <class K>
 struct rope_job {
   K k;
   rope_call call;
-  int32_t piece;
+  pieces parts;
 };
 
 template <class K>
 void rope_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const rope_job<K> *>(context);
   rope_call part = job.call;
-  const int32_t begin = index * job.piece, left = part.n - begin;
-  part.n = left < job.piece ? left : job.piece;
+  const int32_t begin = job.parts.begin(index);
+  part.n = job.parts.size(index);
   part.x.data += begin * part.x.row_stride;
   part.y.data += begin * part.y.row_stride;
   if (part.positions)
@@ -87,9 +87,8 @@ void rope_task(void *context, int32_t index, int32_t) {
 template <class K>
 void run_any_rope(K k, const rope_call &c) {
   const float work = static_cast<float>(c.n) * static_cast<float>(c.n_heads) * static_cast<float>(c.head_dim) * 4.0f;
-  const bool threads = c.executor && work >= least_threaded_work;
-  rope_job<K> job = {k, c, threads ? piece_size(c.n, c.executor->n_workers, 1) : c.n};
-  run_tasks(c.executor, c.n / job.piece + (c.n % job.piece != 0), rope_task<K>, &job);
+  rope_job<K> job = {k, c, cut(c.n, 1, work, c.executor)};
+  run_tasks(c.executor, job.parts.n, rope_task<K>, &job);
 }
 
 void run_rope(const kernel *k, const rope_call &c) { run_any_rope(handle_of(k), c); }

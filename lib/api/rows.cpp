@@ -34,23 +34,21 @@ template <class Rows>
 struct rows_job {
   void (*step)(const Rows &rows);
   Rows all;
-  int32_t piece;
+  pieces parts;
 };
 
 template <class Rows>
 void rows_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const rows_job<Rows> *>(context);
-  const int32_t begin = index * job.piece, left = job.all.n_rows - begin;
-  job.step(rows_from(job.all, begin, left < job.piece ? left : job.piece));
+  job.step(rows_from(job.all, job.parts.begin(index), job.parts.size(index)));
 }
 
 // work: operations for an element.
 template <class Rows>
 void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const heed_executor *executor) {
   const float total = static_cast<float>(all.n_rows) * static_cast<float>(all.dim) * work;
-  const bool threads = executor && total >= least_threaded_work;
-  rows_job<Rows> job = {step, all, threads ? piece_size(all.n_rows, executor->n_workers, 1) : all.n_rows};
-  run_tasks(executor, all.n_rows / job.piece + (all.n_rows % job.piece != 0), rows_task<Rows>, &job);
+  rows_job<Rows> job = {step, all, cut(all.n_rows, 1, total, executor)};
+  run_tasks(executor, job.parts.n, rows_task<Rows>, &job);
 }
 
 // ----------------------------------------------------------------------------------------------------- checks

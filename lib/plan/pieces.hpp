@@ -12,7 +12,7 @@ template <class P>
 struct product_job {
   P product;
   linear_block whole;
-  int32_t piece;  // rows or columns of each
+  pieces parts;
   bool by_rows;
 };
 
@@ -20,8 +20,7 @@ template <class P>
 void product_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const product_job<P> *>(context);
   linear_block b = job.whole;
-  const int32_t begin = index * job.piece, total = job.by_rows ? b.n_rows : b.n_cols;
-  const int32_t n = total - begin < job.piece ? total - begin : job.piece;
+  const int32_t begin = job.parts.begin(index), n = job.parts.size(index);
   if (job.by_rows) {
     b.x += begin * b.x_stride;
     b.y += begin * b.y_stride;
@@ -34,16 +33,23 @@ void product_task(void *context, int32_t index, int32_t) {
   job.product(b, job.by_rows ? 0 : begin);
 }
 
+// Each piece of rows reads all of w, each piece of columns all of x. Rows stay with a worker from one function to the
+// next, so they are cut where w fits a second-level cache.
+inline bool cuts_rows(const linear_block &b, int32_t n_workers) {
+  if (b.n_rows < 8 * n_workers) return false;
+  return b.n_cols < 128 * n_workers || b.n_cols <= b.n_rows || static_cast<int64_t>(b.depth) * b.n_cols <= 65536;
+}
+
 template <class P>
 void run_product(const P &product, const linear_block &whole, const heed_executor *executor) {
   const float work =
       static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
   if (!executor || work < least_threaded_work) return product(whole, 0);
-  product_job<P> job = {product, whole, 0, whole.n_rows >= 8 * executor->n_workers};
-  // 24 rows and 64 columns are multiples of every register tile.
-  const int32_t total = job.by_rows ? whole.n_rows : whole.n_cols;
-  job.piece = piece_size(total, executor->n_workers, job.by_rows ? 24 : 64);
-  run_tasks(executor, total / job.piece + (total % job.piece != 0), product_task<P>, &job);
+  // Multiples of nearly every register tile.
+  const bool by_rows = cuts_rows(whole, executor->n_workers);
+  product_job<P> job = {product, whole,
+                        cut(by_rows ? whole.n_rows : whole.n_cols, by_rows ? 12 : 64, work, executor), by_rows};
+  run_tasks(executor, job.parts.n, product_task<P>, &job);
 }
 
 }  // namespace
