@@ -46,10 +46,11 @@ void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) 
   kernel_scalar_unfused.keep(t, b, to, factor);
   if (wrong == part::keep) *to.data += 0.25f;  // a logit, whose last bit may be lost in its exponential
 }
-void softmax(const float *x, float *y, int32_t n, float c, float sink) {
-  kernel_scalar_unfused.softmax(x, y, n, c, sink);
-  damage(part::softmax, y[n - 1]);
-  if (c != 1.0f) damage(part::scaled_softmax, y[n - 1]);  // not that of attention, whose scores are scaled
+void softmax(const softmax_rows &b) {
+  kernel_scalar_unfused.softmax(b);
+  float &last = b.y[(b.n_rows - 1) * b.y_stride + b.dim - 1];
+  damage(part::softmax, last);
+  if (b.c != 1.0f) damage(part::scaled_softmax, last);  // not that of attention, whose scores are scaled
 }
 float dot(const float *a, const float *b, int32_t n) {
   float result = kernel_scalar_unfused_products.dot(a, b, n);

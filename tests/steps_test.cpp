@@ -86,14 +86,21 @@ TEST_P(steps, keep) {
 TEST_P(steps, softmax) {
   step_check check("softmax");
   for (int32_t n : {1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 98, 128, 197, 1000})
-    for (const float sink : {negative_infinity, 0.5f}) {
-      guarded<float> x(static_cast<size_t>(n), 1), y(x.size(), 3), expected(x.size());
-      fill(x.data(), x.size(), 5);
-      k_->softmax(x.data(), y.data(), n, 2.5f, sink);
-      ref_->softmax(x.data(), expected.data(), n, 2.5f, sink);
-      for (int32_t i = 0; i < n; i++) check.equal("n " + std::to_string(n), expected.data()[i], y.data()[i]);
-      check.that(x.intact() && y.intact(), "wrote outside the row");
-    }
+    for (const int32_t n_rows : {1, 2, 8, 9, 35})
+      for (const float sink : {negative_infinity, 0.5f}) {
+        const ptrdiff_t gap = n % 3, stride = n + gap, size = stride * n_rows - gap;
+        guarded<float> x(static_cast<size_t>(size), 1), y(x.size(), 3), expected(x.size());
+        fill(x.data(), x.size(), 5);
+        x.data()[size - 1] = negative_infinity;
+        if (n_rows > 2) x.data()[2 * stride - gap - 1] = float_of(0x7fc00000);
+        k_->softmax({x.data(), stride, y.data(), stride, n_rows, n, 2.5f, sink});
+        ref_->softmax({x.data(), stride, expected.data(), stride, n_rows, n, 2.5f, sink});
+        for (int32_t r = 0; r < n_rows; r++)
+          for (int32_t i = 0; i < n; i++)
+            check.equal(std::to_string(n_rows) + " rows of " + std::to_string(n), expected.data()[r * stride + i],
+                        y.data()[r * stride + i]);
+        check.that(x.intact() && y.intact(), "wrote outside the rows");
+      }
 }
 
 // --------------------------------------------------------------------------------------------- options and storage

@@ -26,9 +26,9 @@ struct softmax_job {
 template <class K>
 void softmax_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const softmax_job<K> *>(context);
-  for (int32_t r = job.parts.begin(index); r < job.parts.begin(index + 1); r++)
-    job.k->softmax(job.x.data + r * job.x.row_stride, job.y.data + r * job.y.row_stride, job.x.dim, job.c,
-                   negative_infinity);
+  const int32_t begin = job.parts.begin(index), n_rows = job.parts.begin(index + 1) - begin;
+  job.k->softmax({job.x.data + begin * job.x.row_stride, job.x.row_stride, job.y.data + begin * job.y.row_stride,
+                  job.y.row_stride, n_rows, job.x.dim, job.c, negative_infinity});
 }
 
 void check_product(checker &check, const heed_matrix &a, heed_argument a_name, const heed_matrix &b,

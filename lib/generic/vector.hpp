@@ -16,6 +16,8 @@
 //   power(y, t, x)                   the same, or +0 where x is below the cut-off; NaN where x is NaN
 //   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
 //   if_negative(x, a, b)             a where x is negative, else b; either where it is -0 or NaN
+//   fold8(p, out, op)                where there are 16 lanes: out[r] = op by halves, as in tree, over p[16 r] and the 15
+//                                    after it, r < 8
 //   tree(r)                          the sum of the lanes by halves: i + (i + lanes / 2), ...; not where there is one
 //   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
@@ -175,7 +177,74 @@ HEED_INLINE float tree_sum(float *sums, int32_t n) {
   }
 }
 
-HEED_INLINE float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
+// Divides by zero, too, so that rows side by side are one division of vectors.
+HEED_INLINE float reciprocal_or_zero(float l) {
+  const float r = 1.0f / l;
+  return l == 0.0f ? 0.0f : r;
+}
+
+// Lanes from n on become those of `other`, n at most 16.
+template <class V>
+HEED_INLINE typename V::reg keep_first(typename V::reg x, int32_t n, typename V::reg other) {
+  static constexpr float signs[2 * n_sums] = {1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,  1,
+                                              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  return V::if_negative(V::load(signs + n_sums - n), other, x);
+}
+
+// Rows that go through a stage together, and rows whose lanes become numbers together. What ends a stage for a row
+// (a fold, a root, a quotient) is a chain of up to 100 cycles, in which the next rows run. Not so many that they would
+// leave the first cache.
+constexpr int32_t rows_of_fold = 8;
+template <class V>
+constexpr int32_t most_rows_abreast = V::compact ? rows_of_fold : 4 * rows_of_fold;
+template <class V>
+HEED_INLINE int32_t rows_abreast(int32_t dim) {
+  constexpr int32_t most = most_rows_abreast<V>;
+  return dim <= 4096 / most ? most : dim < 4096 ? 4096 / dim : 1;
+}
+
+// Of a register of each of 8 rows, op over its lanes by halves: i and i + lanes / 2, and so on.
+template <class V, class Op>
+static HEED_NOINLINE void fold_rows(const float (*rows)[V::lanes], float *out, Op op) {
+  static_assert(V::lanes <= 16);
+  if constexpr (V::lanes == 16) {
+    V::fold8(rows[0], out, op);
+  } else {
+    constexpr int n = V::lanes / 4;
+    for (int32_t r = 0; r < rows_of_fold; r += V::lanes) {
+      typename V::reg columns[n][4];
+      HEED_UNROLL for (int i = 0; i < n; i++) V::transpose4(rows[r] + 4 * i, V::lanes, columns[i]);
+      if (n > 1) HEED_UNROLL for (int i = 0; i < 4; i++) columns[0][i] = op(columns[0][i], columns[n - 1][i]);
+      V::store(out + r, op(op(columns[0][0], columns[0][2]), op(columns[0][1], columns[0][3])));
+    }
+  }
+}
+template <class V>
+struct add_lanes {
+  HEED_INLINE typename V::reg operator()(typename V::reg low, typename V::reg high) const { return V::add(low, high); }
+};
+template <class V>
+struct greater_lanes {  // none is NaN
+  HEED_INLINE typename V::reg operator()(typename V::reg low, typename V::reg high) const { return V::max(high, low); }
+};
+// f(r) for rows; 8 at a time with vectors, as instructions that divide 8 numbers.
+template <class V, class F>
+HEED_INLINE void each_eight(int32_t n_rows, F f) {
+  for (int32_t r = 0; V::compact && r < n_rows; r++) f(r);
+  for (int32_t r = 0; !V::compact && r < n_rows; r += rows_of_fold)
+    for (int32_t u = 0; u < rows_of_fold; u++) f(r + u);
+}
+// out[r] = op over the lanes of of(r) for n_rows rows, and something for the rest of 8.
+template <class V, class Op, class Of>
+HEED_INLINE void fold_each_row(int32_t n_rows, float *out, Op op, Of of) {
+  for (int32_t first = 0; first < n_rows; first += rows_of_fold) {
+    float rows[rows_of_fold][V::lanes];
+    const int32_t n = n_rows - first < rows_of_fold ? n_rows - first : rows_of_fold;
+    for (int32_t r = 0; r < n; r++) V::store(rows[r], of(first + r));
+    for (int32_t r = n; r < rows_of_fold; r++) V::store(rows[r], V::load(rows[0]));
+    fold_rows<V>(rows, out + first, op);
+  }
+}
 
 }  // namespace heed
 

@@ -202,6 +202,16 @@ struct linear_block {
   int32_t n_rows, depth, n_cols;
 };
 
+// y (n_rows, dim) = softmax of the rows of x * c; every row has the sink besides, which is none at -infinity.
+struct softmax_rows {
+  const float *x;
+  ptrdiff_t x_stride;
+  float *y;
+  ptrdiff_t y_stride;
+  int32_t n_rows, dim;
+  float c, sink;
+};
+
 // Weights as they lie in a file: element (i, n) at data[i * stride + n], or [n * stride + i] where out_in.
 struct stored_weights {
   const void *data;
@@ -224,7 +234,7 @@ struct kernel {
   void (*merge)(const tile &t, bool first);                // partial of a chunk -> total
   void (*finish)(const tile &t, const partial &p);         // chunk or total -> out
   void (*keep)(const tile &t, const key_block &b, const kept_rows &to, float factor);  // scores * factor -> rows
-  void (*softmax)(const float *x, float *y, int32_t n, float c, float sink);
+  void (*softmax)(const softmax_rows &rows);
 };
 
 // Its other parts are tables of their own, so that a program is linked with those alone that it can reach: products

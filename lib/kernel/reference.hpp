@@ -152,18 +152,20 @@ void merge(const tile &t, bool first) {
   }
 }
 
-void softmax(const float *x, float *y, int32_t n, float c, float sink) {
-  float m = sink;
-  for (int32_t j = 0; j < n; j++)
-    if (x[j] * c > m) m = x[j] * c;
-  const float shift = finite_maximum(m);
-  float sums[n_sums] = {};
-  for (int32_t j = 0; j < n; j++) {
-    y[j] = exp2_nonpositive(x[j] * c - shift);
-    sums[j % n_sums] += y[j];
+void softmax(const softmax_rows &b) {
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    const float *x = b.x + r * b.x_stride;
+    float *y = b.y + r * b.y_stride, m = b.sink, sums[n_sums] = {};
+    for (int32_t j = 0; j < b.dim; j++)
+      if (x[j] * b.c > m) m = x[j] * b.c;
+    const float shift = finite_maximum(m);
+    for (int32_t j = 0; j < b.dim; j++) {
+      y[j] = exp2_nonpositive(x[j] * b.c - shift);
+      sums[j % n_sums] += y[j];
+    }
+    const float factor = reciprocal_or_zero(tree_sum(sums, n_sums) + exp2_nonpositive(b.sink - shift));
+    for (int32_t j = 0; j < b.dim; j++) y[j] *= factor;
   }
-  const float factor = reciprocal_or_zero(tree_sum(sums, n_sums) + exp2_nonpositive(sink - shift));
-  for (int32_t j = 0; j < n; j++) y[j] *= factor;
 }
 
 void finish(const tile &t, const partial &p) {

@@ -27,7 +27,7 @@ template <class T>
 // Logits become weights.
 [[maybe_unused]] void finish_weights(decltype(kernel::softmax) softmax, float *row, const key_range &seen, int32_t n,
                                      float sink) {
-  softmax(row + seen.first, row + seen.first, seen.last - seen.first, 1.0f, sink);
+  softmax({row + seen.first, 0, row + seen.first, 0, 1, seen.last - seen.first, 1.0f, sink});
   fill_outside(row, seen, n, 0.0f);
 }
 

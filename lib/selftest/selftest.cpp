@@ -148,8 +148,7 @@ bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *b
     const kernel &use = y == expected ? reference : *k;
     products_of(&use)->linear(
         {x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
-    for (int32_t r = 0; r < c.n_rows; r++)
-      use.softmax(x + r * c.depth, y + n_y + r * c.depth, c.depth, halves ? 1.0f : 5.0f, negative_infinity);
+    use.softmax({x, c.depth, y + n_y, c.depth, c.n_rows, c.depth, halves ? 1.0f : 5.0f, negative_infinity});
     if (y == actual) break;
   }
   if (!result.equal(*k, "linear", index, expected, actual, n_y)) return false;

@@ -138,7 +138,8 @@ HEED_INLINE void row_softmax_step(const tile &t, int32_t r, int32_t from, int32_
     t.alpha[r] = first_lane<V>(alpha);
     for (int32_t i = 0; i < n_sums; i += V::lanes) V::store(sums + i, V::mul(V::load(sums + i), alpha));
   }
-  add_exponentials<V>(x + begin, end - begin, sums, shift);
+  add_exponentials<V>(x + begin, end - begin, sums,
+                      [=](const float *p) HEED_INLINED { return V::sub(V::load(p), shift); });
 }
 
 template <class V>

@@ -226,12 +226,17 @@ static void finish_one_lane(const tile &t, const partial &p) {
 }
 
 template <class V>
-static HEED_NOINLINE void softmax_one_lane(const float *x, float *y, int32_t n, float c, float sink) {
-  float sums[n_sums] = {};
-  if (!scales_with_maximum) scale_one_lane(y, x, n, c), x = y;
-  const float m = logits_one_lane<V>(y, x, n, c, sink);
-  exponentials_one_lane<V>(y, n, sums, 0, m);
-  scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(sink, m)));
+static HEED_NOINLINE void softmax_one_lane(const softmax_rows &b) {
+  const int32_t n = b.dim;
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    const float *x = b.x + r * b.x_stride;
+    float *const y = b.y + r * b.y_stride;
+    float sums[n_sums] = {};
+    if (!scales_with_maximum) scale_one_lane(y, x, n, b.c), x = y;
+    const float m = logits_one_lane<V>(y, x, n, b.c, b.sink);
+    exponentials_one_lane<V>(y, n, sums, 0, m);
+    scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(b.sink, m)));
+  }
 }
 
 template <class V>

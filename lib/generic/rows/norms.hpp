@@ -8,111 +8,160 @@
 
 namespace heed {
 
-// 64 sums and the halving tree: sum[i mod 64] = step(sum, x[i]).
+// 64 sums, halved to one register: sum[i mod 64] = step(sum, x[i]).
 template <class V, class Step>
-HEED_INLINE float sum_of_row(const float *x, int32_t n, Step step) {
-  float sums[n_dot_sums];
-  if constexpr (V::lanes == 1) {
-    for (int32_t u = 0; u < n_dot_sums; u++) {
-      float sum = 0.0f;
-      for (int32_t i = u; i < n; i += n_dot_sums) sum = step(sum, x[i]);
-      sums[u] = sum;
+HEED_INLINE typename V::reg sums_of_row(const float *x, int32_t n, Step step) {
+  constexpr int vecs = n_dot_sums / V::lanes;
+  typename V::reg sum[vecs];
+  HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = V::set(0.0f);
+  int32_t i = 0;
+  for (; i + n_dot_sums <= n; i += n_dot_sums) {
+    HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = step(sum[u], V::load(x + i + u * V::lanes));
+  }
+  if (i < n && vecs <= 4) {
+    const int32_t whole = (n - i) / V::lanes, left = (n - i) % V::lanes;
+    x += i;
+    HEED_UNROLL for (int u = 0; u < vecs; u++) {
+      if (u < whole) sum[u] = step(sum[u], V::load(x + u * V::lanes));
     }
-  } else {
-    constexpr int vecs = n_dot_sums / V::lanes;
-    typename V::reg sum[vecs];
-    HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = V::set(0.0f);
-    int32_t i = 0;
-    for (; i + n_dot_sums <= n; i += n_dot_sums) {
-      HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = step(sum[u], V::load(x + i + u * V::lanes));
+    if (left > 0) {
+      typename V::reg last = sum[0];
+      HEED_UNROLL for (int u = 1; u < vecs; u++) last = u == whole ? sum[u] : last;
+      last = keep_first<V>(step(last, V::load_n(x + whole * V::lanes, left)), left, last);
+      HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = u == whole ? last : sum[u];
     }
-    if (i == n) {
-      HEED_UNROLL for (int half = vecs / 2; half > 0; half /= 2) {
-        HEED_UNROLL for (int u = 0; u < half; u++) sum[u] = V::add(sum[u], sum[u + half]);
-      }
-      return V::tree(sum[0]);
-    }
+  } else if (i < n) {  // more registers would be more code
+    float sums[n_dot_sums];
     HEED_UNROLL for (int u = 0; u < vecs; u++) V::store(sums + u * V::lanes, sum[u]);
     for (float *to = sums; i < n; i += V::lanes, to += V::lanes) {
-      const int32_t left = n - i < V::lanes ? n - i : V::lanes;
-      V::store_n(to, step(V::load(to), V::load_n(x + i, left)), left);
+      const typename V::reg old = V::load(to);
+      const int32_t left = n - i;
+      V::store(to, left < V::lanes ? keep_first<V>(step(old, V::load_n(x + i, left)), left, old)
+                                   : step(old, V::load(x + i)));
     }
+    HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = V::load(sums + u * V::lanes);
   }
-  return tree_sum<V>(sums, n_dot_sums);
+  HEED_UNROLL for (int half = vecs / 2; half > 0; half /= 2) {
+    HEED_UNROLL for (int u = 0; u < half; u++) sum[u] = V::add(sum[u], sum[u + half]);
+  }
+  return sum[0];
 }
 
 // 1 / sqrt(sum / n + eps), 0 where that is no number that one can divide by.
 HEED_INLINE float inverse_root(float sum, float n, float eps) { return reciprocal_or_zero(square_root(sum / n + eps)); }
 
-// y = (x - mean) * factor * weight + bias. Several registers at a time: what is there besides is asked once for all of
-// them.
-template <class V, bool Centred>
-HEED_INLINE void scale_row(const norm_rows &b, const float *x, float *y, float mean, float factor) {
-  using reg = typename V::reg;
-  const reg centre = V::set(mean), by = V::set(factor);
-  const float *const weight = b.weight, *const bias = b.bias;
-  const int32_t dim = b.dim;
-  const auto step = [=](auto registers, int32_t i, auto load, auto store) {
-    constexpr int n = decltype(registers)::value;
-    reg r[n];
-    HEED_UNROLL for (int u = 0; u < n; u++) r[u] = load(x + i + u * V::lanes);
-    HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::mul(Centred ? V::sub(r[u], centre) : r[u], by);
-    if (weight && bias) {
-      HEED_UNROLL for (int u = 0; u < n; u++) r[u] =
-          V::fma(r[u], load(weight + i + u * V::lanes), load(bias + i + u * V::lanes));
-    } else if (weight) {
-      HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::mul(r[u], load(weight + i + u * V::lanes));
-    } else if (bias) {
-      HEED_UNROLL for (int u = 0; u < n; u++) r[u] = V::add(r[u], load(bias + i + u * V::lanes));
-    }
-    HEED_UNROLL for (int u = 0; u < n; u++) store(y + i + u * V::lanes, r[u]);
-  };
-  const auto load = [](const float *p) { return V::load(p); };
-  const auto store = [](float *p, reg r) { V::store(p, r); };
-  constexpr int wide = elements_at_once<V>;
-  int32_t i = 0;
-  for (; i + wide * V::lanes <= dim; i += wide * V::lanes) step(constant<wide>(), i, load, store);
-  if constexpr (V::lanes > 1) {
-    for (; wide > 1 && i + V::lanes <= dim; i += V::lanes) step(constant<1>(), i, load, store);
-    const int32_t left = dim - i;
-    if (left == 0) return;
-    step(
-        constant<1>(), i, [=](const float *p) { return V::load_n(p, left); },
-        [=](float *p, reg r) { V::store_n(p, r, left); });
+// y = (x - mean) * factor * weight + bias of N registers from column i on, for all rows. What there is not is 1 and -0,
+// which change no bit.
+template <class V, bool Centred, int N, class Load, class Store>
+HEED_INLINE void scale_columns(const norm_rows &b, const float *mean, const float *factor, int32_t i, Load load,
+                               Store store) {
+  typename V::reg weight[N], bias[N];
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    weight[u] = b.weight ? load(b.weight + i + u * V::lanes) : V::set(1.0f);
+    bias[u] = b.bias ? load(b.bias + i + u * V::lanes) : V::set(-0.0f);
+  }
+  const float *x = b.x + i;
+  float *y = b.y + i;
+  for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
+    const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
+    typename V::reg d[N];
+    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = load(x + u * V::lanes);
+    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::mul(Centred ? V::sub(d[u], centre) : d[u], by);
+    HEED_UNROLL for (int u = 0; u < N; u++) store(y + u * V::lanes, V::fma(d[u], weight[u], bias[u]));
   }
 }
 
-// Rows whose sums are taken before the first of them is written: the root and the quotients of one row are a chain of
-// 100 cycles, in which the next row's sums are formed. Not so many that they would leave the first cache.
-// Rows of 768 then run at 0.70 to 0.79 of what copying within that cache moves (Zen 4); what limits a row of 64, at
-// 0.32 to 0.45, is the sum over lanes, the root and two quotients.
-constexpr int32_t most_norm_rows = 8;
-HEED_INLINE int32_t norm_rows_at_once(int32_t dim) {
-  const int32_t n = 4096 / dim;
-  return n < 1 ? 1 : n < most_norm_rows ? n : most_norm_rows;
+template <class V, bool Centred>
+HEED_INLINE void scale_rows(const norm_rows &b, const float *mean, const float *factor) {
+  const auto load = [](const float *p) HEED_INLINED { return V::load(p); };
+  const auto store = [](float *p, typename V::reg r) HEED_INLINED { V::store(p, r); };
+  constexpr int wide = elements_at_once<V>;
+  int32_t i = 0;
+  for (; i + wide * V::lanes <= b.dim; i += wide * V::lanes)
+    scale_columns<V, Centred, wide>(b, mean, factor, i, load, store);
+  for (; wide > 1 && i + V::lanes <= b.dim; i += V::lanes)
+    scale_columns<V, Centred, 1>(b, mean, factor, i, load, store);
+  const int32_t left = b.dim - i;
+  if (left == 0) return;
+  scale_columns<V, Centred, 1>(
+      b, mean, factor, i, [=](const float *p) HEED_INLINED { return V::load_n(p, left); },
+      [=](float *p, typename V::reg r) HEED_INLINED { V::store_n(p, r, left); });
+}
+
+// Without vectors no operation is free.
+template <class V, bool Centred>
+HEED_INLINE void scale_one_lane(const norm_rows &b, const float *mean, const float *factor) {
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    const float *const x = b.x + r * b.x_stride;
+    float *const y = b.y + r * b.y_stride;
+    for (int32_t i = 0; i < b.dim; i++) {
+      float d = (Centred ? x[i] - mean[r] : x[i]) * factor[r];
+      if (b.weight && b.bias)
+        d = V::fma(d, b.weight[i], b.bias[i]);
+      else if (b.weight)
+        d *= b.weight[i];
+      else if (b.bias)
+        d += b.bias[i];
+      y[i] = d;
+    }
+  }
+}
+
+// out[r] = sum[i mod 64] = step(sum, x[i], r) and the tree, for all rows.
+template <class V, class Step>
+HEED_INLINE void sums_of_rows(const norm_rows &b, float *out, Step step) {
+  const float *x = b.x;
+  if constexpr (V::lanes == 1) {
+    for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride) {
+      float sums[n_dot_sums];
+      for (int32_t u = 0; u < n_dot_sums; u++) {
+        sums[u] = 0.0f;
+        for (int32_t i = u; i < b.dim; i += n_dot_sums) sums[u] = step(sums[u], x[i], r);
+      }
+      out[r] = tree_of_floats(sums, n_dot_sums);
+    }
+  } else {
+    const ptrdiff_t stride = b.x_stride;
+    const int32_t dim = b.dim;
+    fold_each_row<V>(b.n_rows, out, add_lanes<V>(), [=](int32_t r) HEED_INLINED {
+      return sums_of_row<V>(x + r * stride, dim, [=](auto sum, auto part) HEED_INLINED { return step(sum, part, r); });
+    });
+  }
+}
+
+// What rms_norm and layer_norm share: a few rows whose means are known.
+template <class V, bool Centred>
+static HEED_NOINLINE void norm_around(const norm_rows &rows, const float *mean) {
+  const norm_rows b = rows;  // no store of a register can change it
+  const float n = static_cast<float>(b.dim);
+  float factor[most_rows_abreast<V>];
+  sums_of_rows<V>(b, factor, [=](auto sum, auto part, int32_t r) HEED_INLINED {
+    const auto d = Centred ? V::sub(part, V::set(mean[r])) : part;
+    return V::fma(d, d, sum);
+  });
+  each_eight<V>(b.n_rows, [&](int32_t r) HEED_INLINED { factor[r] = inverse_root(factor[r], n, b.eps); });
+  if constexpr (V::lanes == 1)
+    scale_one_lane<V, Centred>(b, mean, factor);
+  else
+    scale_rows<V, Centred>(b, mean, factor);
 }
 
 template <class V, bool Centred>
 static void norm_of_rows(const norm_rows &b) {
   const float n = static_cast<float>(b.dim);
-  const int32_t most = norm_rows_at_once(b.dim);
-  for (int32_t first = 0, rows; first < b.n_rows; first += rows) {
-    rows = b.n_rows - first < most ? b.n_rows - first : most;
-    const float *const x = b.x + first * b.x_stride;
-    float mean[most_norm_rows] = {}, factor[most_norm_rows];
-    for (int32_t r = 0; Centred && r < rows; r++)
-      mean[r] = sum_of_row<V>(x + r * b.x_stride, b.dim, [](auto sum, auto part) { return V::add(sum, part); }) / n;
-    for (int32_t r = 0; r < rows; r++) {
-      const typename V::reg centre = V::set(mean[r]);
-      const auto square = [=](auto sum, auto part) {
-        const auto d = Centred ? V::sub(part, centre) : part;
-        return V::fma(d, d, sum);
-      };
-      factor[r] = sum_of_row<V>(x + r * b.x_stride, b.dim, square);
+  const int32_t most = rows_abreast<V>(b.dim);
+  float mean[most_rows_abreast<V>] = {};
+  norm_rows part = b;
+  for (int32_t left = b.n_rows; left > 0; left -= part.n_rows) {
+    part.n_rows = left < most ? left : most;
+    if constexpr (Centred) {
+      sums_of_rows<V>(part, mean, [](auto sum, auto x, int32_t) HEED_INLINED { return V::add(sum, x); });
+      each_eight<V>(part.n_rows, [&](int32_t r) HEED_INLINED { mean[r] /= n; });
     }
-    for (int32_t r = 0; r < rows; r++) factor[r] = inverse_root(factor[r], n, b.eps);
-    for (int32_t r = 0; r < rows; r++)
-      scale_row<V, Centred>(b, x + r * b.x_stride, b.y + (first + r) * b.y_stride, mean[r], factor[r]);
+    // x - 0 is x: with vectors it costs next to nothing, and half of the code is saved.
+    norm_around<V, Centred || !V::compact>(part, mean);
+    part.x += part.n_rows * b.x_stride;
+    part.y += part.n_rows * b.y_stride;
   }
 }
 
