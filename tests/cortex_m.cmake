@@ -39,6 +39,16 @@ foreach(core m0plus m3 m4f m7 m33 m55)
   endforeach()
 endforeach()
 
+# No number of rows of a projection costs more than one more, in the same builds.
+foreach(core m0plus m3 m4f m55)
+  foreach(compiler gcc clang)
+    add_test(NAME cliffs_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/cliffs.sh ${core} ${compiler} ${PROJECT_SOURCE_DIR}
+             ${references}_${core}_${compiler})
+    set_tests_properties(cliffs_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS boards
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler}")
+  endforeach()
+endforeach()
+
 # Keyword spotting in the same builds: all clips with the compiler that generates the better code, a few with the other.
 if(TARGET heed_kwt)
   foreach(run "m7;gcc;24" "m7;clang;3" "m55;clang;24" "m55;gcc;3")

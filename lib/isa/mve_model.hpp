@@ -24,14 +24,17 @@ struct mve {
   static HEED_INLINE reg load(const bf16 *p) { return widen_bf16(vldrhq_u32(&p->bits)); }
   static HEED_INLINE reg load(const int8_t *p) { return vcvtq_f32_s32(vldrbq_s32(p)); }
   static HEED_INLINE reg widen_bf16(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_u32(x, 16)); }
-  // In integers: Debian's assembler 2.40 encodes vcvtb and vcvtt of vectors wrongly.
   static HEED_INLINE reg widen_f16(uint32x4_t x) {
-    const uint32x4_t size = vandq_u32(x, vdupq_n_u32(0x7fff)), rebias = vdupq_n_u32(112u << 23);
-    const uint32x4_t small = vreinterpretq_u32_f32(vmulq_n_f32(vcvtq_f32_u32(size), 0x1p-24f));
-    uint32x4_t large = vaddq_u32(vshlq_n_u32(size, 13), rebias);
-    large = vaddq_m_u32(large, large, rebias, vcmphiq_n_u32(size, 0x7bff));
-    const uint32x4_t sign = vshlq_n_u32(vandq_u32(x, vdupq_n_u32(0x8000)), 16);
-    return vreinterpretq_f32_u32(vorrq_u32(sign, vpselq_u32(large, small, vcmphiq_n_u32(size, 0x3ff))));
+#ifdef __clang__
+    return vcvtbq_f32_f16(vreinterpretq_f16_u32(x));
+#else
+    reg y;  // vcvtb.f32.f16 %q0, %q1: Debian's assembler 2.40 encodes it, and vcvtt, wrongly
+    asm(".irp n, 0, 1, 2, 3, 4, 5, 6, 7\n .set .Lheed_q\\n, \\n\n .endr\n"
+        ".inst.w 0xfe3f0e01 + (.Lheed_%q0 << 13) + (.Lheed_%q1 << 1)"
+        : "=w"(y)
+        : "w"(x));
+    return y;
+#endif
   }
   static HEED_INLINE uint32x4_t rows(ptrdiff_t stride) {
     return vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride));

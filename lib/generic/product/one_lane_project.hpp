@@ -98,7 +98,8 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
 
 // ---- a model's own tile
 
-// At least 4 outputs, 4 at a time; the last ones overlap those that are done, and are computed again.
+// At least 4 outputs, 4 at a time for all rows, whose weights a cache then holds; the last ones overlap those that are done,
+// and are computed again.
 template <class V>
 static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
   const float zeros[4] = {};
@@ -108,14 +109,16 @@ static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weig
   t.y_stride = b.y_stride * 4;
   t.depth = b.depth;
   t.way = 2 * w.format + w.out_in;
-  for (int32_t row = 0; row < b.n_rows; row += 4) {
-    t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
-    for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
-    for (int32_t n = 0; n < b.n_cols; n += 4) {
-      const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
-      t.start = b.bias ? b.bias + column : zeros;
-      t.scales = bytes == 1 ? w.scales + column : zeros;
-      t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
+  for (int32_t n = 0; n < b.n_cols; n += 4) {
+    const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
+    t.start = b.bias ? b.bias + column : zeros;
+    t.scales = bytes == 1 ? w.scales + column : zeros;
+    t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
+    for (int32_t row = 0; row < b.n_rows; row += 4) {
+      if (n == 0 || b.n_rows > 4) {
+        t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
+        for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
+      }
       t.y = b.y + row * b.y_stride + column;
       V::project_tile(t);
     }
@@ -147,7 +150,7 @@ static HEED_NOINLINE void project_floats(const linear_block &b, const stored_wei
   for (int32_t rows; left.n_rows > 0; left.n_rows -= rows) {
     rows = tile_height(left.n_rows, V::sum_rows);
     if constexpr (V::own_tile) {
-      if (rows == 1 && b.n_cols >= 4) return project_tiles<V>(left, w);
+      if (b.n_cols >= 4 && (rows == 1 || b.n_cols % 4 != 0)) return project_tiles<V>(left, w);
     }
     product p = {{}, static_cast<const float *>(w.data), w.stride, 1, left.y, b.y_stride, b.depth, b.n_cols};
     for (int32_t i = 0; i < rows; i++, left.x += b.x_stride, left.y += b.y_stride) {

@@ -3,32 +3,17 @@
 #ifndef HEED_GENERIC_PROJECT_HPP
 #define HEED_GENERIC_PROJECT_HPP
 
+#include "compact.hpp"
 #include "linear.hpp"
 #include "outputs.hpp"
 
 namespace heed {
 
-// The same from column `first` on.
-HEED_INLINE linear_block from_column(linear_block b, int32_t first) {
-  b.y += first;
-  if (b.bias) b.bias += first;
-  b.n_cols -= first;
-  return b;
-}
-
 // ---- rows of w are inputs
 
 template <class V, class T>
 static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  if constexpr (V::compact) {
-    if (b.n_rows == 1) {
-      int32_t column = 0;
-      for (; column + V::sum_vecs * V::lanes <= n; column += V::sum_vecs * V::lanes)
-        project_row<V, V::sum_vecs>(b, w, column);
-      for (; column < n; column += V::lanes) project_row<V, 1>(b, w, column);
-      return;
-    }
-  } else if constexpr (V::loads_narrow) {
+  if constexpr (V::loads_narrow) {
     if (b.n_rows == 1) return linear_few_rows<V>(b, w, n);
     // Beyond, widening a number for each tile of rows costs more than a copy.
     if (b.n_rows <= 24) return linear_strips<V>(b, w, n);
@@ -42,7 +27,7 @@ template <class V, class T>
 static void copy_transposed(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin,
                             int32_t end) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
-  if (!V::compact && repays_fetching(w)) {  // the next piece, while this one is summed
+  if (repays_fetching(w)) {  // the next piece, while this one is summed
     for (int32_t c = column; c < column + width; c++)
       for (int32_t i = 0; i < end - begin; i += 64 / static_cast<int>(sizeof(T)))
         __builtin_prefetch(w.data + c * w.stride + end + i, 0, 2);
@@ -51,48 +36,8 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
     transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale(V(), c));
 }
 
-// Compact models: one row and VECS registers of outputs, whose weights are transposed in registers.
-template <class V, int VECS, class T>
-static HEED_NOINLINE void project_small_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
-  const ptrdiff_t stride = w.stride;
-  const T *rows = w.data + column * stride;
-  typename V::reg sum[VECS], scale[VECS];
-  HEED_UNROLL for (int v = 0; v < VECS; v++) {
-    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
-    scale[v] = w.scale(V(), column + v * V::lanes);
-  }
-  constexpr int step = sizeof(T) == sizeof(float) ? 4 : columns_of<V, T>;
-  int32_t i = 0;
-  for (; i + step <= b.depth; i += step) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      const auto add = [&](auto j, typename V::reg x) HEED_INLINED {
-        sum[v] = V::fma(V::factor(b.x[i + decltype(j)::value]), scaled<V, T>(x, scale[v]), sum[v]);
-      };
-      const T *from = rows + v * V::lanes * stride + i;
-      if constexpr (step < columns_of<V, T>)
-        columns_of_floats<V>(from, stride, add);
-      else
-        V::columns(from, stride, add);
-    }
-  }
-  for (; i < b.depth; i++) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] = V::fma(
-        V::factor(b.x[i]), scaled<V, T>(load_column<V>(rows + v * V::lanes * stride + i, stride), scale[v]), sum[v]);
-  }
-  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
-}
-
 template <class V, class T>
 static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  if constexpr (V::compact) {
-    if (b.n_rows == 1) {
-      const bool collide = static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
-      int32_t column = 0;
-      for (; !collide && column + 2 * V::lanes <= n; column += 2 * V::lanes) project_small_outputs<V, 2>(b, w, column);
-      for (; column < n; column += V::lanes) project_small_outputs<V, 1>(b, w, column);
-      return;
-    }
-  }
   linear_copied_panels<V>(b, n, &w, copy_transposed<V, T>, true);
 }
 
@@ -141,7 +86,12 @@ static void project_format(const linear_block &b, const stored_weights &s) {
 template <class V>
 static void project(const linear_block &b, const stored_weights &w) {
   if (b.n_cols < V::lanes) return project_narrow<V>(b, w);
-  with_format(w.format, [&](auto number) { project_format<V, decltype(number)>(b, w); });
+  with_format(w.format, [&](auto number) {
+    if constexpr (V::compact)
+      project_compact<V, decltype(number)>(b, w);
+    else
+      project_format<V, decltype(number)>(b, w);
+  });
 }
 
 }  // namespace heed

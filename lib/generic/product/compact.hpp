@@ -1,0 +1,89 @@
+// Projections of compact models: one row or two, with weights widened, and transposed, in registers. All of depth is one
+// chain in a register, so that a column's weights are read one after another for two rows at a time, and none is copied.
+#ifndef HEED_GENERIC_COMPACT_HPP
+#define HEED_GENERIC_COMPACT_HPP
+
+#include "few_rows.hpp"
+
+namespace heed {
+
+// The same from column `first` on.
+HEED_INLINE linear_block from_column(linear_block b, int32_t first) {
+  b.y += first;
+  if (b.bias) b.bias += first;
+  b.n_cols -= first;
+  return b;
+}
+
+template <class V, int ROWS, int VECS, bool OUT_IN, class T>
+static HEED_NOINLINE void compact_tile(const linear_block &b, const weights_of<T> &w, int32_t column) {
+  const ptrdiff_t stride = w.stride, x_stride = b.x_stride, y_stride = b.y_stride;
+  typename V::reg sum[ROWS][VECS], scale[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
+  const float *const bias = b.bias ? b.bias + column : nullptr;
+  start_tile<V, ROWS, VECS>(
+      sum, [=](int, int v) HEED_INLINED { return bias ? V::load(bias + v * V::lanes) : V::set(0.0f); });
+  const auto of_rows = V::rows(stride);
+  const float *x = b.x;
+  const T *p = w.data + (OUT_IN ? column * stride : column);
+  const auto add = [&](int32_t n) HEED_INLINED {
+    HEED_UNROLL for (int32_t i = 0; i < n; i++) {
+      typename V::reg columns[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = scaled<V, T>(
+          OUT_IN ? V::column(p + v * V::lanes * stride + i, of_rows) : V::load(p + i * stride + v * V::lanes),
+          scale[v]);
+      add_step<V, ROWS, VECS>(sum, columns, [=](int r) HEED_INLINED { return x[r * x_stride + i]; });
+    }
+    x += n;
+    p += OUT_IN ? n : n * stride;
+  };
+  int32_t left = b.depth;
+  for (; OUT_IN && left >= 2; left -= 2) add(2);
+  for (; left > 0; left--) add(1);
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + r * y_stride + column + v * V::lanes, sum[r][v]);
+  }
+}
+
+// n columns (whole registers), as many side by side as registers hold with their scales: for all rows, two by two, before
+// the next. A last row that has no tile of its own is its own second one.
+template <class V, bool OUT_IN, class T>
+static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  constexpr int single = OUT_IN ? 2 : V::sum_vecs, pair = sizeof(T) == 1 ? 2 : single;
+  const bool collide = OUT_IN && static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
+  const int32_t most = collide ? 1 : b.n_rows == 1 ? single : pair;
+  for (int32_t column = 0, width; column < n; column += width) {
+    const int32_t left = (n - column) / V::lanes;
+    width = (left >= most ? most : left >= pair && !collide ? pair : 1) * V::lanes;
+    linear_block rows = b;
+    for (; rows.n_rows > 0; rows.n_rows -= 2, rows.x += 2 * b.x_stride, rows.y += 2 * b.y_stride) {
+      const bool alone = rows.n_rows == 1 && width == single * V::lanes;
+      if (rows.n_rows == 1) rows.x_stride = rows.y_stride = 0;
+      if (alone)
+        compact_tile<V, 1, single, OUT_IN>(rows, w, column);
+      else if (width > V::lanes)
+        compact_tile<V, 2, pair, OUT_IN>(rows, w, column);
+      else
+        compact_tile<V, 2, 1, OUT_IN>(rows, w, column);
+    }
+  }
+}
+
+template <class V, class T>
+static void project_compact(const linear_block &b, const stored_weights &s) {
+  const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
+  const auto tiles = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
+    if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
+      compact_tiles<V, true>(part, of_part, n);
+    else
+      compact_tiles<V, false>(part, of_part, n);
+  };
+  const int32_t whole = b.n_cols / V::lanes * V::lanes, last = b.n_cols - V::lanes;
+  tiles(b, w, whole);
+  // The last register overlaps columns that are done: it computes them again from the start.
+  if (whole < b.n_cols) tiles(from_column(b, last), w.from(last, s.out_in), V::lanes);
+}
+
+}  // namespace heed
+
+#endif
