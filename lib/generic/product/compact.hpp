@@ -45,27 +45,38 @@ static HEED_NOINLINE void compact_tile(const linear_block &b, const weights_of<T
   }
 }
 
-// n columns (whole registers), as many side by side as registers hold with their scales: for all rows, two by two, before
-// the next. A last row that has no tile of its own is its own second one.
+// VECS registers of columns for all rows, two by two; a last row is its own second one.
+template <class V, int VECS, bool OUT_IN, class T>
+static void compact_rows(linear_block b, const weights_of<T> &w, int32_t column) {
+  for (; b.n_rows > 0; b.n_rows -= 2) {
+    const ptrdiff_t x_step = 2 * b.x_stride, y_step = 2 * b.y_stride;
+    if (b.n_rows == 1) b.x_stride = b.y_stride = 0;
+    compact_tile<V, 2, VECS, OUT_IN>(b, w, column);
+    b.x += x_step;
+    b.y += y_step;
+  }
+}
+
+// n columns (whole registers), as many side by side as registers hold with their scales: for all rows before the next.
 template <class V, bool OUT_IN, class T>
 static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t n) {
   constexpr int single = OUT_IN ? 2 : V::sum_vecs, pair = sizeof(T) == 1 ? 2 : single;
   const bool collide = OUT_IN && static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
   const int32_t most = collide ? 1 : b.n_rows == 1 ? single : pair;
-  for (int32_t column = 0, width; column < n; column += width) {
+  for (int32_t column = 0, vecs; column < n; column += vecs * V::lanes) {
     const int32_t left = (n - column) / V::lanes;
-    width = (left >= most ? most : left >= pair && !collide ? pair : 1) * V::lanes;
+    vecs = left >= most ? most : left >= pair && !collide ? pair : 1;
     linear_block rows = b;
-    for (; rows.n_rows > 0; rows.n_rows -= 2, rows.x += 2 * b.x_stride, rows.y += 2 * b.y_stride) {
-      const bool alone = rows.n_rows == 1 && width == single * V::lanes;
-      if (rows.n_rows == 1) rows.x_stride = rows.y_stride = 0;
-      if (alone)
-        compact_tile<V, 1, single, OUT_IN>(rows, w, column);
-      else if (width > V::lanes)
-        compact_tile<V, 2, pair, OUT_IN>(rows, w, column);
-      else
-        compact_tile<V, 2, 1, OUT_IN>(rows, w, column);
-    }
+    const bool odd = vecs == single && (b.n_rows & 1) != 0;  // with a tile for the last row
+    if (odd) rows.n_rows--;
+    if (vecs == 1)
+      compact_rows<V, 1, OUT_IN>(rows, w, column);
+    else
+      compact_rows<V, pair, OUT_IN>(rows, w, column);
+    if (!odd) continue;
+    rows.x += rows.n_rows * b.x_stride;
+    rows.y += rows.n_rows * b.y_stride;
+    compact_tile<V, 1, single, OUT_IN>(rows, w, column);
   }
 }
 

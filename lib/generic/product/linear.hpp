@@ -3,6 +3,7 @@
 #ifndef HEED_GENERIC_LINEAR_HPP
 #define HEED_GENERIC_LINEAR_HPP
 
+#include "compact.hpp"
 #include "few_rows.hpp"
 #include "sum_rows.hpp"
 
@@ -162,13 +163,6 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n,
     o.b_stride = most_width;
     sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
   };
-  if constexpr (V::compact) {
-    for (int32_t column = 0; column < n; column += most_width) {
-      const int32_t width = n - column < most_width ? n - column : most_width;
-      for (int32_t begin = 0; begin < b.depth; begin += depth) sum(column, width, begin);
-    }
-    return;
-  }
   int32_t block = most_width;
   if (!out_in && b.n_rows < y_floats / most_width) block = y_floats / b.n_rows / most_width * most_width;
   for (int32_t first = 0; first < n; first += block) {
@@ -218,7 +212,10 @@ static void linear(const linear_block &b) {
   }
   if (whole == b.n_cols) return;
   // The last register overlaps columns that are done: it computes them again from the start.
-  sum_columns<V, 1>(linear_operands<V>(b, b.n_cols - V::lanes, 0, b.depth), from, b.n_rows);
+  if constexpr (V::compact)
+    compact_rows<V, 1, false>(b, weights, b.n_cols - V::lanes);
+  else
+    sum_columns<V, 1>(linear_operands<V>(b, b.n_cols - V::lanes, 0, b.depth), from, b.n_rows);
 }
 
 }  // namespace heed
