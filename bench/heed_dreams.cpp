@@ -175,10 +175,12 @@ void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
 }
 
 void print_heading(const loaded_files &files) {
-  std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s, rows of %s), %zu of working memory\n",
-              heed_version(), heed_kernel_current(), files.model.size(),
-              net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
-              net.model.matrices[0][0].layout == HEED_OUT_IN ? "outputs" : "inputs", DREAMS_RAM_BYTES);
+  std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s, %s), %zu of working memory\n", heed_version(),
+              heed_kernel_current(), files.model.size(), net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
+              net.model.matrices[0][0].layout == HEED_PACKED   ? "packed"
+              : net.model.matrices[0][0].layout == HEED_OUT_IN ? "rows of outputs"
+                                                               : "rows of inputs",
+              DREAMS_RAM_BYTES);
 }
 
 bool tell(const arguments &a, const loaded_files &files) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "kwt.h"
@@ -13,6 +14,24 @@
 #include "support/random.hpp"
 
 namespace heed_test {
+
+// Words that begin at a multiple of 64 bytes, as a file's must.
+template <typename T>
+struct aligned_allocator {
+  using value_type = T;
+  aligned_allocator() = default;
+  template <typename U>
+  aligned_allocator(const aligned_allocator<U> &) {}
+  T *allocate(size_t n) { return static_cast<T *>(::operator new (n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T *p, size_t) { ::operator delete (p, std::align_val_t{64}); }
+  friend bool operator==(const aligned_allocator &, const aligned_allocator &) { return true; }
+  friend bool operator!=(const aligned_allocator &, const aligned_allocator &) { return false; }
+};
+using kwt_words_of_file = std::vector<uint32_t, aligned_allocator<uint32_t>>;
+inline kwt_words_of_file aligned_file(const network::kwt1 &net, int32_t format) {
+  const std::vector<uint32_t> file = network::flat_file(net, format);
+  return {file.begin(), file.end()};
+}
 
 using matrix = std::vector<std::vector<double>>;
 

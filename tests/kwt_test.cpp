@@ -32,16 +32,16 @@ class kwt_network : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     weights_ = random_kwt(1).release();
-    for (const int32_t format : {HEED_F32, HEED_INT8}) file_of(format) = network::flat_file(*weights_, format);
+    for (const int32_t format : {HEED_F32, HEED_INT8}) file_of(format) = heed_test::aligned_file(*weights_, format);
   }
   static void TearDownTestSuite() { delete weights_; }
   void SetUp() override { use(file_of(HEED_F32)); }
   void TearDown() override { heed_kernel_use(nullptr); }
-  static std::vector<uint32_t> &file_of(int32_t format) {
-    static std::vector<uint32_t> files[2];
+  static heed_test::kwt_words_of_file &file_of(int32_t format) {
+    static heed_test::kwt_words_of_file files[2];
     return files[format == HEED_INT8];
   }
-  static void use(const std::vector<uint32_t> &file) {
+  static void use(const heed_test::kwt_words_of_file &file) {
     ASSERT_EQ(kwt_init(&net, file.data(), 4 * file.size()), KWT_OK);
   }
   static network::kwt1 *weights_;
@@ -93,7 +93,7 @@ TEST_F(kwt_network, with_weights_in_int8_is_that_of_the_widened_ones_to_the_bit)
   ASSERT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &a), KWT_OK);
   const auto widened = std::make_unique<network::kwt1>(*weights_);
   heed_test::narrow(*widened);
-  const std::vector<uint32_t> file = network::flat_file(*widened, HEED_F32);
+  const heed_test::kwt_words_of_file file = heed_test::aligned_file(*widened, HEED_F32);
   use(file);
   ASSERT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &b), KWT_OK);
   EXPECT_EQ(hash_of(a), hash_of(b));
@@ -169,7 +169,7 @@ TEST_F(kwt_network, refuses_weights_that_are_not_its_own) {
   EXPECT_EQ(kwt_init(&net, reinterpret_cast<const char *>(weights_) + 2, 64), KWT_MISALIGNED);
   EXPECT_EQ(kwt_init(reinterpret_cast<kwt *>(reinterpret_cast<uintptr_t>(&net) + 32), weights_, 64), KWT_MISALIGNED);
   for (const int32_t format : {HEED_F32, HEED_INT8}) {
-    std::vector<uint32_t> file = file_of(format);
+    heed_test::kwt_words_of_file file = file_of(format);
     const size_t size = 4 * file.size();
     for (const size_t n : {size_t{0}, size_t{63}, size_t{64}, size - 1, size + 1, size_t{SIZE_MAX}})
       expect(KWT_WEIGHTS_SIZE, file.data(), n);
@@ -196,6 +196,24 @@ TEST_F(kwt_network, refuses_weights_that_are_not_its_own) {
       file[word] ^= 1;
     }
     EXPECT_EQ(kwt_init(&net, file.data(), size), KWT_OK);
+  }
+}
+
+// The checksum is right, but a matrix says that it is another one: refused when it is used, and nothing is written.
+TEST_F(kwt_network, refuses_matrices_of_other_shapes) {
+  const std::vector<int16_t> pcm(KWT_N_SAMPLES, 0);
+  kwt_result result;
+  std::memset(&result, 0x5a, sizeof result);
+  const size_t matrix = 16 + KWT_LINES(KWT_FRAME * sizeof(float)) / 4;  // the first one
+  for (const auto &[word, value] : {std::pair<size_t, uint32_t>(0, 1), {2, 9}, {3, HEED_BF16}, {4, 1}, {5, 4 * 122}}) {
+    heed_test::kwt_words_of_file file = file_of(HEED_F32);
+    if (word == 5) file[matrix + 4] = 16;  // fewer inputs, more outputs
+    file[matrix + word] = value;
+    reinterpret_cast<kwt_header *>(file.data())->checksum = kwt_checksum(&file[16], file.size() - 16);
+    ASSERT_EQ(kwt_init(&net, file.data(), 4 * file.size()), KWT_OK);
+    EXPECT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &result), KWT_HEED_FAILED) << word;
+    EXPECT_EQ(HEED_STATUS_ARGUMENT(net.failure), HEED_ARG_PACKED) << word;
+    for (size_t i = 0; i < sizeof result; ++i) ASSERT_EQ(reinterpret_cast<unsigned char *>(&result)[i], 0x5a);
   }
 }
 

@@ -16,7 +16,7 @@ kwt_words words;
 class kwt_stream : public testing::Test {
  protected:
   void SetUp() override {
-    file_ = network::flat_file(*heed_test::random_kwt(1), HEED_INT8);
+    file_ = heed_test::aligned_file(*heed_test::random_kwt(1), HEED_INT8);
     use();
   }
 
@@ -28,7 +28,8 @@ class kwt_stream : public testing::Test {
 
   // The network hears this label whatever is said.
   void always(int32_t label, double confidence) {
-    float *bias = reinterpret_cast<float *>(&file_[file_.size() - 16]), *matrix = bias - KWT_DIM * KWT_N_LABELS;
+    float *bias = reinterpret_cast<float *>(&file_[file_.size() - 16]),
+          *matrix = bias - KWT_DIM * 16;  // labels in a panel
     std::fill(matrix, bias + KWT_N_LABELS, 0.0f);
     bias[label] = float(std::log(11.0 * confidence / (1.0 - confidence)));
     use();
@@ -56,7 +57,7 @@ class kwt_stream : public testing::Test {
     return result;
   }
 
-  std::vector<uint32_t> file_;
+  heed_test::kwt_words_of_file file_;
 };
 
 TEST_F(kwt_stream, tells_a_word_once_when_three_windows_agree) {

@@ -59,10 +59,14 @@ static const void *take(reader *r, size_t n_bytes) {
 
 static const float *take_floats(reader *r, int32_t n) { return (const float *)take(r, (size_t)n * sizeof(float)); }
 
-static heed_weights take_matrix(reader *r, int32_t format, int32_t n_in, int32_t n_out) {
-  const void *numbers = take(r, (size_t)n_in * (size_t)n_out * HEED_FORMAT_BYTES(format));
-  const float *scales = format == HEED_INT8 ? take_floats(r, n_out) : NULL;
-  return heed_weights_of(numbers, scales, format, HEED_IN_OUT, n_in, n_out);
+/* Weights of another shape, in a file that is not ours, become null ones, which heed refuses. */
+static heed_weights take_matrix(kwt *net, reader *r, int32_t format, int32_t n_in, int32_t n_out) {
+  const size_t bytes = HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out);
+  heed_weights w;
+  heed_status status = heed_weights_open(&w, take(r, bytes), bytes);
+  if (status == HEED_OK && w.format == format && w.n_in == n_in && w.n_out == n_out) return w;
+  keep(net, status != HEED_OK ? status : HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED));
+  return heed_weights_of(NULL, NULL, format, HEED_IN_OUT, n_in, n_out);
 }
 
 /* y (n, out) = x (n, in) w (in, out) + bias (out); rows of x and y are x_stride and y_stride floats apart */
@@ -80,13 +84,13 @@ typedef struct sound_weights {
   heed_weights dft[4], mel, embedding;
 } sound_weights;
 
-static sound_weights take_sound(reader *r) {
+static sound_weights take_sound(kwt *net, reader *r) {
   const int32_t format = KWT_SOUND_FORMAT(r->format);
   sound_weights w;
   w.window = take_floats(r, KWT_FRAME);
-  for (int i = 0; i < 4; ++i) w.dft[i] = take_matrix(r, format, KWT_FOLD, KWT_HALF_BINS);
-  w.mel = take_matrix(r, format, KWT_N_BINS, KWT_N_MEL);
-  w.embedding = take_matrix(r, HEED_F32, KWT_N_MEL, KWT_DIM);
+  for (int i = 0; i < 4; ++i) w.dft[i] = take_matrix(net, r, format, KWT_FOLD, KWT_HALF_BINS);
+  w.mel = take_matrix(net, r, format, KWT_N_BINS, KWT_N_MEL);
+  w.embedding = take_matrix(net, r, HEED_F32, KWT_N_MEL, KWT_DIM);
   return w;
 }
 
@@ -119,7 +123,7 @@ static void embed_frames(kwt *net, const sound_weights *w, kwt_audio audio, int3
 
 /* x (99, 64): nothing and 98 tokens, plus class token, biases and positions */
 static void embed(kwt *net, reader *r, kwt_audio audio) {
-  const sound_weights w = take_sound(r);
+  const sound_weights w = take_sound(net, r);
   for (int32_t first = 0; first < KWT_N_FRAMES; first += chunk_frames) {
     const int32_t left = KWT_N_FRAMES - first;
     embed_frames(net, &w, audio, first, left < chunk_frames ? left : chunk_frames);
@@ -136,18 +140,18 @@ static void embed(kwt *net, reader *r, kwt_audio audio) {
 /* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64 */
 static void encode(kwt *net, reader *r) {
   heed_attention_layer attention = heed_attention_layer_default(KWT_DIM, 1);
-  attention.wq = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  attention.wk = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  attention.wv = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
-  attention.wo = take_matrix(r, r->format, KWT_DIM, KWT_DIM);
+  attention.wq = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
+  attention.wk = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
+  attention.wv = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
+  attention.wo = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
   attention.bo = take_floats(r, KWT_DIM);
   heed_transformer_layer b = heed_transformer_layer_default(&attention, KWT_HIDDEN, heed_layer_norm, heed_gelu_tanh);
   b.eps = net->weights->norm_epsilon;
   b.norm1_weight = take_floats(r, KWT_DIM);
   b.norm1_bias = take_floats(r, KWT_DIM);
-  b.w_up = take_matrix(r, r->format, KWT_DIM, KWT_HIDDEN);
+  b.w_up = take_matrix(net, r, r->format, KWT_DIM, KWT_HIDDEN);
   b.b_up = take_floats(r, KWT_HIDDEN);
-  b.w_down = take_matrix(r, r->format, KWT_HIDDEN, KWT_DIM);
+  b.w_down = take_matrix(net, r, r->format, KWT_HIDDEN, KWT_DIM);
   b.b_down = take_floats(r, KWT_DIM);
   b.norm2_weight = take_floats(r, KWT_DIM);
   b.norm2_bias = take_floats(r, KWT_DIM);
@@ -159,7 +163,7 @@ static void encode(kwt *net, reader *r) {
 /* logits (12) from token 0, their softmax, the greatest */
 static void classify(kwt *net, reader *r, kwt_result *result) {
   float probabilities[KWT_N_LABELS];
-  const heed_weights label = take_matrix(r, HEED_F32, KWT_DIM, KWT_N_LABELS);
+  const heed_weights label = take_matrix(net, r, HEED_F32, KWT_DIM, KWT_N_LABELS);
   project(net, net->x, 1, KWT_DIM, label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
   keep(net, heed_softmax(heed_matrix_of(result->logits, 1, KWT_N_LABELS), 1.0f,
                          heed_matrix_out_of(probabilities, 1, KWT_N_LABELS), NULL));
@@ -224,7 +228,7 @@ uint32_t kwt_checksum(const uint32_t *words, size_t n) {
 
 kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   if (net == NULL || weights == NULL) return KWT_NULL_POINTER;
-  if ((uintptr_t)net % HEED_ALIGNMENT != 0 || (uintptr_t)weights % sizeof(float) != 0) return KWT_MISALIGNED;
+  if ((uintptr_t)net % HEED_ALIGNMENT != 0 || (uintptr_t)weights % HEED_ALIGNMENT != 0) return KWT_MISALIGNED;
   net->weights = NULL;
   net->clock = NULL;
   net->clock_user = NULL;
@@ -257,7 +261,7 @@ const char *kwt_status_text(kwt_status status) {
     case KWT_NOT_READY:
       return "kwt_init has not succeeded on this object";
     case KWT_MISALIGNED:
-      return "the object is not aligned to 64 bytes, or weights or samples not to their type";
+      return "object or weights are not aligned to 64 bytes, or samples not to their type";
     case KWT_WRONG_LENGTH:
       return "the clip does not have 16000 samples";
     case KWT_BAD_SAMPLE:

@@ -10,8 +10,8 @@
  *       kwt_run_int16(&net, microphone, 16000, &heard) == KWT_OK) show(kwt_label(heard.label));
  *
  * kwt_words.h hears words in a stream of samples.
- * Memory: KWT_RAM_BYTES (193,600; 154,560 with the least workspace) in the caller's kwt object, 2.77 MB of weights, or
- * 0.86 MB in int8, read in place, 1.5 KB of stack besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no
+ * Memory: KWT_RAM_BYTES (193,600; 154,560 with the least workspace) in the caller's kwt object, 2.79 MB of weights, or
+ * 0.88 MB in int8, read in place, 1.5 KB of stack besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no
  * variable of its own, no C library but memcpy and memmove.
  * Same bits everywhere: for int16 samples the result depends on samples, weights and heed's arithmetic profile alone,
  * not on processor, compiler or kernel. Compile with -ffp-contract=off; fast-math is refused.
@@ -32,7 +32,7 @@ typedef enum kwt_status {
   KWT_OK = 0,
   KWT_NULL_POINTER = -1,    /* a pointer is null */
   KWT_NOT_READY = -2,       /* kwt_init has not succeeded on this object */
-  KWT_MISALIGNED = -3,      /* the object is not aligned to 64 bytes, or weights or samples not to their type */
+  KWT_MISALIGNED = -3,      /* object or weights are not aligned to 64 bytes, or samples not to their type */
   KWT_WRONG_LENGTH = -4,    /* not 16000 samples */
   KWT_BAD_SAMPLE = -5,      /* a float sample is NaN or beyond +-4, as unscaled int16 values would be */
   KWT_WEIGHTS_SIZE = -6,    /* shorter or longer than the weights of KWT-1 */

@@ -13,9 +13,9 @@
  *     w2 (256, 64), b2 (64); norm 2: gamma, beta (64)
  *   label (64, 12), its bias (12)
  *
- * Matrices are (in, out). Those of the blocks have the header's format, int8 ones are followed by one f32 scale for
- * each output; dft and mel have KWT_SOUND_FORMAT; all else is f32. Everything begins at a multiple of 64 bytes. Little
- * endian: a processor of the other byte order finds the magic number wrong and refuses it.
+ * Matrices, given as (in, out), are packed (heed_weights_pack). Those of the blocks have the header's format; dft and
+ * mel have KWT_SOUND_FORMAT; all else is f32. Everything begins at a multiple of 64 bytes. Little endian: a processor
+ * of the other byte order finds the magic number wrong and refuses it.
  */
 #ifndef HEED_KWT_WEIGHTS_H
 #define HEED_KWT_WEIGHTS_H
@@ -45,7 +45,7 @@ enum {
 
 #define KWT_FILE_MAGIC_0 UINT32_C(0x44454548) /* "HEED" */
 #define KWT_FILE_MAGIC_1 UINT32_C(0x3154574b) /* "KWT1" */
-#define KWT_FILE_VERSION UINT32_C(2)
+#define KWT_FILE_VERSION UINT32_C(3)
 
 /* 64 bytes. */
 typedef struct kwt_header {
@@ -63,19 +63,18 @@ typedef struct kwt_header {
 /* Steps of int8 are too coarse for the transform: what is quiet in a frame would drown in the error of what is loud. */
 #define KWT_SOUND_FORMAT(format) ((format) == HEED_INT8 ? HEED_F16 : HEED_F32)
 
-/* Bytes of the file: 2,770,944 in f32, 864,128 in int8. */
+/* Bytes of the file: 2,789,312 in f32, 876,352 in int8. */
 #define KWT_LINES(n_bytes) (((size_t)(n_bytes) + 63) / 64 * 64)
-#define KWT_MATRIX_BYTES(format, n_in, n_out)              \
-  (KWT_LINES((n_in) * (n_out)*HEED_FORMAT_BYTES(format)) + \
-   ((format) == HEED_INT8 ? KWT_LINES((n_out) * sizeof(float)) : 0))
+#define KWT_MATRIX_BYTES(format, n_in, n_out) HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out)
 #define KWT_BLOCK_BYTES(format)                                                                     \
   (4 * KWT_MATRIX_BYTES(format, KWT_DIM, KWT_DIM) + KWT_MATRIX_BYTES(format, KWT_DIM, KWT_HIDDEN) + \
    KWT_MATRIX_BYTES(format, KWT_HIDDEN, KWT_DIM) + KWT_LINES((6 * KWT_DIM + KWT_HIDDEN) * sizeof(float)))
-#define KWT_WEIGHTS_BYTES(format)                                                                           \
-  (sizeof(kwt_header) + KWT_LINES(KWT_FRAME * sizeof(float)) +                                              \
-   4 * KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_FOLD, KWT_HALF_BINS) +                                \
-   KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_N_BINS, KWT_N_MEL) +                                      \
-   KWT_MATRIX_BYTES(HEED_F32, KWT_N_MEL + KWT_N_TOKENS, KWT_DIM) + KWT_N_BLOCKS * KWT_BLOCK_BYTES(format) + \
-   KWT_MATRIX_BYTES(HEED_F32, KWT_DIM, KWT_N_LABELS) + KWT_LINES(KWT_N_LABELS * sizeof(float)))
+#define KWT_WEIGHTS_BYTES(format)                                                                       \
+  (sizeof(kwt_header) + KWT_LINES(KWT_FRAME * sizeof(float)) +                                          \
+   4 * KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_FOLD, KWT_HALF_BINS) +                            \
+   KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_N_BINS, KWT_N_MEL) +                                  \
+   KWT_MATRIX_BYTES(HEED_F32, KWT_N_MEL, KWT_DIM) + KWT_LINES(KWT_N_TOKENS * KWT_DIM * sizeof(float)) + \
+   KWT_N_BLOCKS * KWT_BLOCK_BYTES(format) + KWT_MATRIX_BYTES(HEED_F32, KWT_DIM, KWT_N_LABELS) +         \
+   KWT_LINES(KWT_N_LABELS * sizeof(float)))
 
 #endif

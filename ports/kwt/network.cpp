@@ -22,20 +22,14 @@ class flat_writer {
 
   void floats(const float *numbers, size_t n) { put(numbers, n * sizeof(float)); }
 
-  // (n_in, n_out), in the format
+  // (n_in, n_out), packed in the format
   void matrix(const float *numbers, int32_t n_in, int32_t n_out, int32_t format) {
-    const heed_matrix w = heed_matrix_of(numbers, n_in, n_out);
-    const size_t n = size_t(n_in) * size_t(n_out);
-    if (format == HEED_F32) return floats(numbers, n);
-    std::vector<uint16_t> narrow(n);  // room for either
-    std::vector<float> scales(static_cast<size_t>(n_out));
-    if (format == HEED_INT8) {
-      accept(heed_weights_quantize(w, HEED_IN_OUT, reinterpret_cast<int8_t *>(narrow.data()), scales.data()));
-    } else {
-      accept(heed_narrow(w, heed_narrow_matrix_out_of(narrow.data(), nullptr, format, n_in, n_out)));
-    }
-    put(narrow.data(), n * HEED_FORMAT_BYTES(format));
-    if (format == HEED_INT8) floats(scales.data(), scales.size());
+    const size_t n = heed_weights_packed_bytes(format, n_in, n_out);
+    std::vector<uint8_t> room(n + HEED_ALIGNMENT);
+    uint8_t *const packed = room.data() + (0 - reinterpret_cast<uintptr_t>(room.data())) % HEED_ALIGNMENT;
+    accept(heed_weights_pack(heed_weights_of(numbers, nullptr, HEED_F32, HEED_IN_OUT, n_in, n_out), format,
+                             heed_memory_of(packed, n)));
+    put(packed, n);
   }
 
   std::vector<uint32_t> finish(const kwt1 &net, int32_t format) {
