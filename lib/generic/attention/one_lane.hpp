@@ -19,22 +19,29 @@ namespace heed {
 }
 
 // x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16]. Some are computed side by side; of the
-// last ones, which may be fewer, the first stands for those that there are not.
+// last ones of a round of sums, which may be fewer, the first stands for those that there are not.
 template <class V>
 static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, uint32_t first, float m) {
   constexpr int N = V::exponentials;
   const float shift = finite_maximum<V>(m);
-  if (n <= 0) return;
-  do {
-    float e[N];
-    HEED_UNROLL for (int u = 0; u < N; u++) e[u] = x[u < n ? u : 0] - shift;
-    exp2_nonpositive<V>(e);
-    HEED_UNROLL for (int u = 0; u < N; u++) {
-      if (u > 0 && u >= n) break;
-      *x++ = e[u];
-      sums[first++ % n_sums] += e[u];
-    }
-  } while ((n -= N) > 0);
+  while (n > 0) {
+    first %= n_sums;
+    float *sum = sums + first;
+    int32_t left = n_sums - static_cast<int32_t>(first);
+    if (left > n) left = n;
+    n -= left;
+    first = 0;
+    do {
+      float e[N];
+      HEED_UNROLL for (int u = 0; u < N; u++) e[u] = x[u < left ? u : 0] - shift;
+      exp2_nonpositive<V>(e);
+      HEED_UNROLL for (int u = 0; u < N; u++) {
+        if (u > 0 && u >= left) break;
+        *x++ = e[u];
+        *sum++ += e[u];
+      }
+    } while ((left -= N) > 0);
+  }
 }
 
 template <class V>
@@ -108,28 +115,37 @@ static HEED_NOINLINE float logits_one_lane(float *y, const float *x, int32_t n, 
   return m;
 }
 
-// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha. Scores may have
-// been multiplied by c.
+// Maximum, exponentials, sums of the keys of a block that one row sees; acc is multiplied by alpha, unless it and the
+// sums are of nothing. Scores may have been multiplied by c.
 template <class V>
-static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n, bool scaled) {
+static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, int32_t n, bool scaled, bool begins) {
   float *const x = t.scores + r * block_keys + first;
   float *const alpha = t.alpha + r, *const m = t.chunk.m + r, *const sums = t.sums + r * n_sums;
   *alpha = *m;
   *m = logits_one_lane<V>(x, x, n, scaled ? 1.0f : t.s->c, *m);
-  exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
-  scale_one_lane(sums, sums, n_sums, *alpha);
-  if (*alpha != 1.0f) {
-    float *const acc = t.chunk.acc + r * t.acc_stride;
-    scale_one_lane(acc, acc, t.s->v_dim, *alpha);
+  if (!begins) {
+    exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
+    scale_one_lane(sums, sums, n_sums, *alpha);
+    if (*alpha != 1.0f) {
+      float *const acc = t.chunk.acc + r * t.acc_stride;
+      scale_one_lane(acc, acc, t.s->v_dim, *alpha);
+    }
   }
   exponentials_one_lane<V>(x, n, sums, first, *m);
 }
 
-// The halving tree, as a loop.
+// The halving tree over n numbers, n at least 16: as a loop, and where numbers have registers the last 16 in these.
 [[maybe_unused]] static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
-  while ((n /= 2) > 0)
+  constexpr int32_t in_registers = scales_with_maximum ? n_sums / 2 : 0;
+  while ((n /= 2) > in_registers)
     for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
-  return sums[0];
+  if (in_registers == 0) return sums[0];
+  float half[n_sums / 2];
+  HEED_UNROLL for (int i = 0; i < n_sums / 2; i++) half[i] = sums[i] + sums[i + n_sums / 2];
+  HEED_UNROLL for (int m = n_sums / 4; m > 0; m /= 2) {
+    HEED_UNROLL for (int i = 0; i < m; i++) half[i] += half[i + m];
+  }
+  return half[0];
 }
 
 // acc += p v for the rows of one register tile: the keys that all of them see, and before and after each row's others.
@@ -173,17 +189,19 @@ struct one_lane {
     for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
+    const bool whole = PLAIN || all_see(t, b);
     for (int32_t r = 0; r < t.n_rows; r++) {
-      const int32_t first = PLAIN ? 0 : clip_to(b, t.first[r]);
-      softmax_step<V>(t, r, first, (PLAIN ? b.n : clip_to(b, t.last[r])) - first, scaled<PLAIN>(t));
+      const key_range seen = whole ? key_range{PLAIN ? 0 : b.from, b.n} : seen_of_block(t, b, r);
+      softmax_step<V>(t, r, seen.first, seen.last - seen.first, scaled<PLAIN>(t), b.first);
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
+    const bool whole = PLAIN || all_see(t, b);
     product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      if (PLAIN)
-        add_values<V>(p, t, b, r, rows, 0, b.n);
+      if (whole)
+        add_values<V>(p, t, b, r, rows, PLAIN ? 0 : b.from, b.n);
       else
         add_tile<V>(p, t, b, r, rows);
     }
