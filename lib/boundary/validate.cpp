@@ -2,6 +2,9 @@
 
 namespace heed {
 
+// Floats between two addresses.
+constexpr size_t most_extent = PTRDIFF_MAX / sizeof(float);
+
 void checker::memory(const void *data, size_t bytes, access how, heed_argument argument) {
   uintptr_t end;
   require(!__builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end), HEED_OVERFLOW, argument);
@@ -24,37 +27,41 @@ void checker::executor(const heed_executor *e) {
   count(e->n_workers, HEED_MAX_WORKERS, HEED_ARG_EXECUTOR);
 }
 
-// n entries a stride apart, each of `extent` floats: the new extent. An output's entries must not overlap.
-ptrdiff_t checker::grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument) {
-  if (n < 2) return extent;
-  require(stride >= 0 && (how == access::read || stride >= extent), HEED_BAD_STRIDE, argument);
-  ptrdiff_t span;
-  const bool overflow = __builtin_mul_overflow(stride, static_cast<ptrdiff_t>(n - 1), &span) ||
-                        __builtin_add_overflow(extent, span, &extent);
-  require(!overflow && extent <= PTRDIFF_MAX / static_cast<ptrdiff_t>(sizeof(float)), HEED_OVERFLOW, argument);
-  return extent;
+// How far it is from the first to the last of n entries a stride apart, in elements; most_extent + 1 where it is more,
+// so that three of them can be added.
+static size_t reach(int32_t n, ptrdiff_t stride) {
+  if (n < 2) return 0;
+  size_t span;
+  const bool overflow = __builtin_mul_overflow(static_cast<size_t>(stride), static_cast<size_t>(n - 1), &span);
+  return overflow || span > most_extent ? most_extent + 1 : span;
 }
 
 void checker::pointer(const void *data, size_t alignment, heed_argument argument) {
   require(data != nullptr, HEED_NULL_POINTER, argument);
-  require(reinterpret_cast<uintptr_t>(data) % alignment == 0, HEED_MISALIGNED, argument);
+  require((reinterpret_cast<uintptr_t>(data) & (alignment - 1)) == 0, HEED_MISALIGNED, argument);
 }
 
 void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
                      access how, heed_argument argument, size_t element_bytes) {
   pointer(data, element_bytes, argument);
-  // From the smallest stride to the largest, so that an output's rows, heads and batch entries must nest.
-  ptrdiff_t extent = dim;
-  bool used[3] = {counts[0] < 2, counts[1] < 2, counts[2] < 2};
-  for (int pass = 0; pass < 3 && ok(); pass++) {
-    int smallest = -1;
-    for (int i = 0; i < 3; i++)
-      if (!used[i] && (smallest < 0 || strides[i] < strides[smallest])) smallest = i;
-    if (smallest < 0) break;
-    used[smallest] = true;
-    extent = grow(extent, counts[smallest], strides[smallest], how, argument);
+  const auto used = [&](int i) { return counts[i] > 1; };
+  size_t spans[3], extent = static_cast<size_t>(dim);
+  bool bad = false;
+  for (int i = 0; i < 3; i++) {
+    extent += spans[i] = reach(counts[i], strides[i]);
+    bad |= used(i) && strides[i] < 0;
   }
-  memory(data, static_cast<size_t>(extent) * element_bytes, how, argument);
+  // An output's rows, heads and batch entries must nest: a stride passes over all that lies at smaller ones. What is
+  // beyond the address space already is no stride's fault.
+  for (int i = 0; i < 3 && how == access::write; i++) {
+    size_t within = static_cast<size_t>(dim);
+    for (int j = 0; j < 3; j++)
+      if (strides[j] < strides[i] || (strides[j] == strides[i] && j < i)) within += spans[j];
+    bad |= used(i) && static_cast<size_t>(strides[i]) < within && within <= most_extent;
+  }
+  require(!bad, HEED_BAD_STRIDE, argument);
+  require(extent <= most_extent, HEED_OVERFLOW, argument);
+  memory(data, extent * element_bytes, how, argument);
 }
 
 void checker::array(const void *data, size_t n, access how, heed_argument argument) {
@@ -68,8 +75,11 @@ void checker::matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t st
   count(n_rows, HEED_MAX_COUNT, argument);
   count(dim, HEED_MAX_COUNT, argument);
   pointer(data, element_bytes, argument);
-  const ptrdiff_t extent = grow(dim, n_rows, stride, how, argument);
-  memory(data, static_cast<size_t>(extent) * element_bytes, how, argument);
+  const bool several = n_rows > 1;
+  const size_t extent = static_cast<size_t>(dim) + reach(n_rows, stride);
+  require(!several || (stride >= 0 && (how == access::read || stride >= dim)), HEED_BAD_STRIDE, argument);
+  require(!several || extent <= most_extent, HEED_OVERFLOW, argument);
+  memory(data, extent * element_bytes, how, argument);
 }
 
 void checker::matrix(const heed_matrix &m, heed_argument argument) {
@@ -92,9 +102,9 @@ void checker::buffer(const void *data, size_t bytes, size_t minimum, size_t alig
 heed_status checker::finish() {
   for (const range *a = ranges; a != ranges_end; a++) {
     if (!a->written) continue;
-    for (const range *b = ranges; b != ranges_end; b++)
-      if (b != a)
-        require(a->end <= b->begin || b->end <= a->begin, HEED_OVERLAP, static_cast<heed_argument>(a->argument));
+    bool apart = true;
+    for (const range *b = ranges; b != ranges_end; b++) apart &= (a->end <= b->begin) | (b->end <= a->begin) | (a == b);
+    require(apart, HEED_OVERLAP, static_cast<heed_argument>(a->argument));
   }
   return status;
 }

@@ -93,8 +93,6 @@ class checker {
   void object(const void *p, size_t bytes, size_t alignment, access how, heed_argument argument);
 
   range *ranges, *ranges_end;  // of what the call reads and writes
-
-  ptrdiff_t grow(ptrdiff_t extent, int32_t n, ptrdiff_t stride, access how, heed_argument argument);
 };
 
 // For a call with so many arguments in memory: ranges are most of the stack that a check takes.

@@ -30,16 +30,16 @@ struct attention_job {
   int32_t first_chunk;
 };
 
-stream make_stream(const heed_attention &call, const score_rule *rule, float c, ptrdiff_t index) {
+// Of batch entry b and key/value head h.
+stream make_stream(const heed_attention &call, const score_rule *rule, float c, ptrdiff_t b, ptrdiff_t h) {
   const int32_t group = call.n_heads / call.n_kv_heads;
-  const ptrdiff_t b = index / call.n_kv_heads, h = index % call.n_kv_heads;
   // As unsigned integers: where an option brings a tensor, data is null and its strides may be anything.
   const auto at = [b](const auto &t, ptrdiff_t head) {
     const uintptr_t n = static_cast<uintptr_t>(b) * static_cast<uintptr_t>(t.batch_stride) +
                         static_cast<uintptr_t>(head) * static_cast<uintptr_t>(t.head_stride);
     return reinterpret_cast<decltype(t.data)>(reinterpret_cast<uintptr_t>(t.data) + 4 * n);
   };
-  stream s = {};
+  stream s;
   s.q = at(call.q, h * group);
   s.q_query_stride = call.q.row_stride;
   s.q_head_stride = call.q.head_stride;
@@ -62,6 +62,12 @@ stream make_stream(const heed_attention &call, const score_rule *rule, float c, 
   if (rule && rule->place) rule->place(*rule, s);
   if (rule && rule->range) rule->range(*rule, s);
   return s;
+}
+
+template <class K>
+stream stream_of(const attention_job<K> &job, ptrdiff_t index) {
+  const int32_t n_kv_heads = job.call->n_kv_heads;
+  return make_stream(*job.call, job.rule, job.c, index / n_kv_heads, index % n_kv_heads);
 }
 
 template <class K>
@@ -135,7 +141,7 @@ template <class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const bool whole = job.rule && job.rule->by_stream;
   const ptrdiff_t n_tiles = job.tiles.n_tiles, first = whole ? 0 : item % n_tiles;
-  stream s = make_stream(*job.call, job.rule, job.c, whole ? item : item / n_tiles);
+  stream s = stream_of(job, whole ? item : item / n_tiles);
   for (ptrdiff_t i = first; i < (whole ? n_tiles : first + 1); i++) run_tile(job.k, s, job.tiles, i, workspace);
 }
 
@@ -150,7 +156,7 @@ void item_task(void *context, int32_t index, int32_t worker) {
 template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
-  stream s = make_stream(*job.call, job.rule, job.c, job.item / job.tiles.n_tiles);
+  stream s = stream_of(job, job.item / job.tiles.n_tiles);
   const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
   see_ranges(t);
   if (s.rule) open_tile(t, s);
@@ -171,7 +177,7 @@ HEED_NOINLINE void merge_chunk(const attention_job<K> &job, stream &s, int32_t i
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
 template <class K>
 HEED_NOINLINE void run_item_split(attention_job<K> &job, ptrdiff_t item) {
-  stream s = make_stream(*job.call, job.rule, job.c, item / job.tiles.n_tiles);
+  stream s = stream_of(job, item / job.tiles.n_tiles);
   const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
   see_ranges(first);
   const chunk_range chunks = chunks_of(first);
@@ -221,11 +227,11 @@ template <class K>
 HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
   const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace.bytes);
   const float c = c_of(call, rule);
-  const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
-  for (ptrdiff_t i = 0; i < n_streams; i++) {
-    stream s = make_stream(call, rule, c, i);
-    for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace.data);
-  }
+  for (int32_t b = 0; b < call.batch; b++)
+    for (int32_t h = 0; h < call.n_kv_heads; h++) {
+      stream s = make_stream(call, rule, c, b, h);
+      for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace.data);
+    }
 }
 
 template <class K>

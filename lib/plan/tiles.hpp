@@ -19,6 +19,9 @@ struct row_tiles {
   ptrdiff_t n_tiles;
 };
 
+// n in pieces of at most `most`.
+inline ptrdiff_t pieces_of(ptrdiff_t n, int32_t most) { return n <= most ? n > 0 : (n + most - 1) / most; }
+
 [[maybe_unused]] int32_t round_up_16(int32_t n) { return (n + 15) / 16 * 16; }
 
 // Rows of a stream in tiles. With 16 lanes, 197 rows and the largest workspace, say:
@@ -26,31 +29,32 @@ struct row_tiles {
 //   so all rows have queries as lanes: 13 registers, 5 tiles of 3, 3, 3, 2, 2 registers; the last is not full
 // With 98 rows: left = 2, which do better with keys as lanes: 96 rows in 2 tiles of 3 registers, then a tile of 2 rows.
 // With the least workspace query_rows is below 16: all rows go to tiles with keys as lanes, as many as it has room for.
+// Divisions are for what is large: those of a small call would take as long as its products.
 template <class K>
 HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t v_dim, size_t workspace_bytes) {
   const size_t key_row_bytes = 4 * HEED_WORKSPACE_ROW_FLOATS(v_dim);
-  const size_t key_rows = workspace_bytes / key_row_bytes;
-  row_tiles tiles = {};
+  row_tiles tiles;
   tiles.n_rows = n_rows;
-  tiles.rows_per_key_tile =
-      key_rows < static_cast<size_t>(k->max_key_rows) ? static_cast<int32_t>(key_rows) : k->max_key_rows;
+  tiles.rows_per_key_tile = k->max_key_rows;
+  if (workspace_bytes < key_row_bytes * static_cast<size_t>(k->max_key_rows))
+    tiles.rows_per_key_tile = static_cast<int32_t>(workspace_bytes / key_row_bytes);
+  tiles.n_query_rows = tiles.registers = tiles.n_query_tiles = 0;
   if (k->lanes > 0) {
     const size_t query_row_bytes = key_row_bytes + 4 * static_cast<size_t>(head_dim);
-    const size_t query_rows = workspace_bytes / query_row_bytes / 16 * 16;
-    if (query_rows >= 16) {
-      const int32_t most_rows = static_cast<int32_t>(query_rows < 48 ? query_rows : 48);
-      const ptrdiff_t left = n_rows % k->lanes;
+    int32_t most_rows = 48;
+    while (workspace_bytes < query_row_bytes * static_cast<size_t>(most_rows)) most_rows -= 16;
+    if (most_rows > 0) {
+      const int bits = __builtin_ctz(static_cast<unsigned>(k->lanes));
+      const ptrdiff_t left = n_rows & (k->lanes - 1);
       // Rows beyond the whole registers, up to so many, are better done with keys as lanes: fewer where they only fill
       // up a register of a tile, more where they would have it to themselves.
       const int32_t most_left = n_rows < k->lanes ? k->lanes / 2 : k->lanes / 4;
       tiles.n_query_rows = left <= most_left ? n_rows - left : n_rows;
-      tiles.registers = (tiles.n_query_rows + k->lanes - 1) / k->lanes;
-      const int32_t most_registers = most_rows / k->lanes;
-      tiles.n_query_tiles = static_cast<int32_t>((tiles.registers + most_registers - 1) / most_registers);
+      tiles.registers = (tiles.n_query_rows + k->lanes - 1) >> bits;
+      tiles.n_query_tiles = static_cast<int32_t>(pieces_of(tiles.registers, most_rows >> bits));
     }
   }
-  const ptrdiff_t key_rows_left = n_rows - tiles.n_query_rows;
-  tiles.n_tiles = tiles.n_query_tiles + (key_rows_left + tiles.rows_per_key_tile - 1) / tiles.rows_per_key_tile;
+  tiles.n_tiles = tiles.n_query_tiles + pieces_of(n_rows - tiles.n_query_rows, tiles.rows_per_key_tile);
   return tiles;
 }
 
@@ -78,7 +82,9 @@ void place_tile(K k, const row_tiles &tiles, ptrdiff_t index, tile &t) {
   t.lanes_are_queries = k->lanes > 0 && index < tiles.n_query_tiles;
   ptrdiff_t end;
   if (t.lanes_are_queries) {
-    const ptrdiff_t each = tiles.registers / tiles.n_query_tiles, more = tiles.registers % tiles.n_query_tiles;
+    const bool one = tiles.n_query_tiles == 1;
+    const ptrdiff_t each = one ? tiles.registers : tiles.registers / tiles.n_query_tiles,
+                    more = one ? 0 : tiles.registers % tiles.n_query_tiles;
     t.first_row = (index * each + (index < more ? index : more)) * k->lanes;
     end = t.first_row + (each + (index < more)) * k->lanes;
     if (end > tiles.n_query_rows) end = tiles.n_query_rows;
@@ -94,8 +100,9 @@ void place_tile(K k, const row_tiles &tiles, ptrdiff_t index, tile &t) {
 // query.
 template <class K>
 tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, void *workspace) {
-  tile t = {};
+  tile t;  // field by field: a call that clears it takes 30 cycles
   t.s = &s;
+  t.again = false;
   place_tile(k, tiles, index, t);
   t.row_capacity = t.lanes_are_queries ? round_up_16(t.n_rows) : t.n_rows;
   t.acc_stride = round_up_16(s.v_dim);
@@ -109,6 +116,7 @@ tile make_tile(K k, const row_tiles &tiles, ptrdiff_t index, const stream &s, vo
   t.chunk.l = single + rows;
   t.total.m = single + 2 * rows;
   t.total.l = single + 3 * rows;
+  t.total.acc = nullptr;
   t.alpha = single + 4 * rows;
   t.shift = single + 5 * rows;
   t.first = reinterpret_cast<int32_t *>(single + 6 * rows);

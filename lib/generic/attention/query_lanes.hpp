@@ -31,9 +31,10 @@ static HEED_NOINLINE void hide_unseen(const tile &t, const key_block &b) {
   }
 }
 
-// The new maximum of one register of rows; shift is what to subtract, alpha what the past is multiplied by.
+// The new maximum of one register of rows; shift is what to subtract, alpha what the past is multiplied by, if there is
+// one.
 template <class V>
-HEED_INLINE void update_maximum(const tile &t, key_range keys, int32_t row) {
+HEED_INLINE void update_maximum(const tile &t, key_range keys, int32_t row, bool first) {
   const int32_t n = keys.last - keys.first;
   const float *x = t.scores + row + keys.first * t.row_capacity;
   const ptrdiff_t ld = t.row_capacity;
@@ -46,7 +47,7 @@ HEED_INLINE void update_maximum(const tile &t, key_range keys, int32_t row) {
   const typename V::reg shift = finite_maximum<V>(maximum);
   V::store(t.chunk.m + row, maximum);
   V::store(t.shift + row, shift);
-  V::store(t.alpha + row, exp2_nonpositive<V>(V::sub(old, shift)));
+  if (!first) V::store(t.alpha + row, exp2_nonpositive<V>(V::sub(old, shift)));
 }
 
 // For KEYS x SUMS keys of one register of rows, 16 and 1 apart: scores = exp2(scores - shift), added to SUMS sums.
@@ -167,7 +168,7 @@ struct query_lanes {
       const int32_t first = first_round(t, b, row), last = first < b.n ? last_seen<V>(t, b, row) : 0;
       return key_range{first < last ? first : last, last};
     };
-    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, keys(row), row);
+    for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, keys(row), row, b.first);
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, keys(row), row, b.first);
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) { add_block<V>(t, b, 1, t.row_capacity); }
