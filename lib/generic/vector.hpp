@@ -22,6 +22,8 @@
 //   swap_pairs(r)                    lanes 1, 0, 3, 2, ...; not where there is one lane
 //   transpose4(p, stride, out)       out[i] lane l = p[l * stride + i], i < 4
 //   load(p) columns(p, stride, f)    the same of narrow numbers, widened: widen.hpp
+//   masked(r, mask, flip)            (r & mask) ^ flip of each lane's bits
+//   shift_down<N>(r)                 each lane's bits moved down by N
 //   loads_narrow                     load(p) of them is some instructions: few rows then take them as they lie; else
 //   they
 //                                    pass through pieces of floats on the stack

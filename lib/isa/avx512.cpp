@@ -23,6 +23,16 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
   }
   static HEED_INLINE reg of_bits(__m512i x) { return _mm512_castsi512_ps(x); }
+  static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
+    const __m512i m = _mm512_set1_epi32(static_cast<int>(mask)), f = _mm512_set1_epi32(static_cast<int>(flip));
+    return of_bits(_mm512_ternarylogic_epi32(_mm512_castps_si512(x), m, f, 0x6a));
+  }
+  // The half of a byte at BIT, less 8: a look-up takes the last four bits.
+  template <int BIT>
+  static HEED_INLINE reg nibble(reg words) {
+    const reg numbers = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(_mm512_castps_si512(words), BIT), numbers);
+  }
 
   static constexpr bool is_f16(f16) { return true; }
   template <class T>

@@ -20,6 +20,7 @@ struct lanes4 {
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
   static constexpr bool loads_narrow = false;
+  static constexpr bool shuffles_bytes = false;
   static constexpr int factors_at_once = 1;
 #ifdef HEED_TARGET_VECTORS
   static constexpr bool compact = false;
@@ -63,6 +64,14 @@ struct lanes4 {
                HEED_FMAF(a[3], b[3], c[3])};
 #endif
   }
+  typedef uint32_t words __attribute__((vector_size(16)));
+  static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
+    return reinterpret_cast<reg>((reinterpret_cast<words>(x) & mask) ^ flip);
+  }
+  template <int BITS>
+  static HEED_INLINE reg shift_down(reg x) {
+    return reinterpret_cast<reg>(reinterpret_cast<words>(x) >> BITS);
+  }
   static HEED_INLINE reg select(bits take_a, reg a, reg b) {
     return reinterpret_cast<reg>((take_a & reinterpret_cast<bits>(a)) | (~take_a & reinterpret_cast<bits>(b)));
   }
@@ -82,7 +91,6 @@ struct lanes4 {
   }
   static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }
   static HEED_INLINE reg inverse_guess(reg d) {
-    typedef uint32_t words __attribute__((vector_size(16)));
     return reinterpret_cast<reg>(inverse_bits - reinterpret_cast<words>(d));
   }
   static HEED_INLINE reg if_negative(reg x, reg a, reg b) { return select(reinterpret_cast<bits>(x) < 0, a, b); }

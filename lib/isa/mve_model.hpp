@@ -15,6 +15,7 @@ struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
   static constexpr bool compact = true, copies_panels = false, loads_narrow = true;
+  static constexpr bool shuffles_bytes = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
@@ -64,6 +65,14 @@ struct mve {
   static HEED_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
   static HEED_INLINE reg fma(float a, reg b, reg c) { return vfmaq_n_f32(c, b, a); }
+  static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
+    return vreinterpretq_f32_u32(
+        veorq_u32(vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(mask)), vdupq_n_u32(flip)));
+  }
+  template <int BITS>
+  static HEED_INLINE reg shift_down(reg x) {
+    return vreinterpretq_f32_u32(vshrq_n_u32(vreinterpretq_u32_f32(x), BITS));
+  }
   static HEED_INLINE reg max(reg a, reg b) { return vmaxnmq_f32(a, b); }
   // By the bits, from the first below limit to -infinity: "less than" of Helium holds for NaN, and clang 19 makes one
   // of "limit is greater", too.

@@ -22,6 +22,14 @@ struct sve256 : xsimd_model<xsimd::sve> {
   }
   static HEED_INLINE reg load(const int8_t *p) { return svcvt_f32_s32_x(svptrue_b32(), svld1sb_s32(svptrue_b32(), p)); }
 
+  static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
+    const svuint32_t bits = svand_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(x), mask);
+    return svreinterpret_f32_u32(sveor_n_u32_x(svptrue_b32(), bits, flip));
+  }
+  template <int BITS>
+  static HEED_INLINE reg shift_down(reg x) {
+    return svreinterpret_f32_u32(svlsr_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(x), BITS));
+  }
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
   static HEED_INLINE reg max(reg a, reg b) { return svmaxnm_f32_x(svptrue_b32(), a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {

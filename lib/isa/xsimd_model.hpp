@@ -18,6 +18,7 @@ struct xsimd_model {
   using reg = typename batch::register_type;
   static constexpr int lanes = static_cast<int>(batch::size);
   static constexpr bool compact = false, copies_panels = true, loads_narrow = true;
+  static constexpr bool shuffles_bytes = false;
   static constexpr int factors_at_once = 1;
 
   static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }
@@ -36,6 +37,15 @@ struct xsimd_model {
   static HEED_INLINE reg add(reg a, reg b) { return (batch(a) + batch(b)).data; }
   static HEED_INLINE reg sub(reg a, reg b) { return (batch(a) - batch(b)).data; }
   static HEED_INLINE reg mul(reg a, reg b) { return (batch(a) * batch(b)).data; }
+
+  typedef uint32_t words __attribute__((vector_size(4 * lanes)));
+  static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
+    return reinterpret_cast<reg>((reinterpret_cast<words>(x) & mask) ^ flip);
+  }
+  template <int BITS>
+  static HEED_INLINE reg shift_down(reg x) {
+    return reinterpret_cast<reg>(reinterpret_cast<words>(x) >> BITS);
+  }
 
   static HEED_INLINE reg split(reg x, reg &t) {
     t = add(x, set(exp2_magic));
