@@ -9,11 +9,11 @@ namespace {
 constexpr int32_t masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
 // For a shuffle: byte k of each word, alone.
-constexpr uint32_t byte_order(uint32_t byte) { return 0x80808000u + byte; }
-#define HEED_ORDER(k) \
-  { byte_order(k), byte_order(k + 4), byte_order(k + 8), byte_order(k + 12), byte_order(k), byte_order(k + 4), byte_order(k + 8), byte_order(k + 12) }
-alignas(32) constexpr uint32_t byte_orders[4][8] = {HEED_ORDER(0), HEED_ORDER(1), HEED_ORDER(2), HEED_ORDER(3)};
-#undef HEED_ORDER
+constexpr uint32_t byte_orders[4][8] = {
+    {0x80808000, 0x80808004, 0x80808008, 0x8080800c, 0x80808000, 0x80808004, 0x80808008, 0x8080800c},
+    {0x80808001, 0x80808005, 0x80808009, 0x8080800d, 0x80808001, 0x80808005, 0x80808009, 0x8080800d},
+    {0x80808002, 0x80808006, 0x8080800a, 0x8080800e, 0x80808002, 0x80808006, 0x8080800a, 0x8080800e},
+    {0x80808003, 0x80808007, 0x8080800b, 0x8080800f, 0x80808003, 0x80808007, 0x8080800b, 0x8080800f}};
 
 struct avx2 : xsimd_model<xsimd::avx2> {
   static constexpr int score_keys = 4, score_vecs = 3;  // 12 dots + 3 queries + 1 key: all 16
@@ -33,10 +33,11 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   }
   static HEED_INLINE reg of_bits(__m256i x) { return _mm256_castsi256_ps(x); }
   static constexpr bool shuffles_bytes = true;
-  template <int BYTE>
-  static HEED_INLINE reg byte_flipped(reg words, uint32_t flip) {
-    const __m256i b = _mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_load_si256(reinterpret_cast<const __m256i *>(byte_orders[BYTE])));
-    return of_bits(_mm256_xor_si256(b, _mm256_set1_epi32(static_cast<int>(flip))));
+  static HEED_INLINE reg byte_order(int byte) {
+    return of_bits(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(byte_orders[byte])));
+  }
+  static HEED_INLINE reg shuffle_bytes(reg words, reg order) {
+    return of_bits(_mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_castps_si256(order)));
   }
 
   // Words of 32 bits are transposed; each holds two or four numbers of its row.

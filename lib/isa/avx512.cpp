@@ -9,6 +9,7 @@ namespace {
 struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
+  static constexpr bool finds_nibbles = true;
 
   static HEED_INLINE __mmask16 first(int32_t n) { return static_cast<__mmask16>((1u << n) - 1); }
   using xsimd_model::load;
@@ -27,11 +28,10 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
     const __m512i m = _mm512_set1_epi32(static_cast<int>(mask)), f = _mm512_set1_epi32(static_cast<int>(flip));
     return of_bits(_mm512_ternarylogic_epi32(_mm512_castps_si512(x), m, f, 0x6a));
   }
-  // The half of a byte at BIT, less 8: a look-up takes the last four bits.
-  template <int BIT>
+  // The last four bits of each word, less 8: a look-up ignores the others.
   static HEED_INLINE reg nibble(reg words) {
     const reg numbers = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm512_permutexvar_ps(_mm512_srli_epi32(_mm512_castps_si512(words), BIT), numbers);
+    return _mm512_permutexvar_ps(_mm512_castps_si512(words), numbers);
   }
 
   static constexpr bool is_f16(f16) { return true; }

@@ -15,7 +15,7 @@ struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
   static constexpr bool compact = true, copies_panels = false, loads_narrow = true;
-  static constexpr bool shuffles_bytes = false;
+  static constexpr bool shuffles_bytes = false, finds_nibbles = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns

@@ -142,10 +142,12 @@ static void linear_strip(strip s, const weights_of<T> &w, int32_t n_rows, int32_
 }
 
 // Two rows or more, n columns (whole registers). Columns are cut where several tiles of rows are to find them in the
-// first-level cache. Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets.
+// first-level cache. Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets. Rows that lie one after
+// another: as many as fit.
 template <class V, class T>
 static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  constexpr int32_t depth = sizeof(T) == sizeof(float) ? 16 : 32, most_columns = 256;
+  constexpr int32_t most_columns = 256;
+  const int32_t depth = V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32;
   const int32_t block = next_rows(b.n_rows) < b.n_rows ? most_columns : n;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;

@@ -137,6 +137,26 @@ static void linear_panels(const linear_block &b, int32_t n) {
   }
 }
 
+// Rows of w that lie one after another, as those of a panel of packed weights: some of them at a time for all columns
+// and rows, 4 by 4, which together ask for the next ones.
+constexpr int32_t contiguous_stride = 64;
+template <class V>
+static void linear_contiguous(const linear_block &b, int32_t n) {
+  constexpr int32_t depth = 64, rows = 4;
+  for (int32_t begin = 0; begin < b.depth; begin += depth) {
+    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth, groups = (b.n_rows + rows - 1) / rows;
+    sum_operands o = linear_operands<V>(b, 0, begin, end);
+    const bool fetch = b.depth - end >= depth;
+    o.ahead_stride = b.w_stride / groups;
+    for (int32_t row = 0; row < b.n_rows; row += rows) {
+      if (fetch) o.ahead = b.w + end * b.w_stride + depth * o.ahead_stride * (row / rows);
+      sum_whole<V>(o, chain_at(b, begin), b.n_rows - row < rows ? b.n_rows - row : rows, n);
+      o.a += rows * o.a_row;
+      o.acc += rows * o.acc_stride;
+    }
+  }
+}
+
 // Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
 // is at hand. The step puts w[begin, end)[column, + width) there, rows copy_width apart; w is a weights_of<T>.
 using copy_step = void (*)(float *copy, const void *w, int32_t column, int32_t width, int32_t begin, int32_t end);
@@ -201,7 +221,10 @@ static void linear(const linear_block &b) {
   // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
   // (57 % of the peak instead of 89): they are copied.
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
-  if (!V::compact && b.n_rows < 3) {
+  const bool contiguous = b.w_stride <= contiguous_stride;
+  if (!V::compact && contiguous && b.n_rows > (V::lanes == 16 ? 6 : 2) && repays_strips(b)) {
+    linear_contiguous<V>(b, whole);
+  } else if (!V::compact && b.n_rows < 3 && (b.n_rows == 1 || !contiguous || repays_strips(b))) {
     linear_few_rows<V>(b, weights, whole);
   } else if (!V::compact && (repays_strips(b) || (collide && b.n_rows < 12))) {
     linear_strips<V>(b, weights, whole);

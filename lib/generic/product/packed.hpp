@@ -5,7 +5,7 @@
 
 #include "linear.hpp"
 #include "packed_plain.hpp"
-#include "packed_words.hpp"
+#include "packed_pieces.hpp"
 
 namespace heed {
 
@@ -15,111 +15,9 @@ constexpr bool big_endian = true;
 constexpr bool big_endian = false;
 #endif
 
-// The numbers of [begin, end) inputs, and of those that share their last word, and of `width` outputs, as floats.
-template <class V, int FORMAT>
-static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const panel_columns &w, int32_t column,
-                                      int32_t width, int32_t begin, int32_t end) {
-  constexpr int inputs = word_inputs<FORMAT>;
-  packed_words of = words_at<FORMAT>(w, column, begin);
-  for (int32_t i = begin; i < end; i += inputs, of.words += 4 * of.width, to += inputs * to_stride) {
-    for (int32_t n = 0; n < width; n += V::lanes) {
-      typename V::reg parts[2];
-      spread_word<V, FORMAT>(load_word<V>(of.words + 4 * n), parts);
-      const typename V::reg scale = has_blocks<FORMAT> ? parts[0] : packed_scales<V, FORMAT>(of.scales + 4 * n);
-      for_each_constant<inputs>([&](auto j) HEED_INLINED {
-        constexpr int J = decltype(j)::value;
-        V::store(to + J * to_stride + n, number_of<V, FORMAT, J>(parts, scale));
-      });
-    }
-  }
-}
-
-// y goes on by inputs [first, depth) by pieces of floats on the stack.
-template <class V>
-constexpr int32_t piece_width = V::compact ? 2 * V::lanes : copy_width<V>;
-
-template <class V, int FORMAT>
-static HEED_NOINLINE void add_widened(const linear_block &b, const panel_columns &w, int32_t first) {
-  constexpr int32_t width = piece_width<V>, depth = copy_floats<V> / width / 8 * 8;
-  alignas(4 * V::lanes) float copy[depth * width];
-  for (int32_t begin = first; begin < b.depth; begin += depth) {
-    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-    for (int32_t column = 0; column < b.n_cols; column += width) {
-      const int32_t n = b.n_cols - column < width ? b.n_cols - column : width;
-      widen_words<V, FORMAT>(copy, width, w, column, n, begin, end);
-      sum_operands o = linear_operands<V>(b, column, begin, end);
-      o.b = copy;
-      o.b_stride = width;
-      sum_whole<V>(o, chain::keep, b.n_rows, n);
-    }
-  }
-}
-
-// A piece of one block: [depth][piece_width] numbers and their scales.
-struct block_piece {
-  const float *numbers, *scales;
-  int32_t depth;
-};
-// y += scales * (x numbers), `n` outputs (two registers, or one) of up to ROWS rows: those beyond b.n_rows repeat the
-// last, and so does a second register that is not there.
-template <class V, int ROWS>
-HEED_INLINE void add_block(const linear_block &b, const block_piece &w, int32_t n) {
-  const float *x[ROWS], *numbers = w.numbers;
-  float *y[ROWS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    const ptrdiff_t row = r < b.n_rows ? r : b.n_rows - 1;
-    x[r] = b.x + row * b.x_stride;
-    y[r] = b.y + row * b.y_stride;
-  }
-  typename V::reg sum[ROWS][2];
-  start_tile<V, ROWS, 2>(sum, [](int, int) HEED_INLINED { return V::set(0.0f); });
-  for (int32_t i = 0; i < w.depth; i++, numbers += piece_width<V>) {
-    typename V::reg columns[2] = {V::load(numbers), V::load(numbers + V::lanes)};
-    add_step<V, ROWS, 2>(sum, columns, [&](int r) HEED_INLINED { return x[r][i]; });
-  }
-  const int32_t second = n > V::lanes ? V::lanes : 0;
-  const typename V::reg scales[2] = {V::load(w.scales), V::load(w.scales + V::lanes)};
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    sum[r][0] = V::fma(scales[0], sum[r][0], V::load(y[r]));
-    sum[r][1] = V::fma(scales[1], sum[r][1], V::load(y[r] + second));
-  }
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    V::store(y[r] + second, sum[r][1]);
-    V::store(y[r], sum[r][0]);
-  }
-}
-
-// The same of blocks, which have sums of their own.
-template <class V, int FORMAT>
-static HEED_NOINLINE void add_widened_blocks(const linear_block &b, const panel_columns &w, int32_t first) {
-  constexpr int32_t width = piece_width<V>, rows = V::compact ? 2 : 4;
-  alignas(4 * V::lanes) float numbers[block_inputs * width], scales[width];
-  for (; first < b.depth; first += block_inputs) {
-    const int32_t last = b.depth - first < block_inputs ? b.depth : first + block_inputs;
-    for (int32_t column = 0; column < b.n_cols; column += width) {
-      const int32_t n = b.n_cols - column < width ? b.n_cols - column : width;
-      widen_words<V, FORMAT>(numbers, width, w, column, n, first, last);
-      const packed_words of = words_at<FORMAT>(w, column, first);
-      for (int32_t c = 0; c < n; c += V::lanes) V::store(scales + c, packed_scales<V, FORMAT>(of.scales + 2 * c));
-      linear_block part = b;
-      part.x += first;
-      part.y += column;
-      for (; part.n_rows > 0; part.n_rows -= rows) {
-        for (int32_t c = 0; c < n; c += 2 * V::lanes) {
-          linear_block at = part;
-          at.y += c;
-          add_block<V, rows>(at, {numbers + c, scales + c, last - first}, n - c);
-        }
-        part.x += rows * b.x_stride;
-        part.y += rows * b.y_stride;
-      }
-    }
-  }
-}
-
 // Rows up to which two at a time, or one, unpack for themselves.
 constexpr int32_t most_direct_rows = 6;
-// Registers of outputs in a tile of one row or two, the only ones that repay unpacking for themselves.
+// Registers of outputs in such a tile.
 template <class V, int ROWS>
 constexpr int word_vecs = V::compact                             ? 2
                           : V::lanes == 4 && !many_registers<V> ? 4
@@ -127,61 +25,132 @@ constexpr int word_vecs = V::compact                             ? 2
                           : V::lanes == 4                        ? 8
                                                                  : 64 / V::lanes;
 
-// Inputs [begin, end), whole words or blocks, from the words themselves; columns are whole tiles.
-template <class V, int FORMAT, int ROWS>
-static void add_tiles(linear_block b, const panel_columns &w, int32_t begin, int32_t end) {
+template <class V, word_kind KIND, int ROWS>
+static void add_tiles(linear_block b, word_piece w) {
   constexpr int32_t width = word_vecs<V, ROWS> * V::lanes;
-  b.x += begin;
-  b.depth = end - begin;
-  for (int32_t column = 0; column < b.n_cols; column += width, b.y += width)
-    add_words<V, FORMAT, ROWS, word_vecs<V, ROWS>>(b, words_at<FORMAT>(w, column, begin));
-}
-// Several tiles of rows take turns on what fits the first-level cache.
-template <class V, int FORMAT>
-static void add_direct(const linear_block &b, const panel_columns &w, int32_t depth) {
-  const int32_t run = b.n_rows > 2 ? 512 : depth;
-  for (int32_t begin = 0; begin < depth; begin += run) {
-    const int32_t end = depth - begin < run ? depth : begin + run;
-    linear_block part = b;
-    for (; part.n_rows > 1; part.n_rows -= 2) {
-      add_tiles<V, FORMAT, 2>(part, w, begin, end);
-      part.x += 2 * b.x_stride;
-      part.y += 2 * b.y_stride;
-    }
-    if (part.n_rows > 0) add_tiles<V, FORMAT, 1>(part, w, begin, end);
+  for (; b.n_cols > 0; b.n_cols -= width, b.y += width) {
+    add_words<V, KIND, ROWS, word_vecs<V, ROWS>>(b, w);
+    w.words += 4 * width;
+    w.scales += (KIND == word_kind::scaled ? 4 : 2) * width;
   }
+}
+// Rows of whole tiles of columns and whole words or blocks.
+template <class V, word_kind KIND>
+static HEED_NOINLINE void add_direct(linear_block b, const word_piece &w) {
+  for (; b.n_rows > 1; b.n_rows -= 2) {
+    add_tiles<V, KIND, 2>(b, w);
+    b.x += 2 * b.x_stride;
+    b.y += 2 * b.y_stride;
+  }
+  if (b.n_rows > 0) add_tiles<V, KIND, 1>(b, w);
 }
 
-// Whole registers of columns, whose chains y holds.
-template <class V, int FORMAT>
-static void add_panel(linear_block b, panel_columns w) {
-  const auto widened = [&](int32_t first) {
-    if constexpr (has_blocks<FORMAT>)
-      add_widened_blocks<V, FORMAT>(b, w, first);
-    else
-      add_widened<V, FORMAT>(b, w, first);
-  };
-  if constexpr (V::loads_narrow) {
-    constexpr int32_t unit = has_blocks<FORMAT> ? block_inputs : word_inputs<FORMAT>;
-    constexpr int32_t width = word_vecs<V, 1> * V::lanes;
-    if (b.n_rows <= most_direct_rows && b.n_cols >= width) {
-      const int32_t depth = b.depth / unit * unit, n_cols = b.n_cols;
-      b.n_cols = n_cols / width * width;
-      add_direct<V, FORMAT>(b, w, depth);
-      if (depth < b.depth) widened(depth);
-      b.y += b.n_cols;
-      w.first += b.n_cols;
-      b.n_cols = n_cols - b.n_cols;
+// How many of n columns do so.
+template <class V>
+static int32_t direct_columns(const linear_block &b) {
+  constexpr int32_t width = word_vecs<V, 1> * V::lanes;
+  return V::loads_narrow && b.n_rows <= most_direct_rows ? b.n_cols / width * width : 0;
+}
+
+// The rest, from input `begin` on, by pieces of floats: int8.
+template <class V>
+static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t column, int32_t begin) {
+  constexpr int32_t width = piece_width<V>, depth = copy_floats<V> / width / 4 * 4;
+  alignas(4 * V::lanes) float copy[depth * width];
+  for (; begin < b.depth; begin += depth) {
+    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    for (int32_t first = column; first < b.n_cols; first += width) {
+      const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
+      word_piece part = w;
+      part.words += 4 * first;
+      widen_words<V, word_kind::bytes>(copy, width, part, reinterpret_cast<const float *>(w.scales) + first, n, begin, end);
+      sum_operands o = linear_operands<V>(b, first, begin, end);
+      o.b = copy;
+      o.b_stride = width;
+      sum_whole<V>(o, chain::keep, b.n_rows, n);
     }
   }
-  if (b.n_cols > 0) widened(0);
 }
 
 template <class V>
-static void add_any_panel(const linear_block &b, int32_t format, const panel_columns &w) {
-  if (format == stored_int8) return add_panel<V, stored_int8>(b, w);
-  if (format == stored_q8_0) return add_panel<V, stored_q8_0>(b, w);
-  return add_panel<V, stored_q4_0>(b, w);
+static void add_int8(const linear_block &b, const word_piece &w) {
+  linear_block part = b;
+  part.n_cols = direct_columns<V>(b);
+  const int32_t whole = b.depth / 4 * 4, run = b.n_rows > 1 ? 256 : whole;
+  word_piece at = w;
+  for (int32_t begin = 0; part.n_cols > 0 && begin < whole; begin += run) {
+    part.depth = whole - begin < run ? whole - begin : run;
+    if constexpr (V::loads_narrow) add_direct<V, word_kind::scaled>(part, at);
+    part.x += run;
+    at.words += run / 4 * w.word_stride;
+  }
+  if (part.n_cols > 0 && whole < b.depth) {
+    linear_block rest = b;
+    rest.n_cols = part.n_cols;
+    add_widened<V>(rest, w, 0, whole);
+  }
+  if (part.n_cols < b.n_cols) add_widened<V>(b, w, part.n_cols, 0);
+}
+
+// b.depth inputs of blocks, whole ones but for the last.
+template <class V>
+static HEED_NOINLINE void add_blocks(const linear_block &b, const word_piece &w) {
+  linear_block part = b;
+  const int32_t direct = direct_columns<V>(b), whole = direct > 0 ? b.depth / block_inputs * block_inputs : 0;
+  part.n_cols = direct;
+  part.depth = whole;
+  if constexpr (V::loads_narrow)
+    if (whole > 0) w.nibbles ? add_direct<V, word_kind::nibbles>(part, w) : add_direct<V, word_kind::bytes>(part, w);
+  part = b;
+  word_piece at = w;
+  for (int32_t begin = 0; begin < b.depth; begin += block_inputs) {
+    const int32_t first = begin < whole ? direct : 0;
+    part.depth = b.depth - begin < block_inputs ? b.depth - begin : block_inputs;
+    if (first < b.n_cols) add_widened_block<V>(part, at, first);
+    part.x += block_inputs;
+    at.words += w.block_stride;
+    at.scales += w.block_stride;
+  }
+}
+
+// Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
+struct any_words {
+  const unsigned char *data;
+  int32_t format;
+  bool of_file;
+  ptrdiff_t stride;  // of a panel: its width
+  int32_t n_out;     // which columns of the last register may exceed
+};
+
+// y += x w for whole registers of columns, from `column` on.
+template <class V>
+static void add_columns(linear_block b, const any_words &w, int32_t column) {
+  const bool nibbles = w.format == stored_q4_0;
+  const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
+  if (w.format == stored_int8)
+    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, false, false});
+  word_piece at = {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride, nibbles, false};
+  const int32_t depth = b.depth, n_cols = b.n_cols, run = w.of_file ? block_inputs : b.n_rows > 1 ? 256 : depth;
+  constexpr int32_t most = spread_outputs<V>;
+  unsigned char words[block_inputs * most], scales[2 * most];
+  for (int32_t begin = 0; begin < depth; begin += run, b.x += run) {
+    b.depth = depth - begin < run ? depth - begin : run;
+    if (!w.of_file) {
+      add_blocks<V>(b, at);
+      at.words += run / block_inputs * at.block_stride;
+      at.scales += run / block_inputs * at.block_stride;
+      continue;
+    }
+    for (int32_t first = 0; first < n_cols; first += most) {
+      linear_block part = b;
+      part.y += first;
+      part.n_cols = n_cols - first < most ? n_cols - first : most;
+      const int32_t there = w.n_out - column - first, n = part.n_cols < there ? part.n_cols : there;
+      transpose_block<V>(words, scales, w.data + (column + first) * w.stride + begin / block_inputs * of_block, w.stride,
+                         n, nibbles);
+      add_blocks<V>(part, {words, scales, 4 * most, 0, false, nibbles});
+    }
+  }
 }
 
 // Rows of y from a bias (stride 0), or +0; or from others.
@@ -190,47 +159,51 @@ static void add_any_panel(const linear_block &b, int32_t format, const panel_col
     for (int32_t n = 0; n < b.n_cols; n++) b.y[r * b.y_stride + n] = from ? from[r * stride + n] : 0.0f;
 }
 
-// y goes on by a panel. Its last register may have outputs that y does not: then it lies on the stack.
+// The last register may have outputs that y does not: then it lies on the stack.
 template <class V>
-static void add_columns(const linear_block &b, const packed_panel &w) {
-  constexpr int32_t most_rows = V::compact ? 8 : 24;
+static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
+  constexpr int32_t most_rows = 8;
+  copy_rows(b, b.bias, 0);
   linear_block part = b;
   part.n_cols = b.n_cols / V::lanes * V::lanes;
-  if (part.n_cols > 0) add_any_panel<V>(part, w.format, {w.data, w.width, 0});
-  if (part.n_cols == b.n_cols) return;
   const int32_t first = part.n_cols;
+  if (first > 0) add_columns<V>(part, w, 0);
+  if (first == b.n_cols) return;
   float sums[most_rows * V::lanes];
+  linear_block y = b;  // what there is of those outputs
+  y.n_cols = b.n_cols - first;
+  part.n_cols = V::lanes;
+  part.y_stride = V::lanes;
   for (int32_t row = 0; row < b.n_rows; row += most_rows) {
-    linear_block y = b;  // what there is of those outputs
     y.n_rows = part.n_rows = b.n_rows - row < most_rows ? b.n_rows - row : most_rows;
-    y.n_cols = b.n_cols - first;
-    y.y += row * b.y_stride + first;
+    y.y = b.y + row * b.y_stride + first;
     part.x = b.x + row * b.x_stride;
-    part.n_cols = V::lanes;
     part.y = sums;
-    part.y_stride = V::lanes;
     linear_block copy = y;
     copy.y = sums;
     copy.y_stride = V::lanes;
     copy_rows(copy, y.y, b.y_stride);
-    add_any_panel<V>(part, w.format, {w.data, w.width, first});
+    add_columns<V>(part, w, first);
     copy_rows(y, sums, V::lanes);
   }
 }
 
 template <class V>
 static void multiply_panel(const linear_block &b, const packed_panel &w) {
-  if constexpr (V::lanes == 1 || big_endian) {
+  if constexpr (V::lanes == 1 || big_endian)
     multiply_panel_plain<V>(b, w);
-  } else {
-    copy_rows(b, b.bias, 0);
-    add_columns<V>(b, w);
-  }
+  else
+    multiply_words<V>(b, {w.data, w.format, false, w.width, b.n_cols});
 }
 
 template <class V>
 static void multiply_blocks(const linear_block &b, const stored_weights &w) {
-  multiply_blocks_plain<V>(b, w);
+  if constexpr (V::lanes == 1 || big_endian) {
+    multiply_blocks_plain<V>(b, w);
+  } else {
+    const ptrdiff_t stride = w.stride / block_inputs * (w.format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+    multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.format, true, stride, b.n_cols});
+  }
 }
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// Register tiles over packed words: int8, Q8_0 and Q4_0 become floats in registers, whose chains go on in y.
+// Register tiles over packed words, whose numbers become floats in registers and whose chains go on in y.
 #ifndef HEED_GENERIC_PACKED_WORDS_HPP
 #define HEED_GENERIC_PACKED_WORDS_HPP
 
@@ -8,136 +8,159 @@
 
 namespace heed {
 
-template <int FORMAT>
-constexpr int word_inputs = FORMAT == stored_q4_0 ? 8 : 4;
-template <int FORMAT>
-constexpr bool has_blocks = FORMAT != stored_int8;
+// What words hold: int8 with a scale for each output; bytes in blocks (Q8_0, or halves of Q4_0's); Q4_0.
+enum class word_kind { scaled, bytes, nibbles };
+template <word_kind KIND>
+constexpr int word_inputs = KIND == word_kind::nibbles ? 8 : 4;
 
-// Outputs of a panel from `first` on.
-struct panel_columns {
-  const unsigned char *data;
-  ptrdiff_t width;
-  int32_t first;
+// Words of some outputs, rows of them word_stride bytes apart, of an input that begins a block and those after it.
+struct word_piece {
+  const unsigned char *words, *scales;
+  ptrdiff_t word_stride, block_stride;  // both words and scales of the next block
+  bool nibbles;                         // Q4_0
+  bool unsigned_bytes;                  // bytes are 8 more than the number, else int8
 };
-// Their words and scales from input `begin` on: of blocks the scales of the one in which that lies.
-struct packed_words {
-  const unsigned char *scales, *words;
-  ptrdiff_t width;
-};
-template <int FORMAT>
-HEED_INLINE packed_words words_at(const panel_columns &w, int32_t column, int32_t begin) {
-  column += w.first;
-  const ptrdiff_t width = w.width, scale_bytes = has_blocks<FORMAT> ? 2 : 4;
-  const unsigned char *scales = w.data;
-  if (has_blocks<FORMAT>) {
-    scales += begin / block_inputs * width * (FORMAT == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
-    begin %= block_inputs;
-  }
-  return {scales + scale_bytes * column,
-          scales + scale_bytes * width + (begin / word_inputs<FORMAT> * width + column) * 4, width};
-}
-
-// What numbers are taken from: words, and the same moved down; or, where bytes can be shuffled, the two halves of all
-// bytes of Q4_0.
-template <class V, int FORMAT>
-HEED_INLINE void spread_word(typename V::reg word, typename V::reg (&parts)[2]) {
-  if constexpr (V::shuffles_bytes && FORMAT == stored_q4_0) {
-    parts[0] = V::masked(word, 0x0f0f0f0f, 0);
-    parts[1] = V::masked(V::template shift_down<4>(word), 0x0f0f0f0f, 0);
-  } else {
-    parts[0] = word;
-    parts[1] = V::template shift_down<16>(word);
-  }
-}
-// Number J of each word, times its scale where outputs have one. Its bits become the last ones of 2^23 or, where they
-// stand, of a smaller power of two, by operations of bits and one difference, all exact.
-template <class V, int FORMAT, int J>
-HEED_INLINE typename V::reg number_of(typename V::reg (&parts)[2], typename V::reg scale) {
-  constexpr bool nibbles = FORMAT == stored_q4_0;
-  constexpr int bit = V::shuffles_bytes ? 0 : J % 2 * 8 + J / 4 * 4;
-  constexpr uint32_t exponent = static_cast<uint32_t>(150 - bit) << 23, mask = (nibbles ? 15u : 255u) << bit;
-  constexpr float zero = static_cast<float>((8388608 >> bit) + (nibbles ? 8 : 128));
-  constexpr uint32_t flip = exponent | (nibbles ? 0 : 128u << bit);
-  typename V::reg number;
-  if constexpr (nibbles && V::lanes == 16)
-    number = V::template nibble<J % 4 * 8 + J / 4 * 4>(parts[0]);
-  else if constexpr (V::shuffles_bytes)
-    number = V::sub(V::template byte_flipped<J % 4>(parts[J / 4], flip), V::set(zero));
-  else
-    number = V::sub(V::masked(parts[J % 4 / 2], mask, flip), V::set(zero));
-  if constexpr (has_blocks<FORMAT>)
-    return (void)scale, number;
-  else
-    return V::mul(number, scale);
-}
 
 template <class V>
 HEED_INLINE typename V::reg load_word(const unsigned char *p) {
   return V::load(reinterpret_cast<const float *>(p));
 }
 
-// Scales of a register of outputs.
-template <class V, int FORMAT>
-HEED_INLINE typename V::reg packed_scales(const unsigned char *p) {
-  if constexpr (has_blocks<FORMAT>)
-    return V::load(reinterpret_cast<const f16 *>(p));
+// Parts of words become floats: the last bits of 2^23 or, where they stand, of a smaller power of two, by operations of
+// bits and a difference, all exact. Two bytes are there in place, the others after one shift; or a shuffle finds each.
+template <class V>
+struct part_numbers {
+  uint32_t mask, flip;
+  typename V::reg zero;
+  // From bit BIT on; less 8, or int8.
+  HEED_INLINE part_numbers(int bit, bool nibbles, bool less_8)
+      : mask(V::shuffles_bytes && !nibbles ? ~0u : (nibbles ? 15u : 255u) << bit),
+        flip((150u - static_cast<uint32_t>(bit)) << 23 | (less_8 ? 0 : 128u << bit)),
+        zero(V::set(static_cast<float>((8388608 >> bit) + (less_8 ? 8 : 128)))) {}
+  HEED_INLINE typename V::reg of(typename V::reg word) const { return V::sub(V::masked(word, mask, flip), zero); }
+};
+
+// f(0), f(STEP), ... below N: a loop where code is scarce.
+template <bool UNROLLED, int N, int STEP, class F>
+HEED_INLINE void repeat(F f) {
+  if constexpr (UNROLLED)
+    for_each_constant<N / STEP>([&](auto i) HEED_INLINED { f(decltype(i)::value * STEP); });
   else
-    return load_word<V>(p);
+    for (int i = 0; i < N; i += STEP) f(i);
 }
 
-// y[r][0, VECS registers) goes on by all of depth, whole words or blocks.
-template <class V, int FORMAT, int ROWS, int VECS>
-static HEED_NOINLINE void add_words(const linear_block &b, const packed_words &of) {
-  constexpr int inputs = word_inputs<FORMAT>, GROUP = many_registers<V> || VECS < 2 ? VECS : 2;
-  constexpr bool blocks = has_blocks<FORMAT>;
-  const float *x[ROWS];
-  float *y[ROWS];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    x[r] = b.x + r * b.x_stride;
-    y[r] = b.y + r * b.y_stride;
-  }
-  const int32_t depth = b.depth;
-  const ptrdiff_t step = 4 * of.width;
-  const unsigned char *scales = of.scales, *p = of.words;
-  typename V::reg sum[ROWS][VECS], scale[VECS];
-  if (!blocks) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = packed_scales<V, FORMAT>(scales + 4 * v * V::lanes);
-  }
-  for (int32_t i = 0; i < depth;) {
-    start_tile<V, ROWS, VECS>(
-        sum, [&](int r, int v) HEED_INLINED { return blocks ? V::set(0.0f) : V::load(y[r] + v * V::lanes); });
-    const int32_t end = blocks ? i + block_inputs : depth;
-    for (; i < end; i += inputs, p += step) {
-      for_each_constant<VECS / GROUP>([&](auto part) HEED_INLINED {
-        constexpr int first = decltype(part)::value * GROUP;
-        typename V::reg parts[GROUP][2];
-        HEED_UNROLL for (int v = 0; v < GROUP; v++)
-            spread_word<V, FORMAT>(load_word<V>(p + 4 * (first + v) * V::lanes), parts[v]);
-        for_each_constant<inputs>([&](auto j) HEED_INLINED {
-          constexpr int J = decltype(j)::value;
-          typename V::reg columns[GROUP];
-          HEED_UNROLL for (int v = 0; v < GROUP; v++) {
-            columns[v] = number_of<V, FORMAT, J>(parts[v], scale[first + v]);
-            if (ROWS > 1) V::pin(columns[v]);
-          }
-          HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-            auto factor = V::factor(x[r][i + J]);
-            if (GROUP > 1) V::pin(factor);
-            HEED_UNROLL for (int v = 0; v < GROUP; v++) sum[r][first + v] = V::fma(factor, columns[v], sum[r][first + v]);
+// start(j), then add(v, number) for number j of each of VECS words, j ascending.
+template <class V, word_kind KIND, int VECS, class Start, class Add>
+HEED_INLINE void each_number(const unsigned char *p, bool less_8, Start start, Add add) {
+  using reg = typename V::reg;
+  constexpr bool nibbles = KIND == word_kind::nibbles, unrolled = VECS == 1;
+  if constexpr (V::shuffles_bytes) {
+    for_each_constant<word_inputs<KIND> / 4>([&](auto half) HEED_INLINED {
+      const part_numbers<V> part(4 * decltype(half)::value, nibbles, nibbles || less_8);
+      repeat<unrolled, 4, 1>([&](int j) HEED_INLINED {
+        const reg order = V::byte_order(j);
+        start(j + 4 * decltype(half)::value);
+        asm volatile("" : "+r"(p));  // words are loaded again: there are no registers to keep them in
+        HEED_UNROLL for (int v = 0; v < VECS; v++)
+            add(v, part.of(V::shuffle_bytes(load_word<V>(p + 4 * v * V::lanes), order)));
+      });
+    });
+  } else {
+    reg words[VECS];
+    HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = load_word<V>(p + 4 * v * V::lanes);
+    const part_numbers<V> first(0, nibbles, nibbles || less_8), second(8, nibbles, nibbles || less_8);
+    repeat<unrolled, word_inputs<KIND>, 4>([&](int j) HEED_INLINED {
+      if constexpr (nibbles && V::finds_nibbles) {
+        for_each_constant<4>([&](auto byte) HEED_INLINED {
+          constexpr int k = decltype(byte)::value;
+          start(j + k);
+          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, V::nibble(V::template shift_down<8 * k>(words[v])));
+        });
+      } else {
+        reg bytes[VECS];
+        HEED_UNROLL for (int v = 0; v < VECS; v++) bytes[v] = words[v];
+        repeat<unrolled, 4, 2>([&](int k) HEED_INLINED {
+          start(j + k);
+          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, first.of(bytes[v]));
+          start(j + k + 1);
+          HEED_UNROLL for (int v = 0; v < VECS; v++) {
+            add(v, second.of(bytes[v]));
+            bytes[v] = V::template shift_down<16>(bytes[v]);
           }
         });
-      });
-    }
-    if (blocks) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = packed_scales<V, FORMAT>(scales + 2 * v * V::lanes);
-      p += 2 * of.width;
-      scales += of.width * (FORMAT == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      HEED_UNROLL for (int v = 0; v < VECS; v++) {
-        float *const to = y[r] + v * V::lanes;
-        V::store(to, blocks ? V::fma(scale[v], sum[r][v], V::load(to)) : sum[r][v]);
       }
+      if constexpr (nibbles) {
+        HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = V::template shift_down<4>(words[v]);
+      }
+    });
+  }
+}
+
+// y[r][0, VECS registers) goes on by all of b.depth, whole words or blocks.
+template <class V, word_kind KIND, int ROWS, int VECS>
+static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of) {
+  constexpr bool blocks = KIND != word_kind::scaled;
+  const word_piece w = of;  // copies, because for the compiler a store of a register may change them
+  const float *x = b.x;
+  float *const y = b.y;
+  const ptrdiff_t x_stride = b.x_stride, y_stride = b.y_stride;
+  const unsigned char *scales = w.scales, *words = w.words;
+  typename V::reg sum[ROWS][VECS], scale[VECS];
+  decltype(V::factor(0.0f)) factor[ROWS];
+  if (!blocks) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = load_word<V>(scales + 4 * v * V::lanes);
+  }
+  const int32_t run = blocks ? block_inputs : b.depth;
+  for (int32_t left = b.depth; left > 0; left -= run) {
+    start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {
+      return blocks ? V::set(0.0f) : V::load(y + r * y_stride + v * V::lanes);
+    });
+    const unsigned char *p = words;
+    constexpr int inputs = word_inputs<KIND>;
+    for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs)
+      each_number<V, KIND, VECS>(
+          p, w.unsigned_bytes,
+          [&](int j) HEED_INLINED {
+            HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+              factor[r] = V::factor(x[r * x_stride + j]);
+              V::pin(factor[r]);
+            }
+          },
+          [&](int v, typename V::reg number) HEED_INLINED {
+            if (!blocks) number = V::mul(number, scale[v]);
+            if (ROWS > 1) V::pin(number);
+            HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r], number, sum[r][v]);
+          });
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      typename V::reg half;
+      if (blocks) half = V::load(reinterpret_cast<const f16 *>(scales) + v * V::lanes);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        float *const to = y + r * y_stride + v * V::lanes;
+        V::store(to, blocks ? V::fma(half, sum[r][v], V::load(to)) : sum[r][v]);
+      }
+    }
+    words += w.block_stride;
+    scales += w.block_stride;
+  }
+}
+
+// [begin, end) numbers of `width` outputs as floats, and those that share their last word; times a scale, if there are.
+template <class V, word_kind KIND>
+static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word_piece &w, const float *scales,
+                                      int32_t width, int32_t begin, int32_t end) {
+  constexpr int inputs = word_inputs<KIND>;
+  const unsigned char *words = w.words + begin / inputs * w.word_stride;
+  for (int32_t i = begin; i < end; i += inputs, words += w.word_stride, to += inputs * to_stride) {
+    for (int32_t n = 0; n < width; n += V::lanes) {
+      const typename V::reg scale = scales ? V::load(scales + n) : V::set(1.0f);
+      float *at = to + n;
+      if (!V::compact) __builtin_prefetch(words + 4 * n + 4096, 0, 2);
+      each_number<V, KIND, 1>(
+          words + 4 * n, w.unsigned_bytes, [](int) {},
+          [&](int, typename V::reg x) HEED_INLINED {
+            V::store(at, V::mul(x, scale));
+            at += to_stride;
+          });
     }
   }
 }
