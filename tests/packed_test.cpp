@@ -223,7 +223,7 @@ TEST_P(packed, blocks_keep_to_the_error) {
 TEST_P(packed, in_pieces) {
   struct {
     int32_t n, in, out, pieces;
-  } const cases[] = {{10, 224, 1001, 8}, {101, 128, 200, 5}, {1, 2048, 1300, 11}};
+  } const cases[] = {{10, 224, 1001, 12}, {101, 128, 200, 6}, {1, 2048, 1300, 12}};
   for (const auto &[n, in, out, pieces] : cases)
     for (const int32_t format : all_formats) {
       random_source r(static_cast<uint64_t>(n));

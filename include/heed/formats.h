@@ -253,9 +253,9 @@ HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t
  * large. */
 HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t n_out);
 
-/* Packs weights of any format, in either layout or in blocks, as weights of `format`. n_in and n_out may be any numbers.
- * In the same format every number and scale stays as it is, so that products have the same bits. In another format
- * numbers are widened, then narrowed:
+/* Packs weights of any format, in either layout or in blocks, as weights of `format`. n_in and n_out may be any
+ * numbers. In the same format every number and scale stays as it is, so that products have the same bits. In another
+ * format numbers are widened, then narrowed:
  *
  *   HEED_F32                nothing is lost
  *   HEED_F16, HEED_BF16     as heed_narrow: numbers beyond the range become infinity
