@@ -1,5 +1,8 @@
 // A transformer layer is the composition of the public functions, to the bit, on every kernel; with a cache, whatever
 // pieces its rows come in. SPDX-License-Identifier: MIT
+#include <list>
+
+#include "support/executors.hpp"
 #include "support/kernels.hpp"
 #include "support/layer_checks.hpp"
 
@@ -55,6 +58,102 @@ TEST_P(transformer_layer, a_status_of_the_callers_norm_or_activation_is_returned
     EXPECT_EQ(status(0, -1), status_of_norm) << "the first norm, seed " << i;
     EXPECT_EQ(status(1, -1), status_of_norm) << "the second norm, seed " << i;
     EXPECT_EQ(status(-1, 0), status_of_activation) << "seed " << i;
+  }
+}
+
+// A layer of the size of KWT-1's in memory of exactly its size. On several threads it runs in stripes of rows if norm
+// and activation are heed's: three calls of the executor.
+struct small_layer {
+  static constexpr int32_t n = 99, dim = 64, heads = 2, head_dim = 32, most_workers = 7;
+  explicit small_layer(bool norm_first, bool gated) : hidden(gated ? 88 : 256) {
+    const auto weights = [&](int32_t in, int32_t out) {
+      numbers.push_back(bell_floats(r, size_t(in) * size_t(out)));
+      for (float &w : numbers.back()) w *= 0.125f;
+      return heed_weights_of(numbers.back().data(), nullptr, HEED_F32, HEED_OUT_IN, in, out);
+    };
+    const auto row = [&](int32_t m) {
+      numbers.push_back(bell_floats(r, size_t(m)));
+      return numbers.back().data();
+    };
+    a = heed_attention_layer_default(dim, heads);
+    a.wq = weights(dim, dim), a.wk = weights(dim, dim), a.wv = weights(dim, dim), a.wo = weights(dim, dim);
+    a.bq = row(dim), a.bk = row(dim), a.bo = row(dim);
+    t = heed_transformer_layer_default(&a, hidden, norm_first ? heed_rms_norm : heed_layer_norm,
+                                       gated ? heed_silu : heed_gelu_tanh);
+    t.norm_first = norm_first;
+    t.w_up = weights(dim, hidden), t.w_down = weights(hidden, dim);
+    if (gated) t.w_gate = weights(dim, hidden), t.b_gate = row(hidden);
+    t.b_up = row(hidden), t.norm1_weight = row(dim), t.norm2_weight = row(dim), t.norm2_bias = row(dim);
+    x = bell_floats(r, size_t(n) * dim);
+  }
+  floats run(const heed_executor *executor, bool in_place) {
+    const fenced_floats in(slot_q, x.size(), unread_bits), out(slot_out, x.size(), unwritten_bits);
+    const fenced_floats &y = in_place ? in : out;
+    std::copy(x.begin(), x.end(), in.data());
+    const fenced_bytes memory(slot_activations, heed_transformer_layer_bytes(&t, n) +
+                                                    (most_workers - 1) * heed_workspace_bytes(head_dim, head_dim));
+    expect_done(heed_transformer_layer_run(&t, heed_matrix_of(in.data(), n, dim), heed_matrix_out_of(y.data(), n, dim),
+                                           heed_memory_of(memory.data(), memory.count()), executor));
+    EXPECT_TRUE(in.guard_intact() && out.guard_intact() && memory.guard_intact());
+    return floats(y.data(), y.data() + x.size());
+  }
+  random_source r{5};
+  std::list<floats> numbers;
+  int32_t hidden;
+  heed_attention_layer a;
+  heed_transformer_layer t;
+  floats x;
+};
+
+TEST_P(transformer_layer, stripes_of_rows_change_no_bit) {
+  for (int kind = 0; kind < 8; ++kind) {
+    small_layer l(kind & 1, kind & 2);
+    const bool in_place = kind & 4;
+    const floats expected = l.run(nullptr, in_place);
+    for (const int32_t workers : {1, 2, 3, 4, 7}) {
+      thread_executor threads(workers);
+      reverse_executor reverse(workers);
+      interleaved_executor interleaved(workers);
+      for (const test_executor *executor :
+           {static_cast<test_executor *>(&threads), static_cast<test_executor *>(&reverse),
+            static_cast<test_executor *>(&interleaved)})
+        EXPECT_TRUE(same_bits(expected, l.run(executor->get(), in_place))) << workers << " workers, kind " << kind;
+      if (workers > 1 && workers < 5) {
+        EXPECT_EQ(reverse.runs(), 3) << workers << " workers, kind " << kind;
+      }
+    }
+  }
+}
+
+// Functions of the caller's are called once, with all rows, whatever the executor.
+TEST_P(transformer_layer, functions_of_the_callers_see_all_rows) {
+  small_layer l(true, true);
+  const floats expected = l.run(nullptr, false);
+  l.t.norm = own_norm, l.t.activation = own_activation;
+  reverse_executor executor(2);
+  n_norms_left = n_activations_left = 100;
+  EXPECT_TRUE(same_bits(expected, l.run(executor.get(), false)));
+  EXPECT_EQ(n_norms_left, 98);
+  EXPECT_EQ(n_activations_left, 99);
+  EXPECT_GT(executor.runs(), 3);
+}
+
+// An executor that breaks its contract: what types.h promises then.
+TEST_P(transformer_layer, stripes_that_run_twice_or_never) {
+  using pieces = wrong_executor::pieces;
+  for (const bool norm_first : {false, true}) {
+    small_layer l(norm_first, false);
+    const floats expected = l.run(nullptr, false);
+    wrong_executor twice(2, [](int32_t n_tasks, const pieces &piece) {
+      for (int32_t i = 0; i < 2 * n_tasks; ++i) piece(i % n_tasks, i % 2);
+    });
+    EXPECT_TRUE(same_bits(expected, l.run(twice.get(), false)));
+    wrong_executor astray(2, [](int32_t n_tasks, const pieces &piece) {
+      for (int32_t i = 0; i < n_tasks; ++i) piece(i, 0), piece(-1 - i, 1), piece(n_tasks + i, 1), piece(i, 2 + i);
+    });
+    EXPECT_TRUE(same_bits(expected, l.run(astray.get(), false)));
+    wrong_executor idle(2, [](int32_t, const pieces &) {});
+    for (const float y : l.run(idle.get(), false)) ASSERT_EQ(bits_of(y), unwritten_bits);
   }
 }
 

@@ -20,28 +20,6 @@ static_assert(macro_is_function(1, 1, 1, 1, 1) && macro_is_function(3, 4, 2, 6, 
 
 bool has_wo(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
 
-struct widths {
-  int32_t q, k, v, context;  // of a row of each projection and of the context
-};
-widths widths_of(const heed_attention_layer &l) {
-  return {l.n_heads * l.head_dim, l.n_kv_heads * l.head_dim, l.n_kv_heads * l.v_dim, l.n_heads * l.v_dim};
-}
-
-// Where the projections and the context lie.
-struct attention_rows {
-  float *q, *k, *v, *context;
-};
-attention_rows rows_of(const attention_pass &c) {
-  const widths w = widths_of(*c.layer);
-  const size_t n = static_cast<size_t>(c.y.n_rows);
-  attention_rows r;
-  r.q = c.rows;
-  r.k = r.q + n * static_cast<size_t>(w.q);
-  r.v = r.k + n * static_cast<size_t>(w.k);
-  r.context = r.v + n * static_cast<size_t>(w.v);
-  return r;
-}
-
 // Its attention over n rows, which are in the cache if there is one; without workspace and executor.
 heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r) {
   heed_attention call = heed_attention_of(r.q, r.k, r.v, n, n, l.n_heads, l.n_kv_heads, l.head_dim, r.context, {});
@@ -81,7 +59,8 @@ HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, i
                             nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
 }
 
-// Turned queries and keys; keys and values in the cache, if there is one.
+}  // namespace
+
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
@@ -106,6 +85,8 @@ HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
   }
   run_attention(k, call);
 }
+
+namespace {
 
 HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;

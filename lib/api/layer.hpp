@@ -45,6 +45,33 @@ struct attention_pass {
 };
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c);
 
+struct widths {
+  int32_t q, k, v, context;  // of a row of each projection and of the context
+};
+inline widths widths_of(const heed_attention_layer &l) {
+  return {l.n_heads * l.head_dim, l.n_kv_heads * l.head_dim, l.n_kv_heads * l.v_dim, l.n_heads * l.v_dim};
+}
+
+// Where the projections and the context lie.
+struct attention_rows {
+  float *q, *k, *v, *context;
+};
+inline attention_rows rows_of(const attention_pass &c) {
+  const widths w = widths_of(*c.layer);
+  const size_t n = static_cast<size_t>(c.y.n_rows);
+  attention_rows r;
+  r.q = c.rows;
+  r.k = r.q + n * static_cast<size_t>(w.q);
+  r.v = r.k + n * static_cast<size_t>(w.k);
+  r.context = r.v + n * static_cast<size_t>(w.v);
+  return r;
+}
+
+// Its steps between the projections: queries and keys are turned, keys and values put into the cache if there is one;
+// then the context.
+heed_status place_tokens(kernel_handle k, const attention_pass &c);
+void attend(kernel_handle k, const attention_pass &c);
+
 // Ranges that the checks below may add: weights, scales and biases; rope and its frequencies; the cache and its memory.
 constexpr int attention_layer_ranges = 4 * 3 + 2 + 2;
 
@@ -58,6 +85,25 @@ void check_attention_options(checker &check, const heed_attention_layer &layer, 
 
 void check_projection(checker &check, const heed_weights &w, const float *bias, int32_t n_in, int32_t n_out,
                       heed_argument w_name, heed_argument bias_name);
+
+// --------------------------------------------------------------------------------------------------- transformer layer
+
+// Rows on their way through a layer. attention.y is what both sublayers give and, with norms first, what they take;
+// hidden rows lie where q, k, v and context did, in attention.rows.
+struct transformer_pass {
+  const heed_transformer_layer *layer;
+  const heed_matrix &x;
+  const heed_matrix_out &y;
+  attention_pass attention;
+};
+
+inline bool is_gated(const heed_transformer_layer &l) { return l.w_gate.data != nullptr; }
+
+// Small layers on several threads: stripes of rows instead of one function after another.
+#ifndef HEED_SINGLE  // one file is for boards
+bool repays_stripes(const transformer_pass &c);
+heed_status run_stripes(kernel_handle k, const transformer_pass &c);
+#endif
 
 // --------------------------------------------------------------------------------------------------------------- rows
 

@@ -19,17 +19,6 @@ static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function
                   macro_is_function(5, 64, 8, 1, 80, 80, 65, true),
               "one formula");
 
-// Rows on their way through a layer. attention.y is what both sublayers give and, with norms first, what they take;
-// hidden rows lie where q, k, v and context did, in attention.rows.
-struct transformer_pass {
-  const heed_transformer_layer *layer;
-  const heed_matrix &x;
-  const heed_matrix_out &y;
-  attention_pass attention;
-};
-
-bool is_gated(const heed_transformer_layer &l) { return l.w_gate.data != nullptr; }
-
 size_t floats_of(const heed_transformer_layer &l) {
   const heed_attention_layer &a = *l.attention;
   return transformer_floats(a.model_dim, attention_floats(a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim, true),
@@ -95,6 +84,9 @@ HEED_NOINLINE void project_hidden(kernel_handle k, const transformer_pass &c) {
 heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
   const bool first = c.layer->norm_first != 0;
   c.attention.y.n_rows = c.x.n_rows;
+#ifndef HEED_SINGLE
+  if (repays_stripes(c)) return run_stripes(k, c);
+#endif
   heed_status status = first ? normalise_first(k, c) : HEED_OK;
   if (status == HEED_OK) status = run_attention_layer(k, c.attention);
   if (status != HEED_OK) return status;

@@ -49,17 +49,22 @@ struct pieces {
 };
 
 // One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
-// has work enough.
+// has work enough, and `least` rows or columns, at least a step.
 constexpr int32_t pieces_per_worker = 4;
-inline pieces cut(int32_t total, int32_t step, float work, const heed_executor *executor) {
-  if (!executor || work < least_threaded_work || total < 2 * step) return {total, step, 1};
-  const int32_t workers = executor->n_workers, steps = total / step;
+inline pieces cut(int32_t total, int32_t step, int32_t least, float work, const heed_executor *executor) {
+  if (!executor || work < least_threaded_work || total < 2 * least) return {total, step, 1};
+  const int32_t workers = executor->n_workers;
   const float paying = work * (2.0f / least_threaded_work);
   int32_t n = workers * pieces_per_worker;
   if (paying < static_cast<float>(n)) n = static_cast<int32_t>(paying);
-  if (n > steps) n = steps;
+  if (n > total / least) n = total / least;
   if (n > workers) n = n / workers * workers;
   return {total, step, n};
+}
+
+// Rows of a product: whole register tiles of most kernels, and enough of them to repay reading the weights once more.
+inline pieces cut_product_rows(int32_t n, float work, const heed_executor *executor) {
+  return cut(n, 6, n >= 48 * executor->n_workers ? 24 : 12, work, executor);
 }
 
 }  // namespace heed

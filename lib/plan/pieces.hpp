@@ -45,10 +45,10 @@ void run_product(const P &product, const linear_block &whole, const heed_executo
   const float work =
       static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
   if (!executor || work < least_threaded_work) return product(whole, 0);
-  // Multiples of nearly every register tile.
   const bool by_rows = cuts_rows(whole, executor->n_workers);
-  product_job<P> job = {product, whole,
-                        cut(by_rows ? whole.n_rows : whole.n_cols, by_rows ? 12 : 64, work, executor), by_rows};
+  const pieces parts =
+      by_rows ? cut_product_rows(whole.n_rows, work, executor) : cut(whole.n_cols, 64, 64, work, executor);
+  product_job<P> job = {product, whole, parts, by_rows};
   run_tasks(executor, job.parts.n, product_task<P>, &job);
 }
 

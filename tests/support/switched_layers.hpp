@@ -46,12 +46,15 @@ class switched_layer {
     const heed_memory memory = memory_of(bytes, w);
     w->expect_ok(heed_attention_layer_run(&layer_, x(), y(w), memory, e));
   }
-  void run_transformer(const heed_executor *e, written *w) {
-    heed_transformer_layer t = heed_transformer_layer_default(&layer_, hidden, heed_rms_norm, heed_silu);
+  // With heed's norms and activation, or with functions of the caller's that call them.
+  void run_transformer(const heed_executor *e, written *w, bool is_own) {
+    heed_norm *const norm = is_own ? heed_rms_norm : callers_norm;
+    heed_transformer_layer t =
+        heed_transformer_layer_default(&layer_, hidden, norm, is_own ? heed_silu : callers_activation);
     t.norm1_weight = numbers_from(10), t.norm2_weight = numbers_from(30), t.norm_first = 1;
     t.w_up = t.w_gate = weights(dim, hidden), t.w_down = weights(hidden, dim), t.b_up = numbers_from(9);
     const size_t bytes = HEED_TRANSFORMER_LAYER_BYTES(n, dim, n_heads, n_kv_heads, head_dim, head_dim, hidden, 1);
-    const heed_memory memory = memory_of(bytes, w);
+    const heed_memory memory = w->memory(0, bytes + of_a_worker);  // on threads other rows lie there
     w->expect_ok(heed_transformer_layer_run(&t, x(), y(w), memory, e));
   }
 
@@ -59,6 +62,13 @@ class switched_layer {
   static constexpr int32_t n = 600, dim = 64, n_heads = 4, n_kv_heads = 2, head_dim = 16, hidden = 128;
   static constexpr size_t of_a_worker = HEED_WORKSPACE_BYTES(head_dim, head_dim);
 
+  static heed_status callers_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                                  const heed_executor *e) {
+    return heed_rms_norm(x, weight, bias, eps, y, e);
+  }
+  static heed_status callers_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *e) {
+    return heed_silu(x, up, y, e);
+  }
   static heed_weights weights(int32_t n_in, int32_t n_out) {
     return heed_weights_of(narrow_numbers_of(HEED_INT8), positive_numbers(), HEED_INT8, HEED_OUT_IN, n_in, n_out);
   }
@@ -76,7 +86,9 @@ inline void add_layers(switched_calls *all) {
   all->push_back(
       {"attention layer", false, [](const heed_executor *e, written *w) { switched_layer(w).run_attention(e, w); }});
   all->push_back({"transformer layer", false,
-                  [](const heed_executor *e, written *w) { switched_layer(w).run_transformer(e, w); }});
+                  [](const heed_executor *e, written *w) { switched_layer(w).run_transformer(e, w, true); }});
+  all->push_back({"transformer layer with functions of the caller's", false,
+                  [](const heed_executor *e, written *w) { switched_layer(w).run_transformer(e, w, false); }});
 }
 
 }  // namespace heed_test
