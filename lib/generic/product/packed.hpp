@@ -25,24 +25,42 @@ constexpr int word_vecs = V::compact                             ? 2
                           : V::lanes == 4                        ? 8
                                                                  : 64 / V::lanes;
 
-template <class V, word_kind KIND, int ROWS>
-static void add_tiles(linear_block b, word_piece w) {
-  constexpr int32_t width = word_vecs<V, ROWS> * V::lanes;
-  for (; b.n_cols > 0; b.n_cols -= width, b.y += width) {
-    add_words<V, KIND, ROWS, word_vecs<V, ROWS>>(b, w);
-    w.words += 4 * width;
-    w.scales += (KIND == word_kind::scaled ? 4 : 2) * width;
-  }
-}
-// Rows of whole tiles of columns and whole words or blocks.
 template <class V, word_kind KIND>
-static HEED_NOINLINE void add_direct(linear_block b, const word_piece &w) {
-  for (; b.n_rows > 1; b.n_rows -= 2) {
-    add_tiles<V, KIND, 2>(b, w);
-    b.x += 2 * b.x_stride;
-    b.y += 2 * b.y_stride;
+HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool two_rows) {
+  if (two_rows)
+    add_words<V, KIND, 2, word_vecs<V, 2>>(b, w);
+  else
+    add_words<V, KIND, 1, word_vecs<V, 1>>(b, w);
+}
+// Whole tiles of columns and whole words or blocks. Several rows take turns on what fits the first-level cache.
+template <class V>
+static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
+  const int32_t run = of.n_rows > 1 ? 256 : of.depth;
+  const bool scaled = words.kind == word_kind::scaled;
+  linear_block b = of;
+  word_piece w = words;
+  for (int32_t begin = 0; begin < of.depth; begin += run) {
+    b.depth = of.depth - begin < run ? of.depth - begin : run;
+    for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
+      rows = of.n_rows - row > 1 ? 2 : 1;
+      const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
+      b.x = of.x + row * of.x_stride + begin;
+      b.y = of.y + row * of.y_stride;
+      word_piece at = w;
+      for (int32_t column = 0; column < of.n_cols; column += width, b.y += width) {
+        if (scaled)
+          add_words_of<V, word_kind::scaled>(b, at, rows > 1);
+        else if (w.kind == word_kind::bytes)
+          add_words_of<V, word_kind::bytes>(b, at, rows > 1);
+        else
+          add_words_of<V, word_kind::nibbles>(b, at, rows > 1);
+        at.words += 4 * width;
+        at.scales += (scaled ? 4 : 2) * width;
+      }
+    }
+    w.words += scaled ? run / 4 * w.word_stride : run / block_inputs * w.block_stride;
+    if (!scaled) w.scales += run / block_inputs * w.block_stride;
   }
-  if (b.n_rows > 0) add_tiles<V, KIND, 1>(b, w);
 }
 
 // How many of n columns do so.
@@ -73,43 +91,40 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
 }
 
 template <class V>
-static void add_int8(const linear_block &b, const word_piece &w) {
-  linear_block part = b;
-  part.n_cols = direct_columns<V>(b);
-  const int32_t whole = b.depth / 4 * 4, run = b.n_rows > 1 ? 256 : whole;
-  word_piece at = w;
-  for (int32_t begin = 0; part.n_cols > 0 && begin < whole; begin += run) {
-    part.depth = whole - begin < run ? whole - begin : run;
-    if constexpr (V::loads_narrow) add_direct<V, word_kind::scaled>(part, at);
-    part.x += run;
-    at.words += run / 4 * w.word_stride;
+static HEED_NOINLINE void add_int8(linear_block b, const word_piece &w) {
+  const int32_t direct = direct_columns<V>(b), n_cols = b.n_cols, depth = b.depth, whole = depth / 4 * 4;
+  if constexpr (V::loads_narrow) {
+    if (direct > 0) {
+      b.n_cols = direct;
+      b.depth = whole;
+      add_direct<V>(b, w);
+      b.depth = depth;
+      if (whole < depth) add_widened<V>(b, w, 0, whole);
+    }
   }
-  if (part.n_cols > 0 && whole < b.depth) {
-    linear_block rest = b;
-    rest.n_cols = part.n_cols;
-    add_widened<V>(rest, w, 0, whole);
-  }
-  if (part.n_cols < b.n_cols) add_widened<V>(b, w, part.n_cols, 0);
+  b.n_cols = n_cols;
+  if (direct < n_cols) add_widened<V>(b, w, direct, 0);
 }
 
 // b.depth inputs of blocks, whole ones but for the last.
 template <class V>
-static HEED_NOINLINE void add_blocks(const linear_block &b, const word_piece &w) {
-  linear_block part = b;
-  const int32_t direct = direct_columns<V>(b), whole = direct > 0 ? b.depth / block_inputs * block_inputs : 0;
-  part.n_cols = direct;
-  part.depth = whole;
-  if constexpr (V::loads_narrow)
-    if (whole > 0) w.nibbles ? add_direct<V, word_kind::nibbles>(part, w) : add_direct<V, word_kind::bytes>(part, w);
-  part = b;
-  word_piece at = w;
-  for (int32_t begin = 0; begin < b.depth; begin += block_inputs) {
+static HEED_NOINLINE void add_blocks(linear_block b, word_piece w) {
+  const int32_t direct = direct_columns<V>(b), n_cols = b.n_cols, depth = b.depth,
+                whole = direct > 0 ? depth / block_inputs * block_inputs : 0;
+  if constexpr (V::loads_narrow) {
+    if (whole > 0) {
+      b.n_cols = direct;
+      b.depth = whole;
+      add_direct<V>(b, w);
+      b.n_cols = n_cols;
+    }
+  }
+  for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs) {
     const int32_t first = begin < whole ? direct : 0;
-    part.depth = b.depth - begin < block_inputs ? b.depth - begin : block_inputs;
-    if (first < b.n_cols) add_widened_block<V>(part, at, first);
-    part.x += block_inputs;
-    at.words += w.block_stride;
-    at.scales += w.block_stride;
+    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
+    if (first < n_cols) add_widened_block<V>(b, w, first);
+    w.words += w.block_stride;
+    w.scales += w.block_stride;
   }
 }
 
@@ -124,32 +139,28 @@ struct any_words {
 
 // y += x w for whole registers of columns, from `column` on.
 template <class V>
-static void add_columns(linear_block b, const any_words &w, int32_t column) {
+static HEED_NOINLINE void add_columns(linear_block b, const any_words &w, int32_t column) {
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
   if (w.format == stored_int8)
-    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, false, false});
-  word_piece at = {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride, nibbles, false};
-  const int32_t depth = b.depth, n_cols = b.n_cols, run = w.of_file ? block_inputs : b.n_rows > 1 ? 256 : depth;
+    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false});
+  if (!w.of_file)
+    return add_blocks<V>(b, {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride,
+                             nibbles ? word_kind::nibbles : word_kind::bytes, false});
   constexpr int32_t most = spread_outputs<V>;
   unsigned char words[block_inputs * most], scales[2 * most];
-  for (int32_t begin = 0; begin < depth; begin += run, b.x += run) {
-    b.depth = depth - begin < run ? depth - begin : run;
-    if (!w.of_file) {
-      add_blocks<V>(b, at);
-      at.words += run / block_inputs * at.block_stride;
-      at.scales += run / block_inputs * at.block_stride;
-      continue;
+  const unsigned char *from = w.data + column * w.stride;
+  const int32_t depth = b.depth, n_cols = b.n_cols;
+  for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs, from += of_block) {
+    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
+    float *const y = b.y;
+    for (int32_t first = 0; first < n_cols; first += most, b.y += most) {
+      b.n_cols = n_cols - first < most ? n_cols - first : most;
+      const int32_t there = w.n_out - column - first;
+      transpose_block<V>(words, scales, from + first * w.stride, w.stride, b.n_cols < there ? b.n_cols : there, nibbles);
+      add_blocks<V>(b, {words, scales, 4 * most, 0, word_kind::bytes, nibbles});
     }
-    for (int32_t first = 0; first < n_cols; first += most) {
-      linear_block part = b;
-      part.y += first;
-      part.n_cols = n_cols - first < most ? n_cols - first : most;
-      const int32_t there = w.n_out - column - first, n = part.n_cols < there ? part.n_cols : there;
-      transpose_block<V>(words, scales, w.data + (column + first) * w.stride + begin / block_inputs * of_block, w.stride,
-                         n, nibbles);
-      add_blocks<V>(part, {words, scales, 4 * most, 0, false, nibbles});
-    }
+    b.y = y;
   }
 }
 

@@ -93,7 +93,7 @@ static HEED_NOINLINE void add_widened_block(const linear_block &b, const word_pi
     const int32_t n = b.n_cols - column < width ? b.n_cols - column : width;
     word_piece at = w;
     at.words += 4 * column;
-    if (w.nibbles)
+    if (w.kind == word_kind::nibbles)
       widen_words<V, word_kind::nibbles>(numbers, width, at, nullptr, n, 0, b.depth);
     else
       widen_words<V, word_kind::bytes>(numbers, width, at, nullptr, n, 0, b.depth);

@@ -17,7 +17,7 @@ constexpr int word_inputs = KIND == word_kind::nibbles ? 8 : 4;
 struct word_piece {
   const unsigned char *words, *scales;
   ptrdiff_t word_stride, block_stride;  // both words and scales of the next block
-  bool nibbles;                         // Q4_0
+  word_kind kind;
   bool unsigned_bytes;                  // bytes are 8 more than the number, else int8
 };
 
