@@ -142,6 +142,7 @@ static unsigned char of_all[HEED_STACK_BYTES + HEED_SELFTEST_BYTES + HEED_SELFTE
                             HEED_SELFTEST_FEATURES_BYTES + HEED_ALIGNMENT];
 static unsigned char of_partial[HEED_PARTIAL_BYTES(1, 1, 8, 3)];
 static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
+static unsigned char of_weights[HEED_WEIGHTS_PACKED_BYTES(HEED_Q4_0, 40, 20)];
 static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
 static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
 static const float scale = HEED_SCALE_DEFAULT;
@@ -152,13 +153,14 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
   const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
   words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
   if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
-  if (of_sequence[0] + of_attention[0] > of_layer[0]) return 0;
+  if (of_sequence[0] + of_attention[0] > of_layer[0] + of_weights[0]) return 0;
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
          HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
          HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
          HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
          HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +
+         HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +
          HEED_SEQUENCE_BYTES(n, n) + HEED_SIZE(HEED_FORMAT_BYTES(format));
 }
 END
