@@ -16,6 +16,7 @@ BEGIN {
   holds["sinks->code->check"] = "^check_sinks$"; holds["sinks->code->bind"] = "^bind_sinks$"
   holds["lse->code->check"] = "^check_lse$"; holds["lse->code->bind"] = "^bind_lse$"
   holds["rope->code->check"] = "^check_fields$"; holds["rope->code->run"] = "^run_rope$"
+  holds["w->code->check"] = "^check_(packed|blocks)$"; holds["w->code->run"] = "^run_(packed|blocks)$"
   holds["append"] = "^append_rows$"; holds["check_tokens"] = "^check_tokens$"; holds["check_options"] = "^check_options_of_tokens$"
   # The hooks of a rule, in the order in which a call comes to them.
   holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_narrow"] = "^place_narrow$"
@@ -33,12 +34,12 @@ BEGIN {
   holds["attend"] = "^((scalar )?attend|attend_any)$"; holds["merge"] = "^(scalar )?merge(_one_lane)?$"
   holds["softmax"] = "^(scalar )?softmax(_one_lane)?$"; holds["available"] = "^cpu_has"
   holds["linear"] = "^(scalar )?linear(_one_lane)?$"; holds["dot"] = "^(scalar )?dot(_one_lane)?$"
-  holds["step of a product"] = "^project(_one_lane)?$"; holds["fill"] = "^copy_(weights|transposed)$"
+  holds["step of a product"] = "^project(_one_lane)?$"; holds["step of blocks"] = "^multiply_blocks(_plain)?$"; holds["fill"] = "^copy_(weights|transposed)$"
   holds["step of norms"] = "^norm_of_rows$"; holds["step of elements"] = "^each_element$"
   # What a caller gives, tasks and self-tests.
   holds["norm"] = "^heed_(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
-  holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|projections|ropes|sums)$"
+  holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
 FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes mnemonic operands"
   if ($0 ~ /^[0-9a-f]+ <.*>:$/) { current = $2; gsub(/[<>:]/, "", current); next }
@@ -109,11 +110,11 @@ function pointer_at(from, at,   part, line, n, left, right) {
   right = substr(line, part[3])
   if (match(right, /^[a-z_]+/)) left = left substr(right, 1, RLENGTH)
   n = "?"
-  if (match(left, /((rope|sinks|lse)(\.|->))?code->[a-z_]+$/) || match(left, /(engine|executor)(\.|->)[a-z_]+$/) ||
+  if (match(left, /((rope|sinks|lse|w)(\.|->))?code->[a-z_]+$/) || match(left, /(engine|executor)(\.|->)[a-z_]+$/) ||
       match(left, /features\[i\]\.run$/) || match(left, /[a-z_0-9]+$/))
     n = substr(left, RSTART, RLENGTH)
   if (n != "features[i].run") gsub(/\./, "->", n)
-  if (n == "step") n = n " of " (part[1] ~ /project\.cpp$/ ? "a product" : from ~ /norm_rows/ ? "norms" : "elements")
+  if (n == "step") n = n " of " (part[1] ~ /packed\.cpp$/ ? "blocks" : part[1] ~ /project\.cpp$/ ? "a product" : from ~ /norm_rows/ ? "norms" : "elements")
   return named[from, at] = n
 }
 function may_hold(from, at,   pattern, n, i, most, d, best) {
