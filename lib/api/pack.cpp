@@ -43,13 +43,13 @@ void read_piece(const heed_weights &w, int32_t begin, int32_t output, piece &to)
 }
 
 void widen_piece(const piece &from, int32_t format, float *x) {
-  if (format == HEED_F32 || format == HEED_BF16) {
-    for (int32_t k = 0; k < from.n; k++) x[k] = float_of_bits(format == HEED_F32 ? from.bits[k] : from.bits[k] << 16);
+  if (format >= HEED_INT8) {
+    const float scale = format == HEED_INT8 ? float_of_bits(from.scale) : widen(f16{static_cast<uint16_t>(from.scale)});
+    for (int32_t k = 0; k < from.n; k++) x[k] = static_cast<float>(static_cast<int32_t>(from.bits[k])) * scale;
   } else if (format == HEED_F16) {
     for (int32_t k = 0; k < from.n; k++) x[k] = widen(f16{static_cast<uint16_t>(from.bits[k])});
   } else {
-    const float scale = format == HEED_INT8 ? float_of_bits(from.scale) : widen(f16{static_cast<uint16_t>(from.scale)});
-    for (int32_t k = 0; k < from.n; k++) x[k] = static_cast<float>(static_cast<int32_t>(from.bits[k])) * scale;
+    for (int32_t k = 0; k < from.n; k++) x[k] = float_of_bits(format == HEED_F32 ? from.bits[k] : from.bits[k] << 16);
   }
 }
 

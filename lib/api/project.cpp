@@ -55,16 +55,16 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
   if (!check.ok()) return;
   if (w.code) {
     w.code->check(check, w, argument);
-    return check.require(w.n_in == n_in, HEED_MISFIT, argument);
+  } else {
+    check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format), HEED_NOT_INITIALIZED, argument);
+    check_format(check, w.format, argument);
+    check_layout(check, w.layout, argument);
+    const bool out_in = w.layout == HEED_OUT_IN;
+    check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
+                 HEED_FORMAT_BYTES(w.format));
   }
-  check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format), HEED_NOT_INITIALIZED, argument);
-  check_format(check, w.format, argument);
-  check_layout(check, w.layout, argument);
-  const bool out_in = w.layout == HEED_OUT_IN;
-  check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
-               HEED_FORMAT_BYTES(w.format));
   check.require(w.n_in == n_in, HEED_MISFIT, argument);
-  if (w.format == HEED_INT8) check_scales(check, w.scales, w.n_out, access::read, argument);
+  if (w.format == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);
 }
 
 void run_project(const kernel *k, heed_matrix x, const heed_weights &w, const float *bias, heed_matrix_out y,

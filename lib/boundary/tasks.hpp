@@ -43,7 +43,10 @@ constexpr float least_threaded_work = HEED_LEAST_THREADED_WORK;
 struct pieces {
   int32_t total, step, n;
   int32_t begin(int32_t i) const {
-    return i == n ? total : static_cast<int32_t>(static_cast<int64_t>(total / step) * i / n) * step;
+    if (i == 0) return 0;
+    if (i == n) return total;
+    const int32_t steps = total / step;  // steps * i / n may not fit: whole n of them by themselves
+    return (steps / n * i + steps % n * i / n) * step;
   }
   int32_t size(int32_t i) const { return begin(i + 1) - begin(i); }
 };

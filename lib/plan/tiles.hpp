@@ -44,7 +44,7 @@ HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t 
     int32_t most_rows = 48;
     while (workspace_bytes < query_row_bytes * static_cast<size_t>(most_rows)) most_rows -= 16;
     if (most_rows > 0) {
-      const int bits = __builtin_ctz(static_cast<unsigned>(k->lanes));
+      const int bits = 2 + (k->lanes > 4) + (k->lanes > 8);  // lanes are 4, 8 or 16
       const ptrdiff_t left = n_rows & (k->lanes - 1);
       // Rows beyond the whole registers, up to so many, are better done with keys as lanes: fewer where they only fill
       // up a register of a tile, more where they would have it to themselves.
