@@ -111,13 +111,19 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
     HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = load_word<V>(scales + 4 * v * V::lanes);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
+  constexpr bool fetches = !V::compact && ROWS > 1;
+  // A tile of rows may read every other line of a panel, which no processor foresees: it asks for the next run's.
+  const ptrdiff_t ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
   for (int32_t left = b.depth; left > 0; left -= run) {
     start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {
       return blocks ? V::set(0.0f) : V::load(y + r * y_stride + v * V::lanes);
     });
     const unsigned char *p = words;
     constexpr int inputs = word_inputs<KIND>;
-    for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs)
+    for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs) {
+      if (fetches) {
+        HEED_UNROLL for (int l = 0; l < 4 * VECS * V::lanes; l += 64) __builtin_prefetch(p + ahead + l, 0, 2);
+      }
       each_number<V, KIND, VECS>(
           p, w.unsigned_bytes,
           [&](int j) HEED_INLINED {
@@ -131,6 +137,7 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
             if (ROWS > 1) V::pin(number);
             HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r], number, sum[r][v]);
           });
+    }
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       typename V::reg half;
       if (blocks) half = V::load(reinterpret_cast<const f16 *>(scales) + v * V::lanes);
@@ -154,7 +161,7 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
     for (int32_t n = 0; n < width; n += V::lanes) {
       const typename V::reg scale = scales ? V::load(scales + n) : V::set(1.0f);
       float *at = to + n;
-      if (!V::compact) __builtin_prefetch(words + 4 * n + 4096, 0, 2);
+      if (!V::compact) __builtin_prefetch(words + 4 * n + 6144, 0, 2);  // the next piece of int8
       each_number<V, KIND, 1>(
           words + 4 * n, w.unsigned_bytes, [](int) {},
           [&](int, typename V::reg x) HEED_INLINED {
