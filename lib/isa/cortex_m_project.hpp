@@ -57,6 +57,7 @@ namespace heed {
 [[maybe_unused]] static HEED_NOINLINE void project_tile_cortex_m(const projection_tile &t) {
   register const projection_tile *tile asm("r0") = &t;
   asm volatile(
+      ".balign 4\n"  // "adr" is right only where the section has this alignment
       "vmov s26, r0\n"
       "ldr r1, [r0, %[start]]\n"
       "vldmia r1, {s0-s3}\n vldmia r1, {s4-s7}\n vldmia r1, {s8-s11}\n vldmia r1, {s12-s15}\n"
