@@ -16,7 +16,7 @@ compilers="GCC $(arm-none-eabi-g++ -dumpfullversion), clang $(clang-19 -dumpvers
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { echo "FAILED: $1"; exit 1; }
+fail() { echo "FAILED: $1" >&2; exit 1; } # not into the table
 setting() { sed -n "s/^set(core_$1_$2 \(.*\))/\1/p" "$here/core.cmake"; }
 
 # build CORE COMPILER LEVEL BOARD: heed as the preset builds it, but that small calls use threads, too; and the program.
