@@ -149,18 +149,18 @@ static HEED_NOINLINE void add_columns(linear_block b, const any_words &w, int32_
                              nibbles ? word_kind::nibbles : word_kind::bytes, false});
   constexpr int32_t most = spread_outputs<V>;
   unsigned char words[block_inputs * most], scales[2 * most];
-  const unsigned char *from = w.data + column * w.stride;
-  const int32_t depth = b.depth, n_cols = b.n_cols;
-  for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs, from += of_block) {
-    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
-    float *const y = b.y;
-    for (int32_t first = 0; first < n_cols; first += most, b.y += most) {
-      b.n_cols = n_cols - first < most ? n_cols - first : most;
-      const int32_t there = w.n_out - column - first;
-      transpose_block<V>(words, scales, from + first * w.stride, w.stride, b.n_cols < there ? b.n_cols : there, nibbles);
+  // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
+  const linear_block all = b;
+  for (int32_t first = 0; first < all.n_cols; first += most, b.y += most) {
+    b.n_cols = all.n_cols - first < most ? all.n_cols - first : most;
+    const int32_t left = w.n_out - column - first, there = b.n_cols < left ? b.n_cols : left;
+    const unsigned char *from = w.data + (column + first) * w.stride;
+    b.x = all.x;
+    for (int32_t begin = 0; begin < all.depth; begin += block_inputs, b.x += block_inputs, from += of_block) {
+      b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
+      transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       add_blocks<V>(b, {words, scales, 4 * most, 0, word_kind::bytes, nibbles});
     }
-    b.y = y;
   }
 }
 

@@ -40,7 +40,7 @@ static HEED_NOINLINE void transpose_block(unsigned char *to, unsigned char *scal
         __builtin_memcpy(rows[l], p + 2, 16);
       else
         __builtin_memcpy(rows[l], p + 2, 32);
-      if (!V::compact) __builtin_prefetch(p + n * stride, 0, 2);  // rows behind these: few_rows.hpp
+      if (!V::compact) __builtin_prefetch(p + 256, 0, 3);  // blocks behind it
     }
     for (int32_t s = 0; s < n_words; s += 4) {
       typename V::reg words[4];
