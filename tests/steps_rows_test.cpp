@@ -131,8 +131,8 @@ TEST_P(steps_of_rows, norms) {
       fill(x.data(), n, 70), fill(weight.data(), n, 71), fill(bias.data(), n, 72);
       const auto run = [&](const kernel *k, guarded<float> &to) {
         (layer ? row_steps_of(k)->layer_norm
-               : row_steps_of(k)->rms_norm)({x.data(), dim, dim % 2 ? weight.data() : nullptr,
-                                         dim % 3 ? bias.data() : nullptr, 1e-5f, to.data(), dim, 3, dim});
+               : row_steps_of(k)->rms_norm)({x.data(), dim, dim % 2 || dim >= 256 ? weight.data() : nullptr,
+                                             dim % 3 ? bias.data() : nullptr, 1e-5f, to.data(), dim, 3, dim});
       };
       run(k_, y), run(ref_, expected);
       for (size_t i = 0; i < n; i++) check.equal("element " + std::to_string(i), expected.data()[i], y.data()[i]);
@@ -160,7 +160,8 @@ TEST_P(steps_of_rows, elements) {
         fill(x.data(), n, 80), fill(other.data(), n, 81);
         fill(y.data(), n, 82), fill(expected.data(), n, 82);
         const auto run = [&](const kernel *k, guarded<float> &to) {
-          (row_steps_of(k)->*f.step)({x.data(), dim + 1, gated ? other.data() : nullptr, dim, to.data(), dim + 1, 3, dim});
+          (row_steps_of(k)->*f.step)(
+              {x.data(), dim + 1, gated ? other.data() : nullptr, dim, to.data(), dim + 1, 3, dim});
         };
         run(k_, y), run(ref_, expected);
         for (size_t i = 0; i < n; i++) check.equal("element " + std::to_string(i), expected.data()[i], y.data()[i]);
@@ -181,7 +182,7 @@ TEST_P(steps_of_rows, rope) {
       fill(x.data(), n, 90), fill(y.data(), n, 91), fill(expected.data(), n, 91);
       const auto run = [&](const kernel *k, guarded<float> &to) {
         row_steps_of(k)->rope({frequencies, n_pairs, halves ? 17 : 1, 1000, nullptr, x.data(), n_heads * dim, dim,
-                           to.data(), n_heads * dim, dim, n_tokens, n_heads});
+                               to.data(), n_heads * dim, dim, n_tokens, n_heads});
       };
       run(k_, y), run(ref_, expected);
       for (size_t i = 0; i < n; i++) check.equal("element " + std::to_string(i), expected.data()[i], y.data()[i]);

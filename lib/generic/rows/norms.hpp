@@ -88,6 +88,27 @@ HEED_INLINE void scale_rows(const norm_rows &b, const float *mean, const float *
       [=](float *p, typename V::reg r) HEED_INLINED { V::store_n(p, r, left); });
 }
 
+// y = (x - mean) * factor * weight of long rows, n_dot_sums at a time without a rest, a row at a time: they wait for
+// memory, not for weights or for what ends a row.
+template <class V>
+HEED_INLINE bool are_long_rows(const norm_rows &b) {
+  return !V::compact && b.dim >= 256 && b.dim % n_dot_sums == 0 && b.weight && !b.bias;
+}
+template <class V>
+HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const float *factor) {
+  const float *const weight = b.weight, *x = b.x;
+  float *y = b.y;
+  for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
+    const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
+    for (int32_t i = 0; i < b.dim; i += 4 * V::lanes) {
+      HEED_UNROLL for (int u = 0; u < 4; u++) {
+        const int32_t j = i + u * V::lanes;
+        V::store(y + j, V::mul(V::mul(V::sub(V::load(x + j), centre), by), V::load(weight + j)));
+      }
+    }
+  }
+}
+
 // Without vectors no operation is free.
 template <class V, bool Centred>
 HEED_INLINE void scale_one_lane(const norm_rows &b, const float *mean, const float *factor) {
@@ -142,6 +163,8 @@ static HEED_NOINLINE void norm_around(const norm_rows &rows, const float *mean) 
   each_eight<V>(b.n_rows, [&](int32_t r) HEED_INLINED { factor[r] = inverse_root(factor[r], n, b.eps); });
   if constexpr (V::lanes == 1)
     scale_one_lane<V, Centred>(b, mean, factor);
+  else if (are_long_rows<V>(b))
+    scale_long_rows<V>(b, mean, factor);
   else
     scale_rows<V, Centred>(b, mean, factor);
 }
