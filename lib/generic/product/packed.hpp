@@ -137,16 +137,10 @@ struct any_words {
   int32_t n_out;     // which columns of the last register may exceed
 };
 
-// y += x w for whole registers of columns, from `column` on.
+// Blocks as they lie in a file, whole registers of columns from `column` on.
 template <class V>
-static HEED_NOINLINE void add_columns(linear_block b, const any_words &w, int32_t column) {
+static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, int32_t column) {
   const bool nibbles = w.format == stored_q4_0;
-  const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
-  if (w.format == stored_int8)
-    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false});
-  if (!w.of_file)
-    return add_blocks<V>(b, {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride,
-                             nibbles ? word_kind::nibbles : word_kind::bytes, false});
   constexpr int32_t most = spread_outputs<V>;
   unsigned char words[block_inputs * most], scales[2 * most];
   // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
@@ -156,12 +150,25 @@ static HEED_NOINLINE void add_columns(linear_block b, const any_words &w, int32_
     const int32_t left = w.n_out - column - first, there = b.n_cols < left ? b.n_cols : left;
     const unsigned char *from = w.data + (column + first) * w.stride;
     b.x = all.x;
-    for (int32_t begin = 0; begin < all.depth; begin += block_inputs, b.x += block_inputs, from += of_block) {
+    for (int32_t begin = 0; begin < all.depth;
+         begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
       b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       add_blocks<V>(b, {words, scales, 4 * most, 0, word_kind::bytes, nibbles});
     }
   }
+}
+
+// y += x w for whole registers of columns, from `column` on.
+template <class V>
+static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w, int32_t column) {
+  if (w.of_file) return add_file_blocks<V>(b, w, column);
+  const bool nibbles = w.format == stored_q4_0;
+  const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
+  if (w.format == stored_int8)
+    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false});
+  add_blocks<V>(b, {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride,
+                    nibbles ? word_kind::nibbles : word_kind::bytes, false});
 }
 
 // Rows of y from a bias (stride 0), or +0; or from others.
