@@ -31,6 +31,9 @@
 //   score_keys x score_vecs          register tile of q k^T with queries as lanes
 //   sum_rows x sum_vecs              register tile of p v and x w
 //   compact                          fewer sizes of tiles: less code, for microcontrollers
+//   rows(stride) column(p, rows)     compact models alone: a number of each of `lanes` rows that lie `stride` apart
+//   masked(w, mask, flip) shift_down<N>(w) shuffles_bytes finds_nibbles ...
+//                                    numbers within 32-bit words: product/packed_words.hpp
 //   copies_panels                    a projection may copy columns of w to 6 KB of stack
 //
 // Every function here and in the models is static or a template over a type of an anonymous namespace: a weak symbol

@@ -46,6 +46,14 @@ struct lanes4 {
     else
       columns_each4<lanes4>(p, stride, f);
   }
+  static HEED_INLINE ptrdiff_t rows(ptrdiff_t stride) { return stride; }
+  static HEED_INLINE reg column(const float *p, ptrdiff_t stride) {
+    return reg{p[0], p[stride], p[2 * stride], p[3 * stride]};
+  }
+  template <class T>
+  static HEED_INLINE reg column(const T *p, ptrdiff_t stride) {
+    return load_narrow4(p, stride);
+  }
   static HEED_INLINE void store(float *p, reg r) { *reinterpret_cast<in_memory *>(p) = r; }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return load_each<lanes4>(p, n); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { store_each<lanes4>(p, r, n); }

@@ -180,7 +180,7 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
 // The last register may have outputs that y does not: then it lies on the stack.
 template <class V>
 static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
-  constexpr int32_t most_rows = 8;
+  constexpr int32_t most_rows = 4;
   copy_rows(b, b.bias, 0);
   linear_block part = b;
   part.n_cols = b.n_cols / V::lanes * V::lanes;
