@@ -11,6 +11,7 @@
  * The calling thread works too, and takes every task that no other thread has begun. So a call waits only for threads
  * that are in the middle of a task. It never waits for a thread that is late because its core is busy with something
  * else. Between calls the threads look for the next call for 50 us, then they sleep. A caller that waits does the same.
+ * On Linux the threads are batch threads (SCHED_BATCH), so that one that wakes up does not push the caller aside.
  *
  * Use this executor where there are POSIX threads. Use heed_openmp if the program has OpenMP's threads anyway: two sets
  * of threads on the same cores get in each other's way.
