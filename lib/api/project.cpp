@@ -30,8 +30,9 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
     const heed_matrix floats = {static_cast<const float *>(w.data), w.n_in, w.n_out, w.row_stride};
     return run_linear(k, x, floats, bias, y, executor);
   }
-  const product_of_stored product = {project_of(k)->project,
-                                     {w.data, w.scales, w.row_stride, w.format, w.layout == HEED_OUT_IN}};
+  const bool out_in = w.layout == HEED_OUT_IN;
+  const ptrdiff_t stride = (out_in ? w.n_out : w.n_in) > 1 ? w.row_stride : 0;  // a row alone may have any
+  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride, w.format, out_in}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
 }

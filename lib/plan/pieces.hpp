@@ -41,7 +41,10 @@ inline bool cuts_rows(const linear_block &b, int32_t n_workers) {
 }
 
 template <class P>
-void run_product(const P &product, const linear_block &whole, const heed_executor *executor) {
+void run_product(const P &product, linear_block whole, const heed_executor *executor) {
+  // A row alone may have any stride, and its multiples may be beyond all numbers: no kernel gets to see it.
+  if (whole.n_rows == 1) whole.x_stride = whole.y_stride = 0;
+  if (whole.depth == 1) whole.w_stride = 0;
   const float work =
       static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
   if (!executor || work < least_threaded_work) return product(whole, 0);
