@@ -21,7 +21,8 @@ typedef enum heed_format {
   HEED_BF16 = 2, /* the upper half of an f32 */
   HEED_INT8 = 3, /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
   HEED_Q8_0 = 4, /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
-  HEED_Q4_0 = 5  /* the same with numbers from -8 to 7, two in a byte */
+  HEED_Q4_0 = 5, /* the same with numbers from -8 to 7, two in a byte */
+  HEED_INT16 = 6 /* integers.h only: results of 16 bits */
 } heed_format;
 /* Bytes of a number. Blocks have no such size: a block of HEED_Q8_0 takes 34 bytes, one of HEED_Q4_0 takes 18. */
 #define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 ? 1 : 2)

@@ -1,0 +1,119 @@
+// Attention in integers: what a kernel does for it, and the rules (I1 to I9 of arithmetic.hpp) for single numbers. All
+// results are exact integers, so every kernel's are the same whatever its order.
+#ifndef HEED_INTEGERS_HPP
+#define HEED_INTEGERS_HPP
+
+#include "kernel.hpp"
+
+namespace heed {
+
+constexpr int32_t int_block = 256;       // keys that share an octave
+constexpr int32_t int_fraction = 11;     // bits of an octave
+constexpr int32_t int_bin = 24;          // octaves of a bin
+constexpr int32_t int_score_rows = 8;    // most rows whose scores exist at a time
+constexpr int32_t int_no_bin = -0x40000000;
+
+struct multiplier {
+  int32_t m, e;  // m * 2^(e - 31)
+};
+
+// I4: from a distance to the maximum of a block, in units of q . k, to octaves with 11 bits of fraction.
+struct distance_rule {
+  uint32_t m16, limit;
+  int32_t g, h;
+};
+HEED_INLINE distance_rule distance_of(multiplier c) {
+  const uint32_t m = (static_cast<uint32_t>(c.m) + (1u << 14)) >> 15;
+  const int32_t e = c.e + int_fraction, g = e > 0 ? e : 0, h = e < 0 ? -e : 0;
+  return {m > 65535 ? 65535 : m, 65535u >> g, g, h};
+}
+
+// I3: the octave above a score x = max * c, and how far below it x lies, in 2^-11 octaves: 1 to 2048.
+struct octave {
+  int32_t r;
+  uint32_t offset;
+};
+HEED_INLINE octave octave_above(int64_t x) {
+  const int64_t r = (x >> int_fraction) + 1;
+  return {static_cast<int32_t>(r), static_cast<uint32_t>((r << int_fraction) - x)};
+}
+HEED_INLINE int64_t scaled_score(int32_t max, multiplier c) {
+  return (static_cast<int64_t>(max) * c.m) >> (31 - c.e - int_fraction);
+}
+
+// I5: 2^15 * 2^(-u / 2048), rounded, by a cubic in steps of mulr(a, b) = (a b + 2^14) >> 15.
+constexpr int32_t int_exp[] = {23157, -8029, 1405, -158};
+HEED_INLINE int32_t int_power(uint32_t u) {
+  const int32_t t = static_cast<int32_t>((u << 5) & 65535) - 32768;
+  const uint32_t n = u >> int_fraction;
+  int32_t y = ((int_exp[3] * t + (1 << 14)) >> 15) + int_exp[2];
+  y = ((y * t + (1 << 14)) >> 15) + int_exp[1];
+  y = ((y * t + (1 << 14)) >> 15) + int_exp[0];
+  return static_cast<int32_t>((static_cast<uint32_t>(y) + ((1u << n) >> 1)) >> n);
+}
+// I4 and I5: the probability of a key whose score is `distance` below the block's maximum.
+HEED_INLINE int32_t int_probability(uint32_t distance, const distance_rule &rule, uint32_t offset) {
+  uint32_t a = distance >> rule.h;
+  if (a > rule.limit) a = rule.limit;
+  const uint32_t u = offset + (((a << rule.g) * rule.m16) >> 16);
+  return int_power(u < 65535 ? u : 65535);
+}
+
+// I9: what a row's sums are multiplied by.
+struct int_finish {
+  int32_t z;     // bits that L and sums lose: negative if they gain some
+  int32_t q, t;  // out = zero point + (sum * q + bias) >> t
+  int64_t bias;  // half a unit, and the zero point of the values
+};
+HEED_INLINE int_finish finish_of(uint64_t l, multiplier w, int32_t value_zero_point) {
+  int_finish f;
+  f.z = 40 - __builtin_clzll(l);
+  const uint64_t ln = f.z > 0 ? l >> f.z : l << -f.z, r = (static_cast<uint64_t>(1) << 47) / ln;
+  f.q = static_cast<int32_t>((r * static_cast<uint32_t>(w.m)) >> 24);
+  f.t = 54 - w.e;
+  f.bias = (static_cast<int64_t>(1) << (f.t - 1)) - value_zero_point * static_cast<int64_t>(ln) * f.q;
+  return f;
+}
+
+// ---------------------------------------------------------------------------------------------------------- a kernel
+
+// Keys, or values, of one block: rows as they lie, or what pack_keys or pack_values has made of them.
+struct int_rows {
+  const int8_t *data;
+  ptrdiff_t stride;
+  const void *packed;  // null: as they lie
+  int32_t n, dim;      // 1 to 256 rows
+};
+
+// Rows of scores are 256 words apart. Rows of probabilities are the same memory: int16, 512 numbers apart.
+struct int_steps {
+  const char *name;
+  bool (*available)();
+  int32_t rows;          // rows that scores and sums like to take at a time: at most int_score_rows
+  int32_t packs_from;    // rows from which packing a block pays; it must have room
+  // A query as `scores` wants it: 2 * dim rounded up to 16 bytes, and 64 behind them, aligned to 64 from the start.
+  void (*open_query)(const int8_t *q, int32_t dim, int32_t zero_point, void *to);
+  // 512 bytes for each dimension, rounded up to 16 dimensions. Rows beyond n are as the kernel likes.
+  void (*pack_keys)(const int_rows &k, void *to);
+  void (*pack_values)(const int_rows &v, void *to);
+  // I1: s[r][j] = sum (q[r][i] - zero_point) * k[j][i], j < n. Queries are query_bytes apart. Up to `padded` (n rounded
+  // up to 32) words of a row of scores may be written.
+  void (*scores)(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t zero_point, const int_rows &k,
+                 int32_t *s);
+  int32_t (*greatest)(const int32_t *s, int32_t n);
+  // I4, I5: scores of keys [0, n) become probabilities in the same memory, 0 from n to padded (a multiple of 32). Returns
+  // their sum. A score of INT32_MIN becomes any number from 0 to 32767.
+  int32_t (*probabilities)(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max,
+                           uint32_t offset);
+  // I6: acc[r][i] = sum p[r][j] v[j][i] over j < v.n; p is 0 from there to n rounded up to 32. Rows of acc are acc_stride
+  // apart, a multiple of 16 that is at least dim; what lies beyond dim may be written.
+  void (*sums)(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride);
+  // I7: bin[i] += a[i] << shift, i < n, shift 0 to 23.
+  void (*add_to_bin)(int64_t *bin, const int32_t *a, int32_t n, int32_t shift);
+  // I9: out[i] = clamp(zero_point + ((a[i] * f.q + f.bias) >> f.t)), int8 or int16 (wide).
+  void (*finish)(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out);
+};
+
+}  // namespace heed
+
+#endif
