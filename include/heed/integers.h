@@ -67,6 +67,37 @@ typedef struct heed_int_tensor_out {
   int32_t zero_point;                              /* within the range of the format */
 } heed_int_tensor_out;
 
+/* A matrix of int8 or int16 that is read: element (r, i) is data[r * row_stride + i]. It stands for scale * (element -
+ * zero_point). */
+typedef struct heed_int_matrix {
+  const void *data;     /* int8_t or int16_t */
+  int32_t format;       /* HEED_INT8 or HEED_INT16 */
+  int32_t n_rows, dim;  /* rows, and numbers of a row */
+  ptrdiff_t row_stride; /* in elements; 0 repeats one row */
+  int32_t zero_point;   /* within the range of the format */
+} heed_int_matrix;
+
+/* A matrix that is written. Its elements lie as in heed_int_matrix. */
+typedef struct heed_int_matrix_out {
+  void *data;
+  int32_t format;
+  int32_t n_rows, dim;
+  ptrdiff_t row_stride; /* in elements; at least dim, unless n_rows is 1 */
+  int32_t zero_point;
+} heed_int_matrix_out;
+
+/* A contiguous matrix: row_stride is dim. */
+static inline heed_int_matrix heed_int_matrix_of(const void *data, int32_t format, int32_t n_rows, int32_t dim,
+                                                 int32_t zero_point) {
+  heed_int_matrix m = {data, format, n_rows, dim, dim, zero_point};
+  return m;
+}
+static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t format, int32_t n_rows, int32_t dim,
+                                                         int32_t zero_point) {
+  heed_int_matrix_out m = {data, format, n_rows, dim, dim, zero_point};
+  return m;
+}
+
 /* A mask of bytes over (batch, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
 typedef struct heed_int_mask {
   const uint8_t *data;                               /* null: no mask */
