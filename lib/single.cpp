@@ -90,12 +90,26 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 
 }  // namespace heed
 
+// Integers: one kernel, too.
+#include "generic/integers/plain.hpp"
+
+namespace heed {
+
+static constexpr int_steps int_fixed = plain_integers::make("plain");
+
+}  // namespace heed
+
 #include "kernel/dispatch.cpp"
+#include "kernel/int_dispatch.cpp"
 #include "kernel/root.cpp"
 #include "boundary/front_door.cpp"
 #include "boundary/status.cpp"
 #include "boundary/validate.cpp"
 #include "boundary/workspace.cpp"
+#include "integers/attention.cpp"
+#include "integers/check.cpp"
+#include "integers/kernels.cpp"
+#include "integers/partial.cpp"
 #include "options/cache.cpp"
 #include "options/cache_snapshots.cpp"
 #include "options/inspect.cpp"

@@ -111,17 +111,16 @@ typedef struct heed_int_mask {
  * executor each worker wants one such piece. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2624,
  * HEED_INT_WORKSPACE_BYTES(64, 64) is 117248. */
 #define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
-/* What it is made of: a row of scores and sums; a row of results so far; a block of keys and values in a kernel's
- * order. */
-#define HEED_INT_SIZE_OF_SCORES(v_dim) (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 64)
-#define HEED_INT_SIZE_OF_STATE(head_dim, v_dim) \
-  (16 * (HEED_INT_SIZE_ROUND(v_dim) + 4) + 2 * HEED_INT_SIZE_ROUND(head_dim) + 64)
+/* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
+ * in a kernel's order. */
+#define HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) \
+  (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 2 * HEED_INT_SIZE_ROUND(head_dim) + 96)
 #define HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim) \
   (HEED_SIZE(512) * (HEED_INT_SIZE_ROUND(head_dim) + HEED_INT_SIZE_ROUND(v_dim)))
 #define HEED_INT_WORKSPACE_MIN_BYTES(head_dim, v_dim) \
-  (HEED_INT_SIZE_OF_SCORES(v_dim) + HEED_INT_SIZE_OF_STATE(head_dim, v_dim))
-#define HEED_INT_WORKSPACE_BYTES(head_dim, v_dim)                                         \
-  (8 * HEED_INT_SIZE_OF_SCORES(v_dim) + 32 * HEED_INT_SIZE_OF_STATE(head_dim, v_dim) +    \
+  (HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) + HEED_INT_PARTIAL_ROW_BYTES(v_dim))
+#define HEED_INT_WORKSPACE_BYTES(head_dim, v_dim)                                                 \
+  (8 * HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) + 32 * HEED_INT_PARTIAL_ROW_BYTES(v_dim) +        \
    HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim))
 /* The same as functions. They return 0 if a dimension is out of range. */
 HEED_API size_t heed_int_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
@@ -216,6 +215,18 @@ HEED_API heed_status heed_int_partial_clear(heed_memory partial, int32_t n_rows,
 HEED_API heed_status heed_int_partial_merge(heed_memory into, heed_memory from, int32_t n_rows, int32_t v_dim);
 /* Writes out (and lse) of a call from its partial. k, v, q, mask, n_kv and workspace are not used. */
 HEED_API heed_status heed_int_partial_finish(const heed_int_attention *call);
+
+/* --------------------------------------------------------------------------------------------------------- kernels */
+
+/* The kernels of integers that can run here, best first. All give the same bits: another one is only slower. They are
+ * chosen apart from those of floats: by the environment variable HEED_INT_KERNEL at the first call, else the best. name
+ * is null past the last. */
+HEED_API int32_t heed_int_kernel_count(void);
+HEED_API const char *heed_int_kernel_name(int32_t index);
+HEED_API const char *heed_int_kernel_current(void);
+/* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
+ * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. */
+HEED_API heed_status heed_int_kernel_use(const char *name);
 
 #ifdef __cplusplus
 }

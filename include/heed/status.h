@@ -180,7 +180,11 @@ typedef enum heed_argument {
   HEED_ARG_W_DOWN = 222,
   HEED_ARG_B_UP = 223,
   HEED_ARG_B_GATE = 224,
-  HEED_ARG_B_DOWN = 225
+  HEED_ARG_B_DOWN = 225,
+  /* Integers. */
+  HEED_ARG_SCORE = 240,
+  HEED_ARG_VALUE = 241,
+  HEED_ARG_VALUES = 242
 } heed_argument;
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument

@@ -8,6 +8,7 @@
 namespace heed {
 
 const char *os_requested_kernel() { return getenv("HEED_KERNEL"); }
+const char *os_requested_int_kernel() { return getenv("HEED_INT_KERNEL"); }
 
 unsigned long os_hwcap() {
 #if defined(__linux__) && (defined(__arm__) || defined(__aarch64__))

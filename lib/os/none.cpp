@@ -4,6 +4,7 @@
 namespace heed {
 
 const char *os_requested_kernel() { return nullptr; }
+const char *os_requested_int_kernel() { return nullptr; }
 unsigned long os_hwcap() { return 0; }
 
 }  // namespace heed

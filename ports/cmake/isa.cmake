@@ -71,6 +71,18 @@ if(HEED_FIXED_KERNEL MATCHES "^sse2$|-unfused$")
   set(fixed_reference reference_unfused)
 endif()
 
+# Kernels of integers, best first: a row for each, as above. All give the same bits.
+function(heed_int_isa file kernel)
+  set_source_files_properties(lib/isa/${file}.cpp PROPERTIES COMPILE_OPTIONS "${isa_flags};${ARGN}")
+  set_property(TARGET heed APPEND PROPERTY heed_int_kernels ${kernel})
+  target_sources(heed PRIVATE lib/isa/${file}.cpp)
+endfunction()
+heed_int_isa(int_plain int_plain)
+get_target_property(int_kernels heed heed_int_kernels)
+list(TRANSFORM int_kernels REPLACE "(.+)" "KERNEL(\\1)")
+list(JOIN int_kernels " " int_kernels)
+set_source_files_properties(lib/kernel/int_dispatch.cpp PROPERTIES COMPILE_DEFINITIONS "HEED_INT_KERNELS=${int_kernels}")
+
 if(heed_x86_64 OR heed_i686)
   target_sources(heed PRIVATE lib/isa/cpu_x86.cpp)
   set(avx512 -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mf16c)  # xsimd 14 wants CD, too

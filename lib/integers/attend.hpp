@@ -1,0 +1,166 @@
+// The loop over blocks of keys, for a tile of rows.
+#ifndef HEED_INT_ATTEND_HPP
+#define HEED_INT_ATTEND_HPP
+
+#include "finish.hpp"
+
+namespace heed {
+namespace {
+
+// How a workspace is cut: the same for every tile of a call.
+struct int_layout {
+  int32_t score_rows, state_rows;  // rows whose scores and sums, whose states it holds
+  bool packs;                      // a block of keys and values, too
+  ptrdiff_t query_bytes, acc_stride;
+  size_t scores_at, acc_at, states_at;  // bytes from its start; before them lie the block, then queries
+};
+
+// Rows of a stream that are computed together. Keys [first, last) are those that any of them sees.
+struct int_tile {
+  const int_stream *s;
+  const int_layout *layout;
+  unsigned char *workspace;
+  ptrdiff_t first_row;
+  int32_t n_rows, first, last;
+  bool has_states;  // else one block holds all keys, and rows are finished from their sums
+  bool in_partial;  // states are the caller's
+
+  const int_row row(int32_t r) const { return int_row_of(*s, first_row + r); }
+  int32_t *scores() const { return reinterpret_cast<int32_t *>(workspace + layout->scores_at); }
+  int32_t *acc() const { return reinterpret_cast<int32_t *>(workspace + layout->acc_at); }
+  unsigned char *queries() const {
+    const heed_int_attention &c = *s->call;
+    return workspace + (layout->packs ? HEED_INT_SIZE_OF_BLOCK(c.head_dim, c.v_dim) : 0);
+  }
+  // The state of row r in the workspace, or in a partial.
+  int_state state(int32_t r) const {
+    const int32_t v_dim = s->call->v_dim;
+    void *all = workspace + layout->states_at;
+    size_t index = static_cast<size_t>(r);
+    if (in_partial) all = s->call->partial.data, index = int_index_of(*s, row(r));
+    return {static_cast<int64_t *>(all) + index * int_state_words(v_dim), v_dim};
+  }
+};
+
+// Keys [begin, begin + n) of a block. What the mask hides becomes INT32_MIN.
+inline void hide_scores(const uint8_t *mask, int32_t n, int32_t *s) {
+  for (int32_t j = 0; j < n; j++)
+    if (!mask[j]) s[j] = INT32_MIN;
+}
+// Probabilities of hidden keys become 0: their sum.
+inline int32_t take_hidden(const uint8_t *mask, int32_t n, int16_t *p) {
+  int32_t sum = 0;
+  for (int32_t j = 0; j < n; j++) {
+    if (mask && mask[j]) continue;
+    sum += p[j];
+    p[j] = 0;
+  }
+  return sum;
+}
+
+// I2 to I5: the scores of a row for keys [begin, begin + n) become probabilities. Their sum, 0 if the row sees none.
+template <class K>
+int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t zero, int32_t *s,
+                  int32_t *r) {
+  const int32_t first = row.first > begin ? row.first - begin : 0, last = row.last - begin < n ? row.last - begin : n;
+  const int32_t padded = (n + 31) & ~31;
+  const uint8_t *mask = int_mask_of(*t.s, row);
+  int32_t max = INT32_MIN;
+  if (first < last) {
+    for (int32_t j = 0; j < first; j++) s[j] = INT32_MIN;
+    if (mask) hide_scores(mask + begin + first, last - first, s + first);
+    max = k->greatest(s, last);
+  }
+  if (max == INT32_MIN) {
+    __builtin_memset(s, 0, static_cast<size_t>(padded) * 2);
+    return 0;
+  }
+  const multiplier c = int_score_of(*t.s->call, row);
+  const octave at = octave_above(scaled_score(max - zero, c));
+  *r = at.r;
+  int32_t l = k->probabilities(s, last, padded, distance_of(c), max, at.offset);
+  int16_t *p = reinterpret_cast<int16_t *>(s);
+  if (first > 0) l -= take_hidden(nullptr, first, p);
+  if (mask) l -= take_hidden(mask + begin + first, last - first, p + first);
+  return l;
+}
+
+// Keys and values of a block that a tile sees, as the kernel wants them.
+struct int_block_rows {
+  int32_t begin;
+  int_rows k, v;
+};
+
+template <class K>
+HEED_NOINLINE void pack_block(K k, const int_tile &t, int_block_rows &b) {
+  unsigned char *keys = t.workspace, *values = keys + 512 * HEED_INT_SIZE_ROUND(b.k.dim);
+  k->pack_keys(b.k, keys);
+  k->pack_values(b.v, values);
+  b.k.packed = keys;
+  b.v.packed = values;
+}
+
+// Does any of the rows see any of the keys [begin, begin + n)? Asked where there is a mask.
+inline bool mask_shows(const int_tile &t, int32_t from, int32_t n_rows, int32_t begin, int32_t n) {
+  for (int32_t r = from; r < from + n_rows; r++) {
+    const int_row row = t.row(r);
+    const uint8_t *mask = int_mask_of(*t.s, row);
+    const int32_t first = row.first > begin ? row.first : begin, last = row.last < begin + n ? row.last : begin + n;
+    for (int32_t j = first; j < last; j++)
+      if (mask[j]) return true;
+  }
+  return false;
+}
+
+// Rows [from, from + n_rows) of a tile against a block.
+template <class K>
+HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_t from, int32_t n_rows) {
+  const heed_int_attention &call = *t.s->call;
+  const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = last < b.k.n ? last : b.k.n;
+  int32_t l[int_score_rows] = {}, r[int_score_rows] = {};
+  if (n > 0 && t.row(from).first < b.begin + n && (!call.mask.data || mask_shows(t, from, n_rows, b.begin, n))) {
+    if (t.layout->packs && !b.k.packed) pack_block(k, t, b);
+    const ptrdiff_t query_bytes = t.layout->query_bytes;
+    int32_t zero[int_score_rows];
+    for (int32_t i = 0; i < n_rows; i++) {
+      const int_row row = t.row(from + i);
+      const int8_t *q = call.q.data + int_place(call.q, t.s->batch_entry, row.head, row.query);
+      zero[i] = call.k.zero_point *
+                k->open_query(q, call.head_dim, call.q.zero_point, t.queries() + i * query_bytes);
+    }
+    int_rows keys = b.k, values = b.v;
+    keys.n = values.n = n;
+    k->scores(t.queries(), query_bytes, n_rows, call.q.zero_point, keys, t.scores());
+    int32_t any = 0;
+    for (int32_t i = 0; i < n_rows; i++)
+      any |= l[i] = weigh_row(k, t, t.row(from + i), b.begin, n, zero[i], t.scores() + i * int_block, r + i);
+    if (any) k->sums(t.scores(), n_rows, values, t.acc(), t.layout->acc_stride);
+  }
+  for (int32_t i = 0; i < n_rows; i++) {
+    const int32_t *sums = t.acc() + i * t.layout->acc_stride;
+    if (!t.has_states)
+      finish_block(k, *t.s, t.row(from + i), r[i], l[i], sums);
+    else if (l[i] != 0)
+      add_block(k, t.state(from + i), r[i], l[i], sums);
+  }
+}
+
+// Keys [begin, end) of a tile, of which begin is a multiple of 256.
+template <class K>
+void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
+  const heed_int_attention &call = *t.s->call;
+  do {
+    const int32_t from = begin > t.first ? begin : t.first, next = begin + int_block, to = next < end ? next : end;
+    const int_rows keys = {t.s->k + from * call.k.row_stride, call.k.row_stride, nullptr, to - from, call.head_dim},
+                   values = {t.s->v + from * call.v.row_stride, call.v.row_stride, nullptr, to - from, call.v_dim};
+    int_block_rows b = {from, keys, values};
+    for (int32_t i = 0; i < t.n_rows; i += t.layout->score_rows)
+      attend_rows(k, t, b, i, t.n_rows - i < t.layout->score_rows ? t.n_rows - i : t.layout->score_rows);
+    begin = next;
+  } while (begin < end);
+}
+
+}  // namespace
+}  // namespace heed
+
+#endif

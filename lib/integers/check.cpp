@@ -1,0 +1,104 @@
+#include "check.hpp"
+
+namespace heed {
+namespace {
+
+void check_multiplier(checker &check, const heed_multiplier &m, int32_t least_e, int32_t most_e,
+                      heed_argument argument) {
+  check.require(m.m >= 0x40000000 && m.e >= least_e && m.e <= most_e, HEED_OUT_OF_RANGE, argument);
+}
+void check_score(checker &check, const heed_multiplier &m, heed_argument argument) {
+  check_multiplier(check, m, -31, 0, argument);
+}
+void check_value(checker &check, const heed_multiplier &m, heed_argument argument) {
+  check_multiplier(check, m, -8, 22, argument);
+}
+
+void check_shape(checker &check, const heed_int_attention &call) {
+  check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
+  check.count(call.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
+  check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
+  if (check.ok()) check.require(call.n_heads % call.n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
+  check.count(call.n_kv, HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
+  check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
+  check.count(call.v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
+}
+
+template <class T>
+void check_tensor(checker &check, const heed_int_attention &call, const T &t, int32_t n_heads, int32_t n_rows,
+                  int32_t dim, access how, heed_argument argument, size_t element_bytes = 1) {
+  check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how, argument,
+               element_bytes);
+  const int32_t most = element_bytes == 2 ? 32767 : 127;
+  check.require(t.zero_point >= -most - 1 && t.zero_point <= most, HEED_OUT_OF_RANGE, argument);
+}
+
+// What only keys need.
+void check_keys(checker &check, const heed_int_attention &call) {
+  check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
+  check.require(call.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
+  check.require(call.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
+  if (call.kv_lengths) {
+    check.array(call.kv_lengths, static_cast<size_t>(call.batch), access::read, HEED_ARG_KV_LENGTHS);
+    for (int32_t b = 0; check.ok() && b < call.batch; b++)
+      check.require(call.kv_lengths[b] >= 0 && call.kv_lengths[b] <= call.n_kv, HEED_OUT_OF_RANGE, HEED_ARG_KV_LENGTHS);
+  }
+  check_tensor(check, call, call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
+  check_tensor(check, call, call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+  check_tensor(check, call, call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  if (!call.scores) {
+    check_score(check, call.score, HEED_ARG_SCORE);
+  } else {
+    check.tensor(call.scores, {1, call.n_heads, call.n_q}, {0, call.scores_head_stride, call.scores_row_stride}, 1,
+                 access::read, HEED_ARG_SCORES, sizeof(heed_multiplier));
+    for (int32_t h = 0; check.ok() && h < call.n_heads; h++)
+      for (int32_t i = 0; check.ok() && i < call.n_q; i++)
+        check_score(check, call.scores[h * call.scores_head_stride + i * call.scores_row_stride], HEED_ARG_SCORES);
+  }
+  const heed_int_mask &mask = call.mask;
+  if (mask.data)
+    check.tensor(mask.data, {call.batch, call.n_heads, call.n_q},
+                 {mask.batch_stride, mask.head_stride, mask.query_stride}, call.n_kv, access::read, HEED_ARG_MASK, 1);
+  if (check.ok())
+    check.room(call.workspace, HEED_INT_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim), HEED_ALIGNMENT,
+               HEED_ARG_WORKSPACE);
+  check.executor(call.executor);
+}
+
+// What only results need.
+void check_results(checker &check, const heed_int_attention &call, size_t n_rows) {
+  check.require(call.out.format == HEED_INT8 || call.out.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_OUT);
+  check_tensor(check, call, call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT,
+               call.out.format == HEED_INT16 ? 2 : 1);
+  if (!call.values) {
+    check_value(check, call.value, HEED_ARG_VALUE);
+  } else {
+    check.array(call.values, 2 * static_cast<size_t>(call.n_heads), access::read, HEED_ARG_VALUES);
+    for (int32_t h = 0; check.ok() && h < call.n_heads; h++) check_value(check, call.values[h], HEED_ARG_VALUES);
+  }
+  if (call.sinks) check.array(call.sinks, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_SINKS);
+  if (call.lse) check.array(call.lse, n_rows, access::write, HEED_ARG_LSE);
+}
+
+}  // namespace
+
+heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
+  checker_of<14> check;
+  check.object(call, access::read, HEED_ARG_CALL);
+  if (!check.ok()) return check.status;
+  check_shape(check, *call);
+  if (!check.ok()) return check.status;
+  // (batch, n_heads, n_q): what does not fit is more than any memory
+  size_t n_rows = static_cast<size_t>(call->batch);
+  bool too_many = __builtin_mul_overflow(n_rows, static_cast<size_t>(call->n_heads), &n_rows);
+  too_many |= __builtin_mul_overflow(n_rows, static_cast<size_t>(call->n_q), &n_rows);
+  if (too_many) n_rows = SIZE_MAX;
+  if (finishes || call->partial.data)
+    check.room(call->partial, int_partial_bytes(n_rows, call->v_dim), sizeof(int64_t), HEED_ARG_PARTIAL);
+  if (!finishes) check_keys(check, *call);
+  if (finishes || !call->partial.data) check_results(check, *call, n_rows);
+  return check.finish();
+}
+
+}  // namespace heed

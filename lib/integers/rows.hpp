@@ -1,0 +1,81 @@
+// A stream of rows that read the same keys, what each row sees, and where its numbers lie.
+#ifndef HEED_INT_ROWS_HPP
+#define HEED_INT_ROWS_HPP
+
+#include "../kernel/int_dispatch.hpp"
+#include "heed/integers.h"
+
+namespace heed {
+namespace {
+
+// One head of keys and values. Row r is query r / group of head r % group, so heads that share keys are rows of one
+// pass over them.
+struct int_stream {
+  const heed_int_attention *call;
+  int32_t batch_entry, first_head, group;
+  int32_t n_kv, first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
+  const int8_t *k, *v;
+};
+
+template <class T>
+HEED_INLINE ptrdiff_t int_place(const T &t, int32_t b, int32_t h, int32_t row) {
+  return place_of(t, static_cast<ptrdiff_t>(b), static_cast<ptrdiff_t>(h), static_cast<ptrdiff_t>(row));
+}
+
+inline int_stream int_stream_of(const heed_int_attention &call, ptrdiff_t index) {
+  int_stream s;
+  s.call = &call;
+  s.batch_entry = static_cast<int32_t>(index / call.n_kv_heads);
+  const int32_t head = static_cast<int32_t>(index - static_cast<ptrdiff_t>(s.batch_entry) * call.n_kv_heads);
+  s.group = call.n_heads / call.n_kv_heads;
+  s.first_head = head * s.group;
+  s.n_kv = call.kv_lengths ? call.kv_lengths[s.batch_entry] : call.n_kv;
+  const int32_t right = call.causal ? 0 : call.right_window;
+  s.first_shift = call.left_window < 0 ? -open_shift : clamp_shift(static_cast<int64_t>(call.position) - call.left_window);
+  s.last_shift = right < 0 ? open_shift : clamp_shift(static_cast<int64_t>(call.position) + right + 1);
+  s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
+  s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
+  return s;
+}
+
+struct int_row {
+  int32_t head, query;
+  int32_t first, last;  // the keys that it sees, but for those that a mask hides
+};
+inline int_row int_row_of(const int_stream &s, ptrdiff_t r) {
+  const int32_t query = static_cast<int32_t>(s.group == 1 ? r : r / s.group);
+  const int32_t head = s.first_head + static_cast<int32_t>(r - static_cast<ptrdiff_t>(query) * s.group);
+  return {head, query, clamp(query + s.first_shift, 0, s.n_kv), clamp(query + s.last_shift, 0, s.n_kv)};
+}
+
+// Rows of all heads are counted in the order (b, h, i).
+inline size_t int_index_of(const int_stream &s, const int_row &row) {
+  const size_t head = static_cast<size_t>(s.batch_entry) * static_cast<size_t>(s.call->n_heads) +
+                      static_cast<size_t>(row.head);
+  return head * static_cast<size_t>(s.call->n_q) + static_cast<size_t>(row.query);
+}
+inline multiplier int_score_of(const heed_int_attention &call, const int_row &row) {
+  const heed_multiplier *m = &call.score;
+  if (call.scores) m = call.scores + row.head * call.scores_head_stride + row.query * call.scores_row_stride;
+  return {m->m, m->e};
+}
+inline multiplier int_value_of(const heed_int_attention &call, const int_row &row) {
+  const heed_multiplier &m = call.values ? call.values[row.head] : call.value;
+  return {m.m, m.e};
+}
+inline void *int_out_of(const int_stream &s, const int_row &row) {
+  const heed_int_tensor_out &out = s.call->out;
+  const ptrdiff_t place = int_place(out, s.batch_entry, row.head, row.query);
+  return static_cast<char *>(out.data) + (out.format == HEED_INT16 ? 2 * place : place);
+}
+// Where row's mask of key 0 lies, or null.
+inline const uint8_t *int_mask_of(const int_stream &s, const int_row &row) {
+  const heed_int_mask &mask = s.call->mask;
+  if (!mask.data) return nullptr;
+  return mask.data + (s.batch_entry * mask.batch_stride + row.head * mask.head_stride + row.query * mask.query_stride);
+}
+
+}  // namespace
+}  // namespace heed
+
+#endif
