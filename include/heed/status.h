@@ -184,7 +184,8 @@ typedef enum heed_argument {
   /* Integers. */
   HEED_ARG_SCORE = 240,
   HEED_ARG_VALUE = 241,
-  HEED_ARG_VALUES = 242
+  HEED_ARG_VALUES = 242,
+  HEED_ARG_MULTIPLIERS = 243
 } heed_argument;
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument

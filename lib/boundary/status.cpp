@@ -62,7 +62,7 @@ constexpr text_group arguments[] = {
     {HEED_ARG_LAYER,
      "layer\0attention\0model_dim\0out_dim\0hidden_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
      "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"},
-    {HEED_ARG_SCORE, "score\0value\0values\0"},
+    {HEED_ARG_SCORE, "score\0value\0values\0multipliers\0"},
     {0, nullptr},
 };
 

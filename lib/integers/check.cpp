@@ -3,10 +3,6 @@
 namespace heed {
 namespace {
 
-void check_multiplier(checker &check, const heed_multiplier &m, int32_t least_e, int32_t most_e,
-                      heed_argument argument) {
-  check.require(m.m >= 0x40000000 && m.e >= least_e && m.e <= most_e, HEED_OUT_OF_RANGE, argument);
-}
 void check_score(checker &check, const heed_multiplier &m, heed_argument argument) {
   check_multiplier(check, m, -31, 0, argument);
 }

@@ -1,0 +1,87 @@
+/* heed: the rest of a layer in integers: sums, products, norms and activations of rows. Include heed/integers.h.
+ *
+ * No number is a float, and every result is exact to its rule (lib/arithmetic.hpp, I11 to I15): the same bits on every
+ * processor. Rows are int8 or int16. An int16 matrix that is read has the zero point 0, as in TensorFlow Lite. A wide
+ * residual stream is int16, products take and give int8.
+ *
+ * In place: y may be an input, if data, format and row_stride are the same. Otherwise y is disjoint from all inputs.
+ * Threads: with an executor, rows are shared out. Workspace: none.
+ * Status: of all functions: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_FORMAT, BAD_STRIDE,
+ * OVERFLOW, MISFIT (another shape) for each matrix; OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR; OUT_OF_RANGE for MULTIPLIERS (m outside [2^30, 2^31), or e outside the
+ * stated range).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_INT_ROWS_H
+#define HEED_INT_ROWS_H
+
+#include "integers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A residual connection: y = a * of_a + b * of_b, each (n, dim). of_a is a_scale / y_scale, of_b is b_scale / y_scale.
+ * Both e lie from -31 to 30, at most 14 apart.
+ * Error: one rounding, half a unit of y, then the range of y.
+ * Status: OUT_OF_RANGE for MULTIPLIERS also if the two e are further apart. */
+HEED_API heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matrix b, heed_multiplier of_b,
+                                  heed_int_matrix_out y, const heed_executor *executor);
+
+/* The products of gated layers: y = a * b * factor, each (n, dim). factor is a_scale * b_scale / y_scale; e from -31 to
+ * 30.
+ * Error: one rounding, half a unit of y, then the range of y. */
+HEED_API heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor,
+                                       heed_int_matrix_out y, const heed_executor *executor);
+
+/* Another scale, format or zero point: y = x * factor. factor is x_scale / y_scale; e from -31 to 30.
+ * Error: one rounding, half a unit of y, then the range of y. */
+HEED_API heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
+                                      const heed_executor *executor);
+
+/* The largest dim of a norm. */
+#define HEED_INT_MAX_NORM_DIM 16384
+
+/* Weights of a norm, in integers: weight / y_scale * 2^shift and bias / y_scale * 2^shift, rounded. A shift of 16 to 20
+ * suits most models. */
+typedef struct heed_int_norm {
+  const int32_t *weight; /* (dim) */
+  const int32_t *bias;   /* (dim) or null */
+  int32_t shift;         /* 0 to 30 */
+  uint32_t eps;          /* eps / x_scale^2 * 2^16, rounded */
+} heed_int_norm;
+
+/* y = (x - mean) / sqrt(variance + eps) * weight + bias, and y = x / sqrt(mean of squares + eps) * weight + bias. x and y
+ * are (n, dim), dim at most HEED_INT_MAX_NORM_DIM. Sums are exact; a normalised number has 20 bits of fraction.
+ * Error: half a unit of y, and 2^-20 * |weight| / y_scale.
+ * If all differences (or all numbers) of a row are 0, y is the bias.
+ * Status: NULL_POINTER, MISALIGNED, OVERFLOW for WEIGHT, BIAS; OUT_OF_RANGE for WEIGHT (shift). */
+HEED_API heed_status heed_int_layer_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
+                                         const heed_executor *executor);
+HEED_API heed_status heed_int_rms_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
+                                       const heed_executor *executor);
+
+/* An activation that a table is made for: heed_gelu, heed_gelu_tanh, heed_silu, heed_relu of rows.h. */
+typedef enum heed_int_activation {
+  HEED_INT_GELU = 0,
+  HEED_INT_GELU_TANH = 1,
+  HEED_INT_SILU = 2,
+  HEED_INT_RELU = 3
+} heed_int_activation;
+
+/* Fills the table of an activation: table[x + 128] = y_zero_point + f(x_scale * (x - x_zero_point)) / y_scale, rounded.
+ * y_units is 1 / y_scale; the e of both lie from -30 to 30. It is computed in integers, too: the same table everywhere.
+ * Error: half a unit of y, and 2^-20 / y_scale.
+ * Status: NULL_POINTER for Y; OUT_OF_RANGE for ACTIVATION, MULTIPLIERS, X (its zero point), Y (its zero point). */
+HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale, int32_t x_zero_point,
+                                    heed_multiplier y_units, int32_t y_zero_point, int8_t table[256]);
+/* y = table[x + 128]. x and y are int8, (n, dim); their zero points play no part.
+ * Status: NULL_POINTER for WEIGHT (the table). */
+HEED_API heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
+                                     const heed_executor *executor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,263 @@
+// Sums, products, norms and activations of rows of int8 and int16 (int_rows.h).
+#include "../boundary/tasks.hpp"
+#include "../kernel/int_row_rules.hpp"
+#include "check.hpp"
+#include "heed/int_rows.h"
+
+namespace heed {
+namespace {
+
+constexpr int32_t piece = 64;  // numbers of a row that are widened at a time
+
+// Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they fit.
+void load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *to) {
+  const ptrdiff_t at = r * x.row_stride + begin;
+  if (x.format == HEED_INT16) {
+    __builtin_memcpy(to, static_cast<const int16_t *>(x.data) + at, static_cast<size_t>(n) * sizeof *to);
+  } else {
+    const int8_t *from = static_cast<const int8_t *>(x.data) + at;
+    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int16_t>(from[i] - x.zero_point);
+  }
+}
+
+// y[r][begin + i] = zero point + value(i), in y's range.
+template <class F>
+HEED_INLINE void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const F &value) {
+  const ptrdiff_t at = r * y.row_stride + begin;
+  if (y.format == HEED_INT16) {
+    int16_t *to = static_cast<int16_t *>(y.data) + at;
+    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int16_t>(clamp_wide(value(i) + y.zero_point, -32768, 32767));
+  } else {
+    int8_t *to = static_cast<int8_t *>(y.data) + at;
+    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int8_t>(clamp_wide(value(i) + y.zero_point, -128, 127));
+  }
+}
+
+// --------------------------------------------------------------------------------------------------- all functions
+
+// What one of them does to a row.
+struct row_job {
+  void (*row)(const row_job &job, int32_t r);
+  heed_int_matrix a, b;
+  heed_int_matrix_out y;
+  sum_rule sum;
+  multiplier factor;
+  heed_int_norm norm;
+  const int8_t *table;
+  pieces parts;
+};
+
+void rows_task(void *context, int32_t index, int32_t) {
+  const row_job &job = *static_cast<const row_job *>(context);
+  for (int32_t r = job.parts.begin(index); r < job.parts.begin(index + 1); r++) job.row(job, r);
+}
+
+// work: operations for a number.
+void run_rows(row_job &job, float work, const heed_executor *executor) {
+  if (job.y.n_rows == 1) job.a.row_stride = job.b.row_stride = job.y.row_stride = 0;  // of a row alone it may be any
+  const float total = static_cast<float>(job.y.n_rows) * static_cast<float>(job.y.dim) * work;
+  job.parts = cut(job.y.n_rows, 1, 1, total, executor);
+  run_tasks(executor, job.parts.n, rows_task, &job);
+}
+
+row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &a, const heed_int_matrix_out &y) {
+  row_job job = {};
+  job.row = row;
+  job.a = a;
+  job.y = y;
+  return job;
+}
+
+void check_output(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y,
+                  const heed_executor *executor) {
+  check_int_output(check, y, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.executor(executor);
+}
+
+// An input that y may be itself.
+void check_input(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, heed_argument argument) {
+  const bool in_place = x.data == y.data && x.format == y.format && (x.row_stride == y.row_stride || y.n_rows == 1);
+  check_int_input(check, x, argument, in_place);
+}
+
+HEED_NOINLINE heed_status check_rows(const heed_int_matrix &a, heed_argument a_name, const heed_int_matrix *b,
+                                     multiplier first, multiplier second, const heed_int_matrix_out &y,
+                                     const heed_executor *executor) {
+  checker_of<4> check;
+  check_input(check, a, y, a_name);
+  if (b) check_input(check, *b, y, HEED_ARG_B);
+  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, HEED_ARG_B);
+  check_multiplier(check, first, -31, 30, HEED_ARG_MULTIPLIERS);
+  check_multiplier(check, second, -31, 30, HEED_ARG_MULTIPLIERS);
+  const int32_t apart = check.ok() ? first.e - second.e : 0;
+  check.require(apart >= -14 && apart <= 14, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  check_output(check, a, y, executor);
+  return check.finish();
+}
+
+// ---------------------------------------------------------------------------------------------- sums and products
+
+void add_row(const row_job &job, int32_t r) {
+  int16_t a[piece], b[piece];
+  for (int32_t i = 0; i < job.y.dim; i += piece) {
+    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+    load(job.a, r, i, n, a);
+    load(job.b, r, i, n, b);
+    store(job.y, r, i, n, [&](int32_t k) { return int_sum(job.sum, a[k], b[k]); });
+  }
+}
+
+void multiply_row(const row_job &job, int32_t r) {
+  int16_t a[piece], b[piece];
+  for (int32_t i = 0; i < job.y.dim; i += piece) {
+    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+    load(job.a, r, i, n, a);
+    load(job.b, r, i, n, b);
+    store(job.y, r, i, n,
+          [&](int32_t k) { return shifted(static_cast<int64_t>(a[k] * b[k]) * job.factor.m, 31 - job.factor.e); });
+  }
+}
+
+void rescale_row(const row_job &job, int32_t r) {
+  int16_t x[piece];
+  for (int32_t i = 0; i < job.y.dim; i += piece) {
+    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+    load(job.a, r, i, n, x);
+    store(job.y, r, i, n,
+          [&](int32_t k) { return shifted(static_cast<int64_t>(x[k]) * job.factor.m, 31 - job.factor.e); });
+  }
+}
+
+void lookup_row(const row_job &job, int32_t r) {
+  const int8_t *x = static_cast<const int8_t *>(job.a.data) + r * job.a.row_stride;
+  int8_t *y = static_cast<int8_t *>(job.y.data) + r * job.y.row_stride;
+  for (int32_t i = 0; i < job.y.dim; i++) y[i] = job.table[x[i] + 128];
+}
+
+// ------------------------------------------------------------------------------------------------------------ norms
+
+template <bool MEAN>
+void norm_row(const row_job &job, int32_t r) {
+  const int32_t dim = job.y.dim, shift = norm_fraction + job.norm.shift;
+  int16_t x[piece];
+  int32_t sum = 0;
+  uint64_t squares = 0;
+  for (int32_t i = 0; i < dim; i += piece) {
+    const int32_t n = dim - i < piece ? dim - i : piece;
+    load(job.a, r, i, n, x);
+    for (int32_t k = 0; k < n; k++) {
+      if (MEAN) sum += x[k];
+      squares += static_cast<uint32_t>(x[k] * x[k]);
+    }
+  }
+  const uint64_t count = static_cast<uint32_t>(dim);
+  uint64_t v = count * squares - static_cast<uint64_t>(static_cast<int64_t>(sum) * sum);
+  v += (count * count * job.norm.eps) >> 16;
+  const bool flat = v == 0;
+  const norm_factor f = norm_factor_of(flat ? 1 : v);
+  for (int32_t i = 0; i < dim; i += piece) {
+    const int32_t n = dim - i < piece ? dim - i : piece;
+    load(job.a, r, i, n, x);
+    const int32_t *weight = job.norm.weight + i, *bias = job.norm.bias ? job.norm.bias + i : nullptr;
+    store(job.y, r, i, n, [&](int32_t k) {
+      const int64_t z = flat ? 0 : int_normalized(f, dim * x[k] - sum);
+      const int64_t b = bias ? static_cast<int64_t>(bias[k]) * (1 << norm_fraction) : 0;
+      return shifted(z * weight[k] + b, shift);
+    });
+  }
+}
+
+HEED_NOINLINE heed_status check_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
+                                     const heed_executor *executor) {
+  checker_of<5> check;
+  check_input(check, x, y, HEED_ARG_X);
+  check_output(check, x, y, executor);
+  check.count(x.dim, HEED_INT_MAX_NORM_DIM, HEED_ARG_X);
+  if (check.ok()) check.array(norm.weight, static_cast<size_t>(x.dim), access::read, HEED_ARG_WEIGHT);
+  if (check.ok() && norm.bias) check.array(norm.bias, static_cast<size_t>(x.dim), access::read, HEED_ARG_BIAS);
+  check.require(norm.shift >= 0 && norm.shift <= 30, HEED_OUT_OF_RANGE, HEED_ARG_WEIGHT);
+  return check.finish();
+}
+
+heed_status run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
+                     const heed_int_matrix_out &y, const heed_executor *executor) {
+  const heed_status status = check_norm(x, norm, y, executor);
+  if (status != HEED_OK) return status;
+  row_job job = job_of(row, x, y);
+  job.norm = norm;
+  run_rows(job, 12.0f, executor);
+  return HEED_OK;
+}
+
+HEED_NOINLINE heed_status check_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
+                                       const heed_executor *executor) {
+  checker_of<4> check;
+  check_input(check, x, y, HEED_ARG_X);
+  check.require(x.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_X);
+  check.require(y.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_Y);
+  check_output(check, x, y, executor);
+  check.require(table != nullptr, HEED_NULL_POINTER, HEED_ARG_WEIGHT);
+  if (check.ok()) check.memory(table, 256, access::read, HEED_ARG_WEIGHT);
+  return check.finish();
+}
+
+}  // namespace
+}  // namespace heed
+
+using namespace heed;
+
+heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matrix b, heed_multiplier of_b,
+                         heed_int_matrix_out y, const heed_executor *executor) {
+  const multiplier first = {of_a.m, of_a.e}, second = {of_b.m, of_b.e};
+  const heed_status status = check_rows(a, HEED_ARG_A, &b, first, second, y, executor);
+  if (status != HEED_OK) return status;
+  row_job job = job_of(add_row, a, y);
+  job.b = b;
+  job.sum = sum_of(first, second);
+  run_rows(job, 6.0f, executor);
+  return HEED_OK;
+}
+
+heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor, heed_int_matrix_out y,
+                              const heed_executor *executor) {
+  const multiplier m = {factor.m, factor.e};
+  const heed_status status = check_rows(a, HEED_ARG_A, &b, m, m, y, executor);
+  if (status != HEED_OK) return status;
+  row_job job = job_of(multiply_row, a, y);
+  job.b = b;
+  job.factor = m;
+  run_rows(job, 5.0f, executor);
+  return HEED_OK;
+}
+
+heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
+                             const heed_executor *executor) {
+  const multiplier m = {factor.m, factor.e};
+  const heed_status status = check_rows(x, HEED_ARG_X, nullptr, m, m, y, executor);
+  if (status != HEED_OK) return status;
+  row_job job = job_of(rescale_row, x, y);
+  job.factor = m;
+  run_rows(job, 4.0f, executor);
+  return HEED_OK;
+}
+
+heed_status heed_int_layer_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
+                                const heed_executor *executor) {
+  return run_norm(norm_row<true>, x, norm, y, executor);
+}
+
+heed_status heed_int_rms_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
+                              const heed_executor *executor) {
+  return run_norm(norm_row<false>, x, norm, y, executor);
+}
+
+heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
+                            const heed_executor *executor) {
+  const heed_status status = check_lookup(x, table, y, executor);
+  if (status != HEED_OK) return status;
+  row_job job = job_of(lookup_row, x, y);
+  job.table = table;
+  run_rows(job, 1.0f, executor);
+  return HEED_OK;
+}

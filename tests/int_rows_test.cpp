@@ -1,0 +1,243 @@
+// Rows in integers: each function against exact arithmetic in double precision, within half a unit; in place, strided,
+// on threads; known answers; and what is refused. SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "heed/int_rows.h"
+#include "support/random.hpp"
+#include "support/executors.hpp"
+
+namespace heed_test {
+namespace {
+
+double value_of(heed_multiplier m) { return std::ldexp(double(m.m), m.e - 31); }
+heed_multiplier drawn_factor(random_source &r, int32_t least, int32_t most) {
+  return {int32_t(0x40000000 + r.below(0x3fffffff)), int32_t(r.between(least, most))};
+}
+
+// A matrix in either format, with gaps between its rows.
+struct int_rows {
+  int32_t format, n_rows, dim, zero_point;
+  ptrdiff_t stride;
+  std::vector<int16_t> wide;
+  std::vector<int8_t> bytes;
+
+  int_rows(random_source &r, int32_t format_, int32_t n_rows_, int32_t dim_, int32_t zero_point_, double fill = 1)
+      : format(format_), n_rows(n_rows_), dim(dim_), zero_point(zero_point_), stride(dim_ + int32_t(r.below(3))) {
+    const size_t n = size_t(stride) * size_t(n_rows);
+    if (format == HEED_INT8)
+      bytes.resize(n);
+    else
+      wide.resize(n);
+    for (auto &x : bytes) x = int8_t(std::lround(double(r.uniform()) * 127 * fill));
+    for (auto &x : wide) x = int16_t(std::lround(double(r.uniform()) * 32767 * fill));
+  }
+  void *data() { return format == HEED_INT8 ? static_cast<void *>(bytes.data()) : wide.data(); }
+  int32_t at(int32_t row, int32_t i) const {
+    const size_t k = size_t(row * stride + i);
+    return format == HEED_INT8 ? bytes[k] : wide[k];
+  }
+  double real(int32_t row, int32_t i) const { return at(row, i) - zero_point; }
+  heed_int_matrix in() { return {data(), format, n_rows, dim, stride, zero_point}; }
+  heed_int_matrix_out out() { return {data(), format, n_rows, dim, stride, zero_point}; }
+  bool operator==(const int_rows &other) const { return wide == other.wide && bytes == other.bytes; }
+};
+
+int32_t any_format(random_source &r) { return r.below(2) ? HEED_INT16 : HEED_INT8; }
+int32_t any_zero(random_source &r, int32_t format) { return format == HEED_INT16 ? 0 : int32_t(r.between(-128, 127)); }
+
+// y is the nearest integer to `exact`, in its range; `slack` more where a rule says so.
+void expect_near(const int_rows &y, int32_t row, int32_t i, double exact, double slack) {
+  const double high = y.format == HEED_INT8 ? 127 : 32767;
+  const double wanted = std::min(high, std::max(-high - 1, exact + y.zero_point));
+  EXPECT_LE(std::fabs(y.at(row, i) - wanted), 0.5 + 1e-9 + slack) << row << " " << i;
+}
+
+TEST(int_rows, sums_products_and_scales_round_once) {
+  random_source r(730001);
+  for (int32_t trial = 0; trial < 300 && !testing::Test::HasFailure(); ++trial) {
+    const int32_t n = int32_t(r.between(1, 5)), dim = int32_t(r.between(1, 150)), f = any_format(r), g = any_format(r),
+                  h = any_format(r);
+    int_rows a(r, f, n, dim, any_zero(r, f)), b(r, g, n, dim, any_zero(r, g)), y(r, h, n, dim, any_zero(r, h));
+    const heed_multiplier of_a = drawn_factor(r, -9, 3), of_b = drawn_factor(r, -9, 3), both = drawn_factor(r, -20, -5);
+    ASSERT_EQ(heed_int_add(a.in(), of_a, b.in(), of_b, y.out(), nullptr), HEED_OK);
+    for (int32_t i = 0; i < n * dim; ++i)
+      expect_near(y, i / dim, i % dim,
+                  a.real(i / dim, i % dim) * value_of(of_a) + b.real(i / dim, i % dim) * value_of(of_b), 0);
+    ASSERT_EQ(heed_int_multiply(a.in(), b.in(), both, y.out(), nullptr), HEED_OK);
+    for (int32_t i = 0; i < n * dim; ++i)
+      expect_near(y, i / dim, i % dim, a.real(i / dim, i % dim) * b.real(i / dim, i % dim) * value_of(both), 0);
+    ASSERT_EQ(heed_int_rescale(a.in(), of_a, y.out(), nullptr), HEED_OK);
+    for (int32_t i = 0; i < n * dim; ++i)
+      expect_near(y, i / dim, i % dim, a.real(i / dim, i % dim) * value_of(of_a), 0);
+  }
+}
+
+struct norm_weights {
+  std::vector<int32_t> weight, bias;
+  heed_int_norm norm;
+  norm_weights(random_source &r, int32_t dim, bool biased) : weight(size_t(dim)), bias(size_t(dim)) {
+    norm = {weight.data(), biased ? bias.data() : nullptr, int32_t(r.between(0, 20)),
+            uint32_t(r.below(3) ? r.below(1 << 20) : 0)};
+    const double unit = std::ldexp(20.0, norm.shift);
+    for (auto &x : weight) x = int32_t(std::lround(double(r.uniform()) * unit));
+    for (auto &x : bias) x = int32_t(std::lround(double(r.uniform()) * unit));
+  }
+};
+
+void check_norm(bool mean, random_source &r, int32_t dim, double fill) {
+  const int32_t n = 2, f = any_format(r), h = any_format(r);
+  int_rows x(r, f, n, dim, any_zero(r, f), fill), y(r, h, n, dim, any_zero(r, h));
+  const norm_weights w(r, dim, r.below(2) != 0);
+  ASSERT_EQ((mean ? heed_int_layer_norm : heed_int_rms_norm)(x.in(), w.norm, y.out(), nullptr), HEED_OK);
+  for (int32_t row = 0; row < n; ++row) {
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < dim; ++i) sum += mean ? x.real(row, i) : 0;
+    for (int32_t i = 0; i < dim; ++i) squares += std::pow(x.real(row, i) - sum / dim, 2);
+    const double root = std::sqrt(squares / dim + w.norm.eps / 65536.0);
+    for (int32_t i = 0; i < dim; ++i) {
+      const double z = root > 0 ? (x.real(row, i) - sum / dim) / root : 0,
+                   weight = std::ldexp(w.weight[size_t(i)], -w.norm.shift);
+      const double bias = w.norm.bias ? std::ldexp(w.bias[size_t(i)], -w.norm.shift) : 0;
+      expect_near(y, row, i, z * weight + bias, std::fabs(weight) * (0x1p-20 + std::fabs(z) * 0x1p-29));
+    }
+  }
+}
+
+TEST(int_rows, norms_are_exact_to_twenty_bits) {
+  random_source r(730002);
+  for (int32_t trial = 0; trial < 300 && !testing::Test::HasFailure(); ++trial)
+    check_norm(trial % 2 == 0, r, int32_t(r.between(1, 200)), trial % 7 == 0 ? 0.002 : 1);
+  check_norm(true, r, HEED_INT_MAX_NORM_DIM, 1);
+  check_norm(false, r, HEED_INT_MAX_NORM_DIM, 1);
+}
+
+TEST(int_rows, a_flat_row_is_the_bias) {
+  random_source r(730003);
+  int_rows x(r, HEED_INT16, 1, 70, 0, 0), y(r, HEED_INT16, 1, 70, 0);
+  norm_weights w(r, 70, true);
+  w.norm.eps = 0;
+  for (const auto norm : {heed_int_layer_norm, heed_int_rms_norm}) {
+    ASSERT_EQ(norm(x.in(), w.norm, y.out(), nullptr), HEED_OK);
+    for (int32_t i = 0; i < 70; ++i) expect_near(y, 0, i, std::ldexp(w.bias[size_t(i)], -w.norm.shift), 0);
+  }
+}
+
+double exact_activation(int32_t activation, double x) {
+  if (activation == HEED_INT_GELU) return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+  if (activation == HEED_INT_GELU_TANH)
+    return x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))) / 2;
+  if (activation == HEED_INT_SILU) return x / (1 + std::exp(-x));
+  return x > 0 ? x : 0;
+}
+
+TEST(int_rows, tables_are_the_activations) {
+  random_source r(730004);
+  for (int32_t trial = 0; trial < 400 && !testing::Test::HasFailure(); ++trial) {
+    const int32_t activation = trial % 4, in_zero = int32_t(r.between(-128, 127)),
+                  out_zero = int32_t(r.between(-128, 127));
+    const heed_multiplier in = drawn_factor(r, trial < 40 ? -30 : -9, trial < 40 ? 30 : 1),
+                          out = drawn_factor(r, trial < 40 ? -30 : 0, trial < 40 ? 30 : 7);
+    int8_t table[256];
+    ASSERT_EQ(heed_int_table(activation, in, in_zero, out, out_zero, table), HEED_OK);
+    for (int32_t x = -128; x < 128; ++x) {
+      const double exact = exact_activation(activation, (x - in_zero) * value_of(in)) * value_of(out) + out_zero;
+      const double wanted = std::min(127.0, std::max(-128.0, exact));
+      EXPECT_LE(std::fabs(table[x + 128] - wanted), 0.5 + 3e-6 * value_of(out) + 1e-6 * std::fabs(wanted - out_zero))
+          << activation << " " << x;
+    }
+  }
+}
+
+TEST(int_rows, a_lookup_takes_the_table) {
+  random_source r(730005);
+  int_rows x(r, HEED_INT8, 3, 77, 5), y(r, HEED_INT8, 3, 77, 0);
+  int8_t table[256];
+  for (int32_t i = 0; i < 256; ++i) table[i] = int8_t(int32_t(r.below(256)) - 128);
+  ASSERT_EQ(heed_int_lookup(x.in(), table, y.out(), nullptr), HEED_OK);
+  for (int32_t i = 0; i < 3 * 77; ++i) EXPECT_EQ(y.at(i / 77, i % 77), table[x.at(i / 77, i % 77) + 128]);
+}
+
+// In place, and on threads: the same numbers.
+TEST(int_rows, in_place_and_on_threads) {
+  random_source r(730006);
+  for (const int32_t format : {HEED_INT8, HEED_INT16}) {
+    const int32_t n = 700, dim = 130;
+    int_rows a(r, format, n, dim, 0), b(r, format, n, dim, 0), y = a, z = a;
+    const norm_weights w(r, dim, true);
+    const heed_multiplier m = drawn_factor(r, -3, 0), product = drawn_factor(r, -14, -8);
+    thread_executor threads(3);
+    const auto check = [&](const auto &call) {
+      y = a;
+      z = a;
+      ASSERT_EQ(call(a.in(), y.out(), nullptr), HEED_OK);
+      ASSERT_EQ(call(z.in(), z.out(), threads.get()), HEED_OK);
+      for (int32_t i = 0; i < n * dim; ++i) ASSERT_EQ(y.at(i / dim, i % dim), z.at(i / dim, i % dim));
+    };
+    check([&](auto x, auto to, auto e) { return heed_int_add(x, m, b.in(), m, to, e); });
+    check([&](auto x, auto to, auto e) { return heed_int_multiply(b.in(), x, product, to, e); });
+    check([&](auto x, auto to, auto e) { return heed_int_rescale(x, m, to, e); });
+    check([&](auto x, auto to, auto e) { return heed_int_layer_norm(x, w.norm, to, e); });
+    check([&](auto x, auto to, auto e) { return heed_int_rms_norm(x, w.norm, to, e); });
+  }
+}
+
+TEST(int_rows, refuses_what_is_wrong) {
+  random_source r(730007);
+  int_rows a(r, HEED_INT8, 2, 9, 0), b = a, y = a;
+  const int_rows before = y;
+  const heed_multiplier one = heed_multiplier_of(1);
+  const auto is = [&](heed_status status, heed_fault fault, heed_argument argument) {
+    EXPECT_EQ(status, HEED_STATUS(fault, argument));
+    EXPECT_TRUE(y == before);
+  };
+  heed_int_matrix x = a.in();
+  x.data = nullptr;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_NULL_POINTER, HEED_ARG_X);
+  x = a.in();
+  x.zero_point = 128;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_X);
+  x = a.in();
+  x.format = HEED_F32;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_BAD_FORMAT, HEED_ARG_X);
+  x = a.in();
+  x.dim = 8;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_MISFIT, HEED_ARG_Y);
+  is(heed_int_add(a.in(), one, x, one, y.out(), nullptr), HEED_MISFIT, HEED_ARG_B);
+  is(heed_int_rescale(a.in(), {1, 0}, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  is(heed_int_rescale(a.in(), {0x40000000, 31}, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  is(heed_int_add(a.in(), {0x40000000, 0}, b.in(), {0x40000000, -15}, y.out(), nullptr), HEED_OUT_OF_RANGE,
+     HEED_ARG_MULTIPLIERS);
+  heed_int_matrix_out to = y.out();
+  to.row_stride = 3;
+  is(heed_int_rescale(a.in(), one, to, nullptr), HEED_BAD_STRIDE, HEED_ARG_Y);
+  to = y.out();
+  to.data = y.bytes.data() + 1;
+  is(heed_int_rescale(y.in(), one, to, nullptr), HEED_OVERLAP, HEED_ARG_Y);
+  heed_int_matrix wide = a.in();
+  wide.format = HEED_INT16;
+  wide.n_rows = 1;
+  wide.dim = 2;
+  wide.zero_point = 1;
+  is(heed_int_rescale(wide, one, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_X);
+  int32_t weight[9] = {};
+  heed_int_norm norm = {nullptr, nullptr, 0, 0};
+  is(heed_int_layer_norm(a.in(), norm, y.out(), nullptr), HEED_NULL_POINTER, HEED_ARG_WEIGHT);
+  norm = {weight, nullptr, 31, 0};
+  is(heed_int_rms_norm(a.in(), norm, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_WEIGHT);
+  norm.shift = 0;
+  norm.bias = reinterpret_cast<int32_t *>(reinterpret_cast<uintptr_t>(weight) + 1);
+  is(heed_int_rms_norm(a.in(), norm, y.out(), nullptr), HEED_MISALIGNED, HEED_ARG_BIAS);
+  is(heed_int_lookup(a.in(), nullptr, y.out(), nullptr), HEED_NULL_POINTER, HEED_ARG_WEIGHT);
+  int8_t table[256] = {};
+  is(heed_int_lookup(wide, table, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_X);
+  is(heed_int_table(4, one, 0, one, 0, table), HEED_OUT_OF_RANGE, HEED_ARG_ACTIVATION);
+  is(heed_int_table(0, one, 300, one, 0, table), HEED_OUT_OF_RANGE, HEED_ARG_X);
+  is(heed_int_table(0, one, 0, one, 0, nullptr), HEED_NULL_POINTER, HEED_ARG_Y);
+}
+
+}  // namespace
+}  // namespace heed_test
