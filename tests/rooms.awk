@@ -8,7 +8,7 @@ BEGIN {
   allow("generic/rows", ". kernel generic")
   allow("generic/product", ". kernel generic generic/rows")
   allow("generic/attention", ". kernel generic generic/rows generic/product")
-  allow("generic/integers", ". kernel")
+  allow("generic/integers", ". kernel generic")
   allow("isa", ". kernel generic generic/rows generic/product generic/attention generic/integers os")
   allow("boundary", ". kernel os public")
   allow("plan", ". kernel boundary public")

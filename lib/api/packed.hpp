@@ -1,17 +1,10 @@
-// Packed weights, from their header to the pieces of a product, and what heed_weights carry that are not plain.
+// Packed weights: their header and their bytes.
 #ifndef HEED_API_PACKED_HPP
 #define HEED_API_PACKED_HPP
 
-#include "../boundary/validate.hpp"
+#include "../boundary/weights_code.hpp"
 #include "../kernel/packed.hpp"
 #include "heed/heed.h"
-
-// Named by heed_weights_open and heed_weights_of_blocks alone: programs with plain weights do not link it.
-struct heed_weights_code {
-  void (*check)(heed::checker &check, const heed_weights &w, heed_argument argument);  // adds one range
-  void (*run)(const heed::kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
-              const heed_matrix_out &y, const heed_executor *executor);
-};
 
 namespace heed {
 

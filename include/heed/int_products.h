@@ -1,0 +1,72 @@
+/* heed: products in integers. Include heed/integers.h; heed_weights_in_integers is for products of floats.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_INT_PRODUCTS_H
+#define HEED_INT_PRODUCTS_H
+
+#include "integers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest n_in of a product in integers. */
+#define HEED_INT_MAX_IN 65536
+
+/* A projection in integers: y (n, n_out) = clamp(zero_point of y + acc * multiplier, rounded), with
+ * acc = bias + sum (x - zero_point of x) * w in int32. A fully connected layer of TensorFlow Lite is this function.
+ *
+ *   multipliers[o] = heed_multiplier_of(x_scale * w_scale[o] / y_scale);
+ *   heed_weights w = heed_weights_of(data, HEED_NULL, HEED_INT8, HEED_OUT_IN, n_in, n_out);
+ *   heed_status s = heed_int_project(heed_int_matrix_of(x, HEED_INT8, n, n_in, x_zero_point), w, bias, multipliers,
+ *                                    heed_int_matrix_out_of(y, HEED_INT8, n, n_out, y_zero_point), HEED_NULL);
+ *
+ * x is int8 (n, n_in), n_in at most HEED_INT_MAX_IN. y is int8 or int16. w is int8, in any layout; of packed weights
+ * only the numbers are used, and scales of other weights may be null. bias is (n_out) or null; its unit is x_scale *
+ * w_scale. multipliers is (n_out), e from -31 to 30.
+ * Rule: y = clamp(zero_point + ((acc * m + 2^(30 - e)) >> (31 - e))): one rounding, halves up. CMSIS-NN does so with
+ * CMSIS_NN_USE_SINGLE_ROUNDING; TensorFlow Lite by default rounds twice, which differs by 1 in some 0.1 % of the
+ * numbers. acc never leaves int32 without a bias; with one that makes it do so it wraps around.
+ * Error: half a unit of y, then the range of y.
+ * Speed: On microcontrollers HEED_OUT_IN is read as it lies. On processors with vectors HEED_PACKED is fastest; other
+ * layouts are turned on the stack, which costs some 10 to 40 %.
+ * Workspace: none. Threads: with an executor, rows or outputs are shared out.
+ * Aliasing: y is disjoint from everything else.
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_FORMAT, BAD_STRIDE, OVERFLOW for X, Y;
+ * MISFIT for Y (shape), W (n_in); as heed_project for W, but BAD_FORMAT also for all formats but HEED_INT8;
+ * OUT_OF_RANGE for X (n_in); NULL_POINTER, MISALIGNED, OVERFLOW for BIAS, MULTIPLIERS; OUT_OF_RANGE for MULTIPLIERS (m
+ * outside [2^30, 2^31) or e outside [-31, 30]); OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR. */
+HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *bias,
+                                      const heed_multiplier *multipliers, heed_int_matrix_out y,
+                                      const heed_executor *executor);
+
+/* Makes weights for heed_project, for layers and for models of floats, whose products are made in integers: each row of
+ * x is quantised to int8 on its way, with a scale of its own (W8A8). packed is what heed_weights_open made of weights in
+ * HEED_INT8, HEED_Q8_0 or HEED_Q4_0; the new weights need its bytes as long.
+ *
+ *   heed_weights fast;
+ *   if (s == HEED_OK) s = heed_weights_in_integers(&fast, packed);
+ *   if (s == HEED_OK) s = heed_project(x, fast, bias, y, HEED_NULL);
+ *
+ * Rule: s_x = max |x| / 127 over the row, q = x * (127 / max |x|), rounded to nearest, ties to even. Sums of q * number
+ * are exact. int8: y = (float(sum) * s_x) * scale + bias. Blocks: t = float(sum of a block) * scale, y = y + t from +0
+ * in ascending order, and at last y * s_x + bias. All steps round by themselves, so both profiles have the same bits.
+ * Special rows: a row of x with NaN or infinity becomes NaN. A row whose numbers are all below 2^-100 in magnitude
+ * counts as 0.
+ * Error: a number of x moves by at most s_x * (0.5 + 2^-15). So |y - exact| <= s_x * (0.5 + 2^-15) * sum |w| +
+ * (n + 4) * 2^-24 * (|bias| + s_x * 127 * sum |w|) + 2^-100 * sum |w|, where w are the widened weights of the output,
+ * and n the number of their blocks (int8: 0).
+ * Speed: On a PC with VNNI about three times as fast as HEED_F32 from some ten rows up, with AVX2 1.5 times. One row
+ * takes the time of reading the weights' bytes. Small rows of a language model gain nothing.
+ * Workspace: none.
+ * Aliasing: w may be packed's own object.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NOT_INITIALIZED (not made by heed_weights_open),
+ * BAD_FORMAT, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN). */
+HEED_API heed_status heed_weights_in_integers(heed_weights *w, heed_weights packed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+// Packed weights whose products are made in integers: rows of floats are quantised on their way (rule 25).
+#include "../kernel/int_product_dispatch.hpp"
+#include "../plan/pieces.hpp"
+#include "heed/int_products.h"
+#include "packed.hpp"
+
+namespace heed {
+namespace {
+
+struct product_of_panels {
+  const int_product_steps *steps;
+  int_panels panels;
+  void operator()(const linear_block &b, int32_t first) const { steps->project_floats(b, panels, first); }
+};
+
+void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w, const float *bias,
+                     const heed_matrix_out &y, const heed_executor *executor) {
+  const product_of_panels product = {int_products(), {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
+  run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
+              executor);
+}
+
+void check_in_integers(checker &check, const heed_weights &w, heed_argument argument) {
+  check.require(w.format >= HEED_INT8 && w.format <= HEED_Q4_0, HEED_BAD_FORMAT, argument);
+  check.require(w.layout == HEED_PACKED, HEED_BAD_LAYOUT, argument);
+  check.count(w.n_in, HEED_INT_MAX_IN, argument);
+  check.count(w.n_out, HEED_MAX_COUNT, argument);
+  check.pointer(w.data, HEED_ALIGNMENT, argument);
+  const uint64_t bytes = check.ok() ? panels_bytes(w.format, w.n_in, w.n_out) : 0;
+  check.require(bytes <= PTRDIFF_MAX, HEED_OVERFLOW, argument);
+  if (check.ok()) check.memory(w.data, static_cast<size_t>(bytes), access::read, argument);
+}
+
+constexpr heed_weights_code in_integers_code = {check_in_integers, run_in_integers};
+
+}  // namespace
+}  // namespace heed
+
+using namespace heed;
+
+heed_status heed_weights_in_integers(heed_weights *w, heed_weights packed) {
+  checker_of<2> check;
+  check.pointer(w, alignof(heed_weights), HEED_ARG_W);
+  if (check.ok()) check.memory(w, sizeof *w, access::write, HEED_ARG_W);
+  check.require(packed.layout == HEED_PACKED && packed.code, HEED_NOT_INITIALIZED, HEED_ARG_PACKED);
+  if (check.ok()) check_in_integers(check, packed, HEED_ARG_PACKED);
+  if (check.finish() != HEED_OK) return check.status;
+  *w = packed;
+  w->code = &in_integers_code;
+  return HEED_OK;
+}

@@ -1,0 +1,15 @@
+// What heed_weights carry that are not plain.
+#ifndef HEED_WEIGHTS_CODE_HPP
+#define HEED_WEIGHTS_CODE_HPP
+
+#include "../kernel/kernel.hpp"
+#include "validate.hpp"
+
+// Named by functions that make such weights alone: programs with plain weights do not link it.
+struct heed_weights_code {
+  void (*check)(heed::checker &check, const heed_weights &w, heed_argument argument);  // adds one range
+  void (*run)(const heed::kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
+              const heed_matrix_out &y, const heed_executor *executor);
+};
+
+#endif

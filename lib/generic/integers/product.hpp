@@ -1,0 +1,85 @@
+// Products in integers by tiles of dot products: rows of x as they lie, weights in any layout (rule I10).
+//
+// M has rows and outputs, the sizes of its tile, and
+//   template <int ROWS, int OUTPUTS>
+//   static void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w, int32_t depth,
+//                    int32_t *sums);
+// which writes sums[r * OUTPUTS + n] = sum (x[r * x_stride + i] - zero_point) * weight (i, n), i < depth. ROWS is M::rows
+// or 1, OUTPUTS is M::outputs or 1.
+#ifndef HEED_GENERIC_INT_PRODUCT_HPP
+#define HEED_GENERIC_INT_PRODUCT_HPP
+
+#include "../../kernel/int_products.hpp"
+
+namespace heed {
+
+// In plain C++, for processors without vectors.
+struct plain_dots {
+  static constexpr int32_t rows = 2, outputs = 2;
+
+  template <int ROWS, int OUTPUTS>
+  static HEED_NOINLINE void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
+                                 int32_t depth, int32_t *sums) {
+    int32_t acc[ROWS][OUTPUTS] = {};
+    const ptrdiff_t next = w.next, output = w.output;
+    const int8_t *word = w.data;
+    const int32_t run = w.step == 4 * next ? depth : 4;  // inputs that lie equally far apart
+    for (int32_t i = 0; i < depth; word += w.step) {
+      const int8_t *at = word;
+      for (const int32_t end = depth - i < run ? depth : i + run; i < end; i++, at += next) {
+        int32_t weight[OUTPUTS];
+        for (int n = 0; n < OUTPUTS; n++) weight[n] = at[n * output];
+        for (int r = 0; r < ROWS; r++) {
+          const int32_t number = x[r * x_stride + i] - zero_point;
+          for (int n = 0; n < OUTPUTS; n++) acc[r][n] += number * weight[n];
+        }
+      }
+    }
+    for (int r = 0; r < ROWS; r++)
+      for (int n = 0; n < OUTPUTS; n++) sums[r * OUTPUTS + n] = acc[r][n];
+  }
+};
+
+// f(sums, row, rows, output, outputs) for each tile; sums of a row are `outputs` apart.
+template <class M, class F>
+HEED_INLINE void each_int_tile(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, int32_t n_rows, int_weights w,
+                               int32_t n_cols, int32_t depth, F f) {
+  int32_t sums[M::rows * M::outputs];
+  for (int32_t n = 0, outputs; n < n_cols; n += outputs, w.data += outputs * w.output) {
+    outputs = n_cols - n < M::outputs ? 1 : M::outputs;
+    for (int32_t r = 0, rows; r < n_rows; r += rows) {
+      rows = n_rows - r < M::rows ? 1 : M::rows;
+      const int8_t *const from = x + r * x_stride;
+      if (rows > 1 && outputs > 1)
+        M::template dots<M::rows, M::outputs>(from, x_stride, zero_point, w, depth, sums);
+      else if (rows > 1)
+        M::template dots<M::rows, 1>(from, x_stride, zero_point, w, depth, sums);
+      else if (outputs > 1)
+        M::template dots<1, M::outputs>(from, x_stride, zero_point, w, depth, sums);
+      else
+        M::template dots<1, 1>(from, x_stride, zero_point, w, depth, sums);
+      f(sums, r, rows, n, outputs);
+    }
+  }
+}
+
+template <class M>
+static void int_project(const int_product &b) {
+  each_int_tile<M>(b.x, b.x_stride, b.x_zero_point, b.n_rows, b.w, b.n_cols, b.depth,
+                   [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
+                     for (int32_t n = output; n < output + outputs; n++) {
+                       const uint32_t bias = b.bias ? static_cast<uint32_t>(b.bias[n]) : 0;
+                       for (int32_t r = 0; r < rows; r++) {
+                         const uint32_t sum = static_cast<uint32_t>(sums[r * outputs + n - output]);
+                         int_store(b.y, (row + r) * b.y_stride + n,
+                                   int_requantised(static_cast<int32_t>(sum + bias), b.multiplier_of(n),
+                                                   b.y_zero_point, b.wide),
+                                   b.wide);
+                       }
+                     }
+                   });
+}
+
+}  // namespace heed
+
+#endif

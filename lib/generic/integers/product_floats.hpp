@@ -1,0 +1,130 @@
+// Rows of floats times packed integers (rule 25) by tiles of dot products. Sums of int8 lie in y as integers until the
+// last piece of inputs has been added.
+#ifndef HEED_GENERIC_INT_PRODUCT_FLOATS_HPP
+#define HEED_GENERIC_INT_PRODUCT_FLOATS_HPP
+
+#include "product.hpp"
+
+namespace heed {
+
+HEED_INLINE int32_t int_in(const float *y) {
+  int32_t number;
+  __builtin_memcpy(&number, y, sizeof number);
+  return number;
+}
+HEED_INLINE void int_to(float *y, int32_t number) { __builtin_memcpy(y, &number, sizeof number); }
+
+// Scale of an output of an int8 panel: little-endian on every processor.
+HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
+  const unsigned char *p = w.data + 4 * n;
+  return float_of_bits(p[0] | static_cast<uint32_t>(p[1]) << 8 | static_cast<uint32_t>(p[2]) << 16 |
+                       static_cast<uint32_t>(p[3]) << 24);
+}
+
+constexpr int32_t int_piece = 128;  // inputs that are quantised at a time: a multiple of 32
+
+// Some rows and a piece of their inputs, [begin, begin + depth) of b.depth.
+struct quantised_rows {
+  const int8_t *numbers;  // int_piece apart
+  const int_row_scale *scales;
+  int32_t n_rows, begin, depth;
+};
+
+// y = last ? (float(acc) * s_x) * s_w + bias : acc
+template <class M>
+static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
+  const bool last = q.begin + q.depth == b.depth;
+  const int_weights words = int_panel(w.data + 4 * w.width + q.begin * static_cast<ptrdiff_t>(w.width), w.width);
+  each_int_tile<M>(q.numbers, int_piece, 0, q.n_rows, words, b.n_cols, q.depth,
+                   [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
+                     for (int32_t r = 0; r < rows; r++)
+                       for (int32_t n = 0; n < outputs; n++) {
+                         float *const y = b.y + (row + r) * b.y_stride + output + n;
+                         const int32_t acc = (q.begin ? int_in(y) : 0) + sums[r * outputs + n];
+                         if (!last) {
+                           int_to(y, acc);
+                           continue;
+                         }
+                         const float x = static_cast<float>(acc) * q.scales[row + r].scale;
+                         *y = x * panel_scale(w, output + n) + (b.bias ? b.bias[output + n] : 0.0f);
+                       }
+                   });
+}
+
+// The 32 numbers of a block and an output, from panels whose words have a half of each.
+static inline void unpack_nibbles(const unsigned char *word, ptrdiff_t step, int8_t *to) {
+  for (int32_t i = 0; i < block_inputs; i += 8, word += step)
+    for (int32_t k = 0; k < 4; k++) {
+      to[i + k] = static_cast<int8_t>((word[k] & 15) - 8);
+      to[i + 4 + k] = static_cast<int8_t>((word[k] >> 4) - 8);
+    }
+}
+
+// y = y + float(isum) * scale for each block; after the last one y * s_x + bias.
+template <class M>
+static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
+  const bool nibbles = w.format == stored_q4_0;
+  const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * static_cast<ptrdiff_t>(w.width);
+  for (int32_t begin = q.begin; begin < q.begin + q.depth; begin += block_inputs) {
+    const unsigned char *const block = w.data + begin / block_inputs * block_bytes, *const words = block + 2 * w.width;
+    const int32_t left = b.depth - begin, depth = left < block_inputs ? left : block_inputs;
+    for (int32_t first = 0, n_cols; first < b.n_cols; first += n_cols) {
+      n_cols = b.n_cols - first < M::outputs ? 1 : M::outputs;
+      int8_t numbers[block_inputs * M::outputs];
+      if (nibbles)
+        for (int32_t n = 0; n < n_cols; n++)
+          unpack_nibbles(words + 4 * (first + n), 4 * w.width, numbers + n * block_inputs);
+      int_weights lie = int_panel(words + 4 * first, w.width);
+      if (nibbles) lie = int_rows_of_outputs(numbers, block_inputs);
+      each_int_tile<M>(q.numbers + (begin - q.begin), int_piece, 0, q.n_rows, lie, n_cols, depth,
+                       [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
+                         for (int32_t r = 0; r < rows; r++)
+                           for (int32_t n = 0; n < outputs; n++) {
+                             const int32_t o = first + output + n;
+                             float *const y = b.y + (row + r) * b.y_stride + o;
+                             const float t = static_cast<float>(sums[r * outputs + n]) * half_at(block + 2 * o);
+                             const float sum = (begin ? *y : 0.0f) + t;
+                             *y = left > block_inputs ? sum
+                                                      : sum * q.scales[row + r].scale + (b.bias ? b.bias[o] : 0.0f);
+                           }
+                       });
+    }
+  }
+}
+
+template <class M>
+static void int_project_floats(const linear_block &of, const int_panels &w, int32_t first) {
+  int8_t numbers[M::rows * int_piece];
+  int_row_scale scales[M::rows];
+  linear_block b = of;
+  for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
+    b.n_rows = left < M::rows ? left : M::rows;
+    for (int32_t r = 0; r < b.n_rows; r++)
+      scales[r] = int_row_scale_of(greatest_magnitude(b.x + r * b.x_stride, b.depth));
+    for (int32_t begin = 0; begin < b.depth; begin += int_piece) {
+      const int32_t depth = b.depth - begin < int_piece ? b.depth - begin : int_piece;
+      for (int32_t r = 0; r < b.n_rows; r++)
+        for (int32_t i = 0; i < depth; i++)
+          numbers[r * int_piece + i] =
+              static_cast<int8_t>(int_quantised(b.x[r * b.x_stride + begin + i], scales[r].inverse));
+      linear_block part = b;
+      for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
+        part.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+        part.y = b.y + done;
+        part.bias = b.bias ? b.bias + done : nullptr;
+        const packed_panel panel = w.from(first + done, b.depth);
+        const quantised_rows q = {numbers, scales, b.n_rows, begin, depth};
+        if (w.format == stored_int8)
+          add_int8_panel<M>(part, panel, q);
+        else
+          add_block_panel<M>(part, panel, q);
+      }
+    }
+    b.x += b.n_rows * b.x_stride;
+    b.y += b.n_rows * b.y_stride;
+  }
+}
+
+}  // namespace heed
+
+#endif
