@@ -1,8 +1,8 @@
 // Sums, products, norms and activations of rows of int8 and int16 (int_rows.h).
-#include "../boundary/tasks.hpp"
 #include "../kernel/int_row_rules.hpp"
 #include "check.hpp"
 #include "heed/int_rows.h"
+#include "share.hpp"
 
 namespace heed {
 namespace {
@@ -53,10 +53,10 @@ void rows_task(void *context, int32_t index, int32_t) {
 }
 
 // work: operations for a number.
-void run_rows(row_job &job, float work, const heed_executor *executor) {
+void run_rows(row_job &job, uint32_t work, const heed_executor *executor) {
   if (job.y.n_rows == 1) job.a.row_stride = job.b.row_stride = job.y.row_stride = 0;  // of a row alone it may be any
-  const float total = static_cast<float>(job.y.n_rows) * static_cast<float>(job.y.dim) * work;
-  job.parts = cut(job.y.n_rows, 1, 1, total, executor);
+  const uint64_t numbers = static_cast<uint64_t>(job.y.n_rows) * static_cast<uint32_t>(job.y.dim);
+  job.parts = share(job.y.n_rows, 1, 1, numbers * work, executor);
   run_tasks(executor, job.parts.n, rows_task, &job);
 }
 
@@ -186,7 +186,7 @@ heed_status run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_
   if (status != HEED_OK) return status;
   row_job job = job_of(row, x, y);
   job.norm = norm;
-  run_rows(job, 12.0f, executor);
+  run_rows(job, 12, executor);
   return HEED_OK;
 }
 
@@ -215,7 +215,7 @@ heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matri
   row_job job = job_of(add_row, a, y);
   job.b = b;
   job.sum = sum_of(first, second);
-  run_rows(job, 6.0f, executor);
+  run_rows(job, 6, executor);
   return HEED_OK;
 }
 
@@ -227,7 +227,7 @@ heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multipl
   row_job job = job_of(multiply_row, a, y);
   job.b = b;
   job.factor = m;
-  run_rows(job, 5.0f, executor);
+  run_rows(job, 5, executor);
   return HEED_OK;
 }
 
@@ -238,7 +238,7 @@ heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int
   if (status != HEED_OK) return status;
   row_job job = job_of(rescale_row, x, y);
   job.factor = m;
-  run_rows(job, 4.0f, executor);
+  run_rows(job, 4, executor);
   return HEED_OK;
 }
 
@@ -258,6 +258,6 @@ heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int
   if (status != HEED_OK) return status;
   row_job job = job_of(lookup_row, x, y);
   job.table = table;
-  run_rows(job, 1.0f, executor);
+  run_rows(job, 1, executor);
   return HEED_OK;
 }
