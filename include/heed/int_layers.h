@@ -1,0 +1,125 @@
+/* heed: a whole transformer layer in integers. Include heed/integers.h.
+ *
+ * The residual stream is int16, products and attention take and give int8, and no number is ever a float. So a model
+ * runs from its first row to its last on a processor without an FPU, with the same bits as on a PC.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_INT_LAYERS_H
+#define HEED_INT_LAYERS_H
+
+#include "int_products.h"
+#include "int_rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A projection in integers, as heed_int_project takes it. Weights without data: none. */
+typedef struct heed_int_linear {
+  heed_weights w;
+  const int32_t *bias;                /* (n_out) or null */
+  const heed_multiplier *multipliers; /* (n_out): x_scale * w_scale / y_scale */
+} heed_int_linear;
+
+/* The type of a norm in integers: heed_int_layer_norm or heed_int_rms_norm. */
+typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
+                                           const heed_executor *executor);
+
+/* A transformer layer. Rows in capitals are int8, the others int16 with the zero point 0:
+ *
+ *   norm_first                                  norm last
+ *   H = norm1(x)                                H = x * to_h
+ *   Q, K, V = H wq, H wk, H wv                  the same
+ *   C = attention(Q, K, V)                      the same
+ *   a = x * of_x + (C wo) * of_attention        a = norm1(x * of_x + (C wo) * of_attention)
+ *   G = norm2(a)                                G = a * to_g
+ *   U = activation[G w_up]                      the same; gated: U = activation[G w_gate] * (G w_up) * gate
+ *   y = a * of_a + (U w_down) * of_hidden       y = norm2(a * of_a + (U w_down) * of_hidden)
+ *
+ * Each result is that of the functions of integers.h, int_products.h and int_rows.h, one after another. A sum before a
+ * norm is int16, too: of_x and the others give it its scale. */
+typedef struct heed_int_layer {
+  uint32_t struct_size;                                /* sizeof(heed_int_layer) */
+  int32_t model_dim, hidden_dim;                       /* numbers of a row, and of a hidden row */
+  int32_t n_heads, n_kv_heads, head_dim;               /* as heed_int_attention; v_dim is head_dim */
+  int32_t norm_first, causal;                          /* 0 or 1 */
+  heed_int_linear wq, wk, wv, wo;                      /* (model_dim, heads * head_dim), and back */
+  heed_int_linear w_up, w_gate, w_down;                /* w_gate without data: not gated */
+  heed_int_norm_function *norm;                        /* heed_int_layer_norm or heed_int_rms_norm */
+  heed_int_norm norm1, norm2;                          /* (model_dim) each */
+  const int8_t *activation;                            /* (256), of heed_int_table */
+  int32_t h_zero, q_zero, k_zero, v_zero, c_zero;      /* zero points of H, Q, K, V, C */
+  int32_t g_zero, u_zero, up_zero;                     /* of G, of U, and of G w_up in a gated layer */
+  int32_t gate_zero;                                   /* of activation[G w_gate] in a gated layer */
+  heed_multiplier score, value;                        /* as heed_int_attention */
+  heed_multiplier to_h, to_g;                          /* norm last only */
+  heed_multiplier of_x, of_attention, of_a, of_hidden; /* as heed_int_add */
+  heed_multiplier gate;                                /* gated only: as heed_int_multiply */
+} heed_int_layer;
+
+/* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */
+static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n_heads, int32_t hidden_dim,
+                                                    heed_int_norm_function *norm) {
+  const heed_int_linear none = {
+      {HEED_NULL, HEED_NULL, HEED_INT8, HEED_OUT_IN, 0, 0, 0, HEED_NULL}, HEED_NULL, HEED_NULL};
+  const heed_int_norm no_norm = {HEED_NULL, HEED_NULL, 0, 0};
+  const heed_multiplier unset = {0, 0};
+  heed_int_layer l;
+  l.struct_size = sizeof l;
+  l.model_dim = model_dim;
+  l.hidden_dim = hidden_dim;
+  l.n_heads = l.n_kv_heads = n_heads;
+  l.head_dim = n_heads > 0 ? model_dim / n_heads : 0;
+  l.norm_first = l.causal = 0;
+  l.wq = l.wk = l.wv = l.wo = l.w_up = l.w_gate = l.w_down = none;
+  l.norm = norm;
+  l.norm1 = l.norm2 = no_norm;
+  l.activation = HEED_NULL;
+  l.h_zero = l.q_zero = l.k_zero = l.v_zero = l.c_zero = l.g_zero = l.u_zero = l.up_zero = l.gate_zero = 0;
+  l.score = l.value = l.to_h = l.to_g = l.of_x = l.of_attention = l.of_a = l.of_hidden = l.gate = unset;
+  return l;
+}
+
+/* Bytes of memory for n rows, as constant expressions: keys and values of all rows, then for each worker some rows on
+ * their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add HEED_INT_LAYER_SIZE_OF_
+ * WORKER. Any size from HEED_INT_LAYER_MIN_BYTES up gives the same bits. */
+#define HEED_INT_LAYER_ROUND(bytes) ((HEED_SIZE(bytes) + 63) / 64 * 64)
+#define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
+#define HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) \
+  (2 * HEED_INT_LAYER_ROUND(HEED_SIZE(n) * HEED_SIZE(n_kv_heads) * HEED_SIZE(head_dim)))
+#define HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated)         \
+  HEED_INT_LAYER_ROUND(3 * HEED_SIZE(model_dim) +                                           \
+                       HEED_INT_LAYER_GREATER(2 * HEED_SIZE(n_heads) * HEED_SIZE(head_dim), \
+                                              HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))
+#define HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated) \
+  (32 * HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +  \
+   HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_BYTES(head_dim, head_dim)))
+#define HEED_INT_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
+  (HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                                    \
+   HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated))
+#define HEED_INT_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
+  (HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                                        \
+   HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +                 \
+   HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(head_dim, head_dim)))
+/* Both as functions. They return 0 if a number of the layer or n is not valid. */
+HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
+HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n);
+
+/* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence.
+ * Threads: rows are shared out in pieces, if the memory has room for more than one worker.
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
+ *         everything else.
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM,
+ *         N_HEADS, N_KV_HEADS, HEAD_DIM, NORM_FIRST, CAUSAL, SCORE, VALUE, MULTIPLIERS (those above, and those of
+ *         weights), LAYER (a zero point); MISFIT for N_KV_HEADS, X, Y, and weights of other sizes; as heed_int_project
+ *         for WQ, WK, WV, WO, W_UP, W_GATE, W_DOWN; NULL_POINTER for NORM, ACTIVATION; as heed_int_layer_norm for
+ *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_FORMAT for X, Y (int16 only); as heed_int_add for X,
+ *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY. */
+HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
+                                        heed_memory memory, const heed_executor *executor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
