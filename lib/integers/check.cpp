@@ -1,5 +1,7 @@
 #include "check.hpp"
 
+#include "../boundary/weights_code.hpp"
+
 namespace heed {
 namespace {
 
@@ -95,6 +97,27 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
   if (!finishes) check_keys(check, *call);
   if (finishes || !call->partial.data) check_results(check, *call, n_rows);
   return check.finish();
+}
+
+void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
+  if (!check.ok()) return;
+  if (w.code) {
+    w.code->check(check, w, argument);
+  } else {
+    check.require(w.layout != HEED_PACKED && w.format != HEED_Q8_0 && w.format != HEED_Q4_0, HEED_NOT_INITIALIZED,
+                  argument);
+    check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);
+  }
+  check.require(w.format == HEED_INT8, HEED_BAD_FORMAT, argument);
+  if (check.ok() && !w.code) {
+    const bool out_in = w.layout == HEED_OUT_IN;
+    check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument, 1);
+  }
+  check.require(w.n_in == n_in, HEED_MISFIT, argument);
+}
+
+void check_multipliers(checker &check, const heed_multiplier *m, int32_t n, heed_argument argument) {
+  for (int32_t i = 0; i < n && check.ok(); i++) check_multiplier(check, m[i], -31, 30, argument);
 }
 
 }  // namespace heed

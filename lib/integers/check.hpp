@@ -36,14 +36,19 @@ inline void check_int_input(checker &check, const heed_int_matrix &x, heed_argum
 inline void check_int_output(checker &check, const heed_int_matrix_out &y, heed_argument argument) {
   check_int_numbers(check, y.format, y.zero_point, false, argument);
   if (check.ok()) check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, argument, int_bytes(y.format));
+}
 
-  heed_status check_int_attention(const heed_int_attention *call, bool finishes);
+// Of a product: int8 in any layout. Adds one range.
+void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
+void check_multipliers(checker &check, const heed_multiplier *m, int32_t n, heed_argument argument);
 
-  // Bytes of the states of so many rows; SIZE_MAX where they do not fit.
-  inline size_t int_partial_bytes(size_t n_rows, int32_t v_dim) {
-    size_t bytes;
-    return __builtin_mul_overflow(n_rows, HEED_INT_PARTIAL_ROW_BYTES(v_dim), &bytes) ? SIZE_MAX : bytes;
-  }
+heed_status check_int_attention(const heed_int_attention *call, bool finishes);
+
+// Bytes of the states of so many rows; SIZE_MAX where they do not fit.
+inline size_t int_partial_bytes(size_t n_rows, int32_t v_dim) {
+  size_t bytes;
+  return __builtin_mul_overflow(n_rows, HEED_INT_PARTIAL_ROW_BYTES(v_dim), &bytes) ? SIZE_MAX : bytes;
+}
 
 }  // namespace heed
 

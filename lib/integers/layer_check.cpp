@@ -34,8 +34,8 @@ void check_layer_norm(checker &check, const heed_int_norm &norm, int32_t dim, he
 }
 
 void check_pair(checker &check, heed_multiplier a, heed_multiplier b) {
-  check_multiplier(check, {a.m, a.e}, -31, 30, HEED_ARG_MULTIPLIERS);
-  check_multiplier(check, {b.m, b.e}, -31, 30, HEED_ARG_MULTIPLIERS);
+  check_multiplier(check, a, -31, 30, HEED_ARG_MULTIPLIERS);
+  check_multiplier(check, b, -31, 30, HEED_ARG_MULTIPLIERS);
   const int32_t apart = check.ok() ? a.e - b.e : 0;
   check.require(apart >= -14 && apart <= 14, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
 }
@@ -81,13 +81,13 @@ void check_layer(checker &check, const heed_int_layer &l) {
                            gated ? l.up_zero : 0,
                            gated ? l.gate_zero : 0};
   for (const int32_t zero : zeros) check.require(zero >= -128 && zero <= 127, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
-  check_score(check, {l.score.m, l.score.e});
-  check_value(check, {l.value.m, l.value.e});
+  check_multiplier(check, l.score, -31, 0, HEED_ARG_SCORE);
+  check_multiplier(check, l.value, -8, 22, HEED_ARG_VALUE);
   check_pair(check, l.of_x, l.of_attention);
   check_pair(check, l.of_a, l.of_hidden);
-  if (!l.norm_first) check_multiplier(check, {l.to_h.m, l.to_h.e}, -31, 30, HEED_ARG_MULTIPLIERS);
-  if (!l.norm_first) check_multiplier(check, {l.to_g.m, l.to_g.e}, -31, 30, HEED_ARG_MULTIPLIERS);
-  if (gated) check_multiplier(check, {l.gate.m, l.gate.e}, -31, 30, HEED_ARG_MULTIPLIERS);
+  if (!l.norm_first) check_multiplier(check, l.to_h, -31, 30, HEED_ARG_MULTIPLIERS);
+  if (!l.norm_first) check_multiplier(check, l.to_g, -31, 30, HEED_ARG_MULTIPLIERS);
+  if (gated) check_multiplier(check, l.gate, -31, 30, HEED_ARG_MULTIPLIERS);
 }
 
 size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {

@@ -1,9 +1,8 @@
 // heed_int_project: a product in integers, with weights in any layout.
-#include "../boundary/tasks.hpp"
-#include "../boundary/weights_code.hpp"
 #include "../kernel/int_product_dispatch.hpp"
 #include "check.hpp"
 #include "heed/int_products.h"
+#include "share.hpp"
 
 namespace heed {
 namespace {
@@ -58,19 +57,13 @@ void piece_task(void *context, int32_t index, int32_t) {
   run_piece(job, job.parts.begin(index), job.parts.size(index));
 }
 
-// As cut() of tasks.hpp and run_product() of pieces.hpp, without a float.
 HEED_NOINLINE void run_on_workers(int_job &job, const heed_executor *executor) {
-  constexpr auto least_work = static_cast<uint64_t>(least_threaded_work);
   const int_product &b = job.whole;
   const int32_t workers = executor->n_workers;
-  const uint64_t work = static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
+  const uint64_t work =
+      static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
   job.by_rows = b.n_rows >= 8 * workers && (b.n_cols < 128 * workers || b.n_cols <= b.n_rows);
-  const int32_t total = job.by_rows ? b.n_rows : b.n_cols, least = job.by_rows ? 24 : 64;
-  int32_t n = workers * pieces_per_worker;
-  if (work * 2 / least_work < static_cast<uint64_t>(n)) n = static_cast<int32_t>(work * 2 / least_work);
-  if (n > total / least) n = total / least;
-  if (n > workers) n = n / workers * workers;
-  job.parts = {total, job.by_rows ? 12 : 64, work < least_work || n < 1 ? 1 : n};
+  job.parts = job.by_rows ? share(b.n_rows, 12, 24, work, executor) : share(b.n_cols, 64, 64, work, executor);
   run_tasks(executor, job.parts.n, piece_task, &job);
 }
 
@@ -80,23 +73,6 @@ int_weights weights_of(const heed_weights &w) {
   return int_rows_of_inputs(data, w.n_in > 1 ? w.row_stride : 0);
 }
 
-void check_int_weights(checker &check, const heed_weights &w, int32_t n_in) {
-  if (!check.ok()) return;
-  if (w.code) {
-    w.code->check(check, w, HEED_ARG_W);
-  } else {
-    check.require(w.layout != HEED_PACKED && w.format != HEED_Q8_0 && w.format != HEED_Q4_0, HEED_NOT_INITIALIZED,
-                  HEED_ARG_W);
-    check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, HEED_ARG_W);
-  }
-  check.require(w.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_W);
-  if (check.ok() && !w.code) {
-    const bool out_in = w.layout == HEED_OUT_IN;
-    check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, HEED_ARG_W, 1);
-  }
-  check.require(w.n_in == n_in, HEED_MISFIT, HEED_ARG_W);
-}
-
 HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed_weights &w, const int32_t *bias,
                                             const heed_multiplier *multipliers, const heed_int_matrix_out &y,
                                             const heed_executor *executor) {
@@ -104,15 +80,14 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
   check.require(x.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_X);
   check_int_input(check, x, HEED_ARG_X);
   check.count(x.dim, HEED_INT_MAX_IN, HEED_ARG_X);
-  check_int_weights(check, w, x.dim);
+  check_int_weights(check, w, x.dim, HEED_ARG_W);
   if (bias) check.array(bias, static_cast<size_t>(w.n_out), access::read, HEED_ARG_BIAS);
   check.array(multipliers, 2 * static_cast<size_t>(w.n_out), access::read, HEED_ARG_MULTIPLIERS);
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
   const heed_status status = check.finish();
-  for (int32_t o = 0; o < w.n_out && check.ok(); o++)
-    check_multiplier(check, {multipliers[o].m, multipliers[o].e}, -31, 30, HEED_ARG_MULTIPLIERS);
+  if (status == HEED_OK) check_multipliers(check, multipliers, w.n_out, HEED_ARG_MULTIPLIERS);
   return status == HEED_OK ? check.status : status;
 }
 
