@@ -1,0 +1,277 @@
+// Attention in integers on a Cortex-M that multiplies two pairs of 16 bits at a time (SMLAD: M4, M7, M33).
+//
+// Scores and sums are the same product: rows of int16 times pairs of columns, which are keys, or columns of values. Where
+// there is room, a block is widened once: for each pair of columns and each four of depth its four words lie as they are
+// read. Of four bytes, the even two are a word, then the odd two: so the processor widens them. Queries lie likewise;
+// of values, two keys are a word.
+#ifndef HEED_ISA_INT_DSP_HPP
+#define HEED_ISA_INT_DSP_HPP
+
+#include "../generic/integers/plain.hpp"
+
+#include <arm_acle.h>
+
+namespace heed {
+namespace {
+namespace dsp {
+
+struct tile {
+  const void *a[2];
+  const void *b;
+  int32_t fours;  // of depth
+  int32_t *to[2];
+  int32_t n_pairs;
+  int32_t skip;  // bytes from the end of a pair that was read to the next one
+};
+
+// Two rows times n_pairs pairs of columns. r0 and r1 point to the rows, r12 to the columns; r8 to r11 are the sums.
+HEED_NOINLINE void multiply(tile &t) {
+#define HEED_SUM(acc, a, b) "smlad r" #acc ", r" #a ", r" #b ", r" #acc "\n"
+#define HEED_FOUR                                                                             \
+  "ldmia r12!, {r4-r7}\n ldrd r2, r3, [r0], #8\n"                                             \
+  HEED_SUM(8, 2, 4) HEED_SUM(9, 2, 5) HEED_SUM(8, 3, 6) HEED_SUM(9, 3, 7)                     \
+  "ldrd r2, r3, [r1], #8\n"                                                                   \
+  HEED_SUM(10, 2, 4) HEED_SUM(11, 2, 5) HEED_SUM(10, 3, 6) HEED_SUM(11, 3, 7)
+  register tile *at asm("r0") = &t;
+  asm volatile(
+      "push {r0, r7}\n"
+      "ldr r12, [r0, #8]\n"
+      "1:\n ldr r2, [sp]\n"
+      "ldrd r0, r1, [r2]\n"
+      "ldr lr, [r2, #12]\n"
+      "mov r8, #0\n mov r9, #0\n mov r10, #0\n mov r11, #0\n"
+      "tst lr, #1\n"
+      "beq 2f\n"
+      "add lr, #1\n"
+      "b 3f\n"
+      "2:\n" HEED_FOUR
+      "3:\n" HEED_FOUR
+      "subs lr, #2\n"
+      "bne 2b\n"
+      "ldr r0, [sp]\n"
+      "ldrd r1, r2, [r0, #16]\n"
+      "ldrd r3, r4, [r0, #24]\n"
+      "strd r8, r9, [r1], #8\n"
+      "strd r10, r11, [r2], #8\n"
+      "strd r1, r2, [r0, #16]\n"
+      "add r12, r4\n"
+      "subs r3, #1\n"
+      "str r3, [r0, #24]\n"
+      "bne 1b\n"
+      "pop {r0, r7}\n"
+      : "+r"(at)
+      :
+      : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+#undef HEED_FOUR
+#undef HEED_SUM
+}
+
+// Rows two by two; a last one is taken for both. Columns have `most` numbers, of which `depth` count.
+void multiply_rows(const void *a, ptrdiff_t a_bytes, int32_t n_rows, const void *b, int32_t depth, int32_t most,
+                   int32_t n, int32_t *to, ptrdiff_t to_stride) {
+  for (int32_t r = 0; r < n_rows; r += 2) {
+    const int32_t next = r + 1 < n_rows ? r + 1 : r;
+    const char *row = static_cast<const char *>(a);
+    tile t = {{row + r * a_bytes, row + next * a_bytes}, b, (depth + 3) >> 2,
+              {to + r * to_stride, to + next * to_stride}, (n + 1) >> 1, ((most + 3) >> 2) - ((depth + 3) >> 2)};
+    t.skip *= 16;
+    multiply(t);
+  }
+}
+
+// Four bytes, or the `left` that there are, and zeros.
+HEED_INLINE uint32_t four(const int8_t *p, int32_t left) {
+  uint32_t word = 0;
+  if (left >= 4)
+    __builtin_memcpy(&word, p, 4);
+  else
+    for (int32_t i = 0; i < left; i++) word |= static_cast<uint32_t>(static_cast<uint8_t>(p[i])) << (8 * i);
+  return word;
+}
+HEED_INLINE uint32_t even(uint32_t bytes) { return static_cast<uint32_t>(__sxtb16(bytes)); }
+HEED_INLINE uint32_t odd(uint32_t bytes) { return static_cast<uint32_t>(__sxtb16(bytes >> 8 | bytes << 24)); }
+// The lower halves of two words, and the upper ones.
+HEED_INLINE uint32_t lower(uint32_t a, uint32_t b) {
+  uint32_t both;
+  asm("pkhbt %0, %1, %2, lsl #16" : "=r"(both) : "r"(a), "r"(b));
+  return both;
+}
+HEED_INLINE uint32_t upper(uint32_t a, uint32_t b) {
+  uint32_t both;
+  asm("pkhtb %0, %1, %2, asr #16" : "=r"(both) : "r"(b), "r"(a));
+  return both;
+}
+HEED_INLINE int32_t add_products(uint32_t a, uint32_t b, int32_t c) {
+  return __smlad(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b), c);
+}
+
+HEED_INLINE uint32_t subtract(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>(__ssub16(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b)));
+}
+int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
+  uint32_t *words = static_cast<uint32_t *>(to);
+  int32_t sum = 0;
+  for (int32_t i = 0; i < dim; i += 4, words += 2) {
+    uint32_t zero = (static_cast<uint32_t>(zero_point) & 255) * 0x01010101;
+    if (dim - i < 4) zero &= (1u << 8 * (dim - i)) - 1;
+    const uint32_t x = four(q + i, dim - i);
+    words[0] = subtract(even(x), even(zero));
+    words[1] = subtract(odd(x), odd(zero));
+    sum = add_products(words[1], 0x00010001, add_products(words[0], 0x00010001, sum));
+  }
+  return sum;
+}
+
+void pack_keys(const int_rows &k, void *to) {
+  uint32_t *words = static_cast<uint32_t *>(to);
+  for (int32_t j = 0; j < k.n; j += 2) {
+    const int8_t *a = k.data + j * k.stride, *b = j + 1 < k.n ? a + k.stride : a;
+    for (int32_t i = 0; i < k.dim; i += 4, words += 4) {
+      const uint32_t x = four(a + i, k.dim - i), y = four(b + i, k.dim - i);
+      words[0] = even(x);
+      words[1] = even(y);
+      words[2] = odd(x);
+      words[3] = odd(y);
+    }
+  }
+}
+
+// Four columns of two keys: a word of each.
+HEED_INLINE void transpose(const int8_t *a, const int8_t *b, int32_t left, uint32_t (&out)[4]) {
+  const uint32_t x = four(a, left), y = four(b, left);
+  out[0] = lower(even(x), even(y));
+  out[1] = lower(odd(x), odd(y));
+  out[2] = upper(even(x), even(y));
+  out[3] = upper(odd(x), odd(y));
+}
+
+// A key beyond the last has probability 0: any will do.
+void pack_values(const int_rows &v, void *to) {
+  constexpr int32_t pair = int_block;  // words of a pair of columns
+  const int32_t n = (v.n + 3) & ~3;
+  for (int32_t j = 0; j < n; j += 2) {
+    const int8_t *a = v.data + (j < v.n ? j : 0) * v.stride, *b = j + 1 < v.n ? a + v.stride : a;
+    uint32_t *words = static_cast<uint32_t *>(to) + j;
+    for (int32_t i = 0; i < v.dim; i += 4, words += 2 * pair) {
+      uint32_t x[4];
+      transpose(a + i, b + i, v.dim - i, x);
+      words[0] = x[0];
+      words[1] = x[1];
+      words[pair] = x[2];
+      words[pair + 1] = x[3];
+    }
+  }
+}
+
+// Two rows times two keys as they lie.
+void scores_in_place(const uint32_t *q0, const uint32_t *q1, const int_rows &k, int32_t *s0, int32_t *s1) {
+  for (int32_t j = 0; j < k.n; j += 2) {
+    const int8_t *a = k.data + j * k.stride, *b = j + 1 < k.n ? a + k.stride : a;
+    int32_t x00 = 0, x01 = 0, x10 = 0, x11 = 0;
+    const uint32_t *p0 = q0, *p1 = q1;
+    const auto add = [&](uint32_t x, uint32_t y) {
+      x00 = add_products(p0[1], odd(x), add_products(p0[0], even(x), x00));
+      x10 = add_products(p1[1], odd(x), add_products(p1[0], even(x), x10));
+      x01 = add_products(p0[1], odd(y), add_products(p0[0], even(y), x01));
+      x11 = add_products(p1[1], odd(y), add_products(p1[0], even(y), x11));
+    };
+    for (int32_t i = k.dim >> 2; i > 0; i--, a += 4, b += 4, p0 += 2, p1 += 2) add(four(a, 4), four(b, 4));
+    if (k.dim & 3) add(four(a, k.dim & 3), four(b, k.dim & 3));
+    s0[j] = x00, s0[j + 1] = x01;
+    s1[j] = x10, s1[j + 1] = x11;
+  }
+}
+
+void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t, const int_rows &k, int32_t *s) {
+  if (k.packed) return multiply_rows(queries, query_bytes, n_rows, k.packed, k.dim, k.dim, k.n, s, int_block);
+  const uint32_t *q = static_cast<const uint32_t *>(queries);
+  const ptrdiff_t next = n_rows > 1 ? query_bytes / 4 : 0;
+  scores_in_place(q, q + next, k, s, n_rows > 1 ? s + int_block : s);
+}
+
+// Two rows times four columns of values as they lie.
+template <bool FULL>
+HEED_INLINE void sum_columns(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t i, int32_t *a0, int32_t *a1) {
+  int32_t x00 = 0, x01 = 0, x02 = 0, x03 = 0, x10 = 0, x11 = 0, x12 = 0, x13 = 0;
+  const int32_t left = FULL ? 4 : v.dim - i;
+  const int8_t *a = v.data + i;
+  for (int32_t j = v.n; j > 0; j -= 2, a += 2 * v.stride) {
+    uint32_t y[4], e, f;
+    __builtin_memcpy(&e, p0++, 4);
+    __builtin_memcpy(&f, p1++, 4);
+    transpose(a, j > 1 ? a + v.stride : a, left, y);
+    x00 = add_products(e, y[0], x00), x01 = add_products(e, y[1], x01);
+    x10 = add_products(f, y[0], x10), x11 = add_products(f, y[1], x11);
+    x02 = add_products(e, y[2], x02), x03 = add_products(e, y[3], x03);
+    x12 = add_products(f, y[2], x12), x13 = add_products(f, y[3], x13);
+  }
+  a0[i] = x00, a0[i + 1] = x01, a0[i + 2] = x02, a0[i + 3] = x03;
+  a1[i] = x10, a1[i + 1] = x11, a1[i + 2] = x12, a1[i + 3] = x13;
+}
+void sums_in_place(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t *a0, int32_t *a1) {
+  int32_t i = 0;
+  for (; i + 4 <= v.dim; i += 4) sum_columns<true>(p0, p1, v, i, a0, a1);
+  if (i < v.dim) sum_columns<false>(p0, p1, v, i, a0, a1);
+}
+
+void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+  if (v.packed) return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
+  const ptrdiff_t next = n_rows > 1;
+  sums_in_place(p, p + next * int_block, v, acc, acc + next * acc_stride);
+}
+
+int32_t greatest(const int32_t *s, int32_t n) {
+  int32_t max = s[0];
+  for (int32_t j = 1; j < n; j++)
+    if (s[j] > max) max = s[j];
+  return max;
+}
+
+int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max, uint32_t offset) {
+  const uint32_t m = rule.m16 << rule.g, limit = rule.limit;
+  const int32_t h = rule.h, c0 = int_exp[0] * 32768 + 16384, c1 = int_exp[1] * 32768 + 16384, c2 = int_exp[2] * 32768 + 16384;
+  int16_t *p = reinterpret_cast<int16_t *>(s);
+  int32_t l = 0;
+  for (int32_t j = 0; j < n; j++) {
+    uint32_t a = (static_cast<uint32_t>(max) - static_cast<uint32_t>(s[j])) >> h;
+    if (a > limit) a = limit;
+    const uint32_t u = offset + ((a * m) >> 16), power = __usat(static_cast<int32_t>(u), 16) >> int_fraction;
+    const int32_t t = static_cast<int16_t>((u << 5) ^ 0x8000);
+    int32_t y = __smlabb(t, int_exp[3], c2) >> 15;
+    y = __smlabb(y, t, c1) >> 15;
+    y = __smlabb(y, t, c0) >> 15;
+    y = static_cast<int32_t>((static_cast<uint32_t>(2 * y) >> power) + 1) >> 1;
+    const int16_t narrow = static_cast<int16_t>(y);
+    __builtin_memcpy(p + j, &narrow, 2);
+    l += y;
+  }
+  __builtin_memset(p + n, 0, static_cast<size_t>(padded - n) * 2);
+  return l;
+}
+
+void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {
+  const int32_t q = f.q, up = f.up, shift = f.t - 32;
+  const int64_t bias = static_cast<int64_t>(f.bias);
+  for (int32_t i = 0; i < n; i++) {
+    const int32_t x = static_cast<int32_t>(static_cast<uint32_t>(a[i]) << up);
+    const int32_t high = static_cast<int32_t>((static_cast<int64_t>(x) * q + bias) >> 32), y = __qadd(high >> shift, zero_point);
+    if (wide)
+      static_cast<int16_t *>(out)[i] = static_cast<int16_t>(__ssat(y, 16));
+    else
+      static_cast<int8_t *>(out)[i] = static_cast<int8_t>(__ssat(y, 8));
+  }
+}
+
+}  // namespace dsp
+
+namespace dsp {
+constexpr int_steps make(const char *name) {
+  return {name,   plain_integers::always, 2, 5, open_query, pack_keys, pack_values, scores, greatest, probabilities,
+          sums, plain_integers::add_to_bin, plain_integers::join_bins, finish};
+}
+}  // namespace dsp
+
+}  // namespace
+}  // namespace heed
+
+#endif
