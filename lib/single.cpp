@@ -90,12 +90,26 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 
 }  // namespace heed
 
-// Integers: one kernel, too.
+// Integers: one kernel, too, which the compiler's target chooses. -DHEED_INT_PLAIN chooses the one without vectors.
 #include "generic/integers/plain.hpp"
+#ifdef HEED_INT_PLAIN
+#elif defined(__ARM_FEATURE_MVE)
+#include "isa/int_mve.hpp"
+#elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
+#include "isa/int_dsp.hpp"
+#endif
 
 namespace heed {
 
+#ifdef HEED_INT_PLAIN
 static constexpr int_steps int_fixed = plain_integers::make("plain");
+#elif defined(__ARM_FEATURE_MVE)
+static constexpr int_steps int_fixed = helium::make("mve");
+#elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
+static constexpr int_steps int_fixed = dsp::make("dsp");
+#else
+static constexpr int_steps int_fixed = plain_integers::make("plain");
+#endif
 
 }  // namespace heed
 
