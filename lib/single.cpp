@@ -92,6 +92,7 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 
 // Integers: one kernel, too, which the compiler's target chooses. -DHEED_INT_PLAIN chooses the one without vectors.
 #include "generic/integers/plain.hpp"
+#include "generic/integers/product_floats.hpp"
 #ifdef HEED_INT_PLAIN
 #elif defined(__ARM_FEATURE_MVE)
 #include "isa/int_mve.hpp"
@@ -111,10 +112,13 @@ static constexpr int_steps int_fixed = dsp::make("dsp");
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif
 
+static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
+
 }  // namespace heed
 
 #include "kernel/dispatch.cpp"
 #include "kernel/int_dispatch.cpp"
+#include "kernel/int_product_dispatch.cpp"
 #include "kernel/root.cpp"
 #include "boundary/front_door.cpp"
 #include "boundary/status.cpp"
@@ -123,7 +127,12 @@ static constexpr int_steps int_fixed = plain_integers::make("plain");
 #include "integers/attention.cpp"
 #include "integers/check.cpp"
 #include "integers/kernels.cpp"
+#include "integers/layer.cpp"
+#include "integers/layer_check.cpp"
 #include "integers/partial.cpp"
+#include "integers/project.cpp"
+#include "integers/rows.cpp"
+#include "integers/table.cpp"
 #include "options/cache.cpp"
 #include "options/cache_snapshots.cpp"
 #include "options/inspect.cpp"
@@ -138,6 +147,7 @@ static constexpr int_steps int_fixed = plain_integers::make("plain");
 #include "api/attention.cpp"
 #include "api/attention_layer.cpp"
 #include "api/formats.cpp"
+#include "api/int_weights.cpp"
 #include "api/kernels.cpp"
 #include "api/pack.cpp"
 #include "api/packed.cpp"

@@ -25,7 +25,7 @@ void run_panels(const int_product_steps &steps, const int_product &b, const unsi
   }
 }
 
-struct int_job {
+struct int_product_job {
   const int_product_steps *steps;
   int_product whole;
   const unsigned char *panels;  // or null
@@ -33,7 +33,7 @@ struct int_job {
   bool by_rows;
 };
 
-void run_piece(const int_job &job, int32_t begin, int32_t n) {
+void run_product_piece(const int_product_job &job, int32_t begin, int32_t n) {
   int_product b = job.whole;
   if (job.by_rows) {
     b.x += begin * b.x_stride;
@@ -52,22 +52,22 @@ void run_piece(const int_job &job, int32_t begin, int32_t n) {
     job.steps->project(b);
 }
 
-void piece_task(void *context, int32_t index, int32_t) {
-  const int_job &job = *static_cast<const int_job *>(context);
-  run_piece(job, job.parts.begin(index), job.parts.size(index));
+void run_product_task(void *context, int32_t index, int32_t) {
+  const int_product_job &job = *static_cast<const int_product_job *>(context);
+  run_product_piece(job, job.parts.begin(index), job.parts.size(index));
 }
 
-HEED_NOINLINE void run_on_workers(int_job &job, const heed_executor *executor) {
+HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *executor) {
   const int_product &b = job.whole;
   const int32_t workers = executor->n_workers;
   const uint64_t work =
       static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
   job.by_rows = b.n_rows >= 8 * workers && (b.n_cols < 128 * workers || b.n_cols <= b.n_rows);
   job.parts = job.by_rows ? share(b.n_rows, 12, 24, work, executor) : share(b.n_cols, 64, 64, work, executor);
-  run_tasks(executor, job.parts.n, piece_task, &job);
+  run_tasks(executor, job.parts.n, run_product_task, &job);
 }
 
-int_weights weights_of(const heed_weights &w) {
+int_weights int_weights_of(const heed_weights &w) {
   const auto *data = static_cast<const int8_t *>(w.data);
   if (w.layout == HEED_OUT_IN) return int_rows_of_outputs(data, w.n_out > 1 ? w.row_stride : 0);
   return int_rows_of_inputs(data, w.n_in > 1 ? w.row_stride : 0);
@@ -102,14 +102,14 @@ heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *b
   const heed_status status = check_int_project(x, w, bias, multipliers, y, executor);
   if (status != HEED_OK) return status;
   const bool several = x.n_rows > 1;  // a row alone may have any stride
-  int_job job = {};
+  int_product_job job = {};
   job.steps = int_products();
   job.panels = w.layout == HEED_PACKED ? static_cast<const unsigned char *>(w.data) : nullptr;
   int_product &b = job.whole;
   b.x = static_cast<const int8_t *>(x.data);
   b.x_stride = several ? x.row_stride : 0;
   b.x_zero_point = x.zero_point;
-  if (!job.panels) b.w = weights_of(w);
+  if (!job.panels) b.w = int_weights_of(w);
   b.bias = bias;
   b.multipliers = &multipliers->m;
   b.y = y.data;
@@ -123,6 +123,6 @@ heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *b
   if (executor)
     run_on_workers(job, executor);
   else
-    run_piece(job, 0, b.n_rows);
+    run_product_piece(job, 0, b.n_rows);
   return HEED_OK;
 }

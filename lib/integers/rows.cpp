@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-constexpr int32_t piece = 64;  // numbers of a row that are widened at a time
+constexpr int32_t buffered = 64;  // numbers of a row that are widened at a time
 
 // Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they fit.
 void load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *to) {
@@ -47,17 +47,17 @@ struct row_job {
   pieces parts;
 };
 
-void rows_task(void *context, int32_t index, int32_t) {
+void int_rows_task(void *context, int32_t index, int32_t) {
   const row_job &job = *static_cast<const row_job *>(context);
   for (int32_t r = job.parts.begin(index); r < job.parts.begin(index + 1); r++) job.row(job, r);
 }
 
 // work: operations for a number.
-void run_rows(row_job &job, uint32_t work, const heed_executor *executor) {
+void run_int_rows(row_job &job, uint32_t work, const heed_executor *executor) {
   if (job.y.n_rows == 1) job.a.row_stride = job.b.row_stride = job.y.row_stride = 0;  // of a row alone it may be any
   const uint64_t numbers = static_cast<uint64_t>(job.y.n_rows) * static_cast<uint32_t>(job.y.dim);
   job.parts = share(job.y.n_rows, 1, 1, numbers * work, executor);
-  run_tasks(executor, job.parts.n, rows_task, &job);
+  run_tasks(executor, job.parts.n, int_rows_task, &job);
 }
 
 row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &a, const heed_int_matrix_out &y) {
@@ -68,7 +68,7 @@ row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix
   return job;
 }
 
-void check_output(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y,
+void check_y(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y,
                   const heed_executor *executor) {
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
@@ -76,7 +76,7 @@ void check_output(checker &check, const heed_int_matrix &x, const heed_int_matri
 }
 
 // An input that y may be itself.
-void check_input(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, heed_argument argument) {
+void check_x(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, heed_argument argument) {
   const bool in_place = x.data == y.data && x.format == y.format && (x.row_stride == y.row_stride || y.n_rows == 1);
   check_int_input(check, x, argument, in_place);
 }
@@ -85,23 +85,23 @@ HEED_NOINLINE heed_status check_rows(const heed_int_matrix &a, heed_argument a_n
                                      multiplier first, multiplier second, const heed_int_matrix_out &y,
                                      const heed_executor *executor) {
   checker_of<4> check;
-  check_input(check, a, y, a_name);
-  if (b) check_input(check, *b, y, HEED_ARG_B);
+  check_x(check, a, y, a_name);
+  if (b) check_x(check, *b, y, HEED_ARG_B);
   if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, HEED_ARG_B);
   check_multiplier(check, first, -31, 30, HEED_ARG_MULTIPLIERS);
   check_multiplier(check, second, -31, 30, HEED_ARG_MULTIPLIERS);
   const int32_t apart = check.ok() ? first.e - second.e : 0;
   check.require(apart >= -14 && apart <= 14, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
-  check_output(check, a, y, executor);
+  check_y(check, a, y, executor);
   return check.finish();
 }
 
 // ---------------------------------------------------------------------------------------------- sums and products
 
 void add_row(const row_job &job, int32_t r) {
-  int16_t a[piece], b[piece];
-  for (int32_t i = 0; i < job.y.dim; i += piece) {
-    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+  int16_t a[buffered], b[buffered];
+  for (int32_t i = 0; i < job.y.dim; i += buffered) {
+    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
     load(job.a, r, i, n, a);
     load(job.b, r, i, n, b);
     store(job.y, r, i, n, [&](int32_t k) { return int_sum(job.sum, a[k], b[k]); });
@@ -109,9 +109,9 @@ void add_row(const row_job &job, int32_t r) {
 }
 
 void multiply_row(const row_job &job, int32_t r) {
-  int16_t a[piece], b[piece];
-  for (int32_t i = 0; i < job.y.dim; i += piece) {
-    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+  int16_t a[buffered], b[buffered];
+  for (int32_t i = 0; i < job.y.dim; i += buffered) {
+    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
     load(job.a, r, i, n, a);
     load(job.b, r, i, n, b);
     store(job.y, r, i, n,
@@ -120,9 +120,9 @@ void multiply_row(const row_job &job, int32_t r) {
 }
 
 void rescale_row(const row_job &job, int32_t r) {
-  int16_t x[piece];
-  for (int32_t i = 0; i < job.y.dim; i += piece) {
-    const int32_t n = job.y.dim - i < piece ? job.y.dim - i : piece;
+  int16_t x[buffered];
+  for (int32_t i = 0; i < job.y.dim; i += buffered) {
+    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
     load(job.a, r, i, n, x);
     store(job.y, r, i, n,
           [&](int32_t k) { return shifted(static_cast<int64_t>(x[k]) * job.factor.m, 31 - job.factor.e); });
@@ -140,11 +140,11 @@ void lookup_row(const row_job &job, int32_t r) {
 template <bool MEAN>
 void norm_row(const row_job &job, int32_t r) {
   const int32_t dim = job.y.dim, shift = norm_fraction + job.norm.shift;
-  int16_t x[piece];
+  int16_t x[buffered];
   int32_t sum = 0;
   uint64_t squares = 0;
-  for (int32_t i = 0; i < dim; i += piece) {
-    const int32_t n = dim - i < piece ? dim - i : piece;
+  for (int32_t i = 0; i < dim; i += buffered) {
+    const int32_t n = dim - i < buffered ? dim - i : buffered;
     load(job.a, r, i, n, x);
     for (int32_t k = 0; k < n; k++) {
       if (MEAN) sum += x[k];
@@ -156,8 +156,8 @@ void norm_row(const row_job &job, int32_t r) {
   v += (count * count * job.norm.eps) >> 16;
   const bool flat = v == 0;
   const norm_factor f = norm_factor_of(flat ? 1 : v);
-  for (int32_t i = 0; i < dim; i += piece) {
-    const int32_t n = dim - i < piece ? dim - i : piece;
+  for (int32_t i = 0; i < dim; i += buffered) {
+    const int32_t n = dim - i < buffered ? dim - i : buffered;
     load(job.a, r, i, n, x);
     const int32_t *weight = job.norm.weight + i, *bias = job.norm.bias ? job.norm.bias + i : nullptr;
     store(job.y, r, i, n, [&](int32_t k) {
@@ -168,11 +168,11 @@ void norm_row(const row_job &job, int32_t r) {
   }
 }
 
-HEED_NOINLINE heed_status check_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
+HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
                                      const heed_executor *executor) {
   checker_of<5> check;
-  check_input(check, x, y, HEED_ARG_X);
-  check_output(check, x, y, executor);
+  check_x(check, x, y, HEED_ARG_X);
+  check_y(check, x, y, executor);
   check.count(x.dim, HEED_INT_MAX_NORM_DIM, HEED_ARG_X);
   if (check.ok()) check.array(norm.weight, static_cast<size_t>(x.dim), access::read, HEED_ARG_WEIGHT);
   if (check.ok() && norm.bias) check.array(norm.bias, static_cast<size_t>(x.dim), access::read, HEED_ARG_BIAS);
@@ -182,21 +182,21 @@ HEED_NOINLINE heed_status check_norm(const heed_int_matrix &x, const heed_int_no
 
 heed_status run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
                      const heed_int_matrix_out &y, const heed_executor *executor) {
-  const heed_status status = check_norm(x, norm, y, executor);
+  const heed_status status = check_int_norm(x, norm, y, executor);
   if (status != HEED_OK) return status;
   row_job job = job_of(row, x, y);
   job.norm = norm;
-  run_rows(job, 12, executor);
+  run_int_rows(job, 12, executor);
   return HEED_OK;
 }
 
 HEED_NOINLINE heed_status check_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
                                        const heed_executor *executor) {
   checker_of<4> check;
-  check_input(check, x, y, HEED_ARG_X);
+  check_x(check, x, y, HEED_ARG_X);
   check.require(x.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_X);
   check.require(y.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_Y);
-  check_output(check, x, y, executor);
+  check_y(check, x, y, executor);
   check.require(table != nullptr, HEED_NULL_POINTER, HEED_ARG_WEIGHT);
   if (check.ok()) check.memory(table, 256, access::read, HEED_ARG_WEIGHT);
   return check.finish();
@@ -215,7 +215,7 @@ heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matri
   row_job job = job_of(add_row, a, y);
   job.b = b;
   job.sum = sum_of(first, second);
-  run_rows(job, 6, executor);
+  run_int_rows(job, 6, executor);
   return HEED_OK;
 }
 
@@ -227,7 +227,7 @@ heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multipl
   row_job job = job_of(multiply_row, a, y);
   job.b = b;
   job.factor = m;
-  run_rows(job, 5, executor);
+  run_int_rows(job, 5, executor);
   return HEED_OK;
 }
 
@@ -238,7 +238,7 @@ heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int
   if (status != HEED_OK) return status;
   row_job job = job_of(rescale_row, x, y);
   job.factor = m;
-  run_rows(job, 4, executor);
+  run_int_rows(job, 4, executor);
   return HEED_OK;
 }
 
@@ -258,6 +258,6 @@ heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int
   if (status != HEED_OK) return status;
   row_job job = job_of(lookup_row, x, y);
   job.table = table;
-  run_rows(job, 1, executor);
+  run_int_rows(job, 1, executor);
   return HEED_OK;
 }

@@ -1,0 +1,266 @@
+// A layer in integers: the bits of its functions one after another, with any memory and any number of threads; near the
+// same layer in double precision; and what is refused. SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "heed/int_layers.h"
+#include "support/executors.hpp"
+#include "support/random.hpp"
+#include "support/refusal.hpp"
+
+namespace heed_test {
+namespace {
+
+// Weights of a projection, with everything that points to them.
+struct linear {
+  std::vector<int8_t> numbers;
+  std::vector<int32_t> bias;
+  std::vector<heed_multiplier> multipliers;
+  int32_t n_in, n_out;
+  double x_scale, w_scale, y_scale;
+  linear(random_source &r, int32_t n_in_, int32_t n_out_, double x_scale_, double y_scale_)
+      : numbers(size_t(n_in_ * n_out_)),
+        bias(size_t(n_out_)),
+        multipliers(size_t(n_out_)),
+        n_in(n_in_),
+        n_out(n_out_),
+        x_scale(x_scale_),
+        w_scale(1.7 / (127 * std::sqrt(double(n_in_)))),
+        y_scale(y_scale_) {
+    for (auto &w : numbers) w = int8_t(r.between(-127, 127));
+    for (auto &b : bias) b = r.between(-3000, 3000);
+    for (auto &m : multipliers) m = heed_multiplier_of(float(x_scale * w_scale / y_scale));
+  }
+  heed_int_linear get() const {
+    return {heed_weights_of(numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, n_in, n_out), bias.data(),
+            multipliers.data()};
+  }
+  double real(const std::vector<double> &x, int32_t o) const {
+    double sum = bias[size_t(o)] * x_scale * w_scale;
+    for (int32_t i = 0; i < n_in; ++i) sum += x[size_t(i)] * numbers[size_t(o * n_in + i)] * w_scale;
+    return sum;
+  }
+};
+
+// A layer whose rows all have about the standard deviation 1.
+struct trained_layer {
+  static constexpr double wide = 8.0 / 32767, narrow = 5.0 / 127;
+  int32_t dim, n_heads, n_kv_heads, head_dim, hidden;
+  bool first, gated;
+  linear wq, wk, wv, wo, up, gate, down;
+  std::vector<int32_t> weight1, bias1, weight2, bias2;
+  int8_t table[256];
+  heed_int_layer layer;
+
+  trained_layer(random_source &r, bool first_, bool gated_, int32_t n_heads_ = 4, int32_t n_kv_heads_ = 2,
+                int32_t head_dim_ = 8, int32_t hidden_ = 50)
+      : dim(n_heads_ * head_dim_),
+        n_heads(n_heads_),
+        n_kv_heads(n_kv_heads_),
+        head_dim(head_dim_),
+        hidden(hidden_),
+        first(first_),
+        gated(gated_),
+        wq(r, dim, dim, narrow, narrow),
+        wk(r, dim, n_kv_heads * head_dim, narrow, narrow),
+        wv(r, dim, n_kv_heads * head_dim, narrow, narrow),
+        wo(r, dim, dim, narrow, wide),
+        up(r, dim, hidden, narrow, narrow),
+        gate(r, dim, hidden, narrow, narrow),
+        down(r, hidden, dim, narrow, wide),
+        weight1(size_t(dim)),
+        bias1(size_t(dim)),
+        weight2(size_t(dim)),
+        bias2(size_t(dim)) {
+    const double y = first ? narrow : wide;
+    const int32_t shift = first ? 20 : 12;
+    for (auto *w : {&weight1, &weight2})
+      for (auto &x : *w) x = int32_t(std::lround(std::ldexp((1 + 0.2 * double(r.uniform())) / y, shift)));
+    for (auto *b : {&bias1, &bias2})
+      for (auto &x : *b) x = int32_t(std::lround(std::ldexp(0.2 * double(r.uniform()) / y, shift)));
+    EXPECT_EQ(heed_int_table(HEED_INT_GELU, heed_multiplier_of(float(narrow)), 0, heed_multiplier_of(float(1 / narrow)),
+                             0, table),
+              HEED_OK);
+    layer = heed_int_layer_default(dim, n_heads, hidden, first ? heed_int_layer_norm : heed_int_rms_norm);
+    layer.n_kv_heads = n_kv_heads;
+    layer.head_dim = head_dim;
+    layer.norm_first = first;
+    layer.causal = r.between(0, 1);
+    layer.wq = wq.get(), layer.wk = wk.get(), layer.wv = wv.get(), layer.wo = wo.get();
+    layer.w_up = up.get(), layer.w_down = down.get();
+    if (gated) layer.w_gate = gate.get();
+    layer.norm1 = {weight1.data(), bias1.data(), shift, 1000};
+    layer.norm2 = {weight2.data(), bias2.data(), shift, 1000};
+    layer.activation = table;
+    layer.score = heed_multiplier_of(float(narrow * narrow / std::sqrt(double(head_dim)) * 1.4426950408889634));
+    layer.value = heed_multiplier_of(1);
+    layer.to_h = layer.to_g = heed_multiplier_of(float(wide / narrow));
+    layer.of_x = layer.of_attention = layer.of_a = layer.of_hidden = heed_multiplier_of(1);
+    layer.gate = heed_multiplier_of(float(narrow));
+  }
+
+  std::vector<double> norm(const std::vector<double> &x, const std::vector<int32_t> &weight,
+                           const std::vector<int32_t> &bias) const {
+    const double y = first ? narrow : wide, unit = std::ldexp(y, first ? -20 : -12);
+    double mean = 0, squares = 0;
+    for (double v : x) mean += first ? v / dim : 0;
+    for (double v : x) squares += (v - mean) * (v - mean) / dim;
+    std::vector<double> out;
+    for (int32_t i = 0; i < dim; ++i)
+      out.push_back((x[size_t(i)] - mean) / std::sqrt(squares) * weight[size_t(i)] * unit + bias[size_t(i)] * unit);
+    return out;
+  }
+
+  // The same layer in double precision.
+  std::vector<std::vector<double>> exact(const std::vector<std::vector<double>> &x) const {
+    std::vector<std::vector<double>> h, k, v, out;
+    for (const auto &row : x) {
+      h.push_back(first ? norm(row, weight1, bias1) : row);
+      k.emplace_back(), v.emplace_back();
+      for (int32_t o = 0; o < n_kv_heads * head_dim; ++o)
+        k.back().push_back(wk.real(h.back(), o)), v.back().push_back(wv.real(h.back(), o));
+    }
+    for (size_t t = 0; t < x.size(); ++t) {
+      std::vector<double> context, a, g, u, y;
+      for (int32_t head = 0; head < n_heads; ++head) {
+        const int32_t from = head / (n_heads / n_kv_heads) * head_dim;
+        std::vector<double> p, q;
+        double l = 0;
+        for (int32_t i = 0; i < head_dim; ++i) q.push_back(wq.real(h[t], head * head_dim + i));
+        for (size_t j = 0; j < (layer.causal ? t + 1 : x.size()); ++j) {
+          double dot = 0;
+          for (int32_t i = 0; i < head_dim; ++i) dot += q[size_t(i)] * k[j][size_t(from + i)];
+          p.push_back(std::exp(dot / std::sqrt(double(head_dim))));
+          l += p.back();
+        }
+        for (int32_t i = 0; i < head_dim; ++i) {
+          double sum = 0;
+          for (size_t j = 0; j < p.size(); ++j) sum += p[j] / l * v[j][size_t(from + i)];
+          context.push_back(sum);
+        }
+      }
+      for (int32_t i = 0; i < dim; ++i) a.push_back(x[t][size_t(i)] + wo.real(context, i));
+      if (!first) a = norm(a, weight1, bias1);
+      g = first ? norm(a, weight2, bias2) : a;
+      const auto gelu = [](double z) { return z * std::erfc(-z / std::sqrt(2.0)) / 2; };
+      for (int32_t o = 0; o < hidden; ++o)
+        u.push_back(gated ? gelu(gate.real(g, o)) * up.real(g, o) : gelu(up.real(g, o)));
+      for (int32_t i = 0; i < dim; ++i) y.push_back(a[size_t(i)] + down.real(u, i));
+      out.push_back(first ? y : norm(y, weight2, bias2));
+    }
+    return out;
+  }
+};
+
+std::vector<int16_t> drawn_rows(random_source &r, int32_t n) {
+  std::vector<int16_t> x(static_cast<size_t>(n));
+  for (auto &v : x) v = int16_t(std::lround(double(r.bell()) / trained_layer::wide));
+  return x;
+}
+
+std::vector<int16_t> run(const heed_int_layer &layer, std::vector<int16_t> x, int32_t n, size_t bytes,
+                         const heed_executor *executor) {
+  std::vector<unsigned char> room(bytes + 64, 0xa5);
+  void *data = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
+  EXPECT_EQ(heed_int_layer_run(&layer, heed_int_matrix_of(x.data(), HEED_INT16, n, layer.model_dim, 0),
+                               heed_int_matrix_out_of(x.data(), HEED_INT16, n, layer.model_dim, 0),
+                               heed_memory_of(data, bytes), executor),
+            HEED_OK);
+  return x;
+}
+
+TEST(int_layer, is_near_the_layer_in_double_precision) {
+  random_source r(740001);
+  for (int32_t kind = 0; kind < 4; ++kind) {
+    const trained_layer t(r, kind % 2 == 1, kind / 2 == 1);
+    const int32_t n = 37;
+    const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
+    std::vector<std::vector<double>> rows;
+    for (int32_t i = 0; i < n; ++i) {
+      rows.emplace_back();
+      for (int32_t k = 0; k < t.dim; ++k) rows.back().push_back(x[size_t(i * t.dim + k)] * trained_layer::wide);
+    }
+    const auto exact = t.exact(rows);
+    const auto y = run(t.layer, x, n, heed_int_layer_bytes(&t.layer, n), nullptr);
+    double error = 0, power = 0;
+    for (int32_t i = 0; i < n * t.dim; ++i) {
+      const double wanted = exact[size_t(i / t.dim)][size_t(i % t.dim)];
+      error += std::pow(y[size_t(i)] * trained_layer::wide - wanted, 2);
+      power += wanted * wanted;
+    }
+    EXPECT_LT(std::sqrt(error / power), 0.06) << kind;  // int8 rows cost about 1 % each
+    RecordProperty("relative_error_" + std::to_string(kind), std::to_string(std::sqrt(error / power)));
+  }
+}
+
+TEST(int_layer, any_memory_and_any_threads_give_the_same_numbers) {
+  random_source r(740002);
+  for (int32_t kind = 0; kind < 4; ++kind) {
+    const trained_layer t(r, kind % 2 == 1, kind / 2 == 1);
+    const int32_t n = 300;
+    const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
+    const size_t least = heed_int_layer_min_bytes(&t.layer, n), most = heed_int_layer_bytes(&t.layer, n);
+    EXPECT_EQ(least, HEED_INT_LAYER_MIN_BYTES(n, t.dim, 4, 2, 8, 50, t.gated));
+    EXPECT_EQ(most, HEED_INT_LAYER_BYTES(n, t.dim, 4, 2, 8, 50, t.gated));
+    const auto y = run(t.layer, x, n, most, nullptr);
+    EXPECT_EQ(run(t.layer, x, n, least, nullptr), y);
+    EXPECT_EQ(run(t.layer, x, n, least + 777 * 64, nullptr), y);
+    thread_executor threads(3);
+    const size_t worker = HEED_INT_LAYER_SIZE_OF_WORKER(t.dim, 4, 8, 50, t.gated);
+    EXPECT_EQ(run(t.layer, x, n, most + 2 * worker, threads.get()), y);
+    EXPECT_GT(threads.most_tasks(), 1);
+    EXPECT_EQ(run(t.layer, x, n, least, threads.get()), y);
+  }
+}
+
+TEST(int_layer, refuses_what_is_wrong) {
+  random_source r(740003);
+  const trained_layer t(r, false, true);
+  std::vector<int16_t> x = drawn_rows(r, 3 * t.dim);
+  const std::vector<int16_t> before = x;
+  alignas(64) static unsigned char memory[1 << 17];
+  const auto is = [&](const heed_int_layer &l, heed_fault fault, heed_argument argument, size_t bytes = sizeof memory) {
+    EXPECT_EQ(heed_int_layer_run(&l, heed_int_matrix_of(x.data(), HEED_INT16, 3, t.dim, 0),
+                                 heed_int_matrix_out_of(x.data(), HEED_INT16, 3, t.dim, 0),
+                                 heed_memory_of(memory, bytes), nullptr),
+              HEED_STATUS(fault, argument));
+    EXPECT_EQ(x, before);
+  };
+  heed_int_layer l = t.layer;
+  const auto broken = [&](auto change, heed_fault fault, heed_argument argument) {
+    l = t.layer;
+    change();
+    is(l, fault, argument);
+  };
+  broken([&] { l.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  broken([&] { l.model_dim = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_MODEL_DIM);
+  broken([&] { l.hidden_dim = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_DIM);
+  broken([&] { l.n_kv_heads = 3; }, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  broken([&] { l.norm_first = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
+  broken([&] { l.causal = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
+  broken([&] { l.wq.w.n_out--; }, HEED_MISFIT, HEED_ARG_WQ);
+  broken([&] { l.wk.w.n_in++; }, HEED_MISFIT, HEED_ARG_WK);
+  broken([&] { l.wv.w.data = nullptr; }, HEED_NULL_POINTER, HEED_ARG_WV);
+  broken([&] { l.wo.w.format = HEED_F16; }, HEED_BAD_FORMAT, HEED_ARG_WO);
+  broken([&] { l.w_up.w.layout = 7; }, HEED_BAD_LAYOUT, HEED_ARG_W_UP);
+  broken([&] { l.w_gate.multipliers = nullptr; }, HEED_NULL_POINTER, HEED_ARG_W_GATE);
+  broken([&] { l.w_down.bias = misaligned(l.w_down.bias); }, HEED_MISALIGNED, HEED_ARG_W_DOWN);
+  broken([&] { l.norm = nullptr; }, HEED_NULL_POINTER, HEED_ARG_NORM);
+  broken([&] { l.norm1.weight = nullptr; }, HEED_NULL_POINTER, HEED_ARG_NORM1_WEIGHT);
+  broken([&] { l.norm2.shift = 31; }, HEED_OUT_OF_RANGE, HEED_ARG_NORM2_WEIGHT);
+  broken([&] { l.norm2.bias = misaligned(l.norm2.bias); }, HEED_MISALIGNED, HEED_ARG_NORM2_BIAS);
+  broken([&] { l.activation = nullptr; }, HEED_NULL_POINTER, HEED_ARG_ACTIVATION);
+  broken([&] { l.c_zero = 128; }, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
+  broken([&] { l.score.e = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_SCORE);
+  broken([&] { l.value.m = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_VALUE);
+  broken([&] { l.of_x.e -= 15; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  broken([&] { l.gate.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  broken([&] { l.to_g.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  is(t.layer, HEED_TOO_SMALL, HEED_ARG_MEMORY, heed_int_layer_min_bytes(&t.layer, 3) - 1);
+}
+
+}  // namespace
+}  // namespace heed_test
