@@ -11,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 # One declaration a line; functions with bodies are no part of the ABI.
 declarations() {
   echo '#include <heed/heed.h>
+#include <heed/integers.h>
 #include <heed/openmp.h>
 #include <heed/threads.h>' | "$cc" -std=c99 -E -P -I"$include" - | awk '
     {
@@ -33,6 +34,7 @@ declarations() {
 # Names of enumerators and of structs, in the order of the headers, as a program that prints them.
 program() {
   echo '#include <heed/heed.h>
+#include <heed/integers.h>
 #include <heed/threads.h>
 #include <stdio.h>
 int main(void) {'

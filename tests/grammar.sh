@@ -14,7 +14,7 @@ done
 # 3: matrix, tensor, memory and weights go by value; scales, biases and other plain arrays are no views.
 grep -n 'const heed_\(matrix\|matrix_out\|tensor\|tensor_out\|memory\|weights\|narrow_matrix\|narrow_matrix_out\) \*' $headers && complain "a view by pointer"
 # 4: memory, then executor, come last.
-cat $headers | tr '\n' ' ' | grep -o 'HEED_API [^;]*;' | grep 'heed_memory [a-z]*,' | grep -v 'heed_memory [a-z]*, *\(const heed_executor\|heed_selftest_report\)' && complain "something other than an executor behind the memory"
+cat $headers | tr '\n' ' ' | grep -o 'HEED_API [^;]*;' | grep 'heed_memory [a-z]*,' | grep -v 'heed_memory [a-z]*, *\(const heed_executor\|heed_selftest_report\|heed_memory [a-z]*)\)' && complain "something other than an executor behind the memory"
 # 5: each HEED_NOUN_BYTES has its function.
 for macro in $(cat $headers | sed -n 's/^#define HEED_\([A-Z_]*\)_BYTES(.*/\1/p' | grep -v 'FORMAT\|RING\|SEQUENCE'); do
   name=heed_$(echo "$macro" | tr '[:upper:]' '[:lower:]')_bytes

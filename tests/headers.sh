@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/user.c" <<'END'
 #include "heed/heed.h"
+#include "heed/integers.h"
 #include "heed/openmp.h"
 #include "heed/threads.h"
 HEED_SEQUENCE(words, 8, 3);
@@ -80,6 +81,15 @@ heed_status use_layers(void) {
   return heed_transformer_layer_run(&layer, heed_matrix_of(own, 2, 4), heed_matrix_out_of(own + 8, 2, 4), memory,
                                     &executor);
 }
+heed_status use_integers(void);
+heed_status use_integers(void) {
+  HEED_MEMORY(memory, HEED_INT_WORKSPACE_BYTES(4, 4));
+  static int8_t x[32];
+  heed_int_attention call = heed_int_attention_of(x, x, x, 2, 2, 2, 1, 4, x + 16, memory);
+  call.score = heed_multiplier_of(0.01f);
+  call.value = heed_multiplier_of(1);
+  return heed_int_attention_run(&call);
+}
 heed_status use_selftest(void);
 heed_status use_selftest(void) {
   HEED_MEMORY(memory, HEED_SELFTEST_BOOT_BYTES);
@@ -128,6 +138,7 @@ END
 # Every public macro, with constants and with variables: their text is judged by the warnings that users have switched on.
 cat >"$work/macros.c" <<'END'
 #include "heed/heed.h"
+#include "heed/integers.h"
 #include "heed/openmp.h"
 #include "heed/threads.h"
 #if HEED_VERSION_MAJOR * 10000 + HEED_VERSION_MINOR * 100 + HEED_VERSION_PATCH < 300
@@ -144,15 +155,17 @@ static unsigned char of_partial[HEED_PARTIAL_BYTES(1, 1, 8, 3)];
 static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
 static unsigned char of_weights[HEED_WEIGHTS_PACKED_BYTES(HEED_Q4_0, 40, 20)];
 static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
+static unsigned char of_integers[HEED_INT_WORKSPACE_MIN_BYTES(3, 3) + HEED_INT_PARTIAL_ROW_BYTES(3)];
 static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
 static const float scale = HEED_SCALE_DEFAULT;
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status);
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
   const float *const none = HEED_NULL;
-  const int32_t limits[4] = {HEED_MAX_DIM, HEED_MAX_COUNT, HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM};
+  const int32_t limits[7] = {HEED_MAX_DIM,     HEED_MAX_COUNT,    HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM,
+                             HEED_INT_MAX_DIM, HEED_INT_MAX_KEYS, HEED_INT_BLOCK};
   const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
   words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
-  if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
+  if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_integers[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
   if (of_sequence[0] + of_attention[0] > of_layer[0] + of_weights[0]) return 0;
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
@@ -161,7 +174,9 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
          HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +
          HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +
-         HEED_SEQUENCE_BYTES(n, n) + HEED_SIZE(HEED_FORMAT_BYTES(format));
+         HEED_SEQUENCE_BYTES(n, n) + HEED_INT_WORKSPACE_BYTES(n, n) + HEED_INT_WORKSPACE_MIN_BYTES(n, n) +
+         HEED_INT_PARTIAL_ROW_BYTES(n) + HEED_INT_SIZE_ROUND(n) + HEED_INT_SIZE_OF_SCORES(n, n) +
+         HEED_INT_SIZE_OF_BLOCK(n, n) + HEED_SIZE(HEED_FORMAT_BYTES(format));
 }
 END
 for macro in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*\).*/\1/p' "$source"/include/heed/*.h | sort -u); do

@@ -20,6 +20,63 @@ TEST_P(int_attention, has_the_bits_of_the_reference) {
   }
 }
 
+// Any workspace, any executor, heads apart or together.
+TEST_P(int_attention, is_the_same_in_any_memory_and_on_any_threads) {
+  for (int32_t i = 0; i < repetitions(60) && !HasFailure(); ++i) {
+    random_source random(static_cast<uint64_t>(i) + 5000);
+    int_problem p;
+    int_limits limits;
+    if (i % 2) limits.n_q = 3, limits.n_kv = 3000;
+    draw(random, p, limits);
+    const std::vector<unsigned char> before = p.out;
+    ASSERT_EQ(heed_int_attention_run(&p.call), HEED_OK);
+    const std::vector<unsigned char> wanted = p.out;
+    const std::vector<int32_t> lse = p.lse;
+    const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(p.call.head_dim, p.call.v_dim),
+                 most = HEED_INT_WORKSPACE_BYTES(p.call.head_dim, p.call.v_dim);
+    thread_executor threads(3);
+    reverse_executor reverse(4);
+    const heed_executor *executors[] = {nullptr, threads.get(), reverse.get()};
+    for (int32_t j = 0; j < 9; ++j) {
+      const size_t room = least + random.below(static_cast<uint32_t>((j % 3 + 1) * most));
+      p.workspace = aligned_bytes(room);
+      p.call.workspace = p.workspace.get();
+      p.call.executor = executors[random.below(3)];
+      std::copy(before.begin(), before.end(), p.out.begin());
+      ASSERT_EQ(heed_int_attention_run(&p.call), HEED_OK);
+      EXPECT_EQ(p.out, wanted) << i << ", workspace " << room;
+      EXPECT_EQ(p.lse, lse) << i;
+      EXPECT_TRUE(p.workspace.is_whole());
+    }
+  }
+}
+
+TEST_P(int_attention, a_prompt_is_its_tokens_one_after_another) {
+  for (int32_t i = 0; i < repetitions(40) && !HasFailure(); ++i) {
+    random_source random(static_cast<uint64_t>(i) + 9000);
+    int_problem p;
+    draw(random, p);
+    p.call.causal = 1;
+    p.call.position = p.call.n_kv > p.call.n_q ? p.call.n_kv - p.call.n_q : 0;
+    ASSERT_EQ(heed_int_attention_run(&p.call), HEED_OK);
+    const std::vector<unsigned char> wanted = p.out;
+    std::fill(p.out.begin(), p.out.end(), static_cast<unsigned char>(0x5b));
+    heed_int_attention one = p.call;
+    one.n_q = 1;
+    one.lse = nullptr;
+    for (int32_t t = 0; t < p.call.n_q; ++t) {
+      one.position = p.call.position + t;
+      if (!one.kv_lengths) one.n_kv = std::min(one.position + 1, p.call.n_kv);
+      one.q.data = p.call.q.data + t * p.call.q.row_stride;
+      one.out.data = p.out.data() + t * p.call.out.row_stride * (p.call.out.format == HEED_INT16 ? 2 : 1);
+      if (p.call.scores) one.scores = p.call.scores + t * p.call.scores_row_stride;
+      if (p.call.mask.data) one.mask.data = p.call.mask.data + t * p.call.mask.query_stride;
+      ASSERT_EQ(heed_int_attention_run(&one), HEED_OK);
+    }
+    EXPECT_EQ(p.out, wanted) << i;
+  }
+}
+
 // Of a study that came before this code: its rules in another language, and the digests of what they gave.
 struct known {
   int32_t n, n_kv, dim, v_dim, causal;

@@ -149,7 +149,10 @@ const numbered arguments[] = {ARG(CALL, 1),
                               ARG(W_DOWN, 222),
                               ARG(B_UP, 223),
                               ARG(B_GATE, 224),
-                              ARG(B_DOWN, 225)};
+                              ARG(B_DOWN, 225),
+                              ARG(SCORE, 240),
+                              ARG(VALUE, 241),
+                              ARG(VALUES, 242)};
 #undef ARG
 
 std::string lower(std::string text) {

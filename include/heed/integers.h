@@ -106,10 +106,10 @@ typedef struct heed_int_mask {
 
 /* ------------------------------------------------------------------------------------------------------- workspace */
 
-/* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend
- * on the two dimensions alone. As in heed_attention: any size from the minimum up gives the same bits, and with an
- * executor each worker wants one such piece. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2624,
- * HEED_INT_WORKSPACE_BYTES(64, 64) is 117248. */
+/* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend on
+ * the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece for
+ * each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2552.
+ * HEED_INT_WORKSPACE_BYTES(64, 64) is 111104. */
 #define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
 /* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
  * in a kernel's order. */
@@ -128,30 +128,54 @@ HEED_API size_t heed_int_workspace_bytes(int32_t head_dim, int32_t v_dim);
 
 /* Bytes of the state of one row of a partial: of all keys that it has seen so far. */
 #define HEED_INT_PARTIAL_ROW_BYTES(v_dim) (16 * (HEED_SIZE(v_dim) + 1) + 8)
+HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
 
 /* ------------------------------------------------------------------------------------------------------- attention */
 
-/* A call of attention in integers: out = softmax(scale * q k^T, masked) v, where the numbers stand for q_scale *
- * (q - q_zero_point) and so on. Probabilities have 15 bits, scores are never rounded to int8. lib/arithmetic.hpp states
- * the rules I1 to I9.
+/* A call of attention in integers: out = softmax(scale * q k^T, masked) v, where an element of q stands for q_scale *
+ * (element - zero point), and so on. Query head h reads key/value head h / (n_heads / n_kv_heads); all heads of a group
+ * share one pass over its keys. Probabilities have 15 bits, and scores are never rounded to int8. lib/arithmetic.hpp
+ * states the rules I1 to I9.
  *
- * Shapes: as heed_attention.
- * Error: against exact attention of the same int8 numbers, for values of standard deviation 1: 1e-5 to 2e-4 rms; far
- *         less than what the quantisation of the inputs costs.
- * Sinks: one number for each head, in 2^-11 octaves: logit * log2(e) * 2048, rounded.
- * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, within 3; INT32_MIN of a row that sees no key.
- * Partial: with partial.data the call adds what it sees to the states of its rows, in the order (b, h, i), and writes
- *         neither out nor lse. Clear them first (heed_int_partial_clear). Split keys anywhere at multiples of
- *         HEED_INT_BLOCK: the order of calls and merges changes no bit. heed_int_partial_finish writes out and lse.
- * A row that sees no key is the zero point of out. */
+ * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
+ *         out (batch, n_heads, n_q, v_dim).
+ * Scales: of q for the call, or for each head and row (scores); of k and v for the call, or for each head (scores,
+ *         values). An additive mask, a softcap, ALiBi and scales of single keys are not possible.
+ * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not -1,
+ *         iff j >= position + i - left_window if that is not -1, iff j < kv_lengths[b], and iff its byte of the mask is
+ *         not 0. Blocks of 256 keys of which a tile of rows sees none cost next to nothing.
+ * Empty: A row that sees no key is the zero point of out.
+ * Sinks: one more logit for each head, in 2^-11 octaves: logit * log2(e) * 2048, rounded.
+ * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, a sink included, within 3. It is INT32_MIN for
+ *         a row that sees no key (and has no sink), and is held within int32.
+ * Partial: With partial.data the call adds what it sees to the states of its rows, in the order (b, h, i). It does not
+ *         use out, value, values, sinks and lse. Clear the states first (heed_int_partial_clear). Split the keys at
+ *         multiples of HEED_INT_BLOCK: each call has its keys in k and v, and the position of its queries among them,
+ *         which may be negative. The order of calls and merges changes no bit: a state is the exact sum of what its row
+ *         has seen. heed_int_partial_finish writes out and lse.
+ * Error: against exact attention of the same int8 numbers: 1e-5 to 2e-4 rms of the values' standard deviation, besides
+ *         the rounding of out; quantising q, k and v costs 40 to 160 times that.
+ * Aliasing: Inputs may overlap each other. out, lse, partial and workspace are disjoint from everything else.
+ * Workspace: of HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
+ * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the workers
+ *         at multiples of HEED_INT_BLOCK.
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
+ *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL, LEFT_WINDOW, RIGHT_WINDOW, KV_LENGTHS (0 to n_kv); MISFIT for
+ *         N_KV_HEADS (must divide n_heads); NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OUT_OF_RANGE (zero point)
+ *         for Q, K, V, OUT; BAD_FORMAT for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
+ *         MISALIGNED, BAD_STRIDE, OVERFLOW for SCORES, MASK; MISALIGNED, OVERFLOW for KV_LENGTHS, VALUES, SINKS, LSE;
+ *         NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE, PARTIAL; OVERLAP for OUT, LSE, PARTIAL,
+ *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR.
+ * Source: Vaswani et al. 2017 (attention), Ainslie et al. 2023 (grouped heads), Dao et al. 2022 (tiling); Jacob et al.
+ *         2018 (zero points, multipliers); sums of exact bins as in Demmel and Nguyen 2015 (reproducible summation). */
 typedef struct heed_int_attention {
   uint32_t struct_size;               /* sizeof(heed_int_attention) */
   int32_t batch, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
   int32_t n_q, n_kv;                  /* queries of a batch entry, and its keys: at most HEED_INT_MAX_KEYS */
   int32_t head_dim, v_dim;            /* at most HEED_INT_MAX_DIM */
-  int32_t causal;                     /* 0 or 1: query i sees key j iff j <= position + i */
-  int32_t position;                   /* position of query 0 among the keys */
-  int32_t left_window, right_window;  /* as heed_ranges; -1: all */
+  int32_t causal;                     /* 0 or 1; right_window then has no meaning */
+  int32_t position;                   /* position of query 0 among the keys, any int32 */
+  int32_t left_window, right_window;  /* keys besides the query's own position; -1: all */
   const int32_t *kv_lengths;          /* (batch), 0 to n_kv; or null */
   heed_int_tensor q, k, v;
   heed_int_tensor_out out;
@@ -207,13 +231,19 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
   return call;
 }
 
+/* Runs a call. heed_int_attention states what it computes, and the statuses. */
 HEED_API heed_status heed_int_attention_run(const heed_int_attention *call);
 
-/* States of rows that have seen no key. n_rows is batch * n_heads * n_q. */
-HEED_API heed_status heed_int_partial_clear(heed_memory partial, int32_t n_rows, int32_t v_dim);
-/* Adds the states of `from` to those of `into`. */
-HEED_API heed_status heed_int_partial_merge(heed_memory into, heed_memory from, int32_t n_rows, int32_t v_dim);
-/* Writes out (and lse) of a call from its partial. k, v, q, mask, n_kv and workspace are not used. */
+/* Makes the states of rows that have seen no key. n_rows is batch * n_heads * n_q.
+ * Status: OUT_OF_RANGE for ROWS, V_DIM; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for PARTIAL. */
+HEED_API heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial);
+/* Adds the states of `from` to those of `into`. The states are plain memory without addresses: a copy is as good, also
+ * on another machine of the same byte order.
+ * Status: as heed_int_partial_clear, for TOTAL (into) and PARTIAL (from); OVERLAP for TOTAL. */
+HEED_API heed_status heed_int_partial_merge(int32_t n_rows, int32_t v_dim, heed_memory into, heed_memory from);
+/* Writes out (and lse) of a call from call->partial, which stays as it is. Sinks are added here, once. Of v, the zero
+ * point is used alone. q, k, scores, mask, ranges, n_kv (any valid number), workspace and executor are not used.
+ * Status: as heed_int_attention_run, for what is used. */
 HEED_API heed_status heed_int_partial_finish(const heed_int_attention *call);
 
 /* --------------------------------------------------------------------------------------------------------- kernels */

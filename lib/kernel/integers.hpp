@@ -12,7 +12,7 @@ constexpr int32_t int_fraction = 11;     // bits of an octave
 constexpr int32_t int_bin = 24;          // octaves of a bin
 constexpr int32_t int_score_rows = 8;    // most rows whose scores exist at a time
 constexpr int32_t int_no_bin = -0x40000000;
-constexpr int32_t int_lse_bias = 1;      // what log-sum-exp lacks on average, in 2^-11 octaves
+constexpr int32_t int_lse_bias = 2;      // what log-sum-exp lacks on average, in 2^-11 octaves
 
 struct multiplier {
   int32_t m, e;  // m * 2^(e - 31)

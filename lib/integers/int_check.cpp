@@ -69,6 +69,7 @@ void check_results(checker &check, const heed_int_attention &call, size_t n_rows
   check.require(call.out.format == HEED_INT8 || call.out.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_OUT);
   check_tensor(check, call, call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT,
                call.out.format == HEED_INT16 ? 2 : 1);
+  check.require(call.v.zero_point >= -128 && call.v.zero_point <= 127, HEED_OUT_OF_RANGE, HEED_ARG_V);
   if (!call.values) {
     check_value(check, call.value, HEED_ARG_VALUE);
   } else {

@@ -43,14 +43,18 @@ void finish_partial(K k, const heed_int_attention &call) {
 }  // namespace
 }  // namespace heed
 
-heed_status heed_int_partial_clear(heed_memory partial, int32_t n_rows, int32_t v_dim) {
+size_t heed_int_partial_row_bytes(int32_t v_dim) {
+  return v_dim >= 1 && v_dim <= HEED_INT_MAX_DIM ? HEED_INT_PARTIAL_ROW_BYTES(v_dim) : 0;
+}
+
+heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial) {
   const heed_status status = heed::check_partials(partial, nullptr, n_rows, v_dim);
   for (int32_t i = 0; status == HEED_OK && i < n_rows; i++)
     heed::state_in(partial, static_cast<size_t>(i), v_dim).clear();
   return status;
 }
 
-heed_status heed_int_partial_merge(heed_memory into, heed_memory from, int32_t n_rows, int32_t v_dim) {
+heed_status heed_int_partial_merge(int32_t n_rows, int32_t v_dim, heed_memory into, heed_memory from) {
   const heed_status status = heed::check_partials(into, &from, n_rows, v_dim);
   for (int32_t i = 0; status == HEED_OK && i < n_rows; i++)
     heed::merge_states(heed::state_in(into, static_cast<size_t>(i), v_dim),

@@ -1,5 +1,5 @@
 // What a layer in integers must be, and how much memory it takes.
-#include "layer.hpp"
+#include "int_layer.hpp"
 
 namespace heed {
 

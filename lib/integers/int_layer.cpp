@@ -1,7 +1,7 @@
 // A transformer layer in integers: keys and values of all rows first, then everything else in pieces of rows, so that
 // only keys and values grow with n.
 #include "../boundary/tasks.hpp"
-#include "layer.hpp"
+#include "int_layer.hpp"
 
 namespace heed {
 namespace {
