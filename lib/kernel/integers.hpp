@@ -136,8 +136,9 @@ struct int_steps {
   int32_t (*probabilities)(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max,
                            uint32_t offset);
   // I6: acc[r][i] = sum p[r][j] v[j][i] over j < v.n; p is 0 from there to v.n rounded up to 32. Rows of acc are acc_stride
-  // apart, a multiple of 16 that is at least dim; what lies beyond dim may be written.
-  void (*sums)(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride);
+  // apart, a multiple of 16 that is at least dim; what lies beyond dim may be written. The half of a row of p that no
+  // probability can need is the step's to use.
+  void (*sums)(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride);
   // I7: bin[i] += a[i] << shift, i < n, shift 0 to 23. Sums of damaged partials wrap.
   void (*add_to_bin)(int64_t *bin, const int32_t *a, int32_t n, int32_t shift);
   // I8: a[i] = (top[i] + (low[i] >> 24)) >> down, i < n.

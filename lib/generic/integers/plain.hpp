@@ -101,7 +101,7 @@ HEED_INLINE void sum_rows(const int16_t *p, const int_rows &v, int32_t *acc, ptr
   for (; i + columns <= v.dim; i += columns) sum_columns<ROWS, columns>(p, v, i, acc, acc_stride);
   for (; i < v.dim; i++) sum_columns<ROWS, 1>(p, v, i, acc, acc_stride);
 }
-inline void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+inline void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *rows = reinterpret_cast<const int16_t *>(p);
   int32_t r = 0;
   for (; r + 2 <= n_rows; r += 2) sum_rows<2>(rows + r * 2 * int_block, v, acc + r * acc_stride, acc_stride);
