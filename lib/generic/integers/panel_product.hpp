@@ -1,0 +1,194 @@
+// Products in integers on processors with vectors (rules I10 and 25). Weights are words of four inputs of 64 outputs,
+// as panels have them; others are turned into such words on the stack, piece by piece. So one register tile serves all.
+//
+// V is a model of:
+//   x_bytes                  of an input as `open` writes it
+//   takes_zero_point         open subtracts it; else sum (x - zp) w = sum x w - zp * sum w
+//   open(x, n, zp, inputs, to)        n inputs for the tile, up to `inputs`, a multiple of 32, zeros behind them
+//   term(x, n)                        what the tile lacks for a row as opened: added to all its sums
+//   add(x, n_rows, w, first, acc, acc_stride)           acc = x w + terms, or += unless first
+//   add_blocks(x, n_rows, w, block, first, y, y_stride) y = float(x w of a block + term) * scale, or +=
+//   add_weights(w, n, sums)           sums[o] += weight (i, o), i < n; if it does not take the zero point
+//   turn(w, begin, n, n_cols, to)     weights as words of four
+//   requantise(b, row, n_rows, acc, start)              I10 of acc + start
+//   scale(b, w, scales)                                 y = (float(acc) * s_x) * s_w + bias, or y * s_x + bias
+//   magnitude(x, n), quantise(x, n, inverse, to)
+#ifndef HEED_GENERIC_INT_PANEL_PRODUCT_HPP
+#define HEED_GENERIC_INT_PANEL_PRODUCT_HPP
+
+#include "../../kernel/int_products.hpp"
+
+namespace heed {
+
+// Words of some inputs: those of output o and inputs [4 i, 4 i + 4) at data[i * step + 4 * o].
+struct int_words {
+  const unsigned char *data;
+  ptrdiff_t step;
+  int32_t n, width;  // words one after another; outputs, a multiple of 16
+};
+
+// Rows as they have been opened. Terms of a row are term_stride apart.
+struct int_opened {
+  const unsigned char *data;
+  ptrdiff_t stride;
+  const int32_t *terms;
+  int32_t term_stride, n_rows;
+};
+
+constexpr int32_t room_bytes = 4608, turned_inputs = 48, product_rows = 12;
+
+// ---------------------------------------------------------------------------------------------------------------- I10
+
+// Up to product_rows rows, and a panel of outputs.
+template <class V>
+static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows) {
+  alignas(64) unsigned char room[room_bytes];
+  alignas(64) int32_t acc[product_rows * panel_outputs], start[panel_outputs];
+  int32_t terms[product_rows];
+  const bool turned = b.w.layout != int_layout::panel, zero = !V::takes_zero_point && b.x_zero_point != 0;
+  for (int32_t n = 0; n < panel_outputs; n++) start[n] = 0;
+  constexpr int32_t whole = room_bytes / (product_rows * V::x_bytes);
+  const int32_t inputs = turned ? turned_inputs : whole, x_stride = inputs * V::x_bytes;
+  for (int32_t begin = 0; begin < b.depth; begin += inputs) {
+    const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
+    for (int32_t r = 0; r < n_rows; r++) {
+      unsigned char *const to = room + r * x_stride;
+      V::open(b.x + (row + r) * b.x_stride + begin, depth, b.x_zero_point, inputs, to);
+      terms[r] = V::term(to, depth);
+    }
+    int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
+                   static_cast<int32_t>(b.w.step / 4)};
+    if (turned) {
+      unsigned char *const to = room + product_rows * x_stride;
+      w = {to, 4 * panel_outputs, w.n, rounded_up(b.n_cols, panel_step)};
+      V::turn(b.w, begin, depth, b.n_cols, to);
+    }
+    V::add({room, x_stride, terms, 1, n_rows}, w, begin == 0, acc, panel_outputs);
+    if (zero) V::add_weights(w, depth, start);
+  }
+  for (int32_t n = 0; n < b.n_cols; n++) {
+    const uint32_t bias = b.bias ? static_cast<uint32_t>(b.bias[n]) : 0;
+    start[n] = static_cast<int32_t>(bias - static_cast<uint32_t>(start[n]) * static_cast<uint32_t>(b.x_zero_point));
+  }
+  V::requantise(b, row, n_rows, acc, start);
+}
+
+template <class V>
+static void int_project_panels(const int_product &of) {
+  int_product b = of;
+  for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
+    b.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+    for (int32_t row = 0; row < b.n_rows; row += product_rows)
+      project_rows<V>(b, row, b.n_rows - row < product_rows ? b.n_rows - row : product_rows);
+    b.w.data += panel_outputs * b.w.output;
+    if (b.bias) b.bias += panel_outputs;
+    b.multipliers += 2 * panel_outputs;
+    b.y = static_cast<unsigned char *>(b.y) + (b.wide ? 2 : 1) * panel_outputs;
+  }
+}
+
+// ----------------------------------------------------------------------------------------------- rows of floats (25)
+
+// Rows that are opened at a time, and pieces of their inputs.
+template <class V>
+constexpr int32_t float_rows = 24 / V::x_bytes;
+constexpr int32_t float_inputs = 192;
+static_assert(float_inputs * 24 == room_bytes, "both kinds of rows fill the room");
+
+constexpr int32_t float_blocks = float_inputs / block_inputs;  // terms of a row
+
+// One panel of rows whose inputs [begin, begin + depth) have been opened: int8 sums lie in y as integers, sums of blocks
+// as floats.
+template <class V>
+static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w, int_opened x, int32_t begin,
+                                    int32_t depth) {
+  const ptrdiff_t width = w.width;
+  if (w.format == stored_int8) {
+    int32_t terms[float_rows<V>];
+    for (int32_t r = 0; r < x.n_rows; r++) {
+      terms[r] = 0;
+      for (int32_t i = 0; i < float_blocks; i++) terms[r] += x.terms[r * float_blocks + i];
+    }
+    x.terms = terms, x.term_stride = 1;
+    return V::add(x, {w.data + 4 * width + begin * width, 4 * width, (depth + 3) / 4, w.width}, begin == 0, b.y,
+                  b.y_stride);
+  }
+  const bool nibbles = w.format == stored_q4_0;
+  const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
+  const unsigned char *block = w.data + begin / block_inputs * block_bytes;
+  for (int32_t i = 0; i < depth; i += block_inputs, block += block_bytes) {
+    V::add_blocks(x, {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width}, nibbles, block, begin + i == 0, b.y,
+                  b.y_stride);
+    x.data += block_inputs * V::x_bytes;
+    x.terms++;
+  }
+}
+
+// Outputs of a panel that y does not have would be written: such a panel lies on the stack meanwhile, some rows of it.
+constexpr int32_t spare_rows = 6;
+
+template <class V>
+static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w, int32_t first, const int_opened &opened,
+                                     const int_row_scale *scales, int32_t begin, int32_t depth) {
+  alignas(64) float spare[spare_rows * panel_outputs];
+  for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
+    const packed_panel panel = w.from(first + done, of.depth);
+    linear_block b = of;
+    b.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+    b.bias = of.bias ? of.bias + done : nullptr;
+    const bool copied = b.n_cols < panel.width;
+    const size_t row_bytes = static_cast<size_t>(b.n_cols) * sizeof(float);
+    for (int32_t r = 0; r < opened.n_rows; r += b.n_rows) {
+      b.n_rows = copied && opened.n_rows - r > spare_rows ? spare_rows : opened.n_rows - r;
+      float *const y = of.y + r * of.y_stride + done;
+      b.y = copied ? spare : y;
+      b.y_stride = copied ? panel_outputs : of.y_stride;
+      for (int32_t i = 0; copied && begin && i < b.n_rows; i++)
+        __builtin_memcpy(spare + i * panel_outputs, y + i * of.y_stride, row_bytes);
+      add_panel<V>(b, panel, {opened.data + r * opened.stride, opened.stride, opened.terms + r * float_blocks,
+                              float_blocks, b.n_rows}, begin, depth);
+      if (begin + depth == of.depth) V::scale(b, panel, scales + r);
+      for (int32_t i = 0; copied && i < b.n_rows; i++)
+        __builtin_memcpy(y + i * of.y_stride, spare + i * panel_outputs, row_bytes);
+    }
+  }
+}
+
+template <class V>
+static void int_project_floats_panels(const linear_block &of, const int_panels &w, int32_t first) {
+  alignas(64) unsigned char room[room_bytes];
+  alignas(64) int8_t numbers[float_inputs];
+  int32_t terms[float_rows<V> * float_blocks];
+  int_row_scale scales[float_rows<V>];
+  linear_block b = of;
+  for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
+    b.n_rows = left < float_rows<V> ? left : float_rows<V>;
+    for (int32_t r = 0; r < b.n_rows; r++)
+      scales[r] = int_row_scale_of(bits_of_float(V::magnitude(b.x + r * b.x_stride, b.depth)));
+    for (int32_t begin = 0; begin < b.depth; begin += float_inputs) {
+      const int32_t depth = b.depth - begin < float_inputs ? b.depth - begin : float_inputs;
+      for (int32_t r = 0; r < b.n_rows; r++) {
+        unsigned char *const to = room + r * float_inputs * V::x_bytes;
+        if (scales[r].inverse == 0.0f)
+          __builtin_memset(numbers, 0, sizeof numbers);
+        else
+          V::quantise(b.x + r * b.x_stride + begin, depth, scales[r].inverse, numbers);
+        V::open(numbers, depth, 0, float_inputs, to);
+        for (int32_t i = 0; i < float_inputs; i += block_inputs)
+          terms[(r * float_inputs + i) / block_inputs] = V::term(to + i * V::x_bytes, block_inputs);
+      }
+      add_panels<V>(b, w, first, {room, float_inputs * V::x_bytes, terms, float_blocks, b.n_rows}, scales, begin, depth);
+    }
+    b.x += b.n_rows * b.x_stride;
+    b.y += b.n_rows * b.y_stride;
+  }
+}
+
+template <class V>
+constexpr int_product_steps make_int_products() {
+  return {int_project_panels<V>, int_project_floats_panels<V>};
+}
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,107 @@
+// Products in integers with AVX-512 VNNI: vpdpbusd takes weights as unsigned bytes, 128 more than they are.
+#include "../kernel/int_product_dispatch.hpp"
+#include "cpu.hpp"
+#include "int_x86_products.hpp"
+
+namespace heed {
+namespace {
+
+struct vnni512 {
+  using reg = __m512i;
+  static constexpr int32_t lanes = 16, six_outputs = 64, x_bytes = 1;
+  static constexpr bool takes_zero_point = false, many_registers = true;
+
+  static HEED_INLINE reg load(const void *p) { return _mm512_loadu_si512(p); }
+  static HEED_INLINE void store(void *p, reg x) { _mm512_storeu_si512(p, x); }
+  static HEED_INLINE reg set(int32_t x) { return _mm512_set1_epi32(x); }
+  static HEED_INLINE reg add(reg a, reg b) { return _mm512_add_epi32(a, b); }
+  static HEED_INLINE reg bytes(const void *p) { return _mm512_xor_si512(load(p), _mm512_set1_epi8(-128)); }
+  static HEED_INLINE reg half(const void *p, bool high) {
+    const reg both = load(p), four = _mm512_set1_epi8(15);
+    return _mm512_add_epi8(_mm512_and_si512(high ? _mm512_srli_epi16(both, 4) : both, four), _mm512_set1_epi8(120));
+  }
+  static HEED_INLINE reg of(const unsigned char *x) { return _mm512_set1_epi32(load_word(x)); }
+  static HEED_INLINE reg dot(reg acc, reg weights, reg x) { return _mm512_dpbusd_epi32(acc, weights, x); }
+  static HEED_INLINE __m512 halves(const void *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i *>(p)));
+  }
+  static HEED_INLINE void add_scaled(reg acc, __m512 scale, bool first, float *y) {
+    const __m512 sum = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
+    _mm512_storeu_ps(y, _mm512_add_ps(sum, _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale)));
+  }
+
+  static void open(const int8_t *x, int32_t n, int32_t, int32_t inputs, unsigned char *to) {
+    for (int32_t i = 0; i < inputs; i += 16)
+      store_words(to + i, n - i >= 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i *>(x + i))
+                          : n > i     ? _mm_maskz_loadu_epi8(static_cast<__mmask16>((1 << (n - i)) - 1), x + i)
+                                      : _mm_setzero_si128());
+  }
+  static int32_t term(const unsigned char *x, int32_t n) {
+    __m256i sum = _mm256_setzero_si256();
+    for (int32_t i = 0; i < n; i += 16)
+      sum = _mm256_dpbusd_epi32(sum, _mm256_castsi128_si256(_mm_set1_epi8(-128)),
+                                _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i *>(x + i))));
+    __m128i four = _mm256_castsi256_si128(sum);
+    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+  }
+  static void add_weights(const int_words &w, int32_t n, int32_t *sums) {
+    for (int32_t o = 0; o < w.width; o += lanes) {
+      reg sum = load(sums + o);
+      const unsigned char *word = w.data + 4 * o;
+      for (int32_t i = 0; i < n; i += 4, word += w.step) {
+        const int32_t left = n - i;
+        sum = _mm512_dpbusd_epi32(sum, set(left >= 4 ? 0x01010101 : (1 << 8 * left) / 255), load(word));
+      }
+      store(sums + o, sum);
+    }
+  }
+
+  // Eight outputs of all rows: their multipliers are taken apart once.
+  static void requantise(const int_product &b, int32_t row, int32_t n_rows, const int32_t *acc, const int32_t *start) {
+    const reg zero_point = _mm512_set1_epi64(b.y_zero_point);
+    for (int32_t n = 0; n < b.n_cols; n += 8) {
+      const int32_t left = b.n_cols - n;
+      const auto mask = static_cast<__mmask8>(left >= 8 ? 255 : (1 << left) - 1);
+      const reg pair = _mm512_maskz_loadu_epi64(mask, b.multipliers + 2 * n), e = _mm512_srai_epi64(pair, 32);
+      const reg shift = _mm512_sub_epi64(_mm512_set1_epi64(31), e);
+      const reg half = _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_sub_epi64(_mm512_set1_epi64(30), e));
+      const __m256i from = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(start + n));
+      for (int32_t r = 0; r < n_rows; r++) {
+        const auto *at = reinterpret_cast<const __m256i *>(acc + r * panel_outputs + n);
+        const reg sum = _mm512_cvtepi32_epi64(_mm256_add_epi32(from, _mm256_loadu_si256(at)));
+        const reg y = _mm512_add_epi64(
+            zero_point, _mm512_srav_epi64(_mm512_add_epi64(_mm512_mul_epi32(sum, pair), half), shift));
+        const ptrdiff_t to = (row + r) * b.y_stride + n;
+        if (b.wide)
+          _mm_mask_storeu_epi16(static_cast<int16_t *>(b.y) + to, mask, _mm512_cvtsepi64_epi16(y));
+        else
+          _mm_mask_storeu_epi8(static_cast<int8_t *>(b.y) + to, mask, _mm512_cvtsepi64_epi8(y));
+      }
+    }
+  }
+
+  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
+    const bool sums = w.format == stored_int8;
+    for (int32_t n = 0; n < b.n_cols; n += lanes) {
+      const auto mask = static_cast<__mmask16>(b.n_cols - n >= lanes ? 65535 : (1 << (b.n_cols - n)) - 1);
+      const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + n) : _mm512_setzero_ps();
+      const __m512 by = sums ? _mm512_loadu_ps(w.data + 4 * n) : bias;
+      for (int32_t r = 0; r < b.n_rows; r++) {
+        float *const y = b.y + r * b.y_stride + n;
+        const __m512 row = _mm512_set1_ps(scales[r].scale);
+        const __m512 scaled = sums ? _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(load(y)), row), by)
+                                   : _mm512_mul_ps(_mm512_loadu_ps(y), row);
+        _mm512_storeu_ps(y, _mm512_add_ps(scaled, bias));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+extern const int_product_kernel int_products_avx512vnni;
+const int_product_kernel int_products_avx512vnni = {"avx512vnni", cpu_has_avx512vnni,
+                                                    make_int_products<x86_products<vnni512>>()};
+
+}  // namespace heed
