@@ -6,7 +6,7 @@ namespace heed {
 namespace {
 
 #if defined(__aarch64__)
-constexpr unsigned long hwcap_sve = 1ul << 22;
+constexpr unsigned long hwcap_dotprod = 1ul << 20, hwcap_sve = 1ul << 22;
 #else
 constexpr unsigned long hwcap_neon = 1ul << 12, hwcap_vfpv4 = 1ul << 16;
 #endif
@@ -18,6 +18,7 @@ bool cpu_has_baseline() { return true; }
 #if defined(__aarch64__)
 bool cpu_has_fma() { return true; }
 bool cpu_has_neon() { return true; }
+bool cpu_has_dotprod() { return (os_hwcap() & hwcap_dotprod) != 0; }
 
 bool cpu_has_sve(int bits) {
   if ((os_hwcap() & hwcap_sve) == 0) return false;

@@ -27,11 +27,9 @@ struct tile {
 // Two rows times n_pairs pairs of columns. r0 and r1 point to the rows, r12 to the columns; r8 to r11 are the sums.
 HEED_NOINLINE void multiply(tile &t) {
 #define HEED_SUM(acc, a, b) "smlad r" #acc ", r" #a ", r" #b ", r" #acc "\n"
-#define HEED_FOUR                                                                             \
-  "ldmia r12!, {r4-r7}\n ldrd r2, r3, [r0], #8\n"                                             \
-  HEED_SUM(8, 2, 4) HEED_SUM(9, 2, 5) HEED_SUM(8, 3, 6) HEED_SUM(9, 3, 7)                     \
-  "ldrd r2, r3, [r1], #8\n"                                                                   \
-  HEED_SUM(10, 2, 4) HEED_SUM(11, 2, 5) HEED_SUM(10, 3, 6) HEED_SUM(11, 3, 7)
+#define HEED_FOUR                                                                                                 \
+  "ldmia r12!, {r4-r7}\n ldrd r2, r3, [r0], #8\n" HEED_SUM(8, 2, 4) HEED_SUM(9, 2, 5) HEED_SUM(8, 3, 6) HEED_SUM( \
+      9, 3, 7) "ldrd r2, r3, [r1], #8\n" HEED_SUM(10, 2, 4) HEED_SUM(11, 2, 5) HEED_SUM(10, 3, 6) HEED_SUM(11, 3, 7)
   register tile *at asm("r0") = &t;
   asm volatile(
       "push {r0, r7}\n"
@@ -44,8 +42,7 @@ HEED_NOINLINE void multiply(tile &t) {
       "beq 2f\n"
       "add lr, #1\n"
       "b 3f\n"
-      "2:\n" HEED_FOUR
-      "3:\n" HEED_FOUR
+      "2:\n" HEED_FOUR "3:\n" HEED_FOUR
       "subs lr, #2\n"
       "bne 2b\n"
       "ldr r0, [sp]\n"
@@ -72,8 +69,12 @@ void multiply_rows(const void *a, ptrdiff_t a_bytes, int32_t n_rows, const void 
   for (int32_t r = 0; r < n_rows; r += 2) {
     const int32_t next = r + 1 < n_rows ? r + 1 : r;
     const char *row = static_cast<const char *>(a);
-    tile t = {{row + r * a_bytes, row + next * a_bytes}, b, (depth + 3) >> 2,
-              {to + r * to_stride, to + next * to_stride}, (n + 1) >> 1, ((most + 3) >> 2) - ((depth + 3) >> 2)};
+    tile t = {{row + r * a_bytes, row + next * a_bytes},
+              b,
+              (depth + 3) >> 2,
+              {to + r * to_stride, to + next * to_stride},
+              (n + 1) >> 1,
+              ((most + 3) >> 2) - ((depth + 3) >> 2)};
     t.skip *= 16;
     multiply(t);
   }
@@ -191,7 +192,8 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
 
 // Two rows times four columns of values as they lie.
 template <bool FULL>
-HEED_INLINE void sum_columns(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t i, int32_t *a0, int32_t *a1) {
+HEED_INLINE void sum_columns(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t i, int32_t *a0,
+                             int32_t *a1) {
   int32_t x00 = 0, x01 = 0, x02 = 0, x03 = 0, x10 = 0, x11 = 0, x12 = 0, x13 = 0;
   const int32_t left = FULL ? 4 : v.dim - i;
   const int8_t *a = v.data + i;
@@ -229,7 +231,8 @@ int32_t greatest(const int32_t *s, int32_t n) {
 
 int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max, uint32_t offset) {
   const uint32_t m = rule.m16 << rule.g, limit = rule.limit;
-  const int32_t h = rule.h, c0 = int_exp[0] * 32768 + 16384, c1 = int_exp[1] * 32768 + 16384, c2 = int_exp[2] * 32768 + 16384;
+  const int32_t h = rule.h, c0 = int_exp[0] * 32768 + 16384, c1 = int_exp[1] * 32768 + 16384,
+                c2 = int_exp[2] * 32768 + 16384;
   int16_t *p = reinterpret_cast<int16_t *>(s);
   int32_t l = 0;
   for (int32_t j = 0; j < n; j++) {
@@ -254,7 +257,8 @@ void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point
   const int64_t bias = static_cast<int64_t>(f.bias);
   for (int32_t i = 0; i < n; i++) {
     const int32_t x = static_cast<int32_t>(static_cast<uint32_t>(a[i]) << up);
-    const int32_t high = static_cast<int32_t>((static_cast<int64_t>(x) * q + bias) >> 32), y = __qadd(high >> shift, zero_point);
+    const int32_t high = static_cast<int32_t>((static_cast<int64_t>(x) * q + bias) >> 32),
+                  y = __qadd(high >> shift, zero_point);
     if (wide)
       static_cast<int16_t *>(out)[i] = static_cast<int16_t>(__ssat(y, 16));
     else
@@ -266,8 +270,20 @@ void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point
 
 namespace dsp {
 constexpr int_steps make(const char *name) {
-  return {name,   plain_integers::always, 2, 5, open_query, pack_keys, pack_values, scores, greatest, probabilities,
-          sums, plain_integers::add_to_bin, plain_integers::join_bins, finish};
+  return {name,
+          plain_integers::always,
+          2,
+          5,
+          open_query,
+          pack_keys,
+          pack_values,
+          scores,
+          greatest,
+          probabilities,
+          sums,
+          plain_integers::add_to_bin,
+          plain_integers::join_bins,
+          finish};
 }
 }  // namespace dsp
 

@@ -39,7 +39,8 @@ void pack_keys(const int_rows &, void *) {}
 // Columns two by two: eight keys of the one, then of the other.
 void pack_values(const int_rows &v, void *to) {
   const uint16x8_t column = vidupq_n_u16(0, 1);
-  const uint16x8_t columns = vorrq_u16(vshlq_n_u16(vshrq_n_u16(column, 1), 9), vshlq_n_u16(vandq_u16(column, vdupq_n_u16(1)), 3));
+  const uint16x8_t columns =
+      vorrq_u16(vshlq_n_u16(vshrq_n_u16(column, 1), 9), vshlq_n_u16(vandq_u16(column, vdupq_n_u16(1)), 3));
   for (int32_t i = 0; i < v.dim; i += 8) {
     const mve_pred16_t there = first_16bit(v.dim - i);
     const int8_t *from = v.data + i;
@@ -52,8 +53,8 @@ void pack_values(const int_rows &v, void *to) {
 // s[j] += q . k[j] over up to four vectors, the last of which begins at `last`.
 template <int VECTORS>
 HEED_INLINE void add_dots(const int8_t *q, const int8_t *k, ptrdiff_t last, ptrdiff_t stride, int32_t n, int32_t *s) {
-  const int8x16_t q0 = vld1q_s8(q), q1 = vld1q_s8(q + (VECTORS > 2 ? 16 : 0)), q2 = vld1q_s8(q + (VECTORS > 3 ? 32 : 0)),
-                  q3 = vld1q_s8(q + 16 * (VECTORS - 1));
+  const int8x16_t q0 = vld1q_s8(q), q1 = vld1q_s8(q + (VECTORS > 2 ? 16 : 0)),
+                  q2 = vld1q_s8(q + (VECTORS > 3 ? 32 : 0)), q3 = vld1q_s8(q + 16 * (VECTORS - 1));
   const int8_t *k3 = k + last;
   for (int32_t j = n; j > 0; j--, k += stride, k3 += stride) {
     int32_t x = *s;
@@ -66,8 +67,7 @@ HEED_INLINE void add_dots(const int8_t *q, const int8_t *k, ptrdiff_t last, ptrd
 
 void add_short_dots(const int8_t *q, const int_rows &k, int32_t *s) {
   const int8x16_t x = vld1q_s8(q);
-  for (int32_t j = 0; j < k.n; j++)
-    s[j] = vmladavaq_s8(s[j], x, vldrbq_z_s8(k.data + j * k.stride, first_8bit(k.dim)));
+  for (int32_t j = 0; j < k.n; j++) s[j] = vmladavaq_s8(s[j], x, vldrbq_z_s8(k.data + j * k.stride, first_8bit(k.dim)));
 }
 
 // -zero_point * sum k[j], for all rows.
@@ -117,7 +117,8 @@ int32_t greatest(const int32_t *s, int32_t n) {
 
 int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max, uint32_t offset) {
   const int32x4_t h = vdupq_n_s32(-rule.h), m = vdupq_n_s32(max);
-  const uint16x8_t m16 = vdupq_n_u16(static_cast<uint16_t>(rule.m16)), limit = vdupq_n_u16(static_cast<uint16_t>(rule.limit));
+  const uint16x8_t m16 = vdupq_n_u16(static_cast<uint16_t>(rule.m16)),
+                   limit = vdupq_n_u16(static_cast<uint16_t>(rule.limit));
   const int16x8_t g = vdupq_n_s16(static_cast<int16_t>(rule.g));
   int16_t *p = reinterpret_cast<int16_t *>(s);
   int32_t l = 0;
@@ -166,7 +167,8 @@ void sum_columns(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_
 
 // Two rows times columns [i, i + 8) as they lie; NARROW: of dim < 8 columns.
 template <bool NARROW>
-HEED_INLINE void sum_eight(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_t i, int32_t *a0, int32_t *a1) {
+HEED_INLINE void sum_eight(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_t i, int32_t *a0,
+                           int32_t *a1) {
   int32x4_t x0 = vdupq_n_s32(0), x1 = x0, y0 = x0, y1 = x0;
   const int8_t *from = v.data + i;
   for (int32_t j = v.n; j > 0; j--, from += v.stride) {
@@ -206,7 +208,8 @@ HEED_INLINE void finish_as(const int32_t *a, int32_t n, const int_finish &f, int
   const int32_t high_bias = static_cast<int32_t>(f.bias >> 32);
   for (; n > 0; n -= 4, a += 4, out += 4) {
     const int32x4_t x = vshlq_r_s32(vld1q_s32(a), f.up);
-    const uint32x4_t low = vreinterpretq_u32_s32(vmulq_n_s32(x, f.q)), half = vhaddq_n_u32(low, low_bias);  // bit 31: the carry
+    const uint32x4_t low = vreinterpretq_u32_s32(vmulq_n_s32(x, f.q)),
+                     half = vhaddq_n_u32(low, low_bias);  // bit 31: the carry
     int32x4_t y = vaddq_n_s32(vmulhq_s32(x, high_q), high_bias);
     y = vqaddq_n_s32(vshlq_s32(vaddq_s32(y, vreinterpretq_s32_u32(vshrq_n_u32(half, 31))), shift), zero_point);
     y = vmaxq_s32(vminq_s32(y, vdupq_n_s32(most)), vdupq_n_s32(-most - 1));
@@ -224,10 +227,21 @@ void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point
     finish_as(a, n, f, zero_point, static_cast<int8_t *>(out));
 }
 
-
 constexpr int_steps make(const char *name) {
-  return {name,   plain_integers::always, 2, 2, open_query, pack_keys, pack_values, scores, greatest, probabilities,
-          sums, plain_integers::add_to_bin, plain_integers::join_bins, finish};
+  return {name,
+          plain_integers::always,
+          2,
+          2,
+          open_query,
+          pack_keys,
+          pack_values,
+          scores,
+          greatest,
+          probabilities,
+          sums,
+          plain_integers::add_to_bin,
+          plain_integers::join_bins,
+          finish};
 }
 
 }  // namespace helium
