@@ -164,62 +164,74 @@ void pack_values(const int_rows &v, void *to) {
   }
 }
 
-// Two rows times two keys as they lie.
-void scores_in_place(const uint32_t *q0, const uint32_t *q1, const int_rows &k, int32_t *s0, int32_t *s1) {
+// One or two rows times two keys as they lie.
+template <int ROWS>
+HEED_NOINLINE void scores_in_place(const uint32_t *q, ptrdiff_t q_stride, const int_rows &k, int32_t *s) {
   for (int32_t j = 0; j < k.n; j += 2) {
     const int8_t *a = k.data + j * k.stride, *b = j + 1 < k.n ? a + k.stride : a;
     int32_t x00 = 0, x01 = 0, x10 = 0, x11 = 0;
-    const uint32_t *p0 = q0, *p1 = q1;
-    const auto add = [&](uint32_t x, uint32_t y) {
-      x00 = add_products(p0[1], odd(x), add_products(p0[0], even(x), x00));
-      x10 = add_products(p1[1], odd(x), add_products(p1[0], even(x), x10));
-      x01 = add_products(p0[1], odd(y), add_products(p0[0], even(y), x01));
-      x11 = add_products(p1[1], odd(y), add_products(p1[0], even(y), x11));
+    const uint32_t *p = q, *r = q + q_stride;
+    const auto add = [&](uint32_t x, uint32_t y) HEED_INLINED {
+      x00 = add_products(p[1], odd(x), add_products(p[0], even(x), x00));
+      x01 = add_products(p[1], odd(y), add_products(p[0], even(y), x01));
+      if (ROWS == 1) return;
+      x10 = add_products(r[1], odd(x), add_products(r[0], even(x), x10));
+      x11 = add_products(r[1], odd(y), add_products(r[0], even(y), x11));
     };
-    for (int32_t i = k.dim >> 2; i > 0; i--, a += 4, b += 4, p0 += 2, p1 += 2) add(four(a, 4), four(b, 4));
+    for (int32_t i = k.dim >> 2; i > 0; i--, a += 4, b += 4, p += 2, r += 2) add(four(a, 4), four(b, 4));
     if (k.dim & 3) add(four(a, k.dim & 3), four(b, k.dim & 3));
-    s0[j] = x00, s0[j + 1] = x01;
-    s1[j] = x10, s1[j + 1] = x11;
+    s[j] = x00, s[j + 1] = x01;
+    if (ROWS == 2) s[int_block + j] = x10, s[int_block + j + 1] = x11;
   }
 }
 
 void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t, const int_rows &k, int32_t *s) {
   if (k.packed) return multiply_rows(queries, query_bytes, n_rows, k.packed, k.dim, k.dim, k.n, s, int_block);
   const uint32_t *q = static_cast<const uint32_t *>(queries);
-  const ptrdiff_t next = n_rows > 1 ? query_bytes / 4 : 0;
-  scores_in_place(q, q + next, k, s, n_rows > 1 ? s + int_block : s);
+  if (n_rows > 1)
+    scores_in_place<2>(q, query_bytes / 4, k, s);
+  else
+    scores_in_place<1>(q, 0, k, s);
 }
 
-// Two rows times four columns of values as they lie.
-template <bool FULL>
-HEED_INLINE void sum_columns(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t i, int32_t *a0,
-                             int32_t *a1) {
+// One or two rows times four columns of values as they lie.
+template <int ROWS, bool FULL>
+HEED_INLINE void sum_columns(const int32_t *p, const int_rows &v, int32_t i, int32_t *a0, int32_t *a1) {
   int32_t x00 = 0, x01 = 0, x02 = 0, x03 = 0, x10 = 0, x11 = 0, x12 = 0, x13 = 0;
   const int32_t left = FULL ? 4 : v.dim - i;
   const int8_t *a = v.data + i;
-  for (int32_t j = v.n; j > 0; j -= 2, a += 2 * v.stride) {
+  const ptrdiff_t stride = v.stride;
+  const auto add = [&](const int8_t *b) HEED_INLINED {
     uint32_t y[4], e, f;
-    __builtin_memcpy(&e, p0++, 4);
-    __builtin_memcpy(&f, p1++, 4);
-    transpose(a, j > 1 ? a + v.stride : a, left, y);
+    __builtin_memcpy(&e, p, 4);
+    __builtin_memcpy(&f, ROWS == 2 ? p + int_block : p, 4);
+    p++;
+    transpose(a, b, left, y);
     x00 = add_products(e, y[0], x00), x01 = add_products(e, y[1], x01);
-    x10 = add_products(f, y[0], x10), x11 = add_products(f, y[1], x11);
     x02 = add_products(e, y[2], x02), x03 = add_products(e, y[3], x03);
+    if (ROWS == 1) return;
+    x10 = add_products(f, y[0], x10), x11 = add_products(f, y[1], x11);
     x12 = add_products(f, y[2], x12), x13 = add_products(f, y[3], x13);
-  }
+  };
+  for (int32_t j = v.n >> 1; j > 0; j--, a += 2 * stride) add(a + stride);
+  if (v.n & 1) add(a);
   a0[i] = x00, a0[i + 1] = x01, a0[i + 2] = x02, a0[i + 3] = x03;
-  a1[i] = x10, a1[i + 1] = x11, a1[i + 2] = x12, a1[i + 3] = x13;
+  if (ROWS == 2) a1[i] = x10, a1[i + 1] = x11, a1[i + 2] = x12, a1[i + 3] = x13;
 }
-void sums_in_place(const int32_t *p0, const int32_t *p1, const int_rows &v, int32_t *a0, int32_t *a1) {
+template <int ROWS>
+HEED_NOINLINE void sums_in_place(const int32_t *p, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   int32_t i = 0;
-  for (; i + 4 <= v.dim; i += 4) sum_columns<true>(p0, p1, v, i, a0, a1);
-  if (i < v.dim) sum_columns<false>(p0, p1, v, i, a0, a1);
+  for (; i + 4 <= v.dim; i += 4) sum_columns<ROWS, true>(p, v, i, acc, acc + acc_stride);
+  if (i < v.dim) sum_columns<ROWS, false>(p, v, i, acc, acc + acc_stride);
 }
 
 void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
-  if (v.packed) return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
-  const ptrdiff_t next = n_rows > 1;
-  sums_in_place(p, p + next * int_block, v, acc, acc + next * acc_stride);
+  if (v.packed)
+    return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
+  if (n_rows > 1)
+    sums_in_place<2>(p, v, acc, acc_stride);
+  else
+    sums_in_place<1>(p, v, acc, 0);
 }
 
 int32_t greatest(const int32_t *s, int32_t n) {
