@@ -73,7 +73,9 @@ static int32_t direct_columns(const linear_block &b) {
 // The rest, from input `begin` on, by pieces of floats: int8.
 template <class V>
 static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t column, int32_t begin) {
-  constexpr int32_t width = piece_width<V>, depth = copy_floats<V> / width / 4 * 4;
+  // Half a KB less than other copies where those are large: this one lies deepest on the stack.
+  constexpr int32_t width = piece_width<V>, floats = V::copies_panels ? 1408 : copy_floats<V>,
+                    depth = floats / width / 4 * 4;
   alignas(4 * V::lanes) float copy[depth * width];
   for (; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
@@ -171,10 +173,16 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
                     nibbles ? word_kind::nibbles : word_kind::bytes, false});
 }
 
-// Rows of y from a bias (stride 0), or +0; or from others.
+// Rows of y from a bias (stride 0), or +0; or from others. A loop would become loads of nothing under a mask from null, at
+// which QEMU stops.
 [[maybe_unused]] static HEED_NOINLINE void copy_rows(const linear_block &b, const float *from, ptrdiff_t stride) {
-  for (int32_t r = 0; r < b.n_rows; r++)
-    for (int32_t n = 0; n < b.n_cols; n++) b.y[r * b.y_stride + n] = from ? from[r * stride + n] : 0.0f;
+  const size_t bytes = static_cast<size_t>(b.n_cols) * sizeof *from;
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    if (from)
+      __builtin_memcpy(b.y + r * b.y_stride, from + r * stride, bytes);
+    else
+      __builtin_memset(b.y + r * b.y_stride, 0, bytes);
+  }
 }
 
 // The last register may have outputs that y does not: then it lies on the stack.
