@@ -2,7 +2,7 @@
 set(cortex_m ${PROJECT_SOURCE_DIR}/ports/cortex-m)
 set(board_port ${PROJECT_SOURCE_DIR}/ports/port.c ${PROJECT_SOURCE_DIR}/ports/linux/port.c)
 heed_test_program(heed_device device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
-                  device/options_refused.c device/random.c device/refused.c ${board_port})
+                  device/options_refused.c device/packed.c device/random.c device/refused.c ${board_port})
 heed_test_program(heed_firmware_example ${cortex_m}/example.c ${board_port})
 foreach(program heed_device heed_firmware_example)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/ports)
@@ -15,7 +15,7 @@ foreach(order usual reversed)
     set(source reversed_options.cpp)
   endif()
   add_executable(heed_device_${order} device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
-                 device/options_refused.c device/random.c device/refused.c ${board_port} ${source})
+                 device/options_refused.c device/packed.c device/random.c device/refused.c ${board_port} ${source})
   target_include_directories(heed_device_${order} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/ports ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(heed_device_${order} PRIVATE HEED_FLAGS_ARE_SET)
   target_compile_options(heed_device_${order} PRIVATE ${lib_flags})

@@ -5,17 +5,10 @@
 # something is missing. SPDX-License-Identifier: MIT
 set -eu
 core=$1 compiler=$2 n_tokens=$3 source=$4 build=$5 heed_dreams=$6 dreams_weights=$7
-skip() { echo "SKIPPED: $1"; exit 77; }
-fail() { echo "failed: $1"; exit 1; }
-[ -n "${HEED_DREAMS:-}" ] && [ -d "$HEED_DREAMS" ] || skip "HEED_DREAMS does not name the folder of the model"
-model=$(cd "$HEED_DREAMS" && pwd)
-[ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
-for program in arm-none-eabi-gcc qemu-system-arm; do # clang takes libgcc from the former
-  command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
-done
+. "$source/tests/board.sh"
+model_folder HEED_DREAMS "${HEED_DREAMS:-}"
+need_tools
 
-preset=cortex-$core
-[ "$compiler" = gcc ] || preset=$preset-clang
 # QEMU's micro:bit has 16 KB of RAM: code for a Cortex-M0+ runs on the board of the M3.
 board=''
 if [ "$core" = m0plus ]; then
@@ -24,11 +17,8 @@ if [ "$core" = m0plus ]; then
   sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
   cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
 fi
-(cd "$source" && cmake --preset "$preset" -B "$build" ${board:+"-DHEED_BOARD=$board"} >/dev/null)
-cmake --build "$build" --parallel 2 --target heed_dreams heed_dreams_small
+build_board "$board" heed_dreams heed_dreams_small
 cd "$build"
-board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' CMakeCache.txt)
-board=$(basename "${board%-m0plus}") # QEMU's name of it
 ln -sfn "$model/model.bin" model.bin # names without blanks for the board's command line
 ln -sfn "$model/tokenizer.bin" tokenizer.bin
 "$dreams_weights" model.bin int8.bin >/dev/null
@@ -37,7 +27,7 @@ ram=$(arm-none-eabi-size -A ports/cortex-m/heed_dreams_small.elf | awk '$1 ~ /^\
 [ "$ram" -le 131072 ] || fail "heed_dreams_small takes $ram bytes of RAM"
 
 compare() { # compare PROGRAM WEIGHTS CACHE PROMPT
-  sh "$source/ports/cortex-m/qemu.sh" "$board" "ports/cortex-m/$1.elf" "$2" tokenizer.bin "$n_tokens" "$4" >found ||
+  run_board "$1" "$2" tokenizer.bin "$n_tokens" "$4" >found ||
     { cat found; fail "$1 $2 \"$4\""; }
   result=$(tail -n 1 found)
   profile=$(echo "$result" | sed -n 's/.*"profile":"\([a-z]*\)".*/\1/p')
@@ -65,7 +55,7 @@ done
 refuse() { # refuse TEXT MODEL TOKENIZER N PROMPT
   text=$1
   shift
-  ! sh "$source/ports/cortex-m/qemu.sh" "$board" ports/cortex-m/heed_dreams.elf "$@" >found || fail "took $*"
+  ! run_board heed_dreams "$@" >found || fail "took $*"
   grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
 }
 head -c 100000 model.bin >short.bin

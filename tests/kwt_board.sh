@@ -5,26 +5,12 @@
 # the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
 core=$1 compiler=$2 n_clips=$3 source=$4 build=$5 heed_kwt=$6 kwt_weights=$7
-skip() { echo "SKIPPED: $1"; exit 77; }
-fail() { echo "failed: $1"; exit 1; }
-[ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || skip "HEED_KWT1 does not name the folder of the model"
-model=$(cd "$HEED_KWT1" && pwd)
-[ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
-for program in arm-none-eabi-gcc qemu-system-arm; do # clang takes libgcc from the former
-  command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
-done
-
-preset=cortex-$core
-[ "$compiler" = gcc ] || preset=$preset-clang
-(cd "$source" && cmake --preset "$preset" -B "$build" >/dev/null)
-cmake --build "$build" --parallel 2 --target heed_kwt
+. "$source/tests/board.sh"
+model_folder HEED_KWT1 "${HEED_KWT1:-}"
+need_tools
+build_board "" heed_kwt
 cd "$build"
-board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' CMakeCache.txt) # and QEMU's name of it
 ln -sfn "$model/clips" clips # names without blanks for the board's command line
-
-run() { # run WEIGHTS CLIP
-  sh "$source/ports/cortex-m/qemu.sh" "$board" ports/cortex-m/heed_kwt.elf "$1" "$2"
-}
 
 compare() { # compare FORMAT N: the first N clips
   "$kwt_weights" "$model/non_stream.tflite" "$1.bin" "$1"
@@ -32,7 +18,7 @@ compare() { # compare FORMAT N: the first N clips
   "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
   : >found.json
   for clip in $(sed -n "2,$(($2 + 1))s/ .*//p" reference.all); do
-    run "$1.bin" "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
+    run_board heed_kwt "$1.bin" "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
   done
   profile=$(sed -n '1s/.*"profile":"\([a-z]*\)".*/\1/p' found.json)
   if [ "$(head -n 1 reference.all)" != "$profile" ]; then
@@ -62,7 +48,7 @@ compare int8 $((n_clips / 3))
 
 # What is wrong is named.
 refuse() { # refuse TEXT WEIGHTS CLIP
-  ! run "$2" "$3" >found || fail "took $2 $3"
+  ! run_board heed_kwt "$2" "$3" >found || fail "took $2 $3"
   grep -q "$1" found || { cat found; fail "did not say \"$1\""; }
 }
 clip=clips/$(sed -n '2s/ .*//p' reference.all)

@@ -1,8 +1,8 @@
 // Projections with weights of any format and layout: the bits of heed_linear with the widened weights.
 // SPDX-License-Identifier: MIT
 #include "support/kernels.hpp"
+#include "support/packed.hpp"
 #include "support/settings.hpp"
-#include "support/weights.hpp"
 
 namespace heed_test {
 namespace {
@@ -121,6 +121,43 @@ TEST_P(project, special_weights) {
       weights q = random_weights(r, HEED_INT8, layout, 40, 50, 0);
       q.scales[7] = not_a_number, q.scales[49] = infinity, q.scales[0] = -0.0f;
       expect_linear(r, n, q);
+    }
+}
+
+// A row alone may have any stride, also one whose multiples are beyond all numbers: a row of x and y, of weights in
+// either layout, of blocks; packed weights have none. No bit depends on it, and the sanitizers see nobody multiply it.
+TEST_P(project, a_row_alone_has_any_stride) {
+  reverse_executor executor(3);
+  const auto expect = [&](int32_t n, heed_weights w, int32_t n_rows) {
+    random_source r(11);
+    const matrix x = {n, w.n_in, bell_floats(r, size_t(n) * w.n_in)};
+    const auto product = [&](ptrdiff_t stride, const heed_executor *on) {
+      const result_rows y(n, w.n_out, 0);
+      heed_matrix rows = put(slot_q, x, 0);
+      heed_matrix_out to = y.view();
+      if (n == 1 && stride != 0) rows.row_stride = to.row_stride = stride;
+      if (n_rows == 1 && stride != 0) w.row_stride = stride;
+      EXPECT_EQ(heed_project(rows, w, nullptr, to, on), HEED_OK);
+      return y.take().values;
+    };
+    const std::vector<float> usual = product(0, nullptr);
+    for (const ptrdiff_t stride : {PTRDIFF_MAX / 4, PTRDIFF_MIN})
+      for (const heed_executor *const on : {static_cast<const heed_executor *>(nullptr), executor.get()})
+        EXPECT_TRUE(same_bits(usual, product(stride, on)))
+            << n << " x " << w.n_in << " x " << w.n_out << " format " << w.format << " layout " << w.layout;
+  };
+  const int32_t shapes[][3] = {{1, 1, 1},  {1, 224, 1001}, {1, 1, 100},   {1, 96, 1},   {3, 1, 20},
+                               {9, 1, 70}, {9, 96, 1},     {99, 1, 2100}, {40, 8000, 1}};
+  for (const auto &[n, in, out] : shapes)
+    for (const int32_t format : all_formats) {
+      random_source r(static_cast<uint64_t>(in + out));
+      if (has_blocks(format)) {
+        if (in % 32 == 0) expect(n, blocks_at_fence(random_blocks(r, format, in, out), in / 32), out);
+        continue;
+      }
+      expect(n, random_weights(r, format, HEED_IN_OUT, in, out, 0).view(), in);
+      expect(n, random_weights(r, format, HEED_OUT_IN, in, out, 0).view(), out);
+      expect(n, open_at_fence(pack(random_weights(r, format, HEED_IN_OUT, in, out, 0).view(), format)), 1);
     }
 }
 

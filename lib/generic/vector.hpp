@@ -34,6 +34,8 @@
 //   rows(stride) column(p, rows)     compact models alone: a number of each of `lanes` rows that lie `stride` apart
 //   masked(w, mask, flip) shift_down<N>(w) shuffles_bytes finds_nibbles ...
 //                                    numbers within 32-bit words: product/packed_words.hpp
+//   each_byte(p, f) bytes_of_nibbles(w) in_turn(r, p)
+//                                    compact models that load narrow numbers: product/compact_packed.hpp
 //   copies_panels                    a projection may copy columns of w to 6 KB of stack
 //
 // Every function here and in the models is static or a template over a type of an anonymous namespace: a weak symbol

@@ -50,74 +50,128 @@ namespace heed {
 #define HEED_INT8_OUTPUTS(...) HEED_INT8(HEED_OUTPUTS, __VA_ARGS__)
 
 // All inputs of one format and layout. An odd number ("mi") begins with a second one.
-#define HEED_WAY(label, weights)                                                               \
-  #label ":\n bmi 2f\n 1:\n" weights(16, 17, 18, 19) "2:\n" weights(20, 21, 22, 23)            \
-  "blx r8\n subs r6, r6, #2\n bne 1b\n b 9f\n"
+#define HEED_TWO_A_PASS(first, second)                                  \
+  "1:\n" first(16, 17, 18, 19) "2:\n" second(20, 21, 22, 23) "blx r8\n" \
+  "subs r6, r6, #2\n bne 1b\n"
+#define HEED_WAY(label, weights) #label ":\n bmi 2f\n" HEED_TWO_A_PASS(weights, weights) "b 9f\n"
+
+// From the tile to its registers and on to the way of its format. The code for so many rows is the end of that for 4;
+// "adr" is right only where the section has the alignment of ".balign".
+#define HEED_BEGIN                                                                         \
+  ".balign 4\n" \
+  "vmov s26, r0\n"                                                                         \
+  "ldr r1, [r0, %[start]]\n"                                                               \
+  "vldmia r1, {s0-s3}\n vldmia r1, {s4-s7}\n vldmia r1, {s8-s11}\n vldmia r1, {s12-s15}\n" \
+  "ldr r1, [r0, %[scales]]\n"                                                              \
+  "vldmia r1, {s28-s31}\n"                                                                 \
+  "ldr r4, [r0, %[rows]]\n"                                                                \
+  "rsb r4, r4, #4\n"                                                                       \
+  "add r4, r4, r4, lsl #3\n"                                                               \
+  "adr r8, 7f\n"                                                                           \
+  "add r8, r8, r4, lsl #2\n"                                                               \
+  "add r8, r8, #1\n"                                                                       \
+  "vmov s27, r8\n"                                                                         \
+  "ldr r5, [r0, %[way]]\n"                                                                 \
+  "ldr r6, [r0, %[depth]]\n"                                                               \
+  "add r4, r0, %[x]\n"                                                                     \
+  "ldmia r4, {r9-r12}\n"                                                                   \
+  "ldr r1, [r0, %[w_stride]]\n"                                                            \
+  "ldr r0, [r0, %[w]]\n"                                                                   \
+  "add r2, r0, r1, lsl #1\n"                                                               \
+  "add r3, r2, r1\n"                                                                       \
+  "lsls r4, r5, #31\n"                                                                     \
+  "it mi\n addmi r1, r1, r0\n"                                                             \
+  "lsls r4, r6, #31\n"                                                                     \
+  "bpl 6f\n"                                                                               \
+  "add r6, r6, #1\n"                                                                       \
+  "adr r8, 8f\n"                                                                           \
+  "add r8, r8, #1\n"                                                                       \
+  "6:\n tbh [pc, r5, lsl #1]\n"
+// The code for the rows, and the sums to y.
+#define HEED_END(store)                                                   \
+  "7:\n" HEED_ROWS(HEED_ROW) "bx lr\n"                                    \
+  "8:\n" HEED_ROWS(HEED_ODD_ROW) "vmov r8, s27\n bx lr\n"                 \
+  "9:\n vmov r0, s26\n"                                                   \
+  "ldr r1, [r0, %[y]]\n"                                                  \
+  "ldr r2, [r0, %[y_stride]]\n"                                           \
+  "ldr r3, [r0, %[rows]]\n"                                               \
+  store(0, 1, 2, 3)                                                       \
+  "cmp r3, #2\n blt 4f\n"                                                 \
+  "add r1, r1, r2\n" store(4, 5, 6, 7)                                    \
+  "beq 4f\n"                                                              \
+  "add r1, r1, r2\n" store(8, 9, 10, 11)                                  \
+  "cmp r3, #4\n bne 4f\n"                                                 \
+  "add r1, r1, r2\n" store(12, 13, 14, 15)                                \
+  "4:\n"
+#define HEED_STORE(b0, b1, b2, b3) "vstmia r1, {s" #b0 "-s" #b3 "}\n"
+#define HEED_OPERANDS                                                                                               \
+  : "+r"(tile)                                                                                                      \
+  : [start] "i"(offsetof(projection_tile, start)), [scales] "i"(offsetof(projection_tile, scales)),                 \
+    [rows] "i"(offsetof(projection_tile, rows)), [way] "i"(offsetof(projection_tile, way)),                         \
+    [depth] "i"(offsetof(projection_tile, depth)), [x] "i"(offsetof(projection_tile, x)),                           \
+    [w_stride] "i"(offsetof(projection_tile, w_stride)), [w] "i"(offsetof(projection_tile, w)),                     \
+    [y] "i"(offsetof(projection_tile, y)), [y_stride] "i"(offsetof(projection_tile, y_stride))                      \
+  : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory", "s0", "s1", "s2",    \
+    "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", \
+    "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31"
 
 [[maybe_unused]] static HEED_NOINLINE void project_tile_cortex_m(const projection_tile &t) {
   register const projection_tile *tile asm("r0") = &t;
   asm volatile(
-      ".balign 4\n"  // "adr" is right only where the section has this alignment
-      "vmov s26, r0\n"
-      "ldr r1, [r0, %[start]]\n"
-      "vldmia r1, {s0-s3}\n vldmia r1, {s4-s7}\n vldmia r1, {s8-s11}\n vldmia r1, {s12-s15}\n"
-      "ldr r1, [r0, %[scales]]\n"
-      "vldmia r1, {s28-s31}\n"
-      // The code for so many rows is the end of that for 4.
-      "ldr r4, [r0, %[rows]]\n"
-      "rsb r4, r4, #4\n"
-      "add r4, r4, r4, lsl #3\n"
-      "adr r8, 7f\n"
-      "add r8, r8, r4, lsl #2\n"
-      "add r8, r8, #1\n"
-      "vmov s27, r8\n"
-      "ldr r5, [r0, %[way]]\n"
-      "ldr r6, [r0, %[depth]]\n"
-      "add r4, r0, %[x]\n"
-      "ldmia r4, {r9-r12}\n"
-      "ldr r1, [r0, %[w_stride]]\n"
-      "ldr r0, [r0, %[w]]\n"
-      "add r2, r0, r1, lsl #1\n"
-      "add r3, r2, r1\n"
-      "lsls r4, r5, #31\n"
-      "it mi\n addmi r1, r1, r0\n"
-      "lsls r4, r6, #31\n"
-      "bpl 6f\n"
-      "add r6, r6, #1\n"
-      "adr r8, 8f\n"
-      "add r8, r8, #1\n"
-      "6:\n tbh [pc, r5, lsl #1]\n"
+      HEED_BEGIN
       "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, (15f-5b)/2, (16f-5b)/2, (17f-5b)/2\n"
       HEED_WAY(10, HEED_F32_INPUTS) HEED_WAY(11, HEED_F32_OUTPUTS)
       HEED_WAY(12, HEED_F16_INPUTS) HEED_WAY(13, HEED_F16_OUTPUTS)
       HEED_WAY(14, HEED_BF16_INPUTS) HEED_WAY(15, HEED_BF16_OUTPUTS)
       HEED_WAY(16, HEED_INT8_INPUTS) HEED_WAY(17, HEED_INT8_OUTPUTS)
-      "7:\n" HEED_ROWS(HEED_ROW) "bx lr\n"
-      "8:\n" HEED_ROWS(HEED_ODD_ROW) "vmov r8, s27\n bx lr\n"
-      "9:\n vmov r0, s26\n"
-      "ldr r1, [r0, %[y]]\n"
-      "ldr r2, [r0, %[y_stride]]\n"
-      "ldr r3, [r0, %[rows]]\n"
-      "vstmia r1, {s0-s3}\n"
-      "cmp r3, #2\n blt 4f\n"
-      "add r1, r1, r2\n vstmia r1, {s4-s7}\n"
-      "beq 4f\n"
-      "add r1, r1, r2\n vstmia r1, {s8-s11}\n"
-      "cmp r3, #4\n bne 4f\n"
-      "add r1, r1, r2\n vstmia r1, {s12-s15}\n"
-      "4:\n"
-      : "+r"(tile)
-      : [start] "i"(offsetof(projection_tile, start)), [scales] "i"(offsetof(projection_tile, scales)),
-        [rows] "i"(offsetof(projection_tile, rows)), [way] "i"(offsetof(projection_tile, way)),
-        [depth] "i"(offsetof(projection_tile, depth)), [x] "i"(offsetof(projection_tile, x)),
-        [w_stride] "i"(offsetof(projection_tile, w_stride)), [w] "i"(offsetof(projection_tile, w)),
-        [y] "i"(offsetof(projection_tile, y)), [y_stride] "i"(offsetof(projection_tile, y_stride))
-      : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory", "s0", "s1", "s2",
-        "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19",
-        "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+      HEED_END(HEED_STORE) HEED_OPERANDS);
 }
 
+// Packed words of four inputs: way 0 with scales (int8), way 2 as integers, whose sums are multiplied by scales and added to
+// y (blocks). An odd number of inputs ends with a second one, which then lies a byte before its place. The step to the
+// next two is 2 bytes and the rest of the stride in turn.
+#define HEED_WORDS(at, b0, b1, b2, b3)                                                  \
+  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at "]\n" HEED_2_NUMBERS(b0, b1)      \
+  "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at "]\n" HEED_2_NUMBERS(b2, b3)   \
+  HEED_EACH("vcvt.f32.s32", b0, b1, b2, b3)
+#define HEED_BYTES_1(...) HEED_WORDS(0, __VA_ARGS__)
+#define HEED_BYTES_2(...) HEED_WORDS(1, __VA_ARGS__) "add r0, r0, r2\n sub r2, r1, r2\n"
+#define HEED_SCALED_1(...) HEED_BYTES_1(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
+#define HEED_SCALED_2(...) HEED_BYTES_2(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
+#define HEED_WORD_WAY(label, first, second)                                             \
+  #label ":\n mov r2, #2\n mov r3, #0\n bpl 1f\n"                                       \
+  "mov r3, r8\n vmov r8, s27\n subs r6, r6, #2\n beq 3f\n"                              \
+  HEED_TWO_A_PASS(first, second)                                                        \
+  "cmp r3, #0\n beq 9f\n"                                                               \
+  "3:\n mov r8, r3\n mov r3, #0\n sub r0, r0, #1\n mov r6, #2\n b 2b\n"
+#define HEED_STORE_OR_ADD(b0, b1, b2, b3)                                                \
+  "ldr r6, [r0, %[way]]\n cbz r6, 1f\n"                                                 \
+  "vldmia r1, {s16-s19}\n" HEED_FMA(16, 28, b0) HEED_FMA(17, 29, b1)                    \
+  HEED_FMA(18, 30, b2) HEED_FMA(19, 31, b3) "vstmia r1, {s16-s19}\n b 2f\n"             \
+  "1:\n" HEED_STORE(b0, b1, b2, b3) "2:\n"
+
+[[maybe_unused]] static HEED_NOINLINE void project_words_cortex_m(const projection_tile &t) {
+  register const projection_tile *tile asm("r0") = &t;
+  asm volatile(
+      HEED_BEGIN
+      "5:\n .hword (10f-5b)/2, 0, (11f-5b)/2, 0\n"
+      HEED_WORD_WAY(10, HEED_SCALED_1, HEED_SCALED_2) HEED_WORD_WAY(11, HEED_BYTES_1, HEED_BYTES_2)
+      HEED_END(HEED_STORE_OR_ADD) HEED_OPERANDS);
+}
+
+#undef HEED_STORE_OR_ADD
+#undef HEED_WORD_WAY
+#undef HEED_SCALED_2
+#undef HEED_SCALED_1
+#undef HEED_BYTES_2
+#undef HEED_BYTES_1
+#undef HEED_WORDS
+#undef HEED_OPERANDS
+#undef HEED_STORE
+#undef HEED_END
+#undef HEED_BEGIN
 #undef HEED_WAY
+#undef HEED_TWO_A_PASS
 #undef HEED_INT8_OUTPUTS
 #undef HEED_INT8_INPUTS
 #undef HEED_INT8

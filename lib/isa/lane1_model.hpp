@@ -71,6 +71,7 @@ struct lane1 {
 #if HEED_CORTEX_M_TILE
   static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
   static HEED_INLINE void project_tile(const projection_tile &t) { project_tile_cortex_m(t); }
+  static HEED_INLINE void project_words(const projection_tile &t) { project_words_cortex_m(t); }
 #endif
 
   static HEED_INLINE reg load(const float *p) { return *p; }

@@ -15,7 +15,6 @@ struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
   static constexpr bool compact = true, copies_panels = false, loads_narrow = true;
-  static constexpr bool shuffles_bytes = false, finds_nibbles = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
@@ -55,6 +54,26 @@ struct mve {
     const uint32x4_t of_rows = rows(stride);
     for_each_constant<columns_of<mve, T>>([&](auto i) { f(i, column(p + decltype(i)::value, of_rows)); });
   }
+  // Words of four int8: f(constant<j>(), number j of each), j ascending.
+  template <class F>
+  static HEED_INLINE void each_byte(const unsigned char *p, F f) {
+    const int8x16_t words = vreinterpretq_s8_u8(vld1q_u8(p));
+    const int16x8_t even = vmovlbq_s8(words), odd = vmovltq_s8(words);
+    f(constant<0>(), vcvtq_f32_s32(vmovlbq_s16(even)));
+    f(constant<1>(), vcvtq_f32_s32(vmovlbq_s16(odd)));
+    f(constant<2>(), vcvtq_f32_s32(vmovltq_s16(even)));
+    f(constant<3>(), vcvtq_f32_s32(vmovltq_s16(odd)));
+  }
+  // What is read from p waits for r.
+  template <class T>
+  static HEED_INLINE void in_turn(reg &r, const T *&p) {
+    asm("" : "+w"(r), "+r"(p));
+  }
+  // The low halves of bytes, less 8.
+  static HEED_INLINE reg bytes_of_nibbles(reg words) {
+    const uint8x16_t low = vandq_u8(vreinterpretq_u8_f32(words), vdupq_n_u8(15));
+    return vreinterpretq_f32_u8(vsubq_n_u8(low, 8));
+  }
   static HEED_INLINE void store(float *p, reg r) { vst1q_f32(p, r); }
   static HEED_INLINE reg load_n(const float *p, int32_t n) { return vld1q_z_f32(p, vctp32q(static_cast<uint32_t>(n))); }
   static HEED_INLINE void store_n(float *p, reg r, int32_t n) { vst1q_p_f32(p, r, vctp32q(static_cast<uint32_t>(n))); }
@@ -66,8 +85,7 @@ struct mve {
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
   static HEED_INLINE reg fma(float a, reg b, reg c) { return vfmaq_n_f32(c, b, a); }
   static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
-    return vreinterpretq_f32_u32(
-        veorq_u32(vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(mask)), vdupq_n_u32(flip)));
+    return vreinterpretq_f32_u32(veorq_u32(vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(mask)), vdupq_n_u32(flip)));
   }
   template <int BITS>
   static HEED_INLINE reg shift_down(reg x) {

@@ -80,5 +80,6 @@ int narrow_numbers(void);
 int narrow_attention(void);
 int random_block(void);
 int refused_block(void);
+int packed_weights(void);
 
 #endif

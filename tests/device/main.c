@@ -92,6 +92,7 @@ int main(void) {
   faults += narrow_attention();
   faults += random_block();
   faults += refused_block();
+  faults += packed_weights();
   port_write("# workspace ");
   port_write_int((int32_t)HEED_WORKSPACE_MIN_BYTES(64, 64));
   port_write("\n");

@@ -33,7 +33,7 @@ struct projection_tile {
   float *y;
   ptrdiff_t y_stride;  // in bytes
   int32_t depth, rows;
-  int32_t way;  // 2 * format + layout
+  int32_t way;  // 2 * format + layout; of packed words: 0 with scales; 2 in blocks, whose scaled sums are added to y
 };
 
 // What is known of b when the code is compiled: its columns (keys) or its rows (values, weights) are contiguous. Where

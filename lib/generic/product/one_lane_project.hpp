@@ -14,25 +14,41 @@ HEED_INLINE const T *weight_at(const stored_weights &w, int32_t i, int32_t n) {
   return static_cast<const T *>(w.data) + (w.out_in ? n * w.stride + i : i * w.stride + n);
 }
 
+// The weights of one output, from an input that begins a word. WORDS: packed int8, words of four inputs.
+template <class T, bool WORDS>
+struct weights_of_output {
+  const T *p;
+  ptrdiff_t step;
+  float scale;
+  HEED_INLINE void start(const stored_weights &w, int32_t i, int32_t n) {
+    p = WORDS ? static_cast<const T *>(w.data) + (i * w.stride + 4 * n) : weight_at<T>(w, i, n);
+    step = WORDS ? 4 * w.stride - 4 : w.out_in ? 1 : w.stride;
+    scale = sizeof(T) == 1 ? w.scales[n] : 0.0f;
+  }
+  HEED_INLINE float next() {
+    const float x = widen(*p, scale);
+    keep_pointer(p += WORDS ? 1 : step);
+    if (WORDS && (reinterpret_cast<uintptr_t>(p) & 3) == 0) p += step;
+    return x;
+  }
+};
+
 // One row of x, COLS outputs at a time; the last ones, fewer than that, repeat the last one.
-template <class V, int COLS, class T>
+template <class V, int COLS, bool WORDS, class T>
 static HEED_NOINLINE void project_one_row(const linear_block &b, const stored_weights &w) {
-  const ptrdiff_t step = w.out_in ? 1 : w.stride;
   for (int32_t n = 0; n < b.n_cols; n += COLS) {
-    const T *p[COLS];
-    float acc[COLS], scale[COLS];
+    weights_of_output<T, WORDS> weights[COLS];
+    float acc[COLS];
     HEED_UNROLL for (int j = 0; j < COLS; j++) {
       const int32_t column = n + j < b.n_cols ? n + j : b.n_cols - 1;
-      p[j] = weight_at<T>(w, 0, column);
+      weights[j].start(w, 0, column);
       acc[j] = b.bias ? b.bias[column] : 0.0f;
-      scale[j] = sizeof(T) == 1 ? w.scales[column] : 0.0f;
     }
     const float *x = b.x;
-    for (int32_t i = b.depth; i > 0; i--) {
-      const float factor = *x++;
+    for (int32_t i = b.depth; i > 0; i--, x++) {
       HEED_UNROLL for (int j = 0; j < COLS; j++) {
-        acc[j] = V::fma(factor, widen(*p[j], scale[j]), acc[j]);
-        keep_pointer(p[j] += step);
+        const float weight = weights[j].next();
+        acc[j] = V::fma(*x, weight, acc[j]);
       }
     }
     HEED_UNROLL for (int j = 0; j < COLS; j++) if (n + j < b.n_cols) b.y[n + j] = acc[j];
@@ -42,15 +58,14 @@ static HEED_NOINLINE void project_one_row(const linear_block &b, const stored_we
 constexpr int32_t panel_cols = most_product_rows, panel_rows = 128 / panel_cols;
 
 // w[begin, end)[column, + width), rows `width` apart.
-template <class T>
+template <bool WORDS, class T>
 static HEED_NOINLINE void widen_panel(float *to, const stored_weights &w, int32_t begin, int32_t end, int32_t column,
                                       int32_t width) {
+  weights_of_output<T, WORDS> weights;
   for (int32_t n = column; n < column + width; n++, to++) {
-    const T *p = weight_at<T>(w, begin, n);
-    const ptrdiff_t step = w.out_in ? 1 : w.stride;
-    const float scale = sizeof(T) == 1 ? w.scales[n] : 0.0f;
+    weights.start(w, begin, n);
     float *next = to;
-    for (int32_t i = begin; i < end; i++, p += step, next += width) *next = widen(*p, scale);
+    for (int32_t i = begin; i < end; i++, next += width) *next = weights.next();
   }
 }
 
@@ -77,12 +92,12 @@ HEED_INLINE constexpr bool repays_copy(T) {
   return true;
 }
 
-template <class V, class T>
+template <class V, bool WORDS, class T>
 static void project_panels(const linear_block &b, const stored_weights &w) {
   if (b.n_rows == 1 || !repays_copy(T())) {
     linear_block row = b;
     for (int32_t r = 0; r < b.n_rows; r++, row.x += b.x_stride, row.y += b.y_stride)
-      project_one_row<V, panel_cols, T>(row, w);
+      project_one_row<V, panel_cols, WORDS, T>(row, w);
     return;
   }
   float panel[panel_rows * panel_cols];
@@ -90,7 +105,7 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
     const int32_t width = b.n_cols - column < panel_cols ? b.n_cols - column : panel_cols;
     for (int32_t begin = 0; begin < b.depth; begin += panel_rows) {
       const int32_t end = b.depth - begin < panel_rows ? b.depth : begin + panel_rows;
-      widen_panel<T>(panel, w, begin, end, column, width);
+      widen_panel<WORDS, T>(panel, w, begin, end, column, width);
       project_panel<V>(b, panel, begin, end, column, width);
     }
   }
@@ -100,19 +115,20 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
 
 // At least 4 outputs, 4 at a time for all rows, whose weights a cache then holds; the last ones overlap those that are done,
 // and are computed again.
-template <class V>
+// WORDS: packed int8, words of four inputs.
+template <class V, bool WORDS>
 static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
   const float zeros[4] = {};
-  const ptrdiff_t bytes = w.format == stored_f32 ? 4 : w.format == stored_int8 ? 1 : 2;
+  const ptrdiff_t bytes = WORDS || w.format == stored_f32 ? 4 : w.format == stored_int8 ? 1 : 2;
   projection_tile t;
   t.w_stride = w.stride * bytes;
   t.y_stride = b.y_stride * 4;
   t.depth = b.depth;
-  t.way = 2 * w.format + w.out_in;
+  t.way = WORDS ? 0 : 2 * w.format + w.out_in;
   for (int32_t n = 0; n < b.n_cols; n += 4) {
     const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
     t.start = b.bias ? b.bias + column : zeros;
-    t.scales = bytes == 1 ? w.scales + column : zeros;
+    t.scales = WORDS || bytes == 1 ? w.scales + column : zeros;
     t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
     for (int32_t row = 0; row < b.n_rows; row += 4) {
       if (n == 0 || b.n_rows > 4) {
@@ -120,7 +136,10 @@ static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weig
         for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
       }
       t.y = b.y + row * b.y_stride + column;
-      V::project_tile(t);
+      if constexpr (WORDS)
+        V::project_words(t);
+      else
+        V::project_tile(t);
     }
   }
 }
@@ -150,7 +169,7 @@ static HEED_NOINLINE void project_floats(const linear_block &b, const stored_wei
   for (int32_t rows; left.n_rows > 0; left.n_rows -= rows) {
     rows = tile_height(left.n_rows, V::sum_rows);
     if constexpr (V::own_tile) {
-      if (b.n_cols >= 4 && (rows == 1 || b.n_cols % 4 != 0)) return project_tiles<V>(left, w);
+      if (b.n_cols >= 4 && (rows == 1 || b.n_cols % 4 != 0)) return project_tiles<V, false>(left, w);
     }
     product p = {{}, static_cast<const float *>(w.data), w.stride, 1, left.y, b.y_stride, b.depth, b.n_cols};
     for (int32_t i = 0; i < rows; i++, left.x += b.x_stride, left.y += b.y_stride) {
@@ -178,11 +197,11 @@ static void linear_one_lane(const linear_block &b) {
 template <class V, class T>
 static void project_one_lane_format(const linear_block &b, const stored_weights &w) {
   if constexpr (!V::own_tile)
-    project_panels<V, T>(b, w);
+    project_panels<V, false, T>(b, w);
   else if (b.n_cols < 4)
     project_few_columns<V>(b, w);
   else
-    project_tiles<V>(b, w);
+    project_tiles<V, false>(b, w);
 }
 
 template <class V>

@@ -3,7 +3,9 @@
 #ifndef HEED_GENERIC_PACKED_HPP
 #define HEED_GENERIC_PACKED_HPP
 
+#include "compact_packed.hpp"
 #include "linear.hpp"
+#include "one_lane_packed.hpp"
 #include "packed_plain.hpp"
 #include "packed_pieces.hpp"
 
@@ -19,11 +21,10 @@ constexpr bool big_endian = false;
 constexpr int32_t most_direct_rows = 6;
 // Registers of outputs in such a tile.
 template <class V, int ROWS>
-constexpr int word_vecs = V::compact                             ? 2
-                          : V::lanes == 4 && !many_registers<V> ? 4
-                          : ROWS == 2                            ? 4
-                          : V::lanes == 4                        ? 8
-                                                                 : 64 / V::lanes;
+constexpr int word_vecs = V::lanes == 4 && !many_registers<V> ? 4
+                          : ROWS == 2                         ? 4
+                          : V::lanes == 4                     ? 8
+                                                              : 64 / V::lanes;
 
 template <class V, word_kind KIND>
 HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool two_rows) {
@@ -73,7 +74,9 @@ static int32_t direct_columns(const linear_block &b) {
 // The rest, from input `begin` on, by pieces of floats: int8.
 template <class V>
 static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t column, int32_t begin) {
-  constexpr int32_t width = piece_width<V>, depth = copy_floats<V> / width / 4 * 4;
+  // Half a KB less than other copies where those are large: this one lies deepest on the stack.
+  constexpr int32_t width = piece_width<V>, floats = V::copies_panels ? 1408 : copy_floats<V>,
+                    depth = floats / width / 4 * 4;
   alignas(4 * V::lanes) float copy[depth * width];
   for (; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
@@ -81,7 +84,8 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
       const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
       word_piece part = w;
       part.words += 4 * first;
-      widen_words<V, word_kind::bytes>(copy, width, part, reinterpret_cast<const float *>(w.scales) + first, n, begin, end);
+      widen_words<V, word_kind::bytes>(copy, width, part, reinterpret_cast<const float *>(w.scales) + first, n, begin,
+                                       end);
       sum_operands o = linear_operands<V>(b, first, begin, end);
       o.b = copy;
       o.b_stride = width;
@@ -128,15 +132,6 @@ static HEED_NOINLINE void add_blocks(linear_block b, word_piece w) {
   }
 }
 
-// Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
-struct any_words {
-  const unsigned char *data;
-  int32_t format;
-  bool of_file;
-  ptrdiff_t stride;  // of a panel: its width
-  int32_t n_out;     // which columns of the last register may exceed
-};
-
 // Blocks as they lie in a file, whole registers of columns from `column` on.
 template <class V>
 static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, int32_t column) {
@@ -171,27 +166,42 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
                     nibbles ? word_kind::nibbles : word_kind::bytes, false});
 }
 
-// Rows of y from a bias (stride 0), or +0; or from others.
+// Rows of y from a bias (stride 0), or +0; or from others. A loop would become loads of nothing under a mask from null, at
+// which QEMU stops.
 [[maybe_unused]] static HEED_NOINLINE void copy_rows(const linear_block &b, const float *from, ptrdiff_t stride) {
-  for (int32_t r = 0; r < b.n_rows; r++)
-    for (int32_t n = 0; n < b.n_cols; n++) b.y[r * b.y_stride + n] = from ? from[r * stride + n] : 0.0f;
+  const size_t bytes = static_cast<size_t>(b.n_cols) * sizeof *from;
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    if (from)
+      __builtin_memcpy(b.y + r * b.y_stride, from + r * stride, bytes);
+    else
+      __builtin_memset(b.y + r * b.y_stride, 0, bytes);
+  }
 }
 
 // The last register may have outputs that y does not: then it lies on the stack.
 template <class V>
 static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
-  constexpr int32_t most_rows = 4;
+  constexpr int32_t most_rows = 4, lanes = V::lanes == 1 ? panel_cols : V::lanes;
+  const auto add = [&](const linear_block &of, int32_t column) {
+    if constexpr (V::lanes == 1)
+      add_blocks_one_lane<V>(of, w, column);
+    else if constexpr (takes_words_apart<V>)
+      compact_whole<V>(of, w, column);
+    else
+      add_columns<V>(of, w, column);
+  };
   copy_rows(b, b.bias, 0);
   linear_block part = b;
-  part.n_cols = b.n_cols / V::lanes * V::lanes;
+  part.n_cols = b.n_cols / lanes * lanes;
   const int32_t first = part.n_cols;
-  if (first > 0) add_columns<V>(part, w, 0);
+  if (first > 0) add(part, 0);
   if (first == b.n_cols) return;
-  float sums[most_rows * V::lanes];
+  float sums[most_rows * lanes], start[lanes] = {};
   linear_block y = b;  // what there is of those outputs
   y.n_cols = b.n_cols - first;
-  part.n_cols = V::lanes;
-  part.y_stride = V::lanes;
+  part.n_cols = lanes;
+  part.y_stride = lanes;
+  part.bias = start;
   for (int32_t row = 0; row < b.n_rows; row += most_rows) {
     y.n_rows = part.n_rows = b.n_rows - row < most_rows ? b.n_rows - row : most_rows;
     y.y = b.y + row * b.y_stride + first;
@@ -199,24 +209,31 @@ static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words 
     part.y = sums;
     linear_block copy = y;
     copy.y = sums;
-    copy.y_stride = V::lanes;
+    copy.y_stride = lanes;
     copy_rows(copy, y.y, b.y_stride);
-    add_columns<V>(part, w, first);
-    copy_rows(y, sums, V::lanes);
+    __builtin_memcpy(start, sums, sizeof start);  // all rows are the same still
+    add(part, first);
+    copy_rows(y, sums, lanes);
   }
 }
 
 template <class V>
 static void multiply_panel(const linear_block &b, const packed_panel &w) {
-  if constexpr (V::lanes == 1 || big_endian)
+  if constexpr (big_endian) {
     multiply_panel_plain<V>(b, w);
-  else
-    multiply_words<V>(b, {w.data, w.format, false, w.width, b.n_cols});
+  } else {
+    if constexpr (V::lanes == 1)
+      if (w.format == stored_int8) return multiply_int8_one_lane<V>(b, w);
+    const any_words words = {w.data, w.format, false, w.width, b.n_cols};
+    if constexpr (takes_words_apart<V>)
+      if (w.format == stored_int8 && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
+    multiply_words<V>(b, words);
+  }
 }
 
 template <class V>
 static void multiply_blocks(const linear_block &b, const stored_weights &w) {
-  if constexpr (V::lanes == 1 || big_endian) {
+  if constexpr (big_endian) {
     multiply_blocks_plain<V>(b, w);
   } else {
     const ptrdiff_t stride = w.stride / block_inputs * (w.format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);

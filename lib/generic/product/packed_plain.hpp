@@ -1,4 +1,5 @@
-// y = bias + x w with packed weights, or with blocks of scales (rules 22 and 24), for either byte order.
+// y = bias + x w with packed weights, or with blocks of scales (rules 22 and 24), number by number: for processors whose
+// byte order is not that of the numbers.
 #ifndef HEED_GENERIC_PACKED_PLAIN_HPP
 #define HEED_GENERIC_PACKED_PLAIN_HPP
 

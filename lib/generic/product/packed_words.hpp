@@ -21,6 +21,15 @@ struct word_piece {
   bool unsigned_bytes;                  // bytes are 8 more than the number, else int8
 };
 
+// Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
+struct any_words {
+  const unsigned char *data;
+  int32_t format;
+  bool of_file;
+  ptrdiff_t stride;  // of a panel: its width
+  int32_t n_out;     // which columns of the last register may exceed
+};
+
 template <class V>
 HEED_INLINE typename V::reg load_word(const unsigned char *p) {
   return V::load(reinterpret_cast<const float *>(p));
