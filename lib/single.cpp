@@ -98,6 +98,8 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "isa/int_mve.hpp"
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
 #include "isa/int_dsp.hpp"
+#else
+#include "isa/int_cortex_m0_tile.hpp"
 #endif
 
 namespace heed {
@@ -108,6 +110,8 @@ static constexpr int_steps int_fixed = plain_integers::make("plain");
 static constexpr int_steps int_fixed = helium::make("mve");
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
 static constexpr int_steps int_fixed = dsp::make("dsp");
+#elif defined(HEED_CORTEX_M0_TILE)
+static constexpr int_steps int_fixed = plain_integers::make<cortex_m0_tile>("plain");
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif

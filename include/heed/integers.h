@@ -114,7 +114,7 @@ typedef struct heed_int_mask {
 /* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
  * in a kernel's order. */
 #define HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) \
-  (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 2 * HEED_INT_SIZE_ROUND(head_dim) + 96)
+  (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 4 * HEED_INT_SIZE_ROUND(head_dim) + 64)
 #define HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim) \
   (HEED_SIZE(512) * (HEED_INT_SIZE_ROUND(head_dim) + HEED_INT_SIZE_ROUND(v_dim)))
 #define HEED_INT_WORKSPACE_MIN_BYTES(head_dim, v_dim) \

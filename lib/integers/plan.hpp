@@ -35,7 +35,7 @@ int_layout int_layout_of(K k, const heed_int_attention &call, ptrdiff_t n_rows, 
   rest = (rest - block) / of_state;
   own.score_rows = n;
   own.state_rows = rest < 0x10000 ? static_cast<int32_t>(rest) : 0x10000;
-  own.query_bytes = static_cast<ptrdiff_t>((2 * HEED_INT_SIZE_ROUND(call.head_dim) + 32) / 64 * 64 + 64);
+  own.query_bytes = static_cast<ptrdiff_t>(4 * HEED_INT_SIZE_ROUND(call.head_dim) + 64);
   own.acc_stride = static_cast<ptrdiff_t>(HEED_INT_SIZE_ROUND(call.v_dim));
   own.scores_at = block + static_cast<size_t>(n) * static_cast<size_t>(own.query_bytes);
   own.acc_at = own.scores_at + static_cast<size_t>(n) * 1024;

@@ -119,7 +119,7 @@ struct int_steps {
   bool (*available)();
   int32_t rows;          // rows that scores and sums like to take at a time: at most int_score_rows
   int32_t packs_from;    // rows from which packing a block pays; it must have room
-  // A query as `scores` wants it, and the sum of (q[i] - zero_point). `to` has 2 * dim bytes, dim rounded up to 16, and
+  // A query as `scores` wants it, and the sum of (q[i] - zero_point). `to` has 4 * dim bytes, dim rounded up to 16, and
   // 64 behind them; it is aligned to 64.
   int32_t (*open_query)(const int8_t *q, int32_t dim, int32_t zero_point, void *to);
   // 512 bytes for each dimension, rounded up to 16 dimensions. Rows beyond n are as the kernel likes. `scores` and `sums`

@@ -11,44 +11,94 @@ namespace plain_integers {
 
 inline bool always() { return true; }
 
-// 16 bits, without the zero point.
+// Words, without the zero point.
 inline int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
-  int16_t *wide = static_cast<int16_t *>(to);
-  int32_t sum = 0;
-  for (int32_t i = 0; i < dim; i++) sum += wide[i] = static_cast<int16_t>(q[i] - zero_point);
+  int32_t *wide = static_cast<int32_t *>(to), sum = 0;
+  for (int32_t i = 0; i < dim; i++) sum += wide[i] = q[i] - zero_point;
   return sum;
 }
 
 inline void pack_nothing(const int_rows &, void *) {}
 
-// Two queries, or one, against two keys.
-template <int ROWS>
-HEED_INLINE void score_keys(const int16_t *q, ptrdiff_t q_stride, const int_rows &k, int32_t j, int32_t *s) {
-  const int8_t *a = k.data + j * k.stride, *b = j + 1 < k.n ? a + k.stride : a;
-  const int16_t *p = q, *r = q + q_stride, *const end = q + k.dim;
-  int32_t pa = 0, pb = 0, ra = 0, rb = 0;
-  while (p != end) {
-    const int32_t ka = *a++, kb = *b++, x = *p++;
-    pa += x * ka;
-    pb += x * kb;
-    if (ROWS == 2) {
-      const int32_t y = *r++;
-      ra += y * ka;
-      rb += y * kb;
-    }
+// Small code computes a row that has no partner twice; fast code has loops of one row, too.
+#ifdef __OPTIMIZE_SIZE__
+constexpr bool unrolls = false;
+#else
+constexpr bool unrolls = true;
+#endif
+
+// The two products that take the time. Another tile may take the place of this one.
+struct tile {
+  static constexpr bool one_row_apart = unrolls;
+  static constexpr int32_t columns = 4;
+
+  // Two queries, or one, against two keys; the second of each may be the first again.
+  template <int ROWS>
+  HEED_INLINE static void scores(const int32_t *p, const int32_t *r, const int8_t *a, const int8_t *b, int32_t dim,
+                                 int32_t (&sums)[4]) {
+    int32_t pa = 0, pb = 0, ra = 0, rb = 0;
+    const auto add = [&](int32_t i) HEED_INLINED {
+      const int32_t ka = a[i], kb = b[i], x = p[i];
+      pa += x * ka;
+      pb += x * kb;
+      if (ROWS == 2) {
+        const int32_t y = r[i];
+        ra += y * ka;
+        rb += y * kb;
+      }
+    };
+    const auto move = [&](int32_t n) HEED_INLINED { a += n, b += n, p += n, r += n; };
+    if (unrolls)
+      for (const int32_t *const end = p + (dim & -4); p != end; move(4)) add(0), add(1), add(2), add(3);
+    for (const int32_t *const end = p + (unrolls ? dim & 3 : dim); p != end; move(1)) add(0);
+    sums[0] = pa, sums[1] = pb, sums[2] = ra, sums[3] = rb;
   }
-  s[j] = pa;
-  s[j + 1] = pb;
-  if (ROWS == 2) s[int_block + j] = ra, s[int_block + j + 1] = rb;
+
+  // COLUMNS columns of two rows, or of one; the second may be the first again. To sums, those of the second from 4 on.
+  template <int ROWS, int COLUMNS>
+  HEED_INLINE static void sums(const int16_t *p, const int16_t *r, const int8_t *x, ptrdiff_t stride, int32_t n,
+                               int32_t (&sums)[8]) {
+    // By name: compilers for small cores keep arrays in memory.
+    int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    const ptrdiff_t other = r - p;
+    const auto add = [&](const int16_t *at) HEED_INLINED {
+      const int32_t e = *at, f = ROWS == 2 ? at[other] : 0;
+      const auto column = [&](int32_t y, int32_t &of_a, int32_t &of_b) HEED_INLINED {
+        of_a += e * y;
+        if (ROWS == 2) of_b += f * y;
+      };
+      column(x[0], a0, b0);
+      if (COLUMNS > 1) column(x[1], a1, b1), column(x[2], a2, b2), column(x[3], a3, b3);
+      x += stride;
+    };
+    if (unrolls)
+      for (const int16_t *const end = p + (n & -2); p != end; p += 2) add(p), add(p + 1);
+    for (const int16_t *const end = p + (unrolls ? n & 1 : n); p != end; p++) add(p);
+    sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
+    sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
+  }
+};
+
+template <class Tile, int ROWS>
+HEED_NOINLINE void score_rows(const int32_t *q, ptrdiff_t q_other, const int_rows &k, int32_t *s, ptrdiff_t s_other) {
+  const int8_t *a = k.data;
+  for (int32_t j = 0; j < k.n; j += 2, s += 2, a += 2 * k.stride) {
+    int32_t sums[4];
+    Tile::template scores<ROWS>(q, q + q_other, a, j + 1 < k.n ? a + k.stride : a, k.dim, sums);
+    s[0] = sums[0], s[1] = sums[1];
+    if (ROWS == 2) s[s_other] = sums[2], s[s_other + 1] = sums[3];
+  }
 }
-inline void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t, const int_rows &k, int32_t *s) {
-  const int16_t *q = static_cast<const int16_t *>(queries);
-  const ptrdiff_t q_stride = query_bytes / 2;
-  int32_t r = 0;
-  for (; r + 2 <= n_rows; r += 2)
-    for (int32_t j = 0; j < k.n; j += 2) score_keys<2>(q + r * q_stride, q_stride, k, j, s + r * int_block);
-  if (r < n_rows)
-    for (int32_t j = 0; j < k.n; j += 2) score_keys<1>(q + r * q_stride, q_stride, k, j, s + r * int_block);
+template <class Tile>
+void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t, const int_rows &k, int32_t *s) {
+  const int32_t *q = static_cast<const int32_t *>(queries);
+  for (; n_rows > 0; n_rows -= 2, q += query_bytes / 2, s += 2 * int_block) {
+    const bool two = n_rows > 1;
+    if (two || !Tile::one_row_apart)
+      score_rows<Tile, 2>(q, two ? query_bytes / 4 : 0, k, s, two ? int_block : 0);
+    else
+      score_rows<Tile, 1>(q, 0, k, s, 0);
+  }
 }
 
 inline int32_t greatest(const int32_t *s, int32_t n) {
@@ -75,37 +125,32 @@ inline int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distan
   return l;
 }
 
-// COLUMNS columns of two rows, or of one.
-template <int ROWS, int COLUMNS>
-HEED_INLINE void sum_columns(const int16_t *p, const int_rows &v, int32_t column, int32_t *acc, ptrdiff_t acc_stride) {
-  const int8_t *x = v.data + column;
-  const int16_t *const end = p + v.n;
-  int32_t a[COLUMNS] = {}, b[COLUMNS] = {};
-  for (; p != end; p++, x += v.stride) {
-    const int32_t e = p[0], f = ROWS == 2 ? p[2 * int_block] : 0;
-    for (int32_t i = 0; i < COLUMNS; i++) {
-      const int32_t y = x[i];
-      a[i] += e * y;
-      if (ROWS == 2) b[i] += f * y;
-    }
+template <class Tile, int ROWS>
+HEED_NOINLINE void sum_rows(const int16_t *p, ptrdiff_t p_other, const int_rows &v, int32_t *acc, ptrdiff_t acc_other) {
+  constexpr int32_t columns = Tile::columns;
+  const int8_t *x = v.data;
+  int32_t sums[8], left = v.dim;
+  for (; left >= columns; left -= columns, x += columns, acc += columns) {
+    Tile::template sums<ROWS, columns>(p, p + p_other, x, v.stride, v.n, sums);
+    for (int32_t i = 0; i < columns; i++) acc[i] = sums[i];
+    for (int32_t i = 0; i < columns && ROWS == 2; i++) acc[acc_other + i] = sums[4 + i];
   }
-  for (int32_t i = 0; i < COLUMNS; i++) {
-    acc[column + i] = a[i];
-    if (ROWS == 2) acc[acc_stride + column + i] = b[i];
+  for (; left > 0; left--, x++, acc++) {
+    tile::sums<ROWS, 1>(p, p + p_other, x, v.stride, v.n, sums);
+    acc[0] = sums[0];
+    if (ROWS == 2) acc[acc_other] = sums[4];
   }
 }
-template <int ROWS>
-HEED_INLINE void sum_rows(const int16_t *p, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
-  constexpr int columns = 4;
-  int32_t i = 0;
-  for (; i + columns <= v.dim; i += columns) sum_columns<ROWS, columns>(p, v, i, acc, acc_stride);
-  for (; i < v.dim; i++) sum_columns<ROWS, 1>(p, v, i, acc, acc_stride);
-}
-inline void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+template <class Tile>
+void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *rows = reinterpret_cast<const int16_t *>(p);
-  int32_t r = 0;
-  for (; r + 2 <= n_rows; r += 2) sum_rows<2>(rows + r * 2 * int_block, v, acc + r * acc_stride, acc_stride);
-  if (r < n_rows) sum_rows<1>(rows + r * 2 * int_block, v, acc + r * acc_stride, acc_stride);
+  for (; n_rows > 0; n_rows -= 2, rows += 4 * int_block, acc += 2 * acc_stride) {
+    const bool two = n_rows > 1;
+    if (two || !Tile::one_row_apart)
+      sum_rows<Tile, 2>(rows, two ? 2 * int_block : 0, v, acc, two ? acc_stride : 0);
+    else
+      sum_rows<Tile, 1>(rows, 0, v, acc, 0);
+  }
 }
 
 inline void add_to_bin(int64_t *bin, const int32_t *a, int32_t n, int32_t shift) {
@@ -131,9 +176,10 @@ inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zer
   }
 }
 
+template <class Tile = tile>
 constexpr int_steps make(const char *name) {
   return {name,         always,   2,        INT32_MAX, open_query,    pack_nothing, pack_nothing,
-          scores,       greatest, probabilities, sums, add_to_bin, join_bins,    finish};
+          scores<Tile>, greatest, probabilities, sums<Tile>, add_to_bin, join_bins,    finish};
 }
 
 }  // namespace plain_integers
