@@ -156,17 +156,19 @@ static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
 static unsigned char of_weights[HEED_WEIGHTS_PACKED_BYTES(HEED_Q4_0, 40, 20)];
 static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
 static unsigned char of_integers[HEED_INT_WORKSPACE_MIN_BYTES(3, 3) + HEED_INT_PARTIAL_ROW_BYTES(3)];
+static unsigned char of_int_layer[HEED_INT_LAYER_MIN_BYTES(8, 6, 2, 1, 3, 12, 1)];
 static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
 static const float scale = HEED_SCALE_DEFAULT;
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status);
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
   const float *const none = HEED_NULL;
-  const int32_t limits[7] = {HEED_MAX_DIM,     HEED_MAX_COUNT,    HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM,
-                             HEED_INT_MAX_DIM, HEED_INT_MAX_KEYS, HEED_INT_BLOCK};
+  const int32_t limits[9] = {HEED_MAX_DIM,     HEED_MAX_COUNT,    HEED_MAX_WORKERS, HEED_CACHE_MAX_ROTARY_DIM,
+                             HEED_INT_MAX_DIM, HEED_INT_MAX_KEYS, HEED_INT_BLOCK,   HEED_INT_MAX_NORM_DIM,
+                             HEED_INT_MAX_IN};
   const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
   words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
   if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_integers[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
-  if (of_sequence[0] + of_attention[0] > of_layer[0] + of_weights[0]) return 0;
+  if (of_sequence[0] + of_attention[0] + of_int_layer[0] > of_layer[0] + of_weights[0]) return 0;
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
          HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
@@ -176,7 +178,11 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +
          HEED_SEQUENCE_BYTES(n, n) + HEED_INT_WORKSPACE_BYTES(n, n) + HEED_INT_WORKSPACE_MIN_BYTES(n, n) +
          HEED_INT_PARTIAL_ROW_BYTES(n) + HEED_INT_SIZE_ROUND(n) + HEED_INT_SIZE_OF_SCORES(n, n) +
-         HEED_INT_SIZE_OF_BLOCK(n, n) + HEED_SIZE(HEED_FORMAT_BYTES(format));
+         HEED_INT_SIZE_OF_BLOCK(n, n) + HEED_INT_LAYER_BYTES(n, n, n, n, n, n, format) +
+         HEED_INT_LAYER_MIN_BYTES(n, n, n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_KEYS(n, n, n) +
+         HEED_INT_LAYER_SIZE_OF_ROW(n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_WORKER(n, n, n, n, format) +
+         HEED_INT_LAYER_ROUND(n) + HEED_INT_LAYER_GREATER(of_all[0], least[0]) +
+         HEED_SIZE(HEED_FORMAT_BYTES(format));
 }
 END
 for macro in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*\).*/\1/p' "$source"/include/heed/*.h | sort -u); do

@@ -7,6 +7,7 @@
 #ifndef HEED_INT_LAYERS_H
 #define HEED_INT_LAYERS_H
 
+#include "int_attention.h"
 #include "int_products.h"
 #include "int_rows.h"
 
@@ -16,7 +17,7 @@ extern "C" {
 
 /* A projection in integers, as heed_int_project takes it. Weights without data: none. */
 typedef struct heed_int_linear {
-  heed_weights w;
+  heed_weights w;                     /* int8, (n_in, n_out) */
   const int32_t *bias;                /* (n_out) or null */
   const heed_multiplier *multipliers; /* (n_out): x_scale * w_scale / y_scale */
 } heed_int_linear;

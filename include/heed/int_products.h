@@ -4,7 +4,7 @@
 #ifndef HEED_INT_PRODUCTS_H
 #define HEED_INT_PRODUCTS_H
 
-#include "integers.h"
+#include "int_types.h"
 
 #ifdef __cplusplus
 extern "C" {

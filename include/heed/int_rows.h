@@ -15,7 +15,7 @@
 #ifndef HEED_INT_ROWS_H
 #define HEED_INT_ROWS_H
 
-#include "integers.h"
+#include "int_types.h"
 
 #ifdef __cplusplus
 extern "C" {

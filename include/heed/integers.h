@@ -1,8 +1,9 @@
-/* heed: attention in integers, for processors with an FPU or without. Include heed/integers.h; heed.h does not.
+/* heed: models in integers, for processors with an FPU or without. heed.h does not include this header.
  *
- * q, k and v are int8 with scales and zero points, as TensorFlow Lite and CMSIS-NN write them. No number is ever a
- * float: the library uses none here, so the functions run as well where there is no FPU. All sums are exact, so their
- * order is free: one profile, and the same bits on every processor, for every compiler, tile, thread and split.
+ * Rows are int8 or int16 with scales and zero points, as TensorFlow Lite and CMSIS-NN write them. No number is ever a
+ * float, so the functions run as well where there is no FPU; only heed_weights_in_integers is for models of floats. All
+ * sums are exact, so their order is free. There is one profile: the same bits on every processor, for every compiler,
+ * tile, thread and split.
  *
  *   HEED_MEMORY(workspace, HEED_INT_WORKSPACE_BYTES(64, 64));
  *   heed_int_attention call = heed_int_attention_of(q, k, v, n, n, 8, 8, 64, out, workspace);
@@ -10,256 +11,20 @@
  *   call.value = heed_multiplier_of(v_scale / out_scale);
  *   heed_status status = heed_int_attention_run(&call);
  *
+ * int_types.h      multipliers, matrices, the choice of kernel
+ * int_attention.h  attention: prompts, tokens, partial results
+ * int_products.h   projections; products of floats with rows of int8 (W8A8)
+ * int_rows.h       sums, products, norms and activations of rows
+ * int_layers.h     whole transformer layers
+ *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_INTEGERS_H
 #define HEED_INTEGERS_H
 
-#include "formats.h"
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* The largest head_dim and v_dim, and the largest number of keys that a row may see, also over several partials. */
-#define HEED_INT_MAX_DIM 32768
-#define HEED_INT_MAX_KEYS 262144
-/* Keys come in blocks of so many. Partials split keys at multiples of it. */
-#define HEED_INT_BLOCK 256
-
-/* A factor: m * 2^(e - 31), with m from 2^30 to 2^31 - 1. TensorFlow Lite's quantized_multiplier is m, and its shift is
- * e. */
-typedef struct heed_multiplier {
-  int32_t m, e;
-} heed_multiplier;
-
-/* The multiplier of a factor, which is exact: it takes the float apart, and needs no FPU. The factor is positive and
- * normal; of others m is 0, which every call refuses. */
-static inline heed_multiplier heed_multiplier_of(float factor) {
-  heed_multiplier m = {0, 0};
-  union {
-    float value;
-    uint32_t bits;
-  } f;
-  f.value = factor;
-  if (f.bits - 0x00800000u < 0x7f000000u) {
-    m.m = HEED_CAST(int32_t, ((f.bits & 0x007fffffu) | 0x00800000u) << 7);
-    m.e = HEED_CAST(int32_t, f.bits >> 23) - 126;
-  }
-  return m;
-}
-
-/* ----------------------------------------------------------------------------------------------------------- views */
-
-/* A tensor of int8 that is read. Element (b, h, t, i) is data[b * batch_stride + h * head_stride + t * row_stride + i];
- * it stands for scale * (element - zero_point). */
-typedef struct heed_int_tensor {
-  const int8_t *data;
-  ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
-  int32_t zero_point;                              /* -128 to 127 */
-} heed_int_tensor;
-
-/* A tensor that is written. Its elements lie as in heed_int_tensor. */
-typedef struct heed_int_tensor_out {
-  void *data;     /* int8_t or int16_t */
-  int32_t format; /* HEED_INT8 or HEED_INT16 */
-  ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
-  int32_t zero_point;                              /* within the range of the format */
-} heed_int_tensor_out;
-
-/* A matrix of int8 or int16 that is read: element (r, i) is data[r * row_stride + i]. It stands for scale * (element -
- * zero_point). */
-typedef struct heed_int_matrix {
-  const void *data;     /* int8_t or int16_t */
-  int32_t format;       /* HEED_INT8 or HEED_INT16 */
-  int32_t n_rows, dim;  /* rows, and numbers of a row */
-  ptrdiff_t row_stride; /* in elements; 0 repeats one row */
-  int32_t zero_point;   /* within the range of the format */
-} heed_int_matrix;
-
-/* A matrix that is written. Its elements lie as in heed_int_matrix. */
-typedef struct heed_int_matrix_out {
-  void *data;
-  int32_t format;
-  int32_t n_rows, dim;
-  ptrdiff_t row_stride; /* in elements; at least dim, unless n_rows is 1 */
-  int32_t zero_point;
-} heed_int_matrix_out;
-
-/* A contiguous matrix: row_stride is dim. */
-static inline heed_int_matrix heed_int_matrix_of(const void *data, int32_t format, int32_t n_rows, int32_t dim,
-                                                 int32_t zero_point) {
-  heed_int_matrix m = {data, format, n_rows, dim, dim, zero_point};
-  return m;
-}
-static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t format, int32_t n_rows, int32_t dim,
-                                                         int32_t zero_point) {
-  heed_int_matrix_out m = {data, format, n_rows, dim, dim, zero_point};
-  return m;
-}
-
-/* A mask of bytes over (batch, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
-typedef struct heed_int_mask {
-  const uint8_t *data;                               /* null: no mask */
-  ptrdiff_t batch_stride, head_stride, query_stride; /* in elements */
-} heed_int_mask;
-
-/* ------------------------------------------------------------------------------------------------------- workspace */
-
-/* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend on
- * the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece for
- * each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2552.
- * HEED_INT_WORKSPACE_BYTES(64, 64) is 111104. */
-#define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
-/* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
- * in a kernel's order. */
-#define HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) \
-  (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 4 * HEED_INT_SIZE_ROUND(head_dim) + 64)
-#define HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim) \
-  (HEED_SIZE(512) * (HEED_INT_SIZE_ROUND(head_dim) + HEED_INT_SIZE_ROUND(v_dim)))
-#define HEED_INT_WORKSPACE_MIN_BYTES(head_dim, v_dim) \
-  (HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) + HEED_INT_PARTIAL_ROW_BYTES(v_dim))
-#define HEED_INT_WORKSPACE_BYTES(head_dim, v_dim)                                                 \
-  (8 * HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) + 32 * HEED_INT_PARTIAL_ROW_BYTES(v_dim) +        \
-   HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim))
-/* The same as functions. They return 0 if a dimension is out of range. */
-HEED_API size_t heed_int_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
-HEED_API size_t heed_int_workspace_bytes(int32_t head_dim, int32_t v_dim);
-
-/* Bytes of the state of one row of a partial: of all keys that it has seen so far. */
-#define HEED_INT_PARTIAL_ROW_BYTES(v_dim) (16 * (HEED_SIZE(v_dim) + 1) + 8)
-HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
-
-/* ------------------------------------------------------------------------------------------------------- attention */
-
-/* A call of attention in integers: out = softmax(scale * q k^T, masked) v, where an element of q stands for q_scale *
- * (element - zero point), and so on. Query head h reads key/value head h / (n_heads / n_kv_heads); all heads of a group
- * share one pass over its keys. Probabilities have 15 bits, and scores are never rounded to int8. lib/arithmetic.hpp
- * states the rules I1 to I9.
- *
- * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
- *         out (batch, n_heads, n_q, v_dim).
- * Scales: of q for the call, or for each head and row (scores); of k and v for the call, or for each head (scores,
- *         values). An additive mask, a softcap, ALiBi and scales of single keys are not possible.
- * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not -1,
- *         iff j >= position + i - left_window if that is not -1, iff j < kv_lengths[b], and iff its byte of the mask is
- *         not 0. Blocks of 256 keys of which a tile of rows sees none cost next to nothing.
- * Empty: A row that sees no key is the zero point of out.
- * Sinks: one more logit for each head, in 2^-11 octaves: logit * log2(e) * 2048, rounded.
- * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, a sink included, within 3. It is INT32_MIN for
- *         a row that sees no key (and has no sink), and is held within int32.
- * Partial: With partial.data the call adds what it sees to the states of its rows, in the order (b, h, i). It does not
- *         use out, value, values, sinks and lse. Clear the states first (heed_int_partial_clear). Split the keys at
- *         multiples of HEED_INT_BLOCK: each call has its keys in k and v, and the position of its queries among them,
- *         which may be negative. The order of calls and merges changes no bit: a state is the exact sum of what its row
- *         has seen. heed_int_partial_finish writes out and lse.
- * Error: against exact attention of the same int8 numbers: 1e-5 to 2e-4 rms of the values' standard deviation, besides
- *         the rounding of out; quantising q, k and v costs 40 to 160 times that.
- * Aliasing: Inputs may overlap each other. out, lse, partial and workspace are disjoint from everything else.
- * Workspace: of HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
- * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the workers
- *         at multiples of HEED_INT_BLOCK.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
- *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL, LEFT_WINDOW, RIGHT_WINDOW, KV_LENGTHS (0 to n_kv); MISFIT for
- *         N_KV_HEADS (must divide n_heads); NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OUT_OF_RANGE (zero point)
- *         for Q, K, V, OUT; BAD_FORMAT for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
- *         MISALIGNED, BAD_STRIDE, OVERFLOW for SCORES, MASK; MISALIGNED, OVERFLOW for KV_LENGTHS, VALUES, SINKS, LSE;
- *         NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE, PARTIAL; OVERLAP for OUT, LSE, PARTIAL,
- *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR.
- * Source: Vaswani et al. 2017 (attention), Ainslie et al. 2023 (grouped heads), Dao et al. 2022 (tiling); Jacob et al.
- *         2018 (zero points, multipliers); sums of exact bins as in Demmel and Nguyen 2015 (reproducible summation). */
-typedef struct heed_int_attention {
-  uint32_t struct_size;               /* sizeof(heed_int_attention) */
-  int32_t batch, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
-  int32_t n_q, n_kv;                  /* queries of a batch entry, and its keys: at most HEED_INT_MAX_KEYS */
-  int32_t head_dim, v_dim;            /* at most HEED_INT_MAX_DIM */
-  int32_t causal;                     /* 0 or 1; right_window then has no meaning */
-  int32_t position;                   /* position of query 0 among the keys, any int32 */
-  int32_t left_window, right_window;  /* keys besides the query's own position; -1: all */
-  const int32_t *kv_lengths;          /* (batch), 0 to n_kv; or null */
-  heed_int_tensor q, k, v;
-  heed_int_tensor_out out;
-  heed_multiplier score;         /* octaves of a unit of q . k: q_scale * k_scale * scale * log2(e); e from -31 to 0 */
-  heed_multiplier value;         /* v_scale / out_scale; e from -8 to 22 */
-  const heed_multiplier *scores; /* (n_heads, n_q) instead of score, or null. A stride of 0 repeats */
-  ptrdiff_t scores_head_stride, scores_row_stride; /* in multipliers */
-  const heed_multiplier *values;                   /* (n_heads) instead of value, or null */
-  heed_int_mask mask;
-  const int32_t *sinks; /* (n_heads), or null */
-  int32_t *lse;         /* (batch, n_heads, n_q) contiguous, or null */
-  heed_memory partial;  /* batch * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
-  heed_memory workspace;
-  const heed_executor *executor;
-} heed_int_attention;
-
-/* A call with one batch entry, contiguous token-major tensors, int8 out, zero points of 0 and no mask. v_dim is
- * head_dim. Set score and value; you may change any field. */
-static inline heed_int_attention heed_int_attention_of(const int8_t *q, const int8_t *k, const int8_t *v, int32_t n_q,
-                                                       int32_t n_kv, int32_t n_heads, int32_t n_kv_heads,
-                                                       int32_t head_dim, int8_t *out, heed_memory workspace) {
-  const ptrdiff_t q_row = HEED_CAST(ptrdiff_t, n_heads) * head_dim, k_row = HEED_CAST(ptrdiff_t, n_kv_heads) * head_dim;
-  const heed_int_tensor of_q = {q, q_row * n_q, head_dim, q_row, 0}, of_k = {k, k_row * n_kv, head_dim, k_row, 0},
-                        of_v = {v, k_row * n_kv, head_dim, k_row, 0};
-  const heed_int_tensor_out of_out = {out, HEED_INT8, q_row * n_q, head_dim, q_row, 0};
-  const heed_multiplier unset = {0, 0};
-  const heed_int_mask no_mask = {HEED_NULL, 0, 0, 0};
-  const heed_memory no_partial = {HEED_NULL, 0};
-  heed_int_attention call;
-  call.struct_size = sizeof call;
-  call.batch = 1;
-  call.n_heads = n_heads;
-  call.n_kv_heads = n_kv_heads;
-  call.n_q = n_q;
-  call.n_kv = n_kv;
-  call.head_dim = call.v_dim = head_dim;
-  call.causal = call.position = 0;
-  call.left_window = call.right_window = -1;
-  call.kv_lengths = HEED_NULL;
-  call.q = of_q;
-  call.k = of_k;
-  call.v = of_v;
-  call.out = of_out;
-  call.score = call.value = unset;
-  call.scores = call.values = HEED_NULL;
-  call.scores_head_stride = call.scores_row_stride = 0;
-  call.mask = no_mask;
-  call.sinks = HEED_NULL;
-  call.lse = HEED_NULL;
-  call.partial = no_partial;
-  call.workspace = workspace;
-  call.executor = HEED_NULL;
-  return call;
-}
-
-/* Runs a call. heed_int_attention states what it computes, and the statuses. */
-HEED_API heed_status heed_int_attention_run(const heed_int_attention *call);
-
-/* Makes the states of rows that have seen no key. n_rows is batch * n_heads * n_q.
- * Status: OUT_OF_RANGE for ROWS, V_DIM; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for PARTIAL. */
-HEED_API heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial);
-/* Adds the states of `from` to those of `into`. The states are plain memory without addresses: a copy is as good, also
- * on another machine of the same byte order.
- * Status: as heed_int_partial_clear, for TOTAL (into) and PARTIAL (from); OVERLAP for TOTAL. */
-HEED_API heed_status heed_int_partial_merge(int32_t n_rows, int32_t v_dim, heed_memory into, heed_memory from);
-/* Writes out (and lse) of a call from call->partial, which stays as it is. Sinks are added here, once. Of v, the zero
- * point is used alone. q, k, scores, mask, ranges, n_kv (any valid number), workspace and executor are not used.
- * Status: as heed_int_attention_run, for what is used. */
-HEED_API heed_status heed_int_partial_finish(const heed_int_attention *call);
-
-/* --------------------------------------------------------------------------------------------------------- kernels */
-
-/* The kernels of integers that can run here, best first. All give the same bits: another one is only slower. They are
- * chosen apart from those of floats: by the environment variable HEED_INT_KERNEL at the first call, else the best. name
- * is null past the last. */
-HEED_API int32_t heed_int_kernel_count(void);
-HEED_API const char *heed_int_kernel_name(int32_t index);
-HEED_API const char *heed_int_kernel_current(void);
-/* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
- * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. */
-HEED_API heed_status heed_int_kernel_use(const char *name);
-
-#ifdef __cplusplus
-}
-#endif
+#include "int_attention.h"
+#include "int_layers.h"
+#include "int_products.h"
+#include "int_rows.h"
+#include "int_types.h"
 
 #endif

@@ -1,0 +1,82 @@
+/* heed: the types and the kernels of the functions in integers. Include heed/integers.h. SPDX-License-Identifier: MIT */
+#ifndef HEED_INT_TYPES_H
+#define HEED_INT_TYPES_H
+
+#include "formats.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A factor: m * 2^(e - 31), with m from 2^30 to 2^31 - 1. TensorFlow Lite's quantized_multiplier is m, and its shift is
+ * e. */
+typedef struct heed_multiplier {
+  int32_t m; /* 2^30 to 2^31 - 1 */
+  int32_t e; /* each function states its range */
+} heed_multiplier;
+
+/* The multiplier of a factor, which is exact: it takes the float apart, and needs no FPU. The factor is positive and
+ * normal; of others m is 0, which every call refuses. */
+static inline heed_multiplier heed_multiplier_of(float factor) {
+  heed_multiplier m = {0, 0};
+  union {
+    float value;
+    uint32_t bits;
+  } f;
+  f.value = factor;
+  if (f.bits - 0x00800000u < 0x7f000000u) {
+    m.m = HEED_CAST(int32_t, ((f.bits & 0x007fffffu) | 0x00800000u) << 7);
+    m.e = HEED_CAST(int32_t, f.bits >> 23) - 126;
+  }
+  return m;
+}
+
+/* A matrix of int8 or int16 that is read: element (r, i) is data[r * row_stride + i]. It stands for scale * (element -
+ * zero_point). */
+typedef struct heed_int_matrix {
+  const void *data;     /* int8_t or int16_t */
+  int32_t format;       /* HEED_INT8 or HEED_INT16 */
+  int32_t n_rows, dim;  /* rows, and numbers of a row */
+  ptrdiff_t row_stride; /* in elements; 0 repeats one row */
+  int32_t zero_point;   /* within the range of the format */
+} heed_int_matrix;
+
+/* A matrix that is written. Its elements lie as in heed_int_matrix. */
+typedef struct heed_int_matrix_out {
+  void *data;           /* int8_t or int16_t */
+  int32_t format;       /* HEED_INT8 or HEED_INT16 */
+  int32_t n_rows, dim;  /* rows, and numbers of a row */
+  ptrdiff_t row_stride; /* in elements; at least dim, unless n_rows is 1 */
+  int32_t zero_point;   /* within the range of the format */
+} heed_int_matrix_out;
+
+/* A contiguous matrix: row_stride is dim. */
+static inline heed_int_matrix heed_int_matrix_of(const void *data, int32_t format, int32_t n_rows, int32_t dim,
+                                                 int32_t zero_point) {
+  heed_int_matrix m = {data, format, n_rows, dim, dim, zero_point};
+  return m;
+}
+static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t format, int32_t n_rows, int32_t dim,
+                                                         int32_t zero_point) {
+  heed_int_matrix_out m = {data, format, n_rows, dim, dim, zero_point};
+  return m;
+}
+
+/* --------------------------------------------------------------------------------------------------------- kernels */
+
+/* The kernels of integers that can run here, best first. All give the same bits: another one is only slower. They are
+ * chosen apart from those of floats: by the environment variable HEED_INT_KERNEL at the first call, else the best. name
+ * is null past the last. */
+HEED_API int32_t heed_int_kernel_count(void);
+HEED_API const char *heed_int_kernel_name(int32_t index);
+HEED_API const char *heed_int_kernel_current(void);
+/* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
+ * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. */
+HEED_API heed_status heed_int_kernel_use(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
