@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   heed_bench::register_attention();
   heed_bench::register_cache();
   heed_bench::register_features();
+  heed_bench::register_integers();
   heed_bench::register_narrow();
   heed_bench::register_primitives();
   heed_bench::register_block();

@@ -95,6 +95,7 @@ void run(benchmark::State &state, const char *kernel, const work &w, Call call) 
 void register_attention();
 void register_cache();
 void register_features();
+void register_integers();
 void register_narrow();
 void register_primitives();
 void register_block();

@@ -34,6 +34,20 @@ struct x86_steps {
     return x.data + least(j, x.n - 1) * x.stride;
   }
 
+  // N rows one after another.
+  template <int N>
+  struct walk {
+    const int8_t *at[N];
+    HEED_INLINE explicit walk(const int_rows &x) { begin(x, 0); }
+    HEED_INLINE void begin(const int_rows &x, int32_t j) {
+      HEED_UNROLL for (int l = 0; l < N; l++) at[l] = row_of(x, j + l);
+    }
+    HEED_INLINE void next(const int_rows &x, int32_t j) {  // to rows from j on, N further
+      if (j + N > x.n) return begin(x, j);
+      HEED_UNROLL for (int l = 0; l < N; l++) at[l] += N * x.stride;
+    }
+  };
+
   // ------------------------------------------------------------------------------------------------------- queries
   // Registers, and behind them what each score begins with.
   static int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
@@ -48,9 +62,6 @@ struct x86_steps {
     __builtin_memcpy(out, &begin, 4);
     return total - dim * zero_point;
   }
-  static HEED_INLINE reg begin_of(const char *query, int32_t dim) {
-    return M::set(word_at(query + pieces(dim, D) * row_bytes));
-  }
 
   // ---------------------------------------------------------------------------------------------------------- keys
   // Groups of L keys: a register for each `dims` dimensions. Behind all of them sums of keys, where they are wanted.
@@ -64,24 +75,24 @@ struct x86_steps {
   static void pack_keys(const int_rows &k, void *to) {
     char *out = static_cast<char *>(to);
     const int32_t words = pieces(k.dim, M::dims);
-    for (int32_t j = 0; j < k.n; j += L) {
+    walk<L> row(k);
+    for (int32_t j = 0; j < k.n; j += L, row.next(k, j)) {
       reg sum = M::zero();
-      for (int32_t w = 0; w < words; w += L) {
-        const int32_t i = w * M::dims, n = k.dim - i, n_words = least(L, words - w);
+      for (int32_t i = 0; i < k.dim; i += D) {
+        const int32_t n = k.dim - i;
         reg x[L];
         if (n >= D) {
-          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row_of(k, j + l) + i);
+          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row.at[l] + i);
         } else {
-          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row_of(k, j + l) + i, n);
+          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row.at[l] + i, n);
         }
         M::transpose(x);
         HEED_UNROLL for (int l = 0; l < L; l++) {
-          if (l < n_words) {
-            M::store(out + l * row_bytes, x[l]);
-            if constexpr (M::key_offset != 0) sum = M::dot(sum, x[l], M::set(M::ones));
-          }
+          if (n <= l * M::dims) break;
+          M::store(out, x[l]);
+          out += row_bytes;
+          if constexpr (M::key_offset != 0) sum = M::dot(sum, x[l], M::set(M::ones));
         }
-        out += n_words * row_bytes;
       }
       if constexpr (M::key_offset != 0)
         M::store(sums_behind(to, k.dim) + j, M::add(sum, M::set(-M::key_offset * M::dims * words)));
@@ -92,26 +103,25 @@ struct x86_steps {
   struct score_call {
     const char *queries;
     ptrdiff_t query_bytes;
-    const int_rows &k;
-    const int32_t *begin;  // of each key; null: 0
+    int_rows k;
+    const int32_t *begin;  // of each key
     int32_t *s;
     HEED_INLINE const char *query(int r) const { return queries + r * query_bytes; }
-    HEED_INLINE reg first(int r, int32_t j) const {
+    HEED_INLINE reg first(int32_t of_row, int32_t j) const {
       if constexpr (M::key_offset == 0) return M::zero();
-      return M::add(begin_of(query(r), k.dim), M::load(begin + j));
+      return M::add(M::set(of_row), M::load(begin + j));
     }
   };
   // R rows, G groups of packed keys from j on.
   template <int R, int G>
-  static HEED_INLINE void packed_tile(const score_call &c, int32_t j) {
-    const ptrdiff_t group = group_bytes(c.k.dim);
+  static HEED_INLINE void packed_tile(const score_call &c, const char *const (&q)[R], const int32_t (&first)[R],
+                                      ptrdiff_t group, int32_t j) {
     const char *k = static_cast<const char *>(c.k.packed) + j / L * group;
     reg a[R][G];
-    HEED_UNROLL for (int r = 0; r < R; r++) { HEED_UNROLL for (int g = 0; g < G; g++) a[r][g] = c.first(r, j + g * L); }
-    const char *q[R];
-    HEED_UNROLL for (int r = 0; r < R; r++) q[r] = c.query(r);
-    const ptrdiff_t end = 4 * static_cast<ptrdiff_t>(pieces(c.k.dim, M::dims));
-    for (ptrdiff_t w = 0; w < end; w += 4) {
+    HEED_UNROLL for (int r = 0; r < R; r++) {
+      HEED_UNROLL for (int g = 0; g < G; g++) a[r][g] = c.first(first[r], j + g * L);
+    }
+    for (ptrdiff_t w = 0; w < group / L; w += 4) {
       reg x[G];
       HEED_UNROLL for (int g = 0; g < G; g++) x[g] = M::load(k + g * group + w * L);
       HEED_UNROLL for (int r = 0; r < R; r++) {
@@ -123,12 +133,10 @@ struct x86_steps {
       HEED_UNROLL for (int g = 0; g < G; g++) M::store(c.s + r * int_block + j + g * L, a[r][g]);
     }
   }
-  // R rows over keys as they lie: four keys at a time share a register of the query, and L keys one of scores.
-  template <int R, class Query, class Out>
-  static HEED_INLINE void four_keys(const int_rows &k, int32_t j, Query query, Out out) {
+  // R rows over four keys as they lie: the sums of each in parts, as M::fold leaves them.
+  template <int R, class Query>
+  static HEED_INLINE void four_keys(const walk<4> &row, int32_t dim, Query query, reg (&out)[R]) {
     reg a[R][4];
-    const int8_t *row[4];
-    HEED_UNROLL for (int l = 0; l < 4; l++) row[l] = row_of(k, j + l);
     HEED_UNROLL for (int r = 0; r < R; r++) { HEED_UNROLL for (int l = 0; l < 4; l++) a[r][l] = M::zero(); }
     const auto add = [&](const reg(&x)[4], int32_t i) HEED_INLINED {
       HEED_UNROLL for (int r = 0; r < R; r++) {
@@ -136,37 +144,51 @@ struct x86_steps {
         HEED_UNROLL for (int l = 0; l < 4; l++) a[r][l] = M::dot(a[r][l], x[l], e);
       }
     };
-    int32_t i = 0;
+    const int32_t whole = dim / D * D;
     reg x[4];
-    for (; i + D <= k.dim; i += D) {
-      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row[l] + i);
+    if (whole < dim) {  // first: after the loop GCC 12 would copy all sums in each turn
+      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + whole, dim - whole);
+      add(x, whole);
+    }
+    for (int32_t i = 0; i < whole; i += D) {
+      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + i);
       add(x, i);
     }
-    if (i < k.dim) {
-      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row[l] + i, k.dim - i);
-      add(x, i);
-    }
-    HEED_UNROLL for (int r = 0; r < R; r++) out(r, M::fold(a[r]));
+    HEED_UNROLL for (int r = 0; r < R; r++) out[r] = M::fold(a[r]);
   }
   template <int R, class Query, class Store>
-  static HEED_INLINE void plain_tile(const int_rows &k, Query query, Store store) {
+  static HEED_INLINE void plain_rows(const int_rows &k, Query query, Store store) {
+    walk<4> row(k);
     for (int32_t j = 0; j < k.n; j += L) {
       reg parts[R][L / 4];
-      for (int part = 0; part < L / 4; part++)
-        four_keys<R>(k, j + 4 * part, query, [&](int r, reg x) HEED_INLINED { parts[r][part] = x; });
+      for (int part = 0; part < L / 4; part++) {
+        reg sums[R];
+        four_keys(row, k.dim, query, sums);
+        HEED_UNROLL for (int r = 0; r < R; r++) parts[r][part] = sums[r];
+        row.next(k, j + 4 * part + 4);
+      }
       HEED_UNROLL for (int r = 0; r < R; r++) store(r, j, M::join(parts[r]));
     }
   }
   template <int R>
-  static HEED_NOINLINE void rows_of_scores(const score_call &c) {
+  static HEED_NOINLINE void rows_of_scores(const score_call &call) {
+    const score_call c = call;
+    const char *q[R];
+    int32_t first[R];
+    HEED_UNROLL for (int r = 0; r < R; r++) {
+      q[r] = c.query(r);
+      first[r] = word_at(q[r] + pieces(c.k.dim, D) * row_bytes);
+    }
     if (c.k.packed) {
+      const ptrdiff_t group = group_bytes(c.k.dim);
       int32_t j = 0;
-      for (; j + L < c.k.n; j += 2 * L) packed_tile<R, 2>(c, j);
-      if (j < c.k.n) packed_tile<R, 1>(c, j);
+      for (; j + L < c.k.n; j += 2 * L) packed_tile<R, 2>(c, q, first, group, j);
+      if (j < c.k.n) packed_tile<R, 1>(c, q, first, group, j);
     } else if constexpr (R <= M::plain_rows) {
-      plain_tile<R>(
-          c.k, [&](int r, int32_t i) HEED_INLINED { return M::load(c.query(r) + i * (4 / M::dims)); },
-          [&](int r, int32_t j, reg x) HEED_INLINED { M::store(c.s + r * int_block + j, M::add(x, c.first(r, j))); });
+      plain_rows<R>(
+          c.k, [&](int r, int32_t i) HEED_INLINED { return M::load(q[r] + i * (4 / M::dims)); },
+          [&](int r, int32_t j, reg x)
+              HEED_INLINED { M::store(c.s + r * int_block + j, M::add(x, c.first(first[r], j))); });
     }
   }
   // What scores of each key begin with: -zero_point times the sum of the key.
@@ -179,7 +201,7 @@ struct x86_steps {
         M::store(begin + j, M::mul(M::load(sums_behind(k.packed, k.dim) + j), factor));
     } else {
       const reg unsign = M::set(-M::key_offset * D * pieces(k.dim, D));
-      plain_tile<1>(
+      plain_rows<1>(
           k, [](int, int32_t) HEED_INLINED { return M::set(M::ones); },
           [&](int, int32_t j, reg x) HEED_INLINED { M::store(begin + j, M::mul(M::add(x, unsign), factor)); });
     }
@@ -192,9 +214,7 @@ struct x86_steps {
     const int32_t most = k.packed ? M::score_rows : M::plain_rows;
     for (int32_t r = 0, n; r < n_rows; r += n) {
       n = least(n_rows - r, most);
-      if (n >= 8)
-        rows_of_scores<M::score_rows>(c), n = M::score_rows;
-      else if (n >= 4)
+      if (n >= 4)
         rows_of_scores<4>(c), n = 4;
       else if (n >= 2)
         rows_of_scores<2>(c), n = 2;

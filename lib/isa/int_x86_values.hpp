@@ -13,7 +13,6 @@ struct x86_values : x86_steps<M> {
   using reg = typename M::reg;
   using base::L;
   using base::row_bytes;
-  using base::row_of;
   static constexpr int K = M::keys;  // of a word
 
   // ---------------------------------------------------------------------------------------------------------- values
@@ -21,22 +20,20 @@ struct x86_values : x86_steps<M> {
   static HEED_INLINE ptrdiff_t word_bytes(int32_t dim) { return static_cast<ptrdiff_t>(pieces(dim, L)) * row_bytes; }
   static void pack_values(const int_rows &v, void *to) {
     char *out = static_cast<char *>(to);
-    for (int32_t j = 0; j < v.n; j += 2 * K) {  // as sums takes them
-      for (int32_t half = 0; half < 2 * K; half += K) {
-        const int8_t *row[K];
-        HEED_UNROLL for (int l = 0; l < K; l++) row[l] = row_of(v, j + half + l);
-        int32_t i = 0;
-        for (; i + 4 * L <= v.dim; i += 4 * L, out += 4 * row_bytes) {
-          reg x[4];
-          M::values(row, i, x);
-          M::in_order(x);
-          HEED_UNROLL for (int c = 0; c < 4; c++) M::store(out + c * row_bytes, x[c]);
-        }
-        for (; i < v.dim; i += L, out += row_bytes) {
-          reg x[1];
-          M::values(row, i, least(L, v.dim - i), x);
-          M::store(out, x[0]);
-        }
+    typename base::template walk<K> row(v);
+    const int32_t n = (v.n + 2 * K - 1) / (2 * K) * (2 * K);  // as sums takes them
+    for (int32_t j = 0; j < n; j += K, row.next(v, j)) {
+      int32_t i = 0;
+      for (; i + 4 * L <= v.dim; i += 4 * L, out += 4 * row_bytes) {
+        reg x[4];
+        M::values(row.at, i, x);
+        M::in_order(x);
+        HEED_UNROLL for (int c = 0; c < 4; c++) M::store(out + c * row_bytes, x[c]);
+      }
+      for (; i < v.dim; i += L, out += row_bytes) {
+        reg x[1];
+        M::values(row.at, i, least(L, v.dim - i), x);
+        M::store(out, x[0]);
       }
     }
   }
@@ -60,6 +57,7 @@ struct x86_values : x86_steps<M> {
     const char *p = c.p + r0 * (4 * int_block);
     const ptrdiff_t of_word = word_bytes(c.v.dim);
     const char *packed = static_cast<const char *>(c.v.packed) + i / L * row_bytes;
+    typename base::template walk<K> row(c.v);
     for (int32_t j = 0; j < c.v.n; j += 2 * K, p += 2 * M::planes * 4) {
       HEED_UNROLL for (int half = 0; half < 2; half++) {
         reg x[N];
@@ -67,12 +65,11 @@ struct x86_values : x86_steps<M> {
           HEED_UNROLL for (int n = 0; n < N; n++) x[n] = M::load(packed + n * row_bytes);
           packed += of_word;
         } else {
-          const int8_t *row[K];
-          HEED_UNROLL for (int l = 0; l < K; l++) row[l] = row_of(c.v, j + half * K + l);
           if constexpr (N == 4)
-            M::values(row, i, x);
+            M::values(row.at, i, x);
           else
-            M::values(row, i, least(N * L, c.v.dim - i), x);
+            M::values(row.at, i, least(N * L, c.v.dim - i), x);
+          row.next(c.v, j + half * K + K);
         }
         HEED_UNROLL for (int r = 0; r < R; r++) {
           HEED_UNROLL for (int plane = 0; plane < M::planes; plane++) {
