@@ -14,7 +14,7 @@ BEGIN {
   allow("plan", ". kernel boundary public")
   allow("options", ". kernel boundary plan public")
   allow("integers", ". kernel os boundary plan public")
-  allow("api", ". kernel boundary plan options public")
+  allow("api", ". kernel boundary plan options integers public")
   allow("selftest", ". kernel boundary options api public")
   allow("openmp", "public")
   allow("threads", "public")

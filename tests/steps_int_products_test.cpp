@@ -1,6 +1,7 @@
 // Products in integers: the steps of each kernel against the scalar's. Everything that is read ends at an inaccessible
 // page. SPDX-License-Identifier: MIT
 #include "../lib/kernel/int_product_dispatch.hpp"
+#include "../lib/kernel/int_product_reference.hpp"
 #include "support/fence.hpp"
 #include "support/random.hpp"
 #include "support/steps.hpp"
@@ -8,29 +9,27 @@
 namespace heed_test {
 namespace {
 
-const int_product_kernel *find_int_products(const std::string &name) {
-  for (int32_t i = 0;; i++) {
-    const int_product_kernel *k = int_product_kernel_at(i);
-    if (!k || name == k->name) return k;
-  }
-}
-std::vector<std::string> int_product_names() {
-  std::vector<std::string> names;
-  for (int32_t i = 0; int_product_kernel_at(i); i++) names.push_back(int_product_kernel_at(i)->name);
-  return names;
-}
-
 class steps_of_int_products : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    k_ = find_int_products(GetParam());
-    ref_ = find_int_products("scalar");
-    if (!k_->available()) GTEST_SKIP() << "this processor cannot run it";
+    const int_steps *k = find_int_kernel(GetParam().c_str());
+    if (!k->available()) GTEST_SKIP() << "this processor cannot run it";
+    k_ = int_products_of(k);
   }
-  const int_product_kernel *k_, *ref_;
+  const int_product_steps *k_ = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(kernels, steps_of_int_products, testing::ValuesIn(int_product_names()),
-                         [](const auto &info) { return info.param; });
+
+std::vector<std::string> int_kernels() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; available_int_kernel(i); i++) names.push_back(available_int_kernel(i)->name);
+  return names;
+}
+std::string test_name(const testing::TestParamInfo<std::string> &info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(kernels, steps_of_int_products, testing::ValuesIn(int_kernels()), test_name);
 
 struct int_shape {
   int32_t n_rows, depth, n_cols;
@@ -106,8 +105,8 @@ TEST_P(steps_of_int_products, project) {
         int_case c = any_case(r, s, layout);
         const auto n = static_cast<size_t>((s.n_rows - 1) * c.b.y_stride + s.n_cols);
         guarded<int16_t> y(n), expected(n);  // twice as large as int8 needs
-        c.b.y = y.data(), k_->steps.project(c.b);
-        c.b.y = expected.data(), ref_->steps.project(c.b);
+        c.b.y = y.data(), k_->project(c.b);
+        c.b.y = expected.data(), scalar::int_project(c.b);
         EXPECT_TRUE(y.intact());
         EXPECT_EQ(std::memcmp(y.data(), expected.data(), 2 * n), 0)
             << "layout " << int(layout) << ", " << s.n_rows << " x " << s.depth << " x " << s.n_cols << ", zero point "
@@ -174,8 +173,8 @@ TEST_P(steps_of_int_products, project_floats) {
         const int_panels w = {at, format, n_out};
         const auto n = static_cast<size_t>((s.n_rows - 1) * y_stride + n_cols);
         guarded<float> y(n), expected(n);
-        b.y = y.data(), k_->steps.project_floats(b, w, first);
-        b.y = expected.data(), ref_->steps.project_floats(b, w, first);
+        b.y = y.data(), k_->project_floats(b, w, first);
+        b.y = expected.data(), scalar::int_project_floats(b, w, first);
         EXPECT_TRUE(y.intact());
         step_check check("floats of " + std::to_string(s.n_rows) + " x " + std::to_string(s.depth) + " x " +
                          std::to_string(n_cols) + ", format " + std::to_string(format));

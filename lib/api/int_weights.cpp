@@ -1,4 +1,5 @@
 // Packed weights whose products are made in integers: rows of floats are quantised on their way (rule 25).
+#include "../integers/int_door.hpp"
 #include "../kernel/int_product_dispatch.hpp"
 #include "../plan/pieces.hpp"
 #include "heed/int_products.h"
@@ -15,7 +16,8 @@ struct product_of_panels {
 
 void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w, const float *bias,
                      const heed_matrix_out &y, const heed_executor *executor) {
-  const product_of_panels product = {int_products(), {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
+  const product_of_panels product = {int_products_of(int_kernel_in_use()),
+                                     {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
 }

@@ -1,6 +1,7 @@
 // heed_int_project: a product in integers, with weights in any layout.
 #include "../kernel/int_product_dispatch.hpp"
 #include "check.hpp"
+#include "int_door.hpp"
 #include "heed/int_products.h"
 #include "share.hpp"
 
@@ -103,7 +104,7 @@ heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *b
   if (status != HEED_OK) return status;
   const bool several = x.n_rows > 1;  // a row alone may have any stride
   int_product_job job = {};
-  job.steps = int_products();
+  job.steps = int_products_of(int_kernel_in_use());
   job.panels = w.layout == HEED_PACKED ? static_cast<const unsigned char *>(w.data) : nullptr;
   int_product &b = job.whole;
   b.x = static_cast<const int8_t *>(x.data);

@@ -1,6 +1,4 @@
 // Products in integers with AVX-512 VNNI: vpdpbusd takes weights as unsigned bytes, 128 more than they are.
-#include "../kernel/int_product_dispatch.hpp"
-#include "cpu.hpp"
 #include "int_x86_products.hpp"
 
 namespace heed {
@@ -49,10 +47,8 @@ struct vnni512 {
     for (int32_t o = 0; o < w.width; o += lanes) {
       reg sum = load(sums + o);
       const unsigned char *word = w.data + 4 * o;
-      for (int32_t i = 0; i < n; i += 4, word += w.step) {
-        const int32_t left = n - i;
-        sum = _mm512_dpbusd_epi32(sum, set(left >= 4 ? 0x01010101 : (1 << 8 * left) / 255), load(word));
-      }
+      for (int32_t i = 0; i < n; i += 4, word += w.step)
+        sum = _mm512_dpbusd_epi32(sum, set(ones_of(n - i)), load(word));
       store(sums + o, sum);
     }
   }
@@ -100,8 +96,7 @@ struct vnni512 {
 
 }  // namespace
 
-extern const int_product_kernel int_products_avx512vnni;
-const int_product_kernel int_products_avx512vnni = {"avx512vnni", cpu_has_avx512vnni,
-                                                    make_int_products<x86_products<vnni512>>()};
+extern const int_product_steps int_avx512vnni_products;
+const int_product_steps int_avx512vnni_products = make_int_products<x86_products<vnni512>>();
 
 }  // namespace heed

@@ -1,13 +1,12 @@
-// The models of panel_product.hpp for x86 from AVX2 on. I is what differs:
-//   reg, lanes, six_outputs             a register; its words; outputs of a tile of six rows
-//   x_bytes, takes_zero_point, open     as in panel_product.hpp
-//   flips                               weights become unsigned, so a row lacks 128 times its sum
-//   load, store, add, set
-//   words bytes(p), half(p, high)       a register of words of weights; the halves of its bytes, less 8
-//   numbers of(x)                       four inputs for all lanes
-//   reg dot(acc, words, numbers)
+// The models of panel_product.hpp for x86 from AVX2 on: x86_products<I>. I is what differs:
+//   reg, lanes                          a register and its words
+//   six_outputs                         outputs of a tile of six rows
+//   many_registers                      a tile holds all its weights
+//   load, store, set, add
+//   bytes(p), half(p, high)             a register of words of weights; the halves of its bytes, less 8
+//   of(x), dot(acc, weights, of x)      four inputs for all lanes
 //   halves(p), add_scaled(acc, scale, first, y)
-//   requantise, finish_rows
+// and what x86_products does not define.
 #ifndef HEED_INT_X86_PRODUCTS_HPP
 #define HEED_INT_X86_PRODUCTS_HPP
 
@@ -24,6 +23,9 @@ HEED_INLINE int32_t load_word(const void *p) {
   __builtin_memcpy(&word, p, sizeof word);
   return word;
 }
+
+// A word of ones, for inputs that there are.
+HEED_INLINE int32_t ones_of(int32_t n) { return n >= 4 ? 0x01010101 : (1 << 8 * n) / 255; }
 
 // ------------------------------------------------------------------------------------------------- weights to words
 

@@ -1,27 +1,31 @@
 #include "int_product_dispatch.hpp"
 
 namespace heed {
+
 #ifndef HEED_SINGLE
-#define INT_PRODUCTS(symbol) extern const int_product_kernel symbol;
-HEED_INT_PRODUCTS
-#undef INT_PRODUCTS
+#define KERNEL(symbol)           \
+  extern const int_steps symbol; \
+  extern const int_product_steps symbol##_products;
+HEED_INT_KERNELS
+#undef KERNEL
 
 namespace {
-#define INT_PRODUCTS(symbol) &symbol,
-const int_product_kernel *const kernels[] = {HEED_INT_PRODUCTS};  // ports/cmake/isa.cmake lists them
-#undef INT_PRODUCTS
+
+struct both_parts {
+  const int_steps *kernel;
+  const int_product_steps *products;
+};
+#define KERNEL(symbol) {&symbol, &symbol##_products},
+const both_parts int_parts[] = {HEED_INT_KERNELS};
+#undef KERNEL
+
 }  // namespace
 
-const int_product_kernel *int_product_kernel_at(int32_t index) {
-  for (const int_product_kernel *k : kernels)
-    if (index-- == 0) return k;
-  return nullptr;
-}
-
-const int_product_steps *int_products() {
-  for (const int_product_kernel *k : kernels)
-    if (k->available()) return &k->steps;
-  return nullptr;
+const int_product_steps *int_products_of(int_kernel k) {
+  const both_parts *part = int_parts;
+  while (part->kernel != k) part++;
+  return part->products;
 }
 #endif
+
 }  // namespace heed

@@ -1,21 +1,16 @@
-// Which kernels there are for products in integers. They all give the same bits, so a call may ask when it likes.
+// The products of a kernel of integers.
 #ifndef HEED_INT_PRODUCT_DISPATCH_HPP
 #define HEED_INT_PRODUCT_DISPATCH_HPP
 
+#include "int_dispatch.hpp"
 #include "int_products.hpp"
 
 namespace heed {
 
 #ifdef HEED_SINGLE
-constexpr const int_product_steps *int_products() { return &fixed_int_products; }
+constexpr const int_product_steps *int_products_of(int_kernel) { return &fixed_int_products; }
 #else
-struct int_product_kernel {
-  const char *name;
-  bool (*available)();
-  int_product_steps steps;
-};
-const int_product_kernel *int_product_kernel_at(int32_t index);  // best first; null past the last
-const int_product_steps *int_products();                         // of the first that is available
+const int_product_steps *int_products_of(int_kernel k);
 #endif
 
 }  // namespace heed

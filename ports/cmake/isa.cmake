@@ -73,9 +73,13 @@ endif()
 
 # Kernels of integers, best first: a row for each, as above. All give the same bits.
 function(heed_int_isa file kernel)
-  set_source_files_properties(lib/isa/${file}.cpp PROPERTIES COMPILE_OPTIONS "${isa_flags};${ARGN}")
+  set(files lib/isa/${file}.cpp)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/lib/isa/${file}_products.cpp)
+    list(APPEND files lib/isa/${file}_products.cpp)
+  endif()
+  set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${isa_flags};${ARGN}")
   set_property(TARGET heed APPEND PROPERTY heed_int_kernels ${kernel})
-  target_sources(heed PRIVATE lib/isa/${file}.cpp)
+  target_sources(heed PRIVATE ${files})
 endfunction()
 
 if(heed_x86_64 OR heed_i686)
@@ -126,7 +130,8 @@ heed_int_isa(int_plain int_plain)
 get_target_property(int_kernels heed heed_int_kernels)
 list(TRANSFORM int_kernels REPLACE "(.+)" "KERNEL(\\1)")
 list(JOIN int_kernels " " int_kernels)
-set_source_files_properties(lib/kernel/int_dispatch.cpp PROPERTIES COMPILE_DEFINITIONS "HEED_INT_KERNELS=${int_kernels}")
+set_source_files_properties(lib/kernel/int_dispatch.cpp lib/kernel/int_product_dispatch.cpp PROPERTIES
+                            COMPILE_DEFINITIONS "HEED_INT_KERNELS=${int_kernels}")
 
 # Every processor can be asked for the unfused profile: a fleet that has one without FMA agrees on it.
 
@@ -172,23 +177,6 @@ function(heed_kernel_symbol kernel result)
   string(REPLACE "-" "_" kernel kernel_${kernel})
   set(${result} ${kernel} PARENT_SCOPE)
 endfunction()
-
-# Kernels of products in integers, best first. They all give the same bits.
-set(int_products)
-function(heed_int_products name)
-  set_source_files_properties(lib/isa/int_${name}_products.cpp PROPERTIES COMPILE_OPTIONS "${isa_flags};${ARGN}")
-  target_sources(heed PRIVATE lib/isa/int_${name}_products.cpp)
-  set(int_products ${int_products} ${name} PARENT_SCOPE)
-endfunction()
-if(heed_x86_64 OR heed_i686)
-  heed_int_products(avx512vnni ${avx512} -mavx512vnni ${false_warnings})
-endif()
-heed_int_products(plain)
-set(list)
-foreach(name ${int_products} scalar)
-  string(APPEND list " INT_PRODUCTS(int_products_${name})")
-endforeach()
-target_compile_definitions(heed PRIVATE "HEED_INT_PRODUCTS=${list}")
 
 get_target_property(kernels heed heed_kernels)
 heed_kernel_list(list ${kernels})
