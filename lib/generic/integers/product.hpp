@@ -13,6 +13,8 @@
 
 namespace heed {
 
+namespace {  // member functions are weak symbols otherwise
+
 // In plain C++, for processors without vectors.
 struct plain_dots {
   static constexpr int32_t rows = 2, outputs = 2;
@@ -39,6 +41,8 @@ struct plain_dots {
       for (int n = 0; n < OUTPUTS; n++) sums[r * OUTPUTS + n] = acc[r][n];
   }
 };
+
+}  // namespace
 
 // f(sums, row, rows, output, outputs) for each tile; sums of a row are `outputs` apart.
 template <class M, class F>
