@@ -1,0 +1,259 @@
+#include "calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace calibrate {
+namespace {
+
+constexpr double log2e = 1.4426950408889634;
+
+void expect(bool condition, const char *otherwise) {
+  if (!condition) throw std::invalid_argument(otherwise);
+}
+void expect_ok(heed_status status) {
+  if (status != HEED_OK)
+    throw std::invalid_argument(std::string(heed_status_argument(status)) + ": " + heed_status_text(status));
+}
+
+// y (n, n_out) = x w + bias.
+std::vector<float> times(const std::vector<float> &x, int32_t n, const heed_weights &w, const float *bias) {
+  std::vector<float> y(static_cast<size_t>(n) * static_cast<size_t>(w.n_out));
+  expect_ok(
+      heed_project(heed_matrix_of(x.data(), n, w.n_in), w, bias, heed_matrix_out_of(y.data(), n, w.n_out), nullptr));
+  return y;
+}
+
+// Weights of any format and layout as floats (n_in, n_out): what they make of the unit rows.
+std::vector<float> widened(const heed_weights &w) {
+  std::vector<float> units(static_cast<size_t>(w.n_in) * static_cast<size_t>(w.n_in));
+  for (int32_t i = 0; i < w.n_in; i++) units[static_cast<size_t>(i) * static_cast<size_t>(w.n_in + 1)] = 1;
+  return times(units, w.n_in, w, nullptr);
+}
+
+std::vector<float> sum(const std::vector<float> &a, const std::vector<float> &b) {
+  std::vector<float> y(a.size());
+  for (size_t i = 0; i < a.size(); i++) y[i] = a[i] + b[i];
+  return y;
+}
+
+int32_t rounded(double x, double limit) {
+  return static_cast<int32_t>(std::lround(std::min(limit, std::max(-limit, x))));
+}
+heed_multiplier multiplier(double factor) { return heed_multiplier_of(static_cast<float>(factor)); }
+
+int32_t activation_of(heed_activation *f) {
+  if (f == heed_gelu) return HEED_INT_GELU;
+  if (f == heed_gelu_tanh) return HEED_INT_GELU_TANH;
+  if (f == heed_silu) return HEED_INT_SILU;
+  expect(f == heed_relu, "the activation is none of heed's");
+  return HEED_INT_RELU;
+}
+
+}  // namespace
+
+void histogram::see(const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const double value = static_cast<double>(x[i]), magnitude = std::fabs(value);
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+    greatest_ = std::max(greatest_, magnitude);
+    if (width_ == 0 && magnitude > 0) width_ = 2 * magnitude / n_bins;
+    while (magnitude > 0 && magnitude >= width_ * n_bins) {  // two bins become one
+      for (size_t k = 0; k < n_bins / 2; k++) bins_[k] = bins_[2 * k] + bins_[2 * k + 1];
+      std::fill(bins_.begin() + n_bins / 2, bins_.end(), 0);
+      width_ *= 2;
+    }
+    bins_[magnitude > 0 ? static_cast<size_t>(magnitude / width_) : 0]++;
+    squares_ += value * value;
+    total_++;
+  }
+}
+
+double histogram::rms() const { return total_ > 0 ? std::sqrt(squares_ / static_cast<double>(total_)) : 0; }
+
+double histogram::limit(double percent) const {
+  if (percent >= 100) return greatest_;
+  const double wanted = static_cast<double>(total_) * percent / 100;
+  double seen = 0;
+  for (size_t k = 0; k < n_bins; k++) {
+    seen += static_cast<double>(bins_[k]);
+    if (seen >= wanted) return std::min(greatest_, width_ * static_cast<double>(k + 1));
+  }
+  return greatest_;
+}
+
+layer::layer(const heed_transformer_layer &of_floats) : floats_(of_floats) {
+  expect(of_floats.attention != nullptr, "the layer has no attention");
+  attention_ = *of_floats.attention;
+  expect(!attention_.rope && !attention_.cache && !attention_.options,
+         "rotary embedding, caches and options are not possible");
+  expect(attention_.v_dim == attention_.head_dim, "v_dim is not head_dim");
+  expect(floats_.norm == heed_layer_norm || floats_.norm == heed_rms_norm, "the norm is none of heed's");
+  activation_of(floats_.activation);
+  static const char *const names[n_places] = {"x", "h", "q",  "k",    "v",      "context", "attention", "sum1",
+                                              "a", "g", "up", "gate", "hidden", "result",  "sum2",      "y"};
+  for (size_t i = 0; i < n_places; i++) {
+    const bool wide =
+        i == at_x || i == at_attention || i == at_sum1 || i == at_a || i == at_result || i == at_sum2 || i == at_y;
+    sites_[i].name = names[i];
+    sites_[i].bits = wide ? 16 : 8;
+  }
+}
+
+std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
+  const heed_transformer_layer &l = floats_;
+  const heed_attention_layer &a = attention_;
+  const int32_t dim = a.model_dim;
+  const auto norm = [&](const std::vector<float> &rows, const float *weight, const float *bias) {
+    std::vector<float> y(rows.size());
+    expect_ok(l.norm(heed_matrix_of(rows.data(), n, dim), weight, bias, l.eps, heed_matrix_out_of(y.data(), n, dim),
+                     nullptr));
+    return y;
+  };
+  const auto activate = [&](const std::vector<float> &rows) {
+    std::vector<float> y(rows.size());
+    const heed_matrix none = {nullptr, 0, 0, 0};
+    expect_ok(l.activation(heed_matrix_of(rows.data(), n, l.hidden_dim), none,
+                           heed_matrix_out_of(y.data(), n, l.hidden_dim), nullptr));
+    return y;
+  };
+  expect(x.size() == static_cast<size_t>(n) * static_cast<size_t>(dim), "x is not (n, model_dim)");
+  const std::vector<float> h = l.norm_first ? norm(x, l.norm1_weight, l.norm1_bias) : x;
+  const std::vector<float> q = times(h, n, a.wq, a.bq), k = times(h, n, a.wk, a.bk), v = times(h, n, a.wv, a.bv);
+  std::vector<float> context(static_cast<size_t>(n) * static_cast<size_t>(a.n_heads * a.head_dim));
+  std::vector<unsigned char> room(
+      HEED_WORKSPACE_BYTES(static_cast<size_t>(a.head_dim), static_cast<size_t>(a.head_dim)) + 64);
+  void *aligned = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
+  heed_attention call = heed_attention_of(q.data(), k.data(), v.data(), n, n, a.n_heads, a.n_kv_heads, a.head_dim,
+                                          context.data(), heed_memory_of(aligned, room.size() - 64));
+  call.scale = a.scale;
+  call.causal = a.causal;
+  expect_ok(heed_attention_run(&call));
+  const std::vector<float> attended = times(context, n, a.wo, a.bo), sum1 = sum(x, attended);
+  const std::vector<float> rows = l.norm_first ? sum1 : norm(sum1, l.norm1_weight, l.norm1_bias);
+  const std::vector<float> g = l.norm_first ? norm(rows, l.norm2_weight, l.norm2_bias) : rows;
+  std::vector<float> up = times(g, n, l.w_up, l.b_up), hidden;
+  if (l.w_gate.data) {
+    const std::vector<float> gate = activate(times(g, n, l.w_gate, l.b_gate));
+    for (size_t i = 0; i < up.size(); i++) hidden.push_back(gate[i] * up[i]);
+    note(at_gate, times(g, n, l.w_gate, l.b_gate));
+  } else {
+    hidden = activate(up);
+  }
+  const std::vector<float> result = times(hidden, n, l.w_down, l.b_down), sum2 = sum(rows, result);
+  const std::vector<float> y = l.norm_first ? sum2 : norm(sum2, l.norm2_weight, l.norm2_bias);
+  note(at_x, x), note(at_h, h), note(at_q, q), note(at_k, k), note(at_v, v), note(at_context, context);
+  note(at_attention, attended), note(at_sum1, sum1), note(at_a, rows), note(at_g, g), note(at_up, up);
+  note(at_hidden, hidden), note(at_result, result), note(at_sum2, sum2), note(at_y, y);
+  return y;
+}
+
+double layer::scale_of(place where, const choice &c) {
+  site &s = sites_[where];
+  const double limit = s.bits == 16 ? c.headroom * s.seen.greatest() / 32767 : s.seen.limit(c.percent) / 127;
+  return s.scale = limit > 0 ? limit : 1;
+}
+
+void layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
+                            heed_int_linear &linear) {
+  int_layer::linear &l = to.linears_[static_cast<size_t>(which)];
+  const std::vector<float> numbers = widened(w);
+  const double x_scale = sites_[x].scale, y_scale = sites_[y].scale;
+  const size_t n_in = static_cast<size_t>(w.n_in), n_out = static_cast<size_t>(w.n_out);
+  l.numbers.resize(n_in * n_out);
+  for (size_t o = 0; o < n_out; o++) {
+    double greatest = 0;
+    for (size_t i = 0; i < n_in; i++)
+      greatest = std::max(greatest, std::fabs(static_cast<double>(numbers[i * n_out + o])));
+    const double scale = greatest > 0 ? greatest / 127 : 1;
+    for (size_t i = 0; i < n_in; i++)
+      l.numbers[o * n_in + i] = static_cast<int8_t>(rounded(static_cast<double>(numbers[i * n_out + o]) / scale, 127));
+    l.bias.push_back(bias ? rounded(static_cast<double>(bias[o]) / (x_scale * scale), 1e9) : 0);
+    l.multipliers.push_back(multiplier(x_scale * scale / y_scale));
+  }
+  linear.w = heed_weights_of(l.numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, w.n_in, w.n_out);
+  linear.bias = l.bias.data();
+  linear.multipliers = l.multipliers.data();
+}
+
+void layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, double y_scale,
+                          heed_int_norm &norm) {
+  int_layer::norm &l = to.norms_[static_cast<size_t>(which)];
+  const int32_t dim = attention_.model_dim;
+  double greatest = 1;
+  for (int32_t i = 0; weight && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(weight[i])));
+  for (int32_t i = 0; bias && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(bias[i])));
+  const int32_t shift = std::max(0, std::min(20, 29 - static_cast<int32_t>(std::ceil(std::log2(greatest / y_scale)))));
+  const double unit = std::ldexp(1.0 / y_scale, shift), x_scale = sites_[x].scale;
+  for (int32_t i = 0; i < dim; i++) {
+    l.weight.push_back(rounded(weight ? static_cast<double>(weight[i]) * unit : unit, 2e9));
+    l.bias.push_back(rounded(bias ? static_cast<double>(bias[i]) * unit : 0, 2e9));
+  }
+  norm = {l.weight.data(), l.bias.data(), shift,
+          static_cast<uint32_t>(std::min(4e9, static_cast<double>(floats_.eps) / (x_scale * x_scale) * 65536 + 0.5))};
+}
+
+int_layer layer::quantize(const choice &c) {
+  const heed_transformer_layer &l = floats_;
+  const heed_attention_layer &a = attention_;
+  const bool gated = l.w_gate.data != nullptr;
+  int_layer to;
+  for (int i = 0; i < n_places; i++) scale_of(static_cast<place>(i), c);
+  if (c.x_scale > 0) sites_[at_x].scale = c.x_scale;
+  if (c.y_scale > 0) sites_[at_y].scale = c.y_scale;
+  heed_int_layer &i = to.layer_;
+  i = heed_int_layer_default(a.model_dim, a.n_heads, l.hidden_dim,
+                             l.norm == heed_layer_norm ? heed_int_layer_norm : heed_int_rms_norm);
+  i.n_kv_heads = a.n_kv_heads;
+  i.head_dim = a.head_dim;
+  i.norm_first = l.norm_first;
+  i.causal = a.causal;
+  const auto s = [&](place where) { return sites_[where].scale; };
+  const place x_of_sum1 = l.norm_first ? at_a : at_sum1, y_of_sum2 = l.norm_first ? at_y : at_sum2;
+  quantize_linear(to, 0, a.wq, a.bq, at_h, at_q, i.wq);
+  quantize_linear(to, 1, a.wk, a.bk, at_h, at_k, i.wk);
+  quantize_linear(to, 2, a.wv, a.bv, at_h, at_v, i.wv);
+  quantize_linear(to, 3, a.wo, a.bo, at_context, at_attention, i.wo);
+  quantize_linear(to, 4, l.w_up, l.b_up, at_g, at_up, i.w_up);
+  if (gated) quantize_linear(to, 5, l.w_gate, l.b_gate, at_g, at_gate, i.w_gate);
+  quantize_linear(to, 6, l.w_down, l.b_down, at_hidden, at_result, i.w_down);
+  quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, s(l.norm_first ? at_h : at_a),
+                i.norm1);
+  quantize_norm(to, 1, l.norm2_weight, l.norm2_bias, l.norm_first ? at_a : at_sum2, s(l.norm_first ? at_g : at_y),
+                i.norm2);
+  const double natural =
+      a.scale == HEED_SCALE_DEFAULT ? 1 / std::sqrt(static_cast<double>(a.head_dim)) : static_cast<double>(a.scale);
+  expect(natural > 0, "a negative scale of scores is not possible");
+  i.score = multiplier(s(at_q) * s(at_k) * natural * log2e);
+  i.value = multiplier(s(at_v) / s(at_context));
+  i.to_h = multiplier(s(at_x) / s(at_h));
+  i.to_g = multiplier(s(at_a) / s(at_g));
+  i.of_x = multiplier(s(at_x) / s(x_of_sum1));
+  i.of_attention = multiplier(s(at_attention) / s(x_of_sum1));
+  i.of_a = multiplier(s(at_a) / s(y_of_sum2));
+  i.of_hidden = multiplier(s(at_result) / s(y_of_sum2));
+  to.table_.resize(256);
+  const place before = gated ? at_gate : at_up, after = gated ? at_gate : at_hidden;
+  expect_ok(heed_int_table(activation_of(l.activation), multiplier(s(before)), 0, multiplier(1 / s(after)), 0,
+                           to.table_.data()));
+  i.activation = to.table_.data();
+  if (gated) i.gate = multiplier(s(at_gate) * s(at_up) / s(at_hidden));
+  to.x_scale_ = s(at_x);
+  to.y_scale_ = s(at_y);
+  return to;
+}
+
+std::vector<int16_t> to_int16(const std::vector<float> &x, double scale) {
+  std::vector<int16_t> y;
+  for (const float v : x) y.push_back(static_cast<int16_t>(rounded(static_cast<double>(v) / scale, 32767)));
+  return y;
+}
+std::vector<float> to_float(const std::vector<int16_t> &x, double scale) {
+  std::vector<float> y;
+  for (const int16_t v : x) y.push_back(static_cast<float>(v * scale));
+  return y;
+}
+
+}  // namespace calibrate

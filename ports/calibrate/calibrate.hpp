@@ -1,0 +1,136 @@
+// From a transformer layer of floats to one of integers. For the host: a firmware holds what comes out of it.
+//
+//   calibrate::layer c(float_layer);                        // a heed_transformer_layer
+//   for (each recorded sequence) x = c.see(x, n);           // runs the layer, and notes the range of every number in it
+//   calibrate::int_layer integers = c.quantize(choice);     // numbers, multipliers, tables
+//   heed_int_layer_run(&integers.layer(), ...);
+//   for (const calibrate::site &s : c.sites()) ...          // which range hurts
+//
+// Layers follow each other: the scale of what goes into the second is that of what comes out of the first.
+// A layer with rotary embedding, a cache or options is refused (std::invalid_argument).
+// SPDX-License-Identifier: MIT
+#ifndef HEED_CALIBRATE_HPP
+#define HEED_CALIBRATE_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "heed/heed.h"
+#include "heed/integers.h"
+
+namespace calibrate {
+
+// How often magnitudes were seen: bins of equal width, which grows when a larger number comes.
+class histogram {
+ public:
+  void see(const float *x, size_t n);
+  double greatest() const { return greatest_; }
+  double low() const { return low_; }
+  double high() const { return high_; }
+  double rms() const;
+  // The magnitude that so many percent do not exceed; 100: the greatest.
+  double limit(double percent) const;
+
+ private:
+  static constexpr size_t n_bins = 4096;
+  std::array<uint64_t, n_bins> bins_{};
+  double width_ = 0, greatest_ = 0, low_ = 0, high_ = 0, squares_ = 0;
+  uint64_t total_ = 0;
+};
+
+// One place in a layer where numbers are rounded to integers.
+struct site {
+  std::string name;
+  int32_t bits;  // 8 or 16
+  histogram seen;
+  double scale = 0;  // of an integer's unit, once quantized
+  // The error of rounding beside the numbers themselves, root mean squares of both: the greatest one hurts most.
+  double error() const { return seen.rms() > 0 ? scale / 3.4641016 / seen.rms() : 0; }
+};
+
+// Where. Names of heed_int_layer; sums are what goes into a norm that comes last.
+enum place {
+  at_x,
+  at_h,
+  at_q,
+  at_k,
+  at_v,
+  at_context,
+  at_attention,
+  at_sum1,
+  at_a,
+  at_g,
+  at_up,
+  at_gate,
+  at_hidden,
+  at_result,
+  at_sum2,
+  at_y,
+  n_places
+};
+
+struct choice {
+  double percent = 100;   // of magnitudes within the range of int8
+  double headroom = 1.5;  // int16 rows may be so many times as large as any that was seen
+  double x_scale = 0;     // of the rows that come in; 0: from their range
+  double y_scale = 0;     // of the rows that go out; 0: from their range
+};
+
+// A layer of integers with all that it points to.
+class int_layer {
+ public:
+  int_layer() = default;
+  int_layer(int_layer &&) = default;
+  int_layer &operator=(int_layer &&) = default;
+  const heed_int_layer &layer() const { return layer_; }
+  double x_scale() const { return x_scale_; }
+  double y_scale() const { return y_scale_; }
+
+ private:
+  friend class layer;
+  struct linear {
+    std::vector<int8_t> numbers;  // HEED_OUT_IN
+    std::vector<int32_t> bias;
+    std::vector<heed_multiplier> multipliers;
+  };
+  struct norm {
+    std::vector<int32_t> weight, bias;
+  };
+  heed_int_layer layer_{};
+  std::array<linear, 7> linears_;
+  std::array<norm, 2> norms_;
+  std::vector<int8_t> table_;
+  double x_scale_ = 0, y_scale_ = 0;
+};
+
+class layer {
+ public:
+  // The weights must stay as long as this does.
+  explicit layer(const heed_transformer_layer &of_floats);
+  // x (n, model_dim), one sequence; returns y.
+  std::vector<float> see(const std::vector<float> &x, int32_t n);
+  int_layer quantize(const choice &c = {});
+  const std::array<site, n_places> &sites() const { return sites_; }
+
+ private:
+  heed_transformer_layer floats_;
+  heed_attention_layer attention_;
+  std::array<site, n_places> sites_;
+
+  void note(place where, const std::vector<float> &x) { sites_[where].seen.see(x.data(), x.size()); }
+  double scale_of(place where, const choice &c);
+  void quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
+                       heed_int_linear &linear);
+  void quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, double y_scale,
+                     heed_int_norm &norm);
+};
+
+// Rows of floats as rows of int16, and back.
+std::vector<int16_t> to_int16(const std::vector<float> &x, double scale);
+std::vector<float> to_float(const std::vector<int16_t> &x, double scale);
+
+}  // namespace calibrate
+
+#endif
