@@ -64,6 +64,32 @@
 // 24. Weights in blocks of 32 inputs with a scale each (Q8_0, Q4_0): t = fma(x[i], q[i][n], t), i ascending, from +0, with
 //     the integers q; after each block, the last of which may be shorter, y[n] = fma(scale, t, y[n]), from bias[n] or +0.
 //
+// Attention in integers (heed_int_attention) has rules of its own. All sums are exact and in any order; shifts to the
+// right round down. A multiplier (m, e) stands for m * 2^(e - 31). Octaves are powers of two: softmax works in base 2.
+//
+// I1. dot_j = sum (q[i] - zero point) * (k[j][i] - zero point): at most 255 * 255 * 32768 in magnitude.
+// I2. Keys come in blocks of 256, aligned to the absolute key index. Only visible keys take part. A block of which a row
+//     sees none adds nothing to it.
+// I3. max = the greatest dot_j of the block, X = (max * m) >> (20 - e), with the score's multiplier: max in 2^-11
+//     octaves. r = (X >> 11) + 1 is the octave above, o = 2048 r - X, 1 to 2048, how far below it max lies.
+// I4. How far below octave r key j lies, in 16 bits: u = min(o + (((min((max - dot_j) >> h, 65535 >> g) << g) * m16) >>
+//     16), 65535), where m16 is m in 16 bits, rounded, at most 65535, and m16 * 2^(g - h) replaces m * 2^(e + 11), one of
+//     g and h being 0.
+// I5. p_j = 2^15 * 2^(-u / 2048): a cubic of the lower 11 bits, in steps of (a * b + 2^14) >> 15, shifted right, rounded,
+//     by the upper 5. It has 15 bits; the greatest p of a block has at least 2^14, and from 16 octaves down it is 0.
+// I6. l = sum p_j, A[n] = sum p_j * v[j][n]: less than 2^23 and 2^30.
+// I7. Octaves come in bins of 24: bin b = r / 24, rounded down, s = r - 24 b. The state of a row is G, the greatest bin so
+//     far, and for l and each A[n] two sums in int64: top, of A << s over all blocks with b = G, and low, with b = G - 1.
+//     When G rises by one, top becomes low; when it rises by more, both are 0. Blocks of lower bins are left out: at most
+//     2^-24 of a key's weight each. So a state is a function of the set of blocks that it has seen, merging is exact,
+//     commutative and associative, and 2^10 blocks fit. A sink is a state with X = sink, p of u = o, and no values; it is
+//     added last.
+// I8. L = top + (low >> 24) of l, T[n] likewise of A[n].
+// I9. z = L's bits - 24. Ln = L >> z, or L << -z, has 24 bits; An = T[n] moved alike. Q = (floor(2^47 / Ln) * m) >> 24 and
+//     t = 54 - e, with the value's multiplier. out[n] = clamp(zero point + ((An * Q + 2^(t - 1) - zv * Lk * Q) >> t)), where
+//     zv is v's zero point, and Lk is Ln of the keys alone, without a sink. L = 0: out[n] = zero point.
+//     Log-sum-exp: 2048 * (24 G - 15 + log2(L)) + 2, log2 rounded to 2^-11; 2 is what rounding down takes.
+//
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.
 #ifndef HEED_ARITHMETIC_HPP

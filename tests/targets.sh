@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same bits on every target: builds library, heed_digest, heed_selftest and, on Linux, heed_stack for each row of the list
+# The same bits on every target: builds library, heed_digest, heed_int_digest, heed_selftest and, on Linux, heed_stack for each row of the list
 # below, runs them there (emulated, if need be) and prints a table of the digests. SPDX-License-Identifier: MIT
 #   sh tests/targets.sh FOLDER [FILTER...]          builds in FOLDER
 #   sh tests/targets.sh FOLDER update              and writes the table into ports/targets.md, between its markers
@@ -143,7 +143,7 @@ END
     exit 0
   fi
 
-  aims='heed_digest heed_selftest'
+  aims='heed_digest heed_int_digest heed_selftest'
   case $toolchain in - | linux/*) aims="$aims heed_stack" ;; esac
   {
     rm -rf "$folder"
@@ -169,6 +169,8 @@ END
     }
     cat "$folder/digest" >>"$log"
     cat "$folder/digest" >>"$folder/digests"
+    # shellcheck disable=SC2086
+    $emulator "$(program tests/heed_int_digest)" >>"$log" 2>&1 || fault "digest of integers, $run"
     # shellcheck disable=SC2086
     $emulator "$(program bench/heed_selftest)" >>"$log" 2>&1 || fault "self-test, $run"
     runs_done="$runs_done${runs_done:+; }$run"
@@ -234,7 +236,7 @@ mode=print whole=0
 case ${1-} in update | check) mode=$1; shift ;; esac
 if [ $mode = update ] && [ $# -gt 0 ]; then echo "update takes no filter: the table is whole"; exit 1; fi
 
-(cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c \
+(cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c tests/int_digest.c \
   tests/stack.c tests/symbols.sh -type f | sort | xargs cat | cksum) >stamp
 if [ -z "${HEED_DIGEST_REFERENCE-}" ]; then
   if ! cmp -s stamp "$build/reference.stamp" || [ ! -s "$reference" ]; then

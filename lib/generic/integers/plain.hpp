@@ -71,9 +71,7 @@ struct tile {
       if (COLUMNS > 1) column(x[1], a1, b1), column(x[2], a2, b2), column(x[3], a3, b3);
       x += stride;
     };
-    if (unrolls)
-      for (const int16_t *const end = p + (n & -2); p != end; p += 2) add(p), add(p + 1);
-    for (const int16_t *const end = p + (unrolls ? n & 1 : n); p != end; p++) add(p);
+    for (const int16_t *const end = p + n; p != end; p++) add(p);
     sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
     sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
   }
