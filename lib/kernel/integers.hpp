@@ -23,10 +23,13 @@ struct distance_rule {
   uint32_t m16, limit;
   int32_t g, h;
 };
+// From 16 octaves on a probability is 0: no distance beyond the limit need be told from it, and u stays below 2^16.
 HEED_INLINE distance_rule distance_of(multiplier c) {
-  const uint32_t m = (static_cast<uint32_t>(c.m) + (1u << 14)) >> 15;
   const int32_t e = c.e + int_fraction, g = e > 0 ? e : 0, h = e < 0 ? -e : 0;
-  return {m > 65535 ? 65535 : m, 65535u >> g, g, h};
+  uint32_t m = (static_cast<uint32_t>(c.m) + (1u << 14)) >> 15;
+  if (m > 65535) m = 65535;
+  const uint32_t octaves_16 = ((1u << 31) - 1) / (m << g) + 1, most = 65535u >> g;
+  return {m, octaves_16 < most ? octaves_16 : most, g, h};
 }
 
 // I3: the octave above a score x = max * c, and how far below it x lies, in 2^-11 octaves: 1 to 2048.
