@@ -90,7 +90,11 @@ HEED_INLINE uint32_t four(const int8_t *p, int32_t left) {
   return word;
 }
 HEED_INLINE uint32_t even(uint32_t bytes) { return static_cast<uint32_t>(__sxtb16(bytes)); }
-HEED_INLINE uint32_t odd(uint32_t bytes) { return static_cast<uint32_t>(__sxtb16(bytes >> 8 | bytes << 24)); }
+HEED_INLINE uint32_t odd(uint32_t bytes) {  // no compiler turns them on the way
+  uint32_t halves;
+  asm("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(bytes));
+  return halves;
+}
 // The lower halves of two words, and the upper ones.
 HEED_INLINE uint32_t lower(uint32_t a, uint32_t b) {
   uint32_t both;
@@ -225,7 +229,7 @@ HEED_NOINLINE void sums_in_place(const int32_t *p, const int_rows &v, int32_t *a
   if (i < v.dim) sum_columns<ROWS, false>(p, v, i, acc, acc + acc_stride);
 }
 
-void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   if (v.packed)
     return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
   if (n_rows > 1)

@@ -190,7 +190,7 @@ void sum_rows(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_t *
   for (int32_t i = 0; i < v.dim; i += 8) sum_eight<false>(p0, p1, v, i + 8 <= v.dim ? i : v.dim - 8, a0, a1);
 }
 
-void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *row = reinterpret_cast<const int16_t *>(p);
   for (int32_t r = 0; r < n_rows; r += 2) {
     const int32_t next = r + 1 < n_rows ? r + 1 : r;

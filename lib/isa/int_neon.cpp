@@ -167,7 +167,7 @@ HEED_NOINLINE void sum_values(const int16_t *p, const int_rows &v, int32_t *acc,
         vst1q_s32(acc + r * acc_stride + i + 4 * c, x[r][c]);
   }
 }
-void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *row = reinterpret_cast<const int16_t *>(p);
   four_rows(n_rows, [&](auto rows, int32_t r) {
     constexpr int n = decltype(rows)::value;

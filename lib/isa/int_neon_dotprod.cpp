@@ -195,7 +195,7 @@ HEED_NOINLINE void sum_values(const int16_t *p, const int_rows &v, int32_t *acc,
     }
   }
 }
-void sums(const int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *row = reinterpret_cast<const int16_t *>(p);
   for (int32_t r = 0; r < n_rows; r += 2, row += 4 * int_block, acc += 2 * acc_stride) {
     if (n_rows - r > 1)
