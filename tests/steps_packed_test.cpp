@@ -53,17 +53,16 @@ void compare(const kernel *k, const kernel *ref, step_check &check, const packed
   for (size_t i = 0; i < x.size(); i += 5) x[i] = i % 2 ? -0.0f : -0x1p-149f;
   guarded<float> y(rows * stride, 1), expected(y.size(), 1);
   const auto call = [&](const kernel *by, guarded<float> &to) {
-    run(by, linear_block{fenced_copy(slot_q, x), p.depth, nullptr, 0, p.n_rows % 2 ? nullptr : fenced_copy(slot_k, bias),
-                         to.data(), static_cast<ptrdiff_t>(stride), p.n_rows, p.depth, p.n_cols});
+    run(by,
+        linear_block{fenced_copy(slot_q, x), p.depth, nullptr, 0, p.n_rows % 2 ? nullptr : fenced_copy(slot_k, bias),
+                     to.data(), static_cast<ptrdiff_t>(stride), p.n_rows, p.depth, p.n_cols});
   };
   call(k, y), call(ref, expected);
   for (size_t i = 0; i < y.size(); i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
   check.that(y.intact(), "wrote outside y");
 }
 
-const char *name_of(int32_t format) {
-  return format == stored_int8 ? "int8" : format == stored_q8_0 ? "Q8_0" : "Q4_0";
-}
+const char *name_of(int32_t format) { return format == stored_int8 ? "int8" : format == stored_q8_0 ? "Q8_0" : "Q4_0"; }
 std::string text_of(const packed_shape &p, int32_t format) {
   return std::string(name_of(format)) + ", " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
          std::to_string(p.n_cols) + " of " + std::to_string(p.width);

@@ -32,7 +32,7 @@ struct pool {
   const pool *self;     // tells the object from a copy of it
   const pool *running;  // this object from start to stop, then null
   alignas(64) uint32_t gate;
-  uint32_t n_asleep;            // helpers that sleep, or are about to look at the gate for the last time, uncalled
+  uint32_t n_asleep;             // helpers that sleep, or are about to look at the gate for the last time, uncalled
   alignas(64) uint32_t n_begun;  // tasks, and those who found none left
   uint32_t n_by_helpers;         // of the tasks begun: the last ones
   alignas(64) pthread_mutex_t mutex;
@@ -135,8 +135,7 @@ bool enter(pool &p) {
 // Take tasks until none is left, which closes the job: the caller from the first on, helpers from the last. So rows stay
 // with a core from one call to the next.
 void work(pool &p) {
-  for (uint32_t i = 0; add(p.n_begun, 1) < p.now.n_tasks; i++)
-    p.now.task(p.now.context, static_cast<int32_t>(i), 0);
+  for (uint32_t i = 0; add(p.n_begun, 1) < p.now.n_tasks; i++) p.now.task(p.now.context, static_cast<int32_t>(i), 0);
   clear(p.gate, open_bit);
 }
 void work_as_helper(pool &p, int32_t worker) {

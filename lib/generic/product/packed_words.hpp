@@ -18,7 +18,7 @@ struct word_piece {
   const unsigned char *words, *scales;
   ptrdiff_t word_stride, block_stride;  // both words and scales of the next block
   word_kind kind;
-  bool unsigned_bytes;                  // bytes are 8 more than the number, else int8
+  bool unsigned_bytes;  // bytes are 8 more than the number, else int8
 };
 
 // Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
