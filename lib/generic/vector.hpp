@@ -207,7 +207,9 @@ constexpr int32_t most_rows_abreast = V::compact ? rows_of_fold : 4 * rows_of_fo
 template <class V>
 HEED_INLINE int32_t rows_abreast(int32_t dim) {
   constexpr int32_t most = most_rows_abreast<V>;
-  return dim <= 4096 / most ? most : dim < 4096 ? 4096 / dim : 1;
+  if (dim <= 4096 / most) return most;
+  const int32_t n = dim < 4096 ? 4096 / dim : 1;
+  return !V::compact && n > rows_of_fold ? n / rows_of_fold * rows_of_fold : n;
 }
 
 // Of a register of each of 8 rows, op over its lanes by halves: i and i + lanes / 2, and so on.
@@ -229,25 +231,41 @@ static HEED_NOINLINE void fold_rows(const float (*rows)[V::lanes], float *out, O
 template <class V>
 struct add_lanes {
   HEED_INLINE typename V::reg operator()(typename V::reg low, typename V::reg high) const { return V::add(low, high); }
+  static HEED_INLINE float tree(typename V::reg r) { return V::tree(r); }
 };
 template <class V>
 struct greater_lanes {  // none is NaN
   HEED_INLINE typename V::reg operator()(typename V::reg low, typename V::reg high) const { return V::max(high, low); }
+  static HEED_INLINE float tree(typename V::reg r) { return max_of_lanes<V>(r); }
 };
+// So few rows, which are long or the only ones, do not repay folds and quotients of 8: a tree each is less.
+template <class V>
+HEED_INLINE bool take_trees(int32_t n_rows) {
+  return !V::compact && n_rows <= 5;
+}
 // f(r) for rows; 8 at a time with vectors, as instructions that divide 8 numbers.
 template <class V, class F>
 HEED_INLINE void each_eight(int32_t n_rows, F f) {
-  for (int32_t r = 0; V::compact && r < n_rows; r++) f(r);
-  for (int32_t r = 0; !V::compact && r < n_rows; r += rows_of_fold)
+  const bool single = V::compact || take_trees<V>(n_rows);
+  for (int32_t r = 0; single && r < n_rows; r++) f(r);
+  for (int32_t r = 0; !single && r < n_rows; r += rows_of_fold)
     for (int32_t u = 0; u < rows_of_fold; u++) f(r + u);
 }
-// out[r] = op over the lanes of of(r) for n_rows rows, and something for the rest of 8.
+// out[r] = op over the lanes of of(r) for n_rows rows, and something for the rest of 8 where there are many.
 template <class V, class Op, class Of>
 HEED_INLINE void fold_each_row(int32_t n_rows, float *out, Op op, Of of) {
+  const bool trees = take_trees<V>(n_rows);
   for (int32_t first = 0; first < n_rows; first += rows_of_fold) {
     float rows[rows_of_fold][V::lanes];
     const int32_t n = n_rows - first < rows_of_fold ? n_rows - first : rows_of_fold;
-    for (int32_t r = 0; r < n; r++) V::store(rows[r], of(first + r));
+    for (int32_t r = 0; r < n; r++) {
+      const typename V::reg lanes = of(first + r);
+      if (trees)
+        out[r] = Op::tree(lanes);
+      else
+        V::store(rows[r], lanes);
+    }
+    if (trees) return;
     for (int32_t r = n; r < rows_of_fold; r++) V::store(rows[r], V::load(rows[0]));
     fold_rows<V>(rows, out + first, op);
   }

@@ -10,6 +10,7 @@
     defined(__ARM_FP) && (__ARM_FP & 4)
 #define HEED_CORTEX_M_TILE 1
 #include "cortex_m_project.hpp"
+#include "cortex_m_rows.hpp"
 #include "cortex_m_tile.hpp"
 #else
 #define HEED_CORTEX_M_TILE 0
@@ -18,10 +19,9 @@
 namespace heed {
 namespace {
 
-// Exponentials side by side: one alone is a chain of 12 dependent operations, for which M7 and greater processors wait.
-// M4 and M33 do not, nor do calls of functions, so that -Os takes less code, unless it is told of an M7: GCC's macros
-// are those of an M4.
-#if defined(__SOFTFP__) || (defined(__OPTIMIZE_SIZE__) && !defined(HEED_CORTEX_M7))
+// Exponentials side by side: one alone is a chain of 12 dependent operations, for which greater processors wait. Where
+// code is to be small, and for calls of functions, one; a model's own are pairs.
+#if defined(__SOFTFP__) || defined(__OPTIMIZE_SIZE__)
 constexpr int lane1_exponentials = 1;
 #else
 constexpr int lane1_exponentials = 2;
@@ -46,10 +46,6 @@ union lane_bits {
   uint32_t bits;
 };
 HEED_INLINE float lane_times_power(float y, float t) {
-#if HEED_CORTEX_M_TILE
-  // Compilers would compute y behind the branch of zero_below, one number after the other.
-  if (lane1_exponentials > 1) __asm volatile("" : "+t"(y));
-#endif
   lane_bits power = {t};
   power.bits <<= 23;
   return y * power.number;
@@ -71,6 +67,17 @@ struct lane1 {
 #if HEED_CORTEX_M_TILE
   static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
   static HEED_INLINE void project_tile(const projection_tile &t) { project_tile_cortex_m(t); }
+  static HEED_INLINE void exponentials_of_pairs(float *x, float *sums, int32_t n, float shift) {
+    exponentials_cortex_m(x, sums, n, shift);
+  }
+  static HEED_INLINE float logits_of_fours(float *y, const float *x, int32_t n, float c, float m) {
+    return logits_cortex_m(y, x, n, c, m);
+  }
+  static HEED_INLINE void scale_fours(float *y, const float *x, int32_t n, float c, float addend) {
+    scale_cortex_m(y, x, n, c, addend);
+  }
+  static HEED_INLINE float tree_of_16(const float *x) { return tree_cortex_m(x); }
+  static HEED_INLINE void clear_sixteens(float *x, int32_t n) { clear_cortex_m(x, n); }
   static HEED_INLINE void project_words(const projection_tile &t) { project_words_cortex_m(t); }
 #endif
 

@@ -11,6 +11,8 @@
 // For register tiles (inlined into a large function, GCC 12 spills operands that fit), and for what would keep the
 // stack of the functions that call it.
 #define HEED_NOINLINE __attribute__((noinline))
+// For what need not be fast: compilers make it small.
+#define HEED_COLD __attribute__((noinline, cold))
 
 namespace heed {
 

@@ -59,7 +59,6 @@ file(WRITE ${OUTPUT}/heed.cpp.new "/* heed as one file, made from its sources: c
  *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os -ffreestanding \\
  *     -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -c heed.cpp
  * With GCC, -ffp-contract=off -fno-math-errno -fno-tree-vectorize -DHEED_FLAGS_ARE_SET besides make it 8 % faster.
- * For a Cortex-M7 add -DHEED_CORTEX_M7: exponentials two side by side.
  * Link with -Wl,--gc-sections: what the program does not call is left out. That needs both -f...-sections above: without
  * -ffunction-sections or without -fdata-sections a program carries all of heed, ten times the code of one call.
 

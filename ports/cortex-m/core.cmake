@@ -9,7 +9,7 @@ set(HEED_BOARD mps2-an386 CACHE STRING "A folder of ports/cortex-m/boards, or th
 get_filename_component(board_folder "${HEED_BOARD}" ABSOLUTE BASE_DIR ${CMAKE_CURRENT_LIST_DIR}/boards)
 include(${board_folder}/board.cmake)
 
-# M4F, M7 and M33 with the FPU of single precision that every chip with an FPU has. HEED_CORTEX_M7: lib/isa/lane1_model.hpp.
+# M4F, M7 and M33 with the FPU of single precision that every chip with an FPU has.
 set(core_target_m0plus thumbv6m-none-eabi)
 set(core_flags_m0plus -mcpu=cortex-m0plus -mfloat-abi=soft)
 set(core_target_m3 thumbv7m-none-eabi)
@@ -17,7 +17,7 @@ set(core_flags_m3 -mcpu=cortex-m3 -mfloat-abi=soft)
 set(core_target_m4f thumbv7em-none-eabihf)
 set(core_flags_m4f -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16)
 set(core_target_m7 thumbv7em-none-eabihf)
-set(core_flags_m7 -mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16 -DHEED_CORTEX_M7)
+set(core_flags_m7 -mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16)
 set(core_target_m33 thumbv8m.main-none-eabihf)
 set(core_flags_m33 -mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16)
 set(core_target_m55 thumbv8.1m.main-none-eabihf)

@@ -44,22 +44,32 @@ HEED_INLINE void score_keys(const float *const (&q)[8], const float *k, ptrdiff_
 }
 
 // The same of columns from `column` on, which go on with the chains in `scores`, for n_keys keys, a register or less.
+// Some columns of the keys are copied, so that there are as many rows to transpose as lanes; fewer than 4 go one by one.
 template <class V>
 static HEED_NOINLINE void score_columns(const float *const (&q)[8], int32_t n_rows, const float *k, ptrdiff_t k_stride,
                                         int32_t n_keys, int32_t column, int32_t head_dim, float c,
                                         float *const (&scores)[8], int32_t at) {
-  for (int32_t i = column; i < head_dim; i++) {
-    float keys[V::lanes];
-    for (int32_t l = 0; l < V::lanes; l++) keys[l] = l < n_keys ? k[l * k_stride + i] : 0.0f;
+  constexpr int32_t wide = V::compact ? 4 : 16;
+  for (int32_t i = column, n; i < head_dim; i += n) {
+    n = head_dim - i < wide ? head_dim - i : wide;
+    float columns[wide][V::lanes];
+    for (int32_t u = 0; n < 4 && u < n; u++)
+      for (int32_t l = 0; l < V::lanes; l++) columns[u][l] = l < n_keys ? k[l * k_stride + i + u] : 0.0f;
+    if (n >= 4) {
+      float copy[V::lanes][wide] = {};
+      for (int32_t l = 0; l < n_keys; l++) copy_row<V>(copy[l], k + l * k_stride + i, n);
+      for (int32_t u = 0; u < n; u += 4) {
+        typename V::reg four[4];
+        V::transpose4(copy[0] + u, wide, four);
+        HEED_UNROLL for (int32_t j = 0; j < 4; j++) V::store(columns[u + j], four[j]);
+      }
+    }
     for (int32_t r = 0; r < n_rows; r++) {
       float *const x = scores[r] + at;
-      const typename V::reg dots = i > 0 ? V::load_n(x, n_keys) : V::set(0.0f);
-      V::store_n(x, V::fma(V::factor(q[r][i]), V::load(keys), dots), n_keys);
+      typename V::reg dots = i > 0 ? V::load_n(x, n_keys) : V::set(0.0f);
+      for (int32_t u = 0; u < n; u++) dots = V::fma(V::factor(q[r][i + u]), V::load(columns[u]), dots);
+      V::store_n(x, i + n < head_dim ? dots : V::mul(dots, V::set(c)), n_keys);
     }
-  }
-  for (int32_t r = 0; r < n_rows; r++) {
-    float *const x = scores[r] + at;
-    V::store_n(x, V::mul(V::load_n(x, n_keys), V::set(c)), n_keys);
   }
 }
 

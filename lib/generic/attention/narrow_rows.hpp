@@ -12,15 +12,21 @@
 
 namespace heed {
 
+// to[0, n) = numbers from element `first` on, of any narrow format. scale: of int8.
+template <class V>
+static HEED_NOINLINE void widen_any(float *to, const void *from, int32_t format, ptrdiff_t first, int32_t n,
+                                    float scale) {
+  with_narrow_format(format, [&](auto number) {
+    widen_row<V>(to, static_cast<const decltype(number) *>(from) + first, n, scale);
+  });
+}
+
 // Columns [begin, begin + n) of a query.
 template <class V>
-static HEED_NOINLINE void widen_query(float *to, const stream &s, const row_cursor &row, int32_t begin, int32_t n) {
+static void widen_query(float *to, const stream &s, const row_cursor &row, int32_t begin, int32_t n) {
   const narrow_rows &q = s.rule->stored->queries;
-  with_narrow_format(q.format, [&](auto number) {
-    using T = decltype(number);
-    const float scale = sizeof(T) == 1 ? *row_of<float>(q.scales, s, row) : 0.0f;
-    widen_row<V>(to, row_of<T>(q.numbers, s, row) + begin, n, scale);
-  });
+  const float scale = q.format == stored_int8 ? *row_of<float>(q.scales, s, row) : 0.0f;
+  widen_any<V>(to, q.numbers.data, q.format, start_of(q.numbers, s, row) + begin, n, scale);
 }
 
 // A tile's queries: to qt where they are lanes, else to rows of head_dim floats.
@@ -41,7 +47,7 @@ static void widen_queries(const tile &t, float *to) {
 
 // Where the workspace has no room for a row of widened queries: number by number.
 template <class V>
-static HEED_NOINLINE void score_by_elements(const tile &t, const key_block &b) {
+static HEED_COLD void score_by_elements(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
@@ -101,58 +107,73 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
   }
 }
 
-// Scores of keys [key, key + n), n at most 64 and a multiple of the lanes, or less than those: a part of their columns
-// at a time is transposed on the stack, 16 keys side by side as in a cache.
+// Columns [dim, + n_dims) of keys [key, + n): 16 side by side, as in a cache, `dims` columns of each 16 after another;
+// fewer than a register of them from key `at` of the first 16 on.
 template <class V, class T>
-static HEED_NOINLINE void score_transposed(const tile &t, const key_rows<T> &k, int32_t key, int32_t n, bool far) {
+static HEED_NOINLINE void transpose_keys(float *panel, int32_t dims, const key_rows<T> &k, int32_t key, int32_t n,
+                                         int32_t dim, int32_t n_dims, int32_t at) {
+  for (int32_t j = 0; n < V::lanes && j < n; j++)
+    for (int32_t i = 0; i < n_dims; i++) panel[i * 16 + at + j] = widen(k.row(key + j)[dim + i], k.scale(key + j));
+  for (int32_t j = 0; n >= V::lanes && j < n; j += V::lanes) {
+    float scales[V::lanes] = {};
+    for (int32_t l = 0; sizeof(T) == 1 && l < V::lanes; l++) scales[l] = k.scale(key + j + l);
+    transpose_rows<V>(panel + j / 16 * 16 * dims + j % 16, 16, k.row(key + j) + dim, k.stride, n_dims,
+                      V::load(scales));
+  }
+}
+
+// Scores of keys [key, key + n), n at most 64 and a multiple of the lanes, or less than those: a part of their columns
+// at a time is transposed on the stack.
+template <class V>
+static HEED_NOINLINE void score_transposed(const tile &t, const key_block &b, int32_t key, int32_t n, bool far) {
   constexpr int32_t room = panel_floats<V>(), dims = room / block_keys;
+  const stream &s = *t.s;
   const bool few = n < V::lanes;  // they may not begin where a register would leave the row of scores
-  const int32_t head_dim = t.s->head_dim, begin = few && key > block_keys - 16 ? block_keys - 16 : key;
+  const int32_t begin = few && key > block_keys - 16 ? block_keys - 16 : key;
   float panel[room];
   if (few) __builtin_memset(panel, 0, sizeof panel);
-  for (int32_t dim = 0; dim < head_dim; dim += dims) {
-    const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
-    for (int32_t j = 0; far && j < n; j++) __builtin_prefetch(k.row(block_keys + key + j) + dim, 0, 2);
-    for (int32_t j = 0; few && j < n; j++)
-      for (int32_t i = 0; i < n_dims; i++)
-        panel[i * 16 + key - begin + j] = widen(k.row(key + j)[dim + i], k.scale(key + j));
-    for (int32_t j = 0; !few && j < n; j += V::lanes) {
-      float scales[V::lanes] = {};
-      for (int32_t l = 0; sizeof(T) == 1 && l < V::lanes; l++) scales[l] = k.scale(key + j + l);
-      transpose_rows<V>(panel + j / 16 * 16 * dims + j % 16, 16, k.row(key + j) + dim, k.stride, n_dims,
-                        V::load(scales));
-    }
+  for (int32_t dim = 0; dim < s.head_dim; dim += dims) {
+    const int32_t n_dims = s.head_dim - dim < dims ? s.head_dim - dim : dims;
+    with_narrow_format(s.rule->stored->key_format, [&](auto number) {
+      const key_rows<decltype(number)> k(s, b);
+      for (int32_t j = 0; far && j < n; j++) __builtin_prefetch(k.row(block_keys + key + j) + dim, 0, 2);
+      transpose_keys<V>(panel, dims, k, key, n, dim, n_dims, key - begin);
+    });
     score_piece_by_keys<V>(t, key_piece<float>{panel, 16 * dims, begin, few ? 16 : n, dim, n_dims, dim == 0,
-                                               dim + n_dims == head_dim, nullptr, nullptr});
+                                               dim + n_dims == s.head_dim, nullptr, nullptr});
   }
 }
 
 // Keys as lanes. The last register overlaps its neighbour, whose scores it computes again.
-template <class V, class T>
+template <class V>
 static void score_rows_by_keys(const tile &t, const key_block &b) {
-  const key_rows<T> k(*t.s, b);
-  const bool far = stored_block_is_far<V>(t, b, sizeof(T));
+  const bool far = stored_block_is_far<V>(t, b, t.s->rule->stored->key_format == stored_int8 ? 1 : 2);
   const int32_t n = b.n - b.from, whole = n / V::lanes * V::lanes;
-  if (whole == 0) return score_transposed<V>(t, k, b.from, n, far);
-  score_transposed<V>(t, k, b.from, whole, far);
-  if (whole < n) score_transposed<V>(t, k, b.n - V::lanes, V::lanes, far);
+  if (whole == 0) return score_transposed<V>(t, b, b.from, n, far);
+  score_transposed<V>(t, b, b.from, whole, far);
+  if (whole < n) score_transposed<V>(t, b, b.n - V::lanes, V::lanes, far);
 }
 
 // Queries as lanes: keys widened part by part on the stack, in long chains, begun once if possible.
-template <class V, class T>
+template <class V>
 static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &b) {
   constexpr int32_t keys = 8, dims = V::compact ? 32 : 64;
-  const int32_t head_dim = t.s->head_dim;
-  const key_rows<T> k(*t.s, b);
+  const stream &s = *t.s;
+  const storage &at = *s.rule->stored;
+  const bool scaled = at.key_format == stored_int8;
+  const float *const scales = scaled ? scales_of(s, at.key_scales) : nullptr;
   float panel[keys * dims];
   for (int32_t key = b.from / keys * keys; key < b.n; key += keys) {
     const int32_t n_keys = b.n - key < keys ? b.n - key : keys;
-    for (int32_t dim = 0; dim < head_dim; dim += dims) {
-      const int32_t n_dims = head_dim - dim < dims ? head_dim - dim : dims;
-      for (int32_t j = key < b.from ? b.from : key; j < key + n_keys; j++)
-        widen_row<V>(panel + (j - key) * dims, k.row(j) + dim, n_dims, k.scale(j));
+    for (int32_t dim = 0; dim < s.head_dim; dim += dims) {
+      const int32_t n_dims = s.head_dim - dim < dims ? s.head_dim - dim : dims;
+      for (int32_t j = key < b.from ? b.from : key; j < key + n_keys; j++) {
+        const ptrdiff_t row = b.begin + j;
+        widen_any<V>(panel + (j - key) * dims, s.k.data, at.key_format, row * s.k.stride + dim, n_dims,
+                     scaled ? scales[row * at.key_scales.row_stride] : 0.0f);
+      }
       score_piece_by_queries<V, true>(
-          t, b, {panel, dims, key, n_keys, dim, n_dims, dim == 0, dim + n_dims == head_dim, nullptr, nullptr});
+          t, b, {panel, dims, key, n_keys, dim, n_dims, dim == 0, dim + n_dims == s.head_dim, nullptr, nullptr});
     }
   }
 }
@@ -168,15 +189,12 @@ static HEED_NOINLINE void score_narrow(const tile &t, const key_block &b) {
     if (format == stored_f32) return one_lane<V, false>::score(t, b);
   } else {
     if (format == stored_f32) return t.lanes_are_queries ? query_lanes<V>::score(t, b) : key_lanes<V>::score(t, b);
-    if (t.lanes_are_queries)
-      return with_narrow_format(format, [&](auto number) { score_rows_by_queries<V, decltype(number)>(t, b); });
+    if (t.lanes_are_queries) return score_rows_by_queries<V>(t, b);
   }
-  with_narrow_format(format, [&](auto number) {
-    if constexpr (V::lanes == 1)
-      score_rows_one_lane<V, decltype(number)>(t, b);
-    else
-      score_rows_by_keys<V, decltype(number)>(t, b);
-  });
+  if constexpr (V::lanes == 1)
+    with_narrow_format(format, [&](auto number) { score_rows_one_lane<V, decltype(number)>(t, b); });
+  else
+    score_rows_by_keys<V>(t, b);
 }
 
 }  // namespace heed

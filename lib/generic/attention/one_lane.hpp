@@ -6,50 +6,9 @@
 #define HEED_GENERIC_ONE_LANE_HPP
 
 #include "../product/one_lane_product.hpp"
-#include "rows.hpp"
+#include "one_lane_numbers.hpp"
 
 namespace heed {
-
-// Loops over numbers end with their test: with one at the beginning GCC at -Os makes two jumps a pass.
-
-[[maybe_unused]] static HEED_NOINLINE void scale_one_lane(float *y, const float *x, int32_t n, float factor) {
-  if (n <= 0) return;
-  do *y++ = *x++ * factor;
-  while (--n > 0);
-}
-
-// x = exp2(x - m) for n numbers, number i added to sums[(first + i) mod 16]. Some are computed side by side; of the
-// last ones of a round of sums, which may be fewer, the first stands for those that there are not.
-template <class V>
-static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums, uint32_t first, float m) {
-  constexpr int N = V::exponentials;
-  const float shift = finite_maximum<V>(m);
-  while (n > 0) {
-    first %= n_sums;
-    float *sum = sums + first;
-    int32_t left = n_sums - static_cast<int32_t>(first);
-    if (left > n) left = n;
-    n -= left;
-    first = 0;
-    do {
-      float e[N];
-      HEED_UNROLL for (int u = 0; u < N; u++) e[u] = x[u < left ? u : 0] - shift;
-      exp2_nonpositive<V>(e);
-      HEED_UNROLL for (int u = 0; u < N; u++) {
-        if (u > 0 && u >= left) break;
-        *x++ = e[u];
-        *sum++ += e[u];
-      }
-    } while ((left -= N) > 0);
-  }
-}
-
-template <class V>
-static HEED_NOINLINE float exp2_one_lane(float x, float m) {
-  float unused = 0.0f;
-  exponentials_one_lane<V>(&x, 1, &unused, 0, m);
-  return x;
-}
 
 // Where a row's parts lie; a division each time, which is little code.
 [[maybe_unused]] static HEED_NOINLINE const float *q_of(const tile &t, int32_t r) {
@@ -105,6 +64,13 @@ constexpr bool scales_with_maximum = most_product_rows > 1;
 // y = x * c, which is otherwise done before, and the greatest of m and these; NaN are passed over.
 template <class V>
 static HEED_NOINLINE float logits_one_lane(float *y, const float *x, int32_t n, float c, float m) {
+  if constexpr (V::own_tile) {
+    const int32_t whole = n & ~3;
+    if (whole > 0) m = V::logits_of_fours(y, x, whole / 4, c, m);
+    n -= whole;
+    y += whole;
+    x += whole;
+  }
   if (n <= 0) return m;
   do {
     const float logit = scales_with_maximum ? *x * c : *x;
@@ -135,10 +101,12 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, 
 }
 
 // The halving tree over n numbers, n at least 16: as a loop, and where numbers have registers the last 16 in these.
-[[maybe_unused]] static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
+template <class V>
+static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
   constexpr int32_t in_registers = scales_with_maximum ? n_sums / 2 : 0;
   while ((n /= 2) > in_registers)
     for (int32_t i = 0; i < n; i++) sums[i] += sums[i + n];
+  if constexpr (V::own_tile) return V::tree_of_16(sums);
   if (in_registers == 0) return sums[0];
   float half[n_sums / 2];
   HEED_UNROLL for (int i = 0; i < n_sums / 2; i++) half[i] = sums[i] + sums[i + n_sums / 2];
@@ -173,11 +141,11 @@ struct one_lane {
 
   static HEED_INLINE void begin(const tile &t) {
     // and acc, which follows
-    __builtin_memset(t.sums, 0, static_cast<size_t>((n_sums + t.acc_stride) * t.n_rows) * 4);
+    clear_one_lane<V>(t.sums, (n_sums + t.acc_stride) * t.n_rows);
     for (int32_t r = 0; r < t.n_rows; r++) t.chunk.m[r] = negative_infinity;
   }
   static HEED_INLINE void score(const tile &t, const key_block &b) {
-    __builtin_memset(t.scores, 0, static_cast<size_t>(block_keys * t.n_rows) * 4);
+    clear_one_lane<V>(t.scores, block_keys * t.n_rows);
     product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
@@ -207,7 +175,7 @@ struct one_lane {
     }
   }
   static HEED_INLINE void end(const tile &t, bool) {
-    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_one_lane(t.sums + r * n_sums, n_sums);
+    for (int32_t r = 0; r < t.n_rows; r++) t.chunk.l[r] = tree_one_lane<V>(t.sums + r * n_sums, n_sums);
   }
 };
 
@@ -238,6 +206,14 @@ static void finish_one_lane(const tile &t, const partial &p) {
     const float factor = reciprocal_or_zero(p.l[r]);
     int32_t n = t.s->v_dim;
     const float *from = acc;
+    if constexpr (V::own_tile) {
+      const int32_t whole = n & ~3;
+      if (whole > 0) V::scale_fours(out, from, whole / 4, factor, 0.0f);
+      n -= whole;
+      out += whole;
+      from += whole;
+      if (n == 0) continue;
+    }
     do *out++ = *from++ * factor + 0.0f;  // a zero is +0
     while (--n > 0);
   }
@@ -253,7 +229,7 @@ static HEED_NOINLINE void softmax_one_lane(const softmax_rows &b) {
     if (!scales_with_maximum) scale_one_lane(y, x, n, b.c), x = y;
     const float m = logits_one_lane<V>(y, x, n, b.c, b.sink);
     exponentials_one_lane<V>(y, n, sums, 0, m);
-    scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane(sums, n_sums) + exp2_one_lane<V>(b.sink, m)));
+    scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane<V>(sums, n_sums) + exp2_one_lane<V>(b.sink, m)));
   }
 }
 
@@ -264,7 +240,7 @@ static float dot_one_lane(const float *a, const float *b, int32_t n) {
     sums[u] = 0.0f;
     for (int32_t i = u; i < n; i += n_dot_sums) sums[u] = V::fma(a[i], b[i], sums[u]);
   }
-  return tree_one_lane(sums, n_dot_sums);
+  return tree_one_lane<V>(sums, n_dot_sums);
 }
 
 }  // namespace heed

@@ -59,7 +59,7 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
 // ROWS rows from `row` on; rows beyond the tile repeat its last one.
 template <class V, int ROWS, class T>
 static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece<T> &p) {
-  constexpr int vecs = ROWS > 1 ? 2 : 4;  // a key's register serves all rows, a query's element two registers of keys
+  constexpr int vecs = ROWS == 8 ? 1 : ROWS > 1 ? 2 : 4;  // at least 8 chains, or one row's loads
   const float *q[8];
   float *scores[8];
   row_cursor cursor(*t.s, t.first_row + row);
@@ -70,7 +70,7 @@ static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key
     if (use + 1 < t.n_rows) cursor.next();
   }
   int32_t j = 0;
-  for (; j + vecs * V::lanes <= p.n_keys; j += vecs * V::lanes)
+  for (; vecs > 1 && j + vecs * V::lanes <= p.n_keys; j += vecs * V::lanes)
     score_piece_keys<V, ROWS, vecs>(q, scores, p, j, t.s->c);
   for (; j < p.n_keys; j += V::lanes) score_piece_keys<V, ROWS, 1>(q, scores, p, j, t.s->c);
 }

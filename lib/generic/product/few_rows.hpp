@@ -116,45 +116,48 @@ HEED_INLINE int32_t next_rows(int32_t n_rows) {
   return n_rows < 12 ? rows[n_rows] : 6;
 }
 
-// The whole tiles of n_rows rows, a number that next_rows names. A table of pointers would be a variable to some compilers.
+// Columns [column, last) of a strip for n_rows rows, a number that next_rows names; w is a weights_of<T>. A table of
+// pointers would be a variable to some compilers.
+using strip_step = void (*)(const strip &s, const void *w, int32_t n_rows, int32_t column, int32_t last);
 template <class V, class T>
-HEED_INLINE int32_t strip_tiles_of(int32_t n_rows, const strip &s, const weights_of<T> &w, int32_t column,
-                                   int32_t last) {
+static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int32_t column, int32_t last) {
+  const auto &w = *static_cast<const weights_of<T> *>(weights);
   switch (n_rows) {
-  case 2: return strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last);
-  case 3: return strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last);
-  case 4: return strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last);
-  default: return strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
+  case 2: column = strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last); break;
+  case 3: column = strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last); break;
+  case 4: column = strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last); break;
+  default: column = strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
   }
-}
-
-// Columns [column, last) of one strip for two rows or more.
-template <class V, class T>
-static void linear_strip(strip s, const weights_of<T> &w, int32_t n_rows, int32_t column, int32_t last) {
-  while (n_rows > 0) {
-    const int32_t n = next_rows(n_rows), left = strip_tiles_of<V>(n, s, w, column, last);
-    if (left < last) strip_rest<V>(s, w, n, left, last);
-    n_rows -= n;
-    s.x += n * s.x_stride;
-    s.y += n * s.y_stride;
-    if (s.from) s.from += n * s.from_stride;
-  }
+  if (column < last) strip_rest<V>(s, w, n_rows, column, last);
 }
 
 // Two rows or more, n columns (whole registers). Columns are cut where several tiles of rows are to find them in the
-// first-level cache. Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets. Rows that lie one after
-// another: as many as fit.
-template <class V, class T>
-static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
+// first-level cache. `depth`: how many rows of w are abreast.
+[[maybe_unused]] static HEED_NOINLINE void strips(const linear_block &b, const void *w, int32_t n, int32_t depth,
+                                                  strip_step step) {
   constexpr int32_t most_columns = 256;
-  const int32_t depth = V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32;
   const int32_t block = next_rows(b.n_rows) < b.n_rows ? most_columns : n;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-    const strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin, end};
-    for (int32_t column = 0; column < n; column += block)
-      linear_strip<V>(s, w, b.n_rows, column, n - column < block ? n : column + block);
+    for (int32_t column = 0; column < n; column += block) {
+      strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin, end};
+      for (int32_t left = b.n_rows; left > 0;) {
+        const int32_t rows = next_rows(left);
+        step(s, w, rows, column, n - column < block ? n : column + block);
+        left -= rows;
+        s.x += rows * s.x_stride;
+        s.y += rows * s.y_stride;
+        if (s.from) s.from += rows * s.from_stride;
+      }
+    }
   }
+}
+
+// Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets. Rows that lie one after another: as many as
+// fit.
+template <class V, class T>
+static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  strips(b, &w, n, V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32, strip_rows<V, T>);
 }
 
 }  // namespace heed

@@ -33,22 +33,28 @@ HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool t
   else
     add_words<V, KIND, 1, word_vecs<V, 1>>(b, w);
 }
-// Whole tiles of columns and whole words or blocks. Several rows take turns on what fits the first-level cache.
+
+// What few rows take from the words themselves: the first n_cols columns, whole tiles, and depth, whole words or
+// blocks.
+struct direct_part {
+  int32_t n_cols, depth;
+};
+// Several rows take turns on what fits the first-level cache.
 template <class V>
-static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
-  const int32_t run = of.n_rows > 1 ? 256 : of.depth;
+static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words, const direct_part &part) {
+  const int32_t run = of.n_rows > 1 ? 256 : part.depth;
   const bool scaled = words.kind == word_kind::scaled;
   linear_block b = of;
   word_piece w = words;
-  for (int32_t begin = 0; begin < of.depth; begin += run) {
-    b.depth = of.depth - begin < run ? of.depth - begin : run;
+  for (int32_t begin = 0; begin < part.depth; begin += run) {
+    b.depth = part.depth - begin < run ? part.depth - begin : run;
     for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
       rows = of.n_rows - row > 1 ? 2 : 1;
       const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
       b.x = of.x + row * of.x_stride + begin;
       b.y = of.y + row * of.y_stride;
       word_piece at = w;
-      for (int32_t column = 0; column < of.n_cols; column += width, b.y += width) {
+      for (int32_t column = 0; column < part.n_cols; column += width, b.y += width) {
         if (scaled)
           add_words_of<V, word_kind::scaled>(b, at, rows > 1);
         else if (w.kind == word_kind::bytes)
@@ -64,11 +70,17 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
   }
 }
 
-// How many of n columns do so.
 template <class V>
-static int32_t direct_columns(const linear_block &b) {
+static direct_part take_direct(const linear_block &b, const word_piece &w) {
   constexpr int32_t width = word_vecs<V, 1> * V::lanes;
-  return V::loads_narrow && b.n_rows <= most_direct_rows ? b.n_cols / width * width : 0;
+  const int32_t step = w.kind == word_kind::scaled ? 4 : block_inputs;
+  direct_part part = {0, 0};
+  if constexpr (V::loads_narrow) {
+    if (b.n_rows > most_direct_rows || b.n_cols < width) return part;
+    part = {b.n_cols / width * width, b.depth / step * step};
+    add_direct<V>(b, w, part);
+  }
+  return part;
 }
 
 // The rest, from input `begin` on, by pieces of floats: int8.
@@ -96,37 +108,21 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
 
 template <class V>
 static HEED_NOINLINE void add_int8(linear_block b, const word_piece &w) {
-  const int32_t direct = direct_columns<V>(b), n_cols = b.n_cols, depth = b.depth, whole = depth / 4 * 4;
-  if constexpr (V::loads_narrow) {
-    if (direct > 0) {
-      b.n_cols = direct;
-      b.depth = whole;
-      add_direct<V>(b, w);
-      b.depth = depth;
-      if (whole < depth) add_widened<V>(b, w, 0, whole);
-    }
-  }
-  b.n_cols = n_cols;
-  if (direct < n_cols) add_widened<V>(b, w, direct, 0);
+  const direct_part direct = take_direct<V>(b, w);
+  if (direct.n_cols < b.n_cols) add_widened<V>(b, w, direct.n_cols, 0);
+  b.n_cols = direct.n_cols;
+  if (direct.n_cols > 0 && direct.depth < b.depth) add_widened<V>(b, w, 0, direct.depth);
 }
 
 // b.depth inputs of blocks, whole ones but for the last.
 template <class V>
 static HEED_NOINLINE void add_blocks(linear_block b, word_piece w) {
-  const int32_t direct = direct_columns<V>(b), n_cols = b.n_cols, depth = b.depth,
-                whole = direct > 0 ? depth / block_inputs * block_inputs : 0;
-  if constexpr (V::loads_narrow) {
-    if (whole > 0) {
-      b.n_cols = direct;
-      b.depth = whole;
-      add_direct<V>(b, w);
-      b.n_cols = n_cols;
-    }
-  }
+  const direct_part direct = take_direct<V>(b, w);
+  const int32_t depth = b.depth;
   for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs) {
-    const int32_t first = begin < whole ? direct : 0;
+    const int32_t first = begin < direct.depth ? direct.n_cols : 0;
     b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
-    if (first < n_cols) add_widened_block<V>(b, w, first);
+    if (first < b.n_cols) add_widened_block<V>(b, w, first);
     w.words += w.block_stride;
     w.scales += w.block_stride;
   }

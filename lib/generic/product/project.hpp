@@ -45,7 +45,7 @@ static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_
 
 // Fewer columns than lanes: number by number. Its panel is not to lie beneath the others.
 template <class V>
-static HEED_NOINLINE void project_narrow(const linear_block &b, const stored_weights &w) {
+static HEED_COLD void project_narrow(const linear_block &b, const stored_weights &w) {
   constexpr int32_t depth = copy_floats<V> / V::lanes;
   float copy[depth * V::lanes];
   for (int32_t begin = 0; begin < b.depth; begin += depth) {

@@ -244,7 +244,7 @@ struct ragged_rows {
 };
 
 // `sum` sums rows of equal depths. Rows of a tile's height take together what all have, and the rest one by one.
-[[maybe_unused]] static HEED_NOINLINE void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
+[[maybe_unused]] static HEED_COLD void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
                                                       const ragged_rows &of, int32_t height,
                                                       void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
   const auto depth = [&](int32_t bound) { return clamp(bound - of.origin, 0, o.depth); };

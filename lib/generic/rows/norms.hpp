@@ -88,23 +88,30 @@ HEED_INLINE void scale_rows(const norm_rows &b, const float *mean, const float *
       [=](float *p, typename V::reg r) HEED_INLINED { V::store_n(p, r, left); });
 }
 
-// y = (x - mean) * factor * weight of long rows, n_dot_sums at a time without a rest, a row at a time: they wait for
-// memory, not for weights or for what ends a row.
+// The same of long rows, n_dot_sums at a time without a rest, a row at a time: they wait for memory, not for weights or
+// for what ends a row.
 template <class V>
 HEED_INLINE bool are_long_rows(const norm_rows &b) {
-  return !V::compact && b.dim >= 256 && b.dim % n_dot_sums == 0 && b.weight && !b.bias;
+  return !V::compact && b.dim >= 256 && b.dim % n_dot_sums == 0;
 }
 template <class V>
 HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const float *factor) {
-  const float *const weight = b.weight, *x = b.x;
+  const float *const weight = b.weight, *const bias = b.bias, *x = b.x;
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
     const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
     for (int32_t i = 0; i < b.dim; i += 4 * V::lanes) {
-      HEED_UNROLL for (int u = 0; u < 4; u++) {
-        const int32_t j = i + u * V::lanes;
-        V::store(y + j, V::mul(V::mul(V::sub(V::load(x + j), centre), by), V::load(weight + j)));
+      typename V::reg d[4];
+      HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(V::sub(V::load(x + i + u * V::lanes), centre), by);
+      if (weight && bias) {
+        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
+            V::fma(d[u], V::load(weight + i + u * V::lanes), V::load(bias + i + u * V::lanes));
+      } else if (weight) {
+        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(d[u], V::load(weight + i + u * V::lanes));
+      } else if (bias) {
+        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::add(d[u], V::load(bias + i + u * V::lanes));
       }
+      HEED_UNROLL for (int u = 0; u < 4; u++) V::store(y + i + u * V::lanes, d[u]);
     }
   }
 }
