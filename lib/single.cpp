@@ -104,23 +104,23 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 
 namespace heed {
 
-#ifdef HEED_INT_PLAIN
+#if defined(HEED_INT_PLAIN)
 static constexpr int_steps int_fixed = plain_integers::make("plain");
-using fixed_dots = plain_dots;
+static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
 #elif defined(__ARM_FEATURE_MVE)
 static constexpr int_steps int_fixed = helium::make("mve");
-using fixed_dots = mve_dots;
+static constexpr int_product_steps fixed_int_products = {mve_dots::project, int_project_floats<mve_dots>};
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
 static constexpr int_steps int_fixed = dsp::make("dsp");
-using fixed_dots = dsp_dots;
-#elif defined(HEED_CORTEX_M0_TILE)
+static constexpr int_product_steps fixed_int_products = {dsp_dots::project, int_project_floats<dsp_dots>};
+#else
+#ifdef HEED_CORTEX_M0_TILE
 static constexpr int_steps int_fixed = plain_integers::make<cortex_m0_tile>("plain");
-using fixed_dots = plain_dots;
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
-using fixed_dots = plain_dots;
 #endif
-static constexpr int_product_steps fixed_int_products = {int_project<fixed_dots>, int_project_floats<fixed_dots>};
+static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
+#endif
 
 }  // namespace heed
 

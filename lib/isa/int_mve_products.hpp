@@ -21,14 +21,14 @@ struct mve_dots {
   template <bool PANEL>
   static HEED_INLINE int8x16_t load(const int8_t *w, uint32x4_t words, int32_t n) {
     if (!PANEL) return vldrbq_z_s8(w, helium::first_8bit(n));
-    const int32x4_t x = vldrwq_gather_offset_z_s32(reinterpret_cast<const int32_t *>(w), words,
-                                                   helium::first_32bit((n + 3) >> 2));
+    const int32x4_t x =
+        vldrwq_gather_offset_z_s32(reinterpret_cast<const int32_t *>(w), words, helium::first_32bit((n + 3) >> 2));
     return vpselq_s8(vreinterpretq_s8_s32(x), vdupq_n_s8(0), helium::first_8bit(n));
   }
 
   template <bool PANEL, int ROWS, int OUTPUTS>
   static HEED_NOINLINE void add(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
-                                int32_t depth, int32_t *sums) {
+                                int32_t depth, int32_t *sums, int32_t stride) {
     const uint32x4_t words = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(w.step));
     const int8_t *y = x + (ROWS - 1) * x_stride, *a = w.data, *b = w.data + (OUTPUTS - 1) * w.output;
     const ptrdiff_t step = PANEL ? 4 * w.step : 16;
@@ -52,8 +52,8 @@ struct mve_dots {
     }
     sums[0] = x0 - zero_point * sum_a;
     if (OUTPUTS == 2) sums[1] = x1 - zero_point * sum_b;
-    if (ROWS == 2) sums[OUTPUTS] = y0 - zero_point * sum_a;
-    if (ROWS == 2 && OUTPUTS == 2) sums[3] = y1 - zero_point * sum_b;
+    if (ROWS == 2) sums[stride] = y0 - zero_point * sum_a;
+    if (ROWS == 2 && OUTPUTS == 2) sums[stride + 1] = y1 - zero_point * sum_b;
   }
 
   template <int ROWS, int OUTPUTS>
@@ -62,9 +62,66 @@ struct mve_dots {
     if (w.layout == int_layout::in_out)
       plain_dots::dots<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
     else if (w.layout == int_layout::panel)
-      add<true, ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
+      add<true, ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums, OUTPUTS);
     else
-      add<false, ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
+      add<false, ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums, OUTPUTS);
+  }
+
+  // Rule I10 of n sums, four at a time: from a shift of 33 on, half a unit is no part of the product's lower half.
+  template <class T>
+  static HEED_INLINE void requantise(const int_product &b, const int32_t *sums, int32_t from, int32_t n, T *y) {
+    constexpr int32_t most = sizeof(T) == 1 ? 127 : 32767;
+    const int32_t *by = b.multipliers + 2 * from, *bias = b.bias ? b.bias + from : nullptr;
+    const uint32x4_t pairs = vidupq_n_u32(0, 2);
+    for (; n > 0; n -= 4, sums += 4, by += 8, y += 4) {
+      const mve_pred16_t there = helium::first_32bit(n);
+      const int32x4_t m = vldrwq_gather_shifted_offset_z_s32(by, pairs, there),
+                      e = vldrwq_gather_shifted_offset_z_s32(by + 1, pairs, there);
+      int32x4_t acc = vld1q_s32(sums);
+      if (bias) acc = vaddq_s32(acc, vld1q_z_s32(bias, there)), bias += 4;
+      const int32x4_t high = vaddq_n_s32(vrshlq_s32(vmulhq_s32(acc, m), vaddq_n_s32(e, 1)), b.y_zero_point);
+      const int32x4_t out = vmaxq_s32(vminq_s32(high, vdupq_n_s32(most)), vdupq_n_s32(-most - 1));
+      if constexpr (sizeof(T) == 1)
+        vstrbq_p_s32(y, out, there);
+      else
+        vstrhq_p_s32(y, out, there);
+    }
+  }
+  static HEED_INLINE bool has_high_shifts(const int_product &b) {
+    int32_t greatest = -31;
+    for (int32_t n = 0; n < b.n_cols; n++)
+      if (b.multipliers[2 * n + 1] > greatest) greatest = b.multipliers[2 * n + 1];
+    return greatest < -1;
+  }
+
+  // Two rows, or one that is taken for both; sums of up to 32 outputs are requantised together.
+  template <bool PANEL>
+  static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, bool two) {
+    constexpr int32_t group = 32;
+    int32_t sums[2 * group];
+    const int8_t *x = b.x + row * b.x_stride;
+    int_weights w = b.w;
+    for (int32_t from = 0, n; from < b.n_cols; from += n) {
+      n = b.n_cols - from < group ? b.n_cols - from : group;
+      for (int32_t o = 0; o < n; o += 2) {
+        w.data = b.w.of(from + o);
+        if (o + 1 == n) w.output = 0;
+        add<PANEL, 2, 2>(x, two ? b.x_stride : 0, b.x_zero_point, w, b.depth, sums + o, group);
+      }
+      for (int32_t r = 0; r < 1 + two; r++) {
+        const ptrdiff_t at = (row + r) * b.y_stride + from;
+        if (b.wide)
+          requantise(b, sums + r * group, from, n, static_cast<int16_t *>(b.y) + at);
+        else
+          requantise(b, sums + r * group, from, n, static_cast<int8_t *>(b.y) + at);
+      }
+    }
+  }
+  static void project(const int_product &b) {
+    if (b.w.layout == int_layout::in_out || !has_high_shifts(b)) return int_project<mve_dots>(b);
+    for (int32_t r = 0; r < b.n_rows; r += 2)
+      b.w.layout == int_layout::panel ? project_rows<true>(b, r, r + 1 < b.n_rows)
+                                      : project_rows<false>(b, r, r + 1 < b.n_rows);
   }
 };
 
