@@ -4,7 +4,8 @@ set(board_port ${PROJECT_SOURCE_DIR}/ports/port.c ${PROJECT_SOURCE_DIR}/ports/li
 heed_test_program(heed_device device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
                   device/options_refused.c device/packed.c device/random.c device/refused.c ${board_port})
 heed_test_program(heed_firmware_example ${cortex_m}/example.c ${board_port})
-foreach(program heed_device heed_firmware_example)
+heed_test_program(heed_device_integers device/integers.c ${PROJECT_SOURCE_DIR}/ports/linux/clock.c ${board_port})
+foreach(program heed_device heed_device_integers heed_firmware_example)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/ports)
 endforeach()
 
@@ -28,7 +29,7 @@ set_tests_properties(options_in_any_order PROPERTIES LABELS boards)
 set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
 add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
          ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>
-         $<TARGET_FILE:heed_device_bench>)
+         $<TARGET_FILE:heed_device_bench> $<TARGET_FILE:heed_device_integers>)
 set_tests_properties(cortex_m_references PROPERTIES LABELS boards FIXTURES_SETUP cortex_m)
 foreach(core m0plus m3 m4f m7 m33 m55)
   foreach(compiler gcc clang)

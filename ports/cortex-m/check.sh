@@ -79,6 +79,12 @@ fi
 [ "$stack" -gt 0 ] || fail "the stack was not measured"
 [ "$stack" -le 600 ] || [ "$kernel" = mve ] || fail "plain attention takes $stack bytes of stack"
 
+# Integers: one kernel's answers are all kernels'.
+run heed_integers >"$build/integers" || { cat "$build/integers"; fail "integers, exit status $?"; }
+sed '/^#/d' "$build/integers" | diff "$references/integers.txt" - || fail "integers differ from the PC's (<)"
+int_stack=$(sed -n 's/^# stack attention //p' "$build/integers")
+[ "$int_stack" -le 600 ] || [ "$kernel" = mve ] || fail "attention in integers takes $int_stack bytes of stack"
+
 # The example, and the fault handler on purpose.
 [ "$(run heed_example)" = "$(cat "$references/example.txt")" ] || fail "the example prints: $(run heed_example)"
 expect_fault() { # expect_fault HOW PATTERN, in which PC is where it was going to fail
@@ -113,3 +119,4 @@ text=$(awk -f "$here/heed_bytes.awk" "$programs/heed_example.map")
 p1=$(count P1) p6=$(count P6) p7=$(count P7)
 printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$options_stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
 echo "$core, $compiler, emulated: kernel $kernel, $(wc -l <"$build/comparable") answers equal to the PC's, stack $stack bytes, P1 ${p1:-does not fit}"
+sed -n 's/^# /  integers: /p' "$build/integers"

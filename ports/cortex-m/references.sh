@@ -1,8 +1,8 @@
 #!/bin/sh
-# references.sh FOLDER DEVICE EXAMPLE BENCHMARK: what the three programs print on this PC, for each profile that it can run, for
+# references.sh FOLDER DEVICE EXAMPLE BENCHMARK INTEGERS: what the four programs print on this PC, for each profile that it can run, for
 # check.sh. Its own best kernel answers for its profile. SPDX-License-Identifier: MIT
 set -eu
-folder=$1 device=$2 example=$3 benchmark=$4
+folder=$1 device=$2 example=$3 benchmark=$4 integers=$5
 rm -rf "$folder"
 mkdir -p "$folder"
 for kernel in '' scalar scalar-unfused; do
@@ -12,6 +12,8 @@ for kernel in '' scalar scalar-unfused; do
   sed '/^#/d' "$folder/all" >"$folder/$profile.txt"
   HEED_KERNEL=$kernel "$benchmark" P1 P6 P7 >"$folder/$profile.json"
 done
-rm "$folder/all"
 "$example" >"$folder/example.txt"
+"$integers" >"$folder/all"
+sed '/^#/d' "$folder/all" >"$folder/integers.txt"
+rm "$folder/all"
 wc -l "$folder"/*

@@ -15,9 +15,9 @@ folder=build/cortex-m
 mkdir -p $folder
 echo "== the PC's answers =="
 cmake -S . -B build -DHEED_BUILD_TESTS=ON -DHEED_BUILD_DEMO=ON >$folder/log
-cmake --build build --parallel "$(nproc)" --target heed_device heed_firmware_example heed_device_bench >$folder/log 2>&1 || { cat $folder/log; exit 1; }
+cmake --build build --parallel "$(nproc)" --target heed_device heed_device_integers heed_firmware_example heed_device_bench >$folder/log 2>&1 || { cat $folder/log; exit 1; }
 sh ports/cortex-m/references.sh $folder/references build/tests/heed_device build/tests/heed_firmware_example \
-  build/bench/heed_device_bench
+  build/bench/heed_device_bench build/tests/heed_device_integers
 
 n_failed=0 n_passed=0 n_skipped=0
 : >$folder/table

@@ -1,0 +1,139 @@
+/* Integers on a board, without a floating-point number: random calls whose results must be the PC's, and two shapes of
+ * the benchmark, counted. The program is the same on both and fits a chip with 16 KB of RAM. Lines that begin with #
+ * differ from machine to machine. SPDX-License-Identifier: MIT */
+#include "clock.h"
+#include "heed/int_products.h"
+#include "heed/integers.h"
+#include "port.h"
+#include "support/digest.h"
+
+enum { max_bytes = 1536, max_keys = 300, n_calls = 120, n_lines = 6 };
+HEED_ALIGNED static int8_t pool[3 * max_bytes + 64];
+HEED_ALIGNED static int16_t out[max_bytes];
+static int32_t lse[64];
+static heed_multiplier multipliers[40];
+HEED_MEMORY(workspace, HEED_INT_WORKSPACE_MIN_BYTES(40, 40) + 1100);
+static size_t attention_stack, project_stack;
+static int n_refused;
+
+static void check(heed_status status) {
+  if (status != HEED_OK && n_refused++ == 0) {
+    port_write("refused: "), port_write(heed_status_argument(status)), port_write(": ");
+    port_write(heed_status_text(status)), port_write("\n");
+  }
+}
+static void note_stack(size_t *greatest) {
+  const size_t used = port_painted_stack_used();
+  if (used > *greatest) *greatest = used;
+}
+static void add_bytes(const void *x, int32_t n) {
+  for (int32_t i = 0; i < n; i++) digest = (digest ^ ((const uint8_t *)x)[i]) * 1099511628211u;
+}
+static void print_digest(const char *name) {
+  port_write(name), port_write(" "), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
+  port_write("\n");
+}
+static heed_multiplier multiplier(int32_t low, int32_t high) {
+  heed_multiplier m;
+  m.m = (int32_t)(0x40000000 + (next() >> 2));
+  m.e = between(low, high);
+  return m;
+}
+static void fill_pool(void) {
+  for (size_t i = 0; i < sizeof pool; i++) pool[i] = (int8_t)(next() >> 24);
+}
+
+static void attend(int kind) {
+  const int32_t n_kv_heads = between(1, 2), n_heads = n_kv_heads * between(1, 2);
+  const int32_t dim = between(1, 40), v_dim = between(1, 40), wide = dim > v_dim ? dim : v_dim;
+  const int32_t most = max_bytes / (n_kv_heads * wide), n_kv = between(1, kind % 4 ? 40 : max_keys);
+  const int32_t keys = n_kv < most ? n_kv : most, rows = max_bytes / (n_heads * wide), n_q = between(1, rows < 12 ? rows : 12);
+  const int8_t *q = pool + between(0, 3), *k = q + max_bytes + between(0, 3), *v = k + max_bytes + between(0, 3);
+  fill_pool();
+  heed_int_attention call =
+      heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, (int8_t *)(void *)out, workspace);
+  call.v_dim = v_dim;
+  call.v.head_stride = call.out.head_stride = v_dim;
+  call.v.row_stride = n_kv_heads * v_dim;
+  call.out.row_stride = n_heads * v_dim;
+  call.score = kind % 7 == 6 ? multiplier(-31, 0) : multiplier(-16, -12);
+  call.value = multiplier(-2, 4);
+  if (kind % 3) call.out.format = HEED_INT16, call.value = multiplier(4, 10);
+  if (kind % 5 > 2) {
+    call.q.zero_point = between(-128, 127);
+    call.k.zero_point = between(-128, 127);
+    call.v.zero_point = between(-128, 127);
+    call.out.zero_point = between(-128, 127);
+  }
+  call.causal = between(0, 1);
+  call.position = between(-2, keys);
+  if (kind % 3 == 1) call.left_window = between(0, 40);
+  if (kind % 2) call.lse = lse;
+  const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(dim, v_dim);
+  call.workspace.bytes = least + next() % (workspace.bytes - least + 1);
+  port_paint_stack();
+  check(heed_int_attention_run(&call));
+  note_stack(&attention_stack);
+  const int32_t n = n_heads * n_q;
+  add_bytes(out, n * v_dim * (call.out.format == HEED_INT16 ? 2 : 1));
+  if (call.lse) add_bytes(lse, 4 * n);
+}
+
+static void project(int kind) {
+  const int32_t n = between(1, 7), n_in = between(1, 70), n_out = between(1, 20);
+  const heed_weights w = heed_weights_of(pool + max_bytes + between(0, 3), NULL, HEED_INT8, kind % 3 ? HEED_OUT_IN : HEED_IN_OUT,
+                                         n_in, n_out);
+  int32_t bias[20];
+  fill_pool();
+  for (int32_t i = 0; i < n_out; i++) {
+    multipliers[i] = multiplier(kind % 7 ? -9 : -12, kind % 7 ? -6 : 2);
+    bias[i] = between(-20000, 20000);
+  }
+  const int32_t format = kind % 2 ? HEED_INT8 : HEED_INT16;
+  port_paint_stack();
+  check(heed_int_project(heed_int_matrix_of(pool, HEED_INT8, n, n_in, between(-128, 127)), w, kind % 5 ? bias : NULL,
+                         multipliers, heed_int_matrix_out_of(out, format, n, n_out, between(-128, 127)), NULL));
+  note_stack(&project_stack);
+  add_bytes(out, n * n_out * (format == HEED_INT16 ? 2 : 1));
+}
+
+/* n rows of attention over as many keys, with all of the memory. Its digest is a line of its own. */
+static void count(const heed_clock *clock, const char *name, int32_t n, int32_t dim) {
+  heed_memory memory;
+  memory.data = port_free_memory(&memory.bytes);
+  const size_t bytes = (size_t)(n * dim), tensors = (4 * bytes + 63) / 64 * 64;
+  if (memory.bytes < tensors + HEED_INT_WORKSPACE_MIN_BYTES(64, 64)) {
+    port_write("# "), port_write(name), port_write(": no room\n");
+    return;
+  }
+  int8_t *x = memory.data;
+  for (size_t i = 0; i < 3 * bytes; i++) x[i] = (int8_t)(next() >> 24);
+  const heed_memory rest = {x + tensors, memory.bytes - tensors};
+  heed_int_attention call = heed_int_attention_of(x, x + bytes, x + 2 * bytes, n, n, 1, 1, dim, x + 3 * bytes, rest);
+  call.score = heed_multiplier_of(0x1.8p-12f);
+  call.value = heed_multiplier_of(1.5f);
+  const uint64_t start = clock->read();
+  check(heed_int_attention_run(&call));
+  const uint64_t passed = clock->read() - start;
+  port_write("# "), port_write(name), port_write(" "), port_write_count(passed, 1), port_write(" ");
+  port_write(clock->unit), port_write(", digest "), digest_begin(), add_bytes(x + 3 * bytes, (int32_t)bytes);
+  port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest), port_write("\n");
+}
+
+int main(void) {
+  const heed_clock clock = heed_clock_start();
+  port_write("# kernel "), port_write(heed_int_kernel_current()), port_write("\n");
+  digest_begin();
+  for (int i = 0; i < n_calls; i++) {
+    attend(i);
+    project(i);
+    if (i % (n_calls / n_lines) == n_calls / n_lines - 1) print_digest("integers");
+  }
+  port_write("# stack attention "), port_write_int((int32_t)attention_stack), port_write("\n");
+  port_write("# stack project "), port_write_int((int32_t)project_stack), port_write("\n");
+  digest_state = 1;
+  count(&clock, "P7", 24, 16);
+  count(&clock, "P1", 98, 64);
+  port_write("refused "), port_write_int(n_refused), port_write("\nend\n");
+  return n_refused != 0;
+}
