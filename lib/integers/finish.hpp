@@ -42,16 +42,17 @@ void write_out(K k, const int_stream &s, const int_row &row, const int_finish &f
   k->finish(sums, n, f, out.zero_point, wide, static_cast<char *>(int_out_of(s, row)) + (wide ? 2 * from : from));
 }
 
-// A row that sees no key: a finish that makes the zero point of any sums.
-inline int_finish finish_of_nothing() { return {0, 0, 0, 62, 0}; }
+// Of a row that sees no key: a finish that makes the zero point of any sums.
+HEED_NOINLINE inline int_finish finish_of_row(const int_stream &s, const int_row &row, uint64_t l, uint64_t of_keys) {
+  if (l == 0) return {0, 0, 0, 62, 0};
+  return finish_of(l, of_keys, int_value_of(*s.call, row), s.call->v.zero_point);
+}
 
 // A row all of whose keys lie in one block, from its sums.
 template <class K>
 void finish_block(K k, const int_stream &s, const int_row &row, int32_t r, int32_t l, const int32_t *sums) {
   const uint64_t all = static_cast<uint64_t>(l);
-  const int_finish f =
-      l == 0 ? finish_of_nothing() : finish_of(all, all, int_value_of(*s.call, row), s.call->v.zero_point);
-  write_out(k, s, row, f, sums, 0, s.call->v_dim);
+  write_out(k, s, row, finish_of_row(s, row, all, all), sums, 0, s.call->v_dim);
   if (s.call->lse) write_lse(s, row, all, r);
 }
 
@@ -79,8 +80,7 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
   const uint64_t of_keys = static_cast<uint64_t>(top) + static_cast<uint64_t>(low >> int_bin),
                  l = static_cast<uint64_t>(top) + static_cast<uint64_t>(sink) +
                      static_cast<uint64_t>((low + low_sink) >> int_bin);
-  int_finish f = finish_of_nothing();
-  if (l != 0) f = finish_of(l, of_keys, int_value_of(call, row), call.v.zero_point);
+  const int_finish f = finish_of_row(s, row, l, of_keys);
   for (int32_t i = 0; i < call.v_dim; i += n_room) {
     const int32_t n = call.v_dim - i < n_room ? call.v_dim - i : n_room;
     if (lost == 0)

@@ -16,7 +16,7 @@ void check_shape(checker &check, const heed_int_attention &call) {
   check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
   check.count(call.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
-  if (check.ok()) check.require(call.n_heads % call.n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  if (check.ok()) check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   check.count(call.n_kv, HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
   check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);

@@ -9,6 +9,13 @@
 namespace heed {
 namespace {
 
+// Firmware that is to be small does not split the keys of few rows over its workers.
+#if defined(HEED_SINGLE) && defined(__OPTIMIZE_SIZE__)
+constexpr bool splits_blocks = false;
+#else
+constexpr bool splits_blocks = true;
+#endif
+
 template <class K>
 struct int_job {
   K k;
@@ -49,6 +56,10 @@ unsigned char *int_workspace_of(const int_job<K> &job, int32_t worker) {
 }
 
 template <class K>
+ptrdiff_t int_tile_index(const int_job<K> &job, ptrdiff_t item) {
+  return item - int_quotient(item, job.n_tiles) * job.n_tiles;
+}
+template <class K>
 int_tile int_tile_of(const int_job<K> &job, const int_stream &s, ptrdiff_t index, int32_t worker) {
   int_tile t;
   t.s = &s;
@@ -75,8 +86,8 @@ void finish_states(K k, const int_tile &t) {
 
 template <class K>
 HEED_NOINLINE void run_int_item(const int_job<K> &job, ptrdiff_t item, int32_t worker) {
-  const int_stream s = int_stream_of(*job.call, item / job.n_tiles);
-  const int_tile t = int_tile_of(job, s, item % job.n_tiles, worker);
+  const int_stream s = int_stream_of(*job.call, int_quotient(item, job.n_tiles));
+  const int_tile t = int_tile_of(job, s, int_tile_index(job, item), worker);
   const bool whole = t.has_states && !t.in_partial;
   if (whole) clear_states(t);
   attend_blocks(job.k, t, t.first & -int_block, t.last);
@@ -98,8 +109,8 @@ inline int32_t blocks_of(const int_tile &t) {
 template <class K>
 void int_block_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const int_job<K> *>(context);
-  const int_stream s = int_stream_of(*job.call, job.item / job.n_tiles);
-  int_tile t = int_tile_of(job, s, job.item % job.n_tiles, index);
+  const int_stream s = int_stream_of(*job.call, int_quotient(job.item, job.n_tiles));
+  int_tile t = int_tile_of(job, s, int_tile_index(job, job.item), index);
   t.in_partial = false;
   clear_states(t);
   const pieces parts = {blocks_of(t), 1, job.n_tasks};
@@ -109,10 +120,10 @@ void int_block_task(void *context, int32_t index, int32_t) {
 }
 template <class K>
 HEED_NOINLINE void merge_int_tasks(const int_job<K> &job) {
-  const int_stream s = int_stream_of(*job.call, job.item / job.n_tiles);
-  const int_tile to = int_tile_of(job, s, job.item % job.n_tiles, 0);
+  const int_stream s = int_stream_of(*job.call, int_quotient(job.item, job.n_tiles));
+  const int_tile to = int_tile_of(job, s, int_tile_index(job, job.item), 0);
   for (int32_t i = to.in_partial ? 0 : 1; i < job.n_tasks; i++) {
-    int_tile from = int_tile_of(job, s, job.item % job.n_tiles, i);
+    int_tile from = int_tile_of(job, s, int_tile_index(job, job.item), i);
     from.in_partial = false;
     for (int32_t r = 0; r < to.n_rows; r++) merge_states(to.state(r), from.state(r));
   }
@@ -123,8 +134,8 @@ HEED_NOINLINE void run_int_split(int_job<K> &job) {
   for (job.item = 0; job.item < job.n_items; job.item++) {
     int32_t n_blocks;
     {
-      const int_stream s = int_stream_of(*job.call, job.item / job.n_tiles);
-      n_blocks = blocks_of(int_tile_of(job, s, job.item % job.n_tiles, 0));
+      const int_stream s = int_stream_of(*job.call, int_quotient(job.item, job.n_tiles));
+      n_blocks = blocks_of(int_tile_of(job, s, int_tile_index(job, job.item), 0));
     }
     job.n_tasks = n_blocks < job.n_workers ? n_blocks : job.n_workers;
     if (n_blocks < 2) {
@@ -159,22 +170,22 @@ void run_int_attention(K k, const heed_int_attention &call) {
   job.n_workers = call.executor ? int_workers(call) : 1;
   job.worker_bytes = call.workspace.bytes;
   if (job.n_workers > 1) job.worker_bytes = job.worker_bytes / static_cast<size_t>(job.n_workers) / 64 * 64;
-  job.n_rows = static_cast<ptrdiff_t>(call.n_heads / call.n_kv_heads) * call.n_q;
+  job.n_rows = static_cast<ptrdiff_t>(int_quotient(call.n_heads, call.n_kv_heads)) * call.n_q;
   job.layout = int_layout_of(k, call, job.n_rows, job.worker_bytes);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   // Rows whose keys all lie in one block need no states in the workspace, nor do those that have them in a partial.
   const bool needs_states = !call.partial.data && (call.n_kv > int_block || call.sinks);
   ptrdiff_t most = needs_states ? job.layout.state_rows : 0x10000;
   if (job.n_workers > 1) {
-    const ptrdiff_t even = job.n_rows * n_streams / (job.n_workers * pieces_per_worker);
+    const ptrdiff_t even = int_quotient(job.n_rows * n_streams, job.n_workers * pieces_per_worker);
     const ptrdiff_t share = even > least_tile_rows ? even : least_tile_rows;
     if (share < most) most = share;
     if (job.layout.state_rows < most) most = job.layout.state_rows;  // also where blocks may be split
   }
   job.tile_rows = static_cast<int32_t>(job.n_rows < most ? job.n_rows : most);
-  job.n_tiles = static_cast<int32_t>((job.n_rows + job.tile_rows - 1) / job.tile_rows);
+  job.n_tiles = static_cast<int32_t>(int_quotient(job.n_rows + job.tile_rows - 1, job.tile_rows));
   job.n_items = n_streams * job.n_tiles;
-  if (job.n_workers > 1 && job.n_items < job.n_workers) return run_int_split(job);
+  if (splits_blocks && job.n_workers > 1 && job.n_items < job.n_workers) return run_int_split(job);
   const ptrdiff_t tasks = job.n_workers < 2                                ? 1
                           : job.n_workers == call.executor->n_workers ? 64 * static_cast<ptrdiff_t>(job.n_workers)
                                                                       : job.n_workers;

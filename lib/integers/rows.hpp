@@ -22,17 +22,25 @@ HEED_INLINE ptrdiff_t int_place(const T &t, int32_t b, int32_t h, int32_t row) {
   return place_of(t, static_cast<ptrdiff_t>(b), static_cast<ptrdiff_t>(h), static_cast<ptrdiff_t>(row));
 }
 
+// Divisions of counts: without a sign, of which small cores have no second routine.
+template <class T>
+HEED_INLINE T int_quotient(T a, int32_t b) {
+  return static_cast<T>(static_cast<size_t>(a) / static_cast<size_t>(b));
+}
+
+HEED_NOINLINE inline int32_t int_shift_of(int32_t position, int64_t by) { return clamp_shift(position + by); }
+
 inline int_stream int_stream_of(const heed_int_attention &call, ptrdiff_t index) {
   int_stream s;
   s.call = &call;
-  s.batch_entry = static_cast<int32_t>(index / call.n_kv_heads);
+  s.batch_entry = static_cast<int32_t>(int_quotient(index, call.n_kv_heads));
   const int32_t head = static_cast<int32_t>(index - static_cast<ptrdiff_t>(s.batch_entry) * call.n_kv_heads);
-  s.group = call.n_heads / call.n_kv_heads;
+  s.group = int_quotient(call.n_heads, call.n_kv_heads);
   s.first_head = head * s.group;
   s.n_kv = call.kv_lengths ? call.kv_lengths[s.batch_entry] : call.n_kv;
   const int32_t right = call.causal ? 0 : call.right_window;
-  s.first_shift = call.left_window < 0 ? -open_shift : clamp_shift(static_cast<int64_t>(call.position) - call.left_window);
-  s.last_shift = right < 0 ? open_shift : clamp_shift(static_cast<int64_t>(call.position) + right + 1);
+  s.first_shift = call.left_window < 0 ? -open_shift : int_shift_of(call.position, -static_cast<int64_t>(call.left_window));
+  s.last_shift = right < 0 ? open_shift : int_shift_of(call.position, static_cast<int64_t>(right) + 1);
   s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
   s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
   return s;
@@ -43,7 +51,7 @@ struct int_row {
   int32_t first, last;  // the keys that it sees, but for those that a mask hides
 };
 inline int_row int_row_of(const int_stream &s, ptrdiff_t r) {
-  const int32_t query = static_cast<int32_t>(s.group == 1 ? r : r / s.group);
+  const int32_t query = static_cast<int32_t>(s.group == 1 ? r : int_quotient(r, s.group));
   const int32_t head = s.first_head + static_cast<int32_t>(r - static_cast<ptrdiff_t>(query) * s.group);
   return {head, query, clamp(query + s.first_shift, 0, s.n_kv), clamp(query + s.last_shift, 0, s.n_kv)};
 }

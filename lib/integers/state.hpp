@@ -26,7 +26,10 @@ struct int_state {
 constexpr size_t int_state_words(int32_t v_dim) { return 3 + 2 * static_cast<size_t>(v_dim); }
 
 // The bin of an octave, rounded down.
-inline int32_t int_bin_of(int32_t r) { return r >= 0 ? r / int_bin : -((int_bin - 1 - r) / int_bin); }
+inline int32_t int_bin_of(int32_t r) {
+  constexpr uint32_t zero = 0x80000010u;  // a multiple of 24, so that nothing is negative; |r| is below 2^31 - 16
+  return static_cast<int32_t>((static_cast<uint32_t>(r) + zero) / int_bin - zero / int_bin);
+}
 
 // Room for a bin. How far it is below the greatest: 0, 1, or more, which is too far to count.
 inline uint32_t open_bin(const int_state &s, int32_t bin) {
