@@ -58,10 +58,10 @@ inline int32_t take_hidden(const uint8_t *mask, int32_t n, int16_t *p) {
   return sum;
 }
 
-// I2 to I5: the scores of a row for keys [begin, begin + n) become probabilities. Their sum, 0 if the row sees none.
+// I2 to I5: the scores of a row for keys [begin, begin + n) become probabilities. Their sum, 0 if the row sees none. *r is
+// what the scores' zero point of k makes up, then their octave.
 template <class K>
-int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t zero, int32_t *s,
-                  int32_t *r) {
+int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t *s, int32_t *r) {
   const int32_t first = row.first > begin ? row.first - begin : 0, last = row.last - begin < n ? row.last - begin : n;
   const int32_t padded = (n + 31) & ~31;
   const uint8_t *mask = int_mask_of(*t.s, row);
@@ -76,7 +76,7 @@ int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int
     return 0;
   }
   const multiplier c = int_score_of(*t.s->call, row);
-  const octave at = octave_above(scaled_score(max - zero, c));
+  const octave at = octave_above(scaled_score(max - *r, c));
   *r = at.r;
   int32_t l = k->probabilities(s, last, padded, distance_of(c), max, at.offset);
   int16_t *p = reinterpret_cast<int16_t *>(s);
@@ -87,12 +87,13 @@ int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int
 
 // Keys and values of a block that a tile sees, as the kernel wants them.
 struct int_block_rows {
-  int32_t begin;
-  int_rows k, v;
+  int32_t begin, n;
+  int_rows k, v;  // of them as many as some rows see
 };
 
 template <class K>
 HEED_NOINLINE void pack_block(K k, const int_tile &t, int_block_rows &b) {
+  b.k.n = b.v.n = b.n;
   unsigned char *keys = t.workspace, *values = keys + 512 * HEED_INT_SIZE_ROUND(b.k.dim);
   k->pack_keys(b.k, keys);
   k->pack_values(b.v, values);
@@ -116,25 +117,23 @@ inline bool mask_shows(const int_tile &t, int32_t from, int32_t n_rows, int32_t 
 template <class K>
 HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_t from, int32_t n_rows) {
   const heed_int_attention &call = *t.s->call;
-  const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = last < b.k.n ? last : b.k.n;
+  const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = last < b.n ? last : b.n;
   int32_t l[int_score_rows] = {}, r[int_score_rows] = {};
   if (n > 0 && t.row(from).first < b.begin + n && (!call.mask.data || mask_shows(t, from, n_rows, b.begin, n))) {
     if (t.layout->packs && !b.k.packed) pack_block(k, t, b);
     const ptrdiff_t query_bytes = t.layout->query_bytes;
-    int32_t zero[int_score_rows];
     for (int32_t i = 0; i < n_rows; i++) {
       const int_row row = t.row(from + i);
       const int8_t *q = call.q.data + int_place(call.q, t.s->batch_entry, row.head, row.query);
-      zero[i] = call.k.zero_point *
+      r[i] = call.k.zero_point *
                 k->open_query(q, call.head_dim, call.q.zero_point, t.queries() + i * query_bytes);
     }
-    int_rows keys = b.k, values = b.v;
-    keys.n = values.n = n;
-    k->scores(t.queries(), query_bytes, n_rows, call.q.zero_point, keys, t.scores());
+    b.k.n = b.v.n = n;
+    k->scores(t.queries(), query_bytes, n_rows, call.q.zero_point, b.k, t.scores());
     int32_t any = 0;
     for (int32_t i = 0; i < n_rows; i++)
-      any |= l[i] = weigh_row(k, t, t.row(from + i), b.begin, n, zero[i], t.scores() + i * int_block, r + i);
-    if (any) k->sums(t.scores(), n_rows, values, t.acc(), t.layout->acc_stride);
+      any |= l[i] = weigh_row(k, t, t.row(from + i), b.begin, n, t.scores() + i * int_block, r + i);
+    if (any) k->sums(t.scores(), n_rows, b.v, t.acc(), t.layout->acc_stride);
   }
   for (int32_t i = 0; i < n_rows; i++) {
     const int32_t *sums = t.acc() + i * t.layout->acc_stride;
@@ -151,9 +150,10 @@ void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
   const heed_int_attention &call = *t.s->call;
   do {
     const int32_t from = begin > t.first ? begin : t.first, next = begin + int_block, to = next < end ? next : end;
-    const int_rows keys = {t.s->k + from * call.k.row_stride, call.k.row_stride, nullptr, to - from, call.head_dim},
-                   values = {t.s->v + from * call.v.row_stride, call.v.row_stride, nullptr, to - from, call.v_dim};
-    int_block_rows b = {from, keys, values};
+    const int32_t n = to - from;
+    const int_rows keys = {t.s->k + from * call.k.row_stride, call.k.row_stride, nullptr, n, call.head_dim},
+                   values = {t.s->v + from * call.v.row_stride, call.v.row_stride, nullptr, n, call.v_dim};
+    int_block_rows b = {from, n, keys, values};
     for (int32_t i = 0; i < t.n_rows; i += t.layout->score_rows)
       attend_rows(k, t, b, i, t.n_rows - i < t.layout->score_rows ? t.n_rows - i : t.layout->score_rows);
     begin = next;

@@ -10,7 +10,11 @@ namespace heed {
 constexpr int32_t int_block = 256;       // keys that share an octave
 constexpr int32_t int_fraction = 11;     // bits of an octave
 constexpr int32_t int_bin = 24;          // octaves of a bin
-constexpr int32_t int_score_rows = 8;    // most rows whose scores exist at a time
+#ifdef HEED_SINGLE
+constexpr int32_t int_score_rows = 2;    // most rows whose scores exist at a time: of a kernel for firmware
+#else
+constexpr int32_t int_score_rows = 8;
+#endif
 constexpr int32_t int_no_bin = -0x40000000;
 constexpr int32_t int_lse_bias = 2;      // what log-sum-exp lacks on average, in 2^-11 octaves
 
