@@ -100,6 +100,7 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "isa/int_dsp_products.hpp"
 #else
 #include "isa/int_cortex_m0_tile.hpp"
+#include "isa/int_cortex_m3_tile.hpp"
 #endif
 
 namespace heed {
@@ -116,6 +117,8 @@ static constexpr int_product_steps fixed_int_products = {dsp_dots::project, int_
 #else
 #ifdef HEED_CORTEX_M0_TILE
 static constexpr int_steps int_fixed = plain_integers::make<cortex_m0_tile>("plain");
+#elif defined(HEED_CORTEX_M3_TILE)
+static constexpr int_steps int_fixed = plain_integers::make<cortex_m3_tile>("plain");
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif

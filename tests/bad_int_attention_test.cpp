@@ -30,7 +30,7 @@ class bad_int_attention : public ::testing::Test {
     mask_ = reinterpret_cast<uint8_t *>(bytes(84));
     numbers_ = reinterpret_cast<int32_t *>(bytes(256));
     for (int32_t i = 0; i < 64; ++i) numbers_[i] = 1;
-    multipliers_ = reinterpret_cast<heed_multiplier *>(bytes(64));
+    multipliers_ = reinterpret_cast<heed_multiplier *>(bytes(68) + 4);  // they are words: 4 bytes are enough
     for (int32_t i = 0; i < 8; ++i) multipliers_[i] = {0x40000000 + i, -1};
   }
   void refuses(const std::string &what, heed_fault fault, heed_argument argument, const wrong &apply) {

@@ -11,11 +11,11 @@
 /* A change of the rules is a new number. */
 static const uint64_t right = 0x6b2db99f2a7cd3db;
 
-enum { max_rows = 80, max_keys = 1100, max_bytes = 1 << 16, max_dim = 48 };
+enum { max_rows = 80, max_keys = 1100, max_bytes = 1 << 16, max_dim = 48, max_results = max_rows * max_dim };
 HEED_MEMORY(all_memory, 1 << 17);
 HEED_MEMORY(partials, 2 * max_rows * HEED_INT_PARTIAL_ROW_BYTES(max_dim));
-HEED_ALIGNED static int8_t q[max_bytes], k[max_bytes], v[max_bytes];
-HEED_ALIGNED static int16_t out[max_bytes / 2];
+HEED_ALIGNED static int8_t q[max_results], k[max_bytes], v[max_bytes];
+HEED_ALIGNED static int16_t out[max_results];
 static uint8_t mask[max_bytes];
 static int32_t lse[max_rows], lengths[2], sinks[8];
 static heed_multiplier scores[max_rows], values[8];

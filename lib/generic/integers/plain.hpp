@@ -29,8 +29,8 @@ constexpr bool unrolls = true;
 
 // The two products that take the time. Another tile may take the place of this one.
 struct tile {
-  static constexpr bool one_row_apart = unrolls;
-  static constexpr int32_t columns = 4;
+  [[maybe_unused]] static constexpr bool one_row_apart = unrolls;
+  [[maybe_unused]] static constexpr int32_t columns = 4;
 
   // Two queries, or one, against two keys; the second of each may be the first again.
   template <int ROWS>
@@ -47,10 +47,10 @@ struct tile {
         rb += y * kb;
       }
     };
-    const auto move = [&](int32_t n) HEED_INLINED { a += n, b += n, p += n, r += n; };
     if (unrolls)
-      for (const int32_t *const end = p + (dim & -4); p != end; move(4)) add(0), add(1), add(2), add(3);
-    for (const int32_t *const end = p + (unrolls ? dim & 3 : dim); p != end; move(1)) add(0);
+      for (const int32_t *const end = p + (dim & -4); p != end; a += 4, b += 4, p += 4, r += 4)
+        add(0), add(1), add(2), add(3);
+    for (const int32_t *const end = p + (unrolls ? dim & 3 : dim); p != end; a++, b++, p++, r++) add(0);
     sums[0] = pa, sums[1] = pb, sums[2] = ra, sums[3] = rb;
   }
 
