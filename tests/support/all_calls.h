@@ -4,6 +4,7 @@
 #define HEED_TESTS_SUPPORT_ALL_CALLS_H
 
 #include "heed/heed.h"
+#include "heed/integers.h"
 
 #ifndef CALLS_ON_BOARD
 enum { calls_rows = 40, calls_keys = 1100, calls_dim = 70, calls_wide = 700, calls_floats = calls_keys * calls_dim };
@@ -208,6 +209,52 @@ static heed_status call_sequence(void) {
   return status;
 }
 
+/* Attention in integers: a prompt with everything that a call may have, a token over many keys, on threads, in parts. */
+static int32_t calls_of_integers[2 * calls_rows];
+static heed_int_attention calls_int_attention(int32_t n_q, int32_t n_kv, size_t workspace_bytes) {
+  const int8_t *x = (const int8_t *)(const void *)calls_a;
+  heed_int_attention call = heed_int_attention_of(x, x + 1, x + 2, n_q, n_kv, 2, 1, calls_dim, (int8_t *)(void *)calls_out,
+                                                  heed_memory_of(calls_workspace, workspace_bytes));
+  call.score = heed_multiplier_of(0.0002f);
+  call.value = heed_multiplier_of(1.5f);
+  call.q.zero_point = call.k.zero_point = call.v.zero_point = 3;
+  call.causal = 1;
+  call.position = n_kv - n_q;
+  return call;
+}
+static heed_status call_int_attention(void) {
+  heed_int_attention call = calls_int_attention(calls_rows, calls_keys, sizeof calls_workspace);
+  call.left_window = 700;
+  call.mask.data = (const uint8_t *)(const void *)calls_b;
+  call.lse = calls_of_integers;
+  heed_status status = heed_int_attention_run(&call);
+  call.lse = NULL;
+  call.sinks = calls_of_integers; /* any numbers */
+  call.executor = &calls_executor;
+  if (status == HEED_OK) status = heed_int_attention_run(&call);
+  return status;
+}
+static heed_status call_int_attention_one_query(void) {
+  heed_int_attention call = calls_int_attention(1, calls_keys, sizeof calls_workspace);
+  heed_status status = heed_int_attention_run(&call);
+  call.executor = &calls_executor;
+  if (status == HEED_OK) status = heed_int_attention_run(&call);
+  call = calls_int_attention(3, 200, HEED_INT_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
+  return status == HEED_OK ? heed_int_attention_run(&call) : status;
+}
+static heed_status call_int_partial(void) {
+  heed_int_attention call = calls_int_attention(2, calls_keys, sizeof calls_workspace);
+  const size_t bytes = 4 * HEED_INT_PARTIAL_ROW_BYTES(calls_dim);
+  const heed_memory one = heed_memory_of(calls_c, bytes), two = heed_memory_of(calls_c + 4096, bytes);
+  heed_status status = heed_int_partial_clear(4, calls_dim, one);
+  if (status == HEED_OK) status = heed_int_partial_clear(4, calls_dim, two);
+  call.partial = two;
+  if (status == HEED_OK) status = heed_int_attention_run(&call);
+  if (status == HEED_OK) status = heed_int_partial_merge(4, calls_dim, one, two);
+  call.partial = one;
+  return status == HEED_OK ? heed_int_partial_finish(&call) : status;
+}
+
 #include "option_calls.h"
 #include "cache_calls.h"
 
@@ -250,6 +297,9 @@ static const struct {
                  {"attention, wide rows", call_wide},
                  {"attention, refused", call_refused},
                  {"self-attention", call_self_attention},
+                 {"attention in integers", call_int_attention},
+                 {"integers, one query", call_int_attention_one_query},
+                 {"integers, partial results", call_int_partial},
                  {"softmax", call_softmax},
                  {"linear", call_linear},
                  {"linear, colliding rows", call_linear_colliding},

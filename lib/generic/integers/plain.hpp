@@ -9,16 +9,16 @@ namespace heed {
 namespace {
 namespace plain_integers {
 
-inline bool always() { return true; }
+[[maybe_unused]] inline bool always() { return true; }
 
 // Words, without the zero point.
-inline int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
+[[maybe_unused]] inline int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
   int32_t *wide = static_cast<int32_t *>(to), sum = 0;
   for (int32_t i = 0; i < dim; i++) sum += wide[i] = q[i] - zero_point;
   return sum;
 }
 
-inline void pack_nothing(const int_rows &, void *) {}
+[[maybe_unused]] inline void pack_nothing(const int_rows &, void *) {}
 
 // Small code computes a row that has no partner twice; fast code has loops of one row, too.
 #ifdef __OPTIMIZE_SIZE__
@@ -99,7 +99,7 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
   }
 }
 
-inline int32_t greatest(const int32_t *s, int32_t n) {
+[[maybe_unused]] inline int32_t greatest(const int32_t *s, int32_t n) {
   int32_t max = s[0];
   for (int32_t j = 1; j < n; j++)
     if (s[j] > max) max = s[j];
@@ -107,7 +107,7 @@ inline int32_t greatest(const int32_t *s, int32_t n) {
 }
 
 // Rule I5 in fewer steps: t = 32 v, and y >> n is rounded by its last bit.
-inline int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max,
+[[maybe_unused]] inline int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max,
                              uint32_t offset) {
   const uint32_t m = rule.m16 << rule.g, limit = rule.limit;
   const int32_t h = rule.h;
@@ -173,7 +173,7 @@ inline void join_bins(const int64_t *top, const int64_t *low, int32_t n, int32_t
         static_cast<int64_t>(static_cast<uint64_t>(top[i]) + static_cast<uint64_t>(low[i] >> int_bin)) >> down);
 }
 
-inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {
+[[maybe_unused]] inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {
   const int_finish own = f;
   const int32_t most = wide ? 32767 : 127;
   for (int32_t i = 0; i < n; i++) {

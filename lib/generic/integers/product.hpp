@@ -17,7 +17,7 @@ namespace {  // member functions are weak symbols otherwise
 
 // In plain C++, for processors without vectors.
 struct plain_dots {
-  static constexpr int32_t rows = 2, outputs = 2;
+  [[maybe_unused]] static constexpr int32_t rows = 2, outputs = 2;
 
   template <int ROWS, int OUTPUTS>
   static HEED_NOINLINE void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
