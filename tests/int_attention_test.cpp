@@ -20,6 +20,23 @@ TEST_P(int_attention, has_the_bits_of_the_reference) {
   }
 }
 
+// Scores so flat that a key which is hidden by a score alone would still have a weight; one key more than a block.
+TEST_P(int_attention, hidden_keys_have_no_weight) {
+  for (int32_t i = 0; i < 40 && !HasFailure(); ++i) {
+    random_source random(static_cast<uint64_t>(i) + 7000);
+    int_problem p;
+    draw(random, p);
+    p.call.score.e = -31;
+    p.call.scores = nullptr;
+    p.call.left_window = random.between(0, 9);
+    if (!p.call.kv_lengths && p.call.n_kv > 257) p.call.n_kv = random.between(255, 257);
+    const int_result wanted = expect(p.call, p.out);
+    ASSERT_EQ(heed_int_attention_run(&p.call), HEED_OK);
+    expect_same(p, wanted, "case " + std::to_string(i));
+    EXPECT_TRUE(p.workspace.is_whole());
+  }
+}
+
 // Any workspace, any executor, heads apart or together.
 TEST_P(int_attention, is_the_same_in_any_memory_and_on_any_threads) {
   for (int32_t i = 0; i < repetitions(60) && !HasFailure(); ++i) {
