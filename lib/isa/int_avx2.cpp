@@ -17,7 +17,11 @@ struct avx2 : int_256 {
   }
   static HEED_INLINE reg keys_at(const int8_t *p) { return _mm256_cvtepi8_epi16(load_16(p)); }
   static HEED_INLINE reg keys_at(const int8_t *p, int32_t n) { return _mm256_cvtepi8_epi16(load_16(p, n)); }
-  static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return add(sum, _mm256_madd_epi16(a, b)); }
+  static HEED_INLINE reg dot16(reg sum, reg a, reg b) {
+    reg result = add(sum, _mm256_madd_epi16(a, b));
+    asm("" : "+x"(result));  // else GCC 12 adds two products first, and spills
+    return result;
+  }
   static HEED_INLINE reg dot(reg sum, reg key, reg query) { return dot16(sum, key, query); }
 
   // Values of two keys, 16 dimensions.

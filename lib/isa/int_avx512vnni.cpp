@@ -8,9 +8,10 @@ struct avx512vnni {
   using reg = __m512i;
   static constexpr int lanes = 16, dims = 4, keys = 4, planes = 2;
   static constexpr int32_t key_offset = 128, ones = 0x01010101;
-  static constexpr int score_rows = 4;  // 8 sums + 2 registers of keys + 1 query
-  static constexpr int plain_rows = 4;  // 16 sums + 4 keys + 1 query
-  static constexpr int sum_rows = 2;    // 16 sums + 4 registers of values + 1 probability
+  static constexpr int score_rows = 4;   // 8 sums + 2 registers of keys + 1 query
+  static constexpr int plain_rows = 4;   // 16 sums + 4 keys + 1 query
+  static constexpr int sum_rows = 2;     // 16 sums + 4 registers of values + 1 probability
+  static constexpr bool unrolls = true;  // keys of one register, or two
   static constexpr int32_t packs_from = 8;
 
   static HEED_INLINE reg zero() { return _mm512_setzero_si512(); }

@@ -133,8 +133,9 @@ struct x86_steps {
       HEED_UNROLL for (int g = 0; g < G; g++) M::store(c.s + r * int_block + j + g * L, a[r][g]);
     }
   }
-  // R rows over four keys as they lie: the sums of each in parts, as M::fold leaves them.
-  template <int R, class Query>
+  // R rows over four keys as they lie, of V registers each (0: any number): the sums of each in parts, as M::fold leaves
+  // them.
+  template <int R, int V, class Query>
   static HEED_INLINE void four_keys(const walk<4> &row, int32_t dim, Query query, reg (&out)[R]) {
     reg a[R][4];
     HEED_UNROLL for (int r = 0; r < R; r++) { HEED_UNROLL for (int l = 0; l < 4; l++) a[r][l] = M::zero(); }
@@ -144,28 +145,39 @@ struct x86_steps {
         HEED_UNROLL for (int l = 0; l < 4; l++) a[r][l] = M::dot(a[r][l], x[l], e);
       }
     };
-    const int32_t whole = dim / D * D;
-    reg x[4];
-    if (whole < dim) {  // first: after the loop GCC 12 would copy all sums in each turn
-      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + whole, dim - whole);
-      add(x, whole);
-    }
-    for (int32_t i = 0; i < whole; i += D) {
+    const auto add_whole = [&](int32_t i) HEED_INLINED {
+      reg x[4];
       HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + i);
       add(x, i);
+    };
+    if constexpr (V > 0) {
+      HEED_UNROLL for (int v = 0; v < V; v++) add_whole(v * D);
+    } else {
+      const int32_t whole = dim / D * D;
+      if (whole < dim) {  // first: after the loop GCC 12 would copy all sums in each turn
+        reg x[4];
+        HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + whole, dim - whole);
+        add(x, whole);
+      }
+      for (int32_t i = 0; i < whole; i += D) add_whole(i);
     }
     HEED_UNROLL for (int r = 0; r < R; r++) out[r] = M::fold(a[r]);
   }
-  template <int R, class Query, class Store>
+  template <int R, int V, class Query, class Store>
   static HEED_INLINE void plain_rows(const int_rows &k, Query query, Store store) {
     walk<4> row(k);
     for (int32_t j = 0; j < k.n; j += L) {
       reg parts[R][L / 4];
-      for (int part = 0; part < L / 4; part++) {
+      const auto part = [&](int i) HEED_INLINED {
         reg sums[R];
-        four_keys(row, k.dim, query, sums);
-        HEED_UNROLL for (int r = 0; r < R; r++) parts[r][part] = sums[r];
-        row.next(k, j + 4 * part + 4);
+        four_keys<R, V>(row, k.dim, query, sums);
+        HEED_UNROLL for (int r = 0; r < R; r++) parts[r][i] = sums[r];
+        row.next(k, j + 4 * i + 4);
+      };
+      if constexpr (V > 0 && R == 1) {
+        HEED_UNROLL for (int i = 0; i < L / 4; i++) part(i);
+      } else {
+        for (int i = 0; i < L / 4; i++) part(i);
       }
       HEED_UNROLL for (int r = 0; r < R; r++) store(r, j, M::join(parts[r]));
     }
@@ -185,10 +197,15 @@ struct x86_steps {
       for (; j + L < c.k.n; j += 2 * L) packed_tile<R, 2>(c, q, first, group, j);
       if (j < c.k.n) packed_tile<R, 1>(c, q, first, group, j);
     } else if constexpr (R <= M::plain_rows) {
-      plain_rows<R>(
-          c.k, [&](int r, int32_t i) HEED_INLINED { return M::load(q[r] + i * (4 / M::dims)); },
-          [&](int r, int32_t j, reg x)
-              HEED_INLINED { M::store(c.s + r * int_block + j, M::add(x, c.first(first[r], j))); });
+      const auto query = [&](int r, int32_t i) HEED_INLINED { return M::load(q[r] + i * (4 / M::dims)); };
+      const auto store = [&](int r, int32_t j, reg x)
+                             HEED_INLINED { M::store(c.s + r * int_block + j, M::add(x, c.first(first[r], j))); };
+      if (M::unrolls && R == 1 && c.k.dim == D)
+        plain_rows<R, 1>(c.k, query, store);
+      else if (M::unrolls && R == 1 && c.k.dim == 2 * D)
+        plain_rows<R, 2>(c.k, query, store);
+      else
+        plain_rows<R, 0>(c.k, query, store);
     }
   }
   // What scores of each key begin with: -zero_point times the sum of the key.
@@ -201,7 +218,7 @@ struct x86_steps {
         M::store(begin + j, M::mul(M::load(sums_behind(k.packed, k.dim) + j), factor));
     } else {
       const reg unsign = M::set(-M::key_offset * D * pieces(k.dim, D));
-      plain_rows<1>(
+      plain_rows<1, 0>(
           k, [](int, int32_t) HEED_INLINED { return M::set(M::ones); },
           [&](int, int32_t j, reg x) HEED_INLINED { M::store(begin + j, M::mul(M::add(x, unsign), factor)); });
     }

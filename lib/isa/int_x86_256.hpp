@@ -13,6 +13,7 @@ constexpr int16_t numbers16[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
 struct int_256 {
   using reg = __m256i;
   static constexpr int lanes = 8;
+  static constexpr bool unrolls = false;
   static constexpr int32_t packs_from = 8;
 
   static HEED_INLINE reg zero() { return _mm256_setzero_si256(); }
