@@ -24,22 +24,21 @@ struct avx2 : int_256 {
   }
   static HEED_INLINE reg dot(reg sum, reg key, reg query) { return dot16(sum, key, query); }
 
-  // Values of two keys, 16 dimensions.
-  static HEED_INLINE void side_by_side(__m128i a, __m128i b, reg &first, reg &second) {
-    first = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
-    second = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
+  // Values of two keys.
+  static HEED_INLINE void side_by_side(__m128i a, __m128i b, reg &low, reg &high) {
+    low = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
+    high = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
   }
   static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, reg (&x)[4]) {
-    HEED_UNROLL for (int c = 0; c < 4; c += 2)
-        side_by_side(load_16(row[0] + i + 8 * c), load_16(row[1] + i + 8 * c), x[c], x[c + 1]);
+    side_by_side(load_16(row[0] + i), load_16(row[1] + i), x[0], x[1]);
+    side_by_side(load_16(row[0] + i + 16), load_16(row[1] + i + 16), x[2], x[3]);
+  }
+  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, int32_t n, reg (&x)[4]) {
+    const reg a = load_n(row[0] + i, n), b = load_n(row[1] + i, n);
+    side_by_side(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b), x[0], x[1]);
+    side_by_side(high_half(a), high_half(b), x[2], x[3]);
   }
   static HEED_INLINE void in_order(reg (&)[4]) {}
-  template <int N>  // of n dimensions
-  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, int32_t n, reg (&x)[N]) {
-    reg both[2];
-    side_by_side(load_16(row[0] + i, n), load_16(row[1] + i, n), both[0], both[1]);
-    HEED_UNROLL for (int c = 0; c < N; c++) x[c] = both[c];
-  }
   static HEED_INLINE reg add_values(reg sum, reg p, reg v) { return dot16(sum, p, v); }
   static HEED_INLINE reg join_planes(reg all, reg) { return all; }
 };

@@ -92,7 +92,7 @@ struct avx512vnni {
   static HEED_INLINE reg first16(reg x, int32_t n) { return _mm512_maskz_mov_epi16(n > 0 ? ~0u >> (32 - n) : 0, x); }
   static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return _mm512_dpwssd_epi32(sum, a, b); }
 
-  // Values of four keys. Bytes of four rows side by side; then `quarters` are dimensions in the order of in_order.
+  // Values of four keys. Bytes of four rows side by side; in_order makes dimensions ascend.
   static HEED_INLINE void side_by_side(const reg (&row)[4], reg (&x)[4]) {
     const reg a = _mm512_unpacklo_epi8(row[0], row[1]), b = _mm512_unpackhi_epi8(row[0], row[1]);
     const reg c = _mm512_unpacklo_epi8(row[2], row[3]), d = _mm512_unpackhi_epi8(row[2], row[3]);
@@ -113,13 +113,9 @@ struct avx512vnni {
     x[2] = _mm512_shuffle_i32x4(b, d, 0x88);
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
   }
-  template <int N>  // of n dimensions, in order
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[N]) {
-    const reg order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    reg rows[4], all[4];
-    HEED_UNROLL for (int l = 0; l < 4; l++) rows[l] = _mm512_permutexvar_epi32(order, load_n(row[l] + i, n));
-    side_by_side(rows, all);
-    HEED_UNROLL for (int c = 0; c < N; c++) x[c] = all[c];
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[4]) {
+    const reg rows[4] = {load_n(row[0] + i, n), load_n(row[1] + i, n), load_n(row[2] + i, n), load_n(row[3] + i, n)};
+    side_by_side(rows, x);
   }
   static HEED_INLINE reg add_values(reg sum, reg p, reg v) { return _mm512_dpbusd_epi32(sum, p, v); }
   static HEED_INLINE reg join_planes(reg high, reg low) { return add(_mm512_slli_epi32(high, 7), low); }

@@ -19,7 +19,7 @@ struct avxvnni : int_256 {
   static HEED_INLINE reg dot(reg sum, reg key, reg query) { return _mm256_dpbusd_avx_epi32(sum, key, query); }
   static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return _mm256_dpwssd_avx_epi32(sum, a, b); }
 
-  // Values of four keys: bytes of four rows side by side, dimensions in the order of in_order.
+  // Values of four keys: bytes of four rows side by side; in_order makes dimensions ascend.
   static HEED_INLINE void side_by_side(const reg (&row)[4], reg (&x)[4]) {
     const reg a = _mm256_unpacklo_epi8(row[0], row[1]), b = _mm256_unpackhi_epi8(row[0], row[1]);
     const reg c = _mm256_unpacklo_epi8(row[2], row[3]), d = _mm256_unpackhi_epi8(row[2], row[3]);
@@ -39,13 +39,9 @@ struct avxvnni : int_256 {
     x[2] = _mm256_permute2x128_si256(a, b, 0x31);
     x[3] = _mm256_permute2x128_si256(c, d, 0x31);
   }
-  template <int N>  // of n dimensions, in order
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[N]) {
-    const reg order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-    reg rows[4], all[4];
-    HEED_UNROLL for (int l = 0; l < 4; l++) rows[l] = _mm256_permutevar8x32_epi32(load_n(row[l] + i, n), order);
-    side_by_side(rows, all);
-    HEED_UNROLL for (int c = 0; c < N; c++) x[c] = all[c];
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[4]) {
+    const reg rows[4] = {load_n(row[0] + i, n), load_n(row[1] + i, n), load_n(row[2] + i, n), load_n(row[3] + i, n)};
+    side_by_side(rows, x);
   }
   static HEED_INLINE reg add_values(reg sum, reg p, reg v) { return _mm256_dpbusd_avx_epi32(sum, p, v); }
   static HEED_INLINE reg join_planes(reg high, reg low) { return add(_mm256_slli_epi32(high, 7), low); }

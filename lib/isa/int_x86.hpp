@@ -84,7 +84,9 @@ struct x86_steps {
         if (n >= D) {
           HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row.at[l] + i);
         } else {
-          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(row.at[l] + i, n);
+          alignas(64) int8_t ends[L][row_bytes];
+          for (int l = 0; l < L; l++) M::store(ends[l], M::load_n(row.at[l] + i, n));
+          HEED_UNROLL for (int l = 0; l < L; l++) x[l] = M::keys_at(ends[l]);
         }
         M::transpose(x);
         HEED_UNROLL for (int l = 0; l < L; l++) {

@@ -23,19 +23,25 @@ struct x86_values : x86_steps<M> {
     typename base::template walk<K> row(v);
     const int32_t n = (v.n + 2 * K - 1) / (2 * K) * (2 * K);  // as sums takes them
     for (int32_t j = 0; j < n; j += K, row.next(v, j)) {
-      int32_t i = 0;
-      for (; i + 4 * L <= v.dim; i += 4 * L, out += 4 * row_bytes) {
+      for (int32_t i = 0; i < v.dim; i += 4 * L) {
         reg x[4];
-        M::values(row.at, i, x);
+        values<true>(row.at, i, v.dim, x);
         M::in_order(x);
-        HEED_UNROLL for (int c = 0; c < 4; c++) M::store(out + c * row_bytes, x[c]);
-      }
-      for (; i < v.dim; i += L, out += row_bytes) {
-        reg x[1];
-        M::values(row.at, i, least(L, v.dim - i), x);
-        M::store(out, x[0]);
+        HEED_UNROLL for (int c = 0; c < 4; c++) {
+          if (i + c * L >= v.dim) break;
+          M::store(out, x[c]);
+          out += row_bytes;
+        }
       }
     }
+  }
+  // 4 L dimensions of K rows from i on, of those that there are, as M::in_order wants them.
+  template <bool Ends>
+  static HEED_INLINE void values(const int8_t *const (&row)[K], int32_t i, int32_t dim, reg (&x)[4]) {
+    if (!Ends || i + 4 * L <= dim)
+      M::values(row, i, x);
+    else
+      M::values(row, i, dim - i, x);
   }
 
   struct sum_call {
@@ -45,8 +51,10 @@ struct x86_values : x86_steps<M> {
     int32_t *acc;
     ptrdiff_t acc_stride;
   };
+  // Values are packed, or lie in whole tiles, or in less than one.
+  enum class lie { packed, whole, part };
   // R rows, N registers of dimensions from i on.
-  template <int R, int N, bool Packed>
+  template <int R, int N, lie Lie>
   static HEED_INLINE void tile(const sum_call &c, int32_t r0, int32_t i) {
     reg a[R][M::planes][N];
     HEED_UNROLL for (int r = 0; r < R; r++) {
@@ -61,14 +69,11 @@ struct x86_values : x86_steps<M> {
     for (int32_t j = 0; j < c.v.n; j += 2 * K, p += 2 * M::planes * 4) {
       HEED_UNROLL for (int half = 0; half < 2; half++) {
         reg x[N];
-        if constexpr (Packed) {
+        if constexpr (Lie == lie::packed) {
           HEED_UNROLL for (int n = 0; n < N; n++) x[n] = M::load(packed + n * row_bytes);
           packed += of_word;
         } else {
-          if constexpr (N == 4)
-            M::values(row.at, i, x);
-          else
-            M::values(row.at, i, least(N * L, c.v.dim - i), x);
+          values<Lie == lie::part>(row.at, i, c.v.dim, x);
           row.next(c.v, j + half * K + K);
         }
         HEED_UNROLL for (int r = 0; r < R; r++) {
@@ -82,32 +87,38 @@ struct x86_values : x86_steps<M> {
     HEED_UNROLL for (int r = 0; r < R; r++) {
       reg sum[N];
       HEED_UNROLL for (int n = 0; n < N; n++) sum[n] = M::join_planes(a[r][0][n], a[r][M::planes - 1][n]);
-      if constexpr (N == 4 && !Packed) M::in_order(sum);
-      HEED_UNROLL for (int n = 0; n < N; n++) M::store(c.acc + (r0 + r) * c.acc_stride + i + n * L, sum[n]);
+      if constexpr (Lie != lie::packed) M::in_order(sum);
+      HEED_UNROLL for (int n = 0; n < N; n++) {
+        if (Lie != lie::part || n * L < c.v.dim) M::store(c.acc + (r0 + r) * c.acc_stride + i + n * L, sum[n]);
+      }
     }
   }
-  template <int N, bool Packed>
+  template <int N, lie Lie>
   static HEED_NOINLINE void columns(const sum_call &c, int32_t i) {
     constexpr int most = M::sum_rows, two = most < 2 ? most : 2;
     for (int32_t r = 0, left; (left = c.n_rows - r) > 0;) {
       if (most > 2 && left > 2 && left != 4)  // not 3 and 1, but 2 and 2
-        tile<most, N, Packed>(c, r, i), r += most;
+        tile<most, N, Lie>(c, r, i), r += most;
       else if (most > 1 && left > 1)
-        tile<two, N, Packed>(c, r, i), r += two;
+        tile<two, N, Lie>(c, r, i), r += two;
       else
-        tile<1, N, Packed>(c, r, i), r++;
+        tile<1, N, Lie>(c, r, i), r++;
     }
   }
-  template <bool Packed>
-  static HEED_INLINE void all_columns(const sum_call &c) {
+  static HEED_INLINE void packed_columns(const sum_call &c) {
     for (int32_t i = 0, left; (left = c.v.dim - i) > 0;) {
-      if (left >= 4 * L || (Packed && left > 3 * L))
-        columns<4, Packed>(c, i), i += 4 * L;
+      if (left > 3 * L)
+        columns<4, lie::packed>(c, i), i += 4 * L;
       else if (left > L)
-        columns<2, Packed>(c, i), i += 2 * L;
+        columns<2, lie::packed>(c, i), i += 2 * L;
       else
-        columns<1, Packed>(c, i), i += L;
+        columns<1, lie::packed>(c, i), i += L;
     }
+  }
+  // The last tile overlaps the one before it.
+  static HEED_INLINE void plain_columns(const sum_call &c) {
+    if (c.v.dim < 4 * L) return columns<4, lie::part>(c, 0);
+    for (int32_t i = 0; i < c.v.dim; i += 4 * L) columns<4, lie::whole>(c, least(i, c.v.dim - 4 * L));
   }
   // The second half of each row of p takes the planes: of 8 keys, their high bytes, then their low ones.
   static HEED_INLINE const char *words_of(int32_t *p, int32_t n_rows, int32_t n) {
@@ -125,9 +136,9 @@ struct x86_values : x86_steps<M> {
   static void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
     const sum_call c{words_of(p, n_rows, v.n), n_rows, v, acc, acc_stride};
     if (v.packed)
-      all_columns<true>(c);
+      packed_columns(c);
     else
-      all_columns<false>(c);
+      plain_columns(c);
   }
 
   // ------------------------------------------------------------------------------------------------ bins and results
