@@ -27,7 +27,7 @@ struct avx512vnni {
   static HEED_INLINE reg max(reg a, reg b) { return _mm512_max_epi32(a, b); }
   static HEED_INLINE reg flip(reg a, reg b) { return _mm512_xor_si512(a, b); }
   static HEED_INLINE reg shift_up(reg x, __m128i n) { return _mm512_sll_epi32(x, n); }
-  static HEED_INLINE reg shift_down(reg x, __m128i n) { return _mm512_srl_epi32(x, n); }
+  static HEED_INLINE reg down_by(reg x, reg n) { return _mm512_srlv_epi32(x, n); }
   static HEED_INLINE reg shift_sign(reg x, __m128i n) { return _mm512_sra_epi32(x, n); }
   static HEED_INLINE int32_t sum(reg x) { return _mm512_reduce_add_epi32(x); }
   static HEED_INLINE int32_t greatest(reg x) { return _mm512_reduce_max_epi32(x); }

@@ -260,11 +260,11 @@ struct x86_steps {
     const reg sign = M::set16(0x8000), one = M::set16(1), up = M::set16(1u << rule.g);
     const reg c0 = M::set16(int_exp[0]), c1 = M::set16(int_exp[1]), c2 = M::set16(int_exp[2]),
               c3 = M::set16(int_exp[3]);
-    const __m128i down = _mm_cvtsi32_si128(rule.h);
+    const reg down = M::set(rule.h);
     reg sum = M::zero();
     for (int32_t j = 0; j < padded; j += 2 * L) {
-      const reg a = M::shift_down(M::sub(from, M::load(s + j)), down);
-      const reg b = M::shift_down(M::sub(from, M::load(s + j + L)), down);
+      const reg a = M::down_by(M::sub(from, M::load(s + j)), down);
+      const reg b = M::down_by(M::sub(from, M::load(s + j + L)), down);
       const reg distance = M::mul16(M::min16(M::narrow(a, b), limit), up);
       const reg u = M::add_saturated16(M::mul_high16(distance, m16), o);
       const reg t = M::flip(M::template up16<5>(u), sign);

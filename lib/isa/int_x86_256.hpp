@@ -45,7 +45,7 @@ struct int_256 {
   static HEED_INLINE reg max(reg a, reg b) { return _mm256_max_epi32(a, b); }
   static HEED_INLINE reg flip(reg a, reg b) { return _mm256_xor_si256(a, b); }
   static HEED_INLINE reg shift_up(reg x, __m128i n) { return _mm256_sll_epi32(x, n); }
-  static HEED_INLINE reg shift_down(reg x, __m128i n) { return _mm256_srl_epi32(x, n); }
+  static HEED_INLINE reg down_by(reg x, reg n) { return _mm256_srlv_epi32(x, n); }
   static HEED_INLINE reg shift_sign(reg x, __m128i n) { return _mm256_sra_epi32(x, n); }
   static HEED_INLINE __m128i high_half(reg x) { return _mm256_extracti128_si256(x, 1); }
   static HEED_INLINE int32_t sum(reg x) {
