@@ -95,8 +95,8 @@ TEST(int_project, is_its_rule) {
             acc += int64_t{x[size_t(t) * size_t(n_in) + size_t(i)] - x_zero} * w.at(i, o);
           expected = expected_number(acc, by[size_t(o)], y_zero, format);
         }
-        ASSERT_EQ(found, expected) << n << " x " << n_in << " x " << n_out << ", layout " << layout << " at " << t << ", "
-                                   << o;
+        ASSERT_EQ(found, expected) << n << " x " << n_in << " x " << n_out << ", layout " << layout << " at " << t
+                                   << ", " << o;
       }
   }
 }
@@ -122,7 +122,8 @@ TEST(int_project, at_its_bounds) {
 
 // ------------------------------------------------------------------------------------------------- rows of floats
 
-matrix product(const matrix &x, const heed_weights &w, const std::vector<float> &bias, const primitive_setting &s = {}) {
+matrix product(const matrix &x, const heed_weights &w, const std::vector<float> &bias,
+               const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);
   EXPECT_EQ(heed_project(put(slot_q, x, s.padding), w, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
   return y.take();
@@ -178,13 +179,12 @@ TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
       for (int32_t o = 0; o < w.n_out; ++o) {
         const float *const row = &x.values[size_t(t) * size_t(w.n_in)];
         const float found = y.values[size_t(t) * size_t(w.n_out) + size_t(o)], b = bias.empty() ? 0 : bias[size_t(o)];
-        ASSERT_TRUE(same_float(product_by_rule(row, w, o, b), found)) << n << " x " << w.n_in << " x " << w.n_out << " "
-                                                                      << format << " at " << t << ", " << o;
+        ASSERT_TRUE(same_float(product_by_rule(row, w, o, b), found))
+            << n << " x " << w.n_in << " x " << w.n_out << " " << format << " at " << t << ", " << o;
         double exact = b, sum = 0, most = 0;
         for (int32_t i = 0; i < w.n_in; ++i) {
-          const double by = double(int32_t(w.number(i, o))) * double(has_blocks(format)
-                                                                       ? f16_number(uint16_t(w.scale(i, o)))
-                                                                       : float_of(w.scale(i, o)));
+          const double by = double(int32_t(w.number(i, o))) *
+                            double(has_blocks(format) ? f16_number(uint16_t(w.scale(i, o))) : float_of(w.scale(i, o)));
           exact += by * double(row[i]), sum += std::fabs(by), most = std::max(most, double(std::fabs(row[i])));
         }
         if (std::isnan(found)) continue;
@@ -228,7 +228,10 @@ class bad_int_products : public ::testing::Test {
     for (int32_t o = 0; o < n_out; ++o) by_[o] = {0x40000000, -5};
     return {heed_int_matrix_of(x_, HEED_INT8, n, n_in, 3),
             heed_weights_of(w_, nullptr, HEED_INT8, HEED_OUT_IN, n_in, n_out),
-            reinterpret_cast<const int32_t *>(bias_), by_, heed_int_matrix_out_of(y_, HEED_INT16, n, n_out, 5), nullptr};
+            reinterpret_cast<const int32_t *>(bias_),
+            by_,
+            heed_int_matrix_out_of(y_, HEED_INT16, n, n_out, 5),
+            nullptr};
   }
   static heed_status run(const call &c) { return heed_int_project(c.x, c.w, c.bias, c.by, c.y, c.executor); }
   void refuses(heed_argument argument, std::vector<flaw<call>> flaws) {
@@ -259,19 +262,21 @@ TEST_F(bad_int_products, tensors) {
                        {"too many inputs", [](C &c) { c.x.dim = c.w.n_in = HEED_INT_MAX_IN + 1; }, HEED_OUT_OF_RANGE},
                        {"stride -1", [](C &c) { c.x.row_stride = -1; }, HEED_BAD_STRIDE},
                        {"huge stride", [](C &c) { c.x.row_stride = huge_stride; }, HEED_OVERFLOW}});
-  refuses(HEED_ARG_Y, {{"null", [](C &c) { c.y.data = nullptr; }, HEED_NULL_POINTER},
-                       {"misaligned", [](C &c) { c.y.data = misaligned(static_cast<char *>(c.y.data)); }, HEED_MISALIGNED},
-                       {"int8's zero point", [](C &c) { c.y.zero_point = -32769; }, HEED_OUT_OF_RANGE},
-                       {"f16", [](C &c) { c.y.format = HEED_F16; }, HEED_BAD_FORMAT},
-                       {"another shape", [](C &c) { c.y.dim = n_out - 1; }, HEED_MISFIT},
-                       {"other rows", [](C &c) { c.y.n_rows = n - 1; }, HEED_MISFIT},
-                       {"stride", [](C &c) { c.y.row_stride = n_out - 1; }, HEED_BAD_STRIDE},
-                       {"in x", [](C &c) { c.y.data = const_cast<void *>(c.x.data); }, HEED_OVERLAP},
-                       {"in w", [](C &c) { c.y.data = const_cast<void *>(c.w.data); }, HEED_OVERLAP},
-                       {"in bias", [](C &c) { c.y.data = const_cast<int32_t *>(c.bias); }, HEED_OVERLAP},
-                       {"in multipliers", [](C &c) { c.y.data = const_cast<heed_multiplier *>(c.by); }, HEED_OVERLAP}});
-  refuses(HEED_ARG_BIAS, {{"misaligned", [](C &c) { c.bias = misaligned(c.bias); }, HEED_MISALIGNED},
-                          {"at the top", [](C &c) { c.bias = reinterpret_cast<int32_t *>(~uintptr_t{3}); }, HEED_OVERFLOW}});
+  refuses(HEED_ARG_Y,
+          {{"null", [](C &c) { c.y.data = nullptr; }, HEED_NULL_POINTER},
+           {"misaligned", [](C &c) { c.y.data = misaligned(static_cast<char *>(c.y.data)); }, HEED_MISALIGNED},
+           {"int8's zero point", [](C &c) { c.y.zero_point = -32769; }, HEED_OUT_OF_RANGE},
+           {"f16", [](C &c) { c.y.format = HEED_F16; }, HEED_BAD_FORMAT},
+           {"another shape", [](C &c) { c.y.dim = n_out - 1; }, HEED_MISFIT},
+           {"other rows", [](C &c) { c.y.n_rows = n - 1; }, HEED_MISFIT},
+           {"stride", [](C &c) { c.y.row_stride = n_out - 1; }, HEED_BAD_STRIDE},
+           {"in x", [](C &c) { c.y.data = const_cast<void *>(c.x.data); }, HEED_OVERLAP},
+           {"in w", [](C &c) { c.y.data = const_cast<void *>(c.w.data); }, HEED_OVERLAP},
+           {"in bias", [](C &c) { c.y.data = const_cast<int32_t *>(c.bias); }, HEED_OVERLAP},
+           {"in multipliers", [](C &c) { c.y.data = const_cast<heed_multiplier *>(c.by); }, HEED_OVERLAP}});
+  refuses(HEED_ARG_BIAS,
+          {{"misaligned", [](C &c) { c.bias = misaligned(c.bias); }, HEED_MISALIGNED},
+           {"at the top", [](C &c) { c.bias = reinterpret_cast<int32_t *>(~uintptr_t{3}); }, HEED_OVERFLOW}});
   heed_executor none = {sizeof(heed_executor), 0, nullptr, nullptr};
   refuses(HEED_ARG_EXECUTOR, {{"none", [&](C &c) { c.executor = &none; }, HEED_NULL_POINTER}});
 }
@@ -289,11 +294,31 @@ TEST_F(bad_int_products, weights_and_multipliers) {
   const auto set = [this](heed_multiplier m) { by_[n_out - 1] = m; };
   refuses(HEED_ARG_MULTIPLIERS, {{"null", [](C &c) { c.by = nullptr; }, HEED_NULL_POINTER},
                                  {"misaligned", [](C &c) { c.by = misaligned(c.by); }, HEED_MISALIGNED},
-                                 {"m 0", [&](C &) { set({0, 0}); }, HEED_OUT_OF_RANGE},
-                                 {"m small", [&](C &) { set({0x3fffffff, 0}); }, HEED_OUT_OF_RANGE},
-                                 {"m negative", [&](C &) { set({INT32_MIN, 0}); }, HEED_OUT_OF_RANGE},
-                                 {"e 31", [&](C &) { set({0x40000000, 31}); }, HEED_OUT_OF_RANGE},
-                                 {"e -32", [&](C &) { set({0x40000000, -32}); }, HEED_OUT_OF_RANGE}});
+                                 {"m 0",
+                                  [&](C &) {
+                                    set({0, 0});
+                                  },
+                                  HEED_OUT_OF_RANGE},
+                                 {"m small",
+                                  [&](C &) {
+                                    set({0x3fffffff, 0});
+                                  },
+                                  HEED_OUT_OF_RANGE},
+                                 {"m negative",
+                                  [&](C &) {
+                                    set({INT32_MIN, 0});
+                                  },
+                                  HEED_OUT_OF_RANGE},
+                                 {"e 31",
+                                  [&](C &) {
+                                    set({0x40000000, 31});
+                                  },
+                                  HEED_OUT_OF_RANGE},
+                                 {"e -32",
+                                  [&](C &) {
+                                    set({0x40000000, -32});
+                                  },
+                                  HEED_OUT_OF_RANGE}});
 }
 
 TEST_F(bad_int_products, weights_in_integers) {

@@ -48,8 +48,7 @@ void each_int_shape(F f) {
 std::vector<int8_t> any_bytes(random_source &r, size_t n) {
   std::vector<int8_t> bytes(n);
   const int32_t kind = r.between(0, 9);  // full range; only the least; only the greatest
-  for (int8_t &b : bytes)
-    b = static_cast<int8_t>(kind == 0 ? -128 : kind == 1 ? 127 : r.between(-128, 127));
+  for (int8_t &b : bytes) b = static_cast<int8_t>(kind == 0 ? -128 : kind == 1 ? 127 : r.between(-128, 127));
   return bytes;
 }
 
@@ -156,7 +155,8 @@ TEST_P(steps_of_int_products, project_floats) {
   for (int32_t format = stored_int8; format <= stored_q4_0; format++)
     each_int_shape([&](int_shape s) {
       for (int32_t turn = 0; turn < 2 && !HasFailure(); turn++) {
-        const int32_t first = turn ? 0 : 64 * r.between(0, 1), n_cols = turn ? 64 * r.between(0, 2) + s.n_cols : s.n_cols,
+        const int32_t first = turn ? 0 : 64 * r.between(0, 1),
+                      n_cols = turn ? 64 * r.between(0, 2) + s.n_cols : s.n_cols,
                       n_out = first + n_cols + (n_cols % 64 && !turn ? r.between(0, 63 - n_cols % 64) : 0);
         const auto panels = any_panels(r, format, s.depth, n_out);
         std::vector<float> x, bias;
@@ -164,8 +164,16 @@ TEST_P(steps_of_int_products, project_floats) {
         special_rows(r, x, s.n_rows, s.depth);
         for (int32_t n = 0; n < n_cols; n++) bias.push_back(r.bell());
         const ptrdiff_t y_stride = n_cols + r.between(0, 3);
-        linear_block b = {fenced_copy(slot_q, x), s.depth, nullptr, 0, r.chance(30) ? nullptr : fenced_copy(slot_v, bias),
-                          nullptr, y_stride, s.n_rows, s.depth, n_cols};
+        linear_block b = {fenced_copy(slot_q, x),
+                          s.depth,
+                          nullptr,
+                          0,
+                          r.chance(30) ? nullptr : fenced_copy(slot_v, bias),
+                          nullptr,
+                          y_stride,
+                          s.n_rows,
+                          s.depth,
+                          n_cols};
         // Panels of the library are aligned to 64; they end at a fence here when their bytes allow it.
         const size_t aligned = (panels.size() + 63) / 64 * 64;
         unsigned char *const at = fence_of(slot_k) - aligned;
@@ -178,8 +186,7 @@ TEST_P(steps_of_int_products, project_floats) {
         EXPECT_TRUE(y.intact());
         step_check check("floats of " + std::to_string(s.n_rows) + " x " + std::to_string(s.depth) + " x " +
                          std::to_string(n_cols) + ", format " + std::to_string(format));
-        for (size_t i = 0; i < n; i++)
-          check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
+        for (size_t i = 0; i < n; i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
       }
     });
 }

@@ -23,23 +23,23 @@ struct vnni512 {
   static HEED_INLINE __m512 halves(const void *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i *>(p)));
   }
-  static HEED_INLINE void add_scaled(reg acc, __m512 scale, bool first, float *y) {
-    const __m512 sum = first ? _mm512_setzero_ps() : _mm512_loadu_ps(y);
-    _mm512_storeu_ps(y, _mm512_add_ps(sum, _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale)));
+  static HEED_INLINE __m512 zero() { return _mm512_setzero_ps(); }
+  static HEED_INLINE __m512 load_floats(const float *p) { return _mm512_loadu_ps(p); }
+  static HEED_INLINE void store_floats(float *p, __m512 x) { _mm512_storeu_ps(p, x); }
+  static HEED_INLINE __m512 add_scaled(__m512 sum, reg acc, __m512 scale) {
+    return _mm512_add_ps(sum, _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale));
   }
 
   static void open(const int8_t *x, int32_t n, int32_t, int32_t inputs, unsigned char *to) {
-    for (int32_t i = 0; i < inputs; i += 16)
-      store_words(to + i, n - i >= 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i *>(x + i))
-                          : n > i     ? _mm_maskz_loadu_epi8(static_cast<__mmask16>((1 << (n - i)) - 1), x + i)
-                                      : _mm_setzero_si128());
+    for (int32_t i = 0; i < inputs; i += 64)
+      store(to + i, n - i >= 64 ? load(x + i) : _mm512_maskz_loadu_epi8(n > i ? (1ull << (n - i)) - 1 : 0, x + i));
   }
   static int32_t term(const unsigned char *x, int32_t n) {
     __m256i sum = _mm256_setzero_si256();
-    for (int32_t i = 0; i < n; i += 16)
-      sum = _mm256_dpbusd_epi32(sum, _mm256_castsi128_si256(_mm_set1_epi8(-128)),
-                                _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i *>(x + i))));
-    __m128i four = _mm256_castsi256_si128(sum);
+    for (int32_t i = 0; i < n; i += 32)
+      sum = _mm256_dpbusd_epi32(sum, _mm256_set1_epi8(-128),
+                                _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i)));
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
     four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
     return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
   }
@@ -66,8 +66,8 @@ struct vnni512 {
       for (int32_t r = 0; r < n_rows; r++) {
         const auto *at = reinterpret_cast<const __m256i *>(acc + r * panel_outputs + n);
         const reg sum = _mm512_cvtepi32_epi64(_mm256_add_epi32(from, _mm256_loadu_si256(at)));
-        const reg y = _mm512_add_epi64(
-            zero_point, _mm512_srav_epi64(_mm512_add_epi64(_mm512_mul_epi32(sum, pair), half), shift));
+        const reg y =
+            _mm512_add_epi64(zero_point, _mm512_srav_epi64(_mm512_add_epi64(_mm512_mul_epi32(sum, pair), half), shift));
         const ptrdiff_t to = (row + r) * b.y_stride + n;
         if (b.wide)
           _mm_mask_storeu_epi16(static_cast<int16_t *>(b.y) + to, mask, _mm512_cvtsepi64_epi16(y));

@@ -20,11 +20,11 @@ struct vnni256 : x86_256 {
     __builtin_memset(to + n, 0, static_cast<size_t>(inputs - n));
   }
   static int32_t term(const unsigned char *x, int32_t n) {
-    __m128i sum = _mm_setzero_si128();
-    for (int32_t i = 0; i < n; i += 16)
-      sum = _mm_dpbusd_avx_epi32(sum, _mm_set1_epi8(-128), _mm_loadu_si128(reinterpret_cast<const __m128i *>(x + i)));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-    return -_mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1)));
+    reg sum = _mm256_setzero_si256();
+    for (int32_t i = 0; i < n; i += 32) sum = _mm256_dpbusd_avx_epi32(sum, _mm256_set1_epi8(-128), load(x + i));
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
   }
   static void add_weights(const int_words &w, int32_t n, int32_t *sums) {
     for (int32_t o = 0; o < w.width; o += lanes) {

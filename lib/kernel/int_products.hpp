@@ -35,9 +35,9 @@ struct int_product {
   ptrdiff_t x_stride;
   int32_t x_zero_point;
   int_weights w;
-  const int32_t *bias;            // [n_cols] or null
-  const int32_t *multipliers;     // [n_cols] m and e, one after the other
-  void *y;                        // int8, or int16 where wide
+  const int32_t *bias;         // [n_cols] or null
+  const int32_t *multipliers;  // [n_cols] m and e, one after the other
+  void *y;                     // int8, or int16 where wide
   ptrdiff_t y_stride;
   int32_t y_zero_point;
   bool wide;
@@ -89,7 +89,7 @@ struct int_panels {
 };
 
 struct int_product_steps {
-  void (*project)(const int_product &b);                                               // I10
+  void (*project)(const int_product &b);                                              // I10
   void (*project_floats)(const linear_block &b, const int_panels &w, int32_t first);  // 25, outputs from `first` on
 };
 

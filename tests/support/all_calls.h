@@ -125,6 +125,35 @@ static heed_status call_project_packed(void) {
   }
   return HEED_OK;
 }
+/* Rows of floats that are quantised on their way, of one row and of many. */
+static heed_status call_project_in_integers(void) {
+  for (int32_t format = HEED_INT8; format <= HEED_Q4_0; format++) {
+    const heed_memory packed = heed_memory_of(calls_buffer, sizeof calls_buffer);
+    heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, HEED_OUT_IN, 100, 117);
+    heed_status status = heed_weights_pack(w, format, packed);
+    if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
+    if (status == HEED_OK) status = heed_weights_in_integers(&w, w);
+    for (int32_t rows = 1; status == HEED_OK && rows <= 40; rows += 39)
+      status = heed_project(heed_matrix_of(calls_a, rows, 100), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
+                            &calls_executor);
+    if (status != HEED_OK) return status;
+  }
+  return HEED_OK;
+}
+/* Any bytes are weights and rows. */
+static heed_status call_int_project(void) {
+  static heed_multiplier by[117];
+  for (int32_t o = 0; o < 117; o++) by[o] = heed_multiplier_of(0x1p-11f);
+  for (int32_t layout = HEED_IN_OUT; layout <= HEED_OUT_IN; layout++)
+    for (int32_t rows = 1; rows <= 40; rows += 39) {
+      const heed_status status =
+          heed_int_project(heed_int_matrix_of(calls_a, HEED_INT8, rows, 100, 3),
+                           heed_weights_of(calls_b, NULL, HEED_INT8, layout, 100, 117), NULL, by,
+                           heed_int_matrix_out_of(calls_out, HEED_INT16, rows, 117, 5), &calls_executor);
+      if (status != HEED_OK) return status;
+    }
+  return HEED_OK;
+}
 static heed_status call_formats(void) {
   const heed_status status =
       heed_weights_quantize(heed_matrix_of(calls_c, 30, 40), HEED_IN_OUT, (int8_t *)(void *)calls_out, calls_weights);
@@ -306,6 +335,8 @@ static const struct {
                  {"project, in to out", call_project_in_out},
                  {"project, out to in", call_project_out_in},
                  {"project, packed", call_project_packed},
+                 {"project, in integers", call_project_in_integers},
+                 {"int_project", call_int_project},
                  {"formats", call_formats},
                  {"weighted sum", call_weighted_sum},
                  {"dot", call_dot},

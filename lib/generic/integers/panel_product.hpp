@@ -4,10 +4,10 @@
 // V is a model of:
 //   x_bytes                  of an input as `open` writes it
 //   takes_zero_point         open subtracts it; else sum (x - zp) w = sum x w - zp * sum w
-//   open(x, n, zp, inputs, to)        n inputs for the tile, up to `inputs`, a multiple of 32, zeros behind them
+//   open(x, n, zp, inputs, to)        n inputs for the tile; up to `inputs`, a multiple of 64, zeros
 //   term(x, n)                        what the tile lacks for a row as opened: added to all its sums
-//   add(x, n_rows, w, first, acc, acc_stride)           acc = x w + terms, or += unless first
-//   add_blocks(x, n_rows, w, block, first, y, y_stride) y = float(x w of a block + term) * scale, or +=
+//   add(x, w, first, acc, acc_stride)                   acc = x w + terms, or += unless first
+//   add_blocks(x, blocks, first, y, y_stride)           y = float(x w of a block + term) * scale, or +=, for each
 //   add_weights(w, n, sums)           sums[o] += weight (i, o), i < n; if it does not take the zero point
 //   turn(w, begin, n, n_cols, to)     weights as words of four
 //   requantise(b, row, n_rows, acc, start)              I10 of acc + start
@@ -27,6 +27,15 @@ struct int_words {
   int32_t n, width;  // words one after another; outputs, a multiple of 16
 };
 
+// Blocks of 32 inputs, `bytes` bytes apart. Nibbles: a word holds eight inputs.
+struct int_blocks {
+  int_words words;
+  const unsigned char *scales;
+  ptrdiff_t bytes;
+  int32_t n;
+  bool nibbles;
+};
+
 // Rows as they have been opened. Terms of a row are term_stride apart.
 struct int_opened {
   const unsigned char *data;
@@ -35,25 +44,33 @@ struct int_opened {
   int32_t term_stride, n_rows;
 };
 
-constexpr int32_t room_bytes = 4608, turned_inputs = 48, product_rows = 12;
+// Rows that are taken together. Their inputs are opened piece by piece on the stack: 384 bytes of a row, where sums are
+// there, too, 256; and of inputs 48 or 32, with weights beside them, where these are turned.
+constexpr int32_t product_rows = 12, float_room = product_rows * 384, turned_room = product_rows * 320,
+                  turned_row = 64;  // inputs
+template <class V>
+constexpr int32_t whole_inputs = 256 / V::x_bytes;
+template <class V>
+constexpr int32_t turned_inputs = V::x_bytes == 1 ? 48 : 32;
 
 // ---------------------------------------------------------------------------------------------------------------- I10
 
 // Up to product_rows rows, and a panel of outputs.
 template <class V>
 static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows) {
-  alignas(64) unsigned char room[room_bytes];
+  static_assert(turned_inputs<V> * panel_outputs + product_rows * turned_row * V::x_bytes <= turned_room, "they fit");
+  alignas(64) unsigned char room[turned_room];
   alignas(64) int32_t acc[product_rows * panel_outputs], start[panel_outputs];
   int32_t terms[product_rows];
   const bool turned = b.w.layout != int_layout::panel, zero = !V::takes_zero_point && b.x_zero_point != 0;
   for (int32_t n = 0; n < panel_outputs; n++) start[n] = 0;
-  constexpr int32_t whole = room_bytes / (product_rows * V::x_bytes);
-  const int32_t inputs = turned ? turned_inputs : whole, x_stride = inputs * V::x_bytes;
+  const int32_t inputs = turned ? turned_inputs<V> : whole_inputs<V>, opened = turned ? turned_row : inputs,
+                x_stride = opened * V::x_bytes;
   for (int32_t begin = 0; begin < b.depth; begin += inputs) {
     const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
     for (int32_t r = 0; r < n_rows; r++) {
       unsigned char *const to = room + r * x_stride;
-      V::open(b.x + (row + r) * b.x_stride + begin, depth, b.x_zero_point, inputs, to);
+      V::open(b.x + (row + r) * b.x_stride + begin, depth, b.x_zero_point, opened, to);
       terms[r] = V::term(to, depth);
     }
     int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
@@ -89,47 +106,30 @@ static void int_project_panels(const int_product &of) {
 
 // ----------------------------------------------------------------------------------------------- rows of floats (25)
 
-// Rows that are opened at a time, and pieces of their inputs.
-template <class V>
-constexpr int32_t float_rows = 24 / V::x_bytes;
-constexpr int32_t float_inputs = 192;
-static_assert(float_inputs * 24 == room_bytes, "both kinds of rows fill the room");
-
-constexpr int32_t float_blocks = float_inputs / block_inputs;  // terms of a row
-
 // One panel of rows whose inputs [begin, begin + depth) have been opened: int8 sums lie in y as integers, sums of blocks
 // as floats.
 template <class V>
-static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w, int_opened x, int32_t begin,
+static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w, const int_opened &x, int32_t begin,
                                     int32_t depth) {
   const ptrdiff_t width = w.width;
-  if (w.format == stored_int8) {
-    int32_t terms[float_rows<V>];
-    for (int32_t r = 0; r < x.n_rows; r++) {
-      terms[r] = 0;
-      for (int32_t i = 0; i < float_blocks; i++) terms[r] += x.terms[r * float_blocks + i];
-    }
-    x.terms = terms, x.term_stride = 1;
+  if (w.format == stored_int8)
     return V::add(x, {w.data + 4 * width + begin * width, 4 * width, (depth + 3) / 4, w.width}, begin == 0, b.y,
                   b.y_stride);
-  }
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
-  const unsigned char *block = w.data + begin / block_inputs * block_bytes;
-  for (int32_t i = 0; i < depth; i += block_inputs, block += block_bytes) {
-    V::add_blocks(x, {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width}, nibbles, block, begin + i == 0, b.y,
-                  b.y_stride);
-    x.data += block_inputs * V::x_bytes;
-    x.terms++;
-  }
+  const unsigned char *const block = w.data + begin / block_inputs * block_bytes;
+  const int_words words = {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width};
+  V::add_blocks(x, {words, block, block_bytes, (depth + block_inputs - 1) / block_inputs, nibbles}, begin == 0, b.y,
+                b.y_stride);
 }
 
 // Outputs of a panel that y does not have would be written: such a panel lies on the stack meanwhile, some rows of it.
 constexpr int32_t spare_rows = 6;
 
 template <class V>
-static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w, int32_t first, const int_opened &opened,
-                                     const int_row_scale *scales, int32_t begin, int32_t depth) {
+static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w, int32_t first,
+                                     const int_opened &opened, const int_row_scale *scales, int32_t begin,
+                                     int32_t depth) {
   alignas(64) float spare[spare_rows * panel_outputs];
   for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
     const packed_panel panel = w.from(first + done, of.depth);
@@ -145,8 +145,10 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
       b.y_stride = copied ? panel_outputs : of.y_stride;
       for (int32_t i = 0; copied && begin && i < b.n_rows; i++)
         __builtin_memcpy(spare + i * panel_outputs, y + i * of.y_stride, row_bytes);
-      add_panel<V>(b, panel, {opened.data + r * opened.stride, opened.stride, opened.terms + r * float_blocks,
-                              float_blocks, b.n_rows}, begin, depth);
+      add_panel<V>(b, panel,
+                   {opened.data + r * opened.stride, opened.stride, opened.terms + r * opened.term_stride,
+                    opened.term_stride, b.n_rows},
+                   begin, depth);
       if (begin + depth == of.depth) V::scale(b, panel, scales + r);
       for (int32_t i = 0; copied && i < b.n_rows; i++)
         __builtin_memcpy(y + i * of.y_stride, spare + i * panel_outputs, row_bytes);
@@ -154,30 +156,48 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
   }
 }
 
+// A piece of a row as V wants it, and its terms: of blocks one for each, else one alone.
+template <class V>
+static HEED_NOINLINE void open_floats(const float *x, int32_t n, float inverse, bool blocks, unsigned char *to,
+                                      int32_t *terms) {
+  constexpr int32_t run = 384;  // a multiple of blocks and of 64
+  alignas(64) int8_t numbers[run];
+  for (int32_t begin = 0, all = 0; begin < n; begin += run) {
+    const int32_t there = n - begin < run ? n - begin : run;
+    __builtin_memset(numbers, 0, sizeof numbers);
+    if (inverse != 0.0f) V::quantise(x + begin, there, inverse, numbers);
+    unsigned char *const at = to + begin * V::x_bytes;
+    V::open(numbers, there, 0, rounded_up(there, 64), at);
+    const int32_t of_term = blocks ? block_inputs : rounded_up(there, 64);
+    for (int32_t i = 0; i < there; i += of_term) {
+      const int32_t term = V::term(at + i * V::x_bytes, of_term);
+      if (blocks)
+        *terms++ = term;
+      else
+        *terms = all += term;
+    }
+  }
+}
+
+// The fewer rows, the longer the pieces, so that one row reads weights in their order.
 template <class V>
 static void int_project_floats_panels(const linear_block &of, const int_panels &w, int32_t first) {
-  alignas(64) unsigned char room[room_bytes];
-  alignas(64) int8_t numbers[float_inputs];
-  int32_t terms[float_rows<V> * float_blocks];
-  int_row_scale scales[float_rows<V>];
+  alignas(64) unsigned char room[float_room];
+  int32_t terms[float_room / V::x_bytes / block_inputs];
+  int_row_scale scales[product_rows];
   linear_block b = of;
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
-    b.n_rows = left < float_rows<V> ? left : float_rows<V>;
+    b.n_rows = left < product_rows ? left : product_rows;
+    const int32_t inputs = float_room / V::x_bytes / b.n_rows / 64 * 64, row_bytes = inputs * V::x_bytes,
+                  row_terms = inputs / block_inputs;
     for (int32_t r = 0; r < b.n_rows; r++)
       scales[r] = int_row_scale_of(bits_of_float(V::magnitude(b.x + r * b.x_stride, b.depth)));
-    for (int32_t begin = 0; begin < b.depth; begin += float_inputs) {
-      const int32_t depth = b.depth - begin < float_inputs ? b.depth - begin : float_inputs;
-      for (int32_t r = 0; r < b.n_rows; r++) {
-        unsigned char *const to = room + r * float_inputs * V::x_bytes;
-        if (scales[r].inverse == 0.0f)
-          __builtin_memset(numbers, 0, sizeof numbers);
-        else
-          V::quantise(b.x + r * b.x_stride + begin, depth, scales[r].inverse, numbers);
-        V::open(numbers, depth, 0, float_inputs, to);
-        for (int32_t i = 0; i < float_inputs; i += block_inputs)
-          terms[(r * float_inputs + i) / block_inputs] = V::term(to + i * V::x_bytes, block_inputs);
-      }
-      add_panels<V>(b, w, first, {room, float_inputs * V::x_bytes, terms, float_blocks, b.n_rows}, scales, begin, depth);
+    for (int32_t begin = 0; begin < b.depth; begin += inputs) {
+      const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
+      for (int32_t r = 0; r < b.n_rows; r++)
+        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r].inverse, w.format != stored_int8,
+                       room + r * row_bytes, terms + r * row_terms);
+      add_panels<V>(b, w, first, {room, row_bytes, terms, row_terms, b.n_rows}, scales, begin, depth);
     }
     b.x += b.n_rows * b.x_stride;
     b.y += b.n_rows * b.y_stride;
