@@ -63,6 +63,11 @@
 //     scale is 0. A narrow out is narrowed after rule 7.
 // 24. Weights in blocks of 32 inputs with a scale each (Q8_0, Q4_0): t = fma(x[i], q[i][n], t), i ascending, from +0, with
 //     the integers q; after each block, the last of which may be shorter, y[n] = fma(scale, t, y[n]), from bias[n] or +0.
+// 25. Rows of floats times integers (heed_weights_in_integers). Of a row: a = max |x|, s = a / 127, r = 127 / a, q = x * r
+//     rounded to an integer, ties to even. If a < 2^-100, s and all q are 0. If a number is not finite, s is NaN and all q
+//     are 0. Sums of q times numbers are exact. int8: y[n] = (float(sum) * s) * scale + bias. Blocks: t = float(sum of the
+//     block) * scale, y[n] = y[n] + t, from +0, in ascending order, and then y[n] * s + bias. There is no fma: all round by
+//     themselves, in both profiles. A bias that is null is +0.
 //
 // Attention in integers (heed_int_attention) has rules of its own. All sums are exact and in any order; shifts to the
 // right round down. A multiplier (m, e) stands for m * 2^(e - 31). Octaves are powers of two: softmax works in base 2.
@@ -89,6 +94,8 @@
 //     t = 54 - e, with the value's multiplier. out[n] = clamp(zero point + ((An * Q + 2^(t - 1) - zv * Lk * Q) >> t)), where
 //     zv is v's zero point, and Lk is Ln of the keys alone, without a sink. L = 0: out[n] = zero point.
 //     Log-sum-exp: 2048 * (24 G - 15 + log2(L)) + 2, log2 rounded to 2^-11; 2 is what rounding down takes.
+// I10. Products (heed_int_project): acc = bias + sum (x[i] - zero point) * w[i][n], modulo 2^32; y[n] = clamp(zero point +
+//     ((acc * m + 2^(30 - e)) >> (31 - e))), with the output's multiplier, e from -31 to 30.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

@@ -11,6 +11,7 @@
 #include "caches.hpp"
 #include "data.hpp"
 #include "heed/heed.h"
+#include "heed/int_products.h"
 #include "run.hpp"
 
 namespace heed_test {
@@ -150,6 +151,8 @@ class random_layer {
     void *const to = reinterpret_cast<void *>(address);
     EXPECT_EQ(heed_weights_pack(*w, format, heed_memory_of(to, bytes)), HEED_OK);
     EXPECT_EQ(heed_weights_open(w, to, bytes), HEED_OK);
+    const bool in_integers = format >= HEED_INT8 && r.chance(50);
+    EXPECT_EQ(in_integers ? heed_weights_in_integers(w, *w) : HEED_OK, HEED_OK);
     arrays_->emplace(w->data, std::move(a));
   }
   void draw_rope(random_source &r) {
