@@ -99,6 +99,7 @@ void register_integers();
 void register_narrow();
 void register_primitives();
 void register_block();
+void register_int_products();
 void register_rows();
 
 }  // namespace heed_bench
