@@ -33,6 +33,8 @@ void take_option(const std::string &option, dreams_arguments &a) {
     a.bits = true;
   else if (option == "--in-place")
     a.in_place = true;
+  else if (option == "--in-integers")
+    a.in_integers = true;
   else if (name == "--weights" && !value.empty())
     a.weights = value;
   else if (name == "--cache")

@@ -5,6 +5,7 @@
 // 77: no folder; 1: anything else.
 //   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
 //   --in-place           reads the weights as they lie in the file; else they are packed in memory first
+//   --in-integers        packs them in int8, and quantises rows on their way into products
 //   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
 //   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
 //   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
@@ -71,17 +72,18 @@ loaded_files load(const arguments &a) {
 }
 
 // Weights in the order in which they are read. The bits are the same.
-void pack(const std::string &path, std::vector<uint8_t> &packed) {
+void pack(const std::string &path, bool in_integers, std::vector<uint8_t> &packed) {
   const size_t bytes = dreams_packed_bytes(&net);
   packed.resize(bytes + HEED_ALIGNMENT);
   const size_t first = reinterpret_cast<uintptr_t>(packed.data()) % HEED_ALIGNMENT;
-  require(dreams_pack(&net, heed_memory_of(packed.data() + (HEED_ALIGNMENT - first) % HEED_ALIGNMENT, bytes)), path);
+  const heed_memory memory = heed_memory_of(packed.data() + (HEED_ALIGNMENT - first) % HEED_ALIGNMENT, bytes);
+  require(in_integers ? dreams_pack_in_integers(&net, memory) : dreams_pack(&net, memory), path);
 }
 
 void open(const arguments &a, loaded_files &files) {
   const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
   require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
-  if (!a.in_place) pack(model, files.packed);
+  if (!a.in_place || a.in_integers) pack(model, a.in_integers, files.packed);
   int32_t bad = -1;
   const dreams_status status =
       files.tokenizer.empty()  // its data may be null
@@ -201,6 +203,7 @@ bool tell(const arguments &a, const loaded_files &files) {
 struct verdict {
   size_t n_equal = 0;  // tokens from the first on
   double error = 0.0;  // greatest of all logits; infinite when one is NaN
+  size_t n_same = 0;   // rows whose greatest logit is that of the expected ones
 };
 
 verdict check(const expected_text &e, const std::vector<float> &expected_logits) {
@@ -220,6 +223,10 @@ verdict check(const expected_text &e, const std::vector<float> &expected_logits)
     const double error = std::fabs(double(logits[i]) - double(expected_logits[e.first_logit + i]));
     v.error = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(v.error, error);
   }
+  for (size_t t = 0; t < e.n_rows; ++t) {
+    const auto greatest = [&](const float *row) { return std::max_element(row, row + width) - row; };
+    v.n_same += greatest(&logits[t * width]) == greatest(&expected_logits[e.first_logit + t * width]);
+  }
   const generated g = generate(e.prompt_tokens, int32_t(e.tokens.size()), dreams_choice(), false);
   while (v.n_equal < g.tokens.size() && g.tokens[v.n_equal] == e.tokens[v.n_equal]) ++v.n_equal;
   return v;
@@ -230,7 +237,7 @@ bool check_folder(const arguments &a, const loaded_files &files) {
   const std::vector<expected_text> all = dreams_files::read_expected(a.folder + "/expected.txt");
   const std::vector<float> logits = dreams_files::read_floats(a.folder + "/logits.bin");
   const bool exact = net.model.classifier.format == HEED_F32 && a.settings.cache_format == HEED_F32;
-  size_t n_passed = 0, n_first = 0;
+  size_t n_passed = 0, n_first = 0, n_same = 0, n_rows = 0;
   double worst = 0.0;
   for (const expected_text &e : all) {
     const verdict v = check(e, logits);
@@ -238,12 +245,14 @@ bool check_folder(const arguments &a, const loaded_files &files) {
     std::printf("\"%s\": %zu of %zu tokens equal, greatest logit error %.1e%s\n", e.prompt.c_str(), v.n_equal,
                 e.tokens.size(), v.error, passed || !exact ? "" : "  <- wrong");
     n_passed += passed;
+    n_same += v.n_same, n_rows += e.n_rows;
     worst = std::max(worst, v.error);
     if (&e == &all[0]) n_first = std::min(v.n_equal, n_first_tokens);
   }
   print_speed(a, all[0].prompt_tokens);
   if (!exact) {
     std::printf("of the first prompt's first %zu tokens %zu are unchanged\n", n_first_tokens, n_first);
+    std::printf("after the same tokens, %zu of %zu positions have the same most probable one\n", n_same, n_rows);
     return true;
   }
   const bool passed = n_passed == all.size();

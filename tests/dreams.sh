@@ -28,6 +28,7 @@ expect() { # expect STATUS TEXT COMMAND...
 }
 expect 0 "bytes" "$dreams_weights" "$model/model.bin" "$folder/int8.bin"
 expect 0 "first 40 tokens 40 are unchanged" "$heed_dreams" "--weights=$folder/int8.bin" "$model"
+expect 0 " 628 of 635 positions have the same most probable one" "$heed_dreams" --in-integers "$model"
 expect 0 "rows of outputs" "$heed_dreams" --in-place "$model"
 "$heed_dreams" --bits "$model" >"$folder/packed"
 "$heed_dreams" --bits --in-place "$model" | cmp - "$folder/packed"

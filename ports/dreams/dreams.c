@@ -1,6 +1,8 @@
 /* See dreams.h. Shapes stand beside every step. SPDX-License-Identifier: MIT */
 #include "dreams.h"
 
+#include "heed/int_products.h"
+
 static const float norm_epsilon = 1e-5f;
 
 /* The first refusal is kept. */
@@ -73,40 +75,58 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   return DREAMS_OK;
 }
 
-static size_t packed_bytes(const heed_weights *w) { return heed_weights_packed_bytes(w->format, w->n_in, w->n_out); }
+static size_t packed_bytes(const heed_weights *w, int32_t format) {
+  return heed_weights_packed_bytes(format, w->n_in, w->n_out);
+}
 
 size_t dreams_packed_bytes(const dreams *net) {
   if (net == NULL || net->model.n_layers == 0) return 0;
-  size_t bytes = packed_bytes(&net->model.classifier);
+  const int32_t format = net->model.classifier.format;
+  size_t bytes = packed_bytes(&net->model.classifier, format);
   for (int32_t l = 0; l < net->model.n_layers; ++l)
-    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i) bytes += packed_bytes(&net->model.matrices[l][i]);
+    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i) bytes += packed_bytes(&net->model.matrices[l][i], format);
   return bytes;
 }
 
+/* heed_weights_open, or what makes other weights of packed ones. */
+typedef heed_status open_weights(heed_weights *w, const void *packed, size_t bytes);
+
 /* Packs one matrix and cuts it off the memory. */
-static int pack(dreams *net, heed_weights *w, heed_memory *memory) {
-  const size_t bytes = packed_bytes(w);
-  if (!accepted(net, heed_weights_pack(*w, w->format, *memory)) ||
-      !accepted(net, heed_weights_open(w, memory->data, bytes)))
-    return 0;
+static int pack(dreams *net, heed_weights *w, int32_t format, open_weights *open, heed_memory *memory) {
+  const size_t bytes = packed_bytes(w, format);
+  if (!accepted(net, heed_weights_pack(*w, format, *memory)) || !accepted(net, open(w, memory->data, bytes))) return 0;
   *memory = heed_memory_of((unsigned char *)memory->data + bytes, memory->bytes - bytes);
   return 1;
 }
 
-dreams_status dreams_pack(dreams *net, heed_memory memory) {
-  if (net == NULL) return DREAMS_NULL_POINTER;
+static dreams_status pack_all(dreams *net, int32_t format, open_weights *open, heed_memory memory) {
   if (net->model.n_layers == 0) return DREAMS_NOT_READY;
   if (memory.bytes < dreams_packed_bytes(net)) {
     accepted(net, HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
     return DREAMS_HEED_FAILED;
   }
-  if (!pack(net, &net->model.classifier, &memory)) return DREAMS_HEED_FAILED;
+  if (!pack(net, &net->model.classifier, format, open, &memory)) return DREAMS_HEED_FAILED;
   for (int32_t l = 0; l < net->model.n_layers; ++l) {
     for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i)
-      if (!pack(net, &net->model.matrices[l][i], &memory)) return DREAMS_HEED_FAILED;
+      if (!pack(net, &net->model.matrices[l][i], format, open, &memory)) return DREAMS_HEED_FAILED;
     make_layer(net, l);
   }
   return DREAMS_OK;
+}
+
+dreams_status dreams_pack(dreams *net, heed_memory memory) {
+  if (net == NULL) return DREAMS_NULL_POINTER;
+  return pack_all(net, net->model.classifier.format, heed_weights_open, memory);
+}
+
+static heed_status open_in_integers(heed_weights *w, const void *packed, size_t bytes) {
+  const heed_status status = heed_weights_open(w, packed, bytes);
+  return status == HEED_OK ? heed_weights_in_integers(w, *w) : status;
+}
+
+dreams_status dreams_pack_in_integers(dreams *net, heed_memory memory) {
+  if (net == NULL) return DREAMS_NULL_POINTER;
+  return pack_all(net, HEED_INT8, open_in_integers, memory);
 }
 
 void dreams_restart(dreams *net) {
