@@ -38,7 +38,7 @@ struct vnni512 {
     __m256i sum = _mm256_setzero_si256();
     for (int32_t i = 0; i < n; i += 32)
       sum = _mm256_dpbusd_epi32(sum, _mm256_set1_epi8(-128),
-                                _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i)));
+                                _mm256_maskz_loadu_epi8(n - i >= 32 ? ~0u : (1u << (n - i)) - 1, x + i));
     __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
     four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
     return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));

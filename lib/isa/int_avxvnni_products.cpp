@@ -21,7 +21,13 @@ struct vnni256 : x86_256 {
   }
   static int32_t term(const unsigned char *x, int32_t n) {
     reg sum = _mm256_setzero_si256();
-    for (int32_t i = 0; i < n; i += 32) sum = _mm256_dpbusd_avx_epi32(sum, _mm256_set1_epi8(-128), load(x + i));
+    int32_t i = 0;
+    for (; i + 32 <= n; i += 32) sum = _mm256_dpbusd_avx_epi32(sum, _mm256_set1_epi8(-128), load(x + i));
+    if (i < n) {
+      alignas(32) unsigned char rest[32] = {};
+      __builtin_memcpy(rest, x + i, static_cast<size_t>(n - i));
+      sum = _mm256_dpbusd_avx_epi32(sum, _mm256_set1_epi8(-128), load(rest));
+    }
     __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
     four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
     return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));

@@ -198,7 +198,7 @@ struct x86_products : I {
   }
 
   static void add_blocks(const int_opened &x, const int_blocks &of, bool first, float *y, ptrdiff_t y_stride) {
-    each_tile<I, I::six_outputs / 2, 32>(
+    each_tile<I, I::six_outputs / 2, (I::many_registers ? panel_outputs : 32)>(
         x, of.words.width, [&](const int_opened &part, int32_t row, int32_t column, auto rows, auto vecs) HEED_INLINED {
           int_blocks blocks = of;
           blocks.words.data += 4 * column;

@@ -55,24 +55,31 @@ constexpr int32_t turned_inputs = V::x_bytes == 1 ? 48 : 32;
 
 // ---------------------------------------------------------------------------------------------------------------- I10
 
-// Up to product_rows rows, and a panel of outputs.
+// Up to product_rows rows, and a panel of outputs. The first rows leave in `start` what biases and the zero point add to
+// all rows.
 template <class V>
-static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows) {
+static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows, int32_t *start) {
   static_assert(turned_inputs<V> * panel_outputs + product_rows * turned_row * V::x_bytes <= turned_room, "they fit");
   alignas(64) unsigned char room[turned_room];
-  alignas(64) int32_t acc[product_rows * panel_outputs], start[panel_outputs];
+  alignas(64) int32_t acc[product_rows * panel_outputs];
   int32_t terms[product_rows];
-  const bool turned = b.w.layout != int_layout::panel, zero = !V::takes_zero_point && b.x_zero_point != 0;
-  for (int32_t n = 0; n < panel_outputs; n++) start[n] = 0;
+  const bool turned = b.w.layout != int_layout::panel, is_first = row == 0,
+             zero = is_first && !V::takes_zero_point && b.x_zero_point != 0;
   const int32_t inputs = turned ? turned_inputs<V> : whole_inputs<V>, opened = turned ? turned_row : inputs,
                 x_stride = opened * V::x_bytes;
-  for (int32_t begin = 0; begin < b.depth; begin += inputs) {
-    const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
+  for (int32_t begin = 0, depth; begin < b.depth; begin += depth) {
+    const int32_t left = b.depth - begin;
+    const bool lies = V::x_bytes == 1 && !turned && left >= 4;  // bytes are as the tile wants them
+    depth = lies ? left / 4 * 4 : left < inputs ? left : inputs;
+    const int8_t *const from = b.x + row * b.x_stride + begin;
     for (int32_t r = 0; r < n_rows; r++) {
       unsigned char *const to = room + r * x_stride;
-      V::open(b.x + (row + r) * b.x_stride + begin, depth, b.x_zero_point, opened, to);
-      terms[r] = V::term(to, depth);
+      if (!lies) V::open(from + r * b.x_stride, depth, b.x_zero_point, opened, to);
+      terms[r] =
+          lies ? V::term(reinterpret_cast<const unsigned char *>(from) + r * b.x_stride, depth) : V::term(to, depth);
     }
+    const int_opened x = {lies ? reinterpret_cast<const unsigned char *>(from) : room, lies ? b.x_stride : x_stride,
+                          terms, 1, n_rows};
     int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
                    static_cast<int32_t>(b.w.step / 4)};
     if (turned) {
@@ -80,10 +87,10 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
       w = {to, 4 * panel_outputs, w.n, rounded_up(b.n_cols, panel_step)};
       V::turn(b.w, begin, depth, b.n_cols, to);
     }
-    V::add({room, x_stride, terms, 1, n_rows}, w, begin == 0, acc, panel_outputs);
+    V::add(x, w, begin == 0, acc, panel_outputs);
     if (zero) V::add_weights(w, depth, start);
   }
-  for (int32_t n = 0; n < b.n_cols; n++) {
+  for (int32_t n = 0; is_first && n < b.n_cols; n++) {
     const uint32_t bias = b.bias ? static_cast<uint32_t>(b.bias[n]) : 0;
     start[n] = static_cast<int32_t>(bias - static_cast<uint32_t>(start[n]) * static_cast<uint32_t>(b.x_zero_point));
   }
@@ -95,8 +102,9 @@ static void int_project_panels(const int_product &of) {
   int_product b = of;
   for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
     b.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+    alignas(64) int32_t start[panel_outputs] = {};
     for (int32_t row = 0; row < b.n_rows; row += product_rows)
-      project_rows<V>(b, row, b.n_rows - row < product_rows ? b.n_rows - row : product_rows);
+      project_rows<V>(b, row, b.n_rows - row < product_rows ? b.n_rows - row : product_rows, start);
     b.w.data += panel_outputs * b.w.output;
     if (b.bias) b.bias += panel_outputs;
     b.multipliers += 2 * panel_outputs;
