@@ -28,8 +28,9 @@ extern "C" {
  * CMSIS_NN_USE_SINGLE_ROUNDING; TensorFlow Lite by default rounds twice, which differs by 1 in some 0.1 % of the
  * numbers. acc never leaves int32 without a bias; with one that makes it do so it wraps around.
  * Error: half a unit of y, then the range of y.
- * Speed: On microcontrollers HEED_OUT_IN is read as it lies. On processors with vectors HEED_PACKED is fastest; other
- * layouts are turned on the stack, which costs some 10 to 40 %.
+ * Speed: On microcontrollers HEED_OUT_IN is read as it lies. On x86 HEED_PACKED is: 512 x 768 x 3072 takes 3.4 times less
+ * than HEED_F32 with AVX-512 VNNI, 1.4 times less with AVX2. Other layouts are turned on the stack, again for each 12
+ * rows: they take 1.4 times less, and 1.1 times more.
  * Workspace: none. Threads: with an executor, rows or outputs are shared out.
  * Aliasing: y is disjoint from everything else.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_FORMAT, BAD_STRIDE, OVERFLOW for X, Y;
@@ -57,8 +58,8 @@ HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const i
  * Error: a number of x moves by at most s_x * (0.5 + 2^-15). So |y - exact| <= s_x * (0.5 + 2^-15) * sum |w| +
  * (n + 4) * 2^-24 * (|bias| + s_x * 127 * sum |w|) + 2^-100 * sum |w|, where w are the widened weights of the output,
  * and n the number of their blocks (int8: 0).
- * Speed: On a PC with VNNI about three times as fast as HEED_F32 from some ten rows up, with AVX2 1.5 times. One row
- * takes the time of reading the weights' bytes. Small rows of a language model gain nothing.
+ * Speed: many rows take 3.3 times less than with HEED_F32 on a PC with AVX-512 VNNI (blocks 2.3 to 2.6), 1.4 times less
+ * with AVX2 (blocks 1.1). One row takes the time of reading the weights' bytes.
  * Workspace: none.
  * Aliasing: w may be packed's own object.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NOT_INITIALIZED (not made by heed_weights_open),
