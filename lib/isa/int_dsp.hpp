@@ -38,13 +38,17 @@ HEED_NOINLINE void multiply(tile &t) {
       "ldrd r0, r1, [r2]\n"
       "ldr lr, [r2, #12]\n"
       "mov r8, #0\n mov r9, #0\n mov r10, #0\n mov r11, #0\n"
-      "tst lr, #1\n"
-      "beq 2f\n"
-      "add lr, #1\n"
       "b 3f\n"
-      "2:\n" HEED_FOUR "3:\n" HEED_FOUR
-      "subs lr, #2\n"
+      "2:\n" HEED_FOUR
+      "subs lr, #1\n"
+      "3:\n tst lr, #3\n"
       "bne 2b\n"
+      "cmp lr, #0\n"
+      "beq 5f\n"
+      "4:\n" HEED_FOUR HEED_FOUR HEED_FOUR HEED_FOUR
+      "subs lr, #4\n"
+      "bne 4b\n"
+      "5:\n"
       "ldr r0, [sp]\n"
       "ldrd r1, r2, [r0, #16]\n"
       "ldrd r3, r4, [r0, #24]\n"
@@ -110,20 +114,24 @@ HEED_INLINE int32_t add_products(uint32_t a, uint32_t b, int32_t c) {
   return __smlad(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b), c);
 }
 
-HEED_INLINE uint32_t subtract(uint32_t a, uint32_t b) {
-  return static_cast<uint32_t>(__ssub16(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b)));
+// Four bytes, widened, each plus a half of `add`.
+HEED_INLINE void widen(uint32_t bytes, uint32_t add, uint32_t *to) {
+  asm("sxtab16 %0, %1, %2" : "=r"(to[0]) : "r"(add), "r"(bytes));
+  asm("sxtab16 %0, %1, %2, ror #8" : "=r"(to[1]) : "r"(add), "r"(bytes));
 }
+
+// Behind the last number are some that are multiplied by 0.
 int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
+  const uint32_t minus = lower(static_cast<uint32_t>(-zero_point), static_cast<uint32_t>(-zero_point));
   uint32_t *words = static_cast<uint32_t *>(to);
-  int32_t sum = 0;
-  for (int32_t i = 0; i < dim; i += 4, words += 2) {
-    uint32_t zero = (static_cast<uint32_t>(zero_point) & 255) * 0x01010101;
-    if (dim - i < 4) zero &= (1u << 8 * (dim - i)) - 1;
-    const uint32_t x = four(q + i, dim - i);
-    words[0] = subtract(even(x), even(zero));
-    words[1] = subtract(odd(x), odd(zero));
+  int32_t sum = zero_point * (-dim & 3);
+  const auto add = [&](uint32_t bytes) HEED_INLINED {
+    widen(bytes, minus, words);
     sum = add_products(words[1], 0x00010001, add_products(words[0], 0x00010001, sum));
-  }
+    words += 2;
+  };
+  for (int32_t i = dim >> 2; i > 0; i--, q += 4) add(four(q, 4));
+  if (dim & 3) add(four(q, dim & 3));
   return sum;
 }
 
@@ -230,8 +238,7 @@ HEED_NOINLINE void sums_in_place(const int32_t *p, const int_rows &v, int32_t *a
 }
 
 void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
-  if (v.packed)
-    return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
+  if (v.packed) return multiply_rows(p, 4 * int_block, n_rows, v.packed, v.n, int_block, v.dim, acc, acc_stride);
   if (n_rows > 1)
     sums_in_place<2>(p, v, acc, acc_stride);
   else
@@ -239,33 +246,14 @@ void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t
 }
 
 int32_t greatest(const int32_t *s, int32_t n) {
-  int32_t max = s[0];
-  for (int32_t j = 1; j < n; j++)
-    if (s[j] > max) max = s[j];
-  return max;
-}
-
-int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max, uint32_t offset) {
-  const uint32_t m = rule.m16 << rule.g, limit = rule.limit;
-  const int32_t h = rule.h, c0 = int_exp[0] * 32768 + 16384, c1 = int_exp[1] * 32768 + 16384,
-                c2 = int_exp[2] * 32768 + 16384;
-  int16_t *p = reinterpret_cast<int16_t *>(s);
-  int32_t l = 0;
-  for (int32_t j = 0; j < n; j++) {
-    uint32_t a = (static_cast<uint32_t>(max) - static_cast<uint32_t>(s[j])) >> h;
-    if (a > limit) a = limit;
-    const uint32_t u = offset + ((a * m) >> 16), power = __usat(static_cast<int32_t>(u), 16) >> int_fraction;
-    const int32_t t = static_cast<int16_t>((u << 5) ^ 0x8000);
-    int32_t y = __smlabb(t, int_exp[3], c2) >> 15;
-    y = __smlabb(y, t, c1) >> 15;
-    y = __smlabb(y, t, c0) >> 15;
-    y = static_cast<int32_t>((static_cast<uint32_t>(2 * y) >> power) + 1) >> 1;
-    const int16_t narrow = static_cast<int16_t>(y);
-    __builtin_memcpy(p + j, &narrow, 2);
-    l += y;
+  int32_t max = s[0], i = n & 3;
+  const auto take = [&](int32_t x) HEED_INLINED { max = x > max ? x : max; };
+  for (; i > 0; i--) take(*s++);
+  for (i = n >> 2; i > 0; i--, s += 4) {
+    const int32_t a = s[0], b = s[1], c = s[2], d = s[3];  // loads in a row take a cycle each
+    take(a), take(b), take(c), take(d);
   }
-  __builtin_memset(p + n, 0, static_cast<size_t>(padded - n) * 2);
-  return l;
+  return max;
 }
 
 void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {
@@ -295,7 +283,7 @@ constexpr int_steps make(const char *name) {
           pack_values,
           scores,
           greatest,
-          probabilities,
+          plain_integers::probabilities,
           sums,
           plain_integers::add_to_bin,
           plain_integers::join_bins,

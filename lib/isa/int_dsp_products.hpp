@@ -47,12 +47,10 @@ struct dsp_dots {
   // n numbers of two rows; behind them none, less the zero point, for which weights are 0.
   static HEED_NOINLINE void widen(const int8_t *x, const int8_t *y, int32_t n, int32_t zero_point, uint32_t *to) {
     const uint32_t minus = dsp::lower(static_cast<uint32_t>(-zero_point), static_cast<uint32_t>(-zero_point));
-    const auto add = [&](uint32_t bytes) HEED_INLINED {
-      asm("sxtab16 %0, %1, %2" : "=r"(to[0]) : "r"(minus), "r"(bytes));
-      asm("sxtab16 %0, %1, %2, ror #8" : "=r"(to[1]) : "r"(minus), "r"(bytes));
-      to += 2;
-    };
-    for (; n > 0; n -= 4, x += 4, y += 4) add(dsp::four(x, n)), add(dsp::four(y, n));
+    for (; n > 0; n -= 4, x += 4, y += 4, to += 4) {
+      dsp::widen(dsp::four(x, n), minus, to);
+      dsp::widen(dsp::four(y, n), minus, to + 2);
+    }
   }
 
   // n inputs of two widened rows and two outputs are added to the sums.

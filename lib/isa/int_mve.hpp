@@ -85,7 +85,8 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t 
   if (zero_point)
     open_scores(n_rows, zero_point, k, s);
   else
-    for (int32_t r = 0; r < n_rows; r++) __builtin_memset(s + r * int_block, 0, static_cast<size_t>(k.n) * 4);
+    for (int32_t r = 0; r < n_rows; r++)
+      for (int32_t j = 0; j < k.n; j += 4) vst1q_s32(s + r * int_block + j, vdupq_n_s32(0));
   for (int32_t r = 0; r < n_rows; r++, s += int_block) {
     const int8_t *q = static_cast<const int8_t *>(queries) + r * query_bytes, *key = k.data;
     int32_t left = k.dim;
