@@ -166,37 +166,42 @@ void sum_columns(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_
   }
 }
 
-// Two rows times columns [i, i + 8) as they lie; NARROW: of dim < 8 columns.
-template <bool NARROW>
-HEED_INLINE void sum_eight(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_t i, int32_t *a0,
-                           int32_t *a1) {
+// One or two rows times columns [i, i + 8) as they lie; NARROW: of dim < 8 columns.
+template <int ROWS, bool NARROW>
+HEED_INLINE void sum_eight(const int16_t *p, const int_rows &v, int32_t i, int32_t *acc, ptrdiff_t acc_stride) {
   int32x4_t x0 = vdupq_n_s32(0), x1 = x0, y0 = x0, y1 = x0;
   const int8_t *from = v.data + i;
   for (int32_t j = v.n; j > 0; j--, from += v.stride) {
-    const int32_t p = *p0++, q = *p1++;
+    const int32_t a = *p, b = ROWS == 2 ? p[2 * int_block] : 0;
+    p++;
     const int32x4_t w = NARROW ? vldrbq_z_s32(from, first_32bit(v.dim)) : vldrbq_s32(from),
                     z = NARROW ? vldrbq_z_s32(from + 4, v.dim > 4 ? first_32bit(v.dim - 4) : 0) : vldrbq_s32(from + 4);
-    x0 = vmlaq_n_s32(x0, w, p);
-    y0 = vmlaq_n_s32(y0, w, q);
-    x1 = vmlaq_n_s32(x1, z, p);
-    y1 = vmlaq_n_s32(y1, z, q);
+    x0 = vmlaq_n_s32(x0, w, a);
+    x1 = vmlaq_n_s32(x1, z, a);
+    if (ROWS == 1) continue;
+    y0 = vmlaq_n_s32(y0, w, b);
+    y1 = vmlaq_n_s32(y1, z, b);
   }
-  vst1q_s32(a0 + i, x0);
-  vst1q_s32(a0 + i + 4, x1);
-  vst1q_s32(a1 + i, y0);
-  vst1q_s32(a1 + i + 4, y1);
+  vst1q_s32(acc + i, x0);
+  vst1q_s32(acc + i + 4, x1);
+  if (ROWS == 1) return;
+  vst1q_s32(acc + acc_stride + i, y0);
+  vst1q_s32(acc + acc_stride + i + 4, y1);
 }
-void sum_rows(const int16_t *p0, const int16_t *p1, const int_rows &v, int32_t *a0, int32_t *a1) {
-  if (v.dim < 8) return sum_eight<true>(p0, p1, v, 0, a0, a1);
-  for (int32_t i = 0; i < v.dim; i += 8) sum_eight<false>(p0, p1, v, i + 8 <= v.dim ? i : v.dim - 8, a0, a1);
+template <int ROWS>
+HEED_NOINLINE void sum_rows(const int16_t *p, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
+  if (v.dim < 8) return sum_eight<ROWS, true>(p, v, 0, acc, acc_stride);
+  for (int32_t i = 0; i < v.dim; i += 8) sum_eight<ROWS, false>(p, v, i + 8 <= v.dim ? i : v.dim - 8, acc, acc_stride);
 }
 
 void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *row = reinterpret_cast<const int16_t *>(p);
-  for (int32_t r = 0; r < n_rows; r += 2) {
-    const int32_t next = r + 1 < n_rows ? r + 1 : r;
-    (v.packed ? sum_columns : sum_rows)(row + r * 2 * int_block, row + next * 2 * int_block, v, acc + r * acc_stride,
-                                        acc + next * acc_stride);
+  for (int32_t r = 0; r < n_rows; r += 2, row += 4 * int_block, acc += 2 * acc_stride) {
+    const bool two = r + 1 < n_rows;
+    if (v.packed)
+      sum_columns(row, two ? row + 2 * int_block : row, v, acc, two ? acc + acc_stride : acc);
+    else
+      two ? sum_rows<2>(row, v, acc, acc_stride) : sum_rows<1>(row, v, acc, acc_stride);
   }
 }
 

@@ -89,10 +89,10 @@ static void project(int kind) {
     multipliers[i] = multiplier(kind % 7 ? -9 : -12, kind % 7 ? -6 : 2);
     bias[i] = between(-20000, 20000);
   }
-  const int32_t format = kind % 2 ? HEED_INT8 : HEED_INT16;
+  const int32_t format = kind % 2 ? HEED_INT8 : HEED_INT16, zero = between(-128, 127), out_zero = between(-128, 127);
   port_paint_stack();
-  check(heed_int_project(heed_int_matrix_of(pool, HEED_INT8, n, n_in, between(-128, 127)), w, kind % 5 ? bias : NULL,
-                         multipliers, heed_int_matrix_out_of(out, format, n, n_out, between(-128, 127)), NULL));
+  check(heed_int_project(heed_int_matrix_of(pool, HEED_INT8, n, n_in, zero), w, kind % 5 ? bias : NULL, multipliers,
+                         heed_int_matrix_out_of(out, format, n, n_out, out_zero), NULL));
   note_stack(&project_stack);
   add_bytes(out, n * n_out * (format == HEED_INT16 ? 2 : 1));
 }
