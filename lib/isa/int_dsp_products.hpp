@@ -1,4 +1,4 @@
-// Products in integers with SMLAD. Two rows are widened, less their zero point, up to 256 inputs at a time, if those are
+// Products in integers with SMLAD. Two rows are widened, less their zero point, up to 128 inputs at a time, if those are
 // all then once for all outputs; weights when they are needed: four bytes become two words of two numbers each.
 #ifndef HEED_ISA_INT_DSP_PRODUCTS_HPP
 #define HEED_ISA_INT_DSP_PRODUCTS_HPP
@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 struct dsp_dots {
-  static constexpr int32_t rows = 2, outputs = 2, piece = 256;
+  static constexpr int32_t rows = 2, outputs = 2, piece = 128;
 
   struct tile {
     const uint32_t *x;  // of each four numbers of two rows the even two and the odd two of the one, then of the other
@@ -104,8 +104,7 @@ struct dsp_dots {
                   int_requantised_fast(t.sums[i], b.multiplier_of(n + (i & 1)), b.y_zero_point, b.wide), b.wide);
     }
   }
-  static void project(const int_product &b) {
-    if (b.w.layout == int_layout::in_out || b.depth > piece || b.n_cols < 2) return int_project<dsp_dots>(b);
+  static HEED_NOINLINE void project_widened(const int_product &b) {
     uint32_t wide[piece];
     for (int32_t r = 0; r < b.n_rows; r += 2) {
       const int8_t *x = b.x + r * b.x_stride;
@@ -113,6 +112,12 @@ struct dsp_dots {
       widen(x, two ? x + b.x_stride : x, b.depth, b.x_zero_point, wide);
       project_rows(b, wide, r, two);
     }
+  }
+  static void project(const int_product &b) {
+    if (b.w.layout == int_layout::in_out || b.depth > piece || b.n_cols < 2)
+      int_project<dsp_dots>(b);
+    else
+      project_widened(b);
   }
 };
 
