@@ -47,7 +47,7 @@ struct norm_factor {
 };
 // v: n^2 times the variance, or the mean of squares, with eps; not 0, below 2^62.
 inline norm_factor norm_factor_of(uint64_t v) {
-  const int32_t a = __builtin_clzll(v) / 2;
+  const int32_t a = (64 - bit_length(v)) / 2;
   return {static_cast<uint32_t>((static_cast<uint64_t>(1) << 62) / int_root(v << (2 * a))), 62 - norm_fraction - a};
 }
 HEED_INLINE int64_t int_normalized(const norm_factor &f, int32_t x) {
