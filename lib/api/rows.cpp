@@ -107,7 +107,7 @@ heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const 
 template <class K>
 void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
                  const heed_executor *executor) {
-  run_pairs(row_steps_of(k)->add, 2.0f, a, b, y, executor);
+  run_pairs(row_steps_of(k)->add, 8.0f, a, b, y, executor);
 }
 
 }  // namespace
