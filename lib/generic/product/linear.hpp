@@ -79,13 +79,17 @@ static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
   sum(constant<1>());
 }
 
-// One row, VECS registers of columns: all of depth in registers.
-template <class V, int VECS, class T>
+// One row, VECS registers of columns: all of depth in registers. Unless they are WHOLE, all that there are, at most so
+// many: those beyond repeat the last, which overlaps others.
+template <class V, int VECS, bool WHOLE, class T>
 static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T> &w, int32_t column) {
   typename V::reg sum[VECS], scale[VECS];
+  int32_t at[VECS];
+  const int32_t last = b.n_cols - V::lanes;
   HEED_UNROLL for (int v = 0; v < VECS; v++) {
-    sum[v] = b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f);
-    scale[v] = w.scale(V(), column + v * V::lanes);
+    at[v] = WHOLE || v * V::lanes < last ? v * V::lanes : last;
+    sum[v] = b.bias ? V::load(b.bias + column + at[v]) : V::set(0.0f);
+    scale[v] = w.scale(V(), column + at[v]);
   }
   const float *const x = b.x;
   const T *p = w.data + column;
@@ -93,25 +97,25 @@ static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T>
   for (int32_t i = 0; i < b.depth; i++, p += stride) {
     const auto factor = V::factor(x[i]);
     HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] =
-        V::fma(factor, scaled<V, T>(V::load(p + v * V::lanes), scale[v]), sum[v]);
+        V::fma(factor, scaled<V, T>(V::load(p + at[v]), scale[v]), sum[v]);
   }
-  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + v * V::lanes, sum[v]);
+  HEED_UNROLL for (int v = 0; v < VECS; v++) V::store(b.y + column + at[v], sum[v]);
 }
 
 // One row of any number of columns, at least a register: the last panel overlaps columns that are done, and computes
 // them again from the start.
 template <class V, class T>
 static void project_one_row(const linear_block &b, const weights_of<T> &w) {
+  if (b.n_cols < 4 * V::lanes) return project_row<V, 4, false>(b, w, 0);
   int32_t column = 0;
   const auto panels = [&](auto registers, bool all) {
     constexpr int vecs = decltype(registers)::value, width = vecs * V::lanes;
     if (b.n_cols < width) return;
     for (; column < b.n_cols && (all || column + width <= b.n_cols); column += width)
-      project_row<V, vecs>(b, w, column + width <= b.n_cols ? column : b.n_cols - width);
+      project_row<V, vecs, true>(b, w, column + width <= b.n_cols ? column : b.n_cols - width);
   };
   panels(constant<8>(), b.n_cols % (8 * V::lanes) > 4 * V::lanes);
   panels(constant<4>(), true);
-  panels(constant<1>(), true);
 }
 // Where columns may be read one panel after another: rows that fit one, or weights in the second-level cache.
 template <class V, class T>
