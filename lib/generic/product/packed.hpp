@@ -33,36 +33,32 @@ HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool t
   else
     add_words<V, KIND, 1, word_vecs<V, 1>>(b, w);
 }
-
-// What few rows take from the words themselves: the first n_cols columns, whole tiles, and depth, whole words or
-// blocks.
-struct direct_part {
-  int32_t n_cols, depth;
-};
-// Several rows take turns on what fits the first-level cache.
+// At least a register of columns, and whole words or blocks. Several rows take turns on what fits the first-level cache.
 template <class V>
-static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words, const direct_part &part) {
-  const int32_t run = of.n_rows > 1 ? 256 : part.depth;
+static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
+  const int32_t run = of.n_rows > 1 ? 256 : of.depth;
   const bool scaled = words.kind == word_kind::scaled;
   linear_block b = of;
   word_piece w = words;
-  for (int32_t begin = 0; begin < part.depth; begin += run) {
-    b.depth = part.depth - begin < run ? part.depth - begin : run;
+  for (int32_t begin = 0; begin < of.depth; begin += run) {
+    b.depth = of.depth - begin < run ? of.depth - begin : run;
     for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
       rows = of.n_rows - row > 1 ? 2 : 1;
       const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
       b.x = of.x + row * of.x_stride + begin;
       b.y = of.y + row * of.y_stride;
       word_piece at = w;
-      for (int32_t column = 0; column < part.n_cols; column += width, b.y += width) {
+      for (int32_t left = of.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
+        const int32_t beyond = left - width;  // of these no tile has less than a register
+        b.n_cols = beyond <= 0 ? left : beyond < V::lanes ? width - V::lanes : width;
         if (scaled)
           add_words_of<V, word_kind::scaled>(b, at, rows > 1);
         else if (w.kind == word_kind::bytes)
           add_words_of<V, word_kind::bytes>(b, at, rows > 1);
         else
           add_words_of<V, word_kind::nibbles>(b, at, rows > 1);
-        at.words += 4 * width;
-        at.scales += (scaled ? 4 : 2) * width;
+        at.words += 4 * b.n_cols;
+        at.scales += (scaled ? 4 : 2) * b.n_cols;
       }
     }
     w.words += scaled ? run / 4 * w.word_stride : run / block_inputs * w.block_stride;
@@ -70,29 +66,16 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
   }
 }
 
+// Many rows, or inputs from `begin` on that are no whole word, by pieces of floats: int8.
 template <class V>
-static direct_part take_direct(const linear_block &b, const word_piece &w) {
-  constexpr int32_t width = word_vecs<V, 1> * V::lanes;
-  const int32_t step = w.kind == word_kind::scaled ? 4 : block_inputs;
-  direct_part part = {0, 0};
-  if constexpr (V::loads_narrow) {
-    if (b.n_rows > most_direct_rows || b.n_cols < width) return part;
-    part = {b.n_cols / width * width, b.depth / step * step};
-    add_direct<V>(b, w, part);
-  }
-  return part;
-}
-
-// The rest, from input `begin` on, by pieces of floats: int8.
-template <class V>
-static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t column, int32_t begin) {
+static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t begin) {
   // Half a KB less than other copies where those are large: this one lies deepest on the stack.
   constexpr int32_t width = piece_width<V>, floats = V::copies_panels ? 1408 : copy_floats<V>,
                     depth = floats / width / 4 * 4;
   alignas(4 * V::lanes) float copy[depth * width];
   for (; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-    for (int32_t first = column; first < b.n_cols; first += width) {
+    for (int32_t first = 0; first < b.n_cols; first += width) {
       const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
       word_piece part = w;
       part.words += 4 * first;
@@ -106,26 +89,29 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
   }
 }
 
+// Blocks from input `begin` on, whole ones but for the last.
 template <class V>
-static HEED_NOINLINE void add_int8(linear_block b, const word_piece &w) {
-  const direct_part direct = take_direct<V>(b, w);
-  if (direct.n_cols < b.n_cols) add_widened<V>(b, w, direct.n_cols, 0);
-  b.n_cols = direct.n_cols;
-  if (direct.n_cols > 0 && direct.depth < b.depth) add_widened<V>(b, w, 0, direct.depth);
-}
-
-// b.depth inputs of blocks, whole ones but for the last.
-template <class V>
-static HEED_NOINLINE void add_blocks(linear_block b, word_piece w) {
-  const direct_part direct = take_direct<V>(b, w);
-  const int32_t depth = b.depth;
-  for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs) {
-    const int32_t first = begin < direct.depth ? direct.n_cols : 0;
+static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin) {
+  const int32_t depth = b.depth, blocks = begin / block_inputs;
+  b.x += begin;
+  w.words += blocks * w.block_stride;
+  w.scales += blocks * w.block_stride;
+  for (; begin < depth; begin += block_inputs, b.x += block_inputs) {
     b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
-    if (first < b.n_cols) add_widened_block<V>(b, w, first);
+    add_widened_block<V>(b, w);
     w.words += w.block_stride;
     w.scales += w.block_stride;
   }
+}
+
+// y += x w for inputs from `begin` on, of few rows whole words or blocks alone. Returns where they end.
+template <class V>
+static int32_t add_few_rows(linear_block b, const word_piece &w) {
+  if (!V::loads_narrow || b.n_rows > most_direct_rows) return 0;
+  b.depth -= b.depth % (w.kind == word_kind::scaled ? 4 : block_inputs);
+  if constexpr (V::loads_narrow)
+    if (b.depth > 0) add_direct<V>(b, w);
+  return b.depth;
 }
 
 // Blocks as they lie in a file, whole registers of columns from `column` on.
@@ -145,21 +131,37 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
          begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
       b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
-      add_blocks<V>(b, {words, scales, 4 * most, 0, word_kind::bytes, nibbles});
+      const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles};
+      add_blocks<V>(b, block, add_few_rows<V>(b, block));
     }
   }
 }
 
-// y += x w for whole registers of columns, from `column` on.
-template <class V>
-static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w, int32_t column) {
-  if (w.of_file) return add_file_blocks<V>(b, w, column);
+// Words of a panel from `column` on.
+HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
   if (w.format == stored_int8)
-    return add_int8<V>(b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false});
-  add_blocks<V>(b, {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride,
-                    nibbles ? word_kind::nibbles : word_kind::bytes, false});
+    return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false};
+  return {w.data + row / 2 + 4 * column,
+          w.data + 2 * column,
+          row,
+          of_block * w.stride,
+          nibbles ? word_kind::nibbles : word_kind::bytes,
+          false};
+}
+
+// y += x w for whole registers of columns, from `column` on, and inputs from `begin` on.
+template <class V>
+static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w, int32_t column, int32_t begin) {
+  if (w.of_file) return add_file_blocks<V>(b, w, column);
+  const word_piece words = words_of_panel(w, column);
+  if (begin == 0) begin = add_few_rows<V>(b, words);
+  if (begin == b.depth) return;
+  if (w.format == stored_int8)
+    add_widened<V>(b, words, begin);
+  else
+    add_blocks<V>(b, words, begin);
 }
 
 // Rows of y from a bias (stride 0), or +0; or from others. A loop would become loads of nothing under a mask from null, at
@@ -174,19 +176,23 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
   }
 }
 
-// The last register may have outputs that y does not: then it lies on the stack.
+// Of few rows all columns at once. Else the last register may have outputs that y does not: then it lies on the stack.
 template <class V>
 static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
   constexpr int32_t most_rows = 4, lanes = V::lanes == 1 ? panel_cols : V::lanes;
+  int32_t done = 0;
   const auto add = [&](const linear_block &of, int32_t column) {
     if constexpr (V::lanes == 1)
       add_blocks_one_lane<V>(of, w, column);
     else if constexpr (takes_words_apart<V>)
       compact_whole<V>(of, w, column);
     else
-      add_columns<V>(of, w, column);
+      add_columns<V>(of, w, column, done);
   };
   copy_rows(b, b.bias, 0);
+  if constexpr (V::lanes > 1 && !takes_words_apart<V>)
+    if (!w.of_file && b.n_cols >= lanes) done = add_few_rows<V>(b, words_of_panel(w, 0));
+  if (done > 0 && done == b.depth) return;
   linear_block part = b;
   part.n_cols = b.n_cols / lanes * lanes;
   const int32_t first = part.n_cols;

@@ -84,12 +84,12 @@ static HEED_NOINLINE void add_block(const linear_block &b, const float *numbers,
   }
 }
 
-// One block, or a part, of all rows and of columns from `first` on.
+// One block, or a part, of all rows and columns.
 template <class V>
-static HEED_NOINLINE void add_widened_block(const linear_block &b, const word_piece &w, int32_t first) {
+static HEED_NOINLINE void add_widened_block(const linear_block &b, const word_piece &w) {
   constexpr int32_t width = piece_width<V>, rows = V::compact ? 2 : 4;
   alignas(4 * V::lanes) float numbers[block_inputs * width], scales[width];
-  for (int32_t column = first; column < b.n_cols; column += width) {
+  for (int32_t column = 0; column < b.n_cols; column += width) {
     const int32_t n = b.n_cols - column < width ? b.n_cols - column : width;
     word_piece at = w;
     at.words += 4 * column;

@@ -58,9 +58,9 @@ HEED_INLINE void repeat(F f) {
     for (int i = 0; i < N; i += STEP) f(i);
 }
 
-// start(j), then add(v, number) for number j of each of VECS words, j ascending.
-template <class V, word_kind KIND, int VECS, class Start, class Add>
-HEED_INLINE void each_number(const unsigned char *p, bool less_8, Start start, Add add) {
+// start(j), then add(v, number) for number j of each of VECS words, j ascending; load(p, v) is the word.
+template <class V, word_kind KIND, int VECS, class Load, class Start, class Add>
+HEED_INLINE void each_number(const unsigned char *p, bool less_8, Load load, Start start, Add add) {
   using reg = typename V::reg;
   constexpr bool nibbles = KIND == word_kind::nibbles, unrolled = VECS == 1;
   if constexpr (V::shuffles_bytes) {
@@ -70,13 +70,12 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, Start start, A
         const reg order = V::byte_order(j);
         start(j + 4 * decltype(half)::value);
         asm volatile("" : "+r"(p));  // words are loaded again: there are no registers to keep them in
-        HEED_UNROLL for (int v = 0; v < VECS; v++)
-            add(v, part.of(V::shuffle_bytes(load_word<V>(p + 4 * v * V::lanes), order)));
+        HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, part.of(V::shuffle_bytes(load(p, v), order)));
       });
     });
   } else {
     reg words[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = load_word<V>(p + 4 * v * V::lanes);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = load(p, v);
     const part_numbers<V> first(0, nibbles, nibbles || less_8), second(8, nibbles, nibbles || less_8);
     repeat<unrolled, word_inputs<KIND>, 4>([&](int j) HEED_INLINED {
       if constexpr (nibbles && V::finds_nibbles) {
@@ -105,7 +104,8 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, Start start, A
   }
 }
 
-// y[r][0, VECS registers) goes on by all of b.depth, whole words or blocks.
+// y[r][0, b.n_cols) goes on by all of b.depth, whole words or blocks: one to VECS registers. The last one overlaps
+// others, and those that are not there repeat it.
 template <class V, word_kind KIND, int ROWS, int VECS>
 static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of) {
   constexpr bool blocks = KIND != word_kind::scaled;
@@ -116,17 +116,18 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
   const unsigned char *scales = w.scales, *words = w.words;
   typename V::reg sum[ROWS][VECS], scale[VECS];
   decltype(V::factor(0.0f)) factor[ROWS];
-  if (!blocks) {
-    HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = load_word<V>(scales + 4 * v * V::lanes);
+  ptrdiff_t at[VECS];
+  HEED_UNROLL for (int v = 0; v < VECS; v++) {
+    at[v] = v * V::lanes < b.n_cols - V::lanes ? v * V::lanes : b.n_cols - V::lanes;
+    if (!blocks) scale[v] = load_word<V>(scales + 4 * at[v]);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
   constexpr bool fetches = !V::compact && ROWS > 1;
   // A tile of rows may read every other line of a panel, which no processor foresees: it asks for the next run's.
   const ptrdiff_t ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
   for (int32_t left = b.depth; left > 0; left -= run) {
-    start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {
-      return blocks ? V::set(0.0f) : V::load(y + r * y_stride + v * V::lanes);
-    });
+    start_tile<V, ROWS, VECS>(
+        sum, [=](int r, int v) HEED_INLINED { return blocks ? V::set(0.0f) : V::load(y + r * y_stride + at[v]); });
     const unsigned char *p = words;
     constexpr int inputs = word_inputs<KIND>;
     for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs) {
@@ -134,7 +135,8 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
         HEED_UNROLL for (int l = 0; l < 4 * VECS * V::lanes; l += 64) __builtin_prefetch(p + ahead + l, 0, 2);
       }
       each_number<V, KIND, VECS>(
-          p, w.unsigned_bytes,
+          p, blocks && w.unsigned_bytes,
+          [&](const unsigned char *word, int v) HEED_INLINED { return load_word<V>(word + 4 * at[v]); },
           [&](int j) HEED_INLINED {
             HEED_UNROLL for (int r = 0; r < ROWS; r++) {
               factor[r] = V::factor(x[r * x_stride + j]);
@@ -147,13 +149,12 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
             HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r], number, sum[r][v]);
           });
     }
-    HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      typename V::reg half;
-      if (blocks) half = V::load(reinterpret_cast<const f16 *>(scales) + v * V::lanes);
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-        float *const to = y + r * y_stride + v * V::lanes;
-        V::store(to, blocks ? V::fma(half, sum[r][v], V::load(to)) : sum[r][v]);
-      }
+    HEED_UNROLL for (int v = 0; blocks && v < VECS; v++) {
+      const typename V::reg half = V::load(reinterpret_cast<const f16 *>(scales) + at[v]);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(half, sum[r][v], V::load(y + r * y_stride + at[v]));
+    }
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {  // when all have been read
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) V::store(y + r * y_stride + at[v], sum[r][v]);
     }
     words += w.block_stride;
     scales += w.block_stride;
@@ -172,7 +173,8 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
       float *at = to + n;
       if (!V::compact) __builtin_prefetch(words + 4 * n + 6144, 0, 2);  // the next piece of int8
       each_number<V, KIND, 1>(
-          words + 4 * n, w.unsigned_bytes, [](int) {},
+          words + 4 * n, w.unsigned_bytes, [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
+          [](int) {},
           [&](int, typename V::reg x) HEED_INLINED {
             V::store(at, V::mul(x, scale));
             at += to_stride;
