@@ -144,7 +144,7 @@ struct layer_task {
   void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker);
 };
 
-void layer_task_of_piece(void *context, int32_t index, int32_t worker) {
+void layer_piece_task(void *context, int32_t index, int32_t worker) {
   const layer_task &task = *static_cast<const layer_task *>(context);
   const layer_pass &p = *task.pass;
   const int32_t begin = index * p.piece_rows, left = p.x.n_rows - begin;
@@ -153,7 +153,7 @@ void layer_task_of_piece(void *context, int32_t index, int32_t worker) {
 
 void run_pieces(const layer_pass &p, void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker)) {
   layer_task task = {&p, run};
-  run_tasks(p.executor, (p.x.n_rows + p.piece_rows - 1) / p.piece_rows, layer_task_of_piece, &task);
+  run_tasks(p.executor, (p.x.n_rows + p.piece_rows - 1) / p.piece_rows, layer_piece_task, &task);
 }
 
 // As many rows in a piece as the memory has room for beside the least workspace, at most 32; fewer if threads would idle.

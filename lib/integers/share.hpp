@@ -8,7 +8,7 @@ namespace heed {
 
 // work: multiply-adds, or operations that take as long.
 inline pieces share(int32_t total, int32_t step, int32_t least, uint64_t work, const heed_executor *executor) {
-  constexpr auto least_work = static_cast<uint64_t>(least_threaded_work);
+  constexpr uint64_t least_work = least_threaded_work < 1 ? 1 : static_cast<uint64_t>(least_threaded_work);
   if (!executor || work < least_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;
   int32_t n = workers * pieces_per_worker;

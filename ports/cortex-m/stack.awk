@@ -16,7 +16,7 @@ BEGIN {
   holds["sinks->code->check"] = "^check_sinks$"; holds["sinks->code->bind"] = "^bind_sinks$"
   holds["lse->code->check"] = "^check_lse$"; holds["lse->code->bind"] = "^bind_lse$"
   holds["rope->code->check"] = "^check_fields$"; holds["rope->code->run"] = "^run_rope$"
-  holds["w->code->check"] = "^check_(packed|blocks)$"; holds["w->code->run"] = "^run_(packed|blocks)$"
+  holds["w->code->check"] = "^check_(packed|blocks|in_integers)$"; holds["w->code->run"] = "^run_(packed|blocks|in_integers)$"
   holds["append"] = "^append_rows$"; holds["check_tokens"] = "^check_tokens$"; holds["check_options"] = "^check_options_of_tokens$"
   # The hooks of a rule, in the order in which a call comes to them.
   holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_narrow"] = "^place_narrow$"
@@ -36,8 +36,12 @@ BEGIN {
   holds["linear"] = "^(scalar )?linear(_one_lane)?$"; holds["dot"] = "^(scalar )?dot(_one_lane)?$"
   holds["step of a product"] = "^project(_one_lane)?$"; holds["step of blocks"] = "^multiply_blocks(_plain)?$"; holds["fill"] = "^copy_(weights|transposed)$"
   holds["step of norms"] = "^norm_of_rows$"; holds["step of elements"] = "^each_element$"
+  holds["sum"] = "^sum_values$"
+  # Integers.
+  holds["project"] = "^(int_)?project$"; holds["project_floats"] = "^int_project_floats$"
+  holds["row"] = "^(add|multiply|rescale|lookup|norm)_row$"; holds["run"] = "^run_(keys|piece)$"
   # What a caller gives, tasks and self-tests.
-  holds["norm"] = "^heed_(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
+  holds["norm"] = "^heed_(int_)?(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
   holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
