@@ -96,6 +96,13 @@
 //     Log-sum-exp: 2048 * (24 G - 15 + log2(L)) + 2, log2 rounded to 2^-11; 2 is what rounding down takes.
 // I10. Products (heed_int_project): acc = bias + sum (x[i] - zero point) * w[i][n], modulo 2^32; y[n] = clamp(zero point +
 //     ((acc * m + 2^(30 - e)) >> (31 - e))), with the output's multiplier, e from -31 to 30.
+// I11. heed_int_add: z = a' * m_a * 2^(e_a - e) + b' * m_b * 2^(e_b - e), e the smaller of the two, a' and b' without their
+//     zero points; y = clamp(zero point + ((z + 2^(30 - e)) >> (31 - e))). heed_int_multiply and heed_int_rescale likewise,
+//     with z = a' * b' * m, and x' * m.
+// I12. Norms: S = sum x' (layer_norm) or 0, V = n * sum x'^2 - S^2 + ((n^2 * eps) >> 16). With V * 4^a in [2^62, 2^64):
+//     r = floor(2^62 / root), the root of that rounded down; z = ((n x' - S) * r + 2^(41 - a)) >> (42 - a), 0 where V is 0.
+//     y = clamp(zero point + ((z * weight + bias * 2^20 + 2^(t - 1)) >> t)), t = 20 + shift.
+// I13. Activation tables: integers/int_table.cpp, in numbers of 26 and 30 bits of fraction. What it computes is the rule.
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

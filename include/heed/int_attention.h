@@ -42,8 +42,8 @@ typedef struct heed_int_mask {
 
 /* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend on
  * the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece for
- * each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2552.
- * HEED_INT_WORKSPACE_BYTES(64, 64) is 111104. */
+ * each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2648.
+ * HEED_INT_WORKSPACE_BYTES(64, 64) is 111872. */
 #define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
 /* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
  * in a kernel's order. */

@@ -1,6 +1,6 @@
 /* heed: the rest of a layer in integers: sums, products, norms and activations of rows. Include heed/integers.h.
  *
- * No number is a float, and every result is exact to its rule (lib/arithmetic.hpp, I11 to I15): the same bits on every
+ * No number is a float, and every result is exact to its rule (lib/arithmetic.hpp, I11 to I13): the same bits on every
  * processor. Rows are int8 or int16. An int16 matrix that is read has the zero point 0, as in TensorFlow Lite. A wide
  * residual stream is int16, products take and give int8.
  *

@@ -1,4 +1,4 @@
-// The table of an activation, made in integers (rule I15): the same 256 bytes everywhere, without an FPU.
+// The table of an activation, made in integers (rule I13): the same 256 bytes everywhere, without an FPU.
 #include "../kernel/int_row_rules.hpp"
 #include "check.hpp"
 #include "heed/int_rows.h"

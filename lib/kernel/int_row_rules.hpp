@@ -1,4 +1,4 @@
-// The rules of rows in integers (I11 to I15 of arithmetic.hpp), for one number or one row.
+// The rules of rows in integers (I11 and I12 of arithmetic.hpp), for one number or one row.
 #ifndef HEED_INT_ROW_RULES_HPP
 #define HEED_INT_ROW_RULES_HPP
 
@@ -39,7 +39,7 @@ inline uint32_t int_root(uint64_t x) {
   return static_cast<uint32_t>(root);
 }
 
-// I13: a row's n x - sum (or n x) becomes z = that * r * 2^-shift, with 20 bits of fraction.
+// I12: a row's n x - sum (or n x) becomes z = that * r * 2^-shift, with 20 bits of fraction.
 constexpr int32_t norm_fraction = 20;
 struct norm_factor {
   uint32_t r;  // at most 2^31
