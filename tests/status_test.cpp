@@ -152,7 +152,8 @@ const numbered arguments[] = {ARG(CALL, 1),
                               ARG(B_DOWN, 225),
                               ARG(SCORE, 240),
                               ARG(VALUE, 241),
-                              ARG(VALUES, 242)};
+                              ARG(VALUES, 242),
+                              ARG(MULTIPLIERS, 243)};
 #undef ARG
 
 std::string lower(std::string text) {

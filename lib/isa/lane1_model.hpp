@@ -21,7 +21,8 @@ namespace {
 
 // Exponentials side by side: one alone is a chain of 12 dependent operations, for which greater processors wait. Where
 // code is to be small, and for calls of functions, one; a model's own are pairs.
-#if defined(__SOFTFP__) || defined(__OPTIMIZE_SIZE__)
+#if HEED_CORTEX_M_TILE
+#elif defined(__SOFTFP__) || defined(__OPTIMIZE_SIZE__)
 constexpr int lane1_exponentials = 1;
 #else
 constexpr int lane1_exponentials = 2;
@@ -62,9 +63,10 @@ struct lane1 {
   static constexpr bool compact = true, loads_narrow = false;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
-  static constexpr int exponentials = lane1_exponentials;
   static constexpr bool own_tile = HEED_CORTEX_M_TILE;
-#if HEED_CORTEX_M_TILE
+#if !HEED_CORTEX_M_TILE
+  static constexpr int exponentials = lane1_exponentials;
+#else
   static HEED_INLINE void multiply_tile(product &p) { multiply_tile_cortex_m(p); }
   static HEED_INLINE void project_tile(const projection_tile &t) { project_tile_cortex_m(t); }
   static HEED_INLINE void exponentials_of_pairs(float *x, float *sums, int32_t n, float shift) {
