@@ -45,9 +45,15 @@ struct int_opened {
 };
 
 // Rows that are taken together. Their inputs are opened piece by piece on the stack: 384 bytes of a row, where sums are
-// there, too, 256; and of inputs 48 or 32, with weights beside them, where these are turned.
-constexpr int32_t product_rows = 12, float_room = product_rows * 384, turned_room = product_rows * 320,
-                  turned_row = 64;  // inputs
+// there, too, 256; and of inputs 48 or 32, with weights beside them, where these are turned. With eight registers tiles
+// spill, and the stack has no room for 12 rows.
+#ifdef __i386__
+constexpr int32_t product_rows = 6;
+#else
+constexpr int32_t product_rows = 12;
+#endif
+constexpr int32_t turned_row = 64;  // inputs
+constexpr int32_t float_room = product_rows * 384, turned_room = 48 * panel_outputs + product_rows * turned_row;
 template <class V>
 constexpr int32_t whole_inputs = 256 / V::x_bytes;
 template <class V>
