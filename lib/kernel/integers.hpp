@@ -43,7 +43,7 @@ struct octave {
 };
 HEED_INLINE octave octave_above(int64_t x) {
   const int64_t r = (x >> int_fraction) + 1;
-  return {static_cast<int32_t>(r), static_cast<uint32_t>((r << int_fraction) - x)};
+  return {static_cast<int32_t>(r), static_cast<uint32_t>(r * (1 << int_fraction) - x)};
 }
 HEED_INLINE int64_t scaled_score(int32_t max, multiplier c) {
   return (static_cast<int64_t>(max) * c.m) >> (31 - c.e - int_fraction);
