@@ -75,7 +75,7 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
       bin = of_sink;
     }
     if (of_sink == bin) sink = p;
-    if (of_sink == bin - 1) low_sink = p;
+    if (of_sink + 1 == bin) low_sink = p;
   }
   const uint64_t of_keys = static_cast<uint64_t>(top) + static_cast<uint64_t>(low >> int_bin),
                  l = static_cast<uint64_t>(top) + static_cast<uint64_t>(sink) +
@@ -90,7 +90,7 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
         room[j] = lost == 1 ? static_cast<int32_t>(state.top()[i + j] >> (int_bin + f.down)) : 0;
     write_out(k, s, row, f, room, i, n);
   }
-  if (call.lse) write_lse(s, row, l, bin * int_bin);
+  if (call.lse) write_lse(s, row, l, l == 0 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(bin) * int_bin));
 }
 
 }  // namespace
