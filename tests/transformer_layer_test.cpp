@@ -44,7 +44,7 @@ TEST_P(transformer_layer, a_status_of_the_callers_norm_or_activation_is_returned
     random_source r(740000 + uint64_t(i));
     random_layer l(r, true, false);
     heed_transformer_layer &t = l.transformer;
-    t.norm_first = i % 2, t.norm = heed_rms_norm, t.activation = heed_silu;
+    t.norm_first = i % 2, t.parallel = 0, t.norm = heed_rms_norm, t.activation = heed_silu;
     const floats x = bell_floats(r, size_t(l.attention.model_dim) * 5), expected = run_layer(l, x, 5, {}, nullptr).y;
     t.norm = own_norm, t.activation = own_activation;
     n_norms_left = n_activations_left = -1;
@@ -165,9 +165,14 @@ TEST(transformer_layer_bytes, are_those_of_the_macro) {
     heed_transformer_layer t = l.transformer;
     t.attention = &a;
     const int32_t n = r.size(1, 1000);
-    EXPECT_EQ(heed_transformer_layer_bytes(&t, n),
-              HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim, t.hidden_dim,
-                                           t.w_gate.data != nullptr));
+    const bool gated = t.w_gate.data || t.hidden_order;
+    const size_t of_macro =
+        HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
+                                     t.hidden_dim + (t.parallel ? a.model_dim : 0), gated);
+    EXPECT_LE(heed_transformer_layer_bytes(&t, n), of_macro);
+    if (!t.parallel || !gated) {
+      EXPECT_EQ(heed_transformer_layer_bytes(&t, n), of_macro);
+    }
     EXPECT_EQ(heed_transformer_layer_bytes(&t, 0), 0u);
     t.hidden_dim = 0;
     EXPECT_EQ(heed_transformer_layer_bytes(&t, n), 0u);

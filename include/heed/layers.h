@@ -37,7 +37,15 @@ extern "C" {
  * The weights are wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim,
  * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any format and layout. Without wo (its
  * data is null), y is the context of all heads side by side, and out_dim is n_heads * v_dim. A bias is null, or as long
- * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM. */
+ * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM.
+ *
+ * Norms of q and k (Qwen 3, Gemma 3): With qk_norm, each head of q and of k is normalised before rope turns it. With
+ * qk_norm_whole = 1, all heads of a row are one row of the norm (OLMo 2).
+ *
+ * Cross-attention (the paper, Whisper, T5, Moonshine): With cross = 1, the rows attend to another sequence. Its keys
+ * and values lie in the cache. heed_attention_layer_remember computes them there, once, from the rows of the other
+ * sequence. A run then reads the cache and does not change it, and any number of layers and threads may read it. rope
+ * is null and causal is 0. Options such as kv_lengths and masks count by the rows of the other sequence. */
 typedef struct heed_attention_layer {
   uint32_t struct_size;                                             /* sizeof(heed_attention_layer) */
   int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim; /* a row of x has model_dim floats, of y out_dim */
@@ -48,6 +56,11 @@ typedef struct heed_attention_layer {
   const heed_rope *rope;          /* turns q and k, with any rotary_dim, also with a cache; or null */
   heed_cache *cache;              /* a cache of one sequence, to which k and v are appended; or null */
   const heed_options *options;    /* options of its attention, without partial and narrow tensors; or null */
+  heed_norm *qk_norm;             /* the norm of q and k; or null */
+  float qk_eps;                   /* of qk_norm */
+  const float *q_norm_weight, *q_norm_bias, *k_norm_weight, *k_norm_bias; /* (head_dim), or whole rows; or null */
+  int32_t qk_norm_whole; /* 0: each head is a row of the norm; 1: all heads are one row */
+  int32_t cross;         /* 0 or 1; with 1, keys and values are those that the cache has */
 } heed_attention_layer;
 
 /* A layer in which q, k and v have head_dim = model_dim / n_heads. There are as many key/value heads as heads. out_dim
@@ -66,6 +79,10 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
   l.rope = HEED_NULL;
   l.cache = HEED_NULL;
   l.options = HEED_NULL;
+  l.qk_norm = HEED_NULL;
+  l.qk_eps = 1e-6f;
+  l.q_norm_weight = l.q_norm_bias = l.k_norm_weight = l.k_norm_bias = HEED_NULL;
+  l.qk_norm_whole = l.cross = 0;
   return l;
 }
 
@@ -99,7 +116,10 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
  *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, MISFIT for BO without wo; NULL_POINTER, MISALIGNED,
  *         TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY, also with the layer itself or its executor; as
  *         heed_rope_apply for ROPE; as heed_cache_append for CACHE, MISFIT for N_SEQUENCES (not 1), N_KV_HEADS,
- *         HEAD_DIM, V_DIM when the cache has others, NOT_CAUSAL for CAUSAL; NOT_HERE for PARTIAL, NARROW, and with a
+ *         HEAD_DIM, V_DIM when the cache has others, NOT_CAUSAL for CAUSAL; OUT_OF_RANGE for CROSS, QK_NORM_WHOLE;
+ *         NOT_FINITE, OUT_OF_RANGE for QK_EPS; MISALIGNED, OVERFLOW for Q_NORM_WEIGHT, Q_NORM_BIAS, K_NORM_WEIGHT,
+ *         K_NORM_BIAS, MISFIT without qk_norm; with cross = 1 NULL_POINTER for CACHE, NOT_HERE for ROPE, CAUSAL, KIND
+ *         (a ring), OUT_OF_RANGE for N_KV (the cache is empty); NOT_HERE for PARTIAL, NARROW, and with a
  *         ring for POSITIONS, PINNED (more than its own); as heed_linear for X, Y, EXECUTOR; the statuses that
  *         options.h states. One error is found after memory has been written: NaN or infinity that an int8 cache cannot
  *         hold (NOT_FINITE for K, V). y and the cache are then as they were before the call. If the call is computed in
@@ -107,7 +127,25 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
 HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                               heed_memory memory, const heed_executor *executor);
 
+/* Cross-attention: appends the keys and values of x (n, model_dim), rows of the other sequence, to the layer's cache.
+ * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence.
+ *
+ * Memory: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the memory has
+ *         room for, with the same result.
+ * Status: as heed_attention_layer_run for LAYER, its fields, X, MEMORY and EXECUTOR; NOT_HERE for CROSS (it is 0);
+ *         FULL for CACHE. As there, one error is found later: NOT_FINITE for K, V. The cache then has the tokens of the
+ *         pieces before. */
+HEED_API heed_status heed_attention_layer_remember(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
+                                                   const heed_executor *executor);
+
 /* ------------------------------------------------------------------------------------------------ transformer layer */
+
+/* Where the value and the gate of a gated layer lie. */
+typedef enum heed_hidden_order {
+  HEED_HIDDEN_APART = 0,      /* w_up alone, or w_gate and w_up */
+  HEED_HIDDEN_GATE_FIRST = 1, /* w_up is gate, then value */
+  HEED_HIDDEN_GATE_LAST = 2   /* w_up is value, then gate */
+} heed_hidden_order;
 
 /* A transformer layer: an encoder layer (BERT, ViT, KWT: all rows at once), or a decoder layer (GPT, Llama: causal,
  * rotary embedding, a cache). The result has the bits of the public functions called one after another:
@@ -120,7 +158,20 @@ HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer,
  *   y = a + f                                          y = norm2(a + f)
  *
  * w_up and w_gate are (model_dim, hidden_dim), w_down is (hidden_dim, model_dim).
- * Source: Vaswani et al. 2017; Xiong et al. 2020 (norms first); Shazeer 2020 (gated). */
+ *
+ * Other families set one field more:
+ *
+ *   cross         a third sublayer between the two, attention over another sequence, with norm_cross before it, or, with
+ *                 norms last, behind it: a decoder of the paper, Whisper, Moonshine
+ *   norm_after    each sublayer's result has a norm before it is added: a = x + after1(attention_layer(h)). With
+ *                 norm_first = 1 this is Gemma 2 and 3. With norm_first = 0 only these norms are left (OLMo 2)
+ *   parallel      both sublayers take x: y = (x + attention_layer(norm1(x))) + f(norm2(x)). It is for norm_first = 1
+ *                 (GPT-NeoX). Where a model has one norm (Phi, Falcon), norm1 and norm2 have the same weights
+ *   hidden_order  value and gate lie side by side in w_up, which is then (model_dim, 2 * hidden_dim), and so does b_up
+ *   norm          heed_rms_norm_plus_one: the weights of norms are stored as w - 1 (Gemma)
+ *
+ * Source: Vaswani et al. 2017; Xiong et al. 2020 (norms first); Shazeer 2020 (gated); Wang and Komatsuzaki 2021
+ * (parallel). */
 typedef struct heed_transformer_layer {
   uint32_t struct_size;                                               /* sizeof(heed_transformer_layer) */
   const heed_attention_layer *attention;                              /* has wo, and its out_dim is model_dim */
@@ -129,9 +180,16 @@ typedef struct heed_transformer_layer {
   heed_norm *norm;                                                    /* heed_layer_norm, heed_rms_norm, or your own */
   float eps;                                                          /* of both norms */
   const float *norm1_weight, *norm1_bias, *norm2_weight, *norm2_bias; /* (model_dim) or null */
-  heed_activation *activation;         /* heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, or your own */
-  heed_weights w_up, w_gate, w_down;   /* weights; the layer is gated if w_gate.data is not null */
-  const float *b_up, *b_gate, *b_down; /* biases, or null */
+  heed_activation *activation;                      /* heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, or your own */
+  heed_weights w_up, w_gate, w_down;                /* weights; the layer is gated if w_gate.data is not null */
+  const float *b_up, *b_gate, *b_down;              /* biases, or null */
+  const heed_attention_layer *cross;                /* with cross = 1, wo, and the dimensions of attention; or null */
+  const float *norm_cross_weight, *norm_cross_bias; /* (model_dim) or null */
+  int32_t norm_after;                               /* 0 or 1: norms of what the sublayers give */
+  const float *after1_weight, *after1_bias, *after2_weight, *after2_bias; /* (model_dim) or null */
+  const float *after_cross_weight, *after_cross_bias;                     /* (model_dim) or null */
+  int32_t parallel;                                                       /* 0 or 1 */
+  int32_t hidden_order;                                                   /* heed_hidden_order */
 } heed_transformer_layer;
 
 /* A layer with norms last and eps 1e-5. It is not gated and has no weights. */
@@ -150,12 +208,19 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
   l.activation = activation;
   l.w_up = l.w_gate = l.w_down = none;
   l.b_up = l.b_gate = l.b_down = HEED_NULL;
+  l.cross = HEED_NULL;
+  l.norm_cross_weight = l.norm_cross_bias = HEED_NULL;
+  l.norm_after = l.parallel = 0;
+  l.after1_weight = l.after1_bias = l.after2_weight = l.after2_bias = HEED_NULL;
+  l.after_cross_weight = l.after_cross_bias = HEED_NULL;
+  l.hidden_order = HEED_HIDDEN_APART;
   return l;
 }
 
 /* Bytes of memory for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden rows
- * take the place of q, k, v and context. gated is 0 or 1. For each further worker add HEED_WORKSPACE_BYTES. More memory
- * is not used. */
+ * take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a parallel
+ * layer, give hidden_dim + model_dim for hidden_dim. For each further worker add HEED_WORKSPACE_BYTES. More memory is not
+ * used. */
 #define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)    \
   (HEED_LAYER_ROUND(                                                                                           \
        HEED_SIZE(4) * HEED_SIZE(n) *                                                                           \
@@ -181,7 +246,12 @@ HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer
  *         for the attention layer, X, Y, MEMORY, EXECUTOR, and NULL_POINTER for WO, MISFIT for OUT_DIM; OUT_OF_RANGE
  * for HIDDEN_DIM, NORM_FIRST; NULL_POINTER for NORM, ACTIVATION; as heed_project for W_UP, W_GATE, W_DOWN (MISFIT for
  * other sizes); MISALIGNED, OVERFLOW for B_UP, B_GATE, B_DOWN, NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS;
- * MISFIT for B_GATE (without w_gate); NOT_FINITE, OUT_OF_RANGE for EPS. */
+ * MISFIT for B_GATE (without w_gate); NOT_FINITE, OUT_OF_RANGE for EPS; OUT_OF_RANGE for NORM_AFTER, PARALLEL,
+ * HIDDEN_ORDER; MISFIT for PARALLEL (with norm_first = 0, or with cross), W_GATE (with a hidden_order); MISALIGNED,
+ * OVERFLOW for NORM_CROSS_WEIGHT, NORM_CROSS_BIAS, AFTER1_WEIGHT, AFTER1_BIAS, AFTER2_WEIGHT, AFTER2_BIAS,
+ * AFTER_CROSS_WEIGHT, AFTER_CROSS_BIAS; MISFIT for CROSS (without cross = 1, or with other dimensions); as
+ * heed_attention_layer_run for the fields of cross, under the same names; TOO_MANY_ROWS for N (cross has options, and a
+ * ring cuts the rows into pieces). */
 HEED_API heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                                 heed_memory memory, const heed_executor *executor);
 

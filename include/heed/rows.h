@@ -78,6 +78,11 @@ typedef heed_status heed_norm(heed_matrix x, const float *weight, const float *b
 HEED_API heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                                    const heed_executor *executor);
 
+/* RMS norm with weights that are stored less 1, as Gemma stores them: y = x / sqrt(mean(x^2) + eps) * (1 + weight) + bias.
+ * Range, error and NaN: as heed_rms_norm with the weights 1 + weight, each rounded. */
+HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps,
+                                            heed_matrix_out y, const heed_executor *executor);
+
 /* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. The squares are those of differences, so
  * a large mean costs only its own rounding.
  * Range: as heed_rms_norm, for the differences. If all differences are 0, as in a row of one element, y is bias, or 0

@@ -181,11 +181,30 @@ typedef enum heed_argument {
   HEED_ARG_B_UP = 223,
   HEED_ARG_B_GATE = 224,
   HEED_ARG_B_DOWN = 225,
+  HEED_ARG_CROSS = 226,
+  HEED_ARG_QK_EPS = 227,
+  HEED_ARG_QK_NORM_WHOLE = 228,
+  HEED_ARG_Q_NORM_WEIGHT = 229,
+  HEED_ARG_Q_NORM_BIAS = 230,
+  HEED_ARG_K_NORM_WEIGHT = 231,
+  HEED_ARG_K_NORM_BIAS = 232,
+  HEED_ARG_NORM_CROSS_WEIGHT = 233,
+  HEED_ARG_NORM_CROSS_BIAS = 234,
+  HEED_ARG_NORM_AFTER = 235,
+  HEED_ARG_PARALLEL = 236,
+  HEED_ARG_HIDDEN_ORDER = 237,
   /* Integers. */
   HEED_ARG_SCORE = 240,
   HEED_ARG_VALUE = 241,
   HEED_ARG_VALUES = 242,
-  HEED_ARG_MULTIPLIERS = 243
+  HEED_ARG_MULTIPLIERS = 243,
+  /* Norms of what sublayers give. */
+  HEED_ARG_AFTER1_WEIGHT = 260,
+  HEED_ARG_AFTER1_BIAS = 261,
+  HEED_ARG_AFTER2_WEIGHT = 262,
+  HEED_ARG_AFTER2_BIAS = 263,
+  HEED_ARG_AFTER_CROSS_WEIGHT = 264,
+  HEED_ARG_AFTER_CROSS_BIAS = 265
 } heed_argument;
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument

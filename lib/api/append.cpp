@@ -32,13 +32,18 @@ bool count_by_rows(const heed_options &o) {
 void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n) {
   const heed_cache &cache = *layer.cache;
   const heed_cache_shape &s = cache.shape;
-  check_contents(check, cache, access::write);
+  check_contents(check, cache, n > 0 ? access::write : access::read);
   check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
   check.require(s.n_kv_heads == layer.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.require(s.head_dim == layer.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
   check.require(s.v_dim == layer.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
-  check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
-  if (!check.ok()) return;
+  check.require(!layer.cross || s.kind == HEED_CACHE_LINEAR, HEED_NOT_HERE, HEED_ARG_KIND);
+  if (layer.cross)
+    check.require(layer.causal == 0, HEED_NOT_HERE, HEED_ARG_CAUSAL);
+  else
+    check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
+  if (n == 0) check.require(!check.ok() || states_of(cache)->length > 0, HEED_OUT_OF_RANGE, HEED_ARG_N_KV);
+  if (!check.ok() || n == 0) return;
   check_room(check, cache, 0, rows_at_once(layer, n));
   check.require(n <= HEED_MAX_COUNT - states_of(cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }

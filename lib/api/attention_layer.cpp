@@ -1,5 +1,4 @@
-// Attention with its projections, of both layers: what the public functions do one after another, on one kernel, after
-// one check of everything.
+// Attention with its projections: one check of everything, for both layers, and the public functions.
 #include "../boundary/front_door.hpp"
 #include "../options/cache.hpp"
 #include "../options/options.hpp"
@@ -18,91 +17,7 @@ static_assert(macro_is_function(1, 1, 1, 1, 1) && macro_is_function(3, 4, 2, 6, 
                   macro_is_function(17, 12, 1, 64, 80),
               "one formula");
 
-bool has_wo(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
-
-// Its attention over n rows, which are in the cache if there is one; without workspace and executor.
-heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r) {
-  heed_attention call = heed_attention_of(r.q, r.k, r.v, n, n, l.n_heads, l.n_kv_heads, l.head_dim, r.context, {});
-  call.v_dim = l.v_dim;
-  call.scale = l.scale;
-  call.causal = l.causal;
-  call.v = heed_token_major(r.v, n, l.n_kv_heads, l.v_dim);
-  call.out = heed_token_major_out(r.context, n, l.n_heads, l.v_dim);
-  call.options = l.options;
-  if (l.cache) {
-    call.k = call.v = heed_tensor();
-    call.n_kv = states_of(*l.cache)->length;
-    call.cache = l.cache;
-  }
-  return call;
-}
-
-// ------------------------------------------------------------------------------------------------------------ steps
-// Each has a frame of its own, which is gone when the next one runs.
-
-HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c) {
-  const heed_attention_layer &l = *c.layer;
-  const attention_rows r = rows_of(c);
-  const heed_matrix x = c.x ? *c.x : view(c.y);
-  const auto to = [&](float *y, const heed_weights &w, const float *bias) {
-    run_project(k, x, w, bias, heed_matrix_out_of(y, x.n_rows, w.n_out), c.executor);
-  };
-  to(r.q, l.wq, l.bq);
-  to(r.k, l.wk, l.bk);
-  to(r.v, l.wv, l.bv);
-}
-
-HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position) {
-  const int32_t n = c.y.n_rows, head_dim = c.layer->head_dim;
-  c.layer->rope->code->run(address_of(k),
-                           {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
-                            nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
-}
-
 }  // namespace
-
-HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
-  const heed_attention_layer &l = *c.layer;
-  const attention_rows r = rows_of(c);
-  const int32_t n = c.y.n_rows, position = l.cache ? states_of(*l.cache)->length : 0;
-  if (l.rope) {
-    turn(k, c, r.q, l.n_heads, position);
-    turn(k, c, r.k, l.n_kv_heads, position);
-  }
-  if (!l.cache) return HEED_OK;
-  return functions_of(*l.cache).append(address_of(k),
-                                       {l.cache, 0, n, heed_token_major(r.k, n, l.n_kv_heads, l.head_dim),
-                                        heed_token_major(r.v, n, l.n_kv_heads, l.v_dim)});
-}
-
-HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
-  heed_attention call = attention_of(*c.layer, c.y.n_rows, rows_of(c));
-  call.workspace = c.workspace;
-  call.executor = c.executor;
-  if (!has_wo(*c.layer)) {
-    call.out.data = c.y.data;
-    call.out.row_stride = c.y.row_stride;
-  }
-  run_attention(k, call);
-}
-
-namespace {
-
-HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
-  const heed_attention_layer &l = *c.layer;
-  run_project(k, heed_matrix_of(rows_of(c).context, c.y.n_rows, l.wo.n_in), l.wo, l.bo, c.y, c.executor);
-}
-
-}  // namespace
-
-heed_status run_attention_layer(kernel_handle k, const attention_pass &c) {
-  project_inputs(k, c);
-  const heed_status status = place_tokens(k, c);
-  if (status != HEED_OK) return status;
-  attend(k, c);
-  if (has_wo(*c.layer)) project_context(k, c);
-  return HEED_OK;
-}
 
 // ----------------------------------------------------------------------------------------------------------- checks
 
@@ -112,7 +27,26 @@ void check_attention_shape(checker &check, const heed_attention_layer &l) {
   check.count(l.out_dim, HEED_MAX_DIM, HEED_ARG_OUT_DIM);
   const int64_t widest = l.head_dim > l.v_dim ? l.head_dim : l.v_dim;
   check.require(widest * l.n_heads <= HEED_MAX_DIM, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
+  check.require(l.qk_norm_whole == 0 || l.qk_norm_whole == 1, HEED_OUT_OF_RANGE, HEED_ARG_QK_NORM_WHOLE);
+  check.require(l.cross == 0 || l.cross == 1, HEED_OUT_OF_RANGE, HEED_ARG_CROSS);
 }
+
+namespace {
+
+void check_qk_norm(checker &check, const heed_attention_layer &l) {
+  check.require(is_finite(l.qk_eps), HEED_NOT_FINITE, HEED_ARG_QK_EPS);
+  check.require(l.qk_eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_QK_EPS);
+  const auto numbers = [&](const float *data, int32_t n_heads, heed_argument name) {
+    check.floats_or_null(data, l.qk_norm_whole ? n_heads * l.head_dim : l.head_dim, name);
+    check.require(!data || l.qk_norm, HEED_MISFIT, name);
+  };
+  numbers(l.q_norm_weight, l.n_heads, HEED_ARG_Q_NORM_WEIGHT);
+  numbers(l.q_norm_bias, l.n_heads, HEED_ARG_Q_NORM_BIAS);
+  numbers(l.k_norm_weight, l.n_kv_heads, HEED_ARG_K_NORM_WEIGHT);
+  numbers(l.k_norm_bias, l.n_kv_heads, HEED_ARG_K_NORM_BIAS);
+}
+
+}  // namespace
 
 void check_projection(checker &check, const heed_weights &w, const float *bias, int32_t n_in, int32_t n_out,
                       heed_argument w_name, heed_argument bias_name) {
@@ -127,6 +61,7 @@ void check_attention_projections(checker &check, const heed_attention_layer &l) 
   check_projection(check, l.wq, l.bq, l.model_dim, w.q, HEED_ARG_WQ, HEED_ARG_BQ);
   check_projection(check, l.wk, l.bk, l.model_dim, w.k, HEED_ARG_WK, HEED_ARG_BK);
   check_projection(check, l.wv, l.bv, l.model_dim, w.v, HEED_ARG_WV, HEED_ARG_BV);
+  check_qk_norm(check, l);
   if (has_wo(l)) return check_projection(check, l.wo, l.bo, w.context, l.out_dim, HEED_ARG_WO, HEED_ARG_BO);
   check.require(l.out_dim == w.context, HEED_MISFIT, HEED_ARG_OUT_DIM);
   check.require(!l.bo, HEED_MISFIT, HEED_ARG_BO);
@@ -141,20 +76,26 @@ void check_layer_rope(checker &check, const heed_attention_layer &l) {
   if (check.ok()) l.rope->code->check(check, *l.rope, l.head_dim);
 }
 
-void check_layer_cache(checker &check, const heed_attention_layer &l, int32_t n) {
-  check_object(check, l.cache, access::write, HEED_ARG_CACHE);
-  if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, n);
+}  // namespace
+
+void check_cross(checker &check, const heed_attention_layer &l) {
+  check.require(!l.rope, HEED_NOT_HERE, HEED_ARG_ROPE);
+  check.require(l.cache != nullptr, HEED_NULL_POINTER, HEED_ARG_CACHE);
 }
 
-}  // namespace
+void check_layer_cache(checker &check, const heed_attention_layer &l, int32_t n) {
+  check_object(check, l.cache, n > 0 ? access::write : access::read, HEED_ARG_CACHE);
+  if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, n);
+}
 
 void check_attention_state(checker &check, const heed_attention_layer &l, int32_t n, size_t floats, heed_memory memory,
                            const heed_executor *executor) {
   const size_t least = HEED_WORKSPACE_MIN_BYTES(l.head_dim, l.v_dim);
   check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   check.executor(executor);
+  if (l.cross) check_cross(check, l);
   check_layer_rope(check, l);
-  check_layer_cache(check, l, n);
+  check_layer_cache(check, l, l.cross ? 0 : n);
   if (check.ok())
     check.require(memory.bytes >= rows_bytes(rows_at_once(l, n), floats) + least, HEED_TOO_SMALL, HEED_ARG_MEMORY);
 }
@@ -162,18 +103,20 @@ void check_attention_state(checker &check, const heed_attention_layer &l, int32_
 void check_attention_options(checker &check, const heed_attention_layer &l, int32_t n) {
   heed_attention call = attention_of(l, n, {});
   call.cache = nullptr;  // has been checked, and is written
-  if (l.cache) call.n_kv += n;
+  if (l.cache && !l.cross) call.n_kv += n;
   check_objects(check, call);
   if (!check.ok()) return;
   check.require(!l.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
   check.require(!l.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
-  if (l.cache) functions_of(*l.cache).check_options(check, l, n);
+  if (l.cache && !l.cross) functions_of(*l.cache).check_options(check, l, n);
   if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
 }
 
 namespace {
 
 size_t floats_of(const heed_attention_layer &l) {
+  const widths w = own_widths_of(l);
+  if (l.cross) return static_cast<size_t>(w.q) + (has_wo(l) ? static_cast<size_t>(w.context) : 0);
   return attention_floats(l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, has_wo(l));
 }
 

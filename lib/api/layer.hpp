@@ -9,6 +9,8 @@
 
 namespace heed {
 
+inline heed_matrix view(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
+
 // ------------------------------------------------------------------------------------------------------------- memory
 
 // In 64 bits, which hold n rows of any valid layer.
@@ -27,8 +29,7 @@ constexpr size_t attention_floats(int32_t n_heads, int32_t n_kv_heads, int32_t h
          (has_wo ? 0 : static_cast<size_t>(n_heads) * static_cast<size_t>(v_dim));
 }
 // The result of a sublayer, then what it is made of: q, k, v and context, or the hidden rows.
-constexpr size_t transformer_floats(int32_t model_dim, size_t attention, int32_t hidden_dim, bool is_gated) {
-  const size_t hidden = static_cast<size_t>(hidden_dim) * (is_gated ? 2 : 1);
+constexpr size_t transformer_floats(int32_t model_dim, size_t attention, size_t hidden) {
   return static_cast<size_t>(model_dim) + HEED_LAYER_GREATER(attention, hidden);
 }
 
@@ -45,11 +46,19 @@ struct attention_pass {
 };
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c);
 
+inline bool has_wo(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
+
 struct widths {
   int32_t q, k, v, context;  // of a row of each projection and of the context
 };
 inline widths widths_of(const heed_attention_layer &l) {
   return {l.n_heads * l.head_dim, l.n_kv_heads * l.head_dim, l.n_kv_heads * l.v_dim, l.n_heads * l.v_dim};
+}
+// What a run computes: of another sequence's keys and values nothing.
+inline widths own_widths_of(const heed_attention_layer &l) {
+  widths w = widths_of(l);
+  if (l.cross) w.k = w.v = 0;
+  return w;
 }
 
 // Where the projections and the context lie.
@@ -57,7 +66,7 @@ struct attention_rows {
   float *q, *k, *v, *context;
 };
 inline attention_rows rows_of(const attention_pass &c) {
-  const widths w = widths_of(*c.layer);
+  const widths w = own_widths_of(*c.layer);
   const size_t n = static_cast<size_t>(c.y.n_rows);
   attention_rows r;
   r.q = c.rows;
@@ -67,19 +76,29 @@ inline attention_rows rows_of(const attention_pass &c) {
   return r;
 }
 
-// Its steps between the projections: queries and keys are turned, keys and values put into the cache if there is one;
-// then the context.
+// Its steps: the projections of rows that begin at row `first` of all; between the projections queries and keys are
+// normalised and turned, keys and values put into the cache if there is one; then the context.
+void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix &x, int32_t first,
+                    const heed_executor *executor);
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
 void attend(kernel_handle k, const attention_pass &c);
+heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
+heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, int32_t n, const float *keys,
+                          const float *values);
+// Its attention over n rows, which are in the cache if there is one; without workspace and executor.
+heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r);
 
-// Ranges that the checks below may add: weights, scales and biases; rope and its frequencies; the cache and its memory.
-constexpr int attention_layer_ranges = 4 * 3 + 2 + 2;
+// Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope and its frequencies; the cache
+// and its memory.
+constexpr int attention_layer_ranges = 4 * 3 + 4 + 2 + 2;
 
 void check_attention_shape(checker &check, const heed_attention_layer &layer);
 void check_attention_projections(checker &check, const heed_attention_layer &layer);
 // Executor, rope, cache, and whether the memory has room for n rows of so many floats, or for those that pass at once.
 void check_attention_state(checker &check, const heed_attention_layer &layer, int32_t n, size_t floats,
                            heed_memory memory, const heed_executor *executor);
+void check_cross(checker &check, const heed_attention_layer &layer);
+void check_layer_cache(checker &check, const heed_attention_layer &layer, int32_t n);  // n is 0 if it is only read
 // Options are those of attention once the cache holds the new tokens.
 void check_attention_options(checker &check, const heed_attention_layer &layer, int32_t n);
 
@@ -88,7 +107,7 @@ void check_projection(checker &check, const heed_weights &w, const float *bias, 
 
 // --------------------------------------------------------------------------------------------------- transformer layer
 
-// Rows on their way through a layer. attention.y is what both sublayers give and, with norms first, what they take;
+// Rows on their way through a layer. attention.y is what all sublayers give and, with norms first, what they take;
 // hidden rows lie where q, k, v and context did, in attention.rows.
 struct transformer_pass {
   const heed_transformer_layer *layer;
@@ -97,7 +116,40 @@ struct transformer_pass {
   attention_pass attention;
 };
 
-inline bool is_gated(const heed_transformer_layer &l) { return l.w_gate.data != nullptr; }
+inline bool is_gated(const heed_transformer_layer &l) {
+  return l.w_gate.data != nullptr || l.hidden_order != HEED_HIDDEN_APART;
+}
+// Floats of a row that the feed-forward works in.
+inline int64_t hidden_floats(const heed_transformer_layer &l) {
+  return int64_t{l.hidden_dim} * (is_gated(l) ? 2 : 1) + (l.parallel ? l.attention->model_dim : 0);
+}
+
+enum class sublayer { attention, cross, hidden };
+
+// Some of these rows: all of them, or a worker's.
+struct some_rows {
+  kernel_handle k;
+  const heed_transformer_layer *layer;
+  heed_matrix x;
+  heed_matrix_out y, given;  // y of the layer; what a sublayer gives and, with norms first, takes
+  float *hidden;
+  const heed_executor *executor;
+  void (*norm)(const norm_rows &rows);           // the layer's norm and activation as steps of a kernel; or null, then
+  void (*activation)(const element_rows &rows);  // its functions are called
+  bool plus_one;                                 // of norm
+};
+// What a sublayer takes.
+inline heed_matrix taken(const some_rows &r, sublayer s) {
+  return r.layer->norm_first ? view(r.given) : s == sublayer::attention ? r.x : view(r.y);
+}
+// The norm before a sublayer, if it has one: after this `taken` is what it takes.
+heed_status begin_sublayer(const some_rows &r, sublayer s);
+// What is done with what it gave.
+heed_status end_sublayer(const some_rows &r, sublayer s);
+// What is done with what attention gave; of parallel sublayers all that is left.
+heed_status finish_attention(const some_rows &r);
+// All that stands behind attention and cross-attention.
+heed_status run_feed_forward(const some_rows &r);
 
 // Small layers on several threads: stripes of rows instead of one function after another.
 #ifndef HEED_SINGLE  // one file is for boards
@@ -125,8 +177,6 @@ heed_status run_pieces(heed_matrix &x, heed_matrix_out &y, int32_t at_once, F ru
     y.data += y.n_rows * y.row_stride;
   }
 }
-
-inline heed_matrix view(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
 
 // Cuts the rows off the front of a memory and returns them.
 inline float *take_rows(heed_memory &memory, uint64_t bytes) {

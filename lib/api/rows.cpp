@@ -89,7 +89,7 @@ HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name,
 }
 
 norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, float eps, const heed_matrix_out &y) {
-  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim};
+  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim, false};
 }
 
 void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
@@ -129,9 +129,19 @@ heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias,
                           const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, heed::norm_of(x, weight, bias, eps, y),
-                   4.0f, executor);
+    heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm,
+                   heed::norm_of(x, weight, bias, eps, y), 4.0f, executor);
   return status;
+}
+
+heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                                   const heed_executor *executor) {
+  const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
+  if (status != HEED_OK) return status;
+  heed::norm_rows rows = heed::norm_of(x, weight, bias, eps, y);
+  rows.plus_one = true;
+  heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, rows, 4.0f, executor);
+  return HEED_OK;
 }
 
 heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,

@@ -11,8 +11,9 @@ namespace {
 constexpr bool macro_is_function(int32_t n, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
                                  int32_t v_dim, int32_t hidden_dim, bool gated) {
   const size_t attention = attention_floats(n_heads, n_kv_heads, head_dim, v_dim, true);
+  const size_t hidden = static_cast<size_t>(hidden_dim) * (gated ? 2 : 1);
   return HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated) ==
-         layer_bytes(n, transformer_floats(model_dim, attention, hidden_dim, gated), head_dim, v_dim);
+         layer_bytes(n, transformer_floats(model_dim, attention, hidden), head_dim, v_dim);
 }
 static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function(3, 6, 4, 2, 4, 3, 7, true) &&
                   macro_is_function(17, 768, 12, 12, 64, 64, 3072, false) &&
@@ -22,81 +23,32 @@ static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function
 size_t floats_of(const heed_transformer_layer &l) {
   const heed_attention_layer &a = *l.attention;
   return transformer_floats(a.model_dim, attention_floats(a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim, true),
-                            l.hidden_dim, is_gated(l));
+                            static_cast<size_t>(hidden_floats(l)));
 }
 
-// ------------------------------------------------------------------------------------------------------------ steps
-// Each has a frame of its own, which is gone when the next one runs.
-
-HEED_NOINLINE heed_status normalise(kernel_handle k, const transformer_pass &c, const heed_matrix &x, bool second,
-                                    const heed_matrix_out &y) {
-  const heed_transformer_layer &l = *c.layer;
-  const layer_executor executor(k, c.attention.executor);
-  return l.norm(x, second ? l.norm2_weight : l.norm1_weight, second ? l.norm2_bias : l.norm1_bias, l.eps, y,
-                executor.get());
-}
-
-HEED_NOINLINE heed_status normalise_first(kernel_handle k, const transformer_pass &c) {
-  return normalise(k, c, c.x, false, c.attention.y);
-}
-// Between the sublayers: the rows of the second one, or what the first one gave.
-HEED_NOINLINE heed_status normalise_between(kernel_handle k, const transformer_pass &c) {
-  return c.layer->norm_first ? normalise(k, c, view(c.y), true, c.attention.y) : normalise(k, c, view(c.y), false, c.y);
-}
-HEED_NOINLINE heed_status normalise_last(kernel_handle k, const transformer_pass &c) {
-  return normalise(k, c, view(c.y), true, c.y);
-}
-
-// y = what went into a sublayer + what it gave
-HEED_NOINLINE void add_sublayer(kernel_handle k, const transformer_pass &c, bool second) {
-  run_add(k, second ? view(c.y) : c.x, view(c.attention.y), c.y, c.attention.executor);
-}
-
-// n rows of hidden numbers, the first ones or those behind them.
-heed_matrix_out hidden_rows(const transformer_pass &c, bool second) {
-  const int32_t n = c.x.n_rows, dim = c.layer->hidden_dim;
-  const size_t floats = static_cast<size_t>(n) * static_cast<size_t>(dim);
-  return heed_matrix_out_of(c.attention.rows + (second ? floats : 0), n, dim);
-}
-
-HEED_NOINLINE heed_status activate(kernel_handle k, const transformer_pass &c, const heed_matrix &x,
-                                   const heed_matrix &up, const heed_matrix_out &y) {
-  const layer_executor executor(k, c.attention.executor);
-  return c.layer->activation(x, up, y, executor.get());
-}
-
-HEED_NOINLINE heed_status run_hidden(kernel_handle k, const transformer_pass &c) {
-  const heed_transformer_layer &l = *c.layer;
-  const heed_matrix x = view(l.norm_first ? c.attention.y : c.y);
-  const heed_matrix_out up = hidden_rows(c, false);
-  run_project(k, x, l.w_up, l.b_up, up, c.attention.executor);
-  if (!is_gated(l)) return activate(k, c, view(up), heed_matrix(), up);
-  const heed_matrix_out gate = hidden_rows(c, true);
-  run_project(k, x, l.w_gate, l.b_gate, gate, c.attention.executor);
-  return activate(k, c, view(gate), view(up), gate);
-}
-
-HEED_NOINLINE void project_hidden(kernel_handle k, const transformer_pass &c) {
-  run_project(k, view(hidden_rows(c, is_gated(*c.layer))), c.layer->w_down, c.layer->b_down, c.attention.y,
-              c.attention.executor);
+HEED_NOINLINE heed_status run_cross(const some_rows &r, const attention_pass &of_rows) {
+  heed_status status = begin_sublayer(r, sublayer::cross);
+  if (status != HEED_OK) return status;
+  const heed_matrix x = taken(r, sublayer::cross);
+  attention_pass c = of_rows;
+  c.layer = r.layer->cross;
+  c.x = &x;
+  status = run_attention_layer(r.k, c);
+  return status == HEED_OK ? end_sublayer(r, sublayer::cross) : status;
 }
 
 heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
-  const bool first = c.layer->norm_first != 0;
   c.attention.y.n_rows = c.x.n_rows;
 #ifndef HEED_SINGLE
   if (repays_stripes(c)) return run_stripes(k, c);
 #endif
-  heed_status status = first ? normalise_first(k, c) : HEED_OK;
+  const some_rows r = {k,       c.layer, c.x,  c.y, c.attention.y, c.attention.rows, c.attention.executor,
+                       nullptr, nullptr, false};
+  heed_status status = begin_sublayer(r, sublayer::attention);
   if (status == HEED_OK) status = run_attention_layer(k, c.attention);
-  if (status != HEED_OK) return status;
-  add_sublayer(k, c, false);
-  status = normalise_between(k, c);
-  if (status == HEED_OK) status = run_hidden(k, c);
-  if (status != HEED_OK) return status;
-  project_hidden(k, c);
-  add_sublayer(k, c, true);
-  return first ? HEED_OK : normalise_last(k, c);
+  if (status == HEED_OK) status = finish_attention(r);
+  if (status == HEED_OK && c.layer->cross) status = run_cross(r, c.attention);
+  return status == HEED_OK && !c.layer->parallel ? run_feed_forward(r) : status;
 }
 
 // ----------------------------------------------------------------------------------------------------------- checks
@@ -110,10 +62,18 @@ void check_transformer_shape(checker &check, const heed_transformer_layer &l) {
   check_attention_shape(check, *l.attention);
   check.require(l.attention->out_dim == l.attention->model_dim, HEED_MISFIT, HEED_ARG_OUT_DIM);
   check.count(l.hidden_dim, HEED_MAX_DIM, HEED_ARG_HIDDEN_DIM);
+  check.require(l.parallel == 0 || l.parallel == 1, HEED_OUT_OF_RANGE, HEED_ARG_PARALLEL);
+  check.require(l.hidden_order >= HEED_HIDDEN_APART && l.hidden_order <= HEED_HIDDEN_GATE_LAST, HEED_OUT_OF_RANGE,
+                HEED_ARG_HIDDEN_ORDER);
+  const bool together = l.hidden_order != HEED_HIDDEN_APART;
+  check.require(!together || l.hidden_dim <= HEED_MAX_DIM / 2, HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_DIM);
+  check.require(!together || !l.w_gate.data, HEED_MISFIT, HEED_ARG_W_GATE);
 }
 
 void check_functions(checker &check, const heed_transformer_layer &l) {
   check.require(l.norm_first == 0 || l.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
+  check.require(l.norm_after == 0 || l.norm_after == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_AFTER);
+  check.require(!l.parallel || (l.norm_first && !l.cross), HEED_MISFIT, HEED_ARG_PARALLEL);
   check.require(l.norm != nullptr, HEED_NULL_POINTER, HEED_ARG_NORM);
   check.require(l.activation != nullptr, HEED_NULL_POINTER, HEED_ARG_ACTIVATION);
   check.require(is_finite(l.eps), HEED_NOT_FINITE, HEED_ARG_EPS);
@@ -124,9 +84,11 @@ void check_all_projections(checker &check, const heed_transformer_layer &l) {
   const int32_t dim = l.attention->model_dim;
   check.require(l.attention->wo.data != nullptr, HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, *l.attention);
-  check_projection(check, l.w_up, l.b_up, dim, l.hidden_dim, HEED_ARG_W_UP, HEED_ARG_B_UP);
+  const bool together = l.hidden_order != HEED_HIDDEN_APART;
+  check_projection(check, l.w_up, l.b_up, dim, together ? 2 * l.hidden_dim : l.hidden_dim, HEED_ARG_W_UP,
+                   HEED_ARG_B_UP);
   check_projection(check, l.w_down, l.b_down, l.hidden_dim, dim, HEED_ARG_W_DOWN, HEED_ARG_B_DOWN);
-  if (is_gated(l))
+  if (l.w_gate.data)
     check_projection(check, l.w_gate, l.b_gate, dim, l.hidden_dim, HEED_ARG_W_GATE, HEED_ARG_B_GATE);
   else
     check.require(!l.b_gate, HEED_MISFIT, HEED_ARG_B_GATE);
@@ -134,6 +96,31 @@ void check_all_projections(checker &check, const heed_transformer_layer &l) {
   check.floats_or_null(l.norm1_bias, dim, HEED_ARG_NORM1_BIAS);
   check.floats_or_null(l.norm2_weight, dim, HEED_ARG_NORM2_WEIGHT);
   check.floats_or_null(l.norm2_bias, dim, HEED_ARG_NORM2_BIAS);
+  check.floats_or_null(l.norm_cross_weight, dim, HEED_ARG_NORM_CROSS_WEIGHT);
+  check.floats_or_null(l.norm_cross_bias, dim, HEED_ARG_NORM_CROSS_BIAS);
+  check.floats_or_null(l.after1_weight, dim, HEED_ARG_AFTER1_WEIGHT);
+  check.floats_or_null(l.after1_bias, dim, HEED_ARG_AFTER1_BIAS);
+  check.floats_or_null(l.after2_weight, dim, HEED_ARG_AFTER2_WEIGHT);
+  check.floats_or_null(l.after2_bias, dim, HEED_ARG_AFTER2_BIAS);
+  check.floats_or_null(l.after_cross_weight, dim, HEED_ARG_AFTER_CROSS_WEIGHT);
+  check.floats_or_null(l.after_cross_bias, dim, HEED_ARG_AFTER_CROSS_BIAS);
+}
+
+// Its memory is that of the layer's own attention.
+void check_cross_layer(checker &check, const transformer_pass &c) {
+  check.object(c.layer->cross, access::read, HEED_ARG_CROSS);
+  if (!check.ok()) return;
+  const heed_attention_layer &l = *c.layer->cross, &own = *c.layer->attention;
+  check.require(l.cross == 1 && l.model_dim == own.model_dim && l.out_dim == own.out_dim && l.n_heads == own.n_heads &&
+                    l.head_dim == own.head_dim && l.v_dim == own.v_dim,
+                HEED_MISFIT, HEED_ARG_CROSS);
+  check_attention_shape(check, l);
+  check.require(has_wo(l), HEED_NULL_POINTER, HEED_ARG_WO);
+  if (check.ok()) check_attention_projections(check, l);
+  if (check.ok()) check_cross(check, l);
+  if (check.ok()) check_layer_cache(check, l, 0);
+  check.require(!l.options || rows_at_once(own, c.x.n_rows) == c.x.n_rows, HEED_TOO_MANY_ROWS, HEED_ARG_N);
+  if (check.ok() && l.options) check_attention_options(check, l, c.x.n_rows);
 }
 
 void check_rows(checker &check, const transformer_pass &c) {
@@ -159,7 +146,7 @@ void check_pass(checker &check, const transformer_pass &c) {
 }
 
 // Two layers, x, y, memory, executor; weights, scales and biases of the feed-forward; norms.
-constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 3 + 4;
+constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 3 + 12;
 
 HEED_NOINLINE heed_status check_with_options(const transformer_pass &c) {
   checker_of<transformer_ranges + option_ranges> check;
@@ -169,9 +156,19 @@ HEED_NOINLINE heed_status check_with_options(const transformer_pass &c) {
   return check.finish();
 }
 
+HEED_NOINLINE heed_status check_with_cross(const transformer_pass &c) {
+  checker_of<transformer_ranges + 1 + attention_layer_ranges + 2 * option_ranges> check;
+  check_objects_of_layer(check, c.layer);
+  check_pass(check, c);
+  if (check.ok() && c.layer->attention->options) check_attention_options(check, *c.layer->attention, c.x.n_rows);
+  if (check.ok()) check_cross_layer(check, c);
+  return check.finish();
+}
+
 HEED_NOINLINE heed_status check_layer(const transformer_pass &c) {
   checker_of<transformer_ranges> check;
   check_objects_of_layer(check, c.layer);
+  if (check.ok() && c.layer->cross) return check_with_cross(c);
   if (check.ok() && c.layer->attention->options) return check_with_options(c);
   if (check.ok()) check_pass(check, c);
   return check.finish();

@@ -61,8 +61,12 @@ constexpr text_group arguments[] = {
     {HEED_ARG_CACHE, "cache\0shape\0kind\0capacity\0pinned\0spare\0n_sequences\0format\0sequence\0length\0dim\0"},
     {HEED_ARG_LAYER,
      "layer\0attention\0model_dim\0out_dim\0hidden_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
-     "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"},
+     "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"
+     "cross\0qk_eps\0qk_norm_whole\0q_norm_weight\0q_norm_bias\0k_norm_weight\0k_norm_bias\0norm_cross_weight\0"
+     "norm_cross_bias\0norm_after\0parallel\0hidden_order\0"},
     {HEED_ARG_SCORE, "score\0value\0values\0multipliers\0"},
+    {HEED_ARG_AFTER1_WEIGHT,
+     "after1_weight\0after1_bias\0after2_weight\0after2_bias\0after_cross_weight\0after_cross_bias\0"},
     {0, nullptr},
 };
 

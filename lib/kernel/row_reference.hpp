@@ -25,10 +25,11 @@ float inverse_root(float sum, int32_t n, float eps) {
 void scale_row(const norm_rows &b, const float *x, float *y, float mean, float factor) {
   for (int32_t i = 0; i < b.dim; i++) {
     y[i] = (x[i] - mean) * factor;
+    const float weight = !b.weight ? 1.0f : b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
     if (b.weight && b.bias)
-      y[i] = multiply_add(y[i], b.weight[i], b.bias[i]);
+      y[i] = multiply_add(y[i], weight, b.bias[i]);
     else if (b.weight)
-      y[i] *= b.weight[i];
+      y[i] *= weight;
     else if (b.bias)
       y[i] += b.bias[i];
   }

@@ -16,6 +16,7 @@ struct norm_rows {
   float *y;
   ptrdiff_t y_stride;
   int32_t n_rows, dim;
+  bool plus_one;  // the weight is 1 + weight
 };
 
 // y = f(x), f(x) * other, or x + other. Rows that lie without gaps are one long row.

@@ -46,7 +46,8 @@ struct append_call {
   heed_tensor k, v;
 };
 heed_status append_rows(const kernel *k, const append_call &call);  // keys as they are
-// Does a cache, whose object is sound, have room for n more tokens of a layer's? May the layer's options see them?
+// Does a cache, whose object is sound, have room for n more tokens of a layer's? Without any it is only read, and has
+// some. May the layer's options see them?
 void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
 void check_options_of_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
 

@@ -52,10 +52,20 @@ inline void turn(const heed_attention_layer &a, floats *x, int32_t n, int32_t n_
                               position, nullptr, heed_token_major_out(x->data(), n, n_heads, a.head_dim), nullptr));
 }
 
+inline void normalise(const heed_attention_layer &a, floats *x, int32_t n, int32_t n_heads, const float *weight,
+                      const float *bias) {
+  const int32_t rows = a.qk_norm_whole ? n : n * n_heads;
+  expect_done(a.qk_norm(view(*x, rows), weight, bias, a.qk_eps, view(x, rows), nullptr));
+}
+
 inline layer_result compose_attention(const random_layer &l, const floats &x, int32_t n, heed_cache *cache) {
   const heed_attention_layer &a = l.attention;
   floats q = project(x, n, a.wq, a.bq), k = project(x, n, a.wk, a.bk), v = project(x, n, a.wv, a.bv);
   const int32_t position = cache ? heed_cache_length(cache, 0) : 0;
+  if (a.qk_norm) {
+    normalise(a, &q, n, a.n_heads, a.q_norm_weight, a.q_norm_bias);
+    normalise(a, &k, n, a.n_kv_heads, a.k_norm_weight, a.k_norm_bias);
+  }
   if (a.rope) turn(a, &q, n, a.n_heads, position), turn(a, &k, n, a.n_kv_heads, position);
   problem p = attention_of(l, n, position + n);
   p.q = swap_axes(q, n, p.n_heads, p.head_dim);
@@ -92,15 +102,31 @@ inline layer_result compose_transformer(const random_layer &l, const floats &x, 
     return to;
   };
   layer_result all = compose_attention(l, t.norm_first ? norm(x, t.norm1_weight, t.norm1_bias) : x, n, cache);
-  floats a = add(x, all.y);
-  if (!t.norm_first) a = norm(a, t.norm1_weight, t.norm1_bias);
-  const floats g = t.norm_first ? norm(a, t.norm2_weight, t.norm2_bias) : a;
-  const bool gated = t.w_gate.data != nullptr;
-  const floats up = project(g, n, t.w_up, t.b_up), gate = gated ? project(g, n, t.w_gate, t.b_gate) : up;
+  // x + what a sublayer gave, with the norms behind it
+  const auto join = [&](const floats &from, floats given, const float *after_weight, const float *after_bias,
+                        const float *weight, const float *bias) {
+    if (t.norm_after) given = norm(given, after_weight, after_bias);
+    const floats sum = add(from, given);
+    return t.norm_first || t.norm_after ? sum : norm(sum, weight, bias);
+  };
+  const floats a = join(x, all.y, t.after1_weight, t.after1_bias, t.norm1_weight, t.norm1_bias);
+  const floats &from = t.parallel ? x : a;
+  const floats g = t.norm_first ? norm(from, t.norm2_weight, t.norm2_bias) : from;
+  const bool together = t.hidden_order != HEED_HIDDEN_APART, gated = t.w_gate.data || together;
+  floats up = project(g, n, t.w_up, t.b_up), gate = t.w_gate.data ? project(g, n, t.w_gate, t.b_gate) : up;
+  if (together) {
+    const floats both = up;
+    up.clear(), gate.clear();
+    for (int32_t i = 0; i < n; ++i) {
+      const floats row = rows_from(both, 2 * t.hidden_dim, i, 1);
+      const bool gate_first = t.hidden_order == HEED_HIDDEN_GATE_FIRST;
+      append(gate_first ? &gate : &up, rows_from(row, t.hidden_dim, 0, 1));
+      append(gate_first ? &up : &gate, rows_from(row, t.hidden_dim, 1, 1));
+    }
+  }
   floats f(up.size());
   expect_done(t.activation(view(gate, n), gated ? view(up, n) : heed_matrix(), view(&f, n), nullptr));
-  all.y = add(a, project(f, n, t.w_down, t.b_down));
-  if (!t.norm_first) all.y = norm(all.y, t.norm2_weight, t.norm2_bias);
+  all.y = join(a, project(f, n, t.w_down, t.b_down), t.after2_weight, t.after2_bias, t.norm2_weight, t.norm2_bias);
   all.kept.clear();
   return all;
 }

@@ -47,6 +47,7 @@ class random_layer {
     draw(r, s.model_dim, s.n_kv_heads * s.v_dim, &a.wv, &a.bv);
     if (s.out_dim) draw(r, s.n_heads * s.v_dim, s.out_dim, &a.wo, &a.bo);
     if (s.head_dim > 1 && r.chance(decoder ? 80 : 30)) draw_rope(r);
+    if (r.chance(30)) draw_qk_norm(r);
     transformer = heed_transformer_layer_default(nullptr, s.hidden_dim, nullptr, nullptr);
     if (is_transformer) draw_feed_forward(r);
   }
@@ -69,9 +70,9 @@ class random_layer {
   size_t bytes_besides_workspace(int32_t n) const {
     const heed_attention_layer &a = attention;
     if (!is_transformer) return HEED_LAYER_ROUND(4 * kept_floats(n));
-    return HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
-                                        transformer.hidden_dim, transformer.w_gate.data != nullptr) -
-           HEED_WORKSPACE_BYTES(a.head_dim, a.v_dim);
+    heed_transformer_layer t = transformer;
+    t.attention = &attention;
+    return heed_transformer_layer_bytes(&t, n) - HEED_WORKSPACE_BYTES(a.head_dim, a.v_dim);
   }
   // Multiply-adds for a row, without attention itself.
   int64_t work_of_a_row() const {
@@ -91,8 +92,29 @@ class random_layer {
     };
     for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
       visit(w->data, w->layout == HEED_PACKED ? HEED_ALIGNMENT : HEED_FORMAT_BYTES(w->format)), visit(w->scales);
-    for (const float **b : {&a.bq, &a.bk, &a.bv, &a.bo, &t.b_up, &t.b_gate, &t.b_down, &t.norm1_weight, &t.norm1_bias,
-                            &t.norm2_weight, &t.norm2_bias})
+    for (const float **b : {&a.bq,
+                            &a.bk,
+                            &a.bv,
+                            &a.bo,
+                            &t.b_up,
+                            &t.b_gate,
+                            &t.b_down,
+                            &t.norm1_weight,
+                            &t.norm1_bias,
+                            &t.norm2_weight,
+                            &t.norm2_bias,
+                            &t.after1_weight,
+                            &t.after1_bias,
+                            &t.after2_weight,
+                            &t.after2_bias,
+                            &t.norm_cross_weight,
+                            &t.norm_cross_bias,
+                            &t.after_cross_weight,
+                            &t.after_cross_bias,
+                            &a.q_norm_weight,
+                            &a.q_norm_bias,
+                            &a.k_norm_weight,
+                            &a.k_norm_bias})
       visit(*b);
   }
   std::string text() const {
@@ -101,7 +123,9 @@ class random_layer {
            std::to_string(a.model_dim) + " heads " + std::to_string(a.n_heads) + "/" + std::to_string(a.n_kv_heads) +
            " head_dim " + std::to_string(a.head_dim) + " v_dim " + std::to_string(a.v_dim) + " out_dim " +
            std::to_string(a.out_dim) + (a.wo.data ? "" : " without wo") + " hidden " +
-           std::to_string(transformer.hidden_dim) + " causal " + std::to_string(a.causal) + (a.rope ? " rope" : "") +
+           std::to_string(transformer.hidden_dim) + (transformer.norm_after ? " norm after" : "") +
+           (transformer.parallel ? " parallel" : "") + " order " + std::to_string(transformer.hidden_order) +
+           (a.qk_norm ? " qk norm" : "") + " causal " + std::to_string(a.causal) + (a.rope ? " rope" : "") +
            options.text();
   }
 
@@ -161,6 +185,22 @@ class random_layer {
     if (attention.head_dim % 2 || r.chance(50)) rope_->rotary_dim = 2 * r.between(1, attention.head_dim / 2);
     attention.rope = rope_.get();
   }
+  void draw_qk_norm(random_source &r) {
+    heed_attention_layer &a = attention;
+    a.qk_norm = r.chance(50) ? heed_rms_norm : heed_layer_norm, a.qk_norm_whole = r.chance(50);
+    a.q_norm_weight = some(r, a.qk_norm_whole ? a.n_heads * a.head_dim : a.head_dim);
+    a.k_norm_weight = some(r, a.qk_norm_whole ? a.n_kv_heads * a.head_dim : a.head_dim);
+    a.k_norm_bias = some(r, a.qk_norm_whole ? a.n_kv_heads * a.head_dim : a.head_dim);
+  }
+  // What families of models have besides: layers.h lists it.
+  void draw_family(random_source &r) {
+    heed_transformer_layer &t = transformer;
+    const int32_t dim = attention.model_dim;
+    if (r.chance(30)) t.norm = heed_rms_norm_plus_one;
+    t.norm_after = r.chance(50);
+    for (const float **x : {&t.after1_weight, &t.after1_bias, &t.after2_weight, &t.after2_bias}) *x = some(r, dim);
+    t.parallel = t.norm_first && r.chance(50);
+  }
   void draw_feed_forward(random_source &r) {
     heed_transformer_layer &t = transformer;
     heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu};
@@ -169,8 +209,10 @@ class random_layer {
     t.norm = r.chance(50) ? heed_rms_norm : heed_layer_norm;
     t.activation = activations[r.between(0, 3)];
     for (const float **x : {&t.norm1_weight, &t.norm1_bias, &t.norm2_weight, &t.norm2_bias}) *x = some(r, dim);
-    draw(r, dim, t.hidden_dim, &t.w_up, &t.b_up);
-    if (r.chance(50)) draw(r, dim, t.hidden_dim, &t.w_gate, &t.b_gate);
+    if (r.chance(40)) draw_family(r);
+    if (r.chance(25)) t.hidden_order = r.between(HEED_HIDDEN_GATE_FIRST, HEED_HIDDEN_GATE_LAST);
+    draw(r, dim, t.hidden_dim * (t.hidden_order ? 2 : 1), &t.w_up, &t.b_up);
+    if (!t.hidden_order && r.chance(50)) draw(r, dim, t.hidden_dim, &t.w_gate, &t.b_gate);
     draw(r, t.hidden_dim, dim, &t.w_down, &t.b_down);
   }
 

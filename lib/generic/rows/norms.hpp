@@ -56,8 +56,9 @@ template <class V, bool Centred, int N, class Load, class Store>
 HEED_INLINE void scale_columns(const norm_rows &b, const float *mean, const float *factor, int32_t i, Load load,
                                Store store) {
   typename V::reg weight[N], bias[N];
+  const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
   HEED_UNROLL for (int u = 0; u < N; u++) {
-    weight[u] = b.weight ? load(b.weight + i + u * V::lanes) : V::set(1.0f);
+    weight[u] = b.weight ? V::add(load(b.weight + i + u * V::lanes), offset) : V::set(1.0f);
     bias[u] = b.bias ? load(b.bias + i + u * V::lanes) : V::set(-0.0f);
   }
   const float *x = b.x + i;
@@ -97,6 +98,7 @@ HEED_INLINE bool are_long_rows(const norm_rows &b) {
 template <class V>
 HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const float *factor) {
   const float *const weight = b.weight, *const bias = b.bias, *x = b.x;
+  const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
     const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
@@ -105,9 +107,9 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const fl
       HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(V::sub(V::load(x + i + u * V::lanes), centre), by);
       if (weight && bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
-            V::fma(d[u], V::load(weight + i + u * V::lanes), V::load(bias + i + u * V::lanes));
+            V::fma(d[u], V::add(V::load(weight + i + u * V::lanes), offset), V::load(bias + i + u * V::lanes));
       } else if (weight) {
-        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(d[u], V::load(weight + i + u * V::lanes));
+        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(d[u], V::add(V::load(weight + i + u * V::lanes), offset));
       } else if (bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::add(d[u], V::load(bias + i + u * V::lanes));
       }
@@ -125,9 +127,9 @@ HEED_INLINE void scale_one_lane(const norm_rows &b, const float *mean, const flo
     for (int32_t i = 0; i < b.dim; i++) {
       float d = (Centred ? x[i] - mean[r] : x[i]) * factor[r];
       if (b.weight && b.bias)
-        d = V::fma(d, b.weight[i], b.bias[i]);
+        d = V::fma(d, b.plus_one ? 1.0f + b.weight[i] : b.weight[i], b.bias[i]);
       else if (b.weight)
-        d *= b.weight[i];
+        d *= b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
       else if (b.bias)
         d += b.bias[i];
       y[i] = d;
