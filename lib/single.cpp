@@ -173,3 +173,4 @@ static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>
 #include "api/transformer_steps.cpp"
 #include "selftest/selftest.cpp"
 #include "selftest/selftest_features.cpp"
+#include "selftest/int_selftest.cpp"

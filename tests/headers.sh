@@ -90,6 +90,11 @@ heed_status use_integers(void) {
   call.value = heed_multiplier_of(1);
   return heed_int_attention_run(&call);
 }
+heed_status use_int_selftest(void);
+heed_status use_int_selftest(void) {
+  HEED_MEMORY(memory, HEED_INT_SELFTEST_BYTES);
+  return heed_int_selftest(memory, HEED_NULL);
+}
 heed_status use_selftest(void);
 heed_status use_selftest(void) {
   HEED_MEMORY(memory, HEED_SELFTEST_BOOT_BYTES);
@@ -155,7 +160,8 @@ static unsigned char of_partial[HEED_PARTIAL_BYTES(1, 1, 8, 3)];
 static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
 static unsigned char of_weights[HEED_WEIGHTS_PACKED_BYTES(HEED_Q4_0, 40, 20)];
 static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
-static unsigned char of_integers[HEED_INT_WORKSPACE_MIN_BYTES(3, 3) + HEED_INT_PARTIAL_ROW_BYTES(3)];
+static unsigned char of_integers[HEED_INT_WORKSPACE_MIN_BYTES(3, 3) + HEED_INT_PARTIAL_ROW_BYTES(3) +
+                                 HEED_INT_SELFTEST_BYTES];
 static unsigned char of_int_layer[HEED_INT_LAYER_MIN_BYTES(8, 6, 2, 1, 3, 12, 1)];
 static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
 static const float scale = HEED_SCALE_DEFAULT;

@@ -15,7 +15,7 @@ BEGIN {
   allow("options", ". kernel boundary plan public")
   allow("integers", ". kernel os boundary plan public")
   allow("api", ". kernel boundary plan options integers public")
-  allow("selftest", ". kernel boundary options api public")
+  allow("selftest", ". kernel boundary options integers api public")
   allow("openmp", "public")
   allow("threads", "public")
 }

@@ -3,6 +3,7 @@
 #define HEED_INT_TYPES_H
 
 #include "formats.h"
+#include "kernels.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -74,6 +75,16 @@ HEED_API const char *heed_int_kernel_current(void);
 /* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
  * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. */
 HEED_API heed_status heed_int_kernel_use(const char *name);
+
+/* Bytes of memory for heed_int_selftest: the least. */
+#define HEED_INT_SELFTEST_BYTES 8192
+/* A self-test of integers, for start-up. It compares attention and products of the kernel in use with plain loops, number
+ * by number; then what the plain loops gave, and the functions of rows, with known answers. So it finds a compiler that
+ * changes both. memory has HEED_INT_SELFTEST_BYTES or more, aligned to 64; from 64 KB on a kernel packs blocks in it, as it
+ * does in a large workspace. A program links all this only if it calls this function. report may be null; n_floats counts
+ * the numbers that were compared.
+ * Status: as heed_selftest. */
+HEED_API heed_status heed_int_selftest(heed_memory memory, heed_selftest_report *report);
 
 #ifdef __cplusplus
 }

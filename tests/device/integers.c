@@ -8,12 +8,14 @@
 #include "support/digest.h"
 
 enum { max_bytes = 1536, max_keys = 300, n_calls = 120, n_lines = 6 };
-HEED_ALIGNED static int8_t pool[3 * max_bytes + 64];
-HEED_ALIGNED static int16_t out[max_bytes];
+enum { pool_bytes = 3 * max_bytes + 64, out_bytes = 2 * max_bytes, room_bytes = HEED_INT_WORKSPACE_MIN_BYTES(40, 40) + 1100 };
+HEED_ALIGNED static unsigned char memory[pool_bytes + out_bytes + room_bytes]; /* all that the calls and the self-test need */
+static int8_t *const pool = (int8_t *)memory;
+static void *const out = memory + pool_bytes;
+static const heed_memory workspace = {memory + pool_bytes + out_bytes, room_bytes};
 static int32_t lse[64];
 static heed_multiplier multipliers[40];
-HEED_MEMORY(workspace, HEED_INT_WORKSPACE_MIN_BYTES(40, 40) + 1100);
-static size_t attention_stack, project_stack;
+static size_t attention_stack, project_stack, self_test_stack;
 static int n_refused;
 
 static void check(heed_status status) {
@@ -40,7 +42,7 @@ static heed_multiplier multiplier(int32_t low, int32_t high) {
   return m;
 }
 static void fill_pool(void) {
-  for (size_t i = 0; i < sizeof pool; i++) pool[i] = (int8_t)(next() >> 24);
+  for (size_t i = 0; i < pool_bytes; i++) pool[i] = (int8_t)(next() >> 24);
 }
 
 static void attend(int kind) {
@@ -51,7 +53,7 @@ static void attend(int kind) {
   const int8_t *q = pool + between(0, 3), *k = q + max_bytes + between(0, 3), *v = k + max_bytes + between(0, 3);
   fill_pool();
   heed_int_attention call =
-      heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, (int8_t *)(void *)out, workspace);
+      heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, out, workspace);
   call.v_dim = v_dim;
   call.v.head_stride = call.out.head_stride = v_dim;
   call.v.row_stride = n_kv_heads * v_dim;
@@ -97,6 +99,19 @@ static void project(int kind) {
   add_bytes(out, n * n_out * (format == HEED_INT16 ? 2 : 1));
 }
 
+/* What the self-test found is the same on every machine. */
+static void self_test(void) {
+  heed_selftest_report report = heed_selftest_report_default();
+  port_paint_stack();
+  check(heed_int_selftest(heed_memory_of(memory, sizeof memory), &report));
+  note_stack(&self_test_stack);
+  port_write("self-test "), port_write_int((int32_t)report.n_floats), port_write(" numbers\n");
+  if (report.kernel) {
+    port_write("differs: "), port_write(report.function), port_write(" from "), port_write(report.compared_with);
+    port_write(", case "), port_write_int(report.case_index), port_write("\n");
+  }
+}
+
 /* n rows of attention over as many keys, with all of the memory. Its digest is a line of its own. */
 static void count(const heed_clock *clock, const char *name, int32_t n, int32_t dim) {
   heed_memory memory;
@@ -123,6 +138,7 @@ static void count(const heed_clock *clock, const char *name, int32_t n, int32_t 
 int main(void) {
   const heed_clock clock = heed_clock_start();
   port_write("# kernel "), port_write(heed_int_kernel_current()), port_write("\n");
+  self_test();
   digest_begin();
   for (int i = 0; i < n_calls; i++) {
     attend(i);
@@ -131,6 +147,7 @@ int main(void) {
   }
   port_write("# stack attention "), port_write_int((int32_t)attention_stack), port_write("\n");
   port_write("# stack project "), port_write_int((int32_t)project_stack), port_write("\n");
+  port_write("# stack self-test "), port_write_int((int32_t)self_test_stack), port_write("\n");
   digest_state = 1;
   count(&clock, "P7", 24, 16);
   count(&clock, "P1", 98, 64);

@@ -305,6 +305,9 @@ static heed_status call_selftest_boot(void) {
 static heed_status call_selftest_features(void) {
   return heed_selftest_features(heed_memory_of(calls_buffer, HEED_SELFTEST_FEATURES_BYTES), NULL);
 }
+static heed_status call_int_selftest(void) {
+  return heed_int_selftest(heed_memory_of(calls_buffer, HEED_INT_SELFTEST_BYTES), NULL);
+}
 static heed_status call_questions(void) {
   const char *name = heed_kernel_current();
   heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
@@ -375,6 +378,7 @@ static const struct {
                  {"self-test", call_selftest},
                  {"self-test at start-up", call_selftest_boot},
                  {"self-test of features", call_selftest_features},
+                 {"self-test of integers", call_int_selftest},
                  {"kernels and texts", call_questions}};
 enum { n_all_calls = sizeof all_calls / sizeof *all_calls };
 
