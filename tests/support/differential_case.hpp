@@ -14,6 +14,7 @@
 #include "attention_trials.hpp"
 #include "cache_trials.hpp"
 #include "format_trials.hpp"
+#include "int_layer_trial.hpp"
 #include "layer_trials.hpp"
 #include "partial_trials.hpp"
 #include "primitive_trials.hpp"
@@ -28,7 +29,7 @@ inline void note(const std::string &call) { std::snprintf(call_text, sizeof call
 
 struct totals {
   uint64_t calls = 0, refused = 0;
-  double floats = 0;
+  double floats = 0, integers = 0;
 };
 
 class differential {
@@ -49,6 +50,8 @@ class differential {
     const int32_t kind = r.between(0, 999);
     if (kind < 8)
       ask(r);
+    else if (kind >= 880)
+      attempt_integers(r, kind >= 980);
     else
       attempt(r, kind < 180 ? extent::regular : kind < 210 ? extent::large : extent::small);
     return complaints() == before;
@@ -154,6 +157,44 @@ class differential {
     if (seen.size() > 1)
       ADD_FAILURE() << what << ": " << status_name(seen.begin()->first) << " on kernel " << seen.begin()->second
                     << " but " << status_name(seen.rbegin()->first) << " on kernel " << seen.rbegin()->second;
+  }
+
+  // Every kernel of integers against plain loops; or a flaw, which must be refused.
+  void attempt_integers(random_source &r, bool spoilt) {
+    const int32_t kind = r.between(0, 99);
+    std::unique_ptr<int_trial> t;
+    if (kind < 55)
+      t = std::make_unique<int_attention_trial>(r, !spoilt);
+    else if (kind < 75)
+      t = std::make_unique<int_project_trial>(r);
+    else if (kind < 90)
+      t = std::make_unique<int_rows_trial>(r);
+    else
+      t = std::make_unique<int_layer_trial>(r);
+    t->memory.freeze();
+    const spoilings all = spoilt ? t->flaws() : spoilings();
+    if (spoilt && all.empty()) return;
+    const spoiling *flaw = spoilt ? &r.pick(all) : nullptr;
+    const std::string what = t->text() + (flaw ? ", " + flaw->what : "");
+    note(what);
+    EXPECT_EQ(heed_int_kernel_use("plain"), HEED_OK);
+    const std::vector<unsigned char> expected = flaw ? t->memory.outputs() : t->expected();
+    if (flaw) flaw->apply();
+    for (const std::string &kernel : int_kernels()) {
+      t->memory.reset();
+      EXPECT_EQ(heed_int_kernel_use(kernel.c_str()), HEED_OK);
+      const std::string where = what + " on kernel " + kernel + ": ";
+      if ((t->call() != HEED_OK) != spoilt) ADD_FAILURE() << where << (spoilt ? "accepted" : "refused");
+      const std::string harm = t->memory.harm(spoilt), complaint = spoilt ? "" : t->complaint();
+      if (!harm.empty() || !complaint.empty()) ADD_FAILURE() << where << harm << complaint;
+      const std::vector<unsigned char> found = t->memory.outputs();
+      const auto other = std::mismatch(expected.begin(), expected.end(), found.begin());
+      if (other.first != expected.end())
+        ADD_FAILURE() << where << "byte " << other.first - expected.begin() << " of " << expected.size();
+      ++(spoilt ? totals_.refused : totals_.calls);
+      if (!spoilt) totals_.integers += static_cast<double>(expected.size());
+    }
+    heed_int_kernel_use(nullptr);
   }
 
   // What computes nothing, and the self-tests.

@@ -171,6 +171,14 @@ class stage {
     return all;
   }
 
+  // All bytes of the outputs, gaps among them.
+  std::vector<unsigned char> outputs() const {
+    std::vector<unsigned char> all;
+    for (const array &a : arrays_)
+      if (a.what == kind::written) all.insert(all.end(), a.data, a.data + a.bytes);
+    return all;
+  }
+
  private:
   enum class kind { read, written, scratch, state, object };
   struct array {
