@@ -7,6 +7,10 @@
 // lanes4_unfused.
 #define HEED_SINGLE 1
 
+// C++14 with GNU extensions will do: it has all that is used of C++17, as extensions that compilers warn of.
+#if __cplusplus < 201703L && (defined(__clang__) || __GNUC__ >= 12)
+#pragma GCC diagnostic ignored "-Wc++17-extensions"
+#endif
 #ifdef __clang__  // loops that it cannot unroll stay loops
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif

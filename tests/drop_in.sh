@@ -5,6 +5,8 @@
 #   drop_in.sh size MOST SINGLE SOURCE COMPILER FLAG...       compiles, and has no more bytes of code than MOST
 #   drop_in.sh program MOST SINGLE SOURCE COMPILER FLAG...    compiles with the flags that heed.cpp's first comment names, but
 #                                                            FLAG... for the core, links, and a program has no more bytes than MOST
+#   drop_in.sh standards - SINGLE SOURCE COMPILER FLAG...     silent in every standard from gnu++14 on, one clear error in older ones
+#   drop_in.sh beside - SINGLE SOURCE COMPILER FLAG...        heed.hpp and heed_threads.* work beside them
 # SINGLE is the folder of heed.h and heed.cpp. Exit status 77, with the reason, if the compiler is missing.
 set -eu
 mode=$1 reference=$2 single=$3 source=$4 compiler=$5
@@ -26,6 +28,19 @@ if [ "$mode" = program ]; then
     case $word in *g++ | -std=* | -mcpu=* | -mthumb | -mfloat-abi=* | -mfpu=* | -c | heed.cpp) ;; *) set -- "$@" "$word" ;; esac
   done
 fi
+if [ "$mode" = standards ]; then
+  cd "$work"
+  for standard in gnu++14 c++17 gnu++17 gnu++20 gnu++23 gnu++26; do
+    echo | "$compiler" -std=$standard -fsyntax-only -x c++ - 2>/dev/null || { echo "$compiler knows no $standard"; continue; }
+    "$compiler" -std=$standard -Wall -Wextra -Wpedantic -Werror "$@" -fsyntax-only heed.cpp
+  done
+  for standard in gnu++98 gnu++11 c++14; do
+    if "$compiler" -std=$standard "$@" -fsyntax-only heed.cpp 2>errors; then echo "FAILED: $standard is taken"; exit 1; fi
+    [ "$(grep -c 'error:' errors)" = 1 ] && grep -q 'error.*C++14 with GNU extensions.*-std=gnu++17' errors || { cat errors; exit 1; }
+  done
+  echo "silent from gnu++14 on, one clear error before"
+  exit 0
+fi
 (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" -c heed.cpp -o heed.o)
 case $mode in
 run)
@@ -33,6 +48,26 @@ run)
   cp "$single/heed.h" "$work/heed/"
   cc -I"$work" "$source/tests/digest.c" "$work/heed.o" -o "$work/digest"
   sh "$source/tests/digest_compare.sh" "$reference" "$work/digest"
+  ;;
+beside)
+  cp "$single/heed.hpp" "$single/heed_threads.h" "$single/heed_threads.cpp" "$work/"
+  cat >"$work/app.cpp" <<'END'
+#include "heed.hpp"
+#include "heed_threads.h"
+static heed::sequence<5, 3> x, y;
+static heed::workspace<3> workspace;
+static heed_threads threads;
+int main() {
+  const float rows[5][3] = {{5, 2, 0}, {0, 0, 2}, {0, 5, 0}, {2, 0, 0}, {0, 0, 3}};
+  if (!x.append(rows) || !heed::self_attention(x, y, workspace)) return 1;
+  if (!(y.row(0)[0] > 4.99985f && y.row(0)[0] < 4.99987f)) return 2;
+  heed_executor executor;
+  if (heed_threads_start(&threads, 2) != HEED_OK) return 3;
+  return heed_threads_executor(&threads, &executor) != HEED_OK || executor.n_workers != 2 || heed_threads_stop(&threads);
+}
+END
+  (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" app.cpp heed_threads.cpp heed.o -pthread -o app && ./app)
+  echo "heed.hpp and heed_threads work beside heed.h"
   ;;
 size)
   bytes=$(size "$work/heed.o" | awk 'NR == 2 { print $1 }')

@@ -8,11 +8,15 @@ namespace heed {
 
 namespace {
 
+// Slots for n tokens.
+constexpr int32_t whole_blocks(int64_t n) {
+  return static_cast<int32_t>((n + block_keys - 1) / block_keys * block_keys);
+}
+
 constexpr cache_layout measure(const heed_cache_shape &s) {
   cache_layout l = {};
-  const auto round = [](int64_t n) { return static_cast<int32_t>((n + block_keys - 1) / block_keys * block_keys); };
-  l.pinned_slots = round(s.pinned);
-  l.ring_slots = round(static_cast<int64_t>(s.capacity) + s.spare);
+  l.pinned_slots = whole_blocks(s.pinned);
+  l.ring_slots = whole_blocks(static_cast<int64_t>(s.capacity) + s.spare);
   l.states = (static_cast<size_t>(s.n_sequences) * sizeof(cache_state) + 63) / 64 * 64;
   const size_t slots = static_cast<size_t>(l.pinned_slots) + static_cast<size_t>(l.ring_slots);
   const size_t element = HEED_FORMAT_BYTES(s.format), heads = static_cast<size_t>(s.n_kv_heads);

@@ -53,9 +53,13 @@ void check_options_of_tokens(checker &check, const heed_attention_layer &layer, 
 
 // What heed_cache_init names: a layer that is given a cache reaches its code through it.
 struct cache_functions : heed_code {
-  heed_status (*append)(const kernel *k, const append_call &call);
-  void (*check_tokens)(checker &check, const heed_attention_layer &layer, int32_t n);
-  void (*check_options)(checker &check, const heed_attention_layer &layer, int32_t n);
+  decltype(&append_rows) append;
+  decltype(&heed::check_tokens) check_tokens;
+  decltype(&check_options_of_tokens) check_options;
+  // C++14 has no aggregates with a base.
+  constexpr cache_functions(const heed_code &code, decltype(append) rows, decltype(check_tokens) tokens,
+                            decltype(check_options) options)
+      : heed_code(code), append(rows), check_tokens(tokens), check_options(options) {}
 };
 inline const cache_functions &functions_of(const heed_cache &cache) {
   return *static_cast<const cache_functions *>(cache.code);

@@ -1,5 +1,6 @@
 # cmake -DSOURCE=heed's folder -DOUTPUT=folder -P drop_in.cmake: writes heed.h and heed.cpp, the whole library as two files, from
-# the real sources: lib/single.cpp with every #include "..." replaced by the file, once each.
+# the real sources: lib/single.cpp with every #include "..." replaced by the file, once each. Beside them heed.hpp for C++17,
+# and heed_threads.h and heed_threads.cpp for systems with POSIX threads.
 cmake_minimum_required(VERSION 3.16)
 
 function(inline_file path result)
@@ -16,16 +17,21 @@ function(inline_file path result)
   foreach(line IN LISTS lines)
     if(line MATCHES "^#include \"(.*)\"")
       set(file ${CMAKE_MATCH_1})
-      if(file MATCHES "^heed/")  # heed.h and integers.h are one file
-        set(included ${SOURCE}/include/heed/heed.h)
-      else()
-        get_filename_component(included ${folder}/${file} ABSOLUTE)
+      get_filename_component(included ${folder}/${file} ABSOLUTE)
+      set(stays OFF)
+      if(file STREQUAL "heed/threads.h")
+        set(stays heed_threads.h)
+      elseif(file MATCHES "^heed/|^heed.h$")  # heed.h and integers.h are one file
+        set(stays heed.h)
+      endif()
+      if(stays)
+        set(included ${stays})
       endif()
       get_property(done GLOBAL PROPERTY done)
       if(NOT included IN_LIST done)
         set_property(GLOBAL APPEND PROPERTY done ${included})
-        if(file MATCHES "^heed/")
-          string(APPEND out "#include \"heed.h\"\n")
+        if(stays)
+          string(APPEND out "#include \"${stays}\"\n")
         else()
           inline_file(${included} inlined)
           string(APPEND out "${inlined}")
@@ -48,24 +54,41 @@ function(inline_all path result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
+# Writes OUTPUT/name, if it is another one than before.
+function(write name text)
+  file(WRITE ${OUTPUT}/${name}.new "${text}")
+  configure_file(${OUTPUT}/${name}.new ${OUTPUT}/${name} COPYONLY)
+  file(REMOVE ${OUTPUT}/${name}.new)
+  set_property(GLOBAL PROPERTY done "")
+endfunction()
+
 file(READ ${SOURCE}/LICENSE license)
 string(REGEX REPLACE "\n+$" "" license "${license}")
 inline_all(${SOURCE}/include/heed/heed.h header)
 inline_all(${SOURCE}/include/heed/integers.h integers)
-string(APPEND header "\n${integers}")
-set_property(GLOBAL PROPERTY done "")
+write(heed.h "${header}\n${integers}")
+inline_all(${SOURCE}/include/heed/heed.hpp header)
+write(heed.hpp "${header}")
+inline_all(${SOURCE}/include/heed/threads.h header)
+write(heed_threads.h "${header}")
+inline_all(${SOURCE}/lib/threads/threads.cpp threads)
+write(heed_threads.cpp "/* An executor on POSIX threads, beside heed.cpp, made from its sources: change those. Link with -pthread.
+
+${license} */
+${threads}")
 inline_all(${SOURCE}/lib/single.cpp code)
-file(WRITE ${OUTPUT}/heed.cpp.new "/* heed as one file, made from its sources: change those. Compile it beside heed.h with one call, for instance
+write(heed.cpp "/* heed as one file, made from its sources: change those. Compile it beside heed.h with one call, for instance
  *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os -ffreestanding \\
  *     -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -c heed.cpp
  * With GCC, -ffp-contract=off -fno-math-errno -fno-tree-vectorize -DHEED_FLAGS_ARE_SET besides make it 8 % faster.
  * Link with -Wl,--gc-sections: what the program does not call is left out. That needs both -f...-sections above: without
  * -ffunction-sections or without -fdata-sections a program carries all of heed, ten times the code of one call.
+ * Where there is no C++17, -std=gnu++14 will do (GCC 12, clang 19; older compilers were not tried).
 
 ${license} */
-${code}")
-configure_file(${OUTPUT}/heed.cpp.new ${OUTPUT}/heed.cpp COPYONLY)
-file(REMOVE ${OUTPUT}/heed.cpp.new)
-file(WRITE ${OUTPUT}/heed.h.new "${header}")
-configure_file(${OUTPUT}/heed.h.new ${OUTPUT}/heed.h COPYONLY)
-file(REMOVE ${OUTPUT}/heed.h.new)
+#if __cplusplus < 201402L || (__cplusplus < 201703L && defined(__STRICT_ANSI__))
+#error \"heed needs C++17, or C++14 with GNU extensions: compile heed.cpp with -std=gnu++17 or -std=gnu++14\"
+#else
+${code}
+#endif
+")
