@@ -1,0 +1,22 @@
+# What ports/packages/release.sh makes, each package by a consumer that is built from it alone. Those that build all of heed are slow:
+# ctest -C all.
+set(release ${CMAKE_CURRENT_BINARY_DIR}/release)
+function(heed_package_test script form)
+  add_test(NAME package_${form} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${form} ${release} ${PROJECT_SOURCE_DIR}
+                                        ${CMAKE_CURRENT_BINARY_DIR}/packages/${form} ${ARGN})
+  set_tests_properties(package_${form} PROPERTIES SKIP_RETURN_CODE 77 LABELS packages TIMEOUT 1800)
+  if(form STREQUAL "release")
+    set_tests_properties(package_release PROPERTIES FIXTURES_SETUP release)
+  else()
+    set_tests_properties(package_${form} PROPERTIES FIXTURES_REQUIRED release)
+  endif()
+endfunction()
+foreach(form release drop_in arduino platformio esp_idf zephyr cmsis_pack)
+  heed_package_test(packages.sh ${form})
+endforeach()
+foreach(form npm conan yocto buildroot)
+  heed_package_test(packages_hosted.sh ${form})
+endforeach()
+foreach(form vcpkg debian)
+  heed_package_test(packages_hosted.sh ${form} CONFIGURATIONS all)
+endforeach()

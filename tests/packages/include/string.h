@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include <stddef.h>
+void *memcpy(void *to, const void *from, size_t n);

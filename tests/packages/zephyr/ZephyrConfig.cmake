@@ -1,0 +1,33 @@
+# A stand-in for Zephyr: prj.conf, one module (EXTRA_ZEPHYR_MODULES) and its functions, as far as heed's use them. HEED_FIRMWARE lists
+# the sources below the program.
+project(Zephyr-Kernel C CXX)
+add_compile_options(-Os -Wall -Wextra -Werror -ffunction-sections -fdata-sections -ffreestanding)
+# Zephyr's standard for C++, before what a library asks for.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-std=c++11> $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/prj.conf settings REGEX "^CONFIG_")
+foreach(setting IN LISTS settings)
+  string(REGEX MATCH "^(CONFIG_[A-Z_0-9]+)=(.*)" setting "${setting}")
+  set(${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
+add_library(zephyr_interface INTERFACE)
+function(zephyr_include_directories)
+  target_include_directories(zephyr_interface INTERFACE ${ARGN})
+endfunction()
+macro(zephyr_library_named name)
+  set(ZEPHYR_CURRENT_LIBRARY ${name})
+  add_library(${name} STATIC)
+  target_link_libraries(${name} PUBLIC zephyr_interface)
+endmacro()
+function(zephyr_library_sources)
+  target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
+endfunction()
+function(zephyr_library_compile_options)
+  target_compile_options(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
+endfunction()
+
+# The module's CMakeLists.txt is in the folder that module.yml names.
+file(STRINGS ${EXTRA_ZEPHYR_MODULES}/zephyr/module.yml folder REGEX "^  cmake: ")
+string(REGEX REPLACE "^  cmake: " "" folder "${folder}")
+add_subdirectory(${EXTRA_ZEPHYR_MODULES}/${folder} ${CMAKE_CURRENT_BINARY_DIR}/module)
+add_executable(app ${HEED_FIRMWARE})
+target_link_libraries(app PRIVATE zephyr_interface heed)
