@@ -1,4 +1,4 @@
-/* What the programs for boards need of the machine under them. Each port implements it: cortex-m/ for a processor
+/* What the programs for boards need of the machine under them. Each port implements it: bare/ for a processor
  * without an operating system, linux/port.c for everything with a C library. C99. SPDX-License-Identifier: MIT */
 #ifndef HEED_PORTS_PORT_H
 #define HEED_PORTS_PORT_H

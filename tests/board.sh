@@ -1,11 +1,13 @@
-# board.sh: what tests on an emulated board of ports/cortex-m share; they source it with $core, $compiler, $source (heed's
-# folder) and $build set. SPDX-License-Identifier: MIT
+# board.sh: what tests on an emulated board of ports/bare share; they source it with $core, $compiler, $source (heed's folder) and
+# $build set. SPDX-License-Identifier: MIT
+. "$source/ports/bare/core.sh"
+heed_core "$core"
 skip() { echo "SKIPPED: $1"; exit 77; }
 fail() { echo "failed: $1"; exit 1; }
 
 need_tools() {
   [ "$compiler" != clang ] || command -v clang-19 >/dev/null 2>&1 || skip "clang-19 is not installed"
-  for program in arm-none-eabi-gcc qemu-system-arm; do # clang takes libgcc from the former
+  for program in "$gcc-gcc" "${emulator%% *}"; do # clang takes libgcc from the former
     command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
   done
 }
@@ -16,19 +18,18 @@ model_folder() {
   model=$(cd "$2" && pwd)
 }
 
-# build_board FOLDER PROGRAM...: builds on the preset's board, or on the one of FOLDER; $board is then its name
+# build_board FOLDER PROGRAM...: builds on the preset's board, or on the one of FOLDER; $board is then its name or folder
 build_board() {
-  preset=cortex-$core
   [ "$compiler" = gcc ] || preset=$preset-clang
   (cd "$source" && cmake --preset "$preset" -B "$build" ${1:+"-DHEED_BOARD=$1"} >/dev/null)
   shift
   cmake --build "$build" --parallel 2 --target "$@"
-  board=$(basename "$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' "$build/CMakeCache.txt")")
+  board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' "$build/CMakeCache.txt")
 }
 
 # run_board PROGRAM ARGUMENT...
 run_board() {
   program=$1
   shift
-  sh "$source/ports/cortex-m/qemu.sh" "${board%-m0plus}" "$build/ports/cortex-m/$program.elf" "$@"
+  sh "$source/ports/bare/qemu.sh" "$board" "$build/ports/$family/$program.elf" "$@"
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cliffs.sh CORE COMPILER SOURCE BUILD: on an emulated board of ports/cortex-m, built in BUILD, n rows of a projection take at
+# cliffs.sh CORE COMPILER SOURCE BUILD: on an emulated board of ports/bare, built in BUILD, n rows of a projection take at
 # most 1.02 times the instructions of n + 1 rows and 1.02 n times those of one, and packed weights no more than others
 # (tests/device/cliffs.c). Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
 # dreams_board.sh CORE COMPILER N_TOKENS SOURCE BUILD HEED_DREAMS DREAMS_WEIGHTS: a language model on an emulated board of
-# ports/cortex-m, built in BUILD. Texts of N_TOKENS tokens, with weights in f32 and in int8, and in 128 KB of RAM, must have
+# ports/bare, built in BUILD. Texts of N_TOKENS tokens, with weights in f32 and in int8, and in 128 KB of RAM, must have
 # the tokens and the bits of all logits that HEED_DREAMS, this computer's program, gives. Exit status 77, with the reason, if
 # something is missing. SPDX-License-Identifier: MIT
 set -eu
@@ -23,7 +23,7 @@ ln -sfn "$model/model.bin" model.bin # names without blanks for the board's comm
 ln -sfn "$model/tokenizer.bin" tokenizer.bin
 "$dreams_weights" model.bin int8.bin >/dev/null
 
-ram=$(arm-none-eabi-size -A ports/cortex-m/heed_dreams_small.elf | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
+ram=$("$gcc-size" -A "ports/$family/heed_dreams_small.elf" | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
 [ "$ram" -le 131072 ] || fail "heed_dreams_small takes $ram bytes of RAM"
 
 compare() { # compare PROGRAM WEIGHTS CACHE PROMPT

@@ -1,6 +1,6 @@
 #!/bin/sh
 # kwt_board.sh CORE COMPILER N_CLIPS SOURCE BUILD HEED_KWT KWT_WEIGHTS: keyword spotting on an emulated board of
-# ports/cortex-m, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and the bits of
+# ports/bare, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and the bits of
 # all logits that HEED_KWT, this computer's program, gives; a third of them also with weights in int8. Exit status 77, with
 # the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu

@@ -10,7 +10,7 @@ endif()
 if(firmware)
   set_target_properties(heed PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(heed PRIVATE $<$<CONFIG:Release>:-O2>)  # -O3 is larger, not faster
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # else half floats are converted without the FPU's instruction
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND core_family STREQUAL "cortex-m")  # else half floats are converted without the FPU's instruction
     target_compile_options(heed PRIVATE -mfp16-format=ieee)
   endif()
   # Kernels say themselves what is a vector; the reference may not be one, since Helium flushes subnormals.

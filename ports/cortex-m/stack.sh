@@ -17,11 +17,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "FAILED: $1" >&2; exit 1; } # not into the table
-setting() { sed -n "s/^set(core_$1_$2 \(.*\))/\1/p" "$here/core.cmake"; }
+. "$source/ports/bare/core.sh"
+setting() { (heed_core "$2" && eval "echo \"\$$1\""); } # setting flags|target|type|board CORE
 
 # build CORE COMPILER LEVEL BOARD: heed as the preset builds it, but that small calls use threads, too; and the program.
 build() {
-  sections='-mthumb -ffreestanding -ffunction-sections -fdata-sections'
+  sections='-ffreestanding -ffunction-sections -fdata-sections'
   library="-std=c++17 -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off -DHEED_FLAGS_ARE_SET \
     -DHEED_LEAST_THREADED_WORK=0.0f -I$source/include"
   program="-Os -std=c99 -I$source/include -I$source/ports -I$source/tests"
@@ -36,12 +37,12 @@ build() {
   fi
   # shellcheck disable=SC2086
   $cxx $flags $3 $library -c "$source/lib/single.cpp" -o heed.o
-  for file in ports/cortex-m/startup ports/cortex-m/fault ports/cortex-m/libc ports/cortex-m/semihosting ports/port tests/device/stack; do
+  for file in ports/cortex-m/startup ports/cortex-m/fault ports/bare/libc ports/bare/semihosting ports/port tests/device/stack; do
     # shellcheck disable=SC2086
     $c $flags $program -c "$source/$file.c" -o "${file##*/}.o"
   done
   # shellcheck disable=SC2046
-  arm-none-eabi-gcc $(setting flags "$1") -mthumb -nostdlib -Wl,--gc-sections -T "$here/link.ld" -L "$here/boards/$4" \
+  arm-none-eabi-gcc $(setting flags "$1") -nostdlib -Wl,--gc-sections -T "$source/ports/bare/link.ld" -L "$here/boards/$4" \
     startup.o fault.o libc.o semihosting.o port.o stack.o heed.o -lgcc -o stack.elf 2>linker || { cat linker; fail "$1, $2 does not link"; } # warnings: clang's enums, libgcc's sections
 }
 
@@ -49,7 +50,7 @@ build() {
 measure() {
   build "$@"
   status=0
-  HEED_QEMU_SECONDS=900 sh "$here/qemu.sh" "$4" stack.elf >answers || status=$?
+  HEED_QEMU_SECONDS=900 sh "$source/ports/bare/qemu.sh" "$4" stack.elf >answers || status=$?
   [ "$(tail -n 1 answers)" = end ] || fail "$1, $2, $3: ends too early, exit status $status: $(tail -n 3 answers)"
   name=$2
   [ "$3" != -O0 ] || name=debug
@@ -87,10 +88,9 @@ one_core() { # in a folder of its own
   : >measured
   : >graph
   level=-Os
-  [ $core != m55 ] || level=-O2
-  case $core in # QEMU's micro:bit has too little memory: code for a Cortex-M0+ runs on the board of the M3
-  m0plus | m3) board=mps2-an385 ;; m4f) board=mps2-an386 ;; m7) board=mps2-an500 ;; m33) board=mps2-an505 ;; *) board=mps3-an547 ;;
-  esac
+  [ "$(setting type $core)" = MinSizeRel ] || level=-O2
+  board=$(setting board $core)
+  [ $core != m0plus ] || board=$(setting board m3) # QEMU's micro:bit has too little memory
   measure $core clang $level $board
   measure $core gcc $level $board
   graph $core
@@ -114,7 +114,7 @@ table() {
 }
 
 begin='<!-- stack table: sh ports\/cortex-m\/stack.sh update -->' end='<!-- end of stack table -->'
-all='m0plus m3 m4f m7 m33 m55'
+all=$(heed_cores cortex-m | tr '\n' ' ')
 case ${1-} in
 update)
   table all $all >table

@@ -41,7 +41,8 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
   '?clang++=clang' '?qemu-x86_64=qemu-user' '?aarch64-linux-gnu-g++=g++-aarch64-linux-gnu' \
   '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
   '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' '?arm-none-eabi-gcc=gcc-arm-none-eabi' \
-  '?qemu-system-arm=qemu-system-arm' '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen'
+  '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
+  '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen'
 if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' \
     '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \

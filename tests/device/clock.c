@@ -13,7 +13,11 @@ int main(void) {
   uint64_t now = clock.read();
   for (const uint64_t end = now + wrap + wrap / 16; now < end;) {
     uint32_t rounds = n_rounds;
+#ifdef __riscv
+    __asm volatile("1:\taddi %0, %0, -1\n\tnop\n\tbnez %0, 1b" : "+r"(rounds));
+#else
     __asm volatile(".syntax unified\n1:\tsubs %0, %0, #1\n\tcmp %0, #0\n\tbne 1b" : "+l"(rounds)::"cc");
+#endif
     const uint64_t before = now, passed = (now = clock.read()) - before;
     if (passed >= least && passed <= most && clock.emulated) continue;
     port_write(clock.name), port_write(": "), port_write_count(passed, 1), port_write(" "), port_write(clock.unit);

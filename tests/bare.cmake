@@ -1,9 +1,18 @@
-# Cortex-M under QEMU, against this PC: ports/cortex-m/check.sh for every core and compiler.
-set(cortex_m ${PROJECT_SOURCE_DIR}/ports/cortex-m)
+# Cores without an operating system under QEMU, against this PC: ports/bare/check.sh for every core of the list `cores`.
+set(bare ${PROJECT_SOURCE_DIR}/ports/bare)
+file(STRINGS ${bare}/cores rows REGEX "^[a-z]")
+set(cores)
+foreach(row IN LISTS rows)
+  string(REGEX REPLACE " *\\| *" ";" row "${row}")
+  list(GET row 0 core)
+  list(GET row 1 preset_${core})
+  list(APPEND cores ${core})
+endforeach()
+add_test(NAME presets COMMAND sh ${bare}/presets.sh check)
 set(board_port ${PROJECT_SOURCE_DIR}/ports/port.c ${PROJECT_SOURCE_DIR}/ports/linux/port.c)
 heed_test_program(heed_device device/main.c device/block.c device/cache.c device/formats.c device/known.c device/narrow.c device/options.c
                   device/options_refused.c device/packed.c device/random.c device/refused.c ${board_port})
-heed_test_program(heed_firmware_example ${cortex_m}/example.c ${board_port})
+heed_test_program(heed_firmware_example ${bare}/example.c ${board_port})
 heed_test_program(heed_device_integers device/integers.c ${PROJECT_SOURCE_DIR}/ports/linux/clock.c ${board_port})
 foreach(program heed_device heed_device_integers heed_firmware_example)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/ports)
@@ -26,16 +35,20 @@ add_test(NAME options_in_any_order COMMAND sh -c "$<TARGET_FILE:heed_device_usua
   && cmp usual reversed && wc -l usual")
 set_tests_properties(options_in_any_order PROPERTIES LABELS boards)
 
-set(references ${CMAKE_CURRENT_BINARY_DIR}/cortex_m)
-add_test(NAME cortex_m_references COMMAND sh ${cortex_m}/references.sh ${references}
+set(references ${CMAKE_CURRENT_BINARY_DIR}/bare)
+add_test(NAME board_references COMMAND sh ${bare}/references.sh ${references}
          ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:heed_device> $<TARGET_FILE:heed_firmware_example>
          $<TARGET_FILE:heed_device_bench> $<TARGET_FILE:heed_device_integers>)
-set_tests_properties(cortex_m_references PROPERTIES LABELS boards FIXTURES_SETUP cortex_m)
-foreach(core m0plus m3 m4f m7 m33 m55)
+set_tests_properties(board_references PROPERTIES LABELS boards FIXTURES_SETUP board_references)
+foreach(core IN LISTS cores)
   foreach(compiler gcc clang)
-    add_test(NAME cortex_${core}_${compiler} COMMAND sh ${cortex_m}/check.sh ${core} ${compiler} ${references}
-             ${references}_${core}_${compiler})
-    set_tests_properties(cortex_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED cortex_m TIMEOUT 1200 LABELS boards
+    set(when)
+    if(core MATCHES "^rv" AND NOT (core STREQUAL "rv32imc" AND compiler STREQUAL "gcc"))
+      set(when CONFIGURATIONS all)
+    endif()
+    string(REPLACE "-" "_" name ${preset_${core}}_${compiler})
+    add_test(NAME ${name} COMMAND sh ${bare}/check.sh ${core} ${compiler} ${references} ${references}_${core}_${compiler} ${when})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED board_references TIMEOUT 1200 LABELS boards
                          PROCESSORS 2)
   endforeach()
 endforeach()
@@ -78,12 +91,12 @@ if(TARGET heed_dreams)
   endforeach()
 endif()
 
-# The size table of ports/cortex-m/README.md is what size.sh finds now.
-add_test(NAME size_table COMMAND sh ${cortex_m}/size.sh check)
+# The size tables of ports/cortex-m/README.md and ports/riscv/README.md are what size.sh finds now.
+add_test(NAME size_table COMMAND sh ${bare}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)
 
 # No public function takes more stack than HEED_STACK_BYTES, and ports/cortex-m/STACK.md says what each takes: here two cores with
 # both compilers, all with `ctest -C all`.
-add_test(NAME stack_table COMMAND sh ${cortex_m}/stack.sh check m4f m55)
-add_test(NAME stack_table_all COMMAND sh ${cortex_m}/stack.sh check CONFIGURATIONS all)
+add_test(NAME stack_table COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/stack.sh check m4f m55)
+add_test(NAME stack_table_all COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/stack.sh check CONFIGURATIONS all)
 set_tests_properties(stack_table stack_table_all PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 1800)

@@ -1,6 +1,6 @@
 /* Input and output through the debugger: QEMU, OpenOCD, J-Link, pyOCD and others understand it. Without a debugger the
- * BKPT instruction is a fault; a board that runs alone writes to its serial line instead (io.c in the board's folder).
- * Source: Arm, Semihosting for AArch32 and AArch64. SPDX-License-Identifier: MIT */
+ * breakpoint is a fault; a board that runs alone writes to its serial line instead (io.c in the board's folder).
+ * Sources: Arm, Semihosting for AArch32 and AArch64; RISC-V International, RISC-V Semihosting. SPDX-License-Identifier: MIT */
 #include "../port.h"
 
 enum {
@@ -14,10 +14,22 @@ enum {
 };
 
 static intptr_t semihosting(int operation, const void *argument) {
+#ifdef __riscv
+  register intptr_t a0 __asm("a0") = operation;
+  register const void *a1 __asm("a1") = argument;
+  __asm volatile(
+      ".option push\n\t.option norvc\n\t.balign 16\n\t" /* three instructions of 4 bytes in one page */
+      "slli zero, zero, 0x1f\n\tebreak\n\tsrai zero, zero, 7\n\t.option pop"
+      : "+r"(a0)
+      : "r"(a1)
+      : "memory");
+  return a0;
+#else
   register intptr_t r0 __asm("r0") = operation;
   register const void *r1 __asm("r1") = argument;
   __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
   return r0;
+#endif
 }
 
 static size_t length_of(const char *text) {

@@ -17,10 +17,18 @@ static void announce(const char *place) {
   port_write("\n");
 }
 __attribute__((noinline)) static void undefined(void) {
+#ifdef __riscv
+  __asm volatile(".global undefined_here\nundefined_here: unimp");
+#else
   __asm volatile(".global undefined_here\nundefined_here: udf #0");
+#endif
 }
 __attribute__((noinline)) static void load(uint32_t address) {
+#ifdef __riscv
+  __asm volatile(".global load_here\nload_here: lw t0, 0(%0)" ::"r"((uintptr_t)address) : "t0", "memory");
+#else
   __asm volatile(".global load_here\nload_here: ldm %0!, {r2, r3}" : "+l"(address)::"r2", "r3", "memory");
+#endif
 }
 __attribute__((noinline)) static int overflow(volatile int *depth) {
   volatile int below = *depth + 1;

@@ -1,0 +1,35 @@
+# Included by gcc.cmake and clang.cmake: reads the board (HEED_BOARD, the name of a folder in boards/ of a port beside this one,
+# or a path to one of yours) and the row of its core in the list `cores`. Sets core_family, core_gcc, core_target, core_flags
+# and board_folder.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES HEED_BOARD)
+
+set(HEED_BOARD mps2-an386 CACHE STRING "A folder of ports/cortex-m/boards or ports/riscv/boards, or the path of another one")
+file(GLOB board_folder ${CMAKE_CURRENT_LIST_DIR}/../*/boards/${HEED_BOARD})
+if(NOT board_folder)
+  get_filename_component(board_folder "${HEED_BOARD}" ABSOLUTE)
+endif()
+include(${board_folder}/board.cmake)
+
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/cores core_row REGEX "^${HEED_CORE} ")
+if(NOT HEED_CORE OR NOT core_row)
+  message(FATAL_ERROR "${board_folder}/board.cmake sets HEED_CORE to \"${HEED_CORE}\": ports/bare/cores has no such core")
+endif()
+string(REGEX REPLACE " *\\| *" ";" core_row "${core_row}")
+list(GET core_row 3 core_family)
+list(GET core_row 7 core_gcc)
+list(GET core_row 8 core_emulator)
+list(GET core_row 9 core_target)
+list(GET core_row 10 core_flags_text)
+separate_arguments(core_flags UNIX_COMMAND "${core_flags_text}")
+set(CMAKE_SYSTEM_PROCESSOR ${core_family})
+set(section_flags "-ffunction-sections -fdata-sections")
+
+if(HEED_QEMU_MACHINE)
+  string(REGEX REPLACE " .*" "" core_emulator "${core_emulator}")
+  find_program(HEED_EMULATOR_${core_emulator} ${core_emulator})
+  if(HEED_EMULATOR_${core_emulator})
+    set(CMAKE_CROSSCOMPILING_EMULATOR sh ${CMAKE_CURRENT_LIST_DIR}/qemu.sh ${board_folder})
+  endif()
+endif()

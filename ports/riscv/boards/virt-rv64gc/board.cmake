@@ -1,0 +1,4 @@
+# QEMU's board "virt".
+set(HEED_CORE rv64gc)
+set(HEED_QEMU_MACHINE virt)
+set(HEED_QEMU_MHZ 10)
