@@ -23,12 +23,14 @@ i686     | linux/i686.cmake    | i686-linux-gnu-g++         | fused unfused | na
 aarch64  | linux/aarch64.cmake | aarch64-linux-gnu-g++      | fused unfused | qemu-aarch64 -cpu max; qemu-aarch64 -cpu cortex-a53
 armv7    | linux/armv7.cmake   | arm-linux-gnueabihf-g++    | fused unfused | qemu-arm -cpu max; qemu-arm -cpu cortex-a9
 riscv64  | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused unfused | qemu-riscv64
+riscv64v | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused unfused | qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=128; qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256
 s390x    | linux/s390x.cmake   | s390x-linux-gnu-g++        | fused unfused | qemu-s390x
 ppc64le  | linux/ppc64le.cmake | powerpc64le-linux-gnu-g++  | fused unfused | qemu-ppc64le
 powerpc  | linux/powerpc.cmake | powerpc-linux-gnu-g++      | fused unfused | qemu-ppc
 mips64el | linux/mips64el.cmake | mips64el-linux-gnuabi64-g++ | unfused     | qemu-mips64el
 windows  | windows/mingw.cmake | x86_64-w64-mingw32-g++     | fused unfused | wine
 wasm32   | wasm/wasi.cmake     | -                          | unfused       | node --no-warnings ports/wasm/run.mjs
+wasm32-simd | wasm/wasi.cmake  | -                          | unfused       | node --no-warnings ports/wasm/run.mjs
 '
 # target, compiler, build types. None is a build type without flags, which distributions use; lto is Release with -flto.
 rows='
@@ -42,6 +44,7 @@ armv7    gcc    None Debug RelWithDebInfo MinSizeRel Release lto
 armv7    clang  None Debug RelWithDebInfo MinSizeRel Release lto
 riscv64  gcc    None Debug RelWithDebInfo MinSizeRel Release
 riscv64  clang  Release
+riscv64v clang  Release
 s390x    gcc    Release
 s390x    clang  Release
 ppc64le  gcc    Release
@@ -50,6 +53,7 @@ powerpc  gcc    None Debug RelWithDebInfo MinSizeRel Release
 mips64el gcc    Release
 windows  gcc    Release
 wasm32   clang  Release
+wasm32-simd clang Release
 '
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -100,7 +104,7 @@ END
     cxx=$(echo "$clang" | sed 's/clang/clang++/')
     ar=$(echo "$clang" | sed 's/clang/llvm-ar/')
     [ "$gcc" = - ] || has "$gcc" || finish skipped "$gcc is not installed"
-    case $target in x86-64) ;; wasm32) set -- "-DHEED_WASM_CLANG=$clang" ;; *) set -- "-DHEED_CROSS_COMPILER=$clang" ;; esac
+    case $target in x86-64) ;; wasm32*) set -- "-DHEED_WASM_CLANG=$clang" ;; *) set -- "-DHEED_CROSS_COMPILER=$clang" ;; esac
   fi
   has "$cxx" || finish skipped "$cxx is not installed"
   version=$("$cxx" --version | sed -n '1s/.* \([0-9][0-9]*\)\.[0-9].*/\1/p;1s/.* \([0-9][0-9]*\)-win32.*/\1/p' | head -n 1)
@@ -109,6 +113,7 @@ END
   else
     set -- "$@" -DCMAKE_TOOLCHAIN_FILE="$source/ports/$toolchain"
   fi
+  [ "$target" != wasm32-simd ] || set -- "$@" -DHEED_WASM_SIMD=ON
   linker=''
   if [ "$type" = lto ]; then
     has "$ar" || finish skipped "$ar is not installed"

@@ -1,7 +1,7 @@
 #include "os.hpp"
 
 #include <stdlib.h>
-#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__))
+#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__) || defined(__riscv))
 #include <sys/auxv.h>
 #endif
 
@@ -11,7 +11,7 @@ const char *os_requested_kernel() { return getenv("HEED_KERNEL"); }
 const char *os_requested_int_kernel() { return getenv("HEED_INT_KERNEL"); }
 
 unsigned long os_hwcap() {
-#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__))
+#if defined(__linux__) && (defined(__arm__) || defined(__aarch64__) || defined(__riscv))
   return getauxval(AT_HWCAP);
 #else
   return 0;
