@@ -9,14 +9,14 @@ namespace heed {
 namespace {
 
 struct product_of_panels {
-  const int_product_steps *steps;
+  void (*project_floats)(const linear_block &, const int_panels &, int32_t);
   int_panels panels;
-  void operator()(const linear_block &b, int32_t first) const { steps->project_floats(b, panels, first); }
+  void operator()(const linear_block &b, int32_t first) const { project_floats(b, panels, first); }
 };
 
 void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w, const float *bias,
                      const heed_matrix_out &y, const heed_executor *executor) {
-  const product_of_panels product = {int_products_of(int_kernel_in_use()),
+  const product_of_panels product = {int_products_of(int_kernel_in_use())->project_floats,
                                      {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);

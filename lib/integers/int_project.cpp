@@ -11,7 +11,7 @@ namespace {
 static_assert(sizeof(heed_multiplier) == 2 * sizeof(int32_t) && int_most_depth == HEED_INT_MAX_IN, "kernels know them");
 
 // Packed weights are a panel of 64 outputs after another.
-void run_panels(const int_product_steps &steps, const int_product &b, const unsigned char *panels, int32_t n_out,
+void run_panels(void (*project)(const int_product &), const int_product &b, const unsigned char *panels, int32_t n_out,
                 int32_t first) {
   const ptrdiff_t output_bytes = static_cast<ptrdiff_t>(packed_output_bytes(stored_int8, static_cast<uint64_t>(b.depth)));
   for (int32_t done = 0; done < b.n_cols; done += panel_outputs) {
@@ -22,12 +22,12 @@ void run_panels(const int_product_steps &steps, const int_product &b, const unsi
     part.multipliers += 2 * done;
     part.y = static_cast<unsigned char *>(b.y) + (b.wide ? 2 : 1) * done;
     part.n_cols = b.n_cols - done < panel_outputs ? b.n_cols - done : panel_outputs;
-    steps.project(part);
+    project(part);
   }
 }
 
 struct int_product_job {
-  const int_product_steps *steps;
+  void (*project)(const int_product &);  // alone: a table would link the product of floats, too
   int_product whole;
   const unsigned char *panels;  // or null
   pieces parts;
@@ -48,9 +48,9 @@ void run_product_piece(const int_product_job &job, int32_t begin, int32_t n) {
     b.n_cols = n;
   }
   if (job.panels)
-    run_panels(*job.steps, b, job.panels, job.whole.n_cols, job.by_rows ? 0 : begin);
+    run_panels(job.project, b, job.panels, job.whole.n_cols, job.by_rows ? 0 : begin);
   else
-    job.steps->project(b);
+    job.project(b);
 }
 
 void run_product_task(void *context, int32_t index, int32_t) {
@@ -104,7 +104,7 @@ heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *b
   if (status != HEED_OK) return status;
   const bool several = x.n_rows > 1;  // a row alone may have any stride
   int_product_job job = {};
-  job.steps = int_products_of(int_kernel_in_use());
+  job.project = int_products_of(int_kernel_in_use())->project;
   job.panels = w.layout == HEED_PACKED ? static_cast<const unsigned char *>(w.data) : nullptr;
   int_product &b = job.whole;
   b.x = static_cast<const int8_t *>(x.data);
