@@ -10,6 +10,7 @@
 #                                --quick attention options caches layers rows kernels
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
+#   HEED_EEG=FOLDER              the weights and recordings of ports/sensor; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,0 +1,52 @@
+#!/bin/sh
+# sensor.sh HEED_SENSOR SENSOR_WEIGHTS: the sensor's model on its recordings, in floats and in integers; files of weights; what
+# does not fit. Exit status 77 if the model or a program is missing. SPDX-License-Identifier: MIT
+set -eu
+[ -n "${HEED_EEG:-}" ] && [ -d "$HEED_EEG" ] || {
+  echo "SKIPPED: HEED_EEG does not name the folder of the model"
+  exit 77
+}
+heed_sensor=$1 sensor_weights=$2
+[ -x "$1" ] && [ -x "$2" ] || {
+  echo "SKIPPED: $1 or $2 was not built"
+  exit 77
+}
+"$heed_sensor" "$HEED_EEG"
+"$heed_sensor" --integers "$HEED_EEG"
+
+model=$(cd "$HEED_EEG" && pwd) folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+expect() { # expect STATUS TEXT COMMAND...
+  expected=$1 text=$2 status=0
+  shift 2
+  "$@" >"$folder/output" 2>&1 || status=$?
+  [ "$status" = "$expected" ] && grep -q -e "$text" "$folder/output" || {
+    cat "$folder/output"
+    echo "$*: status $status, not $expected with \"$text\""
+    exit 1
+  }
+}
+expect 0 "58192 bytes" "$sensor_weights" "$model" "$folder/floats.bin"
+expect 0 "19540 bytes" "$sensor_weights" "$model" "$folder/integers.bin" integers
+expect 0 "19540 bytes" "$sensor_weights" "$model" "$folder/integers.c" integers
+expect 0 "96000 bytes" "$sensor_weights" --rows "$model/input.f32" "$folder/input.i16"
+tail -c +17 "$folder/floats.bin" | head -c 58048 | cmp - "$model/weights.f32"
+
+# Foreign and damaged folders.
+for file in weights.f32 prototypes.f32 input.f32 expected.tsv; do cat "$model/$file" >"$folder/$file"; done
+expect 1 "input_float_stft.f32: cannot be opened" "$heed_sensor" "$folder"
+sed -n 1,2p "$model/expected.tsv" >"$folder/expected.tsv"
+expect 0 "^passed" "$heed_sensor" "$folder"
+sed 's/^input	0/input	1/' "$folder/expected.tsv" >"$folder/other" && mv "$folder/other" "$folder/expected.tsv"
+expect 1 "^FAILED" "$heed_sensor" "$folder"
+expect 1 "^FAILED" "$heed_sensor" --integers "$folder"
+sed -n 1p "$model/expected.tsv" >"$folder/expected.tsv"
+expect 1 "lists no recording" "$heed_sensor" "$folder"
+echo x >"$folder/expected.tsv"
+expect 1 "its heading is another one" "$heed_sensor" "$folder"
+head -c 58000 "$model/weights.f32" >"$folder/weights.f32"
+expect 1 "weights.f32: does not have 14512 floats" "$heed_sensor" "$folder"
+expect 77 "HEED_EEG" env HEED_EEG= "$heed_sensor"
+expect 77 "is not a folder" "$heed_sensor" "$folder/none"
+expect 1 "is not an option" "$heed_sensor" --speed "$model"
+expect 2 "usage" "$sensor_weights" "$model" "$folder/out" f16
