@@ -21,6 +21,9 @@ void port_arguments(char *text, size_t capacity);
 /* Reads a whole file of the host. The bytes read, or -1 if there is no such file or it is larger. */
 int32_t port_read_file(const char *path, void *buffer, size_t capacity);
 
+/* Reads n bytes of a file of the host from `offset` on: 0, or -1 if there are none or fewer. */
+int32_t port_read_part(const char *path, size_t offset, void *buffer, size_t n);
+
 /* Memory that the program does not use, aligned to 64 bytes. */
 void *port_free_memory(size_t *bytes);
 

@@ -91,6 +91,29 @@ if(TARGET heed_dreams)
   endforeach()
 endif()
 
+# The sensor's model: in integers on the board with 16 KB of RAM, in both forms where there is an FPU; every core with
+# `ctest -C all`.
+if(TARGET heed_sensor)
+  foreach(run "m0plus;gcc;integers" "m0plus;clang;integers" "m3;gcc;floats integers" "m3;clang;floats integers" "m4f;gcc;floats integers"
+              "m4f;clang;floats integers" "m7;gcc;floats integers" "m7;clang;floats integers" "m33;gcc;floats integers"
+              "m55;gcc;floats integers" "m55;clang;floats integers")
+    list(GET run 0 core)
+    list(GET run 1 compiler)
+    set(name sensor_${core}_${compiler})
+    set(command sh ${CMAKE_CURRENT_SOURCE_DIR}/sensor_board.sh ${run} ${PROJECT_SOURCE_DIR} ${references}_${core}_${compiler}
+        $<TARGET_FILE:heed_sensor> $<TARGET_FILE:sensor_weights>)
+    if(name MATCHES "^sensor_(m0plus|m4f)_gcc$")
+      add_test(NAME ${name} COMMAND ${command})
+      set_tests_properties(${name} PROPERTIES LABELS boards)
+    else()
+      add_test(NAME ${name} COMMAND ${command} CONFIGURATIONS all)
+      set_tests_properties(${name} PROPERTIES LABELS targets)
+    endif()
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler}")
+  endforeach()
+endif()
+
 # The size tables of ports/cortex-m/README.md and ports/riscv/README.md are what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${bare}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)

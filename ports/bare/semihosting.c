@@ -8,6 +8,7 @@ enum {
   sys_close = 0x02,
   sys_write0 = 0x04,
   sys_read = 0x06,
+  sys_seek = 0x0a,
   sys_flen = 0x0c,
   sys_get_cmdline = 0x15,
   sys_exit_extended = 0x20
@@ -54,9 +55,13 @@ void port_arguments(char *text, size_t capacity) {
   while ((*text++ = *p++)) continue;
 }
 
-int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
+static intptr_t open_file(const char *path) {
   const intptr_t binary = 1, open[3] = {(intptr_t)path, binary, (intptr_t)length_of(path)};
-  const intptr_t file = semihosting(sys_open, open);
+  return semihosting(sys_open, open);
+}
+
+int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
+  const intptr_t file = open_file(path);
   if (file == -1) return -1;
   const intptr_t bytes = semihosting(sys_flen, &file);
   const intptr_t read[3] = {file, (intptr_t)buffer, bytes};
@@ -64,4 +69,13 @@ int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
   const intptr_t missing = fits ? semihosting(sys_read, read) : 1;
   semihosting(sys_close, &file);
   return missing ? -1 : (int32_t)bytes;
+}
+
+int32_t port_read_part(const char *path, size_t offset, void *buffer, size_t n) {
+  const intptr_t file = open_file(path);
+  if (file == -1) return -1;
+  const intptr_t seek[2] = {file, (intptr_t)offset}, read[3] = {file, (intptr_t)buffer, (intptr_t)n};
+  const intptr_t missing = semihosting(sys_seek, seek) == 0 ? semihosting(sys_read, read) : 1;
+  semihosting(sys_close, &file);
+  return missing ? -1 : 0;
 }

@@ -17,6 +17,13 @@ int32_t port_read_file(const char *path, void *buffer, size_t capacity) {
   fclose(file);
   return rest == EOF ? (int32_t)n : -1;
 }
+int32_t port_read_part(const char *path, size_t offset, void *buffer, size_t n) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return -1;
+  const int is_read = fseek(file, (long)offset, SEEK_SET) == 0 && fread(buffer, 1, n, file) == n;
+  fclose(file);
+  return is_read ? 0 : -1;
+}
 void *port_free_memory(size_t *bytes) {
   static __attribute__((aligned(64))) unsigned char memory[1 << 20];
   *bytes = sizeof memory;

@@ -1,0 +1,93 @@
+/* The network of sensor.h on a board: heed_sensor_floats RECORDING, heed_sensor_integers RECORDING. The debugger brings
+ * the recording row by row: floats, or (with SENSOR_BOARD_INTEGERS) int16 that sensor_weights --rows wrote. The weights
+ * are part of the program. Prints one JSON object; "bits" are what heed_sensor --bits prints on a PC.
+ * SPDX-License-Identifier: MIT */
+#include "clock.h"
+#include "port.h"
+
+#ifdef SENSOR_BOARD_INTEGERS
+#include "sensor_int.h"
+typedef sensor_int network;
+typedef sensor_int_result network_result;
+typedef int16_t number;
+#define network_start sensor_int_start
+#define network_row sensor_int_row
+#define network_finish sensor_int_finish
+#define network_weights sensor_int_weights
+#else
+#include "sensor.h"
+typedef sensor network;
+typedef sensor_result network_result;
+typedef float number;
+#define network_start sensor_start
+#define network_row sensor_row
+#define network_finish sensor_finish
+#define network_weights sensor_weights
+#endif
+
+extern const uint32_t sensor_weights_words[sizeof(network_weights) / sizeof(uint32_t)];
+static network net;
+static number row[SENSOR_ROW];
+static heed_clock clock;
+static uint64_t in_rows, in_layers; /* what the clock counted */
+
+static int fail(const char *what, const char *why) {
+  port_write(what), port_write(": "), port_write(why), port_write("\n");
+  return 1;
+}
+
+/* The debugger takes no time here. */
+static sensor_status run(const char *path, network_result *result) {
+  sensor_status status = network_start(&net, sensor_weights_words, sizeof sensor_weights_words);
+  for (int32_t i = 0; i < SENSOR_N_ROWS && status == SENSOR_OK; ++i) {
+    if (port_read_part(path, (size_t)i * sizeof row, row, sizeof row)) return SENSOR_WRONG_COUNT;
+    const uint64_t start = clock.read();
+    status = network_row(&net, row);
+    in_rows += clock.read() - start;
+  }
+  const uint64_t start = clock.read();
+  if (status == SENSOR_OK) status = network_finish(&net, result);
+  in_layers = clock.read() - start;
+  return status;
+}
+
+#ifdef SENSOR_BOARD_INTEGERS
+static void write_bits(const network_result *result) {
+  for (int c = 0; c < SENSOR_N_CLASSES; ++c) port_write(" "), port_write_hex((uint32_t)result->distances[c]);
+  for (int i = 0; i < SENSOR_DIM; ++i) port_write(" "), port_write_hex((uint32_t)(int32_t)result->embedding[i]);
+  port_write("\",\"profile\":\"integers");
+}
+#else
+static void write_float(float x) {
+  const union {
+    float number;
+    uint32_t bits;
+  } pun = {x};
+  port_write(" "), port_write_hex(pun.bits);
+}
+static void write_bits(const network_result *result) {
+  for (int c = 0; c < SENSOR_N_CLASSES; ++c) write_float(result->distances[c]);
+  for (int i = 0; i < SENSOR_DIM; ++i) write_float(result->embedding[i]);
+  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+}
+#endif
+
+int main(void) {
+  static char path[128];
+  network_result result;
+  port_arguments(path, sizeof path);
+  clock = heed_clock_start();
+  port_paint_stack();
+  const sensor_status status = run(path, &result);
+  const size_t stack_bytes = port_painted_stack_used();
+  if (status == SENSOR_HEED_FAILED) return fail(heed_status_argument(net.failure), heed_status_text(net.failure));
+  if (status != SENSOR_OK) return fail(path, sensor_status_text(status));
+  port_write("{\"bits\":\""), port_write_int(result.nearer), write_bits(&result);
+  port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
+  port_write("\",\"rows\":"), port_write_count(in_rows, 1);
+  port_write(",\"layers\":"), port_write_count(in_layers, 1);
+  port_write(",\"stack_bytes\":"), port_write_count(stack_bytes, 1);
+  port_write(clock.emulated ? ",\"emulated\":true}\n" : ",\"emulated\":false}\n");
+  return 0;
+}
