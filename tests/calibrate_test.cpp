@@ -6,9 +6,15 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
 #include <stdexcept>
 
+#include "description.hpp"
 #include "host_files.hpp"
+#include "kwt_int_weights.hpp"
+#include "model_file.hpp"
 #include "tflite_weights.hpp"
 #include "kwt_oracle.hpp"
 
@@ -16,19 +22,6 @@ namespace heed_test {
 namespace {
 
 using rows = std::vector<float>;
-
-rows run(const calibrate::int_layer &l, const rows &x, int32_t n) {
-  std::vector<int16_t> numbers = calibrate::to_int16(x, l.x_scale());
-  const size_t bytes = heed_int_layer_bytes(&l.layer(), n);
-  std::vector<unsigned char> room(bytes + 64);
-  void *memory = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
-  const int32_t dim = l.layer().model_dim;
-  EXPECT_EQ(heed_int_layer_run(&l.layer(), heed_int_matrix_of(numbers.data(), HEED_INT16, n, dim, 0),
-                               heed_int_matrix_out_of(numbers.data(), HEED_INT16, n, dim, 0),
-                               heed_memory_of(memory, bytes), nullptr),
-            HEED_OK);
-  return calibrate::to_float(numbers, l.y_scale());
-}
 
 TEST(calibrate, a_histogram_knows_what_most_numbers_do_not_exceed) {
   calibrate::histogram h;
@@ -69,7 +62,7 @@ TEST(calibrate, a_layer_of_integers_is_near_its_floats) {
       for (float &v : x) v = r.bell();
       y = c.see(x, n);
     }
-    const rows found = run(c.quantize(), x, n);
+    const rows found = c.quantize().run(x, n);
     double error = 0, power = 0;
     for (size_t i = 0; i < y.size(); ++i) {
       error += std::pow(double(found[i] - y[i]), 2);
@@ -93,6 +86,133 @@ TEST(calibrate, refuses_what_integers_cannot_do) {
   EXPECT_THROW(calibrate::layer{l}, std::invalid_argument);
 }
 
+// A text and two files of floats beside it.
+class described : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string made = testing::TempDir() + "heed_described_" + std::to_string(std::random_device{}());
+    folder_ = made;
+    std::filesystem::create_directory(folder_);
+    random_source r(760000);
+    rows weights(2 * (2 * 16 * 32 + 2 * 16 * 16 + 3 * 16 * 24 + 16 * 5 + 24)), x(6 * 10 * 16);
+    for (float &w : weights) w = r.bell() / 4;
+    for (float &v : x) v = r.bell();
+    write("w.f32", weights.data(), 4 * weights.size());
+    write("x.f32", x.data(), 4 * x.size());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string &name, const void *data, size_t n) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary).write(static_cast<const char *>(data), std::streamsize(n));
+  }
+  // Two gated layers of 16: 2 heads of 16 over 1 of keys, hidden rows of 24; biases of some.
+  std::string describe(const std::string &more) {
+    const std::string text =
+        "# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
+        "1e-5\n"
+        "activation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows x.f32 sequence "
+        "10\n" +
+        more;
+    write("model.txt", text.data(), text.size());
+    return folder_ + "/model.txt";
+  }
+  std::string folder_;
+};
+
+TEST_F(described, becomes_a_file_that_runs_as_its_layers_do) {
+  const calibrate::described_model m = calibrate::read_description(describe("\n"));
+  ASSERT_EQ(m.sequences.size(), 6u);
+  EXPECT_EQ(m.layers[1].b_up,
+            m.layers[1].w_up.data ? static_cast<const float *>(m.layers[1].w_up.data) + 16 * 24 : nullptr);
+  EXPECT_EQ(m.layers[1].b_gate, nullptr);
+  std::vector<calibrate::layer> floats(m.layers.begin(), m.layers.end());
+  std::vector<rows> expected = m.sequences;
+  for (rows &x : expected)
+    for (calibrate::layer &l : floats) x = l.see(x, 10);
+  const std::vector<calibrate::int_layer> integers = calibrate::quantize(floats);
+  const std::vector<uint8_t> bytes = calibrate::model_file(integers);
+  std::vector<uint8_t, aligned_allocator<uint8_t>> file(bytes.begin(), bytes.end());
+  int_model model;
+  ASSERT_EQ(int_model_open(&model, file.data(), file.size()), nullptr);
+  const heed_int_layer first = int_model_layer_of(&model, 0);
+  std::vector<uint64_t> memory(heed_int_layer_bytes(&first, 10) / 8 + 16);
+  void *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  double error = 0, power = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    std::vector<int16_t> x = calibrate::to_int16(m.sequences[i], integers.front().x_scale());
+    ASSERT_EQ(int_model_run(&model, x.data(), 10, heed_memory_of(aligned, heed_int_layer_bytes(&first, 10))), HEED_OK);
+    rows chained = m.sequences[i];
+    for (const calibrate::int_layer &l : integers) chained = l.run(chained, 10);
+    EXPECT_EQ(calibrate::to_float(x, integers.back().y_scale()), chained);
+    for (size_t k = 0; k < chained.size(); ++k) {
+      error += std::pow(double(chained[k] - expected[i][k]), 2);
+      power += std::pow(double(expected[i][k]), 2);
+    }
+  }
+  EXPECT_LT(std::sqrt(error / power), 0.05);
+  const std::string array = calibrate::c_array("model", bytes);
+  EXPECT_NE(array.find("uint32_t model[" + std::to_string(bytes.size() / 4) + "] = {"), std::string::npos);
+  EXPECT_NE(array.find("0x44454548, 0x4d544e49,"), std::string::npos);
+  // A damaged file is refused, wherever it is damaged.
+  for (size_t at = 0; at < file.size(); at += at < sizeof(int_model_header) ? 1 : 997) {
+    file[at] ^= 1;
+    EXPECT_NE(int_model_open(&model, file.data(), file.size()), nullptr) << at;
+    file[at] ^= 1;
+  }
+  EXPECT_NE(int_model_open(&model, file.data(), file.size() - 4), nullptr);
+  EXPECT_NE(int_model_open(&model, file.data() + 4, file.size() - 4), nullptr);
+}
+
+TEST_F(described, says_what_is_wrong) {
+  const auto expect = [&](const std::string &text, const std::string &path) {
+    try {
+      calibrate::read_description(path);
+      ADD_FAILURE() << "took " << text;
+    } catch (const std::runtime_error &error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  };
+  expect("cannot be opened", folder_ + "/none.txt");
+  expect("nobody knows what speed is", describe("speed 3\n"));
+  expect("layers comes twice", describe("layers 3\n"));
+  expect("has no value", describe("heads"));
+  write("w.f32", "12", 2);
+  expect("does not hold floats", describe(""));
+  const rows few(100);
+  write("w.f32", few.data(), 400);
+  expect("end too early", describe(""));
+}
+
+// The place whose rounding is made a hundred times as coarse is the one that hurts.
+TEST(calibrate, knows_which_place_hurts) {
+  random_source r(770000);
+  rows w(32 * 32), x(40 * 32);
+  for (float &v : w) v = r.bell() / 6;
+  for (float &v : x) v = r.bell();
+  const heed_weights square = heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, 32, 32);
+  heed_attention_layer a = heed_attention_layer_default(32, 4);
+  a.wq = a.wk = a.wv = a.wo = square;
+  heed_transformer_layer l = heed_transformer_layer_default(&a, 32, heed_layer_norm, heed_relu);
+  l.w_up = l.w_down = square;
+  calibrate::layer c(l);
+  rows loud = x;
+  loud[7] = 4000;  // one number that eight bits have to reach
+  const rows y = c.see(x, 40);
+  c.see(loud, 40);
+  c.quantize();
+  const auto effect = [&](calibrate::place p) {
+    const rows found = c.round_at(p, x, 40);
+    double error = 0;
+    for (size_t i = 0; i < y.size(); ++i) error += std::pow(double(found[i] - y[i]), 2);
+    return error;
+  };
+  EXPECT_EQ(effect(calibrate::n_places), 0);
+  for (int p = 0; p < calibrate::n_places; ++p) {
+    if (p == calibrate::at_h) continue;
+    EXPECT_GE(effect(calibrate::at_h), effect(calibrate::place(p))) << p;
+  }
+  EXPECT_EQ(c.sites()[calibrate::at_hidden].zero, -128);  // relu leaves nothing below zero
+}
+
 // Tokens in floats, all twelve layers in integers, the label in double precision: scales from 6 of the 24 clips.
 TEST(calibrate, the_keyword_model_hears_all_words_in_integers) {
   const char *folder = std::getenv("HEED_KWT1");
@@ -111,39 +231,18 @@ TEST(calibrate, the_keyword_model_hears_all_words_in_integers) {
     for (const auto &row : oracle_tokens(*net, samples))
       for (const double v : row) tokens.back().push_back(float(v));
   }
-  std::vector<heed_attention_layer> attentions(KWT_N_BLOCKS);
-  std::vector<calibrate::layer> layers;
-  const auto plain = [](const float *w, int32_t n_in, int32_t n_out) {
-    return heed_weights_of(w, nullptr, HEED_F32, HEED_IN_OUT, n_in, n_out);
-  };
-  for (size_t i = 0; i < KWT_N_BLOCKS; ++i) {
-    const network::block &b = net->blocks[i];
-    heed_attention_layer &a = attentions[i] = heed_attention_layer_default(KWT_DIM, 1);
-    a.wq = plain(b.wq[0], KWT_DIM, KWT_DIM), a.wk = plain(b.wk[0], KWT_DIM, KWT_DIM);
-    a.wv = plain(b.wv[0], KWT_DIM, KWT_DIM), a.wo = plain(b.wo[0], KWT_DIM, KWT_DIM);
-    a.bo = b.bo;
-    heed_transformer_layer l = heed_transformer_layer_default(&a, KWT_HIDDEN, heed_layer_norm, heed_gelu_tanh);
-    l.eps = net->norm_epsilon;
-    l.norm1_weight = b.gamma_1, l.norm1_bias = b.beta_1, l.norm2_weight = b.gamma_2, l.norm2_bias = b.beta_2;
-    l.w_up = plain(b.w1[0], KWT_DIM, KWT_HIDDEN), l.w_down = plain(b.w2[0], KWT_HIDDEN, KWT_DIM);
-    l.b_up = b.b1, l.b_down = b.b2;
-    layers.emplace_back(l);
-  }
+  const network::float_layers of(*net);
+  std::vector<calibrate::layer> layers(of.layers.begin(), of.layers.end());
   for (size_t t = 0; t < tokens.size(); t += 4) {
     rows x = tokens[t];
     for (calibrate::layer &l : layers) x = l.see(x, KWT_N_TOKENS);
   }
-  std::vector<calibrate::int_layer> integers;
-  calibrate::choice choice;
-  for (calibrate::layer &l : layers) {
-    integers.push_back(l.quantize(choice));
-    choice.x_scale = integers.back().y_scale();
-  }
+  const std::vector<calibrate::int_layer> integers = calibrate::quantize(layers);
   int32_t right = 0;
   double worst = 0, margin = 1e9;
   for (size_t t = 0; t < tokens.size(); ++t) {
     rows x = tokens[t];
-    for (const calibrate::int_layer &l : integers) x = run(l, x, KWT_N_TOKENS);
+    for (const calibrate::int_layer &l : integers) x = l.run(x, KWT_N_TOKENS);
     const matrix logits =
         times({std::vector<double>(x.begin(), x.begin() + KWT_DIM)}, net->w_label[0], net->b_label, KWT_N_LABELS);
     double best = -1e9, second = -1e9, wanted_best = -1e9;

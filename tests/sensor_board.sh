@@ -1,6 +1,6 @@
 #!/bin/sh
 # sensor_board.sh CORE COMPILER KINDS SOURCE BUILD HEED_SENSOR SENSOR_WEIGHTS: the sensor's model on an emulated board of
-# ports/cortex-m, built in BUILD, its weights in flash, KINDS of "floats integers". Both recordings must give the bits that
+# ports/bare, built in BUILD, its weights in flash, KINDS of "floats integers". Both recordings must give the bits that
 # HEED_SENSOR, this computer's program, gives. The program in integers has no floating-point arithmetic in it. Exit status
 # 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
@@ -8,7 +8,7 @@ core=$1 compiler=$2 kinds=$3 source=$4 build=$5 heed_sensor=$6 sensor_weights=$7
 . "$source/tests/board.sh"
 model_folder HEED_EEG "${HEED_EEG:-}"
 need_tools
-folder=$build/ports/cortex-m
+folder=$build/ports/bare
 mkdir -p "$folder"
 for kind in $kinds; do "$sensor_weights" "$model" "$folder/sensor_$kind.c" "$kind" >/dev/null; done
 # shellcheck disable=SC2086

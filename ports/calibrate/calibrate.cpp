@@ -102,26 +102,54 @@ layer::layer(const heed_transformer_layer &of_floats) : floats_(of_floats) {
   }
 }
 
-std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
+// What the layer makes of x (n, model_dim). `at` sees the numbers of each place on their way, and may change them.
+std::vector<float> layer::run(const std::vector<float> &input, int32_t n, const visitor &at) const {
   const heed_transformer_layer &l = floats_;
   const heed_attention_layer &a = attention_;
   const int32_t dim = a.model_dim;
-  const auto norm = [&](const std::vector<float> &rows, const float *weight, const float *bias) {
-    std::vector<float> y(rows.size());
-    expect_ok(l.norm(heed_matrix_of(rows.data(), n, dim), weight, bias, l.eps, heed_matrix_out_of(y.data(), n, dim),
-                     nullptr));
+  expect(input.size() == static_cast<size_t>(n) * static_cast<size_t>(dim), "x is not (n, model_dim)");
+  using rows = std::vector<float>;
+  const auto seen = [&](place where, rows r) {
+    at(where, r);
+    return r;
+  };
+  const auto norm = [&](const rows &r, const float *weight, const float *bias) {
+    rows y(r.size());
+    expect_ok(
+        l.norm(heed_matrix_of(r.data(), n, dim), weight, bias, l.eps, heed_matrix_out_of(y.data(), n, dim), nullptr));
     return y;
   };
-  const auto activate = [&](const std::vector<float> &rows) {
-    std::vector<float> y(rows.size());
+  const auto activate = [&](const rows &r) {
+    rows y(r.size());
     const heed_matrix none = {nullptr, 0, 0, 0};
-    expect_ok(l.activation(heed_matrix_of(rows.data(), n, l.hidden_dim), none,
+    expect_ok(l.activation(heed_matrix_of(r.data(), n, l.hidden_dim), none,
                            heed_matrix_out_of(y.data(), n, l.hidden_dim), nullptr));
     return y;
   };
-  expect(x.size() == static_cast<size_t>(n) * static_cast<size_t>(dim), "x is not (n, model_dim)");
-  const std::vector<float> h = l.norm_first ? norm(x, l.norm1_weight, l.norm1_bias) : x;
-  const std::vector<float> q = times(h, n, a.wq, a.bq), k = times(h, n, a.wk, a.bk), v = times(h, n, a.wv, a.bv);
+  const rows x = seen(at_x, input), h = seen(at_h, l.norm_first ? norm(x, l.norm1_weight, l.norm1_bias) : x);
+  const rows q = seen(at_q, times(h, n, a.wq, a.bq)), k = seen(at_k, times(h, n, a.wk, a.bk)),
+             v = seen(at_v, times(h, n, a.wv, a.bv));
+  const rows attended = seen(at_attention, times(seen(at_context, attend(q, k, v, n)), n, a.wo, a.bo));
+  rows sum1 = sum(x, attended);
+  if (!l.norm_first) sum1 = norm(seen(at_sum1, sum1), l.norm1_weight, l.norm1_bias);
+  const rows middle = seen(at_a, sum1),
+             g = seen(at_g, l.norm_first ? norm(middle, l.norm2_weight, l.norm2_bias) : middle);
+  rows hidden = seen(at_up, times(g, n, l.w_up, l.b_up));
+  if (l.w_gate.data) {
+    const rows gate = seen(at_gate, activate(seen(at_gate, times(g, n, l.w_gate, l.b_gate))));
+    for (size_t i = 0; i < hidden.size(); i++) hidden[i] *= gate[i];
+  } else {
+    hidden = activate(hidden);
+  }
+  const rows result = seen(at_result, times(seen(at_hidden, hidden), n, l.w_down, l.b_down));
+  rows sum2 = sum(middle, result);
+  if (!l.norm_first) sum2 = norm(seen(at_sum2, sum2), l.norm2_weight, l.norm2_bias);
+  return seen(at_y, sum2);
+}
+
+std::vector<float> layer::attend(const std::vector<float> &q, const std::vector<float> &k, const std::vector<float> &v,
+                                 int32_t n) const {
+  const heed_attention_layer &a = attention_;
   std::vector<float> context(static_cast<size_t>(n) * static_cast<size_t>(a.n_heads * a.head_dim));
   std::vector<unsigned char> room(
       HEED_WORKSPACE_BYTES(static_cast<size_t>(a.head_dim), static_cast<size_t>(a.head_dim)) + 64);
@@ -131,36 +159,32 @@ std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
   call.scale = a.scale;
   call.causal = a.causal;
   expect_ok(heed_attention_run(&call));
-  const std::vector<float> attended = times(context, n, a.wo, a.bo), sum1 = sum(x, attended);
-  const std::vector<float> rows = l.norm_first ? sum1 : norm(sum1, l.norm1_weight, l.norm1_bias);
-  const std::vector<float> g = l.norm_first ? norm(rows, l.norm2_weight, l.norm2_bias) : rows;
-  std::vector<float> up = times(g, n, l.w_up, l.b_up), hidden;
-  if (l.w_gate.data) {
-    const std::vector<float> gate = activate(times(g, n, l.w_gate, l.b_gate));
-    for (size_t i = 0; i < up.size(); i++) hidden.push_back(gate[i] * up[i]);
-    note(at_gate, times(g, n, l.w_gate, l.b_gate));
-  } else {
-    hidden = activate(up);
-  }
-  const std::vector<float> result = times(hidden, n, l.w_down, l.b_down), sum2 = sum(rows, result);
-  const std::vector<float> y = l.norm_first ? sum2 : norm(sum2, l.norm2_weight, l.norm2_bias);
-  note(at_x, x), note(at_h, h), note(at_q, q), note(at_k, k), note(at_v, v), note(at_context, context);
-  note(at_attention, attended), note(at_sum1, sum1), note(at_a, rows), note(at_g, g), note(at_up, up);
-  note(at_hidden, hidden), note(at_result, result), note(at_sum2, sum2), note(at_y, y);
-  return y;
+  return context;
 }
 
-double layer::scale_of(place where, const choice &c) {
+std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
+  return run(x, n, [&](place where, const std::vector<float> &r) { sites_[where].seen.see(r.data(), r.size()); });
+}
+
+// Zero points cost nothing: they go into the biases of the products before and after. Only the hidden rows of a layer that is
+// not gated have one: gelu and its like leave next to nothing below zero.
+void layer::set_scale(place where, const choice &c) {
   site &s = sites_[where];
-  const double limit = s.bits == 16 ? c.headroom * s.seen.greatest() / 32767 : s.seen.limit(c.percent) / 127;
-  return s.scale = limit > 0 ? limit : 1;
+  const double limit = s.bits == 16 ? c.headroom * s.seen.greatest() : s.seen.limit(c.percent);
+  s.zero = 0;
+  s.scale = limit > 0 ? limit / (s.bits == 16 ? 32767 : 127) : 1;
+  if (limit == 0 || floats_.w_gate.data || (where != at_up && where != at_hidden)) return;
+  const double low = std::min(0.0, std::max(s.seen.low(), -limit)),
+               high = std::max(0.0, std::min(s.seen.high(), limit));
+  s.scale = (high - low) / 255;
+  s.zero = rounded(-128 - low / s.scale, 128);
 }
 
 void layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
                             heed_int_linear &linear) {
   int_layer::linear &l = to.linears_[static_cast<size_t>(which)];
   const std::vector<float> numbers = widened(w);
-  const double x_scale = sites_[x].scale, y_scale = sites_[y].scale;
+  const site &from = sites_[x], &into = sites_[y];
   const size_t n_in = static_cast<size_t>(w.n_in), n_out = static_cast<size_t>(w.n_out);
   l.numbers.resize(n_in * n_out);
   for (size_t o = 0; o < n_out; o++) {
@@ -168,10 +192,15 @@ void layer::quantize_linear(int_layer &to, int which, const heed_weights &w, con
     for (size_t i = 0; i < n_in; i++)
       greatest = std::max(greatest, std::fabs(static_cast<double>(numbers[i * n_out + o])));
     const double scale = greatest > 0 ? greatest / 127 : 1;
-    for (size_t i = 0; i < n_in; i++)
-      l.numbers[o * n_in + i] = static_cast<int8_t>(rounded(static_cast<double>(numbers[i * n_out + o]) / scale, 127));
-    l.bias.push_back(bias ? rounded(static_cast<double>(bias[o]) / (x_scale * scale), 1e9) : 0);
-    l.multipliers.push_back(multiplier(x_scale * scale / y_scale));
+    int32_t total = 0;
+    for (size_t i = 0; i < n_in; i++) {
+      const int32_t number = rounded(static_cast<double>(numbers[i * n_out + o]) / scale, 127);
+      l.numbers[o * n_in + i] = static_cast<int8_t>(number);
+      total += number;
+    }
+    const double unit = from.scale * scale, offset = into.zero * into.scale + (bias ? static_cast<double>(bias[o]) : 0);
+    l.bias.push_back(rounded(offset / unit, 1e9) - from.zero * total);
+    l.multipliers.push_back(multiplier(unit / into.scale));
   }
   linear.w = heed_weights_of(l.numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, w.n_in, w.n_out);
   linear.bias = l.bias.data();
@@ -200,7 +229,7 @@ int_layer layer::quantize(const choice &c) {
   const heed_attention_layer &a = attention_;
   const bool gated = l.w_gate.data != nullptr;
   int_layer to;
-  for (int i = 0; i < n_places; i++) scale_of(static_cast<place>(i), c);
+  for (int i = 0; i < n_places; i++) set_scale(static_cast<place>(i), c);
   if (c.x_scale > 0) sites_[at_x].scale = c.x_scale;
   if (c.y_scale > 0) sites_[at_y].scale = c.y_scale;
   heed_int_layer &i = to.layer_;
@@ -236,8 +265,8 @@ int_layer layer::quantize(const choice &c) {
   i.of_hidden = multiplier(s(at_result) / s(y_of_sum2));
   to.table_.resize(256);
   const place before = gated ? at_gate : at_up, after = gated ? at_gate : at_hidden;
-  expect_ok(heed_int_table(activation_of(l.activation), multiplier(s(before)), 0, multiplier(1 / s(after)), 0,
-                           to.table_.data()));
+  expect_ok(heed_int_table(activation_of(l.activation), multiplier(s(before)), sites_[before].zero,
+                           multiplier(1 / s(after)), sites_[after].zero, to.table_.data()));
   i.activation = to.table_.data();
   if (gated) i.gate = multiplier(s(at_gate) * s(at_up) / s(at_hidden));
   to.x_scale_ = s(at_x);

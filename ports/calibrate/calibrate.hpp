@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct site {
   int32_t bits;  // 8 or 16
   histogram seen;
   double scale = 0;  // of an integer's unit, once quantized
+  int32_t zero = 0;  // the integer that stands for 0
   // The error of rounding beside the numbers themselves, root mean squares of both: the greatest one hurts most.
   double error() const { return seen.rms() > 0 ? scale / 3.4641016 / seen.rms() : 0; }
 };
@@ -85,6 +87,8 @@ class int_layer {
   int_layer(int_layer &&) = default;
   int_layer &operator=(int_layer &&) = default;
   const heed_int_layer &layer() const { return layer_; }
+  // y (n, model_dim) of x: rounded to int16, through heed_int_layer_run, and back to floats.
+  std::vector<float> run(const std::vector<float> &x, int32_t n) const;
   double x_scale() const { return x_scale_; }
   double y_scale() const { return y_scale_; }
 
@@ -112,20 +116,30 @@ class layer {
   // x (n, model_dim), one sequence; returns y.
   std::vector<float> see(const std::vector<float> &x, int32_t n);
   int_layer quantize(const choice &c = {});
+  // As see, but with the numbers of one place rounded as the layer of integers rounds them, and no others: what comes out
+  // is as far from see's as this rounding alone carries it. n_places rounds nothing.
+  std::vector<float> round_at(place only, const std::vector<float> &x, int32_t n) const;
   const std::array<site, n_places> &sites() const { return sites_; }
+  int32_t model_dim() const { return attention_.model_dim; }
 
  private:
   heed_transformer_layer floats_;
   heed_attention_layer attention_;
   std::array<site, n_places> sites_;
 
-  void note(place where, const std::vector<float> &x) { sites_[where].seen.see(x.data(), x.size()); }
-  double scale_of(place where, const choice &c);
+  using visitor = std::function<void(place, std::vector<float> &)>;
+  std::vector<float> run(const std::vector<float> &x, int32_t n, const visitor &at) const;
+  std::vector<float> attend(const std::vector<float> &q, const std::vector<float> &k, const std::vector<float> &v,
+                            int32_t n) const;
+  void set_scale(place where, const choice &c);
   void quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
                        heed_int_linear &linear);
   void quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, double y_scale,
                      heed_int_norm &norm);
 };
+
+// Layers that follow each other: what goes into one has the scale of what comes out of the one before.
+std::vector<int_layer> quantize(std::vector<layer> &layers, const choice &c = {});
 
 // Rows of floats as rows of int16, and back.
 std::vector<int16_t> to_int16(const std::vector<float> &x, double scale);

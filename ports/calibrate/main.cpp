@@ -1,0 +1,135 @@
+// heed_calibrate [OPTION...] MODEL.txt OUT.bin     layers of floats, as description.hpp says, to layers of integers
+// heed_calibrate [OPTION...] kwt FOLDER OUT.bin    KWT-1, sound and all: FOLDER has non_stream.tflite, expected.tsv, clips/
+//
+//   --percent=99.99   int8 ranges leave out the largest numbers; 100, the greatest magnitude, unless told otherwise
+//   --headroom=1.5    int16 rows may be so many times as large as any that was recorded
+//   --array=NAME      writes OUT.bin as a C header: const uint32_t NAME[]
+//   --places          reports all places of all layers
+//
+// Prints what rounding costs in each layer. Scales of KWT-1 come from every fourth clip. The file is the same whatever kernel
+// this computer has. SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "description.hpp"
+#include "host_files.hpp"
+#include "kwt_int_weights.hpp"
+#include "model_file.hpp"
+#include "report.hpp"
+#include "tflite_weights.hpp"
+
+namespace {
+
+struct arguments {
+  calibrate::choice choice;
+  std::string array;
+  bool every_place = false;
+  std::vector<std::string> names;
+};
+
+double number_of(const std::string &word, size_t at, double low, double high) {
+  char *end = nullptr;
+  const double x = std::strtod(word.c_str() + at, &end);
+  if (end == word.c_str() + at || *end != '\0' || !(x >= low && x <= high))
+    throw std::runtime_error(word + ": not a number that is possible");
+  return x;
+}
+
+arguments read_arguments(int argc, char **argv) {
+  arguments a;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.compare(0, 10, "--percent=") == 0)
+      a.choice.percent = number_of(word, 10, 50, 100);
+    else if (word.compare(0, 11, "--headroom=") == 0)
+      a.choice.headroom = number_of(word, 11, 1, 100);
+    else if (word.compare(0, 8, "--array=") == 0)
+      a.array = word.substr(8);
+    else if (word == "--places")
+      a.every_place = true;
+    else if (word.compare(0, 2, "--") == 0)
+      throw std::runtime_error(word + " is not an option; see the head of ports/calibrate/main.cpp");
+    else
+      a.names.push_back(word);
+  }
+  return a;
+}
+
+// Floats differ between the two profiles. This one every computer has.
+void use_one_profile() {
+  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
+    if (heed_kernel_profile(heed_kernel_name(i)) != HEED_PROFILE_UNFUSED) continue;
+    if (heed_kernel_use(heed_kernel_name(i)) == HEED_OK) return;
+  }
+}
+
+void write(const arguments &a, const std::string &path, const std::vector<uint8_t> &file) {
+  if (a.array.empty()) {
+    calibrate::write_file(path, file);
+  } else {
+    const std::string text = calibrate::c_array(a.array, file);
+    calibrate::write_file(path, {text.begin(), text.end()});
+  }
+  std::printf("%s: %zu bytes\n", path.c_str(), file.size());
+}
+
+void convert_kwt(const arguments &a, const std::string &folder, const std::string &out) {
+  const auto net = std::make_unique<network::kwt1>();
+  const std::vector<uint8_t> published = host_files::read_file(folder + "/non_stream.tflite");
+  tflite::read_kwt(published.data(), published.size(), *net);
+  std::vector<network::clip> clips;
+  std::vector<calibrate::sequence> tokens;
+  const auto expected = host_files::read_expected(folder + "/expected.tsv");
+  for (size_t i = 0; i < expected.size(); i += 4) {
+    clips.push_back(host_files::read_wav(folder + "/clips/" + expected[i].file));
+    tokens.push_back(network::tokens_of(*net, clips.back()));
+  }
+  const network::kwt_in_integers made = network::to_integers(*net, clips, a.choice);
+  calibrate::print_report(made.floats, made.integers, tokens, a.every_place);
+  write(a, out, made.file);
+}
+
+void convert_described(const arguments &a, const std::string &path, const std::string &out) {
+  const calibrate::described_model m = calibrate::read_description(path);
+  std::vector<calibrate::layer> floats(m.layers.begin(), m.layers.end());
+  for (const calibrate::sequence &s : m.sequences) {
+    calibrate::sequence x = s;
+    for (calibrate::layer &l : floats) x = l.see(x, int32_t(x.size()) / l.model_dim());
+  }
+  const std::vector<calibrate::int_layer> integers = calibrate::quantize(floats, a.choice);
+  calibrate::print_report(floats, integers, m.sequences, a.every_place);
+  write(a, out, calibrate::model_file(integers));
+}
+
+int run(const arguments &a) {
+  const uint32_t one = 1;
+  if (*reinterpret_cast<const char *>(&one) != 1)
+    throw std::runtime_error("files are written on little-endian computers only");
+  use_one_profile();
+  if (a.names.size() == 3 && a.names[0] == "kwt")
+    convert_kwt(a, a.names[1], a.names[2]);
+  else if (a.names.size() == 2)
+    convert_described(a, a.names[0], a.names[1]);
+  else
+    return std::fprintf(
+               stderr,
+               "usage: heed_calibrate [--percent=P] [--headroom=H] [--array=NAME] [--places] MODEL.txt OUT.bin\n"
+               "       heed_calibrate [...] kwt FOLDER OUT.bin\n"),
+           2;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(read_arguments(argc, argv));
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "heed_calibrate: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,36 @@
+// Layers in integers as the flat file of int_model.h, and a flat file as an array of C. For the host.
+// SPDX-License-Identifier: MIT
+#ifndef HEED_CALIBRATE_MODEL_FILE_HPP
+#define HEED_CALIBRATE_MODEL_FILE_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrate.hpp"
+#include "int_model.h"
+
+namespace calibrate {
+
+// Bytes that grow: arrays, each padded to a multiple of `alignment`, in this computer's byte order.
+class flat_bytes {
+ public:
+  void put(const void *data, size_t n_bytes, size_t alignment = 16);
+  const std::vector<uint8_t> &bytes() const { return bytes_; }
+  std::vector<uint8_t> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+// Layers that follow each other and have the same sizes, else std::invalid_argument.
+std::vector<uint8_t> model_file(const std::vector<int_layer> &layers);
+
+// Writes bytes to a file. Throws std::runtime_error.
+void write_file(const std::string &path, const std::vector<uint8_t> &bytes);
+// The same as a C header: const uint32_t name[], aligned to 64 bytes, for little-endian processors.
+std::string c_array(const std::string &name, const std::vector<uint8_t> &bytes);
+
+}  // namespace calibrate
+
+#endif

@@ -1,0 +1,78 @@
+// See report.hpp. SPDX-License-Identifier: MIT
+#include "report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace calibrate {
+namespace {
+
+// Differences of rows from others, and those rows themselves.
+struct comparison {
+  double differences = 0, squares = 0;
+  void add(const sequence &found, const sequence &expected) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double x = double(expected[i]), d = double(found[i]) - x;
+      differences += d * d;
+      squares += x * x;
+    }
+  }
+  double percent() const { return squares > 0 ? 100 * std::sqrt(differences / squares) : 0; }
+};
+
+struct harm {
+  double percent;
+  const site *where;
+};
+
+// The effect of each place of a layer, the greatest first.
+std::vector<harm> harms_of(const layer &floats, const std::vector<sequence> &in, const std::vector<sequence> &out) {
+  std::vector<harm> harms;
+  const size_t dim = size_t(floats.model_dim());
+  for (int p = 0; p < n_places; ++p) {
+    const site &s = floats.sites()[size_t(p)];
+    if (s.seen.rms() == 0) continue;
+    comparison c;
+    for (size_t i = 0; i < in.size(); ++i) c.add(floats.round_at(place(p), in[i], int32_t(in[i].size() / dim)), out[i]);
+    harms.push_back({c.percent(), &s});
+  }
+  std::stable_sort(harms.begin(), harms.end(), [](const harm &a, const harm &b) { return a.percent > b.percent; });
+  return harms;
+}
+
+void print_places(const std::vector<harm> &harms) {
+  for (const harm &h : harms)
+    std::printf(
+        "       %-10s %2d bits  scale %.3e  greatest %9.3f  rms %8.3f  rounding %6.3f %%  hurts y by %6.3f %%\n",
+        h.where->name.c_str(), int(h.where->bits), h.where->scale, h.where->seen.greatest(), h.where->seen.rms(),
+        100 * h.where->error(), h.percent);
+}
+
+}  // namespace
+
+void print_report(const std::vector<layer> &floats, const std::vector<int_layer> &integers,
+                  const std::vector<sequence> &sequences, bool every_place) {
+  std::vector<sequence> exact = sequences, rounded = sequences;
+  const size_t dim = size_t(floats.front().model_dim());
+  std::printf("layer  error alone  with those before  hurts most\n");
+  for (size_t l = 0; l < floats.size(); ++l) {
+    std::vector<sequence> next = exact;
+    comparison alone, together;
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const int32_t n = int32_t(exact[i].size() / dim);
+      next[i] = floats[l].round_at(n_places, exact[i], n);  // rounds nothing
+      rounded[i] = integers[l].run(rounded[i], n);
+      alone.add(integers[l].run(exact[i], n), next[i]);
+      together.add(rounded[i], next[i]);
+    }
+    const std::vector<harm> harms = harms_of(floats[l], exact, next);
+    std::printf("%5zu  %9.3f %%  %15.3f %%  %s %.3f %%, then %s %.3f %%\n", l, alone.percent(), together.percent(),
+                harms[0].where->name.c_str(), harms[0].percent, harms[1].where->name.c_str(), harms[1].percent);
+    if (every_place) print_places(harms);
+    exact = std::move(next);
+  }
+}
+
+}  // namespace calibrate

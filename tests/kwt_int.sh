@@ -1,0 +1,45 @@
+#!/bin/sh
+# kwt_int.sh HEED_KWT_INT HEED_CALIBRATE: keyword spotting in integers, from the trained model: heed_calibrate makes the file,
+# heed_kwt_int hears all clips on every kernel of integers, and all logits have the digest that stands here. Then a model of
+# the user's own, and what is damaged or does not fit. Exit status 77 if the model or a program is missing.
+# SPDX-License-Identifier: MIT
+set -eu
+[ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || {
+  echo "SKIPPED: HEED_KWT1 does not name the folder of the model"
+  exit 77
+}
+heed_kwt_int=$1 heed_calibrate=$2
+[ -x "$1" ] && [ -x "$2" ] || {
+  echo "SKIPPED: $1 or $2 was not built"
+  exit 77
+}
+model=$(cd "$HEED_KWT1" && pwd) folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+expect() { # expect STATUS TEXT COMMAND...
+  expected=$1 text=$2 status=0
+  shift 2
+  "$@" >output 2>&1 || status=$?
+  [ "$status" = "$expected" ] && grep -q -e "$text" output || {
+    cat output
+    echo "$*: status $status, not $expected with \"$text\""
+    exit 1
+  }
+}
+digest=d8875bc95d904d26
+"$heed_calibrate" kwt "$model" kwt.bin
+expect 0 "^passed" "$heed_kwt_int" kwt.bin "$model"
+cat output
+[ "$(grep -c "24 of 24 clips, .* digest $digest," output)" -eq "$(grep -c ' ms a clip$' output)" ] || { echo "the digest is not $digest"; exit 1; }
+expect 0 "hurts y by" "$heed_calibrate" --places --percent=99.99 --headroom=2 kwt "$model" other.bin
+! cmp -s kwt.bin other.bin || { echo "options change nothing"; exit 1; }
+
+head -c 700000 kwt.bin >short.bin
+expect 1 "too short or too long" "$heed_kwt_int" short.bin "$model"
+{ head -c 500000 kwt.bin && printf '\125\252' && tail -c +500003 kwt.bin; } >damaged.bin
+expect 1 "weights are damaged" "$heed_kwt_int" damaged.bin "$model"
+expect 77 "HEED_KWT1" env HEED_KWT1= "$heed_kwt_int" kwt.bin
+expect 2 "usage" "$heed_calibrate"
+expect 1 "is not an option" "$heed_calibrate" --speed kwt "$model" x.bin
+expect 1 "not a number that is possible" "$heed_calibrate" --percent=101 kwt "$model" x.bin
+expect 1 "cannot be opened" "$heed_calibrate" kwt none x.bin
