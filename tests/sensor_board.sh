@@ -8,7 +8,7 @@ core=$1 compiler=$2 kinds=$3 source=$4 build=$5 heed_sensor=$6 sensor_weights=$7
 . "$source/tests/board.sh"
 model_folder HEED_EEG "${HEED_EEG:-}"
 need_tools
-folder=$build/ports/bare
+folder=$build/ports/$family
 mkdir -p "$folder"
 for kind in $kinds; do "$sensor_weights" "$model" "$folder/sensor_$kind.c" "$kind" >/dev/null; done
 # shellcheck disable=SC2086
