@@ -4,7 +4,7 @@ function label_of(file, name) {
   sub(/.*\//, "", file); sub(/\.xml$/, "", file)
   if (file != "slow") return file
   sub(/^digest.*|^targets?_.*/, "targets", name); sub(/^windows.*/, "windows", name); sub(/^activations.*/, "sweep", name)
-  sub(/^differential.*/, "differential", name)
+  sub(/^differential.*/, "differential", name); sub(/^package_.*/, "packages", name)
   return name
 }
 /<testcase / {

@@ -18,7 +18,7 @@ class Heed(ConanFile):
     default_options = {"shared": False}
 
     def requirements(self):
-        self.requires("xsimd/[>=9]", visible=False)  # headers, which the kernels are built with
+        self.requires("xsimd/[>=8.1 <15]", visible=False)  # headers, which the kernels are built with
 
     def layout(self):
         cmake_layout(self, src_folder="src")
