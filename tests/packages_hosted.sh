@@ -12,13 +12,6 @@ cd "$work"
 . "$source/tests/packages/common.sh"
 sum=$(sha256sum <"$release/heed-$version.tar.gz" | cut -d' ' -f1)
 
-# A program of hello.c and CMakeLists.txt (Conan's), against an installed package. Built unoptimised: the build must pass, not be fast.
-consumer() { # PREFIX
-  unpack heed-conan-$version.zip conan
-  quietly cmake -S conan/heed/test_package -B consumer -DCMAKE_PREFIX_PATH="$1"
-  quietly cmake --build consumer
-  answers consumer/hello
-}
 # All of heed is two minutes of compiling: one kernel and the reference do here, where a package's recipe is tried, not heed.
 small=-DHEED_FIXED_KERNEL=lanes4-unfused
 
@@ -64,18 +57,20 @@ END
   ;;
 vcpkg)
   unpack heed-vcpkg-$version.zip .
-  [ "$(json "$work/ports/heed/vcpkg.json" version)" = $version ] || fail version
-  for name in name description homepage license dependencies; do json "$work/ports/heed/vcpkg.json" $name >/dev/null; done
-  schema vcpkg.schema.json ports/heed/vcpkg.json
+  [ "$(json "$work/heed/ports/heed/vcpkg.json" version)" = $version ] || fail version
+  for name in name description homepage license dependencies; do json "$work/heed/ports/heed/vcpkg.json" $name >/dev/null; done
+  schema vcpkg.schema.json heed/ports/heed/vcpkg.json
   mkdir -p installed
   xsimd=$(dirname "$(find /usr/include /usr/local/include -maxdepth 2 -path '*/xsimd/xsimd.hpp' | head -n 1)")
   [ "$xsimd" != . ] || skip "xsimd is not installed"
   mkdir installed/include
   ln -s "$xsimd" installed/include/xsimd
-  quietly cmake -DPORT_FOLDER="$work/ports/heed" -DARCHIVE_FILE="$release/heed-$version.tar.gz" -DWORK="$work" -DEXTRA=$small \
+  quietly cmake -DPORT_FOLDER="$work/heed/ports/heed" -DARCHIVE_FILE="$release/heed-$version.tar.gz" -DWORK="$work" -DEXTRA=$small \
     -P "$stubs/vcpkg.cmake"
-  field ports/heed/usage 'target_link_libraries(.*heed::heed)'
-  consumer "$work/packages"
+  field heed/ports/heed/usage 'target_link_libraries(.*heed::heed)'
+  quietly cmake -S heed/hello -B consumer -DCMAKE_PREFIX_PATH="$work/packages"
+  quietly cmake --build consumer
+  answers consumer/hello
   ;;
 conan) # Conan itself is not in Debian: its recipe's text, and what its test builds
   unpack heed-conan-$version.zip .
