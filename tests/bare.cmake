@@ -75,6 +75,30 @@ if(TARGET heed_kwt)
   endforeach()
 endif()
 
+# The same in integers, where there is no FPU, too: one clip, and all of them with `ctest -C all`.
+if(TARGET heed_kwt_int)
+  foreach(run "m0plus;gcc;1" "m3;gcc;1" "m0plus;gcc;24" "m3;gcc;24" "m3;clang;3" "m4f;gcc;24" "m4f;clang;3" "m55;gcc;24" "m55;clang;24")
+    list(GET run 0 core)
+    list(GET run 1 compiler)
+    list(GET run 2 n_clips)
+    set(name kwt_int_${core}_${compiler})
+    set(when CONFIGURATIONS all)
+    if(n_clips EQUAL 1)
+      set(when)
+    else()
+      set(name ${name}_${n_clips})
+    endif()
+    set(build ${references}_${core}_${compiler})
+    if(core STREQUAL "m0plus")  # on another board
+      set(build ${references}_dreams_${core}_${compiler})
+    endif()
+    add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_int_board.sh ${run} ${PROJECT_SOURCE_DIR}
+             ${build} $<TARGET_FILE:heed_kwt_int> $<TARGET_FILE:heed_calibrate> ${when})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};kwt_int_${core}_${compiler}")
+  endforeach()
+endif()
+
 # A language model on all cores: whole texts where there is an FPU.
 if(TARGET heed_dreams)
   foreach(run "m0plus;gcc;12" "m3;gcc;12" "m4f;gcc;128" "m4f;clang;24" "m7;gcc;128" "m7;clang;24" "m33;gcc;128" "m55;clang;128" "m55;gcc;128")

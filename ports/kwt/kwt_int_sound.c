@@ -14,16 +14,7 @@ typedef struct number {
 /* x * w for w * 2^30 */
 static int32_t times(int32_t x, int32_t w) { return (int32_t)(((int64_t)x * w) >> 30); }
 
-static int32_t bits_of(uint32_t x) {
-  int32_t n = 0;
-  for (int32_t step = 16; step > 0; step /= 2) {
-    if (x >> step) {
-      x >>= step;
-      n += step;
-    }
-  }
-  return n + (x != 0);
-}
+static int32_t bits_of(uint32_t x) { return x ? 32 - __builtin_clz(x) : 0; }
 
 /* How far a frame can be shifted up, to 15 bits. */
 static int32_t room_above(const int16_t *frame) {
@@ -61,10 +52,11 @@ static void transform(const int32_t *sine, number *z) {
   }
 }
 
-static int32_t reversed(int32_t k) {
-  int32_t r = 0;
-  for (int32_t i = 0; i < stages; ++i) r |= ((k >> i) & 1) << (stages - 1 - i);
-  return r;
+/* The lower 8 bits, the other way round. */
+static uint32_t reversed(uint32_t k) {
+  k = (k & 0xf0) >> 4 | (k & 0x0f) << 4;
+  k = (k & 0xcc) >> 2 | (k & 0x33) << 2;
+  return (k & 0xaa) >> 1 | (k & 0x55) << 1;
 }
 
 /* sqrt(x), rounded down */
@@ -92,7 +84,7 @@ static uint32_t magnitude(int32_t re, int32_t im) {
 /* Bins of the real frame from those of its pairs: the even samples' plus the odd ones' turned by k / 512. */
 static void magnitudes(const int32_t *sine, const number *z, uint32_t *bins) {
   for (int32_t k = 0; k < KWT_N_BINS; ++k) {
-    const number a = z[reversed(k)], b = z[reversed((half_period - k) % half_period)];
+    const number a = z[reversed((uint32_t)k)], b = z[reversed((uint32_t)(half_period - k))];
     const int32_t even_re = (a.re >> 1) + (b.re >> 1), even_im = (a.im >> 1) - (b.im >> 1);
     const int32_t odd_re = (a.re >> 1) - (b.re >> 1), odd_im = (a.im >> 1) + (b.im >> 1);
     const int32_t s = sine[k], c = sine[k + quarter];

@@ -1,0 +1,61 @@
+#!/bin/sh
+# kwt_int_board.sh CORE COMPILER N_CLIPS SOURCE BUILD HEED_KWT_INT HEED_CALIBRATE: keyword spotting in integers on an emulated
+# board of ports/cortex-m, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and all
+# logits that HEED_KWT_INT, this computer's program, gives. The program has no floating-point instruction, and calls no
+# function that stands for one. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
+set -eu
+core=$1 compiler=$2 n_clips=$3 source=$4 build=$5 heed_kwt_int=$6 heed_calibrate=$7
+. "$source/tests/board.sh"
+model_folder HEED_KWT1 "${HEED_KWT1:-}"
+need_tools
+board=''
+if [ "$core" = m0plus ]; then # QEMU's micro:bit has 16 KB of RAM: code for a Cortex-M0+ runs on the board of the M3
+  board=$build/mps2-an385-m0plus
+  mkdir -p "$board"
+  sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
+  cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
+fi
+build_board "$board" heed_kwt_int
+cd "$build"
+ln -sfn "$model/clips" clips # names without blanks for the board's command line
+program=ports/cortex-m/heed_kwt_int.elf
+
+floats=$(arm-none-eabi-nm "$program" | grep -E '__aeabi_([fd]|u?[il]2[fd])|__(add|sub|mul|div|fix|float)[a-z]*[sd]f' || true)
+[ -z "$floats" ] || fail "the program calls floats in software: $floats"
+floats=$(arm-none-eabi-objdump -d "$program" | grep -E '\.f(16|32|64)' || true)
+[ -z "$floats" ] || fail "the program has floating-point instructions: $(echo "$floats" | head -n 3)"
+
+"$heed_calibrate" kwt "$model" kwt_int.bin >/dev/null
+"$heed_kwt_int" --bits kwt_int.bin "$model" | sed "${n_clips}q" >reference
+: >found.json
+for clip in $(sed 's/ .*//' reference); do
+  run_board heed_kwt_int kwt_int.bin "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
+done
+sed -n 's/.*"clip":"clips\/\([^"]*\)","heard":"\([^"]*\)","logits":"\([^"]*\)".*"emulated":true}$/\1 \2 \3/p' found.json >found
+tail -n 1 found.json
+if ! cmp reference found; then
+  diff reference found
+  exit 1
+fi
+code=$(arm-none-eabi-size -A "$program" | awk '$1 == ".text" { n += $2 } END { print n }')
+ram=$(arm-none-eabi-size -A "$program" | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
+[ "$core" != m0plus ] || [ "$ram" -le 65536 ] || fail "the program takes $ram bytes of RAM"
+awk -F'"count":' -v code="$code" -v ram="$ram" '
+  { count = $2 + 0; sum += count; if (count > most) most = count
+    sound = $1; sub(/.*"sound":/, "", sound); sounds += sound
+    sub(/.*"stack_bytes":/, ""); if ($0 + 0 > stack) stack = $0 + 0 }
+  END { printf "%d clips, all logits equal; emulated: %.1f million instructions per clip, at most %.1f, %.1f of them for sound; " \
+               "code %d bytes, RAM %d, stack %d of it\n", NR, sum / NR / 1e6, most / 1e6, sounds / NR / 1e6, code, ram, stack
+        exit NR == 0 }' found.json
+
+# What is wrong is named.
+refuse() { # refuse TEXT WEIGHTS CLIP
+  ! run_board heed_kwt_int "$2" "$3" >found || fail "took $2 $3"
+  grep -q "$1" found || { cat found; fail "did not say \"$1\""; }
+}
+clip=clips/$(sed -n '1s/ .*//p' reference)
+head -c 700000 kwt_int.bin >kwt_int_short.bin
+refuse "too short or too long" kwt_int_short.bin "$clip"
+{ head -c 500000 kwt_int.bin && printf '\125\252' && tail -c +500003 kwt_int.bin; } >kwt_int_damaged.bin
+refuse "weights are damaged" kwt_int_damaged.bin "$clip"
+refuse "not a WAV file of one second" kwt_int.bin kwt_int.bin
