@@ -95,6 +95,19 @@ heed_status use_int_selftest(void) {
   HEED_MEMORY(memory, HEED_INT_SELFTEST_BYTES);
   return heed_int_selftest(memory, HEED_NULL);
 }
+heed_status use_int_cache(void);
+heed_status use_int_cache(void) {
+  HEED_MEMORY(memory, HEED_INT_WORKSPACE_BYTES(4, 4));
+  HEED_MEMORY(kept, HEED_INT_CACHE_BYTES(8, 1, 1, 4, 4));
+  static int8_t x[32];
+  heed_int_cache cache;
+  heed_int_cache_shape shape = heed_int_cache_shape_default(8, 1, 4);
+  heed_int_attention call;
+  if (heed_int_cache_init(&cache, &shape, kept)) return 1;
+  call = heed_int_attention_of_cache(&cache, x, 1, 2, x + 16, memory);
+  return heed_int_cache_append(&cache, 0, heed_int_token_major(x, 2, 1, 4, 0), heed_int_token_major(x, 2, 1, 4, 0), 2) ||
+         heed_int_attention_run(&call);
+}
 heed_status use_selftest(void);
 heed_status use_selftest(void) {
   HEED_MEMORY(memory, HEED_SELFTEST_BOOT_BYTES);
@@ -184,7 +197,8 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +
          HEED_SEQUENCE_BYTES(n, n) + HEED_INT_WORKSPACE_BYTES(n, n) + HEED_INT_WORKSPACE_MIN_BYTES(n, n) +
          HEED_INT_PARTIAL_ROW_BYTES(n) + HEED_INT_SIZE_ROUND(n) + HEED_INT_SIZE_OF_SCORES(n, n) +
-         HEED_INT_SIZE_OF_BLOCK(n, n) + HEED_INT_LAYER_BYTES(n, n, n, n, n, n, format) +
+         HEED_INT_SIZE_OF_BLOCK(n, n) + HEED_INT_CACHE_BYTES(n, n, n, n, n) + HEED_INT_RING_BYTES(n, n, n, n, n, n) +
+         HEED_INT_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n) + HEED_INT_LAYER_BYTES(n, n, n, n, n, n, format) +
          HEED_INT_LAYER_MIN_BYTES(n, n, n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_KEYS(n, n, n) +
          HEED_INT_LAYER_SIZE_OF_ROW(n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_WORKER(n, n, n, n, format) +
          HEED_INT_LAYER_ROUND(n) + HEED_INT_LAYER_GREATER(of_all[0], least[0]) +

@@ -2,10 +2,12 @@
 // same layer in double precision; and what is refused. SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "heed/int_cache.h"
 #include "heed/int_layers.h"
 #include "support/executors.hpp"
 #include "support/random.hpp"
@@ -216,6 +218,45 @@ TEST(int_layer, any_memory_and_any_threads_give_the_same_numbers) {
   }
 }
 
+// A cache that holds all rows: a causal layer in any pieces. A ring: the same rows at once and in pieces.
+TEST(int_layer, with_a_cache_any_pieces_give_the_same_numbers) {
+  random_source r(740004);
+  alignas(64) static unsigned char memory[1 << 16];
+  thread_executor threads(3);
+  for (int32_t kind = 0; kind < 8; ++kind) {
+    trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
+    const int32_t n = 150;
+    const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
+    t.layer.causal = 1;
+    t.layer.k_zero = 3, t.layer.v_zero = -2;
+    const bool ring = kind >= 4;
+    std::vector<int16_t> y;
+    if (!ring) y = run(t.layer, x, n, heed_int_layer_bytes(&t.layer, n), nullptr);
+    heed_int_cache cache;
+    heed_int_cache_shape shape = heed_int_cache_shape_default(ring ? 40 : n, 2, 8);
+    shape.k_zero = 3, shape.v_zero = -2;
+    if (ring) shape.kind = HEED_CACHE_RING, shape.spare = 11;
+    t.layer.cache = &cache;
+    const size_t least = heed_int_layer_min_bytes(&t.layer, n), most = heed_int_layer_bytes(&t.layer, n);
+    EXPECT_EQ(least, HEED_INT_LAYER_MIN_BYTES(0, t.dim, 4, 2, 8, 50, t.gated));
+    EXPECT_EQ(most, HEED_INT_LAYER_BYTES(0, t.dim, 4, 2, 8, 50, t.gated));
+    for (const int32_t step : {n, 1, 12, 37}) {
+      ASSERT_EQ(heed_int_cache_init(&cache, &shape, heed_memory_of(memory, sizeof memory)), HEED_OK);
+      std::vector<int16_t> all;
+      for (int32_t begin = 0; begin < n; begin += step) {
+        const int32_t m = std::min(step, n - begin);
+        const std::vector<int16_t> piece(x.begin() + begin * t.dim, x.begin() + (begin + m) * t.dim);
+        const size_t bytes = step == 12 ? least : step == 37 ? 3 * most : most;
+        const std::vector<int16_t> out = run(t.layer, piece, m, bytes, step == 37 ? threads.get() : nullptr);
+        all.insert(all.end(), out.begin(), out.end());
+      }
+      EXPECT_EQ(heed_int_cache_length(&cache, 0), n);
+      if (y.empty()) y = all;
+      EXPECT_EQ(all, y) << "kind " << kind << ", " << step << " at a time";
+    }
+  }
+}
+
 TEST(int_layer, refuses_what_is_wrong) {
   random_source r(740003);
   const trained_layer t(r, false, true);
@@ -259,6 +300,29 @@ TEST(int_layer, refuses_what_is_wrong) {
   broken([&] { l.of_x.e -= 15; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.gate.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.to_g.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  heed_int_cache cache;
+  heed_int_cache_shape shape = heed_int_cache_shape_default(2, 2, 8);
+  alignas(64) static unsigned char kept[4096];
+  const auto with_cache = [&](auto change, heed_fault fault, heed_argument argument) {
+    heed_int_cache_shape changed = shape;
+    l = t.layer;
+    l.causal = 1;
+    l.cache = &cache;
+    change(changed);
+    EXPECT_EQ(heed_int_cache_init(&cache, &changed, heed_memory_of(kept, sizeof kept)), HEED_OK);
+    is(l, fault, argument);
+    EXPECT_EQ(heed_int_cache_longest(&cache), 0);
+  };
+  with_cache([](auto &) {}, HEED_FULL, HEED_ARG_CACHE);
+  shape.capacity = 3;
+  with_cache([](auto &s) { s.n_sequences = 2; }, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
+  with_cache([](auto &s) { s.n_kv_heads = 1; }, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  with_cache([](auto &s) { s.head_dim = 4; }, HEED_MISFIT, HEED_ARG_HEAD_DIM);
+  with_cache([](auto &s) { s.v_dim = 4; }, HEED_MISFIT, HEED_ARG_V_DIM);
+  with_cache([](auto &s) { s.k_zero = 1; }, HEED_MISFIT, HEED_ARG_K);
+  with_cache([](auto &s) { s.v_zero = 1; }, HEED_MISFIT, HEED_ARG_V);
+  with_cache([&](auto &) { l.causal = 0; }, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
+  with_cache([&](auto &) { l.cache = misaligned(l.cache); }, HEED_MISALIGNED, HEED_ARG_CACHE);
   is(t.layer, HEED_TOO_SMALL, HEED_ARG_MEMORY, heed_int_layer_min_bytes(&t.layer, 3) - 1);
 }
 

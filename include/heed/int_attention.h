@@ -32,6 +32,9 @@ typedef struct heed_int_tensor_out {
   int32_t zero_point;                              /* within the range of the format */
 } heed_int_tensor_out;
 
+/* A cache of keys and values: int_cache.h. */
+typedef struct heed_int_cache heed_int_cache;
+
 /* A mask of bytes over (batch, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
 typedef struct heed_int_mask {
   const uint8_t *data;                               /* null: no mask */
@@ -99,7 +102,8 @@ HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
  *         for Q, K, V, OUT; BAD_FORMAT for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
  *         MISALIGNED, BAD_STRIDE, OVERFLOW for SCORES, MASK; MISALIGNED, OVERFLOW for KV_LENGTHS, VALUES, SINKS, LSE;
  *         NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE, PARTIAL; OVERLAP for OUT, LSE, PARTIAL,
- *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR.
+ *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR;
+ *         with a cache the statuses that int_cache.h states.
  * Source: Vaswani et al. 2017 (attention), Ainslie et al. 2023 (grouped heads), Dao et al. 2022 (tiling); Jacob et al.
  *         2018 (zero points, multipliers); sums of exact bins as in Demmel and Nguyen 2015 (reproducible summation). */
 typedef struct heed_int_attention {
@@ -124,6 +128,7 @@ typedef struct heed_int_attention {
   heed_memory partial;   /* batch * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
   heed_memory workspace; /* of HEED_INT_WORKSPACE_BYTES */
   const heed_executor *executor; /* threads, or null */
+  const heed_int_cache *cache;   /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
 } heed_int_attention;
 
 /* A call with one batch entry, contiguous token-major tensors, int8 out, zero points of 0 and no mask. v_dim is
@@ -162,6 +167,7 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
   call.partial = no_partial;
   call.workspace = workspace;
   call.executor = HEED_NULL;
+  call.cache = HEED_NULL;
   return call;
 }
 

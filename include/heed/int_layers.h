@@ -56,6 +56,7 @@ typedef struct heed_int_layer {
   heed_multiplier to_h, to_g;                          /* norm last only */
   heed_multiplier of_x, of_attention, of_a, of_hidden; /* as heed_int_add */
   heed_multiplier gate;                                /* gated only: as heed_int_multiply */
+  heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
 } heed_int_layer;
 
 /* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */
@@ -78,12 +79,14 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   l.activation = HEED_NULL;
   l.h_zero = l.q_zero = l.k_zero = l.v_zero = l.c_zero = l.g_zero = l.u_zero = l.up_zero = l.gate_zero = 0;
   l.score = l.value = l.to_h = l.to_g = l.of_x = l.of_attention = l.of_a = l.of_hidden = l.gate = unset;
+  l.cache = HEED_NULL;
   return l;
 }
 
 /* Bytes of memory for n rows, as constant expressions: keys and values of all rows, then for each worker some rows on
  * their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add HEED_INT_LAYER_SIZE_OF_
- * WORKER. Any size from HEED_INT_LAYER_MIN_BYTES up gives the same bits. */
+ * WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from HEED_INT_LAYER_MIN_BYTES up
+ * gives the same bits. */
 #define HEED_INT_LAYER_ROUND(bytes) ((HEED_SIZE(bytes) + 63) / 64 * 64)
 #define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) \
@@ -106,7 +109,8 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
 HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
 HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n);
 
-/* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence.
+/* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence. With a cache,
+ * they are its next n tokens. A ring takes any number of rows, at most spare + 1 at a time, with the same result.
  * Threads: rows are shared out in pieces, if the memory has room for more than one worker.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
  *         everything else.
@@ -115,7 +119,9 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  *         weights), LAYER (a zero point); MISFIT for N_KV_HEADS, X, Y, and weights of other sizes; as heed_int_project
  *         for WQ, WK, WV, WO, W_UP, W_GATE, W_DOWN; NULL_POINTER for NORM, ACTIVATION; as heed_int_layer_norm for
  *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_FORMAT for X, Y (int16 only); as heed_int_add for X,
- *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY. */
+ *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY; as
+ *         heed_int_cache_append for CACHE, POSITION; with a cache MISFIT for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
+ *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory memory, const heed_executor *executor);
 

@@ -13,6 +13,7 @@
  *
  * int_types.h      multipliers, matrices, the choice of kernel
  * int_attention.h  attention: prompts, tokens, partial results
+ * int_cache.h      caches of keys and values
  * int_products.h   projections; products of floats with rows of int8 (W8A8)
  * int_rows.h       sums, products, norms and activations of rows
  * int_layers.h     whole transformer layers
@@ -22,6 +23,7 @@
 #define HEED_INTEGERS_H
 
 #include "int_attention.h"
+#include "int_cache.h"
 #include "int_layers.h"
 #include "int_products.h"
 #include "int_rows.h"

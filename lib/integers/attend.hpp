@@ -88,7 +88,8 @@ int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int
 // Keys and values of a block that a tile sees, as the kernel wants them.
 struct int_block_rows {
   int32_t begin, n;
-  int_rows k, v;  // of them as many as some rows see
+  int32_t before;  // of them before a ring's wrap, a multiple of 32; n if it does not wrap here
+  int_rows k, v;   // of them as many as some rows see
 };
 
 template <class K>
@@ -113,24 +114,43 @@ inline bool mask_shows(const int_tile &t, int32_t from, int32_t n_rows, int32_t 
   return false;
 }
 
+// What a ring keeps behind its wrap: probabilities from `at` on times values from row 0 on, added to the states.
+template <class K>
+HEED_NOINLINE void add_wrapped(K k, const int_tile &t, int32_t from, int32_t n_rows, int_rows values, int32_t at,
+                               const int32_t *l, const int32_t *r) {
+  for (int32_t i = 0; i < n_rows; i++) {
+    int32_t *p = t.scores() + i * int_block;  // two of them
+    __builtin_memmove(p, p + at / 2, static_cast<size_t>((values.n + 31) & ~31) * 2);
+  }
+  values.data = t.s->v;
+  k->sums(t.scores(), n_rows, values, t.acc(), t.layout->acc_stride);
+  for (int32_t i = 0; i < n_rows; i++)
+    if (l[i] != 0) add_block(k, t.state(from + i), r[i], 0, t.acc() + i * t.layout->acc_stride);
+}
+
 // Rows [from, from + n_rows) of a tile against a block.
 template <class K>
 HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_t from, int32_t n_rows) {
   const heed_int_attention &call = *t.s->call;
   const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = last < b.n ? last : b.n;
-  int32_t l[int_score_rows] = {}, r[int_score_rows] = {};
+  int32_t l[int_score_rows] = {}, r[int_score_rows] = {}, any = 0;
+  const int32_t before = n < b.before ? n : b.before;
   if (n > 0 && t.row(from).first < b.begin + n && (!call.mask.data || mask_shows(t, from, n_rows, b.begin, n))) {
-    if (t.layout->packs && !b.k.packed) pack_block(k, t, b);
+    if (t.layout->packs && !b.k.packed && b.before == b.n) pack_block(k, t, b);
     const ptrdiff_t query_bytes = t.layout->query_bytes;
     for (int32_t i = 0; i < n_rows; i++) {
       const int_row row = t.row(from + i);
       const int8_t *q = call.q.data + int_place(call.q, t.s->batch_entry, row.head, row.query);
-      r[i] = call.k.zero_point *
-                k->open_query(q, call.head_dim, call.q.zero_point, t.queries() + i * query_bytes);
+      r[i] = call.k.zero_point * k->open_query(q, call.head_dim, call.q.zero_point, t.queries() + i * query_bytes);
     }
-    b.k.n = b.v.n = n;
+    b.k.n = b.v.n = before;
     k->scores(t.queries(), query_bytes, n_rows, call.q.zero_point, b.k, t.scores());
-    int32_t any = 0;
+    if (n > before) {
+      int_rows rest = b.k;
+      rest.data = t.s->k;
+      rest.n = n - before;
+      k->scores(t.queries(), query_bytes, n_rows, call.q.zero_point, rest, t.scores() + before);
+    }
     for (int32_t i = 0; i < n_rows; i++)
       any |= l[i] = weigh_row(k, t, t.row(from + i), b.begin, n, t.scores() + i * int_block, r + i);
     if (any) k->sums(t.scores(), n_rows, b.v, t.acc(), t.layout->acc_stride);
@@ -142,18 +162,24 @@ HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_
     else if (l[i] != 0)
       add_block(k, t.state(from + i), r[i], l[i], sums);
   }
+  if (any && n > before) {
+    b.v.n = n - before;
+    add_wrapped(k, t, from, n_rows, b.v, before, l, r);
+  }
 }
 
 // Keys [begin, end) of a tile, of which begin is a multiple of 256.
 template <class K>
 void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
-  const heed_int_attention &call = *t.s->call;
+  const int_stream &s = *t.s;
+  const heed_int_attention &call = *s.call;
   do {
-    const int32_t from = begin > t.first ? begin : t.first, next = begin + int_block, to = next < end ? next : end;
-    const int32_t n = to - from;
-    const int_rows keys = {t.s->k + from * call.k.row_stride, call.k.row_stride, nullptr, n, call.head_dim},
-                   values = {t.s->v + from * call.v.row_stride, call.v.row_stride, nullptr, n, call.v_dim};
-    int_block_rows b = {from, n, keys, values};
+    int32_t from = begin > t.first ? begin : t.first;
+    if (s.wrap > 0) from &= -32;
+    const int32_t next = begin + int_block, to = next < end ? next : end, n = to - from, row = s.row_of(from);
+    const int_rows keys = {s.k + row * s.k_stride, s.k_stride, nullptr, n, call.head_dim},
+                   values = {s.v + row * s.v_stride, s.v_stride, nullptr, n, call.v_dim};
+    int_block_rows b = {from, n, from < s.wrap && s.wrap < to ? s.wrap - from : n, keys, values};
     for (int32_t i = 0; i < t.n_rows; i += t.layout->score_rows)
       attend_rows(k, t, b, i, t.n_rows - i < t.layout->score_rows ? t.n_rows - i : t.layout->score_rows);
     begin = next;

@@ -1,6 +1,7 @@
 #include "check.hpp"
 
 #include "../boundary/weights_code.hpp"
+#include "int_cache.hpp"
 
 namespace heed {
 namespace {
@@ -18,7 +19,7 @@ void check_shape(checker &check, const heed_int_attention &call) {
   check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
   if (check.ok()) check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
-  check.count(call.n_kv, HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
+  check.count(call.n_kv, call.cache ? HEED_MAX_COUNT : HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
   check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.count(call.v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
 }
@@ -37,14 +38,19 @@ void check_keys(checker &check, const heed_int_attention &call) {
   check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
   check.require(call.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
   check.require(call.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
-  if (call.kv_lengths) {
+  if (call.cache) {
+    check_object(check, call.cache, access::read);
+    if (check.ok()) call.cache->code->check_call(check, call);
+  } else if (call.kv_lengths) {
     check.array(call.kv_lengths, static_cast<size_t>(call.batch), access::read, HEED_ARG_KV_LENGTHS);
     for (int32_t b = 0; check.ok() && b < call.batch; b++)
       check.require(call.kv_lengths[b] >= 0 && call.kv_lengths[b] <= call.n_kv, HEED_OUT_OF_RANGE, HEED_ARG_KV_LENGTHS);
   }
   check_tensor(check, call, call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
-  check_tensor(check, call, call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
-  check_tensor(check, call, call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  if (!call.cache) {
+    check_tensor(check, call, call.k, call.n_kv_heads, call.n_kv, call.head_dim, access::read, HEED_ARG_K);
+    check_tensor(check, call, call.v, call.n_kv_heads, call.n_kv, call.v_dim, access::read, HEED_ARG_V);
+  }
   if (!call.scores) {
     check_score(check, call.score, HEED_ARG_SCORE);
   } else {

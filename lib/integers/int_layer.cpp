@@ -1,6 +1,7 @@
 // A transformer layer in integers: keys and values of all rows first, then everything else in pieces of rows, so that
 // only keys and values grow with n.
 #include "../boundary/tasks.hpp"
+#include "int_cache.hpp"
 #include "int_layer.hpp"
 
 namespace heed {
@@ -12,7 +13,7 @@ struct layer_pass {
   const heed_int_layer *layer;
   heed_int_matrix x;
   heed_int_matrix_out y;
-  int8_t *k, *v;
+  int8_t *k, *v;           // of all rows, where there is no cache
   unsigned char *workers;  // memory of worker 0
   size_t worker_bytes, row_bytes;
   int32_t piece_rows;
@@ -27,7 +28,7 @@ heed_int_matrix_out bytes_of(int8_t *data, int32_t n, int32_t dim, int32_t zero_
 }
 // n rows from `begin` on, of int16.
 template <class M>
-M piece_of(M m, int32_t begin, int32_t n) {
+HEED_NOINLINE M piece_of(M m, int32_t begin, int32_t n) {
   using number = decltype(m.data);
   m.data = reinterpret_cast<number>(reinterpret_cast<uintptr_t>(m.data) +
                                     static_cast<uintptr_t>(begin) * static_cast<uintptr_t>(m.row_stride) * 2);
@@ -79,9 +80,12 @@ void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const piece_rows m = memory_of(p, worker);
   const heed_int_matrix_out h = bytes_of(m.h, n, l.model_dim, l.h_zero);
   const ptrdiff_t at = static_cast<ptrdiff_t>(begin) * key_dim(l);
+  int8_t *const k = l.cache ? m.inner : p.k + at, *const v =
+                                                      l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
   open(l, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
-  project(h, l.wk, bytes_of(p.k + at, n, key_dim(l), l.k_zero));
-  project(h, l.wv, bytes_of(p.v + at, n, key_dim(l), l.v_zero));
+  project(h, l.wk, bytes_of(k, n, key_dim(l), l.k_zero));
+  project(h, l.wv, bytes_of(v, n, key_dim(l), l.v_zero));
+  if (l.cache) l.cache->code->store(*l.cache, begin, n, k, v);
 }
 
 void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8_t *context, heed_memory workspace) {
@@ -90,6 +94,11 @@ void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8
       heed_int_attention_of(q, p.k, p.v, n, p.x.n_rows, l.n_heads, l.n_kv_heads, l.head_dim, context, workspace);
   call.causal = l.causal;
   call.position = begin;
+  if (l.cache) {
+    call.cache = l.cache;
+    call.n_kv = HEED_MAX_COUNT;
+    call.position += n - p.x.n_rows;  // from its newest tokens
+  }
   call.score = l.score;
   call.value = l.value;
   call.q.zero_point = l.q_zero;
@@ -166,8 +175,10 @@ layer_pass pass_of(const heed_int_layer &l, const heed_int_matrix &x, const heed
   if (x.n_rows == 1) p.x.row_stride = p.y.row_stride = 0;
   const size_t keys = static_cast<size_t>(layer_keys_bytes(l, x.n_rows)), room = memory.bytes - keys;
   unsigned char *const data = static_cast<unsigned char *>(memory.data);
-  p.k = reinterpret_cast<int8_t *>(data);
-  p.v = reinterpret_cast<int8_t *>(data + keys / 2);
+  if (!l.cache) {
+    p.k = reinterpret_cast<int8_t *>(data);
+    p.v = reinterpret_cast<int8_t *>(data + keys / 2);
+  }
   p.workers = data + keys;
   p.row_bytes = layer_row_bytes(l);
   const size_t least = least_worker_bytes(l), wanted = executor ? static_cast<size_t>(executor->n_workers) : 1;
@@ -190,8 +201,15 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
                                heed_memory memory, const heed_executor *executor) {
   const heed_status status = check_layer_run(layer, x, y, memory, executor);
   if (status != HEED_OK) return status;
-  const layer_pass pass = pass_of(*layer, x, y, memory, executor);
-  run_pieces(pass, run_keys);
-  run_pieces(pass, run_piece);
+  // A ring keeps the windows of so many queries at a time.
+  heed_int_cache *const cache = layer->cache;
+  const int32_t at_once = cache && is_ring(cache->shape) ? cache->shape.spare + 1 : x.n_rows;
+  for (int32_t begin = 0; begin < x.n_rows; begin += at_once) {
+    const int32_t left = x.n_rows - begin, n = left < at_once ? left : at_once;
+    const layer_pass pass = pass_of(*layer, piece_of(x, begin, n), piece_of(y, begin, n), memory, executor);
+    run_pieces(pass, run_keys);
+    if (cache) cache->code->count(*cache, n);
+    run_pieces(pass, run_piece);
+  }
   return HEED_OK;
 }

@@ -1,9 +1,11 @@
 // What a layer in integers must be, and how much memory it takes.
+#include "int_cache.hpp"
 #include "int_layer.hpp"
 
 namespace heed {
 
 uint64_t layer_keys_bytes(const heed_int_layer &l, int32_t n) {
+  if (l.cache) return 0;
   const uint64_t rows =
       static_cast<uint64_t>(n) * static_cast<uint32_t>(l.n_kv_heads) * static_cast<uint32_t>(l.head_dim);
   return 2 * ((rows + 63) / 64 * 64);
@@ -108,7 +110,7 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
 
 heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &x, const heed_int_matrix_out &y,
                             heed_memory memory, const heed_executor *executor) {
-  checker_of<32> check;  // x, y, memory, layer, executor, 7 weights with bias and multipliers, 2 norms, table
+  checker_of<33> check;  // x, y, memory, layer, executor, a cache's 2, 7 weights with bias and multipliers, 2 norms, table
   check.object(layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   check_layer(check, *layer);
@@ -121,6 +123,10 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.zero_point == 0, HEED_OUT_OF_RANGE, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  if (check.ok() && layer->cache) {
+    check_object(check, layer->cache, access::write);
+    if (check.ok()) layer->cache->code->check_tokens(check, *layer, x.n_rows);
+  }
   const size_t least = check.ok() ? bytes_for(layer, x.n_rows, true) : 1;
   check.require(least != 0, HEED_OVERFLOW, HEED_ARG_MEMORY);
   check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);

@@ -70,7 +70,8 @@ int_tile int_tile_of(const int_job<K> &job, const int_stream &s, ptrdiff_t index
   t.first = t.row(0).first;
   t.last = t.row(t.n_rows - 1).last;
   t.in_partial = job.call->partial.data != nullptr;
-  t.has_states = t.in_partial || job.call->sinks || t.last > (t.first & -int_block) + int_block;
+  t.has_states = t.in_partial || job.call->sinks || t.last > (t.first & -int_block) + int_block ||
+                 (s.wrap > t.first && s.wrap < t.last);
   return t;
 }
 
@@ -151,7 +152,8 @@ HEED_NOINLINE void run_int_split(int_job<K> &job) {
 // the time of floats.
 inline int32_t int_workers(const heed_int_attention &call) {
   constexpr uint64_t least = static_cast<uint64_t>(2 * least_threaded_work);
-  const int32_t factors[] = {call.batch, call.n_heads, call.n_q, call.causal ? (call.n_kv + 1) / 2 : call.n_kv};
+  const int32_t n_kv = call.cache && call.cache->shape.capacity < call.n_kv ? call.cache->shape.capacity : call.n_kv;
+  const int32_t factors[] = {call.batch, call.n_heads, call.n_q, call.causal ? (n_kv + 1) / 2 : n_kv};
   uint64_t work = static_cast<uint64_t>(call.head_dim + call.v_dim);
   for (int i = 0; i < 4 && work < least; i++) work *= static_cast<uint64_t>(factors[i]);
   if (work < least) return 1;
@@ -174,7 +176,7 @@ void run_int_attention(K k, const heed_int_attention &call) {
   job.layout = int_layout_of(k, call, job.n_rows, job.worker_bytes);
   const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   // Rows whose keys all lie in one block need no states in the workspace, nor do those that have them in a partial.
-  const bool needs_states = !call.partial.data && (call.n_kv > int_block || call.sinks);
+  const bool needs_states = !call.partial.data && (call.n_kv > int_block || call.sinks || call.cache);
   ptrdiff_t most = needs_states ? job.layout.state_rows : 0x10000;
   if (job.n_workers > 1) {
     const ptrdiff_t even = int_quotient(job.n_rows * n_streams, job.n_workers * pieces_per_worker);
@@ -186,7 +188,7 @@ void run_int_attention(K k, const heed_int_attention &call) {
   job.n_tiles = static_cast<int32_t>(int_quotient(job.n_rows + job.tile_rows - 1, job.tile_rows));
   job.n_items = n_streams * job.n_tiles;
   if (splits_blocks && job.n_workers > 1 && job.n_items < job.n_workers) return run_int_split(job);
-  const ptrdiff_t tasks = job.n_workers < 2                                ? 1
+  const ptrdiff_t tasks = job.n_workers < 2                           ? 1
                           : job.n_workers == call.executor->n_workers ? 64 * static_cast<ptrdiff_t>(job.n_workers)
                                                                       : job.n_workers;
   job.n_tasks = static_cast<int32_t>(job.n_items < tasks ? job.n_items : tasks);

@@ -3,7 +3,7 @@
 #define HEED_INT_ROWS_HPP
 
 #include "../kernel/int_dispatch.hpp"
-#include "heed/integers.h"
+#include "int_cache.hpp"
 
 namespace heed {
 namespace {
@@ -14,7 +14,10 @@ struct int_stream {
   const heed_int_attention *call;
   int32_t batch_entry, first_head, group;
   int32_t n_kv, first_shift, last_shift;  // query i sees keys [i + first_shift, i + last_shift) of [0, n_kv)
-  const int8_t *k, *v;
+  const int8_t *k, *v;                    // row 0
+  ptrdiff_t k_stride, v_stride;
+  int32_t wrap, ring;  // of a ring: from key `wrap` on they lie from row 0 on, earlier ones `ring` rows behind; else 0
+  int32_t row_of(int32_t key) const { return key - wrap + (key < wrap ? ring : 0); }
 };
 
 template <class T>
@@ -37,12 +40,25 @@ inline int_stream int_stream_of(const heed_int_attention &call, ptrdiff_t index)
   const int32_t head = static_cast<int32_t>(index - static_cast<ptrdiff_t>(s.batch_entry) * call.n_kv_heads);
   s.group = int_quotient(call.n_heads, call.n_kv_heads);
   s.first_head = head * s.group;
-  s.n_kv = call.kv_lengths ? call.kv_lengths[s.batch_entry] : call.n_kv;
+  int32_t newest = 0, left = call.left_window;
+  if (call.cache) {
+    const int_cached c = call.cache->code->cached(*call.cache, s.batch_entry, head);
+    s.n_kv = c.length;
+    s.k = c.k, s.v = c.v;
+    s.k_stride = call.head_dim, s.v_stride = call.v_dim;
+    s.ring = c.ring, s.wrap = c.wrap;
+    newest = c.length - call.n_q;
+    if (c.window >= 0 && (left < 0 || left > c.window)) left = c.window;
+  } else {
+    s.n_kv = call.kv_lengths ? call.kv_lengths[s.batch_entry] : call.n_kv;
+    s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
+    s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
+    s.k_stride = call.k.row_stride, s.v_stride = call.v.row_stride;
+    s.ring = s.wrap = 0;
+  }
   const int32_t right = call.causal ? 0 : call.right_window;
-  s.first_shift = call.left_window < 0 ? -open_shift : int_shift_of(call.position, -static_cast<int64_t>(call.left_window));
-  s.last_shift = right < 0 ? open_shift : int_shift_of(call.position, static_cast<int64_t>(right) + 1);
-  s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
-  s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
+  s.first_shift = left < 0 ? -open_shift : int_shift_of(call.position, static_cast<int64_t>(newest) - left);
+  s.last_shift = right < 0 ? open_shift : int_shift_of(call.position, static_cast<int64_t>(newest) + right + 1);
   return s;
 }
 
@@ -58,8 +74,8 @@ inline int_row int_row_of(const int_stream &s, ptrdiff_t r) {
 
 // Rows of all heads are counted in the order (b, h, i).
 inline size_t int_index_of(const int_stream &s, const int_row &row) {
-  const size_t head = static_cast<size_t>(s.batch_entry) * static_cast<size_t>(s.call->n_heads) +
-                      static_cast<size_t>(row.head);
+  const size_t head =
+      static_cast<size_t>(s.batch_entry) * static_cast<size_t>(s.call->n_heads) + static_cast<size_t>(row.head);
   return head * static_cast<size_t>(s.call->n_q) + static_cast<size_t>(row.query);
 }
 inline multiplier int_score_of(const heed_int_attention &call, const int_row &row) {

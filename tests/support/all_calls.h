@@ -271,6 +271,29 @@ static heed_status call_int_attention_one_query(void) {
   call = calls_int_attention(3, 200, HEED_INT_WORKSPACE_MIN_BYTES(calls_dim, calls_dim));
   return status == HEED_OK ? heed_int_attention_run(&call) : status;
 }
+static heed_status call_int_cache(void) {
+  const int8_t *x = (const int8_t *)(const void *)calls_a;
+  const heed_memory memory = heed_memory_of(calls_c, sizeof calls_c);
+  const heed_int_tensor rows = heed_int_token_major(x, 60, 1, calls_dim, 0);
+  const heed_tensor floats = heed_token_major(calls_a, 20, 1, calls_dim);
+  const float scale = 0.01f;
+  heed_int_cache cache;
+  heed_int_cache_shape shape = heed_int_cache_shape_default(50, 1, calls_dim);
+  shape.kind = HEED_CACHE_RING;
+  shape.spare = 20;
+  heed_status status = heed_int_cache_init(&cache, &shape, memory);
+  for (int i = 0; i < 5 && status == HEED_OK; i++) status = heed_int_cache_append(&cache, 0, rows, rows, 60);
+  if (status == HEED_OK) status = heed_int_cache_append_f32(&cache, 0, floats, floats, 20, &scale, &scale);
+  if (status == HEED_OK) status = heed_int_cache_truncate(&cache, 0, 315);
+  heed_int_attention call =
+      heed_int_attention_of_cache(&cache, x, 10, 2, (int8_t *)(void *)calls_out, calls_memory);
+  call.score = heed_multiplier_of(0.0002f);
+  call.value = heed_multiplier_of(1.5f);
+  if (status == HEED_OK) status = heed_int_attention_run(&call);
+  if (status == HEED_OK) status = heed_int_cache_seal(&cache);
+  if (status == HEED_OK) status = heed_int_cache_open(&cache, &shape, memory);
+  return status == HEED_OK ? heed_int_cache_reset(&cache) : status;
+}
 static heed_status call_int_partial(void) {
   heed_int_attention call = calls_int_attention(2, calls_keys, sizeof calls_workspace);
   const size_t bytes = 4 * HEED_INT_PARTIAL_ROW_BYTES(calls_dim);
@@ -332,6 +355,7 @@ static const struct {
                  {"attention in integers", call_int_attention},
                  {"integers, one query", call_int_attention_one_query},
                  {"integers, partial results", call_int_partial},
+                 {"integers, a cache", call_int_cache},
                  {"softmax", call_softmax},
                  {"linear", call_linear},
                  {"linear, colliding rows", call_linear_colliding},

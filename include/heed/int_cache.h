@@ -1,0 +1,165 @@
+/* heed: a cache of keys and values in int8, for models in integers that read or write one token after another. Include
+ * heed/integers.h.
+ *
+ * The cache lies in one piece of memory that belongs to the caller. Its size is a constant expression. Keys and values
+ * are rows of int8, of one head after another, the same bytes on every processor. Their scales are the model's: static,
+ * for a tensor or a head, as heed_int_attention has them.
+ *
+ *   heed_int_cache_shape shape = heed_int_cache_shape_default(512, KV_HEADS, HEAD_DIM);
+ *   HEED_MEMORY(memory, HEED_INT_CACHE_BYTES(512, 1, KV_HEADS, HEAD_DIM, HEAD_DIM));
+ *   heed_int_cache_init(&cache, &shape, memory);
+ *   // each time there are n new tokens:
+ *   heed_int_tensor new_k = heed_int_token_major(k, n, KV_HEADS, HEAD_DIM, 0);
+ *   heed_int_tensor new_v = heed_int_token_major(v, n, KV_HEADS, HEAD_DIM, 0);
+ *   heed_int_cache_append(&cache, 0, new_k, new_v, n);
+ *   call = heed_int_attention_of_cache(&cache, q, n, HEADS, out, workspace);
+ *   call.score = ..., call.value = ...;
+ *   heed_int_attention_run(&call);
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEED_INT_CACHE_H
+#define HEED_INT_CACHE_H
+
+#include "cache.h"
+#include "int_attention.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The code of a cache of integers. It is opaque. */
+typedef struct heed_int_cache_code heed_int_cache_code;
+
+/* The size of a cache: of a linear one, or of a ring, as cache.h explains them. A ring keeps `spare` tokens beyond the
+ * window. So you can append up to spare + 1 tokens at once, or take up to spare + 1 tokens back, and every query still
+ * sees its whole window. */
+typedef struct heed_int_cache_shape {
+  uint32_t struct_size; /* sizeof(heed_int_cache_shape) */
+  int32_t kind;         /* heed_cache_kind */
+  int32_t capacity;     /* tokens of a sequence that a query sees: 1 to HEED_INT_MAX_KEYS */
+  int32_t spare;        /* ring: tokens that are kept beyond the window, 0 to HEED_INT_MAX_KEYS */
+  int32_t n_sequences, n_kv_heads, head_dim, v_dim; /* sequences, heads, numbers of a key, numbers of a value */
+  int32_t k_zero, v_zero;                           /* zero points of keys and of values: -128 to 127 */
+} heed_int_cache_shape;
+
+/* A linear cache of one sequence, with zero points of 0. v_dim is head_dim. */
+static inline heed_int_cache_shape heed_int_cache_shape_default(int32_t capacity, int32_t n_kv_heads,
+                                                                int32_t head_dim) {
+  heed_int_cache_shape s = {sizeof(heed_int_cache_shape), HEED_CACHE_LINEAR, 0, 0, 1, 0, 0, 0, 0, 0};
+  s.capacity = capacity;
+  s.n_kv_heads = n_kv_heads;
+  s.head_dim = s.v_dim = head_dim;
+  return s;
+}
+
+/* Bytes of memory for a linear cache and for a ring, as constant expressions. */
+#define HEED_INT_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim) \
+  HEED_INT_CACHE_BYTES_OF_SLOTS(HEED_SIZE(capacity), n_sequences, n_kv_heads, head_dim, v_dim)
+#define HEED_INT_RING_BYTES(capacity, spare, n_sequences, n_kv_heads, head_dim, v_dim)                            \
+  HEED_INT_CACHE_BYTES_OF_SLOTS((HEED_SIZE(capacity) + HEED_SIZE(spare) + 31) / 32 * 32, n_sequences, n_kv_heads, \
+                                head_dim, v_dim)
+/* What the two sizes are made of: slots are tokens, those of a ring rounded up to a multiple of 32. */
+#define HEED_INT_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim) \
+  (HEED_SIZE(64) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                       \
+   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * (slots) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
+/* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid. */
+HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
+
+/* The handle of a cache. The functions below set its fields; do not change them. All that changes from token to token
+ * lies in the memory.
+ *
+ * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch is n_sequences.
+ * The data of call.k and call.v is null; their zero points are those of the cache. kv_lengths is null. n_kv is at least
+ * the length of every sequence, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it. The queries are
+ * the newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own
+ * window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
+ *
+ * Status of a call: GIVEN_TWICE for K, V, KV_LENGTHS; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
+ * N_KV (shorter than a sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have
+ * more than it promises); as heed_int_cache_append for CACHE. */
+struct heed_int_cache {
+  uint32_t struct_size; /* sizeof(heed_int_cache) */
+  const heed_int_cache_code *code;
+  heed_int_cache_shape shape; /* what it was made with */
+  void *buffer;               /* the data of the memory */
+};
+
+/* Makes an empty cache in `memory`.
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT,
+ * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, SHAPE (a zero
+ * point); NOT_HERE for SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP for
+ * MEMORY. */
+HEED_API heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
+
+/* Contiguous rows of n_tokens tokens, each of n_heads heads: (n_tokens, n_heads, dim). */
+static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n_tokens, int32_t n_heads, int32_t dim,
+                                                   int32_t zero_point) {
+  heed_int_tensor t = {data, HEED_CAST(ptrdiff_t, n_tokens) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim,
+                       zero_point};
+  return t;
+}
+
+/* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
+ * and row_stride are used, and their zero points, which are those of the cache. Turn keys first, if they are turned by
+ * position: heed_int_cache_length is the position of the first.
+ * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
+ * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); NULL_POINTER, BAD_STRIDE, OVERFLOW, MISFIT (zero point) for K, V;
+ * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v or the handle lie
+ * in its memory. */
+HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,
+                                           heed_int_tensor v, int32_t n);
+/* The same for floats, quantised on the way by the scale of their head, k_scales and v_scales (n_kv_heads): x becomes
+ * x / scale, rounded to the nearest integer, halves to the even one, plus the zero point, held within -128 to 127. NaN
+ * becomes the zero point. For processors without an FPU this is the one function of a cache that takes soft float.
+ * Status: as heed_int_cache_append; MISALIGNED for K, V; BAD_SCALES for K, V (null or misaligned), OUT_OF_RANGE for K, V
+ * (a scale is not positive, finite and normal). */
+HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v,
+                                               int32_t n, const float *k_scales, const float *v_scales);
+
+/* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
+ * then: if the next query would miss part of its window, the status is GONE for LENGTH.
+ * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; GONE for LENGTH; as heed_int_cache_append for CACHE. */
+HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int32_t length);
+/* Empties all sequences.
+ * Status: as heed_int_cache_append for CACHE. */
+HEED_API heed_status heed_int_cache_reset(heed_int_cache *cache);
+/* The number of tokens that a sequence has had. This is the position of its next token. A negative result is a status,
+ * for SEQUENCE or CACHE as in heed_int_cache_truncate. */
+HEED_API int32_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence);
+/* The length of the longest sequence. A negative result is a status, for CACHE as in heed_int_cache_append. */
+HEED_API int32_t heed_int_cache_longest(const heed_int_cache *cache);
+
+/* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first
+ * heed_int_cache_bytes of its memory. To restore it, copy these bytes into a memory and open that instead of calling
+ * heed_int_cache_init. shape must be the shape that the cache was made with. heed_int_cache_open compares a checksum
+ * over all bytes, and refuses damaged memory. Any change of the cache removes its seal.
+ * Status: heed_int_cache_seal as heed_int_cache_append for CACHE; heed_int_cache_open as heed_int_cache_init; DAMAGED
+ * for MEMORY (it is not a sealed cache, has another shape, or is damaged). */
+HEED_API heed_status heed_int_cache_seal(heed_int_cache *cache);
+HEED_API heed_status heed_int_cache_open(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
+
+/* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape, length and zero points come from
+ * the cache. q and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1. Set
+ * score and value. cache must not be null. */
+static inline heed_int_attention heed_int_attention_of_cache(const heed_int_cache *cache, const int8_t *q, int32_t n_q,
+                                                             int32_t n_heads, int8_t *out, heed_memory workspace) {
+  const heed_int_cache_shape s = cache->shape;
+  const ptrdiff_t out_row = HEED_CAST(ptrdiff_t, n_heads) * s.v_dim;
+  const heed_int_tensor_out of_out = {out, HEED_INT8, out_row * n_q, s.v_dim, out_row, 0};
+  heed_int_attention call = heed_int_attention_of(q, HEED_NULL, HEED_NULL, n_q, heed_int_cache_longest(cache), n_heads,
+                                                  s.n_kv_heads, s.head_dim, HEED_NULL, workspace);
+  call.batch = s.n_sequences;
+  call.v_dim = s.v_dim;
+  call.causal = 1;
+  call.k.zero_point = s.k_zero;
+  call.v.zero_point = s.v_zero;
+  call.out = of_out;
+  call.cache = cache;
+  return call;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
