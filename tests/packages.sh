@@ -86,7 +86,7 @@ esp_idf) # with a stand-in for ESP-IDF: RISC-V as ESP32-C3 and C6 have it, and t
     -DCMAKE_C_COMPILER=riscv64-unknown-elf-gcc -DCMAKE_CXX_COMPILER=riscv64-unknown-elf-g++ -DHEED_IDF_STANDARD=gnu++2b \
     -DCMAKE_C_FLAGS="$flags -isystem $stubs/include -I$source/ports" -DCMAKE_CXX_FLAGS="$flags" \
     -DCMAKE_EXE_LINKER_FLAGS="-nostdlib -static -Wl,--gc-sections,--no-relax" \
-    -DHEED_FIRMWARE="$stubs/riscv.c;$stubs/printf.c;$source/ports/cortex-m/libc.c"
+    -DHEED_FIRMWARE="$stubs/riscv.c;$stubs/printf.c;$source/ports/bare/libc.c"
   quietly cmake --build build
   command -v qemu-riscv32 >/dev/null 2>&1 || skip "it is built; qemu-riscv32 is not installed"
   answers qemu-riscv32 build/hello.elf

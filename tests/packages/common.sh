@@ -30,7 +30,7 @@ answers() { # COMMAND...: it ends with heed's known answers
 field() { grep -qE -- "$2" "$1" || fail "$1 lacks $2"; } # FILE PATTERN
 on_qemu() { # PROGRAM: on an emulated Cortex-M4F
   command -v qemu-system-arm >/dev/null 2>&1 || skip "it is built; qemu-system-arm is not installed"
-  answers sh "$source/ports/cortex-m/qemu.sh" mps2-an386 "$1"
+  answers sh "$source/ports/bare/qemu.sh" mps2-an386 "$1"
 }
 cortex_m4f="-mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 # What lies below a program for the emulated Cortex-M4F, in one folder: start, memory, C library, debugger's input and output.
