@@ -32,8 +32,7 @@ typedef struct heed_int_tensor_out {
   int32_t zero_point;                              /* within the range of the format */
 } heed_int_tensor_out;
 
-/* A cache of keys and values: int_cache.h. */
-typedef struct heed_int_cache heed_int_cache;
+struct heed_int_cache;
 
 /* A mask of bytes over (batch, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
 typedef struct heed_int_mask {
@@ -128,7 +127,7 @@ typedef struct heed_int_attention {
   heed_memory partial;   /* batch * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
   heed_memory workspace; /* of HEED_INT_WORKSPACE_BYTES */
   const heed_executor *executor; /* threads, or null */
-  const heed_int_cache *cache;   /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
+  const struct heed_int_cache *cache; /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
 } heed_int_attention;
 
 /* A call with one batch entry, contiguous token-major tensors, int8 out, zero points of 0 and no mask. v_dim is

@@ -77,12 +77,12 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  * Status of a call: GIVEN_TWICE for K, V, KV_LENGTHS; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
  * N_KV (shorter than a sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have
  * more than it promises); as heed_int_cache_append for CACHE. */
-struct heed_int_cache {
+typedef struct heed_int_cache {
   uint32_t struct_size; /* sizeof(heed_int_cache) */
   const heed_int_cache_code *code;
   heed_int_cache_shape shape; /* what it was made with */
   void *buffer;               /* the data of the memory */
-};
+} heed_int_cache;
 
 /* Makes an empty cache in `memory`.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT,

@@ -56,7 +56,7 @@ typedef struct heed_int_layer {
   heed_multiplier to_h, to_g;                          /* norm last only */
   heed_multiplier of_x, of_attention, of_a, of_hidden; /* as heed_int_add */
   heed_multiplier gate;                                /* gated only: as heed_int_multiply */
-  heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
+  struct heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
 } heed_int_layer;
 
 /* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */

@@ -130,13 +130,9 @@ int_cached cached(const heed_int_cache &cache, int32_t sequence, int32_t head) {
   const int_cache_rows rows = rows_of(cache, sequence, head);
   const int32_t length = states_of(cache)[sequence].length, slots = slots_of(s);
   if (!is_ring(s)) return {rows.k, rows.v, length, -1, 0, 0};
-  return {
-      rows.k,
-      rows.v,
-      length,
-      s.capacity - 1,
-      slots,
-      length > 0 ? static_cast<int32_t>(static_cast<uint32_t>(length - 1) / static_cast<uint32_t>(slots)) * slots : 0};
+  const int32_t lap =
+      length > 0 ? static_cast<int32_t>(static_cast<uint32_t>(length - 1) / static_cast<uint32_t>(slots)) : 0;
+  return {rows.k, rows.v, length, s.capacity - 1, slots, lap * slots};
 }
 
 void check_layer_tokens(checker &check, const heed_int_layer &layer, int32_t n) {
