@@ -11,6 +11,8 @@ mkdir -p "$4"
 work=$(cd "$4" && pwd)
 cd "$work"
 . "$source/tests/packages/common.sh"
+cortex_m4f="-mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+rv32imc="-march=rv32imc -mabi=ilp32"
 
 case $form in
 release) # twice the same bytes, also from the source archive; every file of every archive has its place in the checksums
@@ -49,13 +51,13 @@ arduino)
   } >properties.json
   for level in permissive- '' strict-; do schema arduino-library-properties-${level}schema.json properties.json; done
   needs arduino-builder arduino-ctags arm-none-eabi-g++
-  board hardware/heed/mbed/cores/small
+  board hardware/heed/mbed/cores/small cortex-m mps2-an386
   cp "$stubs"/arduino/Arduino.h "$stubs"/arduino/core.cpp hardware/heed/mbed/cores/small/
   cp "$stubs"/arduino/platform.txt "$stubs"/arduino/boards.txt hardware/heed/mbed/
   mkdir build
   quietly arduino-builder -compile -hardware hardware -tools hardware -libraries libraries -fqbn heed:mbed:nano -warnings all \
     -build-path "$PWD/build" libraries/heed/examples/Hello/Hello.ino
-  on_qemu build/Hello.ino.elf
+  on_board mps2-an386 build/Hello.ino.elf
   ;;
 platformio)
   unpack heed-platformio-$version.tar.gz .
@@ -81,15 +83,15 @@ esp_idf) # with a stand-in for ESP-IDF: RISC-V as ESP32-C3 and C6 have it, and t
     quietly clang++-19 -std=gnu++26 --target=riscv32 -march=rv32imc -mabi=ilp32 -ffreestanding -Wall -Wextra -Werror -Iheed/include -fsyntax-only heed/src/heed.cpp
   fi
   needs riscv64-unknown-elf-g++
-  flags="-march=rv32imc -mabi=ilp32 -ffreestanding"
-  IDF_PATH=$stubs/esp-idf quietly cmake -S heed/examples/hello -B build -DCMAKE_SYSTEM_NAME=Generic -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY \
-    -DCMAKE_C_COMPILER=riscv64-unknown-elf-gcc -DCMAKE_CXX_COMPILER=riscv64-unknown-elf-g++ -DHEED_IDF_STANDARD=gnu++2b \
-    -DCMAKE_C_FLAGS="$flags -isystem $stubs/include -I$source/ports" -DCMAKE_CXX_FLAGS="$flags" \
-    -DCMAKE_EXE_LINKER_FLAGS="-nostdlib -static -Wl,--gc-sections,--no-relax" \
-    -DHEED_FIRMWARE="$stubs/riscv.c;$stubs/printf.c;$source/ports/bare/libc.c"
+  board board riscv virt-rv32imc
+  printf 'void app_main(void);\nint main(void) {\n  app_main();\n  return 0;\n}\n' >board/main.c
+  IDF_PATH=$stubs/esp-idf quietly cmake -S heed/examples/hello -B build -DCMAKE_TOOLCHAIN_FILE="$source/ports/bare/gcc.cmake" \
+    -DHEED_BOARD=virt-rv32imc -DHEED_IDF_STANDARD=gnu++2b -DCMAKE_C_FLAGS="$rv32imc -ffreestanding -isystem $stubs/include" \
+    -DCMAKE_CXX_FLAGS="$rv32imc -ffreestanding" \
+    -DCMAKE_EXE_LINKER_FLAGS="-nostdlib -static -Wl,--gc-sections -L$PWD/board -T$PWD/board/link.ld" \
+    -DHEED_FIRMWARE="$(find "$PWD/board" -name '*.c' | tr '\n' ';')"
   quietly cmake --build build
-  command -v qemu-riscv32 >/dev/null 2>&1 || skip "it is built; qemu-riscv32 is not installed"
-  answers qemu-riscv32 build/hello.elf
+  on_board virt-rv32imc build/hello.elf
   ;;
 zephyr) # with a stand-in for Zephyr, whose own default is C++11
   unpack heed-zephyr-$version.zip .
@@ -112,13 +114,13 @@ zephyr) # with a stand-in for Zephyr, whose own default is C++11
     echo "Kconfig: passed"
   fi
   needs arm-none-eabi-g++
-  board board
+  board board cortex-m mps2-an386
   quietly cmake -S heed/samples/hello -B build -DZephyr_DIR="$stubs/zephyr" -DEXTRA_ZEPHYR_MODULES="$PWD/heed" \
-    -DCMAKE_TOOLCHAIN_FILE="$source/ports/cortex-m/gcc.cmake" -DCMAKE_C_FLAGS="$cortex_m4f -isystem $stubs/include" \
+    -DCMAKE_TOOLCHAIN_FILE="$source/ports/bare/gcc.cmake" -DCMAKE_C_FLAGS="$cortex_m4f -isystem $stubs/include" \
     -DCMAKE_EXE_LINKER_FLAGS="-nostdlib -Wl,--gc-sections -L$PWD/board -T$PWD/board/link.ld -lgcc" \
     -DHEED_FIRMWARE="$(find "$PWD/board" -name '*.c' | tr '\n' ';')"
   quietly cmake --build build
-  on_qemu build/app
+  on_board mps2-an386 build/app
   ;;
 cmsis_pack)
   unpack heed.heed.$version.pack pack
@@ -133,7 +135,7 @@ cmsis_pack)
     echo "PACK.xsd: passed"
   fi
   needs arm-none-eabi-g++
-  board ../board
+  board ../board cortex-m mps2-an386
   list() { sed -n "s/.*<file category=\"$1\" name=\"\([^\"]*\)\".*/\1/p" heed.heed.pdsc; }
   # shellcheck disable=SC2046,SC2086
   quietly arm-none-eabi-g++ $cortex_m4f -std=gnu++17 -Os -ffreestanding -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections \
@@ -142,7 +144,7 @@ cmsis_pack)
   quietly arm-none-eabi-gcc $cortex_m4f -Os -ffreestanding -nostdlib -Wl,--gc-sections $(list include | sed 's/^/-I/') -isystem "$stubs/include" \
     $(list sourceC) ../heed.o ../board/*.c -L../board -T../board/link.ld -lgcc -o ../hello
   cd ..
-  on_qemu hello
+  on_board mps2-an386 hello
   ;;
 *) fail "no such form: $form" ;;
 esac

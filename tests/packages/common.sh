@@ -28,18 +28,19 @@ answers() { # COMMAND...: it ends with heed's known answers
   tail -n 1 "$work/said"
 }
 field() { grep -qE -- "$2" "$1" || fail "$1 lacks $2"; } # FILE PATTERN
-on_qemu() { # PROGRAM: on an emulated Cortex-M4F
-  command -v qemu-system-arm >/dev/null 2>&1 || skip "it is built; qemu-system-arm is not installed"
-  answers sh "$source/ports/bare/qemu.sh" mps2-an386 "$1"
-}
-cortex_m4f="-mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
-# What lies below a program for the emulated Cortex-M4F, in one folder: start, memory, C library, debugger's input and output.
-board() { # FOLDER
+# What lies below a program on an emulated board, in one folder: start, memory, C library, the debugger's input and output.
+board() { # FOLDER FAMILY BOARD
   mkdir -p "$1"
-  for file in startup.c semihosting.c libc.c fault.c link.ld boards/mps2-an386/memory.ld; do cp "$source/ports/cortex-m/$file" "$1/"; done
-  cp "$source/ports/port.h" "$source/ports/port.c" "$stubs/printf.c" "$1/"
-  sed -i 's|"../port.h"|"port.h"|' "$1"/*.c
-  sed -i 's|<port.h>|"port.h"|' "$1/printf.c"
+  for file in $2/startup.c $2/fault.c $2/boards/$3/memory.ld bare/semihosting.c bare/libc.c bare/link.ld port.h port.c; do
+    cp "$source/ports/$file" "$1/"
+  done
+  cp "$stubs/printf.c" "$1/"
+  sed -i 's|"../port.h"|"port.h"|; s|<port.h>|"port.h"|' "$1"/*.c
+}
+on_board() { # BOARD PROGRAM
+  case $1 in virt*) emulator=qemu-system-riscv32 ;; *) emulator=qemu-system-arm ;; esac
+  command -v $emulator >/dev/null 2>&1 || skip "it is built; $emulator is not installed"
+  answers sh "$source/ports/bare/qemu.sh" "$1" "$2"
 }
 schema() { # SCHEMA FILE: a JSON schema of the folder HEED_SCHEMAS, if there is one
   if [ ! -f "${HEED_SCHEMAS:-/nowhere}/$1" ]; then echo "$1: not in HEED_SCHEMAS; own checks alone"; return 0; fi
