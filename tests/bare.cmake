@@ -77,7 +77,7 @@ endif()
 
 # The same in integers, where there is no FPU, too: one clip, and all of them with `ctest -C all`.
 if(TARGET heed_kwt_int)
-  foreach(run "m0plus;gcc;1" "m3;gcc;1" "m0plus;gcc;24" "m3;gcc;24" "m3;clang;3" "m4f;gcc;24" "m4f;clang;3" "m55;gcc;24" "m55;clang;24")
+  foreach(run "m0plus;gcc;1" "m3;gcc;1" "rv32imc;gcc;24" "m0plus;gcc;24" "m3;gcc;24" "m3;clang;3" "m4f;gcc;24" "m4f;clang;3" "m55;gcc;24" "m55;clang;24")
     list(GET run 0 core)
     list(GET run 1 compiler)
     list(GET run 2 n_clips)

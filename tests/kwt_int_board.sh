@@ -1,6 +1,6 @@
 #!/bin/sh
 # kwt_int_board.sh CORE COMPILER N_CLIPS SOURCE BUILD HEED_KWT_INT HEED_CALIBRATE: keyword spotting in integers on an emulated
-# board of ports/cortex-m, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and all
+# board of ports/bare, built in BUILD. The first N_CLIPS of the recorded clips, one per run, must give the label and all
 # logits that HEED_KWT_INT, this computer's program, gives. The program has no floating-point instruction, and calls no
 # function that stands for one. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
@@ -18,11 +18,11 @@ fi
 build_board "$board" heed_kwt_int
 cd "$build"
 ln -sfn "$model/clips" clips # names without blanks for the board's command line
-program=ports/cortex-m/heed_kwt_int.elf
+elf=ports/$family/heed_kwt_int.elf
 
-floats=$(arm-none-eabi-nm "$program" | grep -E '__aeabi_([fd]|u?[il]2[fd])|__(add|sub|mul|div|fix|float)[a-z]*[sd]f' || true)
+floats=$("$gcc-nm" "$elf" | grep -E '__aeabi_(c?[fd]|u?[il]2[fd])|__(add|sub|mul|div|fix|float)[a-z]*[sd]f' || true)
 [ -z "$floats" ] || fail "the program calls floats in software: $floats"
-floats=$(arm-none-eabi-objdump -d "$program" | grep -E '\.f(16|32|64)' || true)
+floats=$("$gcc-objdump" -d "$elf" | grep -E '\.f(16|32|64)' || true)
 [ -z "$floats" ] || fail "the program has floating-point instructions: $(echo "$floats" | head -n 3)"
 
 "$heed_calibrate" kwt "$model" kwt_int.bin >/dev/null
@@ -37,8 +37,8 @@ if ! cmp reference found; then
   diff reference found
   exit 1
 fi
-code=$(arm-none-eabi-size -A "$program" | awk '$1 == ".text" { n += $2 } END { print n }')
-ram=$(arm-none-eabi-size -A "$program" | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
+code=$("$gcc-size" -A "$elf" | awk '$1 == ".text" { n += $2 } END { print n }')
+ram=$("$gcc-size" -A "$elf" | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
 [ "$core" != m0plus ] || [ "$ram" -le 65536 ] || fail "the program takes $ram bytes of RAM"
 awk -F'"count":' -v code="$code" -v ram="$ram" '
   { count = $2 + 0; sum += count; if (count > most) most = count
