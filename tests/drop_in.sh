@@ -106,7 +106,9 @@ END
   [ "$bytes" -gt 3000 ] && [ "$bytes" -le "$reference" ]
   ;;
 core)
-  case " $* " in *' -march=rv'*) binutils=riscv64-unknown-elf ;; *) binutils=arm-none-eabi ;; esac
+  case "$compiler $* " in
+  *-g++\ *) binutils=${compiler%-g++} ;; *' -march=rv'*) binutils=riscv64-unknown-elf ;; *) binutils=arm-none-eabi ;;
+  esac
   command -v $binutils-objdump >/dev/null 2>&1 || { echo "SKIPPED: $binutils-objdump is not installed"; exit 77; }
   "$compiler" -std=c++17 "$@" -I"$source/include" -c "$source/lib/single.cpp" -o "$work/single.o"
   for object in heed single; do

@@ -11,14 +11,22 @@ static const uint32_t nowhere = 0xa5a5a5a4;
 static const uint32_t nowhere = 0xf5a5a5a4;
 #endif
 
+#ifdef __arm__
+enum { thumb = 1 };
+#else
+enum { thumb = 0 };
+#endif
+
 static void announce(const char *place) {
   port_write("at pc ");
-  port_write_hex((uint32_t)(uintptr_t)place & ~1u);
+  port_write_hex((uint32_t)(uintptr_t)place & ~(uint32_t)thumb);
   port_write("\n");
 }
 __attribute__((noinline)) static void undefined(void) {
 #ifdef __riscv
   __asm volatile(".global undefined_here\nundefined_here: unimp");
+#elif defined(__xtensa__)
+  __asm volatile(".global undefined_here\nundefined_here: ill");
 #else
   __asm volatile(".global undefined_here\nundefined_here: udf #0");
 #endif
@@ -26,6 +34,8 @@ __attribute__((noinline)) static void undefined(void) {
 __attribute__((noinline)) static void load(uint32_t address) {
 #ifdef __riscv
   __asm volatile(".global load_here\nload_here: lw t0, 0(%0)" ::"r"((uintptr_t)address) : "t0", "memory");
+#elif defined(__xtensa__)
+  __asm volatile(".global load_here\nload_here: l32i a8, %0, 0" ::"r"(address) : "a8", "memory");
 #else
   __asm volatile(".global load_here\nload_here: ldm %0!, {r2, r3}" : "+l"(address)::"r2", "r3", "memory");
 #endif

@@ -10,7 +10,7 @@ awk -v FS=' *[|] *' '
   FILENAME ~ /cores$/ {
     if (/^#/) next
     ours[$2]; ours[$2 "-clang"]
-    order[++n] = $2; title[$2] = $3; board[$2] = $6; type[$2] = $7
+    order[++n] = $2; title[$2] = $3; board[$2] = $6; type[$2] = $7; clang[$2] = $10 != "-"
     next
   }
   function name_in(text) { sub(/.*"name": "/, "", text); sub(/".*/, "", text); return text }
@@ -26,11 +26,11 @@ awk -v FS=' *[|] *' '
         print_block("    {\n      \"name\": \"" p "\",\n      \"inherits\": \"base\",\n      \"displayName\": \"" title[p] ", GCC\",\n" \
           "      \"toolchainFile\": \"${sourceDir}/ports/bare/gcc.cmake\",\n" \
           "      \"cacheVariables\": { \"HEED_BOARD\": \"" board[p] "\", \"CMAKE_BUILD_TYPE\": \"" type[p] "\" }\n    }")
-        print_block("    {\n      \"name\": \"" p "-clang\",\n      \"inherits\": \"" p "\",\n      \"displayName\": \"" title[p] ", clang\",\n" \
+        if (clang[p]) print_block("    {\n      \"name\": \"" p "-clang\",\n      \"inherits\": \"" p "\",\n      \"displayName\": \"" title[p] ", clang\",\n" \
           "      \"toolchainFile\": \"${sourceDir}/ports/bare/clang.cmake\"\n    }")
       } else if (section == "buildPresets") {
         print_block("    { \"name\": \"" p "\", \"configurePreset\": \"" p "\" }")
-        print_block("    { \"name\": \"" p "-clang\", \"configurePreset\": \"" p "-clang\" }")
+        if (clang[p]) print_block("    { \"name\": \"" p "-clang\", \"configurePreset\": \"" p "-clang\" }")
       }
     }
   }

@@ -2,7 +2,7 @@
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds heed for cores without an operating system with GCC and clang,
 # runs self-test, known answers, random shapes, bad input, faults and benchmark under QEMU, and compares with this PC. Prints a
 # table and a verdict.
-#   sh ports/bare/run.sh [CORE...]     of m0plus m3 m4f m7 m33 m55 rv32imc rv32imafc rv64gc; none: all (the list `cores`)
+#   sh ports/bare/run.sh [CORE...]     of m0plus m3 m4f m7 m33 m55 rv32imc rv32imafc rv64gc lx106; none: all (the list `cores`)
 set -eu
 cd "$(dirname "$0")/../.."
 . ports/linux/packages.sh
@@ -18,6 +18,7 @@ for core; do
   case $family in
   cortex-m) heed_install qemu-system-arm=qemu-system-arm arm-none-eabi-g++=gcc-arm-none-eabi ;;
   riscv) heed_install qemu-system-riscv32=qemu-system-misc riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf ;;
+  xtensa) heed_install qemu-system-xtensa=qemu-system-misc xtensa-lx106-elf-g++=gcc-xtensa-lx106 ;;
   esac
 done
 
