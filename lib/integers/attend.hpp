@@ -24,6 +24,9 @@ struct int_tile {
   int32_t n_rows, first, last;
   bool has_states;  // else one block holds all keys, and rows are finished from their sums
   bool in_partial;  // states are the caller's
+#ifndef HEED_SINGLE
+  const int8_t *next_k = nullptr, *next_v = nullptr;  // what the worker reads after this tile, if it is known
+#endif
 
   const int_row row(int32_t r) const { return int_row_of(*s, first_row + r); }
   int32_t *scores() const { return reinterpret_cast<int32_t *>(workspace + layout->scores_at); }
@@ -180,6 +183,10 @@ void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
     const int_rows keys = {s.k + row * s.k_stride, s.k_stride, nullptr, n, call.head_dim},
                    values = {s.v + row * s.v_stride, s.v_stride, nullptr, n, call.v_dim};
     int_block_rows b = {from, n, from < s.wrap && s.wrap < to ? s.wrap - from : n, keys, values};
+#ifndef HEED_SINGLE
+    b.k.next = next < end ? s.k + s.row_of(next) * s.k_stride : t.next_k;
+    b.v.next = next < end ? s.v + s.row_of(next) * s.v_stride : t.next_v;
+#endif
     for (int32_t i = 0; i < t.n_rows; i += t.layout->score_rows)
       attend_rows(k, t, b, i, t.n_rows - i < t.layout->score_rows ? t.n_rows - i : t.layout->score_rows);
     begin = next;

@@ -88,7 +88,15 @@ void finish_states(K k, const int_tile &t) {
 template <class K>
 HEED_NOINLINE void run_int_item(const int_job<K> &job, ptrdiff_t item, int32_t worker) {
   const int_stream s = int_stream_of(*job.call, int_quotient(item, job.n_tiles));
-  const int_tile t = int_tile_of(job, s, int_tile_index(job, item), worker);
+  int_tile t = int_tile_of(job, s, int_tile_index(job, item), worker);
+#ifndef HEED_SINGLE
+  if (job.n_tiles == 1 && item + job.n_tasks < job.n_items) {
+    const int_stream next = int_stream_of(*job.call, item + job.n_tasks);
+    const int32_t row = next.row_of(t.first & -int_block);
+    t.next_k = next.k + row * next.k_stride;
+    t.next_v = next.v + row * next.v_stride;
+  }
+#endif
   const bool whole = t.has_states && !t.in_partial;
   if (whole) clear_states(t);
   attend_blocks(job.k, t, t.first & -int_block, t.last);

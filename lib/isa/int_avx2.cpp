@@ -29,16 +29,16 @@ struct avx2 : int_256 {
     low = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
     high = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, reg *x) {
     side_by_side(load_16(row[0] + i), load_16(row[1] + i), x[0], x[1]);
     side_by_side(load_16(row[0] + i + 16), load_16(row[1] + i + 16), x[2], x[3]);
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, int32_t n, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[2], int32_t i, int32_t n, reg *x) {
     const reg a = load_n(row[0] + i, n), b = load_n(row[1] + i, n);
     side_by_side(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b), x[0], x[1]);
     side_by_side(high_half(a), high_half(b), x[2], x[3]);
   }
-  static HEED_INLINE void in_order(reg (&)[4]) {}
+  static HEED_INLINE void in_order(reg *) {}
   static HEED_INLINE reg add_values(reg sum, reg p, reg v) { return dot16(sum, p, v); }
   static HEED_INLINE reg join_planes(reg all, reg) { return all; }
 };

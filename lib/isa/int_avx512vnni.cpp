@@ -8,10 +8,11 @@ struct avx512vnni {
   using reg = __m512i;
   static constexpr int lanes = 16, dims = 4, keys = 4, planes = 2;
   static constexpr int32_t key_offset = 128, ones = 0x01010101;
-  static constexpr int score_rows = 4;   // 8 sums + 2 registers of keys + 1 query
-  static constexpr int plain_rows = 4;   // 16 sums + 4 keys + 1 query
-  static constexpr int sum_rows = 2;     // 16 sums + 4 registers of values + 1 probability
-  static constexpr bool unrolls = true;  // keys of one register, or two
+  static constexpr int score_rows = 4;     // 8 sums + 2 registers of keys + 1 query
+  static constexpr int plain_rows = 4;     // 16 sums + 4 keys + 1 query
+  static constexpr int sum_rows = 2;       // 16 sums + 4 registers of values + 1 probability
+  static constexpr bool wide_sums = true;  // one row: 16 sums + 8 registers of values
+  static constexpr bool unrolls = true;    // keys of one register, or two
   static constexpr int32_t packs_from = 8;
 
   static HEED_INLINE reg zero() { return _mm512_setzero_si512(); }
@@ -93,7 +94,7 @@ struct avx512vnni {
   static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return _mm512_dpwssd_epi32(sum, a, b); }
 
   // Values of four keys. Bytes of four rows side by side; in_order makes dimensions ascend.
-  static HEED_INLINE void side_by_side(const reg (&row)[4], reg (&x)[4]) {
+  static HEED_INLINE void side_by_side(const reg (&row)[4], reg *x) {
     const reg a = _mm512_unpacklo_epi8(row[0], row[1]), b = _mm512_unpackhi_epi8(row[0], row[1]);
     const reg c = _mm512_unpacklo_epi8(row[2], row[3]), d = _mm512_unpackhi_epi8(row[2], row[3]);
     x[0] = _mm512_unpacklo_epi16(a, c);
@@ -101,11 +102,11 @@ struct avx512vnni {
     x[2] = _mm512_unpacklo_epi16(b, d);
     x[3] = _mm512_unpackhi_epi16(b, d);
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, reg *x) {
     const reg rows[4] = {load(row[0] + i), load(row[1] + i), load(row[2] + i), load(row[3] + i)};
     side_by_side(rows, x);
   }
-  static HEED_INLINE void in_order(reg (&x)[4]) {  // a transpose of quarters
+  static HEED_INLINE void in_order(reg *x) {  // a transpose of quarters
     const reg a = _mm512_shuffle_i32x4(x[0], x[1], 0x44), b = _mm512_shuffle_i32x4(x[0], x[1], 0xee);
     const reg c = _mm512_shuffle_i32x4(x[2], x[3], 0x44), d = _mm512_shuffle_i32x4(x[2], x[3], 0xee);
     x[0] = _mm512_shuffle_i32x4(a, c, 0x88);
@@ -113,7 +114,7 @@ struct avx512vnni {
     x[2] = _mm512_shuffle_i32x4(b, d, 0x88);
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg *x) {
     const reg rows[4] = {load_n(row[0] + i, n), load_n(row[1] + i, n), load_n(row[2] + i, n), load_n(row[3] + i, n)};
     side_by_side(rows, x);
   }

@@ -20,7 +20,7 @@ struct avxvnni : int_256 {
   static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return _mm256_dpwssd_avx_epi32(sum, a, b); }
 
   // Values of four keys: bytes of four rows side by side; in_order makes dimensions ascend.
-  static HEED_INLINE void side_by_side(const reg (&row)[4], reg (&x)[4]) {
+  static HEED_INLINE void side_by_side(const reg (&row)[4], reg *x) {
     const reg a = _mm256_unpacklo_epi8(row[0], row[1]), b = _mm256_unpackhi_epi8(row[0], row[1]);
     const reg c = _mm256_unpacklo_epi8(row[2], row[3]), d = _mm256_unpackhi_epi8(row[2], row[3]);
     x[0] = _mm256_unpacklo_epi16(a, c);
@@ -28,18 +28,18 @@ struct avxvnni : int_256 {
     x[2] = _mm256_unpacklo_epi16(b, d);
     x[3] = _mm256_unpackhi_epi16(b, d);
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, reg *x) {
     const reg rows[4] = {load(row[0] + i), load(row[1] + i), load(row[2] + i), load(row[3] + i)};
     side_by_side(rows, x);
   }
-  static HEED_INLINE void in_order(reg (&x)[4]) {
+  static HEED_INLINE void in_order(reg *x) {
     const reg a = x[0], b = x[1], c = x[2], d = x[3];
     x[0] = _mm256_permute2x128_si256(a, b, 0x20);
     x[1] = _mm256_permute2x128_si256(c, d, 0x20);
     x[2] = _mm256_permute2x128_si256(a, b, 0x31);
     x[3] = _mm256_permute2x128_si256(c, d, 0x31);
   }
-  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[4], int32_t i, int32_t n, reg *x) {
     const reg rows[4] = {load_n(row[0] + i, n), load_n(row[1] + i, n), load_n(row[2] + i, n), load_n(row[3] + i, n)};
     side_by_side(rows, x);
   }

@@ -34,6 +34,9 @@ struct x86_steps {
     return x.data + least(j, x.n - 1) * x.stride;
   }
 
+  // From a row to one that is wanted after all of these.
+  static HEED_INLINE ptrdiff_t to_next(const int_rows &x) { return x.next ? x.next - x.data : 0; }
+
   // N rows one after another.
   template <int N>
   struct walk {
@@ -136,9 +139,9 @@ struct x86_steps {
     }
   }
   // R rows over four keys as they lie, of V registers each (0: any number): the sums of each in parts, as M::fold leaves
-  // them.
+  // them. Several rows take longer than a processor looks ahead: they ask for the keys that come next.
   template <int R, int V, class Query>
-  static HEED_INLINE void four_keys(const walk<4> &row, int32_t dim, Query query, reg (&out)[R]) {
+  static HEED_INLINE void four_keys(const walk<4> &row, int32_t dim, ptrdiff_t next, Query query, reg (&out)[R]) {
     reg a[R][4];
     HEED_UNROLL for (int r = 0; r < R; r++) { HEED_UNROLL for (int l = 0; l < 4; l++) a[r][l] = M::zero(); }
     const auto add = [&](const reg(&x)[4], int32_t i) HEED_INLINED {
@@ -149,7 +152,10 @@ struct x86_steps {
     };
     const auto add_whole = [&](int32_t i) HEED_INLINED {
       reg x[4];
-      HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + i);
+      HEED_UNROLL for (int l = 0; l < 4; l++) {
+        x[l] = M::keys_at(row.at[l] + i);
+        if (R > 1 && i % 64 == 0) __builtin_prefetch(row.at[l] + i + next, 0, 2);
+      }
       add(x, i);
     };
     if constexpr (V > 0) {
@@ -168,11 +174,12 @@ struct x86_steps {
   template <int R, int V, class Query, class Store>
   static HEED_INLINE void plain_rows(const int_rows &k, Query query, Store store) {
     walk<4> row(k);
+    const ptrdiff_t next = to_next(k);
     for (int32_t j = 0; j < k.n; j += L) {
       reg parts[R][L / 4];
       const auto part = [&](int i) HEED_INLINED {
         reg sums[R];
-        four_keys<R, V>(row, k.dim, query, sums);
+        four_keys<R, V>(row, k.dim, next, query, sums);
         HEED_UNROLL for (int r = 0; r < R; r++) parts[r][i] = sums[r];
         row.next(k, j + 4 * i + 4);
       };

@@ -14,6 +14,7 @@ struct int_256 {
   using reg = __m256i;
   static constexpr int lanes = 8;
   static constexpr bool unrolls = false;
+  static constexpr bool wide_sums = false;
   static constexpr int32_t packs_from = 8;
 
   static HEED_INLINE reg zero() { return _mm256_setzero_si256(); }

@@ -37,7 +37,7 @@ struct x86_values : x86_steps<M> {
   }
   // 4 L dimensions of K rows from i on, of those that there are, as M::in_order wants them.
   template <bool Ends>
-  static HEED_INLINE void values(const int8_t *const (&row)[K], int32_t i, int32_t dim, reg (&x)[4]) {
+  static HEED_INLINE void values(const int8_t *const (&row)[K], int32_t i, int32_t dim, reg *x) {
     if (!Ends || i + 4 * L <= dim)
       M::values(row, i, x);
     else
@@ -66,6 +66,7 @@ struct x86_values : x86_steps<M> {
     const ptrdiff_t of_word = word_bytes(c.v.dim);
     const char *packed = static_cast<const char *>(c.v.packed) + i / L * row_bytes;
     typename base::template walk<K> row(c.v);
+    const ptrdiff_t next = base::to_next(c.v);
     for (int32_t j = 0; j < c.v.n; j += 2 * K, p += 2 * M::planes * 4) {
       HEED_UNROLL for (int half = 0; half < 2; half++) {
         reg x[N];
@@ -73,7 +74,12 @@ struct x86_values : x86_steps<M> {
           HEED_UNROLL for (int n = 0; n < N; n++) x[n] = M::load(packed + n * row_bytes);
           packed += of_word;
         } else {
-          values<Lie == lie::part>(row.at, i, c.v.dim, x);
+          HEED_UNROLL for (int n = 0; n < N; n += 4) {
+            values<Lie == lie::part>(row.at, i + n * L, c.v.dim, x + n);
+            if constexpr (R > 1) {
+              HEED_UNROLL for (int l = 0; l < K; l++) __builtin_prefetch(row.at[l] + i + n * L + next, 0, 2);
+            }
+          }
           row.next(c.v, j + half * K + K);
         }
         HEED_UNROLL for (int r = 0; r < R; r++) {
@@ -87,7 +93,9 @@ struct x86_values : x86_steps<M> {
     HEED_UNROLL for (int r = 0; r < R; r++) {
       reg sum[N];
       HEED_UNROLL for (int n = 0; n < N; n++) sum[n] = M::join_planes(a[r][0][n], a[r][M::planes - 1][n]);
-      if constexpr (Lie != lie::packed) M::in_order(sum);
+      if constexpr (Lie != lie::packed) {
+        HEED_UNROLL for (int n = 0; n < N; n += 4) M::in_order(sum + n);
+      }
       HEED_UNROLL for (int n = 0; n < N; n++) {
         if (Lie != lie::part || n * L < c.v.dim) M::store(c.acc + (r0 + r) * c.acc_stride + i + n * L, sum[n]);
       }
@@ -95,7 +103,7 @@ struct x86_values : x86_steps<M> {
   }
   template <int N, lie Lie>
   static HEED_NOINLINE void columns(const sum_call &c, int32_t i) {
-    constexpr int most = Lie == lie::part ? 1 : M::sum_rows, two = most < 2 ? most : 2;
+    constexpr int most = Lie == lie::part || N > 4 ? 1 : M::sum_rows, two = most < 2 ? most : 2;
     for (int32_t r = 0, left; (left = c.n_rows - r) > 0;) {
       if (most > 2 && left > 2 && left != 4)  // not 3 and 1, but 2 and 2
         tile<most, N, Lie>(c, r, i), r += most;
@@ -118,7 +126,11 @@ struct x86_values : x86_steps<M> {
   // The last tile overlaps the one before it.
   static HEED_INLINE void plain_columns(const sum_call &c) {
     if (c.v.dim < 4 * L) return columns<4, lie::part>(c, 0);
-    for (int32_t i = 0; i < c.v.dim; i += 4 * L) columns<4, lie::whole>(c, least(i, c.v.dim - 4 * L));
+    int32_t i = 0;
+    if constexpr (M::wide_sums) {
+      for (; c.n_rows == 1 && i + 8 * L <= c.v.dim; i += 8 * L) columns<8, lie::whole>(c, i);
+    }
+    for (; i < c.v.dim; i += 4 * L) columns<4, lie::whole>(c, least(i, c.v.dim - 4 * L));
   }
   // The second half of each row of p takes the planes: of 8 keys, their high bytes, then their low ones.
   static HEED_INLINE const char *words_of(int32_t *p, int32_t n_rows, int32_t n) {

@@ -120,6 +120,9 @@ struct int_rows {
   ptrdiff_t stride;
   const void *packed;  // null: as they lie
   int32_t n, dim;      // 1 to 256 rows
+#ifndef HEED_SINGLE
+  const int8_t *next = nullptr;  // rows that are wanted after these, as far apart, if they are known
+#endif
 };
 
 // Rows of scores are 256 words apart. Rows of probabilities are the same memory: int16, 512 numbers apart.
