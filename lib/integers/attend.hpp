@@ -15,6 +15,13 @@ struct int_layout {
   size_t scores_at, acc_at, states_at;  // bytes from its start; before them lie the block, then queries
 };
 
+// Small firmware has some steps as functions: fewer registers at a time, less stack.
+#if defined(HEED_SINGLE) && defined(__OPTIMIZE_SIZE__)
+#define HEED_INT_STEP HEED_NOINLINE
+#else
+#define HEED_INT_STEP
+#endif
+
 // Rows of a stream that are computed together. Keys [first, last) are those that any of them sees.
 struct int_tile {
   const int_stream *s;
@@ -64,7 +71,8 @@ inline int32_t take_hidden(const uint8_t *mask, int32_t n, int16_t *p) {
 // I2 to I5: the scores of a row for keys [begin, begin + n) become probabilities. Their sum, 0 if the row sees none. *r is
 // what the scores' zero point of k makes up, then their octave.
 template <class K>
-int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t *s, int32_t *r) {
+HEED_INT_STEP int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t *s,
+                                int32_t *r) {
   const int32_t first = row.first > begin ? row.first - begin : 0, last = row.last - begin < n ? row.last - begin : n;
   const int32_t padded = (n + 31) & ~31;
   const uint8_t *mask = int_mask_of(*t.s, row);
@@ -139,7 +147,7 @@ HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_
   int32_t l[int_score_rows] = {}, r[int_score_rows] = {}, any = 0;
   const int32_t before = n < b.before ? n : b.before;
   if (n > 0 && t.row(from).first < b.begin + n && (!call.mask.data || mask_shows(t, from, n_rows, b.begin, n))) {
-    if (t.layout->packs && !b.k.packed && b.before == b.n) pack_block(k, t, b);
+    if (k->packs_from < INT32_MAX && t.layout->packs && !b.k.packed && b.before == b.n) pack_block(k, t, b);
     const ptrdiff_t query_bytes = t.layout->query_bytes;
     for (int32_t i = 0; i < n_rows; i++) {
       const int_row row = t.row(from + i);

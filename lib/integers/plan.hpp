@@ -60,7 +60,7 @@ ptrdiff_t int_tile_index(const int_job<K> &job, ptrdiff_t item) {
   return item - int_quotient(item, job.n_tiles) * job.n_tiles;
 }
 template <class K>
-int_tile int_tile_of(const int_job<K> &job, const int_stream &s, ptrdiff_t index, int32_t worker) {
+HEED_INT_STEP int_tile int_tile_of(const int_job<K> &job, const int_stream &s, ptrdiff_t index, int32_t worker) {
   int_tile t;
   t.s = &s;
   t.layout = &job.layout;
