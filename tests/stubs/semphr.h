@@ -1,0 +1,1 @@
+/* FreeRTOS.h beside this file has all. */
