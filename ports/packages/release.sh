@@ -62,7 +62,7 @@ tree=$work/source/heed-$version
 mkdir -p "$tree" "$work/made"
 (
   cd "$source"
-  if [ -e .git ]; then git ls-files; else find . -type f ! -path './build*' ! -name heed.spdx | sed 's|^\./||'; fi
+  if [ -e .git ]; then git ls-files; else find . -type f ! -path './build*/*' ! -name heed.spdx | sed 's|^\./||'; fi
 ) | sort >"$work/files"
 tar -C "$source" -cf - -T "$work/files" | tar -C "$tree" -xf -
 (cd "$tree" && xargs sha1sum <"$work/files") >"$work/sums"
