@@ -125,7 +125,8 @@ endif()
 if(TARGET heed_sensor)
   foreach(run "m0plus;gcc;integers" "m0plus;clang;integers" "m3;gcc;floats integers" "m3;clang;floats integers" "m4f;gcc;floats integers"
               "m4f;clang;floats integers" "m7;gcc;floats integers" "m7;clang;floats integers" "m33;gcc;floats integers"
-              "m55;gcc;floats integers" "m55;clang;floats integers")
+              "m55;gcc;floats integers" "m55;clang;floats integers" "rv32imc;gcc;floats integers" "rv32imc;clang;floats integers"
+              "rv32imafc;gcc;floats integers")
     list(GET run 0 core)
     list(GET run 1 compiler)
     set(name sensor_${core}_${compiler})
@@ -139,7 +140,7 @@ if(TARGET heed_sensor)
       set_tests_properties(${name} PROPERTIES LABELS targets)
     endif()
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler}")
+                         DEPENDS "cortex_${core}_${compiler};riscv_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler}")
   endforeach()
 endif()
 

@@ -16,8 +16,8 @@ build_board "" $(printf 'heed_sensor_%s ' $kinds)
 cd "$build"
 
 no_floats() { # no_floats PROGRAM: neither calls nor instructions
-  found=$(arm-none-eabi-nm "$1" | grep -E ' (__aeabi_[fd]|__aeabi_c[fd]|__aeabi_u?[il]2[fd]|__[a-z]*[sd]f)' || true)
-  found=$found$(arm-none-eabi-objdump -d "$1" | grep -E '\.f(16|32|64)[[:space:]]' | head -n 3 || true)
+  found=$("$gcc-nm" "$1" | grep -E ' (__aeabi_[fd]|__aeabi_c[fd]|__aeabi_u?[il]2[fd]|__[a-z]*[sd]f)' || true)
+  found=$found$("$gcc-objdump" -d "$1" | awk -F '\t' '$3 ~ /\.f(16|32|64)$|^f[a-z]+\.[sdwl]|^f[ls][wd]$/' | head -n 3)
   [ -z "$found" ] || fail "floating point in $1: $found"
 }
 
@@ -46,8 +46,8 @@ for kind in $kinds; do
   sed -n 's/.*"bits":"\([^"]*\)".*"emulated":true}$/\1/p' found.json >found
   [ "$(wc -l <found)" -eq 2 ] || { cat found.json; fail "$kind: no two results"; }
   diff reference found || fail "$kind: other bits than this computer's"
-  sizes=$(arm-none-eabi-size -A "$elf" | awk '
-    $1 == ".text" || $1 == ".data" { flash += $2 } $1 ~ /^\.(stack|data|bss)$/ { ram += $2 } $1 == ".stack" { stack = $2 }
+  sizes=$("$gcc-size" -A "$elf" | awk '
+    $1 ~ /^\.(text|s?rodata|s?data)$/ { flash += $2 } $1 ~ /^\.(stack|s?data|s?bss)$/ { ram += $2 } $1 == ".stack" { stack = $2 }
     END { printf "flash %d, RAM %d", flash, ram - stack }')
   sed -n '1s/.*"rows":\([0-9]*\),"layers":\([0-9]*\),"stack_bytes":\([0-9]*\).*/\1 \2 \3/p' found.json |
     awk -v what="$core, $compiler, $kind, $profile: all bits equal; emulated: $sizes" '{

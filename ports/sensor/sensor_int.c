@@ -42,24 +42,23 @@ static void normalise(sensor_int *net, const int16_t *x, const sensor_int_norm *
 }
 
 static void run_layer(sensor_int *net, const sensor_int_layer_weights *w) {
-  heed_int_layer l = heed_int_layer_default(dim, SENSOR_N_HEADS, SENSOR_HIDDEN, heed_int_layer_norm);
-  l.norm_first = 1;
-  l.wq = linear_of(w->wq, dim, dim, NULL, w->of_q);
-  l.wk = linear_of(w->wk, dim, dim, NULL, w->of_k);
-  l.wv = linear_of(w->wv, dim, dim, NULL, w->of_v);
-  l.wo = linear_of(w->wo, dim, dim, w->bo, w->of_o);
-  l.w_up = linear_of(w->w_up, dim, SENSOR_HIDDEN, w->b_up, w->of_up);
-  l.w_down = linear_of(w->w_down, SENSOR_HIDDEN, dim, w->b_down, w->of_down);
-  l.norm1 = norm_of(&w->norm1);
-  l.norm2 = norm_of(&w->norm2);
-  l.activation = w->activation;
-  l.score = w->score;
-  l.value = w->value;
-  l.of_x = w->of_x;
-  l.of_attention = w->of_attention;
-  l.of_a = w->of_a;
-  l.of_hidden = w->of_hidden;
-  keep(net, heed_int_layer_run(&l, heed_int_matrix_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
+  heed_int_layer *l = &net->layer;
+  l->wq = linear_of(w->wq, dim, dim, NULL, w->of_q);
+  l->wk = linear_of(w->wk, dim, dim, NULL, w->of_k);
+  l->wv = linear_of(w->wv, dim, dim, NULL, w->of_v);
+  l->wo = linear_of(w->wo, dim, dim, w->bo, w->of_o);
+  l->w_up = linear_of(w->w_up, dim, SENSOR_HIDDEN, w->b_up, w->of_up);
+  l->w_down = linear_of(w->w_down, SENSOR_HIDDEN, dim, w->b_down, w->of_down);
+  l->norm1 = norm_of(&w->norm1);
+  l->norm2 = norm_of(&w->norm2);
+  l->activation = w->activation;
+  l->score = w->score;
+  l->value = w->value;
+  l->of_x = w->of_x;
+  l->of_attention = w->of_attention;
+  l->of_a = w->of_a;
+  l->of_hidden = w->of_hidden;
+  keep(net, heed_int_layer_run(l, heed_int_matrix_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
                                heed_int_matrix_out_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
                                heed_memory_of(net->memory, sizeof net->memory), NULL));
 }
@@ -71,6 +70,8 @@ sensor_status sensor_int_start(sensor_int *net, const void *weights, size_t n_by
   net->weights = status == SENSOR_OK ? (const sensor_int_weights *)weights : NULL;
   net->n_rows = 0;
   net->failure = HEED_OK;
+  net->layer = heed_int_layer_default(dim, SENSOR_N_HEADS, SENSOR_HIDDEN, heed_int_layer_norm);
+  net->layer.norm_first = 1;
   return status;
 }
 

@@ -1,7 +1,7 @@
 /* The network of sensor.h in integers: the same bits on every processor, with an FPU or without. Rows are int16 in
  * units of 2^-10 (SENSOR_ROW_BITS), so they reach from -32 to 32. No number is ever a float. SPDX-License-Identifier: MIT
  *
- * Memory: SENSOR_INT_RAM_BYTES (9,792) and 19.5 KB of weights, read in place.
+ * Memory: SENSOR_INT_RAM_BYTES (10,240 on a Cortex-M) and 19.5 KB of weights, read in place.
  */
 #ifndef HEED_SENSOR_INT_H
 #define HEED_SENSOR_INT_H
@@ -27,6 +27,7 @@ typedef struct sensor_int {
   const sensor_int_weights *weights; /* null: not ready */
   int32_t n_rows;                    /* that came so far */
   heed_status failure;               /* why the last recording returned SENSOR_HEED_FAILED */
+  heed_int_layer layer;              /* here and not on the stack, which is small */
   HEED_ALIGNED int16_t x[SENSOR_N_TOKENS * SENSOR_DIM];
   /* Of a layer; before the layers: a norm's weights, and a row on its way. */
   HEED_ALIGNED int8_t memory[SENSOR_INT_LAYER_BYTES];
