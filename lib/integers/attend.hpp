@@ -12,7 +12,8 @@ struct int_layout {
   int32_t score_rows, state_rows;  // rows whose scores and sums, whose states it holds
   bool packs;                      // a block of keys and values, too
   ptrdiff_t query_bytes, acc_stride;
-  size_t scores_at, acc_at, states_at;  // bytes from its start; before them lie the block, then queries
+  size_t values_at, queries_at;  // bytes from its start; before values lie keys of a block
+  size_t scores_at, acc_at, states_at;
 };
 
 // Small firmware has some steps as functions: fewer registers at a time, less stack.
@@ -38,10 +39,7 @@ struct int_tile {
   const int_row row(int32_t r) const { return int_row_of(*s, first_row + r); }
   int32_t *scores() const { return reinterpret_cast<int32_t *>(workspace + layout->scores_at); }
   int32_t *acc() const { return reinterpret_cast<int32_t *>(workspace + layout->acc_at); }
-  unsigned char *queries() const {
-    const heed_int_attention &c = *s->call;
-    return workspace + (layout->packs ? HEED_INT_SIZE_OF_BLOCK(c.head_dim, c.v_dim) : 0);
-  }
+  unsigned char *queries() const { return workspace + layout->queries_at; }
   // The state of row r in the workspace, or in a partial.
   int_state state(int32_t r) const {
     const int32_t v_dim = s->call->v_dim;
@@ -106,7 +104,7 @@ struct int_block_rows {
 template <class K>
 HEED_NOINLINE void pack_block(K k, const int_tile &t, int_block_rows &b) {
   b.k.n = b.v.n = b.n;
-  unsigned char *keys = t.workspace, *values = keys + 512 * HEED_INT_SIZE_ROUND(b.k.dim);
+  unsigned char *keys = t.workspace, *values = keys + t.layout->values_at;
   k->pack_keys(b.k, keys);
   k->pack_values(b.v, values);
   b.k.packed = keys;

@@ -32,7 +32,9 @@ template <class K>
 int_layout int_layout_of(K k, const heed_int_attention &call, ptrdiff_t n_rows, size_t bytes) {
   const size_t of_row = HEED_INT_SIZE_OF_SCORES(call.head_dim, call.v_dim),
                of_state = HEED_INT_PARTIAL_ROW_BYTES(call.v_dim),
-               of_block = HEED_INT_SIZE_OF_BLOCK(call.head_dim, call.v_dim);
+               of_number = static_cast<size_t>(k->packed_bytes) * int_block,
+               of_keys = of_number * HEED_INT_SIZE_ROUND(call.head_dim) + (k->packed_bytes == 1 ? 1024 : 0),
+               of_block = of_keys + of_number * HEED_INT_SIZE_ROUND(call.v_dim);
   int_layout own;
   int32_t n = 1;
   while (n < k->rows && n < n_rows && bytes >= static_cast<size_t>(n + 1) * (of_row + of_state)) n++;
@@ -44,6 +46,8 @@ int_layout int_layout_of(K k, const heed_int_attention &call, ptrdiff_t n_rows, 
   own.state_rows = rest < 0x10000 ? static_cast<int32_t>(rest) : 0x10000;
   own.query_bytes = static_cast<ptrdiff_t>(4 * HEED_INT_SIZE_ROUND(call.head_dim) + 64);
   own.acc_stride = static_cast<ptrdiff_t>(HEED_INT_SIZE_ROUND(call.v_dim));
+  own.values_at = of_keys;
+  own.queries_at = block;
   own.scores_at = block + static_cast<size_t>(n) * static_cast<size_t>(own.query_bytes);
   own.acc_at = own.scores_at + static_cast<size_t>(n) * 1024;
   own.states_at = own.acc_at + static_cast<size_t>(n) * 4 * static_cast<size_t>(own.acc_stride);

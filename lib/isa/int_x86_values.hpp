@@ -209,7 +209,8 @@ struct x86_values : x86_steps<M> {
                             x86_values<M>::sums,          \
                             x86_values<M>::add_to_bin,    \
                             x86_values<M>::join_bins,     \
-                            x86_values<M>::finish};
+                            x86_values<M>::finish,        \
+                            M::dims == 4 ? 1 : 2};
 
 }  // namespace
 }  // namespace heed

@@ -157,6 +157,7 @@ struct int_steps {
   void (*join_bins)(const int64_t *top, const int64_t *low, int32_t n, int32_t down, int32_t *a);
   // I9: out[i] = clamp(zero_point + (((a[i] << f.up) * f.q + f.bias) >> f.t)), int8 or int16 (wide).
   void (*finish)(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out);
+  int32_t packed_bytes = 2;  // of a packed number; of 1, 1024 bytes behind the keys are the kernel's, too
 };
 
 }  // namespace heed
