@@ -143,10 +143,10 @@ static void linear_panels(const linear_block &b, int32_t n) {
 
 // Rows of w that lie one after another, as those of a panel of packed weights: some of them at a time for all columns
 // and rows, 4 by 4, which together ask for the next ones.
-constexpr int32_t contiguous_stride = 64;
+constexpr int32_t contiguous_stride = 64, contiguous_rows = 4;
 template <class V>
 static void linear_contiguous(const linear_block &b, int32_t n) {
-  constexpr int32_t depth = 64, rows = 4;
+  constexpr int32_t depth = 64, rows = contiguous_rows;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth, groups = (b.n_rows + rows - 1) / rows;
     sum_operands o = linear_operands<V>(b, 0, begin, end);
@@ -159,6 +159,13 @@ static void linear_contiguous(const linear_block &b, int32_t n) {
       o.acc += rows * o.acc_stride;
     }
   }
+}
+
+// Whether few rows of a small panel repay that: where panels of columns read it a cache line at a time, which from
+// memory takes 2 to 3 times as long.
+template <class V>
+HEED_INLINE bool is_group_of_contiguous(const linear_block &b) {
+  return V::sum_vecs * V::lanes == 16 && b.n_rows > 1 && b.n_rows <= contiguous_rows;
 }
 
 // Pieces of w copied to the stack for all rows to use, 6 KB at a time (4 KB would be a sixth slower), where that much
@@ -226,11 +233,13 @@ static void linear(const linear_block &b) {
   // (57 % of the peak instead of 89): they are copied.
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
   const bool contiguous = b.w_stride <= contiguous_stride;
-  if (!V::compact && contiguous && b.n_rows > (V::lanes == 16 ? 6 : 2) && repays_strips(b)) {
+  // Two rows of small weights: panels take two thirds of the time where there are 32 registers.
+  const bool large = repays_strips(b), two = b.n_rows == 2 && (large || (!contiguous && !many_registers<V>));
+  if (!V::compact && contiguous && (large ? b.n_rows > (V::lanes == 16 ? 6 : 2) : is_group_of_contiguous<V>(b))) {
     linear_contiguous<V>(b, whole);
-  } else if (!V::compact && b.n_rows < 3 && (b.n_rows == 1 || !contiguous || repays_strips(b))) {
+  } else if (!V::compact && (b.n_rows == 1 || two)) {
     linear_few_rows<V>(b, weights, whole);
-  } else if (!V::compact && (repays_strips(b) || (collide && b.n_rows < 12))) {
+  } else if (!V::compact && (large || (collide && b.n_rows < 12))) {
     linear_strips<V>(b, weights, whole);
   } else if (collide && b.n_rows >= 32) {
     if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>, false);

@@ -161,8 +161,8 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
   return row;
 }
 
-// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 4, 3 (of 6), 2 and 1 rows; compact, or fewer columns
-// than lanes: that many and 1.
+// n_rows rows of a tile's width, in tiles of that many, 8 (of one register), 5 (of 6), 4, 3 (of 6), 2 and 1 rows;
+// compact, or fewer columns than lanes: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   const auto sum = [&](auto rows, int32_t left = 0) {
@@ -175,17 +175,17 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     if (from == chain::scaled) o.start += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
-  if constexpr (whole == 6 && VECS == V::sum_vecs && !V::compact) {
-    // No tile of one row, which has too few chains: 7 rows are 4 and 3, 8 are 4 and 4, 11 are 4, 4 and 3. (One row alone
-    // is sum_single_row's.)
-    constexpr signed char leave[6] = {0, 7, 8, 0, 0, 11};
+  if constexpr (whole == 6 && !V::compact) {
+    // No tile of one row, which has too few chains: 7 rows are 4 and 3, 8 are 4 and 4, 11 are 4, 4 and 3, or 6 and 5.
+    // (One row alone is sum_single_row's.)
+    constexpr signed char leave[6] = {0, 7, 8, 0, 0, takes_five<V> ? 0 : 11};
     sum(constant<6>(), leave[n_rows % 6]);
+    if constexpr (takes_five<V>) sum(constant<5>());
     sum(constant<4>(), n_rows == 5 ? 2 : 0);
     sum(constant<3>());
     sum(constant<2>());
   } else {
-    // Of narrow tiles two of 4 rows are faster than one of 6 and one of 2.
-    sum(constant<whole>(), whole == 6 && VECS == 2 && n_rows % 6 == 2 && n_rows > 2 ? 8 : 0);
+    sum(constant<whole>());
     if constexpr (!V::compact && VECS != narrow_vecs) {
       if constexpr (whole > 8) sum(constant<8>());
       if constexpr (whole > 4) sum(constant<4>());
