@@ -110,9 +110,15 @@ static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int
 template <class V, int ROWS>
 constexpr int strip_vecs = many_registers<V> || ROWS <= 2 ? 4 : 2;
 
+// Narrow numbers that are widened for 3 rows and for 2 take longer than for 6 at once. Floats do not, nor do tiles of 32
+// registers.
+template <class V, class T>
+constexpr bool strips_of_five = takes_five<V> && sizeof(T) < sizeof(float);
+
 // Rows of the next tile where n_rows are left. None of one row, which would wait for its latency: 7 are 4 and 3.
-HEED_INLINE int32_t next_rows(int32_t n_rows) {
+HEED_INLINE int32_t next_rows(int32_t n_rows, bool five) {
   constexpr signed char rows[12] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+  if (five && (n_rows == 5 || n_rows == 11)) return n_rows == 5 ? 5 : 6;
   return n_rows < 12 ? rows[n_rows] : 6;
 }
 
@@ -126,23 +132,26 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
   case 2: column = strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last); break;
   case 3: column = strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last); break;
   case 4: column = strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last); break;
+  case 5:
+    if constexpr (strips_of_five<V, T>) column = strip_tiles<V, 5, strip_vecs<V, 5>, T>(s, w, column, last);
+    break;
   default: column = strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
   }
   if (column < last) strip_rest<V>(s, w, n_rows, column, last);
 }
 
 // Two rows or more, n columns (whole registers). Columns are cut where several tiles of rows are to find them in the
-// first-level cache. `depth`: how many rows of w are abreast.
+// first-level cache. `depth`: how many rows of w are abreast; `five`: whether there is a tile of 5 rows.
 [[maybe_unused]] static HEED_NOINLINE void strips(const linear_block &b, const void *w, int32_t n, int32_t depth,
-                                                  strip_step step) {
+                                                  bool five, strip_step step) {
   constexpr int32_t most_columns = 256;
-  const int32_t block = next_rows(b.n_rows) < b.n_rows ? most_columns : n;
+  const int32_t block = next_rows(b.n_rows, five) < b.n_rows ? most_columns : n;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
     for (int32_t column = 0; column < n; column += block) {
       strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin, end};
       for (int32_t left = b.n_rows; left > 0;) {
-        const int32_t rows = next_rows(left);
+        const int32_t rows = next_rows(left, five);
         step(s, w, rows, column, n - column < block ? n : column + block);
         left -= rows;
         s.x += rows * s.x_stride;
@@ -157,7 +166,8 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
 // fit.
 template <class V, class T>
 static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  strips(b, &w, n, V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32, strip_rows<V, T>);
+  strips(b, &w, n, V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32,
+         strips_of_five<V, T>, strip_rows<V, T>);
 }
 
 }  // namespace heed
