@@ -153,8 +153,9 @@ void store_tokens(const heed_int_cache &cache, int32_t begin, int32_t n, const i
   store_rows(cache, 0, begin, n, {k, s.head_dim, k_row, nullptr, 0}, {v, s.v_dim, v_row, nullptr, 0}, write_bytes);
 }
 
-constexpr heed_int_cache_code of_int_cache = {check_call, cached, check_layer_tokens, store_tokens,
-                                              [](const heed_int_cache &c, int32_t n) { count_tokens(c, 0, n); }};
+void count_layer_tokens(const heed_int_cache &cache, int32_t n) { count_tokens(cache, 0, n); }
+
+constexpr heed_int_cache_code of_int_cache = {check_call, cached, check_layer_tokens, store_tokens, count_layer_tokens};
 
 }  // namespace
 
