@@ -100,7 +100,7 @@ if(TARGET heed_kwt_int)
     add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_int_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${build} $<TARGET_FILE:heed_kwt_int> $<TARGET_FILE:heed_calibrate> ${when})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};kwt_int_${core}_${compiler}")
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler}")
   endforeach()
 endif()
 
@@ -140,7 +140,7 @@ if(TARGET heed_sensor)
       set_tests_properties(${name} PROPERTIES LABELS targets)
     endif()
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
-                         DEPENDS "cortex_${core}_${compiler};riscv_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler}")
+                         DEPENDS "cortex_${core}_${compiler};riscv_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler};kwt_int_${core}_${compiler}")
   endforeach()
 endif()
 

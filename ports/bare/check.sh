@@ -14,7 +14,7 @@ rm -f "$build/row"
 heed_core "$core"
 expected_kernel=$kernel
 case $core in # registers of 8 bytes, more of them to save
-m* | lx106) most_stack=600 most_int_stack=900 ;; rv32*) most_stack=800 most_int_stack=900 ;; *) most_stack=1200 most_int_stack=1500 ;;
+m*) most_stack=600 most_int_stack=900 ;; rv32* | lx106) most_stack=800 most_int_stack=900 ;; *) most_stack=1200 most_int_stack=1500 ;;
 esac
 
 skip() { echo "SKIPPED: $1"; exit 77; }
