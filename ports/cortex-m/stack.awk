@@ -40,6 +40,8 @@ BEGIN {
   # Integers.
   holds["project"] = "^(int_)?project$"; holds["project_floats"] = "^int_project_floats$"
   holds["row"] = "^(add|multiply|rescale|lookup|norm)_row$"; holds["run"] = "^run_(keys|piece)$"
+  holds["code->check_call"] = "^check_call$"; holds["code->cached"] = "^cached$"; holds["code->check_tokens"] = "^check_layer_tokens$"
+  holds["code->store"] = "^store_tokens$"; holds["code->count"] = "^count_layer_tokens$"; holds["write"] = "^(write_bytes|quantize_row)$"
   # What a caller gives, tasks and self-tests.
   holds["norm"] = "^heed_(int_)?(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
