@@ -43,7 +43,7 @@ BEGIN {
   holds["code->check_call"] = "^check_call$"; holds["code->cached"] = "^cached$"; holds["code->check_tokens"] = "^check_layer_tokens$"
   holds["code->store"] = "^store_tokens$"; holds["code->count"] = "^count_layer_tokens$"; holds["write"] = "^(write_bytes|quantize_row)$"
   # What a caller gives, tasks and self-tests.
-  holds["norm"] = "^heed_(int_)?(rms|layer)_norm$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
+  holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
   holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
