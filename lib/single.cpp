@@ -105,6 +105,7 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #else
 #include "isa/int_cortex_m0_tile.hpp"
 #include "isa/int_cortex_m3_tile.hpp"
+#include "isa/int_cortex_m3_products.hpp"
 #endif
 
 namespace heed {
@@ -126,10 +127,18 @@ static constexpr int_steps int_fixed = plain_integers::make<cortex_m3_tile>("pla
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif
+#ifdef HEED_CORTEX_M3_TILE
+static constexpr int_product_steps fixed_int_products = {int_project<cortex_m3_dots>, int_project_floats<cortex_m3_dots>};
+#else
 static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
+#endif
 #endif
 
 }  // namespace heed
+
+// Both headers now, as in heed.h of the two files: compilers put functions in the order of their declarations.
+#include "heed/heed.h"
+#include "heed/integers.h"
 
 #include "kernel/dispatch.cpp"
 #include "kernel/int_dispatch.cpp"

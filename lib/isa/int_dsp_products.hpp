@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 struct dsp_dots {
-  static constexpr int32_t rows = 2, outputs = 2, piece = 128;
+  static constexpr int32_t rows = 2, outputs = 2, piece = 256;
 
   struct tile {
     const uint32_t *x;  // of each four numbers of two rows the even two and the odd two of the one, then of the other

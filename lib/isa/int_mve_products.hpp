@@ -67,9 +67,11 @@ struct mve_dots {
       add<false, ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums, OUTPUTS);
   }
 
-  // Rule I10 of n sums, four at a time: from a shift of 33 on, half a unit is no part of the product's lower half.
+  // Rule I10 of n sums, four at a time: from a shift of 33 on, half a unit is no part of the product's lower half. Sums
+  // that are small enough are shifted left by `room` for that.
   template <class T>
-  static HEED_INLINE void requantise(const int_product &b, const int32_t *sums, int32_t from, int32_t n, T *y) {
+  static HEED_INLINE void requantise(const int_product &b, const int32_t *sums, int32_t from, int32_t n, int32_t room,
+                                     T *y) {
     constexpr int32_t most = sizeof(T) == 1 ? 127 : 32767;
     const int32_t *by = b.multipliers + 2 * from, *bias = b.bias ? b.bias + from : nullptr;
     const uint32x4_t pairs = vidupq_n_u32(0, 2);
@@ -79,7 +81,8 @@ struct mve_dots {
                       e = vldrwq_gather_shifted_offset_z_s32(by + 1, pairs, there);
       int32x4_t acc = vld1q_s32(sums);
       if (bias) acc = vaddq_s32(acc, vld1q_z_s32(bias, there)), bias += 4;
-      const int32x4_t high = vaddq_n_s32(vrshlq_s32(vmulhq_s32(acc, m), vaddq_n_s32(e, 1)), b.y_zero_point);
+      acc = vshlq_r_s32(acc, room);
+      const int32x4_t high = vaddq_n_s32(vrshlq_s32(vmulhq_s32(acc, m), vaddq_n_s32(e, 1 - room)), b.y_zero_point);
       const int32x4_t out = vmaxq_s32(vminq_s32(high, vdupq_n_s32(most)), vdupq_n_s32(-most - 1));
       if constexpr (sizeof(T) == 1)
         vstrbq_p_s32(y, out, there);
@@ -87,16 +90,25 @@ struct mve_dots {
         vstrhq_p_s32(y, out, there);
     }
   }
-  static HEED_INLINE bool has_high_shifts(const int_product &b) {
+  // How far sums are shifted so that every shift of the rule is 33 or more; less than 0 where they are too large.
+  static HEED_INLINE int32_t room_of(const int_product &b) {
     int32_t greatest = -31;
-    for (int32_t n = 0; n < b.n_cols; n++)
+    uint32_t most = 0;
+    for (int32_t n = 0; n < b.n_cols; n++) {
+      const int32_t bias = b.bias ? b.bias[n] : 0;
+      const uint32_t magnitude = bias < 0 ? 0u - static_cast<uint32_t>(bias) : static_cast<uint32_t>(bias);
+      if (magnitude > most) most = magnitude;
       if (b.multipliers[2 * n + 1] > greatest) greatest = b.multipliers[2 * n + 1];
-    return greatest < -1;
+    }
+    if (greatest < -1) return 0;
+    const int32_t room = greatest + 2;
+    const uint64_t sum = static_cast<uint64_t>(b.depth) * (255 * 128) + most;
+    return room < 31 && sum < (UINT64_C(1) << (31 - room)) ? room : -1;
   }
 
   // Two rows, or one that is taken for both; sums of up to 32 outputs are requantised together.
   template <bool PANEL>
-  static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, bool two) {
+  static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, bool two, int32_t room) {
     constexpr int32_t group = 32;
     int32_t sums[2 * group];
     const int8_t *x = b.x + row * b.x_stride;
@@ -111,17 +123,18 @@ struct mve_dots {
       for (int32_t r = 0; r < 1 + two; r++) {
         const ptrdiff_t at = (row + r) * b.y_stride + from;
         if (b.wide)
-          requantise(b, sums + r * group, from, n, static_cast<int16_t *>(b.y) + at);
+          requantise(b, sums + r * group, from, n, room, static_cast<int16_t *>(b.y) + at);
         else
-          requantise(b, sums + r * group, from, n, static_cast<int8_t *>(b.y) + at);
+          requantise(b, sums + r * group, from, n, room, static_cast<int8_t *>(b.y) + at);
       }
     }
   }
   static void project(const int_product &b) {
-    if (b.w.layout == int_layout::in_out || !has_high_shifts(b)) return int_project<mve_dots>(b);
+    const int32_t room = room_of(b);
+    if (b.w.layout == int_layout::in_out || room < 0) return int_project<mve_dots>(b);
     for (int32_t r = 0; r < b.n_rows; r += 2)
-      b.w.layout == int_layout::panel ? project_rows<true>(b, r, r + 1 < b.n_rows)
-                                      : project_rows<false>(b, r, r + 1 < b.n_rows);
+      b.w.layout == int_layout::panel ? project_rows<true>(b, r, r + 1 < b.n_rows, room)
+                                      : project_rows<false>(b, r, r + 1 < b.n_rows, room);
   }
 };
 

@@ -31,7 +31,9 @@ heed_status restless(heed_matrix x, heed_matrix up, heed_matrix_out y, const hee
   return f(x, up, y, executor);
 }
 inline heed_norm *restless_one(heed_norm *f) {
-  return f == heed_rms_norm ? restless<heed_rms_norm> : restless<heed_layer_norm>;
+  return f == heed_rms_norm            ? restless<heed_rms_norm>
+         : f == heed_rms_norm_plus_one ? restless<heed_rms_norm_plus_one>
+                                       : restless<heed_layer_norm>;
 }
 inline heed_activation *restless_one(heed_activation *f) {
   return f == heed_gelu        ? restless<heed_gelu>
@@ -178,6 +180,9 @@ class layer_trial : public matrix_trial {
         norms,
         wrong_count("hidden_dim", &t.hidden_dim, HEED_MAX_DIM),
         wrong_values<int32_t>("norm_first", &t.norm_first, {2, -1, INT32_MIN}),
+        wrong_values<int32_t>("norm_after", &t.norm_after, {2, -1, INT32_MIN}),
+        wrong_values<int32_t>("parallel", &t.parallel, {2, -1, INT32_MIN}),
+        wrong_values<int32_t>("hidden_order", &t.hidden_order, {3, -1, INT32_MIN}),
         wrong_values<float>("eps", &t.eps, {not_a_number, infinity, -1.0f}),
         wrong_values<heed_norm *>("norm", &t.norm, {nullptr}),
         wrong_values<heed_activation *>("activation", &t.activation, {nullptr}),
