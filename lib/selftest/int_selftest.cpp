@@ -59,12 +59,16 @@ struct int_comparison {
   const char *function;
   uint32_t digest = 2166136261u;
 
+  // The bits of a number of so many bytes, in either byte order.
+  static uint32_t number(const void *from, int32_t i, int32_t bytes) {
+    if (bytes == 1) return static_cast<const uint8_t *>(from)[i];
+    if (bytes == 2) return static_cast<const uint16_t *>(from)[i];
+    return static_cast<const uint32_t *>(from)[i];
+  }
   // Numbers of int8, int16 (bytes 1 and 2) or int32. False at the first difference.
   bool equal(int32_t index, const void *expected, const void *actual, int32_t n, int32_t bytes) {
     for (int32_t i = 0; i < n; i++) {
-      uint32_t a = 0, b = 0;
-      __builtin_memcpy(&a, static_cast<const char *>(expected) + i * bytes, static_cast<size_t>(bytes));
-      __builtin_memcpy(&b, static_cast<const char *>(actual) + i * bytes, static_cast<size_t>(bytes));
+      const uint32_t a = number(expected, i, bytes), b = number(actual, i, bytes);
       digest = (digest ^ a) * 16777619u;  // FNV-1a, a number at a time
       if (a != b) return differs("plain loops", index, i, a, b);
     }

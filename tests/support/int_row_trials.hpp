@@ -131,7 +131,7 @@ class int_project_trial : public int_matrix_trial {
 
  private:
   void pack_weights() {
-    const std::vector<float> scales(static_cast<size_t>(w_.layout == HEED_OUT_IN ? w_.n_out : w_.n_in), 1.0f);
+    const std::vector<float> scales(static_cast<size_t>(w_.n_out), 1.0f);
     heed_weights scaled = w_;
     scaled.scales = scales.data();
     bytes_of_weights bytes = pack(scaled, HEED_INT8);
