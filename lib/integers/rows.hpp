@@ -53,7 +53,8 @@ inline int_stream int_stream_of(const heed_int_attention &call, ptrdiff_t index)
     s.n_kv = call.kv_lengths ? call.kv_lengths[s.batch_entry] : call.n_kv;
     s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
     s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
-    s.k_stride = call.k.row_stride, s.v_stride = call.v.row_stride;
+    // A stride over one row is ignored, and may be any number.
+    s.k_stride = call.n_kv > 1 ? call.k.row_stride : 0, s.v_stride = call.n_kv > 1 ? call.v.row_stride : 0;
     s.ring = s.wrap = 0;
   }
   const int32_t right = call.causal ? 0 : call.right_window;
