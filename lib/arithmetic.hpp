@@ -56,8 +56,9 @@
 //     frequencies in integers alone). From the nearest quarter on: 2^31 steps to an eighth of a turn, rounded down, as a
 //     float z in [-1, 1]; sine and cosine are polynomials of z by fma. a' = fma(a, cos, b * -sin),
 //     b' = fma(b, cos, a * sin).
-// 22. Storage: f16 and bf16 are widened exactly, subnormal ones too; an int8 q to the product q * scale. What is computed
-//     is then what any rule says of floats.
+// 22. Storage: f16 and bf16 are widened exactly, subnormal ones too; an int8 q to the product q * scale, a weight with a
+//     zero point z (int8 or uint8) to (q - z) * scale, the difference exact. What is computed is then what any rule says
+//     of floats.
 // 23. Narrowing rounds to nearest, ties to even, beyond the range to infinity. int8: scale = max |x| / 127, at most
 //     0x1.020406p+121 so that 127 * scale is finite; q = x / scale rounded, at most 127 in magnitude, and 0 where the
 //     scale is 0. A narrow out is narrowed after rule 7.
@@ -65,9 +66,20 @@
 //     the integers q; after each block, the last of which may be shorter, y[n] = fma(scale, t, y[n]), from bias[n] or +0.
 // 25. Rows of floats times integers (heed_weights_in_integers). Of a row: a = max |x|, s = a / 127, r = 127 / a, q = x * r
 //     rounded to an integer, ties to even. If a < 2^-100, s and all q are 0. If a number is not finite, s is NaN and all q
-//     are 0. Sums of q times numbers are exact. int8: y[n] = (float(sum) * s) * scale + bias. Blocks: t = float(sum of the
+//     are 0. Sums of q times numbers, less zero points, are exact. int8: y[n] = (float(sum) * s) * scale + bias. Blocks: t = float(sum of the
 //     block) * scale, y[n] = y[n] + t, from +0, in ascending order, and then y[n] * s + bias. There is no fma: all round by
 //     themselves, in both profiles. A bias that is null is +0.
+// 26. tanh as an activation: x itself where |x| < 2^-12, else rule 12. sigmoid: 1 / (1 + exp(-x)) as in 19, +0 for x below
+//     -80.
+// 27. Sums over rows: 16 sums, sum[r mod 16] += x[r], r ascending, from +0, and the tree. Means over rows: that / float(n).
+//     group_norm: the sum of a group's channels in a row by the 64 sums and the tree of rule 11, then the sum over rows.
+//     mean = sum / (float(n) * float(channels)), the same of squares of d = x - mean, a product and a sum each, r as in 16,
+//     y = d * r, then y * weight, + bias: there is no fma, in both profiles.
+// 28. Sampling: p = softmax (rule 8) of x with the scale 1 / temperature. Tokens stand in their own order, or by x, the
+//     greatest first, of equal ones the lowest index, where top_k or top_p leaves some out. Sums of p in that order: 64 at
+//     a time from +0, each block added to those before it. total = that of all that top_k leaves; top_p leaves the first
+//     ones whose sum is at least top_p * total, and total is then theirs. The token is the first whose sum, with those
+//     before it, is greater than random * total; the last with p > 0 if there is none.
 //
 // Attention in integers (heed_int_attention) has rules of its own. All sums are exact and in any order; shifts to the
 // right round down. A multiplier (m, e) stands for m * 2^(e - 31). Octaves are powers of two: softmax works in base 2.
@@ -159,6 +171,7 @@ constexpr float exp2_magic = 12582912.0f + 127.0f;
 constexpr float tanh_r0 = 210.0f / 99.0f;
 constexpr float tanh_r1 = 144.0f / 99.0f;
 constexpr float tanh_r2 = 32.0f / 99.0f;
+constexpr float tanh_least = 0x1p-12f;  // tanh(x) is x to a third of 2^-24 below
 
 // exp(-g) on |g| <= 0.36, minimax within 5e-9; the first two coefficients are 1 and -1. ln 2 in two parts: products of
 // the first with integers below 2^9 are exact.
@@ -176,6 +189,7 @@ constexpr uint32_t inverse_bits = 0xfef31000;
 // Below these the results are tiny (2^-118.9, 2^-122.3, 2^-121.4) and made +0, before an intermediate result is
 // subnormal: from -9.996 on the first guess of 1 / d is, which Helium flushes.
 constexpr float silu_least = -87.0f;
+constexpr float sigmoid_least = -80.0f;  // so that products with other numbers do not become subnormal at once
 constexpr float gelu_tanh_least = -9.99f;
 constexpr float gelu_least = -12.9f;
 constexpr float gelu_linear = 1.5957691f;   // 2 sqrt(2 / pi)

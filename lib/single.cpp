@@ -4,7 +4,7 @@
 //
 // The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fused where there
 // is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_unfused, lanes4,
-// lanes4_unfused.
+// lanes4_unfused, simd128.
 #define HEED_SINGLE 1
 
 // C++14 with GNU extensions will do: it has all that is used of C++17, as extensions that compilers warn of.
@@ -22,12 +22,15 @@
 #define HEED_KERNEL_lane1_unfused 3
 #define HEED_KERNEL_lanes4 4
 #define HEED_KERNEL_lanes4_unfused 5
+#define HEED_KERNEL_simd128 6
 #define HEED_JOIN_(a, b) a##b
 #define HEED_JOIN(a, b) HEED_JOIN_(a, b)
 #ifdef HEED_FIXED_KERNEL
 #define HEED_KERNEL HEED_JOIN(HEED_KERNEL_, HEED_FIXED_KERNEL)
 #elif defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 #define HEED_KERNEL HEED_KERNEL_mve
+#elif defined(__wasm_simd128__)
+#define HEED_KERNEL HEED_KERNEL_simd128
 #elif defined(HEED_TARGET_VECTORS) && defined(HEED_TARGET_FMA)
 #define HEED_KERNEL HEED_KERNEL_lanes4
 #elif defined(HEED_TARGET_VECTORS)
@@ -38,7 +41,8 @@
 #define HEED_KERNEL HEED_KERNEL_lane1_unfused
 #endif
 
-#if HEED_KERNEL == HEED_KERNEL_lane1_unfused || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
+#if HEED_KERNEL == HEED_KERNEL_lane1_unfused || HEED_KERNEL == HEED_KERNEL_lanes4_unfused || \
+    HEED_KERNEL == HEED_KERNEL_simd128
 #define HEED_FUSED 0
 #define HEED_SUFFIX "-unfused"
 #else
@@ -69,6 +73,9 @@
 #else
 #include "isa/lanes4_model.hpp"
 #endif
+#if HEED_KERNEL == HEED_KERNEL_simd128
+#include "isa/simd128_model.hpp"
+#endif
 
 namespace heed {
 
@@ -81,6 +88,9 @@ using fixed_model = lane1;
 #elif HEED_KERNEL == HEED_KERNEL_lanes4 || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
 using fixed_model = lanes4;
 #define HEED_FIXED_NAME "lanes4" HEED_SUFFIX
+#elif HEED_KERNEL == HEED_KERNEL_simd128
+using fixed_model = simd128;
+#define HEED_FIXED_NAME "simd128"
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
@@ -97,15 +107,18 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 // Integers: one kernel, too, which the compiler's target chooses. -DHEED_INT_PLAIN chooses the one without vectors.
 #include "generic/integers/plain.hpp"
 #include "generic/integers/product_floats.hpp"
+#include "generic/integers/rows.hpp"
 #ifdef HEED_INT_PLAIN
 #elif defined(__ARM_FEATURE_MVE)
 #include "isa/int_mve_products.hpp"
+#include "isa/int_mve_rows.hpp"
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
 #include "isa/int_dsp_products.hpp"
 #else
 #include "isa/int_cortex_m0_tile.hpp"
 #include "isa/int_cortex_m3_tile.hpp"
 #include "isa/int_cortex_m3_products.hpp"
+#include "isa/int_riscv.hpp"
 #endif
 
 namespace heed {
@@ -115,7 +128,7 @@ static constexpr int_steps int_fixed = plain_integers::make("plain");
 static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
 #elif defined(__ARM_FEATURE_MVE)
 static constexpr int_steps int_fixed = helium::make("mve");
-static constexpr int_product_steps fixed_int_products = {mve_dots::project, int_project_floats<mve_dots>};
+static constexpr int_product_steps fixed_int_products = {mve_dots::project, int_project_floats<mve_dots, mve_floats>};
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
 static constexpr int_steps int_fixed = dsp::make("dsp");
 static constexpr int_product_steps fixed_int_products = {dsp_dots::project, int_project_floats<dsp_dots>};
@@ -124,6 +137,8 @@ static constexpr int_product_steps fixed_int_products = {dsp_dots::project, int_
 static constexpr int_steps int_fixed = plain_integers::make<cortex_m0_tile>("plain");
 #elif defined(HEED_CORTEX_M3_TILE)
 static constexpr int_steps int_fixed = plain_integers::make<cortex_m3_tile>("plain");
+#elif defined(HEED_RISCV_INTEGERS)
+static constexpr int_steps int_fixed = riscv_integers::make("plain");
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif
@@ -132,6 +147,11 @@ static constexpr int_product_steps fixed_int_products = {int_project<cortex_m3_d
 #else
 static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
 #endif
+#endif
+#if defined(__ARM_FEATURE_MVE) && !defined(HEED_INT_PLAIN)
+static constexpr int_row_steps fixed_int_rows = mve_rows::make();
+#else
+static constexpr int_row_steps fixed_int_rows = plain_rows::make();
 #endif
 
 }  // namespace heed
@@ -175,19 +195,24 @@ static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>
 #include "api/attention.cpp"
 #include "api/attention_layer.cpp"
 #include "api/attention_steps.cpp"
+#include "api/batch.cpp"
 #include "api/cross_attention.cpp"
 #include "api/formats.cpp"
 #include "api/int_weights.cpp"
 #include "api/kernels.cpp"
+#include "api/layer_pieces.cpp"
 #include "api/pack.cpp"
 #include "api/packed.cpp"
 #include "api/primitives.cpp"
 #include "api/project.cpp"
 #include "api/rope.cpp"
 #include "api/rows.cpp"
+#include "api/over_rows.cpp"
+#include "api/choose.cpp"
 #include "api/sequence.cpp"
 #include "api/transformer_layer.cpp"
 #include "api/transformer_steps.cpp"
+#include "api/zero_points.cpp"
 #include "selftest/selftest.cpp"
 #include "selftest/selftest_features.cpp"
 #include "selftest/int_selftest.cpp"

@@ -22,10 +22,12 @@ typedef enum heed_format {
   HEED_INT8 = 3, /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
   HEED_Q8_0 = 4, /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
   HEED_Q4_0 = 5, /* the same with numbers from -8 to 7, two in a byte */
-  HEED_INT16 = 6 /* integers.h only: results of 16 bits */
+  HEED_INT16 = 6, /* integers.h only: results of 16 bits */
+  HEED_UINT8 = 7  /* weights only: 0 to 255, less a zero point, times a scale (heed_weights_with_zero_points) */
 } heed_format;
 /* Bytes of a number. Blocks have no such size: a block of HEED_Q8_0 takes 34 bytes, one of HEED_Q4_0 takes 18. */
-#define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 ? 1 : 2)
+#define HEED_FORMAT_BYTES(format) \
+  ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 || (format) == HEED_UINT8 ? 1 : 2)
 
 /* ------------------------------------------------------------------------------------------------------------ rows */
 
@@ -171,7 +173,7 @@ typedef enum heed_weights_layout {
   HEED_PACKED = 2  /* heed's own, which heed_weights_pack writes and heed_weights_open shows */
 } heed_weights_layout;
 
-/* The code of packed weights and of weights in blocks. It is opaque. */
+/* The code of packed weights, of weights in blocks and of weights with zero points. It is opaque. */
 typedef struct heed_weights_code heed_weights_code;
 
 /* Weights of a projection from n_in to n_out numbers, as they lie in a file or in flash. */
@@ -181,15 +183,34 @@ typedef struct heed_weights {
   int32_t format, layout; /* heed_format, heed_weights_layout */
   int32_t n_in, n_out;    /* numbers that go in, numbers that come out */
   ptrdiff_t row_stride;   /* in elements; packed weights have none */
-  const heed_weights_code *code; /* set by heed_weights_open and heed_weights_of_blocks; null: plain weights */
+  const heed_weights_code *code; /* set by the functions that make other than plain weights; null: plain weights */
+  const void *zero_points;       /* set by heed_weights_with_zero_points */
+  int32_t n_scales;              /* the same: 1 or n_out */
 } heed_weights;
 
-/* Contiguous weights. scales may be null if the format is not HEED_INT8. */
+/* Contiguous weights. scales may be null if the format is neither HEED_INT8 nor HEED_UINT8. */
 static inline heed_weights heed_weights_of(const void *data, const float *scales, int32_t format, int32_t layout,
                                            int32_t n_in, int32_t n_out) {
-  heed_weights w = {data, scales, format, layout, n_in, n_out, layout == HEED_IN_OUT ? n_out : n_in, HEED_NULL};
+  heed_weights w = {data,  scales, format,    layout,    n_in,
+                    n_out, layout == HEED_IN_OUT ? n_out : n_in, HEED_NULL, HEED_NULL, 0};
   return w;
 }
+
+/* Weights w with zero points, as ONNX (DequantizeLinear) and TensorFlow Lite define them:
+ * widened weight = (number - zero point) * scale. w is plain, HEED_INT8 (-128 to 127) or HEED_UINT8 (0 to 255), in
+ * either layout. There are n_scales scales and as many zero points: 1 for all outputs, or n_out, one for each.
+ * zero_points are numbers of the same format, as in an ONNX file; null: all are 0. (TensorFlow Lite writes zero points
+ * as int64: copy them.)
+ *
+ *   heed_weights w = heed_weights_of(data, &scale, HEED_UINT8, HEED_IN_OUT, n_in, n_out);
+ *   w = heed_weights_with_zero_points(w, &zero_point, 1);
+ *   heed_status s = heed_project(x, w, NULL, y, NULL);
+ *
+ * The difference is exact, and the product is rounded once. Every function that takes weights takes these, but for
+ * heed_int_project and the layers in integers, whose weights have no zero points (as TensorFlow Lite has it). A call
+ * that is given the weights checks them: NOT_INITIALIZED for HEED_UINT8 without this function, BAD_FORMAT for formats
+ * other than these two, MISFIT for n_scales. */
+HEED_API heed_weights heed_weights_with_zero_points(heed_weights w, const void *zero_points, int32_t n_scales);
 
 /* Weights in blocks, as a GGUF file holds them: HEED_Q8_0 or HEED_Q4_0, contiguous, HEED_OUT_IN. data may have any
  * alignment. n_in is a multiple of 32. All numbers are little-endian.
@@ -220,12 +241,46 @@ HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, i
 HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                   const heed_executor *executor);
 
+/* A convolution over time is a projection of rows that overlap (heed_windows_of). Rows of x (n, channels) are time steps:
+ *
+ *   heed_matrix windows = heed_windows_of(x, kernel, stride);
+ *   heed_weights w = heed_weights_of(data, NULL, HEED_F32, HEED_OUT_IN, kernel * channels, outputs);
+ *   heed_status s = heed_project(windows, w, bias, y, executor);
+ *   if (s == HEED_OK) s = heed_gelu(y_as_read, none, y, executor);
+ *
+ * Weights: of an output, first those of the earliest time step, channel by channel, then the next step: data is
+ * (outputs, kernel, channels). PyTorch and ONNX store (outputs, channels, kernel), so exchange the last two dimensions
+ * once; with one channel they are the same already. HEED_IN_OUT with (kernel, channels, outputs) is TensorFlow's order. All
+ * formats work, also packed and in blocks: the quantised numbers are those of any projection.
+ * Padding: put rows of zeros before and behind x. Streaming: the windows of new rows need the kernel - stride rows before
+ * them, and what did not fill a window; keep those in front of the new ones. A window's bits do not depend on the others.
+ * Speed: that of a projection of rows that do not overlap, within measurement (bench: conv). Rows of y may lie apart. Where
+ * they lie a multiple of 4096 bytes apart, they push each other out of the first cache: up to a quarter more time with
+ * HEED_OUT_IN and packed int8.
+ * Dilation, and groups of channels (depthwise convolutions), are not part of it: heed has none. */
+
 /* Writes weights w to q in int8, with a scale for each output. w is (n_in, n_out), or (n_out, n_in) for HEED_OUT_IN. q
  * is contiguous, and scales is (n_out). The scale of an output is what heed_narrow computes for a row.
  * Error: as heed_narrow.
  * Aliasing: as heed_narrow.
  * Status: for W as heed_narrow for X, for Y (q and scales) as heed_narrow for Y; BAD_LAYOUT for LAYOUT. */
 HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, float *scales);
+
+/* Rows of an embedding, or of any weights: y[r][i] = the widened weight from input i to output rows[r]. y is (n, n_in),
+ * and rows is (n), with numbers from 0 to n_out - 1, in any order; a row may be there several times. w may have any format
+ * and layout, also packed and in blocks. So one heed_weights serves both ends of a language model. The table is that
+ * of nn.Embedding, (vocabulary, dim):
+ *
+ *   heed_weights e = heed_weights_of(table, NULL, HEED_BF16, HEED_OUT_IN, dim, vocabulary);
+ *   heed_status s = heed_gather_rows(e, tokens, heed_matrix_out_of(x, n, dim));     // tokens become rows
+ *   if (s == HEED_OK) s = heed_project(last, e, NULL, logits, executor);  // a row becomes logits
+ *
+ * A table of positions is another. In HEED_IN_OUT a row of y is a column of the table, which is slow where it is large.
+ * Error: none; in int8 and in blocks one rounding, of number * scale.
+ * Aliasing: y is disjoint from w and rows.
+ * Status: as heed_project for W; NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE (a number of a row) for ROWS;
+ * NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT (dim is not n_in) for Y. */
+HEED_API heed_status heed_gather_rows(heed_weights w, const int32_t *rows, heed_matrix_out y);
 
 /* --------------------------------------------------------------------------------------------------- packed weights */
 
@@ -240,16 +295,17 @@ HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t
  *   if (s == HEED_OK) s = heed_project(x, packed, NULL, y, NULL);
  *
  * Bytes: 64 of a header (the mark "heedpack", version, format, n_in, n_out), then the numbers, for n_out rounded up to
- * 16. Sizes are multiples of 64, so packed weights can lie one behind the other in a file. */
+ * 16. The version of HEED_UINT8 is 2, which heed 0.2 does not know. Sizes are multiples of 64, so packed weights can lie one behind the other in a file. */
 #define HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out) \
   (64 + ((HEED_SIZE(n_out) + 15) / 16 * 16 * HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in) + 63) / 64 * 64)
 /* What the size is made of: bytes of an output, with its scales. */
 #define HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in)              \
-  ((format) == HEED_F32    ? 4 * HEED_SIZE(n_in)               \
-   : (format) == HEED_INT8 ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 4 \
-   : (format) == HEED_Q8_0 ? (HEED_SIZE(n_in) + 31) / 32 * 34  \
-   : (format) == HEED_Q4_0 ? (HEED_SIZE(n_in) + 31) / 32 * 18  \
-                           : 2 * HEED_SIZE(n_in))
+  ((format) == HEED_F32     ? 4 * HEED_SIZE(n_in)               \
+   : (format) == HEED_INT8  ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 4 \
+   : (format) == HEED_UINT8 ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 8 \
+   : (format) == HEED_Q8_0  ? (HEED_SIZE(n_in) + 31) / 32 * 34  \
+   : (format) == HEED_Q4_0  ? (HEED_SIZE(n_in) + 31) / 32 * 18  \
+                            : 2 * HEED_SIZE(n_in))
 /* HEED_WEIGHTS_PACKED_BYTES as a function. It returns 0 if the format or a number is not valid, or if no memory is so
  * large. */
 HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t n_out);
@@ -260,7 +316,9 @@ HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t 
  *
  *   HEED_F32                nothing is lost
  *   HEED_F16, HEED_BF16     as heed_narrow: numbers beyond the range become infinity
- *   HEED_INT8               as heed_weights_quantize: a scale for each output
+ *   HEED_INT8               as heed_weights_quantize: a scale for each output, no zero points
+ *   HEED_UINT8              only of weights with zero points, HEED_INT8 or HEED_UINT8, of which nothing is lost. They
+ *                           get a scale and a zero point for each output
  *   HEED_Q8_0               the scale of a block is max |x| / 127, rounded to f16. Numbers are x / scale, rounded
  *   HEED_Q4_0               the scale is the number of greatest magnitude (the first of equals) / -8, rounded to f16.
  *                           Numbers are x / scale, rounded, from -8 to 7
@@ -270,7 +328,8 @@ HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t 
  * Error: of a weight: as heed_narrow for F16, BF16, INT8. If the scale is not subnormal in f16, at most 0.51 * scale in
  * HEED_Q8_0 and |scale| * 1.01 in HEED_Q4_0 (0.51 unless it has the sign opposite to the greatest one).
  * Aliasing: the memory is disjoint from w and its scales.
- * Status: as heed_project for W, BAD_LAYOUT also for packed weights; BAD_FORMAT for FORMAT; NULL_POINTER, MISALIGNED,
+ * Status: as heed_project for W, BAD_LAYOUT also for packed weights; BAD_FORMAT for FORMAT (HEED_UINT8 of weights
+ * without zero points, too); NULL_POINTER, MISALIGNED,
  * TOO_SMALL, OVERFLOW, OVERLAP for MEMORY; NOT_FINITE for W if numbers with new scales are NaN or infinite, or if a
  * scale is beyond f16. */
 HEED_API heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory);

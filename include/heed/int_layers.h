@@ -57,13 +57,14 @@ typedef struct heed_int_layer {
   heed_multiplier of_x, of_attention, of_a, of_hidden; /* as heed_int_add */
   heed_multiplier gate;                                /* gated only: as heed_int_multiply */
   struct heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
+  int32_t out_rows;             /* rows of y: 0: all; k: the first k of x; -k: the last k */
 } heed_int_layer;
 
 /* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */
 static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n_heads, int32_t hidden_dim,
                                                     heed_int_norm_function *norm) {
   const heed_int_linear none = {
-      {HEED_NULL, HEED_NULL, HEED_INT8, HEED_OUT_IN, 0, 0, 0, HEED_NULL}, HEED_NULL, HEED_NULL};
+      {HEED_NULL, HEED_NULL, HEED_INT8, HEED_OUT_IN, 0, 0, 0, HEED_NULL, HEED_NULL, 0}, HEED_NULL, HEED_NULL};
   const heed_int_norm no_norm = {HEED_NULL, HEED_NULL, 0, 0};
   const heed_multiplier unset = {0, 0};
   heed_int_layer l;
@@ -80,6 +81,7 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   l.h_zero = l.q_zero = l.k_zero = l.v_zero = l.c_zero = l.g_zero = l.u_zero = l.up_zero = l.gate_zero = 0;
   l.score = l.value = l.to_h = l.to_g = l.of_x = l.of_attention = l.of_a = l.of_hidden = l.gate = unset;
   l.cache = HEED_NULL;
+  l.out_rows = 0;
   return l;
 }
 
@@ -111,6 +113,9 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
 
 /* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence. With a cache,
  * they are its next n tokens. A ring takes any number of rows, at most spare + 1 at a time, with the same result.
+ * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
+ *         y has k rows, which have the bits of the whole call, and is disjoint from x. Keys and values are those of all
+ *         rows. A class token needs row 0 of the last layer, and a prompt its last row.
  * Threads: rows are shared out in pieces, if the memory has room for more than one worker.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
  *         everything else.
@@ -121,7 +126,8 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_FORMAT for X, Y (int16 only); as heed_int_add for X,
  *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY; as
  *         heed_int_cache_append for CACHE, POSITION; with a cache MISFIT for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
- *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
+ *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL; MISFIT for OUT_ROWS (more than the
+ *         rows of x), Y (it has others). */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory memory, const heed_executor *executor);
 

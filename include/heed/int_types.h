@@ -33,6 +33,12 @@ static inline heed_multiplier heed_multiplier_of(float factor) {
   return m;
 }
 
+/* The factor 1: for rows that have the scale of the result, as in heed_int_add. */
+static inline heed_multiplier heed_multiplier_one(void) {
+  heed_multiplier m = {0x40000000, 1};
+  return m;
+}
+
 /* A matrix of int8 or int16 that is read: element (r, i) is data[r * row_stride + i]. It stands for scale * (element -
  * zero_point). */
 typedef struct heed_int_matrix {

@@ -27,6 +27,32 @@
 extern "C" {
 #endif
 
+/* ---------------------------------------------------------------------------------------------------------- batches */
+
+/* Rows of several sequences side by side: tokens of many streams, prompts or sentences of different lengths, without
+ * padding. A layer whose `batch` is set takes x with the rows of sequence 0, then those of sequence 1, and so on, and y
+ * has the same rows. It reads the weights once for all rows. Each row has the bits that a call with its sequence alone
+ * gives it.
+ *
+ * lengths[i] is the number of rows of sequence i, 0 or more. The array stays the caller's, who may change the numbers
+ * from call to call. Layers of one model share one batch. A cache has as many sequences as the batch: sequence i takes
+ * the rows of sequence i, after those that it has. A sequence without rows in a call stays as it is.
+ *
+ *   int32_t lengths[8] = {1, 1, 1, 1, 1, 1, 1, 1};   // eight streams, one new token each
+ *   heed_batch_init(&batch, 8, lengths);
+ *   attention.batch = &batch;                        // attention.cache has n_sequences = 8
+ */
+typedef struct heed_batch {
+  uint32_t struct_size; /* sizeof(heed_batch) */
+  const heed_code *code;
+  int32_t n_sequences;    /* 1 to HEED_MAX_COUNT */
+  const int32_t *lengths; /* (n_sequences): rows of each sequence */
+} heed_batch;
+
+/* A batch of so many sequences. A run looks at the lengths, not this function.
+ * Status: NULL_POINTER, MISALIGNED for BATCH. */
+HEED_API heed_status heed_batch_init(heed_batch *batch, int32_t n_sequences, const int32_t *lengths);
+
 /* -------------------------------------------------------------------------------------------------- attention layer */
 
 /* Attention with its projections:
@@ -45,7 +71,8 @@ extern "C" {
  * Cross-attention (the paper, Whisper, T5, Moonshine): With cross = 1, the rows attend to another sequence. Its keys
  * and values lie in the cache. heed_attention_layer_remember computes them there, once, from the rows of the other
  * sequence. A run then reads the cache and does not change it, and any number of layers and threads may read it. rope
- * is null and causal is 0. Options such as kv_lengths and masks count by the rows of the other sequence. */
+ * is null and causal is 0. Options such as kv_lengths and masks count by the rows of the other sequence. With a batch,
+ * the rows of sequence i attend to sequence i of the cache. */
 typedef struct heed_attention_layer {
   uint32_t struct_size;                                             /* sizeof(heed_attention_layer) */
   int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim, out_dim; /* a row of x has model_dim floats, of y out_dim */
@@ -54,19 +81,20 @@ typedef struct heed_attention_layer {
   heed_weights wq, wk, wv, wo;    /* weights; wo.data may be null */
   const float *bq, *bk, *bv, *bo; /* biases, or null */
   const heed_rope *rope;          /* turns q and k, with any rotary_dim, also with a cache; or null */
-  heed_cache *cache;              /* a cache of one sequence, to which k and v are appended; or null */
+  heed_cache *cache;              /* to which k and v are appended: of one sequence, or those of the batch; or null */
   const heed_options *options;    /* options of its attention, without partial and narrow tensors; or null */
   heed_norm *qk_norm;             /* the norm of q and k; or null */
   float qk_eps;                   /* of qk_norm */
   const float *q_norm_weight, *q_norm_bias, *k_norm_weight, *k_norm_bias; /* (head_dim), or whole rows; or null */
-  int32_t qk_norm_whole; /* 0: each head is a row of the norm; 1: all heads are one row */
-  int32_t cross;         /* 0 or 1; with 1, keys and values are those that the cache has */
+  int32_t qk_norm_whole;   /* 0: each head is a row of the norm; 1: all heads are one row */
+  int32_t cross;           /* 0 or 1; with 1, keys and values are those that the cache has */
+  const heed_batch *batch; /* the rows are those of several sequences; null: of one */
 } heed_attention_layer;
 
 /* A layer in which q, k and v have head_dim = model_dim / n_heads. There are as many key/value heads as heads. out_dim
  * is model_dim. It has the default scale, no mask, no weights and nothing optional. */
 static inline heed_attention_layer heed_attention_layer_default(int32_t model_dim, int32_t n_heads) {
-  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL};
+  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL, HEED_NULL, 0};
   heed_attention_layer l;
   l.struct_size = sizeof l;
   l.model_dim = l.out_dim = model_dim;
@@ -83,6 +111,7 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
   l.qk_eps = 1e-6f;
   l.q_norm_weight = l.q_norm_bias = l.k_norm_weight = l.k_norm_bias = HEED_NULL;
   l.qk_norm_whole = l.cross = 0;
+  l.batch = HEED_NULL;
   return l;
 }
 
@@ -98,25 +127,32 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
 /* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. */
 HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n);
 
-/* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence. With a cache, they are its
- * next n tokens, and their positions begin at its length. Without a cache, they have the positions 0 to n - 1. The
- * result has the bits of the public functions called one after another.
+/* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence, or those of a batch. With a
+ * cache, they are its next n tokens, and their positions begin at its length. Without a cache, they have the positions 0
+ * to n - 1. The result has the bits of the public functions called one after another.
  *
  * Memory: Afterwards q, k, v and the context of n rows lie at the start of the memory, for the caller to read. They lie
  *         in this order, contiguous and token-major. Without wo the context is y, and takes no room here. The rest is
  *         workspace, of at least HEED_WORKSPACE_MIN_BYTES. This is the only memory that grows with n.
- * Rings: A ring takes any number of rows. More than spare + 1 rows are computed in pieces, one after another, with the
- *         same result. The memory then holds the rows of the last piece. Options that count by the rows of the
- *         call (mask, scores, weights, lse, column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more
- *         than spare + 1 rows are TOO_MANY_ROWS for N.
+ * Batches: Sequence i is batch entry i of the options, each with its own lengths, positions, masks and results. n_q is the
+ *         number of rows of the longest sequence, and n_kv that of its keys: the strides of masks and results are for
+ *         these. Threads share out all sequences at once.
+ * Rings: A ring takes any number of rows. More than spare + 1 rows of a sequence are computed in pieces, one after
+ *         another, with the same result. The memory then holds the rows of the last piece. Without a batch it need not
+ *         be larger than for spare + 1 rows. Options that count by the rows of the call (mask, scores, weights, lse,
+ *         column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more than spare + 1 rows are
+ *         TOO_MANY_ROWS for N.
  * Aliasing: y and memory are disjoint from everything else.
  * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS
  *         (also when a row of all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for
  *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_project for WQ, WK, WV, WO (MISFIT for
  *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, MISFIT for BO without wo; NULL_POINTER, MISALIGNED,
  *         TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY, also with the layer itself or its executor; as
- *         heed_rope_apply for ROPE; as heed_cache_append for CACHE, MISFIT for N_SEQUENCES (not 1), N_KV_HEADS,
- *         HEAD_DIM, V_DIM when the cache has others, NOT_CAUSAL for CAUSAL; OUT_OF_RANGE for CROSS, QK_NORM_WHOLE;
+ *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), MISFIT for
+ *         N_SEQUENCES (not 1, or not that of the batch), N_KV_HEADS, HEAD_DIM, V_DIM when the cache has others,
+ *         NOT_CAUSAL for CAUSAL; MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for BATCH, OUT_OF_RANGE for N_SEQUENCES,
+ *         NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE for LENGTHS, MISFIT for LENGTHS (their sum is not n);
+ *         OUT_OF_RANGE for CROSS, QK_NORM_WHOLE;
  *         NOT_FINITE, OUT_OF_RANGE for QK_EPS; MISALIGNED, OVERFLOW for Q_NORM_WEIGHT, Q_NORM_BIAS, K_NORM_WEIGHT,
  *         K_NORM_BIAS, MISFIT without qk_norm; with cross = 1 NULL_POINTER for CACHE, NOT_HERE for ROPE, CAUSAL, KIND
  *         (a ring), OUT_OF_RANGE for N_KV (the cache is empty); NOT_HERE for PARTIAL, NARROW, and with a
@@ -128,7 +164,8 @@ HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer,
                                               heed_memory memory, const heed_executor *executor);
 
 /* Cross-attention: appends the keys and values of x (n, model_dim), rows of the other sequence, to the layer's cache.
- * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence.
+ * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence. With a
+ * batch, x has rows of several other sequences, and the lengths are theirs.
  *
  * Memory: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the memory has
  *         room for, with the same result.
@@ -180,7 +217,7 @@ typedef struct heed_transformer_layer {
   heed_norm *norm;                                                    /* heed_layer_norm, heed_rms_norm, or your own */
   float eps;                                                          /* of both norms */
   const float *norm1_weight, *norm1_bias, *norm2_weight, *norm2_bias; /* (model_dim) or null */
-  heed_activation *activation;                      /* heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, or your own */
+  heed_activation *activation;                      /* heed_gelu, heed_gelu_tanh, one of rows.h, or your own */
   heed_weights w_up, w_gate, w_down;                /* weights; the layer is gated if w_gate.data is not null */
   const float *b_up, *b_gate, *b_down;              /* biases, or null */
   const heed_attention_layer *cross;                /* with cross = 1, wo, and the dimensions of attention; or null */
@@ -190,13 +227,14 @@ typedef struct heed_transformer_layer {
   const float *after_cross_weight, *after_cross_bias;                     /* (model_dim) or null */
   int32_t parallel;                                                       /* 0 or 1 */
   int32_t hidden_order;                                                   /* heed_hidden_order */
+  int32_t out_rows; /* rows of y: 0: all; k: the first k of x; -k: the last k */
 } heed_transformer_layer;
 
 /* A layer with norms last and eps 1e-5. It is not gated and has no weights. */
 static inline heed_transformer_layer heed_transformer_layer_default(const heed_attention_layer *attention,
                                                                     int32_t hidden_dim, heed_norm *norm,
                                                                     heed_activation *activation) {
-  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL};
+  const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL, HEED_NULL, 0};
   heed_transformer_layer l;
   l.struct_size = sizeof l;
   l.attention = attention;
@@ -214,6 +252,7 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
   l.after1_weight = l.after1_bias = l.after2_weight = l.after2_bias = HEED_NULL;
   l.after_cross_weight = l.after_cross_bias = HEED_NULL;
   l.hidden_order = HEED_HIDDEN_APART;
+  l.out_rows = 0;
   return l;
 }
 
@@ -227,16 +266,33 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
        (HEED_SIZE(model_dim) + HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim), \
                                                   HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))) +      \
    HEED_WORKSPACE_BYTES(head_dim, v_dim))
+/* The least memory of a layer without a cache and without a batch: for keys and values of n rows, for one row of all
+ * else, and for the least workspace. The layer then makes keys and values of all rows first, and computes the rest in
+ * pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives the same
+ * bits. hidden_dim and gated are as in HEED_TRANSFORMER_LAYER_BYTES. */
+#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)    \
+  (HEED_LAYER_ROUND(HEED_SIZE(4) *                                                                                 \
+                    (HEED_SIZE(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) + HEED_SIZE(model_dim) + \
+                     HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, 0, head_dim, v_dim),                        \
+                                        HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))) +                    \
+   HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim))
 /* The larger of two numbers. */
 #define HEED_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 /* HEED_TRANSFORMER_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. The layer is
  * gated if w_gate.data is not null, so set w_gate before you call it. It looks at no other weights. */
 HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n);
+/* HEED_TRANSFORMER_LAYER_MIN_BYTES as a function. It returns 0 if a number of the layer or n is not valid. */
+HEED_API size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *layer, int32_t n);
 
-/* Runs the layer on x (n, model_dim) and writes y (n, model_dim). Rows, positions, caches and rings are as in
- * heed_attention_layer_run. Several sentences are several calls. A loop over them without padding took 30.5 ms; the
- * same functions on a padded batch took 35.4 ms.
+/* Runs the layer on x (n, model_dim) and writes y (n, model_dim). Rows, positions, batches, caches and rings are as in
+ * heed_attention_layer_run. Several sentences are a batch, without padding: attention->batch. It also says of which
+ * sequence the rows of cross are. The batch of cross itself is for heed_attention_layer_remember.
  *
+ * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
+ *         y has k rows. Keys and values are those of all rows. A class token needs row 0 of the last layer, and a prompt
+ *         its last row. The rows have the bits of the whole call. Options count by the rows of y. y is disjoint from x.
+ * Pieces: Options that count by the rows (see Rings there, and positions) cannot be cut into pieces: then the memory has
+ *         room for all rows of y at once.
  * Your own functions: norm and activation may be functions of your own. They get an executor from heed: what they call
  *         with it runs on the kernel of the layer. If one of them returns a status that is not HEED_OK, the layer ends
  *         and returns this status. Then y may be written in part, and the cache may hold the new tokens.
@@ -251,7 +307,8 @@ HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer
  * OVERFLOW for NORM_CROSS_WEIGHT, NORM_CROSS_BIAS, AFTER1_WEIGHT, AFTER1_BIAS, AFTER2_WEIGHT, AFTER2_BIAS,
  * AFTER_CROSS_WEIGHT, AFTER_CROSS_BIAS; MISFIT for CROSS (without cross = 1, or with other dimensions); as
  * heed_attention_layer_run for the fields of cross, under the same names; TOO_MANY_ROWS for N (cross has options, and a
- * ring cuts the rows into pieces). */
+ * ring cuts the rows into pieces); MISFIT for OUT_ROWS (more than the rows of x), Y (it has others); NOT_HERE for
+ * OUT_ROWS with a batch. */
 HEED_API heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                                 heed_memory memory, const heed_executor *executor);
 

@@ -115,7 +115,8 @@ class transformer_layer {
   template <int Rows>
   static constexpr size_t n_bytes = HEED_TRANSFORMER_LAYER_BYTES(Rows, ModelDim, Heads, KvHeads, D, V, Hidden, 1);
 
-  // norm is heed_layer_norm or heed_rms_norm. activation is heed_gelu, heed_gelu_tanh, heed_silu or heed_relu.
+  // norm is heed_layer_norm or heed_rms_norm. activation is heed_gelu, heed_gelu_tanh, heed_silu, heed_relu,
+  // heed_tanh or heed_sigmoid.
   transformer_layer(heed_norm *norm, heed_activation *activation) noexcept
       : c(heed_transformer_layer_default(&attention.c, Hidden, norm, activation)) {}
   // An object points into itself, so it cannot be copied.

@@ -1,7 +1,7 @@
-/* heed: functions on rows: products, softmax, norms, activations, sums. Include heed.h.
+/* heed: functions on rows: products, softmax, norms, activations, sums and means. Include heed.h.
  *
  * Every function follows the arithmetic contract: it gives the same bits on every kernel and for any number of threads.
- * Every function works row by row and needs no workspace. A program links only the functions that it names.
+ * Most functions work row by row, and only heed_sample needs a workspace. A program links only the functions that it names.
  *
  * In place: In softmax, norms, activations and heed_add, y may be an input: the same data and the same row_stride. The
  * outputs of heed_linear, heed_weighted_sum and heed_dot may not. An output that is not in place is disjoint from all
@@ -94,14 +94,30 @@ HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, 
 HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps,
                                      heed_matrix_out y, const heed_executor *executor);
 
+/* Group norm: the channels of x (n, dim), rows being time, come in n_groups groups of dim / n_groups. Each group is
+ * normalised over all its channels of all rows: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. The
+ * variance is the biased one. weight and bias are (dim) or null. One group takes the whole matrix; as many groups as
+ * channels are an instance norm. n_groups divides dim. It works in place and needs no workspace. On threads, the groups
+ * are shared out, or the rows of one group.
+ * Range: as heed_layer_norm, for all numbers of a group.
+ * Error: |y - exact| <= u ((c / 128 + n / 32 + 16) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
+ * number of channels of a group, and E = u (c / 64 + n / 16 + 16) mean |x| / sqrt(mean((x - mean)^2) + eps). Both
+ * profiles give the same bits.
+ * NaN: A NaN or an infinity makes its whole group NaN.
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs.
+ * Status: as heed_norm; OUT_OF_RANGE (0, negative, more than dim), MISFIT (does not divide dim) for N_GROUPS.
+ * Source: Wu and He 2018. */
+HEED_API heed_status heed_group_norm(heed_matrix x, const float *weight, const float *bias, int32_t n_groups, float eps,
+                                     heed_matrix_out y, const heed_executor *executor);
+
 /* ----------------------------------------------------------------------------------------------------- activations */
 
-/* The type of an activation, which layers take: y = f(x), or f(x) * up if up.data is not null. The products are the
- * gated forms GEGLU and SwiGLU (Shazeer 2020). x, up and y are all (n, dim).
+/* The type of an activation, which layers take: y = f(x), or f(x) * up if up.data is not null. Without a gate, up is
+ * heed_no_matrix(). The products are the gated forms GEGLU and SwiGLU (Shazeer 2020). x, up and y are all (n, dim).
  * Error: Each function below states the error of f. It was checked for every float. f(x) * up is rounded once more, by
  * 1 u. Where f is +0 because it would be tiny, f(x) * up is 0.
- * NaN: NaN stays NaN. f(+infinity) is +infinity, and f(-infinity) is +0. Zeros keep their sign. Products with up are
- * those of IEEE 754: 0 times infinity is NaN.
+ * NaN: NaN stays NaN. Of gelu, silu and relu, f(+infinity) is +infinity, and f(-infinity) is +0. Zeros keep their sign,
+ * but for the logistic function. Products with up are those of IEEE 754: 0 times infinity is NaN.
  * Aliasing: y is x or up (the same data and row_stride), or is disjoint from both.
  * Status: as heed_softmax for X, UP, Y, EXECUTOR. */
 typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
@@ -125,6 +141,14 @@ HEED_API heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y,
  * Error: none. */
 HEED_API heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 
+/* The hyperbolic tangent, as recurrent layers and the stems of some speech models have it.
+ * f(+infinity) is 1, and f(-infinity) is -1. From |x| = 9.02 on, |f(x)| is 1. Below 2^-12, f(x) is x.
+ * Error: 5 u |y|, unfused 6 u |y|. */
+HEED_API heed_status heed_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
+/* The logistic function: f(x) = 1 / (1 + exp(-x)). f(+infinity) is 1, and f(0) is 1/2.
+ * Error: 4 u |y|, unfused 5 u |y|. The result is +0 below -80, where y is less than 2^-115. */
+HEED_API heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
+
 /* --------------------------------------------------------------------------------------------------- sums of rows */
 
 /* A residual connection: y = a + b. a, b and y are all (n, dim). NaN, infinities and zeros are added as in IEEE 754.
@@ -132,6 +156,57 @@ HEED_API heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y,
  * Aliasing: y is a or b (the same data and row_stride), or is disjoint from both.
  * Status: as heed_softmax, for A, B, Y, EXECUTOR. */
 HEED_API heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor);
+
+/* The mean over rows (mean pooling): y[i] = sum over r of x[r][i] / n, for x (n, dim) and y (dim). Where only the first
+ * rows of x count, x.n_rows is their number.
+ * Error: |y - exact| <= (n / 16 + 6) u sum over r of |x[r][i]| / n. Both profiles give the same bits.
+ * NaN: A NaN makes its column NaN; so do infinities of both signs. An infinity alone is the mean.
+ * Aliasing: y is disjoint from x.
+ * Status: as heed_softmax for X, EXECUTOR; NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for Y. */
+HEED_API heed_status heed_mean_rows(heed_matrix x, float *y, const heed_executor *executor);
+
+/* ------------------------------------------------------------------------------------------------------- choosing */
+
+/* The greatest of each row of x (n, dim): indices[r] is where it is, of equal ones the lowest. indices is (n). This is the
+ * next token of a greedy language model, or the class of a classifier.
+ * NaN: NaN is passed over. A row of NaN alone gives -1. Infinities are numbers like any other; 0 and -0 are equal.
+ * Aliasing: indices are disjoint from x.
+ * Status: as heed_softmax for X; NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for INDICES. */
+HEED_API heed_status heed_argmax(heed_matrix x, int32_t *indices);
+
+/* The k largest of each row of x (n, dim), the greatest first, of equal ones the lowest index. indices is (n, k); values is
+ * (n, k), or null. k is 1 to dim. The time of a row grows with dim + k log(k).
+ * NaN: as heed_argmax. If a row has fewer numbers than k, the last indices are -1, and their values -infinity.
+ * Aliasing: indices and values are disjoint from x and from each other.
+ * Status: as heed_argmax; OUT_OF_RANGE for K; MISALIGNED, OVERFLOW, OVERLAP for VALUES. */
+HEED_API heed_status heed_largest(heed_matrix x, int32_t k, int32_t *indices, float *values);
+
+/* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid. */
+#define HEED_SAMPLE_BYTES(n) (8 * HEED_SIZE(n))
+HEED_API size_t heed_sample_bytes(int32_t n);
+
+/* Draws a token from logits x (n): *result is i with the probability p[i] = softmax(x / temperature)[i], among those that
+ * top_k and top_p leave. top_k leaves the k tokens with the largest logits (of equal ones the lowest); n or more leaves all.
+ * Of these, top_p leaves the first ones, the most probable first, that together have at least the share top_p; 1 leaves
+ * all. random is a number of yours from 0 to less than 1, of any generator: the same number gives the same token, on every
+ * kernel of the profile. A temperature of 0 is an error: heed_argmax is that.
+ * n is 1 to HEED_MAX_COUNT. workspace is at least HEED_SAMPLE_BYTES(n).
+ *
+ *   HEED_MEMORY(workspace, HEED_SAMPLE_BYTES(32768));
+ *   heed_status s = heed_sample(logits, 32768, 0.8f, 40, 0.95f, my_random(), &token, workspace);
+ *
+ * Error: The share of a token is that of the softmax (heed_softmax, error as there), within (n / 32 + 70) * 2^-24 of the
+ * sum of all that are left, and as fine as your random number: of 24 bits, multiples of 2^-24.
+ * Time: one softmax and one or two passes over n; with top_p and without top_k a third one, as a rule. Where top_k or top_p
+ * leaves more than 512 tokens, all are sorted, in time that grows with n, and there is a second softmax.
+ * Aliasing: result and workspace are disjoint from x and from each other.
+ * Status: NULL_POINTER, MISALIGNED, OVERFLOW for X; NOT_FINITE for X (NaN, +infinity, nothing but -infinity, a logit that is
+ * infinite when divided by the temperature); OUT_OF_RANGE for N, TOP_K (less than 1); NOT_FINITE, OUT_OF_RANGE for
+ * TEMPERATURE (0, negative; it or 1 / temperature subnormal), TOP_P (0, negative, above 1), RANDOM (negative, 1 or more);
+ * NULL_POINTER, MISALIGNED, OVERLAP for RESULT; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for WORKSPACE.
+ * Source: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p). */
+HEED_API heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t top_k, float top_p, float random,
+                                 int32_t *result, heed_memory workspace);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,22 @@ status norm(heed_norm *f, const float (&x)[N][Dim], const float (&weight)[Dim], 
   return f(heed_matrix_of(x[0], N, Dim), weight, bias, eps, heed_matrix_out_of(y[0], N, Dim), nullptr);
 }
 
-// An activation: y = f(x), or y = f(x) * up. f is heed_gelu, heed_gelu_tanh, heed_silu or heed_relu. y may be x or up.
+// Group norm over all rows: the channels, Dim, come in n_groups groups. y may be x.
+template <int N, int Dim>
+status group_norm(const float (&x)[N][Dim], const float (&weight)[Dim], const float (&bias)[Dim], int n_groups,
+                  float (&y)[N][Dim], float eps = 1e-5f, const heed_executor *executor = nullptr) noexcept {
+  return heed_group_norm(heed_matrix_of(x[0], N, Dim), weight, bias, n_groups, eps, heed_matrix_out_of(y[0], N, Dim),
+                         executor);
+}
+
+// The mean over rows.
+template <int N, int Dim>
+status mean_rows(const float (&x)[N][Dim], float (&y)[Dim]) noexcept {
+  return heed_mean_rows(heed_matrix_of(x[0], N, Dim), y, nullptr);
+}
+
+// An activation: y = f(x), or y = f(x) * up. f is heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, heed_tanh or
+// heed_sigmoid. y may be x or up.
 template <int N, int Dim>
 status activate(heed_activation *f, const float (&x)[N][Dim], float (&y)[N][Dim]) noexcept {
   return f(heed_matrix_of(x[0], N, Dim), heed_matrix{nullptr, 0, 0, 0}, heed_matrix_out_of(y[0], N, Dim), nullptr);
@@ -41,6 +56,32 @@ status add(const float (&a)[N][Dim], const float (&b)[N][Dim], float (&y)[N][Dim
   return heed_add(heed_matrix_of(a[0], N, Dim), heed_matrix_of(b[0], N, Dim), heed_matrix_out_of(y[0], N, Dim),
                   nullptr);
 }
+
+// -------------------------------------------------------------------------------------------------------- choosing
+
+// The greatest of each row: indices[r], of equal ones the lowest.
+template <int N, int Dim>
+status argmax(const float (&x)[N][Dim], int32_t (&indices)[N]) noexcept {
+  return heed_argmax(heed_matrix_of(x[0], N, Dim), indices);
+}
+// The K largest of each row, the greatest first.
+template <int K, int N, int Dim>
+status largest(const float (&x)[N][Dim], int32_t (&indices)[N][K], float (&values)[N][K]) noexcept {
+  static_assert(K >= 1 && K <= Dim, "as many as a row has");
+  return heed_largest(heed_matrix_of(x[0], N, Dim), K, indices[0], values[0]);
+}
+// Draws a token from logits; random is a number of yours in [0, 1). The object is the workspace.
+template <int N>
+struct sampler {
+  float temperature = 1;  // what logits are divided by
+  int32_t top_k = N;      // N: all
+  float top_p = 1;        // 1: all
+  // Draws one.
+  status sample(const float (&logits)[N], float random, int32_t &token) noexcept {
+    return heed_sample(logits, N, temperature, top_k, top_p, random, &token, {bytes, sizeof bytes});
+  }
+  alignas(HEED_ALIGNMENT) unsigned char bytes[HEED_SAMPLE_BYTES(N)];  // its memory
+};
 
 // --------------------------------------------------------------------------------------------------------- weights
 
@@ -121,6 +162,21 @@ template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, const float (&bias)[NOut], float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {
   return heed_project(heed_matrix_of(x[0], N, NIn), w.c, bias, heed_matrix_out_of(y[0], N, NOut), executor);
+}
+
+// A convolution over time: y[t] = bias + the Kernel rows from x[t * Stride] on, times w, whose inputs are [Kernel][Channels].
+template <int Kernel, int Stride, int N, int Channels, int NOut>
+status convolve(const float (&x)[N][Channels], const weights<Kernel * Channels, NOut> &w, const float (&bias)[NOut],
+                float (&y)[(N - Kernel) / Stride + 1][NOut], const heed_executor *executor = nullptr) noexcept {
+  static_assert(Kernel <= N, "a window at least");
+  return heed_project(heed_windows_of(heed_matrix_of(x[0], N, Channels), Kernel, Stride), w.c, bias,
+                      heed_matrix_out_of(y[0], (N - Kernel) / Stride + 1, NOut), executor);
+}
+
+// Rows of an embedding: rows[r] is a number of w's outputs.
+template <int N, int NIn, int NOut>
+status gather(const weights<NIn, NOut> &w, const int32_t (&rows)[N], float (&y)[N][NIn]) noexcept {
+  return heed_gather_rows(w.c, rows, heed_matrix_out_of(y[0], N, NIn));
 }
 
 }  // namespace heed

@@ -116,6 +116,11 @@ typedef enum heed_argument {
   HEED_ARG_UP = 51,
   HEED_ARG_LAYOUT = 52,
   HEED_ARG_PACKED = 53,
+  HEED_ARG_N_GROUPS = 54,
+  HEED_ARG_INDICES = 55,
+  HEED_ARG_TEMPERATURE = 56,
+  HEED_ARG_TOP_P = 57,
+  HEED_ARG_RANDOM = 58,
   /* Rotary embedding. */
   HEED_ARG_ROPE = 60,
   HEED_ARG_STYLE = 61,
@@ -154,6 +159,7 @@ typedef enum heed_argument {
   HEED_ARG_SEQUENCE = 168,
   HEED_ARG_LENGTH = 169,
   HEED_ARG_DIM = 170,
+  HEED_ARG_LENGTHS = 171,
   /* Layers. */
   HEED_ARG_LAYER = 200,
   HEED_ARG_ATTENTION = 201,
@@ -204,7 +210,8 @@ typedef enum heed_argument {
   HEED_ARG_AFTER2_WEIGHT = 262,
   HEED_ARG_AFTER2_BIAS = 263,
   HEED_ARG_AFTER_CROSS_WEIGHT = 264,
-  HEED_ARG_AFTER_CROSS_BIAS = 265
+  HEED_ARG_AFTER_CROSS_BIAS = 265,
+  HEED_ARG_OUT_ROWS = 266
 } heed_argument;
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument

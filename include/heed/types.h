@@ -38,11 +38,11 @@ extern "C" {
 #define HEED_MAX_WORKERS 1024
 /* A call takes at most this many bytes of stack. */
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
-#define HEED_STACK_BYTES 10240
+#define HEED_STACK_BYTES 12800
 #elif defined(__ARM_FEATURE_MVE)
 #define HEED_STACK_BYTES 4608 /* Cortex-M with Helium */
 #else
-#define HEED_STACK_BYTES 2816 /* other Cortex-M: plain attention takes about 600 */
+#define HEED_STACK_BYTES 3136 /* other Cortex-M: plain attention takes about 600 */
 #endif
 
 /* A scale that means 1/sqrt(head_dim). The root and the quotient are rounded to f32. A scale of 0 is an
@@ -112,6 +112,28 @@ static inline heed_matrix heed_matrix_of(const float *data, int32_t n_rows, int3
 }
 static inline heed_matrix_out heed_matrix_out_of(float *data, int32_t n_rows, int32_t dim) {
   heed_matrix_out m = {data, n_rows, dim, dim};
+  return m;
+}
+
+/* No matrix, where a function can do without one: the rows that an activation multiplies by. */
+static inline heed_matrix heed_no_matrix(void) {
+  heed_matrix m = {HEED_NULL, 0, 0, 0};
+  return m;
+}
+
+/* The windows of a convolution over time, as rows that overlap: row t shows rows t * stride to t * stride + kernel - 1 of
+ * x, one after another, kernel * dim numbers. There are (n_rows - kernel) / stride + 1 of them, rounded down; nothing is
+ * copied. heed_project multiplies them (formats.h: a convolution). The rows of x are contiguous (row_stride is dim) and at
+ * least kernel; kernel and stride are at least 1. Windows that are not possible have no rows, which a call refuses:
+ * OUT_OF_RANGE. */
+static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t stride) {
+  heed_matrix m = {x.data, 0, 0, 0};
+  if (kernel >= 1 && stride >= 1 && x.dim >= 1 && x.row_stride == x.dim && kernel <= x.n_rows &&
+      kernel <= HEED_MAX_COUNT / x.dim) {
+    m.n_rows = (x.n_rows - kernel) / stride + 1;
+    m.dim = kernel * x.dim;
+    m.row_stride = HEED_CAST(ptrdiff_t, stride) * x.dim;
+  }
   return m;
 }
 

@@ -22,18 +22,21 @@ void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32
   check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }
 
-// Do they count by the rows of the call, so that it cannot be cut into pieces?
-bool count_by_rows(const heed_options &o) {
-  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k || (o.ranges && o.ranges->kv_lengths);
-}
-
 }  // namespace
 
-void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n) {
+void check_tokens_of_sequence(checker &check, const heed_attention_layer &layer, int32_t sequence, int32_t n,
+                              bool appends) {
+  const int32_t length = states_of(*layer.cache)[sequence].length;
+  if (!appends) return check.require(length > 0, HEED_OUT_OF_RANGE, HEED_ARG_N_KV);
+  check_room(check, *layer.cache, sequence, rows_at_once(layer, n));
+  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
+void check_tokens(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends) {
   const heed_cache &cache = *layer.cache;
   const heed_cache_shape &s = cache.shape;
-  check_contents(check, cache, n > 0 ? access::write : access::read);
-  check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
+  check_contents(check, cache, appends ? access::write : access::read);
+  check.require(s.n_sequences == n_sequences_of(span), HEED_MISFIT, HEED_ARG_N_SEQUENCES);
   check.require(s.n_kv_heads == layer.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
   check.require(s.head_dim == layer.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
   check.require(s.v_dim == layer.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
@@ -42,19 +45,19 @@ void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n) 
     check.require(layer.causal == 0, HEED_NOT_HERE, HEED_ARG_CAUSAL);
   else
     check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
-  if (n == 0) check.require(!check.ok() || states_of(cache)->length > 0, HEED_OUT_OF_RANGE, HEED_ARG_N_KV);
-  if (!check.ok() || n == 0) return;
-  check_room(check, cache, 0, rows_at_once(layer, n));
-  check.require(n <= HEED_MAX_COUNT - states_of(cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+  if (check.ok() && span.batch)
+    functions_of(*span.batch).check_each(check, layer, span, appends);
+  else if (check.ok())
+    check_tokens_of_sequence(check, layer, 0, span.n, appends);
 }
 
 // In a ring the keys of older queries may be gone.
-void check_options_of_tokens(checker &check, const heed_attention_layer &layer, int32_t n) {
+void check_options_of_tokens(checker &check, const heed_attention_layer &layer, const row_span &span) {
   if (layer.cache->shape.kind != HEED_CACHE_RING) return;
   const heed_ranges *ranges = layer.options->ranges;
   check.require(!ranges || !ranges->positions, HEED_NOT_HERE, HEED_ARG_POSITIONS);
   check.require(!ranges || ranges->pinned <= layer.cache->shape.pinned, HEED_NOT_HERE, HEED_ARG_PINNED);
-  check.require(rows_at_once(layer, n) == n || !count_by_rows(*layer.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
+  check.require(pass_at_once(layer, span) || !count_by_rows(*layer.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
 }
 
 namespace {
@@ -224,9 +227,7 @@ heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
 }
 
 template <class K>
-heed_status append_any(K k, const append_call &c, const heed_rope *rope) {
-  const heed_status status = check_numbers(k, c, rope);
-  if (status != HEED_OK) return status;
+void append_any(K k, const append_call &c, const heed_rope *rope) {
   header_of(*c.cache).sealed = 0;
   for (int32_t t = 0; t < c.n; t++) {
     if (rope)
@@ -236,7 +237,6 @@ heed_status append_any(K k, const append_call &c, const heed_rope *rope) {
     keep_values(k, c, t);
   }
   count_tokens(c);
-  return HEED_OK;
 }
 
 HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, const heed_tensor &k,
@@ -263,13 +263,25 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
 
 }  // namespace
 
-heed_status append_rows(const kernel *k, const append_call &c) { return append_any(handle_of(k), c, nullptr); }
+heed_status check_rows_to_append(const kernel *k, const append_call &c) {
+  return check_numbers(handle_of(k), c, nullptr);
+}
+void append_rows(const kernel *k, const append_call &c) { append_any(handle_of(k), c, nullptr); }
+heed_status check_and_append_rows(const kernel *k, const append_call &c) {
+  const heed_status status = check_rows_to_append(k, c);
+  if (status == HEED_OK) append_rows(k, c);
+  return status;
+}
 
 }  // namespace heed
 
 heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                               const heed_rope *rope) {
-  const heed_status status = heed::check_append(cache, sequence, k, v, n, rope);
+  heed_status status = heed::check_append(cache, sequence, k, v, n, rope);
   if (status != HEED_OK) return status;
-  return heed::append_any(heed_front_door::kernel(), {cache, sequence, n, k, v}, rope);
+  const auto kernel = heed_front_door::kernel();
+  const heed::append_call call = {cache, sequence, n, k, v};
+  status = heed::check_numbers(kernel, call, rope);
+  if (status == HEED_OK) heed::append_any(kernel, call, rope);
+  return status;
 }

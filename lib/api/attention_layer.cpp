@@ -83,32 +83,41 @@ void check_cross(checker &check, const heed_attention_layer &l) {
   check.require(l.cache != nullptr, HEED_NULL_POINTER, HEED_ARG_CACHE);
 }
 
-void check_layer_cache(checker &check, const heed_attention_layer &l, int32_t n) {
-  check_object(check, l.cache, n > 0 ? access::write : access::read, HEED_ARG_CACHE);
-  if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, n);
+void check_layer_cache(checker &check, const heed_attention_layer &l, const row_span &span, bool appends) {
+  check_object(check, l.cache, appends ? access::write : access::read, HEED_ARG_CACHE);
+  if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, span, appends);
 }
 
-void check_attention_state(checker &check, const heed_attention_layer &l, int32_t n, size_t floats, heed_memory memory,
-                           const heed_executor *executor) {
+void check_batch(checker &check, const row_span &span) {
+  check_object(check, span.batch, access::read, HEED_ARG_BATCH);
+  if (span.batch && check.ok()) functions_of(*span.batch).check_lengths(check, *span.batch, span.n);
+}
+
+void check_attention_state(checker &check, const heed_attention_layer &l, const row_span &span, size_t floats,
+                           heed_memory memory, const heed_executor *executor) {
   const size_t least = HEED_WORKSPACE_MIN_BYTES(l.head_dim, l.v_dim);
   check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   check.executor(executor);
+  check_batch(check, span);
   if (l.cross) check_cross(check, l);
   check_layer_rope(check, l);
-  check_layer_cache(check, l, l.cross ? 0 : n);
+  check_layer_cache(check, l, span, !l.cross);
   if (check.ok())
-    check.require(memory.bytes >= rows_bytes(rows_at_once(l, n), floats) + least, HEED_TOO_SMALL, HEED_ARG_MEMORY);
+    check.require(memory.bytes >= rows_bytes(rows_in_memory(l, span), floats) + least, HEED_TOO_SMALL, HEED_ARG_MEMORY);
 }
 
-void check_attention_options(checker &check, const heed_attention_layer &l, int32_t n) {
-  heed_attention call = attention_of(l, n, {});
+void check_attention_options(checker &check, const heed_attention_layer &l, const row_span &span) {
+  heed_attention call = attention_of(l, span, {});
   call.cache = nullptr;  // has been checked, and is written
-  if (l.cache && !l.cross) call.n_kv += n;
+  if (l.cache && !l.cross && span.batch)
+    functions_of(*span.batch).shape(span, l.cache, false, call);
+  else if (l.cache && !l.cross)
+    call.n_kv += span.n;
   check_objects(check, call);
   if (!check.ok()) return;
   check.require(!l.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
   check.require(!l.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
-  if (l.cache && !l.cross) functions_of(*l.cache).check_options(check, l, n);
+  if (l.cache && !l.cross) functions_of(*l.cache).check_options(check, l, span);
   if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
 }
 
@@ -129,7 +138,7 @@ void check_pass(checker &check, const attention_pass &c) {
   check.require(x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
   check.matrix(c.y, HEED_ARG_Y);
   check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
-  if (check.ok()) check_attention_state(check, l, x.n_rows, floats_of(l), c.workspace, c.executor);
+  if (check.ok()) check_attention_state(check, l, c.span, floats_of(l), c.workspace, c.executor);
 }
 
 constexpr int pass_ranges = 5 + attention_layer_ranges;  // layer, x, y, memory, executor
@@ -138,13 +147,14 @@ HEED_NOINLINE heed_status check_with_options(const attention_pass &c) {
   checker_of<pass_ranges + option_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
   check_pass(check, c);
-  if (check.ok()) check_attention_options(check, *c.layer, c.x->n_rows);
+  if (check.ok()) check_attention_options(check, *c.layer, c.span);
   return check.finish();
 }
 
-HEED_NOINLINE heed_status check_layer(const attention_pass &c) {
+HEED_NOINLINE heed_status check_layer(attention_pass &c) {
   checker_of<pass_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
+  if (check.ok()) c.span.batch = c.layer->batch;
   if (check.ok() && c.layer->options) return check_with_options(c);
   if (check.ok()) check_pass(check, c);
   return check.finish();
@@ -165,11 +175,12 @@ size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n) 
 
 heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                      heed_memory memory, const heed_executor *executor) {
-  heed::attention_pass c = {layer, &x, y, nullptr, memory, executor};
+  heed::attention_pass c = {layer, &x, y, nullptr, nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
   const heed_status status = heed::check_layer(c);
   if (status != HEED_OK) return status;
-  const int32_t at_once = heed::rows_at_once(*layer, x.n_rows);
-  c.rows = heed::take_rows(c.workspace, heed::rows_bytes(at_once, heed::floats_of(*layer)));
+  c.rows =
+      heed::take_rows(c.workspace, heed::rows_bytes(heed::rows_in_memory(*layer, c.span), heed::floats_of(*layer)));
   const auto k = heed_front_door::kernel(executor);
-  return heed::run_pieces(x, c.y, at_once, [&] { return heed::run_attention_layer(k, c); });
+  return heed::run_pieces(x, c.y, c.span, heed::rows_at_once(*layer, x.n_rows),
+                          [&] { return heed::run_attention_layer(k, c); });
 }

@@ -8,8 +8,11 @@
 
 namespace heed {
 
-heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r) {
+heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r) {
+  const int32_t n = span.n;
   heed_attention call = heed_attention_of(r.q, r.k, r.v, n, n, l.n_heads, l.n_kv_heads, l.head_dim, r.context, {});
+  call.n_q = span.n_q;
+  call.position = l.cache ? span.skip + span.n_q - n : span.skip;
   call.v_dim = l.v_dim;
   call.scale = l.scale;
   call.causal = l.causal;
@@ -21,6 +24,7 @@ heed_attention attention_of(const heed_attention_layer &l, int32_t n, const atte
     call.n_kv = states_of(*l.cache)->length;
     call.cache = l.cache;
   }
+  if (span.batch) functions_of(*span.batch).shape(span, l.cache, true, call);
   return call;
 }
 
@@ -35,7 +39,7 @@ HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c, cons
     run_project(k, x, w, bias, heed_matrix_out_of(y, x.n_rows, w.n_out), executor);
   };
   to(r.q, l.wq, l.bq);
-  if (l.cross) return;
+  if (!makes_keys(c)) return;
   to(r.k, l.wk, l.bk);
   to(r.v, l.wv, l.bv);
 }
@@ -66,14 +70,7 @@ heed_status normalise_tokens(kernel_handle k, const attention_pass &c, const att
   const heed_attention_layer &l = *c.layer;
   if (!l.qk_norm) return HEED_OK;
   const heed_status status = normalise(k, c, r.q, l.n_heads, l.q_norm_weight, l.q_norm_bias);
-  return status != HEED_OK || l.cross ? status : normalise_keys(k, c, r.k);
-}
-
-HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position) {
-  const int32_t n = c.y.n_rows, head_dim = c.layer->head_dim;
-  c.layer->rope->code->run(address_of(k),
-                           {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
-                            nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
+  return status != HEED_OK || !makes_keys(c) ? status : normalise_keys(k, c, r.k);
 }
 
 HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
@@ -83,15 +80,35 @@ HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
 
 }  // namespace
 
+// q or k: n rows of a sequence, from row `first` on.
+HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position,
+                        int32_t first, int32_t n) {
+  const int32_t head_dim = c.layer->head_dim;
+  data += static_cast<ptrdiff_t>(first) * n_heads * head_dim;
+  c.layer->rope->code->run(address_of(k),
+                           {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
+                            nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
+}
+
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys) {
   return normalise(k, c, keys, c.layer->n_kv_heads, c.layer->k_norm_weight, c.layer->k_norm_bias);
 }
 
-heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, int32_t n, const float *keys,
+heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
                           const float *values) {
-  return functions_of(*l.cache).append(address_of(k),
-                                       {l.cache, 0, n, heed_token_major(keys, n, l.n_kv_heads, l.head_dim),
-                                        heed_token_major(values, n, l.n_kv_heads, l.v_dim)});
+  if (span.batch) return functions_of(*span.batch).append_each(address_of(k), l, span, keys, values);
+  return functions_of(*l.cache).check_and_append(
+      address_of(k), {l.cache, 0, span.n, heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
+                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim)});
+}
+
+void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n) {
+  const heed_attention_layer &l = *c.layer;
+  const attention_rows r = rows_of(c);
+  int32_t position = l.cache ? states_of(*l.cache)[sequence].length : 0;
+  if (c.keys) position += c.span.skip - (l.cache ? c.span.n : 0);
+  turn(k, c, r.q, l.n_heads, position, first, n);
+  if (!c.keys) turn(k, c, r.k, l.n_kv_heads, position, first, n);
 }
 
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
@@ -99,22 +116,22 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
   const attention_rows r = rows_of(c);
   const heed_status status = normalise_tokens(k, c, r);
   if (status != HEED_OK) return status;
-  const int32_t position = l.cache ? states_of(*l.cache)->length : 0;
-  if (l.rope) {
-    turn(k, c, r.q, l.n_heads, position);
-    turn(k, c, r.k, l.n_kv_heads, position);
-  }
-  return l.cache && !l.cross ? append_tokens(k, l, c.y.n_rows, r.k, r.v) : HEED_OK;
+  if (l.rope && c.span.batch)
+    functions_of(*c.span.batch).turn_each(address_of(k), c);
+  else if (l.rope)
+    turn_rows(k, c, 0, 0, c.span.n_q);
+  return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v) : HEED_OK;
 }
 
 HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
-  heed_attention call = attention_of(*c.layer, c.y.n_rows, rows_of(c));
+  heed_attention call = attention_of(*c.layer, c.span, rows_of(c));
   call.workspace = c.workspace;
   call.executor = c.executor;
   if (!has_wo(*c.layer)) {
     call.out.data = c.y.data;
     call.out.row_stride = c.y.row_stride;
   }
+  if (c.span.batch) return functions_of(*c.span.batch).attend_each(address_of(k), call, c.span);
   run_attention(k, call);
 }
 

@@ -14,11 +14,12 @@ size_t remembered_floats(const heed_attention_layer &l) {
 
 constexpr int remember_ranges = 4 + attention_layer_ranges;  // layer, x, memory, executor
 
-HEED_NOINLINE heed_status check_remember(const attention_pass &c) {
+HEED_NOINLINE heed_status check_remember(attention_pass &c) {
   checker_of<remember_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   const heed_attention_layer &l = *c.layer;
+  c.span.batch = l.batch;
   check_attention_shape(check, l);
   check.require(l.cross == 1, HEED_NOT_HERE, HEED_ARG_CROSS);
   if (check.ok()) check_attention_projections(check, l);
@@ -26,8 +27,9 @@ HEED_NOINLINE heed_status check_remember(const attention_pass &c) {
   check.require(c.x->dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
   check.room(c.workspace, remembered_floats(l) * sizeof(float), HEED_ALIGNMENT, HEED_ARG_MEMORY);
   check.executor(c.executor);
+  if (check.ok()) check_batch(check, c.span);
   if (check.ok()) check_cross(check, l);
-  if (check.ok()) check_layer_cache(check, l, c.x->n_rows);
+  if (check.ok()) check_layer_cache(check, l, c.span, true);
   return check.finish();
 }
 
@@ -39,7 +41,7 @@ heed_status remember_rows(kernel_handle k, attention_pass &c) {
   run_project(k, *c.x, l.wv, l.bv, heed_matrix_out_of(values, n, l.wv.n_out), c.executor);
   c.y.n_rows = n;
   const heed_status status = l.qk_norm ? normalise_keys(k, c, keys) : HEED_OK;
-  return status == HEED_OK ? append_tokens(k, l, n, keys, values) : status;
+  return status == HEED_OK ? append_tokens(k, l, c.span, keys, values) : status;
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ heed_status remember_rows(kernel_handle k, attention_pass &c) {
 
 heed_status heed_attention_layer_remember(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
                                           const heed_executor *executor) {
-  heed::attention_pass c = {layer, &x, {}, static_cast<float *>(memory.data), memory, executor};
+  heed::attention_pass c = {layer, &x, {}, static_cast<float *>(memory.data), nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
   const heed_status status = heed::check_remember(c);
   if (status != HEED_OK) return status;
   const auto k = heed_front_door::kernel(executor);
@@ -55,5 +57,5 @@ heed_status heed_attention_layer_remember(const heed_attention_layer *layer, hee
   const size_t room = memory.bytes / row_bytes;
   heed_matrix_out none = {};
   const int32_t at_once = room < static_cast<size_t>(x.n_rows) ? static_cast<int32_t>(room) : x.n_rows;
-  return heed::run_pieces(x, none, at_once, [&] { return heed::remember_rows(k, c); });
+  return heed::run_pieces(x, none, c.span, at_once, [&] { return heed::remember_rows(k, c); });
 }

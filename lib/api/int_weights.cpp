@@ -19,11 +19,11 @@ void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w
   const product_of_panels product = {int_products_of(int_kernel_in_use())->project_floats,
                                      {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
-              executor);
+              executor, true);
 }
 
 void check_in_integers(checker &check, const heed_weights &w, heed_argument argument) {
-  check.require(w.format >= HEED_INT8 && w.format <= HEED_Q4_0, HEED_BAD_FORMAT, argument);
+  check.require((w.format >= HEED_INT8 && w.format <= HEED_Q4_0) || w.format == HEED_UINT8, HEED_BAD_FORMAT, argument);
   check.require(w.layout == HEED_PACKED, HEED_BAD_LAYOUT, argument);
   check.count(w.n_in, HEED_INT_MAX_IN, argument);
   check.count(w.n_out, HEED_MAX_COUNT, argument);

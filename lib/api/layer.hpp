@@ -5,6 +5,7 @@
 
 #include "../boundary/validate.hpp"
 #include "../kernel/dispatch.hpp"
+#include "batch.hpp"
 #include "heed/heed.h"
 
 namespace heed {
@@ -41,8 +42,10 @@ struct attention_pass {
   const heed_matrix *x;  // null: the rows of y
   heed_matrix_out y;
   float *rows;  // q, k, v and, with wo, the context
+  float *keys;  // k and v, which are there already: then rows are q and the context. Or null
   heed_memory workspace;
   const heed_executor *executor;
+  row_span span;  // which rows of the call they are
 };
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c);
 
@@ -60,6 +63,7 @@ inline widths own_widths_of(const heed_attention_layer &l) {
   if (l.cross) w.k = w.v = 0;
   return w;
 }
+inline bool makes_keys(const attention_pass &c) { return !c.layer->cross && !c.keys; }
 
 // Where the projections and the context lie.
 struct attention_rows {
@@ -70,9 +74,10 @@ inline attention_rows rows_of(const attention_pass &c) {
   const size_t n = static_cast<size_t>(c.y.n_rows);
   attention_rows r;
   r.q = c.rows;
-  r.k = r.q + n * static_cast<size_t>(w.q);
-  r.v = r.k + n * static_cast<size_t>(w.k);
-  r.context = r.v + n * static_cast<size_t>(w.v);
+  float *const behind = r.q + n * static_cast<size_t>(w.q);
+  r.k = c.keys ? c.keys : behind;
+  r.v = r.k + static_cast<size_t>(c.span.n) * static_cast<size_t>(w.k);
+  r.context = c.keys ? behind : r.v + n * static_cast<size_t>(w.v);
   return r;
 }
 
@@ -83,24 +88,29 @@ void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix 
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
 void attend(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
-heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, int32_t n, const float *keys,
+void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position, int32_t first,
+          int32_t n);
+void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
+heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
                           const float *values);
-// Its attention over n rows, which are in the cache if there is one; without workspace and executor.
-heed_attention attention_of(const heed_attention_layer &l, int32_t n, const attention_rows &r);
+// Its attention over these rows, which are in the cache if there is one; without workspace and executor.
+heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r);
 
 // Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope and its frequencies; the cache
-// and its memory.
-constexpr int attention_layer_ranges = 4 * 3 + 4 + 2 + 2;
+// and its memory; the batch and its lengths.
+constexpr int attention_layer_ranges = 4 * 4 + 4 + 2 + 2 + 2;
 
 void check_attention_shape(checker &check, const heed_attention_layer &layer);
 void check_attention_projections(checker &check, const heed_attention_layer &layer);
-// Executor, rope, cache, and whether the memory has room for n rows of so many floats, or for those that pass at once.
-void check_attention_state(checker &check, const heed_attention_layer &layer, int32_t n, size_t floats,
+// Batch, executor, rope, cache, and whether the memory has room for the rows, of so many floats, or for those that pass at
+// once.
+void check_attention_state(checker &check, const heed_attention_layer &layer, const row_span &span, size_t floats,
                            heed_memory memory, const heed_executor *executor);
+void check_batch(checker &check, const row_span &span);
 void check_cross(checker &check, const heed_attention_layer &layer);
-void check_layer_cache(checker &check, const heed_attention_layer &layer, int32_t n);  // n is 0 if it is only read
+void check_layer_cache(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends);
 // Options are those of attention once the cache holds the new tokens.
-void check_attention_options(checker &check, const heed_attention_layer &layer, int32_t n);
+void check_attention_options(checker &check, const heed_attention_layer &layer, const row_span &span);
 
 void check_projection(checker &check, const heed_weights &w, const float *bias, int32_t n_in, int32_t n_out,
                       heed_argument w_name, heed_argument bias_name);
@@ -151,6 +161,21 @@ heed_status finish_attention(const some_rows &r);
 // All that stands behind attention and cross-attention.
 heed_status run_feed_forward(const some_rows &r);
 
+// The sublayers of rows whose keys are there, or are made on the way.
+heed_status run_sublayers(const some_rows &r, const attention_pass &c);
+// Keys and values of all rows first; then the rows that are wanted, as many at a time as the memory has room for.
+heed_status run_apart(kernel_handle k, const transformer_pass &c);
+// Rows at a time beside keys and values of n rows; 0 if there is no room. The least memory with room for one.
+int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes);
+uint64_t least_bytes_apart(const heed_transformer_layer &l, int32_t n);
+
+inline heed_matrix rows_from(const heed_matrix &m, int32_t begin, int32_t n) {
+  return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
+}
+inline heed_matrix_out rows_from(const heed_matrix_out &m, int32_t begin, int32_t n) {
+  return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
+}
+
 // Small layers on several threads: stripes of rows instead of one function after another.
 #ifndef HEED_SINGLE  // one file is for boards
 bool repays_stripes(const transformer_pass &c);
@@ -159,20 +184,36 @@ heed_status run_stripes(kernel_handle k, const transformer_pass &c);
 
 // --------------------------------------------------------------------------------------------------------------- rows
 
-// Rows that pass at once: a ring takes so many that every query still finds its own window.
+// Rows of a sequence that pass at once: a ring takes so many that every query still finds its own window.
 inline int32_t rows_at_once(const heed_attention_layer &layer, int32_t n) {
   if (!layer.cache || layer.cache->shape.kind != HEED_CACHE_RING) return n;
   return n - 1 > layer.cache->shape.spare ? layer.cache->shape.spare + 1 : n;
 }
+// Do all rows pass at once?
+inline bool pass_at_once(const heed_attention_layer &layer, const row_span &span) {
+  const int32_t longest = longest_of(span);
+  return rows_at_once(layer, longest) == longest;
+}
+// Rows that the memory has room for.
+inline int32_t rows_in_memory(const heed_attention_layer &layer, const row_span &span) {
+  return span.batch ? span.n : rows_at_once(layer, span.n);
+}
 
-// run() for piece after piece of the rows, which x and y then are.
+// Do options count by the rows of the call, so that it cannot be cut into pieces?
+inline bool count_by_rows(const heed_options &o) {
+  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k ||
+         (o.ranges && (o.ranges->kv_lengths || o.ranges->positions));
+}
+
+// run() for piece after piece of the rows, which x, y and span then are: at most so many of each sequence.
 template <class F>
-heed_status run_pieces(heed_matrix &x, heed_matrix_out &y, int32_t at_once, F run) {
-  for (int32_t left = x.n_rows;;) {
-    x.n_rows = y.n_rows = left < at_once ? left : at_once;
+heed_status run_pieces(heed_matrix &x, heed_matrix_out &y, row_span &span, int32_t at_once, F run) {
+  for (int32_t left = span.n;;) {
+    span.n = span.n_q = x.n_rows = y.n_rows = next_piece(span, left, at_once);
     const heed_status status = run();
-    left -= x.n_rows;
+    left -= span.n;
     if (status != HEED_OK || left == 0) return status;
+    span.first += span.n;
     x.data += x.n_rows * x.row_stride;
     y.data += y.n_rows * y.row_stride;
   }

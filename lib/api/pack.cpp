@@ -1,6 +1,7 @@
-// heed_weights_pack: from weights of any format and layout to packed ones. Plain loops, the same on every kernel and in
-// every byte order (rules 22 and 23; the scales of blocks: formats.h).
+// heed_weights_pack: from weights of any format and layout to packed ones; heed_gather_rows: from any to floats. Plain
+// loops, the same on every kernel and in every byte order (rules 22 and 23; the scales of blocks: formats.h).
 #include "packed.hpp"
+#include "zero_points.hpp"
 
 namespace heed {
 namespace {
@@ -8,9 +9,12 @@ namespace {
 // Inputs [begin, begin + n) of an output, at most a block of them: what is stored, and its scale's bits (of int8 a
 // float's, of blocks those of an f16).
 struct piece {
-  int32_t n;
+  int32_t n, zero;  // a zero point, as of int8
   uint32_t bits[block_inputs], scale;
 };
+
+// Weights with zero points are HEED_UINT8 here: as such they can be packed.
+int32_t format_of(const heed_weights &w) { return w.code && w.format == HEED_INT8 ? int32_t{HEED_UINT8} : w.format; }
 
 uint32_t stored_bits(float x) { return bits_of_float(x); }
 uint32_t stored_bits(f16 x) { return x.bits; }
@@ -37,15 +41,24 @@ void read_block(const heed_weights &w, int32_t begin, int32_t output, piece &to)
 void read_piece(const heed_weights &w, int32_t begin, int32_t output, piece &to) {
   to.n = w.n_in - begin < block_inputs ? w.n_in - begin : block_inputs;
   to.scale = 0;
+  to.zero = 0;
   if (is_in_blocks(w.format)) return read_block(w, begin, output, to);
   with_format(w.format, [&](auto number) { read_numbers<decltype(number)>(w, begin, output, to); });
-  if (w.format == HEED_INT8) to.scale = bits_of_float(w.scales[output]);
+  if (w.format == HEED_INT8 && !w.code) to.scale = bits_of_float(w.scales[output]);
+  if (format_of(w) != HEED_UINT8) return;
+  const stored_weights bytes = stored_bytes(w);
+  to.scale = bits_of_float(scale_of(bytes, output));
+  to.zero = zero_of(bytes, output) - 128;
+  if (bytes.is_uint8)
+    for (int32_t k = 0; k < to.n; k++) to.bits[k] ^= 0xffffff80;  // 128 less: the first bit is the sign of int8
 }
 
 void widen_piece(const piece &from, int32_t format, float *x) {
   if (format >= HEED_INT8) {
-    const float scale = format == HEED_INT8 ? float_of_bits(from.scale) : widen(f16{static_cast<uint16_t>(from.scale)});
-    for (int32_t k = 0; k < from.n; k++) x[k] = static_cast<float>(static_cast<int32_t>(from.bits[k])) * scale;
+    const float scale =
+        has_output_scales(format) ? float_of_bits(from.scale) : widen(f16{static_cast<uint16_t>(from.scale)});
+    for (int32_t k = 0; k < from.n; k++)
+      x[k] = static_cast<float>(static_cast<int32_t>(from.bits[k]) - from.zero) * scale;
   } else if (format == HEED_F16) {
     for (int32_t k = 0; k < from.n; k++) x[k] = widen(f16{static_cast<uint16_t>(from.bits[k])});
   } else {
@@ -98,7 +111,8 @@ void write_piece(const piece &from, int32_t format, unsigned char *panel, int32_
       block[2 * row + (k / 8 * row + output) * 4 + k % 4] |=
           static_cast<unsigned char>((from.bits[k] + 8) << (k % 8 < 4 ? 0 : 4));
   } else {
-    unsigned char *words = panel + 4 * row + begin * row;
+    unsigned char *words = panel + 4 * words_of_scales(format) * row + begin * row;
+    if (format == HEED_UINT8) put_word(panel + 4 * (row + output), (static_cast<uint32_t>(from.zero) & 0xffff) * 0x10001);
     if (format == HEED_Q8_0) {
       words = panel + begin / block_inputs * row * q8_0_bytes;
       put_half(words + 2 * output, from.scale);
@@ -119,7 +133,7 @@ void for_pieces(const heed_weights &w, int32_t first, int32_t n_outputs, F f) {
   for (int32_t begin = 0; begin < w.n_in; begin += block_inputs)
     for (int32_t o = 0; o < n_outputs; o++) {
       read_piece(w, begin, first + o, p);
-      widen_piece(p, w.format, x);
+      widen_piece(p, format_of(w), x);
       f(x, p.n, o);
     }
 }
@@ -156,8 +170,8 @@ HEED_NOINLINE void fill_panel(const heed_weights &w, int32_t format, int32_t fir
   for (int32_t begin = 0; begin < w.n_in; begin += block_inputs)
     for (int32_t o = 0; o < outputs_of_panel(w, first); o++) {
       read_piece(w, begin, first + o, p);
-      if (format != w.format) {
-        widen_piece(p, w.format, x);
+      if (format != format_of(w)) {
+        widen_piece(p, format_of(w), x);
         narrow_piece(x, format, scales[o], p);
       }
       write_piece(p, format, panel, panel_width(w.n_out, first), begin, o);
@@ -165,16 +179,49 @@ HEED_NOINLINE void fill_panel(const heed_weights &w, int32_t format, int32_t fir
 }
 
 HEED_NOINLINE heed_status check_pack(const heed_weights &w, int32_t format, heed_memory memory) {
-  checker_of<3> check;  // w and its scales, memory
+  checker_of<4> check;  // w, its scales and zero points, memory
   check_weights(check, w, w.n_in, HEED_ARG_W);
   check.require(w.layout != HEED_PACKED, HEED_BAD_LAYOUT, HEED_ARG_W);
   check_weights_format(check, format, HEED_ARG_FORMAT);
+  check.require(format != HEED_UINT8 || format_of(w) == HEED_UINT8, HEED_BAD_FORMAT, HEED_ARG_FORMAT);
   if (check.ok()) {
     const size_t bytes = heed_weights_packed_bytes(format, w.n_in, w.n_out);
     check.require(bytes != 0, HEED_OVERFLOW, HEED_ARG_MEMORY);
     check.room(memory, bytes, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   }
   return check.finish();
+}
+
+// All inputs of a packed output.
+HEED_NOINLINE void widen_packed(const heed_weights &w, int32_t output, float *x) {
+  const int32_t first = output / panel_outputs * panel_outputs, width = panel_width(w.n_out, first), at = output - first;
+  const auto *const panel = static_cast<const unsigned char *>(w.data) +
+                            static_cast<size_t>(first) * packed_output_bytes(w.format, static_cast<uint64_t>(w.n_in));
+  for (int32_t i = 0; i < w.n_in; i++) {
+    const ptrdiff_t number = static_cast<ptrdiff_t>(i) * width + at;
+    if (w.format == HEED_F32) {
+      x[i] = float_of_bits(word_at(panel + 4 * number));
+    } else if (w.format == HEED_F16) {
+      x[i] = half_at(panel + 2 * number);
+    } else if (w.format == HEED_BF16) {
+      x[i] = widen(bf16{static_cast<uint16_t>(panel[2 * number] | panel[2 * number + 1] << 8)});
+    } else {
+      const scaled_number found = packed_number({panel, w.format, width}, i, at);
+      x[i] = static_cast<float>(found.number) * found.scale;
+    }
+  }
+}
+
+HEED_NOINLINE heed_status check_gather(const heed_weights &w, const int32_t *rows, const heed_matrix_out &y) {
+  checker_of<5> check;  // w, its scales and zero points, rows, y
+  check_weights(check, w, w.n_in, HEED_ARG_W);
+  check.matrix(y, HEED_ARG_Y);
+  check.require(y.dim == w.n_in, HEED_MISFIT, HEED_ARG_Y);
+  if (check.ok()) check.array(rows, static_cast<size_t>(y.n_rows), access::read, HEED_ARG_ROWS);
+  if (check.finish() != HEED_OK) return check.status;
+  for (int32_t r = 0; r < y.n_rows; r++)
+    check.require(rows[r] >= 0 && rows[r] < w.n_out, HEED_OUT_OF_RANGE, HEED_ARG_ROWS);
+  return check.status;
 }
 
 }  // namespace
@@ -185,12 +232,12 @@ using namespace heed;
 heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory) {
   const heed_status status = check_pack(w, format, memory);
   if (status != HEED_OK) return status;
-  const bool scaled = format >= HEED_INT8 && format != w.format;
+  const bool scaled = format >= HEED_INT8 && format != format_of(w);
   if (scaled && !has_scales(w, format)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_W);
   auto *const header = static_cast<unsigned char *>(memory.data);
   __builtin_memset(header, 0, heed_weights_packed_bytes(format, w.n_in, w.n_out));
   __builtin_memcpy(header, packed_mark, packed_mark_bytes);
-  const int32_t numbers[] = {packed_version, format, w.n_in, w.n_out};
+  const int32_t numbers[] = {packed_version(format), format, w.n_in, w.n_out};
   for (int32_t i = 0; i < 4; i++) put_word(header + packed_mark_bytes + 4 * i, static_cast<uint32_t>(numbers[i]));
   float scales[panel_outputs] = {};
   for (int32_t first = 0; first < w.n_out; first += panel_outputs) {
@@ -199,6 +246,23 @@ heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory
                header + packed_header_bytes +
                    static_cast<size_t>(first) *
                        static_cast<size_t>(packed_output_bytes(format, static_cast<uint64_t>(w.n_in))));
+  }
+  return HEED_OK;
+}
+
+heed_status heed_gather_rows(heed_weights w, const int32_t *rows, heed_matrix_out y) {
+  const heed_status status = check_gather(w, rows, y);
+  if (status != HEED_OK) return status;
+  for (int32_t r = 0; r < y.n_rows; r++) {
+    float *to = y.data + r * y.row_stride;
+    if (w.layout == HEED_PACKED) {
+      widen_packed(w, rows[r], to);
+      continue;
+    }
+    for_pieces(w, rows[r], 1, [&](const float *x, int32_t n, int32_t) {
+      __builtin_memcpy(to, x, static_cast<size_t>(n) * sizeof *x);
+      to += n;
+    });
   }
   return HEED_OK;
 }

@@ -151,7 +151,7 @@ constexpr bool packed_macro_is_function(int32_t format, int32_t n_in, int32_t n_
 constexpr bool packed_macro_is_function(int32_t n_in, int32_t n_out) {
   for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++)
     if (!packed_macro_is_function(format, n_in, n_out)) return false;
-  return true;
+  return packed_macro_is_function(HEED_UINT8, n_in, n_out);
 }
 static_assert(packed_macro_is_function(1, 1) && packed_macro_is_function(31, 16) && packed_macro_is_function(172, 65) &&
                   packed_macro_is_function(4096, 4097),
@@ -168,13 +168,14 @@ heed_status check_header(const unsigned char *header, size_t bytes, heed_weights
   int32_t numbers[n_header_numbers];
   for (int32_t i = 0; i < n_header_numbers; i++)
     numbers[i] = static_cast<int32_t>(word_at(header + packed_mark_bytes + 4 * i));
-  if (numbers[0] != packed_version) return is(HEED_UNKNOWN_VERSION);
+  if (numbers[0] != packed_version(numbers[1])) return is(HEED_UNKNOWN_VERSION);
   for (int32_t i = packed_mark_bytes + 4 * n_header_numbers; i < packed_header_bytes; i++)
     if (header[i] != 0) return is(HEED_DAMAGED);
   const size_t needed = heed_weights_packed_bytes(numbers[1], numbers[2], numbers[3]);
   if (needed == 0) return is(HEED_DAMAGED);
   if (bytes < needed) return is(HEED_TOO_SMALL);
-  w = {header + packed_header_bytes, nullptr, numbers[1], HEED_PACKED, numbers[2], numbers[3], 0, &packed_code};
+  w = {header + packed_header_bytes, nullptr, numbers[1], HEED_PACKED, numbers[2], numbers[3], 0, &packed_code,
+       nullptr, 0};
   return HEED_OK;
 }
 
@@ -204,5 +205,5 @@ heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes)
 }
 
 heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out) {
-  return {data, nullptr, format, HEED_OUT_IN, n_in, n_out, n_in, &blocks_code};
+  return {data, nullptr, format, HEED_OUT_IN, n_in, n_out, n_in, &blocks_code, nullptr, 0};
 }

@@ -9,17 +9,20 @@
 namespace heed {
 
 static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 == HEED_BF16 &&
-                  stored_int8 == HEED_INT8 && stored_q8_0 == HEED_Q8_0 && stored_q4_0 == HEED_Q4_0,
+                  stored_int8 == HEED_INT8 && stored_q8_0 == HEED_Q8_0 && stored_q4_0 == HEED_Q4_0 &&
+                  stored_uint8 == HEED_UINT8,
               "kernels know the formats by these numbers");
 
 inline bool is_in_blocks(int32_t format) { return format == HEED_Q8_0 || format == HEED_Q4_0; }
 inline void check_weights_format(checker &check, int32_t format, heed_argument argument) {
-  check.require(format >= HEED_F32 && format <= HEED_Q4_0, HEED_BAD_FORMAT, argument);
+  check.require((format >= HEED_F32 && format <= HEED_Q4_0) || format == HEED_UINT8, HEED_BAD_FORMAT, argument);
 }
 
 // Before the panels: the mark, then version, format, n_in and n_out in four bytes each, little-endian, then zeros.
 constexpr char packed_mark[] = "heedpack";
-constexpr int32_t packed_mark_bytes = 8, packed_version = 1, packed_header_bytes = 64;
+constexpr int32_t packed_mark_bytes = 8, packed_header_bytes = 64;
+// Zero points came with version 2. What has none is still written as version 1, which older versions read.
+constexpr int32_t packed_version(int32_t format) { return format == HEED_UINT8 ? 2 : 1; }
 
 // In 64 bits, which hold those of any weights.
 constexpr uint64_t panels_bytes(int32_t format, int32_t n_in, int32_t n_out) {

@@ -5,6 +5,7 @@
 #include "../plan/pieces.hpp"
 #include "packed.hpp"
 #include "run.hpp"
+#include "zero_points.hpp"
 
 namespace heed {
 namespace {
@@ -17,7 +18,8 @@ struct product_of_stored {
     const ptrdiff_t numbers = w.out_in ? first_column * w.stride : first_column;  // a row alone may have any stride
     part.data =
         static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(w.format));
-    if (w.format == stored_int8) part.scales += first_column;
+    if (w.format == stored_int8 && !w.one_scale) part.scales += first_column;
+    if (w.zeros && !w.one_scale) part.zeros += first_column;
     step(b, part);
   }
 };
@@ -39,7 +41,7 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
 
 HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights &w, const float *bias,
                                         const heed_matrix_out &y, const heed_executor *executor) {
-  checker_of<6> check;  // x, w and its scales, bias, y, executor
+  checker_of<7> check;  // x, w with scales and zero points, bias, y, executor
   check.matrix(x, HEED_ARG_X);
   check_weights(check, w, x.dim, HEED_ARG_W);
   check.floats_or_null(bias, w.n_out, HEED_ARG_BIAS);
@@ -57,7 +59,8 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
   if (w.code) {
     w.code->check(check, w, argument);
   } else {
-    check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format), HEED_NOT_INITIALIZED, argument);
+    check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format) && w.format != HEED_UINT8, HEED_NOT_INITIALIZED,
+                  argument);
     check_format(check, w.format, argument);
     check_layout(check, w.layout, argument);
     const bool out_in = w.layout == HEED_OUT_IN;
@@ -66,6 +69,13 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
   }
   check.require(w.n_in == n_in, HEED_MISFIT, argument);
   if (w.format == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);
+}
+
+void run_with_zero_points(const kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
+                          const heed_matrix_out &y, const heed_executor *executor) {
+  const product_of_stored product = {packed_of(handle_of(k))->bytes, stored_bytes(w)};
+  run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
+              executor);
 }
 
 void run_project(const kernel *k, heed_matrix x, const heed_weights &w, const float *bias, heed_matrix_out y,

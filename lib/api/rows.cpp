@@ -65,19 +65,7 @@ void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y
   check.executor(executor);
 }
 
-// In frames of their own, which are gone when kernels run.
-HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, const float *bias, float eps,
-                                     const heed_matrix_out &y, const heed_executor *executor) {
-  checker_of<5> check;
-  check_input(check, x, y, HEED_ARG_X);
-  check_output(check, x, y, executor);
-  check.floats_or_null(weight, x.dim, HEED_ARG_WEIGHT);
-  check.floats_or_null(bias, x.dim, HEED_ARG_BIAS);
-  check.require(is_finite(eps), HEED_NOT_FINITE, HEED_ARG_EPS);
-  check.require(eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
-  return check.finish();
-}
-
+// In a frame of its own, which is gone when kernels run.
 HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name, const heed_matrix *b,
                                      heed_argument b_name, const heed_matrix_out &y, const heed_executor *executor) {
   checker_of<4> check;
@@ -111,6 +99,18 @@ void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_mat
 }
 
 }  // namespace
+
+HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, const float *bias, float eps,
+                                     const heed_matrix_out &y, const heed_executor *executor) {
+  checker_of<5> check;
+  check_input(check, x, y, HEED_ARG_X);
+  check_output(check, x, y, executor);
+  check.floats_or_null(weight, x.dim, HEED_ARG_WEIGHT);
+  check.floats_or_null(bias, x.dim, HEED_ARG_BIAS);
+  check.require(is_finite(eps), HEED_NOT_FINITE, HEED_ARG_EPS);
+  check.require(eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
+  return check.finish();
+}
 
 void run_add(const kernel *k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
              const heed_executor *executor) {
@@ -178,6 +178,20 @@ heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const he
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
     heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->tanh, 40.0f, x, up, y, executor);
+  return status;
+}
+
+heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
+  const heed_status status = heed::check_activation(x, up, y, executor);
+  if (status == HEED_OK)
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->sigmoid, 28.0f, x, up, y, executor);
   return status;
 }
 

@@ -23,12 +23,14 @@ activation_step step_of(const row_steps &steps, heed_activation *activation) {
   if (activation == heed_gelu) return steps.gelu;
   if (activation == heed_gelu_tanh) return steps.gelu_tanh;
   if (activation == heed_silu) return steps.silu;
+  if (activation == heed_tanh) return steps.tanh;
+  if (activation == heed_sigmoid) return steps.sigmoid;
   return activation == heed_relu ? steps.relu : nullptr;
 }
 bool is_own(const heed_transformer_layer &l) {
   const bool norm = l.norm == heed_layer_norm || l.norm == heed_rms_norm || l.norm == heed_rms_norm_plus_one;
   return norm && (l.activation == heed_gelu || l.activation == heed_gelu_tanh || l.activation == heed_silu ||
-                  l.activation == heed_relu);
+                  l.activation == heed_relu || l.activation == heed_tanh || l.activation == heed_sigmoid);
 }
 
 // ----------------------------------------------------------------------------------------------------------- stripes
@@ -58,13 +60,6 @@ size_t projected_floats(const transformer_pass &c) {
   const widths w = widths_of(*c.layer->attention);
   return static_cast<size_t>(c.x.n_rows) *
          (static_cast<size_t>(w.q) + static_cast<size_t>(w.k) + static_cast<size_t>(w.v));
-}
-
-heed_matrix rows_from(const heed_matrix &m, int32_t begin, int32_t n) {
-  return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
-}
-heed_matrix_out rows_from(const heed_matrix_out &m, int32_t begin, int32_t n) {
-  return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
 }
 
 // A worker's rows.

@@ -32,23 +32,32 @@ HEED_NOINLINE heed_status run_cross(const some_rows &r, const attention_pass &of
   const heed_matrix x = taken(r, sublayer::cross);
   attention_pass c = of_rows;
   c.layer = r.layer->cross;
+  c.keys = nullptr;
   c.x = &x;
   status = run_attention_layer(r.k, c);
   return status == HEED_OK ? end_sublayer(r, sublayer::cross) : status;
 }
+
+}  // namespace
+
+heed_status run_sublayers(const some_rows &r, const attention_pass &c) {
+  heed_status status = begin_sublayer(r, sublayer::attention);
+  if (status == HEED_OK) status = run_attention_layer(r.k, c);
+  if (status == HEED_OK) status = finish_attention(r);
+  if (status == HEED_OK && r.layer->cross) status = run_cross(r, c);
+  return status == HEED_OK && !r.layer->parallel ? run_feed_forward(r) : status;
+}
+
+namespace {
 
 heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
   c.attention.y.n_rows = c.x.n_rows;
 #ifndef HEED_SINGLE
   if (repays_stripes(c)) return run_stripes(k, c);
 #endif
-  const some_rows r = {k,       c.layer, c.x,  c.y, c.attention.y, c.attention.rows, c.attention.executor,
-                       nullptr, nullptr, false};
-  heed_status status = begin_sublayer(r, sublayer::attention);
-  if (status == HEED_OK) status = run_attention_layer(k, c.attention);
-  if (status == HEED_OK) status = finish_attention(r);
-  if (status == HEED_OK && c.layer->cross) status = run_cross(r, c.attention);
-  return status == HEED_OK && !c.layer->parallel ? run_feed_forward(r) : status;
+  return run_sublayers(
+      {k, c.layer, c.x, c.y, c.attention.y, c.attention.rows, c.attention.executor, nullptr, nullptr, false},
+      c.attention);
 }
 
 // ----------------------------------------------------------------------------------------------------------- checks
@@ -118,41 +127,73 @@ void check_cross_layer(checker &check, const transformer_pass &c) {
   check.require(has_wo(l), HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, l);
   if (check.ok()) check_cross(check, l);
-  if (check.ok()) check_layer_cache(check, l, 0);
-  check.require(!l.options || rows_at_once(own, c.x.n_rows) == c.x.n_rows, HEED_TOO_MANY_ROWS, HEED_ARG_N);
-  if (check.ok() && l.options) check_attention_options(check, l, c.x.n_rows);
+  if (check.ok()) check_layer_cache(check, l, c.attention.span, false);
+  check.require(!check.ok() || !l.options || pass_at_once(own, c.attention.span), HEED_TOO_MANY_ROWS, HEED_ARG_N);
+  if (check.ok() && l.options) check_attention_options(check, l, c.attention.span);
 }
 
 void check_rows(checker &check, const transformer_pass &c) {
   const int32_t dim = c.layer->attention->model_dim;
-  const bool in_place = c.x.data == c.y.data && (c.x.n_rows == 1 || c.x.row_stride == c.y.row_stride);
+  const bool in_place =
+      !c.layer->out_rows && c.x.data == c.y.data && (c.x.n_rows == 1 || c.x.row_stride == c.y.row_stride);
   if (in_place)
     check.count(c.x.n_rows, HEED_MAX_COUNT, HEED_ARG_X);
   else
     check.matrix(c.x, HEED_ARG_X);
   check.require(c.x.dim == dim, HEED_MISFIT, HEED_ARG_X);
-  check.require(c.y.n_rows == c.x.n_rows && c.y.dim == dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(c.y.n_rows == c.attention.span.n_q && c.y.dim == dim, HEED_MISFIT, HEED_ARG_Y);
   check.matrix(c.y, HEED_ARG_Y);
+}
+
+// Are keys and values made apart from the rest?
+bool is_apart(const transformer_pass &c) {
+  const heed_attention_layer &a = *c.layer->attention;
+  const row_span &span = c.attention.span;
+  return span.n_q != span.n || c.attention.workspace.bytes < rows_bytes(rows_in_memory(a, span), floats_of(*c.layer)) +
+                                                                 HEED_WORKSPACE_MIN_BYTES(a.head_dim, a.v_dim);
+}
+
+// Then the memory has room for keys and values of all rows, and some rows of all else: of all, if the options count them.
+void check_room_apart(checker &check, const transformer_pass &c) {
+  if (!check.ok() || !is_apart(c)) return;
+  const heed_transformer_layer &l = *c.layer;
+  const row_span &span = c.attention.span;
+  const int32_t rows = rows_apart(l, rows_at_once(*l.attention, span.n), c.attention.workspace.bytes);
+  const bool counts = (l.attention->options && count_by_rows(*l.attention->options)) || (l.cross && l.cross->options);
+  check.require(rows > 0 && (rows >= span.n_q || !counts), HEED_TOO_SMALL, HEED_ARG_MEMORY);
+}
+
+// Which rows are wanted.
+void choose_rows(const heed_transformer_layer &l, row_span &span) {
+  if (l.out_rows == 0 || l.out_rows > span.n || l.out_rows < -span.n) return;
+  span.n_q = l.out_rows < 0 ? -l.out_rows : l.out_rows;
+  span.skip = l.out_rows < 0 ? span.n - span.n_q : 0;
 }
 
 void check_pass(checker &check, const transformer_pass &c) {
   check_transformer_shape(check, *c.layer);
   check_functions(check, *c.layer);
   if (check.ok()) check_all_projections(check, *c.layer);
+  check.require(!c.layer->out_rows || !c.attention.span.batch, HEED_NOT_HERE, HEED_ARG_OUT_ROWS);
+  check.require(
+      !c.layer->out_rows || c.layer->out_rows == c.attention.span.n_q || c.layer->out_rows == -c.attention.span.n_q,
+      HEED_MISFIT, HEED_ARG_OUT_ROWS);
   if (check.ok()) check_rows(check, c);
+  const heed_attention_layer &a = *c.layer->attention;
   if (check.ok())
-    check_attention_state(check, *c.layer->attention, c.x.n_rows, floats_of(*c.layer), c.attention.workspace,
-                          c.attention.executor);
+    check_attention_state(check, a, c.attention.span, a.cache || a.batch ? floats_of(*c.layer) : 0,
+                          c.attention.workspace, c.attention.executor);
+  check_room_apart(check, c);
 }
 
 // Two layers, x, y, memory, executor; weights, scales and biases of the feed-forward; norms.
-constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 3 + 12;
+constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 4 + 12;
 
 HEED_NOINLINE heed_status check_with_options(const transformer_pass &c) {
   checker_of<transformer_ranges + option_ranges> check;
   check_objects_of_layer(check, c.layer);
   check_pass(check, c);
-  if (check.ok()) check_attention_options(check, *c.layer->attention, c.x.n_rows);
+  if (check.ok()) check_attention_options(check, *c.layer->attention, c.attention.span);
   return check.finish();
 }
 
@@ -160,14 +201,16 @@ HEED_NOINLINE heed_status check_with_cross(const transformer_pass &c) {
   checker_of<transformer_ranges + 1 + attention_layer_ranges + 2 * option_ranges> check;
   check_objects_of_layer(check, c.layer);
   check_pass(check, c);
-  if (check.ok() && c.layer->attention->options) check_attention_options(check, *c.layer->attention, c.x.n_rows);
+  if (check.ok() && c.layer->attention->options) check_attention_options(check, *c.layer->attention, c.attention.span);
   if (check.ok()) check_cross_layer(check, c);
   return check.finish();
 }
 
-HEED_NOINLINE heed_status check_layer(const transformer_pass &c) {
+HEED_NOINLINE heed_status check_layer(transformer_pass &c) {
   checker_of<transformer_ranges> check;
   check_objects_of_layer(check, c.layer);
+  if (check.ok()) c.attention.span.batch = c.layer->attention->batch;
+  if (check.ok()) choose_rows(*c.layer, c.attention.span);
   if (check.ok() && c.layer->cross) return check_with_cross(c);
   if (check.ok() && c.layer->attention->options) return check_with_options(c);
   if (check.ok()) check_pass(check, c);
@@ -176,6 +219,15 @@ HEED_NOINLINE heed_status check_layer(const transformer_pass &c) {
 
 }  // namespace
 }  // namespace heed
+
+size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *layer, int32_t n) {
+  heed::checker_of<2> check;
+  heed::check_objects_of_layer(check, layer);
+  if (check.ok()) heed::check_transformer_shape(check, *layer);
+  check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
+  const uint64_t bytes = check.ok() ? heed::least_bytes_apart(*layer, n) : 0;
+  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+}
 
 size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n) {
   heed::checker_of<2> check;
@@ -188,15 +240,18 @@ size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t
 
 heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                        heed_memory memory, const heed_executor *executor) {
-  heed::transformer_pass c = {layer, x, y, {nullptr, nullptr, {}, nullptr, memory, executor}};
+  heed::transformer_pass c = {
+      layer, x, y, {nullptr, nullptr, {}, nullptr, nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}}};
   const heed_status status = heed::check_layer(c);
   if (status != HEED_OK) return status;
-  const int32_t at_once = heed::rows_at_once(*layer->attention, x.n_rows), dim = layer->attention->model_dim;
-  float *const rows = heed::take_rows(c.attention.workspace, heed::rows_bytes(at_once, heed::floats_of(*layer)));
   c.attention.layer = layer->attention;
-  c.attention.x = layer->norm_first ? nullptr : &x;
-  c.attention.y = heed_matrix_out_of(rows, at_once, dim);
-  c.attention.rows = rows + static_cast<size_t>(at_once) * static_cast<size_t>(dim);
   const auto k = heed_front_door::kernel(executor);
-  return heed::run_pieces(x, y, at_once, [&] { return heed::run_transformer_layer(k, c); });
+  if (heed::is_apart(c)) return heed::run_apart(k, c);
+  const int32_t n = heed::rows_in_memory(*layer->attention, c.attention.span), dim = layer->attention->model_dim;
+  float *const rows = heed::take_rows(c.attention.workspace, heed::rows_bytes(n, heed::floats_of(*layer)));
+  c.attention.x = layer->norm_first ? nullptr : &x;
+  c.attention.y = heed_matrix_out_of(rows, n, dim);
+  c.attention.rows = rows + static_cast<size_t>(n) * static_cast<size_t>(dim);
+  return heed::run_pieces(x, y, c.attention.span, heed::rows_at_once(*layer->attention, x.n_rows),
+                          [&] { return heed::run_transformer_layer(k, c); });
 }

@@ -105,7 +105,7 @@ class checker_of : public checker {
   range storage[N_RANGES];
 };
 
-// Weights whose rows of x have n_in numbers: the numbers and their scales, two ranges. (api/project.cpp)
+// Weights whose rows of x have n_in numbers: the numbers, scales and zero points, three ranges. (api/project.cpp)
 void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
 
 inline float natural_scale(float scale, int32_t head_dim) {

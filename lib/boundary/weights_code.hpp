@@ -7,7 +7,7 @@
 
 // Named by functions that make such weights alone: programs with plain weights do not link it.
 struct heed_weights_code {
-  void (*check)(heed::checker &check, const heed_weights &w, heed_argument argument);  // adds one range
+  void (*check)(heed::checker &check, const heed_weights &w, heed_argument argument);  // adds up to three ranges
   void (*run)(const heed::kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
               const heed_matrix_out &y, const heed_executor *executor);
 };

@@ -83,6 +83,10 @@ constexpr packed_steps make_packed() {
   packed_steps s = {};
   s.panel = multiply_panel<V>;
   s.blocks = multiply_blocks<V>;
+  if constexpr (V::lanes == 1)
+    s.bytes = project_bytes_one_lane<V, false>;
+  else
+    s.bytes = project_bytes<V>;
   return s;
 }
 
@@ -117,6 +121,8 @@ constexpr row_steps make_row_steps() {
   s.gelu_tanh = each_element<V, gated<gelu_tanh_function>>;
   s.silu = each_element<V, gated<silu_function>>;
   s.relu = each_element<V, gated<relu_function>>;
+  s.tanh = each_element<V, gated<tanh_function>>;
+  s.sigmoid = each_element<V, gated<sigmoid_function>>;
   s.add = each_element<V, sum>;
   s.rope = rope<V>;
   return s;

@@ -109,7 +109,8 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
 void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
   if (!check.ok()) return;
   if (w.code) {
-    w.code->check(check, w, argument);
+    check.require(w.layout == HEED_PACKED || (w.format != HEED_INT8 && w.format != HEED_UINT8), HEED_NOT_HERE, argument);
+    if (check.ok()) w.code->check(check, w, argument);
   } else {
     check.require(w.layout != HEED_PACKED && w.format != HEED_Q8_0 && w.format != HEED_Q4_0, HEED_NOT_INITIALIZED,
                   argument);

@@ -13,6 +13,7 @@ struct layer_pass {
   const heed_int_layer *layer;
   heed_int_matrix x;
   heed_int_matrix_out y;
+  int32_t before;          // rows of x before those of y; less than 0 if rows of y stand before those of x
   int8_t *k, *v;           // of all rows, where there is no cache
   unsigned char *workers;  // memory of worker 0
   size_t worker_bytes, row_bytes;
@@ -132,7 +133,7 @@ void run_piece(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const heed_int_layer &l = *p.layer;
   const piece_rows m = memory_of(p, worker);
   const heed_int_matrix x = piece_of(p.x, begin, n);
-  const heed_int_matrix_out a = piece_of(p.y, begin, n), h = bytes_of(m.h, n, l.model_dim, l.h_zero),
+  const heed_int_matrix_out a = piece_of(p.y, begin - p.before, n), h = bytes_of(m.h, n, l.model_dim, l.h_zero),
                             g = bytes_of(m.h, n, l.model_dim, l.g_zero),
                             result = heed_int_matrix_out_of(m.result, HEED_INT16, n, l.model_dim, 0);
   int8_t *const context = m.inner + static_cast<ptrdiff_t>(n) * context_dim(l);
@@ -150,19 +151,21 @@ void run_piece(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
 
 struct layer_task {
   const layer_pass *pass;
+  int32_t first, end;  // rows
   void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker);
 };
 
 void layer_piece_task(void *context, int32_t index, int32_t worker) {
   const layer_task &task = *static_cast<const layer_task *>(context);
   const layer_pass &p = *task.pass;
-  const int32_t begin = index * p.piece_rows, left = p.x.n_rows - begin;
+  const int32_t begin = task.first + index * p.piece_rows, left = task.end - begin;
   task.run(p, begin, left < p.piece_rows ? left : p.piece_rows, worker);
 }
 
-void run_pieces(const layer_pass &p, void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker)) {
-  layer_task task = {&p, run};
-  run_tasks(p.executor, (p.x.n_rows + p.piece_rows - 1) / p.piece_rows, layer_piece_task, &task);
+void run_pieces(const layer_pass &p, int32_t first, int32_t end,
+                void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker)) {
+  layer_task task = {&p, first, end, run};
+  if (first < end) run_tasks(p.executor, (end - first + p.piece_rows - 1) / p.piece_rows, layer_piece_task, &task);
 }
 
 // As many rows in a piece as the memory has room for beside the least workspace, at most 32; fewer if threads would idle.
@@ -172,7 +175,8 @@ layer_pass pass_of(const heed_int_layer &l, const heed_int_matrix &x, const heed
   p.layer = &l;
   p.x = x;
   p.y = y;
-  if (x.n_rows == 1) p.x.row_stride = p.y.row_stride = 0;
+  if (x.n_rows == 1) p.x.row_stride = 0;
+  if (y.n_rows == 1) p.y.row_stride = 0;
   const size_t keys = static_cast<size_t>(layer_keys_bytes(l, x.n_rows)), room = memory.bytes - keys;
   unsigned char *const data = static_cast<unsigned char *>(memory.data);
   if (!l.cache) {
@@ -187,7 +191,8 @@ layer_pass pass_of(const heed_int_layer &l, const heed_int_matrix &x, const heed
   p.worker_bytes = room / n_workers / 64 * 64;
   const size_t rows = (p.worker_bytes - least) / p.row_bytes + 1,
                fair = (static_cast<size_t>(x.n_rows) + n_workers - 1) / n_workers;
-  p.piece_rows = static_cast<int32_t>(rows < most_piece_rows ? rows : most_piece_rows);
+  // By fours, as kernels of small chips take them.
+  p.piece_rows = static_cast<int32_t>(rows >= most_piece_rows ? most_piece_rows : rows > 4 ? rows / 4 * 4 : rows);
   if (fair < static_cast<size_t>(p.piece_rows)) p.piece_rows = static_cast<int32_t>(fair);
   return p;
 }
@@ -204,12 +209,14 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
   // A ring keeps the windows of so many queries at a time.
   heed_int_cache *const cache = layer->cache;
   const int32_t at_once = cache && is_ring(cache->shape) ? cache->shape.spare + 1 : x.n_rows;
+  const int32_t before = rows_before(*layer, x.n_rows), end = before + y.n_rows;
   for (int32_t begin = 0; begin < x.n_rows; begin += at_once) {
     const int32_t left = x.n_rows - begin, n = left < at_once ? left : at_once;
-    const layer_pass pass = pass_of(*layer, piece_of(x, begin, n), piece_of(y, begin, n), memory, executor);
-    run_pieces(pass, run_keys);
+    layer_pass pass = pass_of(*layer, piece_of(x, begin, n), y, memory, executor);
+    pass.before = before - begin;
+    run_pieces(pass, 0, n, run_keys);
     if (cache) cache->code->count(*cache, n);
-    run_pieces(pass, run_piece);
+    run_pieces(pass, pass.before > 0 ? pass.before : 0, end - begin < n ? end - begin : n, run_piece);
   }
   return HEED_OK;
 }

@@ -114,7 +114,7 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
   check.object(layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   check_layer(check, *layer);
-  const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
+  const bool in_place = !layer->out_rows && x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
   check.require(x.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_X);
   check_int_input(check, x, HEED_ARG_X, in_place);
   check.count(x.n_rows, HEED_INT_MAX_KEYS, HEED_ARG_X);
@@ -122,7 +122,9 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
   check.require(y.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_Y);
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.zero_point == 0, HEED_OUT_OF_RANGE, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  const bool fits = layer->out_rows <= x.n_rows && layer->out_rows >= -x.n_rows;
+  check.require(fits, HEED_MISFIT, HEED_ARG_OUT_ROWS);
+  check.require(fits && y.n_rows == wanted_rows(*layer, x.n_rows) && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
   if (check.ok() && layer->cache) {
     check_object(check, layer->cache, access::write);
     if (check.ok()) layer->cache->code->check_tokens(check, *layer, x.n_rows);

@@ -1,5 +1,5 @@
 // Sums, products, norms and activations of rows of int8 and int16 (int_rows.h).
-#include "../kernel/int_row_rules.hpp"
+#include "../kernel/int_row_steps.hpp"
 #include "check.hpp"
 #include "heed/int_rows.h"
 #include "share.hpp"
@@ -7,31 +7,28 @@
 namespace heed {
 namespace {
 
-constexpr int32_t buffered = 64;  // numbers of a row that are widened at a time
+#ifdef HEED_SINGLE
+constexpr const int_row_steps *int_row_kernel = &fixed_int_rows;
+#else
+constexpr const int_row_steps *int_row_kernel = &int_plain_rows;
+#endif
+constexpr int32_t buffered = 64;  // numbers of a row that are taken at a time
 
-// Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they fit.
-void load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *to) {
+// Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they are read where they lie.
+const int16_t *load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *space) {
   const ptrdiff_t at = r * x.row_stride + begin;
-  if (x.format == HEED_INT16) {
-    __builtin_memcpy(to, static_cast<const int16_t *>(x.data) + at, static_cast<size_t>(n) * sizeof *to);
-  } else {
-    const int8_t *from = static_cast<const int8_t *>(x.data) + at;
-    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int16_t>(from[i] - x.zero_point);
-  }
+  if (x.format == HEED_INT16) return static_cast<const int16_t *>(x.data) + at;
+  int_row_kernel->widen(static_cast<const int8_t *>(x.data) + at, n, x.zero_point, space);
+  return space;
 }
 
-// y[r][begin + i] = zero point + value(i), in y's range.
-template <class F>
-HEED_INLINE void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const F &value) {
-  const ptrdiff_t at = r * y.row_stride + begin;
-  if (y.format == HEED_INT16) {
-    int16_t *to = static_cast<int16_t *>(y.data) + at;
-    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int16_t>(clamp_wide(value(i) + y.zero_point, -32768, 32767));
-  } else {
-    int8_t *to = static_cast<int8_t *>(y.data) + at;
-    for (int32_t i = 0; i < n; i++) to[i] = static_cast<int8_t>(clamp_wide(value(i) + y.zero_point, -128, 127));
-  }
+void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const int32_t *numbers) {
+  const ptrdiff_t at = (r * y.row_stride + begin) * static_cast<ptrdiff_t>(int_bytes(y.format));
+  int_row_kernel->narrow(numbers, n, y.zero_point, y.format == HEED_INT16, static_cast<char *>(y.data) + at);
 }
+
+// What the upper halves of products cannot tell, as no model should need it.
+HEED_INLINE int32_t limited(int64_t x) { return clamp_wide(x, -(1 << 30), 1 << 30); }
 
 // --------------------------------------------------------------------------------------------------- all functions
 
@@ -98,73 +95,82 @@ HEED_NOINLINE heed_status check_rows(const heed_int_matrix &a, heed_argument a_n
 
 // ---------------------------------------------------------------------------------------------- sums and products
 
-void add_row(const row_job &job, int32_t r) {
-  int16_t a[buffered], b[buffered];
+HEED_NOINLINE void add_any(const int16_t *a, const int16_t *b, int32_t n, const sum_rule &rule, int32_t *to) {
+  for (int32_t i = 0; i < n; i++) to[i] = limited(int_sum(rule, a[i], b[i]));
+}
+HEED_NOINLINE void multiply_any(const int16_t *a, const int16_t *b, int32_t n, multiplier m, int32_t *to) {
+  for (int32_t i = 0; i < n; i++) to[i] = limited(shifted(static_cast<int64_t>(a[i] * b[i]) * m.m, 31 - m.e));
+}
+
+// numbers(a, b, n, to) for each piece of the rows; where there is no b, it is a.
+template <class F>
+HEED_INLINE void each_piece(const row_job &job, int32_t r, const F &numbers) {
+  int16_t a_space[buffered], b_space[buffered];
+  int32_t to[buffered];
   for (int32_t i = 0; i < job.y.dim; i += buffered) {
     const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
-    load(job.a, r, i, n, a);
-    load(job.b, r, i, n, b);
-    store(job.y, r, i, n, [&](int32_t k) { return int_sum(job.sum, a[k], b[k]); });
+    const int16_t *a = load(job.a, r, i, n, a_space);
+    numbers(a, job.b.data ? load(job.b, r, i, n, b_space) : a, n, to);
+    store(job.y, r, i, n, to);
   }
+}
+
+void add_row(const row_job &job, int32_t r) {
+  each_piece(job, r, [&](const int16_t *a, const int16_t *b, int32_t n, int32_t *to) {
+    has_upper_sum(job.sum) ? int_row_kernel->add(a, b, n, job.sum, to) : add_any(a, b, n, job.sum, to);
+  });
 }
 
 void multiply_row(const row_job &job, int32_t r) {
-  int16_t a[buffered], b[buffered];
-  for (int32_t i = 0; i < job.y.dim; i += buffered) {
-    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
-    load(job.a, r, i, n, a);
-    load(job.b, r, i, n, b);
-    store(job.y, r, i, n,
-          [&](int32_t k) { return shifted(static_cast<int64_t>(a[k] * b[k]) * job.factor.m, 31 - job.factor.e); });
-  }
+  each_piece(job, r, [&](const int16_t *a, const int16_t *b, int32_t n, int32_t *to) {
+    has_upper_product(job.factor) ? int_row_kernel->multiply(a, b, n, job.factor, to)
+                                  : multiply_any(a, b, n, job.factor, to);
+  });
 }
 
 void rescale_row(const row_job &job, int32_t r) {
-  int16_t x[buffered];
-  for (int32_t i = 0; i < job.y.dim; i += buffered) {
-    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
-    load(job.a, r, i, n, x);
-    store(job.y, r, i, n,
-          [&](int32_t k) { return shifted(static_cast<int64_t>(x[k]) * job.factor.m, 31 - job.factor.e); });
-  }
+  each_piece(job, r, [&](const int16_t *x, const int16_t *, int32_t n, int32_t *to) {
+    has_upper_scale(job.factor) ? int_row_kernel->scale(x, n, scale_of(job.factor), to)
+                                : add_any(x, x, n, {job.factor.m, 0, 0, 0, 31 - job.factor.e}, to);
+  });
 }
 
 void lookup_row(const row_job &job, int32_t r) {
-  const int8_t *x = static_cast<const int8_t *>(job.a.data) + r * job.a.row_stride;
-  int8_t *y = static_cast<int8_t *>(job.y.data) + r * job.y.row_stride;
-  for (int32_t i = 0; i < job.y.dim; i++) y[i] = job.table[x[i] + 128];
+  int_row_kernel->lookup(static_cast<const int8_t *>(job.a.data) + r * job.a.row_stride, job.y.dim, job.table,
+                         static_cast<int8_t *>(job.y.data) + r * job.y.row_stride);
 }
 
 // ------------------------------------------------------------------------------------------------------------ norms
 
+HEED_NOINLINE void weigh_any(int32_t *z, int32_t n, const int32_t *weight, const int32_t *bias, int32_t shift) {
+  for (int32_t i = 0; i < n; i++) {
+    const int64_t b = bias ? static_cast<int64_t>(bias[i]) * (1 << norm_fraction) : 0;
+    z[i] = limited(shifted(static_cast<int64_t>(z[i]) * weight[i] + b, shift));
+  }
+}
+
 template <bool MEAN>
 void norm_row(const row_job &job, int32_t r) {
   const int32_t dim = job.y.dim, shift = norm_fraction + job.norm.shift;
-  int16_t x[buffered];
-  int32_t sum = 0;
-  uint64_t squares = 0;
+  const upper_rule upper = upper_of(shift);
+  int16_t space[buffered];
+  int32_t z[buffered];
+  int_moments m = {};
   for (int32_t i = 0; i < dim; i += buffered) {
     const int32_t n = dim - i < buffered ? dim - i : buffered;
-    load(job.a, r, i, n, x);
-    for (int32_t k = 0; k < n; k++) {
-      if (MEAN) sum += x[k];
-      squares += static_cast<uint32_t>(x[k] * x[k]);
-    }
+    int_row_kernel->moments(load(job.a, r, i, n, space), n, m);
   }
+  const int32_t sum = MEAN ? m.sum : 0;
   const uint64_t count = static_cast<uint32_t>(dim);
-  uint64_t v = count * squares - static_cast<uint64_t>(static_cast<int64_t>(sum) * sum);
+  uint64_t v = count * m.squares - static_cast<uint64_t>(static_cast<int64_t>(sum) * sum);
   v += (count * count * job.norm.eps) >> 16;
-  const bool flat = v == 0;
-  const norm_factor f = norm_factor_of(flat ? 1 : v);
+  const scale_rule rule = scale_of(norm_factor_of(v == 0 ? 1 : v), dim, sum);  // of 0 all z are 0
   for (int32_t i = 0; i < dim; i += buffered) {
     const int32_t n = dim - i < buffered ? dim - i : buffered;
-    load(job.a, r, i, n, x);
     const int32_t *weight = job.norm.weight + i, *bias = job.norm.bias ? job.norm.bias + i : nullptr;
-    store(job.y, r, i, n, [&](int32_t k) {
-      const int64_t z = flat ? 0 : int_normalized(f, dim * x[k] - sum);
-      const int64_t b = bias ? static_cast<int64_t>(bias[k]) * (1 << norm_fraction) : 0;
-      return shifted(z * weight[k] + b, shift);
-    });
+    int_row_kernel->scale(load(job.a, r, i, n, space), n, rule, z);
+    upper.up == 0 ? int_row_kernel->weigh(z, n, weight, bias, upper) : weigh_any(z, n, weight, bias, shift);
+    store(job.y, r, i, n, z);
   }
 }
 

@@ -31,13 +31,34 @@ struct avx2 : xsimd_model<xsimd::avx2> {
   static HEED_INLINE reg load(const int8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p))));
   }
+  static HEED_INLINE reg load(const weight_byte *p) {
+    return of_bits(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p))));
+  }
   static HEED_INLINE reg of_bits(__m256i x) { return _mm256_castsi256_ps(x); }
-  static constexpr bool shuffles_bytes = true;
+  static constexpr bool shuffles_bytes = true, transposes_words = true, orders_tiles = true;
   static HEED_INLINE reg byte_order(int byte) {
     return of_bits(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(byte_orders[byte])));
   }
   static HEED_INLINE reg shuffle_bytes(reg words, reg order) {
     return of_bits(_mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_castps_si256(order)));
+  }
+  // Four registers of outputs, whose bytes are unpacked, stand as quarters: 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+  static HEED_INLINE void codes_of_tile(const unsigned char *p, uint32_t flip, reg (&r)[4]) {
+    const __m256i bytes = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)),
+                                           _mm256_set1_epi8(static_cast<char>(flip)));
+    const __m256i top = _mm256_set1_epi16(0x4b00), none = _mm256_setzero_si256();
+    const __m256i low = _mm256_unpacklo_epi8(bytes, none), high = _mm256_unpackhi_epi8(bytes, none);
+    r[0] = of_bits(_mm256_unpacklo_epi16(low, top)), r[1] = of_bits(_mm256_unpackhi_epi16(low, top));
+    r[2] = of_bits(_mm256_unpacklo_epi16(high, top)), r[3] = of_bits(_mm256_unpackhi_epi16(high, top));
+  }
+  static HEED_INLINE void load_tile(const float *p, reg (&r)[4]) {
+    HEED_UNROLL for (int v = 0; v < 4; v++) r[v] = two_rows(reinterpret_cast<const char *>(p + 4 * v), 16);
+  }
+  static HEED_INLINE void store_tile(float *p, const reg (&r)[4]) {
+    HEED_UNROLL for (int v = 0; v < 4; v += 2) {
+      store(p + 4 * v, _mm256_permute2f128_ps(r[v], r[v + 1], 0x20));
+      store(p + 16 + 4 * v, _mm256_permute2f128_ps(r[v], r[v + 1], 0x31));
+    }
   }
 
   // Words of 32 bits are transposed; each holds two or four numbers of its row.

@@ -9,7 +9,7 @@ namespace {
 struct avx512 : xsimd_model<xsimd::avx512bw> {
   static constexpr int score_keys = 8, score_vecs = 3;  // 24 dots + 3 queries + 1 key
   static constexpr int sum_rows = 6, sum_vecs = 4;      // 24 sums + 4 columns + 1 factor
-  static constexpr bool finds_nibbles = true;
+  static constexpr bool finds_nibbles = true, transposes_words = true, orders_tiles = true;
 
   static HEED_INLINE __mmask16 first(int32_t n) { return static_cast<__mmask16>((1u << n) - 1); }
   using xsimd_model::load;
@@ -23,10 +23,39 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   static HEED_INLINE reg load(const int8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
   }
+  static HEED_INLINE reg load(const weight_byte *p) {
+    return of_bits(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
+  }
   static HEED_INLINE reg of_bits(__m512i x) { return _mm512_castsi512_ps(x); }
   static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
     const __m512i m = _mm512_set1_epi32(static_cast<int>(mask)), f = _mm512_set1_epi32(static_cast<int>(flip));
+    if (mask == ~0u) return of_bits(_mm512_xor_si512(_mm512_castps_si512(x), f));
     return of_bits(_mm512_ternarylogic_epi32(_mm512_castps_si512(x), m, f, 0x6a));
+  }
+  static HEED_INLINE void codes_of_tile(const unsigned char *p, uint32_t flip, reg (&r)[4]) {
+    const reg word = load(reinterpret_cast<const float *>(p)), half = shift_down<16>(word);
+    r[0] = masked(word, 0xff, 0x4b000000 | flip), r[1] = masked(word, 0xff00, 0x47000000 | flip << 8);
+    r[2] = masked(half, 0xff, 0x4b000000 | flip), r[3] = masked(half, 0xff00, 0x47000000 | flip << 8);
+  }
+  // Two registers give halves of two.
+  static HEED_INLINE __m512i order(int v) {
+    const __m512i n = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
+    return _mm512_add_epi32(n, _mm512_set1_epi32(v));
+  }
+  static HEED_INLINE void load_tile(const float *p, reg (&r)[4]) {
+    HEED_UNROLL for (int v = 0; v < 4; v += 2) {
+      const reg low = _mm512_permutex2var_ps(load(p), order(v), load(p + 16)),
+                high = _mm512_permutex2var_ps(load(p + 32), order(v), load(p + 48));
+      r[v] = _mm512_shuffle_f32x4(low, high, 0x44), r[v + 1] = _mm512_shuffle_f32x4(low, high, 0xee);
+    }
+  }
+  static HEED_INLINE void store_tile(float *p, const reg (&r)[4]) {
+    reg q[4];
+    transpose_lanes(r[0], r[1], r[2], r[3], q);
+    const reg a = _mm512_shuffle_f32x4(q[0], q[1], 0x44), b = _mm512_shuffle_f32x4(q[2], q[3], 0x44),
+              c = _mm512_shuffle_f32x4(q[0], q[1], 0xee), d = _mm512_shuffle_f32x4(q[2], q[3], 0xee);
+    store(p, _mm512_shuffle_f32x4(a, b, 0x88)), store(p + 16, _mm512_shuffle_f32x4(a, b, 0xdd));
+    store(p + 32, _mm512_shuffle_f32x4(c, d, 0x88)), store(p + 48, _mm512_shuffle_f32x4(c, d, 0xdd));
   }
   // The last four bits of each word, less 8: a look-up ignores the others.
   static HEED_INLINE reg nibble(reg words) {

@@ -53,7 +53,7 @@ namespace heed {
 #define HEED_TWO_A_PASS(first, second)                                  \
   "1:\n" first(16, 17, 18, 19) "2:\n" second(20, 21, 22, 23) "blx r8\n" \
   "subs r6, r6, #2\n bne 1b\n"
-#define HEED_WAY(label, weights) #label ":\n bmi 2f\n" HEED_TWO_A_PASS(weights, weights) "b 9f\n"
+#define HEED_WAY(label, begin, weights) #label ":\n" begin "bmi 2f\n" HEED_TWO_A_PASS(weights, weights) "b 9f\n"
 
 // From the tile to its registers and on to the way of its format. The code for so many rows is the end of that for 4;
 // "adr" is right only where the section has the alignment of ".balign".
@@ -87,11 +87,11 @@ namespace heed {
   "adr r8, 8f\n"                                                                           \
   "add r8, r8, #1\n"                                                                       \
   "6:\n tbh [pc, r5, lsl #1]\n"
-// The code for the rows, and the sums to y.
-#define HEED_END(store)                                                   \
+// The code for the rows, and the sums to y. keeps: what puts the tile into r0 again.
+#define HEED_END(keeps, store)                                            \
   "7:\n" HEED_ROWS(HEED_ROW) "bx lr\n"                                    \
   "8:\n" HEED_ROWS(HEED_ODD_ROW) "vmov r8, s27\n bx lr\n"                 \
-  "9:\n vmov r0, s26\n"                                                   \
+  "9:\n" keeps                                                            \
   "ldr r1, [r0, %[y]]\n"                                                  \
   "ldr r2, [r0, %[y_stride]]\n"                                           \
   "ldr r3, [r0, %[rows]]\n"                                               \
@@ -104,13 +104,15 @@ namespace heed {
   "add r1, r1, r2\n" store(12, 13, 14, 15)                                \
   "4:\n"
 #define HEED_STORE(b0, b1, b2, b3) "vstmia r1, {s" #b0 "-s" #b3 "}\n"
+#define HEED_IN_S26 "vmov r0, s26\n"
 #define HEED_OPERANDS                                                                                               \
   : "+r"(tile)                                                                                                      \
   : [start] "i"(offsetof(projection_tile, start)), [scales] "i"(offsetof(projection_tile, scales)),                 \
     [rows] "i"(offsetof(projection_tile, rows)), [way] "i"(offsetof(projection_tile, way)),                         \
     [depth] "i"(offsetof(projection_tile, depth)), [x] "i"(offsetof(projection_tile, x)),                           \
     [w_stride] "i"(offsetof(projection_tile, w_stride)), [w] "i"(offsetof(projection_tile, w)),                     \
-    [y] "i"(offsetof(projection_tile, y)), [y_stride] "i"(offsetof(projection_tile, y_stride))                      \
+    [y] "i"(offsetof(projection_tile, y)), [y_stride] "i"(offsetof(projection_tile, y_stride))
+#define HEED_CLOBBERS                                                                                               \
   : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory", "s0", "s1", "s2",    \
     "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", \
     "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31"
@@ -120,11 +122,11 @@ namespace heed {
   asm volatile(
       HEED_BEGIN
       "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, (15f-5b)/2, (16f-5b)/2, (17f-5b)/2\n"
-      HEED_WAY(10, HEED_F32_INPUTS) HEED_WAY(11, HEED_F32_OUTPUTS)
-      HEED_WAY(12, HEED_F16_INPUTS) HEED_WAY(13, HEED_F16_OUTPUTS)
-      HEED_WAY(14, HEED_BF16_INPUTS) HEED_WAY(15, HEED_BF16_OUTPUTS)
-      HEED_WAY(16, HEED_INT8_INPUTS) HEED_WAY(17, HEED_INT8_OUTPUTS)
-      HEED_END(HEED_STORE) HEED_OPERANDS);
+      HEED_WAY(10, , HEED_F32_INPUTS) HEED_WAY(11, , HEED_F32_OUTPUTS)
+      HEED_WAY(12, , HEED_F16_INPUTS) HEED_WAY(13, , HEED_F16_OUTPUTS)
+      HEED_WAY(14, , HEED_BF16_INPUTS) HEED_WAY(15, , HEED_BF16_OUTPUTS)
+      HEED_WAY(16, , HEED_INT8_INPUTS) HEED_WAY(17, , HEED_INT8_OUTPUTS)
+      HEED_END(HEED_IN_S26, HEED_STORE) HEED_OPERANDS HEED_CLOBBERS);
 }
 
 // Packed words of four inputs: way 0 with scales (int8), way 2 as integers, whose sums are multiplied by scales and added to
@@ -138,8 +140,8 @@ namespace heed {
 #define HEED_BYTES_2(...) HEED_WORDS(1, __VA_ARGS__) "add r0, r0, r2\n sub r2, r1, r2\n"
 #define HEED_SCALED_1(...) HEED_BYTES_1(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
 #define HEED_SCALED_2(...) HEED_BYTES_2(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
-#define HEED_WORD_WAY(label, first, second)                                             \
-  #label ":\n mov r2, #2\n mov r3, #0\n bpl 1f\n"                                       \
+#define HEED_WORD_WAY(label, begin, first, second)                                      \
+  #label ":\n" begin "mov r2, #2\n mov r3, #0\n bpl 1f\n"                               \
   "mov r3, r8\n vmov r8, s27\n subs r6, r6, #2\n beq 3f\n"                              \
   HEED_TWO_A_PASS(first, second)                                                        \
   "cmp r3, #0\n beq 9f\n"                                                               \
@@ -155,9 +157,61 @@ namespace heed {
   asm volatile(
       HEED_BEGIN
       "5:\n .hword (10f-5b)/2, 0, (11f-5b)/2, 0\n"
-      HEED_WORD_WAY(10, HEED_SCALED_1, HEED_SCALED_2) HEED_WORD_WAY(11, HEED_BYTES_1, HEED_BYTES_2)
-      HEED_END(HEED_STORE_OR_ADD) HEED_OPERANDS);
+      HEED_WORD_WAY(10, , HEED_SCALED_1, HEED_SCALED_2) HEED_WORD_WAY(11, , HEED_BYTES_1, HEED_BYTES_2)
+      HEED_END(HEED_IN_S26, HEED_STORE_OR_ADD) HEED_OPERANDS HEED_CLOBBERS);
 }
+
+#ifdef __ARM_FEATURE_DSP
+// With zero points: way 0 and 1 uint8, 2 and 3 int8 (layouts as above), 4 packed words of int8. r7 has those of two outputs
+// in its halves, negative, s26 or r2 those of the other two. So r7 and the tile are kept on the stack.
+#define HEED_LESS(zeros) "sxtah r4, r4, " zeros "\n sxtah r5, r5, " zeros ", ror #16\n"
+#define HEED_ZEROS(rest) "vmov lr, s26\n ldr r7, [lr, %[zeros]]\n ldr " rest ", [lr, %[zeros]+4]\n vmov s26, " rest "\n"
+#define HEED_FLOATS(...) HEED_EACH("vcvt.f32.s32", __VA_ARGS__) HEED_SCALES(__VA_ARGS__)
+#define HEED_SHIFTED_INPUTS(load, b0, b1, b2, b3)                                                 \
+  load " r4, [r0]\n" load " r5, [r0, #1]\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1)                \
+  load " r4, [r0, #2]\n" load " r5, [r0, #3]\n" HEED_LESS("r2") HEED_2_NUMBERS(b2, b3)            \
+  "add r0, r0, r1\n" HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_SHIFTED_OUTPUTS(load, b0, b1, b2, b3)                                                \
+  load " r4, [r0], #1\n" load " r5, [r1], #1\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1)            \
+  load " r4, [r2], #1\n" load " r5, [r3], #1\n vmov lr, s26\n" HEED_LESS("lr") HEED_2_NUMBERS(b2, b3) \
+  HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_SHIFTED_WORDS(at, b0, b1, b2, b3)                                                    \
+  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at "]\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1) \
+  "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at "]\n vmov lr, s26\n" HEED_LESS("lr")      \
+  HEED_2_NUMBERS(b2, b3) HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_UINT8_INPUTS(...) HEED_SHIFTED_INPUTS("ldrb", __VA_ARGS__)
+#define HEED_UINT8_OUTPUTS(...) HEED_SHIFTED_OUTPUTS("ldrb", __VA_ARGS__)
+#define HEED_LESS_INPUTS(...) HEED_SHIFTED_INPUTS("ldrsb", __VA_ARGS__)
+#define HEED_LESS_OUTPUTS(...) HEED_SHIFTED_OUTPUTS("ldrsb", __VA_ARGS__)
+#define HEED_SHIFTED_1(...) HEED_SHIFTED_WORDS(0, __VA_ARGS__)
+#define HEED_SHIFTED_2(...) HEED_SHIFTED_WORDS(1, __VA_ARGS__) "add r0, r0, r2\n sub r2, r1, r2\n"
+
+[[maybe_unused]] static HEED_NOINLINE void project_bytes_cortex_m(const shifted_tile &t) {
+  register const shifted_tile *tile asm("r0") = &t;
+  asm volatile(
+      "push {r0, r7}\n"
+      HEED_BEGIN
+      "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, 0\n"
+      HEED_WAY(10, HEED_ZEROS("r2"), HEED_UINT8_INPUTS) HEED_WAY(11, HEED_ZEROS("lr"), HEED_UINT8_OUTPUTS)
+      HEED_WAY(12, HEED_ZEROS("r2"), HEED_LESS_INPUTS) HEED_WAY(13, HEED_ZEROS("lr"), HEED_LESS_OUTPUTS)
+      HEED_WORD_WAY(14, HEED_ZEROS("lr"), HEED_SHIFTED_1, HEED_SHIFTED_2)
+      HEED_END("ldr r0, [sp]\n", HEED_STORE) "pop {r0, r7}\n"
+      HEED_OPERANDS, [zeros] "i"(offsetof(shifted_tile, zeros)) HEED_CLOBBERS);
+}
+
+#undef HEED_SHIFTED_2
+#undef HEED_SHIFTED_1
+#undef HEED_LESS_OUTPUTS
+#undef HEED_LESS_INPUTS
+#undef HEED_UINT8_OUTPUTS
+#undef HEED_UINT8_INPUTS
+#undef HEED_SHIFTED_WORDS
+#undef HEED_SHIFTED_OUTPUTS
+#undef HEED_SHIFTED_INPUTS
+#undef HEED_FLOATS
+#undef HEED_ZEROS
+#undef HEED_LESS
+#endif
 
 #undef HEED_STORE_OR_ADD
 #undef HEED_WORD_WAY
@@ -166,7 +220,9 @@ namespace heed {
 #undef HEED_BYTES_2
 #undef HEED_BYTES_1
 #undef HEED_WORDS
+#undef HEED_CLOBBERS
 #undef HEED_OPERANDS
+#undef HEED_IN_S26
 #undef HEED_STORE
 #undef HEED_END
 #undef HEED_BEGIN

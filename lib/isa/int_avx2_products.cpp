@@ -8,21 +8,15 @@ namespace {
 struct avx2_pairs : x86_256 {
   static constexpr int32_t x_bytes = 2;
   static constexpr bool takes_zero_point = true;
-  struct pairs {
-    reg even, odd;
-  };
-
-  static HEED_INLINE pairs apart(reg w) {
-    return {_mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8), _mm256_srai_epi16(w, 8)};
+  static HEED_INLINE reg bytes(const void *p) { return load(p); }
+  static HEED_INLINE reg half(const void *p, bool high) {
+    return _mm256_sub_epi8(nibbles(p, high), _mm256_set1_epi8(8));
   }
-  static HEED_INLINE pairs bytes(const void *p) { return apart(load(p)); }
-  static HEED_INLINE pairs half(const void *p, bool high) {
-    return apart(_mm256_sub_epi8(nibbles(p, high), _mm256_set1_epi8(8)));
-  }
-  static HEED_INLINE const unsigned char *of(const unsigned char *x) { return x; }
-  static HEED_INLINE reg dot(reg acc, const pairs &w, const unsigned char *x) {
-    acc = _mm256_add_epi32(acc, _mm256_madd_epi16(w.even, set(load_word(x))));
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(w.odd, set(load_word(x + 4))));
+  static HEED_INLINE reg part(reg w, int i) { return _mm256_srai_epi16(i == 0 ? _mm256_slli_epi16(w, 8) : w, 8); }
+  static HEED_INLINE reg dot(reg acc, reg weights, reg x) {
+    acc = add(acc, _mm256_madd_epi16(weights, x));
+    asm volatile("" : "+x"(acc));  // products are added one after another: GCC would keep several, and has no registers
+    return acc;
   }
 
   static void open(const int8_t *x, int32_t n, int32_t zero_point, int32_t inputs, unsigned char *to) {

@@ -18,7 +18,7 @@ struct vnni512 {
     const reg both = load(p), four = _mm512_set1_epi8(15);
     return _mm512_add_epi8(_mm512_and_si512(high ? _mm512_srli_epi16(both, 4) : both, four), _mm512_set1_epi8(120));
   }
-  static HEED_INLINE reg of(const unsigned char *x) { return _mm512_set1_epi32(load_word(x)); }
+  static HEED_INLINE reg part(reg w, int) { return w; }
   static HEED_INLINE reg dot(reg acc, reg weights, reg x) { return _mm512_dpbusd_epi32(acc, weights, x); }
   static HEED_INLINE __m512 halves(const void *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i *>(p)));
@@ -35,13 +35,16 @@ struct vnni512 {
       store(to + i, n - i >= 64 ? load(x + i) : _mm512_maskz_loadu_epi8(n > i ? (1ull << (n - i)) - 1 : 0, x + i));
   }
   static int32_t term(const unsigned char *x, int32_t n) {
-    __m256i sum = _mm256_setzero_si256();
-    for (int32_t i = 0; i < n; i += 32)
-      sum = _mm256_dpbusd_epi32(sum, _mm256_set1_epi8(-128),
-                                _mm256_maskz_loadu_epi8(n - i >= 32 ? ~0u : (1u << (n - i)) - 1, x + i));
-    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-    return -_mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+    const reg by = _mm512_set1_epi8(-128);
+    reg sum = _mm512_setzero_si512(), second = sum;
+    int32_t i = 0;
+    for (; i + 128 <= n; i += 128) {
+      sum = dot(sum, by, load(x + i));
+      second = dot(second, by, load(x + i + 64));
+    }
+    for (; i < n; i += 64)
+      sum = dot(sum, by, n - i >= 64 ? load(x + i) : _mm512_maskz_loadu_epi8((1ull << (n - i)) - 1, x + i));
+    return -_mm512_reduce_add_epi32(add(sum, second));
   }
   static void add_weights(const int_words &w, int32_t n, int32_t *sums) {
     for (int32_t o = 0; o < w.width; o += lanes) {
@@ -53,6 +56,12 @@ struct vnni512 {
     }
   }
 
+  static HEED_INLINE void store_eight(const int_product &b, ptrdiff_t to, reg y) {
+    if (b.wide)
+      _mm_storeu_si128(reinterpret_cast<__m128i *>(static_cast<int16_t *>(b.y) + to), _mm512_cvtsepi64_epi16(y));
+    else
+      _mm_storel_epi64(reinterpret_cast<__m128i *>(static_cast<int8_t *>(b.y) + to), _mm512_cvtsepi64_epi8(y));
+  }
   // Eight outputs of all rows: their multipliers are taken apart once.
   static void requantise(const int_product &b, int32_t row, int32_t n_rows, const int32_t *acc, const int32_t *start) {
     const reg zero_point = _mm512_set1_epi64(b.y_zero_point);
@@ -69,7 +78,9 @@ struct vnni512 {
         const reg y =
             _mm512_add_epi64(zero_point, _mm512_srav_epi64(_mm512_add_epi64(_mm512_mul_epi32(sum, pair), half), shift));
         const ptrdiff_t to = (row + r) * b.y_stride + n;
-        if (b.wide)
+        if (left >= 8)  // stores with a mask take several times as long
+          store_eight(b, to, y);
+        else if (b.wide)
           _mm_mask_storeu_epi16(static_cast<int16_t *>(b.y) + to, mask, _mm512_cvtsepi64_epi16(y));
         else
           _mm_mask_storeu_epi8(static_cast<int8_t *>(b.y) + to, mask, _mm512_cvtsepi64_epi8(y));
@@ -78,7 +89,7 @@ struct vnni512 {
   }
 
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
-    const bool sums = w.format == stored_int8;
+    const bool sums = has_output_scales(w.format);
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
       const auto mask = static_cast<__mmask16>(b.n_cols - n >= lanes ? 65535 : (1 << (b.n_cols - n)) - 1);
       const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + n) : _mm512_setzero_ps();

@@ -12,7 +12,7 @@ struct vnni256 : x86_256 {
   static HEED_INLINE reg half(const void *p, bool high) {
     return _mm256_add_epi8(nibbles(p, high), _mm256_set1_epi8(120));
   }
-  static HEED_INLINE reg of(const unsigned char *x) { return set(load_word(x)); }
+  static HEED_INLINE reg part(reg w, int) { return w; }
   static HEED_INLINE reg dot(reg acc, reg weights, reg x) { return _mm256_dpbusd_avx_epi32(acc, weights, x); }
 
   static void open(const int8_t *x, int32_t n, int32_t, int32_t inputs, unsigned char *to) {

@@ -1,4 +1,4 @@
-// Products in integers with SMLAD. Two rows are widened, less their zero point, up to 128 inputs at a time, if those are
+// Products in integers with SMLAD. Two rows are widened, less their zero point, up to 256 inputs at a time, if those are
 // all then once for all outputs; weights when they are needed: four bytes become two words of two numbers each.
 #ifndef HEED_ISA_INT_DSP_PRODUCTS_HPP
 #define HEED_ISA_INT_DSP_PRODUCTS_HPP
@@ -12,12 +12,22 @@ namespace {
 struct dsp_dots {
   static constexpr int32_t rows = 2, outputs = 2, piece = 256;
 
+  static constexpr int32_t group = 32;  // outputs whose sums are kept at a time
+  struct sums_of_rows {
+    int32_t sums[2][group + 2];
+  };
+
+  // Two widened rows times pairs of outputs.
   struct tile {
     const uint32_t *x;  // of each four numbers of two rows the even two and the odd two of the one, then of the other
+    int32_t fours;      // at least 1
     const int8_t *a;    // weights of the first output
     ptrdiff_t b;        // those of the second, an address; or how far apart words of outputs are that lie side by side
-    int32_t fours;      // at least 1
-    int32_t sums[4];    // of a row, then of the other
+    int32_t *to;        // sums of the first row; those of the second are group + 2 numbers behind them
+    int32_t n_pairs;    // at least 1
+    ptrdiff_t next_a, next_b;  // what a and b move by from the end of a pair to the next one
+    const int32_t *bias;       // sums begin with it
+    ptrdiff_t next_bias;       // 8, or 0
   };
 
 // r2 to r5 are the rows' numbers, r8 to r11 the sums.
@@ -25,22 +35,30 @@ struct dsp_dots {
 #define HEED_OUTPUT(load, acc0, acc1)               \
   load "sxtb16 r7, r6, ror #8\n sxtb16 r6, r6\n"    \
   HEED_SUM(acc0, 2, 6) HEED_SUM(acc0, 3, 7) HEED_SUM(acc1, 4, 6) HEED_SUM(acc1, 5, 7)
-#define HEED_TILE(first, second)                                                                \
-  "push {r0, r7}\n add lr, r0, #16\n ldmia lr, {r8-r11}\n ldr r12, [r0]\n ldr lr, [r0, #12]\n"  \
-  "ldrd r0, r1, [r0, #4]\n"                                                                     \
-  "1:\n ldmia r12!, {r2-r5}\n" HEED_OUTPUT(first, 8, 10) HEED_OUTPUT(second, 9, 11)             \
-  "subs lr, #1\n bne 1b\n pop {r0, r7}\n add lr, r0, #16\n stmia lr, {r8-r11}\n"
+#define HEED_FOUR(first, second) "ldmia r12!, {r2-r5}\n" HEED_OUTPUT(first, 8, 10) HEED_OUTPUT(second, 9, 11)
+#define HEED_TILE(first, second)                                                                                  \
+  "push {r0, r7}\n"                                                                                               \
+  "1:\n ldr r7, [sp]\n ldrd r12, lr, [r7]\n ldrd r0, r1, [r7, #8]\n ldrd r2, r3, [r7, #32]\n"                      \
+  "ldrd r8, r9, [r2]\n mov r10, r8\n mov r11, r9\n add r2, r3\n str r2, [r7, #32]\n tst lr, #1\n beq 2f\n"           \
+  HEED_FOUR(first, second) "subs lr, #1\n beq 3f\n"                                                              \
+  "2:\n" HEED_FOUR(first, second) HEED_FOUR(first, second) "subs lr, #2\n bne 2b\n"                              \
+  "3:\n ldr r7, [sp]\n ldr r6, [r7, #16]\n strd r10, r11, [r6, %1]\n strd r8, r9, [r6], #8\n str r6, [r7, #16]\n"  \
+  "ldrd r2, r3, [r7, #24]\n add r0, r2\n add r1, r3\n strd r0, r1, [r7, #8]\n"                                    \
+  "ldr r2, [r7, #20]\n subs r2, #1\n str r2, [r7, #20]\n bne 1b\n pop {r0, r7}\n"
+#define HEED_CHANGES "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory"
   template <bool SIDE_BY_SIDE>
   static HEED_NOINLINE void multiply(tile &t) {
     register tile *at asm("r0") = &t;
+    constexpr size_t apart = sizeof(int32_t) * (group + 2);
     if constexpr (SIDE_BY_SIDE)
-      asm volatile(HEED_TILE("ldr r6, [r0]\n", "ldr r6, [r0, #4]\n add r0, r1\n")
-                   : "+r"(at)::"r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+      asm volatile(HEED_TILE("ldr r6, [r0]\n", "ldr r6, [r0, #4]\n add r0, r1\n") : "+r"(at) : "i"(apart) : HEED_CHANGES);
     else
-      asm volatile(HEED_TILE("ldr r6, [r0], #4\n", "ldr r6, [r1], #4\n")
-                   : "+r"(at)::"r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+      asm volatile(HEED_TILE("ldr r6, [r0], #4\n", "ldr r6, [r1], #4\n") : "+r"(at) : "i"(apart) : HEED_CHANGES);
   }
+
+#undef HEED_CHANGES
 #undef HEED_TILE
+#undef HEED_FOUR
 #undef HEED_OUTPUT
 #undef HEED_SUM
 
@@ -53,55 +71,58 @@ struct dsp_dots {
     }
   }
 
-  // n inputs of two widened rows and two outputs are added to the sums.
-  static HEED_INLINE void add(tile &t, const uint32_t *x, const int_weights &w, const int8_t *a, const int8_t *b,
-                              int32_t n) {
-    t.x = x;
-    t.a = a;
-    t.fours = n >> 2;
-    const bool side_by_side = w.layout == int_layout::panel && a != b;
-    t.b = side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(b);
-    if (t.fours) side_by_side ? multiply<true>(t) : multiply<false>(t);
-    const int32_t left = n & 3, done = t.fours;
+  // n inputs of two widened rows, times 2 * n_pairs outputs from a on.
+  static HEED_NOINLINE void add(const uint32_t *x, const int_weights &w, const int8_t *a, int32_t n, int32_t n_pairs,
+                                const int32_t *bias, int32_t *to) {
+    static constexpr int32_t none[2] = {0, 0};
+    const int32_t fours = n >> 2, left = n & 3;
+    const ptrdiff_t done = fours * w.step;
+    const bool side_by_side = w.layout == int_layout::panel;
+    tile t = {x, fours, a, side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(a + w.output), to, n_pairs,
+              2 * w.output - done, side_by_side ? 0 : 2 * w.output - done, bias ? bias : none, bias ? 8 : 0};
+    if (fours) side_by_side ? multiply<true>(t) : multiply<false>(t);
     if (!left) return;
-    x += 4 * done;
-    const uint32_t p = dsp::four(a + done * w.step, left), q = dsp::four(b + done * w.step, left);
-    const auto sum = [&](int32_t acc, const uint32_t *row, uint32_t bytes) HEED_INLINED {
-      return dsp::add_products(row[1], dsp::odd(bytes), dsp::add_products(row[0], dsp::even(bytes), acc));
-    };
-    t.sums[0] = sum(t.sums[0], x, p), t.sums[1] = sum(t.sums[1], x, q);
-    t.sums[2] = sum(t.sums[2], x + 2, p), t.sums[3] = sum(t.sums[3], x + 2, q);
+    x += 4 * fours;
+    a += done;
+    for (int32_t o = 0; o < 2 * n_pairs; o++, a += w.output) {
+      if (!fours) to[o] = to[o + group + 2] = bias ? bias[o] : 0;
+      const uint32_t bytes = dsp::four(a, left), even = dsp::even(bytes), odd = dsp::odd(bytes);
+      to[o] = dsp::add_products(x[1], odd, dsp::add_products(x[0], even, to[o]));
+      to[o + group + 2] = dsp::add_products(x[3], odd, dsp::add_products(x[2], even, to[o + group + 2]));
+    }
   }
 
   template <int ROWS, int OUTPUTS>
   static HEED_NOINLINE void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
                                  int32_t depth, int32_t *sums) {
-    if (w.layout == int_layout::in_out || (w.layout == int_layout::panel && OUTPUTS == 1))
+    if (w.layout == int_layout::in_out || OUTPUTS == 1)
       return plain_dots::dots<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
-    const int8_t *a = w.data, *b = w.data + (OUTPUTS - 1) * w.output;
+    constexpr int32_t piece = 96;  // it keeps the stack small
     uint32_t wide[piece];
-    tile t = {};
-    for (int32_t i = 0; i < depth; i += piece, x += piece, a += piece / 4 * w.step, b += piece / 4 * w.step) {
+    sums_of_rows s;
+    for (int r = 0; r < ROWS; r++) sums[2 * r] = sums[2 * r + 1] = 0;
+    const int8_t *a = w.data;
+    for (int32_t i = 0; i < depth; i += piece, x += piece, a += piece / 4 * w.step) {
       const int32_t n = depth - i < piece ? depth - i : piece;
       widen(x, x + (ROWS - 1) * x_stride, n, zero_point, wide);
-      add(t, wide, w, a, b, n);
+      add(wide, w, a, n, 1, nullptr, s.sums[0]);
+      for (int r = 0; r < ROWS; r++) sums[2 * r] += s.sums[r][0], sums[2 * r + 1] += s.sums[r][1];
     }
-    sums[0] = t.sums[0];
-    if (OUTPUTS == 2) sums[1] = t.sums[1];
-    if (ROWS == 2) sums[OUTPUTS] = t.sums[2];
-    if (ROWS == 2 && OUTPUTS == 2) sums[3] = t.sums[3];
   }
 
-  // All outputs of two rows, or of one that is taken for both. Two outputs at a time: an odd last one with the one before.
+  // All outputs of two rows, or of one that is taken for both. An odd last one comes with the one before it.
   static HEED_NOINLINE void project_rows(const int_product &b, const uint32_t *wide, int32_t row, bool two) {
-    for (int32_t from = 0; from < b.n_cols; from += 2) {
-      const int32_t n = from + 1 < b.n_cols ? from : from - 1;
-      tile t = {};
-      if (b.bias) t.sums[0] = t.sums[2] = b.bias[n], t.sums[1] = t.sums[3] = b.bias[n + 1];
-      add(t, wide, b.w, b.w.of(n), b.w.of(n + 1), b.depth);
-      for (int32_t i = 0; i < (two ? 4 : 2); i++)
-        int_store(b.y, (row + (i >> 1)) * b.y_stride + n + (i & 1),
-                  int_requantised_fast(t.sums[i], b.multiplier_of(n + (i & 1)), b.y_zero_point, b.wide), b.wide);
+    sums_of_rows s;
+    for (int32_t from = 0, n; from < b.n_cols; from += n) {
+      n = b.n_cols - from < group ? b.n_cols - from : group;
+      const int32_t *bias = b.bias ? b.bias + from : nullptr;
+      if (n > 1) add(wide, b.w, b.w.of(from), b.depth, n >> 1, bias, s.sums[0]);
+      if (n & 1) {
+        add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, bias ? bias + n - 2 : bias, s.sums[0] + group);
+        s.sums[0][n - 1] = s.sums[0][group + 1], s.sums[1][n - 1] = s.sums[1][group + 1];
+      }
+      int_requantise(b, s.sums[0], row, from, n);
+      if (two) int_requantise(b, s.sums[1], row + 1, from, n);
     }
   }
   static HEED_NOINLINE void project_widened(const int_product &b) {

@@ -1,10 +1,11 @@
 // The models of panel_product.hpp for x86 from AVX2 on: x86_products<I>. I is what differs:
 //   reg, lanes                          a register and its words
 //   six_outputs                         outputs of a tile of six rows
-//   many_registers                      a tile holds all its weights
+//   many_registers                      32, not 16
 //   load, store, set, add
 //   bytes(p), half(p, high)             a register of words of weights; the halves of its bytes, less 8
-//   of(x), dot(acc, weights, of x)      four inputs for all lanes
+//   part(weights, i)                    of x_bytes parts: what words i of inputs, as opened, are multiplied with
+//   dot(acc, part, word of x)           for all lanes
 //   zero(), load_floats, store_floats, halves(p), add_scaled(sum, acc, scale)
 // and what x86_products does not define.
 #ifndef HEED_INT_X86_PRODUCTS_HPP
@@ -88,20 +89,24 @@ HEED_NOINLINE void turn_inputs(const int_weights &w, int32_t begin, int32_t n, i
 
 // ---------------------------------------------------------------------------------------------------- register tiles
 
+// Four inputs of each row. With 16 registers twelve hold sums, two a part of the weights, one the numbers of a row.
 template <class I, int ROWS, int VECS, class Words>
 HEED_INLINE void add_step(typename I::reg (&sum)[ROWS][VECS], Words words, const unsigned char *x, ptrdiff_t x_stride) {
-  if constexpr (I::many_registers) {
-    decltype(words(0)) w[VECS];
-    HEED_UNROLL for (int v = 0; v < VECS; v++) w[v] = words(v);
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      const auto numbers = I::of(x + r * x_stride);
-      HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] = I::dot(sum[r][v], w[v], numbers);
-    }
-  } else {
+  if constexpr (ROWS == 1) {
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
       const auto w = words(v);
-      asm volatile("" : "+r"(x));  // numbers are loaded again: there are no registers to keep them in
-      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = I::dot(sum[r][v], w, I::of(x + r * x_stride));
+      HEED_UNROLL for (int part = 0; part < I::x_bytes; part++) sum[0][v] =
+          I::dot(sum[0][v], I::part(w, part), I::set(load_word(x + 4 * part)));
+    }
+  } else {
+    HEED_UNROLL for (int part = 0; part < I::x_bytes; part++) {
+      typename I::reg w[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) w[v] = I::part(words(v), part);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        const auto numbers = I::set(load_word(x + r * x_stride + 4 * part));
+        HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] = I::dot(sum[r][v], w[v], numbers);
+      }
+      asm volatile("" : "+r"(x));  // a part after another
     }
   }
 }

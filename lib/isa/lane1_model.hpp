@@ -64,6 +64,12 @@ struct lane1 {
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;
   static constexpr bool own_tile = HEED_CORTEX_M_TILE;
+#if HEED_CORTEX_M_TILE && defined(__ARM_FEATURE_DSP)
+  static constexpr bool own_bytes = true;
+  static HEED_INLINE void project_bytes(const shifted_tile &t) { project_bytes_cortex_m(t); }
+#else
+  static constexpr bool own_bytes = false;
+#endif
 #if !HEED_CORTEX_M_TILE
   static constexpr int exponentials = lane1_exponentials;
 #else

@@ -20,7 +20,7 @@ struct lanes4 {
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
   static constexpr bool loads_narrow = false;
-  static constexpr bool shuffles_bytes = false, finds_nibbles = false;
+  static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false;
   static constexpr int factors_at_once = 1;
 #ifdef HEED_TARGET_VECTORS
   static constexpr bool compact = false;

@@ -14,7 +14,7 @@ namespace {
 struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
-  static constexpr bool compact = true, copies_panels = false, loads_narrow = true;
+  static constexpr bool compact = true, copies_panels = false, loads_narrow = true, transposes_words = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
   static constexpr int sum_rows = 2, sum_vecs = 3;      // 6 sums + 1 of 3 columns
@@ -23,6 +23,7 @@ struct mve {
   static HEED_INLINE reg load(const f16 *p) { return widen_f16(vldrhq_u32(&p->bits)); }
   static HEED_INLINE reg load(const bf16 *p) { return widen_bf16(vldrhq_u32(&p->bits)); }
   static HEED_INLINE reg load(const int8_t *p) { return vcvtq_f32_s32(vldrbq_s32(p)); }
+  static HEED_INLINE reg load(const weight_byte *p) { return vreinterpretq_f32_u32(vldrbq_u32(&p->bits)); }
   static HEED_INLINE reg widen_bf16(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_u32(x, 16)); }
   static HEED_INLINE reg widen_f16(uint32x4_t x) {
 #ifdef __clang__
@@ -49,6 +50,9 @@ struct mve {
   static HEED_INLINE reg column(const int8_t *p, uint32x4_t rows) {
     return vcvtq_f32_s32(vldrbq_gather_offset_s32(p, rows));
   }
+  static HEED_INLINE reg column(const weight_byte *p, uint32x4_t rows) {
+    return vreinterpretq_f32_u32(vldrbq_gather_offset_u32(&p->bits, rows));
+  }
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
     const uint32x4_t of_rows = rows(stride);
@@ -58,7 +62,19 @@ struct mve {
   template <class F>
   static HEED_INLINE void each_byte(const unsigned char *p, F f) {
     const int8x16_t words = vreinterpretq_s8_u8(vld1q_u8(p));
-    const int16x8_t even = vmovlbq_s8(words), odd = vmovltq_s8(words);
+    each_half(vmovlbq_s8(words), vmovltq_s8(words), f);
+  }
+  // The same less a zero point, which lies twice in each word of `zeros`.
+  template <class F>
+  static HEED_INLINE void each_byte_less(const unsigned char *p, const unsigned char *zeros, F f) {
+    const int8x16_t words = vreinterpretq_s8_u8(vld1q_u8(p));
+    const int16x8_t zero = vreinterpretq_s16_u8(vld1q_u8(zeros));
+    int16x8_t even = vsubq_s16(vmovlbq_s8(words), zero), odd = vsubq_s16(vmovltq_s8(words), zero);
+    asm("" : "+w"(even), "+w"(odd));  // else clang widens first and subtracts twice as often
+    each_half(even, odd, f);
+  }
+  template <class F>
+  static HEED_INLINE void each_half(int16x8_t even, int16x8_t odd, F f) {
     f(constant<0>(), vcvtq_f32_s32(vmovlbq_s16(even)));
     f(constant<1>(), vcvtq_f32_s32(vmovlbq_s16(odd)));
     f(constant<2>(), vcvtq_f32_s32(vmovltq_s16(even)));

@@ -9,7 +9,7 @@ namespace {
 struct sse2 : xsimd_model<xsimd::sse2> {
   static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
   static constexpr int sum_rows = 4, sum_vecs = 2;
-  static constexpr bool loads_narrow = false;
+  static constexpr bool loads_narrow = false, transposes_words = true;
 
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
   static HEED_INLINE reg max(reg a, reg b) { return _mm_max_ps(a, b); }
@@ -54,13 +54,23 @@ struct sse2 : xsimd_model<xsimd::sse2> {
     return _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
   }
 
+  static HEED_INLINE reg load(const weight_byte *p) {
+    int32_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    const __m128i zero = _mm_setzero_si128();
+    return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(word), zero), zero));
+  }
+  static HEED_INLINE void transpose_words(const char *p, ptrdiff_t bytes, reg (&out)[4]) {
+    HEED_UNROLL for (int l = 0; l < 4; l++) out[l] = load(reinterpret_cast<const float *>(p + l * bytes));
+    _MM_TRANSPOSE4_PS(out[0], out[1], out[2], out[3]);
+  }
+
   // Words of 32 bits are transposed; each holds two or four numbers of its row.
   template <class T, class F>
   static HEED_INLINE void columns(const T *p, ptrdiff_t stride, F f) {
     if constexpr (sizeof(T) == 4) return columns_of_floats<sse2>(p, stride, f);
     reg words[4];
-    HEED_UNROLL for (int l = 0; l < 4; l++) words[l] = load(reinterpret_cast<const float *>(p + l * stride));
-    _MM_TRANSPOSE4_PS(words[0], words[1], words[2], words[3]);
+    transpose_words(reinterpret_cast<const char *>(p), stride * static_cast<ptrdiff_t>(sizeof(T)), words);
     for_each_constant<4>([&](auto w) HEED_INLINED {
       constexpr int i = decltype(w)::value * 4 / static_cast<int>(sizeof(T));
       split_words(T(), _mm_castps_si128(words[decltype(w)::value]),

@@ -21,6 +21,9 @@ struct sve256 : xsimd_model<xsimd::sve> {
     return svreinterpret_f32_u32(svlsl_n_u32_x(svptrue_b32(), load_words(p), 16));
   }
   static HEED_INLINE reg load(const int8_t *p) { return svcvt_f32_s32_x(svptrue_b32(), svld1sb_s32(svptrue_b32(), p)); }
+  static HEED_INLINE reg load(const weight_byte *p) {
+    return svreinterpret_f32_u32(svld1ub_u32(svptrue_b32(), &p->bits));
+  }
 
   static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
     const svuint32_t bits = svand_n_u32_x(svptrue_b32(), svreinterpret_u32_f32(x), mask);

@@ -65,7 +65,12 @@ HEED_INLINE void int_store(void *y, ptrdiff_t i, int32_t number, bool wide) {
 // that no step meets a subnormal. A row that is not finite has the scale NaN.
 struct int_row_scale {
   float scale, inverse;
+  int32_t sum = 0;  // of the integers, for weights with zero points
 };
+// A zero point of a panel of uint8.
+HEED_INLINE int32_t panel_zero(const packed_panel &w, int32_t n) {
+  return static_cast<int8_t>(w.data[4 * (static_cast<ptrdiff_t>(w.width) + n)]);
+}
 HEED_INLINE int_row_scale int_row_scale_of(uint32_t greatest) {
   if (greatest >= 0x7f800000) return {float_of_bits(0x7fc00000), 0.0f};
   if (greatest < (127u - 100) << 23) return {0.0f, 0.0f};

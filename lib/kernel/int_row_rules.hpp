@@ -14,6 +14,19 @@ HEED_INLINE int32_t clamp_wide(int64_t x, int32_t low, int32_t high) {
   return x < low ? low : x > high ? high : static_cast<int32_t>(x);
 }
 
+// The same from the upper half of x alone: from a shift of 33 on, half a unit is no part of the lower one. Where the
+// shift is smaller, a factor of x goes `up` first, as far as it has room for that.
+struct upper_rule {
+  int32_t up, half, down;
+};
+HEED_INLINE upper_rule upper_of(int32_t shift) {
+  const int32_t up = shift < 33 ? 33 - shift : 0, down = shift + up - 32;
+  return {up, 1 << (down - 1), down};
+}
+HEED_INLINE int32_t shifted_upper(int64_t x, const upper_rule &rule) {
+  return (static_cast<int32_t>(x >> 32) + rule.half) >> rule.down;
+}
+
 // I11. Both factors on the smaller of their exponents.
 struct sum_rule {
   int32_t a_m, a_up, b_m, b_up, shift;
@@ -50,10 +63,6 @@ inline norm_factor norm_factor_of(uint64_t v) {
   const int32_t a = (64 - bit_length(v)) / 2;
   return {static_cast<uint32_t>((static_cast<uint64_t>(1) << 62) / int_root(v << (2 * a))), 62 - norm_fraction - a};
 }
-HEED_INLINE int64_t int_normalized(const norm_factor &f, int32_t x) {
-  return shifted(static_cast<int64_t>(x) * f.r, f.shift);
-}
-
 }  // namespace heed
 
 #endif

@@ -18,6 +18,19 @@ constexpr int32_t int_score_rows = 8;
 constexpr int32_t int_no_bin = -0x40000000;
 constexpr int32_t int_lse_bias = 2;      // what log-sum-exp lacks on average, in 2^-11 octaves
 
+// x in the range of an int8 or int16. Compilers find the instruction outside of loops only.
+template <class T>
+HEED_INLINE int32_t saturated(int32_t x) {
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH_ISA_THUMB == 2
+  int32_t y;
+  asm("ssat %0, %1, %2" : "=r"(y) : "I"(8 * sizeof(T)), "r"(x) : "cc");
+  return y;
+#else
+  constexpr int32_t most = sizeof(T) == 1 ? 127 : 32767;
+  return clamp(x, -most - 1, most);
+#endif
+}
+
 struct multiplier {
   int32_t m, e;  // m * 2^(e - 31)
 };

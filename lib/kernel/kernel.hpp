@@ -222,6 +222,9 @@ struct stored_weights {
   ptrdiff_t stride;
   int32_t format;
   bool out_in;
+  // Of bytes with zero points: as many of these as scales, or null (all are 0); one of each for all columns; uint8.
+  const unsigned char *zeros = nullptr;
+  bool one_scale = false, is_uint8 = false;
 };
 using project_step = void (*)(const linear_block &b, const stored_weights &w);  // w instead of b.w
 

@@ -16,6 +16,15 @@ struct f16 {
 struct bf16 {
   uint16_t bits;
 };
+// A weight with a zero point: uint8, or int8 with the first bit turned over, which makes both numbers from 0 to 255.
+struct weight_byte {
+  unsigned char bits;
+};
+constexpr bool has_zero_point(weight_byte) { return true; }
+template <class T>
+constexpr bool has_zero_point(T) {
+  return false;
+}
 
 HEED_INLINE float float_of_bits(uint32_t bits) {
   union {
@@ -36,6 +45,7 @@ HEED_INLINE uint32_t bits_of_float(float x) {
 HEED_INLINE float widen(float x) { return x; }
 HEED_INLINE float widen(bf16 x) { return float_of_bits(static_cast<uint32_t>(x.bits) << 16); }
 HEED_INLINE float widen(int8_t x) { return static_cast<float>(x); }
+HEED_INLINE float widen(weight_byte x) { return float_of_bits(x.bits); }  // a word, not its number
 HEED_INLINE float widen(f16 x) {
 #if defined(__ARM_FP16_FORMAT_IEEE) && defined(__ARM_FP) && (__ARM_FP & 2) && !defined(__ARM_FEATURE_MVE)
   __fp16 half;  // one instruction; not where vectors of them are: Debian's assembler 2.40 confuses the two
@@ -50,6 +60,17 @@ HEED_INLINE float widen(f16 x) {
   const uint32_t rebias = 112u << 23;  // 127 - 15; again for infinity and NaN, whose exponents are the greatest
   return float_of_bits(sign | ((size << 13) + rebias + (size > 0x7bff ? rebias : 0)));
 #endif
+}
+
+// One weight with a zero point, at `at`, of a column.
+HEED_INLINE int32_t flip_of(const stored_weights &w) { return w.is_uint8 ? 0 : 0x80; }
+HEED_INLINE int32_t zero_of(const stored_weights &w, int32_t column) {
+  return (w.zeros ? w.zeros[w.one_scale ? 0 : column] : 0) ^ flip_of(w);
+}
+HEED_INLINE float scale_of(const stored_weights &w, int32_t column) { return w.scales[w.one_scale ? 0 : column]; }
+static inline float byte_at(const stored_weights &w, ptrdiff_t at, int32_t column) {
+  const int32_t number = static_cast<const unsigned char *>(w.data)[at] ^ flip_of(w);
+  return static_cast<float>(number - zero_of(w, column)) * scale_of(w, column);
 }
 
 // Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that

@@ -5,6 +5,8 @@
 // outputs, all numbers little-endian:
 //   f32, f16, bf16   [n_in][width] numbers
 //   int8             [width] scales, floats; then [n_in / 4][width] words of 4 inputs
+//   uint8            [width] scales, floats; [width] zero points, each twice as int16; then words as those of int8:
+//                    numbers and zero points of uint8 are 128 less
 //   Q8_0             for each 32 inputs: [width] scales, f16; then [8][width] words of 4 inputs
 //   Q4_0             for each 32 inputs: [width] scales, f16; then [4][width] words of 8 inputs
 // Byte k of a word is input k. In Q4_0 its low half is input k and its high half input k + 4, each 8 more than the
@@ -16,7 +18,7 @@
 
 namespace heed {
 
-constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5;  // heed_format
+constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5, stored_uint8 = 7;  // heed_format
 constexpr int32_t panel_outputs = 64, panel_step = 16, block_inputs = 32;
 constexpr int32_t q8_0_bytes = 34, q4_0_bytes = 18;  // of a block: its scale, its numbers
 
@@ -30,12 +32,19 @@ HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t format, uint64_t n_in
   const uint64_t blocks = (n_in + block_inputs - 1) / block_inputs;
   return format == stored_f32    ? 4 * n_in
          : format == stored_int8 ? 4 + (n_in + 3) / 4 * 4
+         : format == stored_uint8 ? 8 + (n_in + 3) / 4 * 4
          : format == stored_q8_0 ? q8_0_bytes * blocks
          : format == stored_q4_0 ? q4_0_bytes * blocks
                                  : 2 * n_in;
 }
 
-// One panel of int8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.
+// int8, and what is like it: a scale for each output. Before its words lie scales, and zero points, of 4 bytes.
+HEED_INLINE constexpr bool has_output_scales(int32_t format) {
+  return format == stored_int8 || format == stored_uint8;
+}
+HEED_INLINE constexpr ptrdiff_t words_of_scales(int32_t format) { return format == stored_uint8 ? 2 : 1; }
+
+// One panel of int8, uint8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.
 struct packed_panel {
   const unsigned char *data;
   int32_t format, width;
@@ -45,6 +54,7 @@ using panel_step_function = void (*)(const linear_block &b, const packed_panel &
 struct packed_steps {
   panel_step_function panel;  // y = bias + x w; columns of b are the first n_cols outputs of the panel
   project_step blocks;        // the same with Q8_0 and Q4_0 as they lie in a file: out_in, stride in numbers
+  project_step bytes;         // the same with int8 or uint8 with zero points
 };
 
 // One number and its scale, by bytes, so that they are the same on a processor of either byte order.
@@ -59,11 +69,13 @@ struct scaled_number {
 };
 static inline scaled_number packed_number(const packed_panel &w, int32_t i, int32_t n) {
   const ptrdiff_t width = w.width;
-  if (w.format == stored_int8) {
-    const unsigned char *scale = w.data + 4 * n, *word = w.data + 4 * width + (i / 4 * width + n) * 4;
+  if (has_output_scales(w.format)) {
+    const unsigned char *scale = w.data + 4 * n,
+                        *word = w.data + (words_of_scales(w.format) * width + i / 4 * width + n) * 4;
+    const int32_t zero = w.format == stored_uint8 ? static_cast<int8_t>(scale[4 * width]) : 0;
     const uint32_t bits = scale[0] | static_cast<uint32_t>(scale[1]) << 8 | static_cast<uint32_t>(scale[2]) << 16 |
                           static_cast<uint32_t>(scale[3]) << 24;
-    return {static_cast<int8_t>(word[i % 4]), float_of_bits(bits)};
+    return {static_cast<int8_t>(word[i % 4]) - zero, float_of_bits(bits)};
   }
   const bool bytes = w.format == stored_q8_0;
   const unsigned char *block = w.data + i / block_inputs * width * (bytes ? q8_0_bytes : q4_0_bytes);

@@ -34,13 +34,24 @@ void multiply_numbers(const linear_block &b, bool in_blocks, Number number) {
 }
 
 [[maybe_unused]] void panel(const linear_block &b, const packed_panel &w) {
-  multiply_numbers(b, w.format != stored_int8, [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
+  multiply_numbers(b, !has_output_scales(w.format), [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
 }
 [[maybe_unused]] void blocks(const linear_block &b, const stored_weights &w) {
   multiply_numbers(b, true, [&](int32_t i, int32_t n) { return block_number(w, i, n); });
 }
 
-[[maybe_unused]] constexpr packed_steps packed_table = {panel, blocks};
+[[maybe_unused]] void bytes(const linear_block &b, const stored_weights &w) {
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    for (int32_t n = 0; n < b.n_cols; n++) {
+      float y = b.bias ? b.bias[n] : 0.0f;
+      for (int32_t i = 0; i < b.depth; i++)
+        y = multiply_add(b.x[r * b.x_stride + i], byte_at(w, w.out_in ? n * w.stride + i : i * w.stride + n, n), y);
+      b.y[r * b.y_stride + n] = y;
+    }
+  }
+}
+
+[[maybe_unused]] constexpr packed_steps packed_table = {panel, blocks, bytes};
 
 }  // namespace scalar
 }  // namespace

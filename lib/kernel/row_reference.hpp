@@ -1,4 +1,4 @@
-// The scalar reference of norms, activations and rotary embedding: rules 16 to 21 in plain loops.
+// The scalar reference of norms, activations and rotary embedding: rules 16 to 21 and 26 in plain loops.
 #ifndef HEED_ROW_REFERENCE_HPP
 #define HEED_ROW_REFERENCE_HPP
 
@@ -112,6 +112,10 @@ float gelu_of(float x) {
   return x * (x < 0.0f ? below : 1.0f - below);
 }
 
+float small_or_tanh_of(float x) { return (x < 0.0f ? -x : x) < tanh_least ? x : tanh_of(x); }
+
+float sigmoid_of(float x) { return x < sigmoid_least ? 0.0f : sigmoid(x); }
+
 float relu_of(float x) { return x < 0.0f ? 0.0f : x; }
 
 template <float function(float)>
@@ -174,6 +178,8 @@ constexpr row_steps make_row_table() {
   s.gelu_tanh = activate<gelu_tanh_of>;
   s.silu = activate<silu_of>;
   s.relu = activate<relu_of>;
+  s.tanh = activate<small_or_tanh_of>;
+  s.sigmoid = activate<sigmoid_of>;
   s.add = add;
   s.rope = rope;
   return s;

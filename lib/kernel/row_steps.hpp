@@ -53,6 +53,8 @@ struct row_steps {
   void (*gelu_tanh)(const element_rows &rows);
   void (*silu)(const element_rows &rows);
   void (*relu)(const element_rows &rows);
+  void (*tanh)(const element_rows &rows);
+  void (*sigmoid)(const element_rows &rows);
   void (*add)(const element_rows &rows);
   void (*rope)(const rope_rows &rows);
 };

@@ -193,8 +193,13 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.range = range_of_entry;
 }
 
-constexpr cache_functions cache_code = {
-    {sizeof(heed_cache), check_in_call, bind_cache, &call_engine}, append_rows, check_tokens, check_options_of_tokens};
+constexpr cache_functions cache_code = {{sizeof(heed_cache), check_in_call, bind_cache, &call_engine},
+                                        check_and_append_rows,
+                                        check_rows_to_append,
+                                        append_rows,
+                                        check_tokens,
+                                        check_tokens_of_sequence,
+                                        check_options_of_tokens};
 
 }  // namespace
 
@@ -210,7 +215,7 @@ heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *sha
 }
 
 void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer) {
-  *cache = {sizeof *cache, &cache_code, shape, buffer};
+  *cache = {sizeof *cache, &cache_code.code, shape, buffer};
 }
 
 namespace {

@@ -39,30 +39,36 @@ inline cache_state *states_of(const heed_cache &cache) {
   return reinterpret_cast<cache_state *>(static_cast<unsigned char *>(cache.buffer) + cache_header_bytes);
 }
 
-// n tokens for one of a cache's sequences, all checked but for numbers that int8 cannot hold: NOT_FINITE for K, V.
+// n tokens for one of a cache's sequences, all checked but for numbers that int8 cannot hold.
 struct append_call {
   heed_cache *cache;
   int32_t sequence, n;
   heed_tensor k, v;
 };
-heed_status append_rows(const kernel *k, const append_call &call);  // keys as they are
-// Does a cache, whose object is sound, have room for n more tokens of a layer's? Without any it is only read, and has
-// some. May the layer's options see them?
-void check_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
-void check_options_of_tokens(checker &check, const heed_attention_layer &layer, int32_t n);
+struct row_span;
+// NOT_FINITE for K, V of n tokens, of whatever sequences.
+heed_status check_rows_to_append(const kernel *k, const append_call &call);
+void append_rows(const kernel *k, const append_call &call);  // keys as they are
+heed_status check_and_append_rows(const kernel *k, const append_call &call);
+// Does a cache, whose object is sound, have room for more tokens of a layer's? One that is only read has some. May the
+// layer's options see them?
+void check_tokens(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends);
+void check_tokens_of_sequence(checker &check, const heed_attention_layer &layer, int32_t sequence, int32_t n,
+                              bool appends);
+void check_options_of_tokens(checker &check, const heed_attention_layer &layer, const row_span &span);
 
 // What heed_cache_init names: a layer that is given a cache reaches its code through it.
-struct cache_functions : heed_code {
+struct cache_functions {
+  heed_code code;
+  decltype(&check_and_append_rows) check_and_append;
+  decltype(&check_rows_to_append) check_numbers;
   decltype(&append_rows) append;
   decltype(&heed::check_tokens) check_tokens;
+  decltype(&check_tokens_of_sequence) check_sequence;
   decltype(&check_options_of_tokens) check_options;
-  // C++14 has no aggregates with a base.
-  constexpr cache_functions(const heed_code &code, decltype(append) rows, decltype(check_tokens) tokens,
-                            decltype(check_options) options)
-      : heed_code(code), append(rows), check_tokens(tokens), check_options(options) {}
 };
 inline const cache_functions &functions_of(const heed_cache &cache) {
-  return *static_cast<const cache_functions *>(cache.code);
+  return *reinterpret_cast<const cache_functions *>(cache.code);
 }
 
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s);

@@ -54,6 +54,8 @@ struct call_rule : score_rule {
   int32_t ring_pinned;
 
   // Where keys, values, queries and out lie.
+  void (*place_rows)(const call_rule &rule, stream &s);  // of batch entries with different numbers of rows
+  const void *rows;                                      // for it
   storage kept_in;                                   // in a cache, or narrow
   const unsigned char *cached_keys, *cached_values;  // of the first sequence and head
   size_t cached_head_bytes;                          // from head to head
@@ -97,7 +99,8 @@ HEED_NOINLINE call_rule rule_for(K k, const heed_attention &call) {
   rule.kept_in.ring_slots = INT32_MAX;
   return rule;
 }
-void settle(call_rule &rule);
+// What the objects of a call say; then settled.
+void bind_objects(call_rule &rule, const heed_attention &call);
 
 inline const call_rule &rule_of(const tile &t) { return static_cast<const call_rule &>(*t.s->rule); }
 inline const score_steps *steps_of(const call_rule &rule) { return scores_of(handle_of(rule.k)); }

@@ -8,7 +8,7 @@ static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return ea
 
 int64_t offset_of_entry(const call_rule &rule, const stream &s) {
   const int32_t *each = rule.ranges ? rule.ranges->positions : nullptr;
-  const int64_t newest = rule.lengths ? static_cast<int64_t>(rule.lengths[2 * s.batch_entry]) - rule.call->n_q : 0;
+  const int64_t newest = rule.lengths ? static_cast<int64_t>(rule.lengths[2 * s.batch_entry]) - s.n_rows / s.group : 0;
   return newest + of_entry(each, rule.call->position, s.batch_entry) - rule.first_key;
 }
 

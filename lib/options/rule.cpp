@@ -21,6 +21,7 @@ static void keep_seen(const tile &t, const key_block &b, const heed_tensor_out &
 // Where the arrays of a stream lie that the call itself does not have.
 static void place_stream(const score_rule &own, stream &s) {
   const auto &r = static_cast<const call_rule &>(own);
+  if (r.place_rows) r.place_rows(r, s);
   if (r.place_cached) r.place_cached(r, s);
   if (r.place_narrow) r.place_narrow(r, s);
   if (r.put_out) r.put_out(r, s);
@@ -97,10 +98,10 @@ void finish_tile(const tile &t, const partial &p) {
   if (r.inspect) r.inspect(t, p);
 }
 
-void settle(call_rule &r) {
+static void settle(call_rule &r) {
   r.kept_in.first_key = r.place_cached ? r.first_key : 0;
   if (!r.score) r.score = r.score_keys;
-  r.place = r.place_cached || r.place_narrow || r.put_out ? place_stream : nullptr;
+  r.place = r.place_rows || r.place_cached || r.place_narrow || r.put_out ? place_stream : nullptr;
 
   const bool looks = r.softcap || r.alibi || r.mask || r.inspect || r.keeps;
   r.apply = looks ? apply_rule : nullptr;
@@ -117,6 +118,8 @@ void settle(call_rule &r) {
 namespace {
 
 void check_options(checker &check, const heed_attention &call) {
+  // A cache of other sequences is refused before anything looks at arrays of as many numbers as the call has sequences.
+  if (call.cache && call.cache->shape.n_sequences != call.batch) head_of(call.cache)->code->check(check, call, call.cache);
   for (int i = 0; i < n_objects && check.ok(); i++)
     if (const void *object = object_of(call, i)) head_of(object)->code->check(check, call, object);
 }
@@ -125,12 +128,20 @@ void check_options(checker &check, const heed_attention &call) {
 #define HEED_BIND_ORDER(i) (i)
 #endif
 
-template <class K>
-void run_ruled(K k, const heed_attention &call) {
-  call_rule rule = rule_for(k, call);
+}  // namespace
+
+void bind_objects(call_rule &rule, const heed_attention &call) {
   for (int i = 0; i < n_objects; i++)
     if (const void *object = object_of(call, HEED_BIND_ORDER(i))) head_of(object)->code->bind(rule, call, object);
   settle(rule);
+}
+
+namespace {
+
+template <class K>
+void run_ruled(K k, const heed_attention &call) {
+  call_rule rule = rule_for(k, call);
+  bind_objects(rule, call);
   run_streams(k, call, &rule);
 }
 

@@ -26,7 +26,7 @@ struct attention_job {
   ptrdiff_t n_items;
   int32_t n_tasks;
   // Splitting one tile's keys: chunks from first_chunk on run as tasks, one workspace each.
-  ptrdiff_t item;
+  ptrdiff_t split_stream, split_tile;
   int32_t first_chunk;
 };
 
@@ -68,6 +68,11 @@ template <class K>
 stream stream_of(const attention_job<K> &job, ptrdiff_t index) {
   const int32_t n_kv_heads = job.call->n_kv_heads;
   return make_stream(*job.call, job.rule, job.c, index / n_kv_heads, index % n_kv_heads);
+}
+
+// Rows of a stream that has most of them.
+ptrdiff_t rows_of_longest(const heed_attention &call) {
+  return static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
 }
 
 template <class K>
@@ -136,28 +141,35 @@ HEED_NOINLINE void run_tile(K k, stream &s, const row_tiles &tiles, ptrdiff_t in
   run_tile_here(k, s, tiles, index, workspace);
 }
 
-// An item is a tile, or with rule->by_stream all tiles of a stream.
-template <class K>
+// An item is a tile, or with rule->by_stream all tiles of a stream. UNEVEN, here and below: streams have different
+// numbers of rows. A short one may have fewer tiles than a long one, or more, as rows that whole registers leave over
+// have a tile of their own: the last item takes what there is.
+template <bool UNEVEN, class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const bool whole = job.rule && job.rule->by_stream;
   const ptrdiff_t n_tiles = job.tiles.n_tiles, first = whole ? 0 : item % n_tiles;
   stream s = stream_of(job, whole ? item : item / n_tiles);
-  for (ptrdiff_t i = first; i < (whole ? n_tiles : first + 1); i++) run_tile(job.k, s, job.tiles, i, workspace);
+  row_tiles own;
+  if (UNEVEN) own = cut_rows_of(job.k, *job.call, job.rule, s.n_rows, job.worker_bytes);
+  const row_tiles &tiles = UNEVEN ? own : job.tiles;
+  const ptrdiff_t end =
+      whole || (UNEVEN && (first + 1 == n_tiles || first >= tiles.n_tiles)) ? tiles.n_tiles : first + 1;
+  for (ptrdiff_t i = first; i < end; i++) run_tile(job.k, s, tiles, i, workspace);
 }
 
 // With no more tasks than workspaces each task has its own. With more, the executor's workers have one each.
-template <class K>
+template <bool UNEVEN, class K>
 void item_task(void *context, int32_t index, int32_t worker) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
   void *workspace = workspace_of(job, job.n_tasks <= job.n_workers ? index : worker);
-  for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks) run_item(job, item, workspace);
+  for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks) run_item<UNEVEN>(job, item, workspace);
 }
 
 template <class K>
 void chunk_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
-  stream s = stream_of(job, job.item / job.tiles.n_tiles);
-  const tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
+  stream s = stream_of(job, job.split_stream);
+  const tile t = make_tile(job.k, job.tiles, job.split_tile, s, workspace_of(job, index));
   see_ranges(t);
   if (s.rule) open_tile(t, s);
   job.k->attend(t, chunks_of(t).begin + (job.first_chunk + index) * chunk_keys);
@@ -168,7 +180,7 @@ void chunk_task(void *context, int32_t index, int32_t) {
 template <class K>
 HEED_NOINLINE void merge_chunk(const attention_job<K> &job, stream &s, int32_t index, const partial &total,
                                bool begins) {
-  tile t = make_tile(job.k, job.tiles, job.item % job.tiles.n_tiles, s, workspace_of(job, index));
+  tile t = make_tile(job.k, job.tiles, job.split_tile, s, workspace_of(job, index));
   see_ranges(t);
   t.total = total;
   job.k->merge(t, begins);
@@ -176,15 +188,13 @@ HEED_NOINLINE void merge_chunk(const attention_job<K> &job, stream &s, int32_t i
 
 // One tile, its chunks spread over the workers in waves; merged here, in ascending order, into the first tile's totals.
 template <class K>
-HEED_NOINLINE void run_item_split(attention_job<K> &job, ptrdiff_t item) {
-  stream s = stream_of(job, item / job.tiles.n_tiles);
-  const tile first = make_tile(job.k, job.tiles, item % job.tiles.n_tiles, s, workspace_of(job, 0));
+HEED_NOINLINE void run_tile_split(attention_job<K> &job, stream &s) {
+  const tile first = make_tile(job.k, job.tiles, job.split_tile, s, workspace_of(job, 0));
   see_ranges(first);
   const chunk_range chunks = chunks_of(first);
-  if (chunks.n == 1) return run_tile(job.k, s, job.tiles, item % job.tiles.n_tiles, workspace_of(job, 0));
+  if (chunks.n == 1) return run_tile(job.k, s, job.tiles, job.split_tile, workspace_of(job, 0));
   if (s.rule) open_tile(first, s);
   const bool begun = job.rule && add_pinned(first, job.rule->resume && job.rule->resume(first));
-  job.item = item;
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
     job.first_chunk = chunk;
     const int32_t wave = chunks.n - chunk < job.n_workers ? chunks.n - chunk : job.n_workers;
@@ -195,6 +205,14 @@ HEED_NOINLINE void run_item_split(attention_job<K> &job, ptrdiff_t item) {
     job.rule->finish(first, first.total);
   else
     job.k->finish(first, first.total);
+}
+
+template <bool UNEVEN, class K>
+HEED_NOINLINE void run_stream_split(attention_job<K> &job, ptrdiff_t index) {
+  stream s = stream_of(job, index);
+  if (UNEVEN) job.tiles = cut_rows_of(job.k, *job.call, job.rule, s.n_rows, job.worker_bytes);
+  job.split_stream = index;
+  for (job.split_tile = 0; job.split_tile < job.tiles.n_tiles; job.split_tile++) run_tile_split(job, s);
 }
 
 int32_t count_workers(const heed_attention &call) {
@@ -216,46 +234,47 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.c = c_of(call, rule);
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace.bytes / static_cast<size_t>(n_workers) / 64 * 64;
-  job.tiles = cut_rows_of(k, call, rule, job.worker_bytes);
+  job.tiles = cut_rows_of(k, call, rule, rows_of_longest(call), job.worker_bytes);
   job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
   if (!rule || !rule->by_stream) job.n_items *= job.tiles.n_tiles;
   return job;
 }
 
 // Without threads. Each of the two ways has a frame of its own, so that one does not take the other's stack.
-template <class K>
+template <bool UNEVEN, class K>
 HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
-  const row_tiles tiles = cut_rows_of(k, call, rule, call.workspace.bytes);
+  row_tiles tiles = cut_rows_of(k, call, rule, rows_of_longest(call), call.workspace.bytes);
   const float c = c_of(call, rule);
   for (int32_t b = 0; b < call.batch; b++)
     for (int32_t h = 0; h < call.n_kv_heads; h++) {
       stream s = make_stream(call, rule, c, b, h);
+      if (UNEVEN) tiles = cut_rows_of(k, call, rule, s.n_rows, call.workspace.bytes);
       for (ptrdiff_t j = 0; j < tiles.n_tiles; j++) run_tile_here(k, s, tiles, j, call.workspace.data);
     }
 }
 
-template <class K>
+template <bool UNEVEN, class K>
 HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rule *rule, int32_t n_workers) {
   attention_job<K> job = make_job(k, call, rule, n_workers);
   if (job.n_items < n_workers && call.n_kv > chunk_keys) {
-    const ptrdiff_t n_tiles = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads * job.tiles.n_tiles;
-    for (ptrdiff_t item = 0; item < n_tiles; item++) run_item_split(job, item);
+    const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
+    for (ptrdiff_t i = 0; i < n_streams; i++) run_stream_split<UNEVEN>(job, i);
   } else {
     // A workspace that does not serve all workers serves as many tasks, whichever workers run them.
     const bool for_all = n_workers == call.executor->n_workers;
     const ptrdiff_t most = for_all ? most_tasks_per_worker * n_workers : n_workers;
     job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
-    run_tasks(call.executor, job.n_tasks, item_task<K>, &job);
+    run_tasks(call.executor, job.n_tasks, item_task<UNEVEN, K>, &job);
   }
 }
 
-template <class K>
+template <bool UNEVEN = false, class K>
 void run_streams(K k, const heed_attention &call, const score_rule *rule) {
   const int32_t n_workers = call.executor ? count_workers(call) : 1;
   if (n_workers > 1)
-    run_threaded(k, call, rule, n_workers);
+    run_threaded<UNEVEN>(k, call, rule, n_workers);
   else
-    run_alone(k, call, rule);
+    run_alone<UNEVEN>(k, call, rule);
 }
 
 }  // namespace

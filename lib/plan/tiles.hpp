@@ -70,8 +70,8 @@ HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t 
 }
 
 template <class K>
-HEED_INLINE row_tiles cut_rows_of(K k, const heed_attention &call, const score_rule *rule, size_t workspace_bytes) {
-  const ptrdiff_t n_rows = static_cast<ptrdiff_t>(call.n_q) * (call.n_heads / call.n_kv_heads);
+HEED_INLINE row_tiles cut_rows_of(K k, const heed_attention &call, const score_rule *rule, ptrdiff_t n_rows,
+                                  size_t workspace_bytes) {
   if (rule && rule->open) workspace_bytes = bytes_to_cut(call, *rule, k->max_key_rows, workspace_bytes);
   return cut_rows(k, n_rows, call.head_dim, call.v_dim, workspace_bytes);
 }

@@ -10,7 +10,7 @@ namespace heed {
 // What lies beyond plain attention, on a kernel (selftest_features.cpp), in HEED_SELFTEST_FEATURES_BYTES. False at the
 // first difference, which is then in the report.
 bool test_features(kernel_handle k, float *buffer, heed_selftest_report &report);
-constexpr int32_t n_features = 13;
+constexpr int32_t n_features = 15;
 
 namespace {
 

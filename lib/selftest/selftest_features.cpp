@@ -252,6 +252,8 @@ constexpr struct {
     {"packed", run_packed_weights, {0x517d060f, 0x00127031}},
     {"options", run_options, {0xae119ac9, 0xa17ad4e5}},
     {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
+    {"tanh", run_activation<&row_steps::tanh>, {0x6d094b68, 0x6d094b68}},
+    {"sigmoid", run_activation<&row_steps::sigmoid>, {0x1a2dfbfb, 0xb6d7b028}},
 };
 static_assert(sizeof features / sizeof *features == n_features, "as the report says");
 

@@ -66,7 +66,8 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
                           b.n - b.from,
                           ahead,
                           s.v.stride,
-                          s.v_dim};
+                          s.v_dim,
+                          0};
   const chain from = b.first ? chain::zero : chain::scaled;
   if (ragged)
     sum_ragged(o, from, t.n_rows, {t.first, t.last, begin}, V::sum_rows, sum_values<V>);

@@ -134,7 +134,8 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
                             to - from,
                             ahead,
                             p.stride,
-                            p.n_cols};
+                            p.n_cols,
+                            0};
     if (ragged)
       sum_ragged(o, start, n_rows, {t.first + row, t.last + row, b.begin + from}, V::sum_rows, sum_values<V>);
     else

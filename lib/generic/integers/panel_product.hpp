@@ -126,8 +126,8 @@ template <class V>
 static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w, const int_opened &x, int32_t begin,
                                     int32_t depth) {
   const ptrdiff_t width = w.width;
-  if (w.format == stored_int8)
-    return V::add(x, {w.data + 4 * width + begin * width, 4 * width, (depth + 3) / 4, w.width}, begin == 0, b.y,
+  if (has_output_scales(w.format))
+    return V::add(x, {w.data + (4 * words_of_scales(w.format) + begin) * width, 4 * width, (depth + 3) / 4, w.width}, begin == 0, b.y,
                   b.y_stride);
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
@@ -135,6 +135,19 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
   const int_words words = {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width};
   V::add_blocks(x, {words, block, block_bytes, (depth + block_inputs - 1) / block_inputs, nibbles}, begin == 0, b.y,
                 b.y_stride);
+}
+
+// Sums of numbers times weights lose the zero points, each times the sum of the numbers.
+[[maybe_unused]] static HEED_NOINLINE void take_zero_points(const linear_block &b, const packed_panel &w,
+                                                            const int_row_scale *rows) {
+  int32_t zeros[panel_outputs], sums[panel_outputs];
+  const auto bytes = static_cast<size_t>(b.n_cols) * sizeof *sums;
+  for (int32_t n = 0; n < b.n_cols; n++) zeros[n] = panel_zero(w, n);
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    __builtin_memcpy(sums, b.y + r * b.y_stride, bytes);
+    for (int32_t n = 0; n < b.n_cols; n++) sums[n] -= zeros[n] * rows[r].sum;
+    __builtin_memcpy(b.y + r * b.y_stride, sums, bytes);
+  }
 }
 
 // Outputs of a panel that y does not have would be written: such a panel lies on the stack meanwhile, some rows of it.
@@ -163,7 +176,10 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
                    {opened.data + r * opened.stride, opened.stride, opened.terms + r * opened.term_stride,
                     opened.term_stride, b.n_rows},
                    begin, depth);
-      if (begin + depth == of.depth) V::scale(b, panel, scales + r);
+      if (begin + depth == of.depth) {
+        if (w.format == stored_uint8) take_zero_points(b, panel, scales + r);
+        V::scale(b, panel, scales + r);
+      }
       for (int32_t i = 0; copied && i < b.n_rows; i++)
         __builtin_memcpy(y + i * of.y_stride, spare + i * panel_outputs, row_bytes);
     }
@@ -172,8 +188,10 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
 
 // A piece of a row as V wants it, and its terms: of blocks one for each, else one alone.
 template <class V>
-static HEED_NOINLINE void open_floats(const float *x, int32_t n, float inverse, bool blocks, unsigned char *to,
-                                      int32_t *terms) {
+static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &row, int32_t format,
+                                      unsigned char *to, int32_t *terms) {
+  const float inverse = row.inverse;
+  const bool blocks = !has_output_scales(format);
   constexpr int32_t run = 384;  // a multiple of blocks and of 64
   alignas(64) int8_t numbers[run];
   for (int32_t begin = 0, all = 0; begin < n; begin += run) {
@@ -182,6 +200,7 @@ static HEED_NOINLINE void open_floats(const float *x, int32_t n, float inverse, 
     if (inverse != 0.0f) V::quantise(x + begin, there, inverse, numbers);
     unsigned char *const at = to + begin * V::x_bytes;
     V::open(numbers, there, 0, rounded_up(there, 64), at);
+    for (int32_t i = 0; format == stored_uint8 && i < there; i++) row.sum += numbers[i];
     const int32_t of_term = blocks ? block_inputs : rounded_up(there, 64);
     for (int32_t i = 0; i < there; i += of_term) {
       const int32_t term = V::term(at + i * V::x_bytes, of_term);
@@ -209,7 +228,7 @@ static void int_project_floats_panels(const linear_block &of, const int_panels &
     for (int32_t begin = 0; begin < b.depth; begin += inputs) {
       const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
       for (int32_t r = 0; r < b.n_rows; r++)
-        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r].inverse, w.format != stored_int8,
+        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.format,
                        room + r * row_bytes, terms + r * row_terms);
       add_panels<V>(b, w, first, {room, row_bytes, terms, row_terms, b.n_rows}, scales, begin, depth);
     }

@@ -68,28 +68,50 @@ HEED_INLINE void each_int_tile(const int8_t *x, ptrdiff_t x_stride, int32_t zero
 }
 
 // Rule I10 for processors of 32 bits, which shift 64 bits slowly: from a shift of 33 on, half a unit is no part of the
-// product's lower half.
-HEED_INLINE int32_t int_requantised_fast(int32_t acc, multiplier by, int32_t zero_point, bool wide) {
-  if (by.e > -2) return int_requantised(acc, by, zero_point, wide);
-  const int32_t high = static_cast<int32_t>((static_cast<int64_t>(acc) * by.m) >> 32), most = wide ? 32767 : 127;
-  return clamp((((high >> (-2 - by.e)) + 1) >> 1) + zero_point, -most - 1, most);
+// product's lower half. Where the shift is smaller, the sum goes up first, if it has room for that.
+[[maybe_unused]] static HEED_NOINLINE int32_t int_requantised_near(int32_t sum, int32_t m, int32_t e,
+                                                                   int32_t zero_point, bool wide) {
+  const int32_t up = e + 2, raised = static_cast<int32_t>(static_cast<uint32_t>(sum) << (up & 31));
+  if (up > 31 || raised >> up != sum) return int_requantised(sum, {m, e}, zero_point, wide);
+  const int32_t high = static_cast<int32_t>((static_cast<int64_t>(raised) * m) >> 32), most = wide ? 32767 : 127;
+  return clamp(((high + 1) >> 1) + zero_point, -most - 1, most);
+}
+// n sums of a row become outputs from `output` on.
+template <class T>
+HEED_INLINE void requantise_as(const int_product &b, const int32_t *sums, int32_t row, int32_t output, int32_t n) {
+  const int32_t zero_point = b.y_zero_point, *by = b.multipliers + 2 * output;
+  T *y = static_cast<T *>(b.y) + row * b.y_stride + output, *const end = y + n;
+  do {
+    const int32_t sum = *sums++, m = by[0], e = by[1], down = -2 - e;
+    int32_t number;
+    by += 2;
+    if (down >= 0)
+      number =
+          saturated<T>((((static_cast<int32_t>((static_cast<int64_t>(sum) * m) >> 32) >> down) + 1) >> 1) + zero_point);
+    else
+      number = int_requantised_near(sum, m, e, zero_point, sizeof(T) == 2);
+    *y++ = static_cast<T>(number);
+  } while (y != end);
+}
+[[maybe_unused]] static HEED_NOINLINE void int_requantise(const int_product &b, const int32_t *sums, int32_t row,
+                                                          int32_t output, int32_t n) {
+  if (b.wide)
+    requantise_as<int16_t>(b, sums, row, output, n);
+  else
+    requantise_as<int8_t>(b, sums, row, output, n);
 }
 
 template <class M>
 static void int_project(const int_product &b) {
-  each_int_tile<M>(b.x, b.x_stride, b.x_zero_point, b.n_rows, b.w, b.n_cols, b.depth,
-                   [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
-                     for (int32_t n = output; n < output + outputs; n++) {
-                       const uint32_t bias = b.bias ? static_cast<uint32_t>(b.bias[n]) : 0;
-                       for (int32_t r = 0; r < rows; r++) {
-                         const uint32_t sum = static_cast<uint32_t>(sums[r * outputs + n - output]);
-                         int_store(b.y, (row + r) * b.y_stride + n,
-                                   int_requantised_fast(static_cast<int32_t>(sum + bias), b.multiplier_of(n),
-                                                        b.y_zero_point, b.wide),
-                                   b.wide);
-                       }
-                     }
-                   });
+  each_int_tile<M>(
+      b.x, b.x_stride, b.x_zero_point, b.n_rows, b.w, b.n_cols, b.depth,
+      [&](int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
+        for (int32_t r = 0; r < rows; r++, sums += outputs) {
+          for (int32_t n = 0; b.bias && n < outputs; n++)
+            sums[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + static_cast<uint32_t>(b.bias[output + n]));
+          int_requantise(b, sums, row + r, output, outputs);
+        }
+      });
 }
 
 }  // namespace heed

@@ -30,26 +30,47 @@ struct quantised_rows {
   int32_t n_rows, begin, depth;
 };
 
-// y = last ? (float(acc) * s_x) * s_w + bias : acc
+namespace {
+
+// What a kernel may do faster; rows are quantised one by one.
 template <class M>
-static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
-  const bool last = q.begin + q.depth == b.depth;
-  const int_weights words = int_panel(w.data + 4 * w.width + q.begin * static_cast<ptrdiff_t>(w.width), w.width);
-  each_int_tile<M>(q.numbers, int_piece, 0, q.n_rows, words, b.n_cols, q.depth,
-                   [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
-                     for (int32_t r = 0; r < rows; r++)
-                       for (int32_t n = 0; n < outputs; n++) {
-                         float *const y = b.y + (row + r) * b.y_stride + output + n;
-                         const int32_t acc = (q.begin ? int_in(y) : 0) + sums[r * outputs + n];
-                         if (!last) {
-                           int_to(y, acc);
-                           continue;
+struct plain_floats {
+  static uint32_t greatest(const float *x, int32_t n) { return greatest_magnitude(x, n); }
+
+  // At most int_piece numbers, and their sum.
+  static int32_t quantise(const float *x, int32_t n, float inverse, int8_t *to) {
+    int32_t sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+      const int32_t number = int_quantised(x[i], inverse);
+      to[i] = static_cast<int8_t>(number);
+      sum += number;
+    }
+    return sum;
+  }
+
+  // Sums of this piece and of those before it lie in y. w are weights of a panel.
+  static void add(const quantised_rows &q, const int_weights &w, int32_t n_cols, float *y, ptrdiff_t y_stride) {
+    each_int_tile<M>(q.numbers, int_piece, 0, q.n_rows, w, n_cols, q.depth,
+                     [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
+                       for (int32_t r = row; r < row + rows; r++)
+                         for (int32_t n = output; n < output + outputs; n++) {
+                           float *const at = y + r * y_stride + n;
+                           int_to(at, (q.begin ? int_in(at) : 0) + *sums++);
                          }
-                         const float x = static_cast<float>(acc) * q.scales[row + r].scale;
-                         *y = x * panel_scale(w, output + n) + (b.bias ? b.bias[output + n] : 0.0f);
-                       }
-                   });
-}
+                     });
+  }
+
+  // y = (float(sum) * s_x) * s_w + bias of a row
+  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
+    for (int32_t n = 0; n < b.n_cols; n++, y++) {
+      const int32_t less = w.format == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
+      const float x = static_cast<float>(int_in(y) - less) * of.scale;
+      *y = x * panel_scale(w, n) + (b.bias ? b.bias[n] : 0.0f);
+    }
+  }
+};
+
+}  // namespace
 
 // The 32 numbers of a block and an output, from panels whose words have a half of each.
 static inline void unpack_nibbles(const unsigned char *word, ptrdiff_t step, int8_t *to) {
@@ -92,7 +113,14 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
   }
 }
 
-template <class M>
+template <class F>
+static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
+  const ptrdiff_t before = 4 * words_of_scales(w.format) + q.begin;
+  F::add(q, int_panel(w.data + before * w.width, w.width), b.n_cols, b.y, b.y_stride);
+  for (int32_t r = 0; q.begin + q.depth == b.depth && r < b.n_rows; r++) F::scale(b, w, q.scales[r], b.y + r * b.y_stride);
+}
+
+template <class M, class F = plain_floats<M>>
 static void int_project_floats(const linear_block &of, const int_panels &w, int32_t first) {
   int8_t numbers[M::rows * int_piece];
   int_row_scale scales[M::rows];
@@ -100,13 +128,11 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
     b.n_rows = left < M::rows ? left : M::rows;
     for (int32_t r = 0; r < b.n_rows; r++)
-      scales[r] = int_row_scale_of(greatest_magnitude(b.x + r * b.x_stride, b.depth));
+      scales[r] = int_row_scale_of(F::greatest(b.x + r * b.x_stride, b.depth));
     for (int32_t begin = 0; begin < b.depth; begin += int_piece) {
       const int32_t depth = b.depth - begin < int_piece ? b.depth - begin : int_piece;
       for (int32_t r = 0; r < b.n_rows; r++)
-        for (int32_t i = 0; i < depth; i++)
-          numbers[r * int_piece + i] =
-              static_cast<int8_t>(int_quantised(b.x[r * b.x_stride + begin + i], scales[r].inverse));
+        scales[r].sum += F::quantise(b.x + r * b.x_stride + begin, depth, scales[r].inverse, numbers + r * int_piece);
       linear_block part = b;
       for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
         part.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
@@ -114,8 +140,8 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
         part.bias = b.bias ? b.bias + done : nullptr;
         const packed_panel panel = w.from(first + done, b.depth);
         const quantised_rows q = {numbers, scales, b.n_rows, begin, depth};
-        if (w.format == stored_int8)
-          add_int8_panel<M>(part, panel, q);
+        if (has_output_scales(w.format))
+          add_int8_panel<F>(part, panel, q);
         else
           add_block_panel<M>(part, panel, q);
       }

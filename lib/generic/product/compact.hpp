@@ -18,7 +18,8 @@ HEED_INLINE linear_block from_column(linear_block b, int32_t first) {
 template <class V, int ROWS, int VECS, bool OUT_IN, class T>
 static HEED_NOINLINE void compact_tile(const linear_block &b, const weights_of<T> &w, int32_t column) {
   const ptrdiff_t stride = w.stride, x_stride = b.x_stride, y_stride = b.y_stride;
-  typename V::reg sum[ROWS][VECS], scale[VECS];
+  typename V::reg sum[ROWS][VECS];
+  scaling<V, T> scale[VECS];
   HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
   const float *const bias = b.bias ? b.bias + column : nullptr;
   start_tile<V, ROWS, VECS>(
@@ -60,7 +61,9 @@ static void compact_rows(linear_block b, const weights_of<T> &w, int32_t column)
 // n columns (whole registers), as many side by side as registers hold with their scales: for all rows before the next.
 template <class V, bool OUT_IN, class T>
 static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  constexpr int single = OUT_IN ? 2 : V::sum_vecs, pair = sizeof(T) == 1 ? 2 : single;
+  // Zero points take registers, too.
+  constexpr int single = has_zero_point(T()) || OUT_IN ? 2 : V::sum_vecs,
+                pair = has_zero_point(T()) ? 1 : sizeof(T) == 1 ? 2 : single;
   const bool collide = OUT_IN && static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
   const int32_t most = collide ? 1 : b.n_rows == 1 ? single : pair;
   for (int32_t column = 0, vecs; column < n; column += vecs * V::lanes) {
@@ -82,7 +85,8 @@ static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t
 
 template <class V, class T>
 static void project_compact(const linear_block &b, const stored_weights &s) {
-  const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
+  one_for_all<V> one;
+  const weights_of<T> w = weights_in<V, T>(s, one);
   const auto tiles = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
     if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
       compact_tiles<V, true>(part, of_part, n);

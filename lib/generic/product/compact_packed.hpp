@@ -12,8 +12,9 @@ template <class V>
 constexpr bool takes_words_apart = V::compact &&V::loads_narrow;
 
 // y = bias + x w, or in blocks y += scales * (x w), of ROWS rows and VECS registers of outputs, whose words are int8.
-template <class V, bool BLOCKS, int ROWS, int VECS>
+template <class V, word_kind KIND, int ROWS, int VECS>
 static HEED_NOINLINE void compact_words(const linear_block &b, const word_piece &w) {
+  constexpr bool BLOCKS = in_blocks(KIND);
   const float *x[ROWS];
   float *y[ROWS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -23,6 +24,7 @@ static HEED_NOINLINE void compact_words(const linear_block &b, const word_piece 
   const float *const bias = b.bias;
   const ptrdiff_t word_stride = w.word_stride, block_stride = w.block_stride;
   const unsigned char *words = w.words, *scales = w.scales;
+  const ptrdiff_t zeros = w.zeros - w.scales;
   typename V::reg sum[ROWS][VECS];
   for (int32_t left = b.depth, n; left > 0; left -= n) {
     n = BLOCKS && left > block_inputs ? block_inputs : left;
@@ -31,12 +33,16 @@ static HEED_NOINLINE void compact_words(const linear_block &b, const word_piece 
     const unsigned char *p = words;
     const auto add = [&](int32_t inputs) HEED_INLINED {
       HEED_UNROLL for (int v = 0; v < VECS; v++) {
-        V::each_byte(p + 4 * v * V::lanes, [&](auto j, typename V::reg number) HEED_INLINED {
+        const auto add_number = [&](auto j, typename V::reg number) HEED_INLINED {
           if (decltype(j)::value >= inputs) return;
           if (!BLOCKS) number = V::mul(number, load_word<V>(scales + 4 * v * V::lanes));
           HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] =
               V::fma(V::factor(x[r][decltype(j)::value]), number, sum[r][v]);
-        });
+        };
+        if constexpr (KIND == word_kind::shifted)
+          V::each_byte_less(p + 4 * v * V::lanes, scales + zeros + 4 * v * V::lanes, add_number);
+        else
+          V::each_byte(p + 4 * v * V::lanes, add_number);
         // One register of words after the other: all at once would take more registers than there are.
         HEED_UNROLL for (int r = 0; r < ROWS; r++) V::in_turn(sum[r][v], p);
         if (!BLOCKS) V::in_turn(sum[0][v], scales);
@@ -70,16 +76,16 @@ static int32_t compact_columns(const linear_block &b, int32_t left) {
 }
 
 // So many columns of all rows. A last row of several is its own second one.
-template <class V, bool BLOCKS>
+template <class V, word_kind KIND>
 static HEED_NOINLINE void compact_words_of_rows(linear_block b, const word_piece &w) {
-  if (b.n_cols == row_vecs * V::lanes) return compact_words<V, BLOCKS, 1, row_vecs>(b, w);
+  if (b.n_cols == row_vecs * V::lanes) return compact_words<V, KIND, 1, row_vecs>(b, w);
   for (; b.n_rows > 0; b.n_rows -= 2) {
     const ptrdiff_t x_step = 2 * b.x_stride, y_step = 2 * b.y_stride;
     if (b.n_rows == 1) b.x_stride = b.y_stride = 0;
     if (b.n_cols > V::lanes)
-      compact_words<V, BLOCKS, 2, rows_vecs>(b, w);
+      compact_words<V, KIND, 2, rows_vecs>(b, w);
     else
-      compact_words<V, BLOCKS, 2, 1>(b, w);
+      compact_words<V, KIND, 2, 1>(b, w);
     b.x += x_step;
     b.y += y_step;
   }
@@ -127,13 +133,13 @@ static HEED_NOINLINE void add_compact_blocks(linear_block b, const any_words &w,
   const ptrdiff_t bytes = nibbles ? q4_0_bytes : q8_0_bytes, row = 4 * block_copy<V>::outputs;
   const unsigned char *from = w.data + column * (w.of_file ? w.stride : 2);
   if (!w.of_file && !nibbles)
-    return compact_words_of_rows<V, true>(
-        b, {from + 2 * w.stride + 2 * column, from, 4 * w.stride, bytes * w.stride, word_kind::bytes, false});
+    return compact_words_of_rows<V, word_kind::bytes>(
+        b, {from + 2 * w.stride + 2 * column, from, 4 * w.stride, bytes * w.stride, word_kind::bytes, false, nullptr});
   block_copy<V> raw, copy;
   const int32_t depth = b.depth;
   for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs) {
     b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
-    word_piece piece = {copy.words, from, row, 0, word_kind::bytes, false};
+    word_piece piece = {copy.words, from, row, 0, word_kind::bytes, false, nullptr};
     if (w.of_file) {
       block_copy<V> &to = nibbles ? raw : copy;
       gather_block<V>(to, from, w.stride, w.n_out - column, b.n_cols, nibbles);
@@ -144,7 +150,7 @@ static HEED_NOINLINE void add_compact_blocks(linear_block b, const any_words &w,
       spread_nibbles<V>(copy, from + 2 * w.stride + 2 * column, 4 * w.stride, 1, b.n_cols);
       from += bytes * w.stride;
     }
-    compact_words_of_rows<V, true>(b, piece);
+    compact_words_of_rows<V, word_kind::bytes>(b, piece);
   }
 }
 
@@ -158,9 +164,13 @@ static HEED_NOINLINE void compact_whole(const linear_block &of, const any_words 
     b.n_cols = compact_columns<V>(of, of.n_cols - done);
     b.y = of.y + done;
     if (of.bias) b.bias = of.bias + done;
+    const unsigned char *const scales = w.data + 4 * column;
     if (w.format == stored_int8)
-      compact_words_of_rows<V, false>(
-          b, {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false});
+      compact_words_of_rows<V, word_kind::scaled>(
+          b, {scales + row, scales, row, 0, word_kind::scaled, false, nullptr});
+    else if (w.format == stored_uint8)
+      compact_words_of_rows<V, word_kind::shifted>(
+          b, {scales + 2 * row, scales, row, 0, word_kind::shifted, false, scales + row});
     else
       add_compact_blocks<V>(b, w, column);
   }

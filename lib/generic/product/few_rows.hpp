@@ -15,15 +15,59 @@ struct weights_of {
   const T *data;
   ptrdiff_t stride;
   const float *scales;
+  const T *zeros;                  // weight_byte alone, and so are the next three
+  int32_t scale_step, zero_step;   // 1; 0: all columns have the same ones, of which there are `lanes`
+  uint32_t flip;
 
   template <class V>
-  HEED_INLINE typename V::reg scale(V, int32_t column) const {
-    return sizeof(T) == 1 ? V::load(scales + column) : V::set(0.0f);
+  HEED_INLINE scaling<V, T> scale(V, int32_t column) const {
+    scaling<V, T> s = {};
+    if constexpr (has_zero_point(T())) {
+      s.flip = flip;
+      s.scale = V::load(scales + column * scale_step);
+      s.zero = V::masked(V::load(zeros + column * zero_step), ~0u, 0x4b000000 | flip);
+    } else if constexpr (sizeof(T) == 1) {
+      s.scale = V::load(scales + column);
+    }
+    return s;
+  }
+  // The same for transpose_rows, whose code is that of other rows.
+  template <class V>
+  HEED_INLINE auto scale_of_rows(V, int32_t column) const {
+    if constexpr (has_zero_point(T()))
+      return scale(V(), column);
+    else
+      return scale(V(), column).scale;
   }
   HEED_INLINE weights_of from(int32_t column, bool out_in) const {
-    return {data + (out_in ? column * stride : column), stride, sizeof(T) == 1 ? scales + column : nullptr};
+    weights_of w = *this;
+    w.data += out_in ? column * stride : column;
+    if (sizeof(T) == 1) w.scales += column * (has_zero_point(T()) ? scale_step : 1);
+    if (has_zero_point(T())) w.zeros += column * zero_step;
+    return w;
   }
 };
+
+// The one scale, or the one zero point, of all columns, as often as a step reads it.
+template <class V>
+struct one_for_all {
+  float scales[V::lanes];
+  weight_byte zeros[4 * V::lanes];
+};
+template <class V, class T>
+HEED_INLINE weights_of<T> weights_in(const stored_weights &s, one_for_all<V> &one) {
+  weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales, nullptr, 1, 1, 0};
+  if constexpr (has_zero_point(T())) {
+    w.zeros = reinterpret_cast<const weight_byte *>(s.zeros);
+    w.flip = static_cast<uint32_t>(flip_of(s));
+    const weight_byte zero = w.zeros ? *w.zeros : weight_byte{0};
+    for (int l = 0; l < V::lanes; l++) one.scales[l] = *s.scales;
+    for (weight_byte &to : one.zeros) to = zero;
+    if (s.one_scale) w.scales = one.scales, w.scale_step = 0;
+    if (s.one_scale || !w.zeros) w.zeros = one.zeros, w.zero_step = 0;
+  }
+  return w;
+}
 
 // Rows of w are read some abreast. Meanwhile those behind them are asked for, at the same columns: in all, memory is read
 // in its order, and each row is asked for well before it is needed. Asking a few lines ahead in each row took up to twice
@@ -45,7 +89,7 @@ struct strip {
   const float *x, *from;
   float *y;
   ptrdiff_t x_stride, from_stride, y_stride;
-  int32_t begin, end;
+  int32_t begin, end, again;
 };
 
 // y[r][column] += x[r][i] w[i][column] for ROWS rows and all whole tiles of columns in [column, last); returns the
@@ -56,7 +100,8 @@ static HEED_NOINLINE int32_t strip_tiles(const strip &of, const weights_of<T> &w
   const weights_of<T> w = weights;
   constexpr int width = VECS * V::lanes, of_line = 64 / static_cast<int>(sizeof(T)), lines = (width - 1) / of_line + 1;
   for (; column + width <= last; column += width) {
-    typename V::reg sum[ROWS][VECS], scale[VECS];
+    typename V::reg sum[ROWS][VECS];
+    scaling<V, T> scale[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
     start_tile<V, ROWS, VECS>(sum, [&](int r, int v) HEED_INLINED {
       return s.from ? V::load(s.from + r * s.from_stride + column + v * V::lanes) : V::set(0.0f);
@@ -68,6 +113,9 @@ static HEED_NOINLINE int32_t strip_tiles(const strip &of, const weights_of<T> &w
     for (int32_t i = s.begin; i < s.end; i++, p += w.stride, x++) {
       HEED_UNROLL for (int l = 0; l < lines; l++) {
         if (begins_line) fetch(p + ahead + l * of_line);
+      }
+      for (int32_t tile = 1; sizeof(T) == sizeof(float) && tile <= s.again; tile++) {  // the lines of tiles before
+        HEED_UNROLL for (int l = 0; l < lines; l++) fetch(p + ahead - tile * width + l * of_line);
       }
       typename V::reg columns[VECS];
       HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = scaled<V, T>(V::load(p + v * V::lanes), scale[v]);
@@ -92,7 +140,7 @@ static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int
                                s.x + row[3] * s.x_stride};
     for (int32_t n = column; n < last; n += V::lanes) {
       typename V::reg sum[4][1], number[1];
-      const typename V::reg scale = w.scale(V(), n);
+      const scaling<V, T> scale = w.scale(V(), n);
       start_tile<V, 4, 1>(sum, [&](int r, int) HEED_INLINED {
         return s.from ? V::load(s.from + row[r] * s.from_stride + n) : V::set(0.0f);
       });
@@ -110,10 +158,10 @@ static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int
 template <class V, int ROWS>
 constexpr int strip_vecs = many_registers<V> || ROWS <= 2 ? 4 : 2;
 
-// Narrow numbers that are widened for 3 rows and for 2 take longer than for 6 at once. Floats have no tile of 5: from near
-// caches it took 0.8 to 0.9 of the time, from memory 1.3.
+// Whether there is a tile of 5 rows. With zero points 5 rows are 3 and 2. With 32 registers, too, unless they are floats
+// from memory.
 template <class V, class T>
-constexpr bool strips_of_five = takes_five<V> && sizeof(T) < sizeof(float);
+constexpr bool strips_of_five = takes_five<V> ? !has_zero_point(T()) : sizeof(T) == sizeof(float) && V::sum_rows == 6;
 
 // Rows of the next tile where n_rows are left. None of one row, which would wait for its latency: 7 are 4 and 3.
 HEED_INLINE int32_t next_rows(int32_t n_rows, bool five) {
@@ -129,6 +177,7 @@ template <class V, class T>
 static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int32_t column, int32_t last) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
   switch (n_rows) {
+  case 1: break;
   case 2: column = strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last); break;
   case 3: column = strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last); break;
   case 4: column = strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last); break;
@@ -140,16 +189,17 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
   if (column < last) strip_rest<V>(s, w, n_rows, column, last);
 }
 
-// Two rows or more, n columns (whole registers). Columns are cut where several tiles of rows are to find them in the
-// first-level cache. `depth`: how many rows of w are abreast; `five`: whether there is a tile of 5 rows.
+// Two rows or more, or one of weight_byte; n columns (whole registers). Columns are cut where several tiles of rows are to
+// find them in the first-level cache. `depth`: how many rows of w are abreast; `five`: whether there is a tile of 5 rows.
 [[maybe_unused]] static HEED_NOINLINE void strips(const linear_block &b, const void *w, int32_t n, int32_t depth,
-                                                  bool five, strip_step step) {
-  constexpr int32_t most_columns = 256;
-  const int32_t block = next_rows(b.n_rows, five) < b.n_rows ? most_columns : n;
+                                                  int32_t most_columns, bool five, int32_t again, strip_step step) {
+  const bool one_tile = next_rows(b.n_rows, five) == b.n_rows;  // others ask for the same
+  const int32_t block = one_tile ? n : most_columns;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
     for (int32_t column = 0; column < n; column += block) {
-      strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin, end};
+      strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin,
+                 end, one_tile ? again : 0};
       for (int32_t left = b.n_rows; left > 0;) {
         const int32_t rows = next_rows(left, five);
         step(s, w, rows, column, n - column < block ? n : column + block);
@@ -162,12 +212,33 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
   }
 }
 
-// Floats 16 deep, narrow ones 32: fewer bytes of them wait in the same sets. Rows that lie one after another: as many as
-// fit.
+HEED_INLINE float bytes_of_floats(const linear_block &b) {
+  return 4.0f * static_cast<float>(b.depth) * static_cast<float>(b.w_stride);
+}
+
+// Of floats. y is read and written once for each strip, so that strips of many rows are deep. Two rows wait for w above
+// all, and so do more from memory: w then comes faster if fewer of its rows are abreast.
+template <class V>
+static int32_t depth_of_floats(const linear_block &b) {
+  if (many_registers<V> && b.n_rows > 4) return 32;
+  return b.n_rows <= (many_registers<V> ? 4 : 5) && bytes_of_floats(b) > (b.n_rows == 2 ? 0x1p18f : 0x1p23f) ? 8 : 16;
+}
+
+// How often rows behind are asked for again. A processor that is busy with memory seems to drop what it is asked for
+// (Zen 4), and then waits for it: 4096 x 4096 floats take three quarters of the time if they are asked for three times.
+// From the last cache that takes up to a quarter longer. So two times are for what is beyond the second-level cache,
+// three for what is beyond most caches.
+HEED_INLINE int32_t times_again(const linear_block &b) {
+  return bytes_of_floats(b) > 0x1p24f ? 2 : bytes_of_floats(b) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
+}
+
+// Narrow numbers 32 deep. Rows that lie one after another: as many as fit.
 template <class V, class T>
 static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  strips(b, &w, n, V::lanes == 16 && w.stride <= 64 ? 256 : sizeof(T) == sizeof(float) ? 16 : 32,
-         strips_of_five<V, T>, strip_rows<V, T>);
+  const bool floats = sizeof(T) == sizeof(float), contiguous = V::lanes == 16 && w.stride <= 64;
+  const int32_t depth = contiguous && !(floats && b.n_rows == 2) ? 256 : floats ? depth_of_floats<V>(b) : 32;
+  const bool five = strips_of_five<V, T> && (takes_five<V> || bytes_of_floats(b) > 0x1p23f);
+  strips(b, &w, n, depth, floats && depth == 32 ? 128 : 256, five, floats ? times_again(b) : 0, strip_rows<V, T>);
 }
 
 }  // namespace heed

@@ -13,77 +13,66 @@ template <class V>
 HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {
   return {b.x + begin, b.x_stride,   1,          b.w + begin * b.w_stride + column,
           b.w_stride,  b.y + column, b.y_stride, b.bias ? b.bias + column : nullptr,
-          end - begin, nullptr,      b.w_stride, b.n_cols};
+          end - begin, nullptr,      b.w_stride, b.n_cols,   0};
 }
 
 HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
   return begin > 0 ? chain::keep : b.bias ? chain::bias : chain::zero;
 }
 
-// y[r][0, n) += x[r][i] w[i] for ROWS rows of x and DEPTH rows of w; from bias or +0 if this is the start.
-template <class V, int ROWS, int DEPTH, class T>
+// y[0, n) += x[i] w[i] for DEPTH rows of w; from bias or +0 if this is the start.
+template <class V, int DEPTH, class T>
 static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> &of, int32_t begin, int32_t n) {
   const weights_of<T> weights = of;
   const float *x = b.x + begin;
   const T *w = weights.data + begin * weights.stride;
   float *const y = b.y;
-  const ptrdiff_t w_stride = weights.stride, y_stride = b.y_stride;
-  decltype(V::factor(0.0f)) factor[ROWS][DEPTH];
-  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[r][i] = V::factor(x[r * b.x_stride + i]);
-  }
+  const ptrdiff_t w_stride = weights.stride;
+  decltype(V::factor(0.0f)) factor[DEPTH];
+  HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[i] = V::factor(x[i]);
   const float *from = begin == 0 ? b.bias : b.y;
-  const ptrdiff_t from_stride = begin == 0 ? 0 : b.y_stride;
-  const auto start = [=](int r, int32_t column) {
-    return from ? V::load(from + r * from_stride + column) : V::set(0.0f);
-  };
+  const bool again = V::lanes == 16 && sizeof(T) == sizeof(float) && times_again(b) > 1;  // 8 lanes would gain nothing
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
     constexpr int of_line = 64 / static_cast<int>(sizeof(T)), lines = (n_vecs * V::lanes - 1) / of_line + 1;
-    typename V::reg scale[n_vecs];
+    scaling<V, T> scale[n_vecs];
     HEED_UNROLL for (int v = 0; v < n_vecs; v++) scale[v] = weights.scale(V(), column + v * V::lanes);
     const T *behind = w + DEPTH * w_stride + column;
     for (int i = 0; i < DEPTH && column % of_line == 0; i++, behind += w_stride) {
       HEED_UNROLL for (int l = 0; l < lines; l++) fetch(behind + l * of_line);
-    }
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-      typename V::reg sum[n_vecs];
-      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = start(r, column + v * V::lanes);
-      HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
-        HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
-            V::fma(factor[r][i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
+      if (again) {  // the lines before
+        HEED_UNROLL for (int l = 1; l <= lines; l++) fetch(behind - l * of_line);
       }
-      HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + r * y_stride + column + v * V::lanes, sum[v]);
     }
+    typename V::reg sum[n_vecs];
+    HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] = from ? V::load(from + column + v * V::lanes) : V::set(0.0f);
+    HEED_UNROLL for (int i = 0; i < DEPTH; i++) {
+      HEED_UNROLL for (int v = 0; v < n_vecs; v++) sum[v] =
+          V::fma(factor[i], scaled<V, T>(V::load(w + i * w_stride + column + v * V::lanes), scale[v]), sum[v]);
+    }
+    HEED_UNROLL for (int v = 0; v < n_vecs; v++) V::store(y + column + v * V::lanes, sum[v]);
   };
   int32_t column = 0;
   for (; column + 4 * V::lanes <= n; column += 4 * V::lanes) add(constant<4>(), column);
   for (; column < n; column += V::lanes) add(constant<1>(), column);
 }
 
-// One row, or two of floats: as in few_rows.hpp, with all factors in registers, 8 rows of w abreast (4, where factors of
-// two rows leave no registers for the sums). No more: one row of 4096 x 4096 would take a tenth longer.
+// One row: as in few_rows.hpp, with all factors in registers, 8 rows of w abreast. No more: 4096 x 4096 would take a tenth
+// longer.
 template <class V, class T>
-static void linear_few_rows(linear_block b, const weights_of<T> &w, int32_t n) {
-  const auto sum = [&](auto rows) {
-    constexpr int n_rows = decltype(rows)::value, depth = n_rows == 1 || many_registers<V> ? 8 : 4;
-    for (; b.n_rows >= n_rows; b.n_rows -= n_rows) {
-      int32_t i = 0;
-      for (; i + depth <= b.depth; i += depth) add_w_rows<V, n_rows, depth>(b, w, i, n);
-      for (; i < b.depth; i++) add_w_rows<V, n_rows, 1>(b, w, i, n);
-      b.x += n_rows * b.x_stride;
-      b.y += n_rows * b.y_stride;
-    }
-  };
-  if constexpr (sizeof(T) == sizeof(float)) sum(constant<2>());
-  sum(constant<1>());
+static void linear_one_row(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  constexpr int depth = 8;
+  int32_t i = 0;
+  for (; i + depth <= b.depth; i += depth) add_w_rows<V, depth>(b, w, i, n);
+  for (; i < b.depth; i++) add_w_rows<V, 1>(b, w, i, n);
 }
 
 // One row, VECS registers of columns: all of depth in registers. Unless they are WHOLE, all that there are, at most so
 // many: those beyond repeat the last, which overlaps others.
 template <class V, int VECS, bool WHOLE, class T>
 static HEED_NOINLINE void project_row(const linear_block &b, const weights_of<T> &w, int32_t column) {
-  typename V::reg sum[VECS], scale[VECS];
+  typename V::reg sum[VECS];
+  scaling<V, T> scale[VECS];
   int32_t at[VECS];
   const int32_t last = b.n_cols - V::lanes;
   HEED_UNROLL for (int v = 0; v < VECS; v++) {
@@ -127,23 +116,27 @@ static bool is_one_small_row(const linear_block &b, const weights_of<T> &w) {
            static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes));
 }
 
-// Many rows: panels of w that all rows use, from the second-level cache.
-constexpr int32_t panel_depth = 384;
+constexpr int32_t contiguous_stride = 64, contiguous_rows = 4;
+// Many rows: panels of w that all rows use, from the second-level cache. The first rows ask for what comes next: deeper
+// rows of w, other columns, or, behind contiguous rows, most likely another panel of packed weights.
 template <class V>
 static void linear_panels(const linear_block &b, int32_t n) {
-  constexpr int32_t panel = V::sum_vecs * V::lanes;
+  constexpr int32_t panel = V::sum_vecs * V::lanes, depth = 384;
+  const ptrdiff_t behind = b.w_stride <= contiguous_stride ? b.depth * b.w_stride : 0;
   for (int32_t column = 0; column < n; column += panel) {
     const int32_t width = n - column < panel ? n - column : panel;
-    for (int32_t begin = 0; begin < b.depth; begin += panel_depth) {
-      const int32_t end = b.depth - begin < panel_depth ? b.depth : begin + panel_depth;
-      sum_whole<V>(linear_operands<V>(b, column, begin, end), chain_at(b, begin), b.n_rows, width);
+    const ptrdiff_t other = column + panel < n ? panel : behind > 0 ? behind - column : 0;
+    for (int32_t begin = 0; begin < b.depth; begin += depth) {
+      const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+      sum_operands o = linear_operands<V>(b, column, begin, end);
+      if (!V::compact) o.next = end < b.depth ? depth * b.w_stride : other > 0 ? other - begin * b.w_stride : 0;
+      sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
     }
   }
 }
 
 // Rows of w that lie one after another, as those of a panel of packed weights: some of them at a time for all columns
 // and rows, 4 by 4, which together ask for the next ones.
-constexpr int32_t contiguous_stride = 64, contiguous_rows = 4;
 template <class V>
 static void linear_contiguous(const linear_block &b, int32_t n) {
   constexpr int32_t depth = 64, rows = contiguous_rows;
@@ -208,9 +201,13 @@ template <class V, class T>
 static void copy_weights(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin, int32_t end) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
   const T *from = w.data + begin * w.stride + column;
+  scaling<V, T> scale[copy_width<V> / V::lanes];
+  const int32_t n = width / V::lanes;
+  for (int32_t v = 0; v < n; v++) scale[v] = w.scale(V(), column + v * V::lanes);
   for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>) {
     if (!V::compact) fetch(from + (end - begin) * w.stride);
-    widen_row<V>(copy, from, width, w.scales + (sizeof(T) == 1 ? column : 0));
+    for (int32_t v = 0; v < n; v++)
+      V::store(copy + v * V::lanes, scaled<V, T>(V::load(from + v * V::lanes), scale[v]));
   }
 }
 
@@ -226,20 +223,20 @@ template <class V>
 static void linear(const linear_block &b) {
   const chain from = b.bias ? chain::bias : chain::zero;
   if (b.n_cols < V::lanes) return sum_columns<V, narrow_vecs>(linear_operands<V>(b, 0, 0, b.depth), from, b.n_rows);
-  const weights_of<float> weights = {b.w, b.w_stride, nullptr};
+  const weights_of<float> weights = {b.w, b.w_stride, nullptr, nullptr, 0, 0, 0};
   if (is_one_small_row<V>(b, weights)) return project_one_row<V>(b, weights);
   const int32_t whole = b.n_cols / V::lanes * V::lanes;
   // Panels of one cache line a row, rows a multiple of 2 KB apart, would all lie in a few sets of the first-level cache
   // (57 % of the peak instead of 89): they are copied.
   const bool collide = V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
   const bool contiguous = b.w_stride <= contiguous_stride;
-  // Two rows of small weights: panels take two thirds of the time where there are 32 registers.
-  const bool large = repays_strips(b), two = b.n_rows == 2 && (large || (!contiguous && !many_registers<V>));
+  // Strips also take two rows of small weights: three quarters of the time of panels, unless there are 32 registers.
+  const bool large = repays_strips(b), two = b.n_rows == 2 && !contiguous && !many_registers<V>;
   if (!V::compact && contiguous && (large ? b.n_rows > (V::lanes == 16 ? 6 : 2) : is_group_of_contiguous<V>(b))) {
     linear_contiguous<V>(b, whole);
-  } else if (!V::compact && (b.n_rows == 1 || two)) {
-    linear_few_rows<V>(b, weights, whole);
-  } else if (!V::compact && (large || (collide && b.n_rows < 12))) {
+  } else if (!V::compact && b.n_rows == 1) {
+    linear_one_row<V>(b, weights, whole);
+  } else if (!V::compact && (large || two || (collide && b.n_rows < 12))) {
     linear_strips<V>(b, weights, whole);
   } else if (collide && b.n_rows >= 32) {
     if constexpr (V::copies_panels) linear_copied_panels<V>(b, whole, &weights, copy_weights<V, float>, false);

@@ -159,7 +159,14 @@ static void add_blocks_one_lane(const linear_block &b, const any_words &w, int32
 // y = bias + x w with packed int8.
 template <class V>
 static void multiply_int8_one_lane(const linear_block &b, const packed_panel &p) {
-  const stored_weights w = {p.data + 4 * p.width, reinterpret_cast<const float *>(p.data), p.width, stored_int8, false};
+  const unsigned char *const scales = p.data, *const behind = scales + 4 * p.width;
+  const stored_weights w = {behind, reinterpret_cast<const float *>(scales), p.width, stored_int8, false};
+  if (p.format == stored_uint8) {
+    stored_weights bytes = w;
+    bytes.zeros = behind;
+    bytes.data = behind + 4 * p.width;
+    return project_bytes_one_lane<V, true>(b, bytes);
+  }
   if constexpr (!V::own_tile) {
     project_panels<V, true, int8_t>(b, w);
   } else if (b.n_cols >= 4) {

@@ -36,6 +36,12 @@ struct projection_tile {
   int32_t way;  // 2 * format + layout; of packed words: 0 with scales; 2 in blocks, whose scaled sums are added to y
 };
 
+// The same of bytes with zero points, whose negatives are 4 numbers of 16 bits.
+struct shifted_tile {
+  projection_tile tile;
+  int16_t zeros[4];
+};
+
 // What is known of b when the code is compiled: its columns (keys) or its rows (values, weights) are contiguous. Where
 // code is to be small, one tile serves both.
 enum class operand { any, keys, values };

@@ -20,13 +20,22 @@ struct weights_of_output {
   const T *p;
   ptrdiff_t step;
   float scale;
+  int32_t flip, zero;  // of weight_byte
   HEED_INLINE void start(const stored_weights &w, int32_t i, int32_t n) {
     p = WORDS ? static_cast<const T *>(w.data) + (i * w.stride + 4 * n) : weight_at<T>(w, i, n);
     step = WORDS ? 4 * w.stride - 4 : w.out_in ? 1 : w.stride;
-    scale = sizeof(T) == 1 ? w.scales[n] : 0.0f;
+    scale = has_zero_point(T()) ? scale_of(w, n) : sizeof(T) == 1 ? w.scales[n] : 0.0f;
+    flip = flip_of(w);
+    zero = !has_zero_point(T()) ? 0 : WORDS ? w.zeros[4 * n] ^ flip : zero_of(w, n);
+  }
+  HEED_INLINE float number() const {
+    if constexpr (has_zero_point(T()))
+      return static_cast<float>((p->bits ^ flip) - zero) * scale;
+    else
+      return widen(*p, scale);
   }
   HEED_INLINE float next() {
-    const float x = widen(*p, scale);
+    const float x = number();
     keep_pointer(p += WORDS ? 1 : step);
     if (WORDS && (reinterpret_cast<uintptr_t>(p) & 3) == 0) p += step;
     return x;
@@ -114,7 +123,26 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
 // ---- a model's own tile
 
 // At least 4 outputs, 4 at a time for all rows, whose weights a cache then holds; the last ones overlap those that are done,
-// and are computed again.
+// and are computed again. of_columns puts the weights of outputs [column, + 4) into the tile, run does it.
+template <class F, class G>
+HEED_INLINE void project_fours(const linear_block &b, projection_tile &t, F of_columns, G run) {
+  const float zeros[4] = {};
+  t.y_stride = b.y_stride * 4;
+  t.depth = b.depth;
+  for (int32_t n = 0; n < b.n_cols; n += 4) {
+    const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
+    t.start = b.bias ? b.bias + column : zeros;
+    of_columns(column);
+    for (int32_t row = 0; row < b.n_rows; row += 4) {
+      if (n == 0 || b.n_rows > 4) {
+        t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
+        for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
+      }
+      t.y = b.y + row * b.y_stride + column;
+      run();
+    }
+  }
+}
 // WORDS: packed int8, words of four inputs.
 template <class V, bool WORDS>
 static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
@@ -122,26 +150,41 @@ static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weig
   const ptrdiff_t bytes = WORDS || w.format == stored_f32 ? 4 : w.format == stored_int8 ? 1 : 2;
   projection_tile t;
   t.w_stride = w.stride * bytes;
-  t.y_stride = b.y_stride * 4;
-  t.depth = b.depth;
   t.way = WORDS ? 0 : 2 * w.format + w.out_in;
-  for (int32_t n = 0; n < b.n_cols; n += 4) {
-    const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
-    t.start = b.bias ? b.bias + column : zeros;
-    t.scales = WORDS || bytes == 1 ? w.scales + column : zeros;
-    t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
-    for (int32_t row = 0; row < b.n_rows; row += 4) {
-      if (n == 0 || b.n_rows > 4) {
-        t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
-        for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
-      }
-      t.y = b.y + row * b.y_stride + column;
-      if constexpr (WORDS)
-        V::project_words(t);
-      else
-        V::project_tile(t);
-    }
-  }
+  project_fours(
+      b, t,
+      [&](int32_t column) HEED_INLINED {
+        t.scales = WORDS || bytes == 1 ? w.scales + column : zeros;
+        t.w = static_cast<const char *>(w.data) + column * (w.out_in ? t.w_stride : bytes);
+      },
+      [&]() HEED_INLINED {
+        if constexpr (WORDS)
+          V::project_words(t);
+        else
+          V::project_tile(t);
+      });
+}
+// Bytes with zero points; WORDS: packed ones.
+template <class V, bool WORDS>
+static HEED_NOINLINE void project_shifted_tiles(const linear_block &b, const stored_weights &w) {
+  shifted_tile s;
+  float scales[4];
+  projection_tile &t = s.tile;
+  t.scales = scales;
+  t.w_stride = WORDS ? 4 * w.stride : w.stride;
+  t.way = WORDS ? 4 : 2 * !w.is_uint8 + w.out_in;
+  project_fours(
+      b, t,
+      [&](int32_t column) HEED_INLINED {
+        for (int32_t i = 0; i < 4; i++) {
+          weights_of_output<weight_byte, WORDS> of;
+          of.start(w, 0, column + i);
+          scales[i] = of.scale;
+          s.zeros[i] = static_cast<int16_t>(of.flip - of.zero);
+          if (i == 0) t.w = of.p;
+        }
+      },
+      [&]() HEED_INLINED { V::project_bytes(s); });
 }
 
 // Fewer than 4 outputs.
@@ -202,6 +245,20 @@ static void project_one_lane_format(const linear_block &b, const stored_weights 
     project_few_columns<V>(b, w);
   else
     project_tiles<V, false>(b, w);
+}
+
+// Fewer outputs than a tile's are not worth panels.
+template <class V, bool WORDS>
+static void project_bytes_one_lane(const linear_block &b, const stored_weights &w) {
+  if constexpr (!V::own_bytes) {
+    project_panels<V, WORDS, weight_byte>(b, w);
+  } else if (b.n_cols >= 4) {
+    project_shifted_tiles<V, WORDS>(b, w);
+  } else {
+    linear_block row = b;
+    for (int32_t r = 0; r < b.n_rows; r++, row.x += b.x_stride, row.y += b.y_stride)
+      project_one_row<V, 1, WORDS, weight_byte>(row, w);
+  }
 }
 
 template <class V>

@@ -13,7 +13,7 @@ static HEED_COLD void add_last_inputs(const linear_block &b, const weights_of<T>
   constexpr int step = columns_of<V, T>;
   const int32_t n = b.depth < step ? b.depth : step, first = b.depth - n;
   float last[step * V::lanes];
-  transpose_rows<V>(last, V::lanes, w.data + column * w.stride + first, w.stride, n, w.scale(V(), column));
+  transpose_rows<V>(last, V::lanes, w.data + column * w.stride + first, w.stride, n, w.scale_of_rows(V(), column));
   for (int32_t r = 0; r < rows && r < b.n_rows; r++) {
     float *const y = b.y + r * b.y_stride + column;
     typename V::reg sum = V::load(y);
@@ -29,7 +29,8 @@ template <class V, int ROWS, int VECS, class T>
 static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_of<T> &w, int32_t column) {
   const ptrdiff_t stride = w.stride;
   const T *rows = w.data + column * stride;
-  typename V::reg sum[ROWS][VECS], scale[VECS];
+  typename V::reg sum[ROWS][VECS];
+  scaling<V, T> scale[VECS];
   const float *x[ROWS];
   const auto row = [&](int r) HEED_INLINED { return r < b.n_rows ? r : b.n_rows - 1; };
   HEED_UNROLL for (int r = 0; r < ROWS; r++) x[r] = b.x + (r ? row(r) * b.x_stride : 0);
@@ -56,13 +57,12 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     for_each_constant<VECS>([&](auto v) HEED_INLINED {
       for (int32_t k = i; k < end; k += step) {
         const T *from = rows + decltype(v)::value * V::lanes * stride + k;
-        const auto add_column = [&](auto j, typename V::reg number) HEED_INLINED {
-          add(v, k + decltype(j)::value, scaled<V, T>(number, scale[decltype(v)::value]));
-        };
+        const auto add_column = [&](auto j, typename V::reg number)
+                                    HEED_INLINED { add(v, k + decltype(j)::value, number); };
         if constexpr (step < columns_of<V, T>)
           columns_of_floats<V>(from, stride, add_column);
         else
-          V::columns(from, stride, add_column);
+          scaled_columns<V>(from, stride, scale[decltype(v)::value], add_column);
       }
     });
     i = end;

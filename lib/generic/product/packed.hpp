@@ -37,7 +37,7 @@ HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool t
 template <class V>
 static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
   const int32_t run = of.n_rows > 1 ? 256 : of.depth;
-  const bool scaled = words.kind == word_kind::scaled;
+  const bool scaled = !in_blocks(words.kind);
   linear_block b = of;
   word_piece w = words;
   for (int32_t begin = 0; begin < of.depth; begin += run) {
@@ -51,14 +51,17 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
       for (int32_t left = of.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
         const int32_t beyond = left - width;  // of these no tile has less than a register
         b.n_cols = beyond <= 0 ? left : beyond < V::lanes ? width - V::lanes : width;
-        if (scaled)
+        if (w.kind == word_kind::scaled)
           add_words_of<V, word_kind::scaled>(b, at, rows > 1);
+        else if (w.kind == word_kind::shifted)
+          add_words_of<V, word_kind::shifted>(b, at, rows > 1);
         else if (w.kind == word_kind::bytes)
           add_words_of<V, word_kind::bytes>(b, at, rows > 1);
         else
           add_words_of<V, word_kind::nibbles>(b, at, rows > 1);
         at.words += 4 * b.n_cols;
         at.scales += (scaled ? 4 : 2) * b.n_cols;
+        if (w.kind == word_kind::shifted) at.zeros += 4 * b.n_cols;
       }
     }
     w.words += scaled ? run / 4 * w.word_stride : run / block_inputs * w.block_stride;
@@ -79,8 +82,13 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
       const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
       word_piece part = w;
       part.words += 4 * first;
-      widen_words<V, word_kind::bytes>(copy, width, part, reinterpret_cast<const float *>(w.scales) + first, n, begin,
-                                       end);
+      const auto *const scales = reinterpret_cast<const float *>(w.scales) + first;
+      if (w.kind == word_kind::shifted) {
+        part.zeros += 4 * first;
+        widen_words<V, word_kind::shifted>(copy, width, part, scales, n, begin, end);
+      } else {
+        widen_words<V, word_kind::bytes>(copy, width, part, scales, n, begin, end);
+      }
       sum_operands o = linear_operands<V>(b, first, begin, end);
       o.b = copy;
       o.b_stride = width;
@@ -108,7 +116,7 @@ static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin
 template <class V>
 static int32_t add_few_rows(linear_block b, const word_piece &w) {
   if (!V::loads_narrow || b.n_rows > most_direct_rows) return 0;
-  b.depth -= b.depth % (w.kind == word_kind::scaled ? 4 : block_inputs);
+  b.depth -= b.depth % (in_blocks(w.kind) ? block_inputs : 4);
   if constexpr (V::loads_narrow)
     if (b.depth > 0) add_direct<V>(b, w);
   return b.depth;
@@ -131,7 +139,7 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
          begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
       b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
-      const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles};
+      const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
       add_blocks<V>(b, block, add_few_rows<V>(b, block));
     }
   }
@@ -142,13 +150,17 @@ HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
   if (w.format == stored_int8)
-    return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false};
+    return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
+  if (w.format == stored_uint8)
+    return {w.data + 2 * row + 4 * column, w.data + 4 * column,      row, 0, word_kind::shifted,
+            false,                         w.data + row + 4 * column};
   return {w.data + row / 2 + 4 * column,
           w.data + 2 * column,
           row,
           of_block * w.stride,
           nibbles ? word_kind::nibbles : word_kind::bytes,
-          false};
+          false,
+          nullptr};
 }
 
 // y += x w for whole registers of columns, from `column` on, and inputs from `begin` on.
@@ -158,7 +170,7 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
   const word_piece words = words_of_panel(w, column);
   if (begin == 0) begin = add_few_rows<V>(b, words);
   if (begin == b.depth) return;
-  if (w.format == stored_int8)
+  if (has_output_scales(w.format))
     add_widened<V>(b, words, begin);
   else
     add_blocks<V>(b, words, begin);
@@ -225,10 +237,10 @@ static void multiply_panel(const linear_block &b, const packed_panel &w) {
     multiply_panel_plain<V>(b, w);
   } else {
     if constexpr (V::lanes == 1)
-      if (w.format == stored_int8) return multiply_int8_one_lane<V>(b, w);
+      if (has_output_scales(w.format)) return multiply_int8_one_lane<V>(b, w);
     const any_words words = {w.data, w.format, false, w.width, b.n_cols};
     if constexpr (takes_words_apart<V>)
-      if (w.format == stored_int8 && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
+      if (has_output_scales(w.format) && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
     multiply_words<V>(b, words);
   }
 }

@@ -8,8 +8,10 @@
 
 namespace heed {
 
-// What words hold: int8 with a scale for each output; bytes in blocks (Q8_0, or halves of Q4_0's); Q4_0.
-enum class word_kind { scaled, bytes, nibbles };
+// What words hold: int8 with a scale for each output, and with a zero point; bytes in blocks (Q8_0, or halves of
+// Q4_0's); Q4_0.
+enum class word_kind { scaled, shifted, bytes, nibbles };
+constexpr bool in_blocks(word_kind kind) { return kind == word_kind::bytes || kind == word_kind::nibbles; }
 template <word_kind KIND>
 constexpr int word_inputs = KIND == word_kind::nibbles ? 8 : 4;
 
@@ -18,7 +20,8 @@ struct word_piece {
   const unsigned char *words, *scales;
   ptrdiff_t word_stride, block_stride;  // both words and scales of the next block
   word_kind kind;
-  bool unsigned_bytes;  // bytes are 8 more than the number, else int8
+  bool unsigned_bytes;         // bytes are 8 more than the number, else int8
+  const unsigned char *zeros;  // words, too: of shifted ones
 };
 
 // Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
@@ -48,6 +51,15 @@ struct part_numbers {
         zero(V::set(static_cast<float>((8388608 >> bit) + (less_8 ? 8 : 128)))) {}
   HEED_INLINE typename V::reg of(typename V::reg word) const { return V::sub(V::masked(word, mask, flip), zero); }
 };
+// The zero points of a register of outputs, for a byte that is alone or the first one, and for the second one of 16 bits.
+template <class V>
+struct zero_points {
+  typename V::reg first, second;
+  HEED_INLINE void load(const unsigned char *words) {
+    first = V::masked(load_word<V>(words), 0xff, 0x4b000080);
+    second = V::sub(first, V::set(0x1p23f - 0x1p15f));
+  }
+};
 
 // f(0), f(STEP), ... below N: a loop where code is scarce.
 template <bool UNROLLED, int N, int STEP, class F>
@@ -60,8 +72,15 @@ HEED_INLINE void repeat(F f) {
 
 // start(j), then add(v, number) for number j of each of VECS words, j ascending; load(p, v) is the word.
 template <class V, word_kind KIND, int VECS, class Load, class Start, class Add>
-HEED_INLINE void each_number(const unsigned char *p, bool less_8, Load load, Start start, Add add) {
+HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_points<V> (&zeros)[VECS], Load load,
+                             Start start, Add add) {
   using reg = typename V::reg;
+  const auto number = [&](const part_numbers<V> &part, reg word, int v, bool second = false) HEED_INLINED {
+    if constexpr (KIND == word_kind::shifted)
+      return V::sub(V::masked(word, part.mask, part.flip), second ? zeros[v].second : zeros[v].first);
+    else
+      return (void)zeros, (void)v, (void)second, part.of(word);
+  };
   constexpr bool nibbles = KIND == word_kind::nibbles, unrolled = VECS == 1;
   if constexpr (V::shuffles_bytes) {
     for_each_constant<word_inputs<KIND> / 4>([&](auto half) HEED_INLINED {
@@ -70,7 +89,7 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, Load load, Sta
         const reg order = V::byte_order(j);
         start(j + 4 * decltype(half)::value);
         asm volatile("" : "+r"(p));  // words are loaded again: there are no registers to keep them in
-        HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, part.of(V::shuffle_bytes(load(p, v), order)));
+        HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, number(part, V::shuffle_bytes(load(p, v), order), v));
       });
     });
   } else {
@@ -89,10 +108,10 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, Load load, Sta
         HEED_UNROLL for (int v = 0; v < VECS; v++) bytes[v] = words[v];
         repeat<unrolled, 4, 2>([&](int k) HEED_INLINED {
           start(j + k);
-          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, first.of(bytes[v]));
+          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, number(first, bytes[v], v));
           start(j + k + 1);
           HEED_UNROLL for (int v = 0; v < VECS; v++) {
-            add(v, second.of(bytes[v]));
+            add(v, number(second, bytes[v], v, true));
             bytes[v] = V::template shift_down<16>(bytes[v]);
           }
         });
@@ -108,7 +127,7 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, Load load, Sta
 // others, and those that are not there repeat it.
 template <class V, word_kind KIND, int ROWS, int VECS>
 static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of) {
-  constexpr bool blocks = KIND != word_kind::scaled;
+  constexpr bool blocks = in_blocks(KIND);
   const word_piece w = of;  // copies, because for the compiler a store of a register may change them
   const float *x = b.x;
   float *const y = b.y;
@@ -117,9 +136,11 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
   typename V::reg sum[ROWS][VECS], scale[VECS];
   decltype(V::factor(0.0f)) factor[ROWS];
   ptrdiff_t at[VECS];
+  zero_points<V> zeros[VECS] = {};
   HEED_UNROLL for (int v = 0; v < VECS; v++) {
     at[v] = v * V::lanes < b.n_cols - V::lanes ? v * V::lanes : b.n_cols - V::lanes;
     if (!blocks) scale[v] = load_word<V>(scales + 4 * at[v]);
+    if (KIND == word_kind::shifted) zeros[v].load(w.zeros + 4 * at[v]);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
   constexpr bool fetches = !V::compact && ROWS > 1;
@@ -135,7 +156,7 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
         HEED_UNROLL for (int l = 0; l < 4 * VECS * V::lanes; l += 64) __builtin_prefetch(p + ahead + l, 0, 2);
       }
       each_number<V, KIND, VECS>(
-          p, blocks && w.unsigned_bytes,
+          p, blocks && w.unsigned_bytes, zeros,
           [&](const unsigned char *word, int v) HEED_INLINED { return load_word<V>(word + 4 * at[v]); },
           [&](int j) HEED_INLINED {
             HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -172,8 +193,10 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
       const typename V::reg scale = scales ? V::load(scales + n) : V::set(1.0f);
       float *at = to + n;
       if (!V::compact) __builtin_prefetch(words + 4 * n + 6144, 0, 2);  // the next piece of int8
+      zero_points<V> zeros[1] = {};
+      if (KIND == word_kind::shifted) zeros[0].load(w.zeros + 4 * n);
       each_number<V, KIND, 1>(
-          words + 4 * n, w.unsigned_bytes, [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
+          words + 4 * n, w.unsigned_bytes, zeros, [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
           [](int) {},
           [&](int, typename V::reg x) HEED_INLINED {
             V::store(at, V::mul(x, scale));

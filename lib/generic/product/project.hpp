@@ -3,6 +3,7 @@
 #ifndef HEED_GENERIC_PROJECT_HPP
 #define HEED_GENERIC_PROJECT_HPP
 
+#include "byte_row.hpp"
 #include "compact.hpp"
 #include "linear.hpp"
 #include "outputs.hpp"
@@ -14,7 +15,8 @@ namespace heed {
 template <class V, class T>
 static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_t n) {
   if constexpr (V::loads_narrow) {
-    if (b.n_rows == 1) return linear_few_rows<V>(b, w, n);
+    if constexpr (!has_zero_point(T()))
+      if (b.n_rows == 1) return linear_one_row<V>(b, w, n);
     // Beyond, widening a number for each tile of rows costs more than a copy.
     if (b.n_rows <= 24) return linear_strips<V>(b, w, n);
   }
@@ -33,7 +35,7 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
         __builtin_prefetch(w.data + c * w.stride + end + i, 0, 2);
   }
   for (int32_t c = column; c < column + width; c += V::lanes, copy += V::lanes)
-    transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale(V(), c));
+    transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale_of_rows(V(), c));
 }
 
 template <class V, class T>
@@ -50,12 +52,19 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
   float copy[depth * V::lanes];
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
-    with_format(w.format, [&](auto number) {
-      const auto *data = static_cast<const decltype(number) *>(w.data);
+    const auto fill = [&](auto number) HEED_INLINED {
       for (int32_t i = begin; i < end; i++)
         for (int32_t n = 0; n < b.n_cols; n++)
-          copy[(i - begin) * V::lanes + n] =
-              widen(data[w.out_in ? n * w.stride + i : i * w.stride + n], sizeof number == 1 ? w.scales[n] : 0.0f);
+          copy[(i - begin) * V::lanes + n] = number(w.out_in ? n * w.stride + i : i * w.stride + n, n);
+    };
+    with_format(w.format, [&](auto number) {
+      const auto *data = static_cast<const decltype(number) *>(w.data);
+      fill([&](ptrdiff_t at, int32_t n) {
+        if constexpr (sizeof number == 1)
+          return byte_at(w, at, n);
+        else
+          return (void)n, widen(data[at]);
+      });
     });
     sum_operands o = linear_operands<V>(b, 0, begin, end);
     o.b = copy;
@@ -64,15 +73,23 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
   }
 }
 
-template <class V, class T>
+// IN_OUT: never the other layout.
+template <class V, class T, bool IN_OUT = false>
 static void project_format(const linear_block &b, const stored_weights &s) {
-  const weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales};
-  if constexpr (sizeof(T) < sizeof(float) && V::loads_narrow)
+  one_for_all<V> one;
+  const weights_of<T> w = weights_in<V, T>(s, one);
+  if constexpr (sizeof(T) < sizeof(float) && V::loads_narrow && !has_zero_point(T()))
     if (!s.out_in && is_one_small_row<V>(b, w)) return project_one_row<V>(b, w);
-  if constexpr (!V::compact && (V::loads_narrow || sizeof(T) == sizeof(float)))
+  if constexpr (!IN_OUT && (V::loads_narrow || sizeof(T) == sizeof(float)))
     if ((s.out_in || sizeof(T) == sizeof(float)) && project_few_outputs<V>(b, w)) return;
+  if constexpr (has_zero_point(T()) && V::loads_narrow)
+    if (b.n_rows == 1 && b.n_cols >= 4 * V::lanes) return project_byte_row<V>(b, w);
   const auto project = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
-    if (s.out_in || sizeof(T) == sizeof(float))  // floats of the other layout are heed_linear's
+    if constexpr (sizeof(T) == sizeof(float))  // those of the other layout are heed_linear's
+      project_out_in<V>(part, of_part, n);
+    else if constexpr (IN_OUT)
+      project_in_out<V>(part, of_part, n);
+    else if (s.out_in)
       project_out_in<V>(part, of_part, n);
     else
       project_in_out<V>(part, of_part, n);
@@ -83,15 +100,32 @@ static void project_format(const linear_block &b, const stored_weights &s) {
   if (whole < b.n_cols) project(from_column(b, last), w.from(last, s.out_in), V::lanes);
 }
 
+// int8 whose rows are outputs take no longer as bytes with zero points.
 template <class V>
 static void project(const linear_block &b, const stored_weights &w) {
   if (b.n_cols < V::lanes) return project_narrow<V>(b, w);
   with_format(w.format, [&](auto number) {
-    if constexpr (V::compact)
+    if constexpr (V::compact) {
       project_compact<V, decltype(number)>(b, w);
-    else
+    } else if constexpr (sizeof number == 1) {
+      if (w.out_in)
+        project_format<V, weight_byte>(b, w);
+      else
+        project_format<V, decltype(number), true>(b, w);
+    } else {
       project_format<V, decltype(number)>(b, w);
+    }
   });
+}
+
+// With zero points.
+template <class V>
+static void project_bytes(const linear_block &b, const stored_weights &w) {
+  if (b.n_cols < V::lanes) return project_narrow<V>(b, w);
+  if constexpr (V::compact)
+    project_compact<V, weight_byte>(b, w);
+  else
+    project_format<V, weight_byte>(b, w);
 }
 
 }  // namespace heed

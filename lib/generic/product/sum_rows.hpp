@@ -22,6 +22,7 @@ struct sum_operands {
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
+  ptrdiff_t next;  // how far behind b the numbers lie that come next, to be fetched by the first tall tiles; or 0
 };
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
@@ -70,6 +71,10 @@ HEED_INLINE void start_sums(typename V::reg (&acc)[ROWS][VECS], const sum_operan
   }
 }
 
+// A tall tile asks for one cache line of what comes next at each step, or for one that it has: no branch.
+template <class V, int ROWS, int VECS>
+constexpr bool fetches_next = !V::compact && ROWS == V::sum_rows && VECS == V::sum_vecs;
+
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
 HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0) {
@@ -84,12 +89,14 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   const int32_t depth = o.depth;
+  const ptrdiff_t next = o.next;
   int32_t i = 0;
   const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
       ahead += o.ahead_stride;
     }
+    if (fetches_next<V, ROWS, VECS>) __builtin_prefetch(b + next, 0, 2);
     HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
     b += b_stride;
   };
@@ -146,6 +153,8 @@ constexpr int rows_of_tile() {
 // it.
 template <class V, int ROWS, int VECS>
 static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows) {
+  constexpr int32_t of_line = 16;
+  const ptrdiff_t last_line = o.next + VECS * V::lanes - of_line;
   int32_t row = 0;
   for (; row + ROWS <= n_rows; row += ROWS) {
     // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
@@ -157,6 +166,7 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
+    if (fetches_next<V, ROWS, VECS>) o.next = o.next != 0 && o.next < last_line ? o.next + of_line : 0;
   }
   return row;
 }

@@ -1,4 +1,4 @@
-// Functions of one element: activations (rules 17 to 20), and the sum of two rows.
+// Functions of one element: tanh (rule 12), activations (rules 17 to 20 and 26), and the sum of two rows.
 #ifndef HEED_GENERIC_ELEMENTS_HPP
 #define HEED_GENERIC_ELEMENTS_HPP
 
@@ -119,6 +119,63 @@ struct relu_function {
   template <class V, int N>
   static HEED_INLINE void apply(typename V::reg (&x)[N]) {
     HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::zero_below(x[u], x[u], -0.0f);
+  }
+};
+
+// x = tanh(x) * factor for N registers, step by step side by side (rule 12).
+template <class V, int N>
+HEED_INLINE void capped_tanh(typename V::reg (&x)[N], float factor) {
+  using reg = typename V::reg;
+  constexpr float coefficients[5] = {exp2_c5, exp2_c4, exp2_c3, exp2_c2, exp2_c1};
+  const reg zero = V::set(0.0f), one = V::set(1.0f);
+  reg y[N], t[N], f[N], g[N], r[N];
+  HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::mul(V::max(V::sub(zero, x[u]), x[u]), V::set(-2.0f * log2e));
+  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::split(y[u], t[u]);
+  HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::set(exp2_c6);
+  HEED_UNROLL for (int c = 0; c < 5; c++) {
+    HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(g[u], f[u], V::set(coefficients[c]));
+  }
+  // g = 1 - e, without cancellation; d = -(1 + e) in [-2, -1]
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg small = V::power(V::mul(g[u], f[u]), t[u], y[u]), power = V::power(one, t[u], y[u]);
+    g[u] = V::sub(V::sub(one, power), small);
+  }
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg d = V::sub(g[u], V::set(2.0f));
+    r[u] = V::fma(V::fma(V::set(tanh_r2), d, V::set(tanh_r1)), d, V::set(tanh_r0));  // 1 / -d within 1 %
+    t[u] = d;
+  }
+  HEED_UNROLL for (int step = 0; step < 2; step++) {
+    HEED_UNROLL for (int u = 0; u < N; u++) r[u] = V::fma(V::fma(t[u], r[u], one), r[u], r[u]);
+  }
+  HEED_UNROLL for (int u = 0; u < N; u++) {
+    const reg q = V::mul(g[u], r[u]);
+    g[u] = V::fma(V::fma(t[u], q, g[u]), r[u], q);
+    const reg positive = V::zero_below(g[u], x[u], -0.0f);  // the sign: g where x is not negative, else -g
+    x[u] = V::mul(V::sub(V::add(positive, positive), g[u]), V::set(factor));
+  }
+}
+
+struct tanh_function {
+  template <class V, int N>
+  static HEED_INLINE void apply(typename V::reg (&x)[N]) {
+    typename V::reg y[N];
+    HEED_UNROLL for (int u = 0; u < N; u++) y[u] = x[u];
+    capped_tanh<V>(y, 1.0f);
+    HEED_UNROLL for (int u = 0; u < N; u++) {
+      const typename V::reg size = V::max(V::sub(V::set(0.0f), x[u]), x[u]);
+      x[u] = V::if_negative(V::sub(size, V::set(tanh_least)), x[u], y[u]);
+    }
+  }
+};
+
+struct sigmoid_function {
+  template <class V, int N>
+  static HEED_INLINE void apply(typename V::reg (&x)[N]) {
+    typename V::reg y[N];
+    HEED_UNROLL for (int u = 0; u < N; u++) y[u] = x[u];  // a NaN stays; what is below the least number becomes 0
+    sigmoid<V>(y);
+    HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::zero_below(y[u], x[u], sigmoid_least);
   }
 };
 
