@@ -38,11 +38,6 @@ std::vector<float> sum(const std::vector<float> &a, const std::vector<float> &b)
   return y;
 }
 
-int32_t rounded(double x, double limit) {
-  return static_cast<int32_t>(std::lround(std::min(limit, std::max(-limit, x))));
-}
-heed_multiplier multiplier(double factor) { return heed_multiplier_of(static_cast<float>(factor)); }
-
 int32_t activation_of(heed_activation *f) {
   if (f == heed_gelu) return HEED_INT_GELU;
   if (f == heed_gelu_tanh) return HEED_INT_GELU_TANH;
@@ -121,8 +116,7 @@ std::vector<float> layer::run(const std::vector<float> &input, int32_t n, const 
   };
   const auto activate = [&](const rows &r) {
     rows y(r.size());
-    const heed_matrix none = {nullptr, 0, 0, 0};
-    expect_ok(l.activation(heed_matrix_of(r.data(), n, l.hidden_dim), none,
+    expect_ok(l.activation(heed_matrix_of(r.data(), n, l.hidden_dim), heed_no_matrix(),
                            heed_matrix_out_of(y.data(), n, l.hidden_dim), nullptr));
     return y;
   };
@@ -180,48 +174,20 @@ void layer::set_scale(place where, const choice &c) {
   s.zero = rounded(-128 - low / s.scale, 128);
 }
 
-void layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
-                            heed_int_linear &linear) {
-  int_layer::linear &l = to.linears_[static_cast<size_t>(which)];
+heed_int_linear layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
+                                       place y) const {
   const std::vector<float> numbers = widened(w);
-  const site &from = sites_[x], &into = sites_[y];
-  const size_t n_in = static_cast<size_t>(w.n_in), n_out = static_cast<size_t>(w.n_out);
-  l.numbers.resize(n_in * n_out);
-  for (size_t o = 0; o < n_out; o++) {
-    double greatest = 0;
-    for (size_t i = 0; i < n_in; i++)
-      greatest = std::max(greatest, std::fabs(static_cast<double>(numbers[i * n_out + o])));
-    const double scale = greatest > 0 ? greatest / 127 : 1;
-    int32_t total = 0;
-    for (size_t i = 0; i < n_in; i++) {
-      const int32_t number = rounded(static_cast<double>(numbers[i * n_out + o]) / scale, 127);
-      l.numbers[o * n_in + i] = static_cast<int8_t>(number);
-      total += number;
-    }
-    const double unit = from.scale * scale, offset = into.zero * into.scale + (bias ? static_cast<double>(bias[o]) : 0);
-    l.bias.push_back(rounded(offset / unit, 1e9) - from.zero * total);
-    l.multipliers.push_back(multiplier(unit / into.scale));
-  }
-  linear.w = heed_weights_of(l.numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, w.n_in, w.n_out);
-  linear.bias = l.bias.data();
-  linear.multipliers = l.multipliers.data();
+  std::vector<double> offsets;
+  if (bias) offsets.assign(bias, bias + w.n_out);
+  int_linear &l = to.linears_[static_cast<size_t>(which)];
+  l = calibrate::quantize_linear({numbers.begin(), numbers.end()}, offsets, w.n_in, w.n_out, quantity_of(x), quantity_of(y));
+  return l.view();
 }
 
-void layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, double y_scale,
-                          heed_int_norm &norm) {
-  int_layer::norm &l = to.norms_[static_cast<size_t>(which)];
-  const int32_t dim = attention_.model_dim;
-  double greatest = 1;
-  for (int32_t i = 0; weight && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(weight[i])));
-  for (int32_t i = 0; bias && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(bias[i])));
-  const int32_t shift = std::max(0, std::min(20, 29 - static_cast<int32_t>(std::ceil(std::log2(greatest / y_scale)))));
-  const double unit = std::ldexp(1.0 / y_scale, shift), x_scale = sites_[x].scale;
-  for (int32_t i = 0; i < dim; i++) {
-    l.weight.push_back(rounded(weight ? static_cast<double>(weight[i]) * unit : unit, 2e9));
-    l.bias.push_back(rounded(bias ? static_cast<double>(bias[i]) * unit : 0, 2e9));
-  }
-  norm = {l.weight.data(), l.bias.data(), shift,
-          static_cast<uint32_t>(std::min(4e9, static_cast<double>(floats_.eps) / (x_scale * x_scale) * 65536 + 0.5))};
+heed_int_norm layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const {
+  int_norm &n = to.norms_[static_cast<size_t>(which)];
+  n = calibrate::quantize_norm(weight, bias, attention_.model_dim, floats_.eps, sites_[x].scale, sites_[y].scale);
+  return n.view();
 }
 
 int_layer layer::quantize(const choice &c) {
@@ -241,17 +207,15 @@ int_layer layer::quantize(const choice &c) {
   i.causal = a.causal;
   const auto s = [&](place where) { return sites_[where].scale; };
   const place x_of_sum1 = l.norm_first ? at_a : at_sum1, y_of_sum2 = l.norm_first ? at_y : at_sum2;
-  quantize_linear(to, 0, a.wq, a.bq, at_h, at_q, i.wq);
-  quantize_linear(to, 1, a.wk, a.bk, at_h, at_k, i.wk);
-  quantize_linear(to, 2, a.wv, a.bv, at_h, at_v, i.wv);
-  quantize_linear(to, 3, a.wo, a.bo, at_context, at_attention, i.wo);
-  quantize_linear(to, 4, l.w_up, l.b_up, at_g, at_up, i.w_up);
-  if (gated) quantize_linear(to, 5, l.w_gate, l.b_gate, at_g, at_gate, i.w_gate);
-  quantize_linear(to, 6, l.w_down, l.b_down, at_hidden, at_result, i.w_down);
-  quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, s(l.norm_first ? at_h : at_a),
-                i.norm1);
-  quantize_norm(to, 1, l.norm2_weight, l.norm2_bias, l.norm_first ? at_a : at_sum2, s(l.norm_first ? at_g : at_y),
-                i.norm2);
+  i.wq = quantize_linear(to, 0, a.wq, a.bq, at_h, at_q);
+  i.wk = quantize_linear(to, 1, a.wk, a.bk, at_h, at_k);
+  i.wv = quantize_linear(to, 2, a.wv, a.bv, at_h, at_v);
+  i.wo = quantize_linear(to, 3, a.wo, a.bo, at_context, at_attention);
+  i.w_up = quantize_linear(to, 4, l.w_up, l.b_up, at_g, at_up);
+  if (gated) i.w_gate = quantize_linear(to, 5, l.w_gate, l.b_gate, at_g, at_gate);
+  i.w_down = quantize_linear(to, 6, l.w_down, l.b_down, at_hidden, at_result);
+  i.norm1 = quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, l.norm_first ? at_h : at_a);
+  i.norm2 = quantize_norm(to, 1, l.norm2_weight, l.norm2_bias, l.norm_first ? at_a : at_sum2, l.norm_first ? at_g : at_y);
   const double natural =
       a.scale == HEED_SCALE_DEFAULT ? 1 / std::sqrt(static_cast<double>(a.head_dim)) : static_cast<double>(a.scale);
   expect(natural > 0, "a negative scale of scores is not possible");

@@ -20,6 +20,7 @@
 
 #include "heed/heed.h"
 #include "heed/integers.h"
+#include "quantize.hpp"
 
 namespace calibrate {
 
@@ -94,17 +95,9 @@ class int_layer {
 
  private:
   friend class layer;
-  struct linear {
-    std::vector<int8_t> numbers;  // HEED_OUT_IN
-    std::vector<int32_t> bias;
-    std::vector<heed_multiplier> multipliers;
-  };
-  struct norm {
-    std::vector<int32_t> weight, bias;
-  };
   heed_int_layer layer_{};
-  std::array<linear, 7> linears_;
-  std::array<norm, 2> norms_;
+  std::array<int_linear, 7> linears_;
+  std::array<int_norm, 2> norms_;
   std::vector<int8_t> table_;
   double x_scale_ = 0, y_scale_ = 0;
 };
@@ -132,10 +125,9 @@ class layer {
   std::vector<float> attend(const std::vector<float> &q, const std::vector<float> &k, const std::vector<float> &v,
                             int32_t n) const;
   void set_scale(place where, const choice &c);
-  void quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y,
-                       heed_int_linear &linear);
-  void quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, double y_scale,
-                     heed_int_norm &norm);
+  quantity quantity_of(place where) const { return {sites_[where].scale, sites_[where].zero}; }
+  heed_int_linear quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y) const;
+  heed_int_norm quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const;
 };
 
 // Layers that follow each other: what goes into one has the scale of what comes out of the one before.

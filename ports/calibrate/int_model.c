@@ -114,13 +114,22 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i) {
   return read_layer(m->header, &at);
 }
 
-heed_status int_model_run(const int_model *m, int16_t *x, int32_t n, heed_memory memory) {
-  const int32_t dim = m->header->model_dim;
+heed_status int_model_run_rows(const int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y,
+                               heed_memory memory) {
+  const int32_t dim = m->header->model_dim, last = m->header->n_layers - 1;
   heed_status status = HEED_OK;
-  for (int32_t i = 0; i < m->header->n_layers && status == HEED_OK; ++i) {
-    const heed_int_layer layer = int_model_layer_of(m, i);
-    status = heed_int_layer_run(&layer, heed_int_matrix_of(x, HEED_INT16, n, dim, 0),
-                                heed_int_matrix_out_of(x, HEED_INT16, n, dim, 0), memory, NULL);
+  for (int32_t i = 0; i <= last && status == HEED_OK; ++i) {
+    heed_int_layer layer = int_model_layer_of(m, i);
+    heed_int_matrix_out to = heed_int_matrix_out_of(x, HEED_INT16, n, dim, 0);
+    if (i == last && out_rows != 0) {
+      layer.out_rows = out_rows;
+      to = heed_int_matrix_out_of(y, HEED_INT16, out_rows < 0 ? -out_rows : out_rows, dim, 0);
+    }
+    status = heed_int_layer_run(&layer, heed_int_matrix_of(x, HEED_INT16, n, dim, 0), to, memory, NULL);
   }
   return status;
+}
+
+heed_status int_model_run(const int_model *m, int16_t *x, int32_t n, heed_memory memory) {
+  return int_model_run_rows(m, x, n, 0, x, memory);
 }

@@ -60,6 +60,9 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i);
 
 /* All layers, one after another, on x (n, model_dim), in place. memory as heed_int_layer_run takes it. */
 heed_status int_model_run(const int_model *m, int16_t *x, int32_t n, heed_memory memory);
+/* The same, but of the last layer only the rows that out_rows of heed_int_layer names, to y, which is disjoint from x. */
+heed_status int_model_run_rows(const int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y,
+                               heed_memory memory);
 
 /* FNV-1a over words: tells a damaged file, not a forged one. */
 uint32_t int_model_checksum(const void *words, size_t n_bytes);

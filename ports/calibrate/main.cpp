@@ -1,15 +1,7 @@
-// heed_calibrate [OPTION...] MODEL.txt OUT.bin     layers of floats, as description.hpp says, to layers of integers
-// heed_calibrate [OPTION...] kwt FOLDER OUT.bin    KWT-1, sound and all: FOLDER has non_stream.tflite, expected.tsv, clips/
-//
-//   --percent=99.99   int8 ranges leave out the largest numbers; 100, the greatest magnitude, unless told otherwise
-//   --headroom=1.5    int16 rows may be so many times as large as any that was recorded
-//   --array=NAME      writes OUT.bin as a C header: const uint32_t NAME[]
-//   --places          reports all places of all layers
-//
-// Prints what rounding costs in each layer. Scales of KWT-1 come from every fourth clip. The file is the same whatever kernel
-// this computer has. SPDX-License-Identifier: MIT
+// heed_calibrate: from layers of floats to layers of integers; --help says how. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -23,6 +15,19 @@
 #include "tflite_weights.hpp"
 
 namespace {
+
+constexpr char help[] =
+    R"(heed_calibrate [OPTION...] MODEL.txt OUT.bin     layers of floats, as description.hpp says, to layers of integers
+heed_calibrate [OPTION...] kwt FOLDER OUT.bin    KWT-1, sound and all: FOLDER has non_stream.tflite, expected.tsv, clips/
+
+  --percent=99.99   int8 ranges leave out the largest numbers; 100, the greatest magnitude, unless told otherwise
+  --headroom=1.5    int16 rows may be so many times as large as any that was recorded
+  --array=NAME      writes OUT.bin as a C header: const uint32_t NAME[]
+  --places          reports all places of all layers
+
+Prints what rounding costs in each layer. Scales of KWT-1 come from every fourth clip. The file is the same whatever kernel
+this computer has.
+)";
 
 struct arguments {
   calibrate::choice choice;
@@ -52,7 +57,7 @@ arguments read_arguments(int argc, char **argv) {
     else if (word == "--places")
       a.every_place = true;
     else if (word.compare(0, 2, "--") == 0)
-      throw std::runtime_error(word + " is not an option; see the head of ports/calibrate/main.cpp");
+      throw std::runtime_error(word + " is not an option; heed_calibrate --help lists them");
     else
       a.names.push_back(word);
   }
@@ -126,6 +131,7 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
     return run(read_arguments(argc, argv));
   } catch (const std::exception &error) {

@@ -1,0 +1,43 @@
+// What programs for hosts do with files. Failures throw std::runtime_error, which names the file. SPDX-License-Identifier: MIT
+#ifndef HEED_PORTS_FILES_HPP
+#define HEED_PORTS_FILES_HPP
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace files {
+
+// All bytes of a file of 64 MB at most.
+inline std::vector<uint8_t> read(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path + ": cannot be opened");
+  std::vector<uint8_t> bytes;
+  std::array<char, 65536> piece;
+  while (in.read(piece.data(), piece.size()), in.gcount() > 0) {
+    bytes.insert(bytes.end(), piece.begin(), piece.begin() + in.gcount());
+    if (bytes.size() > size_t{64} << 20) throw std::runtime_error(path + ": is larger than 64 MB");
+  }
+  if (!in.eof()) throw std::runtime_error(path + ": cannot be read");
+  return bytes;
+}
+
+// Words, little endian whatever this computer is, and a line that says how many bytes they are.
+inline void write(const std::string &path, const std::vector<uint32_t> &words) {
+  std::ofstream out(path, std::ios::binary);
+  for (const uint32_t word : words) {
+    const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
+    out.write(bytes, sizeof bytes);
+  }
+  out.close();
+  if (!out) throw std::runtime_error(path + ": cannot be written");
+  std::printf("%s: %zu bytes\n", path.c_str(), 4 * words.size());
+}
+
+}  // namespace files
+
+#endif

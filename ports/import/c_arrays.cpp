@@ -1,0 +1,194 @@
+// See c_arrays.hpp. SPDX-License-Identifier: MIT
+#include "c_arrays.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+namespace heed_import {
+namespace {
+
+// Names in C, each once.
+std::vector<std::string> identifiers(const std::vector<tensor> &tensors) {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> owners;
+  for (const tensor &t : tensors) {
+    names.push_back(identifier(t.name));
+    const auto [owner, is_new] = owners.emplace(names.back(), t.name);
+    if (!is_new) refuse(t.name, "would have the name of " + owner->second + " in C: use --rename");
+  }
+  return names;
+}
+
+bool in_blocks(const tensor &t) { return t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0); }
+bool with_zero_points(const tensor &t) { return t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8; }
+bool of_the_file_alone(const tensor &t) { return t.format >= HEED_FILE_U8_PLUS; }
+bool is_vector(const tensor &t) { return t.layout != HEED_PACKED && t.format == HEED_F32 && (t.n_in() == 1 || t.n_out() == 1); }
+
+std::string format_macro(const tensor &t) {
+  static const char *const names[] = {"HEED_F32", "HEED_F16", "HEED_BF16", "HEED_INT8", "HEED_Q8_0", "HEED_Q4_0"};
+  if (with_zero_points(t)) return t.format == HEED_FILE_U8 ? "HEED_UINT8" : "HEED_INT8";
+  return names[t.format];
+}
+
+std::string shape_arguments(const tensor &t) { return std::to_string(t.n_in()) + ", " + std::to_string(t.n_out()); }
+
+// Type and bytes of the numbers of the array.
+struct element {
+  const char *type;
+  int n_bytes;
+};
+element element_of(const tensor &t) {
+  if (t.layout == HEED_PACKED || in_blocks(t)) return {"unsigned char", 1};
+  switch (t.format) {
+    case HEED_F32:
+      return {"float", 4};
+    case HEED_F16:
+    case HEED_BF16:
+      return {"uint16_t", 2};
+    case HEED_INT8:
+    case HEED_FILE_I8:
+    case HEED_FILE_I8_PLUS:
+      return {"int8_t", 1};
+    default:
+      return {"uint8_t", 1};
+  }
+}
+
+std::string float_text(const std::string &name, float f) {
+  if (!std::isfinite(f)) refuse(name, "holds a NaN or an infinity, which an array in C cannot: write a flat file");
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9gf", static_cast<double>(f));
+  std::string number = text;
+  if (number.find_first_of(".e") == std::string::npos) number.insert(number.size() - 1, ".0");
+  return number;
+}
+
+std::string number_text(const tensor &t, const uint8_t *p, element e) {
+  if (e.n_bytes == 4) return float_text(t.name, f32_at(p));
+  if (e.n_bytes == 2) return std::to_string(number_at(p, 2));
+  return std::to_string(e.type[0] == 'i' ? static_cast<int8_t>(*p) : *p);
+}
+
+// "NAME[N] = {...};" with lines of up to 120 characters.
+template <typename Text>
+void put_array(std::string &to, const std::string &declaration, size_t n, Text text_of) {
+  to += "const " + declaration + "[" + std::to_string(n) + "] = {";
+  size_t column = 120;
+  for (size_t i = 0; i < n; ++i) {
+    const std::string number = text_of(i) + ",";
+    if (column + number.size() + 1 > 120) to += "\n ", column = 1;
+    to += " " + number;
+    column += number.size() + 1;
+  }
+  to += "\n};\n";
+}
+
+void put_tensor(c_files &files, const tensor &t, const std::string &name) {
+  const element e = element_of(t);
+  const size_t n = t.numbers().size / static_cast<size_t>(e.n_bytes);
+  const bool packed = t.layout == HEED_PACKED;
+  const std::string declaration = std::string(e.type) + " " + name, count = "[" + std::to_string(n) + "];\n";
+  files.header += "\n/* " + t.name + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+  files.header += "extern const " + declaration + count;
+  if (packed) files.source += "__attribute__((aligned(HEED_ALIGNMENT))) ";
+  put_array(files.source, declaration, n,
+            [&](size_t i) { return number_text(t, t.numbers().data + i * static_cast<size_t>(e.n_bytes), e); });
+  const auto floats = [&](const char *part, const std::vector<float> &list) {
+    if (list.empty()) return;
+    const std::string array = "float " + name + part;
+    files.header += "extern const " + array + "[" + std::to_string(list.size()) + "];\n";
+    put_array(files.source, array, list.size(), [&](size_t i) { return float_text(t.name, list[i]); });
+  };
+  floats("_scales", t.scales);
+  floats("_zero_points", t.float_zeros);
+  if (!t.zeros.empty()) {
+    const std::string array = declaration + "_zero_points";
+    files.header += "extern const " + array + "[" + std::to_string(t.zeros.size()) + "];\n";
+    put_array(files.source, array, t.zeros.size(), [&](size_t i) { return std::to_string(t.zeros[i]); });
+  }
+}
+
+void put_function(std::string &to, const tensor &t, const std::string &name) {
+  if (is_vector(t) || of_the_file_alone(t)) return;
+  if (t.layout == HEED_PACKED) {
+    to += "static inline heed_status " + name + "_open(heed_weights *w) {\n  return heed_weights_open(w, " + name +
+          ", sizeof " + name + ");\n}\n";
+    return;
+  }
+  to += "static inline heed_weights " + name + "_weights(void) {\n  return ";
+  if (in_blocks(t)) {
+    to += "heed_weights_of_blocks(" + name + ", " + format_macro(t) + ", " + shape_arguments(t) + ");\n}\n";
+  } else {
+    const std::string plain = "heed_weights_of(" + name + ", " + (t.scales.empty() ? "NULL" : name + "_scales") + ", " +
+                              format_macro(t) + ", " + (t.layout == HEED_IN_OUT ? "HEED_IN_OUT" : "HEED_OUT_IN") + ", " +
+                              shape_arguments(t) + ")";
+    const std::string zeros = ", " + name + "_zero_points, " + std::to_string(t.scales.size());
+    to += (with_zero_points(t) ? "heed_weights_with_zero_points(" + plain + zeros + ")" : plain) + ";\n}\n";
+  }
+}
+
+std::string upper(std::string text) {
+  for (char &c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return text;
+}
+
+std::string begin_of_header(const std::string &name, const char *includes) {
+  const std::string guard = upper(name) + "_H";
+  return "/* Made by heed_import. */\n#ifndef " + guard + "\n#define " + guard + "\n\n" + includes;
+}
+
+}  // namespace
+
+std::string identifier(const std::string &name) {
+  std::string text;
+  for (const char c : name) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    text += fits ? c : '_';
+  }
+  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? "_" + text : text;
+}
+
+c_files c_arrays(const std::string &name, const std::vector<tensor> &tensors) {
+  const std::vector<std::string> names = identifiers(tensors);
+  c_files files;
+  files.header = begin_of_header(name, "#include <heed/heed.h>\n");
+  files.source = "/* Made by heed_import. */\n#include \"" + name + ".h\"\n\n";
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    put_tensor(files, tensors[i], name + "_" + names[i]);
+    put_function(files.header, tensors[i], name + "_" + names[i]);
+  }
+  files.header += "\n#endif\n";
+  return files;
+}
+
+std::string open_code(const std::string &name, const std::vector<tensor> &tensors) {
+  const std::vector<std::string> names = identifiers(tensors);
+  std::string fields, calls;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const tensor &t = tensors[i];
+    const std::string field = names[i][0] >= '0' && names[i][0] <= '9' ? "_" + names[i] : names[i];
+    const std::string arguments = "(&file, \"" + t.name + "\", ";
+    const bool vector = is_vector(t), alone = of_the_file_alone(t);
+    fields += std::string("  ") + (vector ? "const float *" : alone ? "heed_file_tensor " : "heed_weights ") + field + ";";
+    fields += " /* " + std::string(t.layout == HEED_PACKED ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+    calls += "  if (!error) error = ";
+    if (vector) {
+      calls += "heed_file_floats" + arguments + std::to_string(t.count());
+    } else if (alone) {
+      calls += "heed_file_find(&file, \"" + t.name + "\"";
+    } else {
+      calls += (t.layout == HEED_PACKED ? "heed_file_packed" : in_blocks(t) ? "heed_file_blocks"
+                : with_zero_points(t) ? "heed_file_zero_points" : "heed_file_weights") + arguments +
+               shape_arguments(t);
+    }
+    calls += ", &m->" + field + ");\n";
+  }
+  return begin_of_header(name, "#include \"heed_file.h\"\n") + "\ntypedef struct " + name + " {\n" + fields + "} " + name +
+         ";\n\n/* Null, or a sentence that says what is wrong. data is aligned to 64 bytes, and stays where it is. */\n"
+         "static inline const char *" + name + "_open(" + name + " *m, const void *data, size_t n_bytes) {\n" +
+         "  heed_file file;\n  const char *error = heed_file_open(&file, data, n_bytes);\n" + calls +
+         "  return error;\n}\n\n#endif\n";
+}
+
+}  // namespace heed_import

@@ -1,0 +1,111 @@
+// See flat_file.hpp. SPDX-License-Identifier: MIT
+#include "flat_file.hpp"
+
+#include <set>
+
+namespace heed_import {
+namespace {
+
+void align(bytes &file) {
+  file.resize((file.size() + HEED_FILE_ALIGNMENT - 1) / HEED_FILE_ALIGNMENT * HEED_FILE_ALIGNMENT);
+}
+
+uint32_t sum_of(uint32_t sum, const uint8_t *data, size_t n_bytes) {
+  for (size_t i = 0; i < n_bytes; i += 4) sum = (sum ^ static_cast<uint32_t>(number_at(data + i, 4))) * 16777619u;
+  return sum;
+}
+constexpr uint32_t first_sum = 2166136261u;
+
+void set_word(bytes &file, size_t at, uint64_t word) {
+  for (size_t i = 0; i < 4; ++i) file[at + i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+void check_size(const bytes &file) {
+  if (file.size() > UINT32_MAX - 64) throw refusal("the file would have more than 4 GB: take a smaller format, or fewer tensors");
+}
+
+// Appends a part of a tensor, which the file's end already is a place for, and adds it to the sum.
+size_t append(bytes &file, const bytes &part, uint32_t &sum) {
+  const size_t at = file.size();
+  file.insert(file.end(), part.begin(), part.end());
+  align(file);
+  check_size(file);
+  sum = sum_of(sum, &file[at], part.size());  // whole words: padding is 0
+  return at;
+}
+
+bytes scales_of(const tensor &t) {
+  bytes b;
+  for (const float scale : t.scales) put(b, scale);
+  return b;
+}
+
+bytes zeros_of(const tensor &t) {
+  bytes b;
+  for (const int32_t zero : t.zeros) b.push_back(static_cast<uint8_t>(zero));
+  for (const float zero : t.float_zeros) put(b, zero);
+  return b;
+}
+
+}  // namespace
+
+bytes flat_file(const std::vector<tensor> &tensors) {
+  bytes file(HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * tensors.size());
+  std::memcpy(file.data(), "HEEDFILE", 8);
+  std::set<std::string> names;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string &name = tensors[i].name;
+    if (!names.insert(name).second) refuse(name, "two tensors would have this name");
+    if (name.find('\0') != std::string::npos) refuse(name, "the name holds a byte of 0");
+    set_word(file, HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i, file.size());
+    file.insert(file.end(), name.begin(), name.end());
+    file.push_back(0);
+    check_size(file);
+  }
+  align(file);
+  const size_t contents = file.size();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const tensor &t = tensors[i];
+    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t), zeros = zeros_of(t);
+    uint32_t sum = first_sum;
+    const size_t data = append(file, numbers, sum);
+    const size_t scales_at = scales.empty() ? 0 : append(file, scales, sum);
+    const size_t zeros_at = zeros.empty() ? 0 : append(file, zeros, sum);
+    const auto dim = [&](size_t k) { return k < t.dims.size() ? t.dims[k] : 1; };
+    const uint64_t words[] = {static_cast<uint64_t>(t.format), static_cast<uint64_t>(t.layout), t.dims.size(), dim(0), dim(1),
+                              dim(2), dim(3), data, numbers.size(), t.scales.size(), scales_at, zeros_at, sum};
+    size_t at = HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i;
+    for (const uint64_t word : words) set_word(file, at += 4, word);
+  }
+  const uint32_t sum = sum_of(first_sum, &file[HEED_FILE_HEADER_BYTES], contents - HEED_FILE_HEADER_BYTES);
+  const uint64_t header[] = {HEED_FILE_VERSION, file.size(), tensors.size(), contents, sum, 0x01020304};
+  for (size_t i = 0; i < 6; ++i) set_word(file, 8 + 4 * i, header[i]);
+  return file;
+}
+
+std::vector<tensor> read_flat_file(span file) {
+  heed_file f;
+  const char *error = heed_file_open(&f, file.data, file.size);
+  if (error == nullptr) error = heed_file_check(&f);
+  if (error != nullptr) throw refusal(error);
+  std::vector<tensor> tensors;
+  for (uint32_t i = 0; i < f.n_tensors; ++i) {
+    const heed_file_tensor from = heed_file_tensor_at(&f, i);
+    tensor t;
+    t.name = from.name;
+    t.format = from.format;
+    t.layout = from.layout;
+    t.dims.assign(from.dims, from.dims + from.n_dims);
+    t.refer({static_cast<const uint8_t *>(from.data), from.n_bytes});
+    if (from.scales != nullptr) t.scales.assign(from.scales, from.scales + from.n_scales);
+    for (uint32_t k = 0; from.zeros != nullptr && k < from.n_scales; ++k) {
+      if (t.format >= HEED_FILE_U8_PLUS) t.float_zeros.push_back(static_cast<const float *>(from.zeros)[k]);
+      else if (t.format == HEED_FILE_U8) t.zeros.push_back(static_cast<const uint8_t *>(from.zeros)[k]);
+      else t.zeros.push_back(static_cast<const int8_t *>(from.zeros)[k]);
+    }
+    tensors.push_back(std::move(t));
+  }
+  return tensors;
+}
+
+}  // namespace heed_import

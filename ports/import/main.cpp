@@ -1,0 +1,205 @@
+// heed_import: weights of a model as a file that heed reads. Its options are in the text below. SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+
+#include "c_arrays.hpp"
+#include "flat_file.hpp"
+#include "readers.hpp"
+#include "select.hpp"
+
+namespace {
+
+using namespace heed_import;
+
+constexpr char usage[] =
+    "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
+    "\n"
+    "Reads .npy, .safetensors, GGUF, .onnx and its own flat files, and lists their tensors. With -o it writes those that are\n"
+    "chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c. ports/import/README.md has examples.\n"
+    "\n"
+    "  --format FORMAT           of all matrices: keep (as they are), f32, f16, bf16, int8, q8_0, int4 (q4_0), or one of these\n"
+    "                            behind packed-, in the order in which heed reads it; packed-u8 keeps zero points.\n"
+    "                            Vectors become f32\n"
+    "  --format FORMAT=PATTERN   of these tensors\n"
+    "  --only PATTERN            imports nothing else; --leave-out PATTERN: all but these\n"
+    "  --rename FROM=TO          TO takes over what each * of FROM stands for\n"
+    "  --names FILE              lines with a name, a tab and the new name\n"
+    "  --node-names              calls onnx::MatMul_123 after the node that reads it, such as layers.0.q_proj.weight\n"
+    "  --transpose PATTERN       (in, out) becomes (out, in), and the other way round\n"
+    "  --in-out PATTERN          these matrices are (in, out), whatever the source suggests; --out-in PATTERN: (out, in)\n"
+    "  --code                    prints a header in C that opens the flat file: a struct with all tensors\n"
+    "\n"
+    "Patterns match names of the source. * stands for any text, ? for one character. The tool ends with 0; with 1 where a file\n"
+    "is refused; with 2 where a word of the command is.\n";
+
+struct wrong_command : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct arguments {
+  std::vector<std::string> inputs;
+  std::string output;
+  selection choice;
+  bool code = false;
+};
+
+// At the last =, because names of ONNX may hold one.
+rename_rule halves_of(const std::string &word, size_t at) {
+  if (at == std::string::npos || at == 0 || at + 1 == word.size()) throw wrong_command(word + ": no FROM=TO");
+  return {word.substr(0, at), word.substr(at + 1)};
+}
+
+format_rule format_rule_of(const std::string &word) {
+  const size_t at = word.find('=');
+  const std::string pattern = at == std::string::npos ? "" : halves_of(word, at).to;
+  try {
+    return {wish_of(word.substr(0, at)), pattern};
+  } catch (const refusal &error) {
+    throw wrong_command(error.what());
+  }
+}
+
+void add_names(const std::string &path, std::vector<rename_rule> &rules) {
+  std::ifstream in(path);
+  if (!in) throw refusal(path + ": cannot be opened");
+  std::string line;
+  while (std::getline(in, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    const size_t tab = line.find('\t');
+    if (line.empty()) continue;
+    if (tab == std::string::npos || tab == 0 || tab + 1 == line.size()) throw refusal(path + ": no two names: " + line);
+    rules.push_back({line.substr(0, tab), line.substr(tab + 1)});
+  }
+}
+
+arguments read_arguments(int argc, char **argv) {
+  arguments a;
+  selection &s = a.choice;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word[0] != '-') {
+      a.inputs.push_back(word);
+      continue;
+    }
+    if (word == "--code" || word == "--node-names") {
+      (word == "--code" ? a.code : s.node_names) = true;
+      continue;
+    }
+    if (i + 1 == argc) throw wrong_command(word + ": is no option, or nothing follows it");
+    const std::string next = argv[++i];
+    if (word == "-o") a.output = next;
+    else if (word == "--format") s.formats.push_back(format_rule_of(next));
+    else if (word == "--only") s.only.push_back(next);
+    else if (word == "--leave-out") s.leave_out.push_back(next);
+    else if (word == "--rename") s.rename.push_back(halves_of(next, next.rfind('=')));
+    else if (word == "--names") add_names(next, s.rename);
+    else if (word == "--transpose") s.transpose.push_back(next);
+    else if (word == "--in-out") s.in_out.push_back(next);
+    else if (word == "--out-in") s.out_in.push_back(next);
+    else throw wrong_command(word + " is no option");
+  }
+  if (a.inputs.empty()) throw wrong_command("no file is named");
+  return a;
+}
+
+// A file in memory, aligned to 64 bytes.
+class file_bytes {
+ public:
+  explicit file_bytes(const std::string &path) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff n = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+    if (n < 0 || !std::filesystem::is_regular_file(path)) throw refusal("cannot be opened");
+    size_ = static_cast<size_t>(n);
+    data_.reset(static_cast<uint8_t *>(::operator new(size_ + 1, std::align_val_t(HEED_FILE_ALIGNMENT))));
+    in.seekg(0);
+    if (!in.read(reinterpret_cast<char *>(data_.get()), n)) throw refusal("cannot be read");
+  }
+  span all() const { return {data_.get(), size_}; }
+
+ private:
+  struct free_aligned {
+    void operator()(uint8_t *p) const { ::operator delete(p, std::align_val_t(HEED_FILE_ALIGNMENT)); }
+  };
+  std::unique_ptr<uint8_t, free_aligned> data_;
+  size_t size_;
+};
+
+void write(const std::string &path, const void *data, size_t n_bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(static_cast<const char *>(data), static_cast<std::streamsize>(n_bytes));
+  out.close();
+  if (!out) throw refusal(path + ": cannot be written");
+  std::fprintf(stderr, "%s: %zu bytes\n", path.c_str(), n_bytes);
+}
+
+bool is_c(const std::string &path) { return path.size() > 2 && path.compare(path.size() - 2, 2, ".c") == 0; }
+
+std::string name_of(const std::string &path) {
+  const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
+  return identifier(path.substr(from, path.find('.', from) - from));
+}
+
+void write_output(const std::string &path, const std::vector<tensor> &tensors) {
+  if (!is_c(path)) {
+    const bytes file = flat_file(tensors);
+    return write(path, file.data(), file.size());
+  }
+  const c_files files = c_arrays(name_of(path), tensors);
+  const size_t slash = path.find_last_of('/');
+  write(path.substr(0, slash == std::string::npos ? 0 : slash + 1) + name_of(path) + ".h", files.header.data(), files.header.size());
+  write(path, files.source.data(), files.source.size());
+}
+
+void list(const std::vector<tensor> &tensors) {
+  static const char *const layouts[] = {"(in, out)", "(out, in)", "packed"};
+  for (const tensor &t : tensors) {
+    const bool whole = t.left_out.empty() && t.refused.empty();
+    const std::string kind = whole ? format_name(t.format) : "-", shape = whole ? shape_text(t) : "-";
+    const char *layout = !whole || t.dims.size() < 2 ? "-" : layouts[t.layout];
+    const std::string why = t.refused + t.left_out, more = why.empty() ? "" : ": " + why;
+    const std::string name = t.name + (t.suggested.empty() ? "" : " (" + t.suggested + ")");
+    std::printf("%-5s %-10s %-20s %s%s\n", kind.c_str(), layout, shape.c_str(), name.c_str(), more.c_str());
+  }
+}
+
+void run(const arguments &a) {
+  std::vector<std::unique_ptr<file_bytes>> files;
+  std::vector<tensor> all;
+  for (const std::string &path : a.inputs) {
+    try {
+      files.push_back(std::make_unique<file_bytes>(path));
+      for (tensor &t : read_model(files.back()->all(), path)) all.push_back(std::move(t));
+    } catch (const refusal &error) {
+      throw refusal(path + ": " + error.what());
+    }
+  }
+  if (a.output.empty() && !a.code) return list(all);
+  int n_left_out = 0;
+  const std::vector<tensor> tensors = selected(std::move(all), a.choice, n_left_out);
+  if (n_left_out > 0) std::fprintf(stderr, "left out, because they are integers and no weights: %d\n", n_left_out);
+  if (!a.output.empty()) write_output(a.output, tensors);
+  if (a.code) std::printf("%s", open_code(name_of(a.output.empty() ? a.inputs[0] : a.output), tensors).c_str());
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    if (argc == 2 && std::string(argv[1]) == "--help") return std::printf("%s", usage) < 0;
+    run(read_arguments(argc, argv));
+    return 0;
+  } catch (const wrong_command &error) {
+    std::fprintf(stderr, "heed_import: %s\n\n%s", error.what(), usage);
+    return 2;
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "heed_import: there is not enough memory\n");
+    return 1;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "heed_import: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,89 @@
+// See readers.hpp. The format: numpy.lib.format. SPDX-License-Identifier: MIT
+#include <cstdlib>
+
+#include "flat_file.hpp"
+#include "readers.hpp"
+
+namespace heed_import {
+namespace {
+
+// What stands behind 'KEY': in the header, which is a dictionary of Python.
+std::string after(const std::string &header, const std::string &key) {
+  const size_t at = header.find("'" + key + "':");
+  if (at == std::string::npos) throw refusal("is damaged: its header has no '" + key + "'");
+  const size_t value = header.find_first_not_of(' ', at + key.size() + 3);
+  return value == std::string::npos ? "" : header.substr(value);
+}
+
+int32_t format_of(const std::string &type) {
+  if (type == "<f4") return HEED_F32;
+  if (type == "<f2") return HEED_F16;
+  if (type == "<f8") return format_f64;
+  if (type == "|u1") return HEED_FILE_U8;
+  if (type == "|i1") return HEED_FILE_I8;
+  throw refusal("is of '" + type + "': '<f8', '<f4', '<f2', '|u1' and '|i1' are read");
+}
+
+// "(3, 4), ...", "(3,)", "()".
+std::vector<uint64_t> shape_of(const std::string &text) {
+  std::vector<uint64_t> dims;
+  const size_t end = text.find(')');
+  if (text.empty() || text[0] != '(' || end == std::string::npos) throw refusal("is damaged: its shape is none");
+  const char *at = text.c_str() + 1;
+  while (at < text.c_str() + end) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    if (*at < '0' || *at > '9') throw refusal("is damaged: its shape is none");
+    char *next;
+    dims.push_back(std::strtoull(at, &next, 10));
+    at = next;
+  }
+  return dims;
+}
+
+}  // namespace
+
+std::vector<tensor> read_npy(span file, const std::string &name) {
+  if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0) throw refusal("is no .npy file, or it is truncated");
+  const int n_length = file.data[6] == 1 ? 2 : 4;
+  const size_t first = 8 + static_cast<size_t>(n_length);
+  const uint64_t n_header = file.size < first ? 0 : number_at(file.data + 8, n_length);
+  if (file.size < first || n_header > file.size - first) throw refusal("is truncated");
+  const std::string header(file.data + first, file.data + first + n_header);
+  tensor t;
+  t.name = name;
+  const std::string type = after(header, "descr");
+  t.format = format_of(type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1));
+  set_shape(t, shape_of(after(header, "shape")));
+  const bool is_matrix = t.dims.size() > 1;
+  if (is_matrix && after(header, "fortran_order").compare(0, 5, "False") != 0) {
+    throw refusal("lies in Fortran's order: save numpy.ascontiguousarray(a)");
+  }
+  if (!t.refused.empty()) throw refusal(t.refused);
+  const size_t data = first + static_cast<size_t>(n_header);
+  if (file.size - data != bytes_of(t)) throw refusal("has more or fewer bytes than its shape says");
+  if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
+  t.refer({file.data + data, file.size - data});
+  std::vector<tensor> tensors;
+  tensors.push_back(std::move(t));
+  return tensors;
+}
+
+std::vector<tensor> read_model(span file, const std::string &path) {
+  const auto ends = [&](const std::string &end) {
+    return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
+  };
+  if (file.size >= 8 && std::memcmp(file.data, "HEEDFILE", 8) == 0) return read_flat_file(file);
+  if (file.size >= 4 && std::memcmp(file.data, "GGUF", 4) == 0) return read_gguf(file);
+  if (file.size >= 6 && std::memcmp(file.data, "\x93NUMPY", 6) == 0) {
+    const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
+    return read_npy(file, path.substr(from, path.find_last_of('.') - from));
+  }
+  if (ends(".onnx")) return read_onnx(file);
+  if (ends(".safetensors")) return read_safetensors(file);
+  throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx");
+}
+
+}  // namespace heed_import

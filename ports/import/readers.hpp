@@ -1,0 +1,26 @@
+// Readers of files of models. They refer to the file's bytes, which must outlive the tensors, and throw refusal: a
+// damaged file does no harm. SPDX-License-Identifier: MIT
+#ifndef HEED_IMPORT_READERS_HPP
+#define HEED_IMPORT_READERS_HPP
+
+#include "tensor.hpp"
+
+namespace heed_import {
+
+// The initializers of a model, of all its graphs. A matrix that a node multiplies from the right is HEED_IN_OUT, all else
+// is HEED_OUT_IN. X_quantized with X_scale and X_zero_point, or what a DequantizeLinear reads, is one tensor X.
+std::vector<tensor> read_onnx(span file);
+
+// f32, f16, bf16, Q8_0 and Q4_0. ggml states the innermost dimension first: shapes are turned around.
+std::vector<tensor> read_gguf(span file);
+
+// f64, f32, f16, bf16; u8 and i8 with a scale of 1.
+std::vector<tensor> read_safetensors(span file);
+std::vector<tensor> read_npy(span file, const std::string &name);
+
+// One of these, by what the file begins with or how its name ends.
+std::vector<tensor> read_model(span file, const std::string &path);
+
+}  // namespace heed_import
+
+#endif

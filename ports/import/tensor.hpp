@@ -1,0 +1,103 @@
+// A tensor on its way from a file of a model to a file of heed. SPDX-License-Identifier: MIT
+#ifndef HEED_IMPORT_TENSOR_HPP
+#define HEED_IMPORT_TENSOR_HPP
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "heed_file.h"
+
+namespace heed_import {
+
+// What is wrong with a file or a wish, in a sentence for the user.
+struct refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using bytes = std::vector<uint8_t>;
+
+// Bytes of a file that somebody else keeps.
+struct span {
+  const uint8_t *data = nullptr;
+  size_t size = 0;
+};
+
+// Numbers lie as the flat file has them: row-major, little-endian, in one of its formats. Only a source has f64.
+enum { format_f64 = 100 };
+
+struct tensor {
+  tensor() = default;
+  tensor(tensor &&) = default;
+  tensor &operator=(tensor &&) = default;
+
+  std::string name;
+  std::string suggested;  // a name that tells more, for --node-names; or empty
+  std::vector<uint32_t> dims;
+  int32_t format = HEED_F32, layout = HEED_OUT_IN;
+  std::vector<float> scales;
+  std::vector<int32_t> zeros;       // of HEED_FILE_U8 and HEED_FILE_I8, as many as scales
+  std::vector<float> float_zeros;   // of the formats PLUS
+  std::string left_out;             // why it is no weight; it then has no numbers
+  std::string refused;              // why it cannot be imported, if it is selected; the same
+
+  span numbers() const { return own_.empty() ? of_file_ : span{own_.data(), own_.size()}; }
+  void refer(span numbers) { of_file_ = numbers, own_.clear(); }
+  void own(bytes numbers) { of_file_ = {}, own_ = std::move(numbers); }
+
+  // As a matrix of weights, see heed_file_tensor.
+  uint64_t n_out() const {
+    return dims.empty() ? 1 : layout == HEED_IN_OUT && dims.size() > 1 ? dims.back() : dims.front();
+  }
+  uint64_t count() const {
+    uint64_t n = 1;
+    for (const uint32_t dim : dims) n *= dim;  // the readers have checked that it fits
+    return n;
+  }
+  uint64_t n_in() const { return count() / n_out(); }
+
+ private:
+  span of_file_;
+  bytes own_;
+};
+
+// What is wrong with this tensor.
+[[noreturn]] inline void refuse(const std::string &name, const std::string &why) { throw refusal(name + ": " + why); }
+
+// Numbers of a source, and numbers to a file, on a processor of either byte order.
+inline uint64_t number_at(const uint8_t *p, int n_bytes) {
+  uint64_t n = 0;
+  for (int i = 0; i < n_bytes; ++i) n |= static_cast<uint64_t>(p[i]) << (8 * i);
+  return n;
+}
+inline float f32_at(const uint8_t *p) {
+  const uint32_t word = static_cast<uint32_t>(number_at(p, 4));
+  float f;
+  std::memcpy(&f, &word, 4);
+  return f;
+}
+inline void put(bytes &to, uint64_t number, int n_bytes) {
+  for (int i = 0; i < n_bytes; ++i) to.push_back(static_cast<uint8_t>(number >> (8 * i)));
+}
+inline void put(bytes &to, float number) {
+  uint32_t word;
+  std::memcpy(&word, &number, 4);
+  put(to, word, 4);
+}
+
+// Checks the shape of a source, which may say anything, and sets dims: a scalar has none. There are fewer than 2^31 numbers.
+void set_shape(tensor &t, const std::vector<uint64_t> &dims);
+
+// "f32", "288 x 1152", and the like, for messages and lists.
+std::string format_name(int32_t format);
+std::string shape_text(const tensor &t);
+// Bytes of the numbers of a tensor that is not packed.
+uint64_t bytes_of(const tensor &t);
+// Bytes of a number of a format that has no blocks.
+int number_bytes(int32_t format);
+
+}  // namespace heed_import
+
+#endif

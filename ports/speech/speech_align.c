@@ -1,0 +1,55 @@
+/* See speech_align.h. SPDX-License-Identifier: MIT */
+#include "speech_align.h"
+
+void speech_align_start(speech_alignment *a, speech *net) {
+  a->n_tokens = 0;
+  a->net = net;
+  net->attended = a->attention;
+}
+
+/* What a token attends to in a row, in units of what all tokens attend to there: some rows draw every token. */
+static void weigh(speech_alignment *a, int32_t n_rows) {
+  for (int32_t r = 0; r < n_rows; ++r) {
+    float sum = 1e-6f;
+    for (int32_t t = 0; t < a->n_tokens; ++t) sum += a->attention[t * n_rows + r];
+    for (int32_t t = 0; t < a->n_tokens; ++t) a->attention[t * n_rows + r] /= sum;
+  }
+}
+
+/* The first row in which a token, that begins before it is spoken, has half of its greatest share. */
+static int32_t spoken_at(const float *own, int32_t n) {
+  float greatest = 0.0f;
+  for (int32_t r = 0; r < n; ++r) greatest = own[r] > greatest ? own[r] : greatest;
+  int32_t r = 0;
+  while (r < n - 1 && own[r] < 0.5f * greatest) ++r;
+  return r;
+}
+
+void speech_align_finish(speech_alignment *a) {
+  const int32_t n_rows = a->net->n_rows;
+  a->n_tokens = a->net->n_steps < n_rows ? a->net->n_steps : n_rows;
+  if (a->n_tokens == 0) return;
+  weigh(a, n_rows);
+  /* score[r]: the best sum of rows 0 to r, of which r belongs to token t. */
+  for (int32_t t = 0; t < a->n_tokens; ++t)
+    for (int32_t r = n_rows - 1; r >= 0; --r) a->begins[t * n_rows + r] = 0;
+  for (int32_t t = 0; t < a->n_tokens; ++t) {
+    const float *own = a->attention + t * n_rows;
+    float before = 0.0f; /* score[r - 1] of token t - 1 */
+    for (int32_t r = 0; r < n_rows; ++r) {
+      const float old = a->score[r];
+      const int reachable = r >= t, begins = reachable && (r == t || (t > 0 && before > a->score[r - 1]));
+      const float from = t == 0 ? (r > 0 ? a->score[r - 1] : 0.0f) : begins ? before : a->score[r > 0 ? r - 1 : 0];
+      a->begins[t * n_rows + r] = (uint8_t)begins;
+      a->score[r] = reachable ? from + own[r] : -1.0f;
+      before = old;
+    }
+  }
+  a->first[a->n_tokens] = n_rows;
+  int32_t t = a->n_tokens - 1;
+  for (int32_t r = n_rows - 1; t >= 0; --r) {
+    if (t > 0 && !a->begins[t * n_rows + r]) continue;
+    a->first[t] = t > 0 ? r : spoken_at(a->attention, a->first[1]);
+    --t;
+  }
+}

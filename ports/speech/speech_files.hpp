@@ -1,0 +1,50 @@
+// Files that the host programs around speech read and make. Every function throws std::runtime_error with the path and
+// a sentence. SPDX-License-Identifier: MIT
+#ifndef HEED_SPEECH_FILES_HPP
+#define HEED_SPEECH_FILES_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "speech_model.h"
+
+namespace speech_files {
+
+// How matrices are stored, and multiplied.
+enum class format { f32, f16, int8, w8a8 };
+// f32, f16, int8 or w8a8.
+format format_of(const std::string &name);
+
+// A flat file in memory, aligned to cache lines.
+class model {
+ public:
+  model(model &&) = default;
+  model &operator=(model &&) = default;
+  explicit model(size_t n_bytes);
+  uint8_t *data() { return data_; }
+  const uint8_t *data() const { return data_; }
+  size_t size() const { return n_bytes_; }
+
+ private:
+  std::vector<uint8_t> memory_;
+  uint8_t *data_;
+  size_t n_bytes_;
+};
+
+// The flat file of speech_model.h from a folder with encoder_model.onnx, decoder_model_merged.onnx and the vocabulary:
+// vocabulary.bin, or llama-tokenizer.js.
+model convert(const std::string &folder, format f);
+
+// What speech_weights wrote.
+model read_flat(const std::string &path);
+
+// Gives a flat file the byte order of this computer, and compares its sums.
+void prepare(model &m, const std::string &path);
+
+// The vocabulary of speech_model.h: for each of the 32000 pieces a byte of length and its bytes.
+std::vector<uint8_t> read_vocabulary(const std::string &folder);
+
+}  // namespace speech_files
+
+#endif

@@ -1,0 +1,53 @@
+#!/bin/sh
+# make.sh OUT: builds OUT/heed.html, a page of one file. It needs cmake, clang-19, lld-19, wasi-libc, and for 32-bit WebAssembly
+# libclang-rt-19-dev-wasm32, libc++-19-dev-wasm32 and libc++abi-19-dev-wasm32 (Debian's names). Exit status 77 if one is missing.
+#   HEED_WASM_CLANG=clang   another clang
+# SPDX-License-Identifier: MIT
+set -eu
+[ $# -eq 1 ] || { sed -n '2,/^# SPDX/s/^# \{0,1\}//p' "$0"; exit 1; }
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+clang=${HEED_WASM_CLANG:-clang-19}
+for program in cmake "$clang" "$(echo "$clang" | sed 's/clang/clang++/')" "wasm-ld${clang#clang}"; do
+  command -v "$program" >/dev/null 2>&1 || { echo "$program is not installed"; exit 77; }
+done
+for file in libc.a libc++.a libc++abi.a; do
+  [ -f /usr/lib/wasm32-wasi/$file ] || { echo "/usr/lib/wasm32-wasi/$file is not installed"; exit 77; }
+done
+
+cmake -S "$source" -B "$out/build" -DCMAKE_TOOLCHAIN_FILE="$source/ports/wasm/wasi.cmake" -DHEED_WASM_CLANG="$clang" -DHEED_WASM_SIMD=ON \
+  -DCMAKE_BUILD_TYPE=Release >"$out/build.log" 2>&1 || { cat "$out/build.log"; exit 1; }
+cmake --build "$out/build" --target heed >>"$out/build.log" 2>&1 || { cat "$out/build.log"; exit 1; }
+
+cd "$out/build"
+flags="--target=wasm32-wasi -msimd128 -O2 -ffp-contract=off -ffunction-sections -fdata-sections -Wall -Wextra -I$source/include -I$source/ports/kwt
+  -I$source/ports/dreams -I$source/tests"
+kwt=$source/ports/kwt dreams=$source/ports/dreams
+# shellcheck disable=SC2086
+for file in "$here/web.c" "$kwt/kwt.c" "$kwt/kwt_math.c" "$kwt/kwt_texts.c" "$dreams/dreams.c" "$dreams/dreams_model.c" "$dreams/dreams_words.c"; do
+  "$clang" $flags -std=c99 -c "$file" -o "$(basename "$file").o"
+done
+# shellcheck disable=SC2086
+"$clang" $flags -std=c99 -Dmain=heed_digest_main -c "$source/tests/digest.c" -o digest.c.o
+# shellcheck disable=SC2086
+for file in "$here/web_model.cpp" "$kwt/network.cpp" "$kwt/tflite_reader.cpp" "$kwt/tflite_walker.cpp" "$kwt/tflite_weights.cpp"; do
+  "$(echo "$clang" | sed 's/clang/clang++/')" $flags -std=c++17 -c "$file" -o "$(basename "$file").o"
+done
+"$(echo "$clang" | sed 's/clang/clang++/')" --target=wasm32-wasi -mexec-model=reactor -Wl,--gc-sections,--strip-all,-z,stack-size=1048576 \
+  ./*.c.o ./*.cpp.o libheed.a -o heed.wasm
+
+# One file: a line "@include NAME" becomes that file, and @wasm the module.
+{ base64 heed.wasm || base64 -i heed.wasm; } | tr -d '\n' >heed.wasm.base64
+include() {
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+    '@include '*) include <"$here/${line#@include }" ;;
+    @wasm) cat heed.wasm.base64 ;;
+    *) printf '%s\n' "$line" ;;
+    esac
+  done
+}
+include <"$here/page.html" >"$out/heed.html"
+echo "$out/heed.html: $(wc -c <"$out/heed.html") bytes, of which WebAssembly $(wc -c <heed.wasm)"

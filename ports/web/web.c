@@ -1,0 +1,160 @@
+/* What the page calls: flat functions over heed, ports/kwt and ports/dreams, with one object of each. SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dreams.h"
+#include "heed/heed.h"
+#include "kwt.h"
+#include "web.h"
+
+#define EXPORT(name) __attribute__((export_name(#name)))
+
+EXPORT(version) const char *version(void) { return heed_version(); }
+EXPORT(kernel) const char *kernel(void) { return heed_kernel_current(); }
+EXPORT(n_kernels) int32_t n_kernels(void) { return heed_kernel_count(); }
+EXPORT(fault) const char *fault(heed_status status) { return heed_status_text(status); }
+EXPORT(allocate) void *allocate(size_t n_bytes) { return aligned_alloc(64, (n_bytes + 63) / 64 * 64); }
+EXPORT(release) void release(void *memory) { free(memory); }
+
+/* Every kernel against the reference and known answers, as on a device. */
+EXPORT(self_test) heed_status self_test(void) {
+  HEED_MEMORY(memory, HEED_SELFTEST_BYTES);
+  heed_selftest_report report = heed_selftest_report_default();
+  return heed_selftest(memory, &report);
+}
+/* tests/digest.c, which prints a line for each kernel. */
+int heed_digest_main(void);
+EXPORT(digest) int digest(void) { return heed_digest_main(); }
+
+/* Once the attention of a vision transformer: 197 rows, 3 heads of 64. */
+EXPORT(vision) heed_status vision(void) {
+  enum { rows = 197, heads = 3, dim = 64, n = rows * heads * dim };
+  static float q[n], out[n];
+  HEED_MEMORY(memory, HEED_WORKSPACE_BYTES(dim, dim));
+  if (q[1] == 0)
+    for (int32_t i = 0; i < n; ++i) q[i] = (float)(i * 37 % 101 - 50) * 0.02f;
+  const heed_attention call = heed_attention_of(q, q, q, rows, rows, heads, heads, dim, out, memory);
+  return heed_attention_run(&call);
+}
+
+/* --------------------------------------------------------------------------------------------------------- sentence */
+
+/* Row `row` of the weights of x (n, heads, dim) with itself: weights (heads, n). Nothing is learned: q = k = v = x. */
+EXPORT(sentence_row)
+heed_status sentence_row(const float *x, int32_t n, int32_t heads, int32_t dim, int32_t row, int32_t causal, float scale, float *weights) {
+  float out[4096];
+  HEED_MEMORY(memory, HEED_WORKSPACE_BYTES(256, 256));
+  if (heads * dim > 4096 || dim > 256) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_HEAD_DIM);
+  heed_attention_weights all;
+  heed_status status = heed_attention_weights_init(&all, heed_head_major_out(weights, 1, heads, n));
+  heed_options options = heed_options_default();
+  options.weights = &all;
+  heed_attention call = heed_attention_of(x + row * heads * dim, x, x, 1, n, heads, heads, dim, out, memory);
+  call.scale = scale;
+  call.causal = causal;
+  call.position = row;
+  call.options = &options;
+  return status == HEED_OK ? heed_attention_run(&call) : status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ KWT-1 */
+
+static kwt net;
+static void *weights_file;
+static float kwt_weights_of[KWT_N_BLOCKS][KWT_N_TOKENS][KWT_N_TOKENS];
+static heed_attention_weights kwt_outputs[KWT_N_BLOCKS];
+static heed_options kwt_options[KWT_N_BLOCKS];
+static kwt_result heard;
+static char kwt_why[256];
+
+static const char *kwt_text(kwt_status status) {
+  if (status == KWT_OK) return "";
+  if (status != KWT_HEED_FAILED) return kwt_status_text(status);
+  strncpy(kwt_why, heed_status_text(net.failure), sizeof kwt_why - 1);
+  return kwt_why;
+}
+
+/* The published file, or a flat one. Returns what is wrong with it, "" if nothing. */
+EXPORT(kwt_load) const char *kwt_load(const void *file, size_t n_bytes) {
+  net.weights = NULL;
+  free(weights_file);
+  const int is_flat = n_bytes >= 8 && memcmp(file, "HEEDKWT1", 8) == 0;
+  const size_t bytes = is_flat ? n_bytes : KWT_WEIGHTS_BYTES(HEED_F32);
+  weights_file = allocate(bytes);
+  if (is_flat)
+    memcpy(weights_file, file, n_bytes);
+  else
+    web_read_tflite(file, n_bytes, weights_file); /* throws */
+  const kwt_status status = kwt_init(&net, weights_file, bytes);
+  for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) {
+    heed_attention_weights_init(&kwt_outputs[b], heed_head_major_out(kwt_weights_of[b][0], KWT_N_TOKENS, 1, KWT_N_TOKENS));
+    kwt_options[b] = heed_options_default();
+    kwt_options[b].weights = &kwt_outputs[b];
+  }
+  net.options = kwt_options;
+  return kwt_text(status);
+}
+/* 16000 samples. The same. */
+EXPORT(kwt_hear) const char *kwt_hear(const int16_t *samples) { return kwt_text(kwt_run_int16(&net, samples, KWT_N_SAMPLES, &heard)); }
+EXPORT(kwt_word) const char *kwt_word(void) { return kwt_label(heard.label); }
+EXPORT(kwt_confidence) float kwt_confidence(void) { return heard.confidence; }
+EXPORT(kwt_logits) const float *kwt_logits(void) { return heard.logits; }
+EXPORT(kwt_weights) const float *kwt_weights(void) { return kwt_weights_of[0][0]; } /* (12, 99, 99) */
+
+/* --------------------------------------------------------------------------------------------------- language model */
+
+static dreams model;
+static dreams_words words;
+static float logits[DREAMS_MAX_TOKENS];
+static float dreams_weights_of[DREAMS_MAX_LAYERS * DREAMS_MAX_HEADS * DREAMS_MAX_POSITIONS];
+static heed_attention_weights dreams_outputs[DREAMS_MAX_LAYERS];
+static heed_options dreams_options[DREAMS_MAX_LAYERS];
+static int32_t tokens[DREAMS_MAX_POSITIONS], n_prompt, n_read;
+static char word[DREAMS_MAX_WORD_BYTES + 1];
+
+/* Both files stay where they are. */
+EXPORT(dreams_load) const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
+  n_prompt = n_read = 0;
+  dreams_status status = dreams_open(&model, bytes, n_bytes, NULL);
+  if (status == DREAMS_OK) status = dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens, NULL);
+  return status == DREAMS_OK ? "" : dreams_status_text(status);
+}
+EXPORT(dreams_layers) int32_t dreams_layers(void) { return model.model.n_layers; }
+EXPORT(dreams_heads) int32_t dreams_heads(void) { return model.model.n_heads; }
+/* Begins a text with a prompt. */
+EXPORT(dreams_begin) const char *dreams_begin(const char *prompt) {
+  n_prompt = n_read = 0;
+  dreams_restart(&model);
+  const dreams_status status = dreams_encode(&words, prompt, tokens, model.model.n_positions, &n_prompt);
+  return status == DREAMS_OK ? "" : dreams_status_text(status);
+}
+/* Reads the next token, of the prompt or else the most probable one. Returns its text; null: there is no next one. */
+EXPORT(dreams_step) const char *dreams_step(void) {
+  const int32_t heads = model.model.n_heads, n = n_read + 1;
+  if (n_prompt == 0 || n > model.model.n_positions) return NULL;
+  if (n_read >= n_prompt) {
+    dreams_choice greedy = {0.0f, 0.0f, 1};
+    tokens[n_read] = dreams_choose(&greedy, logits, model.model.n_tokens, heed_memory_of(NULL, 0));
+    if (tokens[n_read] == 1) return NULL;
+  }
+  for (int32_t l = 0; l < model.model.n_layers; ++l) {
+    float *row = dreams_weights_of + l * heads * DREAMS_MAX_POSITIONS;
+    heed_attention_weights_init(&dreams_outputs[l], heed_head_major_out(row, 1, heads, DREAMS_MAX_POSITIONS));
+    dreams_options[l] = heed_options_default();
+    dreams_options[l].weights = &dreams_outputs[l];
+  }
+  model.options = dreams_options;
+  if (dreams_read(&model, tokens + n_read, 1, logits, 1) != DREAMS_OK) return NULL;
+  word[0] = '\0';
+  if (n_read > 0) dreams_decode(&words, tokens[n_read - 1], tokens[n_read], word);
+  n_read = n;
+  return word;
+}
+EXPORT(dreams_prompt) int32_t dreams_prompt(void) { return n_prompt; }
+EXPORT(dreams_weights) const float *dreams_weights(void) { return dreams_weights_of; } /* of the last token: (layers, heads, 128) */
+EXPORT(dreams_row) int32_t dreams_row(void) { return DREAMS_MAX_POSITIONS; }
+EXPORT(dreams_logits) const float *dreams_logits(void) { return logits; }
+EXPORT(dreams_vocabulary) int32_t dreams_vocabulary(void) { return model.model.n_tokens; }
+EXPORT(dreams_token) int32_t dreams_token(int32_t i) { return tokens[i]; }
+EXPORT(kwt_frames) int32_t kwt_frames(void) { return KWT_N_FRAMES; }
+EXPORT(kwt_blocks) int32_t kwt_blocks(void) { return KWT_N_BLOCKS; }

@@ -1,0 +1,26 @@
+// See web.h. SPDX-License-Identifier: MIT
+#include "web.h"
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "tflite_weights.hpp"
+
+// The page throws an Error with this text, and makes a new module: what was on this one's stack and heap is lost.
+extern "C" __attribute__((import_module("page"), import_name("thrown"), noreturn)) void page_thrown(const char *text);
+
+// WebAssembly without exceptions: all that the reader throws is a std::exception.
+extern "C" {
+void *__cxa_allocate_exception(size_t n_bytes) noexcept { return ::operator new(n_bytes); }
+void __cxa_free_exception(void *) noexcept {}
+[[noreturn]] void __cxa_throw(void *thrown, void *, void *(*)(void *)) { page_thrown(static_cast<std::exception *>(thrown)->what()); }
+}
+
+void web_read_tflite(const void *file, size_t n_bytes, void *flat) {
+  const auto net = std::make_unique<network::kwt1>();
+  tflite::read_kwt(static_cast<const uint8_t *>(file), n_bytes, *net);
+  const std::vector<uint32_t> words = network::flat_file(*net, HEED_F32);
+  std::memcpy(flat, words.data(), words.size() * sizeof(uint32_t));
+}
