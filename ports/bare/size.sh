@@ -1,7 +1,7 @@
 #!/bin/sh
 # What heed costs on each core, as linked with --gc-sections at -Os with GCC: code and constants. Stacks: cortex-m/stack.sh.
 #   sh ports/bare/size.sh           prints the tables
-#   sh ports/bare/size.sh update    writes them into ports/cortex-m/README.md and ports/riscv/README.md, between their markers
+#   sh ports/bare/size.sh update    writes them into README.md of ports/cortex-m, riscv and xtensa, between their markers
 #   sh ports/bare/size.sh check     fails if those pages say something else; exit status 77 if that cannot be told
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,13 +20,19 @@ row() { # row CORE
   rm -f libheed.a
   "$gcc"-ar rc libheed.a heed.o
   line="| ${title##*[- ]}, $kernel"
+  rom= # arithmetic that chips have in their ROM: linked, not counted
+  if [ -f "$source/ports/$family/rom.c" ]; then
+    # shellcheck disable=SC2086
+    "$gcc"-gcc $common -c "$source/ports/$family/rom.c" -o rom.o
+    rom=rom.o
+  fi
   for calls in PLAIN ATTENTION ALL OPTIONS; do
     # shellcheck disable=SC2086
     "$gcc"-gcc $common -D$calls -c "$here/size.c" -o size.o
     # shellcheck disable=SC2086
     "$gcc"-gcc $common -fno-tree-loop-distribute-patterns -c "$here/libc.c" -o libc.o
     # shellcheck disable=SC2086
-    "$gcc"-gcc $flags -nostdlib -Wl,--gc-sections -Wl,-e,start -Wl,-Map,map size.o libc.o libheed.a -lgcc -o program 2>linker || { cat linker; exit 1; } # warnings: no linker script
+    "$gcc"-gcc $flags -nostdlib -Wl,--gc-sections -Wl,-e,start -Wl,-Map,map size.o libc.o $rom libheed.a -lgcc -o program 2>linker || { cat linker; exit 1; } # warnings: no linker script
     line="$line | $(awk -f "$here/heed_bytes.awk" map)"
   done
   echo "$line |"
@@ -40,7 +46,7 @@ table() { # table FAMILY
 
 begin='<!-- size table: sh ports/bare/size.sh update -->' end='<!-- end of size table -->'
 missing='' status=0
-for family in cortex-m riscv; do
+for family in cortex-m riscv xtensa; do
   readme=$source/ports/$family/README.md
   heed_core "$(heed_cores $family | head -n 1)"
   command -v "$gcc-g++" >/dev/null 2>&1 || { missing="$gcc-g++ is not installed"; continue; }

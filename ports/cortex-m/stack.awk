@@ -16,8 +16,13 @@ BEGIN {
   holds["sinks->code->check"] = "^check_sinks$"; holds["sinks->code->bind"] = "^bind_sinks$"
   holds["lse->code->check"] = "^check_lse$"; holds["lse->code->bind"] = "^bind_lse$"
   holds["rope->code->check"] = "^check_fields$"; holds["rope->code->run"] = "^run_rope$"
-  holds["w->code->check"] = "^check_(packed|blocks|in_integers)$"; holds["w->code->run"] = "^run_(packed|blocks|in_integers)$"
+  holds["w->code->check"] = "^check_(packed|blocks|bytes|in_integers)$"; holds["w->code->run"] = "^run_(packed|blocks|with_zero_points|in_integers)$"
   holds["append"] = "^append_rows$"; holds["check_tokens"] = "^check_tokens$"; holds["check_options"] = "^check_options_of_tokens$"
+  holds["check_numbers"] = "^check_rows_to_append$"; holds["check_lengths"] = "^check_lengths$"; holds["cut_batch"] = "^piece_of_batch$"
+  holds["longest"] = "^longest_in_batch$"; holds["shape"] = "^shape_of_batch$"; holds["check_each"] = "^check_each$"
+  holds["turn_each"] = "^turn_each$"; holds["append_each"] = "^append_each$"; holds["attend_each"] = "^attend_each$"
+  holds["place_rows"] = "^place_sequence$"; holds["check_sequence"] = "^check_tokens_of_sequence$"
+  holds["check_and_append"] = "^check_and_append_rows$"
   # The hooks of a rule, in the order in which a call comes to them.
   holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_narrow"] = "^place_narrow$"
   holds["put_out"] = "^put_out$"; holds["range"] = "^range_of_entry$"; holds["open"] = "^open_narrow$"; holds["resume"] = "^resume$"; holds["sees"] = "^sees$"
@@ -34,7 +39,7 @@ BEGIN {
   holds["attend"] = "^((scalar )?attend|attend_any)$"; holds["merge"] = "^(scalar )?merge(_one_lane)?$"
   holds["softmax"] = "^(scalar )?softmax(_one_lane)?$"; holds["available"] = "^cpu_has"
   holds["linear"] = "^(scalar )?linear(_one_lane)?$"; holds["dot"] = "^(scalar )?dot(_one_lane)?$"
-  holds["step of a product"] = "^project(_one_lane)?$"; holds["step of blocks"] = "^multiply_blocks(_plain)?$"; holds["fill"] = "^copy_(weights|transposed)$"
+  holds["step of a product"] = "^project(_bytes)?(_one_lane)?$"; holds["step of blocks"] = "^multiply_blocks(_plain)?$"; holds["fill"] = "^copy_(weights|transposed)$"
   holds["step of norms"] = "^norm_of_rows$"; holds["step of elements"] = "^each_element$"
   holds["sum"] = "^sum_values$"
   # Integers.
@@ -43,7 +48,7 @@ BEGIN {
   holds["code->check_call"] = "^check_call$"; holds["code->cached"] = "^cached$"; holds["code->check_tokens"] = "^check_layer_tokens$"
   holds["code->store"] = "^store_tokens$"; holds["code->count"] = "^count_layer_tokens$"; holds["write"] = "^(write_bytes|quantize_row)$"
   # What a caller gives, tasks and self-tests.
-  holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu)$"
+  holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu|tanh|sigmoid)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
   holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
@@ -71,8 +76,10 @@ FILENAME == ARGV[2] { # OFFSET TYPE SYMBOL, below the name of a section
   else if ($2 ~ /^R_ARM_(ABS32|MOVW_ABS_NC|THM_MOVW_ABS_NC)$/) {
     n = $3
     sub(/^\.text\./, "", n)
-    refers[section] = refers[section] n "\n"
-    taken[n] = 1
+    if (n != section) { # its own: a jump table
+      refers[section] = refers[section] n "\n"
+      taken[n] = 1
+    }
   }
   next
 }

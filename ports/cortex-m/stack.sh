@@ -37,13 +37,13 @@ build() {
   fi
   # shellcheck disable=SC2086
   $cxx $flags $3 $library -c "$source/lib/single.cpp" -o heed.o
-  for file in ports/cortex-m/startup ports/cortex-m/fault ports/bare/libc ports/bare/semihosting ports/port tests/device/stack; do
+  for file in ports/cortex-m/startup ports/cortex-m/fault ports/bare/painted_stack ports/bare/libc ports/bare/semihosting ports/port tests/device/stack; do
     # shellcheck disable=SC2086
     $c $flags $program -c "$source/$file.c" -o "${file##*/}.o"
   done
   # shellcheck disable=SC2046
   arm-none-eabi-gcc $(setting flags "$1") -nostdlib -Wl,--gc-sections -T "$source/ports/bare/link.ld" -L "$here/boards/$4" \
-    startup.o fault.o libc.o semihosting.o port.o stack.o heed.o -lgcc -o stack.elf 2>linker || { cat linker; fail "$1, $2 does not link"; } # warnings: clang's enums, libgcc's sections
+    startup.o fault.o painted_stack.o libc.o semihosting.o port.o stack.o heed.o -lgcc -o stack.elf 2>linker || { cat linker; fail "$1, $2 does not link"; } # warnings: clang's enums, libgcc's sections
 }
 
 # measure CORE COMPILER LEVEL BOARD: adds "CORE|COMPILER|CALL|FUNCTION|BYTES" to the file `measured`.

@@ -24,7 +24,7 @@ END {
     for (i = 1; i <= n_rows; i++) {
       if ((rows[i] ~ /^any/) != (pass == 2)) continue
       line = "| `" rows[i] "`"
-      if (rows[i] !~ /^heed_[a-z_]*$/) { line = "| " rows[i]; if (line ~ /heed_/) { sub(/heed_[a-z_]*/, "`&`", line) } }
+      if (rows[i] !~ /^heed_[a-z_0-9]*$/) { line = "| " rows[i]; if (line ~ /heed_/) { sub(/heed_[a-z_0-9]*/, "`&`", line) } }
       for (c = 1; c <= n_cores; c++) {
         g = most[rows[i], "graph", cores[c]]
         line = line " | " most[rows[i], "gcc", cores[c]] " / " (g ? g : "-") " / " most[rows[i], "clang", cores[c]]

@@ -58,6 +58,7 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   net->model.n_layers = 0;
   net->executor = NULL;
   net->failure = HEED_OK;
+  net->options = NULL;
   if (settings->window < 0) return DREAMS_SETTINGS;
   dreams_model *m = &net->model;
   const dreams_status status = dreams_model_read(m, bytes, n_bytes);
@@ -153,6 +154,7 @@ static int read_piece(dreams *net, const int32_t *tokens, int32_t n, float *logi
   float *x = net->x; /* (n, dim) */
   for (int32_t t = 0; t < n; ++t) dreams_embed(m, tokens[t], x + t * m->dim);
   for (int32_t l = 0; l < m->n_layers; ++l) {
+    net->attentions[l].options = net->options != NULL ? &net->options[l] : NULL;
     const heed_status status =
         heed_transformer_layer_run(&net->layers[l], heed_matrix_of(x, n, m->dim), heed_matrix_out_of(x, n, m->dim),
                                    heed_memory_of(net->memory, sizeof net->memory), net->executor);

@@ -6,7 +6,7 @@
  *   dreams_words_open(&words, tokenizer, tokenizer_bytes, net.model.n_tokens, NULL);
  *   dreams_encode(&words, "I dream of", tokens, DREAMS_MAX_TOKENS, &n);
  *   dreams_read(&net, tokens, n, logits, 1);                 // the prompt at once, then one token after the other:
- *   token = dreams_choose(&greedy, logits, net.model.n_tokens);
+ *   token = dreams_choose(&greedy, logits, net.model.n_tokens, heed_memory_of(NULL, 0));
  *   dreams_read(&net, &token, 1, logits, 1);
  *
  * Every layer is one call of heed_transformer_layer_run, which keeps keys and values in a heed_cache. No heap, no
@@ -56,11 +56,12 @@ extern "C" {
                                 DREAMS_MAX_HIDDEN, 1) -                                                     \
    HEED_WORKSPACE_BYTES(DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2) + DREAMS_WORKSPACE_BYTES)
 
-/* The model at work. Fields but executor and failure are private. */
+/* The model at work. Fields but executor, failure and options are private. */
 typedef struct dreams {
   dreams_model model;
   const heed_executor *executor; /* null; may be set after dreams_open, for up to DREAMS_WORKERS workers */
   heed_status failure;           /* why the last call returned DREAMS_HEED_FAILED */
+  const heed_options *options;   /* null; or, set after dreams_open, model.n_layers of them: of each layer's attention */
   heed_rope rope;
   heed_cache caches[DREAMS_MAX_LAYERS];
   heed_attention_layer attentions[DREAMS_MAX_LAYERS];
@@ -141,9 +142,9 @@ typedef struct dreams_choice {
   uint64_t seed;     /* changes with every token drawn */
 } dreams_choice;
 
-/* The chosen token, of equal ones the lowest. With a temperature, logits (n) become probabilities. Logits that are not
- * numbers give token 0. */
-int32_t dreams_choose(dreams_choice *choice, float *logits, int32_t n);
+/* The chosen token, of equal ones the lowest. A temperature needs HEED_SAMPLE_BYTES(n) of workspace; without one it may
+ * be {NULL, 0}. Logits that are no numbers give the greatest one that is, or token 0. */
+int32_t dreams_choose(dreams_choice *choice, const float *logits, int32_t n, heed_memory workspace);
 
 #ifdef __cplusplus
 }

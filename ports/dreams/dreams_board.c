@@ -62,9 +62,9 @@ static dreams_status read_tokens(const int32_t *first, int32_t n, work *w) {
 }
 
 static int32_t choose(int32_t row) {
-  dreams_choice greedy = {0.0f, 0.0f, 0};
+  int32_t token = 0;
   const uint64_t start = clock.read();
-  const int32_t token = dreams_choose(&greedy, logits + row * net.model.n_tokens, net.model.n_tokens);
+  heed_argmax(heed_matrix_of(logits + row * net.model.n_tokens, 1, net.model.n_tokens), &token);
   text_work.count += clock.read() - start;
   return token;
 }

@@ -2,16 +2,17 @@
 #include "dreams_files.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
+#include "../files.hpp"
+
 namespace dreams_files {
 namespace {
 
-constexpr size_t max_file_bytes = size_t{64} << 20, line = DREAMS_FILE_ALIGNMENT, llama2_header_bytes = 28;
+constexpr size_t line = DREAMS_FILE_ALIGNMENT, llama2_header_bytes = 28;
 
 [[noreturn]] void refuse(const std::string &path, const std::string &why) {
   throw std::runtime_error(path + ": " + why);
@@ -81,18 +82,7 @@ bool after(const std::string &line_of_file, const std::string &word, std::string
 
 }  // namespace
 
-std::vector<uint8_t> read(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) refuse(path, "cannot be opened");
-  std::vector<uint8_t> bytes;
-  std::array<char, 65536> piece;
-  while (in.read(piece.data(), piece.size()), in.gcount() > 0) {
-    bytes.insert(bytes.end(), piece.begin(), piece.begin() + in.gcount());
-    if (bytes.size() > max_file_bytes) refuse(path, "is larger than 64 MB");
-  }
-  if (!in.eof()) refuse(path, "cannot be read");
-  return bytes;
-}
+std::vector<uint8_t> read(const std::string &path) { return files::read(path); }
 
 aligned_model::aligned_model(const std::vector<uint8_t> &file)
     : memory_(file.size() + 2 * line), n_bytes_(file.size()) {

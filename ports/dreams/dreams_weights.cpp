@@ -2,26 +2,16 @@
 // otherwise. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
-#include <stdexcept>
-#include <fstream>
 #include <string>
-#include <vector>
 
+#include "../files.hpp"
 #include "dreams_files.hpp"
 
 namespace {
 
 void convert(const std::string &in, const std::string &out, int32_t format) {
-  const dreams_files::aligned_model model(dreams_files::read(in));
-  const std::vector<uint32_t> file = dreams_files::flat_file(in, model.data(), model.size(), format);
-  std::ofstream stream(out, std::ios::binary);
-  for (const uint32_t word : file) {  // little endian whatever this computer is
-    const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
-    stream.write(bytes, sizeof bytes);
-  }
-  stream.close();
-  if (!stream) throw std::runtime_error(out + ": cannot be written");
-  std::printf("%s: %zu bytes\n", out.c_str(), 4 * file.size());
+  const dreams_files::aligned_model model(files::read(in));
+  files::write(out, dreams_files::flat_file(in, model.data(), model.size(), format));
 }
 
 }  // namespace

@@ -196,28 +196,6 @@ int32_t dreams_decode(const dreams_words *words, int32_t previous, int32_t token
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
 
-/* The first of the greatest. Of a block without a greater one no index is asked for: one comparison after another would
- * take 6 % of a token. */
-static int32_t greatest(const float *x, int32_t n) {
-  int32_t best = 0;
-  for (int32_t begin = 0; begin < n; begin += 32) {
-    const int32_t end = n - begin < 32 ? n : begin + 32;
-    float a = x[best], b = a, c = a, d = a;
-    int32_t i = begin;
-    for (; i + 4 <= end; i += 4) {
-      a = x[i] > a ? x[i] : a;
-      b = x[i + 1] > b ? x[i + 1] : b;
-      c = x[i + 2] > c ? x[i + 2] : c;
-      d = x[i + 3] > d ? x[i + 3] : d;
-    }
-    for (; i < end; ++i) a = x[i] > a ? x[i] : a;
-    if (!(a > x[best] || b > x[best] || c > x[best] || d > x[best])) continue;
-    for (i = begin; i < end; ++i)
-      if (x[i] > x[best]) best = i;
-  }
-  return best;
-}
-
 /* [0, 1), a multiple of 2^-24: xorshift64* of Vigna 2016. */
 static float draw(uint64_t *seed) {
   uint64_t s = *seed != 0 ? *seed : UINT64_C(0x9e3779b97f4a7c15);
@@ -228,44 +206,12 @@ static float draw(uint64_t *seed) {
   return (float)(uint32_t)((s * UINT64_C(0x2545f4914f6cdd1d)) >> 40) * 0x1p-24f;
 }
 
-/* All get a minus sign; their sum. */
-static float mark_all(float *p, int32_t n) {
-  float sum = 0.0f;
-  for (int32_t i = 0; i < n; ++i) {
-    if (!(p[i] > 0.0f)) continue;
-    sum += p[i];
-    p[i] = -p[i];
-  }
-  return sum;
-}
-
-/* The most probable ones that have top_p together get a minus sign; their sum. */
-static float mark_most(float *p, int32_t n, float top_p) {
-  float sum = 0.0f;
-  for (int32_t i = 0; i < n && !(sum > top_p); ++i) {
-    const int32_t next = greatest(p, n);
-    if (!(p[next] > 0.0f)) break;
-    sum += p[next];
-    p[next] = -p[next];
-  }
-  return sum;
-}
-
-int32_t dreams_choose(dreams_choice *choice, float *logits, int32_t n) {
-  const heed_matrix row = heed_matrix_of(logits, 1, n);
-  if (!(choice->temperature > 0.0f) ||
-      heed_softmax(row, 1.0f / choice->temperature, heed_matrix_out_of(logits, 1, n), NULL) != HEED_OK)
-    return greatest(logits, n);
-  const int some = choice->top_p > 0.0f && choice->top_p < 1.0f;
-  float left = draw(&choice->seed) * (some ? mark_most(logits, n, choice->top_p) : mark_all(logits, n));
+int32_t dreams_choose(dreams_choice *choice, const float *logits, int32_t n, heed_memory workspace) {
   int32_t token = 0;
-  for (int32_t i = 0; i < n; ++i) {
-    if (!(logits[i] < 0.0f)) continue;
-    token = i;
-    left += logits[i];
-    if (left < 0.0f) break;
+  if (choice->temperature > 0.0f) {
+    const float top_p = choice->top_p > 0.0f && choice->top_p < 1.0f ? choice->top_p : 1.0f;
+    const float random = draw(&choice->seed);
+    if (heed_sample(logits, n, choice->temperature, n, top_p, random, &token, workspace) == HEED_OK) return token;
   }
-  for (int32_t i = 0; i < n; ++i)
-    if (logits[i] < 0.0f) logits[i] = -logits[i];
-  return token;
+  return heed_argmax(heed_matrix_of(logits, 1, n), &token) == HEED_OK && token > 0 ? token : 0;
 }

@@ -3,7 +3,11 @@
 #ifndef HEED_EXECUTORS_H
 #define HEED_EXECUTORS_H
 
+#if __has_include("heed/heed.h")
 #include "heed/heed.h"
+#else
+#include "heed.h" /* of the two files */
+#endif
 
 #ifdef __cplusplus
 extern "C" {

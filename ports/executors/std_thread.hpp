@@ -11,7 +11,11 @@
 #include <thread>
 #include <vector>
 
+#if __has_include("heed/heed.h")
 #include "heed/heed.h"
+#else
+#include "heed.h"  // of the two files
+#endif
 
 namespace heed {
 

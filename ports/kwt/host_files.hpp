@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "kwt_weights.h"
+#include "sound_files.hpp"
 
 namespace host_files {
-
-// The whole file, at most 64 MB.
-std::vector<uint8_t> read_file(const std::string &path);
 
 // The published model file as the flat file of kwt_weights.h, in HEED_F32 or HEED_INT8.
 std::vector<uint32_t> read_tflite(const std::string &path, int32_t format);
@@ -32,9 +30,6 @@ class model {
   uint8_t *data_;
   size_t n_bytes_;
 };
-
-// Samples of a WAV file, which must be 16 kHz, mono, 16-bit PCM.
-std::vector<int16_t> read_wav(const std::string &path);
 
 // One line of expected.tsv.
 struct expected_clip {

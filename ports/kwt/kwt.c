@@ -137,14 +137,18 @@ static void embed(kwt *net, reader *r, kwt_audio audio) {
 
 /* ---------------------------------------------------------------------------------------------------------- network */
 
-/* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64 */
-static void encode(kwt *net, reader *r) {
+/* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64. The rows
+ * that come out: of the last block only token 0 is read, unless options count rows. */
+static const float *encode(kwt *net, reader *r, int32_t block) {
+  const int one = block + 1 == KWT_N_BLOCKS && net->options == NULL;
+  float *y = one ? net->token : net->x;
   heed_attention_layer attention = heed_attention_layer_default(KWT_DIM, 1);
   attention.wq = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
   attention.wk = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
   attention.wv = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
   attention.wo = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
   attention.bo = take_floats(r, KWT_DIM);
+  if (net->options != NULL) attention.options = &net->options[block];
   heed_transformer_layer b = heed_transformer_layer_default(&attention, KWT_HIDDEN, heed_layer_norm, heed_gelu_tanh);
   b.eps = net->weights->norm_epsilon;
   b.norm1_weight = take_floats(r, KWT_DIM);
@@ -155,16 +159,18 @@ static void encode(kwt *net, reader *r) {
   b.b_down = take_floats(r, KWT_DIM);
   b.norm2_weight = take_floats(r, KWT_DIM);
   b.norm2_bias = take_floats(r, KWT_DIM);
+  b.out_rows = one;
   keep(net, heed_transformer_layer_run(&b, heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM),
-                                       heed_matrix_out_of(net->x, KWT_N_TOKENS, KWT_DIM),
+                                       heed_matrix_out_of(y, one ? 1 : KWT_N_TOKENS, KWT_DIM),
                                        heed_memory_of(net->memory, sizeof net->memory), NULL));
+  return y;
 }
 
 /* logits (12) from token 0, their softmax, the greatest */
-static void classify(kwt *net, reader *r, kwt_result *result) {
+static void classify(kwt *net, reader *r, const float *token, kwt_result *result) {
   float probabilities[KWT_N_LABELS];
   const heed_weights label = take_matrix(net, r, HEED_F32, KWT_DIM, KWT_N_LABELS);
-  project(net, net->x, 1, KWT_DIM, label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
+  project(net, token, 1, KWT_DIM, label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
   keep(net, heed_softmax(heed_matrix_of(result->logits, 1, KWT_N_LABELS), 1.0f,
                          heed_matrix_out_of(probabilities, 1, KWT_N_LABELS), NULL));
   result->label = 0;
@@ -180,9 +186,10 @@ static kwt_status run(kwt *net, kwt_audio audio, kwt_result *result) {
   net->failure = HEED_OK;
   start_clock(net);
   embed(net, &r, audio);
-  for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) encode(net, &r);
+  const float *token = net->x;
+  for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) token = encode(net, &r, b);
   lap(net, KWT_STAGE_BLOCKS);
-  classify(net, &r, &found);
+  classify(net, &r, token, &found);
   lap(net, KWT_STAGE_LABEL);
   if (net->failure != HEED_OK) return KWT_HEED_FAILED;
   *result = found;
@@ -232,6 +239,7 @@ kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   net->weights = NULL;
   net->clock = NULL;
   net->clock_user = NULL;
+  net->options = NULL;
   net->failure = HEED_OK;
   const kwt_header *header = (const kwt_header *)weights;
   if (n_bytes < sizeof *header) return KWT_WEIGHTS_SIZE;

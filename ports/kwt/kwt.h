@@ -10,7 +10,7 @@
  *       kwt_run_int16(&net, microphone, 16000, &heard) == KWT_OK) show(kwt_label(heard.label));
  *
  * kwt_words.h hears words in a stream of samples.
- * Memory: KWT_RAM_BYTES (193,600; 154,560 with the least workspace) in the caller's kwt object, 2.79 MB of weights, or
+ * Memory: KWT_RAM_BYTES (193,856; 154,816 with the least workspace) in the caller's kwt object, 2.79 MB of weights, or
  * 0.88 MB in int8, read in place, 1.5 KB of stack besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no
  * variable of its own, no C library but memcpy and memmove.
  * Same bits everywhere: for int16 samples the result depends on samples, weights and heed's arithmetic profile alone,
@@ -62,7 +62,7 @@ typedef enum kwt_stage {
     HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)) /                                                    \
    sizeof(float))
 
-/* The network's memory. Fields but clock, clock_user, ticks and failure are private. */
+/* The network's memory. Fields but clock, clock_user, ticks, failure and options are private. */
 typedef struct kwt {
   const kwt_header *weights; /* null: not ready */
   /* Optional clock, set after kwt_init: ticks of any unit, wrapping at 2^32. With it, every run leaves its time per
@@ -72,9 +72,12 @@ typedef struct kwt {
   uint64_t ticks[KWT_N_STAGES];
   uint32_t last_tick;
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
+  /* Optional, set after kwt_init: KWT_N_BLOCKS options, one for the attention of each block, such as heed_attention_weights. */
+  const heed_options *options;
   HEED_ALIGNED float x[KWT_N_TOKENS * KWT_DIM];
   /* Of a block: activations (before the first one sound), then the workspace. */
   HEED_ALIGNED float memory[KWT_ACTIVATIONS + KWT_WORKSPACE_BYTES / sizeof(float)];
+  float token[KWT_DIM]; /* 0, the only one of the last block that is read */
 } kwt;
 #define KWT_RAM_BYTES sizeof(kwt)
 

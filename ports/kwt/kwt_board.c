@@ -4,41 +4,17 @@
  * --bits prints on a PC for this arithmetic profile. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "kwt.h"
+#include "kwt_board_files.h"
 #include "port.h"
 
-/* The WAV header that every recorder writes. */
-enum { header_words = 11, any = 0 };
-static const uint32_t header[header_words] = {0x46464952,   /* "RIFF" */
-                                              any,          /* length of the file */
-                                              0x45564157,   /* "WAVE" */
-                                              0x20746d66,   /* "fmt " */
-                                              16,           /* bytes of format: */
-                                              1 | 1 << 16,  /* PCM, mono, */
-                                              16000,        /* frames per second, */
-                                              32000,        /* bytes per second, */
-                                              2 | 16 << 16, /* bytes of a frame, bits of a sample */
-                                              0x61746164,   /* "data" */
-                                              sizeof(int16_t) * KWT_N_SAMPLES};
-
-typedef struct wav {
-  uint32_t header[header_words];
-  int16_t samples[KWT_N_SAMPLES];
-} wav;
-
-#define EXTERNAL __attribute__((section(".external"), aligned(64)))
-static unsigned char weights[KWT_WEIGHTS_BYTES(HEED_F32)] EXTERNAL;
-static wav clip EXTERNAL;
+static unsigned char weights[KWT_WEIGHTS_BYTES(HEED_F32)] KWT_EXTERNAL;
+static kwt_wav clip KWT_EXTERNAL;
 static kwt net;
 static heed_clock clock;
 
 static uint32_t read_clock(void *user) {
   (void)user;
   return (uint32_t)clock.read();
-}
-
-static int fail(const char *what, const char *why) {
-  port_write(what), port_write(": "), port_write(why), port_write("\n");
-  return 1;
 }
 
 /* Ticks of a clip's attention. Within heed_transformer_layer_run no clock looks: one of the 12 calls alone, after the
@@ -50,12 +26,6 @@ static uint64_t attention_count(void) {
   const uint64_t start = clock.read();
   heed_attention_run(&call);
   return KWT_N_BLOCKS * (clock.read() - start);
-}
-
-static int is_wav(const wav *file) {
-  for (int i = 0; i < header_words; ++i)
-    if (header[i] != any && file->header[i] != header[i]) return 0;
-  return 1;
 }
 
 static void write_bits(float x) {
@@ -93,26 +63,18 @@ static void write_result(const char *path, const kwt_result *heard, size_t stack
 }
 
 int main(void) {
-  static char weights_path[256];
+  static kwt_board_files files;
   kwt_result heard;
-  port_arguments(weights_path, sizeof weights_path);
-  char *clip_path = weights_path;
-  while (*clip_path && *clip_path != ' ') ++clip_path;
-  if (!*clip_path) return fail("usage", "heed_kwt WEIGHTS CLIP");
-  *clip_path++ = '\0';
-  const int32_t n_bytes = port_read_file(weights_path, weights, sizeof weights);
-  if (n_bytes < 0) return fail(weights_path, "cannot be read, or is larger than KWT-1's weights");
-  if (port_read_file(clip_path, &clip, sizeof clip) != (int32_t)sizeof clip || !is_wav(&clip))
-    return fail(clip_path, "cannot be read, or is not a WAV file of one second, mono, 16 kHz, 16 bits");
-  kwt_status status = kwt_init(&net, weights, (size_t)n_bytes);
-  if (status != KWT_OK) return fail(weights_path, kwt_status_text(status));
+  if (kwt_read_files(&files, "heed_kwt", weights, sizeof weights, &clip)) return 1;
+  kwt_status status = kwt_init(&net, weights, files.n_bytes);
+  if (status != KWT_OK) return kwt_fail(files.weights_path, kwt_status_text(status));
   clock = heed_clock_start();
   net.clock = read_clock;
   port_paint_stack();
   status = kwt_run_int16(&net, clip.samples, KWT_N_SAMPLES, &heard);
   const size_t stack_bytes = port_painted_stack_used();
-  if (status == KWT_HEED_FAILED) return fail(heed_status_argument(net.failure), heed_status_text(net.failure));
-  if (status != KWT_OK) return fail(clip_path, kwt_status_text(status));
-  write_result(clip_path, &heard, stack_bytes);
+  if (status == KWT_HEED_FAILED) return kwt_fail(heed_status_argument(net.failure), heed_status_text(net.failure));
+  if (status != KWT_OK) return kwt_fail(files.clip_path, kwt_status_text(status));
+  write_result(files.clip_path, &heard, stack_bytes);
   return 0;
 }

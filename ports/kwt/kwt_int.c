@@ -37,7 +37,7 @@ static void classify(kwt_int *net, kwt_int_result *result) {
   result->label = 0;
   for (int32_t i = 0; i < KWT_N_LABELS; ++i) {
     int32_t sum = 0;
-    for (int32_t k = 0; k < KWT_DIM; ++k) sum += net->x[k] * sound->label[i][k];
+    for (int32_t k = 0; k < KWT_DIM; ++k) sum += net->token[k] * sound->label[i][k];
     result->logits[i] = sound->label_bias[i] + kwt_int_scaled(sum, sound->label_unit[i]);
     if (result->logits[i] > result->logits[result->label]) result->label = i;
   }
@@ -51,7 +51,8 @@ kwt_status kwt_int_run(kwt_int *net, const int16_t *samples, size_t n_samples, k
   if (n_samples != KWT_N_SAMPLES) return KWT_WRONG_LENGTH;
   start_clock(net);
   embed(net, samples);
-  net->failure = int_model_run(&net->layers, net->x, KWT_N_TOKENS, heed_memory_of(net->memory, sizeof net->memory));
+  net->failure = int_model_run_rows(&net->layers, net->x, KWT_N_TOKENS, 1, net->token,
+                                    heed_memory_of(net->memory, sizeof net->memory));
   lap(net, KWT_STAGE_BLOCKS);
   if (net->failure != HEED_OK) return KWT_HEED_FAILED;
   classify(net, result);

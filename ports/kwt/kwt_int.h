@@ -74,6 +74,7 @@ typedef struct kwt_int {
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
   HEED_ALIGNED int16_t x[KWT_N_TOKENS * KWT_DIM];
   HEED_ALIGNED unsigned char memory[KWT_INT_MEMORY_BYTES];
+  int16_t token[KWT_DIM]; /* 0, the only one of the last layer that is read */
 } kwt_int;
 
 typedef struct kwt_int_result {

@@ -2,10 +2,10 @@
 // otherwise. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include "../files.hpp"
 #include "host_files.hpp"
 
 namespace {
@@ -15,14 +15,7 @@ void convert(const std::string &in, const std::string &out, int32_t format) {
   const uint32_t one = 1;
   if (format != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
     throw std::runtime_error("narrow weights are written on little-endian computers only");
-  std::ofstream stream(out, std::ios::binary);
-  for (const uint32_t word : file) {  // little endian whatever this computer is
-    const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
-    stream.write(bytes, sizeof bytes);
-  }
-  stream.close();
-  if (!stream) throw std::runtime_error(out + ": cannot be written");
-  std::printf("%s: %zu bytes\n", out.c_str(), 4 * file.size());
+  files::write(out, file);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ copy_needs() {
   done
 }
 
-for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams; do
+for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams heed_listen; do
   if [ -f "$build/bench/$program" ]; then
     cp "$build/bench/$program" "$folder/"
     copy_needs "$folder/$program"

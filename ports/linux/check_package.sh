@@ -160,6 +160,17 @@ for shared in subdirectory/build/heed/libheed*.so; do
 done
 check_needs subdirectory/build/heed/libheed.so
 
+python=''
+for candidate in python3 /usr/bin/python3; do
+  if [ -z "$python" ] && "$candidate" -c 'import numpy' 2>/dev/null; then python=$candidate; fi
+done
+if [ -n "$python" ]; then
+  echo "Python, shared library"
+  quietly "$python" "$source/tests/python_test.py" "$scratch/subdirectory/build/heed/libheed.so"
+else
+  echo "Python: not tested, there is no python3 with numpy (Debian: python3-numpy)"
+fi
+
 echo "FetchContent, fixed kernel"
 cat >fetch/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.16)

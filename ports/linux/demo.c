@@ -1,5 +1,6 @@
 /* heed_demo [FOLDER]: what heed does, is right about and costs on this machine, in under a minute. FOLDER, or the
- * environment variable HEED_KWT1, holds the KWT-1 model and clips, HEED_DREAMS names the folder of a language model.
+ * environment variable HEED_KWT1, holds the KWT-1 model and clips, HEED_DREAMS names the folder of a language model,
+ * HEED_MOONSHINE that of a speech model, HEED_SENTENCE_MAP a file for the weights of the worked sentence, for heed_map.
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "demo.h"
@@ -14,7 +15,9 @@
 
 static void headline(const char *text) { printf("\n== %s ==\n\n", text); }
 
-/* Runs a program that lies beside this one, with one or two arguments. Returns 0 if it is content. */
+enum { skipped = 77 }; /* the exit status of a program that lacks a model or clips, and says which */
+
+/* Runs a program that lies beside this one, with one or two arguments. Returns 0 if it is content, or skipped. */
 static int run_beside(const char *self, const char *program, const char *folder, const char *text) {
   char path[4096];
   const char *slash = strrchr(self, '/');
@@ -28,7 +31,8 @@ static int run_beside(const char *self, const char *program, const char *folder,
     _exit(127);
   }
   int status = 1;
-  return child < 0 || waitpid(child, &status, 0) != child || status != 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+  return WIFEXITED(status) && WEXITSTATUS(status) == skipped ? skipped : status != 0;
 }
 
 static int is_given(const char *folder) { return folder && *folder; }
@@ -40,11 +44,12 @@ static int part(const char *name, int failed) {
 
 int main(int argc, char **argv) {
   const char *speech = argc > 1 ? argv[1] : getenv("HEED_KWT1"), *dreams = getenv("HEED_DREAMS");
+  const char *moonshine = getenv("HEED_MOONSHINE");
   int n_failed = 0;
   printf("heed %s, kernel in use: %s\n", heed_version(), heed_kernel_current());
 
   headline("1. A worked sentence");
-  n_failed += part("worked sentence", demo_sentence());
+  n_failed += part("worked sentence", demo_sentence(getenv("HEED_SENTENCE_MAP")));
   headline("2. Self-test: every kernel of this processor against the scalar reference");
   n_failed += part("self-test", demo_selftest());
   headline("3. Speed on this machine");
@@ -61,11 +66,19 @@ int main(int argc, char **argv) {
   } else {
     printf("skipped: no model folder (give it in HEED_DREAMS)\n");
   }
+  headline("6. Speech to text");
+  int listened = skipped;
+  if (is_given(moonshine))
+    listened = run_beside(argv[0], "heed_listen", "--clips=kitchen_light,tale", moonshine);
+  else
+    printf("skipped: no model folder (give it in HEED_MOONSHINE)\n");
+  n_failed += part("speech to text", listened != skipped && listened != 0);
 
   if (n_failed)
     printf("\nVERDICT: FAILED, %d of the parts above\n", n_failed);
   else
-    printf("\nVERDICT: all parts passed%s%s\n", is_given(speech) ? "" : ", keyword spotting was skipped",
-           is_given(dreams) ? "" : ", the language model was skipped");
+    printf("\nVERDICT: all parts passed%s%s%s\n", is_given(speech) ? "" : ", keyword spotting was skipped",
+           is_given(dreams) ? "" : ", the language model was skipped",
+           listened != skipped ? "" : ", speech to text was skipped");
   return n_failed != 0;
 }

@@ -2,17 +2,44 @@
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs the demo.
 #   sh ports/linux/demo.sh [FOLDER]     FOLDER, or HEED_KWT1: the KWT-1 model and clips
 #   HEED_DREAMS=FOLDER                  a language model of llama2.c's kind, which then writes
+#   HEED_MOONSHINE=FOLDER               a speech model (ports/speech), which then transcribes two clips
 set -eu
 folder=${1:-${HEED_KWT1:-}}
 if [ -n "$folder" ]; then folder=$(cd "$folder" && pwd); fi
 if [ -n "${HEED_DREAMS:-}" ]; then HEED_DREAMS=$(cd "$HEED_DREAMS" && pwd) && export HEED_DREAMS; fi
+if [ -n "${HEED_MOONSHINE:-}" ]; then HEED_MOONSHINE=$(cd "$HEED_MOONSHINE" && pwd) && export HEED_MOONSHINE; fi
 cd "$(dirname "$0")/../.."
 . ports/linux/packages.sh
 
 echo "== packages =="
-heed_install cmake=cmake c++=g++ make=make libxsimd-dev
+heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'}
 echo "== building into build/ =="
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON
-cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt heed_dreams
+cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt heed_dreams heed_listen heed_map
 echo "== running build/bench/heed_demo =="
-exec build/bench/heed_demo ${folder:+"$folder"}
+pictures=build/pictures
+mkdir -p $pictures
+rm -f $pictures/*
+status=0
+HEED_SENTENCE_MAP=$pictures/sentence.map build/bench/heed_demo ${folder:+"$folder"} || status=$?
+
+echo
+echo "== pictures of attention: build/bench/heed_map =="
+if [ -n "$folder" ]; then
+  build/bench/heed_kwt --map=$pictures/word.map "$folder/non_stream.tflite" "$folder/clips/yes_a.wav" || status=1
+else
+  echo "no spoken word: no model folder (give it as argument or in HEED_KWT1)"
+fi
+if [ -n "${HEED_DREAMS:-}" ]; then
+  build/bench/heed_dreams --tokens=18 --map=$pictures/text.map "$HEED_DREAMS" "The light" || status=1
+else
+  echo "no text of a language model: no model folder (give it in HEED_DREAMS)"
+fi
+build/bench/heed_map $pictures/sentence.map
+for map in "$pictures"/*.map; do
+  drawn=0
+  build/bench/heed_map "$map" "${map%.map}.png" || drawn=$?
+  [ $drawn -ne 77 ] || break # no libpng: it has said so
+  [ $drawn -eq 0 ] || status=1
+done
+exit $status

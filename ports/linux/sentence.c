@@ -79,7 +79,25 @@ static void print_attention(const char *const rows[], const char *similarity_tit
   print_table("context vectors = weights x embeddings", rows, features, context[0], dim, 0);
 }
 
-static void sentence(void) {
+/* The weights as a file for heed_map. */
+static void write_map(const char *path, const char *const words[], table weights) {
+  FILE *file = fopen(path, "w");
+  if (!file) {
+    printf("  %s cannot be written\n", path);
+    return;
+  }
+  fprintf(file, "title\tEach word attends to words like it\nnote\tembeddings of three features, no learned weights\npanel\t");
+  for (int axis = 0; axis < 2; ++axis) {
+    fprintf(file, "\n%s", axis == 0 ? "rows\tquery" : "columns\tkey");
+    for (int j = 0; j < n_words; ++j) fprintf(file, "\t%s", words[j]);
+  }
+  for (int i = 0; i < n_words; ++i)
+    for (int j = 0; j < n_words; ++j) fprintf(file, "%s%.7g", j == 0 ? "\nrow\t" : "\t", (double)weights[i][j]);
+  fprintf(file, "\n");
+  fclose(file);
+}
+
+static void sentence(const char *map) {
   static const char *const words[] = {"apple", "is", "phone", "garden", "the"};
   static const float x[n_words][dim] = {{5, 2, 0}, {0, 0, 2}, {0, 5, 0}, {2, 0, 0}, {0, 0, 3}};
   static const double known[n_words] = {.99997, .00000, .00002, .00002, .00000};
@@ -88,6 +106,7 @@ static void sentence(void) {
   printf("  \"apple is phone garden the\", each word an embedding of three features; no learned weights.\n");
   attend(x, 0.57735027f, similarity, weights, context);
   print_attention(words, "similarities = x x^T / sqrt(3)", similarity, weights, context);
+  if (map) write_map(map, words, weights);
   check("similarity of apple with itself", similarity[0][0], 16.743, 5e-4);
   check("similarity of apple with phone", similarity[0][2], 5.774, 5e-4);
   for (int j = 0; j < n_words; ++j) check("weight of apple's row", weights[0][j], known[j], 6e-6);
@@ -137,9 +156,9 @@ static void projections(void) {
   }
 }
 
-int demo_sentence(void) {
+int demo_sentence(const char *map) {
   n_checked = n_wrong = 0;
-  sentence();
+  sentence(map);
   five_embeddings();
   projections();
   printf("\n  %d of %d known answers are met.\n", n_checked - n_wrong, n_checked);

@@ -11,6 +11,7 @@
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
 #   HEED_EEG=FOLDER              the weights and recordings of ports/sensor; likewise
+#   HEED_MOONSHINE=FOLDER        the speech model and clips of ports/speech; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 #   HEED_SCHEMAS=FOLDER          schemas of packages (tests/packages.sh names them); without it own checks alone
 set -eu
@@ -43,15 +44,16 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
   '?clang++=clang' '?qemu-x86_64=qemu-user' '?aarch64-linux-gnu-g++=g++-aarch64-linux-gnu' \
   '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
   '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' '?arm-none-eabi-gcc=gcc-arm-none-eabi' \
-  '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
+  '?libpng-dev' '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
   '?xtensa-lx106-elf-g++=gcc-xtensa-lx106' '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen' \
-  '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib'
+  '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib' '?python3-numpy' '?libprotozero-dev' '?nlohmann-json3-dev' \
+  '?abidw=abigail-tools'
 if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' \
     '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
     '?mips64el-linux-gnuabi64-g++=g++-mips64el-linux-gnuabi64' '?x86_64-w64-mingw32-g++=g++-mingw-w64-x86-64-win32' '?wine=wine' \
     '?node=nodejs' '?gcovr=gcovr' '?wasi-libc' '?libclang-rt-19-dev-wasm32' '?llvm-ar-19=llvm-19' \
-    '?npm=npm' '?tsc=node-typescript' '?dh=debhelper' '?lintian' '?blhc'
+    '?npm=npm' '?libc++-19-dev-wasm32' '?libc++abi-19-dev-wasm32' '?chromium-headless-shell=chromium-headless-shell' '?tsc=node-typescript' '?dh=debhelper' '?lintian' '?blhc'
 fi
 # Clang's sanitizers and OpenMP come in packages named after its version.
 clang=$(clang --version 2>/dev/null | sed -n 's/.*clang version \([0-9]*\).*/\1/p')
@@ -82,7 +84,7 @@ if [ -z "$all" ]; then
   run tests ctest --test-dir build
 else
   rm -f "$results/tests.xml"
-  slow='targets|coverage|windows|sweep|differential|packages'
+  slow='targets|coverage|windows|sweep|differential|packages|web'
   for label in suites boards sanitizers drop_in; do part $label -L "^$label\$"; done
   part other -LE "^(suites|boards|sanitizers|drop_in|$slow)\$"
   echo "== $slow =="

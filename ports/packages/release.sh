@@ -6,6 +6,7 @@
 #   HEED_URL=...          the project's home, which packages name; archives of a release lie in HEED_URL/releases/
 #   HEED_MAINTAINER=...   a name and <an address>
 #   SOURCE_DATE_EPOCH=N   the date inside; without it that of the last commit
+# What a release needs besides is in tests/README.md.
 # SPDX-License-Identifier: MIT
 set -eu
 [ $# -gt 0 ] || { sed -n '2,/^# SPDX/s/^# \{0,1\}//p' "$0"; exit 1; }
@@ -35,6 +36,16 @@ else # an unpacked source archive: all of its files have the date
 fi
 sha256='' sha512=''
 
+# The change log's entry. A version that it does not call unreleased has a stored ABI, to which later ones of its series are held.
+mkdir "$work/made"
+awk -v heading="## $version" 'index($0, heading) == 1 { inside = 1; print; next } /^## / { inside = 0 } inside' \
+  "$source/ports/CHANGES.md" >"$work/made/changes.md"
+[ -s "$work/made/changes.md" ] || { echo "ports/CHANGES.md has no entry for $version"; exit 1; }
+if ! head -n 1 "$work/made/changes.md" | grep -q '(not yet released)' && [ ! -f "$source/tests/abi-$series.xml" ]; then
+  echo "heed $series has no stored ABI: sh tests/abidiff.sh . c++ build/abidiff write, and commit tests/abi-$series.xml"
+  exit 1
+fi
+
 # fill FROM TO: copies a template.
 fill() {
   mkdir -p "$(dirname "$2")"
@@ -59,7 +70,7 @@ pack() {
 
 # The source archive: all files of the repository, and a bill of materials.
 tree=$work/source/heed-$version
-mkdir -p "$tree" "$work/made"
+mkdir -p "$tree"
 (
   cd "$source"
   if [ -e .git ]; then git ls-files; else find . -type f ! -path './build*/*' ! -name heed.spdx | sed 's|^\./||'; fi
@@ -74,11 +85,8 @@ pack "heed-$version.tar.gz" "$tree"
 sha256=$(sha256sum <"$out/heed-$version.tar.gz" | cut -d' ' -f1)
 sha512=$(sha512sum <"$out/heed-$version.tar.gz" | cut -d' ' -f1)
 
-# What is made: the drop-in files, the change log's entry, the symbols of the shared libraries, and the WebAssembly module.
+# What is made: the drop-in files, the symbols of the shared libraries, and the WebAssembly module.
 cmake -DSOURCE="$source" -DOUTPUT="$work/made" -P "$source/ports/cmake/drop_in.cmake"
-awk -v heading="## $version" 'index($0, heading) == 1 { inside = 1; print; next } /^## / { inside = 0 } inside' \
-  "$source/ports/CHANGES.md" >"$work/made/changes.md"
-[ -s "$work/made/changes.md" ] || { echo "ports/CHANGES.md has no entry for $version"; exit 1; }
 cp "$work/made/changes.md" "$out/heed-$version-changes.md"
 
 # archive NAME FOLDER: what the list's lines put into $work/stage.

@@ -33,29 +33,8 @@ void start(void) {
   port_exit(main());
 }
 
-enum { paint = 0x5aa55aa5 };
-static uint32_t *painted_from;
-
-static inline uint32_t *stack_pointer(void) {
-  uint32_t *sp;
-  __asm volatile("mv %0, sp" : "=r"(sp));
-  return sp;
-}
-
-void paint_below(uint32_t *caller); /* not static: assembly names it */
-void paint_below(uint32_t *caller) {
-  painted_from = caller;
-  for (volatile uint32_t *p = stack_bottom, *end = stack_pointer(); p < end; p++) *p = paint;
-}
-
 /* Without a frame of its own, which would be missing in what is measured. */
 __attribute__((naked)) void port_paint_stack(void) { __asm volatile("mv a0, sp\n\ttail paint_below"); }
-
-size_t port_painted_stack_used(void) {
-  const volatile uint32_t *p = stack_bottom;
-  while (p < painted_from && *p == paint) p++;
-  return (size_t)(painted_from - p) * sizeof *p;
-}
 
 void *port_free_memory(size_t *bytes) {
   *bytes = (size_t)(free_end - free_begin);

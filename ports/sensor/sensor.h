@@ -21,25 +21,25 @@
 extern "C" {
 #endif
 
-/* Rows that are computed together, and the workspace of attention. More of either takes memory and changes no bit;
- * define both alike for sensor.c and every file that includes this header. */
-#ifndef SENSOR_PIECE
-#define SENSOR_PIECE 8
-#endif
-#ifndef SENSOR_WORKSPACE_BYTES
-#define SENSOR_WORKSPACE_BYTES HEED_WORKSPACE_MIN_BYTES(SENSOR_HEAD, SENSOR_HEAD)
+/* Memory of a layer: the least, and room for seven rows more on their way, 48 floats each. More takes memory and changes no
+ * bit; define it alike for sensor.c and every file that includes this header. */
+#ifndef SENSOR_LAYER_BYTES
+#define SENSOR_LAYER_BYTES                                                                                    \
+  (HEED_TRANSFORMER_LAYER_MIN_BYTES(SENSOR_N_TOKENS, SENSOR_DIM, SENSOR_N_HEADS, SENSOR_N_HEADS, SENSOR_HEAD, \
+                                    SENSOR_HEAD, SENSOR_HIDDEN, 0) +                                          \
+   7 * 4 * 48)
 #endif
 
 /* The network's memory. Fields but failure and x are private. */
 typedef struct sensor {
-  const sensor_weights *weights; /* null: not ready */
-  int32_t n_rows;                /* that came so far */
-  heed_status failure;           /* why the last recording returned SENSOR_HEED_FAILED */
+  const sensor_weights *weights;  /* null: not ready */
+  int32_t n_rows;                 /* that came so far */
+  heed_status failure;            /* why the last recording returned SENSOR_HEED_FAILED */
+  heed_attention_layer attention; /* these here and not on the stack, which is small */
+  heed_transformer_layer layer;
   HEED_ALIGNED float x[SENSOR_N_TOKENS * SENSOR_DIM];
-  HEED_ALIGNED float k[SENSOR_N_TOKENS * SENSOR_DIM]; /* before the layers: a row on its way */
-  HEED_ALIGNED float v[SENSOR_N_TOKENS * SENSOR_DIM];
-  HEED_ALIGNED float rows[3][SENSOR_PIECE * SENSOR_DIM];
-  HEED_ALIGNED unsigned char workspace[SENSOR_WORKSPACE_BYTES];
+  HEED_ALIGNED float memory[SENSOR_LAYER_BYTES / sizeof(float)]; /* of a layer; before the layers: a row on its way */
+  float y[SENSOR_DIM];                                           /* of the last layer only row 0 is computed */
 } sensor;
 #define SENSOR_RAM_BYTES sizeof(sensor)
 
@@ -59,9 +59,9 @@ sensor_status sensor_row(sensor *net, const float row[SENSOR_ROW]);
  * Status: NULL_POINTER, NOT_READY, WRONG_COUNT, NOT_FINITE, HEED_FAILED. */
 sensor_status sensor_finish(sensor *net, sensor_result *result);
 
-/* What sensor_finish is made of: a layer's two halves for the first n rows of x. Refusals are kept in failure. */
-void sensor_attend(sensor *net, int32_t layer, int32_t n);
-void sensor_feed(sensor *net, int32_t layer, int32_t n);
+/* What sensor_finish is made of: the first n rows that a layer makes of x, to y, which may be x for all of them. Refusals
+ * are kept in failure. */
+void sensor_run_layer(sensor *net, int32_t layer, int32_t n, float *y);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,6 @@
 
 enum { dim = SENSOR_DIM };
 
-static const heed_multiplier one = {1 << 30, 1};
-
 /* Before the layers: 400 weights of a norm, and its result. */
 typedef struct patch_memory {
   int32_t weight[SENSOR_ROW];
@@ -41,7 +39,8 @@ static void normalise(sensor_int *net, const int16_t *x, const sensor_int_norm *
                                 heed_int_matrix_out_of(y, format, 1, dim, 0), NULL));
 }
 
-static void run_layer(sensor_int *net, const sensor_int_layer_weights *w) {
+/* x (121, 16) through a layer: all rows in place, or, of the last one, row 0 to y. */
+static void run_layer(sensor_int *net, const sensor_int_layer_weights *w, int32_t n, int16_t *y) {
   heed_int_layer *l = &net->layer;
   l->wq = linear_of(w->wq, dim, dim, NULL, w->of_q);
   l->wk = linear_of(w->wk, dim, dim, NULL, w->of_k);
@@ -58,8 +57,9 @@ static void run_layer(sensor_int *net, const sensor_int_layer_weights *w) {
   l->of_attention = w->of_attention;
   l->of_a = w->of_a;
   l->of_hidden = w->of_hidden;
+  l->out_rows = n < SENSOR_N_TOKENS ? n : 0;
   keep(net, heed_int_layer_run(l, heed_int_matrix_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
-                               heed_int_matrix_out_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
+                               heed_int_matrix_out_of(y, HEED_INT16, n, dim, 0),
                                heed_memory_of(net->memory, sizeof net->memory), NULL));
 }
 
@@ -94,7 +94,7 @@ sensor_status sensor_int_row(sensor_int *net, const int16_t row[SENSOR_ROW]) {
                                 heed_int_matrix_out_of(patch->h, HEED_INT8, 1, SENSOR_ROW, 0), NULL));
   project(net, patch->h, SENSOR_ROW, w->patch_weight, w->patch_bias, w->of_patch, x);
   normalise(net, x, &w->patch_norm2, x, HEED_INT16);
-  keep(net, heed_int_add(heed_int_matrix_of(x, HEED_INT16, 1, dim, 0), one,
+  keep(net, heed_int_add(heed_int_matrix_of(x, HEED_INT16, 1, dim, 0), heed_multiplier_one(),
                          heed_int_matrix_of(position, HEED_INT8, 1, dim, 0), w->of_positions,
                          heed_int_matrix_out_of(x, HEED_INT16, 1, dim, 0), NULL));
   return net->failure == HEED_OK ? SENSOR_OK : SENSOR_HEED_FAILED;
@@ -108,9 +108,11 @@ sensor_status sensor_int_finish(sensor_int *net, sensor_int_result *result) {
   net->n_rows = 0;
   if (n_rows != SENSOR_N_ROWS) return SENSOR_WRONG_COUNT;
   for (int32_t i = 0; i < dim; ++i) net->x[i] = w->class_token[i];
-  for (int32_t layer = 0; layer < SENSOR_N_LAYERS; ++layer) run_layer(net, &w->layers[layer]);
+  for (int32_t layer = 0; layer < SENSOR_N_LAYERS - 1; ++layer)
+    run_layer(net, &w->layers[layer], SENSOR_N_TOKENS, net->x);
+  run_layer(net, &w->layers[SENSOR_N_LAYERS - 1], 1, net->y);
   sensor_int_result found;
-  normalise(net, net->x, &w->head_norm, net->memory, HEED_INT8);
+  normalise(net, net->y, &w->head_norm, net->memory, HEED_INT8);
   project(net, net->memory, dim, w->head_weight, w->head_bias, w->of_head, found.embedding);
   if (net->failure != HEED_OK) return SENSOR_HEED_FAILED;
   for (int32_t c = 0; c < SENSOR_N_CLASSES; ++c) {

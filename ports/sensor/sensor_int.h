@@ -31,6 +31,7 @@ typedef struct sensor_int {
   HEED_ALIGNED int16_t x[SENSOR_N_TOKENS * SENSOR_DIM];
   /* Of a layer; before the layers: a norm's weights, and a row on its way. */
   HEED_ALIGNED int8_t memory[SENSOR_INT_LAYER_BYTES];
+  int16_t y[SENSOR_DIM]; /* of the last layer only row 0 is computed */
 } sensor_int;
 #define SENSOR_INT_RAM_BYTES sizeof(sensor_int)
 

@@ -15,6 +15,8 @@ constexpr float eps = 1e-5f;
 constexpr double headroom = 1.5;  // of int16 rows, as in calibrate::choice
 constexpr size_t dim = SENSOR_DIM, row = SENSOR_ROW;
 
+using calibrate::multiplier;
+using calibrate::rounded;
 using rows = std::vector<float>;
 
 void expect_ok(heed_status status) {
@@ -38,47 +40,7 @@ rows times(const rows &x, size_t n_in, const float *w, const float *bias) {
   return y;
 }
 
-int32_t rounded(double x, double limit) {
-  return static_cast<int32_t>(std::lround(std::min(limit, std::max(-limit, x))));
-}
 double scale_of(const calibrate::histogram &seen, double limit) { return headroom * seen.greatest() / limit; }
-
-heed_multiplier multiplier(double factor) { return heed_multiplier_of(static_cast<float>(factor)); }
-
-// w (in, 16), its row i times gain[i], as int8 (16, in) with a scale for each output.
-void quantize_linear(const float *w, const double *gain, const double *bias, size_t n_in, double x_scale,
-                     double y_scale, int8_t *numbers, int32_t *int_bias, heed_multiplier *multipliers) {
-  for (size_t o = 0; o < dim; ++o) {
-    double greatest = 0;
-    const auto number = [&](size_t i) { return static_cast<double>(w[i * dim + o]) * (gain ? gain[i] : 1); };
-    for (size_t i = 0; i < n_in; ++i) greatest = std::max(greatest, std::fabs(number(i)));
-    const double scale = greatest > 0 ? greatest / 127 : 1;
-    for (size_t i = 0; i < n_in; ++i) numbers[o * n_in + i] = static_cast<int8_t>(rounded(number(i) / scale, 127));
-    int_bias[o] = rounded(bias[o] / (x_scale * scale), 1e9);
-    multipliers[o] = multiplier(x_scale * scale / y_scale);
-  }
-}
-
-uint32_t int_eps(double x_scale) {
-  return static_cast<uint32_t>(std::min(4e9, static_cast<double>(eps) / (x_scale * x_scale) * 65536 + 0.5));
-}
-// The shift with which weights up to `greatest` fit.
-int32_t int_shift(double greatest, double y_scale) {
-  return std::max(0, std::min(20, 29 - static_cast<int32_t>(std::ceil(std::log2(greatest / y_scale)))));
-}
-sensor_int_norm quantize_norm(const float *weight, const float *bias, double x_scale, double y_scale) {
-  double greatest = 1;
-  for (size_t i = 0; i < dim; ++i)
-    greatest = std::max({greatest, std::fabs(static_cast<double>(weight[i])), std::fabs(static_cast<double>(bias[i]))});
-  sensor_int_norm n;
-  n.shift = int_shift(greatest, y_scale);
-  n.eps = int_eps(x_scale);
-  for (size_t i = 0; i < dim; ++i) {
-    n.weight[i] = rounded(std::ldexp(static_cast<double>(weight[i]) / y_scale, n.shift), 2e9);
-    n.bias[i] = rounded(std::ldexp(static_cast<double>(bias[i]) / y_scale, n.shift), 2e9);
-  }
-  return n;
-}
 
 std::vector<double> doubles(const float *x, size_t n) { return std::vector<double>(x, x + n); }
 
@@ -109,6 +71,12 @@ void copy_norm(sensor_int_norm &to, const heed_int_norm &from) {
   copy(to.bias, from.bias);
   to.shift = from.shift;
   to.eps = from.eps;
+}
+template <size_t N>
+void copy_linear(const calibrate::int_linear &from, int8_t (&numbers)[N], int32_t (&bias)[dim], heed_multiplier (&multipliers)[dim]) {
+  copy(numbers, from.numbers.data());
+  copy(bias, from.bias.data());
+  copy(multipliers, from.multipliers.data());
 }
 void copy_layer(sensor_int_layer_weights &to, const heed_int_layer &from) {
   copy_norm(to.norm1, from.norm1), copy_norm(to.norm2, from.norm2);
@@ -160,16 +128,21 @@ class one_kernel {
 void quantize_patch(const sensor_weights &w, const observer &seen, double x_scale, sensor_int_weights &to) {
   const double row_scale = std::ldexp(1.0, -SENSOR_ROW_BITS), h_scale = seen.h.greatest() / 127,
                patch_scale = scale_of(seen.patch, 32767);
-  to.patch_norm1_shift = int_shift(1, h_scale);
-  to.patch_norm1_weight = rounded(std::ldexp(1 / h_scale, to.patch_norm1_shift), 2e9);
-  to.patch_norm1_eps = int_eps(row_scale);
-  std::vector<double> bias = doubles(w.patch_bias, dim);
+  const calibrate::int_norm alike = calibrate::quantize_norm(nullptr, nullptr, row, eps, row_scale, h_scale);
+  to.patch_norm1_shift = alike.shift;
+  to.patch_norm1_weight = alike.weight[0];
+  to.patch_norm1_eps = alike.eps;
+  // Weight and bias of the first norm go into the projection behind it.
+  std::vector<double> weights = doubles(w.patch_weight, row * dim), bias = doubles(w.patch_bias, dim);
   for (size_t i = 0; i < row; ++i)
-    for (size_t o = 0; o < dim; ++o)
-      bias[o] += static_cast<double>(w.patch_norm1_bias[i]) * static_cast<double>(w.patch_weight[i * dim + o]);
-  quantize_linear(w.patch_weight, doubles(w.patch_norm1_weight, row).data(), bias.data(), row, h_scale, patch_scale,
-                  to.patch_weight, to.patch_bias, to.of_patch);
-  to.patch_norm2 = quantize_norm(w.patch_norm2_weight, w.patch_norm2_bias, patch_scale, x_scale);
+    for (size_t o = 0; o < dim; ++o) {
+      bias[o] += static_cast<double>(w.patch_norm1_bias[i]) * weights[i * dim + o];
+      weights[i * dim + o] *= static_cast<double>(w.patch_norm1_weight[i]);
+    }
+  copy_linear(calibrate::quantize_linear(weights, bias, row, dim, {h_scale}, {patch_scale}), to.patch_weight, to.patch_bias,
+              to.of_patch);
+  copy_norm(to.patch_norm2,
+            calibrate::quantize_norm(w.patch_norm2_weight, w.patch_norm2_bias, dim, eps, patch_scale, x_scale).view());
   double greatest = 0;
   for (size_t i = dim; i < SENSOR_N_TOKENS * dim; ++i)
     greatest = std::max(greatest, std::fabs(static_cast<double>(w.positions[i])));
@@ -199,9 +172,11 @@ std::unique_ptr<sensor_int_weights> quantize(const sensor_weights &w, const std:
   }
   quantize_patch(w, seen, x_scale, *to);
   const double unit = std::ldexp(1.0, -SENSOR_EMBEDDING_BITS), last_scale = scale_of(seen.last, 127);
-  to->head_norm = quantize_norm(w.head_norm_weight, w.head_norm_bias, choice.x_scale, last_scale);
-  quantize_linear(w.head_weight, nullptr, doubles(w.head_bias, dim).data(), dim, last_scale, unit, to->head_weight,
-                  to->head_bias, to->of_head);
+  copy_norm(to->head_norm,
+            calibrate::quantize_norm(w.head_norm_weight, w.head_norm_bias, dim, eps, choice.x_scale, last_scale).view());
+  copy_linear(calibrate::quantize_linear(doubles(w.head_weight, dim * dim), doubles(w.head_bias, dim), dim, dim, {last_scale},
+                                         {unit}),
+              to->head_weight, to->head_bias, to->of_head);
   for (size_t i = 0; i < SENSOR_N_CLASSES * dim; ++i)
     to->prototypes[i] = static_cast<int16_t>(rounded(static_cast<double>(w.prototypes[i]) / unit, 32767));
   seal(*to, SENSOR_INTEGERS);

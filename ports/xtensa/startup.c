@@ -34,33 +34,12 @@ void start(void) {
   port_exit(main());
 }
 
-enum { paint = 0x5aa55aa5 };
-static uint32_t *painted_from;
-
-static inline uint32_t *stack_pointer(void) {
-  uint32_t *sp;
-  __asm volatile("mov %0, a1" : "=r"(sp));
-  return sp;
-}
-
-void paint_below(uint32_t *caller); /* not static: assembly names it */
-void paint_below(uint32_t *caller) {
-  painted_from = caller;
-  for (volatile uint32_t *p = stack_bottom, *end = stack_pointer(); p < end; p++) *p = paint;
-}
-
 /* Without a frame of its own, which would be missing in what is measured. */
 __asm(".section .text.port_paint_stack, \"ax\"\n"
       ".align 4\n\t.literal_position\n"
       ".global port_paint_stack\n"
       "port_paint_stack:\n\tmov a2, a1\n\tmovi a3, paint_below\n\tjx a3\n"
       ".text\n");
-
-size_t port_painted_stack_used(void) {
-  const volatile uint32_t *p = stack_bottom;
-  while (p < painted_from && *p == paint) p++;
-  return (size_t)(painted_from - p) * sizeof *p;
-}
 
 void *port_free_memory(size_t *bytes) {
   *bytes = (size_t)(free_end - free_begin);

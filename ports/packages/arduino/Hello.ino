@@ -12,6 +12,8 @@ void setup() {
   const heed_status status = heed_self_attention(heed_matrix_of(x[0], words, dim), HEED_SCALE_DEFAULT,
                                                  heed_matrix_out_of(y[0], words, dim), workspace);
   if (status != HEED_OK) {
+    Serial.print(heed_status_argument(status));
+    Serial.print(": ");
     Serial.println(heed_status_text(status));
     return;
   }

@@ -27,7 +27,7 @@ export interface AttentionResult {
 export interface Heed {
   /** Such as "0.3.0". */
   readonly version: string;
-  /** Such as "lanes4-unfused". */
+  /** Such as "simd128". */
   readonly kernel: string;
   /** Compares all results of a set of calls with the reference, bit by bit. Throws at a difference. */
   selfTest(): void;

@@ -35,10 +35,17 @@ export async function load(wasm) {
     selfTest() {
       check(heed.selftest(places(heed.selftest_bytes())[0]));
     },
-    attention({ q, k, v, headDim, nHeads = 1, nKvHeads = nHeads, causal = false, scale = 0, weights = false }) {
+    attention({ q, k, v, headDim, nHeads = 1, nKvHeads = nHeads, causal = false, scale = 0, weights = false } = {}) {
+      const demand = (right, what) => {
+        if (!right) throw new Error(`heed: ${what}`);
+      };
+      for (const [name, n] of Object.entries({ headDim, nHeads, nKvHeads }))
+        demand(Number.isInteger(n) && n > 0, `${name}: not a whole number above zero`);
+      for (const [name, x] of Object.entries({ q, k, v })) demand(x?.length > 0, `${name}: no array of floats`);
       const nQ = q.length / (nHeads * headDim), nKv = k.length / (nKvHeads * headDim);
-      if (!Number.isInteger(nQ) || !Number.isInteger(nKv) || v.length !== k.length)
-        throw new Error('heed: q, k and v are (rows, heads, headDim), k and v of the same length');
+      demand(Number.isInteger(nQ), 'q: its length is no multiple of nHeads * headDim');
+      demand(Number.isInteger(nKv), 'k: its length is no multiple of nKvHeads * headDim');
+      demand(v.length === k.length, 'v: not as long as k');
       const nWeights = weights ? nHeads * nQ * nKv : 0;
       const [atQ, atK, atV, atOut, atWeights, workspace] =
         places(q.length * 4, k.length * 4, v.length * 4, q.length * 4, nWeights * 4, heed.attention_bytes(headDim));

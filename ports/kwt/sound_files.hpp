@@ -1,0 +1,20 @@
+// Files of sound that host programs read. Every function throws std::runtime_error with the path and a sentence.
+// SPDX-License-Identifier: MIT
+#ifndef HEED_KWT_SOUND_FILES_HPP
+#define HEED_KWT_SOUND_FILES_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace host_files {
+
+// The whole file, at most 64 MB.
+std::vector<uint8_t> read_file(const std::string &path);
+
+// Samples of a WAV file, which must be 16 kHz, mono, 16-bit PCM.
+std::vector<int16_t> read_wav(const std::string &path);
+
+}  // namespace host_files
+
+#endif
