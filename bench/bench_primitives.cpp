@@ -1,5 +1,6 @@
 // dot/<n>/<kernel>, softmax/<rows>x<columns>/<kernel>, weighted_sum/<n>x<n_kv>x<v_dim>/<kernel>,
-// linear/<n>x<in>x<out>/<kernel>, project/<n>x<in>x<out>/<format>/<layout>/<kernel>. SPDX-License-Identifier: MIT
+// linear/<n>x<in>x<out>/<kernel>, project/<n>x<in>x<out>/<format>/<layout>/<kernel>,
+// conv/<1|2|3>/<kernel>: the convolutions of Moonshine Tiny. SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
 namespace heed_bench {
@@ -86,6 +87,22 @@ void project(benchmark::State &state, const product_shape &s, int32_t format, in
   });
 }
 
+// A convolution over time: overlapping rows of (kernel x channels) numbers, against linear of the same shape.
+struct convolution {
+  const char *name;
+  int32_t n, kernel, stride, channels, n_out;
+};
+void convolve(benchmark::State &state, const convolution &c, const char *kernel) {
+  const product_shape s = {c.n, c.kernel * c.channels, c.n_out};
+  const product_data d(s);
+  const heed_weights w = heed_weights_of(d.b.get(), nullptr, HEED_F32, HEED_IN_OUT, s.depth, s.n_out);
+  const heed_matrix x = heed_matrix_of(d.a.get(), (c.n - 1) * c.stride + c.kernel, c.channels);
+  run(state, kernel, product_work(s), [&] {
+    return heed_project(heed_windows_of(x, c.kernel, c.stride), w, nullptr,
+                        heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+  });
+}
+
 std::string text(const product_shape &s) {
   return std::to_string(s.n) + "x" + std::to_string(s.depth) + "x" + std::to_string(s.n_out);
 }
@@ -103,6 +120,11 @@ void register_on(const char *kernel) {
   for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{512, 768, 3072},
                                  product_shape{1, 1024, 1024}})
     benchmark::RegisterBenchmark(("linear/" + text(s) + end).c_str(), linear, s, kernel);
+  // Moonshine's stem for two seconds, and linear of the second's shape beside it.
+  for (const convolution &c : {convolution{"1", 499, 127, 64, 1, 288}, convolution{"2", 165, 7, 3, 288, 576},
+                               convolution{"3", 82, 3, 2, 576, 288}})
+    benchmark::RegisterBenchmark((std::string("conv/") + c.name + end).c_str(), convolve, c, kernel);
+  benchmark::RegisterBenchmark(("linear/165x2016x576" + end).c_str(), linear, product_shape{165, 2016, 576}, kernel);
   static const char *const formats[] = {"f32", "f16", "bf16", "int8"}, *const layouts[] = {"in_out", "out_in"};
   for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{4, 512, 512},
                                  product_shape{1, 64, 64}, product_shape{1, 64, 172}, product_shape{1, 172, 64},

@@ -37,6 +37,8 @@ void take_option(const std::string &option, dreams_arguments &a) {
     a.in_integers = true;
   else if (name == "--weights" && !value.empty())
     a.weights = value;
+  else if (name == "--map" && !value.empty())
+    a.map = value;
   else if (name == "--cache")
     a.settings.cache_format = format_of(value);
   else if (name == "--window")
@@ -52,7 +54,7 @@ void take_option(const std::string &option, dreams_arguments &a) {
   else if (name == "--seed")
     a.choice.seed = uint64_t(number_of(name, value, 0.0, 1e15));
   else
-    throw std::runtime_error(option + " is not an option; see the head of bench/heed_dreams.cpp");
+    throw std::runtime_error(option + " is not an option; heed_dreams --help lists them");
 }
 
 }  // namespace
@@ -66,5 +68,6 @@ dreams_arguments read_dreams_arguments(int argc, char **argv) {
   if (folder != nullptr) a.folder = folder;
   a.has_prompt = argc - at == 2;
   if (a.has_prompt) a.prompt = argv[at + 1];
+  if (!a.map.empty() && (!a.has_prompt || a.settings.window > 0)) throw std::runtime_error("--map goes with a prompt and no window");
   return a;
 }

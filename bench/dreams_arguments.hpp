@@ -7,7 +7,7 @@
 #include "dreams.h"
 
 struct dreams_arguments {
-  std::string folder, prompt, weights;
+  std::string folder, prompt, weights, map;
   bool has_prompt = false, bits = false, in_place = false, in_integers = false;
   dreams_settings settings = {HEED_F32, 0, 0};
   dreams_choice choice = {0.0f, 0.0f, 1};

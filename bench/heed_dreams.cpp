@@ -1,24 +1,11 @@
-// heed_dreams [OPTION...] [FOLDER [PROMPT]]: a language model of llama2.c's kind. FOLDER (default: environment variable
-// HEED_DREAMS) holds model.bin and tokenizer.bin. With PROMPT: prints the text as it comes, then the speed and where
-// the time goes. Without: reads FOLDER's expected.txt and logits.bin, and checks every prompt token by token; exit
-// status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
-// 77: no folder; 1: anything else.
-//   --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
-//   --in-place           reads the weights as they lie in the file; else they are packed in memory first
-//   --in-integers        packs them in int8, and quantises rows on their way into products
-//   --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
-//   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
-//   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
-//   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
-//   --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
-//                        profile. What a board must print, too.
-// SPDX-License-Identifier: MIT
+// heed_dreams: a language model of llama2.c's kind; --help says how. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <limits>
@@ -31,9 +18,28 @@
 #include "dreams_arguments.hpp"
 #include "dreams_digest.h"
 #include "dreams_files.hpp"
+#include "dreams_map.hpp"
 #include "dreams_parts.hpp"
 
 namespace {
+
+constexpr char help[] =
+    R"(heed_dreams [OPTION...] [FOLDER [PROMPT]]: a language model of llama2.c's kind. FOLDER (default: environment variable
+HEED_DREAMS) holds model.bin and tokenizer.bin. With PROMPT: prints the text as it comes, then the speed and where
+the time goes. Without: reads FOLDER's expected.txt and logits.bin, and checks every prompt token by token; exit
+status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many tokens stay the same is only told);
+77: no folder; 1: anything else.
+  --weights=FILE       instead of FOLDER/model.bin: what dreams_weights wrote
+  --in-place           reads the weights as they lie in the file; else they are packed in memory first
+  --in-integers        packs them in int8, and quantises rows on their way into products
+  --cache=FORMAT       of keys and values: f32 (default), f16, bf16, int8
+  --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
+  --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
+  --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
+  --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
+                       profile. What a board must print, too.
+  --map=MAP            what each token of the text attended to, in all layers and heads, for heed_map
+)";
 
 using arguments = dreams_arguments;
 using dreams_files::expected_text;
@@ -142,6 +148,7 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   generated g;
   g.tokens = prompt;
   std::vector<float> logits(size_t(net.model.n_tokens));
+  HEED_MEMORY(room, HEED_SAMPLE_BYTES(DREAMS_MAX_TOKENS));
   dreams_restart(&net);
   double start = seconds_now();
   require(dreams_read(&net, prompt.data(), int32_t(prompt.size()), logits.data(), 1), "the prompt");
@@ -149,7 +156,7 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   for (size_t i = 1; show && i < prompt.size(); ++i) print(prompt[i - 1], prompt[i]);
   while (int32_t(g.tokens.size()) < n_tokens) {
     start = seconds_now();
-    const int32_t token = dreams_choose(&choice, logits.data(), net.model.n_tokens), previous = g.tokens.back();
+    const int32_t token = dreams_choose(&choice, logits.data(), net.model.n_tokens, room), previous = g.tokens.back();
     if (token == 1) break;
     g.tokens.push_back(token);
     if (int32_t(g.tokens.size()) < n_tokens) require(dreams_read(&net, &token, 1, logits.data(), 1), "the text");
@@ -185,12 +192,19 @@ void print_heading(const loaded_files &files) {
               DREAMS_RAM_BYTES);
 }
 
+bool write_map(const arguments &a, const std::vector<int32_t> &prompt) {
+  const generated g = generate(prompt, std::min(room(a), most_map_tokens), a.choice, false);
+  heed_map::write_map(dreams_attention(net, words, g.tokens, prompt.size()), a.map);
+  return true;
+}
+
 bool tell(const arguments &a, const loaded_files &files) {
   const std::vector<int32_t> prompt = encode(a.prompt);
   if (a.settings.window == 0 && int32_t(prompt.size()) > net.model.n_positions) {
     throw std::runtime_error("the prompt has " + std::to_string(prompt.size()) + " tokens, the model's context " +
                              std::to_string(net.model.n_positions));
   }
+  if (!a.map.empty()) return write_map(a, prompt);
   generate(prompt, room(a), a.choice, true);
   std::printf("\n");
   print_heading(files);
@@ -299,6 +313,7 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
     return run(read_dreams_arguments(argc, argv));
   } catch (const std::exception &error) {

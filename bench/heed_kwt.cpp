@@ -1,18 +1,4 @@
-// heed_kwt [--bits] [--weights=FILE] [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable
-// HEED_KWT1), which holds non_stream.tflite, expected.tsv and clips/. Exit status 0: every clip that expected.tsv lists
-// is recognised, its logits within 1e-4 (0.1 with weights in int8); 77: no folder; 1: anything else. --bits prints the
-// label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic profile:
-// what a board must print, too.
-//
-// heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; 16-bit PCM, mono, 16 kHz. Up to 1 s is padded with
-// zeros and has one label; in more, words are listed with the time when they had been heard. Exit status 1 if a file is
-// refused.
-//
-// heed_kwt [--threshold=0.7] MODEL -: raw samples from standard input; words are printed as they are heard:
-//   arecord -f S16_LE -r 16000 -t raw | heed_kwt MODEL -
-//
-// MODEL and FILE: the published .tflite, or what kwt_weights wrote, f32 or int8.
-// SPDX-License-Identifier: MIT
+// heed_kwt: KWT-1 on recorded clips, files and a microphone; --help says how. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -28,6 +14,7 @@
 
 #include "host_files.hpp"
 #include "kwt.h"
+#include "kwt_map.hpp"
 #include "kwt_sounds.hpp"
 
 #ifdef _WIN32
@@ -37,6 +24,25 @@
 
 namespace {
 
+constexpr char help[] =
+    R"(heed_kwt [--bits] [--weights=FILE] [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable
+HEED_KWT1), which holds non_stream.tflite, expected.tsv and clips/. Exit status 0: every clip that expected.tsv lists
+is recognised, its logits within 1e-4 (0.1 with weights in int8); 77: no folder; 1: anything else. --bits prints the
+label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic profile:
+what a board must print, too.
+
+heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; 16-bit PCM, mono, 16 kHz. Up to 1 s is padded with
+zeros and has one label; in more, words are listed with the time when they had been heard. Exit status 1 if a file is
+refused.
+
+heed_kwt [--threshold=0.7] MODEL -: raw samples from standard input; words are printed as they are heard:
+  arecord -f S16_LE -r 16000 -t raw | heed_kwt MODEL -
+
+heed_kwt --map=MAP MODEL FILE.wav: what the network attends to, in the first second of one file, for heed_map.
+
+MODEL and FILE: the published .tflite, or what kwt_weights wrote, f32 or int8.
+)";
+
 constexpr double logit_limit = 1e-4, int8_logit_limit = 0.1;
 constexpr int n_runs = 5;  // per clip; the median counts
 constexpr int exit_no_folder = 77;
@@ -44,7 +50,7 @@ constexpr int exit_no_folder = 77;
 struct arguments {
   bool bits = false;
   float threshold = 0.7f;
-  std::string weights;
+  std::string weights, map;
   std::vector<std::string> names;  // FOLDER, or MODEL and sounds
 };
 
@@ -191,13 +197,15 @@ arguments read_arguments(int argc, char **argv) {
       a.bits = true;
     } else if (word.compare(0, 10, "--weights=") == 0) {
       a.weights = word.substr(10);
+    } else if (word.compare(0, 6, "--map=") == 0) {
+      a.map = word.substr(6);
     } else if (word.compare(0, 12, "--threshold=") == 0) {
       char *end = nullptr;
       a.threshold = std::strtof(argv[i] + 12, &end);
       if (end == argv[i] + 12 || *end != '\0' || !(a.threshold >= 0.0f && a.threshold <= 1.0f))
         throw std::runtime_error("--threshold needs a number of 0 to 1");
     } else if (word.size() > 1 && word[0] == '-') {
-      throw std::runtime_error(word + " is not an option; see the head of bench/heed_kwt.cpp");
+      throw std::runtime_error(word + " is not an option; heed_kwt --help lists them");
     } else {
       a.names.push_back(word);
     }
@@ -210,6 +218,11 @@ int run_sounds(const arguments &a) {
   const host_files::model model = load_network(a.names[0]);
   const std::vector<std::string> sounds(a.names.begin() + 1, a.names.end());
   const auto n_pipes = std::count(sounds.begin(), sounds.end(), "-");
+  if (!a.map.empty()) {
+    if (sounds.size() != 1 || n_pipes > 0) throw std::runtime_error("--map goes with one file");
+    heed_map::write_map(kwt_attention(net, sounds[0]), a.map);
+    return 0;
+  }
   if (n_pipes == 0) return hear_files(net, a.threshold, sounds) == 0 ? 0 : 1;
   if (sounds.size() > 1) throw std::runtime_error("- (standard input) goes with no other sound");
 #ifdef _WIN32
@@ -222,6 +235,7 @@ int run_sounds(const arguments &a) {
 int run(const arguments &a) {
   std::error_code ignored;
   if (a.names.size() > 1) return run_sounds(a);
+  if (!a.map.empty()) throw std::runtime_error("--map goes with a model and a file");
   const char *variable = std::getenv("HEED_KWT1");
   const std::string folder = a.names.empty() ? variable == nullptr ? "" : variable : a.names[0];
   if (std::filesystem::is_regular_file(folder, ignored))
@@ -241,6 +255,7 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
     return run(read_arguments(argc, argv));
   } catch (const std::exception &error) {

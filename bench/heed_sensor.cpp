@@ -1,8 +1,4 @@
-// heed_sensor [--integers] [--bits] [FOLDER]: the network of ports/sensor on the recordings of FOLDER (default: environment
-// variable HEED_EEG), which expected.tsv lists. Research weights, two classes without names. Exit status 0: each has the
-// class of float64, its embedding within a limit; 77: no folder; 1: anything else. --integers: the network in
-// integers, with scales from input.f32. --bits prints what a board must print, too, and nothing else.
-// SPDX-License-Identifier: MIT
+// heed_sensor: the network of ports/sensor on recordings; --help says how. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,6 +14,13 @@
 #include "sensor_files.hpp"
 
 namespace {
+
+constexpr char help[] =
+    R"(heed_sensor [--integers] [--bits] [FOLDER]: the network of ports/sensor on the recordings of FOLDER (default: environment
+variable HEED_EEG), which expected.tsv lists. Research weights, two classes without names. Exit status 0: each has the
+class of float64, its embedding within a limit; 77: no folder; 1: anything else. --integers: the network in
+integers, with scales from input.f32. --bits prints what a board must print, too, and nothing else.
+)";
 
 constexpr double limit = 1e-5, integers_limit = 0.05;
 constexpr int exit_no_folder = 77;
@@ -139,7 +142,7 @@ int run(int argc, char **argv) {
     } else if (word == "--bits") {
       bits = true;
     } else if (word[0] == '-') {
-      throw std::runtime_error(word + " is not an option; see the head of bench/heed_sensor.cpp");
+      throw std::runtime_error(word + " is not an option; heed_sensor --help lists them");
     } else {
       folder = word;
     }
@@ -158,6 +161,7 @@ int run(int argc, char **argv) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
     return run(argc, argv);
   } catch (const std::exception &error) {

@@ -1,0 +1,237 @@
+// See listener.hpp. SPDX-License-Identifier: MIT
+#include "listener.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "dreams_digest.h"
+#include "peak.h"
+#include "sound_files.hpp"
+#include "speech_align.h"
+#include "speech_cut.h"
+#include "words_map.hpp"
+
+namespace {
+
+constexpr char png[] = ".png";
+
+speech_alignment alignment_of_piece;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double seconds_of(int64_t n_samples) { return double(n_samples) / SPEECH_RATE; }
+
+constexpr std::array<const char *, SPEECH_N_PARTS> names = {
+    "convolution 1", "group norm", "convolution 2",  "convolution 3", "encoder's layers",
+    "last norm",     "keys and values of the sound", "decoder's layers", "logits"};
+
+// Of a part of the encoder, for a piece of sound; 0 where it has none.
+double multiply_adds(size_t part, int32_t n_samples) {
+  const double n1 = SPEECH_ROWS_1(n_samples), n2 = SPEECH_ROWS_2(SPEECH_ROWS_1(n_samples)), n3 = SPEECH_ROWS(n_samples);
+  const double square = SPEECH_DIM * SPEECH_DIM, hidden = SPEECH_DIM * SPEECH_HIDDEN;
+  if (part == SPEECH_PART_CONV_1) return n1 * SPEECH_KERNEL_1 * SPEECH_DIM;
+  if (part == SPEECH_PART_CONV_2) return n2 * SPEECH_KERNEL_2 * SPEECH_DIM * SPEECH_WIDE;
+  if (part == SPEECH_PART_CONV_3) return n3 * SPEECH_KERNEL_3 * SPEECH_WIDE * SPEECH_DIM;
+  if (part == SPEECH_PART_ENCODER_LAYER) return SPEECH_LAYERS * n3 * (4 * square + 2 * hidden + 2 * n3 * SPEECH_DIM);
+  if (part == SPEECH_PART_REMEMBER) return SPEECH_LAYERS * n3 * 2 * square;
+  return 0.0;
+}
+
+// Of the weights that a token reads.
+double bytes_of_token(const speech_model &m, size_t part) {
+  const auto of = [](const heed_weights &w) { return double(heed_weights_packed_bytes(w.format, w.n_in, w.n_out)); };
+  double bytes = part == SPEECH_PART_LOGITS ? of(m.embedding) : 0.0;
+  if (part == SPEECH_PART_DECODER_LAYER)
+    for (const speech_layer &l : m.decoder)
+      for (const heed_weights *w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.cross_q, &l.cross_o, &l.w_up, &l.w_down}) bytes += of(*w);
+  return bytes;
+}
+
+int16_t sample_at(const unsigned char *bytes) { return static_cast<int16_t>(bytes[0] | bytes[1] << 8); }
+
+}  // namespace
+
+void require_ok(const speech &net, speech_status status, const std::string &what) {
+  if (status == SPEECH_OK) return;
+  std::string why = speech_status_text(status);
+  if (status == SPEECH_HEED_FAILED)
+    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
+  if (status == SPEECH_MODEL) why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
+  throw std::runtime_error(what + ": " + why);
+}
+
+listener::listener(speech &net, const std::string &alignment) : net_(net) {
+  net.watch = lap;
+  net.context = this;
+  if (alignment.empty()) return;
+  const size_t end = alignment.rfind(png);
+  if (end != std::string::npos && end + std::strlen(png) == alignment.size()) {
+    if (!heed_map::has_png()) throw std::runtime_error(alignment + ": this build has no libpng (Debian: libpng-dev); a .txt needs none");
+    picture_ = alignment.substr(0, end);
+  } else {
+    words_.open(alignment);
+    if (!words_) throw std::runtime_error(alignment + ": cannot be written");
+  }
+  speech_align_start(&alignment_of_piece, &net);
+}
+
+void listener::lap(void *self, speech_part part, heed_matrix) {
+  listener &l = *static_cast<listener *>(self);
+  const double now = seconds_now();
+  l.of_piece_[part] += now - l.last_;
+  l.last_ = now;
+}
+
+heard_piece listener::hear(const int16_t *samples, int32_t n) {
+  heard_piece piece;
+  piece.tokens.push_back(SPEECH_START);
+  of_piece_.fill(0.0);
+  const double start = last_ = seconds_now();
+  require_ok(net_, speech_hear(&net_, samples, n), "the sound");
+  const double encoded = seconds_now();
+  piece.digest = dreams_digest(DREAMS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM);
+  last_ = seconds_now();
+  for (int32_t token = 0, n_steps = 0;; ++n_steps) {
+    require_ok(net_, speech_next(&net_, &token), "the text");
+    if (net_.n_steps > n_steps) piece.digest = dreams_digest(piece.digest, net_.logits, SPEECH_TOKENS);
+    if (token < 0) break;
+    piece.tokens.push_back(token);
+    const char *text = nullptr;
+    const int32_t n_bytes = speech_text(&net_.model, token, &text);
+    piece.text.append(text, size_t(n_bytes));
+    last_ = seconds_now();
+  }
+  if (net_.token == SPEECH_END) piece.tokens.push_back(SPEECH_END);
+  if (!piece.text.empty() && piece.text[0] == ' ') piece.text.erase(0, 1);
+  const double decoding = seconds_now() - encoded;
+  heard_ += seconds_of(n);
+  encoding_ += encoder_seconds_ = encoded - start;
+  decoding_ += decoding;
+  step_seconds_ = net_.n_steps > 0 ? decoding / net_.n_steps : 0.0;
+  for (size_t p = 0; p < seconds_.size(); ++p) seconds_[p] += of_piece_[p];
+  n_steps_ += size_t(net_.n_steps);
+  return piece;
+}
+
+void listener::place_words(const heard_piece &piece, const int16_t *samples, int64_t first) {
+  speech_alignment &a = alignment_of_piece;
+  speech_align_finish(&a);
+  const std::vector<placed_word> words = words_of(a, piece.tokens);
+  const double begin = seconds_of(first);
+  if (words_.is_open()) {
+    for (const placed_word &w : words)
+      words_ << begin + seconds_of_row(a.first[w.first]) << '\t' << begin + seconds_of_row(a.first[w.end]) << '\t' << w.text << '\n';
+    words_.flush();
+  } else if (!words.empty()) {
+    const std::string number = n_pictures_++ == 0 ? "" : "-" + std::to_string(n_pictures_);
+    heed_map::write_png(words_map(a, words, samples, begin), picture_ + number + png);
+  }
+}
+
+void listener::print_piece(const int16_t *samples, int32_t n, int64_t first, const std::string &prefix) {
+  const heard_piece piece = hear(samples, n);
+  if (net_.attended != nullptr) place_words(piece, samples, first);
+  if (piece.text.empty()) return;
+  std::printf("%s%7.2f to %6.2f s  %s\n", prefix.c_str(), seconds_of(first), seconds_of(first + n), piece.text.c_str());
+  std::fflush(stdout);
+}
+
+void listener::hear_file(const std::string &path, bool cut) {
+  const std::vector<int16_t> samples = host_files::read_wav(path);
+  const std::string prefix = path + ": ";
+  if (!cut && samples.size() <= size_t(SPEECH_MAX_SAMPLES)) {
+    if (samples.size() < SPEECH_MIN_SAMPLES) require_ok(net_, SPEECH_TOO_SHORT, path);
+    return print_piece(samples.data(), int32_t(samples.size()), 0, prefix);
+  }
+  const auto pieces = std::make_unique<speech_cut>();
+  speech_cut_start(pieces.get());
+  for (size_t at = 0; at + SPEECH_FRAME <= samples.size(); at += SPEECH_FRAME) {
+    const int32_t n = speech_cut_take(pieces.get(), &samples[at]);
+    if (n > 0) print_piece(pieces->samples, n, pieces->first, prefix);
+  }
+  const int32_t n = speech_cut_finish(pieces.get());
+  if (n > 0) print_piece(pieces->samples, n, pieces->first, prefix);
+}
+
+void listener::repeat(const std::string &path, int32_t n) {
+  const std::vector<int16_t> samples = host_files::read_wav(path);
+  const int32_t n_samples = int32_t(std::min(samples.size(), size_t(SPEECH_MAX_SAMPLES)));
+  std::vector<double> encoder, step;
+  std::array<double, SPEECH_N_PARTS> least = {};
+  double flops = 0.0;  // of a busy machine the greatest
+  for (int32_t i = 0; i < n; ++i) {
+    hear(samples.data(), n_samples);
+    flops = std::max(flops, heed_peak_flops(heed_kernel_current()));
+    const double keys = of_piece_[SPEECH_PART_REMEMBER], steps = std::max(net_.n_steps, 1);
+    encoder.push_back(1e3 * (encoder_seconds_ - keys));
+    step.push_back(1e3 * (step_seconds_ + keys / steps));
+    of_piece_[SPEECH_PART_DECODER_LAYER] /= steps;
+    of_piece_[SPEECH_PART_LOGITS] /= steps;
+    for (size_t p = 0; p < least.size(); ++p) least[p] = i == 0 ? of_piece_[p] : std::min(least[p], of_piece_[p]);
+  }
+  const double first[] = {encoder[0], step[0]};
+  std::sort(encoder.begin(), encoder.end());
+  std::sort(step.begin(), step.end());
+  std::printf("%s: encoder first %.2f, least %.2f, median %.2f ms; a token, with its share of the sound's keys and values, "
+              "%.2f, %.2f, %.2f ms\n", path.c_str(), first[0], encoder[0], encoder[size_t(n) / 2], first[1], step[0],
+              step[size_t(n) / 2]);
+  print_profile(least, n_samples, flops);
+}
+
+void listener::print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples,
+                             double flops) const {
+  std::vector<float> memory(size_t{1} << 25, 1.0f);  // more than caches hold
+  const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float), end = memory.size() - 16;
+  const double reading = heed_peak_read(heed_kernel_current(), memory.data() + skip, end / 256 * 256 * sizeof(float));
+  std::printf("this core now: %.1f GFLOP/s of multiply-adds in f32, reads %.1f GB/s from memory\n", 1e-9 * flops,
+              1e-9 * reading);
+  for (size_t p = 0; p < least.size(); ++p) {
+    const double adds = multiply_adds(p, n_samples), bytes = bytes_of_token(net_.model, p);
+    std::printf("  %-29s %7.2f ms", names[p], 1e3 * least[p]);
+    if (adds > 0) std::printf(", %.0f M multiply-adds, %.0f %% of that", 1e-6 * adds, 200.0 * adds / least[p] / flops);
+    if (bytes > 0) std::printf(" a token, %.1f MB of weights, %.1f GB/s", 1e-6 * bytes, 1e-9 * bytes / least[p]);
+    std::printf("\n");
+  }
+}
+
+void listener::hear_stream(std::FILE *stream) {
+  const auto pieces = std::make_unique<speech_cut>();
+  speech_cut_start(pieces.get());
+  std::array<unsigned char, 2 * SPEECH_FRAME> bytes;
+  std::array<int16_t, SPEECH_FRAME> frame;
+  size_t n_bytes, total = 0;
+  do {
+    n_bytes = std::fread(bytes.data(), 1, bytes.size(), stream);  // waits for a whole frame
+    if (total == 0 && n_bytes >= 4 && std::memcmp(bytes.data(), "RIFF", 4) == 0)
+      throw std::runtime_error(
+          "standard input is a WAV file, not raw samples: give the file's name, or arecord -t raw");
+    total += n_bytes;
+    if (n_bytes < bytes.size()) break;
+    for (size_t i = 0; i < frame.size(); ++i) frame[i] = sample_at(&bytes[2 * i]);
+    const int32_t n = speech_cut_take(pieces.get(), frame.data());
+    if (n > 0) print_piece(pieces->samples, n, pieces->first, "");
+  } while (true);
+  if (std::ferror(stream)) throw std::runtime_error("standard input cannot be read");
+  if (total == 0) throw std::runtime_error("standard input is empty");
+  const int32_t n = speech_cut_finish(pieces.get());
+  if (n > 0) print_piece(pieces->samples, n, pieces->first, "");
+  if (total % 2 != 0) throw std::runtime_error("standard input ends in the middle of a sample: not 16-bit PCM");
+}
+
+void listener::print_speed() const {
+  const double all = encoding_ + decoding_;
+  if (heard_ == 0.0) return;
+  std::printf("%.2f s of sound in %.3f s: %.4f of real time; encoder %.1f ms a second of sound, decoder %.2f ms a token\n",
+              heard_, all, all / heard_, 1e3 * encoding_ / heard_, n_steps_ > 0 ? 1e3 * decoding_ / double(n_steps_) : 0.0);
+  const double sum = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
+  std::printf("of the time: ");
+  for (size_t p = 0; p < seconds_.size(); ++p)
+    std::printf("%s%s %.1f %%", p > 0 ? ", " : "", names[p], 100.0 * seconds_[p] / sum);
+  std::printf("\n");
+}

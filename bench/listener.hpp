@@ -1,0 +1,56 @@
+// What heed_listen hears: pieces of sound become text, and a clock runs beside. SPDX-License-Identifier: MIT
+#ifndef HEED_BENCH_LISTENER_HPP
+#define HEED_BENCH_LISTENER_HPP
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "speech.h"
+
+// A piece of sound, as it was heard.
+struct heard_piece {
+  std::vector<int32_t> tokens;  // with the start, and the end if there was one
+  std::string text;
+  uint64_t digest = 0;  // of the bits of the encoder's output, then of all logits
+};
+
+class listener {
+ public:
+  // net was opened; it must outlive this. Words and their times go to the file `alignment`, unless it is "": lines, or, if
+  // its name ends with .png, a picture of each piece.
+  explicit listener(speech &net, const std::string &alignment = "");
+  heard_piece hear(const int16_t *samples, int32_t n);
+  // A line for each piece that says something.
+  void hear_file(const std::string &path, bool cut);
+  // Hears the same file again and again, and prints the first, the least and the median times; then each part's least, beside
+  // what one core can do at best.
+  void repeat(const std::string &path, int32_t n);
+  // Raw samples: 16 bits, little endian, 16 kHz, mono, until they end.
+  void hear_stream(std::FILE *stream);
+  // Speed, and the share of each part.
+  void print_speed() const;
+
+ private:
+  static void lap(void *self, speech_part part, heed_matrix rows);
+  void print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const;
+  void place_words(const heard_piece &piece, const int16_t *samples, int64_t first);
+  void print_piece(const int16_t *samples, int32_t n, int64_t first, const std::string &prefix);
+
+  speech &net_;
+  std::array<double, SPEECH_N_PARTS> seconds_ = {}, of_piece_ = {};  // of all, of the last piece
+  double encoder_seconds_ = 0.0, step_seconds_ = 0.0;                // of the last piece
+  double last_ = 0.0, heard_ = 0.0, encoding_ = 0.0, decoding_ = 0.0;
+  size_t n_steps_ = 0;
+  std::ofstream words_;
+  std::string picture_;  // without .png
+  int n_pictures_ = 0;
+};
+
+// Throws std::runtime_error with a sentence unless the status is SPEECH_OK.
+void require_ok(const speech &net, speech_status status, const std::string &what);
+
+#endif
