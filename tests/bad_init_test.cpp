@@ -46,6 +46,14 @@ TEST_F(bad_init, ranges) {
   for (const int32_t *array : {r.left_windows, r.right_windows, r.positions, r.kv_lengths}) EXPECT_EQ(array, nullptr);
 }
 
+TEST_F(bad_init, batches) {
+  const auto init = [&](heed_batch *b) { return heed_batch_init(b, 3, keys_); };
+  refuses_object<heed_batch>(HEED_ARG_BATCH, init);
+  const heed_batch b = accepts<heed_batch>("batch", init);
+  EXPECT_EQ(b.n_sequences, 3);
+  EXPECT_EQ(b.lengths, keys_);
+}
+
 // Either kind of mask takes what it is given: the call looks at it.
 TEST_F(bad_init, masks) {
   using M = heed_mask;

@@ -1,5 +1,6 @@
 // Packing, opening, and calls with packed weights or blocks: every argument wrong in every way.
 // SPDX-License-Identifier: MIT
+#include "heed/integers.h"
 #include "support/executors.hpp"
 #include "support/numbers.hpp"
 #include "support/refusal.hpp"
@@ -43,10 +44,62 @@ class bad_packed : public ::testing::Test {
   arena memory_;
   float *unused_ = memory_.take(64);
   float *x_ = memory_.take(3 * n_in), *w_ = memory_.take(n_in * n_out), *bias_ = memory_.take(n_out);
-  float *scales_ = memory_.take(n_out), *y_ = memory_.take(3 * n_out);
+  float *scales_ = memory_.take(n_out), *zeros_ = memory_.take(n_out), *y_ = memory_.take(3 * n_out);
   float *packed_ = memory_.take_aligned(HEED_WEIGHTS_PACKED_BYTES(HEED_F32, n_in, n_out) / 4);
   float *after_ = memory_.take(64);
 };
+
+// ------------------------------------------------------------------------------------------------------- zero points
+
+TEST_F(bad_packed, weights_with_zero_points) {
+  using W = heed_weights;
+  auto *const zeros = reinterpret_cast<unsigned char *>(zeros_);
+  for (const int32_t format : {HEED_INT8, HEED_UINT8})
+    for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
+      for (const int32_t n : {1, n_out}) {
+        const W good =
+            heed_weights_with_zero_points(heed_weights_of(w_, scales_, format, layout, n_in, n_out), zeros, n);
+        refuses_all(good, {{"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
+                           {"at the top", [](W &w) { w.data = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
+                           {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
+                           {"Q8_0", [](W &w) { w.format = HEED_Q8_0; }, HEED_BAD_FORMAT},
+                           {"format 8", [](W &w) { w.format = 8; }, HEED_BAD_FORMAT},
+                           {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},
+                           {"layout 3", [](W &w) { w.layout = 3; }, HEED_BAD_LAYOUT},
+                           {"no scales", [](W &w) { w.scales = nullptr; }, HEED_BAD_SCALES},
+                           {"misaligned scales", [](W &w) { w.scales = misaligned(w.scales); }, HEED_BAD_SCALES},
+                           {"no number of scales", [](W &w) { w.n_scales = 0; }, HEED_MISFIT},
+                           {"too few scales", [](W &w) { w.n_scales = n_out - 1; }, HEED_MISFIT},
+                           {"less than no scales", [](W &w) { w.n_scales = INT32_MIN; }, HEED_MISFIT},
+                           {"zero points at the top", [](W &w) {
+                              w.n_scales = n_out, w.zero_points = reinterpret_cast<void *>(~uintptr_t{2});
+                            }, HEED_OVERFLOW},
+                           {"stride", [](W &w) { w.row_stride = -1; }, HEED_BAD_STRIDE},
+                           {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
+                           {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
+                           {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT}});
+        for (float *shared : {zeros_, scales_, w_})
+          refuses(
+              [&] {
+                return heed_project(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(shared, 1, n_out),
+                                    nullptr);
+              },
+              HEED_OVERLAP, HEED_ARG_Y, "y in the weights");
+        const heed_multiplier by[n_out] = {};
+        refuses(
+            [&] {
+              return heed_int_project(heed_int_matrix_of(x_, HEED_INT8, 1, n_in, 0), good, nullptr, by,
+                                      heed_int_matrix_out_of(y_, HEED_INT8, 1, n_out, 0), nullptr);
+            },
+            HEED_NOT_HERE, HEED_ARG_W, "integers");
+      }
+  refuses([&] { return project(heed_weights_of(w_, scales_, HEED_UINT8, HEED_IN_OUT, n_in, n_out)); },
+          HEED_NOT_INITIALIZED, HEED_ARG_W, "uint8 without zero points");
+  for (const int32_t format : {HEED_F32, HEED_INT8})
+    refuses([&] { return heed_weights_pack(heed_weights_of(w_, scales_, format, HEED_IN_OUT, n_in, n_out), HEED_UINT8,
+                                           room(HEED_F32)); },
+            HEED_BAD_FORMAT, HEED_ARG_FORMAT, "no zero points to pack");
+}
 
 // ------------------------------------------------------------------------------------------------------------- views
 

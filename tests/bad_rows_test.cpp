@@ -118,8 +118,54 @@ TEST_F(bad_rows, norms) {
   }
 }
 
+TEST_F(bad_rows, group_norm) {
+  const function f = [=](const arguments &a) {
+    return heed_group_norm(a.x, a.weight, a.bias, 1, a.eps, a.y, a.executor);
+  };
+  refuses_inputs(f, &arguments::x, HEED_ARG_X);
+  refuses_outputs(f);
+  arguments a = good();
+  a.bias = misaligned(weight_);
+  refuses(f, a, HEED_MISALIGNED, HEED_ARG_BIAS, "misaligned");
+  a = good();
+  a.eps = NAN;
+  refuses(f, a, HEED_NOT_FINITE, HEED_ARG_EPS, "eps");
+  const auto grouped = [=](int32_t n_groups) -> function {
+    return [=](const arguments &with) {
+      return heed_group_norm(with.x, nullptr, nullptr, n_groups, 0, with.y, nullptr);
+    };
+  };
+  for (const int32_t n : {0, -1, 6, INT32_MIN, INT32_MAX})
+    refuses(grouped(n), good(), HEED_OUT_OF_RANGE, HEED_ARG_N_GROUPS, std::to_string(n));
+  for (const int32_t n : {2, 3, 4}) refuses(grouped(n), good(), HEED_MISFIT, HEED_ARG_N_GROUPS, std::to_string(n));
+  EXPECT_EQ(status_name(grouped(5)(good())), "HEED_OK");
+}
+
+TEST_F(bad_rows, means_over_rows) {
+  const function f = [=](const arguments &a) { return heed_mean_rows(a.x, a.y.data, a.executor); };
+  for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
+    arguments a = good();
+    wrong.apply(a.x);
+    refuses(f, a, wrong.fault, HEED_ARG_X, wrong.what);
+  }
+  arguments a = good();
+  a.y.data = nullptr;
+  refuses(f, a, HEED_NULL_POINTER, HEED_ARG_Y, "null");
+  a.y.data = misaligned(y_);
+  refuses(f, a, HEED_MISALIGNED, HEED_ARG_Y, "misaligned");
+  for (const int32_t shift : {0, 14, -4}) {
+    a.y.data = x_ + shift;
+    refuses(f, a, HEED_OVERLAP, HEED_ARG_Y, "lies in x");
+  }
+  heed_executor bad = {};
+  a = good();
+  a.executor = &bad;
+  refuses(f, a, HEED_NOT_INITIALIZED, HEED_ARG_EXECUTOR, "of zeros");
+  EXPECT_EQ(status_name(f(good())), "HEED_OK");
+}
+
 TEST_F(bad_rows, activations) {
-  for (heed_activation *activation : {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu}) {
+  for (heed_activation *activation : {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, heed_tanh, heed_sigmoid}) {
     const function gated = [=](const arguments &a) { return activation(a.x, a.other, a.y, a.executor); };
     for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
       arguments a = good();

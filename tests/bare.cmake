@@ -144,6 +144,26 @@ if(TARGET heed_sensor)
   endforeach()
 endif()
 
+# The speech model on the board with external memory, with `ctest -C all`: minutes, and files of 100 MB.
+if(TARGET heed_listen)
+  foreach(run "m55;gcc;f32 f16 int8 w8a8" "m55;clang;w8a8")
+    list(GET run 0 core)
+    list(GET run 1 compiler)
+    add_test(NAME speech_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/speech_board.sh ${run} ${PROJECT_SOURCE_DIR}
+             ${references}_${core}_${compiler} $<TARGET_FILE:heed_listen> $<TARGET_FILE:speech_weights> CONFIGURATIONS all)
+    set_tests_properties(speech_${core}_${compiler} PROPERTIES LABELS targets SKIP_RETURN_CODE 77 TIMEOUT 1800
+                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};dreams_${core}_${compiler};cliffs_${core}_${compiler};kwt_int_${core}_${compiler};sensor_${core}_${compiler}")
+  endforeach()
+endif()
+
+# Weights of heed_import in a program: a flat file that is linked, and arrays in C.
+if(TARGET heed_import)
+  add_test(NAME import_m4f_gcc COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/import_board.sh m4f gcc ${PROJECT_SOURCE_DIR}
+           ${references}_m4f_gcc $<TARGET_FILE:heed_import>)
+  set_tests_properties(import_m4f_gcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS boards
+                       DEPENDS "cortex_m4f_gcc;kwt_m4f_gcc;dreams_m4f_gcc;cliffs_m4f_gcc;kwt_int_m4f_gcc;sensor_m4f_gcc")
+endif()
+
 # The size tables of ports/cortex-m/README.md and ports/riscv/README.md are what size.sh finds now.
 add_test(NAME size_table COMMAND sh ${bare}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)

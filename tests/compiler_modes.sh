@@ -53,10 +53,18 @@ for flag in -funsafe-math-optimizations -freciprocal-math -fno-signed-zeros '-fa
   *) mode refused $flag ;;
   esac
 done
-for flag in -fno-honor-nans -fno-honor-infinities -fapprox-func -ffp-model=fast -ffp-model=aggressive -ffp-contract=fast \
-  -frounding-math -fno-trapping-math -fdenormal-fp-math=preserve-sign -fassociative-math -fcx-limited-range; do
+for flag in -fno-honor-nans -fno-honor-infinities -ffp-model=fast -ffp-model=aggressive -frounding-math -fassociative-math; do
   mode any $flag
 done
+# What leaves the bits alone together does so alone: flags of one call permit at least what each of them does.
+kept='-fcx-limited-range -fno-trapping-math'
+case $compiler in
+*clang*) kept="$kept -fapprox-func -fdenormal-fp-math=preserve-sign" ;;
+*) kept="$kept -ffp-contract=fast" ;;
+esac
+mode any $kept
+if [ "$verdict" != 'same bits' ]; then for flag in $kept; do mode any $flag; done; fi
+case $compiler in *clang*) mode any -ffp-contract=fast ;; esac
 # x87 evaluates in higher precision.
 if [ "$compiler" = g++ ] && command -v i686-linux-gnu-g++ >/dev/null 2>&1; then
   compiler=i686-linux-gnu-g++ target=

@@ -42,14 +42,33 @@ TEST_P(cpp_layers, rows) {
     EXPECT_TRUE(same_bytes(expected, found));
     EXPECT_EQ(heed::norm(f, x, found, -1).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_EPS));
   }
-  for (heed_activation *f : {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu}) {
-    ASSERT_EQ(f(c_x, heed_matrix(), c_y, nullptr), HEED_OK);
+  for (heed_activation *f : {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, heed_tanh, heed_sigmoid}) {
+    ASSERT_EQ(f(c_x, heed_no_matrix(), c_y, nullptr), HEED_OK);
     ASSERT_TRUE(heed::activate(f, x, found));
     EXPECT_TRUE(same_bytes(expected, found));
     ASSERT_EQ(f(c_x, c_up, c_y, nullptr), HEED_OK);
     ASSERT_TRUE(heed::activate(f, x, up, found));
     EXPECT_TRUE(same_bytes(expected, found));
   }
+  ASSERT_EQ(heed_group_norm(c_x, weight, bias, 1, 1e-5f, c_y, nullptr), HEED_OK);
+  ASSERT_TRUE(heed::group_norm(x, weight, bias, 1, found));
+  EXPECT_TRUE(same_bytes(expected, found));
+  ASSERT_EQ(heed_mean_rows(c_x, expected[0], nullptr), HEED_OK);
+  ASSERT_TRUE(heed::mean_rows(x, found[0]));
+  EXPECT_TRUE(same_bytes(expected[0], found[0]));
+  int32_t greatest[sizeof x / sizeof *x], two[sizeof x / sizeof *x][2];
+  float values[sizeof x / sizeof *x][2];
+  ASSERT_TRUE(heed::argmax(x, greatest));
+  ASSERT_TRUE(heed::largest(x, two, values));
+  for (size_t i = 0; i < sizeof x / sizeof *x; ++i) {
+    EXPECT_EQ(two[i][0], greatest[i]);
+    EXPECT_EQ(values[i][1], x[i][two[i][1]]);
+  }
+  heed::sampler<sizeof x[0] / sizeof x[0][0]> sampler;
+  sampler.top_k = 1;
+  int32_t token = -1;
+  ASSERT_TRUE(sampler.sample(x[0], 0.9f, token));
+  EXPECT_EQ(token, greatest[0]);
   ASSERT_EQ(heed_add(c_x, c_up, c_y, nullptr), HEED_OK);
   ASSERT_TRUE(heed::add(x, up, x)) << "in place";
   EXPECT_TRUE(same_bytes(expected, x));

@@ -46,6 +46,12 @@ TEST_F(damaged_numbers, of_matrices) {
                {"gelu_tanh", [=] { return heed_gelu_tanh(*x, *up, *y, e_); }},
                {"silu", [=] { return heed_silu(*x, *up, *y, e_); }},
                {"relu", [=] { return heed_relu(*x, *up, *y, e_); }},
+               {"tanh", [=] { return heed_tanh(*x, *up, *y, e_); }},
+               {"sigmoid", [=] { return heed_sigmoid(*x, *up, *y, e_); }},
+               {"group_norm", [=] { return heed_group_norm(*x, bias, bias, 1, 1, *y, e_); }},
+               {"argmax", [=] { return heed_argmax(*x, reinterpret_cast<int32_t *>(y->data)); }},
+               {"largest", [=] { return heed_largest(*x, 2, reinterpret_cast<int32_t *>(y->data), nullptr); }},
+               {"mean_rows", [=] { return heed_mean_rows(*x, y->data, e_); }},
                {"add", [=] { return heed_add(*x, *up, *y, e_); }},
                {"self-attention", [=] { return heed_self_attention(*x, HEED_SCALE_DEFAULT, *y, workspace_); }}});
 }
@@ -68,6 +74,7 @@ TEST_F(damaged_numbers, of_formats) {
          {{"narrow", [=] { return heed_narrow(*x, *narrow); }},
           {"widen", [=] { return heed_widen(*stored, *y); }},
           {"projection", [=] { return heed_project(*x, *w, bias, *y, e_); }},
+          {"gather", [=] { return heed_gather_rows(*w, layout, heed_matrix_out_of(y->data, 1, y->dim)); }},
           {"quantize",
            [=] { return heed_weights_quantize(*x, *layout, reinterpret_cast<int8_t *>(numbers_out), new_scales); }},
           {"dot", [=] { return heed_dot(x->data, bias, *count, new_scales); }}});

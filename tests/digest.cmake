@@ -53,7 +53,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # With the programs that a board gets, as the presets build them: they run without the board's libraries (no -L).
-set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench)
+set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench,heed_speech_bits)
 set(board_programs -DHEED_BUILD_DEMO=ON -DHEED_STATIC_PROGRAMS=ON)
 function(heed_board_selftest build)
   add_test(NAME board_${build} COMMAND sh ${digest_scripts}/board_programs.sh ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN})

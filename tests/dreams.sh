@@ -3,29 +3,11 @@
 # comes; then what is damaged or does not fit. Exit status 77 if the model or a program is missing.
 # SPDX-License-Identifier: MIT
 set -eu
-[ -n "${HEED_DREAMS:-}" ] && [ -d "$HEED_DREAMS" ] || {
-  echo "SKIPPED: HEED_DREAMS does not name the folder of the model"
-  exit 77
-}
+. "$(dirname "$0")/expect.sh"
 heed_dreams=$1 dreams_weights=$2
-[ -x "$1" ] && [ -x "$2" ] || {
-  echo "SKIPPED: $1 or $2 was not built"
-  exit 77
-}
+needs_model HEED_DREAMS "$1" "$2"
 "$heed_dreams" "$HEED_DREAMS"
 
-model=$(cd "$HEED_DREAMS" && pwd) folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-expect() { # expect STATUS TEXT COMMAND...
-  expected=$1 text=$2 status=0
-  shift 2
-  "$@" >"$folder/output" 2>&1 || status=$?
-  [ "$status" = "$expected" ] && grep -q -e "$text" "$folder/output" || {
-    cat "$folder/output"
-    echo "$*: status $status, not $expected with \"$text\""
-    exit 1
-  }
-}
 expect 0 "bytes" "$dreams_weights" "$model/model.bin" "$folder/int8.bin"
 expect 0 "first 40 tokens 40 are unchanged" "$heed_dreams" "--weights=$folder/int8.bin" "$model"
 expect 0 " 628 of 635 positions have the same most probable one" "$heed_dreams" --in-integers "$model"
@@ -35,6 +17,12 @@ expect 0 "rows of outputs" "$heed_dreams" --in-place "$model"
 expect 0 "^I dream of 0.000000. Dimensions unfold, as I softly refine" "$heed_dreams" "$model" "I dream of"
 expect 0 "tokens a second" "$heed_dreams" --window=50 --tokens=300 --temperature=0.7 --top-p=0.9 --seed=3 "$model" "The"
 expect 0 "tokens a second" "$heed_dreams" --window=48 --pinned=1 --tokens=1000 --temperature=0.8 --seed=7 "$model" "The light"
+heed_map=$(dirname "$heed_dreams")/heed_map
+if [ -x "$heed_map" ]; then
+  "$heed_dreams" --tokens=18 "--map=$folder/text.map" "$model" "The light"
+  expect 0 '^"The light" goes on: unfold like petals, a flower' "$heed_map" "$folder/text.map"
+fi
+expect 1 "map goes with a prompt" "$heed_dreams" "--map=$folder/text.map" "$model"
 expect 1 "need a larger cache" "$heed_dreams" --window=200 "$model" "The light"
 expect 1 "tokens needs a number of 2 to 1000000" "$heed_dreams" --tokens=1 "$model" "The light"
 expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"

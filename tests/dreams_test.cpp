@@ -37,8 +37,8 @@ std::vector<float> logits_of(const dreams_files::aligned_model &model, const std
   net.executor = how.executor;
   heed_options options = heed_options_default();
   options.ranges = how.ranges;
-  if (how.ranges)
-    for (int32_t l = 0; l < net.model.n_layers; ++l) net.attentions[l].options = &options;
+  const std::vector<heed_options> of_layers(size_t(net.model.n_layers), options);
+  if (how.ranges) net.options = of_layers.data();
   const size_t width = size_t(net.model.n_tokens);
   std::vector<float> logits(width * tokens.size(), std::nanf(""));
   random_source r(5);
@@ -232,8 +232,7 @@ TEST_P(dreams_kernel, writes_the_expected_texts) {
       ASSERT_NEAR(double(logits[i]), double(t.logits[e.first_logit + i]), 2e-4) << e.prompt << ", logit " << i;
     dreams_choice greedy = {};
     for (size_t row = e.prompt_tokens.size() - 1; row < e.n_rows; ++row) {
-      std::vector<float> one(&logits[row * 512], &logits[row * 512] + 512);
-      ASSERT_EQ(dreams_choose(&greedy, one.data(), 512), e.tokens[row + 1]) << e.prompt << ", token " << row + 1;
+      ASSERT_EQ(dreams_choose(&greedy, &logits[row * 512], 512, heed_memory_of(nullptr, 0)), e.tokens[row + 1]) << e.prompt << ", token " << row + 1;
     }
   }
 }
@@ -268,8 +267,7 @@ TEST(dreams_trained, keeps_40_tokens_with_int8_weights) {
   const std::vector<float> logits = logits_of(narrow(t.model, HEED_INT8), tokens, {});
   dreams_choice greedy = {};
   for (size_t row = 0; row + 1 < tokens.size(); ++row) {
-    std::vector<float> one(&logits[row * 512], &logits[row * 512] + 512);
-    EXPECT_EQ(dreams_choose(&greedy, one.data(), 512), tokens[row + 1]) << row;
+    EXPECT_EQ(dreams_choose(&greedy, &logits[row * 512], 512, heed_memory_of(nullptr, 0)), tokens[row + 1]) << row;
   }
 }
 

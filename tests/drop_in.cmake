@@ -25,7 +25,7 @@ foreach(compiler g++ clang++-19)
 endforeach()
 
 # One lane where there are no vector registers: a third of the code. Integers and their self-test are 45 KB of it.
-heed_drop_in_test(rv32 ${drop_in} size 170000 ${single} ${PROJECT_SOURCE_DIR} clang++-19 --target=riscv32 -march=rv32imac
+heed_drop_in_test(rv32 ${drop_in} size 195000 ${single} ${PROJECT_SOURCE_DIR} clang++-19 --target=riscv32 -march=rv32imac
                   -mabi=ilp32 -Os -ffreestanding -fno-exceptions -fno-rtti)
 
 # Modes of compilers that may change bits, and 32 bits with traps for undefined behaviour. An older clang with `ctest -C all`.
@@ -35,10 +35,10 @@ heed_drop_in_test(modes_clang++-19 ${modes} clang++-19)
 heed_drop_in_test(modes_clang++ ${modes} clang++ CONFIGURATIONS all)
 heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR})
 
-# On each core the library's own machine code. On two of them a whole program, too, built with the flags that heed.cpp names:
+# On each core the library's own code. On two of them a whole program, too, built with the flags that heed.cpp names:
 # where one of those is missing it carries all of heed, 53 KB and up.
-set(most_m4f 7800)
-set(most_m0plus 11000)
+set(most_m4f 7900)
+set(most_m0plus 11100)
 file(STRINGS ${PROJECT_SOURCE_DIR}/ports/bare/cores rows REGEX "^[a-z]")
 foreach(row IN LISTS rows)
   string(REGEX REPLACE " *\\| *" ";" row "${row}")

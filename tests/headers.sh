@@ -76,10 +76,23 @@ heed_status use_layers(void) {
   heed_attention_layer attention = heed_attention_layer_default(4, 2);
   heed_transformer_layer layer = heed_transformer_layer_default(&attention, 4, heed_layer_norm, heed_relu);
   const heed_executor executor = heed_executor_of(run, HEED_NULL, 1);
+  const int32_t lengths[2] = {1, 1};
+  heed_batch batch;
+  if (heed_batch_init(&batch, 2, lengths)) return 1;
+  attention.batch = &batch;
   attention.wq = attention.wk = attention.wv = attention.wo = layer.w_up = layer.w_down =
       heed_weights_of(own, HEED_NULL, HEED_F32, HEED_OUT_IN, 4, 4);
   return heed_transformer_layer_run(&layer, heed_matrix_of(own, 2, 4), heed_matrix_out_of(own + 8, 2, 4), memory,
                                     &executor);
+}
+heed_status use_choice(void);
+heed_status use_choice(void) {
+  HEED_MEMORY(memory, HEED_SAMPLE_BYTES(8));
+  int32_t token = 0;
+  heed_status status = heed_argmax(heed_matrix_of(own, 1, 8), &token);
+  if (status == 0) status = heed_gather_rows(heed_weights_of(own, HEED_NULL, HEED_F32, HEED_OUT_IN, 4, 4), &token,
+                                             heed_matrix_out_of(own + 16, 1, 4));
+  return status ? status : heed_sample(own, 8, 1, 8, 1, 0.5f, &token, memory);
 }
 heed_status use_integers(void);
 heed_status use_integers(void) {
@@ -87,7 +100,7 @@ heed_status use_integers(void) {
   static int8_t x[32];
   heed_int_attention call = heed_int_attention_of(x, x, x, 2, 2, 2, 1, 4, x + 16, memory);
   call.score = heed_multiplier_of(0.01f);
-  call.value = heed_multiplier_of(1);
+  call.value = heed_multiplier_one();
   return heed_int_attention_run(&call);
 }
 heed_status use_int_selftest(void);
@@ -147,6 +160,17 @@ heed::status use_layer() {
   layer.attention.projections(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).turn(turn).keep(kv);
   layer.norms_first().feed_forward(heed::in_out(w_up), heed::in_out(w_down));
   if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
+  static heed::sampler<6> sampler;
+  int32_t tokens[3], top[3][2];
+  float values[3][2];
+  if (auto status = heed::group_norm(x, w[0], w[1], 2, x); !status) return status;
+  static float windows[1][9], kernels[18][9];
+  if (auto status = heed::convolve<3, 2>(x, heed::in_out(kernels), kernels[0], windows); !status) return status;
+  if (auto status = heed::mean_rows(x, w[0]); !status) return status;
+  if (auto status = heed::argmax(x, tokens); !status) return status;
+  if (auto status = heed::largest(x, top, values); !status) return status;
+  if (auto status = sampler.sample(w[0], 0.5f, tokens[0]); !status) return status;
+  if (auto status = heed::gather(heed::out_in(w), tokens, x); !status) return status;
   if (auto status = window.push(x); !status) return status;
   if (auto status = kv.begin(); !status) return status;
   return layer.run(x, x, memory);
@@ -165,6 +189,7 @@ cat >"$work/macros.c" <<'END'
 HEED_SEQUENCE(words, 8, 3);
 HEED_MEMORY(scratch, HEED_WORKSPACE_BYTES(3, 3));
 HEED_ALIGNED static unsigned char least[HEED_WORKSPACE_MIN_BYTES(3, 3)];
+static unsigned char of_sample[HEED_SAMPLE_BYTES(8)];
 static unsigned char of_cache[HEED_CACHE_BYTES(8, 1, 1, 3, 3, HEED_INT8)];
 static unsigned char of_ring[HEED_RING_BYTES(8, 1, 2, 1, 1, 3, 3, HEED_F16)];
 static unsigned char of_all[HEED_STACK_BYTES + HEED_SELFTEST_BYTES + HEED_SELFTEST_BOOT_BYTES +
@@ -186,12 +211,13 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
                              HEED_INT_MAX_IN};
   const heed_status full = HEED_STATUS(HEED_FULL, HEED_ARG_SEQUENCE), other = HEED_STATUS(n, format);
   words.length = HEED_STATUS_FAULT(status) + HEED_STATUS_ARGUMENT(status) - limits[n] + (full == other ? 1 : HEED_OK);
-  if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_integers[0] > of_all[0] || of_ring[0] > of_partial[0]) return 0;
+  if (none == &scale || scratch.bytes > sizeof least || of_cache[0] > of_all[0] || of_integers[0] > of_all[0] || of_ring[0] > of_partial[0] || of_sample[0] > of_all[0]) return 0;
   if (of_sequence[0] + of_attention[0] + of_int_layer[0] > of_layer[0] + of_weights[0]) return 0;
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
          HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
-         HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
+         HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, n, n, format) +
+         HEED_TRANSFORMER_LAYER_MIN_BYTES(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
          HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
          HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +
          HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +

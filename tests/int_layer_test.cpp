@@ -257,6 +257,50 @@ TEST(int_layer, with_a_cache_any_pieces_give_the_same_numbers) {
   }
 }
 
+// The first rows, or the last, have the numbers of the whole call, in any memory, on threads, and in a ring's pieces.
+TEST(int_layer, rows_that_are_wanted_have_the_numbers_of_the_whole_call) {
+  random_source r(740005);
+  alignas(64) static unsigned char kept[1 << 16], memory[1 << 17];
+  thread_executor threads(3);
+  for (int32_t kind = 0; kind < 8; ++kind) {
+    trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
+    const int32_t n = 150;
+    const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
+    heed_int_cache cache;
+    heed_int_cache_shape shape = heed_int_cache_shape_default(40, 2, 8);
+    shape.kind = HEED_CACHE_RING, shape.spare = 11;
+    const auto begin = [&] {
+      if (kind >= 4) {
+        ASSERT_EQ(heed_int_cache_init(&cache, &shape, heed_memory_of(kept, sizeof kept)), HEED_OK);
+        t.layer.causal = 1, t.layer.cache = &cache;
+      }
+    };
+    begin();
+    const std::vector<int16_t> all = run(t.layer, x, n, heed_int_layer_bytes(&t.layer, n), nullptr);
+    const size_t least = heed_int_layer_min_bytes(&t.layer, n);
+    for (const int32_t out : {1, 5, 70, n, -1, -5, -70, -n}) {
+      const int32_t rows = std::abs(out), first = out < 0 ? n - rows : 0;
+      const std::vector<int16_t> wanted(all.begin() + first * t.dim, all.begin() + (first + rows) * t.dim);
+      for (const bool much : {false, true}) {
+        begin();
+        t.layer.out_rows = out;
+        std::vector<int16_t> y(wanted.size());
+        heed_int_matrix_out to = heed_int_matrix_out_of(y.data(), HEED_INT16, rows, t.dim, 0);
+        if (rows == 1) to.row_stride = 0;  // of one row nobody looks at it
+        ASSERT_EQ(heed_int_layer_run(&t.layer, heed_int_matrix_of(x.data(), HEED_INT16, n, t.dim, 0), to,
+                                     heed_memory_of(memory, much ? sizeof memory : least),
+                                     much ? threads.get() : nullptr),
+                  HEED_OK);
+        EXPECT_EQ(y, wanted) << "kind " << kind << ", out_rows " << out;
+        if (kind >= 4) {
+          EXPECT_EQ(heed_int_cache_length(&cache, 0), n);
+        }
+        t.layer.out_rows = 0;
+      }
+    }
+  }
+}
+
 TEST(int_layer, refuses_what_is_wrong) {
   random_source r(740003);
   const trained_layer t(r, false, true);
@@ -297,6 +341,10 @@ TEST(int_layer, refuses_what_is_wrong) {
   broken([&] { l.c_zero = 128; }, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
   broken([&] { l.score.e = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_SCORE);
   broken([&] { l.value.m = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_VALUE);
+  broken([&] { l.out_rows = 4; }, HEED_MISFIT, HEED_ARG_OUT_ROWS);
+  broken([&] { l.out_rows = INT32_MIN; }, HEED_MISFIT, HEED_ARG_OUT_ROWS);
+  broken([&] { l.out_rows = -2; }, HEED_MISFIT, HEED_ARG_Y);
+  broken([&] { l.out_rows = 3; }, HEED_OVERLAP, HEED_ARG_Y);
   broken([&] { l.of_x.e -= 15; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.gate.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.to_g.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);

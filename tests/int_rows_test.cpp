@@ -1,5 +1,6 @@
-// Rows in integers: each function against exact arithmetic in double precision, within half a unit; in place, strided,
-// on threads; known answers; and what is refused. SPDX-License-Identifier: MIT
+// Rows in integers: each function against exact arithmetic in double precision, within half a unit, and against its rule
+// in plain loops, to the bit and up to the limits; in place, strided, on threads; and what is refused.
+// SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -115,6 +116,122 @@ TEST(int_rows, norms_are_exact_to_twenty_bits) {
   check_norm(false, r, HEED_INT_MAX_NORM_DIM, 1);
 }
 
+// ------------------------------------------------------------------------------------------- the rules I11 and I12
+
+int64_t rounded(int64_t x, int32_t shift) { return (x + (int64_t{1} << (shift - 1))) >> shift; }
+int32_t in_range(int64_t x, const int_rows &y) {
+  const int64_t most = y.format == HEED_INT8 ? 127 : 32767;
+  return int32_t(std::min(most, std::max(-most - 1, x + y.zero_point)));
+}
+// Numbers that are anywhere, or at an end of their range, or 0.
+int32_t any_number(random_source &r, int32_t least, int32_t most) {
+  const auto kind = r.below(8);
+  return kind == 0 ? least : kind == 1 ? most : kind == 2 ? 0 : int32_t(r.between(least, most));
+}
+heed_multiplier any_factor(random_source &r, int32_t least, int32_t most) {
+  const auto kind = r.below(4);
+  return {kind == 0 ? 0x40000000 : kind == 1 ? INT32_MAX : int32_t(0x40000000 + r.below(0x3fffffff)),
+          int32_t(r.between(least, most))};
+}
+void fill(random_source &r, int_rows &x) {
+  for (auto &number : x.bytes) number = int8_t(any_number(r, -128, 127));
+  for (auto &number : x.wide) number = int16_t(any_number(r, -32768, 32767));
+}
+int_rows any_rows(random_source &r, int32_t n, int32_t dim, bool written = false) {
+  const int32_t format = any_format(r);
+  const int32_t zero = format == HEED_INT16 && written ? any_number(r, -32768, 32767) : any_zero(r, format);
+  int_rows x(r, format, n, dim, zero);
+  fill(r, x);
+  return x;
+}
+
+TEST(int_rows, sums_products_and_scales_have_the_bits_of_the_rule) {
+  random_source r(730008);
+  for (int32_t trial = 0; trial < 4000 && !testing::Test::HasFailure(); ++trial) {
+    const int32_t n = 2, dim = int32_t(r.between(1, trial % 50 ? 20 : 150));
+    int_rows a = any_rows(r, n, dim), b = any_rows(r, n, dim), y = any_rows(r, n, dim, true);
+    const heed_multiplier of_a = any_factor(r, -31, 30);
+    const heed_multiplier of_b = any_factor(r, std::max(-31, of_a.e - 14), std::min(30, of_a.e + 14));
+    const int32_t e = std::min(of_a.e, of_b.e);
+    const auto expect = [&](const char *name, const auto &number) {
+      for (int32_t i = 0; i < n * dim; ++i) {
+        const int32_t row = i / dim, k = i % dim;
+        ASSERT_EQ(y.at(row, k), in_range(number(a.at(row, k) - a.zero_point, b.at(row, k) - b.zero_point), y))
+            << name << ", e " << of_a.e << " and " << of_b.e;
+      }
+    };
+    ASSERT_EQ(heed_int_add(a.in(), of_a, b.in(), of_b, y.out(), nullptr), HEED_OK);
+    expect("add", [&](int64_t x, int64_t z) {
+      return rounded(x * of_a.m * (1 << (of_a.e - e)) + z * of_b.m * (1 << (of_b.e - e)), 31 - e);
+    });
+    ASSERT_EQ(heed_int_multiply(a.in(), b.in(), of_a, y.out(), nullptr), HEED_OK);
+    expect("multiply", [&](int64_t x, int64_t z) { return rounded(x * z * of_a.m, 31 - of_a.e); });
+    ASSERT_EQ(heed_int_rescale(a.in(), of_a, y.out(), nullptr), HEED_OK);
+    expect("rescale", [&](int64_t x, int64_t) { return rounded(x * of_a.m, 31 - of_a.e); });
+  }
+}
+
+uint64_t root_of(uint64_t x) {
+  uint64_t root = uint64_t(std::sqrt(double(x)));
+  while (root > UINT32_MAX || root * root > x) --root;
+  while (root < UINT32_MAX && (root + 1) * (root + 1) <= x) ++root;
+  return root;
+}
+// Returns whether a row's factor is 2^31, which has no room in an int32.
+bool expect_norm(bool mean, int_rows &x, int_rows &y, const heed_int_norm &norm) {
+  EXPECT_EQ((mean ? heed_int_layer_norm : heed_int_rms_norm)(x.in(), norm, y.out(), nullptr), HEED_OK);
+  bool greatest = false;
+  for (int32_t row = 0; row < x.n_rows; ++row) {
+    const int64_t n = x.dim;
+    int64_t sum = 0, squares = 0;
+    for (int32_t i = 0; i < n; ++i) {
+      const int64_t number = x.at(row, i) - x.zero_point;
+      sum += mean ? number : 0;
+      squares += number * number;
+    }
+    const uint64_t v = uint64_t(n * squares - sum * sum) + ((uint64_t(n * n) * norm.eps) >> 16);
+    int32_t a = 0;
+    while (v != 0 && v << (2 * a) >> 62 == 0) ++a;
+    const int64_t factor = v == 0 ? 0 : int64_t((uint64_t{1} << 62) / root_of(v << (2 * a)));
+    greatest |= factor >> 31 != 0;
+    for (int32_t i = 0; i < n; ++i) {
+      const int64_t z = v == 0 ? 0 : rounded((n * (x.at(row, i) - x.zero_point) - sum) * factor, 42 - a);
+      const int64_t bias = norm.bias ? int64_t(norm.bias[i]) * (1 << 20) : 0;
+      EXPECT_EQ(y.at(row, i), in_range(rounded(z * norm.weight[i] + bias, 20 + norm.shift), y))
+          << (mean ? "layer" : "rms") << " of " << n << ", shift " << norm.shift << ", factor " << factor << ", a " << a;
+      if (testing::Test::HasFailure()) return false;
+    }
+  }
+  return greatest;
+}
+
+TEST(int_rows, norms_have_the_bits_of_the_rule) {
+  random_source r(730009);
+  int32_t n_greatest = 0;
+  for (int32_t trial = 0; trial < 6000 && !testing::Test::HasFailure(); ++trial) {
+    const int32_t dim = trial % 500 == 0 ? HEED_INT_MAX_NORM_DIM : int32_t(trial % 50 ? r.between(1, 20) : r.between(1, 300));
+    int_rows x = any_rows(r, 1, dim), y = any_rows(r, 1, dim, true);
+    const int32_t kind = trial % 4;  // powers of 2 of either sign; one number alone; small numbers; any
+    for (int32_t i = 0; i < dim && kind < 3; ++i) {
+      const int32_t power = 1 << (trial / 4 % (x.format == HEED_INT8 ? 7 : 15));
+      const int32_t number = kind == 0 ? (i % 2 ? power : -power) : kind == 1 ? (i ? 0 : power) : int32_t(r.between(-3, 3));
+      const int32_t stored = std::min(x.format == HEED_INT8 ? 127 : 32767, number + x.zero_point);
+      if (x.format == HEED_INT8)
+        x.bytes[size_t(i)] = int8_t(std::max(-128, stored));
+      else
+        x.wide[size_t(i)] = int16_t(stored);
+    }
+    std::vector<int32_t> weight(static_cast<size_t>(dim)), bias(weight.size());
+    const int32_t least = INT32_MIN >> r.below(24);
+    for (auto &w : weight) w = any_number(r, least, -1 - least - (least == INT32_MIN));
+    for (auto &b : bias) b = any_number(r, least, -1 - least - (least == INT32_MIN));
+    const heed_int_norm norm = {weight.data(), r.below(4) ? bias.data() : nullptr, int32_t(r.between(0, 30)),
+                                r.below(3) ? 0 : r.below(3) ? uint32_t(r.below(1 << 20)) : UINT32_MAX};
+    for (const bool mean : {true, false}) n_greatest += expect_norm(mean, x, y, norm);
+  }
+  EXPECT_GT(n_greatest, 100);
+}
+
 TEST(int_rows, a_flat_row_is_the_bias) {
   random_source r(730003);
   int_rows x(r, HEED_INT16, 1, 70, 0, 0), y(r, HEED_INT16, 1, 70, 0);
@@ -190,6 +307,7 @@ TEST(int_rows, refuses_what_is_wrong) {
   int_rows a(r, HEED_INT8, 2, 9, 0), b = a, y = a;
   const int_rows before = y;
   const heed_multiplier one = heed_multiplier_of(1);
+  EXPECT_TRUE(heed_multiplier_one().m == one.m && heed_multiplier_one().e == one.e);
   const auto is = [&](heed_status status, heed_fault fault, heed_argument argument) {
     EXPECT_EQ(status, HEED_STATUS(fault, argument));
     EXPECT_TRUE(y == before);

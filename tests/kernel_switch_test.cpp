@@ -32,7 +32,8 @@ constexpr const char *profiles[] = {"unfused", "fused"};
 
 TEST_F(kernel_switch, by_the_executor_does_not_reach_the_call) {
   switched_calls all;
-  add_products(&all), add_packed_products(&all), add_rows(&all), add_attention(&all), add_layers(&all);
+  add_products(&all), add_products_with_zero_points(&all), add_packed_products(&all), add_rows(&all);
+  add_attention(&all), add_layers(&all);
   for (const switched_call &call : all) {
     const std::vector<unsigned char> expected[] = {run_on(profiles[0], call), run_on(profiles[1], call)};
     EXPECT_EQ(expected[0] == expected[1], call.one_result) << call.name;

@@ -183,7 +183,7 @@ TEST_P(selftest, at_start_up_takes_the_kernel_in_use) {
 TEST_P(selftest, of_features_takes_the_kernel_in_use) {
   const heed_selftest_report report = passes(heed_selftest_features, HEED_SELFTEST_FEATURES_BYTES);
   EXPECT_EQ(report.n_kernels, 1);
-  EXPECT_EQ(report.n_cases, 13);
+  EXPECT_EQ(report.n_cases, 15);
   EXPECT_GT(report.n_floats, 5000u);
 }
 

@@ -4,31 +4,12 @@
 # damaged or does not fit. Exit status 77 if the model or a program is missing.
 # SPDX-License-Identifier: MIT
 set -eu
-[ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || {
-  echo "SKIPPED: HEED_KWT1 does not name the folder of the model"
-  exit 77
-}
+. "$(dirname "$0")/expect.sh"
 heed_kwt=$1 kwt_weights=$2
-[ -x "$1" ] && [ -x "$2" ] || {
-  echo "SKIPPED: $1 or $2 was not built"
-  exit 77
-}
+needs_model HEED_KWT1 "$1" "$2"
 "$heed_kwt" "$HEED_KWT1"
 
-model=$(cd "$HEED_KWT1" && pwd) folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 ln -s "$model/non_stream.tflite" "$model/clips" "$folder"
-: >"$folder/input"
-expect() { # expect STATUS TEXT COMMAND...: with $folder/input as standard input
-  expected=$1 text=$2 status=0
-  shift 2
-  "$@" <"$folder/input" >"$folder/output" 2>&1 || status=$?
-  [ "$status" = "$expected" ] && grep -q -e "$text" "$folder/output" || {
-    cat "$folder/output"
-    echo "$*: status $status, not $expected with \"$text\""
-    exit 1
-  }
-}
 expect 0 "2789312 bytes" "$kwt_weights" "$model/non_stream.tflite" "$folder/f32.bin"
 expect 0 "876352 bytes" "$kwt_weights" "$model/non_stream.tflite" "$folder/int8.bin" int8
 expect 0 "^passed: 24 of 24 clips" "$heed_kwt" "--weights=$folder/int8.bin" "$model"
@@ -125,6 +106,16 @@ refuse header.wav "holds no samples"
 refuse empty.wav "is empty"
 refuse text.wav "is not a WAV file"
 refuse none.wav "cannot be opened"
+
+# What the network attends to, as a picture.
+heed_map=$(dirname "$heed_kwt")/heed_map
+if [ -x "$heed_map" ]; then
+  "$heed_kwt" "--map=$folder/yes.map" "$published" "$clips/yes_a.wav"
+  expect 0 '^KWT-1 hears "yes" (91.2 %)' "$heed_map" "$folder/yes.map"
+  expect 1 "map goes with one file" "$heed_kwt" "--map=$folder/yes.map" "$published" "$clips/yes_a.wav" "$clips/yes_b.wav"
+  expect 1 "none/yes.map cannot be written" "$heed_kwt" "--map=$folder/none/yes.map" "$published" "$clips/yes_a.wav"
+  expect 1 "usage" "$heed_map"
+fi
 
 # Models that are damaged or none.
 damage() { # damage TEXT FILE

@@ -4,28 +4,10 @@
 # the user's own, and what is damaged or does not fit. Exit status 77 if the model or a program is missing.
 # SPDX-License-Identifier: MIT
 set -eu
-[ -n "${HEED_KWT1:-}" ] && [ -d "$HEED_KWT1" ] || {
-  echo "SKIPPED: HEED_KWT1 does not name the folder of the model"
-  exit 77
-}
+. "$(dirname "$0")/expect.sh"
 heed_kwt_int=$1 heed_calibrate=$2
-[ -x "$1" ] && [ -x "$2" ] || {
-  echo "SKIPPED: $1 or $2 was not built"
-  exit 77
-}
-model=$(cd "$HEED_KWT1" && pwd) folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+needs_model HEED_KWT1 "$1" "$2"
 cd "$folder"
-expect() { # expect STATUS TEXT COMMAND...
-  expected=$1 text=$2 status=0
-  shift 2
-  "$@" >output 2>&1 || status=$?
-  [ "$status" = "$expected" ] && grep -q -e "$text" output || {
-    cat output
-    echo "$*: status $status, not $expected with \"$text\""
-    exit 1
-  }
-}
 digest=d8875bc95d904d26
 "$heed_calibrate" kwt "$model" kwt.bin
 expect 0 "^passed" "$heed_kwt_int" kwt.bin "$model"

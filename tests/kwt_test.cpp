@@ -102,6 +102,32 @@ TEST_F(kwt_network, with_weights_in_int8_is_that_of_the_widened_ones_to_the_bit)
   EXPECT_NE(hash_of(a), hash_of(b));
 }
 
+TEST_F(kwt_network, writes_weights_of_each_block_and_keeps_its_bits) {
+  const std::vector<int16_t> pcm = random_audio(5);
+  kwt_result a, b;
+  ASSERT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &a), KWT_OK);
+  constexpr size_t n = KWT_N_TOKENS;
+  std::vector<float> weights(KWT_N_BLOCKS * n * n, -1.0f);
+  std::vector<heed_attention_weights> outputs(KWT_N_BLOCKS);
+  std::vector<heed_options> options(KWT_N_BLOCKS, heed_options_default());
+  for (size_t i = 0; i < KWT_N_BLOCKS; ++i) {
+    ASSERT_EQ(heed_attention_weights_init(&outputs[i], heed_head_major_out(&weights[i * n * n], n, 1, n)), HEED_OK);
+    options[i].weights = &outputs[i];
+  }
+  net.options = options.data();
+  ASSERT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &b), KWT_OK);
+  net.options = nullptr;
+  EXPECT_EQ(hash_of(a), hash_of(b));
+  for (size_t row = 0; row < KWT_N_BLOCKS * n; ++row) {
+    double sum = 0.0;
+    for (size_t j = 0; j < n; ++j) {
+      EXPECT_GE(weights[row * n + j], 0.0f);
+      sum += double(weights[row * n + j]);
+    }
+    ASSERT_NEAR(sum, 1.0, 1e-5) << row;
+  }
+}
+
 TEST_F(kwt_network, takes_float_samples_as_int16_over_32768) {
   const std::vector<int16_t> pcm = random_audio(4);
   std::vector<float> samples;

@@ -28,6 +28,11 @@ release) # twice the same bytes, also from the source archive; every file of eve
   sed -n 's/^FileName: //p' heed-$version/heed.spdx | paste -d' ' sums - | sed 's/ /  /' >SHA1SUMS
   (cd heed-$version && sha1sum --quiet -c ../SHA1SUMS) || fail "heed.spdx has other checksums"
   [ "$(wc -l <SHA1SUMS)" -eq "$(find heed-$version -type f ! -name heed.spdx | wc -l)" ] || fail "heed.spdx lacks files"
+  # A release without a stored ABI is refused.
+  rm -f heed-$version/tests/abi-*.xml
+  sed -i "s/^## $version (not yet released)/## $version (2001-02-03)/" heed-$version/ports/CHANGES.md
+  if sh heed-$version/ports/packages/release.sh unstored >"$log" 2>&1; then fail "released without a stored ABI"; fi
+  field "$log" 'has no stored ABI: sh tests/abidiff.sh'
   echo "$(wc -l <"$release/SHA256SUMS") files, twice the same bytes; $(wc -l <SHA1SUMS) files in the bill of materials"
   ;;
 drop_in)
@@ -36,6 +41,16 @@ drop_in)
   quietly c++ -std=c++17 -Wall -Wextra -Werror -fno-exceptions -c heed.cpp
   quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror hello.c heed.o -o hello
   answers ./hello
+  cat >threads.cpp <<'END'
+#include "executors/executors.h"
+#include "executors/std_thread.hpp"
+int main() {
+  heed::std_threads threads(2);
+  return threads.get()->n_workers != 2;
+}
+END
+  quietly c++ -std=c++17 -Wall -Wextra -Werror -I. threads.cpp heed.o -pthread -o threads
+  quietly ./threads
   ;;
 arduino)
   unpack heed-arduino-$version.zip libraries

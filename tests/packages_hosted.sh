@@ -37,16 +37,22 @@ const heed = await load();
 const x = new Float32Array(24);
 const r: AttentionResult = heed.attention({ q: x, k: x, v: x, headDim: 4, nHeads: 2, causal: true, weights: true });
 if (r.out.length !== 24 || r.weights?.length !== 18) throw new Error('lengths');
-try {
-  heed.attention({ q: x, k: x, v: x, headDim: 4, nHeads: 2, nKvHeads: 3 });
-  throw new Error('taken');
-} catch (error) {
-  if (!/n_kv_heads/.test(String(error))) throw error;
+const right = { q: x, k: x, v: x, headDim: 4, nHeads: 2 };
+const wrong: [string, object][] = [['n_kv_heads: ', { nKvHeads: 3 }], ['headDim: ', { headDim: 0 }], ['q: ', { q: undefined }],
+  ['q: ', { q: x.slice(1) }], ['k: ', { k: x.slice(1) }], ['v: ', { v: x.slice(1) }], ['scale: ', { scale: NaN }]];
+for (const [named, flaw] of wrong) {
+  let said = 'taken';
+  try {
+    heed.attention({ ...right, ...flaw });
+  } catch (error) {
+    said = String(error);
+  }
+  if (!said.startsWith('Error: heed: ' + named)) throw new Error(named + said);
 }
 console.log('4.99986 2.00002 0.00000');
 console.log(`heed ${heed.version}, types: right, as everywhere`);
 END
-  sed 's/, type AttentionResult//; s/: AttentionResult//' uses.mts >uses.mjs
+  sed 's/, type AttentionResult//; s/: AttentionResult//; s/: \[string, object\]\[\]//' uses.mts >uses.mjs
   answers node uses.mjs
   if command -v tsc >/dev/null 2>&1; then
     quietly tsc --noEmit --strict --target es2022 --module node16 --moduleResolution node16 uses.mts

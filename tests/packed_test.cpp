@@ -35,7 +35,9 @@ void vary(random_source &r, weights *w) {
 // ------------------------------------------------------------------------------------------------------------- bytes
 
 void expect_bytes(const heed_weights &w, const numeric_weights &numbers) {
-  for (const int32_t format : all_formats) {
+  std::vector<int32_t> targets(std::begin(all_formats), std::end(all_formats));
+  if (numbers.format == HEED_UINT8) targets.push_back(HEED_UINT8);
+  for (const int32_t format : targets) {
     const bytes_of_weights actual = pack(w, format), expected = packer::pack(converted(numbers, format));
     ASSERT_EQ(actual.size(), HEED_WEIGHTS_PACKED_BYTES(format, w.n_in, w.n_out));
     EXPECT_TRUE(actual == expected) << text(w, 0) << " to " << format << ": byte "
@@ -47,7 +49,7 @@ void expect_bytes(const heed_weights &w, const numeric_weights &numbers) {
 TEST(packed_bytes, from_every_format_and_layout) {
   for (int32_t seed = 0; seed < 240 && !::testing::Test::HasFailure(); ++seed) {
     random_source r(720000 + static_cast<uint64_t>(seed));
-    weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 140), r.size(1, 150),
+    weights w = random_weights(r, weight_formats[seed % 5], seed / 5 % 2, r.size(1, 140), r.size(1, 150),
                                r.chance(50) ? 0 : r.between(1, 9));
     vary(r, &w);
     expect_bytes(w.view(), numbers_of(w));
@@ -105,9 +107,10 @@ TEST(packed_bytes, sizes) {
   EXPECT_EQ(heed_weights_packed_bytes(HEED_F32, 4096, 4096), 64u + 4 * 4096 * 4096);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_BF16, 3, 17), 64u + 192);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_INT8, 512, 1376), 64u + 516 * 1376);
+  EXPECT_EQ(heed_weights_packed_bytes(HEED_UINT8, 510, 1376), 64u + 520 * 1376);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_Q8_0, 172, 64), 64u + 6 * 34 * 64);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_Q4_0, 33, 16), 64u + 576);
-  for (const int32_t format : {-1, 6, INT32_MAX}) EXPECT_EQ(heed_weights_packed_bytes(format, 8, 8), 0u);
+  for (const int32_t format : {-1, 6, 8, INT32_MAX}) EXPECT_EQ(heed_weights_packed_bytes(format, 8, 8), 0u);
   for (const int32_t n : {0, -1, HEED_MAX_COUNT + 1}) {
     EXPECT_EQ(heed_weights_packed_bytes(HEED_F32, n, 8), 0u);
     EXPECT_EQ(heed_weights_packed_bytes(HEED_F32, 8, n), 0u);
@@ -128,7 +131,7 @@ class packed : public kernel_test {
   void expect_same(random_source &r, int32_t n, const heed_weights &w, const primitive_setting &s = {}) {
     const matrix x = random_x(r, n, w.n_in);
     const std::vector<float> bias = random_bias(r, w.n_out);
-    const bytes_of_weights bytes = pack(w, w.format);
+    const bytes_of_weights bytes = pack(w, w.code && w.format == HEED_INT8 ? HEED_UINT8 : w.format);
     const matrix expected = product(x, w, bias);
     EXPECT_TRUE(same_bits(expected.values, product(x, open_at_fence(bytes), bias, s).values)) << text(w, n);
     if (w.code) {
@@ -149,7 +152,7 @@ TEST_P(packed, has_the_bits_of_plain_weights) {
     s.padding = r.chance(50) ? 0 : r.between(1, 17);
     s.executor = executor ? executor->get() : nullptr;
     const int32_t n = r.chance(50) ? r.between(1, 4) : r.size(1, 50);
-    const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 100), r.size(1, 150), 0);
+    const weights w = random_weights(r, weight_formats[seed % 5], seed / 5 % 2, r.size(1, 100), r.size(1, 150), 0);
     expect_same(r, n, w.view(), s);
   }
 }

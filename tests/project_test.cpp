@@ -16,7 +16,7 @@ matrix run_project(const matrix &x, const weights &w, const std::vector<float> &
 
 std::string text(int32_t n, const weights &w) {
   return std::to_string(n) + " x " + std::to_string(w.n_in) + " x " + std::to_string(w.n_out) + " " +
-         format_name(w.numbers.format) + (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " +
+         format_name(w.numbers.format) + (w.shifted ? " shifted" : "") + (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " +
          std::to_string(w.stride);
 }
 
@@ -38,7 +38,7 @@ TEST_P(project, equals_linear_with_widened_weights) {
     s.padding = r.chance(50) ? 0 : r.between(1, 17);
     s.executor = executor ? executor->get() : nullptr;
     const int32_t n = r.chance(50) ? r.between(1, 4) : r.size(1, 50);
-    const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 70), r.size(1, 70),
+    const weights w = random_weights(r, weight_formats[seed % 5], seed / 5 % 2, r.size(1, 70), r.size(1, 70),
                                      r.chance(50) ? 0 : r.between(1, 9));
     expect_linear(r, n, w, s);
   }
@@ -51,7 +51,7 @@ TEST_P(project, in_every_way) {
                                {5, 64, 64},   {6, 130, 33}, {7, 97, 19},  {24, 300, 3}, {49, 200, 61}, {1, 15, 512},
                                {1, 512, 100}, {9, 512, 40}, {40, 7, 512}, {1, 1, 1},    {2, 70, 1},    {50, 1, 70}};
   for (const auto &[n, in, out] : shapes)
-    for (const int32_t format : formats)
+    for (const int32_t format : weight_formats)
       for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
         random_source r(static_cast<uint64_t>(n + in + out));
         expect_linear(r, n, random_weights(r, format, layout, in, out, out % 3));
@@ -69,12 +69,53 @@ TEST_P(project, one_row) {
       EXPECT_TRUE(same_bits(run_linear(x, w.widened(), bias).values, run_project(x, w, bias).values)) << text(1, w);
   };
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
-    for (const int32_t format : formats)
+    for (const int32_t format : weight_formats)
       for (int32_t out = 1; out < 150; out += out < 20 ? 1 : 3) expect(format, layout, 9, out, 0);
-  for (const int32_t format : formats) {
+  for (const int32_t format : weight_formats) {
     expect(format, HEED_IN_OUT, 1003, 300, 0);
     expect(format, HEED_IN_OUT, 2, 300, 270000);
     expect(format, HEED_OUT_IN, 2048 / HEED_FORMAT_BYTES(format), 100, 0);
+  }
+}
+
+// (number - zero point) * scale at the ends of both ranges: the difference is exact, and 0 is +0.
+TEST_P(project, with_zero_points_at_the_ends) {
+  const unsigned char q[4] = {0, 255, 127, 128}, zeros[4] = {255, 0, 127, 128};
+  const float scales[4] = {0.1f, -0.3f, 7.0f, -1.0f}, x[1] = {1};
+  for (const bool is_unsigned : {false, true})
+    for (const int32_t n_scales : {1, 4})
+      for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
+        const auto number = [=](unsigned char bits) { return is_unsigned ? int(bits) : int(static_cast<int8_t>(bits)); };
+        const heed_weights w = heed_weights_with_zero_points(
+            heed_weights_of(q, scales, is_unsigned ? HEED_UINT8 : HEED_INT8, layout, 1, 4), zeros, n_scales);
+        float y[4];
+        ASSERT_EQ(heed_project(heed_matrix_of(x, 1, 1), w, nullptr, heed_matrix_out_of(y, 1, 4), nullptr), HEED_OK);
+        for (int o = 0; o < 4; ++o) {
+          const int at = n_scales == 1 ? 0 : o;
+          const volatile float wide = float(number(q[o]) - number(zeros[at])) * scales[at];
+          EXPECT_EQ(y[o], wide) << o;
+        }
+      }
+}
+
+// Within the header's bound of a double.
+TEST_P(project, with_zero_points_keeps_to_the_error) {
+  for (int32_t seed = 0; seed < repetitions(100) && !HasFailure(); ++seed) {
+    random_source r(705000 + static_cast<uint64_t>(seed));
+    const weights w = random_weights(r, HEED_UINT8, seed % 2, r.size(1, 300), r.size(1, 90), r.between(0, 3));
+    const matrix x = {r.between(1, 9), w.n_in, bell_floats(r, 9 * size_t(w.n_in))};
+    const matrix y = run_project({x.n_rows, x.dim, {x.values.begin(), x.values.begin() + x.n_rows * x.dim}}, w, {});
+    for (int32_t t = 0; t < x.n_rows; ++t)
+      for (int32_t o = 0; o < w.n_out; ++o) {
+        double exact = 0, sum = 0;
+        for (int32_t i = 0; i < w.n_in; ++i) {
+          const size_t at = w.layout == HEED_OUT_IN ? size_t(o) * w.stride + i : size_t(i) * w.stride + o;
+          const double by = (w.byte(w.numbers.bytes[at]) - w.zero(o)) * double(w.scale(o)) *
+                            double(x.values[size_t(t * w.n_in + i)]);
+          exact += by, sum += std::fabs(by);
+        }
+        EXPECT_LE(std::fabs(double(y.values[size_t(t * w.n_out + o)]) - exact), (2 * w.n_in + 2) * 0x1p-24 * sum);
+      }
   }
 }
 
@@ -84,7 +125,7 @@ TEST_P(project, equals_the_reference) {
   if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
   for (int32_t seed = 0; seed < repetitions(200) && !HasFailure(); ++seed) {
     random_source r(710000 + static_cast<uint64_t>(seed));
-    const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 70), r.size(1, 70), 0);
+    const weights w = random_weights(r, weight_formats[seed % 5], seed / 5 % 2, r.size(1, 70), r.size(1, 70), 0);
     const matrix x = {r.size(1, 20), w.n_in, {}};
     const matrix filled = {x.n_rows, x.dim, any_floats(r, size_t(x.n_rows) * x.dim)};
     const matrix actual = run_project(filled, w, {});
@@ -98,7 +139,7 @@ TEST_P(project, in_pieces) {
     int32_t n, in, out, pieces;
   } const cases[] = {{10, 200, 1001, 12}, {101, 100, 200, 6}};
   for (const auto &[n, in, out, pieces] : cases)
-    for (const int32_t format : formats)
+    for (const int32_t format : weight_formats)
       for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
         random_source r(static_cast<uint64_t>(n));
         reverse_executor executor(3);

@@ -73,6 +73,13 @@ TEST_P(rows_accuracy, what_is_made_zero_is_tiny) {
   }
 }
 
+TEST_P(rows_accuracy, a_sigmoid_that_is_made_zero_is_tiny) {
+  const matrix y = run_activation(heed_sigmoid, {1, 2, {-80, std::nextafter(-80.0f, -infinity)}});
+  EXPECT_GE(y.values[0], 0x1p-116f);
+  EXPECT_LT(y.values[0], 0x1p-115f);
+  EXPECT_EQ(bits_of(y.values[1]), 0u);
+}
+
 TEST_P(rows_accuracy, norms_within_the_stated_bounds) {
   for (const named_norm &f : norms) {
     worst w;

@@ -1,6 +1,6 @@
 // NaN, infinities, zeros and the widest values in norms, activations and rotary embedding, as the header documents them.
 // SPDX-License-Identifier: MIT
-#include "support/rows.hpp"
+#include "support/rows_oracle.hpp"
 #include "support/data.hpp"
 #include "support/kernels.hpp"
 
@@ -22,14 +22,29 @@ TEST_P(rows_special, activations) {
         return y.values[0];
       };
       EXPECT_TRUE(std::isnan(value_of(not_a_number))) << f.name;
-      EXPECT_EQ(value_of(infinity), infinity) << f.name;
-      EXPECT_EQ(bits_of(value_of(-infinity)), 0u) << f.name;
-      EXPECT_EQ(bits_of(value_of(-3.4e38f)), 0u) << f.name;
-      EXPECT_EQ(value_of(3.4e38f), 3.4e38f) << f.name;
-      EXPECT_EQ(value_of(100.0f), 100.0f) << f.name;
-      EXPECT_EQ(bits_of(value_of(0.0f)), 0u) << f.name;
-      EXPECT_EQ(value_of(-0.0f), 0.0f) << f.name;
+      const float least = limit_of(f.call, false), most = limit_of(f.call, true), half = f.call == heed_sigmoid ? 0.5f : 0;
+      EXPECT_EQ(value_of(infinity), most) << f.name;
+      EXPECT_EQ(bits_of(value_of(-infinity)), bits_of(least)) << f.name;
+      EXPECT_EQ(bits_of(value_of(-3.4e38f)), bits_of(least)) << f.name;
+      EXPECT_EQ(value_of(3.4e38f), std::fmin(most, 3.4e38f)) << f.name;
+      EXPECT_EQ(value_of(100.0f), std::fmin(most, 100.0f)) << f.name;
+      EXPECT_EQ(bits_of(value_of(0.0f)), bits_of(half)) << f.name;
+      EXPECT_EQ(bits_of(value_of(-0.0f)), bits_of(half == 0 ? -0.0f : half)) << f.name;
     }
+  }
+}
+
+TEST_P(rows_special, tanh_far_from_zero_and_near_it) {
+  random_source r(3);
+  std::vector<float> x = {9.02f, 10, 22.1f, 22.2f, 23, 0x1.fffffep-13f, 0x1p-30f, 1e-36f};
+  for (int32_t i = 0; i < 1000; ++i) x.push_back(std::ldexp(r.uniform(), r.between(-100, -12)));
+  matrix minus = {1, int32_t(x.size()), x};
+  for (float &xi : minus.values) xi = -xi;
+  const std::vector<float> y = run_activation(heed_tanh, {1, minus.dim, x}).values;
+  const std::vector<float> of_minus = run_activation(heed_tanh, minus).values;
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(y[i], x[i] > 9 ? 1 : x[i]) << x[i];
+    EXPECT_EQ(of_minus[i], -y[i]) << "an odd function, at " << x[i];
   }
 }
 
@@ -38,8 +53,9 @@ TEST_P(rows_special, gates) {
   for (const named_activation &f : activations) {
     const std::vector<float> y = run_activation(f.call, x, up).values;
     EXPECT_TRUE(std::isnan(y[0])) << f.name;
-    EXPECT_EQ(y[1], 0) << f.name;
-    EXPECT_TRUE(std::isnan(y[2])) << "infinity * 0";
+    EXPECT_EQ(y[1], 3 * limit_of(f.call, false)) << f.name;
+    const bool bounded = f.call == heed_tanh || f.call == heed_sigmoid;
+    EXPECT_TRUE(bounded ? y[2] == 0 : std::isnan(y[2])) << f.name << ": infinity * 0";
     EXPECT_EQ(y[3], -infinity) << f.name;
   }
 }

@@ -2,30 +2,12 @@
 # sensor.sh HEED_SENSOR SENSOR_WEIGHTS: the sensor's model on its recordings, in floats and in integers; files of weights; what
 # does not fit. Exit status 77 if the model or a program is missing. SPDX-License-Identifier: MIT
 set -eu
-[ -n "${HEED_EEG:-}" ] && [ -d "$HEED_EEG" ] || {
-  echo "SKIPPED: HEED_EEG does not name the folder of the model"
-  exit 77
-}
+. "$(dirname "$0")/expect.sh"
 heed_sensor=$1 sensor_weights=$2
-[ -x "$1" ] && [ -x "$2" ] || {
-  echo "SKIPPED: $1 or $2 was not built"
-  exit 77
-}
+needs_model HEED_EEG "$1" "$2"
 "$heed_sensor" "$HEED_EEG"
 "$heed_sensor" --integers "$HEED_EEG"
 
-model=$(cd "$HEED_EEG" && pwd) folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-expect() { # expect STATUS TEXT COMMAND...
-  expected=$1 text=$2 status=0
-  shift 2
-  "$@" >"$folder/output" 2>&1 || status=$?
-  [ "$status" = "$expected" ] && grep -q -e "$text" "$folder/output" || {
-    cat "$folder/output"
-    echo "$*: status $status, not $expected with \"$text\""
-    exit 1
-  }
-}
 expect 0 "58192 bytes" "$sensor_weights" "$model" "$folder/floats.bin"
 expect 0 "19540 bytes" "$sensor_weights" "$model" "$folder/integers.bin" integers
 expect 0 "19540 bytes" "$sensor_weights" "$model" "$folder/integers.c" integers

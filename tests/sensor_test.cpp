@@ -93,12 +93,10 @@ TEST_F(sensor_model, follows_double_precision_through_every_stage) {
   for (size_t i = 0; i < SENSOR_DIM; ++i) net.x[i] = weights_->class_token[i] + weights_->positions[i];
   compare("embedded");
   for (int32_t layer = 0; layer < SENSOR_N_LAYERS; ++layer) {
-    sensor_attend(&net, layer, SENSOR_N_TOKENS);
-    compare("layer" + std::to_string(layer) + ".attention");
-    sensor_feed(&net, layer, SENSOR_N_TOKENS);
+    sensor_run_layer(&net, layer, SENSOR_N_TOKENS, net.x);
     compare("layer" + std::to_string(layer));
   }
-  EXPECT_EQ(n_stages + 1, stages.size() / 2);  // and "patch", before the positions
+  EXPECT_EQ(n_stages, size_t{1 + SENSOR_N_LAYERS});
   EXPECT_LT(worst, 1e-5);
   std::printf("          rows 0 and 1 of %zu stages: within %.1e of double precision\n", n_stages, worst);
 }

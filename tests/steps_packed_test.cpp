@@ -33,7 +33,7 @@ void put_float(unsigned char *to, float x) {
 std::vector<unsigned char> random_panel(int32_t format, int32_t n_in, int32_t width, uint32_t seed) {
   const auto n = static_cast<size_t>(width);
   std::vector<unsigned char> panel = random_bytes(packed_output_bytes(format, n_in) * n, seed);
-  if (format == stored_int8) {
+  if (has_output_scales(format)) {
     for (size_t i = 0; i < n; i++) put_float(&panel[4 * i], number_at(seed + 1, static_cast<uint32_t>(i)));
   } else {
     const size_t block = n * static_cast<size_t>(format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
@@ -62,7 +62,7 @@ void compare(const kernel *k, const kernel *ref, step_check &check, const packed
   check.that(y.intact(), "wrote outside y");
 }
 
-const char *name_of(int32_t format) { return format == stored_int8 ? "int8" : format == stored_q8_0 ? "Q8_0" : "Q4_0"; }
+const char *name_of(int32_t format) { return format == stored_int8 ? "int8" : format == stored_uint8 ? "uint8" : format == stored_q8_0 ? "Q8_0" : "Q4_0"; }
 std::string text_of(const packed_shape &p, int32_t format) {
   return std::string(name_of(format)) + ", " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
          std::to_string(p.n_cols) + " of " + std::to_string(p.width);
@@ -85,13 +85,38 @@ void each_packed_shape(F f) {
 }
 
 TEST_P(steps_of_packed, panel) {
-  for (int32_t format = stored_int8; format <= stored_q4_0; format++)
+  for (const int32_t format : {stored_int8, stored_uint8, stored_q8_0, stored_q4_0})
     each_packed_shape([&](const packed_shape &p) {
       if (HasFailure()) return;
       step_check check("panel of " + text_of(p, format));
       const auto panel = random_panel(format, p.depth, p.width, static_cast<uint32_t>(p.depth));
       compare(k_, ref_, check, p, [&](const kernel *by, const linear_block &b) {
         packed_of(by)->panel(b, {fenced_copy(slot_v, panel), format, p.width});
+      });
+    });
+}
+
+// Zero points of all bytes, with gaps between rows of weights; nobody reads behind the last one.
+TEST_P(steps_of_packed, bytes) {
+  uint32_t i = 0;
+  for (const bool out_in : {false, true})
+    each_packed_shape([&](const packed_shape &p) {
+      if (HasFailure()) return;
+      step_check check(std::string(out_in ? "out_in " : "in_out ") + "bytes of " + text_of(p, stored_uint8));
+      const int32_t rows = out_in ? p.n_cols : p.depth, dim = out_in ? p.depth : p.n_cols, stride = dim + p.n_rows % 3;
+      const auto data = random_bytes(static_cast<size_t>(rows - 1) * static_cast<size_t>(stride) + size_t(dim), i);
+      const bool one = i++ % 3 == 0;
+      std::vector<float> scales(one ? 1 : static_cast<size_t>(p.n_cols));
+      fill(scales.data(), scales.size(), 73);
+      auto zeros = random_bytes(scales.size(), 74);
+      zeros[0] = 255, zeros.back() = 0;
+      stored_weights w = {nullptr, nullptr, stride, stored_int8, out_in};
+      w.one_scale = one;
+      w.is_uint8 = i % 2 == 0;
+      compare(k_, ref_, check, p, [&](const kernel *by, const linear_block &b) {
+        w.data = fenced_copy(slot_v, data), w.scales = fenced_copy(slot_mask, scales);
+        w.zeros = i % 5 ? fenced_copy(slot_sinks, zeros) : nullptr;
+        packed_of(by)->bytes(b, w);
       });
     });
 }

@@ -120,6 +120,28 @@ TEST_P(steps_of_rows, linear_and_project) {
       }
 }
 
+// How few rows take weights depends on how far apart the rows of w lie: beyond 2, 8 and 16 MB in all.
+TEST_P(steps_of_rows, linear_of_large_weights) {
+  constexpr int32_t depth = 43, most_rows = 12, n_cols = 150;
+  constexpr ptrdiff_t widest = 105000;
+  std::vector<float> x(most_rows * depth), w(depth * widest), bias(n_cols);
+  fill(x.data(), x.size(), 65), fill(bias.data(), bias.size(), 66);
+  for (const ptrdiff_t stride : {ptrdiff_t{13000}, ptrdiff_t{50000}, widest}) {
+    for (int32_t i = 0; i < depth; i++) fill(w.data() + i * stride, n_cols, 67 + i);
+    for (int32_t n_rows = 1; n_rows <= most_rows; n_rows++) {
+      step_check check("linear " + std::to_string(n_rows) + ", stride " + std::to_string(stride));
+      guarded<float> y(static_cast<size_t>(n_rows) * n_cols, 1), expected(y.size());
+      const auto run = [&](const kernel *k, guarded<float> &to) {
+        products_of(k)->linear({x.data(), depth, w.data(), stride, n_rows % 2 ? bias.data() : nullptr, to.data(), n_cols,
+                                n_rows, depth, n_cols});
+      };
+      run(k_, y), run(ref_, expected);
+      for (size_t i = 0; i < y.size(); i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
+      check.that(y.intact(), "wrote outside y");
+    }
+  }
+}
+
 // -------------------------------------------------------------------------------------------------------------- rows
 
 TEST_P(steps_of_rows, norms) {
@@ -149,6 +171,8 @@ TEST_P(steps_of_rows, elements) {
              {"gelu_tanh", &row_steps::gelu_tanh, false},
              {"silu", &row_steps::silu, false},
              {"relu", &row_steps::relu, false},
+             {"tanh", &row_steps::tanh, false},
+             {"sigmoid", &row_steps::sigmoid, false},
              {"add", &row_steps::add, true}};
   for (const auto &f : all)
     for (int32_t dim : {1, 5, 16, 17, 47, 64, 65, 127, 200})

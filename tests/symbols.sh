@@ -1,6 +1,6 @@
 #!/bin/sh
 # symbols.sh NM LIBRARY: what the library needs and leaves in a program.
-#   needs    memcpy, memmove, memset; in lib/os also the system's questions; the compiler's own arithmetic on 32-bit targets
+#   needs    memcpy, memset; in lib/os also the system's questions; the compiler's own arithmetic on 32-bit targets
 #   defines  heed_* and names in namespace heed; in a kernel file no weak function (a copy compiled for AVX-512 could replace
 #            another file's; unoptimised, the others share inline functions, all compiled for the same processor)
 #   memory   nothing in .data, in .bss two pointers: the choice of kernel, of floats and of integers
@@ -39,9 +39,9 @@ report "undefined" "$(echo "$symbols" | awk '
   $2 ~ /[A-Z]/ { defined[$3] = 1 }
   END {
     for (name in needed) {
-      if (name in defined || name ~ /^(memcpy|memmove|memset|_GLOBAL_OFFSET_TABLE_|\.TOC\.)$/) continue
+      if (name in defined || name ~ /^(memcpy|memset|_GLOBAL_OFFSET_TABLE_|\.TOC\.)$/) continue
       if (name ~ /^(getenv|getauxval)$/ && needed[name] == " hosted.cpp.o") continue
-      if (name ~ /^__(aeabi_|u?div(mod)?di[34]|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
+      if (name !~ /memmove/ && name ~ /^__(aeabi_|u?div(mod)?di[34]|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
       if (name ~ /^_(save|rest)([fg]pr|vr)[01]?_[0-9]+(_[xl])?$/) continue  # PowerPC at -Os, 32 and 64 bits
       if (name ~ /^__(asan|ubsan|sanitizer|sancov)/) continue
       print "  " name " in" needed[name]

@@ -15,7 +15,7 @@ static void *const out = memory + pool_bytes;
 static const heed_memory workspace = {memory + pool_bytes + out_bytes, room_bytes};
 static int32_t lse[64];
 static heed_multiplier multipliers[40];
-static size_t attention_stack, project_stack, self_test_stack;
+static size_t attention_stack, project_stack, rows_stack, self_test_stack;
 static int n_refused;
 
 static void check(heed_status status) {
@@ -99,6 +99,37 @@ static void project(int kind) {
   add_bytes(out, n * n_out * (format == HEED_INT16 ? 2 : 1));
 }
 
+/* A norm, a sum, a product, another scale or a table of rows, with every shift that they take. */
+static heed_int_matrix rows_in(int at, int32_t n, int32_t dim) {
+  const int32_t format = between(0, 1) ? HEED_INT8 : HEED_INT16;
+  return heed_int_matrix_of(pool + at * max_bytes, format, n, dim, format == HEED_INT8 ? between(-128, 127) : 0);
+}
+static void rows(int kind) {
+  const int32_t n = between(1, 3), dim = between(1, 100), format = between(0, 1) ? HEED_INT8 : HEED_INT16;
+  const heed_int_matrix_out y = heed_int_matrix_out_of(out, format, n, dim, between(-128, 127));
+  const heed_multiplier m = multiplier(-31, 30), usual = multiplier(-9, 3);
+  const heed_multiplier other = multiplier(m.e > -17 ? m.e - 14 : -31, m.e < 16 ? m.e + 14 : 30);
+  heed_int_norm norm = {(const int32_t *)(const void *)(pool + 2 * max_bytes), NULL, between(0, 30), 0};
+  fill_pool();
+  const heed_int_matrix a = rows_in(0, n, dim), b = rows_in(1, n, dim);
+  if (kind % 2) norm.bias = norm.weight + 100, norm.eps = next();
+  port_paint_stack();
+  switch (kind % 6) {
+  case 0: check(heed_int_add(a, m, b, other, y, NULL)); break;
+  case 1: check(heed_int_add(a, usual, b, usual, y, NULL)); break;
+  case 2: check(heed_int_rescale(a, kind % 4 ? m : other, y, NULL)); break;
+  case 3: check(heed_int_layer_norm(a, norm, y, NULL)); break;
+  case 4: check(heed_int_rms_norm(a, norm, y, NULL)); break;
+  default: check(heed_int_multiply(a, b, m, y, NULL));
+  }
+  note_stack(&rows_stack);
+  add_bytes(out, n * dim * (format == HEED_INT16 ? 2 : 1));
+  if (kind % 8) return;
+  const heed_int_matrix bytes = heed_int_matrix_of(pool, HEED_INT8, n, dim, 0);
+  check(heed_int_lookup(bytes, pool + max_bytes, heed_int_matrix_out_of(out, HEED_INT8, n, dim, 0), NULL));
+  add_bytes(out, n * dim);
+}
+
 /* What the self-test found is the same on every machine. */
 static void self_test(void) {
   heed_selftest_report report = heed_selftest_report_default();
@@ -143,10 +174,13 @@ int main(void) {
   for (int i = 0; i < n_calls; i++) {
     attend(i);
     project(i);
+    rows(2 * i);
+    rows(2 * i + 1);
     if (i % (n_calls / n_lines) == n_calls / n_lines - 1) print_digest("integers");
   }
   port_write("# stack attention "), port_write_int((int32_t)attention_stack), port_write("\n");
   port_write("# stack project "), port_write_int((int32_t)project_stack), port_write("\n");
+  port_write("# stack rows "), port_write_int((int32_t)rows_stack), port_write("\n");
   port_write("# stack self-test "), port_write_int((int32_t)self_test_stack), port_write("\n");
   digest_state = 1;
   count(&clock, "P7", 24, 16);

@@ -2,6 +2,7 @@
  * Prints "stack CALL: FUNCTION BYTES" and fails if one needs more than HEED_STACK_BYTES; bytes are all that lies below
  * the stack pointer of the instruction that calls. SPDX-License-Identifier: MIT */
 #include "heed/heed.h"
+#include "heed/integers.h"
 #include "port.h"
 
 #define FUNCTIONS(F)             \
@@ -54,10 +55,40 @@
   F(heed_gelu_tanh)              \
   F(heed_silu)                   \
   F(heed_relu)                   \
+  F(heed_gather_rows)            \
+  F(heed_argmax)                 \
+  F(heed_largest)                \
+  F(heed_sample)                 \
+  F(heed_tanh)                   \
+  F(heed_sigmoid)                \
+  F(heed_group_norm)             \
+  F(heed_mean_rows)              \
   F(heed_add)                    \
   F(heed_rope_init)              \
   F(heed_rope_apply)             \
-  F(heed_transformer_layer_run)
+  F(heed_transformer_layer_run)  \
+  F(heed_int_attention_run)      \
+  F(heed_int_partial_clear)      \
+  F(heed_int_partial_merge)      \
+  F(heed_int_partial_finish)     \
+  F(heed_int_cache_init)         \
+  F(heed_int_cache_append)       \
+  F(heed_int_cache_append_f32)   \
+  F(heed_int_cache_truncate)     \
+  F(heed_int_cache_reset)        \
+  F(heed_int_cache_seal)         \
+  F(heed_int_cache_open)         \
+  F(heed_weights_in_integers)    \
+  F(heed_int_project)            \
+  F(heed_int_add)                \
+  F(heed_int_multiply)           \
+  F(heed_int_rescale)            \
+  F(heed_int_layer_norm)         \
+  F(heed_int_rms_norm)           \
+  F(heed_int_table)              \
+  F(heed_int_lookup)             \
+  F(heed_int_layer_run)          \
+  F(heed_int_selftest)
 #define NUMBER_OF(function) of_##function,
 #define NAME_OF(function) #function,
 enum { FUNCTIONS(NUMBER_OF) n_functions };
@@ -120,10 +151,40 @@ static heed_status note(int function, heed_status status) {
 #define heed_gelu_tanh(...) MEASURED(heed_gelu_tanh, __VA_ARGS__)
 #define heed_silu(...) MEASURED(heed_silu, __VA_ARGS__)
 #define heed_relu(...) MEASURED(heed_relu, __VA_ARGS__)
+#define heed_gather_rows(...) MEASURED(heed_gather_rows, __VA_ARGS__)
+#define heed_argmax(...) MEASURED(heed_argmax, __VA_ARGS__)
+#define heed_largest(...) MEASURED(heed_largest, __VA_ARGS__)
+#define heed_sample(...) MEASURED(heed_sample, __VA_ARGS__)
+#define heed_tanh(...) MEASURED(heed_tanh, __VA_ARGS__)
+#define heed_sigmoid(...) MEASURED(heed_sigmoid, __VA_ARGS__)
+#define heed_group_norm(...) MEASURED(heed_group_norm, __VA_ARGS__)
+#define heed_mean_rows(...) MEASURED(heed_mean_rows, __VA_ARGS__)
 #define heed_add(...) MEASURED(heed_add, __VA_ARGS__)
 #define heed_rope_init(...) MEASURED(heed_rope_init, __VA_ARGS__)
 #define heed_rope_apply(...) MEASURED(heed_rope_apply, __VA_ARGS__)
 #define heed_transformer_layer_run(...) MEASURED(heed_transformer_layer_run, __VA_ARGS__)
+#define heed_int_attention_run(...) MEASURED(heed_int_attention_run, __VA_ARGS__)
+#define heed_int_partial_clear(...) MEASURED(heed_int_partial_clear, __VA_ARGS__)
+#define heed_int_partial_merge(...) MEASURED(heed_int_partial_merge, __VA_ARGS__)
+#define heed_int_partial_finish(...) MEASURED(heed_int_partial_finish, __VA_ARGS__)
+#define heed_int_cache_init(...) MEASURED(heed_int_cache_init, __VA_ARGS__)
+#define heed_int_cache_append(...) MEASURED(heed_int_cache_append, __VA_ARGS__)
+#define heed_int_cache_append_f32(...) MEASURED(heed_int_cache_append_f32, __VA_ARGS__)
+#define heed_int_cache_truncate(...) MEASURED(heed_int_cache_truncate, __VA_ARGS__)
+#define heed_int_cache_reset(...) MEASURED(heed_int_cache_reset, __VA_ARGS__)
+#define heed_int_cache_seal(...) MEASURED(heed_int_cache_seal, __VA_ARGS__)
+#define heed_int_cache_open(...) MEASURED(heed_int_cache_open, __VA_ARGS__)
+#define heed_weights_in_integers(...) MEASURED(heed_weights_in_integers, __VA_ARGS__)
+#define heed_int_project(...) MEASURED(heed_int_project, __VA_ARGS__)
+#define heed_int_add(...) MEASURED(heed_int_add, __VA_ARGS__)
+#define heed_int_multiply(...) MEASURED(heed_int_multiply, __VA_ARGS__)
+#define heed_int_rescale(...) MEASURED(heed_int_rescale, __VA_ARGS__)
+#define heed_int_layer_norm(...) MEASURED(heed_int_layer_norm, __VA_ARGS__)
+#define heed_int_rms_norm(...) MEASURED(heed_int_rms_norm, __VA_ARGS__)
+#define heed_int_table(...) MEASURED(heed_int_table, __VA_ARGS__)
+#define heed_int_lookup(...) MEASURED(heed_int_lookup, __VA_ARGS__)
+#define heed_int_layer_run(...) MEASURED(heed_int_layer_run, __VA_ARGS__)
+#define heed_int_selftest(...) MEASURED(heed_int_selftest, __VA_ARGS__)
 
 #define CALLS_ON_BOARD
 #include "support/all_calls.h"

@@ -31,7 +31,7 @@ field() { grep -qE -- "$2" "$1" || fail "$1 lacks $2"; } # FILE PATTERN
 # What lies below a program on an emulated board, in one folder: start, memory, C library, the debugger's input and output.
 board() { # FOLDER FAMILY BOARD
   mkdir -p "$1"
-  for file in $2/startup.c $2/fault.c $2/boards/$3/memory.ld bare/semihosting.c bare/libc.c bare/link.ld port.h port.c; do
+  for file in $2/startup.c $2/fault.c $2/boards/$3/memory.ld bare/semihosting.c bare/painted_stack.c bare/libc.c bare/link.ld port.h port.c; do
     cp "$source/ports/$file" "$1/"
   done
   cp "$stubs/printf.c" "$1/"

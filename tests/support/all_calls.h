@@ -161,6 +161,22 @@ static heed_status call_formats(void) {
                                         heed_matrix_out_of(calls_out, 30, 40))
                            : status;
 }
+static heed_status call_gather(void) {
+  static const int32_t rows[3] = {5, 39, 5};
+  const heed_status status = heed_gather_rows(heed_weights_of_blocks(calls_c, HEED_Q4_0, 64, 40), rows,
+                                              heed_matrix_out_of(calls_out, 3, 64));
+  return status == HEED_OK ? heed_gather_rows(heed_weights_of(calls_c, NULL, HEED_F32, HEED_IN_OUT, 64, 40), rows,
+                                              heed_matrix_out_of(calls_out, 3, 64))
+                           : status;
+}
+static int32_t calls_chosen[40];
+static heed_status call_choose(void) {
+  heed_status status = heed_argmax(heed_matrix_of(calls_a, 20, 100), calls_chosen);
+  if (status == HEED_OK) status = heed_largest(heed_matrix_of(calls_a, 2, 100), 20, calls_chosen, calls_out);
+  return status == HEED_OK ? heed_sample(calls_a, 100, 0.5f, 100, 0.9f, 0.5f, calls_chosen,
+                                         heed_memory_of(calls_workspace, HEED_SAMPLE_BYTES(100)))
+                           : status;
+}
 static heed_status call_weighted_sum(void) {
   return heed_weighted_sum(heed_matrix_of(calls_a, 3, calls_keys), heed_matrix_of(calls_b, calls_keys, calls_dim),
                            heed_matrix_out_of(calls_out, 3, calls_dim), NULL);
@@ -186,6 +202,19 @@ static heed_status call_silu(void) {
 static heed_status call_relu(void) {
   return heed_relu(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
 }
+static heed_status call_tanh(void) {
+  return heed_tanh(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_sigmoid(void) {
+  return heed_sigmoid(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
+}
+static heed_status call_group_norm(void) {
+  const heed_status status =
+      heed_group_norm(calls_tokens(calls_a), calls_b, calls_c, 1, 1e-5f, calls_results(), &calls_executor);
+  return status == HEED_OK ? heed_group_norm(calls_tokens(calls_a), NULL, NULL, calls_dim, 1e-5f, calls_results(), NULL)
+                           : status;
+}
+static heed_status call_mean_rows(void) { return heed_mean_rows(calls_tokens(calls_a), calls_out, &calls_executor); }
 static heed_status call_add(void) {
   return heed_add(calls_tokens(calls_a), calls_tokens(calls_b), calls_results(), &calls_executor);
 }
@@ -306,6 +335,42 @@ static heed_status call_int_partial(void) {
   call.partial = one;
   return status == HEED_OK ? heed_int_partial_finish(&call) : status;
 }
+static const heed_multiplier calls_half = {1 << 30, 0};
+static heed_status call_int_rows(void) {
+  const heed_int_matrix x = heed_int_matrix_of(calls_a, HEED_INT16, calls_rows, calls_dim, 0),
+                        bytes = heed_int_matrix_of(calls_b, HEED_INT8, calls_rows, calls_dim, 3);
+  const heed_int_matrix_out y = heed_int_matrix_out_of(calls_out, HEED_INT8, calls_rows, calls_dim, 5);
+  const heed_int_norm norm = {calls_of_integers, calls_of_integers, 16, 1};
+  int8_t table[256];
+  heed_status status = heed_int_add(x, calls_half, bytes, calls_half, y, &calls_executor);
+  if (status == HEED_OK) status = heed_int_multiply(x, x, calls_half, y, &calls_executor);
+  if (status == HEED_OK) status = heed_int_rescale(x, calls_half, y, &calls_executor);
+  if (status == HEED_OK) status = heed_int_layer_norm(x, norm, y, &calls_executor);
+  if (status == HEED_OK) status = heed_int_rms_norm(x, norm, y, &calls_executor);
+  if (status == HEED_OK) status = heed_int_table(HEED_INT_GELU, heed_multiplier_of(0.05f), 3, heed_multiplier_of(20), 5, table);
+  return status == HEED_OK ? heed_int_lookup(bytes, table, y, &calls_executor) : status;
+}
+static heed_status call_int_layer(void) {
+  static heed_multiplier by[4 * calls_dim];
+  for (int i = 0; i < 4 * calls_dim; i++) by[i] = heed_multiplier_of(0x1p-11f);
+  const heed_weights square = heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, calls_dim);
+  const heed_int_linear attention = {square, NULL, by},
+                        up = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, 4 * calls_dim), NULL, by},
+                        down = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, 4 * calls_dim, calls_dim), NULL, by};
+  const heed_int_norm norm = {calls_of_integers, NULL, 16, 1};
+  heed_int_layer layer = heed_int_layer_default(calls_dim, 2, 4 * calls_dim, heed_int_layer_norm);
+  layer.wq = layer.wk = layer.wv = layer.wo = attention;
+  layer.w_up = layer.w_gate = up;
+  layer.w_down = down;
+  layer.norm1 = layer.norm2 = norm;
+  layer.norm_first = layer.causal = 1;
+  layer.activation = (const int8_t *)(const void *)calls_b;
+  layer.score = heed_multiplier_of(0.0002f);
+  layer.value = layer.of_x = layer.of_attention = layer.of_a = layer.of_hidden = layer.gate = calls_half;
+  const heed_int_matrix x = heed_int_matrix_of(calls_a, HEED_INT16, calls_rows, calls_dim, 0);
+  const heed_int_matrix_out y = heed_int_matrix_out_of(calls_out, HEED_INT16, calls_rows, calls_dim, 0);
+  return heed_int_layer_run(&layer, x, y, heed_memory_of(calls_c, sizeof calls_c), &calls_executor);
+}
 
 #include "option_calls.h"
 #include "cache_calls.h"
@@ -356,6 +421,8 @@ static const struct {
                  {"integers, one query", call_int_attention_one_query},
                  {"integers, partial results", call_int_partial},
                  {"integers, a cache", call_int_cache},
+                 {"integers, rows", call_int_rows},
+                 {"integers, a layer", call_int_layer},
                  {"softmax", call_softmax},
                  {"linear", call_linear},
                  {"linear, colliding rows", call_linear_colliding},
@@ -385,12 +452,18 @@ static const struct {
                  {"narrow, smallest workspace", call_narrow_smallest_workspace},
                  {"narrow, wide rows", call_narrow_wide},
                  {"narrow, options", call_narrow_options},
+                 {"rows gathered", call_gather},
+                 {"greatest, largest, drawn", call_choose},
                  {"rms_norm", call_rms_norm},
                  {"layer_norm", call_layer_norm},
                  {"gelu", call_gelu},
                  {"gelu, tanh", call_gelu_tanh},
                  {"silu", call_silu},
                  {"relu", call_relu},
+                 {"tanh", call_tanh},
+                 {"sigmoid", call_sigmoid},
+                 {"group_norm", call_group_norm},
+                 {"mean of rows", call_mean_rows},
                  {"sum of rows", call_add},
                  {"rotary embedding", call_rope},
                  {"rotary embedding, halves", call_rope_halves},

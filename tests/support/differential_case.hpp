@@ -16,6 +16,7 @@
 #include "format_trials.hpp"
 #include "int_layer_trial.hpp"
 #include "layer_trials.hpp"
+#include "part_trials.hpp"
 #include "partial_trials.hpp"
 #include "primitive_trials.hpp"
 #include "row_trials.hpp"
@@ -74,10 +75,11 @@ class differential {
     static const struct {
       int32_t percent;
       maker make;
-    } kinds[] = {{22, make<attention_trial>}, {6, make<partial_trial>},  {7, make<softmax_trial>},
+    } kinds[] = {{17, make<attention_trial>}, {6, make<partial_trial>},  {6, make<softmax_trial>},
                  {17, make<product_trial>},   {4, make<dot_trial>},      {5, make<self_attention_trial>},
                  {9, make<layer_trial>},      {6, make<sequence_trial>}, {8, make_cache_trial},
-                 {8, make<rows_trial>},       {4, make<rope_trial>},     {4, make<format_trial>}};
+                 {8, make<rows_trial>},       {4, make<rope_trial>},     {4, make<format_trial>},
+                 {6, make_part_trial}};
     int32_t kind = r.between(0, 99);
     for (const auto &k : kinds)
       if ((kind -= k.percent) < 0) return k.make(r, e);

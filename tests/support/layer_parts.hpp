@@ -125,7 +125,7 @@ inline layer_result compose_transformer(const random_layer &l, const floats &x, 
     }
   }
   floats f(up.size());
-  expect_done(t.activation(view(gate, n), gated ? view(up, n) : heed_matrix(), view(&f, n), nullptr));
+  expect_done(t.activation(view(gate, n), gated ? view(up, n) : heed_no_matrix(), view(&f, n), nullptr));
   all.y = join(a, project(f, n, t.w_down, t.b_down), t.after2_weight, t.after2_bias, t.norm2_weight, t.norm2_bias);
   all.kept.clear();
   return all;
@@ -160,11 +160,28 @@ inline layer_setting random_layer_setting(random_source &r, const random_layer &
   return s;
 }
 
+// Its attention over rows of several sequences, of which the cache has some already.
+inline problem attention_of(const random_layer &l, const std::vector<int32_t> &lengths, const heed_cache *cache) {
+  problem p = attention_of(l, 0, cache ? heed_cache_longest(cache) : 0);
+  p.batch = int32_t(lengths.size());
+  for (int32_t i = 0; i < p.batch; ++i) {
+    const int32_t n = lengths[size_t(i)];
+    p.n_q = std::max(p.n_q, n), p.n_kv = std::max(p.n_kv, n + (cache ? heed_cache_length(cache, i) : 0));
+  }
+  return p;
+}
+
 inline layer_result run_layer(const random_layer &l, const floats &x, int32_t n, const layer_setting &s,
-                              heed_cache *cache) {
+                              heed_cache *cache, const std::vector<int32_t> &lengths = {}) {
   random_layer own = l;
   heed_attention_layer &a = own.attention;
-  const problem p = attention_of(l, n, n + (cache ? heed_cache_length(cache, 0) : 0));
+  const problem p = lengths.empty() ? attention_of(l, n, n + (cache ? heed_cache_length(cache, 0) : 0))
+                                    : attention_of(l, lengths, cache);
+  heed_batch batch;
+  if (!lengths.empty()) {
+    expect_done(heed_batch_init(&batch, p.batch, lengths.data()));
+    a.batch = &batch;
+  }
   setting of_options;
   of_options.in = of_options.out = s.padding > 0 ? layout::token_major_padded : layout::head_major;
   of_options.padding = s.padding;
@@ -177,7 +194,7 @@ inline layer_result run_layer(const random_layer &l, const floats &x, int32_t n,
   const fenced_floats in(slot_q, from.extent(), unread_bits), out(slot_out, to.extent(), unwritten_bits);
   const fenced_floats &y = s.in_place ? in : out;
   scatter(from, x, in.data());
-  const int32_t at_once = rows_at_once(cache, n);
+  const int32_t at_once = lengths.empty() ? rows_at_once(cache, n) : n;
   const size_t workers = s.executor ? size_t(std::min(s.executor->n_workers, 8)) : 1;
   const size_t workspace = s.least_workspace ? heed_workspace_min_bytes(a.head_dim, a.v_dim)
                                              : workers * heed_workspace_bytes(a.head_dim, a.v_dim);
@@ -189,7 +206,7 @@ inline layer_result run_layer(const random_layer &l, const floats &x, int32_t n,
   all.y = gather(to, y);
   const auto *kept = reinterpret_cast<const float *>(memory.data());
   if (!l.is_transformer) all.kept.assign(kept, kept + l.kept_floats(n - (n - 1) / at_once * at_once));
-  options.collect(&all.attended);
+  options.collect(&all.attended, lengths.empty());
   return all;
 }
 

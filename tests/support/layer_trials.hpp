@@ -1,4 +1,4 @@
-// Trials of both layers, with and without a cache. SPDX-License-Identifier: MIT
+// Trials of both layers, with and without a cache, of several sequences, of some rows, in little memory. SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_LAYER_TRIALS_HPP
 #define HEED_TESTS_SUPPORT_LAYER_TRIALS_HPP
 
@@ -39,6 +39,8 @@ inline heed_activation *restless_one(heed_activation *f) {
   return f == heed_gelu        ? restless<heed_gelu>
          : f == heed_gelu_tanh ? restless<heed_gelu_tanh>
          : f == heed_silu      ? restless<heed_silu>
+         : f == heed_tanh      ? restless<heed_tanh>
+         : f == heed_sigmoid   ? restless<heed_sigmoid>
                                : restless<heed_relu>;
 }
 
@@ -52,6 +54,7 @@ class layer_trial : public matrix_trial {
                             : r.between(e == extent::regular ? 2 : 1, most);
     if (a.causal && r.chance(60)) add_cache(r);
     if (r.chance(60)) draw_options(r, n_, n_before_, cache_ ? &cache_->cache.shape : nullptr, &numbers_);
+    draw_rows(r);
     if (a.rope && r.chance(50)) {
       turn_ = random_rope(r, a.head_dim);
       plain_rope_ = rope_from(turn_);
@@ -60,6 +63,7 @@ class layer_trial : public matrix_trial {
     placed_ = numbers_;
     place_numbers();
     if (cache_) placed_.attention.cache = &cache_->cache;
+    if (!lengths_.empty()) placed_.attention.batch = &batch_;
     if (a.rope) rope_ = a.rope == &plain_rope_ ? place_rope(turn_, &memory) : *a.rope, placed_.attention.rope = &rope_;
     heed_transformer_layer &t = placed_.transformer;
     if (numbers_.is_transformer && r.chance(25)) t.norm = restless_one(t.norm);
@@ -69,9 +73,12 @@ class layer_trial : public matrix_trial {
     place_rows(r, e);
     const int32_t at_once = rows_at_once(placed_.attention.cache, n_);
     // Of a cut prompt the last piece is kept.
-    const auto kept = numbers_.is_transformer ? size_t{0} : numbers_.kept_floats(n_ - (n_ - 1) / at_once * at_once);
+    const auto kept = numbers_.is_transformer || !lengths_.empty() ? size_t{0}
+                                                                   : numbers_.kept_floats(n_ - (n_ - 1) / at_once * at_once);
     besides_workspace_ = numbers_.bytes_besides_workspace(at_once);
-    const size_t bytes = besides_workspace_ + workspace_bytes(r, a.head_dim, a.v_dim);
+    const bool in_pieces = can_be_cut() && r.chance(50);
+    const size_t least = least_bytes(), whole = besides_workspace_ + workspace_bytes(r, a.head_dim, a.v_dim);
+    const size_t bytes = in_pieces && least < whole ? least + (r.chance(50) ? 0 : r.below(uint32_t(whole - least))) : whole;
     const placement result = {1, 1, 1, static_cast<int32_t>(kept), 0, 0, 0};
     memory_ = memory.scratch(bytes, HEED_ALIGNMENT, kept ? result : placement());
     executor_argument_ = executor();
@@ -80,7 +87,9 @@ class layer_trial : public matrix_trial {
   }
   std::string text() const override {
     return numbers_.text() + " rows " + std::to_string(n_) +
-           (cache_ ? " after " + std::to_string(n_before_) + " in " + text_of(cache_->cache.shape) : "");
+           (cache_ ? " after " + std::to_string(n_before_) + " in " + text_of(cache_->cache.shape) : "") +
+           (lengths_.empty() ? "" : " of " + std::to_string(lengths_.size()) + " sequences") + " out_rows " +
+           std::to_string(placed_.transformer.out_rows);
   }
   heed_status call() override {
     source_of_callbacks() = random_source(seed_of_callbacks_);
@@ -92,9 +101,17 @@ class layer_trial : public matrix_trial {
     floats buffer, result;
     heed_cache copy = {};
     if (cache_) copy = cache_->copy(&buffer);
+    const int32_t dim = numbers_.attention.model_dim, out_dim = numbers_.attention.out_dim;
+    if (!lengths_.empty()) {  // each sequence alone
+      for (int32_t i = 0, first = 0; i < int32_t(lengths_.size()); first += lengths_[size_t(i++)])
+        append(&result, compose(numbers_, rows_from(x_numbers_.values, dim, first, lengths_[size_t(i)]),
+                                lengths_[size_t(i)], nullptr).y);
+      return result;
+    }
     const layer_result parts = compose(numbers_, x_numbers_.values, n_, cache_ ? &copy : nullptr);
     if (cache_) result = cache_->contents(copy);  // in the order of the arrays
-    append(&result, parts.y), append(&result, parts.kept), append(&result, extra_results(parts.attended));
+    append(&result, rows_from(parts.y, out_dim, numbers_.transformer.out_rows < 0 ? n_ - n_out_ : 0, n_out_));
+    append(&result, parts.kept), append(&result, extra_results(parts.attended));
     return result;
   }
   std::vector<spoilings> flaws(random_source &r) override {
@@ -110,13 +127,14 @@ class layer_trial : public matrix_trial {
         wrong_values<int32_t>("causal", &a.causal, {2, -1, INT32_MIN}),
         wrong_scale(&a.scale),
         wrong_values<uint32_t>("struct_size", &a.struct_size, {0, sizeof a - 1, sizeof a + 1, UINT32_MAX}),
-        wrong_workspace(&memory_, besides_workspace_ + heed_workspace_min_bytes(a.head_dim, a.v_dim)),
+        wrong_workspace(&memory_, least_bytes()),
         executor_flaws_in(&executor_argument_),
         weights_flaws("wq", &a.wq, &a.bq, true),
         weights_flaws("wk", &a.wk, &a.bk, true),
         weights_flaws("wv", &a.wv, &a.bv, true),
         weights_flaws("wo", &a.wo, &a.bo, numbers_.is_transformer)};
     if (numbers_.is_transformer) add_transformer_flaws(&all);
+    if (!lengths_.empty()) all.push_back(batch_flaws());
     if (a.model_dim > 8) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_DIM)));
     if (a.out_dim > 8) all.push_back(flaws_in("y", &y_, output_flaws(HEED_MAX_DIM)));
     all.push_back(all_overlaps(r));
@@ -137,18 +155,56 @@ class layer_trial : public matrix_trial {
                     r.between(HEED_F32, HEED_INT8), ring ? r.between(0, 5) : 0, spare);
     cache_ = std::make_unique<staged_cache>(r, shape, n_before_, &memory);
   }
+  // Several sequences, or some rows of one: neither with options, which count by the rows.
+  void draw_rows(random_source &r) {
+    n_out_ = n_;
+    if (numbers_.options.any()) return;
+    if (!cache_ && r.chance(30)) {
+      for (int32_t left = n_; left > 0; left -= lengths_.back()) lengths_.push_back(r.between(0, left));
+      int32_t *const lengths = memory.inputs<int32_t>(lengths_.size());
+      std::copy(lengths_.begin(), lengths_.end(), lengths);
+      EXPECT_EQ(heed_batch_init(&batch_, int32_t(lengths_.size()), lengths), HEED_OK);
+    } else if (numbers_.is_transformer && r.chance(30)) {
+      n_out_ = r.between(1, n_);
+      numbers_.transformer.out_rows = r.chance(50) ? n_out_ : -n_out_;
+    }
+  }
+  bool can_be_cut() const {
+    return numbers_.is_transformer && !cache_ && lengths_.empty() && !numbers_.options.any();
+  }
+  size_t least_bytes() const {
+    const heed_attention_layer &a = numbers_.attention;
+    heed_transformer_layer t = numbers_.transformer;
+    t.attention = &a;
+    return numbers_.is_transformer && !cache_ && lengths_.empty()
+               ? heed_transformer_layer_min_bytes(&t, n_)
+               : besides_workspace_ + heed_workspace_min_bytes(a.head_dim, a.v_dim);
+  }
+  spoilings batch_flaws() {
+    spoilings all = {{"batch without code", [=] { batch_.code = nullptr; }},
+                     {"batch of size 0", [=] { batch_.struct_size = 0; }},
+                     {"lengths of no sequence", [=] { batch_.n_sequences = 0; }},
+                     {"misaligned lengths", [=] { batch_.lengths = misaligned(batch_.lengths, 2); }},
+                     {"no lengths", [=] { batch_.lengths = nullptr; }}};
+    auto *const lengths = const_cast<int32_t *>(batch_.lengths);
+    for (const int32_t wrong : {lengths_[0] + 1, -1, INT32_MAX, INT32_MIN})
+      all.push_back({"length " + std::to_string(wrong), [=] { memory.edit([=] { *lengths = wrong; }); }});
+    return all;
+  }
   // Weights in arrays of their own; scales, biases and norms in one, since there are not so many regions.
   void place_numbers() {
     size_t n_floats = 0;
-    const auto is_floats = [](auto &pointer) { return std::is_same_v<decltype(pointer), const float *&>; };
-    placed_.each_array([&](auto &pointer, size_t bytes, size_t) {
-      if (is_floats(pointer)) n_floats += bytes / sizeof(float);
+    const auto is_small = [](auto &pointer, size_t alignment) {
+      return std::is_same_v<decltype(pointer), const float *&> || alignment == 0;
+    };
+    placed_.each_array([&](auto &pointer, size_t bytes, size_t alignment) {
+      if (is_small(pointer, alignment)) n_floats += (bytes + 3) / sizeof(float);
     });
     float *next = memory.input(n_floats);
     placed_.each_array([&](auto &pointer, size_t bytes, size_t alignment) {
       void *copy = next;
-      if (is_floats(pointer))
-        next += bytes / sizeof(float);
+      if (is_small(pointer, alignment))
+        next += (bytes + 3) / sizeof(float);
       else
         copy = memory.input_bytes(bytes, alignment);
       std::memcpy(copy, pointer, bytes);
@@ -159,14 +215,14 @@ class layer_trial : public matrix_trial {
     const int32_t dim = numbers_.attention.model_dim, out_dim = numbers_.attention.out_dim;
     const bool ordinary = numbers_.is_transformer || cache_;
     x_numbers_ = ordinary ? matrix{n_, dim, bell_floats(r, size_t(n_) * size_t(dim))} : any_matrix(r, n_, dim);
-    if (numbers_.is_transformer && e != extent::regular && r.chance(30)) {
+    if (numbers_.is_transformer && e != extent::regular && numbers_.transformer.out_rows == 0 && r.chance(30)) {
       const placement view = random_placement(r, 1, 1, n_, dim);
       y_ = output_rows(view, memory.output(view));
       scatter(view, x_numbers_.values, y_.data);
       x_ = input_rows(view, y_.data);
     } else {
       x_ = put_matrix(r, e, &x_numbers_);
-      y_ = place_result(r, n_, out_dim);
+      y_ = place_result(r, n_out_, out_dim);
     }
   }
 
@@ -183,6 +239,7 @@ class layer_trial : public matrix_trial {
         wrong_values<int32_t>("norm_after", &t.norm_after, {2, -1, INT32_MIN}),
         wrong_values<int32_t>("parallel", &t.parallel, {2, -1, INT32_MIN}),
         wrong_values<int32_t>("hidden_order", &t.hidden_order, {3, -1, INT32_MIN}),
+        wrong_values<int32_t>("out_rows", &t.out_rows, {n_ + 1, -n_ - 1, INT32_MIN, INT32_MAX}),
         wrong_values<float>("eps", &t.eps, {not_a_number, infinity, -1.0f}),
         wrong_values<heed_norm *>("norm", &t.norm, {nullptr}),
         wrong_values<heed_activation *>("activation", &t.activation, {nullptr}),
@@ -241,7 +298,9 @@ class layer_trial : public matrix_trial {
   }
 
   random_layer numbers_, placed_ = numbers_;
-  int32_t n_, n_before_ = 0;
+  int32_t n_, n_out_, n_before_ = 0;
+  std::vector<int32_t> lengths_;  // of several sequences; empty: of one
+  heed_batch batch_;
   std::unique_ptr<staged_cache> cache_;
   rope_problem turn_;
   heed_rope plain_rope_, rope_;

@@ -82,7 +82,7 @@ class random_layer {
       all += int64_t{w.n_in} * w.n_out;
     return all;
   }
-  // place(pointer, bytes, alignment) for every array of numbers.
+  // place(pointer, bytes, alignment) for every array of numbers; alignment 0: of few bytes, which may lie anywhere.
   template <typename Place>
   void each_array(Place place) {
     heed_attention_layer &a = attention;
@@ -91,7 +91,8 @@ class random_layer {
       if (pointer) place(pointer, arrays_->at(pointer).bytes, alignment);
     };
     for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
-      visit(w->data, w->layout == HEED_PACKED ? HEED_ALIGNMENT : HEED_FORMAT_BYTES(w->format)), visit(w->scales);
+      visit(w->data, w->layout == HEED_PACKED ? HEED_ALIGNMENT : HEED_FORMAT_BYTES(w->format)), visit(w->scales),
+          visit(w->zero_points, 0);
     for (const float **b : {&a.bq,
                             &a.bk,
                             &a.bv,
@@ -163,12 +164,25 @@ class random_layer {
                                   : heed_narrow(all, heed_narrow_matrix_out_of(data, nullptr, format, rows, dim)),
               HEED_OK);
     *w = heed_weights_of(data, scales, format, layout, n_in, n_out);
+    if (format == HEED_INT8 && r.chance(50)) draw_zero_points(r, static_cast<unsigned char *>(data), numbers.size(), w);
     if (r.chance(30)) pack(r, w);
     *bias = some(r, n_out);
   }
+  // int8 become weights with zero points, small ones.
+  void draw_zero_points(random_source &r, unsigned char *data, size_t n, heed_weights *w) {
+    const int32_t n_scales = r.chance(30) ? 1 : w->n_out, middle = r.chance(50) ? 128 : 0;
+    if (middle) w->format = HEED_UINT8;
+    for (size_t i = 0; i < n; ++i) data[i] = static_cast<unsigned char>(data[i] ^ middle);
+    unsigned char *zeros = nullptr;
+    if (middle || r.chance(70)) {
+      zeros = static_cast<unsigned char *>(take(size_t(n_scales)));
+      for (int32_t i = 0; i < n_scales; ++i) zeros[i] = static_cast<unsigned char>(middle + r.between(-30, 30));
+    }
+    *w = heed_weights_with_zero_points(*w, zeros, n_scales);
+  }
   // In any format. What is kept begins behind the header, where the weights' data do.
   void pack(random_source &r, heed_weights *w) {
-    const int32_t format = r.between(HEED_F32, HEED_Q4_0);
+    const int32_t format = w->code && r.chance(60) ? int32_t{HEED_UINT8} : r.between(HEED_F32, HEED_Q4_0);
     const size_t bytes = heed_weights_packed_bytes(format, w->n_in, w->n_out);
     array a = {floats(bytes / 4 + 16), bytes - 64};
     const uintptr_t address = (reinterpret_cast<uintptr_t>(a.words.data()) + 63) / 64 * 64;
@@ -203,11 +217,11 @@ class random_layer {
   }
   void draw_feed_forward(random_source &r) {
     heed_transformer_layer &t = transformer;
-    heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu};
+    heed_activation *const activations[] = {heed_gelu, heed_gelu_tanh, heed_silu, heed_relu, heed_tanh, heed_sigmoid};
     const int32_t dim = attention.model_dim;
     t.norm_first = r.chance(50);
     t.norm = r.chance(50) ? heed_rms_norm : heed_layer_norm;
-    t.activation = activations[r.between(0, 3)];
+    t.activation = activations[r.between(0, 5)];
     for (const float **x : {&t.norm1_weight, &t.norm1_bias, &t.norm2_weight, &t.norm2_bias}) *x = some(r, dim);
     if (r.chance(40)) draw_family(r);
     if (r.chance(25)) t.hidden_order = r.between(HEED_HIDDEN_GATE_FIRST, HEED_HIDDEN_GATE_LAST);

@@ -14,7 +14,7 @@ namespace heed_test {
 
 constexpr int32_t formats[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8};
 inline std::string format_name(int32_t format) {
-  static const char *const names[] = {"f32", "f16", "bf16", "int8"};
+  static const char *const names[] = {"f32", "f16", "bf16", "int8", "q8_0", "q4_0", "int16", "uint8"};
   return names[format];
 }
 

@@ -36,16 +36,19 @@ struct numeric_weights {
   int32_t format, n_in, n_out;
   std::vector<uint32_t> numbers;  // [n_out][n_in] bits, or integers
   std::vector<uint32_t> scales;   // of int8 [n_out] bits of floats; of blocks [n_out][blocks] bits of f16
+  std::vector<int32_t> zeros = {};  // of uint8 [n_out]: they and the numbers are 128 less
   int32_t n_blocks() const { return (n_in + 31) / 32; }
   uint32_t number(int32_t i, int32_t o) const { return numbers[size_t(o) * size_t(n_in) + size_t(i)]; }
+  int32_t integer(int32_t i, int32_t o) const { return int32_t(number(i, o)) - (zeros.empty() ? 0 : zeros[size_t(o)]); }
   uint32_t scale(int32_t i, int32_t o) const {
-    return format == HEED_INT8 ? scales[size_t(o)] : scales[size_t(o) * size_t(n_blocks()) + size_t(i / 32)];
+    return format == HEED_INT8 || format == HEED_UINT8 ? scales[size_t(o)] : scales[size_t(o) * size_t(n_blocks()) + size_t(i / 32)];
   }
   float widened(int32_t i, int32_t o) const {
     const uint32_t bits = number(i, o);
     if (format == HEED_F32) return float_of(bits);
     if (format == HEED_F16) return float(f16_number(uint16_t(bits)));
     if (format == HEED_BF16) return float(bf16_number(uint16_t(bits)));
+    if (format == HEED_UINT8) return float(int32_t(bits) - zeros[size_t(o)]) * float_of(scale(i, o));
     const float scale_of_number =
         format == HEED_INT8 ? float_of(scale(i, o)) : float(f16_number(uint16_t(scale(i, o))));
     return float(int32_t(bits)) * scale_of_number;
@@ -53,11 +56,15 @@ struct numeric_weights {
 };
 
 inline numeric_weights numbers_of(const weights &w) {
-  numeric_weights n = {w.numbers.format, w.n_in, w.n_out, {}, {}};
+  numeric_weights n = {w.shifted ? HEED_UINT8 : w.numbers.format, w.n_in, w.n_out, {}, {}};
+  const int32_t less = w.numbers.format == HEED_UINT8 ? 128 : 0;
+  for (int32_t o = 0; w.shifted && o < w.n_out; ++o) n.zeros.push_back(w.zero(o) - less);
   for (int32_t o = 0; o < w.n_out; ++o)
     for (int32_t i = 0; i < w.n_in; ++i) {
       const size_t at = w.layout == HEED_OUT_IN ? size_t(o) * w.stride + i : size_t(i) * w.stride + o;
-      if (n.format == HEED_INT8) {
+      if (n.format == HEED_UINT8) {
+        n.numbers.push_back(uint32_t(w.byte(w.numbers.bytes[at]) - less));
+      } else if (n.format == HEED_INT8) {
         n.numbers.push_back(uint32_t(int32_t(static_cast<int8_t>(w.numbers.bytes[at]))));
       } else if (n.format == HEED_F32) {
         uint32_t bits;
@@ -69,7 +76,7 @@ inline numeric_weights numbers_of(const weights &w) {
         n.numbers.push_back(bits);
       }
     }
-  for (const float scale : w.scales) n.scales.push_back(bits_of(scale));
+  for (int32_t o = 0; !w.scales.empty() && o < w.n_out; ++o) n.scales.push_back(bits_of(w.scale(o)));
   return n;
 }
 
@@ -158,7 +165,7 @@ class packer {
  private:
   explicit packer(const numeric_weights &n) : n_(n) {
     for (const char c : {'h', 'e', 'e', 'd', 'p', 'a', 'c', 'k'}) bytes_.push_back(static_cast<unsigned char>(c));
-    for (const int32_t x : {1, n.format, n.n_in, n.n_out}) add(uint32_t(x), 4);
+    for (const int32_t x : {n.format == HEED_UINT8 ? 2 : 1, n.format, n.n_in, n.n_out}) add(uint32_t(x), 4);
     bytes_.resize(64);
   }
   void add(uint32_t x, int32_t n_bytes) {
@@ -178,8 +185,12 @@ class packer {
     if (n_.format < HEED_INT8)
       for (int32_t i = 0; i < n_.n_in; ++i)
         for (int32_t o = first; o < first + width; ++o) add(number(i, o), n_.format == HEED_F32 ? 4 : 2);
-    if (n_.format == HEED_INT8) {
+    if (n_.format == HEED_INT8 || n_.format == HEED_UINT8) {
       for (int32_t o = first; o < first + width; ++o) add(scale(0, o), 4);
+      for (int32_t o = first; n_.format == HEED_UINT8 && o < first + width; ++o) {
+        const int32_t zero = o < n_.n_out ? n_.zeros[size_t(o)] : 0;
+        add(uint32_t(zero), 2), add(uint32_t(zero < 0 ? zero + 65536 : zero), 2);
+      }
       add_words(0, n_.n_in, first, width);
     }
     for (int32_t begin = 0; has_blocks(n_.format) && begin < n_.n_in; begin += 32) {

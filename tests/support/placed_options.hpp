@@ -96,8 +96,9 @@ class placed_options {
     return &all_;
   }
 
-  void collect(attention_result *result) const {
-    const auto take = [](const std::optional<rows> &from) { return from ? from->take() : std::vector<float>(); };
+  // all: each row must have been written; sequences of different lengths leave some out.
+  void collect(attention_result *result, bool all = true) const {
+    const auto take = [=](const std::optional<rows> &from) { return from ? from->take(all) : std::vector<float>(); };
     result->scores = take(scores_rows_), result->weights = take(weights_rows_), result->lse = take(lse_rows_);
     result->column_sums = take(sums_rows_), result->top_weights = take(top_weights_);
     for (const float &x : take(top_keys_)) result->top_keys.push_back(static_cast<int32_t>(bits_of(x)));
@@ -108,7 +109,7 @@ class placed_options {
   struct rows {
     rows(slot which, const placement &where) : at(where), memory(which, where.extent(), unwritten_bits) {}
     heed_tensor_out view() const { return output_view(at, memory.data()); }
-    std::vector<float> take() const { return gather(at, memory); }
+    std::vector<float> take(bool all) const { return gather(at, memory, all); }
     placement at;
     fenced_floats memory;
   };

@@ -161,7 +161,8 @@ class product_trial : public matrix_trial {
                                   wrong_count("rows of y", &y_.n_rows, y_.n_rows),
                                   wrong_count("depth of x", &x_.dim, x_.dim),
                                   executor_flaws_in(&executor_argument_),
-                                  overlaps(r, &y_, {x_.data, w, bias_, weights_.scales})};
+                                  overlaps(r, &y_, {x_.data, w, bias_, weights_.scales,
+                                                     static_cast<const float *>(weights_.zero_points)})};
     if (kind_ == projection)
       all.push_back(weights_flaws("w", &weights_, &bias_, true));
     else
@@ -174,6 +175,7 @@ class product_trial : public matrix_trial {
   // The weights become what the format holds of them.
   void place_weights(random_source &r) {
     matrix &w = w_numbers_;
+    if (r.chance(25)) return place_bytes(r);
     const int32_t format = r.between(HEED_F32, HEED_INT8), layout = r.between(0, 1);
     const bool turned = layout == HEED_OUT_IN;
     const int32_t rows = turned ? w.dim : w.n_rows, dim = turned ? w.n_rows : w.dim;
@@ -195,17 +197,38 @@ class product_trial : public matrix_trial {
     weights_.row_stride = view.row_stride;
     if (format == HEED_INT8) weights_.scales = put({1, 1, 1, w.dim, 0, 0, 0}, &stored.scales);
   }
+  // With zero points.
+  void place_bytes(random_source &r) {
+    const weights from = random_weights(r, HEED_UINT8, r.between(0, 1), w_numbers_.n_rows, w_numbers_.dim, 0);
+    take_numbers(numbers_of(from));
+    if (r.chance(40)) return pack_weights(r, from, {});
+    const bool turned = from.layout == HEED_OUT_IN;
+    const placement view = random_placement(r, 1, 1, turned ? from.n_out : from.n_in, from.stride);
+    weights_ = heed_weights_of(put(view, narrow_numbers{HEED_INT8, from.stride, from.numbers.bytes, {}}), nullptr,
+                               from.numbers.format, from.layout, from.n_in, from.n_out);
+    weights_.row_stride = view.row_stride;
+    const auto n = int32_t(from.scales.size());
+    kept_scales_ = from.scales;
+    weights_.scales = put({1, 1, 1, n, 0, 0, 0}, &kept_scales_);
+    void *const zeros = from.zeros.empty() ? nullptr : memory.input_bytes(from.zeros.size(), 1);
+    if (zeros) std::memcpy(zeros, from.zeros.data(), from.zeros.size());
+    weights_ = heed_weights_with_zero_points(weights_, zeros, n);
+  }
   // In their format, or in any if their numbers are of a usual size.
   void pack_weights(random_source &r, weights from, const std::vector<float> &scales) {
-    if (from.numbers.format == HEED_INT8) from.scales = scales;
+    if (from.numbers.format == HEED_INT8 && !from.shifted) from.scales = scales;
     bool usual = true;
     for (const float x : w_numbers_.values) usual = usual && (x == 0 || (std::fabs(x) > 1e-9f && std::fabs(x) < 6e4f));
-    const int32_t format = usual ? r.between(HEED_F32, HEED_Q4_0) : from.numbers.format;
+    const int32_t same = from.shifted ? HEED_UINT8 : from.numbers.format;
+    const int32_t format = usual && r.chance(from.shifted ? 40 : 100) ? r.between(HEED_F32, HEED_Q4_0) : same;
     const numeric_weights numbers = converted(numbers_of(from), format);
     kept_ = packer::pack(numbers);
     void *const to = memory.input_bytes(kept_.size(), HEED_ALIGNMENT);
-    const heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format,
-                                               from.layout, from.n_in, from.n_out);
+    heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format, from.layout,
+                                         from.n_in, from.n_out);
+    if (from.shifted)
+      plain = heed_weights_with_zero_points(plain, from.zeros.empty() ? nullptr : from.zeros.data(),
+                                            int32_t(from.scales.size()));
     EXPECT_EQ(heed_weights_pack(plain, format, heed_memory_of(to, kept_.size())), HEED_OK);
     EXPECT_EQ(std::memcmp(to, kept_.data(), kept_.size()), 0) << "packed bytes";
     EXPECT_EQ(heed_weights_open(&weights_, to, kept_.size()), HEED_OK);
@@ -250,6 +273,7 @@ class product_trial : public matrix_trial {
   heed_matrix x_, w_;
   heed_weights weights_ = {};
   bytes_of_weights kept_;  // of packed weights and blocks: packed
+  std::vector<float> kept_scales_;
   const float *bias_ = nullptr;
   heed_matrix_out y_;
   const heed_executor *executor_argument_;

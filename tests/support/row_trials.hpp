@@ -16,7 +16,7 @@ class rows_trial : public matrix_trial {
   rows_trial(random_source &r, extent e) : matrix_trial(&r, e) {
     const bool small = e == extent::small;
     norm_ = r.chance(40) ? norms[r.between(0, 1)].call : nullptr;
-    pairs_ = r.chance(25) ? heed_add : activations[r.between(0, 3)].call;
+    pairs_ = r.chance(25) ? heed_add : activations[r.between(0, 5)].call;
     const int32_t dim = r.chance(5) ? r.between(1000, 3000) : r.size(small ? 1 : 9, 140);
     const int32_t work = norm_ ? 4 : pairs_ == heed_add || pairs_ == heed_relu ? 2 : 29;  // of an element
     const int32_t n = e == extent::large ? 2100000 / work / dim + 2 : dim > 140 ? 2 : r.size(small ? 1 : 2, 40);
@@ -224,8 +224,8 @@ class rope_trial : public trial {
         wrong_count("head_dim", &head_dim_, HEED_MAX_DIM),
         without_batch(flaws_in("y", &y_, tensor_flaws<heed_tensor_out>())), executor_flaws_in(&executor_argument_)};
     if (!in_place_) all.push_back(without_batch(flaws_in("x", &x_, tensor_flaws<heed_tensor>())));
-    if (!in_place_)
-      all.push_back(wrong_values<float *>("y in x", &y_.data, {overlapping(r, 2, const_cast<float *>(x_.data), 9)}));
+    if (!in_place_)  // beside x: at x itself, with its strides, the call would work in place
+      all.push_back(wrong_values<float *>("y in x", &y_.data, {overlapping(r, 1, const_cast<float *>(x_.data) + 1, 8)}));
     all.push_back(wrong_values<heed_rope *>("rope", &rope_, {nullptr, misaligned(rope_, 4)}));
     for (const spoiling &f : rope_spoilings(rope_, head_dim_, &memory)) all.back().push_back(f);
     if (positions_)

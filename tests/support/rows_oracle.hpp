@@ -32,8 +32,20 @@ inline bounded exact_gelu_tanh(double x, double chain) {
   return relative(x / (1 + std::exp(-v)), (chain == 1 ? 4 : 5) + (x < 0 ? 3 * std::fabs(v) : 0));
 }
 inline bounded exact_relu(double x, double) { return {x < 0 ? 0 : x, 0}; }
+inline bounded exact_tanh(double x, double chain) { return relative(std::tanh(x), chain == 1 ? 5 : 6); }
+inline bounded exact_sigmoid(double x, double chain) {
+  if (x < -80) return {0, 0};
+  return relative(1 / (1 + std::exp(-x)), chain == 1 ? 4 : 5);
+}
+// Of +infinity and -infinity.
+inline float limit_of(heed_activation *f, bool positive) {
+  if (f == heed_tanh) return positive ? 1.0f : -1.0f;
+  return !positive ? 0.0f : f == heed_sigmoid ? 1.0f : infinity;
+}
 inline bounded exact_activation(heed_activation *f, float x, double chain) {
   return f == heed_silu        ? exact_silu(x, chain)
+         : f == heed_tanh      ? exact_tanh(x, chain)
+         : f == heed_sigmoid   ? exact_sigmoid(x, chain)
          : f == heed_gelu      ? exact_gelu(x, chain)
          : f == heed_gelu_tanh ? exact_gelu_tanh(x, chain)
                                : exact_relu(x, chain);

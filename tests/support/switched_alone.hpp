@@ -98,8 +98,37 @@ inline void add_formats(switched_calls *all) {
                     }});
 }
 
+inline void add_choices(switched_calls *all) {
+  constexpr int32_t n = 300, dim = 200;
+  all->push_back({"gather_rows", true, [=](const heed_executor *, written *w) {
+                    std::vector<int32_t> rows(n);
+                    for (int32_t i = 0; i < n; ++i) rows[size_t(i)] = 37 * i % n;
+                    float *const y = w->take(n * dim);
+                    w->disturb(y + n * dim / 2);
+                    w->expect_ok(heed_gather_rows(bytes_with_zero_points(HEED_OUT_IN, dim, n), rows.data(),
+                                                  heed_matrix_out_of(y, n, dim)));
+                  }});
+  all->push_back({"argmax", true, [=](const heed_executor *, written *w) {
+                    w->disturb(numbers_from(n * dim / 2));
+                    w->expect_ok(heed_argmax(heed_matrix_of(numbers_from(0), n, dim), w->take<int32_t>(n)));
+                  }});
+  all->push_back({"largest", true, [=](const heed_executor *, written *w) {
+                    w->disturb(numbers_from(n * dim / 2));
+                    w->expect_ok(heed_largest(heed_matrix_of(numbers_from(0), n, dim), 9, w->take<int32_t>(n * 9),
+                                              w->take(n * 9)));
+                  }});
+  // Probabilities of a profile are all but the token; the softmax of tokens is a test of its own.
+  all->push_back({"sample", false, [=](const heed_executor *, written *w) {
+                    constexpr int32_t n_tokens = 30000;
+                    int32_t *const token = w->take<int32_t>(1);
+                    const heed_memory workspace = w->memory(HEED_SAMPLE_BYTES(n_tokens));
+                    w->disturb(static_cast<char *>(workspace.data) + workspace.bytes / 4);
+                    w->expect_ok(heed_sample(numbers_from(0), n_tokens, 0.7f, HEED_MAX_COUNT, 0.9f, 0.5f, token, workspace));
+                  }});
+}
+
 inline void add_others(switched_calls *all) {
-  add_sequences(all), add_formats(all);
+  add_sequences(all), add_formats(all), add_choices(all);
   all->push_back({"dot", false, [](const heed_executor *, written *w) {
                     w->disturb(numbers_from(50000));
                     w->expect_ok(heed_dot(numbers_from(0), numbers_from(500000), 100000, w->take(1)));

@@ -131,6 +131,31 @@ inline void add_products(switched_calls *all) {
       }
 }
 
+// Any bytes as weights with zero points.
+inline heed_weights bytes_with_zero_points(int32_t layout, int32_t in, int32_t out) {
+  const auto *const bytes = static_cast<const unsigned char *>(narrow_numbers_of(HEED_INT8));
+  return heed_weights_with_zero_points(heed_weights_of(bytes, positive_numbers(), HEED_UINT8, layout, in, out),
+                                       bytes + 7, out);
+}
+inline void add_products_with_zero_points(switched_calls *all) {
+  for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN, HEED_PACKED})
+    for (const int32_t n : {300, 1}) {
+      const int32_t in = n == 1 ? 1440 : 224, out = n == 1 ? 1450 : 40;
+      all->push_back({"projection with zero points, layout " + std::to_string(layout) + ", rows " + std::to_string(n),
+                      false, [=](const heed_executor *e, written *w) {
+                        written packed;
+                        heed_weights weights = bytes_with_zero_points(layout ? HEED_OUT_IN : HEED_IN_OUT, in, out);
+                        if (layout == HEED_PACKED) {
+                          const heed_memory to = packed.memory(heed_weights_packed_bytes(HEED_UINT8, in, out));
+                          w->expect_ok(heed_weights_pack(weights, HEED_UINT8, to));
+                          w->expect_ok(heed_weights_open(&weights, to.data, to.bytes));
+                        }
+                        w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
+                                                  heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                      }});
+    }
+}
+
 // Packed weights of every format, and blocks.
 inline void add_packed_products(switched_calls *all) {
   for (int32_t format = HEED_F32; format <= HEED_Q4_0; ++format)
@@ -171,7 +196,8 @@ inline void add_rows(switched_calls *all) {
                                         heed_matrix_out_of(w->take(n_floats), n, dim), e));
                     }});
   const std::pair<const char *, heed_activation *> activations[] = {
-      {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu}, {"relu", heed_relu}, {"add", heed_add}};
+      {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu},
+      {"relu", heed_relu}, {"tanh", heed_tanh}, {"sigmoid", heed_sigmoid}, {"add", heed_add}};
   for (const auto &[name, f] : activations)
     for (const bool gated : {false, true}) {
       if (f == heed_add && !gated) continue;
@@ -180,10 +206,18 @@ inline void add_rows(switched_calls *all) {
       const auto repeated = [=](heed_matrix m) { return heed_matrix{m.data, rows, dim, m.row_stride / 4}; };
       all->push_back({std::string(name) + (gated ? ", of two" : ""), f == heed_relu || f == heed_add,
                       [=, function = f](const heed_executor *e, written *w) {
-                        w->expect_ok(function(repeated(x()), gated ? repeated(up()) : heed_matrix(),
+                        w->expect_ok(function(repeated(x()), gated ? repeated(up()) : heed_no_matrix(),
                                               heed_matrix_out_of(w->take(size_t(rows) * dim), rows, dim), e));
                       }});
     }
+  for (const int32_t n_groups : {1, 50})
+    all->push_back({"group_norm, groups " + std::to_string(n_groups), true, [=](const heed_executor *e, written *w) {
+                      w->expect_ok(heed_group_norm(x(), numbers_from(3), numbers_from(999), n_groups, 1e-5f,
+                                                   heed_matrix_out_of(w->take(n_floats), n, dim), e));
+                    }});
+  all->push_back({"mean_rows", true, [=](const heed_executor *e, written *w) {
+                    w->expect_ok(heed_mean_rows(x(), w->take(dim), e));
+                  }});
   for (const int32_t style : {HEED_ROPE_INTERLEAVED, HEED_ROPE_HALVES})
     all->push_back({"rope, style " + std::to_string(style), false, [=](const heed_executor *e, written *w) {
                       heed_rope rope;

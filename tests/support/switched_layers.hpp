@@ -46,6 +46,15 @@ class switched_layer {
     const heed_memory memory = memory_of(bytes, w);
     w->expect_ok(heed_attention_layer_run(&layer_, x(), y(w), memory, e));
   }
+  // Several sequences, without the cache.
+  void run_batch(const heed_executor *e, written *w) {
+    static constexpr int32_t lengths[] = {1, 250, 0, 349};
+    heed_batch batch;
+    w->expect_ok(heed_batch_init(&batch, 4, lengths));
+    layer_.cache = nullptr, layer_.batch = &batch;
+    const size_t bytes = HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, head_dim);
+    w->expect_ok(heed_attention_layer_run(&layer_, x(), y(w), w->memory(0, bytes + of_a_worker), e));
+  }
   // With heed's norms and activation, or with functions of the caller's that call them.
   void run_transformer(const heed_executor *e, written *w, bool is_own) {
     heed_norm *const norm = is_own ? heed_rms_norm : callers_norm;
@@ -85,6 +94,8 @@ class switched_layer {
 inline void add_layers(switched_calls *all) {
   all->push_back(
       {"attention layer", false, [](const heed_executor *e, written *w) { switched_layer(w).run_attention(e, w); }});
+  all->push_back({"attention layer of a batch", false,
+                  [](const heed_executor *e, written *w) { switched_layer(w).run_batch(e, w); }});
   all->push_back({"transformer layer", false,
                   [](const heed_executor *e, written *w) { switched_layer(w).run_transformer(e, w, true); }});
   all->push_back({"transformer layer with functions of the caller's", false,

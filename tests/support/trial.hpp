@@ -182,11 +182,14 @@ class trial {
       add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
     add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
     add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
-    if (!packed) add(wrong_values<ptrdiff_t>(name + ".row_stride", &w->row_stride, {-1, PTRDIFF_MIN}));
+    if (!packed && (w->layout == HEED_OUT_IN ? w->n_out : w->n_in) > 1)  // of one row nobody looks at it
+      add(wrong_values<ptrdiff_t>(name + ".row_stride", &w->row_stride, {-1, PTRDIFF_MIN}));
     add(wrong_values<int32_t>(name + ".format", &w->format, {-1, 6}));
     add(wrong_values<int32_t>(name + ".layout", &w->layout, {-1, 3, packed ? HEED_OUT_IN : HEED_PACKED}));
-    if (w->code) add(wrong_values<const heed_weights_code *>(name + ".code", &w->code, {nullptr}));
-    if (w->format == HEED_INT8 && !packed)
+    if (w->code && (packed || w->format != HEED_INT8))
+      add(wrong_values<const heed_weights_code *>(name + ".code", &w->code, {nullptr}));
+    if (w->n_scales != 0) add(wrong_values<int32_t>(name + ".n_scales", &w->n_scales, {0, -1, w->n_out + 1}));
+    if ((w->format == HEED_INT8 || w->format == HEED_UINT8) && !packed)
       add(wrong_values<const float *>(name + ".scales", &w->scales, {nullptr, misaligned(w->scales)}));
     if (*bias) add(wrong_values<const float *>("bias of " + name, bias, {misaligned(*bias)}));
     return all;

@@ -1,0 +1,176 @@
+// heed_import reads .npy, .safetensors, GGUF and its own flat files: whole ones, written here byte by byte, and damaged ones.
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "convert.hpp"
+#include "support/import_files.hpp"
+
+namespace {
+
+using namespace heed_import;
+using namespace import_files;
+
+bytes numbers_of(const tensor &t) { return bytes(t.numbers().data, t.numbers().data + t.numbers().size); }
+
+// --- .npy
+
+bytes npy(const std::string &type, const std::string &shape, const bytes &numbers, const char *order = "False") {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  header.resize((header.size() + 10) / 64 * 64 + 64 - 10 - 1, ' ');
+  header += "\n";
+  return add(letters("\x93NUMPY"), bytes{1, 0}, little(header.size(), 2), letters(header), numbers);
+}
+std::vector<tensor> read_w(span file) { return read_npy(file, "w"); }
+std::string npy_refusal(const bytes &file) { return refusal_of(read_w, file); }
+
+TEST(import_npy, reads_an_array) {
+  const bytes file = npy("<f4", "(2, 3)", floats({1, 2, 3, 4, 5, 6}));
+  const std::vector<tensor> t = read_w({file.data(), file.size()});
+  EXPECT_EQ(t.at(0).name, "w");
+  EXPECT_EQ(t[0].dims, (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(numbers_of(t[0]), floats({1, 2, 3, 4, 5, 6}));
+  const bytes one = npy("<f8", "()", {0, 0, 0, 0, 0, 0, 0xf8, 0x3f}), bytes_alone = npy("|u1", "(3,)", {1, 2, 255});
+  EXPECT_EQ(floats_of(read_w({one.data(), one.size()})[0]), std::vector<float>{1.5f});
+  EXPECT_EQ(floats_of(read_w({bytes_alone.data(), bytes_alone.size()})[0]), (std::vector<float>{1, 2, 255}));
+}
+
+TEST(import_npy, refuses_what_it_does_not_read) {
+  EXPECT_EQ(npy_refusal(npy("<c8", "(1,)", bytes(8))), "is of '<c8': '<f8', '<f4', '<f2', '|u1' and '|i1' are read");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(2, 2)", bytes(16), "True")), "lies in Fortran's order: save numpy.ascontiguousarray(a)");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(2, 2)", bytes(15))), "has more or fewer bytes than its shape says");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(99999999999999999999, 2)", {})), "w: a dimension is 0 or does not fit in 31 bits");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(0,)", {})), "w: a dimension is 0 or does not fit in 31 bits");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(65536, 65536)", {})), "w: has 2^31 numbers or more");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(1, 1, 1, 1, 1)", bytes(4))), "has 5 dimensions, at most 4 fit");
+}
+
+TEST(import_npy, does_no_harm_when_damaged) { expect_no_harm(read_w, npy("<f4", "(2, 3)", floats({1, 2, 3, 4, 5, 6}))); }
+
+// --- .safetensors
+
+bytes safetensors(const std::string &header, const bytes &numbers) {
+  return add(little(header.size(), 8), letters(header), numbers);
+}
+
+#ifdef HEED_IMPORT_SAFETENSORS
+bytes some_safetensors() {
+  return safetensors(R"({"__metadata__":{"format":"pt"},"wq":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]},)"
+                     R"("norm":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},)"
+                     R"("position_ids":{"dtype":"I64","shape":[1],"data_offsets":[20,28]}})",
+                     add(bytes{0x80, 0x3f, 0, 0xc0}, floats({1, 2, 3, 4}), bytes(8)));
+}
+
+TEST(import_safetensors, reads_tensors) {
+  const bytes file = some_safetensors();
+  const tensors t(read_safetensors({file.data(), file.size()}));
+  EXPECT_EQ(t.numbers_of("wq"), floats({1, 2, 3, 4}));
+  EXPECT_EQ(t.of("wq").layout, HEED_OUT_IN);
+  EXPECT_EQ(floats_of(t.of("norm")), (std::vector<float>{1, -2}));
+  EXPECT_EQ(t.of("position_ids").left_out, "is of integers");
+}
+
+TEST(import_safetensors, refuses_what_lies) {
+  const auto refusal = [](const std::string &of_w, const bytes &numbers = bytes(16)) {
+    return refusal_of(read_safetensors, safetensors("{\"w\":" + of_w + "}", numbers));
+  };
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"), "");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,17]})"),
+            "w: lies beyond the end: the file is truncated or damaged");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[8,4]})"),
+            "w: lies beyond the end: the file is truncated or damaged");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,1],"data_offsets":[0,16]})"), "w: has more or fewer bytes than its shape says");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]})"),
+            "w: a dimension is 0 or does not fit in 31 bits");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,16]})"), "w: has a shape that is not made of numbers");
+  EXPECT_EQ(refusal(R"({"shape":[4],"data_offsets":[0,16]})"), "w: has no dtype");
+  EXPECT_EQ(refusal(R"([])"), "w: is not an object of JSON");
+  EXPECT_EQ(refusal_of(read_safetensors, safetensors("[1]", {})), "is no safetensors file: its header is not an object of JSON");
+  EXPECT_EQ(refusal_of(read_safetensors, little(UINT64_MAX, 8)), "is no safetensors file, or it is truncated");
+  const bytes deep = letters(std::string(100000, '['));
+  EXPECT_EQ(refusal_of(read_safetensors, safetensors(std::string(deep.begin(), deep.end()), {})),
+            "is no safetensors file: its header is not an object of JSON");
+  const bytes narrow = safetensors(R"({"w":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", {0});
+  EXPECT_EQ(read_safetensors({narrow.data(), narrow.size()})[0].refused, "is of F8_E4M3, which heed has not");
+}
+
+TEST(import_safetensors, does_no_harm_when_damaged) { expect_no_harm(read_safetensors, some_safetensors()); }
+#endif
+
+// --- GGUF
+
+bytes gguf_text(const std::string &text) { return add(little(text.size(), 8), letters(text)); }
+
+bytes gguf_entry(const std::string &name, const std::vector<uint64_t> &dims, uint64_t type, uint64_t offset) {
+  bytes e = add(gguf_text(name), little(dims.size(), 4));
+  for (const uint64_t dim : dims) add(e, little(dim, 8));
+  return add(e, little(type, 4), little(offset, 8));
+}
+
+bytes gguf(const std::vector<bytes> &entries, const bytes &numbers, uint64_t alignment = 64) {
+  bytes file = add(letters("GGUF"), little(3, 4), little(entries.size(), 8), little(4, 8));
+  add(file, gguf_text("general.name"), little(8, 4), gguf_text("small"));
+  add(file, gguf_text("general.alignment"), little(4, 4), little(alignment, 4));
+  add(file, gguf_text("tokens"), little(9, 4), little(8, 4), little(2, 8), gguf_text("a"), gguf_text("b"));
+  add(file, gguf_text("scores"), little(9, 4), little(6, 4), little(2, 8), bytes(8));
+  for (const bytes &entry : entries) add(file, entry);
+  if (alignment) file.resize((file.size() + alignment - 1) / alignment * alignment);
+  return add(file, numbers);
+}
+
+bytes some_gguf() {
+  bytes numbers = floats({1, 2, 3, 4, 5, 6});
+  numbers.resize(64);
+  add(numbers, bytes{0, 0x3c}, bytes(16, 0x91));  // scale 1: 1 - 8 in the low halves, 9 - 8 in the high ones
+  numbers.resize(128);
+  add(numbers, bytes{0, 0x40}, bytes(32, 0xff));
+  return gguf({gguf_entry("f", {3, 2}, 0, 0), gguf_entry("q4", {32}, 2, 64), gguf_entry("q8", {32, 1}, 8, 128),
+               gguf_entry("k", {256}, 12, 0)},
+              numbers);
+}
+
+TEST(import_gguf, reads_tensors) {
+  const bytes file = some_gguf();
+  const tensors t(read_gguf({file.data(), file.size()}));
+  EXPECT_EQ(t.of("f").dims, (std::vector<uint32_t>{2, 3}));  // 3 inputs, 2 outputs
+  EXPECT_EQ(t.numbers_of("f"), floats({1, 2, 3, 4, 5, 6}));
+  const std::vector<float> q4 = floats_of(t.of("q4"));
+  EXPECT_EQ(q4[0], -7);
+  EXPECT_EQ(q4[15], -7);
+  EXPECT_EQ(q4[16], 1);
+  EXPECT_EQ(floats_of(t.of("q8")), std::vector<float>(32, -2));
+  EXPECT_EQ(t.of("k").refused, "has the format Q4_K: F32, F16, BF16, Q8_0 and Q4_0 are read, the others are not");
+}
+
+TEST(import_gguf, refuses_what_lies) {
+  const auto refusal = [](const bytes &entry, uint64_t alignment = 32) {
+    return refusal_of(read_gguf, gguf({entry}, bytes(64), alignment));
+  };
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 0)), "");
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 32)), "w: lies beyond the end: the file is truncated or damaged");
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, UINT64_MAX - 31)), "w: lies beyond the end: the file is truncated or damaged");
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 8, 0)), "w: is damaged: its rows are no whole blocks of 32");
+  EXPECT_EQ(refusal(gguf_entry("w", {UINT64_MAX, UINT64_MAX}, 0, 0)), "w: a dimension is 0 or does not fit in 31 bits");
+  EXPECT_EQ(refusal(gguf_entry("w", std::vector<uint64_t>(9, 1), 0, 0)), "w: is damaged: has 9 dimensions");
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 0), 0), "is damaged: an alignment of 0");
+  bytes many = some_gguf();
+  for (size_t i = 8; i < 16; ++i) many[i] = 0xff;
+  EXPECT_NE(refusal_of(read_gguf, many), "");
+  bytes old = some_gguf();
+  old[4] = 1;
+  EXPECT_EQ(refusal_of(read_gguf, old), "has version 1 of GGUF: 2 and 3 are read");
+}
+
+TEST(import_gguf, does_no_harm_when_damaged) { expect_no_harm(read_gguf, some_gguf()); }
+
+// --- any
+
+TEST(import_model, is_known_by_its_beginning_or_its_name) {
+  const auto refusal = [](const bytes &file, const std::string &path) {
+    return refusal_of([&](span s) { return read_model(s, path); }, file);
+  };
+  EXPECT_EQ(refusal(some_gguf(), "a.bin"), "");
+  EXPECT_EQ(refusal(npy("<f4", "(1,)", floats({1})), "folder.x/a"), "");
+  EXPECT_EQ(refusal({}, "a.bin"), "is neither .npy nor .safetensors nor GGUF nor .onnx");
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+/* heed_speech_bits FILE.heed CLIP.wav...: speech to text where there is no C++ library. Prints what heed_listen --bits prints: the
+ * profile, then for each clip its text, its tokens, and a digest of the bits of the encoder's output and of all logits.
+ * SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "dreams_digest.h"
+#include "speech.h"
+
+enum { wav_header = 44 }; /* of the clips, which have no other chunks */
+
+static speech net;
+static HEED_ALIGNED uint8_t model[112 << 20]; /* f32 has 109 MB */
+static int16_t samples[SPEECH_MAX_SAMPLES];
+static uint8_t bytes[wav_header + 2 * SPEECH_MAX_SAMPLES];
+
+static int fail(const char *what, const char *why) {
+  fprintf(stderr, "%s: %s\n", what, why);
+  return 1;
+}
+
+static size_t read_file(const char *path, uint8_t *to, size_t n_bytes) {
+  FILE *const file = fopen(path, "rb");
+  const size_t n = file == NULL ? 0 : fread(to, 1, n_bytes, file);
+  if (file != NULL) fclose(file);
+  return n;
+}
+
+static const char *open_model(const char *path) {
+  heed_file file;
+  const size_t n_bytes = read_file(path, model, sizeof model);
+  const char *error = heed_file_swap(model, n_bytes);
+  if (error == NULL) error = heed_file_open(&file, model, n_bytes);
+  if (error == NULL) error = heed_file_check(&file);
+  if (error == NULL && speech_open(&net, model, n_bytes) != SPEECH_OK) error = net.error;
+  return error;
+}
+
+static int hear(const char *path) {
+  const size_t n_bytes = read_file(path, bytes, sizeof bytes);
+  if (n_bytes <= wav_header) return fail(path, "cannot be read");
+  const int32_t n = (int32_t)((n_bytes - wav_header) / 2);
+  for (int32_t i = 0; i < n; ++i) {
+    const uint8_t *const p = bytes + wav_header + 2 * i;
+    samples[i] = (int16_t)(p[0] | p[1] << 8);
+  }
+  speech_status status = speech_hear(&net, samples, n);
+  if (status != SPEECH_OK) return fail(path, speech_status_text(status));
+  uint64_t digest = dreams_digest(DREAMS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
+  static int32_t tokens[SPEECH_MAX_STEPS];
+  int32_t n_tokens = 0, token = 0;
+  printf("\"");
+  for (int32_t n_steps = 0;; ++n_steps) {
+    if ((status = speech_next(&net, &token)) != SPEECH_OK) return fail(path, speech_status_text(status));
+    if (net.n_steps > n_steps) digest = dreams_digest(digest, net.logits, SPEECH_TOKENS);
+    if (token < 0) break;
+    const char *text;
+    const int32_t length = speech_text(&net.model, token, &text), blank = n_steps == 0 && length > 0 && *text == ' ';
+    printf("%.*s", (int)(length - blank), text + blank);
+    tokens[n_tokens++] = token;
+  }
+  printf("\" %d", SPEECH_START);
+  for (int32_t t = 0; t < n_tokens; ++t) printf(" %d", (int)tokens[t]);
+  if (net.token == SPEECH_END) printf(" %d", SPEECH_END);
+  printf(" %016" PRIx64 "\n", digest);
+  fflush(stdout);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) return fail("usage", "heed_speech_bits FILE.heed CLIP.wav...");
+  const char *const error = open_model(argv[1]);
+  if (error != NULL) return fail(argv[1], error);
+  printf("%s\n", heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  for (int i = 2; i < argc; ++i)
+    if (hear(argv[i]) != 0) return 1;
+  return 0;
+}
