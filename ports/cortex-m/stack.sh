@@ -2,8 +2,9 @@
 # Stack of every public function on each core, GCC and clang: measured under QEMU (tests/device/stack.c), and with GCC also added
 # up along the call graph (stack.awk).
 #   sh ports/cortex-m/stack.sh [CORE...]  prints the table of these cores, or all
-#   sh ports/cortex-m/stack.sh update    writes it into ports/cortex-m/STACK.md, between its markers
-#   sh ports/cortex-m/stack.sh check [CORE...]    fails if STACK.md says something else of these cores, or all; leaves Debug builds out
+#   sh ports/cortex-m/stack.sh update    writes it, with ceilings (../bare/ceilings.awk), into ports/cortex-m/STACK.md, between its markers
+#   sh ports/cortex-m/stack.sh check [CORE...]    fails if a stack of these cores, or all, is above its ceiling there, or the ceiling a
+#                                                 tenth too high; leaves Debug builds out
 # Fails in any case if a call takes more than HEED_STACK_BYTES. Exit status 77, with the reason, if a tool is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -117,7 +118,8 @@ begin='<!-- stack table: sh ports\/cortex-m\/stack.sh update -->' end='<!-- end 
 all=$(heed_cores cortex-m | tr '\n' ' ')
 case ${1-} in
 update)
-  table all $all >table
+  table all $all >figures
+  awk -v MODE=write -f "$source/ports/bare/ceilings.awk" figures >table
   awk -v begin="$(echo "$begin" | tr -d '\\')" -v end="$end" '
     $0 == begin { print; while ((getline line < "table") > 0) print line; inside = 1 }
     $0 == end { inside = 0 }
@@ -131,13 +133,8 @@ check)
   [ -s recorded ] || fail "STACK.md has no table"
   grep -q "^| $compilers |" recorded || { echo "SKIPPED: the table was made with other compilers than $compilers"; exit 77; }
   table check "$@" >table
-  # The columns of these cores; the line below the names says nothing.
-  awk -F ' *[|] *' '/^\|---/ { next } NR == FNR { if (!n++) for (i = 3; i < NF; i++) wanted[$i]; next }
-    !m++ { for (i = 3; i < NF; i++) if ($i in wanted) take[i] }
-    { line = "| " $2; for (i = 3; i < NF; i++) if (i in take) line = line " | " $i; print line " |" }' table recorded >columns
-  grep -v '^|---' table >found
-  diff columns found || fail "stacks have changed (<: STACK.md); if on purpose: sh ports/cortex-m/stack.sh update"
-  echo "the table of STACK.md is right"
+  awk -v MODE=check -f "$source/ports/bare/ceilings.awk" recorded table ||
+    fail "stacks and STACK.md differ; if on purpose: sh ports/cortex-m/stack.sh update"
   ;;
 *)
   [ $# -gt 0 ] || set -- $all
