@@ -25,7 +25,8 @@
  *    (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). The processor must round to nearest, the mode that
  *    programs start in, and floating-point exceptions must not trap. Ordinary input raises the flags of inexact,
  *    underflowing and invalid results (-inf - -inf for masked keys).
- *  - No allocation, no locks, no I/O. The only variable of the library is the choice of kernel (heed_kernel_use).
+ *  - No allocation, no locks, no I/O. Its only variables are the chosen kernels, one of
+ *    floats (heed_kernel_use) and one of integers; a build with one kernel has none.
  *  - A call finds errors before it writes anything.
  *  - Several threads may call any function at once, if they share neither outputs nor memory.
  *  - A call takes at most HEED_STACK_BYTES of stack, on every kernel. The tests check it.

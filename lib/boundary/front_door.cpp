@@ -21,7 +21,7 @@ extern const kernel HEED_FIXED_SYMBOL;
 #if !defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
 namespace {
 
-const kernel *chosen;  // the library's only variable; null: not chosen yet
+const kernel *chosen;  // null: not chosen yet. int_dispatch.cpp has that of integers
 
 const kernel *choose() {
   const char *requested = os_requested_kernel();
