@@ -6,8 +6,8 @@
 #                                compilers, Wine and Node, as far as the archive has them. Interrupted, it goes on where it
 #                                was: what has passed is not run again until a source changes (tests/once.sh)
 #   --quick                      a verdict in two minutes: builds what changed, then a tenth of the random cases of all suites, without
-#                                emulators, sanitizers, boards and other compilers. Words behind it choose rooms:
-#                                --quick attention options caches layers rows kernels
+#                                emulators, sanitizers, boards and other compilers; checks the format of the sources. Words
+#                                behind it choose rooms: those of heed_suite in tests/CMakeLists.txt
 #   HEED_KWT1=FOLDER             the KWT-1 model and clips; without it those tests are skipped
 #   HEED_DREAMS=FOLDER           a language model of llama2.c's kind; likewise
 #   HEED_EEG=FOLDER              the weights and recordings of ports/sensor; likewise
@@ -28,9 +28,13 @@ case ${1-} in
 esac
 
 if [ -n "$quick" ]; then
-  rooms=${*:-attention options caches layers rows kernels}
+  all_rooms=$(sed -n 's/^ *heed_suite(\([a-z]*\).*/\1/p' tests/CMakeLists.txt | tr '\n' ' ')
   targets=''
-  for room in $rooms; do targets="$targets heed_${room}_tests"; done
+  for room in ${*:-$all_rooms}; do
+    case " $all_rooms" in *" $room "*) ;; *) echo "there is no room $room; rooms are: $all_rooms"; exit 1 ;; esac
+    targets="$targets heed_${room}_tests"
+  done
+  sh tests/format.sh . || [ $? -eq 77 ]
   [ -f build/CMakeCache.txt ] || cmake -S . -B build >build.log 2>&1 || { cat build.log; exit 1; }
   rm -f build.log
   cmake build -DHEED_BUILD_TESTS=ON >/dev/null
@@ -47,7 +51,7 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
   '?libpng-dev' '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
   '?xtensa-lx106-elf-g++=gcc-xtensa-lx106' '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen' \
   '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib' '?python3-numpy' '?libprotozero-dev' '?nlohmann-json3-dev' \
-  '?abidw=abigail-tools'
+  '?abidw=abigail-tools' '?clang-format-14'
 if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' \
     '?powerpc-linux-gnu-g++=g++-powerpc-linux-gnu' \
