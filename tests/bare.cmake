@@ -169,6 +169,10 @@ add_test(NAME ceilings COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/ceilings.sh ${bare
 add_test(NAME size_table COMMAND sh ${bare}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)
 
+# What a call takes of a chip, for readers who plan: ports/cortex-m/PLAN.md.
+add_test(NAME plan_table COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/plan.sh check)
+set_tests_properties(plan_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 1800)
+
 # No public function takes more stack than HEED_STACK_BYTES, nor than its ceiling in ports/cortex-m/STACK.md: here two cores with
 # both compilers, all with `ctest -C all`.
 add_test(NAME stack_table COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/stack.sh check m4f m55)

@@ -36,8 +36,11 @@ HEED_INLINE row_tiles cut_rows(K k, ptrdiff_t n_rows, int32_t head_dim, int32_t 
   row_tiles tiles;
   tiles.n_rows = n_rows;
   tiles.rows_per_key_tile = k->max_key_rows;
-  if (workspace_bytes < key_row_bytes * static_cast<size_t>(k->max_key_rows))
-    tiles.rows_per_key_tile = static_cast<int32_t>(workspace_bytes / key_row_bytes);
+  if (workspace_bytes < key_row_bytes * static_cast<size_t>(k->max_key_rows)) {
+    const int32_t rows = static_cast<int32_t>(workspace_bytes / key_row_bytes);
+    // In fours, as register tiles take them: a fifth row costs more than it saves.
+    tiles.rows_per_key_tile = rows > 4 ? rows & ~3 : rows;
+  }
   tiles.n_query_rows = tiles.registers = tiles.n_query_tiles = 0;
   if (k->lanes > 0) {
     const size_t query_row_bytes = key_row_bytes + 4 * static_cast<size_t>(head_dim);

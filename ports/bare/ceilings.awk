@@ -4,17 +4,18 @@
 #   awk -v MODE=check -f ceilings.awk PAGE FIGURES     prints each figure that is above the page's ceiling, and each ceiling that is
 #                                                      more than a tenth above its figures; exit status 1 if there is one
 # FIGURES may have some of PAGE's columns alone. SPDX-License-Identifier: MIT
-BEGIN { FS = " *[|] *" }
+# ROOM: units that a ceiling has above its figures at least; 16 unless given.
+BEGIN { FS = " *[|] *"; if (ROOM == "") ROOM = 16 }
 function largest(cell, parts, n, i, most) {
   n = split(cell, parts, "/")
   for (i = 1; i <= n; i++) if (parts[i] + 0 > most) most = parts[i] + 0
   return most + 0
 }
-# Three in a hundred more, 16 bytes at least, rounded up to three digits.
+# Three in a hundred more, ROOM at least, rounded up to three digits.
 function ceiling(bytes, room, step) {
-  room = bytes * 0.03 > 16 ? bytes * 0.03 : 16
-  for (step = 10; bytes + room >= step * 1000; step *= 10);
-  return int((bytes + room + step - 1) / step) * step
+  room = bytes * 0.03 > ROOM ? bytes * 0.03 : ROOM
+  for (step = ROOM ? 10 : 1; bytes + room >= step * 1000; step *= 10);
+  return int((bytes + room) / step + 0.999999) * step
 }
 function complain(text) { print "FAILED: " row ", " columns[i] ": " text; failed = 1 }
 
@@ -42,7 +43,7 @@ NR == FNR { for (i = 3; i < NF; i++) if ($i ~ /^[0-9]/) page[row, columns[i]] = 
     limit = page[row, columns[i]]
     if (!limit) complain($i ", and the page has no ceiling")
     else if (figure > limit) complain($i " is above the ceiling " limit)
-    else if (limit > figure * 1.1 + 32) complain("the ceiling " limit " is too high for " $i)
+    else if (limit > figure * 1.1 + 2 * ROOM) complain("the ceiling " limit " is too high for " $i)
   }
 }
 END {
