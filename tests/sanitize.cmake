@@ -12,6 +12,14 @@ if(HEED_TEST_SANITIZED)
   heed_test_program(heed_fuzz fuzz_api.cpp)
   target_link_libraries(heed_fuzz PRIVATE GTest::gtest Threads::Threads)
   target_link_options(heed_fuzz PRIVATE -fsanitize=fuzzer)
+  if(TARGET import_host)
+    foreach(library heed_file import_host heed_maps kwt_host sound_files kwt_int calibrate dreams dreams_host speech)
+      target_compile_options(${library} PRIVATE -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -g1)
+    endforeach()
+    heed_test_program(heed_fuzz_readers fuzz_readers.cpp)
+    target_link_libraries(heed_fuzz_readers PRIVATE calibrate dreams_host speech import_host heed_maps GTest::gtest Threads::Threads)
+    target_link_options(heed_fuzz_readers PRIVATE -fsanitize=fuzzer)
+  endif()
   return()
 endif()
 
@@ -35,10 +43,11 @@ if(TARGET heed_threads AND GTest_FOUND AND heed_has_thread_sanitizer)
 endif()
 
 set(build ${CMAKE_CURRENT_BINARY_DIR}/sanitized)
+set(readers_of_files npy safetensors gguf onnx flat_file int_model tflite wav map description checkpoint tokenizer speech)
 list(JOIN suites "," all_suites)
 add_test(NAME sanitized_build COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/scratch_build.sh clang++ ${PROJECT_SOURCE_DIR}
-         ${build} ${all_suites},heed_fuzz,heed_differential,heed_vectors,heed_vectors_random -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
-         -DHEED_TEST_SANITIZED=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+         ${build} ${all_suites},heed_fuzz,heed_fuzz_readers,heed_differential,heed_vectors,heed_vectors_random -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+         -DHEED_TEST_SANITIZED=ON -DHEED_BUILD_BENCH=ON -DCMAKE_CXX_FLAGS_RELEASE=-O1)
 set_tests_properties(sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_SETUP sanitized TIMEOUT 1800 PROCESSORS 2 LABELS sanitizers)
 
 foreach(suite ${suites})
@@ -53,3 +62,12 @@ add_test(NAME sanitized_vectors COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized
          ${CMAKE_CURRENT_SOURCE_DIR}/vectors.sh random ${kernels} ${build}/tests)
 set_tests_properties(fuzz sanitized_differential sanitized_vectors PROPERTIES SKIP_RETURN_CODE 77
                      FIXTURES_REQUIRED sanitized TIMEOUT 1200 LABELS sanitizers)
+
+# Every reader of files: some seconds each, ten minutes each with `ctest -C all`.
+foreach(reader ${readers_of_files})
+  add_test(NAME fuzz_${reader} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_reader.sh ${build}/tests/heed_fuzz_readers ${reader} 4)
+  add_test(NAME fuzz_long_${reader} COMMAND ${once} fuzz_long_${reader} sh ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_reader.sh
+           ${build}/tests/heed_fuzz_readers ${reader} 600 CONFIGURATIONS all)
+  set_tests_properties(fuzz_${reader} fuzz_long_${reader} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED sanitized TIMEOUT 1200
+                       LABELS sanitizers)
+endforeach()
