@@ -161,14 +161,14 @@ heed::status use_layer() {
   layer.norms_first().feed_forward(heed::in_out(w_up), heed::in_out(w_down));
   if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
   static heed::sampler<6> sampler;
-  int32_t tokens[3], top[3][2];
+  int32_t tokens[3], columns[3][2];
   float values[3][2];
   if (auto status = heed::group_norm(x, w[0], w[1], 2, x); !status) return status;
   static float windows[1][9], kernels[18][9];
   if (auto status = heed::convolve<3, 2>(x, heed::in_out(kernels), kernels[0], windows); !status) return status;
   if (auto status = heed::mean_rows(x, w[0]); !status) return status;
   if (auto status = heed::argmax(x, tokens); !status) return status;
-  if (auto status = heed::largest(x, top, values); !status) return status;
+  if (auto status = heed::largest(x, columns, values); !status) return status;
   if (auto status = sampler.sample(w[0], 0.5f, tokens[0]); !status) return status;
   if (auto status = heed::gather(heed::out_in(w), tokens, x); !status) return status;
   if (auto status = window.push(x); !status) return status;
@@ -249,7 +249,9 @@ for compiler; do
   # shellcheck disable=SC2086
   {
     check "$compiler" $strict -std=c99 -x c "$work/macros.c"
+    check "$compiler" $strict -std=c99 -x c "$work/user.c"
     check "$compiler" $strict -Wold-style-cast -Wzero-as-null-pointer-constant -std=c++17 -x c++ "$work/macros.c"
+    check "$compiler" $strict -Wold-style-cast -Wzero-as-null-pointer-constant -std=c++17 -x c++ "$work/user.cpp"
   }
   case $compiler in *clang*) ;; *) continue ;; esac
   for target in x86_64-pc-windows-msvc aarch64-pc-windows-msvc; do

@@ -6,6 +6,11 @@
 #include "options.hpp"
 #include "rope.hpp"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#endif
+
 namespace heed {
 
 // A cache of one sequence or several. The object holds its memory. Call begin() first. heed::cache and heed::ring_cache
@@ -118,5 +123,9 @@ status attention(const float (&q)[NQ][Heads][D],
 }
 
 }  // namespace heed
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif

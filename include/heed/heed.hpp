@@ -49,6 +49,11 @@
 #include "rows.hpp"
 #include "types.hpp"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#endif
+
 namespace heed {
 
 // A sequence of up to Capacity rows of Dim floats. The object holds them. It is all zeros when empty, so a static
@@ -230,5 +235,9 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
 }
 
 }  // namespace heed
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif

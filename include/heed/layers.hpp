@@ -6,6 +6,11 @@
 #include "cache.hpp"
 #include "rows.hpp"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#endif
+
 namespace heed {
 
 // The memory of a layer, for up to Rows rows: layer_memory<decltype(layer), 8>.
@@ -175,5 +180,9 @@ class transformer_layer {
 };
 
 }  // namespace heed
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -5,6 +5,11 @@
 
 #include "types.hpp"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#endif
+
 namespace heed {
 
 // The causal of attention_options that means: over a cache true, as in heed_attention_of_cache, else false.
@@ -184,5 +189,9 @@ class partial {
 };
 
 }  // namespace heed
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif

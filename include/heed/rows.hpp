@@ -5,6 +5,11 @@
 
 #include "types.hpp"
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#endif
+
 namespace heed {
 
 // ----------------------------------------------------------------------------------------------------------- rows
@@ -180,5 +185,9 @@ status gather(const weights<NIn, NOut> &w, const int32_t (&rows)[N], float (&y)[
 }
 
 }  // namespace heed
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 #endif
