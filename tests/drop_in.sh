@@ -28,11 +28,14 @@ if [ "$mode" = program ]; then
     case $word in *g++ | -std=* | -mcpu=* | -mthumb | -mfloat-abi=* | -mfpu=* | -c | heed.cpp) ;; *) set -- "$@" "$word" ;; esac
   done
 fi
+# What a strict project switches on besides.
+strict='-Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wcast-align -Wcast-qual -Wdouble-promotion -Wundef -Wfloat-equal'
 if [ "$mode" = standards ]; then
   cd "$work"
   for standard in gnu++14 c++17 gnu++17 gnu++20 gnu++23 gnu++26; do
     echo | "$compiler" -std=$standard -fsyntax-only -x c++ - 2>/dev/null || { echo "$compiler knows no $standard"; continue; }
-    "$compiler" -std=$standard -Wall -Wextra -Wpedantic -Werror "$@" -fsyntax-only heed.cpp
+    # shellcheck disable=SC2086
+    "$compiler" -std=$standard -Wall -Wextra -Wpedantic $strict -Werror "$@" -fsyntax-only heed.cpp
   done
   for standard in gnu++98 gnu++11 c++14; do
     if "$compiler" -std=$standard "$@" -fsyntax-only heed.cpp 2>errors; then echo "FAILED: $standard is taken"; exit 1; fi
@@ -66,7 +69,8 @@ int main() {
   return heed_threads_executor(&threads, &executor) != HEED_OK || executor.n_workers != 2 || heed_threads_stop(&threads);
 }
 END
-  (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$@" app.cpp heed_threads.cpp heed.o -pthread -o app && ./app)
+  # shellcheck disable=SC2086
+  (cd "$work" && "$compiler" -std=c++17 -Wall -Wextra -Wpedantic $strict -Werror "$@" app.cpp heed_threads.cpp heed.o -pthread -o app && ./app)
   echo "heed.hpp and heed_threads work beside heed.h"
   ;;
 size)

@@ -10,7 +10,7 @@ static_assert(sizeof(pool) <= sizeof heed_threads::state && alignof(heed_threads
 static_assert(sizeof(pthread_t) <= sizeof(void *) && alignof(pthread_t) <= alignof(void *), "handles have room");
 
 pool &pool_of(heed_threads &threads) { return *reinterpret_cast<pool *>(threads.state); }
-pthread_t *handle_of(heed_threads &threads, int32_t i) { return reinterpret_cast<pthread_t *>(threads.handles + i); }
+pthread_t *handle_of(heed_threads &threads, uint32_t i) { return reinterpret_cast<pthread_t *>(threads.handles + i); }
 
 const char made = 0;  // its address tells an object that was started from any other memory
 const heed_code *code() { return reinterpret_cast<const heed_code *>(&made); }

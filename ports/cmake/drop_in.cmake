@@ -76,6 +76,12 @@ write(heed_threads.cpp "/* An executor on POSIX threads, beside heed.cpp, made f
 
 ${license} */
 ${threads}")
+# Warnings beyond -Wall -Wextra -Wpedantic, which a project may switch on for its own sources.
+set(quiet "#ifdef __GNUC__\n")
+foreach(warning shadow sign-conversion conversion float-equal cast-align)
+  string(APPEND quiet "#pragma GCC diagnostic ignored \"-W${warning}\"\n")
+endforeach()
+string(APPEND quiet "#endif\n")
 inline_all(${SOURCE}/lib/single.cpp code)
 write(heed.cpp "/* heed as one file, made from its sources: change those. Compile it beside heed.h with one call, for instance
  *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os -ffreestanding \\
@@ -89,6 +95,6 @@ ${license} */
 #if __cplusplus < 201402L || (__cplusplus < 201703L && defined(__STRICT_ANSI__))
 #error \"heed needs C++17, or C++14 with GNU extensions: compile heed.cpp with -std=gnu++17 or -std=gnu++14\"
 #else
-${code}
+${quiet}${code}
 #endif
 ")

@@ -142,6 +142,7 @@ cat >subdirectory/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.16)
 project(app C)
 set(BUILD_SHARED_LIBS ON)
+set(HEED_INSTALL ON CACHE BOOL "")
 add_subdirectory($source heed)
 if(TARGET heed_demo OR TARGET heed_bench)
   message(FATAL_ERROR "a subproject builds the library alone")
