@@ -31,13 +31,19 @@ copy_needs() {
   done
 }
 
+bundled=0
 for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams heed_listen; do
   if [ -f "$build/bench/$program" ]; then
     cp "$build/bench/$program" "$folder/"
     copy_needs "$folder/$program"
+    bundled=$((bundled + 1))
   else
     echo "not in this build: $program"
   fi
 done
+if [ $bundled -eq 0 ]; then
+  echo "FAILED: $build has no programs to bundle. Build them: cmake $build -DHEED_BUILD_DEMO=ON -DHEED_BUILD_BENCH=ON && cmake --build $build"
+  exit 1
+fi
 cp "$licence" "$folder/"
 ls -l "$folder"
