@@ -1,0 +1,50 @@
+#!/bin/sh
+# commands.sh check SOURCE            every command of the pages is run by the other call, or commands.txt says why not
+# commands.sh run SOURCE PAGE WORK    runs the commands of PAGE in a clean clone in WORK, in their order
+# Exit status 77, with the reason, where a command wants what is not here. SPDX-License-Identifier: MIT
+set -eu
+mode=$1
+source=$(cd "$2" && pwd)
+list=$source/tests/commands.txt
+cd "$source"
+
+if [ "$mode" = check ]; then
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  failed=0 commands=0
+  for page in *.md */*.md */*/*.md; do
+    case $page in build* | ports/CHANGES.md) continue ;; esac
+    awk -f tests/commands.awk "$list" "$page" >"$work/script" || failed=1
+    sh -n "$work/script" || { echo "FAILED: $page: no commands of a shell"; failed=1; }
+    commands=$((commands + $(grep -c '^passed' "$work/script" || true)))
+  done
+  for page in $(sed -n 's/^\[\(.*\)\]$/\1/p' "$list"); do
+    [ -f "$page" ] || { echo "FAILED: commands.txt has $page, which is no page"; failed=1; }
+  done
+  [ $failed -eq 0 ] && echo "$commands commands stand on the pages to be run, and $(grep -c '^not ' "$list") others with a reason"
+  exit $failed
+fi
+
+page=$3
+mkdir -p "$4"
+work=$(cd "$4" && pwd)
+clone=$work/heed
+rm -rf "$clone" "$work/root"
+mkdir "$clone"
+if [ -e .git ]; then git ls-files --cached --others --exclude-standard; else find . -type f ! -path './build*/*'; fi |
+  while read -r file; do [ ! -e "$file" ] || echo "$file"; done | tar -cf - -T - | tar -C "$clone" -xf -
+{
+  cat <<'END'
+say() { echo; echo "\$ $*"; }
+passed() { [ "$1" -eq 0 ] || { echo "FAILED: exit status $1"; exit 1; }; }
+need() { eval "[ -n \"\${$1:-}\" ]" || { echo "SKIPPED: from here on the page wants $1, which is not set"; exit 77; }; }
+END
+  awk -f tests/commands.awk "$list" "$page"
+} >"$work/script"
+# What needs no root goes elsewhere; a second compilation of the same file costs nothing, where there is ccache.
+export source clone DESTDIR="$work/root" CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
+if command -v ccache >/dev/null 2>&1; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$clone" CCACHE_NOHASHDIR=1
+fi
+cd "$clone"
+sh "$work/script"
