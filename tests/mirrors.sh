@@ -80,8 +80,8 @@ scale=$(sed -n 's/^_SCALE_DEFAULT = //p' ports/python/heed.py)
 grep -q "define HEED_SCALE_DEFAULT.*${scale:-none}" include/heed/*.h || wrong "heed.py: _SCALE_DEFAULT"
 
 # Modules for JavaScript: they compile, and have the functions that are called.
-for file in ports/packages/npm/heed_wasm.c ports/web/web.c; do
-  "$cc" -std=gnu11 -Werror=implicit-function-declaration -Wno-attributes -Iinclude -Iinclude/heed -Iports/kwt \
+for file in ports/packages/npm/heed_wasm.c ports/packages/npm/classifier_wasm.c ports/web/web.c; do
+  "$cc" -std=gnu11 -Werror=implicit-function-declaration -Wno-attributes -Iinclude -Iinclude/heed -Iports/calibrate -Iports/packages/classifier -Iports/kwt \
     -Iports/dreams -fsyntax-only $file || wrong "$file"
 done
 calls() { # C CALLS FILE...: the last word of each of CALLS, a pattern, is in EXPORT(...) of C
@@ -96,4 +96,5 @@ calls() { # C CALLS FILE...: the last word of each of CALLS, a pattern, is in EX
 }
 calls ports/web/web.c '\(exports\|call\)\.[a-z_]*' ports/web/engine.js ports/web/page.js
 calls ports/packages/npm/heed_wasm.c 'heed\.[a-z_]*(' ports/packages/npm/heed.mjs
+calls ports/packages/npm/classifier_wasm.c 'model\.[a-z_]*(' ports/packages/npm/classifier.mjs
 exit $status

@@ -41,6 +41,11 @@ drop_in)
   quietly c++ -std=c++17 -Wall -Wextra -Werror -fno-exceptions -c heed.cpp
   quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror hello.c heed.o -o hello
   answers ./hello
+  quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror classifier.c int_model.c heed.o -o classifier
+  recognises ./classifier
+  quietly c++ -std=c++17 -Wall -Wextra -Werror -x c++ classifier.c int_model.c -x none heed.o -o classifier_cpp
+  recognises ./classifier_cpp
+  quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -c heed_file.c
   cat >threads.cpp <<'END'
 #include "executors/executors.h"
 #include "executors/std_thread.hpp"
@@ -73,6 +78,9 @@ arduino)
   quietly arduino-builder -compile -hardware hardware -tools hardware -libraries libraries -fqbn heed:mbed:nano -warnings all \
     -build-path "$PWD/build" libraries/heed/examples/Hello/Hello.ino
   on_board mps2-an386 build/Hello.ino.elf
+  quietly arduino-builder -compile -hardware hardware -tools hardware -libraries libraries -fqbn heed:mbed:nano -warnings all \
+    -build-path "$PWD/build" libraries/heed/examples/Classifier/Classifier.ino
+  on_board mps2-an386 build/Classifier.ino.elf recognises
   ;;
 platformio)
   unpack heed-platformio-$version.tar.gz .
@@ -88,6 +96,8 @@ platformio)
   quietly c++ $flags -I"$include" -c "$folder/heed.cpp" -o heed.o
   quietly cc -I"$include" heed/examples/hello/src/main.c heed.o -o hello
   answers ./hello
+  quietly cc -I"$include" heed/examples/classifier/src/classifier.c "$folder"/*.c heed.o -o classifier
+  recognises ./classifier
   ;;
 esp_idf) # with a stand-in for ESP-IDF: RISC-V as ESP32-C3 and C6 have it, and the newest standard
   unpack heed-esp-idf-$version.zip .
@@ -156,10 +166,13 @@ cmsis_pack)
   quietly arm-none-eabi-g++ $cortex_m4f -std=gnu++17 -Os -ffreestanding -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections \
     -Wall -Wextra -Werror $(list include | sed 's/^/-I/') -c $(list sourceCpp) -o ../heed.o
   # shellcheck disable=SC2046,SC2086
-  quietly arm-none-eabi-gcc $cortex_m4f -Os -ffreestanding -nostdlib -Wl,--gc-sections $(list include | sed 's/^/-I/') -isystem "$stubs/include" \
-    $(list sourceC) ../heed.o ../board/*.c -L../board -T../board/link.ld -lgcc -o ../hello
+  for program in hello classifier; do # the component's own sources, and one of its templates
+    quietly arm-none-eabi-gcc $cortex_m4f -Os -ffreestanding -nostdlib -Wl,--gc-sections $(list include | sed 's/^/-I/') -isystem "$stubs/include" \
+      $(list sourceC | grep -v templates) templates/$program.c ../heed.o ../board/*.c -L../board -T../board/link.ld -lgcc -o ../$program
+  done
   cd ..
   on_board mps2-an386 hello
+  on_board mps2-an386 classifier recognises
   ;;
 *) fail "no such form: $form" ;;
 esac

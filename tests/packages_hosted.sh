@@ -31,6 +31,9 @@ npm)
   quietly npm init -y
   quietly npm install --offline --no-audit --no-fund "$release/heed-$version.tgz"
   answers node node_modules/heed/hello.mjs
+  recognises node node_modules/heed/classifier.mjs
+  quietly node node_modules/heed/classifier.mjs lfet
+  field "$log" '^lfet: left$'
   cat >uses.mts <<'END'
 import { load, type AttentionResult } from 'heed';
 const heed = await load();

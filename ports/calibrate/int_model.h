@@ -15,7 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* heed.h of the two files beside this one has all; else the headers are those of the source or of an installed heed. */
+#ifdef __has_include
+#if __has_include("heed.h")
+#include "heed.h"
+#endif
+#endif
+#ifndef HEED_INTEGERS_H
 #include "heed/integers.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,7 @@
 # cmake -DSOURCE=heed's folder -DOUTPUT=folder -P drop_in.cmake: writes heed.h and heed.cpp, the whole library as two files, from
 # the real sources: lib/single.cpp with every #include "..." replaced by the file, once each. Beside them heed.hpp for C++17,
-# and heed_threads.h and heed_threads.cpp for systems with POSIX threads.
+# heed_threads.h and heed_threads.cpp for systems with POSIX threads, and the readers of files: int_model for heed_calibrate's,
+# heed_file for heed_import's.
 cmake_minimum_required(VERSION 3.16)
 
 function(inline_file path result)
@@ -71,6 +72,10 @@ inline_all(${SOURCE}/include/heed/heed.hpp header)
 write(heed.hpp "${header}")
 inline_all(${SOURCE}/include/heed/threads.h header)
 write(heed_threads.h "${header}")
+foreach(file calibrate/int_model.h calibrate/int_model.c import/heed_file.h import/heed_file.c)
+  get_filename_component(name ${file} NAME)
+  configure_file(${SOURCE}/ports/${file} ${OUTPUT}/${name} COPYONLY)
+endforeach()
 inline_all(${SOURCE}/lib/threads/threads.cpp threads)
 write(heed_threads.cpp "/* An executor on POSIX threads, beside heed.cpp, made from its sources: change those. Link with -pthread.
 

@@ -1,4 +1,4 @@
-# Installs headers, licence, libraries, the CMake package and pkg-config files.
+# Installs headers, sources of readers of files, licence, libraries, the CMake package and pkg-config files.
 include(CMakePackageConfigHelpers)
 set(targets heed)
 foreach(executor openmp threads)
@@ -7,6 +7,10 @@ foreach(executor openmp threads)
   endif()
 endforeach()
 install(DIRECTORY include/heed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# What a program adds for the files of heed_import and heed_calibrate: headers, and sources to compile with it.
+install(FILES ports/calibrate/int_model.h ports/import/heed_file.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
+install(FILES ports/calibrate/int_model.h ports/calibrate/int_model.c ports/import/heed_file.h ports/import/heed_file.c
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/heed)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/heed)
 install(TARGETS ${targets} EXPORT heedTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -14,7 +18,8 @@ install(TARGETS ${targets} EXPORT heedTargets
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 install(EXPORT heedTargets NAMESPACE heed:: DESTINATION ${package})
-configure_package_config_file(ports/cmake/heedConfig.cmake.in heedConfig.cmake INSTALL_DESTINATION ${package})
+set(sources ${CMAKE_INSTALL_DATADIR}/heed)
+configure_package_config_file(ports/cmake/heedConfig.cmake.in heedConfig.cmake INSTALL_DESTINATION ${package} PATH_VARS sources)
 write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake
         DESTINATION ${package})

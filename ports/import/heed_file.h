@@ -25,7 +25,15 @@
 #ifndef HEED_FILE_H
 #define HEED_FILE_H
 
+/* heed.h of the two files beside this one has all; else the headers are those of the source or of an installed heed. */
+#ifdef __has_include
+#if __has_include("heed.h")
+#include "heed.h"
+#endif
+#endif
+#ifndef HEED_HEED_H
 #include "heed/heed.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

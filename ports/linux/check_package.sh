@@ -50,6 +50,17 @@ int main(void) {
   return heed_threads_executor(&threads, &executor) != HEED_OK || executor.n_workers != 2 || heed_threads_stop(&threads);
 }
 END
+# The readers of heed_calibrate's and heed_import's files are sources: a file of neither kind is refused.
+cat >app_models.c <<'END'
+#include <heed/heed_file.h>
+#include <heed/int_model.h>
+HEED_ALIGNED static const unsigned char none[128];
+int main(void) {
+  int_model model;
+  heed_file file;
+  return int_model_open(&model, none, sizeof none) == NULL || heed_file_open(&file, none, sizeof none) == NULL;
+}
+END
 cat >app.cpp <<'END'
 #include <heed/heed.hpp>
 static heed::sequence<5, 3> x, y;
@@ -90,6 +101,8 @@ project(app C CXX)
 find_package(heed 0.3 REQUIRED)
 add_executable(app ../app.c)
 target_link_libraries(app heed::heed)
+add_executable(app_models ../app_models.c ${heed_SOURCES}/int_model.c ${heed_SOURCES}/heed_file.c)
+target_link_libraries(app_models heed::heed)
 foreach(executor openmp threads)
   if(TARGET heed::${executor})
     add_executable(app_${executor} ../app_${executor}.c)
@@ -100,6 +113,7 @@ END
 quietly cmake -S find_c -B find_c/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_c/build
 quietly find_c/build/app
+quietly find_c/build/app_models
 # The project has C++, too, but its C program is linked by the C compiler. (Makefiles show the command.)
 link=find_c/build/CMakeFiles/app.dir/link.txt
 if [ -f $link ] && grep -qE '^[^ ]*(\+\+)' $link; then fail "a C program is linked by the C++ compiler: $(cat $link)"; fi
@@ -111,7 +125,7 @@ for executor in openmp threads; do
 done
 
 echo "find_package, C++ alone, heed.hpp"
-sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /^foreach/,/^endforeach/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
+sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /app_models/d; /^foreach/,/^endforeach/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
 quietly cmake -S find_cpp -B find_cpp/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_cpp/build
 quietly find_cpp/build/app
@@ -120,6 +134,8 @@ echo "plain C compiler: cc app.c libheed"
 quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app.c "$library" -o app
 quietly ./app
 check_needs app libheed
+quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app_models.c prefix/share/heed/int_model.c prefix/share/heed/heed_file.c "$library" -o app_models
+quietly ./app_models
 
 if command -v pkg-config >/dev/null; then
   echo "pkg-config"

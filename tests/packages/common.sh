@@ -27,6 +27,12 @@ answers() { # COMMAND...: it ends with heed's known answers
   grep -q '^ *4\.99986 2\.00002 0\.00000' "$work/said" && grep -q "^heed $version, .*: $known" "$work/said" || fail "$*: not the known answers"
   tail -n 1 "$work/said"
 }
+recognises() { # COMMAND...: the classifier's words and its known sum
+  quietly "$@"
+  tr -d '\r' <"$log" >"$work/said"
+  grep -q '^stpo: stop$' "$work/said" && grep -qi "^heed $version, bits 933f132d: $known" "$work/said" || fail "$*: not the known words"
+  tail -n 1 "$work/said"
+}
 field() { grep -qE -- "$2" "$1" || fail "$1 lacks $2"; } # FILE PATTERN
 # What lies below a program on an emulated board, in one folder: start, memory, C library, the debugger's input and output.
 board() { # FOLDER FAMILY BOARD
@@ -37,10 +43,10 @@ board() { # FOLDER FAMILY BOARD
   cp "$stubs/printf.c" "$1/"
   sed -i 's|"../port.h"|"port.h"|; s|<port.h>|"port.h"|' "$1"/*.c
 }
-on_board() { # BOARD PROGRAM
+on_board() { # BOARD PROGRAM [recognises]
   case $1 in virt*) emulator=qemu-system-riscv32 ;; *) emulator=qemu-system-arm ;; esac
   command -v $emulator >/dev/null 2>&1 || skip "it is built; $emulator is not installed"
-  answers sh "$source/ports/bare/qemu.sh" "$1" "$2"
+  ${3:-answers} sh "$source/ports/bare/qemu.sh" "$1" "$2"
 }
 schema() { # SCHEMA FILE: a JSON schema of the folder HEED_SCHEMAS, if there is one
   if [ ! -f "${HEED_SCHEMAS:-/nowhere}/$1" ]; then echo "$1: not in HEED_SCHEMAS; own checks alone"; return 0; fi
