@@ -47,6 +47,14 @@ function known(what, line,  i, found) {
     if (kind[i] == what && index(line, begin[i]) == 1) { used[i] = 1; found = i }
   return found
 }
+function replaced(line, i,  at, done) {
+  while (at = index(line, begin[i])) {
+    used[i] = 1
+    done = done substr(line, 1, at - 1) rest[i]
+    line = substr(line, at + length(begin[i]))
+  }
+  return done line
+}
 function emit(text) { script = script text "\n" }
 # What a command needs of the environment, and does not get from the page, is asked for first.
 function ask(text,  variable) {
@@ -65,15 +73,12 @@ function step(text,  shown) {
   emit(text)
   emit("passed $?")
 }
-function command(line,  i, at) {
+function command(line,  i, shown) {
   if (i = known("not", line)) { emit("echo 'not run, " rest[i] ": " substr(line, 1, index(line " ", " ") - 1) "'"); return }
   for (i = 1; i <= n; i++) if (kind[i] == "before" && index(line, begin[i]) == 1) { used[i] = 1; step(rest[i]) }
   shown = line
   for (i = 1; i <= n; i++)
-    if (kind[i] == "with" && (at = index(line, begin[i]))) {
-      used[i] = 1
-      line = substr(line, 1, at - 1) rest[i] substr(line, at + length(begin[i]))
-    }
+    if (kind[i] == "with") line = replaced(line, i)
   step(line)
   n_commands++
   for (i = 1; i <= n; i++) if (kind[i] == "after" && index(shown, begin[i]) == 1) { used[i] = 1; step(rest[i]) }

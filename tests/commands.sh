@@ -46,5 +46,7 @@ export source clone DESTDIR="$work/root" CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUI
 if command -v ccache >/dev/null 2>&1; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$clone" CCACHE_NOHASHDIR=1
 fi
+# Another python3 may stand before the system's, which has Debian's numpy.
+python3 -c 'import numpy' 2>/dev/null || export PATH="/usr/bin:$PATH"
 cd "$clone"
 sh "$work/script"
