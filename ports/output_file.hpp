@@ -1,0 +1,149 @@
+// Files that programs for hosts write: whole, or not at all. Failures throw std::runtime_error, which names the file.
+// SPDX-License-Identifier: MIT
+#ifndef HEED_PORTS_OUTPUT_FILE_HPP
+#define HEED_PORTS_OUTPUT_FILE_HPP
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
+namespace files {
+
+// Names of files that are not whole yet: an interrupt removes them.
+inline std::array<std::atomic<const char *>, 4> unfinished_files{};
+
+extern "C" inline void remove_unfinished_files(int signal) {
+  for (const auto &name : unfinished_files) {
+    if (const char *const path = name.load()) {
+#ifdef _WIN32
+      std::remove(path);
+#else
+      unlink(path);
+#endif
+    }
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// A file under another name in the same folder, which takes the place of `path` in finish(): a full disk, a refusal or an
+// interrupt leaves what was there before. Devices and pipes are written as they are.
+//
+//   files::output_file out(path, {input});     // refuses a path that is one of the inputs
+//   out.write(bytes.data(), bytes.size());
+//   out.finish();
+class output_file {
+ public:
+  explicit output_file(const std::string &path, const std::vector<std::string> &inputs = {}) : shown_(path) {
+    std::error_code error;
+    for (const std::string &input : inputs) {
+      if (std::filesystem::equivalent(path, input, error))
+        throw std::runtime_error(path + ": is an input, too: name another file");
+    }
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    to_ = path;
+    if (!std::filesystem::exists(status)) {
+      take_temporary_name();
+    } else if (std::filesystem::is_regular_file(status)) {
+      if (std::FILE *const writable = std::fopen(path.c_str(), "r+b"))
+        std::fclose(writable);
+      else
+        fail();
+      to_ = std::filesystem::canonical(path);  // a link stays a link
+      take_temporary_name();
+    }
+    stream_ = std::fopen(temporary_.empty() ? path.c_str() : temporary_.c_str(), "wb");
+    if (stream_ == nullptr) fail();
+    if (!temporary_.empty() && std::filesystem::exists(status))
+      std::filesystem::permissions(temporary_, status.permissions(), error);
+  }
+  ~output_file() { discard(); }
+  output_file(const output_file &) = delete;
+  output_file &operator=(const output_file &) = delete;
+
+  void write(const void *data, size_t n_bytes) {
+    if (n_bytes != 0 && std::fwrite(data, 1, n_bytes, stream_) != n_bytes) fail();
+  }
+  void write(const std::string &text) { write(text.data(), text.size()); }
+
+  void finish() {
+    std::FILE *const stream = stream_;
+    stream_ = nullptr;
+    if (std::fclose(stream) != 0) fail();
+    if (temporary_.empty()) return;
+    std::error_code error;
+    std::filesystem::rename(temporary_, to_, error);
+    if (error) fail();
+    forget_temporary_name();
+  }
+
+ private:
+  void take_temporary_name() {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::random_device random;
+    std::string name = "heed-";
+    for (int i = 0; i < 12; ++i) name += digits[random() % 16];
+    temporary_ = (to_.parent_path() / (name + ".part")).string();
+    static const bool watches = [] {
+      for (const int signal : {SIGINT, SIGTERM}) {
+        if (std::signal(signal, remove_unfinished_files) == SIG_IGN) std::signal(signal, SIG_IGN);
+      }
+      return true;
+    }();
+    static_cast<void>(watches);
+    for (auto &place : unfinished_files) {
+      const char *nothing = nullptr;
+      if (place.compare_exchange_strong(nothing, temporary_.c_str())) return;
+    }
+  }
+  void forget_temporary_name() {
+    for (auto &place : unfinished_files) {
+      const char *name = temporary_.c_str();
+      place.compare_exchange_strong(name, nullptr);
+    }
+    temporary_.clear();
+  }
+  void discard() {
+    if (stream_ != nullptr) std::fclose(stream_);
+    stream_ = nullptr;
+    if (temporary_.empty()) return;
+    std::remove(temporary_.c_str());
+    forget_temporary_name();
+  }
+  [[noreturn]] void fail() {
+    discard();
+    throw std::runtime_error(shown_ + ": cannot be written");
+  }
+
+  std::string shown_, temporary_;
+  std::filesystem::path to_;
+  std::FILE *stream_ = nullptr;
+};
+
+// A whole file in one call.
+inline void write_whole(const std::string &path, const void *data, size_t n_bytes,
+                        const std::vector<std::string> &inputs = {}) {
+  output_file out(path, inputs);
+  out.write(data, n_bytes);
+  out.finish();
+}
+
+// For the end of a program: throws if a part of what was printed is lost.
+inline void finish_standard_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw std::runtime_error("standard output cannot be written: the disk is full, or nobody reads it");
+}
+
+}  // namespace files
+
+#endif
