@@ -77,10 +77,17 @@ class output_file {
   void write(const std::string &text) { write(text.data(), text.size()); }
 
   void finish() {
+    finish([](const std::string &) {});
+  }
+  // `check` is given the name under which the whole file lies, reads it again, and throws if it is not what was written. What
+  // is no file cannot be read again.
+  template <typename Check>
+  void finish(Check check) {
     std::FILE *const stream = stream_;
     stream_ = nullptr;
     if (std::fclose(stream) != 0) fail();
     if (temporary_.empty()) return;
+    check(temporary_);
     std::error_code error;
     std::filesystem::rename(temporary_, to_, error);
     if (error) fail();

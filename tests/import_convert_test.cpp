@@ -25,33 +25,8 @@ tensor matrix(const std::string &name, uint32_t n_rows, uint32_t n_columns, int3
   return t;
 }
 
-// y = x w with the weights of the flat file.
 std::vector<float> product(const tensor &t, const std::vector<float> &x, int32_t n_out) {
-  std::vector<tensor> all;
-  all.push_back(matrix("padding", 1, 1));
-  tensor copy;
-  copy.name = "w", copy.dims = t.dims, copy.format = t.format, copy.layout = t.layout, copy.scales = t.scales;
-  copy.zeros = t.zeros, copy.float_zeros = t.float_zeros;
-  copy.refer(t.numbers());
-  all.push_back(std::move(copy));
-  const bytes content = flat_file(all);
-  const std::unique_ptr<uint8_t, void (*)(void *)> aligned(static_cast<uint8_t *>(aligned_alloc(64, (content.size() + 63) / 64 * 64)),
-                                                           std::free);
-  std::memcpy(aligned.get(), content.data(), content.size());
-  heed_file file;
-  heed_weights w;
-  const int32_t n_in = int32_t(x.size());
-  const char *error = heed_file_open(&file, aligned.get(), content.size());
-  if (!error) {
-    error = t.layout == HEED_PACKED                                ? heed_file_packed(&file, "w", n_in, n_out, &w)
-            : t.format >= HEED_FILE_U8                             ? heed_file_zero_points(&file, "w", n_in, n_out, &w)
-            : t.format == HEED_Q8_0 || t.format == HEED_Q4_0 ? heed_file_blocks(&file, "w", n_in, n_out, &w)
-                                                                   : heed_file_weights(&file, "w", n_in, n_out, &w);
-  }
-  if (error) throw std::runtime_error(error);
-  std::vector<float> y(static_cast<size_t>(n_out));
-  EXPECT_EQ(heed_project(heed_matrix_of(x.data(), 1, n_in), w, nullptr, heed_matrix_out_of(y.data(), 1, n_out), nullptr), HEED_OK);
-  return y;
+  return import_files::product(t, x, int32_t(x.size()), n_out);
 }
 
 std::vector<float> row(size_t n) {
@@ -190,35 +165,107 @@ std::vector<tensor> model() {
 
 TEST(import_select, applies_all_rules) {
   selection by;
-  int n_left_out = 0;
-  EXPECT_THROW(selected(model(), by, n_left_out), refusal);  // odd
+  std::vector<std::string> left_out;
+  EXPECT_THROW(selected(model(), by, left_out), refusal);  // odd
   by.leave_out = {"odd"};
   by.in_out = {"wk"};
   by.transpose = {"wk"};
   by.rename = {{"w?", "layer.w?"}, {"norm", "n"}};
   by.formats = {{wish_of("int8"), ""}, {wish_of("bf16"), "wq"}};
-  const tensors t(selected(model(), by, n_left_out));
-  EXPECT_EQ(n_left_out, 1);
+  const tensors t(selected(model(), by, left_out));
+  EXPECT_EQ(left_out, std::vector<std::string>{"table: is of integers"});
   EXPECT_EQ(t.of("n").format, HEED_F32);
   EXPECT_EQ(t.of("layer.w?").format, HEED_BF16);
   by.rename = {{"wk", "new"}};
-  const tensors again(selected(model(), by, n_left_out));
+  const tensors again(selected(model(), by, left_out));
   EXPECT_EQ(again.of("new").format, HEED_INT8);
   EXPECT_EQ(again.of("new").dims, (std::vector<uint32_t>{3, 32}));
   EXPECT_EQ(again.of("new").layout, HEED_OUT_IN);
   EXPECT_EQ(again.of("new").scales.size(), 3u);
   by.only = {"wz"};
-  EXPECT_THROW(selected(model(), by, n_left_out), refusal);
+  EXPECT_THROW(selected(model(), by, left_out), refusal);
 }
 
-TEST(import_code, names_each_tensor_once) {
-  std::vector<tensor> all;
-  all.push_back(matrix("a.b", 2, 2));
-  all.push_back(matrix("a_b", 2, 2));
-  EXPECT_THROW(c_arrays("m", all), refusal);
-  EXPECT_THROW(open_code("m", all), refusal);
-  EXPECT_EQ(identifier("onnx::MatMul_1"), "onnx__MatMul_1");
-  EXPECT_EQ(identifier("0.w"), "_0_w");
+// What --in-out and --out-in would make wrong: blocks lie along inputs, scales belong to outputs.
+TEST(import_select, refuses_another_layout_than_the_numbers_have) {
+  const auto refusal_of = [](tensor t, const selection &by) {
+    std::vector<tensor> all;
+    std::vector<std::string> left_out;
+    all.push_back(std::move(t));
+    try {
+      const std::vector<tensor> chosen = selected(std::move(all), by, left_out);
+      expect_consistent(chosen.at(0));
+      EXPECT_EQ(floats_of(chosen[0]).size(), chosen[0].count());
+      return std::string();
+    } catch (const refusal &error) {
+      return std::string(error.what());
+    }
+  };
+  selection in_out, out_in, both;
+  in_out.in_out = both.in_out = {"w"};
+  out_in.out_in = both.out_in = {"w"};
+  EXPECT_EQ(refusal_of(matrix("w", 2, 32), in_out), "");
+  EXPECT_EQ(refusal_of(matrix("w", 2, 32), both), "w: --in-out and --out-in both match it");
+  for (const int32_t format : {HEED_Q8_0, HEED_Q4_0}) {
+    tensor blocks = matrix("w", 32, 32);
+    convert(blocks, {format, false});
+    EXPECT_EQ(refusal_of(copy_of(blocks), out_in), "");
+    EXPECT_EQ(refusal_of(std::move(blocks), in_out), "w: is in blocks of inputs: it is (out, in)");
+  }
+  for (const int32_t layout : {HEED_OUT_IN, HEED_IN_OUT}) {
+    const selection &same = layout == HEED_OUT_IN ? out_in : in_out, &other = layout == HEED_OUT_IN ? in_out : out_in;
+    tensor scaled = matrix("w", 3, 400, layout);
+    convert(scaled, {HEED_INT8, false});
+    EXPECT_EQ(refusal_of(copy_of(scaled), same), "");
+    EXPECT_EQ(refusal_of(std::move(scaled), other), std::string("w: has a scale for each output: it is ") + (layout == HEED_IN_OUT ? "(in, out)" : "(out, in)"));
+    tensor quantized;
+    quantized.name = "w", quantized.dims = {4, 4}, quantized.format = HEED_FILE_I8, quantized.layout = layout;
+    quantized.scales = {1, 2, 3, 4}, quantized.zeros = {0, 0, 0, 0};
+    quantized.own(bytes(16, 1));
+    EXPECT_NE(refusal_of(copy_of(quantized), other), "");
+    quantized.scales = {1}, quantized.zeros = {0};
+    EXPECT_EQ(refusal_of(std::move(quantized), other), "");
+  }
+  tensor packed = matrix("w", 4, 4);
+  convert(packed, {HEED_F32, true});
+  EXPECT_NE(refusal_of(std::move(packed), in_out), "");
+  tensor unsure = matrix("w", 4, 4);
+  unsure.unsure = "two nodes differ";
+  EXPECT_EQ(refusal_of(std::move(unsure), {}), "w: two nodes differ: --in-out or --out-in says what it is, --leave-out leaves it out");
+}
+
+TEST(import_convert, leaves_packed_weights_packed) {
+  const auto packed = [] {
+    tensor t = matrix("w", 4, 32);
+    convert(t, {HEED_Q8_0, true});
+    return t;
+  };
+  EXPECT_EQ(refusal_of_format(packed(), HEED_Q8_0, true), "");
+  EXPECT_EQ(refusal_of_format(packed(), keep_format), "");
+  for (const int32_t format : {HEED_F32, HEED_F16, HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
+    EXPECT_EQ(refusal_of_format(packed(), format), "w: is packed: give the file that it was made of to have another format");
+  }
+  EXPECT_NE(refusal_of_format(packed(), HEED_F32, true), "");
+  tensor t = packed();
+  EXPECT_THROW(transpose(t), refusal);
+}
+
+// Scales and zero points of a wrong number never reach a loop over outputs.
+TEST(import_convert, refuses_what_does_not_fit_together) {
+  const auto of = [](size_t n_scales, size_t n_zeros) {
+    tensor t;
+    t.name = "w", t.dims = {400, 3}, t.format = HEED_FILE_I8, t.layout = HEED_OUT_IN;
+    t.scales.assign(n_scales, 1), t.zeros.assign(n_zeros, 0);
+    t.own(bytes(1200, 1));
+    return t;
+  };
+  EXPECT_EQ(refusal_of_format(of(1, 1), HEED_F32), "");
+  EXPECT_EQ(refusal_of_format(of(400, 400), HEED_F32), "");
+  EXPECT_EQ(refusal_of_format(of(3, 3), HEED_F32), "w: has 3 scales for 400 outputs");
+  EXPECT_EQ(refusal_of_format(of(400, 3), HEED_F32), "w: has more or fewer zero points than scales");
+  tensor t = of(1, 1);
+  t.own(bytes(1199, 1));
+  EXPECT_EQ(refusal_of_format(std::move(t), HEED_F32), "w: has more or fewer bytes than its shape says");
 }
 
 }  // namespace

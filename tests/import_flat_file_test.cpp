@@ -43,24 +43,11 @@ std::vector<tensor> some_tensors() {
   return all;
 }
 
-// Memory of exactly n bytes that is aligned as the reader asks.
-class image {
+class image : public aligned_bytes {
  public:
-  explicit image(const bytes &file) : n_(file.size()) {
-    if (posix_memalign(&data_, HEED_FILE_ALIGNMENT, n_ ? n_ : 1) != 0) throw std::bad_alloc();
-    if (n_) std::memcpy(data_, file.data(), n_);
-  }
-  ~image() { std::free(data_); }
-  image(const image &) = delete;
-  image &operator=(const image &) = delete;
-  std::string open(heed_file &file) const { return text(heed_file_open(&file, data_, n_)); }
+  using aligned_bytes::aligned_bytes;
+  std::string open(heed_file &file) const { return text(heed_file_open(&file, data(), size())); }
   static std::string text(const char *error) { return error ? error : ""; }
-  uint8_t *data() const { return static_cast<uint8_t *>(data_); }
-  size_t size() const { return n_; }
-
- private:
-  void *data_;
-  size_t n_;
 };
 
 // Reads all that a file says; the address sanitizer watches.
@@ -217,6 +204,55 @@ TEST(flat_file, turns_for_the_other_byte_order) {
   EXPECT_EQ(static_cast<const uint8_t *>(w.data)[0], counting(12)[1]);
   ASSERT_EQ(heed_file_swap(memory.data(), memory.size()), nullptr);  // nothing left to do
   EXPECT_EQ(memory.open(file), "");
+}
+
+// What heed_import asks of a file before it gives it its name.
+TEST(flat_file, is_compared_with_what_was_written) {
+  const auto refusal_of = [](const bytes &content, const std::vector<tensor> &tensors) {
+    const image memory(content);
+    try {
+      expect_written(memory.all(), tensors);
+      return std::string();
+    } catch (const refusal &error) {
+      return std::string(error.what());
+    }
+  };
+  const bytes content = flat_file(some_tensors());
+  EXPECT_EQ(refusal_of(content, some_tensors()), "");
+  bytes damaged = content;
+  damaged[damaged.size() - 64] ^= 1;
+  EXPECT_NE(refusal_of(damaged, some_tensors()), "");
+  EXPECT_NE(refusal_of(bytes(content.begin(), content.end() - 64), some_tensors()), "");
+  const auto changed = [&](void (*change)(tensor &)) {
+    std::vector<tensor> tensors = some_tensors();
+    change(tensors[4]);
+    return refusal_of(content, tensors);
+  };
+  EXPECT_EQ(changed([](tensor &t) { t.scales[0] = 0.5f; }), "m: is not what was written");
+  EXPECT_EQ(changed([](tensor &t) { t.zeros[0] = 1; }), "m: is not what was written");
+  EXPECT_EQ(changed([](tensor &t) { t.layout = HEED_OUT_IN; }), "m: is not what was written");
+  EXPECT_EQ(changed([](tensor &t) { t.dims = {2, 3}; }), "m: is not what was written");
+  EXPECT_EQ(changed([](tensor &t) { t.own(bytes(6)); }), "m: is not what was written");
+  EXPECT_EQ(changed([](tensor &t) { t.name = "n"; }), "n: is not what was written");
+}
+
+TEST(flat_file, is_not_written_with_what_its_reader_refuses) {
+  const auto refusal_of = [](tensor &&t) {
+    std::vector<tensor> all;
+    all.push_back(std::move(t));
+    try {
+      flat_file(all);
+      return std::string();
+    } catch (const refusal &error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refusal_of(tensor_of("w", {2, 32}, HEED_Q4_0, HEED_OUT_IN, counting(36))), "");
+  EXPECT_EQ(refusal_of(tensor_of("w", {2, 32}, HEED_Q4_0, HEED_IN_OUT, counting(36))), "w: is in blocks, but no matrix of whole blocks");
+  EXPECT_EQ(refusal_of(tensor_of("w", {32}, HEED_Q4_0, HEED_OUT_IN, counting(18))), "w: is in blocks, but no matrix of whole blocks");
+  tensor scaled = tensor_of("w", {3, 4}, HEED_FILE_I8, HEED_OUT_IN, counting(12));
+  scaled.scales = {1, 2, 3, 4}, scaled.zeros = {0, 0, 0, 0};
+  EXPECT_EQ(refusal_of(std::move(scaled)), "w: has 4 scales for 3 outputs");
 }
 
 TEST(flat_file, has_each_name_once) {

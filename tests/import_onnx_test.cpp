@@ -19,25 +19,15 @@ using namespace import_files;
 using protobuf::number;
 using protobuf::text;
 
-bytes initializer(const std::string &name, const std::vector<uint64_t> &dims, uint64_t type, const bytes &raw) {
-  bytes t;
-  for (const uint64_t dim : dims) add(t, number(1, dim));
-  return add(t, number(2, type), text(8, name), text(9, raw));
-}
-
-bytes node(const std::string &operation, const std::vector<std::string> &inputs, const bytes &attributes = {}) {
-  bytes n;
-  for (const std::string &input : inputs) add(n, text(1, input));
-  return add(n, text(4, operation), attributes);
-}
-
-bytes model_of(const bytes &graph) { return add(number(1, 8), text(7, graph)); }
+using onnx::initializer;
+using onnx::model_of;
+using onnx::node;
 
 // Floats, halves, a quantised matrix, a quantised convolution with a zero point that is added, a scale for each output.
 bytes small_model() {
   bytes g;
   add(g, text(1, node("MatMul", {"x", "w"})), text(1, node("Gemm", {"x", "turned"}, text(5, add(text(1, "transB"), number(3, 1))))));
-  add(g, text(1, node("DequantizeLinear", {"q", "q_scales"})), text(1, node("MatMulInteger", {"x", "m_quantized"})));
+  add(g, text(1, node("DequantizeLinear", {"q", "q_scales"}, {}, {"q_numbers"})), text(1, node("MatMulInteger", {"x", "m_quantized"})));
   add(g, text(5, initializer("w", {2, 3}, 1, floats({1, 2, 3, 4, 5, 6}))));
   add(g, text(5, initializer("turned", {3, 2}, 10, {0, 0x3c, 0, 0x40, 0, 0x42, 0, 0x44, 0, 0x45, 0, 0x46})));
   add(g, text(5, initializer("shape", {2}, 7, bytes(16))));
@@ -104,9 +94,6 @@ TEST(import_onnx, refuses_by_name) {
   EXPECT_EQ(refusal_of(add(text(5, w), text(5, w))), "w: two initializers have this name");
   EXPECT_EQ(refusal_of(text(5, initializer("w", {2, 3}, 1, floats({1, 2, 3, 4})))),
             "w: has more or fewer numbers than its shape says");
-  EXPECT_EQ(refusal_of(text(5, initializer("w", {uint64_t(1) << 40, uint64_t(1) << 40}, 1, {}))),
-            "w: a dimension is 0 or does not fit in 31 bits");
-  EXPECT_EQ(refusal_of(text(5, initializer("w", {1u << 30, 1u << 30, 1u << 30}, 1, {}))), "w: has 2^31 numbers or more");
   bytes deep = text(5, w);
   for (int i = 0; i < 40; ++i) deep = text(1, text(5, text(6, deep)));
   EXPECT_EQ(refusal_of(deep), "is damaged: graphs in graphs, more than 16 deep");
@@ -117,11 +104,17 @@ TEST(import_onnx, says_what_it_cannot_read) {
   bytes elsewhere = initializer("w", {2, 2}, 1, {});
   add(elsewhere, number(14, 1));
   const bytes file = model_of(add(text(5, elsewhere), text(5, initializer("narrow", {2}, 17, {1, 2})),
-                                  text(5, initializer("deep", {1, 1, 1, 1, 2}, 1, floats({1, 2})))));
+                                  text(5, initializer("deep", {1, 1, 1, 1, 2}, 1, floats({1, 2}))),
+                                  text(5, initializer("wide", {uint64_t(1) << 40, uint64_t(1) << 40}, 1, {})),
+                                  text(5, initializer("large", {1u << 30, 1u << 30, 1u << 30}, 1, {})),
+                                  text(5, initializer("roi", {0}, 1, {}))));
   const tensors t(read_onnx({file.data(), file.size()}));
   EXPECT_EQ(t.of("w").refused, "lies in a file of its own: save the model with save_as_external_data=False");
   EXPECT_EQ(t.of("narrow").refused, "is of ONNX's type 17, which heed has not");
   EXPECT_EQ(t.of("deep").refused, "has 5 dimensions, at most 4 fit");
+  EXPECT_EQ(t.of("wide").refused, "has 2^31 numbers or more");
+  EXPECT_EQ(t.of("large").refused, "has 2^31 numbers or more");
+  EXPECT_EQ(t.of("roi").left_out, "has no numbers");
 }
 
 TEST(import_onnx, does_no_harm_when_damaged) { import_files::expect_no_harm(read_onnx, small_model()); }

@@ -3,22 +3,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <map>
+
+#include "../names.hpp"
 
 namespace heed_import {
 namespace {
-
-// Names in C, each once.
-std::vector<std::string> identifiers(const std::vector<tensor> &tensors) {
-  std::vector<std::string> names;
-  std::map<std::string, std::string> owners;
-  for (const tensor &t : tensors) {
-    names.push_back(identifier(t.name));
-    const auto [owner, is_new] = owners.emplace(names.back(), t.name);
-    if (!is_new) refuse(t.name, "would have the name of " + owner->second + " in C: use --rename");
-  }
-  return names;
-}
 
 bool in_blocks(const tensor &t) { return t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0); }
 bool with_zero_points(const tensor &t) { return t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8; }
@@ -89,7 +78,7 @@ void put_tensor(c_files &files, const tensor &t, const std::string &name) {
   const size_t n = t.numbers().size / static_cast<size_t>(e.n_bytes);
   const bool packed = t.layout == HEED_PACKED;
   const std::string declaration = std::string(e.type) + " " + name, count = "[" + std::to_string(n) + "];\n";
-  files.header += "\n/* " + t.name + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+  files.header += "\n/* " + names::for_c(t.name) + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
   files.header += "extern const " + declaration + count;
   if (packed) files.source += "__attribute__((aligned(HEED_ALIGNMENT))) ";
   put_array(files.source, declaration, n,
@@ -133,55 +122,53 @@ std::string upper(std::string text) {
   return text;
 }
 
+std::string guard_of(const std::string &name) { return upper(name) + "_H"; }
+
 std::string begin_of_header(const std::string &name, const char *includes) {
-  const std::string guard = upper(name) + "_H";
+  const std::string guard = guard_of(name);
   return "/* Made by heed_import. */\n#ifndef " + guard + "\n#define " + guard + "\n\n" + includes;
+}
+
+std::string field_type(const tensor &t) {
+  if (is_vector(t)) return "const float *";
+  return of_the_file_alone(t) ? "heed_file_tensor " : "heed_weights ";
+}
+
+std::string opening_call(const tensor &t) {
+  if (is_vector(t)) return "heed_file_floats";
+  if (of_the_file_alone(t)) return "heed_file_find";
+  if (t.layout == HEED_PACKED) return "heed_file_packed";
+  if (in_blocks(t)) return "heed_file_blocks";
+  return with_zero_points(t) ? "heed_file_zero_points" : "heed_file_weights";
 }
 
 }  // namespace
 
-std::string identifier(const std::string &name) {
-  std::string text;
-  for (const char c : name) {
-    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    text += fits ? c : '_';
-  }
-  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? "_" + text : text;
-}
-
 c_files c_arrays(const std::string &name, const std::vector<tensor> &tensors) {
-  const std::vector<std::string> names = identifiers(tensors);
+  names::identifiers identifiers;
+  identifiers.reserve(guard_of(name));
   c_files files;
   files.header = begin_of_header(name, "#include <heed/heed.h>\n");
   files.source = "/* Made by heed_import. */\n#include \"" + name + ".h\"\n\n";
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    put_tensor(files, tensors[i], name + "_" + names[i]);
-    put_function(files.header, tensors[i], name + "_" + names[i]);
+  for (const tensor &t : tensors) {
+    const std::string array = identifiers.take(name, t.name, {"_scales", "_zero_points", "_weights", "_open"});
+    put_tensor(files, t, array);
+    put_function(files.header, t, array);
   }
   files.header += "\n#endif\n";
   return files;
 }
 
 std::string open_code(const std::string &name, const std::vector<tensor> &tensors) {
-  const std::vector<std::string> names = identifiers(tensors);
+  names::identifiers identifiers;
+  identifiers.reserve(guard_of(name));
   std::string fields, calls;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const tensor &t = tensors[i];
-    const std::string field = names[i][0] >= '0' && names[i][0] <= '9' ? "_" + names[i] : names[i];
-    const std::string arguments = "(&file, \"" + t.name + "\", ";
-    const bool vector = is_vector(t), alone = of_the_file_alone(t);
-    fields += std::string("  ") + (vector ? "const float *" : alone ? "heed_file_tensor " : "heed_weights ") + field + ";";
-    fields += " /* " + std::string(t.layout == HEED_PACKED ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
-    calls += "  if (!error) error = ";
-    if (vector) {
-      calls += "heed_file_floats" + arguments + std::to_string(t.count());
-    } else if (alone) {
-      calls += "heed_file_find(&file, \"" + t.name + "\"";
-    } else {
-      calls += (t.layout == HEED_PACKED ? "heed_file_packed" : in_blocks(t) ? "heed_file_blocks"
-                : with_zero_points(t) ? "heed_file_zero_points" : "heed_file_weights") + arguments +
-               shape_arguments(t);
-    }
+  for (const tensor &t : tensors) {
+    const std::string field = identifiers.take("", t.name), quoted = "\"" + names::for_c(t.name) + "\"";
+    fields += "  " + field_type(t) + field + "; /* " + (t.layout == HEED_PACKED ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+    calls += "  if (!error) error = " + opening_call(t) + "(&file, " + quoted;
+    if (is_vector(t)) calls += ", " + std::to_string(t.count());
+    else if (!of_the_file_alone(t)) calls += ", " + shape_arguments(t);
     calls += ", &m->" + field + ");\n";
   }
   return begin_of_header(name, "#include \"heed_file.h\"\n") + "\ntypedef struct " + name + " {\n" + fields + "} " + name +

@@ -11,14 +11,11 @@ struct c_files {
 };
 
 // NAME.h and NAME.c: each tensor is an array NAME_tensor. A matrix also has a function in the header that returns it as
-// heed_weights.
+// heed_weights. NAME is an identifier of names.hpp, and names of tensors become such.
 c_files c_arrays(const std::string &name, const std::vector<tensor> &tensors);
 
 // NAME.h for a flat file: a struct with all tensors, and the function that opens a file and fills it in.
 std::string open_code(const std::string &name, const std::vector<tensor> &tensors);
-
-// Letters, digits and underscores, from a name or a path.
-std::string identifier(const std::string &name);
 
 }  // namespace heed_import
 

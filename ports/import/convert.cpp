@@ -251,6 +251,8 @@ std::vector<float> floats_of(const tensor &t) {
 }
 
 void transpose(tensor &t) {
+  expect_consistent(t);
+  if (t.layout == HEED_PACKED) refuse(t.name, "is packed, which cannot be transposed");
   if (in_blocks(t.format)) refuse(t.name, "is in blocks, which cannot be transposed");
   if (t.dims.size() < 2) return;
   const size_t n_out = static_cast<size_t>(t.n_out()), n_in = static_cast<size_t>(t.n_in());
@@ -268,6 +270,11 @@ void transpose(tensor &t) {
 }
 
 void convert(tensor &t, wish w) {
+  expect_consistent(t);
+  if (t.layout == HEED_PACKED) {
+    if (w.format == keep_format || (w.packed && w.format == t.format)) return;
+    refuse(t.name, "is packed: give the file that it was made of to have another format");
+  }
   if (t.format == format_f64) own_floats(t, floats_of(t));
   if (w.packed) return pack(t, w.format);
   if (w.format == keep_format || w.format == t.format) return;

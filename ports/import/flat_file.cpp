@@ -47,6 +47,29 @@ bytes zeros_of(const tensor &t) {
   return b;
 }
 
+bool are_equal(const std::vector<float> &a, const std::vector<float> &b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
+}
+
+bool are_equal(const tensor &a, const tensor &b) {
+  return a.name == b.name && a.dims == b.dims && a.format == b.format && a.layout == b.layout && a.zeros == b.zeros && are_equal(a.scales, b.scales) &&
+         are_equal(a.float_zeros, b.float_zeros) && a.numbers().size == b.numbers().size &&
+         std::memcmp(a.numbers().data, b.numbers().data, a.numbers().size) == 0;
+}
+
+// As a program opens it.
+const char *opening_error(const heed_file &f, const tensor &t) {
+  const char *const name = t.name.c_str();
+  const int32_t n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
+  heed_weights w;
+  heed_file_tensor found;
+  if (t.layout == HEED_PACKED) return heed_file_packed(&f, name, n_in, n_out, &w);
+  if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
+  if (t.format >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
+  if (t.format >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
+  return heed_file_weights(&f, name, n_in, n_out, &w);
+}
+
 }  // namespace
 
 bytes flat_file(const std::vector<tensor> &tensors) {
@@ -66,6 +89,9 @@ bytes flat_file(const std::vector<tensor> &tensors) {
   const size_t contents = file.size();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const tensor &t = tensors[i];
+    expect_consistent(t);
+    const bool in_blocks = t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0);
+    if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0)) refuse(t.name, "is in blocks, but no matrix of whole blocks");
     const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t), zeros = zeros_of(t);
     uint32_t sum = first_sum;
     const size_t data = append(file, numbers, sum);
@@ -81,6 +107,19 @@ bytes flat_file(const std::vector<tensor> &tensors) {
   const uint64_t header[] = {HEED_FILE_VERSION, file.size(), tensors.size(), contents, sum, 0x01020304};
   for (size_t i = 0; i < 6; ++i) set_word(file, 8 + 4 * i, header[i]);
   return file;
+}
+
+void expect_written(span file, const std::vector<tensor> &tensors) {
+  const std::vector<tensor> found = read_flat_file(file);
+  heed_file f;
+  const char *error = heed_file_open(&f, file.data, file.size);
+  if (error != nullptr) throw refusal(error);
+  if (found.size() != tensors.size()) throw refusal("has another number of tensors");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!are_equal(found[i], tensors[i])) refuse(tensors[i].name, "is not what was written");
+    error = opening_error(f, tensors[i]);
+    if (error != nullptr) refuse(tensors[i].name, error);
+  }
 }
 
 std::vector<tensor> read_flat_file(span file) {

@@ -11,6 +11,9 @@ bytes flat_file(const std::vector<tensor> &tensors);
 // Throws refusal. The bytes are aligned to 64, and outlive the tensors.
 std::vector<tensor> read_flat_file(span file);
 
+// Throws refusal unless heed_file.h reads these tensors in the file, number by number, and opens them as weights.
+void expect_written(span file, const std::vector<tensor> &tensors);
+
 }  // namespace heed_import
 
 #endif

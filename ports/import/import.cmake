@@ -7,7 +7,8 @@ target_compile_options(heed_file PRIVATE -Wall -Wextra -Wpedantic)
 set_target_properties(heed_file PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 
 add_library(import_host STATIC ${import_folder}/c_arrays.cpp ${import_folder}/convert.cpp ${import_folder}/flat_file.cpp
-            ${import_folder}/onnx_graphs.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
+            ${import_folder}/onnx_graphs.cpp ${import_folder}/onnx_products.cpp
+            ${import_folder}/onnx_shapes.cpp ${import_folder}/onnx_uses.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
             ${import_folder}/read_safetensors.cpp ${import_folder}/select.cpp ${import_folder}/tensor.cpp)
 target_link_libraries(import_host PUBLIC heed_file)
 # Libraries of headers alone. Without them the tool says which package is missing, when it is given such a file.

@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "../names.hpp"
+#include "../output_file.hpp"
 #include "c_arrays.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
@@ -41,7 +43,7 @@ struct wrong_command : std::runtime_error {
 };
 
 struct arguments {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, tables_of_names;
   std::string output;
   selection choice;
   bool code = false;
@@ -96,7 +98,7 @@ arguments read_arguments(int argc, char **argv) {
     else if (word == "--only") s.only.push_back(next);
     else if (word == "--leave-out") s.leave_out.push_back(next);
     else if (word == "--rename") s.rename.push_back(halves_of(next, next.rfind('=')));
-    else if (word == "--names") add_names(next, s.rename);
+    else if (word == "--names") add_names(next, s.rename), a.tables_of_names.push_back(next);
     else if (word == "--transpose") s.transpose.push_back(next);
     else if (word == "--in-out") s.in_out.push_back(next);
     else if (word == "--out-in") s.out_in.push_back(next);
@@ -128,41 +130,62 @@ class file_bytes {
   size_t size_;
 };
 
-void write(const std::string &path, const void *data, size_t n_bytes) {
-  std::ofstream out(path, std::ios::binary);
-  out.write(static_cast<const char *>(data), static_cast<std::streamsize>(n_bytes));
-  out.close();
-  if (!out) throw refusal(path + ": cannot be written");
-  std::fprintf(stderr, "%s: %zu bytes\n", path.c_str(), n_bytes);
-}
-
 bool is_c(const std::string &path) { return path.size() > 2 && path.compare(path.size() - 2, 2, ".c") == 0; }
 
 std::string name_of(const std::string &path) {
   const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
-  return identifier(path.substr(from, path.find('.', from) - from));
+  return names::identifier(path.substr(from, path.find('.', from) - from));
 }
 
-void write_output(const std::string &path, const std::vector<tensor> &tensors) {
-  if (!is_c(path)) {
-    const bytes file = flat_file(tensors);
-    return write(path, file.data(), file.size());
-  }
-  const c_files files = c_arrays(name_of(path), tensors);
+void report(const std::string &path, size_t n_bytes) {
+  std::fprintf(stderr, "%s: %zu bytes\n", names::for_terminal(path).c_str(), n_bytes);
+}
+
+// Each is read again before it takes its name.
+void write_flat_file(const std::string &path, const std::vector<std::string> &inputs, const std::vector<tensor> &tensors) {
+  files::output_file out(path, inputs);
+  const bytes file = flat_file(tensors);
+  out.write(file.data(), file.size());
+  out.finish([&](const std::string &written) {
+    try {
+      expect_written(file_bytes(written).all(), tensors);
+    } catch (const refusal &error) {
+      throw refusal(path + ": was not written as it should be: " + error.what());
+    }
+  });
+  report(path, file.size());
+}
+
+void write_c_files(const std::string &path, const std::vector<std::string> &inputs, const std::vector<tensor> &tensors) {
+  const c_files text = c_arrays(name_of(path), tensors);
   const size_t slash = path.find_last_of('/');
-  write(path.substr(0, slash == std::string::npos ? 0 : slash + 1) + name_of(path) + ".h", files.header.data(), files.header.size());
-  write(path, files.source.data(), files.source.size());
+  const std::string header = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + name_of(path) + ".h";
+  files::output_file to_header(header, inputs), to_source(path, inputs);
+  to_header.write(text.header);
+  to_source.write(text.source);
+  const auto expect = [](const std::string &whole) {
+    return [&](const std::string &written) {
+      const file_bytes found(written);
+      const span all = found.all();
+      if (all.size != whole.size() || std::memcmp(all.data, whole.data(), all.size) != 0) throw refusal(written + ": is not what was written");
+    };
+  };
+  to_header.finish(expect(text.header));
+  to_source.finish(expect(text.source));
+  report(header, text.header.size());
+  report(path, text.source.size());
 }
 
 void list(const std::vector<tensor> &tensors) {
   static const char *const layouts[] = {"(in, out)", "(out, in)", "packed"};
   for (const tensor &t : tensors) {
-    const bool whole = t.left_out.empty() && t.refused.empty();
+    const bool whole = is_usable(t);
     const std::string kind = whole ? format_name(t.format) : "-", shape = whole ? shape_text(t) : "-";
-    const char *layout = !whole || t.dims.size() < 2 ? "-" : layouts[t.layout];
-    const std::string why = t.refused + t.left_out, more = why.empty() ? "" : ": " + why;
+    const char *layout = !whole || !t.unsure.empty() || t.dims.size() < 2 ? "-" : layouts[t.layout];
+    const std::string why = t.refused + t.left_out + t.unsure, more = why.empty() ? "" : ": " + why;
     const std::string name = t.name + (t.suggested.empty() ? "" : " (" + t.suggested + ")");
-    std::printf("%-5s %-10s %-20s %s%s\n", kind.c_str(), layout, shape.c_str(), name.c_str(), more.c_str());
+    std::printf("%-5s %-10s %-20s %s%s\n", kind.c_str(), layout, shape.c_str(), names::for_terminal(name).c_str(),
+                names::for_terminal(more).c_str());
   }
 }
 
@@ -177,29 +200,41 @@ void run(const arguments &a) {
       throw refusal(path + ": " + error.what());
     }
   }
-  if (a.output.empty() && !a.code) return list(all);
-  int n_left_out = 0;
-  const std::vector<tensor> tensors = selected(std::move(all), a.choice, n_left_out);
-  if (n_left_out > 0) std::fprintf(stderr, "left out, because they are integers and no weights: %d\n", n_left_out);
-  if (!a.output.empty()) write_output(a.output, tensors);
+  if (a.output.empty() && !a.code) {
+    list(all);
+    return files::finish_standard_output();
+  }
+  std::vector<std::string> left_out, inputs = a.inputs;
+  const std::vector<tensor> tensors = selected(std::move(all), a.choice, left_out);
+  for (const std::string &why : left_out) std::fprintf(stderr, "left out: %s\n", names::for_terminal(why).c_str());
+  inputs.insert(inputs.end(), a.tables_of_names.begin(), a.tables_of_names.end());
+  if (!a.output.empty()) is_c(a.output) ? write_c_files(a.output, inputs, tensors) : write_flat_file(a.output, inputs, tensors);
   if (a.code) std::printf("%s", open_code(name_of(a.output.empty() ? a.inputs[0] : a.output), tensors).c_str());
+  files::finish_standard_output();
 }
+
+void complain(const char *why) { std::fprintf(stderr, "heed_import: %s\n", names::for_terminal(why).c_str()); }
 
 }  // namespace
 
 int main(int argc, char **argv) {
   try {
-    if (argc == 2 && std::string(argv[1]) == "--help") return std::printf("%s", usage) < 0;
+    if (argc == 2 && std::string(argv[1]) == "--help") {
+      std::printf("%s", usage);
+      files::finish_standard_output();
+      return 0;
+    }
     run(read_arguments(argc, argv));
     return 0;
   } catch (const wrong_command &error) {
-    std::fprintf(stderr, "heed_import: %s\n\n%s", error.what(), usage);
+    complain(error.what());
+    std::fprintf(stderr, "\n%s", usage);
     return 2;
   } catch (const std::bad_alloc &) {
-    std::fprintf(stderr, "heed_import: there is not enough memory\n");
+    complain("there is not enough memory");
     return 1;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_import: %s\n", error.what());
+    complain(error.what());
     return 1;
   }
 }

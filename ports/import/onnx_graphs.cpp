@@ -56,6 +56,8 @@ onnx_tensor tensor_of(pbf_reader message) {
       }
       case field(5, wire::varint):
       case field(5, wire::length_delimited):
+      case field(7, wire::varint):
+      case field(7, wire::length_delimited):
         add_varints(message, p.integers);
         break;
       case field(8, wire::length_delimited):
@@ -74,35 +76,111 @@ onnx_tensor tensor_of(pbf_reader message) {
   return p;
 }
 
-void add_graph(pbf_reader message, onnx_graphs &all, int depth);
+// The values of a tensor that is mostly 0; the places of its numbers are not read.
+onnx_tensor sparse_tensor_of(pbf_reader message) {
+  onnx_tensor p;
+  while (message.next()) {
+    if (message.tag_and_type() == field(1, wire::length_delimited)) p = tensor_of(message.get_message());
+    else message.skip();
+  }
+  p.sparse = true;
+  return p;
+}
 
-// Attributes of a node: graphs in it, and whether Gemm turns its weights.
-void add_attribute(pbf_reader message, onnx_graphs &all, onnx_node &of, int depth) {
+// A node while it is read.
+struct reading {
+  onnx_node node;
+  std::vector<onnx_tensor> constants;                         // of Constant
+  std::vector<std::pair<std::string, pbf_reader>> subgraphs;  // and the attributes that hold them
+};
+
+onnx_tensor list_of_floats(const bytes &floats) {
+  onnx_tensor p;
+  p.type = 1;
+  p.dims = {floats.size() / 4};
+  p.floats = floats;
+  return p;
+}
+
+onnx_tensor list_of_integers(const std::vector<uint64_t> &integers) {
+  onnx_tensor p;
+  p.type = 7;
+  p.dims = {integers.size()};
+  p.integers = integers;
+  return p;
+}
+
+onnx_tensor scalar(onnx_tensor &&list) {
+  list.dims.clear();
+  return std::move(list);
+}
+
+void add_attribute(pbf_reader message, reading &of) {
   std::string name;
+  std::vector<uint64_t> integers;
+  bytes number, floats;
+  std::vector<pbf_reader> subgraphs;
+  int64_t integer = 0;
+  bool has_integer = false;
   while (message.next()) {
     switch (message.tag_and_type()) {
       case field(1, wire::length_delimited):
         name = text_of(message);
         break;
+      case field(2, wire::fixed32):
+        put(number, message.get_fixed32(), 4);
+        break;
       case field(3, wire::varint):
-        if (const bool value = message.get_int64() != 0; name == "transB") of.transposed = value;
+        integer = message.get_int64(), has_integer = true;
+        break;
+      case field(5, wire::length_delimited):
+        of.constants.push_back(tensor_of(message.get_message()));
         break;
       case field(6, wire::length_delimited):
       case field(11, wire::length_delimited):
-        add_graph(message.get_message(), all, depth + 1);
+        subgraphs.push_back(message.get_message());
+        break;
+      case field(7, wire::fixed32):
+        put(floats, message.get_fixed32(), 4);
+        break;
+      case field(7, wire::length_delimited): {
+        const span list = view_of(message);
+        floats.insert(floats.end(), list.data, list.data + list.size);
+        break;
+      }
+      case field(8, wire::varint):
+      case field(8, wire::length_delimited):
+        add_varints(message, integers);
+        break;
+      case field(22, wire::length_delimited):
+        of.constants.push_back(sparse_tensor_of(message.get_message()));
         break;
       default:
         message.skip();
     }
   }
+  for (const pbf_reader &graph : subgraphs) of.subgraphs.emplace_back(name, graph);
+  if (has_integer) of.node.integers[name] = integer;
+  if (name == "value_float") of.constants.push_back(scalar(list_of_floats(number)));
+  if (name == "value_int") of.constants.push_back(scalar(list_of_integers({static_cast<uint64_t>(integer)})));
+  if (name == "value_floats") of.constants.push_back(list_of_floats(floats));
+  if (name == "value_ints") of.constants.push_back(list_of_integers(integers));
+  if (!integers.empty()) of.node.lists[name] = std::move(integers);
 }
 
-void add_node(pbf_reader message, onnx_graphs &all, int depth) {
-  onnx_node n;
+void add_graph(pbf_reader message, onnx_graphs &all, size_t parent, const std::string &path, int depth);
+
+void add_node(pbf_reader message, onnx_graphs &all, size_t graph, int depth) {
+  reading of;
+  onnx_node &n = of.node;
+  n.graph = graph;
   while (message.next()) {
     switch (message.tag_and_type()) {
       case field(1, wire::length_delimited):
         n.inputs.push_back(text_of(message));
+        break;
+      case field(2, wire::length_delimited):
+        n.outputs.push_back(text_of(message));
         break;
       case field(3, wire::length_delimited):
         n.name = text_of(message);
@@ -111,24 +189,60 @@ void add_node(pbf_reader message, onnx_graphs &all, int depth) {
         n.operation = text_of(message);
         break;
       case field(5, wire::length_delimited):
-        add_attribute(message.get_message(), all, n, depth);
+        add_attribute(message.get_message(), of);
+        break;
+      case field(7, wire::length_delimited):
+        n.domain = text_of(message);
         break;
       default:
         message.skip();
     }
   }
+  if (n.operation == "Constant" && n.outputs.size() == 1 && of.constants.size() == 1) {
+    onnx_tensor &p = of.constants[0];
+    p.name = n.outputs[0];
+    p.graph = graph;
+    p.is_operand = true;
+    all.tensors.push_back(std::move(p));
+    return;
+  }
+  for (const auto &[attribute, subgraph] : of.subgraphs) {
+    const std::string path = all.graphs[graph].path + (graph == 0 ? "" : ".");
+    add_graph(subgraph, all, graph, path + (n.name.empty() ? n.operation : n.name) + "." + attribute, depth + 1);
+  }
   all.nodes.push_back(std::move(n));
 }
 
-void add_graph(pbf_reader message, onnx_graphs &all, int depth) {
+std::string name_of_value(pbf_reader message) {
+  std::string name;
+  while (message.next()) {
+    if (message.tag_and_type() == field(1, wire::length_delimited)) name = text_of(message);
+    else message.skip();
+  }
+  return name;
+}
+
+void add_graph(pbf_reader message, onnx_graphs &all, size_t parent, const std::string &path, int depth) {
   if (depth > 16) throw refusal("is damaged: graphs in graphs, more than 16 deep");
+  const size_t graph = all.graphs.size();
+  all.graphs.push_back({parent, path, {}});
+  const auto add_tensor = [&](onnx_tensor &&p) {
+    p.graph = graph;
+    all.tensors.push_back(std::move(p));
+  };
   while (message.next()) {
     switch (message.tag_and_type()) {
       case field(1, wire::length_delimited):
-        add_node(message.get_message(), all, depth);
+        add_node(message.get_message(), all, graph, depth);
         break;
       case field(5, wire::length_delimited):
-        all.tensors.push_back(tensor_of(message.get_message()));
+        add_tensor(tensor_of(message.get_message()));
+        break;
+      case field(11, wire::length_delimited):
+        all.graphs[graph].inputs.push_back(name_of_value(message.get_message()));
+        break;
+      case field(15, wire::length_delimited):
+        add_tensor(sparse_tensor_of(message.get_message()));
         break;
       default:
         message.skip();
@@ -145,7 +259,8 @@ onnx_graphs read_onnx_graphs(span file) {
     pbf_reader model(reinterpret_cast<const char *>(file.data), file.size);
     while (model.next()) {
       if (model.tag_and_type() == field(7, wire::length_delimited)) {
-        add_graph(model.get_message(), all, 0);
+        if (found) throw refusal("is damaged: it has two graphs");
+        add_graph(model.get_message(), all, 0, "", 0);
         found = true;
       } else {
         model.skip();

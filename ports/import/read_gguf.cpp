@@ -1,36 +1,15 @@
 // See readers.hpp. The format: github.com/ggml-org/ggml, docs/gguf.md. SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "checked_reader.hpp"
 #include "readers.hpp"
 
 namespace heed_import {
 namespace {
 
-// Numbers and texts, one after another.
-class cursor {
- public:
-  explicit cursor(span file) : file_(file) {}
-  size_t at() const { return at_; }
-  void skip(uint64_t n_bytes) {
-    if (n_bytes > file_.size - at_) throw refusal("is truncated or damaged: its tables lead beyond the end");
-    at_ += static_cast<size_t>(n_bytes);
-  }
-  uint64_t number(int n_bytes) {
-    const uint8_t *const p = file_.data + at_;
-    skip(static_cast<uint64_t>(n_bytes));
-    return number_at(p, n_bytes);
-  }
-  std::string text() {
-    const uint64_t n = number(8);
-    const uint8_t *const p = file_.data + at_;
-    skip(n);
-    return std::string(p, p + n);
-  }
+std::string text(checked_reader &c) { return c.text(c.number(8)); }
 
- private:
-  span file_;
-  size_t at_ = 0;
-};
-
-constexpr uint64_t type_string = 8, type_array = 9;
+constexpr uint64_t type_array = 9;
 
 // Bytes of a value of the metadata; 0 for texts and lists.
 int value_bytes(uint64_t type) {
@@ -39,28 +18,29 @@ int value_bytes(uint64_t type) {
   return n_bytes[type];
 }
 
-void skip_values(cursor &c, uint64_t type, uint64_t n) {
-  const uint64_t n_bytes = static_cast<uint64_t>(value_bytes(type));
+void skip_list(checked_reader &c) {
+  const uint64_t type = c.number(4);
   if (type == type_array) throw refusal("is damaged: a list of lists");
-  if (n_bytes != 0 && n > UINT64_MAX / n_bytes) throw refusal("is damaged: a list is longer than the file");
-  if (n_bytes != 0) return c.skip(n * n_bytes);
-  for (uint64_t i = 0; i < n; ++i) c.text();  // ends at the end of the file at the latest
+  const size_t n_bytes = static_cast<size_t>(value_bytes(type)), n = c.count(8, n_bytes == 0 ? 8 : n_bytes);
+  if (n_bytes != 0) return c.skip(uint64_t{n} * n_bytes);
+  for (size_t i = 0; i < n; ++i) text(c);
 }
 
 // The alignment of tensors, the only value that counts here.
-uint64_t read_metadata(cursor &c, uint64_t n) {
+uint64_t read_metadata(checked_reader &c, size_t n) {
   uint64_t alignment = 32;
-  for (uint64_t i = 0; i < n; ++i) {
-    const std::string key = c.text();
+  for (size_t i = 0; i < n; ++i) {
+    const std::string key = text(c);
     const uint64_t type = c.number(4);
     if (key == "general.alignment" && type == 4) {
       alignment = c.number(4);
       if (alignment == 0 || alignment % 8 != 0) throw refusal("is damaged: an alignment of " + std::to_string(alignment));
     } else if (type == type_array) {
-      const uint64_t of = c.number(4);
-      skip_values(c, of, c.number(8));
+      skip_list(c);
+    } else if (value_bytes(type) == 0) {
+      text(c);
     } else {
-      skip_values(c, type, 1);
+      c.skip(static_cast<uint64_t>(value_bytes(type)));
     }
   }
   return alignment;
@@ -92,14 +72,16 @@ std::string type_name(uint64_t type) {
   return type < 30 ? names[type] : "number " + std::to_string(type);
 }
 
+bool is_integer(uint64_t type) { return type >= 24 && type <= 27; }
+
 struct entry {
   tensor t;
   uint64_t offset;
 };
 
-entry read_entry(cursor &c) {
+entry read_entry(checked_reader &c) {
   entry e;
-  e.t.name = c.text();
+  e.t.name = text(c);
   const uint64_t n_dims = c.number(4);
   if (n_dims > 8) refuse(e.t.name, "is damaged: has " + std::to_string(n_dims) + " dimensions");
   std::vector<uint64_t> dims(static_cast<size_t>(n_dims));
@@ -107,12 +89,15 @@ entry read_entry(cursor &c) {
   const uint64_t type = c.number(4);
   e.offset = c.number(8);
   e.t.format = format_of(type);
-  if (e.t.format < 0) {
+  if (is_integer(type)) {
+    e.t.left_out = "is of integers";
+  } else if (e.t.format < 0) {
     e.t.refused = "has the format " + type_name(type) + ": F32, F16, BF16, Q8_0 and Q4_0 are read, the others are not";
+  } else {
+    set_shape(e.t, dims);
   }
-  set_shape(e.t, dims);
   const bool in_blocks = e.t.format == HEED_Q8_0 || e.t.format == HEED_Q4_0;
-  if (in_blocks && e.t.refused.empty() && (dims.empty() || dims.back() % 32 != 0)) {
+  if (in_blocks && is_usable(e.t) && (dims.empty() || dims.back() % 32 != 0)) {
     refuse(e.t.name, "is damaged: its rows are no whole blocks of 32");
   }
   return e;
@@ -121,24 +106,21 @@ entry read_entry(cursor &c) {
 }  // namespace
 
 std::vector<tensor> read_gguf(span file) {
-  cursor c(file);
+  constexpr size_t least_entry = 8 + 4 + 4 + 8, least_value = 8 + 4 + 1;
   if (file.size < 8 || std::memcmp(file.data, "GGUF", 4) != 0) throw refusal("is no GGUF file");
+  checked_reader c(file);
   c.skip(4);
   const uint64_t version = c.number(4);
   if (version != 2 && version != 3) throw refusal("has version " + std::to_string(version) + " of GGUF: 2 and 3 are read");
-  const uint64_t n_tensors = c.number(8), n_values = c.number(8), alignment = read_metadata(c, n_values);
+  const size_t n_tensors = c.count(8, least_entry), n_values = c.count(8, least_value);
+  const uint64_t alignment = read_metadata(c, n_values);
   std::vector<entry> entries;
-  for (uint64_t i = 0; i < n_tensors; ++i) entries.push_back(read_entry(c));
-  const uint64_t first = (c.at() + alignment - 1) / alignment * alignment;
+  for (size_t i = 0; i < n_tensors; ++i) entries.push_back(read_entry(c));
+  const bool has_numbers = std::any_of(entries.begin(), entries.end(), [](const entry &e) { return is_usable(e.t); });
+  if (has_numbers) c.align(alignment);  // a file without numbers may end before
   std::vector<tensor> tensors;
   for (entry &e : entries) {
-    if (e.t.refused.empty()) {
-      const uint64_t n_bytes = bytes_of(e.t);
-      if (first > file.size || e.offset > file.size - first || n_bytes > file.size - first - e.offset) {
-        refuse(e.t.name, "lies beyond the end: the file is truncated or damaged");
-      }
-      e.t.refer({file.data + first + e.offset, static_cast<size_t>(n_bytes)});
-    }
+    if (is_usable(e.t)) e.t.refer(c.part(e.offset, bytes_of(e.t), e.t.name));
     tensors.push_back(std::move(e.t));
   }
   return tensors;

@@ -1,6 +1,7 @@
 // See readers.hpp. The format: numpy.lib.format. SPDX-License-Identifier: MIT
 #include <cstdlib>
 
+#include "checked_reader.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
 
@@ -47,25 +48,22 @@ std::vector<uint64_t> shape_of(const std::string &text) {
 
 std::vector<tensor> read_npy(span file, const std::string &name) {
   if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0) throw refusal("is no .npy file, or it is truncated");
-  const int n_length = file.data[6] == 1 ? 2 : 4;
-  const size_t first = 8 + static_cast<size_t>(n_length);
-  const uint64_t n_header = file.size < first ? 0 : number_at(file.data + 8, n_length);
-  if (file.size < first || n_header > file.size - first) throw refusal("is truncated");
-  const std::string header(file.data + first, file.data + first + n_header);
+  checked_reader c(file);
+  c.skip(6);
+  const uint64_t version = c.number(2) & 255;
+  const std::string header = c.text(c.number(version == 1 ? 2 : 4));
   tensor t;
   t.name = name;
   const std::string type = after(header, "descr");
   t.format = format_of(type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1));
   set_shape(t, shape_of(after(header, "shape")));
-  const bool is_matrix = t.dims.size() > 1;
-  if (is_matrix && after(header, "fortran_order").compare(0, 5, "False") != 0) {
+  if (!t.refused.empty()) throw refusal(t.refused);
+  if (t.dims.size() > 1 && after(header, "fortran_order").compare(0, 5, "False") != 0) {
     throw refusal("lies in Fortran's order: save numpy.ascontiguousarray(a)");
   }
-  if (!t.refused.empty()) throw refusal(t.refused);
-  const size_t data = first + static_cast<size_t>(n_header);
-  if (file.size - data != bytes_of(t)) throw refusal("has more or fewer bytes than its shape says");
+  if (c.left() != (is_usable(t) ? bytes_of(t) : 0)) throw refusal("has more or fewer bytes than its shape says");
   if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
-  t.refer({file.data + data, file.size - data});
+  t.refer(c.take(c.left()));
   std::vector<tensor> tensors;
   tensors.push_back(std::move(t));
   return tensors;

@@ -63,6 +63,17 @@ void expect_used(const selection &by, const std::set<std::string> &used) {
   }
 }
 
+// Says which dimension has the outputs. Blocks, packed weights and scales for each output already do.
+void set_layout(tensor &t, int32_t layout) {
+  t.unsure.clear();
+  if (t.dims.size() < 2 || t.layout == layout) return;
+  const std::string is = t.layout == HEED_IN_OUT ? "(in, out)" : "(out, in)";
+  if (t.layout == HEED_PACKED) refuse(t.name, "is packed: --in-out and --out-in are for the weights that it was made of");
+  if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) refuse(t.name, "is in blocks of inputs: it is " + is);
+  if (t.scales.size() > 1) refuse(t.name, "has a scale for each output: it is " + is);
+  t.layout = layout;
+}
+
 }  // namespace
 
 bool matches(const std::string &pattern, const std::string &name) {
@@ -89,21 +100,24 @@ std::string renamed(const std::vector<rename_rule> &rules, const std::string &na
   return name;
 }
 
-std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, int &n_left_out) {
+std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std::vector<std::string> &left_out) {
   std::vector<tensor> chosen;
   std::set<std::string> used;
-  n_left_out = 0;
+  left_out.clear();
   for (tensor &t : all) {
     if (by.node_names && !t.suggested.empty()) t.name = t.suggested;
     if (any(by.leave_out, t.name, used)) continue;
     if (!by.only.empty() && !any(by.only, t.name, used)) continue;
     if (!t.refused.empty()) refuse(t.name, t.refused);
     if (!t.left_out.empty()) {
-      ++n_left_out;
+      left_out.push_back(t.name + ": " + t.left_out);
       continue;
     }
-    if (any(by.in_out, t.name, used)) t.layout = HEED_IN_OUT;
-    if (any(by.out_in, t.name, used)) t.layout = HEED_OUT_IN;
+    const bool in_out = any(by.in_out, t.name, used), out_in = any(by.out_in, t.name, used);
+    if (in_out && out_in) refuse(t.name, "--in-out and --out-in both match it");
+    if (in_out) set_layout(t, HEED_IN_OUT);
+    if (out_in) set_layout(t, HEED_OUT_IN);
+    if (!t.unsure.empty()) refuse(t.name, t.unsure + ": --in-out or --out-in says what it is, --leave-out leaves it out");
     const wish what = wish_for(t, by.formats, used);
     if (any(by.transpose, t.name, used)) transpose(t);
     convert(t, what);

@@ -27,9 +27,9 @@ struct selection {
   std::vector<format_rule> formats;  // the last that matches counts
 };
 
-// Applies all of it. Counts the chosen tensors that are no weights. A pattern that matches nothing is refused. Matrices keep their
-// format, vectors become f32, unless a rule says otherwise.
-std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, int &n_left_out);
+// Applies all of it. `left_out` then names the chosen tensors that are no weights, and says why. A pattern that matches nothing
+// is refused. Matrices keep their format, vectors become f32, unless a rule says otherwise.
+std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std::vector<std::string> &left_out);
 
 }  // namespace heed_import
 

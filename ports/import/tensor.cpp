@@ -6,15 +6,26 @@ namespace heed_import {
 void set_shape(tensor &t, const std::vector<uint64_t> &dims) {
   uint64_t n = 1;
   for (const uint64_t dim : dims) {
-    if (dim == 0 || dim > INT32_MAX) refuse(t.name, "a dimension is 0 or does not fit in 31 bits");
-    n *= dim;  // below 2^62
-    if (n > INT32_MAX) refuse(t.name, "has 2^31 numbers or more");
+    if (dim == 0) t.left_out = "has no numbers";
+    if (dim > INT32_MAX || n > INT32_MAX) t.refused = "has 2^31 numbers or more";
+    n *= dim < INT32_MAX ? dim : INT32_MAX;  // below 2^62
   }
-  if (dims.size() > HEED_FILE_MAX_DIMS) {
-    t.refused = "has " + std::to_string(dims.size()) + " dimensions, at most 4 fit";
-    return;
+  if (n > INT32_MAX) t.refused = "has 2^31 numbers or more";
+  if (dims.size() > HEED_FILE_MAX_DIMS) t.refused = "has " + std::to_string(dims.size()) + " dimensions, at most 4 fit";
+  if (!t.left_out.empty()) t.refused.clear();
+  if (is_usable(t)) t.dims.assign(dims.begin(), dims.end());
+}
+
+void expect_consistent(const tensor &t) {
+  const bool is_packed = t.layout == HEED_PACKED, has_zeros = t.format >= HEED_FILE_U8 && t.format <= HEED_FILE_I8_PLUS;
+  const bool is_scaled = has_zeros || (t.format == HEED_INT8 && !is_packed);
+  const size_t n_scales = t.scales.size(), n_zeros = t.zeros.size() + t.float_zeros.size();
+  const bool one_is_enough = has_zeros && n_scales == 1;
+  if (!is_packed && t.numbers().size != bytes_of(t)) refuse(t.name, "has more or fewer bytes than its shape says");
+  if (!one_is_enough && n_scales != (is_scaled ? t.n_out() : 0)) {
+    refuse(t.name, "has " + std::to_string(n_scales) + " scales for " + std::to_string(t.n_out()) + " outputs");
   }
-  t.dims.assign(dims.begin(), dims.end());
+  if (n_zeros != (has_zeros ? n_scales : 0)) refuse(t.name, "has more or fewer zero points than scales");
 }
 
 std::string format_name(int32_t format) {

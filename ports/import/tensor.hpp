@@ -42,6 +42,7 @@ struct tensor {
   std::vector<float> float_zeros;   // of the formats PLUS
   std::string left_out;             // why it is no weight; it then has no numbers
   std::string refused;              // why it cannot be imported, if it is selected; the same
+  std::string unsure;               // why it is not known which dimension has the outputs
 
   span numbers() const { return own_.empty() ? of_file_ : span{own_.data(), own_.size()}; }
   void refer(span numbers) { of_file_ = numbers, own_.clear(); }
@@ -87,8 +88,15 @@ inline void put(bytes &to, float number) {
   put(to, word, 4);
 }
 
-// Checks the shape of a source, which may say anything, and sets dims: a scalar has none. There are fewer than 2^31 numbers.
+// Sets the dimensions that a source states; a scalar has none. What heed has not, such as 0 numbers or 2^31, makes the tensor
+// one that is left out or refused. Else its count, its bytes and its number of dimensions are as the flat file has them.
 void set_shape(tensor &t, const std::vector<uint64_t> &dims);
+
+// Whether it has numbers to import.
+inline bool is_usable(const tensor &t) { return t.left_out.empty() && t.refused.empty(); }
+
+// Throws refusal unless dimensions, numbers, scales and zero points fit each other.
+void expect_consistent(const tensor &t);
 
 // "f32", "288 x 1152", and the like, for messages and lists.
 std::string format_name(int32_t format);

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
 #include "convert.hpp"
+#include "flat_file.hpp"
 #include "readers.hpp"
 #include "support/random.hpp"
 
@@ -56,6 +58,90 @@ inline bytes text(uint32_t field, const bytes &content) {
 }
 inline bytes text(uint32_t field, const std::string &content) { return text(field, letters(content)); }
 }  // namespace protobuf
+
+// Parts of ONNX files.
+namespace onnx {
+using names = std::vector<std::string>;
+
+inline bytes initializer(const std::string &name, const std::vector<uint64_t> &dims, uint64_t type, const bytes &raw) {
+  bytes t;
+  for (const uint64_t dim : dims) add(t, protobuf::number(1, dim));
+  return add(t, protobuf::number(2, type), protobuf::text(8, name), protobuf::text(9, raw));
+}
+inline bytes of_integer(const std::string &name, int64_t value) {
+  return protobuf::text(5, add(protobuf::text(1, name), protobuf::number(3, uint64_t(value))));
+}
+inline bytes of_integers(const std::string &name, const std::vector<int64_t> &list) {
+  bytes a = protobuf::text(1, name);
+  for (const int64_t i : list) add(a, protobuf::number(8, uint64_t(i)));
+  return protobuf::text(5, a);
+}
+inline bytes of_tensor(const std::string &name, const bytes &t) { return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t))); }
+inline bytes of_graph(const std::string &name, const bytes &g) { return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(6, g))); }
+inline bytes node(const std::string &operation, const names &inputs, const bytes &attributes = {}, const names &outputs = {},
+                  const std::string &domain = "") {
+  bytes n;
+  for (const std::string &input : inputs) add(n, protobuf::text(1, input));
+  for (const std::string &output : outputs) add(n, protobuf::text(2, output));
+  return add(n, protobuf::text(4, operation), protobuf::text(7, domain), attributes);
+}
+inline bytes model_of(const bytes &graph) { return add(protobuf::number(1, 8), protobuf::text(7, graph)); }
+inline bytes int64s(const std::vector<int64_t> &list) {
+  bytes b;
+  for (const int64_t i : list) heed_import::put(b, uint64_t(i), 8);
+  return b;
+}
+}  // namespace onnx
+
+// Memory of exactly n bytes that is aligned as readers of flat files ask.
+class aligned_bytes {
+ public:
+  explicit aligned_bytes(const bytes &file) : n_(file.size()) {
+    if (posix_memalign(&data_, HEED_FILE_ALIGNMENT, n_ ? n_ : 1) != 0) throw std::bad_alloc();
+    if (n_) std::memcpy(data_, file.data(), n_);
+  }
+  ~aligned_bytes() { std::free(data_); }
+  aligned_bytes(const aligned_bytes &) = delete;
+  aligned_bytes &operator=(const aligned_bytes &) = delete;
+  uint8_t *data() const { return static_cast<uint8_t *>(data_); }
+  size_t size() const { return n_; }
+  heed_import::span all() const { return {data(), n_}; }
+
+ private:
+  void *data_;
+  size_t n_;
+};
+
+inline tensor copy_of(const tensor &t) {
+  tensor copy;
+  copy.name = t.name, copy.dims = t.dims, copy.format = t.format, copy.layout = t.layout, copy.scales = t.scales;
+  copy.zeros = t.zeros, copy.float_zeros = t.float_zeros;
+  copy.own(bytes(t.numbers().data, t.numbers().data + t.numbers().size));
+  return copy;
+}
+
+// Rows x (n, n_in) times the weights t, as a program has them: through a flat file.
+inline std::vector<float> product(const tensor &t, const std::vector<float> &x, int32_t n_in, int32_t n_out) {
+  std::vector<tensor> all;
+  all.push_back(copy_of(t));
+  all.back().name = "w";
+  const aligned_bytes content(heed_import::flat_file(all));
+  heed_file file;
+  heed_weights w;
+  const char *error = heed_file_open(&file, content.data(), content.size());
+  if (!error) {
+    auto *get = heed_file_weights;
+    if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) get = heed_file_blocks;
+    if (t.format >= HEED_FILE_U8) get = heed_file_zero_points;
+    if (t.layout == HEED_PACKED) get = heed_file_packed;
+    error = get(&file, "w", n_in, n_out, &w);
+  }
+  if (error) throw std::runtime_error(error);
+  const int32_t n = int32_t(x.size()) / n_in;
+  std::vector<float> y(size_t(n) * size_t(n_out));
+  EXPECT_EQ(heed_project(heed_matrix_of(x.data(), n, n_in), w, nullptr, heed_matrix_out_of(y.data(), n, n_out), nullptr), HEED_OK);
+  return y;
+}
 
 // What a reader returned, by name.
 class tensors {
