@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "output_file.hpp"
+
 namespace files {
 
 // All bytes of a file of 64 MB at most.
@@ -28,13 +30,12 @@ inline std::vector<uint8_t> read(const std::string &path) {
 
 // Words, little endian whatever this computer is, and a line that says how many bytes they are.
 inline void write(const std::string &path, const std::vector<uint32_t> &words) {
-  std::ofstream out(path, std::ios::binary);
+  output_file out(path);
   for (const uint32_t word : words) {
     const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
     out.write(bytes, sizeof bytes);
   }
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  out.finish();
   std::printf("%s: %zu bytes\n", path.c_str(), 4 * words.size());
 }
 

@@ -102,7 +102,13 @@ class output_file {
     for (int i = 0; i < 12; ++i) name += digits[random() % 16];
     temporary_ = (to_.parent_path() / (name + ".part")).string();
     static const bool watches = [] {
-      for (const int signal : {SIGINT, SIGTERM}) {
+#ifdef _WIN32
+      const auto signals = {SIGINT, SIGTERM};
+#else
+      const auto signals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+      std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of its size: the write fails, and the program says so
+#endif
+      for (const int signal : signals) {
         if (std::signal(signal, remove_unfinished_files) == SIG_IGN) std::signal(signal, SIG_IGN);
       }
       return true;
