@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -15,6 +16,7 @@
 #include "host_files.hpp"
 #include "kwt_int_weights.hpp"
 #include "model_file.hpp"
+#include "report.hpp"
 #include "tflite_weights.hpp"
 #include "kwt_oracle.hpp"
 
@@ -115,6 +117,15 @@ class described : public testing::Test {
     write("model.txt", text.data(), text.size());
     return folder_ + "/model.txt";
   }
+  std::string read(const std::string &path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  void with_float(const std::string &name, size_t at, float x) {
+    std::string file = read(folder_ + "/" + name);
+    std::memcpy(&file[4 * at], &x, 4);
+    write(name, file.data(), file.size());
+  }
   std::string folder_;
 };
 
@@ -160,6 +171,42 @@ TEST_F(described, becomes_a_file_that_runs_as_its_layers_do) {
   }
   EXPECT_NE(int_model_open(&model, file.data(), file.size() - 4), nullptr);
   EXPECT_NE(int_model_open(&model, file.data() + 4, file.size() - 4), nullptr);
+  const heed_memory none = heed_memory_of(nullptr, 0);
+  EXPECT_EQ(int_model_run(&model, nullptr, 10, none), HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER));
+  ASSERT_EQ(int_model_open(&model, file.data(), file.size()), nullptr);
+  for (const int32_t rows : {INT32_MIN, -11, 11, INT32_MAX})
+    EXPECT_EQ(int_model_run_rows(&model, nullptr, 10, rows, nullptr, none),
+              HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS));
+}
+
+// A file whose checksum is right may hold any counts: none is believed.
+TEST_F(described, a_forged_file_is_refused_or_runs) {
+  const calibrate::described_model m = calibrate::read_description(describe("\n"));
+  std::vector<calibrate::layer> floats(m.layers.begin(), m.layers.end());
+  for (rows x : m.sequences)
+    for (calibrate::layer &l : floats) x = l.see(x, 10);
+  const std::vector<uint8_t> bytes = calibrate::model_file(calibrate::quantize(floats));
+  random_source r(780000);
+  for (int i = 0; i < repetitions(4000); ++i) {
+    std::vector<uint8_t, aligned_allocator<uint8_t>> file(bytes.begin(), bytes.end());
+    int_model_header *h = reinterpret_cast<int_model_header *>(file.data());
+    const int32_t interesting[] = {0, 1, 2, 3, -1, 5, 16, 32, 32768, 65536, INT32_MAX, INT32_MIN};
+    for (int32_t k = r.between(1, 3); k > 0; --k) {
+      const int32_t at = r.chance(60) ? r.between(5, 15) : r.between(16, 46);
+      const int32_t number = r.chance(50) ? interesting[r.between(0, 11)] : int32_t(r.next());
+      std::memcpy(&file[4 * size_t(at)], &number, 4);
+    }
+    h->checksum = int_model_checksum(&h->layer_bytes, file.size() - offsetof(int_model_header, layer_bytes));
+    int_model model;
+    if (int_model_open(&model, file.data(), file.size()) != nullptr) continue;
+    const heed_int_layer first = int_model_layer_of(&model, 0);
+    const size_t needed = heed_int_layer_bytes(&first, 10);
+    ASSERT_NE(needed, 0u);
+    std::vector<uint64_t> memory(needed / 8 + 16);
+    void *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    std::vector<int16_t> x(10 * size_t(h->model_dim), 100);
+    int_model_run(&model, x.data(), 10, heed_memory_of(aligned, needed));
+  }
 }
 
 TEST_F(described, says_what_is_wrong) {
@@ -171,15 +218,118 @@ TEST_F(described, says_what_is_wrong) {
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   };
+  // The text, in which one word has another value.
+  const auto with = [&](const std::string &from, const std::string &to) {
+    std::string text = read(describe(""));
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    write("model.txt", text.data(), text.size());
+    return folder_ + "/model.txt";
+  };
   expect("cannot be opened", folder_ + "/none.txt");
-  expect("nobody knows what speed is", describe("speed 3\n"));
+  expect("nobody knows what \"speed\" is", describe("speed 3\n"));
+  expect("nobody knows what \"\\033[31m\" is", describe("\x1b[31m 3\n"));
   expect("layers comes twice", describe("layers 3\n"));
   expect("has no value", describe("heads"));
-  write("w.f32", "12", 2);
-  expect("does not hold floats", describe(""));
-  const rows few(100);
-  write("w.f32", few.data(), 400);
-  expect("end too early", describe(""));
+  for (const char *number : {"0", "-1", "32769", "1e300", "nan", "inf", "99999999999999999999"})
+    for (const char *count :
+         {"layers 2", "model_dim 16", "hidden_dim 24", "heads 2", "kv_heads 1", "head_dim 16", "sequence 10"}) {
+      const std::string name = std::string(count).substr(0, std::string(count).find(' '));
+      expect(name + " is out of range", with(count, name + " " + number));
+    }
+  expect("heads is not a whole number", with("heads 2", "heads 2.5"));
+  expect("heads is not a number: \"2x\"", with("heads 2", "heads 2x"));
+  expect("kv_heads does not divide heads", with("heads 2 kv_heads 1", "heads 2 kv_heads 3"));
+  expect("heads does not divide model_dim", with("heads 2 kv_heads 1 head_dim 16", "heads 5 kv_heads 1"));
+  expect("heads times head_dim", with("heads 2 kv_heads 1 head_dim 16", "heads 32768 kv_heads 1 head_dim 32768"));
+  for (const char *eps : {"-1e-5", "nan", "inf", "2"})
+    expect("eps is out of range", with("eps 1e-5", std::string("eps ") + eps));
+  expect("gated is 0 or 1, not \"2\"", with("gated 1", "gated 2"));
+  expect("norm is layer or rms", with("norm rms", "norm none"));
+  expect("layout is in_out or out_in", with("layout out_in", "layout in"));
+  expect("activation is gelu or gelu_tanh or silu or relu", with("activation silu", "activation tanh"));
+  expect("biases names no part of a layer: \"w_top\"", with("biases wo", "biases w_top"));
+  expect("biases names w_gate",
+         with("gated 1 layout out_in causal 1\nbiases wo", "gated 0 layout out_in causal 1\nbiases w_gate"));
+  expect("w.f32: has 5584 floats, the layers need", with("layers 2", "layers 3"));
+  expect("x.f32: has 960 floats, no whole number of sequences", with("sequence 10", "sequence 11"));
+  expect("none.f32: cannot be opened", with("rows x.f32", "rows none.f32"));
+  for (const char *name : {"w.f32", "x.f32"}) {
+    const std::string kept = read(folder_ + "/" + name);
+    for (const size_t n : {size_t{0}, size_t{2}, kept.size() - 1}) {
+      write(name, kept.data(), n);
+      expect(std::string(name) + ": is empty, or has no whole number of floats", describe(""));
+    }
+    write(name, std::string(kept.size(), '\0').data(), kept.size());
+    expect(std::string(name) + ": every number is 0", describe(""));
+    write(name, kept.data(), kept.size());
+  }
+  for (const float bad : {INFINITY, -INFINITY, NAN}) {
+    const std::string kind = std::isnan(bad) ? ": not a number" : ": infinite";
+    with_float("x.f32", 16 * 7 + 5, bad);
+    expect("x.f32: row 7, column 5, counted from 0" + kind, describe(""));
+    with_float("x.f32", 16 * 7 + 5, 1);
+    with_float("w.f32", 16 + 16 * 3 + 2, bad);  // behind norm1 and its bias are 16 numbers each
+    expect("w.f32: layer 0, wq, row 2, column 2, counted from 0" + kind, describe(""));
+    with_float("w.f32", 16 + 16 * 3 + 2, 1);
+    with_float("w.f32", 5583, bad);
+    expect("w.f32: layer 1, w_down, row 15, column 23, counted from 0" + kind, describe(""));
+    with_float("w.f32", 5583, 1);
+  }
+  EXPECT_NO_THROW(calibrate::read_description(describe("")));
+}
+
+// Numbers that leave the range of floats on their way are refused by the name of the place.
+TEST_F(described, refuses_what_overflows_on_its_way) {
+  const rows large(960, 3e38f);
+  write("x.f32", large.data(), 4 * large.size());
+  const calibrate::described_model m = calibrate::read_description(describe(""));
+  heed_transformer_layer norm_last = m.layers[0];
+  norm_last.norm_first = 0;
+  calibrate::layer l(norm_last);
+  try {
+    l.see(m.sequences[0], 10);
+    ADD_FAILURE() << "took an infinity";
+  } catch (const std::invalid_argument &error) {
+    EXPECT_NE(std::string(error.what()).find("overflows"), std::string::npos) << error.what();
+  }
+  calibrate::histogram h;
+  const float bad[] = {INFINITY, -INFINITY, NAN};
+  for (const float &x : bad) EXPECT_THROW(h.see(&x, 1), std::invalid_argument);
+}
+
+// A layer that sees nothing but zeros has no place that hurts.
+TEST_F(described, reports_a_layer_of_zeros) {
+  const rows zeros(160);
+  calibrate::described_model m = calibrate::read_description(describe(""));
+  m.attentions[0].bo = nullptr;
+  heed_transformer_layer plain = m.layers[0];
+  plain.norm1_bias = plain.norm2_bias = plain.b_up = nullptr;
+  std::vector<calibrate::layer> floats = {calibrate::layer(plain)};
+  floats[0].see(zeros, 10);
+  const std::vector<calibrate::int_layer> integers = calibrate::quantize(floats);
+  testing::internal::CaptureStdout();
+  calibrate::print_report(floats, integers, {zeros}, true);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("nothing: every number is 0"), std::string::npos);
+}
+
+TEST(calibrate, names_an_array_as_c_can) {
+  for (const char *name : {"model", "m", "Model_2"}) EXPECT_TRUE(calibrate::is_c_name(name)) << name;
+  for (const char *name : {"", "2m", "a b", "a;b", "int", "for", "m[1]", "a\n", "\xc3\xa9", "template"}) {
+    EXPECT_FALSE(calibrate::is_c_name(name)) << name;
+    EXPECT_THROW(calibrate::c_array(name, {1, 2, 3, 4}), std::invalid_argument) << name;
+  }
+}
+
+// Weights that are next to nothing beside their bias, as pruned ones are: the bias is what comes out.
+TEST(calibrate, a_bias_beside_tiny_weights_is_kept) {
+  const std::vector<double> w(16, 1e-12), bias = {1.0};
+  const calibrate::int_linear l = calibrate::quantize_linear(w, bias, 16, 1, {0.01, 5}, {0.02, -3});
+  int64_t sum = l.bias[0];
+  for (size_t i = 0; i < 16; ++i) sum += 5 * int64_t(l.numbers[i]);  // x is 0
+  const double y = double(sum) * double(l.multipliers[0].m) * std::ldexp(1.0, l.multipliers[0].e - 31);
+  EXPECT_NEAR(y * 0.02, 1.0 - 3 * 0.02, 1e-6);
 }
 
 // The place whose rounding is made a hundred times as coarse is the one that hurts.

@@ -51,6 +51,7 @@ int32_t activation_of(heed_activation *f) {
 void histogram::see(const float *x, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const double value = static_cast<double>(x[i]), magnitude = std::fabs(value);
+    expect(std::isfinite(value), "a number is infinite, or none");
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
     greatest_ = std::max(greatest_, magnitude);
@@ -157,7 +158,11 @@ std::vector<float> layer::attend(const std::vector<float> &q, const std::vector<
 }
 
 std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
-  return run(x, n, [&](place where, const std::vector<float> &r) { sites_[where].seen.see(r.data(), r.size()); });
+  return run(x, n, [&](place where, const std::vector<float> &r) {
+    for (const float v : r)
+      if (!std::isfinite(v)) throw std::invalid_argument(sites_[where].name + " overflows: a number is infinite, or none");
+    sites_[where].seen.see(r.data(), r.size());
+  });
 }
 
 // Zero points cost nothing: they go into the biases of the products before and after. Only the hidden rows of a layer that is

@@ -7,7 +7,8 @@
 //   for (const calibrate::site &s : c.sites()) ...          // which range hurts
 //
 // Layers follow each other: the scale of what goes into the second is that of what comes out of the first.
-// A layer with rotary embedding, a cache or options is refused (std::invalid_argument).
+// A layer with rotary embedding, a cache or options is refused (std::invalid_argument), and so is a number that is infinite
+// or none, in the rows or on their way, and a range that no multiplier reaches.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_CALIBRATE_HPP
 #define HEED_CALIBRATE_HPP

@@ -12,6 +12,7 @@
 //   weights weights.f32
 //   rows rows.f32        sequence 50          (rows of a recorded sequence)
 //
+// Counts are 1 to 32768, heads times head_dim too; eps is 0 to 1.
 // One word and its value, as many pairs on a line as one likes; `biases` takes the rest of its line. Files lie beside the
 // text. weights.f32 has for each layer, one after another, little-endian floats: norm1, wq, wk, wv, wo, norm2, w_up, w_gate
 // (if gated), w_down; each followed by its bias, if `biases` names it. rows.f32 has the rows that go into the first layer.
@@ -34,7 +35,8 @@ struct described_model {
   std::vector<sequence> sequences;
 };
 
-// Throws std::runtime_error with the path and a sentence.
+// Compares every count with the others and with the files' sizes before it is used. Throws std::runtime_error with the path
+// and a sentence; for a number that is infinite or none, it names the row and the column.
 described_model read_description(const std::string &path);
 
 }  // namespace calibrate

@@ -69,7 +69,8 @@ static uint64_t linear_bytes(uint64_t n_in, uint64_t n_out) {
   return rounded(n_in * n_out) + rounded(4 * n_out) + rounded(8 * n_out);
 }
 
-/* Bytes of a layer; 0 if a number of the header is not possible. */
+/* Bytes of a layer; 0 if a number of the header is not possible: what follows trusts them. The numbers of a layer, as
+ * multipliers and shifts, are looked at in each call of heed_int_layer_run. */
 static uint64_t bytes_of_layer(const int_model_header *h) {
   if (!is_size(h->n_layers) || !is_size(h->model_dim) || !is_size(h->hidden_dim) || !is_size(h->n_heads) ||
       !is_size(h->n_kv_heads) || !is_size(h->head_dim) || !is_flag(h->norm_first) || !is_flag(h->causal) ||
@@ -78,6 +79,7 @@ static uint64_t bytes_of_layer(const int_model_header *h) {
   const uint64_t dim = (uint64_t)h->model_dim, hidden = (uint64_t)h->hidden_dim;
   const uint64_t rows = (uint64_t)h->n_heads * (uint64_t)h->head_dim;
   const uint64_t keys = (uint64_t)h->n_kv_heads * (uint64_t)h->head_dim;
+  if (h->n_heads % h->n_kv_heads != 0 || rows > HEED_INT_MAX_IN) return 0;
   const uint64_t n_up = h->gated ? 2 : 1;
   return sizeof(int_model_layer) + linear_bytes(dim, rows) + 2 * linear_bytes(dim, keys) + linear_bytes(rows, dim) +
          n_up * linear_bytes(dim, hidden) + linear_bytes(hidden, dim) + 4 * rounded(4 * dim) + 256;
@@ -116,6 +118,8 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i) {
 
 heed_status int_model_run_rows(const int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y,
                                heed_memory memory) {
+  if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS);
   const int32_t dim = m->header->model_dim, last = m->header->n_layers - 1;
   heed_status status = HEED_OK;
   for (int32_t i = 0; i <= last && status == HEED_OK; ++i) {

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "../output_file.hpp"
+#include "../terminal.h"
 #include "description.hpp"
 #include "host_files.hpp"
 #include "kwt_int_weights.hpp"
@@ -44,6 +46,12 @@ double number_of(const std::string &word, size_t at, double low, double high) {
   return x;
 }
 
+std::string array_name(const std::string &word) {
+  if (!calibrate::is_c_name(word.substr(8)))
+    throw std::runtime_error("--array needs a name of C: letters, digits and _, no word of C");
+  return word.substr(8);
+}
+
 arguments read_arguments(int argc, char **argv) {
   arguments a;
   for (int i = 1; i < argc; ++i) {
@@ -53,7 +61,7 @@ arguments read_arguments(int argc, char **argv) {
     else if (word.compare(0, 11, "--headroom=") == 0)
       a.choice.headroom = number_of(word, 11, 1, 100);
     else if (word.compare(0, 8, "--array=") == 0)
-      a.array = word.substr(8);
+      a.array = array_name(word);
     else if (word == "--places")
       a.every_place = true;
     else if (word.compare(0, 2, "--") == 0)
@@ -73,12 +81,12 @@ void use_one_profile() {
 }
 
 void write(const arguments &a, const std::string &path, const std::vector<uint8_t> &file) {
-  if (a.array.empty()) {
-    calibrate::write_file(path, file);
-  } else {
-    const std::string text = calibrate::c_array(a.array, file);
-    calibrate::write_file(path, {text.begin(), text.end()});
-  }
+  files::output_file out(path);
+  if (a.array.empty())
+    out.write(file.data(), file.size());
+  else
+    out.write(calibrate::c_array(a.array, file));
+  out.finish();
   std::printf("%s: %zu bytes\n", path.c_str(), file.size());
 }
 
@@ -98,13 +106,25 @@ void convert_kwt(const arguments &a, const std::string &folder, const std::strin
   write(a, out, made.file);
 }
 
+void see(calibrate::sequence x, size_t number, std::vector<calibrate::layer> &layers) {
+  for (size_t l = 0; l < layers.size(); ++l) {
+    try {
+      x = layers[l].see(x, int32_t(x.size()) / layers[l].model_dim());
+    } catch (const std::invalid_argument &error) {
+      throw std::runtime_error("sequence " + std::to_string(number) + ", layer " + std::to_string(l) +
+                               ", counted from 0: " + error.what());
+    }
+  }
+}
+
 void convert_described(const arguments &a, const std::string &path, const std::string &out) {
   const calibrate::described_model m = calibrate::read_description(path);
   std::vector<calibrate::layer> floats(m.layers.begin(), m.layers.end());
-  for (const calibrate::sequence &s : m.sequences) {
-    calibrate::sequence x = s;
-    for (calibrate::layer &l : floats) x = l.see(x, int32_t(x.size()) / l.model_dim());
+  for (size_t i = 0; i < m.sequences.size(); ++i) {
+    show_progress("sequence", i, m.sequences.size());
+    see(m.sequences[i], i, floats);
   }
+  show_progress("sequence", 1, 1);
   const std::vector<calibrate::int_layer> integers = calibrate::quantize(floats, a.choice);
   calibrate::print_report(floats, integers, m.sequences, a.every_place);
   write(a, out, calibrate::model_file(integers));
@@ -131,9 +151,12 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
-    return run(read_arguments(argc, argv));
+    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    if (helps) std::fputs(help, stdout);
+    const int status = helps ? 0 : run(read_arguments(argc, argv));
+    files::finish_standard_output();
+    return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_calibrate: %s\n", error.what());
     return 1;

@@ -3,8 +3,9 @@
 
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
+
+#include "../names.hpp"
 
 namespace calibrate {
 namespace {
@@ -17,7 +18,7 @@ void put_array(flat_bytes &file, const T *numbers, int32_t n) {
 }
 
 void put_linear(flat_bytes &file, const heed_int_linear &l) {
-  put_array(file, static_cast<const int8_t *>(l.w.data), l.w.n_in * l.w.n_out);
+  file.put(l.w.data, static_cast<size_t>(l.w.n_in) * static_cast<size_t>(l.w.n_out));
   put_array(file, l.bias, l.w.n_out);
   put_array(file, l.multipliers, l.w.n_out);
 }
@@ -85,6 +86,8 @@ std::vector<uint8_t> model_file(const std::vector<int_layer> &layers) {
     if (before != i * (numbers.bytes().size() - before)) throw std::invalid_argument("the layers have different sizes");
   }
   const size_t n = numbers.bytes().size();
+  if (n > UINT32_MAX - sizeof h)
+    throw std::invalid_argument("the layers take 4 GB or more, which the file cannot state");
   h.layer_bytes = static_cast<uint32_t>(n / layers.size());
   h.n_bytes = static_cast<uint32_t>(sizeof h + n);
   flat_bytes file;
@@ -97,14 +100,11 @@ std::vector<uint8_t> model_file(const std::vector<int_layer> &layers) {
   return bytes;
 }
 
-void write_file(const std::string &path, const std::vector<uint8_t> &bytes) {
-  std::ofstream stream(path, std::ios::binary);
-  stream.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  stream.close();
-  if (!stream) throw std::runtime_error(path + ": cannot be written");
-}
+bool is_c_name(const std::string &name) { return names::identifier(name) == name; }
 
 std::string c_array(const std::string &name, const std::vector<uint8_t> &bytes) {
+  if (!is_c_name(name))
+    throw std::invalid_argument("the array's name is none that C allows: letters, digits and _, no word of C");
   std::string text =
       "/* Made by heed_calibrate: see int_model.h. For little-endian processors. */\n#include <stdint.h>\n\n"
       "__attribute__((aligned(64))) static const uint32_t " +

@@ -23,12 +23,13 @@ class flat_bytes {
   std::vector<uint8_t> bytes_;
 };
 
-// Layers that follow each other and have the same sizes, else std::invalid_argument.
+// Layers that follow each other and have the same sizes, less than 4 GB together, else std::invalid_argument.
 std::vector<uint8_t> model_file(const std::vector<int_layer> &layers);
 
-// Writes bytes to a file. Throws std::runtime_error.
-void write_file(const std::string &path, const std::vector<uint8_t> &bytes);
-// The same as a C header: const uint32_t name[], aligned to 64 bytes, for little-endian processors.
+// A name of C and C++ for the array of a file.
+bool is_c_name(const std::string &name);
+// The file as a C header: const uint32_t name[], aligned to 64 bytes, for little-endian processors. Another name than one of C
+// gives std::invalid_argument.
 std::string c_array(const std::string &name, const std::vector<uint8_t> &bytes);
 
 }  // namespace calibrate

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace calibrate {
+namespace {
+constexpr double greatest_bias = 1e9;
+}
 
 int32_t rounded(double x, double limit) {
   return static_cast<int32_t>(std::lround(std::min(limit, std::max(-limit, x))));
@@ -26,15 +30,18 @@ int_linear quantize_linear(const std::vector<double> &w, const std::vector<doubl
   for (size_t o = 0; o < outputs; o++) {
     double greatest = 0;
     for (size_t i = 0; i < rows; i++) greatest = std::max(greatest, std::fabs(w[i * outputs + o]));
-    const double scale = greatest > 0 ? greatest / 127 : 1;
+    const double offset = y.zero * y.scale + (bias.empty() ? 0 : bias[o]);
+    // Beside a large bias, weights are so small that their steps may be coarser: the bias fits into 30 bits.
+    const double least = std::fabs(offset) / (x.scale * greatest_bias);
+    const double scale = std::max(greatest > 0 ? greatest / 127 : 1, least);
     int32_t total = 0;
     for (size_t i = 0; i < rows; i++) {
       const int32_t number = rounded(w[i * outputs + o] / scale, 127);
       l.numbers[o * rows + i] = static_cast<int8_t>(number);
       total += number;
     }
-    const double unit = x.scale * scale, offset = y.zero * y.scale + (bias.empty() ? 0 : bias[o]);
-    l.bias.push_back(rounded(offset / unit, 1e9) - x.zero * total);
+    const double unit = x.scale * scale;
+    l.bias.push_back(rounded(offset / unit, greatest_bias) - x.zero * total);
     l.multipliers.push_back(multiplier(unit / y.scale));
   }
   return l;
@@ -45,6 +52,7 @@ int_norm quantize_norm(const float *weight, const float *bias, int32_t dim, floa
   double greatest = 1;
   for (int32_t i = 0; weight && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(weight[i])));
   for (int32_t i = 0; bias && i < dim; i++) greatest = std::max(greatest, std::fabs(static_cast<double>(bias[i])));
+  if (greatest / y_scale > 1e9) throw std::invalid_argument("a norm's weights are too large for the range behind it");
   n.shift = std::max(0, std::min(20, 29 - static_cast<int32_t>(std::ceil(std::log2(greatest / y_scale)))));
   n.eps = static_cast<uint32_t>(std::min(4e9, static_cast<double>(eps) / (x_scale * x_scale) * 65536 + 0.5));
   const double unit = std::ldexp(1.0 / y_scale, n.shift);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string>
 #include <utility>
+
+#include "../terminal.h"
 
 namespace calibrate {
 namespace {
@@ -19,7 +22,10 @@ struct comparison {
       squares += x * x;
     }
   }
-  double percent() const { return squares > 0 ? 100 * std::sqrt(differences / squares) : 0; }
+  double percent() const {
+    if (differences == 0) return 0;
+    return 100 * std::sqrt(differences / squares);
+  }
 };
 
 struct harm {
@@ -28,18 +34,34 @@ struct harm {
 };
 
 // The effect of each place of a layer, the greatest first.
-std::vector<harm> harms_of(const layer &floats, const std::vector<sequence> &in, const std::vector<sequence> &out) {
+std::vector<harm> harms_of(const layer &floats, const std::string &name, const std::vector<sequence> &in,
+                           const std::vector<sequence> &out) {
   std::vector<harm> harms;
   const size_t dim = size_t(floats.model_dim());
   for (int p = 0; p < n_places; ++p) {
+    show_progress((name + ", place").c_str(), size_t(p), size_t(n_places));
     const site &s = floats.sites()[size_t(p)];
     if (s.seen.rms() == 0) continue;
     comparison c;
     for (size_t i = 0; i < in.size(); ++i) c.add(floats.round_at(place(p), in[i], int32_t(in[i].size() / dim)), out[i]);
     harms.push_back({c.percent(), &s});
   }
+  show_progress("", 1, 1);
   std::stable_sort(harms.begin(), harms.end(), [](const harm &a, const harm &b) { return a.percent > b.percent; });
   return harms;
+}
+
+// The two places that hurt most: a layer of zeros has none.
+std::string worst_of(const std::vector<harm> &harms) {
+  if (harms.empty()) return "nothing: every number is 0";
+  std::string worst;
+  for (size_t i = 0; i < harms.size() && i < 2; ++i) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%s%s %.3f %%", i == 0 ? "" : ", then ", harms[i].where->name.c_str(),
+                  harms[i].percent);
+    worst += text;
+  }
+  return worst;
 }
 
 void print_places(const std::vector<harm> &harms) {
@@ -67,9 +89,8 @@ void print_report(const std::vector<layer> &floats, const std::vector<int_layer>
       alone.add(integers[l].run(exact[i], n), next[i]);
       together.add(rounded[i], next[i]);
     }
-    const std::vector<harm> harms = harms_of(floats[l], exact, next);
-    std::printf("%5zu  %9.3f %%  %15.3f %%  %s %.3f %%, then %s %.3f %%\n", l, alone.percent(), together.percent(),
-                harms[0].where->name.c_str(), harms[0].percent, harms[1].where->name.c_str(), harms[1].percent);
+    const std::vector<harm> harms = harms_of(floats[l], "layer " + std::to_string(l), exact, next);
+    std::printf("%5zu  %9.3f %%  %15.3f %%  %s\n", l, alone.percent(), together.percent(), worst_of(harms).c_str());
     if (every_place) print_places(harms);
     exact = std::move(next);
   }
