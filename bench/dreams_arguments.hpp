@@ -9,7 +9,7 @@
 struct dreams_arguments {
   std::string folder, prompt, weights, map;
   bool has_prompt = false, bits = false, in_place = false, in_integers = false;
-  dreams_settings settings = {HEED_F32, 0, 0};
+  dreams_settings settings = {};
   dreams_choice choice = {0.0f, 0.0f, 1};
   int32_t n_tokens = 0;  // 0: as many as there is room for
 };

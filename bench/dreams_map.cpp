@@ -8,8 +8,9 @@
 namespace {
 
 std::string text_of(const dreams_words &words, int32_t previous, int32_t token) {
-  char text[DREAMS_MAX_WORD_BYTES + 1];
-  return std::string(text, size_t(dreams_decode(&words, previous, token, text)));
+  std::string text(size_t(words.longest) + 1, ' ');
+  text.resize(size_t(dreams_decode(&words, previous, token, &text[0], int32_t(text.size()))));
+  return text;
 }
 
 // A label shows where a blank stands.

@@ -59,13 +59,14 @@ void dreams_parts::add() {
 
 void dreams_parts::layer(int32_t l) {
   const dreams_model &m = net_.model;
-  const heed_weights *w = m.matrices[l];
+  const dreams_model_layer &of = m.layers[l];
+  const heed_weights *w = of.matrices;
   const int32_t head_dim = m.dim / m.n_heads;
-  norm(m.norm_1[l]);
+  norm(of.norm_1);
   project(h_.data(), w[DREAMS_WQ], q_.data());
   project(h_.data(), w[DREAMS_WK], k_.data());
   project(h_.data(), w[DREAMS_WV], v_.data());
-  heed_cache *cache = &net_.caches[l];
+  heed_cache *cache = &net_.layers[l].cache;
   const int32_t position = heed_cache_length(cache, 0);
   keep(heed_rope_apply(&net_.rope, heed_token_major(q_.data(), 1, m.n_heads, head_dim), 1, m.n_heads, head_dim,
                        position, nullptr, heed_token_major_out(q_.data(), 1, m.n_heads, head_dim), nullptr));
@@ -73,13 +74,12 @@ void dreams_parts::layer(int32_t l) {
   keep(heed_cache_append(cache, 0, heed_token_major(k_.data(), 1, m.n_kv_heads, head_dim),
                          heed_token_major(v_.data(), 1, m.n_kv_heads, head_dim), 1, &net_.rope));
   lap(dreams_part::append);
-  const heed_attention call = heed_attention_of_cache(cache, q_.data(), 1, m.n_heads, context_.data(),
-                                                      heed_memory_of(net_.memory, sizeof net_.memory));
+  const heed_attention call = heed_attention_of_cache(cache, q_.data(), 1, m.n_heads, context_.data(), net_.memory);
   keep(heed_attention_run(&call));
   lap(dreams_part::attention);
   project(context_.data(), w[DREAMS_WO], h_.data());
   add();
-  norm(m.norm_2[l]);
+  norm(of.norm_2);
   project(h_.data(), w[DREAMS_GATE], gate_.data());
   project(h_.data(), w[DREAMS_UP], up_.data());
   keep(heed_silu(row(gate_), row(up_), out(gate_), nullptr));

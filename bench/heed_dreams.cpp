@@ -9,11 +9,13 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../ports/output_file.hpp"
 #include "dreams.h"
 #include "dreams_arguments.hpp"
 #include "dreams_digest.h"
@@ -65,11 +67,11 @@ void require(dreams_status status, const std::string &what) {
 
 // ------------------------------------------------------------------------------------------------------------- files
 
-// They stay in memory while net and words read them.
+// They stay in memory while net and words read them, and so does the memory of these two.
 struct loaded_files {
   dreams_files::aligned_model model;
   std::vector<uint8_t> tokenizer;
-  std::vector<uint8_t> packed = {};
+  dreams_files::room packed = dreams_files::room(), net = dreams_files::room(), words = dreams_files::room();
 };
 
 loaded_files load(const arguments &a) {
@@ -78,23 +80,17 @@ loaded_files load(const arguments &a) {
 }
 
 // Weights in the order in which they are read. The bits are the same.
-void pack(const std::string &path, bool in_integers, std::vector<uint8_t> &packed) {
-  const size_t bytes = dreams_packed_bytes(&net);
-  packed.resize(bytes + HEED_ALIGNMENT);
-  const size_t first = reinterpret_cast<uintptr_t>(packed.data()) % HEED_ALIGNMENT;
-  const heed_memory memory = heed_memory_of(packed.data() + (HEED_ALIGNMENT - first) % HEED_ALIGNMENT, bytes);
-  require(in_integers ? dreams_pack_in_integers(&net, memory) : dreams_pack(&net, memory), path);
+void pack(const std::string &path, bool in_integers, dreams_files::room &packed) {
+  packed = dreams_files::room(dreams_packed_bytes(&net));
+  require(in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), path);
 }
 
 void open(const arguments &a, loaded_files &files) {
   const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
-  require(dreams_open(&net, files.model.data(), files.model.size(), &a.settings), model);
+  require(dreams_files::open(net, files.model, a.settings, files.net), model);
   if (!a.in_place || a.in_integers) pack(model, a.in_integers, files.packed);
   int32_t bad = -1;
-  const dreams_status status =
-      files.tokenizer.empty()  // its data may be null
-          ? DREAMS_WORDS_SHORT
-          : dreams_words_open(&words, files.tokenizer.data(), files.tokenizer.size(), net.model.n_tokens, &bad);
+  const dreams_status status = dreams_files::open(words, files.tokenizer, net.model.n_tokens, files.words, &bad);
   require(status, a.folder + "/tokenizer.bin" + (bad >= 0 ? ": token " + std::to_string(bad) : ""));
 }
 
@@ -115,8 +111,9 @@ int32_t room(const arguments &a) {
 // ------------------------------------------------------------------------------------------------------ text and time
 
 void print(int32_t previous, int32_t token) {
-  char text[DREAMS_MAX_WORD_BYTES + 1];
-  std::fwrite(text, 1, size_t(dreams_decode(&words, previous, token, text)), stdout);
+  std::vector<char> text(size_t(words.longest) + 1);
+  std::fwrite(text.data(), 1, size_t(dreams_decode(&words, previous, token, text.data(), int32_t(text.size()))),
+              stdout);
 }
 
 // Share of every part, each the least of some runs: the network in steps, over tokens that were generated before.
@@ -148,7 +145,7 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   generated g;
   g.tokens = prompt;
   std::vector<float> logits(size_t(net.model.n_tokens));
-  HEED_MEMORY(room, HEED_SAMPLE_BYTES(DREAMS_MAX_TOKENS));
+  dreams_files::room sampling(HEED_SAMPLE_BYTES(net.model.n_tokens));
   dreams_restart(&net);
   double start = seconds_now();
   require(dreams_read(&net, prompt.data(), int32_t(prompt.size()), logits.data(), 1), "the prompt");
@@ -156,7 +153,8 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   for (size_t i = 1; show && i < prompt.size(); ++i) print(prompt[i - 1], prompt[i]);
   while (int32_t(g.tokens.size()) < n_tokens) {
     start = seconds_now();
-    const int32_t token = dreams_choose(&choice, logits.data(), net.model.n_tokens, room), previous = g.tokens.back();
+    const int32_t token = dreams_choose(&choice, logits.data(), net.model.n_tokens, sampling.memory()),
+                  previous = g.tokens.back();
     if (token == 1) break;
     g.tokens.push_back(token);
     if (int32_t(g.tokens.size()) < n_tokens) require(dreams_read(&net, &token, 1, logits.data(), 1), "the text");
@@ -183,13 +181,13 @@ void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
   print_shares(best.tokens);
 }
 
-void print_heading(const loaded_files &files) {
+void print_heading(loaded_files &files) {
   std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s, %s), %zu of working memory\n", heed_version(),
               heed_kernel_current(), files.model.size(), net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
-              net.model.matrices[0][0].layout == HEED_PACKED   ? "packed"
-              : net.model.matrices[0][0].layout == HEED_OUT_IN ? "rows of outputs"
-                                                               : "rows of inputs",
-              DREAMS_RAM_BYTES);
+              net.model.layers[0].matrices[0].layout == HEED_PACKED   ? "packed"
+              : net.model.layers[0].matrices[0].layout == HEED_OUT_IN ? "rows of outputs"
+                                                                      : "rows of inputs",
+              sizeof net + files.net.memory().bytes);
 }
 
 bool write_map(const arguments &a, const std::vector<int32_t> &prompt) {
@@ -198,7 +196,7 @@ bool write_map(const arguments &a, const std::vector<int32_t> &prompt) {
   return true;
 }
 
-bool tell(const arguments &a, const loaded_files &files) {
+bool tell(const arguments &a, loaded_files &files) {
   const std::vector<int32_t> prompt = encode(a.prompt);
   if (a.settings.window == 0 && int32_t(prompt.size()) > net.model.n_positions) {
     throw std::runtime_error("the prompt has " + std::to_string(prompt.size()) + " tokens, the model's context " +
@@ -246,7 +244,7 @@ verdict check(const expected_text &e, const std::vector<float> &expected_logits)
   return v;
 }
 
-bool check_folder(const arguments &a, const loaded_files &files) {
+bool check_folder(const arguments &a, loaded_files &files) {
   print_heading(files);
   const std::vector<expected_text> all = dreams_files::read_expected(a.folder + "/expected.txt");
   const std::vector<float> logits = dreams_files::read_floats(a.folder + "/logits.bin");
@@ -313,9 +311,15 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
-    return run(read_dreams_arguments(argc, argv));
+    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    if (helps) std::fputs(help, stdout);
+    const int status = helps ? 0 : run(read_dreams_arguments(argc, argv));
+    files::finish_standard_output();
+    return status;
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "heed_dreams: there is not enough memory for this model and context; --window=N needs less\n");
+    return 1;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_dreams: %s\n", error.what());
     return 1;

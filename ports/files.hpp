@@ -14,15 +14,15 @@
 
 namespace files {
 
-// All bytes of a file of 64 MB at most.
-inline std::vector<uint8_t> read(const std::string &path) {
+// All bytes of a file that has no more than these.
+inline std::vector<uint8_t> read(const std::string &path, size_t most = size_t{64} << 20) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + ": cannot be opened");
   std::vector<uint8_t> bytes;
   std::array<char, 65536> piece;
   while (in.read(piece.data(), piece.size()), in.gcount() > 0) {
     bytes.insert(bytes.end(), piece.begin(), piece.begin() + in.gcount());
-    if (bytes.size() > size_t{64} << 20) throw std::runtime_error(path + ": is larger than 64 MB");
+    if (bytes.size() > most) throw std::runtime_error(path + ": is larger than " + std::to_string(most >> 20) + " MB");
   }
   if (!in.eof()) throw std::runtime_error(path + ": cannot be read");
   return bytes;

@@ -23,7 +23,8 @@ if [ -x "$heed_map" ]; then
   expect 0 '^"The light" goes on: unfold like petals, a flower' "$heed_map" "$folder/text.map"
 fi
 expect 1 "map goes with a prompt" "$heed_dreams" "--map=$folder/text.map" "$model"
-expect 1 "need a larger cache" "$heed_dreams" --window=200 "$model" "The light"
+expect 1 "pinned tokens, positions or rows of a piece are out of range" "$heed_dreams" --pinned=1 "$model" "The light"
+expect 0 "^The light unfold" "$heed_dreams" --window=200 --tokens=40 "$model" "The light"
 expect 1 "tokens needs a number of 2 to 1000000" "$heed_dreams" --tokens=1 "$model" "The light"
 expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"
 expect 77 "HEED_DREAMS" env HEED_DREAMS= "$heed_dreams"

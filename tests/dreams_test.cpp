@@ -1,5 +1,5 @@
-// A language model on heed: one digest for the bits of all logits, however the tokens are read. dreams.c is compiled
-// for 256 positions, so that a ring wraps, with a whole prompt as one piece and room for 8 workers.
+// A language model on heed: one digest for the bits of all logits, however the tokens are read. A whole prompt is one
+// piece, and there is room for 8 workers.
 // SPDX-License-Identifier: MIT
 #include "dreams.h"
 
@@ -18,22 +18,28 @@ namespace {
 
 using namespace heed_test;
 
+constexpr int32_t piece = 128;
 dreams net;
+dreams_files::room memory;
 const dreams_dims small = {48, 52, 3, 6, 2, -70, 250};
 
+dreams_settings settings_of(int32_t format, int32_t window = 0, int32_t pinned = 0) {
+  return {format, window, pinned, 0, piece, 8};
+}
+
 struct reading {
-  dreams_settings settings = {HEED_F32, 0, 0};
+  dreams_settings settings = settings_of(HEED_F32);
   const heed_ranges *ranges = nullptr;  // a window of a linear cache
   const heed_executor *executor = nullptr;
   int32_t (*piece)(random_source &) = [](random_source &) { return 1; };
 };
 int32_t token_by_token(random_source &) { return 1; }
 int32_t in_pieces(random_source &r) { return r.between(1, 40); }
-int32_t at_once(random_source &) { return DREAMS_PIECE; }
+int32_t at_once(random_source &) { return piece; }
 
 std::vector<float> logits_of(const dreams_files::aligned_model &model, const std::vector<int32_t> &tokens,
                              const reading &how) {
-  EXPECT_EQ(dreams_open(&net, model.data(), model.size(), &how.settings), DREAMS_OK) << heed_status_text(net.failure);
+  EXPECT_EQ(open(net, model, how.settings, memory), DREAMS_OK) << heed_status_text(net.failure);
   net.executor = how.executor;
   heed_options options = heed_options_default();
   options.ranges = how.ranges;
@@ -76,7 +82,7 @@ TEST(dreams_pack, changes_no_bit) {
   const auto pack_and_read = [&](const dreams_files::aligned_model &model) {
     const reading how;
     const std::vector<float> expected = logits_of(model, tokens, how);
-    EXPECT_EQ(dreams_open(&net, model.data(), model.size(), nullptr), DREAMS_OK);
+    EXPECT_EQ(open(net, model, {}, memory), DREAMS_OK);
     const size_t bytes = dreams_packed_bytes(&net);
     std::vector<uint8_t> room(bytes + 64);
     uint8_t *const data = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
@@ -84,7 +90,7 @@ TEST(dreams_pack, changes_no_bit) {
     EXPECT_EQ(net.failure, HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
     EXPECT_EQ(net.model.classifier.code, nullptr);
     EXPECT_EQ(dreams_pack(&net, heed_memory_of(data, bytes)), DREAMS_OK);
-    EXPECT_EQ(net.layers[1].w_down.layout, HEED_PACKED);
+    EXPECT_EQ(net.layers[1].layer.w_down.layout, HEED_PACKED);
     const size_t width = size_t(net.model.n_tokens);
     std::vector<float> logits(width * tokens.size());
     EXPECT_EQ(dreams_read(&net, tokens.data(), 60, logits.data(), 60), DREAMS_OK);
@@ -128,7 +134,7 @@ void expect_ring_equals_window(const dreams_files::aligned_model &model, const s
   ranges.pinned = pinned;
   reading linear, ring;
   linear.ranges = &ranges;
-  ring.settings = {HEED_F32, window, pinned};
+  ring.settings = settings_of(HEED_F32, window, pinned);
   const uint64_t expected = digest_of(model, tokens, linear);
   for (const auto piece : {token_by_token, in_pieces, at_once}) {
     ring.piece = piece;
@@ -154,8 +160,8 @@ TEST(dreams_network, reads_tokens_in_any_pieces_and_threads) {
   const std::vector<int32_t> tokens = random_tokens(120, 70);
   for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
     SCOPED_TRACE(format);
-    expect_one_digest(model, tokens, {format, 0, 0});
-    expect_one_digest(narrow(model, HEED_INT8), tokens, {format, 0, 0});
+    expect_one_digest(model, tokens, settings_of(format));
+    expect_one_digest(narrow(model, HEED_INT8), tokens, settings_of(format));
   }
 }
 
@@ -179,7 +185,7 @@ TEST(dreams_network, sees_in_a_wrapped_ring_what_a_window_shows) {
   expect_ring_equals_window(model, tokens, 40, 0);
   expect_ring_equals_window(model, tokens, 1, 0);
   expect_ring_equals_window(model, tokens, 30, 4);
-  expect_one_digest(model, random_tokens(600, 70), {HEED_INT8, 60, 3});
+  expect_one_digest(model, random_tokens(600, 70), settings_of(HEED_INT8, 60, 3));
 }
 
 TEST(dreams_network, begins_again_after_a_restart) {
@@ -253,7 +259,7 @@ TEST_P(dreams_kernel, gives_one_digest_of_the_trained_model) {
 TEST(dreams_trained, reads_tokens_in_any_pieces_and_threads) {
   HEED_NEEDS_DREAMS();
   const trained t = load();
-  expect_one_digest(t.model, t.texts[1].tokens, {HEED_F32, 0, 0});
+  expect_one_digest(t.model, t.texts[1].tokens, settings_of(HEED_F32));
   std::vector<int32_t> tokens = t.texts[1].tokens;
   tokens.insert(tokens.end(), t.texts[2].tokens.begin(), t.texts[2].tokens.end());
   expect_ring_equals_window(t.model, tokens, 50, 0);

@@ -1,10 +1,10 @@
-/* A language model of llama2.c's kind on heed: a prompt in, text out. C99 and C++, static buffers only.
+/* A language model of llama2.c's kind on heed: a prompt in, text out. C99 and C++, in memory of the caller.
  * SPDX-License-Identifier: MIT
  *
- *   static dreams net;                                       // all the memory there is: DREAMS_RAM_BYTES
- *   dreams_open(&net, model, model_bytes, NULL);             // model.bin, read where it lies: flash, a mapped file
- *   dreams_words_open(&words, tokenizer, tokenizer_bytes, net.model.n_tokens, NULL);
- *   dreams_encode(&words, "I dream of", tokens, DREAMS_MAX_TOKENS, &n);
+ *   dreams_bytes(model, model_bytes, NULL, &n_bytes);        // on a PC; a firmware has DREAMS_BYTES of constants
+ *   dreams_open(&net, model, model_bytes, NULL, memory);     // model.bin, read where it lies: flash, a mapped file
+ *   dreams_words_open(&words, tokenizer, tokenizer_bytes, net.model.n_tokens, words_memory, NULL);
+ *   dreams_encode(&words, "I dream of", tokens, capacity, &n);
  *   dreams_read(&net, tokens, n, logits, 1);                 // the prompt at once, then one token after the other:
  *   token = dreams_choose(&greedy, logits, net.model.n_tokens, heed_memory_of(NULL, 0));
  *   dreams_read(&net, &token, 1, logits, 1);
@@ -30,60 +30,59 @@ extern "C" {
 
 /* --------------------------------------------------------------------------------------------------------- memory */
 
-/* Define these, and the DREAMS_MAX_* of dreams_model.h, alike for all files; they change sizes and speed, no bit.
- * DREAMS_PIECE: rows of a prompt that pass through a layer at once. DREAMS_CACHE_FORMAT: the widest one of a cache. */
-#ifndef DREAMS_PIECE
-#define DREAMS_PIECE 16
-#endif
-#ifndef DREAMS_CACHE_FORMAT
-#define DREAMS_CACHE_FORMAT HEED_F32
-#endif
-#ifndef DREAMS_WORKERS
-#define DREAMS_WORKERS 1
-#endif
-#ifndef DREAMS_WORKSPACE_BYTES
-#define DREAMS_WORKSPACE_BYTES (DREAMS_WORKERS * HEED_WORKSPACE_BYTES(DREAMS_MAX_HEAD_DIM, DREAMS_MAX_HEAD_DIM))
-#endif
+/* What a layer needs beside its weights. */
+typedef struct dreams_layer {
+  heed_cache cache;
+  heed_attention_layer attention;
+  heed_transformer_layer layer;
+} dreams_layer;
 
-/* For any number of heads: their rows are at most DREAMS_MAX_DIM long together. An int8 cache has two scales a head. */
-#define DREAMS_CACHE_BYTES                                                                                         \
-  ((size_t)128 + 64 +                                                                                              \
-   HEED_CACHE_SLOTS(DREAMS_MAX_POSITIONS) * ((size_t)2 * DREAMS_MAX_DIM * HEED_FORMAT_BYTES(DREAMS_CACHE_FORMAT) + \
-                                             ((DREAMS_CACHE_FORMAT) == HEED_INT8 ? 8 * DREAMS_MAX_HEADS : 0)))
-/* The rows of a piece within a layer, and its workspace. */
-#define DREAMS_LAYER_BYTES                                                                                  \
-  (HEED_TRANSFORMER_LAYER_BYTES(DREAMS_PIECE, DREAMS_MAX_DIM, 2, 2, DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2, \
-                                DREAMS_MAX_HIDDEN, 1) -                                                     \
-   HEED_WORKSPACE_BYTES(DREAMS_MAX_DIM / 2, DREAMS_MAX_DIM / 2) + DREAMS_WORKSPACE_BYTES)
+/* Rows of a prompt that pass through a layer at once, unless settings say otherwise. */
+enum { DREAMS_PIECE = 16, DREAMS_MAX_PIECE = 4096 };
+
+/* Bytes of memory for dreams_open, as a constant. cache_bytes: HEED_CACHE_BYTES or, with a window, HEED_RING_BYTES of one
+ * layer. workspace_bytes: HEED_WORKSPACE_MIN_BYTES of the dim of a head, up to HEED_WORKSPACE_BYTES for each worker. */
+#define DREAMS_LINES(n_bytes) ((HEED_SIZE(n_bytes) + 63) / 64 * 64)
+#define DREAMS_BYTES(n_layers, dim, n_heads, n_kv_heads, hidden_dim, piece, cache_bytes, workspace_bytes)            \
+  (DREAMS_LINES(DREAMS_MODEL_BYTES(n_layers)) + DREAMS_LINES(HEED_SIZE(n_layers) * sizeof(dreams_layer)) +           \
+   HEED_SIZE(n_layers) * DREAMS_LINES(cache_bytes) + DREAMS_LINES(HEED_SIZE(piece) * HEED_SIZE(dim) * 4) +           \
+   HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, (dim) / (n_heads), (dim) / (n_heads), hidden_dim, 1) - \
+   HEED_WORKSPACE_BYTES((dim) / (n_heads), (dim) / (n_heads)) + HEED_SIZE(workspace_bytes))
 
 /* The model at work. Fields but executor, failure and options are private. */
 typedef struct dreams {
   dreams_model model;
-  const heed_executor *executor; /* null; may be set after dreams_open, for up to DREAMS_WORKERS workers */
+  const heed_executor *executor; /* null; may be set after dreams_open, for up to settings.workers workers */
   heed_status failure;           /* why the last call returned DREAMS_HEED_FAILED */
   const heed_options *options;   /* null; or, set after dreams_open, model.n_layers of them: of each layer's attention */
   heed_rope rope;
-  heed_cache caches[DREAMS_MAX_LAYERS];
-  heed_attention_layer attentions[DREAMS_MAX_LAYERS];
-  heed_transformer_layer layers[DREAMS_MAX_LAYERS];
-  HEED_ALIGNED float x[DREAMS_PIECE * DREAMS_MAX_DIM];
-  HEED_ALIGNED unsigned char memory[DREAMS_LAYER_BYTES];
-  HEED_ALIGNED unsigned char cache_memory[DREAMS_MAX_LAYERS][(DREAMS_CACHE_BYTES + 63) / 64 * 64];
+  int32_t piece;
+  dreams_layer *layers; /* (model.n_layers) */
+  float *x;             /* (piece, model.dim) */
+  heed_memory memory;   /* of a layer's call */
 } dreams;
-#define DREAMS_RAM_BYTES sizeof(dreams)
 
 /* -------------------------------------------------------------------------------------------------------- network */
 
 /* Zeros: keys and values in f32, and every token sees all before it, until the context is full. */
 typedef struct dreams_settings {
-  int32_t cache_format; /* heed_format, no wider than DREAMS_CACHE_FORMAT */
+  int32_t cache_format; /* heed_format */
   int32_t window;       /* 0, or a token sees so many newest ones: text without end */
-  int32_t pinned;       /* with a window: so many first tokens stay visible; README: what fits */
+  int32_t pinned;       /* with a window: so many first tokens stay visible */
+  int32_t positions;    /* 0, or the context of a model that knows more has so many */
+  int32_t piece;        /* 0: DREAMS_PIECE; rows of a prompt at once, up to DREAMS_MAX_PIECE: speed and memory, no bit */
+  int32_t workers;      /* 0: 1; workers that dreams_bytes makes room for */
 } dreams_settings;
 
-/* Checks the model (dreams_model_read) and prepares net; bytes must stay where they are. settings: may be null.
- * Status: NULL_POINTER, MISALIGNED; MODEL_* as dreams_model_read; SETTINGS (unknown, or they need a larger cache). */
-dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings);
+/* Bytes of memory that dreams_open is best given, from the counts of the file, a multiple of 64: *needed.
+ * Status: NULL_POINTER, SETTINGS; as dreams_model_sizes; MEMORY (more than this computer can address). */
+dreams_status dreams_bytes(const void *bytes, size_t n_bytes, const dreams_settings *settings, size_t *needed);
+
+/* Checks the model (dreams_model_read) and prepares net; bytes and memory, aligned to 64, must stay where they are. With
+ * less memory than dreams_bytes, down to the least workspace, it is slower. settings: may be null.
+ * Status: NULL_POINTER, MISALIGNED; MODEL_* as dreams_model_read; SETTINGS (unknown, or out of range); MEMORY. */
+dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const dreams_settings *settings,
+                          heed_memory memory);
 
 /* Bytes that dreams_pack needs, a multiple of 64; 0: not ready. */
 size_t dreams_packed_bytes(const dreams *net);
@@ -111,27 +110,32 @@ dreams_status dreams_read(dreams *net, const int32_t *tokens, int32_t n, float *
 
 /* ---------------------------------------------------------------------------------------------------------- words */
 
-/* The tokenizer: tokens are strings with scores, sorted so that a string is found quickly. Fields are private. */
+/* The tokenizer: tokens are strings with scores, sorted so that a string is found quickly. Fields are private, but
+ * longest: bytes of the longest token. */
 typedef struct dreams_words {
   const unsigned char *bytes; /* null: not ready */
-  int32_t n_tokens;
-  uint32_t at[DREAMS_MAX_TOKENS];     /* where a token's score, length and string lie */
-  uint16_t sorted[DREAMS_MAX_TOKENS]; /* tokens by their strings */
+  int32_t n_tokens, longest;
+  uint32_t *at;     /* where a token's score, length and string lie */
+  uint32_t *sorted; /* tokens by their strings */
 } dreams_words;
 
-/* tokenizer.bin, which must stay where it is, for a model of n_tokens. On an error *bad_token tells which token is
- * wrong, -1: none; it may be null. Status: NULL_POINTER, WRONG_COUNT, WORDS_*. */
+/* Bytes of memory for dreams_words_open. */
+#define DREAMS_WORDS_BYTES(n_tokens) (HEED_SIZE(8) * HEED_SIZE(n_tokens))
+
+/* tokenizer.bin, for a model of n_tokens; it and memory, aligned to 4, must stay where they are. On an error *bad_token
+ * tells which token is wrong, -1: none; it may be null.
+ * Status: NULL_POINTER, MISALIGNED, WRONG_COUNT, MEMORY, WORDS_*. */
 dreams_status dreams_words_open(dreams_words *words, const void *bytes, size_t n_bytes, int32_t n_tokens,
-                                int32_t *bad_token);
+                                heed_memory memory, int32_t *bad_token);
 
 /* The tokens of a text that ends with 0: token 1, a blank, and one for each character (or its bytes), whose neighbours
  * are joined, the greatest score first. *n: how many. capacity: 2 more than the text has bytes are always enough; else
  * TEXT_TOO_LONG, if they do not fit before they are joined. Status: NULL_POINTER, NOT_READY, TEXT_TOO_LONG. */
 dreams_status dreams_encode(const dreams_words *words, const char *text, int32_t *tokens, int32_t capacity, int32_t *n);
 
-/* The text of a token that follows another one, ended with 0. Returns its length (0: no such token). */
-enum { DREAMS_MAX_WORD_BYTES = 64 };
-int32_t dreams_decode(const dreams_words *words, int32_t previous, int32_t token, char text[DREAMS_MAX_WORD_BYTES + 1]);
+/* The text of a token that follows another one, ended with 0, in capacity bytes: longest + 1 are enough, and what does
+ * not fit is cut off. Returns its length (0: no such token). */
+int32_t dreams_decode(const dreams_words *words, int32_t previous, int32_t token, char *text, int32_t capacity);
 
 /* --------------------------------------------------------------------------------------------------------- choice */
 

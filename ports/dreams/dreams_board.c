@@ -7,18 +7,40 @@
 #include "dreams_digest.h"
 #include "port.h"
 
-#ifndef DREAMS_MODEL_BYTES
-#define DREAMS_MODEL_BYTES 1048576
+/* The largest model that there is room for; one that takes less may have other counts. */
+#ifndef BOARD_DIM
+#define BOARD_DIM 64
+#define BOARD_HIDDEN_DIM 172
+#define BOARD_LAYERS 4
+#define BOARD_HEADS 4
+#define BOARD_TOKENS 512
+#define BOARD_POSITIONS 128
 #endif
-enum { tokenizer_bytes = 16384, most_arguments = 512, prompt_rows = DREAMS_PIECE < 4 ? DREAMS_PIECE : 4 };
+/* Rows of a prompt at once, and the format of the cache. */
+#ifndef BOARD_PIECE
+#define BOARD_PIECE DREAMS_PIECE
+#define BOARD_CACHE_FORMAT HEED_F32
+#define BOARD_WORKSPACE_BYTES HEED_WORKSPACE_BYTES(BOARD_DIM / BOARD_HEADS, BOARD_DIM / BOARD_HEADS)
+#endif
+#ifndef BOARD_MODEL_BYTES
+#define BOARD_MODEL_BYTES 1048576
+#endif
+#define BOARD_CACHE_BYTES                                                                             \
+  HEED_CACHE_BYTES(BOARD_POSITIONS, 1, BOARD_HEADS, BOARD_DIM / BOARD_HEADS, BOARD_DIM / BOARD_HEADS, \
+                   BOARD_CACHE_FORMAT)
+enum { tokenizer_bytes = 16384, most_arguments = 512, prompt_rows = BOARD_PIECE < 4 ? BOARD_PIECE : 4, most_word = 64 };
 
 #define EXTERNAL __attribute__((section(".external"), aligned(64)))
-static unsigned char model_file[DREAMS_MODEL_BYTES] EXTERNAL;
+static unsigned char model_file[BOARD_MODEL_BYTES] EXTERNAL;
 static unsigned char tokenizer_file[tokenizer_bytes] EXTERNAL;
+HEED_ALIGNED static unsigned char
+    memory[DREAMS_BYTES(BOARD_LAYERS, BOARD_DIM, BOARD_HEADS, BOARD_HEADS, BOARD_HIDDEN_DIM, BOARD_PIECE,
+                        BOARD_CACHE_BYTES, BOARD_WORKSPACE_BYTES)];
+HEED_ALIGNED static unsigned char words_memory[DREAMS_WORDS_BYTES(BOARD_TOKENS)];
 static dreams net;
 static dreams_words words;
 static int32_t tokens[most_arguments + 2];
-static float logits[prompt_rows * DREAMS_MAX_TOKENS];
+static float logits[prompt_rows * BOARD_TOKENS];
 static heed_clock clock;
 
 /* Of reading tokens and choosing the next: ticks and how many. */
@@ -70,8 +92,8 @@ static int32_t choose(int32_t row) {
 }
 
 static void write_word(int32_t previous, int32_t token) {
-  char text[DREAMS_MAX_WORD_BYTES + 1];
-  dreams_decode(&words, previous, token, text);
+  char text[most_word + 1];
+  dreams_decode(&words, previous, token, text, sizeof text);
   port_write(text);
 }
 
@@ -120,12 +142,14 @@ static void write_result(int32_t n, size_t stack_bytes) {
 }
 
 static dreams_status open(const char *model, int32_t model_bytes, int32_t words_bytes, const char **what) {
-  const dreams_settings settings = {DREAMS_CACHE_FORMAT, 0, 0};
+  const dreams_settings settings = {BOARD_CACHE_FORMAT, 0, 0, BOARD_POSITIONS, BOARD_PIECE, 1};
   *what = model;
-  const dreams_status status = dreams_open(&net, model_file, (size_t)model_bytes, &settings);
+  const dreams_status status =
+      dreams_open(&net, model_file, (size_t)model_bytes, &settings, heed_memory_of(memory, sizeof memory));
   if (status != DREAMS_OK) return status;
   *what = "the tokenizer";
-  return dreams_words_open(&words, tokenizer_file, (size_t)words_bytes, net.model.n_tokens, NULL);
+  return dreams_words_open(&words, tokenizer_file, (size_t)words_bytes, net.model.n_tokens,
+                           heed_memory_of(words_memory, sizeof words_memory), NULL);
 }
 
 int main(void) {
@@ -135,7 +159,7 @@ int main(void) {
   int32_t n_tokens = number_of(count), n = 0;
   if (n_tokens < 1) return fail("usage", "heed_dreams MODEL TOKENIZER N PROMPT");
   const int32_t model_bytes = port_read_file(model, model_file, sizeof model_file);
-  if (model_bytes < 0) return fail(model, "cannot be read, or is larger than DREAMS_MODEL_BYTES");
+  if (model_bytes < 0) return fail(model, "cannot be read, or is larger than BOARD_MODEL_BYTES");
   const int32_t words_bytes = port_read_file(tokenizer, tokenizer_file, sizeof tokenizer_file);
   if (words_bytes < 0) return fail(tokenizer, "cannot be read, or is larger than 16 KB");
   const char *what;

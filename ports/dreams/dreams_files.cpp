@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "../files.hpp"
+#include "../names.hpp"
 
 namespace dreams_files {
 namespace {
@@ -48,6 +49,8 @@ class flat_writer {
     header.magic[0] = DREAMS_FILE_MAGIC_0;
     header.magic[1] = DREAMS_FILE_MAGIC_1;
     header.version = DREAMS_FILE_VERSION;
+    if (words_.size() > UINT32_MAX / 4)
+      throw std::runtime_error("the flat file has more than 4 GB, which it cannot state");
     header.n_bytes = uint32_t(4 * words_.size());
     header.checksum = dreams_checksum(&words_[sizeof header / 4], words_.size() - sizeof header / 4);
     header.format = format_;
@@ -66,10 +69,12 @@ class flat_writer {
   int32_t format_;
 };
 
-std::vector<int32_t> numbers_of(const std::string &list) {
+// Whole numbers, and nothing else.
+std::vector<int32_t> numbers_of(const std::string &path, const std::string &list) {
   std::vector<int32_t> numbers;
   std::istringstream in(list);
   for (int32_t number; in >> number;) numbers.push_back(number);
+  if (!in.eof()) refuse(path, "\"" + names::for_terminal(list.substr(0, 60)) + "\" are not all whole numbers");
   return numbers;
 }
 
@@ -82,7 +87,29 @@ bool after(const std::string &line_of_file, const std::string &word, std::string
 
 }  // namespace
 
-std::vector<uint8_t> read(const std::string &path) { return files::read(path); }
+std::vector<uint8_t> read(const std::string &path) { return files::read(path, SIZE_MAX); }
+
+room::room(size_t n_bytes) : bytes_(n_bytes + 64) {}
+
+heed_memory room::memory() {
+  const size_t first = (64 - reinterpret_cast<uintptr_t>(bytes_.data()) % 64) % 64;
+  return heed_memory_of(bytes_.data() + first, bytes_.size() - 64);
+}
+
+dreams_status open(dreams &net, const aligned_model &model, const dreams_settings &settings, room &memory) {
+  size_t needed = 0;
+  const dreams_status status = dreams_bytes(model.data(), model.size(), &settings, &needed);
+  if (status != DREAMS_OK) return status;
+  memory = room(needed);
+  return dreams_open(&net, model.data(), model.size(), &settings, memory.memory());
+}
+
+dreams_status open(dreams_words &words, const std::vector<uint8_t> &tokenizer, int32_t n_tokens, room &memory,
+                   int32_t *bad_token) {
+  if (tokenizer.empty()) return DREAMS_WORDS_SHORT;  // its data may be null
+  memory = room(DREAMS_WORDS_BYTES(n_tokens));
+  return dreams_words_open(&words, tokenizer.data(), tokenizer.size(), n_tokens, memory.memory(), bad_token);
+}
 
 aligned_model::aligned_model(const std::vector<uint8_t> &file)
     : memory_(file.size() + 2 * line), n_bytes_(file.size()) {
@@ -96,22 +123,24 @@ aligned_model::aligned_model(const std::vector<uint8_t> &file)
 
 std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t format) {
   dreams_model m;
-  const dreams_status status = dreams_model_read(&m, bytes, n_bytes);
+  dreams_status status = dreams_model_sizes(&m, bytes, n_bytes);
+  room layers(status == DREAMS_OK ? DREAMS_MODEL_BYTES(m.n_layers) : 0);
+  if (status == DREAMS_OK) status = dreams_model_read(&m, bytes, n_bytes, layers.memory());
   if (status != DREAMS_OK) refuse(path, dreams_status_text(status));
   if (m.embeddings.format != HEED_F32) refuse(path, "its weights are narrow already");
   const bool own_classifier = m.classifier.data != m.embeddings.data;
   flat_writer file(format);
-  const auto norms = [&](const float *const *weights) {
-    for (int32_t l = 0; l < m.n_layers; ++l) file.norm(weights[l], m.dim);
+  const auto norms = [&](const float *dreams_model_layer::*which) {
+    for (int32_t l = 0; l < m.n_layers; ++l) file.norm(m.layers[l].*which, m.dim);
   };
   const auto matrices = [&](dreams_matrix first, dreams_matrix last) {
     for (int which = first; which <= last; ++which)
-      for (int32_t l = 0; l < m.n_layers; ++l) file.matrix(m.matrices[l][which]);
+      for (int32_t l = 0; l < m.n_layers; ++l) file.matrix(m.layers[l].matrices[which]);
   };
   file.matrix(m.embeddings);
-  norms(m.norm_1);
+  norms(&dreams_model_layer::norm_1);
   matrices(DREAMS_WQ, DREAMS_WO);
-  norms(m.norm_2);
+  norms(&dreams_model_layer::norm_2);
   matrices(DREAMS_GATE, DREAMS_UP);
   file.norm(m.last_norm, m.dim);
   if (own_classifier) file.matrix(m.classifier);
@@ -136,15 +165,15 @@ std::vector<expected_text> read_expected(const std::string &path) {
       one = expected_text();
       one.prompt = rest;
     } else if (after(text, "prompt_tokens", rest)) {
-      one.prompt_tokens = numbers_of(rest);
+      one.prompt_tokens = numbers_of(path, rest);
     } else if (after(text, "tokens", rest)) {
-      one.tokens = numbers_of(rest);
+      one.tokens = numbers_of(path, rest);
     } else if (after(text, "text", one.text)) {
       in_text = true;
     } else if (after(text, "logits", rest)) {
-      const std::vector<int32_t> numbers = numbers_of(rest);
+      const std::vector<int32_t> numbers = numbers_of(path, rest);
       if (numbers.size() != 2 || numbers[0] < 0 || numbers[0] % 4 != 0 || numbers[1] < 1)
-        refuse(path, "\"" + text + "\": no offset and rows");
+        refuse(path, "\"" + names::for_terminal(text) + "\": no offset and rows");
       one.first_logit = size_t(numbers[0]) / 4;  // stated in bytes
       one.n_rows = size_t(numbers[1]);
     } else if (text == "end") {
@@ -159,6 +188,7 @@ std::vector<expected_text> read_expected(const std::string &path) {
 
 std::vector<float> read_floats(const std::string &path) {
   const std::vector<uint8_t> bytes = read(path);
+  if (bytes.size() % 4 != 0) refuse(path, "has no whole number of floats of 4 bytes");
   std::vector<float> numbers(bytes.size() / 4);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const uint8_t *p = &bytes[4 * i];

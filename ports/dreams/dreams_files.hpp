@@ -7,12 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "dreams_model.h"
+#include "dreams.h"
 
 namespace dreams_files {
 
-// The whole file, at most 64 MB.
+// The whole file.
 std::vector<uint8_t> read(const std::string &path);
+
+// Memory of whole cache lines, as dreams.h wants it.
+class room {
+ public:
+  explicit room(size_t n_bytes = 0);
+  heed_memory memory();
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
 
 // A model's file in memory, placed so that what follows its header is aligned to cache lines.
 class aligned_model {
@@ -28,6 +38,12 @@ class aligned_model {
   uint8_t *data_;
   size_t n_bytes_;
 };
+
+// Opens a model in memory of its size: `memory`, which must stay as long as net.
+dreams_status open(dreams &net, const aligned_model &model, const dreams_settings &settings, room &memory);
+// The same for a tokenizer.
+dreams_status open(dreams_words &words, const std::vector<uint8_t> &tokenizer, int32_t n_tokens, room &memory,
+                   int32_t *bad_token = nullptr);
 
 // The flat file of dreams_model.h from any model, words in this computer's byte order.
 std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t format);

@@ -5,9 +5,9 @@ enum { dims_bytes = 7 * sizeof(int32_t), line = DREAMS_FILE_ALIGNMENT };
 
 /* Checked at compile time: a negative size is an error. */
 typedef char dreams_header_is_packed[sizeof(dreams_header) == line ? 1 : -1];
-typedef char dreams_tokens_fit[DREAMS_MAX_TOKENS <= 65536 ? 1 : -1]; /* and every size below fits uint64_t */
-typedef char
-    dreams_dims_fit[DREAMS_MAX_DIM <= 65536 && DREAMS_MAX_HIDDEN <= 65536 && DREAMS_MAX_LAYERS <= 65536 ? 1 : -1];
+
+/* So every size below fits uint64_t. */
+enum { most = 65536, most_tokens = 1 << 24 };
 
 /* A walk through the file. What lies beyond its end is null, and only counted. */
 typedef struct walk {
@@ -31,24 +31,31 @@ static heed_weights take_matrix(walk *w, int32_t n_in, int32_t n_out) {
   return heed_weights_of(numbers, scales, w->format, w->flat ? HEED_IN_OUT : HEED_OUT_IN, n_in, n_out);
 }
 
+/* Layers are null where only sizes are wanted. */
 static void take_matrices(walk *w, dreams_model *m, dreams_matrix which, int32_t n_in, int32_t n_out) {
-  for (int32_t l = 0; l < m->n_layers; ++l) m->matrices[l][which] = take_matrix(w, n_in, n_out);
+  for (int32_t l = 0; l < m->n_layers; ++l) {
+    const heed_weights matrix = take_matrix(w, n_in, n_out);
+    if (m->layers != NULL) m->layers[l].matrices[which] = matrix;
+  }
 }
 
-static void take_norms(walk *w, const dreams_model *m, const float **norms) {
-  for (int32_t l = 0; l < m->n_layers; ++l) norms[l] = take_floats(w, m->dim);
+static void take_norms(walk *w, dreams_model *m, int first) {
+  for (int32_t l = 0; l < m->n_layers; ++l) {
+    const float *norm = take_floats(w, m->dim);
+    if (m->layers != NULL) *(first ? &m->layers[l].norm_1 : &m->layers[l].norm_2) = norm;
+  }
 }
 
 /* The file from behind its header on. */
 static void take_all(walk *w, dreams_model *m, int own_classifier, int32_t file_positions) {
   const int32_t kv_dim = m->dim / m->n_heads * m->n_kv_heads;
   m->classifier = m->embeddings = take_matrix(w, m->dim, m->n_tokens);
-  take_norms(w, m, m->norm_1);
+  take_norms(w, m, 1);
   take_matrices(w, m, DREAMS_WQ, m->dim, m->dim);
   take_matrices(w, m, DREAMS_WK, m->dim, kv_dim);
   take_matrices(w, m, DREAMS_WV, m->dim, kv_dim);
   take_matrices(w, m, DREAMS_WO, m->dim, m->dim);
-  take_norms(w, m, m->norm_2);
+  take_norms(w, m, 0);
   take_matrices(w, m, DREAMS_GATE, m->dim, m->hidden_dim);
   take_matrices(w, m, DREAMS_DOWN, m->hidden_dim, m->dim);
   take_matrices(w, m, DREAMS_UP, m->dim, m->hidden_dim);
@@ -57,17 +64,16 @@ static void take_all(walk *w, dreams_model *m, int own_classifier, int32_t file_
   if (own_classifier) m->classifier = take_matrix(w, m->dim, m->n_tokens);
 }
 
-static int within(int32_t n, int32_t most) { return n >= 1 && n <= most; }
+static int within(int32_t n, int32_t limit) { return n >= 1 && n <= limit; }
 
 /* dims: dim, hidden, layers, heads, kv heads, tokens, positions */
 static dreams_status read_dims(dreams_model *m, const int32_t *dims) {
-  if (!within(dims[0], DREAMS_MAX_DIM)) return DREAMS_MODEL_DIM;
-  if (!within(dims[1], DREAMS_MAX_HIDDEN)) return DREAMS_MODEL_HIDDEN;
-  if (!within(dims[2], DREAMS_MAX_LAYERS)) return DREAMS_MODEL_LAYERS;
-  if (!within(dims[3], DREAMS_MAX_HEADS) || dims[0] % (2 * dims[3]) != 0 || dims[0] / dims[3] > DREAMS_MAX_HEAD_DIM)
-    return DREAMS_MODEL_HEADS;
+  if (!within(dims[0], most)) return DREAMS_MODEL_DIM;
+  if (!within(dims[1], most)) return DREAMS_MODEL_HIDDEN;
+  if (!within(dims[2], most)) return DREAMS_MODEL_LAYERS;
+  if (!within(dims[3], most) || dims[0] % (2 * dims[3]) != 0) return DREAMS_MODEL_HEADS;
   if (!within(dims[4], dims[3]) || dims[3] % dims[4] != 0) return DREAMS_MODEL_KV_HEADS;
-  if (!within(dims[5] < 0 && dims[5] > INT32_MIN ? -dims[5] : dims[5], DREAMS_MAX_TOKENS)) return DREAMS_MODEL_TOKENS;
+  if (!within(dims[5] < 0 && dims[5] > INT32_MIN ? -dims[5] : dims[5], most_tokens)) return DREAMS_MODEL_TOKENS;
   if (!within(dims[6], HEED_MAX_COUNT)) return DREAMS_MODEL_POSITIONS;
   m->dim = dims[0];
   m->hidden_dim = dims[1];
@@ -75,7 +81,7 @@ static dreams_status read_dims(dreams_model *m, const int32_t *dims) {
   m->n_heads = dims[3];
   m->n_kv_heads = dims[4];
   m->n_tokens = dims[5] < 0 ? -dims[5] : dims[5];
-  m->n_positions = dims[6] < DREAMS_MAX_POSITIONS ? dims[6] : DREAMS_MAX_POSITIONS;
+  m->n_positions = dims[6];
   return DREAMS_OK;
 }
 
@@ -92,7 +98,10 @@ static int all_finite(const uint32_t *words, size_t n) {
   return finite;
 }
 
-static dreams_status read_flat(dreams_model *m, const unsigned char *bytes, size_t n_bytes) {
+static int is_flat(const void *bytes) { return *(const uint32_t *)bytes == DREAMS_FILE_MAGIC_0; }
+
+/* Finds all that m->layers has room for. */
+static dreams_status find_flat(dreams_model *m, const unsigned char *bytes, size_t n_bytes) {
   const dreams_header *header = (const dreams_header *)(const void *)bytes;
   if (n_bytes < sizeof *header) return DREAMS_MODEL_SHORT;
   if (header->magic[1] != DREAMS_FILE_MAGIC_1 || header->version != DREAMS_FILE_VERSION) return DREAMS_MODEL_VERSION;
@@ -101,30 +110,48 @@ static dreams_status read_flat(dreams_model *m, const unsigned char *bytes, size
   if (status != DREAMS_OK) return status;
   walk w = {bytes, sizeof *header, n_bytes, header->format, 1};
   take_all(&w, m, header->dims[5] < 0, 0);
-  if (w.at != n_bytes || header->n_bytes != n_bytes) return DREAMS_MODEL_SIZE;
-  const uint32_t *words = (const uint32_t *)(const void *)(bytes + sizeof *header);
-  const size_t n = (n_bytes - sizeof *header) / sizeof *words;
-  return dreams_checksum(words, n) == header->checksum ? DREAMS_OK : DREAMS_MODEL_DAMAGED;
+  return w.at == n_bytes && header->n_bytes == n_bytes ? DREAMS_OK : DREAMS_MODEL_SIZE;
 }
 
-static dreams_status read_llama2(dreams_model *m, const unsigned char *bytes, size_t n_bytes) {
+static dreams_status find_llama2(dreams_model *m, const unsigned char *bytes, size_t n_bytes) {
   const int32_t *dims = (const int32_t *)(const void *)bytes;
   const dreams_status status = read_dims(m, dims);
   if (status != DREAMS_OK) return status;
   walk w = {bytes, dims_bytes, n_bytes, HEED_F32, 0};
   take_all(&w, m, dims[5] < 0, dims[6]);
-  if (w.at != n_bytes) return DREAMS_MODEL_SIZE;
-  const uint32_t *words = (const uint32_t *)(const void *)(bytes + dims_bytes);
-  return all_finite(words, (n_bytes - dims_bytes) / sizeof *words) ? DREAMS_OK : DREAMS_MODEL_DAMAGED;
+  return w.at == n_bytes ? DREAMS_OK : DREAMS_MODEL_SIZE;
 }
 
-dreams_status dreams_model_read(dreams_model *model, const void *bytes, size_t n_bytes) {
+static dreams_status find(dreams_model *m, const void *bytes, size_t n_bytes) {
+  const unsigned char *file = (const unsigned char *)bytes;
+  return is_flat(bytes) ? find_flat(m, file, n_bytes) : find_llama2(m, file, n_bytes);
+}
+
+/* The checksum of a flat file; numbers of llama2.c's, which has none. */
+static int is_whole(const void *bytes, size_t n_bytes) {
+  const int flat = is_flat(bytes);
+  const size_t header_bytes = flat ? sizeof(dreams_header) : dims_bytes;
+  const uint32_t *words = (const uint32_t *)bytes + header_bytes / sizeof *words;
+  const size_t n = (n_bytes - header_bytes) / sizeof *words;
+  return flat ? dreams_checksum(words, n) == ((const dreams_header *)bytes)->checksum : all_finite(words, n);
+}
+
+dreams_status dreams_model_sizes(dreams_model *model, const void *bytes, size_t n_bytes) {
   if (model == NULL || bytes == NULL) return DREAMS_NULL_POINTER;
   if ((uintptr_t)bytes % sizeof(float) != 0) return DREAMS_MISALIGNED;
   if (n_bytes < dims_bytes) return DREAMS_MODEL_SHORT;
-  const unsigned char *file = (const unsigned char *)bytes;
-  const int flat = *(const uint32_t *)bytes == DREAMS_FILE_MAGIC_0;
-  return flat ? read_flat(model, file, n_bytes) : read_llama2(model, file, n_bytes);
+  model->layers = NULL;
+  return find(model, bytes, n_bytes);
+}
+
+dreams_status dreams_model_read(dreams_model *model, const void *bytes, size_t n_bytes, heed_memory memory) {
+  const dreams_status status = dreams_model_sizes(model, bytes, n_bytes);
+  if (status != DREAMS_OK) return status;
+  if ((uintptr_t)memory.data % HEED_ALIGNMENT != 0) return DREAMS_MISALIGNED;
+  if (memory.data == NULL || memory.bytes / sizeof(dreams_model_layer) < (size_t)model->n_layers) return DREAMS_MEMORY;
+  model->layers = (dreams_model_layer *)memory.data;
+  find(model, bytes, n_bytes);
+  return is_whole(bytes, n_bytes) ? DREAMS_OK : DREAMS_MODEL_DAMAGED;
 }
 
 void dreams_embed(const dreams_model *model, int32_t token, float *x) {
@@ -147,45 +174,43 @@ const char *dreams_status_text(dreams_status status) {
     case DREAMS_NULL_POINTER:
       return "a pointer is null";
     case DREAMS_MISALIGNED:
-      return "the object is not aligned to 64 bytes, or the model not to 4";
+      return "memory is not aligned to 64 bytes, or the model or the memory of words not to 4";
     case DREAMS_NOT_READY:
       return "the object was not opened, or opening it failed";
     case DREAMS_WRONG_COUNT:
       return "a number of tokens or rows is out of range";
     case DREAMS_SETTINGS:
-      return "the cache's format, window or pinned tokens are out of range, or need a larger cache";
+      return "the cache's format, window, pinned tokens, positions or rows of a piece are out of range";
     case DREAMS_MODEL_SHORT:
       return "the model's file ends within its header";
     case DREAMS_MODEL_VERSION:
       return "the model's file has a version or format that is not known";
     case DREAMS_MODEL_DIM:
-      return "not a model, one of the other byte order, or its dim is more than DREAMS_MAX_DIM";
+      return "not a model, one of the other byte order, or its dim is not 1 to 65536";
     case DREAMS_MODEL_HIDDEN:
-      return "the model's hidden dim is not 1 to DREAMS_MAX_HIDDEN";
+      return "the model's hidden dim is not 1 to 65536";
     case DREAMS_MODEL_LAYERS:
-      return "the model's number of layers is not 1 to DREAMS_MAX_LAYERS";
+      return "the model's number of layers is not 1 to 65536";
     case DREAMS_MODEL_HEADS:
-      return "the model's number of heads is not 1 to DREAMS_MAX_HEADS, or they are not of even, equal dims up to "
-             "DREAMS_MAX_HEAD_DIM";
+      return "the model's number of heads is not 1 to 65536, or does not divide dim into even parts";
     case DREAMS_MODEL_KV_HEADS:
       return "the model's number of kv heads does not divide its number of heads";
     case DREAMS_MODEL_TOKENS:
-      return "the model's number of tokens is not 1 to DREAMS_MAX_TOKENS";
+      return "the model's number of tokens is not 1 to 2^24";
     case DREAMS_MODEL_POSITIONS:
-      return "the model's number of positions is not positive";
+      return "the model's number of positions is not 1 to 2^30";
     case DREAMS_MODEL_SIZE:
       return "the model's file is shorter or longer than its header says";
     case DREAMS_MODEL_DAMAGED:
       return "the model's weights are damaged: a wrong checksum, or numbers that are infinite or none";
     case DREAMS_WORDS_SHORT:
-      return "the tokenizer's file ends too early";
+      return "the tokenizer's file ends too early, or has fewer tokens than the model";
     case DREAMS_WORDS_LENGTH:
-      return "a token's length is not 1 to the greatest one that the tokenizer's file states, or to "
-             "DREAMS_MAX_WORD_BYTES";
+      return "a token's length is not 1 to the greatest one that the tokenizer's file states";
     case DREAMS_WORDS_SCORE:
       return "a token's score is not a number";
     case DREAMS_WORDS_SIZE:
-      return "the tokenizer's file has bytes behind its last token";
+      return "the tokenizer's file has more tokens than the model, or bytes behind its last one";
     case DREAMS_TEXT_TOO_LONG:
       return "the text has more characters than there is room for tokens";
     case DREAMS_TOKEN:
@@ -194,6 +219,8 @@ const char *dreams_status_text(dreams_status status) {
       return "the tokens, with those read before, are more than the context has room for";
     case DREAMS_HEED_FAILED:
       return "heed refused a call";
+    case DREAMS_MEMORY:
+      return "the memory is too small for the model with these settings";
   }
   return "unknown status";
 }

@@ -22,29 +22,6 @@
 extern "C" {
 #endif
 
-/* The largest model that there is room for. */
-#ifndef DREAMS_MAX_DIM
-#define DREAMS_MAX_DIM 64
-#endif
-#ifndef DREAMS_MAX_HIDDEN
-#define DREAMS_MAX_HIDDEN 172
-#endif
-#ifndef DREAMS_MAX_LAYERS
-#define DREAMS_MAX_LAYERS 4
-#endif
-#ifndef DREAMS_MAX_HEADS
-#define DREAMS_MAX_HEADS 4
-#endif
-#ifndef DREAMS_MAX_HEAD_DIM
-#define DREAMS_MAX_HEAD_DIM 16
-#endif
-#ifndef DREAMS_MAX_TOKENS
-#define DREAMS_MAX_TOKENS 512 /* at most 65536 */
-#endif
-#ifndef DREAMS_MAX_POSITIONS
-#define DREAMS_MAX_POSITIONS 128 /* a model that knows more is used with so many */
-#endif
-
 /* DREAMS_OK, or a negative number that says what is wrong. */
 typedef enum dreams_status {
   DREAMS_OK = 0,
@@ -71,7 +48,8 @@ typedef enum dreams_status {
   DREAMS_TEXT_TOO_LONG = -21,
   DREAMS_TOKEN = -22,
   DREAMS_CONTEXT_FULL = -23,
-  DREAMS_HEED_FAILED = -24
+  DREAMS_HEED_FAILED = -24,
+  DREAMS_MEMORY = -25
 } dreams_status;
 /* A sentence for the status. Static storage. */
 const char *dreams_status_text(dreams_status status);
@@ -107,18 +85,32 @@ typedef enum dreams_matrix {
   DREAMS_N_MATRICES
 } dreams_matrix;
 
+typedef struct dreams_model_layer {
+  heed_weights matrices[DREAMS_N_MATRICES];
+  const float *norm_1, *norm_2; /* (dim) */
+} dreams_model_layer;
+
 typedef struct dreams_model {
   int32_t dim, hidden_dim, n_layers, n_heads, n_kv_heads, n_tokens, n_positions;
-  heed_weights classifier; /* dim to n_tokens */
-  heed_weights embeddings; /* column or row t is token t: the same, unless the classifier has weights of its own */
-  heed_weights matrices[DREAMS_MAX_LAYERS][DREAMS_N_MATRICES];
-  const float *norm_1[DREAMS_MAX_LAYERS], *norm_2[DREAMS_MAX_LAYERS], *last_norm; /* (dim) */
+  heed_weights classifier;    /* dim to n_tokens */
+  heed_weights embeddings;    /* column or row t is token t: the same, unless the classifier has weights of its own */
+  dreams_model_layer *layers; /* (n_layers), in memory of the caller */
+  const float *last_norm;     /* (dim) */
 } dreams_model;
 
-/* Finds everything in n_bytes at bytes, aligned to 4 (better: so that what follows the header is aligned to 64), and
- * reads all of it once: for its checksum, or llama2.c's for numbers that are none.
- * Status: NULL_POINTER, MISALIGNED, MODEL_*. */
-dreams_status dreams_model_read(dreams_model *model, const void *bytes, size_t n_bytes);
+/* The counts of the model, and nothing else of it: every one is compared with its limits, with the others and with the
+ * file's size, so that all that follows may trust them. dim, hidden_dim, n_layers and n_heads are 1 to 65536, heads have
+ * an even dim, n_tokens is 1 to 2^24, n_positions 1 to 2^30.
+ * Status: NULL_POINTER, MISALIGNED (bytes is aligned to 4), MODEL_* but DAMAGED. */
+dreams_status dreams_model_sizes(dreams_model *model, const void *bytes, size_t n_bytes);
+
+/* Bytes of memory that dreams_model_read takes; they are aligned to 64. */
+#define DREAMS_MODEL_BYTES(n_layers) (HEED_SIZE(n_layers) * sizeof(dreams_model_layer))
+
+/* Finds everything in n_bytes at bytes (best aligned so that what follows the header is aligned to 64), and reads all of
+ * it once: for its checksum, or llama2.c's for numbers that are none. memory stays where it is as long as the model.
+ * Status: as dreams_model_sizes; MODEL_DAMAGED; MISALIGNED, MEMORY. */
+dreams_status dreams_model_read(dreams_model *model, const void *bytes, size_t n_bytes, heed_memory memory);
 
 /* x (dim) = the embedding of a token, 0 to n_tokens - 1: as heed_widen, to the bit. */
 void dreams_embed(const dreams_model *model, int32_t token, float *x);

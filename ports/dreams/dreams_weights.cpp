@@ -2,6 +2,7 @@
 // otherwise. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "../files.hpp"
@@ -10,7 +11,7 @@
 namespace {
 
 void convert(const std::string &in, const std::string &out, int32_t format) {
-  const dreams_files::aligned_model model(files::read(in));
+  const dreams_files::aligned_model model(dreams_files::read(in));
   files::write(out, dreams_files::flat_file(in, model.data(), model.size(), format));
 }
 
@@ -24,7 +25,11 @@ int main(int argc, char **argv) {
   }
   try {
     convert(argv[1], argv[2], format == "int8" ? HEED_INT8 : HEED_F32);
+    files::finish_standard_output();
     return 0;
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "dreams_weights: %s: there is not enough memory\n", argv[1]);
+    return 1;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "dreams_weights: %s\n", error.what());
     return 1;

@@ -1,7 +1,12 @@
 /* The tokenizer, and the choice of the next token. See dreams.h. SPDX-License-Identifier: MIT */
 #include "dreams.h"
 
-enum { begin_token = 1, first_byte_token = 3, entry_bytes = 8 /* f32 score, int32 length; then the string */ };
+enum {
+  begin_token = 1,
+  first_byte_token = 3,
+  entry_bytes = 8,     /* f32 score, int32 length; then the string */
+  most_bytes = 1 << 24 /* of a string */
+};
 
 /* ------------------------------------------------------------------------------------------------------------ words */
 
@@ -47,21 +52,21 @@ static int comes_before(const dreams_words *w, int32_t a, int32_t b) {
 
 /* Heap sort: the greatest of the first n moves to their end. */
 static void sift(dreams_words *w, int32_t at, int32_t n) {
-  uint16_t *heap = w->sorted;
+  uint32_t *heap = w->sorted;
   for (int32_t child; (child = 2 * at + 1) < n; at = child) {
-    if (child + 1 < n && comes_before(w, heap[child], heap[child + 1])) ++child;
-    if (!comes_before(w, heap[at], heap[child])) return;
-    const uint16_t parent = heap[at];
+    if (child + 1 < n && comes_before(w, (int32_t)heap[child], (int32_t)heap[child + 1])) ++child;
+    if (!comes_before(w, (int32_t)heap[at], (int32_t)heap[child])) return;
+    const uint32_t parent = heap[at];
     heap[at] = heap[child];
     heap[child] = parent;
   }
 }
 
 static void sort(dreams_words *w) {
-  for (int32_t i = 0; i < w->n_tokens; ++i) w->sorted[i] = (uint16_t)i;
+  for (int32_t i = 0; i < w->n_tokens; ++i) w->sorted[i] = (uint32_t)i;
   for (int32_t i = w->n_tokens / 2; i-- > 0;) sift(w, i, w->n_tokens);
   for (int32_t n = w->n_tokens; n-- > 1;) {
-    const uint16_t greatest = w->sorted[0];
+    const uint32_t greatest = w->sorted[0];
     w->sorted[0] = w->sorted[n];
     w->sorted[n] = greatest;
     sift(w, 0, n);
@@ -69,25 +74,31 @@ static void sort(dreams_words *w) {
 }
 
 dreams_status dreams_words_open(dreams_words *words, const void *bytes, size_t n_bytes, int32_t n_tokens,
-                                int32_t *bad_token) {
+                                heed_memory memory, int32_t *bad_token) {
   int32_t nowhere;
   if (bad_token == NULL) bad_token = &nowhere;
   *bad_token = -1;
-  if (words == NULL || bytes == NULL) return DREAMS_NULL_POINTER;
+  if (words == NULL || bytes == NULL || memory.data == NULL) return DREAMS_NULL_POINTER;
   words->bytes = NULL;
-  if (n_tokens < 1 || n_tokens > DREAMS_MAX_TOKENS) return DREAMS_WRONG_COUNT;
+  if ((uintptr_t)memory.data % sizeof(uint32_t) != 0) return DREAMS_MISALIGNED;
+  if (n_tokens < 1) return DREAMS_WRONG_COUNT;
+  if (memory.bytes / DREAMS_WORDS_BYTES(1) < (size_t)n_tokens) return DREAMS_MEMORY;
   if (n_bytes < 4) return DREAMS_WORDS_SHORT;
   if (n_bytes > UINT32_MAX) return DREAMS_WORDS_SIZE;
+  words->at = (uint32_t *)memory.data;
+  words->sorted = words->at + n_tokens;
+  words->longest = 0;
   const unsigned char *p = (const unsigned char *)bytes;
-  const uint32_t stated = word_at(p), greatest = stated < DREAMS_MAX_WORD_BYTES ? stated : DREAMS_MAX_WORD_BYTES;
+  const uint32_t stated = word_at(p), most = stated < most_bytes ? stated : most_bytes;
   size_t at = 4;
   for (int32_t t = 0; t < n_tokens; ++t) {
     *bad_token = t;
     if (n_bytes - at < entry_bytes) return DREAMS_WORDS_SHORT;
     const uint32_t score = word_at(p + at), length = word_at(p + at + 4);
     if ((score & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000)) return DREAMS_WORDS_SCORE;
-    if (length < 1 || length > greatest) return DREAMS_WORDS_LENGTH;
+    if (length < 1 || length > most) return DREAMS_WORDS_LENGTH;
     if (n_bytes - at - entry_bytes < length) return DREAMS_WORDS_SHORT;
+    if ((int32_t)length > words->longest) words->longest = (int32_t)length;
     words->at[t] = (uint32_t)at;
     at += entry_bytes + length;
   }
@@ -104,12 +115,13 @@ static int32_t find(const dreams_words *w, string a, string b) {
   int32_t low = 0, high = w->n_tokens; /* the first that does not come before it */
   while (low < high) {
     const int32_t middle = low + (high - low) / 2;
-    if (compare(a, b, string_of(w, w->sorted[middle])) > 0)
+    if (compare(a, b, string_of(w, (int32_t)w->sorted[middle])) > 0)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < w->n_tokens && compare(a, b, string_of(w, w->sorted[low])) == 0 ? w->sorted[low] : -1;
+  const int32_t token = low < w->n_tokens ? (int32_t)w->sorted[low] : -1;
+  return token >= 0 && compare(a, b, string_of(w, token)) == 0 ? token : -1;
 }
 
 /* Bytes of the UTF-8 character at p: what follows the first byte begins with the bits 10; never more than four. */
@@ -181,14 +193,15 @@ static int byte_of(string s) {
   return high >= 0 && low >= 0 ? 16 * high + low : -1;
 }
 
-int32_t dreams_decode(const dreams_words *words, int32_t previous, int32_t token,
-                      char text[DREAMS_MAX_WORD_BYTES + 1]) {
+int32_t dreams_decode(const dreams_words *words, int32_t previous, int32_t token, char *text, int32_t capacity) {
+  if (capacity < 1) return 0;
   text[0] = '\0';
   if (words->bytes == NULL || token < 0 || token >= words->n_tokens) return 0;
   string s = string_of(words, token);
   if (previous == begin_token && s.data[0] == ' ') ++s.data, --s.n;
   const int byte = byte_of(s);
-  const int32_t n = byte >= 0 ? 1 : s.n;
+  int32_t n = byte >= 0 ? 1 : s.n;
+  if (n > capacity - 1) n = capacity - 1;
   for (int32_t i = 0; i < n; ++i) text[i] = (char)(byte >= 0 ? byte : s.data[i]);
   text[n] = '\0';
   return n;

@@ -105,18 +105,50 @@ EXPORT(kwt_weights) const float *kwt_weights(void) { return kwt_weights_of[0][0]
 
 static dreams model;
 static dreams_words words;
-static float logits[DREAMS_MAX_TOKENS];
-static float dreams_weights_of[DREAMS_MAX_LAYERS * DREAMS_MAX_HEADS * DREAMS_MAX_POSITIONS];
-static heed_attention_weights dreams_outputs[DREAMS_MAX_LAYERS];
-static heed_options dreams_options[DREAMS_MAX_LAYERS];
-static int32_t tokens[DREAMS_MAX_POSITIONS], n_prompt, n_read;
-static char word[DREAMS_MAX_WORD_BYTES + 1];
+static void *dreams_memory, *words_memory;
+static char *word;
+static float *logits, *dreams_weights_of; /* the second: (layers, heads, positions) */
+static heed_attention_weights *dreams_outputs;
+static heed_options *dreams_options;
+static int32_t *tokens, n_prompt, n_read;
+
+/* n things of a model in place of those of the one before. Null: there is not enough memory. */
+static void *room_for(void *before, size_t n, size_t bytes) {
+  free(before);
+  return n <= SIZE_MAX / 2 / bytes ? aligned_alloc(HEED_ALIGNMENT, (n * bytes + HEED_ALIGNMENT - 1) / HEED_ALIGNMENT * HEED_ALIGNMENT) : NULL;
+}
+
+static dreams_status open_words(const void *tokenizer, size_t tokenizer_bytes) {
+  const size_t bytes = DREAMS_WORDS_BYTES(model.model.n_tokens);
+  words_memory = room_for(words_memory, 1, bytes);
+  return words_memory == NULL ? DREAMS_MEMORY : dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens, heed_memory_of(words_memory, bytes), NULL);
+}
+
+/* What a step needs. */
+static dreams_status make_room(void) {
+  const dreams_model *m = &model.model;
+  const size_t n_layers = (size_t)m->n_layers, n_positions = (size_t)m->n_positions, n_rows = n_layers * (size_t)m->n_heads;
+  word = room_for(word, (size_t)words.longest + 1, 1);
+  logits = room_for(logits, (size_t)m->n_tokens, sizeof *logits);
+  tokens = room_for(tokens, n_positions, sizeof *tokens);
+  dreams_outputs = room_for(dreams_outputs, n_layers, sizeof *dreams_outputs);
+  dreams_options = room_for(dreams_options, n_layers, sizeof *dreams_options);
+  dreams_weights_of = room_for(dreams_weights_of, n_positions, n_rows * sizeof *dreams_weights_of);
+  return word && logits && tokens && dreams_outputs && dreams_options && dreams_weights_of ? DREAMS_OK : DREAMS_MEMORY;
+}
 
 /* Both files stay where they are. */
 EXPORT(dreams_load) const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
   n_prompt = n_read = 0;
-  dreams_status status = dreams_open(&model, bytes, n_bytes, NULL);
-  if (status == DREAMS_OK) status = dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens, NULL);
+  size_t needed = 0;
+  dreams_status status = dreams_bytes(bytes, n_bytes, NULL, &needed);
+  if (status == DREAMS_OK) {
+    dreams_memory = room_for(dreams_memory, 1, needed);
+    status = dreams_open(&model, bytes, n_bytes, NULL, heed_memory_of(dreams_memory, dreams_memory == NULL ? 0 : needed));
+  }
+  if (status == DREAMS_OK) status = open_words(tokenizer, tokenizer_bytes);
+  if (status == DREAMS_OK) status = make_room();
+  if (status != DREAMS_OK) model.model.n_layers = 0; /* not ready */
   return status == DREAMS_OK ? "" : dreams_status_text(status);
 }
 EXPORT(dreams_layers) int32_t dreams_layers(void) { return model.model.n_layers; }
@@ -138,21 +170,21 @@ EXPORT(dreams_step) const char *dreams_step(void) {
     if (tokens[n_read] == 1) return NULL;
   }
   for (int32_t l = 0; l < model.model.n_layers; ++l) {
-    float *row = dreams_weights_of + l * heads * DREAMS_MAX_POSITIONS;
-    heed_attention_weights_init(&dreams_outputs[l], heed_head_major_out(row, 1, heads, DREAMS_MAX_POSITIONS));
+    float *row = dreams_weights_of + (size_t)l * (size_t)heads * (size_t)model.model.n_positions;
+    heed_attention_weights_init(&dreams_outputs[l], heed_head_major_out(row, 1, heads, model.model.n_positions));
     dreams_options[l] = heed_options_default();
     dreams_options[l].weights = &dreams_outputs[l];
   }
   model.options = dreams_options;
   if (dreams_read(&model, tokens + n_read, 1, logits, 1) != DREAMS_OK) return NULL;
   word[0] = '\0';
-  if (n_read > 0) dreams_decode(&words, tokens[n_read - 1], tokens[n_read], word);
+  if (n_read > 0) dreams_decode(&words, tokens[n_read - 1], tokens[n_read], word, words.longest + 1);
   n_read = n;
   return word;
 }
 EXPORT(dreams_prompt) int32_t dreams_prompt(void) { return n_prompt; }
-EXPORT(dreams_weights) const float *dreams_weights(void) { return dreams_weights_of; } /* of the last token: (layers, heads, 128) */
-EXPORT(dreams_row) int32_t dreams_row(void) { return DREAMS_MAX_POSITIONS; }
+EXPORT(dreams_weights) const float *dreams_weights(void) { return dreams_weights_of; } /* of the last token: (layers, heads, dreams_row) */
+EXPORT(dreams_row) int32_t dreams_row(void) { return model.model.n_positions; }
 EXPORT(dreams_logits) const float *dreams_logits(void) { return logits; }
 EXPORT(dreams_vocabulary) int32_t dreams_vocabulary(void) { return model.model.n_tokens; }
 EXPORT(dreams_token) int32_t dreams_token(int32_t i) { return tokens[i]; }
