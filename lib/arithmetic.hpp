@@ -47,6 +47,8 @@
 //     exact, a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
 // 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r, r);
 //     q = a * r, or r if a is 1; fma(fma(-d, q, a), r, q). Some vector units cannot divide, others take as long.
+//     UNFUSED rounds products with r by themselves. So that none is subnormal, 1 / (1 + e) is made with d = 2^-32 * (1 + e)
+//     there, and the result is multiplied by 2^-32: both are exact.
 // 19. silu: x * (1 / (1 + e)), e = exp(-x), +0 for x below -87, e = +0 where 9 cuts off. gelu_tanh the same with
 //     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -9.99.
 // 20. gelu: x * phi, +0 below -12.9. z = max(-|x|, -12.9), w = exp(-z^2 / 2) * (P(z) / Q(z)), phi = w where x is
@@ -186,8 +188,11 @@ constexpr float ln2_low = 0x1.7f7d1cp-20f;
 // goes.
 constexpr uint32_t inverse_bits = 0xfef31000;
 
-// Below these the results are tiny (2^-118.9, 2^-122.3, 2^-121.4) and made +0, before an intermediate result is
-// subnormal: from -9.996 on the first guess of 1 / d is, which Helium flushes.
+// Below these the results are tiny (silu 2^-119.0, gelu_tanh 2^-122.3, gelu 2^-121.4) and made +0, before an
+// intermediate result is subnormal: from -9.996 on the first guess of 1 / d is. So units that flush subnormals agree.
+// That is so in both profiles, since UNFUSED has the unit of rule 18: r is at least 2^-126, what it is multiplied by is
+// at least 2^-24 or 0, and from 2^-102 down their product would be subnormal. heed_activation_sweep checks all of it.
+constexpr float sigmoid_unit = 0x1p-32f;
 constexpr float silu_least = -87.0f;
 constexpr float sigmoid_least = -80.0f;  // so that products with other numbers do not become subnormal at once
 constexpr float gelu_tanh_least = -9.99f;

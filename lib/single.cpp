@@ -94,7 +94,7 @@ using fixed_model = simd128;
 #else
 #error "HEED_FIXED_KERNEL is none of the kernels listed above"
 #endif
-static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, HEED_FUSED, cpu_has_baseline);
+static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, cpu_has_baseline);
 static constexpr product_steps fixed_products = make_products<fixed_model>();
 static constexpr project_steps fixed_project = make_project<fixed_model>();
 static constexpr packed_steps fixed_packed = make_packed<fixed_model>();

@@ -31,10 +31,10 @@ static void attend_any(const tile &t, int32_t key_begin) {
 
 // Tables are filled by name, so that two steps of equal types cannot change places unseen.
 template <class V>
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+constexpr kernel make_kernel(const char *name, bool (*available)()) {
   kernel k = {};
   k.name = name;
-  k.fused = fused;
+  k.fused = V::fused;
   k.available = available;
   if constexpr (V::lanes == 1) {
     k.max_key_rows = 48;
@@ -129,13 +129,13 @@ constexpr row_steps make_row_steps() {
 }
 
 // All tables of a kernel: dispatch.cpp lists them.
-#define HEED_DEFINE_KERNEL(symbol, V, name, fused, available)   \
-  HEED_DECLARE_KERNEL(symbol)                                   \
-  const kernel symbol = make_kernel<V>(name, fused, available); \
-  const product_steps symbol##_products = make_products<V>();   \
-  const project_steps symbol##_project = make_project<V>();     \
-  const packed_steps symbol##_packed = make_packed<V>();        \
-  const score_steps symbol##_scores = make_score_steps<V>();    \
+#define HEED_DEFINE_KERNEL(symbol, V, name, available)        \
+  HEED_DECLARE_KERNEL(symbol)                                 \
+  const kernel symbol = make_kernel<V>(name, available);      \
+  const product_steps symbol##_products = make_products<V>(); \
+  const project_steps symbol##_project = make_project<V>();   \
+  const packed_steps symbol##_packed = make_packed<V>();      \
+  const score_steps symbol##_scores = make_score_steps<V>();  \
   const row_steps symbol##_rows = make_row_steps<V>();
 
 }  // namespace heed

@@ -148,6 +148,6 @@ struct avx2 : xsimd_model<xsimd::avx2> {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_avx2, avx2, "avx2", true, cpu_has_avx2)
+HEED_DEFINE_KERNEL(kernel_avx2, avx2, "avx2", cpu_has_avx2)
 
 }  // namespace heed

@@ -247,6 +247,6 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_avx512, avx512, "avx512", true, cpu_has_avx512)
+HEED_DEFINE_KERNEL(kernel_avx512, avx512, "avx512", cpu_has_avx512)
 
 }  // namespace heed

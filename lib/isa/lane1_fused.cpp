@@ -5,6 +5,6 @@
 
 namespace heed {
 
-HEED_DEFINE_KERNEL(kernel_lane1_fused, lane1, "lane1", true, cpu_has_fma)
+HEED_DEFINE_KERNEL(kernel_lane1_fused, lane1, "lane1", cpu_has_fma)
 
 }  // namespace heed

@@ -60,6 +60,7 @@ HEED_INLINE float lane_inverse_guess(float d) {
 struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
+  static constexpr bool fused = HEED_FUSED;
   static constexpr bool compact = true, loads_narrow = false;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;

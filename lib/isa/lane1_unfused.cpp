@@ -5,6 +5,6 @@
 
 namespace heed {
 
-HEED_DEFINE_KERNEL(kernel_lane1_unfused, lane1, "lane1-unfused", false, cpu_has_baseline)
+HEED_DEFINE_KERNEL(kernel_lane1_unfused, lane1, "lane1-unfused", cpu_has_baseline)
 
 }  // namespace heed

@@ -5,6 +5,6 @@
 
 namespace heed {
 
-HEED_DEFINE_KERNEL(kernel_lanes4_fused, lanes4, "lanes4", true, cpu_has_fma)
+HEED_DEFINE_KERNEL(kernel_lanes4_fused, lanes4, "lanes4", cpu_has_fma)
 
 }  // namespace heed

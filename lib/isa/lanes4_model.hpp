@@ -19,6 +19,7 @@ struct lanes4 {
   typedef int32_t bits __attribute__((vector_size(16)));
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
+  static constexpr bool fused = HEED_FUSED;
   static constexpr bool loads_narrow = false;
   static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false;
   static constexpr int factors_at_once = 1;

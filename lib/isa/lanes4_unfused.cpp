@@ -5,6 +5,6 @@
 
 namespace heed {
 
-HEED_DEFINE_KERNEL(kernel_lanes4_unfused, lanes4, "lanes4-unfused", false, cpu_has_baseline)
+HEED_DEFINE_KERNEL(kernel_lanes4_unfused, lanes4, "lanes4-unfused", cpu_has_baseline)
 
 }  // namespace heed

@@ -30,6 +30,6 @@ struct neon : neon_model<xsimd::neon64> {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_neon, neon, "neon", true, cpu_has_neon)
+HEED_DEFINE_KERNEL(kernel_neon, neon, "neon", cpu_has_neon)
 
 }  // namespace heed

@@ -15,6 +15,6 @@ struct neon32 : neon_model<xsimd::neon> {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_neon, neon32, "neon", true, cpu_has_neon)
+HEED_DEFINE_KERNEL(kernel_neon, neon32, "neon", cpu_has_neon)
 
 }  // namespace heed

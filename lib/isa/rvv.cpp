@@ -16,6 +16,6 @@ struct rvv : lanes4 {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_rvv, rvv, "rvv", true, cpu_has_rvv)
+HEED_DEFINE_KERNEL(kernel_rvv, rvv, "rvv", cpu_has_rvv)
 
 }  // namespace heed

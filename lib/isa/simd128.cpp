@@ -7,6 +7,6 @@
 
 namespace heed {
 
-HEED_DEFINE_KERNEL(kernel_simd128, simd128, "simd128", false, cpu_has_baseline)
+HEED_DEFINE_KERNEL(kernel_simd128, simd128, "simd128", cpu_has_baseline)
 
 }  // namespace heed

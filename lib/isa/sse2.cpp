@@ -7,6 +7,7 @@ namespace heed {
 namespace {
 
 struct sse2 : xsimd_model<xsimd::sse2> {
+  static constexpr bool fused = false;
   static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
   static constexpr int sum_rows = 4, sum_vecs = 2;
   static constexpr bool loads_narrow = false, transposes_words = true;
@@ -100,6 +101,6 @@ struct sse2 : xsimd_model<xsimd::sse2> {
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_sse2, sse2, "sse2", false, cpu_has_baseline)
+HEED_DEFINE_KERNEL(kernel_sse2, sse2, "sse2", cpu_has_baseline)
 
 }  // namespace heed

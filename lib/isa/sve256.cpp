@@ -89,6 +89,6 @@ bool has_sve256() { return cpu_has_sve(256); }
 
 }  // namespace
 
-HEED_DEFINE_KERNEL(kernel_sve256, sve256, "sve256", true, has_sve256)
+HEED_DEFINE_KERNEL(kernel_sve256, sve256, "sve256", has_sve256)
 
 }  // namespace heed

@@ -17,6 +17,7 @@ struct xsimd_model {
   using batch = xsimd::batch<float, Arch>;
   using reg = typename batch::register_type;
   static constexpr int lanes = static_cast<int>(batch::size);
+  static constexpr bool fused = true;
   static constexpr bool compact = false, copies_panels = true, loads_narrow = true;
   static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false,
                         orders_tiles = false;

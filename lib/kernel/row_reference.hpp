@@ -84,8 +84,9 @@ float rough_inverse(float d) {
 }
 
 float sigmoid(float x) {
-  const float d = -1.0f - exp_minus(x, 0.0f, true), r = rough_inverse(d);
-  return multiply_add(multiply_add(d, r, 1.0f), r, r);
+  constexpr float one = HEED_FUSED ? 1.0f : sigmoid_unit;
+  const float d = one * -exp_minus(x, 0.0f, true) - one, r = rough_inverse(d);
+  return multiply_add(multiply_add(d, r, 1.0f), r, r) * one;
 }
 
 float silu_of(float x) { return x < silu_least ? 0.0f : x * sigmoid(x); }

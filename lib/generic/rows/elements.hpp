@@ -18,12 +18,13 @@ HEED_INLINE void exp_begin(typename V::reg (&x)[N], typename V::reg (&t)[N], typ
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(n[u], V::set(ln2_high / unit), g[u]);
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(n[u], V::set(ln2_low / unit), g[u]);
 }
+// one, also a power of two, is what stands for 1 in the result.
 template <class V, int N>
-HEED_INLINE void exp_polynomial(typename V::reg (&g)[N], float unit) {
-  const float u2 = unit * unit, u4 = u2 * u2;
-  const float coefficients[6] = {exp_c5 * u4 * unit, exp_c4 * u4, exp_c3 * u2 * unit, exp_c2 * u2, -unit, 1.0f};
+HEED_INLINE void exp_polynomial(typename V::reg (&g)[N], float unit, float one) {
+  const float u1 = unit * one, u2 = unit * u1, u3 = unit * u2, u4 = unit * u3, u5 = unit * u4;
+  const float coefficients[6] = {exp_c5 * u5, exp_c4 * u4, exp_c3 * u3, exp_c2 * u2, -u1, one};
   typename V::reg y[N];
-  HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::set(exp_c6 * u4 * u2);
+  HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::set(exp_c6 * u5 * unit);
   HEED_UNROLL for (int c = 0; c < 6; c++) {
     HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::fma(y[u], g[u], V::set(coefficients[c]));
   }
@@ -40,15 +41,19 @@ HEED_INLINE void rough_inverse(const typename V::reg (&d)[N], typename V::reg (&
   HEED_UNROLL for (int u = 0; u < N; u++) r[u] = V::fma(h[u], r[u], r[u]);
 }
 
-// y = 1 / (1 + exp(-x)); for x that is far above 0 or infinite 1.
+// y = 1 / (1 + exp(-x)); for x that is far above 0 or infinite 1. Where fma rounds twice, d is in units that keep its
+// products normal.
 template <class V, int N>
 HEED_INLINE void sigmoid(typename V::reg (&x)[N]) {
+  constexpr float one = V::fused ? 1.0f : sigmoid_unit;
   typename V::reg t[N], g[N], d[N];
   exp_begin<V>(x, t, g, 1.0f);
-  exp_polynomial<V>(g, 1.0f);
-  HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::sub(V::set(-1.0f), V::power(g[u], t[u], x[u]));
+  exp_polynomial<V>(g, 1.0f, one);
+  HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::sub(V::set(-one), V::power(g[u], t[u], x[u]));
   rough_inverse<V>(d, x);
   HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::fma(V::fma(d[u], x[u], V::set(1.0f)), x[u], x[u]);
+  if constexpr (!V::fused)
+    HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::mul(x[u], V::set(one));
 }
 
 struct silu_function {
@@ -88,7 +93,7 @@ struct gelu_function {
     }
     exp_begin<V>(e, t, g, 0.5f);
     HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::add(g[u], rest[u]);
-    exp_polynomial<V>(g, 0.5f);
+    exp_polynomial<V>(g, 0.5f, 1.0f);
     HEED_UNROLL for (int u = 0; u < N; u++) e[u] = V::times_power(g[u], t[u]);
     quotient<V>(z, g);
     HEED_UNROLL for (int u = 0; u < N; u++) {
