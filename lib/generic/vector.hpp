@@ -12,7 +12,7 @@
 //   max(a, b)                        a > b ? a : b, so a NaN in a is passed over
 //   zero_below(y, x, limit)          x < limit ? +0 : y; y where x is NaN; the limit is -0 or less
 //   hide(x, flags, bits)             x where flags, as a word, has one of the bits; else -infinity
-//   split(x, &t)                     x - round(x); t keeps round(x) in a form that power() understands
+//   rounded(x, &t)                   round(x); t keeps it in a form that power() understands
 //   times_power(y, t)                y * 2^round(x), which is a normal number
 //   power(y, t, x)                   the same, or +0 where x is below the cut-off; NaN where x is NaN
 //   inverse_guess(d)                 -1 / d within 1/19: the bits of d subtracted from a constant; d < 0
@@ -119,7 +119,7 @@ template <class V, int N>
 HEED_INLINE void exp2_nonpositive(typename V::reg (&x)[N]) {
   constexpr float coefficients[6] = {exp2_c5, exp2_c4, exp2_c3, exp2_c2, exp2_c1, 1.0f};
   typename V::reg t[N], f[N], y[N];
-  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::split(x[u], t[u]);
+  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::sub(x[u], V::rounded(x[u], t[u]));
   HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::set(exp2_c6);
   HEED_UNROLL for (int c = 0; c < 6; c++) {
     HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::fma(y[u], f[u], V::set(coefficients[c]));

@@ -173,10 +173,9 @@ struct avx512 : xsimd_model<xsimd::avx512bw> {
   }
   // Rounded by addition like the others: vrndscaleps would take ties to even, the sum with an odd constant takes them
   // to odd.
-  static HEED_INLINE reg split(reg x, reg &t) {
+  static HEED_INLINE reg rounded(reg x, reg &t) {
     const reg magic = set(exp2_magic);
-    t = sub(add(x, magic), magic);
-    return sub(x, t);
+    return t = sub(add(x, magic), magic);
   }
   static HEED_INLINE reg times_power(reg y, reg t) { return _mm512_scalef_ps(y, t); }
   static HEED_INLINE reg power(reg y, reg t, reg x) {

@@ -104,9 +104,9 @@ struct lane1 {
   static HEED_INLINE reg fma(reg a, reg b, reg c) { return lane_fma(a, b, c); }
   static HEED_INLINE reg max(reg a, reg b) { return lane_max(a, b); }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) { return lane_zero_below(y, x, limit); }
-  static HEED_INLINE reg split(reg x, reg &t) {
+  static HEED_INLINE reg rounded(reg x, reg &t) {
     t = x + exp2_magic;
-    return x - (t - exp2_magic);
+    return t - exp2_magic;
   }
   static HEED_INLINE reg times_power(reg y, reg t) { return lane_times_power(y, t); }
   static HEED_INLINE reg power(reg y, reg t, reg x) { return zero_below(times_power(y, t), x, exp2_cutoff); }

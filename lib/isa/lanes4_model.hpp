@@ -91,9 +91,9 @@ struct lanes4 {
     const bits some = reinterpret_cast<bits>(flags) & bits{bit, bit, bit, bit};
     return select(some != 0, x, set(negative_infinity));
   }
-  static HEED_INLINE reg split(reg x, reg &t) {
+  static HEED_INLINE reg rounded(reg x, reg &t) {
     t = x + set(exp2_magic);
-    return x - (t - set(exp2_magic));
+    return t - set(exp2_magic);
   }
   static HEED_INLINE reg times_power(reg y, reg t) {
     return y * reinterpret_cast<reg>(reinterpret_cast<bits>(t) << 23);

@@ -125,9 +125,9 @@ struct mve {
     asm("" : "+w"(some));  // GCC 12.2 stops where it sees through
     return vpselq_f32(x, vdupq_n_f32(negative_infinity), vcmpneq_n_u32(some, 0));
   }
-  static HEED_INLINE reg split(reg x, reg &t) {
+  static HEED_INLINE reg rounded(reg x, reg &t) {
     t = vaddq_n_f32(x, exp2_magic);
-    return vsubq_f32(x, vsubq_n_f32(t, exp2_magic));
+    return vsubq_n_f32(t, exp2_magic);
   }
   static HEED_INLINE reg times_power(reg y, reg t) {
     return vmulq_f32(y, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23)));

@@ -49,9 +49,9 @@ struct xsimd_model {
     return reinterpret_cast<reg>(reinterpret_cast<words>(x) >> BITS);
   }
 
-  static HEED_INLINE reg split(reg x, reg &t) {
+  static HEED_INLINE reg rounded(reg x, reg &t) {
     t = add(x, set(exp2_magic));
-    return sub(x, sub(t, set(exp2_magic)));
+    return sub(t, set(exp2_magic));
   }
 };
 

@@ -14,7 +14,7 @@ HEED_INLINE void exp_begin(typename V::reg (&x)[N], typename V::reg (&t)[N], typ
   typename V::reg n[N];
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = x[u];
   HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::mul(x[u], V::set(-log2e * unit));
-  HEED_UNROLL for (int u = 0; u < N; u++) n[u] = V::sub(x[u], V::split(x[u], t[u]));
+  HEED_UNROLL for (int u = 0; u < N; u++) n[u] = V::rounded(x[u], t[u]);
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(n[u], V::set(ln2_high / unit), g[u]);
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(n[u], V::set(ln2_low / unit), g[u]);
 }
@@ -135,7 +135,7 @@ HEED_INLINE void capped_tanh(typename V::reg (&x)[N], float factor) {
   const reg zero = V::set(0.0f), one = V::set(1.0f);
   reg y[N], t[N], f[N], g[N], r[N];
   HEED_UNROLL for (int u = 0; u < N; u++) y[u] = V::mul(V::max(V::sub(zero, x[u]), x[u]), V::set(-2.0f * log2e));
-  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::split(y[u], t[u]);
+  HEED_UNROLL for (int u = 0; u < N; u++) f[u] = V::sub(y[u], V::rounded(y[u], t[u]));
   HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::set(exp2_c6);
   HEED_UNROLL for (int c = 0; c < 5; c++) {
     HEED_UNROLL for (int u = 0; u < N; u++) g[u] = V::fma(g[u], f[u], V::set(coefficients[c]));
