@@ -42,7 +42,9 @@
 //
 // 16. Norms: mean = sum / float(n), the 64 sums and the tree of rule 11, of x (sum + x) or of squares by fma. rms_norm:
 //     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r. layer_norm:
-//     d = x - mean(x), r from mean(d^2), y = d * r. Then y * weight, fma(y, weight, bias) or y + bias.
+//     p = the median of x[0], x[n / 2] (rounded down) and x[n - 1], c = mean(x - p), d = (x - p) - c, r from mean(d^2),
+//     y = d * r. The mean is p + c, which one float cannot hold where it is large. Then y * weight,
+//     fma(y, weight, bias) or y + bias.
 // 17. exp(-x): t as in 9 from x * -log2(e), n its integer, g = fma(n, ln2_low, fma(n, ln2_high, x)), the inner one
 //     exact, a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
 // 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r, r);
@@ -75,8 +77,9 @@
 //     -80.
 // 27. Sums over rows: 16 sums, sum[r mod 16] += x[r], r ascending, from +0, and the tree. Means over rows: that / float(n).
 //     group_norm: the sum of a group's channels in a row by the 64 sums and the tree of rule 11, then the sum over rows.
-//     mean = sum / (float(n) * float(channels)), the same of squares of d = x - mean, a product and a sum each, r as in 16,
-//     y = d * r, then y * weight, + bias: there is no fma, in both profiles.
+//     p = the median of the group's first number, its middle one (row n / 2, channel channels / 2 of the group) and its
+//     last; c = sum of x - p / (float(n) * float(channels)), the same of squares of d = (x - p) - c, a product and a sum
+//     each, r as in 16, y = d * r, then y * weight, + bias: there is no fma, in both profiles.
 // 28. Sampling: p = softmax (rule 8) of x with the scale 1 / temperature. Tokens stand in their own order, or by x, the
 //     greatest first, of equal ones the lowest index, where top_k or top_p leaves some out. Sums of p in that order: 64 at
 //     a time from +0, each block added to those before it. total = that of all that top_k leaves; top_p leaves the first

@@ -5,6 +5,7 @@
 #include "support/judge.hpp"
 #include "support/kernels.hpp"
 #include "support/rows.hpp"
+#include "support/rows_oracle.hpp"
 
 namespace heed_test {
 namespace {
@@ -27,21 +28,28 @@ float sum_of_group(const matrix &x, int32_t first, int32_t size, Term term) {
   }
   return halved(rows);
 }
+float pivot_of_group(const matrix &x, int32_t first, int32_t size) {
+  const size_t middle = size_t(x.n_rows / 2) * x.dim + first + size / 2;
+  const size_t last = size_t(x.n_rows - 1) * x.dim + first + size - 1;
+  return median_of_three(x.values[size_t(first)], x.values[middle], x.values[last]);
+}
 matrix documented_group_norm(const matrix &x, const std::vector<float> &weight, const std::vector<float> &bias,
                              int32_t n_groups, float eps) {
   matrix y = x;
   const int32_t size = x.dim / n_groups;
   const float n = static_cast<float>(x.n_rows) * static_cast<float>(size);
   for (int32_t first = 0; first < x.dim; first += size) {
-    const float mean = sum_of_group(x, first, size, [](float xi) { return xi; }) / n;
+    const float pivot = pivot_of_group(x, first, size);
+    const float rest = sum_of_group(x, first, size, [=](float xi) { return xi - pivot; }) / n;
     const float squares = sum_of_group(x, first, size, [=](float xi) {
-      const volatile float square = (xi - mean) * (xi - mean);  // rounded by itself
+      const float d = (xi - pivot) - rest;
+      const volatile float square = d * d;  // rounded by itself
       return square;
     });
     const float root = std::sqrt(squares / n + eps), factor = root == 0 ? 0 : 1 / root;
     for (int32_t r = 0; r < x.n_rows; ++r)
       for (int32_t i = first; i < first + size; ++i) {
-        volatile float d = (x.values[size_t(r) * x.dim + i] - mean) * factor;
+        volatile float d = ((x.values[size_t(r) * x.dim + i] - pivot) - rest) * factor;
         if (!weight.empty()) d = d * weight[size_t(i)];
         if (!bias.empty()) d = d + bias[size_t(i)];
         y.values[size_t(r) * x.dim + i] = d;
@@ -73,7 +81,8 @@ TEST_P(over_rows, group_norm_as_documented) {
   for (int32_t i = 0; i < repetitions(150) && !HasFailure(); ++i) {
     random_source r(830000 + static_cast<uint64_t>(i));
     const int32_t n = r.size(1, 70), dim = r.chance(10) ? r.between(200, 600) : r.size(1, 150);
-    const matrix x = {n, dim, bell_floats(r, size_t(n) * dim)};
+    matrix x = {n, dim, bell_floats(r, size_t(n) * dim)};
+    if (r.chance(50)) make_hard_for_norms(r, &x.values);
     const std::vector<float> weight = r.chance(70) ? bell_floats(r, size_t(dim)) : std::vector<float>();
     const std::vector<float> bias = r.chance(70) ? bell_floats(r, size_t(dim)) : std::vector<float>();
     const int32_t n_groups = any_divisor(r, dim);
@@ -115,8 +124,8 @@ TEST_P(over_rows, group_norm_within_the_stated_bound) {
     const int32_t n = r.chance(10) ? r.between(300, 1000) : r.size(1, 100), dim = r.size(1, 130);
     const int32_t n_groups = any_divisor(r, dim), size = dim / n_groups;
     matrix x = {n, dim, bell_floats(r, size_t(n) * dim)};
-    const float offset = r.chance(50) ? 0 : std::ldexp(r.bell(), r.between(-3, 8));
-    for (float &xi : x.values) xi = std::ldexp(xi + offset, r.between(-1, 1));
+    for (float &xi : x.values) xi = std::ldexp(xi, r.between(-1, 1));
+    if (r.chance(70)) make_hard_for_norms(r, &x.values);
     const std::vector<float> weight = bell_floats(r, size_t(dim)), bias = bell_floats(r, size_t(dim));
     const matrix y = run_group_norm(x, weight, bias, n_groups, 1e-5f);
     for (int32_t g = 0; g < n_groups; ++g) {
@@ -125,13 +134,17 @@ TEST_P(over_rows, group_norm_within_the_stated_bound) {
         for (int32_t t = 0; t < n; ++t)
           for (int32_t c = g * size; c < (g + 1) * size; ++c) f(size_t(t) * dim + size_t(c), size_t(c));
       };
-      const double count = double(n) * size;
-      each([&](size_t at, size_t) { mean += x.values[at] / count, magnitude += std::fabs(x.values[at]) / count; });
+      const double count = double(n) * size, pivot = pivot_of_group(x, g * size, size);
+      each([&](size_t at, size_t) {
+        mean += (x.values[at] - pivot) / count, magnitude += std::fabs(x.values[at] - pivot) / count;
+      });
+      mean += pivot;
       each([&](size_t at, size_t) { squares += (x.values[at] - mean) * (x.values[at] - mean) / count; });
       const double factor = 1 / std::sqrt(squares + double(1e-5f));
-      const double shift = half_ulp * (size / 64.0 + n / 16.0 + 16) * magnitude * factor;
+      const double distance = magnitude * factor, shift = half_ulp * (size / 64.0 + n / 16.0 + 18) * distance;
       each([&](size_t at, size_t c) {
-        const double scaled = (x.values[at] - mean) * factor * weight[c], chain = size / 128.0 + n / 32.0 + 16;
+        const double scaled = (x.values[at] - mean) * factor * weight[c],
+                     chain = size / 128.0 + n / 32.0 + 18 + distance;
         w.see(y.values[at], scaled + bias[c],
               half_ulp * (chain * std::fabs(scaled) + std::fabs(bias[c])) + shift * std::fabs(weight[c]) +
                   shift * shift * std::fabs(scaled),
@@ -159,6 +172,24 @@ TEST_P(over_rows, mean_as_documented_and_within_its_bound) {
     }
   }
   w.record("mean_rows");
+}
+
+// Of equal numbers nothing is left, not even without eps, in groups of any size.
+TEST_P(over_rows, groups_of_equal_numbers) {
+  for (const int32_t n : {1, 2, 3, 15, 16, 17, 100, 333})
+    for (const int32_t dim : {1, 3, 6, 35, 64, 150}) {
+      std::vector<float> bias;
+      matrix x = {n, dim, {}}, expected = x;
+      for (int32_t i = 0; i < dim; ++i) bias.push_back(static_cast<float>(i) / 7);
+      for (int32_t r = 0; r < n; ++r) {
+        x.values.insert(x.values.end(), size_t(dim), 0.1f);
+        expected.values.insert(expected.values.end(), bias.begin(), bias.end());
+      }
+      for (const int32_t n_groups : {1, dim % 3 == 0 ? 3 : 1, dim}) {
+        EXPECT_EQ(run_group_norm(x, bias, bias, n_groups, 0).values, expected.values) << n << " x " << dim;
+        EXPECT_EQ(run_group_norm(x, {}, {}, n_groups, 1e-5f).values, std::vector<float>(x.values.size(), 0.0f));
+      }
+    }
 }
 
 TEST_P(over_rows, special_numbers) {

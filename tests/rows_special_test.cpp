@@ -70,9 +70,27 @@ TEST_P(rows_special, a_row_of_zeros) {
       EXPECT_EQ(run_norm(f.call, zeros, {}, bias, eps).values, bias) << f.name;
     }
   }
-  // of a row of equal numbers nothing is left
-  EXPECT_EQ(run_norm(heed_layer_norm, {1, 5, std::vector<float>(5, 7.0f)}, {}, {}, 0).values,
-            std::vector<float>(5, 0.0f));
+}
+
+// Of equal numbers nothing is left, not even without eps, also where their sum is not exact or infinite. Nine rows, since
+// few and many are added in ways of their own.
+TEST_P(rows_special, rows_of_equal_numbers) {
+  for (int32_t dim = 1; dim <= 300; ++dim) {
+    const float numbers[] = {0.1f, -1.0f / 3, 10000.001f, 16777215, 3.4e38f, 0x1p-60f, -7.7f, 1e-3f, 0.7f};
+    matrix x = {9, dim, {}}, expected = x;
+    std::vector<float> weight, bias;
+    for (int32_t i = 0; i < dim; ++i) weight.push_back(static_cast<float>(i)), bias.push_back(static_cast<float>(i) / 7);
+    for (const float number : numbers) {
+      x.values.insert(x.values.end(), size_t(dim), number);
+      expected.values.insert(expected.values.end(), bias.begin(), bias.end());
+    }
+    for (const float eps : {0.0f, 1e-5f}) {
+      EXPECT_EQ(run_norm(heed_layer_norm, x, {}, {}, eps).values, std::vector<float>(x.values.size(), 0.0f)) << dim;
+      EXPECT_EQ(run_norm(heed_layer_norm, x, weight, bias, eps).values, expected.values) << dim;
+    }
+    for (int32_t r = 0; r < x.n_rows; r += 4)
+      EXPECT_EQ(run_norm(heed_layer_norm, {1, dim, x.row(r)}, weight, bias, 0).values, bias) << dim;
+  }
 }
 
 TEST_P(rows_special, nan_and_infinity_in_a_row) {

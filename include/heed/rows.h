@@ -83,12 +83,13 @@ HEED_API heed_status heed_rms_norm(heed_matrix x, const float *weight, const flo
 HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps,
                                             heed_matrix_out y, const heed_executor *executor);
 
-/* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. The squares are those of differences, so
- * a large mean costs only its own rounding.
- * Range: as heed_rms_norm, for the differences. If all differences are 0, as in a row of one element, y is bias, or 0
- * without bias.
- * Error: |y - exact| <= u ((dim / 128 + 12) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, for dim up to
- * HEED_MAX_DIM. E = u (dim / 64 + 8) mean |x| / sqrt(mean((x - mean)^2) + eps) is the error of the mean.
+/* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. All differences are taken from p, the median
+ * of x[0], x[dim / 2] and x[dim - 1], and the mean is never rounded to one float. So a large mean costs no accuracy.
+ * Range: as heed_rms_norm, for the differences. If all numbers are equal, y is exactly bias, or 0 without bias, whatever
+ * eps is.
+ * Error: |y - exact| <= u ((dim / 128 + 14 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, for dim up to
+ * HEED_MAX_DIM. D = mean |x - p| / sqrt(mean((x - mean)^2) + eps). It is at most sqrt(1 + dim / 2), and near 1 unless two
+ * of the three numbers are outliers. E = u (dim / 64 + 10) D is the error of the mean.
  * NaN: A NaN or an infinity makes the whole row NaN.
  * Source: Ba et al. 2016. */
 HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps,
@@ -99,10 +100,11 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
  * variance is the biased one. weight and bias are (dim) or null. One group takes the whole matrix; as many groups as
  * channels are an instance norm. n_groups divides dim. It works in place and needs no workspace. On threads, the groups
  * are shared out, or the rows of one group.
- * Range: as heed_layer_norm, for all numbers of a group.
- * Error: |y - exact| <= u ((c / 128 + n / 32 + 16) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
- * number of channels of a group, and E = u (c / 64 + n / 16 + 16) mean |x| / sqrt(mean((x - mean)^2) + eps). Both
- * profiles give the same bits.
+ * Range: as heed_layer_norm, for all numbers of a group. If all are equal, y is exactly bias, or 0 without bias.
+ * Error: |y - exact| <= u ((c / 128 + n / 32 + 18 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
+ * number of channels of a group, D = mean |x - p| / sqrt(mean((x - mean)^2) + eps), and E = u (c / 64 + n / 16 + 18) D.
+ * p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both profiles give
+ * the same bits.
  * NaN: A NaN or an infinity makes its whole group NaN.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs.
  * Status: as heed_norm; OUT_OF_RANGE (0, negative, more than dim), MISFIT (does not divide dim) for N_GROUPS.

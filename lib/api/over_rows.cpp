@@ -3,6 +3,7 @@
 #include "../boundary/tasks.hpp"
 #include "../boundary/validate.hpp"
 #include "../kernel/root.hpp"
+#include "../kernel/row_steps.hpp"
 #include "run.hpp"
 
 namespace heed {
@@ -25,20 +26,28 @@ float halved(float *sums, int32_t n) {
   return sums[0];
 }
 
-// x, whose mean is 0 then, or the square of its distance from the mean
-template <bool squares>
-HEED_INLINE float term(float x, float mean) {
-  const float d = x - mean;
-  return squares ? d * d : x;
+// A mean is pivot + rest, which one float cannot hold.
+struct mean_pair {
+  float pivot, rest;
+};
+enum class terms { numbers, from_pivot, squares };
+
+template <terms kind>
+HEED_INLINE float term(float x, mean_pair mean) {
+  if (kind == terms::numbers) return x;
+  const float d = x - mean.pivot;
+  if (kind == terms::from_pivot) return d;
+  const float e = d - mean.rest;
+  return e * e;
 }
 
 // Of a row: 64 sums and the tree. Sums of which there is nothing are +0, and none is -0: they need not be added.
-template <bool squares>
-float sum_of_row(const float *x, int32_t n, float mean) {
+template <terms kind>
+float sum_of_row(const float *x, int32_t n, mean_pair mean) {
   float sums[n_dot_sums] = {};
   for (int32_t i = 0; i < n; i += columns_at_once) {
     float *const to = sums + i % n_dot_sums;
-    up_to_sixteen(n - i, [=](int32_t k) HEED_INLINED { to[k] += term<squares>(x[i + k], mean); });
+    up_to_sixteen(n - i, [=](int32_t k) HEED_INLINED { to[k] += term<kind>(x[i + k], mean); });
   }
   int32_t width = n_dot_sums;
   while (width / 2 >= n) width /= 2;
@@ -46,12 +55,13 @@ float sum_of_row(const float *x, int32_t n, float mean) {
 }
 
 // Of n columns over all rows: out[c], c < n. In a frame of its own: 1 KB of stack, once.
-template <bool squares>
-HEED_NOINLINE void sums_of_columns(const float *x, ptrdiff_t stride, int32_t n_rows, int32_t n, const float *mean, float *out) {
+template <terms kind>
+HEED_NOINLINE void sums_of_columns(const float *x, ptrdiff_t stride, int32_t n_rows, int32_t n, const mean_pair *mean,
+                                   float *out) {
   float sums[n_sums][columns_at_once] = {};
   for (int32_t r = 0; r < n_rows; r++, x += stride) {
     float *const to = sums[r % n_sums];
-    up_to_sixteen(n, [=](int32_t c) HEED_INLINED { to[c] += term<squares>(x[c], squares ? mean[c] : 0.0f); });
+    up_to_sixteen(n, [=](int32_t c) HEED_INLINED { to[c] += term<kind>(x[c], kind == terms::numbers ? mean_pair() : mean[c]); });
   }
   for (int32_t half = n_sums / 2; half > 0; half /= 2)
     for (int32_t i = 0; i < half; i++)
@@ -69,24 +79,25 @@ struct group_rows {
   int32_t n_rows, dim;
   pieces parts;
   float sums[n_sums];
-  float mean[columns_at_once], factor[columns_at_once];  // of each column of 16: all the same in a group
+  mean_pair mean[columns_at_once];  // of each column of 16: all the same in a group
+  float factor[columns_at_once];
 };
 
-template <bool squares>
+template <terms kind>
 void sums_task(void *context, int32_t index, int32_t) {
   group_rows &u = *static_cast<group_rows *>(context);
   const int32_t from = u.parts.begin(index), to = u.parts.begin(index + 1);
   for (int32_t first = 0; first < u.n_rows; first += n_sums)
     for (int32_t i = from; i < to && first + i < u.n_rows; i++)
-      u.sums[i] += sum_of_row<squares>(u.x + (first + i) * u.x_stride, u.dim, u.mean[0]);
+      u.sums[i] += sum_of_row<kind>(u.x + (first + i) * u.x_stride, u.dim, u.mean[0]);
 }
 
-template <bool squares>
+template <terms kind>
 void fill_sums(group_rows &u, bool by_columns, float *sums, const heed_executor *executor) {
-  if (by_columns) return sums_of_columns<squares>(u.x, u.x_stride, u.n_rows, u.dim, u.mean, sums);
+  if (by_columns) return sums_of_columns<kind>(u.x, u.x_stride, u.n_rows, u.dim, u.mean, sums);
   for (int32_t i = 0; i < n_sums; i++) u.sums[i] = 0.0f;
   u.parts = cut(n_sums, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
-  run_tasks(executor, u.parts.n, sums_task<squares>, &u);
+  run_tasks(executor, u.parts.n, sums_task<kind>, &u);
   const float sum = halved(u.sums, n_sums);
   for (int32_t i = 0; i < columns_at_once; i++) sums[i] = sum;
 }
@@ -99,19 +110,25 @@ void scale_task(void *context, int32_t index, int32_t) {
       float *const y = u.y + r * u.y_stride + i;
       float d[columns_at_once];  // y may be x
       const int32_t n = u.dim - i;
-      up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] = (x[k] - u.mean[k]) * u.factor[k]; });
+      up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] = ((x[k] - u.mean[k].pivot) - u.mean[k].rest) * u.factor[k]; });
       if (u.weight) up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] *= u.weight[i + k]; });
       if (u.bias) up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] += u.bias[i + k]; });
       up_to_sixteen(n, [&](int32_t k) HEED_INLINED { y[k] = d[k]; });
     }
 }
 
+float pivot_of(const group_rows &u, int32_t first, int32_t n) {
+  const float *const x = u.x + first, *const last = x + (u.n_rows - 1) * u.x_stride;
+  return median_of_three(x[0], x[u.n_rows / 2 * u.x_stride + n / 2], last[n - 1]);
+}
+
 void normalise(group_rows &u, bool by_columns, float eps, const heed_executor *executor) {
   const int32_t columns = by_columns ? u.dim : columns_at_once;
   const float n = static_cast<float>(u.n_rows) * (by_columns ? 1.0f : static_cast<float>(u.dim));
-  fill_sums<false>(u, by_columns, u.mean, executor);
-  for (int32_t i = 0; i < columns; i++) u.mean[i] /= n;
-  fill_sums<true>(u, by_columns, u.factor, executor);
+  for (int32_t i = 0; i < columns; i++) u.mean[i].pivot = pivot_of(u, by_columns ? i : 0, by_columns ? 1 : u.dim);
+  fill_sums<terms::from_pivot>(u, by_columns, u.factor, executor);
+  for (int32_t i = 0; i < columns; i++) u.mean[i].rest = u.factor[i] / n;
+  fill_sums<terms::squares>(u, by_columns, u.factor, executor);
   for (int32_t i = 0; i < columns; i++) {
     const float root = square_root(u.factor[i] / n + eps);
     u.factor[i] = root == 0.0f ? 0.0f : 1.0f / root;
@@ -159,7 +176,7 @@ void means_task(void *context, int32_t index, int32_t) {
   const int32_t end = job.parts.begin(index + 1);
   for (int32_t i = job.parts.begin(index); i < end; i += columns_at_once) {
     const int32_t n = end - i < columns_at_once ? end - i : columns_at_once;
-    sums_of_columns<false>(job.x.data + i, job.x.row_stride, job.x.n_rows, n, nullptr, job.y + i);
+    sums_of_columns<terms::numbers>(job.x.data + i, job.x.row_stride, job.x.n_rows, n, nullptr, job.y + i);
     for (int32_t c = 0; c < n; c++) job.y[i + c] /= static_cast<float>(job.x.n_rows);
   }
 }

@@ -22,9 +22,9 @@ float inverse_root(float sum, int32_t n, float eps) {
   return reciprocal_or_zero(square_root(sum / static_cast<float>(n) + eps));
 }
 
-void scale_row(const norm_rows &b, const float *x, float *y, float mean, float factor) {
+void scale_row(const norm_rows &b, const float *x, float *y, float pivot, float rest, float factor) {
   for (int32_t i = 0; i < b.dim; i++) {
-    y[i] = (x[i] - mean) * factor;
+    y[i] = ((x[i] - pivot) - rest) * factor;
     const float weight = !b.weight ? 1.0f : b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
     if (b.weight && b.bias)
       y[i] = multiply_add(y[i], weight, b.bias[i]);
@@ -38,22 +38,23 @@ void scale_row(const norm_rows &b, const float *x, float *y, float mean, float f
 void rms_norm(const norm_rows &b) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *x = b.x + r * b.x_stride;
-    scale_row(b, x, b.y + r * b.y_stride, 0.0f, inverse_root(dot(x, x, b.dim), b.dim, b.eps));
+    scale_row(b, x, b.y + r * b.y_stride, 0.0f, 0.0f, inverse_root(dot(x, x, b.dim), b.dim, b.eps));
   }
 }
 
 void layer_norm(const norm_rows &b) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *x = b.x + r * b.x_stride;
+    const float pivot = pivot_of_row(x, b.dim);
     float sums[n_dot_sums] = {}, squares[n_dot_sums] = {};
-    for (int32_t i = 0; i < b.dim; i++) sums[i % n_dot_sums] += x[i];
-    const float mean = tree_sum(sums, n_dot_sums) / static_cast<float>(b.dim);
+    for (int32_t i = 0; i < b.dim; i++) sums[i % n_dot_sums] += x[i] - pivot;
+    const float rest = tree_sum(sums, n_dot_sums) / static_cast<float>(b.dim);
     for (int32_t i = 0; i < b.dim; i++) {
-      const float d = x[i] - mean;
+      const float d = (x[i] - pivot) - rest;
       squares[i % n_dot_sums] = multiply_add(d, d, squares[i % n_dot_sums]);
     }
     const float factor = inverse_root(tree_sum(squares, n_dot_sums), b.dim, b.eps);
-    scale_row(b, x, b.y + r * b.y_stride, mean, factor);
+    scale_row(b, x, b.y + r * b.y_stride, pivot, rest, factor);
   }
 }
 

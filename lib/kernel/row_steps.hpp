@@ -19,6 +19,15 @@ struct norm_rows {
   bool plus_one;  // the weight is 1 + weight
 };
 
+// The number from which a mean is measured: near it, however large it is, and no outlier unless two of the three are.
+HEED_INLINE float median_of_three(float a, float b, float c) {
+  const float low = b < a ? b : a;
+  const float high = b < a ? a : b;
+  if (c < low) return low;
+  return high < c ? high : c;
+}
+HEED_INLINE float pivot_of_row(const float *x, int32_t n) { return median_of_three(x[0], x[n / 2], x[n - 1]); }
+
 // y = f(x), f(x) * other, or x + other. Rows that lie without gaps are one long row.
 struct element_rows {
   const float *x;

@@ -59,6 +59,19 @@ inline matrix run_add(const matrix &a, const matrix &b, const rows_setting &s = 
   return run_elements(heed_add, a, b, s);
 }
 
+// Rows that are hard for norms: a large mean, a tiny spread, outliers, also where a row begins, few values in all.
+inline void make_hard_for_norms(random_source &r, std::vector<float> *x) {
+  const int32_t kind = r.between(0, 4);
+  const float offset = std::ldexp(1 + r.uniform() / 2, r.between(-3, 23)), spread = std::ldexp(1.0f, r.between(-12, 0));
+  for (float &xi : *x) {
+    if (kind == 0) xi += offset;
+    if (kind == 1) xi = offset + xi * spread;
+    if (kind == 2) xi = r.chance(2) ? xi * 1000 : xi;
+    if (kind == 3) xi = offset * (1 + static_cast<float>(r.between(0, 3)) * 0x1p-23f);
+  }
+  if (kind >= 2 && r.chance(50)) x->front() += offset * 2;
+}
+
 // weight and bias: empty, or as long as a row.
 inline matrix run_norm(heed_norm *f, const matrix &x, const std::vector<float> &weight, const std::vector<float> &bias,
                        float eps, const rows_setting &s = {}) {

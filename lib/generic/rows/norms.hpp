@@ -50,10 +50,22 @@ HEED_INLINE typename V::reg sums_of_row(const float *x, int32_t n, Step step) {
 // 1 / sqrt(sum / n + eps), 0 where that is no number that one can divide by.
 HEED_INLINE float inverse_root(float sum, float n, float eps) { return reciprocal_or_zero(square_root(sum / n + eps)); }
 
-// y = (x - mean) * factor * weight + bias of N registers from column i on, for all rows. What there is not is 1 and -0,
-// which change no bit.
+// Of each row, or nothing that is read. The mean is pivot + rest, which one float cannot hold.
+struct means_of_rows {
+  const float *pivot, *rest;
+};
+
+// d = x - mean, or x
+template <class V, bool Centred>
+HEED_INLINE typename V::reg from_mean(typename V::reg x, means_of_rows mean, int32_t r) {
+  if constexpr (Centred) return V::sub(V::sub(x, V::set(mean.pivot[r])), V::set(mean.rest[r]));
+  return x;
+}
+
+// y = d * factor * weight + bias of N registers from column i on, for all rows. What there is not is 1 and -0, which
+// change no bit.
 template <class V, bool Centred, int N, class Load, class Store>
-HEED_INLINE void scale_columns(const norm_rows &b, const float *mean, const float *factor, int32_t i, Load load,
+HEED_INLINE void scale_columns(const norm_rows &b, means_of_rows mean, const float *factor, int32_t i, Load load,
                                Store store) {
   typename V::reg weight[N], bias[N];
   const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
@@ -64,16 +76,16 @@ HEED_INLINE void scale_columns(const norm_rows &b, const float *mean, const floa
   const float *x = b.x + i;
   float *y = b.y + i;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
-    const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
+    const typename V::reg by = V::set(factor[r]);
     typename V::reg d[N];
     HEED_UNROLL for (int u = 0; u < N; u++) d[u] = load(x + u * V::lanes);
-    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::mul(Centred ? V::sub(d[u], centre) : d[u], by);
+    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::mul(from_mean<V, Centred>(d[u], mean, r), by);
     HEED_UNROLL for (int u = 0; u < N; u++) store(y + u * V::lanes, V::fma(d[u], weight[u], bias[u]));
   }
 }
 
 template <class V, bool Centred>
-HEED_INLINE void scale_rows(const norm_rows &b, const float *mean, const float *factor) {
+HEED_INLINE void scale_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
   const auto load = [](const float *p) HEED_INLINED { return V::load(p); };
   const auto store = [](float *p, typename V::reg r) HEED_INLINED { V::store(p, r); };
   constexpr int wide = elements_at_once<V>;
@@ -95,16 +107,17 @@ template <class V>
 HEED_INLINE bool are_long_rows(const norm_rows &b) {
   return !V::compact && b.dim >= 256 && b.dim % n_dot_sums == 0;
 }
-template <class V>
-HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const float *factor) {
+template <class V, bool Centred>
+HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
   const float *const weight = b.weight, *const bias = b.bias, *x = b.x;
   const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
-    const typename V::reg centre = V::set(mean[r]), by = V::set(factor[r]);
+    const typename V::reg by = V::set(factor[r]);
     for (int32_t i = 0; i < b.dim; i += 4 * V::lanes) {
       typename V::reg d[4];
-      HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(V::sub(V::load(x + i + u * V::lanes), centre), by);
+      HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
+          V::mul(from_mean<V, Centred>(V::load(x + i + u * V::lanes), mean, r), by);
       if (weight && bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
             V::fma(d[u], V::add(V::load(weight + i + u * V::lanes), offset), V::load(bias + i + u * V::lanes));
@@ -120,12 +133,12 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, const float *mean, const fl
 
 // Without vectors no operation is free.
 template <class V, bool Centred>
-HEED_INLINE void scale_one_lane(const norm_rows &b, const float *mean, const float *factor) {
+HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const float *factor) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *const x = b.x + r * b.x_stride;
     float *const y = b.y + r * b.y_stride;
     for (int32_t i = 0; i < b.dim; i++) {
-      float d = (Centred ? x[i] - mean[r] : x[i]) * factor[r];
+      float d = from_mean<V, Centred>(x[i], mean, r) * factor[r];
       if (b.weight && b.bias)
         d = V::fma(d, b.plus_one ? 1.0f + b.weight[i] : b.weight[i], b.bias[i]);
       else if (b.weight)
@@ -159,39 +172,43 @@ HEED_INLINE void sums_of_rows(const norm_rows &b, float *out, Step step) {
   }
 }
 
-// What rms_norm and layer_norm share: a few rows whose means are known.
+// A few rows, whose means are known.
 template <class V, bool Centred>
-static HEED_NOINLINE void norm_around(const norm_rows &rows, const float *mean) {
+static HEED_NOINLINE void norm_around(const norm_rows &rows, means_of_rows mean) {
   const norm_rows b = rows;  // no store of a register can change it
   const float n = static_cast<float>(b.dim);
   float factor[most_rows_abreast<V>];
-  sums_of_rows<V>(b, factor, [=](auto sum, auto part, int32_t r) HEED_INLINED {
-    const auto d = Centred ? V::sub(part, V::set(mean[r])) : part;
+  sums_of_rows<V>(b, factor, [=](auto sum, auto x, int32_t r) HEED_INLINED {
+    const auto d = from_mean<V, Centred>(x, mean, r);
     return V::fma(d, d, sum);
   });
   each_eight<V>(b.n_rows, [&](int32_t r) HEED_INLINED { factor[r] = inverse_root(factor[r], n, b.eps); });
   if constexpr (V::lanes == 1)
     scale_one_lane<V, Centred>(b, mean, factor);
   else if (are_long_rows<V>(b))
-    scale_long_rows<V>(b, mean, factor);
+    scale_long_rows<V, Centred>(b, mean, factor);
   else
     scale_rows<V, Centred>(b, mean, factor);
 }
 
 template <class V, bool Centred>
 static void norm_of_rows(const norm_rows &b) {
-  const float n = static_cast<float>(b.dim);
+  [[maybe_unused]] const float n = static_cast<float>(b.dim);
   const int32_t most = rows_abreast<V>(b.dim);
-  float mean[most_rows_abreast<V>] = {};
   norm_rows part = b;
   for (int32_t left = b.n_rows; left > 0; left -= part.n_rows) {
     part.n_rows = left < most ? left : most;
     if constexpr (Centred) {
-      sums_of_rows<V>(part, mean, [](auto sum, auto x, int32_t) HEED_INLINED { return V::add(sum, x); });
-      each_eight<V>(part.n_rows, [&](int32_t r) HEED_INLINED { mean[r] /= n; });
+      float pivot[most_rows_abreast<V>], rest[most_rows_abreast<V>];
+      for (int32_t r = 0; r < part.n_rows; r++) pivot[r] = pivot_of_row(part.x + r * b.x_stride, b.dim);
+      const float *const of = pivot;  // a reference to the array would be read again for each number
+      sums_of_rows<V>(part, rest,
+                      [=](auto sum, auto x, int32_t r) HEED_INLINED { return V::add(sum, V::sub(x, V::set(of[r]))); });
+      each_eight<V>(part.n_rows, [&](int32_t r) HEED_INLINED { rest[r] /= n; });
+      norm_around<V, true>(part, {pivot, rest});
+    } else {
+      norm_around<V, false>(part, {});
     }
-    // x - 0 is x: with vectors it costs next to nothing, and half of the code is saved.
-    norm_around<V, Centred || !V::compact>(part, mean);
     part.x += part.n_rows * b.x_stride;
     part.y += part.n_rows * b.y_stride;
   }
