@@ -156,20 +156,23 @@ class converter {
 
 // ------------------------------------------------------------------------------------------------------- vocabulary
 
-constexpr int first_byte = 3, n_bytes_pieces = 256;
+constexpr int first_byte = SPEECH_SILENT_PIECES, n_bytes_pieces = 256;
 
 void check_count(const std::string &path, size_t n) {
   if (n != SPEECH_PIECES) refuse(path, "has " + std::to_string(n) + " pieces, not 32000");
+}
+
+std::vector<uint8_t> checked(const std::string &path, std::vector<uint8_t> &&pieces) {
+  const char *const error = speech_vocabulary_error(pieces.data(), pieces.size());
+  if (error != nullptr) refuse(path, error);
+  return std::move(pieces);
 }
 
 // A count, then for each piece its length and bytes.
 std::vector<uint8_t> from_binary(const std::string &path, const std::vector<uint8_t> &file) {
   if (file.size() < 4) refuse(path, "is truncated");
   check_count(path, file[0] | size_t(file[1]) << 8 | size_t(file[2]) << 16 | size_t(file[3]) << 24);
-  size_t at = 4;
-  for (int i = 0; i < SPEECH_PIECES && at < file.size(); ++i) at += size_t{1} + file[at];
-  if (at != file.size()) refuse(path, "is truncated, or longer than its pieces");
-  return {file.begin() + 4, file.end()};
+  return checked(path, {file.begin() + 4, file.end()});
 }
 
 std::string from_base64(const std::string &path, const std::string &text) {
@@ -224,7 +227,7 @@ std::vector<uint8_t> from_program(const std::string &path, const std::vector<uin
     at = stop + 1;
   }
   check_count(path, size_t(n));
-  return pieces;
+  return checked(path, std::move(pieces));
 }
 
 bool exists(const std::string &path) { return std::ifstream(path).good(); }

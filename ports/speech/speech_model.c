@@ -7,8 +7,8 @@
 typedef struct search {
   heed_file file;
   const char *error;
-  char *name;         /* of the part */
-  int32_t n_prefix;   /* of which so much stays: "decoder.5." */
+  char *name;       /* of the part */
+  int32_t n_prefix; /* of which so much stays: "decoder.5." */
   int in_integers;
 } search;
 
@@ -93,12 +93,17 @@ static void find_all(search *s, speech_model *m) {
   m->vocabulary = bytes_of(s, "vocabulary");
 }
 
-/* Every piece lies within the vocabulary. */
-static int vocabulary_fits(const heed_file_tensor *vocabulary) {
-  const uint8_t *bytes = (const uint8_t *)vocabulary->data;
-  uint32_t at = 0;
-  for (int32_t i = 0; i < SPEECH_PIECES && at < vocabulary->n_bytes; ++i) at += 1u + bytes[at];
-  return at == vocabulary->n_bytes;
+const char *speech_vocabulary_error(const uint8_t *bytes, size_t n_bytes) {
+  size_t at = 0;
+  for (int32_t i = 0; i < SPEECH_PIECES; ++i) {
+    if (at == n_bytes) return "the vocabulary has fewer than 32000 pieces";
+    const size_t length = bytes[at++];
+    if (length > n_bytes - at) return "the vocabulary is truncated: it ends in the middle of a piece";
+    if (i < SPEECH_SILENT_PIECES && length != 0)
+      return "the vocabulary has a text for token 0, 1 or 2, which say nothing";
+    at += length;
+  }
+  return at == n_bytes ? NULL : "the vocabulary has more than 32000 pieces";
 }
 
 const char *speech_model_read(speech_model *model, const void *bytes, size_t n_bytes) {
@@ -109,7 +114,8 @@ const char *speech_model_read(speech_model *model, const void *bytes, size_t n_b
   if (s.error != NULL) return s.error;
   s.in_integers = heed_file_find(&s.file, "in_integers", &mark) == NULL;
   find_all(&s, model);
-  if (s.error == NULL && !vocabulary_fits(&model->vocabulary)) s.error = "the vocabulary does not have 32000 pieces";
+  if (s.error == NULL)
+    s.error = speech_vocabulary_error((const uint8_t *)model->vocabulary.data, model->vocabulary.n_bytes);
   return s.error;
 }
 

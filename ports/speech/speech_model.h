@@ -27,8 +27,9 @@ enum {
   SPEECH_HIDDEN = 1152,
   SPEECH_LAYERS = 6, /* of the encoder, and of the decoder */
   SPEECH_TOKENS = 32768,
-  SPEECH_PIECES = 32000, /* tokens that have a text */
-  SPEECH_WIDE = 576,     /* channels of the second convolution */
+  SPEECH_PIECES = 32000,    /* tokens that the vocabulary lists */
+  SPEECH_SILENT_PIECES = 3, /* the first ones: unknown, start, end; their texts are empty */
+  SPEECH_WIDE = 576,        /* channels of the second convolution */
   SPEECH_KERNEL_1 = 127,
   SPEECH_STRIDE_1 = 64,
   SPEECH_KERNEL_2 = 7,
@@ -75,13 +76,19 @@ typedef struct speech_model {
   const float *encoder_norm;
   speech_layer decoder[SPEECH_LAYERS];
   const float *decoder_norm;
-  heed_weights embedding; /* (288, 32768): rows of tokens, and what makes logits */
+  heed_weights embedding;      /* (288, 32768): rows of tokens, and what makes logits */
   heed_file_tensor vocabulary; /* for each of SPEECH_PIECES its length and its bytes */
 } speech_model;
 
 /* Finds everything in n_bytes at bytes, aligned to 64. Returns null, or a sentence that says what is wrong; model->name
- * is then the part that it is about, or empty. Numbers are not read: heed_file_check compares their sums. */
+ * is then the part that it is about, or empty. Every count, shape, format and offset of the file is compared here, with its
+ * size and with Moonshine Tiny, and the pieces of the vocabulary are counted: what comes later trusts them. Weights are not
+ * read: heed_file_check compares their sums. */
 const char *speech_model_read(speech_model *model, const void *bytes, size_t n_bytes);
+
+/* Null if bytes are a vocabulary: SPEECH_PIECES pieces, each a byte of length and so many bytes, the first three empty, and
+ * nothing behind them. Else a sentence that says what is wrong. speech_model_read asks it. */
+const char *speech_vocabulary_error(const uint8_t *bytes, size_t n_bytes);
 
 /* The text of a token: *text shows its bytes, which are part of the model; not ended by 0. Returns how many: 0 for
  * tokens without a text. A text begins with a blank that does not belong to it. */
