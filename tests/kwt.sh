@@ -87,7 +87,7 @@ expect 1 "0 to 1" "$heed_kwt" --threshold=70 "$published" -
 # Files that are not what they should be: the others are heard all the same.
 raw yes_a | wav fast.wav 1 44100 16
 raw yes_a | wav stereo.wav 2 16000 16
-raw yes_a | wav bytes.wav 1 16000 8
+raw yes_a | wav bits.wav 1 16000 12
 wav nothing.wav 1 16000 16 </dev/null
 head -c 20000 "$clips/yes_a.wav" >"$folder/cut.wav"
 head -c 40 "$clips/yes_a.wav" >"$folder/header.wav"
@@ -97,9 +97,9 @@ refuse() { # refuse FILE TEXT
   expect 1 "$1: $2" "$heed_kwt" "$published" "$folder/$1" "$clips/go_a.wav"
   grep -q "go_a.wav: go" "$folder/output" || { echo "$1: the file after it was not heard"; exit 1; }
 }
-refuse fast.wav ".* 16000 Hz, 16 bits; has .* 44100 Hz"
+refuse fast.wav "has another rate.* 44100 Hz.* sox .*fast.wav -r 16000 -c 1 -b 16 out.wav"
 refuse stereo.wav ".* has .* 2 channels"
-refuse bytes.wav ".* has .* 8 bits"
+refuse bits.wav ".* has .* 12 bits"
 refuse nothing.wav "holds no samples"
 refuse cut.wav "is truncated: it ends in the middle of a chunk"
 refuse header.wav "holds no samples"

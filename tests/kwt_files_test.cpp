@@ -164,61 +164,6 @@ class written_file {
   std::string path_;
 };
 
-std::string wav_of(const std::string &format, const std::string &data, const std::string &between = "") {
-  const auto u32 = [](size_t n) {
-    return std::string{char(n & 255), char(n >> 8 & 255), char(n >> 16 & 255), char(n >> 24 & 255)};
-  };
-  const std::string chunks = "fmt " + u32(format.size()) + format + between + "data" + u32(data.size()) + data;
-  return "RIFF" + u32(chunks.size() + 4) + "WAVE" + chunks;
-}
-
-const std::string mono_16k("\1\0\1\0\x80\x3e\0\0\0\x7d\0\0\2\0\x10\0", 16);
-
-void expect_refusal(const std::string &wav, const std::string &why) {
-  const written_file file(wav);
-  try {
-    host_files::read_wav(file.path());
-    FAIL() << "accepted, expected: " << why;
-  } catch (const std::runtime_error &error) {
-    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-  }
-}
-
-TEST(kwt_wav, gives_its_samples) {
-  const std::string data("\1\0\xff\xff\0\x80", 6);
-  const std::vector<int16_t> expected = {1, -1, -32768};
-  EXPECT_EQ(host_files::read_wav(written_file(wav_of(mono_16k, data)).path()), expected);
-  // A chunk of odd length between, with its padding byte.
-  const std::string list("LIST\3\0\0\0abc\0", 12);
-  EXPECT_EQ(host_files::read_wav(written_file(wav_of(mono_16k, data, list)).path()), expected);
-  // The extensible form, in which the kind is a number of 16 bytes at the end.
-  const std::string extensible = "\xfe\xff" + mono_16k.substr(2) + std::string("\x16\0\x10\0\4\0\0\0\1\0", 10) +
-                                 std::string("\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71", 14);
-  EXPECT_EQ(host_files::read_wav(written_file(wav_of(extensible, data)).path()), expected);
-  std::string floats = extensible;
-  floats[24] = 3;
-  expect_refusal(wav_of(floats, data), "has format 3, 1 channel, 16000 Hz, 16 bits");
-}
-
-TEST(kwt_wav, of_another_kind_is_refused) {
-  const std::string data("\1\0", 2), good = wav_of(mono_16k, data);
-  for (const size_t changed : {size_t{0}, size_t{2}, size_t{4}, size_t{14}}) {  // PCM, mono, 16 kHz, 16 bits
-    std::string format = mono_16k;
-    format[changed] = char(format[changed] + 1);
-    expect_refusal(wav_of(format, data), "needs PCM (1), 1 channel, 16000 Hz, 16 bits");
-  }
-  expect_refusal(wav_of("ab", data), "format chunk is too short");
-  expect_refusal("", "is empty");
-  expect_refusal("RIFF", "is not a WAV file");
-  expect_refusal("RIFFxxxxWAVX", "is not a WAV file");
-  expect_refusal("RIFFxxxxWAVE", "holds no samples");
-  expect_refusal(good.substr(0, good.size() - 1), "ends in the middle");
-  expect_refusal(std::string("RIFFxxxxWAVEdata\0\0\0\0", 20), "data before its format");
-  expect_refusal("RIFFxxxxWAVEdata\xff\xff\xff\xff", "ends in the middle");
-  EXPECT_THROW(host_files::read_wav("/no/such/file.wav"), std::runtime_error);
-  EXPECT_THROW(host_files::read_wav(testing::TempDir()), std::runtime_error);
-}
-
 TEST(kwt_expected, is_read_and_checked) {
   std::string heading = "clip\tspoken\tpredicted", numbers;
   for (int i = 0; i < KWT_N_LABELS; ++i) {

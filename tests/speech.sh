@@ -65,17 +65,22 @@ expect 1 ": cannot be" "$listen" "$folder/int8.heed" "$folder"
 { head -c 12 "$clips/door.wav"; printf 'LIST\003\0\0\0abc\0'; head -c 36 "$clips/door.wav" | tail -c +13
   printf 'fact\004\0\0\0\0\0\0\0'; tail -c +37 "$clips/door.wav"; } >"$folder/chunks.wav"
 "$listen" --bits "$folder/int8.heed" "$folder/chunks.wav" | cmp - "$folder/bits"
-wav() { # wav CHANNELS RATE BYTES [BITS]: a header, and a sound of zeros. Octal bytes, little endian
-  printf 'RIFF\377\377\0\0WAVEfmt \020\0\0\0\001\0%b\0%b\0\0\0\0\0\0\002\0%b\0data%b\0\0' "$1" "$2" "${4:-\\020}" "$3"
+wav() { # wav CHANNELS RATE BYTES FRAME [BITS]: a header, and a sound of zeros. Octal bytes, little endian
+  printf 'RIFF\377\377\0\0WAVEfmt \020\0\0\0\001\0%b\0%b\0\0\0\0\0\0%b\0%b\0data%b\0\0' "$1" "$2" "$4" "${5:-\\020}" "$3"
   head -c 60000 /dev/zero
 }
-wav '\002' '\200\076' '\000\100' >"$folder/stereo.wav"
-expect 1 "1 channel, 16000 Hz, 16 bits; has format 1, 2 channels.*sox" "$listen" "$folder/int8.heed" "$folder/stereo.wav"
-wav '\001' '\104\254' '\000\100' >"$folder/fast.wav"
-expect 1 "44100 Hz.*converts it" "$listen" "$folder/int8.heed" "$folder/fast.wav"
-wav '\001' '\200\076' '\000\100' '\010' >"$folder/bytes.wav"
-expect 1 "has format 1, 1 channel, 16000 Hz, 8 bits" "$listen" "$folder/int8.heed" "$folder/bytes.wav"
-wav '\001' '\200\076' '\000\006' >"$folder/short.wav"
+wav '\002' '\200\076' '\000\100' '\004' >"$folder/stereo.wav"
+expect 1 "2 channels, 16000 Hz, 16 bits;.* sox .*stereo.wav -r 16000 -c 1 -b 16 out.wav" "$listen" "$folder/int8.heed" "$folder/stereo.wav"
+wav '\001' '\104\254' '\000\100' '\002' >"$folder/fast.wav"
+expect 1 "44100 Hz.*This command converts it" "$listen" "$folder/int8.heed" "$folder/fast.wav"
+wav '\001' '\200\076' '\000\100' '\002' '\014' >"$folder/bits.wav"
+expect 1 "format 1, 1 channel, 16000 Hz, 12 bits" "$listen" "$folder/int8.heed" "$folder/bits.wav"
+# What a program writes to a pipe, which cannot state a length: the same bits.
+for length in '\377\377\377\377' '\000\000\000\000' '\000\360\377\177'; do
+  { head -c 40 "$clips/door.wav"; printf "$length"; raw door; } >"$folder/pipe.wav"
+  "$listen" --bits "$folder/int8.heed" "$folder/pipe.wav" | cmp - "$folder/bits"
+done
+wav '\001' '\200\076' '\000\006' '\002' >"$folder/short.wav"
 expect 1 "shorter than 895 samples" "$listen" "$folder/int8.heed" "$folder/short.wav"
 expect 1 "not a WAV file" "$listen" "$folder/int8.heed" "$folder/int8.heed"
 expect 1 "is a WAV file, not raw samples" sh -c "'$listen' '$folder/int8.heed' - <'$clips/door.wav'"

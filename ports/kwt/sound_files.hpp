@@ -12,7 +12,7 @@ namespace host_files {
 // The whole file, at most 64 MB.
 std::vector<uint8_t> read_file(const std::string &path);
 
-// Samples of a WAV file, which must be 16 kHz, mono, 16-bit PCM.
+// At least one sample of a WAV file that wav.h reads, 16 kHz and mono. What is refused comes with the command that converts it.
 std::vector<int16_t> read_wav(const std::string &path);
 
 }  // namespace host_files
