@@ -14,14 +14,14 @@
 
 #include "calibrate.hpp"
 #include "description.hpp"
-#include "dreams.h"
+#include "dreams_files.hpp"
 #include "int_model.h"
 #include "map.hpp"
 #include "readers.hpp"
-#include "sound_files.hpp"
 #include "speech_model.h"
 #include "support/fuzz_seeds.hpp"
 #include "tflite_weights.hpp"
+#include "wav.h"
 
 namespace {
 
@@ -131,7 +131,6 @@ void int_model_file(const uint8_t *data, size_t size) {
   const heed_int_layer layer = int_model_layer_of(&m, 0);
   const size_t least = heed_int_layer_min_bytes(&layer, 2);
   if (least == 0 || least > (1 << 24)) return;
-  const image memory(file.bytes(), 0);
   std::vector<int16_t> x(2 * static_cast<size_t>(layer.model_dim));
   void *const room = std::aligned_alloc(64, (least + 63) / 64 * 64);
   (void)int_model_run(&m, x.data(), 2, heed_memory_of(room, least));
@@ -139,8 +138,10 @@ void int_model_file(const uint8_t *data, size_t size) {
 }
 
 void wav(const uint8_t *data, size_t size) {
-  static const memory_file file;
-  answer([&] { (void)host_files::read_wav(file.hold(data, size)); });
+  const std::vector<uint8_t> exact(data, data + size);
+  wav_file file;
+  if (wav_open(&file, exact.data(), exact.size()) != nullptr) return;
+  for (size_t i = 0; i < file.n_samples * static_cast<size_t>(file.channels); i++) (void)wav_sample(&file, i);
 }
 
 void map(const uint8_t *data, size_t size) {
@@ -163,13 +164,14 @@ void description(const uint8_t *data, size_t size) {
 
 void tokenizer(const uint8_t *data, size_t size) {
   const std::vector<uint8_t> exact(data, data + size);
-  static dreams_words words;
   int32_t tokens[64], n = 0;
-  char text[DREAMS_MAX_WORD_BYTES + 1];
-  for (const int32_t n_tokens : {3, 300, 512}) {
-    if (dreams_words_open(&words, exact.data(), exact.size(), n_tokens, nullptr) != DREAMS_OK) continue;
+  for (const int32_t n_tokens : {3, 300}) {
+    dreams_words words;
+    dreams_files::room memory;
+    if (dreams_files::open(words, exact, n_tokens, memory) != DREAMS_OK) continue;
+    std::vector<char> text(static_cast<size_t>(words.longest) + 1);
     (void)dreams_encode(&words, "a text, b", tokens, 64, &n);
-    for (int32_t t = -1; t <= n_tokens; t++) (void)dreams_decode(&words, 1, t, text);
+    for (int32_t t = -1; t <= n_tokens; t++) (void)dreams_decode(&words, 1, t, text.data(), words.longest + 1);
   }
 }
 
@@ -179,10 +181,14 @@ void checkpoint(const uint8_t *data, size_t size) {
     file.set_word(3, static_cast<uint32_t>(size));
     file.set_word(4, sum_of(file.bytes() + 64, size - 64));
   }
-  static dreams_model model;
-  if (dreams_model_read(&model, file.bytes(), size) != DREAMS_OK) return;
-  std::vector<float> x(static_cast<size_t>(model.dim));
-  dreams_embed(&model, model.n_tokens - 1, x.data());
+  size_t needed = 0;
+  if (dreams_bytes(file.bytes(), size, nullptr, &needed) != DREAMS_OK || needed > (1 << 24)) return;
+  dreams_files::room memory(needed);
+  static dreams net;
+  if (dreams_open(&net, file.bytes(), size, nullptr, memory.memory()) != DREAMS_OK) return;
+  const int32_t last = net.model.n_tokens - 1;
+  std::vector<float> logits(static_cast<size_t>(net.model.n_tokens));
+  (void)dreams_read(&net, &last, 1, logits.data(), 1);
 }
 
 void speech_file(const uint8_t *data, size_t size) {

@@ -12,6 +12,7 @@
 #include "dreams_models.hpp"
 #include "flat_file.hpp"
 #include "import_files.hpp"
+#include "map.hpp"
 #include "model_file.hpp"
 
 namespace heed_test {
