@@ -49,4 +49,4 @@ fi
 # Another python3 may stand before the system's, which has Debian's numpy.
 python3 -c 'import numpy' 2>/dev/null || export PATH="/usr/bin:$PATH"
 cd "$clone"
-sh "$work/script"
+exec sh "$work/script"
