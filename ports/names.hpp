@@ -134,10 +134,11 @@ inline std::string identifier(const std::string &name) {
     const char next = is_letter || (c >= '0' && c <= '9') ? c : '_';
     if (next != '_' || text.empty() || text.back() != '_') text += next;
   }
+  if (!text.empty() && text.back() == '_') text.pop_back();
   const bool is_number = !text.empty() && text[0] >= '0' && text[0] <= '9';
   if (text.empty() || text[0] == '_') text = "t" + text;
   if (is_number || is_taken_word(text) || has_taken_beginning(text)) text = "t_" + text;
-  return has_taken_end(text) ? text + "_" : text;
+  return has_taken_end(text) ? text + "_v" : text;
 }
 
 // Identifiers of one file, each once.
@@ -145,9 +146,9 @@ class identifiers {
  public:
   // The first free one of NAME, NAME_2, NAME_3 and so on, behind `prefix`; free are also those with one of `ends` behind it.
   std::string take(const std::string &prefix, const std::string &name, std::initializer_list<const char *> ends = {}) {
-    const std::string base = prefix.empty() ? identifier(name) : joined(prefix, identifier(name));
+    const std::string base = prefix.empty() ? identifier(name) : prefix + "_" + identifier(name);
     std::string free = base;
-    for (int i = 2; !is_free(free, ends); ++i) free = joined(base, std::to_string(i));
+    for (int i = 2; !is_free(free, ends); ++i) free = base + "_" + std::to_string(i);
     used_.insert(free);
     for (const char *const end : ends) used_.insert(free + end);
     return free;
@@ -156,7 +157,6 @@ class identifiers {
   void reserve(const std::string &identifier) { used_.insert(identifier); }
 
  private:
-  static std::string joined(const std::string &a, const std::string &b) { return a + (a.back() == '_' ? "" : "_") + b; }
   bool is_free(const std::string &name, std::initializer_list<const char *> ends) const {
     if (is_taken(name)) return false;
     for (const char *const end : ends) {

@@ -88,6 +88,78 @@ expect 0 " layer.0.w$" x.heed
 expect 0 " norm$" x.heed
 expect 0 " layer.0.w$" x.heed --only 'layer.*'
 
+# Names of strangers: each is one name in C, and none of their text stands where a compiler or a terminal reads it.
+little() { printf "\\$(printf %03o "$1")\000\000\000"; }
+long() { little "$1" && little 0; }
+gguf() { # gguf NAME...: tensors (2, 3) of floats, all with the same numbers
+  printf 'GGUF' && little 3 && long $# && long 0
+  for name; do
+    long "$(printf %b "$name" | wc -c)" && printf %b "$name"
+    little 2 && long 3 && long 2 && little 0 && long 0
+  done
+}
+padded() { # padded FILE: to 32 bytes, and then the numbers
+  head -c $(((32 - $(wc -c <"$1") % 32) % 32)) /dev/zero >>"$1"
+  printf '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100\000\000\240\100\000\000\300\100' >>"$1"
+}
+evil='*/ int evil_1(void) { return 7; } /*' quote='v", 2, 3, 0); evil_2(); (void)("' lines='a\n#error evil_3\n' back='ends in \\\\'
+gguf "$evil" "$quote" "$lines" "$back" '??/' '\0033[31mred\0033]0;evil_4\0007' '\0342\0200\0256evil_5' 'caf\0303\0251\0377' '' '%s%n' \
+  int class unix printf exp errno NULL size_t INT8_MAX heed_project HEED_F32 _Bool __FILE__ 0.w a.b a_b w w_scales w.weights w_open H I >evil.gguf
+padded evil.gguf
+n_names=32
+expect 0 "033" evil.gguf
+LC_ALL=C grep -q '[^ -~]' output && { echo "a name reaches the terminal as it is"; exit 1; }
+for name in evil int exp heed unix 0 data _x; do
+  expect 0 "bytes" evil.gguf -o "$name.c"
+  expect 0 "bytes" evil.gguf -o "$name.heed"
+  "$heed_import" "$name.heed" --code >opened.h
+  prefix=$(sed -n 's/^typedef struct \(.*\) {$/\1/p' opened.h)
+  for file in "$prefix.h" opened.h "$name.c"; do
+    LC_ALL=C grep '[^ -~]' "$file" && { echo "$file: has bytes of a name"; exit 1; }
+    sed -e 's|/\*.*\*/||' -e 's/"\([^"\\]\|\\.\)*"//g' "$file" | grep -wE 'evil_[1-5]' && { echo "$file: text of a name is code"; exit 1; }
+  done
+  [ "$(grep -c '^extern const float' "$prefix.h")" = $n_names ] || { echo "$prefix.h: not $n_names arrays"; exit 1; }
+  printf '%s\n' "#include \"$prefix.h\"" '#include "opened.h"' '#include <stdio.h>' "HEED_FILE_LINK(linked, \"$name.heed\")" \
+    "int main(void) { static $prefix m; const char *error = ${prefix}_open(&m, linked, HEED_FILE_LINKED_BYTES(linked));" \
+    'return error ? puts(error), 1 : 0; }' | sed "s/opened.h/opened_$prefix.h/" >evil_main.c
+  sed "s/[A-Z0-9_]*_H\$/OPENED_H/" opened.h >"opened_$prefix.h"
+  build evil evil_main.c "$name.c" "$source/ports/import/heed_file.c" -Wall -Wextra -Werror -Wcomment -Wtrigraphs
+  ./evil || { echo "$name: a name of the flat file is not the one in C"; exit 1; }
+done
+
+# Layouts that the numbers have not.
+expect 1 "q8: is in blocks of inputs: it is (out, in)" model.heed --only q8 --in-out q8 -o x.heed
+expect 1 "packed: is packed: give the file that it was made of" model.heed --only packed --format f32 -o x.heed
+
+# What is not whole is not there: an input as the output, full disks, a full standard output.
+cp model.heed same.heed
+ln model.heed hard.heed
+for output in model.heed hard.heed; do
+  expect 1 "$output: is an input, too" model.heed -o $output
+  cmp -s model.heed same.heed || { echo "$output: the input is lost"; exit 1; }
+done
+expect 1 "names: is an input, too" w.npy --names names -o names
+cp w.npy w.h
+expect 1 "is an input, too" w.h -o w.c
+printf old >full.heed
+printf old >full.c
+for output in full.heed full.c; do
+  (trap '' XFSZ && ulimit -f 1 && "$heed_import" model.heed --leave-out q4 --leave-out packed --format f32=w -o $output) >output 2>&1 && { echo "$output: written on a full disk"; exit 1; }
+  grep -q "cannot be written" output || { cat output; exit 1; }
+  [ "$(cat $output)" = old ] || { echo "$output: half a file"; exit 1; }
+done
+if [ -c /dev/full ]; then
+  for arguments in w.npy --help "w.npy --code" "w.npy -o x.heed --code"; do
+    # shellcheck disable=SC2086
+    "$heed_import" $arguments 2>output >/dev/full && { echo "$arguments: exit 0 on a full standard output"; exit 1; }
+    grep -q "standard output cannot be written" output || { cat output; exit 1; }
+  done
+  expect 1 "/dev/full: cannot be written" w.npy -o /dev/full
+fi
+expect 0 "/dev/null: " w.npy -o /dev/null
+[ -c /dev/null ] || { echo "/dev/null is gone"; exit 1; }
+[ -z "$(ls | grep part)" ] || { ls; echo "parts of files are left"; exit 1; }
+
 # What is wrong is named.
 expect 2 "no file is named"
 expect 0 "^usage: heed_import" --help
