@@ -1,6 +1,10 @@
 // heed_bench: every shape on every kernel of this machine. Names: attention/P1/avx512/threads:1, softmax/98x98/avx2,
 // feature/P4/window/avx2, rms_norm/768/avx512, ... Counters: GFLOPS, GBps; of_peak and of_bandwidth are fractions of
 // the limits that were measured just before and after. SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <iostream>
+
+#include "../ports/terminal.h"
 #include "measure.hpp"
 #include "summary.hpp"
 
@@ -82,5 +86,7 @@ int main(int argc, char **argv) {
   // JSON and CSV are all that standard output then holds.
   benchmark::RunSpecifiedBenchmarks(format == "console" ? &summary : of_command_line.get());
   benchmark::Shutdown();
-  return 0;
+  if (std::cout.flush()) return finish_output("heed_bench", 0);
+  std::fprintf(stderr, "heed_bench: standard output cannot be written: the disk is full, or nobody reads it\n");
+  return 1;
 }

@@ -161,7 +161,7 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
     g.seconds += seconds_now() - start;
     if (!show) continue;
     print(previous, token);
-    std::fflush(stdout);
+    files::finish_standard_output();
   }
   if (show) std::printf("\n");
   return g;
@@ -192,7 +192,8 @@ void print_heading(loaded_files &files) {
 
 bool write_map(const arguments &a, const std::vector<int32_t> &prompt) {
   const generated g = generate(prompt, std::min(room(a), most_map_tokens), a.choice, false);
-  heed_map::write_map(dreams_attention(net, words, g.tokens, prompt.size()), a.map);
+  heed_map::write_map(dreams_attention(net, words, g.tokens, prompt.size()), a.map,
+                      {a.weights, a.folder + "/model.bin", a.folder + "/tokenizer.bin"});
   return true;
 }
 

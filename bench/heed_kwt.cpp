@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../ports/output_file.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
 #include "kwt_map.hpp"
@@ -220,7 +221,7 @@ int run_sounds(const arguments &a) {
   const auto n_pipes = std::count(sounds.begin(), sounds.end(), "-");
   if (!a.map.empty()) {
     if (sounds.size() != 1 || n_pipes > 0) throw std::runtime_error("--map goes with one file");
-    heed_map::write_map(kwt_attention(net, sounds[0]), a.map);
+    heed_map::write_map(kwt_attention(net, sounds[0]), a.map, a.names);
     return 0;
   }
   if (n_pipes == 0) return hear_files(net, a.threshold, sounds) == 0 ? 0 : 1;
@@ -255,9 +256,12 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
-    return run(read_arguments(argc, argv));
+    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    if (helps) std::fputs(help, stdout);
+    const int status = helps ? 0 : run(read_arguments(argc, argv));
+    files::finish_standard_output();
+    return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_kwt: %s\n", error.what());
     return 1;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../ports/output_file.hpp"
 #include "host_files.hpp"
 #include "kwt_int.h"
 
@@ -113,7 +114,9 @@ int main(int argc, char **argv) {
     return exit_no_folder;
   }
   try {
-    return run(bits, names[0], names[1]);
+    const int status = run(bits, names[0], names[1]);
+    files::finish_standard_output();
+    return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_kwt_int: %s\n", error.what());
     return 1;

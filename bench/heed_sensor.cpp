@@ -11,6 +11,7 @@
 #include <string>
 
 #include "sensor.h"
+#include "../ports/output_file.hpp"
 #include "sensor_files.hpp"
 
 namespace {
@@ -161,9 +162,12 @@ int run(int argc, char **argv) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
   try {
-    return run(argc, argv);
+    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    if (helps) std::fputs(help, stdout);
+    const int status = helps ? 0 : run(argc, argv);
+    files::finish_standard_output();
+    return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_sensor: %s\n", error.what());
     return 1;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "../ports/output_file.hpp"
 #include "host_files.hpp"
 #include "kwt_words.h"
 
@@ -47,7 +48,7 @@ class listener {
     ++n_words_;
     std::printf("%s%7.2f s  %-5s %5.1f %%\n", prefix_.c_str(), double(n_hops_ * KWT_HOP) / KWT_N_SAMPLES,
                 kwt_label(heard.label), 100.0 * double(heard.confidence));
-    std::fflush(stdout);
+    files::finish_standard_output();
   }
 
   kwt &net_;

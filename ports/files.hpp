@@ -28,9 +28,10 @@ inline std::vector<uint8_t> read(const std::string &path, size_t most = size_t{6
   return bytes;
 }
 
-// Words, little endian whatever this computer is, and a line that says how many bytes they are.
-inline void write(const std::string &path, const std::vector<uint32_t> &words) {
-  output_file out(path);
+// Words, little endian whatever this computer is, and a line that says how many bytes they are. A path that is one of the
+// inputs is refused.
+inline void write(const std::string &path, const std::vector<uint32_t> &words, const std::vector<std::string> &inputs) {
+  output_file out(path, inputs);
   for (const uint32_t word : words) {
     const char bytes[4] = {char(word), char(word >> 8), char(word >> 16), char(word >> 24)};
     out.write(bytes, sizeof bytes);

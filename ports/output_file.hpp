@@ -75,6 +75,8 @@ class output_file {
     if (n_bytes != 0 && std::fwrite(data, 1, n_bytes, stream_) != n_bytes) fail();
   }
   void write(const std::string &text) { write(text.data(), text.size()); }
+  // For a library that writes to a stream.
+  std::FILE *stream() const { return stream_; }
 
   void finish() {
     finish([](const std::string &) {});
@@ -85,7 +87,8 @@ class output_file {
   void finish(Check check) {
     std::FILE *const stream = stream_;
     stream_ = nullptr;
-    if (std::fclose(stream) != 0) fail();
+    const bool failed = std::ferror(stream) != 0;
+    if (std::fclose(stream) != 0 || failed) fail();
     if (temporary_.empty()) return;
     check(temporary_);
     std::error_code error;

@@ -29,7 +29,7 @@ static inline void show_progress(const char *what, size_t n_done, size_t n_all) 
 #endif
   if (!is_terminal) return;
   if (n_done < n_all)
-    fprintf(stderr, "\r%s: %zu of %zu", what, n_done, n_all);
+    fprintf(stderr, "\r%s: %lu of %lu", what, (unsigned long)n_done, (unsigned long)n_all);
   else
     fprintf(stderr, "\r\033[K");
   fflush(stderr);

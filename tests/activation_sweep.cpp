@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "../ports/terminal.h"
 #include "support/rows_oracle.hpp"
 
 namespace heed_test {
@@ -98,15 +99,18 @@ finding sweep(heed_activation *f, uint32_t step, unsigned n_threads) {
   std::atomic<uint64_t> next{0};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < n_threads; ++i) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, of_first_thread = i == 0] {
       finding own;
-      for (uint64_t first; (first = next.fetch_add(uint64_t{step} * block)) < n_all;)
+      for (uint64_t first; (first = next.fetch_add(uint64_t{step} * block)) < n_all;) {
+        if (of_first_thread) show_progress("million floats", first >> 20, n_all >> 20);
         f ? sweep_block(f, chain, first, step, &own) : sweep_positions(first, step, &own);
+      }
       const std::lock_guard<std::mutex> lock(of_all);
       all.join(own);
     });
   }
   for (std::thread &t : threads) t.join();
+  show_progress("", 1, 1);
   if (f && step > 1) sweep_special(f, chain, &all);
   return all;
 }

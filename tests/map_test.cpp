@@ -60,6 +60,23 @@ TEST(map, file_is_read_as_it_was_written) {
   EXPECT_TRUE(std::isnan(q.panels[0].values[5]));
 }
 
+// Neither a line of the file ends too early, nor does a terminal obey the text.
+TEST(map, texts_have_no_control_characters) {
+  heed_map::picture p = small();
+  p.title = "two\nlines\tand \x1b[31mred";
+  p.note = p.panels[0].title = p.panels[0].quantity = p.panels[0].rows.name = p.panels[1].rows.unit = p.title;
+  p.panels[0].rows.labels[1] = p.title;
+  const std::string path = path_of("heed_controls.map"), cleaned = "two lines and  [31mred";
+  heed_map::write_map(p, path);
+  const heed_map::picture q = heed_map::read_map(path);
+  for (const std::string &text : {q.title, q.note, q.panels[0].title, q.panels[0].quantity, q.panels[0].rows.name,
+                                  q.panels[1].rows.unit, q.panels[0].rows.labels[1]})
+    EXPECT_EQ(text, cleaned);
+  std::ofstream(path) << "title\ta\x1b[31mb\n";
+  EXPECT_EQ(refusal_of("\x1b[31m\tb\npanel\tp\n").find('\x1b'), std::string::npos);
+  EXPECT_THROW(heed_map::write_map(p, path, {path}), std::runtime_error);
+}
+
 TEST(map, file_is_refused_with_line_and_reason) {
   EXPECT_EQ(refusal_of("panel\tx\nrow\t1\t2\n"), "accepted");
   EXPECT_EQ(refusal_of(""), ": a picture has 1 to 256 panels");

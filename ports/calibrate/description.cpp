@@ -210,6 +210,7 @@ described_model read_description(const std::string &path) {
   const reader r(path);
   const counts c = read_counts(r);
   described_model m;
+  m.files = {path, r.file("weights"), r.file("rows")};
   m.numbers = read_floats(r.file("weights"), uint64_t(c.layers) * c.layer_floats, 0);
   taker t(r, m.numbers);
   m.attentions.resize(size_t(c.layers));

@@ -29,6 +29,7 @@ namespace calibrate {
 
 // Layers that point into `numbers`.
 struct described_model {
+  std::vector<std::string> files;  // the text, weights, rows
   std::vector<float> numbers;
   std::vector<heed_attention_layer> attentions;
   std::vector<heed_transformer_layer> layers;

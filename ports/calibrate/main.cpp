@@ -80,8 +80,7 @@ void use_one_profile() {
   }
 }
 
-void write(const arguments &a, const std::string &path, const std::vector<uint8_t> &file) {
-  files::output_file out(path);
+void write(const arguments &a, const std::string &path, const std::vector<uint8_t> &file, files::output_file &out) {
   if (a.array.empty())
     out.write(file.data(), file.size());
   else
@@ -97,13 +96,16 @@ void convert_kwt(const arguments &a, const std::string &folder, const std::strin
   std::vector<network::clip> clips;
   std::vector<calibrate::sequence> tokens;
   const auto expected = host_files::read_expected(folder + "/expected.tsv");
+  std::vector<std::string> inputs = {folder + "/non_stream.tflite", folder + "/expected.tsv"};
   for (size_t i = 0; i < expected.size(); i += 4) {
+    inputs.push_back(folder + "/clips/" + expected[i].file);
     clips.push_back(host_files::read_wav(folder + "/clips/" + expected[i].file));
     tokens.push_back(network::tokens_of(*net, clips.back()));
   }
+  files::output_file file(out, inputs);  // refused before the work, not after it
   const network::kwt_in_integers made = network::to_integers(*net, clips, a.choice);
   calibrate::print_report(made.floats, made.integers, tokens, a.every_place);
-  write(a, out, made.file);
+  write(a, out, made.file, file);
 }
 
 void see(calibrate::sequence x, size_t number, std::vector<calibrate::layer> &layers) {
@@ -119,6 +121,7 @@ void see(calibrate::sequence x, size_t number, std::vector<calibrate::layer> &la
 
 void convert_described(const arguments &a, const std::string &path, const std::string &out) {
   const calibrate::described_model m = calibrate::read_description(path);
+  files::output_file file(out, m.files);  // refused before the work, not after it
   std::vector<calibrate::layer> floats(m.layers.begin(), m.layers.end());
   for (size_t i = 0; i < m.sequences.size(); ++i) {
     show_progress("sequence", i, m.sequences.size());
@@ -127,7 +130,7 @@ void convert_described(const arguments &a, const std::string &path, const std::s
   show_progress("sequence", 1, 1);
   const std::vector<calibrate::int_layer> integers = calibrate::quantize(floats, a.choice);
   calibrate::print_report(floats, integers, m.sequences, a.every_place);
-  write(a, out, calibrate::model_file(integers));
+  write(a, out, calibrate::model_file(integers), file);
 }
 
 int run(const arguments &a) {

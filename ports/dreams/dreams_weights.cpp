@@ -12,7 +12,7 @@ namespace {
 
 void convert(const std::string &in, const std::string &out, int32_t format) {
   const dreams_files::aligned_model model(dreams_files::read(in));
-  files::write(out, dreams_files::flat_file(in, model.data(), model.size(), format));
+  files::write(out, dreams_files::flat_file(in, model.data(), model.size(), format), {in});
 }
 
 }  // namespace

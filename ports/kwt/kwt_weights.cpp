@@ -15,7 +15,7 @@ void convert(const std::string &in, const std::string &out, int32_t format) {
   const uint32_t one = 1;
   if (format != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
     throw std::runtime_error("narrow weights are written on little-endian computers only");
-  files::write(out, file);
+  files::write(out, file, {in});
 }
 
 }  // namespace
@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
   }
   try {
     convert(argv[1], argv[2], format == "int8" ? HEED_INT8 : HEED_F32);
+    files::finish_standard_output();
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "kwt_weights: %s\n", error.what());

@@ -13,7 +13,14 @@
 
 #include <heed/heed.h>
 
-static void headline(const char *text) { printf("\n== %s ==\n\n", text); }
+#include "../terminal.h"
+
+/* Nobody waits for what nobody can read. */
+static void headline(const char *text) {
+  printf("\n== %s ==\n\n", text);
+  const int status = finish_output("heed_demo", 0);
+  if (status != 0) exit(status);
+}
 
 enum { skipped = 77 }; /* the exit status of a program that lacks a model or clips, and says which */
 
@@ -80,5 +87,5 @@ int main(int argc, char **argv) {
     printf("\nVERDICT: all parts passed%s%s%s\n", is_given(speech) ? "" : ", keyword spotting was skipped",
            is_given(dreams) ? "" : ", the language model was skipped",
            listened != skipped ? "" : ", speech to text was skipped");
-  return n_failed != 0;
+  return finish_output("heed_demo", n_failed != 0);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../terminal.h"
 #include "shapes.h"
 
 enum { all_shapes_fit = 72 << 20 };
@@ -20,5 +21,6 @@ int main(int argc, char **argv) {
     return 2;
   }
   const heed_clock clock = heed_clock_start();
-  return heed_device_bench(&clock, memory, sizeof memory, (const char *const *)argv + 1) != 0;
+  return finish_output("heed_device_bench",
+                       heed_device_bench(&clock, memory, sizeof memory, (const char *const *)argv + 1) != 0);
 }

@@ -17,14 +17,14 @@ static int failed(heed_status status, const heed_selftest_report *report) {
 int demo_selftest(void) {
   HEED_MEMORY(memory, HEED_SELFTEST_BYTES);
   heed_selftest_report report = heed_selftest_report_default();
-  heed_status status = heed_selftest(memory, &report);
-
   printf("heed %s, kernels that this processor can run, best first:\n", heed_version());
   for (int32_t i = 0; i < heed_kernel_count(); ++i) {
     const char *name = heed_kernel_name(i);
     const int fused = heed_kernel_profile(name) == HEED_PROFILE_FUSED;
     printf("  %-16s %s\n", name, fused ? "fused multiply-add" : "product, then sum");
   }
+  fflush(stdout); /* what follows takes long on a slow processor */
+  heed_status status = heed_selftest(memory, &report);
   if (status != HEED_OK) return failed(status, &report);
   printf("all equal to the scalar reference of their profile: %d kernels x %d cases, %u floats compared bit by bit\n",
          report.n_kernels, report.n_cases, report.n_floats);

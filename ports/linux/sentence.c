@@ -2,7 +2,9 @@
 #include "demo.h"
 
 #include <heed/heed.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { n_words = 5, dim = 3 };
 typedef float table[n_words][n_words];
@@ -80,12 +82,7 @@ static void print_attention(const char *const rows[], const char *similarity_tit
 }
 
 /* The weights as a file for heed_map. */
-static void write_map(const char *path, const char *const words[], table weights) {
-  FILE *file = fopen(path, "w");
-  if (!file) {
-    printf("  %s cannot be written\n", path);
-    return;
-  }
+static void print_map(FILE *file, const char *const words[], table weights) {
   fprintf(file, "title\tEach word attends to words like it\nnote\tembeddings of three features, no learned weights\npanel\t");
   for (int axis = 0; axis < 2; ++axis) {
     fprintf(file, "\n%s", axis == 0 ? "rows\tquery" : "columns\tkey");
@@ -94,7 +91,27 @@ static void write_map(const char *path, const char *const words[], table weights
   for (int i = 0; i < n_words; ++i)
     for (int j = 0; j < n_words; ++j) fprintf(file, "%s%.7g", j == 0 ? "\nrow\t" : "\t", (double)weights[i][j]);
   fprintf(file, "\n");
-  fclose(file);
+}
+
+/* A file gets a temporary name first, so that a full disk leaves what was there before; a device is written as it is. */
+static void write_map(const char *path, const char *const words[], table weights) {
+  char part[4096];
+  struct stat found;
+  const int is_device = stat(path, &found) == 0 && !S_ISREG(found.st_mode);
+  const int fits = snprintf(part, sizeof part, is_device ? "%s" : "%s.part", path) < (int)sizeof part;
+  signal(SIGXFSZ, SIG_IGN); /* beyond the limit of a file's size the write fails */
+  FILE *file = fits ? fopen(part, "w") : NULL;
+  int whole = file != NULL;
+  if (file) {
+    print_map(file, words, weights);
+    whole = fflush(file) == 0 && !ferror(file);
+    whole = fclose(file) == 0 && whole;
+    if (!is_device) whole = whole && rename(part, path) == 0;
+    if (!whole && !is_device) remove(part);
+  }
+  if (whole) return;
+  printf("  %s cannot be written\n", path);
+  ++n_wrong;
 }
 
 static void sentence(const char *map) {

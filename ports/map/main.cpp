@@ -14,6 +14,7 @@
 #include <unistd.h>
 #endif
 
+#include "../output_file.hpp"
 #include "map.hpp"
 
 int main(int argc, char **argv) {
@@ -35,10 +36,11 @@ int main(int argc, char **argv) {
     const heed_map::picture p = heed_map::read_map(names[0]);
     if (names.size() == 1) {
       std::fputs(heed_map::blocks(p, coloured).c_str(), stdout);
-      return 0;
+    } else {
+      heed_map::write_png(p, names[1], {names[0]});
+      std::printf("%s\n", names[1].c_str());
     }
-    heed_map::write_png(p, names[1]);
-    std::printf("%s\n", names[1].c_str());
+    files::finish_standard_output();
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_map: %s\n", error.what());

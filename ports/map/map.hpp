@@ -37,11 +37,12 @@ struct picture {
 
 // The text file that README.md describes. read_map refuses what is not one, with the number of the line.
 picture read_map(const std::string &path);
-void write_map(const picture &p, const std::string &path);
+// inputs: files that must not be written over. The same for write_png.
+void write_map(const picture &p, const std::string &path, const std::vector<std::string> &inputs = {});
 
 // Whether this build has libpng. Without it write_png throws.
 bool has_png();
-void write_png(const picture &p, const std::string &path);
+void write_png(const picture &p, const std::string &path, const std::vector<std::string> &inputs = {});
 
 // Lines of text: two blocks a value, of 24-bit colours or, without, of characters from light to dense.
 std::string blocks(const picture &p, bool coloured);

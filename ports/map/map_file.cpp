@@ -2,8 +2,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
+#include "../output_file.hpp"
 #include "map.hpp"
 
 namespace heed_map {
@@ -13,13 +15,20 @@ constexpr int most_rows = 4096, most_panels = 256;
 
 [[noreturn]] void fail(const std::string &what) { throw std::runtime_error(what); }
 
+// Control characters would change what a terminal does, or end a line of the file.
+char shown(char c) { return static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c; }
+std::string shown(std::string text) {
+  for (char &c : text) c = shown(c);
+  return text;
+}
+
 std::vector<std::string> fields_of(const std::string &text) {
   std::vector<std::string> fields(1);
   for (const char c : text) {
     if (c == '\t')
       fields.emplace_back();
     else if (c != '\r')
-      fields.back() += c;
+      fields.back() += shown(c);
   }
   return fields;
 }
@@ -65,7 +74,7 @@ void read_line(const std::vector<std::string> &f, picture &p) {
   } else if (word == "note") {
     p.note = f[1];
   } else if (word == "across") {
-    p.across = static_cast<int>(std::fmin(most_panels, number_of(f[1])));
+    p.across = static_cast<int>(std::fmax(0, std::fmin(most_panels, number_of(f[1]))));
   } else if (word == "panel") {
     p.panels.emplace_back();
     p.panels.back().title = f[1];
@@ -89,16 +98,13 @@ void check_axis(const axis &a, int n, const std::string &what) {
   if (a.labels.empty() && !(a.step != 0.0 && std::isfinite(a.step) && std::isfinite(a.first))) fail("numbered " + what + " with a step of 0");
 }
 
-void write_axis(std::ofstream &file, const char *word, const axis &a) {
+void write_axis(std::ostream &file, const char *word, const axis &a) {
   if (a.labels.empty()) {
-    file << word << "_from\t" << a.name << '\t' << a.unit << '\t' << a.first << '\t' << a.step << '\n';
+    file << word << "_from\t" << shown(a.name) << '\t' << shown(a.unit) << '\t' << a.first << '\t' << a.step << '\n';
     return;
   }
-  file << word << '\t' << a.name;
-  for (const std::string &label : a.labels) {
-    file << '\t';
-    for (const char c : label) file << (static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  }
+  file << word << '\t' << shown(a.name);
+  for (const std::string &label : a.labels) file << '\t' << shown(label);
   file << '\n';
 }
 
@@ -138,13 +144,13 @@ picture read_map(const std::string &path) {
   return p;
 }
 
-void write_map(const picture &p, const std::string &path) {
+void write_map(const picture &p, const std::string &path, const std::vector<std::string> &inputs) {
   check(p);
-  std::ofstream file(path);
+  std::ostringstream file;
   file.precision(7);
-  file << "title\t" << p.title << "\nnote\t" << p.note << "\nacross\t" << p.across << '\n';
+  file << "title\t" << shown(p.title) << "\nnote\t" << shown(p.note) << "\nacross\t" << p.across << '\n';
   for (const panel &of : p.panels) {
-    file << "panel\t" << of.title << "\nvalues\t" << of.quantity << '\t' << (of.colours == palette::grey ? "grey" : "viridis") << '\n';
+    file << "panel\t" << shown(of.title) << "\nvalues\t" << shown(of.quantity) << '\t' << (of.colours == palette::grey ? "grey" : "viridis") << '\n';
     write_axis(file, "rows", of.rows);
     write_axis(file, "columns", of.columns);
     for (int i = 0; i < of.n_rows; ++i) {
@@ -159,8 +165,8 @@ void write_map(const picture &p, const std::string &path) {
       file << '\n';
     }
   }
-  file.close();
-  if (!file) fail(path + " cannot be written");
+  const std::string text = file.str();
+  files::write_whole(path, text.data(), text.size(), inputs);
 }
 
 }  // namespace heed_map

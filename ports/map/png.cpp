@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../output_file.hpp"
 #include "drawing.hpp"
 #include "map.hpp"
 
@@ -61,21 +62,21 @@ bool write(std::FILE *file, const canvas &drawn, const std::vector<png_color> *c
 
 bool has_png() { return true; }
 
-void write_png(const picture &p, const std::string &path) {
+void write_png(const picture &p, const std::string &path, const std::vector<std::string> &inputs) {
   const canvas drawn = draw(p);
-  std::FILE *file = std::fopen(path.c_str(), "wb");
+  files::output_file file(path, inputs);
   indexed few;
   const bool is_few = index_colours(drawn, few);
-  const bool whole = file && write(file, drawn, is_few ? &few.colours : nullptr, is_few ? few.pixels.data() : drawn.pixels());
-  const bool closed = file && std::fclose(file) == 0;
-  if (!whole || !closed) throw std::runtime_error(path + " cannot be written");
+  const bool whole = write(file.stream(), drawn, is_few ? &few.colours : nullptr, is_few ? few.pixels.data() : drawn.pixels());
+  if (!whole) throw std::runtime_error(path + ": cannot be written");
+  file.finish();
 }
 
 #else
 
 bool has_png() { return false; }
 
-void write_png(const picture &, const std::string &path) {
+void write_png(const picture &, const std::string &path, const std::vector<std::string> &) {
   throw std::runtime_error(path + " is not written: this build has no libpng (Debian: libpng-dev); heed_map MAP draws in the terminal");
 }
 

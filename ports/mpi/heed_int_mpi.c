@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../terminal.h"
+
 enum { root = 0 };
 
 typedef struct node {
@@ -136,5 +138,5 @@ int main(int argc, char **argv) {
   if (bad != 0 && n.rank == root) fprintf(stderr, "heed_int_mpi: cannot take %s\n", argv[bad]);
   const int status = bad == 0 ? run(&n) : 2;
   MPI_Finalize();
-  return status;
+  return finish_output("heed_int_mpi", status);
 }

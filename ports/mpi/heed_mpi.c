@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../terminal.h"
+
 enum { chunk_keys = 1024 };
 
 typedef struct node {
@@ -296,5 +298,5 @@ int main(int argc, char **argv) {
   if (bad != NULL && n.rank == n.root) fprintf(stderr, "heed_mpi: cannot take %s\n", bad);
   const int status = bad == NULL ? run_all(&n, mode) : 2;
   MPI_Finalize();
-  return status;
+  return finish_output("heed_mpi", status);
 }

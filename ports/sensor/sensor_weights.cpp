@@ -4,42 +4,44 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "../output_file.hpp"
 #include "sensor_files.hpp"
 
 namespace {
 
-void write(const std::string &path, const void *data, size_t n_bytes) {
+void write(const std::string &path, const void *data, size_t n_bytes, const std::vector<std::string> &inputs) {
   const uint32_t test = 1;
   if (*reinterpret_cast<const char *>(&test) != 1)
     throw std::runtime_error("files are written on little-endian computers only");
-  std::ofstream out(path, std::ios::binary);
+  files::output_file out(path, inputs);
   if (path.size() > 2 && path.compare(path.size() - 2, 2, ".c") == 0) {
-    out << "#include <stdint.h>\nextern const uint32_t sensor_weights_words[" << n_bytes / 4 << "];\n"
-        << "const uint32_t sensor_weights_words[" << n_bytes / 4 << "] = {";
+    const std::string declaration = "const uint32_t sensor_weights_words[" + std::to_string(n_bytes / 4) + "]";
+    out.write("#include <stdint.h>\nextern " + declaration + ";\n" + declaration + " = {");
     for (size_t i = 0; i < n_bytes / 4; ++i) {
       uint32_t word;
       std::memcpy(&word, static_cast<const char *>(data) + 4 * i, 4);
-      out << (i % 8 ? " " : "\n") << word << "u,";
+      out.write((i % 8 ? " " : "\n") + std::to_string(word) + "u,");
     }
-    out << "\n};\n";
+    out.write("\n};\n");
   } else {
-    out.write(static_cast<const char *>(data), static_cast<std::streamsize>(n_bytes));
+    out.write(data, n_bytes);
   }
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  out.finish();
   std::printf("%s: %zu bytes\n", path.c_str(), n_bytes);
 }
 
 void convert(const std::string &folder, const std::string &out, const std::string &kind) {
+  const std::vector<std::string> inputs = {folder + "/weights.f32", folder + "/prototypes.f32", folder + "/input.f32"};
   const auto weights = sensor_files::read_weights(folder);
   if (kind == "floats") {
-    write(out, weights.get(), sizeof *weights);
+    write(out, weights.get(), sizeof *weights, inputs);
   } else {
     const auto integers = sensor_files::quantize(*weights, {sensor_files::read_recording(folder + "/input.f32")});
-    write(out, integers.get(), sizeof *integers);
+    write(out, integers.get(), sizeof *integers, inputs);
   }
 }
 
@@ -57,10 +59,11 @@ int main(int argc, char **argv) {
   try {
     if (rows) {
       const std::vector<int16_t> numbers = sensor_files::to_int16(sensor_files::read_recording(argv[2]));
-      write(argv[3], numbers.data(), numbers.size() * sizeof numbers[0]);
+      write(argv[3], numbers.data(), numbers.size() * sizeof numbers[0], {argv[2]});
     } else {
       convert(first, argv[2], kind);
     }
+    files::finish_standard_output();
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "sensor_weights: %s\n", error.what());

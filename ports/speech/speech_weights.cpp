@@ -3,10 +3,11 @@
 // llama-tokenizer.js. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "../output_file.hpp"
 #include "speech_files.hpp"
 
 int main(int argc, char **argv) {
@@ -16,13 +17,14 @@ int main(int argc, char **argv) {
   }
   try {
     const std::string out = argv[2];
+    std::vector<std::string> inputs;
+    for (const char *name : {"/encoder_model.onnx", "/decoder_model_merged.onnx", "/vocabulary.bin", "/llama-tokenizer.js"})
+      inputs.push_back(std::string(argv[1]) + name);
     const speech_files::model m =
         speech_files::convert(argv[1], speech_files::format_of(argc == 4 ? argv[3] : "int8"));
-    std::ofstream stream(out, std::ios::binary);
-    stream.write(reinterpret_cast<const char *>(m.data()), std::streamsize(m.size()));
-    stream.close();
-    if (!stream) throw std::runtime_error(out + ": cannot be written");
+    files::write_whole(out, m.data(), m.size(), inputs);
     std::printf("%s: %zu bytes\n", out.c_str(), m.size());
+    files::finish_standard_output();
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "speech_weights: %s\n", error.what());
