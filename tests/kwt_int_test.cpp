@@ -216,6 +216,17 @@ TEST_F(kwt_integers, refuse_weights_that_are_not_their_own) {
   forge(sizeof(kwt_int_header) + offsetof(kwt_int_sound, mel_n), 9);
   forge(sizeof(kwt_int_header) + offsetof(kwt_int_sound, embedding_unit) + 3, 0);
   forge(sizeof(kwt_int_header) + offsetof(kwt_int_sound, label_unit) + 4, 40);
+  // Sums that leave int32, and turns that make numbers larger.
+  const auto forge_all = [&](size_t at, size_t n) {
+    const std::vector<uint8_t> before(file.begin() + ptrdiff_t(at), file.begin() + ptrdiff_t(at + n));
+    for (size_t i = 0; i < n; ++i) file[at + i] = i % 2 ? 0x7f : 0xff;
+    forge(at, 0xff);
+    std::copy(before.begin(), before.end(), file.begin() + ptrdiff_t(at));
+  };
+  const size_t first = sizeof(kwt_int_header);
+  forge_all(first + offsetof(kwt_int_sound, embedding), 2 * KWT_N_MEL);
+  forge_all(first + offsetof(kwt_int_sound, label), 2 * KWT_DIM);
+  forge_all(first + offsetof(kwt_int_sound, sine) + 4 * 128, 4);
   EXPECT_EQ(kwt_int_init(&net, file.data(), file.size()), KWT_OK);
 }
 

@@ -226,6 +226,26 @@ TEST(sensor_rows, are_120) {
 }
 
 // Weights that heed refuses: the status says why, and the next recording is asked anew.
+// A number of a file that is none is refused where it is read, and a recording without a range where it is used.
+TEST(sensor_rows, of_files_are_finite_numbers) {
+  const std::string path = testing::TempDir() + "heed_sensor.f32";
+  for (const float bad : {INFINITY, -INFINITY, NAN}) {
+    const float numbers[] = {1, 2, bad, 4};
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(numbers), sizeof numbers);
+    try {
+      sensor_files::read_floats(path, 4);
+      ADD_FAILURE() << "took " << bad;
+    } catch (const std::runtime_error &error) {
+      EXPECT_NE(std::string(error.what()).find("heed_sensor.f32: number 2, counted from 0"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(sensor_files::read_floats(path, 3), std::runtime_error);
+  EXPECT_THROW(sensor_files::read_floats(path, 5), std::runtime_error);
+  const auto zeros = std::make_unique<sensor_weights>();
+  const std::vector<float> constant(size_t{SENSOR_N_ROWS} * SENSOR_ROW, 3.0f);
+  EXPECT_THROW(sensor_files::quantize(*zeros, {constant}), std::runtime_error);
+}
+
 TEST(sensor_rows, are_refused_by_heed) {
   const auto w = integers::weights();  // multipliers of 0
   ASSERT_EQ(sensor_int_start(&int_net, w.get(), sizeof *w), SENSOR_OK);

@@ -38,7 +38,7 @@ static void classify(kwt_int *net, kwt_int_result *result) {
   for (int32_t i = 0; i < KWT_N_LABELS; ++i) {
     int32_t sum = 0;
     for (int32_t k = 0; k < KWT_DIM; ++k) sum += net->token[k] * sound->label[i][k];
-    result->logits[i] = sound->label_bias[i] + kwt_int_scaled(sum, sound->label_unit[i]);
+    result->logits[i] = (int32_t)((uint32_t)sound->label_bias[i] + (uint32_t)kwt_int_scaled(sum, sound->label_unit[i]));
     if (result->logits[i] > result->logits[result->label]) result->label = i;
   }
   lap(net, KWT_STAGE_LABEL);
@@ -61,17 +61,32 @@ kwt_status kwt_int_run(kwt_int *net, const int16_t *samples, size_t n_samples, k
 
 static int is_multiplier(heed_multiplier m) { return m.m >= 1 << 30 && m.e >= -31 && m.e <= 8; }
 
-/* Numbers of a file that is not ours may be anything: what indexes memory is looked at. */
+/* Sums of products with int16 numbers stay in int32. */
+static int row_is_possible(const int16_t *w, int32_t n) {
+  int32_t sum = 0;
+  for (int32_t i = 0; i < n; ++i) sum += w[i] < 0 ? -w[i] : w[i];
+  return sum <= 65535;
+}
+
+/* A turn by k / 512 makes no number larger. */
+static int turn_is_possible(const int32_t *sine, int32_t k) {
+  const int64_t s = sine[k], c = sine[k + KWT_PERIOD / 4];
+  return s * s + c * c <= ((int64_t)1 << 60) + ((int64_t)1 << 32);
+}
+
+/* Numbers of a file that is not ours may be anything: what indexes memory is looked at, and what sums are made of. */
 static int sound_is_possible(const kwt_int_sound *s, uint32_t n_mel_weights) {
   uint32_t n = 0;
   for (int32_t m = 0; m < KWT_N_MEL; ++m) {
     if (s->mel_first[m] + s->mel_n[m] > KWT_N_BINS) return 0;
     n += s->mel_n[m];
   }
+  for (int32_t k = 0; k < KWT_PERIOD / 2; ++k)
+    if (!turn_is_possible(s->sine, k)) return 0;
   for (int32_t i = 0; i < KWT_DIM; ++i)
-    if (!is_multiplier(s->embedding_unit[i])) return 0;
+    if (!is_multiplier(s->embedding_unit[i]) || !row_is_possible(s->embedding[i], KWT_N_MEL)) return 0;
   for (int32_t i = 0; i < KWT_N_LABELS; ++i)
-    if (!is_multiplier(s->label_unit[i])) return 0;
+    if (!is_multiplier(s->label_unit[i]) || !row_is_possible(s->label[i], KWT_DIM)) return 0;
   return n == n_mel_weights;
 }
 

@@ -135,6 +135,6 @@ void kwt_int_embed(const kwt_int_sound *sound, const int16_t *logs, const int16_
     const int16_t *w = sound->embedding[d];
     int32_t sum = 0;
     for (int32_t m = 0; m < KWT_N_MEL; ++m) sum += logs[m] * w[m];
-    token[d] = clamped(start[d] + kwt_int_scaled(sum, sound->embedding_unit[d]));
+    token[d] = clamped((int32_t)((uint32_t)start[d] + (uint32_t)kwt_int_scaled(sum, sound->embedding_unit[d])));
   }
 }

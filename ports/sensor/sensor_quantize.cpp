@@ -40,7 +40,11 @@ rows times(const rows &x, size_t n_in, const float *w, const float *bias) {
   return y;
 }
 
-double scale_of(const calibrate::histogram &seen, double limit) { return headroom * seen.greatest() / limit; }
+double greatest_of(const calibrate::histogram &seen) {
+  if (seen.greatest() == 0) throw std::runtime_error("the recording says nothing about ranges: its rows are constant");
+  return seen.greatest();
+}
+double scale_of(const calibrate::histogram &seen, double limit) { return headroom * greatest_of(seen) / limit; }
 
 std::vector<double> doubles(const float *x, size_t n) { return std::vector<double>(x, x + n); }
 
@@ -126,7 +130,7 @@ class one_kernel {
 };
 
 void quantize_patch(const sensor_weights &w, const observer &seen, double x_scale, sensor_int_weights &to) {
-  const double row_scale = std::ldexp(1.0, -SENSOR_ROW_BITS), h_scale = seen.h.greatest() / 127,
+  const double row_scale = std::ldexp(1.0, -SENSOR_ROW_BITS), h_scale = greatest_of(seen.h) / 127,
                patch_scale = scale_of(seen.patch, 32767);
   const calibrate::int_norm alike = calibrate::quantize_norm(nullptr, nullptr, row, eps, row_scale, h_scale);
   to.patch_norm1_shift = alike.shift;
@@ -143,7 +147,7 @@ void quantize_patch(const sensor_weights &w, const observer &seen, double x_scal
               to.of_patch);
   copy_norm(to.patch_norm2,
             calibrate::quantize_norm(w.patch_norm2_weight, w.patch_norm2_bias, dim, eps, patch_scale, x_scale).view());
-  double greatest = 0;
+  double greatest = 1e-30;  // if all are 0
   for (size_t i = dim; i < SENSOR_N_TOKENS * dim; ++i)
     greatest = std::max(greatest, std::fabs(static_cast<double>(w.positions[i])));
   for (size_t i = 0; i < dim; ++i) {
