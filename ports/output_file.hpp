@@ -87,8 +87,7 @@ class output_file {
   void finish(Check check) {
     std::FILE *const stream = stream_;
     stream_ = nullptr;
-    const bool failed = std::ferror(stream) != 0;
-    if (std::fclose(stream) != 0 || failed) fail();
+    if (std::fclose(stream) != 0) fail();
     if (temporary_.empty()) return;
     check(temporary_);
     std::error_code error;

@@ -113,7 +113,7 @@ if [ -x "$heed_map" ]; then
   "$heed_kwt" "--map=$folder/yes.map" "$published" "$clips/yes_a.wav"
   expect 0 '^KWT-1 hears "yes" (91.2 %)' "$heed_map" "$folder/yes.map"
   expect 1 "map goes with one file" "$heed_kwt" "--map=$folder/yes.map" "$published" "$clips/yes_a.wav" "$clips/yes_b.wav"
-  expect 1 "none/yes.map cannot be written" "$heed_kwt" "--map=$folder/none/yes.map" "$published" "$clips/yes_a.wav"
+  expect 1 "none/yes.map: cannot be written" "$heed_kwt" "--map=$folder/none/yes.map" "$published" "$clips/yes_a.wav"
   expect 1 "usage" "$heed_map"
 fi
 
