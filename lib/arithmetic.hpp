@@ -194,7 +194,8 @@ constexpr uint32_t inverse_bits = 0xfef31000;
 // Below these the results are tiny (silu 2^-119.0, gelu_tanh 2^-122.3, gelu 2^-121.4) and made +0, before an
 // intermediate result is subnormal: from -9.996 on the first guess of 1 / d is. So units that flush subnormals agree.
 // That is so in both profiles, since UNFUSED has the unit of rule 18: r is at least 2^-126, what it is multiplied by is
-// at least 2^-24 or 0, and from 2^-102 down their product would be subnormal. heed_activation_sweep checks all of it.
+// at least 2^-24 or 0, and from r = 2^-102 down their product would be subnormal. heed_activation_sweep checks every float
+// in both profiles, with flushing and without.
 constexpr float sigmoid_unit = 0x1p-32f;
 constexpr float silu_least = -87.0f;
 constexpr float sigmoid_least = -80.0f;  // so that products with other numbers do not become subnormal at once

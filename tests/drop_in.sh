@@ -2,6 +2,7 @@
 # The library as two files (target heed_single): one compiler call, no include path. SPDX-License-Identifier: MIT
 #   drop_in.sh run REFERENCE SINGLE SOURCE COMPILER FLAG...   compiles, runs the digest, compares with the library's
 #   drop_in.sh core - SINGLE SOURCE COMPILER FLAG...          compiles for a core; its words are the library's
+#   drop_in.sh emulated EMULATOR SINGLE SOURCE COMPILER FLAG...   compiles for another Linux; flushed.c passes there
 #   drop_in.sh size MOST SINGLE SOURCE COMPILER FLAG...       compiles, and has no more bytes of code than MOST
 #   drop_in.sh program MOST SINGLE SOURCE COMPILER FLAG...    compiles with the flags that heed.cpp's first comment names, but
 #                                                            FLAG... for the core, links, and a program has no more bytes than MOST
@@ -51,6 +52,15 @@ run)
   cp "$single/heed.h" "$work/heed/"
   cc -I"$work" "$source/tests/digest.c" "$work/heed.o" -o "$work/digest"
   sh "$source/tests/digest_compare.sh" "$reference" "$work/digest"
+  ;;
+emulated)
+  command -v "${reference%% *}" >/dev/null 2>&1 || { echo "SKIPPED: ${reference%% *} is not installed"; exit 77; }
+  mkdir "$work/heed"
+  cp "$single/heed.h" "$work/heed/"
+  c=$(echo "$compiler" | sed 's/clang++/clang/;s/g++/gcc/')
+  "$c" "$@" -static -I"$work" -I"$source/tests" "$source/tests/flushed.c" "$work/heed.o" -o "$work/flushed"
+  # shellcheck disable=SC2086
+  $reference "$work/flushed"
   ;;
 beside)
   cp "$single/heed.hpp" "$single/heed_threads.h" "$single/heed_threads.cpp" "$work/"

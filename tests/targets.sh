@@ -1,6 +1,6 @@
 #!/bin/sh
-# The same bits on every target: builds library, heed_digest, heed_int_digest, heed_selftest and, on Linux, heed_stack for each row of the list
-# below, runs them there (emulated, if need be) and prints a table of the digests. SPDX-License-Identifier: MIT
+# The same bits on every target: builds library, heed_digest, heed_int_digest, heed_flushed, heed_selftest and, on Linux,
+# heed_stack for each row of the list below, runs them there (emulated, if need be) and prints a table of the digests. SPDX-License-Identifier: MIT
 #   sh tests/targets.sh FOLDER [FILTER...]          builds in FOLDER
 #   sh tests/targets.sh FOLDER update              and writes the table into ports/targets.md, between its markers
 #   sh tests/targets.sh FOLDER check [FILTER...]    and fails if ports/targets.md has other digests, or lacks a row
@@ -9,7 +9,8 @@
 # could run; rows whose compiler or emulators are missing are left out, and say so.
 #   HEED_JOBS=N                    rows at a time; without it, as many as there are processors
 #   HEED_DIGEST_REFERENCE=FILE     from digest_write.sh; without it, the scalar kernels of this PC's own Release build
-# What a row has passed: every kernel's digest equals the reference's, under each of its runs; the self-test likewise; symbols.sh,
+# What a row has passed: every kernel's digest equals the reference's, under each of its runs; the self-test likewise, also where
+# subnormal numbers are flushed, with equal activations; symbols.sh,
 # where objects are machine code (no -flto) of Linux; no call needs more than HEED_STACK_BYTES.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -148,7 +149,7 @@ END
     exit 0
   fi
 
-  aims='heed_digest heed_int_digest heed_selftest'
+  aims='heed_digest heed_int_digest heed_flushed heed_selftest'
   case $toolchain in - | linux/*) aims="$aims heed_stack" ;; esac
   {
     rm -rf "$folder"
@@ -176,6 +177,8 @@ END
     cat "$folder/digest" >>"$folder/digests"
     # shellcheck disable=SC2086
     $emulator "$(program tests/heed_int_digest)" >>"$log" 2>&1 || fault "digest of integers, $run"
+    # shellcheck disable=SC2086
+    $emulator "$(program tests/heed_flushed)" >>"$log" 2>&1 || fault "where subnormals are flushed, $run"
     # shellcheck disable=SC2086
     $emulator "$(program bench/heed_selftest)" >>"$log" 2>&1 || fault "self-test, $run"
     runs_done="$runs_done${runs_done:+; }$run"
@@ -241,7 +244,7 @@ mode=print whole=0
 case ${1-} in update | check) mode=$1; shift ;; esac
 if [ $mode = update ] && [ $# -gt 0 ]; then echo "update takes no filter: the table is whole"; exit 1; fi
 
-(cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c tests/int_digest.c \
+(cd "$source" && find CMakeLists.txt include lib ports/cmake ports/linux ports/wasm ports/windows tests/support tests/digest.c tests/int_digest.c tests/flushed.c \
   tests/stack.c tests/symbols.sh -type f | sort | xargs cat | cksum) >stamp
 if [ -z "${HEED_DIGEST_REFERENCE-}" ]; then
   if ! cmp -s stamp "$build/reference.stamp" || [ ! -s "$reference" ]; then

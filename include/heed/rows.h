@@ -117,7 +117,8 @@ HEED_API heed_status heed_group_norm(heed_matrix x, const float *weight, const f
 /* The type of an activation, which layers take: y = f(x), or f(x) * up if up.data is not null. Without a gate, up is
  * heed_no_matrix(). The products are the gated forms GEGLU and SwiGLU (Shazeer 2020). x, up and y are all (n, dim).
  * Error: Each function below states the error of f. It was checked for every float. f(x) * up is rounded once more, by
- * 1 u. Where f is +0 because it would be tiny, f(x) * up is 0.
+ * 1 u. Where f is +0 because it would be tiny, f(x) * up is 0. Units that flush subnormal numbers give the same bits, if
+ * x / 2 and f(x) * up are not subnormal.
  * NaN: NaN stays NaN. Of gelu, silu and relu, f(+infinity) is +infinity, and f(-infinity) is +0. Zeros keep their sign,
  * but for the logistic function. Products with up are those of IEEE 754: 0 times infinity is NaN.
  * Aliasing: y is x or up (the same data and row_stride), or is disjoint from both.

@@ -52,8 +52,9 @@ HEED_INLINE void sigmoid(typename V::reg (&x)[N]) {
   HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::sub(V::set(-one), V::power(g[u], t[u], x[u]));
   rough_inverse<V>(d, x);
   HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::fma(V::fma(d[u], x[u], V::set(1.0f)), x[u], x[u]);
-  if constexpr (!V::fused)
+  if constexpr (!V::fused) {
     HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::mul(x[u], V::set(one));
+  }
 }
 
 struct silu_function {
