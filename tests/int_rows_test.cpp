@@ -130,7 +130,9 @@ int32_t any_number(random_source &r, int32_t least, int32_t most) {
 }
 heed_multiplier any_factor(random_source &r, int32_t least, int32_t most) {
   const auto kind = r.below(4);
-  return {kind == 0 ? 0x40000000 : kind == 1 ? INT32_MAX : int32_t(0x40000000 + r.below(0x3fffffff)),
+  return {kind == 0   ? 0x40000000
+          : kind == 1 ? INT32_MAX
+                      : int32_t(0x40000000 + r.below(0x3fffffff)),
           int32_t(r.between(least, most))};
 }
 void fill(random_source &r, int_rows &x) {
@@ -198,7 +200,8 @@ bool expect_norm(bool mean, int_rows &x, int_rows &y, const heed_int_norm &norm)
       const int64_t z = v == 0 ? 0 : rounded((n * (x.at(row, i) - x.zero_point) - sum) * factor, 42 - a);
       const int64_t bias = norm.bias ? int64_t(norm.bias[i]) * (1 << 20) : 0;
       EXPECT_EQ(y.at(row, i), in_range(rounded(z * norm.weight[i] + bias, 20 + norm.shift), y))
-          << (mean ? "layer" : "rms") << " of " << n << ", shift " << norm.shift << ", factor " << factor << ", a " << a;
+          << (mean ? "layer" : "rms") << " of " << n << ", shift " << norm.shift << ", factor " << factor << ", a "
+          << a;
       if (testing::Test::HasFailure()) return false;
     }
   }
@@ -209,12 +212,15 @@ TEST(int_rows, norms_have_the_bits_of_the_rule) {
   random_source r(730009);
   int32_t n_greatest = 0;
   for (int32_t trial = 0; trial < 6000 && !testing::Test::HasFailure(); ++trial) {
-    const int32_t dim = trial % 500 == 0 ? HEED_INT_MAX_NORM_DIM : int32_t(trial % 50 ? r.between(1, 20) : r.between(1, 300));
+    const int32_t dim =
+        trial % 500 == 0 ? HEED_INT_MAX_NORM_DIM : int32_t(trial % 50 ? r.between(1, 20) : r.between(1, 300));
     int_rows x = any_rows(r, 1, dim), y = any_rows(r, 1, dim, true);
     const int32_t kind = trial % 4;  // powers of 2 of either sign; one number alone; small numbers; any
     for (int32_t i = 0; i < dim && kind < 3; ++i) {
       const int32_t power = 1 << (trial / 4 % (x.format == HEED_INT8 ? 7 : 15));
-      const int32_t number = kind == 0 ? (i % 2 ? power : -power) : kind == 1 ? (i ? 0 : power) : int32_t(r.between(-3, 3));
+      const int32_t number = kind == 0   ? (i % 2 ? power : -power)
+                             : kind == 1 ? (i ? 0 : power)
+                                         : int32_t(r.between(-3, 3));
       const int32_t stored = std::min(x.format == HEED_INT8 ? 127 : 32767, number + x.zero_point);
       if (x.format == HEED_INT8)
         x.bytes[size_t(i)] = int8_t(std::max(-128, stored));
@@ -226,7 +232,9 @@ TEST(int_rows, norms_have_the_bits_of_the_rule) {
     for (auto &w : weight) w = any_number(r, least, -1 - least - (least == INT32_MIN));
     for (auto &b : bias) b = any_number(r, least, -1 - least - (least == INT32_MIN));
     const heed_int_norm norm = {weight.data(), r.below(4) ? bias.data() : nullptr, int32_t(r.between(0, 30)),
-                                r.below(3) ? 0 : r.below(3) ? uint32_t(r.below(1 << 20)) : UINT32_MAX};
+                                r.below(3)   ? 0
+                                : r.below(3) ? uint32_t(r.below(1 << 20))
+                                             : UINT32_MAX};
     for (const bool mean : {true, false}) n_greatest += expect_norm(mean, x, y, norm);
   }
   EXPECT_GT(n_greatest, 100);
@@ -251,22 +259,45 @@ double exact_activation(int32_t activation, double x) {
   return x > 0 ? x : 0;
 }
 
+// How far a table is beyond the bound of the header, as a share of it, at the worst number.
+double share_of_table_bound(int32_t activation, heed_multiplier in, int32_t in_zero, heed_multiplier out,
+                            int32_t out_zero) {
+  int8_t table[256];
+  EXPECT_EQ(heed_int_table(activation, in, in_zero, out, out_zero, table), HEED_OK);
+  const double x_scale = value_of(in), y_units = value_of(out), bound = 0.5 + 0x1p-23 + 0x1p-20 * y_units;
+  double worst = 0;
+  for (int32_t x = -128; x < 128; ++x) {
+    const double exact = exact_activation(activation, (x - in_zero) * x_scale) * y_units + out_zero;
+    const double wanted = std::min(127.0, std::max(-128.0, exact));
+    worst = std::max(worst, std::fabs(table[x + 128] - wanted) / bound);
+  }
+  return worst;
+}
+
+// Every pair of exponents, some factors of each: where numbers leave the table's series, where sums are shifted out.
 TEST(int_rows, tables_are_the_activations) {
   random_source r(730004);
-  for (int32_t trial = 0; trial < 400 && !testing::Test::HasFailure(); ++trial) {
-    const int32_t activation = trial % 4, in_zero = int32_t(r.between(-128, 127)),
-                  out_zero = int32_t(r.between(-128, 127));
-    const heed_multiplier in = drawn_factor(r, trial < 40 ? -30 : -9, trial < 40 ? 30 : 1),
-                          out = drawn_factor(r, trial < 40 ? -30 : 0, trial < 40 ? 30 : 7);
-    int8_t table[256];
-    ASSERT_EQ(heed_int_table(activation, in, in_zero, out, out_zero, table), HEED_OK);
-    for (int32_t x = -128; x < 128; ++x) {
-      const double exact = exact_activation(activation, (x - in_zero) * value_of(in)) * value_of(out) + out_zero;
-      const double wanted = std::min(127.0, std::max(-128.0, exact));
-      EXPECT_LE(std::fabs(table[x + 128] - wanted), 0.5 + 3e-6 * value_of(out) + 1e-6 * std::fabs(wanted - out_zero))
-          << activation << " " << x;
-    }
-  }
+  for (int32_t activation = HEED_INT_GELU; activation <= HEED_INT_RELU; ++activation)
+    for (int32_t e = -30; e <= 30; ++e)
+      for (int32_t out_e = -30; out_e <= 30; ++out_e)
+        for (int32_t draw = 0; draw < (e > -8 && e < 8 ? 8 : 2); ++draw) {
+          const heed_multiplier in = drawn_factor(r, e, e), out = drawn_factor(r, out_e, out_e);
+          const int32_t in_zero = int32_t(r.between(-128, 127)), out_zero = int32_t(r.between(-128, 127));
+          ASSERT_LE(share_of_table_bound(activation, in, in_zero, out, out_zero), 1)
+              << activation << ": " << in.m << ' ' << e << ' ' << in_zero << ", " << out.m << ' ' << out_e << ' '
+              << out_zero;
+        }
+}
+
+// Every x_scale of 12 bits around the ends of the series, with units so fine that the error shows.
+TEST(int_rows, tables_keep_their_bound_at_every_scale) {
+  for (int32_t activation = HEED_INT_GELU; activation <= HEED_INT_RELU; ++activation)
+    for (int32_t e = -8; e <= 6; ++e)
+      for (int32_t m = 1 << 11; m < 1 << 12; ++m) {
+        const heed_multiplier in = {m << 19, e}, fine = {1 << 30, 24};
+        ASSERT_LE(share_of_table_bound(activation, in, 0, fine, m % 256 - 128), 1)
+            << activation << ' ' << m << ' ' << e;
+      }
 }
 
 TEST(int_rows, a_lookup_takes_the_table) {

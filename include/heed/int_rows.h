@@ -71,7 +71,7 @@ typedef enum heed_int_activation {
 
 /* Fills the table of an activation: table[x + 128] = y_zero_point + f(x_scale * (x - x_zero_point)) / y_scale, rounded.
  * y_units is 1 / y_scale; the e of both lie from -30 to 30. It is computed in integers, too: the same table everywhere.
- * Error: half a unit of y, and 2^-20 / y_scale.
+ * Error: 0.5 + 2^-23 units of y, and 2^-20 / y_scale.
  * Status: NULL_POINTER for Y; OUT_OF_RANGE for ACTIVATION, MULTIPLIERS, X (its zero point), Y (its zero point). */
 HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale, int32_t x_zero_point,
                                     heed_multiplier y_units, int32_t y_zero_point, int8_t table[256]);

@@ -65,7 +65,7 @@ int64_t inner(int64_t x) {
   return times(x, linear) + times((square * (x >> 4)) >> (fraction - 4), cubic);
 }
 
-// The share of x that is left, for |x| < 16.
+// The share of x that is left, for |x| < 32.
 int64_t share_of(int32_t activation, int64_t x) {
   if (activation == HEED_INT_GELU) return normal(x);
   if (activation == HEED_INT_GELU_TANH) return sigmoid(inner(x));
@@ -83,7 +83,7 @@ multiplier product_of(multiplier a, multiplier b) {
 // f(x) / y_scale, of x in units of its scale: 9 bits times 31.
 int64_t activated(int32_t activation, multiplier x_scale, multiplier y_units, int32_t x) {
   const int64_t product = static_cast<int64_t>(x) * x_scale.m, magnitude = product < 0 ? -product : product;
-  const int32_t down = 31 - fraction - x_scale.e, far = down + fraction + 4;  // 2^far: 16
+  const int32_t down = 31 - fraction - x_scale.e, far = down + fraction + 5;  // 2^far: 32, from where f is 0 or x
   if (activation == HEED_INT_RELU || (far < 62 && magnitude >= static_cast<int64_t>(1) << far)) {
     if (x <= 0) return 0;
     const multiplier m = product_of(x_scale, y_units);
@@ -93,7 +93,7 @@ int64_t activated(int32_t activation, multiplier x_scale, multiplier y_units, in
   const int64_t near = down > 0 ? shifted(product, down) : product * (static_cast<int64_t>(1) << -down);
   const int64_t y = times(near, share_of(activation, near));
   const int32_t shift = fraction + 31 - y_units.e;
-  return shifted(y * y_units.m, shift < 62 ? shift : 62);
+  return shift > 62 ? 0 : shifted(y * y_units.m, shift);  // 62 bits
 }
 
 heed_status check_table(int32_t activation, multiplier x_scale, int32_t x_zero_point, multiplier y_units,
