@@ -70,9 +70,10 @@
 //     the integers q; after each block, the last of which may be shorter, y[n] = fma(scale, t, y[n]), from bias[n] or +0.
 // 25. Rows of floats times integers (heed_weights_in_integers). Of a row: a = max |x|, s = a / 127, r = 127 / a, q = x * r
 //     rounded to an integer, ties to even. If a < 2^-100, s and all q are 0. If a number is not finite, s is NaN and all q
-//     are 0. Sums of q times numbers, less zero points, are exact. int8: y[n] = (float(sum) * s) * scale + bias. Blocks: t = float(sum of the
-//     block) * scale, y[n] = y[n] + t, from +0, in ascending order, and then y[n] * s + bias. There is no fma: all round by
-//     themselves, in both profiles. A bias that is null is +0.
+//     are 0. Sums of q times numbers, less zero points, are exact. int8: y[n] =
+//     (float(sum) * s) * scale + bias; from s = 2^96 on float(sum) * (s * 2^-32) * scale * 2^32 + bias, the same bits where
+//     nothing is infinite on the way. Blocks: t = float(sum of the block) * scale, y[n] = y[n] + t, from +0, in ascending
+//     order, and then y[n] * s + bias. There is no fma: all round by themselves, in both profiles. A bias that is null is +0.
 // 26. tanh as an activation: x itself where |x| < 2^-12, else rule 12. sigmoid: 1 / (1 + exp(-x)) as in 19, +0 for x below
 //     -80.
 // 27. Sums over rows: 16 sums, sum[r mod 16] += x[r], r ascending, from +0, and the tree. Means over rows: that / float(n).

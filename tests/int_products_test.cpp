@@ -152,9 +152,14 @@ float product_by_rule(const float *x, const numeric_weights &w, int32_t o, float
     y = y + t;
     acc = 0;
   }
-  if (!blocks) y = float(acc);
-  y = y * s_x;
-  if (!blocks) y = y * float_of(w.scale(0, o));
+  if (blocks) {
+    y = y * s_x;
+    return y + bias;
+  }
+  const float unit = s_x < 0x1p96f ? 1.0f : 0x1p-32f;  // so that no product is infinite before the last
+  y = float(acc) * (s_x * unit);
+  y = y * float_of(w.scale(0, o));
+  y = y / unit;
   return y + bias;
 }
 
@@ -163,14 +168,16 @@ TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
     random_source r(820000 + uint64_t(seed));
     const int32_t format = seed % 4 == 3 ? HEED_UINT8 : HEED_INT8 + seed % 4;
     const int32_t n = r.chance(50) ? r.between(1, 4) : r.size(1, 50);
-    const weights plain = random_weights(r, format == HEED_UINT8 ? format : HEED_F32, seed / 4 % 2, r.size(1, 300),
-                                         r.size(1, 150), 0);
+    const weights plain =
+        random_weights(r, format == HEED_UINT8 ? format : HEED_F32, seed / 4 % 2, r.size(1, 300), r.size(1, 150), 0);
     const numeric_weights w = converted(numbers_of(plain), format);
     const bytes_of_weights packed = pack(plain.view(), format);
     matrix x = {n, w.n_in, bell_floats(r, size_t(n) * size_t(w.n_in))};
     if (r.chance(20)) x.values[size_t(r.between(0, n * w.n_in - 1))] = r.chance(50) ? not_a_number : INFINITY;
     if (r.chance(20))
       for (int32_t i = 0; i < w.n_in; ++i) x.values[size_t(i)] *= r.chance(50) ? 0x1p-101f : 0x1p-97f;
+    if (r.chance(20))
+      for (int32_t i = 0; i < w.n_in; ++i) x.values[size_t(i)] *= r.chance(50) ? 0x1p95f : 0x1p120f;
     const std::vector<float> bias = r.chance(50) ? bell_floats(r, size_t(w.n_out)) : std::vector<float>();
     const auto executor = r.chance(30) ? random_executor(r) : nullptr;
     primitive_setting s;
@@ -196,6 +203,65 @@ TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
                                                         0x1p-100 * sum);
       }
   }
+}
+
+// Weights q * 2^k of any format, exactly. In blocks one number is the greatest that there may be, so that 2^k is the scale.
+bytes_of_weights weights_of_size(random_source &r, int32_t format, int32_t k, int32_t n_in, int32_t n_out,
+                                 std::vector<double> *exact) {
+  const bool nibbles = format == HEED_Q4_0;
+  std::vector<float> floats, scales(size_t(n_out), std::ldexp(1.0f, k));
+  std::vector<uint8_t> stored, zeros(size_t(n_out), 100);
+  exact->clear();
+  for (int32_t i = 0; i < n_in * n_out; ++i) {
+    const bool greatest = i % n_in % 32 == 0;
+    const int32_t q = nibbles ? (greatest ? -8 : r.between(-7, 7)) : greatest ? 127 : r.between(-100, 127);
+    exact->push_back(std::ldexp(q, k)), floats.push_back(std::ldexp(float(q), k));
+    stored.push_back(uint8_t(format == HEED_UINT8 ? q + 100 : q));
+  }
+  if (has_blocks(format))
+    return pack(heed_weights_of(floats.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), format);
+  const heed_weights w = heed_weights_of(stored.data(), scales.data(), format, HEED_OUT_IN, n_in, n_out);
+  return pack(format == HEED_UINT8 ? heed_weights_with_zero_points(w, zeros.data(), n_out) : w, format);
+}
+
+// Rows from 2^-101 to the greatest float, next to ordinary ones, times weights from the least to 2^126: no product on
+// the way may be infinite or subnormal where the result is neither.
+TEST(rows_in_integers, keep_to_the_error_at_extreme_magnitudes) {
+  random_source r(825000);
+  int32_t n_large = 0;
+  for (const int32_t format : {HEED_INT8, HEED_UINT8, HEED_Q8_0, HEED_Q4_0})
+    for (const int32_t k : {-126, -110, -60, -14, 0, 15, 60, 100, 119})
+      for (const int32_t size : {-101, -99, -60, 0, 60, 95, 96, 97, 103, 110, 120, 127}) {
+        if (has_blocks(format) && (k < -14 || k > 15)) continue;
+        constexpr int32_t n = 3, n_out = 70;
+        const int32_t n_in = r.between(0, 1) ? r.between(1, 70) : r.between(500, 700);
+        std::vector<double> w;
+        const bytes_of_weights packed = weights_of_size(r, format, k, n_in, n_out, &w);
+        matrix x = {n, n_in, std::vector<float>(size_t(n) * size_t(n_in))};
+        for (int32_t i = 0; i < n * n_in; ++i)
+          x.values[size_t(i)] =
+              std::ldexp(float(r.between(8192, 16383)) * (i / n_in == 2 && r.chance(50) ? -1.0f : 1.0f),
+                         (i / n_in == 1 ? 0 : size) - 13);
+        const matrix y = product(x, in_integers(packed), {});
+        for (int32_t t = 0; t < n; ++t)
+          for (int32_t o = 0; o < n_out; ++o) {
+            double exact = 0, sum = 0, most = 0;
+            for (int32_t i = 0; i < n_in; ++i) {
+              const double xi = x.values[size_t(t * n_in + i)], wi = w[size_t(o * n_in + i)];
+              exact += xi * wi, sum += std::fabs(wi), most = std::max(most, std::fabs(xi));
+            }
+            const double blocks = has_blocks(format) ? (n_in + 31) / 32 : 0,
+                         least = flushes_subnormals ? 0x1p-126 : 0x1p-149;
+            const double bound =
+                most / 127 * (0.5 + 0x1p-15) * sum + (blocks + 4) * 0x1p-24 * most * sum + 0x1p-100 * sum + least;
+            if (std::fabs(exact) + bound > 0x1.fffffep127) continue;
+            n_large += std::fabs(exact) > 0x1p110;
+            ASSERT_LE(std::fabs(double(y.values[size_t(t * n_out + o)]) - exact), bound)
+                << "format " << format << ", numbers of 2^" << size << ", weights of 2^" << k << " at " << t << ", "
+                << o;
+          }
+      }
+  EXPECT_GT(n_large, 1000);
 }
 
 // On every kernel of floats, fused or not.

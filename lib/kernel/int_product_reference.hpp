@@ -33,8 +33,11 @@ namespace scalar {
         const scaled_number q = packed_number(panel, i, (first + n) % panel_outputs);
         acc += int_quantised(x[i], row.inverse) * q.number;
         if (i < b.depth - 1 && (!blocks || i % block_inputs < block_inputs - 1)) continue;
-        y = blocks ? y + static_cast<float>(acc) * q.scale : static_cast<float>(acc) * row.scale * q.scale;
-        if (blocks) acc = 0;
+        if (blocks)
+          y += static_cast<float>(acc) * q.scale, acc = 0;
+        else
+          y = row.is_large() ? int_scaled_by_large(acc, row.scale, q.scale)
+                             : static_cast<float>(acc) * row.scale * q.scale;
       }
       b.y[r * b.y_stride + n] = (blocks ? y * row.scale : y) + (b.bias ? b.bias[n] : 0.0f);
     }

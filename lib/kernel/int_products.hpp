@@ -66,7 +66,14 @@ HEED_INLINE void int_store(void *y, ptrdiff_t i, int32_t number, bool wide) {
 struct int_row_scale {
   float scale, inverse;
   int32_t sum = 0;  // of the integers, for weights with zero points
+  // float(sum of products) * scale may be infinite, where that times the output's scale is not.
+  HEED_INLINE bool is_large() const { return scale >= 0x1p96f; }
 };
+// (float(sum) * s_x) * s_w as if no product could be too large; s_x is large. All factors are powers of two: the bits
+// are those of products that are not.
+HEED_INLINE float int_scaled_by_large(int32_t sum, float row_scale, float scale) {
+  return static_cast<float>(sum) * (row_scale * 0x1p-32f) * scale * 0x1p32f;
+}
 // A zero point of a panel of uint8.
 HEED_INLINE int32_t panel_zero(const packed_panel &w, int32_t n) {
   return static_cast<int8_t>(w.data[4 * (static_cast<ptrdiff_t>(w.width) + n)]);

@@ -16,7 +16,7 @@
 #ifndef HEED_GENERIC_INT_PANEL_PRODUCT_HPP
 #define HEED_GENERIC_INT_PANEL_PRODUCT_HPP
 
-#include "../../kernel/int_products.hpp"
+#include "large_rows.hpp"
 
 namespace heed {
 
@@ -150,6 +150,21 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
   }
 }
 
+// Rows become results. One that is large goes alone, and so do those beside it.
+template <class V>
+static HEED_INLINE void scale_rows(linear_block b, const packed_panel &w, const int_row_scale *rows) {
+  bool large = false;
+  for (int32_t r = 0; r < b.n_rows; r++) large |= rows[r].is_large();
+  if (!large || !has_output_scales(w.format)) return V::scale(b, w, rows);
+  for (int32_t n_rows = b.n_rows; n_rows > 0; n_rows--, rows++, b.y += b.y_stride) {
+    b.n_rows = 1;
+    if (rows->is_large())
+      scale_large_row(b, w, {rows->scale, 0.0f}, b.y);
+    else
+      V::scale(b, w, rows);
+  }
+}
+
 // Outputs of a panel that y does not have would be written: such a panel lies on the stack meanwhile, some rows of it.
 constexpr int32_t spare_rows = 6;
 
@@ -178,7 +193,7 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
                    begin, depth);
       if (begin + depth == of.depth) {
         if (w.format == stored_uint8) take_zero_points(b, panel, scales + r);
-        V::scale(b, panel, scales + r);
+        scale_rows<V>(b, panel, scales + r);
       }
       for (int32_t i = 0; copied && i < b.n_rows; i++)
         __builtin_memcpy(y + i * of.y_stride, spare + i * panel_outputs, row_bytes);

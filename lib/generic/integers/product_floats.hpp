@@ -3,23 +3,10 @@
 #ifndef HEED_GENERIC_INT_PRODUCT_FLOATS_HPP
 #define HEED_GENERIC_INT_PRODUCT_FLOATS_HPP
 
+#include "large_rows.hpp"
 #include "product.hpp"
 
 namespace heed {
-
-HEED_INLINE int32_t int_in(const float *y) {
-  int32_t number;
-  __builtin_memcpy(&number, y, sizeof number);
-  return number;
-}
-HEED_INLINE void int_to(float *y, int32_t number) { __builtin_memcpy(y, &number, sizeof number); }
-
-// Scale of an output of an int8 panel: little-endian on every processor.
-HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
-  const unsigned char *p = w.data + 4 * n;
-  return float_of_bits(p[0] | static_cast<uint32_t>(p[1]) << 8 | static_cast<uint32_t>(p[2]) << 16 |
-                       static_cast<uint32_t>(p[3]) << 24);
-}
 
 constexpr int32_t int_piece = 128;  // inputs that are quantised at a time: a multiple of 32
 
@@ -117,7 +104,13 @@ template <class F>
 static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
   const ptrdiff_t before = 4 * words_of_scales(w.format) + q.begin;
   F::add(q, int_panel(w.data + before * w.width, w.width), b.n_cols, b.y, b.y_stride);
-  for (int32_t r = 0; q.begin + q.depth == b.depth && r < b.n_rows; r++) F::scale(b, w, q.scales[r], b.y + r * b.y_stride);
+  for (int32_t r = 0; q.begin + q.depth == b.depth && r < b.n_rows; r++) {
+    float *const y = b.y + r * b.y_stride;
+    if (q.scales[r].is_large())
+      scale_large_row(b, w, q.scales[r], y);
+    else
+      F::scale(b, w, q.scales[r], y);
+  }
 }
 
 template <class M, class F = plain_floats<M>>
