@@ -4,10 +4,12 @@
     heed.load("libheed.so")
     y = heed.attention(q, k, v, causal=True)          # (heads, rows, dim), as PyTorch's scaled_dot_product_attention
 
-Arrays that come in may have any type; they are read as float32. Results are float32. README.md beside this file has more.
+Arrays that come in may be of any floats or integers; they are read as float32. Results are float32. What does not fit is
+a ValueError that names the argument, and what was wanted. README.md beside this file has more.
 """
 import ctypes
 import ctypes.util
+import operator
 import os
 
 import numpy
@@ -17,13 +19,110 @@ VERSION = "0.3"  # the structs below are those of this version; load() refuses a
 _KINDS = {"i": ctypes.c_int32, "u": ctypes.c_uint32, "f": ctypes.c_float, "z": ctypes.c_ssize_t, "p": ctypes.c_void_p}
 
 
+# ------------------------------------------------------------------------------------------------ what leaves Python
+# Every array, every integer and every float that the library sees goes through these functions.
+
+
+def _shape_text(shape):
+    names = {None: "any", Ellipsis: "..."}
+    return "(" + ", ".join(names[n] if n in names else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _check_shape(name, given, wanted):
+    """wanted: numbers; None is any number but 0, and ... at the front any dimensions."""
+    tail = wanted[1:] if wanted[0] is Ellipsis else wanted
+    ranks_fit = len(given) >= len(tail) if wanted[0] is Ellipsis else len(given) == len(tail)
+    if not ranks_fit or 0 in given or any(n not in (None, m) for n, m in zip(tail, given[len(given) - len(tail):])):
+        raise ValueError(f"{name} has the shape {_shape_text(given)}, not {_shape_text(wanted)}")
+
+
+def _given(name, value):
+    try:
+        return numpy.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is no array: {error}") from None
+
+
+def _array(name, value, dtype, shape):
+    """An array of dtype; its last dimension is contiguous, and no stride is negative. None stays None."""
+    if value is None:
+        return None
+    given = _given(name, value)
+    dtype = numpy.dtype(dtype)
+    if given.dtype.kind not in ("fiu" if dtype.kind == "f" else "iu"):
+        raise ValueError(f"{name} has the type {given.dtype}, not {dtype}")
+    _check_shape(name, given.shape, shape)
+    with numpy.errstate(over="ignore"):
+        array = given.astype(dtype, copy=False)
+    if dtype.kind == "f":
+        beyond = numpy.isinf(array) & ~numpy.isinf(given)
+    else:
+        beyond = (given < numpy.iinfo(dtype).min) | (given > numpy.iinfo(dtype).max)
+    if beyond.any():
+        raise ValueError(f"{name} holds {given[beyond].flat[0]}, which {dtype} does not hold")
+    strides_fit = all(stride >= 0 and stride % array.itemsize == 0 for stride in array.strides)
+    last_fits = array.ndim == 0 or array.shape[-1] == 1 or array.strides[-1] == array.itemsize
+    return array if strides_fit and last_fits and array.flags.aligned else numpy.array(array, order="C")
+
+
+def _floats(name, value, shape):
+    return _array(name, value, numpy.float32, shape)
+
+
+def _pointer(name, array, dtype, shape):
+    """The only way from an array to its address: with the type and the shape that the library reads."""
+    if array is None:
+        return None
+    if array.dtype != dtype:
+        raise ValueError(f"{name} has the type {array.dtype}, not {numpy.dtype(dtype)}")
+    _check_shape(name, array.shape, shape)
+    return array.ctypes.data
+
+
+def _integer(name, value, least=-2 ** 31, most=2 ** 31 - 1):
+    """Python's integers have no end; ctypes cuts them off silently."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}, not an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}, not from {least} to {most}")
+    return number
+
+
+def _real(name, value):
+    if isinstance(value, (str, bytes)) or numpy.ndim(value) != 0 or numpy.iscomplexobj(value) or value is None:
+        raise ValueError(f"{name} is {value!r}, not a number")
+    number = float(value)
+    if abs(number) != float("inf") and abs(ctypes.c_float(number).value) == float("inf"):
+        raise ValueError(f"{name} is {number}, which float32 does not hold")
+    return number
+
+
+_RANGES = {ctypes.c_int32: (-2 ** 31, 2 ** 31 - 1), ctypes.c_uint32: (0, 2 ** 32 - 1), ctypes.c_ssize_t: (-2 ** 63, 2 ** 63 - 1)}
+
+
+class _Struct(ctypes.Structure):
+    """A struct whose numbers are checked, whoever sets them."""
+
+    def __setattr__(self, name, value):
+        kinds = {field[0]: field[1] for field in self._fields_}
+        if name not in kinds:
+            raise AttributeError(f"{type(self).__name__} has no field {name}")
+        if kinds[name] in _RANGES:
+            value = _integer(name, value, *_RANGES[kinds[name]])
+        elif kinds[name] is ctypes.c_float:
+            value = _real(name, value)
+        super().__setattr__(name, value)
+
+
 def _struct(name, fields):
     """A struct of the C headers: names of fields behind their kind, which is a letter of _KINDS or a struct."""
     members = []
     for group in fields:
         kind, names = group
         members += [(field, _KINDS.get(kind, kind)) for field in names.split()]
-    return type(name, (ctypes.Structure,), {"_fields_": members})
+    return type(name, (_Struct,), {"_fields_": members})
 
 
 _memory = _struct("heed_memory", [("p", "data"), ("z", "bytes")])
@@ -109,10 +208,12 @@ def _heed():
 def _check_structs(path):
     """Objects that the library fills in state their size; structs that it reads it refuses if their size is another."""
     buffer = numpy.zeros(1024, numpy.uint64)
-    data = numpy.zeros(4, numpy.float32)
-    _call("heed_rope_init", _pointer(buffer), 0)
+    at = ctypes.c_void_p(_pointer("buffer", buffer, numpy.uint64, (1024,)))
+    numbers = numpy.zeros(4, numpy.float32)
+    data = ctypes.c_void_p(_pointer("numbers", numbers, numpy.float32, (4,)))
+    _call("heed_rope_init", at, 0)
     sizes = [(_rope, int(buffer.view(numpy.uint32)[0]))]
-    _call("heed_mask_init_additive", _pointer(buffer), _pointer(data), 1, _z(0), _z(0), _z(0))
+    _call("heed_mask_init_additive", at, data, 1, _z(0), _z(0), _z(0))
     sizes.append((_mask, int(buffer.view(numpy.uint32)[0])))
     wrong = [struct.__name__ for struct, size in sizes if ctypes.sizeof(struct) != size]
     one = numpy.ones((1, 1), numpy.float32)
@@ -142,58 +243,47 @@ def _z(number):
     return ctypes.c_ssize_t(number)
 
 
-def _f(number):
-    return ctypes.c_float(number)
+def _f(name, number):
+    return ctypes.c_float(_real(name, number))
 
 
-def _pointer(array):
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+def _vector(name, array, n):
+    """Of n floats, or null."""
+    return ctypes.c_void_p(_pointer(name, array, numpy.float32, (n,)))
 
 
 def _call(function, *arguments):
+    arguments = [_integer(function, a) if isinstance(a, int) else a for a in arguments]
     status = getattr(_heed(), function)(*arguments)
     if status != 0:
         raise Error(status)
 
 
-def _floats(array, n_dims=None):
-    """float32 whose last dimension is contiguous, and no stride negative; None stays None."""
-    if array is None:
-        return None
-    array = numpy.asarray(array, numpy.float32)
-    if n_dims is not None and array.ndim != n_dims:
-        raise ValueError("an array has %d dimensions, not %d" % (array.ndim, n_dims))
-    if array.size == 0:
-        raise ValueError("an array is empty")
-    strides_fit = all(stride >= 0 and stride % 4 == 0 for stride in array.strides)
-    last_fits = array.ndim == 0 or array.shape[-1] == 1 or array.strides[-1] == 4
-    return array if strides_fit and last_fits else numpy.ascontiguousarray(array)
-
-
-def _matrix_of(array):
+def _matrix_of(name, array):
     """A matrix (n, dim) of an array with two dimensions."""
     if array is None:
         return _matrix(None, 0, 0, 0)
-    return _matrix(array.ctypes.data, array.shape[0], array.shape[1], array.strides[0] // 4)
+    return _matrix(_pointer(name, array, numpy.float32, (None, None)), *array.shape, array.strides[0] // 4)
 
 
 def _memory_of(n_bytes):
     """Memory, aligned as heed asks, and what keeps it."""
     keeper = numpy.zeros(n_bytes + 64, numpy.uint8)
-    return _memory(keeper.ctypes.data + -keeper.ctypes.data % 64, n_bytes), keeper
+    at = _pointer("memory", keeper, numpy.uint8, (n_bytes + 64,))
+    return _memory(at + -at % 64, n_bytes), keeper
 
 
-def _tensor_of(array):
+def _tensor_of(name, array):
     """A tensor of (batch, heads, rows, dim)."""
-    return _tensor(array.ctypes.data, *[stride // 4 for stride in array.strides[:3]])
+    return _tensor(_pointer(name, array, numpy.float32, (None,) * 4), *[stride // 4 for stride in array.strides[:3]])
 
 
 def _rows(x, run):
     """Calls run with x (..., dim) as a matrix, and a result like it."""
-    x = _floats(x)
+    x = _floats("x", x, (..., None))
     flat = numpy.ascontiguousarray(x).reshape(-1, x.shape[-1])
     y = numpy.empty_like(flat)
-    run(_matrix_of(flat), _matrix_of(y), flat)
+    run(_matrix_of("x", flat), _matrix_of("y", y), flat)
     return y.reshape(x.shape)
 
 
@@ -215,6 +305,8 @@ def kernel():
 
 def use_kernel(name=None):
     """Forces a kernel, or "fused" or "unfused"; None returns to the automatic choice."""
+    if not isinstance(name, (str, type(None))):
+        raise ValueError(f"name is {name!r}, not a string")
     _call("heed_kernel_use", None if name is None else name.encode())
 
 
@@ -223,16 +315,14 @@ def use_kernel(name=None):
 
 def softmax(x, scale=1.0):
     """Over the last dimension."""
-    return _rows(x, lambda x, y, _: _call("heed_softmax", x, _f(scale), y, None))
+    return _rows(x, lambda x, y, _: _call("heed_softmax", x, _f("scale", scale), y, None))
 
 
 def _norm(function):
     def norm(x, weight=None, bias=None, eps=1e-5):
-        weight, bias = _floats(weight, 1), _floats(bias, 1)
-        for part in (weight, bias):
-            if part is not None and part.shape[0] != numpy.shape(x)[-1]:
-                raise ValueError("weight or bias does not fit the rows")
-        return _rows(x, lambda x, y, _: _call(function, x, _pointer(weight), _pointer(bias), _f(eps), y, None))
+        weight, bias = _floats("weight", weight, (None,)), _floats("bias", bias, (None,))
+        return _rows(x, lambda x, y, _: _call(function, x, _vector("weight", weight, x.dim), _vector("bias", bias, x.dim),
+                                              _f("eps", eps), y, None))
     norm.__doc__ = function + " over the last dimension."
     return norm
 
@@ -243,9 +333,11 @@ rms_norm_plus_one = _norm("heed_rms_norm_plus_one")
 
 def _activation(function):
     def activation(x, up=None):
+        x = _floats("x", x, (..., None))
+        up = _floats("up", up, x.shape)
         if up is not None:
-            up = numpy.ascontiguousarray(_floats(up)).reshape(-1, numpy.shape(up)[-1])
-        return _rows(x, lambda x, y, _: _call(function, x, _matrix_of(up), y, None))
+            up = numpy.ascontiguousarray(up).reshape(-1, up.shape[-1])
+        return _rows(x, lambda x, y, _: _call(function, x, _matrix_of("up", up), y, None))
     activation.__doc__ = function + ", times up, if it is given."
     return activation
 
@@ -267,37 +359,43 @@ class Weights:
 
 def weights(array, layout="out_in"):
     """float16 arrays stay what they are, all others are read as float32. out_in: (n_out, n_in), as PyTorch has it."""
+    return _weights_of("array", array, layout)
+
+
+def _weights_of(name, array, layout="out_in"):
     if isinstance(array, Weights):
         return array
-    array = numpy.asarray(array)
-    halves = array.dtype == numpy.float16
-    array = numpy.ascontiguousarray(array if halves else _floats(array))
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError("weights are a matrix")
+    order = _number_of(LAYOUTS, layout, "layout")
+    format = "f16" if getattr(array, "dtype", None) == numpy.float16 else "f32"
+    dtype = numpy.float16 if format == "f16" else numpy.float32
+    array = numpy.ascontiguousarray(_array(name, array, dtype, (None, None)))
     n_out, n_in = array.shape if layout == "out_in" else array.shape[::-1]
-    struct = _weights(array.ctypes.data, None, FORMATS["f16" if halves else "f32"], LAYOUTS[layout], n_in, n_out, array.shape[1])
+    struct = _weights(_pointer(name, array, dtype, array.shape), None, FORMATS[format], order, n_in, n_out, array.shape[1])
     return Weights(struct, array)
 
 
 def quantized(numbers, scales, zero_points, layout="out_in"):
     """int8 or uint8 numbers: weight = (number - zero point) * scale; one scale and zero point, or one for each output."""
-    numbers = numpy.ascontiguousarray(numbers)
-    if numbers.dtype not in (numpy.int8, numpy.uint8) or numbers.ndim != 2 or numbers.size == 0:
-        raise ValueError("numbers are a matrix of int8 or uint8")
+    order = _number_of(LAYOUTS, layout, "layout")
+    dtype = _given("numbers", numbers).dtype
+    if dtype not in (numpy.int8, numpy.uint8):
+        raise ValueError(f"numbers has the type {dtype}, not int8 or uint8")
+    numbers = numpy.ascontiguousarray(_array("numbers", numbers, dtype, (None, None)))
     n_out, n_in = numbers.shape if layout == "out_in" else numbers.shape[::-1]
-    scales = numpy.ascontiguousarray(scales, numpy.float32).reshape(-1)
-    zero_points = numpy.ascontiguousarray(zero_points, numbers.dtype).reshape(-1)
-    if scales.size not in (1, n_out) or zero_points.size != scales.size:
-        raise ValueError("there is neither one scale and zero point nor one for each output")
-    plain = _weights(numbers.ctypes.data, scales.ctypes.data, FORMATS["int8" if numbers.dtype == numpy.int8 else "uint8"],
-                     LAYOUTS[layout], n_in, n_out, numbers.shape[1])
-    struct = _heed().heed_weights_with_zero_points(plain, _pointer(zero_points), ctypes.c_int32(scales.size))
+    scales, zero_points = numpy.atleast_1d(_given("scales", scales)), numpy.atleast_1d(_given("zero_points", zero_points))
+    n = 1 if scales.shape == (1,) else n_out
+    scales = numpy.ascontiguousarray(_floats("scales", scales, (n,)))
+    zero_points = numpy.ascontiguousarray(_array("zero_points", zero_points, dtype, (n,)))
+    plain = _weights(_pointer("numbers", numbers, dtype, numbers.shape), _pointer("scales", scales, numpy.float32, (n,)),
+                     FORMATS[dtype.name], order, n_in, n_out, numbers.shape[1])
+    struct = _heed().heed_weights_with_zero_points(plain, ctypes.c_void_p(_pointer("zero_points", zero_points, dtype, (n,))),
+                                                   ctypes.c_int32(n))
     return Weights(struct, (numbers, scales, zero_points))
 
 
 def pack(w, format="f32"):
     """The weights in another format, packed for speed: f32, f16, bf16, int8, q8_0, q4_0; uint8 of quantized ones."""
-    w, number = weights(w), _number_of(FORMATS, format, "format")
+    w, number = _weights_of("w", w), _number_of(FORMATS, format, "format")
     n_bytes = _heed().heed_weights_packed_bytes(number, w.n_in, w.n_out)
     memory, keeper = _memory_of(n_bytes)
     struct = _weights()
@@ -308,19 +406,18 @@ def pack(w, format="f32"):
 
 def in_integers(w):
     """Weights packed in int8, uint8, q8_0 or q4_0 whose products are made in integers: each row of x is quantised on its way (W8A8)."""
-    struct = _weights()
+    w, struct = _weights_of("w", w), _weights()
     _call("heed_weights_in_integers", ctypes.byref(struct), w.struct)
     return Weights(struct, w)
 
 
 def project(x, w, bias=None):
     """x (..., n_in) times w, plus bias (n_out). An array w is (n_out, n_in), as in nn.Linear."""
-    w, x, bias = weights(w), _floats(x), _floats(bias, 1)
-    if bias is not None and bias.shape[0] != w.n_out:
-        raise ValueError("the bias does not fit the weights")
+    w = _weights_of("w", w)
+    x, bias = _floats("x", x, (..., w.n_in)), _floats("bias", bias, (w.n_out,))
     flat = numpy.ascontiguousarray(x).reshape(-1, x.shape[-1])
     y = numpy.empty((flat.shape[0], w.n_out), numpy.float32)
-    _call("heed_project", _matrix_of(flat), w.struct, _pointer(bias), _matrix_of(y), None)
+    _call("heed_project", _matrix_of("x", flat), w.struct, _vector("bias", bias, w.n_out), _matrix_of("y", y), None)
     return y.reshape(x.shape[:-1] + (w.n_out,))
 
 
@@ -333,32 +430,47 @@ class Rope:
     def __init__(self, style="halves", head_dim=None, rotary_dim=None, base=10000.0, scale=1.0, inverse_frequencies=None):
         self.struct = _rope()
         _call("heed_rope_init", ctypes.byref(self.struct), _number_of(STYLES, style, "style"))
-        self.inverse_frequencies = _floats(inverse_frequencies, 1)
-        if rotary_dim or head_dim:
-            self.struct.rotary_dim = rotary_dim or head_dim
+        self.inverse_frequencies = _floats("inverse_frequencies", inverse_frequencies, (None,))
+        for name, value in (("head_dim", head_dim), ("rotary_dim", rotary_dim)):
+            if value is not None:
+                self.struct.rotary_dim = _integer(name, value)
         self.struct.base, self.struct.scale = base, scale
-        self.struct.inverse_frequencies = _pointer(self.inverse_frequencies)
-        if inverse_frequencies is not None and 2 * self.inverse_frequencies.shape[0] != self.struct.rotary_dim:
-            raise ValueError("there is not one inverse frequency for each pair of rotary_dim")
+        self._point()
+
+    def _point(self):
+        """Pointers are made for each call: of arrays that fit the struct as it is then."""
+        self.struct.inverse_frequencies = _pointer("inverse_frequencies", self.inverse_frequencies, numpy.float32,
+                                                   (self.struct.rotary_dim // 2,))
 
     def __call__(self, x, position=0):
         """x (heads, rows, head_dim), turned."""
-        x = _floats(x, 3)
+        x = _floats("x", x, (None, None, None))
         y = numpy.empty(x.shape, numpy.float32)
-        _call("heed_rope_apply", ctypes.byref(self.struct), _tensor_of(x[None]), x.shape[1], x.shape[0], x.shape[2],
-              position, None, _tensor_of(y[None]), None)
+        self._point()
+        _call("heed_rope_apply", ctypes.byref(self.struct), _tensor_of("x", x[None]), x.shape[1], x.shape[0], x.shape[2],
+              _integer("position", position), None, _tensor_of("y", y[None]), None)
         return y
 
 
 def _mask_of(mask, shape):
-    """Options with a mask, and all that they point to. bool: True attends; floats are added."""
-    mask = numpy.asarray(mask)
+    """Options with a mask, and all that they point to. bool, and integers 0 and 1: True or 1 attends; floats are added."""
+    mask = _given("mask", mask)
+    if mask.dtype.kind in "iu":
+        if not (mask == 1).any() or not ((mask == 0) | (mask == 1)).all():
+            raise ValueError(f"mask has the type {mask.dtype} and is not of 0 and 1 with a 1: give mask.astype(bool), where True "
+                             "attends, or floats, which are added")
+        mask = mask == 1
     additive = mask.dtype != numpy.bool_
-    mask = numpy.ascontiguousarray(numpy.broadcast_to(mask, shape), numpy.float32 if additive else numpy.uint8)
+    dtype = numpy.float32 if additive else numpy.uint8
+    try:
+        mask = numpy.broadcast_to(mask, shape)
+    except ValueError:
+        raise ValueError(f"mask has the shape {_shape_text(mask.shape)}, not {_shape_text(shape)} or one that broadcasts to it") from None
+    mask = numpy.ascontiguousarray(_array("mask", mask if additive else mask.view(numpy.uint8), dtype, shape))
     struct = _mask()
     strides = [_z(stride // mask.itemsize) for stride in mask.strides[:3]]
-    _call("heed_mask_init_additive" if additive else "heed_mask_init_boolean", ctypes.byref(struct), _pointer(mask),
-          shape[3], *strides)
+    _call("heed_mask_init_additive" if additive else "heed_mask_init_boolean", ctypes.byref(struct),
+          ctypes.c_void_p(_pointer("mask", mask, dtype, shape)), shape[3], *strides)
     options = _options(struct_size=ctypes.sizeof(_options))
     options.mask = ctypes.addressof(struct)
     return options, (struct, mask)
@@ -366,19 +478,21 @@ def _mask_of(mask, shape):
 
 def attention(q, k, v, causal=False, scale=None, position=0, mask=None):
     """q (heads, rows, dim), k and v (key heads, keys, dim); also without heads, or with a batch in front. position is that of
-    query 0 among the keys. A mask can be broadcast to (batch, heads, rows, keys)."""
-    shape = numpy.shape(q)
-    arrays = [_floats(a) for a in (q, k, v)]
-    if not 2 <= len(shape) <= 4 or any(a.ndim != len(shape) for a in arrays):
-        raise ValueError("q, k and v have two to four dimensions, all the same number")
-    q, k, v = [a.reshape((1,) * (4 - a.ndim) + a.shape) for a in arrays]
-    if not q.shape[0] == k.shape[0] == v.shape[0] or k.shape[:3] != v.shape[:3] or q.shape[3] != k.shape[3]:
-        raise ValueError("the shapes of q, k and v do not fit")
+    query 0 among the keys. A mask can be broadcast to (batch, heads, rows, keys). In one of bool, or of the integers 0 and 1,
+    True or 1 attends; floats are added to the scores."""
+    shape = _given("q", q).shape
+    if not 2 <= len(shape) <= 4:
+        raise ValueError(f"q has the shape {_shape_text(shape)}, not two to four dimensions")
+    ranks = (None,) * len(shape)
+    q, k, v = [_floats(name, a, ranks) for name, a in (("q", q), ("k", k), ("v", v))]
+    _check_shape("k", k.shape, shape[:-3] + ranks[-3:-1] + shape[-1:])
+    _check_shape("v", v.shape, k.shape[:-1] + (None,))
+    q, k, v = [a.reshape((1,) * (4 - a.ndim) + a.shape) for a in (q, k, v)]
     out = numpy.empty(q.shape[:3] + v.shape[3:], numpy.float32)
     memory, keeper = _memory_of(_heed().heed_workspace_bytes(q.shape[3], v.shape[3]))
     call = _attention(ctypes.sizeof(_attention), q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], q.shape[3],
-                      v.shape[3], _SCALE_DEFAULT if scale is None else scale, int(causal), position, _tensor_of(q),
-                      _tensor_of(k), _tensor_of(v), _tensor_of(out), memory, None, None, None)
+                      v.shape[3], _SCALE_DEFAULT if scale is None else scale, causal, position, _tensor_of("q", q),
+                      _tensor_of("k", k), _tensor_of("v", v), _tensor_of("out", out), memory, None, None, None)
     if mask is not None:
         options, keeps = _mask_of(mask, q.shape[:3] + k.shape[2:3])
         call.options = ctypes.addressof(options)
@@ -389,41 +503,65 @@ def attention(q, k, v, causal=False, scale=None, position=0, mask=None):
 # ----------------------------------------------------------------------------------------------------------- layers
 
 
+_NORMS, _ACTIVATIONS = ("layer_norm", "rms_norm", "rms_norm_plus_one"), ("gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid")
+_FUNCTIONS = {"norm": _NORMS, "qk_norm": _NORMS, "activation": _ACTIVATIONS}
+
+
 class _Layer:
-    """A struct of a layer whose fields are set from Python: weights and biases are arrays, functions are names."""
+    """A struct of a layer whose fields are set from Python: weights and biases are arrays, functions are names.
+
+    VECTORS: of each array, which of _widths() its length is. OBJECTS: the Python class of each field that points to a struct."""
 
     def __init__(self, kind, **fields):
         self.struct = kind(struct_size=ctypes.sizeof(kind))
         self.keeps = {}
-        kinds = dict(kind._fields_)
+        kinds = {field[0]: field[1] for field in kind._fields_}
         for name, value in fields.items():
-            if name not in kinds or name in ("struct_size", "cache", "options", "batch"):
+            known = {**self.VECTORS, **self.OBJECTS, **_FUNCTIONS}
+            if name not in kinds or name == "struct_size" or (kinds[name] is ctypes.c_void_p and name not in known):
                 raise TypeError("a layer has no field " + name)
-            setattr(self.struct, name, self._value(name, kinds[name], value))
+            self._set(name, kinds[name], value)
+        self._point()
 
-    def _value(self, name, kind, value):
+    def _set(self, name, kind, value):
         if value is None:
-            return kind() if kind is _weights else None
+            return
         if kind is _weights:
-            value = weights(value)
-        elif kind is ctypes.c_void_p and not isinstance(value, (str, _Layer, Rope)):
-            value = numpy.ascontiguousarray(_floats(value, 1))
-        else:
-            if isinstance(value, str):
-                return ctypes.cast(getattr(_heed(), "heed_" + value), ctypes.c_void_p).value
-            if not isinstance(value, (_Layer, Rope)):
-                return value
-        self.keeps[name] = value
-        return value.ctypes.data if isinstance(value, numpy.ndarray) else \
-            value.struct if isinstance(value, Weights) else ctypes.addressof(value.struct)
+            self.keeps[name] = _weights_of(name, value)
+            value = self.keeps[name].struct
+        elif name in self.VECTORS:
+            self.keeps[name] = numpy.ascontiguousarray(_floats(name, value, (None,)))
+            return
+        elif name in self.OBJECTS:
+            if not isinstance(value, globals()[self.OBJECTS[name]]):
+                raise ValueError(f"{name} is {value!r}, not a heed.{self.OBJECTS[name]}")
+            self.keeps[name] = value
+            value = ctypes.addressof(value.struct)
+        elif name in _FUNCTIONS:
+            if value not in _FUNCTIONS[name]:
+                raise ValueError(f"{name} is {value!r}, not one of {', '.join(_FUNCTIONS[name])}")
+            value = ctypes.cast(getattr(_heed(), "heed_" + value), ctypes.c_void_p).value
+        setattr(self.struct, name, value)
+
+    def _point(self):
+        """Pointers are made for each call: of arrays that fit the struct as it is then."""
+        widths = self._widths()
+        for name, value in self.keeps.items():
+            if name in self.OBJECTS:
+                value._point()
+            elif name in self.VECTORS:
+                setattr(self.struct, name, _pointer(name, value, numpy.float32, (widths[self.VECTORS[name]],)))
 
     def _run(self, name, x, n_out, out_rows=0):
-        x = _floats(x, 2)
+        x = _floats("x", x, (None, None))
+        if abs(out_rows) > x.shape[0]:
+            raise ValueError(f"out_rows is {out_rows}, and x has {x.shape[0]} rows")
+        self._point()
         y = numpy.empty((abs(out_rows) or x.shape[0], n_out), numpy.float32)
         n_bytes = getattr(_heed(), name + "_bytes")(ctypes.byref(self.struct), x.shape[0])
         memory, self.memory = _memory_of(max(n_bytes, 64))
-        _call(name + "_run", ctypes.byref(self.struct), _matrix_of(x), _matrix_of(y), memory, None)
-        self.at = memory.data - self.memory.ctypes.data
+        _call(name + "_run", ctypes.byref(self.struct), _matrix_of("x", x), _matrix_of("y", y), memory, None)
+        self.at = memory.data - _pointer("memory", self.memory, numpy.uint8, (None,))
         return y
 
 
@@ -431,10 +569,21 @@ class AttentionLayer(_Layer):
     """heed_attention_layer: all its fields are arguments by name, but cache, options and batch. After a call, q, k, v and context are
     arrays (rows, heads * dim): where a difference begins."""
 
+    OBJECTS = {"rope": "Rope"}
+    VECTORS = {"bq": "query", "bk": "key", "bv": "value", "bo": "out", "q_norm_weight": "query_norm", "q_norm_bias": "query_norm",
+               "k_norm_weight": "key_norm", "k_norm_bias": "key_norm"}
+
+    def _widths(self):
+        s = self.struct
+        heads, kv_heads = (s.n_heads, s.n_kv_heads) if s.qk_norm_whole else (1, 1)
+        return {"query": s.n_heads * s.head_dim, "key": s.n_kv_heads * s.head_dim, "value": s.n_kv_heads * s.v_dim, "out": s.out_dim,
+                "query_norm": heads * s.head_dim, "key_norm": kv_heads * s.head_dim}
+
     def __init__(self, model_dim, n_heads, **fields):
-        head_dim = fields.get("head_dim") or model_dim // n_heads
+        model_dim, n_heads = _integer("model_dim", model_dim, 1), _integer("n_heads", n_heads, 1)
+        head_dim = model_dim // n_heads if fields.get("head_dim") is None else fields["head_dim"]
         if fields.get("wo") is not None:
-            fields.setdefault("out_dim", weights(fields["wo"]).n_out)
+            fields.setdefault("out_dim", _weights_of("wo", fields["wo"]).n_out)
         values = {"n_kv_heads": n_heads, "head_dim": head_dim, "v_dim": head_dim, "scale": _SCALE_DEFAULT, "qk_eps": 1e-6}
         values.update(fields, model_dim=model_dim, n_heads=n_heads)
         values.setdefault("out_dim", n_heads * values["v_dim"])
@@ -455,10 +604,20 @@ class AttentionLayer(_Layer):
 class TransformerLayer(_Layer):
     """heed_transformer_layer: all its fields are arguments by name."""
 
+    OBJECTS = {"attention": "AttentionLayer", "cross": "AttentionLayer"}
+    VECTORS = {"b_up": "up", "b_gate": "hidden", "b_down": "model",
+               **{f"{part}_{kind}": "model" for part in ("norm1", "norm2", "norm_cross", "after1", "after2", "after_cross")
+                  for kind in ("weight", "bias")}}
+
+    def _widths(self):
+        s = self.struct
+        return {"up": s.hidden_dim * (2 if s.hidden_order else 1), "hidden": s.hidden_dim, "model": self.keeps["attention"].struct.model_dim}
+
     def __init__(self, attention, hidden_dim, norm="layer_norm", activation="gelu", eps=1e-5, **fields):
-        self.n_out = attention.struct.model_dim
+        if attention is None:
+            raise ValueError("attention is None, not an AttentionLayer")
         super().__init__(_transformer_layer, attention=attention, hidden_dim=hidden_dim, norm=norm, activation=activation,
                          eps=eps, **fields)
 
     def __call__(self, x):
-        return self._run("heed_transformer_layer", x, self.n_out, self.struct.out_rows)
+        return self._run("heed_transformer_layer", x, self._widths()["model"], self.struct.out_rows)
