@@ -9,11 +9,26 @@
 
 namespace heed {
 
+// Columns from `column` on, inputs [begin, end), whose weights w has in rows w_stride apart.
+HEED_INLINE sum_operands operands_with(const linear_block &b, const float *w, ptrdiff_t w_stride, int32_t column,
+                                       int32_t begin, int32_t end) {
+  return {b.x + begin,
+          b.x_stride,
+          1,
+          w,
+          w_stride,
+          b.y + column,
+          b.y_stride,
+          b.bias ? b.bias + column : nullptr,
+          end - begin,
+          nullptr,
+          w_stride,
+          b.n_cols,
+          0};
+}
 template <class V>
 HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {
-  return {b.x + begin, b.x_stride,   1,          b.w + begin * b.w_stride + column,
-          b.w_stride,  b.y + column, b.y_stride, b.bias ? b.bias + column : nullptr,
-          end - begin, nullptr,      b.w_stride, b.n_cols,   0};
+  return operands_with(b, b.w + begin * b.w_stride + column, b.w_stride, column, begin, end);
 }
 
 HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
@@ -182,10 +197,7 @@ static HEED_NOINLINE void linear_copied_panels(const linear_block &b, int32_t n,
   const auto sum = [&](int32_t column, int32_t width, int32_t begin) HEED_INLINED {
     const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
     fill(copy, w, column, width, begin, end);
-    sum_operands o = linear_operands<V>(b, column, begin, end);
-    o.b = copy;
-    o.b_stride = most_width;
-    sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+    sum_whole<V>(operands_with(b, copy, most_width, column, begin, end), chain_at(b, begin), b.n_rows, width);
   };
   int32_t block = most_width;
   if (!out_in && b.n_rows < y_floats / most_width) block = y_floats / b.n_rows / most_width * most_width;

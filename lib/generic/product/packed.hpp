@@ -89,10 +89,7 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
       } else {
         widen_words<V, word_kind::bytes>(copy, width, part, scales, n, begin, end);
       }
-      sum_operands o = linear_operands<V>(b, first, begin, end);
-      o.b = copy;
-      o.b_stride = width;
-      sum_whole<V>(o, chain::keep, b.n_rows, n);
+      sum_whole<V>(operands_with(b, copy, width, first, begin, end), chain::keep, b.n_rows, n);
     }
   }
 }

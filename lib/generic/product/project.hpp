@@ -66,10 +66,7 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
           return (void)n, widen(data[at]);
       });
     });
-    sum_operands o = linear_operands<V>(b, 0, begin, end);
-    o.b = copy;
-    o.b_stride = V::lanes;
-    sum_columns<V, narrow_vecs>(o, chain_at(b, begin), b.n_rows);
+    sum_columns<V, narrow_vecs>(operands_with(b, copy, V::lanes, 0, begin, end), chain_at(b, begin), b.n_rows);
   }
 }
 
