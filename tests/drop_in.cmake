@@ -39,6 +39,11 @@ heed_drop_in_test(modes_clang++-19 ${modes} clang++-19)
 heed_drop_in_test(modes_clang++ ${modes} clang++ CONFIGURATIONS all)
 heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR})
 
+# Sizes, and what is too large, with addresses of 64 bits and of 32.
+foreach(target here i686 wasm32)
+  heed_drop_in_test(sizes_${target} sh ${CMAKE_CURRENT_SOURCE_DIR}/sizes.sh ${target} ${single} ${PROJECT_SOURCE_DIR})
+endforeach()
+
 # On each core the library's own code. On two of them a whole program, too, built with the flags that heed.cpp names:
 # where one of those is missing it carries all of heed, 53 KB and up.
 set(most_m4f 7900)

@@ -227,8 +227,9 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_INT_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n) + HEED_INT_LAYER_BYTES(n, n, n, n, n, n, format) +
          HEED_INT_LAYER_MIN_BYTES(n, n, n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_KEYS(n, n, n) +
          HEED_INT_LAYER_SIZE_OF_ROW(n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_WORKER(n, n, n, n, format) +
-         HEED_INT_LAYER_ROUND(n) + HEED_INT_LAYER_GREATER(of_all[0], least[0]) +
-         HEED_SIZE(HEED_FORMAT_BYTES(format));
+         HEED_INT_LAYER_ROUND(HEED_SIZE(n)) + HEED_INT_LAYER_GREATER(of_all[0], least[0]) +
+         HEED_SIZE(HEED_FORMAT_BYTES(format)) + HEED_LAYER_HIDDEN_FLOATS(n, format) +
+         HEED_SIZE_FIT(HEED_SIZE_PRODUCT(HEED_SIZE_64(n), HEED_CACHE_BYTES_OF_HEAD(HEED_SIZE_64(n), n, n, format)));
 }
 END
 for macro in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*\).*/\1/p' "$source"/include/heed/*.h | sort -u); do

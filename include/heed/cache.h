@@ -58,17 +58,22 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
 /* Bytes of memory for a linear cache and for a ring, as constant expressions. */
 #define HEED_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim, format) \
   HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(capacity), n_sequences, n_kv_heads, head_dim, v_dim, format)
-#define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)               \
-  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(pinned) + HEED_CACHE_SLOTS(HEED_SIZE(capacity) + HEED_SIZE(spare)), \
+#define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)                     \
+  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(pinned) + HEED_CACHE_SLOTS(HEED_SIZE_64(capacity) + HEED_SIZE_64(spare)), \
                             n_sequences, n_kv_heads, head_dim, v_dim, format)
-/* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. */
-#define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE(tokens) + 63) / 64 * 64)
+/* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. There are fewer than 2^31. */
+#define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE_64(tokens) + 63) / 64 * 64)
 #define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  (HEED_SIZE(128) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                          \
-   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * (slots) *                              \
-       ((HEED_SIZE(head_dim) + HEED_SIZE(v_dim)) * HEED_SIZE(HEED_FORMAT_BYTES(format)) +  \
-        HEED_SIZE((format) == HEED_INT8 ? 8 : 0)))
-/* HEED_CACHE_BYTES or HEED_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid. */
+  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 8 + 63) / 64 * 64 +                     \
+                HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads),    \
+                                  HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)))
+#define HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)                                 \
+  ((slots) > INT32_MAX ? HEED_SIZE_64(1) << 63                                                   \
+                       : HEED_SIZE_64(slots) * ((HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim)) * \
+                                                    HEED_SIZE_64(HEED_FORMAT_BYTES(format)) +    \
+                                                HEED_SIZE_64((format) == HEED_INT8 ? 8 : 0)))
+/* HEED_CACHE_BYTES or HEED_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
+ * memory is so large. */
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
 
 /* The handle of a cache. The functions below set its fields; do not change them. All that changes from token to token

@@ -137,8 +137,8 @@ HEED_API heed_status heed_narrow_tensors_init(heed_narrow_tensors *narrow);
 static inline heed_narrow_tensor heed_narrow_token_major(const void *data, const float *scales, int32_t format,
                                                          int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_narrow_tensor t = {data,   heed_token_major(scales, n_rows, n_heads, 1),
-                          format, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim,
-                          dim,    HEED_CAST(ptrdiff_t, n_heads) * dim};
+                          format, heed_stride_of(n_rows, n_heads, dim),
+                          dim,    heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_narrow_tensor heed_narrow_head_major(const void *data, const float *scales, int32_t format,
@@ -146,21 +146,21 @@ static inline heed_narrow_tensor heed_narrow_head_major(const void *data, const 
   heed_narrow_tensor t = {data,
                           heed_head_major(scales, n_rows, n_heads, 1),
                           format,
-                          HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim,
-                          HEED_CAST(ptrdiff_t, n_rows) * dim,
+                          heed_stride_of(n_heads, n_rows, dim),
+                          heed_stride_of(n_rows, dim, 1),
                           dim};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_token_major_out(void *data, int32_t format, int32_t n_rows,
                                                                  int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim,
-                              HEED_CAST(ptrdiff_t, n_heads) * dim};
+  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_rows, n_heads, dim), dim,
+                              heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int32_t format, int32_t n_rows,
                                                                 int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim,
-                              HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
+  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_heads, n_rows, dim),
+                              heed_stride_of(n_rows, dim, 1), dim};
   return t;
 }
 
@@ -294,18 +294,24 @@ HEED_API heed_status heed_gather_rows(heed_weights w, const int32_t *rows, heed_
  *   if (s == HEED_OK) s = heed_weights_open(&packed, memory.data, memory.bytes);
  *   if (s == HEED_OK) s = heed_project(x, packed, NULL, y, NULL);
  *
- * Bytes: 64 of a header (the mark "heedpack", version, format, n_in, n_out), then the numbers, for n_out rounded up to
- * 16. The version of HEED_UINT8 is 2, which heed 0.2 does not know. Sizes are multiples of 64, so packed weights can lie one behind the other in a file. */
-#define HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out) \
-  (64 + ((HEED_SIZE(n_out) + 15) / 16 * 16 * HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in) + 63) / 64 * 64)
+ * Bytes: 64 of a header (the mark "heedpack", then words of 32 bits: version, format, n_in, n_out, sum), then the
+ * numbers, for n_out rounded up to 16. Sizes are multiples of 64, so packed weights can lie one behind the other in a
+ * file. The version is 1; it is 2 for HEED_UINT8, and 3 where there is a sum (heed_weights_seal). heed 0.2 knows version 1
+ * alone, and refuses the others.
+ * Fields: Every call compares format, n_in and n_out of the weights with the header before their data. Do not change
+ * them: packed weights of fewer outputs, or in another format, are other bytes. */
+#define HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out)                                                                 \
+  HEED_SIZE_FIT(                                                                                                       \
+      64 + (HEED_SIZE_PRODUCT((HEED_SIZE_64(n_out) + 15) / 16 * 16, HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in)) + 63) / \
+               64 * 64)
 /* What the size is made of: bytes of an output, with its scales. */
-#define HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in)              \
-  ((format) == HEED_F32     ? 4 * HEED_SIZE(n_in)               \
-   : (format) == HEED_INT8  ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 4 \
-   : (format) == HEED_UINT8 ? (HEED_SIZE(n_in) + 3) / 4 * 4 + 8 \
-   : (format) == HEED_Q8_0  ? (HEED_SIZE(n_in) + 31) / 32 * 34  \
-   : (format) == HEED_Q4_0  ? (HEED_SIZE(n_in) + 31) / 32 * 18  \
-                            : 2 * HEED_SIZE(n_in))
+#define HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n_in)                  \
+  ((format) == HEED_F32     ? 4 * HEED_SIZE_64(n_in)               \
+   : (format) == HEED_INT8  ? (HEED_SIZE_64(n_in) + 3) / 4 * 4 + 4 \
+   : (format) == HEED_UINT8 ? (HEED_SIZE_64(n_in) + 3) / 4 * 4 + 8 \
+   : (format) == HEED_Q8_0  ? (HEED_SIZE_64(n_in) + 31) / 32 * 34  \
+   : (format) == HEED_Q4_0  ? (HEED_SIZE_64(n_in) + 31) / 32 * 18  \
+                            : 2 * HEED_SIZE_64(n_in))
 /* HEED_WEIGHTS_PACKED_BYTES as a function. It returns 0 if the format or a number is not valid, or if no memory is so
  * large. */
 HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t n_out);

@@ -126,7 +126,7 @@ typedef struct heed_int_attention {
   int32_t *lse;                                    /* (batch, n_heads, n_q) contiguous, or null */
   heed_memory partial;   /* batch * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
   heed_memory workspace; /* of HEED_INT_WORKSPACE_BYTES */
-  const heed_executor *executor; /* threads, or null */
+  const heed_executor *executor;      /* threads, or null */
   const struct heed_int_cache *cache; /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
 } heed_int_attention;
 
@@ -135,10 +135,11 @@ typedef struct heed_int_attention {
 static inline heed_int_attention heed_int_attention_of(const int8_t *q, const int8_t *k, const int8_t *v, int32_t n_q,
                                                        int32_t n_kv, int32_t n_heads, int32_t n_kv_heads,
                                                        int32_t head_dim, int8_t *out, heed_memory workspace) {
-  const ptrdiff_t q_row = HEED_CAST(ptrdiff_t, n_heads) * head_dim, k_row = HEED_CAST(ptrdiff_t, n_kv_heads) * head_dim;
-  const heed_int_tensor of_q = {q, q_row * n_q, head_dim, q_row, 0}, of_k = {k, k_row * n_kv, head_dim, k_row, 0},
-                        of_v = {v, k_row * n_kv, head_dim, k_row, 0};
-  const heed_int_tensor_out of_out = {out, HEED_INT8, q_row * n_q, head_dim, q_row, 0};
+  const ptrdiff_t q_row = heed_stride_of(n_heads, head_dim, 1), k_row = heed_stride_of(n_kv_heads, head_dim, 1),
+                  q_all = heed_stride_of(n_heads, head_dim, n_q), k_all = heed_stride_of(n_kv_heads, head_dim, n_kv);
+  const heed_int_tensor of_q = {q, q_all, head_dim, q_row, 0}, of_k = {k, k_all, head_dim, k_row, 0},
+                        of_v = {v, k_all, head_dim, k_row, 0};
+  const heed_int_tensor_out of_out = {out, HEED_INT8, q_all, head_dim, q_row, 0};
   const heed_multiplier unset = {0, 0};
   const heed_int_mask no_mask = {HEED_NULL, 0, 0, 0};
   const heed_memory no_partial = {HEED_NULL, 0};

@@ -54,15 +54,17 @@ static inline heed_int_cache_shape heed_int_cache_shape_default(int32_t capacity
 
 /* Bytes of memory for a linear cache and for a ring, as constant expressions. */
 #define HEED_INT_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim) \
-  HEED_INT_CACHE_BYTES_OF_SLOTS(HEED_SIZE(capacity), n_sequences, n_kv_heads, head_dim, v_dim)
-#define HEED_INT_RING_BYTES(capacity, spare, n_sequences, n_kv_heads, head_dim, v_dim)                            \
-  HEED_INT_CACHE_BYTES_OF_SLOTS((HEED_SIZE(capacity) + HEED_SIZE(spare) + 31) / 32 * 32, n_sequences, n_kv_heads, \
-                                head_dim, v_dim)
+  HEED_INT_CACHE_BYTES_OF_SLOTS(HEED_SIZE_64(capacity), n_sequences, n_kv_heads, head_dim, v_dim)
+#define HEED_INT_RING_BYTES(capacity, spare, n_sequences, n_kv_heads, head_dim, v_dim)                      \
+  HEED_INT_CACHE_BYTES_OF_SLOTS((HEED_SIZE_64(capacity) + HEED_SIZE_64(spare) + 31) / 32 * 32, n_sequences, \
+                                n_kv_heads, head_dim, v_dim)
 /* What the two sizes are made of: slots are tokens, those of a ring rounded up to a multiple of 32. */
-#define HEED_INT_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim) \
-  (HEED_SIZE(64) + (HEED_SIZE(n_sequences) * 8 + 63) / 64 * 64 +                       \
-   HEED_SIZE(n_sequences) * HEED_SIZE(n_kv_heads) * (slots) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
-/* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid. */
+#define HEED_INT_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim)  \
+  HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 8 + 63) / 64 * 64 +                   \
+                HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads), \
+                                  HEED_SIZE_64(slots) * (HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim))))
+/* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
+ * memory is so large. */
 HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
 
 /* The handle of a cache. The functions below set its fields; do not change them. All that changes from token to token
@@ -94,8 +96,7 @@ HEED_API heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_c
 /* Contiguous rows of n_tokens tokens, each of n_heads heads: (n_tokens, n_heads, dim). */
 static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n_tokens, int32_t n_heads, int32_t dim,
                                                    int32_t zero_point) {
-  heed_int_tensor t = {data, HEED_CAST(ptrdiff_t, n_tokens) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim,
-                       zero_point};
+  heed_int_tensor t = {data, heed_stride_of(n_tokens, n_heads, dim), dim, heed_stride_of(n_heads, dim, 1), zero_point};
   return t;
 }
 
@@ -144,8 +145,8 @@ HEED_API heed_status heed_int_cache_open(heed_int_cache *cache, const heed_int_c
 static inline heed_int_attention heed_int_attention_of_cache(const heed_int_cache *cache, const int8_t *q, int32_t n_q,
                                                              int32_t n_heads, int8_t *out, heed_memory workspace) {
   const heed_int_cache_shape s = cache->shape;
-  const ptrdiff_t out_row = HEED_CAST(ptrdiff_t, n_heads) * s.v_dim;
-  const heed_int_tensor_out of_out = {out, HEED_INT8, out_row * n_q, s.v_dim, out_row, 0};
+  const ptrdiff_t out_row = heed_stride_of(n_heads, s.v_dim, 1);
+  const heed_int_tensor_out of_out = {out, HEED_INT8, heed_stride_of(n_heads, s.v_dim, n_q), s.v_dim, out_row, 0};
   heed_int_attention call = heed_int_attention_of(q, HEED_NULL, HEED_NULL, n_q, heed_int_cache_longest(cache), n_heads,
                                                   s.n_kv_heads, s.head_dim, HEED_NULL, workspace);
   call.batch = s.n_sequences;

@@ -89,10 +89,10 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
  * their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add HEED_INT_LAYER_SIZE_OF_
  * WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from HEED_INT_LAYER_MIN_BYTES up
  * gives the same bits. */
-#define HEED_INT_LAYER_ROUND(bytes) ((HEED_SIZE(bytes) + 63) / 64 * 64)
+#define HEED_INT_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
 #define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) \
-  (2 * HEED_INT_LAYER_ROUND(HEED_SIZE(n) * HEED_SIZE(n_kv_heads) * HEED_SIZE(head_dim)))
+  (2 * HEED_INT_LAYER_ROUND(HEED_SIZE_64(n) * HEED_SIZE_64(n_kv_heads) * HEED_SIZE_64(head_dim)))
 #define HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated)         \
   HEED_INT_LAYER_ROUND(3 * HEED_SIZE(model_dim) +                                           \
                        HEED_INT_LAYER_GREATER(2 * HEED_SIZE(n_heads) * HEED_SIZE(head_dim), \
@@ -101,13 +101,13 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   (32 * HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +  \
    HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_BYTES(head_dim, head_dim)))
 #define HEED_INT_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
-  (HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                                    \
-   HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated))
+  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                       \
+                HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated))
 #define HEED_INT_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
-  (HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                                        \
-   HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +                 \
-   HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(head_dim, head_dim)))
-/* Both as functions. They return 0 if a number of the layer or n is not valid. */
+  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                           \
+                HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +    \
+                HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(head_dim, head_dim)))
+/* Both as functions. They return 0 if a number of the layer or n is not valid, or if no memory is so large. */
 HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
 HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n);
 

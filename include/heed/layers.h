@@ -117,14 +117,15 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
 
 /* Bytes of memory for n rows: for q, k, v and context, then for the workspace of one worker. For each further worker of
  * an executor add HEED_WORKSPACE_BYTES. More memory is not used. */
-#define HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim)                                      \
-  (HEED_LAYER_ROUND(HEED_SIZE(4) * HEED_SIZE(n) * HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim)) + \
-   HEED_WORKSPACE_BYTES(head_dim, v_dim))
+#define HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim)                                           \
+  HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim)) + \
+                HEED_WORKSPACE_BYTES(head_dim, v_dim))
 /* What the sizes of layers are made of: floats of a row of q, k, v and context, and bytes rounded up to 64. */
 #define HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim) \
   ((HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
 #define HEED_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
-/* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. */
+/* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid, or if no memory is so
+ * large. */
 HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n);
 
 /* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence, or those of a batch. With a
@@ -260,28 +261,30 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
  * take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a parallel
  * layer, give hidden_dim + model_dim for hidden_dim. For each further worker add HEED_WORKSPACE_BYTES. More memory is not
  * used. */
-#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)    \
-  (HEED_LAYER_ROUND(                                                                                           \
-       HEED_SIZE(4) * HEED_SIZE(n) *                                                                           \
-       (HEED_SIZE(model_dim) + HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim), \
-                                                  HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))) +      \
-   HEED_WORKSPACE_BYTES(head_dim, v_dim))
+#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)       \
+  HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) *                                                            \
+                                 (HEED_SIZE(model_dim) +                                                          \
+                                  HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim), \
+                                                     HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated)))) +             \
+                HEED_WORKSPACE_BYTES(head_dim, v_dim))
 /* The least memory of a layer without a cache and without a batch: for keys and values of n rows, for one row of all
  * else, and for the least workspace. The layer then makes keys and values of all rows first, and computes the rest in
  * pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives the same
  * bits. hidden_dim and gated are as in HEED_TRANSFORMER_LAYER_BYTES. */
-#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)    \
-  (HEED_LAYER_ROUND(HEED_SIZE(4) *                                                                                 \
-                    (HEED_SIZE(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) + HEED_SIZE(model_dim) + \
-                     HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, 0, head_dim, v_dim),                        \
-                                        HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))) +                    \
-   HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim))
-/* The larger of two numbers. */
+#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated) \
+  HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * (HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) + \
+                                      HEED_SIZE(model_dim) +                                                    \
+                                      HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, 0, head_dim, v_dim),    \
+                                                         HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated)))) +       \
+                HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim))
+/* What these are made of: the larger of two numbers, and floats of the hidden rows of one row. */
 #define HEED_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
-/* HEED_TRANSFORMER_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid. The layer is
- * gated if w_gate.data is not null, so set w_gate before you call it. It looks at no other weights. */
+#define HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated) (HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1))
+/* HEED_TRANSFORMER_LAYER_BYTES as a function, also of a parallel layer. It returns 0 if a number of the layer or n is not
+ * valid, or if no memory is so large. The layer is gated if w_gate.data is not null, so set w_gate before you call it. It
+ * looks at no other weights. */
 HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n);
-/* HEED_TRANSFORMER_LAYER_MIN_BYTES as a function. It returns 0 if a number of the layer or n is not valid. */
+/* HEED_TRANSFORMER_LAYER_MIN_BYTES as a function. It returns 0 as heed_transformer_layer_bytes does. */
 HEED_API size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *layer, int32_t n);
 
 /* Runs the layer on x (n, model_dim) and writes y (n, model_dim). Rows, positions, batches, caches and rings are as in

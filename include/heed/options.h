@@ -234,9 +234,10 @@ typedef struct heed_partial {
   float *data;                        /* the data of the memory */
 } heed_partial;
 /* Bytes of memory for a partial. */
-#define HEED_PARTIAL_BYTES(batch, n_heads, n_q, v_dim) \
-  (HEED_SIZE(4) * HEED_SIZE(batch) * HEED_SIZE(n_heads) * HEED_SIZE(n_q) * (HEED_SIZE(v_dim) + 2))
-/* HEED_PARTIAL_BYTES as a function. It returns 0 if a number is out of range. */
+#define HEED_PARTIAL_BYTES(batch, n_heads, n_q, v_dim)                         \
+  HEED_SIZE_FIT(HEED_SIZE_PRODUCT(4 * HEED_SIZE_64(batch) * HEED_SIZE_64(n_q), \
+                                  HEED_SIZE_64(n_heads) * (HEED_SIZE_64(v_dim) + 2)))
+/* HEED_PARTIAL_BYTES as a function. It returns 0 if a number is out of range, or if no memory is so large. */
 HEED_API size_t heed_partial_bytes(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim);
 
 /* Makes an empty partial in `memory`, which is aligned to 4 bytes. m is -infinity; l, acc and n_keys are 0.

@@ -184,8 +184,9 @@ HEED_API heed_status heed_argmax(heed_matrix x, int32_t *indices);
  * Status: as heed_argmax; OUT_OF_RANGE for K; MISALIGNED, OVERFLOW, OVERLAP for VALUES. */
 HEED_API heed_status heed_largest(heed_matrix x, int32_t k, int32_t *indices, float *values);
 
-/* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid. */
-#define HEED_SAMPLE_BYTES(n) (8 * HEED_SIZE(n))
+/* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid, or if no memory is so
+ * large. */
+#define HEED_SAMPLE_BYTES(n) HEED_SIZE_FIT(8 * HEED_SIZE_64(n))
 HEED_API size_t heed_sample_bytes(int32_t n);
 
 /* Draws a token from logits x (n): *result is i with the probability p[i] = softmax(x / temperature)[i], among those that
@@ -206,7 +207,8 @@ HEED_API size_t heed_sample_bytes(int32_t n);
  * Status: NULL_POINTER, MISALIGNED, OVERFLOW for X; NOT_FINITE for X (NaN, +infinity, nothing but -infinity, a logit that is
  * infinite when divided by the temperature); OUT_OF_RANGE for N, TOP_K (less than 1); NOT_FINITE, OUT_OF_RANGE for
  * TEMPERATURE (0, negative; it or 1 / temperature subnormal), TOP_P (0, negative, above 1), RANDOM (negative, 1 or more);
- * NULL_POINTER, MISALIGNED, OVERLAP for RESULT; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP for WORKSPACE.
+ * NULL_POINTER, MISALIGNED, OVERLAP for RESULT; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP, OVERFLOW (no memory is so
+ * large: from n = 2^28 on where addresses have 32 bits) for WORKSPACE.
  * Source: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p). */
 HEED_API heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t top_k, float top_p, float random,
                                  int32_t *result, heed_memory workspace);

@@ -23,11 +23,14 @@ typedef struct heed_sequence {
   float *data;                   /* the rows, contiguous */
 } heed_sequence;
 /* Bytes of memory for a sequence. */
-#define HEED_SEQUENCE_BYTES(capacity, dim) (HEED_SIZE(4) * HEED_SIZE(capacity) * HEED_SIZE(dim))
+#define HEED_SEQUENCE_BYTES(capacity, dim) \
+  HEED_SIZE_FIT(4 * HEED_SIZE_PRODUCT(HEED_SIZE_64(capacity), HEED_SIZE_64(dim)))
 
 /* Defines an empty sequence `name` in static storage. capacity and dim must be constants. */
-#define HEED_SEQUENCE(name, capacity, dim)                                     \
-  HEED_ALIGNED static float name##_data[HEED_SIZE(capacity) * HEED_SIZE(dim)]; \
+#define HEED_SEQUENCE(name, capacity, dim)                                                                 \
+  HEED_ALIGNED static float name##_data[HEED_SEQUENCE_BYTES(capacity, dim) <= PTRDIFF_MAX                  \
+                                            ? HEED_CAST(ptrdiff_t, HEED_SEQUENCE_BYTES(capacity, dim) / 4) \
+                                            : -1];                                                         \
   static heed_sequence name = {sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
 
 /* Makes an empty sequence in `memory`, which has HEED_SEQUENCE_BYTES and is aligned to 4 bytes.

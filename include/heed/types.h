@@ -53,7 +53,8 @@ extern "C" {
 
 /* Memory that belongs to the caller and that a call may use: for workspaces, activations, caches and partial results.
  * Every size counts bytes. Each size exists twice, from one formula: as a constant expression for static arrays
- * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). */
+ * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). If a size is above PTRDIFF_MAX, no memory is so large:
+ * the function returns 0, and the constant expression is SIZE_MAX, for which there is no array. */
 typedef struct heed_memory {
   void *data;   /* aligned to HEED_ALIGNMENT, unless a function asks for less */
   size_t bytes; /* the size of the memory */
@@ -70,9 +71,10 @@ static inline heed_memory heed_memory_of(void *data, size_t bytes) {
 /* Defines static, aligned memory of `size` bytes and a heed_memory `name` that shows it:
  *
  *   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(64, 64));
- */
-#define HEED_MEMORY(name, size)                         \
-  HEED_ALIGNED static unsigned char name##_bytes[size]; \
+ *
+ * A size that no memory has does not compile. */
+#define HEED_MEMORY(name, size)                                                                            \
+  HEED_ALIGNED static unsigned char name##_bytes[(size) <= PTRDIFF_MAX ? HEED_CAST(ptrdiff_t, size) : -1]; \
   static const heed_memory name = {name##_bytes, sizeof name##_bytes}
 
 /* ----------------------------------------------------------------------------------------------------------- views */
@@ -105,6 +107,19 @@ typedef struct heed_tensor_out {
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_tensor_out;
 
+/* A stride that passes over a * b * c elements; PTRDIFF_MAX where there are more, which calls refuse: OVERFLOW. */
+static inline ptrdiff_t heed_stride_of(int32_t a, int32_t b, int32_t c) {
+  ptrdiff_t n = 0;
+#if defined(__GNUC__)
+  const int more = __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n);
+#else
+  const int valid = a > 0 && b > 0 && c > 0; /* no call has use for other strides */
+  const int more = valid && (a > PTRDIFF_MAX / b || HEED_CAST(ptrdiff_t, a) * b > PTRDIFF_MAX / c);
+  if (valid && !more) n = HEED_CAST(ptrdiff_t, a) * b * c;
+#endif
+  return more ? PTRDIFF_MAX : n;
+}
+
 /* A contiguous matrix: row_stride is dim. */
 static inline heed_matrix heed_matrix_of(const float *data, int32_t n_rows, int32_t dim) {
   heed_matrix m = {data, n_rows, dim, dim};
@@ -132,39 +147,48 @@ static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t
       kernel <= HEED_MAX_COUNT / x.dim) {
     m.n_rows = (x.n_rows - kernel) / stride + 1;
     m.dim = kernel * x.dim;
-    m.row_stride = HEED_CAST(ptrdiff_t, stride) * x.dim;
+    m.row_stride = heed_stride_of(stride, x.dim, 1);
   }
   return m;
 }
 
 /* A tensor that shows the rows of one sequence. The matrix is (n, n_heads * dim): it has one head, or several side by
- * side. */
+ * side. If n_heads is less than 1 or does not divide the matrix's dim, the data is null, which calls refuse:
+ * NULL_POINTER. */
 static inline heed_tensor heed_tensor_of(heed_matrix m, int32_t n_heads) {
-  heed_tensor t = {m.data, 0, m.dim / n_heads, m.row_stride};
+  heed_tensor t = {HEED_NULL, 0, 0, m.row_stride};
+  if (n_heads >= 1 && m.dim % n_heads == 0) {
+    t.data = m.data;
+    t.head_stride = m.dim / n_heads;
+  }
   return t;
 }
 static inline heed_tensor_out heed_tensor_out_of(heed_matrix_out m, int32_t n_heads) {
-  heed_tensor_out t = {m.data, 0, m.dim / n_heads, m.row_stride};
+  heed_tensor_out t = {HEED_NULL, 0, 0, m.row_stride};
+  if (n_heads >= 1 && m.dim % n_heads == 0) {
+    t.data = m.data;
+    t.head_stride = m.dim / n_heads;
+  }
   return t;
 }
 
 /* A contiguous tensor (batch, token, head, dim). A projection writes this layout. */
 static inline heed_tensor heed_token_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim};
+  heed_tensor t = {data, heed_stride_of(n_rows, n_heads, dim), dim, heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_tensor_out heed_token_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, HEED_CAST(ptrdiff_t, n_rows) * n_heads * dim, dim, HEED_CAST(ptrdiff_t, n_heads) * dim};
+  heed_tensor_out t = {data, heed_stride_of(n_rows, n_heads, dim), dim, heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 
 /* A contiguous tensor (batch, head, token, dim). This is the fastest layout for keys and values. */
 static inline heed_tensor heed_head_major(const float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor t = {data, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim, HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
+  heed_tensor t = {data, heed_stride_of(n_heads, n_rows, dim), heed_stride_of(n_rows, dim, 1), dim};
   return t;
 }
 static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_tensor_out t = {data, HEED_CAST(ptrdiff_t, n_heads) * n_rows * dim, HEED_CAST(ptrdiff_t, n_rows) * dim, dim};
+  heed_tensor_out t = {data, heed_stride_of(n_heads, n_rows, dim), heed_stride_of(n_rows, dim, 1), dim};
   return t;
 }
 

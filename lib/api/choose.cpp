@@ -216,7 +216,9 @@ HEED_NOINLINE heed_status check_sample(const float *x, int32_t n, float temperat
   check.require(is_finite(random), HEED_NOT_FINITE, HEED_ARG_RANDOM);
   check.require(random >= 0.0f && random < 1.0f, HEED_OUT_OF_RANGE, HEED_ARG_RANDOM);
   if (check.ok()) check.array(result, 1, access::write, HEED_ARG_RESULT);
-  if (check.ok()) check.room(workspace, HEED_SAMPLE_BYTES(n), HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
+  const size_t bytes = heed_sample_bytes(n);
+  check.require(bytes != 0, HEED_OVERFLOW, HEED_ARG_WORKSPACE);
+  if (check.ok()) check.room(workspace, bytes, HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
   if (check.finish() == HEED_OK)
     check.require(has_probabilities(x, n, 1.0f / temperature * log2e), HEED_NOT_FINITE, HEED_ARG_X);
   return check.status;
@@ -243,7 +245,10 @@ heed_status heed_largest(heed_matrix x, int32_t k, int32_t *indices, float *valu
   return HEED_OK;
 }
 
-size_t heed_sample_bytes(int32_t n) { return n >= 1 && n <= HEED_MAX_COUNT ? HEED_SAMPLE_BYTES(n) : 0; }
+size_t heed_sample_bytes(int32_t n) {
+  const bool fits = n >= 1 && n <= HEED_MAX_COUNT && HEED_SAMPLE_BYTES(n) != SIZE_MAX;
+  return fits ? HEED_SAMPLE_BYTES(n) : 0;
+}
 
 heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t top_k, float top_p, float random,
                         int32_t *result, heed_memory workspace) {

@@ -129,9 +129,10 @@ struct transformer_pass {
 inline bool is_gated(const heed_transformer_layer &l) {
   return l.w_gate.data != nullptr || l.hidden_order != HEED_HIDDEN_APART;
 }
-// Floats of a row that the feed-forward works in.
+// Floats of a row that the feed-forward works in, as the macros count them: of a parallel layer model_dim more for each
+// hidden row. It needs one of them.
 inline int64_t hidden_floats(const heed_transformer_layer &l) {
-  return int64_t{l.hidden_dim} * (is_gated(l) ? 2 : 1) + (l.parallel ? l.attention->model_dim : 0);
+  return (int64_t{l.hidden_dim} + (l.parallel ? l.attention->model_dim : 0)) * (is_gated(l) ? 2 : 1);
 }
 
 enum class sublayer { attention, cross, hidden };

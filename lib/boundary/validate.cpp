@@ -78,7 +78,7 @@ void checker::matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t st
   const bool several = n_rows > 1;
   const size_t extent = static_cast<size_t>(dim) + reach(n_rows, stride);
   require(!several || (stride >= 0 && (how == access::read || stride >= dim)), HEED_BAD_STRIDE, argument);
-  require(!several || extent <= most_extent, HEED_OVERFLOW, argument);
+  require(extent <= most_extent, HEED_OVERFLOW, argument);
   memory(data, extent * element_bytes, how, argument);
 }
 
