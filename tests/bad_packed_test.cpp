@@ -120,7 +120,13 @@ TEST_F(bad_packed, weights) {
                        {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
                        {"no outputs", [](W &w) { w.n_out = -1; }, HEED_OUT_OF_RANGE},
                        {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
-                       {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT}});
+                       {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_DAMAGED},
+                       {"fewer outputs", [](W &w) { w.n_out = n_out / 2; }, HEED_DAMAGED}});
+    refuses(
+        [&] {
+          return heed_project(heed_matrix_of(x_, 1, n_in - 1), good, bias_, heed_matrix_out_of(y_, 1, n_out), nullptr);
+        },
+        HEED_MISFIT, HEED_ARG_W, "fewer inputs");
     for (float *shared : {packed_ + 16, packed_ + room(format).bytes / 4 - 1})
       refuses(
           [&] {
@@ -287,9 +293,10 @@ TEST_F(bad_packed, open) {
       refused(packed_, bytes, HEED_TOO_SMALL, "a larger shape");
       header[at] = static_cast<unsigned char>(header[at] - 128);
     }
-    const uint32_t version = 2;
-    std::memcpy(header + 8, &version, 1);
-    refused(packed_, bytes, HEED_UNKNOWN_VERSION, "a later version");
+    for (const unsigned char version : {0, 2, 4}) {
+      header[8] = version;
+      refused(packed_, bytes, HEED_UNKNOWN_VERSION, "version " + std::to_string(version));
+    }
     header[8] = 1;
     refuses([&] { return heed_weights_open(nullptr, packed_, bytes); }, HEED_NULL_POINTER, HEED_ARG_W, "w null");
     refuses([&] { return heed_weights_open(misaligned(w), packed_, bytes); }, HEED_MISALIGNED, HEED_ARG_W,

@@ -108,6 +108,9 @@ TEST_P(cpp_layers, packed_weights) {
   heed::weights<64, 7> packed = heed::out_in(w);
   ASSERT_TRUE(memory.pack(packed));
   ASSERT_TRUE(memory.view(packed));
+  EXPECT_EQ(heed::check(packed).code(), HEED_STATUS(HEED_UNKNOWN_VERSION, HEED_ARG_W));
+  ASSERT_TRUE(memory.seal());
+  EXPECT_TRUE(heed::check(packed));
   ASSERT_TRUE(heed::project(x, packed, bias, found));
   int8_t q[7][64];
   float scales[7];

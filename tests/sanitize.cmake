@@ -71,3 +71,28 @@ foreach(reader ${readers_of_files})
   set_tests_properties(fuzz_${reader} fuzz_long_${reader} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED sanitized TIMEOUT 1200
                        LABELS sanitizers)
 endforeach()
+# The library as two files, whose kernel is another and whose code is inlined otherwise: the suites' own objects, linked with
+# heed.cpp that clang has compiled, here with the checks of pointer arithmetic, too. heed_steps and heed_faulty_kernel_tests
+# need the archive's internals, and the suites of programs (kwt, dreams, import, ...) more than the library: they run above.
+if(NOT BUILD_SHARED_LIBS AND GTest_FOUND)
+  set(drop_in_sanitized sh ${CMAKE_CURRENT_SOURCE_DIR}/drop_in_sanitized.sh)
+  set(build ${CMAKE_CURRENT_BINARY_DIR}/drop_in_sanitized)
+  add_test(NAME drop_in_sanitized_build COMMAND ${drop_in_sanitized} build ${PROJECT_BINARY_DIR}/single ${build})
+  set_tests_properties(drop_in_sanitized_build PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED drop_in
+                       FIXTURES_SETUP drop_in_sanitized TIMEOUT 900 LABELS sanitizers)
+  set(libraries $<TARGET_FILE:GTest::gtest_main> $<TARGET_FILE:GTest::gtest> -pthread)
+  foreach(executor threads openmp)
+    if(TARGET heed_${executor})
+      list(PREPEND libraries $<TARGET_FILE:heed_${executor}>)
+    endif()
+  endforeach()
+  if(TARGET heed_openmp)
+    list(APPEND libraries ${OpenMP_CXX_LIBRARIES})
+  endif()
+  foreach(suite ${suites})
+    add_test(NAME drop_in_sanitized_${suite} COMMAND ${drop_in_sanitized} run ${build} ${suite} $<TARGET_OBJECTS:${suite}> --
+             ${libraries} COMMAND_EXPAND_LISTS)
+    set_tests_properties(drop_in_sanitized_${suite} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED drop_in_sanitized
+                         TIMEOUT 1200 LABELS sanitizers)
+  endforeach()
+endif()

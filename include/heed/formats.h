@@ -237,7 +237,8 @@ HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, i
  * Aliasing: y is disjoint from everything else.
  * Status: as heed_softmax for X, Y, EXECUTOR; as heed_linear for BIAS; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
  * BAD_STRIDE, OVERFLOW, MISFIT (n_in), BAD_FORMAT, BAD_LAYOUT, BAD_SCALES, NOT_INITIALIZED (packed or in blocks, and
- * not made by heed_weights_open or heed_weights_of_blocks) for W. */
+ * not made by heed_weights_open or heed_weights_of_blocks), DAMAGED (packed: the header before the data has another
+ * format, n_in or n_out, or is overwritten) for W. */
 HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                   const heed_executor *executor);
 
@@ -341,10 +342,21 @@ HEED_API size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t 
 HEED_API heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory);
 
 /* Makes weights of `bytes` bytes that heed_weights_pack has written, here or on another machine. packed is aligned to
- * HEED_ALIGNMENT, must stay where it is, and is only read. There may be more bytes than the weights have.
+ * HEED_ALIGNMENT, must stay where it is, and is only read. There may be more bytes than the weights have. It reads the
+ * header alone, so it is as fast for any size; heed_weights_check reads all bytes.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NULL_POINTER, MISALIGNED, OVERFLOW, TOO_SMALL, FOREIGN
  * (it does not begin with the mark), UNKNOWN_VERSION, DAMAGED (format or shape are not possible). */
 HEED_API heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes);
+
+/* For files and flash that may be damaged: a sum over packed weights. heed_weights_seal writes it into the header of weights
+ * that heed_weights_pack has made, once, before they are stored. heed_weights_check compares it, and reads all bytes;
+ * heed_weights_open does not. The sum is FNV-1a over words of 32 bits: format, n_in and n_out, then the numbers. It tells
+ * damage, not forgery. w is what heed_weights_open or heed_weights_in_integers made.
+ * Status: heed_weights_seal as heed_weights_open for PACKED, but for MEMORY. heed_weights_check as heed_project for W;
+ * DAMAGED for W also if the sum is another; NOT_INITIALIZED for W that are not packed; UNKNOWN_VERSION for W that are not
+ * sealed. */
+HEED_API heed_status heed_weights_seal(heed_memory memory);
+HEED_API heed_status heed_weights_check(heed_weights w);
 
 #ifdef __cplusplus
 }

@@ -65,7 +65,7 @@ HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const i
  * Workspace: none.
  * Aliasing: w may be packed's own object.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NOT_INITIALIZED (not made by heed_weights_open),
- * BAD_FORMAT, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN). */
+ * BAD_FORMAT, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN), DAMAGED (as heed_project for W). */
 HEED_API heed_status heed_weights_in_integers(heed_weights *w, heed_weights packed);
 
 #ifdef __cplusplus

@@ -141,6 +141,8 @@ struct packed_weights {
   static constexpr size_t n_bytes = HEED_WEIGHTS_PACKED_BYTES(Format, NIn, NOut);  // their size
   // Packs w.
   status pack(const weights<NIn, NOut> &w) noexcept { return heed_weights_pack(w.c, Format, {bytes, n_bytes}); }
+  // Writes a sum into what pack() has written, which check() compares: for weights that are stored.
+  status seal() noexcept { return heed_weights_seal({bytes, n_bytes}); }
   // Makes a view of what pack() has written.
   status view(weights<NIn, NOut> &w) const noexcept { return open(w, bytes, n_bytes); }
   alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];  // their memory
@@ -155,6 +157,12 @@ status open(weights<NIn, NOut> &w, const void *packed, size_t bytes) noexcept {
   if (found.n_in != NIn || found.n_out != NOut) return HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED);
   w.c = found;
   return HEED_OK;
+}
+
+// Compares the bytes of packed and sealed weights with their sum.
+template <int NIn, int NOut>
+status check(const weights<NIn, NOut> &w) noexcept {
+  return heed_weights_check(w.c);
 }
 
 // y = x w, or y = bias + x w.

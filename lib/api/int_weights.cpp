@@ -24,13 +24,8 @@ void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w
 
 void check_in_integers(checker &check, const heed_weights &w, heed_argument argument) {
   check.require((w.format >= HEED_INT8 && w.format <= HEED_Q4_0) || w.format == HEED_UINT8, HEED_BAD_FORMAT, argument);
-  check.require(w.layout == HEED_PACKED, HEED_BAD_LAYOUT, argument);
-  check.count(w.n_in, HEED_INT_MAX_IN, argument);
-  check.count(w.n_out, HEED_MAX_COUNT, argument);
-  check.pointer(w.data, HEED_ALIGNMENT, argument);
-  const uint64_t bytes = check.ok() ? panels_bytes(w.format, w.n_in, w.n_out) : 0;
-  check.require(bytes <= PTRDIFF_MAX, HEED_OVERFLOW, argument);
-  if (check.ok()) check.memory(w.data, static_cast<size_t>(bytes), access::read, argument);
+  check_packed_bytes(check, w, argument);
+  check.require(w.n_in <= HEED_INT_MAX_IN, HEED_OUT_OF_RANGE, argument);
 }
 
 constexpr heed_weights_code in_integers_code = {check_in_integers, run_in_integers};

@@ -236,9 +236,11 @@ heed_status heed_weights_pack(heed_weights w, int32_t format, heed_memory memory
   if (scaled && !has_scales(w, format)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_W);
   auto *const header = static_cast<unsigned char *>(memory.data);
   __builtin_memset(header, 0, heed_weights_packed_bytes(format, w.n_in, w.n_out));
-  __builtin_memcpy(header, packed_mark, packed_mark_bytes);
+  put_word(header, packed_mark[0]);
+  put_word(header + 4, packed_mark[1]);
   const int32_t numbers[] = {packed_version(format), format, w.n_in, w.n_out};
-  for (int32_t i = 0; i < 4; i++) put_word(header + packed_mark_bytes + 4 * i, static_cast<uint32_t>(numbers[i]));
+  for (int32_t i = 0; i < packed_word_sum; i++)
+    put_word(header + packed_mark_bytes + 4 * i, static_cast<uint32_t>(numbers[i]));
   float scales[panel_outputs] = {};
   for (int32_t first = 0; first < w.n_out; first += panel_outputs) {
     if (scaled && format == HEED_INT8) scales_of_panel(w, first, scales);

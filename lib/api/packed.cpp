@@ -132,13 +132,7 @@ void run_packed(const kernel *k, const heed_matrix &x, const heed_weights &w, co
 
 void check_packed(checker &check, const heed_weights &w, heed_argument argument) {
   check_weights_format(check, w.format, argument);
-  check.require(w.layout == HEED_PACKED, HEED_BAD_LAYOUT, argument);
-  check.count(w.n_in, HEED_MAX_COUNT, argument);
-  check.count(w.n_out, HEED_MAX_COUNT, argument);
-  check.pointer(w.data, HEED_ALIGNMENT, argument);
-  const size_t bytes = check.ok() ? heed_weights_packed_bytes(w.format, w.n_in, w.n_out) : 0;
-  check.require(bytes != 0, HEED_OVERFLOW, argument);
-  if (check.ok()) check.memory(w.data, bytes - packed_header_bytes, access::read, argument);
+  check_packed_bytes(check, w, argument);
 }
 
 constexpr heed_weights_code packed_code = {check_packed, run_packed};
@@ -157,29 +151,59 @@ static_assert(packed_macro_is_function(1, 1) && packed_macro_is_function(31, 16)
                   packed_macro_is_function(4096, 4097),
               "one formula");
 
-// Numbers of the header behind the mark.
-constexpr int32_t n_header_numbers = 4;
+// FNV-1a over words of 32 bits: format, n_in and n_out, then the panels. One wrong word always changes it.
+uint32_t sum_of(const unsigned char *header, const heed_weights &w) {
+  uint32_t sum = 2166136261u;
+  const auto add = [&](const unsigned char *word) { sum = (sum ^ word_at(word)) * 16777619u; };
+  for (int32_t i = packed_word_format; i <= packed_word_n_out; i++) add(header + packed_mark_bytes + 4 * i);
+  const auto panels = static_cast<size_t>(panels_bytes(w.format, w.n_in, w.n_out));
+  for (size_t i = 0; i < panels; i += 4) add(header + packed_header_bytes + i);
+  return sum;
+}
 
-heed_status check_header(const unsigned char *header, size_t bytes, heed_weights &w) {
-  const auto is = [](heed_fault fault) { return HEED_STATUS(fault, HEED_ARG_PACKED); };
+bool has_mark(const unsigned char *header) {
+  return word_at(header) == packed_mark[0] && word_at(header + 4) == packed_mark[1];
+}
+
+heed_status check_header(const unsigned char *header, size_t bytes, heed_argument argument, heed_weights &w) {
+  const auto is = [=](heed_fault fault) { return HEED_STATUS(fault, argument); };
   if (bytes < packed_header_bytes) return is(HEED_TOO_SMALL);
-  for (int32_t i = 0; i < packed_mark_bytes; i++)
-    if (header[i] != static_cast<unsigned char>(packed_mark[i])) return is(HEED_FOREIGN);
-  int32_t numbers[n_header_numbers];
-  for (int32_t i = 0; i < n_header_numbers; i++)
-    numbers[i] = static_cast<int32_t>(word_at(header + packed_mark_bytes + 4 * i));
-  if (numbers[0] != packed_version(numbers[1])) return is(HEED_UNKNOWN_VERSION);
-  for (int32_t i = packed_mark_bytes + 4 * n_header_numbers; i < packed_header_bytes; i++)
+  if (!has_mark(header)) return is(HEED_FOREIGN);
+  const auto number = [=](packed_word which) { return static_cast<int32_t>(packed_word_at(header, which)); };
+  const int32_t version = number(packed_word_version), format = number(packed_word_format),
+                n_in = number(packed_word_n_in), n_out = number(packed_word_n_out);
+  if (version != packed_version(format) && version != sealed_version) return is(HEED_UNKNOWN_VERSION);
+  const int32_t words = version == sealed_version ? n_packed_words : packed_word_sum;
+  for (int32_t i = packed_mark_bytes + 4 * words; i < packed_header_bytes; i++)
     if (header[i] != 0) return is(HEED_DAMAGED);
-  const size_t needed = heed_weights_packed_bytes(numbers[1], numbers[2], numbers[3]);
+  const size_t needed = heed_weights_packed_bytes(format, n_in, n_out);
   if (needed == 0) return is(HEED_DAMAGED);
   if (bytes < needed) return is(HEED_TOO_SMALL);
-  w = {header + packed_header_bytes, nullptr, numbers[1], HEED_PACKED, numbers[2], numbers[3], 0, &packed_code,
-       nullptr, 0};
+  w = {header + packed_header_bytes, nullptr, format, HEED_PACKED, n_in, n_out, 0, &packed_code, nullptr, 0};
   return HEED_OK;
 }
 
 }  // namespace
+
+void check_packed_bytes(checker &check, const heed_weights &w, heed_argument argument) {
+  check.require(w.layout == HEED_PACKED, HEED_BAD_LAYOUT, argument);
+  check.count(w.n_in, HEED_MAX_COUNT, argument);
+  check.count(w.n_out, HEED_MAX_COUNT, argument);
+  check.pointer(w.data, HEED_ALIGNMENT, argument);
+  if (!check.ok()) return;
+  const uint64_t bytes = packed_header_bytes + panels_bytes(w.format, w.n_in, w.n_out);
+  check.require(bytes <= PTRDIFF_MAX, HEED_OVERFLOW, argument);
+  const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
+  if (check.ok()) check.memory(header, static_cast<size_t>(bytes), access::read, argument);
+  if (!check.ok()) return;
+  const auto is = [=](packed_word which, int32_t field) {
+    return packed_word_at(header, which) == static_cast<uint32_t>(field);
+  };
+  check.require(has_mark(header) && is(packed_word_format, w.format) && is(packed_word_n_in, w.n_in) &&
+                    is(packed_word_n_out, w.n_out),
+                HEED_DAMAGED, argument);
+}
+
 }  // namespace heed
 
 using namespace heed;
@@ -201,7 +225,32 @@ heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes)
   check.pointer(packed, HEED_ALIGNMENT, HEED_ARG_PACKED);
   if (check.ok()) check.memory(packed, bytes, access::read, HEED_ARG_PACKED);
   const heed_status status = check.ok() ? check.finish() : check.status;
-  return status == HEED_OK ? check_header(static_cast<const unsigned char *>(packed), bytes, *w) : status;
+  if (status != HEED_OK) return status;
+  return check_header(static_cast<const unsigned char *>(packed), bytes, HEED_ARG_PACKED, *w);
+}
+
+heed_status heed_weights_seal(heed_memory memory) {
+  checker_of<1> check;
+  check.room(memory, 0, HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  if (!check.ok()) return check.status;
+  auto *const header = static_cast<unsigned char *>(memory.data);
+  heed_weights w;
+  const heed_status status = check_header(header, memory.bytes, HEED_ARG_MEMORY, w);
+  if (status != HEED_OK) return status;
+  put_packed_word(header, packed_word_version, sealed_version);
+  put_packed_word(header, packed_word_sum, sum_of(header, w));
+  return HEED_OK;
+}
+
+heed_status heed_weights_check(heed_weights w) {
+  checker_of<1> check;
+  check.require(w.layout == HEED_PACKED && w.code, HEED_NOT_INITIALIZED, HEED_ARG_W);
+  if (check.ok()) w.code->check(check, w, HEED_ARG_W);
+  if (!check.ok()) return check.status;
+  const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
+  check.require(packed_word_at(header, packed_word_version) == sealed_version, HEED_UNKNOWN_VERSION, HEED_ARG_W);
+  if (check.ok()) check.require(packed_word_at(header, packed_word_sum) == sum_of(header, w), HEED_DAMAGED, HEED_ARG_W);
+  return check.status;
 }
 
 heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out) {

@@ -18,11 +18,21 @@ inline void check_weights_format(checker &check, int32_t format, heed_argument a
   check.require((format >= HEED_F32 && format <= HEED_Q4_0) || format == HEED_UINT8, HEED_BAD_FORMAT, argument);
 }
 
-// Before the panels: the mark, then version, format, n_in and n_out in four bytes each, little-endian, then zeros.
-constexpr char packed_mark[] = "heedpack";
+// Before the panels: the mark, then words of four bytes, little-endian, then zeros.
+constexpr uint32_t packed_mark[] = {0x64656568, 0x6b636170};  // "heed", "pack"
 constexpr int32_t packed_mark_bytes = 8, packed_header_bytes = 64;
-// Zero points came with version 2. What has none is still written as version 1, which older versions read.
+enum packed_word {
+  packed_word_version,
+  packed_word_format,
+  packed_word_n_in,
+  packed_word_n_out,
+  packed_word_sum,
+  n_packed_words
+};
+// Zero points came with version 2, and the sum of sealed weights with version 3. What has neither is still written as
+// version 1, which older versions read.
 constexpr int32_t packed_version(int32_t format) { return format == HEED_UINT8 ? 2 : 1; }
+constexpr int32_t sealed_version = 3;
 
 // In 64 bits, which hold those of any weights.
 constexpr uint64_t panels_bytes(int32_t format, int32_t n_in, int32_t n_out) {
@@ -45,6 +55,16 @@ inline uint32_t word_at(const unsigned char *p) {
   return p[0] | static_cast<uint32_t>(p[1]) << 8 | static_cast<uint32_t>(p[2]) << 16 |
          static_cast<uint32_t>(p[3]) << 24;
 }
+inline uint32_t packed_word_at(const unsigned char *header, packed_word which) {
+  return word_at(header + packed_mark_bytes + 4 * which);
+}
+
+inline void put_packed_word(unsigned char *header, packed_word which, uint32_t bits) {
+  put_word(header + packed_mark_bytes + 4 * which, bits);
+}
+
+// That the fields of opened weights are those of the header before their data, and that all of it lies in memory: one range.
+void check_packed_bytes(checker &check, const heed_weights &w, heed_argument argument);
 
 }  // namespace heed
 

@@ -113,7 +113,9 @@ static heed_status call_project_packed(void) {
     const heed_memory packed = heed_memory_of(calls_buffer, sizeof calls_buffer);
     heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, format % 2 ? HEED_OUT_IN : HEED_IN_OUT, 96, 117);
     heed_status status = heed_weights_pack(w, format, packed);
+    if (status == HEED_OK) status = heed_weights_seal(packed);
     if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
+    if (status == HEED_OK) status = heed_weights_check(w);
     for (int32_t i = 0; i < 2; i++) {
       for (int32_t rows = 1; status == HEED_OK && rows <= 40; rows += rows == 1 ? 4 : 35)
         status = heed_project(heed_matrix_of(calls_a, rows, 96), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),

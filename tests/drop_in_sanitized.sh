@@ -1,0 +1,29 @@
+#!/bin/sh
+# The library as two files under the address and undefined-behaviour sanitizers, with the suites. SPDX-License-Identifier: MIT
+#   drop_in_sanitized.sh build SINGLE FOLDER                     compiles heed.cpp with clang into FOLDER/heed.o
+#   drop_in_sanitized.sh run FOLDER NAME OBJECT... -- FLAG...    links a suite's objects with it, FLAGs last, and runs it
+# The objects are those of the main build, whatever compiler made them: only the library is instrumented. Suites are run on a
+# small share of the random cases (sanitized.sh). Exit status 77 if clang is missing.
+set -eu
+mode=$1
+clang=clang++
+! command -v clang++-19 >/dev/null 2>&1 || clang=clang++-19
+command -v $clang >/dev/null 2>&1 || { echo "SKIPPED: clang++ is not installed"; exit 77; }
+sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
+case $mode in
+build)
+  mkdir -p "$3"
+  # shellcheck disable=SC2086
+  $clang -std=c++17 -O1 -g1 -w $sanitizers -c "$2/heed.cpp" -o "$3/heed.o"
+  ;;
+run)
+  folder=$2 program=$2/$3
+  shift 3
+  objects=''
+  while [ "$1" != -- ]; do objects="$objects $1"; shift; done
+  shift
+  # shellcheck disable=SC2086
+  $clang $sanitizers $objects "$folder/heed.o" "$@" -o "$program"
+  exec sh "$(dirname "$0")/sanitized.sh" "$program" --gtest_brief=1
+  ;;
+esac
