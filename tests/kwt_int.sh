@@ -8,7 +8,7 @@ set -eu
 heed_kwt_int=$1 heed_calibrate=$2
 needs_model HEED_KWT1 "$1" "$2"
 cd "$folder"
-digest=d8875bc95d904d26
+digest=b9ff2fb4c8ac7179
 "$heed_calibrate" kwt "$model" kwt.bin
 expect 0 "^passed" "$heed_kwt_int" kwt.bin "$model"
 cat output
