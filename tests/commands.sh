@@ -16,6 +16,7 @@ if [ "$mode" = check ]; then
     case $page in build* | ports/CHANGES.md) continue ;; esac
     awk -f tests/commands.awk "$list" "$page" >"$work/script" || failed=1
     sh -n "$work/script" || { echo "FAILED: $page: no commands of a shell"; failed=1; }
+    if [ -s "$work/script" ] && ! grep -qxF "[$page]" "$list"; then echo "FAILED: $page has commands, and no section in commands.txt"; failed=1; fi
     commands=$((commands + $(grep -c '^passed' "$work/script" || true)))
   done
   for page in $(sed -n 's/^\[\(.*\)\]$/\1/p' "$list"); do

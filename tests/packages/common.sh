@@ -30,7 +30,7 @@ answers() { # COMMAND...: it ends with heed's known answers
 recognises() { # COMMAND...: the classifier's words and its known sum
   quietly "$@"
   tr -d '\r' <"$log" >"$work/said"
-  grep -q '^stpo: stop$' "$work/said" && grep -qi "^heed $version, bits 933f132d: $known" "$work/said" || fail "$*: not the known words"
+  grep -q '^stpo: stop$' "$work/said" && grep -qi "^heed $version, bits c21c1370: $known" "$work/said" || fail "$*: not the known words"
   tail -n 1 "$work/said"
 }
 field() { grep -qE -- "$2" "$1" || fail "$1 lacks $2"; } # FILE PATTERN
