@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
 
 #include "dreams.h"
@@ -332,6 +333,30 @@ TEST(dreams_tokenizer, encodes_the_expected_prompts) {
     EXPECT_EQ(encode(e.prompt), e.prompt_tokens) << e.prompt;
     EXPECT_EQ(decode(e.tokens), e.text);
   }
+}
+
+// Counts of expected.txt agree with each other before anything is read by them.
+TEST(dreams_texts, that_are_expected_have_as_many_tokens_as_rows) {
+  const std::string path = testing::TempDir() + "heed_expected.txt";
+  const auto refusal = [&](const std::string &prompt, const std::string &tokens, const std::string &logits) {
+    std::ofstream(path) << "prompt a\nprompt_tokens " << prompt << "\ntokens " << tokens << "\nlogits " << logits
+                        << "\nend\n";
+    try {
+      dreams_files::read_expected(path);
+    } catch (const std::runtime_error &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("1 2", "1 2 3", "8 2"), "");
+  for (const char *prompt : {"1 2 3", "1 2 3 4 5 6 7 8 9", ""})
+    EXPECT_NE(refusal(prompt, "1 2 3", "8 2").find("other numbers of tokens"), std::string::npos) << prompt;
+  for (const char *logits : {"8 3", "8 1"})
+    EXPECT_NE(refusal("1 2", "1 2 3", logits).find("other numbers of tokens"), std::string::npos) << logits;
+  for (const char *logits : {"8", "8 0", "-4 2", "6 2", "8 -1"})
+    EXPECT_NE(refusal("1 2", "1 2 3", logits).find("no offset and rows"), std::string::npos) << logits;
+  for (const char *logits : {"8 x", "8 99999999999"})
+    EXPECT_NE(refusal("1 2", "1 2 3", logits).find("is not a whole number"), std::string::npos) << logits;
 }
 
 TEST(dreams_texts, exist_for_every_status) {

@@ -2,6 +2,7 @@
 #include "dreams_files.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -73,8 +74,13 @@ class flat_writer {
 std::vector<int32_t> numbers_of(const std::string &path, const std::string &list) {
   std::vector<int32_t> numbers;
   std::istringstream in(list);
-  for (int32_t number; in >> number;) numbers.push_back(number);
-  if (!in.eof()) refuse(path, "\"" + names::for_terminal(list.substr(0, 60)) + "\" are not all whole numbers");
+  for (std::string word; in >> word;) {
+    int32_t number = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (read.ec != std::errc() || read.ptr != word.data() + word.size())
+      refuse(path, names::for_terminal(word.substr(0, 60)) + " is not a whole number");
+    numbers.push_back(number);
+  }
   return numbers;
 }
 
@@ -177,8 +183,8 @@ std::vector<expected_text> read_expected(const std::string &path) {
       one.first_logit = size_t(numbers[0]) / 4;  // stated in bytes
       one.n_rows = size_t(numbers[1]);
     } else if (text == "end") {
-      if (one.prompt_tokens.empty() || one.tokens.size() != one.n_rows + 1)
-        refuse(path, "prompt \"" + one.prompt + "\" has other numbers of tokens and logits");
+      if (one.prompt_tokens.empty() || one.prompt_tokens.size() > one.n_rows || one.tokens.size() != one.n_rows + 1)
+        refuse(path, "prompt \"" + names::for_terminal(one.prompt) + "\" has other numbers of tokens and logits");
       all.push_back(one);
     }
   }
