@@ -188,6 +188,14 @@ TEST(dreams_model, runs_in_any_memory_that_is_large_enough) {
     if (n == full) expected = found;
     EXPECT_EQ(found, expected) << n;
   }
+  // README.md has these three.
+  constexpr size_t narrow = HEED_CACHE_BYTES(128, 1, 4, 16, 16, HEED_INT8),
+                   wide = HEED_CACHE_BYTES(128, 1, 4, 16, 16, HEED_F32);
+  EXPECT_LE(DREAMS_BYTES(4, 64, 4, 4, 172, DREAMS_PIECE, wide, HEED_WORKSPACE_BYTES(16, 16)), 322000u);
+  EXPECT_LE(DREAMS_BYTES(4, 64, 4, 4, 172, 4, narrow, HEED_WORKSPACE_MIN_BYTES(16, 16)), 98000u);
+  EXPECT_LE(DREAMS_BYTES(5, 64, 8, 4, 172, DREAMS_PIECE, HEED_CACHE_BYTES(512, 1, 4, 8, 8, HEED_F32),
+                         HEED_WORKSPACE_BYTES(8, 8)),
+            715000u);
   dreams_settings workers = {};
   workers.workers = 3;
   ASSERT_EQ(dreams_bytes(model.data(), model.size(), &workers, &most), DREAMS_OK);
