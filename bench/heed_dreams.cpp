@@ -111,9 +111,11 @@ int32_t room(const arguments &a) {
 // ------------------------------------------------------------------------------------------------------ text and time
 
 void print(int32_t previous, int32_t token) {
-  std::vector<char> text(size_t(words.longest) + 1);
-  std::fwrite(text.data(), 1, size_t(dreams_decode(&words, previous, token, text.data(), int32_t(text.size()))),
-              stdout);
+  std::string text(size_t(words.longest) + 1, ' ');
+  text.resize(size_t(dreams_decode(&words, previous, token, &text[0], int32_t(text.size()))));
+  for (char &c : text)  // a terminal would obey other control characters
+    if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127) c = ' ';
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 // Share of every part, each the least of some runs: the network in steps, over tokens that were generated before.
