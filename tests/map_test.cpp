@@ -90,6 +90,11 @@ TEST(map, file_is_refused_with_line_and_reason) {
   EXPECT_EQ(refusal_of("panel\tx\nrows_from\tx\ts\t0\t0\nrow\t1\n"), ": numbered rows with a step of 0");
   EXPECT_EQ(refusal_of("panel\tx\nvalues\tweight\tred\nrow\t1\n"), ":2: values wants a quantity, and viridis or grey");
   EXPECT_EQ(refusal_of("across\t0\npanel\tx\nrow\t1\n"), ": \"across\" is 1 or more");
+  for (const char *const control : {"\x1b[31m", "\x07", "\x7f", "\xc2\x9b"}) {
+    const std::string line = "panel\tx" + std::string(control) + "\nrow\t1\n";
+    EXPECT_EQ(refusal_of(line), ":1: holds a control character, which a terminal would obey");
+  }
+  EXPECT_EQ(refusal_of("panel\tcaf\xc3\xa9\r\nrow\t1\r\n"), "accepted");
   EXPECT_THROW(heed_map::read_map(path_of("heed_no_such.map")), std::runtime_error);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../names.hpp"
 #include "heed_file.h"
 
 namespace heed_import {
@@ -64,8 +65,10 @@ struct tensor {
   bytes own_;
 };
 
-// What is wrong with this tensor.
-[[noreturn]] inline void refuse(const std::string &name, const std::string &why) { throw refusal(name + ": " + why); }
+// What is wrong with this tensor, for a terminal.
+[[noreturn]] inline void refuse(const std::string &name, const std::string &why) {
+  throw refusal(names::for_terminal(name + ": " + why));
+}
 
 // Numbers of a source, and numbers to a file, on a processor of either byte order.
 inline uint64_t number_at(const uint8_t *p, int n_bytes) {

@@ -24,9 +24,15 @@ std::string shown(std::string text) {
 
 std::vector<std::string> fields_of(const std::string &text) {
   std::vector<std::string> fields(1);
+  unsigned char before = 0;
   for (const char c : text) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    const bool is_second = before == 0xc2 && byte < 0xa0;  // U+0080 to U+009F
+    before = byte;
     if (c == '\t')
       fields.emplace_back();
+    else if (byte == 127 || is_second || (byte < ' ' && c != '\r'))
+      fail("holds a control character, which a terminal would obey");
     else if (c != '\r')
       fields.back() += shown(c);
   }
