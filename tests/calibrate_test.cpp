@@ -163,7 +163,8 @@ TEST_F(described, becomes_a_file_that_runs_as_its_layers_do) {
   const std::string array = calibrate::c_array("model", bytes);
   EXPECT_NE(array.find("uint32_t model[" + std::to_string(bytes.size() / 4) + "] = {"), std::string::npos);
   EXPECT_NE(array.find("0x44454548, 0x4d544e49,"), std::string::npos);
-  for (const char *const name : {"", "int", "a b", "x[1]; int evil(void) { return 7; } int y", "a\n#error", "a__b", "caf\xc3\xa9", "heed_project"}) {
+  for (const char *const name : {"", "int", "a b", "x[1]; int evil(void) { return 7; } int y", "a\n#error", "a__b",
+                                 "caf\xc3\xa9", "heed_project"}) {
     EXPECT_THROW(calibrate::c_array(name, bytes), std::invalid_argument) << name;
   }
   // A damaged file is refused, wherever it is damaged.

@@ -24,10 +24,12 @@ TEST(names, are_identifiers) {
   EXPECT_EQ(names::identifier("__init__"), "t_init");
   EXPECT_EQ(names::identifier(""), "t");
   EXPECT_EQ(names::identifier("*/ int x; /*"), "t_int_x");
-  for (const char *const taken : {"int", "class", "printf", "exp", "unix", "NULL", "errno", "atomic_int", "heed", "heed_project", "HEED_F32"}) {
+  for (const char *const taken :
+       {"int", "class", "printf", "exp", "unix", "NULL", "errno", "atomic_int", "heed", "heed_project", "HEED_F32"}) {
     EXPECT_EQ(names::identifier(taken), std::string("t_") + taken);
   }
-  for (const char *const taken : {"size_t", "INT8_MAX", "UINT32_C"}) EXPECT_EQ(names::identifier(taken), std::string(taken) + "_v");
+  for (const char *const taken : {"size_t", "INT8_MAX", "UINT32_C"})
+    EXPECT_EQ(names::identifier(taken), std::string(taken) + "_v");
   EXPECT_EQ(names::identifier("caf\xc3\xa9"), "caf");
 }
 
@@ -36,7 +38,8 @@ TEST(names, are_identifiers_for_all_bytes) {
   heed_test::random_source r(1);
   for (int i = 0; i < heed_test::repetitions(20000); ++i) {
     std::string name;
-    for (int k = r.between(0, 8); k > 0; --k) name += char(r.chance(50) ? r.between(0, 255) : "_ab0.int*/"[r.between(0, 9)]);
+    for (int k = r.between(0, 8); k > 0; --k)
+      name += char(r.chance(50) ? r.between(0, 255) : "_ab0.int*/"[r.between(0, 9)]);
     const std::string id = names::identifier(name), safe = names::for_c(name), shown = names::for_terminal(name);
     ASSERT_FALSE(id.empty());
     ASSERT_TRUE((id[0] >= 'a' && id[0] <= 'z') || (id[0] >= 'A' && id[0] <= 'Z')) << id;
@@ -135,7 +138,10 @@ TEST_F(output, is_no_input) {
   std::filesystem::create_hard_link(path_, other);
   std::filesystem::create_symlink(path_, soft);
   for (const std::string &input : {path_, other, soft, folder_ + "/./out"}) {
-    EXPECT_EQ(error_of([&] { files::output_file out(path_, {"none", input}); }), path_ + ": is an input, too: name another file");
+    EXPECT_EQ(error_of([&] {
+                files::output_file out(path_, {"none", input});
+              }),
+              path_ + ": is an input, too: name another file");
   }
   EXPECT_EQ(content(), "old");
 }
@@ -169,7 +175,8 @@ TEST_F(output, is_removed_when_the_disk_is_full) {
   EXPECT_EQ(at_the_end, path_ + ": cannot be written");
   EXPECT_EQ(content(), "old");
   EXPECT_EQ(n_files(), 1u);
-  EXPECT_EQ(error_of([&] { files::write_whole(folder_ + "/none/out", "x", 1); }), folder_ + "/none/out: cannot be written");
+  EXPECT_EQ(error_of([&] { files::write_whole(folder_ + "/none/out", "x", 1); }),
+            folder_ + "/none/out: cannot be written");
   EXPECT_EQ(error_of([&] { files::write_whole(folder_, "x", 1); }), folder_ + ": cannot be written");
 }
 

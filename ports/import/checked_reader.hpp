@@ -28,7 +28,8 @@ class checked_reader {
   // How many things follow, each of so many bytes at least.
   size_t count(int n_bytes, size_t least_bytes) {
     const uint64_t n = number(n_bytes);
-    if (n > left() / least_bytes) throw refusal("is truncated or damaged: it says that more follows than its bytes can hold");
+    if (n > left() / least_bytes)
+      throw refusal("is truncated or damaged: it says that more follows than its bytes can hold");
     return static_cast<size_t>(n);
   }
   void align(uint64_t n_bytes) {
@@ -36,7 +37,8 @@ class checked_reader {
   }
   // A part of what is left, which stays where it is.
   span part(uint64_t offset, uint64_t n_bytes, const std::string &name) const {
-    if (offset > left() || n_bytes > left() - offset) refuse(name, "lies beyond the end: the file is truncated or damaged");
+    if (offset > left() || n_bytes > left() - offset)
+      refuse(name, "lies beyond the end: the file is truncated or damaged");
     return {file_.data + at_ + offset, static_cast<size_t>(n_bytes)};
   }
 

@@ -80,8 +80,10 @@ onnx_tensor tensor_of(pbf_reader message) {
 onnx_tensor sparse_tensor_of(pbf_reader message) {
   onnx_tensor p;
   while (message.next()) {
-    if (message.tag_and_type() == field(1, wire::length_delimited)) p = tensor_of(message.get_message());
-    else message.skip();
+    if (message.tag_and_type() == field(1, wire::length_delimited))
+      p = tensor_of(message.get_message());
+    else
+      message.skip();
   }
   p.sparse = true;
   return p;
@@ -216,8 +218,10 @@ void add_node(pbf_reader message, onnx_graphs &all, size_t graph, int depth) {
 std::string name_of_value(pbf_reader message) {
   std::string name;
   while (message.next()) {
-    if (message.tag_and_type() == field(1, wire::length_delimited)) name = text_of(message);
-    else message.skip();
+    if (message.tag_and_type() == field(1, wire::length_delimited))
+      name = text_of(message);
+    else
+      message.skip();
   }
   return name;
 }

@@ -61,10 +61,26 @@ bool is_one_of(const std::string &operation, std::initializer_list<const char *>
 
 // Of com.microsoft: their inputs are activations, masks, tables of angles and vectors.
 bool has_no_weights(const std::string &operation) {
-  return is_one_of(operation, {"BiasAdd", "BiasGelu", "BiasSoftmax", "BiasSplitGelu", "FastGelu", "Gelu", "GroupQueryAttention", "MultiHeadAttention",
-                               "QuickGelu", "RotaryEmbedding", "SimplifiedLayerNormalization", "SkipGroupNorm", "SkipLayerNormalization",
-                               "SkipSimplifiedLayerNormalization", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "QLinearMul",
-                               "QLinearSigmoid", "QLinearSoftmax"});
+  return is_one_of(operation, {"BiasAdd",
+                               "BiasGelu",
+                               "BiasSoftmax",
+                               "BiasSplitGelu",
+                               "FastGelu",
+                               "Gelu",
+                               "GroupQueryAttention",
+                               "MultiHeadAttention",
+                               "QuickGelu",
+                               "RotaryEmbedding",
+                               "SimplifiedLayerNormalization",
+                               "SkipGroupNorm",
+                               "SkipLayerNormalization",
+                               "SkipSimplifiedLayerNormalization",
+                               "QuantizeLinear",
+                               "DequantizeLinear",
+                               "QLinearAdd",
+                               "QLinearMul",
+                               "QLinearSigmoid",
+                               "QLinearSoftmax"});
 }
 
 bool packs_integers(const std::string &operation) {

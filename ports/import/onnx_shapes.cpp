@@ -37,7 +37,8 @@ std::vector<size_t> order_of(const onnx_node &n, size_t rank) {
 }
 
 bool flatten(const onnx_node &n, const onnx_dims &from, onnx_dims &to) {
-  const int64_t rank = static_cast<int64_t>(from.size()), given = n.integer("axis", 1), axis = given < 0 ? given + rank : given;
+  const int64_t rank = static_cast<int64_t>(from.size()), given = n.integer("axis", 1),
+                axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis > rank) return false;
   const uint64_t rows = product_of(from.begin(), from.begin() + static_cast<ptrdiff_t>(axis));
   to = {rows, product_of(from) / rows};
@@ -119,7 +120,9 @@ int onnx_source_axis(const onnx_node &n, const onnx_dims &from, const onnx_dims 
   const size_t at = static_cast<size_t>(axis);
   if (is_aligned(n)) return axis;
   if (n.operation == "Transpose") return static_cast<int>(order_of(n, from.size())[at]);
-  const auto stride = [](const onnx_dims &dims, size_t k) { return product_of(dims.begin() + static_cast<ptrdiff_t>(k) + 1, dims.end()); };
+  const auto stride = [](const onnx_dims &dims, size_t k) {
+    return product_of(dims.begin() + static_cast<ptrdiff_t>(k) + 1, dims.end());
+  };
   for (size_t k = 0; k < from.size(); ++k) {
     if (from[k] == to[at] && stride(from, k) == stride(to, at)) return static_cast<int>(k);
   }

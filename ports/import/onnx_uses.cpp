@@ -39,7 +39,8 @@ struct step {
 // The integers of a tensor of int64.
 std::vector<int64_t> integers_of(const onnx_tensor &p) {
   std::vector<int64_t> list(p.integers.begin(), p.integers.end());
-  for (size_t at = 0; at + 8 <= p.raw.size; at += 8) list.push_back(static_cast<int64_t>(number_at(p.raw.data + at, 8)));
+  for (size_t at = 0; at + 8 <= p.raw.size; at += 8)
+    list.push_back(static_cast<int64_t>(number_at(p.raw.data + at, 8)));
   return list;
 }
 
@@ -51,7 +52,8 @@ void be_unsure(onnx_use &use, const std::string &why) {
 
 void ask(onnx_use &use, int axis, const std::string &reader) {
   if (use.outputs == onnx_none) use.outputs = axis, use.reader = reader;
-  if (use.outputs != axis) be_unsure(use, use.reader + " and " + reader + " have their outputs along different dimensions of it");
+  if (use.outputs != axis)
+    be_unsure(use, use.reader + " and " + reader + " have their outputs along different dimensions of it");
 }
 
 void ask_scale(onnx_use &use, int scale, int zero, int axis) {
@@ -111,7 +113,8 @@ class follower {
     // A scale that is computed is refused where the weights are.
     if (n.operation == "DequantizeLinear" && !n.inputs.empty()) constant = is_constant(s.inputs[0]);
     for (size_t i = 0; i < n.outputs.size(); ++i) {
-      if (missing_.count({n.graph, n.outputs[i]}) != 0) refuse(n.outputs[i], "is read before a node makes it: the file is damaged");
+      if (missing_.count({n.graph, n.outputs[i]}) != 0)
+        refuse(n.outputs[i], "is read before a node makes it: the file is damaged");
       value made;
       made.is_constant = constant && i == 0;
       if (made.is_constant && s.inputs[0] != onnx_none) derive(s, made);
@@ -134,7 +137,8 @@ class follower {
     const value &from = at(s.inputs[0]);
     std::vector<int64_t> list;
     const int second = s.inputs.size() < 2 ? onnx_none : s.inputs[1];
-    const bool has_list = second != onnx_none && at(second).tensor != onnx_none && tensor(at(second)).type == onnx_int64;
+    const bool has_list =
+        second != onnx_none && at(second).tensor != onnx_none && tensor(at(second)).type == onnx_int64;
     if (has_list) list = integers_of(tensor(at(second)));
     made.has_dims = from.has_dims && onnx_keeps_numbers(*s.node, from.dims, has_list ? &list : nullptr, made.dims);
     if (s.node->operation == "Identity") made.tensor = from.tensor;
@@ -144,8 +148,10 @@ class follower {
     for (size_t i = 0; i < s.inputs.size(); ++i) {
       if (!is_constant(s.inputs[i])) continue;
       const onnx_product product = onnx_product_of(*s.node, i);
-      if (product.side != onnx_side::none) by_product(s, at(s.inputs[i]), product);
-      else if (s.output != onnx_none) by_step(s, i);
+      if (product.side != onnx_side::none)
+        by_product(s, at(s.inputs[i]), product);
+      else if (s.output != onnx_none)
+        by_step(s, i);
     }
   }
 
@@ -156,10 +162,12 @@ class follower {
       v.use.refused = "is packed by " + called(n) + ", which heed has not";
       return;
     }
-    if (product.side == onnx_side::unknown) return be_unsure(v.use, "it is not known what " + called(n) + " does with it");
+    if (product.side == onnx_side::unknown)
+      return be_unsure(v.use, "it is not known what " + called(n) + " does with it");
     if (!v.has_dims) ask(v.use, onnx_somewhere, called(n));
     if (!v.has_dims || rank < 1) return;
-    if (n.integer("transBatchA", 0) != 0 || n.integer("transBatchB", 0) != 0) be_unsure(v.use, "batches of " + called(n) + " are not followed");
+    if (n.integer("transBatchA", 0) != 0 || n.integer("transBatchB", 0) != 0)
+      be_unsure(v.use, "batches of " + called(n) + " are not followed");
     const int axis = axis_of(n, product.side, rank);
     if (rank > 1 && axis != onnx_none) ask(v.use, axis, called(n));
     if (product.scale >= 0 || product.zero >= 0) {
@@ -193,17 +201,22 @@ class follower {
     const onnx_use &asked = at(s.output).use;
     value &v = at(s.inputs[i]);
     const bool keeps = i == 0 && v.has_dims && at(s.output).has_dims;
-    const auto axis_of = [&](int axis) { return keeps ? onnx_source_axis(*s.node, v.dims, at(s.output).dims, axis) : onnx_none; };
+    const auto axis_of = [&](int axis) {
+      return keeps ? onnx_source_axis(*s.node, v.dims, at(s.output).dims, axis) : onnx_none;
+    };
     const bool is_weight = i == 0 || !at(s.output).has_dims;  // else it is a shape, or a scale
     if (!is_weight) return;
     if (!asked.refused.empty()) v.use.refused = asked.refused;
     if (!asked.unsure.empty()) be_unsure(v.use, asked.unsure);
     if (asked.outputs != onnx_none) {
       const int axis = axis_of(asked.outputs);
-      if (axis != onnx_none) ask(v.use, axis, asked.reader);
-      else be_unsure(v.use, called(*s.node) + " changes it before " + asked.reader + " reads it");
+      if (axis != onnx_none)
+        ask(v.use, axis, asked.reader);
+      else
+        be_unsure(v.use, called(*s.node) + " changes it before " + asked.reader + " reads it");
     }
-    if (asked.scale != onnx_none || asked.zero != onnx_none) ask_scale(v.use, asked.scale, asked.zero, axis_of(asked.scale_axis));
+    if (asked.scale != onnx_none || asked.zero != onnx_none)
+      ask_scale(v.use, asked.scale, asked.zero, axis_of(asked.scale_axis));
     if (i == 0 && s.node->operation == "DequantizeLinear") dequantize(s, v);
   }
 

@@ -68,7 +68,8 @@ void set_layout(tensor &t, int32_t layout) {
   t.unsure.clear();
   if (t.dims.size() < 2 || t.layout == layout) return;
   const std::string is = t.layout == HEED_IN_OUT ? "(in, out)" : "(out, in)";
-  if (t.layout == HEED_PACKED) refuse(t.name, "is packed: --in-out and --out-in are for the weights that it was made of");
+  if (t.layout == HEED_PACKED)
+    refuse(t.name, "is packed: --in-out and --out-in are for the weights that it was made of");
   if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) refuse(t.name, "is in blocks of inputs: it is " + is);
   if (t.scales.size() > 1) refuse(t.name, "has a scale for each output: it is " + is);
   t.layout = layout;
@@ -117,7 +118,8 @@ std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std
     if (in_out && out_in) refuse(t.name, "--in-out and --out-in both match it");
     if (in_out) set_layout(t, HEED_IN_OUT);
     if (out_in) set_layout(t, HEED_OUT_IN);
-    if (!t.unsure.empty()) refuse(t.name, t.unsure + ": --in-out or --out-in says what it is, --leave-out leaves it out");
+    if (!t.unsure.empty())
+      refuse(t.name, t.unsure + ": --in-out or --out-in says what it is, --leave-out leaves it out");
     const wish what = wish_for(t, by.formats, used);
     if (any(by.transpose, t.name, used)) transpose(t);
     convert(t, what);
