@@ -35,6 +35,9 @@ constexpr char usage[] =
     "  --in-out PATTERN          these matrices are (in, out), whatever the source suggests; --out-in PATTERN: (out, in)\n"
     "  --code                    prints a header in C that opens the flat file: a struct with all tensors\n"
     "\n"
+    "The list shows names as a terminal can: \\033 is the byte with this octal number. An output is read again, and takes its\n"
+    "name only when it is right.\n"
+    "\n"
     "Patterns match names of the source. * stands for any text, ? for one character. The tool ends with 0; with 1 where a file\n"
     "is refused; with 2 where a word of the command is.\n";
 

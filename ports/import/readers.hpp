@@ -7,8 +7,9 @@
 
 namespace heed_import {
 
-// The initializers of a model, of all its graphs. A matrix that a node multiplies from the right is HEED_IN_OUT, all else
-// is HEED_OUT_IN. X_quantized with X_scale and X_zero_point, or what a DequantizeLinear reads, is one tensor X.
+// The initializers of a model and what its Constant nodes hold, of all its graphs. The nodes that read a matrix say whether it
+// is HEED_IN_OUT; else it is HEED_OUT_IN, or tensor::unsure says what is not known. X_quantized with X_scale and X_zero_point, or
+// what a DequantizeLinear or a quantised product reads, is one tensor X.
 std::vector<tensor> read_onnx(span file);
 
 // f32, f16, bf16, Q8_0 and Q4_0. ggml states the innermost dimension first: shapes are turned around.
