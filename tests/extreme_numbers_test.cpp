@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/floats.hpp"
+#include "support/flushing.hpp"
 #include "support/kernels.hpp"
 
 namespace heed_test {
@@ -58,6 +59,19 @@ TEST_P(extreme_numbers, a_softcap_keeps_its_bound_or_is_refused) {
   EXPECT_GT(n_refused, 20);
 }
 
+// Of the score's quotient by the cap every size, down to where it is subnormal: what is flushed on the way is too little
+// to show.
+TEST_P(extreme_numbers, a_softcap_keeps_its_bound_where_subnormal_numbers_are_flushed) {
+  for (int32_t e = 2; e >= -124; --e)
+    for (const float m : {1.0f, -1.37f, 1.71f}) {
+      const double wanted = std::ldexp(double(m), e), exact = std::tanh(wanted);
+      const flushing scope;
+      const capped_score found = run_capped(1, 1, wanted);
+      ASSERT_EQ(found.status, HEED_OK);
+      EXPECT_LE(std::fabs(found.score - exact), 13 * 0x1p-24 * std::fabs(exact)) << wanted;
+    }
+}
+
 // With a default scale it is that scale that is divided by the cap.
 TEST_P(extreme_numbers, a_softcap_with_the_default_scale) {
   HEED_MEMORY(workspace, HEED_WORKSPACE_MIN_BYTES(4, 1));
@@ -102,6 +116,32 @@ TEST_P(extreme_numbers, keys_that_turn_infinite) {
         EXPECT_EQ(heed_cache_length(&cache, 0), 2);
       }
     }
+}
+
+// Inputs to the end of the stated range, all products of a block with its greatest number.
+TEST_P(extreme_numbers, products_with_scales_keep_their_bound) {
+  constexpr int32_t n_in = 96, n_out = 5;
+  HEED_MEMORY(packed, 8192);
+  for (const int32_t format : {HEED_INT8, HEED_Q8_0, HEED_Q4_0})
+    for (const int32_t k : {-14, 0, 10})
+      for (const int32_t size : {-100, -60, 0, 60, 100, 105, 116}) {
+        const float number = format == HEED_Q4_0 ? -8.0f : 127.0f;
+        const std::vector<float> x(n_in, std::ldexp(1.0f, size)), w(n_in * n_out, std::ldexp(number, k));
+        const double exact = std::ldexp(double(number) * n_in, size + k);
+        if (std::fabs(exact) > 0x1.fffffep127) continue;
+        heed_weights weights;
+        ASSERT_EQ(
+            heed_weights_pack(heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), format, packed),
+            HEED_OK);
+        ASSERT_EQ(heed_weights_open(&weights, packed.data, packed.bytes), HEED_OK);
+        float y[n_out];
+        ASSERT_EQ(
+            heed_project(heed_matrix_of(x.data(), 1, n_in), weights, nullptr, heed_matrix_out_of(y, 1, n_out), nullptr),
+            HEED_OK);
+        const double bound = 1.5 * (n_in + 1) * 0x1p-24 * std::fabs(exact);
+        for (const float found : y)
+          EXPECT_LE(std::fabs(found - exact), bound) << "format " << format << ", 2^" << size << " by 2^" << k;
+      }
 }
 
 HEED_TEST_EVERY_KERNEL(extreme_numbers);

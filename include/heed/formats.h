@@ -232,6 +232,7 @@ HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, i
  * order, whatever the format and the number of rows. On vector units, HEED_OUT_IN is transposed while it is read:
  * HEED_IN_OUT was measured to be 1 to 3 times as fast. On a Cortex-M4F, int8 weights take 2.1 times the instructions of
  * f32, and a quarter of the bytes.
+ * Range: of blocks, sum |x * number| of each must be finite, too: it is up to |x| = 2^116.
  * Error: as heed_linear, with the widened weights. For blocks: |y - exact| <= (n_in / 32 + 36) * 2^-24 *
  * (|bias| + sum |x * number * scale|) + n_in * (max |scale| + 1) * 2^-149.
  * Aliasing: y is disjoint from everything else.
