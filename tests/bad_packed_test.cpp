@@ -146,6 +146,8 @@ TEST_F(bad_packed, blocks) {
                        {"at the top", [](W &w) { w.data = top_of_memory(); }, HEED_OVERFLOW},
                        {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
                        {"int8", [](W &w) { w.format = HEED_INT8; }, HEED_BAD_FORMAT},
+                       {"the other blocks", [](W &w) { w.format = w.format == HEED_Q8_0 ? HEED_Q4_0 : HEED_Q8_0; },
+                        HEED_BAD_FORMAT},
                        {"format 6", [](W &w) { w.format = 6; }, HEED_BAD_FORMAT},
                        {"in, out", [](W &w) { w.layout = HEED_IN_OUT; }, HEED_BAD_LAYOUT},
                        {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},

@@ -219,7 +219,8 @@ HEED_API heed_weights heed_weights_with_zero_points(heed_weights w, const void *
  *   HEED_Q4_0   a scale in f16, then 16 bytes: number k is the low half of byte k, or the high half of byte k - 16,
  *               minus 8
  *
- * For other rows than contiguous ones set row_stride, a multiple of 32. A call that is given the weights checks them.
+ * For other rows than contiguous ones set row_stride, a multiple of 32. A call that is given the weights checks them:
+ * BAD_FORMAT also if the format is not the one that they were made with.
  * Source: github.com/ggml-org/ggml, block_q8_0 and block_q4_0. */
 HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out);
 

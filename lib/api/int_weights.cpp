@@ -28,7 +28,7 @@ void check_in_integers(checker &check, const heed_weights &w, heed_argument argu
   check.require(w.n_in <= HEED_INT_MAX_IN, HEED_OUT_OF_RANGE, argument);
 }
 
-constexpr heed_weights_code in_integers_code = {check_in_integers, run_in_integers};
+constexpr heed_weights_code in_integers_code = {check_in_integers, run_in_integers, 0};
 
 }  // namespace
 }  // namespace heed

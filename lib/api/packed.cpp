@@ -34,7 +34,7 @@ void run_blocks(const kernel *k, const heed_matrix &x, const heed_weights &w, co
 }
 
 void check_blocks(checker &check, const heed_weights &w, heed_argument argument) {
-  check.require(is_in_blocks(w.format), HEED_BAD_FORMAT, argument);
+  check.require(is_in_blocks(w.format) && w.format == w.code->format, HEED_BAD_FORMAT, argument);
   check.require(w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);
   check.count(w.n_out, HEED_MAX_COUNT, argument);
   check.count(w.n_in, HEED_MAX_COUNT, argument);
@@ -52,7 +52,8 @@ void check_blocks(checker &check, const heed_weights &w, heed_argument argument)
   if (check.ok()) check.memory(w.data, static_cast<size_t>(extent), access::read, argument);
 }
 
-constexpr heed_weights_code blocks_code = {check_blocks, run_blocks};
+constexpr heed_weights_code code_of_q8_0 = {check_blocks, run_blocks, HEED_Q8_0},
+                            code_of_q4_0 = {check_blocks, run_blocks, HEED_Q4_0};
 
 // ------------------------------------------------------------------------------------------------------------ panels
 
@@ -135,7 +136,7 @@ void check_packed(checker &check, const heed_weights &w, heed_argument argument)
   check_packed_bytes(check, w, argument);
 }
 
-constexpr heed_weights_code packed_code = {check_packed, run_packed};
+constexpr heed_weights_code packed_code = {check_packed, run_packed, 0};
 
 // ------------------------------------------------------------------------------------------------------------ header
 
@@ -254,5 +255,6 @@ heed_status heed_weights_check(heed_weights w) {
 }
 
 heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out) {
-  return {data, nullptr, format, HEED_OUT_IN, n_in, n_out, n_in, &blocks_code, nullptr, 0};
+  const heed_weights_code *const code = format == HEED_Q8_0 ? &code_of_q8_0 : &code_of_q4_0;
+  return {data, nullptr, format, HEED_OUT_IN, n_in, n_out, n_in, code, nullptr, 0};
 }

@@ -13,11 +13,10 @@ void check_bytes(checker &check, const heed_weights &w, heed_argument argument) 
   check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument, 1);
   check.require(w.n_scales == 1 || w.n_scales == w.n_out, HEED_MISFIT, argument);
   check_scales(check, w.scales, w.n_scales, access::read, argument);
-  if (check.ok() && w.zero_points)
-    check.memory(w.zero_points, static_cast<size_t>(w.n_scales), access::read, argument);
+  if (check.ok() && w.zero_points) check.memory(w.zero_points, static_cast<size_t>(w.n_scales), access::read, argument);
 }
 
-constexpr heed_weights_code bytes_code = {check_bytes, run_with_zero_points};
+constexpr heed_weights_code bytes_code = {check_bytes, run_with_zero_points, 0};
 
 }  // namespace
 }  // namespace heed
