@@ -26,11 +26,12 @@ namespace {
 constexpr char help[] =
     R"(heed_listen [OPTION...] [MODEL [SOUND...]]: speech to text with Moonshine Tiny. MODEL (default: environment variable
 HEED_MOONSHINE) is a folder with encoder_model.onnx, decoder_model_merged.onnx and the vocabulary, or a file of
-speech_weights. SOUND is a WAV file, 16 kHz, mono, 16 bits; - is such samples, raw, from standard input:
+speech_weights. SOUND is a WAV file, 16 kHz, mono; - is samples of 16 bits, raw, from standard input:
   arecord -q -f S16_LE -r 16000 -t raw | heed_listen MODEL -
-A file of up to 15 s is one piece. Longer ones and streams are cut at their pauses, and a line is printed as soon as it
-is complete. At the end: the speed, and each part's share of the time. Without SOUND: the clips of MODEL/expected; exit
-status 0: all tokens as expected (in w8a8 those of 11 clips of 12); 77: no model, or no clips; 1: anything else.
+A file of up to 15 s is one piece. Longer ones and streams are cut at their pauses, or between words where 15 s have no
+pause, and a line is printed as soon as it is complete: (no speech) where nobody speaks. At the end: the speed, and each
+part's share of the time. Without SOUND: the clips of MODEL/expected; exit status 0: all tokens as expected (in w8a8 those of
+11 clips of 12); 77: no model, or no clips; 1: anything else.
   --format=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
   --cache=FORMAT     of keys and values: f32 (default) or f16
   --threads=N        1 to 8 (default 1)
@@ -38,9 +39,9 @@ status 0: all tokens as expected (in w8a8 those of 11 clips of 12); 77: no model
   --clips=A,B        of MODEL/expected: these alone
   --alignment=FILE   writes where each word lies in the sound: begin and end in seconds, and the word, separated by tabs;
                      FILE.png: a picture of words and time, with libpng; of further pieces FILE-2.png, FILE-3.png ...
-  --repeat=N         hears each sound N times, and tells the least times, of all and of each part
-  --bits             first the profile; a line for every sound: its text, its tokens, and a digest of the bits of the encoder's
-                     output and of all logits
+  --repeat=N         hears the first 15 s of each sound N times, and tells the least times, of all and of each part
+  --bits             first the profile; a line for the first 15 s of every sound: its text, its tokens, and a digest of the bits
+                     of the encoder's output and of all logits
 )";
 
 constexpr int exit_no_model = 77;
@@ -186,8 +187,8 @@ bool check_folder(const arguments &a, listener &ear) {
 }
 
 void print_bits(listener &ear, const std::string &path) {
-  const std::vector<int16_t> samples = host_files::read_wav(path);
-  const heard_piece piece = ear.hear(samples.data(), int32_t(std::min(samples.size(), size_t(SPEECH_MAX_SAMPLES))));
+  const std::vector<int16_t> samples = read_piece(path);
+  const heard_piece piece = ear.hear(samples.data(), int32_t(samples.size()));
   std::printf("\"%s\"", piece.text.c_str());
   for (const int32_t token : piece.tokens) std::printf(" %d", token);
   std::printf(" %016" PRIx64 "\n", piece.digest);
@@ -218,6 +219,7 @@ bool listen(const arguments &a, listener &ear) {
   }
   std::printf("\n");
   ear.print_speed();
+  ear.close();
   return passed;
 }
 
@@ -271,9 +273,11 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0;
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0 || std::fflush(stdout) != 0;
   try {
-    return run(read_arguments(argc, argv));
+    const int status = run(read_arguments(argc, argv));
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::runtime_error("standard output cannot be written");
+    return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_listen: %s\n", error.what());
     return 1;

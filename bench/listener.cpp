@@ -66,7 +66,16 @@ void require_ok(const speech &net, speech_status status, const std::string &what
   throw std::runtime_error(what + ": " + why);
 }
 
-listener::listener(speech &net, const std::string &alignment) : net_(net) {
+std::vector<int16_t> read_piece(const std::string &path) {
+  std::vector<int16_t> samples = host_files::read_wav(path);
+  if (samples.size() <= size_t(SPEECH_MAX_SAMPLES)) return samples;
+  std::fprintf(stderr, "heed_listen: %s has %.2f s: --bits and --repeat take its first %d s\n", path.c_str(),
+               seconds_of(int64_t(samples.size())), SPEECH_MAX_SECONDS);
+  samples.resize(size_t(SPEECH_MAX_SAMPLES));
+  return samples;
+}
+
+listener::listener(speech &net, const std::string &alignment) : net_(net), alignment_(alignment) {
   net.watch = lap;
   net.context = this;
   if (alignment.empty()) return;
@@ -78,7 +87,6 @@ listener::listener(speech &net, const std::string &alignment) : net_(net) {
     words_.open(alignment);
     if (!words_) throw std::runtime_error(alignment + ": cannot be written");
   }
-  speech_align_start(&alignment_of_piece, &net);
 }
 
 void listener::lap(void *self, speech_part part, heed_matrix) {
@@ -102,13 +110,10 @@ heard_piece listener::hear(const int16_t *samples, int32_t n) {
     if (net_.n_steps > n_steps) piece.digest = dreams_digest(piece.digest, net_.logits, SPEECH_TOKENS);
     if (token < 0) break;
     piece.tokens.push_back(token);
-    const char *text = nullptr;
-    const int32_t n_bytes = speech_text(&net_.model, token, &text);
-    piece.text.append(text, size_t(n_bytes));
     last_ = seconds_now();
   }
   if (net_.token == SPEECH_END) piece.tokens.push_back(SPEECH_END);
-  if (!piece.text.empty() && piece.text[0] == ' ') piece.text.erase(0, 1);
+  piece.text = text_of(piece.tokens);
   const double decoding = seconds_now() - encoded;
   heard_ += seconds_of(n);
   encoding_ += encoder_seconds_ = encoded - start;
@@ -119,9 +124,18 @@ heard_piece listener::hear(const int16_t *samples, int32_t n) {
   return piece;
 }
 
+std::string listener::text_of(const std::vector<int32_t> &tokens) const {
+  std::string all;
+  for (const int32_t token : tokens) {
+    const char *text = nullptr;
+    const int32_t n_bytes = speech_text(&net_.model, token, &text);
+    all.append(text, size_t(n_bytes));
+  }
+  return all.compare(0, 1, " ") == 0 ? all.substr(1) : all;
+}
+
 void listener::place_words(const heard_piece &piece, const int16_t *samples, int64_t first) {
-  speech_alignment &a = alignment_of_piece;
-  speech_align_finish(&a);
+  const speech_alignment &a = alignment_of_piece;
   const std::vector<placed_word> words = words_of(a, piece.tokens);
   const double begin = seconds_of(first);
   if (words_.is_open()) {
@@ -134,34 +148,61 @@ void listener::place_words(const heard_piece &piece, const int16_t *samples, int
   }
 }
 
-void listener::print_piece(const int16_t *samples, int32_t n, int64_t first, const std::string &prefix) {
-  const heard_piece piece = hear(samples, n);
-  if (net_.attended != nullptr) place_words(piece, samples, first);
+void listener::print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first, const std::string &prefix) {
+  if (places_words()) place_words(piece, samples, first);
   if (piece.text.empty()) return;
   std::printf("%s%7.2f to %6.2f s  %s\n", prefix.c_str(), seconds_of(first), seconds_of(first + n), piece.text.c_str());
   std::fflush(stdout);
+  ++n_lines_;
+}
+
+void listener::print_silence(const std::string &prefix) const {
+  if (n_lines_ == 0) std::printf("%s(no speech)\n", prefix.c_str());
+}
+
+void listener::start_cut(speech_cut &cut) {
+  n_lines_ = 0;
+  speech_align_start(&alignment_of_piece, &net_);
+  speech_cut_start(&cut);
+}
+
+// A piece without a pause is heard whole, and the words behind the cut again with the next piece.
+void listener::hear_cut(speech_cut &cut, int32_t n, const std::string &prefix) {
+  if (n == 0) return;
+  heard_piece piece = hear(cut.samples, cut.is_forced ? SPEECH_MAX_SAMPLES : n);
+  speech_align_finish(&alignment_of_piece);
+  if (cut.is_forced) {
+    piece.tokens.resize(size_t(speech_align_cut(&alignment_of_piece, piece.tokens.data() + 1, &cut)) + 1);
+    piece.text = text_of(piece.tokens);
+    n = cut.n_done * SPEECH_FRAME;
+  }
+  print_piece(piece, cut.samples, n, cut.first, prefix);
 }
 
 void listener::hear_file(const std::string &path, bool cut) {
   const std::vector<int16_t> samples = host_files::read_wav(path);
   const std::string prefix = path + ": ";
+  n_lines_ = 0;
+  net_.attended = nullptr;
   if (!cut && samples.size() <= size_t(SPEECH_MAX_SAMPLES)) {
     if (samples.size() < SPEECH_MIN_SAMPLES) require_ok(net_, SPEECH_TOO_SHORT, path);
-    return print_piece(samples.data(), int32_t(samples.size()), 0, prefix);
+    if (places_words()) speech_align_start(&alignment_of_piece, &net_);
+    const heard_piece piece = hear(samples.data(), int32_t(samples.size()));
+    if (places_words()) speech_align_finish(&alignment_of_piece);
+    print_piece(piece, samples.data(), int32_t(samples.size()), 0, prefix);
+    return print_silence(prefix);
   }
   const auto pieces = std::make_unique<speech_cut>();
-  speech_cut_start(pieces.get());
-  for (size_t at = 0; at + SPEECH_FRAME <= samples.size(); at += SPEECH_FRAME) {
-    const int32_t n = speech_cut_take(pieces.get(), &samples[at]);
-    if (n > 0) print_piece(pieces->samples, n, pieces->first, prefix);
-  }
-  const int32_t n = speech_cut_finish(pieces.get());
-  if (n > 0) print_piece(pieces->samples, n, pieces->first, prefix);
+  start_cut(*pieces);
+  for (size_t at = 0; at + SPEECH_FRAME <= samples.size(); at += SPEECH_FRAME)
+    hear_cut(*pieces, speech_cut_take(pieces.get(), &samples[at]), prefix);
+  hear_cut(*pieces, speech_cut_finish(pieces.get()), prefix);
+  print_silence(prefix);
 }
 
 void listener::repeat(const std::string &path, int32_t n) {
-  const std::vector<int16_t> samples = host_files::read_wav(path);
-  const int32_t n_samples = int32_t(std::min(samples.size(), size_t(SPEECH_MAX_SAMPLES)));
+  const std::vector<int16_t> samples = read_piece(path);
+  const int32_t n_samples = int32_t(samples.size());
   std::vector<double> encoder, step;
   std::array<double, SPEECH_N_PARTS> least = {};
   double flops = 0.0;  // of a busy machine the greatest
@@ -202,7 +243,7 @@ void listener::print_profile(const std::array<double, SPEECH_N_PARTS> &least, in
 
 void listener::hear_stream(std::FILE *stream) {
   const auto pieces = std::make_unique<speech_cut>();
-  speech_cut_start(pieces.get());
+  start_cut(*pieces);
   std::array<unsigned char, 2 * SPEECH_FRAME> bytes;
   std::array<int16_t, SPEECH_FRAME> frame;
   size_t n_bytes, total = 0;
@@ -214,14 +255,19 @@ void listener::hear_stream(std::FILE *stream) {
     total += n_bytes;
     if (n_bytes < bytes.size()) break;
     for (size_t i = 0; i < frame.size(); ++i) frame[i] = sample_at(&bytes[2 * i]);
-    const int32_t n = speech_cut_take(pieces.get(), frame.data());
-    if (n > 0) print_piece(pieces->samples, n, pieces->first, "");
+    hear_cut(*pieces, speech_cut_take(pieces.get(), frame.data()), "");
   } while (true);
   if (std::ferror(stream)) throw std::runtime_error("standard input cannot be read");
   if (total == 0) throw std::runtime_error("standard input is empty");
-  const int32_t n = speech_cut_finish(pieces.get());
-  if (n > 0) print_piece(pieces->samples, n, pieces->first, "");
+  hear_cut(*pieces, speech_cut_finish(pieces.get()), "");
+  print_silence("");
   if (total % 2 != 0) throw std::runtime_error("standard input ends in the middle of a sample: not 16-bit PCM");
+}
+
+void listener::close() {
+  if (!words_.is_open()) return;
+  words_.close();
+  if (!words_) throw std::runtime_error(alignment_ + ": cannot be written");
 }
 
 void listener::print_speed() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "speech.h"
+#include "speech_cut.h"
 
 // A piece of sound, as it was heard.
 struct heard_piece {
@@ -24,7 +25,7 @@ class listener {
   // its name ends with .png, a picture of each piece.
   explicit listener(speech &net, const std::string &alignment = "");
   heard_piece hear(const int16_t *samples, int32_t n);
-  // A line for each piece that says something.
+  // A line for each piece that says something, or one that nothing does.
   void hear_file(const std::string &path, bool cut);
   // Hears the same file again and again, and prints the first, the least and the median times; then each part's least, beside
   // what one core can do at best.
@@ -33,22 +34,34 @@ class listener {
   void hear_stream(std::FILE *stream);
   // Speed, and the share of each part.
   void print_speed() const;
+  // Throws if words and their times were not written.
+  void close();
 
  private:
   static void lap(void *self, speech_part part, heed_matrix rows);
   void print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const;
+  bool places_words() const { return words_.is_open() || !picture_.empty(); }
+  std::string text_of(const std::vector<int32_t> &tokens) const;
   void place_words(const heard_piece &piece, const int16_t *samples, int64_t first);
-  void print_piece(const int16_t *samples, int32_t n, int64_t first, const std::string &prefix);
+  void print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first, const std::string &prefix);
+  void start_cut(speech_cut &cut);
+  void hear_cut(speech_cut &cut, int32_t n, const std::string &prefix);
+  void print_silence(const std::string &prefix) const;
 
   speech &net_;
   std::array<double, SPEECH_N_PARTS> seconds_ = {}, of_piece_ = {};  // of all, of the last piece
   double encoder_seconds_ = 0.0, step_seconds_ = 0.0;                // of the last piece
   double last_ = 0.0, heard_ = 0.0, encoding_ = 0.0, decoding_ = 0.0;
   size_t n_steps_ = 0;
+  size_t n_lines_ = 0;  // of the sound so far
+  std::string alignment_;
   std::ofstream words_;
   std::string picture_;  // without .png
   int n_pictures_ = 0;
 };
+
+// What --bits and --repeat hear of a WAV file: the longest piece with which it begins. Says so if there is more.
+std::vector<int16_t> read_piece(const std::string &path);
 
 // Throws std::runtime_error with a sentence unless the status is SPEECH_OK.
 void require_ok(const speech &net, speech_status status, const std::string &what);

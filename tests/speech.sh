@@ -40,6 +40,25 @@ expect 0 "of real time" "$listen" --cut "--alignment=$folder/words" "$folder/int
   echo "words do not lie in order"
   exit 1
 }
+# More than 15 s without a pause are cut between two words, which are heard whole.
+spoken() { raw "$1" | tail -c +8001 | head -c -11200; } # without the silence around it
+to_wav() { head -c 40 "$clips/door.wav"; printf '\377\377\377\377'; cat; } # of raw samples
+{ spoken story; spoken weather; spoken river; spoken book; } | to_wav >"$folder/long.wav"
+expect 0 "s  She read the whole book in one night and could not sleep afterwards." "$listen" "$folder/int8.heed" "$folder/long.wav"
+{ spoken story; spoken bridge; spoken machine; spoken market; } | to_wav >"$folder/long.wav"
+expect 0 "on Saturday morning we buy bread and cheese at the market." "$listen" "$folder/int8.heed" "$folder/long.wav"
+# 15.02 s of one loudness: what is left behind the cut is heard, or says nothing.
+head -c 480640 "$weights" | to_wav >"$folder/long.wav"
+expect 0 "long.wav: .*" "$listen" "$folder/int8.heed" "$folder/long.wav"
+expect 0 "long.wav has 15.02 s: --bits and --repeat take its first 15 s" "$listen" --bits "$folder/int8.heed" "$folder/long.wav"
+expect 0 "silence.wav: (no speech)" "$listen" "$folder/int8.heed" "$clips/silence.wav"
+head -c 640000 /dev/zero >"$folder/quiet"
+expect 0 "^(no speech)" sh -c "'$listen' '$folder/int8.heed' - <'$folder/quiet'"
+if [ -w /dev/full ]; then
+  expect 1 "standard output cannot be written" sh -c "'$listen' '$folder/int8.heed' '$clips/door.wav' >/dev/full"
+  expect 1 "/dev/full: cannot be written" "$listen" --alignment=/dev/full "$folder/int8.heed" "$clips/door.wav"
+fi
+
 # A picture for each piece, or a word about the library that is missing.
 if "$listen" --alignment="$folder/a.png" "$folder/int8.heed" - <"$folder/stream" >"$folder/output" 2>&1; then
   for picture in a a-2 a-3; do

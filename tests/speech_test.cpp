@@ -1,4 +1,4 @@
-// Speech to text on heed: the cut at pauses, files that are not models, and, with HEED_MOONSHINE, every stage of the trained
+// Speech to text on heed: files that are not models, and, with HEED_MOONSHINE, every stage of the trained
 // network and one digest for the bits of all logits. speech.c is compiled for 3 s at once, with room for 8 workers.
 // SPDX-License-Identifier: MIT
 #include "speech.h"
@@ -12,7 +12,6 @@
 
 #include "dreams_digest.h"
 #include "sound_files.hpp"
-#include "speech_cut.h"
 #include "speech_files.hpp"
 #include "support/executors.hpp"
 #include "support/kernels.hpp"
@@ -23,84 +22,6 @@ namespace {
 using namespace heed_test;
 
 speech net;
-speech_cut cut;
-
-// ---------------------------------------------------------------------------------------------------------------- cut
-
-struct piece {
-  int64_t first;
-  std::vector<int16_t> samples;
-};
-
-std::vector<piece> pieces_of(const std::vector<int16_t> &stream) {
-  std::vector<piece> pieces;
-  const auto keep = [&](int32_t n) {
-    if (n > 0) pieces.push_back({cut.first, {cut.samples, cut.samples + n}});
-  };
-  speech_cut_start(&cut);
-  for (size_t at = 0; at + SPEECH_FRAME <= stream.size(); at += SPEECH_FRAME) keep(speech_cut_take(&cut, &stream[at]));
-  keep(speech_cut_finish(&cut));
-  return pieces;
-}
-
-// Noise of an amplitude for each second.
-std::vector<int16_t> noise(std::initializer_list<double> seconds_and_amplitudes, int offset = 0) {
-  random_source r(1);
-  std::vector<int16_t> stream;
-  for (auto p = seconds_and_amplitudes.begin(); p != seconds_and_amplitudes.end(); p += 2)
-    for (int i = 0; i < int(p[0] * SPEECH_RATE); ++i) stream.push_back(int16_t(offset + p[1] * double(r.uniform())));
-  return stream;
-}
-
-TEST(speech_cut, hears_nothing_in_silence_noise_and_an_offset) {
-  EXPECT_TRUE(pieces_of(noise({20, 0})).empty());
-  EXPECT_TRUE(pieces_of(noise({20, 30})).empty());
-  EXPECT_TRUE(pieces_of(noise({20, 0}, 12000)).empty());
-  EXPECT_TRUE(pieces_of(noise({5, 10, 0.04, 9000, 5, 10})).empty()) << "a click";
-}
-
-TEST(speech_cut, keeps_what_surrounds_a_sound) {
-  const std::vector<int16_t> stream = noise({2, 20, 1, 3000, 2, 20});
-  const std::vector<piece> pieces = pieces_of(stream);
-  ASSERT_EQ(pieces.size(), 1u);
-  EXPECT_NEAR(double(pieces[0].first) / SPEECH_RATE, 1.7, 0.05);
-  EXPECT_NEAR(double(pieces[0].samples.size()) / SPEECH_RATE, 1.7, 0.05);
-  EXPECT_TRUE(std::equal(pieces[0].samples.begin(), pieces[0].samples.end(), stream.begin() + pieces[0].first));
-}
-
-TEST(speech_cut, cuts_at_pauses_and_not_between_words) {
-  EXPECT_EQ(pieces_of(noise({1, 20, 0.8, 3000, 0.3, 20, 0.8, 3000, 1, 20, 0.5, 2000, 2, 20})).size(), 2u);
-}
-
-TEST(speech_cut, begins_and_ends_with_the_stream) {
-  const std::vector<piece> pieces = pieces_of(noise({1, 3000}));
-  ASSERT_EQ(pieces.size(), 1u);
-  EXPECT_EQ(pieces[0].first, 0);
-  EXPECT_EQ(pieces[0].samples.size(), size_t(SPEECH_RATE));
-  EXPECT_TRUE(pieces_of({}).empty());
-  EXPECT_TRUE(pieces_of(noise({0.02, 3000})).empty());
-}
-
-TEST(speech_cut, cuts_a_long_sound_where_it_is_quietest) {
-  const std::vector<int16_t> stream = noise({2.5, 3000, 0.1, 100, 3, 3000, 1, 3000});
-  const std::vector<piece> pieces = pieces_of(stream);
-  ASSERT_EQ(pieces.size(), 3u);
-  EXPECT_NEAR(double(pieces[1].first) / SPEECH_RATE, 2.55, 0.06);
-  int64_t at = 0;
-  for (const piece &p : pieces) {
-    EXPECT_EQ(p.first, at) << "no sample is lost";
-    EXPECT_LE(p.samples.size(), size_t(SPEECH_MAX_SAMPLES));
-    at += int64_t(p.samples.size());
-  }
-  EXPECT_EQ(size_t(at), stream.size() / SPEECH_FRAME * SPEECH_FRAME);
-}
-
-TEST(speech_cut, gets_used_to_a_noisier_room) {
-  const std::vector<piece> pieces = pieces_of(noise({3, 20, 40, 400, 1, 8000, 2, 400}));
-  ASSERT_GE(pieces.size(), 2u);
-  EXPECT_NEAR(double(pieces.back().first) / SPEECH_RATE, 42.7, 0.1) << "it hears what is louder than the noise";
-  EXPECT_LT(double(pieces[pieces.size() - 2].first) / SPEECH_RATE, 35.0) << "the noise no more";
-}
 
 // -------------------------------------------------------------------------------------------------------------- files
 

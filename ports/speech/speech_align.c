@@ -53,3 +53,26 @@ void speech_align_finish(speech_alignment *a) {
     --t;
   }
 }
+
+enum { frames_near = 8 }; /* a word begins so many frames before or after its token does, most often */
+
+static int begins_word(const speech_alignment *a, int32_t token) {
+  const char *text;
+  return speech_text(&a->net->model, token, &text) > 0 && *text == ' ';
+}
+
+int32_t speech_align_cut(speech_alignment *a, const int32_t *tokens, speech_cut *cut) {
+  uint64_t least = UINT64_MAX;
+  speech_cut_before(cut, SPEECH_MAX_FRAMES);
+  for (int32_t t = 1, n = a->n_tokens; t < n; ++t) {
+    const int32_t begin = (a->first[t] * SPEECH_ROW_SAMPLES + SPEECH_ROW_CENTRE) / SPEECH_FRAME;
+    for (int32_t i = begin - frames_near; begins_word(a, tokens[t]) && i <= begin + frames_near; ++i) {
+      const uint64_t loudness = speech_cut_loudness(cut, i);
+      if (loudness >= least) continue;
+      least = loudness;
+      a->n_tokens = t;
+      speech_cut_before(cut, i);
+    }
+  }
+  return a->n_tokens;
+}

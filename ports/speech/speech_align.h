@@ -10,6 +10,7 @@
 #define HEED_SPEECH_ALIGN_H
 
 #include "speech.h"
+#include "speech_cut.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,6 +34,16 @@ void speech_align_start(speech_alignment *alignment, speech *net);
 /* Shares the rows out to the tokens of the text, in order and without a gap, so that together they attend most to their own
  * rows. What lies before the first token belongs to none. The end of the text is a token, too. */
 void speech_align_finish(speech_alignment *alignment);
+
+/* Where a piece that speech_cut had to cut without a pause is cut best: at the beginning of a word, where it is quietest. All
+ * SPEECH_MAX_SAMPLES of the piece were heard, speech_align_finish was called, and tokens are those of the text, one for each
+ * step. Returns how many of them stay, which alignment->n_tokens then is, too; later ones are heard again, whole, in the next
+ * piece, which begins there. If no word begins where a cut is possible, all stay, and the next piece begins at the end.
+ *
+ *   n = speech_cut_take(&cut, frame);
+ *   hear(cut.samples, cut.is_forced ? SPEECH_MAX_SAMPLES : n);                    // with speech_align_start before, finish behind
+ *   if (cut.is_forced) n_tokens = speech_align_cut(&alignment, tokens, &cut); */
+int32_t speech_align_cut(speech_alignment *alignment, const int32_t *tokens, speech_cut *cut);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,9 @@ enum {
   frames_to_end = 25,
   frames_before = 15,
   frames_behind = 20,
-  frames_of_choice = SPEECH_MAX_FRAMES / 5 /* where a piece that is too long may end */
+  first_of_choice = SPEECH_MAX_FRAMES / 2, /* where a piece that is too long may be cut */
+  last_of_choice = SPEECH_MAX_FRAMES - SPEECH_MAX_FRAMES / 15 - 1,
+  frames_around = 3
 };
 
 static uint32_t level_of(const int16_t *frame) {
@@ -34,7 +36,7 @@ static void drop(speech_cut *cut, int32_t n) {
 
 void speech_cut_start(speech_cut *cut) {
   cut->first = 0;
-  cut->n = cut->n_done = cut->speaking = cut->n_loud = cut->n_quiet = 0;
+  cut->n = cut->n_done = cut->speaking = cut->n_loud = cut->n_quiet = cut->is_forced = 0;
   cut->room = least_room;
 }
 
@@ -44,16 +46,25 @@ static int32_t hand_over(speech_cut *cut, int32_t n) {
   return n * SPEECH_FRAME;
 }
 
+uint64_t speech_cut_loudness(const speech_cut *cut, int32_t frame) {
+  if (frame < first_of_choice || frame > last_of_choice) return UINT64_MAX;
+  uint64_t sum = 0;
+  for (int32_t i = frame - frames_around; i <= frame + frames_around; ++i) sum += cut->levels[i];
+  return sum;
+}
+
+void speech_cut_before(speech_cut *cut, int32_t frame) { cut->n_done = frame; }
+
 static int32_t quietest(const speech_cut *cut) {
-  int32_t best = cut->n - 1;
-  for (int32_t i = cut->n - 1; i > 0 && i >= cut->n - frames_of_choice; --i)
-    if (cut->levels[i] < cut->levels[best]) best = i;
+  int32_t best = last_of_choice;
+  for (int32_t i = last_of_choice; i >= first_of_choice; --i)
+    if (speech_cut_loudness(cut, i) < speech_cut_loudness(cut, best)) best = i;
   return best;
 }
 
 int32_t speech_cut_take(speech_cut *cut, const int16_t *frame) {
   drop(cut, cut->n_done);
-  cut->n_done = 0;
+  cut->n_done = cut->is_forced = 0;
   if (!cut->speaking && cut->n > frames_before + frames_to_begin) drop(cut, 1);
   const uint32_t level = level_of(frame);
   memcpy(cut->samples + cut->n * SPEECH_FRAME, frame, SPEECH_FRAME * sizeof *frame);
@@ -71,11 +82,12 @@ int32_t speech_cut_take(speech_cut *cut, const int16_t *frame) {
     cut->speaking = cut->n_loud = 0;
     return hand_over(cut, cut->n - (frames_to_end - frames_behind));
   }
-  return cut->n == SPEECH_MAX_FRAMES ? hand_over(cut, quietest(cut)) : 0;
+  cut->is_forced = cut->n == SPEECH_MAX_FRAMES;
+  return cut->is_forced ? hand_over(cut, quietest(cut)) : 0;
 }
 
 int32_t speech_cut_finish(speech_cut *cut) {
   drop(cut, cut->n_done);
-  cut->n_done = 0;
-  return cut->speaking ? hand_over(cut, cut->n) : 0;
+  cut->n_done = cut->is_forced = 0;
+  return cut->speaking && cut->n * SPEECH_FRAME >= SPEECH_MIN_SAMPLES ? hand_over(cut, cut->n) : 0;
 }
