@@ -24,7 +24,9 @@ foreach(compiler g++ clang++-19)
   endif()
 endforeach()
 
-# Vectors without fma, which flush subnormal numbers whatever the mode is.
+# Vectors without fma where subnormal numbers are flushed: on demand, and on a Cortex-A9 whatever the mode is.
+heed_drop_in_test(aarch64_unfused ${drop_in} emulated qemu-aarch64 ${single} ${PROJECT_SOURCE_DIR} aarch64-linux-gnu-g++ -O1
+                  -DHEED_FIXED_KERNEL=lanes4_unfused)
 heed_drop_in_test(cortex_a9_clang++-19 ${drop_in} emulated "qemu-arm -cpu cortex-a9" ${single} ${PROJECT_SOURCE_DIR} clang++-19
                   --target=arm-linux-gnueabihf -mcpu=cortex-a9 -mfpu=neon -O2 -DHEED_FIXED_KERNEL=lanes4_unfused)
 

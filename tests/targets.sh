@@ -9,9 +9,9 @@
 # could run; rows whose compiler or emulators are missing are left out, and say so.
 #   HEED_JOBS=N                    rows at a time; without it, as many as there are processors
 #   HEED_DIGEST_REFERENCE=FILE     from digest_write.sh; without it, the scalar kernels of this PC's own Release build
-# What a row has passed: every kernel's digest equals the reference's, under each of its runs; the self-test likewise, also where
-# subnormal numbers are flushed, with equal activations; symbols.sh,
-# where objects are machine code (no -flto) of Linux; no call needs more than HEED_STACK_BYTES.
+# What a row has passed: every kernel's digest equals the reference's, under each of its runs; the self-test likewise; in Release
+# every function has the same bits where subnormal numbers are flushed; symbols.sh, where objects are machine code (no -flto) of
+# Linux; no call needs more than HEED_STACK_BYTES.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(dirname "$here")
@@ -178,7 +178,7 @@ END
     # shellcheck disable=SC2086
     $emulator "$(program tests/heed_int_digest)" >>"$log" 2>&1 || fault "digest of integers, $run"
     # shellcheck disable=SC2086
-    $emulator "$(program tests/heed_flushed)" >>"$log" 2>&1 || fault "where subnormals are flushed, $run"
+    [ "$type" != Release ] || $emulator "$(program tests/heed_flushed)" >>"$log" 2>&1 || fault "where subnormals are flushed, $run"
     # shellcheck disable=SC2086
     $emulator "$(program bench/heed_selftest)" >>"$log" 2>&1 || fault "self-test, $run"
     runs_done="$runs_done${runs_done:+; }$run"
