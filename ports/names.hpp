@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 
@@ -148,7 +149,7 @@ class identifiers {
   std::string take(const std::string &prefix, const std::string &name, std::initializer_list<const char *> ends = {}) {
     const std::string base = prefix.empty() ? identifier(name) : prefix + "_" + identifier(name);
     std::string free = base;
-    for (int i = 2; !is_free(free, ends); ++i) free = base + "_" + std::to_string(i);
+    for (int &i = n_taken_[base]; !is_free(free, ends); ++i) free = base + "_" + std::to_string(i + 2);
     used_.insert(free);
     for (const char *const end : ends) used_.insert(free + end);
     return free;
@@ -168,6 +169,7 @@ class identifiers {
     return used_.count(name) != 0 || is_taken_word(name) || has_taken_beginning(name) || has_taken_end(name);
   }
   std::set<std::string> used_;
+  std::map<std::string, int> n_taken_;
 };
 
 }  // namespace names

@@ -79,6 +79,8 @@ TEST(names, are_unique_with_their_ends) {
   EXPECT_EQ(take("v_scales"), "m_v_scales");
   EXPECT_EQ(take("v"), "m_v_2");
   EXPECT_EQ(names::identifiers().take("aligned", "alloc"), "aligned_alloc_2");
+  for (int i = 0; i < 100000; ++i) all.take("m", "same");  // ends soon
+  EXPECT_EQ(take("same"), "m_same_100001");
   all.reserve("m_H");
   EXPECT_EQ(take("H"), "m_H_2");
 }

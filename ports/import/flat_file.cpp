@@ -51,10 +51,25 @@ bool are_equal(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
 }
 
-bool are_equal(const tensor &a, const tensor &b) {
+// `bytes_of_a` are the numbers of a in the file's order.
+bool are_equal(const tensor &a, const uint8_t *bytes_of_a, const tensor &b) {
   return a.name == b.name && a.dims == b.dims && a.format == b.format && a.layout == b.layout && a.zeros == b.zeros && are_equal(a.scales, b.scales) &&
          are_equal(a.float_zeros, b.float_zeros) && a.numbers().size == b.numbers().size &&
-         std::memcmp(a.numbers().data, b.numbers().data, a.numbers().size) == 0;
+         std::memcmp(bytes_of_a, b.numbers().data, b.numbers().size) == 0;
+}
+
+// The file as this processor reads it: `memory` holds a copy if that has another byte order.
+span in_own_order(span file, bytes &memory) {
+  const uint16_t one = 1;
+  uint8_t first;
+  std::memcpy(&first, &one, 1);
+  if (first == 1) return file;
+  memory.resize(file.size + HEED_FILE_ALIGNMENT);
+  uint8_t *const aligned = memory.data() + (0 - reinterpret_cast<uintptr_t>(memory.data())) % HEED_FILE_ALIGNMENT;
+  std::memcpy(aligned, file.data, file.size);
+  const char *const error = heed_file_swap(aligned, file.size);
+  if (error != nullptr) throw refusal(error);
+  return {aligned, file.size};
 }
 
 // As a program opens it.
@@ -110,13 +125,15 @@ bytes flat_file(const std::vector<tensor> &tensors) {
 }
 
 void expect_written(span file, const std::vector<tensor> &tensors) {
-  const std::vector<tensor> found = read_flat_file(file);
+  bytes memory;
+  const span own = in_own_order(file, memory);
+  const std::vector<tensor> found = read_flat_file(own);
   heed_file f;
-  const char *error = heed_file_open(&f, file.data, file.size);
+  const char *error = heed_file_open(&f, own.data, own.size);
   if (error != nullptr) throw refusal(error);
   if (found.size() != tensors.size()) throw refusal("has another number of tensors");
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!are_equal(found[i], tensors[i])) refuse(tensors[i].name, "is not what was written");
+    if (!are_equal(found[i], file.data + (found[i].numbers().data - own.data), tensors[i])) refuse(tensors[i].name, "is not what was written");
     error = opening_error(f, tensors[i]);
     if (error != nullptr) refuse(tensors[i].name, error);
   }
