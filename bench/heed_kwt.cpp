@@ -32,7 +32,7 @@ is recognised, its logits within 1e-4 (0.1 with weights in int8); 77: no folder;
 label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic profile:
 what a board must print, too.
 
-heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; 16-bit PCM, mono, 16 kHz. Up to 1 s is padded with
+heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; WAV, mono, 16 kHz. Up to 1 s is padded with
 zeros and has one label; in more, words are listed with the time when they had been heard. Exit status 1 if a file is
 refused.
 

@@ -93,18 +93,28 @@ async function give(files) {
   await until(`document.body.dataset.taken === '${++taken}'`, files.join(' '));
   return text('#message');
 }
-function wav(name, channels, rate, samples = 16000) {
-  const bytes = Buffer.alloc(44 + 2 * samples);
-  bytes.write('RIFF', 0).toString();
-  bytes.writeUInt32LE(36 + 2 * samples, 4);
+// A WAV file of a tone of 440 Hz, or what is like one; stated: the length of its data in the header.
+const amplitude = 0.5, tone = (i, rate) => amplitude * Math.sin((2 * Math.PI * 440 * i) / rate);
+function wav(name, { channels = 1, rate = 16000, bits = 16, kind = 1, samples = rate, stated, begin = 'RIFF', number } = {}) {
+  const size = bits / 8, length = samples * channels * size, bytes = Buffer.alloc(44 + length);
+  bytes.write(begin, 0);
+  bytes.writeUInt32LE(36 + length, 4);
   bytes.write('WAVEfmt ', 8);
   bytes.writeUInt32LE(16, 16);
-  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(kind, 20);
   bytes.writeUInt16LE(channels, 22);
   bytes.writeUInt32LE(rate, 24);
-  bytes.writeUInt16LE(16, 34);
+  bytes.writeUInt32LE(rate * channels * size, 28);
+  bytes.writeUInt16LE(channels * size, 32);
+  bytes.writeUInt16LE(bits, 34);
   bytes.write('data', 36);
-  bytes.writeUInt32LE(2 * samples, 40);
+  bytes.writeUInt32LE(stated ?? length, 40);
+  for (let i = 0; i < samples * channels; i++) {
+    const x = number ?? tone(Math.floor(i / channels), rate), at = 44 + i * size;
+    if (kind === 3) bytes.writeFloatLE(x, at);
+    else if (bits === 8) bytes[at] = Math.round(x * 128) + 128;
+    else bytes.writeIntLE(Math.round(x * 2 ** (bits - 1)), at, size);
+  }
   writeFileSync(resolve(out, name), bytes);
   return resolve(out, name);
 }
@@ -160,16 +170,35 @@ async function sentence() {
 
 async function wrongFiles() {
   for (const [files, right] of [
-    [[wav('stereo.wav', 2, 16000)], /stereo.wav has 2 channels/], [[wav('fast.wav', 1, 44100)], /fast.wav has 44100 samples a second; the network hears 16000/],
-    [[wav('empty.wav', 1, 16000, 0)], /holds no samples/], [[resolve(page)], /neither a .tflite model/]])
+    [[wav('empty.wav', { samples: 0 })], /empty.wav: holds no samples/], [[resolve(page)], /neither a .tflite model/],
+    [[wav('cut.wav', { stated: 40000 })], /cut.wav: is truncated: it ends in the middle of a chunk/],
+    [[wav('law.wav', { kind: 6, bits: 8 })], /law.wav: has samples of a kind .* format 6, .* sox law.wav -r 16000 -c 1 -b 16 out.wav/],
+    [[wav('nan.wav', { kind: 3, bits: 32, number: NaN })], /nan.wav: has a sample that is infinite, or not a number/],
+    [[wav('turned.wav', { begin: 'RIFX' })], /turned.wav: is a WAV file of the other byte order \(RIFX\).* sox turned.wav/],
+    [[wav('large.wav', { begin: 'RF64' })], /large.wav: is a WAV file of the kind for more than 4 GB \(RF64\).* sox large.wav/],
+    [[wav('slow.wav', { rate: 100 })], /slow.wav: has another rate.* 100 Hz.* sox slow.wav .*this browser does not/]])
     check('refusal', [files, await text('#message')], right.test(await give(files)));
   const noise = resolve(out, 'noise.tflite'), text_file = resolve(out, 'text.wav'), alone = resolve(out, 'model.bin'), words = resolve(out, 'tokenizer.bin');
   for (const file of [noise, text_file, alone, words]) writeFileSync(file, 'this is no model and no sound, and longer than a header of any of these: '.repeat(4));
   check('a model of noise', '', /noise.tflite: .+/.test(await give([noise])));
-  check('a text as a sound', '', /text.wav is not a WAV file/.test(await give([text_file])));
+  check('a text as a sound', '', /text.wav: is not a WAV file/.test(await give([text_file])));
   check('half a language model', '', /tokenizer.bin is missing/.test(await give([alone])));
   check('a language model of noise', '', /model.bin: .+/.test(await give([alone, words])));
-  check('sound without a network', '', /no network to hear it/.test(await give([wav('right.wav', 1, 16000)])));
+}
+
+// Files that heed's programs take, too, and files that the browser converts: a tone of one second.
+async function sounds() {
+  for (const [name, kind, error] of [
+    ['right.wav', {}, 1e-4], ['pipe.wav', { stated: 0xffffffff }, 1e-4], ['zero.wav', { stated: 0 }, 1e-4], ['bytes.wav', { bits: 8 }, 0.005],
+    ['deep.wav', { bits: 24 }, 1e-4], ['words.wav', { bits: 32 }, 1e-4], ['floats.wav', { kind: 3, bits: 32 }, 1e-4],
+    ['stereo.wav', { channels: 2 }, 0.01], ['fast.wav', { rate: 44100 }, 0.01], ['cd.wav', { channels: 2, rate: 44100, bits: 24 }, 0.01]]) {
+    const said = await give([wav(name, kind)]);
+    check(`${name} without a network`, said, /^There is sound, but no network to hear it/.test(said));
+    const heard = await evaluate('Array.from(sounds[0].samples)');
+    check(`${name}: its length`, heard.length, heard.length === 16000);
+    const worst = Math.max(...heard.slice(1000, 15000).map((x, i) => Math.abs(x / 32768 - tone(i + 1000, 16000))));
+    check(`${name}: its greatest error`, worst, worst <= error);
+  }
 }
 
 async function sound(folder) {
@@ -212,6 +241,7 @@ async function run() {
   await verdicts();
   await sentence();
   await wrongFiles();
+  await sounds();
   const { HEED_KWT1: kwt, HEED_DREAMS: dreams } = process.env;
   if (kwt) await sound(kwt);
   else console.log('no KWT-1: HEED_KWT1 names no folder');

@@ -46,6 +46,7 @@ async function makeHeed(module) {
     version: string(exports.version()),
     kernel: string(exports.kernel()),
     floats: (at, n) => new Float32Array(exports.memory.buffer, at, n).slice(),
+    shorts: (at, n) => new Int16Array(exports.memory.buffer, at, n).slice(),
     // Copies an array into the module's memory; to be released.
     put(array) {
       const at = exports.allocate(Math.max(array.byteLength, 1));

@@ -73,29 +73,42 @@ async function attendSentence(heed) {
 
 const rate = 16000, second = rate, step = 160, frame = 480, bands = 64;
 
-// Samples of a WAV file, or an Error that says what is wrong with it.
-function readWav(name, buffer) {
-  const view = new DataView(buffer);
-  const tag = (at) => (at + 4 <= buffer.byteLength ? String.fromCharCode(...new Uint8Array(buffer, at, 4)) : '');
-  if (tag(0) !== 'RIFF' || tag(8) !== 'WAVE') throw new Error(`${name} is not a WAV file.`);
-  let format = null;
-  for (let at = 12; at + 8 <= buffer.byteLength;) {
-    const size = view.getUint32(at + 4, true), begin = at + 8;
-    if (tag(at) === 'fmt ' && begin + 16 <= buffer.byteLength) {
-      format = [view.getUint16(begin, true), view.getUint16(begin + 2, true), view.getUint32(begin + 4, true), view.getUint16(begin + 14, true)];
-      const [code, channels, hertz, bits] = format;
-      if (code !== 1 || bits !== 16) throw new Error(`${name} has not 16-bit PCM samples.`);
-      if (channels !== 1) throw new Error(`${name} has ${channels} channels; the network hears one.`);
-      if (hertz !== rate) throw new Error(`${name} has ${hertz} samples a second; the network hears ${rate}.`);
-    } else if (tag(at) === 'data') {
-      if (!format) break;
-      const n = Math.floor(Math.min(size, buffer.byteLength - begin) / 2);
-      if (n === 0) throw new Error(`${name} holds no samples.`);
-      return Int16Array.from({ length: n }, (_, i) => view.getInt16(begin + 2 * i, true));
+const longest = 60; // seconds that the page keeps of a sound
+
+// Samples of all channels in turn as one channel of 16 kHz.
+async function converted(samples, channels, hertz) {
+  const length = samples.length / channels;
+  const from = new AudioBuffer({ numberOfChannels: channels, length, sampleRate: hertz });
+  for (let c = 0; c < channels; c++) from.copyToChannel(Float32Array.from({ length }, (_, i) => samples[i * channels + c] / 32768), c);
+  const context = new OfflineAudioContext(1, Math.ceil((length * rate) / hertz), rate);
+  const source = new AudioBufferSourceNode(context, { buffer: from });
+  source.connect(context.destination);
+  source.start();
+  const sound = await context.startRendering();
+  return Int16Array.from(sound.getChannelData(0), (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768))));
+}
+
+// Samples of a WAV file, or an Error that says what is wrong with it. The module reads what heed's programs read, and says what
+// they say; the browser converts other rates and channels.
+async function readWav(heed, name, buffer) {
+  if (buffer.byteLength > 64 << 20) throw new Error(`${name}: is larger than 64 MB`);
+  const title = heed.put(new TextEncoder().encode(`${name}\0`)), file = heed.put(new Uint8Array(buffer));
+  let memory = 0;
+  try {
+    heed.attempt(heed.call.sound_open(title, file, buffer.byteLength));
+    const channels = heed.call.sound_channels(), hertz = heed.call.sound_rate(), length = Math.min(heed.call.sound_length(), longest * hertz);
+    memory = heed.put(new Int16Array(length * channels));
+    heed.call.sound_read(memory, length);
+    const samples = heed.shorts(memory, length * channels);
+    if (channels === 1 && hertz === rate) return samples;
+    try {
+      return await converted(samples, channels, hertz);
+    } catch (error) {
+      throw new Error(`${heed.string(heed.call.sound_refusal(title))} (this browser does not: ${error.message})`);
     }
-    at = begin + size + (size % 2);
+  } finally {
+    for (const at of [title, file, memory]) heed.release(at);
   }
-  throw new Error(`${name} is damaged: it has no samples.`);
 }
 
 // Levels in dB under the loudest, (bands, frames), in bands of 125 Hz, each of four frequencies.
@@ -256,8 +269,8 @@ async function take(module, files) {
     network = heed;
   });
   if (wavs.length > 0) {
-    const heard = [];
-    for (const wav of wavs) await part('', async () => heard.push({ name: wav.name, samples: readWav(wav.name, await wav.arrayBuffer()).subarray(0, 60 * rate) }));
+    const heard = [], heed = await makeHeed(module);
+    for (const wav of wavs) await part('', async () => heard.push({ name: wav.name, samples: await readWav(heed, wav.name, await wav.arrayBuffer()) }));
     if (heard.length > 0) sounds = heard;
   }
   if (language && tokenizer) await part(language.name, async () => {

@@ -5,6 +5,7 @@
 #include "dreams.h"
 #include "heed/heed.h"
 #include "kwt.h"
+#include "wav.h"
 #include "web.h"
 
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -56,6 +57,25 @@ heed_status sentence_row(const float *x, int32_t n, int32_t heads, int32_t dim, 
   call.options = &options;
   return status == HEED_OK ? heed_attention_run(&call) : status;
 }
+
+/* ------------------------------------------------------------------------------------------------------------ sound */
+
+static wav_file sound;
+
+/* A WAV file, which stays where it is. Returns what is wrong with it, "" if nothing. */
+EXPORT(sound_open) const char *sound_open(const char *name, const void *bytes, size_t n_bytes) {
+  const char *error = wav_open(&sound, bytes, n_bytes);
+  return error == NULL ? "" : web_wav_refusal(name, &sound, error);
+}
+EXPORT(sound_channels) int32_t sound_channels(void) { return sound.channels; }
+EXPORT(sound_rate) uint32_t sound_rate(void) { return sound.rate; }
+EXPORT(sound_length) size_t sound_length(void) { return sound.n_samples; }
+/* Samples of all channels in turn, as many as length says of each. */
+EXPORT(sound_read) void sound_read(int16_t *samples, size_t length) {
+  for (size_t i = 0; i < length * (size_t)sound.channels; ++i) samples[i] = wav_sample(&sound, i);
+}
+/* What to say of a sound that the browser cannot convert. */
+EXPORT(sound_refusal) const char *sound_refusal(const char *name) { return web_wav_refusal(name, &sound, NULL); }
 
 /* ------------------------------------------------------------------------------------------------------------ KWT-1 */
 

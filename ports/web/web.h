@@ -12,6 +12,10 @@ extern "C" {
  * wrong with the file is thrown to JavaScript. */
 void web_read_tflite(const void *file, size_t n_bytes, void *flat);
 
+/* What wav_open says of a sound, or why it is not taken, with the file's name; the text lives until the next call. */
+struct wav_file;
+const char *web_wav_refusal(const char *name, const struct wav_file *wav, const char *error);
+
 #ifdef __cplusplus
 }
 #endif

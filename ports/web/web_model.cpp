@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tflite_weights.hpp"
+#include "wav_refusal.hpp"
 
 // The page throws an Error with this text, and makes a new module: what was on this one's stack and heap is lost.
 extern "C" __attribute__((import_module("page"), import_name("thrown"), noreturn)) void page_thrown(const char *text);
@@ -16,6 +17,12 @@ extern "C" {
 void *__cxa_allocate_exception(size_t n_bytes) noexcept { return ::operator new(n_bytes); }
 void __cxa_free_exception(void *) noexcept {}
 [[noreturn]] void __cxa_throw(void *thrown, void *, void *(*)(void *)) { page_thrown(static_cast<std::exception *>(thrown)->what()); }
+}
+
+const char *web_wav_refusal(const char *name, const wav_file *sound, const char *error) {
+  static std::string text;
+  text = wav::refusal(name, *sound, error);
+  return text.c_str();
 }
 
 void web_read_tflite(const void *file, size_t n_bytes, void *flat) {
