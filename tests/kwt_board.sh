@@ -57,4 +57,4 @@ refuse "too short or too long" short.bin "$clip"
 { head -c 500000 int8.bin && printf '\125\252' && tail -c +500003 int8.bin; } >damaged.bin
 refuse "weights are damaged" damaged.bin "$clip"
 refuse "cannot be read" none.bin "$clip"
-refuse "not a WAV file of one second" int8.bin int8.bin
+refuse "cannot be read, or has more than a second" int8.bin int8.bin

@@ -58,4 +58,4 @@ head -c 700000 kwt_int.bin >kwt_int_short.bin
 refuse "too short or too long" kwt_int_short.bin "$clip"
 { head -c 500000 kwt_int.bin && printf '\125\252' && tail -c +500003 kwt_int.bin; } >kwt_int_damaged.bin
 refuse "weights are damaged" kwt_int_damaged.bin "$clip"
-refuse "not a WAV file of one second" kwt_int.bin kwt_int.bin
+refuse "cannot be read, or has more than a second" kwt_int.bin kwt_int.bin

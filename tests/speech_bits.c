@@ -6,13 +6,12 @@
 
 #include "dreams_digest.h"
 #include "speech.h"
-
-enum { wav_header = 44 }; /* of the clips, which have no other chunks */
+#include "wav.h"
 
 static speech net;
 static HEED_ALIGNED uint8_t model[112 << 20]; /* f32 has 109 MB */
 static int16_t samples[SPEECH_MAX_SAMPLES];
-static uint8_t bytes[wav_header + 2 * SPEECH_MAX_SAMPLES];
+static uint8_t bytes[2 * SPEECH_MAX_SAMPLES + 4096];
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "%s: %s\n", what, why);
@@ -37,13 +36,13 @@ static const char *open_model(const char *path) {
 }
 
 static int hear(const char *path) {
-  const size_t n_bytes = read_file(path, bytes, sizeof bytes);
-  if (n_bytes <= wav_header) return fail(path, "cannot be read");
-  const int32_t n = (int32_t)((n_bytes - wav_header) / 2);
-  for (int32_t i = 0; i < n; ++i) {
-    const uint8_t *const p = bytes + wav_header + 2 * i;
-    samples[i] = (int16_t)(p[0] | p[1] << 8);
-  }
+  wav_file wav;
+  const char *error = wav_open(&wav, bytes, read_file(path, bytes, sizeof bytes));
+  if (error != NULL) return fail(path, error);
+  if (!wav_fits(&wav, SPEECH_RATE) || wav.n_samples > SPEECH_MAX_SAMPLES)
+    return fail(path, "is not mono with 16 kHz, or is too long");
+  const int32_t n = (int32_t)wav.n_samples;
+  for (int32_t i = 0; i < n; ++i) samples[i] = wav_sample(&wav, (size_t)i);
   speech_status status = speech_hear(&net, samples, n);
   if (status != SPEECH_OK) return fail(path, speech_status_text(status));
   uint64_t digest = dreams_digest(DREAMS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);

@@ -116,7 +116,7 @@ TEST(speech_cut, leaves_no_rest_that_is_too_short) {
 // Sound of one loudness, in which words begin at known places of the alignment.
 TEST(speech_cut, is_cut_where_a_word_begins) {
   static speech_alignment a;
-  static const uint8_t words[] = {0, 0, 0, 2, ' ', 'a', 1, 'b', 1, ' '};  // of tokens 3, 4 and 5
+  static const uint8_t words[] = {0, 0, 0, 2, ' ', 'a', 1, 'b', 1, ','};  // of tokens 3, 4 and 5
   const std::vector<int16_t> stream = noise({1.9, 3000, 0.1, 1000, 0.5, 3000, 0.1, 100, 0.4, 3000});
   const auto row = [](double seconds) {
     return (int32_t(seconds * SPEECH_RATE) - SPEECH_ROW_CENTRE) / SPEECH_ROW_SAMPLES;
@@ -138,6 +138,9 @@ TEST(speech_cut, is_cut_where_a_word_begins) {
   const auto at_1_9 = cut_at({{3, 0.1}, {3, 1.9}, {4, 2.2}, {4, 2.6}, {4, 2.8}});
   EXPECT_EQ(at_1_9.first, 1) << "the quietest place is within a word";
   EXPECT_NEAR(at_1_9.second, 1.95, 0.05);
+  const auto at_comma = cut_at({{3, 0.1}, {3, 1.9}, {5, 2.1}, {3, 2.3}, {4, 2.8}});
+  EXPECT_EQ(at_comma.first, 3) << "behind a comma it may be louder";
+  EXPECT_NEAR(at_comma.second, 2.4, 0.1);
   const auto at_end = cut_at({{3, 0.1}, {3, 1.0}, {4, 2.0}, {2, 3.0}});
   EXPECT_EQ(at_end.first, 4) << "no word begins in the second half: all stay";
   EXPECT_EQ(at_end.second, SPEECH_MAX_SECONDS);

@@ -8,7 +8,7 @@
 #include "port.h"
 
 static unsigned char weights[KWT_WEIGHTS_BYTES(HEED_F32)] KWT_EXTERNAL;
-static kwt_wav clip KWT_EXTERNAL;
+static kwt_clip clip KWT_EXTERNAL;
 static kwt net;
 static heed_clock clock;
 

@@ -7,11 +7,11 @@
 /* Memory that link.ld puts into RAM outside the chip. */
 #define KWT_EXTERNAL __attribute__((section(".external"), aligned(64)))
 
-/* A WAV file of one second, mono, 16 kHz, 16 bits, with the header that every recorder writes. */
-typedef struct kwt_wav {
-  uint32_t header[11];
+/* A WAV file (ports/wav.h) of one second, mono, 16 kHz, with room for what is no sample. */
+typedef struct kwt_clip {
+  unsigned char file[2 * KWT_N_SAMPLES + 4096];
   int16_t samples[KWT_N_SAMPLES];
-} kwt_wav;
+} kwt_clip;
 
 typedef struct kwt_board_files {
   char weights_path[256]; /* the path of the clip lies behind it */
@@ -20,7 +20,7 @@ typedef struct kwt_board_files {
 } kwt_board_files;
 
 /* Reads both files that the program `name` was given. 0, or 1 after a message. */
-int kwt_read_files(kwt_board_files *files, const char *name, void *weights, size_t capacity, kwt_wav *clip);
+int kwt_read_files(kwt_board_files *files, const char *name, void *weights, size_t capacity, kwt_clip *clip);
 
 /* Writes "what: why", and returns 1. */
 int kwt_fail(const char *what, const char *why);

@@ -9,7 +9,7 @@
 enum { max_weights = 786432 };
 
 static unsigned char weights[max_weights] KWT_EXTERNAL;
-static kwt_wav clip KWT_EXTERNAL;
+static kwt_clip clip KWT_EXTERNAL;
 static kwt_int net;
 static heed_clock clock;
 

@@ -54,11 +54,21 @@ void speech_align_finish(speech_alignment *a) {
   }
 }
 
-enum { frames_near = 8 }; /* a word begins so many frames before or after its token does, most often */
+enum {
+  frames_near = 8,   /* a word begins so many frames before or after its token does, most often */
+  phrase_factor = 16 /* how much louder it may be between two phrases */
+};
 
 static int begins_word(const speech_alignment *a, int32_t token) {
   const char *text;
   return speech_text(&a->net->model, token, &text) > 0 && *text == ' ';
+}
+
+static int ends_phrase(const speech_alignment *a, int32_t token) {
+  const char *text;
+  const int32_t n = speech_text(&a->net->model, token, &text);
+  const char last = n > 0 ? text[n - 1] : ' ';
+  return last == '.' || last == ',' || last == '?' || last == '!';
 }
 
 int32_t speech_align_cut(speech_alignment *a, const int32_t *tokens, speech_cut *cut) {
@@ -67,7 +77,8 @@ int32_t speech_align_cut(speech_alignment *a, const int32_t *tokens, speech_cut 
   for (int32_t t = 1, n = a->n_tokens; t < n; ++t) {
     const int32_t begin = (a->first[t] * SPEECH_ROW_SAMPLES + SPEECH_ROW_CENTRE) / SPEECH_FRAME;
     for (int32_t i = begin - frames_near; begins_word(a, tokens[t]) && i <= begin + frames_near; ++i) {
-      const uint64_t loudness = speech_cut_loudness(cut, i);
+      uint64_t loudness = speech_cut_loudness(cut, i);
+      if (loudness != UINT64_MAX && ends_phrase(a, tokens[t - 1])) loudness /= phrase_factor;
       if (loudness >= least) continue;
       least = loudness;
       a->n_tokens = t;

@@ -7,20 +7,16 @@
 #include "dreams_digest.h"
 #include "port.h"
 #include "speech.h"
+#include "wav.h"
 
 #ifndef SPEECH_BOARD_MODEL_BYTES
 #define SPEECH_BOARD_MODEL_BYTES 117440512
 #endif
 #define EXTERNAL __attribute__((section(".external"), aligned(64)))
 
-/* With the header that every recorder writes. */
-typedef struct wav {
-  uint32_t header[11];
-  int16_t samples[SPEECH_MAX_SAMPLES];
-} wav;
-
 static unsigned char model[SPEECH_BOARD_MODEL_BYTES] EXTERNAL;
-static wav clip EXTERNAL;
+static unsigned char clip[2 * SPEECH_MAX_SAMPLES + 4096] EXTERNAL; /* a file, with room for what is no sample */
+static int16_t samples[SPEECH_MAX_SAMPLES] EXTERNAL;
 static speech net EXTERNAL;
 static int32_t tokens[SPEECH_MAX_STEPS + 1];
 static uint64_t parts[SPEECH_N_PARTS]; /* what the clock counted */
@@ -33,15 +29,18 @@ static int fail(const char *what, const char *why) {
   return 1;
 }
 
-/* Samples of the clip, or -1 if it is none. */
-static int32_t read_clip(const char *path) {
-  enum { any = 0, length = 10 };
-  static const uint32_t header[] = {0x46464952 /* "RIFF" */, any, 0x45564157 /* "WAVE" */, 0x20746d66 /* "fmt " */, 16,
-                                    1 | 1 << 16 /* PCM, mono */, 16000, 32000, 2 | 16 << 16, 0x61746164 /* "data" */};
-  const int32_t n_bytes = port_read_file(path, &clip, sizeof clip) - (int32_t)sizeof clip.header;
-  for (int i = 0; i < length; ++i)
-    if (n_bytes < 0 || (header[i] != any && clip.header[i] != header[i])) return -1;
-  return clip.header[length] <= (uint32_t)n_bytes ? (int32_t)(clip.header[length] / 2) : -1;
+/* Null, or why there are no samples of the clip; *n is how many. */
+static const char *read_clip(const char *path, int32_t *n) {
+  const int32_t n_bytes = port_read_file(path, clip, sizeof clip);
+  if (n_bytes < 0) return "cannot be read, or is too long";
+  wav_file wav;
+  const char *error = wav_open(&wav, clip, (size_t)n_bytes);
+  if (error != NULL) return error;
+  if (!wav_fits(&wav, SPEECH_RATE)) return "is not mono with 16 kHz";
+  if (wav.n_samples > SPEECH_MAX_SAMPLES) return "cannot be read, or is too long";
+  *n = (int32_t)wav.n_samples;
+  for (int32_t i = 0; i < *n; ++i) samples[i] = wav_sample(&wav, (size_t)i);
+  return NULL;
 }
 
 /* Null, or why the model cannot be used. */
@@ -77,7 +76,7 @@ static void write_piece(int32_t token, int first) {
 static speech_status transcribe(int32_t n_samples, int32_t *n) {
   last = clock.read();
   const uint64_t start = last;
-  speech_status status = speech_hear(&net, clip.samples, n_samples);
+  speech_status status = speech_hear(&net, samples, n_samples);
   hearing = clock.read() - start;
   if (status != SPEECH_OK) return status;
   digest = dreams_digest(digest, net.x, net.n_rows * SPEECH_DIM);
@@ -100,8 +99,8 @@ static void write_count(const char *name, uint64_t count) {
 }
 
 static void write_result(int32_t n, int32_t n_samples, size_t stack_bytes) {
-  static const char *const names[] = {"conv_1", "group_norm", "conv_2", "conv_3", "encoder_layers", "encoder_norm",
-                                      "keys_and_values", "decoder_layers", "logits"};
+  static const char *const names[] = {"conv_1",       "group_norm",      "conv_2",         "conv_3", "encoder_layers",
+                                      "encoder_norm", "keys_and_values", "decoder_layers", "logits"};
   const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
   port_write("{\"tokens\":\"");
   for (int32_t t = 0; t < n; ++t) port_write(t > 0 ? " " : ""), port_write_int(tokens[t]);
@@ -128,13 +127,14 @@ int main(void) {
   if (*blank == '\0') return fail("usage", "heed_speech MODEL CLIP");
   *blank = '\0';
   const char *clip_path = blank + 1;
-  const int32_t n_samples = read_clip(clip_path);
-  if (n_samples < 0) return fail(clip_path, "cannot be read, is too long, or is not a WAV file, mono, 16 kHz, 16 bits");
+  int32_t n_samples = 0;
+  const char *error = read_clip(clip_path, &n_samples);
+  if (error != NULL) return fail(clip_path, error);
   const int32_t n_bytes = port_read_file(path, model, sizeof model);
   if (n_bytes < 0) return fail(path, "cannot be read, or is larger than SPEECH_BOARD_MODEL_BYTES");
   clock = heed_clock_start();
   net.model.name[0] = '\0';
-  const char *error = open_model(n_bytes);
+  error = open_model(n_bytes);
   if (error != NULL) return fail(net.model.name[0] == '\0' ? path : net.model.name, error);
   net.watch = lap;
   int32_t n = 0;
