@@ -14,7 +14,7 @@ FNR == NR {
   at = index(text, " :: ")
   begin[n] = at ? trim(substr(text, 1, at - 1)) : text
   rest[n] = at ? trim(substr(text, at + 4)) : ""
-  if (kind[n] !~ /^(output|not|before|after|with)$/) complain("the list has a line of no kind: " $0)
+  if (kind[n] !~ /^(output|not|wants|before|after|with)$/) complain("the list has a line of no kind: " $0)
   if (kind[n] != "output" && rest[n] == "") complain("the list gives no reason, command or text: " $0)
   next
 }
@@ -75,13 +75,14 @@ function step(text,  shown) {
 }
 function command(line,  i, shown) {
   if (i = known("not", line)) { emit("echo 'not run, " rest[i] ": " substr(line, 1, index(line " ", " ") - 1) "'"); return }
+  if (i = known("wants", line)) emit("if wants " rest[i] "; then")
   for (i = 1; i <= n; i++) if (kind[i] == "before" && index(line, begin[i]) == 1) { used[i] = 1; step(rest[i]) }
   shown = line
   for (i = 1; i <= n; i++)
     if (kind[i] == "with") line = replaced(line, i)
   step(line)
-  n_commands++
   for (i = 1; i <= n; i++) if (kind[i] == "after" && index(shown, begin[i]) == 1) { used[i] = 1; step(rest[i]) }
+  if (known("wants", shown)) emit("fi")
 }
 END {
   for (i = 1; i <= n; i++) if (!used[i]) complain("nothing on the page begins with, or has: " begin[i] " (" kind[i] ")")

@@ -41,6 +41,7 @@ passed() { # a script of heed's that lacks a tool has exit status 77
   [ "$1" -ne 77 ] || { echo "SKIPPED: from here on, since this is not installed"; exit 77; }
   [ "$1" -eq 0 ] || { echo "FAILED: exit status $1"; exit 1; }
 }
+wants() { command -v "$1" >/dev/null 2>&1 || { echo; echo "left out: $1 is not installed"; return 1; }; }
 need() { eval "[ -n \"\${$1:-}\" ]" || { echo "SKIPPED: from here on the page wants $1, which is not set"; exit 77; }; }
 END
   awk -f tests/commands.awk "$list" "$page"
