@@ -7,10 +7,10 @@ foreach(executor openmp threads)
   endif()
 endforeach()
 install(DIRECTORY include/heed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# What a program adds for the files of heed_import and heed_calibrate: headers, and sources to compile with it.
-install(FILES ports/calibrate/int_model.h ports/import/heed_file.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
+# The readers of heed_calibrate's and heed_import's files: headers, and sources that a program compiles with its own.
+set(sources ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(FILES ports/calibrate/int_model.h ports/calibrate/int_model.c ports/import/heed_file.h ports/import/heed_file.c
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/heed-src)
+        DESTINATION ${sources})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/heed)
 install(TARGETS ${targets} EXPORT heedTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -18,7 +18,6 @@ install(TARGETS ${targets} EXPORT heedTargets
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 install(EXPORT heedTargets NAMESPACE heed:: DESTINATION ${package})
-set(sources ${CMAKE_INSTALL_DATADIR}/heed-src)
 configure_package_config_file(ports/cmake/heedConfig.cmake.in heedConfig.cmake INSTALL_DESTINATION ${package} PATH_VARS sources)
 write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake

@@ -134,7 +134,7 @@ echo "plain C compiler: cc app.c libheed"
 quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app.c "$library" -o app
 quietly ./app
 check_needs app libheed
-quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app_models.c prefix/share/heed-src/int_model.c prefix/share/heed-src/heed_file.c "$library" -o app_models
+quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app_models.c prefix/include/heed/int_model.c prefix/include/heed/heed_file.c "$library" -o app_models
 quietly ./app_models
 
 if command -v pkg-config >/dev/null; then
