@@ -164,6 +164,13 @@ if(TARGET heed_import)
                        DEPENDS "cortex_m4f_gcc;kwt_m4f_gcc;dreams_m4f_gcc;cliffs_m4f_gcc;kwt_int_m4f_gcc;sensor_m4f_gcc")
 endif()
 
+# Layers of a file keep to HEED_STACK_BYTES, too, and the table of stacks of RTOS tasks is right.
+foreach(run "m4f;gcc" "m4f;clang" "m0plus;gcc" "m55;clang")
+  string(REPLACE ";" "_" name "int_model_${run}")
+  add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/int_model_board.sh ${run} ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS boards)
+endforeach()
+
 # No program is larger than the ceilings of ports/cortex-m/README.md, riscv and xtensa, and no ceiling is a tenth too high.
 add_test(NAME ceilings COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/ceilings.sh ${bare}/ceilings.awk)
 add_test(NAME size_table COMMAND sh ${bare}/size.sh check)

@@ -33,3 +33,12 @@ run_board() {
   shift
   sh "$source/ports/bare/qemu.sh" "$board" "$build/ports/$family/$program.elf" "$@"
 }
+
+# most_stack FILE: of the lines that programs have printed
+most_stack() { sed -n 's/.*"stack_bytes":\([0-9]*\).*/\1/p' "$1" | sort -n | tail -n 1; }
+
+# keeps_to_task_stack PROGRAM BYTES: what a program took is within the table "Stack of an RTOS task" of ports/cortex-m/README.md.
+keeps_to_task_stack() {
+  [ "$family" = cortex-m ] || return 0
+  sh "$source/tests/task_stack.sh" "$source/ports/cortex-m/README.md" "$1" "$core" "$2" || fail "the table of task stacks"
+}

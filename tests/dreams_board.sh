@@ -44,6 +44,8 @@ compare() { # compare PROGRAM WEIGHTS CACHE PROMPT
       n[name] = $0; sub(".*\"" names[name] "\":", "", n[name]); n[name] += 0 }
     printf "%s: all bits equal; emulated: %.2f million instructions a token, %.2f a token of a prompt, stack %d\n",
            what, n[1] / 1e6, n[2] / 1e6, n[3] }'
+  echo "$result" >found.json
+  keeps_to_task_stack heed_dreams "$(most_stack found.json)"
 }
 for prompt in "I dream of" "Why do I"; do
   compare heed_dreams model.bin f32 "$prompt"

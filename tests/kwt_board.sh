@@ -42,6 +42,7 @@ compare() { # compare FORMAT N: the first N clips
     END { printf "%d clips, %s, all bits equal; emulated: %.1f million instructions per clip, at most %.1f, %.1f %% of them in " \
                  "attention, %.1f %% for sound; stack %d bytes\n",
                  NR, format, sum / NR / 1e6, most / 1e6, attention / NR, sound / NR, stack; exit NR == 0 }' found.json
+  keeps_to_task_stack heed_kwt "$(most_stack found.json)"
 }
 compare f32 "$n_clips"
 compare int8 $((n_clips / 3))

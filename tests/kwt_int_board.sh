@@ -47,6 +47,7 @@ awk -F'"count":' -v code="$code" -v ram="$ram" '
   END { printf "%d clips, all logits equal; emulated: %.1f million instructions per clip, at most %.1f, %.1f of them for sound; " \
                "code %d bytes, RAM %d, stack %d of it\n", NR, sum / NR / 1e6, most / 1e6, sounds / NR / 1e6, code, ram, stack
         exit NR == 0 }' found.json
+keeps_to_task_stack heed_kwt_int "$(most_stack found.json)"
 
 # What is wrong is named.
 refuse() { # refuse TEXT WEIGHTS CLIP

@@ -46,6 +46,7 @@ for kind in $kinds; do
   sed -n 's/.*"bits":"\([^"]*\)".*"emulated":true}$/\1/p' found.json >found
   [ "$(wc -l <found)" -eq 2 ] || { cat found.json; fail "$kind: no two results"; }
   diff reference found || fail "$kind: other bits than this computer's"
+  keeps_to_task_stack "heed_sensor_$kind" "$(most_stack found.json)"
   sizes=$("$gcc-size" -A "$elf" | awk '
     $1 ~ /^\.(text|s?rodata|s?data)$/ { flash += $2 } $1 ~ /^\.(stack|s?data|s?bss)$/ { ram += $2 } $1 == ".stack" { stack = $2 }
     END { printf "flash %d, RAM %d", flash, ram - stack }')

@@ -5,6 +5,13 @@
 typedef char int_model_header_is_packed[sizeof(int_model_header) == 80 ? 1 : -1];
 typedef char int_model_layer_is_packed[sizeof(int_model_layer) == 112 ? 1 : -1];
 
+/* Frames of what reads a layer are gone before it runs. */
+#ifdef __GNUC__
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+
 static const void *take(const unsigned char **at, size_t n_bytes) {
   const void *here = *at;
   *at += INT_MODEL_ROUND(n_bytes);
@@ -30,7 +37,7 @@ static heed_int_norm take_norm(const unsigned char **at, int32_t dim, int32_t sh
 }
 
 /* A layer that begins at *at, which moves to its end. */
-static heed_int_layer read_layer(const int_model_header *h, const unsigned char **at) {
+static APART heed_int_layer read_layer(const int_model_header *h, const unsigned char **at) {
   const int_model_layer *n = (const int_model_layer *)take(at, sizeof *n);
   const int32_t dim = h->model_dim, rows = h->n_heads * h->head_dim, keys = h->n_kv_heads * h->head_dim;
   heed_int_layer l =
@@ -116,24 +123,36 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i) {
   return read_layer(m->header, &at);
 }
 
-heed_status int_model_run_rows(const int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y,
-                               heed_memory memory) {
-  if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
-  if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS);
-  const int32_t dim = m->header->model_dim, last = m->header->n_layers - 1;
-  heed_status status = HEED_OK;
-  for (int32_t i = 0; i <= last && status == HEED_OK; ++i) {
-    heed_int_layer layer = int_model_layer_of(m, i);
-    heed_int_matrix_out to = heed_int_matrix_out_of(x, HEED_INT16, n, dim, 0);
-    if (i == last && out_rows != 0) {
-      layer.out_rows = out_rows;
-      to = heed_int_matrix_out_of(y, HEED_INT16, out_rows < 0 ? -out_rows : out_rows, dim, 0);
-    }
-    status = heed_int_layer_run(&layer, heed_int_matrix_of(x, HEED_INT16, n, dim, 0), to, memory, NULL);
-  }
-  return status;
+static APART void open_layer(int_model *m, int32_t i) { m->layer = int_model_layer_of(m, i); }
+
+static heed_status run_layer(int_model *m, int16_t *x, int32_t n, int16_t *y, int32_t n_y, heed_memory memory) {
+  const int32_t dim = m->header->model_dim;
+  return heed_int_layer_run(&m->layer, heed_int_matrix_of(x, HEED_INT16, n, dim, 0),
+                            heed_int_matrix_out_of(y, HEED_INT16, n_y, dim, 0), memory, NULL);
 }
 
-heed_status int_model_run(const int_model *m, int16_t *x, int32_t n, heed_memory memory) {
-  return int_model_run_rows(m, x, n, 0, x, memory);
+heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory) {
+  if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS);
+  const int32_t last = m->header->n_layers - 1;
+  heed_status status = HEED_OK;
+  for (int32_t i = 0; i < last && status == HEED_OK; ++i) {
+    open_layer(m, i);
+    status = run_layer(m, x, n, x, n, memory);
+  }
+  if (status != HEED_OK) return status;
+  open_layer(m, last);
+  m->layer.out_rows = out_rows;
+  if (out_rows == 0) return run_layer(m, x, n, x, n, memory);
+  return run_layer(m, x, n, y, out_rows < 0 ? -out_rows : out_rows, memory);
+}
+
+heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory) {
+  heed_status status = HEED_OK;
+  if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  for (int32_t i = 0; i < m->header->n_layers && status == HEED_OK; ++i) {
+    open_layer(m, i);
+    status = run_layer(m, x, n, x, n, memory);
+  }
+  return status;
 }

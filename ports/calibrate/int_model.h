@@ -57,6 +57,7 @@ typedef struct int_model_layer {
 
 typedef struct int_model {
   const int_model_header *header;
+  heed_int_layer layer; /* the one that runs: here and not on the stack, which is small */
 } int_model;
 
 /* Null, or a sentence that says what is wrong with the file. It is aligned to 16 bytes, and stays where it is. All of it is
@@ -66,13 +67,13 @@ const char *int_model_open(int_model *m, const void *file, size_t n_bytes);
 /* Layer i, which points into the file. */
 heed_int_layer int_model_layer_of(const int_model *m, int32_t i);
 
-/* All layers, one after another, on x (n, model_dim), in place. memory as heed_int_layer_run takes it.
+/* All layers, one after another, on x (n, model_dim), in place. memory as heed_int_layer_run takes it. Stack: on a
+ * Cortex-M at most HEED_STACK_BYTES. A model runs on one thread at a time.
  * Status: as heed_int_layer_run; NOT_INITIALIZED for LAYER if int_model_open refused the file. */
-heed_status int_model_run(const int_model *m, int16_t *x, int32_t n, heed_memory memory);
+heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory);
 /* The same, but of the last layer only the rows that out_rows of heed_int_layer names, to y, which is disjoint from x.
  * Status: also MISFIT for OUT_ROWS (not -n to n). */
-heed_status int_model_run_rows(const int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y,
-                               heed_memory memory);
+heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory);
 
 /* FNV-1a over words: tells a damaged file, not a forged one. */
 uint32_t int_model_checksum(const void *words, size_t n_bytes);
