@@ -10,6 +10,7 @@
 #include "heed/int_cache.h"
 #include "heed/int_layers.h"
 #include "support/executors.hpp"
+#include "support/int_layer_parts.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
 
@@ -195,6 +196,22 @@ TEST(int_layer, is_near_the_layer_in_double_precision) {
     }
     EXPECT_LT(std::sqrt(error / power), 0.06) << kind;  // int8 rows cost about 1 % each
     RecordProperty("relative_error_" + std::to_string(kind), std::to_string(std::sqrt(error / power)));
+  }
+}
+
+// The header's words alone make the same layer: gated or not, norms first or last, with zero points of all kinds.
+TEST(int_layer, is_its_functions_one_after_another) {
+  random_source r(740006);
+  for (int32_t kind = 0; kind < 40; ++kind) {
+    trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
+    for (int32_t *zero : {&t.layer.h_zero, &t.layer.q_zero, &t.layer.k_zero, &t.layer.v_zero, &t.layer.c_zero,
+                          &t.layer.g_zero, &t.layer.u_zero, &t.layer.up_zero, &t.layer.gate_zero})
+      *zero = r.between(-20, 20);
+    const int32_t n = r.between(1, 60);
+    const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
+    EXPECT_EQ(run(t.layer, x, n, heed_int_layer_min_bytes(&t.layer, n), nullptr),
+              compose_int_layer(t.layer, heed_int_matrix_of(x.data(), HEED_INT16, n, t.dim, 0)))
+        << kind;
   }
 }
 

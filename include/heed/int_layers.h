@@ -15,47 +15,72 @@
 extern "C" {
 #endif
 
-/* A projection in integers, as heed_int_project takes it. Weights without data: none. */
+/* A projection in integers, as heed_int_project takes it: x times w is y, with the scales x_scale and y_scale. Weights
+ * without data: none. */
 typedef struct heed_int_linear {
   heed_weights w;                     /* int8, (n_in, n_out) */
-  const int32_t *bias;                /* (n_out) or null */
-  const heed_multiplier *multipliers; /* (n_out): x_scale * w_scale / y_scale */
+  const int32_t *bias;                /* (n_out) or null; its unit is x_scale * w_scale[o] */
+  const heed_multiplier *multipliers; /* (n_out): x_scale * w_scale[o] / y_scale */
 } heed_int_linear;
 
 /* The type of a norm in integers: heed_int_layer_norm or heed_int_rms_norm. */
 typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                                            const heed_executor *executor);
 
-/* A transformer layer. Rows in capitals are int8, the others int16 with the zero point 0:
+/* A transformer layer: these calls, one after another. Their results have the bits of heed_int_layer_run. Each number
+ * stands for scale * (number - zero point). Capitals are int8 and have the zero point in brackets; small letters are int16
+ * with the zero point 0. Each result has a scale of its own, say x_scale, H_scale and so on: you choose them, and the
+ * multipliers below say them to the layer.
  *
- *   norm_first                                  norm last
- *   H = norm1(x)                                H = x * to_h
- *   Q, K, V = H wq, H wk, H wv                  the same
- *   C = attention(Q, K, V)                      the same
- *   a = x * of_x + (C wo) * of_attention        a = norm1(x * of_x + (C wo) * of_attention)
- *   G = norm2(a)                                G = a * to_g
- *   U = activation[G w_up]                      the same; gated: U = activation[G w_gate] * (G w_up) * gate
- *   y = a * of_a + (U w_down) * of_hidden       y = norm2(a * of_a + (U w_down) * of_hidden)
+ *   norm_first                                     norm last
+ *   H (h_zero) = norm1 of x                        H (h_zero) = heed_int_rescale of x by to_h
  *
- * Each result is that of the functions of integers.h, int_products.h and int_rows.h, one after another. A sum before a
- * norm is int16, too: of_x and the others give it its scale. */
+ *   Q (q_zero), K (k_zero), V (v_zero) = heed_int_project of H by wq, wk, wv
+ *   C (c_zero) = heed_int_attention_run of Q, K, V by score, value
+ *   c = heed_int_project of C by wo
+ *
+ *   a = heed_int_add of x by of_x                  s = heed_int_add of x by of_x and c by of_attention
+ *       and c by of_attention                      a = norm1 of s
+ *   G (g_zero) = norm2 of a                        G (g_zero) = heed_int_rescale of a by to_g
+ *
+ *   not gated:  P (u_zero) = heed_int_project of G by w_up
+ *               U (u_zero) = heed_int_lookup of P in activation
+ *   gated:      P (gate_zero) = heed_int_project of G by w_gate
+ *               A (gate_zero) = heed_int_lookup of P in activation
+ *               B (up_zero) = heed_int_project of G by w_up
+ *               U (u_zero) = heed_int_multiply of A, B by gate
+ *   u = heed_int_project of U by w_down
+ *
+ *   y = heed_int_add of a by of_a                  t = heed_int_add of a by of_a and u by of_hidden
+ *       and u by of_hidden                         y = norm2 of t
+ *
+ * So P and what activation makes of it have the same zero point: the table is heed_int_table of P_scale, z, 1 / U_scale, z
+ * with z = u_zero, and in a gated layer of P_scale, z, 1 / A_scale, z with z = gate_zero. */
 typedef struct heed_int_layer {
-  uint32_t struct_size;                                /* sizeof(heed_int_layer) */
-  int32_t model_dim, hidden_dim;                       /* numbers of a row, and of a hidden row */
-  int32_t n_heads, n_kv_heads, head_dim;               /* as heed_int_attention; v_dim is head_dim */
-  int32_t norm_first, causal;                          /* 0 or 1 */
-  heed_int_linear wq, wk, wv, wo;                      /* (model_dim, heads * head_dim), and back */
-  heed_int_linear w_up, w_gate, w_down;                /* w_gate without data: not gated */
-  heed_int_norm_function *norm;                        /* heed_int_layer_norm or heed_int_rms_norm */
-  heed_int_norm norm1, norm2;                          /* (model_dim) each */
-  const int8_t *activation;                            /* (256), of heed_int_table */
-  int32_t h_zero, q_zero, k_zero, v_zero, c_zero;      /* zero points of H, Q, K, V, C */
-  int32_t g_zero, u_zero, up_zero;                     /* of G, of U, and of G w_up in a gated layer */
-  int32_t gate_zero;                                   /* of activation[G w_gate] in a gated layer */
-  heed_multiplier score, value;                        /* as heed_int_attention */
-  heed_multiplier to_h, to_g;                          /* norm last only */
-  heed_multiplier of_x, of_attention, of_a, of_hidden; /* as heed_int_add */
-  heed_multiplier gate;                                /* gated only: as heed_int_multiply */
+  uint32_t struct_size;                  /* sizeof(heed_int_layer) */
+  int32_t model_dim, hidden_dim;         /* numbers of a row, and of a hidden row */
+  int32_t n_heads, n_kv_heads, head_dim; /* as heed_int_attention; v_dim is head_dim */
+  int32_t norm_first, causal;            /* 0 or 1 */
+  heed_int_linear wq;           /* H to Q: (model_dim, n_heads * head_dim), multipliers H_scale * w_scale / Q_scale */
+  heed_int_linear wk, wv;       /* H to K, H to V: (model_dim, n_kv_heads * head_dim), likewise */
+  heed_int_linear wo;           /* C to c, int16: (n_heads * head_dim, model_dim) */
+  heed_int_linear w_up;         /* G to P, in a gated layer to B: (model_dim, hidden_dim) */
+  heed_int_linear w_gate;       /* gated: G to P, (model_dim, hidden_dim); without data: not gated */
+  heed_int_linear w_down;       /* U to u, int16: (hidden_dim, model_dim) */
+  heed_int_norm_function *norm; /* heed_int_layer_norm or heed_int_rms_norm, for both norms */
+  /* (model_dim) each. Weights and biases are in units of what the norm gives, eps in those of what it takes: norm_first
+   * norm1 x to H, norm2 a to G; norm last norm1 s to a, norm2 t to y */
+  heed_int_norm norm1, norm2;
+  const int8_t *activation;                       /* (256), of heed_int_table: P to U, in a gated layer P to A */
+  int32_t h_zero, q_zero, k_zero, v_zero, c_zero; /* zero points of H, Q, K, V, C: -128 to 127 */
+  int32_t g_zero, u_zero;                         /* of G; of U, and of P if the layer is not gated */
+  int32_t up_zero, gate_zero;                     /* gated only: of B; of P and A */
+  heed_multiplier score,
+      value; /* Q_scale * K_scale * log2(e) / sqrt(head_dim), V_scale / C_scale: as heed_int_attention */
+  heed_multiplier to_h, to_g;         /* norm last only: x_scale / H_scale, a_scale / G_scale */
+  heed_multiplier of_x, of_attention; /* x_scale / a_scale, c_scale / a_scale; norm last: to s instead of a */
+  heed_multiplier of_a, of_hidden;    /* a_scale / y_scale, u_scale / y_scale; norm last: to t instead of y */
+  heed_multiplier gate;               /* gated only: A_scale * B_scale / U_scale */
   struct heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
   int32_t out_rows;             /* rows of y: 0: all; k: the first k of x; -k: the last k */
 } heed_int_layer;
@@ -125,7 +150,7 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  *         for WQ, WK, WV, WO, W_UP, W_GATE, W_DOWN; NULL_POINTER for NORM, ACTIVATION; as heed_int_layer_norm for
  *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_FORMAT for X, Y (int16 only); as heed_int_add for X,
  *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY; as
- *         heed_int_cache_append for CACHE, POSITION; with a cache MISFIT for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
+ *         heed_int_cache_append for CACHE; with a cache MISFIT for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
  *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL; MISFIT for OUT_ROWS (more than the
  *         rows of x), Y (it has others). */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "int_layer_parts.hpp"
 #include "int_row_trials.hpp"
 
 namespace heed_test {
 
-// A whole layer: in the plainest setting it has the least memory and no threads.
+// A whole layer: what its functions give one after another.
 class int_layer_trial : public int_matrix_trial {
  public:
   explicit int_layer_trial(random_source &r) : int_matrix_trial(r) {
@@ -53,11 +54,7 @@ class int_layer_trial : public int_matrix_trial {
   }
   heed_status call() override { return heed_int_layer_run(&layer_, x_, y_, memory_, executor()); }
   std::vector<unsigned char> expected() override {
-    std::vector<int16_t> rows(static_cast<size_t>(y_.n_rows) * static_cast<size_t>(y_.dim));
-    aligned_bytes least(heed_int_layer_min_bytes(&layer_, x_.n_rows));
-    const heed_int_matrix_out y = heed_int_matrix_out_of(rows.data(), HEED_INT16, y_.n_rows, y_.dim, 0);
-    EXPECT_EQ(heed_int_layer_run(&layer_, x_, y, least.get(), nullptr), HEED_OK);
-    return with_rows(y_, rows);
+    return with_rows(y_, compose_int_layer(layer_, x_));
   }
   spoilings flaws() override {
     spoilings all = matrix_flaws(&x_, &y_);
