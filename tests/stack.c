@@ -1,5 +1,6 @@
 /* Greatest stack of every function on every kernel, measured: each call runs on a stack of its own that was filled with
- * a pattern. Fails if one needs more than HEED_STACK_BYTES. SPDX-License-Identifier: MIT */
+ * a pattern. Fails if one needs more than HEED_STACK_BYTES, or twice as many if this is compiled without optimisation.
+ * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,11 @@
 #include "support/all_calls.h"
 
 enum { stack_bytes = 1 << 17, pattern = 0x5a };
+#ifdef __OPTIMIZE__
+enum { promised = HEED_STACK_BYTES };
+#else
+enum { promised = 2 * HEED_STACK_BYTES };
+#endif
 HEED_ALIGNED static unsigned char stack[stack_bytes];
 static ucontext_t here, there;
 static heed_status (*volatile current)(void);
@@ -46,10 +52,10 @@ int main(void) {
       calls_fill(); /* what one call writes is another's input, and may have become too large for int8 */
       const size_t used = stack_of(all_calls[c].run);
       printf("%-16s %-30s %5lu bytes\n", heed_kernel_name(i), all_calls[c].name, (unsigned long)used);
-      faults += status != HEED_OK || used > HEED_STACK_BYTES;
+      faults += status != HEED_OK || used > promised;
       if (used > greatest) greatest = used;
     }
   }
-  printf("greatest: %lu of %d bytes\n", (unsigned long)greatest, HEED_STACK_BYTES);
+  printf("greatest: %lu of %d bytes\n", (unsigned long)greatest, promised);
   return faults != 0 || greatest == 0;
 }

@@ -29,7 +29,8 @@
  *    floats (heed_kernel_use) and one of integers; a build with one kernel has none.
  *  - A call finds errors before it writes anything.
  *  - Several threads may call any function at once, if they share neither outputs nor memory.
- *  - A call takes at most HEED_STACK_BYTES of stack, on every kernel. The tests check it.
+ *  - A call takes at most HEED_STACK_BYTES of stack, on every kernel; in a Debug build at most twice as many. The tests
+ *    check it.
  *  - Structs with struct_size grow only at their end. A caller sets struct_size to the sizeof of the struct that it was
  *    compiled with. The default, of and init functions do this.
  *

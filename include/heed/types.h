@@ -36,7 +36,8 @@ extern "C" {
 #define HEED_MAX_COUNT 0x40000000
 /* The largest number of workers of an executor. A larger number is HEED_OUT_OF_RANGE. */
 #define HEED_MAX_WORKERS 1024
-/* A call takes at most this many bytes of stack. */
+/* A call takes at most this many bytes of stack, if heed is compiled with optimisation (-O1, -Os and up). Without it (-O0,
+ * and Debug builds) it takes at most twice as many. */
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
 #define HEED_STACK_BYTES 12800
 #elif defined(__ARM_FEATURE_MVE)
