@@ -67,7 +67,7 @@ void dreams_parts::layer(int32_t l) {
   project(h_.data(), w[DREAMS_WK], k_.data());
   project(h_.data(), w[DREAMS_WV], v_.data());
   heed_cache *cache = &net_.layers[l].cache;
-  const int32_t position = heed_cache_length(cache, 0);
+  const int64_t position = heed_cache_length(cache, 0);
   keep(heed_rope_apply(&net_.rope, heed_token_major(q_.data(), 1, m.n_heads, head_dim), 1, m.n_heads, head_dim,
                        position, nullptr, heed_token_major_out(q_.data(), 1, m.n_heads, head_dim), nullptr));
   lap(dreams_part::rotary);

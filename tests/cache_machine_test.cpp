@@ -3,6 +3,7 @@
 #include <memory>
 #include <tuple>
 
+#include "support/aged.hpp"
 #include "support/cached_runs.hpp"
 #include "support/data.hpp"
 #include "support/snapshots.hpp"
@@ -39,17 +40,19 @@ class machine {
       move();
     else if (what < 60)
       reset();
+    else if (what < 64)
+      grow_old(sequence);
     else
       attend();
     int32_t greatest = 0;
     for (int32_t i = 0; i < shape_.n_sequences; ++i) {
-      EXPECT_EQ(heed_cache_length(&cache_, i), model_[size_t(i)].length());
+      EXPECT_EQ(heed_cache_length(&cache_, i), model_[size_t(i)].position());
       greatest = std::max(greatest, model_[size_t(i)].length());
     }
     EXPECT_EQ(heed_cache_longest(&cache_), greatest);
     EXPECT_TRUE(memory_->guard_intact()) << "memory beside the buffer was written";
   }
-  int n_attended = 0, n_wrapped = 0;
+  int n_attended = 0, n_wrapped = 0, n_renumbered = 0;
 
  private:
   static bool is_usable_once(const std::string &name) {  // asking the processor takes its time
@@ -111,25 +114,41 @@ class machine {
     const bool promised =
         m.holds(shape_.kind == HEED_CACHE_RING ? int64_t{length} - shape_.capacity + 1 : 0) || length == 0;
     const std::vector<unsigned char> before = memory_->copy();
-    const heed_status status = heed_cache_truncate(&cache_, sequence, length);
+    const heed_status status = heed_cache_truncate(&cache_, sequence, m.position_of(length));
     if (status == HEED_OK) return m.truncate(length);
     EXPECT_FALSE(promised) << "cut to " << length << " of " << m.length();
     EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH)));
     EXPECT_TRUE(memory_->holds(before));
+  }
+  // Months pass, until the ring numbers its keys anew.
+  void grow_old(int32_t sequence) {
+    sequence_model &m = model_[size_t(sequence)];
+    if (!m.has_wrapped()) return;
+    const int32_t period = period_of(ring_slots_of(shape_), 1024), half = HEED_MAX_COUNT / 2, before = m.length(),
+                  more = age(memory_->data(), behind_header, sequence, period,
+                             half + (r_.chance(50) ? r_.between(-50, period) : r_.between(0, half)));
+    m.grow_old(more);
+    for (int32_t n = 0; heed_cache_longest(&cache_) > half / 2 && n < 200; ++n) append_some(sequence);
+    const int32_t length = numbers_in(memory_->data(), behind_header, sequence).length, appended = m.length() - before;
+    ++n_renumbered;
+    EXPECT_LT(length, half / 2);
+    EXPECT_EQ((before + more + appended - length) % period, 0);
+    m.renumber(length);
   }
   void reset() {
     EXPECT_EQ(heed_cache_reset(&cache_), HEED_OK);
     reset_model();
   }
   void refuse(int32_t sequence) {
-    const int32_t length = model_[size_t(sequence)].length(), wrong = r_.chance(50) ? -1 : shape_.n_sequences;
+    const int64_t length = model_[size_t(sequence)].position();
+    const int32_t wrong = r_.chance(50) ? -1 : shape_.n_sequences;
     const std::vector<unsigned char> before = memory_->copy();
     const tokens t = random_tokens(r_, shape_, 1);
     const heed_status of_sequence = HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_SEQUENCE);
     EXPECT_EQ(append(&cache_, wrong, t), of_sequence);
     EXPECT_EQ(heed_cache_truncate(&cache_, wrong, 0), of_sequence);
     EXPECT_EQ(heed_cache_length(&cache_, wrong), of_sequence);
-    for (const int32_t n : {-1, length + 1})
+    for (const int64_t n : {int64_t{-1}, length + 1})
       EXPECT_EQ(heed_cache_truncate(&cache_, sequence, n), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH));
     EXPECT_TRUE(memory_->holds(before));
   }
@@ -170,6 +189,9 @@ class machine {
     for (int32_t &x : p.options.offsets) moderate(&x);
     const bool promised = is_promised(p, shape_, model_);
     if (!promised) p.options.partial = false;
+    // Distances of pinned keys go on, while numbers, and those of the plain call, begin again: aged_test.cpp.
+    for (const sequence_model &m : model_)
+      if (m.is_renumbered() && shape_.pinned > 0) p.options.slopes.clear();
     p.q = bell_floats(r_, p.q_floats());
     const auto executor = r_.chance(10) ? random_executor(r_) : nullptr;
     const cached_result found = run_cached(p, random_setting(r_, p, executor.get()), &cache_, promised);
@@ -206,7 +228,7 @@ class cache_machine : public ::testing::TestWithParam<std::tuple<kind, int32_t>>
 TEST_P(cache_machine, is_a_list_of_tokens) {
   const auto [k, format] = GetParam();
   const int32_t n_steps = repetitions(20000), a_life = 125;
-  int n_attended = 0, n_wrapped = 0;
+  int n_attended = 0, n_wrapped = 0, n_renumbered = 0;
   for (int32_t done = 0; done < n_steps && !HasFailure(); done += a_life) {
     const uint64_t seed =
         7000000 + uint64_t(static_cast<int>(k)) * 1000000 + uint64_t(format) * 100000 + uint64_t(done) / a_life;
@@ -214,12 +236,13 @@ TEST_P(cache_machine, is_a_list_of_tokens) {
     int32_t i = 0;
     for (; i < a_life && !HasFailure(); ++i) m.step();
     if (HasFailure()) ADD_FAILURE() << "seed " << seed << " step " << i << ": " << m.text();
-    n_attended += m.n_attended, n_wrapped += m.n_wrapped;
+    n_attended += m.n_attended, n_wrapped += m.n_wrapped, n_renumbered += m.n_renumbered;
   }
   RecordProperty("steps", n_steps);
   RecordProperty("attended", n_attended);
   EXPECT_GE(n_attended, n_steps / 5);
   EXPECT_TRUE(k == kind::linear || n_steps < 2000 || n_wrapped > n_steps / 50) << n_wrapped;
+  EXPECT_TRUE(k == kind::linear || n_steps < 2000 || n_renumbered > n_steps / 1000) << n_renumbered;
 }
 
 std::string label(const ::testing::TestParamInfo<std::tuple<kind, int32_t>> &info) {

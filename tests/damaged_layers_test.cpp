@@ -73,16 +73,19 @@ TEST_F(damaged_layers, of_a_cache) {
     const auto append_with = [=](const heed_rope *with) {
       return heed_cache_append(cache, arguments[0], new_rows, new_rows, arguments[1], with);
     };
-    damage(all, {{"append", [=] { return append_with(nullptr); }},
-                 {"append with rope", [=] { return append_with(rope); }},
-                 {"truncate", [=] { return heed_cache_truncate(cache, arguments[0], arguments[2]); }},
-                 {"length", [=] { return std::min(HEED_OK, heed_cache_length(cache, arguments[0])); }},
-                 {"longest", [=] { return std::min(HEED_OK, heed_cache_longest(cache)); }},
-                 {"reset", [=] { return heed_cache_reset(cache); }},
-                 {"seal", [=] { return heed_cache_seal(cache); }},
-                 {"attention", [=] { return heed_attention_run(call); }},
-                 {"init", [=] { return heed_cache_init(fresh, shape, other); }},
-                 {"bytes", [=] { return heed_cache_bytes(shape) > other.bytes ? heed_status{-1} : HEED_OK; }}});
+    damage(
+        all,
+        {{"append", [=] { return append_with(nullptr); }},
+         {"append with rope", [=] { return append_with(rope); }},
+         {"truncate", [=] { return heed_cache_truncate(cache, arguments[0], arguments[2]); }},
+         {"length",
+          [=] { return static_cast<heed_status>(std::min<int64_t>(HEED_OK, heed_cache_length(cache, arguments[0]))); }},
+         {"longest", [=] { return std::min(HEED_OK, heed_cache_longest(cache)); }},
+         {"reset", [=] { return heed_cache_reset(cache); }},
+         {"seal", [=] { return heed_cache_seal(cache); }},
+         {"attention", [=] { return heed_attention_run(call); }},
+         {"init", [=] { return heed_cache_init(fresh, shape, other); }},
+         {"bytes", [=] { return heed_cache_bytes(shape) > other.bytes ? heed_status{-1} : HEED_OK; }}});
     ASSERT_EQ(heed_cache_seal(cache), HEED_OK);
     damage(all, {{"open", [=] { return heed_cache_open(fresh, shape, buffer); }}});
   }

@@ -1,5 +1,6 @@
 // Caches of integers: random lives, in which every call has the bits of a plain call on the tokens that were appended;
 // snapshots; what floats become. SPDX-License-Identifier: MIT
+#include "support/aged.hpp"
 #include "support/executors.hpp"
 #include "support/integers.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 // All tokens that a sequence has had, token-major.
 struct history {
   std::vector<int8_t> k, v;
-  int32_t oldest = 0;  // that a ring still has
+  int32_t oldest = 0;      // that a ring still has
+  int64_t taken_back = 0;  // positions less places in these lists
 };
 
 // A cache, and what it should hold.
@@ -42,16 +44,22 @@ class int_cache_life {
         take_back(sequence);
       else if (what < 60)
         move();
+      else if (what < 64)
+        grow_old(sequence);
       else
         attend();
     }
     EXPECT_TRUE(memory_.is_whole());
   }
+  int32_t n_renumbered = 0;
   int32_t n_wrapped = 0;  // calls that saw keys on both sides of a wrap in the midst of a block
 
  private:
   bool ring() const { return shape_.kind == HEED_CACHE_RING; }
-  int32_t length(int32_t sequence) const { return heed_int_cache_length(&cache_, sequence); }
+  int32_t slots() const { return (shape_.capacity + shape_.spare + 31) / 32 * 32; }
+  int32_t length(int32_t sequence) const {
+    return static_cast<int32_t>(heed_int_cache_length(&cache_, sequence) - past_[size_t(sequence)].taken_back);
+  }
   size_t bytes() const {
     const size_t of_macro = ring() ? HEED_INT_RING_BYTES(shape_.capacity, shape_.spare, shape_.n_sequences,
                                                          shape_.n_kv_heads, shape_.head_dim, shape_.v_dim)
@@ -71,8 +79,7 @@ class int_cache_life {
     history &past = past_[size_t(sequence)];
     past.k.insert(past.k.end(), k.begin(), k.end());
     past.v.insert(past.v.end(), v.begin(), v.end());
-    if (ring())
-      past.oldest = std::max(past.oldest, length(sequence) + n - (shape_.capacity + shape_.spare + 31) / 32 * 32);
+    if (ring()) past.oldest = std::max(past.oldest, length(sequence) + n - slots());
     if (random_.chance(70)) {
       ASSERT_EQ(heed_int_cache_append(&cache_, sequence,
                                       heed_int_token_major(k.data(), n, heads, shape_.head_dim, shape_.k_zero),
@@ -105,13 +112,37 @@ class int_cache_life {
   void take_back(int32_t sequence) {
     history &past = past_[size_t(sequence)];
     const int32_t now = length(sequence), n = random_.size(0, now);
-    const bool gone = misses(past, now - n, now - n, -1);
-    ASSERT_EQ(heed_int_cache_truncate(&cache_, sequence, now - n),
+    const bool lost = past.taken_back > 0 && now - n > 0 && now - n < past.oldest;
+    const bool gone = misses(past, now - n, now - n, -1) || lost;
+    ASSERT_EQ(heed_int_cache_truncate(&cache_, sequence, now - n > 0 ? now - n + past.taken_back : 0),
               gone ? HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH) : HEED_OK);
     if (gone) return;
+    if (now == n) past.taken_back = 0;
     past.oldest = std::min(past.oldest, now - n);
     past.k.resize(size_t((now - n) * shape_.n_kv_heads * shape_.head_dim));
     past.v.resize(size_t((now - n) * shape_.n_kv_heads * shape_.v_dim));
+  }
+
+  // Months pass, until the ring numbers its keys anew: tokens that are gone stand for the difference.
+  void grow_old(int32_t sequence) {
+    history &past = past_[size_t(sequence)];
+    if (past.oldest == 0) return;
+    const int32_t period = period_of(slots(), 256), half = HEED_MAX_COUNT / 2,
+                  more = age(memory_.get().data, behind_int_header, sequence, period, half + random_.between(-5, half));
+    past.taken_back += more;
+    for (int32_t i = 0; heed_int_cache_longest(&cache_) > half / 2 && i < 2 * period; ++i) append(sequence);
+    const int32_t now = numbers_in(memory_.get().data, behind_int_header, sequence).length, by = now - length(sequence);
+    ++n_renumbered;
+    EXPECT_LT(now, half / 2);
+    EXPECT_EQ(by % period, 0);
+    shift(by, shape_.n_kv_heads * shape_.head_dim, &past.k);
+    shift(by, shape_.n_kv_heads * shape_.v_dim, &past.v);
+    past.oldest += by;
+    past.taken_back -= by;
+  }
+  static void shift(int32_t by, int32_t row, std::vector<int8_t> *all) {
+    if (by > 0) all->insert(all->begin(), size_t(by) * size_t(row), 0);
+    if (by < 0) all->erase(all->begin(), all->begin() + ptrdiff_t(-by) * row);
   }
 
   // To another memory.
@@ -181,7 +212,7 @@ class int_cache_life {
   // The same of one sequence, from its history, into the same places.
   void attend_plainly(heed_int_attention call, int32_t b) {
     const history &past = past_[size_t(b)];
-    const int32_t n = length(b), slots = (shape_.capacity + shape_.spare + 31) / 32 * 32;
+    const int32_t n = length(b);
     call.cache = nullptr;
     call.batch = 1;
     call.n_kv = std::max(n, 1);
@@ -193,7 +224,7 @@ class int_cache_life {
     call.k = k, call.v = v;
     if (n == 0) call.k.data = call.v.data = &nothing;
     if (ring() && (call.left_window < 0 || call.left_window >= shape_.capacity)) call.left_window = shape_.capacity - 1;
-    if (ring() && n > slots && slots % 256) n_wrapped++;
+    if (ring() && n > slots() && slots() % 256) n_wrapped++;
     call.q.data += b * call.q.batch_stride;
     call.out.data =
         static_cast<char *>(call.out.data) + b * call.out.batch_stride * (call.out.format == HEED_INT16 ? 2 : 1);
@@ -213,14 +244,16 @@ class int_cache_life {
 class int_cache : public int_kernel_test {};
 
 TEST_P(int_cache, has_the_bits_of_plain_calls) {
-  int32_t n_wrapped = 0;
+  int32_t n_wrapped = 0, n_renumbered = 0;
   for (int32_t i = 0; i < repetitions(120) && !HasFailure(); ++i) {
     int_cache_life life(static_cast<uint64_t>(i) + 310000);
     life.live(60);
     n_wrapped += life.n_wrapped;
+    n_renumbered += life.n_renumbered;
     if (HasFailure()) ADD_FAILURE() << "life " << i;
   }
   EXPECT_GT(n_wrapped, 10);
+  EXPECT_GT(n_renumbered, 5);
 }
 
 // Of a ring and of a linear cache: a prompt at once, in pieces, and token by token.
@@ -322,10 +355,12 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
   EXPECT_EQ(heed_int_cache_length(&opened, 1), 80);
   EXPECT_EQ(std::memcmp(memory, other, n_bytes), 0);
   // As the other machine would have sealed it: words turned, and a checksum of those bytes.
-  const auto turn = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; i += 4) std::reverse(other + i, other + i + 4);
+  const auto turn = [&](size_t begin, size_t end, size_t size) {
+    for (size_t i = begin; i < end; i += size) std::reverse(other + i, other + i + size);
   };
-  turn(0, 56), turn(64, 64 + 16);
+  turn(0, 56, 4);
+  for (size_t sequence = 64; sequence < 64 + 32; sequence += 16)
+    turn(sequence, sequence + 8, 4), turn(sequence + 8, sequence + 16, 8);
   uint32_t sum = ~0u;
   for (size_t i = 0; i < n_bytes; ++i) {
     if (i >= 52 && i < 56) continue;  // the checksum's own

@@ -136,6 +136,8 @@ class Arguments(unittest.TestCase):
             for name, value in arguments.items():
                 bad = {int: (2 ** 32 + 3, 2 ** 31, -2 ** 31 - 1, 2 ** 70, 1.5, "3", X), bool: (2 ** 32, 1.5, "yes", X),
                        float: (1e300, "1", 1j, X)}.get(type(value), ())
+                if (function, name) == ("Rope", "position"):  # of 64 bits
+                    bad = (2 ** 63, -2 ** 63 - 1, 2 ** 70, 1.5, "3", X)
                 for each in bad:
                     with self.subTest(function=function, argument=name, value=str(each)[:30]):
                         self.refused(name, call, {**arguments, name: each})

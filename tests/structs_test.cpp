@@ -122,7 +122,7 @@ TEST_F(structs, of_ropes_and_caches_have_one_size) {
   heed_cache c = cache();
   takes_its_size_alone(HEED_ARG_ROPE, "rope of a cache", rope(), [&](heed_rope *r) { return append(&c, r); });
   using C = heed_cache;
-  const auto status_of = [](int32_t length) { return std::min(length, 0); };
+  const auto status_of = [](int64_t length) { return static_cast<heed_status>(std::min<int64_t>(length, 0)); };
   c = cache();
   takes_its_size_alone(HEED_ARG_CACHE, "attention", c, [&](C *o) { return attend(c, o); });
   takes_its_size_alone(HEED_ARG_CACHE, "append", c, [&](C *o) { return append(o); });

@@ -28,14 +28,15 @@ extern "C" {
 
 /* What a cache keeps. A linear cache keeps `capacity` tokens; then it is full. A ring is for a sliding window: a query
  * sees the `capacity` newest tokens, its own included, and the first `pinned` tokens ("attention sinks", Xiao et al.
- * 2024). A ring is never full. */
+ * 2024). A ring is never full: see heed_cache_append. */
 typedef enum heed_cache_kind {
   HEED_CACHE_LINEAR = 0, /* `capacity` tokens */
   HEED_CACHE_RING = 1    /* a sliding window */
 } heed_cache_kind;
 
 /* The size of a cache. A ring keeps `spare` tokens beyond the window. So you can append up to spare + 1 tokens at once,
- * or take up to spare + 1 tokens back, and every query still sees its whole window. */
+ * or take up to spare + 1 tokens back, and every query still sees its whole window. Tokens that are taken back count from
+ * the greatest length that the sequence has had: they lie where the oldest tokens lay, which are gone. */
 typedef struct heed_cache_shape {
   uint32_t struct_size; /* sizeof(heed_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -64,7 +65,7 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
 /* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. There are fewer than 2^31. */
 #define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE_64(tokens) + 63) / 64 * 64)
 #define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 8 + 63) / 64 * 64 +                     \
+  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                     \
                 HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads),    \
                                   HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)))
 #define HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)                                 \
@@ -80,11 +81,11 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  * lies in the memory.
  *
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch is n_sequences.
- * The data of call.k and call.v is null. n_kv is at least the length of every sequence; heed_attention_of_cache sets
- * it. Rows of scores and weights have n_kv columns. Columns of tokens that are gone are outside the ranges. The queries
- * are the newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens
+ * The data of call.k and call.v is null. n_kv is at least heed_cache_longest; heed_attention_of_cache sets it. Rows of
+ * scores and weights have n_kv columns. Columns of tokens that are gone are outside the ranges. The queries are the
+ * newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens
  * left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens of it,
- * from token first_key + n_keys on. Here n_kv may be less than a length.
+ * from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *
  * Status of a call: GIVEN_TWICE for K, V; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
  * sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have more than it
@@ -110,26 +111,39 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
  * and row_stride are used. If rope is not null, it turns each key by the position of its token before the key is
  * stored. The positions begin at the length of the sequence. Here rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM.
+ *
+ * A ring goes on for ever: lengths and positions have 64 bits. Columns of masks, scores and weights have 32. So when a
+ * sequence of a ring has more than HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew: a
+ * multiple of its slots and of 1024 is taken from all but the pinned ones. Then heed_cache_longest is small again. Nothing
+ * else changes: no key moves, positions, distances and lengths go on, and all results have the bits that they would have
+ * had. Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew in time. In a larger ring a sequence
+ * may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a mask appends to, as the
+ * columns of its mask are those before the call.
+ *
  * Numbers that do not fit the format are treated as in heed_narrow: NOT_FINITE for K, V if int8 has no scale for a row.
  * A key that is finite as given and infinite when turned has no scale either.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare), and nothing has changed;
- * OUT_OF_RANGE for SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); as heed_attention_run for K, V; as heed_rope_apply
- * for ROPE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v, rope
+ * OUT_OF_RANGE for SEQUENCE, N, POSITION (more columns than HEED_MAX_COUNT); as heed_attention_run for K, V; as
+ * heed_rope_apply for ROPE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v, rope
  * or the handle lie in its memory. */
 HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                                        const heed_rope *rope);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is GONE for LENGTH.
+ * then: if the next query would miss part of its window, the status is GONE for LENGTH. This cannot happen if `length` is
+ * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
+ * again. All tokens of a ring, or all but pinned ones, can be taken back at any time.
  * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; GONE for LENGTH; as heed_cache_append for CACHE. */
-HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t length);
+HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences.
  * Status: as heed_cache_append for CACHE. */
 HEED_API heed_status heed_cache_reset(heed_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token. A negative result is a status,
- * for SEQUENCE or CACHE as in heed_cache_truncate. */
-HEED_API int32_t heed_cache_length(const heed_cache *cache, int32_t sequence);
-/* The length of the longest sequence. A negative result is a status, for CACHE as in heed_cache_append. */
+/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it in
+ * an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_cache_truncate. */
+HEED_API int64_t heed_cache_length(const heed_cache *cache, int32_t sequence);
+/* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
+ * taken from the numbers of its columns (see heed_cache_append). The newest token has the last column. A negative result
+ * is a status, for CACHE as in heed_cache_append. */
 HEED_API int32_t heed_cache_longest(const heed_cache *cache);
 
 /* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first

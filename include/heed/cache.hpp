@@ -46,11 +46,11 @@ class basic_cache {
     return append(k, v, turn.c_rope(), sequence);
   }
   // Takes tokens back, so that `length` tokens are left.
-  status truncate(int32_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
+  status truncate(int64_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
   // Empties all sequences.
   status reset() noexcept { return heed_cache_reset(&c_); }
   // The number of tokens that a sequence has had. A negative result is a status.
-  int32_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
+  int64_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
 
   // To save the cache, call seal() and keep bytes(). To restore it, fill bytes() and call open() instead of begin().
   status seal() noexcept { return heed_cache_seal(&c_); }

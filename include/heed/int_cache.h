@@ -32,7 +32,7 @@ typedef struct heed_int_cache_code heed_int_cache_code;
 
 /* The size of a cache: of a linear one, or of a ring, as cache.h explains them. A ring keeps `spare` tokens beyond the
  * window. So you can append up to spare + 1 tokens at once, or take up to spare + 1 tokens back, and every query still
- * sees its whole window. */
+ * sees its whole window. Tokens that are taken back count from the greatest length that the sequence has had. */
 typedef struct heed_int_cache_shape {
   uint32_t struct_size; /* sizeof(heed_int_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -60,7 +60,7 @@ static inline heed_int_cache_shape heed_int_cache_shape_default(int32_t capacity
                                 n_kv_heads, head_dim, v_dim)
 /* What the two sizes are made of: slots are tokens, those of a ring rounded up to a multiple of 32. */
 #define HEED_INT_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim)  \
-  HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 8 + 63) / 64 * 64 +                   \
+  HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                   \
                 HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads), \
                                   HEED_SIZE_64(slots) * (HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim))))
 /* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
@@ -72,9 +72,9 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  *
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch is n_sequences.
  * The data of call.k and call.v is null; their zero points are those of the cache. kv_lengths is null. n_kv is at least
- * the length of every sequence, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it. The queries are
- * the newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own
- * window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
+ * heed_int_cache_longest, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it. The queries are the
+ * newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own window.
+ * A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
  *
  * Status of a call: GIVEN_TWICE for K, V, KV_LENGTHS; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
  * N_KV (shorter than a sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have
@@ -102,9 +102,11 @@ static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
  * and row_stride are used, and their zero points, which are those of the cache. Turn keys first, if they are turned by
- * position: heed_int_cache_length is the position of the first.
+ * position: heed_int_cache_length is the position of the first. A ring goes on for ever: when a sequence has more than
+ * HEED_MAX_COUNT / 2 columns after an append, a multiple of the ring's slots and of 256 is taken from their numbers, and
+ * heed_int_cache_longest is small again. No result changes a bit.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
- * SEQUENCE, N, POSITION (beyond HEED_MAX_COUNT); NULL_POINTER, BAD_STRIDE, OVERFLOW, MISFIT (zero point) for K, V;
+ * SEQUENCE, N; NULL_POINTER, BAD_STRIDE, OVERFLOW, MISFIT (zero point) for K, V;
  * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v or the handle lie
  * in its memory. */
 HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,
@@ -118,16 +120,19 @@ HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t se
                                                int32_t n, const float *k_scales, const float *v_scales);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is GONE for LENGTH.
+ * then: if the next query would miss part of its window, the status is GONE for LENGTH. This cannot happen if `length` is
+ * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
+ * again. All tokens can be taken back at any time.
  * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; GONE for LENGTH; as heed_int_cache_append for CACHE. */
-HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int32_t length);
+HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences.
  * Status: as heed_int_cache_append for CACHE. */
 HEED_API heed_status heed_int_cache_reset(heed_int_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token. A negative result is a status,
- * for SEQUENCE or CACHE as in heed_int_cache_truncate. */
-HEED_API int32_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence);
-/* The length of the longest sequence. A negative result is a status, for CACHE as in heed_int_cache_append. */
+/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it in
+ * an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_int_cache_truncate. */
+HEED_API int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence);
+/* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
+ * taken from the numbers of its columns. A negative result is a status, for CACHE as in heed_int_cache_append. */
 HEED_API int32_t heed_int_cache_longest(const heed_int_cache *cache);
 
 /* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first

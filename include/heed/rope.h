@@ -37,19 +37,20 @@ typedef struct heed_rope {
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
 
 /* Turns the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
- * if positions is null. A position is any int32. Strides are as in heed_tensor; batch_stride is ignored. A finite pair
- * whose angle is 0 stays as it is, except for the signs of zeros.
+ * if positions is null. A position is any int32 or int64. Strides are as in heed_tensor; batch_stride is ignored. A finite
+ * pair whose angle is 0 stays as it is, except for the signs of zeros.
  * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), plus the error of the angle. The
  * angle is off by at most 2^-31 radians + |position| * 2^-57 max(1, |frequency|), where |frequency| is |scale| or
- * |scale * inverse_frequency|. u is 2^-24.
+ * |scale * inverse_frequency|. u is 2^-24. What two positions differ by is turned as exactly where both are large: the
+ * angle between them is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|).
  * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
  * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,
  * HEAD_DIM, N_HEADS, N; MISFIT for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for BASE, SCALE,
- * FREQUENCIES; MISALIGNED, OVERFLOW for POSITIONS; OUT_OF_RANGE for POSITION (position + n beyond int32); as
+ * FREQUENCIES; MISALIGNED, OVERFLOW for POSITIONS; OUT_OF_RANGE for POSITION (position + n beyond int64); as
  * heed_attention_run for X, Y, as heed_softmax for EXECUTOR. */
 HEED_API heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,
-                                     int32_t position, const int32_t *positions, heed_tensor_out y,
+                                     int64_t position, const int32_t *positions, heed_tensor_out y,
                                      const heed_executor *executor);
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ class rope {
   // Turns an array (token, head, dim). The tokens have the positions from `position` on, or positions of their own. y
   // may be x.
   template <int N, int Heads, int D>
-  status apply(const float (&x)[N][Heads][D], int32_t position, float (&y)[N][Heads][D]) const noexcept {
+  status apply(const float (&x)[N][Heads][D], int64_t position, float (&y)[N][Heads][D]) const noexcept {
     return heed_rope_apply(&c_, heed_token_major(x[0][0], N, Heads, D), N, Heads, D, position, nullptr,
                            heed_token_major_out(y[0][0], N, Heads, D), nullptr);
   }

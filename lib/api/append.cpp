@@ -11,15 +11,20 @@ namespace heed {
 
 namespace {
 
+// Are there numbers for n more tokens of a ring?
+void check_numbers_for(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, bool keeps_numbers) {
+  const cache_state &state = states_of(cache)[sequence];
+  const int32_t least = keeps_numbers ? state.length : state.length - surplus_of(state, ring_of(cache));
+  check.require(n <= most_numbers - least, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+}
+
 // Is there room for n tokens?
-void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n) {
+void check_room(checker &check, const heed_cache &cache, int32_t sequence, int32_t n, bool keeps_numbers) {
   const heed_cache_shape &s = cache.shape;
-  const int32_t length = states_of(cache)[sequence].length;
   if (s.kind == HEED_CACHE_LINEAR)
-    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
-  else
-    check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
-  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+    return check.require(n <= s.capacity - states_of(cache)[sequence].length, HEED_FULL, HEED_ARG_CACHE);
+  check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
+  check_numbers_for(check, cache, sequence, n, keeps_numbers);
 }
 
 }  // namespace
@@ -28,8 +33,9 @@ void check_tokens_of_sequence(checker &check, const heed_attention_layer &layer,
                               bool appends) {
   const int32_t length = states_of(*layer.cache)[sequence].length;
   if (!appends) return check.require(length > 0, HEED_OUT_OF_RANGE, HEED_ARG_N_KV);
-  check_room(check, *layer.cache, sequence, rows_at_once(layer, n));
-  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+  check_room(check, *layer.cache, sequence, rows_at_once(layer, n), keeps_numbers(layer));
+  if (layer.cache->shape.kind == HEED_CACHE_RING)
+    check_numbers_for(check, *layer.cache, sequence, n, keeps_numbers(layer));
 }
 
 void check_tokens(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends) {
@@ -164,8 +170,8 @@ HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
 template <class K, class F>
 HEED_INLINE void each_turned_key(K k, const append_call &c, const heed_rope &rope, int32_t t, F f) {
   const heed_cache_shape &s = c.cache->shape;
-  const int32_t n_turned = rotary_dim_of(rope, s.head_dim), at_once = room_turned / n_turned,
-                position = states_of(*c.cache)[c.sequence].length + t;
+  const int32_t n_turned = rotary_dim_of(rope, s.head_dim), at_once = room_turned / n_turned;
+  const int64_t position = position_of(states_of(*c.cache)[c.sequence]) + t;
   float turned[room_turned];
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const float *key = row_of(c.k, h, t);
@@ -186,11 +192,12 @@ HEED_NOINLINE void keep_turned_keys(K k, const append_call &c, const heed_rope &
 }
 
 void count_tokens(const append_call &c) {
-  const storage at = slots_of(*c.cache);
+  const ring_shape ring = ring_of(*c.cache);
   cache_state &state = states_of(*c.cache)[c.sequence];
   state.length += c.n;
-  const int32_t gone = state.length - at.ring_slots;
-  if (gone > at.pinned_slots && gone > state.oldest) state.oldest = gone;
+  const int32_t gone = state.length - ring.slots;
+  if (gone > ring.pinned_slots && gone > state.oldest) state.oldest = gone;
+  if (c.cache->shape.kind == HEED_CACHE_RING && !c.keeps_numbers) renumber(state, ring);
 }
 
 // -------------------------------------------------------------------------------------- what int8 has a scale for
@@ -257,7 +264,7 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
     if (check.ok())
       check.require(rotary_dim_of(*rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
   }
-  if (check.ok()) check_room(check, *cache, sequence, n);
+  if (check.ok()) check_room(check, *cache, sequence, n, false);
   return check.finish();
 }
 
@@ -280,7 +287,7 @@ heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k
   heed_status status = heed::check_append(cache, sequence, k, v, n, rope);
   if (status != HEED_OK) return status;
   const auto kernel = heed_front_door::kernel();
-  const heed::append_call call = {cache, sequence, n, k, v};
+  const heed::append_call call = {cache, sequence, n, k, v, false};
   status = heed::check_numbers(kernel, call, rope);
   if (status == HEED_OK) heed::append_any(kernel, call, rope);
   return status;

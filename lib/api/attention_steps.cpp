@@ -81,7 +81,7 @@ HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
 }  // namespace
 
 // q or k: n rows of a sequence, from row `first` on.
-HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position,
+HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position,
                         int32_t first, int32_t n) {
   const int32_t head_dim = c.layer->head_dim;
   data += static_cast<ptrdiff_t>(first) * n_heads * head_dim;
@@ -99,13 +99,13 @@ heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const 
   if (span.batch) return functions_of(*span.batch).append_each(address_of(k), l, span, keys, values);
   return functions_of(*l.cache).check_and_append(
       address_of(k), {l.cache, 0, span.n, heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
-                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim)});
+                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l)});
 }
 
 void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
-  int32_t position = l.cache ? states_of(*l.cache)[sequence].length : 0;
+  int64_t position = l.cache ? position_of(states_of(*l.cache)[sequence]) : 0;
   if (c.keys) position += c.span.skip - (l.cache ? c.span.n : 0);
   turn(k, c, r.q, l.n_heads, position, first, n);
   if (!c.keys) turn(k, c, r.k, l.n_kv_heads, position, first, n);

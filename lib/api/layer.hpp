@@ -88,7 +88,7 @@ void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix 
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
 void attend(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
-void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int32_t position, int32_t first,
+void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position, int32_t first,
           int32_t n);
 void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
@@ -190,6 +190,8 @@ inline int32_t rows_at_once(const heed_attention_layer &layer, int32_t n) {
   if (!layer.cache || layer.cache->shape.kind != HEED_CACHE_RING) return n;
   return n - 1 > layer.cache->shape.spare ? layer.cache->shape.spare + 1 : n;
 }
+// Columns of a mask are those of the keys' numbers before the call, and of its own rows.
+inline bool keeps_numbers(const heed_attention_layer &layer) { return layer.options && layer.options->mask; }
 // Do all rows pass at once?
 inline bool pass_at_once(const heed_attention_layer &layer, const row_span &span) {
   const int32_t longest = longest_of(span);

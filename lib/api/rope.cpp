@@ -107,7 +107,7 @@ HEED_NOINLINE heed_status check_rope(const rope_call &c) {
   if (c.positions)
     check.array(c.positions, static_cast<size_t>(c.n), access::read, HEED_ARG_POSITIONS);
   else
-    check.require(c.position <= INT32_MAX - (c.n - 1), HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+    check.require(c.position <= INT64_MAX - (c.n - 1), HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
   const bool in_place = c.x.data == c.y.data && (c.n == 1 || c.x.row_stride == c.y.row_stride) &&
                         (c.n_heads == 1 || c.x.head_stride == c.y.head_stride);
   if (!in_place)
@@ -130,7 +130,7 @@ heed_status heed_rope_init(heed_rope *rope, int32_t style) {
 }
 
 heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,
-                            int32_t position, const int32_t *positions, heed_tensor_out y,
+                            int64_t position, const int32_t *positions, heed_tensor_out y,
                             const heed_executor *executor) {
   const heed::rope_call call = {rope, x, n, n_heads, head_dim, position, positions, y, executor};
   const heed_status status = heed::check_rope(call);

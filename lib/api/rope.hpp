@@ -12,7 +12,8 @@ namespace heed {
 struct rope_call {
   const heed_rope *rope;
   heed_tensor x;
-  int32_t n, n_heads, head_dim, position;
+  int32_t n, n_heads, head_dim;
+  int64_t position;
   const int32_t *positions;  // or null
   heed_tensor_out y;
   const heed_executor *executor;  // or null

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache_state.hpp"
+
 namespace heed {
 namespace {
 
@@ -36,6 +38,13 @@ inline void swap_bytes(void *p, size_t n, size_t bytes) {
       x[j] = x[bytes - 1 - j];
       x[bytes - 1 - j] = t;
     }
+}
+
+inline void swap_states(cache_state *states, int32_t n) {
+  for (int32_t i = 0; i < n; i++) {
+    swap_bytes(&states[i].length, 2, 4);
+    swap_bytes(&states[i].taken_back, 1, 8);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Caches of integers: how they lie in memory, how a call of attention reads one, and their life.
 #include "int_cache.hpp"
 
-#include "../kernel/kernel.hpp"
+#include "../kernel/integers.hpp"
 
 namespace heed {
 
@@ -9,10 +9,12 @@ int32_t slots_of(const heed_int_cache_shape &s) {
   return is_ring(s) ? (s.capacity + s.spare + 31) / 32 * 32 : s.capacity;
 }
 
+ring_shape ring_of(const heed_int_cache_shape &s) { return {slots_of(s), 0, int_block}; }
+
 namespace {
 
 constexpr size_t state_bytes_of(int32_t n_sequences) {
-  return (static_cast<size_t>(n_sequences) * sizeof(int_cache_state) + 63) / 64 * 64;
+  return (static_cast<size_t>(n_sequences) * sizeof(cache_state) + 63) / 64 * 64;
 }
 size_t head_bytes_of(const heed_int_cache_shape &s) {
   return static_cast<size_t>(slots_of(s)) * static_cast<size_t>(s.head_dim + s.v_dim);
@@ -61,15 +63,18 @@ void check_numbers(checker &check, const heed_int_cache_shape &s) {
   if (check.ok()) check.require(bytes_of(s) > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
 }
 
-bool is_sound(const int_cache_state &state, const heed_int_cache_shape &s) {
-  return state.length >= 0 && state.length <= (is_ring(s) ? HEED_MAX_COUNT : s.capacity) && state.oldest >= 0 &&
+bool is_sound(const cache_state &state, const heed_int_cache_shape &s) {
+  if (state.taken_back != 0 &&
+      (!is_ring(s) || state.taken_back < 0 || state.taken_back > most_taken_back || state.oldest == 0))
+    return false;
+  return state.length >= 0 && state.length <= (is_ring(s) ? most_numbers : s.capacity) && state.oldest >= 0 &&
          state.oldest <= state.length && state.length - state.oldest <= slots_of(s);
 }
 
 // Of `length` tokens, does a query at that position see any that is gone? It sees those from position - left on; -1: all.
-bool misses(int32_t oldest, int32_t length, int64_t position, int32_t left) {
+bool misses(const cache_state &state, int64_t length, int64_t position, int32_t left) {
   const int64_t first = left < 0 || position < left ? 0 : position - left;
-  return oldest > first && length > first;
+  return oldest_position(state) > first && length > first;
 }
 
 }  // namespace
@@ -115,13 +120,12 @@ void check_call(checker &check, const heed_int_attention &call) {
   check.require(s.n_sequences == call.batch, HEED_MISFIT, HEED_ARG_BATCH);
   check_fit(check, s, call.n_kv_heads, call.head_dim, call.v_dim, call.k.zero_point, call.v.zero_point);
   for (int32_t b = 0; check.ok() && b < call.batch; b++) {
-    const int_cache_state &state = states_of(cache)[b];
+    const cache_state &state = states_of(cache)[b];
+    const int64_t end = position_of(state);
     const int32_t own = is_ring(s) ? s.capacity - 1 : -1,
                   left = own < 0 || (call.left_window >= 0 && call.left_window < own) ? call.left_window : own;
     check.require(call.n_kv >= state.length, HEED_MISFIT, HEED_ARG_N_KV);
-    check.require(
-        !misses(state.oldest, state.length, static_cast<int64_t>(state.length) - call.n_q + call.position, left),
-        HEED_GONE, HEED_ARG_N_Q);
+    check.require(!misses(state, end, end - call.n_q + call.position, left), HEED_GONE, HEED_ARG_N_Q);
   }
 }
 
@@ -143,7 +147,6 @@ void check_layer_tokens(checker &check, const heed_int_layer &layer, int32_t n) 
   check_fit(check, s, layer.n_kv_heads, layer.head_dim, layer.head_dim, layer.k_zero, layer.v_zero);
   check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
   if (check.ok() && !is_ring(s)) check_room(check, cache, 0, n);
-  if (check.ok()) check.require(n <= HEED_MAX_COUNT - states_of(cache)->length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
 }
 
 void store_tokens(const heed_int_cache &cache, int32_t begin, int32_t n, const int8_t *k, const int8_t *v) {
@@ -210,14 +213,14 @@ heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shap
 heed_status heed_int_cache_reset(heed_int_cache *cache) {
   const heed_status status = check_sequence(cache, 0);
   if (status != HEED_OK) return status;
-  for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0};
+  for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
   header_of(*cache).sealed = 0;
   return HEED_OK;
 }
 
-int32_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence) {
+int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence) {
   const heed_status status = check_sequence(cache, sequence);
-  return status == HEED_OK ? states_of(*cache)[sequence].length : status;
+  return status == HEED_OK ? position_of(states_of(*cache)[sequence]) : status;
 }
 
 int32_t heed_int_cache_longest(const heed_int_cache *cache) {
@@ -229,14 +232,17 @@ int32_t heed_int_cache_longest(const heed_int_cache *cache) {
   return longest;
 }
 
-heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int32_t length) {
+heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length) {
   const heed_status status = check_sequence(cache, sequence);
   if (status != HEED_OK) return status;
-  int_cache_state &state = states_of(*cache)[sequence];
-  if (length < 0 || length > state.length) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
-  if (misses(state.oldest, length, length, cache->shape.capacity - 1)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
-  state.length = length;
-  if (state.oldest > length) state.oldest = length;
+  cache_state &state = states_of(*cache)[sequence];
+  if (length < 0 || length > position_of(state)) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
+  // Of a window of one token, none of which is needed, no number is left.
+  const bool lost = state.taken_back > 0 && length > 0 && length < oldest_position(state);
+  if (lost || misses(state, length, length, cache->shape.capacity - 1)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
+  if (length == 0) state.taken_back = 0;
+  state.length = static_cast<int32_t>(length - state.taken_back);
+  if (state.oldest > state.length) state.oldest = state.length;
   header_of(*cache).sealed = 0;
   return HEED_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef HEED_INT_CACHE_HPP
 #define HEED_INT_CACHE_HPP
 
+#include "../boundary/cache_state.hpp"
 #include "../boundary/validate.hpp"
 #include "heed/int_cache.h"
 #include "heed/int_layers.h"
@@ -17,16 +18,11 @@ struct int_cache_header {
 constexpr uint32_t int_cache_magic = 0x48454938, int_cache_version = 1;  // in the machine's byte order
 constexpr size_t int_cache_header_bytes = 64;
 
-// Tokens that a sequence has had, and the oldest of those that a ring still has.
-struct int_cache_state {
-  int32_t length, oldest;
-};
-
 inline int_cache_header &header_of(const heed_int_cache &cache) {
   return *static_cast<int_cache_header *>(cache.buffer);
 }
-inline int_cache_state *states_of(const heed_int_cache &cache) {
-  return reinterpret_cast<int_cache_state *>(static_cast<unsigned char *>(cache.buffer) + int_cache_header_bytes);
+inline cache_state *states_of(const heed_int_cache &cache) {
+  return reinterpret_cast<cache_state *>(static_cast<unsigned char *>(cache.buffer) + int_cache_header_bytes);
 }
 inline bool is_ring(const heed_int_cache_shape &s) { return s.kind == HEED_CACHE_RING; }
 
@@ -35,6 +31,7 @@ struct int_cache_rows {
   int8_t *k, *v;
 };
 int32_t slots_of(const heed_int_cache_shape &s);
+ring_shape ring_of(const heed_int_cache_shape &s);
 size_t bytes_of(const heed_int_cache_shape &s);  // 0 if they do not fit a size_t
 int_cache_rows rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head);
 
@@ -54,7 +51,7 @@ void write_bytes(const new_rows &rows, ptrdiff_t at, int32_t head, int32_t dim, 
 // n tokens, the first of them `begin` tokens behind the newest.
 void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, int32_t n, const new_rows &k,
                 const new_rows &v, write_row write);
-// Room for n more tokens of a sequence?
+// Room for n more tokens of a sequence? Numbers there are: all rings are small enough to number their keys anew in time.
 void check_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n);
 void count_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n);
 

@@ -5,12 +5,10 @@ namespace heed {
 
 void check_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n) {
   const heed_int_cache_shape &s = cache.shape;
-  const int32_t length = states_of(cache)[sequence].length;
   if (is_ring(s))
     check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
   else
-    check.require(n <= s.capacity - length, HEED_FULL, HEED_ARG_CACHE);
-  check.require(n <= HEED_MAX_COUNT - length, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+    check.require(n <= s.capacity - states_of(cache)[sequence].length, HEED_FULL, HEED_ARG_CACHE);
 }
 
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
@@ -51,10 +49,11 @@ void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, in
 }
 
 void count_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n) {
-  int_cache_state &state = states_of(cache)[sequence];
+  cache_state &state = states_of(cache)[sequence];
   state.length += n;
   const int32_t gone = state.length - slots_of(cache.shape);
   if (gone > state.oldest) state.oldest = gone;
+  if (is_ring(cache.shape)) renumber(state, ring_of(cache.shape));
   header_of(cache).sealed = 0;
 }
 

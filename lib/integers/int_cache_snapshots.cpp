@@ -42,7 +42,7 @@ heed_status heed_int_cache_open(heed_int_cache *cache, const heed_int_cache_shap
   make_handle(cache, *shape, memory.data);
   if (!swapped) return HEED_OK;
   swap_bytes(memory.data, int_header_words, 4);
-  swap_bytes(states_of(*cache), static_cast<size_t>(shape->n_sequences) * 2, 4);
+  swap_states(states_of(*cache), shape->n_sequences);
   seal(*cache);
   return HEED_OK;
 }

@@ -46,7 +46,7 @@ struct rope_rows {
   const uint64_t *frequencies;  // [n_pairs] turns for a position, in units of 2^-64
   int32_t n_pairs;
   int32_t partner;           // the other of a pair lies so many elements behind; 1: pairs are neighbours
-  int32_t position;          // of token 0
+  int64_t position;          // of token 0
   const int32_t *positions;  // or of each token
   const float *x;
   ptrdiff_t x_token_stride, x_head_stride;

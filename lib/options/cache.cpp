@@ -60,6 +60,11 @@ storage slots_of(const heed_cache &cache) {
   return at;
 }
 
+ring_shape ring_of(const heed_cache &cache) {
+  const cache_layout l = layout_of(cache.shape);
+  return {l.ring_slots, l.pinned_slots, chunk_keys};
+}
+
 cache_rows cache_rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
   const cache_layout l = layout_of(cache.shape);
   unsigned char *keys =
@@ -88,26 +93,28 @@ void check_numbers(checker &check, const heed_cache_shape &s) {
 }
 
 bool is_sound(const cache_state &state, const heed_cache_shape &s) {
-  return state.length >= 0 && state.length <= (s.kind == HEED_CACHE_LINEAR ? s.capacity : HEED_MAX_COUNT) &&
-         state.oldest >= 0 && state.oldest <= state.length;
+  const bool ring = s.kind == HEED_CACHE_RING;
+  if (state.taken_back != 0 && (!ring || state.taken_back < 0 || state.taken_back > most_taken_back ||
+                                state.oldest <= layout_of(s).pinned_slots))
+    return false;
+  return state.length >= 0 && state.length <= (ring ? most_numbers : s.capacity) && state.oldest >= 0 &&
+         state.oldest <= state.length;
 }
 
-// The first key that a query at that position sees, but for pinned ones.
-int32_t first_of_window(int64_t position, int32_t left) {
-  const int64_t first = left < 0 ? 0 : position - left;
-  return first < 0 ? 0 : first > HEED_MAX_COUNT ? HEED_MAX_COUNT : static_cast<int32_t>(first);
-}
+// The position of the first key that a query at that position sees, but for pinned ones.
+int64_t first_of_window(int64_t position, int32_t left) { return left < 0 || position < left ? 0 : position - left; }
 
-// Are the keys [first, end) of a sequence still there? Pinned ones are.
-bool holds(const heed_cache_shape &s, const cache_state &state, int32_t first, int32_t end) {
-  const int32_t pinned_slots = layout_of(s).pinned_slots, needed = first > pinned_slots ? first : pinned_slots;
-  return state.oldest <= needed || end <= needed;
+// Are the keys at positions [first, end) of a sequence still there? Pinned ones are.
+bool holds(const heed_cache_shape &s, const cache_state &state, int64_t first, int64_t end) {
+  const int32_t pinned_slots = layout_of(s).pinned_slots;
+  const int64_t needed = first > pinned_slots ? first : pinned_slots;
+  return oldest_position(state) <= needed || end <= needed;
 }
 
 }  // namespace
 
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s) {
-  return h.magic == cache_magic && h.version == cache_version && h.kind == s.kind && h.capacity == s.capacity &&
+  return h.magic == cache_magic && h.version == version_of(s) && h.kind == s.kind && h.capacity == s.capacity &&
          h.pinned == s.pinned && h.spare == s.spare && h.n_sequences == s.n_sequences && h.n_kv_heads == s.n_kv_heads &&
          h.head_dim == s.head_dim && h.v_dim == s.v_dim && h.format == s.format;
 }
@@ -149,9 +156,9 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
     check.require(!is_whole || call.n_kv >= state.length, HEED_MISFIT, HEED_ARG_N_KV);
     const int32_t from_newest = ranges && ranges->positions ? ranges->positions[b] : call.position;
     const int32_t left = !ranges ? -1 : ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
-    const int64_t position = static_cast<int64_t>(state.length) - call.n_q + from_newest;
-    const int32_t first = first_of_window(position, least_window(left, own));
-    check.require(holds(s, state, first, state.length), HEED_GONE, HEED_ARG_N_Q);
+    const int64_t end = position_of(state),
+                  first = first_of_window(end - call.n_q + from_newest, least_window(left, own));
+    check.require(holds(s, state, first, end), HEED_GONE, HEED_ARG_N_Q);
     check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_GONE, HEED_ARG_PINNED);
   }
 }
@@ -186,7 +193,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   rule.add = steps->add_stored;
   rule.stored_are_finite = steps->stored_are_finite;
   rule.stored_add_not_hidden = steps->add_visible_stored;
-  rule.lengths = &states_of(cache)->length;
+  rule.states = states_of(cache);
   rule.window = shape.capacity - 1;
   rule.has_window = shape.kind == HEED_CACHE_RING;
   rule.ring_pinned = shape.pinned;
@@ -247,7 +254,7 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, he
   make_handle(cache, *shape, memory.data);
   const heed_cache_shape &s = cache->shape;
   __builtin_memset(memory.data, 0, cache_header_bytes + layout_of(s).states);
-  header_of(*cache) = {cache_magic,  cache_version, s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
+  header_of(*cache) = {cache_magic,  version_of(s), s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
                        s.n_kv_heads, s.head_dim,    s.v_dim, s.format,   0,        0};
   return HEED_OK;
 }
@@ -255,14 +262,14 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, he
 heed_status heed_cache_reset(heed_cache *cache) {
   const heed_status status = check_sequence(cache, 0);
   if (status != HEED_OK) return status;
-  for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0};
+  for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
   header_of(*cache).sealed = 0;
   return HEED_OK;
 }
 
-int32_t heed_cache_length(const heed_cache *cache, int32_t sequence) {
+int64_t heed_cache_length(const heed_cache *cache, int32_t sequence) {
   const heed_status status = check_sequence(cache, sequence);
-  return status == HEED_OK ? states_of(*cache)[sequence].length : status;
+  return status == HEED_OK ? position_of(states_of(*cache)[sequence]) : status;
 }
 
 int32_t heed_cache_longest(const heed_cache *cache) {
@@ -274,16 +281,20 @@ int32_t heed_cache_longest(const heed_cache *cache) {
   return longest;
 }
 
-heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int32_t length) {
+heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length) {
   const heed_status status = check_sequence(cache, sequence);
   if (status != HEED_OK) return status;
   const heed_cache_shape &s = cache->shape;
   cache_state &state = states_of(*cache)[sequence];
-  if (length < 0 || length > state.length) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
-  const int32_t first = s.kind == HEED_CACHE_RING ? first_of_window(length, s.capacity - 1) : 0;
-  if (!holds(s, state, first, length)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
-  state.length = length;
-  if (state.oldest > length) state.oldest = length;
+  if (length < 0 || length > position_of(state)) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
+  const int64_t first = s.kind == HEED_CACHE_RING ? first_of_window(length, s.capacity - 1) : 0;
+  // Tokens in pinned slots have numbers of their own. Of a window of one token, none of which is needed, no number is left.
+  const bool only_pinned = length <= layout_of(s).pinned_slots,
+             lost = state.taken_back > 0 && !only_pinned && length < oldest_position(state);
+  if (lost || !holds(s, state, first, length)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
+  if (only_pinned) state.taken_back = 0;
+  state.length = static_cast<int32_t>(length - state.taken_back);
+  if (state.oldest > state.length) state.oldest = state.length;
   header_of(*cache).sealed = 0;
   return HEED_OK;
 }

@@ -6,6 +6,7 @@
 #include "heed/heed.h"
 #include "../kernel/kernel.hpp"
 #include "options.hpp"
+#include "../boundary/cache_state.hpp"
 #include "../boundary/validate.hpp"
 
 namespace heed {
@@ -15,12 +16,9 @@ struct cache_header {
   int32_t kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format;
   uint32_t sealed, checksum;
 };
-constexpr uint32_t cache_magic = 0x48454544, cache_version = 1;  // in the machine's byte order
-
-// Tokens that a sequence has had, and the oldest of those that are used again and again.
-struct cache_state {
-  int32_t length, oldest;
-};
+constexpr uint32_t cache_magic = 0x48454544;  // in the machine's byte order
+// Version 1 had 8 bytes for each sequence. Of one sequence the others are zeros there, so its snapshots are those of now.
+inline uint32_t version_of(const heed_cache_shape &s) { return s.n_sequences == 1 ? 1 : 2; }
 
 constexpr size_t cache_header_bytes = 128;
 
@@ -44,6 +42,7 @@ struct append_call {
   heed_cache *cache;
   int32_t sequence, n;
   heed_tensor k, v;
+  bool keeps_numbers;  // of keys: a mask has columns for them
 };
 struct row_span;
 // NOT_FINITE for K, V of n tokens, of whatever sequences.
@@ -78,6 +77,7 @@ void check_contents(checker &check, const heed_cache &cache, access how);  // of
 heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer);
 storage slots_of(const heed_cache &cache);  // of keys and values; the rest of it is 0
+ring_shape ring_of(const heed_cache &cache);
 
 // The parts of one sequence and head.
 struct cache_rows {

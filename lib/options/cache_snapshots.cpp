@@ -20,7 +20,7 @@ void swap_all(const heed_cache &cache) {
   const heed_cache_shape &s = cache.shape;
   const cache_layout l = layout_of(s);
   swap_bytes(cache.buffer, header_words, 4);
-  swap_bytes(states_of(cache), static_cast<size_t>(s.n_sequences) * 2, 4);
+  swap_states(states_of(cache), s.n_sequences);
   const size_t element = HEED_FORMAT_BYTES(s.format);
   for (int32_t b = 0; b < s.n_sequences; b++)
     for (int32_t h = 0; h < s.n_kv_heads; h++) {

@@ -6,6 +6,7 @@
 
 #include "../kernel/dispatch.hpp"
 #include "options.hpp"
+#include "../boundary/cache_state.hpp"
 
 namespace heed {
 
@@ -48,7 +49,7 @@ struct call_rule : score_rule {
   // Which keys are seen.
   const heed_ranges *ranges;
   int32_t first_key;       // of the call, in the context: a partial's next one
-  const int32_t *lengths;  // of a cache's sequences, one of two numbers each: queries are the newest tokens
+  const cache_state *states;  // of a cache's sequences: queries are the newest tokens
   int32_t window;          // of a ring: no left window is larger, and so many keys are pinned besides
   bool has_window;
   int32_t ring_pinned;

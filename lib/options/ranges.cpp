@@ -8,7 +8,7 @@ static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return ea
 
 int64_t offset_of_entry(const call_rule &rule, const stream &s) {
   const int32_t *each = rule.ranges ? rule.ranges->positions : nullptr;
-  const int64_t newest = rule.lengths ? static_cast<int64_t>(rule.lengths[2 * s.batch_entry]) - s.n_rows / s.group : 0;
+  const int64_t newest = rule.states ? static_cast<int64_t>(rule.states[s.batch_entry].length) - s.n_rows / s.group : 0;
   return newest + of_entry(each, rule.call->position, s.batch_entry) - rule.first_key;
 }
 
@@ -31,7 +31,7 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
     if (ranges->kv_lengths) end_at(s, ranges->kv_lengths[s.batch_entry] - rule.first_key);
   }
   if (rule.mask) end_at(s, rule.mask_keys);
-  if (rule.lengths) end_at(s, rule.lengths[2 * s.batch_entry] - rule.first_key);
+  if (rule.states) end_at(s, rule.states[s.batch_entry].length - rule.first_key);
   if (rule.has_window) left = least_window(left, rule.window);
   if (rule.call->causal) right = 0;
   s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);

@@ -27,6 +27,13 @@ static void place_stream(const score_rule &own, stream &s) {
   if (r.put_out) r.put_out(r, s);
 }
 
+// The position of query 0 as keys of the block see it: those in pinned slots keep their numbers when others are numbered
+// anew.
+static int64_t offset_from(const call_rule &r, const stream &s, const key_block &b) {
+  const int64_t offset = offset_of_entry(r, s);
+  return r.states && b.begin + r.first_key < r.kept_in.pinned_slots ? offset + r.states[s.batch_entry].taken_back : offset;
+}
+
 // Scores as they come from q k^T to what the softmax takes (rules 12 to 14).
 static after_rule apply_rule(const tile &t, const key_block &b) {
   const call_rule &r = rule_of(t);
@@ -41,7 +48,7 @@ static after_rule apply_rule(const tile &t, const key_block &b) {
   keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);
   keep(HEED_SCORES_CAPPED, ln2);
-  if (r.alibi) r.alibi(t, b, r.slopes, offset_of_entry(r, *t.s));
+  if (r.alibi) r.alibi(t, b, r.slopes, offset_from(r, *t.s, b));
   const bool hidden = r.mask && r.mask(t, b, r.mask_of);
   keep(HEED_SCORES_BIASED, ln2);
   keep(stage_weights, 1.0f);

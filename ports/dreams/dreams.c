@@ -202,7 +202,7 @@ void dreams_restart(dreams *net) {
   for (int32_t l = 0; l < net->model.n_layers; ++l) accepted(net, heed_cache_reset(&net->layers[l].cache));
 }
 
-int32_t dreams_position(const dreams *net) {
+int64_t dreams_position(const dreams *net) {
   return net->model.n_layers > 0 ? heed_cache_length(&net->layers[0].cache, 0) : 0;
 }
 
@@ -238,8 +238,8 @@ static dreams_status check_tokens(const dreams *net, const int32_t *tokens, int3
   for (int32_t t = 0; t < n; ++t)
     if (tokens[t] < 0 || tokens[t] >= net->model.n_tokens) return DREAMS_TOKEN;
   const heed_cache_shape *shape = &net->layers[0].cache.shape;
-  const int32_t room = shape->kind == HEED_CACHE_RING ? HEED_MAX_COUNT : shape->capacity;
-  return n <= room - dreams_position(net) ? DREAMS_OK : DREAMS_CONTEXT_FULL;
+  const int fits = shape->kind == HEED_CACHE_RING || n <= shape->capacity - dreams_position(net);
+  return fits ? DREAMS_OK : DREAMS_CONTEXT_FULL;
 }
 
 dreams_status dreams_read(dreams *net, const int32_t *tokens, int32_t n, float *logits, int32_t n_rows) {

@@ -101,7 +101,7 @@ dreams_status dreams_pack_in_integers(dreams *net, heed_memory memory);
 void dreams_restart(dreams *net);
 
 /* Tokens read so far: the position of the next one. */
-int32_t dreams_position(const dreams *net);
+int64_t dreams_position(const dreams *net);
 
 /* Reads n tokens. logits (n_rows, model.n_tokens): of the last n_rows of them; n_rows 0 to n.
  * Error: logits within 1e-4 of exact arithmetic for weights in f32 (2e-5 seen).

@@ -448,7 +448,7 @@ class Rope:
         y = numpy.empty(x.shape, numpy.float32)
         self._point()
         _call("heed_rope_apply", ctypes.byref(self.struct), _tensor_of("x", x[None]), x.shape[1], x.shape[0], x.shape[2],
-              _integer("position", position), None, _tensor_of("y", y[None]), None)
+              ctypes.c_int64(_integer("position", position, -2 ** 63, 2 ** 63 - 1)), None, _tensor_of("y", y[None]), None)
         return y
 
 

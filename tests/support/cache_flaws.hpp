@@ -62,9 +62,9 @@ struct handle_flaw {
   std::function<void(heed_cache *)> apply;
   heed_fault fault;
 };
-// The second word of a sequence's state is the oldest token that is there.
+// The second word of a sequence's state is the oldest token that is there, the last two are what was taken from numbers.
 inline int32_t *state_of(const heed_cache *cache, int32_t sequence) {
-  return static_cast<int32_t *>(cache->buffer) + 32 + 2 * sequence;
+  return static_cast<int32_t *>(cache->buffer) + 32 + 4 * sequence;
 }
 inline std::vector<handle_flaw> handle_flaws() {
   using C = heed_cache;
@@ -89,6 +89,10 @@ inline std::vector<handle_flaw> handle_flaws() {
     all.push_back({"length " + std::to_string(wrong), [=](C *c) { state_of(c, 1)[0] = wrong; }, HEED_DAMAGED});
   for (const int32_t wrong : {-1, INT32_MAX})
     all.push_back({"oldest " + std::to_string(wrong), [=](C *c) { state_of(c, 0)[1] = wrong; }, HEED_DAMAGED});
+  for (const int64_t wrong :
+       {int64_t{-1024}, int64_t{1024}, INT64_MIN, INT64_MAX})  // of a ring that is young, or linear
+    all.push_back({"taken back " + std::to_string(wrong),
+                   [=](C *c) { std::memcpy(state_of(c, 0) + 2, &wrong, sizeof wrong); }, HEED_DAMAGED});
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "aged.hpp"
 #include "cached_runs.hpp"
 #include "layer_parts.hpp"
 #include "row_trials.hpp"
@@ -73,8 +74,8 @@ class cache_steps : public trial {
     *rope_ = place_rope(turn_, &memory);
   }
   std::string text() const override {
-    static const char *const names[] = {"append",  "attend", "truncate", "reset", "length",
-                                        "longest", "seal",   "open",     "begin", "damage"};
+    static const char *const names[] = {"append", "attend", "truncate", "reset",  "length",  "longest",
+                                        "seal",   "open",   "begin",    "damage", "grow old"};
     std::string all = "cache " + text_of(cache_.cache.shape) + ", " + turn_.text() + ", queries " + p_.text() + ":";
     for (const step &s : steps_)
       all += std::string(" ") + names[s.what] + " " + std::to_string(s.sequence) + " " + std::to_string(s.n);
@@ -82,7 +83,7 @@ class cache_steps : public trial {
   }
 
  protected:
-  enum action { append_rows, attend, truncate, reset, length, longest_of_all, seal, open, begin, damage };
+  enum action { append_rows, attend, truncate, reset, length, longest_of_all, seal, open, begin, damage, grow_old };
   struct step {
     action what;
     int32_t sequence, n;
@@ -109,11 +110,14 @@ class cache_steps : public trial {
     int32_t n_kv = 1;
     for (const step &now : steps_) n_kv += now.what == append_rows ? std::max(now.n, 0) : 0;
     if (r.chance(5) && !regular) n_kv = r.between(1, n_kv);
+    const bool ages = !steps_.empty() && steps_.back().what == attend && grows_old();
+    if (ages) n_kv += int32_t(HEED_CACHE_SLOTS(s.pinned)) + ring_slots_of(s) + 2 * period_of(ring_slots_of(s), 1024);
     const int32_t n_q = e == extent::large ? n_tokens_ : regular ? 3 : r.chance(50) ? 1 : r.between(1, 12);
     p_ = problem_over(s, cache_model(size_t(s.n_sequences), sequence_model(s)), regular ? 2 : r.between(1, 3), n_q,
                       n_kv);
     if (r.chance(60)) draw_features(r, &p_);
-    p_.options.partial = false;  // cache_machine_test.cpp
+    p_.options.partial = false;                           // cache_machine_test.cpp
+    if (ages && s.pinned > 0) p_.options.slopes.clear();  // aged_test.cpp
     if (r.chance(50) || regular) p_.causal = 1;
     if (r.chance(70) || regular) p_.causal_offset = 0, p_.options.offsets.clear();
     const auto moderate = [](int32_t *x) { *x = std::max(-(1 << 29), std::min(1 << 29, *x)); };  // a length is added
@@ -155,12 +159,20 @@ class cache_steps : public trial {
         return heed_cache_open(cache, shape, room);
       case begin:
         return heed_cache_init(cache, shape, room);
+      case grow_old:  // returns by how many tokens
+        if (numbers_in(cache->buffer, behind_header, s.sequence).oldest <=
+            int32_t(HEED_CACHE_SLOTS(cache->shape.pinned)))
+          return 0;
+        return age(cache->buffer, behind_header, s.sequence, period_of(ring_slots_of(cache->shape), 1024), s.n);
       default: {  // most often a byte of what says what the cache holds
         const size_t among = s.turned && !flushes_subnormals ? heed_cache_bytes(shape) : 192;
         static_cast<unsigned char *>(cache->buffer)[size_t(s.first) % among] ^= static_cast<unsigned char>(s.n);
         return HEED_OK;
       }
     }
+  }
+  bool grows_old() const {
+    return std::any_of(steps_.begin(), steps_.end(), [](const step &s) { return s.what == grow_old; });
   }
   static heed_tensor rows_from(heed_tensor t, int32_t first) {
     t.data += first * t.row_stride;

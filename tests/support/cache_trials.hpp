@@ -69,7 +69,14 @@ class cache_life : public cache_steps {
       sequence_model *const m =
           s.sequence >= 0 && s.sequence < shape.n_sequences ? &model[size_t(s.sequence)] : nullptr;
       if (s.what == damage || (s.what == begin && status == HEED_OK)) return;
-      if (s.what == attend) {
+      if (s.what == grow_old) m->grow_old(status);
+      if (s.what == attend && status == HEED_OK)
+        for (int32_t i = 0; i < shape.n_sequences; ++i) {
+          const key_numbers numbers = numbers_in(&result[at], behind_header, i);
+          EXPECT_EQ(numbers.length + numbers.taken_back, model[size_t(i)].position());
+          model[size_t(i)].renumber(numbers.length);
+        }
+      if (s.what == attend && !grows_old()) {
         const bool fits = p_.n_kv >= longest(model) && is_promised(p_, shape, model);
         EXPECT_TRUE(status == HEED_OK || !fits) << status_name(status);
       }
@@ -116,6 +123,21 @@ class cache_life : public cache_steps {
         steps_.push_back({damage, 0, r.between(1, 255), r.between(0, 1 << 20), r.chance(30)});
       if (now.what == seal && r.chance(90)) steps_.push_back({open, 0, 0, 0, false});
     }
+    if (s.kind == HEED_CACHE_RING && e != extent::large && r.chance(20)) draw_months(r);
+  }
+  // A ring that is full, months, and so many tokens that it may number its keys anew.
+  void draw_months(random_source &r) {
+    const heed_cache_shape &s = cache_.cache.shape;
+    const int32_t sequence = r.between(0, s.n_sequences - 1), most = std::min(s.capacity + s.spare, n_tokens_);
+    const auto append_to = [&](int32_t n) {
+      steps_.push_back({append_rows, sequence, n, r.between(0, n_tokens_ - n), r.chance(50) && s.head_dim > 1});
+    };
+    const int32_t tokens = int32_t(HEED_CACHE_SLOTS(s.pinned)) + ring_slots_of(s);
+    if (tokens > 40 * most) return;
+    for (int32_t n = 0; n <= tokens; n += most) append_to(most);
+    steps_.push_back({grow_old, sequence, HEED_MAX_COUNT / 2 + r.between(0, 4000), 0, false});
+    for (int32_t n = r.between(1, 3); n > 0; --n)
+      append_to(r.between(1, most)), steps_.push_back({attend, 0, 0, 0, false});
   }
   heed_status take(const step &s, heed_cache *cache) const {
     const heed_cache_shape *const shape = &cache_.cache.shape;

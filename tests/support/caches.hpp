@@ -114,6 +114,23 @@ class sequence_model {
  public:
   explicit sequence_model(const heed_cache_shape &s) : s_(s) {}
   int32_t length() const { return length_; }
+  // A position is a number of a key and this, if the ring has numbered its keys anew; but for pinned keys.
+  int64_t position_of(int32_t number) const { return number <= pinned_slots() ? number : number + taken_back_; }
+  int64_t position() const { return taken_back_ + length_; }
+  bool is_renumbered() const { return taken_back_ != 0; }
+  // Does the ring hold none but pinned tokens and such as have been appended behind them?
+  bool has_wrapped() const {
+    return s_.kind == HEED_CACHE_RING && length_ - (s_.capacity + s_.spare + 63) / 64 * 64 > pinned_slots();
+  }
+  // As if so many tokens had been appended besides.
+  void grow_old(int32_t more) { taken_back_ += more; }
+  // Another number for each key but pinned ones: tokens that are gone stand for the difference.
+  void renumber(int32_t length) {
+    const int32_t by = length - length_, row = s_.n_kv_heads;
+    taken_back_ -= by;
+    shift(by, row * s_.head_dim, &k_), shift(by, row * s_.v_dim, &v_);
+    length_ += by, gone_ += by;
+  }
 
   bool has_room(int32_t n) const {
     return s_.kind == HEED_CACHE_RING ? n <= s_.capacity + s_.spare : n <= s_.capacity - length_;
@@ -121,7 +138,7 @@ class sequence_model {
   void append(tokens t, const heed_rope *rope) {
     if (rope) {
       EXPECT_EQ(heed_rope_apply(rope, heed_head_major(t.k.data(), t.n, s_.n_kv_heads, s_.head_dim), t.n, s_.n_kv_heads,
-                                s_.head_dim, length_, nullptr,
+                                s_.head_dim, position(), nullptr,
                                 heed_head_major_out(t.k.data(), t.n, s_.n_kv_heads, s_.head_dim), nullptr),
                 HEED_OK);
     }
@@ -130,6 +147,7 @@ class sequence_model {
     if (s_.kind == HEED_CACHE_RING) gone_ = std::max(gone_, length_ - s_.capacity - s_.spare);
   }
   void truncate(int32_t length) {
+    if (length <= pinned_slots()) taken_back_ = 0;
     length_ = length, gone_ = std::min(gone_, length);
     k_.resize(size_t(length) * s_.n_kv_heads * s_.head_dim), v_.resize(size_t(length) * s_.n_kv_heads * s_.v_dim);
   }
@@ -158,9 +176,16 @@ class sequence_model {
         round_row(s_.format, &*(all->end() - dim), dim);
       }
   }
+  int32_t pinned_slots() const { return (s_.pinned + 63) / 64 * 64; }
+  void shift(int32_t by, int32_t row, std::vector<float> *all) const {
+    const auto at = all->begin() + ptrdiff_t(pinned_slots()) * row;
+    if (by > 0) all->insert(at, size_t(by) * size_t(row), 0.0f);
+    if (by < 0) all->erase(at, at + ptrdiff_t(-by) * row);
+  }
   heed_cache_shape s_;
   int32_t length_ = 0, gone_ = 0;  // all before `gone` but the pinned ones
-  std::vector<float> k_, v_;       // (length, n_kv_heads, dim)
+  int64_t taken_back_ = 0;
+  std::vector<float> k_, v_;  // (length, n_kv_heads, dim)
 };
 
 }  // namespace heed_test

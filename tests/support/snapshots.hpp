@@ -39,7 +39,8 @@ inline std::vector<unsigned char> in_other_byte_order(const heed_cache_shape &s,
   const size_t slots = HEED_CACHE_SLOTS(s.pinned) + HEED_CACHE_SLOTS(s.capacity + s.spare),
                size = HEED_FORMAT_BYTES(s.format);
   turn(cache_header / 4, 4);
-  turn((size_t(s.n_sequences) * 8 + 63) / 64 * 16, 4);  // length and oldest token of each
+  for (int32_t i = 0; i < s.n_sequences; ++i) turn(2, 4), turn(1, 8);  // numbers of keys; what was taken from them
+  at = (at + 63) / 64 * 64;
   for (int32_t i = 0; i < s.n_sequences * s.n_kv_heads; ++i) {
     turn(slots * (size_t(s.head_dim) + size_t(s.v_dim)), size);
     if (s.format == HEED_INT8) turn(slots * 2, 4);

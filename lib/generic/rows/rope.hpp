@@ -38,12 +38,11 @@ HEED_INLINE void sine_cosine(float *z, float *c, int32_t n) {
 }
 
 template <class V>
-static HEED_NOINLINE void make_table(const rope_rows &b, int32_t position, rope_table &table) {
+static HEED_NOINLINE void make_table(const rope_rows &b, int64_t position, rope_table &table) {
   float z[most_rope_pairs] = {}, c[most_rope_pairs];
   uint8_t quarters[most_rope_pairs];
   for (int32_t i = 0; i < b.n_pairs; i++)
-    quarters[i] = static_cast<uint8_t>(
-        reduce_angle(static_cast<uint64_t>(static_cast<int64_t>(position)) * b.frequencies[i], z[i]));
+    quarters[i] = static_cast<uint8_t>(reduce_angle(static_cast<uint64_t>(position) * b.frequencies[i], z[i]));
   sine_cosine<V>(z, c, b.n_pairs);
   const int32_t step = b.partner == 1 ? 2 : 1, partner = b.partner == 1 ? 1 : b.n_pairs;
   for (int32_t i = 0; i < b.n_pairs; i++) {
