@@ -303,6 +303,25 @@ TEST_F(described, refuses_what_overflows_on_its_way) {
   for (const float &x : bad) EXPECT_THROW(h.see(&x, 1), std::invalid_argument);
 }
 
+// Rows so small that the norm's weights leave the range of int32 are refused by the number of the layer.
+TEST_F(described, refuses_ranges_that_no_integer_reaches) {
+  rows tiny(960);
+  for (size_t i = 0; i < tiny.size(); ++i) tiny[i] = float(i % 7) * 1e-30f;
+  write("x.f32", tiny.data(), 4 * tiny.size());
+  const calibrate::described_model m = calibrate::read_description(describe(""));
+  heed_transformer_layer plain = m.layers[0];
+  plain.norm1_bias = nullptr;
+  std::vector<calibrate::layer> floats = {calibrate::layer(plain)};
+  floats[0].see(m.sequences[0], 10);
+  try {
+    calibrate::quantize(floats);
+    ADD_FAILURE() << "took a range of 1e-30";
+  } catch (const std::invalid_argument &error) {
+    EXPECT_NE(std::string(error.what()).find("layer 0, counted from 0: a norm's weights"), std::string::npos)
+        << error.what();
+  }
+}
+
 // A layer that sees nothing but zeros has no place that hurts.
 TEST_F(described, reports_a_layer_of_zeros) {
   const rows zeros(160);

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,16 @@ class layer {
   heed_int_linear quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x, place y) const;
   heed_int_norm quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const;
 };
+
+// What f returns. What it refuses gets the number of the layer.
+template <class F>
+auto in_layer(size_t number, const F &f) {
+  try {
+    return f();
+  } catch (const std::invalid_argument &error) {
+    throw std::invalid_argument("layer " + std::to_string(number) + ", counted from 0: " + error.what());
+  }
+}
 
 // Layers that follow each other: what goes into one has the scale of what comes out of the one before.
 std::vector<int_layer> quantize(std::vector<layer> &layers, const choice &c = {});

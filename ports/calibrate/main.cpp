@@ -109,13 +109,11 @@ void convert_kwt(const arguments &a, const std::string &folder, const std::strin
 }
 
 void see(calibrate::sequence x, size_t number, std::vector<calibrate::layer> &layers) {
-  for (size_t l = 0; l < layers.size(); ++l) {
-    try {
-      x = layers[l].see(x, int32_t(x.size()) / layers[l].model_dim());
-    } catch (const std::invalid_argument &error) {
-      throw std::runtime_error("sequence " + std::to_string(number) + ", layer " + std::to_string(l) +
-                               ", counted from 0: " + error.what());
-    }
+  try {
+    for (size_t l = 0; l < layers.size(); ++l)
+      x = calibrate::in_layer(l, [&] { return layers[l].see(x, int32_t(x.size()) / layers[l].model_dim()); });
+  } catch (const std::invalid_argument &error) {
+    throw std::runtime_error("sequence " + std::to_string(number) + ", " + error.what());
   }
 }
 

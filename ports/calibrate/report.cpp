@@ -85,8 +85,8 @@ void print_report(const std::vector<layer> &floats, const std::vector<int_layer>
     for (size_t i = 0; i < sequences.size(); ++i) {
       const int32_t n = int32_t(exact[i].size() / dim);
       next[i] = floats[l].round_at(n_places, exact[i], n);  // rounds nothing
-      rounded[i] = integers[l].run(rounded[i], n);
-      alone.add(integers[l].run(exact[i], n), next[i]);
+      rounded[i] = in_layer(l, [&] { return integers[l].run(rounded[i], n); });
+      alone.add(in_layer(l, [&] { return integers[l].run(exact[i], n); }), next[i]);
       together.add(rounded[i], next[i]);
     }
     const std::vector<harm> harms = harms_of(floats[l], "layer " + std::to_string(l), exact, next);

@@ -38,7 +38,7 @@ std::vector<int_layer> quantize(std::vector<layer> &layers, const choice &c) {
   std::vector<int_layer> integers;
   choice next = c;
   for (layer &l : layers) {
-    integers.push_back(l.quantize(next));
+    integers.push_back(in_layer(integers.size(), [&] { return l.quantize(next); }));
     next.x_scale = integers.back().y_scale();
   }
   return integers;
