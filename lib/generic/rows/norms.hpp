@@ -55,11 +55,16 @@ struct means_of_rows {
   const float *pivot, *rest;
 };
 
-// d = x - mean, or x
+// A function of x: d = x - mean of row r, or x. What it needs of the row is read once.
 template <class V, bool Centred>
-HEED_INLINE typename V::reg from_mean(typename V::reg x, means_of_rows mean, int32_t r) {
-  if constexpr (Centred) return V::sub(V::sub(x, V::set(mean.pivot[r])), V::set(mean.rest[r]));
-  return x;
+HEED_INLINE auto distance_in_row(means_of_rows mean, int32_t r) {
+  using reg = typename V::reg;
+  if constexpr (Centred) {
+    const reg pivot = V::set(mean.pivot[r]), rest = V::set(mean.rest[r]);
+    return [=](reg x) HEED_INLINED { return V::sub(V::sub(x, pivot), rest); };
+  } else {
+    return [](reg x) HEED_INLINED { return x; };
+  }
 }
 
 // y = d * factor * weight + bias of N registers from column i on, for all rows. What there is not is 1 and -0, which
@@ -77,9 +82,10 @@ HEED_INLINE void scale_columns(const norm_rows &b, means_of_rows mean, const flo
   float *y = b.y + i;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
     const typename V::reg by = V::set(factor[r]);
+    const auto distance = distance_in_row<V, Centred>(mean, r);
     typename V::reg d[N];
     HEED_UNROLL for (int u = 0; u < N; u++) d[u] = load(x + u * V::lanes);
-    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::mul(from_mean<V, Centred>(d[u], mean, r), by);
+    HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::mul(distance(d[u]), by);
     HEED_UNROLL for (int u = 0; u < N; u++) store(y + u * V::lanes, V::fma(d[u], weight[u], bias[u]));
   }
 }
@@ -114,10 +120,10 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const f
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
     const typename V::reg by = V::set(factor[r]);
+    const auto distance = distance_in_row<V, Centred>(mean, r);
     for (int32_t i = 0; i < b.dim; i += 4 * V::lanes) {
       typename V::reg d[4];
-      HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
-          V::mul(from_mean<V, Centred>(V::load(x + i + u * V::lanes), mean, r), by);
+      HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(distance(V::load(x + i + u * V::lanes)), by);
       if (weight && bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
             V::fma(d[u], V::add(V::load(weight + i + u * V::lanes), offset), V::load(bias + i + u * V::lanes));
@@ -137,8 +143,10 @@ HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const fl
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *const x = b.x + r * b.x_stride;
     float *const y = b.y + r * b.y_stride;
+    const float by = factor[r];
+    const auto distance = distance_in_row<V, Centred>(mean, r);
     for (int32_t i = 0; i < b.dim; i++) {
-      float d = from_mean<V, Centred>(x[i], mean, r) * factor[r];
+      float d = distance(x[i]) * by;
       if (b.weight && b.bias)
         d = V::fma(d, b.plus_one ? 1.0f + b.weight[i] : b.weight[i], b.bias[i]);
       else if (b.weight)
@@ -150,25 +158,25 @@ HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const fl
   }
 }
 
-// out[r] = sum[i mod 64] = step(sum, x[i], r) and the tree, for all rows.
-template <class V, class Step>
-HEED_INLINE void sums_of_rows(const norm_rows &b, float *out, Step step) {
+// out[r] = sum[i mod 64] = step(sum, x[i]) and the tree, for all rows, where step = step_of(r).
+template <class V, class StepOf>
+HEED_INLINE void sums_of_rows(const norm_rows &b, float *out, StepOf step_of) {
   const float *x = b.x;
   if constexpr (V::lanes == 1) {
     for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride) {
       float sums[n_dot_sums];
+      const auto step = step_of(r);
       for (int32_t u = 0; u < n_dot_sums; u++) {
         sums[u] = 0.0f;
-        for (int32_t i = u; i < b.dim; i += n_dot_sums) sums[u] = step(sums[u], x[i], r);
+        for (int32_t i = u; i < b.dim; i += n_dot_sums) sums[u] = step(sums[u], x[i]);
       }
       out[r] = tree_of_floats(sums, n_dot_sums);
     }
   } else {
     const ptrdiff_t stride = b.x_stride;
     const int32_t dim = b.dim;
-    fold_each_row<V>(b.n_rows, out, add_lanes<V>(), [=](int32_t r) HEED_INLINED {
-      return sums_of_row<V>(x + r * stride, dim, [=](auto sum, auto part) HEED_INLINED { return step(sum, part, r); });
-    });
+    fold_each_row<V>(b.n_rows, out, add_lanes<V>(),
+                     [=](int32_t r) HEED_INLINED { return sums_of_row<V>(x + r * stride, dim, step_of(r)); });
   }
 }
 
@@ -178,9 +186,12 @@ static HEED_NOINLINE void norm_around(const norm_rows &rows, means_of_rows mean)
   const norm_rows b = rows;  // no store of a register can change it
   const float n = static_cast<float>(b.dim);
   float factor[most_rows_abreast<V>];
-  sums_of_rows<V>(b, factor, [=](auto sum, auto x, int32_t r) HEED_INLINED {
-    const auto d = from_mean<V, Centred>(x, mean, r);
-    return V::fma(d, d, sum);
+  sums_of_rows<V>(b, factor, [=](int32_t r) HEED_INLINED {
+    const auto distance = distance_in_row<V, Centred>(mean, r);
+    return [=](auto sum, auto x) HEED_INLINED {
+      const auto d = distance(x);
+      return V::fma(d, d, sum);
+    };
   });
   each_eight<V>(b.n_rows, [&](int32_t r) HEED_INLINED { factor[r] = inverse_root(factor[r], n, b.eps); });
   if constexpr (V::lanes == 1)
@@ -201,9 +212,10 @@ static void norm_of_rows(const norm_rows &b) {
     if constexpr (Centred) {
       float pivot[most_rows_abreast<V>], rest[most_rows_abreast<V>];
       for (int32_t r = 0; r < part.n_rows; r++) pivot[r] = pivot_of_row(part.x + r * b.x_stride, b.dim);
-      const float *const of = pivot;  // a reference to the array would be read again for each number
-      sums_of_rows<V>(part, rest,
-                      [=](auto sum, auto x, int32_t r) HEED_INLINED { return V::add(sum, V::sub(x, V::set(of[r]))); });
+      sums_of_rows<V>(part, rest, [&](int32_t r) HEED_INLINED {
+        const typename V::reg near = V::set(pivot[r]);
+        return [=](auto sum, auto x) HEED_INLINED { return V::add(sum, V::sub(x, near)); };
+      });
       each_eight<V>(part.n_rows, [&](int32_t r) HEED_INLINED { rest[r] /= n; });
       norm_around<V, true>(part, {pivot, rest});
     } else {
