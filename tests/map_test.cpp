@@ -63,17 +63,15 @@ TEST(map, file_is_read_as_it_was_written) {
 // Neither a line of the file ends too early, nor does a terminal obey the text.
 TEST(map, texts_have_no_control_characters) {
   heed_map::picture p = small();
-  p.title = "two\nlines\tand \x1b[31mred";
+  p.title = "two\nlines\tand \x1b[31mred\xc2\x9b";
   p.note = p.panels[0].title = p.panels[0].quantity = p.panels[0].rows.name = p.panels[1].rows.unit = p.title;
   p.panels[0].rows.labels[1] = p.title;
-  const std::string path = path_of("heed_controls.map"), cleaned = "two lines and  [31mred";
+  const std::string path = path_of("heed_controls.map"), cleaned = "two lines and  [31mred  ";
   heed_map::write_map(p, path);
   const heed_map::picture q = heed_map::read_map(path);
   for (const std::string &text : {q.title, q.note, q.panels[0].title, q.panels[0].quantity, q.panels[0].rows.name,
                                   q.panels[1].rows.unit, q.panels[0].rows.labels[1]})
     EXPECT_EQ(text, cleaned);
-  std::ofstream(path) << "title\ta\x1b[31mb\n";
-  EXPECT_EQ(refusal_of("\x1b[31m\tb\npanel\tp\n").find('\x1b'), std::string::npos);
   EXPECT_THROW(heed_map::write_map(p, path, {path}), std::runtime_error);
 }
 

@@ -15,10 +15,14 @@ constexpr int most_rows = 4096, most_panels = 256;
 
 [[noreturn]] void fail(const std::string &what) { throw std::runtime_error(what); }
 
-// Control characters would change what a terminal does, or end a line of the file.
-char shown(char c) { return static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c; }
+// A text of a program without control characters, which would end a line of the file, and which a reader refuses.
 std::string shown(std::string text) {
-  for (char &c : text) c = shown(c);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char byte = static_cast<unsigned char>(text[i]);
+    const unsigned char next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0xff;
+    if (byte < ' ' || byte == 127) text[i] = ' ';
+    if (byte == 0xc2 && next < 0xa0) text[i] = text[i + 1] = ' ';  // U+0080 to U+009F
+  }
   return text;
 }
 
@@ -34,7 +38,7 @@ std::vector<std::string> fields_of(const std::string &text) {
     else if (byte == 127 || is_second || (byte < ' ' && c != '\r'))
       fail("holds a control character, which a terminal would obey");
     else if (c != '\r')
-      fields.back() += shown(c);
+      fields.back() += c;
   }
   return fields;
 }
