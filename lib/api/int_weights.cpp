@@ -24,8 +24,8 @@ void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w
 
 void check_in_integers(checker &check, const heed_weights &w, heed_argument argument) {
   check.require((w.format >= HEED_INT8 && w.format <= HEED_Q4_0) || w.format == HEED_UINT8, HEED_BAD_FORMAT, argument);
-  check_packed_bytes(check, w, argument);
   check.require(w.n_in <= HEED_INT_MAX_IN, HEED_OUT_OF_RANGE, argument);
+  check_packed_bytes(check, w, argument);
 }
 
 constexpr heed_weights_code in_integers_code = {check_in_integers, run_in_integers, 0};
