@@ -258,7 +258,7 @@ int run(const arguments &a) {
   if (a.n_threads > 1) start_threads(a.n_threads);
   if (a.sounds.empty() && !std::filesystem::exists(a.model + "/expected/expected.tsv")) {
     std::fprintf(stderr, "heed_listen: skipped: no sound is named, and %s holds no expected/expected.tsv, which would list clips. "
-                         "Name WAV files (16 kHz, mono, 16 bits), or - for standard input.\n", a.model.c_str());
+                         "Name WAV files (16 kHz, mono), or - for standard input.\n", a.model.c_str());
     return exit_no_model;
   }
   listener ear(net, a.alignment);

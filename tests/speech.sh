@@ -44,9 +44,9 @@ expect 0 "of real time" "$listen" --cut "--alignment=$folder/words" "$folder/int
 spoken() { raw "$1" | tail -c +8001 | head -c -11200; } # without the silence around it
 to_wav() { head -c 40 "$clips/door.wav"; printf '\377\377\377\377'; cat; } # of raw samples
 { spoken story; spoken weather; spoken river; spoken book; } | to_wav >"$folder/long.wav"
-expect 0 "s  She read the whole book in one night and could not sleep afterwards." "$listen" "$folder/int8.heed" "$folder/long.wav"
+expect 0 "She read the whole book in one night.* could not sleep afterwards." "$listen" "$folder/int8.heed" "$folder/long.wav"
 { spoken story; spoken bridge; spoken machine; spoken market; } | to_wav >"$folder/long.wav"
-expect 0 "on Saturday morning we buy bread and cheese at the market." "$listen" "$folder/int8.heed" "$folder/long.wav"
+expect 0 "[Oo]n Saturday morning we buy bread and cheese at the market." "$listen" "$folder/int8.heed" "$folder/long.wav"
 # 15.02 s of one loudness: what is left behind the cut is heard, or says nothing.
 head -c 480640 "$weights" | to_wav >"$folder/long.wav"
 expect 0 "long.wav: .*" "$listen" "$folder/int8.heed" "$folder/long.wav"

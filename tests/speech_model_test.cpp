@@ -201,7 +201,7 @@ TEST(speech_model, is_refused_or_heard_rightly_when_a_count_or_an_offset_lies) {
     const std::vector<uint32_t> lies = {
         0, 1, old - 1, old + 1, old - 64, old + 64, 2 * old, old ^ 1u << r.below(32), INT32_MAX, UINT32_MAX};
     const uint32_t sum = word_at(file.data() + sum_of_contents);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < repetitions(3); ++i) {
       const uint32_t changed = r.pick(lies);
       if (changed == old) continue;
       set_word(at, changed);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # board.sh MODEL CLIP.wav: speech to text on an emulated Cortex-M55 (QEMU's MPS3). Builds heed_speech into build-cortex-m55 and
-# runs it. MODEL is a file of speech_weights, CLIP up to 5 s of sound, 16 kHz, mono, 16 bits. Prints the text and one JSON object.
+# runs it. MODEL is a file of speech_weights, CLIP up to 5 s of sound, 16 kHz, mono. Prints the text and one JSON object.
 # What it wants: arm-none-eabi-gcc, cmake, qemu-system-arm. SPDX-License-Identifier: MIT
 set -eu
 [ $# -eq 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2; }

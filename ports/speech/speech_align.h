@@ -35,11 +35,11 @@ void speech_align_start(speech_alignment *alignment, speech *net);
  * rows. What lies before the first token belongs to none. The end of the text is a token, too. */
 void speech_align_finish(speech_alignment *alignment);
 
-/* Where a piece that speech_cut had to cut without a pause is cut best: at the beginning of a word, where it is quietest; behind
- * a punctuation mark it may be 16 times (12 dB) as loud. All
- * SPEECH_MAX_SAMPLES of the piece were heard, speech_align_finish was called, and tokens are those of the text, one for each
- * step. Returns how many of them stay, which alignment->n_tokens then is, too; later ones are heard again, whole, in the next
- * piece, which begins there. If no word begins where a cut is possible, all stay, and the next piece begins at the end.
+/* Where a piece that speech_cut had to cut without a pause is cut best: at the beginning of a word, where it is quietest;
+ * behind a punctuation mark it may be 16 times (12 dB) as loud. All SPEECH_MAX_SAMPLES of the piece were heard,
+ * speech_align_finish was called, and tokens are those of the text, one for each step. Returns how many of them stay, which
+ * alignment->n_tokens then is, too; later ones are heard again, whole, in the next piece, which begins there. If no word
+ * begins where a cut is possible, all stay, and the next piece begins at the end.
  *
  *   n = speech_cut_take(&cut, frame);
  *   hear(cut.samples, cut.is_forced ? SPEECH_MAX_SAMPLES : n);                    // with speech_align_start before, finish behind
