@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "listener.hpp"
+#include "../ports/output_file.hpp"
 #include "sound_files.hpp"
 #include "speech_files.hpp"
 #ifdef HEED_LISTEN_THREADS
@@ -273,10 +274,11 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return std::fputs(help, stdout) < 0 || std::fflush(stdout) != 0;
   try {
-    const int status = run(read_arguments(argc, argv));
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::runtime_error("standard output cannot be written");
+    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    if (helps) std::fputs(help, stdout);
+    const int status = helps ? 0 : run(read_arguments(argc, argv));
+    files::finish_standard_output();
     return status;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "heed_listen: %s\n", error.what());
