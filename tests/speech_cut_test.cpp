@@ -141,6 +141,9 @@ TEST(speech_cut, is_cut_where_a_word_begins) {
   const auto at_comma = cut_at({{3, 0.1}, {3, 1.9}, {5, 2.1}, {3, 2.3}, {4, 2.8}});
   EXPECT_EQ(at_comma.first, 3) << "behind a comma it may be louder";
   EXPECT_NEAR(at_comma.second, 2.4, 0.1);
+  const auto before_2_46 = cut_at({{3, 0.1}, {3, 2.42}, {4, 2.46}, {4, 2.8}});
+  EXPECT_EQ(before_2_46.first, 1);
+  EXPECT_LT(before_2_46.second, 2.47) << "the quiet place lies behind the word's next token";
   const auto at_end = cut_at({{3, 0.1}, {3, 1.0}, {4, 2.0}, {2, 3.0}});
   EXPECT_EQ(at_end.first, 4) << "no word begins in the second half: all stay";
   EXPECT_EQ(at_end.second, SPEECH_MAX_SECONDS);

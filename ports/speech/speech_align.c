@@ -71,16 +71,22 @@ static int ends_phrase(const speech_alignment *a, int32_t token) {
   return last == '.' || last == ',' || last == '?' || last == '!';
 }
 
+/* The frame at which a token begins. */
+static int32_t begin_of(const speech_alignment *a, int32_t t) {
+  return (a->first[t] * SPEECH_ROW_SAMPLES + SPEECH_ROW_CENTRE) / SPEECH_FRAME;
+}
+
 int32_t speech_align_cut(speech_alignment *a, const int32_t *tokens, speech_cut *cut) {
   uint64_t least = UINT64_MAX;
   speech_cut_before(cut, SPEECH_MAX_FRAMES);
   for (int32_t t = 1, n = a->n_tokens; t < n; ++t) {
-    const int32_t begin = (a->first[t] * SPEECH_ROW_SAMPLES + SPEECH_ROW_CENTRE) / SPEECH_FRAME;
-    for (int32_t i = begin - frames_near; begins_word(a, tokens[t]) && i <= begin + frames_near; ++i) {
-      uint64_t loudness = speech_cut_loudness(cut, i);
-      if (loudness != UINT64_MAX && ends_phrase(a, tokens[t - 1])) loudness /= phrase_factor;
-      if (loudness >= least) continue;
-      least = loudness;
+    if (!begins_word(a, tokens[t])) continue;
+    const uint64_t factor = ends_phrase(a, tokens[t - 1]) ? phrase_factor : 1;
+    const int32_t begin = begin_of(a, t), after = begin_of(a, t - 1), before = begin_of(a, t + 1);
+    for (int32_t i = begin - frames_near; i <= begin + frames_near; ++i) {
+      const uint64_t loudness = i > after && i < before ? speech_cut_loudness(cut, i) : UINT64_MAX;
+      if (loudness == UINT64_MAX || loudness / factor >= least) continue;
+      least = loudness / factor;
       a->n_tokens = t;
       speech_cut_before(cut, i);
     }
