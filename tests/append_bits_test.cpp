@@ -87,6 +87,27 @@ TEST_P(append_bits, int8_refuse_what_is_not_finite) {
     }
 }
 
+// A key is finite as given and infinite when turned: int8 has no scale for it. The tokens before it stay as they are.
+TEST_P(append_bits, int8_refuse_a_key_that_rope_makes_infinite) {
+  HEED_MEMORY(memory, HEED_CACHE_BYTES(2, 1, 1, 2, 1, HEED_INT8));
+  heed_cache_shape s = heed_cache_shape_default(2, 1, 2);
+  s.v_dim = 1, s.format = HEED_INT8;
+  heed_cache cache;
+  heed_rope rope;
+  ASSERT_EQ(heed_cache_init(&cache, &s, memory), HEED_OK);
+  ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_INTERLEAVED), HEED_OK);
+  const float first[2] = {1, 1}, large[2] = {3e38f, 3e38f}, v[1] = {1};
+  const auto append = [&](const float *k) {
+    return heed_cache_append(&cache, 0, heed_token_major(k, 1, 1, 2), heed_token_major(v, 1, 1, 1), 1, &rope);
+  };
+  ASSERT_EQ(append(first), HEED_OK);
+  const auto *const bytes = static_cast<const unsigned char *>(memory.data);
+  const std::vector<unsigned char> before(bytes, bytes + memory.bytes);
+  EXPECT_EQ(append(large), HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K));
+  EXPECT_EQ(heed_cache_length(&cache, 0), 1);
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 192, bytes)) << "header or state";
+}
+
 HEED_TEST_EVERY_KERNEL(append_bits);
 
 }  // namespace
