@@ -147,7 +147,7 @@ class identifiers {
  public:
   // The first free one of NAME, NAME_2, NAME_3 and so on, behind `prefix`; free are also those with one of `ends` behind it.
   std::string take(const std::string &prefix, const std::string &name, std::initializer_list<const char *> ends = {}) {
-    const std::string base = prefix.empty() ? identifier(name) : prefix + "_" + identifier(name);
+    const std::string base = identifier(prefix.empty() ? name : prefix + "_" + name);
     std::string free = base;
     for (int &i = n_taken_[base]; !is_free(free, ends); ++i) free = base + "_" + std::to_string(i + 2);
     used_.insert(free);

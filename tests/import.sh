@@ -102,8 +102,8 @@ padded() { # padded FILE: to 32 bytes, and then the numbers
   head -c $(((32 - $(wc -c <"$1") % 32) % 32)) /dev/zero >>"$1"
   printf '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100\000\000\240\100\000\000\300\100' >>"$1"
 }
-evil='*/ int evil_1(void) { return 7; } /*' quote='v", 2, 3, 0); evil_2(); (void)("' lines='a\n#error evil_3\n' back='ends in \\\\'
-gguf "$evil" "$quote" "$lines" "$back" '??/' '\0033[31mred\0033]0;evil_4\0007' '\0342\0200\0256evil_5' 'caf\0303\0251\0377' '' '%s%n' \
+evil='*/ int inject_1(void) { return 7; } /*' quote='v", 2, 3, 0); inject_2(); (void)("' lines='a\n#error inject_3\n' back='ends in \\\\'
+gguf "$evil" "$quote" "$lines" "$back" '??/' '\0033[31mred\0033]0;inject_4\0007' '\0342\0200\0256inject_5' 'caf\0303\0251\0377' '' '%s%n' \
   int class unix printf exp errno NULL size_t INT8_MAX heed_project HEED_F32 _Bool __FILE__ 0.w a.b a_b w w_scales w.weights w_open H I >evil.gguf
 padded evil.gguf
 n_names=32
@@ -116,7 +116,7 @@ for name in evil int exp heed unix 0 data _x; do
   prefix=$(sed -n 's/^typedef struct \(.*\) {$/\1/p' opened.h)
   for file in "$prefix.h" opened.h "$name.c"; do
     LC_ALL=C grep '[^ -~]' "$file" && { echo "$file: has bytes of a name"; exit 1; }
-    sed -e 's|/\*.*\*/||' -e 's/"\([^"\\]\|\\.\)*"//g' "$file" | grep -wE 'evil_[1-5]' && { echo "$file: text of a name is code"; exit 1; }
+    sed -e 's|/\*.*\*/||' -e 's/"\([^"\\]\|\\.\)*"//g' "$file" | grep -wE 'inject_[1-5]' && { echo "$file: text of a name is code"; exit 1; }
   done
   [ "$(grep -c '^extern const float' "$prefix.h")" = $n_names ] || { echo "$prefix.h: not $n_names arrays"; exit 1; }
   printf '%s\n' "#include \"$prefix.h\"" '#include "opened.h"' '#include <stdio.h>' "HEED_FILE_LINK(linked, \"$name.heed\")" \

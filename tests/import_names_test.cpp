@@ -74,11 +74,13 @@ TEST(names, are_unique_with_their_ends) {
   EXPECT_EQ(take("a_b"), "m_a_b_2");
   EXPECT_EQ(take("a:b"), "m_a_b_3");
   EXPECT_EQ(take("a_b_2"), "m_a_b_2_2");
+  EXPECT_EQ(take("0"), "m_0");
+  EXPECT_EQ(take("int"), "m_int");
   EXPECT_EQ(take("w"), "m_w");
   EXPECT_EQ(take("w_scales"), "m_w_scales_2");
   EXPECT_EQ(take("v_scales"), "m_v_scales");
   EXPECT_EQ(take("v"), "m_v_2");
-  EXPECT_EQ(names::identifiers().take("aligned", "alloc"), "aligned_alloc_2");
+  EXPECT_EQ(names::identifiers().take("aligned", "alloc"), "t_aligned_alloc");
   for (int i = 0; i < 100000; ++i) all.take("m", "same");  // ends soon
   EXPECT_EQ(take("same"), "m_same_100001");
   all.reserve("m_H");

@@ -146,7 +146,7 @@ std::string opening_call(const tensor &t) {
 
 c_files c_arrays(const std::string &name, const std::vector<tensor> &tensors) {
   names::identifiers identifiers;
-  identifiers.reserve(guard_of(name));
+  for (const std::string &other : {guard_of(name), name, name + "_open"}) identifiers.reserve(other);  // those of open_code, too
   c_files files;
   files.header = begin_of_header(name, "#include <heed/heed.h>\n");
   files.source = "/* Made by heed_import. */\n#include \"" + name + ".h\"\n\n";
