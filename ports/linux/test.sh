@@ -88,7 +88,7 @@ if [ -z "$all" ]; then
   run tests ctest --test-dir build
 else
   rm -f "$results/tests.xml"
-  slow='targets|coverage|windows|sweep|differential|packages|web'
+  slow='targets|coverage|windows|sweep|differential|packages|web|pages'
   for label in suites boards sanitizers drop_in; do part $label -L "^$label\$"; done
   part other -LE "^(suites|boards|sanitizers|drop_in|$slow)\$"
   echo "== $slow =="
