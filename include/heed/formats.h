@@ -153,14 +153,12 @@ static inline heed_narrow_tensor heed_narrow_head_major(const void *data, const 
 }
 static inline heed_narrow_tensor_out heed_narrow_token_major_out(void *data, int32_t format, int32_t n_rows,
                                                                  int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_rows, n_heads, dim), dim,
-                              heed_stride_of(n_heads, dim, 1)};
+  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_rows, n_heads, dim), dim, heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_narrow_tensor_out heed_narrow_head_major_out(void *data, int32_t format, int32_t n_rows,
                                                                 int32_t n_heads, int32_t dim) {
-  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_heads, n_rows, dim),
-                              heed_stride_of(n_rows, dim, 1), dim};
+  heed_narrow_tensor_out t = {data, format, heed_stride_of(n_heads, n_rows, dim), heed_stride_of(n_rows, dim, 1), dim};
   return t;
 }
 
