@@ -79,7 +79,8 @@ TEST_P(rows_special, rows_of_equal_numbers) {
     const float numbers[] = {0.1f, -1.0f / 3, 10000.001f, 16777215, 3.4e38f, 0x1p-60f, -7.7f, 1e-3f, 0.7f};
     matrix x = {9, dim, {}}, expected = x;
     std::vector<float> weight, bias;
-    for (int32_t i = 0; i < dim; ++i) weight.push_back(static_cast<float>(i)), bias.push_back(static_cast<float>(i) / 7);
+    for (int32_t i = 0; i < dim; ++i)
+      weight.push_back(static_cast<float>(i)), bias.push_back(static_cast<float>(i) / 7);
     for (const float number : numbers) {
       x.values.insert(x.values.end(), size_t(dim), number);
       expected.values.insert(expected.values.end(), bias.begin(), bias.end());

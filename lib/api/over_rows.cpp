@@ -61,7 +61,8 @@ HEED_NOINLINE void sums_of_columns(const float *x, ptrdiff_t stride, int32_t n_r
   float sums[n_sums][columns_at_once] = {};
   for (int32_t r = 0; r < n_rows; r++, x += stride) {
     float *const to = sums[r % n_sums];
-    up_to_sixteen(n, [=](int32_t c) HEED_INLINED { to[c] += term<kind>(x[c], kind == terms::numbers ? mean_pair() : mean[c]); });
+    up_to_sixteen(
+        n, [=](int32_t c) HEED_INLINED { to[c] += term<kind>(x[c], kind == terms::numbers ? mean_pair() : mean[c]); });
   }
   for (int32_t half = n_sums / 2; half > 0; half /= 2)
     for (int32_t i = 0; i < half; i++)
@@ -110,7 +111,8 @@ void scale_task(void *context, int32_t index, int32_t) {
       float *const y = u.y + r * u.y_stride + i;
       float d[columns_at_once];  // y may be x
       const int32_t n = u.dim - i;
-      up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] = ((x[k] - u.mean[k].pivot) - u.mean[k].rest) * u.factor[k]; });
+      up_to_sixteen(n,
+                    [&](int32_t k) HEED_INLINED { d[k] = ((x[k] - u.mean[k].pivot) - u.mean[k].rest) * u.factor[k]; });
       if (u.weight) up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] *= u.weight[i + k]; });
       if (u.bias) up_to_sixteen(n, [&](int32_t k) HEED_INLINED { d[k] += u.bias[i + k]; });
       up_to_sixteen(n, [&](int32_t k) HEED_INLINED { y[k] = d[k]; });
