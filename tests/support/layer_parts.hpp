@@ -61,7 +61,7 @@ inline void normalise(const heed_attention_layer &a, floats *x, int32_t n, int32
 inline layer_result compose_attention(const random_layer &l, const floats &x, int32_t n, heed_cache *cache) {
   const heed_attention_layer &a = l.attention;
   floats q = project(x, n, a.wq, a.bq), k = project(x, n, a.wk, a.bk), v = project(x, n, a.wv, a.bv);
-  const int32_t position = cache ? heed_cache_length(cache, 0) : 0;
+  const int32_t position = cache ? int32_t(heed_cache_length(cache, 0)) : 0;
   if (a.qk_norm) {
     normalise(a, &q, n, a.n_heads, a.q_norm_weight, a.q_norm_bias);
     normalise(a, &k, n, a.n_kv_heads, a.k_norm_weight, a.k_norm_bias);
@@ -166,7 +166,7 @@ inline problem attention_of(const random_layer &l, const std::vector<int32_t> &l
   p.batch = int32_t(lengths.size());
   for (int32_t i = 0; i < p.batch; ++i) {
     const int32_t n = lengths[size_t(i)];
-    p.n_q = std::max(p.n_q, n), p.n_kv = std::max(p.n_kv, n + (cache ? heed_cache_length(cache, i) : 0));
+    p.n_q = std::max(p.n_q, n), p.n_kv = std::max(p.n_kv, n + (cache ? int32_t(heed_cache_length(cache, i)) : 0));
   }
   return p;
 }
@@ -175,7 +175,7 @@ inline layer_result run_layer(const random_layer &l, const floats &x, int32_t n,
                               heed_cache *cache, const std::vector<int32_t> &lengths = {}) {
   random_layer own = l;
   heed_attention_layer &a = own.attention;
-  const problem p = lengths.empty() ? attention_of(l, n, n + (cache ? heed_cache_length(cache, 0) : 0))
+  const problem p = lengths.empty() ? attention_of(l, n, n + (cache ? int32_t(heed_cache_length(cache, 0)) : 0))
                                     : attention_of(l, lengths, cache);
   heed_batch batch;
   if (!lengths.empty()) {
