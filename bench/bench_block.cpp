@@ -16,8 +16,7 @@ constexpr int32_t cached_floats = 6144;  // of all arrays: 24 KB
 // reciprocal 6, product, zero 2; the cubic 3; and of gelu -|x| 2, clamp, split 6, exponent 8, polynomial 6, power 2,
 // P and Q 9, quotient 7, product, difference, choice, product, zero 2; of tanh |x| 2, exponent 4, polynomial 6, powers 6,
 // 1 - e and 1 + e 3, reciprocal 6, quotient 3, sign 5, small x 5.
-constexpr double silu_operations = 28, gelu_tanh_operations = 31, gelu_operations = 46,
-                 tanh_operations = 42;
+constexpr double silu_operations = 28, gelu_tanh_operations = 31, gelu_operations = 46, tanh_operations = 42;
 
 struct rows {
   rows(int32_t dim, int32_t n_arrays)

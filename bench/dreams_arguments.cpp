@@ -68,6 +68,7 @@ dreams_arguments read_dreams_arguments(int argc, char **argv) {
   if (folder != nullptr) a.folder = folder;
   a.has_prompt = argc - at == 2;
   if (a.has_prompt) a.prompt = argv[at + 1];
-  if (!a.map.empty() && (!a.has_prompt || a.settings.window > 0)) throw std::runtime_error("--map goes with a prompt and no window");
+  if (!a.map.empty() && (!a.has_prompt || a.settings.window > 0))
+    throw std::runtime_error("--map goes with a prompt and no window");
   return a;
 }

@@ -45,7 +45,8 @@ std::vector<float> read_all(dreams &net, const std::vector<int32_t> &tokens) {
 
 }  // namespace
 
-heed_map::picture dreams_attention(dreams &net, const dreams_words &words, const std::vector<int32_t> &tokens, size_t n_prompt) {
+heed_map::picture dreams_attention(dreams &net, const dreams_words &words, const std::vector<int32_t> &tokens,
+                                   size_t n_prompt) {
   const size_t n = tokens.size();
   const std::vector<float> weights = read_all(net, tokens);
   heed_map::axis labels;

@@ -11,6 +11,7 @@ constexpr int32_t most_map_tokens = 24;  // labels of more would be too small to
 
 // A panel for each layer and head: the weights that each token has for those before it and for itself. The first n_prompt tokens were
 // given. Throws std::runtime_error.
-heed_map::picture dreams_attention(dreams &net, const dreams_words &words, const std::vector<int32_t> &tokens, size_t n_prompt);
+heed_map::picture dreams_attention(dreams &net, const dreams_words &words, const std::vector<int32_t> &tokens,
+                                   size_t n_prompt);
 
 #endif

@@ -71,15 +71,24 @@ arguments read_arguments(int argc, char **argv) {
     const std::string option = argv[at];
     const size_t equals = option.find('=');
     const std::string name = option.substr(0, equals), value = equals < option.size() ? option.substr(equals + 1) : "";
-    if (option == "--cut") a.cut = true;
-    else if (option == "--bits") a.bits = true;
-    else if (name == "--format") a.format = value;
-    else if (option == "--cache=f32" || option == "--cache=f16") a.cache = value;
-    else if (name == "--alignment" && !value.empty()) a.alignment = value;
-    else if (name == "--clips" && !value.empty()) a.clips = split(value, ',');
-    else if (name == "--threads" && value.size() == 1 && value[0] >= '1' && value[0] <= '8') a.n_threads = value[0] - '0';
-    else if (name == "--repeat" && std::atoi(value.c_str()) > 0) a.n_repeats = std::atoi(value.c_str());
-    else throw std::runtime_error(option + " is not an option; heed_listen --help lists them");
+    if (option == "--cut")
+      a.cut = true;
+    else if (option == "--bits")
+      a.bits = true;
+    else if (name == "--format")
+      a.format = value;
+    else if (option == "--cache=f32" || option == "--cache=f16")
+      a.cache = value;
+    else if (name == "--alignment" && !value.empty())
+      a.alignment = value;
+    else if (name == "--clips" && !value.empty())
+      a.clips = split(value, ',');
+    else if (name == "--threads" && value.size() == 1 && value[0] >= '1' && value[0] <= '8')
+      a.n_threads = value[0] - '0';
+    else if (name == "--repeat" && std::atoi(value.c_str()) > 0)
+      a.n_repeats = std::atoi(value.c_str());
+    else
+      throw std::runtime_error(option + " is not an option; heed_listen --help lists them");
   }
   const char *model = at < argc ? argv[at++] : std::getenv("HEED_MOONSHINE");
   if (model != nullptr) a.model = model;
@@ -91,8 +100,9 @@ speech_files::model load(const arguments &a) {
   const bool folder = std::filesystem::is_directory(a.model);
   if (!folder && !a.format.empty())
     throw std::runtime_error(a.model + ": a file has a format of its own; --format is for a folder");
-  speech_files::model m = folder ? speech_files::convert(a.model, speech_files::format_of(a.format.empty() ? "f32" : a.format))
-                                 : speech_files::read_flat(a.model);
+  speech_files::model m =
+      folder ? speech_files::convert(a.model, speech_files::format_of(a.format.empty() ? "f32" : a.format))
+             : speech_files::read_flat(a.model);
   speech_files::prepare(m, a.model);
   return m;
 }
@@ -151,7 +161,8 @@ struct verdict {
 verdict check(const arguments &a, listener &ear, const expected_clip &clip) {
   const std::vector<int16_t> samples = host_files::read_wav(a.model + "/clips/" + clip.name + ".wav");
   const std::string expected = a.model + "/expected/" + clip.name;
-  const std::vector<float> rows = read_floats(expected + ".encoder.f32"), logits = read_floats(expected + ".logits.f32");
+  const std::vector<float> rows = read_floats(expected + ".encoder.f32"),
+                           logits = read_floats(expected + ".logits.f32");
   const heard_piece piece = ear.hear(samples.data(), int32_t(samples.size()));
   const verdict same = {piece.tokens == clip.tokens, true};
   std::printf("%s: %s%s\n", clip.name.c_str(), piece.text.c_str(), same.same_tokens ? "" : "  <- other tokens");
@@ -163,8 +174,8 @@ verdict check(const arguments &a, listener &ear, const expected_clip &clip) {
   for (size_t at = 0; at + SPEECH_TOKENS <= logits.size(); at += SPEECH_TOKENS) {
     int32_t token = 0;
     require_ok(net, speech_next(&net, &token), clip.name);
-    logit_error = std::max(
-        logit_error, greatest_error(net.logits, {logits.begin() + ptrdiff_t(at), logits.begin() + ptrdiff_t(at) + SPEECH_TOKENS}));
+    logit_error = std::max(logit_error, greatest_error(net.logits, {logits.begin() + ptrdiff_t(at),
+                                                                    logits.begin() + ptrdiff_t(at) + SPEECH_TOKENS}));
   }
   std::printf("  greatest error: %.1e in the encoder's output", encoder_error);
   if (!logits.empty()) std::printf(", %.1e in the logits", logit_error);
@@ -210,9 +221,12 @@ bool listen(const arguments &a, listener &ear) {
   bool passed = true;
   for (const std::string &sound : a.sounds) {
     try {
-      if (sound == "-") ear.hear_stream(stdin);
-      else if (a.n_repeats > 1) ear.repeat(sound, a.n_repeats);
-      else ear.hear_file(sound, a.cut);
+      if (sound == "-")
+        ear.hear_stream(stdin);
+      else if (a.n_repeats > 1)
+        ear.repeat(sound, a.n_repeats);
+      else
+        ear.hear_file(sound, a.cut);
     } catch (const std::exception &error) {
       std::fprintf(stderr, "heed_listen: %s\n", error.what());
       passed = false;
@@ -239,17 +253,20 @@ void stop_threads() {}
 
 int run(const arguments &a) {
   if (a.model.empty() || !std::filesystem::exists(a.model)) {
-    std::fprintf(stderr,
-                 "heed_listen: skipped: %s%s. Give the folder with encoder_model.onnx, decoder_model_merged.onnx and the "
-                 "vocabulary, or a file of speech_weights, as argument or in HEED_MOONSHINE; ports/speech/README.md says "
-                 "where they come from.\n",
-                 a.model.empty() ? "no model" : a.model.c_str(), a.model.empty() ? "" : " does not exist");
+    std::fprintf(
+        stderr,
+        "heed_listen: skipped: %s%s. Give the folder with encoder_model.onnx, decoder_model_merged.onnx and the "
+        "vocabulary, or a file of speech_weights, as argument or in HEED_MOONSHINE; ports/speech/README.md says "
+        "where they come from.\n",
+        a.model.empty() ? "no model" : a.model.c_str(), a.model.empty() ? "" : " does not exist");
     return exit_no_model;
   }
 #ifndef HEED_IMPORT_ONNX
   if (std::filesystem::is_directory(a.model)) {
-    std::fprintf(stderr, "heed_listen: skipped: this program was built without protozero (Debian: libprotozero-dev), so it reads "
-                         "no ONNX. Give it a file of speech_weights.\n");
+    std::fprintf(
+        stderr,
+        "heed_listen: skipped: this program was built without protozero (Debian: libprotozero-dev), so it reads "
+        "no ONNX. Give it a file of speech_weights.\n");
     return exit_no_model;
   }
 #endif
@@ -258,8 +275,11 @@ int run(const arguments &a) {
   if (a.cache == "f16") net.cache_format = HEED_F16;
   if (a.n_threads > 1) start_threads(a.n_threads);
   if (a.sounds.empty() && !std::filesystem::exists(a.model + "/expected/expected.tsv")) {
-    std::fprintf(stderr, "heed_listen: skipped: no sound is named, and %s holds no expected/expected.tsv, which would list clips. "
-                         "Name WAV files (16 kHz, mono), or - for standard input.\n", a.model.c_str());
+    std::fprintf(
+        stderr,
+        "heed_listen: skipped: no sound is named, and %s holds no expected/expected.tsv, which would list clips. "
+        "Name WAV files (16 kHz, mono), or - for standard input.\n",
+        a.model.c_str());
     return exit_no_model;
   }
   listener ear(net, a.alignment);

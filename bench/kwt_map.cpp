@@ -45,7 +45,8 @@ heed_map::panel spectrogram(const std::vector<int16_t> &samples) {
   for (int b = 0; b < n_bands; ++b)
     for (int f = 0; f < KWT_N_FRAMES; ++f) {
       double sum = 0.0;
-      for (int i = 0; i < per_band; ++i) sum += power(&samples[size_t(f) * KWT_STEP], (b + (i + 0.5) / per_band) / (2.0 * n_bands));
+      for (int i = 0; i < per_band; ++i)
+        sum += power(&samples[size_t(f) * KWT_STEP], (b + (i + 0.5) / per_band) / (2.0 * n_bands));
       powers.push_back(sum);
       loudest = std::max(loudest, sum);
     }
@@ -64,7 +65,8 @@ heed_map::picture kwt_attention(kwt &net, const std::string &path) {
   std::vector<heed_options> options(KWT_N_BLOCKS, heed_options_default());
   for (size_t b = 0; b < KWT_N_BLOCKS; ++b) {
     float *of_block = &weights[b * KWT_N_TOKENS * KWT_N_TOKENS];
-    const heed_status status = heed_attention_weights_init(&outputs[b], heed_head_major_out(of_block, KWT_N_TOKENS, 1, KWT_N_TOKENS));
+    const heed_status status =
+        heed_attention_weights_init(&outputs[b], heed_head_major_out(of_block, KWT_N_TOKENS, 1, KWT_N_TOKENS));
     if (status != HEED_OK) throw std::runtime_error(heed_status_text(status));
     options[b].weights = &outputs[b];
   }
@@ -76,7 +78,8 @@ heed_map::picture kwt_attention(kwt &net, const std::string &path) {
 
   heed_map::picture p;
   char title[96];
-  std::snprintf(title, sizeof title, "KWT-1 hears \"%s\" (%.1f %%)", kwt_label(heard.label), 100.0 * double(heard.confidence));
+  std::snprintf(title, sizeof title, "KWT-1 hears \"%s\" (%.1f %%)", kwt_label(heard.label),
+                100.0 * double(heard.confidence));
   p.title = title;
   p.note = path.substr(path.find_last_of('/') + 1) + ": what the class token, from which the word is read, attends to";
   p.panels.push_back(spectrogram(samples));

@@ -27,9 +27,15 @@ double seconds_now() {
 
 double seconds_of(int64_t n_samples) { return double(n_samples) / SPEECH_RATE; }
 
-constexpr std::array<const char *, SPEECH_N_PARTS> names = {
-    "convolution 1", "group norm", "convolution 2",  "convolution 3", "encoder's layers",
-    "last norm",     "keys and values of the sound", "decoder's layers", "logits"};
+constexpr std::array<const char *, SPEECH_N_PARTS> names = {"convolution 1",
+                                                            "group norm",
+                                                            "convolution 2",
+                                                            "convolution 3",
+                                                            "encoder's layers",
+                                                            "last norm",
+                                                            "keys and values of the sound",
+                                                            "decoder's layers",
+                                                            "logits"};
 
 // Of a part of the encoder, for a piece of sound; 0 where it has none.
 double multiply_adds(size_t part, int32_t n_samples) {
@@ -49,7 +55,8 @@ double bytes_of_token(const speech_model &m, size_t part) {
   double bytes = part == SPEECH_PART_LOGITS ? of(m.embedding) : 0.0;
   if (part == SPEECH_PART_DECODER_LAYER)
     for (const speech_layer &l : m.decoder)
-      for (const heed_weights *w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.cross_q, &l.cross_o, &l.w_up, &l.w_down}) bytes += of(*w);
+      for (const heed_weights *w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.cross_q, &l.cross_o, &l.w_up, &l.w_down})
+        bytes += of(*w);
   return bytes;
 }
 
@@ -62,7 +69,8 @@ void require_ok(const speech &net, speech_status status, const std::string &what
   std::string why = speech_status_text(status);
   if (status == SPEECH_HEED_FAILED)
     why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
-  if (status == SPEECH_MODEL) why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
+  if (status == SPEECH_MODEL)
+    why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
   throw std::runtime_error(what + ": " + why);
 }
 
@@ -81,7 +89,8 @@ listener::listener(speech &net, const std::string &alignment) : net_(net), align
   if (alignment.empty()) return;
   const size_t end = alignment.rfind(png);
   if (end != std::string::npos && end + std::strlen(png) == alignment.size()) {
-    if (!heed_map::has_png()) throw std::runtime_error(alignment + ": this build has no libpng (Debian: libpng-dev); a .txt needs none");
+    if (!heed_map::has_png())
+      throw std::runtime_error(alignment + ": this build has no libpng (Debian: libpng-dev); a .txt needs none");
     picture_ = alignment.substr(0, end);
   } else {
     words_.open(alignment);
@@ -140,7 +149,8 @@ void listener::place_words(const heard_piece &piece, const int16_t *samples, int
   const double begin = seconds_of(first);
   if (words_.is_open()) {
     for (const placed_word &w : words)
-      words_ << begin + seconds_of_row(a.first[w.first]) << '\t' << begin + seconds_of_row(a.first[w.end]) << '\t' << w.text << '\n';
+      words_ << begin + seconds_of_row(a.first[w.first]) << '\t' << begin + seconds_of_row(a.first[w.end]) << '\t'
+             << w.text << '\n';
     words_.flush();
   } else if (!words.empty()) {
     const std::string number = n_pictures_++ == 0 ? "" : "-" + std::to_string(n_pictures_);
@@ -148,7 +158,8 @@ void listener::place_words(const heard_piece &piece, const int16_t *samples, int
   }
 }
 
-void listener::print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first, const std::string &prefix) {
+void listener::print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first,
+                           const std::string &prefix) {
   if (places_words()) place_words(piece, samples, first);
   if (piece.text.empty()) return;
   std::printf("%s%7.2f to %6.2f s  %s\n", prefix.c_str(), seconds_of(first), seconds_of(first + n), piece.text.c_str());
@@ -219,16 +230,17 @@ void listener::repeat(const std::string &path, int32_t n) {
   const double first[] = {encoder[0], step[0]};
   std::sort(encoder.begin(), encoder.end());
   std::sort(step.begin(), step.end());
-  std::printf("%s: encoder first %.2f, least %.2f, median %.2f ms; a token, with its share of the sound's keys and values, "
-              "%.2f, %.2f, %.2f ms\n", path.c_str(), first[0], encoder[0], encoder[size_t(n) / 2], first[1], step[0],
-              step[size_t(n) / 2]);
+  std::printf(
+      "%s: encoder first %.2f, least %.2f, median %.2f ms; a token, with its share of the sound's keys and values, "
+      "%.2f, %.2f, %.2f ms\n",
+      path.c_str(), first[0], encoder[0], encoder[size_t(n) / 2], first[1], step[0], step[size_t(n) / 2]);
   print_profile(least, n_samples, flops);
 }
 
-void listener::print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples,
-                             double flops) const {
+void listener::print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const {
   std::vector<float> memory(size_t{1} << 25, 1.0f);  // more than caches hold
-  const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float), end = memory.size() - 16;
+  const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float),
+               end = memory.size() - 16;
   const double reading = heed_peak_read(heed_kernel_current(), memory.data() + skip, end / 256 * 256 * sizeof(float));
   std::printf("this core now: %.1f GFLOP/s of multiply-adds in f32, reads %.1f GB/s from memory\n", 1e-9 * flops,
               1e-9 * reading);
@@ -273,8 +285,9 @@ void listener::close() {
 void listener::print_speed() const {
   const double all = encoding_ + decoding_;
   if (heard_ == 0.0) return;
-  std::printf("%.2f s of sound in %.3f s: %.4f of real time; encoder %.1f ms a second of sound, decoder %.2f ms a token\n",
-              heard_, all, all / heard_, 1e3 * encoding_ / heard_, n_steps_ > 0 ? 1e3 * decoding_ / double(n_steps_) : 0.0);
+  std::printf(
+      "%.2f s of sound in %.3f s: %.4f of real time; encoder %.1f ms a second of sound, decoder %.2f ms a token\n",
+      heard_, all, all / heard_, 1e3 * encoding_ / heard_, n_steps_ > 0 ? 1e3 * decoding_ / double(n_steps_) : 0.0);
   const double sum = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
   std::printf("of the time: ");
   for (size_t p = 0; p < seconds_.size(); ++p)

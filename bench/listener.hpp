@@ -43,7 +43,8 @@ class listener {
   bool places_words() const { return words_.is_open() || !picture_.empty(); }
   std::string text_of(const std::vector<int32_t> &tokens) const;
   void place_words(const heard_piece &piece, const int16_t *samples, int64_t first);
-  void print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first, const std::string &prefix);
+  void print_piece(const heard_piece &piece, const int16_t *samples, int32_t n, int64_t first,
+                   const std::string &prefix);
   void start_cut(speech_cut &cut);
   void hear_cut(speech_cut &cut, int32_t n, const std::string &prefix);
   void print_silence(const std::string &prefix) const;

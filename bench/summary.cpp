@@ -65,8 +65,8 @@ void summary::Finalize() {
     print_share(l.of_peak);
     print_share(l.of_bandwidth);
     if (l.step >= 0)
-      std::printf("   %.0f rows: %.2f of %.0f; %.0f rows: %.2f of that many times one", l.step_at, l.step, l.step_at + 1,
-                  l.multiple_at, l.multiple);
+      std::printf("   %.0f rows: %.2f of %.0f; %.0f rows: %.2f of that many times one", l.step_at, l.step,
+                  l.step_at + 1, l.multiple_at, l.multiple);
     std::printf("\n");
   }
   std::printf(

@@ -37,7 +37,8 @@ float level_of(const int16_t *samples, int32_t row) {
 
 }  // namespace
 
-heed_map::picture words_map(const speech_alignment &a, const std::vector<placed_word> &words, const int16_t *samples, double begin) {
+heed_map::picture words_map(const speech_alignment &a, const std::vector<placed_word> &words, const int16_t *samples,
+                            double begin) {
   const int32_t n_rows = a.net->n_rows;
   heed_map::panel share;
   share.columns = {"time", {}, "s", begin + seconds_of_row(0), double(SPEECH_ROW_SAMPLES) / SPEECH_RATE};

@@ -23,6 +23,7 @@ double seconds_of_row(int32_t row);
 
 // Two panels over time: the share of each word in what is attended to, and the level of the sound in the rows that it got.
 // The piece begins after `begin` seconds.
-heed_map::picture words_map(const speech_alignment &a, const std::vector<placed_word> &words, const int16_t *samples, double begin);
+heed_map::picture words_map(const speech_alignment &a, const std::vector<placed_word> &words, const int16_t *samples,
+                            double begin);
 
 #endif

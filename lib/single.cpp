@@ -143,7 +143,8 @@ static constexpr int_steps int_fixed = riscv_integers::make("plain");
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif
 #ifdef HEED_CORTEX_M3_TILE
-static constexpr int_product_steps fixed_int_products = {int_project<cortex_m3_dots>, int_project_floats<cortex_m3_dots>};
+static constexpr int_product_steps fixed_int_products = {int_project<cortex_m3_dots>,
+                                                         int_project_floats<cortex_m3_dots>};
 #else
 static constexpr int_product_steps fixed_int_products = {int_project<plain_dots>, int_project_floats<plain_dots>};
 #endif

@@ -54,9 +54,8 @@ TEST_F(bad_cached_call, shapes_that_do_not_fit) {
   heed_ranges ranges;
   ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
   ranges.left_windows = windows;
-  wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch, beside an array of the batch", [&](call_type &c) {
-    options_.ranges = &ranges, c.batch = 3;
-  });
+  wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch, beside an array of the batch",
+        [&](call_type &c) { options_.ranges = &ranges, c.batch = 3; });
   for (const int32_t n : {1, 4})
     wrong(HEED_MISFIT, HEED_ARG_N_KV_HEADS, "heads", [&](call_type &c) { c.n_kv_heads = n; });
   for (const int32_t n : {dim - 1, dim + 1})

@@ -130,8 +130,13 @@ TEST_F(bad_int_attention, tensors) {
 }
 
 TEST_F(bad_int_attention, multipliers) {
-  for (const heed_multiplier &m : std::vector<heed_multiplier>{
-           {0, 0}, {0x3fffffff, 0}, {-1, 0}, {INT32_MIN, 0}, {0x40000000, 1}, {0x40000000, -32}, {0x40000000, INT32_MIN}}) {
+  for (const heed_multiplier &m : std::vector<heed_multiplier>{{0, 0},
+                                                               {0x3fffffff, 0},
+                                                               {-1, 0},
+                                                               {INT32_MIN, 0},
+                                                               {0x40000000, 1},
+                                                               {0x40000000, -32},
+                                                               {0x40000000, INT32_MIN}}) {
     refuses("score", HEED_OUT_OF_RANGE, HEED_ARG_SCORE, [&](C &c) { c.score = m; });
     for (int32_t i = 0; i < 6; ++i) {
       multipliers_[i] = m;
@@ -185,8 +190,9 @@ TEST_F(bad_int_attention, memory) {
   refuses("misaligned", HEED_MISALIGNED, HEED_ARG_WORKSPACE,
           [](C &c) { c.workspace.data = static_cast<char *>(c.workspace.data) + 32; });
   refuses("beyond the end", HEED_OVERFLOW, HEED_ARG_WORKSPACE, [](C &c) { c.workspace.bytes = SIZE_MAX; });
-  refuses("partial", HEED_MISALIGNED, HEED_ARG_PARTIAL,
-          [&](C &c) { c.partial = {static_cast<char *>(partial_.data) + 4, partial_.bytes}; });
+  refuses("partial", HEED_MISALIGNED, HEED_ARG_PARTIAL, [&](C &c) {
+    c.partial = {static_cast<char *>(partial_.data) + 4, partial_.bytes};
+  });
   refuses("partial", HEED_TOO_SMALL, HEED_ARG_PARTIAL, [&](C &c) { c.partial = {partial_.data, partial_.bytes - 1}; });
   reverse_executor executor(2);
   for (const flaw<heed_executor> &each : executor_flaws()) {
@@ -199,8 +205,7 @@ TEST_F(bad_int_attention, memory) {
 TEST_F(bad_int_attention, overlap) {
   int8_t *const ends[] = {const_cast<int8_t *>(good_.q.data) + 71, const_cast<int8_t *>(good_.k.data) + 3,
                           const_cast<int8_t *>(good_.v.data) + 139};
-  for (int8_t *end : ends)
-    refuses("out on an input", HEED_OVERLAP, HEED_ARG_OUT, [&](C &c) { c.out.data = end; });
+  for (int8_t *end : ends) refuses("out on an input", HEED_OVERLAP, HEED_ARG_OUT, [&](C &c) { c.out.data = end; });
   refuses("out on the call", HEED_OVERLAP, HEED_ARG_OUT, [](C &c) { c.out.data = &c; });
   refuses("workspace on out", HEED_OVERLAP, HEED_ARG_WORKSPACE, [](C &c) { c.out.data = c.workspace.data; });
   refuses("lse on sinks", HEED_OVERLAP, HEED_ARG_LSE, [&](C &c) { c.lse = numbers_, c.sinks = numbers_ + 11; });
@@ -208,8 +213,9 @@ TEST_F(bad_int_attention, overlap) {
     c.mask = {mask_, 42, 21, 7};
     c.out.data = mask_ + 83;
   });
-  refuses("partial on the workspace", HEED_OVERLAP, HEED_ARG_PARTIAL,
-          [&](C &c) { c.partial = {c.workspace.data, partial_.bytes}; });
+  refuses("partial on the workspace", HEED_OVERLAP, HEED_ARG_PARTIAL, [&](C &c) {
+    c.partial = {c.workspace.data, partial_.bytes};
+  });
   C packed = good_;  // inputs may share memory
   packed.k = packed.q;
   packed.k.row_stride = 0;

@@ -59,25 +59,26 @@ TEST_F(bad_packed, weights_with_zero_points) {
       for (const int32_t n : {1, n_out}) {
         const W good =
             heed_weights_with_zero_points(heed_weights_of(w_, scales_, format, layout, n_in, n_out), zeros, n);
-        refuses_all(good, {{"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
-                           {"at the top", [](W &w) { w.data = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
-                           {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
-                           {"Q8_0", [](W &w) { w.format = HEED_Q8_0; }, HEED_BAD_FORMAT},
-                           {"format 8", [](W &w) { w.format = 8; }, HEED_BAD_FORMAT},
-                           {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},
-                           {"layout 3", [](W &w) { w.layout = 3; }, HEED_BAD_LAYOUT},
-                           {"no scales", [](W &w) { w.scales = nullptr; }, HEED_BAD_SCALES},
-                           {"misaligned scales", [](W &w) { w.scales = misaligned(w.scales); }, HEED_BAD_SCALES},
-                           {"no number of scales", [](W &w) { w.n_scales = 0; }, HEED_MISFIT},
-                           {"too few scales", [](W &w) { w.n_scales = n_out - 1; }, HEED_MISFIT},
-                           {"less than no scales", [](W &w) { w.n_scales = INT32_MIN; }, HEED_MISFIT},
-                           {"zero points at the top", [](W &w) {
-                              w.n_scales = n_out, w.zero_points = reinterpret_cast<void *>(~uintptr_t{2});
-                            }, HEED_OVERFLOW},
-                           {"stride", [](W &w) { w.row_stride = -1; }, HEED_BAD_STRIDE},
-                           {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
-                           {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
-                           {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT}});
+        refuses_all(
+            good,
+            {{"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
+             {"at the top", [](W &w) { w.data = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
+             {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
+             {"Q8_0", [](W &w) { w.format = HEED_Q8_0; }, HEED_BAD_FORMAT},
+             {"format 8", [](W &w) { w.format = 8; }, HEED_BAD_FORMAT},
+             {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},
+             {"layout 3", [](W &w) { w.layout = 3; }, HEED_BAD_LAYOUT},
+             {"no scales", [](W &w) { w.scales = nullptr; }, HEED_BAD_SCALES},
+             {"misaligned scales", [](W &w) { w.scales = misaligned(w.scales); }, HEED_BAD_SCALES},
+             {"no number of scales", [](W &w) { w.n_scales = 0; }, HEED_MISFIT},
+             {"too few scales", [](W &w) { w.n_scales = n_out - 1; }, HEED_MISFIT},
+             {"less than no scales", [](W &w) { w.n_scales = INT32_MIN; }, HEED_MISFIT},
+             {"zero points at the top",
+              [](W &w) { w.n_scales = n_out, w.zero_points = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
+             {"stride", [](W &w) { w.row_stride = -1; }, HEED_BAD_STRIDE},
+             {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
+             {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
+             {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT}});
         for (float *shared : {zeros_, scales_, w_})
           refuses(
               [&] {
@@ -96,9 +97,12 @@ TEST_F(bad_packed, weights_with_zero_points) {
   refuses([&] { return project(heed_weights_of(w_, scales_, HEED_UINT8, HEED_IN_OUT, n_in, n_out)); },
           HEED_NOT_INITIALIZED, HEED_ARG_W, "uint8 without zero points");
   for (const int32_t format : {HEED_F32, HEED_INT8})
-    refuses([&] { return heed_weights_pack(heed_weights_of(w_, scales_, format, HEED_IN_OUT, n_in, n_out), HEED_UINT8,
-                                           room(HEED_F32)); },
-            HEED_BAD_FORMAT, HEED_ARG_FORMAT, "no zero points to pack");
+    refuses(
+        [&] {
+          return heed_weights_pack(heed_weights_of(w_, scales_, format, HEED_IN_OUT, n_in, n_out), HEED_UINT8,
+                                   room(HEED_F32));
+        },
+        HEED_BAD_FORMAT, HEED_ARG_FORMAT, "no zero points to pack");
 }
 
 // ------------------------------------------------------------------------------------------------------------- views

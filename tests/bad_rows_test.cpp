@@ -131,9 +131,8 @@ TEST_F(bad_rows, group_norm) {
   a.eps = NAN;
   refuses(f, a, HEED_NOT_FINITE, HEED_ARG_EPS, "eps");
   const auto grouped = [=](int32_t n_groups) -> function {
-    return [=](const arguments &with) {
-      return heed_group_norm(with.x, nullptr, nullptr, n_groups, 0, with.y, nullptr);
-    };
+    return
+        [=](const arguments &with) { return heed_group_norm(with.x, nullptr, nullptr, n_groups, 0, with.y, nullptr); };
   };
   for (const int32_t n : {0, -1, 6, INT32_MIN, INT32_MAX})
     refuses(grouped(n), good(), HEED_OUT_OF_RANGE, HEED_ARG_N_GROUPS, std::to_string(n));

@@ -125,7 +125,8 @@ TEST_P(choosing, samples_as_documented) {
     const int32_t top_k = r.chance(40) ? HEED_MAX_COUNT : r.between(1, n);
     const float top_p = r.chance(40) ? 1 : std::max(std::fabs(r.uniform()), 0x1p-20f);
     for (const float random : {0.0f, 0x1.fffffep-1f, std::min(std::fabs(r.uniform()), 0x1.fffffep-1f)})
-      EXPECT_EQ(documented_sample(x, temperature, top_k, top_p, random), run_sample(x, temperature, top_k, top_p, random))
+      EXPECT_EQ(documented_sample(x, temperature, top_k, top_p, random),
+                run_sample(x, temperature, top_k, top_p, random))
           << n << " tokens, temperature " << temperature << ", top_k " << top_k << ", top_p " << top_p << ", random "
           << random << ", seed " << i;
     EXPECT_EQ(run_sample(x, temperature, 1, 1, 0.7f), sorted(x)[0]) << "one alone is the greatest";
@@ -197,8 +198,7 @@ TEST(choosing_rows, sampling_refuses_what_is_wrong) {
   refuses([](A &a) { a.x = nullptr; }, HEED_NULL_POINTER, HEED_ARG_X, "null");
   refuses([](A &a) { a.x = misaligned(a.x); }, HEED_MISALIGNED, HEED_ARG_X, "misaligned");
   refuses([](A &a) { a.x = top_of_memory() + 2; }, HEED_OVERFLOW, HEED_ARG_X, "high");
-  for (const int32_t n : {0, -1, beyond_count})
-    refuses([=](A &a) { a.n = n; }, HEED_OUT_OF_RANGE, HEED_ARG_N, "n");
+  for (const int32_t n : {0, -1, beyond_count}) refuses([=](A &a) { a.n = n; }, HEED_OUT_OF_RANGE, HEED_ARG_N, "n");
   for (const float t : {0.0f, -0.0f, -1.0f, 1e-40f, 3e38f})
     refuses([=](A &a) { a.temperature = t; }, HEED_OUT_OF_RANGE, HEED_ARG_TEMPERATURE, std::to_string(t));
   for (const float t : {NAN, INFINITY, -INFINITY}) {

@@ -37,9 +37,9 @@ class convolution : public kernel_test {
                          const std::vector<float> &bias, const primitive_setting &how = {}) {
     const result_rows y(s.n_windows(), s.outputs, how.padding);
     const heed_matrix rows = heed_matrix_of(fenced_copy(slot_q, x), s.n, s.channels);
-    EXPECT_EQ(heed_project(heed_windows_of(rows, s.kernel, s.stride), w, fenced_copy(slot_v, bias), y.view(),
-                           how.executor),
-              HEED_OK)
+    EXPECT_EQ(
+        heed_project(heed_windows_of(rows, s.kernel, s.stride), w, fenced_copy(slot_v, bias), y.view(), how.executor),
+        HEED_OK)
         << s.text();
     return y.take();
   }
@@ -57,7 +57,8 @@ TEST_P(convolution, within_the_bound_of_a_projection) {
       for (int32_t c = 0; c < s.channels; ++c)
         for (int32_t k = 0; k < s.kernel; ++k)
           data[(size_t(o) * s.kernel + k) * s.channels + c] = torch[(size_t(o) * s.channels + c) * s.kernel + k];
-    const heed_weights w = heed_weights_of(fenced_copy(slot_k, data), nullptr, HEED_F32, HEED_OUT_IN, s.depth(), s.outputs);
+    const heed_weights w =
+        heed_weights_of(fenced_copy(slot_k, data), nullptr, HEED_F32, HEED_OUT_IN, s.depth(), s.outputs);
     const matrix y = convolve(s, x, w, bias);
     const matrix active = run_activation(heed_gelu, y, {}, {0, 0, 1, nullptr});
     const double chain = chain_factor();

@@ -95,7 +95,8 @@ int run_cases(const options &o) {
   for (; !o.one_case && failures < 10 && in_time(); ++n) failures += !run_case(&d, o.seed, n);
   const totals &t = d.sums();
   std::printf(
-      "seed %llu: %llu cases, %llu calls on %zu kernels, %.2g floats and %.2g bytes of integers equal, %llu calls refused as they should be, "
+      "seed %llu: %llu cases, %llu calls on %zu kernels, %.2g floats and %.2g bytes of integers equal, %llu calls "
+      "refused as they should be, "
       "%llu other kernels chosen within calls, %d failures\n",
       o.seed, n, static_cast<unsigned long long>(t.calls), d.kernel_count(), t.floats, t.integers,
       static_cast<unsigned long long>(t.refused), static_cast<unsigned long long>(choices_in_calls()), failures);

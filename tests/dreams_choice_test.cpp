@@ -23,8 +23,7 @@ TEST(dreams_choosing, draws_by_probability_and_the_same_again) {
   const auto counts = [&](float top_p, uint64_t seed) {
     std::vector<int> n(5);
     dreams_choice choice = {1.0f, top_p, seed};
-    for (int i = 0; i < 20000; ++i)
-      ++n[size_t(dreams_choose(&choice, logits.data(), 5, workspace))];
+    for (int i = 0; i < 20000; ++i) ++n[size_t(dreams_choose(&choice, logits.data(), 5, workspace))];
     return n;
   };
   const std::vector<int> all = counts(0.0f, 1), most = counts(0.7f, 1);

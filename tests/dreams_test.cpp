@@ -238,7 +238,8 @@ TEST_P(dreams_kernel, writes_the_expected_texts) {
       ASSERT_NEAR(double(logits[i]), double(t.logits[e.first_logit + i]), 2e-4) << e.prompt << ", logit " << i;
     dreams_choice greedy = {};
     for (size_t row = e.prompt_tokens.size() - 1; row < e.n_rows; ++row) {
-      ASSERT_EQ(dreams_choose(&greedy, &logits[row * 512], 512, heed_memory_of(nullptr, 0)), e.tokens[row + 1]) << e.prompt << ", token " << row + 1;
+      ASSERT_EQ(dreams_choose(&greedy, &logits[row * 512], 512, heed_memory_of(nullptr, 0)), e.tokens[row + 1])
+          << e.prompt << ", token " << row + 1;
     }
   }
 }

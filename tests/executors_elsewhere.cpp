@@ -50,10 +50,12 @@ static heed_status attend(float *to, const heed_executor *executor) {
 static int failed, runs;
 static void run_counted(void *inner, int32_t n_tasks, heed_task task, void *context) {
   ++runs;
-  static_cast<const heed_executor *>(inner)->run(static_cast<const heed_executor *>(inner)->user, n_tasks, task, context);
+  static_cast<const heed_executor *>(inner)->run(static_cast<const heed_executor *>(inner)->user, n_tasks, task,
+                                                 context);
 }
 static void check(const char *name, const heed_executor *executor) {
-  const heed_executor counted = heed_executor_of(run_counted, const_cast<heed_executor *>(executor), executor->n_workers);
+  const heed_executor counted =
+      heed_executor_of(run_counted, const_cast<heed_executor *>(executor), executor->n_workers);
   bool same = true;
   runs = 0;
   for (int i = 0; i < 200 && same; ++i) {

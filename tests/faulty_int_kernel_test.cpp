@@ -27,7 +27,8 @@ int32_t open_query(const int8_t *q, int32_t dim, int32_t zero_point, void *to) {
   return right.open_query(q, dim, zero_point, to) + by(step::open_query);
 }
 void pack(const int_rows &, void *) { n_packed++; }
-void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t zero_point, const int_rows &k, int32_t *s) {
+void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t zero_point, const int_rows &k,
+            int32_t *s) {
   right.scores(queries, query_bytes, n_rows, zero_point, k, s);
   s[k.n - 1] += 64 * by(step::scores);
 }
@@ -60,8 +61,8 @@ void project(const int_product &b) {
 
 }  // namespace
 
-const int_steps int_plain = {"plain",  right.available, 2,    4,          open_query, pack,      pack,
-                             scores,   greatest,        probabilities, sums, add_to_bin, join_bins, finish};
+const int_steps int_plain = {"plain",  right.available, 2,    4,          open_query, pack,  pack, scores,
+                             greatest, probabilities,   sums, add_to_bin, join_bins,  finish};
 const int_product_steps int_plain_products = {project, int_project_floats<plain_dots>};
 
 }  // namespace heed
@@ -77,7 +78,8 @@ class faulty_int_kernel : public ::testing::Test {
     heed_int_kernel_use(nullptr);
   }
   HEED_ALIGNED unsigned char bytes_[HEED_INT_SELFTEST_BYTES + 131072];
-  const heed_memory least_ = heed_memory_of(bytes_, HEED_INT_SELFTEST_BYTES), ample_ = heed_memory_of(bytes_, sizeof bytes_);
+  const heed_memory least_ = heed_memory_of(bytes_, HEED_INT_SELFTEST_BYTES),
+                    ample_ = heed_memory_of(bytes_, sizeof bytes_);
 };
 
 TEST_F(faulty_int_kernel, is_found_by_the_self_test) {
@@ -94,9 +96,9 @@ TEST_F(faulty_int_kernel, is_found_by_the_self_test) {
   const struct {
     step wrong;
     const char *function;
-  } faults[] = {{step::open_query, "attention"},    {step::scores, "attention"},   {step::greatest, "attention"},
-                {step::probabilities, "attention"}, {step::sums, "attention"},     {step::add_to_bin, "attention"},
-                {step::join_bins, "attention"},     {step::finish, "attention"},   {step::project, "project"}};
+  } faults[] = {{step::open_query, "attention"},    {step::scores, "attention"}, {step::greatest, "attention"},
+                {step::probabilities, "attention"}, {step::sums, "attention"},   {step::add_to_bin, "attention"},
+                {step::join_bins, "attention"},     {step::finish, "attention"}, {step::project, "project"}};
   for (const auto &fault : faults) {
     heed::wrong = fault.wrong;
     EXPECT_EQ(heed_int_selftest(least_, &report), HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL)) << fault.function;

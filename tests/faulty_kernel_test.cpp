@@ -90,12 +90,12 @@ kernel faulty(const char *name) { return {name, false, available, 0, 8, attend, 
 
 }  // namespace
 
-#define FAULTY_KERNEL(symbol, name)                                 \
-  const kernel symbol = faulty(name);                               \
-  const product_steps symbol##_products = {dot, linear};            \
-  const project_steps symbol##_project = {project};                 \
+#define FAULTY_KERNEL(symbol, name)                                  \
+  const kernel symbol = faulty(name);                                \
+  const product_steps symbol##_products = {dot, linear};             \
+  const project_steps symbol##_project = {project};                  \
   const packed_steps symbol##_packed = kernel_scalar_unfused_packed; \
-  const score_steps symbol##_scores = kernel_scalar_unfused_scores; \
+  const score_steps symbol##_scores = kernel_scalar_unfused_scores;  \
   const row_steps symbol##_rows = faulty_steps();
 FAULTY_KERNEL(kernel_lanes4_unfused, "lanes4-unfused")
 FAULTY_KERNEL(kernel_lane1_unfused, "lane1-unfused")

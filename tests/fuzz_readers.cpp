@@ -158,7 +158,8 @@ void tflite_file(const uint8_t *data, size_t size) {
 // The text; its files of numbers are there.
 void description(const uint8_t *data, size_t size) {
   static const std::string folder = heed_test::description_folder();
-  std::ofstream(folder + "/model.txt", std::ios::binary).write(reinterpret_cast<const char *>(data), std::streamsize(size));
+  std::ofstream(folder + "/model.txt", std::ios::binary)
+      .write(reinterpret_cast<const char *>(data), std::streamsize(size));
   answer([&] { (void)calibrate::read_description(folder + "/model.txt"); });
 }
 
@@ -205,13 +206,13 @@ const struct {
   void (*read)(const uint8_t *, size_t);
   std::vector<bytes> (*seeds)();
 } readers[] = {
-    {"npy", import<read_one>, heed_test::npy_seeds},
+    {"npy", import <read_one>, heed_test::npy_seeds},
 #ifdef HEED_IMPORT_SAFETENSORS
-    {"safetensors", import<heed_import::read_safetensors>, heed_test::safetensors_seeds},
+    {"safetensors", import <heed_import::read_safetensors>, heed_test::safetensors_seeds},
 #endif
-    {"gguf", import<heed_import::read_gguf>, heed_test::gguf_seeds},
+    {"gguf", import <heed_import::read_gguf>, heed_test::gguf_seeds},
 #ifdef HEED_IMPORT_ONNX
-    {"onnx", import<heed_import::read_onnx>, heed_test::onnx_seeds},
+    {"onnx", import <heed_import::read_onnx>, heed_test::onnx_seeds},
 #endif
     {"flat_file", flat_file, heed_test::flat_file_seeds},
     {"int_model", int_model_file, heed_test::int_model_seeds},

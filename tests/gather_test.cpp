@@ -26,7 +26,8 @@ TEST(gather, from_every_format_and_layout) {
     const weights w = random_weights(r, formats[seed % 4], seed / 4 % 2, r.size(1, 140), r.size(1, 150),
                                      r.chance(50) ? 0 : r.between(1, 9));
     const heed_weights view = w.view();
-    expect_rows(r, view, numbers_of(w), "format " + std::to_string(view.format) + ", layout " + std::to_string(view.layout));
+    expect_rows(r, view, numbers_of(w),
+                "format " + std::to_string(view.format) + ", layout " + std::to_string(view.layout));
   }
 }
 
@@ -95,7 +96,8 @@ TEST(gather, refuses_what_is_wrong) {
   using A = arguments;
   refuses([](A &a) { a.rows = nullptr; }, HEED_NULL_POINTER, HEED_ARG_ROWS, "null");
   refuses([](A &a) { a.rows = misaligned(a.rows); }, HEED_MISALIGNED, HEED_ARG_ROWS, "misaligned");
-  refuses([](A &a) { a.rows = reinterpret_cast<int32_t *>(top_of_memory()) + 5; }, HEED_OVERFLOW, HEED_ARG_ROWS, "high");
+  refuses([](A &a) { a.rows = reinterpret_cast<int32_t *>(top_of_memory()) + 5; }, HEED_OVERFLOW, HEED_ARG_ROWS,
+          "high");
   for (const int32_t wrong : {-1, 8, INT32_MIN, INT32_MAX})
     for (const int32_t at : {0, 3}) {
       const int32_t before = rows[at];

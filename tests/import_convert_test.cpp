@@ -13,7 +13,8 @@ namespace {
 using namespace heed_import;
 using namespace import_files;
 
-tensor matrix(const std::string &name, uint32_t n_rows, uint32_t n_columns, int32_t layout = HEED_OUT_IN, uint32_t seed = 1) {
+tensor matrix(const std::string &name, uint32_t n_rows, uint32_t n_columns, int32_t layout = HEED_OUT_IN,
+              uint32_t seed = 1) {
   heed_test::random_source r(seed);
   std::vector<float> numbers;
   for (uint32_t i = 0; i < n_rows * n_columns; ++i) numbers.push_back(float(r.between(-100000, 100000)) * 1e-5f);
@@ -100,7 +101,8 @@ TEST(import_convert, keeps_quantised_bytes_where_it_can) {
   EXPECT_EQ(t.scales, (std::vector<float>{0.5f, 0.5f}));
   EXPECT_EQ(floats_of(t), (std::vector<float>{0.5f, -0.5f, 63.5f, -63.5f}));
   t = tensor();
-  t.name = "w", t.dims = {2, 2}, t.format = HEED_FILE_U8, t.layout = HEED_IN_OUT, t.scales = {0.5f, 2}, t.zeros = {128, 1};
+  t.name = "w", t.dims = {2, 2}, t.format = HEED_FILE_U8, t.layout = HEED_IN_OUT, t.scales = {0.5f, 2},
+  t.zeros = {128, 1};
   t.own({0, 1, 255, 3});
   EXPECT_EQ(floats_of(t), (std::vector<float>{-64, 0, 63.5f, 4}));
   transpose(t);
@@ -125,7 +127,8 @@ TEST(import_convert, refuses_by_name) {
   EXPECT_EQ(refusal_of_format(with(NAN), HEED_INT8), "w: holds a NaN, an infinity, or numbers beyond the format");
   EXPECT_EQ(refusal_of_format(with(INFINITY), HEED_Q8_0), "w: holds a NaN or an infinity");
   EXPECT_EQ(refusal_of_format(with(1e9f), HEED_Q4_0), "w: the scale of a block is beyond f16");
-  EXPECT_EQ(refusal_of_format(with(1e9f), HEED_Q4_0, true), "w: holds a NaN, an infinity, or numbers beyond the format");
+  EXPECT_EQ(refusal_of_format(with(1e9f), HEED_Q4_0, true),
+            "w: holds a NaN, an infinity, or numbers beyond the format");
   EXPECT_EQ(refusal_of_format(matrix("w", 2, 33), HEED_Q8_0),
             "w: has 33 inputs, no multiple of 32: q8_0 is possible only packed");
   EXPECT_EQ(refusal_of_format(matrix("w", 2, 33), HEED_Q8_0, true), "");
@@ -143,7 +146,8 @@ TEST(import_select, matches_and_renames) {
   EXPECT_TRUE(matches("a*c?", "abcbcd"));
   EXPECT_FALSE(matches("a*c?", "abc"));
   EXPECT_FALSE(matches("a", "ab"));
-  const std::vector<rename_rule> rules = {{"model.layers.*.self_attn.?_proj.weight", "other"}, {"*.*", "*_*"}, {"x*", "**"}};
+  const std::vector<rename_rule> rules = {
+      {"model.layers.*.self_attn.?_proj.weight", "other"}, {"*.*", "*_*"}, {"x*", "**"}};
   EXPECT_EQ(renamed(rules, "model.layers.3.self_attn.q_proj.weight"), "other");
   EXPECT_EQ(renamed(rules, "a.b.c"), "a_b.c");
   EXPECT_EQ(renamed(rules, "none"), "none");
@@ -217,7 +221,8 @@ TEST(import_select, refuses_another_layout_than_the_numbers_have) {
     tensor scaled = matrix("w", 3, 400, layout);
     convert(scaled, {HEED_INT8, false});
     EXPECT_EQ(refusal_of(copy_of(scaled), same), "");
-    EXPECT_EQ(refusal_of(std::move(scaled), other), std::string("w: has a scale for each output: it is ") + (layout == HEED_IN_OUT ? "(in, out)" : "(out, in)"));
+    EXPECT_EQ(refusal_of(std::move(scaled), other), std::string("w: has a scale for each output: it is ") +
+                                                        (layout == HEED_IN_OUT ? "(in, out)" : "(out, in)"));
     tensor quantized;
     quantized.name = "w", quantized.dims = {4, 4}, quantized.format = HEED_FILE_I8, quantized.layout = layout;
     quantized.scales = {1, 2, 3, 4}, quantized.zeros = {0, 0, 0, 0};
@@ -231,7 +236,8 @@ TEST(import_select, refuses_another_layout_than_the_numbers_have) {
   EXPECT_NE(refusal_of(std::move(packed), in_out), "");
   tensor unsure = matrix("w", 4, 4);
   unsure.unsure = "two nodes differ";
-  EXPECT_EQ(refusal_of(std::move(unsure), {}), "w: two nodes differ: --in-out or --out-in says what it is, --leave-out leaves it out");
+  EXPECT_EQ(refusal_of(std::move(unsure), {}),
+            "w: two nodes differ: --in-out or --out-in says what it is, --leave-out leaves it out");
 }
 
 TEST(import_convert, leaves_packed_weights_packed) {
@@ -243,7 +249,8 @@ TEST(import_convert, leaves_packed_weights_packed) {
   EXPECT_EQ(refusal_of_format(packed(), HEED_Q8_0, true), "");
   EXPECT_EQ(refusal_of_format(packed(), keep_format), "");
   for (const int32_t format : {HEED_F32, HEED_F16, HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
-    EXPECT_EQ(refusal_of_format(packed(), format), "w: is packed: give the file that it was made of to have another format");
+    EXPECT_EQ(refusal_of_format(packed(), format),
+              "w: is packed: give the file that it was made of to have another format");
   }
   EXPECT_NE(refusal_of_format(packed(), HEED_F32, true), "");
   tensor t = packed();

@@ -11,7 +11,8 @@ namespace {
 using namespace heed_import;
 using namespace import_files;
 
-tensor tensor_of(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout, const bytes &numbers) {
+tensor tensor_of(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout,
+                 const bytes &numbers) {
   tensor t;
   t.name = name;
   t.dims = dims;
@@ -60,7 +61,8 @@ std::string read_all(const bytes &content) {
     const heed_file_tensor t = heed_file_tensor_at(&file, i);
     EXPECT_NE(std::string(t.name) + char('a' + t.n_dims % 20), "");
     heed_weights w;
-    for (const auto &get : {heed_file_weights, heed_file_zero_points, heed_file_blocks, heed_file_packed}) get(&file, t.name, t.n_in, t.n_out, &w);
+    for (const auto &get : {heed_file_weights, heed_file_zero_points, heed_file_blocks, heed_file_packed})
+      get(&file, t.name, t.n_in, t.n_out, &w);
   }
   const std::string sum = image::text(heed_file_check(&file));
   EXPECT_EQ(image::text(heed_file_swap(memory.data(), memory.size())), "");
@@ -127,7 +129,8 @@ TEST(flat_file, holds_packed_weights) {
   content[content.size() - sizeof packed] ^= 1;  // the mark of packed weights
   const image damaged(content);
   ASSERT_EQ(damaged.open(file), "");
-  EXPECT_STREQ(heed_file_packed(&file, "w", 3, 2, &w), "the file is damaged: packed weights are not what the entry says");
+  EXPECT_STREQ(heed_file_packed(&file, "w", 3, 2, &w),
+               "the file is damaged: packed weights are not what the entry says");
 }
 
 TEST(flat_file, is_refused_when_it_is_not_one) {
@@ -170,8 +173,10 @@ TEST(flat_file, does_no_harm_when_it_lies) {
   for (int i = 0; i < heed_test::repetitions(20000); ++i) {
     bytes lie = content;
     for (int k = 1 << r.between(0, 2); k > 0; --k) {
-      const size_t at = r.chance(10) ? size_t(r.between(2, 5)) * 4 : 64 + 4 * size_t(r.between(0, int32_t(contents - 64) / 4 - 1));
-      const uint32_t words[] = {0, 1, 64, 0xffffffff, 0x80000000, 0x7fffffff, uint32_t(r.next()), uint32_t(r.between(0, 2000))};
+      const size_t at =
+          r.chance(10) ? size_t(r.between(2, 5)) * 4 : 64 + 4 * size_t(r.between(0, int32_t(contents - 64) / 4 - 1));
+      const uint32_t words[] = {
+          0, 1, 64, 0xffffffff, 0x80000000, 0x7fffffff, uint32_t(r.next()), uint32_t(r.between(0, 2000))};
       const uint32_t word = words[r.between(0, 7)];
       for (size_t b = 0; b < 4; ++b) lie[at + b] = uint8_t(word >> 8 * b);
     }
@@ -248,8 +253,10 @@ TEST(flat_file, is_not_written_with_what_its_reader_refuses) {
     }
   };
   EXPECT_EQ(refusal_of(tensor_of("w", {2, 32}, HEED_Q4_0, HEED_OUT_IN, counting(36))), "");
-  EXPECT_EQ(refusal_of(tensor_of("w", {2, 32}, HEED_Q4_0, HEED_IN_OUT, counting(36))), "w: is in blocks, but no matrix of whole blocks");
-  EXPECT_EQ(refusal_of(tensor_of("w", {32}, HEED_Q4_0, HEED_OUT_IN, counting(18))), "w: is in blocks, but no matrix of whole blocks");
+  EXPECT_EQ(refusal_of(tensor_of("w", {2, 32}, HEED_Q4_0, HEED_IN_OUT, counting(36))),
+            "w: is in blocks, but no matrix of whole blocks");
+  EXPECT_EQ(refusal_of(tensor_of("w", {32}, HEED_Q4_0, HEED_OUT_IN, counting(18))),
+            "w: is in blocks, but no matrix of whole blocks");
   tensor scaled = tensor_of("w", {3, 4}, HEED_FILE_I8, HEED_OUT_IN, counting(12));
   scaled.scales = {1, 2, 3, 4}, scaled.zeros = {0, 0, 0, 0};
   EXPECT_EQ(refusal_of(std::move(scaled)), "w: has 4 scales for 3 outputs");

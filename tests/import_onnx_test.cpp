@@ -26,15 +26,18 @@ using onnx::node;
 // Floats, halves, a quantised matrix, a quantised convolution with a zero point that is added, a scale for each output.
 bytes small_model() {
   bytes g;
-  add(g, text(1, node("MatMul", {"x", "w"})), text(1, node("Gemm", {"x", "turned"}, text(5, add(text(1, "transB"), number(3, 1))))));
-  add(g, text(1, node("DequantizeLinear", {"q", "q_scales"}, {}, {"q_numbers"})), text(1, node("MatMulInteger", {"x", "m_quantized"})));
+  add(g, text(1, node("MatMul", {"x", "w"})),
+      text(1, node("Gemm", {"x", "turned"}, text(5, add(text(1, "transB"), number(3, 1))))));
+  add(g, text(1, node("DequantizeLinear", {"q", "q_scales"}, {}, {"q_numbers"})),
+      text(1, node("MatMulInteger", {"x", "m_quantized"})));
   add(g, text(5, initializer("w", {2, 3}, 1, floats({1, 2, 3, 4, 5, 6}))));
   add(g, text(5, initializer("turned", {3, 2}, 10, {0, 0x3c, 0, 0x40, 0, 0x42, 0, 0x44, 0, 0x45, 0, 0x46})));
   add(g, text(5, initializer("shape", {2}, 7, bytes(16))));
   add(g, text(5, initializer("m_quantized", {2, 2}, 2, {0, 128, 255, 3})));
   add(g, text(5, initializer("m_scale", {}, 1, floats({0.5f}))), text(5, initializer("m_zero_point", {}, 2, {128})));
   add(g, text(5, initializer("c_quantized", {2, 1, 2}, 3, {0x80, 0xff, 1, 2})));
-  add(g, text(5, initializer("c_scale", {1}, 1, floats({0.25f}))), text(5, initializer("c_zero_point", {1}, 1, floats({1.5f}))));
+  add(g, text(5, initializer("c_scale", {1}, 1, floats({0.25f}))),
+      text(5, initializer("c_zero_point", {1}, 1, floats({1.5f}))));
   add(g, text(5, initializer("q", {2, 2}, 3, {1, 2, 3, 4})), text(5, initializer("q_scales", {2}, 1, floats({2, 4}))));
   return model_of(g);
 }
@@ -60,10 +63,14 @@ TEST(import_onnx, reads_initializers) {
 }
 
 TEST(import_onnx, suggests_names_of_nodes) {
-  const bytes reads = add(node("MatMulInteger", {"x", "onnx::MatMul_1_quantized"}), text(3, "/layers.0/q_proj/MatMul_quant"));
-  const bytes adds = add(node("Add", {"x", "onnx::Add_2"}), text(3, "/norm/Add")), plain = add(node("Mul", {"x", "onnx::Mul_3"}), text(3, "Mul_3"));
-  bytes g = add(text(1, reads), text(1, adds), text(1, plain), text(5, initializer("onnx::MatMul_1_quantized", {1, 2}, 2, {1, 2})));
-  add(g, text(5, initializer("onnx::MatMul_1_scale", {}, 1, floats({2}))), text(5, initializer("onnx::Add_2", {1}, 1, floats({2}))));
+  const bytes reads =
+      add(node("MatMulInteger", {"x", "onnx::MatMul_1_quantized"}), text(3, "/layers.0/q_proj/MatMul_quant"));
+  const bytes adds = add(node("Add", {"x", "onnx::Add_2"}), text(3, "/norm/Add")),
+              plain = add(node("Mul", {"x", "onnx::Mul_3"}), text(3, "Mul_3"));
+  bytes g = add(text(1, reads), text(1, adds), text(1, plain),
+                text(5, initializer("onnx::MatMul_1_quantized", {1, 2}, 2, {1, 2})));
+  add(g, text(5, initializer("onnx::MatMul_1_scale", {}, 1, floats({2}))),
+      text(5, initializer("onnx::Add_2", {1}, 1, floats({2}))));
   const bytes file = model_of(add(g, text(5, initializer("onnx::Mul_3", {1}, 1, floats({2})))));
   const tensors t(read_onnx({file.data(), file.size()}));
   EXPECT_EQ(t.of("onnx::MatMul_1").suggested, "layers.0.q_proj.weight");
@@ -124,7 +131,8 @@ class import_moonshine : public testing::Test {
  protected:
   void SetUp() override {
     const char *folder = std::getenv("HEED_MOONSHINE");
-    if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "HEED_MOONSHINE does not name the folder of the speech model";
+    if (folder == nullptr || *folder == '\0')
+      GTEST_SKIP() << "HEED_MOONSHINE does not name the folder of the speech model";
     folder_ = folder;
   }
   std::string folder_;

@@ -36,7 +36,8 @@ TEST(import_npy, reads_an_array) {
 
 TEST(import_npy, refuses_what_it_does_not_read) {
   EXPECT_EQ(npy_refusal(npy("<c8", "(1,)", bytes(8))), "is of '<c8': '<f8', '<f4', '<f2', '|u1' and '|i1' are read");
-  EXPECT_EQ(npy_refusal(npy("<f4", "(2, 2)", bytes(16), "True")), "lies in Fortran's order: save numpy.ascontiguousarray(a)");
+  EXPECT_EQ(npy_refusal(npy("<f4", "(2, 2)", bytes(16), "True")),
+            "lies in Fortran's order: save numpy.ascontiguousarray(a)");
   EXPECT_EQ(npy_refusal(npy("<f4", "(2, 2)", bytes(15))), "has more or fewer bytes than its shape says");
   EXPECT_EQ(npy_refusal(npy("<f4", "(99999999999999999999, 2)", {})), "has 2^31 numbers or more");
   EXPECT_EQ(npy_refusal(npy("<f4", "(65536, 65536)", {})), "has 2^31 numbers or more");
@@ -49,7 +50,9 @@ TEST(import_npy, says_that_it_has_no_numbers) {
   EXPECT_EQ(read_w({file.data(), file.size()}).at(0).left_out, "has no numbers");
 }
 
-TEST(import_npy, does_no_harm_when_damaged) { expect_no_harm(read_w, npy("<f4", "(2, 3)", floats({1, 2, 3, 4, 5, 6}))); }
+TEST(import_npy, does_no_harm_when_damaged) {
+  expect_no_harm(read_w, npy("<f4", "(2, 3)", floats({1, 2, 3, 4, 5, 6})));
+}
 
 // --- .safetensors
 
@@ -78,21 +81,26 @@ TEST(import_safetensors, refuses_what_lies) {
   const auto refusal = [](const std::string &of_w, const bytes &numbers = bytes(16)) {
     return refusal_of(read_safetensors, safetensors("{\"w\":" + of_w + "}", numbers));
   };
-  const std::string size = "w: has more or fewer bytes than its shape says", beyond = "w: lies beyond the end: the file is truncated or damaged";
+  const std::string size = "w: has more or fewer bytes than its shape says",
+                    beyond = "w: lies beyond the end: the file is truncated or damaged";
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"), "");
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,17]})"), size);
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,3],"data_offsets":[0,24]})"), beyond);
   EXPECT_EQ(refusal(R"({"dtype":"I64","shape":[3],"data_offsets":[0,24]})"), beyond);
-  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[8,4]})"), "w: has data_offsets that are no begin and end");
-  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16,16]})"), "w: has data_offsets that are no begin and end");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[8,4]})"),
+            "w: has data_offsets that are no begin and end");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16,16]})"),
+            "w: has data_offsets that are no begin and end");
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[2,1],"data_offsets":[0,16]})"), size);
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[0],"data_offsets":[0,16]})"), size);
   EXPECT_EQ(refusal(R"({"dtype":"I64","shape":[1],"data_offsets":[0,16]})"), size);
   EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]})"), size);
-  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,16]})"), "w: has a shape that is not made of numbers");
+  EXPECT_EQ(refusal(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,16]})"),
+            "w: has a shape that is not made of numbers");
   EXPECT_EQ(refusal(R"({"shape":[4],"data_offsets":[0,16]})"), "w: has no dtype");
   EXPECT_EQ(refusal(R"([])"), "w: is not an object of JSON");
-  EXPECT_EQ(refusal_of(read_safetensors, safetensors("[1]", {})), "is no safetensors file: its header is not an object of JSON");
+  EXPECT_EQ(refusal_of(read_safetensors, safetensors("[1]", {})),
+            "is no safetensors file: its header is not an object of JSON");
   EXPECT_EQ(refusal_of(read_safetensors, little(UINT64_MAX, 8)), "is no safetensors file, or it is truncated");
   const bytes deep = letters(std::string(100000, '['));
   EXPECT_EQ(refusal_of(read_safetensors, safetensors(std::string(deep.begin(), deep.end()), {})),
@@ -103,23 +111,31 @@ TEST(import_safetensors, refuses_what_lies) {
 
 // As the format's own reader does: each byte belongs to one tensor, each key stands once.
 TEST(import_safetensors, refuses_holes_overlaps_and_what_stands_twice) {
-  const auto refusal = [](const std::string &header, size_t n) { return refusal_of(read_safetensors, safetensors(header, bytes(n))); };
+  const auto refusal = [](const std::string &header, size_t n) {
+    return refusal_of(read_safetensors, safetensors(header, bytes(n)));
+  };
   const auto two = [](const std::string &first, const std::string &second) {
-    return R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + first + R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}";
+    return R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + first +
+           R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}";
   };
   EXPECT_EQ(refusal(two("[0,4]", "[4,8]"), 8), "");
   EXPECT_EQ(refusal(two("[4,8]", "[0,4]"), 8), "");
-  EXPECT_EQ(refusal(two("[0,4]", "[8,12]"), 12), "b: does not begin where the tensor before it ends: the file is damaged");
-  EXPECT_EQ(refusal(two("[4,8]", "[8,12]"), 12), "a: does not begin where the tensor before it ends: the file is damaged");
-  EXPECT_EQ(refusal(two("[0,4]", "[2,6]"), 8), "b: does not begin where the tensor before it ends: the file is damaged");
-  EXPECT_EQ(refusal(two("[0,4]", "[0,4]"), 4), "b: does not begin where the tensor before it ends: the file is damaged");
+  EXPECT_EQ(refusal(two("[0,4]", "[8,12]"), 12),
+            "b: does not begin where the tensor before it ends: the file is damaged");
+  EXPECT_EQ(refusal(two("[4,8]", "[8,12]"), 12),
+            "a: does not begin where the tensor before it ends: the file is damaged");
+  EXPECT_EQ(refusal(two("[0,4]", "[2,6]"), 8),
+            "b: does not begin where the tensor before it ends: the file is damaged");
+  EXPECT_EQ(refusal(two("[0,4]", "[0,4]"), 4),
+            "b: does not begin where the tensor before it ends: the file is damaged");
   EXPECT_EQ(refusal(two("[0,4]", "[4,8]"), 9), "has bytes that belong to no tensor: the file is damaged");
   EXPECT_EQ(refusal("{}", 1), "has bytes that belong to no tensor: the file is damaged");
   EXPECT_EQ(refusal("{}      ", 0), "");
   EXPECT_EQ(refusal(" {}", 0), "is no safetensors file: its header is not an object of JSON");
   const std::string w = R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_EQ(refusal("{" + w + "," + w + "}", 4), "w: stands twice in the header");
-  EXPECT_EQ(refusal(R"({"w":{"dtype":"F32","shape":[4],"shape":[1],"data_offsets":[0,4]}})", 4), "shape: stands twice in the header");
+  EXPECT_EQ(refusal(R"({"w":{"dtype":"F32","shape":[4],"shape":[1],"data_offsets":[0,4]}})", 4),
+            "shape: stands twice in the header");
   EXPECT_EQ(refusal(R"({"__metadata__":{"format":1}})", 0), "__metadata__: is no table of texts");
   EXPECT_EQ(refusal(R"({"__metadata__":{"format":"pt"}})", 0), "");
   const std::string long_header = "{}" + std::string(100000000, ' ');
@@ -127,8 +143,9 @@ TEST(import_safetensors, refuses_holes_overlaps_and_what_stands_twice) {
 }
 
 TEST(import_safetensors, reads_what_stands_beside_a_tensor_of_no_numbers) {
-  const bytes file = safetensors(R"({"e":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-                                 floats({1, 2}));
+  const bytes file = safetensors(
+      R"({"e":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+      floats({1, 2}));
   const tensors t(read_safetensors({file.data(), file.size()}));
   EXPECT_EQ(t.of("e").left_out, "has no numbers");
   EXPECT_EQ(t.numbers_of("w"), floats({1, 2}));
@@ -190,7 +207,8 @@ TEST(import_gguf, refuses_what_lies) {
   };
   EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 0)), "");
   EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 32)), "w: lies beyond the end: the file is truncated or damaged");
-  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, UINT64_MAX - 31)), "w: lies beyond the end: the file is truncated or damaged");
+  EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, UINT64_MAX - 31)),
+            "w: lies beyond the end: the file is truncated or damaged");
   EXPECT_EQ(refusal(gguf_entry("w", {16}, 8, 0)), "w: is damaged: its rows are no whole blocks of 32");
   const bytes large = gguf({gguf_entry("w", {UINT64_MAX, UINT64_MAX}, 0, 0)}, bytes(64));
   EXPECT_EQ(read_gguf({large.data(), large.size()}).at(0).refused, "has 2^31 numbers or more");

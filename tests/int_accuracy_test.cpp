@@ -27,9 +27,10 @@ struct kind {
   double rms, most;
 };
 // What the study of these rules has measured, and half as much again.
-const kind kinds[] = {{"gauss", 98, 98, 1, false, 4.2e-5, 2.9e-4},       {"peaked", 98, 98, 4, false, 1.7e-4, 1.3e-3},
-                      {"sink and sea", 98, 98, 0.5, true, 1.5e-4, 8.4e-4}, {"gauss", 64, 1500, 1, false, 1.8e-5, 8e-5},
-                      {"sink and sea", 64, 1500, 0.5, true, 2.1e-4, 1e-3}, {"sink and sea", 16, 16384, 0.5, true, 2.7e-4, 1.3e-3}};
+const kind kinds[] = {
+    {"gauss", 98, 98, 1, false, 4.2e-5, 2.9e-4},         {"peaked", 98, 98, 4, false, 1.7e-4, 1.3e-3},
+    {"sink and sea", 98, 98, 0.5, true, 1.5e-4, 8.4e-4}, {"gauss", 64, 1500, 1, false, 1.8e-5, 8e-5},
+    {"sink and sea", 64, 1500, 0.5, true, 2.1e-4, 1e-3}, {"sink and sea", 16, 16384, 0.5, true, 2.7e-4, 1.3e-3}};
 constexpr int32_t dim = 64;
 
 class int_accuracy : public int_kernel_test {
@@ -104,8 +105,8 @@ TEST_P(int_accuracy, is_what_the_study_says) {
       bias += (int_lse[i] - lse[i] * 2048) / static_cast<double>(lse.size());
     }
     const double rms = std::sqrt(squares / static_cast<double>(out.size()));
-    std::printf("%-12s %5d keys: rms %.2e, greatest %.2e; log-sum-exp within %.2f, on average %.2f\n", a.name, a.n_kv, rms,
-                greatest, of_lse, bias);
+    std::printf("%-12s %5d keys: rms %.2e, greatest %.2e; log-sum-exp within %.2f, on average %.2f\n", a.name, a.n_kv,
+                rms, greatest, of_lse, bias);
     EXPECT_LE(rms, a.rms) << a.name << a.n_kv;
     EXPECT_LE(greatest, a.most) << a.name << a.n_kv;
     EXPECT_LE(of_lse, 3) << a.name << a.n_kv;

@@ -91,7 +91,8 @@ static void attend(int kind) {
   const int32_t wide = dim > v_dim ? dim : v_dim;
   const int32_t most = max_bytes / (batch * n_kv_heads * wide), n_kv = between(1, kind % 4 ? 90 : max_keys);
   const int32_t keys = n_kv < most ? n_kv : most, typical = between(-16, -12);
-  heed_int_attention call = heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, (int8_t *)(void *)out, all_memory);
+  heed_int_attention call =
+      heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, (int8_t *)(void *)out, all_memory);
   call.batch = batch;
   call.v_dim = v_dim;
   call.v.head_stride = call.out.head_stride = v_dim;
@@ -163,7 +164,8 @@ int main(void) {
     different += digest != right;
     n++;
   }
-  if (different) fprintf(stderr, "%d kernels give other bits than %08lx%08lx\n", different, (unsigned long)(right >> 32),
-                         (unsigned long)(right & 0xffffffff));
+  if (different)
+    fprintf(stderr, "%d kernels give other bits than %08lx%08lx\n", different, (unsigned long)(right >> 32),
+            (unsigned long)(right & 0xffffffff));
   return different || n_refused || n == 0;
 }

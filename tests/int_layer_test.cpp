@@ -304,10 +304,10 @@ TEST(int_layer, rows_that_are_wanted_have_the_numbers_of_the_whole_call) {
         std::vector<int16_t> y(wanted.size());
         heed_int_matrix_out to = heed_int_matrix_out_of(y.data(), HEED_INT16, rows, t.dim, 0);
         if (rows == 1) to.row_stride = 0;  // of one row nobody looks at it
-        ASSERT_EQ(heed_int_layer_run(&t.layer, heed_int_matrix_of(x.data(), HEED_INT16, n, t.dim, 0), to,
-                                     heed_memory_of(memory, much ? sizeof memory : least),
-                                     much ? threads.get() : nullptr),
-                  HEED_OK);
+        ASSERT_EQ(
+            heed_int_layer_run(&t.layer, heed_int_matrix_of(x.data(), HEED_INT16, n, t.dim, 0), to,
+                               heed_memory_of(memory, much ? sizeof memory : least), much ? threads.get() : nullptr),
+            HEED_OK);
         EXPECT_EQ(y, wanted) << "kind " << kind << ", out_rows " << out;
         if (kind >= 4) {
           EXPECT_EQ(heed_int_cache_length(&cache, 0), n);

@@ -62,7 +62,8 @@ TEST_P(int_partial, any_split_gives_the_bits_of_the_whole) {
     }
     const int32_t last = random.between(0, 2);
     for (int32_t j = 1; j < 3; ++j)
-      ASSERT_EQ(heed_int_partial_merge(n_rows, p.call.v_dim, memory[last].get(), memory[(last + j) % 3].get()), HEED_OK);
+      ASSERT_EQ(heed_int_partial_merge(n_rows, p.call.v_dim, memory[last].get(), memory[(last + j) % 3].get()),
+                HEED_OK);
     p.call.partial = memory[last].get();
     for (int twice = 0; twice < 2; ++twice) {  // a partial stays as it is
       ASSERT_EQ(heed_int_partial_finish(&p.call), HEED_OK);

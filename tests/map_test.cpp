@@ -102,11 +102,13 @@ TEST(map, colours_become_evenly_lighter) {
     const auto linear = [](uint8_t x) { return std::pow(x / 255.0, 2.2); };
     return std::cbrt(0.2126 * linear(c.red) + 0.7152 * linear(c.green) + 0.0722 * linear(c.blue));
   };
-  const double first = lightness(heed_map::colour_of(palette::viridis, 0.0)), last = lightness(heed_map::colour_of(palette::viridis, 1.0));
+  const double first = lightness(heed_map::colour_of(palette::viridis, 0.0)),
+               last = lightness(heed_map::colour_of(palette::viridis, 1.0));
   for (int i = 0; i <= 16; ++i) {
     const double expected = first + (last - first) * i / 16;
     EXPECT_NEAR(lightness(heed_map::colour_of(palette::viridis, i / 16.0)), expected, 0.04) << i;
-    EXPECT_LT(lightness(heed_map::colour_of(palette::grey, (i + 1) / 17.0)), lightness(heed_map::colour_of(palette::grey, i / 17.0)));
+    EXPECT_LT(lightness(heed_map::colour_of(palette::grey, (i + 1) / 17.0)),
+              lightness(heed_map::colour_of(palette::grey, i / 17.0)));
   }
 }
 
@@ -144,7 +146,8 @@ TEST(map, letters_differ) {
 // A legend, or a title, may be wider than the cells.
 TEST(map, image_has_room_for_legends_and_titles) {
   heed_map::picture p = small();
-  for (const char *title : {"weights", "a title that is much wider than the cells of its panel, and than the legend below it"}) {
+  for (const char *title :
+       {"weights", "a title that is much wider than the cells of its panel, and than the legend below it"}) {
     p.panels.resize(1);
     p.panels[0].title = title;
     const heed_map::canvas drawn = heed_map::draw(p);

@@ -114,8 +114,8 @@ TEST_P(primitive_bits, products_in_pieces) {
   if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";
   struct {
     int32_t n, in, out, workers, pieces;
-  } const cases[] = {{10, 200, 1001, 3, 12}, {101, 100, 200, 3, 6},  {101, 100, 200, 1, 4}, {101, 100, 200, 2, 4},
-                     {101, 100, 200, 7, 7},  {128, 300, 384, 2, 6},  {99, 64, 64, 2, 4},    {99, 30, 64, 2, 0},
+  } const cases[] = {{10, 200, 1001, 3, 12}, {101, 100, 200, 3, 6}, {101, 100, 200, 1, 4}, {101, 100, 200, 2, 4},
+                     {101, 100, 200, 7, 7},  {128, 300, 384, 2, 6}, {99, 64, 64, 2, 4},    {99, 30, 64, 2, 0},
                      {5, 700, 64, 2, 0},     {40, 400, 130, 7, 2}};
   for (const auto &[n, in, out, workers, pieces] : cases) {
     random_source r(static_cast<uint64_t>(n));

@@ -16,8 +16,8 @@ matrix run_project(const matrix &x, const weights &w, const std::vector<float> &
 
 std::string text(int32_t n, const weights &w) {
   return std::to_string(n) + " x " + std::to_string(w.n_in) + " x " + std::to_string(w.n_out) + " " +
-         format_name(w.numbers.format) + (w.shifted ? " shifted" : "") + (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " +
-         std::to_string(w.stride);
+         format_name(w.numbers.format) + (w.shifted ? " shifted" : "") +
+         (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " + std::to_string(w.stride);
 }
 
 class project : public kernel_test {
@@ -85,7 +85,9 @@ TEST_P(project, with_zero_points_at_the_ends) {
   for (const bool is_unsigned : {false, true})
     for (const int32_t n_scales : {1, 4})
       for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
-        const auto number = [=](unsigned char bits) { return is_unsigned ? int(bits) : int(static_cast<int8_t>(bits)); };
+        const auto number = [=](unsigned char bits) {
+          return is_unsigned ? int(bits) : int(static_cast<int8_t>(bits));
+        };
         const heed_weights w = heed_weights_with_zero_points(
             heed_weights_of(q, scales, is_unsigned ? HEED_UINT8 : HEED_INT8, layout, 1, 4), zeros, n_scales);
         float y[4];
@@ -110,8 +112,8 @@ TEST_P(project, with_zero_points_keeps_to_the_error) {
         double exact = 0, sum = 0;
         for (int32_t i = 0; i < w.n_in; ++i) {
           const size_t at = w.layout == HEED_OUT_IN ? size_t(o) * w.stride + i : size_t(i) * w.stride + o;
-          const double by = (w.byte(w.numbers.bytes[at]) - w.zero(o)) * double(w.scale(o)) *
-                            double(x.values[size_t(t * w.n_in + i)]);
+          const double by =
+              (w.byte(w.numbers.bytes[at]) - w.zero(o)) * double(w.scale(o)) * double(x.values[size_t(t * w.n_in + i)]);
           exact += by, sum += std::fabs(by);
         }
         EXPECT_LE(std::fabs(double(y.values[size_t(t * w.n_out + o)]) - exact), (2 * w.n_in + 2) * 0x1p-24 * sum);

@@ -22,7 +22,8 @@ TEST_P(rows_special, activations) {
         return y.values[0];
       };
       EXPECT_TRUE(std::isnan(value_of(not_a_number))) << f.name;
-      const float least = limit_of(f.call, false), most = limit_of(f.call, true), half = f.call == heed_sigmoid ? 0.5f : 0;
+      const float least = limit_of(f.call, false), most = limit_of(f.call, true),
+                  half = f.call == heed_sigmoid ? 0.5f : 0;
       EXPECT_EQ(value_of(infinity), most) << f.name;
       EXPECT_EQ(bits_of(value_of(-infinity)), bits_of(least)) << f.name;
       EXPECT_EQ(bits_of(value_of(-3.4e38f)), bits_of(least)) << f.name;

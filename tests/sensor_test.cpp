@@ -236,7 +236,8 @@ TEST(sensor_rows, of_files_are_finite_numbers) {
       sensor_files::read_floats(path, 4);
       ADD_FAILURE() << "took " << bad;
     } catch (const std::runtime_error &error) {
-      EXPECT_NE(std::string(error.what()).find("heed_sensor.f32: number 2, counted from 0"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("heed_sensor.f32: number 2, counted from 0"), std::string::npos)
+          << error.what();
     }
   }
   EXPECT_THROW(sensor_files::read_floats(path, 3), std::runtime_error);

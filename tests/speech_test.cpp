@@ -92,7 +92,9 @@ TEST_P(speech_kernel, gives_one_digest) {
   HEED_NEEDS_MOONSHINE();
   const bool fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
   const std::map<std::string, std::pair<uint64_t, uint64_t>> expected = {
-      {"f32", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}}, {"int8", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}}, {"w8a8", {0xe32fcbca2ce802f0u, 0x3f536a4cef04b0d5u}}};  // int8 is f32 to the bit
+      {"f32", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}},
+      {"int8", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}},
+      {"w8a8", {0xe32fcbca2ce802f0u, 0x3f536a4cef04b0d5u}}};  // int8 is f32 to the bit
   for (const auto &e : expected) {
     open(e.first);
     EXPECT_EQ(digest_of(half_a_second()), fused ? e.second.first : e.second.second) << e.first << std::hex;

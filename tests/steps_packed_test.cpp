@@ -62,7 +62,9 @@ void compare(const kernel *k, const kernel *ref, step_check &check, const packed
   check.that(y.intact(), "wrote outside y");
 }
 
-const char *name_of(int32_t format) { return format == stored_int8 ? "int8" : format == stored_uint8 ? "uint8" : format == stored_q8_0 ? "Q8_0" : "Q4_0"; }
+const char *name_of(int32_t format) {
+  return format == stored_int8 ? "int8" : format == stored_uint8 ? "uint8" : format == stored_q8_0 ? "Q8_0" : "Q4_0";
+}
 std::string text_of(const packed_shape &p, int32_t format) {
   return std::string(name_of(format)) + ", " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
          std::to_string(p.n_cols) + " of " + std::to_string(p.width);

@@ -132,8 +132,8 @@ TEST_P(steps_of_rows, linear_of_large_weights) {
       step_check check("linear " + std::to_string(n_rows) + ", stride " + std::to_string(stride));
       guarded<float> y(static_cast<size_t>(n_rows) * n_cols, 1), expected(y.size());
       const auto run = [&](const kernel *k, guarded<float> &to) {
-        products_of(k)->linear({x.data(), depth, w.data(), stride, n_rows % 2 ? bias.data() : nullptr, to.data(), n_cols,
-                                n_rows, depth, n_cols});
+        products_of(k)->linear({x.data(), depth, w.data(), stride, n_rows % 2 ? bias.data() : nullptr, to.data(),
+                                n_cols, n_rows, depth, n_cols});
       };
       run(k_, y), run(ref_, expected);
       for (size_t i = 0; i < y.size(); i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
@@ -167,12 +167,9 @@ TEST_P(steps_of_rows, elements) {
     const char *name;
     void (*row_steps::*step)(const element_rows &);
     bool binary;
-  } all[] = {{"gelu", &row_steps::gelu, false},
-             {"gelu_tanh", &row_steps::gelu_tanh, false},
-             {"silu", &row_steps::silu, false},
-             {"relu", &row_steps::relu, false},
-             {"tanh", &row_steps::tanh, false},
-             {"sigmoid", &row_steps::sigmoid, false},
+  } all[] = {{"gelu", &row_steps::gelu, false}, {"gelu_tanh", &row_steps::gelu_tanh, false},
+             {"silu", &row_steps::silu, false}, {"relu", &row_steps::relu, false},
+             {"tanh", &row_steps::tanh, false}, {"sigmoid", &row_steps::sigmoid, false},
              {"add", &row_steps::add, true}};
   for (const auto &f : all)
     for (int32_t dim : {1, 5, 16, 17, 47, 64, 65, 127, 200})

@@ -166,9 +166,8 @@ TEST(transformer_layer_bytes, are_those_of_the_macro) {
     t.attention = &a;
     const int32_t n = r.size(1, 1000);
     const bool gated = t.w_gate.data || t.hidden_order;
-    const size_t of_macro =
-        HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
-                                     t.hidden_dim + (t.parallel ? a.model_dim : 0), gated);
+    const size_t of_macro = HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
+                                                         t.hidden_dim + (t.parallel ? a.model_dim : 0), gated);
     EXPECT_LE(heed_transformer_layer_bytes(&t, n), of_macro);
     if (!t.parallel || !gated) {
       EXPECT_EQ(heed_transformer_layer_bytes(&t, n), of_macro);

@@ -65,7 +65,7 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
 /* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. There are fewer than 2^31. */
 #define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE_64(tokens) + 63) / 64 * 64)
 #define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                     \
+  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                    \
                 HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads),    \
                                   HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)))
 #define HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)                                 \

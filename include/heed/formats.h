@@ -16,18 +16,17 @@ extern "C" {
 
 /* A format of numbers. */
 typedef enum heed_format {
-  HEED_F32 = 0,  /* IEEE 754 binary32: float */
-  HEED_F16 = 1,  /* IEEE 754 binary16 */
-  HEED_BF16 = 2, /* the upper half of an f32 */
-  HEED_INT8 = 3, /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
-  HEED_Q8_0 = 4, /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
-  HEED_Q4_0 = 5, /* the same with numbers from -8 to 7, two in a byte */
+  HEED_F32 = 0,   /* IEEE 754 binary32: float */
+  HEED_F16 = 1,   /* IEEE 754 binary16 */
+  HEED_BF16 = 2,  /* the upper half of an f32 */
+  HEED_INT8 = 3,  /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
+  HEED_Q8_0 = 4,  /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
+  HEED_Q4_0 = 5,  /* the same with numbers from -8 to 7, two in a byte */
   HEED_INT16 = 6, /* integers.h only: results of 16 bits */
   HEED_UINT8 = 7  /* weights only: 0 to 255, less a zero point, times a scale (heed_weights_with_zero_points) */
 } heed_format;
 /* Bytes of a number. Blocks have no such size: a block of HEED_Q8_0 takes 34 bytes, one of HEED_Q4_0 takes 18. */
-#define HEED_FORMAT_BYTES(format) \
-  ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 || (format) == HEED_UINT8 ? 1 : 2)
+#define HEED_FORMAT_BYTES(format) ((format) == HEED_F32 ? 4 : (format) == HEED_INT8 || (format) == HEED_UINT8 ? 1 : 2)
 
 /* ------------------------------------------------------------------------------------------------------------ rows */
 
@@ -189,8 +188,8 @@ typedef struct heed_weights {
 /* Contiguous weights. scales may be null if the format is neither HEED_INT8 nor HEED_UINT8. */
 static inline heed_weights heed_weights_of(const void *data, const float *scales, int32_t format, int32_t layout,
                                            int32_t n_in, int32_t n_out) {
-  heed_weights w = {data,  scales, format,    layout,    n_in,
-                    n_out, layout == HEED_IN_OUT ? n_out : n_in, HEED_NULL, HEED_NULL, 0};
+  heed_weights w = {data,      scales,    format, layout, n_in, n_out, layout == HEED_IN_OUT ? n_out : n_in,
+                    HEED_NULL, HEED_NULL, 0};
   return w;
 }
 

@@ -60,7 +60,7 @@ static inline heed_int_cache_shape heed_int_cache_shape_default(int32_t capacity
                                 n_kv_heads, head_dim, v_dim)
 /* What the two sizes are made of: slots are tokens, those of a ring rounded up to a multiple of 32. */
 #define HEED_INT_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim)  \
-  HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                   \
+  HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                  \
                 HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads), \
                                   HEED_SIZE_64(slots) * (HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim))))
 /* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no

@@ -44,8 +44,12 @@ void turn_each(const kernel *k, const attention_pass &c) {
 heed_status append_each(const kernel *k, const heed_attention_layer &l, const row_span &span, const float *keys,
                         const float *values) {
   const cache_functions &cache = functions_of(*l.cache);
-  append_call call = {l.cache, 0, span.n, heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
-                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l)};
+  append_call call = {l.cache,
+                      0,
+                      span.n,
+                      heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
+                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim),
+                      keeps_numbers(l)};
   const heed_status status = cache.check_numbers(k, call);  // of all, before any is kept
   if (status != HEED_OK) return status;
   walk(span, [&](int32_t sequence, int32_t first, int32_t n) {

@@ -33,7 +33,8 @@ int32_t greatest_of(const float *x, int32_t n) {
   int32_t best = 0;
   while (best < n && x[best] != x[best]) best++;
   if (best == n) return -1;
-  for_greater(x, best + 1, n, [&]() HEED_INLINED { return x[best]; }, [&](int32_t i) HEED_INLINED { best = i; });
+  for_greater(
+      x, best + 1, n, [&]() HEED_INLINED { return x[best]; }, [&](int32_t i) HEED_INLINED { best = i; });
   return best;
 }
 
@@ -60,8 +61,9 @@ int32_t find_largest(const float *x, int32_t n, int32_t k, int32_t *indices) {
     if (x[i] == x[i]) indices[size++] = i;
   for (int32_t at = size / 2 - 1; at >= 0; at--) sink(x, indices, size, at);
   if (size == k)
-    for_greater(x, i, n, [&]() HEED_INLINED { return x[indices[0]]; },
-                [&](int32_t j) HEED_INLINED { indices[0] = j, sink(x, indices, size, 0); });
+    for_greater(
+        x, i, n, [&]() HEED_INLINED { return x[indices[0]]; },
+        [&](int32_t j) HEED_INLINED { indices[0] = j, sink(x, indices, size, 0); });
   for (int32_t left = size - 1; left > 0; left--) {
     const int32_t last = indices[0];
     indices[0] = indices[left];
@@ -194,8 +196,7 @@ HEED_NOINLINE heed_status check_largest(const heed_matrix &x, int32_t k, const i
   check.matrix(x, HEED_ARG_X);
   check.count(k, x.dim, HEED_ARG_K);
   size_t n = 0;
-  const bool overflow =
-      check.ok() && __builtin_mul_overflow(static_cast<size_t>(x.n_rows), static_cast<size_t>(k), &n);
+  const bool overflow = check.ok() && __builtin_mul_overflow(static_cast<size_t>(x.n_rows), static_cast<size_t>(k), &n);
   check.require(!overflow, HEED_OVERFLOW, HEED_ARG_INDICES);
   if (check.ok()) check.array(indices, n, access::write, HEED_ARG_INDICES);
   if (check.ok() && values) check.array(values, n, access::write, HEED_ARG_VALUES);

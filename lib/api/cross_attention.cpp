@@ -49,7 +49,8 @@ heed_status remember_rows(kernel_handle k, attention_pass &c) {
 
 heed_status heed_attention_layer_remember(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
                                           const heed_executor *executor) {
-  heed::attention_pass c = {layer, &x, {}, static_cast<float *>(memory.data), nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
+  heed::attention_pass c = {layer,   &x,     {},       static_cast<float *>(memory.data),
+                            nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
   const heed_status status = heed::check_remember(c);
   if (status != HEED_OK) return status;
   const auto k = heed_front_door::kernel(executor);

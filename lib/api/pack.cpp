@@ -112,7 +112,8 @@ void write_piece(const piece &from, int32_t format, unsigned char *panel, int32_
           static_cast<unsigned char>((from.bits[k] + 8) << (k % 8 < 4 ? 0 : 4));
   } else {
     unsigned char *words = panel + 4 * words_of_scales(format) * row + begin * row;
-    if (format == HEED_UINT8) put_word(panel + 4 * (row + output), (static_cast<uint32_t>(from.zero) & 0xffff) * 0x10001);
+    if (format == HEED_UINT8)
+      put_word(panel + 4 * (row + output), (static_cast<uint32_t>(from.zero) & 0xffff) * 0x10001);
     if (format == HEED_Q8_0) {
       words = panel + begin / block_inputs * row * q8_0_bytes;
       put_half(words + 2 * output, from.scale);
@@ -194,7 +195,8 @@ HEED_NOINLINE heed_status check_pack(const heed_weights &w, int32_t format, heed
 
 // All inputs of a packed output.
 HEED_NOINLINE void widen_packed(const heed_weights &w, int32_t output, float *x) {
-  const int32_t first = output / panel_outputs * panel_outputs, width = panel_width(w.n_out, first), at = output - first;
+  const int32_t first = output / panel_outputs * panel_outputs, width = panel_width(w.n_out, first),
+                at = output - first;
   const auto *const panel = static_cast<const unsigned char *>(w.data) +
                             static_cast<size_t>(first) * packed_output_bytes(w.format, static_cast<uint64_t>(w.n_in));
   for (int32_t i = 0; i < w.n_in; i++) {

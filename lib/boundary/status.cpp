@@ -53,13 +53,15 @@ constexpr text_group arguments[] = {
     {HEED_ARG_CALL,
      "call\0q\0k\0v\0out\0batch\0n_heads\0n_kv_heads\0n_q\0n_kv\0head_dim\0v_dim\0scale\0causal\0position\0"
      "workspace\0executor\0memory\0kernel\0report\0threads\0n_threads\0"},
-    {HEED_ARG_X, "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0packed\0n_groups\0indices\0temperature\0"
+    {HEED_ARG_X,
+     "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0packed\0n_groups\0indices\0temperature\0"
      "top_p\0random\0"},
     {HEED_ARG_ROPE, "rope\0style\0rotary_dim\0base\0frequencies\0positions\0"},
     {HEED_ARG_OPTIONS,
      "options\0ranges\0mask\0softcap\0alibi\0sinks\0scores\0weights\0lse\0column_sums\0top_k\0partial\0narrow\0"},
     {HEED_ARG_LEFT_WINDOW, "left_window\0right_window\0kv_lengths\0total\0first_key\0"},
-    {HEED_ARG_CACHE, "cache\0shape\0kind\0capacity\0pinned\0spare\0n_sequences\0format\0sequence\0length\0dim\0lengths\0"},
+    {HEED_ARG_CACHE,
+     "cache\0shape\0kind\0capacity\0pinned\0spare\0n_sequences\0format\0sequence\0length\0dim\0lengths\0"},
     {HEED_ARG_LAYER,
      "layer\0attention\0model_dim\0out_dim\0hidden_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
      "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"

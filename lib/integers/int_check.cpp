@@ -17,7 +17,9 @@ void check_shape(checker &check, const heed_int_attention &call) {
   check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
   check.count(call.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
-  if (check.ok()) check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  if (check.ok())
+    check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0, HEED_MISFIT,
+                  HEED_ARG_N_KV_HEADS);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   check.count(call.n_kv, call.cache ? HEED_MAX_COUNT : HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
   check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
@@ -109,7 +111,8 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
 void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
   if (!check.ok()) return;
   if (w.code) {
-    check.require(w.layout == HEED_PACKED || (w.format != HEED_INT8 && w.format != HEED_UINT8), HEED_NOT_HERE, argument);
+    check.require(w.layout == HEED_PACKED || (w.format != HEED_INT8 && w.format != HEED_UINT8), HEED_NOT_HERE,
+                  argument);
     if (check.ok()) w.code->check(check, w, argument);
   } else {
     check.require(w.layout != HEED_PACKED && w.format != HEED_Q8_0 && w.format != HEED_Q4_0, HEED_NOT_INITIALIZED,

@@ -110,7 +110,8 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
 
 heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &x, const heed_int_matrix_out &y,
                             heed_memory memory, const heed_executor *executor) {
-  checker_of<33> check;  // x, y, memory, layer, executor, a cache's 2, 7 weights with bias and multipliers, 2 norms, table
+  checker_of<33>
+      check;  // x, y, memory, layer, executor, a cache's 2, 7 weights with bias and multipliers, 2 norms, table
   check.object(layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   check_layer(check, *layer);

@@ -13,7 +13,8 @@ static_assert(sizeof(heed_multiplier) == 2 * sizeof(int32_t) && int_most_depth =
 // Packed weights are a panel of 64 outputs after another.
 void run_panels(void (*project)(const int_product &), const int_product &b, const unsigned char *panels, int32_t n_out,
                 int32_t first) {
-  const ptrdiff_t output_bytes = static_cast<ptrdiff_t>(packed_output_bytes(stored_int8, static_cast<uint64_t>(b.depth)));
+  const ptrdiff_t output_bytes =
+      static_cast<ptrdiff_t>(packed_output_bytes(stored_int8, static_cast<uint64_t>(b.depth)));
   for (int32_t done = 0; done < b.n_cols; done += panel_outputs) {
     const int32_t begin = first + done, width = panel_width(n_out, begin);
     int_product part = b;
@@ -97,9 +98,8 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
 
 using namespace heed;
 
-heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *bias,
-                             const heed_multiplier *multipliers, heed_int_matrix_out y,
-                             const heed_executor *executor) {
+heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *bias, const heed_multiplier *multipliers,
+                             heed_int_matrix_out y, const heed_executor *executor) {
   const heed_status status = check_int_project(x, w, bias, multipliers, y, executor);
   if (status != HEED_OK) return status;
   const bool several = x.n_rows > 1;  // a row alone may have any stride

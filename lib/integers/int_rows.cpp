@@ -65,8 +65,7 @@ row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix
   return job;
 }
 
-void check_y(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y,
-                  const heed_executor *executor) {
+void check_y(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, const heed_executor *executor) {
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
   check.executor(executor);
@@ -174,8 +173,8 @@ void norm_row(const row_job &job, int32_t r) {
   }
 }
 
-HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
-                                     const heed_executor *executor) {
+HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_int_norm &norm,
+                                         const heed_int_matrix_out &y, const heed_executor *executor) {
   checker_of<5> check;
   check_x(check, x, y, HEED_ARG_X);
   check_y(check, x, y, executor);

@@ -23,16 +23,17 @@ namespace heed {
 
 // Weights of one input: narrow ones through core registers, there shifted or not, then converted or not.
 #define HEED_2_NUMBERS(b0, b1) "vmov s" #b0 ", s" #b1 ", r4, r5\n"
-#define HEED_INPUTS(load, bytes, shift, b0, b1, b2, b3)                                             \
-  load " r4, [r0]\n" load " r5, [r0, #" #bytes "]\n" shift HEED_2_NUMBERS(b0, b1)                   \
-  load " r4, [r0, #2*" #bytes "]\n" load " r5, [r0, #3*" #bytes "]\n" shift HEED_2_NUMBERS(b2, b3)  \
-  "add r0, r0, r1\n"
+#define HEED_INPUTS(load, bytes, shift, b0, b1, b2, b3)                                \
+  load " r4, [r0]\n" load " r5, [r0, #" #bytes "]\n" shift HEED_2_NUMBERS(b0, b1) load \
+      " r4, [r0, #2*" #bytes "]\n" load " r5, [r0, #3*" #bytes "]\n" shift             \
+      HEED_2_NUMBERS(b2, b3) "add r0, r0, r1\n"
 #define HEED_OUTPUTS(load, bytes, shift, b0, b1, b2, b3)                                            \
-  load " r4, [r0], #" #bytes "\n" load " r5, [r1], #" #bytes "\n" shift HEED_2_NUMBERS(b0, b1)      \
-  load " r4, [r2], #" #bytes "\n" load " r5, [r3], #" #bytes "\n" shift HEED_2_NUMBERS(b2, b3)
-#define HEED_EACH(convert, b0, b1, b2, b3)                             \
-  convert " s" #b0 ", s" #b0 "\n" convert " s" #b1 ", s" #b1 "\n"      \
-  convert " s" #b2 ", s" #b2 "\n" convert " s" #b3 ", s" #b3 "\n"
+  load " r4, [r0], #" #bytes "\n" load " r5, [r1], #" #bytes "\n" shift HEED_2_NUMBERS(b0, b1) load \
+      " r4, [r2], #" #bytes "\n" load " r5, [r3], #" #bytes "\n" shift                              \
+      HEED_2_NUMBERS(b2, b3)
+#define HEED_EACH(convert, b0, b1, b2, b3)                                                                         \
+  convert " s" #b0 ", s" #b0 "\n" convert " s" #b1 ", s" #b1 "\n" convert " s" #b2 ", s" #b2 "\n" convert " s" #b3 \
+          ", s" #b3 "\n"
 #define HEED_SCALE(b, scale) "vmul.f32 s" #b ", s" #b ", s" #scale "\n"
 #define HEED_SCALES(b0, b1, b2, b3) HEED_SCALE(b0, 28) HEED_SCALE(b1, 29) HEED_SCALE(b2, 30) HEED_SCALE(b3, 31)
 #define HEED_F32_INPUTS(b0, b1, b2, b3) "vldmia r0, {s" #b0 "-s" #b3 "}\n add r0, r0, r1\n"
@@ -50,7 +51,7 @@ namespace heed {
 #define HEED_INT8_OUTPUTS(...) HEED_INT8(HEED_OUTPUTS, __VA_ARGS__)
 
 // All inputs of one format and layout. An odd number ("mi") begins with a second one.
-#define HEED_TWO_A_PASS(first, second)                                  \
+#define HEED_TWO_A_PASS(first, second) \
   "1:\n" first(16, 17, 18, 19) "2:\n" second(20, 21, 22, 23) "blx r8\n" \
   "subs r6, r6, #2\n bne 1b\n"
 #define HEED_WAY(label, begin, weights) #label ":\n" begin "bmi 2f\n" HEED_TWO_A_PASS(weights, weights) "b 9f\n"
@@ -58,7 +59,7 @@ namespace heed {
 // From the tile to its registers and on to the way of its format. The code for so many rows is the end of that for 4;
 // "adr" is right only where the section has the alignment of ".balign".
 #define HEED_BEGIN                                                                         \
-  ".balign 4\n" \
+  ".balign 4\n"                                                                            \
   "vmov s26, r0\n"                                                                         \
   "ldr r1, [r0, %[start]]\n"                                                               \
   "vldmia r1, {s0-s3}\n vldmia r1, {s4-s7}\n vldmia r1, {s8-s11}\n vldmia r1, {s12-s15}\n" \
@@ -88,7 +89,7 @@ namespace heed {
   "add r8, r8, #1\n"                                                                       \
   "6:\n tbh [pc, r5, lsl #1]\n"
 // The code for the rows, and the sums to y. keeps: what puts the tile into r0 again.
-#define HEED_END(keeps, store)                                            \
+#define HEED_END(keeps, store) \
   "7:\n" HEED_ROWS(HEED_ROW) "bx lr\n"                                    \
   "8:\n" HEED_ROWS(HEED_ODD_ROW) "vmov r8, s27\n bx lr\n"                 \
   "9:\n" keeps                                                            \
@@ -105,7 +106,7 @@ namespace heed {
   "4:\n"
 #define HEED_STORE(b0, b1, b2, b3) "vstmia r1, {s" #b0 "-s" #b3 "}\n"
 #define HEED_IN_S26 "vmov r0, s26\n"
-#define HEED_OPERANDS                                                                                               \
+#define HEED_OPERANDS                                                                               \
   : "+r"(tile)                                                                                                      \
   : [start] "i"(offsetof(projection_tile, start)), [scales] "i"(offsetof(projection_tile, scales)),                 \
     [rows] "i"(offsetof(projection_tile, rows)), [way] "i"(offsetof(projection_tile, way)),                         \
@@ -119,34 +120,32 @@ namespace heed {
 
 [[maybe_unused]] static HEED_NOINLINE void project_tile_cortex_m(const projection_tile &t) {
   register const projection_tile *tile asm("r0") = &t;
-  asm volatile(
-      HEED_BEGIN
-      "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, (15f-5b)/2, (16f-5b)/2, (17f-5b)/2\n"
-      HEED_WAY(10, , HEED_F32_INPUTS) HEED_WAY(11, , HEED_F32_OUTPUTS)
-      HEED_WAY(12, , HEED_F16_INPUTS) HEED_WAY(13, , HEED_F16_OUTPUTS)
-      HEED_WAY(14, , HEED_BF16_INPUTS) HEED_WAY(15, , HEED_BF16_OUTPUTS)
-      HEED_WAY(16, , HEED_INT8_INPUTS) HEED_WAY(17, , HEED_INT8_OUTPUTS)
-      HEED_END(HEED_IN_S26, HEED_STORE) HEED_OPERANDS HEED_CLOBBERS);
+  asm volatile(HEED_BEGIN
+               "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, (15f-5b)/2, (16f-5b)/2, "
+               "(17f-5b)/2\n" HEED_WAY(10, , HEED_F32_INPUTS) HEED_WAY(11, , HEED_F32_OUTPUTS) HEED_WAY(
+                   12, , HEED_F16_INPUTS) HEED_WAY(13, , HEED_F16_OUTPUTS) HEED_WAY(14, , HEED_BF16_INPUTS)
+                   HEED_WAY(15, , HEED_BF16_OUTPUTS) HEED_WAY(16, , HEED_INT8_INPUTS) HEED_WAY(17, , HEED_INT8_OUTPUTS)
+                       HEED_END(HEED_IN_S26, HEED_STORE) HEED_OPERANDS HEED_CLOBBERS);
 }
 
 // Packed words of four inputs: way 0 with scales (int8), way 2 as integers, whose sums are multiplied by scales and added to
 // y (blocks). An odd number of inputs ends with a second one, which then lies a byte before its place. The step to the
 // next two is 2 bytes and the rest of the stride in turn.
-#define HEED_WORDS(at, b0, b1, b2, b3)                                                  \
-  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at "]\n" HEED_2_NUMBERS(b0, b1)      \
-  "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at "]\n" HEED_2_NUMBERS(b2, b3)   \
-  HEED_EACH("vcvt.f32.s32", b0, b1, b2, b3)
+#define HEED_WORDS(at, b0, b1, b2, b3)                                                                             \
+  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at                                                              \
+  "]\n" HEED_2_NUMBERS(b0, b1) "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at "]\n" HEED_2_NUMBERS(b2, b3) \
+      HEED_EACH("vcvt.f32.s32", b0, b1, b2, b3)
 #define HEED_BYTES_1(...) HEED_WORDS(0, __VA_ARGS__)
 #define HEED_BYTES_2(...) HEED_WORDS(1, __VA_ARGS__) "add r0, r0, r2\n sub r2, r1, r2\n"
 #define HEED_SCALED_1(...) HEED_BYTES_1(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
 #define HEED_SCALED_2(...) HEED_BYTES_2(__VA_ARGS__) HEED_SCALES(__VA_ARGS__)
-#define HEED_WORD_WAY(label, begin, first, second)                                      \
-  #label ":\n" begin "mov r2, #2\n mov r3, #0\n bpl 1f\n"                               \
+#define HEED_WORD_WAY(label, begin, first, second) \
+#label ":\n" begin "mov r2, #2\n mov r3, #0\n bpl 1f\n"                               \
   "mov r3, r8\n vmov r8, s27\n subs r6, r6, #2\n beq 3f\n"                              \
   HEED_TWO_A_PASS(first, second)                                                        \
   "cmp r3, #0\n beq 9f\n"                                                               \
   "3:\n mov r8, r3\n mov r3, #0\n sub r0, r0, #1\n mov r6, #2\n b 2b\n"
-#define HEED_STORE_OR_ADD(b0, b1, b2, b3)                                                \
+#define HEED_STORE_OR_ADD(b0, b1, b2, b3) \
   "ldr r6, [r0, %[way]]\n cbz r6, 1f\n"                                                 \
   "vldmia r1, {s16-s19}\n" HEED_FMA(16, 28, b0) HEED_FMA(17, 29, b1)                    \
   HEED_FMA(18, 30, b2) HEED_FMA(19, 31, b3) "vstmia r1, {s16-s19}\n b 2f\n"             \
@@ -154,11 +153,9 @@ namespace heed {
 
 [[maybe_unused]] static HEED_NOINLINE void project_words_cortex_m(const projection_tile &t) {
   register const projection_tile *tile asm("r0") = &t;
-  asm volatile(
-      HEED_BEGIN
-      "5:\n .hword (10f-5b)/2, 0, (11f-5b)/2, 0\n"
-      HEED_WORD_WAY(10, , HEED_SCALED_1, HEED_SCALED_2) HEED_WORD_WAY(11, , HEED_BYTES_1, HEED_BYTES_2)
-      HEED_END(HEED_IN_S26, HEED_STORE_OR_ADD) HEED_OPERANDS HEED_CLOBBERS);
+  asm volatile(HEED_BEGIN "5:\n .hword (10f-5b)/2, 0, (11f-5b)/2, 0\n" HEED_WORD_WAY(10, , HEED_SCALED_1, HEED_SCALED_2)
+                   HEED_WORD_WAY(11, , HEED_BYTES_1, HEED_BYTES_2) HEED_END(HEED_IN_S26, HEED_STORE_OR_ADD)
+                       HEED_OPERANDS HEED_CLOBBERS);
 }
 
 #ifdef __ARM_FEATURE_DSP
@@ -167,18 +164,18 @@ namespace heed {
 #define HEED_LESS(zeros) "sxtah r4, r4, " zeros "\n sxtah r5, r5, " zeros ", ror #16\n"
 #define HEED_ZEROS(rest) "vmov lr, s26\n ldr r7, [lr, %[zeros]]\n ldr " rest ", [lr, %[zeros]+4]\n vmov s26, " rest "\n"
 #define HEED_FLOATS(...) HEED_EACH("vcvt.f32.s32", __VA_ARGS__) HEED_SCALES(__VA_ARGS__)
-#define HEED_SHIFTED_INPUTS(load, b0, b1, b2, b3)                                                 \
-  load " r4, [r0]\n" load " r5, [r0, #1]\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1)                \
-  load " r4, [r0, #2]\n" load " r5, [r0, #3]\n" HEED_LESS("r2") HEED_2_NUMBERS(b2, b3)            \
-  "add r0, r0, r1\n" HEED_FLOATS(b0, b1, b2, b3)
-#define HEED_SHIFTED_OUTPUTS(load, b0, b1, b2, b3)                                                \
-  load " r4, [r0], #1\n" load " r5, [r1], #1\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1)            \
-  load " r4, [r2], #1\n" load " r5, [r3], #1\n vmov lr, s26\n" HEED_LESS("lr") HEED_2_NUMBERS(b2, b3) \
-  HEED_FLOATS(b0, b1, b2, b3)
-#define HEED_SHIFTED_WORDS(at, b0, b1, b2, b3)                                                    \
-  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at "]\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1) \
-  "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at "]\n vmov lr, s26\n" HEED_LESS("lr")      \
-  HEED_2_NUMBERS(b2, b3) HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_SHIFTED_INPUTS(load, b0, b1, b2, b3)                                       \
+  load " r4, [r0]\n" load " r5, [r0, #1]\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1) load \
+      " r4, [r0, #2]\n" load " r5, [r0, #3]\n" HEED_LESS("r2")                          \
+          HEED_2_NUMBERS(b2, b3) "add r0, r0, r1\n" HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_SHIFTED_OUTPUTS(load, b0, b1, b2, b3)                                                   \
+  load " r4, [r0], #1\n" load " r5, [r1], #1\n" HEED_LESS("r7") HEED_2_NUMBERS(b0, b1) load          \
+      " r4, [r2], #1\n" load " r5, [r3], #1\n vmov lr, s26\n" HEED_LESS("lr") HEED_2_NUMBERS(b2, b3) \
+          HEED_FLOATS(b0, b1, b2, b3)
+#define HEED_SHIFTED_WORDS(at, b0, b1, b2, b3)                                      \
+  "ldrsb r4, [r0, #" #at "]\n ldrsb r5, [r0, #4+" #at "]\n" HEED_LESS("r7")         \
+      HEED_2_NUMBERS(b0, b1) "ldrsb r4, [r0, #8+" #at "]\n ldrsb r5, [r0, #12+" #at \
+                             "]\n vmov lr, s26\n" HEED_LESS("lr") HEED_2_NUMBERS(b2, b3) HEED_FLOATS(b0, b1, b2, b3)
 #define HEED_UINT8_INPUTS(...) HEED_SHIFTED_INPUTS("ldrb", __VA_ARGS__)
 #define HEED_UINT8_OUTPUTS(...) HEED_SHIFTED_OUTPUTS("ldrb", __VA_ARGS__)
 #define HEED_LESS_INPUTS(...) HEED_SHIFTED_INPUTS("ldrsb", __VA_ARGS__)
@@ -188,15 +185,13 @@ namespace heed {
 
 [[maybe_unused]] static HEED_NOINLINE void project_bytes_cortex_m(const shifted_tile &t) {
   register const shifted_tile *tile asm("r0") = &t;
-  asm volatile(
-      "push {r0, r7}\n"
-      HEED_BEGIN
-      "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, 0\n"
-      HEED_WAY(10, HEED_ZEROS("r2"), HEED_UINT8_INPUTS) HEED_WAY(11, HEED_ZEROS("lr"), HEED_UINT8_OUTPUTS)
-      HEED_WAY(12, HEED_ZEROS("r2"), HEED_LESS_INPUTS) HEED_WAY(13, HEED_ZEROS("lr"), HEED_LESS_OUTPUTS)
-      HEED_WORD_WAY(14, HEED_ZEROS("lr"), HEED_SHIFTED_1, HEED_SHIFTED_2)
-      HEED_END("ldr r0, [sp]\n", HEED_STORE) "pop {r0, r7}\n"
-      HEED_OPERANDS, [zeros] "i"(offsetof(shifted_tile, zeros)) HEED_CLOBBERS);
+  asm volatile("push {r0, r7}\n" HEED_BEGIN
+               "5:\n .hword (10f-5b)/2, (11f-5b)/2, (12f-5b)/2, (13f-5b)/2, (14f-5b)/2, 0\n" HEED_WAY(
+                   10, HEED_ZEROS("r2"), HEED_UINT8_INPUTS) HEED_WAY(11, HEED_ZEROS("lr"), HEED_UINT8_OUTPUTS)
+                   HEED_WAY(12, HEED_ZEROS("r2"), HEED_LESS_INPUTS) HEED_WAY(13, HEED_ZEROS("lr"), HEED_LESS_OUTPUTS)
+                       HEED_WORD_WAY(14, HEED_ZEROS("lr"), HEED_SHIFTED_1, HEED_SHIFTED_2)
+                           HEED_END("ldr r0, [sp]\n", HEED_STORE) "pop {r0, r7}\n" HEED_OPERANDS,
+               [zeros] "i"(offsetof(shifted_tile, zeros))HEED_CLOBBERS);
 }
 
 #undef HEED_SHIFTED_2

@@ -17,7 +17,8 @@ constexpr float eight_zeros[8] = {};
   operation " s" #to0 ", s" #a0 ", s" #b0 "\n" operation " s" #to1 ", s" #a1 ", s" #b1 "\n"
 #define HEED_WITH(operation, to0, to1, a0, a1, b) \
   operation " s" #to0 ", s" #a0 ", %[" #b "]\n" operation " s" #to1 ", s" #a1 ", %[" #b "]\n"
-#define HEED_ZERO_BELOW(y, x) "vcmp.f32 s" #x ", %[cutoff]\n vmrs APSR_nzcv, fpscr\n it mi\n vmovmi.f32 s" #y ", %[zero]\n"
+#define HEED_ZERO_BELOW(y, x) \
+  "vcmp.f32 s" #x ", %[cutoff]\n vmrs APSR_nzcv, fpscr\n it mi\n vmovmi.f32 s" #y ", %[zero]\n"
 
 // x = exp2(x - shift) for n pairs of numbers, n at least 1, which are added to as many sums.
 [[maybe_unused]] static HEED_NOINLINE void exponentials_cortex_m(float *x, float *sums, int32_t n, float shift) {
@@ -102,12 +103,10 @@ constexpr float eight_zeros[8] = {};
 HEED_INLINE float tree_cortex_m(const float *x) {
   register float sum asm("s0");
   asm volatile(
-      "vldmia %[x], {s0-s15}\n"
-      HEED_BOTH("vadd.f32", 0, 1, 0, 1, 8, 9) HEED_BOTH("vadd.f32", 2, 3, 2, 3, 10, 11)
-      HEED_BOTH("vadd.f32", 4, 5, 4, 5, 12, 13) HEED_BOTH("vadd.f32", 6, 7, 6, 7, 14, 15)
-      HEED_BOTH("vadd.f32", 0, 1, 0, 1, 4, 5) HEED_BOTH("vadd.f32", 2, 3, 2, 3, 6, 7)
-      HEED_BOTH("vadd.f32", 0, 1, 0, 1, 2, 3)
-      "vadd.f32 s0, s0, s1\n"
+      "vldmia %[x], {s0-s15}\n" HEED_BOTH("vadd.f32", 0, 1, 0, 1, 8, 9) HEED_BOTH("vadd.f32", 2, 3, 2, 3, 10, 11)
+          HEED_BOTH("vadd.f32", 4, 5, 4, 5, 12, 13) HEED_BOTH("vadd.f32", 6, 7, 6, 7, 14, 15)
+              HEED_BOTH("vadd.f32", 0, 1, 0, 1, 4, 5) HEED_BOTH("vadd.f32", 2, 3, 2, 3, 6, 7)
+                  HEED_BOTH("vadd.f32", 0, 1, 0, 1, 2, 3) "vadd.f32 s0, s0, s1\n"
       : "=t"(sum)
       : [x] "r"(x)
       : "memory", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15");

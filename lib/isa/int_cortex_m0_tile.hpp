@@ -44,16 +44,18 @@ struct cortex_m0_tile {
 };
 
 // Four sums in r8 to r11, from 0; r3 is kept in r12. n, the third word at r2, is in r4, the others in r2 and r3.
-#define HEED_M0_BEGIN                                                                                   \
+#define HEED_M0_BEGIN                                                                                         \
   "push {r4, r5, r6, r7, lr}\n mov r4, r8\n mov r5, r9\n mov r6, r10\n mov r7, r11\n push {r4, r5, r6, r7}\n" \
-  "mov r12, r3\n movs r4, #0\n mov r8, r4\n mov r9, r4\n mov r10, r4\n mov r11, r4\n"                   \
+  "mov r12, r3\n movs r4, #0\n mov r8, r4\n mov r9, r4\n mov r10, r4\n mov r11, r4\n"                         \
   "ldr r4, [r2, #8]\n ldr r3, [r2, #4]\n ldr r2, [r2, #0]\n"
-#define HEED_M0_END "pop {r4, r5, r6, r7}\n mov r8, r4\n mov r9, r5\n mov r10, r6\n mov r11, r7\n pop {r4, r5, r6, r7, pc}\n"
+#define HEED_M0_END \
+  "pop {r4, r5, r6, r7}\n mov r8, r4\n mov r9, r5\n mov r10, r6\n mov r11, r7\n pop {r4, r5, r6, r7, pc}\n"
 
 // Elements i of two queries (r0, r1) and two keys, which end at r2 and r3; r4 counts up to 0.
-#define HEED_M0_SCORE(at)                                                                         \
-  "ldrsb r5, [r2, r4]\n ldrsb r6, [r3, r4]\n"                                                     \
-  "ldr r7, [r0, #" at "]\n muls r7, r5, r7\n add r8, r7\n ldr r7, [r0, #" at "]\n muls r7, r6, r7\n add r9, r7\n" \
+#define HEED_M0_SCORE(at)                                                    \
+  "ldrsb r5, [r2, r4]\n ldrsb r6, [r3, r4]\n"                                \
+  "ldr r7, [r0, #" at "]\n muls r7, r5, r7\n add r8, r7\n ldr r7, [r0, #" at \
+  "]\n muls r7, r6, r7\n add r9, r7\n"                                       \
   "ldr r7, [r1, #" at "]\n muls r5, r7, r5\n add r10, r5\n muls r6, r7, r6\n add r11, r6\n adds r4, #1\n"
 
 __attribute__((naked)) void cortex_m0_tile::add_scores(const int32_t *, const int32_t *, const keys &, int32_t *) {
@@ -69,9 +71,10 @@ __attribute__((naked)) void cortex_m0_tile::add_scores(const int32_t *, const in
 }
 
 // Key j of two rows of probabilities (r0, r1), columns r3 = 0 and r4 = 1 of its value at r2; r12 is the stride.
-#define HEED_M0_ADD(at)                                                                                         \
-  "ldrh r5, [r0, #" at "]\n ldrh r6, [r1, #" at "]\n ldrsb r7, [r2, r3]\n muls r7, r5, r7\n add r8, r7\n"       \
-  "ldrsb r7, [r2, r3]\n muls r7, r6, r7\n add r10, r7\n"                                                        \
+#define HEED_M0_ADD(at)                                     \
+  "ldrh r5, [r0, #" at "]\n ldrh r6, [r1, #" at             \
+  "]\n ldrsb r7, [r2, r3]\n muls r7, r5, r7\n add r8, r7\n" \
+  "ldrsb r7, [r2, r3]\n muls r7, r6, r7\n add r10, r7\n"    \
   "ldrsb r7, [r2, r4]\n muls r5, r7, r5\n add r9, r5\n muls r6, r7, r6\n add r11, r6\n add r2, r12\n"
 
 __attribute__((naked)) void cortex_m0_tile::add_values(const int16_t *, const int16_t *, const values &, int32_t *) {

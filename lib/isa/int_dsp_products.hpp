@@ -32,11 +32,11 @@ struct dsp_dots {
 
 // r2 to r5 are the rows' numbers, r8 to r11 the sums.
 #define HEED_SUM(acc, x, w) "smlad r" #acc ", r" #x ", r" #w ", r" #acc "\n"
-#define HEED_OUTPUT(load, acc0, acc1)               \
-  load "sxtb16 r7, r6, ror #8\n sxtb16 r6, r6\n"    \
-  HEED_SUM(acc0, 2, 6) HEED_SUM(acc0, 3, 7) HEED_SUM(acc1, 4, 6) HEED_SUM(acc1, 5, 7)
+#define HEED_OUTPUT(load, acc0, acc1)                                                                           \
+  load "sxtb16 r7, r6, ror #8\n sxtb16 r6, r6\n" HEED_SUM(acc0, 2, 6) HEED_SUM(acc0, 3, 7) HEED_SUM(acc1, 4, 6) \
+      HEED_SUM(acc1, 5, 7)
 #define HEED_FOUR(first, second) "ldmia r12!, {r2-r5}\n" HEED_OUTPUT(first, 8, 10) HEED_OUTPUT(second, 9, 11)
-#define HEED_TILE(first, second)                                                                                  \
+#define HEED_TILE(first, second) \
   "push {r0, r7}\n"                                                                                               \
   "1:\n ldr r7, [sp]\n ldrd r12, lr, [r7]\n ldrd r0, r1, [r7, #8]\n ldrd r2, r3, [r7, #32]\n"                      \
   "ldrd r8, r9, [r2]\n mov r10, r8\n mov r11, r9\n add r2, r3\n str r2, [r7, #32]\n tst lr, #1\n beq 2f\n"           \
@@ -51,7 +51,10 @@ struct dsp_dots {
     register tile *at asm("r0") = &t;
     constexpr size_t apart = sizeof(int32_t) * (group + 2);
     if constexpr (SIDE_BY_SIDE)
-      asm volatile(HEED_TILE("ldr r6, [r0]\n", "ldr r6, [r0, #4]\n add r0, r1\n") : "+r"(at) : "i"(apart) : HEED_CHANGES);
+      asm volatile(HEED_TILE("ldr r6, [r0]\n", "ldr r6, [r0, #4]\n add r0, r1\n")
+                   : "+r"(at)
+                   : "i"(apart)
+                   : HEED_CHANGES);
     else
       asm volatile(HEED_TILE("ldr r6, [r0], #4\n", "ldr r6, [r1], #4\n") : "+r"(at) : "i"(apart) : HEED_CHANGES);
   }
@@ -78,8 +81,16 @@ struct dsp_dots {
     const int32_t fours = n >> 2, left = n & 3;
     const ptrdiff_t done = fours * w.step;
     const bool side_by_side = w.layout == int_layout::panel;
-    tile t = {x, fours, a, side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(a + w.output), to, n_pairs,
-              2 * w.output - done, side_by_side ? 0 : 2 * w.output - done, bias ? bias : none, bias ? 8 : 0};
+    tile t = {x,
+              fours,
+              a,
+              side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(a + w.output),
+              to,
+              n_pairs,
+              2 * w.output - done,
+              side_by_side ? 0 : 2 * w.output - done,
+              bias ? bias : none,
+              bias ? 8 : 0};
     if (fours) side_by_side ? multiply<true>(t) : multiply<false>(t);
     if (!left) return;
     x += 4 * fours;

@@ -99,17 +99,18 @@ HEED_NOINLINE void score_keys(keys_as_they_lie &t) {
 #define HEED_SUM(acc, a, b) "smlad " #acc ", " #a ", " #b ", " #acc "\n"
 #define HEED_FOUR                                                                                             \
   "ldr r6, [r2, r3]\n ldr r4, [r2], #4\n sxtb16 r5, r4, ror #8\n sxtb16 r4, r4\n sxtb16 r7, r6, ror #8\n"     \
-  "sxtb16 r6, r6\n ldrd r12, lr, [r0], #8\n"                                                                  \
-  HEED_SUM(r8, r12, r4) HEED_SUM(r9, r12, r6) HEED_SUM(r8, lr, r5) HEED_SUM(r9, lr, r7)                        \
-  "ldrd r12, lr, [r1], #8\n"                                                                                  \
-  HEED_SUM(r10, r12, r4) HEED_SUM(r11, r12, r6) HEED_SUM(r10, lr, r5) HEED_SUM(r11, lr, r7)
+  "sxtb16 r6, r6\n ldrd r12, lr, [r0], #8\n" HEED_SUM(r8, r12, r4) HEED_SUM(r9, r12, r6) HEED_SUM(r8, lr, r5) \
+      HEED_SUM(r9, lr, r7) "ldrd r12, lr, [r1], #8\n" HEED_SUM(r10, r12, r4) HEED_SUM(r11, r12, r6)           \
+          HEED_SUM(r10, lr, r5) HEED_SUM(r11, lr, r7)
   register keys_as_they_lie *at asm("r0") = &t;
   asm volatile(
       "push {r0, r7}\n ldr r4, [r0, #24]\n push {r4}\n"
       "1:\n ldr r7, [sp, #4]\n ldrd r0, r1, [r7]\n ldrd r2, r3, [r7, #8]\n ldr r4, [r7, #28]\n"
       "mov r8, #0\n mov r9, #0\n mov r10, #0\n mov r11, #0\n"
-      "cmp r4, #0\n beq 2f\n" HEED_FOUR "ldr r4, [sp]\n cmp r0, r4\n beq 3f\n"
-      "2:\n" HEED_FOUR HEED_FOUR "ldr r4, [sp]\n cmp r0, r4\n bne 2b\n"
+      "cmp r4, #0\n beq 2f\n" HEED_FOUR
+      "ldr r4, [sp]\n cmp r0, r4\n beq 3f\n"
+      "2:\n" HEED_FOUR HEED_FOUR
+      "ldr r4, [sp]\n cmp r0, r4\n bne 2b\n"
       "3:\n ldr r7, [sp, #4]\n ldrd r2, r3, [r7, #8]\n ldrd r4, r5, [r7, #16]\n"
       "strd r8, r9, [r4], #8\n strd r10, r11, [r4, #1016]\n"
       "add r2, r2, r3, lsl #1\n str r2, [r7, #8]\n subs r5, #1\n strd r4, r5, [r7, #16]\n bne 1b\n"

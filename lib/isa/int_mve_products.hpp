@@ -192,7 +192,8 @@ struct mve_floats {
 
   // One row or two, and outputs two by two; the last of an odd number is taken twice.
   template <int ROWS>
-  static HEED_NOINLINE void add_rows(const quantised_rows &q, const int_weights &w, int32_t n_cols, float *y, float *z) {
+  static HEED_NOINLINE void add_rows(const quantised_rows &q, const int_weights &w, int32_t n_cols, float *y,
+                                     float *z) {
     const uint32x4_t words = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(w.step));
     const ptrdiff_t step = 4 * w.step;
     const int32_t left = q.depth & 15;

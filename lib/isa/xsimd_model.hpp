@@ -19,8 +19,7 @@ struct xsimd_model {
   static constexpr int lanes = static_cast<int>(batch::size);
   static constexpr bool fused = true;
   static constexpr bool compact = false, copies_panels = true, loads_narrow = true;
-  static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false,
-                        orders_tiles = false;
+  static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false, orders_tiles = false;
   static constexpr int factors_at_once = 1;
 
   static HEED_INLINE reg load(const float *p) { return batch::load_unaligned(p).data; }

@@ -22,8 +22,7 @@ struct int_row_sum {
 };
 template <class Sees>
 int_row_sum int_reference_row(const int_head &h, int32_t i, const Sees &sees, multiplier score, multiplier value,
-                              const int32_t *sink, int32_t least, int32_t most, int32_t *dots,
-                              int32_t *out) {
+                              const int32_t *sink, int32_t least, int32_t most, int32_t *dots, int32_t *out) {
   const int8_t *q = h.q + i * h.q_stride;
   for (int32_t j = 0; j < h.n_kv; j++) {  // I1
     dots[j] = 0;
@@ -42,7 +41,7 @@ int_row_sum int_reference_row(const int_head &h, int32_t i, const Sees &sees, mu
     if (block(b, max) && bin_of(octave_above(scaled_score(max, score)).r) > g)
       g = bin_of(octave_above(scaled_score(max, score)).r);
   const auto total = [&](int32_t column, bool with_sink) {  // I6 to I8: of p * v, or of p where column is -1
-    int64_t bins[2] = {0, 0};                                // low, top
+    int64_t bins[2] = {0, 0};                               // low, top
     if (with_sink && sink && g - bin_of(octave_above(*sink).r) < 2) {
       const octave at = octave_above(*sink);
       bins[1 - (g - bin_of(at.r))] += static_cast<int64_t>(int_power(at.offset)) << (at.r - bin_of(at.r) * int_bin);

@@ -7,16 +7,16 @@
 
 namespace heed {
 
-constexpr int32_t int_block = 256;       // keys that share an octave
-constexpr int32_t int_fraction = 11;     // bits of an octave
-constexpr int32_t int_bin = 24;          // octaves of a bin
+constexpr int32_t int_block = 256;    // keys that share an octave
+constexpr int32_t int_fraction = 11;  // bits of an octave
+constexpr int32_t int_bin = 24;       // octaves of a bin
 #ifdef HEED_SINGLE
-constexpr int32_t int_score_rows = 2;    // most rows whose scores exist at a time: of a kernel for firmware
+constexpr int32_t int_score_rows = 2;  // most rows whose scores exist at a time: of a kernel for firmware
 #else
 constexpr int32_t int_score_rows = 8;
 #endif
 constexpr int32_t int_no_bin = -0x40000000;
-constexpr int32_t int_lse_bias = 2;      // what log-sum-exp lacks on average, in 2^-11 octaves
+constexpr int32_t int_lse_bias = 2;  // what log-sum-exp lacks on average, in 2^-11 octaves
 
 // x in the range of an int8 or int16. Compilers find the instruction outside of loops only.
 template <class T>
@@ -142,8 +142,8 @@ struct int_rows {
 struct int_steps {
   const char *name;
   bool (*available)();
-  int32_t rows;          // rows that scores and sums like to take at a time: at most int_score_rows
-  int32_t packs_from;    // rows from which packing a block pays; it must have room
+  int32_t rows;        // rows that scores and sums like to take at a time: at most int_score_rows
+  int32_t packs_from;  // rows from which packing a block pays; it must have room
   // A query as `scores` wants it, and the sum of (q[i] - zero_point). `to` has 4 * dim bytes, dim rounded up to 16, and
   // 64 behind them; it is aligned to 64.
   int32_t (*open_query)(const int8_t *q, int32_t dim, int32_t zero_point, void *to);

@@ -30,18 +30,16 @@ HEED_INLINE constexpr int32_t panel_width(int32_t n_out, int32_t first) {
 // Bytes that packed weights take for each output, scales among them: in 64 bits, which hold those of any n_in.
 HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t format, uint64_t n_in) {
   const uint64_t blocks = (n_in + block_inputs - 1) / block_inputs;
-  return format == stored_f32    ? 4 * n_in
-         : format == stored_int8 ? 4 + (n_in + 3) / 4 * 4
+  return format == stored_f32     ? 4 * n_in
+         : format == stored_int8  ? 4 + (n_in + 3) / 4 * 4
          : format == stored_uint8 ? 8 + (n_in + 3) / 4 * 4
-         : format == stored_q8_0 ? q8_0_bytes * blocks
-         : format == stored_q4_0 ? q4_0_bytes * blocks
-                                 : 2 * n_in;
+         : format == stored_q8_0  ? q8_0_bytes * blocks
+         : format == stored_q4_0  ? q4_0_bytes * blocks
+                                  : 2 * n_in;
 }
 
 // int8, and what is like it: a scale for each output. Before its words lie scales, and zero points, of 4 bytes.
-HEED_INLINE constexpr bool has_output_scales(int32_t format) {
-  return format == stored_int8 || format == stored_uint8;
-}
+HEED_INLINE constexpr bool has_output_scales(int32_t format) { return format == stored_int8 || format == stored_uint8; }
 HEED_INLINE constexpr ptrdiff_t words_of_scales(int32_t format) { return format == stored_uint8 ? 2 : 1; }
 
 // One panel of int8, uint8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.

@@ -10,7 +10,7 @@ float integer_root(float x) {
   } u = {x};
   if (x == 0.0f || u.bits == 0x7f800000) return x;
   if (u.bits > 0x7f800000) return __builtin_nanf("");  // NaN, or negative
-  const bool small = u.bits < 0x800000;  // subnormal
+  const bool small = u.bits < 0x800000;                // subnormal
   if (small) u.number = x * 0x1p64f;
   const uint32_t biased = u.bits >> 23;
   // x = scaled * 2^(exponent - shift), an even power, scaled in [2^48, 2^50)

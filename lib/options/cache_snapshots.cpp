@@ -13,7 +13,8 @@ bool is_intact(const heed_cache_shape &shape, const void *buffer, bool &swapped)
   __builtin_memcpy(&h, buffer, sizeof h);
   swapped = h.magic == __builtin_bswap32(cache_magic);
   if (swapped) swap_bytes(&h, header_words, 4);
-  return is_of_shape(h, shape) && h.sealed == 1 && h.checksum == checksum_of(buffer, layout_of(shape).bytes, checksum_at);
+  return is_of_shape(h, shape) && h.sealed == 1 &&
+         h.checksum == checksum_of(buffer, layout_of(shape).bytes, checksum_at);
 }
 
 void swap_all(const heed_cache &cache) {

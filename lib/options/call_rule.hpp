@@ -48,18 +48,18 @@ struct call_rule : score_rule {
 
   // Which keys are seen.
   const heed_ranges *ranges;
-  int32_t first_key;       // of the call, in the context: a partial's next one
+  int32_t first_key;          // of the call, in the context: a partial's next one
   const cache_state *states;  // of a cache's sequences: queries are the newest tokens
-  int32_t window;          // of a ring: no left window is larger, and so many keys are pinned besides
+  int32_t window;             // of a ring: no left window is larger, and so many keys are pinned besides
   bool has_window;
   int32_t ring_pinned;
 
   // Where keys, values, queries and out lie.
   void (*place_rows)(const call_rule &rule, stream &s);  // of batch entries with different numbers of rows
   const void *rows;                                      // for it
-  storage kept_in;                                   // in a cache, or narrow
-  const unsigned char *cached_keys, *cached_values;  // of the first sequence and head
-  size_t cached_head_bytes;                          // from head to head
+  storage kept_in;                                       // in a cache, or narrow
+  const unsigned char *cached_keys, *cached_values;      // of the first sequence and head
+  size_t cached_head_bytes;                              // from head to head
   void (*place_cached)(const call_rule &rule, stream &s);
   decltype(score_steps::stored_are_finite) stored_are_finite;
   decltype(score_steps::add_visible_stored) stored_add_not_hidden;

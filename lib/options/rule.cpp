@@ -31,7 +31,8 @@ static void place_stream(const score_rule &own, stream &s) {
 // anew.
 static int64_t offset_from(const call_rule &r, const stream &s, const key_block &b) {
   const int64_t offset = offset_of_entry(r, s);
-  return r.states && b.begin + r.first_key < r.kept_in.pinned_slots ? offset + r.states[s.batch_entry].taken_back : offset;
+  return r.states && b.begin + r.first_key < r.kept_in.pinned_slots ? offset + r.states[s.batch_entry].taken_back
+                                                                    : offset;
 }
 
 // Scores as they come from q k^T to what the softmax takes (rules 12 to 14).
@@ -126,7 +127,8 @@ namespace {
 
 void check_options(checker &check, const heed_attention &call) {
   // A cache of other sequences is refused before anything looks at arrays of as many numbers as the call has sequences.
-  if (call.cache && call.cache->shape.n_sequences != call.batch) head_of(call.cache)->code->check(check, call, call.cache);
+  if (call.cache && call.cache->shape.n_sequences != call.batch)
+    head_of(call.cache)->code->check(check, call, call.cache);
   for (int i = 0; i < n_objects && check.ok(); i++)
     if (const void *object = object_of(call, i)) head_of(object)->code->check(check, call, object);
 }

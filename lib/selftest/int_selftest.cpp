@@ -29,9 +29,9 @@ struct int_product_case {
   bool rich;  // a zero point, biases, int16
 };
 constexpr int_product_case int_product_cases[] = {
-    {1, 70, 6, weights_layout::out_in, true},   {5, 37, 19, weights_layout::out_in, false},
-    {3, 21, 9, weights_layout::in_out, true},   {13, 8, 33, weights_layout::in_out, false},
-    {3, 19, 23, weights_layout::panel, true},   {1, 66, 16, weights_layout::panel, false},
+    {1, 70, 6, weights_layout::out_in, true}, {5, 37, 19, weights_layout::out_in, false},
+    {3, 21, 9, weights_layout::in_out, true}, {13, 8, 33, weights_layout::in_out, false},
+    {3, 19, 23, weights_layout::panel, true}, {1, 66, 16, weights_layout::panel, false},
 };
 constexpr int32_t n_int_product = sizeof int_product_cases / sizeof *int_product_cases;
 
@@ -131,16 +131,23 @@ HEED_NOINLINE void attend_plainly(const heed_int_attention &call, int32_t *dots,
       const int_head head = {call.q.data + int_place(call.q, 0, h, 0),
                              call.k.data + int_place(call.k, 0, int_quotient(h, group), 0),
                              call.v.data + int_place(call.v, 0, int_quotient(h, group), 0),
-                             call.q.row_stride, call.k.row_stride, call.v.row_stride, call.n_kv, call.head_dim,
-                             call.v_dim, call.q.zero_point, call.k.zero_point, call.v.zero_point, call.out.zero_point};
+                             call.q.row_stride,
+                             call.k.row_stride,
+                             call.v.row_stride,
+                             call.n_kv,
+                             call.head_dim,
+                             call.v_dim,
+                             call.q.zero_point,
+                             call.k.zero_point,
+                             call.v.zero_point,
+                             call.out.zero_point};
       const uint8_t *mask = int_mask_of(s, at);
       const auto sees = [&](int32_t j) {
         const int32_t back = call.position + i - j;
         return !(call.causal && back < 0) && !(call.left_window >= 0 && back > call.left_window) && (!mask || mask[j]);
       };
-      const int_row_sum sum =
-          int_reference_row(head, i, sees, int_score_of(call, at), int_value_of(call, at),
-                            call.sinks ? call.sinks + h : nullptr, -most - 1, most, dots, row);
+      const int_row_sum sum = int_reference_row(head, i, sees, int_score_of(call, at), int_value_of(call, at),
+                                                call.sinks ? call.sinks + h : nullptr, -most - 1, most, dots, row);
       const size_t index = int_index_of(s, at);
       for (int32_t n = 0; n < call.v_dim; n++)
         int_store(to.out, static_cast<ptrdiff_t>(index) * call.v_dim + n, row[n], wide);
@@ -220,9 +227,10 @@ HEED_NOINLINE bool test_int_product(const int_product_case &c, int32_t index, he
   int8_t *expected = room.take<int8_t>(n_y * wide), *actual = room.take<int8_t>(n_y * wide);
   const int_weights weights = c.layout == weights_layout::panel    ? int_panel(w, width)
                               : c.layout == weights_layout::out_in ? int_rows_of_outputs(w, c.depth)
-                                                               : int_rows_of_inputs(w, c.n_cols);
-  int_product b = {x, c.depth, c.rich ? -77 : 3, weights, c.rich ? bias : nullptr, multipliers, expected, c.n_cols,
-                   c.rich ? 0 : -6, c.rich, c.n_rows, c.depth, c.n_cols};
+                                                                   : int_rows_of_inputs(w, c.n_cols);
+  int_product b = {x,           c.depth,  c.rich ? -77 : 3, weights,         c.rich ? bias : nullptr,
+                   multipliers, expected, c.n_cols,         c.rich ? 0 : -6, c.rich,
+                   c.n_rows,    c.depth,  c.n_cols};
   scalar::int_project(b);
   b.y = actual;
   int_products_of(int_kernel_in_use())->project(b);

@@ -30,7 +30,8 @@ HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result)
     fill(weight, dim, 1);
     fill(bias, dim, 2);
     for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
-    (row_steps_of(k)->*step)({x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim, false});
+    (row_steps_of(k)->*step)(
+        {x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim, false});
     result.add(y, 4 * dim);
     (row_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim, false});
     result.add(x, 3 * dim);

@@ -160,7 +160,8 @@ std::vector<float> layer::attend(const std::vector<float> &q, const std::vector<
 std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
   return run(x, n, [&](place where, const std::vector<float> &r) {
     for (const float v : r)
-      if (!std::isfinite(v)) throw std::invalid_argument(sites_[where].name + " overflows: a number is infinite, or none");
+      if (!std::isfinite(v))
+        throw std::invalid_argument(sites_[where].name + " overflows: a number is infinite, or none");
     sites_[where].seen.see(r.data(), r.size());
   });
 }
@@ -185,11 +186,13 @@ heed_int_linear layer::quantize_linear(int_layer &to, int which, const heed_weig
   std::vector<double> offsets;
   if (bias) offsets.assign(bias, bias + w.n_out);
   int_linear &l = to.linears_[static_cast<size_t>(which)];
-  l = calibrate::quantize_linear({numbers.begin(), numbers.end()}, offsets, w.n_in, w.n_out, quantity_of(x), quantity_of(y));
+  l = calibrate::quantize_linear({numbers.begin(), numbers.end()}, offsets, w.n_in, w.n_out, quantity_of(x),
+                                 quantity_of(y));
   return l.view();
 }
 
-heed_int_norm layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const {
+heed_int_norm layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x,
+                                   place y) const {
   int_norm &n = to.norms_[static_cast<size_t>(which)];
   n = calibrate::quantize_norm(weight, bias, attention_.model_dim, floats_.eps, sites_[x].scale, sites_[y].scale);
   return n.view();
@@ -219,8 +222,10 @@ int_layer layer::quantize(const choice &c) {
   i.w_up = quantize_linear(to, 4, l.w_up, l.b_up, at_g, at_up);
   if (gated) i.w_gate = quantize_linear(to, 5, l.w_gate, l.b_gate, at_g, at_gate);
   i.w_down = quantize_linear(to, 6, l.w_down, l.b_down, at_hidden, at_result);
-  i.norm1 = quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, l.norm_first ? at_h : at_a);
-  i.norm2 = quantize_norm(to, 1, l.norm2_weight, l.norm2_bias, l.norm_first ? at_a : at_sum2, l.norm_first ? at_g : at_y);
+  i.norm1 =
+      quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, l.norm_first ? at_h : at_a);
+  i.norm2 =
+      quantize_norm(to, 1, l.norm2_weight, l.norm2_bias, l.norm_first ? at_a : at_sum2, l.norm_first ? at_g : at_y);
   const double natural =
       a.scale == HEED_SCALE_DEFAULT ? 1 / std::sqrt(static_cast<double>(a.head_dim)) : static_cast<double>(a.scale);
   expect(natural > 0, "a negative scale of scores is not possible");

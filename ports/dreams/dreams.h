@@ -43,10 +43,11 @@ enum { DREAMS_PIECE = 16, DREAMS_MAX_PIECE = 4096 };
 /* Bytes of memory for dreams_open, as a constant. cache_bytes: HEED_CACHE_BYTES or, with a window, HEED_RING_BYTES of one
  * layer. workspace_bytes: HEED_WORKSPACE_MIN_BYTES of the dim of a head, up to HEED_WORKSPACE_BYTES for each worker. */
 #define DREAMS_LINES(n_bytes) ((HEED_SIZE(n_bytes) + 63) / 64 * 64)
-#define DREAMS_BYTES(n_layers, dim, n_heads, n_kv_heads, hidden_dim, piece, cache_bytes, workspace_bytes)            \
-  (DREAMS_LINES(DREAMS_MODEL_BYTES(n_layers)) + DREAMS_LINES(HEED_SIZE(n_layers) * sizeof(dreams_layer)) +           \
-   HEED_SIZE(n_layers) * DREAMS_LINES(cache_bytes) + DREAMS_LINES(HEED_SIZE(piece) * HEED_SIZE(dim) * 4) +           \
-   HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, (dim) / (n_heads), (dim) / (n_heads), hidden_dim, 1) - \
+#define DREAMS_BYTES(n_layers, dim, n_heads, n_kv_heads, hidden_dim, piece, cache_bytes, workspace_bytes)          \
+  (DREAMS_LINES(DREAMS_MODEL_BYTES(n_layers)) + DREAMS_LINES(HEED_SIZE(n_layers) * sizeof(dreams_layer)) +         \
+   HEED_SIZE(n_layers) * DREAMS_LINES(cache_bytes) + DREAMS_LINES(HEED_SIZE(piece) * HEED_SIZE(dim) * 4) +         \
+   HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, (dim) / (n_heads), (dim) / (n_heads), hidden_dim, \
+                                1) -                                                                               \
    HEED_WORKSPACE_BYTES((dim) / (n_heads), (dim) / (n_heads)) + HEED_SIZE(workspace_bytes))
 
 /* The model at work. Fields but executor, failure and options are private. */
@@ -54,7 +55,7 @@ typedef struct dreams {
   dreams_model model;
   const heed_executor *executor; /* null; may be set after dreams_open, for up to settings.workers workers */
   heed_status failure;           /* why the last call returned DREAMS_HEED_FAILED */
-  const heed_options *options;   /* null; or, set after dreams_open, model.n_layers of them: of each layer's attention */
+  const heed_options *options; /* null; or, set after dreams_open, model.n_layers of them: of each layer's attention */
   heed_rope rope;
   int32_t piece;
   dreams_layer *layers; /* (model.n_layers) */
@@ -70,8 +71,8 @@ typedef struct dreams_settings {
   int32_t window;       /* 0, or a token sees so many newest ones: text without end */
   int32_t pinned;       /* with a window: so many first tokens stay visible */
   int32_t positions;    /* 0, or the context of a model that knows more has so many */
-  int32_t piece;        /* 0: DREAMS_PIECE; rows of a prompt at once, up to DREAMS_MAX_PIECE: speed and memory, no bit */
-  int32_t workers;      /* 0: 1; workers that dreams_bytes makes room for */
+  int32_t piece;   /* 0: DREAMS_PIECE; rows of a prompt at once, up to DREAMS_MAX_PIECE: speed and memory, no bit */
+  int32_t workers; /* 0: 1; workers that dreams_bytes makes room for */
 } dreams_settings;
 
 /* Bytes of memory that dreams_open is best given, from the counts of the file, a multiple of 64: *needed.

@@ -31,7 +31,8 @@ static void run(void *user, int32_t n, heed_task to_run, void *of) {
 }
 
 int heed_windows_executor(int32_t n_workers, heed_executor *executor) {
-  if (!start) start = CreateSemaphoreA(NULL, 0, HEED_MAX_WORKERS, NULL), done = CreateSemaphoreA(NULL, 0, HEED_MAX_WORKERS, NULL);
+  if (!start)
+    start = CreateSemaphoreA(NULL, 0, HEED_MAX_WORKERS, NULL), done = CreateSemaphoreA(NULL, 0, HEED_MAX_WORKERS, NULL);
   if (!start || !done) return 0;
   for (; n_started < n_workers; n_started++) {
     const HANDLE thread = CreateThread(NULL, 0, serve, (void *)(INT_PTR)n_started, 0, NULL);

@@ -12,7 +12,9 @@ namespace {
 bool in_blocks(const tensor &t) { return t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0); }
 bool with_zero_points(const tensor &t) { return t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8; }
 bool of_the_file_alone(const tensor &t) { return t.format >= HEED_FILE_U8_PLUS; }
-bool is_vector(const tensor &t) { return t.layout != HEED_PACKED && t.format == HEED_F32 && (t.n_in() == 1 || t.n_out() == 1); }
+bool is_vector(const tensor &t) {
+  return t.layout != HEED_PACKED && t.format == HEED_F32 && (t.n_in() == 1 || t.n_out() == 1);
+}
 
 std::string format_macro(const tensor &t) {
   static const char *const names[] = {"HEED_F32", "HEED_F16", "HEED_BF16", "HEED_INT8", "HEED_Q8_0", "HEED_Q4_0"};
@@ -78,7 +80,8 @@ void put_tensor(c_files &files, const tensor &t, const std::string &name) {
   const size_t n = t.numbers().size / static_cast<size_t>(e.n_bytes);
   const bool packed = t.layout == HEED_PACKED;
   const std::string declaration = std::string(e.type) + " " + name, count = "[" + std::to_string(n) + "];\n";
-  files.header += "\n/* " + names::for_c(t.name) + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+  files.header += "\n/* " + names::for_c(t.name) + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " +
+                  shape_text(t) + " */\n";
   files.header += "extern const " + declaration + count;
   if (packed) files.source += "__attribute__((aligned(HEED_ALIGNMENT))) ";
   put_array(files.source, declaration, n,
@@ -110,8 +113,8 @@ void put_function(std::string &to, const tensor &t, const std::string &name) {
     to += "heed_weights_of_blocks(" + name + ", " + format_macro(t) + ", " + shape_arguments(t) + ");\n}\n";
   } else {
     const std::string plain = "heed_weights_of(" + name + ", " + (t.scales.empty() ? "NULL" : name + "_scales") + ", " +
-                              format_macro(t) + ", " + (t.layout == HEED_IN_OUT ? "HEED_IN_OUT" : "HEED_OUT_IN") + ", " +
-                              shape_arguments(t) + ")";
+                              format_macro(t) + ", " + (t.layout == HEED_IN_OUT ? "HEED_IN_OUT" : "HEED_OUT_IN") +
+                              ", " + shape_arguments(t) + ")";
     const std::string zeros = ", " + name + "_zero_points, " + std::to_string(t.scales.size());
     to += (with_zero_points(t) ? "heed_weights_with_zero_points(" + plain + zeros + ")" : plain) + ";\n}\n";
   }
@@ -146,7 +149,8 @@ std::string opening_call(const tensor &t) {
 
 c_files c_arrays(const std::string &name, const std::vector<tensor> &tensors) {
   names::identifiers identifiers;
-  for (const std::string &other : {guard_of(name), name, name + "_open"}) identifiers.reserve(other);  // those of open_code, too
+  for (const std::string &other : {guard_of(name), name, name + "_open"})
+    identifiers.reserve(other);  // those of open_code, too
   c_files files;
   files.header = begin_of_header(name, "#include <heed/heed.h>\n");
   files.source = "/* Made by heed_import. */\n#include \"" + name + ".h\"\n\n";
@@ -165,15 +169,20 @@ std::string open_code(const std::string &name, const std::vector<tensor> &tensor
   std::string fields, calls;
   for (const tensor &t : tensors) {
     const std::string field = identifiers.take("", t.name), quoted = "\"" + names::for_c(t.name) + "\"";
-    fields += "  " + field_type(t) + field + "; /* " + (t.layout == HEED_PACKED ? "packed " : "") + format_name(t.format) + ", " + shape_text(t) + " */\n";
+    fields += "  " + field_type(t) + field + "; /* " + (t.layout == HEED_PACKED ? "packed " : "") +
+              format_name(t.format) + ", " + shape_text(t) + " */\n";
     calls += "  if (!error) error = " + opening_call(t) + "(&file, " + quoted;
-    if (is_vector(t)) calls += ", " + std::to_string(t.count());
-    else if (!of_the_file_alone(t)) calls += ", " + shape_arguments(t);
+    if (is_vector(t))
+      calls += ", " + std::to_string(t.count());
+    else if (!of_the_file_alone(t))
+      calls += ", " + shape_arguments(t);
     calls += ", &m->" + field + ");\n";
   }
-  return begin_of_header(name, "#include \"heed_file.h\"\n") + "\ntypedef struct " + name + " {\n" + fields + "} " + name +
+  return begin_of_header(name, "#include \"heed_file.h\"\n") + "\ntypedef struct " + name + " {\n" + fields + "} " +
+         name +
          ";\n\n/* Null, or a sentence that says what is wrong. data is aligned to 64 bytes, and stays where it is. */\n"
-         "static inline const char *" + name + "_open(" + name + " *m, const void *data, size_t n_bytes) {\n" +
+         "static inline const char *" +
+         name + "_open(" + name + " *m, const void *data, size_t n_bytes) {\n" +
          "  heed_file file;\n  const char *error = heed_file_open(&file, data, n_bytes);\n" + calls +
          "  return error;\n}\n\n#endif\n";
 }

@@ -12,7 +12,8 @@ bool in_blocks(int32_t format) { return format == HEED_Q8_0 || format == HEED_Q4
 
 void expect(const tensor &t, heed_status status) {
   if (status == HEED_OK) return;
-  if (HEED_STATUS_FAULT(status) == HEED_NOT_FINITE) refuse(t.name, "holds a NaN, an infinity, or numbers beyond the format");
+  if (HEED_STATUS_FAULT(status) == HEED_NOT_FINITE)
+    refuse(t.name, "holds a NaN, an infinity, or numbers beyond the format");
   refuse(t.name, "heed refuses it");
 }
 
@@ -20,14 +21,16 @@ void expect(const tensor &t, heed_status status) {
 std::vector<uint16_t> narrowed(const tensor &t, const std::vector<float> &floats, int32_t format) {
   const int32_t n = static_cast<int32_t>(floats.size());
   std::vector<uint16_t> halves(floats.size());
-  expect(t, heed_narrow(heed_matrix_of(floats.data(), 1, n), heed_narrow_matrix_out_of(halves.data(), nullptr, format, 1, n)));
+  expect(t, heed_narrow(heed_matrix_of(floats.data(), 1, n),
+                        heed_narrow_matrix_out_of(halves.data(), nullptr, format, 1, n)));
   return halves;
 }
 
 std::vector<float> widened(const tensor &t, const std::vector<uint16_t> &halves, int32_t format) {
   const int32_t n = static_cast<int32_t>(halves.size());
   std::vector<float> floats(halves.size());
-  expect(t, heed_widen(heed_narrow_matrix_of(halves.data(), nullptr, format, 1, n), heed_matrix_out_of(floats.data(), 1, n)));
+  expect(t, heed_widen(heed_narrow_matrix_of(halves.data(), nullptr, format, 1, n),
+                       heed_matrix_out_of(floats.data(), 1, n)));
   return floats;
 }
 
@@ -91,7 +94,8 @@ void own_halves(tensor &t, int32_t format) {
   bytes numbers;
   for (size_t i = 0; i < halves.size(); ++i) {
     if (std::isinf(back[i]) && !std::isinf(floats[i])) {
-      refuse(t.name, std::to_string(floats[i]) + " is beyond " + format_name(format) + (format == HEED_F16 ? ": try bf16" : ""));
+      refuse(t.name, std::to_string(floats[i]) + " is beyond " + format_name(format) +
+                         (format == HEED_F16 ? ": try bf16" : ""));
     }
     put(numbers, halves[i], 2);
   }
@@ -189,18 +193,22 @@ void pack(tensor &t, int32_t format) {
   const heed_memory memory = {to.get(), n_bytes};
   const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size);
   if (format == HEED_UINT8) {
-    if (t.format != HEED_FILE_U8 && t.format != HEED_FILE_I8) refuse(t.name, "has no zero points, which packed-u8 is for");
+    if (t.format != HEED_FILE_U8 && t.format != HEED_FILE_I8)
+      refuse(t.name, "has no zero points, which packed-u8 is for");
     const bytes zeros(t.zeros.begin(), t.zeros.end());
     const int32_t from = t.format == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
     const heed_weights plain = heed_weights_of(numbers.data(), t.scales.data(), from, layout, n_in, n_out);
-    expect(t, heed_weights_pack(heed_weights_with_zero_points(plain, zeros.data(), static_cast<int32_t>(zeros.size())), format, memory));
+    expect(t, heed_weights_pack(heed_weights_with_zero_points(plain, zeros.data(), static_cast<int32_t>(zeros.size())),
+                                format, memory));
   } else if (in_blocks(t.format)) {
     expect(t, heed_weights_pack(heed_weights_of_blocks(numbers.data(), t.format, n_in, n_out), format, memory));
   } else if (t.format == HEED_INT8) {
-    expect(t, heed_weights_pack(heed_weights_of(numbers.data(), t.scales.data(), HEED_INT8, layout, n_in, n_out), format, memory));
+    expect(t, heed_weights_pack(heed_weights_of(numbers.data(), t.scales.data(), HEED_INT8, layout, n_in, n_out),
+                                format, memory));
   } else {
     const std::vector<float> floats = floats_of(t);
-    expect(t, heed_weights_pack(heed_weights_of(floats.data(), nullptr, HEED_F32, layout, n_in, n_out), format, memory));
+    expect(t,
+           heed_weights_pack(heed_weights_of(floats.data(), nullptr, HEED_F32, layout, n_in, n_out), format, memory));
   }
   t.own(bytes(to.get(), to.get() + n_bytes));
   t.dims = {static_cast<uint32_t>(n_out), static_cast<uint32_t>(n_in)};
@@ -221,7 +229,8 @@ wish wish_of(const std::string &text) {
   for (w.format = HEED_F32; w.format <= HEED_Q4_0; ++w.format) {
     if (name == format_name(w.format)) return w;
   }
-  throw refusal(text + ": no format; keep, f32, f16, bf16, int8, q8_0 and q4_0 are, and packed-f32, packed-f16, ..., packed-u8");
+  throw refusal(
+      text + ": no format; keep, f32, f16, bf16, int8, q8_0 and q4_0 are, and packed-f32, packed-f16, ..., packed-u8");
 }
 
 std::vector<float> floats_of(const tensor &t) {
@@ -262,7 +271,8 @@ void transpose(tensor &t) {
   bytes turned(rows * columns * size);
   const uint8_t *const from = t.numbers().data;
   for (size_t r = 0; r < rows; ++r) {
-    for (size_t c = 0; c < columns; ++c) std::memcpy(&turned[(c * rows + r) * size], from + (r * columns + c) * size, size);
+    for (size_t c = 0; c < columns; ++c)
+      std::memcpy(&turned[(c * rows + r) * size], from + (r * columns + c) * size, size);
   }
   t.own(std::move(turned));
   t.dims = {static_cast<uint32_t>(columns), static_cast<uint32_t>(rows)};

@@ -21,7 +21,8 @@ void set_word(bytes &file, size_t at, uint64_t word) {
 }
 
 void check_size(const bytes &file) {
-  if (file.size() > UINT32_MAX - 64) throw refusal("the file would have more than 4 GB: take a smaller format, or fewer tensors");
+  if (file.size() > UINT32_MAX - 64)
+    throw refusal("the file would have more than 4 GB: take a smaller format, or fewer tensors");
 }
 
 // Appends a part of a tensor, which the file's end already is a place for, and adds it to the sum.
@@ -53,9 +54,9 @@ bool are_equal(const std::vector<float> &a, const std::vector<float> &b) {
 
 // `bytes_of_a` are the numbers of a in the file's order.
 bool are_equal(const tensor &a, const uint8_t *bytes_of_a, const tensor &b) {
-  return a.name == b.name && a.dims == b.dims && a.format == b.format && a.layout == b.layout && a.zeros == b.zeros && are_equal(a.scales, b.scales) &&
-         are_equal(a.float_zeros, b.float_zeros) && a.numbers().size == b.numbers().size &&
-         std::memcmp(bytes_of_a, b.numbers().data, b.numbers().size) == 0;
+  return a.name == b.name && a.dims == b.dims && a.format == b.format && a.layout == b.layout && a.zeros == b.zeros &&
+         are_equal(a.scales, b.scales) && are_equal(a.float_zeros, b.float_zeros) &&
+         a.numbers().size == b.numbers().size && std::memcmp(bytes_of_a, b.numbers().data, b.numbers().size) == 0;
 }
 
 // The file as this processor reads it: `memory` holds a copy if that has another byte order.
@@ -106,15 +107,28 @@ bytes flat_file(const std::vector<tensor> &tensors) {
     const tensor &t = tensors[i];
     expect_consistent(t);
     const bool in_blocks = t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0);
-    if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0)) refuse(t.name, "is in blocks, but no matrix of whole blocks");
-    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t), zeros = zeros_of(t);
+    if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0))
+      refuse(t.name, "is in blocks, but no matrix of whole blocks");
+    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t),
+                                                                                zeros = zeros_of(t);
     uint32_t sum = first_sum;
     const size_t data = append(file, numbers, sum);
     const size_t scales_at = scales.empty() ? 0 : append(file, scales, sum);
     const size_t zeros_at = zeros.empty() ? 0 : append(file, zeros, sum);
     const auto dim = [&](size_t k) { return k < t.dims.size() ? t.dims[k] : 1; };
-    const uint64_t words[] = {static_cast<uint64_t>(t.format), static_cast<uint64_t>(t.layout), t.dims.size(), dim(0), dim(1),
-                              dim(2), dim(3), data, numbers.size(), t.scales.size(), scales_at, zeros_at, sum};
+    const uint64_t words[] = {static_cast<uint64_t>(t.format),
+                              static_cast<uint64_t>(t.layout),
+                              t.dims.size(),
+                              dim(0),
+                              dim(1),
+                              dim(2),
+                              dim(3),
+                              data,
+                              numbers.size(),
+                              t.scales.size(),
+                              scales_at,
+                              zeros_at,
+                              sum};
     size_t at = HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i;
     for (const uint64_t word : words) set_word(file, at += 4, word);
   }
@@ -133,7 +147,8 @@ void expect_written(span file, const std::vector<tensor> &tensors) {
   if (error != nullptr) throw refusal(error);
   if (found.size() != tensors.size()) throw refusal("has another number of tensors");
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!are_equal(found[i], file.data + (found[i].numbers().data - own.data), tensors[i])) refuse(tensors[i].name, "is not what was written");
+    if (!are_equal(found[i], file.data + (found[i].numbers().data - own.data), tensors[i]))
+      refuse(tensors[i].name, "is not what was written");
     error = opening_error(f, tensors[i]);
     if (error != nullptr) refuse(tensors[i].name, error);
   }
@@ -155,9 +170,12 @@ std::vector<tensor> read_flat_file(span file) {
     t.refer({static_cast<const uint8_t *>(from.data), from.n_bytes});
     if (from.scales != nullptr) t.scales.assign(from.scales, from.scales + from.n_scales);
     for (uint32_t k = 0; from.zeros != nullptr && k < from.n_scales; ++k) {
-      if (t.format >= HEED_FILE_U8_PLUS) t.float_zeros.push_back(static_cast<const float *>(from.zeros)[k]);
-      else if (t.format == HEED_FILE_U8) t.zeros.push_back(static_cast<const uint8_t *>(from.zeros)[k]);
-      else t.zeros.push_back(static_cast<const int8_t *>(from.zeros)[k]);
+      if (t.format >= HEED_FILE_U8_PLUS)
+        t.float_zeros.push_back(static_cast<const float *>(from.zeros)[k]);
+      else if (t.format == HEED_FILE_U8)
+        t.zeros.push_back(static_cast<const uint8_t *>(from.zeros)[k]);
+      else
+        t.zeros.push_back(static_cast<const int8_t *>(from.zeros)[k]);
     }
     tensors.push_back(std::move(t));
   }

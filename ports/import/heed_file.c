@@ -223,7 +223,8 @@ const char *heed_file_find(const heed_file *file, const char *name, heed_file_te
   return "the file has no tensor of this name";
 }
 
-static const char *find_matrix(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_file_tensor *t) {
+static const char *find_matrix(const heed_file *file, const char *name, int32_t n_in, int32_t n_out,
+                               heed_file_tensor *t) {
   const char *error = heed_file_find(file, name, t);
   if (error) return error;
   return t->n_in == n_in && t->n_out == n_out ? NULL : "the tensor has another shape";
@@ -235,13 +236,15 @@ const char *heed_file_weights(const heed_file *file, const char *name, int32_t n
   if (error) return error;
   if (t.layout == HEED_PACKED) return "the weights are packed: use heed_file_packed";
   if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) return "the weights are in blocks: use heed_file_blocks";
-  if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8) return "the weights have zero points: use heed_file_zero_points";
+  if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8)
+    return "the weights have zero points: use heed_file_zero_points";
   if (t.format > HEED_INT8) return "the weights have a format of the file alone: use heed_file_find";
   *w = heed_weights_of(t.data, t.scales, t.format, t.layout, n_in, n_out);
   return NULL;
 }
 
-const char *heed_file_zero_points(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w) {
+const char *heed_file_zero_points(const heed_file *file, const char *name, int32_t n_in, int32_t n_out,
+                                  heed_weights *w) {
   heed_file_tensor t;
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
@@ -256,7 +259,8 @@ const char *heed_file_blocks(const heed_file *file, const char *name, int32_t n_
   heed_file_tensor t;
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
-  if (t.layout == HEED_PACKED || (t.format != HEED_Q8_0 && t.format != HEED_Q4_0)) return "the weights are not in blocks";
+  if (t.layout == HEED_PACKED || (t.format != HEED_Q8_0 && t.format != HEED_Q4_0))
+    return "the weights are not in blocks";
   *w = heed_weights_of_blocks(t.data, t.format, n_in, n_out);
   return NULL;
 }
@@ -266,7 +270,8 @@ const char *heed_file_packed(const heed_file *file, const char *name, int32_t n_
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
   if (t.layout != HEED_PACKED) return "the weights are not packed";
-  if (heed_weights_open(w, t.data, t.n_bytes) != HEED_OK || w->n_in != n_in || w->n_out != n_out || w->format != t.format)
+  if (heed_weights_open(w, t.data, t.n_bytes) != HEED_OK || w->n_in != n_in || w->n_out != n_out ||
+      w->format != t.format)
     return "the file is damaged: packed weights are not what the entry says";
   return NULL;
 }

@@ -96,7 +96,8 @@ const char *heed_file_find(const heed_file *file, const char *name, heed_file_te
  * and HEED_INT8; heed_file_zero_points takes HEED_FILE_U8 and HEED_FILE_I8; heed_file_blocks takes HEED_Q8_0 and HEED_Q4_0;
  * heed_file_packed takes what heed_weights_pack has made. A program links what it calls. */
 const char *heed_file_weights(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w);
-const char *heed_file_zero_points(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w);
+const char *heed_file_zero_points(const heed_file *file, const char *name, int32_t n_in, int32_t n_out,
+                                  heed_weights *w);
 const char *heed_file_blocks(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w);
 const char *heed_file_packed(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w);
 
@@ -107,9 +108,9 @@ const char *heed_file_floats(const heed_file *file, const char *name, int32_t n,
  *
  *   HEED_FILE_LINK(model_file, "model.heed")
  *   const char *error = heed_file_open(&file, model_file, HEED_FILE_LINKED_BYTES(model_file)); */
-#define HEED_FILE_LINK(name, path)                                                                              \
-  __asm__(".pushsection .rodata." #name ",\"a\"\n.balign 64\n.global " #name ", " #name "_end\n" #name            \
-          ":\n.incbin \"" path "\"\n" #name "_end:\n.popsection\n");                                            \
+#define HEED_FILE_LINK(name, path)                                                                     \
+  __asm__(".pushsection .rodata." #name ",\"a\"\n.balign 64\n.global " #name ", " #name "_end\n" #name \
+          ":\n.incbin \"" path "\"\n" #name "_end:\n.popsection\n");                                   \
   extern const unsigned char name[], name##_end[];
 #define HEED_FILE_LINKED_BYTES(name) ((size_t)(name##_end - name))
 

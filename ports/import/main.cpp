@@ -20,10 +20,12 @@ using namespace heed_import;
 constexpr char usage[] =
     "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
     "\n"
-    "Reads .npy, .safetensors, GGUF, .onnx and its own flat files, and lists their tensors. With -o it writes those that are\n"
+    "Reads .npy, .safetensors, GGUF, .onnx and its own flat files, and lists their tensors. With -o it writes those "
+    "that are\n"
     "chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c. ports/import/README.md has examples.\n"
     "\n"
-    "  --format FORMAT           of all matrices: keep (as they are), f32, f16, bf16, int8, q8_0, int4 (q4_0), or one of these\n"
+    "  --format FORMAT           of all matrices: keep (as they are), f32, f16, bf16, int8, q8_0, int4 (q4_0), or one "
+    "of these\n"
     "                            behind packed-, in the order in which heed reads it; packed-u8 keeps zero points.\n"
     "                            Vectors become f32\n"
     "  --format FORMAT=PATTERN   of these tensors\n"
@@ -32,13 +34,16 @@ constexpr char usage[] =
     "  --names FILE              lines with a name, a tab and the new name\n"
     "  --node-names              calls onnx::MatMul_123 after the node that reads it, such as layers.0.q_proj.weight\n"
     "  --transpose PATTERN       (in, out) becomes (out, in), and the other way round\n"
-    "  --in-out PATTERN          these matrices are (in, out), whatever the source suggests; --out-in PATTERN: (out, in)\n"
+    "  --in-out PATTERN          these matrices are (in, out), whatever the source suggests; --out-in PATTERN: (out, "
+    "in)\n"
     "  --code                    prints a header in C that opens the flat file: a struct with all tensors\n"
     "\n"
-    "The list shows names as a terminal can: \\033 is the byte with this octal number. An output is read again, and takes its\n"
+    "The list shows names as a terminal can: \\033 is the byte with this octal number. An output is read again, and "
+    "takes its\n"
     "name only when it is right.\n"
     "\n"
-    "Patterns match names of the source. * stands for any text, ? for one character. The tool ends with 0; with 1 where a file\n"
+    "Patterns match names of the source. * stands for any text, ? for one character. The tool ends with 0; with 1 "
+    "where a file\n"
     "is refused; with 2 where a word of the command is.\n";
 
 struct wrong_command : std::runtime_error {
@@ -96,16 +101,26 @@ arguments read_arguments(int argc, char **argv) {
     }
     if (i + 1 == argc) throw wrong_command(word + ": is no option, or nothing follows it");
     const std::string next = argv[++i];
-    if (word == "-o") a.output = next;
-    else if (word == "--format") s.formats.push_back(format_rule_of(next));
-    else if (word == "--only") s.only.push_back(next);
-    else if (word == "--leave-out") s.leave_out.push_back(next);
-    else if (word == "--rename") s.rename.push_back(halves_of(next, next.rfind('=')));
-    else if (word == "--names") add_names(next, s.rename), a.tables_of_names.push_back(next);
-    else if (word == "--transpose") s.transpose.push_back(next);
-    else if (word == "--in-out") s.in_out.push_back(next);
-    else if (word == "--out-in") s.out_in.push_back(next);
-    else throw wrong_command(word + " is no option");
+    if (word == "-o")
+      a.output = next;
+    else if (word == "--format")
+      s.formats.push_back(format_rule_of(next));
+    else if (word == "--only")
+      s.only.push_back(next);
+    else if (word == "--leave-out")
+      s.leave_out.push_back(next);
+    else if (word == "--rename")
+      s.rename.push_back(halves_of(next, next.rfind('=')));
+    else if (word == "--names")
+      add_names(next, s.rename), a.tables_of_names.push_back(next);
+    else if (word == "--transpose")
+      s.transpose.push_back(next);
+    else if (word == "--in-out")
+      s.in_out.push_back(next);
+    else if (word == "--out-in")
+      s.out_in.push_back(next);
+    else
+      throw wrong_command(word + " is no option");
   }
   if (a.inputs.empty()) throw wrong_command("no file is named");
   return a;
@@ -145,7 +160,8 @@ void report(const std::string &path, size_t n_bytes) {
 }
 
 // Each is read again before it takes its name.
-void write_flat_file(const std::string &path, const std::vector<std::string> &inputs, const std::vector<tensor> &tensors) {
+void write_flat_file(const std::string &path, const std::vector<std::string> &inputs,
+                     const std::vector<tensor> &tensors) {
   files::output_file out(path, inputs);
   const bytes file = flat_file(tensors);
   out.write(file.data(), file.size());
@@ -159,7 +175,8 @@ void write_flat_file(const std::string &path, const std::vector<std::string> &in
   report(path, file.size());
 }
 
-void write_c_files(const std::string &path, const std::vector<std::string> &inputs, const std::vector<tensor> &tensors) {
+void write_c_files(const std::string &path, const std::vector<std::string> &inputs,
+                   const std::vector<tensor> &tensors) {
   const c_files text = c_arrays(name_of(path), tensors);
   const size_t slash = path.find_last_of('/');
   const std::string header = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + name_of(path) + ".h";
@@ -170,7 +187,8 @@ void write_c_files(const std::string &path, const std::vector<std::string> &inpu
     return [&](const std::string &written) {
       const file_bytes found(written);
       const span all = found.all();
-      if (all.size != whole.size() || std::memcmp(all.data, whole.data(), all.size) != 0) throw refusal(written + ": is not what was written");
+      if (all.size != whole.size() || std::memcmp(all.data, whole.data(), all.size) != 0)
+        throw refusal(written + ": is not what was written");
     };
   };
   to_header.finish(expect(text.header));
@@ -211,7 +229,8 @@ void run(const arguments &a) {
   const std::vector<tensor> tensors = selected(std::move(all), a.choice, left_out);
   for (const std::string &why : left_out) std::fprintf(stderr, "left out: %s\n", names::for_terminal(why).c_str());
   inputs.insert(inputs.end(), a.tables_of_names.begin(), a.tables_of_names.end());
-  if (!a.output.empty()) is_c(a.output) ? write_c_files(a.output, inputs, tensors) : write_flat_file(a.output, inputs, tensors);
+  if (!a.output.empty())
+    is_c(a.output) ? write_c_files(a.output, inputs, tensors) : write_flat_file(a.output, inputs, tensors);
   if (a.code) std::printf("%s", open_code(name_of(a.output.empty() ? a.inputs[0] : a.output), tensors).c_str());
   files::finish_standard_output();
 }

@@ -34,7 +34,8 @@ uint64_t read_metadata(checked_reader &c, size_t n) {
     const uint64_t type = c.number(4);
     if (key == "general.alignment" && type == 4) {
       alignment = c.number(4);
-      if (alignment == 0 || alignment % 8 != 0) throw refusal("is damaged: an alignment of " + std::to_string(alignment));
+      if (alignment == 0 || alignment % 8 != 0)
+        throw refusal("is damaged: an alignment of " + std::to_string(alignment));
     } else if (type == type_array) {
       skip_list(c);
     } else if (value_bytes(type) == 0) {
@@ -66,9 +67,10 @@ int32_t format_of(uint64_t type) {
 }
 
 std::string type_name(uint64_t type) {
-  static const char *const names[] = {"",     "",     "",     "Q4_1", "Q4_2", "Q4_3",    "Q5_0",   "Q5_1",    "",      "Q8_1",
-                                      "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "Q8_K",    "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S",
-                                      "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "I8", "I16", "I32",    "I64",     "",      "IQ1_M"};
+  static const char *const names[] = {"",        "",       "",        "Q4_1",  "Q4_2",   "Q4_3",  "Q5_0",  "Q5_1",
+                                      "",        "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
+                                      "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
+                                      "I8",      "I16",    "I32",     "I64",   "",       "IQ1_M"};
   return type < 30 ? names[type] : "number " + std::to_string(type);
 }
 
@@ -111,7 +113,8 @@ std::vector<tensor> read_gguf(span file) {
   checked_reader c(file);
   c.skip(4);
   const uint64_t version = c.number(4);
-  if (version != 2 && version != 3) throw refusal("has version " + std::to_string(version) + " of GGUF: 2 and 3 are read");
+  if (version != 2 && version != 3)
+    throw refusal("has version " + std::to_string(version) + " of GGUF: 2 and 3 are read");
   const size_t n_tensors = c.count(8, least_entry), n_values = c.count(8, least_value);
   const uint64_t alignment = read_metadata(c, n_values);
   std::vector<entry> entries;

@@ -47,7 +47,8 @@ std::vector<uint64_t> shape_of(const std::string &text) {
 }  // namespace
 
 std::vector<tensor> read_npy(span file, const std::string &name) {
-  if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0) throw refusal("is no .npy file, or it is truncated");
+  if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0)
+    throw refusal("is no .npy file, or it is truncated");
   checked_reader c(file);
   c.skip(6);
   const uint64_t version = c.number(2) & 255;

@@ -104,7 +104,8 @@ class onnx_reader {
     std::vector<tensor> chosen;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       // What a Constant holds is mostly shapes and single numbers of the graph.
-      const bool is_operand = all_.tensors[i].is_operand && (dims_[i].empty() || tensors_[i].left_out == "is of integers");
+      const bool is_operand =
+          all_.tensors[i].is_operand && (dims_[i].empty() || tensors_[i].left_out == "is of integers");
       if (parts_.count(i) == 0 && !is_operand) chosen.push_back(std::move(tensors_[i]));
     }
     return chosen;
@@ -117,7 +118,8 @@ class onnx_reader {
     for (const onnx_node &n : all_.nodes) {
       for (const std::string &input : n.inputs) {
         const int i = input.compare(0, 6, "onnx::") == 0 ? scopes_.find(n.graph, input) : onnx_none;
-        if (i != onnx_none && !tensors_[static_cast<size_t>(i)].dims.empty()) tensors_[static_cast<size_t>(i)].suggested = name_after(n);
+        if (i != onnx_none && !tensors_[static_cast<size_t>(i)].dims.empty())
+          tensors_[static_cast<size_t>(i)].suggested = name_after(n);
       }
     }
   }
@@ -128,7 +130,8 @@ class onnx_reader {
     onnx_use &use = uses_[i];
     if (!is_usable(t) || !is_quantized(t) || !ends_with(t.name, "_quantized")) return;
     const std::string name = t.name.substr(0, t.name.size() - 10);
-    const int scale = scopes_.find(all_.tensors[i].graph, name + "_scale"), zero = scopes_.find(all_.tensors[i].graph, name + "_zero_point");
+    const int scale = scopes_.find(all_.tensors[i].graph, name + "_scale"),
+              zero = scopes_.find(all_.tensors[i].graph, name + "_zero_point");
     if (use.scale != onnx_none || scale == onnx_none) return;
     if (use.zero == onnx_none) use.zero = zero, use.scale_axis = onnx_none;
     if (use.scale_axis == onnx_none) use.scale_axis = use.outputs == onnx_none && t.dims.size() > 1 ? 0 : use.outputs;
@@ -145,10 +148,12 @@ class onnx_reader {
     t.unsure = use.unsure;
     if (use.outputs == last && last > 0) t.layout = HEED_IN_OUT;
     if (use.outputs > 0 && use.outputs < last) {
-      t.unsure = use.reader + " has its outputs along dimension " + std::to_string(use.outputs) + " of it, neither the first nor the last";
+      t.unsure = use.reader + " has its outputs along dimension " + std::to_string(use.outputs) +
+                 " of it, neither the first nor the last";
     }
     if (is_scaled && t.refused.empty()) scale(t, use);
-    if (std::count_if(t.dims.begin(), t.dims.end(), [](uint32_t dim) { return dim > 1; }) < 2) t.unsure.clear();  // no matrix
+    if (std::count_if(t.dims.begin(), t.dims.end(), [](uint32_t dim) { return dim > 1; }) < 2)
+      t.unsure.clear();  // no matrix
     if (!t.refused.empty()) t.own({});
   }
 
@@ -157,7 +162,8 @@ class onnx_reader {
     const tensor *const scale = tensor_at(use.scale), *const zero = tensor_at(use.zero);
     if (scale != nullptr && !is_part(t, *scale, !is_quantized(*scale))) return;
     if (zero != nullptr && !is_part(t, *zero, zero->format == t.format || !is_quantized(*zero))) return;
-    const size_t n_scales = scale == nullptr ? 1 : scale->count(), n_zeros = zero == nullptr ? 1 : zero->count(), n = std::max(n_scales, n_zeros);
+    const size_t n_scales = scale == nullptr ? 1 : scale->count(), n_zeros = zero == nullptr ? 1 : zero->count(),
+                 n = std::max(n_scales, n_zeros);
     if (n > 1 && !follow_axis(t, use, n)) return;
     if ((n_scales != 1 && n_scales != n) || (n_zeros != 1 && n_zeros != n)) {
       t.refused = "has more or fewer zero points than scales";
@@ -165,7 +171,8 @@ class onnx_reader {
     }
     t.scales = scale == nullptr ? std::vector<float>{1} : floats_of(*scale);
     t.scales.resize(n, t.scales[0]);
-    if (!std::all_of(t.scales.begin(), t.scales.end(), [](float s) { return std::isfinite(s); })) t.refused = "has a scale that is not finite";
+    if (!std::all_of(t.scales.begin(), t.scales.end(), [](float s) { return std::isfinite(s); }))
+      t.refused = "has a scale that is not finite";
     t.zeros.assign(n, 0);
     for (const int part : {use.scale, use.zero}) {
       if (part != onnx_none) parts_.insert(static_cast<size_t>(part));
@@ -196,7 +203,8 @@ class onnx_reader {
     if (axis < 0 || axis > last || t.dims[static_cast<size_t>(axis)] != n) {
       t.refused = "has " + std::to_string(n) + " scales, neither one nor one for each output";
     } else if (use.outputs != onnx_none && use.outputs != axis) {
-      t.refused = "has its scales along dimension " + std::to_string(axis) + ", and its outputs along dimension " + std::to_string(use.outputs);
+      t.refused = "has its scales along dimension " + std::to_string(axis) + ", and its outputs along dimension " +
+                  std::to_string(use.outputs);
     } else if (axis != 0 && axis != last) {
       t.refused = "has its scales along dimension " + std::to_string(axis) + ", neither the first nor the last";
     } else {
@@ -223,7 +231,8 @@ class onnx_reader {
       const size_t graph = all_.tensors[i].graph;
       const std::string &path = all_.graphs[graph].path;
       std::string &name = tensors_[i].name;
-      if (n_owners[name] > 1 && graph != 0) name = path + (names.count(path + "." + name) == 0 ? "" : "." + std::to_string(graph)) + "." + name;
+      if (n_owners[name] > 1 && graph != 0)
+        name = path + (names.count(path + "." + name) == 0 ? "" : "." + std::to_string(graph)) + "." + name;
       names.insert(name);
     }
   }

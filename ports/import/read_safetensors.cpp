@@ -44,8 +44,9 @@ std::vector<uint64_t> list_of(const std::string &name, const json &value, const 
 
 // Bits of a number; 0 for a type that is not known.
 uint64_t bits_of(const std::string &type) {
-  static const std::map<std::string, uint64_t> bits = {{"BOOL", 8}, {"U8", 8},   {"I8", 8},   {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"I16", 16}, {"U16", 16}, {"F16", 16},
-                                                       {"BF16", 16}, {"I32", 32}, {"U32", 32}, {"F32", 32},    {"I64", 64},    {"U64", 64}, {"F64", 64}};
+  static const std::map<std::string, uint64_t> bits = {
+      {"BOOL", 8},  {"U8", 8},   {"I8", 8},   {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"I16", 16}, {"U16", 16}, {"F16", 16},
+      {"BF16", 16}, {"I32", 32}, {"U32", 32}, {"F32", 32},    {"I64", 64},    {"U64", 64}, {"F64", 64}};
   const auto found = bits.find(type);
   return found == bits.end() ? 0 : found->second;
 }
@@ -73,7 +74,8 @@ entry entry_of(const std::string &name, const json &value) {
     fits = fits && (dim == 0 || bits == 0 || rest % dim == 0);
     rest /= dim == 0 ? 1 : dim;
   }
-  if (!fits || (bits != 0 && (is_empty ? n_bytes != 0 : rest != 1))) refuse(name, "has more or fewer bytes than its shape says");
+  if (!fits || (bits != 0 && (is_empty ? n_bytes != 0 : rest != 1)))
+    refuse(name, "has more or fewer bytes than its shape says");
   t.format = format_of(type);
   if (t.format == -1) t.left_out = "is of integers";
   if (t.format == -2) t.refused = "is of " + type + ", which heed has not";
@@ -89,11 +91,13 @@ json parsed(const std::string &text) {
   const auto watch = [&](int, json::parse_event_t event, json &value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) twice = value.get<std::string>();
+    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
+      twice = value.get<std::string>();
     return true;
   };
   json table = json::parse(text, watch, false);
-  if (!table.is_object() || text[0] != '{') throw refusal("is no safetensors file: its header is not an object of JSON");
+  if (!table.is_object() || text[0] != '{')
+    throw refusal("is no safetensors file: its header is not an object of JSON");
   if (!twice.empty()) refuse(twice, "stands twice in the header");
   return table;
 }
@@ -101,7 +105,8 @@ json parsed(const std::string &text) {
 void check_metadata(const json &value) {
   if (value.is_null()) return;
   const auto is_text = [](const json &v) { return v.is_string(); };
-  if (!value.is_object() || !std::all_of(value.begin(), value.end(), is_text)) refuse("__metadata__", "is no table of texts");
+  if (!value.is_object() || !std::all_of(value.begin(), value.end(), is_text))
+    refuse("__metadata__", "is no table of texts");
 }
 
 }  // namespace
@@ -125,7 +130,8 @@ std::vector<tensor> read_safetensors(span file) {
   }
   std::vector<const entry *> by_place;
   for (const entry &e : entries) by_place.push_back(&e);
-  std::sort(by_place.begin(), by_place.end(), [](const entry *a, const entry *b) { return std::tie(a->begin, a->end) < std::tie(b->begin, b->end); });
+  std::sort(by_place.begin(), by_place.end(),
+            [](const entry *a, const entry *b) { return std::tie(a->begin, a->end) < std::tie(b->begin, b->end); });
   uint64_t end = 0;
   for (const entry *const e : by_place) {
     if (e->begin != end) refuse(e->t.name, "does not begin where the tensor before it ends: the file is damaged");
@@ -144,7 +150,8 @@ std::vector<tensor> read_safetensors(span file) {
 #else
 namespace heed_import {
 std::vector<tensor> read_safetensors(span) {
-  throw refusal("this heed_import was built without nlohmann/json.hpp, so it reads no safetensors (Debian: nlohmann-json3-dev)");
+  throw refusal(
+      "this heed_import was built without nlohmann/json.hpp, so it reads no safetensors (Debian: nlohmann-json3-dev)");
 }
 }  // namespace heed_import
 #endif

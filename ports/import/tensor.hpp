@@ -39,11 +39,11 @@ struct tensor {
   std::vector<uint32_t> dims;
   int32_t format = HEED_F32, layout = HEED_OUT_IN;
   std::vector<float> scales;
-  std::vector<int32_t> zeros;       // of HEED_FILE_U8 and HEED_FILE_I8, as many as scales
-  std::vector<float> float_zeros;   // of the formats PLUS
-  std::string left_out;             // why it is no weight; it then has no numbers
-  std::string refused;              // why it cannot be imported, if it is selected; the same
-  std::string unsure;               // why it is not known which dimension has the outputs
+  std::vector<int32_t> zeros;      // of HEED_FILE_U8 and HEED_FILE_I8, as many as scales
+  std::vector<float> float_zeros;  // of the formats PLUS
+  std::string left_out;            // why it is no weight; it then has no numbers
+  std::string refused;             // why it cannot be imported, if it is selected; the same
+  std::string unsure;              // why it is not known which dimension has the outputs
 
   span numbers() const { return own_.empty() ? of_file_ : span{own_.data(), own_.size()}; }
   void refer(span numbers) { of_file_ = numbers, own_.clear(); }

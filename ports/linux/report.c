@@ -35,7 +35,8 @@ int demo_selftest(void) {
     heed_int_kernel_use(heed_int_kernel_name(i));
     status = heed_int_selftest(memory, &report);
     if (status == HEED_OK)
-      printf("  %-16s equal to plain loops: %d cases, %u numbers\n", heed_int_kernel_current(), report.n_cases, report.n_floats);
+      printf("  %-16s equal to plain loops: %d cases, %u numbers\n", heed_int_kernel_current(), report.n_cases,
+             report.n_floats);
   }
   heed_int_kernel_use(current);
   return status == HEED_OK ? 0 : failed(status, &report);

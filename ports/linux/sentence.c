@@ -83,7 +83,8 @@ static void print_attention(const char *const rows[], const char *similarity_tit
 
 /* The weights as a file for heed_map. */
 static void print_map(FILE *file, const char *const words[], table weights) {
-  fprintf(file, "title\tEach word attends to words like it\nnote\tembeddings of three features, no learned weights\npanel\t");
+  fprintf(file,
+          "title\tEach word attends to words like it\nnote\tembeddings of three features, no learned weights\npanel\t");
   for (int axis = 0; axis < 2; ++axis) {
     fprintf(file, "\n%s", axis == 0 ? "rows\tquery" : "columns\tkey");
     for (int j = 0; j < n_words; ++j) fprintf(file, "\t%s", words[j]);

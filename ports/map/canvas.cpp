@@ -34,7 +34,8 @@ double text_width(const std::string &text, font f) {
 
 canvas::canvas(int width, int height) : width_(width), height_(height) {
   constexpr int most = 64 << 20;
-  if (width < 1 || height < 1 || width > most / height) throw std::runtime_error("the picture would have more than 64 million pixels");
+  if (width < 1 || height < 1 || width > most / height)
+    throw std::runtime_error("the picture would have more than 64 million pixels");
   pixels_.assign(static_cast<size_t>(width) * static_cast<size_t>(height) * 3, 255);
 }
 
@@ -80,7 +81,8 @@ void canvas::text(double x, double y, const std::string &text, font f, anchor a,
       for (int px = static_cast<int>(left - radius - 1); px <= right + radius + 1; ++px) {
         double near = 1e9;
         for (const segment &s : strokes) near = std::min(near, distance(px + 0.5, py + 0.5, s));
-        if (near < radius + 0.5) blend(px, py, std::min(1.0, std::ceil((radius + 0.5 - near) * 6) / 6), c);  // few colours
+        if (near < radius + 0.5)
+          blend(px, py, std::min(1.0, std::ceil((radius + 0.5 - near) * 6) / 6), c);  // few colours
       }
     along += (l.width + gap) * narrow * f.size;
   }

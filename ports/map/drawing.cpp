@@ -8,9 +8,11 @@
 namespace heed_map {
 namespace {
 
-constexpr colour ink = {0x22, 0x22, 0x22}, pale = {0x66, 0x66, 0x66}, nothing = {0xee, 0xee, 0xee}, line = {0x99, 0x99, 0x99};
+constexpr colour ink = {0x22, 0x22, 0x22}, pale = {0x66, 0x66, 0x66}, nothing = {0xee, 0xee, 0xee},
+                 line = {0x99, 0x99, 0x99};
 constexpr font title_font = {36, true}, panel_font = {25, true}, note_font = {24, false}, label_font = {23, false};
-constexpr int margin = 36, space = 14, usual_width = 1500, label_cell = 26, legend_width = 280, legend_height = 22, legend_space = 60, tick = 8;
+constexpr int margin = 36, space = 14, usual_width = 1500, label_cell = 26, legend_width = 280, legend_height = 22,
+              legend_space = 60, tick = 8;
 constexpr int most_labels = 64;  // of more rows or columns some are named only
 
 bool same(const axis &a, const axis &b) {
@@ -40,7 +42,9 @@ struct place {
     return y + static_cast<int>(std::lround(from_above * cell_height()));
   }
   int above() const {  // pixels over the cells
-    const int names = !column_names || of->columns.labels.empty() ? 0 : upright ? static_cast<int>(widest(of->columns)) + space : 32;
+    const int names = !column_names || of->columns.labels.empty() ? 0
+                      : upright                                   ? static_cast<int>(widest(of->columns)) + space
+                                                                  : 32;
     return names + (of->title.empty() ? 0 : 40);
   }
   int below() const {
@@ -92,8 +96,10 @@ layout lay_out(const picture &p, const std::vector<scale> &scales) {
     const panel &of = p.panels[static_cast<size_t>(i)];
     place here = {&of, 0, 0, 0, 0, true, true, true, false};
     if (i % across != 0) here.row_names = !same(of.rows, (&of - 1)->rows) || of.n_rows != (&of - 1)->n_rows;
-    const bool as_below = i + across < n && same(of.columns, (&of + across)->columns) && of.n_columns == (&of + across)->n_columns;
-    const bool as_above = i >= across && same(of.columns, (&of - across)->columns) && of.n_columns == (&of - across)->n_columns;
+    const bool as_below =
+        i + across < n && same(of.columns, (&of + across)->columns) && of.n_columns == (&of + across)->n_columns;
+    const bool as_above =
+        i >= across && same(of.columns, (&of - across)->columns) && of.n_columns == (&of - across)->n_columns;
     here.column_names = of.columns.labels.empty() ? !as_below : !as_above;
     here.last = !as_below;
     size_cells(here, (usual_width - 2 * space * (across - 1)) / across);
@@ -101,7 +107,9 @@ layout lay_out(const picture &p, const std::vector<scale> &scales) {
   }
   // Columns of panels are as wide as their widest, rows as high as their highest.
   int y = margin + (p.title.empty() ? 0 : 44) + (p.note.empty() ? 0 : 40) + space;
-  all.width = std::max({0, static_cast<int>(text_width(p.title, title_font)), static_cast<int>(text_width(p.note, note_font))}) + 2 * margin;
+  all.width = std::max({0, static_cast<int>(text_width(p.title, title_font)),
+                        static_cast<int>(text_width(p.note, note_font))}) +
+              2 * margin;
   for (int row = 0; row * across < n; ++row) {
     int above = 0, height = 0;
     for (int i = row * across; i < std::min(n, (row + 1) * across); ++i) {
@@ -109,7 +117,8 @@ layout lay_out(const picture &p, const std::vector<scale> &scales) {
       above = std::max(above, here.above());
       height = std::max(height, here.height + here.below());
     }
-    for (int i = row * across; i < std::min(n, (row + 1) * across); ++i) all.places[static_cast<size_t>(i)].y = y + above;
+    for (int i = row * across; i < std::min(n, (row + 1) * across); ++i)
+      all.places[static_cast<size_t>(i)].y = y + above;
     y += above + height + 2 * space;
   }
   int x = margin;
@@ -144,18 +153,22 @@ double step_of(double per_pixel, double room) {
 template <typename F>
 void marks(const axis &a, int n, int pixels, double room, F mark) {
   const double from = a.first - a.step / 2, range = a.step * n, step = step_of(std::fabs(range) / pixels, room);
-  for (double at = std::ceil(std::min(from, from + range) / step - 1e-9) * step; at <= std::max(from, from + range) + step * 1e-9; at += step)
+  for (double at = std::ceil(std::min(from, from + range) / step - 1e-9) * step;
+       at <= std::max(from, from + range) + step * 1e-9; at += step)
     mark((at - from) / a.step, number_text(std::fabs(at) < step / 2 ? 0.0 : at));
 }
 
 void draw_cells(canvas &c, const place &p, const scale &s) {
   const panel &of = *p.of;
-  const int gap_x = !of.columns.labels.empty() && p.cell_width() >= 12, gap_y = !of.rows.labels.empty() && p.cell_height() >= 12;
+  const int gap_x = !of.columns.labels.empty() && p.cell_width() >= 12,
+            gap_y = !of.rows.labels.empty() && p.cell_height() >= 12;
   for (int i = 0; i < of.n_rows; ++i)
     for (int j = 0; j < of.n_columns; ++j) {
-      const float value = of.values[static_cast<size_t>(i) * static_cast<size_t>(of.n_columns) + static_cast<size_t>(j)];
+      const float value =
+          of.values[static_cast<size_t>(i) * static_cast<size_t>(of.n_columns) + static_cast<size_t>(j)];
       const colour back = std::isnan(value) ? nothing : colour_of(of.colours, s.share(value));
-      const int y = p.top(i), bottom = p.y + static_cast<int>(std::lround((std::lround((y - p.y) / p.cell_height()) + 1) * p.cell_height()));
+      const int y = p.top(i), bottom = p.y + static_cast<int>(std::lround(
+                                                 (std::lround((y - p.y) / p.cell_height()) + 1) * p.cell_height()));
       c.fill(p.left(j), y, p.left(j + 1) - gap_x, bottom - gap_y, back);
       if (std::isnan(value) || of.columns.labels.empty() || p.cell_width() < 72 || p.cell_height() < 40) continue;
       char text[32];
@@ -183,7 +196,8 @@ void name_rows(canvas &c, const place &p) {
   }
   const int every = static_cast<int>(std::ceil(22 / p.cell_height()));
   for (int i = 0; i < of.n_rows; i += every)
-    c.text(p.x - 10, p.top(i) + p.cell_height() / 2 + 8, short_label(of.rows.labels[static_cast<size_t>(i)]), label_font, anchor::end, ink);
+    c.text(p.x - 10, p.top(i) + p.cell_height() / 2 + 8, short_label(of.rows.labels[static_cast<size_t>(i)]),
+           label_font, anchor::end, ink);
 }
 
 void name_columns(canvas &c, const place &p) {
@@ -211,7 +225,8 @@ void draw_legend(canvas &c, const scale &s, int x, int y) {
   const legend at = place_legend(s, x);
   c.text(x, y + 18, s.quantity, label_font, anchor::begin, pale);
   c.text(at.least, y + 18, number_text(s.least), label_font, anchor::begin, ink);
-  for (int i = 0; i < legend_width; ++i) c.fill(at.bar + i, y, at.bar + i + 1, y + legend_height, colour_of(s.colours, i / (legend_width - 1.0)));
+  for (int i = 0; i < legend_width; ++i)
+    c.fill(at.bar + i, y, at.bar + i + 1, y + legend_height, colour_of(s.colours, i / (legend_width - 1.0)));
   c.frame(at.bar, y, at.bar + legend_width, y + legend_height, line);
   c.text(at.greatest, y + 18, number_text(s.greatest), label_font, anchor::begin, ink);
 }

@@ -63,7 +63,8 @@ void read_numbered(const std::vector<std::string> &f, axis &a) {
 
 void read_row(const std::vector<std::string> &f, panel &p) {
   const int n = static_cast<int>(f.size()) - 1;
-  if (p.n_rows > 0 && n != p.n_columns) fail("a row of " + std::to_string(n) + " values, others have " + std::to_string(p.n_columns));
+  if (p.n_rows > 0 && n != p.n_columns)
+    fail("a row of " + std::to_string(n) + " values, others have " + std::to_string(p.n_columns));
   p.n_columns = n;
   ++p.n_rows;
   for (size_t i = 1; i < f.size(); ++i) p.values.push_back(f[i] == "-" ? NAN : static_cast<float>(number_of(f[i])));
@@ -105,7 +106,8 @@ void read_line(const std::vector<std::string> &f, picture &p) {
 void check_axis(const axis &a, int n, const std::string &what) {
   if (!a.labels.empty() && a.labels.size() != static_cast<size_t>(n))
     fail(std::to_string(n) + " " + what + " with " + std::to_string(a.labels.size()) + " labels");
-  if (a.labels.empty() && !(a.step != 0.0 && std::isfinite(a.step) && std::isfinite(a.first))) fail("numbered " + what + " with a step of 0");
+  if (a.labels.empty() && !(a.step != 0.0 && std::isfinite(a.step) && std::isfinite(a.first)))
+    fail("numbered " + what + " with a step of 0");
 }
 
 void write_axis(std::ostream &file, const char *word, const axis &a) {
@@ -127,7 +129,8 @@ void check(const picture &p) {
     const std::string name = of.title.empty() ? "a panel" : "panel \"" + of.title + "\"";
     if (of.n_rows < 1 || of.n_columns < 1 || of.n_rows > most_rows || of.n_columns > most_rows)
       fail(name + " has not 1 to 4096 rows and columns");
-    if (of.values.size() != static_cast<size_t>(of.n_rows) * static_cast<size_t>(of.n_columns)) fail(name + " has another number of values");
+    if (of.values.size() != static_cast<size_t>(of.n_rows) * static_cast<size_t>(of.n_columns))
+      fail(name + " has another number of values");
     for (const float value : of.values)
       if (std::isinf(value)) fail(name + " has an infinite value");
     check_axis(of.rows, of.n_rows, "rows");
@@ -160,13 +163,15 @@ void write_map(const picture &p, const std::string &path, const std::vector<std:
   file.precision(7);
   file << "title\t" << shown(p.title) << "\nnote\t" << shown(p.note) << "\nacross\t" << p.across << '\n';
   for (const panel &of : p.panels) {
-    file << "panel\t" << shown(of.title) << "\nvalues\t" << shown(of.quantity) << '\t' << (of.colours == palette::grey ? "grey" : "viridis") << '\n';
+    file << "panel\t" << shown(of.title) << "\nvalues\t" << shown(of.quantity) << '\t'
+         << (of.colours == palette::grey ? "grey" : "viridis") << '\n';
     write_axis(file, "rows", of.rows);
     write_axis(file, "columns", of.columns);
     for (int i = 0; i < of.n_rows; ++i) {
       file << "row";
       for (int j = 0; j < of.n_columns; ++j) {
-        const float value = of.values[static_cast<size_t>(i) * static_cast<size_t>(of.n_columns) + static_cast<size_t>(j)];
+        const float value =
+            of.values[static_cast<size_t>(i) * static_cast<size_t>(of.n_columns) + static_cast<size_t>(j)];
         if (std::isnan(value))
           file << "\t-";
         else

@@ -47,8 +47,9 @@ bool write(std::FILE *file, const canvas &drawn, const std::vector<png_color> *c
   png_init_io(png, file);
   png_set_compression_level(png, 9);
   png_set_filter(png, 0, PNG_FILTER_NONE);
-  png_set_IHDR(png, info, png_uint_32(drawn.width()), png_uint_32(drawn.height()), 8, colours ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_RGB,
-               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_IHDR(png, info, png_uint_32(drawn.width()), png_uint_32(drawn.height()), 8,
+               colours ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
   if (colours) png_set_PLTE(png, info, colours->data(), int(colours->size()));
   png_write_info(png, info);
   const size_t row = size_t(drawn.width()) * (colours ? 1 : 3);
@@ -67,7 +68,8 @@ void write_png(const picture &p, const std::string &path, const std::vector<std:
   files::output_file file(path, inputs);
   indexed few;
   const bool is_few = index_colours(drawn, few);
-  const bool whole = write(file.stream(), drawn, is_few ? &few.colours : nullptr, is_few ? few.pixels.data() : drawn.pixels());
+  const bool whole =
+      write(file.stream(), drawn, is_few ? &few.colours : nullptr, is_few ? few.pixels.data() : drawn.pixels());
   if (!whole) throw std::runtime_error(path + ": cannot be written");
   file.finish();
 }
@@ -77,7 +79,8 @@ void write_png(const picture &p, const std::string &path, const std::vector<std:
 bool has_png() { return false; }
 
 void write_png(const picture &, const std::string &path, const std::vector<std::string> &) {
-  throw std::runtime_error(path + " is not written: this build has no libpng (Debian: libpng-dev); heed_map MAP draws in the terminal");
+  throw std::runtime_error(
+      path + " is not written: this build has no libpng (Debian: libpng-dev); heed_map MAP draws in the terminal");
 }
 
 #endif

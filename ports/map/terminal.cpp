@@ -14,7 +14,8 @@ constexpr char shades[] = " .:-=+*#%@";
 std::string block(palette colours, double share, int width, bool coloured) {
   if (!coloured) {
     const int last = static_cast<int>(sizeof shades) - 2;
-    return std::string(static_cast<size_t>(width), shades[std::clamp(static_cast<int>(std::lround(share * last)), 0, last)]);
+    return std::string(static_cast<size_t>(width),
+                       shades[std::clamp(static_cast<int>(std::lround(share * last)), 0, last)]);
   }
   const colour c = colour_of(colours, share);
   return "\033[48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) + "m" +
@@ -44,9 +45,11 @@ std::string panel_text(const panel &p, const scale &s, bool coloured) {
   text += fit("", labels, true) + " ";
   if (numbers) {
     const int every = 12 / width;
-    for (int j = 0; j < p.n_columns; j += every) text += fit(label_of(p.columns, j), static_cast<size_t>(width * std::min(every, p.n_columns - j)), false);
+    for (int j = 0; j < p.n_columns; j += every)
+      text += fit(label_of(p.columns, j), static_cast<size_t>(width * std::min(every, p.n_columns - j)), false);
   } else {
-    for (int j = 0; j < p.n_columns; ++j) text += fit(p.columns.labels[static_cast<size_t>(j)], static_cast<size_t>(width - 1), false) + " ";
+    for (int j = 0; j < p.n_columns; ++j)
+      text += fit(p.columns.labels[static_cast<size_t>(j)], static_cast<size_t>(width - 1), false) + " ";
   }
   text += (p.columns.unit.empty() ? "" : " " + p.columns.unit) + std::string("\n");
   for (int line = 0; line < p.n_rows; ++line) {
@@ -54,7 +57,8 @@ std::string panel_text(const panel &p, const scale &s, bool coloured) {
     text += fit(label_of(p.rows, i), labels, true) + " ";
     for (int j = 0; j < p.n_columns; ++j) {
       const float value = p.values[static_cast<size_t>(i) * static_cast<size_t>(p.n_columns) + static_cast<size_t>(j)];
-      text += std::isnan(value) ? std::string(static_cast<size_t>(width), ' ') : block(p.colours, s.share(value), width, coloured);
+      text += std::isnan(value) ? std::string(static_cast<size_t>(width), ' ')
+                                : block(p.colours, s.share(value), width, coloured);
     }
     text += "\n";
   }

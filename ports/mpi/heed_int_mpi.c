@@ -132,8 +132,10 @@ int main(int argc, char **argv) {
     int i = 0;
     while (i < 5 && strcmp(argv[a], names[i]) != 0) ++i;
     const long value = i < 5 && a + 1 < argc ? strtol(argv[a + 1], NULL, 10) : 0;
-    if (value < 1 || value > HEED_INT_MAX_KEYS || (i > 1 && value > 1024)) bad = a;
-    else *values[i] = (int32_t)value;
+    if (value < 1 || value > HEED_INT_MAX_KEYS || (i > 1 && value > 1024))
+      bad = a;
+    else
+      *values[i] = (int32_t)value;
   }
   if (bad != 0 && n.rank == root) fprintf(stderr, "heed_int_mpi: cannot take %s\n", argv[bad]);
   const int status = bad == 0 ? run(&n) : 2;

@@ -21,8 +21,9 @@ static void show(const char *name, uintptr_t value) {
 }
 
 void fault_report(uintptr_t cause, uintptr_t pc, uintptr_t value, uintptr_t caller, uintptr_t sp) {
-  static const char *const names[] = {"misaligned instruction", "instruction access", "illegal instruction", "breakpoint",
-                                      "misaligned load",        "load access",        "misaligned store",    "store access"};
+  static const char *const names[] = {
+      "misaligned instruction", "instruction access", "illegal instruction", "breakpoint",
+      "misaligned load",        "load access",        "misaligned store",    "store access"};
   port_write("fault: ");
   port_write(cause < 8 ? names[cause] : "unexpected trap");
   show(" at pc ", pc);

@@ -28,7 +28,8 @@ std::vector<float> read_floats(const std::string &path, size_t n) {
     const unsigned char *b = &bytes[4 * i];
     const uint32_t word = b[0] | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
     std::memcpy(&floats[i], &word, sizeof word);
-    if (!std::isfinite(floats[i])) refuse(path, "number " + std::to_string(i) + ", counted from 0, is infinite, or none");
+    if (!std::isfinite(floats[i]))
+      refuse(path, "number " + std::to_string(i) + ", counted from 0, is infinite, or none");
   }
   return floats;
 }

@@ -77,7 +77,8 @@ void copy_norm(sensor_int_norm &to, const heed_int_norm &from) {
   to.eps = from.eps;
 }
 template <size_t N>
-void copy_linear(const calibrate::int_linear &from, int8_t (&numbers)[N], int32_t (&bias)[dim], heed_multiplier (&multipliers)[dim]) {
+void copy_linear(const calibrate::int_linear &from, int8_t (&numbers)[N], int32_t (&bias)[dim],
+                 heed_multiplier (&multipliers)[dim]) {
   copy(numbers, from.numbers.data());
   copy(bias, from.bias.data());
   copy(multipliers, from.multipliers.data());
@@ -143,8 +144,8 @@ void quantize_patch(const sensor_weights &w, const observer &seen, double x_scal
       bias[o] += static_cast<double>(w.patch_norm1_bias[i]) * weights[i * dim + o];
       weights[i * dim + o] *= static_cast<double>(w.patch_norm1_weight[i]);
     }
-  copy_linear(calibrate::quantize_linear(weights, bias, row, dim, {h_scale}, {patch_scale}), to.patch_weight, to.patch_bias,
-              to.of_patch);
+  copy_linear(calibrate::quantize_linear(weights, bias, row, dim, {h_scale}, {patch_scale}), to.patch_weight,
+              to.patch_bias, to.of_patch);
   copy_norm(to.patch_norm2,
             calibrate::quantize_norm(w.patch_norm2_weight, w.patch_norm2_bias, dim, eps, patch_scale, x_scale).view());
   double greatest = 1e-30;  // if all are 0
@@ -176,10 +177,11 @@ std::unique_ptr<sensor_int_weights> quantize(const sensor_weights &w, const std:
   }
   quantize_patch(w, seen, x_scale, *to);
   const double unit = std::ldexp(1.0, -SENSOR_EMBEDDING_BITS), last_scale = scale_of(seen.last, 127);
-  copy_norm(to->head_norm,
-            calibrate::quantize_norm(w.head_norm_weight, w.head_norm_bias, dim, eps, choice.x_scale, last_scale).view());
-  copy_linear(calibrate::quantize_linear(doubles(w.head_weight, dim * dim), doubles(w.head_bias, dim), dim, dim, {last_scale},
-                                         {unit}),
+  copy_norm(
+      to->head_norm,
+      calibrate::quantize_norm(w.head_norm_weight, w.head_norm_bias, dim, eps, choice.x_scale, last_scale).view());
+  copy_linear(calibrate::quantize_linear(doubles(w.head_weight, dim * dim), doubles(w.head_bias, dim), dim, dim,
+                                         {last_scale}, {unit}),
               to->head_weight, to->head_bias, to->of_head);
   for (size_t i = 0; i < SENSOR_N_CLASSES * dim; ++i)
     to->prototypes[i] = static_cast<int16_t>(rounded(static_cast<double>(w.prototypes[i]) / unit, 32767));

@@ -63,14 +63,13 @@ enum { SPEECH_PIECE_1 = 64, SPEECH_PIECE_3 = 64 };
                                 SPEECH_HEAD_DIM, SPEECH_HIDDEN, 0) +                                      \
    SPEECH_WORKSPACES_BYTES)
 /* For a row of the decoder's layers, or for keys and values of 64 rows. */
-#define SPEECH_DECODER_BYTES                                                                                     \
-  (HEED_LAYER_GREATER(HEED_TRANSFORMER_LAYER_BYTES(1, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM,   \
-                                                   SPEECH_HEAD_DIM, SPEECH_HIDDEN, 1),                           \
+#define SPEECH_DECODER_BYTES                                                                                          \
+  (HEED_LAYER_GREATER(HEED_TRANSFORMER_LAYER_BYTES(1, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM,        \
+                                                   SPEECH_HEAD_DIM, SPEECH_HIDDEN, 1),                                \
                       HEED_ATTENTION_LAYER_BYTES(64, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM, SPEECH_HEAD_DIM)) + \
    SPEECH_WORKSPACES_BYTES)
-#define SPEECH_CACHE_BYTES(capacity)                                                                         \
-  ((HEED_CACHE_BYTES(capacity, 1, SPEECH_HEADS, SPEECH_HEAD_DIM, SPEECH_HEAD_DIM, SPEECH_CACHE_FORMAT) + 63) \
-   / 64 * 64)
+#define SPEECH_CACHE_BYTES(capacity) \
+  ((HEED_CACHE_BYTES(capacity, 1, SPEECH_HEADS, SPEECH_HEAD_DIM, SPEECH_HEAD_DIM, SPEECH_CACHE_FORMAT) + 63) / 64 * 64)
 
 /* Memory of the stem, then of the encoder's layers, then of the keys and values that cross-attention reads. */
 typedef union speech_phases {

@@ -66,8 +66,8 @@ class converter {
     floats("layer_norm.weight", "encoder_norm", SPEECH_DIM);
     for (int l = 0; l < SPEECH_LAYERS; ++l) layer(l, true);
     floats("model.decoder.norm.weight", "decoder_norm", SPEECH_DIM);
-    packed(sized("model.decoder.embed_tokens.weight", {SPEECH_TOKENS, SPEECH_DIM}, HEED_FILE_U8, HEED_OUT_IN), "embedding",
-           of_matrices(format_, true));
+    packed(sized("model.decoder.embed_tokens.weight", {SPEECH_TOKENS, SPEECH_DIM}, HEED_FILE_U8, HEED_OUT_IN),
+           "embedding", of_matrices(format_, true));
     tensor &text = add(tensor(), "vocabulary", {uint32_t(vocabulary.size())}, vocabulary);
     text.format = HEED_FILE_U8, text.scales = {1.0f}, text.zeros = {0};
     if (format_ == format::w8a8) add(tensor(), "in_integers", {1}, bytes_of({1.0f}));
@@ -94,7 +94,8 @@ class converter {
   }
   tensor sized(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout) {
     tensor t = taken(name);
-    if (t.dims != dims || t.format != format || t.layout != layout) refuse(name, "is not what Moonshine Tiny has: another model");
+    if (t.dims != dims || t.format != format || t.layout != layout)
+      refuse(name, "is not what Moonshine Tiny has: another model");
     return t;
   }
   void packed(tensor &&t, const std::string &to, int32_t format) {
@@ -134,7 +135,8 @@ class converter {
   void layer(int number, bool decoder) {
     const std::string name = (decoder ? "model.decoder.layers." : "layers.") + std::to_string(number);
     const std::string to = (decoder ? "decoder." : "encoder.") + std::to_string(number) + ".";
-    const std::string up = name + (decoder ? ".mlp.up_proj" : ".mlp.fc1"), down = name + (decoder ? ".mlp.down_proj" : ".mlp.fc2");
+    const std::string up = name + (decoder ? ".mlp.up_proj" : ".mlp.fc1"),
+                      down = name + (decoder ? ".mlp.down_proj" : ".mlp.fc2");
     const std::string second = name + ".post_attention_layernorm.weight";
     const uint32_t wide = decoder ? 2 * SPEECH_HIDDEN : SPEECH_HIDDEN;
     floats(name + ".input_layernorm.weight", to + "norm_1", SPEECH_DIM);

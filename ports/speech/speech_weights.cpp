@@ -18,10 +18,10 @@ int main(int argc, char **argv) {
   try {
     const std::string out = argv[2];
     std::vector<std::string> inputs;
-    for (const char *name : {"/encoder_model.onnx", "/decoder_model_merged.onnx", "/vocabulary.bin", "/llama-tokenizer.js"})
+    for (const char *name :
+         {"/encoder_model.onnx", "/decoder_model_merged.onnx", "/vocabulary.bin", "/llama-tokenizer.js"})
       inputs.push_back(std::string(argv[1]) + name);
-    const speech_files::model m =
-        speech_files::convert(argv[1], speech_files::format_of(argc == 4 ? argv[3] : "int8"));
+    const speech_files::model m = speech_files::convert(argv[1], speech_files::format_of(argc == 4 ? argv[3] : "int8"));
     files::write_whole(out, m.data(), m.size(), inputs);
     std::printf("%s: %zu bytes\n", out.c_str(), m.size());
     files::finish_standard_output();

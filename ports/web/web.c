@@ -42,7 +42,8 @@ EXPORT(vision) heed_status vision(void) {
 
 /* Row `row` of the weights of x (n, heads, dim) with itself: weights (heads, n). Nothing is learned: q = k = v = x. */
 EXPORT(sentence_row)
-heed_status sentence_row(const float *x, int32_t n, int32_t heads, int32_t dim, int32_t row, int32_t causal, float scale, float *weights) {
+heed_status sentence_row(const float *x, int32_t n, int32_t heads, int32_t dim, int32_t row, int32_t causal,
+                         float scale, float *weights) {
   float out[4096];
   HEED_MEMORY(memory, HEED_WORKSPACE_BYTES(256, 256));
   if (heads * dim > 4096 || dim > 256) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_HEAD_DIM);
@@ -107,7 +108,8 @@ EXPORT(kwt_load) const char *kwt_load(const void *file, size_t n_bytes) {
     web_read_tflite(file, n_bytes, weights_file); /* throws */
   const kwt_status status = kwt_init(&net, weights_file, bytes);
   for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) {
-    heed_attention_weights_init(&kwt_outputs[b], heed_head_major_out(kwt_weights_of[b][0], KWT_N_TOKENS, 1, KWT_N_TOKENS));
+    heed_attention_weights_init(&kwt_outputs[b],
+                                heed_head_major_out(kwt_weights_of[b][0], KWT_N_TOKENS, 1, KWT_N_TOKENS));
     kwt_options[b] = heed_options_default();
     kwt_options[b].weights = &kwt_outputs[b];
   }
@@ -115,7 +117,9 @@ EXPORT(kwt_load) const char *kwt_load(const void *file, size_t n_bytes) {
   return kwt_text(status);
 }
 /* 16000 samples. The same. */
-EXPORT(kwt_hear) const char *kwt_hear(const int16_t *samples) { return kwt_text(kwt_run_int16(&net, samples, KWT_N_SAMPLES, &heard)); }
+EXPORT(kwt_hear) const char *kwt_hear(const int16_t *samples) {
+  return kwt_text(kwt_run_int16(&net, samples, KWT_N_SAMPLES, &heard));
+}
 EXPORT(kwt_word) const char *kwt_word(void) { return kwt_label(heard.label); }
 EXPORT(kwt_confidence) float kwt_confidence(void) { return heard.confidence; }
 EXPORT(kwt_logits) const float *kwt_logits(void) { return heard.logits; }
@@ -135,19 +139,24 @@ static int32_t *tokens, n_prompt, n_read;
 /* n things of a model in place of those of the one before. Null: there is not enough memory. */
 static void *room_for(void *before, size_t n, size_t bytes) {
   free(before);
-  return n <= SIZE_MAX / 2 / bytes ? aligned_alloc(HEED_ALIGNMENT, (n * bytes + HEED_ALIGNMENT - 1) / HEED_ALIGNMENT * HEED_ALIGNMENT) : NULL;
+  return n <= SIZE_MAX / 2 / bytes
+             ? aligned_alloc(HEED_ALIGNMENT, (n * bytes + HEED_ALIGNMENT - 1) / HEED_ALIGNMENT * HEED_ALIGNMENT)
+             : NULL;
 }
 
 static dreams_status open_words(const void *tokenizer, size_t tokenizer_bytes) {
   const size_t bytes = DREAMS_WORDS_BYTES(model.model.n_tokens);
   words_memory = room_for(words_memory, 1, bytes);
-  return words_memory == NULL ? DREAMS_MEMORY : dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens, heed_memory_of(words_memory, bytes), NULL);
+  return words_memory == NULL ? DREAMS_MEMORY
+                              : dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens,
+                                                  heed_memory_of(words_memory, bytes), NULL);
 }
 
 /* What a step needs. */
 static dreams_status make_room(void) {
   const dreams_model *m = &model.model;
-  const size_t n_layers = (size_t)m->n_layers, n_positions = (size_t)m->n_positions, n_rows = n_layers * (size_t)m->n_heads;
+  const size_t n_layers = (size_t)m->n_layers, n_positions = (size_t)m->n_positions,
+               n_rows = n_layers * (size_t)m->n_heads;
   word = room_for(word, (size_t)words.longest + 1, 1);
   logits = room_for(logits, (size_t)m->n_tokens, sizeof *logits);
   tokens = room_for(tokens, n_positions, sizeof *tokens);
@@ -158,13 +167,15 @@ static dreams_status make_room(void) {
 }
 
 /* Both files stay where they are. */
-EXPORT(dreams_load) const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
+EXPORT(dreams_load)
+const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
   n_prompt = n_read = 0;
   size_t needed = 0;
   dreams_status status = dreams_bytes(bytes, n_bytes, NULL, &needed);
   if (status == DREAMS_OK) {
     dreams_memory = room_for(dreams_memory, 1, needed);
-    status = dreams_open(&model, bytes, n_bytes, NULL, heed_memory_of(dreams_memory, dreams_memory == NULL ? 0 : needed));
+    status =
+        dreams_open(&model, bytes, n_bytes, NULL, heed_memory_of(dreams_memory, dreams_memory == NULL ? 0 : needed));
   }
   if (status == DREAMS_OK) status = open_words(tokenizer, tokenizer_bytes);
   if (status == DREAMS_OK) status = make_room();
@@ -203,7 +214,9 @@ EXPORT(dreams_step) const char *dreams_step(void) {
   return word;
 }
 EXPORT(dreams_prompt) int32_t dreams_prompt(void) { return n_prompt; }
-EXPORT(dreams_weights) const float *dreams_weights(void) { return dreams_weights_of; } /* of the last token: (layers, heads, dreams_row) */
+EXPORT(dreams_weights) const float *dreams_weights(void) {
+  return dreams_weights_of;
+} /* of the last token: (layers, heads, dreams_row) */
 EXPORT(dreams_row) int32_t dreams_row(void) { return model.model.n_positions; }
 EXPORT(dreams_logits) const float *dreams_logits(void) { return logits; }
 EXPORT(dreams_vocabulary) int32_t dreams_vocabulary(void) { return model.model.n_tokens; }

@@ -16,7 +16,9 @@ extern "C" __attribute__((import_module("page"), import_name("thrown"), noreturn
 extern "C" {
 void *__cxa_allocate_exception(size_t n_bytes) noexcept { return ::operator new(n_bytes); }
 void __cxa_free_exception(void *) noexcept {}
-[[noreturn]] void __cxa_throw(void *thrown, void *, void *(*)(void *)) { page_thrown(static_cast<std::exception *>(thrown)->what()); }
+[[noreturn]] void __cxa_throw(void *thrown, void *, void *(*)(void *)) {
+  page_thrown(static_cast<std::exception *>(thrown)->what());
+}
 }
 
 const char *web_wav_refusal(const char *name, const wav_file *sound, const char *error) {

@@ -2,7 +2,16 @@
  * its serial line instead (io.c in the board's folder). SPDX-License-Identifier: MIT */
 #include "../port.h"
 
-enum { sys_exit = 1, sys_read = 3, sys_write = 4, sys_open = 5, sys_close = 6, sys_argc = 1000, sys_argv_size = 1001, sys_argv = 1002 };
+enum {
+  sys_exit = 1,
+  sys_read = 3,
+  sys_write = 4,
+  sys_open = 5,
+  sys_close = 6,
+  sys_argc = 1000,
+  sys_argv_size = 1001,
+  sys_argv = 1002
+};
 
 static int32_t call(int32_t number, uint32_t a, uint32_t b, uint32_t c) {
   register int32_t a2 __asm("a2") = number;

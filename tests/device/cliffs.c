@@ -109,8 +109,8 @@ static void count_format(const heed_clock *clock, int32_t format) {
   const int in_blocks = format == HEED_Q8_0 || format == HEED_Q4_0, shifted = format == HEED_UINT8;
   uint64_t plain[most_rows + 1], counts[most_rows + 1];
   if (!in_blocks)
-    count_rows(clock, shifted ? weights_with_zero_points(HEED_OUT_IN) : plain_weights(format, HEED_OUT_IN), ", OUT_IN:",
-               counts);
+    count_rows(clock, shifted ? weights_with_zero_points(HEED_OUT_IN) : plain_weights(format, HEED_OUT_IN),
+               ", OUT_IN:", counts);
   const heed_weights w = in_blocks ? weights_in_blocks(format)
                          : shifted ? weights_with_zero_points(HEED_IN_OUT)
                                    : plain_weights(format, HEED_IN_OUT);

@@ -8,8 +8,13 @@
 #include "support/digest.h"
 
 enum { max_bytes = 1536, max_keys = 300, n_calls = 120, n_lines = 6 };
-enum { pool_bytes = 3 * max_bytes + 64, out_bytes = 2 * max_bytes, room_bytes = HEED_INT_WORKSPACE_MIN_BYTES(40, 40) + 1100 };
-HEED_ALIGNED static unsigned char memory[pool_bytes + out_bytes + room_bytes]; /* all that the calls and the self-test need */
+enum {
+  pool_bytes = 3 * max_bytes + 64,
+  out_bytes = 2 * max_bytes,
+  room_bytes = HEED_INT_WORKSPACE_MIN_BYTES(40, 40) + 1100
+};
+HEED_ALIGNED static unsigned char
+    memory[pool_bytes + out_bytes + room_bytes]; /* all that the calls and the self-test need */
 static int8_t *const pool = (int8_t *)memory;
 static void *const out = memory + pool_bytes;
 static const heed_memory workspace = {memory + pool_bytes + out_bytes, room_bytes};
@@ -49,11 +54,11 @@ static void attend(int kind) {
   const int32_t n_kv_heads = between(1, 2), n_heads = n_kv_heads * between(1, 2);
   const int32_t dim = between(1, 40), v_dim = between(1, 40), wide = dim > v_dim ? dim : v_dim;
   const int32_t most = max_bytes / (n_kv_heads * wide), n_kv = between(1, kind % 4 ? 40 : max_keys);
-  const int32_t keys = n_kv < most ? n_kv : most, rows = max_bytes / (n_heads * wide), n_q = between(1, rows < 12 ? rows : 12);
+  const int32_t keys = n_kv < most ? n_kv : most, rows = max_bytes / (n_heads * wide),
+                n_q = between(1, rows < 12 ? rows : 12);
   const int8_t *q = pool + between(0, 3), *k = q + max_bytes + between(0, 3), *v = k + max_bytes + between(0, 3);
   fill_pool();
-  heed_int_attention call =
-      heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, out, workspace);
+  heed_int_attention call = heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, out, workspace);
   call.v_dim = v_dim;
   call.v.head_stride = call.out.head_stride = v_dim;
   call.v.row_stride = n_kv_heads * v_dim;
@@ -83,8 +88,8 @@ static void attend(int kind) {
 
 static void project(int kind) {
   const int32_t n = between(1, 7), n_in = between(1, 70), n_out = between(1, 20);
-  const heed_weights w = heed_weights_of(pool + max_bytes + between(0, 3), NULL, HEED_INT8, kind % 3 ? HEED_OUT_IN : HEED_IN_OUT,
-                                         n_in, n_out);
+  const heed_weights w = heed_weights_of(pool + max_bytes + between(0, 3), NULL, HEED_INT8,
+                                         kind % 3 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
   int32_t bias[20];
   fill_pool();
   for (int32_t i = 0; i < n_out; i++) {
@@ -115,12 +120,23 @@ static void rows(int kind) {
   if (kind % 2) norm.bias = norm.weight + 100, norm.eps = next();
   port_paint_stack();
   switch (kind % 6) {
-  case 0: check(heed_int_add(a, m, b, other, y, NULL)); break;
-  case 1: check(heed_int_add(a, usual, b, usual, y, NULL)); break;
-  case 2: check(heed_int_rescale(a, kind % 4 ? m : other, y, NULL)); break;
-  case 3: check(heed_int_layer_norm(a, norm, y, NULL)); break;
-  case 4: check(heed_int_rms_norm(a, norm, y, NULL)); break;
-  default: check(heed_int_multiply(a, b, m, y, NULL));
+    case 0:
+      check(heed_int_add(a, m, b, other, y, NULL));
+      break;
+    case 1:
+      check(heed_int_add(a, usual, b, usual, y, NULL));
+      break;
+    case 2:
+      check(heed_int_rescale(a, kind % 4 ? m : other, y, NULL));
+      break;
+    case 3:
+      check(heed_int_layer_norm(a, norm, y, NULL));
+      break;
+    case 4:
+      check(heed_int_rms_norm(a, norm, y, NULL));
+      break;
+    default:
+      check(heed_int_multiply(a, b, m, y, NULL));
   }
   note_stack(&rows_stack);
   add_bytes(out, n * dim * (format == HEED_INT16 ? 2 : 1));

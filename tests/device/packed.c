@@ -52,7 +52,8 @@ static void in_integers(int i) {
   do {
     n = between(1, 3), in = i % 4 ? between(1, 70) : between(129, 300), out = i % 4 ? between(1, 20) : between(1, 5);
     bytes = heed_weights_packed_bytes(format, in, out);
-  } while ((int32_t)(bytes / 4) + in * out > pool_floats - 16 || (int32_t)(bytes / 4) + n * (in + out) + out > pool_floats - 16);
+  } while ((int32_t)(bytes / 4) + in * out > pool_floats - 16 ||
+           (int32_t)(bytes / 4) + n * (in + out) + out > pool_floats - 16);
   heed_weights w = heed_weights_of(NULL, NULL, HEED_F32, HEED_OUT_IN, in, out);
   const uint8_t zero_point = (uint8_t)between(0, 255);
   const float scale = 0.0078125f;

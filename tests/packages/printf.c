@@ -37,7 +37,8 @@ int printf(const char *format, ...) {
       const long n = is_long ? va_arg(arguments, long) : va_arg(arguments, int);
       number(n < 0 ? 0ul - (unsigned long)n : (unsigned long)n, 10, width, fill, n < 0);
     } else if (*format == 'u' || *format == 'x') {
-      number(is_long ? va_arg(arguments, unsigned long) : va_arg(arguments, unsigned), *format == 'x' ? 16 : 10, width, fill, 0);
+      number(is_long ? va_arg(arguments, unsigned long) : va_arg(arguments, unsigned), *format == 'x' ? 16 : 10, width,
+             fill, 0);
     } else {
       c[0] = *format == 'c' ? (char)va_arg(arguments, int) : *format;
       port_write(c);

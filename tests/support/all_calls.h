@@ -165,8 +165,8 @@ static heed_status call_formats(void) {
 }
 static heed_status call_gather(void) {
   static const int32_t rows[3] = {5, 39, 5};
-  const heed_status status = heed_gather_rows(heed_weights_of_blocks(calls_c, HEED_Q4_0, 64, 40), rows,
-                                              heed_matrix_out_of(calls_out, 3, 64));
+  const heed_status status =
+      heed_gather_rows(heed_weights_of_blocks(calls_c, HEED_Q4_0, 64, 40), rows, heed_matrix_out_of(calls_out, 3, 64));
   return status == HEED_OK ? heed_gather_rows(heed_weights_of(calls_c, NULL, HEED_F32, HEED_IN_OUT, 64, 40), rows,
                                               heed_matrix_out_of(calls_out, 3, 64))
                            : status;
@@ -273,8 +273,9 @@ static heed_status call_sequence(void) {
 static int32_t calls_of_integers[2 * calls_rows];
 static heed_int_attention calls_int_attention(int32_t n_q, int32_t n_kv, size_t workspace_bytes) {
   const int8_t *x = (const int8_t *)(const void *)calls_a;
-  heed_int_attention call = heed_int_attention_of(x, x + 1, x + 2, n_q, n_kv, 2, 1, calls_dim, (int8_t *)(void *)calls_out,
-                                                  heed_memory_of(calls_workspace, workspace_bytes));
+  heed_int_attention call =
+      heed_int_attention_of(x, x + 1, x + 2, n_q, n_kv, 2, 1, calls_dim, (int8_t *)(void *)calls_out,
+                            heed_memory_of(calls_workspace, workspace_bytes));
   call.score = heed_multiplier_of(0.0002f);
   call.value = heed_multiplier_of(1.5f);
   call.q.zero_point = call.k.zero_point = call.v.zero_point = 3;
@@ -316,8 +317,7 @@ static heed_status call_int_cache(void) {
   for (int i = 0; i < 5 && status == HEED_OK; i++) status = heed_int_cache_append(&cache, 0, rows, rows, 60);
   if (status == HEED_OK) status = heed_int_cache_append_f32(&cache, 0, floats, floats, 20, &scale, &scale);
   if (status == HEED_OK) status = heed_int_cache_truncate(&cache, 0, 315);
-  heed_int_attention call =
-      heed_int_attention_of_cache(&cache, x, 10, 2, (int8_t *)(void *)calls_out, calls_memory);
+  heed_int_attention call = heed_int_attention_of_cache(&cache, x, 10, 2, (int8_t *)(void *)calls_out, calls_memory);
   call.score = heed_multiplier_of(0.0002f);
   call.value = heed_multiplier_of(1.5f);
   if (status == HEED_OK) status = heed_int_attention_run(&call);
@@ -349,7 +349,8 @@ static heed_status call_int_rows(void) {
   if (status == HEED_OK) status = heed_int_rescale(x, calls_half, y, &calls_executor);
   if (status == HEED_OK) status = heed_int_layer_norm(x, norm, y, &calls_executor);
   if (status == HEED_OK) status = heed_int_rms_norm(x, norm, y, &calls_executor);
-  if (status == HEED_OK) status = heed_int_table(HEED_INT_GELU, heed_multiplier_of(0.05f), 3, heed_multiplier_of(20), 5, table);
+  if (status == HEED_OK)
+    status = heed_int_table(HEED_INT_GELU, heed_multiplier_of(0.05f), 3, heed_multiplier_of(20), 5, table);
   return status == HEED_OK ? heed_int_lookup(bytes, table, y, &calls_executor) : status;
 }
 static heed_status call_int_layer(void) {
@@ -357,8 +358,10 @@ static heed_status call_int_layer(void) {
   for (int i = 0; i < 4 * calls_dim; i++) by[i] = heed_multiplier_of(0x1p-11f);
   const heed_weights square = heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, calls_dim);
   const heed_int_linear attention = {square, NULL, by},
-                        up = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, 4 * calls_dim), NULL, by},
-                        down = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, 4 * calls_dim, calls_dim), NULL, by};
+                        up = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, 4 * calls_dim), NULL,
+                              by},
+                        down = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, 4 * calls_dim, calls_dim), NULL,
+                                by};
   const heed_int_norm norm = {calls_of_integers, NULL, 16, 1};
   heed_int_layer layer = heed_int_layer_default(calls_dim, 2, 4 * calls_dim, heed_int_layer_norm);
   layer.wq = layer.wk = layer.wv = layer.wo = attention;

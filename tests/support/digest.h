@@ -18,7 +18,9 @@ static inline uint32_t next(void) {
   digest_state = digest_state * 6364136223846793005u + 1442695040888963407u;
   return (uint32_t)(((digest_state ^ (digest_state >> 33)) * 0xff51afd7ed558ccdu) >> 32);
 }
-static inline int32_t between(int32_t low, int32_t high) { return low + (int32_t)(next() % (uint32_t)(high - low + 1)); }
+static inline int32_t between(int32_t low, int32_t high) {
+  return low + (int32_t)(next() % (uint32_t)(high - low + 1));
+}
 
 static inline float float_of(uint32_t bits) {
   union {

@@ -31,7 +31,8 @@ inline seeds npy_seeds() {
   const auto npy = [](const std::string &header, size_t n) {
     std::string padded = header;
     padded.resize(117, ' ');
-    return files::add(files::letters("\x93NUMPY"), bytes{1, 0}, files::little(118, 2), files::letters(padded + "\n"), bytes(n));
+    return files::add(files::letters("\x93NUMPY"), bytes{1, 0}, files::little(118, 2), files::letters(padded + "\n"),
+                      bytes(n));
   };
   return {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24),
           npy("{'descr': '|i1', 'fortran_order': False, 'shape': (), }", 1),
@@ -125,7 +126,8 @@ inline seeds wav_seeds() {
                                   files::little(bits, 2), files::letters("data"), files::little(n_bytes, 4), bytes(64));
     return files::add(files::letters("RIFF"), files::little(head.size(), 4), head);
   };
-  return {wav(1, 1, 16000, 16, 64), wav(1, 2, 44100, 16, 64), wav(3, 1, 16000, 32, 0), wav(1, 1, 16000, 16, 0xffffffff)};
+  return {wav(1, 1, 16000, 16, 64), wav(1, 2, 44100, 16, 64), wav(3, 1, 16000, 32, 0),
+          wav(1, 1, 16000, 16, 0xffffffff)};
 }
 
 inline seeds map_seeds() {
@@ -146,14 +148,16 @@ inline std::string description_folder() {
   const std::string folder = mkdtemp(name);
   const bytes numbers(4 * (2 * (2 * 16 * 32 + 2 * 16 * 16 + 3 * 16 * 24 + 16 * 5 + 24)), 0x3e);
   for (const char *file : {"/w.f32", "/x.f32"})
-    std::ofstream(folder + file, std::ios::binary).write(reinterpret_cast<const char *>(numbers.data()), std::streamsize(numbers.size()));
+    std::ofstream(folder + file, std::ios::binary)
+        .write(reinterpret_cast<const char *>(numbers.data()), std::streamsize(numbers.size()));
   return folder;
 }
 
 inline seeds description_seeds() {
-  return {files::letters("# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
-                         "1e-5\nactivation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows "
-                         "x.f32 sequence 10\n")};
+  return {files::letters(
+      "# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
+      "1e-5\nactivation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows "
+      "x.f32 sequence 10\n")};
 }
 
 inline seeds checkpoint_seeds() {

@@ -76,10 +76,14 @@ inline bytes of_integers(const std::string &name, const std::vector<int64_t> &li
   for (const int64_t i : list) add(a, protobuf::number(8, uint64_t(i)));
   return protobuf::text(5, a);
 }
-inline bytes of_tensor(const std::string &name, const bytes &t) { return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t))); }
-inline bytes of_graph(const std::string &name, const bytes &g) { return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(6, g))); }
-inline bytes node(const std::string &operation, const names &inputs, const bytes &attributes = {}, const names &outputs = {},
-                  const std::string &domain = "") {
+inline bytes of_tensor(const std::string &name, const bytes &t) {
+  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t)));
+}
+inline bytes of_graph(const std::string &name, const bytes &g) {
+  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(6, g)));
+}
+inline bytes node(const std::string &operation, const names &inputs, const bytes &attributes = {},
+                  const names &outputs = {}, const std::string &domain = "") {
   bytes n;
   for (const std::string &input : inputs) add(n, protobuf::text(1, input));
   for (const std::string &output : outputs) add(n, protobuf::text(2, output));
@@ -139,7 +143,9 @@ inline std::vector<float> product(const tensor &t, const std::vector<float> &x, 
   if (error) throw std::runtime_error(error);
   const int32_t n = int32_t(x.size()) / n_in;
   std::vector<float> y(size_t(n) * size_t(n_out));
-  EXPECT_EQ(heed_project(heed_matrix_of(x.data(), n, n_in), w, nullptr, heed_matrix_out_of(y.data(), n, n_out), nullptr), HEED_OK);
+  EXPECT_EQ(
+      heed_project(heed_matrix_of(x.data(), n, n_in), w, nullptr, heed_matrix_out_of(y.data(), n, n_out), nullptr),
+      HEED_OK);
   return y;
 }
 
@@ -203,7 +209,8 @@ void expect_no_harm(Reader read, const bytes &file) {
   for (int i = 0; i < heed_test::repetitions(2000); ++i) {
     bytes damaged = file;
     for (int k = 1 << r.between(0, 4); k > 0; --k) {
-      damaged[size_t(r.between(0, int32_t(file.size()) - 1))] = uint8_t(r.chance(50) ? r.between(0, 32) : r.between(0, 255));
+      damaged[size_t(r.between(0, int32_t(file.size()) - 1))] =
+          uint8_t(r.chance(50) ? r.between(0, 32) : r.between(0, 255));
     }
     refusal_of(read, damaged);
   }

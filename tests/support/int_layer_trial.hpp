@@ -30,8 +30,8 @@ class int_layer_trial : public int_matrix_trial {
     layer_.w_down = draw_linear(r, hidden, dim, -4);
     layer_.norm1 = draw_norm(r, dim), layer_.norm2 = draw_norm(r, dim);
     layer_.activation = put_bytes(r, 256);
-    for (int32_t *zero : {&layer_.h_zero, &layer_.q_zero, &layer_.k_zero, &layer_.v_zero, &layer_.c_zero, &layer_.g_zero,
-                          &layer_.u_zero, &layer_.up_zero, &layer_.gate_zero})
+    for (int32_t *zero : {&layer_.h_zero, &layer_.q_zero, &layer_.k_zero, &layer_.v_zero, &layer_.c_zero,
+                          &layer_.g_zero, &layer_.u_zero, &layer_.up_zero, &layer_.gate_zero})
       *zero = r.chance(50) ? 0 : r.between(-128, 127);
     layer_.score = random_multiplier(r, -15, -11);
     layer_.value = random_multiplier(r, -1, 1);
@@ -53,9 +53,7 @@ class int_layer_trial : public int_matrix_trial {
            (layer_.w_gate.w.data ? ", gated" : "") + (layer_.norm_first ? ", norms first" : "");
   }
   heed_status call() override { return heed_int_layer_run(&layer_, x_, y_, memory_, executor()); }
-  std::vector<unsigned char> expected() override {
-    return with_rows(y_, compose_int_layer(layer_, x_));
-  }
+  std::vector<unsigned char> expected() override { return with_rows(y_, compose_int_layer(layer_, x_)); }
   spoilings flaws() override {
     spoilings all = matrix_flaws(&x_, &y_);
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };

@@ -18,7 +18,8 @@ class int_matrix_trial : public int_trial {
 
   heed_int_matrix draw_input(random_source &r, int32_t n, int32_t dim, bool wide) {
     placement at = random_input_placement(r, 1, 1, n, dim);
-    heed_int_matrix x = {nullptr, wide ? HEED_INT16 : HEED_INT8, n, dim, at.row_stride, wide ? 0 : r.between(-128, 127)};
+    heed_int_matrix x = {nullptr,       wide ? HEED_INT16 : HEED_INT8,  n, dim,
+                         at.row_stride, wide ? 0 : r.between(-128, 127)};
     const size_t bytes = at.extent() * (wide ? 2 : 1);
     unsigned char *data = static_cast<unsigned char *>(memory.input(stage_format(x.format), at.extent()));
     for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(any_byte(r));
@@ -181,14 +182,13 @@ class int_rows_trial : public int_matrix_trial {
   }
   std::string text() const override {
     static const char *const names[] = {"add", "multiply", "rescale", "layer_norm", "rms_norm", "lookup"};
-    return std::string("integers, ") + names[kind_] + " of " + std::to_string(x_.n_rows) + " x " + std::to_string(x_.dim) +
-           (x_.data == y_.data ? ", in place" : "");
+    return std::string("integers, ") + names[kind_] + " of " + std::to_string(x_.n_rows) + " x " +
+           std::to_string(x_.dim) + (x_.data == y_.data ? ", in place" : "");
   }
   heed_status call() override { return run(x_, other_, y_, executor()); }
   std::vector<unsigned char> expected() override {
-    return plainly(y_, [&](int32_t r, heed_int_matrix_out one) {
-      return run(row_of(x_, r), row_of(other_, r), one, nullptr);
-    });
+    return plainly(
+        y_, [&](int32_t r, heed_int_matrix_out one) { return run(row_of(x_, r), row_of(other_, r), one, nullptr); });
   }
   spoilings flaws() override {
     if (x_.data == y_.data) return {};
@@ -198,12 +198,18 @@ class int_rows_trial : public int_matrix_trial {
  private:
   heed_status run(heed_int_matrix x, heed_int_matrix other, heed_int_matrix_out y, const heed_executor *e) const {
     switch (kind_) {
-      case 0: return heed_int_add(x, first_, other, second_, y, e);
-      case 1: return heed_int_multiply(x, other, first_, y, e);
-      case 2: return heed_int_rescale(x, first_, y, e);
-      case 3: return heed_int_layer_norm(x, norm_, y, e);
-      case 4: return heed_int_rms_norm(x, norm_, y, e);
-      default: return heed_int_lookup(x, table_, y, e);
+      case 0:
+        return heed_int_add(x, first_, other, second_, y, e);
+      case 1:
+        return heed_int_multiply(x, other, first_, y, e);
+      case 2:
+        return heed_int_rescale(x, first_, y, e);
+      case 3:
+        return heed_int_layer_norm(x, norm_, y, e);
+      case 4:
+        return heed_int_rms_norm(x, norm_, y, e);
+      default:
+        return heed_int_lookup(x, table_, y, e);
     }
   }
 

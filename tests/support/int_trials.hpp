@@ -60,7 +60,9 @@ class int_trial {
     const int32_t x = static_cast<int32_t>(r.uniform() * (static_cast<float>(most) + 1.5f));
     return static_cast<int8_t>(std::min(most, std::max(-most - 1, x)));
   }
-  static int32_t stage_format(int32_t format) { return format == HEED_INT16 ? HEED_F16 : HEED_INT8; }  // of as many bytes
+  static int32_t stage_format(int32_t format) {
+    return format == HEED_INT16 ? HEED_F16 : HEED_INT8;
+  }  // of as many bytes
   template <class T>
   static void view(T *t, const placement &p) {
     t->batch_stride = p.batch_stride, t->head_stride = p.head_stride, t->row_stride = p.row_stride;
@@ -122,7 +124,8 @@ class int_attention_trial : public int_trial {
       const heed_int_attention c = call_of(each);
       then(heed_int_attention_run(&c));
     }
-    for (size_t i = 1; i < states_.size(); ++i) then(heed_int_partial_merge(n_rows, p_.call.v_dim, states_[0], states_[i]));
+    for (size_t i = 1; i < states_.size(); ++i)
+      then(heed_int_partial_merge(n_rows, p_.call.v_dim, states_[0], states_[i]));
     heed_int_attention last = p_.call;
     last.partial = states_[0];
     then(heed_int_partial_finish(&last));
@@ -186,8 +189,7 @@ class int_attention_trial : public int_trial {
     for (int32_t b = 0; b < n_blocks;) {
       const int32_t end = r.between(b + 1, n_blocks), begin = b * 256;
       part next = {begin, std::min(end * 256, p_.call.n_kv), r.below(static_cast<uint32_t>(states_.size())), {}};
-      for (int32_t length : p_.lengths)
-        next.lengths.push_back(std::min(std::max(length - begin, 0), next.end - begin));
+      for (int32_t length : p_.lengths) next.lengths.push_back(std::min(std::max(length - begin, 0), next.end - begin));
       parts_.insert(parts_.begin() + static_cast<ptrdiff_t>(r.below(static_cast<uint32_t>(parts_.size() + 1))), next);
       b = end;
     }

@@ -100,7 +100,8 @@ struct int_limits {
   int32_t n_q = 40, n_kv = 700, dim = 80;
 };
 inline void draw(random_source &random, int_problem &p, const int_limits &limits = {}) {
-  const int32_t batch = random.between(1, 2), n_kv_heads = random.between(1, 2), n_heads = n_kv_heads * random.between(1, 4);
+  const int32_t batch = random.between(1, 2), n_kv_heads = random.between(1, 2),
+                n_heads = n_kv_heads * random.between(1, 4);
   const int32_t n_q = random.size(1, limits.n_q), n_kv = random.size(1, limits.n_kv);
   heed_int_attention &call = p.call;
   call = heed_int_attention_of(nullptr, nullptr, nullptr, n_q, n_kv, n_heads, n_kv_heads, random.size(1, limits.dim),
@@ -160,7 +161,9 @@ inline void draw(random_source &random, int_problem &p, const int_limits &limits
   }
   const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim),
                most = HEED_INT_WORKSPACE_BYTES(call.head_dim, call.v_dim);
-  const size_t bytes = random.chance(20) ? least : random.chance(50) ? most : least + random.below(static_cast<uint32_t>(most - least));
+  const size_t bytes = random.chance(20)   ? least
+                       : random.chance(50) ? most
+                                           : least + random.below(static_cast<uint32_t>(most - least));
   p.workspace = aligned_bytes(bytes);
   call.workspace = p.workspace.get();
   call.q.data = p.q.data();
@@ -181,13 +184,19 @@ inline int_result expect(const heed_int_attention &call, const std::vector<unsig
   for (int32_t b = 0; b < call.batch; ++b)
     for (int32_t h = 0; h < call.n_heads; ++h)
       for (int32_t i = 0; i < call.n_q; ++i) {
-        const heed::int_head head = {
-            call.q.data + b * call.q.batch_stride + h * call.q.head_stride,
-            call.k.data + b * call.k.batch_stride + h / group * call.k.head_stride,
-            call.v.data + b * call.v.batch_stride + h / group * call.v.head_stride,
-            call.q.row_stride, call.k.row_stride, call.v.row_stride,
-            call.kv_lengths ? call.kv_lengths[b] : call.n_kv, call.head_dim, call.v_dim,
-            call.q.zero_point, call.k.zero_point, call.v.zero_point, call.out.zero_point};
+        const heed::int_head head = {call.q.data + b * call.q.batch_stride + h * call.q.head_stride,
+                                     call.k.data + b * call.k.batch_stride + h / group * call.k.head_stride,
+                                     call.v.data + b * call.v.batch_stride + h / group * call.v.head_stride,
+                                     call.q.row_stride,
+                                     call.k.row_stride,
+                                     call.v.row_stride,
+                                     call.kv_lengths ? call.kv_lengths[b] : call.n_kv,
+                                     call.head_dim,
+                                     call.v_dim,
+                                     call.q.zero_point,
+                                     call.k.zero_point,
+                                     call.v.zero_point,
+                                     call.out.zero_point};
         const auto sees = [&](int32_t j) {
           const int64_t distance = j - (static_cast<int64_t>(call.position) + i);
           if (call.causal && distance > 0) return false;
@@ -201,8 +210,7 @@ inline int_result expect(const heed_int_attention &call, const std::vector<unsig
         const heed_multiplier value = call.values ? call.values[h] : call.value;
         const heed::int_row_sum sum =
             heed::int_reference_row(head, i, sees, {score.m, score.e}, {value.m, value.e},
-                                    call.sinks ? call.sinks + h : nullptr, -most - 1, most, dots.data(),
-                                    row.data());
+                                    call.sinks ? call.sinks + h : nullptr, -most - 1, most, dots.data(), row.data());
         const ptrdiff_t at = b * call.out.batch_stride + h * call.out.head_stride + i * call.out.row_stride;
         for (int32_t n = 0; n < call.v_dim; ++n)
           if (most == 127) {
@@ -211,10 +219,12 @@ inline int_result expect(const heed_int_attention &call, const std::vector<unsig
             const int16_t x = static_cast<int16_t>(row[static_cast<size_t>(n)]);
             std::memcpy(&result.out[2 * static_cast<size_t>(at + n)], &x, 2);
           }
-        const double lse = sum.l == 0 ? INT32_MIN
-                                      : 2048 * (std::log2(static_cast<double>(sum.l)) + static_cast<double>(sum.octave) - 15) +
-                                            heed::int_lse_bias;
-        result.lse.push_back(static_cast<int32_t>(std::min(2147483647.0, std::max(-2147483648.0, std::floor(lse + 0.5)))));
+        const double lse = sum.l == 0
+                               ? INT32_MIN
+                               : 2048 * (std::log2(static_cast<double>(sum.l)) + static_cast<double>(sum.octave) - 15) +
+                                     heed::int_lse_bias;
+        result.lse.push_back(
+            static_cast<int32_t>(std::min(2147483647.0, std::max(-2147483648.0, std::floor(lse + 0.5)))));
       }
   return result;
 }

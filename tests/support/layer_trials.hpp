@@ -73,12 +73,14 @@ class layer_trial : public matrix_trial {
     place_rows(r, e);
     const int32_t at_once = rows_at_once(placed_.attention.cache, n_);
     // Of a cut prompt the last piece is kept.
-    const auto kept = numbers_.is_transformer || !lengths_.empty() ? size_t{0}
-                                                                   : numbers_.kept_floats(n_ - (n_ - 1) / at_once * at_once);
+    const auto kept = numbers_.is_transformer || !lengths_.empty()
+                          ? size_t{0}
+                          : numbers_.kept_floats(n_ - (n_ - 1) / at_once * at_once);
     besides_workspace_ = numbers_.bytes_besides_workspace(at_once);
     const bool in_pieces = can_be_cut() && r.chance(50);
     const size_t least = least_bytes(), whole = besides_workspace_ + workspace_bytes(r, a.head_dim, a.v_dim);
-    const size_t bytes = in_pieces && least < whole ? least + (r.chance(50) ? 0 : r.below(uint32_t(whole - least))) : whole;
+    const size_t bytes =
+        in_pieces && least < whole ? least + (r.chance(50) ? 0 : r.below(uint32_t(whole - least))) : whole;
     const placement result = {1, 1, 1, static_cast<int32_t>(kept), 0, 0, 0};
     memory_ = memory.scratch(bytes, HEED_ALIGNMENT, kept ? result : placement());
     executor_argument_ = executor();
@@ -105,7 +107,8 @@ class layer_trial : public matrix_trial {
     if (!lengths_.empty()) {  // each sequence alone
       for (int32_t i = 0, first = 0; i < int32_t(lengths_.size()); first += lengths_[size_t(i++)])
         append(&result, compose(numbers_, rows_from(x_numbers_.values, dim, first, lengths_[size_t(i)]),
-                                lengths_[size_t(i)], nullptr).y);
+                                lengths_[size_t(i)], nullptr)
+                            .y);
       return result;
     }
     const layer_result parts = compose(numbers_, x_numbers_.values, n_, cache_ ? &copy : nullptr);
@@ -169,9 +172,7 @@ class layer_trial : public matrix_trial {
       numbers_.transformer.out_rows = r.chance(50) ? n_out_ : -n_out_;
     }
   }
-  bool can_be_cut() const {
-    return numbers_.is_transformer && !cache_ && lengths_.empty() && !numbers_.options.any();
-  }
+  bool can_be_cut() const { return numbers_.is_transformer && !cache_ && lengths_.empty() && !numbers_.options.any(); }
   size_t least_bytes() const {
     const heed_attention_layer &a = numbers_.attention;
     heed_transformer_layer t = numbers_.transformer;

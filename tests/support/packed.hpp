@@ -34,14 +34,15 @@ inline uint16_t narrow_bits(double x, int32_t format) {
 // Weights as numbers: what each format stores of them, without a layout.
 struct numeric_weights {
   int32_t format, n_in, n_out;
-  std::vector<uint32_t> numbers;  // [n_out][n_in] bits, or integers
-  std::vector<uint32_t> scales;   // of int8 [n_out] bits of floats; of blocks [n_out][blocks] bits of f16
+  std::vector<uint32_t> numbers;    // [n_out][n_in] bits, or integers
+  std::vector<uint32_t> scales;     // of int8 [n_out] bits of floats; of blocks [n_out][blocks] bits of f16
   std::vector<int32_t> zeros = {};  // of uint8 [n_out]: they and the numbers are 128 less
   int32_t n_blocks() const { return (n_in + 31) / 32; }
   uint32_t number(int32_t i, int32_t o) const { return numbers[size_t(o) * size_t(n_in) + size_t(i)]; }
   int32_t integer(int32_t i, int32_t o) const { return int32_t(number(i, o)) - (zeros.empty() ? 0 : zeros[size_t(o)]); }
   uint32_t scale(int32_t i, int32_t o) const {
-    return format == HEED_INT8 || format == HEED_UINT8 ? scales[size_t(o)] : scales[size_t(o) * size_t(n_blocks()) + size_t(i / 32)];
+    return format == HEED_INT8 || format == HEED_UINT8 ? scales[size_t(o)]
+                                                       : scales[size_t(o) * size_t(n_blocks()) + size_t(i / 32)];
   }
   float widened(int32_t i, int32_t o) const {
     const uint32_t bits = number(i, o);

@@ -81,8 +81,8 @@ class over_rows_trial : public matrix_trial {
     std::vector<spoilings> all = {executor_flaws_in(&executor_argument_)};
     if (!in_place_) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)));
     if (is_mean_) {
-      all.push_back(wrong_values<float *>("y", &y_.data, {nullptr, misaligned(y_.data), top_of_memory(),
-                                                          const_cast<float *>(x_.data)}));
+      all.push_back(wrong_values<float *>(
+          "y", &y_.data, {nullptr, misaligned(y_.data), top_of_memory(), const_cast<float *>(x_.data)}));
       return all;
     }
     all.push_back(flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)));
@@ -132,8 +132,8 @@ class gather_trial : public matrix_trial {
  public:
   gather_trial(random_source &r, extent e) : matrix_trial(&r, extent::small) {
     const bool regular = e == extent::regular;
-    const weights from = random_weights(r, weight_formats[r.between(0, 4)], r.between(0, 1), r.size(regular ? 9 : 1, 140),
-                                        r.size(regular ? 9 : 1, 150), 0);
+    const weights from = random_weights(r, weight_formats[r.between(0, 4)], r.between(0, 1),
+                                        r.size(regular ? 9 : 1, 140), r.size(regular ? 9 : 1, 150), 0);
     const int32_t n = r.size(regular ? 2 : 1, 12);
     for (int32_t i = 0; i < n; ++i) rows_.push_back(r.between(0, from.n_out - 1));
     for (const int32_t row : rows_)
@@ -163,10 +163,10 @@ class gather_trial : public matrix_trial {
     const float *none = nullptr;
     const auto n = int32_t(rows_.size());
     auto *const index = const_cast<int32_t *>(indices_) + r.between(0, n - 1);
-    std::vector<spoilings> all = {
-        weights_flaws("w", &w_, &none, true), flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
-        wrong_values<const int32_t *>("rows", &indices_, {nullptr, misaligned(indices_, 2)}),
-        overlaps(r, &y_, {static_cast<const float *>(w_.data), w_.scales})};
+    std::vector<spoilings> all = {weights_flaws("w", &w_, &none, true),
+                                  flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
+                                  wrong_values<const int32_t *>("rows", &indices_, {nullptr, misaligned(indices_, 2)}),
+                                  overlaps(r, &y_, {static_cast<const float *>(w_.data), w_.scales})};
     // One output more than there are fits y as well, and heed reads none but those of the indices.
     const auto one_more = [](const spoiling &s) { return s.what == "w.n_out: value 2"; };
     all[0].erase(std::remove_if(all[0].begin(), all[0].end(), one_more), all[0].end());
@@ -176,7 +176,6 @@ class gather_trial : public matrix_trial {
   }
 
  private:
-  
   std::vector<int32_t> rows_;
   std::vector<float> expected_, scales_;
   heed_weights w_;
@@ -247,7 +246,8 @@ class choose_trial : public matrix_trial {
   std::vector<spoilings> flaws(random_source &) override {
     const float *const row = x_.data;
     std::vector<spoilings> all = {wrong_values<int32_t *>(
-        "result", &indices_, {nullptr, misaligned(indices_, 2), reinterpret_cast<int32_t *>(const_cast<float *>(row))})};
+        "result", &indices_,
+        {nullptr, misaligned(indices_, 2), reinterpret_cast<int32_t *>(const_cast<float *>(row))})};
     if (kind_ < 2) all.push_back(flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)));
     if (kind_ == 1) all.push_back(wrong_count("k", &k_, x_.dim));
     if (kind_ < 2) return all;

@@ -156,13 +156,13 @@ class product_trial : public matrix_trial {
   }
   std::vector<spoilings> flaws(random_source &r) override {
     const auto *const w = kind_ == projection ? static_cast<const float *>(weights_.data) : w_.data;
-    std::vector<spoilings> all = {flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
-                                  flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
-                                  wrong_count("rows of y", &y_.n_rows, y_.n_rows),
-                                  wrong_count("depth of x", &x_.dim, x_.dim),
-                                  executor_flaws_in(&executor_argument_),
-                                  overlaps(r, &y_, {x_.data, w, bias_, weights_.scales,
-                                                     static_cast<const float *>(weights_.zero_points)})};
+    std::vector<spoilings> all = {
+        flaws_in("x", &x_, matrix_flaws<heed_matrix>(HEED_MAX_COUNT)),
+        flaws_in("y", &y_, output_flaws(HEED_MAX_COUNT)),
+        wrong_count("rows of y", &y_.n_rows, y_.n_rows),
+        wrong_count("depth of x", &x_.dim, x_.dim),
+        executor_flaws_in(&executor_argument_),
+        overlaps(r, &y_, {x_.data, w, bias_, weights_.scales, static_cast<const float *>(weights_.zero_points)})};
     if (kind_ == projection)
       all.push_back(weights_flaws("w", &weights_, &bias_, true));
     else
@@ -224,8 +224,8 @@ class product_trial : public matrix_trial {
     const numeric_weights numbers = converted(numbers_of(from), format);
     kept_ = packer::pack(numbers);
     void *const to = memory.input_bytes(kept_.size(), HEED_ALIGNMENT);
-    heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format, from.layout,
-                                         from.n_in, from.n_out);
+    heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format,
+                                         from.layout, from.n_in, from.n_out);
     if (from.shifted)
       plain = heed_weights_with_zero_points(plain, from.zeros.empty() ? nullptr : from.zeros.data(),
                                             int32_t(from.scales.size()));

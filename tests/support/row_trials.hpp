@@ -225,7 +225,8 @@ class rope_trial : public trial {
         without_batch(flaws_in("y", &y_, tensor_flaws<heed_tensor_out>())), executor_flaws_in(&executor_argument_)};
     if (!in_place_) all.push_back(without_batch(flaws_in("x", &x_, tensor_flaws<heed_tensor>())));
     if (!in_place_)  // beside x: at x itself, with its strides, the call would work in place
-      all.push_back(wrong_values<float *>("y in x", &y_.data, {overlapping(r, 1, const_cast<float *>(x_.data) + 1, 8)}));
+      all.push_back(
+          wrong_values<float *>("y in x", &y_.data, {overlapping(r, 1, const_cast<float *>(x_.data) + 1, 8)}));
     all.push_back(wrong_values<heed_rope *>("rope", &rope_, {nullptr, misaligned(rope_, 4)}));
     for (const spoiling &f : rope_spoilings(rope_, head_dim_, &memory)) all.back().push_back(f);
     if (positions_)

@@ -14,9 +14,9 @@ struct named_activation {
   const char *name;
   heed_activation *call;
 };
-constexpr named_activation activations[] = {
-    {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu},
-    {"relu", heed_relu}, {"tanh", heed_tanh},           {"sigmoid", heed_sigmoid}};
+constexpr named_activation activations[] = {{"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh},
+                                            {"silu", heed_silu}, {"relu", heed_relu},
+                                            {"tanh", heed_tanh}, {"sigmoid", heed_sigmoid}};
 struct named_norm {
   const char *name;
   heed_norm *call;

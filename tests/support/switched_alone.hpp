@@ -123,7 +123,8 @@ inline void add_choices(switched_calls *all) {
                     int32_t *const token = w->take<int32_t>(1);
                     const heed_memory workspace = w->memory(HEED_SAMPLE_BYTES(n_tokens));
                     w->disturb(static_cast<char *>(workspace.data) + workspace.bytes / 4);
-                    w->expect_ok(heed_sample(numbers_from(0), n_tokens, 0.7f, HEED_MAX_COUNT, 0.9f, 0.5f, token, workspace));
+                    w->expect_ok(
+                        heed_sample(numbers_from(0), n_tokens, 0.7f, HEED_MAX_COUNT, 0.9f, 0.5f, token, workspace));
                   }});
 }
 

@@ -196,8 +196,8 @@ inline void add_rows(switched_calls *all) {
                                         heed_matrix_out_of(w->take(n_floats), n, dim), e));
                     }});
   const std::pair<const char *, heed_activation *> activations[] = {
-      {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu},
-      {"relu", heed_relu}, {"tanh", heed_tanh}, {"sigmoid", heed_sigmoid}, {"add", heed_add}};
+      {"gelu", heed_gelu}, {"gelu_tanh", heed_gelu_tanh}, {"silu", heed_silu}, {"relu", heed_relu},
+      {"tanh", heed_tanh}, {"sigmoid", heed_sigmoid},     {"add", heed_add}};
   for (const auto &[name, f] : activations)
     for (const bool gated : {false, true}) {
       if (f == heed_add && !gated) continue;
@@ -215,9 +215,8 @@ inline void add_rows(switched_calls *all) {
                       w->expect_ok(heed_group_norm(x(), numbers_from(3), numbers_from(999), n_groups, 1e-5f,
                                                    heed_matrix_out_of(w->take(n_floats), n, dim), e));
                     }});
-  all->push_back({"mean_rows", true, [=](const heed_executor *e, written *w) {
-                    w->expect_ok(heed_mean_rows(x(), w->take(dim), e));
-                  }});
+  all->push_back({"mean_rows", true,
+                  [=](const heed_executor *e, written *w) { w->expect_ok(heed_mean_rows(x(), w->take(dim), e)); }});
   for (const int32_t style : {HEED_ROPE_INTERLEAVED, HEED_ROPE_HALVES})
     all->push_back({"rope, style " + std::to_string(style), false, [=](const heed_executor *e, written *w) {
                       heed_rope rope;

@@ -16,9 +16,8 @@ namespace heed {
 template <class V>
 static HEED_NOINLINE void widen_any(float *to, const void *from, int32_t format, ptrdiff_t first, int32_t n,
                                     float scale) {
-  with_narrow_format(format, [&](auto number) {
-    widen_row<V>(to, static_cast<const decltype(number) *>(from) + first, n, scale);
-  });
+  with_narrow_format(
+      format, [&](auto number) { widen_row<V>(to, static_cast<const decltype(number) *>(from) + first, n, scale); });
 }
 
 // Columns [begin, begin + n) of a query.
@@ -98,8 +97,7 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
     float *const x = t.scores + r * block_keys + b.from;
     project_one_lane_format<V, T>(
         {row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
-        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride,
-         s.rule->stored->key_format, true});
+        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, s.rule->stored->key_format, true});
     for (int32_t i = 0; i < rows; i++, row.next()) {
       float *const of_row = x + i * block_keys;
       scale_one_lane(of_row, of_row, b.n - b.from, s.c);
@@ -117,8 +115,7 @@ static HEED_NOINLINE void transpose_keys(float *panel, int32_t dims, const key_r
   for (int32_t j = 0; n >= V::lanes && j < n; j += V::lanes) {
     float scales[V::lanes] = {};
     for (int32_t l = 0; sizeof(T) == 1 && l < V::lanes; l++) scales[l] = k.scale(key + j + l);
-    transpose_rows<V>(panel + j / 16 * 16 * dims + j % 16, 16, k.row(key + j) + dim, k.stride, n_dims,
-                      V::load(scales));
+    transpose_rows<V>(panel + j / 16 * 16 * dims + j % 16, 16, k.row(key + j) + dim, k.stride, n_dims, V::load(scales));
   }
 }
 

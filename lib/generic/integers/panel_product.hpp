@@ -127,8 +127,8 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
                                     int32_t depth) {
   const ptrdiff_t width = w.width;
   if (has_output_scales(w.format))
-    return V::add(x, {w.data + (4 * words_of_scales(w.format) + begin) * width, 4 * width, (depth + 3) / 4, w.width}, begin == 0, b.y,
-                  b.y_stride);
+    return V::add(x, {w.data + (4 * words_of_scales(w.format) + begin) * width, 4 * width, (depth + 3) / 4, w.width},
+                  begin == 0, b.y, b.y_stride);
   const bool nibbles = w.format == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
   const unsigned char *const block = w.data + begin / block_inputs * block_bytes;
@@ -203,8 +203,8 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
 
 // A piece of a row as V wants it, and its terms: of blocks one for each, else one alone.
 template <class V>
-static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &row, int32_t format,
-                                      unsigned char *to, int32_t *terms) {
+static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &row, int32_t format, unsigned char *to,
+                                      int32_t *terms) {
   const float inverse = row.inverse;
   const bool blocks = !has_output_scales(format);
   constexpr int32_t run = 384;  // a multiple of blocks and of 64
@@ -243,8 +243,8 @@ static void int_project_floats_panels(const linear_block &of, const int_panels &
     for (int32_t begin = 0; begin < b.depth; begin += inputs) {
       const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
       for (int32_t r = 0; r < b.n_rows; r++)
-        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.format,
-                       room + r * row_bytes, terms + r * row_terms);
+        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.format, room + r * row_bytes,
+                       terms + r * row_terms);
       add_panels<V>(b, w, first, {room, row_bytes, terms, row_terms, b.n_rows}, scales, begin, depth);
     }
     b.x += b.n_rows * b.x_stride;

@@ -110,8 +110,8 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
 typedef int16_t __attribute__((may_alias)) probability_in_place;
 
 // Rule I5 in fewer steps: t = 32 v, and y >> n is rounded by its last bit.
-[[maybe_unused]] inline int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule, int32_t max,
-                             uint32_t offset) {
+[[maybe_unused]] inline int32_t probabilities(int32_t *s, int32_t n, int32_t padded, const distance_rule &rule,
+                                              int32_t max, uint32_t offset) {
   const uint32_t m = rule.m16 << rule.g, limit = rule.limit;
   const int32_t h = rule.h;
   int32_t c0 = int_exp_term(0) / 32, c1 = int_exp_term(1) / 32, c2 = int_exp_term(2) / 32;
@@ -173,7 +173,8 @@ inline void join_bins(const int64_t *top, const int64_t *low, int32_t n, int32_t
         static_cast<int64_t>(static_cast<uint64_t>(top[i]) + static_cast<uint64_t>(low[i] >> int_bin)) >> down);
 }
 
-[[maybe_unused]] inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {
+[[maybe_unused]] inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide,
+                                    void *out) {
   const int_finish own = f;
   const int32_t most = wide ? 32767 : 127;
   for (int32_t i = 0; i < n; i++) {
@@ -187,8 +188,8 @@ inline void join_bins(const int64_t *top, const int64_t *low, int32_t n, int32_t
 
 template <class Tile = tile>
 constexpr int_steps make(const char *name) {
-  return {name,         always,   2,        INT32_MAX, open_query,    pack_nothing, pack_nothing,
-          scores<Tile>, greatest, probabilities, sums<Tile>, add_to_bin, join_bins,    finish};
+  return {name,     always,        2,          INT32_MAX,  open_query, pack_nothing, pack_nothing, scores<Tile>,
+          greatest, probabilities, sums<Tile>, add_to_bin, join_bins,  finish};
 }
 
 }  // namespace plain_integers

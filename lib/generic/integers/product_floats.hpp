@@ -120,8 +120,7 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
   linear_block b = of;
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
     b.n_rows = left < M::rows ? left : M::rows;
-    for (int32_t r = 0; r < b.n_rows; r++)
-      scales[r] = int_row_scale_of(F::greatest(b.x + r * b.x_stride, b.depth));
+    for (int32_t r = 0; r < b.n_rows; r++) scales[r] = int_row_scale_of(F::greatest(b.x + r * b.x_stride, b.depth));
     for (int32_t begin = 0; begin < b.depth; begin += int_piece) {
       const int32_t depth = b.depth - begin < int_piece ? b.depth - begin : int_piece;
       for (int32_t r = 0; r < b.n_rows; r++)

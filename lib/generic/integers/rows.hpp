@@ -85,7 +85,9 @@ HEED_INLINE void narrow_to(const int32_t *x, int32_t n, int32_t zero_point, T *y
   while (x != end);
 }
 
-[[maybe_unused]] constexpr int_row_steps make() { return {widen, narrow, add, multiply, scale, moments, weigh, lookup}; }
+[[maybe_unused]] constexpr int_row_steps make() {
+  return {widen, narrow, add, multiply, scale, moments, weigh, lookup};
+}
 
 }  // namespace plain_rows
 }  // namespace

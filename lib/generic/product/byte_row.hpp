@@ -72,7 +72,8 @@ static HEED_NOINLINE void byte_row_tile(const linear_block &of, const weights_of
 template <class V>
 static void project_byte_row(const linear_block &b, const weights_of<weight_byte> &w) {
   constexpr int32_t width = 4 * V::lanes;
-  const int32_t strip = width < 64 && w.stride % 1024 == 0 ? 16 : 64, run = b.depth * w.stride > 256 * 1024 ? strip : b.depth;
+  const int32_t strip = width < 64 && w.stride % 1024 == 0 ? 16 : 64,
+                run = b.depth * w.stride > 256 * 1024 ? strip : b.depth;
   const auto misfit = static_cast<int32_t>(reinterpret_cast<uintptr_t>(w.data) % width);
   const int32_t first = misfit && w.stride % width == 0 && b.n_cols >= 4 * width ? width - misfit : 0;
   const int32_t last = first + (b.n_cols - first) / width * width;

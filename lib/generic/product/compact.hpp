@@ -62,8 +62,9 @@ static void compact_rows(linear_block b, const weights_of<T> &w, int32_t column)
 template <class V, bool OUT_IN, class T>
 static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t n) {
   // Zero points take registers, too.
-  constexpr int single = has_zero_point(T()) || OUT_IN ? 2 : V::sum_vecs,
-                pair = has_zero_point(T()) ? 1 : sizeof(T) == 1 ? 2 : single;
+  constexpr int single = has_zero_point(T()) || OUT_IN ? 2 : V::sum_vecs, pair = has_zero_point(T()) ? 1
+                                                                                 : sizeof(T) == 1    ? 2
+                                                                                                     : single;
   const bool collide = OUT_IN && static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
   const int32_t most = collide ? 1 : b.n_rows == 1 ? single : pair;
   for (int32_t column = 0, vecs; column < n; column += vecs * V::lanes) {

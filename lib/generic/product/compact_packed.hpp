@@ -166,8 +166,7 @@ static HEED_NOINLINE void compact_whole(const linear_block &of, const any_words 
     if (of.bias) b.bias = of.bias + done;
     const unsigned char *const scales = w.data + 4 * column;
     if (w.format == stored_int8)
-      compact_words_of_rows<V, word_kind::scaled>(
-          b, {scales + row, scales, row, 0, word_kind::scaled, false, nullptr});
+      compact_words_of_rows<V, word_kind::scaled>(b, {scales + row, scales, row, 0, word_kind::scaled, false, nullptr});
     else if (w.format == stored_uint8)
       compact_words_of_rows<V, word_kind::shifted>(
           b, {scales + 2 * row, scales, row, 0, word_kind::shifted, false, scales + row});

@@ -15,8 +15,8 @@ struct weights_of {
   const T *data;
   ptrdiff_t stride;
   const float *scales;
-  const T *zeros;                  // weight_byte alone, and so are the next three
-  int32_t scale_step, zero_step;   // 1; 0: all columns have the same ones, of which there are `lanes`
+  const T *zeros;                 // weight_byte alone, and so are the next three
+  int32_t scale_step, zero_step;  // 1; 0: all columns have the same ones, of which there are `lanes`
   uint32_t flip;
 
   template <class V>
@@ -177,14 +177,22 @@ template <class V, class T>
 static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int32_t column, int32_t last) {
   const auto &w = *static_cast<const weights_of<T> *>(weights);
   switch (n_rows) {
-  case 1: break;
-  case 2: column = strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last); break;
-  case 3: column = strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last); break;
-  case 4: column = strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last); break;
-  case 5:
-    if constexpr (strips_of_five<V, T>) column = strip_tiles<V, 5, strip_vecs<V, 5>, T>(s, w, column, last);
-    break;
-  default: column = strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
+    case 1:
+      break;
+    case 2:
+      column = strip_tiles<V, 2, strip_vecs<V, 2>, T>(s, w, column, last);
+      break;
+    case 3:
+      column = strip_tiles<V, 3, strip_vecs<V, 3>, T>(s, w, column, last);
+      break;
+    case 4:
+      column = strip_tiles<V, 4, strip_vecs<V, 4>, T>(s, w, column, last);
+      break;
+    case 5:
+      if constexpr (strips_of_five<V, T>) column = strip_tiles<V, 5, strip_vecs<V, 5>, T>(s, w, column, last);
+      break;
+    default:
+      column = strip_tiles<V, 6, strip_vecs<V, 6>, T>(s, w, column, last);
   }
   if (column < last) strip_rest<V>(s, w, n_rows, column, last);
 }

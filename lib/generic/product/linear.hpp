@@ -218,8 +218,7 @@ static void copy_weights(float *copy, const void *weights, int32_t column, int32
   for (int32_t v = 0; v < n; v++) scale[v] = w.scale(V(), column + v * V::lanes);
   for (int32_t i = begin; i < end; i++, from += w.stride, copy += copy_width<V>) {
     if (!V::compact) fetch(from + (end - begin) * w.stride);
-    for (int32_t v = 0; v < n; v++)
-      V::store(copy + v * V::lanes, scaled<V, T>(V::load(from + v * V::lanes), scale[v]));
+    for (int32_t v = 0; v < n; v++) V::store(copy + v * V::lanes, scaled<V, T>(V::load(from + v * V::lanes), scale[v]));
   }
 }
 

@@ -9,7 +9,7 @@ namespace heed {
 // A register of outputs: inputs from i on, fewer than a step. They pass through memory, again with some before them.
 template <class V, class T>
 static HEED_COLD void add_last_inputs(const linear_block &b, const weights_of<T> &w, int32_t rows, int32_t column,
-                                          int32_t i) {
+                                      int32_t i) {
   constexpr int step = columns_of<V, T>;
   const int32_t n = b.depth < step ? b.depth : step, first = b.depth - n;
   float last[step * V::lanes];

@@ -149,8 +149,8 @@ HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
   if (w.format == stored_int8)
     return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
   if (w.format == stored_uint8)
-    return {w.data + 2 * row + 4 * column, w.data + 4 * column,      row, 0, word_kind::shifted,
-            false,                         w.data + row + 4 * column};
+    return {w.data + 2 * row + 4 * column, w.data + 4 * column, row, 0, word_kind::shifted, false,
+            w.data + row + 4 * column};
   return {w.data + row / 2 + 4 * column,
           w.data + 2 * column,
           row,

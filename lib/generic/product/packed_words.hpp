@@ -196,8 +196,8 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
       zero_points<V> zeros[1] = {};
       if (KIND == word_kind::shifted) zeros[0].load(w.zeros + 4 * n);
       each_number<V, KIND, 1>(
-          words + 4 * n, w.unsigned_bytes, zeros, [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
-          [](int) {},
+          words + 4 * n, w.unsigned_bytes, zeros,
+          [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); }, [](int) {},
           [&](int, typename V::reg x) HEED_INLINED {
             V::store(at, V::mul(x, scale));
             at += to_stride;

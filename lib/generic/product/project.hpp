@@ -35,7 +35,8 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
         __builtin_prefetch(w.data + c * w.stride + end + i, 0, 2);
   }
   for (int32_t c = column; c < column + width; c += V::lanes, copy += V::lanes)
-    transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin, w.scale_of_rows(V(), c));
+    transpose_rows<V>(copy, copy_width<V>, w.data + c * w.stride + begin, w.stride, end - begin,
+                      w.scale_of_rows(V(), c));
 }
 
 template <class V, class T>

@@ -255,8 +255,8 @@ struct ragged_rows {
 
 // `sum` sums rows of equal depths. Rows of a tile's height take together what all have, and the rest one by one.
 [[maybe_unused]] static HEED_COLD void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
-                                                      const ragged_rows &of, int32_t height,
-                                                      void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
+                                                  const ragged_rows &of, int32_t height,
+                                                  void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
   const auto depth = [&](int32_t bound) { return clamp(bound - of.origin, 0, o.depth); };
   const auto sum_part = [&](int32_t row, int32_t rows, int32_t begin, int32_t end, chain start) {
     sum_operands part = o;

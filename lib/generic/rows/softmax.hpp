@@ -91,9 +91,8 @@ static void softmax(const softmax_rows &b) {
     const float *const x = b.x + first * b.x_stride;
     float *const y = b.y + first * b.y_stride;
     float shift[most_rows_abreast<V> + 8], factor[most_rows_abreast<V>];  // whole registers of shifts
-    fold_each_row<V>(rows, shift, greater_lanes<V>(), [=](int32_t r) HEED_INLINED {
-      return row_maximum<V>(x + r * b.x_stride, n, c, V::set(b.sink));
-    });
+    fold_each_row<V>(rows, shift, greater_lanes<V>(),
+                     [=](int32_t r) HEED_INLINED { return row_maximum<V>(x + r * b.x_stride, n, c, V::set(b.sink)); });
     for (int32_t r = 0; r < rows; r += V::lanes) V::store(shift + r, finite_maximum<V>(V::load(shift + r)));
     fold_each_row<V>(rows, factor, add_lanes<V>(), [=, &shift](int32_t r) HEED_INLINED {
       return row_exponentials<V>(x + r * b.x_stride, y + r * b.y_stride, n, c, V::set(shift[r]));

@@ -18,8 +18,9 @@ EXPORT(selftest) heed_status selftest(void *workspace) {
 EXPORT(attention_bytes) size_t attention_bytes(int32_t head_dim) { return heed_workspace_bytes(head_dim, head_dim); }
 /* q and out (n_q, n_heads, head_dim), k and v (n_kv, n_kv_heads, head_dim), weights null or (n_heads, n_q, n_kv). */
 EXPORT(attention)
-heed_status attention(const float *q, const float *k, const float *v, float *out, float *weights, int32_t n_q, int32_t n_kv,
-                      int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t causal, float scale, void *workspace) {
+heed_status attention(const float *q, const float *k, const float *v, float *out, float *weights, int32_t n_q,
+                      int32_t n_kv, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t causal, float scale,
+                      void *workspace) {
   heed_attention call = heed_attention_of(q, k, v, n_q, n_kv, n_heads, n_kv_heads, head_dim, out,
                                           heed_memory_of(workspace, heed_workspace_bytes(head_dim, head_dim)));
   heed_options options = heed_options_default();
