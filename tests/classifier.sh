@@ -17,7 +17,7 @@ cat >"$work/all.c" <<'END'
 #include <stdio.h>
 #include <string.h>
 static int n_right, n_all;
-static void try_it(const int_model *model, const char *typed, int meant) {
+static void try_it(int_model *model, const char *typed, int meant) {
   int8_t scores[n_words];
   if (classify(model, typed, scores) != HEED_OK) return;
   n_right += strcmp(classifier_best(scores), words[meant]) == 0;

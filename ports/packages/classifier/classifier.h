@@ -26,7 +26,7 @@ static heed_status classifier_embed(const char *word, int16_t *x) {
 }
 
 /* scores (n_words); the greatest tells the word. word: lower-case letters, of which 7 are read. */
-static heed_status classify(const int_model *model, const char *word, int8_t *scores) {
+static heed_status classify(int_model *model, const char *word, int8_t *scores) {
   static int16_t x[n_rows * dim];
   int16_t first[dim];
   int8_t normed[dim];
