@@ -11,7 +11,8 @@ class bad_rope : public ::testing::Test {
     heed_rope rope;
     const heed_rope *given;  // null: the one above
     heed_tensor x;
-    int32_t n, n_heads, head_dim, position;
+    int32_t n, n_heads, head_dim;
+    int64_t position;
     const int32_t *positions;
     heed_tensor_out y;
     const heed_executor *executor;
@@ -156,10 +157,10 @@ TEST_F(bad_rope, rows) {
 
 TEST_F(bad_rope, positions_and_executors) {
   using A = arguments;
-  refuses([](A &a) { a.position = INT32_MAX; }, HEED_OUT_OF_RANGE, HEED_ARG_POSITION, "the second token");
-  accepts([](A &a) { a.position = INT32_MAX - 1; }, "the last position");
+  refuses([](A &a) { a.position = INT64_MAX; }, HEED_OUT_OF_RANGE, HEED_ARG_POSITION, "the second token");
+  accepts([](A &a) { a.position = INT64_MAX - 1; }, "the last position");
   accepts([](A &a) { a.position = INT32_MIN; }, "the first position");
-  accepts([=](A &a) { a.position = INT32_MAX, a.positions = positions_; }, "positions of their own");
+  accepts([=](A &a) { a.position = INT64_MAX, a.positions = positions_; }, "positions of their own");
   refuses([=](A &a) { a.positions = misaligned(positions_); }, HEED_MISALIGNED, HEED_ARG_POSITIONS, "misaligned");
   refuses([](A &a) { a.positions = reinterpret_cast<int32_t *>(top_of_memory() + 7); }, HEED_OVERFLOW,
           HEED_ARG_POSITIONS, "at the top of memory");

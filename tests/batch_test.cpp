@@ -53,7 +53,7 @@ void compare_rows(const char *what, const floats &all, const floats &one, const 
 
 // The bytes of sequence b.
 floats sequence_of(const owned_cache &c, int32_t b) {
-  const size_t n = size_t(c.cache.shape.n_sequences), before = (128 + (8 * n + 63) / 64 * 64) / sizeof(float);
+  const size_t n = size_t(c.cache.shape.n_sequences), before = (128 + (16 * n + 63) / 64 * 64) / sizeof(float);
   const floats all = c.contents();
   const size_t each = (all.size() - before) / n;
   return part_of(all, before + size_t(b) * each, each);

@@ -119,7 +119,7 @@ static heed_status refused(int i) {
       rope.style = 2;
       break;
     case 15:
-      return heed_rope_apply(&rope, q, 2, 1, 6, INT32_MAX, NULL, turned, NULL);
+      return heed_rope_apply(&rope, q, 2, 1, 6, INT64_MAX, NULL, turned, NULL);
     case 16:
       return heed_rope_apply(NULL, q, 2, 1, 6, 0, NULL, turned, NULL);
     default:

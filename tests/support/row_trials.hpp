@@ -233,7 +233,7 @@ class rope_trial : public trial {
       all.push_back(wrong_values<const int32_t *>("positions", &positions_,
                                                   {misaligned(positions_, 2), last_of_memory<int32_t>()}));
     else
-      all.push_back(wrong_values<int32_t>("position", &position_, {INT32_MAX}));
+      all.push_back(wrong_values<int64_t>("position", &position_, {INT64_MAX}));
     return all;
   }
 
@@ -242,7 +242,8 @@ class rope_trial : public trial {
   heed_rope *rope_;
   heed_tensor x_;
   heed_tensor_out y_;
-  int32_t n_, n_heads_, head_dim_, position_;
+  int32_t n_, n_heads_, head_dim_;
+  int64_t position_;
   const int32_t *positions_ = nullptr;
   bool in_place_;
   const heed_executor *executor_argument_;
