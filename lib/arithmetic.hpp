@@ -79,7 +79,7 @@
 // 27. Sums over rows: 16 sums, sum[r mod 16] += x[r], r ascending, from +0, and the tree. Means over rows: that / float(n).
 //     group_norm: the sum of a group's channels in a row by the 64 sums and the tree of rule 11, then the sum over rows.
 //     p = the median of the group's first number, its middle one (row n / 2, channel channels / 2 of the group) and its
-//     last; c = sum of x - p / (float(n) * float(channels)), the same of squares of d = (x - p) - c, a product and a sum
+//     last; c = (the sum of x - p) / (float(n) * float(channels)), the same of squares of d = (x - p) - c, a product and a sum
 //     each, r as in 16, y = d * r, then y * weight, + bias: there is no fma, in both profiles.
 // 28. Sampling: p = softmax (rule 8) of x with the scale 1 / temperature. Tokens stand in their own order, or by x, the
 //     greatest first, of equal ones the lowest index, where top_k or top_p leaves some out. Sums of p in that order: 64 at

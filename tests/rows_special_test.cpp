@@ -95,6 +95,14 @@ TEST_P(rows_special, rows_of_equal_numbers) {
   }
 }
 
+// Differences from the median of three that leave the range of floats: NaN, as the header says, although the mean is 0.
+TEST_P(rows_special, differences_beyond_the_range) {
+  matrix x = {1, 64, std::vector<float>(64, 0.0f)};
+  x.values[0] = x.values[63] = -3e38f, x.values[1] = x.values[2] = 3e38f;
+  for (const float y : run_norm(heed_layer_norm, x, {}, {}, 1e-5f).values) EXPECT_TRUE(std::isnan(y));
+  EXPECT_EQ(run_norm(heed_rms_norm, x, {}, {}, 1e-5f).values, std::vector<float>(64, 0.0f));
+}
+
 TEST_P(rows_special, nan_and_infinity_in_a_row) {
   random_source r(1);
   for (const int32_t dim : {3, 64, 77}) {

@@ -36,7 +36,8 @@ typedef enum heed_cache_kind {
 
 /* The size of a cache. A ring keeps `spare` tokens beyond the window. So you can append up to spare + 1 tokens at once,
  * or take up to spare + 1 tokens back, and every query still sees its whole window. Tokens that are taken back count from
- * the greatest length that the sequence has had: they lie where the oldest tokens lay, which are gone. */
+ * the greatest length that the sequence has had: new tokens are written over the oldest ones, and taking them back does not
+ * bring those back. */
 typedef struct heed_cache_shape {
   uint32_t struct_size; /* sizeof(heed_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -112,13 +113,17 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
  * and row_stride are used. If rope is not null, it turns each key by the position of its token before the key is
  * stored. The positions begin at the length of the sequence. Here rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM.
  *
- * A ring goes on for ever: lengths and positions have 64 bits. Columns of masks, scores and weights have 32. So when a
- * sequence of a ring has more than HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew: a
- * multiple of its slots and of 1024 is taken from all but the pinned ones. Then heed_cache_longest is small again. Nothing
- * else changes: no key moves, positions, distances and lengths go on, and all results have the bits that they would have
- * had. Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew in time. In a larger ring a sequence
- * may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a mask appends to, as the
- * columns of its mask are those before the call.
+ * A ring goes on for ever: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and column
+ * sums, kv_lengths, first_key, and the keys of heed_top_k. So when a sequence of a ring has more than HEED_MAX_COUNT / 2
+ * columns after an append, the ring numbers its columns anew: a multiple of its slots and of 1024 is taken from all but the
+ * pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves, positions, distances and lengths
+ * go on, and all results have the bits that they would have had. Of one sequence, column c is the token at position
+ * heed_cache_length - heed_cache_longest + c, but for pinned ones. A call of a layer that numbers anew gives the new columns.
+ *
+ * Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew before its columns end. In a larger ring a
+ * sequence may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a mask appends
+ * to, as the columns of its mask are those before the call: one call without a mask, or one heed_cache_append, numbers it
+ * anew.
  *
  * Numbers that do not fit the format are treated as in heed_narrow: NOT_FINITE for K, V if int8 has no scale for a row.
  * A key that is finite as given and infinite when turned has no scale either.

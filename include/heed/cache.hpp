@@ -51,6 +51,8 @@ class basic_cache {
   status reset() noexcept { return heed_cache_reset(&c_); }
   // The number of tokens that a sequence has had. A negative result is a status.
   int64_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
+  // The columns of a call.
+  int32_t longest() const noexcept { return heed_cache_longest(&c_); }
 
   // To save the cache, call seal() and keep bytes(). To restore it, fill bytes() and call open() instead of begin().
   status seal() noexcept { return heed_cache_seal(&c_); }

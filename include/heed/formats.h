@@ -237,7 +237,7 @@ HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t format, i
  * Status: as heed_softmax for X, Y, EXECUTOR; as heed_linear for BIAS; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
  * BAD_STRIDE, OVERFLOW, MISFIT (n_in), BAD_FORMAT, BAD_LAYOUT, BAD_SCALES, NOT_INITIALIZED (packed or in blocks, and
  * not made by heed_weights_open or heed_weights_of_blocks), DAMAGED (packed: the header before the data has another
- * format, n_in or n_out, or is overwritten) for W. */
+ * mark, format, n_in or n_out) for W. */
 HEED_API heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                   const heed_executor *executor);
 

@@ -54,7 +54,7 @@ HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const i
  * or of q * (number - zero point), are exact. int8 and uint8: y = (float(sum) * s_x) * scale + bias, where the first
  * product may exceed the range of a float. Blocks: t = float(sum of a block) * scale, y = y + t from +0 in ascending
  * order, and at last y * s_x + bias. All steps round by themselves, so both profiles have the same bits.
- * Range: any finite x. y is infinite only if its own value is beyond the range.
+ * Range: any finite x. y is infinite only if its value without bias is beyond the range.
  * Special rows: a row of x with NaN or infinity becomes NaN. A row whose numbers are all below 2^-100 in magnitude
  * counts as 0.
  * Error: a number of x moves by at most s_x * (0.5 + 2^-15). So |y - exact| <= s_x * (0.5 + 2^-15) * sum |w| +

@@ -149,7 +149,7 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
  *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_project for WQ, WK, WV, WO (MISFIT for
  *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, MISFIT for BO without wo; NULL_POINTER, MISALIGNED,
  *         TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY, also with the layer itself or its executor; as
- *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), MISFIT for
+ *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), POSITION; MISFIT for
  *         N_SEQUENCES (not 1, or not that of the batch), N_KV_HEADS, HEAD_DIM, V_DIM when the cache has others,
  *         NOT_CAUSAL for CAUSAL; MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for BATCH, OUT_OF_RANGE for N_SEQUENCES,
  *         NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE for LENGTHS, MISFIT for LENGTHS (their sum is not n);

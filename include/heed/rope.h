@@ -37,12 +37,12 @@ typedef struct heed_rope {
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
 
 /* Turns the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
- * if positions is null. A position is any int32 or int64. Strides are as in heed_tensor; batch_stride is ignored. A finite
+ * if positions is null. A position is any int64, one of positions any int32. Strides are as in heed_tensor; batch_stride is ignored. A finite
  * pair whose angle is 0 stays as it is, except for the signs of zeros.
  * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), plus the error of the angle. The
  * angle is off by at most 2^-31 radians + |position| * 2^-57 max(1, |frequency|), where |frequency| is |scale| or
- * |scale * inverse_frequency|. u is 2^-24. What two positions differ by is turned as exactly where both are large: the
- * angle between them is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|).
+ * |scale * inverse_frequency|. u is 2^-24. The angle between two tokens is as exact at large positions: it
+ * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|).
  * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
  * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
  * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,

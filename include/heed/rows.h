@@ -85,8 +85,8 @@ HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, 
 
 /* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. All differences are taken from p, the median
  * of x[0], x[dim / 2] and x[dim - 1], and the mean is never rounded to one float. So a large mean costs no accuracy.
- * Range: as heed_rms_norm, for the differences. If all numbers are equal, y is exactly bias, or 0 without bias, whatever
- * eps is.
+ * Range: as heed_rms_norm, for the differences, but all |x - p| and their sum must be below 2^128; else the row is NaN. If
+ * all numbers are equal, y is exactly bias, or a zero of either sign without bias, whatever eps is.
  * Error: |y - exact| <= u ((dim / 128 + 14 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, for dim up to
  * HEED_MAX_DIM. D = mean |x - p| / sqrt(mean((x - mean)^2) + eps). It is at most sqrt(1 + dim / 2), and near 1 unless two
  * of the three numbers are outliers. E = u (dim / 64 + 10) D is the error of the mean.
@@ -100,7 +100,8 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
  * variance is the biased one. weight and bias are (dim) or null. One group takes the whole matrix; as many groups as
  * channels are an instance norm. n_groups divides dim. It works in place and needs no workspace. On threads, the groups
  * are shared out, or the rows of one group.
- * Range: as heed_layer_norm, for all numbers of a group. If all are equal, y is exactly bias, or 0 without bias.
+ * Range: as heed_layer_norm, for all numbers of a group. If all are equal, y is exactly bias, or a zero of either
+ * sign without bias.
  * Error: |y - exact| <= u ((c / 128 + n / 32 + 18 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
  * number of channels of a group, D = mean |x - p| / sqrt(mean((x - mean)^2) + eps), and E = u (c / 64 + n / 16 + 18) D.
  * p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both profiles give

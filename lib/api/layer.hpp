@@ -129,8 +129,8 @@ struct transformer_pass {
 inline bool is_gated(const heed_transformer_layer &l) {
   return l.w_gate.data != nullptr || l.hidden_order != HEED_HIDDEN_APART;
 }
-// Floats of a row that the feed-forward works in, as the macros count them: of a parallel layer model_dim more for each
-// hidden row. It needs one of them.
+// Floats of a row that the feed-forward works in. A parallel gated layer uses model_dim floats of this once; the macros
+// count them twice, so this does, too.
 inline int64_t hidden_floats(const heed_transformer_layer &l) {
   return (int64_t{l.hidden_dim} + (l.parallel ? l.attention->model_dim : 0)) * (is_gated(l) ? 2 : 1);
 }

@@ -69,8 +69,8 @@ struct int_row_scale {
   // float(sum of products) * scale may be infinite, where that times the output's scale is not.
   HEED_INLINE bool is_large() const { return scale >= 0x1p96f; }
 };
-// (float(sum) * s_x) * s_w as if no product could be too large; s_x is large. All factors are powers of two: the bits
-// are those of products that are not.
+// (float(sum) * s_x) * s_w as if no product could be too large; s_x is large. 2^-32 and 2^32 are powers of two, so
+// the bits are those of the plain products.
 HEED_INLINE float int_scaled_by_large(int32_t sum, float row_scale, float scale) {
   return static_cast<float>(sum) * (row_scale * 0x1p-32f) * scale * 0x1p32f;
 }

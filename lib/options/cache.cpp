@@ -114,9 +114,9 @@ bool holds(const heed_cache_shape &s, const cache_state &state, int64_t first, i
 }  // namespace
 
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s) {
-  return h.magic == cache_magic && h.version == version_of(s) && h.kind == s.kind && h.capacity == s.capacity &&
-         h.pinned == s.pinned && h.spare == s.spare && h.n_sequences == s.n_sequences && h.n_kv_heads == s.n_kv_heads &&
-         h.head_dim == s.head_dim && h.v_dim == s.v_dim && h.format == s.format;
+  return h.magic == cache_magic && h.version >= least_version_of(s) && h.version <= cache_version && h.kind == s.kind &&
+         h.capacity == s.capacity && h.pinned == s.pinned && h.spare == s.spare && h.n_sequences == s.n_sequences &&
+         h.n_kv_heads == s.n_kv_heads && h.head_dim == s.head_dim && h.v_dim == s.v_dim && h.format == s.format;
 }
 
 void check_cache(checker &check, const heed_cache *cache, access how) {
@@ -254,8 +254,8 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, he
   make_handle(cache, *shape, memory.data);
   const heed_cache_shape &s = cache->shape;
   __builtin_memset(memory.data, 0, cache_header_bytes + layout_of(s).states);
-  header_of(*cache) = {cache_magic,  version_of(s), s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
-                       s.n_kv_heads, s.head_dim,    s.v_dim, s.format,   0,        0};
+  header_of(*cache) = {cache_magic,  least_version_of(s), s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
+                       s.n_kv_heads, s.head_dim,          s.v_dim, s.format,   0,        0};
   return HEED_OK;
 }
 

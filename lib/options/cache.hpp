@@ -17,8 +17,10 @@ struct cache_header {
   uint32_t sealed, checksum;
 };
 constexpr uint32_t cache_magic = 0x48454544;  // in the machine's byte order
-// Version 1 had 8 bytes for each sequence. Of one sequence the others are zeros there, so its snapshots are those of now.
-inline uint32_t version_of(const heed_cache_shape &s) { return s.n_sequences == 1 ? 1 : 2; }
+// Version 1 had 8 bytes for each sequence. Of one sequence the others are zeros there, so its snapshots are those of now, until
+// its ring numbers columns anew.
+constexpr uint32_t cache_version = 2;
+inline uint32_t least_version_of(const heed_cache_shape &s) { return s.n_sequences == 1 ? 1 : cache_version; }
 
 constexpr size_t cache_header_bytes = 128;
 

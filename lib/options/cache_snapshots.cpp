@@ -40,6 +40,7 @@ heed_status heed_cache_seal(heed_cache *cache) {
   checker_of<2> check;
   check_cache(check, cache, access::read);
   if (!check.ok()) return check.status;
+  if (states_of(*cache)->taken_back != 0) header_of(*cache).version = cache_version;
   header_of(*cache).sealed = 1;
   header_of(*cache).checksum = checksum_of(cache->buffer, layout_of(cache->shape).bytes, checksum_at);
   return HEED_OK;

@@ -49,6 +49,8 @@
   F(heed_weights_quantize)       \
   F(heed_weights_pack)           \
   F(heed_weights_open)           \
+  F(heed_weights_seal)           \
+  F(heed_weights_check)          \
   F(heed_rms_norm)               \
   F(heed_layer_norm)             \
   F(heed_gelu)                   \
@@ -145,6 +147,8 @@ static heed_status note(int function, heed_status status) {
 #define heed_weights_quantize(...) MEASURED(heed_weights_quantize, __VA_ARGS__)
 #define heed_weights_pack(...) MEASURED(heed_weights_pack, __VA_ARGS__)
 #define heed_weights_open(...) MEASURED(heed_weights_open, __VA_ARGS__)
+#define heed_weights_seal(...) MEASURED(heed_weights_seal, __VA_ARGS__)
+#define heed_weights_check(...) MEASURED(heed_weights_check, __VA_ARGS__)
 #define heed_rms_norm(...) MEASURED(heed_rms_norm, __VA_ARGS__)
 #define heed_layer_norm(...) MEASURED(heed_layer_norm, __VA_ARGS__)
 #define heed_gelu(...) MEASURED(heed_gelu, __VA_ARGS__)

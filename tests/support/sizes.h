@@ -61,7 +61,7 @@ static uint64_t cache(uint64_t slots, dims d) {
   const uint64_t row = times((uint64_t)d[2] + (uint64_t)d[3], (uint64_t)cache_bytes[d[4] - 1]) + (d[4] == 4 ? 8 : 0);
   const uint64_t heads = times((uint64_t)d[0], (uint64_t)d[1]);
   if (slots > INT32_MAX) return too_many; /* slots are an int32 */
-  return plus(plus(128, up(8 * (uint64_t)d[0], 64)), times(times(heads, slots), row));
+  return plus(plus(128, up(16 * (uint64_t)d[0], 64)), times(times(heads, slots), row));
 }
 static uint64_t of_cache(dims d) { return cache(up((uint64_t)d[0], 64), d + 1); }
 static uint64_t of_ring(dims d) {
@@ -69,7 +69,7 @@ static uint64_t of_ring(dims d) {
 }
 static uint64_t int_cache(uint64_t slots, dims d) {
   const uint64_t rows = times(times((uint64_t)d[0], (uint64_t)d[1]), slots);
-  return plus(plus(64, up(8 * (uint64_t)d[0], 64)), times(rows, (uint64_t)d[2] + (uint64_t)d[3]));
+  return plus(plus(64, up(16 * (uint64_t)d[0], 64)), times(rows, (uint64_t)d[2] + (uint64_t)d[3]));
 }
 static uint64_t of_int_cache(dims d) { return int_cache((uint64_t)d[0], d + 1); }
 static uint64_t of_int_ring(dims d) { return int_cache(up((uint64_t)d[0] + (uint64_t)d[1] - 1, 32), d + 2); }
