@@ -282,7 +282,9 @@ int run(const arguments &a) {
         a.model.c_str());
     return exit_no_model;
   }
-  listener ear(net, a.alignment);
+  std::vector<std::string> inputs = a.sounds;
+  inputs.push_back(a.model);
+  listener ear(net, a.alignment, inputs);
   if (!a.bits)
     std::printf("Moonshine Tiny on heed %s, kernel %s: %zu bytes of weights, %zu of working memory\n", heed_version(),
                 heed_kernel_current(), model.size(), SPEECH_RAM_BYTES);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -83,7 +84,8 @@ std::vector<int16_t> read_piece(const std::string &path) {
   return samples;
 }
 
-listener::listener(speech &net, const std::string &alignment) : net_(net), alignment_(alignment) {
+listener::listener(speech &net, const std::string &alignment, const std::vector<std::string> &inputs)
+    : net_(net), alignment_(alignment) {
   net.watch = lap;
   net.context = this;
   if (alignment.empty()) return;
@@ -93,6 +95,11 @@ listener::listener(speech &net, const std::string &alignment) : net_(net), align
       throw std::runtime_error(alignment + ": this build has no libpng (Debian: libpng-dev); a .txt needs none");
     picture_ = alignment.substr(0, end);
   } else {
+    // Words are written as they are heard, since a sound may go on for ever: no temporary file, and no file that is read.
+    std::error_code error;
+    for (const std::string &input : inputs)
+      if (std::filesystem::equivalent(alignment, input, error))
+        throw std::runtime_error(alignment + ": is an input, too: name another file");
     words_.open(alignment);
     if (!words_) throw std::runtime_error(alignment + ": cannot be written");
   }
@@ -279,7 +286,9 @@ void listener::hear_stream(std::FILE *stream) {
 void listener::close() {
   if (!words_.is_open()) return;
   words_.close();
-  if (!words_) throw std::runtime_error(alignment_ + ": cannot be written");
+  if (words_) return;
+  if (std::filesystem::is_regular_file(alignment_)) std::filesystem::remove(alignment_);
+  throw std::runtime_error(alignment_ + ": cannot be written");
 }
 
 void listener::print_speed() const {

@@ -23,7 +23,7 @@ class listener {
  public:
   // net was opened; it must outlive this. Words and their times go to the file `alignment`, unless it is "": lines, or, if
   // its name ends with .png, a picture of each piece.
-  explicit listener(speech &net, const std::string &alignment = "");
+  explicit listener(speech &net, const std::string &alignment = "", const std::vector<std::string> &inputs = {});
   heard_piece hear(const int16_t *samples, int32_t n);
   // A line for each piece that says something, or one that nothing does.
   void hear_file(const std::string &path, bool cut);

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <random>
@@ -73,13 +74,21 @@ class output_file {
 
   void write(const void *data, size_t n_bytes) {
     if (n_bytes != 0 && std::fwrite(data, 1, n_bytes, stream_) != n_bytes) fail();
+    sum_ = sum_of(sum_, static_cast<const unsigned char *>(data), n_bytes);
   }
   void write(const std::string &text) { write(text.data(), text.size()); }
-  // For a library that writes to a stream.
-  std::FILE *stream() const { return stream_; }
+  // For a library that writes to a stream: what it writes is not read back.
+  std::FILE *stream() {
+    is_summed_ = false;
+    return stream_;
+  }
 
+  // Reads the whole file again, and compares it with what was written.
   void finish() {
-    finish([](const std::string &) {});
+    finish([this](const std::string &path) {
+      if (is_summed_ && sum_of_file(path) != sum_)
+        throw std::runtime_error(shown_ + ": cannot be read back as it was written");
+    });
   }
   // `check` is given the name under which the whole file lies, reads it again, and throws if it is not what was written. What
   // is no file cannot be read again.
@@ -97,6 +106,20 @@ class output_file {
   }
 
  private:
+  // FNV-1a over the bytes.
+  static uint64_t sum_of(uint64_t sum, const unsigned char *data, size_t n) {
+    for (size_t i = 0; i < n; ++i) sum = (sum ^ data[i]) * 1099511628211u;
+    return sum;
+  }
+  static uint64_t sum_of_file(const std::string &path) {
+    uint64_t sum = empty_sum;
+    std::FILE *const file = std::fopen(path.c_str(), "rb");
+    if (file == nullptr) return sum + 1;
+    std::vector<unsigned char> piece(1 << 16);
+    for (size_t n; (n = std::fread(piece.data(), 1, piece.size(), file)) > 0;) sum = sum_of(sum, piece.data(), n);
+    std::fclose(file);
+    return sum;
+  }
   void take_temporary_name() {
     static constexpr char digits[] = "0123456789abcdef";
     std::random_device random;
@@ -143,6 +166,9 @@ class output_file {
   std::string shown_, temporary_;
   std::filesystem::path to_;
   std::FILE *stream_ = nullptr;
+  static constexpr uint64_t empty_sum = 14695981039346656037u;
+  uint64_t sum_ = empty_sum;
+  bool is_summed_ = true;
 };
 
 // A whole file in one call.

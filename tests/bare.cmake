@@ -48,7 +48,8 @@ foreach(core IN LISTS cores)
   endif()
   foreach(compiler ${compilers})
     set(when)
-    if(core MATCHES "^rv" AND NOT (core STREQUAL "rv32imc" AND compiler STREQUAL "gcc"))
+    # M7 and M33 run the kernel of M4F.
+    if(core MATCHES "^m7|^m33" OR core MATCHES "^rv" AND NOT (core STREQUAL "rv32imc" AND compiler STREQUAL "gcc"))
       set(when CONFIGURATIONS all)
     endif()
     string(REPLACE "-" "_" name ${preset_${core}}_${compiler})
@@ -73,8 +74,12 @@ if(TARGET heed_kwt)
   foreach(run "m7;gcc;24" "m7;clang;3" "m55;clang;24" "m55;gcc;3")
     list(GET run 0 core)
     list(GET run 1 compiler)
+    set(when CONFIGURATIONS all)
+    if(run STREQUAL "m55;clang;24")
+      set(when)
+    endif()
     add_test(NAME kwt_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_board.sh ${run} ${PROJECT_SOURCE_DIR}
-             ${references}_${core}_${compiler} $<TARGET_FILE:heed_kwt> $<TARGET_FILE:kwt_weights>)
+             ${references}_${core}_${compiler} $<TARGET_FILE:heed_kwt> $<TARGET_FILE:kwt_weights> ${when})
     set_tests_properties(kwt_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
                          DEPENDS cortex_${core}_${compiler})
   endforeach()
@@ -113,8 +118,12 @@ if(TARGET heed_dreams)
     if(core STREQUAL "m0plus")  # on another board
       set(build ${references}_dreams_${core}_${compiler})
     endif()
+    set(when)
+    if(core MATCHES "^m7|^m33")
+      set(when CONFIGURATIONS all)
+    endif()
     add_test(NAME dreams_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/dreams_board.sh ${run} ${PROJECT_SOURCE_DIR}
-             ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights>)
+             ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights> ${when})
     set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
                          DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler}")
   endforeach()
@@ -177,7 +186,7 @@ add_test(NAME size_table COMMAND sh ${bare}/size.sh check)
 set_tests_properties(size_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 900)
 
 # What a call takes of a chip, for readers who plan: ports/cortex-m/PLAN.md.
-add_test(NAME plan_table COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/plan.sh check)
+add_test(NAME plan_table COMMAND sh ${PROJECT_SOURCE_DIR}/ports/cortex-m/plan.sh check CONFIGURATIONS all)
 set_tests_properties(plan_table PROPERTIES LABELS boards SKIP_RETURN_CODE 77 TIMEOUT 1800)
 
 # No public function takes more stack than HEED_STACK_BYTES, nor than its ceiling in ports/cortex-m/STACK.md: here two cores with

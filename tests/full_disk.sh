@@ -40,7 +40,7 @@ writes() {
   ls -A "$out" >"$work/made"
   for before in nothing something; do
     rm -rf "$out" && mkdir "$out"
-    [ $before = nothing ] || while read -r name; do echo "$before" >"$out/$name"; done <"$work/made"
+    [ $before = nothing ] || while read -r made; do echo "$before" >"$out/$made"; done <"$work/made"
     (
       ulimit -f 0
       "$@" 2>&1 </dev/null
@@ -50,8 +50,8 @@ writes() {
       [ -z "$(ls -A "$out")" ] || wrong "ulimit -f 0; $*: leaves $(ls -A "$out")"
     else
       ls -A "$out" | cmp -s - "$work/made" || wrong "ulimit -f 0; $*: leaves $(ls -A "$out")"
-      while read -r name; do
-        [ "$(cat "$out/$name")" = "$before" ] || wrong "ulimit -f 0; $*: $name is another one"
+      while read -r made; do
+        [ "$(cat "$out/$made")" = "$before" ] || wrong "ulimit -f 0; $*: $made is another one"
       done <"$work/made"
     fi
   done

@@ -12,6 +12,7 @@ mkdir seeds
 status=0
 "$program" --reader="$reader" --seeds=seeds >said 2>&1 || status=$?
 if [ $status -eq 2 ]; then echo "SKIPPED: this build has no reader $reader, because its library is missing"; exit 77; fi
+if [ $status -eq 3 ]; then echo "SKIPPED: no folder of a published model is named, which $reader begins with"; exit 77; fi
 [ $status -eq 0 ] || { cat said; exit $status; }
 # Real models are large: mutations stay in their first part.
 UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=0 \

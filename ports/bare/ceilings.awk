@@ -2,7 +2,7 @@
 #   awk -v MODE=write -f ceilings.awk FIGURES          each cell "528 / 520 / 544" becomes "570 (528 / 520 / 544)": the ceiling of
 #                                                      the largest figure, and the figures of the day when the page was written
 #   awk -v MODE=check -f ceilings.awk PAGE FIGURES     prints each figure that is above the page's ceiling, and each ceiling that is
-#                                                      more than a tenth above its figures; exit status 1 if there is one
+#                                                      more than a tenth and 2 ROOM above its figures; exit status 1 if there is one
 # FIGURES may have some of PAGE's columns alone. SPDX-License-Identifier: MIT
 # ROOM: units that a ceiling has above its figures at least; 16 unless given.
 BEGIN { FS = " *[|] *"; if (ROOM == "") ROOM = 16 }

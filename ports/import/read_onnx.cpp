@@ -14,7 +14,7 @@ namespace {
 enum { onnx_float = 1, onnx_uint8 = 2, onnx_int8 = 3, onnx_float16 = 10, onnx_double = 11, onnx_bfloat16 = 16 };
 
 // Constants of the graph, which are no weights.
-bool is_integer(int32_t type) { return (type >= 4 && type <= 9) || type == 12 || type == 13; }
+bool is_integer(int32_t type) { return (type >= 4 && type <= 7) || type == 9 || type == 12 || type == 13; }
 
 int32_t format_of(int32_t type) {
   switch (type) {
@@ -136,7 +136,6 @@ class onnx_reader {
     if (use.zero == onnx_none) use.zero = zero, use.scale_axis = onnx_none;
     if (use.scale_axis == onnx_none) use.scale_axis = use.outputs == onnx_none && t.dims.size() > 1 ? 0 : use.outputs;
     use.scale = scale;
-    if (use.outputs == onnx_none) use.unsure.clear();
   }
 
   void use_as_asked(size_t i) {

@@ -89,7 +89,7 @@ if [ -z "$all" ]; then
 else
   rm -f "$results/tests.xml"
   slow='targets|coverage|windows|sweep|differential|packages|web|pages'
-  for label in suites boards sanitizers drop_in; do part $label -L "^$label\$"; done
+  for label in suites boards sanitizers drop_in; do part $label -C all -L "^$label\$"; done
   part other -LE "^(suites|boards|sanitizers|drop_in|$slow)\$"
   echo "== $slow =="
   run slow ctest --test-dir build -C all -L "^($slow)\$"

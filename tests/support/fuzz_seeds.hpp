@@ -4,6 +4,7 @@
 #define HEED_TESTS_SUPPORT_FUZZ_SEEDS_HPP
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "import_files.hpp"
 #include "map.hpp"
 #include "model_file.hpp"
+#include "speech_model.h"
 
 namespace heed_test {
 
@@ -142,10 +144,10 @@ inline seeds map_seeds() {
   return all;
 }
 
-// A folder with weights and rows for the text below; it stays until the program ends.
+// A folder with weights and rows for the text below, in the folder that the program runs in.
 inline std::string description_folder() {
-  char name[] = "/tmp/heed_fuzz_XXXXXX";
-  const std::string folder = mkdtemp(name);
+  const std::string folder = "described";
+  std::filesystem::create_directory(folder);
   const bytes numbers(4 * (2 * (2 * 16 * 32 + 2 * 16 * 16 + 3 * 16 * 24 + 16 * 5 + 24)), 0x3e);
   for (const char *file : {"/w.f32", "/x.f32"})
     std::ofstream(folder + file, std::ios::binary)
@@ -157,7 +159,7 @@ inline seeds description_seeds() {
   return {files::letters(
       "# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
       "1e-5\nactivation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows "
-      "x.f32 sequence 10\n")};
+      "x.f32 sequence 1\n")};
 }
 
 inline seeds checkpoint_seeds() {
@@ -169,6 +171,13 @@ inline seeds checkpoint_seeds() {
     all.push_back(bytes(first, first + 4 * words.size()));
   }
   return all;
+}
+
+inline seeds vocabulary_seeds() {
+  bytes pieces(3, 0);
+  for (int i = 3; i < SPEECH_PIECES; ++i)
+    pieces.push_back(i % 3 ? 1 : 2), pieces.insert(pieces.end(), i % 3 ? 1 : 2, 'a');
+  return {pieces};
 }
 
 inline seeds tokenizer_seeds() { return {tokenizer_of(small_vocabulary()), tokenizer_of({"a", "b", " "})}; }

@@ -4,7 +4,7 @@
 void setup() {
   Serial.begin(115200);
   while (!Serial && millis() < 5000) continue;
-  int_model model;
+  static int_model model;
   const char *error = int_model_open(&model, layers, sizeof layers);
   if (error) {
     Serial.println(error);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 static int classifier(void) {
-  int_model model;
+  static int_model model;
   const char *error = int_model_open(&model, layers, sizeof layers);
   if (error) {
     printf("%s\n", error);
