@@ -1,6 +1,8 @@
 // Names of strangers in C and on terminals; files that are whole or not there. SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,6 +15,9 @@
 #include "support/import_files.hpp"
 
 namespace {
+
+// A shell starts what it runs in the background with this signal ignored.
+[[maybe_unused]] const auto interrupts_work = std::signal(SIGINT, SIG_DFL);
 
 using namespace import_files;
 

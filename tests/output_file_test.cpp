@@ -16,6 +16,9 @@
 
 namespace {
 
+// A shell starts what it runs in the background with this signal ignored.
+[[maybe_unused]] const auto interrupts_work = std::signal(SIGINT, SIG_DFL);
+
 namespace fs = std::filesystem;
 
 class output_file : public testing::Test {
