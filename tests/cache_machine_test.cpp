@@ -128,7 +128,7 @@ class machine {
                   more = age(memory_->data(), behind_header, sequence, period,
                              half + (r_.chance(50) ? r_.between(-50, period) : r_.between(0, half)));
     m.grow_old(more);
-    for (int32_t n = 0; heed_cache_longest(&cache_) > half / 2 && n < 200; ++n) append_some(sequence);
+    for (int32_t n = 0; heed_cache_longest(&cache_) > half / 2 && n < 5000; ++n) append_some(sequence);
     const int32_t length = numbers_in(memory_->data(), behind_header, sequence).length, appended = m.length() - before;
     ++n_renumbered;
     EXPECT_LT(length, half / 2);

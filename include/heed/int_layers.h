@@ -68,16 +68,14 @@ typedef struct heed_int_layer {
   heed_int_linear w_gate;       /* gated: G to P, (model_dim, hidden_dim); without data: not gated */
   heed_int_linear w_down;       /* U to u, int16: (hidden_dim, model_dim) */
   heed_int_norm_function *norm; /* heed_int_layer_norm or heed_int_rms_norm, for both norms */
-  /* (model_dim) each. Weights and biases are in units of what the norm gives, eps in those of what it takes: norm_first
-   * norm1 x to H, norm2 a to G; norm last norm1 s to a, norm2 t to y */
-  heed_int_norm norm1, norm2;
-  const int8_t *activation;                       /* (256), of heed_int_table: P to U, in a gated layer P to A */
+  heed_int_norm norm1, norm2;   /* (model_dim) each, eps in units of what they take, weights and biases in units of what
+                                 * they give: norm_first norm1 x to H, norm2 a to G; norm last norm1 s to a, norm2 t to y */
+  const int8_t *activation;     /* (256), of heed_int_table: P to U, in a gated layer P to A */
   int32_t h_zero, q_zero, k_zero, v_zero, c_zero; /* zero points of H, Q, K, V, C: -128 to 127 */
   int32_t g_zero, u_zero;                         /* of G; of U, and of P if the layer is not gated */
   int32_t up_zero, gate_zero;                     /* gated only: of B; of P and A */
-  heed_multiplier score,
-      value; /* Q_scale * K_scale * log2(e) / sqrt(head_dim), V_scale / C_scale: as heed_int_attention */
-  heed_multiplier to_h, to_g;         /* norm last only: x_scale / H_scale, a_scale / G_scale */
+  heed_multiplier score, value;                   /* Q_scale * K_scale * log2(e) / sqrt(head_dim), V_scale / C_scale */
+  heed_multiplier to_h, to_g;                     /* norm last only: x_scale / H_scale, a_scale / G_scale */
   heed_multiplier of_x, of_attention; /* x_scale / a_scale, c_scale / a_scale; norm last: to s instead of a */
   heed_multiplier of_a, of_hidden;    /* a_scale / y_scale, u_scale / y_scale; norm last: to t instead of y */
   heed_multiplier gate;               /* gated only: A_scale * B_scale / U_scale */

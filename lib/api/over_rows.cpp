@@ -80,7 +80,7 @@ struct group_rows {
   int32_t n_rows, dim;
   pieces parts;
   float sums[n_sums];
-  mean_pair mean[columns_at_once];  // of each column of 16: all the same in a group
+  mean_pair mean[columns_at_once] = {};  // of each column of 16: all the same in a group
   float factor[columns_at_once];
 };
 

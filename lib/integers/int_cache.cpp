@@ -25,7 +25,8 @@ size_t head_bytes_of(const heed_int_cache_shape &s) {
 size_t bytes_of(const heed_int_cache_shape &s) {
   size_t all;
   const uint64_t of_head = static_cast<uint64_t>(slots_of(s)) * static_cast<uint32_t>(s.head_dim + s.v_dim);
-  const bool overflow = of_head > SIZE_MAX ||
+  const uint64_t of_states = static_cast<uint64_t>(s.n_sequences) * sizeof(cache_state);
+  const bool overflow = of_head > SIZE_MAX || of_states > PTRDIFF_MAX ||
                         __builtin_mul_overflow(static_cast<size_t>(of_head), static_cast<size_t>(s.n_kv_heads), &all) ||
                         __builtin_mul_overflow(all, static_cast<size_t>(s.n_sequences), &all) ||
                         __builtin_add_overflow(all, int_cache_header_bytes + state_bytes_of(s.n_sequences), &all);

@@ -33,6 +33,9 @@ inline layer_sizes draw_sizes(random_source &r, bool transformer) {
 }
 
 // An attention layer, or a transformer layer around one. Copies share what they point to.
+// Before the data of packed weights.
+constexpr size_t packed_header_bytes = 64;
+
 class random_layer {
  public:
   random_layer(random_source &r, const layer_sizes &s, bool decoder) : is_transformer(s.hidden_dim > 0) {
@@ -90,9 +93,16 @@ class random_layer {
     const auto visit = [&](auto &pointer, size_t alignment = sizeof(float)) {
       if (pointer) place(pointer, arrays_->at(pointer).bytes, alignment);
     };
-    for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down})
-      visit(w->data, w->layout == HEED_PACKED ? HEED_ALIGNMENT : HEED_FORMAT_BYTES(w->format)), visit(w->scales),
-          visit(w->zero_points, 0);
+    for (heed_weights *w : {&a.wq, &a.wk, &a.wv, &a.wo, &t.w_up, &t.w_gate, &t.w_down}) {
+      if (w->layout == HEED_PACKED) {  // with the header before them, which calls compare
+        const void *packed = static_cast<const char *>(w->data) - packed_header_bytes;
+        place(packed, arrays_->at(w->data).bytes + packed_header_bytes, size_t{HEED_ALIGNMENT});
+        w->data = static_cast<const char *>(packed) + packed_header_bytes;
+      } else {
+        visit(w->data, HEED_FORMAT_BYTES(w->format));
+      }
+      visit(w->scales), visit(w->zero_points, 0);
+    }
     for (const float **b : {&a.bq,
                             &a.bk,
                             &a.bv,
@@ -184,7 +194,7 @@ class random_layer {
   void pack(random_source &r, heed_weights *w) {
     const int32_t format = w->code && r.chance(60) ? int32_t{HEED_UINT8} : r.between(HEED_F32, HEED_Q4_0);
     const size_t bytes = heed_weights_packed_bytes(format, w->n_in, w->n_out);
-    array a = {floats(bytes / 4 + 16), bytes - 64};
+    array a = {floats(bytes / 4 + 16), bytes - packed_header_bytes};
     const uintptr_t address = (reinterpret_cast<uintptr_t>(a.words.data()) + 63) / 64 * 64;
     void *const to = reinterpret_cast<void *>(address);
     EXPECT_EQ(heed_weights_pack(*w, format, heed_memory_of(to, bytes)), HEED_OK);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "primitive_trials.hpp"
+#include "rows_oracle.hpp"
 #include "weights.hpp"
 
 namespace heed_test {
@@ -51,14 +52,25 @@ class over_rows_trial : public matrix_trial {
     const float n = static_cast<float>(numbers_.n_rows) * static_cast<float>(size);
     std::vector<float> y = is_mean_ ? std::vector<float>() : numbers_.values;
     for (int32_t first = 0; first < dim; first += size) {
-      const float mean = sum_of_group(first, size, [](float x) { return x; }) / n;
-      if (is_mean_) y.push_back(mean);
-      if (is_mean_) continue;
-      const float squares = sum_of_group(first, size, [=](float x) { return (x - mean) * (x - mean); });
+      if (is_mean_) {
+        y.push_back(sum_of_group(first, size, [](float x) { return x; }) / n);
+        continue;
+      }
+      const size_t middle = size_t(numbers_.n_rows / 2) * size_t(dim) + size_t(first + size / 2);
+      const float pivot = median_of_three(y[size_t(first)], y[middle], y[y.size() - size_t(dim - first - size) - 1]);
+      const float rest = sum_of_group(first, size, [=](float x) { return x - pivot; }) / n;
+      const auto from_mean = [=](float x) {
+        const volatile float d = x - pivot;
+        return d - rest;
+      };
+      const float squares = sum_of_group(first, size, [=](float x) {
+        const volatile float d = from_mean(x);
+        return d * d;
+      });
       const float root = std::sqrt(squares / n + eps_), factor = root == 0 ? 0 : 1 / root;
       for (size_t row = 0; row < y.size(); row += size_t(dim))
         for (size_t i = size_t(first); i < size_t(first + size); ++i) {
-          volatile float d = (y[row + i] - mean) * factor;  // each step rounded by itself
+          volatile float d = from_mean(y[row + i]) * factor;  // each step rounded by itself
           if (weight_) d = d * weight_numbers_[i];
           if (bias_) d = d + bias_numbers_[i];
           y[row + i] = d;

@@ -52,8 +52,11 @@ inline bounded exact_activation(heed_activation *f, float x, double chain) {
                                : exact_relu(x, chain);
 }
 
+// Of zeros of both signs it takes the one that the library takes: the sign of a zero in the result depends on it.
 inline float median_of_three(float a, float b, float c) {
-  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+  const float low = b < a ? b : a, high = b < a ? a : b;
+  if (c < low) return low;
+  return high < c ? high : c;
 }
 
 // One row; weight and bias may be empty. The chain of a sum of n squares is n / 64 + 9 roundings with the mean and eps;

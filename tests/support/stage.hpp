@@ -72,7 +72,11 @@ class stage {
   void *input(int32_t format, size_t n) {
     return input_bytes(n * HEED_FORMAT_BYTES(format), HEED_FORMAT_BYTES(format));
   }
-  void *input_bytes(size_t bytes, size_t alignment) { return add(bytes, alignment, unread_bits, {}, kind::read); }
+  void *input_bytes(size_t bytes, size_t alignment) {
+    void *const data = add(bytes, alignment, unread_bits, {}, kind::read);
+    arrays_.back().is_packed = alignment == HEED_ALIGNMENT;  // nothing else asks for so much
+    return data;
+  }
   // To be written: all rows, and nothing between them.
   float *output(const placement &rows) { return static_cast<float *>(output(HEED_F32, rows)); }
   void *output(int32_t format, const placement &rows) {
@@ -133,11 +137,12 @@ class stage {
   // Calls may leave outputs as they were.
   void allow_unwritten() { may_be_unwritten_ = true; }
 
-  // Somewhere in numbers that a call reads or writes; null: there are none.
+  // Somewhere in numbers that a call reads or writes once it has begun; null: there are none. It compares the header of
+  // packed weights before.
   const void *anywhere_in_numbers(random_source &r) const {
     std::vector<const array *> all;
     for (const array &a : arrays_)
-      if (a.bytes > 0 && a.what != kind::state && a.what != kind::object) all.push_back(&a);
+      if (a.bytes > 0 && a.what != kind::state && a.what != kind::object && !a.is_packed) all.push_back(&a);
     if (all.empty()) return nullptr;
     const array &a = *r.pick(all);
     return a.data + r.below(static_cast<uint32_t>(a.bytes));
@@ -187,7 +192,7 @@ class stage {
     placement rows;             // the result; none: dim 0
     kind what;
     int32_t format;  // of the result
-    bool released;
+    bool released, is_packed;
     std::vector<unsigned char> image;
     unsigned char *begin() const { return data - front; }
     size_t all_bytes() const { return front + bytes + rear; }
@@ -209,6 +214,7 @@ class stage {
                rows,
                what,
                format,
+               false,
                false,
                {}};
     for (size_t i = 0; i < a.all_bytes(); ++i)
