@@ -16,7 +16,7 @@ raw() { tail -c +45 "$clips/$1.wav"; }
 expect 0 "passed: 24 of 24 clips" "$listen" "$model"
 expect 0 "passed: 24 of 24 clips" "$listen" --format=int8 --threads=2 "$model"
 expect 0 "passed: 3 of 3 clips" "$listen" --format=f16 --clips=door,lamp,silence "$model"
-expect 0 "passed: 23 of 24 clips" "$listen" --format=w8a8 --cache=f16 "$model"
+expect 0 "passed: 22 of 24 clips" "$listen" --format=w8a8 --cache=f16 "$model"
 
 # The file gives the same bits as the folder; a folder without vocabulary.bin takes the list that npm has.
 "$listen" --bits --format=int8 "$model" "$clips/door.wav" >"$folder/bits"
