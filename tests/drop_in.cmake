@@ -37,9 +37,9 @@ heed_drop_in_test(rv32 ${drop_in} size 195000 ${single} ${PROJECT_SOURCE_DIR} cl
 # Modes of compilers that may change bits, and 32 bits with traps for undefined behaviour. An older clang with `ctest -C all`.
 set(modes sh ${CMAKE_CURRENT_SOURCE_DIR}/compiler_modes.sh ${digest_reference} ${single} ${PROJECT_SOURCE_DIR})
 heed_drop_in_test(modes_g++ ${modes} g++)
-heed_drop_in_test(modes_clang++-19 ${modes} clang++-19)
+heed_drop_in_test(modes_clang++-19 ${modes} clang++-19 CONFIGURATIONS all)
 heed_drop_in_test(modes_clang++ ${modes} clang++ CONFIGURATIONS all)
-heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR})
+heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR} CONFIGURATIONS all)
 
 # Sizes, and what is too large, with addresses of 64 bits and of 32.
 foreach(target here i686 wasm32)
