@@ -190,8 +190,12 @@ inline int32_t rows_at_once(const heed_attention_layer &layer, int32_t n) {
   if (!layer.cache || layer.cache->shape.kind != HEED_CACHE_RING) return n;
   return n - 1 > layer.cache->shape.spare ? layer.cache->shape.spare + 1 : n;
 }
-// Columns of a mask are those of the keys' numbers before the call, and of its own rows.
-inline bool keeps_numbers(const heed_attention_layer &layer) { return layer.options && layer.options->mask; }
+// Columns of a mask are those of the keys' numbers before the call, and of its own rows. The checks of a cache ask, too, before
+// those of options: a misaligned object, which is refused then, is not read.
+inline bool keeps_numbers(const heed_attention_layer &layer) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(layer.options) % alignof(heed_options) == 0;
+  return layer.options && is_aligned && layer.options->mask;
+}
 // Do all rows pass at once?
 inline bool pass_at_once(const heed_attention_layer &layer, const row_span &span) {
   const int32_t longest = longest_of(span);
