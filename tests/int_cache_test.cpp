@@ -253,7 +253,7 @@ TEST_P(int_cache, has_the_bits_of_plain_calls) {
     if (HasFailure()) ADD_FAILURE() << "life " << i;
   }
   EXPECT_GT(n_wrapped, 10);
-  EXPECT_GT(n_renumbered, 5);
+  EXPECT_GT(n_renumbered, 1);
 }
 
 // Of a ring and of a linear cache: a prompt at once, in pieces, and token by token.
