@@ -46,8 +46,8 @@ void attention(benchmark::State &state, const heed_shape &s, const char *kernel)
 }
 
 void register_lengths() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const char *kernel = heed_kernel_name(i);
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const char *kernel = heed_isa_name(i);
     const auto add = [&](const char *group, const heed_shape &s) {
       benchmark::RegisterBenchmark((std::string(group) + std::to_string(s.n_kv) + "/" + kernel).c_str(), attention, s,
                                    kernel);
@@ -93,7 +93,7 @@ void after_other_work(benchmark::State &state, const heed_shape &s, const char *
   constexpr size_t n_other = size_t{16} << 20;
   const buffer other(n_other);
   std::vector<double> seconds;
-  heed_kernel_use(kernel);
+  heed_isa_use(kernel);
   for (auto _ : state) {
     for (size_t j = 0; j < n_other; j += 16) other.get()[j] += 1.0f;
     const double start = heed_seconds();
@@ -105,7 +105,7 @@ void after_other_work(benchmark::State &state, const heed_shape &s, const char *
     seconds.push_back((heed_seconds() - start) / static_cast<double>(n_calls));
     state.SetIterationTime(seconds.back());
   }
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
   state.counters["us"] = 1e6 * heed_median(seconds.data(), static_cast<int>(seconds.size()));
 }
 
@@ -140,8 +140,8 @@ void layer(benchmark::State &state, const layer_shape &s, const char *kernel) {
 
 void register_attention() {
   for (const heed_shape &s : heed_shapes)
-    for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-      const char *kernel = heed_kernel_name(i);
+    for (int32_t i = 0; i < heed_isa_count(); ++i) {
+      const char *kernel = heed_isa_name(i);
       const std::string name = std::string("attention/") + s.name + "/" + kernel + "/threads:";
       benchmark::RegisterBenchmark((name + "1").c_str(), attention, s, kernel);
 #ifdef HEED_BENCH_OPENMP
@@ -152,18 +152,18 @@ void register_attention() {
 #endif
     }
   for (const heed_shape *s : {&heed_shapes[0], &heed_shapes[5]})
-    for (int32_t i = 0; i < heed_kernel_count(); ++i)
+    for (int32_t i = 0; i < heed_isa_count(); ++i)
       for (const size_t n_calls : {1, 64})
         benchmark::RegisterBenchmark(
-            (std::string(n_calls == 1 ? "first_call/" : "cold_heads/") + s->name + "/" + heed_kernel_name(i)).c_str(),
-            after_other_work, *s, heed_kernel_name(i), n_calls)
+            (std::string(n_calls == 1 ? "first_call/" : "cold_heads/") + s->name + "/" + heed_isa_name(i)).c_str(),
+            after_other_work, *s, heed_isa_name(i), n_calls)
             ->Iterations(21)
             ->UseManualTime();
   register_lengths();
   for (const layer_shape &s : layer_shapes)
-    for (int32_t i = 0; i < heed_kernel_count(); ++i)
-      benchmark::RegisterBenchmark((std::string("layer/") + s.name + "/" + heed_kernel_name(i)).c_str(), layer, s,
-                                   heed_kernel_name(i));
+    for (int32_t i = 0; i < heed_isa_count(); ++i)
+      benchmark::RegisterBenchmark((std::string("layer/") + s.name + "/" + heed_isa_name(i)).c_str(), layer, s,
+                                   heed_isa_name(i));
 }
 
 }  // namespace heed_bench

@@ -74,7 +74,7 @@ void streams(benchmark::State &state, way how, const char *kernel) {
   const auto floats = [](int32_t a, int32_t b) { return static_cast<size_t>(a) * static_cast<size_t>(b); };
   const buffer x(floats(n, dim)), y(floats(n, dim)), wq(floats(dim, dim)), wk(floats(dim, dim)), wv(floats(dim, dim)),
       wo(floats(dim, dim)), up(floats(dim, hidden)), down(floats(dim, hidden)), keys(floats(length, dim));
-  const buffer memory(HEED_TRANSFORMER_LAYER_BYTES(n, dim, heads, heads, head_dim, head_dim, hidden, 0) / 4);
+  const buffer memory(HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, dim, heads, heads, head_dim, head_dim, hidden, 0) / 4);
   const int32_t n_caches = how == way::calls ? n : 1;
   heed_cache_shape shape = heed_cache_shape_default(length + n, heads, head_dim);
   shape.n_sequences = how == way::batch ? n : 1;
@@ -97,8 +97,8 @@ void streams(benchmark::State &state, way how, const char *kernel) {
   layer.norm_first = 1;
   layer.w_up = weights(up, dim, hidden), layer.w_down = weights(down, hidden, dim);
   const int32_t lengths[n] = {1, 1, 1, 1, 1, 1, 1, 1};
-  heed_batch batch;
-  heed_batch_init(&batch, n, lengths);
+  heed_ragged_batch batch;
+  heed_ragged_batch_init(&batch, n, lengths);
   if (how == way::batch) a.batch = &batch;
   const int32_t rows = how == way::calls ? 1 : n;
   work w;
@@ -150,7 +150,7 @@ void register_on(const char *kernel) {
 }  // namespace
 
 void register_block() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) register_on(heed_kernel_name(i));
+  for (int32_t i = 0; i < heed_isa_count(); ++i) register_on(heed_isa_name(i));
 }
 
 }  // namespace heed_bench

@@ -6,11 +6,11 @@
 namespace heed_bench {
 namespace {
 
-struct format {
+struct dtype {
   const char *name;
   int32_t number;
 };
-constexpr format formats[] = {{"f32", HEED_F32}, {"f16", HEED_F16}, {"bf16", HEED_BF16}, {"int8", HEED_INT8}};
+constexpr dtype formats[] = {{"f32", HEED_F32}, {"f16", HEED_F16}, {"bf16", HEED_BF16}, {"int8", HEED_INT8}};
 
 // A cache that holds the keys and values of a shape.
 class full_cache {
@@ -37,7 +37,7 @@ class full_cache {
   size_t bytes_of(const heed_shape &s, int32_t number, int32_t kind) {
     shape_ = heed_cache_shape_default(s.n_kv, s.n_kv_heads, s.head_dim);
     shape_.kind = kind;
-    shape_.format = number;
+    shape_.dtype = number;
     return heed_cache_bytes(&shape_);
   }
   heed_cache_shape shape_;
@@ -46,7 +46,7 @@ class full_cache {
   buffer buffer_;
 };
 
-void cached(benchmark::State &state, const heed_shape &s, const format &f, const char *kernel) {
+void cached(benchmark::State &state, const heed_shape &s, const dtype &f, const char *kernel) {
   const full_cache data(s, f.number, HEED_CACHE_LINEAR);
   const buffer q(heed_shape_q_floats(&s)), out(heed_shape_q_floats(&s)),
       workspace(HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4);
@@ -59,10 +59,10 @@ void cached(benchmark::State &state, const heed_shape &s, const format &f, const
   run(state, kernel, w, [&] { return heed_attention_run(&call); });
 }
 
-void append(benchmark::State &state, const heed_shape &s, const format &f, const char *kernel) {
+void append(benchmark::State &state, const heed_shape &s, const dtype &f, const char *kernel) {
   full_cache data(s, f.number, HEED_CACHE_RING);
   work w;
-  w.bytes = static_cast<double>(HEED_FORMAT_BYTES(f.number)) * 2.0 * s.n_kv_heads * s.head_dim;
+  w.bytes = static_cast<double>(HEED_DTYPE_BYTES(f.number)) * 2.0 * s.n_kv_heads * s.head_dim;
   run(state, kernel, w, [&] { return data.append(s, 1, &data.rope); });
 }
 
@@ -70,9 +70,9 @@ void append(benchmark::State &state, const heed_shape &s, const format &f, const
 
 void register_cache() {
   for (const heed_shape &s : heed_shapes)
-    for (const format &f : formats)
-      for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-        const char *kernel = heed_kernel_name(i);
+    for (const dtype &f : formats)
+      for (int32_t i = 0; i < heed_isa_count(); ++i) {
+        const char *kernel = heed_isa_name(i);
         const std::string end = std::string(s.name) + "/" + f.name + "/" + kernel;
         benchmark::RegisterBenchmark(("cache/" + end).c_str(), cached, s, f, kernel);
         if (heed_shape_is_decode(&s)) benchmark::RegisterBenchmark(("append/" + end).c_str(), append, s, f, kernel);

@@ -184,7 +184,7 @@ double seconds_of(const heed_attention &call, int64_t batch) {
 least alternate(benchmark::State &state, const char *kernel, const work &w, const heed_attention &featured,
                 const heed_attention &plain) {
   least best = {1e9, 1e9};
-  if (heed_kernel_use(kernel) != HEED_OK || heed_attention_run(&plain) != HEED_OK ||
+  if (heed_isa_use(kernel) != HEED_OK || heed_attention_run(&plain) != HEED_OK ||
       heed_attention_run(&featured) != HEED_OK) {
     state.SkipWithError("the call failed");
     return best;
@@ -203,7 +203,7 @@ least alternate(benchmark::State &state, const char *kernel, const work &w, cons
   }
   machine.sample();
   report(state, w, seconds, machine);
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
   return best;
 }
 
@@ -268,9 +268,8 @@ void register_on(const char *kernel) {
 }  // namespace
 
 void register_features() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i)
-    if (std::string(heed_kernel_name(i)).rfind("scalar", 0) != 0)
-      register_on(heed_kernel_name(i));  // not made for speed
+  for (int32_t i = 0; i < heed_isa_count(); ++i)
+    if (std::string(heed_isa_name(i)).rfind("scalar", 0) != 0) register_on(heed_isa_name(i));  // not made for speed
 }
 
 }  // namespace heed_bench

@@ -56,7 +56,7 @@ const char *float_kernel(const char *kernel) {
   if (std::strcmp(kernel, "avx512vnni") == 0) return "avx512";
   if (std::strncmp(kernel, "avx", 3) == 0) return "avx2";
   if (std::strncmp(kernel, "neon", 4) == 0) return "neon";
-  return "fused";
+  return "fma";
 }
 
 template <class Call>
@@ -72,14 +72,14 @@ void integers(benchmark::State &state, const heed_shape &s, const char *kernel) 
   const heed_int_attention call = data.of_integers(s);
   const auto run_floats = [&] { return heed_attention_run(&floats); };
   const auto run_integers = [&] { return heed_int_attention_run(&call); };
-  if (heed_kernel_use(float_kernel(kernel)) != HEED_OK) heed_kernel_use(nullptr);
-  if (heed_int_kernel_use(kernel) != HEED_OK || run_floats() != HEED_OK || run_integers() != HEED_OK)
+  if (heed_isa_use(float_kernel(kernel)) != HEED_OK) heed_isa_use(nullptr);
+  if (heed_int_isa_use(kernel) != HEED_OK || run_floats() != HEED_OK || run_integers() != HEED_OK)
     return state.SkipWithError("a call failed");
   work w;
   w.flop = heed_shape_flop(&s);
   w.bytes = heed_shape_bytes(&s) / 4;
   if (heed_shape_is_decode(&s)) w.resident = 2 * heed_shape_kv_floats(&s);
-  limits machine(heed_kernel_current(), w);
+  limits machine(heed_isa_current(), w);
   const int64_t n = batch_size(time_of(run_integers, 1)), n_floats = batch_size(time_of(run_floats, 1));
   std::vector<double> seconds, of_floats, ratios;
   machine.sample();
@@ -98,16 +98,16 @@ void integers(benchmark::State &state, const heed_shape &s, const char *kernel) 
   state.counters["f32_us"] = 1e6 * median(of_floats);
   state.counters["times_f32"] = median(ratios);
   report(state, w, seconds, machine);
-  heed_kernel_use(nullptr);
-  heed_int_kernel_use(nullptr);
+  heed_isa_use(nullptr);
+  heed_int_isa_use(nullptr);
 }
 
 }  // namespace
 
 void register_integers() {
   for (const heed_shape &s : heed_shapes)
-    for (int32_t i = 0; i < heed_int_kernel_count(); ++i) {
-      const char *kernel = heed_int_kernel_name(i);
+    for (int32_t i = 0; i < heed_int_isa_count(); ++i) {
+      const char *kernel = heed_int_isa_name(i);
       benchmark::RegisterBenchmark((std::string("integers/") + s.name + "/" + kernel).c_str(), integers, s, kernel)
           ->UseManualTime();
     }

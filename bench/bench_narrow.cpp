@@ -9,34 +9,34 @@ namespace {
 // A head-major tensor of random numbers.
 class narrow_tensor {
  public:
-  narrow_tensor(int32_t format, int32_t n_rows, int32_t n_heads, int32_t dim)
+  narrow_tensor(int32_t dtype, int32_t n_rows, int32_t n_heads, int32_t dim)
       : numbers_(size_t(n_heads) * size_t(n_rows) * size_t(dim)), scales_(size_t(n_heads) * size_t(n_rows)) {
     const buffer wide(size_t(n_heads) * size_t(n_rows) * size_t(dim));
-    heed_narrow(heed_matrix_of(wide.get(), n_heads * n_rows, dim),
-                heed_narrow_matrix_out_of(numbers_.get(), scales_.get(), format, n_heads * n_rows, dim));
-    view = heed_narrow_head_major(numbers_.get(), scales_.get(), format, n_rows, n_heads, dim);
+    heed_convert_from_f32(heed_matrix_of(wide.get(), n_heads * n_rows, dim),
+                          heed_typed_matrix_out_of(numbers_.get(), scales_.get(), dtype, n_heads * n_rows, dim));
+    view = heed_typed_head_major(numbers_.get(), scales_.get(), dtype, n_rows, n_heads, dim);
   }
-  heed_narrow_tensor view;
+  heed_typed_tensor view;
 
  private:
   buffer numbers_, scales_;
 };
 
-void narrow(benchmark::State &state, const heed_shape &s, int32_t format, const char *kernel) {
-  const narrow_tensor q(format, s.n_q, s.n_heads, s.head_dim), k(format, s.n_kv, s.n_kv_heads, s.head_dim),
-      v(format, s.n_kv, s.n_kv_heads, s.head_dim);
+void narrow(benchmark::State &state, const heed_shape &s, int32_t dtype, const char *kernel) {
+  const narrow_tensor q(dtype, s.n_q, s.n_heads, s.head_dim), k(dtype, s.n_kv, s.n_kv_heads, s.head_dim),
+      v(dtype, s.n_kv, s.n_kv_heads, s.head_dim);
   const buffer out(heed_shape_q_floats(&s)), workspace(HEED_WORKSPACE_BYTES(s.head_dim, s.head_dim) / 4);
-  heed_narrow_tensors tensors;
-  heed_narrow_tensors_init(&tensors);
+  heed_typed_tensors tensors;
+  heed_typed_tensors_init(&tensors);
   tensors.q = q.view, tensors.k = k.view, tensors.v = v.view;
   tensors.out =
-      heed_narrow_head_major_out(out.get(), format == HEED_INT8 ? HEED_F16 : format, s.n_q, s.n_heads, s.head_dim);
+      heed_typed_head_major_out(out.get(), dtype == HEED_INT8 ? HEED_F16 : dtype, s.n_q, s.n_heads, s.head_dim);
   heed_options options = heed_options_default();
-  options.narrow = &tensors;
+  options.typed = &tensors;
   heed_attention call = heed_shape_call(&s, nullptr, nullptr, nullptr, nullptr, workspace.memory());
   call.options = &options;
   work w;
-  const double bytes = static_cast<double>(HEED_FORMAT_BYTES(format));
+  const double bytes = static_cast<double>(HEED_DTYPE_BYTES(dtype));
   const double of_kv = bytes * 2.0 * static_cast<double>(heed_shape_kv_floats(&s));
   w.flop = heed_shape_flop(&s);
   w.bytes = bytes * 2.0 * static_cast<double>(heed_shape_q_floats(&s)) + of_kv;
@@ -49,11 +49,11 @@ void narrow(benchmark::State &state, const heed_shape &s, int32_t format, const 
 void register_narrow() {
   static const char *const names[4] = {"f32", "f16", "bf16", "int8"};
   for (const heed_shape &s : heed_shapes)
-    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
-      for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-        const char *kernel = heed_kernel_name(i);
-        benchmark::RegisterBenchmark((std::string("narrow/") + s.name + "/" + names[format] + "/" + kernel).c_str(),
-                                     narrow, s, format, kernel);
+    for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
+      for (int32_t i = 0; i < heed_isa_count(); ++i) {
+        const char *kernel = heed_isa_name(i);
+        benchmark::RegisterBenchmark((std::string("narrow/") + s.name + "/" + names[dtype] + "/" + kernel).c_str(),
+                                     narrow, s, dtype, kernel);
       }
 }
 

@@ -63,27 +63,28 @@ void linear(benchmark::State &state, const product_shape &s, const char *kernel)
   const product_data d(s);
   const buffer bias(static_cast<size_t>(s.n_out));
   run(state, kernel, product_work(s), [&] {
-    return heed_linear(heed_matrix_of(d.a.get(), s.n, s.depth), heed_matrix_of(d.b.get(), s.depth, s.n_out), bias.get(),
+    return heed_linear(heed_matrix_of(d.a.get(), s.n, s.depth),
+                       heed_weights_of_matrix(heed_matrix_of(d.b.get(), s.depth, s.n_out)), bias.get(),
                        heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
   });
 }
 
 // Weights as they are stored; any bytes will do for f16 and bf16 that are neither NaN nor infinity.
-void project(benchmark::State &state, const product_shape &s, int32_t format, int32_t layout, const char *kernel) {
+void project(benchmark::State &state, const product_shape &s, int32_t dtype, int32_t layout, const char *kernel) {
   const product_data d(s);
   const size_t n_weights = static_cast<size_t>(s.depth) * static_cast<size_t>(s.n_out);
-  const size_t bytes = n_weights * HEED_FORMAT_BYTES(format);
+  const size_t bytes = n_weights * HEED_DTYPE_BYTES(dtype);
   const buffer scales(static_cast<size_t>(s.n_out)), stored((bytes + 3) / 4);
-  if (format != HEED_F32 && format != HEED_INT8)
-    heed_narrow(heed_matrix_of(d.b.get(), s.depth, s.n_out),
-                heed_narrow_matrix_out_of(stored.get(), nullptr, format, s.depth, s.n_out));
-  const heed_weights w = heed_weights_of(stored.get(), scales.get(), format, layout, s.depth, s.n_out);
+  if (dtype != HEED_F32 && dtype != HEED_INT8)
+    heed_convert_from_f32(heed_matrix_of(d.b.get(), s.depth, s.n_out),
+                          heed_typed_matrix_out_of(stored.get(), nullptr, dtype, s.depth, s.n_out));
+  const heed_weights w = heed_weights_of(stored.get(), scales.get(), dtype, layout, s.depth, s.n_out);
   work todo = product_work(s);
   todo.bytes += static_cast<double>(bytes) - 4.0 * static_cast<double>(n_weights);
   if (s.n == 1) todo.resident = (bytes + 1023) / 1024 * 1024;
   run(state, kernel, todo, [&] {
-    return heed_project(heed_matrix_of(d.a.get(), s.n, s.depth), w, nullptr,
-                        heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+    return heed_linear(heed_matrix_of(d.a.get(), s.n, s.depth), w, nullptr,
+                       heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
   });
 }
 
@@ -98,8 +99,8 @@ void convolve(benchmark::State &state, const convolution &c, const char *kernel)
   const heed_weights w = heed_weights_of(d.b.get(), nullptr, HEED_F32, HEED_IN_OUT, s.depth, s.n_out);
   const heed_matrix x = heed_matrix_of(d.a.get(), (c.n - 1) * c.stride + c.kernel, c.channels);
   run(state, kernel, product_work(s), [&] {
-    return heed_project(heed_windows_of(x, c.kernel, c.stride), w, nullptr,
-                        heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
+    return heed_linear(heed_windows_of(x, c.kernel, c.stride), w, nullptr,
+                       heed_matrix_out_of(d.out.get(), s.n, s.n_out), nullptr);
   });
 }
 
@@ -129,17 +130,17 @@ void register_on(const char *kernel) {
   for (const product_shape &s : {product_shape{98, 64, 64}, product_shape{512, 512, 512}, product_shape{4, 512, 512},
                                  product_shape{1, 64, 64}, product_shape{1, 64, 172}, product_shape{1, 172, 64},
                                  product_shape{1, 64, 512}, product_shape{1, 1024, 1024}, product_shape{1, 4096, 4096}})
-    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
       for (int32_t layout = HEED_IN_OUT; layout <= HEED_OUT_IN; ++layout)
         benchmark::RegisterBenchmark(
-            ("project/" + text(s) + "/" + formats[format] + "/" + layouts[layout] + end).c_str(), project, s, format,
+            ("project/" + text(s) + "/" + formats[dtype] + "/" + layouts[layout] + end).c_str(), project, s, dtype,
             layout, kernel);
 }
 
 }  // namespace
 
 void register_primitives() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) register_on(heed_kernel_name(i));
+  for (int32_t i = 0; i < heed_isa_count(); ++i) register_on(heed_isa_name(i));
 }
 
 }  // namespace heed_bench

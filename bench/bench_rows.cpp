@@ -13,10 +13,10 @@ constexpr int32_t most_rows = 64, n_turns = 15;
 constexpr size_t beyond_caches = size_t{128} << 20;  // bytes of all copies of weights
 
 struct rows_case {
-  int32_t n_in, n_out, format, layout;
+  int32_t n_in, n_out, dtype, layout;
   bool from_memory;
   size_t weights() const { return static_cast<size_t>(n_in) * static_cast<size_t>(n_out); }
-  size_t bytes() const { return weights() * HEED_FORMAT_BYTES(format); }
+  size_t bytes() const { return weights() * HEED_DTYPE_BYTES(dtype); }
 };
 
 class projection {
@@ -29,17 +29,17 @@ class projection {
         scales_(static_cast<size_t>(c.n_out)),
         x_(most_rows * static_cast<size_t>(c.n_in)),
         y_(most_rows * static_cast<size_t>(c.n_out)) {
-    if (c.format == HEED_F32 || c.format == HEED_INT8) return;  // any bytes will do
+    if (c.dtype == HEED_F32 || c.dtype == HEED_INT8) return;  // any bytes will do
     const buffer floats(c.weights());
     for (size_t copy = 0; copy < n_copies_; copy++)
-      heed_narrow(heed_matrix_of(floats.get(), c.n_in, c.n_out),
-                  heed_narrow_matrix_out_of(at(copy), nullptr, c.format, c.n_in, c.n_out));
+      heed_convert_from_f32(heed_matrix_of(floats.get(), c.n_in, c.n_out),
+                            heed_typed_matrix_out_of(at(copy), nullptr, c.dtype, c.n_in, c.n_out));
   }
   heed_status run(int32_t n_rows) {
     next_ = (next_ + 1) % n_copies_;
-    const heed_weights w = heed_weights_of(at(next_), scales_.get(), c_.format, c_.layout, c_.n_in, c_.n_out);
-    return heed_project(heed_matrix_of(x_.get(), n_rows, c_.n_in), w, nullptr,
-                        heed_matrix_out_of(y_.get(), n_rows, c_.n_out), nullptr);
+    const heed_weights w = heed_weights_of(at(next_), scales_.get(), c_.dtype, c_.layout, c_.n_in, c_.n_out);
+    return heed_linear(heed_matrix_of(x_.get(), n_rows, c_.n_in), w, nullptr,
+                       heed_matrix_out_of(y_.get(), n_rows, c_.n_out), nullptr);
   }
 
  private:
@@ -60,7 +60,7 @@ double seconds_of(projection &p, int32_t n_rows) {
 
 void rows(benchmark::State &state, const rows_case &c, const char *kernel) {
   projection p(c);
-  if (heed_kernel_use(kernel) != HEED_OK || p.run(most_rows) != HEED_OK) {
+  if (heed_isa_use(kernel) != HEED_OK || p.run(most_rows) != HEED_OK) {
     state.SkipWithError("the call failed");
     return;
   }
@@ -68,7 +68,7 @@ void rows(benchmark::State &state, const rows_case &c, const char *kernel) {
   for (auto _ : state)
     for (size_t turn = 0; turn < n_turns; turn++)
       for (int32_t n = 1; n <= most_rows; n++) seconds[static_cast<size_t>(n)][turn] = seconds_of(p, n);
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
 
   std::array<double, most_rows + 1> median;
   double step = 0, multiple = 0;
@@ -95,16 +95,16 @@ void register_rows() {
   static const char *const formats[] = {"f32", "f16", "bf16", "int8"}, *const layouts[] = {"in_out", "out_in"};
   static constexpr int32_t shapes[][2] = {{64, 172}, {512, 1376}, {768, 3072}, {4096, 4096}};
   for (const auto &shape : shapes)
-    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
       for (int32_t layout = HEED_IN_OUT; layout <= HEED_OUT_IN; ++layout)
         for (const bool from_memory : {false, true})
-          for (int32_t i = 0; i < heed_kernel_count(); ++i) {
+          for (int32_t i = 0; i < heed_isa_count(); ++i) {
             if (shape[0] == 4096 && !from_memory) continue;  // in no cache
-            const rows_case c = {shape[0], shape[1], format, layout, from_memory};
+            const rows_case c = {shape[0], shape[1], dtype, layout, from_memory};
             const std::string name = "rows/" + std::to_string(c.n_in) + "x" + std::to_string(c.n_out) + "/" +
-                                     formats[format] + "/" + layouts[layout] + (from_memory ? "/memory/" : "/near/") +
-                                     heed_kernel_name(i);
-            benchmark::RegisterBenchmark(name.c_str(), rows, c, heed_kernel_name(i))->Iterations(1)->Repetitions(1);
+                                     formats[dtype] + "/" + layouts[layout] + (from_memory ? "/memory/" : "/near/") +
+                                     heed_isa_name(i);
+            benchmark::RegisterBenchmark(name.c_str(), rows, c, heed_isa_name(i))->Iterations(1)->Repetitions(1);
           }
 }
 

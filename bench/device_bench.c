@@ -53,11 +53,11 @@ static heed_status count_call(const heed_clock *clock, const heed_attention *cal
 }
 
 static void write_result(const heed_shape *s, const heed_clock *clock, const heed_attention *call, uint64_t count) {
-  const char *kernel = heed_kernel_current();
+  const char *kernel = heed_isa_current();
   const uint64_t n = heed_shape_multiply_adds(s), ten_thousandths = (count * 10000 + n / 2) / n;
   const uint64_t digest = digest_of(call->out.data, heed_shape_q_floats(s));
   write_string("kernel", kernel);
-  write_string("profile", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  write_string("arithmetic", heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   write_string("clock", clock->name);
   write_string("unit", clock->unit);
   write_count("count", count);

@@ -2,12 +2,12 @@
  * but heed and ports/port.h. SPDX-License-Identifier: MIT
  *
  * Prints one JSON object to a line and shape:
- *   {"shape":"P1","kernel":"lane1","profile":"fused","clock":"dwt","unit":"cycles","count":3700000,
+ *   {"shape":"P1","kernel":"lane1","arithmetic":"fma","clock":"dwt","unit":"cycles","count":3700000,
  *    "per_multiply_add":3.0097,"workspace_bytes":41472,"digest":"0123456789abcdef","emulated":false}
  *   {"shape":"P3","skipped":"needs 9252416 bytes, has 4063232"}
  *   {"shape":"P2","failed":"workspace: smaller than these dimensions need"}
  * count is the least of three calls, after one that does not count, in the clock's unit; per_multiply_add divides it by
- * heed_shape_multiply_adds. digest is FNV-1a (64 bits) of the output's bytes, little endian: for one shape and profile
+ * heed_shape_multiply_adds. digest is FNV-1a (64 bits) of the output's bytes, little endian: for one shape and arithmetic
  * it is the same on every machine.
  */
 #ifndef HEED_BENCH_DEVICE_BENCH_H

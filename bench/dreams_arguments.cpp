@@ -19,7 +19,7 @@ double number_of(const std::string &option, const std::string &value, double lea
 }
 
 int32_t format_of(const std::string &name) {
-  const char *const names[] = {"f32", "f16", "bf16", "int8"};  // as heed_format counts
+  const char *const names[] = {"f32", "f16", "bf16", "int8"};  // as heed_dtype counts
   for (int32_t f = 0; f < 4; ++f)
     if (name == names[f]) return f;
   throw std::runtime_error("--cache needs f32, f16, bf16 or int8");

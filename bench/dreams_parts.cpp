@@ -17,7 +17,7 @@ dreams_parts::dreams_parts(dreams &net) : net_(net) {
   const size_t dim = size_t(m.dim), kv_dim = dim / size_t(m.n_heads) * size_t(m.n_kv_heads);
   x_.resize(dim), h_.resize(dim), q_.resize(dim), context_.resize(dim);
   k_.resize(kv_dim), v_.resize(kv_dim);
-  up_.resize(size_t(m.hidden_dim)), gate_.resize(size_t(m.hidden_dim));
+  up_.resize(size_t(m.ffn_dim)), gate_.resize(size_t(m.ffn_dim));
   // The least of many laps with nothing between them.
   clock_nanoseconds_ = 1e9;
   for (int i = 0; i < 1000; ++i) {
@@ -43,7 +43,7 @@ double dreams_parts::nanoseconds(dreams_part part) const {
 }
 
 void dreams_parts::project(const float *x, const heed_weights &w, float *y) {
-  keep(heed_project(heed_matrix_of(x, 1, w.n_in), w, nullptr, heed_matrix_out_of(y, 1, w.n_out), nullptr));
+  keep(heed_linear(heed_matrix_of(x, 1, w.n_in), w, nullptr, heed_matrix_out_of(y, 1, w.n_out), nullptr));
   lap(dreams_part::projections);
 }
 
@@ -95,6 +95,6 @@ void dreams_parts::read(int32_t token, float *logits) {
   lap(dreams_part::embedding);
   for (int32_t l = 0; l < m.n_layers; ++l) layer(l);
   norm(m.last_norm);
-  keep(heed_project(row(h_), m.classifier, nullptr, heed_matrix_out_of(logits, 1, m.n_tokens), nullptr));
+  keep(heed_linear(row(h_), m.classifier, nullptr, heed_matrix_out_of(logits, 1, m.n_tokens), nullptr));
   lap(dreams_part::classifier);
 }

@@ -46,7 +46,7 @@ void report(benchmark::State &state, const work &w, std::vector<double> &seconds
 // Clocks rise and vector units wake within milliseconds to a second of work.
 static void warm_up() {
   const double end = heed_seconds() + 0.5;
-  while (heed_seconds() < end) benchmark::DoNotOptimize(heed_peak_flops(heed_kernel_name(0)));
+  while (heed_seconds() < end) benchmark::DoNotOptimize(heed_peak_flops(heed_isa_name(0)));
 }
 
 }  // namespace heed_bench
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
   if (benchmark::ReportUnrecognizedArguments(n, pointers.data())) return 1;
   benchmark::AddCustomContext("heed", heed_version());
   std::string kernels;
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) kernels += std::string(i ? " " : "") + heed_kernel_name(i);
+  for (int32_t i = 0; i < heed_isa_count(); ++i) kernels += std::string(i ? " " : "") + heed_isa_name(i);
   benchmark::AddCustomContext("kernels_best_first", kernels);
   heed_bench::register_attention();
   heed_bench::register_cache();

@@ -39,7 +39,7 @@ status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many t
   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
   --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
-                       profile. What a board must print, too.
+                       arithmetic. What a board must print, too.
   --map=MAP            what each token of the text attended to, in all layers and heads, for heed_map
 )";
 
@@ -185,7 +185,7 @@ void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
 
 void print_heading(loaded_files &files) {
   std::printf("dreams on heed %s, kernel %s: %zu bytes of weights (%s, %s), %zu of working memory\n", heed_version(),
-              heed_kernel_current(), files.model.size(), net.model.classifier.format == HEED_INT8 ? "int8" : "f32",
+              heed_isa_current(), files.model.size(), net.model.classifier.dtype == HEED_INT8 ? "int8" : "f32",
               net.model.layers[0].matrices[0].layout == HEED_PACKED   ? "packed"
               : net.model.layers[0].matrices[0].layout == HEED_OUT_IN ? "rows of outputs"
                                                                       : "rows of inputs",
@@ -251,7 +251,7 @@ bool check_folder(const arguments &a, loaded_files &files) {
   print_heading(files);
   const std::vector<expected_text> all = dreams_files::read_expected(a.folder + "/expected.txt");
   const std::vector<float> logits = dreams_files::read_floats(a.folder + "/logits.bin");
-  const bool exact = net.model.classifier.format == HEED_F32 && a.settings.cache_format == HEED_F32;
+  const bool exact = net.model.classifier.dtype == HEED_F32 && a.settings.cache_format == HEED_F32;
   size_t n_passed = 0, n_first = 0, n_same = 0, n_rows = 0;
   double worst = 0.0;
   for (const expected_text &e : all) {
@@ -290,8 +290,8 @@ void print_bits(const arguments &a, const std::string &prompt) {
 }
 
 bool print_all_bits(const arguments &a) {
-  const char *kernel = heed_kernel_current();
-  std::printf("%s\n", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  const char *kernel = heed_isa_current();
+  std::printf("%s\n", heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   if (a.has_prompt) return print_bits(a, a.prompt), true;
   for (const expected_text &e : dreams_files::read_expected(a.folder + "/expected.txt")) print_bits(a, e.prompt);
   return true;

@@ -29,7 +29,7 @@ constexpr char help[] =
     R"(heed_kwt [--bits] [--weights=FILE] [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable
 HEED_KWT1), which holds non_stream.tflite, expected.tsv and clips/. Exit status 0: every clip that expected.tsv lists
 is recognised, its logits within 1e-4 (0.1 with weights in int8); 77: no folder; 1: anything else. --bits prints the
-label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic profile:
+label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic arithmetic:
 what a board must print, too.
 
 heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; WAV, mono, 16 kHz. Up to 1 s is padded with
@@ -169,14 +169,14 @@ std::vector<host_files::expected_clip> read_clips(const std::string &folder) {
 
 bool run_folder(const std::string &folder) {
   std::printf("KWT-1 on heed %s, kernel %s: %u bytes of weights, %zu of working memory\n\n", heed_version(),
-              heed_kernel_current(), static_cast<unsigned>(net.weights->n_bytes), KWT_RAM_BYTES);
+              heed_isa_current(), static_cast<unsigned>(net.weights->n_bytes), KWT_RAM_BYTES);
   std::printf("%-18s %-10s %-10s %11s %9s\n", "clip", "spoken", "heard", "confidence", "ms");
   const std::vector<host_files::expected_clip> clips = read_clips(folder);
   totals all;
   for (const host_files::expected_clip &clip : clips) run_clip(folder, clip, all);
   std::printf("\n");
   print_shares(all);
-  const double limit = net.weights->format == HEED_F32 ? logit_limit : int8_logit_limit;
+  const double limit = net.weights->dtype == HEED_F32 ? logit_limit : int8_logit_limit;
   const bool passed = all.n_matches == clips.size() && all.worst_error <= limit;
   std::printf("%s: %zu of %zu clips recognised, greatest logit error %.1e (limit %.0e)\n", passed ? "passed" : "FAILED",
               all.n_matches, clips.size(), all.worst_error, limit);
@@ -184,8 +184,8 @@ bool run_folder(const std::string &folder) {
 }
 
 bool print_folder(const std::string &folder) {
-  const char *kernel = heed_kernel_current();
-  std::printf("%s\n", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  const char *kernel = heed_isa_current();
+  std::printf("%s\n", heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   for (const host_files::expected_clip &clip : read_clips(folder)) print_bits(folder, clip);
   return true;
 }

@@ -70,9 +70,9 @@ int run(bool bits, const std::string &weights, const std::string &folder) {
     samples.push_back(host_files::read_wav(folder + "/clips/" + clip.file));
   bool passed = true;
   uint64_t digest = 0;
-  for (int32_t k = 0; k < heed_int_kernel_count(); ++k) {
-    const char *kernel = heed_int_kernel_name(k);
-    if (heed_int_kernel_use(kernel) != HEED_OK) continue;
+  for (int32_t k = 0; k < heed_int_isa_count(); ++k) {
+    const char *kernel = heed_int_isa_name(k);
+    if (heed_int_isa_use(kernel) != HEED_OK) continue;
     totals all;
     const auto start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < clips.size(); ++i) {

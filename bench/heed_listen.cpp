@@ -33,7 +33,7 @@ A file of up to 15 s is one piece. Longer ones and streams are cut at their paus
 pause, and a line is printed as soon as it is complete: (no speech) where nobody speaks. At the end: the speed, and each
 part's share of the time. Without SOUND: the clips of MODEL/expected; exit status 0: all tokens as expected (in w8a8 those of
 11 clips of 12); 77: no model, or no clips; 1: anything else.
-  --format=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
+  --dtype=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
   --cache=FORMAT     of keys and values: f32 (default) or f16
   --threads=N        1 to 8 (default 1)
   --cut              cuts short files, too
@@ -41,7 +41,7 @@ part's share of the time. Without SOUND: the clips of MODEL/expected; exit statu
   --alignment=FILE   writes where each word lies in the sound: begin and end in seconds, and the word, separated by tabs;
                      FILE.png: a picture of words and time, with libpng; of further pieces FILE-2.png, FILE-3.png ...
   --repeat=N         hears the first 15 s of each sound N times, and tells the least times, of all and of each part
-  --bits             first the profile; a line for the first 15 s of every sound: its text, its tokens, and a digest of the bits
+  --bits             first the arithmetic; a line for the first 15 s of every sound: its text, its tokens, and a digest of the bits
                      of the encoder's output and of all logits
 )";
 
@@ -51,7 +51,7 @@ constexpr double encoder_limit = 2e-4, logit_limit = 5e-4;
 speech net;
 
 struct arguments {
-  std::string model, format, cache = "f32", alignment;  // format: empty if none is named
+  std::string model, dtype, cache = "f32", alignment;  // format: empty if none is named
   std::vector<std::string> sounds, clips;
   int32_t n_threads = 1, n_repeats = 1;
   bool cut = false, bits = false;
@@ -76,7 +76,7 @@ arguments read_arguments(int argc, char **argv) {
     else if (option == "--bits")
       a.bits = true;
     else if (name == "--format")
-      a.format = value;
+      a.dtype = value;
     else if (option == "--cache=f32" || option == "--cache=f16")
       a.cache = value;
     else if (name == "--alignment" && !value.empty())
@@ -98,10 +98,10 @@ arguments read_arguments(int argc, char **argv) {
 
 speech_files::model load(const arguments &a) {
   const bool folder = std::filesystem::is_directory(a.model);
-  if (!folder && !a.format.empty())
+  if (!folder && !a.dtype.empty())
     throw std::runtime_error(a.model + ": a file has a format of its own; --format is for a folder");
   speech_files::model m =
-      folder ? speech_files::convert(a.model, speech_files::format_of(a.format.empty() ? "f32" : a.format))
+      folder ? speech_files::convert(a.model, speech_files::format_of(a.dtype.empty() ? "f32" : a.dtype))
              : speech_files::read_flat(a.model);
   speech_files::prepare(m, a.model);
   return m;
@@ -191,8 +191,8 @@ bool check_folder(const arguments &a, listener &ear) {
     n_same += v.same_tokens, n_exact += v.exact;
   }
   ear.print_speed();
-  const bool exact = a.cache == "f32" && (a.format.empty() || a.format == "f32" || a.format == "int8");
-  const size_t needed = a.format == "w8a8" ? clips.size() * 11 / 12 : clips.size();
+  const bool exact = a.cache == "f32" && (a.dtype.empty() || a.dtype == "f32" || a.dtype == "int8");
+  const size_t needed = a.dtype == "w8a8" ? clips.size() * 11 / 12 : clips.size();
   const bool passed = n_same >= needed && (!exact || n_exact == clips.size());
   std::printf("%s: %zu of %zu clips have the expected tokens\n", passed ? "passed" : "FAILED", n_same, clips.size());
   return passed;
@@ -208,7 +208,7 @@ void print_bits(listener &ear, const std::string &path) {
 
 // Tokens and digests, as speech_board.c prints them.
 bool print_all_bits(const arguments &a, listener &ear) {
-  std::printf("%s\n", heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  std::printf("%s\n", heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   for (const std::string &path : a.sounds) print_bits(ear, path);
   if (a.sounds.empty())
     for (const expected_clip &clip : read_expected(a)) print_bits(ear, a.model + "/clips/" + clip.name + ".wav");
@@ -287,7 +287,7 @@ int run(const arguments &a) {
   listener ear(net, a.alignment, inputs);
   if (!a.bits)
     std::printf("Moonshine Tiny on heed %s, kernel %s: %zu bytes of weights, %zu of working memory\n", heed_version(),
-                heed_kernel_current(), model.size(), SPEECH_RAM_BYTES);
+                heed_isa_current(), model.size(), SPEECH_RAM_BYTES);
   const bool passed = a.bits ? print_all_bits(a, ear) : a.sounds.empty() ? check_folder(a, ear) : listen(a, ear);
   if (a.n_threads > 1) stop_threads();
   return passed ? 0 : 1;

@@ -98,8 +98,8 @@ bool run_folder(const std::string &folder, bool integers, bool bits) {
   const auto weights = sensor_files::read_weights(folder);
   std::unique_ptr<sensor_int_weights> in_integers;
   if (integers) in_integers = sensor_files::quantize(*weights, {sensor_files::read_recording(folder + "/input.f32")});
-  const char *kernel = integers ? heed_int_kernel_current() : heed_kernel_current();
-  if (bits && !integers) std::printf("%s\n", heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  const char *kernel = integers ? heed_int_isa_current() : heed_isa_current();
+  if (bits && !integers) std::printf("%s\n", heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   if (!bits) {
     std::printf(
         "research weights, two classes; heed %s, %s, kernel %s: %zu bytes of weights, %zu of working memory\n\n",

@@ -52,7 +52,7 @@ double multiply_adds(size_t part, int32_t n_samples) {
 
 // Of the weights that a token reads.
 double bytes_of_token(const speech_model &m, size_t part) {
-  const auto of = [](const heed_weights &w) { return double(heed_weights_packed_bytes(w.format, w.n_in, w.n_out)); };
+  const auto of = [](const heed_weights &w) { return double(heed_weights_packed_bytes(w.dtype, w.n_in, w.n_out)); };
   double bytes = part == SPEECH_PART_LOGITS ? of(m.embedding) : 0.0;
   if (part == SPEECH_PART_DECODER_LAYER)
     for (const speech_layer &l : m.decoder)
@@ -226,7 +226,7 @@ void listener::repeat(const std::string &path, int32_t n) {
   double flops = 0.0;  // of a busy machine the greatest
   for (int32_t i = 0; i < n; ++i) {
     hear(samples.data(), n_samples);
-    flops = std::max(flops, heed_peak_flops(heed_kernel_current()));
+    flops = std::max(flops, heed_peak_flops(heed_isa_current()));
     const double keys = of_piece_[SPEECH_PART_REMEMBER], steps = std::max(net_.n_steps, 1);
     encoder.push_back(1e3 * (encoder_seconds_ - keys));
     step.push_back(1e3 * (step_seconds_ + keys / steps));
@@ -241,14 +241,15 @@ void listener::repeat(const std::string &path, int32_t n) {
       "%s: encoder first %.2f, least %.2f, median %.2f ms; a token, with its share of the sound's keys and values, "
       "%.2f, %.2f, %.2f ms\n",
       path.c_str(), first[0], encoder[0], encoder[size_t(n) / 2], first[1], step[0], step[size_t(n) / 2]);
-  print_profile(least, n_samples, flops);
+  print_arithmetic(least, n_samples, flops);
 }
 
-void listener::print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const {
+void listener::print_arithmetic(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples,
+                                double flops) const {
   std::vector<float> memory(size_t{1} << 25, 1.0f);  // more than caches hold
   const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float),
                end = memory.size() - 16;
-  const double reading = heed_peak_read(heed_kernel_current(), memory.data() + skip, end / 256 * 256 * sizeof(float));
+  const double reading = heed_peak_read(heed_isa_current(), memory.data() + skip, end / 256 * 256 * sizeof(float));
   std::printf("this core now: %.1f GFLOP/s of multiply-adds in f32, reads %.1f GB/s from memory\n", 1e-9 * flops,
               1e-9 * reading);
   for (size_t p = 0; p < least.size(); ++p) {

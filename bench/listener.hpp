@@ -39,7 +39,7 @@ class listener {
 
  private:
   static void lap(void *self, speech_part part, heed_matrix rows);
-  void print_profile(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const;
+  void print_arithmetic(const std::array<double, SPEECH_N_PARTS> &least, int32_t n_samples, double flops) const;
   bool places_words() const { return words_.is_open() || !picture_.empty(); }
   std::string text_of(const std::vector<int32_t> &tokens) const;
   void place_words(const heard_piece &piece, const int16_t *samples, int64_t first);

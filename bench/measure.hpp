@@ -65,7 +65,7 @@ int64_t batch_size(double seconds_per_call);
 // A benchmark of `call` on one kernel. call() returns a heed_status.
 template <class Call>
 void run(benchmark::State &state, const char *kernel, const work &w, Call call) {
-  if (heed_kernel_use(kernel) != HEED_OK || call() != HEED_OK) {
+  if (heed_isa_use(kernel) != HEED_OK || call() != HEED_OK) {
     state.SkipWithError("the call failed");
     return;
   }
@@ -89,7 +89,7 @@ void run(benchmark::State &state, const char *kernel, const work &w, Call call) 
   if (seconds.empty()) seconds.push_back((heed_seconds() - start) / static_cast<double>(n_calls));
   machine.sample();
   report(state, w, seconds, machine);
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
 }
 
 void register_attention();

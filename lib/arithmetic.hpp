@@ -1,7 +1,7 @@
 // The arithmetic contract: every kernel produces the bits that these rules give. Change a number here and all change.
 //
-// All steps are single binary32 operations, round to nearest even. fma(a, b, c) rounds once in the FUSED profile; in
-// UNFUSED (processors without the instruction, where emulating it costs 19 times) it is a product, then a sum.
+// All steps are single binary32 operations, round to nearest even. fma(a, b, c) rounds once with fma; in
+// NO_FMA (processors without the instruction, where emulating it costs 19 times) it is a product, then a sum.
 //
 //  1. c = scale * log2(e). Softmax works in base 2. The default scale is 1 / sqrt(head_dim), two operations.
 //  2. dot_j = fma(q[i], k[j][i], dot_j), i ascending, from +0.  x_j = dot_j * c.
@@ -49,7 +49,7 @@
 //     exact, a polynomial of g by fma, times 2^n. Where x is split, the rest is added to g.
 // 18. a / d: r by subtracting the bits of d from a constant, within 1/19; h = fma(-d, r, 1), r = fma(fma(h, h, h), r, r);
 //     q = a * r, or r if a is 1; fma(fma(-d, q, a), r, q). Some vector units cannot divide, others take as long.
-//     UNFUSED rounds products with r by themselves. So that none is subnormal, 1 / (1 + e) is made with d = 2^-32 * (1 + e)
+//     NO_FMA rounds products with r by themselves. So that none is subnormal, 1 / (1 + e) is made with d = 2^-32 * (1 + e)
 //     there, and the result is multiplied by 2^-32: both are exact.
 // 19. silu: x * (1 / (1 + e)), e = exp(-x), +0 for x below -87, e = +0 where 9 cuts off. gelu_tanh the same with
 //     e = exp(-v), v = x * fma(gelu_cubic, x * x, gelu_linear), and +0 below -9.99.
@@ -112,7 +112,7 @@
 //     t = 54 - e, with the value's multiplier. out[n] = clamp(zero point + ((An * Q + 2^(t - 1) - zv * Lk * Q) >> t)), where
 //     zv is v's zero point, and Lk is Ln of the keys alone, without a sink. L = 0: out[n] = zero point.
 //     Log-sum-exp: 2048 * (24 G - 15 + log2(L)) + 2, log2 rounded to 2^-11; 2 is what rounding down takes.
-// I10. Products (heed_int_project): acc = bias + sum (x[i] - zero point) * w[i][n], modulo 2^32; y[n] = clamp(zero point +
+// I10. Products (heed_int_linear): acc = bias + sum (x[i] - zero point) * w[i][n], modulo 2^32; y[n] = clamp(zero point +
 //     ((acc * m + 2^(30 - e)) >> (31 - e))), with the output's multiplier, e from -31 to 30.
 // I11. heed_int_add: z = a' * m_a * 2^(e_a - e) + b' * m_b * 2^(e_b - e), e the smaller of the two, a' and b' without their
 //     zero points; y = clamp(zero point + ((z + 2^(30 - e)) >> (31 - e))). heed_int_multiply and heed_int_rescale likewise,
@@ -160,7 +160,7 @@ constexpr float ln2 = 0x1.62e430p-1f;
 constexpr float negative_infinity = -__builtin_inff();
 
 // 2^f on [-1/2, 1/2], minimax with the constant term 1, so that exp2(0) = 1 and an unchanged maximum changes nothing.
-// Coefficients were searched for the smallest error in f32 over every float in [-64, 0]: 0.81 ulp, unfused 1.09.
+// Coefficients were searched for the smallest error in f32 over every float in [-64, 0]: 0.81 ulp, no-fma 1.09.
 constexpr float exp2_cutoff = -64.0f;
 constexpr float exp2_c1 = 0x1.62e432p-1f;
 constexpr float exp2_c2 = 0x1.ebfbe6p-3f;
@@ -194,9 +194,9 @@ constexpr uint32_t inverse_bits = 0xfef31000;
 
 // Below these the results are tiny (silu 2^-119.0, gelu_tanh 2^-122.3, gelu 2^-121.4) and made +0, before an
 // intermediate result is subnormal: from -9.996 on the first guess of 1 / d is. So units that flush subnormals agree.
-// That is so in both profiles, since UNFUSED has the unit of rule 18: r is at least 2^-126, what it is multiplied by is
+// That is so in both arithmetics, since NO_FMA has the unit of rule 18: r is at least 2^-126, what it is multiplied by is
 // at least 2^-24 or 0, and from r = 2^-102 down their product would be subnormal. heed_activation_sweep checks every float
-// in both profiles, with flushing and without.
+// in both arithmetics, with flushing and without.
 constexpr float sigmoid_unit = 0x1p-32f;
 constexpr float silu_least = -87.0f;
 constexpr float sigmoid_least = -80.0f;  // so that products with other numbers do not become subnormal at once

@@ -2,9 +2,9 @@
 // sees through the kernel's table, the linker (--gc-sections) drops what a program does not call, if functions and tables
 // have sections of their own: -ffunction-sections -fdata-sections.
 //
-// The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fused where there
-// is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_unfused, lanes4,
-// lanes4_unfused, simd128.
+// The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fma where there
+// is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_no_fma, lanes4,
+// lanes4_no_fma, simd128.
 #define HEED_SINGLE 1
 
 // C++14 with GNU extensions will do: it has all that is used of C++17, as extensions that compilers warn of.
@@ -19,34 +19,33 @@
 
 #define HEED_KERNEL_mve 1
 #define HEED_KERNEL_lane1 2
-#define HEED_KERNEL_lane1_unfused 3
+#define HEED_KERNEL_lane1_no_fma 3
 #define HEED_KERNEL_lanes4 4
-#define HEED_KERNEL_lanes4_unfused 5
+#define HEED_KERNEL_lanes4_no_fma 5
 #define HEED_KERNEL_simd128 6
 #define HEED_JOIN_(a, b) a##b
 #define HEED_JOIN(a, b) HEED_JOIN_(a, b)
-#ifdef HEED_FIXED_KERNEL
-#define HEED_KERNEL HEED_JOIN(HEED_KERNEL_, HEED_FIXED_KERNEL)
+#ifdef HEED_FIXED_ISA
+#define HEED_ISA HEED_JOIN(HEED_KERNEL_, HEED_FIXED_ISA)
 #elif defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-#define HEED_KERNEL HEED_KERNEL_mve
+#define HEED_ISA HEED_KERNEL_mve
 #elif defined(__wasm_simd128__)
-#define HEED_KERNEL HEED_KERNEL_simd128
+#define HEED_ISA HEED_KERNEL_simd128
 #elif defined(HEED_TARGET_VECTORS) && defined(HEED_TARGET_FMA)
-#define HEED_KERNEL HEED_KERNEL_lanes4
+#define HEED_ISA HEED_KERNEL_lanes4
 #elif defined(HEED_TARGET_VECTORS)
-#define HEED_KERNEL HEED_KERNEL_lanes4_unfused
+#define HEED_ISA HEED_KERNEL_lanes4_no_fma
 #elif defined(HEED_TARGET_FMA)
-#define HEED_KERNEL HEED_KERNEL_lane1
+#define HEED_ISA HEED_KERNEL_lane1
 #else
-#define HEED_KERNEL HEED_KERNEL_lane1_unfused
+#define HEED_ISA HEED_KERNEL_lane1_no_fma
 #endif
 
-#if HEED_KERNEL == HEED_KERNEL_lane1_unfused || HEED_KERNEL == HEED_KERNEL_lanes4_unfused || \
-    HEED_KERNEL == HEED_KERNEL_simd128
-#define HEED_FUSED 0
-#define HEED_SUFFIX "-unfused"
+#if HEED_ISA == HEED_KERNEL_lane1_no_fma || HEED_ISA == HEED_KERNEL_lanes4_no_fma || HEED_ISA == HEED_KERNEL_simd128
+#define HEED_FMA 0
+#define HEED_SUFFIX "-no-fma"
 #else
-#define HEED_FUSED 1
+#define HEED_FMA 1
 #define HEED_SUFFIX ""
 #endif
 
@@ -66,33 +65,33 @@
 #include "kernel/row_reference.hpp"
 
 #include "generic/make_kernel.hpp"
-#if HEED_KERNEL == HEED_KERNEL_mve
+#if HEED_ISA == HEED_KERNEL_mve
 #include "isa/mve_model.hpp"
-#elif HEED_KERNEL == HEED_KERNEL_lane1 || HEED_KERNEL == HEED_KERNEL_lane1_unfused
+#elif HEED_ISA == HEED_KERNEL_lane1 || HEED_ISA == HEED_KERNEL_lane1_no_fma
 #include "isa/lane1_model.hpp"
 #else
 #include "isa/lanes4_model.hpp"
 #endif
-#if HEED_KERNEL == HEED_KERNEL_simd128
+#if HEED_ISA == HEED_KERNEL_simd128
 #include "isa/simd128_model.hpp"
 #endif
 
 namespace heed {
 
-#if HEED_KERNEL == HEED_KERNEL_mve
+#if HEED_ISA == HEED_KERNEL_mve
 using fixed_model = mve;
 #define HEED_FIXED_NAME "mve"
-#elif HEED_KERNEL == HEED_KERNEL_lane1 || HEED_KERNEL == HEED_KERNEL_lane1_unfused
+#elif HEED_ISA == HEED_KERNEL_lane1 || HEED_ISA == HEED_KERNEL_lane1_no_fma
 using fixed_model = lane1;
 #define HEED_FIXED_NAME "lane1" HEED_SUFFIX
-#elif HEED_KERNEL == HEED_KERNEL_lanes4 || HEED_KERNEL == HEED_KERNEL_lanes4_unfused
+#elif HEED_ISA == HEED_KERNEL_lanes4 || HEED_ISA == HEED_KERNEL_lanes4_no_fma
 using fixed_model = lanes4;
 #define HEED_FIXED_NAME "lanes4" HEED_SUFFIX
-#elif HEED_KERNEL == HEED_KERNEL_simd128
+#elif HEED_ISA == HEED_KERNEL_simd128
 using fixed_model = simd128;
 #define HEED_FIXED_NAME "simd128"
 #else
-#error "HEED_FIXED_KERNEL is none of the kernels listed above"
+#error "HEED_FIXED_ISA is none of the kernels listed above"
 #endif
 static constexpr kernel kernel_fixed = make_kernel<fixed_model>(HEED_FIXED_NAME, cpu_has_baseline);
 static constexpr product_steps fixed_products = make_products<fixed_model>();
@@ -100,7 +99,7 @@ static constexpr project_steps fixed_project = make_project<fixed_model>();
 static constexpr packed_steps fixed_packed = make_packed<fixed_model>();
 static constexpr score_steps fixed_scores = make_score_steps<fixed_model>();
 static constexpr row_steps fixed_rows = make_row_steps<fixed_model>();
-static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FUSED, cpu_has_baseline);
+static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUFFIX, HEED_FMA, cpu_has_baseline);
 
 }  // namespace heed
 

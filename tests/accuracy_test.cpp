@@ -78,7 +78,7 @@ TEST_P(accuracy, typical_error_is_small) {
   }
 }
 
-// The exponential alone, against its first element, whose power is 1: 0.81 ulp (1.09 unfused) of the polynomial and
+// The exponential alone, against its first element, whose power is 1: 0.81 ulp (1.09 no-fma) of the polynomial and
 // half an ulp of the product with the row's reciprocal. With a scale of ln 2 the factor is 1, so that x is the exponent
 // itself.
 TEST_P(accuracy, exponential) {

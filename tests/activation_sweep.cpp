@@ -175,8 +175,7 @@ uint64_t sweep_kernel(uint32_t step, unsigned n_threads) {
   uint64_t n_wrong = 0;
   const auto report = [&](const char *name, const finding &worst, const std::string &at) {
     std::printf("%-10s %s: greatest error %.3f * 2^-24 at %s, %.2f of its bound at most, %llu beyond it, ", name,
-                heed_kernel_current(), worst.units, at.c_str(), worst.share,
-                static_cast<unsigned long long>(worst.n_bad));
+                heed_isa_current(), worst.units, at.c_str(), worst.share, static_cast<unsigned long long>(worst.n_bad));
     if (flushing_works())
       std::printf("%llu other bits where subnormals are flushed\n", static_cast<unsigned long long>(worst.n_flushed));
     else
@@ -211,15 +210,15 @@ int main(int argc, char **argv) {
   using namespace heed_test;
   const uint32_t step = argc > 1 ? static_cast<uint32_t>(std::strtoul(argv[1], nullptr, 10)) : 1;
   const unsigned n_threads = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)) : 2;
-  const std::string kernel = argc > 3 ? argv[3] : heed_kernel_current();
+  const std::string kernel = argc > 3 ? argv[3] : heed_isa_current();
   std::vector<std::string> kernels = {kernel};
   if (kernel == "every") kernels = find_kernels();
-  if (step == 0 || n_threads == 0 || (kernel != "every" && heed_kernel_use(kernel.c_str()) != HEED_OK)) {
+  if (step == 0 || n_threads == 0 || (kernel != "every" && heed_isa_use(kernel.c_str()) != HEED_OK)) {
     std::fprintf(stderr, "usage: heed_activation_sweep [STEP [THREADS [KERNEL]]]\n");
     return 2;
   }
   uint64_t n_wrong = 0;
   for (const std::string &name : kernels)
-    if (heed_kernel_use(name.c_str()) == HEED_OK) n_wrong += sweep_kernel(step, n_threads);
+    if (heed_isa_use(name.c_str()) == HEED_OK) n_wrong += sweep_kernel(step, n_threads);
   return n_wrong != 0;
 }

@@ -217,10 +217,10 @@ TEST(aged_spare, counts_from_the_greatest_length) {
       for (int32_t n = 0; n < 200; ++n) append_one();
       if (years > 0) age(memory.data(), behind_header, 0, 1024, half + 1024), append_one();
       const int64_t greatest = heed_cache_length(&cache, 0);
-      EXPECT_EQ(heed_cache_truncate(&cache, 0, greatest - spare - 2), HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH));
+      EXPECT_EQ(heed_cache_truncate(&cache, 0, greatest - spare - 2), HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH));
       for (int32_t again = 0; again < 3; ++again) {
         ASSERT_EQ(heed_cache_truncate(&cache, 0, greatest - spare - 1), HEED_OK);
-        EXPECT_EQ(heed_cache_truncate(&cache, 0, greatest - spare - 2), HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH));
+        EXPECT_EQ(heed_cache_truncate(&cache, 0, greatest - spare - 2), HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH));
         if (again == 0) append_one();
       }
       for (int64_t length = heed_cache_length(&cache, 0); length < greatest; ++length) append_one();

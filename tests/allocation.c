@@ -71,7 +71,7 @@ static int watch(const char *name, heed_status (*run)(void)) {
   const heed_status status = run();
   watching = 0;
   if (status == HEED_OK && n_allocations == 0 && sbrk(0) == heap_end) return 0;
-  printf("%s, %s: status %d, %d allocations\n", heed_kernel_current(), name, (int)status, n_allocations);
+  printf("%s, %s: status %d, %d allocations\n", heed_isa_current(), name, (int)status, n_allocations);
   return 1;
 }
 
@@ -79,10 +79,10 @@ int main(int n_arguments, char **arguments) {
   if (n_arguments > 1 && strcmp(arguments[1], "prove") == 0) return watch("malloc", allocate);
   int faults = 0;
   printf("kernels:");
-  for (int32_t i = 0; i < heed_kernel_count(); i++) printf(" %s", heed_kernel_name(i));
+  for (int32_t i = 0; i < heed_isa_count(); i++) printf(" %s", heed_isa_name(i));
   printf("\n");
-  for (int32_t i = 0; i < heed_kernel_count(); i++) {
-    if (heed_kernel_use(heed_kernel_name(i)) != HEED_OK) continue;
+  for (int32_t i = 0; i < heed_isa_count(); i++) {
+    if (heed_isa_use(heed_isa_name(i)) != HEED_OK) continue;
     for (int c = 0; c < n_all_calls; c++) {
       calls_fill(); /* what one call writes is another's input, and may have become too large for int8 */
       faults += watch(all_calls[c].name, all_calls[c].run);

@@ -1,4 +1,4 @@
-// What a kernel keeps of new tokens: the numbers of heed_narrow, whose rounding formats_test.cpp checks, for every kind
+// What a kernel keeps of new tokens: the numbers of heed_convert_from_f32, whose rounding formats_test.cpp checks, for every kind
 // of float and for rows of every length. SPDX-License-Identifier: MIT
 #include <cstring>
 
@@ -20,10 +20,10 @@ class append_bits : public kernel_test {
   }
   // Tokens whose keys and values are the rows of x: their numbers, and int8's scales, lie in the cache one after
   // another.
-  static void expect_kept(int32_t format, const std::vector<float> &x, int32_t dim) {
+  static void expect_kept(int32_t dtype, const std::vector<float> &x, int32_t dim) {
     const int32_t n = static_cast<int32_t>(x.size()) / dim;
     heed_cache_shape s = heed_cache_shape_default(n, 1, dim);
-    s.format = format;
+    s.dtype = dtype;
     std::vector<unsigned char> room(heed_cache_bytes(&s) + 64);
     unsigned char *const buffer = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64);
     heed_cache cache;
@@ -31,13 +31,13 @@ class append_bits : public kernel_test {
     const heed_tensor rows = heed_token_major(x.data(), n, 1, dim);
     ASSERT_EQ(heed_cache_append(&cache, 0, rows, rows, n, nullptr), HEED_OK);
 
-    std::vector<unsigned char> narrow(size_t(n) * size_t(dim) * HEED_FORMAT_BYTES(format));
+    std::vector<unsigned char> narrow(size_t(n) * size_t(dim) * HEED_DTYPE_BYTES(dtype));
     std::vector<float> scales(static_cast<size_t>(n));
-    const heed_narrow_matrix_out y =
-        heed_narrow_matrix_out_of(narrow.data(), format == HEED_INT8 ? scales.data() : nullptr, format, n, dim);
-    ASSERT_EQ(heed_narrow(heed_matrix_of(x.data(), n, dim), y), HEED_OK);
+    const heed_typed_matrix_out y =
+        heed_typed_matrix_out_of(narrow.data(), dtype == HEED_INT8 ? scales.data() : nullptr, dtype, n, dim);
+    ASSERT_EQ(heed_convert_from_f32(heed_matrix_of(x.data(), n, dim), y), HEED_OK);
     EXPECT_TRUE(holds(cache, narrow.data(), narrow.size())) << "numbers, dim " << dim;
-    if (format != HEED_INT8) return;
+    if (dtype != HEED_INT8) return;
     EXPECT_TRUE(holds(cache, scales.data(), scales.size() * sizeof(float))) << "scales, dim " << dim;
   }
 };
@@ -46,9 +46,9 @@ TEST_P(append_bits, halves_are_those_of_heed_narrow) {
   std::vector<float> x;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) x.push_back(float_of(static_cast<uint32_t>(bits)));
   for (uint32_t i = 0; i < 65536; i += 5)
-    for (const int32_t format : {HEED_F16, HEED_BF16}) {
+    for (const int32_t dtype : {HEED_F16, HEED_BF16}) {
       const auto number = [&](uint32_t bits) {
-        return format == HEED_F16 ? f16_number(static_cast<uint16_t>(bits)) : bf16_number(static_cast<uint16_t>(bits));
+        return dtype == HEED_F16 ? f16_number(static_cast<uint16_t>(bits)) : bf16_number(static_cast<uint16_t>(bits));
       };
       const float middle = static_cast<float>((number(i) + number(i + 1)) / 2);
       for (const float near : {middle, std::nextafter(middle, infinity), std::nextafter(middle, -infinity)})
@@ -56,7 +56,7 @@ TEST_P(append_bits, halves_are_those_of_heed_narrow) {
     }
   const int32_t dim = 251;
   x.resize(x.size() / dim * dim);
-  for (const int32_t format : {HEED_F16, HEED_BF16}) expect_kept(format, x, dim);
+  for (const int32_t dtype : {HEED_F16, HEED_BF16}) expect_kept(dtype, x, dim);
 }
 
 TEST_P(append_bits, int8_are_those_of_heed_narrow) {
@@ -73,7 +73,7 @@ TEST_P(append_bits, int8_are_those_of_heed_narrow) {
 
 TEST_P(append_bits, int8_refuse_what_is_not_finite) {
   heed_cache_shape s = heed_cache_shape_default(4, 1, 37);
-  s.format = HEED_INT8;
+  s.dtype = HEED_INT8;
   HEED_MEMORY(memory, HEED_CACHE_BYTES(4, 1, 1, 37, 37, HEED_INT8));
   heed_cache cache;
   ASSERT_EQ(heed_cache_init(&cache, &s, memory), HEED_OK);
@@ -91,7 +91,7 @@ TEST_P(append_bits, int8_refuse_what_is_not_finite) {
 TEST_P(append_bits, int8_refuse_a_key_that_rope_makes_infinite) {
   HEED_MEMORY(memory, HEED_CACHE_BYTES(2, 1, 1, 2, 1, HEED_INT8));
   heed_cache_shape s = heed_cache_shape_default(2, 1, 2);
-  s.v_dim = 1, s.format = HEED_INT8;
+  s.v_dim = 1, s.dtype = HEED_INT8;
   heed_cache cache;
   heed_rope rope;
   ASSERT_EQ(heed_cache_init(&cache, &s, memory), HEED_OK);

@@ -32,7 +32,7 @@ TEST_P(bad_attention_layer, structures) {
   const heed_argument name = is_transformer_ ? HEED_ARG_ATTENTION : HEED_ARG_LAYER;
   for (const uint32_t size :
        {1u, uint32_t{sizeof(heed_attention_layer)} - 1, uint32_t{sizeof(heed_attention_layer)} + 8, UINT32_MAX})
-    refuses(HEED_UNKNOWN_STRUCT, name, "size", [=](A &a) { a.attention.struct_size = size; });
+    refuses(HEED_BAD_STRUCT_SIZE, name, "size", [=](A &a) { a.attention.struct_size = size; });
   refuses(HEED_NOT_INITIALIZED, name, "zeros", [](A &a) { a.attention = {}; });
   heed_rope rope = {};
   refuses(HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "zeros", [&](A &a) { a.attention.rope = &rope; });
@@ -57,7 +57,7 @@ TEST_P(bad_attention_layer, places) {
   memory_.refuses([&] { return run(nullptr); }, HEED_NULL_POINTER, name, "null");
   memory_.refuses([&] { return run(misaligned(&a.attention)); }, HEED_MISALIGNED, name, "misaligned");
   memory_.refuses([&, l = new (room_) heed_attention_layer(a.attention)] { return run(l); }, HEED_OVERLAP,
-                  HEED_ARG_MEMORY, "in the memory");
+                  HEED_ARG_WORKSPACE, "in the memory");
   memory_.refuses([&, l = new (of_cache_ + 64) heed_attention_layer(a.attention)] { return run(l); }, HEED_OVERLAP,
                   HEED_ARG_CACHE, "in the cache");
 }
@@ -75,7 +75,7 @@ TEST_P(bad_attention_layer, numbers) {
       refuses(HEED_OUT_OF_RANGE, c.argument, "count " + std::to_string(wrong),
               [=](A &a) { a.attention.*c.count = wrong; });
   for (const int32_t misfit : {3, 8})
-    refuses(HEED_MISFIT, HEED_ARG_N_KV_HEADS, "heads", [=](A &a) { a.attention.n_kv_heads = misfit; });
+    refuses(HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS, "heads", [=](A &a) { a.attention.n_kv_heads = misfit; });
   for (int32_t heed_attention_layer::*widest : {&heed_attention_layer::head_dim, &heed_attention_layer::v_dim})
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS, "rows of all heads",
             [=](A &a) { a.attention.*widest = HEED_MAX_DIM / heads + 1; });
@@ -98,9 +98,9 @@ TEST_P(bad_attention_layer, weights_and_biases) {
                                 [](A &a) -> const float *& { return a.attention.bo; }}};
   for (const layer_weights &one : all) refuses_weights(one, one.w_name != HEED_ARG_WO || is_transformer_);
   if (is_transformer_) return;
-  refuses(HEED_MISFIT, HEED_ARG_OUT_DIM, "without wo, out_dim is the context's width",
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_DIM, "without wo, out_dim is the context's width",
           [](A &a) { a.attention.wo.data = a.attention.bo = nullptr; });
-  refuses(HEED_MISFIT, HEED_ARG_BO, "bo without wo", [this](A &a) { without_wo(a), a.attention.bo = floats_; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_BO, "bo without wo", [this](A &a) { without_wo(a), a.attention.bo = floats_; });
 }
 
 TEST_P(bad_attention_layer, rows) {
@@ -111,11 +111,11 @@ TEST_P(bad_attention_layer, rows) {
     f.apply(y);
     // A transformer layer looks at the shape first.
     const bool other_shape = is_transformer_ && (y.n_rows != n || y.dim != out_dim_);
-    refuses(other_shape ? HEED_MISFIT : f.fault, HEED_ARG_Y, f.what, [&](A &a) { a.y = y; });
+    refuses(other_shape ? HEED_SHAPE_MISMATCH : f.fault, HEED_ARG_Y, f.what, [&](A &a) { a.y = y; });
   }
-  refuses(HEED_MISFIT, HEED_ARG_X, "columns", [](A &a) { --a.x.dim; });
-  refuses(HEED_MISFIT, HEED_ARG_Y, "rows", [](A &a) { --a.y.n_rows; });
-  refuses(HEED_MISFIT, HEED_ARG_Y, "columns", [](A &a) { --a.y.dim; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_X, "columns", [](A &a) { --a.x.dim; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_Y, "rows", [](A &a) { --a.y.n_rows; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_Y, "columns", [](A &a) { --a.y.dim; });
   refuses(HEED_OVERLAP, HEED_ARG_Y, "lies in x by half", [this](A &a) { a.y.data = x_ + 1; });
   refuses(HEED_OVERLAP, HEED_ARG_Y, "in the cache", [this](A &a) { a.y.data = of_cache_; });
   refuses(HEED_OVERLAP, HEED_ARG_CACHE, "x lies in it", [this](A &a) { a.x.data = of_cache_; });
@@ -134,15 +134,15 @@ TEST_P(bad_attention_layer, memory) {
   const auto at = [](const void *data) { return [=](A &a) { a.memory.data = const_cast<void *>(data); }; };
   accepts("the least", bytes(least));
   for (const size_t wrong : {least - 1, besides_workspace(), size_t{64}, size_t{1}, size_t{0}})
-    refuses(HEED_TOO_SMALL, HEED_ARG_MEMORY, std::to_string(wrong) + " bytes", bytes(wrong));
-  refuses(HEED_NULL_POINTER, HEED_ARG_MEMORY, "null", at(nullptr));
+    refuses(HEED_TOO_SMALL, HEED_ARG_WORKSPACE, std::to_string(wrong) + " bytes", bytes(wrong));
+  refuses(HEED_NULL_POINTER, HEED_ARG_WORKSPACE, "null", at(nullptr));
   for (const int by : {1, 4, 32})
-    refuses(HEED_MISALIGNED, HEED_ARG_MEMORY, "misaligned", at(reinterpret_cast<char *>(room_) + by));
-  refuses(HEED_OVERFLOW, HEED_ARG_MEMORY, "as large as memory", bytes(SIZE_MAX));
-  refuses(HEED_OVERLAP, HEED_ARG_MEMORY, "in the cache", at(of_cache_));
-  refuses(HEED_OVERLAP, HEED_ARG_MEMORY, "x lies in it", [this](A &a) { a.x.data = room_ + 8; });
+    refuses(HEED_MISALIGNED, HEED_ARG_WORKSPACE, "misaligned", at(reinterpret_cast<char *>(room_) + by));
+  refuses(HEED_OVERFLOW, HEED_ARG_WORKSPACE, "as large as memory", bytes(SIZE_MAX));
+  refuses(HEED_OVERLAP, HEED_ARG_WORKSPACE, "in the cache", at(of_cache_));
+  refuses(HEED_OVERLAP, HEED_ARG_WORKSPACE, "x lies in it", [this](A &a) { a.x.data = room_ + 8; });
   refuses(HEED_OVERLAP, HEED_ARG_Y, "in the memory", [this](A &a) { a.y.data = room_ + 8; });
-  refuses(HEED_OVERLAP, HEED_ARG_MEMORY, "rope lies in it",
+  refuses(HEED_OVERLAP, HEED_ARG_WORKSPACE, "rope lies in it",
           [this](A &a) { a.attention.rope = new (room_) heed_rope(rope_); });
 }
 
@@ -154,7 +154,7 @@ TEST_P(bad_attention_layer, without_wo_needs_no_room_for_the_context) {
   const size_t kept = size_t{n} * (heads * dim + kv_heads * (dim + v_dim)) * sizeof(float);
   const size_t least = HEED_LAYER_ROUND(kept) + HEED_WORKSPACE_MIN_BYTES(dim, v_dim);
   accepts("without the context", [=](A &a) { without_wo(a), a.memory.bytes = least; });
-  refuses(HEED_TOO_SMALL, HEED_ARG_MEMORY, "a byte short", [=](A &a) { without_wo(a), a.memory.bytes = least - 1; });
+  refuses(HEED_TOO_SMALL, HEED_ARG_WORKSPACE, "a byte short", [=](A &a) { without_wo(a), a.memory.bytes = least - 1; });
 }
 
 TEST_P(bad_attention_layer, ropes) {
@@ -184,7 +184,7 @@ TEST_P(bad_attention_layer, caches) {
                  {HEED_ARG_V_DIM, &heed_cache_shape::v_dim}};
   for (const auto &c : numbers) {
     other([&](heed_cache_shape &s) { ++(s.*c.number); });
-    refuses(HEED_MISFIT, c.argument, "of the cache", [](A &) {});
+    refuses(HEED_SHAPE_MISMATCH, c.argument, "of the cache", [](A &) {});
   }
   make_cache(shape_);
   refuses(HEED_NOT_CAUSAL, HEED_ARG_CAUSAL, "0 with a cache", [](A &a) { a.attention.causal = 0; });
@@ -193,9 +193,9 @@ TEST_P(bad_attention_layer, caches) {
   broken.code = nullptr;
   refuses(HEED_NOT_INITIALIZED, HEED_ARG_CACHE, "no code", with_broken);
   broken = cache_, ++broken.shape.head_dim;
-  refuses(HEED_DAMAGED, HEED_ARG_CACHE, "another shape than its memory's", with_broken);
+  refuses(HEED_CORRUPT, HEED_ARG_CACHE, "another shape than its memory's", with_broken);
   broken = cache_, ++broken.struct_size;
-  refuses(HEED_UNKNOWN_STRUCT, HEED_ARG_CACHE, "size", with_broken);
+  refuses(HEED_BAD_STRUCT_SIZE, HEED_ARG_CACHE, "size", with_broken);
   for (int32_t i = 0; i < 2; ++i) {
     A a;
     make_good(&a);
@@ -238,19 +238,19 @@ TEST_P(bad_attention_layer, rings) {
   heed_column_sums sums;
   ASSERT_EQ(heed_column_sums_init(&sums, out), HEED_OK);
   options.column_sums = &sums, only_at_once("column sums");
-  heed_top_k top_k;
+  heed_topk_weights topk_weights;
   int32_t keys[heads * n];
-  ASSERT_EQ(heed_top_k_init(&top_k, 1, rows, keys), HEED_OK);
-  options.top_k = &top_k, only_at_once("top-k");
+  ASSERT_EQ(heed_topk_weights_init(&topk_weights, 1, rows, keys), HEED_OK);
+  options.topk_weights = &topk_weights, only_at_once("top-k");
   heed_ranges ranges;
   ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
   options.ranges = &ranges, ranges.left_window = 2, ranges.pinned = 1;
   accepts("a window and pinned keys, in pieces", with_options);
   const int32_t position = 0;
   ranges.pinned = 2;
-  refuses(HEED_NOT_HERE, HEED_ARG_PINNED, "more than the ring has", with_options);
+  refuses(HEED_UNSUPPORTED, HEED_ARG_PINNED, "more than the ring has", with_options);
   ranges.pinned = 0, ranges.positions = &position;
-  refuses(HEED_NOT_HERE, HEED_ARG_POSITIONS, "positions with a ring", with_options);
+  refuses(HEED_UNSUPPORTED, HEED_ARG_POSITIONS, "positions with a ring", with_options);
 }
 
 // With a cache and without.
@@ -264,17 +264,17 @@ TEST_P(bad_attention_layer, options) {
     options = heed_options_default();
   };
   ++options.struct_size;
-  refused(HEED_UNKNOWN_STRUCT, HEED_ARG_OPTIONS, "size");
+  refused(HEED_BAD_STRUCT_SIZE, HEED_ARG_OPTIONS, "size");
   accepts("no option", with_options);
   heed_partial partial;
   float of_partial[HEED_PARTIAL_BYTES(1, heads, n, v_dim) / sizeof(float)];
   ASSERT_EQ(heed_partial_init(&partial, 1, heads, n, v_dim, 0, heed_memory_of(of_partial, sizeof of_partial)), HEED_OK);
   options.partial = &partial;
-  refused(HEED_NOT_HERE, HEED_ARG_PARTIAL, "partial");
-  heed_narrow_tensors narrow;
-  ASSERT_EQ(heed_narrow_tensors_init(&narrow), HEED_OK);
-  options.narrow = &narrow;
-  refused(HEED_NOT_HERE, HEED_ARG_NARROW, "narrow tensors");
+  refused(HEED_UNSUPPORTED, HEED_ARG_PARTIAL, "partial");
+  heed_typed_tensors narrow;
+  ASSERT_EQ(heed_typed_tensors_init(&narrow), HEED_OK);
+  options.typed = &narrow;
+  refused(HEED_UNSUPPORTED, HEED_ARG_TYPED, "narrow tensors");
   heed_softcap softcap;
   ASSERT_EQ(heed_softcap_init(&softcap, -1.0f), HEED_OK);
   options.softcap = &softcap;
@@ -285,7 +285,7 @@ TEST_P(bad_attention_layer, options) {
   options.weights = &of_rows;
   accepts("weights", with_options);
   of_rows.out.data = room_;
-  refused(HEED_OVERLAP, HEED_ARG_MEMORY, "weights in the memory");
+  refused(HEED_OVERLAP, HEED_ARG_WORKSPACE, "weights in the memory");
 }
 
 INSTANTIATE_TEST_SUITE_P(layer, bad_attention_layer, ::testing::Bool(), [](const ::testing::TestParamInfo<bool> &info) {

@@ -25,7 +25,7 @@ class bad_attention : public ::testing::Test {
   heed_attention good() {
     heed_attention c = heed_attention_of(q_, k_, v_, n_q, n_kv, heads, kv_heads, dim, out_,
                                          heed_memory_of(workspace_, workspace_bytes));
-    c.batch = batch, c.v_dim = v_dim;
+    c.batch_size = batch, c.v_dim = v_dim;
     c.v = heed_token_major(v_, n_kv, kv_heads, v_dim);
     c.out = heed_token_major_out(out_, n_q, heads, v_dim);
     EXPECT_EQ(heed_attention_weights_init(&weights_, heed_head_major_out(weights_data_, n_q, heads, n_kv)), HEED_OK);
@@ -91,11 +91,11 @@ TEST_F(bad_attention, call) {
                             sizeof(heed_attention) * 2, size_t{UINT32_MAX}})
     refuses(HEED_ARG_CALL,
             {{"size " + std::to_string(size), [=](heed_attention &c) { c.struct_size = static_cast<uint32_t>(size); },
-              HEED_UNKNOWN_STRUCT}});
+              HEED_BAD_STRUCT_SIZE}});
 }
 
 TEST_F(bad_attention, counts) {
-  refuses_count(HEED_ARG_BATCH, &heed_attention::batch, HEED_MAX_COUNT);
+  refuses_count(HEED_ARG_BATCH_SIZE, &heed_attention::batch_size, HEED_MAX_COUNT);
   refuses_count(HEED_ARG_N_HEADS, &heed_attention::n_heads, HEED_MAX_DIM);
   refuses_count(HEED_ARG_N_KV_HEADS, &heed_attention::n_kv_heads, HEED_MAX_DIM);
   refuses_count(HEED_ARG_N_Q, &heed_attention::n_q, HEED_MAX_COUNT);
@@ -103,7 +103,7 @@ TEST_F(bad_attention, counts) {
   refuses_count(HEED_ARG_HEAD_DIM, &heed_attention::head_dim, HEED_MAX_DIM);
   refuses_count(HEED_ARG_V_DIM, &heed_attention::v_dim, HEED_MAX_DIM);
   for (const int32_t misfit : {3, 5, 8, HEED_MAX_DIM})
-    refuses(HEED_ARG_N_KV_HEADS, {{"heads", [=](heed_attention &c) { c.n_kv_heads = misfit; }, HEED_MISFIT}});
+    refuses(HEED_ARG_N_KV_HEADS, {{"heads", [=](heed_attention &c) { c.n_kv_heads = misfit; }, HEED_SHAPE_MISMATCH}});
 }
 
 TEST_F(bad_attention, scale_and_mask) {

@@ -8,11 +8,11 @@ namespace {
 using bad_cache = cache_test;
 
 TEST_F(bad_cache, the_good_ones_are_accepted) {
-  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
     for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
-      make(kind, format);
-      EXPECT_EQ(status_name(heed_cache_seal(cache_)), "HEED_OK");
-      EXPECT_EQ(status_name(heed_cache_open(cache_, shape_, whole_buffer())), "HEED_OK");
+      make(kind, dtype);
+      EXPECT_EQ(status_name(heed_cache_save(cache_)), "HEED_OK");
+      EXPECT_EQ(status_name(heed_cache_load(cache_, shape_, whole_buffer())), "HEED_OK");
       EXPECT_EQ(status_name(append(2)), "HEED_OK");
       EXPECT_EQ(status_name(heed_cache_truncate(cache_, 1, 3)), "HEED_OK");
       EXPECT_EQ(heed_cache_length(cache_, 1), 3);
@@ -29,9 +29,8 @@ TEST_F(bad_cache, bytes_are_the_constant_expression) {
                                            r.size(1, 300), r.size(1, 300), r.between(0, 3),
                                            ring ? r.between(0, 200) : 0, ring ? r.between(0, 200) : 0, r.size(1, 40));
     const size_t bytes =
-        ring
-            ? HEED_RING_BYTES(s.capacity, s.pinned, s.spare, s.n_sequences, s.n_kv_heads, s.head_dim, s.v_dim, s.format)
-            : HEED_CACHE_BYTES(s.capacity, s.n_sequences, s.n_kv_heads, s.head_dim, s.v_dim, s.format);
+        ring ? HEED_RING_BYTES(s.capacity, s.pinned, s.spare, s.n_sequences, s.n_kv_heads, s.head_dim, s.v_dim, s.dtype)
+             : HEED_CACHE_BYTES(s.capacity, s.n_sequences, s.n_kv_heads, s.head_dim, s.v_dim, s.dtype);
     EXPECT_EQ(heed_cache_bytes(&s), bytes) << text_of(s);
   }
   static unsigned char linear[HEED_CACHE_BYTES(65, 9, 1, 2, 3, HEED_F16)];
@@ -72,7 +71,7 @@ TEST_F(bad_cache, shapes) {
       refuses(f.fault, f.argument, f.what,
               [&] { return heed_cache_init(cache_, shape_, heed_memory_of(buffer_, SIZE_MAX / 4)); });
       refuses(f.fault, f.argument, f.what,
-              [&] { return heed_cache_open(cache_, shape_, heed_memory_of(buffer_, SIZE_MAX / 4)); });
+              [&] { return heed_cache_load(cache_, shape_, heed_memory_of(buffer_, SIZE_MAX / 4)); });
       *shape_ = good;
     }
   }
@@ -82,9 +81,9 @@ TEST_F(bad_cache, shapes) {
 
 TEST_F(bad_cache, init_and_open) {
   make(HEED_CACHE_RING, HEED_INT8);
-  ASSERT_EQ(heed_cache_seal(cache_), HEED_OK);
+  ASSERT_EQ(heed_cache_save(cache_), HEED_OK);
   const size_t n = heed_cache_bytes(shape_);
-  for (const auto f : {heed_cache_init, heed_cache_open}) {
+  for (const auto f : {heed_cache_init, heed_cache_load}) {
     const auto wrong = [&](heed_fault fault, heed_argument argument, const char *what, heed_cache *c,
                            heed_cache_shape *s, void *b, size_t bytes) {
       refuses(fault, argument, what, [=] { return f(c, s, heed_memory_of(b, bytes)); });
@@ -104,7 +103,7 @@ TEST_F(bad_cache, init_and_open) {
       wrong(HEED_OVERLAP, HEED_ARG_CACHE, "cache in the memory", in_buffer(at), shape_, buffer_, n);
     wrong(HEED_OVERLAP, HEED_ARG_CACHE, "shape in the cache", cache_, plant_shape(cache_), buffer_, n);
     make(HEED_CACHE_RING, HEED_INT8);
-    ASSERT_EQ(heed_cache_seal(cache_), HEED_OK);
+    ASSERT_EQ(heed_cache_save(cache_), HEED_OK);
   }
   const heed_cache_shape *const inside = plant_shape(buffer_ + 128);
   refuses(HEED_OVERLAP, HEED_ARG_MEMORY, "shape in the memory",
@@ -146,7 +145,8 @@ TEST_F(bad_cache, sequences_and_lengths) {
   for (int32_t i = 0; i < 60; ++i) ASSERT_EQ(append(5), HEED_OK);
   const int64_t length = heed_cache_length(cache_, 1);
   for (const int64_t wrong : {int64_t{100}, length - 70})
-    refuses(HEED_GONE, HEED_ARG_LENGTH, "tokens that are gone", [&] { return heed_cache_truncate(cache_, 1, wrong); });
+    refuses(HEED_EVICTED, HEED_ARG_LENGTH, "tokens that are gone",
+            [&] { return heed_cache_truncate(cache_, 1, wrong); });
   EXPECT_EQ(status_name(heed_cache_truncate(cache_, 1, length - spare)), "HEED_OK");
   EXPECT_EQ(status_name(heed_cache_truncate(cache_, 1, 0)), "HEED_OK") << "from the beginning";
 }
@@ -189,16 +189,16 @@ TEST_F(bad_cache, appended_tokens) {
 
 TEST_F(bad_cache, numbers_that_int8_cannot_scale) {
   for (const float special : {INFINITY, -INFINITY, NAN})
-    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
       for (const bool of_k : {true, false}) {
-        make(HEED_CACHE_LINEAR, format);
+        make(HEED_CACHE_LINEAR, dtype);
         const float good = in_[3];
         in_[3] = special;
         const heed_tensor clean = {out_, 0, 0, 0}, own = {in_, 0, 0, 0};
         const auto call = [&] {
           return heed_cache_append(cache_, 0, of_k ? own : clean, of_k ? clean : own, 1, nullptr);
         };
-        if (format == HEED_INT8)
+        if (dtype == HEED_INT8)
           refuses(HEED_NOT_FINITE, of_k ? HEED_ARG_K : HEED_ARG_V, "special", call);
         else
           EXPECT_EQ(status_name(call()), "HEED_OK");

@@ -32,9 +32,9 @@ class bad_cached_call : public cache_test {
 };
 
 TEST_F(bad_cached_call, the_good_ones_are_accepted) {
-  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
     for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
-      make(kind, format);
+      make(kind, dtype);
       EXPECT_EQ(status_name(run()), "HEED_OK");
       ASSERT_EQ(heed_cache_reset(cache_), HEED_OK);
       std::fill_n(out_, 200, 7.0f);
@@ -45,25 +45,25 @@ TEST_F(bad_cached_call, the_good_ones_are_accepted) {
 
 TEST_F(bad_cached_call, shapes_that_do_not_fit) {
   make(HEED_CACHE_LINEAR, HEED_INT8);
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "k", [&](call_type &c) { c.k = k(); });
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_V, "v", [&](call_type &c) { c.v = v(); });
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "both", [&](call_type &c) { c.k = k(), c.v = v(); });
+  wrong(HEED_CONFLICT, HEED_ARG_K, "k", [&](call_type &c) { c.k = k(); });
+  wrong(HEED_CONFLICT, HEED_ARG_V, "v", [&](call_type &c) { c.v = v(); });
+  wrong(HEED_CONFLICT, HEED_ARG_K, "both", [&](call_type &c) { c.k = k(), c.v = v(); });
   for (const int32_t batch : {1, 3})
-    wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch", [&](call_type &c) { c.batch = batch; });
+    wrong(HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE, "batch", [&](call_type &c) { c.batch_size = batch; });
   static const int32_t windows[] = {-1, -1, -5};  // of two sequences: the third number is none of the call's
   heed_ranges ranges;
   ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
   ranges.left_windows = windows;
-  wrong(HEED_MISFIT, HEED_ARG_BATCH, "batch, beside an array of the batch",
-        [&](call_type &c) { options_.ranges = &ranges, c.batch = 3; });
+  wrong(HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE, "batch, beside an array of the batch",
+        [&](call_type &c) { options_.ranges = &ranges, c.batch_size = 3; });
   for (const int32_t n : {1, 4})
-    wrong(HEED_MISFIT, HEED_ARG_N_KV_HEADS, "heads", [&](call_type &c) { c.n_kv_heads = n; });
+    wrong(HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS, "heads", [&](call_type &c) { c.n_kv_heads = n; });
   for (const int32_t n : {dim - 1, dim + 1})
-    wrong(HEED_MISFIT, HEED_ARG_HEAD_DIM, "head_dim", [&](call_type &c) { c.head_dim = n; });
+    wrong(HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM, "head_dim", [&](call_type &c) { c.head_dim = n; });
   for (const int32_t n : {v_dim - 1, v_dim - 2})
-    wrong(HEED_MISFIT, HEED_ARG_V_DIM, "v_dim", [&](call_type &c) { c.v_dim = n; });
+    wrong(HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM, "v_dim", [&](call_type &c) { c.v_dim = n; });
   for (const int32_t n : {1, 6})
-    wrong(HEED_MISFIT, HEED_ARG_N_KV, "fewer columns than tokens", [&](call_type &c) { c.n_kv = n; });
+    wrong(HEED_SHAPE_MISMATCH, HEED_ARG_N_KV, "fewer columns than tokens", [&](call_type &c) { c.n_kv = n; });
   wrong(HEED_OUT_OF_RANGE, HEED_ARG_N_KV, "no columns", [&](call_type &c) { c.n_kv = 0; });
   wrong(HEED_OUT_OF_RANGE, HEED_ARG_N_Q, "no queries", [&](call_type &c) { c.n_q = 0; });
   EXPECT_EQ(status_name(run()), "HEED_OK");
@@ -72,23 +72,23 @@ TEST_F(bad_cached_call, shapes_that_do_not_fit) {
 TEST_F(bad_cached_call, queries_whose_keys_are_gone) {
   fill_ring();
   // The ring has 64 slots: what the first query sees may begin at token 236.
-  wrong(HEED_GONE, HEED_ARG_N_Q, "n_q", [](call_type &c) {
+  wrong(HEED_EVICTED, HEED_ARG_N_Q, "n_q", [](call_type &c) {
     c.n_q = 54, c.n_kv = 300, c.out = {c.out.data, 0, 0, 4}, c.n_heads = 2, c.out.head_stride = 216,
     c.out.batch_stride = 432, c.q = {c.q.data, 0, 0, 0};
   });
   const auto position = [](int32_t at) { return [at](call_type &c) { c.position = at, c.n_kv = 300; }; };
-  for (const int32_t at : {-51, -200, INT32_MIN}) wrong(HEED_GONE, HEED_ARG_N_Q, "position", position(at));
+  for (const int32_t at : {-51, -200, INT32_MIN}) wrong(HEED_EVICTED, HEED_ARG_N_Q, "position", position(at));
   static const int32_t positions[] = {0, -62};
   heed_ranges ranges;
   ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
   const auto with_ranges = [&](call_type &c) { options_.ranges = &ranges, c.n_kv = 300; };
   ranges.positions = positions;
-  wrong(HEED_GONE, HEED_ARG_N_Q, "position in one sequence", with_ranges);
+  wrong(HEED_EVICTED, HEED_ARG_N_Q, "position in one sequence", with_ranges);
   ranges.left_window = 0;
-  wrong(HEED_GONE, HEED_ARG_N_Q, "its smallest window", with_ranges);
+  wrong(HEED_EVICTED, HEED_ARG_N_Q, "its smallest window", with_ranges);
   ranges.positions = nullptr;
   ranges.pinned = pinned + 1;
-  wrong(HEED_GONE, HEED_ARG_PINNED, "more than the ring has pinned", with_ranges);
+  wrong(HEED_EVICTED, HEED_ARG_PINNED, "more than the ring has pinned", with_ranges);
   ranges.pinned = pinned;
   call_type c = call(cache_);
   with_ranges(c);
@@ -158,7 +158,7 @@ TEST_F(bad_cached_call, made_of_the_cache) {
     EXPECT_EQ(status_name(heed_attention_run(&made)), "HEED_OK");
     EXPECT_TRUE(same_bits(out, std::vector<float>(out_, out_ + out.size())));
     EXPECT_EQ(made.n_kv, 7) << "the longest sequence";
-    EXPECT_EQ(made.batch, n_sequences);
+    EXPECT_EQ(made.batch_size, n_sequences);
     EXPECT_EQ(made.scale, HEED_SCALE_DEFAULT);
     EXPECT_EQ(made.causal, 1);
     EXPECT_EQ(made.position, 0);

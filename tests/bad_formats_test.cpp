@@ -22,17 +22,17 @@ class bad_formats : public ::testing::Test {
 
 // Everything that can be wrong with (3, 5) narrow rows by themselves; bytes are aligned anywhere.
 template <typename Rows>
-std::vector<flaw<Rows>> row_flaws(int32_t format) {
+std::vector<flaw<Rows>> row_flaws(int32_t dtype) {
   std::vector<flaw<Rows>> all = {
       {"null", [](Rows &m) { m.data = nullptr; }, HEED_NULL_POINTER},
-      {"other rows", [](Rows &m) { m.n_rows = 2; }, HEED_MISFIT},
-      {"other columns", [](Rows &m) { m.dim = 4; }, HEED_MISFIT},
+      {"other rows", [](Rows &m) { m.n_rows = 2; }, HEED_SHAPE_MISMATCH},
+      {"other columns", [](Rows &m) { m.dim = 4; }, HEED_SHAPE_MISMATCH},
       {"stride -1", [](Rows &m) { m.row_stride = -1; }, HEED_BAD_STRIDE},
       {"greatest stride", [](Rows &m) { m.row_stride = huge_stride; }, HEED_OVERFLOW},
       {"at the top", [](Rows &m) { m.data = reinterpret_cast<char *>(top_of_memory()) + 28; }, HEED_OVERFLOW}};
   for (const int32_t wrong : {-1, 4, INT32_MAX, INT32_MIN})
-    all.push_back({"format", [=](Rows &m) { m.format = wrong; }, HEED_BAD_FORMAT});
-  if (format != HEED_INT8) {
+    all.push_back({"format", [=](Rows &m) { m.dtype = wrong; }, HEED_BAD_DTYPE});
+  if (dtype != HEED_INT8) {
     all.push_back({"misaligned", [](Rows &m) { m.data = misaligned(m.data); }, HEED_MISALIGNED});
     return all;
   }
@@ -43,32 +43,32 @@ std::vector<flaw<Rows>> row_flaws(int32_t format) {
 }
 
 TEST_F(bad_formats, narrow) {
-  for (const int32_t format : formats) {
+  for (const int32_t dtype : formats) {
     const heed_matrix x = heed_matrix_of(x_, 3, 5);
-    const heed_narrow_matrix_out y = heed_narrow_matrix_out_of(y_, scales_, format, 3, 5);
-    const auto refused = [&](heed_narrow_matrix_out to, heed_fault fault, const std::string &what) {
-      refuses([&] { return heed_narrow(x, to); }, fault, HEED_ARG_Y, what);
+    const heed_typed_matrix_out y = heed_typed_matrix_out_of(y_, scales_, dtype, 3, 5);
+    const auto refused = [&](heed_typed_matrix_out to, heed_fault fault, const std::string &what) {
+      refuses([&] { return heed_convert_from_f32(x, to); }, fault, HEED_ARG_Y, what);
     };
-    const auto at = [&](void *data, float *scales) { return heed_narrow_matrix_out_of(data, scales, format, 3, 5); };
+    const auto at = [&](void *data, float *scales) { return heed_typed_matrix_out_of(data, scales, dtype, 3, 5); };
     for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
       heed_matrix bad = x;
       wrong.apply(bad);
-      refuses([&] { return heed_narrow(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
+      refuses([&] { return heed_convert_from_f32(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
     }
-    for (const auto &wrong : row_flaws<heed_narrow_matrix_out>(format)) {
-      heed_narrow_matrix_out bad = y;
+    for (const auto &wrong : row_flaws<heed_typed_matrix_out>(dtype)) {
+      heed_typed_matrix_out bad = y;
       wrong.apply(bad);
       refused(bad, wrong.fault, wrong.what);
     }
     for (const ptrdiff_t stride : {0, 4}) {
-      heed_narrow_matrix_out bad = y;
+      heed_typed_matrix_out bad = y;
       bad.row_stride = stride;
       refused(bad, HEED_BAD_STRIDE, "rows overlap");
     }
     for (float *shared : {x_, x_ + 14}) refused(at(shared, scales_), HEED_OVERLAP, "overlap");
-    EXPECT_EQ(status_name(heed_narrow(x, y)), "HEED_OK");
-    if (format != HEED_INT8) {
-      EXPECT_EQ(status_name(heed_narrow(x, at(y_, nullptr))), "HEED_OK");
+    EXPECT_EQ(status_name(heed_convert_from_f32(x, y)), "HEED_OK");
+    if (dtype != HEED_INT8) {
+      EXPECT_EQ(status_name(heed_convert_from_f32(x, at(y_, nullptr))), "HEED_OK");
       continue;
     }
     refused(at(y_, x_ + 2), HEED_OVERLAP, "scales in x");
@@ -76,38 +76,38 @@ TEST_F(bad_formats, narrow) {
     for (const float special : {not_a_number, infinity, -infinity}) {
       const float before = x_[14];
       x_[14] = special;
-      refuses([&] { return heed_narrow(x, y); }, HEED_NOT_FINITE, HEED_ARG_X, "not finite");
+      refuses([&] { return heed_convert_from_f32(x, y); }, HEED_NOT_FINITE, HEED_ARG_X, "not finite");
       x_[14] = before;
     }
   }
 }
 
 TEST_F(bad_formats, widen) {
-  for (const int32_t format : formats) {
-    const heed_narrow_matrix x = heed_narrow_matrix_of(x_, scales_, format, 3, 5);
+  for (const int32_t dtype : formats) {
+    const heed_typed_matrix x = heed_typed_matrix_of(x_, scales_, dtype, 3, 5);
     const heed_matrix_out y = heed_matrix_out_of(y_, 3, 5);
     for (const flaw<heed_matrix_out> &wrong : output_flaws(HEED_MAX_COUNT)) {
       heed_matrix_out bad = y;
       wrong.apply(bad);
-      refuses([&] { return heed_widen(x, bad); }, wrong.fault, HEED_ARG_Y, wrong.what);
+      refuses([&] { return heed_convert_to_f32(x, bad); }, wrong.fault, HEED_ARG_Y, wrong.what);
     }
-    for (const auto &wrong : row_flaws<heed_narrow_matrix>(format)) {
-      heed_narrow_matrix bad = x;
+    for (const auto &wrong : row_flaws<heed_typed_matrix>(dtype)) {
+      heed_typed_matrix bad = x;
       wrong.apply(bad);
-      refuses([&] { return heed_widen(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
+      refuses([&] { return heed_convert_to_f32(bad, y); }, wrong.fault, HEED_ARG_X, wrong.what);
     }
     const auto overlaps = [&](const void *data, const float *scales, const std::string &what) {
-      const heed_narrow_matrix from = heed_narrow_matrix_of(data, scales, format, 3, 5);
-      refuses([&] { return heed_widen(from, y); }, HEED_OVERLAP, HEED_ARG_Y, what);
+      const heed_typed_matrix from = heed_typed_matrix_of(data, scales, dtype, 3, 5);
+      refuses([&] { return heed_convert_to_f32(from, y); }, HEED_OVERLAP, HEED_ARG_Y, what);
     };
     overlaps(y_ + 2, scales_, "overlap");
-    if (format == HEED_INT8) overlaps(x_, y_ + 1, "scales in y");
-    heed_narrow_matrix repeated = x;
+    if (dtype == HEED_INT8) overlaps(x_, y_ + 1, "scales in y");
+    heed_typed_matrix repeated = x;
     repeated.row_stride = 0;
-    EXPECT_EQ(status_name(heed_widen(repeated, y)), "HEED_OK");
+    EXPECT_EQ(status_name(heed_convert_to_f32(repeated, y)), "HEED_OK");
     repeated.scales = nullptr;
-    if (format == HEED_INT8) continue;
-    EXPECT_EQ(status_name(heed_widen(repeated, y)), "HEED_OK");
+    if (dtype == HEED_INT8) continue;
+    EXPECT_EQ(status_name(heed_convert_to_f32(repeated, y)), "HEED_OK");
   }
 }
 
@@ -155,14 +155,14 @@ std::vector<std::pair<flaw<projection>, heed_argument>> projection_flaws(float *
           {{"no inputs", [](P &p) { p.w.n_in = 0; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
           {{"no outputs", [](P &p) { p.w.n_out = -1; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
           {{"too many", [](P &p) { p.w.n_out = beyond_count; }, HEED_OUT_OF_RANGE}, HEED_ARG_W},
-          {{"other inputs", [](P &p) { p.w.n_in = 4; }, HEED_MISFIT}, HEED_ARG_W},
-          {{"other outputs", [](P &p) { p.w.n_out = 3; }, HEED_MISFIT}, HEED_ARG_Y},
+          {{"other inputs", [](P &p) { p.w.n_in = 4; }, HEED_SHAPE_MISMATCH}, HEED_ARG_W},
+          {{"other outputs", [](P &p) { p.w.n_out = 3; }, HEED_SHAPE_MISMATCH}, HEED_ARG_Y},
           {{"stride -1", [](P &p) { p.w.row_stride = -1; }, HEED_BAD_STRIDE}, HEED_ARG_W},
           {{"greatest stride", [](P &p) { p.w.row_stride = huge_stride; }, HEED_OVERFLOW}, HEED_ARG_W},
-          {{"rows", [](P &p) { p.y.n_rows = 2; }, HEED_MISFIT}, HEED_ARG_Y},
-          {{"columns", [](P &p) { p.y.dim = 3; }, HEED_MISFIT}, HEED_ARG_Y},
-          {{"format", [](P &p) { p.w.format = 6; }, HEED_BAD_FORMAT}, HEED_ARG_W},
-          {{"format", [](P &p) { p.w.format = -1; }, HEED_BAD_FORMAT}, HEED_ARG_W},
+          {{"rows", [](P &p) { p.y.n_rows = 2; }, HEED_SHAPE_MISMATCH}, HEED_ARG_Y},
+          {{"columns", [](P &p) { p.y.dim = 3; }, HEED_SHAPE_MISMATCH}, HEED_ARG_Y},
+          {{"format", [](P &p) { p.w.dtype = 6; }, HEED_BAD_DTYPE}, HEED_ARG_W},
+          {{"format", [](P &p) { p.w.dtype = -1; }, HEED_BAD_DTYPE}, HEED_ARG_W},
           {{"layout", [](P &p) { p.w.layout = 3; }, HEED_BAD_LAYOUT}, HEED_ARG_W},
           {{"layout", [](P &p) { p.w.layout = -1; }, HEED_BAD_LAYOUT}, HEED_ARG_W},
           {{"bias", [](P &p) { p.bias = misaligned(p.bias); }, HEED_MISALIGNED}, HEED_ARG_BIAS},
@@ -174,11 +174,11 @@ std::vector<std::pair<flaw<projection>, heed_argument>> projection_flaws(float *
 
 TEST_F(bad_formats, project) {
   const auto refused = [this](const projection &p, heed_fault fault, heed_argument argument, const std::string &what) {
-    refuses([&] { return heed_project(p.x, p.w, p.bias, p.y, p.executor); }, fault, argument, what);
+    refuses([&] { return heed_linear(p.x, p.w, p.bias, p.y, p.executor); }, fault, argument, what);
   };
-  for (const int32_t format : formats)
+  for (const int32_t dtype : formats)
     for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
-      const projection good = {heed_matrix_of(x_, 3, 5), heed_weights_of(w_, scales_, format, layout, 5, 4), bias_,
+      const projection good = {heed_matrix_of(x_, 3, 5), heed_weights_of(w_, scales_, dtype, layout, 5, 4), bias_,
                                heed_matrix_out_of(y_, 3, 4), nullptr};
       for (const flaw<heed_matrix> &wrong : matrix_flaws<heed_matrix>(HEED_MAX_COUNT)) {
         projection p = good;
@@ -196,12 +196,12 @@ TEST_F(bad_formats, project) {
         refused(p, wrong.fault, argument, wrong.what);
       }
       projection p = good;
-      if (format != HEED_INT8) {
+      if (dtype != HEED_INT8) {
         p.w.data = misaligned(w_);
         refused(p, HEED_MISALIGNED, HEED_ARG_W, "misaligned");
         p = good;
         p.w.scales = nullptr;
-        EXPECT_EQ(status_name(heed_project(p.x, p.w, p.bias, p.y, nullptr)), "HEED_OK");
+        EXPECT_EQ(status_name(heed_linear(p.x, p.w, p.bias, p.y, nullptr)), "HEED_OK");
       } else {
         p.w.scales = nullptr;
         refused(p, HEED_BAD_SCALES, HEED_ARG_W, "no scales");
@@ -219,7 +219,7 @@ TEST_F(bad_formats, project) {
         p = good, p.executor = &bad;
         refused(p, wrong.fault, HEED_ARG_EXECUTOR, wrong.what);
       }
-      EXPECT_EQ(status_name(heed_project(good.x, good.w, good.bias, good.y, nullptr)), "HEED_OK");
+      EXPECT_EQ(status_name(heed_linear(good.x, good.w, good.bias, good.y, nullptr)), "HEED_OK");
     }
 }
 

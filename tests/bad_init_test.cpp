@@ -47,9 +47,9 @@ TEST_F(bad_init, ranges) {
 }
 
 TEST_F(bad_init, batches) {
-  const auto init = [&](heed_batch *b) { return heed_batch_init(b, 3, keys_); };
-  refuses_object<heed_batch>(HEED_ARG_BATCH, init);
-  const heed_batch b = accepts<heed_batch>("batch", init);
+  const auto init = [&](heed_ragged_batch *b) { return heed_ragged_batch_init(b, 3, keys_); };
+  refuses_object<heed_ragged_batch>(HEED_ARG_BATCH, init);
+  const heed_ragged_batch b = accepts<heed_ragged_batch>("batch", init);
   EXPECT_EQ(b.n_sequences, 3);
   EXPECT_EQ(b.lengths, keys_);
 }
@@ -104,10 +104,10 @@ TEST_F(bad_init, outputs) {
   for (const heed_tensor_out &t : {s.out, w.out, l.out, c.out}) EXPECT_EQ(std::memcmp(&t, &out, sizeof out), 0);
 }
 
-TEST_F(bad_init, top_k) {
-  using K = heed_top_k;
-  refuses_object<K>(HEED_ARG_TOP_K, [&](K *t) { return heed_top_k_init(t, 3, data_, keys_); });
-  const K t = accepts<K>("top k", [&](K *o) { return heed_top_k_init(o, 3, data_, keys_); });
+TEST_F(bad_init, topk_weights) {
+  using K = heed_topk_weights;
+  refuses_object<K>(HEED_ARG_TOPK_WEIGHTS, [&](K *t) { return heed_topk_weights_init(t, 3, data_, keys_); });
+  const K t = accepts<K>("top k", [&](K *o) { return heed_topk_weights_init(o, 3, data_, keys_); });
   EXPECT_EQ(t.k, 3);
   EXPECT_EQ(t.weights, data_);
   EXPECT_EQ(t.keys, keys_);
@@ -121,8 +121,8 @@ TEST_F(bad_init, options_start_empty) {
        {static_cast<const void *>(o.ranges), static_cast<const void *>(o.mask), static_cast<const void *>(o.softcap),
         static_cast<const void *>(o.alibi), static_cast<const void *>(o.sinks), static_cast<const void *>(o.scores),
         static_cast<const void *>(o.weights), static_cast<const void *>(o.lse),
-        static_cast<const void *>(o.column_sums), static_cast<const void *>(o.top_k),
-        static_cast<const void *>(o.partial), static_cast<const void *>(o.narrow)})
+        static_cast<const void *>(o.column_sums), static_cast<const void *>(o.topk_weights),
+        static_cast<const void *>(o.partial), static_cast<const void *>(o.typed)})
     EXPECT_EQ(p, nullptr);
 }
 

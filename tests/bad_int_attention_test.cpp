@@ -17,7 +17,7 @@ class bad_int_attention : public ::testing::Test {
     const auto bytes = [&](size_t n) { return reinterpret_cast<int8_t *>(memory_.take_aligned((n + 3) / 4)); };
     const size_t room = HEED_INT_WORKSPACE_MIN_BYTES(6, 5), partial_bytes = 12 * HEED_INT_PARTIAL_ROW_BYTES(5);
     good_ = heed_int_attention_of(bytes(144), bytes(168), bytes(140), 3, 7, 2, 2, 6, bytes(128), {bytes(room), room});
-    good_.batch = 2;
+    good_.batch_size = 2;
     good_.v_dim = 5;
     good_.v.row_stride = good_.out.row_stride = 10;
     good_.v.head_stride = good_.out.head_stride = 5;
@@ -91,19 +91,19 @@ TEST_F(bad_int_attention, the_call_itself) {
   memory_.refuses([] { return heed_int_attention_run(nullptr); }, HEED_NULL_POINTER, HEED_ARG_CALL, "null");
   memory_.refuses([&] { return heed_int_attention_run(misaligned(&good_)); }, HEED_MISALIGNED, HEED_ARG_CALL, "by 1");
   refuses("size 0", HEED_NOT_INITIALIZED, HEED_ARG_CALL, [](C &c) { c.struct_size = 0; });
-  refuses("size - 1", HEED_UNKNOWN_STRUCT, HEED_ARG_CALL, [](C &c) { --c.struct_size; });
-  refuses("size + 1", HEED_UNKNOWN_STRUCT, HEED_ARG_CALL, [](C &c) { ++c.struct_size; });
+  refuses("size - 1", HEED_BAD_STRUCT_SIZE, HEED_ARG_CALL, [](C &c) { --c.struct_size; });
+  refuses("size + 1", HEED_BAD_STRUCT_SIZE, HEED_ARG_CALL, [](C &c) { ++c.struct_size; });
 }
 
 TEST_F(bad_int_attention, numbers) {
-  count_flaws(&C::batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
+  count_flaws(&C::batch_size, HEED_MAX_COUNT, HEED_ARG_BATCH_SIZE);
   count_flaws(&C::n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   count_flaws(&C::n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
   count_flaws(&C::n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   count_flaws(&C::n_kv, HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
   count_flaws(&C::head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
   count_flaws(&C::v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
-  refuses("3 heads on 2", HEED_MISFIT, HEED_ARG_N_KV_HEADS, [](C &c) { c.n_heads = 3; });
+  refuses("3 heads on 2", HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS, [](C &c) { c.n_heads = 3; });
   refuses("causal 2", HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL, [](C &c) { c.causal = 2; });
   refuses("causal -1", HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL, [](C &c) { c.causal = -1; });
   refuses("left -2", HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW, [](C &c) { c.left_window = -2; });
@@ -115,15 +115,15 @@ TEST_F(bad_int_attention, tensors) {
   tensor_flaws(&C::k, HEED_ARG_K);
   tensor_flaws(&C::v, HEED_ARG_V);
   tensor_flaws(&C::out, HEED_ARG_OUT);
-  for (int32_t format : std::vector<int32_t>{HEED_F32, HEED_F16, HEED_BF16, HEED_Q8_0, HEED_Q4_0, -1, 7})
-    refuses("format", HEED_BAD_FORMAT, HEED_ARG_OUT, [&](C &c) { c.out.format = format; });
+  for (int32_t dtype : std::vector<int32_t>{HEED_F32, HEED_F16, HEED_BF16, HEED_Q8_0, HEED_Q4_0, -1, 7})
+    refuses("format", HEED_BAD_DTYPE, HEED_ARG_OUT, [&](C &c) { c.out.dtype = dtype; });
   refuses("odd address", HEED_MISALIGNED, HEED_ARG_OUT, [](C &c) {
-    c.out.format = HEED_INT16;
+    c.out.dtype = HEED_INT16;
     c.out.data = static_cast<int8_t *>(c.out.data) + 1;
   });
   for (int32_t zero : {-32769, 32768})
     refuses("zero point of 16 bits", HEED_OUT_OF_RANGE, HEED_ARG_OUT, [&](C &c) {
-      c.out.format = HEED_INT16;
+      c.out.dtype = HEED_INT16;
       c.out.zero_point = zero;
     });
   refuses("rows of out overlap", HEED_BAD_STRIDE, HEED_ARG_OUT, [](C &c) { c.out.row_stride = 4; });
@@ -251,11 +251,11 @@ TEST_F(bad_int_attention, finish_and_merge) {
 }
 
 TEST_F(bad_int_attention, kernels) {
-  EXPECT_EQ(heed_int_kernel_use("no such kernel"), HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL));
-  EXPECT_EQ(heed_int_kernel_name(-1), nullptr);
-  EXPECT_EQ(heed_int_kernel_name(heed_int_kernel_count()), nullptr);
-  EXPECT_EQ(heed_int_kernel_use(nullptr), HEED_OK);
-  EXPECT_STREQ(heed_int_kernel_current(), heed_int_kernel_name(0));
+  EXPECT_EQ(heed_int_isa_use("no such kernel"), HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA));
+  EXPECT_EQ(heed_int_isa_name(-1), nullptr);
+  EXPECT_EQ(heed_int_isa_name(heed_int_isa_count()), nullptr);
+  EXPECT_EQ(heed_int_isa_use(nullptr), HEED_OK);
+  EXPECT_STREQ(heed_int_isa_current(), heed_int_isa_name(0));
 }
 
 TEST_F(bad_int_attention, sizes) {

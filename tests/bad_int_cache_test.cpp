@@ -49,7 +49,7 @@ class bad_int_cache : public ::testing::Test {
     change(shape);
     heed_int_cache other;
     refuses(fault, argument, "init", [&] { return heed_int_cache_init(&other, &shape, memory_); });
-    refuses(fault, argument, "open", [&] { return heed_int_cache_open(&other, &shape, memory_); });
+    refuses(fault, argument, "open", [&] { return heed_int_cache_load(&other, &shape, memory_); });
     if (argument != HEED_ARG_MEMORY) {
       EXPECT_EQ(heed_int_cache_bytes(&shape), 0u);
     }
@@ -63,7 +63,7 @@ class bad_int_cache : public ::testing::Test {
     is([&] { return heed_int_cache_reset(cache); });
     is([&] { return heed_int_cache_length(cache, 0); });
     is([&] { return heed_int_cache_longest(cache); });
-    is([&] { return heed_int_cache_seal(cache); });
+    is([&] { return heed_int_cache_save(cache); });
     if (cache) call_refuses(fault, HEED_ARG_CACHE, [&](heed_int_attention &c) { c.cache = cache; });
   }
 
@@ -90,13 +90,13 @@ TEST_F(bad_int_cache, the_good_calls_are_good) {
 TEST_F(bad_int_cache, shapes) {
   using S = heed_int_cache_shape;
   shape_refuses(HEED_NOT_INITIALIZED, HEED_ARG_SHAPE, [](S &s) { s.struct_size = 0; });
-  shape_refuses(HEED_UNKNOWN_STRUCT, HEED_ARG_SHAPE, [](S &s) { s.struct_size++; });
+  shape_refuses(HEED_BAD_STRUCT_SIZE, HEED_ARG_SHAPE, [](S &s) { s.struct_size++; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_KIND, [](S &s) { s.kind = 2; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_CAPACITY, [](S &s) { s.capacity = 0; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_CAPACITY, [](S &s) { s.capacity = HEED_INT_MAX_KEYS + 1; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SPARE, [](S &s) { s.spare = -1; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SPARE, [](S &s) { s.spare = HEED_INT_MAX_KEYS + 1; });
-  shape_refuses(HEED_NOT_HERE, HEED_ARG_SPARE, [](S &s) { s.kind = HEED_CACHE_LINEAR; });
+  shape_refuses(HEED_UNSUPPORTED, HEED_ARG_SPARE, [](S &s) { s.kind = HEED_CACHE_LINEAR; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_SEQUENCES, [](S &s) { s.n_sequences = 0; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_KV_HEADS, [](S &s) { s.n_kv_heads = HEED_MAX_DIM + 1; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_HEAD_DIM, [](S &s) { s.head_dim = HEED_INT_MAX_DIM + 1; });
@@ -118,7 +118,7 @@ TEST_F(bad_int_cache, shapes) {
   });
   refuses(HEED_OVERLAP, HEED_ARG_CACHE, "in its memory",
           [&] { return heed_int_cache_init(static_cast<heed_int_cache *>(memory_.data), &shape_, memory_); });
-  refuses(HEED_DAMAGED, HEED_ARG_MEMORY, "not sealed", [&] { return heed_int_cache_open(&other, &shape_, memory_); });
+  refuses(HEED_CORRUPT, HEED_ARG_MEMORY, "not sealed", [&] { return heed_int_cache_load(&other, &shape_, memory_); });
   EXPECT_EQ(heed_int_cache_bytes(nullptr), 0u);
 }
 
@@ -129,24 +129,24 @@ TEST_F(bad_int_cache, handles_and_memory) {
   other.struct_size = 0;
   handle_refuses(HEED_NOT_INITIALIZED, "never made", &other);
   other.struct_size = sizeof other + 8;
-  handle_refuses(HEED_UNKNOWN_STRUCT, "longer", &other);
+  handle_refuses(HEED_BAD_STRUCT_SIZE, "longer", &other);
   other = cache_, other.code = nullptr;
   handle_refuses(HEED_NOT_INITIALIZED, "no code", &other);
   other = cache_, other.buffer = nullptr;
   handle_refuses(HEED_NULL_POINTER, "no memory", &other);
   other = cache_, other.shape.capacity++;
-  handle_refuses(HEED_DAMAGED, "another shape", &other);
+  handle_refuses(HEED_CORRUPT, "another shape", &other);
   // The header, but for the seal; then lengths and oldest tokens.
   int32_t *const words = static_cast<int32_t *>(memory_.data);
   for (int32_t i = 0; i < 12; ++i) {
     words[i] ^= 1;
-    handle_refuses(HEED_DAMAGED, "word " + std::to_string(i), &cache_);
+    handle_refuses(HEED_CORRUPT, "word " + std::to_string(i), &cache_);
     words[i] ^= 1;
   }
   const int32_t wrong[][2] = {{-1, 0}, {90, -1}, {90, 91}, {90, 0}, {90, 25}, {HEED_MAX_COUNT + 1, HEED_MAX_COUNT}};
   for (const auto &state : wrong) {
     words[16] = state[0], words[17] = state[1];
-    handle_refuses(HEED_DAMAGED, "length " + std::to_string(state[0]) + " from " + std::to_string(state[1]), &cache_);
+    handle_refuses(HEED_CORRUPT, "length " + std::to_string(state[0]) + " from " + std::to_string(state[1]), &cache_);
   }
 }
 
@@ -162,8 +162,8 @@ TEST_F(bad_int_cache, appends) {
   append_refuses(HEED_NULL_POINTER, HEED_ARG_V, [](T &, T &v, int32_t &, int32_t &) { v.data = nullptr; });
   append_refuses(HEED_BAD_STRIDE, HEED_ARG_K, [](T &k, T &, int32_t &, int32_t &) { k.head_stride = -1; });
   append_refuses(HEED_OVERFLOW, HEED_ARG_V, [](T &, T &v, int32_t &, int32_t &) { v.row_stride = huge_stride; });
-  append_refuses(HEED_MISFIT, HEED_ARG_K, [](T &k, T &, int32_t &, int32_t &) { k.zero_point = 3; });
-  append_refuses(HEED_MISFIT, HEED_ARG_V, [](T &, T &v, int32_t &, int32_t &) { v.zero_point = 4; });
+  append_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_K, [](T &k, T &, int32_t &, int32_t &) { k.zero_point = 3; });
+  append_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_V, [](T &, T &v, int32_t &, int32_t &) { v.zero_point = 4; });
   append_refuses(HEED_OVERLAP, HEED_ARG_CACHE,
                  [&](T &k, T &, int32_t &, int32_t &) { k.data = static_cast<int8_t *>(memory_.data); });
   const auto floats_refuse = [&](heed_fault fault, heed_argument argument, const float *k_scales,
@@ -202,25 +202,25 @@ TEST_F(bad_int_cache, lengths) {
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_SEQUENCE, "sequence", [&] { return heed_int_cache_length(&cache_, bad); });
   }
   // 64 slots: the oldest token is 26, and the query at position 54 sees from 25 on.
-  refuses(HEED_GONE, HEED_ARG_LENGTH, "gone", [&] { return heed_int_cache_truncate(&cache_, 0, 54); });
+  refuses(HEED_EVICTED, HEED_ARG_LENGTH, "gone", [&] { return heed_int_cache_truncate(&cache_, 0, 54); });
   EXPECT_EQ(heed_int_cache_truncate(&cache_, 0, 55), HEED_OK);
 }
 
 TEST_F(bad_int_cache, calls) {
   using C = heed_int_attention;
-  call_refuses(HEED_GIVEN_TWICE, HEED_ARG_K, [&](C &c) { c.k.data = out_; });
-  call_refuses(HEED_GIVEN_TWICE, HEED_ARG_V, [&](C &c) { c.v.data = out_; });
+  call_refuses(HEED_CONFLICT, HEED_ARG_K, [&](C &c) { c.k.data = out_; });
+  call_refuses(HEED_CONFLICT, HEED_ARG_V, [&](C &c) { c.v.data = out_; });
   const int32_t lengths[2] = {1, 1};
-  call_refuses(HEED_GIVEN_TWICE, HEED_ARG_KV_LENGTHS, [&](C &c) { c.kv_lengths = lengths; });
-  call_refuses(HEED_MISFIT, HEED_ARG_BATCH, [](C &c) { c.batch = 1; });
-  call_refuses(HEED_MISFIT, HEED_ARG_N_KV_HEADS, [](C &c) { c.n_kv_heads = 1; });
-  call_refuses(HEED_MISFIT, HEED_ARG_HEAD_DIM, [](C &c) { c.head_dim = 5; });
-  call_refuses(HEED_MISFIT, HEED_ARG_V_DIM, [](C &c) { c.v_dim = 4; });
-  call_refuses(HEED_MISFIT, HEED_ARG_K, [](C &c) { c.k.zero_point = 0; });
-  call_refuses(HEED_MISFIT, HEED_ARG_V, [](C &c) { c.v.zero_point = 4; });
-  call_refuses(HEED_MISFIT, HEED_ARG_N_KV, [](C &c) { c.n_kv = 89; });
+  call_refuses(HEED_CONFLICT, HEED_ARG_KV_LENGTHS, [&](C &c) { c.kv_lengths = lengths; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE, [](C &c) { c.batch_size = 1; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS, [](C &c) { c.n_kv_heads = 1; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM, [](C &c) { c.head_dim = 5; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM, [](C &c) { c.v_dim = 4; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_K, [](C &c) { c.k.zero_point = 0; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_V, [](C &c) { c.v.zero_point = 4; });
+  call_refuses(HEED_SHAPE_MISMATCH, HEED_ARG_N_KV, [](C &c) { c.n_kv = 89; });
   call_refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_KV, [](C &c) { c.n_kv = HEED_MAX_COUNT + 1; });
-  call_refuses(HEED_GONE, HEED_ARG_N_Q, [](C &c) { c.position = -34; });
+  call_refuses(HEED_EVICTED, HEED_ARG_N_Q, [](C &c) { c.position = -34; });
   call_refuses(HEED_OVERLAP, HEED_ARG_OUT,
                [&](C &c) { c.out.data = static_cast<unsigned char *>(memory_.data) + 128; });
   call_refuses(HEED_OVERLAP, HEED_ARG_WORKSPACE, [&](C &c) { c.workspace = {memory_.data, 4096}; });

@@ -46,7 +46,7 @@ TEST_F(bad_merge, init_counts) {
     int place;
     int32_t most;
   };
-  for (const row &r : {row{HEED_ARG_BATCH, 0, HEED_MAX_COUNT}, row{HEED_ARG_N_HEADS, 1, HEED_MAX_DIM},
+  for (const row &r : {row{HEED_ARG_BATCH_SIZE, 0, HEED_MAX_COUNT}, row{HEED_ARG_N_HEADS, 1, HEED_MAX_DIM},
                        row{HEED_ARG_N_Q, 2, HEED_MAX_COUNT}, row{HEED_ARG_V_DIM, 3, HEED_MAX_DIM}})
     for (const int32_t wrong : {0, -1, INT32_MIN, r.most + 1, INT32_MAX}) {
       int32_t n[] = {batch, heads, n_q, v_dim};
@@ -83,9 +83,9 @@ TEST_F(bad_merge, merge) {
     f.apply(*part_);
     refuses(f.fault, HEED_ARG_PARTIAL, f.what, total_, part_);
   }
-  for (int32_t P::*count : {&P::batch, &P::n_heads, &P::n_q, &P::v_dim}) {
+  for (int32_t P::*count : {&P::batch_size, &P::n_heads, &P::n_q, &P::v_dim}) {
     --(part_->*count);
-    refuses(HEED_MISFIT, HEED_ARG_PARTIAL, "shape", total_, part_);
+    refuses(HEED_SHAPE_MISMATCH, HEED_ARG_PARTIAL, "shape", total_, part_);
   }
   part_->n_keys = 1025;
   refuses(HEED_BAD_SPLIT, HEED_ARG_PARTIAL, "more than a chunk", total_, part_);

@@ -7,18 +7,18 @@ namespace {
 
 class bad_narrow : public options_test {
  protected:
-  using N = heed_narrow_tensors;
+  using N = heed_typed_tensors;
   bad_narrow() { restore(); }
 
   // All four narrow, in the formats that have most to check.
   void restore() {
-    EXPECT_EQ(heed_narrow_tensors_init(narrow_), HEED_OK);
-    narrow_->q = heed_narrow_token_major(in_, q_scales_, HEED_INT8, n_q, heads, dim);
-    narrow_->k = heed_narrow_head_major(in_, k_scales_, HEED_INT8, n_kv, kv_heads, dim);
-    narrow_->v = heed_narrow_token_major(in_, v_scales_, HEED_INT8, n_kv, kv_heads, v_dim);
-    narrow_->out = heed_narrow_head_major_out(out_, HEED_F16, n_q, heads, v_dim);
+    EXPECT_EQ(heed_typed_tensors_init(narrow_), HEED_OK);
+    narrow_->q = heed_typed_token_major(in_, q_scales_, HEED_INT8, n_q, heads, dim);
+    narrow_->k = heed_typed_head_major(in_, k_scales_, HEED_INT8, n_kv, kv_heads, dim);
+    narrow_->v = heed_typed_token_major(in_, v_scales_, HEED_INT8, n_kv, kv_heads, v_dim);
+    narrow_->out = heed_typed_head_major_out(out_, HEED_F16, n_q, heads, v_dim);
     options_ = heed_options_default();
-    options_.narrow = narrow_;
+    options_.typed = narrow_;
   }
   heed_attention call() {
     heed_attention c = attention();
@@ -53,49 +53,49 @@ constexpr heed_argument bad_narrow::names[3];
 
 TEST_F(bad_narrow, the_good_ones_are_accepted) {
   accepted("all", [](N &) {});
-  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
-    accepted("format " + std::to_string(format), [=](N &n) {
-      for (heed_narrow_tensor *t : {&n.q, &n.k, &n.v}) t->format = format;
-      if (format != HEED_INT8) n.q.scales = n.k.scales = n.v.scales = {misaligned(q_scales_), -1, -1, -1};
-      n.out.format = format == HEED_INT8 ? HEED_BF16 : format;
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
+    accepted("format " + std::to_string(dtype), [=](N &n) {
+      for (heed_typed_tensor *t : {&n.q, &n.k, &n.v}) t->dtype = dtype;
+      if (dtype != HEED_INT8) n.q.scales = n.k.scales = n.v.scales = {misaligned(q_scales_), -1, -1, -1};
+      n.out.dtype = dtype == HEED_INT8 ? HEED_BF16 : dtype;
     });
   accepted("one row of scales for all", [](N &n) { n.k.scales = {n.k.scales.data, 0, 0, 0}; });
   accepted("bytes at any address", [](N &n) { n.k.data = static_cast<const char *>(n.k.data) + 3; });
   accepted("halves at any even address", [](N &n) { n.out.data = static_cast<char *>(n.out.data) + 2; });
   heed_attention c = attention();
   *narrow_ = {};
-  ASSERT_EQ(heed_narrow_tensors_init(narrow_), HEED_OK);
-  narrow_->q.format = narrow_->out.format = 77;  // of no tensor
+  ASSERT_EQ(heed_typed_tensors_init(narrow_), HEED_OK);
+  narrow_->q.dtype = narrow_->out.dtype = 77;  // of no tensor
   c.options = &options_;
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK") << "none of them";
 }
 
 TEST_F(bad_narrow, object) {
   option_flaws all;
-  flaws_of<N>("narrow", &heed_options::narrow, HEED_ARG_NARROW, &all).object();
+  flaws_of<N>("narrow", &heed_options::typed, HEED_ARG_TYPED, &all).object();
   for (const option_flaw &f : all) {
     f.apply(options_);
     const heed_attention c = call();
     memory_.refuses([&] { return heed_attention_run(&c); }, f.fault, f.argument, f.what);
     restore();
   }
-  memory_.refuses([] { return heed_narrow_tensors_init(nullptr); }, HEED_NULL_POINTER, HEED_ARG_NARROW, "null");
-  memory_.refuses([&] { return heed_narrow_tensors_init(misaligned(narrow_)); }, HEED_MISALIGNED, HEED_ARG_NARROW,
+  memory_.refuses([] { return heed_typed_tensors_init(nullptr); }, HEED_NULL_POINTER, HEED_ARG_TYPED, "null");
+  memory_.refuses([&] { return heed_typed_tensors_init(misaligned(narrow_)); }, HEED_MISALIGNED, HEED_ARG_TYPED,
                   "misaligned");
 }
 
 TEST_F(bad_narrow, tensors) {
   int32_t i = 0;
-  for (heed_narrow_tensor N::*t : {&N::q, &N::k, &N::v}) {
+  for (heed_typed_tensor N::*t : {&N::q, &N::k, &N::v}) {
     const heed_argument name = names[i++];
-    for (const int32_t format : {-1, 4, INT32_MIN, INT32_MAX})
-      wrong(HEED_BAD_FORMAT, name, "format", [=](N &n) { (n.*t).format = format; });
+    for (const int32_t dtype : {-1, 4, INT32_MIN, INT32_MAX})
+      wrong(HEED_BAD_DTYPE, name, "format", [=](N &n) { (n.*t).dtype = dtype; });
     wrong(HEED_MISALIGNED, name, "f16",
-          [=](N &n) { (n.*t).format = HEED_F16, (n.*t).data = static_cast<const char *>((n.*t).data) + 1; });
+          [=](N &n) { (n.*t).dtype = HEED_F16, (n.*t).data = static_cast<const char *>((n.*t).data) + 1; });
     wrong(HEED_MISALIGNED, name, "f32",
-          [=](N &n) { (n.*t).format = HEED_F32, (n.*t).data = static_cast<const char *>((n.*t).data) + 2; });
+          [=](N &n) { (n.*t).dtype = HEED_F32, (n.*t).data = static_cast<const char *>((n.*t).data) + 2; });
     wrong(HEED_OVERFLOW, name, "at the top of memory", [=](N &n) { (n.*t).data = top_of_memory() + 6; });
-    using S = heed_narrow_tensor;
+    using S = heed_typed_tensor;
     for (ptrdiff_t S::*stride : {&S::batch_stride, &S::head_stride, &S::row_stride}) {
       wrong(HEED_BAD_STRIDE, name, "stride -1", [=](N &n) { n.*t.*stride = -1; });
       wrong(HEED_OVERFLOW, name, "greatest stride", [=](N &n) { n.*t.*stride = huge_stride; });
@@ -110,11 +110,11 @@ TEST_F(bad_narrow, tensors) {
 }
 
 TEST_F(bad_narrow, out) {
-  for (const int32_t format : {-1, int{HEED_INT8}, 4, INT32_MIN, INT32_MAX})
-    wrong(HEED_BAD_FORMAT, HEED_ARG_OUT, "format", [=](N &n) { n.out.format = format; });
+  for (const int32_t dtype : {-1, int{HEED_INT8}, 4, INT32_MIN, INT32_MAX})
+    wrong(HEED_BAD_DTYPE, HEED_ARG_OUT, "format", [=](N &n) { n.out.dtype = dtype; });
   wrong(HEED_MISALIGNED, HEED_ARG_OUT, "f16", [](N &n) { n.out.data = static_cast<char *>(n.out.data) + 1; });
   wrong(HEED_OVERFLOW, HEED_ARG_OUT, "top of memory", [](N &n) { n.out.data = top_of_memory() + 6; });
-  using S = heed_narrow_tensor_out;
+  using S = heed_typed_tensor_out;
   for (ptrdiff_t S::*stride : {&S::batch_stride, &S::head_stride, &S::row_stride}) {
     for (const ptrdiff_t to : {ptrdiff_t{-1}, ptrdiff_t{0}, ptrdiff_t{v_dim - 1}})
       wrong(HEED_BAD_STRIDE, HEED_ARG_OUT, "stride", [=](N &n) { n.out.*stride = to; });
@@ -124,10 +124,10 @@ TEST_F(bad_narrow, out) {
 
 TEST_F(bad_narrow, given_twice_or_not_at_all) {
   const auto as_it_is = [](N &) {};
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_Q, "q", as_it_is, [&](heed_attention &c) { c.q = attention().q; });
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_K, "k", as_it_is, [&](heed_attention &c) { c.k = attention().k; });
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_V, "v", as_it_is, [&](heed_attention &c) { c.v = attention().v; });
-  wrong(HEED_GIVEN_TWICE, HEED_ARG_OUT, "out", as_it_is, [&](heed_attention &c) { c.out = attention().out; });
+  wrong(HEED_CONFLICT, HEED_ARG_Q, "q", as_it_is, [&](heed_attention &c) { c.q = attention().q; });
+  wrong(HEED_CONFLICT, HEED_ARG_K, "k", as_it_is, [&](heed_attention &c) { c.k = attention().k; });
+  wrong(HEED_CONFLICT, HEED_ARG_V, "v", as_it_is, [&](heed_attention &c) { c.v = attention().v; });
+  wrong(HEED_CONFLICT, HEED_ARG_OUT, "out", as_it_is, [&](heed_attention &c) { c.out = attention().out; });
   wrong(HEED_NULL_POINTER, HEED_ARG_Q, "no q", [](N &n) { n.q.data = nullptr; });
   wrong(HEED_NULL_POINTER, HEED_ARG_K, "no k", [](N &n) { n.k.data = nullptr; });
   wrong(HEED_NULL_POINTER, HEED_ARG_V, "no v", [](N &n) { n.v.data = nullptr; });
@@ -148,13 +148,13 @@ TEST_F(bad_narrow, overlaps) {
 // Neither layers nor sequences take it; partial results have no out, and a cache has keys and values.
 TEST_F(bad_narrow, where_it_does_not_fit) {
   for (const options_taker &t : takers())
-    if (t.set != &in_attention_) refuses(t, &options_, HEED_NOT_HERE, HEED_ARG_NARROW, "narrow");
+    if (t.set != &in_attention_) refuses(t, &options_, HEED_UNSUPPORTED, HEED_ARG_TYPED, "narrow");
   HEED_MEMORY(data, HEED_PARTIAL_BYTES(batch, heads, n_q, v_dim));
   heed_partial partial;
   ASSERT_EQ(heed_partial_init(&partial, batch, heads, n_q, v_dim, 0, data), HEED_OK);
   options_.partial = &partial;
   heed_attention c = call();
-  memory_.refuses([&] { return heed_attention_run(&c); }, HEED_GIVEN_TWICE, HEED_ARG_OUT, "out beside a partial");
+  memory_.refuses([&] { return heed_attention_run(&c); }, HEED_CONFLICT, HEED_ARG_OUT, "out beside a partial");
   EXPECT_EQ(partial.n_keys, 0);
   narrow_->out.data = nullptr;
   EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
@@ -172,7 +172,7 @@ TEST_F(bad_narrow, where_it_does_not_fit) {
     if (name == HEED_ARG_CALL)
       EXPECT_EQ(status_name(heed_attention_run(&c)), "HEED_OK");
     else
-      memory_.refuses([&] { return heed_attention_run(&c); }, HEED_GIVEN_TWICE, name, "beside a cache");
+      memory_.refuses([&] { return heed_attention_run(&c); }, HEED_CONFLICT, name, "beside a cache");
     restore();
   };
   with_cache(HEED_ARG_K, [&] { narrow_->k.data = in_; });

@@ -100,7 +100,7 @@ TEST_F(bad_options, partial_where_none_fits) {
     const std::vector<float> before(numbers, numbers + sizeof numbers / sizeof(float));
     *t.set->options = heed_options_default();
     t.set->options->partial = &partial;
-    refuses(t, t.set->options, HEED_NOT_HERE, HEED_ARG_PARTIAL, "partial");
+    refuses(t, t.set->options, HEED_UNSUPPORTED, HEED_ARG_PARTIAL, "partial");
     EXPECT_EQ(partial.n_keys, 0);
     EXPECT_EQ(std::memcmp(before.data(), numbers, sizeof numbers), 0);
   }

@@ -102,8 +102,8 @@ TEST_F(bad_overlap, of_layers_and_sequences) {
     heed_argument argument;
   };
   const std::vector<written> by_layer = {{"result", out_, HEED_ARG_Y},
-                                         {"activations", activations_, HEED_ARG_MEMORY},
-                                         {"workspace", activations_ + layer_bytes / 4 - 1, HEED_ARG_MEMORY}};
+                                         {"activations", activations_, HEED_ARG_WORKSPACE},
+                                         {"workspace", activations_ + layer_bytes / 4 - 1, HEED_ARG_WORKSPACE}};
   const std::vector<written> by_sequence = {{"result", sequence_data_, HEED_ARG_OUT},
                                             {"workspace", workspace, HEED_ARG_WORKSPACE},
                                             {"sequence", reinterpret_cast<float *>(sequence_) + 1, HEED_ARG_OUT}};
@@ -122,7 +122,7 @@ TEST_F(bad_overlap, of_layers_and_sequences) {
       t.set->restore();
     }
     const heed_options *inside = new (is_layer ? activations_ + 16 : workspace + 16) heed_options(*t.set->options);
-    refuses(t, inside, HEED_OVERLAP, is_layer ? HEED_ARG_MEMORY : HEED_ARG_WORKSPACE, "options in its memory");
+    refuses(t, inside, HEED_OVERLAP, HEED_ARG_WORKSPACE, "options in its memory");
   }
 }
 

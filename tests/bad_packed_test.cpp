@@ -15,18 +15,18 @@ class bad_packed : public ::testing::Test {
  protected:
   using flaws_of_weights = std::vector<flaw<heed_weights>>;
 
-  heed_memory room(int32_t format) const {
-    return heed_memory_of(packed_, HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out));
+  heed_memory room(int32_t dtype) const {
+    return heed_memory_of(packed_, HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out));
   }
   heed_weights plain() const { return heed_weights_of(w_, nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out); }
-  heed_weights opened(int32_t format) {
+  heed_weights opened(int32_t dtype) {
     heed_weights w = {};
-    EXPECT_EQ(heed_weights_pack(plain(), format, room(format)), HEED_OK);
-    EXPECT_EQ(heed_weights_open(&w, packed_, room(format).bytes), HEED_OK);
+    EXPECT_EQ(heed_weights_pack(plain(), dtype, room(dtype)), HEED_OK);
+    EXPECT_EQ(heed_weights_open(&w, packed_, room(dtype).bytes), HEED_OK);
     return w;
   }
   heed_status project(const heed_weights &w) {
-    return heed_project(heed_matrix_of(x_, 3, n_in), w, bias_, heed_matrix_out_of(y_, 3, n_out), nullptr);
+    return heed_linear(heed_matrix_of(x_, 3, n_in), w, bias_, heed_matrix_out_of(y_, 3, n_out), nullptr);
   }
   void refuses(const std::function<heed_status()> &f, heed_fault fault, heed_argument argument,
                const std::string &what) {
@@ -54,88 +54,87 @@ class bad_packed : public ::testing::Test {
 TEST_F(bad_packed, weights_with_zero_points) {
   using W = heed_weights;
   auto *const zeros = reinterpret_cast<unsigned char *>(zeros_);
-  for (const int32_t format : {HEED_INT8, HEED_UINT8})
+  for (const int32_t dtype : {HEED_INT8, HEED_UINT8})
     for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
       for (const int32_t n : {1, n_out}) {
         const W good =
-            heed_weights_with_zero_points(heed_weights_of(w_, scales_, format, layout, n_in, n_out), zeros, n);
+            heed_weights_with_zero_points(heed_weights_of(w_, scales_, dtype, layout, n_in, n_out), zeros, n);
         refuses_all(
             good,
             {{"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
              {"at the top", [](W &w) { w.data = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
-             {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
-             {"Q8_0", [](W &w) { w.format = HEED_Q8_0; }, HEED_BAD_FORMAT},
-             {"format 8", [](W &w) { w.format = 8; }, HEED_BAD_FORMAT},
+             {"f32", [](W &w) { w.dtype = HEED_F32; }, HEED_BAD_DTYPE},
+             {"Q8_0", [](W &w) { w.dtype = HEED_Q8_0; }, HEED_BAD_DTYPE},
+             {"format 8", [](W &w) { w.dtype = 8; }, HEED_BAD_DTYPE},
              {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},
              {"layout 3", [](W &w) { w.layout = 3; }, HEED_BAD_LAYOUT},
              {"no scales", [](W &w) { w.scales = nullptr; }, HEED_BAD_SCALES},
              {"misaligned scales", [](W &w) { w.scales = misaligned(w.scales); }, HEED_BAD_SCALES},
-             {"no number of scales", [](W &w) { w.n_scales = 0; }, HEED_MISFIT},
-             {"too few scales", [](W &w) { w.n_scales = n_out - 1; }, HEED_MISFIT},
-             {"less than no scales", [](W &w) { w.n_scales = INT32_MIN; }, HEED_MISFIT},
+             {"no number of scales", [](W &w) { w.n_scales = 0; }, HEED_SHAPE_MISMATCH},
+             {"too few scales", [](W &w) { w.n_scales = n_out - 1; }, HEED_SHAPE_MISMATCH},
+             {"less than no scales", [](W &w) { w.n_scales = INT32_MIN; }, HEED_SHAPE_MISMATCH},
              {"zero points at the top",
               [](W &w) { w.n_scales = n_out, w.zero_points = reinterpret_cast<void *>(~uintptr_t{2}); }, HEED_OVERFLOW},
              {"stride", [](W &w) { w.row_stride = -1; }, HEED_BAD_STRIDE},
              {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
              {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
-             {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT}});
+             {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_SHAPE_MISMATCH}});
         for (float *shared : {zeros_, scales_, w_})
           refuses(
               [&] {
-                return heed_project(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(shared, 1, n_out),
-                                    nullptr);
+                return heed_linear(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(shared, 1, n_out),
+                                   nullptr);
               },
               HEED_OVERLAP, HEED_ARG_Y, "y in the weights");
         const heed_multiplier by[n_out] = {};
         refuses(
             [&] {
-              return heed_int_project(heed_int_matrix_of(x_, HEED_INT8, 1, n_in, 0), good, nullptr, by,
-                                      heed_int_matrix_out_of(y_, HEED_INT8, 1, n_out, 0), nullptr);
+              return heed_int_linear(heed_int_matrix_of(x_, HEED_INT8, 1, n_in, 0), good, nullptr, by,
+                                     heed_int_matrix_out_of(y_, HEED_INT8, 1, n_out, 0), nullptr);
             },
-            HEED_NOT_HERE, HEED_ARG_W, "integers");
+            HEED_UNSUPPORTED, HEED_ARG_W, "integers");
       }
   refuses([&] { return project(heed_weights_of(w_, scales_, HEED_UINT8, HEED_IN_OUT, n_in, n_out)); },
           HEED_NOT_INITIALIZED, HEED_ARG_W, "uint8 without zero points");
-  for (const int32_t format : {HEED_F32, HEED_INT8})
+  for (const int32_t dtype : {HEED_F32, HEED_INT8})
     refuses(
         [&] {
-          return heed_weights_pack(heed_weights_of(w_, scales_, format, HEED_IN_OUT, n_in, n_out), HEED_UINT8,
+          return heed_weights_pack(heed_weights_of(w_, scales_, dtype, HEED_IN_OUT, n_in, n_out), HEED_UINT8,
                                    room(HEED_F32));
         },
-        HEED_BAD_FORMAT, HEED_ARG_FORMAT, "no zero points to pack");
+        HEED_BAD_DTYPE, HEED_ARG_DTYPE, "no zero points to pack");
 }
 
 // ------------------------------------------------------------------------------------------------------------- views
 
 TEST_F(bad_packed, weights) {
   using W = heed_weights;
-  for (const int32_t format : all_formats) {
-    const heed_weights good = opened(format);
+  for (const int32_t dtype : all_formats) {
+    const heed_weights good = opened(dtype);
     refuses_all(good, {{"no code", [](W &w) { w.code = nullptr; }, HEED_NOT_INITIALIZED},
                        {"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
                        {"misaligned", [](W &w) { w.data = misaligned(static_cast<const char *>(w.data), 32); },
                         HEED_MISALIGNED},
                        {"at the top", [](W &w) { w.data = reinterpret_cast<void *>(~uintptr_t{63}); }, HEED_OVERFLOW},
-                       {"format -1", [](W &w) { w.format = -1; }, HEED_BAD_FORMAT},
-                       {"format 6", [](W &w) { w.format = 6; }, HEED_BAD_FORMAT},
+                       {"format -1", [](W &w) { w.dtype = -1; }, HEED_BAD_DTYPE},
+                       {"format 6", [](W &w) { w.dtype = 6; }, HEED_BAD_DTYPE},
                        {"in, out", [](W &w) { w.layout = HEED_IN_OUT; }, HEED_BAD_LAYOUT},
                        {"out, in", [](W &w) { w.layout = HEED_OUT_IN; }, HEED_BAD_LAYOUT},
                        {"layout 3", [](W &w) { w.layout = 3; }, HEED_BAD_LAYOUT},
                        {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
                        {"no outputs", [](W &w) { w.n_out = -1; }, HEED_OUT_OF_RANGE},
                        {"too many outputs", [](W &w) { w.n_out = beyond_count; }, HEED_OUT_OF_RANGE},
-                       {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_DAMAGED},
-                       {"fewer outputs", [](W &w) { w.n_out = n_out / 2; }, HEED_DAMAGED}});
+                       {"other inputs", [](W &w) { w.n_in = n_in - 1; }, HEED_CORRUPT},
+                       {"fewer outputs", [](W &w) { w.n_out = n_out / 2; }, HEED_CORRUPT}});
     refuses(
         [&] {
-          return heed_project(heed_matrix_of(x_, 1, n_in - 1), good, bias_, heed_matrix_out_of(y_, 1, n_out), nullptr);
+          return heed_linear(heed_matrix_of(x_, 1, n_in - 1), good, bias_, heed_matrix_out_of(y_, 1, n_out), nullptr);
         },
-        HEED_MISFIT, HEED_ARG_W, "fewer inputs");
-    for (float *shared : {packed_ + 16, packed_ + room(format).bytes / 4 - 1})
+        HEED_SHAPE_MISMATCH, HEED_ARG_W, "fewer inputs");
+    for (float *shared : {packed_ + 16, packed_ + room(dtype).bytes / 4 - 1})
       refuses(
           [&] {
-            return heed_project(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(shared, 1, n_out),
-                                nullptr);
+            return heed_linear(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(shared, 1, n_out), nullptr);
           },
           HEED_OVERLAP, HEED_ARG_Y, "y in the weights");
   }
@@ -143,23 +142,23 @@ TEST_F(bad_packed, weights) {
 
 TEST_F(bad_packed, blocks) {
   using W = heed_weights;
-  for (const int32_t format : {HEED_Q8_0, HEED_Q4_0}) {
-    const heed_weights good = heed_weights_of_blocks(misaligned(w_), format, n_in, n_out);
+  for (const int32_t dtype : {HEED_Q8_0, HEED_Q4_0}) {
+    const heed_weights good = heed_weights_of_blocks(misaligned(w_), dtype, n_in, n_out);
     refuses_all(good, {{"no code", [](W &w) { w.code = nullptr; }, HEED_NOT_INITIALIZED},
                        {"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
                        {"at the top", [](W &w) { w.data = top_of_memory(); }, HEED_OVERFLOW},
-                       {"f32", [](W &w) { w.format = HEED_F32; }, HEED_BAD_FORMAT},
-                       {"int8", [](W &w) { w.format = HEED_INT8; }, HEED_BAD_FORMAT},
-                       {"the other blocks", [](W &w) { w.format = w.format == HEED_Q8_0 ? HEED_Q4_0 : HEED_Q8_0; },
-                        HEED_BAD_FORMAT},
-                       {"format 6", [](W &w) { w.format = 6; }, HEED_BAD_FORMAT},
+                       {"f32", [](W &w) { w.dtype = HEED_F32; }, HEED_BAD_DTYPE},
+                       {"int8", [](W &w) { w.dtype = HEED_INT8; }, HEED_BAD_DTYPE},
+                       {"the other blocks", [](W &w) { w.dtype = w.dtype == HEED_Q8_0 ? HEED_Q4_0 : HEED_Q8_0; },
+                        HEED_BAD_DTYPE},
+                       {"format 6", [](W &w) { w.dtype = 6; }, HEED_BAD_DTYPE},
                        {"in, out", [](W &w) { w.layout = HEED_IN_OUT; }, HEED_BAD_LAYOUT},
                        {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_BAD_LAYOUT},
                        {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
                        {"too many inputs", [](W &w) { w.n_in = beyond_count; }, HEED_OUT_OF_RANGE},
                        {"no outputs", [](W &w) { w.n_out = 0; }, HEED_OUT_OF_RANGE},
-                       {"a part of a block", [](W &w) { w.n_in = n_in - 1; }, HEED_MISFIT},
-                       {"other inputs", [](W &w) { w.n_in = 2 * n_in; }, HEED_MISFIT},
+                       {"a part of a block", [](W &w) { w.n_in = n_in - 1; }, HEED_SHAPE_MISMATCH},
+                       {"other inputs", [](W &w) { w.n_in = 2 * n_in; }, HEED_SHAPE_MISMATCH},
                        {"stride of a part", [](W &w) { w.row_stride = n_in + 8; }, HEED_BAD_STRIDE},
                        {"stride -32", [](W &w) { w.row_stride = -32; }, HEED_BAD_STRIDE},
                        {"greatest stride", [](W &w) { w.row_stride = huge_stride / 32 * 32; }, HEED_OVERFLOW}});
@@ -168,13 +167,13 @@ TEST_F(bad_packed, blocks) {
     EXPECT_EQ(status_name(project(repeated)), "HEED_OK");
     refuses(
         [&] {
-          return heed_project(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(w_ + 3, 1, n_out), nullptr);
+          return heed_linear(heed_matrix_of(x_, 1, n_in), good, bias_, heed_matrix_out_of(w_ + 3, 1, n_out), nullptr);
         },
         HEED_OVERLAP, HEED_ARG_Y, "y in the weights");
   }
   // Formats of blocks that heed_weights_of was told, and a layout that is only heed's.
-  for (const int32_t format : {HEED_Q8_0, HEED_Q4_0})
-    refuses([&] { return project(heed_weights_of(w_, nullptr, format, HEED_OUT_IN, n_in, n_out)); },
+  for (const int32_t dtype : {HEED_Q8_0, HEED_Q4_0})
+    refuses([&] { return project(heed_weights_of(w_, nullptr, dtype, HEED_OUT_IN, n_in, n_out)); },
             HEED_NOT_INITIALIZED, HEED_ARG_W, "blocks that are not made");
   refuses([&] { return project(heed_weights_of(packed_, nullptr, HEED_F32, HEED_PACKED, n_in, n_out)); },
           HEED_NOT_INITIALIZED, HEED_ARG_W, "packed weights that are not opened");
@@ -188,24 +187,24 @@ TEST_F(bad_packed, pack_weights) {
       {"null", [](W &w) { w.data = nullptr; }, HEED_NULL_POINTER},
       {"misaligned", [](W &w) { w.data = misaligned(static_cast<const char *>(w.data)); }, HEED_MISALIGNED},
       {"at the top", [](W &w) { w.data = top_of_memory(); }, HEED_OVERFLOW},
-      {"format -1", [](W &w) { w.format = -1; }, HEED_BAD_FORMAT},
-      {"blocks", [](W &w) { w.format = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
+      {"format -1", [](W &w) { w.dtype = -1; }, HEED_BAD_DTYPE},
+      {"blocks", [](W &w) { w.dtype = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
       {"layout -1", [](W &w) { w.layout = -1; }, HEED_BAD_LAYOUT},
       {"packed", [](W &w) { w.layout = HEED_PACKED; }, HEED_NOT_INITIALIZED},
       {"no inputs", [](W &w) { w.n_in = 0; }, HEED_OUT_OF_RANGE},
       {"no outputs", [](W &w) { w.n_out = 0; }, HEED_OUT_OF_RANGE},
       {"stride -1", [](W &w) { w.row_stride = -1; }, HEED_BAD_STRIDE},
       {"greatest stride", [](W &w) { w.row_stride = huge_stride; }, HEED_OVERFLOW},
-      {"int8 without scales", [](W &w) { w.format = HEED_INT8; }, HEED_BAD_SCALES}};
-  for (const int32_t format : all_formats) {
-    const heed_memory to = room(format);
+      {"int8 without scales", [](W &w) { w.dtype = HEED_INT8; }, HEED_BAD_SCALES}};
+  for (const int32_t dtype : all_formats) {
+    const heed_memory to = room(dtype);
     for (const flaw<heed_weights> &wrong : flaws) {
       heed_weights bad = plain();
       wrong.apply(bad);
-      refuses([&] { return heed_weights_pack(bad, format, to); }, wrong.fault, HEED_ARG_W, wrong.what);
+      refuses([&] { return heed_weights_pack(bad, dtype, to); }, wrong.fault, HEED_ARG_W, wrong.what);
     }
     const auto refused = [&](heed_memory memory, heed_fault fault, const std::string &what) {
-      refuses([&] { return heed_weights_pack(plain(), format, memory); }, fault, HEED_ARG_MEMORY, what);
+      refuses([&] { return heed_weights_pack(plain(), dtype, memory); }, fault, HEED_ARG_MEMORY, what);
     };
     refused(heed_memory_of(nullptr, to.bytes), HEED_NULL_POINTER, "null");
     refused(heed_memory_of(packed_ + 8, to.bytes), HEED_MISALIGNED, "misaligned");
@@ -214,13 +213,13 @@ TEST_F(bad_packed, pack_weights) {
     refused(heed_memory_of(reinterpret_cast<void *>(~uintptr_t{63}), to.bytes), HEED_OVERFLOW, "at the top");
     heed_weights inside = plain();
     inside.data = packed_ + 9;
-    refuses([&] { return heed_weights_pack(inside, format, to); }, HEED_OVERLAP, HEED_ARG_MEMORY, "w in the memory");
+    refuses([&] { return heed_weights_pack(inside, dtype, to); }, HEED_OVERLAP, HEED_ARG_MEMORY, "w in the memory");
     inside = heed_weights_of(w_, packed_ + 3, HEED_INT8, HEED_IN_OUT, n_in, n_out);
-    refuses([&] { return heed_weights_pack(inside, format, to); }, HEED_OVERLAP, HEED_ARG_MEMORY,
+    refuses([&] { return heed_weights_pack(inside, dtype, to); }, HEED_OVERLAP, HEED_ARG_MEMORY,
             "scales in the memory");
   }
-  for (const int32_t format : {-1, 6, INT32_MAX})
-    refuses([&] { return heed_weights_pack(plain(), format, room(HEED_F32)); }, HEED_BAD_FORMAT, HEED_ARG_FORMAT,
+  for (const int32_t dtype : {-1, 6, INT32_MAX})
+    refuses([&] { return heed_weights_pack(plain(), dtype, room(HEED_F32)); }, HEED_BAD_DTYPE, HEED_ARG_DTYPE,
             "format");
   const heed_weights packed = opened(HEED_F16);
   refuses([&] { return heed_weights_pack(packed, HEED_F16, heed_memory_of(packed_, room(HEED_F32).bytes)); },
@@ -239,12 +238,12 @@ TEST_F(bad_packed, pack_special_numbers) {
     for (const int32_t at : {0, 37, n_in * n_out - 1}) {
       const float before = w_[at];
       w_[at] = special;
-      for (const int32_t format : all_formats) {
-        const auto call = [&] { return heed_weights_pack(plain(), format, room(format)); };
-        if (std::find(refused.begin(), refused.end(), format) == refused.end())
-          EXPECT_EQ(status_name(call()), "HEED_OK") << special << " as " << format;
+      for (const int32_t dtype : all_formats) {
+        const auto call = [&] { return heed_weights_pack(plain(), dtype, room(dtype)); };
+        if (std::find(refused.begin(), refused.end(), dtype) == refused.end())
+          EXPECT_EQ(status_name(call()), "HEED_OK") << special << " as " << dtype;
         else
-          refuses(call, HEED_NOT_FINITE, HEED_ARG_W, std::to_string(special) + " as " + std::to_string(format));
+          refuses(call, HEED_NOT_FINITE, HEED_ARG_W, std::to_string(special) + " as " + std::to_string(dtype));
       }
       w_[at] = before;
     }
@@ -258,11 +257,11 @@ TEST_F(bad_packed, pack_special_numbers) {
   auto *const bytes = reinterpret_cast<int8_t *>(w_);
   for (int32_t i = 0; i < n_in * n_out; ++i) bytes[i] = 127;
   for (const float scale : {not_a_number, infinity, 3e36f})
-    for (const int32_t format : {HEED_Q8_0, HEED_Q4_0, HEED_INT8}) {
+    for (const int32_t dtype : {HEED_Q8_0, HEED_Q4_0, HEED_INT8}) {
       for (int32_t o = 0; o < n_out; ++o) scales_[o] = o == 2 ? scale : 1;
       const heed_weights w = heed_weights_of(w_, scales_, HEED_INT8, HEED_IN_OUT, n_in, n_out);
-      const auto call = [&] { return heed_weights_pack(w, format, room(format)); };
-      if (format == HEED_INT8)
+      const auto call = [&] { return heed_weights_pack(w, dtype, room(dtype)); };
+      if (dtype == HEED_INT8)
         EXPECT_EQ(status_name(call()), "HEED_OK");
       else
         refuses(call, HEED_NOT_FINITE, HEED_ARG_W, "scale");
@@ -273,9 +272,9 @@ TEST_F(bad_packed, pack_special_numbers) {
 
 TEST_F(bad_packed, open) {
   heed_weights *const w = reinterpret_cast<heed_weights *>(after_);
-  for (const int32_t format : all_formats) {
-    opened(format);
-    const size_t bytes = room(format).bytes;
+  for (const int32_t dtype : all_formats) {
+    opened(dtype);
+    const size_t bytes = room(dtype).bytes;
     auto *const header = reinterpret_cast<unsigned char *>(packed_);
     const auto refused = [&](const void *packed, size_t n, heed_fault fault, const std::string &what) {
       refuses([&] { return heed_weights_open(w, packed, n); }, fault, HEED_ARG_PACKED, what);
@@ -287,7 +286,7 @@ TEST_F(bad_packed, open) {
       refused(packed_, n, HEED_TOO_SMALL, "too few bytes");
     // Each byte of the header, changed.
     for (int32_t at = 0; at < 64; ++at) {
-      const heed_fault fault = at < 8 ? HEED_FOREIGN : at < 12 ? HEED_UNKNOWN_VERSION : HEED_DAMAGED;
+      const heed_fault fault = at < 8 ? HEED_BAD_MAGIC : at < 12 ? HEED_UNKNOWN_VERSION : HEED_CORRUPT;
       const unsigned char before = header[at];
       header[at] ^= 0x80;
       if (at != 16 && at != 17 && at != 18 && at != 20 && at != 21 && at != 22)  // else it is another shape
@@ -312,7 +311,7 @@ TEST_F(bad_packed, open) {
               HEED_ARG_W, "w in the bytes");
     EXPECT_EQ(status_name(heed_weights_open(w, packed_, bytes)), "HEED_OK");
     EXPECT_EQ(status_name(heed_weights_open(w, packed_, room(HEED_F32).bytes)), "HEED_OK") << "more bytes";
-    EXPECT_EQ(w->format, format);
+    EXPECT_EQ(w->dtype, dtype);
     EXPECT_EQ(w->layout, HEED_PACKED);
     EXPECT_EQ(w->n_in, n_in);
     EXPECT_EQ(w->n_out, n_out);

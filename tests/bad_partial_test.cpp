@@ -8,7 +8,7 @@ class bad_partial : public partial_test {
  protected:
   heed_attention call() {
     heed_attention c = heed_attention_of(in_, in_, in_, n_q, n_kv, heads, kv_heads, dim, nullptr, workspace());
-    c.batch = batch, c.v_dim = v_dim;
+    c.batch_size = batch, c.v_dim = v_dim;
     c.v = heed_token_major(in_, n_kv, kv_heads, v_dim);
     set_.options->partial = total_;
     c.options = set_.options;
@@ -56,10 +56,10 @@ TEST_F(bad_partial, in_a_call) {
     f.apply(*total_);
     call_refuses(f.fault, partial, f.what);
   }
-  for (int32_t P::*count : {&P::batch, &P::n_heads, &P::n_q, &P::v_dim})
+  for (int32_t P::*count : {&P::batch_size, &P::n_heads, &P::n_q, &P::v_dim})
     for (const int32_t change : {-1, 1}) {
       total_->*count += change;
-      call_refuses(HEED_MISFIT, partial, "shape");
+      call_refuses(HEED_SHAPE_MISMATCH, partial, "shape");
     }
   for (const int32_t wrong : {1, 1023, 1025}) {
     total_->n_keys = wrong;
@@ -69,16 +69,16 @@ TEST_F(bad_partial, in_a_call) {
   }
   total_->first_key = HEED_MAX_COUNT - 1024, total_->n_keys = 1024;
   call_refuses(HEED_OUT_OF_RANGE, partial, "more keys than there may be");
-  call_refuses(HEED_GIVEN_TWICE, HEED_ARG_OUT, "out", [this](heed_attention &c) { c.out = out(); });
+  call_refuses(HEED_CONFLICT, HEED_ARG_OUT, "out", [this](heed_attention &c) { c.out = out(); });
 }
 
 // More rows than a size_t can count, of which the call names no memory.
 TEST_F(bad_partial, rows_beyond_the_address_space) {
   set_.leave_partial_options();
   heed_options options = heed_options_default();
-  options.partial = total_, options.top_k = set_.top_k;
-  call_refuses(HEED_OVERFLOW, HEED_ARG_TOP_K, "top k", [&](heed_attention &c) {
-    c.batch = c.n_q = HEED_MAX_COUNT, c.n_heads = HEED_MAX_DIM, c.n_kv_heads = 1;
+  options.partial = total_, options.topk_weights = set_.topk_weights;
+  call_refuses(HEED_OVERFLOW, HEED_ARG_TOPK_WEIGHTS, "top k", [&](heed_attention &c) {
+    c.batch_size = c.n_q = HEED_MAX_COUNT, c.n_heads = HEED_MAX_DIM, c.n_kv_heads = 1;
     for (heed_tensor *t : {&c.q, &c.k, &c.v}) *t = {t->data, 0, 0, 0};
     c.options = &options;
   });
@@ -88,11 +88,12 @@ TEST_F(bad_partial, rows_beyond_the_address_space) {
 TEST_F(bad_partial, what_does_not_go_with_it) {
   set_.leave_partial_options();
   heed_options &o = *set_.options;
-  call_refuses(HEED_NOT_HERE, HEED_ARG_SINKS, "sinks", [&](heed_attention &) { o.sinks = set_.sinks; });
-  call_refuses(HEED_NOT_HERE, HEED_ARG_WEIGHTS, "weights", [&](heed_attention &) { o.weights = set_.weights; });
-  call_refuses(HEED_NOT_HERE, HEED_ARG_LSE, "lse", [&](heed_attention &) { o.lse = set_.lse; });
-  call_refuses(HEED_NOT_HERE, HEED_ARG_COLUMN_SUMS, "sums", [&](heed_attention &) { o.column_sums = set_.sums; });
-  call_refuses(HEED_NOT_HERE, HEED_ARG_TOP_K, "top k", [&](heed_attention &) { o.top_k = set_.top_k; });
+  call_refuses(HEED_UNSUPPORTED, HEED_ARG_SINKS, "sinks", [&](heed_attention &) { o.sinks = set_.sinks; });
+  call_refuses(HEED_UNSUPPORTED, HEED_ARG_WEIGHTS, "weights", [&](heed_attention &) { o.weights = set_.weights; });
+  call_refuses(HEED_UNSUPPORTED, HEED_ARG_LSE, "lse", [&](heed_attention &) { o.lse = set_.lse; });
+  call_refuses(HEED_UNSUPPORTED, HEED_ARG_COLUMN_SUMS, "sums", [&](heed_attention &) { o.column_sums = set_.sums; });
+  call_refuses(HEED_UNSUPPORTED, HEED_ARG_TOPK_WEIGHTS, "top k",
+               [&](heed_attention &) { o.topk_weights = set_.topk_weights; });
 }
 
 TEST_F(bad_partial, other_options_of_the_call) {

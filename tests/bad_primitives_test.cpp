@@ -51,13 +51,13 @@ class bad_primitives : public ::testing::Test {
     }
     arguments a = good();
     a.w.n_rows = 4;
-    refuses(f, a, HEED_MISFIT, w, "inner dimension");
+    refuses(f, a, HEED_SHAPE_MISMATCH, w, "inner dimension");
     a = good();
     a.y.n_rows = 2;
-    refuses(f, a, HEED_MISFIT, y, "rows");
+    refuses(f, a, HEED_SHAPE_MISMATCH, y, "rows");
     a = good();
     a.y.dim = 3;
-    refuses(f, a, HEED_MISFIT, y, "columns");
+    refuses(f, a, HEED_SHAPE_MISMATCH, y, "columns");
     for (float *shared : {x_, x_ + 14, w_, w_ + 19, w_ - 11}) {
       a = good();
       a.y.data = shared;
@@ -73,7 +73,9 @@ class bad_primitives : public ::testing::Test {
 };
 
 TEST_F(bad_primitives, linear) {
-  const function f = [](const arguments &a) { return heed_linear(a.x, a.w, a.bias, a.y, a.executor); };
+  const function f = [](const arguments &a) {
+    return heed_linear(a.x, heed_weights_of_matrix(a.w), a.bias, a.y, a.executor);
+  };
   refuses_product(f, HEED_ARG_X, HEED_ARG_W, HEED_ARG_Y);
   arguments a = good();
   a.bias = misaligned(bias_);
@@ -124,10 +126,10 @@ TEST_F(bad_primitives, softmax) {
   }
   arguments a = good();
   a.y.n_rows = 2;
-  refuses(f, a, HEED_MISFIT, HEED_ARG_Y, "rows");
+  refuses(f, a, HEED_SHAPE_MISMATCH, HEED_ARG_Y, "rows");
   a = good();
   a.y.dim = 3;
-  refuses(f, a, HEED_MISFIT, HEED_ARG_Y, "columns");
+  refuses(f, a, HEED_SHAPE_MISMATCH, HEED_ARG_Y, "columns");
   for (const ptrdiff_t shift : {-14, -1, 1, 14}) {
     a = good();
     a.y.data = x_ + shift;
@@ -184,7 +186,7 @@ TEST_F(bad_primitives, self_attention) {
     heed_matrix_out bad = out;
     wrong.apply(bad);
     const bool shape = bad.n_rows != out.n_rows || bad.dim != out.dim;
-    refused(x, usual, bad, workspace, shape ? HEED_MISFIT : wrong.fault, HEED_ARG_OUT, wrong.what);
+    refused(x, usual, bad, workspace, shape ? HEED_SHAPE_MISMATCH : wrong.fault, HEED_ARG_OUT, wrong.what);
   }
   for (const float scale : {NAN, INFINITY, -INFINITY})
     refused(x, scale, out, workspace, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");

@@ -63,7 +63,7 @@ TEST_F(bad_rope, objects) {
   EXPECT_EQ(status, HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_ROPE));
   refuses([=](A &a) { a.given = misaligned(in_arena); }, HEED_MISALIGNED, HEED_ARG_ROPE, "misaligned");
   refuses([](A &a) { a.rope.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "zeros");
-  refuses([](A &a) { ++a.rope.struct_size; }, HEED_UNKNOWN_STRUCT, HEED_ARG_ROPE, "size");
+  refuses([](A &a) { ++a.rope.struct_size; }, HEED_BAD_STRUCT_SIZE, HEED_ARG_ROPE, "size");
   refuses([](A &a) { a.rope.code = nullptr; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "code");
   refuses([](A &a) { a.rope.code = reinterpret_cast<heed_rope_code *>(&a); }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE,
           "code");
@@ -83,8 +83,8 @@ TEST_F(bad_rope, fields) {
   for (const int32_t dim : {-2, INT32_MIN, HEED_MAX_DIM + 2})
     refuses([=](A &a) { a.rope.rotary_dim = dim; }, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM, "rotary_dim");
   for (const int32_t dim : {1, 5, 8})
-    refuses([=](A &a) { a.rope.rotary_dim = dim; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM, "rotary_dim");
-  refuses([](A &a) { a.head_dim = 5; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM, "all of an odd head");
+    refuses([=](A &a) { a.rope.rotary_dim = dim; }, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM, "rotary_dim");
+  refuses([](A &a) { a.head_dim = 5; }, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM, "all of an odd head");
   for (const float x : {NAN, INFINITY, -INFINITY}) {
     refuses([=](A &a) { a.rope.base = x; }, HEED_NOT_FINITE, HEED_ARG_BASE, "base");
     refuses([=](A &a) { a.rope.scale = x; }, HEED_NOT_FINITE, HEED_ARG_SCALE, "scale");

@@ -56,10 +56,10 @@ class bad_rows : public ::testing::Test {
     }
     arguments a = good();
     a.y.n_rows = 2;
-    refuses(f, a, HEED_MISFIT, HEED_ARG_Y, "rows");
+    refuses(f, a, HEED_SHAPE_MISMATCH, HEED_ARG_Y, "rows");
     a = good();
     a.y.dim = 4;
-    refuses(f, a, HEED_MISFIT, HEED_ARG_Y, "columns");
+    refuses(f, a, HEED_SHAPE_MISMATCH, HEED_ARG_Y, "columns");
     reverse_executor executor(2);
     for (const flaw<heed_executor> &wrong : executor_flaws()) {
       heed_executor bad = *executor.get();
@@ -77,7 +77,7 @@ class bad_rows : public ::testing::Test {
     for (const bool rows : {false, true}) {
       arguments a = good();
       --(rows ? a.other.n_rows : a.other.dim);
-      refuses(f, a, HEED_MISFIT, other, "another shape");
+      refuses(f, a, HEED_SHAPE_MISMATCH, other, "another shape");
     }
   }
 
@@ -136,7 +136,8 @@ TEST_F(bad_rows, group_norm) {
   };
   for (const int32_t n : {0, -1, 6, INT32_MIN, INT32_MAX})
     refuses(grouped(n), good(), HEED_OUT_OF_RANGE, HEED_ARG_N_GROUPS, std::to_string(n));
-  for (const int32_t n : {2, 3, 4}) refuses(grouped(n), good(), HEED_MISFIT, HEED_ARG_N_GROUPS, std::to_string(n));
+  for (const int32_t n : {2, 3, 4})
+    refuses(grouped(n), good(), HEED_SHAPE_MISMATCH, HEED_ARG_N_GROUPS, std::to_string(n));
   EXPECT_EQ(status_name(grouped(5)(good())), "HEED_OK");
 }
 
@@ -181,7 +182,7 @@ TEST_F(bad_rows, activations) {
     for (const bool rows : {false, true}) {
       arguments a = good();
       --(rows ? a.other.n_rows : a.other.dim);
-      refuses(gated, a, HEED_MISFIT, HEED_ARG_UP, "another shape");
+      refuses(gated, a, HEED_SHAPE_MISMATCH, HEED_ARG_UP, "another shape");
     }
     arguments a = good();
     a.y.data = other_ + 1;

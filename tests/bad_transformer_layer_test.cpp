@@ -24,22 +24,21 @@ TEST_F(bad_transformer_layer, the_good_call_is_accepted) {
 TEST_F(bad_transformer_layer, structures) {
   using T = heed_transformer_layer;
   for (const uint32_t size : {1u, uint32_t{sizeof(T)} - 1, uint32_t{sizeof(T)} + 8, UINT32_MAX})
-    refuses(HEED_UNKNOWN_STRUCT, HEED_ARG_LAYER, "size", [=](A &a) { a.transformer.struct_size = size; });
+    refuses(HEED_BAD_STRUCT_SIZE, HEED_ARG_LAYER, "size", [=](A &a) { a.transformer.struct_size = size; });
   refuses(HEED_NOT_INITIALIZED, HEED_ARG_LAYER, "zeros", [](A &a) { a.transformer = {}; });
   A a;
   make_good(&a);
   const auto run = [&](const T *t) { return heed_transformer_layer_run(t, a.x, a.y, a.memory, nullptr); };
   memory_.refuses([&] { return run(nullptr); }, HEED_NULL_POINTER, HEED_ARG_LAYER, "null");
   memory_.refuses([&] { return run(misaligned(&a.transformer)); }, HEED_MISALIGNED, HEED_ARG_LAYER, "misaligned");
-  memory_.refuses([&, t = new (room_) T(a.transformer)] { return run(t); }, HEED_OVERLAP, HEED_ARG_MEMORY,
+  memory_.refuses([&, t = new (room_) T(a.transformer)] { return run(t); }, HEED_OVERLAP, HEED_ARG_WORKSPACE,
                   "the layer lies in it");
 }
 
 TEST_F(bad_transformer_layer, numbers_and_functions) {
   for (const int32_t wrong : {0, -1, INT32_MIN, HEED_MAX_DIM + 1, INT32_MAX})
-    refuses(HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_DIM, std::to_string(wrong),
-            [=](A &a) { a.transformer.hidden_dim = wrong; });
-  refuses(HEED_MISFIT, HEED_ARG_OUT_DIM, "not model_dim", [](A &a) { ++a.attention.out_dim; });
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FFN_DIM, std::to_string(wrong), [=](A &a) { a.transformer.ffn_dim = wrong; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_DIM, "not model_dim", [](A &a) { ++a.attention.out_dim; });
   for (const int32_t wrong : {-1, 2, INT32_MIN})
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST, std::to_string(wrong),
             [=](A &a) { a.transformer.norm_first = wrong; });
@@ -59,7 +58,7 @@ TEST_F(bad_transformer_layer, weights_and_biases) {
       {"w_down", HEED_ARG_W_DOWN, HEED_ARG_B_DOWN, [](A &a) -> heed_weights & { return a.transformer.w_down; },
        [](A &a) -> const float *& { return a.transformer.b_down; }}};
   for (const layer_weights &one : all) refuses_weights(one, one.w_name != HEED_ARG_W_GATE);
-  refuses(HEED_MISFIT, HEED_ARG_B_GATE, "without a gate", [](A &a) { a.transformer.w_gate.data = nullptr; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_B_GATE, "without a gate", [](A &a) { a.transformer.w_gate.data = nullptr; });
 }
 
 TEST_F(bad_transformer_layer, norms) {
@@ -86,7 +85,7 @@ TEST_F(bad_transformer_layer, in_place) {
   for (const int32_t n_rows : {0, -1, INT32_MIN, beyond_count, INT32_MAX})
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_X, "in place, rows " + std::to_string(n_rows), in_place(n_rows, model_dim));
   refuses(HEED_OVERLAP, HEED_ARG_Y, "in place with another stride", in_place(2, model_dim + 1));
-  refuses(HEED_MISFIT, HEED_ARG_X, "in place, columns", [&](A &a) {
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_X, "in place, columns", [&](A &a) {
     in_place(n, model_dim)(a);
     a.x.dim = a.y.dim = model_dim - 1;
   });

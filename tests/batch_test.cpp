@@ -64,12 +64,12 @@ struct batch_trial {
     const heed_attention_layer &a = layer.attention;
     if (a.causal && r.chance(70)) {
       const int32_t longest = *std::max_element(rows.begin(), rows.end()), most_before = r.between(0, 30);
-      const int32_t format = r.between(HEED_F32, HEED_INT8);
+      const int32_t dtype = r.between(HEED_F32, HEED_INT8);
       cached = true;
       shape = r.chance(50)
-                  ? cache_shape(HEED_CACHE_RING, r.between(1, 30), a.n_kv_heads, a.head_dim, a.v_dim, format,
+                  ? cache_shape(HEED_CACHE_RING, r.between(1, 30), a.n_kv_heads, a.head_dim, a.v_dim, dtype,
                                 r.between(0, 5), r.chance(50) ? longest : r.between(0, longest))
-                  : cache_shape(HEED_CACHE_LINEAR, most_before + longest, a.n_kv_heads, a.head_dim, a.v_dim, format);
+                  : cache_shape(HEED_CACHE_LINEAR, most_before + longest, a.n_kv_heads, a.head_dim, a.v_dim, dtype);
       for (size_t i = 0; i < rows.size(); ++i) before.push_back(r.between(0, most_before));
     }
     for (const int32_t n : rows) n_rows += n;
@@ -219,7 +219,7 @@ TEST_P(batches, cross_attention_reads_the_memory_of_each_sequence) {
   t.w_up = weights(dim, hidden), t.w_down = weights(hidden, dim);
   a.causal = 1, c.cross = 1, t.cross = &c;
   const floats source = bell_floats(r, 52 * dim), target = bell_floats(r, 6 * dim);
-  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(52, dim, heads, heads, head, head, hidden, 0));
+  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(52, dim, heads, heads, head, head, hidden, 0));
   const auto run = [&](const float *x, int32_t n, floats *y) {
     y->resize(size_t(n) * dim);
     expect_done(heed_transformer_layer_run(&t, heed_matrix_of(x, n, dim), heed_matrix_out_of(y->data(), n, dim), memory,
@@ -229,19 +229,19 @@ TEST_P(batches, cross_attention_reads_the_memory_of_each_sequence) {
   for (int32_t i = 0, from = 0, to = 0; i < n_sources; from += sources[i], to += targets[i++]) {
     owned_cache cache(cache_shape(HEED_CACHE_LINEAR, capacity, heads, head, head, HEED_F16));
     c.cache = &cache.cache;
-    expect_done(heed_attention_layer_remember(&c, heed_matrix_of(&source[size_t(from * dim)], sources[i], dim), memory,
-                                              nullptr));
+    expect_done(
+        heed_attention_layer_encode(&c, heed_matrix_of(&source[size_t(from * dim)], sources[i], dim), memory, nullptr));
     if (targets[i] > 0) run(&target[size_t(to * dim)], targets[i], &y), append(&expected, y);
   }
-  heed_batch of_sources, of_targets;
-  expect_done(heed_batch_init(&of_sources, n_sources, sources));
-  expect_done(heed_batch_init(&of_targets, n_sources, targets));
+  heed_ragged_batch of_sources, of_targets;
+  expect_done(heed_ragged_batch_init(&of_sources, n_sources, sources));
+  expect_done(heed_ragged_batch_init(&of_targets, n_sources, targets));
   a.batch = &of_targets, c.batch = &of_sources;
   for (const size_t room : {size_t{2 * dim * 4}, size_t{7 * 2 * dim * 4}, memory.bytes}) {
     owned_cache cache(cache_shape(HEED_CACHE_LINEAR, capacity, heads, head, head, HEED_F16, 0, 0, n_sources));
     c.cache = &cache.cache;
-    expect_done(heed_attention_layer_remember(&c, heed_matrix_of(source.data(), 52, dim),
-                                              heed_memory_of(memory.data, room), nullptr));
+    expect_done(heed_attention_layer_encode(&c, heed_matrix_of(source.data(), 52, dim),
+                                            heed_memory_of(memory.data, room), nullptr));
     for (int32_t i = 0; i < n_sources; ++i) EXPECT_EQ(heed_cache_length(&cache.cache, i), sources[i]);
     run(target.data(), 6, &y);
     EXPECT_TRUE(same_bits(expected, y)) << room << " bytes";
@@ -263,7 +263,7 @@ TEST(bad_batches, are_refused_before_anything_is_written) {
   owned_cache cache(shape), other([&] { return shape.n_sequences = 2, shape; }());
   int32_t rows[3] = {4, 0, 5};
   floats x(9 * dim, 1.0f), y(9 * dim, 7.0f);
-  heed_batch batch;
+  heed_ragged_batch batch;
   const auto run = [&] {
     return heed_attention_layer_run(&l, heed_matrix_of(x.data(), 9, dim), heed_matrix_out_of(y.data(), 9, dim), memory,
                                     nullptr);
@@ -274,14 +274,16 @@ TEST(bad_batches, are_refused_before_anything_is_written) {
     EXPECT_TRUE(same_bits(before, cache.contents())) << what;
     EXPECT_TRUE(same_bits(y_before, y)) << what;
   };
-  EXPECT_EQ(heed_batch_init(nullptr, 3, rows), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_BATCH));
-  EXPECT_EQ(heed_batch_init(misaligned(&batch), 3, rows), HEED_STATUS(HEED_MISALIGNED, HEED_ARG_BATCH));
-  const auto make = [&](int32_t n, const int32_t *lengths) { EXPECT_EQ(heed_batch_init(&batch, n, lengths), HEED_OK); };
+  EXPECT_EQ(heed_ragged_batch_init(nullptr, 3, rows), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_BATCH));
+  EXPECT_EQ(heed_ragged_batch_init(misaligned(&batch), 3, rows), HEED_STATUS(HEED_MISALIGNED, HEED_ARG_BATCH));
+  const auto make = [&](int32_t n, const int32_t *lengths) {
+    EXPECT_EQ(heed_ragged_batch_init(&batch, n, lengths), HEED_OK);
+  };
   l.batch = &batch, l.cache = &cache.cache;
   batch = {};
   refused(HEED_NOT_INITIALIZED, HEED_ARG_BATCH, "zeros");
   make(3, rows), ++batch.struct_size;
-  refused(HEED_UNKNOWN_STRUCT, HEED_ARG_BATCH, "size");
+  refused(HEED_BAD_STRUCT_SIZE, HEED_ARG_BATCH, "size");
   l.batch = misaligned(&batch);
   refused(HEED_MISALIGNED, HEED_ARG_BATCH, "misaligned");
   l.batch = &batch;
@@ -293,13 +295,13 @@ TEST(bad_batches, are_refused_before_anything_is_written) {
   make(3, misaligned(rows)), refused(HEED_MISALIGNED, HEED_ARG_LENGTHS, "misaligned");
   make(3, rows), rows[1] = -1, refused(HEED_OUT_OF_RANGE, HEED_ARG_LENGTHS, "negative");
   rows[1] = HEED_MAX_COUNT + 1, refused(HEED_OUT_OF_RANGE, HEED_ARG_LENGTHS, "too long");
-  rows[1] = 1, refused(HEED_MISFIT, HEED_ARG_LENGTHS, "ten rows of nine");
-  rows[1] = 0, rows[0] = 3, refused(HEED_MISFIT, HEED_ARG_LENGTHS, "eight rows of nine");
-  rows[0] = 4, make(2, rows), refused(HEED_MISFIT, HEED_ARG_LENGTHS, "a sequence less");
+  rows[1] = 1, refused(HEED_SHAPE_MISMATCH, HEED_ARG_LENGTHS, "ten rows of nine");
+  rows[1] = 0, rows[0] = 3, refused(HEED_SHAPE_MISMATCH, HEED_ARG_LENGTHS, "eight rows of nine");
+  rows[0] = 4, make(2, rows), refused(HEED_SHAPE_MISMATCH, HEED_ARG_LENGTHS, "a sequence less");
   make(3, rows), l.cache = &other.cache;
-  refused(HEED_MISFIT, HEED_ARG_N_SEQUENCES, "a cache of two");
+  refused(HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES, "a cache of two");
   l.cache = &cache.cache, l.batch = nullptr;
-  refused(HEED_MISFIT, HEED_ARG_N_SEQUENCES, "a cache of three without a batch");
+  refused(HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES, "a cache of three without a batch");
   l.batch = &batch;
   make(3, reinterpret_cast<const int32_t *>(y.data()));
   std::memcpy(y.data(), rows, sizeof rows);

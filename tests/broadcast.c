@@ -33,13 +33,13 @@ int main(void) {
   call = call_of(1, n_kv, 1);
   expect("many keys", heed_attention_run(&call), 0.5f);
   call = call_of(1, 1, 1);
-  call.batch = n_q;
+  call.batch_size = n_q;
   call.q.batch_stride = call.k.batch_stride = call.v.batch_stride = 0;
   call.out.batch_stride = 1;
   expect("many batch entries", heed_attention_run(&call), 0.5f);
   const heed_matrix x = {row, n_q, 4, 0}, w = {row, 4, 1, 0};
   const heed_matrix_out y = {out, n_q, 1, 1};
-  expect("linear", heed_linear(x, w, NULL, y, NULL), 1.0f);
+  expect("linear", heed_linear(x, heed_weights_of_matrix(w), NULL, y, NULL), 1.0f);
   expect("weighted sum", heed_weighted_sum(x, w, y, NULL), 1.0f);
   expect("softmax", heed_softmax((heed_matrix){row, n_q, 1, 0}, 1, y, NULL), 1.0f);
   return faults != 0;

@@ -16,10 +16,10 @@ enum class kind { linear, ring, pinned_ring };
 // The life of one cache.
 class machine {
  public:
-  machine(kind k, int32_t format, uint64_t seed) : r_(seed), shape_(random_cache_shape(k, format)) {
+  machine(kind k, int32_t dtype, uint64_t seed) : r_(seed), shape_(random_cache_shape(k, dtype)) {
     for (const std::string &name : kernels_of_build())
-      if (heed_kernel_profile(name.c_str()) == int32_t(seed % 2) && is_usable_once(name)) kernels_.push_back(name);
-    if (kernels_.empty()) kernels_.push_back(heed_kernel_current());
+      if (heed_isa_arithmetic(name.c_str()) == int32_t(seed % 2) && is_usable_once(name)) kernels_.push_back(name);
+    if (kernels_.empty()) kernels_.push_back(heed_isa_current());
     reset_model();
     place();
     EXPECT_EQ(status_name(heed_cache_init(&cache_, &shape_, memory_->all())), "HEED_OK");
@@ -28,7 +28,7 @@ class machine {
 
   void step() {
     kernel_ = r_.pick(kernels_);
-    heed_kernel_use(kernel_.c_str());
+    heed_isa_use(kernel_.c_str());
     const int32_t what = r_.between(0, 99), sequence = r_.between(0, shape_.n_sequences - 1);
     if (what < 40)
       append_some(sequence);
@@ -60,15 +60,14 @@ class machine {
     const auto found = known.find(name);
     return found != known.end() ? found->second : (known[name] = is_usable(name));
   }
-  heed_cache_shape random_cache_shape(kind k, int32_t format) {
+  heed_cache_shape random_cache_shape(kind k, int32_t dtype) {
     const bool ring = k != kind::linear, is_long = r_.chance(4);
     const int32_t head_dim = r_.size(1, is_long ? 4 : 18),
                   v_dim = r_.chance(40) ? head_dim : r_.size(1, is_long ? 4 : 18);
     const int32_t capacity = is_long ? r_.between(900, 1200) : ring ? r_.size(1, 150) : r_.size(1, 300);
     const int32_t pinned = k == kind::pinned_ring ? (r_.chance(70) ? r_.between(1, 8) : r_.between(1, 140)) : 0;
     return cache_shape(ring ? HEED_CACHE_RING : HEED_CACHE_LINEAR, capacity, r_.chance(60) ? 1 : r_.between(2, 3),
-                       head_dim, v_dim, format, pinned, ring ? r_.size(0, 40) : 0,
-                       r_.chance(60) ? 1 : r_.between(2, 3));
+                       head_dim, v_dim, dtype, pinned, ring ? r_.size(0, 40) : 0, r_.chance(60) ? 1 : r_.between(2, 3));
   }
   void reset_model() { model_.assign(size_t(shape_.n_sequences), sequence_model(shape_)); }
   void place() {
@@ -117,7 +116,7 @@ class machine {
     const heed_status status = heed_cache_truncate(&cache_, sequence, m.position_of(length));
     if (status == HEED_OK) return m.truncate(length);
     EXPECT_FALSE(promised) << "cut to " << length << " of " << m.length();
-    EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH)));
+    EXPECT_EQ(status_name(status), status_name(HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH)));
     EXPECT_TRUE(memory_->holds(before));
   }
   // Months pass, until the ring numbers its keys anew.
@@ -155,7 +154,7 @@ class machine {
 
   // To another buffer, as a snapshot of this machine or of one of the other byte order.
   void move() {
-    EXPECT_EQ(heed_cache_seal(&cache_), HEED_OK);
+    EXPECT_EQ(heed_cache_save(&cache_), HEED_OK);
     std::vector<unsigned char> bytes = memory_->copy();
     EXPECT_TRUE(is_sealed_snapshot(bytes));
     if (r_.chance(50)) bytes = in_other_byte_order(shape_, bytes);
@@ -166,13 +165,13 @@ class machine {
     bytes[at] ^= bit;
     memory_->write(bytes);
     cache_ = {};
-    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->all())),
-              status_name(HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY)));
+    EXPECT_EQ(status_name(heed_cache_load(&cache_, &shape_, memory_->all())),
+              status_name(HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY)));
     EXPECT_TRUE(memory_->holds(bytes));
     EXPECT_EQ(cache_.struct_size, 0u);
     bytes[at] ^= bit;
     memory_->write(bytes);
-    EXPECT_EQ(status_name(heed_cache_open(&cache_, &shape_, memory_->all())), "HEED_OK");
+    EXPECT_EQ(status_name(heed_cache_load(&cache_, &shape_, memory_->all())), "HEED_OK");
     EXPECT_TRUE(is_sealed_snapshot(memory_->copy())) << "as good a snapshot as before";
   }
 
@@ -198,8 +197,8 @@ class machine {
     if (found.status != HEED_OK) {
       const heed_argument argument = p.options.pinned > shape_.pinned ? HEED_ARG_PINNED : HEED_ARG_N_Q;
       EXPECT_FALSE(promised);
-      EXPECT_TRUE(found.status == HEED_STATUS(HEED_GONE, HEED_ARG_N_Q) ||
-                  found.status == HEED_STATUS(HEED_GONE, argument))
+      EXPECT_TRUE(found.status == HEED_STATUS(HEED_EVICTED, HEED_ARG_N_Q) ||
+                  found.status == HEED_STATUS(HEED_EVICTED, argument))
           << status_name(found.status);
       return;
     }
@@ -222,17 +221,17 @@ class machine {
 
 class cache_machine : public ::testing::TestWithParam<std::tuple<kind, int32_t>> {
  protected:
-  void TearDown() override { heed_kernel_use(nullptr); }
+  void TearDown() override { heed_isa_use(nullptr); }
 };
 
 TEST_P(cache_machine, is_a_list_of_tokens) {
-  const auto [k, format] = GetParam();
+  const auto [k, dtype] = GetParam();
   const int32_t n_steps = repetitions(20000), a_life = 125;
   int n_attended = 0, n_wrapped = 0, n_renumbered = 0;
   for (int32_t done = 0; done < n_steps && !HasFailure(); done += a_life) {
     const uint64_t seed =
-        7000000 + uint64_t(static_cast<int>(k)) * 1000000 + uint64_t(format) * 100000 + uint64_t(done) / a_life;
-    machine m(k, format, seed);
+        7000000 + uint64_t(static_cast<int>(k)) * 1000000 + uint64_t(dtype) * 100000 + uint64_t(done) / a_life;
+    machine m(k, dtype, seed);
     int32_t i = 0;
     for (; i < a_life && !HasFailure(); ++i) m.step();
     if (HasFailure()) ADD_FAILURE() << "seed " << seed << " step " << i << ": " << m.text();

@@ -45,10 +45,10 @@ class cache_bytes : public kernel_test {
     EXPECT_TRUE(memory.guard_intact());
     return l;
   }
-  static heed_cache_shape random_shape(random_source &r, int32_t format) {
+  static heed_cache_shape random_shape(random_source &r, int32_t dtype) {
     const bool ring = r.chance(60);
     return cache_shape(ring ? HEED_CACHE_RING : HEED_CACHE_LINEAR, r.between(2, 130), r.between(1, 2), r.size(1, 40),
-                       r.size(1, 40), format, ring ? r.between(0, 5) : 0, ring ? r.between(0, 9) : 0, r.between(1, 2));
+                       r.size(1, 40), dtype, ring ? r.between(0, 5) : 0, ring ? r.between(0, 9) : 0, r.between(1, 2));
   }
 };
 
@@ -89,7 +89,7 @@ TEST_P(cache_bytes, a_token_takes_the_bytes_of_its_rows) {
         ASSERT_FALSE(taken[at] && at >= 256) << "byte " << at << " is another token's";
         taken[at] = true;
       }
-      const size_t row = size_t(s.head_dim + s.v_dim) * HEED_FORMAT_BYTES(s.format) + (s.format == HEED_INT8 ? 8 : 0);
+      const size_t row = size_t(s.head_dim + s.v_dim) * HEED_DTYPE_BYTES(s.dtype) + (s.dtype == HEED_INT8 ? 8 : 0);
       EXPECT_LE(n_changed, size_t(n) * s.n_kv_heads * row + 12) << text_of(s);
       left -= n;
     }

@@ -7,7 +7,7 @@
 namespace heed_test {
 namespace {
 
-constexpr heed_status damaged = HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY);
+constexpr heed_status damaged = HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
 using bytes = std::vector<unsigned char>;
 
 // One shape of each format; rings have wrapped.
@@ -22,7 +22,7 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
         ASSERT_EQ(append(&cache_, sequence, random_tokens(r_, shape_, 3 + sequence)), HEED_OK);
   }
   bytes sealed() {
-    EXPECT_EQ(heed_cache_seal(&cache_), HEED_OK);
+    EXPECT_EQ(heed_cache_save(&cache_), HEED_OK);
     return {buffer_, buffer_ + heed_cache_bytes(&shape_)};
   }
   // In a buffer that is longer than it need be.
@@ -31,7 +31,7 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
     std::copy(snapshot.begin(), snapshot.end(), other_buffer_);
     other_ = {};
     const bytes before(other_buffer_, other_buffer_ + sizeof other_buffer_);
-    const heed_status status = heed_cache_open(&other_, &shape, heed_memory_of(other_buffer_, sizeof other_buffer_));
+    const heed_status status = heed_cache_load(&other_, &shape, heed_memory_of(other_buffer_, sizeof other_buffer_));
     if (status == HEED_OK) return status;
     EXPECT_EQ(std::memcmp(before.data(), other_buffer_, before.size()), 0) << "a refused snapshot was changed";
     EXPECT_EQ(other_.struct_size, 0u) << "a refused cache was made";
@@ -101,10 +101,10 @@ TEST_P(snapshots, of_another_shape_are_refused) {
       other.*field += change;
       EXPECT_EQ(status_name(open(saved, other)), status_name(damaged)) << text_of(other);
     }
-  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format) {
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype) {
     heed_cache_shape other = shape_;
-    other.format = format;
-    EXPECT_EQ(open(saved, other), format == shape_.format ? HEED_OK : damaged) << text_of(other);
+    other.dtype = dtype;
+    EXPECT_EQ(open(saved, other), dtype == shape_.dtype ? HEED_OK : damaged) << text_of(other);
   }
   heed_cache_shape linear = shape_;
   linear.kind = HEED_CACHE_LINEAR, linear.pinned = linear.spare = 0;
@@ -150,7 +150,7 @@ TEST_P(snapshots, are_the_same_in_all_releases) {
       const float x = static_cast<float>(i % 9) - 3.5f;
       ASSERT_EQ(append(&cache_, n_sequences - 1, {1, {x, 2 * x + 1}, {-x}}), HEED_OK);
     }
-    ASSERT_EQ(heed_cache_seal(&cache_), HEED_OK);
+    ASSERT_EQ(heed_cache_save(&cache_), HEED_OK);
     bytes snapshot(buffer_, buffer_ + heed_cache_bytes(&s));
     const uint16_t one = 1;
     if (reinterpret_cast<const unsigned char &>(one) == 0) snapshot = in_other_byte_order(s, snapshot);
@@ -159,7 +159,7 @@ TEST_P(snapshots, are_the_same_in_all_releases) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    format, snapshots, ::testing::Values(HEED_F32, HEED_F16, HEED_BF16, HEED_INT8), [](const auto &info) {
+    dtype, snapshots, ::testing::Values(HEED_F32, HEED_F16, HEED_BF16, HEED_INT8), [](const auto &info) {
       return std::string(std::vector<const char *>{"f32", "f16", "bf16", "int8"}[size_t(info.param)]);
     });
 

@@ -40,7 +40,7 @@ class described : public testing::Test {
   // Two gated layers of 16: 2 heads of 16 over 1 of keys, hidden rows of 24; biases of some.
   std::string describe(const std::string &more) {
     const std::string text =
-        "# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
+        "# a model\nlayers 2 model_dim 16 ffn_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
         "1e-5\n"
         "activation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows x.f32 sequence "
         "10\n" +
@@ -107,7 +107,7 @@ TEST_F(described, becomes_a_file_that_runs_as_its_layers_do) {
   ASSERT_EQ(int_model_open(&model, file.data(), file.size()), nullptr);
   for (const int32_t rows : {INT32_MIN, -11, 11, INT32_MAX})
     EXPECT_EQ(int_model_run_rows(&model, nullptr, 10, rows, nullptr, none),
-              HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS));
+              HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS));
 }
 
 // A file whose checksum is right may hold any counts: none is believed.
@@ -165,7 +165,7 @@ TEST_F(described, says_what_is_wrong) {
   expect("has no value", describe("heads"));
   for (const char *number : {"0", "-1", "32769", "1e300", "nan", "inf", "99999999999999999999"})
     for (const char *count :
-         {"layers 2", "model_dim 16", "hidden_dim 24", "heads 2", "kv_heads 1", "head_dim 16", "sequence 10"}) {
+         {"layers 2", "model_dim 16", "ffn_dim 24", "heads 2", "kv_heads 1", "head_dim 16", "sequence 10"}) {
       const std::string name = std::string(count).substr(0, std::string(count).find(' '));
       expect(name + " is out of range", with(count, name + " " + number));
     }

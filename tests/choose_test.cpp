@@ -43,7 +43,7 @@ TEST(choosing_rows, the_greatest_and_the_largest) {
     auto *const found = reinterpret_cast<int32_t *>(indices.view().data);
     std::vector<float> values(size_t(x.n_rows) * k);
     ASSERT_EQ(heed_argmax(put(slot_q, x, padding), best.data()), HEED_OK);
-    ASSERT_EQ(heed_largest(put(slot_q, x, padding), k, found, r.chance(80) ? values.data() : nullptr), HEED_OK);
+    ASSERT_EQ(heed_topk(put(slot_q, x, padding), k, found, r.chance(80) ? values.data() : nullptr), HEED_OK);
     for (int32_t t = 0; t < x.n_rows; ++t) {
       const std::vector<float> row = x.row(t);
       std::vector<int32_t> order = sorted(row);
@@ -241,13 +241,13 @@ TEST(choosing_rows, the_greatest_and_the_largest_refuse_what_is_wrong) {
     heed_matrix bad = good;
     wrong.apply(bad);
     memory.refuses([&] { return heed_argmax(bad, indices); }, wrong.fault, HEED_ARG_X, wrong.what);
-    memory.refuses([&] { return heed_largest(bad, 1, indices, values); }, wrong.fault, HEED_ARG_X, wrong.what);
+    memory.refuses([&] { return heed_topk(bad, 1, indices, values); }, wrong.fault, HEED_ARG_X, wrong.what);
   }
   for (const int32_t k : {0, -1, 6})
-    memory.refuses([=] { return heed_largest(good, k, indices, values); }, HEED_OUT_OF_RANGE, HEED_ARG_K, "k");
+    memory.refuses([=] { return heed_topk(good, k, indices, values); }, HEED_OUT_OF_RANGE, HEED_ARG_K, "k");
   const auto refuses = [&](int32_t *to, float *with, heed_fault fault, heed_argument argument) {
     if (argument == HEED_ARG_INDICES) memory.refuses([=] { return heed_argmax(good, to); }, fault, argument, "argmax");
-    memory.refuses([=] { return heed_largest(good, 3, to, with); }, fault, argument, "largest");
+    memory.refuses([=] { return heed_topk(good, 3, to, with); }, fault, argument, "largest");
   };
   refuses(nullptr, values, HEED_NULL_POINTER, HEED_ARG_INDICES);
   refuses(misaligned(indices), values, HEED_MISALIGNED, HEED_ARG_INDICES);
@@ -256,9 +256,9 @@ TEST(choosing_rows, the_greatest_and_the_largest_refuse_what_is_wrong) {
   refuses(indices, misaligned(values), HEED_MISALIGNED, HEED_ARG_VALUES);
   refuses(indices, top_of_memory() + 1, HEED_OVERFLOW, HEED_ARG_VALUES);
   refuses(indices, x + 14, HEED_OVERLAP, HEED_ARG_VALUES);
-  memory.refuses([=] { return heed_largest(good, 3, indices, reinterpret_cast<float *>(indices) + 8); }, HEED_OVERLAP,
+  memory.refuses([=] { return heed_topk(good, 3, indices, reinterpret_cast<float *>(indices) + 8); }, HEED_OVERLAP,
                  HEED_ARG_INDICES, "values on indices");
-  EXPECT_EQ(status_name(heed_largest(good, 3, indices, values)), "HEED_OK");
+  EXPECT_EQ(status_name(heed_topk(good, 3, indices, values)), "HEED_OK");
   EXPECT_EQ(status_name(heed_argmax(good, indices)), "HEED_OK");
 }
 

@@ -38,14 +38,14 @@ class convolution : public kernel_test {
     const result_rows y(s.n_windows(), s.outputs, how.padding);
     const heed_matrix rows = heed_matrix_of(fenced_copy(slot_q, x), s.n, s.channels);
     EXPECT_EQ(
-        heed_project(heed_windows_of(rows, s.kernel, s.stride), w, fenced_copy(slot_v, bias), y.view(), how.executor),
+        heed_linear(heed_windows_of(rows, s.kernel, s.stride), w, fenced_copy(slot_v, bias), y.view(), how.executor),
         HEED_OK)
         << s.text();
     return y.take();
   }
 };
 
-// Weights of PyTorch and ONNX, (outputs, channels, kernel), laid out as formats.h says; a bias, and an activation in place.
+// Weights of PyTorch and ONNX, (outputs, channels, kernel), laid out as weights.h says; a bias, and an activation in place.
 TEST_P(convolution, within_the_bound_of_a_projection) {
   for (int32_t i = 0; i < repetitions(150) && !HasFailure(); ++i) {
     random_source r(910000 + static_cast<uint64_t>(i));
@@ -94,7 +94,7 @@ TEST_P(convolution, has_the_bits_of_rows_side_by_side) {
     how.padding = r.between(0, 5), how.executor = r.chance(50) ? executor.get() : nullptr;
     const matrix rows = side_by_side(s, x), overlapping = convolve(s, x, w, bias, how);
     const result_rows y(rows.n_rows, s.outputs, 0);
-    ASSERT_EQ(heed_project(put(slot_q, rows, 0), w, fenced_copy(slot_v, bias), y.view(), nullptr), HEED_OK);
+    ASSERT_EQ(heed_linear(put(slot_q, rows, 0), w, fenced_copy(slot_v, bias), y.view(), nullptr), HEED_OK);
     EXPECT_TRUE(same_bits(y.take().values, overlapping.values)) << s.text() << ", seed " << i;
   }
 }
@@ -146,19 +146,19 @@ TEST(windows, of_a_matrix) {
         heed_windows_of(rows, -1, -1), heed_windows_of(apart, 2, 1), heed_windows_of({x[0], 6, 0, 0}, 1, 1),
         heed_windows_of({x[0], HEED_MAX_COUNT, HEED_MAX_COUNT, HEED_MAX_COUNT}, HEED_MAX_COUNT, 1)}) {
     EXPECT_EQ(bad.n_rows, 0);
-    EXPECT_EQ(heed_project(bad, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 6, 1), nullptr,
-                           heed_matrix_out_of(y, 1, 1), nullptr),
+    EXPECT_EQ(heed_linear(bad, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 6, 1), nullptr,
+                          heed_matrix_out_of(y, 1, 1), nullptr),
               HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_X));
   }
   // y may lie right behind x, and right before it: only what is read counts.
   float memory[4 + 9 + 4] = {};
   const heed_matrix windows = heed_windows_of(heed_matrix_of(memory + 4, 9, 1), 3, 2);
   for (float *const to : {memory, memory + 13})
-    EXPECT_EQ(heed_project(windows, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 3, 1), nullptr,
-                           heed_matrix_out_of(to, 4, 1), nullptr),
+    EXPECT_EQ(heed_linear(windows, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 3, 1), nullptr,
+                          heed_matrix_out_of(to, 4, 1), nullptr),
               HEED_OK);
-  EXPECT_EQ(heed_project(windows, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 3, 1), nullptr,
-                         heed_matrix_out_of(memory + 12, 4, 1), nullptr),
+  EXPECT_EQ(heed_linear(windows, heed_weights_of(one, nullptr, HEED_F32, HEED_OUT_IN, 3, 1), nullptr,
+                        heed_matrix_out_of(memory + 12, 4, 1), nullptr),
             HEED_STATUS(HEED_OVERLAP, HEED_ARG_Y));
 }
 

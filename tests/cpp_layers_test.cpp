@@ -118,7 +118,7 @@ TEST_P(cpp_layers, packed_weights) {
   ASSERT_TRUE(heed::project(x, heed::out_in(q, scales), bias, expected));
   EXPECT_EQ(std::memcmp(expected, found, sizeof found), 0);
   heed::weights<64, 8> wide = {};
-  EXPECT_EQ(heed::open(wide, memory.bytes, memory.n_bytes).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED));
+  EXPECT_EQ(heed::open(wide, memory.bytes, memory.n_bytes).code(), HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_PACKED));
   EXPECT_EQ(heed::open(packed, memory.bytes, memory.n_bytes - 1).code(), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_PACKED));
   EXPECT_EQ(wide.c.data, nullptr);
   const unsigned char file[7][2][18] = {};
@@ -136,9 +136,9 @@ TEST_P(cpp_layers, projections) {
   uint16_t halves[5][7], halves_out_in[7][5];
   fill(r_, &x), fill(r_, &in_out), fill(r_, &bias);
   for (int i = 0; i < 35; ++i) out_in[i % 7][i / 7] = in_out[i / 7][i % 7];
-  const auto c_project = [&](const void *data, int32_t format, const float *b) {
-    const heed_weights w = heed_weights_of(data, scales, format, HEED_IN_OUT, 5, 7);
-    return heed_project(heed_matrix_of(x[0], 3, 5), w, b, heed_matrix_out_of(expected[0], 3, 7), nullptr);
+  const auto c_project = [&](const void *data, int32_t dtype, const float *b) {
+    const heed_weights w = heed_weights_of(data, scales, dtype, HEED_IN_OUT, 5, 7);
+    return heed_linear(heed_matrix_of(x[0], 3, 5), w, b, heed_matrix_out_of(expected[0], 3, 7), nullptr);
   };
   ASSERT_EQ(c_project(in_out, HEED_F32, nullptr), HEED_OK);
   ASSERT_TRUE(heed::project(x, heed::in_out(in_out), found));
@@ -152,8 +152,9 @@ TEST_P(cpp_layers, projections) {
   EXPECT_TRUE(same_bytes(expected, found));
   ASSERT_TRUE(heed::project(x, heed::out_in(q_out_in, scales), bias, found));
   EXPECT_TRUE(same_bytes(expected, found));
-  ASSERT_EQ(heed_narrow(heed_matrix_of(in_out[0], 5, 7), heed_narrow_matrix_out_of(halves, nullptr, HEED_F16, 5, 7)),
-            HEED_OK);
+  ASSERT_EQ(
+      heed_convert_from_f32(heed_matrix_of(in_out[0], 5, 7), heed_typed_matrix_out_of(halves, nullptr, HEED_F16, 5, 7)),
+      HEED_OK);
   for (int i = 0; i < 35; ++i) halves_out_in[i % 7][i / 7] = halves[i / 7][i % 7];
   ASSERT_EQ(c_project(halves, HEED_F16, nullptr), HEED_OK);
   ASSERT_TRUE(heed::project(x, heed::in_out<HEED_F16>(halves), found));
@@ -209,7 +210,7 @@ TEST_P(cpp_layers, caches) {
   ASSERT_EQ(heed::attention(q, copy, out, scratch).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, out));
   copy.bytes()[copy.n_bytes - 1] ^= 1;
-  EXPECT_EQ(copy.open().code(), HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY));
+  EXPECT_EQ(copy.open().code(), HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY));
 }
 
 // Weights of a layer of 12 numbers with 2 heads of 6; the same arrays serve for all.
@@ -275,7 +276,7 @@ TEST_P(cpp_layers, decoder_layer) {
   fill(r_, &a);
   static heed::cache<9, 2, 6> kv, c_kv;
   static heed::layer_memory<decoder, 4> memory;
-  static_assert(memory.n_bytes == HEED_TRANSFORMER_LAYER_BYTES(4, 12, 2, 2, 6, 6, 20, 1), "one worker");
+  static_assert(memory.n_bytes == HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(4, 12, 2, 2, 6, 6, 20, 1), "one worker");
   static_assert(!std::is_copy_constructible<decoder>::value, "it points into itself");
   float expected[3][12], found[3][12];
   const heed::rope turn(HEED_ROPE_HALVES);

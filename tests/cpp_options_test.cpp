@@ -103,7 +103,7 @@ TEST_P(cpp_options, all_at_once) {
   heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums sums;
-  heed_top_k top_k;
+  heed_topk_weights topk_weights;
   ASSERT_EQ(heed_mask_init_additive(&mask, additive_[0][0], n_kv, 0, n_q * n_kv, n_kv), HEED_OK);
   ASSERT_EQ(heed_scores_init(&scores, HEED_SCORES_CAPPED, heed_head_major_out(expected.scores[0][0], n_q, heads, n_kv)),
             HEED_OK);
@@ -111,10 +111,10 @@ TEST_P(cpp_options, all_at_once) {
             HEED_OK);
   ASSERT_EQ(heed_lse_init(&lse, heed_head_major_out(expected.lse[0], n_q, heads, 1)), HEED_OK);
   ASSERT_EQ(heed_column_sums_init(&sums, heed_head_major_out(expected.sums[0], 1, heads, n_kv)), HEED_OK);
-  ASSERT_EQ(heed_top_k_init(&top_k, 2, expected.top[0][0], expected.keys[0][0]), HEED_OK);
+  ASSERT_EQ(heed_topk_weights_init(&topk_weights, 2, expected.top[0][0], expected.keys[0][0]), HEED_OK);
   heed_options c_options = heed_options_default();
   c_options.mask = &mask, c_options.scores = &scores, c_options.weights = &weights;
-  c_options.lse = &lse, c_options.column_sums = &sums, c_options.top_k = &top_k;
+  c_options.lse = &lse, c_options.column_sums = &sums, c_options.topk_weights = &topk_weights;
   heed_attention c = call(expected.out[0][0]);
   c.options = &c_options, c.causal = 1, c.position = n_kv - n_q, c.scale = 0.75f;
   ASSERT_EQ(heed_attention_run(&c), HEED_OK);
@@ -125,7 +125,7 @@ TEST_P(cpp_options, all_at_once) {
       .weights(found.weights)
       .lse(found.lse)
       .column_sums(found.sums);
-  o.top_k(found.top, found.keys);
+  o.topk_weights(found.top, found.keys);
   o.causal = true, o.position = n_kv - n_q, o.scale = 0.75f;
   ASSERT_EQ(heed::attention(q_, k_, v_, found.out, scratch_, o).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, found));
@@ -240,12 +240,12 @@ TEST_P(cpp_options, partial_results) {
 TEST_P(cpp_options, narrow_arrays) {
   heed::half q[n_q][heads][dim], out[n_q][heads][v_dim], rounded[n_q][heads][v_dim];
   heed::bfloat16 v[n_kv][kv_heads][v_dim];
-  const auto round = [](auto *wide, int32_t format, void *narrow) {
+  const auto round = [](auto *wide, int32_t dtype, void *narrow) {
     const heed_matrix_out x = {reinterpret_cast<float *>(wide), 1, sizeof *wide / 4, sizeof *wide / 4};
-    EXPECT_EQ(
-        heed_narrow(heed_matrix_of(x.data, 1, x.dim), heed_narrow_matrix_out_of(narrow, nullptr, format, 1, x.dim)),
-        HEED_OK);
-    EXPECT_EQ(heed_widen(heed_narrow_matrix_of(narrow, nullptr, format, 1, x.dim), x), HEED_OK);
+    EXPECT_EQ(heed_convert_from_f32(heed_matrix_of(x.data, 1, x.dim),
+                                    heed_typed_matrix_out_of(narrow, nullptr, dtype, 1, x.dim)),
+              HEED_OK);
+    EXPECT_EQ(heed_convert_to_f32(heed_typed_matrix_of(narrow, nullptr, dtype, 1, x.dim), x), HEED_OK);
   };
   round(&q_, HEED_F16, q), round(&v_, HEED_BF16, v);
   options o;
@@ -289,7 +289,7 @@ TEST(cpp_faults, are_those_of_the_call) {
   ASSERT_TRUE(p.begin());
   EXPECT_EQ(heed::attention(q, k, v, p, scratch, o).code(), not_finite);
   EXPECT_EQ(heed::attention(q, k, v, p, scratch, options().smooth_softmax()).code(),
-            HEED_STATUS(HEED_NOT_HERE, HEED_ARG_SINKS));
+            HEED_STATUS(HEED_UNSUPPORTED, HEED_ARG_SINKS));
   EXPECT_EQ(p.c_partial()->n_keys, 0);
   EXPECT_EQ(p.begin(5).code(), HEED_STATUS(HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY));
   EXPECT_EQ(p.begin(-1024).code(), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_FIRST_KEY));

@@ -48,7 +48,7 @@ TEST(cpp_storage, sequence_appends_all_rows_or_none) {
   EXPECT_EQ(view.dim, 2);
   s.clear();
   EXPECT_EQ(s.length(), 0);
-  EXPECT_EQ(s.append(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_ROWS));
+  EXPECT_EQ(s.append(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_ROWS));
   EXPECT_EQ(s.length(), 0);
   EXPECT_TRUE(s.append(rows));
   EXPECT_EQ(s.length(), 2);
@@ -70,7 +70,7 @@ TEST(cpp_storage, sequence_drops_the_oldest_rows) {
   EXPECT_TRUE(begins_with(3));
   EXPECT_TRUE(s.push(more)) << "the last ones stay";
   EXPECT_TRUE(begins_with(9));
-  EXPECT_EQ(s.push(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_MISFIT, HEED_ARG_ROWS));
+  EXPECT_EQ(s.push(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_ROWS));
   EXPECT_TRUE(begins_with(9));
 }
 

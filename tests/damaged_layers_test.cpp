@@ -14,9 +14,9 @@ void run_in_order(void *, int32_t n_tasks, heed_task task, void *context) {
 // Everything that a call with a cache takes.
 class damaged_layers : public damage_test {
  protected:
-  heed_cache_shape *make_shape(int32_t kind, int32_t format, int32_t spare = 7) {
+  heed_cache_shape *make_shape(int32_t kind, int32_t dtype, int32_t spare = 7) {
     heed_cache_shape s = heed_cache_shape_default(20, 1, head_dim);
-    s.kind = kind, s.format = format;
+    s.kind = kind, s.dtype = dtype;
     if (kind == HEED_CACHE_RING) s.pinned = 2, s.spare = spare;
     return object(s);
   }
@@ -38,8 +38,8 @@ class damaged_layers : public damage_test {
   heed_memory memory_of_caches(const heed_cache_shape *a, const heed_cache_shape *b) {
     return memory(std::max(heed_cache_bytes(a), heed_cache_bytes(b)));
   }
-  heed_weights weights(int32_t format, int32_t n_in, int32_t n_out) const {
-    return heed_weights_of(rows_, rows_, format, HEED_OUT_IN, n_in, n_out);
+  heed_weights weights(int32_t dtype, int32_t n_in, int32_t n_out) const {
+    return heed_weights_of(rows_, rows_, dtype, HEED_OUT_IN, n_in, n_out);
   }
   heed_executor *e_ = object<heed_executor>(heed_executor_of(run_in_order, nullptr, 2));
   const float *rows_ = floats(256);
@@ -82,12 +82,12 @@ TEST_F(damaged_layers, of_a_cache) {
           [=] { return static_cast<heed_status>(std::min<int64_t>(HEED_OK, heed_cache_length(cache, arguments[0]))); }},
          {"longest", [=] { return std::min(HEED_OK, heed_cache_longest(cache)); }},
          {"reset", [=] { return heed_cache_reset(cache); }},
-         {"seal", [=] { return heed_cache_seal(cache); }},
+         {"seal", [=] { return heed_cache_save(cache); }},
          {"attention", [=] { return heed_attention_run(call); }},
          {"init", [=] { return heed_cache_init(fresh, shape, other); }},
          {"bytes", [=] { return heed_cache_bytes(shape) > other.bytes ? heed_status{-1} : HEED_OK; }}});
-    ASSERT_EQ(heed_cache_seal(cache), HEED_OK);
-    damage(all, {{"open", [=] { return heed_cache_open(fresh, shape, buffer); }}});
+    ASSERT_EQ(heed_cache_save(cache), HEED_OK);
+    damage(all, {{"open", [=] { return heed_cache_load(fresh, shape, buffer); }}});
   }
 }
 
@@ -157,10 +157,11 @@ TEST_F(damaged_layer, of_attention_without_wo) {
 TEST_F(damaged_layer, of_a_transformer) {
   heed_transformer_layer *const t = object(heed_transformer_layer_default(layer_, hidden, heed_rms_norm, heed_silu));
   t->w_up = t->w_gate = weights(HEED_F16, dim, hidden), t->w_down = weights(HEED_BF16, hidden, dim);
-  append(&all_, {{"hidden_dim", &t->hidden_dim}, {"norm_first", &t->norm_first}});
+  append(&all_, {{"ffn_dim", &t->ffn_dim}, {"norm_first", &t->norm_first}});
   for (const auto &[name, w] : {std::pair("w_up", &t->w_up), {"w_gate", &t->w_gate}, {"w_down", &t->w_down}})
     append(&all_, numbers_of(name, w));
-  const heed_memory all = memory(HEED_TRANSFORMER_LAYER_BYTES(n, dim, n_heads, 1, head_dim, head_dim, hidden, 1));
+  const heed_memory all =
+      memory(HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, dim, n_heads, 1, head_dim, head_dim, hidden, 1));
   damage_each("transformer layer", [=] { return heed_transformer_layer_run(t, *x_, *y_, all, e_); });
 }
 

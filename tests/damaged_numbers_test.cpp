@@ -14,7 +14,7 @@ void run_in_order(void *, int32_t n_tasks, heed_task task, void *context) {
 
 template <typename Matrix>
 numbers numbers_of_narrow(const std::string &name, Matrix *m) {
-  return {{name + ".format", &m->format}, {name + ".n_rows", &m->n_rows}, {name + ".dim", &m->dim}};
+  return {{name + ".format", &m->dtype}, {name + ".n_rows", &m->n_rows}, {name + ".dim", &m->dim}};
 }
 
 class damaged_numbers : public damage_test {
@@ -39,7 +39,7 @@ TEST_F(damaged_numbers, of_matrices) {
   all.push_back({"n_workers", &e_->n_workers});
   damage(all, {{"softmax", [=] { return heed_softmax(*x, 1, *y, e_); }},
                {"weighted sum", [=] { return heed_weighted_sum(*x, *w, *y, e_); }},
-               {"linear", [=] { return heed_linear(*x, *w, bias, *y, e_); }},
+               {"linear", [=] { return heed_linear(*x, heed_weights_of_matrix(*w), bias, *y, e_); }},
                {"rms_norm", [=] { return heed_rms_norm(*x, bias, bias, 1, *y, e_); }},
                {"layer_norm", [=] { return heed_layer_norm(*x, bias, bias, 1, *y, e_); }},
                {"gelu", [=] { return heed_gelu(*x, *up, *y, e_); }},
@@ -50,7 +50,7 @@ TEST_F(damaged_numbers, of_matrices) {
                {"sigmoid", [=] { return heed_sigmoid(*x, *up, *y, e_); }},
                {"group_norm", [=] { return heed_group_norm(*x, bias, bias, 1, 1, *y, e_); }},
                {"argmax", [=] { return heed_argmax(*x, reinterpret_cast<int32_t *>(y->data)); }},
-               {"largest", [=] { return heed_largest(*x, 2, reinterpret_cast<int32_t *>(y->data), nullptr); }},
+               {"largest", [=] { return heed_topk(*x, 2, reinterpret_cast<int32_t *>(y->data), nullptr); }},
                {"mean_rows", [=] { return heed_mean_rows(*x, y->data, e_); }},
                {"add", [=] { return heed_add(*x, *up, *y, e_); }},
                {"self-attention", [=] { return heed_self_attention(*x, HEED_SCALE_DEFAULT, *y, workspace_); }}});
@@ -60,20 +60,20 @@ TEST_F(damaged_numbers, of_formats) {
   heed_matrix *const x = object(heed_matrix_of(floats(n * dim), n, dim));
   int32_t *const layout = integers({HEED_IN_OUT}), *const count = integers({n});
   const float *const bias = floats(dim), *const scales = floats(dim);
-  heed_narrow_matrix *const stored = object(heed_narrow_matrix_of(floats(n * dim), floats(n), HEED_INT8, n, dim));
+  heed_typed_matrix *const stored = object(heed_typed_matrix_of(floats(n * dim), floats(n), HEED_INT8, n, dim));
   heed_weights *const w = object(heed_weights_of(floats(dim * dim), scales, HEED_INT8, HEED_IN_OUT, dim, dim));
   heed_matrix_out *const y = object<heed_matrix_out>();
-  heed_narrow_matrix_out *const narrow = object<heed_narrow_matrix_out>();
+  heed_typed_matrix_out *const narrow = object<heed_typed_matrix_out>();
   *y = heed_matrix_out_of(output(n * dim), n, dim);
   float *const numbers_out = output(n * dim), *const new_scales = output(n * dim);
-  *narrow = heed_narrow_matrix_out_of(numbers_out, new_scales, HEED_INT8, n, dim);
+  *narrow = heed_typed_matrix_out_of(numbers_out, new_scales, HEED_INT8, n, dim);
   numbers all = {{"layout", layout}, {"n", count}, {"n_workers", &e_->n_workers}};
   append(&all, numbers_of("x", x)), append(&all, numbers_of("w", w)), append(&all, numbers_of("y", y));
   append(&all, numbers_of_narrow("stored", stored)), append(&all, numbers_of_narrow("narrow", narrow));
   damage(all,
-         {{"narrow", [=] { return heed_narrow(*x, *narrow); }},
-          {"widen", [=] { return heed_widen(*stored, *y); }},
-          {"projection", [=] { return heed_project(*x, *w, bias, *y, e_); }},
+         {{"narrow", [=] { return heed_convert_from_f32(*x, *narrow); }},
+          {"widen", [=] { return heed_convert_to_f32(*stored, *y); }},
+          {"projection", [=] { return heed_linear(*x, *w, bias, *y, e_); }},
           {"gather", [=] { return heed_gather_rows(*w, layout, heed_matrix_out_of(y->data, 1, y->dim)); }},
           {"quantize",
            [=] { return heed_weights_quantize(*x, *layout, reinterpret_cast<int8_t *>(numbers_out), new_scales); }},
@@ -113,14 +113,14 @@ class damaged_options : public damaged_numbers {
     heed_attention_weights_init(weights_, heed_head_major_out(weight_, n, n_heads, n_kv));
     heed_lse_init(lse_, heed_head_major_out(row_, n, n_heads, 1));
     heed_column_sums_init(sums_, heed_head_major_out(others_, 1, n_heads, n_kv));
-    heed_top_k_init(top_k_, 2, top_, keys_);
+    heed_topk_weights_init(top_k_, 2, top_, keys_);
     ranges_->left_window = ranges_->right_window = 2, ranges_->pinned = 1;
     ASSERT_EQ(heed_partial_init(partial_, 1, n_heads, n, dim, 0, sum_), HEED_OK);
     *options_ = *of_partial_ = heed_options_default();
     for (heed_options *o : {options_, of_partial_})
       o->ranges = ranges_, o->mask = mask_, o->softcap = softcap_, o->alibi = alibi_, o->scores = scores_;
     options_->sinks = sinks_, options_->weights = weights_, options_->lse = lse_;
-    options_->column_sums = sums_, options_->top_k = top_k_;
+    options_->column_sums = sums_, options_->topk_weights = top_k_;
     of_partial_->partial = partial_;
     all_ = numbers_of(call_);
     append(&all_, numbers_of(partial_call_)), append(&all_, numbers_of(partial_));
@@ -144,8 +144,8 @@ class damaged_options : public damaged_numbers {
   heed_attention_weights *weights_ = object<heed_attention_weights>();
   heed_lse *lse_ = object<heed_lse>();
   heed_column_sums *sums_ = object<heed_column_sums>();
-  heed_top_k *top_k_ = object<heed_top_k>();
-  heed_narrow_tensors *narrow_ = object<heed_narrow_tensors>();
+  heed_topk_weights *top_k_ = object<heed_topk_weights>();
+  heed_typed_tensors *narrow_ = object<heed_typed_tensors>();
   const float *each_ = floats(64), *q_ = floats(n * n_heads * dim), *k_ = floats(n_kv * dim), *v_ = floats(n_kv * dim);
   int32_t *left_ = integers({4}), *right_ = integers({5}), *positions_ = integers({1}), *lengths_ = integers({n_kv});
   float *out_ = output(n * n_heads * dim), *rows_ = output(n_heads * n * n_kv);
@@ -169,17 +169,17 @@ TEST_F(damaged_options, of_a_call) {
 }
 
 TEST_F(damaged_options, of_a_call_with_narrow_tensors) {
-  heed_narrow_tensors_init(narrow_);
-  narrow_->q = heed_narrow_token_major(q_, each_, HEED_INT8, n, n_heads, dim);
-  narrow_->k = heed_narrow_token_major(k_, each_, HEED_INT8, n_kv, 1, dim);
-  narrow_->v = heed_narrow_token_major(v_, nullptr, HEED_F16, n_kv, 1, dim);
-  narrow_->out = heed_narrow_token_major_out(out_, HEED_F16, n, n_heads, dim);
-  options_->narrow = narrow_;
+  heed_typed_tensors_init(narrow_);
+  narrow_->q = heed_typed_token_major(q_, each_, HEED_INT8, n, n_heads, dim);
+  narrow_->k = heed_typed_token_major(k_, each_, HEED_INT8, n_kv, 1, dim);
+  narrow_->v = heed_typed_token_major(v_, nullptr, HEED_F16, n_kv, 1, dim);
+  narrow_->out = heed_typed_token_major_out(out_, HEED_F16, n, n_heads, dim);
+  options_->typed = narrow_;
   call_->q = call_->k = call_->v = heed_tensor(), call_->out.data = nullptr;
-  append(&all_, {{"format of q", &narrow_->q.format},
-                 {"format of k", &narrow_->k.format},
-                 {"format of v", &narrow_->v.format},
-                 {"format of out", &narrow_->out.format}});
+  append(&all_, {{"format of q", &narrow_->q.dtype},
+                 {"format of k", &narrow_->k.dtype},
+                 {"format of v", &narrow_->v.dtype},
+                 {"format of out", &narrow_->out.dtype}});
   damage(all_, {{"narrow tensors", [=] { return heed_attention_run(call_); }}});
 }
 

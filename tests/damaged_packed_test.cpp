@@ -40,14 +40,14 @@ class damaged_packed : public ::testing::TestWithParam<int32_t> {
     bytes_ = HEED_WEIGHTS_PACKED_BYTES(GetParam(), n_in, n_out);
     ASSERT_LE(bytes_, sizeof memory_);
     ASSERT_EQ(heed_weights_pack(plain, GetParam(), heed_memory_of(memory_, bytes_)), HEED_OK);
-    ASSERT_EQ(heed_weights_seal(heed_memory_of(memory_, bytes_)), HEED_OK);
+    ASSERT_EQ(heed_weights_add_checksum(heed_memory_of(memory_, bytes_)), HEED_OK);
     ASSERT_EQ(heed_weights_open(&good_, memory_, bytes_), HEED_OK);
   }
 
   std::vector<product> products() const {
     std::vector<product> all = {[=](const heed_weights &w, float *y) {
-                                  return heed_project(heed_matrix_of(x_.data(), n_rows, up_to(w.n_in)), w, nullptr,
-                                                      heed_matrix_out_of(y, n_rows, up_to(w.n_out)), nullptr);
+                                  return heed_linear(heed_matrix_of(x_.data(), n_rows, up_to(w.n_in)), w, nullptr,
+                                                     heed_matrix_out_of(y, n_rows, up_to(w.n_out)), nullptr);
                                 },
                                 [=](const heed_weights &w, float *y) {
                                   const int32_t rows[] = {0, up_to(w.n_out) - 1};
@@ -56,8 +56,8 @@ class damaged_packed : public ::testing::TestWithParam<int32_t> {
     if (GetParam() == HEED_INT8)
       all.push_back([=](const heed_weights &w, float *y) {
         const std::vector<heed_multiplier> by(size_t{most}, heed_multiplier{1 << 30, -8});
-        return heed_int_project(heed_int_matrix_of(x_.data(), HEED_INT8, n_rows, up_to(w.n_in), 0), w, nullptr,
-                                by.data(), heed_int_matrix_out_of(y, HEED_INT8, n_rows, up_to(w.n_out), 0), nullptr);
+        return heed_int_linear(heed_int_matrix_of(x_.data(), HEED_INT8, n_rows, up_to(w.n_in), 0), w, nullptr,
+                               by.data(), heed_int_matrix_out_of(y, HEED_INT8, n_rows, up_to(w.n_out), 0), nullptr);
       });
     return all;
   }
@@ -93,7 +93,7 @@ class damaged_packed : public ::testing::TestWithParam<int32_t> {
       }
   }
 
-  static constexpr heed_status some_fault = 1, damaged = HEED_STATUS(HEED_DAMAGED, HEED_ARG_W);
+  static constexpr heed_status some_fault = 1, damaged = HEED_STATUS(HEED_CORRUPT, HEED_ARG_W);
   alignas(64) unsigned char memory_[HEED_WEIGHTS_PACKED_BYTES(HEED_F32, n_in, n_out)] = {};
   size_t bytes_ = 0;
   heed_weights good_ = {};
@@ -101,9 +101,9 @@ class damaged_packed : public ::testing::TestWithParam<int32_t> {
 };
 
 TEST_P(damaged_packed, fields) {
-  for (int32_t format = -1; format <= 9; ++format)
-    if (format != GetParam())
-      expect([=](heed_weights &w) { w.format = format; }, some_fault, "format " + std::to_string(format));
+  for (int32_t dtype = -1; dtype <= 9; ++dtype)
+    if (dtype != GetParam())
+      expect([=](heed_weights &w) { w.dtype = dtype; }, some_fault, "format " + std::to_string(dtype));
   for (const int32_t layout : {INT32_MIN, -1, int32_t{HEED_IN_OUT}, int32_t{HEED_OUT_IN}, 3, INT32_MAX})
     expect([=](heed_weights &w) { w.layout = layout; }, some_fault, "layout " + std::to_string(layout));
   for (const int32_t n :
@@ -166,7 +166,7 @@ TEST_P(damaged_packed, weights_without_a_seal) {
   heed_weights w;
   EXPECT_EQ(status_name(heed_weights_open(&w, memory_, bytes_)), "HEED_OK");
   for (int i = 0; i < 2; ++i) {  // the second time nothing changes
-    EXPECT_EQ(status_name(heed_weights_seal(heed_memory_of(memory_, bytes_))), "HEED_OK");
+    EXPECT_EQ(status_name(heed_weights_add_checksum(heed_memory_of(memory_, bytes_))), "HEED_OK");
     EXPECT_EQ(std::memcmp(memory_, sealed.data(), bytes_), 0);
   }
   memory_[version_at] = static_cast<unsigned char>(3 - version);
@@ -177,7 +177,7 @@ TEST_P(damaged_packed, weights_without_a_seal) {
 TEST_P(damaged_packed, sealing_refused) {
   const auto refused = [&](void *data, size_t bytes, heed_fault fault) {
     const std::vector<unsigned char> before(memory_, memory_ + bytes_);
-    EXPECT_EQ(status_name(heed_weights_seal(heed_memory_of(data, bytes))),
+    EXPECT_EQ(status_name(heed_weights_add_checksum(heed_memory_of(data, bytes))),
               status_name(HEED_STATUS(fault, HEED_ARG_MEMORY)));
     EXPECT_EQ(std::memcmp(memory_, before.data(), bytes_), 0);
   };
@@ -185,14 +185,14 @@ TEST_P(damaged_packed, sealing_refused) {
   refused(memory_ + 32, bytes_ - 32, HEED_MISALIGNED);
   refused(reinterpret_cast<void *>(~uintptr_t{63}), bytes_, HEED_OVERFLOW);
   for (const size_t n : {size_t{0}, size_t{63}, size_t{64}, bytes_ - 1}) refused(memory_, n, HEED_TOO_SMALL);
-  for (const auto &[at, fault] : {std::pair(0, HEED_FOREIGN), {8, HEED_UNKNOWN_VERSION}, {60, HEED_DAMAGED}}) {
+  for (const auto &[at, fault] : {std::pair(0, HEED_BAD_MAGIC), {8, HEED_UNKNOWN_VERSION}, {60, HEED_CORRUPT}}) {
     memory_[at] ^= 0x80;
     refused(memory_, bytes_, fault);
     memory_[at] ^= 0x80;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(format, damaged_packed, ::testing::ValuesIn(all_formats));
+INSTANTIATE_TEST_SUITE_P(dtype, damaged_packed, ::testing::ValuesIn(all_formats));
 
 TEST(packed_sum, is_for_opened_weights_alone) {
   static const float numbers[64] = {};

@@ -1,25 +1,25 @@
 #!/bin/sh
 # device_bench.sh KERNELS COMMAND...: runs the device benchmark (COMMAND) on each of KERNELS (separated by commas) that this
 # processor can run. Every line must be JSON of the form that bench/device_bench.h states, with a digest that depends on
-# the shape and the profile alone. Nothing is said about counts. SPDX-License-Identifier: MIT
+# the shape and the arithmetic alone. Nothing is said about counts. SPDX-License-Identifier: MIT
 set -eu
 kernels=$1
 shift
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 for kernel in $(echo "$kernels" | tr , ' '); do
-  HEED_KERNEL=$kernel "$@" P1 P2 P6 D1 >>"$found"
+  HEED_ISA=$kernel "$@" P1 P2 P6 D1 >>"$found"
 done
 awk -F'"' '
-  !/^\{"shape":"[PD][0-9]","kernel":"[a-z0-9-]+","profile":"(un)?fused","clock":"[a-z_-]+","unit":"[a-z]+","count":[0-9]+,"per_multiply_add":[0-9]+\.[0-9][0-9][0-9][0-9],"workspace_bytes":[0-9]+,"digest":"[0-9a-f]+","emulated":(true|false)\}$/ {
+  !/^\{"shape":"[PD][0-9]","kernel":"[a-z0-9-]+","arithmetic":"(un)?fma","clock":"[a-z_-]+","unit":"[a-z]+","count":[0-9]+,"per_multiply_add":[0-9]+\.[0-9][0-9][0-9][0-9],"workspace_bytes":[0-9]+,"digest":"[0-9a-f]+","emulated":(true|false)\}$/ {
     print "malformed: " $0
     wrong++
     next
   }
   {
-    shape = $4; kernel = $8; profile = $12; digest = $(NF - 3)
+    shape = $4; kernel = $8; arithmetic = $12; digest = $(NF - 3)
     if (length(digest) != 16) { print "malformed digest: " $0; wrong++ }
-    key = shape " " profile
+    key = shape " " arithmetic
     if (!(key in first)) { first[key] = digest; of[key] = kernel }
     if (first[key] != digest) { print key ": " kernel " gives " digest ", " of[key] " " first[key]; wrong++ }
     if (!(kernel in seen)) { seen[kernel]; n_kernels++ }

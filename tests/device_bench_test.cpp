@@ -51,12 +51,12 @@ std::string digest_in(const std::string &line) {
 constexpr size_t p6_tensors = 16384, p6_least = p6_tensors + HEED_WORKSPACE_MIN_BYTES(16, 16);
 
 TEST(device_bench, prints_the_least_count_and_its_share) {
-  const std::string kernel = heed_kernel_current();
-  const std::string profile = heed_kernel_profile(kernel.c_str()) == HEED_PROFILE_FUSED ? "fused" : "unfused";
-  const std::string digest = profile == "fused" ? "e3a51ded96bc8998" : "1d2b6c3676f7c688";
+  const std::string kernel = heed_isa_current();
+  const std::string arithmetic = heed_isa_arithmetic(kernel.c_str()) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma";
+  const std::string digest = arithmetic == "fma" ? "e3a51ded96bc8998" : "1d2b6c3676f7c688";
   EXPECT_EQ(
       run(sizeof memory, {"P6"}),
-      std::vector<std::string>{"{\"shape\":\"P6\",\"kernel\":\"" + kernel + "\",\"profile\":\"" + profile +
+      std::vector<std::string>{"{\"shape\":\"P6\",\"kernel\":\"" + kernel + "\",\"arithmetic\":\"" + arithmetic +
                                "\",\"clock\":\"fake\",\"unit\":\"ticks\",\"count\":50,\"per_multiply_add\":0.0008," +
                                "\"workspace_bytes\":23040,\"digest\":\"" + digest + "\",\"emulated\":false}"});
   EXPECT_NE(run(sizeof memory, {"P6"}, 1)[0].find("\"emulated\":true}"), std::string::npos);
@@ -80,15 +80,15 @@ TEST(device_bench, runs_every_shape_or_those_named) {
   EXPECT_EQ(run(sizeof memory, {"P"}).size(), 0u);
 }
 
-TEST(device_bench, gives_one_digest_per_profile) {
+TEST(device_bench, gives_one_digest_per_arithmetic) {
   std::map<int32_t, std::string> digests;
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const char *name = heed_kernel_name(i);
-    if (heed_kernel_use(name) != HEED_OK) continue;  // a build with one fixed kernel
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const char *name = heed_isa_name(i);
+    if (heed_isa_use(name) != HEED_OK) continue;  // a build with one fixed kernel
     const std::string digest = digest_in(run(sizeof memory, {"P1"})[0]);
-    EXPECT_EQ(digest, digests.emplace(heed_kernel_profile(name), digest).first->second) << name;
+    EXPECT_EQ(digest, digests.emplace(heed_isa_arithmetic(name), digest).first->second) << name;
   }
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
   EXPECT_FALSE(digests.empty());
 }
 

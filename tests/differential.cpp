@@ -1,5 +1,5 @@
 // A long-running differential fuzzer of the whole API: random calls in hostile memory and with hostile executors, on
-// every kernel against the scalar reference of its profile and that against an oracle in double; and calls with flaws,
+// every kernel against the scalar reference of its arithmetic and that against an oracle in double; and calls with flaws,
 // which must be refused. Case i of a seed depends on the two numbers alone.
 //   heed_differential [--seed N] [--seconds S] [--case I] [--kernel NAME]
 // SPDX-License-Identifier: MIT
@@ -31,7 +31,7 @@ struct options {
 char rerun_text[200];
 
 void print_crash(const char *why) {
-  const char *const parts[] = {call_text, " on kernel ", heed_kernel_current(), why, rerun_text};
+  const char *const parts[] = {call_text, " on kernel ", heed_isa_current(), why, rerun_text};
   for (const char *part : parts)
     if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
 }

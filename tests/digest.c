@@ -1,5 +1,5 @@
-/* Prints one number per kernel for the bits of several hundred results: "fused avx2 0123456789abcdef". Kernels of one
- * profile must agree, on every processor and with every compiler. C99 and no test framework, so that it builds for any
+/* Prints one number per kernel for the bits of several hundred results: "fma avx2 0123456789abcdef". Kernels of one
+ * arithmetic must agree, on every processor and with every compiler. C99 and no test framework, so that it builds for any
  * target. Exit status: 0 if all kernels here agree, 1 if not. SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void primitives(void) {
     fill(k, in * columns);
     fill(v, columns);
     const float *bias = i % 2 ? v : NULL;
-    check(heed_linear(heed_matrix_of(q, n, in), heed_matrix_of(k, in, columns), bias,
+    check(heed_linear(heed_matrix_of(q, n, in), heed_weights_of_matrix(heed_matrix_of(k, in, columns)), bias,
                       heed_matrix_out_of(out, n, columns), i % 3 ? NULL : &backwards));
     add(out, (size_t)n * columns);
     check(heed_weighted_sum(heed_matrix_of(q, n, in), heed_matrix_of(k, in, columns),
@@ -149,7 +149,7 @@ static void packed_weights(uint64_t *bytes) {
   *bytes = digest;
   for (int i = 0; i < 192; i++) {
     const int32_t n_in = between(1, 100), n_out = between(1, 100), n = between(1, 9);
-    const int32_t from = i / 6 % 4, format = i % 6, layout = i / 24 % 2;
+    const int32_t from = i / 6 % 4, dtype = i % 6, layout = i / 24 % 2;
     const int32_t n_rows = layout == HEED_IN_OUT ? n_in : n_out, dim = layout == HEED_IN_OUT ? n_out : n_in;
     fill(q, n * n_in);
     fill(v, n_in * n_out);
@@ -157,18 +157,18 @@ static void packed_weights(uint64_t *bytes) {
     if (from == HEED_INT8)
       check(heed_weights_quantize(w, layout, (int8_t *)(void *)k, scales));
     else
-      check(heed_narrow(w, heed_narrow_matrix_out_of(k, NULL, from, n_rows, dim)));
+      check(heed_convert_from_f32(w, heed_typed_matrix_out_of(k, NULL, from, n_rows, dim)));
     const heed_weights plain = heed_weights_of(k, scales, from, layout, n_in, n_out);
     heed_weights packed;
-    check(heed_weights_pack(plain, format, all_memory));
+    check(heed_weights_pack(plain, dtype, all_memory));
     check(heed_weights_open(&packed, all_memory.data, all_memory.bytes));
-    for (size_t j = 0; j < heed_weights_packed_bytes(format, n_in, n_out); j++)
+    for (size_t j = 0; j < heed_weights_packed_bytes(dtype, n_in, n_out); j++)
       *bytes = (*bytes ^ ((const unsigned char *)all_memory.data)[j]) * 1099511628211u;
     const heed_matrix x = heed_matrix_of(q, n, n_in);
-    check(heed_project(x, packed, i % 5 ? q : NULL, heed_matrix_out_of(out, n, n_out), NULL));
+    check(heed_linear(x, packed, i % 5 ? q : NULL, heed_matrix_out_of(out, n, n_out), NULL));
     add(out, (size_t)n * (size_t)n_out);
-    check(heed_project(x, plain, i % 5 ? q : NULL, heed_matrix_out_of(weights, n, n_out), NULL));
-    if (from == format && memcmp(out, weights, (size_t)n * (size_t)n_out * sizeof *out) != 0 && n_refused++ == 0)
+    check(heed_linear(x, plain, i % 5 ? q : NULL, heed_matrix_out_of(weights, n, n_out), NULL));
+    if (from == dtype && memcmp(out, weights, (size_t)n * (size_t)n_out * sizeof *out) != 0 && n_refused++ == 0)
       fprintf(stderr, "packed weights give other bits than the same ones unpacked\n");
   }
 }
@@ -176,26 +176,26 @@ static void packed_weights(uint64_t *bytes) {
 int main(void) {
   uint64_t first[2] = {0, 0}, first_packed[2] = {0, 0}, bytes;
   int seen[2] = {0, 0}, disagreements = 0;
-  for (int32_t i = 0; i < heed_kernel_count(); i++) {
-    const char *name = heed_kernel_name(i);
-    const int32_t profile = heed_kernel_profile(name);
-    if (heed_kernel_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
+  for (int32_t i = 0; i < heed_isa_count(); i++) {
+    const char *name = heed_isa_name(i);
+    const int32_t arithmetic = heed_isa_arithmetic(name);
+    if (heed_isa_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
     digest_begin();
     attention();
     primitives();
     layers();
-    printf("%s %s %08lx%08lx\n", profile == HEED_PROFILE_FUSED ? "fused" : "unfused", name,
+    printf("%s %s %08lx%08lx\n", arithmetic == HEED_ARITHMETIC_FMA ? "fma" : "no-fma", name,
            (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
-    if (!seen[profile]) first[profile] = digest;
-    disagreements += first[profile] != digest;
+    if (!seen[arithmetic]) first[arithmetic] = digest;
+    disagreements += first[arithmetic] != digest;
     packed_weights(&bytes);
-    if (!seen[profile]) first_packed[profile] = digest;
-    seen[profile] = 1;
-    disagreements += first_packed[profile] != digest;
+    if (!seen[arithmetic]) first_packed[arithmetic] = digest;
+    seen[arithmetic] = 1;
+    disagreements += first_packed[arithmetic] != digest;
     if (bytes != right_bytes && n_refused++ == 0)
       fprintf(stderr, "packed weights have other bytes: %08lx%08lx\n", (unsigned long)(bytes >> 32),
               (unsigned long)(bytes & 0xffffffff));
   }
-  if (disagreements) fprintf(stderr, "%d kernels give other bits than the first of their profile\n", disagreements);
+  if (disagreements) fprintf(stderr, "%d kernels give other bits than the first of their arithmetic\n", disagreements);
   return disagreements || n_refused || !(seen[0] || seen[1]);
 }

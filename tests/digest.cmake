@@ -80,7 +80,7 @@ set(when CONFIGURATIONS all)  # targets.cmake has a build of armv7
 heed_digest_build(armv7 arm-linux-gnueabihf-g++ -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/ports/linux/armv7.cmake
                   ${board_programs})
 heed_digest_run_build(armv7 armv7 ${armv7} -cpu max)
-# Without VFPv4, so without a fused multiply-add: the unfused profile.
+# Without VFPv4, so without a fused multiply-add: the arithmetic without fma.
 heed_digest_run_build(armv7_cortex_a9 armv7 ${armv7} -cpu cortex-a9)
 heed_board_selftest(armv7 qemu-arm -cpu cortex-a9)
 set(when)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# digest_compare.sh REFERENCE COMMAND...: every digest that the command prints equals the reference of its profile.
+# digest_compare.sh REFERENCE COMMAND...: every digest that the command prints equals the reference of its arithmetic.
 # Exit status 77, with the reason, if the command's emulator or executable is missing. SPDX-License-Identifier: MIT
 set -eu
 reference=$1
@@ -23,13 +23,13 @@ awk -v status="$status" '
   NR == FNR { expected[$1] = $3; next }
   { sub(/\r$/, "") } # Windows
   { compared++
-    verdict = !($1 in expected) ? "no reference of this profile here" : $3 == expected[$1] ? "equal" : "DIFFERENT"
+    verdict = !($1 in expected) ? "no reference of this arithmetic here" : $3 == expected[$1] ? "equal" : "DIFFERENT"
     different += verdict == "DIFFERENT"
     alone += !($1 in expected)
     print $0, verdict }
   END {
     print compared + 0 " digests, " different + 0 " different, exit status " status
     if (different || !compared) exit 1
-    if (compared == alone) { print "SKIPPED: this machine cannot run the profile to compare with"; exit 77 }
+    if (compared == alone) { print "SKIPPED: this machine cannot run the arithmetic to compare with"; exit 77 }
     exit status != 0 }
 ' "$reference" "$found"

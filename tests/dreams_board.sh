@@ -30,12 +30,12 @@ compare() { # compare PROGRAM WEIGHTS CACHE PROMPT
   run_board "$1" "$2" tokenizer.bin "$n_tokens" "$4" >found ||
     { cat found; fail "$1 $2 \"$4\""; }
   result=$(tail -n 1 found)
-  profile=$(echo "$result" | sed -n 's/.*"profile":"\([a-z]*\)".*/\1/p')
+  arithmetic=$(echo "$result" | sed -n 's/.*"arithmetic":"\([a-z]*\)".*/\1/p')
   kernel=scalar
-  [ "$profile" = fused ] || kernel=scalar-unfused
-  HEED_KERNEL=$kernel "$heed_dreams" --bits "--weights=$2" "--cache=$3" "--tokens=$n_tokens" "$model" "$4" >reference ||
+  [ "$arithmetic" = fma ] || kernel=scalar-no-fma
+  HEED_ISA=$kernel "$heed_dreams" --bits "--weights=$2" "--cache=$3" "--tokens=$n_tokens" "$model" "$4" >reference ||
     fail "this computer's program"
-  [ "$(head -n 1 reference)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
+  [ "$(head -n 1 reference)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"
   expected=$(sed -n '2s/^"[^"]*" //p' reference)
   [ "$(echo "$result" | sed -n 's/.*"tokens":"\([^"]*\)","digest":"\([^"]*\)".*/\1 \2/p')" = "$expected" ] ||
     { cat found reference; fail "$1 $2 \"$4\" has other tokens or bits"; }

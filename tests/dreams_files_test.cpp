@@ -30,9 +30,9 @@ dreams_status open(const bytes &file) {
   return dreams_open(&net, first, file.size(), nullptr, memory.memory());
 }
 
-bytes flat(const bytes &model, int32_t format) {
+bytes flat(const bytes &model, int32_t dtype) {
   const dreams_files::aligned_model aligned(model);
-  const std::vector<uint32_t> file = dreams_files::flat_file("", aligned.data(), aligned.size(), format);
+  const std::vector<uint32_t> file = dreams_files::flat_file("", aligned.data(), aligned.size(), dtype);
   const uint8_t *first = reinterpret_cast<const uint8_t *>(file.data());
   return bytes(first, first + 4 * file.size());
 }
@@ -51,9 +51,9 @@ TEST(dreams_model, of_any_valid_dims_is_read) {
     EXPECT_EQ(open(model), DREAMS_OK);
     EXPECT_EQ(net.model.n_tokens, std::abs(d.tokens));
     EXPECT_EQ(net.model.n_positions, d.positions);
-    for (const int32_t format : {HEED_F32, HEED_INT8}) {
-      EXPECT_EQ(open(flat(model, format)), DREAMS_OK);
-      EXPECT_EQ(net.model.classifier.format, format);
+    for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
+      EXPECT_EQ(open(flat(model, dtype)), DREAMS_OK);
+      EXPECT_EQ(net.model.classifier.dtype, dtype);
     }
   }
 }

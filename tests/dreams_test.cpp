@@ -23,8 +23,8 @@ dreams net;
 dreams_files::room memory;
 const dreams_dims small = {48, 52, 3, 6, 2, -70, 250};
 
-dreams_settings settings_of(int32_t format, int32_t window = 0, int32_t pinned = 0) {
-  return {format, window, pinned, 0, piece, 8};
+dreams_settings settings_of(int32_t dtype, int32_t window = 0, int32_t pinned = 0) {
+  return {dtype, window, pinned, 0, piece, 8};
 }
 
 struct reading {
@@ -70,8 +70,8 @@ std::vector<int32_t> random_tokens(int32_t n, int32_t n_tokens) {
   return tokens;
 }
 
-dreams_files::aligned_model narrow(const dreams_files::aligned_model &model, int32_t format) {
-  const std::vector<uint32_t> file = dreams_files::flat_file("", model.data(), model.size(), format);
+dreams_files::aligned_model narrow(const dreams_files::aligned_model &model, int32_t dtype) {
+  const std::vector<uint32_t> file = dreams_files::flat_file("", model.data(), model.size(), dtype);
   const uint8_t *first = reinterpret_cast<const uint8_t *>(file.data());
   return dreams_files::aligned_model(bytes(first, first + 4 * file.size()));
 }
@@ -149,19 +149,19 @@ HEED_TEST_EVERY_KERNEL(dreams_kernel);
 TEST_P(dreams_kernel, gives_one_digest) {
   const dreams_files::aligned_model model(random_dreams(small, 1));
   const std::vector<int32_t> tokens = random_tokens(100, 70);
-  const bool fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
-  EXPECT_EQ(digest_of(model, tokens, {}), fused ? 0xf50f87126366b1fau : 0xa7d37c9e6ec028ecu);
-  EXPECT_EQ(digest_of(narrow(model, HEED_F32), tokens, {}), fused ? 0xf50f87126366b1fau : 0xa7d37c9e6ec028ecu);
-  EXPECT_EQ(digest_of(narrow(model, HEED_INT8), tokens, {}), fused ? 0x8bdf240d1485fc30u : 0xfbc06e91f0b7da53u);
+  const bool has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
+  EXPECT_EQ(digest_of(model, tokens, {}), has_fma ? 0xf50f87126366b1fau : 0xa7d37c9e6ec028ecu);
+  EXPECT_EQ(digest_of(narrow(model, HEED_F32), tokens, {}), has_fma ? 0xf50f87126366b1fau : 0xa7d37c9e6ec028ecu);
+  EXPECT_EQ(digest_of(narrow(model, HEED_INT8), tokens, {}), has_fma ? 0x8bdf240d1485fc30u : 0xfbc06e91f0b7da53u);
 }
 
 TEST(dreams_network, reads_tokens_in_any_pieces_and_threads) {
   const dreams_files::aligned_model model(random_dreams(small, 1));
   const std::vector<int32_t> tokens = random_tokens(120, 70);
-  for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
-    SCOPED_TRACE(format);
-    expect_one_digest(model, tokens, settings_of(format));
-    expect_one_digest(narrow(model, HEED_INT8), tokens, settings_of(format));
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
+    SCOPED_TRACE(dtype);
+    expect_one_digest(model, tokens, settings_of(dtype));
+    expect_one_digest(narrow(model, HEED_INT8), tokens, settings_of(dtype));
   }
 }
 
@@ -249,12 +249,12 @@ TEST_P(dreams_kernel, gives_one_digest_of_the_trained_model) {
   HEED_NEEDS_DREAMS();
   const trained t = load();
   const std::vector<int32_t> tokens(t.texts[1].tokens.begin(), t.texts[1].tokens.end() - 1);
-  const bool fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
-  EXPECT_EQ(digest_of(t.model, tokens, {}), fused ? 0x0c00fff145fd88f6u : 0x11db39165699bdc6u);
-  EXPECT_EQ(digest_of(narrow(t.model, HEED_INT8), tokens, {}), fused ? 0xa99c163dc5ece299u : 0x334647fa802d2677u);
+  const bool has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
+  EXPECT_EQ(digest_of(t.model, tokens, {}), has_fma ? 0x0c00fff145fd88f6u : 0x11db39165699bdc6u);
+  EXPECT_EQ(digest_of(narrow(t.model, HEED_INT8), tokens, {}), has_fma ? 0xa99c163dc5ece299u : 0x334647fa802d2677u);
   reading how;
   how.settings.cache_format = HEED_INT8;
-  EXPECT_EQ(digest_of(narrow(t.model, HEED_INT8), tokens, how), fused ? 0xd3c54050e82b7c64u : 0x6db75d05448819a0u);
+  EXPECT_EQ(digest_of(narrow(t.model, HEED_INT8), tokens, how), has_fma ? 0xd3c54050e82b7c64u : 0x6db75d05448819a0u);
 }
 
 TEST(dreams_trained, reads_tokens_in_any_pieces_and_threads) {

@@ -20,8 +20,8 @@ class edge_bits : public reference_or_self_test {
     return p;
   }
   void expect_narrow(problem p) const {
-    for (const int32_t format : {HEED_F16, HEED_BF16, HEED_INT8}) {
-      const narrow_problem numbers(&p, {own, format, format, own});
+    for (const int32_t dtype : {HEED_F16, HEED_BF16, HEED_INT8}) {
+      const narrow_problem numbers(&p, {own, dtype, dtype, own});
       EXPECT_TRUE(same_results(by_reference(p), run_narrow(p, {}, numbers))) << p.text() << numbers.formats.text();
     }
   }
@@ -66,8 +66,8 @@ TEST_P(edge_bits, grouped_heads_in_any_layout) {
       setting s;
       s.in = in, s.padding = 5;
       EXPECT_TRUE(same_results(by_reference(p), run(p, s))) << p.text();
-      for (const int32_t format : {HEED_F16, HEED_INT8}) {
-        const narrow_problem numbers(&p, {own, format, format, own});
+      for (const int32_t dtype : {HEED_F16, HEED_INT8}) {
+        const narrow_problem numbers(&p, {own, dtype, dtype, own});
         EXPECT_TRUE(same_results(by_reference(p), run_narrow(p, s, numbers))) << p.text() << numbers.formats.text();
       }
     }

@@ -67,8 +67,8 @@ floats project(const heed_executor *executor) {
   constexpr int32_t n = 200, in = 120, columns = 100;
   const floats x = random_floats(n * in), w = random_floats(in * columns);
   const fenced_floats y(slot_out, n * columns, unwritten);
-  EXPECT_EQ(heed_linear(heed_matrix_of(x.data(), n, in), heed_matrix_of(w.data(), in, columns), nullptr,
-                        heed_matrix_out_of(y.data(), n, columns), executor),
+  EXPECT_EQ(heed_linear(heed_matrix_of(x.data(), n, in), heed_weights_of_matrix(heed_matrix_of(w.data(), in, columns)),
+                        nullptr, heed_matrix_out_of(y.data(), n, columns), executor),
             HEED_OK);
   EXPECT_TRUE(y.guard_intact());
   return floats(y.data(), y.data() + y.count());

@@ -96,9 +96,9 @@ TEST_P(extreme_numbers, keys_that_turn_infinite) {
   const float v[4] = {1, 1, 1, 1};
   for (int32_t i = 0; i < 8; ++i)
     for (const float size : {0x1p126f, 0x1.6p127f, 0x1.8p127f, 3e38f}) {  // times sin 1 + cos 1 = 1.38 at position 1
-      const int32_t format = i / 2, head = i % 2;
+      const int32_t dtype = i / 2, head = i % 2;
       heed_cache_shape shape = heed_cache_shape_default(4, 2, 3);
-      shape.v_dim = 1, shape.format = format;
+      shape.v_dim = 1, shape.dtype = dtype;
       heed_cache cache;
       ASSERT_EQ(heed_cache_init(&cache, &shape, memory), HEED_OK);
       rope.rotary_dim = 2;
@@ -108,11 +108,11 @@ TEST_P(extreme_numbers, keys_that_turn_infinite) {
       const float large[6] = {head == 0 ? size : 1, head == 0 ? size : 1, 1,
                               head == 1 ? size : 1, head == 1 ? size : 1, 1};
       const heed_status status = heed_cache_append(&cache, 0, {large, 0, 3, 3}, {v, 0, 1, 1}, 1, &rope);
-      if (format == HEED_INT8 && size >= 0x1.8p127f) {
+      if (dtype == HEED_INT8 && size >= 0x1.8p127f) {
         EXPECT_EQ(status, HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K)) << size;
         EXPECT_TRUE(std::equal(before.begin(), before.end(), memory_bytes)) << "the cache is as it was";
       } else {
-        EXPECT_EQ(status, HEED_OK) << format << ' ' << size;
+        EXPECT_EQ(status, HEED_OK) << dtype << ' ' << size;
         EXPECT_EQ(heed_cache_length(&cache, 0), 2);
       }
     }
@@ -122,25 +122,25 @@ TEST_P(extreme_numbers, keys_that_turn_infinite) {
 TEST_P(extreme_numbers, products_with_scales_keep_their_bound) {
   constexpr int32_t n_in = 96, n_out = 5;
   HEED_MEMORY(packed, 8192);
-  for (const int32_t format : {HEED_INT8, HEED_Q8_0, HEED_Q4_0})
+  for (const int32_t dtype : {HEED_INT8, HEED_Q8_0, HEED_Q4_0})
     for (const int32_t k : {-14, 0, 10})
       for (const int32_t size : {-100, -60, 0, 60, 100, 105, 116}) {
-        const float number = format == HEED_Q4_0 ? -8.0f : 127.0f;
+        const float number = dtype == HEED_Q4_0 ? -8.0f : 127.0f;
         const std::vector<float> x(n_in, std::ldexp(1.0f, size)), w(n_in * n_out, std::ldexp(number, k));
         const double exact = std::ldexp(double(number) * n_in, size + k);
         if (std::fabs(exact) > 0x1.fffffep127) continue;
         heed_weights weights;
         ASSERT_EQ(
-            heed_weights_pack(heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), format, packed),
+            heed_weights_pack(heed_weights_of(w.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), dtype, packed),
             HEED_OK);
         ASSERT_EQ(heed_weights_open(&weights, packed.data, packed.bytes), HEED_OK);
         float y[n_out];
         ASSERT_EQ(
-            heed_project(heed_matrix_of(x.data(), 1, n_in), weights, nullptr, heed_matrix_out_of(y, 1, n_out), nullptr),
+            heed_linear(heed_matrix_of(x.data(), 1, n_in), weights, nullptr, heed_matrix_out_of(y, 1, n_out), nullptr),
             HEED_OK);
         const double bound = 1.5 * (n_in + 1) * 0x1p-24 * std::fabs(exact);
         for (const float found : y)
-          EXPECT_LE(std::fabs(found - exact), bound) << "format " << format << ", 2^" << size << " by 2^" << k;
+          EXPECT_LE(std::fabs(found - exact), bound) << "format " << dtype << ", 2^" << size << " by 2^" << k;
       }
 }
 

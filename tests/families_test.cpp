@@ -37,13 +37,13 @@ struct family_layer {
   // All weights, once the fields of a family are set.
   void draw(bool biases) {
     draw(&a, biases);
-    const bool together = t.hidden_order != HEED_HIDDEN_APART;
+    const bool together = t.ffn_order != HEED_FFN_SEPARATE;
     t.w_up = weights(dim, hidden * (together ? 2 : 1)), t.w_down = weights(hidden, dim);
     if (biases) t.b_up = numbers(t.w_up.n_out), t.b_down = numbers(dim);
     t.norm1_weight = numbers(dim), t.norm2_weight = numbers(dim), t.norm_cross_weight = numbers(dim);
     if (biases) t.norm1_bias = numbers(dim), t.norm2_bias = numbers(dim), t.norm_cross_bias = numbers(dim);
-    if (t.norm_after) t.after1_weight = numbers(dim), t.after2_weight = numbers(dim);
-    if (t.norm_after) t.after_cross_weight = numbers(dim);
+    if (t.post_norm) t.post_norm1_weight = numbers(dim), t.post_norm2_weight = numbers(dim);
+    if (t.post_norm) t.post_norm_cross_weight = numbers(dim);
   }
   void gate() { t.w_gate = weights(dim, hidden); }
   void grouped() { a.n_kv_heads = 2; }
@@ -86,18 +86,18 @@ const family all_families[] = {
     {"Gemma 2",
      [](family_layer &l) {
        l.grouped(), l.causal(HEED_ROPE_HALVES, 0), l.t.norm = heed_rms_norm_plus_one;
-       l.t.activation = heed_gelu_tanh, l.t.norm_after = 1, l.gate(), l.draw(false);
+       l.t.activation = heed_gelu_tanh, l.t.post_norm = 1, l.gate(), l.draw(false);
      }},
     {"Gemma 3",
      [](family_layer &l) {
        l.grouped(), l.causal(HEED_ROPE_HALVES, 0), l.t.norm = heed_rms_norm_plus_one;
-       l.t.activation = heed_gelu_tanh, l.t.norm_after = 1, l.a.qk_norm = heed_rms_norm_plus_one;
+       l.t.activation = heed_gelu_tanh, l.t.post_norm = 1, l.a.qk_norm = heed_rms_norm_plus_one;
        l.a.q_norm_weight = l.numbers(head_dim), l.a.k_norm_weight = l.numbers(head_dim), l.gate(), l.draw(false);
      }},
     {"OLMo 2",
      [](family_layer &l) {
        l.grouped(), l.causal(HEED_ROPE_HALVES, 0), l.t.norm = heed_rms_norm, l.t.activation = heed_silu;
-       l.t.norm_first = 0, l.t.norm_after = 1, l.a.qk_norm = heed_rms_norm, l.a.qk_norm_whole = 1;
+       l.t.norm_first = 0, l.t.post_norm = 1, l.a.qk_norm = heed_rms_norm, l.a.qk_norm_whole = 1;
        l.a.q_norm_weight = l.numbers(n_heads * head_dim), l.a.k_norm_weight = l.numbers(2 * head_dim);
        l.gate(), l.draw(false);
      }},
@@ -110,7 +110,7 @@ const family all_families[] = {
     {"Phi-3",
      [](family_layer &l) {
        l.causal(HEED_ROPE_HALVES, 0), l.t.norm = heed_rms_norm, l.t.activation = heed_silu;
-       l.t.hidden_order = HEED_HIDDEN_GATE_FIRST, l.draw(false);
+       l.t.ffn_order = HEED_FFN_GATE_UP, l.draw(false);
      }},
     {"the paper's decoder",
      [](family_layer &l) {
@@ -122,25 +122,25 @@ const family all_families[] = {
     {"Moonshine's decoder",
      [](family_layer &l) {
        l.causal(HEED_ROPE_INTERLEAVED, head_dim - 4), l.t.activation = heed_silu;
-       l.t.hidden_order = HEED_HIDDEN_GATE_LAST, l.with_cross(n_heads), l.draw(&l.c, false), l.draw(false);
+       l.t.ffn_order = HEED_FFN_UP_GATE, l.with_cross(n_heads), l.draw(&l.c, false), l.draw(false);
      }},
     {"T5 Gemma's decoder",
      [](family_layer &l) {
        l.causal(HEED_ROPE_HALVES, 0), l.t.norm = heed_rms_norm_plus_one, l.t.activation = heed_gelu_tanh;
-       l.t.norm_after = 1, l.gate(), l.with_cross(n_heads), l.draw(&l.c, false), l.draw(false);
+       l.t.post_norm = 1, l.gate(), l.with_cross(n_heads), l.draw(&l.c, false), l.draw(false);
      }},
 };
 
 class families : public kernel_test {
  protected:
   static constexpr size_t bytes =
-      HEED_TRANSFORMER_LAYER_BYTES(n_rows, dim, n_heads, n_heads, head_dim, head_dim, hidden + dim, 1);
+      HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n_rows, dim, n_heads, n_heads, head_dim, head_dim, hidden + dim, 1);
   // The rows of the other sequence, in pieces of so many.
   void remember(family_layer &l, const floats &other, int32_t piece, size_t room) {
     for (int32_t i = 0; i < n_other; i += piece) {
       const int32_t n = std::min(piece, n_other - i);
-      ASSERT_EQ(heed_attention_layer_remember(&l.c, heed_matrix_of(other.data() + std::ptrdiff_t{i} * dim, n, dim),
-                                              heed_memory_of(memory, room), nullptr),
+      ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(other.data() + std::ptrdiff_t{i} * dim, n, dim),
+                                            heed_memory_of(memory, room), nullptr),
                 HEED_OK);
     }
   }
@@ -223,7 +223,8 @@ TEST_P(families, an_attention_layer_alone_attends_to_another_sequence) {
 
 TEST(bad_families, what_does_not_go_together) {
   static unsigned char
-      memory[HEED_TRANSFORMER_LAYER_BYTES(n_rows, dim, n_heads, n_heads, head_dim, head_dim, hidden + dim, 1) + 64];
+      memory[HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n_rows, dim, n_heads, n_heads, head_dim, head_dim, hidden + dim, 1) +
+             64];
   unsigned char *const aligned = memory + (64 - reinterpret_cast<uintptr_t>(memory) % 64) % 64;
   const heed_memory room = heed_memory_of(aligned, sizeof memory - 64);
   const auto refuses = [&](heed_fault fault, heed_argument argument, const char *what,
@@ -231,7 +232,7 @@ TEST(bad_families, what_does_not_go_together) {
     family_layer l;
     l.a.causal = 1, l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);
     const floats x = bell_floats(l.r, n_other * dim);
-    ASSERT_EQ(heed_attention_layer_remember(&l.c, heed_matrix_of(x.data(), n_other, dim), room, nullptr), HEED_OK);
+    ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(x.data(), n_other, dim), room, nullptr), HEED_OK);
     change(l);
     floats y(x.size(), 7.0f);
     EXPECT_EQ(heed_transformer_layer_run(&l.t, heed_matrix_of(x.data(), n_rows, dim),
@@ -241,25 +242,25 @@ TEST(bad_families, what_does_not_go_together) {
     EXPECT_EQ(y, floats(y.size(), 7.0f)) << what;
   };
   for (const int32_t wrong : {-1, 2}) {
-    refuses(HEED_OUT_OF_RANGE, HEED_ARG_NORM_AFTER, "norm_after", [=](family_layer &l) { l.t.norm_after = wrong; });
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_POST_NORM, "post_norm", [=](family_layer &l) { l.t.post_norm = wrong; });
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_PARALLEL, "parallel", [=](family_layer &l) { l.t.parallel = wrong; });
-    refuses(HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_ORDER, "hidden_order",
-            [=](family_layer &l) { l.t.hidden_order = wrong * 2 - 1; });
+    refuses(HEED_OUT_OF_RANGE, HEED_ARG_FFN_ORDER, "ffn_order",
+            [=](family_layer &l) { l.t.ffn_order = wrong * 2 - 1; });
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_CROSS, "cross", [=](family_layer &l) { l.a.cross = wrong; });
     refuses(HEED_OUT_OF_RANGE, HEED_ARG_QK_NORM_WHOLE, "whole", [=](family_layer &l) { l.a.qk_norm_whole = wrong; });
   }
-  refuses(HEED_MISFIT, HEED_ARG_PARALLEL, "parallel with cross", [](family_layer &l) { l.t.parallel = 1; });
-  refuses(HEED_MISFIT, HEED_ARG_PARALLEL, "parallel, norms last",
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_PARALLEL, "parallel with cross", [](family_layer &l) { l.t.parallel = 1; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_PARALLEL, "parallel, norms last",
           [](family_layer &l) { l.t.cross = nullptr, l.t.parallel = 1, l.t.norm_first = 0; });
-  refuses(HEED_MISFIT, HEED_ARG_W_UP, "half of the matrix",
-          [](family_layer &l) { l.t.hidden_order = HEED_HIDDEN_GATE_LAST; });
-  refuses(HEED_MISFIT, HEED_ARG_W_GATE, "two gates",
-          [](family_layer &l) { l.t.hidden_order = HEED_HIDDEN_GATE_LAST, l.gate(); });
-  refuses(HEED_MISFIT, HEED_ARG_CROSS, "not made for it", [](family_layer &l) { l.c.cross = 0; });
-  refuses(HEED_MISFIT, HEED_ARG_CROSS, "other heads", [](family_layer &l) { l.c.n_heads = 2; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_W_UP, "half of the matrix",
+          [](family_layer &l) { l.t.ffn_order = HEED_FFN_UP_GATE; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_W_GATE, "two gates",
+          [](family_layer &l) { l.t.ffn_order = HEED_FFN_UP_GATE, l.gate(); });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_CROSS, "not made for it", [](family_layer &l) { l.c.cross = 0; });
+  refuses(HEED_SHAPE_MISMATCH, HEED_ARG_CROSS, "other heads", [](family_layer &l) { l.c.n_heads = 2; });
   refuses(HEED_NULL_POINTER, HEED_ARG_CACHE, "no cache", [](family_layer &l) { l.c.cache = nullptr; });
-  refuses(HEED_NOT_HERE, HEED_ARG_ROPE, "a rope", [](family_layer &l) { l.c.rope = &l.rope; });
-  refuses(HEED_NOT_HERE, HEED_ARG_CAUSAL, "causal", [](family_layer &l) { l.c.causal = 1; });
+  refuses(HEED_UNSUPPORTED, HEED_ARG_ROPE, "a rope", [](family_layer &l) { l.c.rope = &l.rope; });
+  refuses(HEED_UNSUPPORTED, HEED_ARG_CAUSAL, "causal", [](family_layer &l) { l.c.causal = 1; });
   refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_KV, "an empty cache",
           [](family_layer &l) { EXPECT_EQ(heed_cache_reset(&l.cache.cache), HEED_OK); });
   refuses(HEED_NULL_POINTER, HEED_ARG_WO, "no wo", [](family_layer &l) { l.c.wo.data = nullptr; });
@@ -271,7 +272,7 @@ TEST(bad_families, what_does_not_go_together) {
                   {HEED_ARG_K_NORM_WEIGHT, &heed_attention_layer::k_norm_weight},
                   {HEED_ARG_K_NORM_BIAS, &heed_attention_layer::k_norm_bias}};
   for (const auto &one : of_heads)
-    refuses(HEED_MISFIT, one.argument, "numbers of a norm that is not there",
+    refuses(HEED_SHAPE_MISMATCH, one.argument, "numbers of a norm that is not there",
             [&](family_layer &l) { l.a.*one.numbers = l.numbers(head_dim); });
   refuses(HEED_NOT_FINITE, HEED_ARG_QK_EPS, "eps", [](family_layer &l) { l.a.qk_eps = INFINITY; });
   refuses(HEED_OUT_OF_RANGE, HEED_ARG_QK_EPS, "eps", [](family_layer &l) { l.a.qk_eps = -1e-6f; });
@@ -280,12 +281,12 @@ TEST(bad_families, what_does_not_go_together) {
     const float *heed_transformer_layer::*numbers;
   } norms[] = {{HEED_ARG_NORM_CROSS_WEIGHT, &heed_transformer_layer::norm_cross_weight},
                {HEED_ARG_NORM_CROSS_BIAS, &heed_transformer_layer::norm_cross_bias},
-               {HEED_ARG_AFTER1_WEIGHT, &heed_transformer_layer::after1_weight},
-               {HEED_ARG_AFTER1_BIAS, &heed_transformer_layer::after1_bias},
-               {HEED_ARG_AFTER2_WEIGHT, &heed_transformer_layer::after2_weight},
-               {HEED_ARG_AFTER2_BIAS, &heed_transformer_layer::after2_bias},
-               {HEED_ARG_AFTER_CROSS_WEIGHT, &heed_transformer_layer::after_cross_weight},
-               {HEED_ARG_AFTER_CROSS_BIAS, &heed_transformer_layer::after_cross_bias}};
+               {HEED_ARG_POST_NORM1_WEIGHT, &heed_transformer_layer::post_norm1_weight},
+               {HEED_ARG_POST_NORM1_BIAS, &heed_transformer_layer::post_norm1_bias},
+               {HEED_ARG_POST_NORM2_WEIGHT, &heed_transformer_layer::post_norm2_weight},
+               {HEED_ARG_POST_NORM2_BIAS, &heed_transformer_layer::post_norm2_bias},
+               {HEED_ARG_POST_NORM_CROSS_WEIGHT, &heed_transformer_layer::post_norm_cross_weight},
+               {HEED_ARG_POST_NORM_CROSS_BIAS, &heed_transformer_layer::post_norm_cross_bias}};
   for (const auto &one : norms)
     refuses(HEED_MISALIGNED, one.argument, "by 1", [&](family_layer &l) {
       l.t.*one.numbers = reinterpret_cast<const float *>(reinterpret_cast<const char *>(l.numbers(dim + 1)) + 1);
@@ -299,16 +300,16 @@ TEST(bad_families, what_cannot_be_remembered) {
   alignas(64) unsigned char memory[2 * dim * sizeof(float)];
   const heed_memory room = heed_memory_of(memory, sizeof memory);
   const auto status = [&](int32_t n, heed_memory m) {
-    return heed_attention_layer_remember(&l.c, heed_matrix_of(x.data(), n, dim), m, nullptr);
+    return heed_attention_layer_encode(&l.c, heed_matrix_of(x.data(), n, dim), m, nullptr);
   };
   EXPECT_EQ(status(n_other + 1, room), HEED_STATUS(HEED_FULL, HEED_ARG_CACHE));
-  EXPECT_EQ(status(1, heed_memory_of(memory, sizeof memory - 1)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
+  EXPECT_EQ(status(1, heed_memory_of(memory, sizeof memory - 1)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_WORKSPACE));
   EXPECT_EQ(status(0, room), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_X));
   l.c.cross = 0;
-  EXPECT_EQ(status(1, room), HEED_STATUS(HEED_NOT_HERE, HEED_ARG_CROSS));
+  EXPECT_EQ(status(1, room), HEED_STATUS(HEED_UNSUPPORTED, HEED_ARG_CROSS));
   l.c.cross = 1, l.c.cache = nullptr;
   EXPECT_EQ(status(1, room), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_CACHE));
-  EXPECT_EQ(heed_attention_layer_remember(nullptr, heed_matrix_of(x.data(), 1, dim), room, nullptr),
+  EXPECT_EQ(heed_attention_layer_encode(nullptr, heed_matrix_of(x.data(), 1, dim), room, nullptr),
             HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_LAYER));
   EXPECT_TRUE(same_bits(before, l.cache.contents()));
 }

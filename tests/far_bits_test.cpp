@@ -12,7 +12,7 @@ namespace {
 constexpr int32_t dim = 133, v_dim = 131, rows[] = {1, 7, 40};
 
 // As many keys as are far, the last of them no whole block.
-int32_t far_keys(int32_t format) { return 512 * 1024 / ((dim + v_dim) * HEED_FORMAT_BYTES(format)) + 70; }
+int32_t far_keys(int32_t dtype) { return 512 * 1024 / ((dim + v_dim) * HEED_DTYPE_BYTES(dtype)) + 70; }
 
 class far_bits : public reference_or_self_test {
  protected:
@@ -48,19 +48,19 @@ TEST_P(far_bits, windows) {
 
 TEST_P(far_bits, narrow_tensors) {
   random_source r(910000);
-  for (const int32_t format : {HEED_F16, HEED_BF16, HEED_INT8})
+  for (const int32_t dtype : {HEED_F16, HEED_BF16, HEED_INT8})
     for (const int32_t n_q : {1, 7}) {
-      problem p = far_problem(r, n_q, far_keys(format));
-      const narrow_problem numbers(&p, {own, format, format, own});
+      problem p = far_problem(r, n_q, far_keys(dtype));
+      const narrow_problem numbers(&p, {own, dtype, dtype, own});
       EXPECT_TRUE(same_results(by_reference(p), run_narrow(p, {}, numbers))) << p.text() << numbers.formats.text();
     }
 }
 
 TEST_P(far_bits, caches) {
   random_source r(920000);
-  for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
-    const int32_t n = far_keys(format);
-    const heed_cache_shape s = cache_shape(HEED_CACHE_LINEAR, n, 1, dim, v_dim, format);
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
+    const int32_t n = far_keys(dtype);
+    const heed_cache_shape s = cache_shape(HEED_CACHE_LINEAR, n, 1, dim, v_dim, dtype);
     const cache_memory memory(slot_cache, s, false);
     heed_cache cache;
     ASSERT_EQ(heed_cache_init(&cache, &s, heed_memory_of(memory.data(), memory.count())), HEED_OK);
@@ -69,7 +69,7 @@ TEST_P(far_bits, caches) {
     ASSERT_EQ(append(&cache, 0, t), HEED_OK);
     model[0].append(t, nullptr);
     for (const int32_t n_q : rows) {
-      if (n_q > 7 && format != HEED_F32) continue;
+      if (n_q > 7 && dtype != HEED_F32) continue;
       problem p = problem_over(s, model, 1, n_q, n);
       p.q = bell_floats(r, p.q_floats());
       EXPECT_TRUE(same_results(by_reference(as_tensors(p, s, model)), run_cached(p, {}, &cache, true).result))

@@ -72,10 +72,10 @@ namespace {
 
 class faulty_int_kernel : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(heed_int_kernel_use("plain"), HEED_OK); }
+  void SetUp() override { ASSERT_EQ(heed_int_isa_use("plain"), HEED_OK); }
   void TearDown() override {
     heed::wrong = heed::step::none;
-    heed_int_kernel_use(nullptr);
+    heed_int_isa_use(nullptr);
   }
   HEED_ALIGNED unsigned char bytes_[HEED_INT_SELFTEST_BYTES + 131072];
   const heed_memory least_ = heed_memory_of(bytes_, HEED_INT_SELFTEST_BYTES),
@@ -101,8 +101,8 @@ TEST_F(faulty_int_kernel, is_found_by_the_self_test) {
                 {step::join_bins, "attention"},     {step::finish, "attention"}, {step::project, "project"}};
   for (const auto &fault : faults) {
     heed::wrong = fault.wrong;
-    EXPECT_EQ(heed_int_selftest(least_, &report), HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL)) << fault.function;
-    EXPECT_EQ(heed_int_selftest(least_, nullptr), HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL)) << "without a report";
+    EXPECT_EQ(heed_int_selftest(least_, &report), HEED_STATUS(HEED_MISMATCH, HEED_ARG_ISA)) << fault.function;
+    EXPECT_EQ(heed_int_selftest(least_, nullptr), HEED_STATUS(HEED_MISMATCH, HEED_ARG_ISA)) << "without a report";
     ASSERT_NE(report.kernel, nullptr) << static_cast<int>(fault.wrong);
     EXPECT_STREQ(report.kernel, "plain");
     EXPECT_STREQ(report.function, fault.function);

@@ -45,7 +45,7 @@ TEST_P(features_partial, every_division) {
   }
 }
 
-// Machines of one profile have different kernels.
+// Machines of one arithmetic have different kernels.
 TEST_P(features_partial, pieces_on_different_kernels) {
   const std::string reference = reference_of(GetParam());
   if (reference.empty()) GTEST_SKIP() << "a build with one fixed kernel has no scalar reference";

@@ -79,9 +79,9 @@ static void activations(const char *kernel, heed_matrix other) {
 
 int main(void) {
   if (!flush_bits) return puts("there is no mode that flushes subnormal numbers") < 0;
-  for (int32_t i = 0; i < heed_kernel_count(); i++) {
-    const char *name = heed_kernel_name(i);
-    if (heed_kernel_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
+  for (int32_t i = 0; i < heed_isa_count(); i++) {
+    const char *name = heed_isa_name(i);
+    if (heed_isa_use(name) != HEED_OK) continue; /* a build with one fixed kernel */
     for (int c = 0; c < n_all_calls; c++) compare(name, all_calls[c].name, all_calls[c].run);
     for (uint32_t piece = 0; piece < 16; piece++) {
       fill(piece);

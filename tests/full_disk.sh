@@ -132,7 +132,7 @@ for program in "$@"; do
     ;;
   heed_calibrate)
     prints "$program" --help
-    text="layers 1 model_dim 2 hidden_dim 2 heads 1 norm rms eps 1e-5 activation gelu layout out_in weights w.f32 rows"
+    text="layers 1 model_dim 2 ffn_dim 2 heads 1 norm rms eps 1e-5 activation gelu layout out_in weights w.f32 rows"
     (repeat 27 "$one" && printf '\000\000\000\100') >"$work/w.f32"
     (printf "$one$zero" && printf "$zero$one") >"$work/r.f32"
     echo "$text r.f32 sequence 1" >"$work/m.txt"

@@ -27,7 +27,7 @@ TEST(gather, from_every_format_and_layout) {
                                      r.chance(50) ? 0 : r.between(1, 9));
     const heed_weights view = w.view();
     expect_rows(r, view, numbers_of(w),
-                "format " + std::to_string(view.format) + ", layout " + std::to_string(view.layout));
+                "format " + std::to_string(view.dtype) + ", layout " + std::to_string(view.layout));
   }
 }
 
@@ -42,10 +42,10 @@ TEST(gather, from_blocks) {
 TEST(gather, from_packed_weights) {
   for (int32_t seed = 0; seed < 120 && !::testing::Test::HasFailure(); ++seed) {
     random_source r(880000 + static_cast<uint64_t>(seed));
-    const int32_t format = all_formats[seed % 6];
+    const int32_t dtype = all_formats[seed % 6];
     const weights w = random_weights(r, HEED_F32, seed % 2, r.size(1, 140), r.size(1, 150), 0);
-    const numeric_weights n = converted(numbers_of(w), format);
-    expect_rows(r, open_at_fence(pack(w.view(), format)), n, "packed, format " + std::to_string(format));
+    const numeric_weights n = converted(numbers_of(w), dtype);
+    expect_rows(r, open_at_fence(pack(w.view(), dtype)), n, "packed, format " + std::to_string(dtype));
   }
 }
 
@@ -71,7 +71,7 @@ TEST(gather, as_a_projection_sees_the_weights) {
   for (int32_t i = 0; i < 7; ++i) {
     float x[7] = {}, y[9];
     x[i] = 1;
-    ASSERT_EQ(heed_project(heed_matrix_of(x, 1, 7), view, nullptr, heed_matrix_out_of(y, 1, 9), nullptr), HEED_OK);
+    ASSERT_EQ(heed_linear(heed_matrix_of(x, 1, 7), view, nullptr, heed_matrix_out_of(y, 1, 9), nullptr), HEED_OK);
     EXPECT_EQ(y[8], row[i]);
   }
 }
@@ -105,17 +105,17 @@ TEST(gather, refuses_what_is_wrong) {
       refuses([](A &) {}, HEED_OUT_OF_RANGE, HEED_ARG_ROWS, "row " + std::to_string(wrong));
       rows[at] = before;
     }
-  refuses([](A &a) { a.y.dim = 4; }, HEED_MISFIT, HEED_ARG_Y, "columns");
+  refuses([](A &a) { a.y.dim = 4; }, HEED_SHAPE_MISMATCH, HEED_ARG_Y, "columns");
   for (const flaw<heed_matrix_out> &wrong : output_flaws(HEED_MAX_COUNT))
     refuses([&](A &a) { wrong.apply(a.y); }, wrong.fault, HEED_ARG_Y, wrong.what);
   refuses([&](A &a) { a.y.data = table + 3; }, HEED_OVERLAP, HEED_ARG_Y, "in the table");
   refuses([&](A &a) { a.y.data = reinterpret_cast<float *>(rows) - 19; }, HEED_OVERLAP, HEED_ARG_Y, "on the rows");
   refuses([](A &a) { a.w.data = nullptr; }, HEED_NULL_POINTER, HEED_ARG_W, "null");
-  refuses([](A &a) { a.w.format = HEED_Q8_0; }, HEED_NOT_INITIALIZED, HEED_ARG_W, "blocks of no function");
-  refuses([](A &a) { a.w.format = 99; }, HEED_BAD_FORMAT, HEED_ARG_W, "format");
+  refuses([](A &a) { a.w.dtype = HEED_Q8_0; }, HEED_NOT_INITIALIZED, HEED_ARG_W, "blocks of no function");
+  refuses([](A &a) { a.w.dtype = 99; }, HEED_BAD_DTYPE, HEED_ARG_W, "format");
   refuses([](A &a) { a.w.layout = 9; }, HEED_BAD_LAYOUT, HEED_ARG_W, "layout");
-  refuses([](A &a) { a.w.format = HEED_INT8; }, HEED_BAD_SCALES, HEED_ARG_W, "no scales");
-  refuses([&](A &a) { a.w.format = HEED_INT8, a.w.scales = scales, a.y.data = scales + 7; }, HEED_OVERLAP, HEED_ARG_Y,
+  refuses([](A &a) { a.w.dtype = HEED_INT8; }, HEED_BAD_SCALES, HEED_ARG_W, "no scales");
+  refuses([&](A &a) { a.w.dtype = HEED_INT8, a.w.scales = scales, a.y.data = scales + 7; }, HEED_OVERLAP, HEED_ARG_Y,
           "on the scales");
   EXPECT_EQ(status_name(heed_gather_rows(good.w, good.rows, good.y)), "HEED_OK");
 }

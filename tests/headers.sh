@@ -50,17 +50,17 @@ heed_status use_cache(void) {
 heed_status use_narrow(void);
 heed_status use_narrow(void) {
   static uint16_t halves[24];
-  heed_narrow_tensors narrow;
+  heed_typed_tensors narrow;
   heed_options options = heed_options_default();
   heed_attention call = heed_attention_of(own, HEED_NULL, HEED_NULL, 2, 4, 1, 1, 3, HEED_NULL, scratch);
-  heed_status status = heed_narrow_tensors_init(&narrow);
+  heed_status status = heed_typed_tensors_init(&narrow);
   if (!status)
-    status = heed_narrow(heed_matrix_of(own, 4, 3), heed_narrow_matrix_out_of(halves, HEED_NULL, HEED_F16, 4, 3));
+    status = heed_convert_from_f32(heed_matrix_of(own, 4, 3), heed_typed_matrix_out_of(halves, HEED_NULL, HEED_F16, 4, 3));
   if (!status)
-    status = heed_widen(heed_narrow_matrix_of(halves, HEED_NULL, HEED_F16, 4, 3), heed_matrix_out_of(own, 4, 3));
-  narrow.k = heed_narrow_head_major(halves, HEED_NULL, HEED_F16, 4, 1, 3);
-  narrow.v = heed_narrow_token_major(halves, HEED_NULL, HEED_BF16, 4, 1, 3);
-  narrow.out = heed_narrow_token_major_out(halves + 16, HEED_F16, 2, 1, 3);
+    status = heed_convert_to_f32(heed_typed_matrix_of(halves, HEED_NULL, HEED_F16, 4, 3), heed_matrix_out_of(own, 4, 3));
+  narrow.k = heed_typed_head_major(halves, HEED_NULL, HEED_F16, 4, 1, 3);
+  narrow.v = heed_typed_token_major(halves, HEED_NULL, HEED_BF16, 4, 1, 3);
+  narrow.out = heed_typed_token_major_out(halves + 16, HEED_F16, 2, 1, 3);
   options.narrow = &narrow;
   call.options = &options;
   return status ? status : heed_attention_run(&call);
@@ -72,13 +72,13 @@ static void run(void *user, int32_t n_tasks, heed_task task, void *context) {
 }
 heed_status use_layers(void);
 heed_status use_layers(void) {
-  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(2, 4, 2, 2, 2, 2, 4, 0));
+  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(2, 4, 2, 2, 2, 2, 4, 0));
   heed_attention_layer attention = heed_attention_layer_default(4, 2);
   heed_transformer_layer layer = heed_transformer_layer_default(&attention, 4, heed_layer_norm, heed_relu);
   const heed_executor executor = heed_executor_of(run, HEED_NULL, 1);
   const int32_t lengths[2] = {1, 1};
-  heed_batch batch;
-  if (heed_batch_init(&batch, 2, lengths)) return 1;
+  heed_ragged_batch batch;
+  if (heed_ragged_batch_init(&batch, 2, lengths)) return 1;
   attention.batch = &batch;
   attention.wq = attention.wk = attention.wv = attention.wo = layer.w_up = layer.w_down =
       heed_weights_of(own, HEED_NULL, HEED_F32, HEED_OUT_IN, 4, 4);
@@ -201,7 +201,7 @@ static unsigned char of_attention[HEED_ATTENTION_LAYER_BYTES(8, 2, 1, 3, 3)];
 static unsigned char of_integers[HEED_INT_WORKSPACE_MIN_BYTES(3, 3) + HEED_INT_PARTIAL_ROW_BYTES(3) +
                                  HEED_INT_SELFTEST_BYTES];
 static unsigned char of_int_layer[HEED_INT_LAYER_MIN_BYTES(8, 6, 2, 1, 3, 12, 1)];
-static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES(8, 6, 2, 1, 3, 3, 12, 1)];
+static unsigned char of_layer[HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(8, 6, 2, 1, 3, 3, 12, 1)];
 static const float scale = HEED_SCALE_DEFAULT;
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status);
 HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
@@ -216,8 +216,8 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
   return HEED_WORKSPACE_ROWS(n, n) + HEED_WORKSPACE_ROW_FLOATS(n) + HEED_WORKSPACE_BYTES(n, n) + HEED_SIZE(n) +
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
          HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
-         HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, n, n, format) +
-         HEED_TRANSFORMER_LAYER_MIN_BYTES(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
+         HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, n, n, n, n, n, n, format) +
+         HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
          HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
          HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +
          HEED_WEIGHTS_PACKED_BYTES(format, n, n) + HEED_WEIGHTS_SIZE_OF_OUTPUT(format, n) +
@@ -228,7 +228,7 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_INT_LAYER_MIN_BYTES(n, n, n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_KEYS(n, n, n) +
          HEED_INT_LAYER_SIZE_OF_ROW(n, n, n, n, format) + HEED_INT_LAYER_SIZE_OF_WORKER(n, n, n, n, format) +
          HEED_INT_LAYER_ROUND(HEED_SIZE(n)) + HEED_INT_LAYER_GREATER(of_all[0], least[0]) +
-         HEED_SIZE(HEED_FORMAT_BYTES(format)) + HEED_LAYER_HIDDEN_FLOATS(n, format) +
+         HEED_SIZE(HEED_DTYPE_BYTES(format)) + HEED_LAYER_FFN_FLOATS(n, format) +
          HEED_SIZE_FIT(HEED_SIZE_PRODUCT(HEED_SIZE_64(n), HEED_CACHE_BYTES_OF_HEAD(HEED_SIZE_64(n), n, n, format)));
 }
 END

@@ -46,10 +46,10 @@ TEST(helpers, contiguous_tensors_of_any_numbers) {
     expect_strides(heed_token_major_out(x, n, heads, dim), all, dim, token);
     expect_strides(heed_head_major(x, n, heads, dim), all, head, dim);
     expect_strides(heed_head_major_out(x, n, heads, dim), all, head, dim);
-    expect_strides(heed_narrow_token_major(y, x, HEED_INT8, n, heads, dim), all, dim, token);
-    expect_strides(heed_narrow_head_major(y, x, HEED_INT8, n, heads, dim), all, head, dim);
-    expect_strides(heed_narrow_token_major_out(y, HEED_INT8, n, heads, dim), all, dim, token);
-    expect_strides(heed_narrow_head_major_out(y, HEED_INT8, n, heads, dim), all, head, dim);
+    expect_strides(heed_typed_token_major(y, x, HEED_INT8, n, heads, dim), all, dim, token);
+    expect_strides(heed_typed_head_major(y, x, HEED_INT8, n, heads, dim), all, head, dim);
+    expect_strides(heed_typed_token_major_out(y, HEED_INT8, n, heads, dim), all, dim, token);
+    expect_strides(heed_typed_head_major_out(y, HEED_INT8, n, heads, dim), all, head, dim);
     expect_strides(heed_int_token_major(y, n, heads, dim, 0), all, dim, token);
     const heed_int_attention call = heed_int_attention_of(y, y, y, n, n, heads, heads, dim, y, {nullptr, 0});
     for (const heed_int_tensor &t : {call.q, call.k, call.v}) expect_strides(t, all, dim, token);
@@ -63,7 +63,7 @@ TEST(helpers, a_stride_beyond_memory_is_refused) {
   static float q[64], out[64];
   HEED_ALIGNED static unsigned char workspace[HEED_WORKSPACE_MIN_BYTES(1, 1)];
   heed_attention call = heed_attention_of(q, q, q, 1, 1, 1, 1, 1, out, heed_memory_of(workspace, sizeof workspace));
-  call.batch = 2;
+  call.batch_size = 2;
   call.q = heed_token_major(q, HEED_MAX_COUNT, HEED_MAX_DIM, HEED_MAX_DIM * 4);
   EXPECT_EQ(status_name(heed_attention_run(&call)), status_name(HEED_STATUS(HEED_OVERFLOW, HEED_ARG_Q)));
 }

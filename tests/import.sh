@@ -57,7 +57,7 @@ HEED_FILE_LINK(linked, "model.heed")
 static int print(heed_weights w, const float *bias) {
   float x[32], y[4];
   for (int i = 0; i < 32; i++) x[i] = (float)(i + 1);
-  if (heed_project(heed_matrix_of(x, 1, 32), w, bias, heed_matrix_out_of(y, 1, 4), NULL) != HEED_OK) return 1;
+  if (heed_linear(heed_matrix_of(x, 1, 32), w, bias, heed_matrix_out_of(y, 1, 4), NULL) != HEED_OK) return 1;
   printf("%.0f %.0f %.0f %.0f\n", y[0], y[1], y[2], y[3]);
   return 0;
 }
@@ -104,7 +104,7 @@ padded() { # padded FILE: to 32 bytes, and then the numbers
 }
 evil='*/ int inject_1(void) { return 7; } /*' quote='v", 2, 3, 0); inject_2(); (void)("' lines='a\n#error inject_3\n' back='ends in \\\\'
 gguf "$evil" "$quote" "$lines" "$back" '??/' '\0033[31mred\0033]0;inject_4\0007' '\0342\0200\0256inject_5' 'caf\0303\0251\0377' '' '%s%n' \
-  int class unix printf exp errno NULL size_t INT8_MAX heed_project HEED_F32 _Bool __FILE__ 0.w a.b a_b w w_scales w.weights w_open H I >evil.gguf
+  int class unix printf exp errno NULL size_t INT8_MAX heed_linear HEED_F32 _Bool __FILE__ 0.w a.b a_b w w_scales w.weights w_open H I >evil.gguf
 padded evil.gguf
 n_names=32
 expect 0 "033" evil.gguf

@@ -41,28 +41,28 @@ TEST(import_convert, gives_the_bits_of_the_library) {
   for (const int32_t layout : {HEED_OUT_IN, HEED_IN_OUT}) {
     const auto source = [&] { return layout == HEED_OUT_IN ? matrix("w", 20, 64) : matrix("w", 64, 20, HEED_IN_OUT); };
     const std::vector<float> x = row(64), exact = product(source(), x, 20);
-    for (int32_t format = HEED_F32; format <= HEED_Q4_0; ++format) {
-      SCOPED_TRACE(format_name(format));
+    for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; ++dtype) {
+      SCOPED_TRACE(format_name(dtype));
       tensor plain = source(), packed = source();
-      convert(plain, {format, false});
-      convert(packed, {format, true});
-      EXPECT_EQ(plain.format, format);
+      convert(plain, {dtype, false});
+      convert(packed, {dtype, true});
+      EXPECT_EQ(plain.dtype, dtype);
       EXPECT_EQ(packed.layout, HEED_PACKED);
       const std::vector<float> y = product(plain, x, 20);
       EXPECT_EQ(y, product(packed, x, 20));
-      const double error = format == HEED_F32 ? 0 : format == HEED_F16 ? 5e-3 : format == HEED_Q4_0 ? 2 : 0.1;
+      const double error = dtype == HEED_F32 ? 0 : dtype == HEED_F16 ? 5e-3 : dtype == HEED_Q4_0 ? 2 : 0.1;
       for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(y[i], exact[i], error);
       tensor again = source();
-      convert(again, {format, false});
-      convert(again, {format, true});
+      convert(again, {dtype, false});
+      convert(again, {dtype, true});
       EXPECT_EQ(product(again, x, 20), y);  // what is narrow already is packed as it is
     }
   }
 }
 
-std::string refusal_of_format(tensor t, int32_t format, bool packed = false) {
+std::string refusal_of_format(tensor t, int32_t dtype, bool packed = false) {
   try {
-    convert(t, {format, packed});
+    convert(t, {dtype, packed});
     return "";
   } catch (const refusal &error) {
     return error.what();
@@ -70,11 +70,11 @@ std::string refusal_of_format(tensor t, int32_t format, bool packed = false) {
 }
 
 TEST(import_convert, keeps_zero_points) {
-  for (const int32_t format : {HEED_FILE_U8, HEED_FILE_I8}) {
+  for (const int32_t dtype : {HEED_FILE_U8, HEED_FILE_I8}) {
     for (const size_t n_scales : {1, 20}) {
       const auto source = [&] {
         tensor t;
-        t.name = "w", t.dims = {64, 20}, t.format = format, t.layout = HEED_IN_OUT;
+        t.name = "w", t.dims = {64, 20}, t.dtype = dtype, t.layout = HEED_IN_OUT;
         bytes numbers;
         for (int i = 0; i < 64 * 20; ++i) numbers.push_back(uint8_t(i * 67 % 256));
         t.own(std::move(numbers));
@@ -94,14 +94,14 @@ TEST(import_convert, keeps_zero_points) {
 
 TEST(import_convert, keeps_quantised_bytes_where_it_can) {
   tensor t;
-  t.name = "w", t.dims = {2, 2}, t.format = HEED_FILE_I8, t.scales = {0.5f}, t.zeros = {0};
+  t.name = "w", t.dims = {2, 2}, t.dtype = HEED_FILE_I8, t.scales = {0.5f}, t.zeros = {0};
   t.own({1, 0xff, 127, 0x81});
   convert(t, {HEED_INT8, false});
-  EXPECT_EQ(t.format, HEED_INT8);
+  EXPECT_EQ(t.dtype, HEED_INT8);
   EXPECT_EQ(t.scales, (std::vector<float>{0.5f, 0.5f}));
   EXPECT_EQ(floats_of(t), (std::vector<float>{0.5f, -0.5f, 63.5f, -63.5f}));
   t = tensor();
-  t.name = "w", t.dims = {2, 2}, t.format = HEED_FILE_U8, t.layout = HEED_IN_OUT, t.scales = {0.5f, 2},
+  t.name = "w", t.dims = {2, 2}, t.dtype = HEED_FILE_U8, t.layout = HEED_IN_OUT, t.scales = {0.5f, 2},
   t.zeros = {128, 1};
   t.own({0, 1, 255, 3});
   EXPECT_EQ(floats_of(t), (std::vector<float>{-64, 0, 63.5f, 4}));
@@ -110,7 +110,7 @@ TEST(import_convert, keeps_quantised_bytes_where_it_can) {
   convert(t, {HEED_INT8, false});
   EXPECT_EQ(t.scales, (std::vector<float>{64 / 127.0f, 4 / 127.0f}));
   t = tensor();
-  t.name = "w", t.dims = {1, 1, 3}, t.format = HEED_FILE_I8_PLUS, t.scales = {0.5f}, t.float_zeros = {0.25f};
+  t.name = "w", t.dims = {1, 1, 3}, t.dtype = HEED_FILE_I8_PLUS, t.scales = {0.5f}, t.float_zeros = {0.25f};
   t.own({1, 0xff, 127});
   EXPECT_EQ(floats_of(t), (std::vector<float>{0.75f, -0.25f, 63.75f}));
 }
@@ -138,7 +138,7 @@ TEST(import_convert, refuses_by_name) {
   EXPECT_THROW(wish_of("q5_1"), refusal);
   EXPECT_THROW(wish_of("packed-keep"), refusal);
   EXPECT_TRUE(wish_of("packed-int4").packed);
-  EXPECT_EQ(wish_of("int4").format, HEED_Q4_0);
+  EXPECT_EQ(wish_of("int4").dtype, HEED_Q4_0);
 }
 
 TEST(import_select, matches_and_renames) {
@@ -178,11 +178,11 @@ TEST(import_select, applies_all_rules) {
   by.formats = {{wish_of("int8"), ""}, {wish_of("bf16"), "wq"}};
   const tensors t(selected(model(), by, left_out));
   EXPECT_EQ(left_out, std::vector<std::string>{"table: is of integers"});
-  EXPECT_EQ(t.of("n").format, HEED_F32);
-  EXPECT_EQ(t.of("layer.w?").format, HEED_BF16);
+  EXPECT_EQ(t.of("n").dtype, HEED_F32);
+  EXPECT_EQ(t.of("layer.w?").dtype, HEED_BF16);
   by.rename = {{"wk", "new"}};
   const tensors again(selected(model(), by, left_out));
-  EXPECT_EQ(again.of("new").format, HEED_INT8);
+  EXPECT_EQ(again.of("new").dtype, HEED_INT8);
   EXPECT_EQ(again.of("new").dims, (std::vector<uint32_t>{3, 32}));
   EXPECT_EQ(again.of("new").layout, HEED_OUT_IN);
   EXPECT_EQ(again.of("new").scales.size(), 3u);
@@ -210,9 +210,9 @@ TEST(import_select, refuses_another_layout_than_the_numbers_have) {
   out_in.out_in = both.out_in = {"w"};
   EXPECT_EQ(refusal_of(matrix("w", 2, 32), in_out), "");
   EXPECT_EQ(refusal_of(matrix("w", 2, 32), both), "w: --in-out and --out-in both match it");
-  for (const int32_t format : {HEED_Q8_0, HEED_Q4_0}) {
+  for (const int32_t dtype : {HEED_Q8_0, HEED_Q4_0}) {
     tensor blocks = matrix("w", 32, 32);
-    convert(blocks, {format, false});
+    convert(blocks, {dtype, false});
     EXPECT_EQ(refusal_of(copy_of(blocks), out_in), "");
     EXPECT_EQ(refusal_of(std::move(blocks), in_out), "w: is in blocks of inputs: it is (out, in)");
   }
@@ -224,7 +224,7 @@ TEST(import_select, refuses_another_layout_than_the_numbers_have) {
     EXPECT_EQ(refusal_of(std::move(scaled), other), std::string("w: has a scale for each output: it is ") +
                                                         (layout == HEED_IN_OUT ? "(in, out)" : "(out, in)"));
     tensor quantized;
-    quantized.name = "w", quantized.dims = {4, 4}, quantized.format = HEED_FILE_I8, quantized.layout = layout;
+    quantized.name = "w", quantized.dims = {4, 4}, quantized.dtype = HEED_FILE_I8, quantized.layout = layout;
     quantized.scales = {1, 2, 3, 4}, quantized.zeros = {0, 0, 0, 0};
     quantized.own(bytes(16, 1));
     EXPECT_NE(refusal_of(copy_of(quantized), other), "");
@@ -248,8 +248,8 @@ TEST(import_convert, leaves_packed_weights_packed) {
   };
   EXPECT_EQ(refusal_of_format(packed(), HEED_Q8_0, true), "");
   EXPECT_EQ(refusal_of_format(packed(), keep_format), "");
-  for (const int32_t format : {HEED_F32, HEED_F16, HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
-    EXPECT_EQ(refusal_of_format(packed(), format),
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
+    EXPECT_EQ(refusal_of_format(packed(), dtype),
               "w: is packed: give the file that it was made of to have another format");
   }
   EXPECT_NE(refusal_of_format(packed(), HEED_F32, true), "");
@@ -261,7 +261,7 @@ TEST(import_convert, leaves_packed_weights_packed) {
 TEST(import_convert, refuses_what_does_not_fit_together) {
   const auto of = [](size_t n_scales, size_t n_zeros) {
     tensor t;
-    t.name = "w", t.dims = {400, 3}, t.format = HEED_FILE_I8, t.layout = HEED_OUT_IN;
+    t.name = "w", t.dims = {400, 3}, t.dtype = HEED_FILE_I8, t.layout = HEED_OUT_IN;
     t.scales.assign(n_scales, 1), t.zeros.assign(n_zeros, 0);
     t.own(bytes(1200, 1));
     return t;

@@ -11,12 +11,12 @@ namespace {
 using namespace heed_import;
 using namespace import_files;
 
-tensor tensor_of(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout,
+tensor tensor_of(const std::string &name, const std::vector<uint32_t> &dims, int32_t dtype, int32_t layout,
                  const bytes &numbers) {
   tensor t;
   t.name = name;
   t.dims = dims;
-  t.format = format;
+  t.dtype = dtype;
   t.layout = layout;
   t.own(bytes(numbers));
   return t;
@@ -85,19 +85,19 @@ TEST(flat_file, shows_what_was_written) {
   ASSERT_EQ(heed_file_weights(&file, "wq", 2, 3, &w), nullptr);
   EXPECT_EQ(std::memcmp(w.data, counting(12).data(), 12), 0);
   EXPECT_EQ(w.row_stride, 3);
-  EXPECT_EQ(w.format, HEED_F16);
+  EXPECT_EQ(w.dtype, HEED_F16);
   EXPECT_STREQ(heed_file_weights(&file, "wq", 3, 2, &w), "the tensor has another shape");
   ASSERT_EQ(heed_file_weights(&file, "wk", 3, 2, &w), nullptr);
   EXPECT_EQ(w.scales[1], 2);
   EXPECT_EQ(w.layout, HEED_OUT_IN);
   ASSERT_EQ(heed_file_blocks(&file, "wv", 32, 2, &w), nullptr);
-  EXPECT_EQ(w.format, HEED_Q4_0);
+  EXPECT_EQ(w.dtype, HEED_Q4_0);
   EXPECT_STREQ(heed_file_weights(&file, "wv", 32, 2, &w), "the weights are in blocks: use heed_file_blocks");
   EXPECT_STREQ(heed_file_packed(&file, "wv", 32, 2, &w), "the weights are not packed");
   EXPECT_STREQ(heed_file_weights(&file, "m", 3, 2, &w), "the weights have zero points: use heed_file_zero_points");
   EXPECT_STREQ(heed_file_zero_points(&file, "wv", 32, 2, &w), "the weights have no zero points");
   ASSERT_EQ(heed_file_zero_points(&file, "m", 3, 2, &w), nullptr);
-  EXPECT_EQ(w.format, HEED_UINT8);
+  EXPECT_EQ(w.dtype, HEED_UINT8);
   heed_file_tensor t;
   ASSERT_EQ(heed_file_find(&file, "m", &t), nullptr);
   EXPECT_EQ(static_cast<const uint8_t *>(t.zeros)[0], 130);
@@ -124,7 +124,7 @@ TEST(flat_file, holds_packed_weights) {
   ASSERT_EQ(heed_file_packed(&file, "w", 3, 2, &w), nullptr);
   const float x[3] = {1, 10, 100};
   float y[2];
-  ASSERT_EQ(heed_project(heed_matrix_of(x, 1, 3), w, nullptr, heed_matrix_out_of(y, 1, 2), nullptr), HEED_OK);
+  ASSERT_EQ(heed_linear(heed_matrix_of(x, 1, 3), w, nullptr, heed_matrix_out_of(y, 1, 2), nullptr), HEED_OK);
   EXPECT_EQ(y[0], 321);
   content[content.size() - sizeof packed] ^= 1;  // the mark of packed weights
   const image damaged(content);

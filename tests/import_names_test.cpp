@@ -30,7 +30,7 @@ TEST(names, are_identifiers) {
   EXPECT_EQ(names::identifier(""), "t");
   EXPECT_EQ(names::identifier("*/ int x; /*"), "t_int_x");
   for (const char *const taken :
-       {"int", "class", "printf", "exp", "unix", "NULL", "errno", "atomic_int", "heed", "heed_project", "HEED_F32"}) {
+       {"int", "class", "printf", "exp", "unix", "NULL", "errno", "atomic_int", "heed", "heed_linear", "HEED_F32"}) {
     EXPECT_EQ(names::identifier(taken), std::string("t_") + taken);
   }
   for (const char *const taken : {"size_t", "INT8_MAX", "UINT32_C"})

@@ -49,14 +49,14 @@ TEST(import_onnx, reads_initializers) {
   EXPECT_EQ(t.of("w").dims, (std::vector<uint32_t>{2, 3}));
   EXPECT_EQ(bytes(t.of("w").numbers().data, t.of("w").numbers().data + 24), floats({1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(t.of("turned").layout, HEED_OUT_IN);
-  EXPECT_EQ(t.of("turned").format, HEED_F16);
+  EXPECT_EQ(t.of("turned").dtype, HEED_F16);
   EXPECT_EQ(t.of("shape").left_out, "is of integers");
-  EXPECT_EQ(t.of("m").format, HEED_FILE_U8);
+  EXPECT_EQ(t.of("m").dtype, HEED_FILE_U8);
   EXPECT_EQ(t.of("m").layout, HEED_IN_OUT);
   EXPECT_EQ(t.of("m").zeros, std::vector<int32_t>{128});
   EXPECT_EQ(t.of("m").scales, std::vector<float>{0.5f});
   EXPECT_THROW(t.of("m_scale"), std::runtime_error);
-  EXPECT_EQ(t.of("c").format, HEED_FILE_I8_PLUS);
+  EXPECT_EQ(t.of("c").dtype, HEED_FILE_I8_PLUS);
   EXPECT_EQ(t.of("c").float_zeros, std::vector<float>{1.5f});
   EXPECT_EQ(t.of("q").scales, (std::vector<float>{2, 4}));
   EXPECT_EQ(t.of("q").zeros, (std::vector<int32_t>{0, 0}));
@@ -141,9 +141,9 @@ class import_moonshine : public testing::Test {
 // As the table's README says it: the product, then perhaps the sum, each rounded to f32.
 float number_of(const tensor &t, size_t i) {
   const uint8_t *p = t.numbers().data;
-  if (t.format == HEED_F32) return f32_at(p + 4 * i);
-  const int32_t q = t.format == HEED_FILE_U8 ? int32_t(p[i]) : int32_t(int8_t(p[i]));
-  if (t.format == HEED_FILE_U8) return float(q - t.zeros.at(0)) * t.scales.at(0);
+  if (t.dtype == HEED_F32) return f32_at(p + 4 * i);
+  const int32_t q = t.dtype == HEED_FILE_U8 ? int32_t(p[i]) : int32_t(int8_t(p[i]));
+  if (t.dtype == HEED_FILE_U8) return float(q - t.zeros.at(0)) * t.scales.at(0);
   const volatile float product = float(q) * t.scales.at(0);
   return product + t.float_zeros.at(0);
 }

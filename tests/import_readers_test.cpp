@@ -62,7 +62,7 @@ bytes safetensors(const std::string &header, const bytes &numbers) {
 
 #ifdef HEED_IMPORT_SAFETENSORS
 bytes some_safetensors() {
-  return safetensors(R"({"__metadata__":{"format":"pt"},"wq":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]},)"
+  return safetensors(R"({"__metadata__":{"dtype":"pt"},"wq":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]},)"
                      R"("norm":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]},)"
                      R"("position_ids":{"dtype":"I64","shape":[1],"data_offsets":[20,28]}})",
                      add(bytes{0x80, 0x3f, 0, 0xc0}, floats({1, 2, 3, 4}), bytes(8)));
@@ -136,8 +136,8 @@ TEST(import_safetensors, refuses_holes_overlaps_and_what_stands_twice) {
   EXPECT_EQ(refusal("{" + w + "," + w + "}", 4), "w: stands twice in the header");
   EXPECT_EQ(refusal(R"({"w":{"dtype":"F32","shape":[4],"shape":[1],"data_offsets":[0,4]}})", 4),
             "shape: stands twice in the header");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"format":1}})", 0), "__metadata__: is no table of texts");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"format":"pt"}})", 0), "");
+  EXPECT_EQ(refusal(R"({"__metadata__":{"dtype":1}})", 0), "__metadata__: is no table of texts");
+  EXPECT_EQ(refusal(R"({"__metadata__":{"dtype":"pt"}})", 0), "");
   const std::string long_header = "{}" + std::string(100000000, ' ');
   EXPECT_EQ(refusal(long_header, 0), "has a header of more than 100 MB");
 }

@@ -89,7 +89,7 @@ TEST_P(int_accuracy, is_what_the_study_says) {
     aligned_bytes workspace(HEED_INT_WORKSPACE_BYTES(dim, dim));
     heed_int_attention call = heed_int_attention_of(q.x.data(), k.x.data(), v.x.data(), a.n_q, a.n_kv, 1, 1, dim,
                                                     reinterpret_cast<int8_t *>(out.data()), workspace.get());
-    call.out.format = HEED_INT16;
+    call.out.dtype = HEED_INT16;
     call.score = heed_multiplier_of(static_cast<float>(octaves));
     call.value = heed_multiplier_of(static_cast<float>(v.scale / out_scale));
     call.lse = int_lse.data();

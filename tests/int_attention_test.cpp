@@ -85,7 +85,7 @@ TEST_P(int_attention, a_prompt_is_its_tokens_one_after_another) {
       one.position = p.call.position + t;
       if (!one.kv_lengths) one.n_kv = std::min(one.position + 1, p.call.n_kv);
       one.q.data = p.call.q.data + t * p.call.q.row_stride;
-      one.out.data = p.out.data() + t * p.call.out.row_stride * (p.call.out.format == HEED_INT16 ? 2 : 1);
+      one.out.data = p.out.data() + t * p.call.out.row_stride * (p.call.out.dtype == HEED_INT16 ? 2 : 1);
       if (p.call.scores) one.scores = p.call.scores + t * p.call.scores_row_stride;
       if (p.call.mask.data) one.mask.data = p.call.mask.data + t * p.call.mask.query_stride;
       ASSERT_EQ(heed_int_attention_run(&one), HEED_OK);
@@ -98,7 +98,7 @@ TEST_P(int_attention, a_prompt_is_its_tokens_one_after_another) {
 struct known {
   int32_t n, n_kv, dim, v_dim, causal;
   heed_multiplier score, value;
-  int32_t format;
+  int32_t dtype;
   uint32_t digest;
 };
 constexpr known known_answers[] = {
@@ -128,7 +128,7 @@ TEST_P(int_attention, has_the_bits_of_the_study) {
                                                     a.dim, reinterpret_cast<int8_t *>(out.data()), workspace.get());
     call.v_dim = a.v_dim;
     call.v.row_stride = call.out.row_stride = a.v_dim;
-    call.out.format = a.format;
+    call.out.dtype = a.dtype;
     call.out.zero_point = 1;
     call.score = a.score;
     call.value = a.value;
@@ -136,7 +136,7 @@ TEST_P(int_attention, has_the_bits_of_the_study) {
     call.position = a.n_kv - a.n;
     ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);
     uint32_t digest = 2166136261u;
-    for (size_t i = 0; i < n_out * (a.format == HEED_INT16 ? 2 : 1); ++i)
+    for (size_t i = 0; i < n_out * (a.dtype == HEED_INT16 ? 2 : 1); ++i)
       digest = (digest ^ reinterpret_cast<const uint8_t *>(out.data())[i]) * 16777619u;
     EXPECT_EQ(digest, a.digest) << a.n << " rows, " << a.n_kv << " keys";
   }

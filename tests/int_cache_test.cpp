@@ -27,7 +27,7 @@ class int_cache_life {
     shape_ = heed_int_cache_shape_default(random_.size(1, random_.chance(30) ? 900 : 90), p_.call.n_kv_heads,
                                           p_.call.head_dim);
     shape_.v_dim = p_.call.v_dim;
-    shape_.n_sequences = p_.call.batch;
+    shape_.n_sequences = p_.call.batch_size;
     shape_.k_zero = p_.call.k.zero_point;
     shape_.v_zero = p_.call.v.zero_point;
     if (random_.chance(60)) shape_.kind = HEED_CACHE_RING, shape_.spare = random_.between(0, 40);
@@ -115,7 +115,7 @@ class int_cache_life {
     const bool lost = past.taken_back > 0 && now - n > 0 && now - n < past.oldest;
     const bool gone = misses(past, now - n, now - n, -1) || lost;
     ASSERT_EQ(heed_int_cache_truncate(&cache_, sequence, now - n > 0 ? now - n + past.taken_back : 0),
-              gone ? HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH) : HEED_OK);
+              gone ? HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH) : HEED_OK);
     if (gone) return;
     if (now == n) past.taken_back = 0;
     past.oldest = std::min(past.oldest, now - n);
@@ -147,20 +147,20 @@ class int_cache_life {
 
   // To another memory.
   void move() {
-    ASSERT_EQ(heed_int_cache_seal(&cache_), HEED_OK);
+    ASSERT_EQ(heed_int_cache_save(&cache_), HEED_OK);
     aligned_bytes other(bytes());
     std::memcpy(other.get().data, memory_.get().data, bytes());
     std::memset(memory_.get().data, 0x77, bytes());
     std::swap(memory_, other);
     cache_ = {};
-    ASSERT_EQ(heed_int_cache_open(&cache_, &shape_, memory_.get()), HEED_OK);
+    ASSERT_EQ(heed_int_cache_load(&cache_, &shape_, memory_.get()), HEED_OK);
   }
 
   void attend() {
     if (heed_int_cache_longest(&cache_) < 1) return;
     heed_int_attention call = p_.call;
     const heed_int_attention of_cache = heed_int_attention_of_cache(&cache_, p_.q.data(), 1, call.n_heads, nullptr, {});
-    EXPECT_EQ(of_cache.batch, call.batch);
+    EXPECT_EQ(of_cache.batch_size, call.batch_size);
     EXPECT_EQ(of_cache.k.zero_point, call.k.zero_point);
     call.k.data = call.v.data = nullptr;
     call.kv_lengths = nullptr;
@@ -173,7 +173,7 @@ class int_cache_life {
     call.left_window = random_.chance(50) ? -1 : random_.between(0, 300);
     std::vector<uint8_t> mask;
     if (random_.chance(20)) {
-      mask.resize(size_t(call.batch) * size_t(call.n_heads * call.n_q) * size_t(call.n_kv));
+      mask.resize(size_t(call.batch_size) * size_t(call.n_heads * call.n_q) * size_t(call.n_kv));
       for (uint8_t &each : mask) each = random_.chance(60);
       const ptrdiff_t row = call.n_kv;
       call.mask = {mask.data(), row * call.n_q * call.n_heads, row * call.n_q, row};
@@ -187,13 +187,13 @@ class int_cache_life {
     if (twice) {
       partial_ = aligned_bytes(p_.n_rows() * HEED_INT_PARTIAL_ROW_BYTES(call.v_dim));
       call.partial = partial_.get();
-      const int32_t n_rows = call.batch * call.n_heads * call.n_q;
+      const int32_t n_rows = call.batch_size * call.n_heads * call.n_q;
       ASSERT_EQ(heed_int_partial_clear(n_rows, call.v_dim, call.partial), HEED_OK);
     }
     bool gone = false;
-    for (int32_t b = 0; b < call.batch; ++b)
+    for (int32_t b = 0; b < call.batch_size; ++b)
       gone = gone || misses(past_[size_t(b)], length(b), length(b) - call.n_q + call.position, call.left_window);
-    ASSERT_EQ(heed_int_attention_run(&call), gone ? HEED_STATUS(HEED_GONE, HEED_ARG_N_Q) : HEED_OK);
+    ASSERT_EQ(heed_int_attention_run(&call), gone ? HEED_STATUS(HEED_EVICTED, HEED_ARG_N_Q) : HEED_OK);
     if (gone) return;
     if (twice) {
       ASSERT_EQ(heed_int_partial_finish(&call), HEED_OK);
@@ -204,7 +204,7 @@ class int_cache_life {
     p_.out = before;
     call.partial = {nullptr, 0};
     call.executor = nullptr;
-    for (int32_t b = 0; b < call.batch; ++b) attend_plainly(call, b);
+    for (int32_t b = 0; b < call.batch_size; ++b) attend_plainly(call, b);
     EXPECT_EQ(found, p_.out) << "length " << length(0) << ", ring " << ring() << ", capacity " << shape_.capacity;
     EXPECT_EQ(lse, p_.lse);
   }
@@ -214,7 +214,7 @@ class int_cache_life {
     const history &past = past_[size_t(b)];
     const int32_t n = length(b);
     call.cache = nullptr;
-    call.batch = 1;
+    call.batch_size = 1;
     call.n_kv = std::max(n, 1);
     call.kv_lengths = &n;
     call.position += n - call.n_q;
@@ -227,7 +227,7 @@ class int_cache_life {
     if (ring() && n > slots() && slots() % 256) n_wrapped++;
     call.q.data += b * call.q.batch_stride;
     call.out.data =
-        static_cast<char *>(call.out.data) + b * call.out.batch_stride * (call.out.format == HEED_INT16 ? 2 : 1);
+        static_cast<char *>(call.out.data) + b * call.out.batch_stride * (call.out.dtype == HEED_INT16 ? 2 : 1);
     if (call.mask.data) call.mask.data += b * call.mask.batch_stride;
     if (call.lse) call.lse += b * call.n_heads * call.n_q;
     ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);
@@ -337,21 +337,21 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
     ASSERT_EQ(heed_int_cache_append(&cache, 1, heed_int_token_major(rows, 2, 2, 3, 0),
                                     heed_int_token_major(rows, 2, 2, 3, 0), 2),
               HEED_OK);
-  const heed_status damaged = HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY);
+  const heed_status damaged = HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
   std::memcpy(other, memory, n_bytes);
-  EXPECT_EQ(heed_int_cache_open(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "not sealed";
-  ASSERT_EQ(heed_int_cache_seal(&cache), HEED_OK);
+  EXPECT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "not sealed";
+  ASSERT_EQ(heed_int_cache_save(&cache), HEED_OK);
   for (size_t i = 0; i < n_bytes; ++i) {
     std::memcpy(other, memory, n_bytes);
     other[i] ^= static_cast<unsigned char>(1u << i % 8);
-    EXPECT_EQ(heed_int_cache_open(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "byte " << i;
+    EXPECT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "byte " << i;
   }
   std::memcpy(other, memory, n_bytes);
   shape.k_zero = 1;
-  EXPECT_EQ(heed_int_cache_open(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "another shape";
+  EXPECT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "another shape";
   shape.k_zero = 0;
   EXPECT_EQ(opened.struct_size, 0u);
-  ASSERT_EQ(heed_int_cache_open(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
+  ASSERT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
   EXPECT_EQ(heed_int_cache_length(&opened, 1), 80);
   EXPECT_EQ(std::memcmp(memory, other, n_bytes), 0);
   // As the other machine would have sealed it: words turned, and a checksum of those bytes.
@@ -369,10 +369,10 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
   }
   sum = __builtin_bswap32(~sum);
   std::memcpy(other + 52, &sum, 4);
-  ASSERT_EQ(heed_int_cache_open(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
+  ASSERT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
   EXPECT_EQ(std::memcmp(memory, other, n_bytes), 0);
   ASSERT_EQ(heed_int_cache_truncate(&opened, 1, 79), HEED_OK);
-  EXPECT_EQ(heed_int_cache_open(&cache, &shape, heed_memory_of(other, n_bytes)), damaged) << "the seal is broken";
+  EXPECT_EQ(heed_int_cache_load(&cache, &shape, heed_memory_of(other, n_bytes)), damaged) << "the seal is broken";
 }
 
 }  // namespace

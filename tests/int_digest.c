@@ -57,7 +57,7 @@ static void run_part(const heed_int_attention *call, int32_t begin, int32_t end,
 
 /* The same call in two parts, which are merged: the same results are added once more. */
 static void run_split(heed_int_attention *call) {
-  const int32_t rows = call->batch * call->n_heads * call->n_q, v_dim = call->v_dim;
+  const int32_t rows = call->batch_size * call->n_heads * call->n_q, v_dim = call->v_dim;
   const int32_t at = between(1, (call->n_kv - 1) / HEED_INT_BLOCK) * HEED_INT_BLOCK;
   const heed_memory one = heed_memory_of(partials.data, partials.bytes / 2);
   const heed_memory two = heed_memory_of((char *)partials.data + partials.bytes / 2, partials.bytes / 2);
@@ -71,8 +71,8 @@ static void run_split(heed_int_attention *call) {
 }
 
 static void add_results(const heed_int_attention *call) {
-  const int32_t rows = call->batch * call->n_heads * call->n_q, n = rows * call->v_dim;
-  if (call->out.format == HEED_INT8) {
+  const int32_t rows = call->batch_size * call->n_heads * call->n_q, n = rows * call->v_dim;
+  if (call->out.dtype == HEED_INT8) {
     add_bytes(out, n);
   } else { /* in one order of bytes */
     for (int32_t i = 0; i < n; i++) {
@@ -93,7 +93,7 @@ static void attend(int kind) {
   const int32_t keys = n_kv < most ? n_kv : most, typical = between(-16, -12);
   heed_int_attention call =
       heed_int_attention_of(q, k, v, n_q, keys, n_heads, n_kv_heads, dim, (int8_t *)(void *)out, all_memory);
-  call.batch = batch;
+  call.batch_size = batch;
   call.v_dim = v_dim;
   call.v.head_stride = call.out.head_stride = v_dim;
   call.v.row_stride = n_kv_heads * v_dim;
@@ -104,7 +104,7 @@ static void attend(int kind) {
   if (kind % 7 == 6) call.score = multiplier(-31, 0);
   call.value = multiplier(-2, 4);
   if (kind % 3) {
-    call.out.format = HEED_INT16;
+    call.out.dtype = HEED_INT16;
     call.value = multiplier(4, 10);
   }
   if (kind % 5 > 2) {
@@ -155,9 +155,9 @@ static void attend(int kind) {
 
 int main(void) {
   int n = 0, different = 0;
-  for (int32_t i = 0; i < heed_int_kernel_count(); i++) {
-    const char *name = heed_int_kernel_name(i);
-    if (heed_int_kernel_use(name) != HEED_OK) continue;
+  for (int32_t i = 0; i < heed_int_isa_count(); i++) {
+    const char *name = heed_int_isa_name(i);
+    if (heed_int_isa_use(name) != HEED_OK) continue;
     digest_begin();
     for (int kind = 0; kind < 400; kind++) attend(kind);
     printf("integers %s %08lx%08lx\n", name, (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));

@@ -37,7 +37,7 @@ struct linear {
     for (auto &b : bias) b = r.between(-3000, 3000);
     for (auto &m : multipliers) m = heed_multiplier_of(float(x_scale * w_scale / y_scale));
   }
-  heed_int_linear get() const {
+  heed_int_projection get() const {
     return {heed_weights_of(numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, n_in, n_out), bias.data(),
             multipliers.data()};
   }
@@ -339,14 +339,14 @@ TEST(int_layer, refuses_what_is_wrong) {
   };
   broken([&] { l.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
   broken([&] { l.model_dim = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_MODEL_DIM);
-  broken([&] { l.hidden_dim = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_DIM);
-  broken([&] { l.n_kv_heads = 3; }, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  broken([&] { l.ffn_dim = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_FFN_DIM);
+  broken([&] { l.n_kv_heads = 3; }, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
   broken([&] { l.norm_first = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
   broken([&] { l.causal = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
-  broken([&] { l.wq.w.n_out--; }, HEED_MISFIT, HEED_ARG_WQ);
-  broken([&] { l.wk.w.n_in++; }, HEED_MISFIT, HEED_ARG_WK);
+  broken([&] { l.wq.w.n_out--; }, HEED_SHAPE_MISMATCH, HEED_ARG_WQ);
+  broken([&] { l.wk.w.n_in++; }, HEED_SHAPE_MISMATCH, HEED_ARG_WK);
   broken([&] { l.wv.w.data = nullptr; }, HEED_NULL_POINTER, HEED_ARG_WV);
-  broken([&] { l.wo.w.format = HEED_F16; }, HEED_BAD_FORMAT, HEED_ARG_WO);
+  broken([&] { l.wo.w.dtype = HEED_F16; }, HEED_BAD_DTYPE, HEED_ARG_WO);
   broken([&] { l.w_up.w.layout = 7; }, HEED_BAD_LAYOUT, HEED_ARG_W_UP);
   broken([&] { l.w_gate.multipliers = nullptr; }, HEED_NULL_POINTER, HEED_ARG_W_GATE);
   broken([&] { l.w_down.bias = misaligned(l.w_down.bias); }, HEED_MISALIGNED, HEED_ARG_W_DOWN);
@@ -358,9 +358,9 @@ TEST(int_layer, refuses_what_is_wrong) {
   broken([&] { l.c_zero = 128; }, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
   broken([&] { l.score.e = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_SCORE);
   broken([&] { l.value.m = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_VALUE);
-  broken([&] { l.out_rows = 4; }, HEED_MISFIT, HEED_ARG_OUT_ROWS);
-  broken([&] { l.out_rows = INT32_MIN; }, HEED_MISFIT, HEED_ARG_OUT_ROWS);
-  broken([&] { l.out_rows = -2; }, HEED_MISFIT, HEED_ARG_Y);
+  broken([&] { l.out_rows = 4; }, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
+  broken([&] { l.out_rows = INT32_MIN; }, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
+  broken([&] { l.out_rows = -2; }, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   broken([&] { l.out_rows = 3; }, HEED_OVERLAP, HEED_ARG_Y);
   broken([&] { l.of_x.e -= 15; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.gate.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
@@ -380,15 +380,15 @@ TEST(int_layer, refuses_what_is_wrong) {
   };
   with_cache([](auto &) {}, HEED_FULL, HEED_ARG_CACHE);
   shape.capacity = 3;
-  with_cache([](auto &s) { s.n_sequences = 2; }, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
-  with_cache([](auto &s) { s.n_kv_heads = 1; }, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
-  with_cache([](auto &s) { s.head_dim = 4; }, HEED_MISFIT, HEED_ARG_HEAD_DIM);
-  with_cache([](auto &s) { s.v_dim = 4; }, HEED_MISFIT, HEED_ARG_V_DIM);
-  with_cache([](auto &s) { s.k_zero = 1; }, HEED_MISFIT, HEED_ARG_K);
-  with_cache([](auto &s) { s.v_zero = 1; }, HEED_MISFIT, HEED_ARG_V);
+  with_cache([](auto &s) { s.n_sequences = 2; }, HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
+  with_cache([](auto &s) { s.n_kv_heads = 1; }, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
+  with_cache([](auto &s) { s.head_dim = 4; }, HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM);
+  with_cache([](auto &s) { s.v_dim = 4; }, HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM);
+  with_cache([](auto &s) { s.k_zero = 1; }, HEED_SHAPE_MISMATCH, HEED_ARG_K);
+  with_cache([](auto &s) { s.v_zero = 1; }, HEED_SHAPE_MISMATCH, HEED_ARG_V);
   with_cache([&](auto &) { l.causal = 0; }, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
   with_cache([&](auto &) { l.cache = misaligned(l.cache); }, HEED_MISALIGNED, HEED_ARG_CACHE);
-  is(t.layer, HEED_TOO_SMALL, HEED_ARG_MEMORY, heed_int_layer_min_bytes(&t.layer, 3) - 1);
+  is(t.layer, HEED_TOO_SMALL, HEED_ARG_WORKSPACE, heed_int_layer_min_bytes(&t.layer, 3) - 1);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_P(int_partial, ten_thousand_orders_and_groupings) {
                                                   reinterpret_cast<int8_t *>(out.data()), workspace.get());
   call.v_dim = v_dim;
   call.v.row_stride = call.out.row_stride = v_dim;
-  call.out.format = HEED_INT16;
+  call.out.dtype = HEED_INT16;
   call.score = {0x60000000, -8};  // up to some 400 octaves
   call.value = {0x50000000, 7};
   ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);

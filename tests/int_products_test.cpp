@@ -47,11 +47,11 @@ heed_weights lay_packed(const int_weights &w, bytes &to, bytes_of_weights &packe
 }
 
 // The rule in words of its own: floor of acc * m / 2^(31 - e) + 1/2.
-int64_t expected_number(int64_t acc, heed_multiplier by, int32_t zero_point, int32_t format) {
+int64_t expected_number(int64_t acc, heed_multiplier by, int32_t zero_point, int32_t dtype) {
   const int shift = 31 - by.e;
   const int64_t product = acc * by.m, unit = int64_t{1} << (shift - 1);
   const int64_t halves = product >= 0 ? product / unit : -((-product + unit - 1) / unit);  // floor of twice the number
-  const int64_t rounded = (halves + 1) >> 1, most = format == HEED_INT16 ? 32767 : 127;
+  const int64_t rounded = (halves + 1) >> 1, most = dtype == HEED_INT16 ? 32767 : 127;
   return std::min(most, std::max(-most - 1, rounded + zero_point));
 }
 
@@ -62,13 +62,13 @@ TEST(int_project, is_its_rule) {
     const int_weights w = random_int_weights(r, n_in, n_out);
     bytes x(size_t(n) * size_t(n_in)), memory;
     for (int8_t &e : x) e = int8_t(r.between(-128, 127));
-    const int32_t x_zero = r.between(-128, 127), format = r.chance(50) ? HEED_INT8 : HEED_INT16;
-    const int32_t y_zero = format == HEED_INT8 ? r.between(-128, 127) : r.between(-32768, 32767);
+    const int32_t x_zero = r.between(-128, 127), dtype = r.chance(50) ? HEED_INT8 : HEED_INT16;
+    const int32_t y_zero = dtype == HEED_INT8 ? r.between(-128, 127) : r.between(-32768, 32767);
     std::vector<int32_t> bias;
     std::vector<heed_multiplier> by;
     for (int32_t o = 0; o < n_out; ++o) {
       if (seed % 3) bias.push_back(r.between(-200000, 200000));
-      const int32_t likely = format == HEED_INT8 ? -10 : -3;
+      const int32_t likely = dtype == HEED_INT8 ? -10 : -3;
       by.push_back({r.between(0x40000000, INT32_MAX), r.chance(5) ? r.between(-31, 0) : r.between(likely - 3, likely)});
     }
     const int32_t layout = seed % 4 < 2 ? seed % 4 : HEED_PACKED;
@@ -78,22 +78,22 @@ TEST(int_project, is_its_rule) {
     const int32_t y_stride = n_out + r.between(0, 4);
     std::vector<int16_t> y(size_t(n) * size_t(y_stride), 0x5555);
     const auto executor = r.chance(30) ? random_executor(r) : nullptr;
-    heed_int_matrix_out to = heed_int_matrix_out_of(y.data(), format, n, n_out, y_zero);
+    heed_int_matrix_out to = heed_int_matrix_out_of(y.data(), dtype, n, n_out, y_zero);
     to.row_stride = y_stride;
-    ASSERT_EQ(heed_int_project(heed_int_matrix_of(fenced_copy(slot_q, x), HEED_INT8, n, n_in, x_zero), view,
-                               fenced_copy(slot_v, bias), fenced_copy(slot_mask, by), to,
-                               executor ? executor->get() : nullptr),
+    ASSERT_EQ(heed_int_linear(heed_int_matrix_of(fenced_copy(slot_q, x), HEED_INT8, n, n_in, x_zero), view,
+                              fenced_copy(slot_v, bias), fenced_copy(slot_mask, by), to,
+                              executor ? executor->get() : nullptr),
               HEED_OK);
     for (int32_t t = 0; t < n; ++t)
       for (int32_t o = 0; o < y_stride; ++o) {
         const size_t at = size_t(t) * size_t(y_stride) + size_t(o);
-        const int64_t found = format == HEED_INT16 ? y[at] : reinterpret_cast<const int8_t *>(y.data())[at];
-        int64_t expected = format == HEED_INT16 ? 0x5555 : 0x55;
+        const int64_t found = dtype == HEED_INT16 ? y[at] : reinterpret_cast<const int8_t *>(y.data())[at];
+        int64_t expected = dtype == HEED_INT16 ? 0x5555 : 0x55;
         if (o < n_out) {
           int64_t acc = bias.empty() ? 0 : bias[size_t(o)];
           for (int32_t i = 0; i < n_in; ++i)
             acc += int64_t{x[size_t(t) * size_t(n_in) + size_t(i)] - x_zero} * w.at(i, o);
-          expected = expected_number(acc, by[size_t(o)], y_zero, format);
+          expected = expected_number(acc, by[size_t(o)], y_zero, dtype);
         }
         ASSERT_EQ(found, expected) << n << " x " << n_in << " x " << n_out << ", layout " << layout << " at " << t
                                    << ", " << o;
@@ -112,8 +112,8 @@ TEST(int_project, at_its_bounds) {
     for (int8_t &e : w) e = sign > 0 ? -128 : 127;
     for (const int32_t layout : {HEED_OUT_IN, HEED_IN_OUT}) {
       const heed_weights view = heed_weights_of(w.data(), nullptr, HEED_INT8, layout, n_in, 1);
-      ASSERT_EQ(heed_int_project(heed_int_matrix_of(x.data(), HEED_INT8, 1, n_in, 127), view, nullptr, &by,
-                                 heed_int_matrix_out_of(&y, HEED_INT16, 1, 1, -32000), nullptr),
+      ASSERT_EQ(heed_int_linear(heed_int_matrix_of(x.data(), HEED_INT8, 1, n_in, 127), view, nullptr, &by,
+                                heed_int_matrix_out_of(&y, HEED_INT16, 1, 1, -32000), nullptr),
                 HEED_OK);
       EXPECT_EQ(y, std::max<int64_t>(-32768, std::min<int64_t>(32767, -255 * 2 * w[0] - 32000)));
     }
@@ -125,7 +125,7 @@ TEST(int_project, at_its_bounds) {
 matrix product(const matrix &x, const heed_weights &w, const std::vector<float> &bias,
                const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);
-  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), w, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
+  EXPECT_EQ(heed_linear(put(slot_q, x, s.padding), w, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
   return y.take();
 }
 
@@ -140,7 +140,7 @@ float product_by_rule(const float *x, const numeric_weights &w, int32_t o, float
   bool finite = true;
   for (int32_t i = 0; i < w.n_in; ++i) most = std::max(most, std::fabs(x[i])), finite &= std::isfinite(x[i]);
   if (!finite) return not_a_number;
-  const bool zero = most < 0x1p-100f, blocks = has_blocks(w.format);
+  const bool zero = most < 0x1p-100f, blocks = has_blocks(w.dtype);
   const volatile float s_x = zero ? 0 : most / 127, inverse = zero ? 0 : 127 / most;
   volatile float y = 0;
   int64_t acc = 0;
@@ -166,12 +166,12 @@ float product_by_rule(const float *x, const numeric_weights &w, int32_t o, float
 TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
   for (int32_t seed = 0; seed < 300 && !testing::Test::HasFailure(); ++seed) {
     random_source r(820000 + uint64_t(seed));
-    const int32_t format = seed % 4 == 3 ? HEED_UINT8 : HEED_INT8 + seed % 4;
+    const int32_t dtype = seed % 4 == 3 ? HEED_UINT8 : HEED_INT8 + seed % 4;
     const int32_t n = r.chance(50) ? r.between(1, 4) : r.size(1, 50);
     const weights plain =
-        random_weights(r, format == HEED_UINT8 ? format : HEED_F32, seed / 4 % 2, r.size(1, 300), r.size(1, 150), 0);
-    const numeric_weights w = converted(numbers_of(plain), format);
-    const bytes_of_weights packed = pack(plain.view(), format);
+        random_weights(r, dtype == HEED_UINT8 ? dtype : HEED_F32, seed / 4 % 2, r.size(1, 300), r.size(1, 150), 0);
+    const numeric_weights w = converted(numbers_of(plain), dtype);
+    const bytes_of_weights packed = pack(plain.view(), dtype);
     matrix x = {n, w.n_in, bell_floats(r, size_t(n) * size_t(w.n_in))};
     if (r.chance(20)) x.values[size_t(r.between(0, n * w.n_in - 1))] = r.chance(50) ? not_a_number : INFINITY;
     if (r.chance(20))
@@ -189,15 +189,15 @@ TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
         const float *const row = &x.values[size_t(t) * size_t(w.n_in)];
         const float found = y.values[size_t(t) * size_t(w.n_out) + size_t(o)], b = bias.empty() ? 0 : bias[size_t(o)];
         ASSERT_TRUE(same_float(product_by_rule(row, w, o, b), found))
-            << n << " x " << w.n_in << " x " << w.n_out << " " << format << " at " << t << ", " << o;
+            << n << " x " << w.n_in << " x " << w.n_out << " " << dtype << " at " << t << ", " << o;
         double exact = b, sum = 0, most = 0;
         for (int32_t i = 0; i < w.n_in; ++i) {
           const double by = double(w.integer(i, o)) *
-                            double(has_blocks(format) ? f16_number(uint16_t(w.scale(i, o))) : float_of(w.scale(i, o)));
+                            double(has_blocks(dtype) ? f16_number(uint16_t(w.scale(i, o))) : float_of(w.scale(i, o)));
           exact += by * double(row[i]), sum += std::fabs(by), most = std::max(most, double(std::fabs(row[i])));
         }
         if (std::isnan(found)) continue;
-        const double blocks = has_blocks(format) ? w.n_blocks() : 0;
+        const double blocks = has_blocks(dtype) ? w.n_blocks() : 0;
         EXPECT_LE(std::fabs(double(found) - exact), most / 127 * (0.5 + 0x1p-15) * sum +
                                                         (blocks + 4) * 0x1p-24 * (std::fabs(double(b)) + most * sum) +
                                                         0x1p-100 * sum);
@@ -206,9 +206,9 @@ TEST(rows_in_integers, are_their_rule_and_keep_to_the_error) {
 }
 
 // Weights q * 2^k of any format, exactly. In blocks one number is the greatest that there may be, so that 2^k is the scale.
-bytes_of_weights weights_of_size(random_source &r, int32_t format, int32_t k, int32_t n_in, int32_t n_out,
+bytes_of_weights weights_of_size(random_source &r, int32_t dtype, int32_t k, int32_t n_in, int32_t n_out,
                                  std::vector<double> *exact) {
-  const bool nibbles = format == HEED_Q4_0;
+  const bool nibbles = dtype == HEED_Q4_0;
   std::vector<float> floats, scales(size_t(n_out), std::ldexp(1.0f, k));
   std::vector<uint8_t> stored, zeros(size_t(n_out), 100);
   exact->clear();
@@ -216,12 +216,12 @@ bytes_of_weights weights_of_size(random_source &r, int32_t format, int32_t k, in
     const bool greatest = i % n_in % 32 == 0;
     const int32_t q = nibbles ? (greatest ? -8 : r.between(-7, 7)) : greatest ? 127 : r.between(-100, 127);
     exact->push_back(std::ldexp(q, k)), floats.push_back(std::ldexp(float(q), k));
-    stored.push_back(uint8_t(format == HEED_UINT8 ? q + 100 : q));
+    stored.push_back(uint8_t(dtype == HEED_UINT8 ? q + 100 : q));
   }
-  if (has_blocks(format))
-    return pack(heed_weights_of(floats.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), format);
-  const heed_weights w = heed_weights_of(stored.data(), scales.data(), format, HEED_OUT_IN, n_in, n_out);
-  return pack(format == HEED_UINT8 ? heed_weights_with_zero_points(w, zeros.data(), n_out) : w, format);
+  if (has_blocks(dtype))
+    return pack(heed_weights_of(floats.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out), dtype);
+  const heed_weights w = heed_weights_of(stored.data(), scales.data(), dtype, HEED_OUT_IN, n_in, n_out);
+  return pack(dtype == HEED_UINT8 ? heed_weights_with_zero_points(w, zeros.data(), n_out) : w, dtype);
 }
 
 // Rows from 2^-101 to the greatest float, next to ordinary ones, times weights from the least to 2^126: no product on
@@ -229,14 +229,14 @@ bytes_of_weights weights_of_size(random_source &r, int32_t format, int32_t k, in
 TEST(rows_in_integers, keep_to_the_error_at_extreme_magnitudes) {
   random_source r(825000);
   int32_t n_large = 0;
-  for (const int32_t format : {HEED_INT8, HEED_UINT8, HEED_Q8_0, HEED_Q4_0})
+  for (const int32_t dtype : {HEED_INT8, HEED_UINT8, HEED_Q8_0, HEED_Q4_0})
     for (const int32_t k : {-126, -110, -60, -14, 0, 15, 60, 100, 119})
       for (const int32_t size : {-101, -99, -60, 0, 60, 95, 96, 97, 103, 110, 120, 127}) {
-        if (has_blocks(format) && (k < -14 || k > 15)) continue;
+        if (has_blocks(dtype) && (k < -14 || k > 15)) continue;
         constexpr int32_t n = 3, n_out = 70;
         const int32_t n_in = r.between(0, 1) ? r.between(1, 70) : r.between(500, 700);
         std::vector<double> w;
-        const bytes_of_weights packed = weights_of_size(r, format, k, n_in, n_out, &w);
+        const bytes_of_weights packed = weights_of_size(r, dtype, k, n_in, n_out, &w);
         matrix x = {n, n_in, std::vector<float>(size_t(n) * size_t(n_in))};
         for (int32_t i = 0; i < n * n_in; ++i)
           x.values[size_t(i)] =
@@ -250,31 +250,31 @@ TEST(rows_in_integers, keep_to_the_error_at_extreme_magnitudes) {
               const double xi = x.values[size_t(t * n_in + i)], wi = w[size_t(o * n_in + i)];
               exact += xi * wi, sum += std::fabs(wi), most = std::max(most, std::fabs(xi));
             }
-            const double blocks = has_blocks(format) ? (n_in + 31) / 32 : 0,
+            const double blocks = has_blocks(dtype) ? (n_in + 31) / 32 : 0,
                          least = flushes_subnormals ? 0x1p-126 : 0x1p-149;
             const double bound =
                 most / 127 * (0.5 + 0x1p-15) * sum + (blocks + 4) * 0x1p-24 * most * sum + 0x1p-100 * sum + least;
             if (std::fabs(exact) + bound > 0x1.fffffep127) continue;
             n_large += std::fabs(exact) > 0x1p110;
             ASSERT_LE(std::fabs(double(y.values[size_t(t * n_out + o)]) - exact), bound)
-                << "format " << format << ", numbers of 2^" << size << ", weights of 2^" << k << " at " << t << ", "
+                << "format " << dtype << ", numbers of 2^" << size << ", weights of 2^" << k << " at " << t << ", "
                 << o;
           }
       }
   EXPECT_GT(n_large, 1000);
 }
 
-// On every kernel of floats, fused or not.
-TEST(rows_in_integers, have_the_same_bits_in_both_profiles) {
+// On every kernel of floats, fma or not.
+TEST(rows_in_integers, have_the_same_bits_in_both_arithmetics) {
   random_source r(830000);
   const weights plain = random_weights(r, HEED_F32, HEED_OUT_IN, 200, 130, 0);
   const matrix x = {9, 200, bell_floats(r, 9 * 200)};
-  for (const int32_t format : {HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
-    const bytes_of_weights packed = pack(plain.view(), format);
+  for (const int32_t dtype : {HEED_INT8, HEED_Q8_0, HEED_Q4_0}) {
+    const bytes_of_weights packed = pack(plain.view(), dtype);
     const matrix expected = product(x, in_integers(packed), {});
-    for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-      const kernel_scope scope(heed_kernel_name(i));
-      EXPECT_TRUE(same_bits(expected.values, product(x, in_integers(packed), {}).values)) << heed_kernel_name(i);
+    for (int32_t i = 0; i < heed_isa_count(); ++i) {
+      const kernel_scope scope(heed_isa_name(i));
+      EXPECT_TRUE(same_bits(expected.values, product(x, in_integers(packed), {}).values)) << heed_isa_name(i);
     }
   }
 }
@@ -301,7 +301,7 @@ class bad_int_products : public ::testing::Test {
             heed_int_matrix_out_of(y_, HEED_INT16, n, n_out, 5),
             nullptr};
   }
-  static heed_status run(const call &c) { return heed_int_project(c.x, c.w, c.bias, c.by, c.y, c.executor); }
+  static heed_status run(const call &c) { return heed_int_linear(c.x, c.w, c.bias, c.by, c.y, c.executor); }
   void refuses(heed_argument argument, std::vector<flaw<call>> flaws) {
     for (const flaw<call> &wrong : flaws) {
       call bad = good();
@@ -322,8 +322,8 @@ class bad_int_products : public ::testing::Test {
 TEST_F(bad_int_products, tensors) {
   using C = call;
   refuses(HEED_ARG_X, {{"null", [](C &c) { c.x.data = nullptr; }, HEED_NULL_POINTER},
-                       {"int16", [](C &c) { c.x.format = HEED_INT16; }, HEED_BAD_FORMAT},
-                       {"f32", [](C &c) { c.x.format = HEED_F32; }, HEED_BAD_FORMAT},
+                       {"int16", [](C &c) { c.x.dtype = HEED_INT16; }, HEED_BAD_DTYPE},
+                       {"f32", [](C &c) { c.x.dtype = HEED_F32; }, HEED_BAD_DTYPE},
                        {"zero point 128", [](C &c) { c.x.zero_point = 128; }, HEED_OUT_OF_RANGE},
                        {"zero point -129", [](C &c) { c.x.zero_point = -129; }, HEED_OUT_OF_RANGE},
                        {"no rows", [](C &c) { c.x.n_rows = 0; }, HEED_OUT_OF_RANGE},
@@ -334,9 +334,9 @@ TEST_F(bad_int_products, tensors) {
           {{"null", [](C &c) { c.y.data = nullptr; }, HEED_NULL_POINTER},
            {"misaligned", [](C &c) { c.y.data = misaligned(static_cast<char *>(c.y.data)); }, HEED_MISALIGNED},
            {"int8's zero point", [](C &c) { c.y.zero_point = -32769; }, HEED_OUT_OF_RANGE},
-           {"f16", [](C &c) { c.y.format = HEED_F16; }, HEED_BAD_FORMAT},
-           {"another shape", [](C &c) { c.y.dim = n_out - 1; }, HEED_MISFIT},
-           {"other rows", [](C &c) { c.y.n_rows = n - 1; }, HEED_MISFIT},
+           {"f16", [](C &c) { c.y.dtype = HEED_F16; }, HEED_BAD_DTYPE},
+           {"another shape", [](C &c) { c.y.dim = n_out - 1; }, HEED_SHAPE_MISMATCH},
+           {"other rows", [](C &c) { c.y.n_rows = n - 1; }, HEED_SHAPE_MISMATCH},
            {"stride", [](C &c) { c.y.row_stride = n_out - 1; }, HEED_BAD_STRIDE},
            {"in x", [](C &c) { c.y.data = const_cast<void *>(c.x.data); }, HEED_OVERLAP},
            {"in w", [](C &c) { c.y.data = const_cast<void *>(c.w.data); }, HEED_OVERLAP},
@@ -352,13 +352,13 @@ TEST_F(bad_int_products, tensors) {
 TEST_F(bad_int_products, weights_and_multipliers) {
   using C = call;
   refuses(HEED_ARG_W, {{"null", [](C &c) { c.w.data = nullptr; }, HEED_NULL_POINTER},
-                       {"f32", [](C &c) { c.w.format = HEED_F32; }, HEED_BAD_FORMAT},
-                       {"Q8_0", [](C &c) { c.w.format = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
+                       {"f32", [](C &c) { c.w.dtype = HEED_F32; }, HEED_BAD_DTYPE},
+                       {"Q8_0", [](C &c) { c.w.dtype = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
                        {"packed", [](C &c) { c.w.layout = HEED_PACKED; }, HEED_NOT_INITIALIZED},
                        {"layout 3", [](C &c) { c.w.layout = 3; }, HEED_BAD_LAYOUT},
                        {"no outputs", [](C &c) { c.w.n_out = 0; }, HEED_OUT_OF_RANGE},
                        {"stride -1", [](C &c) { c.w.row_stride = -1; }, HEED_BAD_STRIDE},
-                       {"other inputs", [](C &c) { c.w.n_in = n_in - 1; }, HEED_MISFIT}});
+                       {"other inputs", [](C &c) { c.w.n_in = n_in - 1; }, HEED_SHAPE_MISMATCH}});
   const auto set = [this](heed_multiplier m) { by_[n_out - 1] = m; };
   refuses(HEED_ARG_MULTIPLIERS, {{"null", [](C &c) { c.by = nullptr; }, HEED_NULL_POINTER},
                                  {"misaligned", [](C &c) { c.by = misaligned(c.by); }, HEED_MISALIGNED},
@@ -391,10 +391,10 @@ TEST_F(bad_int_products, weights_and_multipliers) {
 
 TEST_F(bad_int_products, weights_in_integers) {
   const heed_weights plain = heed_weights_of(w_, nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out);
-  const auto opened = [&](int32_t format) {
+  const auto opened = [&](int32_t dtype) {
     heed_weights w = {};
-    const size_t size = HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out);
-    EXPECT_EQ(heed_weights_pack(plain, format, heed_memory_of(packed_, size)), HEED_OK);
+    const size_t size = HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out);
+    EXPECT_EQ(heed_weights_pack(plain, dtype, heed_memory_of(packed_, size)), HEED_OK);
     EXPECT_EQ(heed_weights_open(&w, packed_, size), HEED_OK);
     return w;
   };
@@ -408,22 +408,22 @@ TEST_F(bad_int_products, weights_in_integers) {
   refuses_to(reinterpret_cast<heed_weights *>(packed_ + 16), good, HEED_OVERLAP, HEED_ARG_W, "in the weights");
   refuses_to(new_, plain, HEED_NOT_INITIALIZED, HEED_ARG_PACKED, "plain");
   refuses_to(new_, heed_weights_of_blocks(w_, HEED_Q8_0, n_in, n_out), HEED_NOT_INITIALIZED, HEED_ARG_PACKED, "blocks");
-  for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16})
-    refuses_to(new_, opened(format), HEED_BAD_FORMAT, HEED_ARG_PACKED, "not integers");
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16})
+    refuses_to(new_, opened(dtype), HEED_BAD_DTYPE, HEED_ARG_PACKED, "not integers");
   heed_weights w = {}, many = opened(HEED_INT8);
   many.n_in = HEED_INT_MAX_IN + 1;
   refuses_to(new_, many, HEED_OUT_OF_RANGE, HEED_ARG_PACKED, "too many inputs");
   EXPECT_EQ(heed_weights_in_integers(&w, opened(HEED_Q4_0)), HEED_OK);
   const auto project = [&](const heed_weights &by, float *y) {
-    return heed_project(heed_matrix_of(x_, n, n_in), by, nullptr, heed_matrix_out_of(y, n, n_out), nullptr);
+    return heed_linear(heed_matrix_of(x_, n, n_in), by, nullptr, heed_matrix_out_of(y, n, n_out), nullptr);
   };
   EXPECT_EQ(status_name(project(w, y_)), "HEED_OK");
   memory_.refuses([&] { return project(w, packed_ + 16); }, HEED_OVERLAP, HEED_ARG_Y, "y in the weights");
   heed_weights bad = w;
   bad.layout = HEED_OUT_IN;
   memory_.refuses([&] { return project(bad, y_); }, HEED_BAD_LAYOUT, HEED_ARG_W, "another layout");
-  bad = w, bad.format = HEED_F32;
-  memory_.refuses([&] { return project(bad, y_); }, HEED_BAD_FORMAT, HEED_ARG_W, "another format");
+  bad = w, bad.dtype = HEED_F32;
+  memory_.refuses([&] { return project(bad, y_); }, HEED_BAD_DTYPE, HEED_ARG_W, "another format");
   bad = w, bad.data = nullptr;
   memory_.refuses([&] { return project(bad, y_); }, HEED_NULL_POINTER, HEED_ARG_W, "null");
 }

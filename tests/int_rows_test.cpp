@@ -21,38 +21,38 @@ heed_multiplier drawn_factor(random_source &r, int32_t least, int32_t most) {
 
 // A matrix in either format, with gaps between its rows.
 struct int_rows {
-  int32_t format, n_rows, dim, zero_point;
+  int32_t dtype, n_rows, dim, zero_point;
   ptrdiff_t stride;
   std::vector<int16_t> wide;
   std::vector<int8_t> bytes;
 
   int_rows(random_source &r, int32_t format_, int32_t n_rows_, int32_t dim_, int32_t zero_point_, double fill = 1)
-      : format(format_), n_rows(n_rows_), dim(dim_), zero_point(zero_point_), stride(dim_ + int32_t(r.below(3))) {
+      : dtype(format_), n_rows(n_rows_), dim(dim_), zero_point(zero_point_), stride(dim_ + int32_t(r.below(3))) {
     const size_t n = size_t(stride) * size_t(n_rows);
-    if (format == HEED_INT8)
+    if (dtype == HEED_INT8)
       bytes.resize(n);
     else
       wide.resize(n);
     for (auto &x : bytes) x = int8_t(std::lround(double(r.uniform()) * 127 * fill));
     for (auto &x : wide) x = int16_t(std::lround(double(r.uniform()) * 32767 * fill));
   }
-  void *data() { return format == HEED_INT8 ? static_cast<void *>(bytes.data()) : wide.data(); }
+  void *data() { return dtype == HEED_INT8 ? static_cast<void *>(bytes.data()) : wide.data(); }
   int32_t at(int32_t row, int32_t i) const {
     const size_t k = size_t(row * stride + i);
-    return format == HEED_INT8 ? bytes[k] : wide[k];
+    return dtype == HEED_INT8 ? bytes[k] : wide[k];
   }
   double real(int32_t row, int32_t i) const { return at(row, i) - zero_point; }
-  heed_int_matrix in() { return {data(), format, n_rows, dim, stride, zero_point}; }
-  heed_int_matrix_out out() { return {data(), format, n_rows, dim, stride, zero_point}; }
+  heed_int_matrix in() { return {data(), dtype, n_rows, dim, stride, zero_point}; }
+  heed_int_matrix_out out() { return {data(), dtype, n_rows, dim, stride, zero_point}; }
   bool operator==(const int_rows &other) const { return wide == other.wide && bytes == other.bytes; }
 };
 
 int32_t any_format(random_source &r) { return r.below(2) ? HEED_INT16 : HEED_INT8; }
-int32_t any_zero(random_source &r, int32_t format) { return format == HEED_INT16 ? 0 : int32_t(r.between(-128, 127)); }
+int32_t any_zero(random_source &r, int32_t dtype) { return dtype == HEED_INT16 ? 0 : int32_t(r.between(-128, 127)); }
 
 // y is the nearest integer to `exact`, in its range; `slack` more where a rule says so.
 void expect_near(const int_rows &y, int32_t row, int32_t i, double exact, double slack) {
-  const double high = y.format == HEED_INT8 ? 127 : 32767;
+  const double high = y.dtype == HEED_INT8 ? 127 : 32767;
   const double wanted = std::min(high, std::max(-high - 1, exact + y.zero_point));
   EXPECT_LE(std::fabs(y.at(row, i) - wanted), 0.5 + 1e-9 + slack) << row << " " << i;
 }
@@ -120,7 +120,7 @@ TEST(int_rows, norms_are_exact_to_twenty_bits) {
 
 int64_t rounded(int64_t x, int32_t shift) { return (x + (int64_t{1} << (shift - 1))) >> shift; }
 int32_t in_range(int64_t x, const int_rows &y) {
-  const int64_t most = y.format == HEED_INT8 ? 127 : 32767;
+  const int64_t most = y.dtype == HEED_INT8 ? 127 : 32767;
   return int32_t(std::min(most, std::max(-most - 1, x + y.zero_point)));
 }
 // Numbers that are anywhere, or at an end of their range, or 0.
@@ -140,9 +140,9 @@ void fill(random_source &r, int_rows &x) {
   for (auto &number : x.wide) number = int16_t(any_number(r, -32768, 32767));
 }
 int_rows any_rows(random_source &r, int32_t n, int32_t dim, bool written = false) {
-  const int32_t format = any_format(r);
-  const int32_t zero = format == HEED_INT16 && written ? any_number(r, -32768, 32767) : any_zero(r, format);
-  int_rows x(r, format, n, dim, zero);
+  const int32_t dtype = any_format(r);
+  const int32_t zero = dtype == HEED_INT16 && written ? any_number(r, -32768, 32767) : any_zero(r, dtype);
+  int_rows x(r, dtype, n, dim, zero);
   fill(r, x);
   return x;
 }
@@ -217,12 +217,12 @@ TEST(int_rows, norms_have_the_bits_of_the_rule) {
     int_rows x = any_rows(r, 1, dim), y = any_rows(r, 1, dim, true);
     const int32_t kind = trial % 4;  // powers of 2 of either sign; one number alone; small numbers; any
     for (int32_t i = 0; i < dim && kind < 3; ++i) {
-      const int32_t power = 1 << (trial / 4 % (x.format == HEED_INT8 ? 7 : 15));
+      const int32_t power = 1 << (trial / 4 % (x.dtype == HEED_INT8 ? 7 : 15));
       const int32_t number = kind == 0   ? (i % 2 ? power : -power)
                              : kind == 1 ? (i ? 0 : power)
                                          : int32_t(r.between(-3, 3));
-      const int32_t stored = std::min(x.format == HEED_INT8 ? 127 : 32767, number + x.zero_point);
-      if (x.format == HEED_INT8)
+      const int32_t stored = std::min(x.dtype == HEED_INT8 ? 127 : 32767, number + x.zero_point);
+      if (x.dtype == HEED_INT8)
         x.bytes[size_t(i)] = int8_t(std::max(-128, stored));
       else
         x.wide[size_t(i)] = int16_t(stored);
@@ -312,9 +312,9 @@ TEST(int_rows, a_lookup_takes_the_table) {
 // In place, and on threads: the same numbers.
 TEST(int_rows, in_place_and_on_threads) {
   random_source r(730006);
-  for (const int32_t format : {HEED_INT8, HEED_INT16}) {
+  for (const int32_t dtype : {HEED_INT8, HEED_INT16}) {
     const int32_t n = 700, dim = 130;
-    int_rows a(r, format, n, dim, 0), b(r, format, n, dim, 0), y = a, z = a;
+    int_rows a(r, dtype, n, dim, 0), b(r, dtype, n, dim, 0), y = a, z = a;
     const norm_weights w(r, dim, true);
     const heed_multiplier m = drawn_factor(r, -3, 0), product = drawn_factor(r, -14, -8);
     thread_executor threads(3);
@@ -350,12 +350,12 @@ TEST(int_rows, refuses_what_is_wrong) {
   x.zero_point = 128;
   is(heed_int_rescale(x, one, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_X);
   x = a.in();
-  x.format = HEED_F32;
-  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_BAD_FORMAT, HEED_ARG_X);
+  x.dtype = HEED_F32;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_BAD_DTYPE, HEED_ARG_X);
   x = a.in();
   x.dim = 8;
-  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_MISFIT, HEED_ARG_Y);
-  is(heed_int_add(a.in(), one, x, one, y.out(), nullptr), HEED_MISFIT, HEED_ARG_B);
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_Y);
+  is(heed_int_add(a.in(), one, x, one, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_B);
   is(heed_int_rescale(a.in(), {1, 0}, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   is(heed_int_rescale(a.in(), {0x40000000, 31}, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   is(heed_int_add(a.in(), {0x40000000, 0}, b.in(), {0x40000000, -15}, y.out(), nullptr), HEED_OUT_OF_RANGE,
@@ -367,7 +367,7 @@ TEST(int_rows, refuses_what_is_wrong) {
   to.data = y.bytes.data() + 1;
   is(heed_int_rescale(y.in(), one, to, nullptr), HEED_OVERLAP, HEED_ARG_Y);
   heed_int_matrix wide = a.in();
-  wide.format = HEED_INT16;
+  wide.dtype = HEED_INT16;
   wide.n_rows = 1;
   wide.dim = 2;
   wide.zero_point = 1;

@@ -12,20 +12,20 @@
 namespace heed_test {
 namespace {
 
-TEST(kernel_list, names_and_profiles) {
-  const int32_t n = heed_kernel_count();
+TEST(kernel_list, names_and_arithmetics) {
+  const int32_t n = heed_isa_count();
   ASSERT_GE(n, 1);
   std::set<std::string> names;
   for (int32_t i = 0; i < n; ++i) {
-    ASSERT_NE(heed_kernel_name(i), nullptr);
-    EXPECT_TRUE(names.insert(heed_kernel_name(i)).second) << heed_kernel_name(i) << " is listed twice";
-    const int32_t profile = heed_kernel_profile(heed_kernel_name(i));
-    EXPECT_TRUE(profile == HEED_PROFILE_FUSED || profile == HEED_PROFILE_UNFUSED);
+    ASSERT_NE(heed_isa_name(i), nullptr);
+    EXPECT_TRUE(names.insert(heed_isa_name(i)).second) << heed_isa_name(i) << " is listed twice";
+    const int32_t arithmetic = heed_isa_arithmetic(heed_isa_name(i));
+    EXPECT_TRUE(arithmetic == HEED_ARITHMETIC_FMA || arithmetic == HEED_ARITHMETIC_NO_FMA);
   }
-  for (const int32_t wrong : {-1, n, n + 1, INT32_MIN, INT32_MAX}) EXPECT_EQ(heed_kernel_name(wrong), nullptr) << wrong;
-  for (const char *wrong : {"", "avx", "avx5122", "scalar ", "SCALAR"}) EXPECT_EQ(heed_kernel_profile(wrong), -1);
-  EXPECT_EQ(heed_kernel_profile(nullptr), -1);
-  EXPECT_EQ(names.count(heed_kernel_current()), 1u);
+  for (const int32_t wrong : {-1, n, n + 1, INT32_MIN, INT32_MAX}) EXPECT_EQ(heed_isa_name(wrong), nullptr) << wrong;
+  for (const char *wrong : {"", "avx", "avx5122", "scalar ", "SCALAR"}) EXPECT_EQ(heed_isa_arithmetic(wrong), -1);
+  EXPECT_EQ(heed_isa_arithmetic(nullptr), -1);
+  EXPECT_EQ(names.count(heed_isa_current()), 1u);
 }
 
 // What tests, benchmarks and the library take for the list of kernels is one list.
@@ -33,91 +33,91 @@ TEST(kernel_list, is_that_of_the_build) {
   const std::vector<std::string> &all = kernels_of_build();
   int32_t n = 0;
   for (const std::string &name : all) {
-    EXPECT_GE(heed_kernel_profile(name.c_str()), 0) << name << " is not in the library";
-    if (heed_kernel_name(n) == name) n++;
+    EXPECT_GE(heed_isa_arithmetic(name.c_str()), 0) << name << " is not in the library";
+    if (heed_isa_name(n) == name) n++;
   }
-  EXPECT_EQ(n, heed_kernel_count()) << "not in the build's list, or in another order: " << heed_kernel_name(n);
+  EXPECT_EQ(n, heed_isa_count()) << "not in the build's list, or in another order: " << heed_isa_name(n);
 }
 
 class kernel_choice : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (int32_t i = 0; i < heed_kernel_count(); ++i)
-      if (!is_usable(heed_kernel_name(i))) GTEST_SKIP() << "this build is fixed to kernel " << heed_kernel_current();
+    for (int32_t i = 0; i < heed_isa_count(); ++i)
+      if (!is_usable(heed_isa_name(i))) GTEST_SKIP() << "this build is fixed to kernel " << heed_isa_current();
   }
 };
 
 TEST_F(kernel_choice, unknown_names_change_nothing) {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const std::string name = heed_kernel_name(i);
-    ASSERT_EQ(heed_kernel_use(name.c_str()), HEED_OK);
-    ASSERT_EQ(heed_kernel_current(), name);
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const std::string name = heed_isa_name(i);
+    ASSERT_EQ(heed_isa_use(name.c_str()), HEED_OK);
+    ASSERT_EQ(heed_isa_current(), name);
     for (const char *wrong : {"", "avx", "avx5122", "scalar ", "Scalar", "%s%s%s%n"}) {
-      EXPECT_EQ(heed_kernel_use(wrong), HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)) << wrong;
-      EXPECT_EQ(heed_kernel_current(), name);
+      EXPECT_EQ(heed_isa_use(wrong), HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA)) << wrong;
+      EXPECT_EQ(heed_isa_current(), name);
     }
   }
-  EXPECT_EQ(heed_kernel_use(nullptr), HEED_OK);
+  EXPECT_EQ(heed_isa_use(nullptr), HEED_OK);
 }
 
 TEST_F(kernel_choice, automatic_is_the_first) {
-  ASSERT_EQ(std::getenv("HEED_KERNEL"), nullptr) << "unset it for this test";
-  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
-  EXPECT_STREQ(heed_kernel_current(), heed_kernel_name(0));
+  ASSERT_EQ(std::getenv("HEED_ISA"), nullptr) << "unset it for this test";
+  ASSERT_EQ(heed_isa_use(nullptr), HEED_OK);
+  EXPECT_STREQ(heed_isa_current(), heed_isa_name(0));
 }
 
 // The library's first call reads the environment; null returns to what it says.
 TEST_F(kernel_choice, environment) {
-  const std::string first = heed_kernel_name(0), last = heed_kernel_name(heed_kernel_count() - 1);
+  const std::string first = heed_isa_name(0), last = heed_isa_name(heed_isa_count() - 1);
   for (const std::string &value : {last, std::string("nonsense"), std::string()}) {
-    ASSERT_EQ(setenv("HEED_KERNEL", value.c_str(), 1), 0);
-    ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
-    EXPECT_EQ(heed_kernel_current(), value == last ? last : first);
+    ASSERT_EQ(setenv("HEED_ISA", value.c_str(), 1), 0);
+    ASSERT_EQ(heed_isa_use(nullptr), HEED_OK);
+    EXPECT_EQ(heed_isa_current(), value == last ? last : first);
   }
-  unsetenv("HEED_KERNEL");
-  ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
-  EXPECT_EQ(heed_kernel_current(), first);
+  unsetenv("HEED_ISA");
+  ASSERT_EQ(heed_isa_use(nullptr), HEED_OK);
+  EXPECT_EQ(heed_isa_current(), first);
 }
 
-// Threads that change the kernel while others compute: within one profile the result cannot tell.
+// Threads that change the kernel while others compute: within one arithmetic the result cannot tell.
 TEST_F(kernel_choice, may_change_while_calls_run) {
   random_source r(1);
   problem p;
   p.n_q = 30, p.n_kv = 70, p.head_dim = p.v_dim = 16;
   fill_typical(r, &p);
   const std::vector<float> expected = run(p).out;
-  const int32_t profile = heed_kernel_profile(heed_kernel_current());
+  const int32_t arithmetic = heed_isa_arithmetic(heed_isa_current());
   std::thread changing([&] {
     for (int32_t i = 0; i < 3000; ++i) {
-      const char *name = heed_kernel_name(i % heed_kernel_count());
-      if (heed_kernel_profile(name) == profile) heed_kernel_use(name);
+      const char *name = heed_isa_name(i % heed_isa_count());
+      if (heed_isa_arithmetic(name) == arithmetic) heed_isa_use(name);
     }
   });
   for (int32_t i = 0; i < 300; ++i) EXPECT_TRUE(same_bits(expected, run(p).out));
   changing.join();
-  heed_kernel_use(nullptr);
+  heed_isa_use(nullptr);
 }
 
-TEST_F(kernel_choice, by_profile) {
-  for (const auto &[name, profile] : {std::pair("fused", HEED_PROFILE_FUSED), {"unfused", HEED_PROFILE_UNFUSED}}) {
+TEST_F(kernel_choice, by_arithmetic) {
+  for (const auto &[name, arithmetic] : {std::pair("fma", HEED_ARITHMETIC_FMA), {"no-fma", HEED_ARITHMETIC_NO_FMA}}) {
     std::string best;
-    for (int32_t i = 0; i < heed_kernel_count() && best.empty(); ++i)
-      if (heed_kernel_profile(heed_kernel_name(i)) == profile) best = heed_kernel_name(i);
-    const heed_status status = heed_kernel_use(name);
+    for (int32_t i = 0; i < heed_isa_count() && best.empty(); ++i)
+      if (heed_isa_arithmetic(heed_isa_name(i)) == arithmetic) best = heed_isa_name(i);
+    const heed_status status = heed_isa_use(name);
     if (best.empty()) {
       EXPECT_NE(status, HEED_OK) << name;
     } else {
       EXPECT_EQ(status_name(status), "HEED_OK");
-      EXPECT_EQ(heed_kernel_current(), best);
-      EXPECT_EQ(heed_kernel_profile(name), profile);
+      EXPECT_EQ(heed_isa_current(), best);
+      EXPECT_EQ(heed_isa_arithmetic(name), arithmetic);
     }
-    ASSERT_EQ(setenv("HEED_KERNEL", name, 1), 0);
-    ASSERT_EQ(heed_kernel_use(nullptr), HEED_OK);
-    EXPECT_EQ(heed_kernel_current(), best.empty() ? std::string(heed_kernel_name(0)) : best);
-    unsetenv("HEED_KERNEL");
+    ASSERT_EQ(setenv("HEED_ISA", name, 1), 0);
+    ASSERT_EQ(heed_isa_use(nullptr), HEED_OK);
+    EXPECT_EQ(heed_isa_current(), best.empty() ? std::string(heed_isa_name(0)) : best);
+    unsetenv("HEED_ISA");
   }
-  EXPECT_EQ(heed_kernel_use("unfused"), HEED_OK) << "every build for an operating system has that profile";
-  heed_kernel_use(nullptr);
+  EXPECT_EQ(heed_isa_use("no-fma"), HEED_OK) << "every build for an operating system has that arithmetic";
+  heed_isa_use(nullptr);
 }
 
 class selftest : public kernel_test {
@@ -135,7 +135,7 @@ class selftest : public kernel_test {
     EXPECT_EQ(run(room(bytes), nullptr), HEED_OK);
     for (const unsigned char *c = memory_.data(); c < memory_.data() + memory_.size(); ++c)
       if ((c < start_ || c >= start_ + bytes) && *c != 0x5a) ADD_FAILURE() << "written at " << c - start_;
-    EXPECT_EQ(heed_kernel_current(), GetParam()) << "the self-test leaves the choice as it was";
+    EXPECT_EQ(heed_isa_current(), GetParam()) << "the self-test leaves the choice as it was";
     return report;
   }
   void refuses_bad_arguments(function run, size_t bytes) {
@@ -157,7 +157,7 @@ class selftest : public kernel_test {
     EXPECT_EQ(run(room(bytes), misaligned(&report, 2)), HEED_STATUS(HEED_MISALIGNED, HEED_ARG_REPORT));
     for (const uint32_t size : {0u, 4u, report_size - 1, report_size + 1, UINT32_MAX}) {
       report.struct_size = size;
-      refused(room(bytes), size == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, HEED_ARG_REPORT);
+      refused(room(bytes), size == 0 ? HEED_NOT_INITIALIZED : HEED_BAD_STRUCT_SIZE, HEED_ARG_REPORT);
     }
   }
 
@@ -168,7 +168,7 @@ class selftest : public kernel_test {
 
 TEST_P(selftest, of_all_kernels) {
   const heed_selftest_report report = passes(heed_selftest, HEED_SELFTEST_BYTES);
-  EXPECT_EQ(report.n_kernels, heed_kernel_count());
+  EXPECT_EQ(report.n_kernels, heed_isa_count());
   EXPECT_GT(report.n_cases, 10);
   EXPECT_GT(report.n_floats, 10000u);
 }

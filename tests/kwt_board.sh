@@ -14,18 +14,18 @@ ln -sfn "$model/clips" clips # names without blanks for the board's command line
 
 compare() { # compare FORMAT N: the first N clips
   "$kwt_weights" "$model/non_stream.tflite" "$1.bin" "$1"
-  # What this computer says, first the profile. A kernel of the board's profile is asked for by name.
+  # What this computer says, first the arithmetic. A kernel of the board's arithmetic is asked for by name.
   "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
   : >found.json
   for clip in $(sed -n "2,$(($2 + 1))s/ .*//p" reference.all); do
     run_board heed_kwt "$1.bin" "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
   done
-  profile=$(sed -n '1s/.*"profile":"\([a-z]*\)".*/\1/p' found.json)
-  if [ "$(head -n 1 reference.all)" != "$profile" ]; then
+  arithmetic=$(sed -n '1s/.*"arithmetic":"\([a-z]*\)".*/\1/p' found.json)
+  if [ "$(head -n 1 reference.all)" != "$arithmetic" ]; then
     kernel=scalar
-    [ "$profile" = fused ] || kernel=scalar-unfused
-    HEED_KERNEL=$kernel "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
-    [ "$(head -n 1 reference.all)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
+    [ "$arithmetic" = fma ] || kernel=scalar-no-fma
+    HEED_ISA=$kernel "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
+    [ "$(head -n 1 reference.all)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"
   fi
   sed -n "2,$(($2 + 1))p" reference.all >reference
   sed -n 's/.*"clip":"clips\/\([^"]*\)","heard":"\([^"]*\)".*"bits":"\([^"]*\)".*"emulated":true}$/\1 \2 \3/p' found.json >found

@@ -92,11 +92,11 @@ TEST_F(kwt_published_model, has_these_weights) {
   EXPECT_EQ(weights->dft[0][1], 1.0f);
   EXPECT_NEAR(weights->dft[1][1], 0.99992472, 1e-6);
   EXPECT_EQ(weights->dft[0][KWT_N_BINS], 0.0f);
-  for (const int32_t format : {HEED_F32, HEED_INT8}) {
-    const std::vector<uint32_t> file = network::flat_file(*weights, format);
-    EXPECT_EQ(4 * file.size(), KWT_WEIGHTS_BYTES(format));
+  for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
+    const std::vector<uint32_t> file = network::flat_file(*weights, dtype);
+    EXPECT_EQ(4 * file.size(), KWT_WEIGHTS_BYTES(dtype));
     EXPECT_EQ(reinterpret_cast<const kwt_header *>(file.data())->checksum,
-              format == HEED_F32 ? 0x16ebe9a4u : 0x4d845abdu);
+              dtype == HEED_F32 ? 0x16ebe9a4u : 0x4d845abdu);
   }
   weights->dft[400][77] += 1e-3f;
   EXPECT_THROW(network::flat_file(*weights, HEED_F32), std::runtime_error);

@@ -40,11 +40,11 @@ std::vector<int16_t> softer(std::vector<int16_t> samples, int16_t divisor) {
   return samples;
 }
 
-// Floats have two profiles; the file is to be the same on every computer.
-bool use_unfused() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const char *name = heed_kernel_name(i);
-    if (heed_kernel_profile(name) == HEED_PROFILE_UNFUSED && heed_kernel_use(name) == HEED_OK) return true;
+// Floats have two arithmetics; the file is to be the same on every computer.
+bool use_no_fma() {
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const char *name = heed_isa_name(i);
+    if (heed_isa_arithmetic(name) == HEED_ARITHMETIC_NO_FMA && heed_isa_use(name) == HEED_OK) return true;
   }
   return false;
 }
@@ -54,21 +54,21 @@ using aligned_bytes = std::vector<uint8_t, aligned_allocator<uint8_t>>;
 class kwt_integers : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    one_profile_ = use_unfused();
+    one_profile_ = use_no_fma();
     weights_ = random_network().release();
     std::vector<network::clip> clips;
     for (uint64_t i = 0; i < 3; ++i) clips.push_back(random_audio(20 + i));
     clips.push_back(softer(random_audio(23), 40));
     const std::vector<uint8_t> file = network::to_integers(*weights_, clips).file;
     file_ = new aligned_bytes(file.begin(), file.end());
-    heed_kernel_use(nullptr);
+    heed_isa_use(nullptr);
   }
   static void TearDownTestSuite() {
     delete weights_;
     delete file_;
   }
   void SetUp() override { ASSERT_EQ(kwt_int_init(&net, file_->data(), file_->size()), KWT_OK); }
-  void TearDown() override { heed_int_kernel_use(nullptr); }
+  void TearDown() override { heed_int_isa_use(nullptr); }
   static network::kwt1 *weights_;
   static aligned_bytes *file_;
   static bool one_profile_;
@@ -138,12 +138,12 @@ uint32_t digest_of(const kwt_int_result &heard) {
 
 TEST_F(kwt_integers, give_the_same_bits_everywhere) {
   const std::vector<int16_t> pcm = random_audio(50);
-  for (int32_t i = 0; i < heed_int_kernel_count(); ++i) {
-    if (heed_int_kernel_use(heed_int_kernel_name(i)) != HEED_OK) continue;
+  for (int32_t i = 0; i < heed_int_isa_count(); ++i) {
+    if (heed_int_isa_use(heed_int_isa_name(i)) != HEED_OK) continue;
     kwt_int_result heard;
     ASSERT_EQ(kwt_int_run(&net, pcm.data(), pcm.size(), &heard), KWT_OK);
     if (one_profile_) {
-      EXPECT_EQ(digest_of(heard), 3049485894u) << heed_int_kernel_name(i);
+      EXPECT_EQ(digest_of(heard), 3049485894u) << heed_int_isa_name(i);
     }
   }
 }

@@ -28,8 +28,8 @@ struct aligned_allocator {
   friend bool operator!=(const aligned_allocator &, const aligned_allocator &) { return false; }
 };
 using kwt_words_of_file = std::vector<uint32_t, aligned_allocator<uint32_t>>;
-inline kwt_words_of_file aligned_file(const network::kwt1 &net, int32_t format) {
-  const std::vector<uint32_t> file = network::flat_file(net, format);
+inline kwt_words_of_file aligned_file(const network::kwt1 &net, int32_t dtype) {
+  const std::vector<uint32_t> file = network::flat_file(net, dtype);
   return {file.begin(), file.end()};
 }
 
@@ -169,13 +169,14 @@ inline std::unique_ptr<network::kwt1> random_kwt(uint64_t seed) {
 }
 
 // w (n_in, n_out) as it is when narrow weights are widened again.
-inline void narrow(float *w, int32_t n_in, int32_t n_out, int32_t format) {
+inline void narrow(float *w, int32_t n_in, int32_t n_out, int32_t dtype) {
   std::vector<uint16_t> numbers(size_t(n_in) * size_t(n_out));  // room for either
   std::vector<float> scales(static_cast<size_t>(n_out));
   const heed_matrix m = heed_matrix_of(w, n_in, n_out);
-  if (format != HEED_INT8) {
-    heed_narrow(m, heed_narrow_matrix_out_of(numbers.data(), nullptr, format, n_in, n_out));
-    heed_widen(heed_narrow_matrix_of(numbers.data(), nullptr, format, n_in, n_out), heed_matrix_out_of(w, n_in, n_out));
+  if (dtype != HEED_INT8) {
+    heed_convert_from_f32(m, heed_typed_matrix_out_of(numbers.data(), nullptr, dtype, n_in, n_out));
+    heed_convert_to_f32(heed_typed_matrix_of(numbers.data(), nullptr, dtype, n_in, n_out),
+                        heed_matrix_out_of(w, n_in, n_out));
     return;
   }
   int8_t *bytes = reinterpret_cast<int8_t *>(numbers.data());

@@ -32,14 +32,14 @@ class kwt_network : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     weights_ = random_kwt(1).release();
-    for (const int32_t format : {HEED_F32, HEED_INT8}) file_of(format) = heed_test::aligned_file(*weights_, format);
+    for (const int32_t dtype : {HEED_F32, HEED_INT8}) file_of(dtype) = heed_test::aligned_file(*weights_, dtype);
   }
   static void TearDownTestSuite() { delete weights_; }
   void SetUp() override { use(file_of(HEED_F32)); }
-  void TearDown() override { heed_kernel_use(nullptr); }
-  static heed_test::kwt_words_of_file &file_of(int32_t format) {
+  void TearDown() override { heed_isa_use(nullptr); }
+  static heed_test::kwt_words_of_file &file_of(int32_t dtype) {
     static heed_test::kwt_words_of_file files[2];
-    return files[format == HEED_INT8];
+    return files[dtype == HEED_INT8];
   }
   static void use(const heed_test::kwt_words_of_file &file) {
     ASSERT_EQ(kwt_init(&net, file.data(), 4 * file.size()), KWT_OK);
@@ -68,19 +68,19 @@ TEST_F(kwt_network, agrees_with_the_oracle) {
 TEST_F(kwt_network, gives_the_same_bits_everywhere) {
   const std::vector<int16_t> pcm = random_audio(3);
   // Emulators and sanitizers take seconds per run; there the kernel in use stands for all.
-  const int32_t n_kernels = heed_test::repetitions(100) < 100 ? 1 : heed_kernel_count();
-  for (const int32_t format : {HEED_F32, HEED_INT8}) {
-    use(file_of(format));
+  const int32_t n_kernels = heed_test::repetitions(100) < 100 ? 1 : heed_isa_count();
+  for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
+    use(file_of(dtype));
     for (int32_t i = 0; i < n_kernels; ++i) {
-      const char *name = heed_kernel_name(i);
-      ASSERT_EQ(heed_kernel_use(name), HEED_OK) << name;
+      const char *name = heed_isa_name(i);
+      ASSERT_EQ(heed_isa_use(name), HEED_OK) << name;
       kwt_result result;
       ASSERT_EQ(kwt_run_int16(&net, pcm.data(), pcm.size(), &result), KWT_OK) << name;
-      const bool fused = heed_kernel_profile(name) == HEED_PROFILE_FUSED;
-      const uint32_t expected = format == HEED_F32 ? fused ? 0x3b303aedu : 0x44604ea9u
-                                : fused            ? 0x1e015569u
-                                                   : 0x883c55dcu;
-      EXPECT_EQ(hash_of(result), expected) << name << ", format " << format;
+      const bool has_fma = heed_isa_arithmetic(name) == HEED_ARITHMETIC_FMA;
+      const uint32_t expected = dtype == HEED_F32 ? has_fma ? 0x3b303aedu : 0x44604ea9u
+                                : has_fma         ? 0x1e015569u
+                                                  : 0x883c55dcu;
+      EXPECT_EQ(hash_of(result), expected) << name << ", format " << dtype;
     }
   }
 }
@@ -194,8 +194,8 @@ TEST_F(kwt_network, refuses_weights_that_are_not_its_own) {
   EXPECT_EQ(kwt_init(&net, nullptr, 64), KWT_NULL_POINTER);
   EXPECT_EQ(kwt_init(&net, reinterpret_cast<const char *>(weights_) + 2, 64), KWT_MISALIGNED);
   EXPECT_EQ(kwt_init(reinterpret_cast<kwt *>(reinterpret_cast<uintptr_t>(&net) + 32), weights_, 64), KWT_MISALIGNED);
-  for (const int32_t format : {HEED_F32, HEED_INT8}) {
-    heed_test::kwt_words_of_file file = file_of(format);
+  for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
+    heed_test::kwt_words_of_file file = file_of(dtype);
     const size_t size = 4 * file.size();
     for (const size_t n : {size_t{0}, size_t{63}, size_t{64}, size - 1, size + 1, size_t{SIZE_MAX}})
       expect(KWT_WEIGHTS_SIZE, file.data(), n);
@@ -212,7 +212,7 @@ TEST_F(kwt_network, refuses_weights_that_are_not_its_own) {
       }
     }
     h = good;
-    h.format = HEED_F16;
+    h.dtype = HEED_F16;
     h.n_bytes = KWT_WEIGHTS_BYTES(HEED_F16);
     expect(KWT_WEIGHTS_VERSION, file.data(), size);
     h = good;

@@ -22,11 +22,11 @@ TEST_P(layer_pieces, any_memory_and_any_rows_give_the_rows_of_the_whole) {
     const int32_t n = r.size(1, 60), dim = a.model_dim;
     if (r.chance(40)) l.options.ranges = true, l.options.left_window = r.between(0, 20);
     const bool cached = a.causal && r.chance(50), ring = r.chance(50);
-    const int32_t format = r.between(HEED_F32, HEED_INT8);
+    const int32_t dtype = r.between(HEED_F32, HEED_INT8);
     const heed_cache_shape shape =
-        ring ? cache_shape(HEED_CACHE_RING, r.between(1, 30), a.n_kv_heads, a.head_dim, a.v_dim, format,
-                           r.between(0, 5), r.between(1, 9))
-             : cache_shape(HEED_CACHE_LINEAR, 2 * n, a.n_kv_heads, a.head_dim, a.v_dim, format);
+        ring ? cache_shape(HEED_CACHE_RING, r.between(1, 30), a.n_kv_heads, a.head_dim, a.v_dim, dtype, r.between(0, 5),
+                           r.between(1, 9))
+             : cache_shape(HEED_CACHE_LINEAR, 2 * n, a.n_kv_heads, a.head_dim, a.v_dim, dtype);
     owned_cache whole(shape), apart(shape);
     const floats x = bell_floats(r, size_t(n) * size_t(dim));
     const auto executor = r.chance(30) ? random_executor(r) : nullptr;
@@ -95,7 +95,7 @@ TEST_P(layer_pieces, options_count_by_the_rows_of_y) {
   for (int32_t h = 0; h < 2; ++h)
     EXPECT_TRUE(same_bits(part_of(all.attended.weights, size_t(h * n + n - 3) * n, 3 * n),
                           part_of(weights, size_t(h) * 3 * n, 3 * n)));
-  EXPECT_EQ(run(heed_transformer_layer_min_bytes(&t, n)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
+  EXPECT_EQ(run(heed_transformer_layer_min_bytes(&t, n)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_WORKSPACE));
 }
 
 HEED_TEST_EVERY_KERNEL(layer_pieces);
@@ -116,21 +116,21 @@ TEST(bad_layer_pieces, are_refused) {
   };
   const size_t least = heed_transformer_layer_min_bytes(&t, n);
   EXPECT_LT(least, memory.count());
-  refused(HEED_TOO_SMALL, HEED_ARG_MEMORY, x.data(), n, least - 1);
+  refused(HEED_TOO_SMALL, HEED_ARG_WORKSPACE, x.data(), n, least - 1);
   for (const int32_t wrong : {n + 1, -n - 1, INT32_MIN, INT32_MAX}) {
     t.out_rows = wrong;
-    refused(HEED_MISFIT, HEED_ARG_OUT_ROWS, x.data(), n, memory.count());
+    refused(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS, x.data(), n, memory.count());
   }
   t.out_rows = 2;
-  refused(HEED_MISFIT, HEED_ARG_Y, x.data(), n, memory.count());
+  refused(HEED_SHAPE_MISMATCH, HEED_ARG_Y, x.data(), n, memory.count());
   refused(HEED_OVERLAP, HEED_ARG_Y, y.data(), 2, memory.count());
   const int32_t lengths[2] = {4, 5};
-  heed_batch batch;
-  expect_done(heed_batch_init(&batch, 2, lengths));
+  heed_ragged_batch batch;
+  expect_done(heed_ragged_batch_init(&batch, 2, lengths));
   l.attention.batch = &batch;
-  refused(HEED_NOT_HERE, HEED_ARG_OUT_ROWS, x.data(), 2, memory.count());
+  refused(HEED_UNSUPPORTED, HEED_ARG_OUT_ROWS, x.data(), 2, memory.count());
   t.out_rows = 0;
-  refused(HEED_TOO_SMALL, HEED_ARG_MEMORY, x.data(), n, least);
+  refused(HEED_TOO_SMALL, HEED_ARG_WORKSPACE, x.data(), n, least);
   EXPECT_EQ(heed_transformer_layer_min_bytes(nullptr, 1), 0u);
   EXPECT_EQ(heed_transformer_layer_min_bytes(&t, 0), 0u);
 }

@@ -58,7 +58,7 @@ awk '
   /^FORMATS = / { enums("HEED_", $0) }
   /^LAYOUTS = / { enums("HEED_", $0) }
   /^STYLES = / { enums("HEED_ROPE_", $0) }
-  /^_UNKNOWN_STRUCT = / { claim("HEED_UNKNOWN_STRUCT == " $3, $1) }
+  /^_UNKNOWN_STRUCT = / { claim("HEED_BAD_STRUCT_SIZE == " $3, $1) }
   /^VERSION = / { split($3, v, /[".]/); claim("HEED_VERSION_MAJOR == " v[2] " && HEED_VERSION_MINOR == " v[3], "VERSION") }
   {
     line = $0

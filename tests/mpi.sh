@@ -46,14 +46,14 @@ equal 2 "$program" --n-kv 100 --n-q 200 --head-dim 1 # rows that see nothing; al
 equal 1 "$program" --mode chain --n-kv 3000
 equal 1 "$program" --mode gather --n-kv 3000
 # Ranks whose processors have no fused multiply-add, and one more that has it.
-equal 2 env HEED_KERNEL=unfused "$program" --n-kv 3000 : -n 1 "$program" --n-kv 3000
+equal 2 env HEED_ISA=no-fma "$program" --n-kv 3000 : -n 1 "$program" --n-kv 3000
 
 # Integers: MPI merges the states in any order, on ranks with other kernels.
 integers=$(dirname "$program")/heed_int_mpi
 equal 1 "$integers"
 equal 1 "$integers" --n-kv 4100 --n-q 50 --heads 3 --kv-heads 1 --head-dim 40
 equal 1 "$integers" --n-kv 300 --n-q 400 --head-dim 1 # rows that see nothing; ranks without keys
-equal 1 env HEED_INT_KERNEL=plain "$integers" --n-kv 3000 : -n 1 "$integers" --n-kv 3000
+equal 1 env HEED_INT_ISA=plain "$integers" --n-kv 3000 : -n 1 "$integers" --n-kv 3000
 
 refused 'cannot take --n-k$' --n-k 5
 refused 'cannot take --n-kv$' --n-kv 0

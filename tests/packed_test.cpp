@@ -10,18 +10,18 @@ namespace {
 matrix product(const matrix &x, const heed_weights &w, const std::vector<float> &bias,
                const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);
-  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), w, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
+  EXPECT_EQ(heed_linear(put(slot_q, x, s.padding), w, fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
   return y.take();
 }
 
 std::string text(const heed_weights &w, int32_t n) {
   return std::to_string(n) + " x " + std::to_string(w.n_in) + " x " + std::to_string(w.n_out) + " format " +
-         std::to_string(w.format) + " layout " + std::to_string(w.layout);
+         std::to_string(w.dtype) + " layout " + std::to_string(w.layout);
 }
 
 // Numbers that round as they will, and those of a kind: zeros, one number, powers of two.
 void vary(random_source &r, weights *w) {
-  if (w->numbers.format != HEED_F32) return;
+  if (w->numbers.dtype != HEED_F32) return;
   const int32_t kind = r.between(0, 4);
   for (size_t at = 0; at + 4 <= w->numbers.bytes.size() && kind < 3; at += 4) {
     float x;
@@ -36,11 +36,11 @@ void vary(random_source &r, weights *w) {
 
 void expect_bytes(const heed_weights &w, const numeric_weights &numbers) {
   std::vector<int32_t> targets(std::begin(all_formats), std::end(all_formats));
-  if (numbers.format == HEED_UINT8) targets.push_back(HEED_UINT8);
-  for (const int32_t format : targets) {
-    const bytes_of_weights actual = pack(w, format), expected = packer::pack(converted(numbers, format));
-    ASSERT_EQ(actual.size(), HEED_WEIGHTS_PACKED_BYTES(format, w.n_in, w.n_out));
-    EXPECT_TRUE(actual == expected) << text(w, 0) << " to " << format << ": byte "
+  if (numbers.dtype == HEED_UINT8) targets.push_back(HEED_UINT8);
+  for (const int32_t dtype : targets) {
+    const bytes_of_weights actual = pack(w, dtype), expected = packer::pack(converted(numbers, dtype));
+    ASSERT_EQ(actual.size(), HEED_WEIGHTS_PACKED_BYTES(dtype, w.n_in, w.n_out));
+    EXPECT_TRUE(actual == expected) << text(w, 0) << " to " << dtype << ": byte "
                                     << std::mismatch(actual.begin(), actual.end(), expected.begin()).first -
                                            actual.begin();
   }
@@ -70,8 +70,8 @@ TEST(packed_bytes, of_special_numbers) {
   weights w = random_weights(r, HEED_F32, HEED_OUT_IN, 5, 3, 0);
   const float special[] = {infinity, -infinity, 1e30f, -0.0f, least_subnormal};
   std::memcpy(w.numbers.bytes.data(), special, sizeof special);
-  for (const int32_t format : {HEED_F32, HEED_F16, HEED_BF16})
-    EXPECT_TRUE(pack(w.view(), format) == packer::pack(converted(numbers_of(w), format))) << format;
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16})
+    EXPECT_TRUE(pack(w.view(), dtype) == packer::pack(converted(numbers_of(w), dtype))) << dtype;
   weights halves = random_weights(r, HEED_F16, HEED_IN_OUT, 4, 4, 0);
   for (size_t i = 0; i < 16; ++i) {
     const auto bits = static_cast<uint16_t>(0x7c00 + 61 * i);
@@ -89,14 +89,14 @@ TEST(packed_bytes, keep_to_the_error_of_blocks) {
     random_source r(740000 + static_cast<uint64_t>(seed));
     weights w = random_weights(r, HEED_F32, HEED_OUT_IN, 96, 4, 0);
     const numeric_weights exact = numbers_of(w);
-    for (const int32_t format : {HEED_Q8_0, HEED_Q4_0}) {
-      const numeric_weights narrow = converted(exact, format);
-      ASSERT_TRUE(pack(w.view(), format) == packer::pack(narrow));
+    for (const int32_t dtype : {HEED_Q8_0, HEED_Q4_0}) {
+      const numeric_weights narrow = converted(exact, dtype);
+      ASSERT_TRUE(pack(w.view(), dtype) == packer::pack(narrow));
       for (int32_t o = 0; o < 4; ++o)
         for (int32_t i = 0; i < 96; ++i) {
           const double scale = f16_number(uint16_t(narrow.scale(i, o))), x = exact.widened(i, o);
-          const double most = format == HEED_Q8_0 ? 0.51 : x / scale > 7 ? 1.01 : 0.51;
-          EXPECT_LE(std::fabs(x - double(narrow.widened(i, o))), most * std::fabs(scale)) << format;
+          const double most = dtype == HEED_Q8_0 ? 0.51 : x / scale > 7 ? 1.01 : 0.51;
+          EXPECT_LE(std::fabs(x - double(narrow.widened(i, o))), most * std::fabs(scale)) << dtype;
         }
     }
   }
@@ -110,7 +110,7 @@ TEST(packed_bytes, sizes) {
   EXPECT_EQ(heed_weights_packed_bytes(HEED_UINT8, 510, 1376), 64u + 520 * 1376);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_Q8_0, 172, 64), 64u + 6 * 34 * 64);
   EXPECT_EQ(heed_weights_packed_bytes(HEED_Q4_0, 33, 16), 64u + 576);
-  for (const int32_t format : {-1, 6, 8, INT32_MAX}) EXPECT_EQ(heed_weights_packed_bytes(format, 8, 8), 0u);
+  for (const int32_t dtype : {-1, 6, 8, INT32_MAX}) EXPECT_EQ(heed_weights_packed_bytes(dtype, 8, 8), 0u);
   for (const int32_t n : {0, -1, HEED_MAX_COUNT + 1}) {
     EXPECT_EQ(heed_weights_packed_bytes(HEED_F32, n, 8), 0u);
     EXPECT_EQ(heed_weights_packed_bytes(HEED_F32, 8, n), 0u);
@@ -131,7 +131,7 @@ class packed : public kernel_test {
   void expect_same(random_source &r, int32_t n, const heed_weights &w, const primitive_setting &s = {}) {
     const matrix x = random_x(r, n, w.n_in);
     const std::vector<float> bias = random_bias(r, w.n_out);
-    const bytes_of_weights bytes = pack(w, w.code && w.format == HEED_INT8 ? HEED_UINT8 : w.format);
+    const bytes_of_weights bytes = pack(w, w.code && w.dtype == HEED_INT8 ? HEED_UINT8 : w.dtype);
     const matrix expected = product(x, w, bias);
     EXPECT_TRUE(same_bits(expected.values, product(x, open_at_fence(bytes), bias, s).values)) << text(w, n);
     if (w.code) {
@@ -171,17 +171,17 @@ TEST_P(packed, has_the_bits_of_blocks) {
 
 // A last block that is shorter: only packed weights have it. The chain of rule 24, in words of its own.
 TEST_P(packed, in_blocks_of_any_length) {
-  const bool fused = heed_kernel_profile(GetParam().c_str()) == HEED_PROFILE_FUSED;
+  const bool has_fma = heed_isa_arithmetic(GetParam().c_str()) == HEED_ARITHMETIC_FMA;
   const auto multiply_add = [&](float a, float b, float c) {
-    if (fused) return std::fma(a, b, c);
+    if (has_fma) return std::fma(a, b, c);
     const volatile float p = a * b;
     return p + c;
   };
   for (int32_t seed = 0; seed < repetitions(60) && !HasFailure(); ++seed) {
     random_source r(770000 + static_cast<uint64_t>(seed));
-    const int32_t n = r.between(1, 9), format = seed % 2 ? HEED_Q8_0 : HEED_Q4_0;
+    const int32_t n = r.between(1, 9), dtype = seed % 2 ? HEED_Q8_0 : HEED_Q4_0;
     const weights w = random_weights(r, HEED_F32, seed / 2 % 2, r.size(1, 140), r.size(1, 100), 0);
-    const numeric_weights q = converted(numbers_of(w), format);
+    const numeric_weights q = converted(numbers_of(w), dtype);
     const matrix x = {n, w.n_in, bell_floats(r, size_t(n) * w.n_in)};
     const std::vector<float> bias = random_bias(r, w.n_out);
     std::vector<float> expected;
@@ -196,7 +196,7 @@ TEST_P(packed, in_blocks_of_any_length) {
         }
         expected.push_back(y);
       }
-    const bytes_of_weights bytes = pack(w.view(), format);
+    const bytes_of_weights bytes = pack(w.view(), dtype);
     EXPECT_TRUE(same_bits(expected, product(x, open_at_fence(bytes), bias).values)) << text(w.view(), n);
   }
 }
@@ -228,18 +228,18 @@ TEST_P(packed, in_pieces) {
     int32_t n, in, out, pieces;
   } const cases[] = {{10, 224, 1001, 12}, {101, 128, 200, 6}, {1, 2048, 1300, 12}};
   for (const auto &[n, in, out, pieces] : cases)
-    for (const int32_t format : all_formats) {
+    for (const int32_t dtype : all_formats) {
       random_source r(static_cast<uint64_t>(n));
       reverse_executor executor(3);
       primitive_setting s;
       s.executor = executor.get();
-      if (has_blocks(format)) {
-        const numeric_weights w = random_blocks(r, format, in, out);
+      if (has_blocks(dtype)) {
+        const numeric_weights w = random_blocks(r, dtype, in, out);
         expect_same(r, n, blocks_at_fence(w, w.n_blocks()), s);
       } else {
-        expect_same(r, n, random_weights(r, format, HEED_OUT_IN, in, out, 0).view(), s);
+        expect_same(r, n, random_weights(r, dtype, HEED_OUT_IN, in, out, 0).view(), s);
       }
-      EXPECT_EQ(executor.most_tasks(), pieces) << format;
+      EXPECT_EQ(executor.most_tasks(), pieces) << dtype;
     }
 }
 
@@ -250,12 +250,12 @@ TEST_P(packed, in_every_way) {
                                {1, 512, 65}, {9, 512, 40}, {40, 32, 200}, {1, 32, 1},    {2, 96, 1},   {8, 1024, 128},
                                {1, 7, 64},   {2, 1, 1},    {3, 33, 65},   {12, 1003, 17}};
   for (const auto &[n, in, out] : shapes)
-    for (const int32_t format : all_formats) {
+    for (const int32_t dtype : all_formats) {
       random_source r(static_cast<uint64_t>(n + in + out));
-      if (!has_blocks(format))
-        expect_same(r, n, random_weights(r, format, n % 2, in, out, 0).view());
+      if (!has_blocks(dtype))
+        expect_same(r, n, random_weights(r, dtype, n % 2, in, out, 0).view());
       else if (in % 32 == 0)
-        expect_same(r, n, blocks_at_fence(random_blocks(r, format, in, out), in / 32));
+        expect_same(r, n, blocks_at_fence(random_blocks(r, dtype, in, out), in / 32));
     }
 }
 

@@ -83,7 +83,7 @@ def calibrated():
     layer = 4 * (dim * dim + dim) + 2 * dim * hidden + hidden + dim + 4 * dim
     write("weights.f32", floats(4 * layer, 0.05))
     write("rows.f32", floats(50 * dim, 1.0))
-    write("model.txt", b"""layers 4   model_dim 128   hidden_dim 512   heads 4
+    write("model.txt", b"""layers 4   model_dim 128   ffn_dim 512   heads 4
 norm layer   norm_first 1   eps 1e-5   activation gelu   causal 0   layout out_in
 biases wq wk wv wo w_up w_down norm1 norm2
 weights weights.f32   rows rows.f32   sequence 50

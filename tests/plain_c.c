@@ -9,6 +9,6 @@ int main(void) {
   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(3, 3));
   const heed_status status = heed_self_attention(heed_matrix_of(words, 5, 3), HEED_SCALE_DEFAULT,
                                                  heed_matrix_out_of(context, 5, 3), workspace);
-  printf("%s: %s, %.5f\n", heed_kernel_current(), heed_status_text(status), context[0]);
+  printf("%s: %s, %.5f\n", heed_isa_current(), heed_status_text(status), context[0]);
   return status != HEED_OK || context[0] < 4.99985f || context[0] > 4.99987f;
 }

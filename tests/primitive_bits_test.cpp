@@ -28,9 +28,9 @@ class primitive_bits : public kernel_test {
     EXPECT_TRUE(same_bits(run_with({}).values, actual.values)) << what;
   }
 
-  // One step of a documented chain in the kernel's profile.
+  // One step of a documented chain in the kernel's arithmetic.
   float step(float a, float b, float sum) const {
-    if (heed_kernel_profile(GetParam().c_str()) == HEED_PROFILE_FUSED) return std::fma(a, b, sum);
+    if (heed_isa_arithmetic(GetParam().c_str()) == HEED_ARITHMETIC_FMA) return std::fma(a, b, sum);
     return a * b + sum;  // tests are compiled with -ffp-contract=off
   }
 };

@@ -9,14 +9,13 @@ namespace {
 
 matrix run_project(const matrix &x, const weights &w, const std::vector<float> &bias, const primitive_setting &s = {}) {
   const result_rows y(x.n_rows, w.n_out, s.padding);
-  EXPECT_EQ(heed_project(put(slot_q, x, s.padding), w.view(), fenced_copy(slot_v, bias), y.view(), s.executor),
-            HEED_OK);
+  EXPECT_EQ(heed_linear(put(slot_q, x, s.padding), w.view(), fenced_copy(slot_v, bias), y.view(), s.executor), HEED_OK);
   return y.take();
 }
 
 std::string text(int32_t n, const weights &w) {
   return std::to_string(n) + " x " + std::to_string(w.n_in) + " x " + std::to_string(w.n_out) + " " +
-         format_name(w.numbers.format) + (w.shifted ? " shifted" : "") +
+         format_name(w.numbers.dtype) + (w.shifted ? " shifted" : "") +
          (w.layout == HEED_OUT_IN ? " out,in" : " in,out") + " stride " + std::to_string(w.stride);
 }
 
@@ -51,30 +50,30 @@ TEST_P(project, in_every_way) {
                                {5, 64, 64},   {6, 130, 33}, {7, 97, 19},  {24, 300, 3}, {49, 200, 61}, {1, 15, 512},
                                {1, 512, 100}, {9, 512, 40}, {40, 7, 512}, {1, 1, 1},    {2, 70, 1},    {50, 1, 70}};
   for (const auto &[n, in, out] : shapes)
-    for (const int32_t format : weight_formats)
+    for (const int32_t dtype : weight_formats)
       for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
         random_source r(static_cast<uint64_t>(n + in + out));
-        expect_linear(r, n, random_weights(r, format, layout, in, out, out % 3));
+        expect_linear(r, n, random_weights(r, dtype, layout, in, out, out % 3));
       }
 }
 
 // One row has ways of its own: by the number of columns, and where weights outgrow the second-level cache, lie far
 // apart or in the same sets of the first-level cache.
 TEST_P(project, one_row) {
-  const auto expect = [&](int32_t format, int32_t layout, int32_t in, int32_t out, int32_t padding) {
+  const auto expect = [&](int32_t dtype, int32_t layout, int32_t in, int32_t out, int32_t padding) {
     random_source r(static_cast<uint64_t>(in + out));
-    const weights w = random_weights(r, format, layout, in, out, padding);
+    const weights w = random_weights(r, dtype, layout, in, out, padding);
     const matrix x = {1, in, any_floats(r, size_t(in))};
     for (const std::vector<float> &bias : {std::vector<float>(), bell_floats(r, size_t(out))})
       EXPECT_TRUE(same_bits(run_linear(x, w.widened(), bias).values, run_project(x, w, bias).values)) << text(1, w);
   };
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
-    for (const int32_t format : weight_formats)
-      for (int32_t out = 1; out < 150; out += out < 20 ? 1 : 3) expect(format, layout, 9, out, 0);
-  for (const int32_t format : weight_formats) {
-    expect(format, HEED_IN_OUT, 1003, 300, 0);
-    expect(format, HEED_IN_OUT, 2, 300, 270000);
-    expect(format, HEED_OUT_IN, 2048 / HEED_FORMAT_BYTES(format), 100, 0);
+    for (const int32_t dtype : weight_formats)
+      for (int32_t out = 1; out < 150; out += out < 20 ? 1 : 3) expect(dtype, layout, 9, out, 0);
+  for (const int32_t dtype : weight_formats) {
+    expect(dtype, HEED_IN_OUT, 1003, 300, 0);
+    expect(dtype, HEED_IN_OUT, 2, 300, 270000);
+    expect(dtype, HEED_OUT_IN, 2048 / HEED_DTYPE_BYTES(dtype), 100, 0);
   }
 }
 
@@ -91,7 +90,7 @@ TEST_P(project, with_zero_points_at_the_ends) {
         const heed_weights w = heed_weights_with_zero_points(
             heed_weights_of(q, scales, is_unsigned ? HEED_UINT8 : HEED_INT8, layout, 1, 4), zeros, n_scales);
         float y[4];
-        ASSERT_EQ(heed_project(heed_matrix_of(x, 1, 1), w, nullptr, heed_matrix_out_of(y, 1, 4), nullptr), HEED_OK);
+        ASSERT_EQ(heed_linear(heed_matrix_of(x, 1, 1), w, nullptr, heed_matrix_out_of(y, 1, 4), nullptr), HEED_OK);
         for (int o = 0; o < 4; ++o) {
           const int at = n_scales == 1 ? 0 : o;
           const volatile float wide = float(number(q[o]) - number(zeros[at])) * scales[at];
@@ -141,13 +140,13 @@ TEST_P(project, in_pieces) {
     int32_t n, in, out, pieces;
   } const cases[] = {{10, 200, 1001, 12}, {101, 100, 200, 6}};
   for (const auto &[n, in, out, pieces] : cases)
-    for (const int32_t format : weight_formats)
+    for (const int32_t dtype : weight_formats)
       for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN}) {
         random_source r(static_cast<uint64_t>(n));
         reverse_executor executor(3);
         primitive_setting s;
         s.executor = executor.get();
-        expect_linear(r, n, random_weights(r, format, layout, in, out, 0), s);
+        expect_linear(r, n, random_weights(r, dtype, layout, in, out, 0), s);
         EXPECT_EQ(executor.most_tasks(), pieces);
       }
 }
@@ -180,27 +179,27 @@ TEST_P(project, a_row_alone_has_any_stride) {
       heed_matrix_out to = y.view();
       if (n == 1 && stride != 0) rows.row_stride = to.row_stride = stride;
       if (n_rows == 1 && stride != 0) w.row_stride = stride;
-      EXPECT_EQ(heed_project(rows, w, nullptr, to, on), HEED_OK);
+      EXPECT_EQ(heed_linear(rows, w, nullptr, to, on), HEED_OK);
       return y.take().values;
     };
     const std::vector<float> usual = product(0, nullptr);
     for (const ptrdiff_t stride : {PTRDIFF_MAX / 4, PTRDIFF_MIN})
       for (const heed_executor *const on : {static_cast<const heed_executor *>(nullptr), executor.get()})
         EXPECT_TRUE(same_bits(usual, product(stride, on)))
-            << n << " x " << w.n_in << " x " << w.n_out << " format " << w.format << " layout " << w.layout;
+            << n << " x " << w.n_in << " x " << w.n_out << " format " << w.dtype << " layout " << w.layout;
   };
   const int32_t shapes[][3] = {{1, 1, 1},  {1, 224, 1001}, {1, 1, 100},   {1, 96, 1},   {3, 1, 20},
                                {9, 1, 70}, {9, 96, 1},     {99, 1, 2100}, {40, 8000, 1}};
   for (const auto &[n, in, out] : shapes)
-    for (const int32_t format : all_formats) {
+    for (const int32_t dtype : all_formats) {
       random_source r(static_cast<uint64_t>(in + out));
-      if (has_blocks(format)) {
-        if (in % 32 == 0) expect(n, blocks_at_fence(random_blocks(r, format, in, out), in / 32), out);
+      if (has_blocks(dtype)) {
+        if (in % 32 == 0) expect(n, blocks_at_fence(random_blocks(r, dtype, in, out), in / 32), out);
         continue;
       }
-      expect(n, random_weights(r, format, HEED_IN_OUT, in, out, 0).view(), in);
-      expect(n, random_weights(r, format, HEED_OUT_IN, in, out, 0).view(), out);
-      expect(n, open_at_fence(pack(random_weights(r, format, HEED_IN_OUT, in, out, 0).view(), format)), 1);
+      expect(n, random_weights(r, dtype, HEED_IN_OUT, in, out, 0).view(), in);
+      expect(n, random_weights(r, dtype, HEED_OUT_IN, in, out, 0).view(), out);
+      expect(n, open_at_fence(pack(random_weights(r, dtype, HEED_IN_OUT, in, out, 0).view(), dtype)), 1);
     }
 }
 

@@ -28,9 +28,9 @@ ATTENTION = dict(model_dim=8, n_heads=2, wq=array(8, 8), wk=array(8, 8), wv=arra
                  bv=array(8), bo=array(8), qk_norm="rms_norm", q_norm_weight=array(4), q_norm_bias=array(4), k_norm_weight=array(4),
                  k_norm_bias=array(4), head_dim=4, v_dim=4, n_kv_heads=2, out_dim=8, scale=1.0, causal=1, qk_eps=1e-6,
                  qk_norm_whole=0, cross=0)
-TRANSFORMER = dict(hidden_dim=6, eps=1e-5, w_up=array(6, 8), w_gate=array(6, 8), w_down=array(8, 6), b_up=array(6), b_gate=array(6),
-                   b_down=array(8), norm_first=1, norm_after=1, parallel=0, hidden_order=0, out_rows=0,
-                   **{f"{part}_{kind}": array(8) for part in ("norm1", "norm2", "after1", "after2") for kind in ("weight", "bias")})
+TRANSFORMER = dict(ffn_dim=6, eps=1e-5, w_up=array(6, 8), w_gate=array(6, 8), w_down=array(8, 6), b_up=array(6), b_gate=array(6),
+                   b_down=array(8), norm_first=1, post_norm=1, parallel=0, ffn_order=0, out_rows=0,
+                   **{f"{part}_{kind}": array(8) for part in ("norm1", "norm2", "post_norm1", "post_norm2") for kind in ("weight", "bias")})
 X = array(3, 8)
 # A valid call of each, with all numbers and arrays that it takes.
 CALLS = {
@@ -102,7 +102,7 @@ class Arguments(unittest.TestCase):
         for kind, swept in ((heed._attention_layer, ATTENTION), (heed._transformer_layer, TRANSFORMER)):
             left = {name for name, _ in kind._fields_} - set(swept)
             self.assertLessEqual(left, {"struct_size", "rope", "cache", "options", "batch", "attention", "norm", "activation", "cross",
-                                        "norm_cross_weight", "norm_cross_bias", "after_cross_weight", "after_cross_bias"})
+                                        "norm_cross_weight", "norm_cross_bias", "post_norm_cross_weight", "post_norm_cross_bias"})
 
     def test_arrays(self):
         for function, (call, arguments) in CALLS.items():
@@ -144,12 +144,12 @@ class Arguments(unittest.TestCase):
 
     def test_fields_that_are_set_later(self):
         whole = block()
-        for name, value in (("out_rows", 2 ** 32 + 1), ("eps", 1e300), ("hidden_dim", 6.5)):
+        for name, value in (("out_rows", 2 ** 32 + 1), ("eps", 1e300), ("ffn_dim", 6.5)):
             with self.assertRaisesRegex(ValueError, name):
                 setattr(whole.struct, name, value)
         with self.assertRaises(AttributeError):
             whole.struct.out_row = 1
-        whole.struct.hidden_dim = 7  # the arrays are of 6
+        whole.struct.ffn_dim = 7  # the arrays are of 6
         self.refused("b_up", whole, {"x": X})
         inner = layer()
         inner.struct.n_heads = 4

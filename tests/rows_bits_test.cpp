@@ -107,8 +107,8 @@ TEST_P(rows_bits, norms) {
 
 // The steps that the rules state, written out.
 TEST_P(rows_bits, documented_steps_of_norms) {
-  const bool fused = heed_kernel_profile(GetParam().c_str()) == HEED_PROFILE_FUSED;
-  const auto step = [=](float a, float b, float c) { return fused ? std::fma(a, b, c) : a * b + c; };
+  const bool has_fma = heed_isa_arithmetic(GetParam().c_str()) == HEED_ARITHMETIC_FMA;
+  const auto step = [=](float a, float b, float c) { return has_fma ? std::fma(a, b, c) : a * b + c; };
   const auto tree = [](float *sums) {
     for (int32_t half = 32; half > 0; half /= 2)
       for (int32_t i = 0; i < half; ++i) sums[i] += sums[i + half];

@@ -34,14 +34,14 @@ for kind in $kinds; do
     fi
     run_board "heed_sensor_$kind" "$rows" >>found.json || { tail -n 1 found.json; fail "$kind, $name"; }
   done
-  profile=$(sed -n '1s/.*"profile":"\([a-z]*\)".*/\1/p' found.json)
-  case $profile in
+  arithmetic=$(sed -n '1s/.*"arithmetic":"\([a-z]*\)".*/\1/p' found.json)
+  case $arithmetic in
   integers) option=--integers && no_floats "$elf" ;;
-  fused) kernel=scalar ;;
-  unfused) kernel=scalar-unfused ;;
+  fma) kernel=scalar ;;
+  no-fma) kernel=scalar-no-fma ;;
   esac
-  HEED_KERNEL=$kernel "$heed_sensor" $option --bits "$model" >reference.all
-  [ -z "$kernel" ] || [ "$(head -n 1 reference.all)" = "$profile" ] || skip "this computer cannot run the profile to compare with"
+  HEED_ISA=$kernel "$heed_sensor" $option --bits "$model" >reference.all
+  [ -z "$kernel" ] || [ "$(head -n 1 reference.all)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"
   sed -n 's/^input[a-z_]* //p' reference.all >reference
   sed -n 's/.*"bits":"\([^"]*\)".*"emulated":true}$/\1/p' found.json >found
   [ "$(wc -l <found)" -eq 2 ] || { cat found.json; fail "$kind: no two results"; }
@@ -51,7 +51,7 @@ for kind in $kinds; do
     $1 ~ /^\.(text|s?rodata|s?data)$/ { flash += $2 } $1 ~ /^\.(stack|s?data|s?bss)$/ { ram += $2 } $1 == ".stack" { stack = $2 }
     END { printf "flash %d, RAM %d", flash, ram - stack }')
   sed -n '1s/.*"rows":\([0-9]*\),"layers":\([0-9]*\),"stack_bytes":\([0-9]*\).*/\1 \2 \3/p' found.json |
-    awk -v what="$core, $compiler, $kind, $profile: all bits equal; emulated: $sizes" '{
+    awk -v what="$core, $compiler, $kind, $arithmetic: all bits equal; emulated: $sizes" '{
       printf "%s and stack %d; %.2f million instructions a recording, %.2f of them for the rows\n", what, $3, ($1 + $2) / 1e6, $1 / 1e6 }'
 done
 

@@ -35,8 +35,8 @@ class sensor_model : public testing::Test {
     ASSERT_EQ(recordings_.size(), 2u);
   }
   void TearDown() override {
-    heed_kernel_use(nullptr);
-    heed_int_kernel_use(nullptr);
+    heed_isa_use(nullptr);
+    heed_int_isa_use(nullptr);
   }
   static void give(const std::vector<float> &recording) {
     for (size_t i = 0; i < recording.size(); i += SENSOR_ROW) ASSERT_EQ(sensor_row(&net, &recording[i]), SENSOR_OK);
@@ -47,11 +47,11 @@ class sensor_model : public testing::Test {
 };
 
 TEST_F(sensor_model, has_the_class_and_embedding_of_double_precision_on_every_kernel) {
-  std::map<std::pair<int32_t, std::string>, std::vector<float>> of_profile;
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const char *kernel = heed_kernel_name(i);
+  std::map<std::pair<int32_t, std::string>, std::vector<float>> of_arithmetic;
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const char *kernel = heed_isa_name(i);
     SCOPED_TRACE(kernel);
-    ASSERT_EQ(heed_kernel_use(kernel), HEED_OK);
+    ASSERT_EQ(heed_isa_use(kernel), HEED_OK);
     ASSERT_EQ(sensor_start(&net, weights_.get(), sizeof *weights_), SENSOR_OK);
     for (const auto &[expected, recording] : recordings_) {
       sensor_result result;
@@ -62,7 +62,7 @@ TEST_F(sensor_model, has_the_class_and_embedding_of_double_precision_on_every_ke
         EXPECT_NEAR(double(result.distances[c]), expected.distances[c], 2e-5);
       std::vector<float> bits(result.embedding, result.embedding + SENSOR_DIM);
       for (size_t k = 0; k < SENSOR_DIM; ++k) EXPECT_NEAR(double(bits[k]), expected.embedding[k], 2e-6);
-      const auto first = of_profile.emplace(std::make_pair(heed_kernel_profile(kernel), expected.name), bits).first;
+      const auto first = of_arithmetic.emplace(std::make_pair(heed_isa_arithmetic(kernel), expected.name), bits).first;
       EXPECT_EQ(std::memcmp(first->second.data(), bits.data(), sizeof result.embedding), 0);
     }
   }
@@ -103,9 +103,9 @@ TEST_F(sensor_model, follows_double_precision_through_every_stage) {
 
 TEST_F(sensor_model, has_one_digest_in_integers_on_every_kernel) {
   const auto weights = sensor_files::quantize(*weights_, {recordings_[0].second});
-  for (int32_t i = 0; i < heed_int_kernel_count(); ++i) {
-    SCOPED_TRACE(heed_int_kernel_name(i));
-    ASSERT_EQ(heed_int_kernel_use(heed_int_kernel_name(i)), HEED_OK);
+  for (int32_t i = 0; i < heed_int_isa_count(); ++i) {
+    SCOPED_TRACE(heed_int_isa_name(i));
+    ASSERT_EQ(heed_int_isa_use(heed_int_isa_name(i)), HEED_OK);
     ASSERT_EQ(sensor_int_start(&int_net, weights.get(), sizeof *weights), SENSOR_OK);
     std::vector<uint32_t> digits;
     for (const auto &[expected, recording] : recordings_) {
@@ -128,11 +128,11 @@ TEST_F(sensor_model, has_one_digest_in_integers_on_every_kernel) {
 // The scales do not depend on the kernel that is chosen, which stays chosen.
 TEST_F(sensor_model, is_quantised_alike_on_every_kernel) {
   const auto first = sensor_files::quantize(*weights_, {recordings_[0].second});
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    ASSERT_EQ(heed_kernel_use(heed_kernel_name(i)), HEED_OK);
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    ASSERT_EQ(heed_isa_use(heed_isa_name(i)), HEED_OK);
     const auto weights = sensor_files::quantize(*weights_, {recordings_[0].second});
-    EXPECT_EQ(std::memcmp(first.get(), weights.get(), sizeof *weights), 0) << heed_kernel_name(i);
-    EXPECT_STREQ(heed_kernel_current(), heed_kernel_name(i));
+    EXPECT_EQ(std::memcmp(first.get(), weights.get(), sizeof *weights), 0) << heed_isa_name(i);
+    EXPECT_STREQ(heed_isa_current(), heed_isa_name(i));
   }
 }
 

@@ -110,7 +110,7 @@ TEST_F(sequence, refuses_bad_rows) {
       wrong.apply(rows);
       refuses(take, rows, wrong.fault, HEED_ARG_ROWS, wrong.what);
     }
-    refuses(take, heed_matrix_of(rows_, 1, 2), HEED_MISFIT, HEED_ARG_ROWS, "columns");
+    refuses(take, heed_matrix_of(rows_, 1, 2), HEED_SHAPE_MISMATCH, HEED_ARG_ROWS, "columns");
     refuses(take, heed_matrix_of(data_ - 1, 1, 3), HEED_OVERLAP, HEED_ARG_ROWS, "rows in their own place");
   }
   ASSERT_EQ(heed_sequence_append(&s_, heed_matrix_of(rows_, 2, 3)), HEED_OK);
@@ -226,7 +226,7 @@ TEST_P(sequence_attention, refuses_what_does_not_fit) {
   heed_sequence small = out_, narrow = out_;
   small.capacity = small.length = 3, narrow.dim = 2;
   refused(small, HEED_FULL, HEED_ARG_OUT);
-  refused(narrow, HEED_MISFIT, HEED_ARG_OUT);
+  refused(narrow, HEED_SHAPE_MISMATCH, HEED_ARG_OUT);
   refused(x_, HEED_OVERLAP, HEED_ARG_OUT);
   refused(out_, HEED_NOT_FINITE, HEED_ARG_SCALE, not_a_number);
   refused(out_, HEED_OUT_OF_RANGE, HEED_ARG_SCALE, 0);
@@ -236,12 +236,12 @@ TEST_P(sequence_attention, refuses_what_does_not_fit) {
   floats sums(HEED_PARTIAL_BYTES(1, 1, 4, 3) / sizeof(float));
   heed_partial partial;
   ASSERT_EQ(heed_partial_init(&partial, 1, 1, 4, 3, 0, heed_memory_of(sums.data(), 4 * sums.size())), HEED_OK);
-  heed_narrow_tensors tensors;
-  ASSERT_EQ(heed_narrow_tensors_init(&tensors), HEED_OK);
+  heed_typed_tensors tensors;
+  ASSERT_EQ(heed_typed_tensors_init(&tensors), HEED_OK);
   heed_options with_partial = heed_options_default(), with_narrow = heed_options_default();
-  with_partial.partial = &partial, with_narrow.narrow = &tensors;
-  refused(out_, HEED_NOT_HERE, HEED_ARG_PARTIAL, usual, 0, &with_partial);
-  refused(out_, HEED_NOT_HERE, HEED_ARG_NARROW, usual, 0, &with_narrow);
+  with_partial.partial = &partial, with_narrow.typed = &tensors;
+  refused(out_, HEED_UNSUPPORTED, HEED_ARG_PARTIAL, usual, 0, &with_partial);
+  refused(out_, HEED_UNSUPPORTED, HEED_ARG_TYPED, usual, 0, &with_narrow);
   ASSERT_EQ(heed_sequence_clear(&x_), HEED_OK);
   refused(out_, HEED_OUT_OF_RANGE, HEED_ARG_N);
 }

@@ -25,8 +25,8 @@ static size_t layer_size(dims d, size_t (*size)(const heed_transformer_layer *, 
   if (d[l_gated] > 1) l.w_gate.data = &some_float;
   l.parallel = d[l_parallel] - 1;
   l.norm_first = l.parallel || d[l_rest] % 2;
-  l.norm_after = d[l_rest] / 4 % 2;
-  l.hidden_order = d[l_order] - 1;
+  l.post_norm = d[l_rest] / 4 % 2;
+  l.ffn_order = d[l_order] - 1;
   if (d[l_cross] > 1) l.cross = &c;
   return size(&l, d[l_n]);
 }
@@ -36,7 +36,7 @@ static heed_int_layer int_layer_of(dims d) {
   memset(&l, 0, sizeof l);
   l.struct_size = sizeof l;
   l.model_dim = d[l_dim];
-  l.hidden_dim = d[l_hidden];
+  l.ffn_dim = d[l_hidden];
   l.n_heads = d[l_group] * d[l_kv_heads];
   l.n_kv_heads = d[l_kv_heads];
   l.head_dim = d[l_head_dim];
@@ -56,7 +56,7 @@ static heed_cache_shape shape_of(dims d, int32_t capacity) {
   heed_cache_shape s = heed_cache_shape_default(capacity, d[1], d[2]);
   s.n_sequences = d[0];
   s.v_dim = d[3];
-  s.format = cache_formats[d[4] - 1];
+  s.dtype = cache_formats[d[4] - 1];
   return s;
 }
 static heed_cache_shape linear_of(dims d) { return shape_of(d + 1, d[0]); }
@@ -107,10 +107,12 @@ SIZE(int_partial_row, HEED_INT_PARTIAL_ROW_BYTES(d[0]), heed_int_partial_row_byt
 SIZE(weights_packed, HEED_WEIGHTS_PACKED_BYTES(packed_formats[d[2] - 1], d[1], d[0]),
      heed_weights_packed_bytes(packed_formats[d[2] - 1], d[1], d[0]))
 SIZE(transformer_layer,
-     HEED_TRANSFORMER_LAYER_BYTES(d[l_n], d[l_dim], HEADS, d[l_kv_heads], d[l_head_dim], d[l_v_dim], HIDDEN, GATED),
+     HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(d[l_n], d[l_dim], HEADS, d[l_kv_heads], d[l_head_dim], d[l_v_dim], HIDDEN,
+                                           GATED),
      layer_size(d, heed_transformer_layer_bytes))
 SIZE(transformer_layer_min,
-     HEED_TRANSFORMER_LAYER_MIN_BYTES(d[l_n], d[l_dim], HEADS, d[l_kv_heads], d[l_head_dim], d[l_v_dim], HIDDEN, GATED),
+     HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(d[l_n], d[l_dim], HEADS, d[l_kv_heads], d[l_head_dim], d[l_v_dim],
+                                               HIDDEN, GATED),
      layer_size(d, heed_transformer_layer_min_bytes))
 SIZE_OF(attention_layer, HEED_ATTENTION_LAYER_BYTES(d[l_n], HEADS, d[l_kv_heads], d[l_head_dim], d[l_v_dim]),
         heed_attention_layer, attention_layer_of(d), heed_attention_layer_bytes(&o, d[l_n]))

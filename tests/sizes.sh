@@ -30,7 +30,7 @@ done
 # bytes are those of a number.
 $run "$work/sizes" names >"$work/names"
 for name in $(sed -n 's/^#define \(HEED_[A-Z0-9_]*_BYTES\)(.*/\1/p; s/.*size_t \(heed_[a-z0-9_]*_bytes\)(.*/\1/p' \
-  "$source"/include/heed/*.h | grep -vx HEED_FORMAT_BYTES); do
+  "$source"/include/heed/*.h | grep -vx HEED_DTYPE_BYTES); do
   grep -qx "$name" "$work/names" || { echo "FAILED: sizes.c does not compare $name"; exit 1; }
 done
 
@@ -43,8 +43,8 @@ HEED_CACHE_BYTES(HEED_MAX_COUNT,HEED_MAX_COUNT,HEED_MAX_DIM,HEED_MAX_DIM,HEED_MA
 HEED_INT_CACHE_BYTES(HEED_INT_MAX_KEYS,HEED_MAX_COUNT,HEED_MAX_DIM,HEED_INT_MAX_DIM,HEED_INT_MAX_DIM)'
 [ "$target" = here ] || big="$big
 HEED_SAMPLE_BYTES(1<<29) HEED_SEQUENCE_BYTES(1<<30,4) HEED_WEIGHTS_PACKED_BYTES(HEED_F32,16,1<<28)
-HEED_ATTENTION_LAYER_BYTES(1<<26,16,16,64,64) HEED_TRANSFORMER_LAYER_BYTES(1<<26,64,1,1,64,64,64,0)
-HEED_TRANSFORMER_LAYER_MIN_BYTES(1<<26,1024,16,16,64,64,64,0) HEED_INT_LAYER_BYTES(1<<18,16384,256,256,64,64,0)
+HEED_ATTENTION_LAYER_BYTES(1<<26,16,16,64,64) HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(1<<26,64,1,1,64,64,64,0)
+HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(1<<26,1024,16,16,64,64,64,0) HEED_INT_LAYER_BYTES(1<<18,16384,256,256,64,64,0)
 HEED_INT_LAYER_MIN_BYTES(1<<18,16384,256,256,64,64,0)"
 for size in $big; do
   array "$size"

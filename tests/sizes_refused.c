@@ -58,8 +58,7 @@ int main(void) {
   heed_matrix rows = heed_matrix_of((const float *)nowhere(), 1 << 20, 1 << 12);
   rows.row_stride = 0;
   if (narrow) { /* a row, and a table of indices, that reach past the last address */
-    refused("heed_largest", heed_largest(rows, 1 << 12, (int32_t *)(void *)page, NULL), HEED_OVERFLOW,
-            HEED_ARG_INDICES);
+    refused("heed_topk", heed_topk(rows, 1 << 12, (int32_t *)(void *)page, NULL), HEED_OVERFLOW, HEED_ARG_INDICES);
     const heed_matrix row = heed_matrix_of((const float *)nowhere(), 1, 1 << 30);
     refused("heed_softmax", heed_softmax(row, 1, heed_matrix_out_of((float *)(void *)page, 1, 1 << 30), NULL),
             HEED_OVERFLOW, HEED_ARG_X);

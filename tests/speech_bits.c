@@ -1,5 +1,5 @@
 /* heed_speech_bits FILE.heed CLIP.wav...: speech to text where there is no C++ library. Prints what heed_listen --bits prints: the
- * profile, then for each clip its text, its tokens, and a digest of the bits of the encoder's output and of all logits.
+ * arithmetic, then for each clip its text, its tokens, and a digest of the bits of the encoder's output and of all logits.
  * SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   if (argc < 3) return fail("usage", "heed_speech_bits FILE.heed CLIP.wav...");
   const char *const error = open_model(argv[1]);
   if (error != NULL) return fail(argv[1], error);
-  printf("%s\n", heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+  printf("%s\n", heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   for (int i = 2; i < argc; ++i)
     if (hear(argv[i]) != 0) return 1;
   return 0;

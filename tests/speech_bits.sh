@@ -25,12 +25,12 @@ for format in $formats; do
   # shellcheck disable=SC2086
   "$@" "$bits" "$folder/model.heed" $sounds >"$folder/found"
   seconds=$(($(date +%s) - start))
-  profile=$(head -n 1 "$folder/found")
+  arithmetic=$(head -n 1 "$folder/found")
   kernel=scalar
-  [ "$profile" = fused ] || kernel=scalar-unfused
+  [ "$arithmetic" = fma ] || kernel=scalar-no-fma
   # shellcheck disable=SC2086
-  HEED_KERNEL=$kernel "$listen" --bits "$folder/model.heed" $sounds >"$folder/expected"
-  [ "$(head -n 1 "$folder/expected")" = "$profile" ] || { echo "SKIPPED: this computer cannot run the profile $profile"; exit 77; }
+  HEED_ISA=$kernel "$listen" --bits "$folder/model.heed" $sounds >"$folder/expected"
+  [ "$(head -n 1 "$folder/expected")" = "$arithmetic" ] || { echo "SKIPPED: this computer cannot run the arithmetic $arithmetic"; exit 77; }
   cmp "$folder/expected" "$folder/found" || { diff "$folder/expected" "$folder/found"; exit 1; }
-  echo "$format, $profile: $(($(wc -l <"$folder/found") - 1)) clips, all bits equal; $seconds s emulated"
+  echo "$format, $arithmetic: $(($(wc -l <"$folder/found") - 1)) clips, all bits equal; $seconds s emulated"
 done

@@ -20,10 +20,10 @@ for format in $formats; do
   "$weights" "$model" speech.heed "$format" >/dev/null
   run_board heed_speech speech.heed $clip >found || { cat found; fail "$format"; }
   kernel=scalar
-  grep -q '"profile":"fused"' found || kernel=scalar-unfused
-  HEED_KERNEL=$kernel "$listen" --bits speech.heed $clip >reference
-  [ "$(head -n 1 reference)" = "$(sed -n 's/.*"profile":"\([a-z]*\)".*/\1/p' found)" ] ||
-    skip "this computer cannot run the profile to compare with"
+  grep -q '"arithmetic":"fma"' found || kernel=scalar-no-fma
+  HEED_ISA=$kernel "$listen" --bits speech.heed $clip >reference
+  [ "$(head -n 1 reference)" = "$(sed -n 's/.*"arithmetic":"\([a-z]*\)".*/\1/p' found)" ] ||
+    skip "this computer cannot run the arithmetic to compare with"
   heard=$(sed -n 's/.*"tokens":"\([^"]*\)","digest":"\([^"]*\)".*/\1 \2/p' found)
   [ "\"$(head -n 1 found)\" $heard" = "$(tail -n 1 reference)" ] || { cat found reference; fail "$format: other text or bits"; }
   awk -v what="$core, $compiler, $format: $(head -n 1 found) All bits equal" '

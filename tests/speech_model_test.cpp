@@ -62,10 +62,10 @@ class model_writer {
   }
 
  private:
-  tensor &add(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout,
+  tensor &add(const std::string &name, const std::vector<uint32_t> &dims, int32_t dtype, int32_t layout,
               bytes numbers) {
     tensor t;
-    t.name = name, t.dims = dims, t.format = format, t.layout = layout;
+    t.name = name, t.dims = dims, t.dtype = dtype, t.layout = layout;
     t.own(std::move(numbers));
     tensors_.push_back(std::move(t));
     return tensors_.back();

@@ -50,21 +50,21 @@ const char *folder() { return std::getenv("HEED_MOONSHINE"); }
 #endif
 
 // Made once for each format.
-const speech_files::model &model_of(const std::string &format) {
+const speech_files::model &model_of(const std::string &dtype) {
   static std::map<std::string, speech_files::model> models;
-  const auto found = models.find(format);
+  const auto found = models.find(dtype);
   if (found != models.end()) return found->second;
-  speech_files::model m = speech_files::convert(folder(), speech_files::format_of(format));
-  speech_files::prepare(m, format);
-  return models.emplace(format, std::move(m)).first->second;
+  speech_files::model m = speech_files::convert(folder(), speech_files::format_of(dtype));
+  speech_files::prepare(m, dtype);
+  return models.emplace(dtype, std::move(m)).first->second;
 }
 
 std::vector<int16_t> clip(const std::string &name) {
   return host_files::read_wav(std::string(folder()) + "/clips/" + name + ".wav");
 }
 
-void open(const std::string &format) {
-  const speech_files::model &m = model_of(format);
+void open(const std::string &dtype) {
+  const speech_files::model &m = model_of(dtype);
   ASSERT_EQ(speech_open(&net, m.data(), m.size()), SPEECH_OK) << net.error << ": " << net.model.name;
 }
 
@@ -90,27 +90,27 @@ HEED_TEST_EVERY_KERNEL(speech_kernel);
 
 TEST_P(speech_kernel, gives_one_digest) {
   HEED_NEEDS_MOONSHINE();
-  const bool fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+  const bool has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
   const std::map<std::string, std::pair<uint64_t, uint64_t>> expected = {
       {"f32", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}},
       {"int8", {0x98c870fd7e35ccfu, 0xcf0e12775e249a82u}},
       {"w8a8", {0xe32fcbca2ce802f0u, 0x3f536a4cef04b0d5u}}};  // int8 is f32 to the bit
   for (const auto &e : expected) {
     open(e.first);
-    EXPECT_EQ(digest_of(half_a_second()), fused ? e.second.first : e.second.second) << e.first << std::hex;
+    EXPECT_EQ(digest_of(half_a_second()), has_fma ? e.second.first : e.second.second) << e.first << std::hex;
   }
 }
 
 TEST(speech_trained, gives_the_same_bits_for_any_number_of_threads) {
   HEED_NEEDS_MOONSHINE();
   const std::vector<int16_t> sound = clip("alsa_front_center");
-  for (const char *format : {"f32", "w8a8"}) {
-    open(format);
+  for (const char *dtype : {"f32", "w8a8"}) {
+    open(dtype);
     const uint64_t expected = digest_of(sound);
     for (int32_t n_workers = 2; n_workers <= 8; n_workers += 3) {
       const thread_executor threads(n_workers);
       net.executor = threads.get();
-      EXPECT_EQ(digest_of(sound), expected) << format << ", " << n_workers << " threads";
+      EXPECT_EQ(digest_of(sound), expected) << dtype << ", " << n_workers << " threads";
       net.executor = nullptr;
     }
   }

@@ -46,12 +46,12 @@ static size_t stack_of(heed_status (*run)(void)) {
 int main(void) {
   size_t greatest = 0;
   int faults = 0;
-  for (int32_t i = 0; i < heed_kernel_count(); i++) {
-    if (heed_kernel_use(heed_kernel_name(i)) != HEED_OK) continue;
+  for (int32_t i = 0; i < heed_isa_count(); i++) {
+    if (heed_isa_use(heed_isa_name(i)) != HEED_OK) continue;
     for (int c = 0; c < n_all_calls; c++) {
       calls_fill(); /* what one call writes is another's input, and may have become too large for int8 */
       const size_t used = stack_of(all_calls[c].run);
-      printf("%-16s %-30s %5lu bytes\n", heed_kernel_name(i), all_calls[c].name, (unsigned long)used);
+      printf("%-16s %-30s %5lu bytes\n", heed_isa_name(i), all_calls[c].name, (unsigned long)used);
       faults += status != HEED_OK || used > promised;
       if (used > greatest) greatest = used;
     }

@@ -115,19 +115,19 @@ TEST_P(steps_of_int_products, project) {
 }
 
 // Panels whose words are random, scales finite.
-std::vector<unsigned char> any_panels(random_source &r, int32_t format, int32_t depth, int32_t n_out) {
+std::vector<unsigned char> any_panels(random_source &r, int32_t dtype, int32_t depth, int32_t n_out) {
   std::vector<unsigned char> bytes;
   for (int32_t first = 0; first < n_out; first += panel_outputs) {
     const auto width = static_cast<size_t>(panel_width(n_out, first));
-    std::vector<unsigned char> panel(width * packed_output_bytes(format, static_cast<uint64_t>(depth)));
+    std::vector<unsigned char> panel(width * packed_output_bytes(dtype, static_cast<uint64_t>(depth)));
     for (unsigned char &p : panel) p = static_cast<unsigned char>(r.between(0, 255));
-    const bool blocks = !has_output_scales(format);
-    const size_t run = blocks ? width * (format == stored_q8_0 ? q8_0_bytes : q4_0_bytes) : panel.size();
+    const bool blocks = !has_output_scales(dtype);
+    const size_t run = blocks ? width * (dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes) : panel.size();
     for (size_t at = 0; at < panel.size(); at += run)
       for (size_t n = 0; n < width; n++) {
         const float scale = r.bell() * 0.01f;
         uint16_t half;
-        heed_narrow(heed_matrix_of(&scale, 1, 1), heed_narrow_matrix_out_of(&half, nullptr, HEED_F16, 1, 1));
+        heed_convert_from_f32(heed_matrix_of(&scale, 1, 1), heed_typed_matrix_out_of(&half, nullptr, HEED_F16, 1, 1));
         if (blocks)
           std::memcpy(&panel[at + 2 * n], &half, 2);
         else
@@ -152,13 +152,13 @@ void special_rows(random_source &r, std::vector<float> &x, int32_t n_rows, int32
 
 TEST_P(steps_of_int_products, project_floats) {
   random_source r(20002);
-  for (const int32_t format : {stored_int8, stored_q8_0, stored_q4_0, stored_uint8})
+  for (const int32_t dtype : {stored_int8, stored_q8_0, stored_q4_0, stored_uint8})
     each_int_shape([&](int_shape s) {
       for (int32_t turn = 0; turn < 2 && !HasFailure(); turn++) {
         const int32_t first = turn ? 0 : 64 * r.between(0, 1),
                       n_cols = turn ? 64 * r.between(0, 2) + s.n_cols : s.n_cols,
                       n_out = first + n_cols + (n_cols % 64 && !turn ? r.between(0, 63 - n_cols % 64) : 0);
-        const auto panels = any_panels(r, format, s.depth, n_out);
+        const auto panels = any_panels(r, dtype, s.depth, n_out);
         std::vector<float> x, bias;
         for (int32_t i = 0; i < s.n_rows * s.depth; i++) x.push_back(r.bell());
         special_rows(r, x, s.n_rows, s.depth);
@@ -178,14 +178,14 @@ TEST_P(steps_of_int_products, project_floats) {
         const size_t aligned = (panels.size() + 63) / 64 * 64;
         unsigned char *const at = fence_of(slot_k) - aligned;
         std::memcpy(at, panels.data(), panels.size());
-        const int_panels w = {at, format, n_out};
+        const int_panels w = {at, dtype, n_out};
         const auto n = static_cast<size_t>((s.n_rows - 1) * y_stride + n_cols);
         guarded<float> y(n), expected(n);
         b.y = y.data(), k_->project_floats(b, w, first);
         b.y = expected.data(), scalar::int_project_floats(b, w, first);
         EXPECT_TRUE(y.intact());
         step_check check("floats of " + std::to_string(s.n_rows) + " x " + std::to_string(s.depth) + " x " +
-                         std::to_string(n_cols) + ", format " + std::to_string(format));
+                         std::to_string(n_cols) + ", format " + std::to_string(dtype));
         for (size_t i = 0; i < n; i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);
       }
     });

@@ -30,13 +30,13 @@ void put_float(unsigned char *to, float x) {
   for (int i = 0; i < 4; i++) to[i] = static_cast<unsigned char>(bits >> 8 * i & 255);
 }
 
-std::vector<unsigned char> random_panel(int32_t format, int32_t n_in, int32_t width, uint32_t seed) {
+std::vector<unsigned char> random_panel(int32_t dtype, int32_t n_in, int32_t width, uint32_t seed) {
   const auto n = static_cast<size_t>(width);
-  std::vector<unsigned char> panel = random_bytes(packed_output_bytes(format, n_in) * n, seed);
-  if (has_output_scales(format)) {
+  std::vector<unsigned char> panel = random_bytes(packed_output_bytes(dtype, n_in) * n, seed);
+  if (has_output_scales(dtype)) {
     for (size_t i = 0; i < n; i++) put_float(&panel[4 * i], number_at(seed + 1, static_cast<uint32_t>(i)));
   } else {
-    const size_t block = n * static_cast<size_t>(format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+    const size_t block = n * static_cast<size_t>(dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
     for (size_t at = 0; at < panel.size(); at += block)
       for (size_t i = 0; i < n; i++) put_half(&panel[at + 2 * i], static_cast<uint32_t>(at / block + i));
   }
@@ -62,11 +62,11 @@ void compare(const kernel *k, const kernel *ref, step_check &check, const packed
   check.that(y.intact(), "wrote outside y");
 }
 
-const char *name_of(int32_t format) {
-  return format == stored_int8 ? "int8" : format == stored_uint8 ? "uint8" : format == stored_q8_0 ? "Q8_0" : "Q4_0";
+const char *name_of(int32_t dtype) {
+  return dtype == stored_int8 ? "int8" : dtype == stored_uint8 ? "uint8" : dtype == stored_q8_0 ? "Q8_0" : "Q4_0";
 }
-std::string text_of(const packed_shape &p, int32_t format) {
-  return std::string(name_of(format)) + ", " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
+std::string text_of(const packed_shape &p, int32_t dtype) {
+  return std::string(name_of(dtype)) + ", " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
          std::to_string(p.n_cols) + " of " + std::to_string(p.width);
 }
 
@@ -87,13 +87,13 @@ void each_packed_shape(F f) {
 }
 
 TEST_P(steps_of_packed, panel) {
-  for (const int32_t format : {stored_int8, stored_uint8, stored_q8_0, stored_q4_0})
+  for (const int32_t dtype : {stored_int8, stored_uint8, stored_q8_0, stored_q4_0})
     each_packed_shape([&](const packed_shape &p) {
       if (HasFailure()) return;
-      step_check check("panel of " + text_of(p, format));
-      const auto panel = random_panel(format, p.depth, p.width, static_cast<uint32_t>(p.depth));
+      step_check check("panel of " + text_of(p, dtype));
+      const auto panel = random_panel(dtype, p.depth, p.width, static_cast<uint32_t>(p.depth));
       compare(k_, ref_, check, p, [&](const kernel *by, const linear_block &b) {
-        packed_of(by)->panel(b, {fenced_copy(slot_v, panel), format, p.width});
+        packed_of(by)->panel(b, {fenced_copy(slot_v, panel), dtype, p.width});
       });
     });
 }
@@ -124,17 +124,17 @@ TEST_P(steps_of_packed, bytes) {
 }
 
 TEST_P(steps_of_packed, blocks) {
-  for (int32_t format = stored_q8_0; format <= stored_q4_0; format++)
+  for (int32_t dtype = stored_q8_0; dtype <= stored_q4_0; dtype++)
     each_packed_shape([&](const packed_shape &p) {
       if (HasFailure()) return;
-      step_check check("blocks of " + text_of(p, format));
-      const size_t bytes = static_cast<size_t>(format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+      step_check check("blocks of " + text_of(p, dtype));
+      const size_t bytes = static_cast<size_t>(dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
       const int32_t stride = rounded_up(p.depth, block_inputs) + (p.n_rows % 3 ? 0 : block_inputs);
       const size_t n = static_cast<size_t>(p.n_cols) * static_cast<size_t>(stride / block_inputs);
       auto blocks = random_bytes(n * bytes, 5);
       for (size_t i = 0; i < n; i++) put_half(&blocks[i * bytes], static_cast<uint32_t>(i));
       compare(k_, ref_, check, p, [&](const kernel *by, const linear_block &b) {
-        packed_of(by)->blocks(b, {fenced_copy(slot_v, blocks), nullptr, stride, format, true});
+        packed_of(by)->blocks(b, {fenced_copy(slot_v, blocks), nullptr, stride, dtype, true});
       });
     });
 }

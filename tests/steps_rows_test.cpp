@@ -12,13 +12,13 @@ HEED_TEST_EVERY_KERNEL(steps_of_rows);
 
 TEST_P(steps_of_rows, narrow_row_and_magnitude) {
   for (int32_t n : {1, 3, 15, 16, 17, 31, 33, 64, 100})
-    for (int32_t format = stored_f16; format <= stored_int8; format++) {
-      step_check check("narrow_row, format " + std::to_string(format) + ", n " + std::to_string(n));
+    for (int32_t dtype = stored_f16; dtype <= stored_int8; dtype++) {
+      step_check check("narrow_row, format " + std::to_string(dtype) + ", n " + std::to_string(n));
       guarded<float> x(static_cast<size_t>(n), 1);
-      guarded<unsigned char> y(x.size() * (format == stored_int8 ? 1 : 2)), expected(y.size());
+      guarded<unsigned char> y(x.size() * (dtype == stored_int8 ? 1 : 2)), expected(y.size());
       fill(x.data(), x.size(), 40);
-      scores_of(k_)->narrow_row(x.data(), n, format, 4.0f / 127, y.data());
-      scores_of(ref_)->narrow_row(x.data(), n, format, 4.0f / 127, expected.data());
+      scores_of(k_)->narrow_row(x.data(), n, dtype, 4.0f / 127, y.data());
+      scores_of(ref_)->narrow_row(x.data(), n, dtype, 4.0f / 127, expected.data());
       for (size_t i = 0; i < y.size(); i++) check.that(y.data()[i] == expected.data()[i], "byte " + std::to_string(i));
       check.that(y.intact(), "wrote outside the row");
       check.equal("magnitude", scores_of(ref_)->magnitude(x.data(), n), scores_of(k_)->magnitude(x.data(), n));
@@ -90,29 +90,29 @@ TEST_P(steps_of_rows, dot) {
 
 TEST_P(steps_of_rows, linear_and_project) {
   for (const product_shape &p : products)
-    for (int32_t format = stored_f32; format <= stored_int8; format++)
+    for (int32_t dtype = stored_f32; dtype <= stored_int8; dtype++)
       for (const bool out_in : {false, true}) {
         step_check check("product " + std::to_string(p.n_rows) + " x " + std::to_string(p.depth) + " x " +
-                         std::to_string(p.n_cols) + ", format " + std::to_string(format) + (out_in ? ", out_in" : ""));
+                         std::to_string(p.n_cols) + ", format " + std::to_string(dtype) + (out_in ? ", out_in" : ""));
         const size_t n_w = static_cast<size_t>(p.depth) * static_cast<size_t>(p.n_cols);
         guarded<float> x(static_cast<size_t>(p.n_rows) * static_cast<size_t>(p.depth), 1), w(n_w, 3), scales(n_w + 64),
             bias(static_cast<size_t>(p.n_cols), 2), y(static_cast<size_t>(p.n_rows) * static_cast<size_t>(p.n_cols), 1),
             expected(y.size());
         fill(x.data(), x.size(), 60), fill(w.data(), n_w, 61), fill(bias.data(), bias.size(), 62);
         fill(scales.data(), scales.size(), 63);
-        if (format != stored_f32) {
+        if (dtype != stored_f32) {
           auto *to = reinterpret_cast<unsigned char *>(w.data());
           std::vector<float> numbers(n_w);
           fill(numbers.data(), n_w, 64);
-          scores_of(ref_)->narrow_row(numbers.data(), static_cast<int32_t>(n_w), format, 4.0f / 127, to);
+          scores_of(ref_)->narrow_row(numbers.data(), static_cast<int32_t>(n_w), dtype, 4.0f / 127, to);
         }
         const auto run = [&](const kernel *k, guarded<float> &to) {
           const linear_block b = {x.data(),  p.depth,  w.data(), p.n_cols, p.n_rows % 2 ? bias.data() : nullptr,
                                   to.data(), p.n_cols, p.n_rows, p.depth,  p.n_cols};
-          if (format == stored_f32 && !out_in)
+          if (dtype == stored_f32 && !out_in)
             products_of(k)->linear(b);
           else
-            project_of(k)->project(b, {w.data(), scales.data(), out_in ? p.depth : p.n_cols, format, out_in});
+            project_of(k)->project(b, {w.data(), scales.data(), out_in ? p.depth : p.n_cols, dtype, out_in});
         };
         run(k_, y), run(ref_, expected);
         for (size_t i = 0; i < y.size(); i++) check.equal("y " + std::to_string(i), expected.data()[i], y.data()[i]);

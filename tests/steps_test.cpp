@@ -151,23 +151,23 @@ TEST_P(steps, sinks) {
 }
 
 TEST_P(steps, score_stored) {
-  for (int32_t format = stored_f32; format <= stored_int8; format++)
-    each_block(format, false, true, [&](block_bench &b) {
-      compare_scores("score_stored, format " + std::to_string(format), b,
+  for (int32_t dtype = stored_f32; dtype <= stored_int8; dtype++)
+    each_block(dtype, false, true, [&](block_bench &b) {
+      compare_scores("score_stored, format " + std::to_string(dtype), b,
                      [](const kernel *k, const tile &t, const key_block &x) { scores_of(k)->score_stored(t, x); });
     });
 }
 TEST_P(steps, score_narrow) {
-  for (int32_t format = stored_f16; format <= stored_int8; format++)
-    each_block(format, true, true, [&](block_bench &b) {
-      compare_scores("score_narrow, format " + std::to_string(format), b,
+  for (int32_t dtype = stored_f16; dtype <= stored_int8; dtype++)
+    each_block(dtype, true, true, [&](block_bench &b) {
+      compare_scores("score_narrow, format " + std::to_string(dtype), b,
                      [](const kernel *k, const tile &t, const key_block &x) { scores_of(k)->score_narrow(t, x); });
     });
 }
 TEST_P(steps, add_stored) {
-  for (int32_t format = stored_f32; format <= stored_int8; format++)
-    each_block(format, false, true, [&](block_bench &b) {
-      compare_sums("add_stored, format " + std::to_string(format), b,
+  for (int32_t dtype = stored_f32; dtype <= stored_int8; dtype++)
+    each_block(dtype, false, true, [&](block_bench &b) {
+      compare_sums("add_stored, format " + std::to_string(dtype), b,
                    [](const kernel *k, const tile &t, const key_block &x) {
                      if (scores_of(k)->add_stored) return scores_of(k)->add_stored(t, x);
                      scores_of(k)->add_visible(t, x, nullptr);  // the scalar's, which takes values from anywhere
@@ -181,10 +181,10 @@ TEST_P(steps, add_visible) {
     compare_sums("add_visible", b,
                  [](const kernel *k, const tile &t, const key_block &x) { scores_of(k)->add_visible(t, x, hides); });
   });
-  for (int32_t format = stored_f32; format <= stored_int8; format++)
-    each_block(format, false, true, [&](block_bench &b) {
+  for (int32_t dtype = stored_f32; dtype <= stored_int8; dtype++)
+    each_block(dtype, false, true, [&](block_bench &b) {
       compare_sums(
-          "add_visible_stored, format " + std::to_string(format), b,
+          "add_visible_stored, format " + std::to_string(dtype), b,
           [](const kernel *k, const tile &t, const key_block &x) { scores_of(k)->add_visible_stored(t, x, hides); });
     });
 }

@@ -68,10 +68,10 @@ TEST_F(structs, of_options_have_one_size) {
   takes_option(HEED_ARG_WEIGHTS, "weights", &heed_options::weights, *set.weights);
   takes_option(HEED_ARG_LSE, "lse", &heed_options::lse, *set.lse);
   takes_option(HEED_ARG_COLUMN_SUMS, "column sums", &heed_options::column_sums, *set.sums);
-  takes_option(HEED_ARG_TOP_K, "top k", &heed_options::top_k, *set.top_k);
-  heed_narrow_tensors narrow;
-  made(heed_narrow_tensors_init(&narrow));
-  takes_option(HEED_ARG_NARROW, "narrow tensors", &heed_options::narrow, narrow);
+  takes_option(HEED_ARG_TOPK_WEIGHTS, "top k", &heed_options::topk_weights, *set.topk_weights);
+  heed_typed_tensors narrow;
+  made(heed_typed_tensors_init(&narrow));
+  takes_option(HEED_ARG_TYPED, "narrow tensors", &heed_options::typed, narrow);
 }
 
 TEST_F(structs, of_partials_have_one_size) {
@@ -135,10 +135,10 @@ TEST_F(structs, of_ropes_and_caches_have_one_size) {
     l.cache = o, l.causal = 1;
     return run(&l);
   });
-  takes_its_size_alone(HEED_ARG_CACHE, "seal", c, heed_cache_seal);
+  takes_its_size_alone(HEED_ARG_CACHE, "seal", c, heed_cache_save);
   const heed_cache_shape shape = c.shape;
   using S = const heed_cache_shape;
-  takes_its_size_alone(HEED_ARG_SHAPE, "open", shape, [&](S *s) { return heed_cache_open(&c, s, cache_memory_); });
+  takes_its_size_alone(HEED_ARG_SHAPE, "open", shape, [&](S *s) { return heed_cache_load(&c, s, cache_memory_); });
   takes_its_size_alone(HEED_ARG_SHAPE, "init", heed_cache_shape_default(64, 1, dim),
                        [&](S *s) { return heed_cache_init(&c, s, cache_memory_); });
 }
@@ -156,11 +156,11 @@ TEST_F(structs, of_a_call_may_not_lie_in_what_it_writes) {
 }
 
 TEST_F(structs, of_options_may_not_lie_in_what_a_call_writes) {
-  heed_narrow_tensors narrow;
-  made(heed_narrow_tensors_init(&narrow));
-  const auto with_narrow = [&](const heed_narrow_tensors *t) {
+  heed_typed_tensors narrow;
+  made(heed_typed_tensors_init(&narrow));
+  const auto with_narrow = [&](const heed_typed_tensors *t) {
     heed_options options = heed_options_default();
-    options.narrow = t;
+    options.typed = t;
     return attend(&options);
   };
   for (const auto &[argument, place] : {std::pair(HEED_ARG_OUT, y_), {HEED_ARG_WORKSPACE, floats(workspace_) + 4}}) {
@@ -180,20 +180,21 @@ TEST_F(structs, of_executors_may_not_lie_in_what_a_call_writes) {
     return heed_attention_run(&call);
   });
   overlaps(HEED_ARG_Y, "softmax", good, y_ + 2, [&](E *e) { return heed_softmax(x(), 1, y(), e); });
-  overlaps(HEED_ARG_Y, "linear", good, y_ + 2, [&](E *e) { return heed_linear(x(), w, nullptr, y(), e); });
-  overlaps(HEED_ARG_Y, "project", good, y_ + 2, [&](E *e) { return heed_project(x(), square(), nullptr, y(), e); });
+  overlaps(HEED_ARG_Y, "linear", good, y_ + 2,
+           [&](E *e) { return heed_linear(x(), heed_weights_of_matrix(w), nullptr, y(), e); });
+  overlaps(HEED_ARG_Y, "project", good, y_ + 2, [&](E *e) { return heed_linear(x(), square(), nullptr, y(), e); });
   overlaps(HEED_ARG_OUT, "weighted sum", good, y_, [&](E *e) { return heed_weighted_sum(rows, w, y(), e); });
   const heed_attention_layer l = layer();
   const heed_transformer_layer t = transformer(&l);
   overlaps(HEED_ARG_Y, "attention layer", good, y_ + 2, [&](E *e) { return run(&l, e); });
-  overlaps(HEED_ARG_MEMORY, "transformer layer", good, floats(room_), [&](E *e) { return run(&t, e); });
+  overlaps(HEED_ARG_WORKSPACE, "transformer layer", good, floats(room_), [&](E *e) { return run(&t, e); });
   EXPECT_EQ(executor.runs(), 0);
 }
 
 TEST_F(structs, of_layers_may_not_lie_in_what_they_write) {
   const heed_attention_layer good = layer();
   const heed_transformer_layer transforming = transformer(&good);
-  for (const auto &[argument, place] : {std::pair(HEED_ARG_Y, y_), {HEED_ARG_MEMORY, floats(room_) + 6}}) {
+  for (const auto &[argument, place] : {std::pair(HEED_ARG_Y, y_), {HEED_ARG_WORKSPACE, floats(room_) + 6}}) {
     overlaps(argument, "attention layer", good, place, [&](const heed_attention_layer *l) { return run(l); });
     overlaps(argument, "transformer layer", transforming, place,
              [&](const heed_transformer_layer *l) { return run(l); });

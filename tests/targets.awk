@@ -1,4 +1,4 @@
-# Lines of targets.sh (row, status, compiler's version, kernels, fused, unfused, runs, seconds, stamp, reason) as a table: build
+# Lines of targets.sh (row, status, compiler's version, kernels, fma, no-fma, runs, seconds, stamp, reason) as a table: build
 # types with the same results share a line. With CHECK=1 compares the digests with those of `document` instead.
 BEGIN {
   FS = "\t"
@@ -11,7 +11,7 @@ BEGIN {
         known[cell[2] "-" compiler "-" type_of[i]] = cell[6] " " cell[7]
     }
   } else {
-    print "| target | compiler | build types | kernels | digest, fused | digest, unfused | run |"
+    print "| target | compiler | build types | kernels | digest, fma | digest, no-fma | run |"
     print "|---|---|---|---|---|---|---|"
   }
 }

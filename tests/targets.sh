@@ -17,21 +17,21 @@ here=$(cd "$(dirname "$0")" && pwd)
 source=$(dirname "$here")
 document=$source/ports/targets.md
 
-# target | toolchain file | GCC | profiles | runs, separated by ; (Linux programs are static, so they need no -L)
+# target | toolchain file | GCC | arithmetics | runs, separated by ; (Linux programs are static, so they need no -L)
 targets='
-x86-64   | -                   | g++                        | fused unfused | native; qemu-x86_64 -cpu max; qemu-x86_64 -cpu qemu64
-i686     | linux/i686.cmake    | i686-linux-gnu-g++         | fused unfused | native; qemu-i386 -cpu max; qemu-i386 -cpu qemu32
-aarch64  | linux/aarch64.cmake | aarch64-linux-gnu-g++      | fused unfused | qemu-aarch64 -cpu max; qemu-aarch64 -cpu cortex-a53
-armv7    | linux/armv7.cmake   | arm-linux-gnueabihf-g++    | fused unfused | qemu-arm -cpu max; qemu-arm -cpu cortex-a9
-riscv64  | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused unfused | qemu-riscv64
-riscv64v | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fused unfused | qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=128; qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256
-s390x    | linux/s390x.cmake   | s390x-linux-gnu-g++        | fused unfused | qemu-s390x
-ppc64le  | linux/ppc64le.cmake | powerpc64le-linux-gnu-g++  | fused unfused | qemu-ppc64le
-powerpc  | linux/powerpc.cmake | powerpc-linux-gnu-g++      | fused unfused | qemu-ppc
-mips64el | linux/mips64el.cmake | mips64el-linux-gnuabi64-g++ | unfused     | qemu-mips64el
-windows  | windows/mingw.cmake | x86_64-w64-mingw32-g++     | fused unfused | wine
-wasm32   | wasm/wasi.cmake     | -                          | unfused       | node --no-warnings ports/wasm/run.mjs
-wasm32-simd | wasm/wasi.cmake  | -                          | unfused       | node --no-warnings ports/wasm/run.mjs
+x86-64   | -                   | g++                        | fma no-fma | native; qemu-x86_64 -cpu max; qemu-x86_64 -cpu qemu64
+i686     | linux/i686.cmake    | i686-linux-gnu-g++         | fma no-fma | native; qemu-i386 -cpu max; qemu-i386 -cpu qemu32
+aarch64  | linux/aarch64.cmake | aarch64-linux-gnu-g++      | fma no-fma | qemu-aarch64 -cpu max; qemu-aarch64 -cpu cortex-a53
+armv7    | linux/armv7.cmake   | arm-linux-gnueabihf-g++    | fma no-fma | qemu-arm -cpu max; qemu-arm -cpu cortex-a9
+riscv64  | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fma no-fma | qemu-riscv64
+riscv64v | linux/riscv64.cmake | riscv64-linux-gnu-g++      | fma no-fma | qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=128; qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256
+s390x    | linux/s390x.cmake   | s390x-linux-gnu-g++        | fma no-fma | qemu-s390x
+ppc64le  | linux/ppc64le.cmake | powerpc64le-linux-gnu-g++  | fma no-fma | qemu-ppc64le
+powerpc  | linux/powerpc.cmake | powerpc-linux-gnu-g++      | fma no-fma | qemu-ppc
+mips64el | linux/mips64el.cmake | mips64el-linux-gnuabi64-g++ | no-fma     | qemu-mips64el
+windows  | windows/mingw.cmake | x86_64-w64-mingw32-g++     | fma no-fma | wine
+wasm32   | wasm/wasi.cmake     | -                          | no-fma       | node --no-warnings ports/wasm/run.mjs
+wasm32-simd | wasm/wasi.cmake  | -                          | no-fma       | node --no-warnings ports/wasm/run.mjs
 '
 # target, compiler, build types. None is a build type without flags, which distributions use; lto is Release with -flto.
 rows='
@@ -87,7 +87,7 @@ run_row() { # run_row PROGRESS/N:TARGET/COMPILER/TYPE
   set --
   began=$(date +%s) faults='' runs_done='' found='' version=''
   line=$(echo "$targets" | sed -n "s/^$target *| *//p" | sed 's/ *| */|/g')
-  IFS='|' read -r toolchain gcc profiles runs <<END
+  IFS='|' read -r toolchain gcc arithmetics runs <<END
 $line
 END
   folder=$build/$row log=$build/$row.log
@@ -194,23 +194,23 @@ END
     ;;
   esac
 
-  # Kernels, fused digest, unfused digest; every digest of a profile is the same here, or there is a fault.
-  found=$(awk -v profiles="$profiles" '
-    ($1 == "fused" || $1 == "unfused") && NF >= 4 {
-      name = $2; sub(/-unfused$/, "", name)
+  # Kernels, fma digest, no-fma digest; every digest of an arithmetic is the same here, or there is a fault.
+  found=$(awk -v arithmetics="$arithmetics" '
+    ($1 == "fma" || $1 == "no-fma") && NF >= 4 {
+      name = $2; sub(/-no-fma$/, "", name)
       if (!(($1, name) in seen)) kernels[$1] = kernels[$1] " " name
       seen[$1, name] = 1
       if ($1 in digest && digest[$1] != $3) digest[$1] = "DIFFERENT"; else digest[$1] = $3
     }
     END {
-      for (p in kernels) if (index(" " profiles " ", " " p " ") == 0) digest[p] = digest[p] " UNEXPECTED"
-      n = split(profiles, expected, " ")
+      for (p in kernels) if (index(" " arithmetics " ", " " p " ") == 0) digest[p] = digest[p] " UNEXPECTED"
+      n = split(arithmetics, expected, " ")
       for (i = 1; i <= n; i++) if (!(expected[i] in digest)) digest[expected[i]] = "MISSING"
-      text = ("fused" in kernels ? "fused:" kernels["fused"] : "")
-      if ("unfused" in kernels) text = text (text == "" ? "" : "; ") "unfused:" kernels["unfused"]
-      print text "\t" (("fused" in digest) ? digest["fused"] : "-") "\t" (("unfused" in digest) ? digest["unfused"] : "-")
+      text = ("fma" in kernels ? "fma:" kernels["fma"] : "")
+      if ("no-fma" in kernels) text = text (text == "" ? "" : "; ") "no-fma:" kernels["no-fma"]
+      print text "\t" (("fma" in digest) ? digest["fma"] : "-") "\t" (("no-fma" in digest) ? digest["no-fma"] : "-")
     }' "$folder/digests")
-  case $found in *MISSING* | *UNEXPECTED*) fault "profiles are not: $profiles" ;; esac
+  case $found in *MISSING* | *UNEXPECTED*) fault "arithmetics are not: $arithmetics" ;; esac
   [ -z "$faults" ] || finish failed "$faults"
   rm -rf "$folder"
   finish passed "${missing:+not installed:$missing}"

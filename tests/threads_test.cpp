@@ -33,7 +33,7 @@ TEST(threads, refuse_bad_arguments) {
   refuses(heed_threads_start(misaligned(&threads, 32), 2), HEED_MISALIGNED, HEED_ARG_THREADS);
   refuses_all(nullptr, HEED_NULL_POINTER);
   refuses_all(misaligned(&threads, 32), HEED_MISALIGNED);
-  refuses_all(&threads, HEED_UNKNOWN_STRUCT);
+  refuses_all(&threads, HEED_BAD_STRUCT_SIZE);
   heed_threads never_started = {};
   refuses_all(&never_started, HEED_NOT_INITIALIZED);
   never_started.struct_size = sizeof never_started;

@@ -165,15 +165,16 @@ TEST(transformer_layer_bytes, are_those_of_the_macro) {
     heed_transformer_layer t = l.transformer;
     t.attention = &a;
     const int32_t n = r.size(1, 1000);
-    const bool gated = t.w_gate.data || t.hidden_order;
-    const size_t of_macro = HEED_TRANSFORMER_LAYER_BYTES(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
-                                                         t.hidden_dim + (t.parallel ? a.model_dim : 0), gated);
+    const bool gated = t.w_gate.data || t.ffn_order;
+    const size_t of_macro =
+        HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, a.model_dim, a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim,
+                                              t.ffn_dim + (t.parallel ? a.model_dim : 0), gated);
     EXPECT_LE(heed_transformer_layer_bytes(&t, n), of_macro);
     if (!t.parallel || !gated) {
       EXPECT_EQ(heed_transformer_layer_bytes(&t, n), of_macro);
     }
     EXPECT_EQ(heed_transformer_layer_bytes(&t, 0), 0u);
-    t.hidden_dim = 0;
+    t.ffn_dim = 0;
     EXPECT_EQ(heed_transformer_layer_bytes(&t, n), 0u);
     t = l.transformer;
     EXPECT_EQ(heed_transformer_layer_bytes(&t, n), 0u) << "no attention layer";

@@ -1,6 +1,6 @@
 // Runs a folder of vectors of the ONNX operator Attention (support/vectors.hpp states the format) through heed:
 //   heed_vectors FOLDER
-// on the kernel that heed chooses or HEED_KERNEL names. Prints each failure with its greatest error and ends with
+// on the kernel that heed chooses or HEED_ISA names. Prints each failure with its greatest error and ends with
 // "N passed, M failed". Exit status 1 if a case failed, if there is none, or if the folder is damaged.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
@@ -39,9 +39,9 @@ bool passes(const vector_case &c, greatest_errors *greatest) {
 }
 
 int run(const std::string &path) {
-  const std::string kernel = heed_kernel_current();
+  const std::string kernel = heed_isa_current();
   std::printf("kernel %s, %s\n", kernel.c_str(),
-              heed_kernel_profile(kernel.c_str()) == HEED_PROFILE_FUSED ? "fused" : "unfused");
+              heed_isa_arithmetic(kernel.c_str()) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
   const vector_folder folder(path);
   for (const std::string &complaint : folder.complaints) std::printf("%s\n", complaint.c_str());
   size_t n_passed = 0;

@@ -23,7 +23,7 @@ on_every_kernel() {
   n_run=0
   for kernel in $(echo "$kernels" | tr , ' '); do
     status=0
-    HEED_KERNEL=$kernel "$@" "$programs/heed_vectors" "$folder" >"$work/out" || status=$?
+    HEED_ISA=$kernel "$@" "$programs/heed_vectors" "$folder" >"$work/out" || status=$?
     case $(head -n 1 "$work/out") in
     "kernel $kernel, "*) n_run=$((n_run + 1)) ;;
     *) echo "$kernel cannot run here"; continue ;;

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 const [chromium, page, out] = process.argv.slice(2);
 mkdirSync(out, { recursive: true });
 const headless = process.env.HEED_CHROMIUM_HEADLESS ? ['--headless'] : [];
-const browser = spawn(chromium, [...headless, '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', `--user-data-dir=${resolve(out, 'profile')}`, 'about:blank'],
+const browser = spawn(chromium, [...headless, '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', `--user-data-dir=${resolve(out, 'arithmetic')}`, 'about:blank'],
   { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 const giveUp = setTimeout(() => end('FAILED: nothing for two minutes', 1), 120000);
 function end(text, code) {

@@ -37,41 +37,41 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * head. Query head h reads key/value head h / (n_heads / n_kv_heads). Attention is multi-head if the numbers of heads
  * are equal, grouped if n_kv_heads is smaller, and multi-query if n_kv_heads is 1.
  *
- * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
- *         out (batch, n_heads, n_q, v_dim).
+ * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size, n_kv_heads, n_kv, v_dim),
+ *         out (batch_size, n_heads, n_q, v_dim).
  * Mask: With causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
  * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
  *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
- *         the error of a logit. In the FUSED profile 1.5 is 1. A typical error is 3e-7 of max |v|.
+ *         the error of a logit. With fma 1.5 is 1. A typical error is 3e-7 of max |v|.
  * Aliasing: Inputs may overlap each other (packed QKV). out and workspace are disjoint from everything else. heed
  *         checks each tensor from its first to its last element, so it refuses an output that is woven into an input.
  * Threads: Small calls run on the caller's thread even with an executor. One query row with many keys is split at
  *         multiples of 1024 keys.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
- *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; MISFIT for N_KV_HEADS (must divide n_heads); NOT_FINITE for
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for CALL; OUT_OF_RANGE for BATCH_SIZE, N_HEADS,
+ *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); NOT_FINITE for
  *         SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
- *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; GIVEN_TWICE for Q, K, V, OUT (in the call, and in a cache, in narrow
+ *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; CONFLICT for Q, K, V, OUT (in the call, and in a cache, in narrow
  *         tensors or in a partial); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT,
  *         WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- *         NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR; the statuses that cache.h and options.h state.
+ *         NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR; the statuses that cache.h and options.h state.
  * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
  *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
 typedef struct heed_attention {
-  uint32_t struct_size;               /* sizeof(heed_attention) */
-  int32_t batch, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
-  int32_t n_q, n_kv;                  /* queries of a batch entry, and its keys */
-  int32_t head_dim, v_dim;            /* floats of a query or key, floats of a value */
-  float scale;                        /* HEED_SCALE_DEFAULT, or any other number but 0; it may be negative */
-  int32_t causal;                     /* 0 or 1 */
-  int32_t position;                   /* position of query 0 among the keys, any int32. It is 0 for a prompt, and
+  uint32_t struct_size;                    /* sizeof(heed_attention) */
+  int32_t batch_size, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
+  int32_t n_q, n_kv;                       /* queries of a batch entry, and its keys */
+  int32_t head_dim, v_dim;                 /* floats of a query or key, floats of a value */
+  float scale;                             /* HEED_SCALE_DEFAULT, or any other number but 0; it may be negative */
+  int32_t causal;                          /* 0 or 1 */
+  int32_t position;                        /* position of query 0 among the keys, any int32. It is 0 for a prompt, and
                                          n_kv - n_q if the queries are the newest tokens. With a cache it counts from
                                          there: 0 for the newest tokens */
-  heed_tensor q, k, v;                /* queries, keys, values */
-  heed_tensor_out out;                /* the result */
-  heed_memory workspace;              /* of HEED_WORKSPACE_BYTES */
-  const heed_executor *executor;      /* threads, or null */
-  const heed_options *options;        /* options, or null */
-  const heed_cache *cache;            /* a cache instead of k and v, whose data is then null; or null */
+  heed_tensor q, k, v;                     /* queries, keys, values */
+  heed_tensor_out out;                     /* the result */
+  heed_memory workspace;                   /* of HEED_WORKSPACE_BYTES */
+  const heed_executor *executor;           /* threads, or null */
+  const heed_options *options;             /* options, or null */
+  const heed_cache *cache;                 /* a cache instead of k and v, whose data is then null; or null */
 } heed_attention;
 
 /* Runs a call. heed_attention states what it computes, and the statuses. */
@@ -84,7 +84,7 @@ static inline heed_attention heed_attention_of(const float *q, const float *k, c
                                                float *out, heed_memory workspace) {
   heed_attention call;
   call.struct_size = sizeof call;
-  call.batch = 1;
+  call.batch_size = 1;
   call.n_heads = n_heads;
   call.n_kv_heads = n_kv_heads;
   call.n_q = n_q;
@@ -104,14 +104,14 @@ static inline heed_attention heed_attention_of(const float *q, const float *k, c
 }
 
 /* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape and length come from the cache. q
- * and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1. cache must not
+ * and out are token-major (batch_size, n_q, n_heads, dim), and batch_size is the number of sequences. causal is 1. cache must not
  * be null. */
 static inline heed_attention heed_attention_of_cache(const heed_cache *cache, const float *q, int32_t n_q,
                                                      int32_t n_heads, float *out, heed_memory workspace) {
   const int32_t d = cache->shape.head_dim;
   heed_attention call = heed_attention_of(q, HEED_NULL, HEED_NULL, n_q, heed_cache_longest(cache), n_heads,
                                           cache->shape.n_kv_heads, d, out, workspace);
-  call.batch = cache->shape.n_sequences;
+  call.batch_size = cache->shape.n_sequences;
   call.v_dim = cache->shape.v_dim;
   call.causal = 1;
   call.out = heed_token_major_out(out, n_q, n_heads, cache->shape.v_dim);
@@ -122,7 +122,7 @@ static inline heed_attention heed_attention_of_cache(const heed_cache *cache, co
 /* Plain self-attention with one head and no learned weights: Q = K = V = x. out (n, dim) is disjoint from x (n, dim).
  * scale is as in heed_attention. dim is 1 to HEED_MAX_DIM. The workspace is that of head_dim = v_dim = dim.
  * Error: as heed_attention.
- * Status: as heed_attention, with X, OUT, N, HEAD_DIM as names of the arguments; MISFIT for OUT if the shapes differ.
+ * Status: as heed_attention, with X, OUT, N, HEAD_DIM as names of the arguments; SHAPE_MISMATCH for OUT if the shapes differ.
  */
 HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, heed_memory workspace);
 

@@ -1,7 +1,7 @@
 /* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
  *
  * The cache lies in one piece of memory that belongs to the caller. Its size is a constant expression. Keys are stored
- * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in a narrow format. Everything
+ * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in a narrow dtype. Everything
  * that heed_attention does works on a cache, with the bits of a call on the widened keys and values.
  *
  *   heed_cache_shape shape = heed_cache_shape_default(512, KV_HEADS, HEAD_DIM);
@@ -18,7 +18,7 @@
 #ifndef HEED_CACHE_H
 #define HEED_CACHE_H
 
-#include "formats.h"
+#include "dtypes.h"
 #include "rope.h"
 #include "types.h"
 
@@ -45,7 +45,7 @@ typedef struct heed_cache_shape {
   int32_t pinned;       /* ring: tokens at the start that stay, 0 to HEED_MAX_COUNT / 2 */
   int32_t spare;        /* ring: tokens that are kept beyond the window, 0 to HEED_MAX_COUNT / 2 */
   int32_t n_sequences, n_kv_heads, head_dim, v_dim; /* sequences, heads, floats of a key, floats of a value */
-  int32_t format; /* heed_format of keys and values; int8 has a scale for each row of a head */
+  int32_t dtype; /* heed_dtype of keys and values; int8 has a scale for each row of a head */
 } heed_cache_shape;
 
 /* A linear cache of one sequence, in f32. v_dim is head_dim. */
@@ -58,22 +58,22 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
 }
 
 /* Bytes of memory for a linear cache and for a ring, as constant expressions. */
-#define HEED_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(capacity), n_sequences, n_kv_heads, head_dim, v_dim, format)
-#define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format)                     \
+#define HEED_CACHE_BYTES(capacity, n_sequences, n_kv_heads, head_dim, v_dim, dtype) \
+  HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(capacity), n_sequences, n_kv_heads, head_dim, v_dim, dtype)
+#define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype)                      \
   HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(pinned) + HEED_CACHE_SLOTS(HEED_SIZE_64(capacity) + HEED_SIZE_64(spare)), \
-                            n_sequences, n_kv_heads, head_dim, v_dim, format)
+                            n_sequences, n_kv_heads, head_dim, v_dim, dtype)
 /* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. There are fewer than 2^31. */
 #define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE_64(tokens) + 63) / 64 * 64)
-#define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, format) \
-  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                    \
-                HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads),    \
-                                  HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)))
-#define HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, format)                                 \
-  ((slots) > INT32_MAX ? HEED_SIZE_64(1) << 63                                                   \
-                       : HEED_SIZE_64(slots) * ((HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim)) * \
-                                                    HEED_SIZE_64(HEED_FORMAT_BYTES(format)) +    \
-                                                HEED_SIZE_64((format) == HEED_INT8 ? 8 : 0)))
+#define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, dtype) \
+  HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                   \
+                HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads),   \
+                                  HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, dtype)))
+#define HEED_CACHE_BYTES_OF_HEAD(slots, head_dim, v_dim, dtype)                                                        \
+  ((slots) > INT32_MAX ? HEED_SIZE_64(1) << 63                                                                         \
+                       : HEED_SIZE_64(slots) *                                                                         \
+                             ((HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim)) * HEED_SIZE_64(HEED_DTYPE_BYTES(dtype)) + \
+                              HEED_SIZE_64((dtype) == HEED_INT8 ? 8 : 0)))
 /* HEED_CACHE_BYTES or HEED_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
  * memory is so large. */
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
@@ -88,8 +88,8 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  * left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens of it,
  * from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *
- * Status of a call: GIVEN_TWICE for K, V; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
- * sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have more than it
+ * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
+ * sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have more than it
  * promises), PINNED (ranges have more pinned keys than the ring, and some of these are gone); as heed_cache_append for
  * CACHE. */
 typedef struct heed_cache {
@@ -100,9 +100,9 @@ typedef struct heed_cache {
 } heed_cache;
 
 /* Makes an empty cache in `memory`.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT,
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE,
  * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM;
- * BAD_FORMAT for FORMAT; NOT_HERE for PINNED, SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL,
+ * BAD_DTYPE for FORMAT; UNSUPPORTED for PINNED, SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL,
  * OVERFLOW, OVERLAP for MEMORY. */
 HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 
@@ -114,7 +114,7 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
  * stored. The positions begin at the length of the sequence. Here rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM.
  *
  * A ring goes on for ever: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and column
- * sums, kv_lengths, first_key, and the keys of heed_top_k. So when a sequence of a ring has more than HEED_MAX_COUNT / 2
+ * sums, kv_lengths, first_key, and the keys of heed_topk_weights. So when a sequence of a ring has more than HEED_MAX_COUNT / 2
  * columns after an append, the ring numbers its columns anew: a multiple of its slots and of 1024 is taken from all but the
  * pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves, positions, distances and lengths
  * go on, and all results have the bits that they would have had. Of one sequence, column c is the token at position
@@ -125,20 +125,20 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
  * to, as the columns of its mask are those before the call: one call without a mask, or one heed_cache_append, numbers it
  * anew.
  *
- * Numbers that do not fit the format are treated as in heed_narrow: NOT_FINITE for K, V if int8 has no scale for a row.
+ * Numbers that do not fit the dtype are treated as in heed_convert_from_f32: NOT_FINITE for K, V if int8 has no scale for a row.
  * A key that is finite as given and infinite when turned has no scale either.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare), and nothing has changed;
  * OUT_OF_RANGE for SEQUENCE, N, POSITION (more columns than HEED_MAX_COUNT); as heed_attention_run for K, V; as
- * heed_rope_apply for ROPE; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v, rope
+ * heed_rope_apply for ROPE; NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, CORRUPT for CACHE, and OVERLAP if k, v, rope
  * or the handle lie in its memory. */
 HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                                        const heed_rope *rope);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is GONE for LENGTH. This cannot happen if `length` is
+ * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if `length` is
  * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
  * again. All tokens of a ring, or all but pinned ones, can be taken back at any time.
- * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; GONE for LENGTH; as heed_cache_append for CACHE. */
+ * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; EVICTED for LENGTH; as heed_cache_append for CACHE. */
 HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences.
  * Status: as heed_cache_append for CACHE. */
@@ -153,12 +153,12 @@ HEED_API int32_t heed_cache_longest(const heed_cache *cache);
 
 /* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first
  * heed_cache_bytes of its memory. To restore it, copy these bytes into a memory and open that instead of calling
- * heed_cache_init. shape must be the shape that the cache was made with. heed_cache_open compares a checksum over all
+ * heed_cache_init. shape must be the shape that the cache was made with. heed_cache_load compares a checksum over all
  * bytes, and refuses damaged memory. Any change of the cache removes its seal.
- * Status: heed_cache_seal as heed_cache_append for CACHE; heed_cache_open as heed_cache_init; DAMAGED for MEMORY (it is
+ * Status: heed_cache_save as heed_cache_append for CACHE; heed_cache_load as heed_cache_init; CORRUPT for MEMORY (it is
  * not a sealed cache, has another shape, or is damaged). */
-HEED_API heed_status heed_cache_seal(heed_cache *cache);
-HEED_API heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
+HEED_API heed_status heed_cache_save(heed_cache *cache);
+HEED_API heed_status heed_cache_load(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 
 #ifdef __cplusplus
 }

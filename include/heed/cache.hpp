@@ -16,7 +16,7 @@ namespace heed {
 // A cache of one sequence or several. The object holds its memory. Call begin() first. heed::cache and heed::ring_cache
 // are shorter names.
 template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int Sequences, int KvHeads, int D, int V,
-          heed_format Format>
+          heed_dtype Format>
 class basic_cache {
  public:
   // The size of its memory.
@@ -55,10 +55,10 @@ class basic_cache {
   int32_t longest() const noexcept { return heed_cache_longest(&c_); }
 
   // To save the cache, call seal() and keep bytes(). To restore it, fill bytes() and call open() instead of begin().
-  status seal() noexcept { return heed_cache_seal(&c_); }
+  status seal() noexcept { return heed_cache_save(&c_); }
   status open() noexcept {
     const heed_cache_shape s = shape();
-    return heed_cache_open(&c_, &s, heed_memory_of(bytes_, n_bytes));
+    return heed_cache_load(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
   unsigned char (&bytes() noexcept)[n_bytes] { return bytes_; }
 
@@ -74,7 +74,7 @@ class basic_cache {
     s.spare = Spare;
     s.n_sequences = Sequences;
     s.v_dim = V;
-    s.format = Format;
+    s.dtype = Format;
     return s;
   }
   template <int N>
@@ -89,17 +89,17 @@ class basic_cache {
 };
 
 // A linear cache: it keeps Capacity tokens, then it is full.
-template <int Capacity, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Sequences = 1>
+template <int Capacity, int KvHeads, int D, int V = D, heed_dtype Format = HEED_F32, int Sequences = 1>
 using cache = basic_cache<HEED_CACHE_LINEAR, Capacity, 0, 0, Sequences, KvHeads, D, V, Format>;
 // A ring: it keeps the Window newest tokens and the first Pinned tokens. You can append up to Spare + 1 tokens at once.
-template <int Window, int KvHeads, int D, int V = D, heed_format Format = HEED_F32, int Pinned = 0, int Spare = 0,
+template <int Window, int KvHeads, int D, int V = D, heed_dtype Format = HEED_F32, int Pinned = 0, int Spare = 0,
           int Sequences = 1>
 using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Format>;
 
 // Attention of the newest NQ tokens over a cache of one sequence. It is causal, as in heed_attention_of_cache. To
 // switch this off, set causal = false in the options.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_format Format, int Workers>
+          heed_dtype Format, int Workers>
 status attention(const float (&q)[NQ][Heads][D],
                  const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
@@ -111,7 +111,7 @@ status attention(const float (&q)[NQ][Heads][D],
 }
 // The same with options. Their arrays have NKV columns, which are at least the length of the cache.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_format Format, int Workers, int H, int Q, int NKV>
+          heed_dtype Format, int Workers, int H, int Q, int NKV>
 status attention(const float (&q)[NQ][Heads][D],
                  const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, NKV> &o) noexcept {

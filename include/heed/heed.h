@@ -19,14 +19,14 @@
  * The library promises, for every function:
  *
  *  - Same bits everywhere. A result depends only on its inputs and parameters. It does not depend on the instruction
- *    set, compiler, thread count, tile, workspace size or memory layout. There are two arithmetic profiles
- *    (heed_profile): within one, all kernels agree bit for bit. lib/arithmetic.hpp states the rules. The promise does
+ *    set, compiler, thread count, tile, workspace size or memory layout. There are two arithmetics
+ *    (heed_arithmetic): within one, all kernels agree bit for bit. lib/arithmetic.hpp states the rules. The promise does
  *    not cover the payloads and signs of NaN. It does not cover subnormal inputs or products on units that flush them
  *    (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). The processor must round to nearest, the mode that
  *    programs start in, and floating-point exceptions must not trap. Ordinary input raises the flags of inexact,
  *    underflowing and invalid results (-inf - -inf for masked keys).
  *  - No allocation, no locks, no I/O. Its only variables are the chosen kernels, one of
- *    floats (heed_kernel_use) and one of integers; a build with one kernel has none.
+ *    floats (heed_isa_use) and one of integers; a build with one kernel has none.
  *  - A call finds errors before it writes anything.
  *  - Several threads may call any function at once, if they share neither outputs nor memory.
  *  - A call takes at most HEED_STACK_BYTES of stack, on every kernel; in a Debug build at most twice as many. The tests
@@ -39,12 +39,12 @@
  *
  * Range: Numbers may be as large as any intermediate result may be. A logit is a float, so it is safe while
  * |scale * log2(e)| * sum |q k| is below 2^127 (in softmax |scale * log2(e) * x|). A larger one becomes an infinite
- * score. In the unfused profile it may become NaN, if products have both signs. Values are added before their sum is
+ * score. without fma it may become NaN, if products have both signs. Values are added before their sum is
  * divided by the sum of the weights, so in each column the visible |v| must sum to less than 2^127.
  *
  * NaN and infinity are the same on every kernel:
  *
- *  - A NaN in a query, or in a key that the query sees, makes all outputs of that query NaN. For such a row heed_top_k
+ *  - A NaN in a query, or in a key that the query sees, makes all outputs of that query NaN. For such a row heed_topk_weights
  *    gives weights +0 and keys -1, since no weight is the largest.
  *  - A NaN or an infinity in a column of a value that a query sees reaches that column of the output.
  *  - A score of +infinity makes the row NaN.
@@ -57,8 +57,8 @@
 
 #include "attention.h"
 #include "cache.h"
-#include "formats.h"
-#include "kernels.h"
+#include "dtypes.h"
+#include "isa.h"
 #include "layers.h"
 #include "options.h"
 #include "rope.h"
@@ -66,5 +66,6 @@
 #include "sequence.h"
 #include "status.h"
 #include "types.h"
+#include "weights.h"
 
 #endif

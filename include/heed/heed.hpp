@@ -193,18 +193,18 @@ struct if_narrow<true> {
 // The same on arrays of float, half and bfloat16. Narrow numbers are widened while they are read, and a narrow result
 // is rounded. For int8 use the functions of heed.h.
 template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
-typename if_narrow<number<TQ>::format + number<TK>::format + number<TV>::format + number<TOut>::format != 0>::result
+typename if_narrow<number<TQ>::dtype + number<TK>::dtype + number<TV>::dtype + number<TOut>::dtype != 0>::result
 attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
           TOut (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<Heads, NQ, NKV> &o = {}) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_narrow_tensors narrow;
-  heed_narrow_tensors_init(&narrow);
-  narrow.q = heed_narrow_token_major(q, nullptr, number<TQ>::format, NQ, Heads, D);
-  narrow.k = heed_narrow_token_major(k, nullptr, number<TK>::format, NKV, KvHeads, D);
-  narrow.v = heed_narrow_token_major(v, nullptr, number<TV>::format, NKV, KvHeads, V);
-  narrow.out = heed_narrow_token_major_out(out, number<TOut>::format, NQ, Heads, V);
+  heed_typed_tensors narrow;
+  heed_typed_tensors_init(&narrow);
+  narrow.q = heed_typed_token_major(q, nullptr, number<TQ>::dtype, NQ, Heads, D);
+  narrow.k = heed_typed_token_major(k, nullptr, number<TK>::dtype, NKV, KvHeads, D);
+  narrow.v = heed_typed_token_major(v, nullptr, number<TV>::dtype, NKV, KvHeads, V);
+  narrow.out = heed_typed_token_major_out(out, number<TOut>::dtype, NQ, Heads, V);
   heed_options c = *o.c_options();
-  c.narrow = &narrow;
+  c.typed = &narrow;
   heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
   call.v_dim = V;
   set_options(&call, o);

@@ -27,14 +27,14 @@ typedef struct heed_int_tensor {
 /* A tensor that is written. Its elements lie as in heed_int_tensor. */
 typedef struct heed_int_tensor_out {
   void *data;                                      /* int8_t or int16_t */
-  int32_t format;                                  /* HEED_INT8 or HEED_INT16 */
+  int32_t dtype;                                   /* HEED_INT8 or HEED_INT16 */
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
-  int32_t zero_point;                              /* within the range of the format */
+  int32_t zero_point;                              /* within the range of the dtype */
 } heed_int_tensor_out;
 
 struct heed_int_cache;
 
-/* A mask of bytes over (batch, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
+/* A mask of bytes over (batch_size, n_heads, n_q, n_kv): 0 hides a key. A stride of 0 broadcasts. */
 typedef struct heed_int_mask {
   const uint8_t *data;                               /* null: no mask */
   ptrdiff_t batch_stride, head_stride, query_stride; /* in elements */
@@ -73,8 +73,8 @@ HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
  * share one pass over its keys. Probabilities have 15 bits, and scores are never rounded to int8. lib/arithmetic.hpp
  * states the rules I1 to I9.
  *
- * Shapes: q (batch, n_heads, n_q, head_dim), k (batch, n_kv_heads, n_kv, head_dim), v (batch, n_kv_heads, n_kv, v_dim),
- *         out (batch, n_heads, n_q, v_dim).
+ * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size, n_kv_heads, n_kv, v_dim),
+ *         out (batch_size, n_heads, n_q, v_dim).
  * Scales: of q for the call, or for each head and row (scores); of k and v for the call, or for each head (scores,
  *         values). An additive mask, a softcap, ALiBi and scales of single keys are not possible.
  * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not -1,
@@ -95,27 +95,27 @@ HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
  * Workspace: of HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
  * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the workers
  *         at multiples of HEED_INT_BLOCK.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for CALL; OUT_OF_RANGE for BATCH, N_HEADS,
- *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL, LEFT_WINDOW, RIGHT_WINDOW, KV_LENGTHS (0 to n_kv); MISFIT for
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for CALL; OUT_OF_RANGE for BATCH_SIZE, N_HEADS,
+ *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL, LEFT_WINDOW, RIGHT_WINDOW, KV_LENGTHS (0 to n_kv); SHAPE_MISMATCH for
  *         N_KV_HEADS (must divide n_heads); NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OUT_OF_RANGE (zero point)
- *         for Q, K, V, OUT; BAD_FORMAT for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
+ *         for Q, K, V, OUT; BAD_DTYPE for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
  *         MISALIGNED, BAD_STRIDE, OVERFLOW for SCORES, MASK; MISALIGNED, OVERFLOW for KV_LENGTHS, VALUES, SINKS, LSE;
  *         NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE, PARTIAL; OVERLAP for OUT, LSE, PARTIAL,
- *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR;
+ *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR;
  *         with a cache the statuses that int_cache.h states.
  * Source: Vaswani et al. 2017 (attention), Ainslie et al. 2023 (grouped heads), Dao et al. 2022 (tiling); Jacob et al.
  *         2018 (zero points, multipliers); sums of exact bins as in Demmel and Nguyen 2015 (reproducible summation). */
 typedef struct heed_int_attention {
-  uint32_t struct_size;               /* sizeof(heed_int_attention) */
-  int32_t batch, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
-  int32_t n_q, n_kv;                  /* queries of a batch entry, and its keys: at most HEED_INT_MAX_KEYS */
-  int32_t head_dim, v_dim;            /* at most HEED_INT_MAX_DIM */
-  int32_t causal;                     /* 0 or 1; right_window then has no meaning */
-  int32_t position;                   /* position of query 0 among the keys, any int32 */
-  int32_t left_window, right_window;  /* keys besides the query's own position; -1: all */
-  const int32_t *kv_lengths;          /* (batch), 0 to n_kv; or null */
-  heed_int_tensor q, k, v;            /* queries, keys, values */
-  heed_int_tensor_out out;            /* the result */
+  uint32_t struct_size;                    /* sizeof(heed_int_attention) */
+  int32_t batch_size, n_heads, n_kv_heads; /* batch entries, heads of q, heads of k and v */
+  int32_t n_q, n_kv;                       /* queries of a batch entry, and its keys: at most HEED_INT_MAX_KEYS */
+  int32_t head_dim, v_dim;                 /* at most HEED_INT_MAX_DIM */
+  int32_t causal;                          /* 0 or 1; right_window then has no meaning */
+  int32_t position;                        /* position of query 0 among the keys, any int32 */
+  int32_t left_window, right_window;       /* keys besides the query's own position; -1: all */
+  const int32_t *kv_lengths;               /* (batch_size), 0 to n_kv; or null */
+  heed_int_tensor q, k, v;                 /* queries, keys, values */
+  heed_int_tensor_out out;                 /* the result */
   heed_multiplier score;         /* octaves of a unit of q . k: q_scale * k_scale * scale * log2(e); e from -31 to 0 */
   heed_multiplier value;         /* v_scale / out_scale; e from -8 to 22 */
   const heed_multiplier *scores; /* (n_heads, n_q) instead of score, or null. A stride of 0 repeats */
@@ -123,9 +123,9 @@ typedef struct heed_int_attention {
   const heed_multiplier *values;                   /* (n_heads) instead of value, or null */
   heed_int_mask mask;                              /* data null: none */
   const int32_t *sinks;                            /* (n_heads), or null */
-  int32_t *lse;                                    /* (batch, n_heads, n_q) contiguous, or null */
-  heed_memory partial;   /* batch * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
-  heed_memory workspace; /* of HEED_INT_WORKSPACE_BYTES */
+  int32_t *lse;                                    /* (batch_size, n_heads, n_q) contiguous, or null */
+  heed_memory partial; /* batch_size * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
+  heed_memory workspace;              /* of HEED_INT_WORKSPACE_BYTES */
   const heed_executor *executor;      /* threads, or null */
   const struct heed_int_cache *cache; /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
 } heed_int_attention;
@@ -145,7 +145,7 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
   const heed_memory no_partial = {HEED_NULL, 0};
   heed_int_attention call;
   call.struct_size = sizeof call;
-  call.batch = 1;
+  call.batch_size = 1;
   call.n_heads = n_heads;
   call.n_kv_heads = n_kv_heads;
   call.n_q = n_q;
@@ -174,7 +174,7 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
 /* Runs a call. heed_int_attention states what it computes, and the statuses. */
 HEED_API heed_status heed_int_attention_run(const heed_int_attention *call);
 
-/* Makes the states of rows that have seen no key. n_rows is batch * n_heads * n_q.
+/* Makes the states of rows that have seen no key. n_rows is batch_size * n_heads * n_q.
  * Status: OUT_OF_RANGE for ROWS, V_DIM; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for PARTIAL. */
 HEED_API heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial);
 /* Adds the states of `from` to those of `into`. The states are plain memory without addresses: a copy is as good, also

@@ -76,8 +76,8 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  * newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own window.
  * A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
  *
- * Status of a call: GIVEN_TWICE for K, V, KV_LENGTHS; MISFIT for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
- * N_KV (shorter than a sequence); GONE for N_Q (the ring no longer has all keys that the first query sees; it may have
+ * Status of a call: CONFLICT for K, V, KV_LENGTHS; SHAPE_MISMATCH for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
+ * N_KV (shorter than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have
  * more than it promises); as heed_int_cache_append for CACHE. */
 typedef struct heed_int_cache {
   uint32_t struct_size; /* sizeof(heed_int_cache) */
@@ -87,9 +87,9 @@ typedef struct heed_int_cache {
 } heed_int_cache;
 
 /* Makes an empty cache in `memory`.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT,
+ * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE,
  * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, SHAPE (a zero
- * point); NOT_HERE for SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP for
+ * point); UNSUPPORTED for SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP for
  * MEMORY. */
 HEED_API heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 
@@ -106,8 +106,8 @@ static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n
  * HEED_MAX_COUNT / 2 columns after an append, a multiple of the ring's slots and of 256 is taken from their numbers, and
  * heed_int_cache_longest is small again. No result changes a bit.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
- * SEQUENCE, N; NULL_POINTER, BAD_STRIDE, OVERFLOW, MISFIT (zero point) for K, V;
- * NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, DAMAGED for CACHE, and OVERLAP if k, v or the handle lie
+ * SEQUENCE, N; NULL_POINTER, BAD_STRIDE, OVERFLOW, SHAPE_MISMATCH (zero point) for K, V;
+ * NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, CORRUPT for CACHE, and OVERLAP if k, v or the handle lie
  * in its memory. */
 HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,
                                            heed_int_tensor v, int32_t n);
@@ -120,10 +120,10 @@ HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t se
                                                int32_t n, const float *k_scales, const float *v_scales);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is GONE for LENGTH. This cannot happen if `length` is
+ * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if `length` is
  * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
  * again. All tokens can be taken back at any time.
- * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; GONE for LENGTH; as heed_int_cache_append for CACHE. */
+ * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; EVICTED for LENGTH; as heed_int_cache_append for CACHE. */
 HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences.
  * Status: as heed_int_cache_append for CACHE. */
@@ -137,12 +137,12 @@ HEED_API int32_t heed_int_cache_longest(const heed_int_cache *cache);
 
 /* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first
  * heed_int_cache_bytes of its memory. To restore it, copy these bytes into a memory and open that instead of calling
- * heed_int_cache_init. shape must be the shape that the cache was made with. heed_int_cache_open compares a checksum
+ * heed_int_cache_init. shape must be the shape that the cache was made with. heed_int_cache_load compares a checksum
  * over all bytes, and refuses damaged memory. Any change of the cache removes its seal.
- * Status: heed_int_cache_seal as heed_int_cache_append for CACHE; heed_int_cache_open as heed_int_cache_init; DAMAGED
+ * Status: heed_int_cache_save as heed_int_cache_append for CACHE; heed_int_cache_load as heed_int_cache_init; CORRUPT
  * for MEMORY (it is not a sealed cache, has another shape, or is damaged). */
-HEED_API heed_status heed_int_cache_seal(heed_int_cache *cache);
-HEED_API heed_status heed_int_cache_open(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
+HEED_API heed_status heed_int_cache_save(heed_int_cache *cache);
+HEED_API heed_status heed_int_cache_load(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 
 /* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape, length and zero points come from
  * the cache. q and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1. Set
@@ -154,7 +154,7 @@ static inline heed_int_attention heed_int_attention_of_cache(const heed_int_cach
   const heed_int_tensor_out of_out = {out, HEED_INT8, heed_stride_of(n_heads, s.v_dim, n_q), s.v_dim, out_row, 0};
   heed_int_attention call = heed_int_attention_of(q, HEED_NULL, HEED_NULL, n_q, heed_int_cache_longest(cache), n_heads,
                                                   s.n_kv_heads, s.head_dim, HEED_NULL, workspace);
-  call.batch = s.n_sequences;
+  call.batch_size = s.n_sequences;
   call.v_dim = s.v_dim;
   call.causal = 1;
   call.k.zero_point = s.k_zero;

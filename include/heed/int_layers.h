@@ -15,13 +15,13 @@
 extern "C" {
 #endif
 
-/* A projection in integers, as heed_int_project takes it: x times w is y, with the scales x_scale and y_scale. Weights
+/* A projection in integers, as heed_int_linear takes it: x times w is y, with the scales x_scale and y_scale. Weights
  * without data: none. */
-typedef struct heed_int_linear {
+typedef struct heed_int_projection {
   heed_weights w;                     /* int8, (n_in, n_out) */
   const int32_t *bias;                /* (n_out) or null; its unit is x_scale * w_scale[o] */
   const heed_multiplier *multipliers; /* (n_out): x_scale * w_scale[o] / y_scale */
-} heed_int_linear;
+} heed_int_projection;
 
 /* The type of a norm in integers: heed_int_layer_norm or heed_int_rms_norm. */
 typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
@@ -35,21 +35,21 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
  *   norm_first                                     norm last
  *   H (h_zero) = norm1 of x                        H (h_zero) = heed_int_rescale of x by to_h
  *
- *   Q (q_zero), K (k_zero), V (v_zero) = heed_int_project of H by wq, wk, wv
+ *   Q (q_zero), K (k_zero), V (v_zero) = heed_int_linear of H by wq, wk, wv
  *   C (c_zero) = heed_int_attention_run of Q, K, V by score, value
- *   c = heed_int_project of C by wo
+ *   c = heed_int_linear of C by wo
  *
  *   a = heed_int_add of x by of_x                  s = heed_int_add of x by of_x and c by of_attention
  *       and c by of_attention                      a = norm1 of s
  *   G (g_zero) = norm2 of a                        G (g_zero) = heed_int_rescale of a by to_g
  *
- *   not gated:  P (u_zero) = heed_int_project of G by w_up
+ *   not gated:  P (u_zero) = heed_int_linear of G by w_up
  *               U (u_zero) = heed_int_lookup of P in activation
- *   gated:      P (gate_zero) = heed_int_project of G by w_gate
+ *   gated:      P (gate_zero) = heed_int_linear of G by w_gate
  *               A (gate_zero) = heed_int_lookup of P in activation
- *               B (up_zero) = heed_int_project of G by w_up
+ *               B (up_zero) = heed_int_linear of G by w_up
  *               U (u_zero) = heed_int_multiply of A, B by gate
- *   u = heed_int_project of U by w_down
+ *   u = heed_int_linear of U by w_down
  *
  *   y = heed_int_add of a by of_a                  t = heed_int_add of a by of_a and u by of_hidden
  *       and u by of_hidden                         y = norm2 of t
@@ -58,15 +58,15 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
  * with z = u_zero, and in a gated layer of P_scale, z, 1 / A_scale, z with z = gate_zero. */
 typedef struct heed_int_layer {
   uint32_t struct_size;                  /* sizeof(heed_int_layer) */
-  int32_t model_dim, hidden_dim;         /* numbers of a row, and of a hidden row */
+  int32_t model_dim, ffn_dim;            /* numbers of a row, and of a hidden row */
   int32_t n_heads, n_kv_heads, head_dim; /* as heed_int_attention; v_dim is head_dim */
   int32_t norm_first, causal;            /* 0 or 1 */
-  heed_int_linear wq;           /* H to Q: (model_dim, n_heads * head_dim), multipliers H_scale * w_scale / Q_scale */
-  heed_int_linear wk, wv;       /* H to K, H to V: (model_dim, n_kv_heads * head_dim), likewise */
-  heed_int_linear wo;           /* C to c, int16: (n_heads * head_dim, model_dim) */
-  heed_int_linear w_up;         /* G to P, in a gated layer to B: (model_dim, hidden_dim) */
-  heed_int_linear w_gate;       /* gated: G to P, (model_dim, hidden_dim); without data: not gated */
-  heed_int_linear w_down;       /* U to u, int16: (hidden_dim, model_dim) */
+  heed_int_projection wq;       /* H to Q: (model_dim, n_heads * head_dim), multipliers H_scale * w_scale / Q_scale */
+  heed_int_projection wk, wv;   /* H to K, H to V: (model_dim, n_kv_heads * head_dim), likewise */
+  heed_int_projection wo;       /* C to c, int16: (n_heads * head_dim, model_dim) */
+  heed_int_projection w_up;     /* G to P, in a gated layer to B: (model_dim, ffn_dim) */
+  heed_int_projection w_gate;   /* gated: G to P, (model_dim, ffn_dim); without data: not gated */
+  heed_int_projection w_down;   /* U to u, int16: (ffn_dim, model_dim) */
   heed_int_norm_function *norm; /* heed_int_layer_norm or heed_int_rms_norm, for both norms */
   heed_int_norm norm1, norm2;   /* (model_dim) each, eps in units of what they take, weights and biases in units of what
                                  * they give: norm_first norm1 x to H, norm2 a to G; norm last norm1 s to a, norm2 t to y */
@@ -84,16 +84,16 @@ typedef struct heed_int_layer {
 } heed_int_layer;
 
 /* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */
-static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n_heads, int32_t hidden_dim,
+static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n_heads, int32_t ffn_dim,
                                                     heed_int_norm_function *norm) {
-  const heed_int_linear none = {
+  const heed_int_projection none = {
       {HEED_NULL, HEED_NULL, HEED_INT8, HEED_OUT_IN, 0, 0, 0, HEED_NULL, HEED_NULL, 0}, HEED_NULL, HEED_NULL};
   const heed_int_norm no_norm = {HEED_NULL, HEED_NULL, 0, 0};
   const heed_multiplier unset = {0, 0};
   heed_int_layer l;
   l.struct_size = sizeof l;
   l.model_dim = model_dim;
-  l.hidden_dim = hidden_dim;
+  l.ffn_dim = ffn_dim;
   l.n_heads = l.n_kv_heads = n_heads;
   l.head_dim = n_heads > 0 ? model_dim / n_heads : 0;
   l.norm_first = l.causal = 0;
@@ -108,7 +108,7 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   return l;
 }
 
-/* Bytes of memory for n rows, as constant expressions: keys and values of all rows, then for each worker some rows on
+/* Bytes of workspace for n rows, as constant expressions: keys and values of all rows, then for each worker some rows on
  * their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add HEED_INT_LAYER_SIZE_OF_
  * WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from HEED_INT_LAYER_MIN_BYTES up
  * gives the same bits. */
@@ -116,19 +116,19 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
 #define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) \
   (2 * HEED_INT_LAYER_ROUND(HEED_SIZE_64(n) * HEED_SIZE_64(n_kv_heads) * HEED_SIZE_64(head_dim)))
-#define HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated)         \
+#define HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, ffn_dim, gated)            \
   HEED_INT_LAYER_ROUND(3 * HEED_SIZE(model_dim) +                                           \
                        HEED_INT_LAYER_GREATER(2 * HEED_SIZE(n_heads) * HEED_SIZE(head_dim), \
-                                              HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1)))
-#define HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated) \
-  (32 * HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +  \
+                                              HEED_SIZE(ffn_dim) * HEED_SIZE((gated) ? 2 : 1)))
+#define HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, ffn_dim, gated) \
+  (32 * HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, ffn_dim, gated) +  \
    HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_BYTES(head_dim, head_dim)))
-#define HEED_INT_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
-  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                       \
-                HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, hidden_dim, gated))
-#define HEED_INT_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, hidden_dim, gated) \
-  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                           \
-                HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, hidden_dim, gated) +    \
+#define HEED_INT_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, ffn_dim, gated) \
+  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                    \
+                HEED_INT_LAYER_SIZE_OF_WORKER(model_dim, n_heads, head_dim, ffn_dim, gated))
+#define HEED_INT_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, ffn_dim, gated) \
+  HEED_SIZE_FIT(HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) +                        \
+                HEED_INT_LAYER_SIZE_OF_ROW(model_dim, n_heads, head_dim, ffn_dim, gated) +    \
                 HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(head_dim, head_dim)))
 /* Both as functions. They return 0 if a number of the layer or n is not valid, or if no memory is so large. */
 HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
@@ -139,20 +139,20 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
  *         y has k rows, which have the bits of the whole call, and is disjoint from x. Keys and values are those of all
  *         rows. A class token needs row 0 of the last layer, and a prompt its last row.
- * Threads: rows are shared out in pieces, if the memory has room for more than one worker.
- * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
+ * Threads: rows are shared out in pieces, if the workspace has room for more than one worker.
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. workspace is disjoint from
  *         everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM,
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM,
  *         N_HEADS, N_KV_HEADS, HEAD_DIM, NORM_FIRST, CAUSAL, SCORE, VALUE, MULTIPLIERS (those above, and those of
- *         weights), LAYER (a zero point); MISFIT for N_KV_HEADS, X, Y, and weights of other sizes; as heed_int_project
+ *         weights), LAYER (a zero point); SHAPE_MISMATCH for N_KV_HEADS, X, Y, and weights of other sizes; as heed_int_linear
  *         for WQ, WK, WV, WO, W_UP, W_GATE, W_DOWN; NULL_POINTER for NORM, ACTIVATION; as heed_int_layer_norm for
- *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_FORMAT for X, Y (int16 only); as heed_int_add for X,
- *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY; as
- *         heed_int_cache_append for CACHE; with a cache MISFIT for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
- *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL; MISFIT for OUT_ROWS (more than the
+ *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_DTYPE for X, Y (int16 only); as heed_int_add for X,
+ *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for Y, WORKSPACE; as
+ *         heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
+ *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL; SHAPE_MISMATCH for OUT_ROWS (more than the
  *         rows of x), Y (it has others). */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
-                                        heed_memory memory, const heed_executor *executor);
+                                        heed_memory workspace, const heed_executor *executor);
 
 #ifdef __cplusplus
 }

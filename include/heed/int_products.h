@@ -18,7 +18,7 @@ extern "C" {
  *
  *   multipliers[o] = heed_multiplier_of(x_scale * w_scale[o] / y_scale);
  *   heed_weights w = heed_weights_of(data, HEED_NULL, HEED_INT8, HEED_OUT_IN, n_in, n_out);
- *   heed_status s = heed_int_project(heed_int_matrix_of(x, HEED_INT8, n, n_in, x_zero_point), w, bias, multipliers,
+ *   heed_status s = heed_int_linear(heed_int_matrix_of(x, HEED_INT8, n, n_in, x_zero_point), w, bias, multipliers,
  *                                    heed_int_matrix_out_of(y, HEED_INT8, n, n_out, y_zero_point), HEED_NULL);
  *
  * x is int8 (n, n_in), n_in at most HEED_INT_MAX_IN. y is int8 or int16. w is int8, in any layout; of packed weights
@@ -33,27 +33,27 @@ extern "C" {
  * rows: they take 1.4 times less, and 1.1 times more.
  * Workspace: none. Threads: with an executor, rows or outputs are shared out.
  * Aliasing: y is disjoint from everything else.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_FORMAT, BAD_STRIDE, OVERFLOW for X, Y;
- * MISFIT for Y (shape), W (n_in); as heed_project for W, but BAD_FORMAT also for all formats but HEED_INT8;
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_DTYPE, BAD_STRIDE, OVERFLOW for X, Y;
+ * SHAPE_MISMATCH for Y (shape), W (n_in); as heed_linear for W, but BAD_DTYPE also for all dtypes but HEED_INT8;
  * OUT_OF_RANGE for X (n_in); NULL_POINTER, MISALIGNED, OVERFLOW for BIAS, MULTIPLIERS; OUT_OF_RANGE for MULTIPLIERS (m
  * outside [2^30, 2^31) or e outside [-31, 30]); OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR. */
-HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *bias,
-                                      const heed_multiplier *multipliers, heed_int_matrix_out y,
-                                      const heed_executor *executor);
+ * NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR. */
+HEED_API heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias,
+                                     const heed_multiplier *multipliers, heed_int_matrix_out y,
+                                     const heed_executor *executor);
 
-/* Makes weights for heed_project, for layers and for models of floats, whose products are made in integers: each row of
+/* Makes weights for heed_linear, for layers and for models of floats, whose products are made in integers: each row of
  * x is quantised to int8 on its way, with a scale of its own (W8A8). packed is what heed_weights_open made of weights in
  * HEED_INT8, HEED_UINT8, HEED_Q8_0 or HEED_Q4_0; the new weights need its bytes as long.
  *
  *   heed_weights fast;
  *   if (s == HEED_OK) s = heed_weights_in_integers(&fast, packed);
- *   if (s == HEED_OK) s = heed_project(x, fast, bias, y, HEED_NULL);
+ *   if (s == HEED_OK) s = heed_linear(x, fast, bias, y, HEED_NULL);
  *
  * Rule: s_x = max |x| / 127 over the row, q = x * (127 / max |x|), rounded to nearest, ties to even. Sums of q * number,
  * or of q * (number - zero point), are exact. int8 and uint8: y = (float(sum) * s_x) * scale + bias, where the first
  * product may exceed the range of a float. Blocks: t = float(sum of a block) * scale, y = y + t from +0 in ascending
- * order, and at last y * s_x + bias. All steps round by themselves, so both profiles have the same bits.
+ * order, and at last y * s_x + bias. All steps round by themselves, so both arithmetics have the same bits.
  * Range: any finite x. y is infinite only if its value without bias is beyond the range.
  * Special rows: a row of x with NaN or infinity becomes NaN. A row whose numbers are all below 2^-100 in magnitude
  * counts as 0.
@@ -65,7 +65,7 @@ HEED_API heed_status heed_int_project(heed_int_matrix x, heed_weights w, const i
  * Workspace: none.
  * Aliasing: w may be packed's own object.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NOT_INITIALIZED (not made by heed_weights_open),
- * BAD_FORMAT, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN), DAMAGED (as heed_project for W). */
+ * BAD_DTYPE, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN), CORRUPT (as heed_linear for W). */
 HEED_API heed_status heed_weights_in_integers(heed_weights *w, heed_weights packed);
 
 #ifdef __cplusplus

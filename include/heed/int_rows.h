@@ -4,11 +4,11 @@
  * processor. Rows are int8 or int16. An int16 matrix that is read has the zero point 0, as in TensorFlow Lite. A wide
  * residual stream is int16, products take and give int8.
  *
- * In place: y may be an input, if data, format and row_stride are the same. Otherwise y is disjoint from all inputs.
+ * In place: y may be an input, if data, dtype and row_stride are the same. Otherwise y is disjoint from all inputs.
  * Threads: with an executor, rows are shared out. Workspace: none.
- * Status: of all functions: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_FORMAT, BAD_STRIDE,
- * OVERFLOW, MISFIT (another shape) for each matrix; OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR; OUT_OF_RANGE for MULTIPLIERS (m outside [2^30, 2^31), or e outside the
+ * Status: of all functions: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_DTYPE, BAD_STRIDE,
+ * OVERFLOW, SHAPE_MISMATCH (another shape) for each matrix; OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
+ * NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR; OUT_OF_RANGE for MULTIPLIERS (m outside [2^30, 2^31), or e outside the
  * stated range).
  *
  * SPDX-License-Identifier: MIT */
@@ -34,7 +34,7 @@ HEED_API heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_
 HEED_API heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor,
                                        heed_int_matrix_out y, const heed_executor *executor);
 
-/* Another scale, format or zero point: y = x * factor. factor is x_scale / y_scale; e from -31 to 30.
+/* Another scale, dtype or zero point: y = x * factor. factor is x_scale / y_scale; e from -31 to 30.
  * Error: one rounding, half a unit of y, then the range of y. */
 HEED_API heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
                                       const heed_executor *executor);

@@ -2,9 +2,9 @@
 #ifndef HEED_INT_TYPES_H
 #define HEED_INT_TYPES_H
 
-#include "formats.h"
-#include "kernels.h"
+#include "isa.h"
 #include "types.h"
+#include "weights.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,44 +43,44 @@ static inline heed_multiplier heed_multiplier_one(void) {
  * zero_point). */
 typedef struct heed_int_matrix {
   const void *data;     /* int8_t or int16_t */
-  int32_t format;       /* HEED_INT8 or HEED_INT16 */
+  int32_t dtype;        /* HEED_INT8 or HEED_INT16 */
   int32_t n_rows, dim;  /* rows, and numbers of a row */
   ptrdiff_t row_stride; /* in elements; 0 repeats one row */
-  int32_t zero_point;   /* within the range of the format */
+  int32_t zero_point;   /* within the range of the dtype */
 } heed_int_matrix;
 
 /* A matrix that is written. Its elements lie as in heed_int_matrix. */
 typedef struct heed_int_matrix_out {
   void *data;           /* int8_t or int16_t */
-  int32_t format;       /* HEED_INT8 or HEED_INT16 */
+  int32_t dtype;        /* HEED_INT8 or HEED_INT16 */
   int32_t n_rows, dim;  /* rows, and numbers of a row */
   ptrdiff_t row_stride; /* in elements; at least dim, unless n_rows is 1 */
-  int32_t zero_point;   /* within the range of the format */
+  int32_t zero_point;   /* within the range of the dtype */
 } heed_int_matrix_out;
 
 /* A contiguous matrix: row_stride is dim. */
-static inline heed_int_matrix heed_int_matrix_of(const void *data, int32_t format, int32_t n_rows, int32_t dim,
+static inline heed_int_matrix heed_int_matrix_of(const void *data, int32_t dtype, int32_t n_rows, int32_t dim,
                                                  int32_t zero_point) {
-  heed_int_matrix m = {data, format, n_rows, dim, dim, zero_point};
+  heed_int_matrix m = {data, dtype, n_rows, dim, dim, zero_point};
   return m;
 }
-static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t format, int32_t n_rows, int32_t dim,
+static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t dtype, int32_t n_rows, int32_t dim,
                                                          int32_t zero_point) {
-  heed_int_matrix_out m = {data, format, n_rows, dim, dim, zero_point};
+  heed_int_matrix_out m = {data, dtype, n_rows, dim, dim, zero_point};
   return m;
 }
 
 /* --------------------------------------------------------------------------------------------------------- kernels */
 
 /* The kernels of integers that can run here, best first. All give the same bits: another one is only slower. They are
- * chosen apart from those of floats: by the environment variable HEED_INT_KERNEL at the first call, else the best. name
+ * chosen apart from those of floats: by the environment variable HEED_INT_ISA at the first call, else the best. name
  * is null past the last. */
-HEED_API int32_t heed_int_kernel_count(void);
-HEED_API const char *heed_int_kernel_name(int32_t index);
-HEED_API const char *heed_int_kernel_current(void);
+HEED_API int32_t heed_int_isa_count(void);
+HEED_API const char *heed_int_isa_name(int32_t index);
+HEED_API const char *heed_int_isa_current(void);
 /* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
- * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. */
-HEED_API heed_status heed_int_kernel_use(const char *name);
+ * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for KERNEL. */
+HEED_API heed_status heed_int_isa_use(const char *name);
 
 /* Bytes of memory for heed_int_selftest: the least. */
 #define HEED_INT_SELFTEST_BYTES 8192

@@ -2,7 +2,7 @@
  *
  * Rows are int8 or int16 with scales and zero points, as TensorFlow Lite and CMSIS-NN write them. No number is ever a
  * float, so the functions run as well where there is no FPU; only heed_weights_in_integers is for models of floats. All
- * sums are exact, so their order is free. There is one profile: the same bits on every processor, for every compiler,
+ * sums are exact, so their order is free. There is one arithmetic: the same bits on every processor, for every compiler,
  * tile, thread and split.
  *
  *   HEED_MEMORY(workspace, HEED_INT_WORKSPACE_BYTES(64, 64));

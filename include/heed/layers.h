@@ -6,10 +6,9 @@
  *   attention.wq = heed_weights_of(wq, NULL, HEED_F32, HEED_OUT_IN, DIM, DIM);     // wk, wv, wo, bq, ... likewise
  *   heed_transformer_layer layer = heed_transformer_layer_default(&attention, HIDDEN, heed_layer_norm, heed_gelu);
  *   layer.w_up = heed_weights_of(w_up, NULL, HEED_F32, HEED_OUT_IN, DIM, HIDDEN);  // w_down, norms, ... likewise
- *   HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, DIM / N_HEADS, DIM / N_HEADS,
- *                                                    HIDDEN, 0));
+ *   HEED_MEMORY(workspace, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, HIDDEN, 0));
  *   heed_status s = heed_transformer_layer_run(&layer, heed_matrix_of(x, n, DIM), heed_matrix_out_of(y, n, DIM),
- *                                              memory, NULL);
+ *                                              workspace, NULL);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_LAYERS_H
@@ -17,11 +16,11 @@
 
 #include "attention.h"
 #include "cache.h"
-#include "formats.h"
 #include "options.h"
 #include "rope.h"
 #include "rows.h"
 #include "types.h"
+#include "weights.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,19 +38,19 @@ extern "C" {
  * the rows of sequence i, after those that it has. A sequence without rows in a call stays as it is.
  *
  *   int32_t lengths[8] = {1, 1, 1, 1, 1, 1, 1, 1};   // eight streams, one new token each
- *   heed_batch_init(&batch, 8, lengths);
+ *   heed_ragged_batch_init(&batch, 8, lengths);
  *   attention.batch = &batch;                        // attention.cache has n_sequences = 8
  */
-typedef struct heed_batch {
-  uint32_t struct_size; /* sizeof(heed_batch) */
+typedef struct heed_ragged_batch {
+  uint32_t struct_size; /* sizeof(heed_ragged_batch) */
   const heed_code *code;
   int32_t n_sequences;    /* 1 to HEED_MAX_COUNT */
   const int32_t *lengths; /* (n_sequences): rows of each sequence */
-} heed_batch;
+} heed_ragged_batch;
 
 /* A batch of so many sequences. A run looks at the lengths, not this function.
  * Status: NULL_POINTER, MISALIGNED for BATCH. */
-HEED_API heed_status heed_batch_init(heed_batch *batch, int32_t n_sequences, const int32_t *lengths);
+HEED_API heed_status heed_ragged_batch_init(heed_ragged_batch *batch, int32_t n_sequences, const int32_t *lengths);
 
 /* -------------------------------------------------------------------------------------------------- attention layer */
 
@@ -61,7 +60,7 @@ HEED_API heed_status heed_batch_init(heed_batch *batch, int32_t n_sequences, con
  *   y = attention(q, k, v) wo + bo
  *
  * The weights are wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim,
- * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any format and layout. Without wo (its
+ * n_kv_heads * v_dim) and wo (n_heads * v_dim, out_dim). Each may have any dtype and layout. Without wo (its
  * data is null), y is the context of all heads side by side, and out_dim is n_heads * v_dim. A bias is null, or as long
  * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM.
  *
@@ -69,7 +68,7 @@ HEED_API heed_status heed_batch_init(heed_batch *batch, int32_t n_sequences, con
  * qk_norm_whole = 1, all heads of a row are one row of the norm (OLMo 2).
  *
  * Cross-attention (the paper, Whisper, T5, Moonshine): With cross = 1, the rows attend to another sequence. Its keys
- * and values lie in the cache. heed_attention_layer_remember computes them there, once, from the rows of the other
+ * and values lie in the cache. heed_attention_layer_encode computes them there, once, from the rows of the other
  * sequence. A run then reads the cache and does not change it, and any number of layers and threads may read it. rope
  * is null and causal is 0. Options such as kv_lengths and masks count by the rows of the other sequence. With a batch,
  * the rows of sequence i attend to sequence i of the cache. */
@@ -86,9 +85,9 @@ typedef struct heed_attention_layer {
   heed_norm *qk_norm;             /* the norm of q and k; or null */
   float qk_eps;                   /* of qk_norm */
   const float *q_norm_weight, *q_norm_bias, *k_norm_weight, *k_norm_bias; /* (head_dim), or whole rows; or null */
-  int32_t qk_norm_whole;   /* 0: each head is a row of the norm; 1: all heads are one row */
-  int32_t cross;           /* 0 or 1; with 1, keys and values are those that the cache has */
-  const heed_batch *batch; /* the rows are those of several sequences; null: of one */
+  int32_t qk_norm_whole;          /* 0: each head is a row of the norm; 1: all heads are one row */
+  int32_t cross;                  /* 0 or 1; with 1, keys and values are those that the cache has */
+  const heed_ragged_batch *batch; /* the rows are those of several sequences; null: of one */
 } heed_attention_layer;
 
 /* A layer in which q, k and v have head_dim = model_dim / n_heads. There are as many key/value heads as heads. out_dim
@@ -115,8 +114,8 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
   return l;
 }
 
-/* Bytes of memory for n rows: for q, k, v and context, then for the workspace of one worker. For each further worker of
- * an executor add HEED_WORKSPACE_BYTES. More memory is not used. */
+/* Bytes of workspace for n rows: for q, k, v and context, then for the workspace of one worker. For each further worker of
+ * an executor add HEED_WORKSPACE_BYTES. A larger workspace is not used. */
 #define HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim)                                           \
   HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim)) + \
                 HEED_WORKSPACE_BYTES(head_dim, v_dim))
@@ -132,58 +131,58 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
  * cache, they are its next n tokens, and their positions begin at its length. Without a cache, they have the positions 0
  * to n - 1. The result has the bits of the public functions called one after another.
  *
- * Memory: Afterwards q, k, v and the context of n rows lie at the start of the memory, for the caller to read. They lie
+ * Workspace: Afterwards q, k, v and the context of n rows lie at its start, for the caller to read. They lie
  *         in this order, contiguous and token-major. Without wo the context is y, and takes no room here. The rest is
- *         workspace, of at least HEED_WORKSPACE_MIN_BYTES. This is the only memory that grows with n.
+ *         for attention, of at least HEED_WORKSPACE_MIN_BYTES. This is the only memory that grows with n.
  * Batches: Sequence i is batch entry i of the options, each with its own lengths, positions, masks and results. n_q is the
  *         number of rows of the longest sequence, and n_kv that of its keys: the strides of masks and results are for
  *         these. Threads share out all sequences at once.
  * Rings: A ring takes any number of rows. More than spare + 1 rows of a sequence are computed in pieces, one after
- *         another, with the same result. The memory then holds the rows of the last piece. Without a batch it need not
+ *         another, with the same result. The workspace then holds the rows of the last piece. Without a batch it need not
  *         be larger than for spare + 1 rows. Options that count by the rows of the call (mask, scores, weights, lse,
  *         column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more than spare + 1 rows are
  *         TOO_MANY_ROWS for N.
- * Aliasing: y and memory are disjoint from everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS
- *         (also when a row of all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; MISFIT for
- *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_project for WQ, WK, WV, WO (MISFIT for
- *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, MISFIT for BO without wo; NULL_POINTER, MISALIGNED,
- *         TOO_SMALL, OVERFLOW for MEMORY; OVERLAP for Y, MEMORY, also with the layer itself or its executor; as
- *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), POSITION; MISFIT for
+ * Aliasing: y and workspace are disjoint from everything else.
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS
+ *         (also when a row of all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; SHAPE_MISMATCH for
+ *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_linear for WQ, WK, WV, WO (SHAPE_MISMATCH for
+ *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, SHAPE_MISMATCH for BO without wo; NULL_POINTER, MISALIGNED,
+ *         TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for Y, WORKSPACE, also with the layer itself or its executor; as
+ *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), POSITION; SHAPE_MISMATCH for
  *         N_SEQUENCES (not 1, or not that of the batch), N_KV_HEADS, HEAD_DIM, V_DIM when the cache has others,
- *         NOT_CAUSAL for CAUSAL; MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for BATCH, OUT_OF_RANGE for N_SEQUENCES,
- *         NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE for LENGTHS, MISFIT for LENGTHS (their sum is not n);
+ *         NOT_CAUSAL for CAUSAL; MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for BATCH, OUT_OF_RANGE for N_SEQUENCES,
+ *         NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE for LENGTHS, SHAPE_MISMATCH for LENGTHS (their sum is not n);
  *         OUT_OF_RANGE for CROSS, QK_NORM_WHOLE;
  *         NOT_FINITE, OUT_OF_RANGE for QK_EPS; MISALIGNED, OVERFLOW for Q_NORM_WEIGHT, Q_NORM_BIAS, K_NORM_WEIGHT,
- *         K_NORM_BIAS, MISFIT without qk_norm; with cross = 1 NULL_POINTER for CACHE, NOT_HERE for ROPE, CAUSAL, KIND
- *         (a ring), OUT_OF_RANGE for N_KV (the cache is empty); NOT_HERE for PARTIAL, NARROW, and with a
- *         ring for POSITIONS, PINNED (more than its own); as heed_linear for X, Y, EXECUTOR; the statuses that
- *         options.h states. One error is found after memory has been written: NaN or infinity that an int8 cache cannot
+ *         K_NORM_BIAS, SHAPE_MISMATCH without qk_norm; with cross = 1 NULL_POINTER for CACHE, UNSUPPORTED for ROPE, CAUSAL, KIND
+ *         (a ring), OUT_OF_RANGE for N_KV (the cache is empty); UNSUPPORTED for PARTIAL, NARROW, and with a
+ *         ring for POSITIONS, PINNED (more than its own); as heed_softmax for X, Y, EXECUTOR; the statuses that
+ *         options.h states. One error is found after the workspace has been written: NaN or infinity that an int8 cache cannot
  *         hold (NOT_FINITE for K, V). y and the cache are then as they were before the call. If the call is computed in
  *         pieces, they are as they were after the last whole piece. */
 HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
-                                              heed_memory memory, const heed_executor *executor);
+                                              heed_memory workspace, const heed_executor *executor);
 
 /* Cross-attention: appends the keys and values of x (n, model_dim), rows of the other sequence, to the layer's cache.
  * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence. With a
  * batch, x has rows of several other sequences, and the lengths are theirs.
  *
- * Memory: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the memory has
+ * Workspace: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the workspace has
  *         room for, with the same result.
- * Status: as heed_attention_layer_run for LAYER, its fields, X, MEMORY and EXECUTOR; NOT_HERE for CROSS (it is 0);
+ * Status: as heed_attention_layer_run for LAYER, its fields, X, WORKSPACE and EXECUTOR; UNSUPPORTED for CROSS (it is 0);
  *         FULL for CACHE. As there, one error is found later: NOT_FINITE for K, V. The cache then has the tokens of the
  *         pieces before. */
-HEED_API heed_status heed_attention_layer_remember(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
-                                                   const heed_executor *executor);
+HEED_API heed_status heed_attention_layer_encode(const heed_attention_layer *layer, heed_matrix x,
+                                                 heed_memory workspace, const heed_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------ transformer layer */
 
 /* Where the value and the gate of a gated layer lie. */
-typedef enum heed_hidden_order {
-  HEED_HIDDEN_APART = 0,      /* w_up alone, or w_gate and w_up */
-  HEED_HIDDEN_GATE_FIRST = 1, /* w_up is gate, then value */
-  HEED_HIDDEN_GATE_LAST = 2   /* w_up is value, then gate */
-} heed_hidden_order;
+typedef enum heed_ffn_order {
+  HEED_FFN_SEPARATE = 0, /* w_up alone, or w_gate and w_up */
+  HEED_FFN_GATE_UP = 1,  /* w_up is gate, then value */
+  HEED_FFN_UP_GATE = 2   /* w_up is value, then gate */
+} heed_ffn_order;
 
 /* A transformer layer: an encoder layer (BERT, ViT, KWT: all rows at once), or a decoder layer (GPT, Llama: causal,
  * rotary embedding, a cache). The result has the bits of the public functions called one after another:
@@ -195,17 +194,17 @@ typedef enum heed_hidden_order {
  *   f = activation(g w_up + b_up) w_down + b_down; gated: activation(g w_gate + b_gate) * (g w_up + b_up)
  *   y = a + f                                          y = norm2(a + f)
  *
- * w_up and w_gate are (model_dim, hidden_dim), w_down is (hidden_dim, model_dim).
+ * w_up and w_gate are (model_dim, ffn_dim), w_down is (ffn_dim, model_dim).
  *
  * Other families set one field more:
  *
  *   cross         a third sublayer between the two, attention over another sequence, with norm_cross before it, or, with
  *                 norms last, behind it: a decoder of the paper, Whisper, Moonshine
- *   norm_after    each sublayer's result has a norm before it is added: a = x + after1(attention_layer(h)). With
+ *   post_norm    each sublayer's result has a norm before it is added: a = x + post_norm1(attention_layer(h)). With
  *                 norm_first = 1 this is Gemma 2 and 3. With norm_first = 0 only these norms are left (OLMo 2)
  *   parallel      both sublayers take x: y = (x + attention_layer(norm1(x))) + f(norm2(x)). It is for norm_first = 1
  *                 (GPT-NeoX). Where a model has one norm (Phi, Falcon), norm1 and norm2 have the same weights
- *   hidden_order  value and gate lie side by side in w_up, which is then (model_dim, 2 * hidden_dim), and so does b_up
+ *   ffn_order  value and gate lie side by side in w_up, which is then (model_dim, 2 * ffn_dim), and so does b_up
  *   norm          heed_rms_norm_plus_one: the weights of norms are stored as w - 1 (Gemma)
  *
  * Source: Vaswani et al. 2017; Xiong et al. 2020 (norms first); Shazeer 2020 (gated); Wang and Komatsuzaki 2021
@@ -213,7 +212,7 @@ typedef enum heed_hidden_order {
 typedef struct heed_transformer_layer {
   uint32_t struct_size;                                               /* sizeof(heed_transformer_layer) */
   const heed_attention_layer *attention;                              /* has wo, and its out_dim is model_dim */
-  int32_t hidden_dim;                                                 /* floats of a hidden row */
+  int32_t ffn_dim;                                                    /* floats of a hidden row */
   int32_t norm_first;                                                 /* 0 or 1 */
   heed_norm *norm;                                                    /* heed_layer_norm, heed_rms_norm, or your own */
   float eps;                                                          /* of both norms */
@@ -223,23 +222,23 @@ typedef struct heed_transformer_layer {
   const float *b_up, *b_gate, *b_down;              /* biases, or null */
   const heed_attention_layer *cross;                /* with cross = 1, wo, and the dimensions of attention; or null */
   const float *norm_cross_weight, *norm_cross_bias; /* (model_dim) or null */
-  int32_t norm_after;                               /* 0 or 1: norms of what the sublayers give */
-  const float *after1_weight, *after1_bias, *after2_weight, *after2_bias; /* (model_dim) or null */
-  const float *after_cross_weight, *after_cross_bias;                     /* (model_dim) or null */
-  int32_t parallel;                                                       /* 0 or 1 */
-  int32_t hidden_order;                                                   /* heed_hidden_order */
+  int32_t post_norm;                                /* 0 or 1: norms of what the sublayers give */
+  const float *post_norm1_weight, *post_norm1_bias, *post_norm2_weight, *post_norm2_bias; /* (model_dim) or null */
+  const float *post_norm_cross_weight, *post_norm_cross_bias;                             /* (model_dim) or null */
+  int32_t parallel;                                                                       /* 0 or 1 */
+  int32_t ffn_order;                                                                      /* heed_ffn_order */
   int32_t out_rows; /* rows of y: 0: all; k: the first k of x; -k: the last k */
 } heed_transformer_layer;
 
 /* A layer with norms last and eps 1e-5. It is not gated and has no weights. */
 static inline heed_transformer_layer heed_transformer_layer_default(const heed_attention_layer *attention,
-                                                                    int32_t hidden_dim, heed_norm *norm,
+                                                                    int32_t ffn_dim, heed_norm *norm,
                                                                     heed_activation *activation) {
   const heed_weights none = {HEED_NULL, HEED_NULL, HEED_F32, HEED_IN_OUT, 0, 0, 0, HEED_NULL, HEED_NULL, 0};
   heed_transformer_layer l;
   l.struct_size = sizeof l;
   l.attention = attention;
-  l.hidden_dim = hidden_dim;
+  l.ffn_dim = ffn_dim;
   l.norm_first = 0;
   l.norm = norm;
   l.eps = 1e-5f;
@@ -249,37 +248,43 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
   l.b_up = l.b_gate = l.b_down = HEED_NULL;
   l.cross = HEED_NULL;
   l.norm_cross_weight = l.norm_cross_bias = HEED_NULL;
-  l.norm_after = l.parallel = 0;
-  l.after1_weight = l.after1_bias = l.after2_weight = l.after2_bias = HEED_NULL;
-  l.after_cross_weight = l.after_cross_bias = HEED_NULL;
-  l.hidden_order = HEED_HIDDEN_APART;
+  l.post_norm = l.parallel = 0;
+  l.post_norm1_weight = l.post_norm1_bias = l.post_norm2_weight = l.post_norm2_bias = HEED_NULL;
+  l.post_norm_cross_weight = l.post_norm_cross_bias = HEED_NULL;
+  l.ffn_order = HEED_FFN_SEPARATE;
   l.out_rows = 0;
   return l;
 }
 
-/* Bytes of memory for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden rows
+/* Bytes of workspace for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden rows
  * take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a parallel
- * layer, give hidden_dim + model_dim for hidden_dim. For each further worker add HEED_WORKSPACE_BYTES. More memory is not
- * used. */
-#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated)       \
+ * layer, give ffn_dim + model_dim for ffn_dim. For each further worker add HEED_WORKSPACE_BYTES. A larger workspace is not
+ * used. This macro is for head_dim = v_dim = model_dim / n_heads; the other is for any dimensions of heads. */
+#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                      \
+  HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / (n_heads), \
+                                        HEED_SIZE(model_dim) / (n_heads), ffn_dim, gated)
+#define HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) \
   HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) *                                                            \
                                  (HEED_SIZE(model_dim) +                                                          \
                                   HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim), \
-                                                     HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated)))) +             \
+                                                     HEED_LAYER_FFN_FLOATS(ffn_dim, gated)))) +                   \
                 HEED_WORKSPACE_BYTES(head_dim, v_dim))
-/* The least memory of a layer without a cache and without a batch: for keys and values of n rows, for one row of all
- * else, and for the least workspace. The layer then makes keys and values of all rows first, and computes the rest in
- * pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives the same
- * bits. hidden_dim and gated are as in HEED_TRANSFORMER_LAYER_BYTES. */
-#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated) \
-  HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * (HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) + \
-                                      HEED_SIZE(model_dim) +                                                    \
-                                      HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, 0, head_dim, v_dim),    \
-                                                         HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated)))) +       \
+/* The least workspace of a layer without a cache and without a batch: for keys and values of n rows, for one row of all
+ * else, and for the least workspace of attention. The layer then makes keys and values of all rows first, and computes the
+ * rest in pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives
+ * the same bits. The arguments are those of the two macros above. */
+#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                      \
+  HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / (n_heads), \
+                                            HEED_SIZE(model_dim) / (n_heads), ffn_dim, gated)
+#define HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) \
+  HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * (HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) +       \
+                                      HEED_SIZE(model_dim) +                                                          \
+                                      HEED_LAYER_GREATER(HEED_LAYER_QKV_FLOATS(n_heads, 0, head_dim, v_dim),          \
+                                                         HEED_LAYER_FFN_FLOATS(ffn_dim, gated)))) +                   \
                 HEED_WORKSPACE_MIN_BYTES(head_dim, v_dim))
 /* What these are made of: the larger of two numbers, and floats of the hidden rows of one row. */
 #define HEED_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
-#define HEED_LAYER_HIDDEN_FLOATS(hidden_dim, gated) (HEED_SIZE(hidden_dim) * HEED_SIZE((gated) ? 2 : 1))
+#define HEED_LAYER_FFN_FLOATS(ffn_dim, gated) (HEED_SIZE(ffn_dim) * HEED_SIZE((gated) ? 2 : 1))
 /* HEED_TRANSFORMER_LAYER_BYTES as a function, also of a parallel layer. It returns 0 if a number of the layer or n is not
  * valid, or if no memory is so large. The layer is gated if w_gate.data is not null, so set w_gate before you call it. It
  * looks at no other weights. */
@@ -289,31 +294,31 @@ HEED_API size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *l
 
 /* Runs the layer on x (n, model_dim) and writes y (n, model_dim). Rows, positions, batches, caches and rings are as in
  * heed_attention_layer_run. Several sentences are a batch, without padding: attention->batch. It also says of which
- * sequence the rows of cross are. The batch of cross itself is for heed_attention_layer_remember.
+ * sequence the rows of cross are. The batch of cross itself is for heed_attention_layer_encode.
  *
  * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
  *         y has k rows. Keys and values are those of all rows. A class token needs row 0 of the last layer, and a prompt
  *         its last row. The rows have the bits of the whole call. Options count by the rows of y. y is disjoint from x.
- * Pieces: Options that count by the rows (see Rings there, and positions) cannot be cut into pieces: then the memory has
+ * Pieces: Options that count by the rows (see Rings there, and positions) cannot be cut into pieces: then the workspace has
  *         room for all rows of y at once.
  * Your own functions: norm and activation may be functions of your own. They get an executor from heed: what they call
  *         with it runs on the kernel of the layer. If one of them returns a status that is not HEED_OK, the layer ends
  *         and returns this status. Then y may be written in part, and the cache may hold the new tokens.
- * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. memory is disjoint from
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. workspace is disjoint from
  *         everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for LAYER, ATTENTION; as heed_attention_layer_run
- *         for the attention layer, X, Y, MEMORY, EXECUTOR, and NULL_POINTER for WO, MISFIT for OUT_DIM; OUT_OF_RANGE
- * for HIDDEN_DIM, NORM_FIRST; NULL_POINTER for NORM, ACTIVATION; as heed_project for W_UP, W_GATE, W_DOWN (MISFIT for
+ * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER, ATTENTION; as heed_attention_layer_run
+ *         for the attention layer, X, Y, WORKSPACE, EXECUTOR, and NULL_POINTER for WO, SHAPE_MISMATCH for OUT_DIM; OUT_OF_RANGE
+ * for HIDDEN_DIM, NORM_FIRST; NULL_POINTER for NORM, ACTIVATION; as heed_linear for W_UP, W_GATE, W_DOWN (SHAPE_MISMATCH for
  * other sizes); MISALIGNED, OVERFLOW for B_UP, B_GATE, B_DOWN, NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS;
- * MISFIT for B_GATE (without w_gate); NOT_FINITE, OUT_OF_RANGE for EPS; OUT_OF_RANGE for NORM_AFTER, PARALLEL,
- * HIDDEN_ORDER; MISFIT for PARALLEL (with norm_first = 0, or with cross), W_GATE (with a hidden_order); MISALIGNED,
+ * SHAPE_MISMATCH for B_GATE (without w_gate); NOT_FINITE, OUT_OF_RANGE for EPS; OUT_OF_RANGE for NORM_AFTER, PARALLEL,
+ * HIDDEN_ORDER; SHAPE_MISMATCH for PARALLEL (with norm_first = 0, or with cross), W_GATE (with a ffn_order); MISALIGNED,
  * OVERFLOW for NORM_CROSS_WEIGHT, NORM_CROSS_BIAS, AFTER1_WEIGHT, AFTER1_BIAS, AFTER2_WEIGHT, AFTER2_BIAS,
- * AFTER_CROSS_WEIGHT, AFTER_CROSS_BIAS; MISFIT for CROSS (without cross = 1, or with other dimensions); as
+ * AFTER_CROSS_WEIGHT, AFTER_CROSS_BIAS; SHAPE_MISMATCH for CROSS (without cross = 1, or with other dimensions); as
  * heed_attention_layer_run for the fields of cross, under the same names; TOO_MANY_ROWS for N (cross has options, and a
- * ring cuts the rows into pieces); MISFIT for OUT_ROWS (more than the rows of x), Y (it has others); NOT_HERE for
+ * ring cuts the rows into pieces); SHAPE_MISMATCH for OUT_ROWS (more than the rows of x), Y (it has others); UNSUPPORTED for
  * OUT_ROWS with a batch. */
 HEED_API heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
-                                                heed_memory memory, const heed_executor *executor);
+                                                heed_memory workspace, const heed_executor *executor);
 
 #ifdef __cplusplus
 }

@@ -83,7 +83,7 @@ class attention_layer {
     return *this;
   }
   // Appends keys and values to a cache of one sequence: a decoder, one piece after another. The layer becomes causal.
-  template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, heed_format Format>
+  template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, heed_dtype Format>
   attention_layer &keep(basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv) noexcept {
     c.cache = kv.c_cache();
     return causal();
@@ -118,7 +118,8 @@ class transformer_layer {
   // Bytes of memory for each further worker, and for Rows rows with one worker, gated or not.
   static constexpr size_t n_bytes_of_worker = HEED_WORKSPACE_BYTES(D, V);
   template <int Rows>
-  static constexpr size_t n_bytes = HEED_TRANSFORMER_LAYER_BYTES(Rows, ModelDim, Heads, KvHeads, D, V, Hidden, 1);
+  static constexpr size_t n_bytes = HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(Rows, ModelDim, Heads, KvHeads, D, V, Hidden,
+                                                                          1);
 
   // norm is heed_layer_norm or heed_rms_norm. activation is heed_gelu, heed_gelu_tanh, heed_silu, heed_relu,
   // heed_tanh or heed_sigmoid.

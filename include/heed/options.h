@@ -32,7 +32,7 @@
  * through whatever its code holds. Passing an object of another type of the same size is not detected.
  *
  * A call returns a status for each object under its own name, and for heed_options as OPTIONS: MISALIGNED;
- * UNKNOWN_STRUCT; NOT_INITIALIZED if struct_size is 0 or code is null; OVERLAP if what the call writes shares memory
+ * BAD_STRUCT_SIZE; NOT_INITIALIZED if struct_size is 0 or code is null; OVERLAP if what the call writes shares memory
  * with an object, or with what an object points to. The status names the argument that is written. If both are written,
  * it names the one that comes first in the call, then in heed_options.
  *
@@ -40,7 +40,7 @@
 #ifndef HEED_OPTIONS_H
 #define HEED_OPTIONS_H
 
-#include "formats.h"
+#include "dtypes.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -62,15 +62,15 @@ typedef struct heed_ranges {
   uint32_t struct_size;
   const heed_code *code;
   int32_t left_window, right_window;           /* keys besides the query's own position; -1: all */
-  const int32_t *left_windows, *right_windows; /* (batch) or null */
-  const int32_t *positions;                    /* (batch) or null; any int32, instead of call.position */
-  const int32_t *kv_lengths;                   /* (batch) or null; 0 to n_kv */
+  const int32_t *left_windows, *right_windows; /* (batch_size) or null */
+  const int32_t *positions;                    /* (batch_size) or null; any int32, instead of call.position */
+  const int32_t *kv_lengths;                   /* (batch_size) or null; 0 to n_kv */
   int32_t pinned; /* the first `pinned` keys are seen even by windows that begin after them: 0 to HEED_MAX_COUNT */
 } heed_ranges;
 /* Makes ranges that contain all keys. */
 HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
 
-/* A mask over (batch, n_heads, n_q, n_keys). Element (b, h, i, j) is data[b * batch_stride + h * head_stride +
+/* A mask over (batch_size, n_heads, n_q, n_keys). Element (b, h, i, j) is data[b * batch_stride + h * head_stride +
  * i * query_stride + j]. A stride of 0 broadcasts. If the mask has fewer columns than there are keys,
  * the other keys lie outside the ranges. Columns beyond n_kv are not read. Rows that see no key are exactly +0. A key
  * that the mask hides takes no part: NaN or infinity in it, or in its value, reaches no result, although both may be
@@ -141,7 +141,7 @@ typedef enum heed_scores_stage {
   HEED_SCORES_CAPPED = 1, /* after heed_softcap */
   HEED_SCORES_BIASED = 2  /* after heed_alibi and heed_mask */
 } heed_scores_stage;
-/* Writes the scores (batch, n_heads, n_q, n_kv) at one stage, in natural units. Keys outside the ranges are -infinity,
+/* Writes the scores (batch_size, n_heads, n_q, n_kv) at one stage, in natural units. Keys outside the ranges are -infinity,
  * also in RAW and CAPPED. To get the score of every pair, make a call without ranges.
  * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES. */
 typedef struct heed_scores {
@@ -152,7 +152,7 @@ typedef struct heed_scores {
 } heed_scores;
 HEED_API heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out);
 
-/* Writes the weights (batch, n_heads, n_q, n_kv). Without a sink, they are exactly heed_softmax of the scores of each
+/* Writes the weights (batch_size, n_heads, n_q, n_kv). Without a sink, they are exactly heed_softmax of the scores of each
  * row. They are +0 for keys outside the ranges and for masked keys. In a row that is NaN, masked keys are NaN, too.
  * Status: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for WEIGHTS. */
 typedef struct heed_attention_weights {
@@ -190,20 +190,20 @@ HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_o
  * of a row are NaN, they have no order: all of the row has weight +0 and key -1. The second pass of column sums
  * computes them.
  * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (k), OVERFLOW, OVERLAP for TOP_K. */
-typedef struct heed_top_k {
+typedef struct heed_topk_weights {
   uint32_t struct_size;
   const heed_code *code;
   int32_t k;      /* 1 to n_kv */
-  float *weights; /* (batch, n_heads, n_q, k), contiguous */
+  float *weights; /* (batch_size, n_heads, n_q, k), contiguous */
   int32_t *keys;  /* likewise */
-} heed_top_k;
-HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weights, int32_t *keys);
+} heed_topk_weights;
+HEED_API heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, float *weights, int32_t *keys);
 
 /* ------------------------------------------------------------------------------------------------- partial results */
 
 /* A partial result: attention over some of the keys, so that cores, chips or machines can share one long context. It
  * holds for every row the maximum m (base 2), the sum l of exp2(x - m), and acc, the sum of exp2(x - m) v. They lie in
- * one memory of HEED_PARTIAL_BYTES: m, then l, each (batch, n_heads, n_q), then acc (batch, n_heads, n_q, v_dim). You
+ * one memory of HEED_PARTIAL_BYTES: m, then l, each (batch_size, n_heads, n_q), then acc (batch_size, n_heads, n_q, v_dim). You
  * may send this memory as it is, together with first_key and n_keys.
  *
  * A call with a partial reads the keys of the context from first_key + n_keys on. They are its k and v, from 0 on. A
@@ -220,39 +220,39 @@ HEED_API heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weight
  *    merge is not associative, so a partial of several chunks cannot be merged.
  *
  * The bits may differ if more than 1024 keys are pinned: a chunk then has pinned keys and others, which one call merges
- * one after the other. Weights, sinks, lse, column_sums and top_k need all keys: with a partial their status is
- * NOT_HERE, under their own name. Sinks and lse are arguments of heed_partial_finish.
+ * one after the other. Weights, sinks, lse, column_sums and topk_weights need all keys: with a partial their status is
+ * UNSUPPORTED, under their own name. Sinks and lse are arguments of heed_partial_finish.
  *
- * Status: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; MISFIT for PARTIAL if its shape differs;
- * GIVEN_TWICE for OUT if there is one; OUT_OF_RANGE for PARTIAL if a number is negative or keys exceed HEED_MAX_COUNT;
- * NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: NOT_HERE for PARTIAL. */
+ * Status: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; SHAPE_MISMATCH for PARTIAL if its shape differs;
+ * CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if a number is negative or keys exceed HEED_MAX_COUNT;
+ * NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: UNSUPPORTED for PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
   const heed_code *code;
-  int32_t batch, n_heads, n_q, v_dim; /* the shape of m, l and acc */
-  int32_t first_key, n_keys;          /* the keys that it covers */
-  float *data;                        /* the data of the memory */
+  int32_t batch_size, n_heads, n_q, v_dim; /* the shape of m, l and acc */
+  int32_t first_key, n_keys;               /* the keys that it covers */
+  float *data;                             /* the data of the memory */
 } heed_partial;
 /* Bytes of memory for a partial. */
-#define HEED_PARTIAL_BYTES(batch, n_heads, n_q, v_dim)                         \
-  HEED_SIZE_FIT(HEED_SIZE_PRODUCT(4 * HEED_SIZE_64(batch) * HEED_SIZE_64(n_q), \
+#define HEED_PARTIAL_BYTES(batch_size, n_heads, n_q, v_dim)                         \
+  HEED_SIZE_FIT(HEED_SIZE_PRODUCT(4 * HEED_SIZE_64(batch_size) * HEED_SIZE_64(n_q), \
                                   HEED_SIZE_64(n_heads) * (HEED_SIZE_64(v_dim) + 2)))
 /* HEED_PARTIAL_BYTES as a function. It returns 0 if a number is out of range, or if no memory is so large. */
-HEED_API size_t heed_partial_bytes(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim);
+HEED_API size_t heed_partial_bytes(int32_t batch_size, int32_t n_heads, int32_t n_q, int32_t v_dim);
 
 /* Makes an empty partial in `memory`, which is aligned to 4 bytes. m is -infinity; l, acc and n_keys are 0.
  * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY;
- * OUT_OF_RANGE for BATCH, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), BAD_SPLIT (no multiple of 1024) for FIRST_KEY.
+ * OUT_OF_RANGE for BATCH_SIZE, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), BAD_SPLIT (no multiple of 1024) for FIRST_KEY.
  */
-HEED_API heed_status heed_partial_init(heed_partial *partial, int32_t batch, int32_t n_heads, int32_t n_q,
+HEED_API heed_status heed_partial_init(heed_partial *partial, int32_t batch_size, int32_t n_heads, int32_t n_q,
                                        int32_t v_dim, int32_t first_key, heed_memory memory);
 /* Merges part into total. part covers at most 1024 keys and follows total: part->first_key is total->first_key +
  * total->n_keys.
- * Status: MISFIT for PARTIAL (shape), BAD_SPLIT for PARTIAL (more than 1024 keys), FIRST_KEY (it does not follow);
- * OVERLAP for TOTAL; NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for TOTAL,
+ * Status: SHAPE_MISMATCH for PARTIAL (shape), BAD_SPLIT for PARTIAL (more than 1024 keys), FIRST_KEY (it does not follow);
+ * OVERLAP for TOTAL; NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for TOTAL,
  * PARTIAL. */
 HEED_API heed_status heed_partial_merge(heed_partial *total, const heed_partial *part);
-/* Writes out (batch, n_heads, n_q, v_dim) = acc / l. sinks and lse may be null.
+/* Writes out (batch_size, n_heads, n_q, v_dim) = acc / l. sinks and lse may be null.
  * Status: as heed_attention_run for OUT, SINKS, LSE; as heed_partial_merge for PARTIAL. */
 HEED_API heed_status heed_partial_finish(const heed_partial *partial, const heed_sinks *sinks, heed_tensor_out out,
                                          const heed_lse *lse);
@@ -271,9 +271,9 @@ typedef struct heed_options {
   const heed_attention_weights *weights; /* writes the weights */
   const heed_lse *lse;                   /* writes the log-sum-exp of each row */
   const heed_column_sums *column_sums;   /* writes the sum of the weights of each key */
-  const heed_top_k *top_k;               /* writes the largest weights of each row, and their keys */
+  const heed_topk_weights *topk_weights; /* writes the largest weights of each row, and their keys */
   heed_partial *partial;                 /* the call adds to it instead of writing out */
-  const heed_narrow_tensors *narrow;     /* instead of any of q, k, v, out: formats.h */
+  const heed_typed_tensors *typed;       /* instead of any of q, k, v, out: dtypes.h */
 } heed_options;
 /* No options: every pointer is null. */
 static inline heed_options heed_options_default(void) {

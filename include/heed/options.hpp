@@ -105,9 +105,9 @@ class options : public attention_options {
   }
   // The call writes the K largest weights of each row, and their keys.
   template <int K>
-  options &top_k(float (&largest)[Heads][NQ][K], int32_t (&keys)[Heads][NQ][K]) noexcept {
+  options &topk_weights(float (&largest)[Heads][NQ][K], int32_t (&keys)[Heads][NQ][K]) noexcept {
     static_assert(K <= NKV, "more than there are keys");
-    return add(&heed_options::top_k, &top_k_, heed_top_k_init, K, largest[0][0], keys[0][0]);
+    return add(&heed_options::topk_weights, &top_k_, heed_topk_weights_init, K, largest[0][0], keys[0][0]);
   }
 
   // For the functions of heed.h.
@@ -147,7 +147,7 @@ class options : public attention_options {
   heed_attention_weights weights_;
   heed_lse lse_;
   heed_column_sums column_sums_;
-  heed_top_k top_k_;
+  heed_topk_weights top_k_;
 };
 
 // A partial result: attention over some of the keys. The object holds its memory. It is all zeros before begin(), so a

@@ -45,8 +45,8 @@ HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
  * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|).
  * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
  * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
- * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,
- * HEAD_DIM, N_HEADS, N; MISFIT for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for BASE, SCALE,
+ * Status: NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED for ROPE; OUT_OF_RANGE for STYLE, ROTARY_DIM,
+ * HEAD_DIM, N_HEADS, N; SHAPE_MISMATCH for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for BASE, SCALE,
  * FREQUENCIES; MISALIGNED, OVERFLOW for POSITIONS; OUT_OF_RANGE for POSITION (position + n beyond int64); as
  * heed_attention_run for X, Y, as heed_softmax for EXECUTOR. */
 HEED_API heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,

@@ -4,10 +4,10 @@
  * Most functions work row by row, and only heed_sample needs a workspace. A program links only the functions that it names.
  *
  * In place: In softmax, norms, activations and heed_add, y may be an input: the same data and the same row_stride. The
- * outputs of heed_linear, heed_weighted_sum and heed_dot may not. An output that is not in place is disjoint from all
+ * outputs of heed_weighted_sum and heed_dot may not. An output that is not in place is disjoint from all
  * inputs.
  *
- * Errors: Each bound holds in both profiles, unless it says otherwise. u is 2^-24. A result that is subnormal, or that
+ * Errors: Each bound holds in both arithmetics, unless it says otherwise. u is 2^-24. A result that is subnormal, or that
  * is made of subnormal products, may be off by 2^-149 more.
  *
  * SPDX-License-Identifier: MIT */
@@ -37,26 +37,18 @@ HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *
  * weight below 2^-64 of the largest weight is exactly +0.
  * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, where E = 3 * 2^-24 * max |scale * x|.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from it.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, MISFIT for X, Y; NOT_FINITE for SCALE
+ * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, SHAPE_MISMATCH for X, Y; NOT_FINITE for SCALE
  * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
- * OUT_OF_RANGE, NOT_INITIALIZED, UNKNOWN_STRUCT for EXECUTOR. A null executor means one thread. */
+ * OUT_OF_RANGE, NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR. A null executor means one thread. */
 HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
 
 /* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim). Each element is one chain of fma,
  * in ascending order, which starts at +0.
- * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that in the unfused profile) + n_kv * 2^-149.
+ * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that without fma) + n_kv * 2^-149.
  * Aliasing: out is disjoint from the inputs.
  * Status: as heed_softmax, for WEIGHTS, ROWS, OUT, EXECUTOR. */
 HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
                                        const heed_executor *executor);
-
-/* Linear projection: y (n, out) = x (n, in) times w (in, out), plus bias (out) if bias is not null. Each element is one
- * chain of fma in ascending order of `in`. The chain starts at the bias, or at +0 if bias is null.
- * Error: |y - exact| <= (in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that in the unfused profile) + in * 2^-149.
- * Aliasing: y is disjoint from the inputs.
- * Status: as heed_softmax, for X, W, BIAS, Y, EXECUTOR. */
-HEED_API heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                                 const heed_executor *executor);
 
 /* ----------------------------------------------------------------------------------------------------------- norms */
 
@@ -104,11 +96,11 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
  * sign without bias.
  * Error: |y - exact| <= u ((c / 128 + n / 32 + 18 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
  * number of channels of a group, D = mean |x - p| / sqrt(mean((x - mean)^2) + eps), and E = u (c / 64 + n / 16 + 18) D.
- * p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both profiles give
+ * p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both arithmetics give
  * the same bits.
  * NaN: A NaN or an infinity makes its whole group NaN.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs.
- * Status: as heed_norm; OUT_OF_RANGE (0, negative, more than dim), MISFIT (does not divide dim) for N_GROUPS.
+ * Status: as heed_norm; OUT_OF_RANGE (0, negative, more than dim), SHAPE_MISMATCH (does not divide dim) for N_GROUPS.
  * Source: Wu and He 2018. */
 HEED_API heed_status heed_group_norm(heed_matrix x, const float *weight, const float *bias, int32_t n_groups, float eps,
                                      heed_matrix_out y, const heed_executor *executor);
@@ -128,17 +120,17 @@ typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_o
 
 /* GELU: f(x) = x * (1 + erf(x / sqrt 2)) / 2. PyTorch and Hugging Face call it "gelu"; BERT, MiniLM and ViT use it
  * there.
- * Error: 8 u |y|, unfused 10 u |y|. The result is +0 below -12.9, where |y| is less than 2^-121.
+ * Error: 8 u |y|, without fma 10 u |y|. The result is +0 below -12.9, where |y| is less than 2^-121.
  * Source: Hendrycks and Gimpel 2016. */
 HEED_API heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* GELU, approximated by tanh: f(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2. Hugging Face calls it
  * gelu_new and gelu_pytorch_tanh (GPT-2, Gemma).
- * Error: 4 u |y|, unfused 5 u |y|. For x < 0 add 3 |v| u |y|, where v = 2 sqrt(2 / pi) (x + 0.044715 x^3) is the
+ * Error: 4 u |y|, without fma 5 u |y|. For x < 0 add 3 |v| u |y|, where v = 2 sqrt(2 / pi) (x + 0.044715 x^3) is the
  * exponent. The result is +0 below -9.99, where |y| is less than 2^-122.
  * Source: Hendrycks and Gimpel 2016. */
 HEED_API heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* SiLU, also called swish: f(x) = x / (1 + exp(-x)).
- * Error: 4 u |y|, unfused 5 u |y|. The result is +0 below -87, where |y| is less than 2^-118.
+ * Error: 4 u |y|, without fma 5 u |y|. The result is +0 below -87, where |y| is less than 2^-118.
  * Source: Elfwing et al. 2018. */
 HEED_API heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* ReLU: f(x) = max(x, 0).
@@ -147,10 +139,10 @@ HEED_API heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y,
 
 /* The hyperbolic tangent, as recurrent layers and the stems of some speech models have it.
  * f(+infinity) is 1, and f(-infinity) is -1. From |x| = 9.02 on, |f(x)| is 1. Below 2^-12, f(x) is x.
- * Error: 5 u |y|, unfused 6 u |y|. */
+ * Error: 5 u |y|, without fma 6 u |y|. */
 HEED_API heed_status heed_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 /* The logistic function: f(x) = 1 / (1 + exp(-x)). f(+infinity) is 1, and f(0) is 1/2.
- * Error: 4 u |y|, unfused 5 u |y|. The result is +0 below -80, where y is less than 2^-115. */
+ * Error: 4 u |y|, without fma 5 u |y|. The result is +0 below -80, where y is less than 2^-115. */
 HEED_API heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 
 /* --------------------------------------------------------------------------------------------------- sums of rows */
@@ -163,7 +155,7 @@ HEED_API heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, c
 
 /* The mean over rows (mean pooling): y[i] = sum over r of x[r][i] / n, for x (n, dim) and y (dim). Where only the first
  * rows of x count, x.n_rows is their number.
- * Error: |y - exact| <= (n / 16 + 6) u sum over r of |x[r][i]| / n. Both profiles give the same bits.
+ * Error: |y - exact| <= (n / 16 + 6) u sum over r of |x[r][i]| / n. Both arithmetics give the same bits.
  * NaN: A NaN makes its column NaN; so do infinities of both signs. An infinity alone is the mean.
  * Aliasing: y is disjoint from x.
  * Status: as heed_softmax for X, EXECUTOR; NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for Y. */
@@ -183,7 +175,7 @@ HEED_API heed_status heed_argmax(heed_matrix x, int32_t *indices);
  * NaN: as heed_argmax. If a row has fewer numbers than k, the last indices are -1, and their values -infinity.
  * Aliasing: indices and values are disjoint from x and from each other.
  * Status: as heed_argmax; OUT_OF_RANGE for K; MISALIGNED, OVERFLOW, OVERLAP for VALUES. */
-HEED_API heed_status heed_largest(heed_matrix x, int32_t k, int32_t *indices, float *values);
+HEED_API heed_status heed_topk(heed_matrix x, int32_t k, int32_t *indices, float *values);
 
 /* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid, or if no memory is so
  * large. */
@@ -194,7 +186,7 @@ HEED_API size_t heed_sample_bytes(int32_t n);
  * top_k and top_p leave. top_k leaves the k tokens with the largest logits (of equal ones the lowest); n or more leaves all.
  * Of these, top_p leaves the first ones, the most probable first, that together have at least the share top_p; 1 leaves
  * all. random is a number of yours from 0 to less than 1, of any generator: the same number gives the same token, on every
- * kernel of the profile. A temperature of 0 is an error: heed_argmax is that.
+ * kernel of the arithmetic. A temperature of 0 is an error: heed_argmax is that.
  * n is 1 to HEED_MAX_COUNT. workspace is at least HEED_SAMPLE_BYTES(n).
  *
  *   HEED_MEMORY(workspace, HEED_SAMPLE_BYTES(32768));

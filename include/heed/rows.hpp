@@ -1,5 +1,5 @@
 // heed for C++17: norms, activations, sums and projections, for arrays of known shapes. Include heed.hpp. rows.h and
-// formats.h state what each function does. SPDX-License-Identifier: MIT
+// weights.h state what each function does. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_ROWS_HPP
 #define HEED_HEED_ROWS_HPP
 
@@ -73,7 +73,7 @@ status argmax(const float (&x)[N][Dim], int32_t (&indices)[N]) noexcept {
 template <int K, int N, int Dim>
 status largest(const float (&x)[N][Dim], int32_t (&indices)[N][K], float (&values)[N][K]) noexcept {
   static_assert(K >= 1 && K <= Dim, "as many as a row has");
-  return heed_largest(heed_matrix_of(x[0], N, Dim), K, indices[0], values[0]);
+  return heed_topk(heed_matrix_of(x[0], N, Dim), K, indices[0], values[0]);
 }
 // Draws a token from logits; random is a number of yours in [0, 1). The object is the workspace.
 template <int N>
@@ -98,7 +98,7 @@ struct weights {
 };
 
 // Weights from an array. in_out takes w[in][out]. out_in takes w[out][in], as PyTorch stores weights. Elements are
-// float, int8_t with scales (NOut), or the bits of f16 or bf16, whose format is named: in_out<HEED_F16>(w).
+// float, int8_t with scales (NOut), or the bits of f16 or bf16, whose dtype is named: in_out<HEED_F16>(w).
 template <int NIn, int NOut>
 weights<NIn, NOut> in_out(const float (&w)[NIn][NOut]) noexcept {
   return {heed_weights_of(w[0], nullptr, HEED_F32, HEED_IN_OUT, NIn, NOut)};
@@ -115,46 +115,46 @@ template <int NIn, int NOut>
 weights<NIn, NOut> out_in(const int8_t (&w)[NOut][NIn], const float (&scales)[NOut]) noexcept {
   return {heed_weights_of(w[0], scales, HEED_INT8, HEED_OUT_IN, NIn, NOut)};
 }
-template <heed_format Format, int NIn, int NOut>
+template <heed_dtype Format, int NIn, int NOut>
 weights<NIn, NOut> in_out(const uint16_t (&w)[NIn][NOut]) noexcept {
   static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
   return {heed_weights_of(w[0], nullptr, Format, HEED_IN_OUT, NIn, NOut)};
 }
-template <heed_format Format, int NIn, int NOut>
+template <heed_dtype Format, int NIn, int NOut>
 weights<NIn, NOut> out_in(const uint16_t (&w)[NOut][NIn]) noexcept {
   static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
   return {heed_weights_of(w[0], nullptr, Format, HEED_OUT_IN, NIn, NOut)};
 }
 
 // Weights in blocks, as a GGUF file holds them: blocks<HEED_Q4_0, NIn, NOut>(data). NIn is a multiple of 32.
-template <heed_format Format, int NIn, int NOut>
+template <heed_dtype Format, int NIn, int NOut>
 weights<NIn, NOut> blocks(const void *data) noexcept {
-  static_assert(Format == HEED_Q8_0 || Format == HEED_Q4_0, "a format of blocks");
+  static_assert(Format == HEED_Q8_0 || Format == HEED_Q4_0, "a dtype of blocks");
   static_assert(NIn % 32 == 0, "whole blocks");
   return {heed_weights_of_blocks(data, Format, NIn, NOut)};
 }
 
-// Memory for packed weights. pack() packs weights of any format, and view() shows them; the object must stay where it
+// Memory for packed weights. pack() packs weights of any dtype, and view() shows them; the object must stay where it
 // is.
-template <heed_format Format, int NIn, int NOut>
+template <heed_dtype Format, int NIn, int NOut>
 struct packed_weights {
   static constexpr size_t n_bytes = HEED_WEIGHTS_PACKED_BYTES(Format, NIn, NOut);  // their size
   // Packs w.
   status pack(const weights<NIn, NOut> &w) noexcept { return heed_weights_pack(w.c, Format, {bytes, n_bytes}); }
   // Writes a sum into what pack() has written, which check() compares: for weights that are stored.
-  status seal() noexcept { return heed_weights_seal({bytes, n_bytes}); }
+  status seal() noexcept { return heed_weights_add_checksum({bytes, n_bytes}); }
   // Makes a view of what pack() has written.
   status view(weights<NIn, NOut> &w) const noexcept { return open(w, bytes, n_bytes); }
   alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];  // their memory
 };
 
-// Makes a view of packed weights that lie in flash or in a file. Other shapes than NIn and NOut are MISFIT for PACKED.
+// Makes a view of packed weights that lie in flash or in a file. Other shapes than NIn and NOut are SHAPE_MISMATCH for PACKED.
 template <int NIn, int NOut>
 status open(weights<NIn, NOut> &w, const void *packed, size_t bytes) noexcept {
   heed_weights found;
   const heed_status s = heed_weights_open(&found, packed, bytes);
   if (s != HEED_OK) return s;
-  if (found.n_in != NIn || found.n_out != NOut) return HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED);
+  if (found.n_in != NIn || found.n_out != NOut) return HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_PACKED);
   w.c = found;
   return HEED_OK;
 }
@@ -169,12 +169,12 @@ status check(const weights<NIn, NOut> &w) noexcept {
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {
-  return heed_project(heed_matrix_of(x[0], N, NIn), w.c, nullptr, heed_matrix_out_of(y[0], N, NOut), executor);
+  return heed_linear(heed_matrix_of(x[0], N, NIn), w.c, nullptr, heed_matrix_out_of(y[0], N, NOut), executor);
 }
 template <int N, int NIn, int NOut>
 status project(const float (&x)[N][NIn], const weights<NIn, NOut> &w, const float (&bias)[NOut], float (&y)[N][NOut],
                const heed_executor *executor = nullptr) noexcept {
-  return heed_project(heed_matrix_of(x[0], N, NIn), w.c, bias, heed_matrix_out_of(y[0], N, NOut), executor);
+  return heed_linear(heed_matrix_of(x[0], N, NIn), w.c, bias, heed_matrix_out_of(y[0], N, NOut), executor);
 }
 
 // A convolution over time: y[t] = bias + the Kernel rows from x[t * Stride] on, times w, whose inputs are [Kernel][Channels].
@@ -182,8 +182,8 @@ template <int Kernel, int Stride, int N, int Channels, int NOut>
 status convolve(const float (&x)[N][Channels], const weights<Kernel * Channels, NOut> &w, const float (&bias)[NOut],
                 float (&y)[(N - Kernel) / Stride + 1][NOut], const heed_executor *executor = nullptr) noexcept {
   static_assert(Kernel <= N, "a window at least");
-  return heed_project(heed_windows_of(heed_matrix_of(x[0], N, Channels), Kernel, Stride), w.c, bias,
-                      heed_matrix_out_of(y[0], (N - Kernel) / Stride + 1, NOut), executor);
+  return heed_linear(heed_windows_of(heed_matrix_of(x[0], N, Channels), Kernel, Stride), w.c, bias,
+                     heed_matrix_out_of(y[0], (N - Kernel) / Stride + 1, NOut), executor);
 }
 
 // Rows of an embedding: rows[r] is a number of w's outputs.

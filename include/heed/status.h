@@ -57,29 +57,29 @@ typedef enum heed_fault {
   HEED_OVERFLOW = 6,     /* the argument would extend beyond the address space */
   HEED_TOO_SMALL = 7,    /* the memory is smaller than these dimensions need */
   HEED_OVERLAP = 8,      /* the argument is written, and shares memory with another argument */
-  HEED_BAD_FORMAT = 9,   /* the format is not a heed_format, or is not possible here */
+  HEED_BAD_DTYPE = 9,    /* the dtype is not a heed_dtype, or is not possible here */
   HEED_BAD_LAYOUT = 10,  /* the layout is not a heed_weights_layout */
   HEED_BAD_SCALES = 11,  /* the scales of int8 numbers are null or misaligned, or their strides are wrong */
   /* Arguments that contradict each other. */
-  HEED_MISFIT = 20,        /* the shape does not fit the other arguments */
-  HEED_GIVEN_TWICE = 21,   /* one thing is given in two places */
-  HEED_NOT_HERE = 22,      /* this call cannot do that */
-  HEED_NOT_CAUSAL = 23,    /* a cache needs causal = 1 here */
-  HEED_BAD_SPLIT = 24,     /* keys are split neither at a multiple of 1024 nor where the last part ended */
-  HEED_TOO_MANY_ROWS = 25, /* there are more new rows than the ring keeps */
-  HEED_GONE = 26,          /* the ring no longer has all keys that a query sees */
-  HEED_FULL = 27,          /* there is no room for the rows */
+  HEED_SHAPE_MISMATCH = 20, /* the shape does not fit the other arguments */
+  HEED_CONFLICT = 21,       /* one thing is given in two places */
+  HEED_UNSUPPORTED = 22,    /* this call cannot do that */
+  HEED_NOT_CAUSAL = 23,     /* a cache needs causal = 1 here */
+  HEED_BAD_SPLIT = 24,      /* keys are split neither at a multiple of 1024 nor where the last part ended */
+  HEED_TOO_MANY_ROWS = 25,  /* there are more new rows than the ring keeps */
+  HEED_EVICTED = 26,        /* the ring no longer has all keys that a query sees */
+  HEED_FULL = 27,           /* there is no room for the rows */
   /* Objects. */
   HEED_NOT_INITIALIZED = 40, /* the object was not made by its init, default or of function */
-  HEED_UNKNOWN_STRUCT = 41,  /* struct_size is not one that this version knows */
-  HEED_DAMAGED = 42,         /* the memory does not hold what it should hold */
+  HEED_BAD_STRUCT_SIZE = 41, /* struct_size is not one that this version knows */
+  HEED_CORRUPT = 42,         /* the memory does not hold what it should hold */
   HEED_RUNNING = 43,         /* the threads run already */
-  HEED_FOREIGN = 44,         /* the bytes are something else: they begin with another mark */
+  HEED_BAD_MAGIC = 44,       /* the bytes are something else: they begin with another mark */
   HEED_UNKNOWN_VERSION = 45, /* the bytes were written by a version that this one does not know */
   /* Kernels. */
-  HEED_UNKNOWN_KERNEL = 60,     /* no kernel of that name is in this build */
-  HEED_UNAVAILABLE_KERNEL = 61, /* this processor lacks the kernel's instructions */
-  HEED_MISMATCH = 62            /* the self-test found bits that differ from the reference */
+  HEED_UNKNOWN_ISA = 60,     /* no kernel of that name is in this build */
+  HEED_UNAVAILABLE_ISA = 61, /* this processor lacks the kernel's instructions */
+  HEED_MISMATCH = 62         /* the self-test found bits that differ from the reference */
 } heed_fault;
 
 /* Which argument is wrong. */
@@ -90,7 +90,7 @@ typedef enum heed_argument {
   HEED_ARG_K = 3,
   HEED_ARG_V = 4,
   HEED_ARG_OUT = 5,
-  HEED_ARG_BATCH = 6,
+  HEED_ARG_BATCH_SIZE = 6,
   HEED_ARG_N_HEADS = 7,
   HEED_ARG_N_KV_HEADS = 8,
   HEED_ARG_N_Q = 9,
@@ -103,7 +103,7 @@ typedef enum heed_argument {
   HEED_ARG_WORKSPACE = 16,
   HEED_ARG_EXECUTOR = 17,
   HEED_ARG_MEMORY = 18,
-  HEED_ARG_KERNEL = 19,
+  HEED_ARG_ISA = 19,
   HEED_ARG_REPORT = 20,
   HEED_ARG_THREADS = 21,
   HEED_ARG_N_THREADS = 22,
@@ -127,6 +127,7 @@ typedef enum heed_argument {
   HEED_ARG_TEMPERATURE = 56,
   HEED_ARG_TOP_P = 57,
   HEED_ARG_RANDOM = 58,
+  HEED_ARG_TOP_K = 59,
   /* Rotary embedding. */
   HEED_ARG_ROPE = 60,
   HEED_ARG_STYLE = 61,
@@ -145,9 +146,9 @@ typedef enum heed_argument {
   HEED_ARG_WEIGHTS = 107,
   HEED_ARG_LSE = 108,
   HEED_ARG_COLUMN_SUMS = 109,
-  HEED_ARG_TOP_K = 110,
+  HEED_ARG_TOPK_WEIGHTS = 110,
   HEED_ARG_PARTIAL = 111,
-  HEED_ARG_NARROW = 112,
+  HEED_ARG_TYPED = 112,
   HEED_ARG_LEFT_WINDOW = 130,
   HEED_ARG_RIGHT_WINDOW = 131,
   HEED_ARG_KV_LENGTHS = 132,
@@ -161,7 +162,7 @@ typedef enum heed_argument {
   HEED_ARG_PINNED = 164,
   HEED_ARG_SPARE = 165,
   HEED_ARG_N_SEQUENCES = 166,
-  HEED_ARG_FORMAT = 167,
+  HEED_ARG_DTYPE = 167,
   HEED_ARG_SEQUENCE = 168,
   HEED_ARG_LENGTH = 169,
   HEED_ARG_DIM = 170,
@@ -171,7 +172,7 @@ typedef enum heed_argument {
   HEED_ARG_ATTENTION = 201,
   HEED_ARG_MODEL_DIM = 202,
   HEED_ARG_OUT_DIM = 203,
-  HEED_ARG_HIDDEN_DIM = 204,
+  HEED_ARG_FFN_DIM = 204,
   HEED_ARG_WQ = 205,
   HEED_ARG_WK = 206,
   HEED_ARG_WV = 207,
@@ -202,22 +203,24 @@ typedef enum heed_argument {
   HEED_ARG_K_NORM_BIAS = 232,
   HEED_ARG_NORM_CROSS_WEIGHT = 233,
   HEED_ARG_NORM_CROSS_BIAS = 234,
-  HEED_ARG_NORM_AFTER = 235,
+  HEED_ARG_POST_NORM = 235,
   HEED_ARG_PARALLEL = 236,
-  HEED_ARG_HIDDEN_ORDER = 237,
+  HEED_ARG_FFN_ORDER = 237,
   /* Integers. */
   HEED_ARG_SCORE = 240,
   HEED_ARG_VALUE = 241,
   HEED_ARG_VALUES = 242,
   HEED_ARG_MULTIPLIERS = 243,
   /* Norms of what sublayers give. */
-  HEED_ARG_AFTER1_WEIGHT = 260,
-  HEED_ARG_AFTER1_BIAS = 261,
-  HEED_ARG_AFTER2_WEIGHT = 262,
-  HEED_ARG_AFTER2_BIAS = 263,
-  HEED_ARG_AFTER_CROSS_WEIGHT = 264,
-  HEED_ARG_AFTER_CROSS_BIAS = 265,
-  HEED_ARG_OUT_ROWS = 266
+  HEED_ARG_POST_NORM1_WEIGHT = 260,
+  HEED_ARG_POST_NORM1_BIAS = 261,
+  HEED_ARG_POST_NORM2_WEIGHT = 262,
+  HEED_ARG_POST_NORM2_BIAS = 263,
+  HEED_ARG_POST_NORM_CROSS_WEIGHT = 264,
+  HEED_ARG_POST_NORM_CROSS_BIAS = 265,
+  HEED_ARG_OUT_ROWS = 266,
+  /* Ragged batches. */
+  HEED_ARG_BATCH = 280
 } heed_argument;
 
 /* heed_status_text says the fault in words ("a required pointer is null"). heed_status_argument names the argument

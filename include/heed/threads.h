@@ -64,7 +64,7 @@ HEED_API heed_status heed_threads_start(heed_threads *threads, int32_t n_threads
  * heed_threads_stop, the executor does all work on the calling thread, as long as *threads exists. After the next
  * start, it uses the new threads if they are at most as many as it was filled for. If they are more, it works on the
  * calling thread until it is filled again.
- * Status: NULL_POINTER, MISALIGNED, UNKNOWN_STRUCT, NOT_INITIALIZED (also a copy of an object) for THREADS;
+ * Status: NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED (also a copy of an object) for THREADS;
  * NULL_POINTER for EXECUTOR. */
 HEED_API heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor);
 

@@ -28,7 +28,7 @@ extern "C" {
 #define HEED_ALIGNED _Alignas(64)
 #endif
 
-/* The largest head_dim, v_dim, model_dim, out_dim, hidden_dim, n_heads and n_kv_heads. In a layer it also limits
+/* The largest head_dim, v_dim, model_dim, out_dim, ffn_dim, n_heads and n_kv_heads. In a layer it also limits
  * n_heads * head_dim and n_heads * v_dim. A larger number is HEED_OUT_OF_RANGE. */
 #define HEED_MAX_DIM 65536
 /* The largest number of rows, keys and batch entries, the largest capacity, and the largest number of rows and columns
@@ -139,7 +139,7 @@ static inline heed_matrix heed_no_matrix(void) {
 
 /* The windows of a convolution over time, as rows that overlap: row t shows rows t * stride to t * stride + kernel - 1 of
  * x, one after another, kernel * dim numbers. There are (n_rows - kernel) / stride + 1 of them, rounded down; nothing is
- * copied. heed_project multiplies them (formats.h: a convolution). The rows of x are contiguous (row_stride is dim) and at
+ * copied. heed_linear multiplies them (weights.h: a convolution). The rows of x are contiguous (row_stride is dim) and at
  * least kernel; kernel and stride are at least 1. Windows that are not possible have no rows, which a call refuses:
  * OUT_OF_RANGE. */
 static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t stride) {

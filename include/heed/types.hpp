@@ -36,25 +36,25 @@ struct workspace {
   alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];                             // its memory
 };
 
-// A number in HEED_F16, as heed_narrow writes it.
+// A number in HEED_F16, as heed_convert_from_f32 writes it.
 enum class half : uint16_t {};
-// A number in HEED_BF16, as heed_narrow writes it.
+// A number in HEED_BF16, as heed_convert_from_f32 writes it.
 enum class bfloat16 : uint16_t {};
 
-// The heed_format of a type of numbers.
+// The heed_dtype of a type of numbers.
 template <class T>
 struct number;
 template <>
 struct number<float> {
-  static constexpr int32_t format = HEED_F32;
+  static constexpr int32_t dtype = HEED_F32;
 };
 template <>
 struct number<half> {
-  static constexpr int32_t format = HEED_F16;
+  static constexpr int32_t dtype = HEED_F16;
 };
 template <>
 struct number<bfloat16> {
-  static constexpr int32_t format = HEED_BF16;
+  static constexpr int32_t dtype = HEED_BF16;
 };
 
 }  // namespace heed

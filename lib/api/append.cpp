@@ -42,13 +42,13 @@ void check_tokens(checker &check, const heed_attention_layer &layer, const row_s
   const heed_cache &cache = *layer.cache;
   const heed_cache_shape &s = cache.shape;
   check_contents(check, cache, appends ? access::write : access::read);
-  check.require(s.n_sequences == n_sequences_of(span), HEED_MISFIT, HEED_ARG_N_SEQUENCES);
-  check.require(s.n_kv_heads == layer.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
-  check.require(s.head_dim == layer.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
-  check.require(s.v_dim == layer.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
-  check.require(!layer.cross || s.kind == HEED_CACHE_LINEAR, HEED_NOT_HERE, HEED_ARG_KIND);
+  check.require(s.n_sequences == n_sequences_of(span), HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
+  check.require(s.n_kv_heads == layer.n_kv_heads, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
+  check.require(s.head_dim == layer.head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM);
+  check.require(s.v_dim == layer.v_dim, HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM);
+  check.require(!layer.cross || s.kind == HEED_CACHE_LINEAR, HEED_UNSUPPORTED, HEED_ARG_KIND);
   if (layer.cross)
-    check.require(layer.causal == 0, HEED_NOT_HERE, HEED_ARG_CAUSAL);
+    check.require(layer.causal == 0, HEED_UNSUPPORTED, HEED_ARG_CAUSAL);
   else
     check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
   if (check.ok() && span.batch)
@@ -61,8 +61,8 @@ void check_tokens(checker &check, const heed_attention_layer &layer, const row_s
 void check_options_of_tokens(checker &check, const heed_attention_layer &layer, const row_span &span) {
   if (layer.cache->shape.kind != HEED_CACHE_RING) return;
   const heed_ranges *ranges = layer.options->ranges;
-  check.require(!ranges || !ranges->positions, HEED_NOT_HERE, HEED_ARG_POSITIONS);
-  check.require(!ranges || ranges->pinned <= layer.cache->shape.pinned, HEED_NOT_HERE, HEED_ARG_PINNED);
+  check.require(!ranges || !ranges->positions, HEED_UNSUPPORTED, HEED_ARG_POSITIONS);
+  check.require(!ranges || ranges->pinned <= layer.cache->shape.pinned, HEED_UNSUPPORTED, HEED_ARG_PINNED);
   check.require(pass_at_once(layer, span) || !count_by_rows(*layer.options), HEED_TOO_MANY_ROWS, HEED_ARG_N);
 }
 
@@ -105,29 +105,29 @@ void spread(const void *from, int32_t n, T *to, ptrdiff_t stride) {
 }
 
 template <class T, class K>
-void keep_row(K k, int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
+void keep_row(K k, int32_t dtype, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
               float scale) {
   T *to = reinterpret_cast<T *>(data) + first;
   row.each_part([&](const float *x, int32_t begin, int32_t n) {
     if (sizeof(T) == sizeof(float)) return spread(x, n, to + begin * stride, stride);
-    if (stride == 1) return scores_of(k)->narrow_row(x, n, format, scale, to + begin);
+    if (stride == 1) return scores_of(k)->narrow_row(x, n, dtype, scale, to + begin);
     constexpr int32_t at_once = 64;
     T narrowed[at_once];
     for (int32_t i = 0; i < n; i += at_once) {
       const int32_t part = n - i < at_once ? n - i : at_once;
-      scores_of(k)->narrow_row(x + i, part, format, scale, narrowed);
+      scores_of(k)->narrow_row(x + i, part, dtype, scale, narrowed);
       spread(narrowed, part, to + (begin + i) * stride, stride);
     }
   });
 }
 
 template <class K>
-void keep_row(K k, int32_t format, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
+void keep_row(K k, int32_t dtype, const new_row &row, unsigned char *data, ptrdiff_t first, ptrdiff_t stride,
               float *scale) {
-  if (format == HEED_F32) return keep_row<float>(k, format, row, data, first, stride, 0.0f);
-  if (format != HEED_INT8) return keep_row<uint16_t>(k, format, row, data, first, stride, 0.0f);
+  if (dtype == HEED_F32) return keep_row<float>(k, dtype, row, data, first, stride, 0.0f);
+  if (dtype != HEED_INT8) return keep_row<uint16_t>(k, dtype, row, data, first, stride, 0.0f);
   *scale = int8_scale(magnitude_of(k, row));
-  keep_row<int8_t>(k, format, row, data, first, stride, *scale);
+  keep_row<int8_t>(k, dtype, row, data, first, stride, *scale);
 }
 
 // ---------------------------------------------------------------------------------------------------------- tokens
@@ -145,7 +145,7 @@ template <class K>
 void keep_key(K k, const append_call &c, int32_t head, ptrdiff_t slot, const new_row &row) {
   const heed_cache_shape &s = c.cache->shape;
   const cache_rows rows = cache_rows_of(*c.cache, c.sequence, head);
-  keep_row(k, s.format, row, rows.keys, slot / 16 * 16 * s.head_dim + slot % 16, 16, rows.key_scales + slot);
+  keep_row(k, s.dtype, row, rows.keys, slot / 16 * 16 * s.head_dim + slot % 16, 16, rows.key_scales + slot);
 }
 
 template <class K>
@@ -161,7 +161,7 @@ HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
   const ptrdiff_t slot = slot_of(c, t);
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const cache_rows rows = cache_rows_of(*c.cache, c.sequence, h);
-    keep_row(k, s.format, {nullptr, row_of(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
+    keep_row(k, s.dtype, {nullptr, row_of(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
              rows.value_scales + slot);
   }
 }
@@ -227,7 +227,7 @@ bool all_finite(K k, const append_call &c, const heed_tensor &x, int32_t dim, co
 template <class K>
 heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
   const heed_cache_shape &s = c.cache->shape;
-  if (s.format != HEED_INT8) return HEED_OK;
+  if (s.dtype != HEED_INT8) return HEED_OK;
   if (!all_finite(k, c, c.k, s.head_dim, rope)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_K);
   if (!all_finite(k, c, c.v, s.v_dim, nullptr)) return HEED_STATUS(HEED_NOT_FINITE, HEED_ARG_V);
   return HEED_OK;

@@ -29,22 +29,22 @@ struct brought {
 brought brought_by(const heed_attention &call) {
   const heed_options *options = call.options;
   const bool cached = call.cache, summed = options && options->partial;
-  const heed_narrow_tensors *narrow = options ? options->narrow : nullptr;
+  const heed_typed_tensors *narrow = options ? options->typed : nullptr;
   if (!narrow) return {false, cached, cached, summed};
   return {narrow->q.data != nullptr, cached || narrow->k.data, cached || narrow->v.data, summed || narrow->out.data};
 }
 
 // Checks have frames of their own, which are gone when kernels run.
 void check_call(checker &check, const heed_attention &call, const brought &elsewhere) {
-  check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
+  check.count(call.batch_size, HEED_MAX_COUNT, HEED_ARG_BATCH_SIZE);
   check_heads(check, call.n_heads, call.n_kv_heads, call.head_dim, call.v_dim, call.scale, call.causal);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   check.count(call.n_kv, HEED_MAX_COUNT, HEED_ARG_N_KV);
   if (!check.ok()) return;
   const auto tensor = [&](const auto &t, bool is_elsewhere, int32_t n_heads, int32_t n_rows, int32_t dim, access how,
                           heed_argument argument) {
-    if (is_elsewhere) return check.require(!t.data, HEED_GIVEN_TWICE, argument);
-    check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
+    if (is_elsewhere) return check.require(!t.data, HEED_CONFLICT, argument);
+    check.tensor(t.data, {call.batch_size, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
                  argument);
   };
   tensor(call.q, elsewhere.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
@@ -79,7 +79,7 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
   check.count(x.dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.scale(scale);
   check.matrix(x, HEED_ARG_X);
-  check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.require(out.n_rows == x.n_rows && out.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_OUT);
   check.matrix(out, HEED_ARG_OUT);
   if (check.ok()) check.workspace(workspace, x.dim, x.dim);
   return check.finish();

@@ -38,7 +38,7 @@ void check_qk_norm(checker &check, const heed_attention_layer &l) {
   check.require(l.qk_eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_QK_EPS);
   const auto numbers = [&](const float *data, int32_t n_heads, heed_argument name) {
     check.floats_or_null(data, l.qk_norm_whole ? n_heads * l.head_dim : l.head_dim, name);
-    check.require(!data || l.qk_norm, HEED_MISFIT, name);
+    check.require(!data || l.qk_norm, HEED_SHAPE_MISMATCH, name);
   };
   numbers(l.q_norm_weight, l.n_heads, HEED_ARG_Q_NORM_WEIGHT);
   numbers(l.q_norm_bias, l.n_heads, HEED_ARG_Q_NORM_BIAS);
@@ -52,7 +52,7 @@ void check_projection(checker &check, const heed_weights &w, const float *bias, 
                       heed_argument w_name, heed_argument bias_name) {
   if (!check.ok()) return;
   check_weights(check, w, n_in, w_name);
-  check.require(w.n_out == n_out, HEED_MISFIT, w_name);
+  check.require(w.n_out == n_out, HEED_SHAPE_MISMATCH, w_name);
   check.floats_or_null(bias, n_out, bias_name);
 }
 
@@ -63,8 +63,8 @@ void check_attention_projections(checker &check, const heed_attention_layer &l) 
   check_projection(check, l.wv, l.bv, l.model_dim, w.v, HEED_ARG_WV, HEED_ARG_BV);
   check_qk_norm(check, l);
   if (has_wo(l)) return check_projection(check, l.wo, l.bo, w.context, l.out_dim, HEED_ARG_WO, HEED_ARG_BO);
-  check.require(l.out_dim == w.context, HEED_MISFIT, HEED_ARG_OUT_DIM);
-  check.require(!l.bo, HEED_MISFIT, HEED_ARG_BO);
+  check.require(l.out_dim == w.context, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_DIM);
+  check.require(!l.bo, HEED_SHAPE_MISMATCH, HEED_ARG_BO);
 }
 
 namespace {
@@ -79,7 +79,7 @@ void check_layer_rope(checker &check, const heed_attention_layer &l) {
 }  // namespace
 
 void check_cross(checker &check, const heed_attention_layer &l) {
-  check.require(!l.rope, HEED_NOT_HERE, HEED_ARG_ROPE);
+  check.require(!l.rope, HEED_UNSUPPORTED, HEED_ARG_ROPE);
   check.require(l.cache != nullptr, HEED_NULL_POINTER, HEED_ARG_CACHE);
 }
 
@@ -96,14 +96,15 @@ void check_batch(checker &check, const row_span &span) {
 void check_attention_state(checker &check, const heed_attention_layer &l, const row_span &span, size_t floats,
                            heed_memory memory, const heed_executor *executor) {
   const size_t least = HEED_WORKSPACE_MIN_BYTES(l.head_dim, l.v_dim);
-  check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.executor(executor);
   check_batch(check, span);
   if (l.cross) check_cross(check, l);
   check_layer_rope(check, l);
   check_layer_cache(check, l, span, !l.cross);
   if (check.ok())
-    check.require(memory.bytes >= rows_bytes(rows_in_memory(l, span), floats) + least, HEED_TOO_SMALL, HEED_ARG_MEMORY);
+    check.require(memory.bytes >= rows_bytes(rows_in_memory(l, span), floats) + least, HEED_TOO_SMALL,
+                  HEED_ARG_WORKSPACE);
 }
 
 void check_attention_options(checker &check, const heed_attention_layer &l, const row_span &span) {
@@ -115,8 +116,8 @@ void check_attention_options(checker &check, const heed_attention_layer &l, cons
     call.n_kv += span.n;
   check_objects(check, call);
   if (!check.ok()) return;
-  check.require(!l.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
-  check.require(!l.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
+  check.require(!l.options->partial, HEED_UNSUPPORTED, HEED_ARG_PARTIAL);
+  check.require(!l.options->typed, HEED_UNSUPPORTED, HEED_ARG_TYPED);
   if (l.cache && !l.cross) functions_of(*l.cache).check_options(check, l, span);
   if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
 }
@@ -135,9 +136,9 @@ void check_pass(checker &check, const attention_pass &c) {
   check_attention_shape(check, l);
   if (check.ok()) check_attention_projections(check, l);
   check.matrix(x, HEED_ARG_X);
-  check.require(x.dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
+  check.require(x.dim == l.model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
   check.matrix(c.y, HEED_ARG_Y);
-  check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   if (check.ok()) check_attention_state(check, l, c.span, floats_of(l), c.workspace, c.executor);
 }
 

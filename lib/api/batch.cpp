@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-void check_lengths(checker &check, const heed_batch &batch, int32_t n) {
+void check_lengths(checker &check, const heed_ragged_batch &batch, int32_t n) {
   check.count(batch.n_sequences, HEED_MAX_COUNT, HEED_ARG_N_SEQUENCES);
   if (!check.ok()) return;
   check.array(batch.lengths, static_cast<size_t>(batch.n_sequences), access::read, HEED_ARG_LENGTHS);
@@ -17,7 +17,7 @@ void check_lengths(checker &check, const heed_batch &batch, int32_t n) {
     check.require(batch.lengths[i] >= 0 && batch.lengths[i] <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_LENGTHS);
     sum += batch.lengths[i];
   }
-  check.require(sum == n, HEED_MISFIT, HEED_ARG_LENGTHS);
+  check.require(sum == n, HEED_SHAPE_MISMATCH, HEED_ARG_LENGTHS);
 }
 
 // f(sequence, first, n), for each sequence that has rows in the span: n of them, the first of which is its row `first`.
@@ -69,12 +69,12 @@ int32_t longest_in_batch(const row_span &span) {
 }
 
 void shape_of_batch(const row_span &span, const heed_cache *cache, bool appended, heed_attention &call) {
-  call.batch = span.batch->n_sequences;
+  call.batch_size = span.batch->n_sequences;
   call.n_q = call.n_kv = longest_in_batch(span);
   if (!cache) return;
   call.n_kv = 0;
   const auto see = [&](int32_t n) { call.n_kv = n > call.n_kv ? n : call.n_kv; };
-  for (int32_t i = 0; i < call.batch; i++) see(states_of(*cache)[i].length);
+  for (int32_t i = 0; i < call.batch_size; i++) see(states_of(*cache)[i].length);
   if (!appended) walk(span, [&](int32_t i, int32_t, int32_t n) { see(states_of(*cache)[i].length + n); });
 }
 
@@ -117,7 +117,7 @@ void attend_each(const kernel *k, const heed_attention &call, const row_span &sp
   attend_span(handle_of(k), call, span);
 }
 
-constexpr batch_functions batch_code = {{sizeof(heed_batch), nullptr, nullptr, nullptr},
+constexpr batch_functions batch_code = {{sizeof(heed_ragged_batch), nullptr, nullptr, nullptr},
                                         check_lengths,
                                         check_each,
                                         turn_each,
@@ -130,6 +130,6 @@ constexpr batch_functions batch_code = {{sizeof(heed_batch), nullptr, nullptr, n
 }  // namespace
 }  // namespace heed
 
-heed_status heed_batch_init(heed_batch *batch, int32_t n_sequences, const int32_t *lengths) {
+heed_status heed_ragged_batch_init(heed_ragged_batch *batch, int32_t n_sequences, const int32_t *lengths) {
   return heed::make(batch, HEED_ARG_BATCH, heed::batch_code.code, n_sequences, lengths);
 }

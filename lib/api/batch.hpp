@@ -15,14 +15,14 @@ struct attention_pass;
 // Rows [first, first + n) of a call: of one sequence, or, with a batch, of several. The queries are n_q of them, from the
 // span's row `skip` on.
 struct row_span {
-  const heed_batch *batch;
+  const heed_ragged_batch *batch;
   int32_t first, n, skip, n_q;
 };
 
-// What heed_batch_init names. All work on its sequences goes through here.
+// What heed_ragged_batch_init names. All work on its sequences goes through here.
 struct batch_functions {
   heed_code code;
-  void (*check_lengths)(checker &check, const heed_batch &batch, int32_t n);  // adds one range
+  void (*check_lengths)(checker &check, const heed_ragged_batch &batch, int32_t n);  // adds one range
   // For each sequence that has rows in the span.
   void (*check_each)(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends);
   void (*turn_each)(const kernel *k, const attention_pass &c);
@@ -34,7 +34,7 @@ struct batch_functions {
   int32_t (*longest)(const row_span &span);
   int32_t (*cut_batch)(const row_span &span, int32_t at_once);
 };
-inline const batch_functions &functions_of(const heed_batch &batch) {
+inline const batch_functions &functions_of(const heed_ragged_batch &batch) {
   return *reinterpret_cast<const batch_functions *>(batch.code);
 }
 

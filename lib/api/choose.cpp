@@ -235,7 +235,7 @@ heed_status heed_argmax(heed_matrix x, int32_t *indices) {
   return HEED_OK;
 }
 
-heed_status heed_largest(heed_matrix x, int32_t k, int32_t *indices, float *values) {
+heed_status heed_topk(heed_matrix x, int32_t k, int32_t *indices, float *values) {
   const heed_status status = heed::check_largest(x, k, indices, values);
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < x.n_rows; r++, indices += k) {

@@ -21,11 +21,11 @@ HEED_NOINLINE heed_status check_remember(attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   c.span.batch = l.batch;
   check_attention_shape(check, l);
-  check.require(l.cross == 1, HEED_NOT_HERE, HEED_ARG_CROSS);
+  check.require(l.cross == 1, HEED_UNSUPPORTED, HEED_ARG_CROSS);
   if (check.ok()) check_attention_projections(check, l);
   check.matrix(*c.x, HEED_ARG_X);
-  check.require(c.x->dim == l.model_dim, HEED_MISFIT, HEED_ARG_X);
-  check.room(c.workspace, remembered_floats(l) * sizeof(float), HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  check.require(c.x->dim == l.model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
+  check.room(c.workspace, remembered_floats(l) * sizeof(float), HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.executor(c.executor);
   if (check.ok()) check_batch(check, c.span);
   if (check.ok()) check_cross(check, l);
@@ -47,8 +47,8 @@ heed_status remember_rows(kernel_handle k, attention_pass &c) {
 }  // namespace
 }  // namespace heed
 
-heed_status heed_attention_layer_remember(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
-                                          const heed_executor *executor) {
+heed_status heed_attention_layer_encode(const heed_attention_layer *layer, heed_matrix x, heed_memory memory,
+                                        const heed_executor *executor) {
   heed::attention_pass c = {layer,   &x,     {},       static_cast<float *>(memory.data),
                             nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
   const heed_status status = heed::check_remember(c);

@@ -21,21 +21,21 @@ bool all_finite(const heed_matrix &x) {
 // Numbers in any format, of the shape of the floats that they come from or become.
 template <class M>
 void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, access how, heed_argument argument) {
-  check_format(check, m.format, argument);
-  check.require(m.n_rows == n_rows && m.dim == dim, HEED_MISFIT, argument);
-  check.matrix(m.data, n_rows, dim, m.row_stride, how, argument, HEED_FORMAT_BYTES(m.format));
-  if (m.format == HEED_INT8) check_scales(check, m.scales, n_rows, how, argument);
+  check_format(check, m.dtype, argument);
+  check.require(m.n_rows == n_rows && m.dim == dim, HEED_SHAPE_MISMATCH, argument);
+  check.matrix(m.data, n_rows, dim, m.row_stride, how, argument, HEED_DTYPE_BYTES(m.dtype));
+  if (m.dtype == HEED_INT8) check_scales(check, m.scales, n_rows, how, argument);
 }
 
-HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_narrow_matrix_out &y) {
+HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_typed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(x, HEED_ARG_X);
   check_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
-  if (check.finish() == HEED_OK && y.format == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
+  if (check.finish() == HEED_OK && y.dtype == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
   return check.status;
 }
 
-HEED_NOINLINE heed_status check_widen(const heed_narrow_matrix &x, const heed_matrix_out &y) {
+HEED_NOINLINE heed_status check_widen(const heed_typed_matrix &x, const heed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(y, HEED_ARG_Y);
   check_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
@@ -55,23 +55,23 @@ HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, c
 // Bytes from a matrix's data to a row.
 template <class M>
 ptrdiff_t start_of_row(const M &m, int32_t r) {
-  return r * m.row_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(m.format));
+  return r * m.row_stride * static_cast<ptrdiff_t>(HEED_DTYPE_BYTES(m.dtype));
 }
 
 }  // namespace
 
-void row_to_format(const float *x, int32_t n, int32_t format, void *y, float *scale) {
-  const float by = format == HEED_INT8 ? int8_scale(float_of_bits(greatest_magnitude(x, n))) : 0.0f;
-  if (format == HEED_INT8) *scale = by;
-  with_format(format, [&](auto number) { narrow_numbers(x, n, by, static_cast<decltype(number) *>(y)); });
+void row_to_format(const float *x, int32_t n, int32_t dtype, void *y, float *scale) {
+  const float by = dtype == HEED_INT8 ? int8_scale(float_of_bits(greatest_magnitude(x, n))) : 0.0f;
+  if (dtype == HEED_INT8) *scale = by;
+  with_format(dtype, [&](auto number) { narrow_numbers(x, n, by, static_cast<decltype(number) *>(y)); });
 }
 
-void row_from_format(const void *x, int32_t n, int32_t format, float scale, float *y) {
-  if (format == HEED_F32) {
+void row_from_format(const void *x, int32_t n, int32_t dtype, float scale, float *y) {
+  if (dtype == HEED_F32) {
     __builtin_memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
-  } else if (format == HEED_F16) {
+  } else if (dtype == HEED_F16) {
     for (int32_t i = 0; i < n; i++) y[i] = widen(static_cast<const f16 *>(x)[i]);
-  } else if (format == HEED_BF16) {
+  } else if (dtype == HEED_BF16) {
     for (int32_t i = 0; i < n; i++) y[i] = widen(static_cast<const bf16 *>(x)[i]);
   } else {
     for (int32_t i = 0; i < n; i++) y[i] = widen(static_cast<const int8_t *>(x)[i]) * scale;
@@ -80,22 +80,22 @@ void row_from_format(const void *x, int32_t n, int32_t format, float scale, floa
 
 }  // namespace heed
 
-heed_status heed_narrow(heed_matrix x, heed_narrow_matrix_out y) {
+heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
   const heed_status status = heed::check_narrow(x, y);
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < x.n_rows; r++)
-    heed::row_to_format(x.data + r * x.row_stride, x.dim, y.format,
+    heed::row_to_format(x.data + r * x.row_stride, x.dim, y.dtype,
                         static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r),
-                        y.format == HEED_INT8 ? y.scales + r : nullptr);
+                        y.dtype == HEED_INT8 ? y.scales + r : nullptr);
   return HEED_OK;
 }
 
-heed_status heed_widen(heed_narrow_matrix x, heed_matrix_out y) {
+heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y) {
   const heed_status status = heed::check_widen(x, y);
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < y.n_rows; r++)
-    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.format,
-                          x.format == HEED_INT8 ? x.scales[r] : 0.0f, y.data + r * y.row_stride);
+    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.dtype,
+                          x.dtype == HEED_INT8 ? x.scales[r] : 0.0f, y.data + r * y.row_stride);
   return HEED_OK;
 }
 

@@ -7,8 +7,8 @@
 namespace heed {
 
 // n numbers; of int8 all are finite.
-void row_to_format(const float *x, int32_t n, int32_t format, void *y, float *scale);
-void row_from_format(const void *x, int32_t n, int32_t format, float scale, float *y);
+void row_to_format(const float *x, int32_t n, int32_t dtype, void *y, float *scale);
+void row_from_format(const void *x, int32_t n, int32_t dtype, float scale, float *y);
 
 }  // namespace heed
 

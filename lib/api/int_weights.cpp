@@ -17,13 +17,13 @@ struct product_of_panels {
 void run_in_integers(const kernel *, const heed_matrix &x, const heed_weights &w, const float *bias,
                      const heed_matrix_out &y, const heed_executor *executor) {
   const product_of_panels product = {int_products_of(int_kernel_in_use())->project_floats,
-                                     {static_cast<const unsigned char *>(w.data), w.format, w.n_out}};
+                                     {static_cast<const unsigned char *>(w.data), w.dtype, w.n_out}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor, true);
 }
 
 void check_in_integers(checker &check, const heed_weights &w, heed_argument argument) {
-  check.require((w.format >= HEED_INT8 && w.format <= HEED_Q4_0) || w.format == HEED_UINT8, HEED_BAD_FORMAT, argument);
+  check.require((w.dtype >= HEED_INT8 && w.dtype <= HEED_Q4_0) || w.dtype == HEED_UINT8, HEED_BAD_DTYPE, argument);
   check.require(w.n_in <= HEED_INT_MAX_IN, HEED_OUT_OF_RANGE, argument);
   check_packed_bytes(check, w, argument);
 }

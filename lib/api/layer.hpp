@@ -127,12 +127,12 @@ struct transformer_pass {
 };
 
 inline bool is_gated(const heed_transformer_layer &l) {
-  return l.w_gate.data != nullptr || l.hidden_order != HEED_HIDDEN_APART;
+  return l.w_gate.data != nullptr || l.ffn_order != HEED_FFN_SEPARATE;
 }
 // Floats of a row that the feed-forward works in. A parallel gated layer uses model_dim floats of this once; the macros
 // count them twice, so this does, too.
 inline int64_t hidden_floats(const heed_transformer_layer &l) {
-  return (int64_t{l.hidden_dim} + (l.parallel ? l.attention->model_dim : 0)) * (is_gated(l) ? 2 : 1);
+  return (int64_t{l.ffn_dim} + (l.parallel ? l.attention->model_dim : 0)) * (is_gated(l) ? 2 : 1);
 }
 
 enum class sublayer { attention, cross, hidden };
@@ -208,7 +208,7 @@ inline int32_t rows_in_memory(const heed_attention_layer &layer, const row_span 
 
 // Do options count by the rows of the call, so that it cannot be cut into pieces?
 inline bool count_by_rows(const heed_options &o) {
-  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.top_k ||
+  return o.mask || o.scores || o.weights || o.lse || o.column_sums || o.topk_weights ||
          (o.ranges && (o.ranges->kv_lengths || o.ranges->positions));
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr bool min_macro_is_function(int32_t n, int32_t dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
                                      int32_t v_dim, int32_t hidden, int32_t gated) {
-  return HEED_TRANSFORMER_LAYER_MIN_BYTES(n, dim, n_heads, n_kv_heads, head_dim, v_dim, hidden, gated) <=
-         HEED_TRANSFORMER_LAYER_BYTES(n, dim, n_heads, n_kv_heads, head_dim, v_dim, hidden, gated);
+  return HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, dim, n_heads, n_kv_heads, head_dim, v_dim, hidden, gated) <=
+         HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, dim, n_heads, n_kv_heads, head_dim, v_dim, hidden, gated);
 }
 static_assert(min_macro_is_function(2, 16, 4, 4, 4, 4, 4, 0) && min_macro_is_function(121, 16, 4, 2, 4, 4, 64, 1),
               "less than for all rows at once");

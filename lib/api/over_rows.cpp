@@ -199,7 +199,7 @@ heed_status heed_group_norm(heed_matrix x, const float *weight, const float *bia
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status != HEED_OK) return status;
   if (n_groups < 1 || n_groups > x.dim) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_GROUPS);
-  if (x.dim % n_groups != 0) return HEED_STATUS(HEED_MISFIT, HEED_ARG_N_GROUPS);
+  if (x.dim % n_groups != 0) return HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_N_GROUPS);
   const bool by_columns = n_groups == x.dim;
   const int32_t width = by_columns ? heed::columns_at_once : x.dim / n_groups;
   const int32_t n_units = (x.dim + width - 1) / width;

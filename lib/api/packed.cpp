@@ -9,7 +9,7 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------------ blocks
 
-constexpr ptrdiff_t block_bytes(int32_t format) { return format == HEED_Q8_0 ? q8_0_bytes : q4_0_bytes; }
+constexpr ptrdiff_t block_bytes(int32_t dtype) { return dtype == HEED_Q8_0 ? q8_0_bytes : q4_0_bytes; }
 
 struct product_of_blocks {
   project_step step;
@@ -17,7 +17,7 @@ struct product_of_blocks {
   void operator()(const linear_block &b, int32_t first_column) const {
     stored_weights part = w;
     part.data =
-        static_cast<const unsigned char *>(w.data) + first_column * (w.stride / block_inputs * block_bytes(w.format));
+        static_cast<const unsigned char *>(w.data) + first_column * (w.stride / block_inputs * block_bytes(w.dtype));
     step(b, part);
   }
 };
@@ -29,16 +29,16 @@ linear_block whole_product(const heed_matrix &x, const heed_weights &w, const fl
 void run_blocks(const kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
                 const heed_matrix_out &y, const heed_executor *executor) {
   const ptrdiff_t stride = w.n_out > 1 ? w.row_stride : w.n_in;  // a row alone may have any
-  const product_of_blocks product = {packed_of(handle_of(k))->blocks, {w.data, nullptr, stride, w.format, true}};
+  const product_of_blocks product = {packed_of(handle_of(k))->blocks, {w.data, nullptr, stride, w.dtype, true}};
   run_product(product, whole_product(x, w, bias, y), executor);
 }
 
 void check_blocks(checker &check, const heed_weights &w, heed_argument argument) {
-  check.require(is_in_blocks(w.format) && w.format == w.code->format, HEED_BAD_FORMAT, argument);
+  check.require(is_in_blocks(w.dtype) && w.dtype == w.code->dtype, HEED_BAD_DTYPE, argument);
   check.require(w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);
   check.count(w.n_out, HEED_MAX_COUNT, argument);
   check.count(w.n_in, HEED_MAX_COUNT, argument);
-  check.require(w.n_in % block_inputs == 0, HEED_MISFIT, argument);
+  check.require(w.n_in % block_inputs == 0, HEED_SHAPE_MISMATCH, argument);
   check.pointer(w.data, 1, argument);
   ptrdiff_t extent = w.n_in / block_inputs, span = 0;
   bool overflow = false;
@@ -47,7 +47,7 @@ void check_blocks(checker &check, const heed_weights &w, heed_argument argument)
     overflow = __builtin_mul_overflow(w.row_stride / block_inputs, static_cast<ptrdiff_t>(w.n_out - 1), &span) ||
                __builtin_add_overflow(extent, span, &extent);
   }
-  overflow = overflow || __builtin_mul_overflow(extent, block_bytes(w.format), &extent);
+  overflow = overflow || __builtin_mul_overflow(extent, block_bytes(w.dtype), &extent);
   check.require(!overflow, HEED_OVERFLOW, argument);
   if (check.ok()) check.memory(w.data, static_cast<size_t>(extent), access::read, argument);
 }
@@ -59,27 +59,27 @@ constexpr heed_weights_code code_of_q8_0 = {check_blocks, run_blocks, HEED_Q8_0}
 
 // The numbers of a panel, on a processor whose byte order is theirs.
 template <class K>
-void multiply_by_panel(K k, linear_block b, const void *panel, int32_t format, int32_t width) {
-  if (format == HEED_F32) {
+void multiply_by_panel(K k, linear_block b, const void *panel, int32_t dtype, int32_t width) {
+  if (dtype == HEED_F32) {
     b.w = static_cast<const float *>(panel);
     b.w_stride = width;
     products_of(k)->linear(b);
-  } else if (format == HEED_F16 || format == HEED_BF16) {
-    project_of(k)->project(b, {panel, nullptr, width, format, false});
+  } else if (dtype == HEED_F16 || dtype == HEED_BF16) {
+    project_of(k)->project(b, {panel, nullptr, width, dtype, false});
   } else {
-    packed_of(k)->panel(b, {static_cast<const unsigned char *>(panel), format, width});
+    packed_of(k)->panel(b, {static_cast<const unsigned char *>(panel), dtype, width});
   }
 }
 
 // On one of the other: some inputs at a time, their numbers turned on the stack. What y has so far is what the next
 // inputs are added to; kernels may read a bias after they have written y, so it is copied.
 template <class K>
-HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const unsigned char *panel, int32_t format,
+HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const unsigned char *panel, int32_t dtype,
                                          int32_t width) {
   constexpr int32_t inputs = 8;
   alignas(float) unsigned char turned[inputs * panel_outputs * sizeof(float)];
   float start[panel_outputs];
-  const int32_t bytes = HEED_FORMAT_BYTES(format);
+  const int32_t bytes = HEED_DTYPE_BYTES(dtype);
   for (int32_t begin = 0; begin < whole.depth; begin += inputs) {
     const int32_t depth = whole.depth - begin < inputs ? whole.depth - begin : inputs, n = depth * width * bytes;
     for (int32_t i = 0; i < n; i++) turned[i] = panel[i ^ (bytes - 1)];
@@ -94,7 +94,7 @@ HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const u
         __builtin_memcpy(start, b.y, static_cast<size_t>(b.n_cols) * sizeof *start);
         b.bias = start;
       }
-      multiply_by_panel(k, b, turned, format, width);
+      multiply_by_panel(k, b, turned, dtype, width);
     }
   }
 }
@@ -105,7 +105,7 @@ template <class K>
 struct product_of_packed {
   K k;
   const unsigned char *panels;
-  int32_t format, n_out;
+  int32_t dtype, n_out;
   size_t output_bytes;
   void operator()(const linear_block &b, int32_t first_column) const {
     for (int32_t done = 0; done < b.n_cols; done += panel_outputs) {
@@ -115,10 +115,10 @@ struct product_of_packed {
       part.y += done;
       if (part.bias) part.bias += done;
       part.n_cols = b.n_cols - done < panel_outputs ? b.n_cols - done : panel_outputs;
-      if (is_big_endian && format <= HEED_BF16)
-        multiply_turned_panel(k, part, panel, format, width);
+      if (is_big_endian && dtype <= HEED_BF16)
+        multiply_turned_panel(k, part, panel, dtype, width);
       else
-        multiply_by_panel(k, part, panel, format, width);
+        multiply_by_panel(k, part, panel, dtype, width);
     }
   }
 };
@@ -126,13 +126,13 @@ struct product_of_packed {
 void run_packed(const kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
                 const heed_matrix_out &y, const heed_executor *executor) {
   const product_of_packed<kernel_handle> product = {
-      handle_of(k), static_cast<const unsigned char *>(w.data), w.format, w.n_out,
-      static_cast<size_t>(packed_output_bytes(w.format, static_cast<uint64_t>(w.n_in)))};
+      handle_of(k), static_cast<const unsigned char *>(w.data), w.dtype, w.n_out,
+      static_cast<size_t>(packed_output_bytes(w.dtype, static_cast<uint64_t>(w.n_in)))};
   run_product(product, whole_product(x, w, bias, y), executor);
 }
 
 void check_packed(checker &check, const heed_weights &w, heed_argument argument) {
-  check_weights_format(check, w.format, argument);
+  check_weights_format(check, w.dtype, argument);
   check_packed_bytes(check, w, argument);
 }
 
@@ -140,12 +140,12 @@ constexpr heed_weights_code packed_code = {check_packed, run_packed, 0};
 
 // ------------------------------------------------------------------------------------------------------------ header
 
-constexpr bool packed_macro_is_function(int32_t format, int32_t n_in, int32_t n_out) {
-  return HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out) == packed_header_bytes + panels_bytes(format, n_in, n_out);
+constexpr bool packed_macro_is_function(int32_t dtype, int32_t n_in, int32_t n_out) {
+  return HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out) == packed_header_bytes + panels_bytes(dtype, n_in, n_out);
 }
 constexpr bool packed_macro_is_function(int32_t n_in, int32_t n_out) {
-  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++)
-    if (!packed_macro_is_function(format, n_in, n_out)) return false;
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++)
+    if (!packed_macro_is_function(dtype, n_in, n_out)) return false;
   return packed_macro_is_function(HEED_UINT8, n_in, n_out);
 }
 static_assert(packed_macro_is_function(1, 1) && packed_macro_is_function(31, 16) && packed_macro_is_function(172, 65) &&
@@ -157,7 +157,7 @@ uint32_t sum_of(const unsigned char *header, const heed_weights &w) {
   uint32_t sum = 2166136261u;
   const auto add = [&](const unsigned char *word) { sum = (sum ^ word_at(word)) * 16777619u; };
   for (int32_t i = packed_word_format; i <= packed_word_n_out; i++) add(header + packed_mark_bytes + 4 * i);
-  const auto panels = static_cast<size_t>(panels_bytes(w.format, w.n_in, w.n_out));
+  const auto panels = static_cast<size_t>(panels_bytes(w.dtype, w.n_in, w.n_out));
   for (size_t i = 0; i < panels; i += 4) add(header + packed_header_bytes + i);
   return sum;
 }
@@ -169,18 +169,18 @@ bool has_mark(const unsigned char *header) {
 heed_status check_header(const unsigned char *header, size_t bytes, heed_argument argument, heed_weights &w) {
   const auto is = [=](heed_fault fault) { return HEED_STATUS(fault, argument); };
   if (bytes < packed_header_bytes) return is(HEED_TOO_SMALL);
-  if (!has_mark(header)) return is(HEED_FOREIGN);
+  if (!has_mark(header)) return is(HEED_BAD_MAGIC);
   const auto number = [=](packed_word which) { return static_cast<int32_t>(packed_word_at(header, which)); };
-  const int32_t version = number(packed_word_version), format = number(packed_word_format),
+  const int32_t version = number(packed_word_version), dtype = number(packed_word_format),
                 n_in = number(packed_word_n_in), n_out = number(packed_word_n_out);
-  if (version != packed_version(format) && version != sealed_version) return is(HEED_UNKNOWN_VERSION);
+  if (version != packed_version(dtype) && version != sealed_version) return is(HEED_UNKNOWN_VERSION);
   const int32_t words = version == sealed_version ? n_packed_words : packed_word_sum;
   for (int32_t i = packed_mark_bytes + 4 * words; i < packed_header_bytes; i++)
-    if (header[i] != 0) return is(HEED_DAMAGED);
-  const size_t needed = heed_weights_packed_bytes(format, n_in, n_out);
-  if (needed == 0) return is(HEED_DAMAGED);
+    if (header[i] != 0) return is(HEED_CORRUPT);
+  const size_t needed = heed_weights_packed_bytes(dtype, n_in, n_out);
+  if (needed == 0) return is(HEED_CORRUPT);
   if (bytes < needed) return is(HEED_TOO_SMALL);
-  w = {header + packed_header_bytes, nullptr, format, HEED_PACKED, n_in, n_out, 0, &packed_code, nullptr, 0};
+  w = {header + packed_header_bytes, nullptr, dtype, HEED_PACKED, n_in, n_out, 0, &packed_code, nullptr, 0};
   return HEED_OK;
 }
 
@@ -192,7 +192,7 @@ void check_packed_bytes(checker &check, const heed_weights &w, heed_argument arg
   check.count(w.n_out, HEED_MAX_COUNT, argument);
   check.pointer(w.data, HEED_ALIGNMENT, argument);
   if (!check.ok()) return;
-  const uint64_t bytes = packed_header_bytes + panels_bytes(w.format, w.n_in, w.n_out);
+  const uint64_t bytes = packed_header_bytes + panels_bytes(w.dtype, w.n_in, w.n_out);
   check.require(bytes <= PTRDIFF_MAX, HEED_OVERFLOW, argument);
   const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
   if (check.ok()) check.memory(header, static_cast<size_t>(bytes), access::read, argument);
@@ -200,22 +200,22 @@ void check_packed_bytes(checker &check, const heed_weights &w, heed_argument arg
   const auto is = [=](packed_word which, int32_t field) {
     return packed_word_at(header, which) == static_cast<uint32_t>(field);
   };
-  check.require(has_mark(header) && is(packed_word_format, w.format) && is(packed_word_n_in, w.n_in) &&
+  check.require(has_mark(header) && is(packed_word_format, w.dtype) && is(packed_word_n_in, w.n_in) &&
                     is(packed_word_n_out, w.n_out),
-                HEED_DAMAGED, argument);
+                HEED_CORRUPT, argument);
 }
 
 }  // namespace heed
 
 using namespace heed;
 
-size_t heed_weights_packed_bytes(int32_t format, int32_t n_in, int32_t n_out) {
+size_t heed_weights_packed_bytes(int32_t dtype, int32_t n_in, int32_t n_out) {
   checker_of<1> check;
-  check_weights_format(check, format, HEED_ARG_FORMAT);
+  check_weights_format(check, dtype, HEED_ARG_DTYPE);
   check.count(n_in, HEED_MAX_COUNT, HEED_ARG_W);
   check.count(n_out, HEED_MAX_COUNT, HEED_ARG_W);
   if (!check.ok()) return 0;
-  const uint64_t bytes = packed_header_bytes + panels_bytes(format, n_in, n_out);
+  const uint64_t bytes = packed_header_bytes + panels_bytes(dtype, n_in, n_out);
   return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
 }
 
@@ -230,7 +230,7 @@ heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes)
   return check_header(static_cast<const unsigned char *>(packed), bytes, HEED_ARG_PACKED, *w);
 }
 
-heed_status heed_weights_seal(heed_memory memory) {
+heed_status heed_weights_add_checksum(heed_memory memory) {
   checker_of<1> check;
   check.room(memory, 0, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   if (!check.ok()) return check.status;
@@ -250,11 +250,11 @@ heed_status heed_weights_check(heed_weights w) {
   if (!check.ok()) return check.status;
   const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
   check.require(packed_word_at(header, packed_word_version) == sealed_version, HEED_UNKNOWN_VERSION, HEED_ARG_W);
-  if (check.ok()) check.require(packed_word_at(header, packed_word_sum) == sum_of(header, w), HEED_DAMAGED, HEED_ARG_W);
+  if (check.ok()) check.require(packed_word_at(header, packed_word_sum) == sum_of(header, w), HEED_CORRUPT, HEED_ARG_W);
   return check.status;
 }
 
-heed_weights heed_weights_of_blocks(const void *data, int32_t format, int32_t n_in, int32_t n_out) {
-  const heed_weights_code *const code = format == HEED_Q8_0 ? &code_of_q8_0 : &code_of_q4_0;
-  return {data, nullptr, format, HEED_OUT_IN, n_in, n_out, n_in, code, nullptr, 0};
+heed_weights heed_weights_of_blocks(const void *data, int32_t dtype, int32_t n_in, int32_t n_out) {
+  const heed_weights_code *const code = dtype == HEED_Q8_0 ? &code_of_q8_0 : &code_of_q4_0;
+  return {data, nullptr, dtype, HEED_OUT_IN, n_in, n_out, n_in, code, nullptr, 0};
 }

@@ -13,9 +13,9 @@ static_assert(stored_f32 == HEED_F32 && stored_f16 == HEED_F16 && stored_bf16 ==
                   stored_uint8 == HEED_UINT8,
               "kernels know the formats by these numbers");
 
-inline bool is_in_blocks(int32_t format) { return format == HEED_Q8_0 || format == HEED_Q4_0; }
-inline void check_weights_format(checker &check, int32_t format, heed_argument argument) {
-  check.require((format >= HEED_F32 && format <= HEED_Q4_0) || format == HEED_UINT8, HEED_BAD_FORMAT, argument);
+inline bool is_in_blocks(int32_t dtype) { return dtype == HEED_Q8_0 || dtype == HEED_Q4_0; }
+inline void check_weights_format(checker &check, int32_t dtype, heed_argument argument) {
+  check.require((dtype >= HEED_F32 && dtype <= HEED_Q4_0) || dtype == HEED_UINT8, HEED_BAD_DTYPE, argument);
 }
 
 // Before the panels: the mark, then words of four bytes, little-endian, then zeros.
@@ -31,13 +31,13 @@ enum packed_word {
 };
 // Zero points came with version 2, and the sum of sealed weights with version 3. What has neither is still written as
 // version 1, which older versions read.
-constexpr int32_t packed_version(int32_t format) { return format == HEED_UINT8 ? 2 : 1; }
+constexpr int32_t packed_version(int32_t dtype) { return dtype == HEED_UINT8 ? 2 : 1; }
 constexpr int32_t sealed_version = 3;
 
 // In 64 bits, which hold those of any weights.
-constexpr uint64_t panels_bytes(int32_t format, int32_t n_in, int32_t n_out) {
+constexpr uint64_t panels_bytes(int32_t dtype, int32_t n_in, int32_t n_out) {
   return (static_cast<uint64_t>(rounded_up(n_out, panel_step)) *
-              packed_output_bytes(format, static_cast<uint64_t>(n_in)) +
+              packed_output_bytes(dtype, static_cast<uint64_t>(n_in)) +
           63) /
          64 * 64;
 }

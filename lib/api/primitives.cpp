@@ -36,9 +36,9 @@ void check_product(checker &check, const heed_matrix &a, heed_argument a_name, c
                    const heed_executor *executor) {
   check.matrix(a, a_name);
   check.matrix(b, b_name);
-  check.require(b.n_rows == a.dim, HEED_MISFIT, b_name);
+  check.require(b.n_rows == a.dim, HEED_SHAPE_MISMATCH, b_name);
   check.matrix(y, y_name);
-  check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_MISFIT, y_name);
+  check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_SHAPE_MISMATCH, y_name);
   check.executor(executor);
 }
 
@@ -84,7 +84,7 @@ HEED_NOINLINE heed_status check_softmax(const heed_matrix &x, float scale, const
   const bool in_place = x.data == y.data && (x.row_stride == y.row_stride || x.n_rows == 1);
   if (!in_place) check.matrix(x, HEED_ARG_X);
   check.matrix(y, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.require(scale != HEED_SCALE_DEFAULT, HEED_NOT_FINITE, HEED_ARG_SCALE);  // a number like any other here
   check.scale(scale);
   check.executor(executor);
@@ -95,14 +95,6 @@ HEED_NOINLINE heed_status check_weighted_sum(const heed_matrix &weights, const h
                                              const heed_matrix_out &out, const heed_executor *executor) {
   checker_of<4> check;
   check_product(check, weights, HEED_ARG_WEIGHTS, rows, HEED_ARG_ROWS, out, HEED_ARG_OUT, executor);
-  return check.finish();
-}
-
-HEED_NOINLINE heed_status check_linear(const heed_matrix &x, const heed_matrix &w, const float *bias,
-                                       const heed_matrix_out &y, const heed_executor *executor) {
-  checker_of<5> check;
-  check_product(check, x, HEED_ARG_X, w, HEED_ARG_W, y, HEED_ARG_Y, executor);
-  check.floats_or_null(bias, w.dim, HEED_ARG_BIAS);
   return check.finish();
 }
 
@@ -129,12 +121,5 @@ heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix
                               const heed_executor *executor) {
   const heed_status status = heed::check_weighted_sum(weights, rows, out, executor);
   if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), weights, rows, nullptr, out, executor);
-  return status;
-}
-
-heed_status heed_linear(heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                        const heed_executor *executor) {
-  const heed_status status = heed::check_linear(x, w, bias, y, executor);
-  if (status == HEED_OK) heed::run_linear(heed_front_door::kernel(executor), x, w, bias, y, executor);
   return status;
 }

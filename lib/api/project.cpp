@@ -1,4 +1,4 @@
-// heed_project: a product with weights in any format and layout.
+// heed_linear: a product with weights in any format and layout.
 #include "../boundary/check_formats.hpp"
 #include "../boundary/front_door.hpp"
 #include "../kernel/numbers.hpp"
@@ -17,8 +17,8 @@ struct product_of_stored {
     stored_weights part = w;
     const ptrdiff_t numbers = w.out_in ? first_column * w.stride : first_column;  // a row alone may have any stride
     part.data =
-        static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(w.format));
-    if (w.format == stored_int8 && !w.one_scale) part.scales += first_column;
+        static_cast<const unsigned char *>(w.data) + numbers * static_cast<ptrdiff_t>(HEED_DTYPE_BYTES(w.dtype));
+    if (w.dtype == stored_int8 && !w.one_scale) part.scales += first_column;
     if (w.zeros && !w.one_scale) part.zeros += first_column;
     step(b, part);
   }
@@ -28,13 +28,13 @@ template <class K>
 void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const float *bias, const heed_matrix_out &y,
                      const heed_executor *executor) {
   if (w.code) return w.code->run(address_of(k), x, w, bias, y, executor);
-  if (w.format == HEED_F32 && w.layout == HEED_IN_OUT) {
+  if (w.dtype == HEED_F32 && w.layout == HEED_IN_OUT) {
     const heed_matrix floats = {static_cast<const float *>(w.data), w.n_in, w.n_out, w.row_stride};
     return run_linear(k, x, floats, bias, y, executor);
   }
   const bool out_in = w.layout == HEED_OUT_IN;
   const ptrdiff_t stride = (out_in ? w.n_out : w.n_in) > 1 ? w.row_stride : 0;  // a row alone may have any
-  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride, w.format, out_in}};
+  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride, w.dtype, out_in}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
 }
@@ -46,7 +46,7 @@ HEED_NOINLINE heed_status check_project(const heed_matrix &x, const heed_weights
   check_weights(check, w, x.dim, HEED_ARG_W);
   check.floats_or_null(bias, w.n_out, HEED_ARG_BIAS);
   check.matrix(y, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.executor(executor);
   return check.finish();
 }
@@ -59,16 +59,16 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
   if (w.code) {
     w.code->check(check, w, argument);
   } else {
-    check.require(w.layout != HEED_PACKED && !is_in_blocks(w.format) && w.format != HEED_UINT8, HEED_NOT_INITIALIZED,
+    check.require(w.layout != HEED_PACKED && !is_in_blocks(w.dtype) && w.dtype != HEED_UINT8, HEED_NOT_INITIALIZED,
                   argument);
-    check_format(check, w.format, argument);
+    check_format(check, w.dtype, argument);
     check_layout(check, w.layout, argument);
     const bool out_in = w.layout == HEED_OUT_IN;
     check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
-                 HEED_FORMAT_BYTES(w.format));
+                 HEED_DTYPE_BYTES(w.dtype));
   }
-  check.require(w.n_in == n_in, HEED_MISFIT, argument);
-  if (w.format == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);
+  check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
+  if (w.dtype == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);
 }
 
 void run_with_zero_points(const kernel *k, const heed_matrix &x, const heed_weights &w, const float *bias,
@@ -91,8 +91,8 @@ void run_project(fixed_kernel k, heed_matrix x, const heed_weights &w, const flo
 
 }  // namespace heed
 
-heed_status heed_project(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
-                         const heed_executor *executor) {
+heed_status heed_linear(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
+                        const heed_executor *executor) {
   const heed_status status = heed::check_project(x, w, bias, y, executor);
   if (status == HEED_OK) heed::run_project(heed_front_door::kernel(executor), x, w, bias, y, executor);
   return status;

@@ -24,7 +24,7 @@ void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
                 HEED_ARG_STYLE);
   const int32_t rotary_dim = turned_elements(rope, head_dim);
   check.count(rotary_dim, HEED_MAX_DIM, HEED_ARG_ROTARY_DIM);
-  check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_MISFIT, HEED_ARG_ROTARY_DIM);
+  check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM);
   check_frequency(check, rope.scale, HEED_ARG_SCALE);
   if (!rope.inverse_frequencies) {
     check.require(is_finite(rope.base), HEED_NOT_FINITE, HEED_ARG_BASE);

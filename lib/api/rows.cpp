@@ -61,7 +61,7 @@ void check_input(checker &check, const heed_matrix &x, const heed_matrix_out &y,
 
 void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y, const heed_executor *executor) {
   check.matrix(y, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.executor(executor);
 }
 
@@ -72,7 +72,7 @@ HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name,
   check_input(check, a, y, a_name);
   if (b) check_input(check, *b, y, b_name);
   check_output(check, a, y, executor);
-  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, b_name);
+  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_SHAPE_MISMATCH, b_name);
   return check.finish();
 }
 

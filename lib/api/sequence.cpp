@@ -24,7 +24,7 @@ HEED_NOINLINE heed_status check_rows(const heed_sequence *s, const heed_matrix &
   check_sequence(check, s, access::write, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
   check.matrix(rows, HEED_ARG_ROWS);
-  check.require(rows.dim == s->dim, HEED_MISFIT, HEED_ARG_ROWS);
+  check.require(rows.dim == s->dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROWS);
   check.require(oldest_may_go || rows.n_rows <= s->capacity - s->length, HEED_FULL, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
   const int32_t first = oldest_may_go ? 0 : s->length, n = oldest_may_go ? s->capacity : rows.n_rows;
@@ -47,7 +47,7 @@ HEED_NOINLINE heed_status check_sequences(const heed_sequence *x, const heed_seq
   check_sequence(check, out, access::write, HEED_ARG_OUT);
   if (!check.ok()) return check.status;
   check.count(x->length, HEED_MAX_COUNT, HEED_ARG_N);
-  check.require(out->dim == x->dim, HEED_MISFIT, HEED_ARG_OUT);
+  check.require(out->dim == x->dim, HEED_SHAPE_MISMATCH, HEED_ARG_OUT);
   check.require(out->capacity >= x->length, HEED_FULL, HEED_ARG_OUT);
   return check.status;
 }
@@ -65,8 +65,8 @@ HEED_NOINLINE heed_status check_sequence_call(const heed_sequence *x, const heed
   check.require(call.causal == 0 || call.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
   check_objects(check, call);
   if (check.ok() && call.options) {
-    check.require(!call.options->partial, HEED_NOT_HERE, HEED_ARG_PARTIAL);
-    check.require(!call.options->narrow, HEED_NOT_HERE, HEED_ARG_NARROW);
+    check.require(!call.options->partial, HEED_UNSUPPORTED, HEED_ARG_PARTIAL);
+    check.require(!call.options->typed, HEED_UNSUPPORTED, HEED_ARG_TYPED);
   }
   if (const option_engine *engine = check.ok() ? engine_of(call) : nullptr) engine->check(check, call);
   return check.finish();

@@ -48,7 +48,7 @@ float work_of_inputs(const transformer_pass &c) {
   return static_cast<float>(c.x.n_rows) * static_cast<float>(c.x.dim) * static_cast<float>(w.q + w.k + w.v);
 }
 float work_of_outputs(const transformer_pass &c) {
-  const int64_t columns = widths_of(*c.layer->attention).context + c.layer->hidden_dim + hidden_floats(*c.layer);
+  const int64_t columns = widths_of(*c.layer->attention).context + c.layer->ffn_dim + hidden_floats(*c.layer);
   return static_cast<float>(c.x.n_rows) * static_cast<float>(c.x.dim) * static_cast<float>(columns);
 }
 
@@ -106,7 +106,7 @@ bool repays_stripes(const transformer_pass &c) {
   if (!c.attention.executor || !is_own(*c.layer) || c.layer->cross || c.layer->attention->cross) return false;
   const widths w = widths_of(*c.layer->attention);
   const int64_t widest = w.q > w.context ? w.q : w.context;
-  if ((widest > c.layer->hidden_dim ? widest : c.layer->hidden_dim) * c.x.dim > most_weights) return false;
+  if ((widest > c.layer->ffn_dim ? widest : c.layer->ffn_dim) * c.x.dim > most_weights) return false;
   const pieces parts = cut_stripes(c, work_of_outputs(c));
   if (parts.n < 2) return false;
   int32_t most_rows = 0;

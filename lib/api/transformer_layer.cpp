@@ -9,10 +9,10 @@ namespace heed {
 namespace {
 
 constexpr bool macro_is_function(int32_t n, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
-                                 int32_t v_dim, int32_t hidden_dim, bool gated) {
+                                 int32_t v_dim, int32_t ffn_dim, bool gated) {
   const size_t attention = attention_floats(n_heads, n_kv_heads, head_dim, v_dim, true);
-  const size_t hidden = static_cast<size_t>(hidden_dim) * (gated ? 2 : 1);
-  return HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, hidden_dim, gated) ==
+  const size_t hidden = static_cast<size_t>(ffn_dim) * (gated ? 2 : 1);
+  return HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) ==
          layer_bytes(n, transformer_floats(model_dim, attention, hidden), head_dim, v_dim);
 }
 static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function(3, 6, 4, 2, 4, 3, 7, true) &&
@@ -69,20 +69,20 @@ void check_objects_of_layer(checker &check, const heed_transformer_layer *layer)
 
 void check_transformer_shape(checker &check, const heed_transformer_layer &l) {
   check_attention_shape(check, *l.attention);
-  check.require(l.attention->out_dim == l.attention->model_dim, HEED_MISFIT, HEED_ARG_OUT_DIM);
-  check.count(l.hidden_dim, HEED_MAX_DIM, HEED_ARG_HIDDEN_DIM);
+  check.require(l.attention->out_dim == l.attention->model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_DIM);
+  check.count(l.ffn_dim, HEED_MAX_DIM, HEED_ARG_FFN_DIM);
   check.require(l.parallel == 0 || l.parallel == 1, HEED_OUT_OF_RANGE, HEED_ARG_PARALLEL);
-  check.require(l.hidden_order >= HEED_HIDDEN_APART && l.hidden_order <= HEED_HIDDEN_GATE_LAST, HEED_OUT_OF_RANGE,
-                HEED_ARG_HIDDEN_ORDER);
-  const bool together = l.hidden_order != HEED_HIDDEN_APART;
-  check.require(!together || l.hidden_dim <= HEED_MAX_DIM / 2, HEED_OUT_OF_RANGE, HEED_ARG_HIDDEN_DIM);
-  check.require(!together || !l.w_gate.data, HEED_MISFIT, HEED_ARG_W_GATE);
+  check.require(l.ffn_order >= HEED_FFN_SEPARATE && l.ffn_order <= HEED_FFN_UP_GATE, HEED_OUT_OF_RANGE,
+                HEED_ARG_FFN_ORDER);
+  const bool together = l.ffn_order != HEED_FFN_SEPARATE;
+  check.require(!together || l.ffn_dim <= HEED_MAX_DIM / 2, HEED_OUT_OF_RANGE, HEED_ARG_FFN_DIM);
+  check.require(!together || !l.w_gate.data, HEED_SHAPE_MISMATCH, HEED_ARG_W_GATE);
 }
 
 void check_functions(checker &check, const heed_transformer_layer &l) {
   check.require(l.norm_first == 0 || l.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
-  check.require(l.norm_after == 0 || l.norm_after == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_AFTER);
-  check.require(!l.parallel || (l.norm_first && !l.cross), HEED_MISFIT, HEED_ARG_PARALLEL);
+  check.require(l.post_norm == 0 || l.post_norm == 1, HEED_OUT_OF_RANGE, HEED_ARG_POST_NORM);
+  check.require(!l.parallel || (l.norm_first && !l.cross), HEED_SHAPE_MISMATCH, HEED_ARG_PARALLEL);
   check.require(l.norm != nullptr, HEED_NULL_POINTER, HEED_ARG_NORM);
   check.require(l.activation != nullptr, HEED_NULL_POINTER, HEED_ARG_ACTIVATION);
   check.require(is_finite(l.eps), HEED_NOT_FINITE, HEED_ARG_EPS);
@@ -93,26 +93,25 @@ void check_all_projections(checker &check, const heed_transformer_layer &l) {
   const int32_t dim = l.attention->model_dim;
   check.require(l.attention->wo.data != nullptr, HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, *l.attention);
-  const bool together = l.hidden_order != HEED_HIDDEN_APART;
-  check_projection(check, l.w_up, l.b_up, dim, together ? 2 * l.hidden_dim : l.hidden_dim, HEED_ARG_W_UP,
-                   HEED_ARG_B_UP);
-  check_projection(check, l.w_down, l.b_down, l.hidden_dim, dim, HEED_ARG_W_DOWN, HEED_ARG_B_DOWN);
+  const bool together = l.ffn_order != HEED_FFN_SEPARATE;
+  check_projection(check, l.w_up, l.b_up, dim, together ? 2 * l.ffn_dim : l.ffn_dim, HEED_ARG_W_UP, HEED_ARG_B_UP);
+  check_projection(check, l.w_down, l.b_down, l.ffn_dim, dim, HEED_ARG_W_DOWN, HEED_ARG_B_DOWN);
   if (l.w_gate.data)
-    check_projection(check, l.w_gate, l.b_gate, dim, l.hidden_dim, HEED_ARG_W_GATE, HEED_ARG_B_GATE);
+    check_projection(check, l.w_gate, l.b_gate, dim, l.ffn_dim, HEED_ARG_W_GATE, HEED_ARG_B_GATE);
   else
-    check.require(!l.b_gate, HEED_MISFIT, HEED_ARG_B_GATE);
+    check.require(!l.b_gate, HEED_SHAPE_MISMATCH, HEED_ARG_B_GATE);
   check.floats_or_null(l.norm1_weight, dim, HEED_ARG_NORM1_WEIGHT);
   check.floats_or_null(l.norm1_bias, dim, HEED_ARG_NORM1_BIAS);
   check.floats_or_null(l.norm2_weight, dim, HEED_ARG_NORM2_WEIGHT);
   check.floats_or_null(l.norm2_bias, dim, HEED_ARG_NORM2_BIAS);
   check.floats_or_null(l.norm_cross_weight, dim, HEED_ARG_NORM_CROSS_WEIGHT);
   check.floats_or_null(l.norm_cross_bias, dim, HEED_ARG_NORM_CROSS_BIAS);
-  check.floats_or_null(l.after1_weight, dim, HEED_ARG_AFTER1_WEIGHT);
-  check.floats_or_null(l.after1_bias, dim, HEED_ARG_AFTER1_BIAS);
-  check.floats_or_null(l.after2_weight, dim, HEED_ARG_AFTER2_WEIGHT);
-  check.floats_or_null(l.after2_bias, dim, HEED_ARG_AFTER2_BIAS);
-  check.floats_or_null(l.after_cross_weight, dim, HEED_ARG_AFTER_CROSS_WEIGHT);
-  check.floats_or_null(l.after_cross_bias, dim, HEED_ARG_AFTER_CROSS_BIAS);
+  check.floats_or_null(l.post_norm1_weight, dim, HEED_ARG_POST_NORM1_WEIGHT);
+  check.floats_or_null(l.post_norm1_bias, dim, HEED_ARG_POST_NORM1_BIAS);
+  check.floats_or_null(l.post_norm2_weight, dim, HEED_ARG_POST_NORM2_WEIGHT);
+  check.floats_or_null(l.post_norm2_bias, dim, HEED_ARG_POST_NORM2_BIAS);
+  check.floats_or_null(l.post_norm_cross_weight, dim, HEED_ARG_POST_NORM_CROSS_WEIGHT);
+  check.floats_or_null(l.post_norm_cross_bias, dim, HEED_ARG_POST_NORM_CROSS_BIAS);
 }
 
 // Its memory is that of the layer's own attention.
@@ -122,7 +121,7 @@ void check_cross_layer(checker &check, const transformer_pass &c) {
   const heed_attention_layer &l = *c.layer->cross, &own = *c.layer->attention;
   check.require(l.cross == 1 && l.model_dim == own.model_dim && l.out_dim == own.out_dim && l.n_heads == own.n_heads &&
                     l.head_dim == own.head_dim && l.v_dim == own.v_dim,
-                HEED_MISFIT, HEED_ARG_CROSS);
+                HEED_SHAPE_MISMATCH, HEED_ARG_CROSS);
   check_attention_shape(check, l);
   check.require(has_wo(l), HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, l);
@@ -140,8 +139,8 @@ void check_rows(checker &check, const transformer_pass &c) {
     check.count(c.x.n_rows, HEED_MAX_COUNT, HEED_ARG_X);
   else
     check.matrix(c.x, HEED_ARG_X);
-  check.require(c.x.dim == dim, HEED_MISFIT, HEED_ARG_X);
-  check.require(c.y.n_rows == c.attention.span.n_q && c.y.dim == dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(c.x.dim == dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
+  check.require(c.y.n_rows == c.attention.span.n_q && c.y.dim == dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.matrix(c.y, HEED_ARG_Y);
 }
 
@@ -160,7 +159,7 @@ void check_room_apart(checker &check, const transformer_pass &c) {
   const row_span &span = c.attention.span;
   const int32_t rows = rows_apart(l, rows_at_once(*l.attention, span.n), c.attention.workspace.bytes);
   const bool counts = (l.attention->options && count_by_rows(*l.attention->options)) || (l.cross && l.cross->options);
-  check.require(rows > 0 && (rows >= span.n_q || !counts), HEED_TOO_SMALL, HEED_ARG_MEMORY);
+  check.require(rows > 0 && (rows >= span.n_q || !counts), HEED_TOO_SMALL, HEED_ARG_WORKSPACE);
 }
 
 // Which rows are wanted.
@@ -174,10 +173,10 @@ void check_pass(checker &check, const transformer_pass &c) {
   check_transformer_shape(check, *c.layer);
   check_functions(check, *c.layer);
   if (check.ok()) check_all_projections(check, *c.layer);
-  check.require(!c.layer->out_rows || !c.attention.span.batch, HEED_NOT_HERE, HEED_ARG_OUT_ROWS);
+  check.require(!c.layer->out_rows || !c.attention.span.batch, HEED_UNSUPPORTED, HEED_ARG_OUT_ROWS);
   check.require(
       !c.layer->out_rows || c.layer->out_rows == c.attention.span.n_q || c.layer->out_rows == -c.attention.span.n_q,
-      HEED_MISFIT, HEED_ARG_OUT_ROWS);
+      HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   if (check.ok()) check_rows(check, c);
   const heed_attention_layer &a = *c.layer->attention;
   if (check.ok())

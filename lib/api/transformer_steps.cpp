@@ -17,10 +17,10 @@ norm_weights norm_of(const heed_transformer_layer &l, sublayer s) {
   return s == sublayer::hidden ? norm_weights{l.norm2_weight, l.norm2_bias}
                                : norm_weights{l.norm_cross_weight, l.norm_cross_bias};
 }
-norm_weights norm_after(const heed_transformer_layer &l, sublayer s) {
-  if (s == sublayer::attention) return {l.after1_weight, l.after1_bias};
-  return s == sublayer::hidden ? norm_weights{l.after2_weight, l.after2_bias}
-                               : norm_weights{l.after_cross_weight, l.after_cross_bias};
+norm_weights post_norm(const heed_transformer_layer &l, sublayer s) {
+  if (s == sublayer::attention) return {l.post_norm1_weight, l.post_norm1_bias};
+  return s == sublayer::hidden ? norm_weights{l.post_norm2_weight, l.post_norm2_bias}
+                               : norm_weights{l.post_norm_cross_weight, l.post_norm_cross_bias};
 }
 
 HEED_NOINLINE heed_status normalise(const some_rows &r, const heed_matrix &x, norm_weights w,
@@ -45,8 +45,8 @@ HEED_NOINLINE heed_status activate(const some_rows &r, const heed_matrix &x, con
 
 // Value and gate side by side in each of these rows: the result takes the gate's place.
 HEED_NOINLINE heed_status activate_halves(const some_rows &r, const heed_matrix_out &both, heed_matrix_out *gate) {
-  const int32_t dim = r.layer->hidden_dim;
-  const bool gate_first = r.layer->hidden_order == HEED_HIDDEN_GATE_FIRST;
+  const int32_t dim = r.layer->ffn_dim;
+  const bool gate_first = r.layer->ffn_order == HEED_FFN_GATE_UP;
   *gate = {both.data + (gate_first ? 0 : dim), both.n_rows, dim, both.row_stride};
   heed_status status = HEED_OK;
   for (int32_t i = 0; i < both.n_rows && status == HEED_OK; i++) {  // of more rows one would be woven into the other
@@ -66,12 +66,12 @@ HEED_NOINLINE heed_status run_hidden(const some_rows &r, const heed_matrix &x, f
   run_project(r.k, x, l.w_up, l.b_up, up, r.executor);
   heed_matrix_out result = up;
   heed_status status;
-  if (l.hidden_order != HEED_HIDDEN_APART) {
+  if (l.ffn_order != HEED_FFN_SEPARATE) {
     status = activate_halves(r, up, &result);
   } else if (!is_gated(l)) {
     status = activate(r, view(up), heed_matrix(), up);
   } else {
-    result.data += static_cast<ptrdiff_t>(n) * l.hidden_dim;
+    result.data += static_cast<ptrdiff_t>(n) * l.ffn_dim;
     run_project(r.k, x, l.w_gate, l.b_gate, result, r.executor);
     status = activate(r, view(result), view(up), result);
   }
@@ -86,7 +86,7 @@ HEED_NOINLINE heed_status run_parallel(const some_rows &r) {
   heed_status status = normalise(r, r.x, norm_of(l, sublayer::hidden), rows);
   if (status == HEED_OK)
     status = run_hidden(r, view(rows), r.hidden + static_cast<ptrdiff_t>(rows.n_rows) * rows.dim, rows);
-  if (status == HEED_OK && l.norm_after) status = normalise(r, view(rows), norm_after(l, sublayer::hidden), rows);
+  if (status == HEED_OK && l.post_norm) status = normalise(r, view(rows), post_norm(l, sublayer::hidden), rows);
   if (status == HEED_OK) status = end_sublayer(r, sublayer::attention);
   if (status == HEED_OK) run_add(r.k, view(r.y), view(rows), r.y, r.executor);
   return status;
@@ -102,10 +102,10 @@ heed_status begin_sublayer(const some_rows &r, sublayer s) {
 heed_status end_sublayer(const some_rows &r, sublayer s) {
   const heed_transformer_layer &l = *r.layer;
   heed_status status = HEED_OK;
-  if (l.norm_after) status = normalise(r, view(r.given), norm_after(l, s), r.given);
+  if (l.post_norm) status = normalise(r, view(r.given), post_norm(l, s), r.given);
   if (status != HEED_OK) return status;
   run_add(r.k, s == sublayer::attention ? r.x : view(r.y), view(r.given), r.y, r.executor);
-  return l.norm_first || l.norm_after ? HEED_OK : normalise(r, view(r.y), norm_of(l, s), r.y);
+  return l.norm_first || l.post_norm ? HEED_OK : normalise(r, view(r.y), norm_of(l, s), r.y);
 }
 
 heed_status run_feed_forward(const some_rows &r) {

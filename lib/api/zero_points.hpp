@@ -12,7 +12,7 @@ inline stored_weights stored_bytes(const heed_weights &w) {
   stored_weights to = {w.data, w.scales, (out_in ? w.n_out : w.n_in) > 1 ? w.row_stride : 0, stored_int8, out_in};
   to.zeros = static_cast<const unsigned char *>(w.zero_points);
   to.one_scale = w.n_scales == 1;
-  to.is_uint8 = w.format == HEED_UINT8;
+  to.is_uint8 = w.dtype == HEED_UINT8;
   return to;
 }
 

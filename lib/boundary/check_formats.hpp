@@ -1,4 +1,4 @@
-// What an argument in a heed_format must be, besides what any matrix must be.
+// What an argument in a heed_dtype must be, besides what any matrix must be.
 #ifndef HEED_CHECK_FORMATS_HPP
 #define HEED_CHECK_FORMATS_HPP
 
@@ -6,8 +6,8 @@
 
 namespace heed {
 
-inline void check_format(checker &check, int32_t format, heed_argument argument) {
-  check.require(format >= HEED_F32 && format <= HEED_INT8, HEED_BAD_FORMAT, argument);
+inline void check_format(checker &check, int32_t dtype, heed_argument argument) {
+  check.require(dtype >= HEED_F32 && dtype <= HEED_INT8, HEED_BAD_DTYPE, argument);
 }
 inline void check_layout(checker &check, int32_t layout, heed_argument argument) {
   check.require(layout == HEED_IN_OUT || layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);

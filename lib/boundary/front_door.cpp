@@ -14,11 +14,11 @@ void layer_executor::run(void *user, int32_t n_tasks, heed_task task, void *cont
 }
 #endif
 
-#if defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
+#if defined(HEED_FIXED_ISA) && !defined(HEED_SINGLE)
 extern const kernel HEED_FIXED_SYMBOL;
 #endif
 
-#if !defined(HEED_FIXED_KERNEL) && !defined(HEED_SINGLE)
+#if !defined(HEED_FIXED_ISA) && !defined(HEED_SINGLE)
 namespace {
 
 const kernel *chosen;  // null: not chosen yet. int_dispatch.cpp has that of integers
@@ -36,7 +36,7 @@ const kernel *choose() {
 
 #if defined(HEED_SINGLE)
 // front_door.hpp has it
-#elif defined(HEED_FIXED_KERNEL)
+#elif defined(HEED_FIXED_ISA)
 const heed::kernel *heed_front_door::kernel(const heed_executor *) { return &heed::HEED_FIXED_SYMBOL; }
 #else
 const heed::kernel *heed_front_door::kernel(const heed_executor *executor) {

@@ -13,12 +13,11 @@ class heed_front_door {
   DOOR(heed_softmax)
   DOOR(heed_weighted_sum)
   DOOR(heed_linear)
-  DOOR(heed_project)
   DOOR(heed_attention_run)
   DOOR(heed_self_attention)
   DOOR(heed_sequence_attention)
   DOOR(heed_attention_layer_run)
-  DOOR(heed_attention_layer_remember)
+  DOOR(heed_attention_layer_encode)
   DOOR(heed_transformer_layer_run)
   DOOR(heed_cache_append)
   DOOR(heed_partial_merge)
@@ -37,8 +36,8 @@ class heed_front_door {
   DOOR(heed_sample)
   DOOR(heed_selftest_boot)
   DOOR(heed_selftest_features)
-  DOOR(heed_kernel_current)
-  DOOR(heed_kernel_use)
+  DOOR(heed_isa_current)
+  DOOR(heed_isa_use)
 #undef DOOR
 
   // The kernel in use; or, where a layer calls with the executor of its own (below), the layer's.

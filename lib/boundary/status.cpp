@@ -24,10 +24,10 @@ constexpr text_group faults[] = {
      "the extent exceeds the address space\0"
      "smaller than these dimensions need\0"
      "written, but shares memory with another argument\0"
-     "not a format that is possible here\0"
+     "not a dtype that is possible here\0"
      "not a layout of weights\0"
      "its int8 scales are null, misaligned or have wrong strides\0"},
-    {HEED_MISFIT,
+    {HEED_SHAPE_MISMATCH,
      "the shape does not fit the other arguments\0"
      "given in two places\0"
      "this call cannot do that\0"
@@ -43,7 +43,7 @@ constexpr text_group faults[] = {
      "the threads run already\0"
      "something else: it begins with another mark\0"
      "written by a version that this one does not know\0"},
-    {HEED_UNKNOWN_KERNEL,
+    {HEED_UNKNOWN_ISA,
      "no kernel of that name in this build\0"
      "this processor lacks the kernel's instructions\0"
      "the self-test found bits that differ from the reference\0"},
@@ -51,26 +51,28 @@ constexpr text_group faults[] = {
 };
 constexpr text_group arguments[] = {
     {HEED_ARG_CALL,
-     "call\0q\0k\0v\0out\0batch\0n_heads\0n_kv_heads\0n_q\0n_kv\0head_dim\0v_dim\0scale\0causal\0position\0"
-     "workspace\0executor\0memory\0kernel\0report\0threads\0n_threads\0"},
+     "call\0q\0k\0v\0out\0batch_size\0n_heads\0n_kv_heads\0n_q\0n_kv\0head_dim\0v_dim\0scale\0causal\0position\0"
+     "workspace\0executor\0memory\0isa\0report\0threads\0n_threads\0"},
     {HEED_ARG_X,
      "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0packed\0n_groups\0indices\0temperature\0"
-     "top_p\0random\0"},
+     "top_p\0random\0top_k\0"},
     {HEED_ARG_ROPE, "rope\0style\0rotary_dim\0base\0frequencies\0positions\0"},
     {HEED_ARG_OPTIONS,
-     "options\0ranges\0mask\0softcap\0alibi\0sinks\0scores\0weights\0lse\0column_sums\0top_k\0partial\0narrow\0"},
+     "options\0ranges\0mask\0softcap\0alibi\0sinks\0scores\0weights\0lse\0column_sums\0topk_weights\0partial\0typed\0"},
     {HEED_ARG_LEFT_WINDOW, "left_window\0right_window\0kv_lengths\0total\0first_key\0"},
     {HEED_ARG_CACHE,
-     "cache\0shape\0kind\0capacity\0pinned\0spare\0n_sequences\0format\0sequence\0length\0dim\0lengths\0"},
+     "cache\0shape\0kind\0capacity\0pinned\0spare\0n_sequences\0dtype\0sequence\0length\0dim\0lengths\0"},
     {HEED_ARG_LAYER,
-     "layer\0attention\0model_dim\0out_dim\0hidden_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
+     "layer\0attention\0model_dim\0out_dim\0ffn_dim\0wq\0wk\0wv\0wo\0bq\0bk\0bv\0bo\0norm_first\0norm\0"
      "norm1_weight\0norm1_bias\0norm2_weight\0norm2_bias\0activation\0w_up\0w_gate\0w_down\0b_up\0b_gate\0b_down\0"
      "cross\0qk_eps\0qk_norm_whole\0q_norm_weight\0q_norm_bias\0k_norm_weight\0k_norm_bias\0norm_cross_weight\0"
-     "norm_cross_bias\0norm_after\0parallel\0hidden_order\0"},
+     "norm_cross_bias\0post_norm\0parallel\0ffn_order\0"},
     {HEED_ARG_SCORE, "score\0value\0values\0multipliers\0"},
-    {HEED_ARG_AFTER1_WEIGHT,
-     "after1_weight\0after1_bias\0after2_weight\0after2_bias\0after_cross_weight\0after_cross_bias\0"
+    {HEED_ARG_POST_NORM1_WEIGHT,
+     "post_norm1_weight\0post_norm1_bias\0post_norm2_weight\0post_norm2_bias\0post_norm_cross_weight\0post_norm_cross_"
+     "bias\0"
      "out_rows\0"},
+    {HEED_ARG_BATCH, "batch\0"},
     {0, nullptr},
 };
 

@@ -113,7 +113,7 @@ void check_heads(checker &check, int32_t n_heads, int32_t n_kv_heads, int32_t he
                  int32_t causal) {
   check.count(n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   check.count(n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
-  if (check.ok()) check.require(n_heads % n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  if (check.ok()) check.require(n_heads % n_kv_heads == 0, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
   check.count(head_dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.count(v_dim, HEED_MAX_DIM, HEED_ARG_V_DIM);
   check.scale(scale);

@@ -60,7 +60,7 @@ class checker {
   // struct_size: 0 of what was never made.
   void size(uint32_t given, size_t known, heed_argument argument) {
     require(given != 0, HEED_NOT_INITIALIZED, argument);
-    require(given == known, HEED_UNKNOWN_STRUCT, argument);
+    require(given == known, HEED_BAD_STRUCT_SIZE, argument);
   }
   void executor(const heed_executor *e);
   // A (counts[0], counts[1], counts[2], dim) tensor of floats or bytes; a stride counts only where there are two or

@@ -34,7 +34,7 @@ template <class V>
 constexpr kernel make_kernel(const char *name, bool (*available)()) {
   kernel k = {};
   k.name = name;
-  k.fused = V::fused;
+  k.has_fma = V::has_fma;
   k.available = available;
   if constexpr (V::lanes == 1) {
     k.max_key_rows = 48;

@@ -4,8 +4,8 @@
 //   V::reg, V::lanes                 a register of `lanes` floats; lanes divides 16
 //   load(p) store(p, r) set(x)       unaligned; set broadcasts
 //   load_n(p, n) store_n(p, r, n)    the first n lanes, 0 <= n <= lanes; the others are +0, their memory is not touched
-//   add sub mul fma(a, b, c)         fma = a * b + c in the model's profile
-//   fused                            fma rounds once
+//   add sub mul fma(a, b, c)         fma = a * b + c in the model's arithmetic
+//   fma                            fma rounds once
 //   factor(x)                        what fma takes as its first argument for the number x: a broadcast register, or x
 //   factors_at_once                  1, or of how many numbers in a register fma_factor<I>(x, b, c) takes number I as
 //                                    the first factor: then none needs a register of its own

@@ -15,27 +15,24 @@ void check_multiplier(checker &check, const M &m, int32_t least, int32_t most, h
 }
 
 // Format and zero point. An int16 that is read has none.
-inline void check_int_numbers(checker &check, int32_t format, int32_t zero_point, bool read, heed_argument argument) {
-  check.require(format == HEED_INT8 || format == HEED_INT16, HEED_BAD_FORMAT, argument);
-  const int32_t most = format == HEED_INT8 ? 127
-                       : read              ? 0
-                                           : 32767,
-                least = format == HEED_INT16 && read ? 0 : -most - 1;
+inline void check_int_numbers(checker &check, int32_t dtype, int32_t zero_point, bool read, heed_argument argument) {
+  check.require(dtype == HEED_INT8 || dtype == HEED_INT16, HEED_BAD_DTYPE, argument);
+  const int32_t most = dtype == HEED_INT8 ? 127 : read ? 0 : 32767, least = dtype == HEED_INT16 && read ? 0 : -most - 1;
   check.require(zero_point >= least && zero_point <= most, HEED_OUT_OF_RANGE, argument);
 }
 
-inline size_t int_bytes(int32_t format) { return format == HEED_INT8 ? 1 : 2; }
+inline size_t int_bytes(int32_t dtype) { return dtype == HEED_INT8 ? 1 : 2; }
 
 // in_place: y is this matrix and adds its range.
 inline void check_int_input(checker &check, const heed_int_matrix &x, heed_argument argument, bool in_place = false) {
-  check_int_numbers(check, x.format, x.zero_point, true, argument);
+  check_int_numbers(check, x.dtype, x.zero_point, true, argument);
   if (check.ok() && !in_place)
-    check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, argument, int_bytes(x.format));
+    check.matrix(x.data, x.n_rows, x.dim, x.row_stride, access::read, argument, int_bytes(x.dtype));
 }
 
 inline void check_int_output(checker &check, const heed_int_matrix_out &y, heed_argument argument) {
-  check_int_numbers(check, y.format, y.zero_point, false, argument);
-  if (check.ok()) check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, argument, int_bytes(y.format));
+  check_int_numbers(check, y.dtype, y.zero_point, false, argument);
+  if (check.ok()) check.matrix(y.data, y.n_rows, y.dim, y.row_stride, access::write, argument, int_bytes(y.dtype));
 }
 
 // Of a product: int8 in any layout. Adds one range.

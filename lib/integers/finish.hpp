@@ -38,7 +38,7 @@ template <class K>
 void write_out(K k, const int_stream &s, const int_row &row, const int_finish &f, const int32_t *sums, int32_t from,
                int32_t n) {
   const heed_int_tensor_out &out = s.call->out;
-  const bool wide = out.format == HEED_INT16;
+  const bool wide = out.dtype == HEED_INT16;
   k->finish(sums, n, f, out.zero_point, wide, static_cast<char *>(int_out_of(s, row)) + (wide ? 2 * from : from));
 }
 

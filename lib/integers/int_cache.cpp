@@ -54,7 +54,7 @@ void check_numbers(checker &check, const heed_int_cache_shape &s) {
   check.require(s.kind == HEED_CACHE_LINEAR || is_ring(s), HEED_OUT_OF_RANGE, HEED_ARG_KIND);
   check.count(s.capacity, HEED_INT_MAX_KEYS, HEED_ARG_CAPACITY);
   check.require(s.spare >= 0 && s.spare <= HEED_INT_MAX_KEYS, HEED_OUT_OF_RANGE, HEED_ARG_SPARE);
-  check.require(is_ring(s) || s.spare == 0, HEED_NOT_HERE, HEED_ARG_SPARE);
+  check.require(is_ring(s) || s.spare == 0, HEED_UNSUPPORTED, HEED_ARG_SPARE);
   check.count(s.n_sequences, HEED_MAX_COUNT, HEED_ARG_N_SEQUENCES);
   check.count(s.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
   check.count(s.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
@@ -84,10 +84,10 @@ namespace {
 
 void check_contents(checker &check, const heed_int_cache &cache, access how) {
   check.pointer(cache.buffer, HEED_ALIGNMENT, HEED_ARG_CACHE);
-  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
+  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
   if (!check.ok()) return;
   for (int32_t i = 0; i < cache.shape.n_sequences; i++)
-    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
+    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
   check.memory(cache.buffer, bytes_of(cache.shape), how, HEED_ARG_CACHE);
 }
 
@@ -104,29 +104,29 @@ namespace {
 
 void check_fit(checker &check, const heed_int_cache_shape &s, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim,
                int32_t k_zero, int32_t v_zero) {
-  check.require(s.n_kv_heads == n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
-  check.require(s.head_dim == head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
-  check.require(s.v_dim == v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
-  check.require(s.k_zero == k_zero, HEED_MISFIT, HEED_ARG_K);
-  check.require(s.v_zero == v_zero, HEED_MISFIT, HEED_ARG_V);
+  check.require(s.n_kv_heads == n_kv_heads, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
+  check.require(s.head_dim == head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM);
+  check.require(s.v_dim == v_dim, HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM);
+  check.require(s.k_zero == k_zero, HEED_SHAPE_MISMATCH, HEED_ARG_K);
+  check.require(s.v_zero == v_zero, HEED_SHAPE_MISMATCH, HEED_ARG_V);
 }
 
 void check_call(checker &check, const heed_int_attention &call) {
   const heed_int_cache &cache = *call.cache;
   const heed_int_cache_shape &s = cache.shape;
   check_contents(check, cache, access::read);
-  check.require(!call.k.data, HEED_GIVEN_TWICE, HEED_ARG_K);
-  check.require(!call.v.data, HEED_GIVEN_TWICE, HEED_ARG_V);
-  check.require(!call.kv_lengths, HEED_GIVEN_TWICE, HEED_ARG_KV_LENGTHS);
-  check.require(s.n_sequences == call.batch, HEED_MISFIT, HEED_ARG_BATCH);
+  check.require(!call.k.data, HEED_CONFLICT, HEED_ARG_K);
+  check.require(!call.v.data, HEED_CONFLICT, HEED_ARG_V);
+  check.require(!call.kv_lengths, HEED_CONFLICT, HEED_ARG_KV_LENGTHS);
+  check.require(s.n_sequences == call.batch_size, HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE);
   check_fit(check, s, call.n_kv_heads, call.head_dim, call.v_dim, call.k.zero_point, call.v.zero_point);
-  for (int32_t b = 0; check.ok() && b < call.batch; b++) {
+  for (int32_t b = 0; check.ok() && b < call.batch_size; b++) {
     const cache_state &state = states_of(cache)[b];
     const int64_t end = position_of(state);
     const int32_t own = is_ring(s) ? s.capacity - 1 : -1,
                   left = own < 0 || (call.left_window >= 0 && call.left_window < own) ? call.left_window : own;
-    check.require(call.n_kv >= state.length, HEED_MISFIT, HEED_ARG_N_KV);
-    check.require(!misses(state, end, end - call.n_q + call.position, left), HEED_GONE, HEED_ARG_N_Q);
+    check.require(call.n_kv >= state.length, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV);
+    check.require(!misses(state, end, end - call.n_q + call.position, left), HEED_EVICTED, HEED_ARG_N_Q);
   }
 }
 
@@ -144,7 +144,7 @@ void check_layer_tokens(checker &check, const heed_int_layer &layer, int32_t n) 
   const heed_int_cache &cache = *layer.cache;
   const heed_int_cache_shape &s = cache.shape;
   check_contents(check, cache, access::write);
-  check.require(s.n_sequences == 1, HEED_MISFIT, HEED_ARG_N_SEQUENCES);
+  check.require(s.n_sequences == 1, HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
   check_fit(check, s, layer.n_kv_heads, layer.head_dim, layer.head_dim, layer.k_zero, layer.v_zero);
   check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
   if (check.ok() && !is_ring(s)) check_room(check, cache, 0, n);
@@ -240,7 +240,8 @@ heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int
   if (length < 0 || length > position_of(state)) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
   // Of a window of one token, none of which is needed, no number is left.
   const bool lost = state.taken_back > 0 && length > 0 && length < oldest_position(state);
-  if (lost || misses(state, length, length, cache->shape.capacity - 1)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
+  if (lost || misses(state, length, length, cache->shape.capacity - 1))
+    return HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
   if (length == 0) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;

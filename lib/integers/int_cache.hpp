@@ -60,7 +60,7 @@ void check_cache(checker &check, const heed_int_cache *cache, access how);  // t
 // The same two, and one for k and for v.
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
                       const new_rows &v, int32_t n, size_t number_bytes);
-// For heed_int_cache_init and heed_int_cache_open: the arguments, and the handle that they make.
+// For heed_int_cache_init and heed_int_cache_load: the arguments, and the handle that they make.
 heed_status check_new_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 void make_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer);
 

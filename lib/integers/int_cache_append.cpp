@@ -68,8 +68,8 @@ heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_
   check_int_append(check, cache, sequence, of_k, of_v, n, 1);
   if (!check.ok()) return check.status;
   const heed_int_cache_shape &s = cache->shape;
-  check.require(k.zero_point == s.k_zero, HEED_MISFIT, HEED_ARG_K);
-  check.require(v.zero_point == s.v_zero, HEED_MISFIT, HEED_ARG_V);
+  check.require(k.zero_point == s.k_zero, HEED_SHAPE_MISMATCH, HEED_ARG_K);
+  check.require(v.zero_point == s.v_zero, HEED_SHAPE_MISMATCH, HEED_ARG_V);
   const heed_status status = check.finish();
   if (status != HEED_OK) return status;
   store_rows(*cache, sequence, 0, n, of_k, of_v, write_bytes);

@@ -27,18 +27,18 @@ void seal(const heed_int_cache &cache) {
 
 using namespace heed;
 
-heed_status heed_int_cache_seal(heed_int_cache *cache) {
+heed_status heed_int_cache_save(heed_int_cache *cache) {
   checker_of<2> check;
   check_cache(check, cache, access::read);
   if (check.ok()) seal(*cache);
   return check.status;
 }
 
-heed_status heed_int_cache_open(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
+heed_status heed_int_cache_load(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
   const heed_status status = check_new_cache(cache, shape, memory);
   if (status != HEED_OK) return status;
   bool swapped;
-  if (!is_intact(*shape, memory.data, swapped)) return HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY);
+  if (!is_intact(*shape, memory.data, swapped)) return HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
   make_handle(cache, *shape, memory.data);
   if (!swapped) return HEED_OK;
   swap_bytes(memory.data, int_header_words, 4);

@@ -14,12 +14,12 @@ void check_value(checker &check, const heed_multiplier &m, heed_argument argumen
 }
 
 void check_shape(checker &check, const heed_int_attention &call) {
-  check.count(call.batch, HEED_MAX_COUNT, HEED_ARG_BATCH);
+  check.count(call.batch_size, HEED_MAX_COUNT, HEED_ARG_BATCH_SIZE);
   check.count(call.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
   if (check.ok())
-    check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0, HEED_MISFIT,
-                  HEED_ARG_N_KV_HEADS);
+    check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0,
+                  HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
   check.count(call.n_kv, call.cache ? HEED_MAX_COUNT : HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
   check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
@@ -29,8 +29,8 @@ void check_shape(checker &check, const heed_int_attention &call) {
 template <class T>
 void check_tensor(checker &check, const heed_int_attention &call, const T &t, int32_t n_heads, int32_t n_rows,
                   int32_t dim, access how, heed_argument argument, size_t element_bytes = 1) {
-  check.tensor(t.data, {call.batch, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how, argument,
-               element_bytes);
+  check.tensor(t.data, {call.batch_size, n_heads, n_rows}, {t.batch_stride, t.head_stride, t.row_stride}, dim, how,
+               argument, element_bytes);
   const int32_t most = element_bytes == 2 ? 32767 : 127;
   check.require(t.zero_point >= -most - 1 && t.zero_point <= most, HEED_OUT_OF_RANGE, argument);
 }
@@ -44,8 +44,8 @@ void check_keys(checker &check, const heed_int_attention &call) {
     check_object(check, call.cache, access::read);
     if (check.ok()) call.cache->code->check_call(check, call);
   } else if (call.kv_lengths) {
-    check.array(call.kv_lengths, static_cast<size_t>(call.batch), access::read, HEED_ARG_KV_LENGTHS);
-    for (int32_t b = 0; check.ok() && b < call.batch; b++)
+    check.array(call.kv_lengths, static_cast<size_t>(call.batch_size), access::read, HEED_ARG_KV_LENGTHS);
+    for (int32_t b = 0; check.ok() && b < call.batch_size; b++)
       check.require(call.kv_lengths[b] >= 0 && call.kv_lengths[b] <= call.n_kv, HEED_OUT_OF_RANGE, HEED_ARG_KV_LENGTHS);
   }
   check_tensor(check, call, call.q, call.n_heads, call.n_q, call.head_dim, access::read, HEED_ARG_Q);
@@ -64,7 +64,7 @@ void check_keys(checker &check, const heed_int_attention &call) {
   }
   const heed_int_mask &mask = call.mask;
   if (mask.data)
-    check.tensor(mask.data, {call.batch, call.n_heads, call.n_q},
+    check.tensor(mask.data, {call.batch_size, call.n_heads, call.n_q},
                  {mask.batch_stride, mask.head_stride, mask.query_stride}, call.n_kv, access::read, HEED_ARG_MASK, 1);
   if (check.ok())
     check.room(call.workspace, HEED_INT_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim), HEED_ALIGNMENT,
@@ -74,9 +74,9 @@ void check_keys(checker &check, const heed_int_attention &call) {
 
 // What only results need.
 void check_results(checker &check, const heed_int_attention &call, size_t n_rows) {
-  check.require(call.out.format == HEED_INT8 || call.out.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_OUT);
+  check.require(call.out.dtype == HEED_INT8 || call.out.dtype == HEED_INT16, HEED_BAD_DTYPE, HEED_ARG_OUT);
   check_tensor(check, call, call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT,
-               call.out.format == HEED_INT16 ? 2 : 1);
+               call.out.dtype == HEED_INT16 ? 2 : 1);
   check.require(call.v.zero_point >= -128 && call.v.zero_point <= 127, HEED_OUT_OF_RANGE, HEED_ARG_V);
   if (!call.values) {
     check_value(check, call.value, HEED_ARG_VALUE);
@@ -97,7 +97,7 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
   check_shape(check, *call);
   if (!check.ok()) return check.status;
   // (batch, n_heads, n_q): what does not fit is more than any memory
-  size_t n_rows = static_cast<size_t>(call->batch);
+  size_t n_rows = static_cast<size_t>(call->batch_size);
   bool too_many = __builtin_mul_overflow(n_rows, static_cast<size_t>(call->n_heads), &n_rows);
   too_many |= __builtin_mul_overflow(n_rows, static_cast<size_t>(call->n_q), &n_rows);
   if (too_many) n_rows = SIZE_MAX;
@@ -111,20 +111,20 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
 void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument) {
   if (!check.ok()) return;
   if (w.code) {
-    check.require(w.layout == HEED_PACKED || (w.format != HEED_INT8 && w.format != HEED_UINT8), HEED_NOT_HERE,
+    check.require(w.layout == HEED_PACKED || (w.dtype != HEED_INT8 && w.dtype != HEED_UINT8), HEED_UNSUPPORTED,
                   argument);
     if (check.ok()) w.code->check(check, w, argument);
   } else {
-    check.require(w.layout != HEED_PACKED && w.format != HEED_Q8_0 && w.format != HEED_Q4_0, HEED_NOT_INITIALIZED,
+    check.require(w.layout != HEED_PACKED && w.dtype != HEED_Q8_0 && w.dtype != HEED_Q4_0, HEED_NOT_INITIALIZED,
                   argument);
     check.require(w.layout == HEED_IN_OUT || w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);
   }
-  check.require(w.format == HEED_INT8, HEED_BAD_FORMAT, argument);
+  check.require(w.dtype == HEED_INT8, HEED_BAD_DTYPE, argument);
   if (check.ok() && !w.code) {
     const bool out_in = w.layout == HEED_OUT_IN;
     check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument, 1);
   }
-  check.require(w.n_in == n_in, HEED_MISFIT, argument);
+  check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
 }
 
 void check_multipliers(checker &check, const heed_multiplier *m, int32_t n, heed_argument argument) {

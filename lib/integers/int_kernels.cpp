@@ -8,13 +8,13 @@
 
 #ifdef HEED_SINGLE
 
-int32_t heed_int_kernel_count() { return 1; }
-const char *heed_int_kernel_name(int32_t index) { return index == 0 ? heed_int_kernel_current() : nullptr; }
-const char *heed_int_kernel_current() { return heed::int_kernel()->name; }
-heed_status heed_int_kernel_use(const char *name) {
-  const char *own = heed_int_kernel_current();
+int32_t heed_int_isa_count() { return 1; }
+const char *heed_int_isa_name(int32_t index) { return index == 0 ? heed_int_isa_current() : nullptr; }
+const char *heed_int_isa_current() { return heed::int_kernel()->name; }
+heed_status heed_int_isa_use(const char *name) {
+  const char *own = heed_int_isa_current();
   while (name && *own && *name == *own) name++, own++;
-  return !name || *name == *own ? HEED_OK : HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
+  return !name || *name == *own ? HEED_OK : HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA);
 }
 
 #else
@@ -43,23 +43,23 @@ int_kernel int_kernel_in_use() {
 
 }  // namespace heed
 
-int32_t heed_int_kernel_count() {
+int32_t heed_int_isa_count() {
   int32_t n = 0;
   while (heed::available_int_kernel(n)) n++;
   return n;
 }
 
-const char *heed_int_kernel_name(int32_t index) {
+const char *heed_int_isa_name(int32_t index) {
   const heed::int_steps *k = index < 0 ? nullptr : heed::available_int_kernel(index);
   return k ? k->name : nullptr;
 }
 
-const char *heed_int_kernel_current() { return heed::int_kernel_in_use()->name; }
+const char *heed_int_isa_current() { return heed::int_kernel_in_use()->name; }
 
-heed_status heed_int_kernel_use(const char *name) {
+heed_status heed_int_isa_use(const char *name) {
   const heed::int_steps *k = name ? heed::find_int_kernel(name) : heed::choose();
-  if (!k) return HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL);
-  if (!k->available()) return HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL);
+  if (!k) return HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA);
+  if (!k->available()) return HEED_STATUS(HEED_UNAVAILABLE_ISA, HEED_ARG_ISA);
   __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);
   return HEED_OK;
 }

@@ -22,7 +22,7 @@ struct layer_pass {
 };
 
 heed_int_matrix rows_of(const heed_int_matrix_out &m) {
-  return {m.data, m.format, m.n_rows, m.dim, m.row_stride, m.zero_point};
+  return {m.data, m.dtype, m.n_rows, m.dim, m.row_stride, m.zero_point};
 }
 heed_int_matrix_out bytes_of(int8_t *data, int32_t n, int32_t dim, int32_t zero_point) {
   return heed_int_matrix_out_of(data, HEED_INT8, n, dim, zero_point);
@@ -38,8 +38,8 @@ HEED_NOINLINE M piece_of(M m, int32_t begin, int32_t n) {
 }
 
 // What cannot fail any more: everything was checked before the first row.
-void project(const heed_int_matrix_out &x, const heed_int_linear &l, const heed_int_matrix_out &y) {
-  (void)heed_int_project(rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
+void project(const heed_int_matrix_out &x, const heed_int_projection &l, const heed_int_matrix_out &y) {
+  (void)heed_int_linear(rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
 }
 
 // H of a sublayer: int8 rows for its products.
@@ -112,11 +112,10 @@ void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8
 void run_hidden(const heed_int_layer &l, const heed_int_matrix_out &g, int8_t *inner,
                 const heed_int_matrix_out &result) {
   const int32_t n = g.n_rows;
-  const heed_int_matrix_out hidden = bytes_of(inner, n, l.hidden_dim, l.u_zero);
+  const heed_int_matrix_out hidden = bytes_of(inner, n, l.ffn_dim, l.u_zero);
   if (is_gated(l)) {
-    const heed_int_matrix_out gate =
-        bytes_of(inner + static_cast<ptrdiff_t>(n) * l.hidden_dim, n, l.hidden_dim, l.gate_zero);
-    const heed_int_matrix_out up = bytes_of(inner, n, l.hidden_dim, l.up_zero);
+    const heed_int_matrix_out gate = bytes_of(inner + static_cast<ptrdiff_t>(n) * l.ffn_dim, n, l.ffn_dim, l.gate_zero);
+    const heed_int_matrix_out up = bytes_of(inner, n, l.ffn_dim, l.up_zero);
     project(g, l.w_gate, gate);
     (void)heed_int_lookup(rows_of(gate), l.activation, gate, nullptr);
     project(g, l.w_up, up);

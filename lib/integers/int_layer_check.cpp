@@ -11,7 +11,7 @@ uint64_t layer_keys_bytes(const heed_int_layer &l, int32_t n) {
   return 2 * ((rows + 63) / 64 * 64);
 }
 size_t layer_row_bytes(const heed_int_layer &l) {
-  return HEED_INT_LAYER_SIZE_OF_ROW(l.model_dim, l.n_heads, l.head_dim, l.hidden_dim, is_gated(l));
+  return HEED_INT_LAYER_SIZE_OF_ROW(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated(l));
 }
 size_t least_worker_bytes(const heed_int_layer &l) {
   return layer_row_bytes(l) + HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(l.head_dim, l.head_dim));
@@ -19,10 +19,10 @@ size_t least_worker_bytes(const heed_int_layer &l) {
 
 namespace {
 
-void check_linear(checker &check, const heed_int_linear &l, int32_t n_in, int32_t n_out, heed_argument argument) {
+void check_linear(checker &check, const heed_int_projection &l, int32_t n_in, int32_t n_out, heed_argument argument) {
   check.require(l.w.data != nullptr, HEED_NULL_POINTER, argument);
   check_int_weights(check, l.w, n_in, argument);
-  check.require(l.w.n_out == n_out, HEED_MISFIT, argument);
+  check.require(l.w.n_out == n_out, HEED_SHAPE_MISMATCH, argument);
   if (check.ok() && l.bias) check.array(l.bias, static_cast<size_t>(n_out), access::read, argument);
   if (check.ok()) check.array(l.multipliers, 2 * static_cast<size_t>(n_out), access::read, argument);
   if (check.ok()) check_multipliers(check, l.multipliers, n_out, argument);
@@ -45,13 +45,13 @@ void check_pair(checker &check, heed_multiplier a, heed_multiplier b) {
 // What the sizes of memory depend on.
 void check_shape(checker &check, const heed_int_layer &l) {
   check.count(l.model_dim, HEED_INT_MAX_NORM_DIM, HEED_ARG_MODEL_DIM);
-  check.count(l.hidden_dim, HEED_INT_MAX_IN, HEED_ARG_HIDDEN_DIM);
+  check.count(l.ffn_dim, HEED_INT_MAX_IN, HEED_ARG_FFN_DIM);
   check.count(l.n_heads, HEED_INT_MAX_IN, HEED_ARG_N_HEADS);
   check.count(l.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.require(!check.ok() || static_cast<int64_t>(l.n_heads) * l.head_dim <= HEED_INT_MAX_IN, HEED_OUT_OF_RANGE,
                 HEED_ARG_N_HEADS);
   check.count(l.n_kv_heads, HEED_INT_MAX_IN, HEED_ARG_N_KV_HEADS);
-  check.require(!check.ok() || l.n_heads % l.n_kv_heads == 0, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
+  check.require(!check.ok() || l.n_heads % l.n_kv_heads == 0, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
 }
 
 void check_layer(checker &check, const heed_int_layer &l) {
@@ -65,9 +65,9 @@ void check_layer(checker &check, const heed_int_layer &l) {
   check_linear(check, l.wk, l.model_dim, keys, HEED_ARG_WK);
   check_linear(check, l.wv, l.model_dim, keys, HEED_ARG_WV);
   check_linear(check, l.wo, context, l.model_dim, HEED_ARG_WO);
-  check_linear(check, l.w_up, l.model_dim, l.hidden_dim, HEED_ARG_W_UP);
-  if (gated) check_linear(check, l.w_gate, l.model_dim, l.hidden_dim, HEED_ARG_W_GATE);
-  check_linear(check, l.w_down, l.hidden_dim, l.model_dim, HEED_ARG_W_DOWN);
+  check_linear(check, l.w_up, l.model_dim, l.ffn_dim, HEED_ARG_W_UP);
+  if (gated) check_linear(check, l.w_gate, l.model_dim, l.ffn_dim, HEED_ARG_W_GATE);
+  check_linear(check, l.w_down, l.ffn_dim, l.model_dim, HEED_ARG_W_DOWN);
   check.require(l.norm != nullptr, HEED_NULL_POINTER, HEED_ARG_NORM);
   check_layer_norm(check, l.norm1, l.model_dim, HEED_ARG_NORM1_WEIGHT, HEED_ARG_NORM1_BIAS);
   check_layer_norm(check, l.norm2, l.model_dim, HEED_ARG_NORM2_WEIGHT, HEED_ARG_NORM2_BIAS);
@@ -101,7 +101,7 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
   const heed_int_layer &l = *layer;
   const uint64_t worker =
       least ? least_worker_bytes(l)
-            : HEED_INT_LAYER_SIZE_OF_WORKER(l.model_dim, l.n_heads, l.head_dim, l.hidden_dim, is_gated(l));
+            : HEED_INT_LAYER_SIZE_OF_WORKER(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated(l));
   const uint64_t bytes = layer_keys_bytes(l, n) + worker;
   return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
 }
@@ -116,23 +116,23 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
   if (!check.ok()) return check.finish();
   check_layer(check, *layer);
   const bool in_place = !layer->out_rows && x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
-  check.require(x.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_X);
+  check.require(x.dtype == HEED_INT16, HEED_BAD_DTYPE, HEED_ARG_X);
   check_int_input(check, x, HEED_ARG_X, in_place);
   check.count(x.n_rows, HEED_INT_MAX_KEYS, HEED_ARG_X);
-  check.require(x.dim == layer->model_dim, HEED_MISFIT, HEED_ARG_X);
-  check.require(y.format == HEED_INT16, HEED_BAD_FORMAT, HEED_ARG_Y);
+  check.require(x.dim == layer->model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
+  check.require(y.dtype == HEED_INT16, HEED_BAD_DTYPE, HEED_ARG_Y);
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.zero_point == 0, HEED_OUT_OF_RANGE, HEED_ARG_Y);
   const bool fits = layer->out_rows <= x.n_rows && layer->out_rows >= -x.n_rows;
-  check.require(fits, HEED_MISFIT, HEED_ARG_OUT_ROWS);
-  check.require(fits && y.n_rows == wanted_rows(*layer, x.n_rows) && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(fits, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
+  check.require(fits && y.n_rows == wanted_rows(*layer, x.n_rows) && y.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   if (check.ok() && layer->cache) {
     check_object(check, layer->cache, access::write);
     if (check.ok()) layer->cache->code->check_tokens(check, *layer, x.n_rows);
   }
   const size_t least = check.ok() ? bytes_for(layer, x.n_rows, true) : 1;
-  check.require(least != 0, HEED_OVERFLOW, HEED_ARG_MEMORY);
-  check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  check.require(least != 0, HEED_OVERFLOW, HEED_ARG_WORKSPACE);
+  check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.executor(executor);
   return check.finish();
 }

@@ -32,7 +32,7 @@ void finish_partial(K k, const heed_int_attention &call) {
   int32_t sums[finish_sums];
   int_stream s = {};
   s.call = &call;
-  for (s.batch_entry = 0; s.batch_entry < call.batch; s.batch_entry++)
+  for (s.batch_entry = 0; s.batch_entry < call.batch_size; s.batch_entry++)
     for (int32_t h = 0; h < call.n_heads; h++)
       for (int32_t i = 0; i < call.n_q; i++) {
         const int_row row = {h, i, 0, 0};

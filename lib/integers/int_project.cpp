@@ -1,4 +1,4 @@
-// heed_int_project: a product in integers, with weights in any layout.
+// heed_int_linear: a product in integers, with weights in any layout.
 #include "../kernel/int_product_dispatch.hpp"
 #include "check.hpp"
 #include "int_door.hpp"
@@ -79,14 +79,14 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
                                             const heed_multiplier *multipliers, const heed_int_matrix_out &y,
                                             const heed_executor *executor) {
   checker_of<6> check;  // x, w, bias, multipliers, y, executor
-  check.require(x.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_X);
+  check.require(x.dtype == HEED_INT8, HEED_BAD_DTYPE, HEED_ARG_X);
   check_int_input(check, x, HEED_ARG_X);
   check.count(x.dim, HEED_INT_MAX_IN, HEED_ARG_X);
   check_int_weights(check, w, x.dim, HEED_ARG_W);
   if (bias) check.array(bias, static_cast<size_t>(w.n_out), access::read, HEED_ARG_BIAS);
   check.array(multipliers, 2 * static_cast<size_t>(w.n_out), access::read, HEED_ARG_MULTIPLIERS);
   check_int_output(check, y, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.executor(executor);
   const heed_status status = check.finish();
   if (status == HEED_OK) check_multipliers(check, multipliers, w.n_out, HEED_ARG_MULTIPLIERS);
@@ -98,8 +98,8 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
 
 using namespace heed;
 
-heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *bias, const heed_multiplier *multipliers,
-                             heed_int_matrix_out y, const heed_executor *executor) {
+heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias, const heed_multiplier *multipliers,
+                            heed_int_matrix_out y, const heed_executor *executor) {
   const heed_status status = check_int_project(x, w, bias, multipliers, y, executor);
   if (status != HEED_OK) return status;
   const bool several = x.n_rows > 1;  // a row alone may have any stride
@@ -116,7 +116,7 @@ heed_status heed_int_project(heed_int_matrix x, heed_weights w, const int32_t *b
   b.y = y.data;
   b.y_stride = several ? y.row_stride : 0;
   b.y_zero_point = y.zero_point;
-  b.wide = y.format == HEED_INT16;
+  b.wide = y.dtype == HEED_INT16;
   b.n_rows = x.n_rows;
   b.depth = x.dim;
   b.n_cols = w.n_out;

@@ -17,14 +17,14 @@ constexpr int32_t buffered = 64;  // numbers of a row that are taken at a time
 // Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they are read where they lie.
 const int16_t *load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *space) {
   const ptrdiff_t at = r * x.row_stride + begin;
-  if (x.format == HEED_INT16) return static_cast<const int16_t *>(x.data) + at;
+  if (x.dtype == HEED_INT16) return static_cast<const int16_t *>(x.data) + at;
   int_row_kernel->widen(static_cast<const int8_t *>(x.data) + at, n, x.zero_point, space);
   return space;
 }
 
 void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const int32_t *numbers) {
-  const ptrdiff_t at = (r * y.row_stride + begin) * static_cast<ptrdiff_t>(int_bytes(y.format));
-  int_row_kernel->narrow(numbers, n, y.zero_point, y.format == HEED_INT16, static_cast<char *>(y.data) + at);
+  const ptrdiff_t at = (r * y.row_stride + begin) * static_cast<ptrdiff_t>(int_bytes(y.dtype));
+  int_row_kernel->narrow(numbers, n, y.zero_point, y.dtype == HEED_INT16, static_cast<char *>(y.data) + at);
 }
 
 // What the upper halves of products cannot tell, as no model should need it.
@@ -67,13 +67,13 @@ row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix
 
 void check_y(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, const heed_executor *executor) {
   check_int_output(check, y, HEED_ARG_Y);
-  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_MISFIT, HEED_ARG_Y);
+  check.require(y.n_rows == x.n_rows && y.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.executor(executor);
 }
 
 // An input that y may be itself.
 void check_x(checker &check, const heed_int_matrix &x, const heed_int_matrix_out &y, heed_argument argument) {
-  const bool in_place = x.data == y.data && x.format == y.format && (x.row_stride == y.row_stride || y.n_rows == 1);
+  const bool in_place = x.data == y.data && x.dtype == y.dtype && (x.row_stride == y.row_stride || y.n_rows == 1);
   check_int_input(check, x, argument, in_place);
 }
 
@@ -83,7 +83,7 @@ HEED_NOINLINE heed_status check_rows(const heed_int_matrix &a, heed_argument a_n
   checker_of<4> check;
   check_x(check, a, y, a_name);
   if (b) check_x(check, *b, y, HEED_ARG_B);
-  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_MISFIT, HEED_ARG_B);
+  if (b) check.require(b->n_rows == a.n_rows && b->dim == a.dim, HEED_SHAPE_MISMATCH, HEED_ARG_B);
   check_multiplier(check, first, -31, 30, HEED_ARG_MULTIPLIERS);
   check_multiplier(check, second, -31, 30, HEED_ARG_MULTIPLIERS);
   const int32_t apart = check.ok() ? first.e - second.e : 0;
@@ -199,8 +199,8 @@ HEED_NOINLINE heed_status check_lookup(const heed_int_matrix &x, const int8_t *t
                                        const heed_executor *executor) {
   checker_of<4> check;
   check_x(check, x, y, HEED_ARG_X);
-  check.require(x.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_X);
-  check.require(y.format == HEED_INT8, HEED_BAD_FORMAT, HEED_ARG_Y);
+  check.require(x.dtype == HEED_INT8, HEED_BAD_DTYPE, HEED_ARG_X);
+  check.require(y.dtype == HEED_INT8, HEED_BAD_DTYPE, HEED_ARG_Y);
   check_y(check, x, y, executor);
   check.require(table != nullptr, HEED_NULL_POINTER, HEED_ARG_WEIGHT);
   if (check.ok()) check.memory(table, 256, access::read, HEED_ARG_WEIGHT);

@@ -165,7 +165,7 @@ HEED_NOINLINE void run_int_split(int_job<K> &job) {
 inline int32_t int_workers(const heed_int_attention &call) {
   constexpr uint64_t least = static_cast<uint64_t>(2 * least_threaded_work);
   const int32_t n_kv = call.cache && call.cache->shape.capacity < call.n_kv ? call.cache->shape.capacity : call.n_kv;
-  const int32_t factors[] = {call.batch, call.n_heads, call.n_q, call.causal ? (n_kv + 1) / 2 : n_kv};
+  const int32_t factors[] = {call.batch_size, call.n_heads, call.n_q, call.causal ? (n_kv + 1) / 2 : n_kv};
   uint64_t work = static_cast<uint64_t>(call.head_dim + call.v_dim);
   for (int i = 0; i < 4 && work < least; i++) work *= static_cast<uint64_t>(factors[i]);
   if (work < least) return 1;
@@ -186,7 +186,7 @@ void run_int_attention(K k, const heed_int_attention &call) {
   if (job.n_workers > 1) job.worker_bytes = job.worker_bytes / static_cast<size_t>(job.n_workers) / 64 * 64;
   job.n_rows = static_cast<ptrdiff_t>(int_quotient(call.n_heads, call.n_kv_heads)) * call.n_q;
   job.layout = int_layout_of(k, call, job.n_rows, job.worker_bytes);
-  const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
+  const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch_size) * call.n_kv_heads;
   // Rows whose keys all lie in one block need no states in the workspace, nor do those that have them in a partial.
   const bool needs_states = !call.partial.data && (call.n_kv > int_block || call.sinks || call.cache);
   ptrdiff_t most = needs_states ? job.layout.state_rows : 0x10000;

@@ -91,7 +91,7 @@ inline multiplier int_value_of(const heed_int_attention &call, const int_row &ro
 inline void *int_out_of(const int_stream &s, const int_row &row) {
   const heed_int_tensor_out &out = s.call->out;
   const ptrdiff_t place = int_place(out, s.batch_entry, row.head, row.query);
-  return static_cast<char *>(out.data) + (out.format == HEED_INT16 ? 2 * place : place);
+  return static_cast<char *>(out.data) + (out.dtype == HEED_INT16 ? 2 * place : place);
 }
 // Where row's mask of key 0 lies, or null.
 inline const uint8_t *int_mask_of(const int_stream &s, const int_row &row) {

@@ -12,9 +12,9 @@ namespace heed {
 // their way, r6 the inputs left, r8 the code for the rows, r9 to r12 point to rows of x. s0 to s15 are the sums, row by
 // row; s16 to s19 and s20 to s23 weights of the first and the second input, s24 and s25 a row's two factors, s28 to s31
 // scales. s26 keeps the tile, s27 the code for the rows. Loads are as wide as the numbers: those of a device must be.
-#define HEED_FMA(acc, a, b) "vfma.f32 s" #acc ", s" #a ", s" #b "\n"
+#define HEED_VFMA(acc, a, b) "vfma.f32 s" #acc ", s" #a ", s" #b "\n"
 #define HEED_FMAS(a, b0, b1, b2, b3, c0, c1, c2, c3) \
-  HEED_FMA(c0, a, b0) HEED_FMA(c1, a, b1) HEED_FMA(c2, a, b2) HEED_FMA(c3, a, b3)
+  HEED_VFMA(c0, a, b0) HEED_VFMA(c1, a, b1) HEED_VFMA(c2, a, b2) HEED_VFMA(c3, a, b3)
 // 9 instructions of 4 bytes, and what stands for them where an odd number of inputs begins with one.
 #define HEED_ROW(x, ...) \
   "vldmia " x "!, {s24-s25}\n" HEED_FMAS(24, 16, 17, 18, 19, __VA_ARGS__) HEED_FMAS(25, 20, 21, 22, 23, __VA_ARGS__)
@@ -147,8 +147,8 @@ namespace heed {
   "3:\n mov r8, r3\n mov r3, #0\n sub r0, r0, #1\n mov r6, #2\n b 2b\n"
 #define HEED_STORE_OR_ADD(b0, b1, b2, b3) \
   "ldr r6, [r0, %[way]]\n cbz r6, 1f\n"                                                 \
-  "vldmia r1, {s16-s19}\n" HEED_FMA(16, 28, b0) HEED_FMA(17, 29, b1)                    \
-  HEED_FMA(18, 30, b2) HEED_FMA(19, 31, b3) "vstmia r1, {s16-s19}\n b 2f\n"             \
+  "vldmia r1, {s16-s19}\n" HEED_VFMA(16, 28, b0) HEED_VFMA(17, 29, b1)                    \
+  HEED_VFMA(18, 30, b2) HEED_VFMA(19, 31, b3) "vstmia r1, {s16-s19}\n b 2f\n"             \
   "1:\n" HEED_STORE(b0, b1, b2, b3) "2:\n"
 
 [[maybe_unused]] static HEED_NOINLINE void project_words_cortex_m(const projection_tile &t) {
@@ -244,7 +244,7 @@ namespace heed {
 #undef HEED_ODD_ROW
 #undef HEED_ROW
 #undef HEED_FMAS
-#undef HEED_FMA
+#undef HEED_VFMA
 
 }  // namespace heed
 

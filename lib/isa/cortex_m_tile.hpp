@@ -9,10 +9,10 @@
 namespace heed {
 
 // s0 to s15 are the tile, row by row; s16 to s23 what is loaded of b, s24 to s31 two numbers of each row of a.
-#define HEED_FMA(acc, a, b) "vfma.f32 s" #acc ", s" #a ", s" #b "\n"
+#define HEED_VFMA(acc, a, b) "vfma.f32 s" #acc ", s" #a ", s" #b "\n"
 #define HEED_LOAD(from, numbers) "vldmia %[" #from "]!, {" numbers "}\n"
 #define HEED_ROW(a, b0, b1, b2, b3, c0, c1, c2, c3, then) \
-  HEED_FMA(c0, a, b0) then HEED_FMA(c1, a, b1) HEED_FMA(c2, a, b2) HEED_FMA(c3, a, b3)
+  HEED_VFMA(c0, a, b0) then HEED_VFMA(c1, a, b1) HEED_VFMA(c2, a, b2) HEED_VFMA(c3, a, b3)
 // The first step of depth, in whose course the other rows of a are loaded, and the second.
 #define HEED_FIRST_STEP(b0, b1, b2, b3, then)                          \
   HEED_ROW(24, b0, b1, b2, b3, 0, 1, 2, 3, HEED_LOAD(a1, "s26-s27"))   \
@@ -116,7 +116,7 @@ namespace heed {
 #undef HEED_FIRST_STEP
 #undef HEED_ROW
 #undef HEED_LOAD
-#undef HEED_FMA
+#undef HEED_VFMA
 
 }  // namespace heed
 

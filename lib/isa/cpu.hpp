@@ -5,7 +5,7 @@
 namespace heed {
 
 bool cpu_has_baseline();  // true: the build's own target
-bool cpu_has_fma();       // what the FUSED generic and reference kernels were compiled for
+bool cpu_has_fma();       // what the FMA generic and reference kernels were compiled for
 bool cpu_has_avx2();      // with FMA and F16C, as every processor that has it
 bool cpu_has_avx512();    // F, CD, DQ, BW, VL
 bool cpu_has_avx512vnni();

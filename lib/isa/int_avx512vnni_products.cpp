@@ -89,7 +89,7 @@ struct vnni512 {
   }
 
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
-    const bool sums = has_output_scales(w.format);
+    const bool sums = has_output_scales(w.dtype);
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
       const auto mask = static_cast<__mmask16>(b.n_cols - n >= lanes ? 65535 : (1 << (b.n_cols - n)) - 1);
       const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + n) : _mm512_setzero_ps();

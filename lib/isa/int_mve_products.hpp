@@ -232,7 +232,7 @@ struct mve_floats {
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
     const auto *scales = reinterpret_cast<const float *>(w.data);
     const auto *zeros = reinterpret_cast<const int32_t *>(w.data) + w.width;  // in the lowest bytes
-    const int32_t sum = w.format == stored_uint8 ? of.sum : 0;
+    const int32_t sum = w.dtype == stored_uint8 ? of.sum : 0;
     const float *bias = b.bias;
     for (int32_t n = b.n_cols; n > 0; n -= 4, y += 4, scales += 4, zeros += 4) {
       const mve_pred16_t there = helium::first_32bit(n);

@@ -88,7 +88,7 @@ struct x86_256 {
 
   // y has whole panels, or a copy of one on the stack; biases have not.
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
-    const bool sums = has_output_scales(w.format);
+    const bool sums = has_output_scales(w.dtype);
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
       alignas(32) float ends[lanes] = {};
       if (b.bias)

@@ -1,4 +1,4 @@
-// The generic algorithm without vectors: a register is one float. Included where HEED_FUSED is defined.
+// The generic algorithm without vectors: a register is one float. Included where HEED_FMA is defined.
 #ifndef HEED_ISA_LANE1_MODEL_HPP
 #define HEED_ISA_LANE1_MODEL_HPP
 
@@ -6,7 +6,7 @@
 #include "../generic/widen.hpp"
 
 // A Cortex-M whose FPU has the fused instruction.
-#if HEED_FUSED && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FEATURE_FMA) && \
+#if HEED_FMA && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FEATURE_FMA) && \
     defined(__ARM_FP) && (__ARM_FP & 4)
 #define HEED_CORTEX_M_TILE 1
 #include "cortex_m_project.hpp"
@@ -29,7 +29,7 @@ constexpr int lane1_exponentials = 2;
 #endif
 
 HEED_INLINE float lane_fma(float a, float b, float c) {
-#if HEED_FUSED
+#if HEED_FMA
   return HEED_FMAF(a, b, c);
 #else
   return a * b + c;
@@ -60,7 +60,7 @@ HEED_INLINE float lane_inverse_guess(float d) {
 struct lane1 {
   using reg = float;
   static constexpr int lanes = 1;
-  static constexpr bool fused = HEED_FUSED;
+  static constexpr bool has_fma = HEED_FMA;
   static constexpr bool compact = true, loads_narrow = false;
   // 16 chains, 4 + 1 operands: a unit of 32 registers
   static constexpr int sum_rows = most_product_rows, sum_vecs = most_product_rows;

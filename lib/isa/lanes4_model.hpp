@@ -1,5 +1,5 @@
 // The generic algorithm on the compiler's own vector type, which it maps to whatever 128-bit registers its target has:
-// for processors without a file here, and as a second witness beside the reference. Included where HEED_FUSED is
+// for processors without a file here, and as a second witness beside the reference. Included where HEED_FMA is
 // defined.
 #ifndef HEED_ISA_LANES4_MODEL_HPP
 #define HEED_ISA_LANES4_MODEL_HPP
@@ -19,7 +19,7 @@ struct lanes4 {
   typedef int32_t bits __attribute__((vector_size(16)));
   typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr int lanes = 4;
-  static constexpr bool fused = HEED_FUSED;
+  static constexpr bool has_fma = HEED_FMA;
   static constexpr bool loads_narrow = false;
   static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false;
   static constexpr int factors_at_once = 1;
@@ -64,7 +64,7 @@ struct lanes4 {
   static HEED_INLINE reg sub(reg a, reg b) { return a - b; }
   static HEED_INLINE reg mul(reg a, reg b) { return a * b; }
   static HEED_INLINE reg fma(reg a, reg b, reg c) {
-#if !HEED_FUSED
+#if !HEED_FMA
     return a * b + c;
 #elif defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
     return __builtin_elementwise_fma(a, b, c);

@@ -14,7 +14,7 @@ namespace {
 struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
-  static constexpr bool fused = true;
+  static constexpr bool has_fma = true;
   static constexpr bool compact = true, copies_panels = false, loads_narrow = true, transposes_words = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries

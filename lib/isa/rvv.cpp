@@ -1,6 +1,6 @@
 // RISC-V vectors (RVV 1.0): 4 floats, 32 registers. The compiler's own vectors become instructions with a length of 4,
 // which every processor with VLEN 128 or more runs with the same bits; a factor comes from a register of the FPU.
-#define HEED_FUSED 1
+#define HEED_FMA 1
 #include "lanes4_model.hpp"
 
 #include "cpu.hpp"

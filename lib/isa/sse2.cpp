@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 struct sse2 : xsimd_model<xsimd::sse2> {
-  static constexpr bool fused = false;
+  static constexpr bool has_fma = false;
   static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
   static constexpr int sum_rows = 4, sum_vecs = 2;
   static constexpr bool loads_narrow = false, transposes_words = true;

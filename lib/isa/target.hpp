@@ -2,7 +2,7 @@
 // this file, too (ports/cmake/isa.cmake).
 //   HEED_TARGET_FMA      a fused multiply-add is one instruction. GCC says so itself, clang only for some targets; the
 //   same
-//                        processor must get the same profile from both.
+//                        processor must get the same arithmetic from both.
 //   HEED_TARGET_VECTORS  there are registers of four floats
 #ifndef HEED_ISA_TARGET_HPP
 #define HEED_ISA_TARGET_HPP

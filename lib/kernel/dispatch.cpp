@@ -28,7 +28,7 @@ bool same_text(const char *a, const char *b) {
 const kernel *find_kernel(const char *name) {
   const kernel *found = nullptr;
   for (const kernel *k : kernels) {
-    if (!same_text(k->name, name) && !same_text(k->fused ? "fused" : "unfused", name)) continue;
+    if (!same_text(k->name, name) && !same_text(k->has_fma ? "fma" : "no-fma", name)) continue;
     if (k->available()) return k;
     found = k;
   }
@@ -41,12 +41,12 @@ const kernel *available_kernel(int32_t index) {
   return nullptr;
 }
 
-const kernel *reference_kernel(bool fused) {
+const kernel *reference_kernel(bool has_fma) {
 #ifdef HEED_SINGLE
-  (void)fused;
+  (void)has_fma;
   return &kernel_reference;
 #else
-  return find_kernel(fused ? "scalar" : "scalar-unfused");
+  return find_kernel(has_fma ? "scalar" : "scalar-no-fma");
 #endif
 }
 

@@ -36,9 +36,9 @@ const row_steps *row_steps_of(const kernel *k);
 #endif
 // Through a table of functions a kernel goes as its address, from which handle_of makes it again.
 constexpr const kernel *address_of(const kernel *k) { return k; }
-const kernel *reference_kernel(bool fused);
+const kernel *reference_kernel(bool has_fma);
 const kernel *available_kernel(int32_t index);  // best first; null past the last
-// The best kernel of that name that can run here, else one that cannot, else null. A profile's name is that of all its
+// The best kernel of that name that can run here, else one that cannot, else null. An arithmetic's name is that of all its
 // kernels.
 const kernel *find_kernel(const char *name);
 

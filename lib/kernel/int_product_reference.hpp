@@ -26,7 +26,7 @@ namespace scalar {
     const int_row_scale row = int_row_scale_of(greatest_magnitude(x, b.depth));
     for (int32_t n = 0; n < b.n_cols; n++) {
       const packed_panel panel = w.from((first + n) / panel_outputs * panel_outputs, b.depth);
-      const bool blocks = !has_output_scales(w.format);
+      const bool blocks = !has_output_scales(w.dtype);
       float y = 0.0f;
       int32_t acc = 0;
       for (int32_t i = 0; i < b.depth; i++) {

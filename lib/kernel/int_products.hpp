@@ -93,9 +93,9 @@ HEED_INLINE int32_t int_quantised(float x, float inverse) {
 // All panels of packed weights: int8, Q8_0 or Q4_0. The first output of a call is a multiple of 64.
 struct int_panels {
   const unsigned char *data;
-  int32_t format, n_out;
+  int32_t dtype, n_out;
   HEED_INLINE packed_panel from(int32_t first, int32_t depth) const {
-    return {data + static_cast<ptrdiff_t>(packed_output_bytes(format, static_cast<uint64_t>(depth))) * first, format,
+    return {data + static_cast<ptrdiff_t>(packed_output_bytes(dtype, static_cast<uint64_t>(depth))) * first, dtype,
             panel_width(n_out, first)};
   }
 };

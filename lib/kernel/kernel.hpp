@@ -38,13 +38,13 @@ HEED_INLINE ptrdiff_t place_of(const A &array, ptrdiff_t b, ptrdiff_t h, ptrdiff
 HEED_INLINE int32_t clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x < high ? x : high; }
 struct narrow_rows {
   input_rows numbers, scales;  // scales: of int8, one of a row
-  int32_t format;              // heed_format
+  int32_t dtype;               // heed_dtype
 };
 
 // Keys and values that do not lie as rows of floats one after another: in a cache, or in a narrow format. A cache keeps
 // key j in a slot, and keys by groups of 16 slots: element (slot, i) of a group at [i][slot mod 16].
 struct storage {
-  int32_t key_format, value_format;                 // heed_format
+  int32_t key_format, value_format;                 // heed_dtype
   bool keys_are_rows;                               // as values are; else a cache's
   int32_t first_key;                                // that key 0 of the call is in the context
   int32_t pinned_slots, ring_slots;                 // of all slots those after the pinned ones are used again and again
@@ -220,7 +220,7 @@ struct stored_weights {
   const void *data;
   const float *scales;  // of int8: one per column
   ptrdiff_t stride;
-  int32_t format;
+  int32_t dtype;
   bool out_in;
   // Of bytes with zero points: as many of these as scales, or null (all are 0); one of each for all columns; uint8.
   const unsigned char *zeros = nullptr;
@@ -231,7 +231,7 @@ using project_step = void (*)(const linear_block &b, const stored_weights &w);  
 // Attention of an instruction set, and what names it.
 struct kernel {
   const char *name;
-  bool fused;
+  bool has_fma;
   bool (*available)();                                     // can this processor run it?
   int32_t lanes;                                           // floats in a vector; 0: queries are never lanes
   int32_t max_key_rows;                                    // most rows of a tile whose lanes are keys

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// heed_format, which kernels do not know.
+// heed_dtype, which kernels do not know.
 constexpr int32_t stored_f32 = 0, stored_f16 = 1, stored_bf16 = 2, stored_int8 = 3;
 
 struct f16 {
@@ -116,12 +116,12 @@ static inline float int8_scale(float greatest) {
 
 // f(T()) for the type of a format's numbers.
 template <class F>
-HEED_INLINE auto with_narrow_format(int32_t format, F f) {
-  return format == stored_f16 ? f(f16()) : format == stored_bf16 ? f(bf16()) : f(int8_t());
+HEED_INLINE auto with_narrow_format(int32_t dtype, F f) {
+  return dtype == stored_f16 ? f(f16()) : dtype == stored_bf16 ? f(bf16()) : f(int8_t());
 }
 template <class F>
-HEED_INLINE auto with_format(int32_t format, F f) {
-  return format == stored_f32 ? f(float()) : with_narrow_format(format, f);
+HEED_INLINE auto with_format(int32_t dtype, F f) {
+  return dtype == stored_f32 ? f(float()) : with_narrow_format(dtype, f);
 }
 
 // Plain loops: the truth of what kernels do in registers. scale: of int8 alone.

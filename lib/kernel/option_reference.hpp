@@ -95,8 +95,8 @@ void widen_queries(const tile &t, float *to) {
     for (int32_t i = 0; i < s.head_dim; i++) *to++ = query_element(s, row_cursor(s, t.first_row + r), i);
 }
 
-void narrow_row(const float *x, int32_t n, int32_t format, float scale, void *y) {
-  with_narrow_format(format, [&](auto number) { narrow_numbers(x, n, scale, static_cast<decltype(number) *>(y)); });
+void narrow_row(const float *x, int32_t n, int32_t dtype, float scale, void *y) {
+  with_narrow_format(dtype, [&](auto number) { narrow_numbers(x, n, scale, static_cast<decltype(number) *>(y)); });
 }
 float magnitude(const float *x, int32_t n) { return float_of_bits(greatest_magnitude(x, n)); }
 

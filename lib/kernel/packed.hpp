@@ -18,7 +18,7 @@
 
 namespace heed {
 
-constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5, stored_uint8 = 7;  // heed_format
+constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5, stored_uint8 = 7;  // heed_dtype
 constexpr int32_t panel_outputs = 64, panel_step = 16, block_inputs = 32;
 constexpr int32_t q8_0_bytes = 34, q4_0_bytes = 18;  // of a block: its scale, its numbers
 
@@ -28,24 +28,24 @@ HEED_INLINE constexpr int32_t panel_width(int32_t n_out, int32_t first) {
   return n_out - first < panel_outputs ? rounded_up(n_out - first, panel_step) : panel_outputs;
 }
 // Bytes that packed weights take for each output, scales among them: in 64 bits, which hold those of any n_in.
-HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t format, uint64_t n_in) {
+HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t dtype, uint64_t n_in) {
   const uint64_t blocks = (n_in + block_inputs - 1) / block_inputs;
-  return format == stored_f32     ? 4 * n_in
-         : format == stored_int8  ? 4 + (n_in + 3) / 4 * 4
-         : format == stored_uint8 ? 8 + (n_in + 3) / 4 * 4
-         : format == stored_q8_0  ? q8_0_bytes * blocks
-         : format == stored_q4_0  ? q4_0_bytes * blocks
-                                  : 2 * n_in;
+  return dtype == stored_f32     ? 4 * n_in
+         : dtype == stored_int8  ? 4 + (n_in + 3) / 4 * 4
+         : dtype == stored_uint8 ? 8 + (n_in + 3) / 4 * 4
+         : dtype == stored_q8_0  ? q8_0_bytes * blocks
+         : dtype == stored_q4_0  ? q4_0_bytes * blocks
+                                 : 2 * n_in;
 }
 
 // int8, and what is like it: a scale for each output. Before its words lie scales, and zero points, of 4 bytes.
-HEED_INLINE constexpr bool has_output_scales(int32_t format) { return format == stored_int8 || format == stored_uint8; }
-HEED_INLINE constexpr ptrdiff_t words_of_scales(int32_t format) { return format == stored_uint8 ? 2 : 1; }
+HEED_INLINE constexpr bool has_output_scales(int32_t dtype) { return dtype == stored_int8 || dtype == stored_uint8; }
+HEED_INLINE constexpr ptrdiff_t words_of_scales(int32_t dtype) { return dtype == stored_uint8 ? 2 : 1; }
 
 // One panel of int8, uint8, Q8_0 or Q4_0. Those of other formats are stored_weights whose stride is the width.
 struct packed_panel {
   const unsigned char *data;
-  int32_t format, width;
+  int32_t dtype, width;
 };
 using panel_step_function = void (*)(const linear_block &b, const packed_panel &w);
 
@@ -67,15 +67,15 @@ struct scaled_number {
 };
 static inline scaled_number packed_number(const packed_panel &w, int32_t i, int32_t n) {
   const ptrdiff_t width = w.width;
-  if (has_output_scales(w.format)) {
+  if (has_output_scales(w.dtype)) {
     const unsigned char *scale = w.data + 4 * n,
-                        *word = w.data + (words_of_scales(w.format) * width + i / 4 * width + n) * 4;
-    const int32_t zero = w.format == stored_uint8 ? static_cast<int8_t>(scale[4 * width]) : 0;
+                        *word = w.data + (words_of_scales(w.dtype) * width + i / 4 * width + n) * 4;
+    const int32_t zero = w.dtype == stored_uint8 ? static_cast<int8_t>(scale[4 * width]) : 0;
     const uint32_t bits = scale[0] | static_cast<uint32_t>(scale[1]) << 8 | static_cast<uint32_t>(scale[2]) << 16 |
                           static_cast<uint32_t>(scale[3]) << 24;
     return {static_cast<int8_t>(word[i % 4]) - zero, float_of_bits(bits)};
   }
-  const bool bytes = w.format == stored_q8_0;
+  const bool bytes = w.dtype == stored_q8_0;
   const unsigned char *block = w.data + i / block_inputs * width * (bytes ? q8_0_bytes : q4_0_bytes);
   const float scale = half_at(block + 2 * n);
   const int32_t k = i % block_inputs;
@@ -85,7 +85,7 @@ static inline scaled_number packed_number(const packed_panel &w, int32_t i, int3
 }
 // The same of a block in a file: a scale, then 32 bytes; or 16, whose low halves are the first 16 inputs.
 static inline scaled_number block_number(const stored_weights &w, int32_t i, int32_t n) {
-  const bool bytes = w.format == stored_q8_0;
+  const bool bytes = w.dtype == stored_q8_0;
   const auto *block = static_cast<const unsigned char *>(w.data) +
                       (n * w.stride + i) / block_inputs * (bytes ? q8_0_bytes : q4_0_bytes);
   const int32_t k = i % block_inputs;

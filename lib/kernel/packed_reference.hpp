@@ -34,7 +34,7 @@ void multiply_numbers(const linear_block &b, bool in_blocks, Number number) {
 }
 
 [[maybe_unused]] void panel(const linear_block &b, const packed_panel &w) {
-  multiply_numbers(b, !has_output_scales(w.format), [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
+  multiply_numbers(b, !has_output_scales(w.dtype), [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
 }
 [[maybe_unused]] void blocks(const linear_block &b, const stored_weights &w) {
   multiply_numbers(b, true, [&](int32_t i, int32_t n) { return block_number(w, i, n); });

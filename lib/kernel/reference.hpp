@@ -1,6 +1,6 @@
 // The scalar reference: plain loops in the order of arithmetic.hpp, which every other kernel must reproduce bit for
 // bit. It is the last fallback, the oracle of the self-test, and never vectorised (its build flags see to that).
-// Included once by each of isa/reference_fused.cpp and isa/reference_unfused.cpp, which define HEED_FUSED.
+// Included once by each of isa/reference_fma.cpp and isa/reference_no_fma.cpp, which define HEED_FMA.
 #ifndef HEED_REFERENCE_HPP
 #define HEED_REFERENCE_HPP
 
@@ -12,7 +12,7 @@ namespace {
 namespace scalar {  // one translation unit may hold the other kernels, too
 
 float multiply_add(float a, float b, float c) {
-#if HEED_FUSED
+#if HEED_FMA
   return HEED_FMAF(a, b, c);  // an instruction: the build gives this file a target that has it
 #else
   return a * b + c;  // two roundings: -ffp-contract=off
@@ -196,10 +196,10 @@ void linear(const linear_block &b) {
 
 // Rule 16, by powers of two in place of bits.
 [[maybe_unused]] float widen(const stored_weights &w, ptrdiff_t at, int32_t column) {
-  if (w.format == stored_f32) return static_cast<const float *>(w.data)[at];
-  if (w.format == stored_int8) return static_cast<float>(static_cast<const int8_t *>(w.data)[at]) * w.scales[column];
+  if (w.dtype == stored_f32) return static_cast<const float *>(w.data)[at];
+  if (w.dtype == stored_int8) return static_cast<float>(static_cast<const int8_t *>(w.data)[at]) * w.scales[column];
   const uint32_t bits = static_cast<const uint16_t *>(w.data)[at];
-  if (w.format == stored_bf16) {
+  if (w.dtype == stored_bf16) {
     const uint32_t shifted = bits << 16;
     float x;
     __builtin_memcpy(&x, &shifted, sizeof x);
@@ -228,10 +228,10 @@ void keep(const tile &t, const key_block &b, const kept_rows &to, float factor) 
   for (int32_t j = b.from; j < b.n; j++) y[j] = t.scores[j] * factor;
 }
 
-constexpr kernel make_kernel(const char *name, bool fused, bool (*available)()) {
+constexpr kernel make_kernel(const char *name, bool has_fma, bool (*available)()) {
   kernel k = {};
   k.name = name;
-  k.fused = fused;
+  k.has_fma = has_fma;
   k.available = available;
   k.max_key_rows = 8;
   k.attend = k.attend_plain = attend;

@@ -85,7 +85,7 @@ float rough_inverse(float d) {
 }
 
 float sigmoid(float x) {
-  constexpr float one = HEED_FUSED ? 1.0f : sigmoid_unit;
+  constexpr float one = HEED_FMA ? 1.0f : sigmoid_unit;
   const float d = one * -exp_minus(x, 0.0f, true) - one, r = rough_inverse(d);
   return multiply_add(multiply_add(d, r, 1.0f), r, r) * one;
 }
@@ -191,13 +191,13 @@ constexpr row_steps make_row_table() {
 }  // namespace scalar
 }  // namespace
 
-#define HEED_DEFINE_REFERENCE(symbol, name, fused, available)        \
-  HEED_DECLARE_KERNEL(symbol)                                        \
-  const kernel symbol = scalar::make_kernel(name, fused, available); \
-  const product_steps symbol##_products = scalar::products;          \
-  const project_steps symbol##_project = {scalar::project};          \
-  const packed_steps symbol##_packed = scalar::packed_table;         \
-  const score_steps symbol##_scores = scalar::steps;                 \
+#define HEED_DEFINE_REFERENCE(symbol, name, has_fma, available)        \
+  HEED_DECLARE_KERNEL(symbol)                                          \
+  const kernel symbol = scalar::make_kernel(name, has_fma, available); \
+  const product_steps symbol##_products = scalar::products;            \
+  const project_steps symbol##_project = {scalar::project};            \
+  const packed_steps symbol##_packed = scalar::packed_table;           \
+  const score_steps symbol##_scores = scalar::steps;                   \
   const row_steps symbol##_rows = scalar::row_table;
 
 }  // namespace heed

@@ -52,7 +52,7 @@ struct score_steps {
   void (*add_visible_stored)(const tile &t, const key_block &b, bool (*hides)(const tile &t, int32_t r, int32_t key));
   void (*score_narrow)(const tile &t, const key_block &b);  // the same as score_stored of any queries and keys
   void (*widen_queries)(const tile &t, float *to);          // to rows, or to qt of a tile whose lanes are queries
-  void (*narrow_row)(const float *x, int32_t n, int32_t format, float scale, void *y);
+  void (*narrow_row)(const float *x, int32_t n, int32_t dtype, float scale, void *y);
   float (*magnitude)(const float *x, int32_t n);  // the greatest; infinity or NaN if one is not finite
 };
 

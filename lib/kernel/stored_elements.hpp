@@ -9,9 +9,9 @@ namespace heed {
 namespace {
 
 // Element i of query `row`, of a key, and of a value.
-HEED_INLINE float stored_number(int32_t format, const void *data, ptrdiff_t i, const input_rows &scales,
+HEED_INLINE float stored_number(int32_t dtype, const void *data, ptrdiff_t i, const input_rows &scales,
                                 ptrdiff_t scale) {
-  return with_format(format, [&](auto number) {
+  return with_format(dtype, [&](auto number) {
     const float x = widen(static_cast<const decltype(number) *>(data)[i]);
     return sizeof number == 1 ? x * static_cast<const float *>(scales.data)[scale] : x;
   });
@@ -19,7 +19,7 @@ HEED_INLINE float stored_number(int32_t format, const void *data, ptrdiff_t i, c
 [[maybe_unused]] float query_element(const stream &s, const row_cursor &row, int32_t i) {
   if (s.q) return row.q()[i];
   const narrow_rows &q = s.rule->stored->queries;
-  return stored_number(q.format, q.numbers.data, start_of(q.numbers, s, row) + i, q.scales, start_of(q.scales, s, row));
+  return stored_number(q.dtype, q.numbers.data, start_of(q.numbers, s, row) + i, q.scales, start_of(q.scales, s, row));
 }
 [[maybe_unused]] float key_element(const stream &s, int32_t j, int32_t i) {
   if (!s.rule || !s.rule->stored) return s.k.from(j)[i];

@@ -19,11 +19,11 @@ constexpr cache_layout measure(const heed_cache_shape &s) {
   l.ring_slots = whole_blocks(static_cast<int64_t>(s.capacity) + s.spare);
   l.states = (static_cast<size_t>(s.n_sequences) * sizeof(cache_state) + 63) / 64 * 64;
   const size_t slots = static_cast<size_t>(l.pinned_slots) + static_cast<size_t>(l.ring_slots);
-  const size_t element = HEED_FORMAT_BYTES(s.format), heads = static_cast<size_t>(s.n_kv_heads);
+  const size_t element = HEED_DTYPE_BYTES(s.dtype), heads = static_cast<size_t>(s.n_kv_heads);
   size_t all = 0;
   const bool overflow = __builtin_mul_overflow(slots, static_cast<size_t>(s.head_dim) * element, &l.key_bytes) ||
                         __builtin_mul_overflow(slots, static_cast<size_t>(s.v_dim) * element, &l.value_bytes) ||
-                        __builtin_mul_overflow(slots, s.format == HEED_INT8 ? 4 : 0, &l.scale_bytes) ||
+                        __builtin_mul_overflow(slots, s.dtype == HEED_INT8 ? 4 : 0, &l.scale_bytes) ||
                         __builtin_add_overflow(l.key_bytes, l.value_bytes, &l.head_bytes) ||
                         __builtin_add_overflow(l.head_bytes, 2 * l.scale_bytes, &l.head_bytes) ||
                         __builtin_mul_overflow(l.head_bytes, heads, &all) ||
@@ -35,9 +35,9 @@ constexpr cache_layout measure(const heed_cache_shape &s) {
 
 // The constant expressions of cache.h are the same sums.
 constexpr size_t bytes_of(int32_t capacity, int32_t pinned, int32_t spare, int32_t n_sequences, int32_t n_kv_heads,
-                          int32_t head_dim, int32_t v_dim, int32_t format) {
+                          int32_t head_dim, int32_t v_dim, int32_t dtype) {
   return measure({sizeof(heed_cache_shape), pinned || spare ? HEED_CACHE_RING : HEED_CACHE_LINEAR, capacity, pinned,
-                  spare, n_sequences, n_kv_heads, head_dim, v_dim, format})
+                  spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype})
       .bytes;
 }
 static_assert(bytes_of(64, 0, 0, 1, 1, 1, 1, HEED_F32) == HEED_CACHE_BYTES(64, 1, 1, 1, 1, HEED_F32), "one block");
@@ -82,13 +82,13 @@ void check_numbers(checker &check, const heed_cache_shape &s) {
   check.count(s.capacity, HEED_MAX_COUNT, HEED_ARG_CAPACITY);
   check.require(s.pinned >= 0 && s.pinned <= HEED_MAX_COUNT / 2, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
   check.require(s.spare >= 0 && s.spare <= HEED_MAX_COUNT / 2, HEED_OUT_OF_RANGE, HEED_ARG_SPARE);
-  check.require(s.kind == HEED_CACHE_RING || s.pinned == 0, HEED_NOT_HERE, HEED_ARG_PINNED);
-  check.require(s.kind == HEED_CACHE_RING || s.spare == 0, HEED_NOT_HERE, HEED_ARG_SPARE);
+  check.require(s.kind == HEED_CACHE_RING || s.pinned == 0, HEED_UNSUPPORTED, HEED_ARG_PINNED);
+  check.require(s.kind == HEED_CACHE_RING || s.spare == 0, HEED_UNSUPPORTED, HEED_ARG_SPARE);
   check.count(s.n_sequences, HEED_MAX_COUNT, HEED_ARG_N_SEQUENCES);
   check.count(s.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
   check.count(s.head_dim, HEED_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.count(s.v_dim, HEED_MAX_DIM, HEED_ARG_V_DIM);
-  check_format(check, s.format, HEED_ARG_FORMAT);
+  check_format(check, s.dtype, HEED_ARG_DTYPE);
   if (check.ok()) check.require(layout_of(s).bytes > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
 }
 
@@ -116,7 +116,7 @@ bool holds(const heed_cache_shape &s, const cache_state &state, int64_t first, i
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s) {
   return h.magic == cache_magic && h.version >= least_version_of(s) && h.version <= cache_version && h.kind == s.kind &&
          h.capacity == s.capacity && h.pinned == s.pinned && h.spare == s.spare && h.n_sequences == s.n_sequences &&
-         h.n_kv_heads == s.n_kv_heads && h.head_dim == s.head_dim && h.v_dim == s.v_dim && h.format == s.format;
+         h.n_kv_heads == s.n_kv_heads && h.head_dim == s.head_dim && h.v_dim == s.v_dim && h.dtype == s.dtype;
 }
 
 void check_cache(checker &check, const heed_cache *cache, access how) {
@@ -127,10 +127,10 @@ void check_cache(checker &check, const heed_cache *cache, access how) {
 
 void check_contents(checker &check, const heed_cache &cache, access how) {
   check.pointer(cache.buffer, HEED_ALIGNMENT, HEED_ARG_CACHE);
-  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
+  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
   if (!check.ok()) return;
   for (int32_t i = 0; i < cache.shape.n_sequences && check.ok(); i++)
-    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_DAMAGED, HEED_ARG_CACHE);
+    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
   check.memory(cache.buffer, layout_of(cache.shape).bytes, how, HEED_ARG_CACHE);
 }
 
@@ -143,23 +143,23 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
   const heed_options *options = call.options;
   const heed_cache_shape &s = cache.shape;
   check_contents(check, cache, access::read);
-  check.require(s.n_sequences == call.batch, HEED_MISFIT, HEED_ARG_BATCH);
-  check.require(s.n_kv_heads == call.n_kv_heads, HEED_MISFIT, HEED_ARG_N_KV_HEADS);
-  check.require(s.head_dim == call.head_dim, HEED_MISFIT, HEED_ARG_HEAD_DIM);
-  check.require(s.v_dim == call.v_dim, HEED_MISFIT, HEED_ARG_V_DIM);
+  check.require(s.n_sequences == call.batch_size, HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE);
+  check.require(s.n_kv_heads == call.n_kv_heads, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
+  check.require(s.head_dim == call.head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM);
+  check.require(s.v_dim == call.v_dim, HEED_SHAPE_MISMATCH, HEED_ARG_V_DIM);
   if (!check.ok()) return;
   const heed_ranges *ranges = options ? options->ranges : nullptr;
   const bool is_whole = !options || !options->partial;  // else n_kv counts the keys of a part
   const int32_t own = s.kind == HEED_CACHE_RING ? s.capacity - 1 : -1;
-  for (int32_t b = 0; b < call.batch && check.ok(); b++) {
+  for (int32_t b = 0; b < call.batch_size && check.ok(); b++) {
     const cache_state &state = states_of(cache)[b];
-    check.require(!is_whole || call.n_kv >= state.length, HEED_MISFIT, HEED_ARG_N_KV);
+    check.require(!is_whole || call.n_kv >= state.length, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV);
     const int32_t from_newest = ranges && ranges->positions ? ranges->positions[b] : call.position;
     const int32_t left = !ranges ? -1 : ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
     const int64_t end = position_of(state),
                   first = first_of_window(end - call.n_q + from_newest, least_window(left, own));
-    check.require(holds(s, state, first, end), HEED_GONE, HEED_ARG_N_Q);
-    check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_GONE, HEED_ARG_PINNED);
+    check.require(holds(s, state, first, end), HEED_EVICTED, HEED_ARG_N_Q);
+    check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_EVICTED, HEED_ARG_PINNED);
   }
 }
 
@@ -179,7 +179,7 @@ void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   storage &at = rule.kept_in;
   rule.stored = &at;
   at.keys_are_rows = false;
-  at.key_format = at.value_format = shape.format;
+  at.key_format = at.value_format = shape.dtype;
   at.pinned_slots = l.pinned_slots;
   at.ring_slots = l.ring_slots;
   at.key_scales = {first.key_scales, shape.n_kv_heads * of_head, of_head, 1};
@@ -255,7 +255,7 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, he
   const heed_cache_shape &s = cache->shape;
   __builtin_memset(memory.data, 0, cache_header_bytes + layout_of(s).states);
   header_of(*cache) = {cache_magic,  least_version_of(s), s.kind,  s.capacity, s.pinned, s.spare, s.n_sequences,
-                       s.n_kv_heads, s.head_dim,          s.v_dim, s.format,   0,        0};
+                       s.n_kv_heads, s.head_dim,          s.v_dim, s.dtype,    0,        0};
   return HEED_OK;
 }
 
@@ -291,7 +291,7 @@ heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t len
   // Tokens in pinned slots have numbers of their own. Of a window of one token, none of which is needed, no number is left.
   const bool only_pinned = length <= layout_of(s).pinned_slots,
              lost = state.taken_back > 0 && !only_pinned && length < oldest_position(state);
-  if (lost || !holds(s, state, first, length)) return HEED_STATUS(HEED_GONE, HEED_ARG_LENGTH);
+  if (lost || !holds(s, state, first, length)) return HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
   if (only_pinned) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;

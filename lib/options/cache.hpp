@@ -13,7 +13,7 @@ namespace heed {
 
 struct cache_header {
   uint32_t magic, version;
-  int32_t kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, format;
+  int32_t kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype;
   uint32_t sealed, checksum;
 };
 constexpr uint32_t cache_magic = 0x48454544;  // in the machine's byte order
@@ -75,7 +75,7 @@ inline const cache_functions &functions_of(const heed_cache &cache) {
 bool is_of_shape(const cache_header &h, const heed_cache_shape &s);
 void check_cache(checker &check, const heed_cache *cache, access how);     // two ranges
 void check_contents(checker &check, const heed_cache &cache, access how);  // of a sound object; one range
-// For heed_cache_init and heed_cache_open: the arguments, and the handle that they make.
+// For heed_cache_init and heed_cache_load: the arguments, and the handle that they make.
 heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer);
 storage slots_of(const heed_cache &cache);  // of keys and values; the rest of it is 0

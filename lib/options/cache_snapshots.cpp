@@ -22,7 +22,7 @@ void swap_all(const heed_cache &cache) {
   const cache_layout l = layout_of(s);
   swap_bytes(cache.buffer, header_words, 4);
   swap_states(states_of(cache), s.n_sequences);
-  const size_t element = HEED_FORMAT_BYTES(s.format);
+  const size_t element = HEED_DTYPE_BYTES(s.dtype);
   for (int32_t b = 0; b < s.n_sequences; b++)
     for (int32_t h = 0; h < s.n_kv_heads; h++) {
       const cache_rows rows = cache_rows_of(cache, b, h);
@@ -36,7 +36,7 @@ void swap_all(const heed_cache &cache) {
 
 using namespace heed;
 
-heed_status heed_cache_seal(heed_cache *cache) {
+heed_status heed_cache_save(heed_cache *cache) {
   checker_of<2> check;
   check_cache(check, cache, access::read);
   if (!check.ok()) return check.status;
@@ -46,11 +46,11 @@ heed_status heed_cache_seal(heed_cache *cache) {
   return HEED_OK;
 }
 
-heed_status heed_cache_open(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory) {
+heed_status heed_cache_load(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory) {
   const heed_status status = check_new_cache(cache, shape, memory);
   if (status != HEED_OK) return status;
   bool swapped;
-  if (!is_intact(*shape, memory.data, swapped)) return HEED_STATUS(HEED_DAMAGED, HEED_ARG_MEMORY);
+  if (!is_intact(*shape, memory.data, swapped)) return HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
   make_handle(cache, *shape, memory.data);
   if (swapped) {
     swap_all(*cache);

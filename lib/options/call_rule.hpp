@@ -44,7 +44,7 @@ struct call_rule : score_rule {
   void (*inspect)(const tile &t, const partial &p);
   decltype(score_steps::weights) weights, look;
   const heed_column_sums *column_sums;
-  const heed_top_k *top_k;
+  const heed_topk_weights *topk_weights;
 
   // Which keys are seen.
   const heed_ranges *ranges;
@@ -63,8 +63,8 @@ struct call_rule : score_rule {
   void (*place_cached)(const call_rule &rule, stream &s);
   decltype(score_steps::stored_are_finite) stored_are_finite;
   decltype(score_steps::add_visible_stored) stored_add_not_hidden;
-  const heed_narrow_tensors *narrow;
-  void (*place_narrow)(const call_rule &rule, stream &s);
+  const heed_typed_tensors *typed;
+  void (*place_typed)(const call_rule &rule, stream &s);
 
   // A partial: the total goes to the caller instead of out.
   heed_partial *sum;

@@ -19,7 +19,7 @@ struct largest {
 };
 largest largest_of(const tile &t, const row_cursor &row) {
   const heed_attention &call = call_of(t);
-  const heed_top_k &o = *rule_of(t).top_k;
+  const heed_topk_weights &o = *rule_of(t).topk_weights;
   const ptrdiff_t head = static_cast<ptrdiff_t>(t.s->batch_entry) * call.n_heads + t.s->first_head + row.head;
   const ptrdiff_t at = (head * call.n_q + row.query) * o.k;
   return {o.weights + at, o.keys + at};
@@ -53,9 +53,10 @@ void look(const tile &t, const key_block &b) {
       float *sums = sums_of(t, row) + b.begin;
       for (int32_t j = seen.first; j < seen.last; j++) sums[j] += weights[j * key_stride];
     }
-    if (!rule.top_k) continue;
+    if (!rule.topk_weights) continue;
     const largest list = largest_of(t, row);
-    for (int32_t j = seen.first; j < seen.last; j++) insert(list, rule.top_k->k, weights[j * key_stride], b.begin + j);
+    for (int32_t j = seen.first; j < seen.last; j++)
+      insert(list, rule.topk_weights->k, weights[j * key_stride], b.begin + j);
   }
 }
 
@@ -67,9 +68,9 @@ HEED_NOINLINE void clear_outputs(const tile &t) {
       float *sums = sums_of(t, row);
       for (int32_t j = 0; j < call_of(t).n_kv; j++) sums[j] = 0.0f;
     }
-    if (!rule.top_k) continue;
+    if (!rule.topk_weights) continue;
     const largest list = largest_of(t, row);
-    for (int32_t i = 0; i < rule.top_k->k; i++) {
+    for (int32_t i = 0; i < rule.topk_weights->k; i++) {
       list.weights[i] = 0.0f;
       list.keys[i] = -1;
     }
@@ -98,7 +99,7 @@ void inspect_tile(const tile &t, const partial &p) {
 
 void check_column_sums(checker &check, const heed_attention &call, const void *object) {
   const heed_tensor_out &o = static_cast<const heed_column_sums *>(object)->out;
-  check.tensor(o.data, {call.batch, call.n_heads, 1}, {o.batch_stride, o.head_stride, 0}, call.n_kv, access::write,
+  check.tensor(o.data, {call.batch_size, call.n_heads, 1}, {o.batch_stride, o.head_stride, 0}, call.n_kv, access::write,
                HEED_ARG_COLUMN_SUMS);
 }
 void bind_pass(call_rule &rule) {
@@ -114,21 +115,21 @@ void bind_column_sums(call_rule &rule, const heed_attention &, const void *objec
 constexpr heed_code column_sums_code = {sizeof(heed_column_sums), check_column_sums, bind_column_sums, &call_engine};
 
 void check_top_k(checker &check, const heed_attention &call, const void *object) {
-  const auto &o = *static_cast<const heed_top_k *>(object);
-  check.count(o.k, call.n_kv, HEED_ARG_TOP_K);
-  size_t n = static_cast<size_t>(call.batch);
+  const auto &o = *static_cast<const heed_topk_weights *>(object);
+  check.count(o.k, call.n_kv, HEED_ARG_TOPK_WEIGHTS);
+  size_t n = static_cast<size_t>(call.batch_size);
   const bool overflow = __builtin_mul_overflow(n, static_cast<size_t>(call.n_heads), &n) ||
                         __builtin_mul_overflow(n, static_cast<size_t>(call.n_q), &n) ||
                         __builtin_mul_overflow(n, static_cast<size_t>(o.k), &n);
-  check.require(!overflow, HEED_OVERFLOW, HEED_ARG_TOP_K);
-  check.array(o.weights, n, access::write, HEED_ARG_TOP_K);
-  check.array(o.keys, n, access::write, HEED_ARG_TOP_K);
+  check.require(!overflow, HEED_OVERFLOW, HEED_ARG_TOPK_WEIGHTS);
+  check.array(o.weights, n, access::write, HEED_ARG_TOPK_WEIGHTS);
+  check.array(o.keys, n, access::write, HEED_ARG_TOPK_WEIGHTS);
 }
 void bind_top_k(call_rule &rule, const heed_attention &, const void *object) {
-  rule.top_k = static_cast<const heed_top_k *>(object);
+  rule.topk_weights = static_cast<const heed_topk_weights *>(object);
   bind_pass(rule);
 }
-constexpr heed_code top_k_code = {sizeof(heed_top_k), check_top_k, bind_top_k, &call_engine};
+constexpr heed_code topk_weights_code = {sizeof(heed_topk_weights), check_top_k, bind_top_k, &call_engine};
 
 }  // namespace
 }  // namespace heed
@@ -137,6 +138,6 @@ heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_out out) {
   return heed::make(sums, HEED_ARG_COLUMN_SUMS, heed::column_sums_code, out);
 }
 
-heed_status heed_top_k_init(heed_top_k *top_k, int32_t k, float *weights, int32_t *keys) {
-  return heed::make(top_k, HEED_ARG_TOP_K, heed::top_k_code, k, weights, keys);
+heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, float *weights, int32_t *keys) {
+  return heed::make(topk, HEED_ARG_TOPK_WEIGHTS, heed::topk_weights_code, k, weights, keys);
 }

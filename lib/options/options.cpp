@@ -18,10 +18,10 @@ constexpr option_place places[] = {{offsetof(heed_options, ranges), HEED_ARG_RAN
                                    {offsetof(heed_options, weights), HEED_ARG_WEIGHTS},
                                    {offsetof(heed_options, lse), HEED_ARG_LSE},
                                    {offsetof(heed_options, column_sums), HEED_ARG_COLUMN_SUMS},
-                                   {offsetof(heed_options, top_k), HEED_ARG_TOP_K},
+                                   {offsetof(heed_options, topk_weights), HEED_ARG_TOPK_WEIGHTS},
                                    {offsetof(heed_options, partial), HEED_ARG_PARTIAL},
                                    {0, HEED_ARG_CACHE},
-                                   {offsetof(heed_options, narrow), HEED_ARG_NARROW}};
+                                   {offsetof(heed_options, typed), HEED_ARG_TYPED}};
 static_assert(sizeof places / sizeof *places == n_objects, "one place for each object");
 static_assert(sizeof(heed_options) == n_objects * sizeof(void *), "struct_size, and one place for each pointer");
 
@@ -55,9 +55,9 @@ void check_object(checker &check, const void *object, access how, heed_argument 
   const option_head *head = head_of(object);
   check.require(head->struct_size != 0, HEED_NOT_INITIALIZED, argument);
   // An object that was never written: most of its accidental sizes are caught here, before its code is looked at.
-  check.require(head->struct_size >= sizeof *head && head->struct_size <= 320, HEED_UNKNOWN_STRUCT, argument);
+  check.require(head->struct_size >= sizeof *head && head->struct_size <= 320, HEED_BAD_STRUCT_SIZE, argument);
   if (check.ok()) check.require(head->code != nullptr, HEED_NOT_INITIALIZED, argument);
-  if (check.ok()) check.require(head->struct_size == head->code->object_bytes, HEED_UNKNOWN_STRUCT, argument);
+  if (check.ok()) check.require(head->struct_size == head->code->object_bytes, HEED_BAD_STRUCT_SIZE, argument);
   check.memory(object, head->struct_size, how, argument);
 }
 

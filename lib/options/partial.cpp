@@ -8,7 +8,7 @@ namespace {
 
 constexpr int32_t scratch_rows = 16;
 
-size_t count_rows(const heed_partial &p) { return static_cast<size_t>(p.batch) * p.n_heads * p.n_q; }
+size_t count_rows(const heed_partial &p) { return static_cast<size_t>(p.batch_size) * p.n_heads * p.n_q; }
 
 // The row of a partial that a row of a stream is.
 size_t row_in(const heed_partial &p, const stream &s, const row_cursor &row) {
@@ -64,7 +64,7 @@ static_assert(4 * count_floats(1, 32, 4096, 128) == HEED_PARTIAL_BYTES(1, 32, 40
 
 void check_shape(checker &check, int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim, heed_argument all) {
   const auto argument = [=](heed_argument own) { return all == HEED_ARG_MEMORY ? own : all; };
-  check.count(batch, HEED_MAX_COUNT, argument(HEED_ARG_BATCH));
+  check.count(batch, HEED_MAX_COUNT, argument(HEED_ARG_BATCH_SIZE));
   check.count(n_heads, HEED_MAX_DIM, argument(HEED_ARG_N_HEADS));
   check.count(n_q, HEED_MAX_COUNT, argument(HEED_ARG_N_Q));
   check.count(v_dim, HEED_MAX_DIM, argument(HEED_ARG_V_DIM));
@@ -73,23 +73,24 @@ void check_shape(checker &check, int32_t batch, int32_t n_heads, int32_t n_q, in
 
 // A partial whose object is sound: its numbers and its memory.
 void check_contents(checker &check, const heed_partial &p, access how, heed_argument argument) {
-  check_shape(check, p.batch, p.n_heads, p.n_q, p.v_dim, argument);
+  check_shape(check, p.batch_size, p.n_heads, p.n_q, p.v_dim, argument);
   check.require(p.first_key >= 0 && p.n_keys >= 0 && p.n_keys <= HEED_MAX_COUNT - p.first_key, HEED_OUT_OF_RANGE,
                 argument);
-  if (check.ok()) check.array(p.data, count_floats(p.batch, p.n_heads, p.n_q, p.v_dim), how, argument);
+  if (check.ok()) check.array(p.data, count_floats(p.batch_size, p.n_heads, p.n_q, p.v_dim), how, argument);
 }
 
 void check_partial(checker &check, const heed_attention &call, const void *object) {
   const auto &p = *static_cast<const heed_partial *>(object);
   const heed_options &o = *call.options;
   check_contents(check, p, access::write, HEED_ARG_PARTIAL);
-  check.require(p.batch == call.batch && p.n_heads == call.n_heads && p.n_q == call.n_q && p.v_dim == call.v_dim,
-                HEED_MISFIT, HEED_ARG_PARTIAL);
-  check.require(!o.sinks, HEED_NOT_HERE, HEED_ARG_SINKS);  // these need all keys
-  check.require(!o.weights, HEED_NOT_HERE, HEED_ARG_WEIGHTS);
-  check.require(!o.lse, HEED_NOT_HERE, HEED_ARG_LSE);
-  check.require(!o.column_sums, HEED_NOT_HERE, HEED_ARG_COLUMN_SUMS);
-  check.require(!o.top_k, HEED_NOT_HERE, HEED_ARG_TOP_K);
+  check.require(
+      p.batch_size == call.batch_size && p.n_heads == call.n_heads && p.n_q == call.n_q && p.v_dim == call.v_dim,
+      HEED_SHAPE_MISMATCH, HEED_ARG_PARTIAL);
+  check.require(!o.sinks, HEED_UNSUPPORTED, HEED_ARG_SINKS);  // these need all keys
+  check.require(!o.weights, HEED_UNSUPPORTED, HEED_ARG_WEIGHTS);
+  check.require(!o.lse, HEED_UNSUPPORTED, HEED_ARG_LSE);
+  check.require(!o.column_sums, HEED_UNSUPPORTED, HEED_ARG_COLUMN_SUMS);
+  check.require(!o.topk_weights, HEED_UNSUPPORTED, HEED_ARG_TOPK_WEIGHTS);
   if (!check.ok()) return;
   check.require((p.first_key + p.n_keys) % chunk_keys == 0, HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY);
   check.require(call.n_kv <= HEED_MAX_COUNT - p.first_key - p.n_keys, HEED_OUT_OF_RANGE, HEED_ARG_PARTIAL);
@@ -133,9 +134,9 @@ HEED_NOINLINE heed_status check_merge(const heed_partial *total, const heed_part
   check_contents(check, *total, access::write, HEED_ARG_TOTAL);
   check_contents(check, *part, access::read, HEED_ARG_PARTIAL);
   if (!check.ok()) return check.status;
-  check.require(part->batch == total->batch && part->n_heads == total->n_heads && part->n_q == total->n_q &&
+  check.require(part->batch_size == total->batch_size && part->n_heads == total->n_heads && part->n_q == total->n_q &&
                     part->v_dim == total->v_dim,
-                HEED_MISFIT, HEED_ARG_PARTIAL);
+                HEED_SHAPE_MISMATCH, HEED_ARG_PARTIAL);
   check.require(part->n_keys <= chunk_keys, HEED_BAD_SPLIT, HEED_ARG_PARTIAL);
   check.require(part->first_key % chunk_keys == 0 && part->first_key == total->first_key + total->n_keys,
                 HEED_BAD_SPLIT, HEED_ARG_FIRST_KEY);
@@ -152,11 +153,11 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
   if (!check.ok()) return check.status;
   check_contents(check, *partial, access::read, HEED_ARG_PARTIAL);
   heed_attention shape = {};
-  shape.batch = partial->batch;
+  shape.batch_size = partial->batch_size;
   shape.n_heads = partial->n_heads;
   shape.n_q = partial->n_q;
   if (check.ok())
-    check.tensor(out.data, {partial->batch, partial->n_heads, partial->n_q},
+    check.tensor(out.data, {partial->batch_size, partial->n_heads, partial->n_q},
                  {out.batch_stride, out.head_stride, out.row_stride}, partial->v_dim, access::write, HEED_ARG_OUT);
   if (check.ok() && sinks) sinks->code->check(check, shape, sinks);
   if (check.ok() && lse) lse->code->check(check, shape, lse);
@@ -195,7 +196,7 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
   s.out_query_stride = out.row_stride;
   scratch memory;
   size_t head = 0;
-  for (s.batch_entry = 0; s.batch_entry < p.batch; s.batch_entry++)
+  for (s.batch_entry = 0; s.batch_entry < p.batch_size; s.batch_entry++)
     for (s.first_head = 0; s.first_head < p.n_heads; s.first_head++, head++) {
       s.out = out.data + s.batch_entry * out.batch_stride + s.first_head * out.head_stride;
       for (int32_t row = 0; row < p.n_q; row += scratch_rows) {

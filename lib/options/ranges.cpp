@@ -52,12 +52,12 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
   const auto &o = *static_cast<const heed_ranges *>(object);
   check.require(o.left_windows || o.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
   check.require(o.right_windows || o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
-  check_numbers(check, o.left_windows, call.batch, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
-  check_numbers(check, o.right_windows, call.batch, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
-  check_numbers(check, o.positions, call.batch, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
+  check_numbers(check, o.left_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
+  check_numbers(check, o.right_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
+  check_numbers(check, o.positions, call.batch_size, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
   check.require(o.pinned >= 0 && o.pinned <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
   const bool of_part = call.options->partial != nullptr;  // then lengths are those of the whole context
-  check_numbers(check, o.kv_lengths, call.batch, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
+  check_numbers(check, o.kv_lengths, call.batch_size, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
 }
 
 void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {

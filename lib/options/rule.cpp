@@ -23,7 +23,7 @@ static void place_stream(const score_rule &own, stream &s) {
   const auto &r = static_cast<const call_rule &>(own);
   if (r.place_rows) r.place_rows(r, s);
   if (r.place_cached) r.place_cached(r, s);
-  if (r.place_narrow) r.place_narrow(r, s);
+  if (r.place_typed) r.place_typed(r, s);
   if (r.put_out) r.put_out(r, s);
 }
 
@@ -109,7 +109,7 @@ void finish_tile(const tile &t, const partial &p) {
 static void settle(call_rule &r) {
   r.kept_in.first_key = r.place_cached ? r.first_key : 0;
   if (!r.score) r.score = r.score_keys;
-  r.place = r.place_rows || r.place_cached || r.place_narrow || r.put_out ? place_stream : nullptr;
+  r.place = r.place_rows || r.place_cached || r.place_typed || r.put_out ? place_stream : nullptr;
 
   const bool looks = r.softcap || r.alibi || r.mask || r.inspect || r.keeps;
   r.apply = looks ? apply_rule : nullptr;
@@ -127,7 +127,7 @@ namespace {
 
 void check_options(checker &check, const heed_attention &call) {
   // A cache of other sequences is refused before anything looks at arrays of as many numbers as the call has sequences.
-  if (call.cache && call.cache->shape.n_sequences != call.batch)
+  if (call.cache && call.cache->shape.n_sequences != call.batch_size)
     head_of(call.cache)->code->check(check, call, call.cache);
   for (int i = 0; i < n_objects && check.ok(); i++)
     if (const void *object = object_of(call, i)) head_of(object)->code->check(check, call, object);

@@ -8,7 +8,7 @@ namespace {
 // Rows of n numbers for each query.
 void check_kept(checker &check, const heed_attention &call, const heed_tensor_out &o, int32_t n,
                 heed_argument argument) {
-  check.tensor(o.data, {call.batch, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, n,
+  check.tensor(o.data, {call.batch_size, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.row_stride}, n,
                access::write, argument);
 }
 void check_scores(checker &check, const heed_attention &call, const void *object) {
@@ -72,7 +72,7 @@ void bind_sinks(call_rule &rule, const heed_attention &, const void *object) {
 }
 constexpr heed_code sinks_code = {sizeof(heed_sinks), check_sinks, bind_sinks, &call_engine};
 
-// (m + log2(l)) ln 2. The logarithm by sums and products alone, the same in both profiles: l = 2^k z, z in
+// (m + log2(l)) ln 2. The logarithm by sums and products alone, the same in both arithmetics: l = 2^k z, z in
 // [sqrt(1/2), sqrt(2)), log z = 2 atanh(u), u = (z - 1) / (z + 1).
 float log_sum_exp(float m, float l) {
   if (l == 0.0f) return negative_infinity;

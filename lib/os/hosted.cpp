@@ -7,8 +7,8 @@
 
 namespace heed {
 
-const char *os_requested_kernel() { return getenv("HEED_KERNEL"); }
-const char *os_requested_int_kernel() { return getenv("HEED_INT_KERNEL"); }
+const char *os_requested_kernel() { return getenv("HEED_ISA"); }
+const char *os_requested_int_kernel() { return getenv("HEED_INT_ISA"); }
 
 unsigned long os_hwcap() {
 #if defined(__linux__) && (defined(__arm__) || defined(__aarch64__) || defined(__riscv))

@@ -4,8 +4,8 @@
 
 namespace heed {
 
-const char *os_requested_kernel();      // the environment variable HEED_KERNEL, or null
-const char *os_requested_int_kernel();  // HEED_INT_KERNEL
+const char *os_requested_kernel();      // the environment variable HEED_ISA, or null
+const char *os_requested_int_kernel();  // HEED_INT_ISA
 unsigned long os_hwcap();               // the processor's features as Linux gives them on Arm and RISC-V, or 0
 
 }  // namespace heed

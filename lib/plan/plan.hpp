@@ -216,9 +216,9 @@ HEED_NOINLINE void run_stream_split(attention_job<K> &job, ptrdiff_t index) {
 }
 
 int32_t count_workers(const heed_attention &call) {
-  const float work = static_cast<float>(call.batch) * static_cast<float>(call.n_heads) * static_cast<float>(call.n_q) *
-                     static_cast<float>(call.n_kv) * static_cast<float>(call.head_dim + call.v_dim) *
-                     (call.causal ? 0.5f : 1.0f);
+  const float work = static_cast<float>(call.batch_size) * static_cast<float>(call.n_heads) *
+                     static_cast<float>(call.n_q) * static_cast<float>(call.n_kv) *
+                     static_cast<float>(call.head_dim + call.v_dim) * (call.causal ? 0.5f : 1.0f);
   if (work < least_threaded_work) return 1;
   const size_t room = call.workspace.bytes / (HEED_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim) + 63);
   if (room >= static_cast<size_t>(call.executor->n_workers)) return call.executor->n_workers;
@@ -235,7 +235,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace.bytes / static_cast<size_t>(n_workers) / 64 * 64;
   job.tiles = cut_rows_of(k, call, rule, rows_of_longest(call), job.worker_bytes);
-  job.n_items = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
+  job.n_items = static_cast<ptrdiff_t>(call.batch_size) * call.n_kv_heads;
   if (!rule || !rule->by_stream) job.n_items *= job.tiles.n_tiles;
   return job;
 }
@@ -245,7 +245,7 @@ template <bool UNEVEN, class K>
 HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
   row_tiles tiles = cut_rows_of(k, call, rule, rows_of_longest(call), call.workspace.bytes);
   const float c = c_of(call, rule);
-  for (int32_t b = 0; b < call.batch; b++)
+  for (int32_t b = 0; b < call.batch_size; b++)
     for (int32_t h = 0; h < call.n_kv_heads; h++) {
       stream s = make_stream(call, rule, c, b, h);
       if (UNEVEN) tiles = cut_rows_of(k, call, rule, s.n_rows, call.workspace.bytes);
@@ -257,7 +257,7 @@ template <bool UNEVEN, class K>
 HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rule *rule, int32_t n_workers) {
   attention_job<K> job = make_job(k, call, rule, n_workers);
   if (job.n_items < n_workers && call.n_kv > chunk_keys) {
-    const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch) * call.n_kv_heads;
+    const ptrdiff_t n_streams = static_cast<ptrdiff_t>(call.batch_size) * call.n_kv_heads;
     for (ptrdiff_t i = 0; i < n_streams; i++) run_stream_split<UNEVEN>(job, i);
   } else {
     // A workspace that does not serve all workers serves as many tasks, whichever workers run them.

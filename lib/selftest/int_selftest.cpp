@@ -79,7 +79,7 @@ struct int_comparison {
 
  private:
   bool differs(const char *from, int32_t index, int32_t number, uint32_t expected, uint32_t actual) {
-    report.kernel = heed_int_kernel_current();
+    report.kernel = heed_int_isa_current();
     report.function = function;
     report.case_index = index;
     report.float_index = number;
@@ -121,7 +121,7 @@ struct int_attention_results {
 
 HEED_NOINLINE void attend_plainly(const heed_int_attention &call, int32_t *dots, int32_t *row,
                                   const int_attention_results &to) {
-  const bool wide = call.out.format == HEED_INT16;
+  const bool wide = call.out.dtype == HEED_INT16;
   const int32_t group = int_quotient(call.n_heads, call.n_kv_heads), most = wide ? 32767 : 127;
   int_stream s = {};
   s.call = &call;
@@ -183,7 +183,7 @@ HEED_NOINLINE bool test_int_attention(const int_attention_case &c, int32_t index
   call.lse = lse;
   if (c.rich) {
     call.q.zero_point = -7, call.k.zero_point = 100, call.v.zero_point = -128, call.out.zero_point = 5;
-    call.out.format = HEED_INT16;
+    call.out.dtype = HEED_INT16;
     call.mask = {reinterpret_cast<const uint8_t *>(room.next), 0, 0, 1};
     uint8_t *mask = room.take<uint8_t>(c.n_kv + c.n_q);
     for (int32_t j = 0; j < c.n_kv + c.n_q; j++) mask[j] = k[j] & 3;

@@ -1,4 +1,4 @@
-// The self-tests: every available kernel, or at start-up the one in use, against the scalar reference of its profile,
+// The self-tests: every available kernel, or at start-up the one in use, against the scalar reference of its arithmetic,
 // bit by bit, and the reference's results against known answers, all in the caller's buffer.
 #include "../boundary/front_door.hpp"
 #include "../api/run.hpp"
@@ -117,7 +117,7 @@ bool test_attention(K k, const attention_case &c, int32_t index, float *buffer, 
   for (float *out = expected;; out = actual) {
     call.out = heed_token_major_out(out, c.n_q, c.n_heads, c.v_dim);
     if (out == expected) {
-      run_attention(reference_kernel(k->fused), call);
+      run_attention(reference_kernel(k->has_fma), call);
     } else {
       run_attention(k, call);
       break;
@@ -127,7 +127,7 @@ bool test_attention(K k, const attention_case &c, int32_t index, float *buffer, 
 }
 
 bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *buffer, comparison &result) {
-  const kernel &reference = *reference_kernel(k->fused);
+  const kernel &reference = *reference_kernel(k->has_fma);
   const int32_t n_x = c.n_rows * c.depth, n_w = c.depth * c.n_cols, n_y = c.n_rows * c.n_cols;
   arena memory = {buffer};
   float *x = memory.take(n_x), *w = memory.take(n_w), *bias = memory.take(c.n_cols);

@@ -53,7 +53,7 @@ uint32_t bits_of(float x) {
 
 // What right results come to.
 struct known_answers {
-  uint32_t unfused, fused;
+  uint32_t no_fma, has_fma;
 };
 
 class comparison {
@@ -67,7 +67,7 @@ class comparison {
       const uint32_t bits = bits_of(expected[i]);
       digest = (digest ^ bits) * 16777619u;  // FNV-1a, a float at a time
       if (bits != bits_of(actual[i]))
-        return differs(k, reference_kernel(k.fused)->name, function, case_index, static_cast<int32_t>(i), bits,
+        return differs(k, reference_kernel(k.has_fma)->name, function, case_index, static_cast<int32_t>(i), bits,
                        bits_of(actual[i]));
     }
     report.n_floats += static_cast<uint32_t>(n);
@@ -76,10 +76,10 @@ class comparison {
 
   // After all cases of a kernel: was the reference that it equals right?
   bool conclude(const kernel &k, const known_answers &right) {
-    const uint32_t expected = k.fused ? right.fused : right.unfused, actual = digest;
+    const uint32_t expected = k.has_fma ? right.has_fma : right.no_fma, actual = digest;
     digest = first_digest;
     if (actual != expected)
-      return differs(*reference_kernel(k.fused), "known answers", "all", -1, -1, expected, actual);
+      return differs(*reference_kernel(k.has_fma), "known answers", "all", -1, -1, expected, actual);
     report.n_kernels++;
     return true;
   }
@@ -90,7 +90,7 @@ class comparison {
     report.n_floats += static_cast<uint32_t>(n);
   }
   bool conclude_part(const kernel &k, const char *function, int32_t index, const known_answers &right) {
-    const uint32_t expected = k.fused ? right.fused : right.unfused, actual = digest;
+    const uint32_t expected = k.has_fma ? right.has_fma : right.no_fma, actual = digest;
     digest = first_digest;
     if (actual != expected) return differs(k, "known answers", function, index, -1, expected, actual);
     return true;
@@ -129,7 +129,7 @@ class comparison {
     report->struct_size = sizeof *report;
     report->n_cases = n_cases;
   }
-  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_KERNEL);
+  return equal ? HEED_OK : HEED_STATUS(HEED_MISMATCH, HEED_ARG_ISA);
 }
 
 }  // namespace

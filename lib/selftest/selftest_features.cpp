@@ -92,11 +92,11 @@ HEED_NOINLINE void run_formats(kernel_handle, float *buffer, comparison &result)
   float *x = memory.take(n * dim), *narrow = memory.take(n * dim), *y = memory.take(n * dim), *scales = memory.take(n);
   fill(x, n * dim, 7);
   for (int32_t i = 0; i < dim; i++) x[i] *= i % 2 ? 0x1p-16f : 0x1p+16f;  // subnormal f16, and beyond their range
-  for (int32_t format = HEED_F16; format <= HEED_INT8; format++) {
-    heed_narrow(heed_matrix_of(x, n, dim), heed_narrow_matrix_out_of(narrow, scales, format, n, dim));
-    heed_widen(heed_narrow_matrix_of(narrow, scales, format, n, dim), heed_matrix_out_of(y, n, dim));
+  for (int32_t dtype = HEED_F16; dtype <= HEED_INT8; dtype++) {
+    heed_convert_from_f32(heed_matrix_of(x, n, dim), heed_typed_matrix_out_of(narrow, scales, dtype, n, dim));
+    heed_convert_to_f32(heed_typed_matrix_of(narrow, scales, dtype, n, dim), heed_matrix_out_of(y, n, dim));
     result.add(y, n * dim);
-    if (format == HEED_INT8) result.add(scales, n);
+    if (dtype == HEED_INT8) result.add(scales, n);
   }
 }
 
@@ -118,7 +118,7 @@ struct attention_memory {
   heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums column_sums;
-  heed_top_k top_k;
+  heed_topk_weights topk_weights;
   heed_cache cache;
 };
 
@@ -157,14 +157,14 @@ HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int3
   heed_sinks_init(&o.sinks, boolean ? nullptr : a.slopes);
   heed_lse_init(&o.lse, heed_head_major_out(a.lse, n_q, n_heads, 1));
   heed_column_sums_init(&o.column_sums, {a.sums, 0, n_kv, 0});
-  heed_top_k_init(&o.top_k, 1, a.top, reinterpret_cast<int32_t *>(a.top + most_rows));
+  heed_topk_weights_init(&o.topk_weights, 1, a.top, reinterpret_cast<int32_t *>(a.top + most_rows));
   o.options.ranges = &o.ranges;
   o.options.mask = &o.mask;
   o.options.softcap = &o.softcap;
   o.options.alibi = &o.alibi;
   o.options.sinks = &o.sinks;
   o.options.lse = &o.lse;
-  o.options.column_sums = &o.column_sums, o.options.top_k = &o.top_k;
+  o.options.column_sums = &o.column_sums, o.options.topk_weights = &o.topk_weights;
   if (!boolean) return;
   heed_scores_init(&o.scores, HEED_SCORES_BIASED, heed_head_major_out(a.kept, n_q, n_heads, n_kv));
   o.options.scores = &o.scores;
@@ -207,12 +207,12 @@ HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result
   constexpr size_t bytes = HEED_RING_BYTES(20, 3, 12, 1, 1, dim, dim, HEED_F32);
   float *slots = memory.take(bytes / sizeof(float));
   fill(q, most_rows * dim, 15);
-  for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; dtype++) {
     heed_cache_shape shape = heed_cache_shape_default(20, 1, dim);
     shape.kind = HEED_CACHE_RING;
     shape.pinned = 3;
     shape.spare = 12;
-    shape.format = format;
+    shape.dtype = dtype;
     heed_cache_init(&o.cache, &shape, heed_memory_of(slots, bytes));
     for (int32_t i = 0; i < 5; i++) {
       fill(tokens, piece * dim, static_cast<uint32_t>(i));

@@ -18,13 +18,13 @@ HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &r
   fill(x, n * n_in, 9);
   fill(bias, n_out, 10);
   for (int32_t i = 0; i < 8; i++) {
-    const int32_t format = i / 2, layout = i % 2 ? HEED_OUT_IN : HEED_IN_OUT;
+    const int32_t dtype = i / 2, layout = i % 2 ? HEED_OUT_IN : HEED_IN_OUT;
     const heed_matrix rows = layout == HEED_OUT_IN ? heed_matrix_of(w, n_out, n_in) : heed_matrix_of(w, n_in, n_out);
-    if (format == HEED_INT8)
+    if (dtype == HEED_INT8)
       heed_weights_quantize(rows, layout, reinterpret_cast<int8_t *>(data), scales);
     else
-      heed_narrow(rows, heed_narrow_matrix_out_of(data, nullptr, format, rows.n_rows, rows.dim));
-    const heed_weights weights = heed_weights_of(data, scales, format, layout, n_in, n_out);
+      heed_convert_from_f32(rows, heed_typed_matrix_out_of(data, nullptr, dtype, rows.n_rows, rows.dim));
+    const heed_weights weights = heed_weights_of(data, scales, dtype, layout, n_in, n_out);
     for (int32_t n_rows = 1; n_rows <= n; n_rows += n - 1) {
       run_project(k, heed_matrix_of(x, n_rows, n_in), weights, n_rows == 1 ? nullptr : bias,
                   heed_matrix_out_of(y, n_rows, n_out), nullptr);
@@ -44,9 +44,9 @@ HEED_NOINLINE void run_packed_weights(kernel_handle k, float *buffer, comparison
   fill(w, n_in * n_out, 11);
   fill(x, n * n_in, 12);
   fill(bias, n_out, 13);
-  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++) {
-    heed_weights weights = heed_weights_of(w, nullptr, HEED_F32, format % 2 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
-    if (heed_weights_pack(weights, format, packed) != HEED_OK) return;
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++) {
+    heed_weights weights = heed_weights_of(w, nullptr, HEED_F32, dtype % 2 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
+    if (heed_weights_pack(weights, dtype, packed) != HEED_OK) return;
     if (heed_weights_open(&weights, packed.data, packed.bytes) != HEED_OK) return;
     run_project(k, heed_matrix_of(x, n, n_in), weights, bias, heed_matrix_out_of(y, n, n_out), nullptr);
     result.add(y, n * n_out);

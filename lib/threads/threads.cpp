@@ -58,7 +58,7 @@ heed_status check_started(const heed_threads *threads) {
   const heed_status status = check(threads);
   if (status != HEED_OK) return status;
   if (threads->struct_size == 0) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
-  if (threads->struct_size != sizeof *threads) return HEED_STATUS(HEED_UNKNOWN_STRUCT, HEED_ARG_THREADS);
+  if (threads->struct_size != sizeof *threads) return HEED_STATUS(HEED_BAD_STRUCT_SIZE, HEED_ARG_THREADS);
   if (!is_made(*threads)) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
   return HEED_OK;
 }

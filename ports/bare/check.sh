@@ -69,17 +69,17 @@ run heed_device >"$build/answers" || status=$?
 [ "$status" -ne 124 ] || fail "hangs; the last lines: $(tail -n 2 "$build/answers")"
 [ "$(tail -n 1 "$build/answers")" = end ] || { cat "$build/answers"; fail "ends too early, exit status $status"; }
 [ "$status" -eq 0 ] || { cat "$build/answers"; fail "exit status $status"; }
-profile=$(sed -n 's/^profile //p' "$build/answers")
+arithmetic=$(sed -n 's/^arithmetic //p' "$build/answers")
 kernel=$(sed -n 's/^# kernel //p' "$build/answers")
 stack_of() { # stack_of PATTERN: of the functions whose names match
   awk -v functions="$1" '$2 == "stack" && $3 ~ functions && $4 > most { most = $4 } END { print most + 0 }' "$build/answers"
 }
 stack=$(stack_of "^(self_)?attention$") options_stack=$(stack_of "^options$") any_stack=$(stack_of "^[^s]|_|softmax")
 [ "$kernel" = "$expected_kernel" ] || fail "kernel $kernel, not $expected_kernel"
-[ -s "$references/$profile.txt" ] || skip "this machine cannot run the profile $profile to compare with"
+[ -s "$references/$arithmetic.txt" ] || skip "this machine cannot run the arithmetic $arithmetic to compare with"
 sed '/^#/d' "$build/answers" >"$build/comparable"
-if ! diff "$references/$profile.txt" "$build/comparable"; then
-  printf '%s|%s|%s|%s|NO\n' "$core" "$compiler" "$kernel" "$profile" >"$build/row"
+if ! diff "$references/$arithmetic.txt" "$build/comparable"; then
+  printf '%s|%s|%s|%s|NO\n' "$core" "$compiler" "$kernel" "$arithmetic" >"$build/row"
   fail "answers differ from the PC's (<)"
 fi
 [ "$stack" -gt 0 ] || fail "the stack was not measured"
@@ -113,7 +113,7 @@ fi
 [ "$compiler" != gcc ] || clock=$(run heed_clock) || fail "the clock: $clock"
 run heed_device_bench P1 P6 P7 >"$build/benchmark.json" || { cat "$build/benchmark.json"; fail "the benchmark fails"; }
 digests() { sed -n 's/.*"shape":"\([A-Z0-9]*\)".*"digest":"\([0-9a-f]*\)","emulated":.*/\1 \2/p' "$1"; }
-digests "$references/$profile.json" >"$build/digests_expected"
+digests "$references/$arithmetic.json" >"$build/digests_expected"
 digests "$build/benchmark.json" >"$build/digests"
 [ -s "$build/digests" ] || fail "no shape of the benchmark fits"
 other=$(grep -vxF -f "$build/digests_expected" "$build/digests" || true)
@@ -126,6 +126,6 @@ workspace=$(sed -n 's/^# workspace //p' "$build/answers")
 text=$(awk -f "$here/heed_bytes.awk" "$programs/heed_example.map")
 [ "$text" -gt 0 ] || fail "the linker's map names no section of libheed.a"
 p1=$(count P1) p6=$(count P6) p7=$(count P7)
-printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$profile" "$text" "$stack" "$options_stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
+printf '%s|%s|%s|%s|yes|%s|%s|%s|%s|%s|%s|%s|%s\n' "$core" "$compiler" "$kernel" "$arithmetic" "$text" "$stack" "$options_stack" "$any_stack" "$workspace" "${p1:--}" "${p6:--}" "${p7:--}" >"$build/row"
 echo "$core, $compiler, emulated: kernel $kernel, $(wc -l <"$build/comparable") answers equal to the PC's, stack $stack bytes, P1 ${p1:-does not fit}"
 sed -n 's/^# /  integers: /p' "$build/integers"

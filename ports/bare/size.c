@@ -3,7 +3,7 @@
  *   PLAIN      heed_self_attention
  *   ATTENTION  heed_attention_run
  *   ALL        both, products, softmax, the attention layer, sequences, the boot self-test, kernels and texts; no object
- *              of options.h, cache.h, formats.h or rope.h, no norms, activations and transformer layer
+ *              of options.h, cache.h, weights.h or rope.h, no norms, activations and transformer layer
  *   OPTIONS    ALL, and each init function of options.h
  * SPDX-License-Identifier: MIT */
 #include "heed/heed.h"
@@ -34,12 +34,13 @@ int start(void) {
 #ifdef ALL
   float *floats = size_memory;
   sum += heed_dot(floats, floats, 9, floats) + heed_softmax(size_x, 1, size_out, NULL);
-  sum += heed_weighted_sum(size_x, size_x, size_out, NULL) + heed_linear(size_x, size_x, floats, size_out, NULL);
+  sum += heed_weighted_sum(size_x, size_x, size_out, NULL) +
+         heed_linear(size_x, heed_weights_of_matrix(size_x), floats, size_out, NULL);
   sum += heed_attention_layer_run(&size_layer, size_x, size_out, size_workspace, NULL);
   sum += heed_sequence_init(&size_sequence, 9, 9, size_workspace) + heed_sequence_append(&size_sequence, size_x);
   sum += heed_sequence_push(&size_sequence, size_x) + heed_sequence_clear(&size_sequence);
-  sum += heed_kernel_count() + heed_kernel_profile("mve") + heed_kernel_use(NULL) + *heed_kernel_name(0);
-  sum += *heed_kernel_current() + *heed_status_text(sum) + *heed_status_argument(sum) + *heed_version();
+  sum += heed_isa_count() + heed_isa_arithmetic("mve") + heed_isa_use(NULL) + *heed_isa_name(0);
+  sum += *heed_isa_current() + *heed_status_text(sum) + *heed_status_argument(sum) + *heed_version();
   sum += (int32_t)heed_workspace_bytes(9, 9);
   sum += heed_sequence_attention(&size_sequence, 1, 0, &size_options, &size_sequence, size_workspace);
   sum += heed_selftest_boot(size_workspace, NULL);
@@ -50,7 +51,7 @@ int start(void) {
   sum += heed_alibi_init(size_memory, floats) + heed_sinks_init(size_memory, floats);
   sum += heed_scores_init(size_memory, 0, size_tensor) + heed_attention_weights_init(size_memory, size_tensor);
   sum += heed_lse_init(size_memory, size_tensor);
-  sum += heed_column_sums_init(size_memory, size_tensor) + heed_top_k_init(size_memory, 1, floats, size_memory);
+  sum += heed_column_sums_init(size_memory, size_tensor) + heed_topk_weights_init(size_memory, 1, floats, size_memory);
   sum += heed_partial_init(size_memory, 1, 1, 1, 1, 0, size_workspace) + heed_partial_merge(size_memory, size_memory);
   sum += heed_partial_finish(size_memory, size_memory, size_tensor, size_memory);
 #endif

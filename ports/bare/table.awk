@@ -1,7 +1,7 @@
 # Rows of check.sh as a table.
 BEGIN {
   format = "%-7s %-9s %-14s %-8s %-9s %7s %10s %10s %7s %10s %12s %12s %12s\n"
-  printf format, "core", "compiler", "kernel", "profile", "digest", "text", "stack of", "with", "of any", "workspace", "P1", "P6", "P7"
+  printf format, "core", "compiler", "kernel", "arithmetic", "digest", "text", "stack of", "with", "of any", "workspace", "P1", "P6", "P7"
   printf format, "", "", "", "", "as on PC", "bytes", "attention", "options", "call", "bytes", "instructions", "instructions", "instructions"
 }
 { printf format, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 }

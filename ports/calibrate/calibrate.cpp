@@ -21,7 +21,7 @@ void expect_ok(heed_status status) {
 std::vector<float> times(const std::vector<float> &x, int32_t n, const heed_weights &w, const float *bias) {
   std::vector<float> y(static_cast<size_t>(n) * static_cast<size_t>(w.n_out));
   expect_ok(
-      heed_project(heed_matrix_of(x.data(), n, w.n_in), w, bias, heed_matrix_out_of(y.data(), n, w.n_out), nullptr));
+      heed_linear(heed_matrix_of(x.data(), n, w.n_in), w, bias, heed_matrix_out_of(y.data(), n, w.n_out), nullptr));
   return y;
 }
 
@@ -117,8 +117,8 @@ std::vector<float> layer::run(const std::vector<float> &input, int32_t n, const 
   };
   const auto activate = [&](const rows &r) {
     rows y(r.size());
-    expect_ok(l.activation(heed_matrix_of(r.data(), n, l.hidden_dim), heed_no_matrix(),
-                           heed_matrix_out_of(y.data(), n, l.hidden_dim), nullptr));
+    expect_ok(l.activation(heed_matrix_of(r.data(), n, l.ffn_dim), heed_no_matrix(),
+                           heed_matrix_out_of(y.data(), n, l.ffn_dim), nullptr));
     return y;
   };
   const rows x = seen(at_x, input), h = seen(at_h, l.norm_first ? norm(x, l.norm1_weight, l.norm1_bias) : x);
@@ -180,8 +180,8 @@ void layer::set_scale(place where, const choice &c) {
   s.zero = rounded(-128 - low / s.scale, 128);
 }
 
-heed_int_linear layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
-                                       place y) const {
+heed_int_projection layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
+                                           place y) const {
   const std::vector<float> numbers = widened(w);
   std::vector<double> offsets;
   if (bias) offsets.assign(bias, bias + w.n_out);
@@ -207,7 +207,7 @@ int_layer layer::quantize(const choice &c) {
   if (c.x_scale > 0) sites_[at_x].scale = c.x_scale;
   if (c.y_scale > 0) sites_[at_y].scale = c.y_scale;
   heed_int_layer &i = to.layer_;
-  i = heed_int_layer_default(a.model_dim, a.n_heads, l.hidden_dim,
+  i = heed_int_layer_default(a.model_dim, a.n_heads, l.ffn_dim,
                              l.norm == heed_layer_norm ? heed_int_layer_norm : heed_int_rms_norm);
   i.n_kv_heads = a.n_kv_heads;
   i.head_dim = a.head_dim;

@@ -128,8 +128,8 @@ class layer {
                             int32_t n) const;
   void set_scale(place where, const choice &c);
   quantity quantity_of(place where) const { return {sites_[where].scale, sites_[where].zero}; }
-  heed_int_linear quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
-                                  place y) const;
+  heed_int_projection quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
+                                      place y) const;
   heed_int_norm quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const;
 };
 

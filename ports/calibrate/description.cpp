@@ -70,9 +70,9 @@ class reader {
 
  private:
   void read_line(const std::string &line) {
-    static const std::set<std::string> known = {
-        "layers", "model_dim", "hidden_dim", "heads",      "kv_heads", "head_dim", "norm", "eps",
-        "causal", "gated",     "norm_first", "activation", "layout",   "weights",  "rows", "sequence"};
+    static const std::set<std::string> known = {"layers", "model_dim", "ffn_dim", "heads",   "kv_heads",   "head_dim",
+                                                "norm",   "eps",       "causal",  "gated",   "norm_first", "activation",
+                                                "layout", "weights",   "rows",    "sequence"};
     static const std::set<std::string> parts = {"wq", "wk", "wv", "wo", "w_up", "w_gate", "w_down", "norm1", "norm2"};
     std::istringstream in(line);
     for (std::string word, value; in >> word;) {
@@ -100,7 +100,7 @@ struct counts {
 
 counts read_counts(const reader &r) {
   counts c = {};
-  c.layers = r.size("layers"), c.dim = r.size("model_dim"), c.hidden = r.size("hidden_dim");
+  c.layers = r.size("layers"), c.dim = r.size("model_dim"), c.hidden = r.size("ffn_dim");
   c.heads = r.size("heads"), c.sequence = r.size("sequence"), c.gated = r.flag("gated");
   c.kv_heads = r.has("kv_heads") ? r.size("kv_heads") : c.heads;
   if (!r.has("head_dim") && c.dim % c.heads != 0) r.refuse("heads does not divide model_dim, and there is no head_dim");

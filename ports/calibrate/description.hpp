@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 //   # comment
-//   layers 4             model_dim 128        hidden_dim 512        heads 4
+//   layers 4             model_dim 128        ffn_dim 512        heads 4
 //   kv_heads 4           head_dim 32          (these two: heads and model_dim / heads, unless told otherwise)
 //   norm layer           (or rms)             norm_first 0          (or 1)
 //   eps 1e-5             causal 0             gated 0

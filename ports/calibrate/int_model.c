@@ -18,8 +18,8 @@ static const void *take(const unsigned char **at, size_t n_bytes) {
   return here;
 }
 
-static heed_int_linear take_linear(const unsigned char **at, int32_t n_in, int32_t n_out) {
-  heed_int_linear l;
+static heed_int_projection take_linear(const unsigned char **at, int32_t n_in, int32_t n_out) {
+  heed_int_projection l;
   const int8_t *numbers = (const int8_t *)take(at, (size_t)n_in * (size_t)n_out);
   l.w = heed_weights_of(numbers, NULL, HEED_INT8, HEED_OUT_IN, n_in, n_out);
   l.bias = (const int32_t *)take(at, (size_t)n_out * sizeof(int32_t));
@@ -41,7 +41,7 @@ static APART heed_int_layer read_layer(const int_model_header *h, const unsigned
   const int_model_layer *n = (const int_model_layer *)take(at, sizeof *n);
   const int32_t dim = h->model_dim, rows = h->n_heads * h->head_dim, keys = h->n_kv_heads * h->head_dim;
   heed_int_layer l =
-      heed_int_layer_default(dim, h->n_heads, h->hidden_dim, h->rms_norm ? heed_int_rms_norm : heed_int_layer_norm);
+      heed_int_layer_default(dim, h->n_heads, h->ffn_dim, h->rms_norm ? heed_int_rms_norm : heed_int_layer_norm);
   l.n_kv_heads = h->n_kv_heads;
   l.head_dim = h->head_dim;
   l.norm_first = h->norm_first;
@@ -50,9 +50,9 @@ static APART heed_int_layer read_layer(const int_model_header *h, const unsigned
   l.wk = take_linear(at, dim, keys);
   l.wv = take_linear(at, dim, keys);
   l.wo = take_linear(at, rows, dim);
-  l.w_up = take_linear(at, dim, h->hidden_dim);
-  if (h->gated) l.w_gate = take_linear(at, dim, h->hidden_dim);
-  l.w_down = take_linear(at, h->hidden_dim, dim);
+  l.w_up = take_linear(at, dim, h->ffn_dim);
+  if (h->gated) l.w_gate = take_linear(at, dim, h->ffn_dim);
+  l.w_down = take_linear(at, h->ffn_dim, dim);
   l.norm1 = take_norm(at, dim, n->norm1_shift, n->norm1_eps);
   l.norm2 = take_norm(at, dim, n->norm2_shift, n->norm2_eps);
   l.activation = (const int8_t *)take(at, 256);
@@ -79,11 +79,11 @@ static uint64_t linear_bytes(uint64_t n_in, uint64_t n_out) {
 /* Bytes of a layer; 0 if a number of the header is not possible: what follows trusts them. The numbers of a layer, as
  * multipliers and shifts, are looked at in each call of heed_int_layer_run. */
 static uint64_t bytes_of_layer(const int_model_header *h) {
-  if (!is_size(h->n_layers) || !is_size(h->model_dim) || !is_size(h->hidden_dim) || !is_size(h->n_heads) ||
+  if (!is_size(h->n_layers) || !is_size(h->model_dim) || !is_size(h->ffn_dim) || !is_size(h->n_heads) ||
       !is_size(h->n_kv_heads) || !is_size(h->head_dim) || !is_flag(h->norm_first) || !is_flag(h->causal) ||
       !is_flag(h->gated) || !is_flag(h->rms_norm))
     return 0;
-  const uint64_t dim = (uint64_t)h->model_dim, hidden = (uint64_t)h->hidden_dim;
+  const uint64_t dim = (uint64_t)h->model_dim, hidden = (uint64_t)h->ffn_dim;
   const uint64_t rows = (uint64_t)h->n_heads * (uint64_t)h->head_dim;
   const uint64_t keys = (uint64_t)h->n_kv_heads * (uint64_t)h->head_dim;
   if (h->n_heads % h->n_kv_heads != 0 || rows > HEED_INT_MAX_IN) return 0;
@@ -133,7 +133,7 @@ static heed_status run_layer(int_model *m, int16_t *x, int32_t n, int16_t *y, in
 
 heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory) {
   if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
-  if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_MISFIT, HEED_ARG_OUT_ROWS);
+  if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   const int32_t last = m->header->n_layers - 1;
   heed_status status = HEED_OK;
   for (int32_t i = 0; i < last && status == HEED_OK; ++i) {

@@ -41,7 +41,7 @@ typedef struct int_model_header {
   uint32_t n_bytes;  /* of the whole file */
   uint32_t checksum; /* of every word behind it: int_model_checksum */
   uint32_t layer_bytes;
-  int32_t n_layers, model_dim, hidden_dim, n_heads, n_kv_heads, head_dim;
+  int32_t n_layers, model_dim, ffn_dim, n_heads, n_kv_heads, head_dim;
   int32_t norm_first, causal, gated, rms_norm; /* 0 or 1 */
   heed_multiplier x_scale, y_scale;            /* of a unit of the rows that come in, and of those that go out */
 } int_model_header;
@@ -72,7 +72,7 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i);
  * Status: as heed_int_layer_run; NOT_INITIALIZED for LAYER if int_model_open refused the file. */
 heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory);
 /* The same, but of the last layer only the rows that out_rows of heed_int_layer names, to y, which is disjoint from x.
- * Status: also MISFIT for OUT_ROWS (not -n to n). */
+ * Status: also SHAPE_MISMATCH for OUT_ROWS (not -n to n). */
 heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory);
 
 /* FNV-1a over words: tells a damaged file, not a forged one. */

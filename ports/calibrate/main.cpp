@@ -73,10 +73,10 @@ arguments read_arguments(int argc, char **argv) {
 }
 
 // Floats differ between the two profiles. This one every computer has.
-void use_one_profile() {
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    if (heed_kernel_profile(heed_kernel_name(i)) != HEED_PROFILE_UNFUSED) continue;
-    if (heed_kernel_use(heed_kernel_name(i)) == HEED_OK) return;
+void use_one_arithmetic() {
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    if (heed_isa_arithmetic(heed_isa_name(i)) != HEED_ARITHMETIC_NO_FMA) continue;
+    if (heed_isa_use(heed_isa_name(i)) == HEED_OK) return;
   }
 }
 
@@ -135,7 +135,7 @@ int run(const arguments &a) {
   const uint32_t one = 1;
   if (*reinterpret_cast<const char *>(&one) != 1)
     throw std::runtime_error("files are written on little-endian computers only");
-  use_one_profile();
+  use_one_arithmetic();
   if (a.names.size() == 3 && a.names[0] == "kwt")
     convert_kwt(a, a.names[1], a.names[2]);
   else if (a.names.size() == 2)

@@ -17,7 +17,7 @@ void put_array(flat_bytes &file, const T *numbers, int32_t n) {
   file.put(numbers, static_cast<size_t>(n) * sizeof(T));
 }
 
-void put_linear(flat_bytes &file, const heed_int_linear &l) {
+void put_linear(flat_bytes &file, const heed_int_projection &l) {
   file.put(l.w.data, static_cast<size_t>(l.w.n_in) * static_cast<size_t>(l.w.n_out));
   put_array(file, l.bias, l.w.n_out);
   put_array(file, l.multipliers, l.w.n_out);
@@ -42,7 +42,7 @@ void put_layer(flat_bytes &file, const int_layer &of) {
   n.norm2_shift = l.norm2.shift;
   n.norm2_eps = l.norm2.eps;
   file.put(&n, sizeof n);
-  for (const heed_int_linear *linear : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) {
+  for (const heed_int_projection *linear : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) {
     if (linear->w.data) put_linear(file, *linear);
   }
   for (const heed_int_norm *norm : {&l.norm1, &l.norm2}) {
@@ -69,7 +69,7 @@ std::vector<uint8_t> model_file(const std::vector<int_layer> &layers) {
   h.version = INT_MODEL_VERSION;
   h.n_layers = static_cast<int32_t>(layers.size());
   h.model_dim = first.model_dim;
-  h.hidden_dim = first.hidden_dim;
+  h.ffn_dim = first.ffn_dim;
   h.n_heads = first.n_heads;
   h.n_kv_heads = first.n_kv_heads;
   h.head_dim = first.head_dim;

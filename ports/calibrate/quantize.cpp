@@ -15,7 +15,7 @@ int32_t rounded(double x, double limit) {
 }
 heed_multiplier multiplier(double factor) { return heed_multiplier_of(static_cast<float>(factor)); }
 
-heed_int_linear int_linear::view() const {
+heed_int_projection int_linear::view() const {
   return {heed_weights_of(numbers.data(), nullptr, HEED_INT8, HEED_OUT_IN, n_in, n_out), bias.data(),
           multipliers.data()};
 }

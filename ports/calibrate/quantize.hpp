@@ -21,7 +21,7 @@ struct int_linear {
   std::vector<int8_t> numbers;  // HEED_OUT_IN
   std::vector<int32_t> bias;
   std::vector<heed_multiplier> multipliers;
-  heed_int_linear view() const;  // as long as this lives
+  heed_int_projection view() const;  // as long as this lives
 };
 
 struct int_norm {

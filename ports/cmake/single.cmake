@@ -1,11 +1,11 @@
-# heed as one translation unit (lib/single.cpp) with one kernel, which the compiler's target or HEED_FIXED_KERNEL chooses.
+# heed as one translation unit (lib/single.cpp) with one kernel, which the compiler's target or HEED_FIXED_ISA chooses.
 # Each function and each table has a section of its own: link with -Wl,--gc-sections, and only what the program calls is left.
 heed_library(heed heed lib/single.cpp)
 target_compile_options(heed PRIVATE -ffreestanding)
 target_compile_definitions(heed PRIVATE HEED_FLAGS_ARE_SET)
-if(HEED_FIXED_KERNEL)
-  string(REPLACE "-" "_" kernel ${HEED_FIXED_KERNEL})
-  target_compile_definitions(heed PRIVATE HEED_FIXED_KERNEL=${kernel})
+if(HEED_FIXED_ISA)
+  string(REPLACE "-" "_" kernel ${HEED_FIXED_ISA})
+  target_compile_definitions(heed PRIVATE HEED_FIXED_ISA=${kernel})
 endif()
 if(firmware)
   set_target_properties(heed PROPERTIES POSITION_INDEPENDENT_CODE OFF)

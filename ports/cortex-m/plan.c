@@ -30,7 +30,7 @@ static size_t least(const shape *s) { return heed_int_layer_min_bytes(&layer, s-
 static size_t full(const shape *s) { return heed_int_layer_bytes(&layer, s->n); }
 #elif defined(FLOAT_LAYER)
 typedef float number;
-enum { most_bytes = HEED_TRANSFORMER_LAYER_BYTES(98, 64, 1, 1, 64, 64, 256, 0) };
+enum { most_bytes = HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(98, 64, 1, 1, 64, 64, 256, 0) };
 static float matrix[64 * 256];
 static heed_attention_layer attention;
 static heed_transformer_layer layer;

@@ -31,7 +31,7 @@ static heed_cache_shape cache_shape(const dreams_model *m, const dreams_settings
   shape.kind = s->window > 0 ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
   shape.pinned = s->pinned;
   shape.spare = s->window > 0 ? s->piece - 1 : 0;
-  shape.format = s->cache_format;
+  shape.dtype = s->cache_format;
   return shape;
 }
 
@@ -49,7 +49,7 @@ static void make_layer(dreams *net, int32_t l) {
   a->wo = of->matrices[DREAMS_WO];
   a->rope = &net->rope;
   a->cache = &net->layers[l].cache;
-  *layer = heed_transformer_layer_default(a, m->hidden_dim, heed_rms_norm, heed_silu);
+  *layer = heed_transformer_layer_default(a, m->ffn_dim, heed_rms_norm, heed_silu);
   layer->norm_first = 1;
   layer->eps = norm_epsilon;
   layer->norm1_weight = of->norm_1;
@@ -78,7 +78,7 @@ dreams_status dreams_bytes(const void *bytes, size_t n_bytes, const dreams_setti
   const heed_cache_shape shape = cache_shape(&m, &s);
   heed_attention_layer a = heed_attention_layer_default(m.dim, m.n_heads);
   a.n_kv_heads = m.n_kv_heads;
-  heed_transformer_layer layer = heed_transformer_layer_default(&a, m.hidden_dim, heed_rms_norm, heed_silu);
+  heed_transformer_layer layer = heed_transformer_layer_default(&a, m.ffn_dim, heed_rms_norm, heed_silu);
   layer.w_gate.data = bytes; /* gated */
   const size_t n_layers = (size_t)m.n_layers, cache = heed_cache_bytes(&shape);
   if (cache == 0) return DREAMS_SETTINGS;
@@ -144,16 +144,16 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   return status;
 }
 
-static size_t packed_bytes(const heed_weights *w, int32_t format) {
-  return heed_weights_packed_bytes(format, w->n_in, w->n_out);
+static size_t packed_bytes(const heed_weights *w, int32_t dtype) {
+  return heed_weights_packed_bytes(dtype, w->n_in, w->n_out);
 }
 
 size_t dreams_packed_bytes(const dreams *net) {
   if (net == NULL || net->model.n_layers == 0) return 0;
-  const int32_t format = net->model.classifier.format;
-  size_t bytes = packed_bytes(&net->model.classifier, format);
+  const int32_t dtype = net->model.classifier.dtype;
+  size_t bytes = packed_bytes(&net->model.classifier, dtype);
   for (int32_t l = 0; l < net->model.n_layers; ++l)
-    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i) bytes += packed_bytes(&net->model.layers[l].matrices[i], format);
+    for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i) bytes += packed_bytes(&net->model.layers[l].matrices[i], dtype);
   return bytes;
 }
 
@@ -161,23 +161,23 @@ size_t dreams_packed_bytes(const dreams *net) {
 typedef heed_status open_weights(heed_weights *w, const void *packed, size_t bytes);
 
 /* Packs one matrix and cuts it off the memory. */
-static int pack(dreams *net, heed_weights *w, int32_t format, open_weights *open, heed_memory *memory) {
-  const size_t bytes = packed_bytes(w, format);
-  if (!accepted(net, heed_weights_pack(*w, format, *memory)) || !accepted(net, open(w, memory->data, bytes))) return 0;
+static int pack(dreams *net, heed_weights *w, int32_t dtype, open_weights *open, heed_memory *memory) {
+  const size_t bytes = packed_bytes(w, dtype);
+  if (!accepted(net, heed_weights_pack(*w, dtype, *memory)) || !accepted(net, open(w, memory->data, bytes))) return 0;
   *memory = heed_memory_of((unsigned char *)memory->data + bytes, memory->bytes - bytes);
   return 1;
 }
 
-static dreams_status pack_all(dreams *net, int32_t format, open_weights *open, heed_memory memory) {
+static dreams_status pack_all(dreams *net, int32_t dtype, open_weights *open, heed_memory memory) {
   if (net->model.n_layers == 0) return DREAMS_NOT_READY;
   if (memory.bytes < dreams_packed_bytes(net)) {
     accepted(net, HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_MEMORY));
     return DREAMS_HEED_FAILED;
   }
-  if (!pack(net, &net->model.classifier, format, open, &memory)) return DREAMS_HEED_FAILED;
+  if (!pack(net, &net->model.classifier, dtype, open, &memory)) return DREAMS_HEED_FAILED;
   for (int32_t l = 0; l < net->model.n_layers; ++l) {
     for (int32_t i = 0; i < DREAMS_N_MATRICES; ++i)
-      if (!pack(net, &net->model.layers[l].matrices[i], format, open, &memory)) return DREAMS_HEED_FAILED;
+      if (!pack(net, &net->model.layers[l].matrices[i], dtype, open, &memory)) return DREAMS_HEED_FAILED;
     make_layer(net, l);
   }
   return DREAMS_OK;
@@ -185,7 +185,7 @@ static dreams_status pack_all(dreams *net, int32_t format, open_weights *open, h
 
 dreams_status dreams_pack(dreams *net, heed_memory memory) {
   if (net == NULL) return DREAMS_NULL_POINTER;
-  return pack_all(net, net->model.classifier.format, heed_weights_open, memory);
+  return pack_all(net, net->model.classifier.dtype, heed_weights_open, memory);
 }
 
 static heed_status open_in_integers(heed_weights *w, const void *packed, size_t bytes) {
@@ -212,8 +212,8 @@ static int classify(dreams *net, float *x, int32_t n, float *logits) {
   const heed_matrix_out normed = heed_matrix_out_of(x, n, m->dim);
   return accepted(net, heed_rms_norm(heed_matrix_of(x, n, m->dim), m->last_norm, NULL, norm_epsilon, normed,
                                      net->executor)) &&
-         accepted(net, heed_project(heed_matrix_of(x, n, m->dim), m->classifier, NULL,
-                                    heed_matrix_out_of(logits, n, m->n_tokens), net->executor));
+         accepted(net, heed_linear(heed_matrix_of(x, n, m->dim), m->classifier, NULL,
+                                   heed_matrix_out_of(logits, n, m->n_tokens), net->executor));
 }
 
 /* Up to a piece of tokens through all layers; logits of the last n_rows. */

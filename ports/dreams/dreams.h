@@ -11,7 +11,7 @@
  *
  * Every layer is one call of heed_transformer_layer_run, which keeps keys and values in a heed_cache. No heap, no
  * variable of its own, no C library but memcpy. Stack: 300 bytes besides heed's HEED_STACK_BYTES.
- * Same bits everywhere: logits depend on tokens, weights, settings and heed's arithmetic profile alone; not on
+ * Same bits everywhere: logits depend on tokens, weights, settings and heed's arithmetic alone; not on
  * processor, compiler, kernel, threads, or the pieces in which tokens are read. Compile with -ffp-contract=off.
  * Threads: calls on different objects may run at once.
  * Source: Karpathy, llama2.c, 2023; Touvron et al. 2023 (the network). */
@@ -43,11 +43,10 @@ enum { DREAMS_PIECE = 16, DREAMS_MAX_PIECE = 4096 };
 /* Bytes of memory for dreams_open, as a constant. cache_bytes: HEED_CACHE_BYTES or, with a window, HEED_RING_BYTES of one
  * layer. workspace_bytes: HEED_WORKSPACE_MIN_BYTES of the dim of a head, up to HEED_WORKSPACE_BYTES for each worker. */
 #define DREAMS_LINES(n_bytes) ((HEED_SIZE(n_bytes) + 63) / 64 * 64)
-#define DREAMS_BYTES(n_layers, dim, n_heads, n_kv_heads, hidden_dim, piece, cache_bytes, workspace_bytes)          \
-  (DREAMS_LINES(DREAMS_MODEL_BYTES(n_layers)) + DREAMS_LINES(HEED_SIZE(n_layers) * sizeof(dreams_layer)) +         \
-   HEED_SIZE(n_layers) * DREAMS_LINES(cache_bytes) + DREAMS_LINES(HEED_SIZE(piece) * HEED_SIZE(dim) * 4) +         \
-   HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, (dim) / (n_heads), (dim) / (n_heads), hidden_dim, \
-                                1) -                                                                               \
+#define DREAMS_BYTES(n_layers, dim, n_heads, n_kv_heads, ffn_dim, piece, cache_bytes, workspace_bytes)     \
+  (DREAMS_LINES(DREAMS_MODEL_BYTES(n_layers)) + DREAMS_LINES(HEED_SIZE(n_layers) * sizeof(dreams_layer)) + \
+   HEED_SIZE(n_layers) * DREAMS_LINES(cache_bytes) + DREAMS_LINES(HEED_SIZE(piece) * HEED_SIZE(dim) * 4) + \
+   HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, ffn_dim, 1) -                             \
    HEED_WORKSPACE_BYTES((dim) / (n_heads), (dim) / (n_heads)) + HEED_SIZE(workspace_bytes))
 
 /* The model at work. Fields but executor, failure and options are private. */
@@ -67,7 +66,7 @@ typedef struct dreams {
 
 /* Zeros: keys and values in f32, and every token sees all before it, until the context is full. */
 typedef struct dreams_settings {
-  int32_t cache_format; /* heed_format */
+  int32_t cache_format; /* heed_dtype */
   int32_t window;       /* 0, or a token sees so many newest ones: text without end */
   int32_t pinned;       /* with a window: so many first tokens stay visible */
   int32_t positions;    /* 0, or the context of a model that knows more has so many */

@@ -1,7 +1,7 @@
 /* A language model on a board: heed_dreams MODEL TOKENIZER N PROMPT. MODEL is llama2.c's file or what dreams_weights
  * wrote; both files are read into external memory, which stands for flash. Prints a text of N tokens as it comes, then
  * one JSON object; tokens and digest, of the bits of all logits, are the same as heed_dreams --bits prints on a PC for
- * this arithmetic profile, cache and N. SPDX-License-Identifier: MIT */
+ * this arithmetic, cache and N. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "dreams.h"
 #include "dreams_digest.h"
@@ -127,12 +127,12 @@ static void write_per_token(const char *name, work w) {
 }
 
 static void write_result(int32_t n, size_t stack_bytes) {
-  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
   port_write("{\"tokens\":\"");
   for (int32_t t = 0; t < n; ++t) port_write(t > 0 ? " " : ""), port_write_int(tokens[t]);
   port_write("\",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
-  port_write("\",\"kernel\":\""), port_write(heed_kernel_current());
-  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+  port_write("\",\"kernel\":\""), port_write(heed_isa_current());
+  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
   port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
   port_write("\",\"count\":"), port_write_count(prompt_work.count + text_work.count, 1);
   write_per_token("per_token_of_prompt", prompt_work);

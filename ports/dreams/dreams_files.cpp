@@ -23,7 +23,7 @@ constexpr size_t line = DREAMS_FILE_ALIGNMENT, llama2_header_bytes = 28;
 // A flat file as it grows.
 class flat_writer {
  public:
-  explicit flat_writer(int32_t format) : words_(sizeof(dreams_header) / 4), format_(format) {}
+  explicit flat_writer(int32_t dtype) : words_(sizeof(dreams_header) / 4), format_(dtype) {}
 
   void norm(const float *weights, int32_t n) { put(weights, size_t(n) * 4); }
 
@@ -54,7 +54,7 @@ class flat_writer {
       throw std::runtime_error("the flat file has more than 4 GB, which it cannot state");
     header.n_bytes = uint32_t(4 * words_.size());
     header.checksum = dreams_checksum(&words_[sizeof header / 4], words_.size() - sizeof header / 4);
-    header.format = format_;
+    header.dtype = format_;
     std::copy(dims, dims + 7, header.dims);
     std::memcpy(words_.data(), &header, sizeof header);
     return std::move(words_);
@@ -127,15 +127,15 @@ aligned_model::aligned_model(const std::vector<uint8_t> &file)
   std::copy(file.begin(), file.end(), data_);
 }
 
-std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t format) {
+std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t dtype) {
   dreams_model m;
   dreams_status status = dreams_model_sizes(&m, bytes, n_bytes);
   room layers(status == DREAMS_OK ? DREAMS_MODEL_BYTES(m.n_layers) : 0);
   if (status == DREAMS_OK) status = dreams_model_read(&m, bytes, n_bytes, layers.memory());
   if (status != DREAMS_OK) refuse(path, dreams_status_text(status));
-  if (m.embeddings.format != HEED_F32) refuse(path, "its weights are narrow already");
+  if (m.embeddings.dtype != HEED_F32) refuse(path, "its weights are narrow already");
   const bool own_classifier = m.classifier.data != m.embeddings.data;
-  flat_writer file(format);
+  flat_writer file(dtype);
   const auto norms = [&](const float *dreams_model_layer::*which) {
     for (int32_t l = 0; l < m.n_layers; ++l) file.norm(m.layers[l].*which, m.dim);
   };
@@ -151,7 +151,7 @@ std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size
   file.norm(m.last_norm, m.dim);
   if (own_classifier) file.matrix(m.classifier);
   const int32_t n_tokens = own_classifier ? -m.n_tokens : m.n_tokens;
-  const int32_t dims[7] = {m.dim, m.hidden_dim, m.n_layers, m.n_heads, m.n_kv_heads, n_tokens, m.n_positions};
+  const int32_t dims[7] = {m.dim, m.ffn_dim, m.n_layers, m.n_heads, m.n_kv_heads, n_tokens, m.n_positions};
   return file.finish(dims);
 }
 

@@ -46,7 +46,7 @@ dreams_status open(dreams_words &words, const std::vector<uint8_t> &tokenizer, i
                    int32_t *bad_token = nullptr);
 
 // The flat file of dreams_model.h from any model, words in this computer's byte order.
-std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t format);
+std::vector<uint32_t> flat_file(const std::string &path, const void *bytes, size_t n_bytes, int32_t dtype);
 
 // A prompt of expected.txt: its tokens, all tokens, and where its rows of logits begin in logits.bin.
 struct expected_text {

@@ -13,7 +13,7 @@ enum { most = 65536, most_tokens = 1 << 24 };
 typedef struct walk {
   const unsigned char *bytes;
   uint64_t at, n_bytes;
-  int32_t format; /* of matrices */
+  int32_t dtype; /* of matrices */
   int flat;
 } walk;
 
@@ -26,9 +26,9 @@ static const void *take(walk *w, uint64_t n) {
 static const float *take_floats(walk *w, int32_t n) { return (const float *)take(w, (uint64_t)n * sizeof(float)); }
 
 static heed_weights take_matrix(walk *w, int32_t n_in, int32_t n_out) {
-  const void *numbers = take(w, (uint64_t)n_in * (uint64_t)n_out * HEED_FORMAT_BYTES(w->format));
-  const float *scales = w->format == HEED_INT8 ? take_floats(w, n_out) : NULL;
-  return heed_weights_of(numbers, scales, w->format, w->flat ? HEED_IN_OUT : HEED_OUT_IN, n_in, n_out);
+  const void *numbers = take(w, (uint64_t)n_in * (uint64_t)n_out * HEED_DTYPE_BYTES(w->dtype));
+  const float *scales = w->dtype == HEED_INT8 ? take_floats(w, n_out) : NULL;
+  return heed_weights_of(numbers, scales, w->dtype, w->flat ? HEED_IN_OUT : HEED_OUT_IN, n_in, n_out);
 }
 
 /* Layers are null where only sizes are wanted. */
@@ -56,9 +56,9 @@ static void take_all(walk *w, dreams_model *m, int own_classifier, int32_t file_
   take_matrices(w, m, DREAMS_WV, m->dim, kv_dim);
   take_matrices(w, m, DREAMS_WO, m->dim, m->dim);
   take_norms(w, m, 0);
-  take_matrices(w, m, DREAMS_GATE, m->dim, m->hidden_dim);
-  take_matrices(w, m, DREAMS_DOWN, m->hidden_dim, m->dim);
-  take_matrices(w, m, DREAMS_UP, m->dim, m->hidden_dim);
+  take_matrices(w, m, DREAMS_GATE, m->dim, m->ffn_dim);
+  take_matrices(w, m, DREAMS_DOWN, m->ffn_dim, m->dim);
+  take_matrices(w, m, DREAMS_UP, m->dim, m->ffn_dim);
   m->last_norm = take_floats(w, m->dim);
   if (!w->flat) take(w, (uint64_t)file_positions * (uint64_t)(m->dim / m->n_heads) * sizeof(float));
   if (own_classifier) m->classifier = take_matrix(w, m->dim, m->n_tokens);
@@ -76,7 +76,7 @@ static dreams_status read_dims(dreams_model *m, const int32_t *dims) {
   if (!within(dims[5] < 0 && dims[5] > INT32_MIN ? -dims[5] : dims[5], most_tokens)) return DREAMS_MODEL_TOKENS;
   if (!within(dims[6], HEED_MAX_COUNT)) return DREAMS_MODEL_POSITIONS;
   m->dim = dims[0];
-  m->hidden_dim = dims[1];
+  m->ffn_dim = dims[1];
   m->n_layers = dims[2];
   m->n_heads = dims[3];
   m->n_kv_heads = dims[4];
@@ -105,10 +105,10 @@ static dreams_status find_flat(dreams_model *m, const unsigned char *bytes, size
   const dreams_header *header = (const dreams_header *)(const void *)bytes;
   if (n_bytes < sizeof *header) return DREAMS_MODEL_SHORT;
   if (header->magic[1] != DREAMS_FILE_MAGIC_1 || header->version != DREAMS_FILE_VERSION) return DREAMS_MODEL_VERSION;
-  if (header->format != HEED_F32 && header->format != HEED_INT8) return DREAMS_MODEL_VERSION;
+  if (header->dtype != HEED_F32 && header->dtype != HEED_INT8) return DREAMS_MODEL_VERSION;
   const dreams_status status = read_dims(m, header->dims);
   if (status != DREAMS_OK) return status;
-  walk w = {bytes, sizeof *header, n_bytes, header->format, 1};
+  walk w = {bytes, sizeof *header, n_bytes, header->dtype, 1};
   take_all(&w, m, header->dims[5] < 0, 0);
   return w.at == n_bytes && header->n_bytes == n_bytes ? DREAMS_OK : DREAMS_MODEL_SIZE;
 }
@@ -158,7 +158,7 @@ void dreams_embed(const dreams_model *model, int32_t token, float *x) {
   const heed_weights *w = &model->embeddings;
   const ptrdiff_t step = w->layout == HEED_OUT_IN ? 1 : w->row_stride;
   const ptrdiff_t first = w->layout == HEED_OUT_IN ? token * w->row_stride : token;
-  if (w->format == HEED_INT8) {
+  if (w->dtype == HEED_INT8) {
     const int8_t *numbers = (const int8_t *)w->data + first;
     for (int32_t i = 0; i < model->dim; ++i) x[i] = (float)numbers[i * step] * w->scales[token];
   } else {

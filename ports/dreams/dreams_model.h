@@ -65,7 +65,7 @@ typedef struct dreams_header {
   uint32_t version;
   uint32_t n_bytes;  /* of the whole file: a multiple of 64 */
   uint32_t checksum; /* of every word after the header: dreams_checksum */
-  int32_t format;    /* of matrices: HEED_F32 or HEED_INT8 */
+  int32_t dtype;     /* of matrices: HEED_F32 or HEED_INT8 */
   int32_t dims[7];   /* as in llama2.c's header */
   uint32_t reserved[3];
 } dreams_header;
@@ -91,7 +91,7 @@ typedef struct dreams_model_layer {
 } dreams_model_layer;
 
 typedef struct dreams_model {
-  int32_t dim, hidden_dim, n_layers, n_heads, n_kv_heads, n_tokens, n_positions;
+  int32_t dim, ffn_dim, n_layers, n_heads, n_kv_heads, n_tokens, n_positions;
   heed_weights classifier;    /* dim to n_tokens */
   heed_weights embeddings;    /* column or row t is token t: the same, unless the classifier has weights of its own */
   dreams_model_layer *layers; /* (n_layers), in memory of the caller */
@@ -99,9 +99,9 @@ typedef struct dreams_model {
 } dreams_model;
 
 /* The counts of the model, and nothing else of it: every one is compared with its limits, with the others and with the
- * file's size, so that all that follows may trust them. dim, hidden_dim, n_layers and n_heads are 1 to 65536, heads have
+ * file's size, so that all that follows may trust them. dim, ffn_dim, n_layers and n_heads are 1 to 65536, heads have
  * an even dim, n_tokens is 1 to 2^24, n_positions 1 to 2^30.
- * Status: NULL_POINTER, MISALIGNED (bytes is aligned to 4), MODEL_* but DAMAGED. */
+ * Status: NULL_POINTER, MISALIGNED (bytes is aligned to 4), MODEL_* but CORRUPT. */
 dreams_status dreams_model_sizes(dreams_model *model, const void *bytes, size_t n_bytes);
 
 /* Bytes of memory that dreams_model_read takes; they are aligned to 64. */
@@ -112,7 +112,7 @@ dreams_status dreams_model_sizes(dreams_model *model, const void *bytes, size_t 
  * Status: as dreams_model_sizes; MODEL_DAMAGED; MISALIGNED, MEMORY. */
 dreams_status dreams_model_read(dreams_model *model, const void *bytes, size_t n_bytes, heed_memory memory);
 
-/* x (dim) = the embedding of a token, 0 to n_tokens - 1: as heed_widen, to the bit. */
+/* x (dim) = the embedding of a token, 0 to n_tokens - 1: as heed_convert_to_f32, to the bit. */
 void dreams_embed(const dreams_model *model, int32_t token, float *x);
 
 #ifdef __cplusplus

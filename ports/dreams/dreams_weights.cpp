@@ -10,21 +10,21 @@
 
 namespace {
 
-void convert(const std::string &in, const std::string &out, int32_t format) {
+void convert(const std::string &in, const std::string &out, int32_t dtype) {
   const dreams_files::aligned_model model(dreams_files::read(in));
-  files::write(out, dreams_files::flat_file(in, model.data(), model.size(), format), {in});
+  files::write(out, dreams_files::flat_file(in, model.data(), model.size(), dtype), {in});
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  const std::string format = argc == 4 ? argv[3] : "int8";
-  if (argc < 3 || argc > 4 || (format != "int8" && format != "f32")) {
+  const std::string dtype = argc == 4 ? argv[3] : "int8";
+  if (argc < 3 || argc > 4 || (dtype != "int8" && dtype != "f32")) {
     std::fprintf(stderr, "usage: dreams_weights IN.bin OUT.bin [int8|f32]\n");
     return 2;
   }
   try {
-    convert(argv[1], argv[2], format == "int8" ? HEED_INT8 : HEED_F32);
+    convert(argv[1], argv[2], dtype == "int8" ? HEED_INT8 : HEED_F32);
     files::finish_standard_output();
     return 0;
   } catch (const std::bad_alloc &) {

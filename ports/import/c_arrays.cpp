@@ -9,17 +9,17 @@
 namespace heed_import {
 namespace {
 
-bool in_blocks(const tensor &t) { return t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0); }
-bool with_zero_points(const tensor &t) { return t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8; }
-bool of_the_file_alone(const tensor &t) { return t.format >= HEED_FILE_U8_PLUS; }
+bool in_blocks(const tensor &t) { return t.layout != HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0); }
+bool with_zero_points(const tensor &t) { return t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8; }
+bool of_the_file_alone(const tensor &t) { return t.dtype >= HEED_FILE_U8_PLUS; }
 bool is_vector(const tensor &t) {
-  return t.layout != HEED_PACKED && t.format == HEED_F32 && (t.n_in() == 1 || t.n_out() == 1);
+  return t.layout != HEED_PACKED && t.dtype == HEED_F32 && (t.n_in() == 1 || t.n_out() == 1);
 }
 
 std::string format_macro(const tensor &t) {
   static const char *const names[] = {"HEED_F32", "HEED_F16", "HEED_BF16", "HEED_INT8", "HEED_Q8_0", "HEED_Q4_0"};
-  if (with_zero_points(t)) return t.format == HEED_FILE_U8 ? "HEED_UINT8" : "HEED_INT8";
-  return names[t.format];
+  if (with_zero_points(t)) return t.dtype == HEED_FILE_U8 ? "HEED_UINT8" : "HEED_INT8";
+  return names[t.dtype];
 }
 
 std::string shape_arguments(const tensor &t) { return std::to_string(t.n_in()) + ", " + std::to_string(t.n_out()); }
@@ -31,7 +31,7 @@ struct element {
 };
 element element_of(const tensor &t) {
   if (t.layout == HEED_PACKED || in_blocks(t)) return {"unsigned char", 1};
-  switch (t.format) {
+  switch (t.dtype) {
     case HEED_F32:
       return {"float", 4};
     case HEED_F16:
@@ -80,7 +80,7 @@ void put_tensor(c_files &files, const tensor &t, const std::string &name) {
   const size_t n = t.numbers().size / static_cast<size_t>(e.n_bytes);
   const bool packed = t.layout == HEED_PACKED;
   const std::string declaration = std::string(e.type) + " " + name, count = "[" + std::to_string(n) + "];\n";
-  files.header += "\n/* " + names::for_c(t.name) + ": " + (packed ? "packed " : "") + format_name(t.format) + ", " +
+  files.header += "\n/* " + names::for_c(t.name) + ": " + (packed ? "packed " : "") + format_name(t.dtype) + ", " +
                   shape_text(t) + " */\n";
   files.header += "extern const " + declaration + count;
   if (packed) files.source += "__attribute__((aligned(HEED_ALIGNMENT))) ";
@@ -170,7 +170,7 @@ std::string open_code(const std::string &name, const std::vector<tensor> &tensor
   for (const tensor &t : tensors) {
     const std::string field = identifiers.take("", t.name), quoted = "\"" + names::for_c(t.name) + "\"";
     fields += "  " + field_type(t) + field + "; /* " + (t.layout == HEED_PACKED ? "packed " : "") +
-              format_name(t.format) + ", " + shape_text(t) + " */\n";
+              format_name(t.dtype) + ", " + shape_text(t) + " */\n";
     calls += "  if (!error) error = " + opening_call(t) + "(&file, " + quoted;
     if (is_vector(t))
       calls += ", " + std::to_string(t.count());

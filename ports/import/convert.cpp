@@ -8,7 +8,7 @@
 namespace heed_import {
 namespace {
 
-bool in_blocks(int32_t format) { return format == HEED_Q8_0 || format == HEED_Q4_0; }
+bool in_blocks(int32_t dtype) { return dtype == HEED_Q8_0 || dtype == HEED_Q4_0; }
 
 void expect(const tensor &t, heed_status status) {
   if (status == HEED_OK) return;
@@ -18,19 +18,19 @@ void expect(const tensor &t, heed_status status) {
 }
 
 // Halves as heed narrows and widens them.
-std::vector<uint16_t> narrowed(const tensor &t, const std::vector<float> &floats, int32_t format) {
+std::vector<uint16_t> narrowed(const tensor &t, const std::vector<float> &floats, int32_t dtype) {
   const int32_t n = static_cast<int32_t>(floats.size());
   std::vector<uint16_t> halves(floats.size());
-  expect(t, heed_narrow(heed_matrix_of(floats.data(), 1, n),
-                        heed_narrow_matrix_out_of(halves.data(), nullptr, format, 1, n)));
+  expect(t, heed_convert_from_f32(heed_matrix_of(floats.data(), 1, n),
+                                  heed_typed_matrix_out_of(halves.data(), nullptr, dtype, 1, n)));
   return halves;
 }
 
-std::vector<float> widened(const tensor &t, const std::vector<uint16_t> &halves, int32_t format) {
+std::vector<float> widened(const tensor &t, const std::vector<uint16_t> &halves, int32_t dtype) {
   const int32_t n = static_cast<int32_t>(halves.size());
   std::vector<float> floats(halves.size());
-  expect(t, heed_widen(heed_narrow_matrix_of(halves.data(), nullptr, format, 1, n),
-                       heed_matrix_out_of(floats.data(), 1, n)));
+  expect(t, heed_convert_to_f32(heed_typed_matrix_of(halves.data(), nullptr, dtype, 1, n),
+                                heed_matrix_out_of(floats.data(), 1, n)));
   return floats;
 }
 
@@ -41,14 +41,14 @@ std::vector<uint16_t> halves_at(const uint8_t *p, size_t n, size_t stride) {
 }
 
 std::vector<float> floats_of_blocks(const tensor &t) {
-  const size_t n_blocks = static_cast<size_t>(t.count() / 32), size = t.format == HEED_Q8_0 ? 34 : 18;
+  const size_t n_blocks = static_cast<size_t>(t.count() / 32), size = t.dtype == HEED_Q8_0 ? 34 : 18;
   const uint8_t *block = t.numbers().data;
   const std::vector<float> scales = widened(t, halves_at(block, n_blocks, size), HEED_F16);
   std::vector<float> floats;
   for (size_t b = 0; b < n_blocks; ++b, block += size) {
     for (int k = 0; k < 32; ++k) {
-      const uint8_t byte = block[2 + (t.format == HEED_Q8_0 ? k : k % 16)];
-      const int q = t.format == HEED_Q8_0 ? static_cast<int8_t>(byte) : (k < 16 ? byte & 15 : byte >> 4) - 8;
+      const uint8_t byte = block[2 + (t.dtype == HEED_Q8_0 ? k : k % 16)];
+      const int q = t.dtype == HEED_Q8_0 ? static_cast<int8_t>(byte) : (k < 16 ? byte & 15 : byte >> 4) - 8;
       floats.push_back(static_cast<float>(q) * scales[b]);
     }
   }
@@ -63,7 +63,7 @@ size_t output_of(const tensor &t, size_t i) {
 std::vector<float> floats_of_bytes(const tensor &t) {
   std::vector<float> floats;
   const span numbers = t.numbers();
-  const bool is_unsigned = t.format == HEED_FILE_U8 || t.format == HEED_FILE_U8_PLUS;
+  const bool is_unsigned = t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_U8_PLUS;
   for (size_t i = 0; i < numbers.size; ++i) {
     const size_t s = t.scales.size() == 1 ? 0 : output_of(t, i);
     const int q = is_unsigned ? numbers.data[i] : static_cast<int8_t>(numbers.data[i]);
@@ -83,30 +83,30 @@ void own_floats(tensor &t, const std::vector<float> &floats) {
   bytes numbers;
   for (const float f : floats) put(numbers, f);
   t.own(std::move(numbers));
-  t.format = HEED_F32;
+  t.dtype = HEED_F32;
   forget_scales(t);
 }
 
-void own_halves(tensor &t, int32_t format) {
+void own_halves(tensor &t, int32_t dtype) {
   const std::vector<float> floats = floats_of(t);
-  const std::vector<uint16_t> halves = narrowed(t, floats, format);
-  const std::vector<float> back = widened(t, halves, format);
+  const std::vector<uint16_t> halves = narrowed(t, floats, dtype);
+  const std::vector<float> back = widened(t, halves, dtype);
   bytes numbers;
   for (size_t i = 0; i < halves.size(); ++i) {
     if (std::isinf(back[i]) && !std::isinf(floats[i])) {
-      refuse(t.name, std::to_string(floats[i]) + " is beyond " + format_name(format) +
-                         (format == HEED_F16 ? ": try bf16" : ""));
+      refuse(t.name,
+             std::to_string(floats[i]) + " is beyond " + format_name(dtype) + (dtype == HEED_F16 ? ": try bf16" : ""));
     }
     put(numbers, halves[i], 2);
   }
   t.own(std::move(numbers));
-  t.format = format;
+  t.dtype = dtype;
   forget_scales(t);
 }
 
 // Bytes with a zero point of 0 are int8 as they are, unless -128 occurs.
 bool is_symmetric(const tensor &t) {
-  if (t.format != HEED_FILE_I8) return false;
+  if (t.dtype != HEED_FILE_I8) return false;
   for (const int32_t zero : t.zeros) {
     if (zero != 0) return false;
   }
@@ -121,7 +121,7 @@ void own_int8(tensor &t) {
   if (is_symmetric(t)) {
     t.scales.resize(n_out, t.scales[0]);
     t.zeros.clear();
-    t.format = HEED_INT8;
+    t.dtype = HEED_INT8;
     return;
   }
   const int32_t n_in = static_cast<int32_t>(t.n_in()), out = static_cast<int32_t>(n_out);
@@ -132,49 +132,49 @@ void own_int8(tensor &t) {
   const heed_matrix w = in_out ? heed_matrix_of(floats.data(), n_in, out) : heed_matrix_of(floats.data(), out, n_in);
   expect(t, heed_weights_quantize(w, in_out ? HEED_IN_OUT : HEED_OUT_IN, numbers.data(), scales.data()));
   t.own(bytes(numbers.begin(), numbers.end()));
-  t.format = HEED_INT8;
+  t.dtype = HEED_INT8;
   forget_scales(t);
   t.scales = std::move(scales);
 }
 
 // One block, by the rule of heed_weights_pack.
-void put_block(bytes &to, const tensor &t, const float *x, int32_t format) {
+void put_block(bytes &to, const tensor &t, const float *x, int32_t dtype) {
   float greatest = 0;
   for (int k = 0; k < 32; ++k) {
     if (!std::isfinite(x[k])) refuse(t.name, "holds a NaN or an infinity");
     if (std::fabs(x[k]) > std::fabs(greatest)) greatest = x[k];
   }
-  const float exact = format == HEED_Q8_0 ? std::fabs(greatest) / 127 : greatest / -8;
+  const float exact = dtype == HEED_Q8_0 ? std::fabs(greatest) / 127 : greatest / -8;
   const std::vector<uint16_t> half = narrowed(t, {exact}, HEED_F16);
   const float scale = widened(t, half, HEED_F16)[0];
   if (std::isinf(scale)) refuse(t.name, "the scale of a block is beyond f16");
-  const int least = format == HEED_Q8_0 ? -127 : -8, most = format == HEED_Q8_0 ? 127 : 7;
+  const int least = dtype == HEED_Q8_0 ? -127 : -8, most = dtype == HEED_Q8_0 ? 127 : 7;
   int q[32];
   for (int k = 0; k < 32; ++k) {
     const float number = scale == 0 ? 0 : std::nearbyint(x[k] / scale);
     q[k] = static_cast<int>(std::fmin(std::fmax(number, static_cast<float>(least)), static_cast<float>(most)));
   }
   put(to, half[0], 2);
-  for (int k = 0; k < (format == HEED_Q8_0 ? 32 : 16); ++k) {
-    to.push_back(static_cast<uint8_t>(format == HEED_Q8_0 ? q[k] : (q[k] + 8) | (q[k + 16] + 8) << 4));
+  for (int k = 0; k < (dtype == HEED_Q8_0 ? 32 : 16); ++k) {
+    to.push_back(static_cast<uint8_t>(dtype == HEED_Q8_0 ? q[k] : (q[k] + 8) | (q[k + 16] + 8) << 4));
   }
 }
 
-void own_blocks(tensor &t, int32_t format) {
+void own_blocks(tensor &t, int32_t dtype) {
   if (t.layout == HEED_IN_OUT && t.dims.size() > 1) {
     own_floats(t, floats_of(t));
     transpose(t);
   }
   t.layout = HEED_OUT_IN;
   if (t.n_in() % 32 != 0) {
-    refuse(t.name, "has " + std::to_string(t.n_in()) + " inputs, no multiple of 32: " + format_name(format) +
+    refuse(t.name, "has " + std::to_string(t.n_in()) + " inputs, no multiple of 32: " + format_name(dtype) +
                        " is possible only packed");
   }
   const std::vector<float> floats = floats_of(t);
   bytes numbers;
-  for (size_t i = 0; i < floats.size(); i += 32) put_block(numbers, t, &floats[i], format);
+  for (size_t i = 0; i < floats.size(); i += 32) put_block(numbers, t, &floats[i], dtype);
   t.own(std::move(numbers));
-  t.format = format;
+  t.dtype = dtype;
   forget_scales(t);
 }
 
@@ -183,36 +183,35 @@ struct free_aligned {
 };
 
 // Packs from the numbers themselves where heed takes them, else from floats.
-void pack(tensor &t, int32_t format) {
+void pack(tensor &t, int32_t dtype) {
   const int32_t n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
   const int32_t layout = t.dims.size() > 1 ? t.layout : HEED_OUT_IN;
-  const size_t n_bytes = heed_weights_packed_bytes(format, n_in, n_out);
+  const size_t n_bytes = heed_weights_packed_bytes(dtype, n_in, n_out);
   if (n_bytes == 0) refuse(t.name, "packed weights of this shape are not possible");
   const std::unique_ptr<uint8_t, free_aligned> to(
       static_cast<uint8_t *>(::operator new(n_bytes, std::align_val_t(HEED_ALIGNMENT))));
   const heed_memory memory = {to.get(), n_bytes};
   const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size);
-  if (format == HEED_UINT8) {
-    if (t.format != HEED_FILE_U8 && t.format != HEED_FILE_I8)
+  if (dtype == HEED_UINT8) {
+    if (t.dtype != HEED_FILE_U8 && t.dtype != HEED_FILE_I8)
       refuse(t.name, "has no zero points, which packed-u8 is for");
     const bytes zeros(t.zeros.begin(), t.zeros.end());
-    const int32_t from = t.format == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
+    const int32_t from = t.dtype == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
     const heed_weights plain = heed_weights_of(numbers.data(), t.scales.data(), from, layout, n_in, n_out);
     expect(t, heed_weights_pack(heed_weights_with_zero_points(plain, zeros.data(), static_cast<int32_t>(zeros.size())),
-                                format, memory));
-  } else if (in_blocks(t.format)) {
-    expect(t, heed_weights_pack(heed_weights_of_blocks(numbers.data(), t.format, n_in, n_out), format, memory));
-  } else if (t.format == HEED_INT8) {
-    expect(t, heed_weights_pack(heed_weights_of(numbers.data(), t.scales.data(), HEED_INT8, layout, n_in, n_out),
-                                format, memory));
+                                dtype, memory));
+  } else if (in_blocks(t.dtype)) {
+    expect(t, heed_weights_pack(heed_weights_of_blocks(numbers.data(), t.dtype, n_in, n_out), dtype, memory));
+  } else if (t.dtype == HEED_INT8) {
+    expect(t, heed_weights_pack(heed_weights_of(numbers.data(), t.scales.data(), HEED_INT8, layout, n_in, n_out), dtype,
+                                memory));
   } else {
     const std::vector<float> floats = floats_of(t);
-    expect(t,
-           heed_weights_pack(heed_weights_of(floats.data(), nullptr, HEED_F32, layout, n_in, n_out), format, memory));
+    expect(t, heed_weights_pack(heed_weights_of(floats.data(), nullptr, HEED_F32, layout, n_in, n_out), dtype, memory));
   }
   t.own(bytes(to.get(), to.get() + n_bytes));
   t.dims = {static_cast<uint32_t>(n_out), static_cast<uint32_t>(n_in)};
-  t.format = format;
+  t.dtype = dtype;
   t.layout = HEED_PACKED;
   forget_scales(t);
 }
@@ -225,9 +224,9 @@ wish wish_of(const std::string &text) {
   if (name.compare(0, 7, "packed-") == 0) w.packed = true, name.erase(0, 7);
   if (name == "int4") name = "q4_0";
   if (name == "keep" && !w.packed) return w;
-  if (name == "u8" && w.packed) return w.format = HEED_UINT8, w;
-  for (w.format = HEED_F32; w.format <= HEED_Q4_0; ++w.format) {
-    if (name == format_name(w.format)) return w;
+  if (name == "u8" && w.packed) return w.dtype = HEED_UINT8, w;
+  for (w.dtype = HEED_F32; w.dtype <= HEED_Q4_0; ++w.dtype) {
+    if (name == format_name(w.dtype)) return w;
   }
   throw refusal(
       text + ": no format; keep, f32, f16, bf16, int8, q8_0 and q4_0 are, and packed-f32, packed-f16, ..., packed-u8");
@@ -236,7 +235,7 @@ wish wish_of(const std::string &text) {
 std::vector<float> floats_of(const tensor &t) {
   const span numbers = t.numbers();
   std::vector<float> floats;
-  switch (t.format) {
+  switch (t.dtype) {
     case HEED_F32:
       for (size_t i = 0; i < numbers.size; i += 4) floats.push_back(f32_at(numbers.data + i));
       return floats;
@@ -250,7 +249,7 @@ std::vector<float> floats_of(const tensor &t) {
       return floats;
     case HEED_F16:
     case HEED_BF16:
-      return widened(t, halves_at(numbers.data, numbers.size / 2, 2), t.format);
+      return widened(t, halves_at(numbers.data, numbers.size / 2, 2), t.dtype);
     case HEED_Q8_0:
     case HEED_Q4_0:
       return floats_of_blocks(t);
@@ -262,12 +261,12 @@ std::vector<float> floats_of(const tensor &t) {
 void transpose(tensor &t) {
   expect_consistent(t);
   if (t.layout == HEED_PACKED) refuse(t.name, "is packed, which cannot be transposed");
-  if (in_blocks(t.format)) refuse(t.name, "is in blocks, which cannot be transposed");
+  if (in_blocks(t.dtype)) refuse(t.name, "is in blocks, which cannot be transposed");
   if (t.dims.size() < 2) return;
   const size_t n_out = static_cast<size_t>(t.n_out()), n_in = static_cast<size_t>(t.n_in());
   const bool out_in = t.layout == HEED_OUT_IN;
   const size_t rows = out_in ? n_out : n_in, columns = out_in ? n_in : n_out;
-  const size_t size = static_cast<size_t>(number_bytes(t.format));
+  const size_t size = static_cast<size_t>(number_bytes(t.dtype));
   bytes turned(rows * columns * size);
   const uint8_t *const from = t.numbers().data;
   for (size_t r = 0; r < rows; ++r) {
@@ -282,22 +281,22 @@ void transpose(tensor &t) {
 void convert(tensor &t, wish w) {
   expect_consistent(t);
   if (t.layout == HEED_PACKED) {
-    if (w.format == keep_format || (w.packed && w.format == t.format)) return;
+    if (w.dtype == keep_format || (w.packed && w.dtype == t.dtype)) return;
     refuse(t.name, "is packed: give the file that it was made of to have another format");
   }
-  if (t.format == format_f64) own_floats(t, floats_of(t));
-  if (w.packed) return pack(t, w.format);
-  if (w.format == keep_format || w.format == t.format) return;
-  switch (w.format) {
+  if (t.dtype == format_f64) own_floats(t, floats_of(t));
+  if (w.packed) return pack(t, w.dtype);
+  if (w.dtype == keep_format || w.dtype == t.dtype) return;
+  switch (w.dtype) {
     case HEED_F32:
       return own_floats(t, floats_of(t));
     case HEED_F16:
     case HEED_BF16:
-      return own_halves(t, w.format);
+      return own_halves(t, w.dtype);
     case HEED_INT8:
       return own_int8(t);
     default:
-      return own_blocks(t, w.format);
+      return own_blocks(t, w.dtype);
   }
 }
 

@@ -9,7 +9,7 @@ namespace heed_import {
 // What a tensor shall become. format: from HEED_F32 to HEED_Q4_0, or keep; HEED_UINT8 packed.
 enum { keep_format = -1 };
 struct wish {
-  int32_t format = keep_format;
+  int32_t dtype = keep_format;
   bool packed = false;
 };
 

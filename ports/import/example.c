@@ -33,7 +33,7 @@ int main(void) {
   const char *error = find_weights(&w, &b);
   for (int i = 0; i < n_in; i++) x[i] = (float)(i + 1);
   if (!error) {
-    const heed_status status = heed_project(heed_matrix_of(x, 1, n_in), w, b, heed_matrix_out_of(y, 1, n_out), NULL);
+    const heed_status status = heed_linear(heed_matrix_of(x, 1, n_in), w, b, heed_matrix_out_of(y, 1, n_out), NULL);
     if (status != HEED_OK) error = heed_status_text(status);
   }
   if (error) {

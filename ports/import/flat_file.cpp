@@ -54,7 +54,7 @@ bool are_equal(const std::vector<float> &a, const std::vector<float> &b) {
 
 // `bytes_of_a` are the numbers of a in the file's order.
 bool are_equal(const tensor &a, const uint8_t *bytes_of_a, const tensor &b) {
-  return a.name == b.name && a.dims == b.dims && a.format == b.format && a.layout == b.layout && a.zeros == b.zeros &&
+  return a.name == b.name && a.dims == b.dims && a.dtype == b.dtype && a.layout == b.layout && a.zeros == b.zeros &&
          are_equal(a.scales, b.scales) && are_equal(a.float_zeros, b.float_zeros) &&
          a.numbers().size == b.numbers().size && std::memcmp(bytes_of_a, b.numbers().data, b.numbers().size) == 0;
 }
@@ -80,9 +80,9 @@ const char *opening_error(const heed_file &f, const tensor &t) {
   heed_weights w;
   heed_file_tensor found;
   if (t.layout == HEED_PACKED) return heed_file_packed(&f, name, n_in, n_out, &w);
-  if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
-  if (t.format >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
-  if (t.format >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
+  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
+  if (t.dtype >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
+  if (t.dtype >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
   return heed_file_weights(&f, name, n_in, n_out, &w);
 }
 
@@ -106,7 +106,7 @@ bytes flat_file(const std::vector<tensor> &tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const tensor &t = tensors[i];
     expect_consistent(t);
-    const bool in_blocks = t.layout != HEED_PACKED && (t.format == HEED_Q8_0 || t.format == HEED_Q4_0);
+    const bool in_blocks = t.layout != HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0);
     if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0))
       refuse(t.name, "is in blocks, but no matrix of whole blocks");
     const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t),
@@ -116,7 +116,7 @@ bytes flat_file(const std::vector<tensor> &tensors) {
     const size_t scales_at = scales.empty() ? 0 : append(file, scales, sum);
     const size_t zeros_at = zeros.empty() ? 0 : append(file, zeros, sum);
     const auto dim = [&](size_t k) { return k < t.dims.size() ? t.dims[k] : 1; };
-    const uint64_t words[] = {static_cast<uint64_t>(t.format),
+    const uint64_t words[] = {static_cast<uint64_t>(t.dtype),
                               static_cast<uint64_t>(t.layout),
                               t.dims.size(),
                               dim(0),
@@ -164,15 +164,15 @@ std::vector<tensor> read_flat_file(span file) {
     const heed_file_tensor from = heed_file_tensor_at(&f, i);
     tensor t;
     t.name = from.name;
-    t.format = from.format;
+    t.dtype = from.dtype;
     t.layout = from.layout;
     t.dims.assign(from.dims, from.dims + from.n_dims);
     t.refer({static_cast<const uint8_t *>(from.data), from.n_bytes});
     if (from.scales != nullptr) t.scales.assign(from.scales, from.scales + from.n_scales);
     for (uint32_t k = 0; from.zeros != nullptr && k < from.n_scales; ++k) {
-      if (t.format >= HEED_FILE_U8_PLUS)
+      if (t.dtype >= HEED_FILE_U8_PLUS)
         t.float_zeros.push_back(static_cast<const float *>(from.zeros)[k]);
-      else if (t.format == HEED_FILE_U8)
+      else if (t.dtype == HEED_FILE_U8)
         t.zeros.push_back(static_cast<const uint8_t *>(from.zeros)[k]);
       else
         t.zeros.push_back(static_cast<const int8_t *>(from.zeros)[k]);

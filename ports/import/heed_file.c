@@ -40,15 +40,15 @@ static uint32_t add_numbers(uint32_t sum, const uint8_t *data, uint32_t n_bytes,
 }
 
 /* Bytes of a number, for the byte order: blocks and packed weights are bytes. */
-static uint32_t number_size(uint32_t format, uint32_t layout) {
+static uint32_t number_size(uint32_t dtype, uint32_t layout) {
   if (layout == HEED_PACKED) return 1;
-  return format == HEED_F32 ? 4 : format == HEED_F16 || format == HEED_BF16 ? 2 : 1;
+  return dtype == HEED_F32 ? 4 : dtype == HEED_F16 || dtype == HEED_BF16 ? 2 : 1;
 }
 
-static int is_byte_format(uint32_t format) { return format >= HEED_FILE_U8 && format <= HEED_FILE_I8_PLUS; }
+static int is_byte_format(uint32_t dtype) { return dtype >= HEED_FILE_U8 && dtype <= HEED_FILE_I8_PLUS; }
 
 /* Of a zero point. */
-static uint32_t zero_size(uint32_t format) { return format >= HEED_FILE_U8_PLUS ? 4 : 1; }
+static uint32_t zero_size(uint32_t dtype) { return dtype >= HEED_FILE_U8_PLUS ? 4 : 1; }
 
 /* Inputs and outputs; 0 if they do not fit in 31 bits. */
 static void shape_of(const uint8_t *entry, uint64_t *n_in, uint64_t *n_out) {
@@ -63,14 +63,14 @@ static void shape_of(const uint8_t *entry, uint64_t *n_in, uint64_t *n_out) {
 }
 
 /* Bytes that a tensor must have; 0 if there is none of this format, layout and shape. */
-static uint64_t bytes_of(uint32_t format, uint32_t layout, uint64_t n_in, uint64_t n_out) {
+static uint64_t bytes_of(uint32_t dtype, uint32_t layout, uint64_t n_in, uint64_t n_out) {
   const uint64_t n = n_in * n_out; /* below 2^62 */
-  if (layout == HEED_PACKED) return heed_weights_packed_bytes((int32_t)format, (int32_t)n_in, (int32_t)n_out);
+  if (layout == HEED_PACKED) return heed_weights_packed_bytes((int32_t)dtype, (int32_t)n_in, (int32_t)n_out);
   if (layout != HEED_OUT_IN && layout != HEED_IN_OUT) return 0;
-  if (format == HEED_Q8_0 || format == HEED_Q4_0)
-    return layout == HEED_IN_OUT || n_in % 32 != 0 ? 0 : n / 32 * (format == HEED_Q8_0 ? 34 : 18);
-  if (is_byte_format(format)) return n;
-  return format > HEED_INT8 ? 0 : n * HEED_FORMAT_BYTES(format);
+  if (dtype == HEED_Q8_0 || dtype == HEED_Q4_0)
+    return layout == HEED_IN_OUT || n_in % 32 != 0 ? 0 : n / 32 * (dtype == HEED_Q8_0 ? 34 : 18);
+  if (is_byte_format(dtype)) return n;
+  return dtype > HEED_INT8 ? 0 : n * HEED_DTYPE_BYTES(dtype);
 }
 
 static int is_inside(uint32_t n_bytes, uint32_t contents, uint32_t offset, uint64_t n) {
@@ -80,25 +80,25 @@ static int is_inside(uint32_t n_bytes, uint32_t contents, uint32_t offset, uint6
 
 static const char *entry_error(const heed_file *file, uint32_t contents, uint32_t i) {
   const uint8_t *e = entry_of(file, i);
-  const uint32_t format = word_at(e, e_format), layout = word_at(e, e_layout), n_scales = word_at(e, e_n_scales);
+  const uint32_t dtype = word_at(e, e_format), layout = word_at(e, e_layout), n_scales = word_at(e, e_n_scales);
   const uint32_t names = HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * file->n_tensors;
   const uint32_t name = word_at(e, e_name), zeros = word_at(e, e_zeros);
   uint64_t n_in, n_out;
   if (name < names || name >= contents) return "the file is damaged: a name lies outside";
   if (word_at(e, e_n_dims) > HEED_FILE_MAX_DIMS) return "the file is damaged: a tensor has more than 4 dimensions";
   shape_of(e, &n_in, &n_out);
-  const uint64_t n_bytes = n_in == 0 ? 0 : bytes_of(format, layout, n_in, n_out);
+  const uint64_t n_bytes = n_in == 0 ? 0 : bytes_of(dtype, layout, n_in, n_out);
   if (n_bytes == 0) return "the file is damaged: a tensor's format or shape is not possible";
   if (n_bytes != word_at(e, e_n_bytes)) return "the file is damaged: a tensor's bytes are not those of its shape";
-  const int one = is_byte_format(format) && n_scales == 1;
-  const int plain_int8 = format == HEED_INT8 && layout != HEED_PACKED;
-  if (!one && n_scales != (plain_int8 || is_byte_format(format) ? n_out : 0))
+  const int one = is_byte_format(dtype) && n_scales == 1;
+  const int plain_int8 = dtype == HEED_INT8 && layout != HEED_PACKED;
+  if (!one && n_scales != (plain_int8 || is_byte_format(dtype) ? n_out : 0))
     return "the file is damaged: a tensor has too many or too few scales";
   if (n_scales == 0 && word_at(e, e_scales) != 0) return "the file is damaged: a tensor has too many or too few scales";
-  if ((zeros != 0) != is_byte_format(format)) return "the file is damaged: a tensor's zero points are not possible";
+  if ((zeros != 0) != is_byte_format(dtype)) return "the file is damaged: a tensor's zero points are not possible";
   if (!is_inside(file->n_bytes, contents, word_at(e, e_data), n_bytes) ||
       (n_scales && !is_inside(file->n_bytes, contents, word_at(e, e_scales), (uint64_t)4 * n_scales)) ||
-      (zeros && !is_inside(file->n_bytes, contents, zeros, (uint64_t)zero_size(format) * n_scales)))
+      (zeros && !is_inside(file->n_bytes, contents, zeros, (uint64_t)zero_size(dtype) * n_scales)))
     return "the file is damaged: a tensor lies outside";
   return NULL;
 }
@@ -150,8 +150,8 @@ typedef struct part {
 } part;
 
 static void parts_of(const uint8_t *e, part parts[3]) {
-  const uint32_t format = word_at(e, e_format), n_scales = word_at(e, e_n_scales), zero = zero_size(format);
-  const part numbers = {word_at(e, e_data), word_at(e, e_n_bytes), number_size(format, word_at(e, e_layout))};
+  const uint32_t dtype = word_at(e, e_format), n_scales = word_at(e, e_n_scales), zero = zero_size(dtype);
+  const part numbers = {word_at(e, e_data), word_at(e, e_n_bytes), number_size(dtype, word_at(e, e_layout))};
   const part scales = {word_at(e, e_scales), 4 * n_scales, 4};
   const part zeros = {word_at(e, e_zeros), word_at(e, e_zeros) ? zero * n_scales : 0, zero};
   parts[0] = numbers, parts[1] = scales, parts[2] = zeros;
@@ -203,7 +203,7 @@ heed_file_tensor heed_file_tensor_at(const heed_file *file, uint32_t i) {
   t.scales = t.n_scales ? (const float *)(const void *)(file->data + word_at(e, e_scales)) : NULL;
   t.zeros = word_at(e, e_zeros) ? file->data + word_at(e, e_zeros) : NULL;
   t.n_bytes = word_at(e, e_n_bytes);
-  t.format = (int32_t)word_at(e, e_format);
+  t.dtype = (int32_t)word_at(e, e_format);
   t.layout = (int32_t)word_at(e, e_layout);
   t.n_dims = (int32_t)word_at(e, e_n_dims);
   for (uint32_t k = 0; k < HEED_FILE_MAX_DIMS; k++) t.dims[k] = (int32_t)word_at(e, e_dims + k);
@@ -235,11 +235,11 @@ const char *heed_file_weights(const heed_file *file, const char *name, int32_t n
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
   if (t.layout == HEED_PACKED) return "the weights are packed: use heed_file_packed";
-  if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) return "the weights are in blocks: use heed_file_blocks";
-  if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8)
+  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) return "the weights are in blocks: use heed_file_blocks";
+  if (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8)
     return "the weights have zero points: use heed_file_zero_points";
-  if (t.format > HEED_INT8) return "the weights have a format of the file alone: use heed_file_find";
-  *w = heed_weights_of(t.data, t.scales, t.format, t.layout, n_in, n_out);
+  if (t.dtype > HEED_INT8) return "the weights have a format of the file alone: use heed_file_find";
+  *w = heed_weights_of(t.data, t.scales, t.dtype, t.layout, n_in, n_out);
   return NULL;
 }
 
@@ -248,9 +248,9 @@ const char *heed_file_zero_points(const heed_file *file, const char *name, int32
   heed_file_tensor t;
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
-  if (t.format != HEED_FILE_U8 && t.format != HEED_FILE_I8) return "the weights have no zero points";
-  const int32_t format = t.format == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
-  const heed_weights plain = heed_weights_of(t.data, t.scales, format, t.layout, n_in, n_out);
+  if (t.dtype != HEED_FILE_U8 && t.dtype != HEED_FILE_I8) return "the weights have no zero points";
+  const int32_t dtype = t.dtype == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
+  const heed_weights plain = heed_weights_of(t.data, t.scales, dtype, t.layout, n_in, n_out);
   *w = heed_weights_with_zero_points(plain, t.zeros, (int32_t)t.n_scales);
   return NULL;
 }
@@ -259,9 +259,8 @@ const char *heed_file_blocks(const heed_file *file, const char *name, int32_t n_
   heed_file_tensor t;
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
-  if (t.layout == HEED_PACKED || (t.format != HEED_Q8_0 && t.format != HEED_Q4_0))
-    return "the weights are not in blocks";
-  *w = heed_weights_of_blocks(t.data, t.format, n_in, n_out);
+  if (t.layout == HEED_PACKED || (t.dtype != HEED_Q8_0 && t.dtype != HEED_Q4_0)) return "the weights are not in blocks";
+  *w = heed_weights_of_blocks(t.data, t.dtype, n_in, n_out);
   return NULL;
 }
 
@@ -270,8 +269,7 @@ const char *heed_file_packed(const heed_file *file, const char *name, int32_t n_
   const char *error = find_matrix(file, name, n_in, n_out, &t);
   if (error) return error;
   if (t.layout != HEED_PACKED) return "the weights are not packed";
-  if (heed_weights_open(w, t.data, t.n_bytes) != HEED_OK || w->n_in != n_in || w->n_out != n_out ||
-      w->format != t.format)
+  if (heed_weights_open(w, t.data, t.n_bytes) != HEED_OK || w->n_in != n_in || w->n_out != n_out || w->dtype != t.dtype)
     return "the file is damaged: packed weights are not what the entry says";
   return NULL;
 }
@@ -280,7 +278,7 @@ const char *heed_file_floats(const heed_file *file, const char *name, int32_t n,
   heed_file_tensor t;
   const char *error = heed_file_find(file, name, &t);
   if (error) return error;
-  if (t.format != HEED_F32 || t.layout == HEED_PACKED) return "the tensor is not of floats";
+  if (t.dtype != HEED_F32 || t.layout == HEED_PACKED) return "the tensor is not of floats";
   if (t.n_bytes / 4 != (uint32_t)n) return "the tensor has another number of floats";
   *floats = (const float *)t.data;
   return NULL;

@@ -45,7 +45,7 @@ extern "C" {
 #define HEED_FILE_ENTRY_BYTES 64
 #define HEED_FILE_MAX_DIMS 4
 
-/* Formats of a tensor: those of heed_format from HEED_F32 to HEED_Q4_0, and these. Number q is (q - zero) * scale in the
+/* Formats of a tensor: those of heed_dtype from HEED_F32 to HEED_Q4_0, and these. Number q is (q - zero) * scale in the
  * first two: zero points are bytes of the same kind. It is q * scale + zero in the others: zero points are floats, product
  * and sum are each rounded. There is one scale and one zero point, or there is one for each output. */
 typedef enum heed_file_format {
@@ -68,7 +68,7 @@ typedef struct heed_file_tensor {
   const float *scales; /* (n_scales) */
   const void *zeros;   /* (n_scales), or null */
   uint32_t n_bytes, n_scales;
-  int32_t format, layout; /* heed_format or heed_file_format; heed_weights_layout */
+  int32_t dtype, layout; /* heed_dtype or heed_file_format; heed_weights_layout */
   int32_t n_dims, dims[HEED_FILE_MAX_DIMS];
   int32_t n_in, n_out;
 } heed_file_tensor;
@@ -92,7 +92,7 @@ heed_file_tensor heed_file_tensor_at(const heed_file *file, uint32_t i);
 /* The tensor of this name. */
 const char *heed_file_find(const heed_file *file, const char *name, heed_file_tensor *tensor);
 
-/* A tensor as weights of this shape, for heed_project and for layers. heed_file_weights takes HEED_F32, HEED_F16, HEED_BF16
+/* A tensor as weights of this shape, for heed_linear and for layers. heed_file_weights takes HEED_F32, HEED_F16, HEED_BF16
  * and HEED_INT8; heed_file_zero_points takes HEED_FILE_U8 and HEED_FILE_I8; heed_file_blocks takes HEED_Q8_0 and HEED_Q4_0;
  * heed_file_packed takes what heed_weights_pack has made. A program links what it calls. */
 const char *heed_file_weights(const heed_file *file, const char *name, int32_t n_in, int32_t n_out, heed_weights *w);

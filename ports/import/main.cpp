@@ -201,7 +201,7 @@ void list(const std::vector<tensor> &tensors) {
   static const char *const layouts[] = {"(in, out)", "(out, in)", "packed"};
   for (const tensor &t : tensors) {
     const bool whole = is_usable(t);
-    const std::string kind = whole ? format_name(t.format) : "-", shape = whole ? shape_text(t) : "-";
+    const std::string kind = whole ? format_name(t.dtype) : "-", shape = whole ? shape_text(t) : "-";
     const char *layout = !whole || !t.unsure.empty() || t.dims.size() < 2 ? "-" : layouts[t.layout];
     const std::string why = t.refused + t.left_out + t.unsure, more = why.empty() ? "" : ": " + why;
     const std::string name = t.name + (t.suggested.empty() ? "" : " (" + t.suggested + ")");

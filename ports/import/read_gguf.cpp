@@ -90,15 +90,15 @@ entry read_entry(checked_reader &c) {
   for (size_t i = dims.size(); i > 0; --i) dims[i - 1] = c.number(8);
   const uint64_t type = c.number(4);
   e.offset = c.number(8);
-  e.t.format = format_of(type);
+  e.t.dtype = format_of(type);
   if (is_integer(type)) {
     e.t.left_out = "is of integers";
-  } else if (e.t.format < 0) {
+  } else if (e.t.dtype < 0) {
     e.t.refused = "has the format " + type_name(type) + ": F32, F16, BF16, Q8_0 and Q4_0 are read, the others are not";
   } else {
     set_shape(e.t, dims);
   }
-  const bool in_blocks = e.t.format == HEED_Q8_0 || e.t.format == HEED_Q4_0;
+  const bool in_blocks = e.t.dtype == HEED_Q8_0 || e.t.dtype == HEED_Q4_0;
   if (in_blocks && is_usable(e.t) && (dims.empty() || dims.back() % 32 != 0)) {
     refuse(e.t.name, "is damaged: its rows are no whole blocks of 32");
   }

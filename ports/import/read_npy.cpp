@@ -56,14 +56,14 @@ std::vector<tensor> read_npy(span file, const std::string &name) {
   tensor t;
   t.name = name;
   const std::string type = after(header, "descr");
-  t.format = format_of(type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1));
+  t.dtype = format_of(type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1));
   set_shape(t, shape_of(after(header, "shape")));
   if (!t.refused.empty()) throw refusal(t.refused);
   if (t.dims.size() > 1 && after(header, "fortran_order").compare(0, 5, "False") != 0) {
     throw refusal("lies in Fortran's order: save numpy.ascontiguousarray(a)");
   }
   if (c.left() != (is_usable(t) ? bytes_of(t) : 0)) throw refusal("has more or fewer bytes than its shape says");
-  if (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
+  if (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
   t.refer(c.take(c.left()));
   std::vector<tensor> tensors;
   tensors.push_back(std::move(t));

@@ -38,10 +38,10 @@ int32_t format_of(int32_t type) {
 tensor converted(onnx_tensor &&p) {
   tensor t;
   t.name = p.name;
-  const int32_t format = format_of(p.type);
+  const int32_t dtype = format_of(p.type);
   if (is_integer(p.type)) {
     t.left_out = "is of integers";
-  } else if (format < 0) {
+  } else if (dtype < 0) {
     t.refused = "is of ONNX's type " + std::to_string(p.type) + ", which heed has not";
   } else if (p.sparse) {
     t.refused = "is sparse, which heed has not";
@@ -51,18 +51,18 @@ tensor converted(onnx_tensor &&p) {
     set_shape(t, p.dims);
   }
   if (!is_usable(t)) return t;
-  t.format = format;
+  t.dtype = dtype;
   if (p.raw.size != 0) {
     t.refer(p.raw);
   } else if (!p.integers.empty()) {
     bytes numbers;
-    for (const uint64_t i : p.integers) put(numbers, i, number_bytes(format));
+    for (const uint64_t i : p.integers) put(numbers, i, number_bytes(dtype));
     t.own(std::move(numbers));
   } else {
     t.own(std::move(p.floats));
   }
   if (t.numbers().size != bytes_of(t)) refuse(p.name, "has more or fewer numbers than its shape says");
-  if (format == HEED_FILE_U8 || format == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
+  if (dtype == HEED_FILE_U8 || dtype == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
   return t;
 }
 
@@ -79,7 +79,7 @@ std::string name_after(const onnx_node &n) {
   return name + (n.operation == "Add" ? ".bias" : ".weight");
 }
 
-bool is_quantized(const tensor &t) { return t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8; }
+bool is_quantized(const tensor &t) { return t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8; }
 
 class onnx_reader {
  public:
@@ -160,7 +160,7 @@ class onnx_reader {
   void scale(tensor &t, const onnx_use &use) {
     const tensor *const scale = tensor_at(use.scale), *const zero = tensor_at(use.zero);
     if (scale != nullptr && !is_part(t, *scale, !is_quantized(*scale))) return;
-    if (zero != nullptr && !is_part(t, *zero, zero->format == t.format || !is_quantized(*zero))) return;
+    if (zero != nullptr && !is_part(t, *zero, zero->dtype == t.dtype || !is_quantized(*zero))) return;
     const size_t n_scales = scale == nullptr ? 1 : scale->count(), n_zeros = zero == nullptr ? 1 : zero->count(),
                  n = std::max(n_scales, n_zeros);
     if (n > 1 && !follow_axis(t, use, n)) return;
@@ -177,16 +177,16 @@ class onnx_reader {
       if (part != onnx_none) parts_.insert(static_cast<size_t>(part));
     }
     if (zero == nullptr) return;
-    if (zero->format == t.format) {
+    if (zero->dtype == t.dtype) {
       for (size_t k = 0; k < n; ++k) {
         const uint8_t q = zero->numbers().data[n_zeros == 1 ? 0 : k];
-        t.zeros[k] = t.format == HEED_FILE_U8 ? q : static_cast<int8_t>(q);
+        t.zeros[k] = t.dtype == HEED_FILE_U8 ? q : static_cast<int8_t>(q);
       }
     } else {
       t.float_zeros = floats_of(*zero);
       t.float_zeros.resize(n, t.float_zeros[0]);
       t.zeros.clear();
-      t.format = t.format == HEED_FILE_U8 ? HEED_FILE_U8_PLUS : HEED_FILE_I8_PLUS;
+      t.dtype = t.dtype == HEED_FILE_U8 ? HEED_FILE_U8_PLUS : HEED_FILE_I8_PLUS;
     }
   }
 

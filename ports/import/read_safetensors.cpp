@@ -76,11 +76,11 @@ entry entry_of(const std::string &name, const json &value) {
   }
   if (!fits || (bits != 0 && (is_empty ? n_bytes != 0 : rest != 1)))
     refuse(name, "has more or fewer bytes than its shape says");
-  t.format = format_of(type);
-  if (t.format == -1) t.left_out = "is of integers";
-  if (t.format == -2) t.refused = "is of " + type + ", which heed has not";
+  t.dtype = format_of(type);
+  if (t.dtype == -1) t.left_out = "is of integers";
+  if (t.dtype == -2) t.refused = "is of " + type + ", which heed has not";
   if (is_usable(t)) set_shape(t, shape);
-  if (is_usable(t) && (t.format == HEED_FILE_U8 || t.format == HEED_FILE_I8)) t.scales = {1}, t.zeros = {0};
+  if (is_usable(t) && (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8)) t.scales = {1}, t.zeros = {0};
   return e;
 }
 

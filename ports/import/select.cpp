@@ -70,7 +70,7 @@ void set_layout(tensor &t, int32_t layout) {
   const std::string is = t.layout == HEED_IN_OUT ? "(in, out)" : "(out, in)";
   if (t.layout == HEED_PACKED)
     refuse(t.name, "is packed: --in-out and --out-in are for the weights that it was made of");
-  if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) refuse(t.name, "is in blocks of inputs: it is " + is);
+  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) refuse(t.name, "is in blocks of inputs: it is " + is);
   if (t.scales.size() > 1) refuse(t.name, "has a scale for each output: it is " + is);
   t.layout = layout;
 }

@@ -17,8 +17,8 @@ void set_shape(tensor &t, const std::vector<uint64_t> &dims) {
 }
 
 void expect_consistent(const tensor &t) {
-  const bool is_packed = t.layout == HEED_PACKED, has_zeros = t.format >= HEED_FILE_U8 && t.format <= HEED_FILE_I8_PLUS;
-  const bool is_scaled = has_zeros || (t.format == HEED_INT8 && !is_packed);
+  const bool is_packed = t.layout == HEED_PACKED, has_zeros = t.dtype >= HEED_FILE_U8 && t.dtype <= HEED_FILE_I8_PLUS;
+  const bool is_scaled = has_zeros || (t.dtype == HEED_INT8 && !is_packed);
   const size_t n_scales = t.scales.size(), n_zeros = t.zeros.size() + t.float_zeros.size();
   const bool one_is_enough = has_zeros && n_scales == 1;
   if (!is_packed && t.numbers().size != bytes_of(t)) refuse(t.name, "has more or fewer bytes than its shape says");
@@ -28,8 +28,8 @@ void expect_consistent(const tensor &t) {
   if (n_zeros != (has_zeros ? n_scales : 0)) refuse(t.name, "has more or fewer zero points than scales");
 }
 
-std::string format_name(int32_t format) {
-  switch (format) {
+std::string format_name(int32_t dtype) {
+  switch (dtype) {
     case HEED_F32:
       return "f32";
     case HEED_F16:
@@ -63,13 +63,13 @@ std::string shape_text(const tensor &t) {
 }
 
 uint64_t bytes_of(const tensor &t) {
-  if (t.format == HEED_Q8_0) return t.count() / 32 * 34;
-  if (t.format == HEED_Q4_0) return t.count() / 32 * 18;
-  return t.count() * static_cast<uint64_t>(number_bytes(t.format));
+  if (t.dtype == HEED_Q8_0) return t.count() / 32 * 34;
+  if (t.dtype == HEED_Q4_0) return t.count() / 32 * 18;
+  return t.count() * static_cast<uint64_t>(number_bytes(t.dtype));
 }
 
-int number_bytes(int32_t format) {
-  switch (format) {
+int number_bytes(int32_t dtype) {
+  switch (dtype) {
     case format_f64:
       return 8;
     case HEED_F32:

@@ -37,7 +37,7 @@ struct tensor {
   std::string name;
   std::string suggested;  // a name that tells more, for --node-names; or empty
   std::vector<uint32_t> dims;
-  int32_t format = HEED_F32, layout = HEED_OUT_IN;
+  int32_t dtype = HEED_F32, layout = HEED_OUT_IN;
   std::vector<float> scales;
   std::vector<int32_t> zeros;      // of HEED_FILE_U8 and HEED_FILE_I8, as many as scales
   std::vector<float> float_zeros;  // of the formats PLUS
@@ -102,12 +102,12 @@ inline bool is_usable(const tensor &t) { return t.left_out.empty() && t.refused.
 void expect_consistent(const tensor &t);
 
 // "f32", "288 x 1152", and the like, for messages and lists.
-std::string format_name(int32_t format);
+std::string format_name(int32_t dtype);
 std::string shape_text(const tensor &t);
 // Bytes of the numbers of a tensor that is not packed.
 uint64_t bytes_of(const tensor &t);
 // Bytes of a number of a format that has no blocks.
-int number_bytes(int32_t format);
+int number_bytes(int32_t dtype);
 
 }  // namespace heed_import
 

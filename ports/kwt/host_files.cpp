@@ -36,12 +36,12 @@ void check_heading(const std::string &path, const std::vector<std::string> &colu
 
 }  // namespace
 
-std::vector<uint32_t> read_tflite(const std::string &path, int32_t format) {
+std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype) {
   const std::vector<uint8_t> file = read_file(path);
   try {
     const auto net = std::make_unique<network::kwt1>();
     tflite::read_kwt(file.data(), file.size(), *net);
-    return network::flat_file(*net, format);
+    return network::flat_file(*net, dtype);
   } catch (const std::exception &error) {
     refuse(path, error.what());
   }

@@ -14,7 +14,7 @@
 namespace host_files {
 
 // The published model file as the flat file of kwt_weights.h, in HEED_F32 or HEED_INT8.
-std::vector<uint32_t> read_tflite(const std::string &path, int32_t format);
+std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype);
 
 // A model for kwt_init: the published file, converted to f32, or a flat one as it is. Aligned to cache lines.
 class model {

@@ -43,11 +43,11 @@ static void keep(kwt *net, heed_status status) {
 /* The file is read from front to back: its order is that of the network. */
 typedef struct reader {
   const unsigned char *at;
-  int32_t format;
+  int32_t dtype;
 } reader;
 
 static reader first_of(const kwt *net) {
-  const reader r = {(const unsigned char *)(net->weights + 1), net->weights->format};
+  const reader r = {(const unsigned char *)(net->weights + 1), net->weights->dtype};
   return r;
 }
 
@@ -60,13 +60,13 @@ static const void *take(reader *r, size_t n_bytes) {
 static const float *take_floats(reader *r, int32_t n) { return (const float *)take(r, (size_t)n * sizeof(float)); }
 
 /* Weights of another shape, in a file that is not ours, become null ones, which heed refuses. */
-static heed_weights take_matrix(kwt *net, reader *r, int32_t format, int32_t n_in, int32_t n_out) {
-  const size_t bytes = HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out);
+static heed_weights take_matrix(kwt *net, reader *r, int32_t dtype, int32_t n_in, int32_t n_out) {
+  const size_t bytes = HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out);
   heed_weights w;
   heed_status status = heed_weights_open(&w, take(r, bytes), bytes);
-  if (status == HEED_OK && w.format == format && w.n_in == n_in && w.n_out == n_out) return w;
-  keep(net, status != HEED_OK ? status : HEED_STATUS(HEED_MISFIT, HEED_ARG_PACKED));
-  return heed_weights_of(NULL, NULL, format, HEED_IN_OUT, n_in, n_out);
+  if (status == HEED_OK && w.dtype == dtype && w.n_in == n_in && w.n_out == n_out) return w;
+  keep(net, status != HEED_OK ? status : HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_PACKED));
+  return heed_weights_of(NULL, NULL, dtype, HEED_IN_OUT, n_in, n_out);
 }
 
 /* y (n, out) = x (n, in) w (in, out) + bias (out); rows of x and y are x_stride and y_stride floats apart */
@@ -74,7 +74,7 @@ static void project(kwt *net, const float *x, int32_t n, ptrdiff_t x_stride, hee
                     float *y, ptrdiff_t y_stride) {
   const heed_matrix from = {x, n, w.n_in, x_stride};
   const heed_matrix_out to = {y, n, w.n_out, y_stride};
-  keep(net, heed_project(from, w, bias, to, NULL));
+  keep(net, heed_linear(from, w, bias, to, NULL));
 }
 
 /* ------------------------------------------------------------------------------------------------------------ sound */
@@ -85,11 +85,11 @@ typedef struct sound_weights {
 } sound_weights;
 
 static sound_weights take_sound(kwt *net, reader *r) {
-  const int32_t format = KWT_SOUND_FORMAT(r->format);
+  const int32_t dtype = KWT_SOUND_FORMAT(r->dtype);
   sound_weights w;
   w.window = take_floats(r, KWT_FRAME);
-  for (int i = 0; i < 4; ++i) w.dft[i] = take_matrix(net, r, format, KWT_FOLD, KWT_HALF_BINS);
-  w.mel = take_matrix(net, r, format, KWT_N_BINS, KWT_N_MEL);
+  for (int i = 0; i < 4; ++i) w.dft[i] = take_matrix(net, r, dtype, KWT_FOLD, KWT_HALF_BINS);
+  w.mel = take_matrix(net, r, dtype, KWT_N_BINS, KWT_N_MEL);
   w.embedding = take_matrix(net, r, HEED_F32, KWT_N_MEL, KWT_DIM);
   return w;
 }
@@ -143,19 +143,19 @@ static const float *encode(kwt *net, reader *r, int32_t block) {
   const int one = block + 1 == KWT_N_BLOCKS && net->options == NULL;
   float *y = one ? net->token : net->x;
   heed_attention_layer attention = heed_attention_layer_default(KWT_DIM, 1);
-  attention.wq = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
-  attention.wk = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
-  attention.wv = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
-  attention.wo = take_matrix(net, r, r->format, KWT_DIM, KWT_DIM);
+  attention.wq = take_matrix(net, r, r->dtype, KWT_DIM, KWT_DIM);
+  attention.wk = take_matrix(net, r, r->dtype, KWT_DIM, KWT_DIM);
+  attention.wv = take_matrix(net, r, r->dtype, KWT_DIM, KWT_DIM);
+  attention.wo = take_matrix(net, r, r->dtype, KWT_DIM, KWT_DIM);
   attention.bo = take_floats(r, KWT_DIM);
   if (net->options != NULL) attention.options = &net->options[block];
   heed_transformer_layer b = heed_transformer_layer_default(&attention, KWT_HIDDEN, heed_layer_norm, heed_gelu_tanh);
   b.eps = net->weights->norm_epsilon;
   b.norm1_weight = take_floats(r, KWT_DIM);
   b.norm1_bias = take_floats(r, KWT_DIM);
-  b.w_up = take_matrix(net, r, r->format, KWT_DIM, KWT_HIDDEN);
+  b.w_up = take_matrix(net, r, r->dtype, KWT_DIM, KWT_HIDDEN);
   b.b_up = take_floats(r, KWT_HIDDEN);
-  b.w_down = take_matrix(net, r, r->format, KWT_HIDDEN, KWT_DIM);
+  b.w_down = take_matrix(net, r, r->dtype, KWT_HIDDEN, KWT_DIM);
   b.b_down = take_floats(r, KWT_DIM);
   b.norm2_weight = take_floats(r, KWT_DIM);
   b.norm2_bias = take_floats(r, KWT_DIM);
@@ -221,8 +221,8 @@ kwt_status kwt_run_float(kwt *net, const float *samples, size_t n_samples, kwt_r
 }
 
 static int same_network(const kwt_header *h) {
-  return h->version == KWT_FILE_VERSION && (h->format == HEED_F32 || h->format == HEED_INT8) &&
-         h->n_bytes == KWT_WEIGHTS_BYTES(h->format) && h->n_samples == KWT_N_SAMPLES && h->n_bins == KWT_N_BINS &&
+  return h->version == KWT_FILE_VERSION && (h->dtype == HEED_F32 || h->dtype == HEED_INT8) &&
+         h->n_bytes == KWT_WEIGHTS_BYTES(h->dtype) && h->n_samples == KWT_N_SAMPLES && h->n_bins == KWT_N_BINS &&
          h->n_mel == KWT_N_MEL && h->dim == KWT_DIM && h->hidden == KWT_HIDDEN && h->n_blocks == KWT_N_BLOCKS &&
          h->n_labels == KWT_N_LABELS;
 }

@@ -13,7 +13,7 @@
  * Memory: KWT_RAM_BYTES (193,856; 154,816 with the least workspace) in the caller's kwt object, 2.79 MB of weights, or
  * 0.88 MB in int8, read in place, 1.5 KB of stack besides heed's HEED_STACK_BYTES (GCC 12, any -O). No heap, no
  * variable of its own, no C library but memcpy and memmove.
- * Same bits everywhere: for int16 samples the result depends on samples, weights and heed's arithmetic profile alone,
+ * Same bits everywhere: for int16 samples the result depends on samples, weights and heed's arithmetic alone,
  * not on processor, compiler or kernel. Compile with -ffp-contract=off; fast-math is refused.
  * Threads: calls on different kwt objects may run at once.
  * Source: Berg, O'Connor, Cruz: Keyword Transformer, Interspeech 2021.
@@ -57,9 +57,9 @@ typedef enum kwt_stage {
 #define KWT_WORKSPACE_BYTES HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)
 #endif
 /* Floats of a block's activations. */
-#define KWT_ACTIVATIONS                                                                          \
-  ((HEED_TRANSFORMER_LAYER_BYTES(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_DIM, KWT_HIDDEN, 0) - \
-    HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)) /                                                    \
+#define KWT_ACTIVATIONS                                                                                   \
+  ((HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_DIM, KWT_HIDDEN, 0) - \
+    HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)) /                                                             \
    sizeof(float))
 
 /* The network's memory. Fields but clock, clock_user, ticks, failure and options are private. */

@@ -1,7 +1,7 @@
 /* Keyword spotting on a board: heed_kwt WEIGHTS CLIP. WEIGHTS is what kwt_weights wrote, f32 or int8, CLIP a WAV file
  * of one second; both are read into external memory. On a product the weights lie in flash and the samples come from a
  * microphone. Prints one JSON object; "bits" are those of the confidence and of the 12 logits, the same as heed_kwt
- * --bits prints on a PC for this arithmetic profile. SPDX-License-Identifier: MIT */
+ * --bits prints on a PC for this arithmetic arithmetic. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "kwt.h"
 #include "kwt_board_files.h"
@@ -51,9 +51,9 @@ static void write_result(const char *path, const kwt_result *heard, size_t stack
   write_percent("confidence_percent", (uint64_t)(heard->confidence * 1e6f), 1000000);
   port_write(",\"bits\":\""), write_bits(heard->confidence);
   for (int i = 0; i < KWT_N_LABELS; ++i) port_write(" "), write_bits(heard->logits[i]);
-  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
-  port_write("\",\"kernel\":\""), port_write(heed_kernel_current());
-  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
+  port_write("\",\"kernel\":\""), port_write(heed_isa_current());
+  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
   port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
   port_write("\",\"count\":"), port_write_count(count, 1);
   write_percent("sound_percent", net.ticks[KWT_STAGE_SOUND], count);

@@ -8,7 +8,7 @@
  *
  * Memory: sizeof(kwt_int) in the caller's object, 0.72 MB of weights, read in place. No heap, no variable of its own, no C
  * library but memcpy and memmove.
- * Same bits everywhere: the logits depend on samples and weights alone. There is one profile.
+ * Same bits everywhere: the logits depend on samples and weights alone. There is one arithmetic.
  *
  * The file: the header below, kwt_int_sound, its mel weights, then, aligned to 64 bytes, the layers (int_model.h). */
 #ifndef HEED_KWT_INT_H

@@ -25,7 +25,7 @@ static void write_result(const char *path, const kwt_int_result *heard, size_t s
   port_write("\",\"heard\":\""), port_write(kwt_label(heard->label));
   port_write("\",\"logits\":\"");
   for (int i = 0; i < KWT_N_LABELS; ++i) port_write(i ? " " : ""), port_write_int(heard->logits[i]);
-  port_write("\",\"kernel\":\""), port_write(heed_int_kernel_current());
+  port_write("\",\"kernel\":\""), port_write(heed_int_isa_current());
   port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
   for (int i = 0; i < KWT_N_STAGES; ++i) {
     count += net.ticks[i];

@@ -10,10 +10,10 @@
 
 namespace {
 
-void convert(const std::string &in, const std::string &out, int32_t format) {
-  const std::vector<uint32_t> file = host_files::read_tflite(in, format);
+void convert(const std::string &in, const std::string &out, int32_t dtype) {
+  const std::vector<uint32_t> file = host_files::read_tflite(in, dtype);
   const uint32_t one = 1;
-  if (format != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
+  if (dtype != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
     throw std::runtime_error("narrow weights are written on little-endian computers only");
   files::write(out, file, {in});
 }
@@ -21,13 +21,13 @@ void convert(const std::string &in, const std::string &out, int32_t format) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  const std::string format = argc == 4 ? argv[3] : "f32";
-  if (argc < 3 || argc > 4 || (format != "int8" && format != "f32")) {
+  const std::string dtype = argc == 4 ? argv[3] : "f32";
+  if (argc < 3 || argc > 4 || (dtype != "int8" && dtype != "f32")) {
     std::fprintf(stderr, "usage: kwt_weights IN.tflite OUT.bin [f32|int8]\n");
     return 2;
   }
   try {
-    convert(argv[1], argv[2], format == "int8" ? HEED_INT8 : HEED_F32);
+    convert(argv[1], argv[2], dtype == "int8" ? HEED_INT8 : HEED_F32);
     files::finish_standard_output();
     return 0;
   } catch (const std::exception &error) {

@@ -53,7 +53,7 @@ typedef struct kwt_header {
   uint32_t version;
   uint32_t n_bytes;  /* of the whole file: KWT_WEIGHTS_BYTES */
   uint32_t checksum; /* of every word after the header: kwt_checksum */
-  int32_t format;    /* of the blocks' matrices: HEED_F32 or HEED_INT8 */
+  int32_t dtype;     /* of the blocks' matrices: HEED_F32 or HEED_INT8 */
   uint32_t n_samples, n_bins, n_mel, dim, hidden, n_blocks, n_labels;
   float log_floor;    /* log(max(mel, log_floor)) */
   float norm_epsilon; /* added to the variance in every LayerNorm */
@@ -61,20 +61,19 @@ typedef struct kwt_header {
 } kwt_header;
 
 /* Steps of int8 are too coarse for the transform: what is quiet in a frame would drown in the error of what is loud. */
-#define KWT_SOUND_FORMAT(format) ((format) == HEED_INT8 ? HEED_F16 : HEED_F32)
+#define KWT_SOUND_FORMAT(dtype) ((dtype) == HEED_INT8 ? HEED_F16 : HEED_F32)
 
 /* Bytes of the file: 2,789,312 in f32, 876,352 in int8. */
 #define KWT_LINES(n_bytes) (((size_t)(n_bytes) + 63) / 64 * 64)
-#define KWT_MATRIX_BYTES(format, n_in, n_out) HEED_WEIGHTS_PACKED_BYTES(format, n_in, n_out)
-#define KWT_BLOCK_BYTES(format)                                                                     \
-  (4 * KWT_MATRIX_BYTES(format, KWT_DIM, KWT_DIM) + KWT_MATRIX_BYTES(format, KWT_DIM, KWT_HIDDEN) + \
-   KWT_MATRIX_BYTES(format, KWT_HIDDEN, KWT_DIM) + KWT_LINES((6 * KWT_DIM + KWT_HIDDEN) * sizeof(float)))
-#define KWT_WEIGHTS_BYTES(format)                                                                       \
-  (sizeof(kwt_header) + KWT_LINES(KWT_FRAME * sizeof(float)) +                                          \
-   4 * KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_FOLD, KWT_HALF_BINS) +                            \
-   KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(format), KWT_N_BINS, KWT_N_MEL) +                                  \
-   KWT_MATRIX_BYTES(HEED_F32, KWT_N_MEL, KWT_DIM) + KWT_LINES(KWT_N_TOKENS * KWT_DIM * sizeof(float)) + \
-   KWT_N_BLOCKS * KWT_BLOCK_BYTES(format) + KWT_MATRIX_BYTES(HEED_F32, KWT_DIM, KWT_N_LABELS) +         \
-   KWT_LINES(KWT_N_LABELS * sizeof(float)))
+#define KWT_MATRIX_BYTES(dtype, n_in, n_out) HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out)
+#define KWT_BLOCK_BYTES(dtype)                                                                    \
+  (4 * KWT_MATRIX_BYTES(dtype, KWT_DIM, KWT_DIM) + KWT_MATRIX_BYTES(dtype, KWT_DIM, KWT_HIDDEN) + \
+   KWT_MATRIX_BYTES(dtype, KWT_HIDDEN, KWT_DIM) + KWT_LINES((6 * KWT_DIM + KWT_HIDDEN) * sizeof(float)))
+#define KWT_WEIGHTS_BYTES(dtype)                                                                                       \
+  (sizeof(kwt_header) + KWT_LINES(KWT_FRAME * sizeof(float)) +                                                         \
+   4 * KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(dtype), KWT_FOLD, KWT_HALF_BINS) +                                            \
+   KWT_MATRIX_BYTES(KWT_SOUND_FORMAT(dtype), KWT_N_BINS, KWT_N_MEL) + KWT_MATRIX_BYTES(HEED_F32, KWT_N_MEL, KWT_DIM) + \
+   KWT_LINES(KWT_N_TOKENS * KWT_DIM * sizeof(float)) + KWT_N_BLOCKS * KWT_BLOCK_BYTES(dtype) +                         \
+   KWT_MATRIX_BYTES(HEED_F32, KWT_DIM, KWT_N_LABELS) + KWT_LINES(KWT_N_LABELS * sizeof(float)))
 
 #endif

@@ -23,23 +23,23 @@ class flat_writer {
   void floats(const float *numbers, size_t n) { put(numbers, n * sizeof(float)); }
 
   // (n_in, n_out), packed in the format
-  void matrix(const float *numbers, int32_t n_in, int32_t n_out, int32_t format) {
-    const size_t n = heed_weights_packed_bytes(format, n_in, n_out);
+  void matrix(const float *numbers, int32_t n_in, int32_t n_out, int32_t dtype) {
+    const size_t n = heed_weights_packed_bytes(dtype, n_in, n_out);
     std::vector<uint8_t> room(n + HEED_ALIGNMENT);
     uint8_t *const packed = room.data() + (0 - reinterpret_cast<uintptr_t>(room.data())) % HEED_ALIGNMENT;
-    accept(heed_weights_pack(heed_weights_of(numbers, nullptr, HEED_F32, HEED_IN_OUT, n_in, n_out), format,
+    accept(heed_weights_pack(heed_weights_of(numbers, nullptr, HEED_F32, HEED_IN_OUT, n_in, n_out), dtype,
                              heed_memory_of(packed, n)));
     put(packed, n);
   }
 
-  std::vector<uint32_t> finish(const kwt1 &net, int32_t format) {
+  std::vector<uint32_t> finish(const kwt1 &net, int32_t dtype) {
     kwt_header h = {};
     h.magic[0] = KWT_FILE_MAGIC_0;
     h.magic[1] = KWT_FILE_MAGIC_1;
     h.version = KWT_FILE_VERSION;
     h.n_bytes = static_cast<uint32_t>(4 * words_.size());
     h.checksum = kwt_checksum(&words_[sizeof h / 4], words_.size() - sizeof h / 4);
-    h.format = format;
+    h.dtype = dtype;
     h.n_samples = KWT_N_SAMPLES;
     h.n_bins = KWT_N_BINS;
     h.n_mel = KWT_N_MEL;
@@ -74,7 +74,7 @@ void check_dft(const kwt1 &net) {
   }
 }
 
-void put_dft(flat_writer &file, const kwt1 &net, int32_t format) {
+void put_dft(flat_writer &file, const kwt1 &net, int32_t dtype) {
   check_dft(net);
   for (int part = 0; part < 4; ++part) {  // cosines of even bins, of odd ones, sines
     std::vector<float> w(size_t{KWT_FOLD} * KWT_HALF_BINS);
@@ -85,17 +85,17 @@ void put_dft(flat_writer &file, const kwt1 &net, int32_t format) {
         w[size_t(row * KWT_HALF_BINS + i)] = used ? net.dft[row][part / 2 * KWT_N_BINS + bin] : 0.0f;
       }
     }
-    file.matrix(w.data(), KWT_FOLD, KWT_HALF_BINS, format);
+    file.matrix(w.data(), KWT_FOLD, KWT_HALF_BINS, dtype);
   }
 }
 
-void put_mel(flat_writer &file, const kwt1 &net, int32_t format) {
+void put_mel(flat_writer &file, const kwt1 &net, int32_t dtype) {
   std::vector<float> w(size_t{KWT_N_BINS} * KWT_N_MEL);
   for (int row = 0; row < KWT_N_BINS; ++row) {
     const float *from = net.mel[row < KWT_HALF_BINS ? 2 * row : 2 * (row - KWT_HALF_BINS) + 1];
     std::memcpy(&w[size_t(row) * KWT_N_MEL], from, KWT_N_MEL * sizeof(float));
   }
-  file.matrix(w.data(), KWT_N_BINS, KWT_N_MEL, format);
+  file.matrix(w.data(), KWT_N_BINS, KWT_N_MEL, dtype);
 }
 
 // ((logs dct - mean) * factor) w + b + position = logs embedding + start; the class token has row 0 for itself.
@@ -118,12 +118,12 @@ void put_embedding(flat_writer &file, const kwt1 &net) {
   file.floats(start.data(), start.size());
 }
 
-void put_block(flat_writer &file, const block &b, int32_t format) {
-  for (const float *w : {b.wq[0], b.wk[0], b.wv[0], b.wo[0]}) file.matrix(w, KWT_DIM, KWT_DIM, format);
+void put_block(flat_writer &file, const block &b, int32_t dtype) {
+  for (const float *w : {b.wq[0], b.wk[0], b.wv[0], b.wo[0]}) file.matrix(w, KWT_DIM, KWT_DIM, dtype);
   for (const float *row : {b.bo, b.gamma_1, b.beta_1}) file.floats(row, KWT_DIM);
-  file.matrix(b.w1[0], KWT_DIM, KWT_HIDDEN, format);
+  file.matrix(b.w1[0], KWT_DIM, KWT_HIDDEN, dtype);
   file.floats(b.b1, KWT_HIDDEN);
-  file.matrix(b.w2[0], KWT_HIDDEN, KWT_DIM, format);
+  file.matrix(b.w2[0], KWT_HIDDEN, KWT_DIM, dtype);
   for (const float *row : {b.b2, b.gamma_2, b.beta_2}) file.floats(row, KWT_DIM);
 }
 
@@ -144,17 +144,17 @@ folded fold_of(int n, int bin, bool is_sine) {
   return zero ? folded{at.row, 0} : at;
 }
 
-std::vector<uint32_t> flat_file(const kwt1 &net, int32_t format) {
-  const int32_t sound_format = KWT_SOUND_FORMAT(format);
+std::vector<uint32_t> flat_file(const kwt1 &net, int32_t dtype) {
+  const int32_t sound_format = KWT_SOUND_FORMAT(dtype);
   flat_writer file;
   file.floats(net.window, KWT_FRAME);
   put_dft(file, net, sound_format);
   put_mel(file, net, sound_format);
   put_embedding(file, net);
-  for (const block &b : net.blocks) put_block(file, b, format);
+  for (const block &b : net.blocks) put_block(file, b, dtype);
   file.matrix(net.w_label[0], KWT_DIM, KWT_N_LABELS, HEED_F32);
   file.floats(net.b_label, KWT_N_LABELS);
-  return file.finish(net, format);
+  return file.finish(net, dtype);
 }
 
 }  // namespace network

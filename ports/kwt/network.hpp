@@ -45,7 +45,7 @@ folded fold_of(int n, int bin, bool is_sine);
 
 // The flat file in HEED_F32 or HEED_INT8, words in this computer's byte order. Throws std::runtime_error where the
 // transform is not one of 512 that can be folded.
-std::vector<uint32_t> flat_file(const kwt1 &net, int32_t format);
+std::vector<uint32_t> flat_file(const kwt1 &net, int32_t dtype);
 
 }  // namespace network
 

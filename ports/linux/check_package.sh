@@ -30,7 +30,7 @@ int main(void) {
   float y[5][3];
   heed_status s = heed_self_attention(heed_matrix_of(x[0], 5, 3), HEED_SCALE_DEFAULT,
                                       heed_matrix_out_of(y[0], 5, 3), workspace);
-  printf("%s: %.5f, heed %s, kernel %s\n", heed_status_text(s), (double)y[0][0], heed_version(), heed_kernel_current());
+  printf("%s: %.5f, heed %s, kernel %s\n", heed_status_text(s), (double)y[0][0], heed_version(), heed_isa_current());
   return s != HEED_OK || y[0][0] < 4.99985f || y[0][0] > 4.99987f;
 }
 END
@@ -193,7 +193,7 @@ cat >fetch/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.16)
 project(app C CXX)
 include(FetchContent)
-set(HEED_FIXED_KERNEL scalar CACHE STRING "")
+set(HEED_FIXED_ISA scalar CACHE STRING "")
 FetchContent_Declare(heed SOURCE_DIR $source)
 FetchContent_MakeAvailable(heed)
 add_executable(app ../app.c)

@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   const char *speech = argc > 1 ? argv[1] : getenv("HEED_KWT1"), *dreams = getenv("HEED_DREAMS");
   const char *moonshine = getenv("HEED_MOONSHINE");
   int n_failed = 0;
-  printf("heed %s, kernel in use: %s\n", heed_version(), heed_kernel_current());
+  printf("heed %s, kernel in use: %s\n", heed_version(), heed_isa_current());
 
   headline("1. A worked sentence");
   n_failed += part("worked sentence", demo_sentence(getenv("HEED_SENTENCE_MAP")));

@@ -1,5 +1,5 @@
 /* heed_device_bench [SHAPE...]: the benchmark of microcontrollers (bench/device_bench.h), for comparison: its digests
- * are what a board must give. HEED_KERNEL names the kernel. SPDX-License-Identifier: MIT */
+ * are what a board must give. HEED_ISA names the kernel. SPDX-License-Identifier: MIT */
 #include "device_bench.h"
 
 #include <heed/heed.h>

@@ -18,26 +18,27 @@ int demo_selftest(void) {
   HEED_MEMORY(memory, HEED_SELFTEST_BYTES);
   heed_selftest_report report = heed_selftest_report_default();
   printf("heed %s, kernels that this processor can run, best first:\n", heed_version());
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    const char *name = heed_kernel_name(i);
-    const int fused = heed_kernel_profile(name) == HEED_PROFILE_FUSED;
-    printf("  %-16s %s\n", name, fused ? "fused multiply-add" : "product, then sum");
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    const char *name = heed_isa_name(i);
+    const int has_fma = heed_isa_arithmetic(name) == HEED_ARITHMETIC_FMA;
+    printf("  %-16s %s\n", name, has_fma ? "fused multiply-add" : "product, then sum");
   }
   fflush(stdout); /* what follows takes long on a slow processor */
   heed_status status = heed_selftest(memory, &report);
   if (status != HEED_OK) return failed(status, &report);
-  printf("all equal to the scalar reference of their profile: %d kernels x %d cases, %u floats compared bit by bit\n",
-         report.n_kernels, report.n_cases, report.n_floats);
+  printf(
+      "all equal to the scalar reference of their arithmetic: %d kernels x %d cases, %u floats compared bit by bit\n",
+      report.n_kernels, report.n_cases, report.n_floats);
 
   printf("kernels of integers:\n");
-  const char *const current = heed_int_kernel_current();
-  for (int32_t i = 0; i < heed_int_kernel_count() && status == HEED_OK; ++i) {
-    heed_int_kernel_use(heed_int_kernel_name(i));
+  const char *const current = heed_int_isa_current();
+  for (int32_t i = 0; i < heed_int_isa_count() && status == HEED_OK; ++i) {
+    heed_int_isa_use(heed_int_isa_name(i));
     status = heed_int_selftest(memory, &report);
     if (status == HEED_OK)
-      printf("  %-16s equal to plain loops: %d cases, %u numbers\n", heed_int_kernel_current(), report.n_cases,
+      printf("  %-16s equal to plain loops: %d cases, %u numbers\n", heed_int_isa_current(), report.n_cases,
              report.n_floats);
   }
-  heed_int_kernel_use(current);
+  heed_int_isa_use(current);
   return status == HEED_OK ? 0 : failed(status, &report);
 }

@@ -164,8 +164,9 @@ static void projections(void) {
   printf("\n  projections of x = [.4 .5 .6]\n");
   for (int i = 0; i < 3; ++i) {
     float y[dim], dot;
-    check_status("heed_linear", heed_linear(heed_matrix_of(x, 1, dim), heed_matrix_of(w[i][0], dim, dim), NULL,
-                                            heed_matrix_out_of(y, 1, dim), NULL));
+    check_status("heed_linear",
+                 heed_linear(heed_matrix_of(x, 1, dim), heed_weights_of_matrix(heed_matrix_of(w[i][0], dim, dim)), NULL,
+                             heed_matrix_out_of(y, 1, dim), NULL));
     check_status("heed_dot", heed_dot(query, keys[i], dim, &dot));
     printf("  %-8s%9.5f%9.5f%9.5f     [.6 .5 .4] . key %d = %.5f\n", names[i], (double)y[0], (double)y[1], (double)y[2],
            i + 1, (double)dot);

@@ -61,16 +61,16 @@ static int time_shape(const heed_shape *s, const char *kernel) {
 }
 
 int demo_speed(void) {
-  const char *best = heed_kernel_current();
+  const char *best = heed_isa_current();
   int failed = 0;
   for (const double end = heed_seconds() + 0.3; heed_seconds() < end;) heed_peak_flops(best); /* let the clock rise */
   printf("  one core, kernel %s; its multiply-add peak is %.1f GFLOP/s here\n", best, 1e-9 * heed_peak_flops(best));
   for (int i = 0; i < heed_n_shapes; ++i) failed |= time_shape(&heed_shapes[i], best);
   printf("  the first shape on every kernel, of the peak at that kernel's vector width:\n");
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) {
-    failed |= heed_kernel_use(heed_kernel_name(i)) != HEED_OK;
-    failed |= time_shape(&heed_shapes[0], heed_kernel_name(i));
+  for (int32_t i = 0; i < heed_isa_count(); ++i) {
+    failed |= heed_isa_use(heed_isa_name(i)) != HEED_OK;
+    failed |= time_shape(&heed_shapes[0], heed_isa_name(i));
   }
-  heed_kernel_use(NULL);
+  heed_isa_use(NULL);
   return failed;
 }

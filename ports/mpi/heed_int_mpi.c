@@ -58,7 +58,7 @@ static void attend(const node *n, int32_t begin, int32_t end, heed_memory states
   call.position = n->n_kv - n->n_q - begin; /* among these keys: it may be negative, or beyond them */
   call.score = heed_multiplier_of(0x1.2p-11f);
   call.value = heed_multiplier_of(96.0f);
-  call.out.format = HEED_INT16;
+  call.out.dtype = HEED_INT16;
   call.lse = lse;
   call.partial = states;
   must(heed_int_attention_run(&call), "heed_int_attention_run");
@@ -69,7 +69,7 @@ static void finish(const node *n, heed_memory states, int16_t *out, int32_t *lse
   heed_int_attention call = heed_int_attention_of(NULL, NULL, NULL, n->n_q, 1, n->n_heads, n->n_kv_heads, n->head_dim,
                                                   (int8_t *)(void *)out, heed_memory_of(NULL, 0));
   call.value = heed_multiplier_of(96.0f);
-  call.out.format = HEED_INT16;
+  call.out.dtype = HEED_INT16;
   call.lse = lse;
   call.partial = states;
   must(heed_int_partial_finish(&call), "heed_int_partial_finish");

@@ -225,23 +225,23 @@ static int run(node *n, const char *way, const float *alone) {
   return equal && sent == formula * n_q;
 }
 
-/* Bits agree within a profile: where one processor has no fused multiply-add, nobody uses it. */
-static void agree_on_profile(void) {
-  int mine = heed_kernel_profile(heed_kernel_current()), least;
+/* Bits agree within an arithmetic: where one processor has no fused multiply-add, nobody uses it. */
+static void agree_on_arithmetic(void) {
+  int mine = heed_isa_arithmetic(heed_isa_current()), least;
   MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (mine != least) must(heed_kernel_use("unfused"), "heed_kernel_use");
+  if (mine != least) must(heed_isa_use("no-fma"), "heed_isa_use");
 }
 
 static int run_all(node *n, const char *mode) {
-  agree_on_profile();
+  agree_on_arithmetic();
   allocate_all(n);
   float *alone = n->rank == n->root ? attend_alone(n) : NULL;
   MPI_Bcast(n->q, (int)query_floats(n, n->n_q), MPI_FLOAT, n->root, MPI_COMM_WORLD);
   const size_t query_bytes = query_floats(n, 1) * sizeof(float);
   int good = 1;
   if (alone != NULL)
-    printf("kernel %s; each row of queries, %zu bytes, went to %d other ranks\n\n%s", heed_kernel_current(),
-           query_bytes, n->root, table_head);
+    printf("kernel %s; each row of queries, %zu bytes, went to %d other ranks\n\n%s", heed_isa_current(), query_bytes,
+           n->root, table_head);
   if (strcmp(mode, "gather") != 0) good &= run(n, "chain", alone);
   if (strcmp(mode, "chain") != 0) good &= run(n, "gather", alone);
   free(alone);

@@ -27,8 +27,8 @@ static int hello(void) {
     printf("\n");
   }
   /* One number for all processors with a fused multiply-add, one for all others. */
-  const char *kernel = heed_kernel_current();
-  const int right = sum == (heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? 0xe090dbd8 : 0x1c2353dd);
+  const char *kernel = heed_isa_current();
+  const int right = sum == (heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? 0xe090dbd8 : 0x1c2353dd);
   printf("heed %s, kernel %s, bits %08lx: %s\n", heed_version(), kernel, (unsigned long)sum,
          right ? "right, as everywhere" : "WRONG");
   return !right;

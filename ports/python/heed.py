@@ -128,14 +128,14 @@ def _struct(name, fields):
 _memory = _struct("heed_memory", [("p", "data"), ("z", "bytes")])
 _matrix = _struct("heed_matrix", [("p", "data"), ("i", "n_rows dim"), ("z", "row_stride")])
 _tensor = _struct("heed_tensor", [("p", "data"), ("z", "batch_stride head_stride row_stride")])
-_weights = _struct("heed_weights", [("p", "data scales"), ("i", "format layout n_in n_out"), ("z", "row_stride"),
+_weights = _struct("heed_weights", [("p", "data scales"), ("i", "dtype layout n_in n_out"), ("z", "row_stride"),
                                      ("p", "code zero_points"), ("i", "n_scales")])
 _rope = _struct("heed_rope", [("u", "struct_size"), ("p", "code"), ("i", "style rotary_dim"), ("f", "base scale"),
                               ("p", "inverse_frequencies")])
 _mask = _struct("heed_mask", [("u", "struct_size"), ("p", "code"), ("i", "n_keys"), ("p", "data"),
                               ("z", "batch_stride head_stride query_stride")])
 _options = _struct("heed_options", [("u", "struct_size"), ("p", "ranges mask softcap alibi sinks scores weights lse column_sums "
-                                                                "top_k partial narrow")])
+                                                                "topk_weights partial typed")])
 _attention = _struct("heed_attention", [
     ("u", "struct_size"), ("i", "batch n_heads n_kv_heads n_q n_kv head_dim v_dim"), ("f", "scale"), ("i", "causal position"),
     (_tensor, "q k v out"), (_memory, "workspace"), ("p", "executor options cache")])
@@ -144,17 +144,17 @@ _attention_layer = _struct("heed_attention_layer", [
     (_weights, "wq wk wv wo"), ("p", "bq bk bv bo rope cache options qk_norm"), ("f", "qk_eps"),
     ("p", "q_norm_weight q_norm_bias k_norm_weight k_norm_bias"), ("i", "qk_norm_whole cross"), ("p", "batch")])
 _transformer_layer = _struct("heed_transformer_layer", [
-    ("u", "struct_size"), ("p", "attention"), ("i", "hidden_dim norm_first"), ("p", "norm"), ("f", "eps"),
+    ("u", "struct_size"), ("p", "attention"), ("i", "ffn_dim norm_first"), ("p", "norm"), ("f", "eps"),
     ("p", "norm1_weight norm1_bias norm2_weight norm2_bias activation"), (_weights, "w_up w_gate w_down"),
-    ("p", "b_up b_gate b_down cross norm_cross_weight norm_cross_bias"), ("i", "norm_after"),
-    ("p", "after1_weight after1_bias after2_weight after2_bias after_cross_weight after_cross_bias"),
-    ("i", "parallel hidden_order out_rows")])
+    ("p", "b_up b_gate b_down cross norm_cross_weight norm_cross_bias"), ("i", "post_norm"),
+    ("p", "post_norm1_weight post_norm1_bias post_norm2_weight post_norm2_bias post_norm_cross_weight post_norm_cross_bias"),
+    ("i", "parallel ffn_order out_rows")])
 
 FORMATS = {"f32": 0, "f16": 1, "bf16": 2, "int8": 3, "q8_0": 4, "q4_0": 5, "uint8": 7}
 LAYOUTS = {"in_out": 0, "out_in": 1}
 STYLES = {"interleaved": 0, "halves": 1}
 _SCALE_DEFAULT = 3.402823466e+38
-_UNKNOWN_STRUCT = 41
+_BAD_STRUCT_SIZE = 41
 
 _library = None
 
@@ -183,7 +183,7 @@ def load(path=None):
         library = ctypes.CDLL(path if os.sep not in path else os.path.abspath(path))
     except OSError as error:
         raise OSError(f"libheed cannot be loaded: {error}; give load() its path, or set HEED_LIBRARY") from None
-    for name in ("heed_version", "heed_kernel_current", "heed_kernel_name", "heed_status_text", "heed_status_argument"):
+    for name in ("heed_version", "heed_isa_current", "heed_isa_name", "heed_status_text", "heed_status_argument"):
         getattr(library, name).restype = ctypes.c_char_p
     for name in ("heed_workspace_bytes", "heed_weights_packed_bytes", "heed_attention_layer_bytes", "heed_transformer_layer_bytes"):
         getattr(library, name).restype = ctypes.c_size_t
@@ -225,7 +225,7 @@ def _check_structs(path):
         try:
             run()
         except Error as error:
-            if error.status // -1000 != _UNKNOWN_STRUCT:
+            if error.status // -1000 != _BAD_STRUCT_SIZE:
                 raise
             wrong.append(struct.__name__)
     if wrong:
@@ -296,18 +296,18 @@ def version():
 
 def kernels():
     """Names of the kernels that this processor can run. The first is the best."""
-    return [_heed().heed_kernel_name(i).decode() for i in range(_heed().heed_kernel_count())]
+    return [_heed().heed_isa_name(i).decode() for i in range(_heed().heed_isa_count())]
 
 
 def kernel():
-    return _heed().heed_kernel_current().decode()
+    return _heed().heed_isa_current().decode()
 
 
 def use_kernel(name=None):
-    """Forces a kernel, or "fused" or "unfused"; None returns to the automatic choice."""
+    """Forces a kernel, or "fma" or "no-fma"; None returns to the automatic choice."""
     if not isinstance(name, (str, type(None))):
         raise ValueError(f"name is {name!r}, not a string")
-    _call("heed_kernel_use", None if name is None else name.encode())
+    _call("heed_isa_use", None if name is None else name.encode())
 
 
 # ------------------------------------------------------------------------------------------------------------- rows
@@ -417,7 +417,7 @@ def project(x, w, bias=None):
     x, bias = _floats("x", x, (..., w.n_in)), _floats("bias", bias, (w.n_out,))
     flat = numpy.ascontiguousarray(x).reshape(-1, x.shape[-1])
     y = numpy.empty((flat.shape[0], w.n_out), numpy.float32)
-    _call("heed_project", _matrix_of("x", flat), w.struct, _vector("bias", bias, w.n_out), _matrix_of("y", y), None)
+    _call("heed_linear", _matrix_of("x", flat), w.struct, _vector("bias", bias, w.n_out), _matrix_of("y", y), None)
     return y.reshape(x.shape[:-1] + (w.n_out,))
 
 
@@ -606,17 +606,17 @@ class TransformerLayer(_Layer):
 
     OBJECTS = {"attention": "AttentionLayer", "cross": "AttentionLayer"}
     VECTORS = {"b_up": "up", "b_gate": "hidden", "b_down": "model",
-               **{f"{part}_{kind}": "model" for part in ("norm1", "norm2", "norm_cross", "after1", "after2", "after_cross")
+               **{f"{part}_{kind}": "model" for part in ("norm1", "norm2", "norm_cross", "post_norm1", "post_norm2", "post_norm_cross")
                   for kind in ("weight", "bias")}}
 
     def _widths(self):
         s = self.struct
-        return {"up": s.hidden_dim * (2 if s.hidden_order else 1), "hidden": s.hidden_dim, "model": self.keeps["attention"].struct.model_dim}
+        return {"up": s.ffn_dim * (2 if s.ffn_order else 1), "hidden": s.ffn_dim, "model": self.keeps["attention"].struct.model_dim}
 
-    def __init__(self, attention, hidden_dim, norm="layer_norm", activation="gelu", eps=1e-5, **fields):
+    def __init__(self, attention, ffn_dim, norm="layer_norm", activation="gelu", eps=1e-5, **fields):
         if attention is None:
             raise ValueError("attention is None, not an AttentionLayer")
-        super().__init__(_transformer_layer, attention=attention, hidden_dim=hidden_dim, norm=norm, activation=activation,
+        super().__init__(_transformer_layer, attention=attention, ffn_dim=ffn_dim, norm=norm, activation=activation,
                          eps=eps, **fields)
 
     def __call__(self, x):

@@ -15,7 +15,7 @@ static heed_weights weights_of(const float *w, int32_t n_in, int32_t n_out) {
 /* y (16) = x (in) w (in, 16) + bias (16) */
 static void project(sensor *net, const float *x, int32_t n_in, const float *w, const float *bias, float *y) {
   keep(net,
-       heed_project(heed_matrix_of(x, 1, n_in), weights_of(w, n_in, dim), bias, heed_matrix_out_of(y, 1, dim), NULL));
+       heed_linear(heed_matrix_of(x, 1, n_in), weights_of(w, n_in, dim), bias, heed_matrix_out_of(y, 1, dim), NULL));
 }
 
 /* y (width) = norm of x (width) */

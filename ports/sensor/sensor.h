@@ -9,7 +9,7 @@
  *
  * Rows: each is used at once and need not be kept. After it only 16 numbers of it are left.
  * Memory: SENSOR_RAM_BYTES (26,496 with the least workspace), 58 KB of weights, read in place; the stack of README.md.
- * Same bits everywhere: the result depends on rows, weights and heed's arithmetic profile alone, not on processor,
+ * Same bits everywhere: the result depends on rows, weights and heed's arithmetic alone, not on processor,
  * compiler or kernel. Compile with -ffp-contract=off; fast-math is refused.
  */
 #ifndef HEED_SENSOR_H
@@ -24,9 +24,9 @@ extern "C" {
 /* Memory of a layer: the least, and room for seven rows more on their way, 48 floats each. More takes memory and changes no
  * bit; define it alike for sensor.c and every file that includes this header. */
 #ifndef SENSOR_LAYER_BYTES
-#define SENSOR_LAYER_BYTES                                                                                    \
-  (HEED_TRANSFORMER_LAYER_MIN_BYTES(SENSOR_N_TOKENS, SENSOR_DIM, SENSOR_N_HEADS, SENSOR_N_HEADS, SENSOR_HEAD, \
-                                    SENSOR_HEAD, SENSOR_HIDDEN, 0) +                                          \
+#define SENSOR_LAYER_BYTES                                                                                             \
+  (HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(SENSOR_N_TOKENS, SENSOR_DIM, SENSOR_N_HEADS, SENSOR_N_HEADS, SENSOR_HEAD, \
+                                             SENSOR_HEAD, SENSOR_HIDDEN, 0) +                                          \
    7 * 4 * 48)
 #endif
 

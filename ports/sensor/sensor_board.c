@@ -55,7 +55,7 @@ static sensor_status run(const char *path, network_result *result) {
 static void write_bits(const network_result *result) {
   for (int c = 0; c < SENSOR_N_CLASSES; ++c) port_write(" "), port_write_hex((uint32_t)result->distances[c]);
   for (int i = 0; i < SENSOR_DIM; ++i) port_write(" "), port_write_hex((uint32_t)(int32_t)result->embedding[i]);
-  port_write("\",\"profile\":\"integers");
+  port_write("\",\"arithmetic\":\"integers");
 }
 #else
 static void write_float(float x) {
@@ -68,8 +68,8 @@ static void write_float(float x) {
 static void write_bits(const network_result *result) {
   for (int c = 0; c < SENSOR_N_CLASSES; ++c) write_float(result->distances[c]);
   for (int i = 0; i < SENSOR_DIM; ++i) write_float(result->embedding[i]);
-  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
-  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
+  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
 }
 #endif
 

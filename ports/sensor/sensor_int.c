@@ -19,24 +19,24 @@ static heed_int_norm norm_of(const sensor_int_norm *n) {
   return norm;
 }
 
-static heed_int_linear linear_of(const int8_t *w, int32_t n_in, int32_t n_out, const int32_t *bias,
-                                 const heed_multiplier *multipliers) {
-  const heed_int_linear linear = {heed_weights_of(w, NULL, HEED_INT8, HEED_OUT_IN, n_in, n_out), bias, multipliers};
+static heed_int_projection linear_of(const int8_t *w, int32_t n_in, int32_t n_out, const int32_t *bias,
+                                     const heed_multiplier *multipliers) {
+  const heed_int_projection linear = {heed_weights_of(w, NULL, HEED_INT8, HEED_OUT_IN, n_in, n_out), bias, multipliers};
   return linear;
 }
 
 /* y (1, 16) in int16 = x (1, in) in int8 times w, plus bias */
 static void project(sensor_int *net, const int8_t *x, int32_t n_in, const int8_t *w, const int32_t *bias,
                     const heed_multiplier *multipliers, int16_t *y) {
-  const heed_int_linear l = linear_of(w, n_in, dim, bias, multipliers);
-  keep(net, heed_int_project(heed_int_matrix_of(x, HEED_INT8, 1, n_in, 0), l.w, l.bias, l.multipliers,
-                             heed_int_matrix_out_of(y, HEED_INT16, 1, dim, 0), NULL));
+  const heed_int_projection l = linear_of(w, n_in, dim, bias, multipliers);
+  keep(net, heed_int_linear(heed_int_matrix_of(x, HEED_INT8, 1, n_in, 0), l.w, l.bias, l.multipliers,
+                            heed_int_matrix_out_of(y, HEED_INT16, 1, dim, 0), NULL));
 }
 
 /* x (1, 16) in int16 becomes its norm, in int8 or int16 */
-static void normalise(sensor_int *net, const int16_t *x, const sensor_int_norm *norm, void *y, int32_t format) {
+static void normalise(sensor_int *net, const int16_t *x, const sensor_int_norm *norm, void *y, int32_t dtype) {
   keep(net, heed_int_layer_norm(heed_int_matrix_of(x, HEED_INT16, 1, dim, 0), norm_of(norm),
-                                heed_int_matrix_out_of(y, format, 1, dim, 0), NULL));
+                                heed_int_matrix_out_of(y, dtype, 1, dim, 0), NULL));
 }
 
 /* x (121, 16) through a layer: all rows in place, or, of the last one, row 0 to y. */

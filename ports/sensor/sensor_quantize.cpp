@@ -35,7 +35,7 @@ rows norm(const float *x, size_t n, size_t width, const float *weight, const flo
 rows times(const rows &x, size_t n_in, const float *w, const float *bias) {
   const int32_t n = static_cast<int32_t>(x.size() / n_in), in = static_cast<int32_t>(n_in), out = SENSOR_DIM;
   rows y(static_cast<size_t>(n) * dim);
-  expect_ok(heed_linear(heed_matrix_of(x.data(), n, in), heed_matrix_of(w, in, out), bias,
+  expect_ok(heed_linear(heed_matrix_of(x.data(), n, in), heed_weights_of_matrix(heed_matrix_of(w, in, out)), bias,
                         heed_matrix_out_of(y.data(), n, out), nullptr));
   return y;
 }
@@ -123,8 +123,8 @@ struct observer {
 // Calibration computes with the kernel that is everywhere, so that all computers find the same scales.
 class one_kernel {
  public:
-  one_kernel() : before_(heed_kernel_current()) { expect_ok(heed_kernel_use("scalar-unfused")); }
-  ~one_kernel() { heed_kernel_use(before_); }
+  one_kernel() : before_(heed_isa_current()) { expect_ok(heed_isa_use("scalar-no-fma")); }
+  ~one_kernel() { heed_isa_use(before_); }
 
  private:
   const char *before_;

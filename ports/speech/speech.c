@@ -54,7 +54,7 @@ static void make_layers(speech *net, int32_t i) {
   net->decoder[i] = layer_of(d, &net->attention[i], heed_silu);
   net->decoder[i].cross = &net->cross[i];
   net->decoder[i].norm_cross_weight = d->norm_cross;
-  net->decoder[i].hidden_order = HEED_HIDDEN_GATE_LAST;
+  net->decoder[i].ffn_order = HEED_FFN_UP_GATE;
 }
 
 speech_status speech_open(speech *net, const void *bytes, size_t n_bytes) {
@@ -82,7 +82,7 @@ speech_status speech_open(speech *net, const void *bytes, size_t n_bytes) {
 static int convolve(speech *net, const float *x, int32_t n, int32_t stride, const heed_weights *w, const float *bias,
                     float *y) {
   const heed_matrix rows = {x, n, w->n_in, stride};
-  return accepted(net, heed_project(rows, *w, bias, heed_matrix_out_of(y, n, w->n_out), net->executor));
+  return accepted(net, heed_linear(rows, *w, bias, heed_matrix_out_of(y, n, w->n_out), net->executor));
 }
 
 static int activate(speech *net, heed_activation *f, float *y, int32_t n, int32_t dim) {
@@ -157,7 +157,7 @@ static int encode(speech *net, float *x, int32_t n) {
 
 static int new_cache(speech *net, heed_cache *cache, int32_t capacity, void *memory, size_t bytes) {
   heed_cache_shape shape = heed_cache_shape_default(capacity, SPEECH_HEADS, SPEECH_HEAD_DIM);
-  shape.format = net->cache_format;
+  shape.dtype = net->cache_format;
   return accepted(net, heed_cache_init(cache, &shape, heed_memory_of(memory, bytes)));
 }
 
@@ -168,7 +168,7 @@ static int remember(speech *net, const float *x, int32_t n) {
   for (int32_t i = 0; i < SPEECH_LAYERS; ++i)
     if (!new_cache(net, &net->caches[i], SPEECH_MAX_STEPS, net->cache_memory[i], sizeof net->cache_memory[i]) ||
         !new_cache(net, &net->crosses[i], n, net->phases.crosses[i], sizeof net->phases.crosses[i]) ||
-        !accepted(net, heed_attention_layer_remember(&net->cross[i], rows, memory, net->executor)))
+        !accepted(net, heed_attention_layer_encode(&net->cross[i], rows, memory, net->executor)))
       return 0;
   watched(net, SPEECH_PART_REMEMBER, none);
   return 1;
@@ -224,7 +224,7 @@ static int step(speech *net) {
     watched(net, SPEECH_PART_DECODER_LAYER, row);
   }
   if (!accepted(net, heed_layer_norm(row, net->model.decoder_norm, NULL, norm_epsilon, out, net->executor)) ||
-      !accepted(net, heed_project(row, net->model.embedding, NULL, logits, net->executor)))
+      !accepted(net, heed_linear(row, net->model.embedding, NULL, logits, net->executor)))
     return 0;
   watched(net, SPEECH_PART_LOGITS, heed_matrix_of(net->logits, 1, SPEECH_TOKENS));
   return accepted(net, heed_argmax(heed_matrix_of(net->logits, 1, SPEECH_TOKENS), &net->token)) && net->token >= 0;

@@ -7,9 +7,9 @@
  *   while (speech_next(&net, &token) == SPEECH_OK && token >= 0)
  *     fwrite(text, 1, speech_text(&net.model, token, &text), stdout);
  *
- * Every layer is one call of heed_transformer_layer_run, every convolution a heed_project of overlapping rows. No heap,
+ * Every layer is one call of heed_transformer_layer_run, every convolution a heed_linear of overlapping rows. No heap,
  * no variable of its own, no C library but memcpy.
- * Same bits everywhere: logits depend on samples, weights and heed's arithmetic profile alone; not on processor,
+ * Same bits everywhere: logits depend on samples, weights and heed's arithmetic alone; not on processor,
  * compiler, kernel or threads. Compile with -ffp-contract=off.
  * Threads: calls on different objects may run at once. */
 #ifndef HEED_SPEECH_H
@@ -58,14 +58,14 @@ enum { SPEECH_PIECE_1 = 64, SPEECH_PIECE_3 = 64 };
 #define SPEECH_WORKSPACES_BYTES ((SPEECH_WORKERS - 1) * HEED_WORKSPACE_BYTES(SPEECH_HEAD_DIM, SPEECH_HEAD_DIM))
 #define SPEECH_STEM_BYTES \
   (HEED_SIZE(4) * (SPEECH_MAX_ROWS_1 * SPEECH_DIM + SPEECH_PIECE_2 * SPEECH_WIDE + SPEECH_PIECE_SAMPLES))
-#define SPEECH_ENCODER_BYTES                                                                              \
-  (HEED_TRANSFORMER_LAYER_BYTES(SPEECH_MAX_ROWS, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM, \
-                                SPEECH_HEAD_DIM, SPEECH_HIDDEN, 0) +                                      \
+#define SPEECH_ENCODER_BYTES                                                                                       \
+  (HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(SPEECH_MAX_ROWS, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM, \
+                                         SPEECH_HEAD_DIM, SPEECH_HIDDEN, 0) +                                      \
    SPEECH_WORKSPACES_BYTES)
 /* For a row of the decoder's layers, or for keys and values of 64 rows. */
 #define SPEECH_DECODER_BYTES                                                                                          \
-  (HEED_LAYER_GREATER(HEED_TRANSFORMER_LAYER_BYTES(1, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM,        \
-                                                   SPEECH_HEAD_DIM, SPEECH_HIDDEN, 1),                                \
+  (HEED_LAYER_GREATER(HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(1, SPEECH_DIM, SPEECH_HEADS, SPEECH_HEADS,                \
+                                                            SPEECH_HEAD_DIM, SPEECH_HEAD_DIM, SPEECH_HIDDEN, 1),      \
                       HEED_ATTENTION_LAYER_BYTES(64, SPEECH_HEADS, SPEECH_HEADS, SPEECH_HEAD_DIM, SPEECH_HEAD_DIM)) + \
    SPEECH_WORKSPACES_BYTES)
 #define SPEECH_CACHE_BYTES(capacity) \

@@ -2,7 +2,7 @@
  * SPEECH_MAX_SECONDS, mono, 16 kHz, 16 bits; both are read into external memory. On a product the model lies in flash that
  * is mapped, and the samples come from a microphone. Prints the text as it comes, then one JSON object; tokens and digest,
  * of the bits of the encoder's output and of all logits, are what heed_listen --bits prints on a PC for this arithmetic
- * profile. SPDX-License-Identifier: MIT */
+ * arithmetic. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "dreams_digest.h"
 #include "port.h"
@@ -101,12 +101,12 @@ static void write_count(const char *name, uint64_t count) {
 static void write_result(int32_t n, int32_t n_samples, size_t stack_bytes) {
   static const char *const names[] = {"conv_1",       "group_norm",      "conv_2",         "conv_3", "encoder_layers",
                                       "encoder_norm", "keys_and_values", "decoder_layers", "logits"};
-  const int fused = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED;
+  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
   port_write("{\"tokens\":\"");
   for (int32_t t = 0; t < n; ++t) port_write(t > 0 ? " " : ""), port_write_int(tokens[t]);
   port_write("\",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
-  port_write("\",\"kernel\":\""), port_write(heed_kernel_current());
-  port_write("\",\"profile\":\""), port_write(fused ? "fused" : "unfused");
+  port_write("\",\"kernel\":\""), port_write(heed_isa_current());
+  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
   port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
   port_write("\",\"samples\":"), port_write_int(n_samples);
   port_write(",\"steps\":"), port_write_int(net.n_steps);

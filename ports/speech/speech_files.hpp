@@ -12,9 +12,9 @@
 namespace speech_files {
 
 // How matrices are stored, and multiplied.
-enum class format { f32, f16, int8, w8a8 };
+enum class dtype { f32, f16, int8, w8a8 };
 // f32, f16, int8 or w8a8.
-format format_of(const std::string &name);
+dtype format_of(const std::string &name);
 
 // A flat file in memory, aligned to cache lines.
 class model {
@@ -34,7 +34,7 @@ class model {
 
 // The flat file of speech_model.h from a folder with encoder_model.onnx, decoder_model_merged.onnx and the vocabulary:
 // vocabulary.bin, or llama-tokenizer.js.
-model convert(const std::string &folder, format f);
+model convert(const std::string &folder, dtype f);
 
 // What speech_weights wrote.
 model read_flat(const std::string &path);

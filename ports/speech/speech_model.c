@@ -28,7 +28,7 @@ static const float *floats(search *s, const char *part, int32_t n) {
 static heed_weights matrix(search *s, const char *part, int32_t n_in, int32_t n_out) {
   heed_weights w = heed_weights_of(NULL, NULL, HEED_F32, HEED_IN_OUT, n_in, n_out);
   if (s->error == NULL) s->error = heed_file_packed(&s->file, name_of(s, part), n_in, n_out, &w);
-  if (s->error == NULL && s->in_integers && w.format == HEED_INT8 && heed_weights_in_integers(&w, w) != HEED_OK)
+  if (s->error == NULL && s->in_integers && w.dtype == HEED_INT8 && heed_weights_in_integers(&w, w) != HEED_OK)
     s->error = "the weights have no products in integers";
   return w;
 }
@@ -38,7 +38,7 @@ static heed_weights square(search *s, const char *part) { return matrix(s, part,
 static heed_file_tensor bytes_of(search *s, const char *part) {
   heed_file_tensor t = {0};
   if (s->error == NULL) s->error = heed_file_find(&s->file, name_of(s, part), &t);
-  if (s->error == NULL && (t.format != HEED_FILE_U8 || t.n_scales != 1)) s->error = "the tensor is not of bytes";
+  if (s->error == NULL && (t.dtype != HEED_FILE_U8 || t.n_scales != 1)) s->error = "the tensor is not of bytes";
   return t;
 }
 

@@ -61,7 +61,7 @@ async function makeHeed(module) {
     check(status) {
       if (status !== 0) throw new Error(`heed: ${string(exports.fault(status))}`);
     },
-    // Lines such as "unfused simd128 c30d162bff6ddac7".
+    // Lines such as "no-fma simd128 c30d162bff6ddac7".
     digests() {
       printed = '';
       const status = exports.digest();

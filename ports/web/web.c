@@ -11,8 +11,8 @@
 #define EXPORT(name) __attribute__((export_name(#name)))
 
 EXPORT(version) const char *version(void) { return heed_version(); }
-EXPORT(kernel) const char *kernel(void) { return heed_kernel_current(); }
-EXPORT(n_kernels) int32_t n_kernels(void) { return heed_kernel_count(); }
+EXPORT(kernel) const char *kernel(void) { return heed_isa_current(); }
+EXPORT(n_kernels) int32_t n_kernels(void) { return heed_isa_count(); }
 EXPORT(fault) const char *fault(heed_status status) { return heed_status_text(status); }
 EXPORT(allocate) void *allocate(size_t n_bytes) { return aligned_alloc(64, (n_bytes + 63) / 64 * 64); }
 EXPORT(release) void release(void *memory) { free(memory); }

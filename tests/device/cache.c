@@ -12,7 +12,7 @@ static void draw_shape(int i) {
   do {
     shape = heed_cache_shape_default(1, 1, 1);
     shape.kind = i / 4 % 2 ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
-    shape.format = i % 4;
+    shape.dtype = i % 4;
     shape.capacity = between(1, 60);
     if (shape.kind == HEED_CACHE_RING) shape.spare = between(0, 3), shape.pinned = between(0, 2);
     shape.n_sequences = between(1, 2), shape.n_kv_heads = between(1, 2);
@@ -75,8 +75,8 @@ static void live(int i) {
     if (shape.spare > 0 && length_of(0) > shape.spare && next() % 4 == 0)
       check(heed_cache_truncate(&cache, 0, length_of(0) - 1));
   }
-  MEASURED(of_cache, check(heed_cache_seal(&cache)));
-  MEASURED(of_cache, check(heed_cache_open(&cache, &shape, memory)));
+  MEASURED(of_cache, check(heed_cache_save(&cache)));
+  MEASURED(of_cache, check(heed_cache_load(&cache, &shape, memory)));
   add(pool, 32 + 16); /* header with checksum, lengths */
 }
 
@@ -89,16 +89,16 @@ static void refuse(void) {
   print_status("cache", i++, heed_cache_init(&cache, &shape, heed_memory_of(pool, memory.bytes - 1)));
   shape.pinned = 1;
   print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
-  shape.pinned = 0, shape.format = 4;
+  shape.pinned = 0, shape.dtype = 4;
   print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
-  shape.format = 0;
+  shape.dtype = 0;
   print_status("cache", i++, heed_cache_init(&cache, &shape, memory));
   print_status("cache", i++, heed_cache_append(&cache, 0, x, x, shape.capacity + 1, NULL));
   print_status("cache", i++, heed_cache_append(&cache, 0, x, none, 1, NULL));
   print_status("cache", i++, heed_cache_append(&cache, -1, x, x, 1, NULL));
   print_status("cache", i++, heed_cache_truncate(&cache, 0, 1));
   print_status("cache", i++, heed_cache_length(&cache, 9));
-  print_status("cache", i++, heed_cache_open(&cache, &shape, memory));
+  print_status("cache", i++, heed_cache_load(&cache, &shape, memory));
   print_status("cache", i++, heed_cache_longest(NULL));
   cache.code = NULL;
   print_status("cache", i++, heed_cache_reset(&cache));

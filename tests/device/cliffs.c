@@ -1,5 +1,5 @@
 /* Does a product of n rows cost more than one of n + 1 rows, or than n of one row? Counts the instructions of
- * heed_project for 1 to 9 rows, all formats and layouts, on an emulated board. Do packed weights cost more than the same
+ * heed_linear for 1 to 9 rows, all formats and layouts, on an emulated board. Do packed weights cost more than the same
  * ones as they lay? Prints instructions a weight. All rows of x are the same, because floating point in software takes
  * steps by the numbers, and so must be all rows of y.
  * SPDX-License-Identifier: MIT */
@@ -41,16 +41,16 @@ static void complain(const char *what, int n) {
   n_failed++;
 }
 
-static heed_weights plain_weights(int32_t format, int32_t layout) {
+static heed_weights plain_weights(int32_t dtype, int32_t layout) {
   const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = n_in * n_out / n_rows;
   const heed_matrix wide = heed_matrix_of(floats, n_rows, dim);
   heed_status status = HEED_OK;
-  if (format == HEED_INT8)
+  if (dtype == HEED_INT8)
     status = heed_weights_quantize(wide, layout, (int8_t *)narrow, scales);
-  else if (format != HEED_F32)
-    status = heed_narrow(wide, heed_narrow_matrix_out_of(narrow, NULL, format, n_rows, dim));
+  else if (dtype != HEED_F32)
+    status = heed_convert_from_f32(wide, heed_typed_matrix_out_of(narrow, NULL, dtype, n_rows, dim));
   if (status != HEED_OK) complain("of weights cannot be made", n_rows);
-  return heed_weights_of(format == HEED_F32 ? (const void *)floats : narrow, scales, format, layout, n_in, n_out);
+  return heed_weights_of(dtype == HEED_F32 ? (const void *)floats : narrow, scales, dtype, layout, n_in, n_out);
 }
 
 /* The bytes of int8, with a zero point for each output. */
@@ -58,26 +58,26 @@ static heed_weights weights_with_zero_points(int32_t layout) {
   static uint8_t zeros[most_out];
   heed_weights w = plain_weights(HEED_INT8, layout);
   for (int32_t i = 0; i < n_out; i++) zeros[i] = (uint8_t)(7 * i);
-  w.format = HEED_UINT8;
+  w.dtype = HEED_UINT8;
   return heed_weights_with_zero_points(w, zeros, n_out);
 }
 
-static heed_weights packed_weights(heed_weights w, int32_t format) {
-  heed_status status = heed_weights_pack(w, format, packed);
+static heed_weights packed_weights(heed_weights w, int32_t dtype) {
+  heed_status status = heed_weights_pack(w, dtype, packed);
   if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
   if (status != HEED_OK) complain("of weights cannot be packed", w.n_in);
   return w;
 }
 
-static heed_weights weights_in_blocks(int32_t format) { /* as they lie in a file */
-  const int32_t bytes = format == HEED_Q8_0 ? 34 : 18, n_blocks = n_in / 32 * n_out;
+static heed_weights weights_in_blocks(int32_t dtype) { /* as they lie in a file */
+  const int32_t bytes = dtype == HEED_Q8_0 ? 34 : 18, n_blocks = n_in / 32 * n_out;
   uint8_t *const to = (uint8_t *)narrow;
   uint32_t state = 2;
   for (int32_t i = 0; i < n_blocks * bytes; i++) {
     const int32_t k = i % bytes;
     to[i] = (uint8_t)(k == 0 ? 0 : k == 1 ? 0x2c : (int32_t)(number(&state) * 127));
   }
-  return heed_weights_of_blocks(to, format, n_in / 32 * 32, n_out);
+  return heed_weights_of_blocks(to, dtype, n_in / 32 * 32, n_out);
 }
 
 /* Instructions for each number of rows, of which none may cost more than one more, or than so many of one. */
@@ -85,13 +85,13 @@ static void count_rows(const heed_clock *clock, heed_weights w, const char *layo
   static const char *const names[8] = {"f32", "f16", "bf16", "int8", "Q8_0", "Q4_0", "", "zero points"};
   const heed_matrix row = heed_matrix_of(x, 1, w.n_in);
   const uint64_t n_weights = (uint64_t)(w.n_in * n_out);
-  port_write(names[w.format]), port_write(layout);
+  port_write(names[w.dtype]), port_write(layout);
   for (int n = 1; n <= most_rows; n++) {
     heed_matrix rows = row;
     rows.n_rows = n;
     rows.row_stride = 0; /* the same again */
     const uint64_t start = clock->read();
-    const heed_status status = heed_project(rows, w, NULL, heed_matrix_out_of(y, n, n_out), NULL);
+    const heed_status status = heed_linear(rows, w, NULL, heed_matrix_out_of(y, n, n_out), NULL);
     counts[n] = clock->read() - start;
     port_write(" "), port_write_count(counts[n] / n_weights, 1), port_write(".");
     port_write_count(counts[n] * 100 / n_weights % 100, 2);
@@ -104,29 +104,29 @@ static void count_rows(const heed_clock *clock, heed_weights w, const char *layo
   port_write("\n");
 }
 
-static void count_format(const heed_clock *clock, int32_t format) {
+static void count_format(const heed_clock *clock, int32_t dtype) {
   const heed_weights wide = heed_weights_of(floats, NULL, HEED_F32, HEED_IN_OUT, n_in, n_out);
-  const int in_blocks = format == HEED_Q8_0 || format == HEED_Q4_0, shifted = format == HEED_UINT8;
+  const int in_blocks = dtype == HEED_Q8_0 || dtype == HEED_Q4_0, shifted = dtype == HEED_UINT8;
   uint64_t plain[most_rows + 1], counts[most_rows + 1];
   if (!in_blocks)
-    count_rows(clock, shifted ? weights_with_zero_points(HEED_OUT_IN) : plain_weights(format, HEED_OUT_IN),
+    count_rows(clock, shifted ? weights_with_zero_points(HEED_OUT_IN) : plain_weights(dtype, HEED_OUT_IN),
                ", OUT_IN:", counts);
-  const heed_weights w = in_blocks ? weights_in_blocks(format)
+  const heed_weights w = in_blocks ? weights_in_blocks(dtype)
                          : shifted ? weights_with_zero_points(HEED_IN_OUT)
-                                   : plain_weights(format, HEED_IN_OUT);
+                                   : plain_weights(dtype, HEED_IN_OUT);
   count_rows(clock, w, in_blocks ? ", blocks:" : ", IN_OUT:", plain);
-  count_rows(clock, packed_weights(w, format), ", packed:", counts);
+  count_rows(clock, packed_weights(w, dtype), ", packed:", counts);
   for (int n = 1; n <= most_rows; n++)
     if ((counts[n] - more_packed) * 100 > plain[n] * (shifted && allowed_packed < 104 ? 104 : allowed_packed))
       complain("cost more packed", n);
-  if (w.n_in < n_in) count_rows(clock, packed_weights(wide, format), ", packed, all inputs:", counts);
+  if (w.n_in < n_in) count_rows(clock, packed_weights(wide, dtype), ", packed, all inputs:", counts);
 }
 
 static void count(const heed_clock *clock, int in, int out) {
   n_in = in, n_out = out;
   port_write_int(in), port_write(" -> "), port_write_int(out), port_write(", "), port_write(clock->unit);
-  port_write(" a weight for 1 to 9 rows, "), port_write(heed_kernel_current()), port_write("\n");
-  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++) count_format(clock, format);
+  port_write(" a weight for 1 to 9 rows, "), port_write(heed_isa_current()), port_write("\n");
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++) count_format(clock, dtype);
   count_format(clock, HEED_UINT8);
 }
 

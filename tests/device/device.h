@@ -64,7 +64,7 @@ struct one_of_each {
   heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums sums;
-  heed_top_k top_k;
+  heed_topk_weights topk_weights;
   heed_partial partial, part;
 };
 extern struct one_of_each o;

@@ -65,7 +65,7 @@ static void attend(int kind) {
   call.out.row_stride = n_heads * v_dim;
   call.score = kind % 7 == 6 ? multiplier(-31, 0) : multiplier(-16, -12);
   call.value = multiplier(-2, 4);
-  if (kind % 3) call.out.format = HEED_INT16, call.value = multiplier(4, 10);
+  if (kind % 3) call.out.dtype = HEED_INT16, call.value = multiplier(4, 10);
   if (kind % 5 > 2) {
     call.q.zero_point = between(-128, 127);
     call.k.zero_point = between(-128, 127);
@@ -82,7 +82,7 @@ static void attend(int kind) {
   check(heed_int_attention_run(&call));
   note_stack(&attention_stack);
   const int32_t n = n_heads * n_q;
-  add_bytes(out, n * v_dim * (call.out.format == HEED_INT16 ? 2 : 1));
+  add_bytes(out, n * v_dim * (call.out.dtype == HEED_INT16 ? 2 : 1));
   if (call.lse) add_bytes(lse, 4 * n);
 }
 
@@ -96,22 +96,22 @@ static void project(int kind) {
     multipliers[i] = multiplier(kind % 7 ? -9 : -12, kind % 7 ? -6 : 2);
     bias[i] = between(-20000, 20000);
   }
-  const int32_t format = kind % 2 ? HEED_INT8 : HEED_INT16, zero = between(-128, 127), out_zero = between(-128, 127);
+  const int32_t dtype = kind % 2 ? HEED_INT8 : HEED_INT16, zero = between(-128, 127), out_zero = between(-128, 127);
   port_paint_stack();
-  check(heed_int_project(heed_int_matrix_of(pool, HEED_INT8, n, n_in, zero), w, kind % 5 ? bias : NULL, multipliers,
-                         heed_int_matrix_out_of(out, format, n, n_out, out_zero), NULL));
+  check(heed_int_linear(heed_int_matrix_of(pool, HEED_INT8, n, n_in, zero), w, kind % 5 ? bias : NULL, multipliers,
+                        heed_int_matrix_out_of(out, dtype, n, n_out, out_zero), NULL));
   note_stack(&project_stack);
-  add_bytes(out, n * n_out * (format == HEED_INT16 ? 2 : 1));
+  add_bytes(out, n * n_out * (dtype == HEED_INT16 ? 2 : 1));
 }
 
 /* A norm, a sum, a product, another scale or a table of rows, with every shift that they take. */
 static heed_int_matrix rows_in(int at, int32_t n, int32_t dim) {
-  const int32_t format = between(0, 1) ? HEED_INT8 : HEED_INT16;
-  return heed_int_matrix_of(pool + at * max_bytes, format, n, dim, format == HEED_INT8 ? between(-128, 127) : 0);
+  const int32_t dtype = between(0, 1) ? HEED_INT8 : HEED_INT16;
+  return heed_int_matrix_of(pool + at * max_bytes, dtype, n, dim, dtype == HEED_INT8 ? between(-128, 127) : 0);
 }
 static void rows(int kind) {
-  const int32_t n = between(1, 3), dim = between(1, 100), format = between(0, 1) ? HEED_INT8 : HEED_INT16;
-  const heed_int_matrix_out y = heed_int_matrix_out_of(out, format, n, dim, between(-128, 127));
+  const int32_t n = between(1, 3), dim = between(1, 100), dtype = between(0, 1) ? HEED_INT8 : HEED_INT16;
+  const heed_int_matrix_out y = heed_int_matrix_out_of(out, dtype, n, dim, between(-128, 127));
   const heed_multiplier m = multiplier(-31, 30), usual = multiplier(-9, 3);
   const heed_multiplier other = multiplier(m.e > -17 ? m.e - 14 : -31, m.e < 16 ? m.e + 14 : 30);
   heed_int_norm norm = {(const int32_t *)(const void *)(pool + 2 * max_bytes), NULL, between(0, 30), 0};
@@ -139,7 +139,7 @@ static void rows(int kind) {
       check(heed_int_multiply(a, b, m, y, NULL));
   }
   note_stack(&rows_stack);
-  add_bytes(out, n * dim * (format == HEED_INT16 ? 2 : 1));
+  add_bytes(out, n * dim * (dtype == HEED_INT16 ? 2 : 1));
   if (kind % 8) return;
   const heed_int_matrix bytes = heed_int_matrix_of(pool, HEED_INT8, n, dim, 0);
   check(heed_int_lookup(bytes, pool + max_bytes, heed_int_matrix_out_of(out, HEED_INT8, n, dim, 0), NULL));
@@ -184,7 +184,7 @@ static void count(const heed_clock *clock, const char *name, int32_t n, int32_t 
 
 int main(void) {
   const heed_clock clock = heed_clock_start();
-  port_write("# kernel "), port_write(heed_int_kernel_current()), port_write("\n");
+  port_write("# kernel "), port_write(heed_int_isa_current()), port_write("\n");
   self_test();
   digest_begin();
   for (int i = 0; i < n_calls; i++) {

@@ -66,8 +66,8 @@ static void projections(void) {
   static const float known[4][3] = {{.29f, .74f, 1.19f}, {.82f, .71f, .88f}, {.87f, .71f, .80f}, {1.29f, 1.74f, 2.19f}};
   float y[3];
   for (int i = 0; i < 4; i++) {
-    check(heed_linear(heed_matrix_of(x, 1, 3), heed_matrix_of(w[i % 3], 3, 3), i == 3 ? one : NULL,
-                      heed_matrix_out_of(y, 1, 3), NULL));
+    check(heed_linear(heed_matrix_of(x, 1, 3), heed_weights_of_matrix(heed_matrix_of(w[i % 3], 3, 3)),
+                      i == 3 ? one : NULL, heed_matrix_out_of(y, 1, 3), NULL));
     near(known[i], y, 3, 3e-7f);
   }
 }

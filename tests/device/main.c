@@ -77,10 +77,10 @@ static int print_stack(void) {
 }
 
 int main(void) {
-  const char *kernel = heed_kernel_current();
+  const char *kernel = heed_isa_current();
   port_write("# kernel ");
   port_write(kernel);
-  port_write(heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? "\nprofile fused\n" : "\nprofile unfused\n");
+  port_write(heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "\nprofile fma\n" : "\nprofile no-fma\n");
   int faults = selftest();
   faults += known_answers();
   faults += random_shapes();

@@ -1,5 +1,5 @@
 /* Attention on narrow tensors of every format, at addresses that are multiples of nothing but their numbers' size: the
- * bits of the call on the widened numbers, and of heed_narrow where the result is narrow, too.
+ * bits of the call on the widened numbers, and of heed_convert_from_f32 where the result is narrow, too.
  * SPDX-License-Identifier: MIT */
 #include "pool.h"
 
@@ -8,20 +8,20 @@ enum { n_calls = 192 };
 static int n_wrong;
 
 /* A head-major tensor in a format, at any address; *wide are its numbers. Rows of scales are apart from each other. */
-static heed_narrow_tensor take_narrow(int32_t format, int32_t n_rows, int32_t n_heads, int32_t dim, float **wide) {
-  const int32_t n = n_heads * n_rows, bytes = (int32_t)HEED_FORMAT_BYTES(format);
+static heed_typed_tensor take_narrow(int32_t dtype, int32_t n_rows, int32_t n_heads, int32_t dim, float **wide) {
+  const int32_t n = n_heads * n_rows, bytes = (int32_t)HEED_DTYPE_BYTES(dtype);
   *wide = take_filled(n * dim);
   float *const scales = take(2 * n);
   unsigned char *const numbers =
       (unsigned char *)take((n * dim * bytes + 7) / 4) + (bytes < 4 ? between(0, 4 / bytes - 1) * bytes : 0);
   for (int32_t r = 0; r < n; r++) {
     unsigned char *const row = numbers + r * dim * bytes;
-    check(heed_narrow(heed_matrix_of(*wide + r * dim, 1, dim),
-                      heed_narrow_matrix_out_of(row, scales + 2 * r, format, 1, dim)));
-    check(heed_widen(heed_narrow_matrix_of(row, scales + 2 * r, format, 1, dim),
-                     heed_matrix_out_of(*wide + r * dim, 1, dim)));
+    check(heed_convert_from_f32(heed_matrix_of(*wide + r * dim, 1, dim),
+                                heed_typed_matrix_out_of(row, scales + 2 * r, dtype, 1, dim)));
+    check(heed_convert_to_f32(heed_typed_matrix_of(row, scales + 2 * r, dtype, 1, dim),
+                              heed_matrix_out_of(*wide + r * dim, 1, dim)));
   }
-  heed_narrow_tensor t = heed_narrow_head_major(numbers, scales, format, n_rows, n_heads, dim);
+  heed_typed_tensor t = heed_typed_head_major(numbers, scales, dtype, n_rows, n_heads, dim);
   t.scales.row_stride = 2, t.scales.head_stride = 2 * n_rows;
   return t;
 }
@@ -35,8 +35,8 @@ static void attend(int i) {
   used = 0;
   const int32_t n_out = heads * n_q * v_dim, which = 1 + i % 15;
   float *q, *k, *v;
-  heed_narrow_tensors narrow;
-  check(heed_narrow_tensors_init(&narrow));
+  heed_typed_tensors narrow;
+  check(heed_typed_tensors_init(&narrow));
   narrow.q = take_narrow(between(0, 3), n_q, heads, head_dim, &q);
   narrow.k = take_narrow(between(0, 3), n_kv, kv_heads, head_dim, &k);
   narrow.v = take_narrow(between(0, 3), n_kv, kv_heads, v_dim, &v);
@@ -48,7 +48,7 @@ static void attend(int i) {
   call.executor = next() % 4 ? NULL : &backwards;
   check(heed_attention_run(&call));
   o.all = heed_options_default();
-  o.all.narrow = &narrow;
+  o.all.typed = &narrow;
   call.options = &o.all;
   if (which & 1) call.q.data = NULL;
   if (which & 2) call.k.data = NULL;
@@ -57,47 +57,49 @@ static void attend(int i) {
   if (!(which & 2)) narrow.k.data = NULL;
   if (!(which & 4)) narrow.v.data = NULL;
   call.out.data = out;
-  const int32_t format = between(HEED_F16, HEED_BF16);
+  const int32_t dtype = between(HEED_F16, HEED_BF16);
   uint16_t *const halves = (uint16_t *)(void *)memory + next() % 2;
   if (which & 8) {
     call.out.data = NULL;
-    narrow.out = heed_narrow_head_major_out(halves, format, n_q, heads, v_dim);
-    check(heed_narrow(heed_matrix_of(expected, 1, n_out), heed_narrow_matrix_out_of(out, NULL, format, 1, n_out)));
-    check(heed_widen(heed_narrow_matrix_of(out, NULL, format, 1, n_out), heed_matrix_out_of(expected, 1, n_out)));
+    narrow.out = heed_typed_head_major_out(halves, dtype, n_q, heads, v_dim);
+    check(heed_convert_from_f32(heed_matrix_of(expected, 1, n_out),
+                                heed_typed_matrix_out_of(out, NULL, dtype, 1, n_out)));
+    check(
+        heed_convert_to_f32(heed_typed_matrix_of(out, NULL, dtype, 1, n_out), heed_matrix_out_of(expected, 1, n_out)));
   }
   MEASURED(of_options, check(heed_attention_run(&call)));
   if (which & 8)
-    check(heed_widen(heed_narrow_matrix_of(halves, NULL, format, 1, n_out), heed_matrix_out_of(out, 1, n_out)));
+    check(heed_convert_to_f32(heed_typed_matrix_of(halves, NULL, dtype, 1, n_out), heed_matrix_out_of(out, 1, n_out)));
   for (int32_t a = 0; a < n_out; a++) n_wrong += bits_of(out[a]) != bits_of(expected[a]);
   add(out, (size_t)n_out);
 }
 
 /* Bad calls: the same status as on the PC. */
 static heed_status refused(int i) {
-  heed_narrow_tensors narrow;
+  heed_typed_tensors narrow;
   heed_attention call = heed_attention_of(pool, pool, pool, 2, 3, 1, 1, 4, NULL, workspace);
-  check(heed_narrow_tensors_init(&narrow));
-  narrow.out = heed_narrow_head_major_out(pool + 100, HEED_F16, 2, 1, 4);
+  check(heed_typed_tensors_init(&narrow));
+  narrow.out = heed_typed_head_major_out(pool + 100, HEED_F16, 2, 1, 4);
   o.all = heed_options_default();
-  o.all.narrow = &narrow;
+  o.all.typed = &narrow;
   call.options = &o.all;
   switch (i) {
     case 0:
-      narrow.out.format = HEED_INT8;
+      narrow.out.dtype = HEED_INT8;
       break;
     case 1:
       narrow.out.data = (unsigned char *)narrow.out.data + 1;
       break;
     case 2:
-      narrow.k = heed_narrow_head_major(pool, NULL, HEED_F16, 3, 1, 4);
+      narrow.k = heed_typed_head_major(pool, NULL, HEED_F16, 3, 1, 4);
       break;
     case 3:
       call.k.data = NULL;
-      narrow.k = heed_narrow_head_major(pool, NULL, HEED_INT8, 3, 1, 4);
+      narrow.k = heed_typed_head_major(pool, NULL, HEED_INT8, 3, 1, 4);
       break;
     case 4:
       call.q.data = NULL;
-      narrow.q = heed_narrow_head_major(pool, NULL, 4, 2, 1, 4);
+      narrow.q = heed_typed_head_major(pool, NULL, 4, 2, 1, 4);
       break;
     case 5:
       narrow.out.data = pool;
@@ -106,7 +108,7 @@ static heed_status refused(int i) {
       narrow.code = NULL;
       break;
     case 7:
-      return heed_narrow_tensors_init(NULL);
+      return heed_typed_tensors_init(NULL);
     default:
       narrow.out.row_stride = 3;
   }

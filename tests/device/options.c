@@ -11,7 +11,7 @@ static int n_wrong; /* results that a NaN has reached, or that parts give other 
 /* NaN or infinity in each head's row of that key, and of that value. */
 static void spoil_key(const heed_attention *call, int32_t key) {
   static const uint32_t special[3] = {0x7fc00000, 0x7f800000, 0xff800000};
-  for (int32_t b = 0; b < call->batch; b++)
+  for (int32_t b = 0; b < call->batch_size; b++)
     for (int32_t h = 0; h < call->n_kv_heads; h++) {
       float *k = (float *)call->k.data + b * call->k.batch_stride + h * call->k.head_stride + key * call->k.row_stride;
       float *v = (float *)call->v.data + b * call->v.batch_stride + h * call->v.head_stride + key * call->v.row_stride;
@@ -39,7 +39,7 @@ static void expect_same(const float *x, const float *y, int32_t n) {
 
 /* Without what a partial result cannot have; sinks and log-sum-exp are for its end. */
 static void drop_what_needs_the_end(heed_attention *call) {
-  o.all.sinks = NULL, o.all.weights = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.top_k = NULL;
+  o.all.sinks = NULL, o.all.weights = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.topk_weights = NULL;
   call->out.data = NULL;
 }
 
@@ -90,7 +90,7 @@ static void attention(int i) {
   const float *const v = take_filled(s.batch * s.n_kv * n_kv_heads * v_dim);
   float *const out = take(n_out);
   heed_attention call = heed_attention_of(q, k, v, s.n_q, s.n_kv, s.n_heads, n_kv_heads, dim, out, workspace);
-  call.batch = s.batch;
+  call.batch_size = s.batch;
   call.v_dim = v_dim;
   call.k = next() % 2 ? heed_token_major(k, s.n_kv, n_kv_heads, dim) : heed_head_major(k, s.n_kv, n_kv_heads, dim);
   call.v = heed_token_major(v, s.n_kv, n_kv_heads, v_dim);

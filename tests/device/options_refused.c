@@ -22,7 +22,7 @@ static void check(heed_status status) { accepted += status != HEED_OK; }
 /* A valid call with everything but a partial result. */
 static void make_good(void) {
   call = heed_attention_of(pool + q, pool + kv, pool + kv, n_q, n_kv, n_heads, 2, dim, pool + out, workspace);
-  call.batch = batch;
+  call.batch_size = batch;
   call.options = &o.all;
   for (int i = 0; i < batch; i++) left[i] = right[i] = -1, positions[i] = 0, lengths[i] = n_kv;
   for (int i = 0; i < n_heads; i++) slopes[i] = 0.5f, logits[i] = 1;
@@ -37,11 +37,11 @@ static void make_good(void) {
   check(heed_attention_weights_init(&o.weights, heed_head_major_out(pool + weights, n_q, n_heads, n_kv)));
   check(heed_lse_init(&o.lse, heed_head_major_out(pool + lse, n_q, n_heads, 1)));
   check(heed_column_sums_init(&o.sums, heed_head_major_out(pool + sums, 1, n_heads, n_kv)));
-  check(heed_top_k_init(&o.top_k, 2, pool + largest, (int32_t *)(void *)(pool + largest + 48)));
+  check(heed_topk_weights_init(&o.topk_weights, 2, pool + largest, (int32_t *)(void *)(pool + largest + 48)));
   o.all = heed_options_default();
   o.all.ranges = &o.ranges, o.all.mask = &o.mask, o.all.softcap = &o.softcap, o.all.alibi = &o.alibi;
   o.all.sinks = &o.sinks, o.all.scores = &o.scores, o.all.weights = &o.weights, o.all.lse = &o.lse;
-  o.all.column_sums = &o.sums, o.all.top_k = &o.top_k;
+  o.all.column_sums = &o.sums, o.all.topk_weights = &o.topk_weights;
 }
 
 /* A valid call that adds to a partial result. */
@@ -50,7 +50,7 @@ static void make_good_part(void) {
   const heed_memory of_total = {pool + total, partial_bytes}, of_part = {pool + part, partial_bytes};
   check(heed_partial_init(&o.partial, batch, n_heads, n_q, dim, 0, of_total));
   check(heed_partial_init(&o.part, batch, n_heads, n_q, dim, 0, of_part));
-  o.all.sinks = NULL, o.all.weights = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.top_k = NULL;
+  o.all.sinks = NULL, o.all.weights = NULL, o.all.lse = NULL, o.all.column_sums = NULL, o.all.topk_weights = NULL;
   o.all.partial = &o.partial;
   call.out.data = NULL;
 }
@@ -75,13 +75,13 @@ static void run(const char *name, int index) {
 
 /* What every object begins with, and heed_options. */
 static void spoil_heads(void) {
-  static uint32_t *const sizes[] = {&o.all.struct_size,     &o.ranges.struct_size,  &o.mask.struct_size,
-                                    &o.softcap.struct_size, &o.alibi.struct_size,   &o.sinks.struct_size,
-                                    &o.scores.struct_size,  &o.weights.struct_size, &o.lse.struct_size,
-                                    &o.sums.struct_size,    &o.top_k.struct_size,   &o.partial.struct_size};
-  static const heed_code **const codes[] = {&o.ranges.code, &o.mask.code,   &o.softcap.code, &o.alibi.code,
-                                            &o.sinks.code,  &o.scores.code, &o.weights.code, &o.lse.code,
-                                            &o.sums.code,   &o.top_k.code,  &o.partial.code};
+  static uint32_t *const sizes[] = {&o.all.struct_size,     &o.ranges.struct_size,       &o.mask.struct_size,
+                                    &o.softcap.struct_size, &o.alibi.struct_size,        &o.sinks.struct_size,
+                                    &o.scores.struct_size,  &o.weights.struct_size,      &o.lse.struct_size,
+                                    &o.sums.struct_size,    &o.topk_weights.struct_size, &o.partial.struct_size};
+  static const heed_code **const codes[] = {&o.ranges.code, &o.mask.code,         &o.softcap.code, &o.alibi.code,
+                                            &o.sinks.code,  &o.scores.code,       &o.weights.code, &o.lse.code,
+                                            &o.sums.code,   &o.topk_weights.code, &o.partial.code};
   for (int i = 0; i < 12; i++) {
     i < 11 ? make_good() : make_good_part();
     *sizes[i] += i % 2 ? 4 : (uint32_t)-4;
@@ -108,13 +108,13 @@ static const struct number numbers[] = {{&o.ranges.left_window, -2},
                                         {&o.mask.n_keys, HEED_MAX_COUNT + 1},
                                         {&o.scores.stage, 3},
                                         {&o.scores.stage, -1},
-                                        {&o.top_k.k, 0},
-                                        {&o.top_k.k, n_kv + 1}};
+                                        {&o.topk_weights.k, 0},
+                                        {&o.topk_weights.k, n_kv + 1}};
 static const struct number part_numbers[] = {{&o.partial.n_q, 4},
                                              {&o.partial.n_keys, 5},
                                              {&o.partial.n_keys, -1},
                                              {&o.partial.first_key, HEED_MAX_COUNT},
-                                             {&o.partial.batch, 0}};
+                                             {&o.partial.batch_size, 0}};
 
 struct pointer {
   void *where;
@@ -144,9 +144,9 @@ static const struct pointer pointers[] = {{&call.options, (char *)&o.all + 2},
                                           {&o.sums.out.data, NULL},
                                           {&o.sums.out.data, TOP_OF_MEMORY},
                                           {&o.sums.out.data, pool + mask},
-                                          {&o.top_k.weights, NULL},
-                                          {&o.top_k.weights, slopes},
-                                          {&o.top_k.keys, (char *)(pool + largest) + 2},
+                                          {&o.topk_weights.weights, NULL},
+                                          {&o.topk_weights.weights, slopes},
+                                          {&o.topk_weights.keys, (char *)(pool + largest) + 2},
                                           {&o.weights.out.data, NULL},
                                           {&o.weights.out.data, (char *)(pool + weights) + 1},
                                           {&o.weights.out.data, pool + scores},
@@ -154,7 +154,7 @@ static const struct pointer pointers[] = {{&call.options, (char *)&o.all + 2},
 static const struct pointer part_pointers[] = {
     {&call.out.data, pool + out},  {&o.all.weights, &o.weights},
     {&o.all.sinks, &o.sinks},      {&o.all.lse, &o.lse},
-    {&o.all.column_sums, &o.sums}, {&o.all.top_k, &o.top_k},
+    {&o.all.column_sums, &o.sums}, {&o.all.topk_weights, &o.topk_weights},
     {&o.partial.data, NULL},       {&o.partial.data, (char *)(pool + total) + 2},
     {&o.partial.data, pool + q}};
 
@@ -234,7 +234,7 @@ static void other(void) {
   print("init", 12, heed_scores_init(NULL, 0, to));
   print("init", 13, heed_lse_init(NULL, to));
   print("init", 14, heed_column_sums_init(NULL, to));
-  print("init", 15, heed_top_k_init(NULL, 0, NULL, NULL));
+  print("init", 15, heed_topk_weights_init(NULL, 0, NULL, NULL));
   print("init", 16, heed_attention_weights_init(NULL, to));
 }
 
@@ -259,7 +259,7 @@ static heed_status run_sequence(int32_t causal) {
 }
 static void layers_and_sequences(void) {
   make_good_part(), print("layer", 0, run_layer());
-  make_good(), o.top_k.k = 4, print("layer", 1, run_layer());
+  make_good(), o.topk_weights.k = 4, print("layer", 1, run_layer());
   make_good(), o.lse.out.data = pool + layer_memory, print("layer", 2, run_layer());
   make_good(), o.all.alibi = (const heed_alibi *)(void *)((char *)&o.alibi + 1), print("layer", 3, run_layer());
   make_good_part(), print("sequence", 0, run_sequence(0));

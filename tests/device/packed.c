@@ -10,48 +10,48 @@ static const char *const names[6] = {"f32", "f16", "bf16", "int8", "Q8_0", "Q4_0
 static void project(const char *name, int i, heed_weights w, int32_t n) {
   const float *const x = take_filled(n * w.n_in), *const bias = next() % 2 ? take_filled(w.n_out) : NULL;
   float *const y = take(n * w.n_out);
-  MEASURED(of_project, check(heed_project(heed_matrix_of(x, n, w.n_in), w, bias, heed_matrix_out_of(y, n, w.n_out),
-                                          next() % 4 ? NULL : &backwards)));
+  MEASURED(of_project, check(heed_linear(heed_matrix_of(x, n, w.n_in), w, bias, heed_matrix_out_of(y, n, w.n_out),
+                                         next() % 4 ? NULL : &backwards)));
   add(y, (size_t)(n * w.n_out));
   if (i % 16 == 15) print_digest(name, digest);
 }
 
 /* Packed from floats, at the beginning of the pool. */
 static void packed(int i) {
-  const int32_t format = i % 6;
+  const int32_t dtype = i % 6;
   int32_t n, in, out;
   size_t bytes;
   do {
     n = between(1, 9), in = between(1, 70), out = i % 24 < 6 ? between(1, 4) : between(5, 70);
-    bytes = heed_weights_packed_bytes(format, in, out);
+    bytes = heed_weights_packed_bytes(dtype, in, out);
   } while (n * (in + out) + in * out + out + (int32_t)(bytes / 4) > pool_floats - 16);
   used = (int32_t)(bytes / 4);
   heed_weights w = heed_weights_of(take_filled(in * out), NULL, HEED_F32, i / 6 % 2, in, out);
-  MEASURED(of_formats, check(heed_weights_pack(w, format, heed_memory_of(pool, bytes))));
+  MEASURED(of_formats, check(heed_weights_pack(w, dtype, heed_memory_of(pool, bytes))));
   check(heed_weights_open(&w, pool, bytes));
-  project(names[format], i, w, n);
+  project(names[dtype], i, w, n);
 }
 
 /* Random bytes, whose scales are finite. */
 static void in_blocks(int i) {
-  const int32_t format = HEED_Q8_0 + i % 2, bytes = format == HEED_Q8_0 ? 34 : 18;
+  const int32_t dtype = HEED_Q8_0 + i % 2, bytes = dtype == HEED_Q8_0 ? 34 : 18;
   const int32_t n = between(1, 9), in = 32 * between(1, 2), out = between(1, 20), row = in / 32 + between(0, 1);
   used = 0;
   unsigned char *const data = (unsigned char *)take(out * row * bytes / 4 + 2) + between(0, 3);
   for (int32_t k = 0; k < out * row * bytes; k++) data[k] = (unsigned char)(next() & (k % bytes == 1 ? 0xbf : 0xff));
-  heed_weights w = heed_weights_of_blocks(data, format, in, out);
+  heed_weights w = heed_weights_of_blocks(data, dtype, in, out);
   w.row_stride = 32 * row;
-  project(names[format], i, w, n);
+  project(names[dtype], i, w, n);
 }
 
 /* Rows of floats that are quantised on their way, up to three pieces of 128 inputs. Some rows are zeros. */
 static void in_integers(int i) {
-  const int32_t format = i / 4 % 4 == 3 ? HEED_UINT8 : HEED_INT8 + i / 4 % 4;
+  const int32_t dtype = i / 4 % 4 == 3 ? HEED_UINT8 : HEED_INT8 + i / 4 % 4;
   int32_t n, in, out;
   size_t bytes;
   do {
     n = between(1, 3), in = i % 4 ? between(1, 70) : between(129, 300), out = i % 4 ? between(1, 20) : between(1, 5);
-    bytes = heed_weights_packed_bytes(format, in, out);
+    bytes = heed_weights_packed_bytes(dtype, in, out);
   } while ((int32_t)(bytes / 4) + in * out > pool_floats - 16 ||
            (int32_t)(bytes / 4) + n * (in + out) + out > pool_floats - 16);
   heed_weights w = heed_weights_of(NULL, NULL, HEED_F32, HEED_OUT_IN, in, out);
@@ -59,12 +59,12 @@ static void in_integers(int i) {
   const float scale = 0.0078125f;
   const int32_t first = used = (int32_t)(bytes / 4);
   w.data = take_filled(in * out);
-  if (format == HEED_UINT8) {
+  if (dtype == HEED_UINT8) {
     uint8_t *const numbers = (uint8_t *)(pool + first);
     for (int32_t k = 0; k < in * out; k++) numbers[k] = (uint8_t)(next() >> 24);
-    w = heed_weights_with_zero_points(heed_weights_of(numbers, &scale, format, HEED_OUT_IN, in, out), &zero_point, 1);
+    w = heed_weights_with_zero_points(heed_weights_of(numbers, &scale, dtype, HEED_OUT_IN, in, out), &zero_point, 1);
   }
-  check(heed_weights_pack(w, format, heed_memory_of(pool, bytes)));
+  check(heed_weights_pack(w, dtype, heed_memory_of(pool, bytes)));
   check(heed_weights_open(&w, pool, bytes));
   check(heed_weights_in_integers(&w, w));
   used = first;
@@ -73,14 +73,14 @@ static void in_integers(int i) {
   if (i % 8 == 5 || i % 32 == 12)
     for (int32_t k = 0; k < in; k++) x[k] = 0.0f;
   float *const y = take(n * out);
-  check(heed_project(heed_matrix_of(x, n, in), w, bias, heed_matrix_out_of(y, n, out), next() % 4 ? NULL : &backwards));
+  check(heed_linear(heed_matrix_of(x, n, in), w, bias, heed_matrix_out_of(y, n, out), next() % 4 ? NULL : &backwards));
   add(y, (size_t)(n * out));
   if (i % 16 == 15) print_digest("in integers", digest);
 }
 
 /* Random bytes with zero points, as they lie or packed; the same numbers as floats give the same bits. */
 static void shifted(int i) {
-  const int32_t layout = i % 2, is_packed = i / 4 % 3 == 0, format = next() % 2 ? HEED_UINT8 : HEED_INT8;
+  const int32_t layout = i % 2, is_packed = i / 4 % 3 == 0, dtype = next() % 2 ? HEED_UINT8 : HEED_INT8;
   int32_t n, in, out, padding;
   size_t bytes;
   do {
@@ -101,20 +101,20 @@ static void shifted(int i) {
     for (int32_t o = 0; o < out; o++) {
       const int32_t k = n_scales == 1 ? 0 : o;
       const unsigned char q = data[layout == HEED_OUT_IN ? o * stride + a : a * stride + o];
-      const int32_t difference = format == HEED_UINT8 ? q - zeros[k] : (int8_t)q - (int8_t)zeros[k];
+      const int32_t difference = dtype == HEED_UINT8 ? q - zeros[k] : (int8_t)q - (int8_t)zeros[k];
       wide[a * out + o] = (float)difference * scales[k];
     }
-  heed_weights w = heed_weights_of(data, scales, format, layout, in, out);
+  heed_weights w = heed_weights_of(data, scales, dtype, layout, in, out);
   w.row_stride = stride;
   w = heed_weights_with_zero_points(w, zeros, n_scales);
   if (is_packed) {
     MEASURED(of_formats, check(heed_weights_pack(w, HEED_UINT8, heed_memory_of(pool, bytes))));
     check(heed_weights_open(&w, pool, bytes));
   }
-  MEASURED(of_project, check(heed_project(heed_matrix_of(x, n, in), w, NULL, heed_matrix_out_of(y, n, out),
-                                          next() % 4 ? NULL : &backwards)));
-  check(heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(wide, in, out), NULL, heed_matrix_out_of(expected, n, out),
-                    NULL));
+  MEASURED(of_project, check(heed_linear(heed_matrix_of(x, n, in), w, NULL, heed_matrix_out_of(y, n, out),
+                                         next() % 4 ? NULL : &backwards)));
+  check(heed_linear(heed_matrix_of(x, n, in), heed_weights_of_matrix(heed_matrix_of(wide, in, out)), NULL,
+                    heed_matrix_out_of(expected, n, out), NULL));
   for (int32_t a = 0; a < n * out; a++) n_refused += bits_of(y[a]) != bits_of(expected[a]);
   add(y, (size_t)(n * out));
   if (i % 16 == 15) print_digest("zero points", digest);

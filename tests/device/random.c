@@ -52,8 +52,9 @@ static void primitives(int i) {
   used = 0;
   const float *x = take_filled(n * in), *w = take_filled(in * columns), *bias = take_filled(columns);
   float *y = take(n * columns), *sums = take(n * columns), *softmax = take(n * in);
-  MEASURED(of_linear, check(heed_linear(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns), i % 2 ? bias : NULL,
-                                        heed_matrix_out_of(y, n, columns), i % 3 ? NULL : &backwards)));
+  MEASURED(of_linear,
+           check(heed_linear(heed_matrix_of(x, n, in), heed_weights_of_matrix(heed_matrix_of(w, in, columns)),
+                             i % 2 ? bias : NULL, heed_matrix_out_of(y, n, columns), i % 3 ? NULL : &backwards)));
   MEASURED(of_weighted_sum, check(heed_weighted_sum(heed_matrix_of(x, n, in), heed_matrix_of(w, in, columns),
                                                     heed_matrix_out_of(sums, n, columns), NULL)));
   MEASURED(of_softmax, check(heed_softmax(heed_matrix_of(x, n, in), (float)(2 * between(-20, 19) + 1),

@@ -79,7 +79,7 @@ static int spoil_call(int i) {
       call.workspace.bytes--;
       break;
     case 14:
-      call.batch = 0;
+      call.batch_size = 0;
       break;
     case 15:
       call.n_heads = -1;
@@ -186,13 +186,13 @@ static int spoil_layer(int i) {
       layer.struct_size = 0;
       break;
     case 10:
-      layer.wq.format = 6;
+      layer.wq.dtype = 6;
       break;
     case 11:
       layer.wk.layout = 3;
       break;
     case 12:
-      layer.wv.format = HEED_INT8;
+      layer.wv.dtype = HEED_INT8;
       break;
     case 13:
       layer.wo.n_in = 4;
@@ -233,9 +233,9 @@ static heed_status other(int i) {
     case 7:
       return heed_softmax(x, 1, heed_matrix_out_of(q + 1, 3, 4), NULL);
     case 8:
-      return heed_linear(x, x, NULL, heed_matrix_out_of(out, 3, 4), NULL);
+      return heed_linear(x, heed_weights_of_matrix(x), NULL, heed_matrix_out_of(out, 3, 4), NULL);
     case 9:
-      return heed_linear(x, w, byte_after(v, 1), heed_matrix_out_of(out, 3, 5), NULL);
+      return heed_linear(x, heed_weights_of_matrix(w), byte_after(v, 1), heed_matrix_out_of(out, 3, 5), NULL);
     case 10:
       return heed_weighted_sum(x, w, heed_matrix_out_of(out, 3, 6), NULL);
     case 11:
@@ -251,7 +251,7 @@ static heed_status other(int i) {
     case 16:
       return heed_sequence_init(&words, 0, 4, workspace);
     case 17:
-      return heed_kernel_use("no such kernel");
+      return heed_isa_use("no such kernel");
     case 18:
       return heed_selftest(heed_memory_of(NULL, 0), NULL);
     case 19:

@@ -9,7 +9,6 @@
   F(heed_dot)                    \
   F(heed_softmax)                \
   F(heed_weighted_sum)           \
-  F(heed_linear)                 \
   F(heed_attention_run)          \
   F(heed_self_attention)         \
   F(heed_attention_layer_run)    \
@@ -18,7 +17,7 @@
   F(heed_sequence_clear)         \
   F(heed_sequence_push)          \
   F(heed_sequence_attention)     \
-  F(heed_kernel_use)             \
+  F(heed_isa_use)                \
   F(heed_selftest)               \
   F(heed_selftest_boot)          \
   F(heed_selftest_features)      \
@@ -32,7 +31,7 @@
   F(heed_attention_weights_init) \
   F(heed_lse_init)               \
   F(heed_column_sums_init)       \
-  F(heed_top_k_init)             \
+  F(heed_topk_weights_init)      \
   F(heed_partial_init)           \
   F(heed_partial_merge)          \
   F(heed_partial_finish)         \
@@ -40,16 +39,16 @@
   F(heed_cache_append)           \
   F(heed_cache_truncate)         \
   F(heed_cache_reset)            \
-  F(heed_cache_seal)             \
-  F(heed_cache_open)             \
-  F(heed_narrow)                 \
-  F(heed_widen)                  \
-  F(heed_narrow_tensors_init)    \
-  F(heed_project)                \
+  F(heed_cache_save)             \
+  F(heed_cache_load)             \
+  F(heed_convert_from_f32)       \
+  F(heed_convert_to_f32)         \
+  F(heed_typed_tensors_init)     \
+  F(heed_linear)                 \
   F(heed_weights_quantize)       \
   F(heed_weights_pack)           \
   F(heed_weights_open)           \
-  F(heed_weights_seal)           \
+  F(heed_weights_add_checksum)   \
   F(heed_weights_check)          \
   F(heed_rms_norm)               \
   F(heed_layer_norm)             \
@@ -59,7 +58,7 @@
   F(heed_relu)                   \
   F(heed_gather_rows)            \
   F(heed_argmax)                 \
-  F(heed_largest)                \
+  F(heed_topk)                   \
   F(heed_sample)                 \
   F(heed_tanh)                   \
   F(heed_sigmoid)                \
@@ -78,10 +77,10 @@
   F(heed_int_cache_append_f32)   \
   F(heed_int_cache_truncate)     \
   F(heed_int_cache_reset)        \
-  F(heed_int_cache_seal)         \
-  F(heed_int_cache_open)         \
+  F(heed_int_cache_save)         \
+  F(heed_int_cache_load)         \
   F(heed_weights_in_integers)    \
-  F(heed_int_project)            \
+  F(heed_int_linear)             \
   F(heed_int_add)                \
   F(heed_int_multiply)           \
   F(heed_int_rescale)            \
@@ -107,7 +106,6 @@ static heed_status note(int function, heed_status status) {
 #define heed_dot(...) MEASURED(heed_dot, __VA_ARGS__)
 #define heed_softmax(...) MEASURED(heed_softmax, __VA_ARGS__)
 #define heed_weighted_sum(...) MEASURED(heed_weighted_sum, __VA_ARGS__)
-#define heed_linear(...) MEASURED(heed_linear, __VA_ARGS__)
 #define heed_attention_run(...) MEASURED(heed_attention_run, __VA_ARGS__)
 #define heed_self_attention(...) MEASURED(heed_self_attention, __VA_ARGS__)
 #define heed_attention_layer_run(...) MEASURED(heed_attention_layer_run, __VA_ARGS__)
@@ -116,7 +114,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_sequence_clear(...) MEASURED(heed_sequence_clear, __VA_ARGS__)
 #define heed_sequence_push(...) MEASURED(heed_sequence_push, __VA_ARGS__)
 #define heed_sequence_attention(...) MEASURED(heed_sequence_attention, __VA_ARGS__)
-#define heed_kernel_use(...) MEASURED(heed_kernel_use, __VA_ARGS__)
+#define heed_isa_use(...) MEASURED(heed_isa_use, __VA_ARGS__)
 #define heed_selftest(...) MEASURED(heed_selftest, __VA_ARGS__)
 #define heed_selftest_boot(...) MEASURED(heed_selftest_boot, __VA_ARGS__)
 #define heed_selftest_features(...) MEASURED(heed_selftest_features, __VA_ARGS__)
@@ -130,7 +128,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_attention_weights_init(...) MEASURED(heed_attention_weights_init, __VA_ARGS__)
 #define heed_lse_init(...) MEASURED(heed_lse_init, __VA_ARGS__)
 #define heed_column_sums_init(...) MEASURED(heed_column_sums_init, __VA_ARGS__)
-#define heed_top_k_init(...) MEASURED(heed_top_k_init, __VA_ARGS__)
+#define heed_topk_weights_init(...) MEASURED(heed_topk_weights_init, __VA_ARGS__)
 #define heed_partial_init(...) MEASURED(heed_partial_init, __VA_ARGS__)
 #define heed_partial_merge(...) MEASURED(heed_partial_merge, __VA_ARGS__)
 #define heed_partial_finish(...) MEASURED(heed_partial_finish, __VA_ARGS__)
@@ -138,16 +136,16 @@ static heed_status note(int function, heed_status status) {
 #define heed_cache_append(...) MEASURED(heed_cache_append, __VA_ARGS__)
 #define heed_cache_truncate(...) MEASURED(heed_cache_truncate, __VA_ARGS__)
 #define heed_cache_reset(...) MEASURED(heed_cache_reset, __VA_ARGS__)
-#define heed_cache_seal(...) MEASURED(heed_cache_seal, __VA_ARGS__)
-#define heed_cache_open(...) MEASURED(heed_cache_open, __VA_ARGS__)
-#define heed_narrow(...) MEASURED(heed_narrow, __VA_ARGS__)
-#define heed_widen(...) MEASURED(heed_widen, __VA_ARGS__)
-#define heed_narrow_tensors_init(...) MEASURED(heed_narrow_tensors_init, __VA_ARGS__)
-#define heed_project(...) MEASURED(heed_project, __VA_ARGS__)
+#define heed_cache_save(...) MEASURED(heed_cache_save, __VA_ARGS__)
+#define heed_cache_load(...) MEASURED(heed_cache_load, __VA_ARGS__)
+#define heed_convert_from_f32(...) MEASURED(heed_convert_from_f32, __VA_ARGS__)
+#define heed_convert_to_f32(...) MEASURED(heed_convert_to_f32, __VA_ARGS__)
+#define heed_typed_tensors_init(...) MEASURED(heed_typed_tensors_init, __VA_ARGS__)
+#define heed_linear(...) MEASURED(heed_linear, __VA_ARGS__)
 #define heed_weights_quantize(...) MEASURED(heed_weights_quantize, __VA_ARGS__)
 #define heed_weights_pack(...) MEASURED(heed_weights_pack, __VA_ARGS__)
 #define heed_weights_open(...) MEASURED(heed_weights_open, __VA_ARGS__)
-#define heed_weights_seal(...) MEASURED(heed_weights_seal, __VA_ARGS__)
+#define heed_weights_add_checksum(...) MEASURED(heed_weights_add_checksum, __VA_ARGS__)
 #define heed_weights_check(...) MEASURED(heed_weights_check, __VA_ARGS__)
 #define heed_rms_norm(...) MEASURED(heed_rms_norm, __VA_ARGS__)
 #define heed_layer_norm(...) MEASURED(heed_layer_norm, __VA_ARGS__)
@@ -157,7 +155,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_relu(...) MEASURED(heed_relu, __VA_ARGS__)
 #define heed_gather_rows(...) MEASURED(heed_gather_rows, __VA_ARGS__)
 #define heed_argmax(...) MEASURED(heed_argmax, __VA_ARGS__)
-#define heed_largest(...) MEASURED(heed_largest, __VA_ARGS__)
+#define heed_topk(...) MEASURED(heed_topk, __VA_ARGS__)
 #define heed_sample(...) MEASURED(heed_sample, __VA_ARGS__)
 #define heed_tanh(...) MEASURED(heed_tanh, __VA_ARGS__)
 #define heed_sigmoid(...) MEASURED(heed_sigmoid, __VA_ARGS__)
@@ -176,10 +174,10 @@ static heed_status note(int function, heed_status status) {
 #define heed_int_cache_append_f32(...) MEASURED(heed_int_cache_append_f32, __VA_ARGS__)
 #define heed_int_cache_truncate(...) MEASURED(heed_int_cache_truncate, __VA_ARGS__)
 #define heed_int_cache_reset(...) MEASURED(heed_int_cache_reset, __VA_ARGS__)
-#define heed_int_cache_seal(...) MEASURED(heed_int_cache_seal, __VA_ARGS__)
-#define heed_int_cache_open(...) MEASURED(heed_int_cache_open, __VA_ARGS__)
+#define heed_int_cache_save(...) MEASURED(heed_int_cache_save, __VA_ARGS__)
+#define heed_int_cache_load(...) MEASURED(heed_int_cache_load, __VA_ARGS__)
 #define heed_weights_in_integers(...) MEASURED(heed_weights_in_integers, __VA_ARGS__)
-#define heed_int_project(...) MEASURED(heed_int_project, __VA_ARGS__)
+#define heed_int_linear(...) MEASURED(heed_int_projection, __VA_ARGS__)
 #define heed_int_add(...) MEASURED(heed_int_add, __VA_ARGS__)
 #define heed_int_multiply(...) MEASURED(heed_int_multiply, __VA_ARGS__)
 #define heed_int_rescale(...) MEASURED(heed_int_rescale, __VA_ARGS__)

@@ -14,7 +14,7 @@ enum {
   scores = 32,
   lse = 64,
   sums = 128,
-  top_k = 256,
+  topk_weights = 256,
   weights = 512,
   every = 1023
 };
@@ -114,8 +114,8 @@ static void want_top_k(const struct shape *s) {
   const int32_t k = between(1, s->n_kv < 4 ? s->n_kv : 4);
   float *largest = rows_of(s) * k <= most_top_keys ? take_if_room(rows_of(s) * k) : NULL;
   if (!largest) return;
-  check(heed_top_k_init(&o.top_k, k, largest, top_keys));
-  o.all.top_k = &o.top_k;
+  check(heed_topk_weights_init(&o.topk_weights, k, largest, top_keys));
+  o.all.topk_weights = &o.topk_weights;
 }
 
 /* Slopes, or the logits of sinks: one of those may be -infinity. */
@@ -143,7 +143,7 @@ static int32_t want_options(const struct shape *s, int all) {
   }
   if (wanted & lse) want_lse(s);
   if (wanted & sums) want_sums(s);
-  if (wanted & top_k) want_top_k(s);
+  if (wanted & topk_weights) want_top_k(s);
   if (wanted & scores) want_scores(s);
   if (wanted & weights) want_weights(s);
   return key;
@@ -154,9 +154,9 @@ static void add_outputs(const struct shape *s) {
   if (o.all.column_sums) add(o.sums.out.data, (size_t)(s->batch * s->n_heads * s->n_kv));
   if (o.all.scores) add(o.scores.out.data, (size_t)(rows_of(s) * s->n_kv));
   if (o.all.weights) add(o.weights.out.data, (size_t)(rows_of(s) * s->n_kv));
-  if (!o.all.top_k) return;
-  const int32_t n = rows_of(s) * o.top_k.k;
-  add(o.top_k.weights, (size_t)n);
+  if (!o.all.topk_weights) return;
+  const int32_t n = rows_of(s) * o.topk_weights.k;
+  add(o.topk_weights.weights, (size_t)n);
   for (int32_t i = 0; i < n; i++) {
     const float key = (float)top_keys[i];
     add(&key, 1);

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-int printf(const char *format, ...);
+int printf(const char *dtype, ...);
 int puts(const char *text);
 
 static void number(unsigned long n, unsigned base, int width, char fill, int negative) {
@@ -17,30 +17,30 @@ static void number(unsigned long n, unsigned base, int width, char fill, int neg
   port_write(p);
 }
 
-int printf(const char *format, ...) {
+int printf(const char *dtype, ...) {
   va_list arguments;
-  va_start(arguments, format);
-  for (; *format; format++) {
-    char c[2] = {*format, 0};
-    if (*format != '%') {
+  va_start(arguments, dtype);
+  for (; *dtype; dtype++) {
+    char c[2] = {*dtype, 0};
+    if (*dtype != '%') {
       port_write(c);
       continue;
     }
-    char fill = *++format == '0' ? '0' : ' ';
+    char fill = *++dtype == '0' ? '0' : ' ';
     int width = 0;
-    for (; *format >= '0' && *format <= '9'; format++) width = width * 10 + *format - '0';
-    const int is_long = *format == 'l';
-    format += is_long;
-    if (*format == 's') {
+    for (; *dtype >= '0' && *dtype <= '9'; dtype++) width = width * 10 + *dtype - '0';
+    const int is_long = *dtype == 'l';
+    dtype += is_long;
+    if (*dtype == 's') {
       port_write(va_arg(arguments, const char *));
-    } else if (*format == 'd') {
+    } else if (*dtype == 'd') {
       const long n = is_long ? va_arg(arguments, long) : va_arg(arguments, int);
       number(n < 0 ? 0ul - (unsigned long)n : (unsigned long)n, 10, width, fill, n < 0);
-    } else if (*format == 'u' || *format == 'x') {
-      number(is_long ? va_arg(arguments, unsigned long) : va_arg(arguments, unsigned), *format == 'x' ? 16 : 10, width,
+    } else if (*dtype == 'u' || *dtype == 'x') {
+      number(is_long ? va_arg(arguments, unsigned long) : va_arg(arguments, unsigned), *dtype == 'x' ? 16 : 10, width,
              fill, 0);
     } else {
-      c[0] = *format == 'c' ? (char)va_arg(arguments, int) : *format;
+      c[0] = *dtype == 'c' ? (char)va_arg(arguments, int) : *dtype;
       port_write(c);
     }
   }

@@ -77,23 +77,24 @@ static heed_status call_softmax(void) {
                       heed_matrix_out_of(calls_out, calls_dim, calls_keys), &calls_executor);
 }
 static heed_status call_linear(void) {
-  return heed_linear(heed_matrix_of(calls_a, calls_keys, calls_dim), heed_matrix_of(calls_b, calls_dim, calls_dim),
-                     calls_c, heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
+  return heed_linear(heed_matrix_of(calls_a, calls_keys, calls_dim),
+                     heed_weights_of_matrix(heed_matrix_of(calls_b, calls_dim, calls_dim)), calls_c,
+                     heed_matrix_out_of(calls_out, calls_keys, calls_dim), &calls_executor);
 }
 /* Rows of w that are 2 KB apart: panels of it are copied to the stack. */
 static heed_status call_linear_colliding(void) {
-  return heed_linear(heed_matrix_of(calls_a, 64, 100), heed_matrix_of(calls_b, 100, 512), calls_c,
-                     heed_matrix_out_of(calls_out, 64, 512), NULL);
+  return heed_linear(heed_matrix_of(calls_a, 64, 100), heed_weights_of_matrix(heed_matrix_of(calls_b, 100, 512)),
+                     calls_c, heed_matrix_out_of(calls_out, 64, 512), NULL);
 }
 /* Every format and layout, of one row, of few and of many; conversions of these weights. */
 static heed_status call_project_of(int32_t rows, int32_t layout) {
-  for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
-    const heed_weights w = heed_weights_of(calls_b, calls_a, format, layout, 100, 117);
-    heed_status status =
-        heed_narrow(heed_matrix_of(calls_c, 117, 100), heed_narrow_matrix_out_of(calls_b, calls_out, format, 117, 100));
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; dtype++) {
+    const heed_weights w = heed_weights_of(calls_b, calls_a, dtype, layout, 100, 117);
+    heed_status status = heed_convert_from_f32(heed_matrix_of(calls_c, 117, 100),
+                                               heed_typed_matrix_out_of(calls_b, calls_out, dtype, 117, 100));
     if (status == HEED_OK)
-      status = heed_project(heed_matrix_of(calls_a, rows, 100), w, NULL, heed_matrix_out_of(calls_out, rows, 117),
-                            &calls_executor);
+      status = heed_linear(heed_matrix_of(calls_a, rows, 100), w, NULL, heed_matrix_out_of(calls_out, rows, 117),
+                           &calls_executor);
     if (status != HEED_OK) return status;
   }
   return HEED_OK;
@@ -109,19 +110,19 @@ static heed_status call_project_out_in(void) {
 }
 /* Packed weights of every format, of one row, of few and of many; blocks. */
 static heed_status call_project_packed(void) {
-  for (int32_t format = HEED_F32; format <= HEED_Q4_0; format++) {
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++) {
     const heed_memory packed = heed_memory_of(calls_buffer, sizeof calls_buffer);
-    heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, format % 2 ? HEED_OUT_IN : HEED_IN_OUT, 96, 117);
-    heed_status status = heed_weights_pack(w, format, packed);
-    if (status == HEED_OK) status = heed_weights_seal(packed);
+    heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, dtype % 2 ? HEED_OUT_IN : HEED_IN_OUT, 96, 117);
+    heed_status status = heed_weights_pack(w, dtype, packed);
+    if (status == HEED_OK) status = heed_weights_add_checksum(packed);
     if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
     if (status == HEED_OK) status = heed_weights_check(w);
     for (int32_t i = 0; i < 2; i++) {
       for (int32_t rows = 1; status == HEED_OK && rows <= 40; rows += rows == 1 ? 4 : 35)
-        status = heed_project(heed_matrix_of(calls_a, rows, 96), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
-                              &calls_executor);
-      if (format < HEED_Q8_0) break;
-      w = heed_weights_of_blocks(packed.data, format, 96, 117);
+        status = heed_linear(heed_matrix_of(calls_a, rows, 96), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
+                             &calls_executor);
+      if (dtype < HEED_Q8_0) break;
+      w = heed_weights_of_blocks(packed.data, dtype, 96, 117);
     }
     if (status != HEED_OK) return status;
   }
@@ -129,15 +130,15 @@ static heed_status call_project_packed(void) {
 }
 /* Rows of floats that are quantised on their way, of one row and of many. */
 static heed_status call_project_in_integers(void) {
-  for (int32_t format = HEED_INT8; format <= HEED_Q4_0; format++) {
+  for (int32_t dtype = HEED_INT8; dtype <= HEED_Q4_0; dtype++) {
     const heed_memory packed = heed_memory_of(calls_buffer, sizeof calls_buffer);
     heed_weights w = heed_weights_of(calls_b, NULL, HEED_F32, HEED_OUT_IN, 100, 117);
-    heed_status status = heed_weights_pack(w, format, packed);
+    heed_status status = heed_weights_pack(w, dtype, packed);
     if (status == HEED_OK) status = heed_weights_open(&w, packed.data, packed.bytes);
     if (status == HEED_OK) status = heed_weights_in_integers(&w, w);
     for (int32_t rows = 1; status == HEED_OK && rows <= 40; rows += 39)
-      status = heed_project(heed_matrix_of(calls_a, rows, 100), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
-                            &calls_executor);
+      status = heed_linear(heed_matrix_of(calls_a, rows, 100), w, calls_c, heed_matrix_out_of(calls_out, rows, 117),
+                           &calls_executor);
     if (status != HEED_OK) return status;
   }
   return HEED_OK;
@@ -149,9 +150,9 @@ static heed_status call_int_project(void) {
   for (int32_t layout = HEED_IN_OUT; layout <= HEED_OUT_IN; layout++)
     for (int32_t rows = 1; rows <= 40; rows += 39) {
       const heed_status status =
-          heed_int_project(heed_int_matrix_of(calls_a, HEED_INT8, rows, 100, 3),
-                           heed_weights_of(calls_b, NULL, HEED_INT8, layout, 100, 117), NULL, by,
-                           heed_int_matrix_out_of(calls_out, HEED_INT16, rows, 117, 5), &calls_executor);
+          heed_int_linear(heed_int_matrix_of(calls_a, HEED_INT8, rows, 100, 3),
+                          heed_weights_of(calls_b, NULL, HEED_INT8, layout, 100, 117), NULL, by,
+                          heed_int_matrix_out_of(calls_out, HEED_INT16, rows, 117, 5), &calls_executor);
       if (status != HEED_OK) return status;
     }
   return HEED_OK;
@@ -159,8 +160,8 @@ static heed_status call_int_project(void) {
 static heed_status call_formats(void) {
   const heed_status status =
       heed_weights_quantize(heed_matrix_of(calls_c, 30, 40), HEED_IN_OUT, (int8_t *)(void *)calls_out, calls_weights);
-  return status == HEED_OK ? heed_widen(heed_narrow_matrix_of(calls_c, NULL, HEED_BF16, 30, 40),
-                                        heed_matrix_out_of(calls_out, 30, 40))
+  return status == HEED_OK ? heed_convert_to_f32(heed_typed_matrix_of(calls_c, NULL, HEED_BF16, 30, 40),
+                                                 heed_matrix_out_of(calls_out, 30, 40))
                            : status;
 }
 static heed_status call_gather(void) {
@@ -174,7 +175,7 @@ static heed_status call_gather(void) {
 static int32_t calls_chosen[40];
 static heed_status call_choose(void) {
   heed_status status = heed_argmax(heed_matrix_of(calls_a, 20, 100), calls_chosen);
-  if (status == HEED_OK) status = heed_largest(heed_matrix_of(calls_a, 2, 100), 20, calls_chosen, calls_out);
+  if (status == HEED_OK) status = heed_topk(heed_matrix_of(calls_a, 2, 100), 20, calls_chosen, calls_out);
   return status == HEED_OK ? heed_sample(calls_a, 100, 0.5f, 100, 0.9f, 0.5f, calls_chosen,
                                          heed_memory_of(calls_workspace, HEED_SAMPLE_BYTES(100)))
                            : status;
@@ -321,8 +322,8 @@ static heed_status call_int_cache(void) {
   call.score = heed_multiplier_of(0.0002f);
   call.value = heed_multiplier_of(1.5f);
   if (status == HEED_OK) status = heed_int_attention_run(&call);
-  if (status == HEED_OK) status = heed_int_cache_seal(&cache);
-  if (status == HEED_OK) status = heed_int_cache_open(&cache, &shape, memory);
+  if (status == HEED_OK) status = heed_int_cache_save(&cache);
+  if (status == HEED_OK) status = heed_int_cache_load(&cache, &shape, memory);
   return status == HEED_OK ? heed_int_cache_reset(&cache) : status;
 }
 static heed_status call_int_partial(void) {
@@ -357,11 +358,11 @@ static heed_status call_int_layer(void) {
   static heed_multiplier by[4 * calls_dim];
   for (int i = 0; i < 4 * calls_dim; i++) by[i] = heed_multiplier_of(0x1p-11f);
   const heed_weights square = heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, calls_dim);
-  const heed_int_linear attention = {square, NULL, by},
-                        up = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, 4 * calls_dim), NULL,
-                              by},
-                        down = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, 4 * calls_dim, calls_dim), NULL,
-                                by};
+  const heed_int_projection attention = {square, NULL, by},
+                            up = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, calls_dim, 4 * calls_dim),
+                                  NULL, by},
+                            down = {heed_weights_of(calls_b, NULL, HEED_INT8, HEED_OUT_IN, 4 * calls_dim, calls_dim),
+                                    NULL, by};
   const heed_int_norm norm = {calls_of_integers, NULL, 16, 1};
   heed_int_layer layer = heed_int_layer_default(calls_dim, 2, 4 * calls_dim, heed_int_layer_norm);
   layer.wq = layer.wk = layer.wv = layer.wo = attention;
@@ -402,12 +403,11 @@ static heed_status call_int_selftest(void) {
   return heed_int_selftest(heed_memory_of(calls_buffer, HEED_INT_SELFTEST_BYTES), NULL);
 }
 static heed_status call_questions(void) {
-  const char *name = heed_kernel_current();
-  heed_status status = heed_kernel_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL)
-                           ? heed_kernel_use(name)
-                           : -1;
-  if (!heed_status_text(status) || !heed_status_argument(status) || !heed_version() || !heed_kernel_name(0) ||
-      heed_kernel_profile(name) < 0 || !heed_workspace_bytes(8, 8) || !heed_workspace_min_bytes(8, 8))
+  const char *name = heed_isa_current();
+  heed_status status =
+      heed_isa_use("no such kernel") == HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA) ? heed_isa_use(name) : -1;
+  if (!heed_status_text(status) || !heed_status_argument(status) || !heed_version() || !heed_isa_name(0) ||
+      heed_isa_arithmetic(name) < 0 || !heed_workspace_bytes(8, 8) || !heed_workspace_min_bytes(8, 8))
     status = -1;
   return status;
 }

@@ -26,8 +26,8 @@ class attention_trial : public trial {
         numbers_(draw(r, e, partial)),
         narrow_(&numbers_, r.chance(35) ? random_formats(r, numbers_) : narrow_formats()) {
     call_ = call_of(numbers_);
-    heed_narrow_tensors narrow;
-    EXPECT_EQ(heed_narrow_tensors_init(&narrow), HEED_OK);
+    heed_typed_tensors narrow;
+    EXPECT_EQ(heed_typed_tensors_init(&narrow), HEED_OK);
     place_inputs(r, e, &narrow);
     const problem &p = numbers_;
     place_out(random_placement(r, p.batch, p.n_heads, p.n_q, p.v_dim), &narrow);
@@ -36,7 +36,7 @@ class attention_trial : public trial {
     problem shape = shape_of(p);
     if (partial) shape.options.sinks = shape.options.lse = false;
     options_ = staged_options(shape, r, &memory, is_narrow());
-    if (is_narrow()) *options_.narrow() = narrow;
+    if (is_narrow()) *options_.typed() = narrow;
     call_.options = options_.get();
   }
   std::string text() const override {
@@ -56,7 +56,7 @@ class attention_trial : public trial {
   std::vector<spoilings> flaws(random_source &r) override {
     heed_attention &c = call_;
     std::vector<spoilings> all = {
-        wrong_count("batch", &c.batch, HEED_MAX_COUNT),
+        wrong_count("batch", &c.batch_size, HEED_MAX_COUNT),
         wrong_count("n_heads", &c.n_heads, HEED_MAX_COUNT),
         wrong_count("n_kv_heads", &c.n_kv_heads, HEED_MAX_COUNT),
         wrong_count("n_q", &c.n_q, HEED_MAX_COUNT),
@@ -70,14 +70,14 @@ class attention_trial : public trial {
         executor_flaws_in(&c.executor),
         overlaps(r),
         structures_in_written_memory()};
-    const std::pair<heed_tensor *, heed_narrow_tensor heed_narrow_tensors::*> inputs[] = {
-        {&c.q, &heed_narrow_tensors::q}, {&c.k, &heed_narrow_tensors::k}, {&c.v, &heed_narrow_tensors::v}};
+    const std::pair<heed_tensor *, heed_typed_tensor heed_typed_tensors::*> inputs[] = {
+        {&c.q, &heed_typed_tensors::q}, {&c.k, &heed_typed_tensors::k}, {&c.v, &heed_typed_tensors::v}};
     for (const auto &[t, narrow] : inputs) {
       if (t->data) {
         all.push_back(flaws_in("input", t, tensor_flaws<heed_tensor>()));
         all.back().push_back({"no input", [t = t] { t->data = nullptr; }});
       } else {
-        all.push_back(narrow_flaws(options_.narrow()->*narrow));
+        all.push_back(narrow_flaws(options_.typed()->*narrow));
         all.back().push_back(
             {"input given twice", [t = t, this] { t->data = static_cast<float *>(call_.workspace.data); }});
       }
@@ -111,7 +111,7 @@ class attention_trial : public trial {
     return p;
   }
   // Each in an array of its own, or all in one, where they may overlap; packed Q, K and V are a case of that.
-  void place_inputs(random_source &r, extent e, heed_narrow_tensors *narrow) {
+  void place_inputs(random_source &r, extent e, heed_typed_tensors *narrow) {
     problem &p = numbers_;
     const narrow_formats &f = narrow_.formats;
     const auto view = e == extent::regular ? random_placement : random_input_placement;
@@ -140,45 +140,45 @@ class attention_trial : public trial {
   }
   // The call's own tensor: none.
   heed_tensor place_narrow(random_source &r, const narrow_numbers &from, int32_t n_heads, int32_t n_rows,
-                           heed_narrow_tensor *to) {
+                           heed_typed_tensor *to) {
     const placement at = random_placement(r, numbers_.batch, n_heads, n_rows, from.dim);
-    *to = {put(at, from), {}, from.format, at.batch_stride, at.head_stride, at.row_stride};
-    if (from.format == HEED_INT8) {
+    *to = {put(at, from), {}, from.dtype, at.batch_stride, at.head_stride, at.row_stride};
+    if (from.dtype == HEED_INT8) {
       const placement of_scales = random_placement(r, numbers_.batch, n_heads, n_rows, 1);
       std::vector<float> scales = from.scales;
       to->scales = input_view(of_scales, put(of_scales, &scales));
     }
     return {nullptr, -1, PTRDIFF_MIN, PTRDIFF_MAX};
   }
-  void place_out(const placement &at, heed_narrow_tensors *narrow) {
+  void place_out(const placement &at, heed_typed_tensors *narrow) {
     out_floats_ = at.extent();
-    const int32_t format = narrow_.formats.out;
-    if (format == own)
+    const int32_t dtype = narrow_.formats.out;
+    if (dtype == own)
       call_.out = output_view(at, memory.output(at));
     else
-      narrow->out = {memory.output(format, at), format, at.batch_stride, at.head_stride, at.row_stride};
-    if (format != own) call_.out = {};
+      narrow->out = {memory.output(dtype, at), dtype, at.batch_stride, at.head_stride, at.row_stride};
+    if (dtype != own) call_.out = {};
   }
-  spoilings narrow_flaws(heed_narrow_tensor &t) {
-    spoilings all = edits("format", &t.format, {-1, 4, INT32_MIN});
+  spoilings narrow_flaws(heed_typed_tensor &t) {
+    spoilings all = edits("format", &t.dtype, {-1, 4, INT32_MIN});
     const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
     for (ptrdiff_t *stride : {&t.batch_stride, &t.head_stride, &t.row_stride})
       add(edits("stride", stride, {-1, PTRDIFF_MIN}));
-    if (t.format != HEED_INT8) add(edits<const void *>("data", &t.data, {static_cast<const char *>(t.data) + 1}));
-    if (t.format != HEED_INT8) return all;
+    if (t.dtype != HEED_INT8) add(edits<const void *>("data", &t.data, {static_cast<const char *>(t.data) + 1}));
+    if (t.dtype != HEED_INT8) return all;
     add(edits<const float *>("scales", &t.scales.data, {nullptr, misaligned(t.scales.data)}));
     for (ptrdiff_t *stride : {&t.scales.batch_stride, &t.scales.head_stride, &t.scales.row_stride})
       add(edits("stride of scales", stride, {-1, PTRDIFF_MIN, PTRDIFF_MAX}));
     return all;
   }
   spoilings flaws_of_narrow_out() {
-    heed_narrow_tensors *const n = options_.narrow();
+    heed_typed_tensors *const n = options_.typed();
     spoilings all = edits("narrow tensors", &n->struct_size, {0, uint32_t(sizeof *n) - 1, uint32_t(sizeof *n) + 1});
     const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
     add(edits<const heed_code *>("narrow tensors without code", &n->code, {nullptr}));
-    heed_narrow_tensor_out &t = n->out;
+    heed_typed_tensor_out &t = n->out;
     if (!t.data) return all;
-    add(edits("format of out", &t.format, {-1, HEED_INT8, 4}));
+    add(edits("format of out", &t.dtype, {-1, HEED_INT8, 4}));
     for (ptrdiff_t *stride : {&t.batch_stride, &t.head_stride, &t.row_stride})
       add(edits<ptrdiff_t>("stride of out", stride, {-1, 0, call_.v_dim - 1, PTRDIFF_MIN}));
     add(edits<void *>("narrow out", &t.data, {misaligned(t.data), call_.workspace.data}));

@@ -14,11 +14,11 @@ static heed_cache_shape calls_shape;
 static heed_rope calls_rope;
 
 /* A linear cache, or a ring with pinned tokens. */
-static heed_status calls_make_cache(int32_t kind, int32_t format, int32_t capacity, int32_t head_dim) {
+static heed_status calls_make_cache(int32_t kind, int32_t dtype, int32_t capacity, int32_t head_dim) {
   heed_status status = heed_rope_init(&calls_rope, kind == HEED_CACHE_RING ? HEED_ROPE_HALVES : HEED_ROPE_INTERLEAVED);
   calls_shape = heed_cache_shape_default(capacity, 2, head_dim);
   calls_shape.kind = kind;
-  calls_shape.format = format;
+  calls_shape.dtype = dtype;
   calls_shape.pinned = kind == HEED_CACHE_RING ? 3 : 0;
   calls_shape.spare = kind == HEED_CACHE_RING ? calls_rows - 1 : 0;
   calls_note(&status, heed_cache_init(&calls_cache, &calls_shape, calls_cache_memory));
@@ -39,8 +39,8 @@ static heed_status calls_attend(int32_t n_q, size_t workspace_bytes, int all) {
 }
 static heed_status call_cache_of(int32_t kind) {
   heed_status status = HEED_OK;
-  for (int32_t format = HEED_F32; format <= HEED_INT8; format++) {
-    calls_note(&status, calls_make_cache(kind, format, 120, calls_head_dim));
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; dtype++) {
+    calls_note(&status, calls_make_cache(kind, dtype, 120, calls_head_dim));
     for (int piece = 0; piece < 3; piece++) calls_note(&status, calls_append(calls_rows));
     if (kind == HEED_CACHE_RING) calls_note(&status, calls_append(calls_rows));
     calls_note(&status, calls_attend(1, sizeof calls_workspace, 0));
@@ -49,8 +49,8 @@ static heed_status call_cache_of(int32_t kind) {
     calls_note(&status, calls_attend(1, sizeof calls_workspace, 1));
     calls_note(&status, calls_attend(3, HEED_WORKSPACE_MIN_BYTES(calls_head_dim, calls_head_dim), 0));
     calls_note(&status, heed_cache_truncate(&calls_cache, 0, heed_cache_length(&calls_cache, 0) - 1));
-    calls_note(&status, heed_cache_seal(&calls_cache));
-    calls_note(&status, heed_cache_open(&calls_cache, &calls_shape, calls_cache_memory));
+    calls_note(&status, heed_cache_save(&calls_cache));
+    calls_note(&status, heed_cache_load(&calls_cache, &calls_shape, calls_cache_memory));
     calls_note(&status, heed_cache_reset(&calls_cache));
   }
   return status;
@@ -60,20 +60,20 @@ static heed_status call_cache_ring(void) { return call_cache_of(HEED_CACHE_RING)
 /* Two kinds of what a layer may be: all weights share calls_b, or int8 numbers made of it. */
 static heed_attention_layer calls_block_attention;
 static heed_transformer_layer calls_block;
-static void calls_make_block(int32_t head_dim, int32_t format, int32_t layout, heed_norm *norm,
+static void calls_make_block(int32_t head_dim, int32_t dtype, int32_t layout, heed_norm *norm,
                              heed_activation *activation) {
   static int8_t numbers[4 * calls_dim * calls_dim];
   static float scales[4 * calls_dim];
   const int32_t dim = 2 * head_dim, hidden = 2 * dim;
-  const void *data = format == HEED_INT8 ? (const void *)numbers : calls_b;
+  const void *data = dtype == HEED_INT8 ? (const void *)numbers : calls_b;
   for (int i = 0; i < 4 * calls_dim; i++) scales[i] = 0.01f;
   for (int i = 0; i < 4 * calls_dim * calls_dim; i++) numbers[i] = (int8_t)(i * 7 % 255 - 127);
   calls_block_attention = heed_attention_layer_default(dim, 2);
   calls_block_attention.wq = calls_block_attention.wk = calls_block_attention.wv = calls_block_attention.wo =
-      heed_weights_of(data, scales, format, layout, dim, dim);
+      heed_weights_of(data, scales, dtype, layout, dim, dim);
   calls_block = heed_transformer_layer_default(&calls_block_attention, hidden, norm, activation);
-  calls_block.w_up = heed_weights_of(data, scales, format, layout, dim, hidden);
-  calls_block.w_down = heed_weights_of(data, scales, format, layout, hidden, dim);
+  calls_block.w_up = heed_weights_of(data, scales, dtype, layout, dim, hidden);
+  calls_block.w_down = heed_weights_of(data, scales, dtype, layout, hidden, dim);
 }
 static void calls_make_decoder(void) {
   calls_block_attention.causal = 1;

@@ -20,7 +20,7 @@ inline std::vector<shape_flaw> shape_flaws(int32_t kind) {
   std::vector<shape_flaw> all;
   all.push_back({"size 0", [](S &s) { s.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_SHAPE});
   for (const uint32_t wrong : {4u, uint32_t(sizeof(S)) - 1, uint32_t(sizeof(S)) + 4, UINT32_MAX})
-    all.push_back({"size", [=](S &s) { s.struct_size = wrong; }, HEED_UNKNOWN_STRUCT, HEED_ARG_SHAPE});
+    all.push_back({"size", [=](S &s) { s.struct_size = wrong; }, HEED_BAD_STRUCT_SIZE, HEED_ARG_SHAPE});
   const auto numbers = [&](const char *name, int32_t S::*field, heed_argument argument, std::vector<int32_t> values,
                            heed_fault fault = HEED_OUT_OF_RANGE) {
     values.insert(values.end(), {-1, INT32_MIN, INT32_MAX});
@@ -36,10 +36,10 @@ inline std::vector<shape_flaw> shape_flaws(int32_t kind) {
   numbers("heads", &S::n_kv_heads, HEED_ARG_N_KV_HEADS, {0, HEED_MAX_DIM + 1});
   numbers("head_dim", &S::head_dim, HEED_ARG_HEAD_DIM, {0, HEED_MAX_DIM + 1});
   numbers("v_dim", &S::v_dim, HEED_ARG_V_DIM, {0, HEED_MAX_DIM + 1});
-  numbers("format", &S::format, HEED_ARG_FORMAT, {4}, HEED_BAD_FORMAT);
+  numbers("format", &S::dtype, HEED_ARG_DTYPE, {4}, HEED_BAD_DTYPE);
   if (kind == HEED_CACHE_LINEAR) {
-    all.push_back({"pinned in a linear one", [](S &s) { s.pinned = 1; }, HEED_NOT_HERE, HEED_ARG_PINNED});
-    all.push_back({"spare in a linear one", [](S &s) { s.spare = 1; }, HEED_NOT_HERE, HEED_ARG_SPARE});
+    all.push_back({"pinned in a linear one", [](S &s) { s.pinned = 1; }, HEED_UNSUPPORTED, HEED_ARG_PINNED});
+    all.push_back({"spare in a linear one", [](S &s) { s.spare = 1; }, HEED_UNSUPPORTED, HEED_ARG_SPARE});
   }
   const auto huge = [](S &s) { s.capacity = s.n_sequences = HEED_MAX_COUNT, s.n_kv_heads = s.head_dim = HEED_MAX_DIM; };
   all.push_back({"beyond the address space", huge, HEED_OVERFLOW, HEED_ARG_SHAPE});
@@ -72,27 +72,27 @@ inline std::vector<handle_flaw> handle_flaws() {
                                   {"size 0", [](C *c) { c->struct_size = 0; }, HEED_NOT_INITIALIZED},
                                   {"no buffer", [](C *c) { c->buffer = nullptr; }, HEED_NULL_POINTER}};
   for (const uint32_t wrong : {8u, uint32_t(sizeof(C)) - 8, uint32_t(sizeof(C)) + 8, UINT32_MAX})
-    all.push_back({"size " + std::to_string(wrong), [=](C *c) { c->struct_size = wrong; }, HEED_UNKNOWN_STRUCT});
+    all.push_back({"size " + std::to_string(wrong), [=](C *c) { c->struct_size = wrong; }, HEED_BAD_STRUCT_SIZE});
   for (const uintptr_t by : {1, 4, 32})
     all.push_back({"buffer misaligned", [=](C *c) { c->buffer = misaligned(static_cast<char *>(c->buffer), by); },
                    HEED_MISALIGNED});
   for (int32_t heed_cache_shape::*field :
        {&heed_cache_shape::kind, &heed_cache_shape::capacity, &heed_cache_shape::pinned, &heed_cache_shape::spare,
         &heed_cache_shape::n_sequences, &heed_cache_shape::n_kv_heads, &heed_cache_shape::head_dim,
-        &heed_cache_shape::v_dim, &heed_cache_shape::format})
+        &heed_cache_shape::v_dim, &heed_cache_shape::dtype})
     for (const int32_t change : {-1, 1})
-      all.push_back({"another shape", [=](C *c) { c->shape.*field += change; }, HEED_DAMAGED});
+      all.push_back({"another shape", [=](C *c) { c->shape.*field += change; }, HEED_CORRUPT});
   for (const size_t word : {0, 1, 2, 3, 6, 7, 8, 9, 10})
     all.push_back(
-        {"word " + std::to_string(word), [=](C *c) { static_cast<uint32_t *>(c->buffer)[word] ^= 4; }, HEED_DAMAGED});
+        {"word " + std::to_string(word), [=](C *c) { static_cast<uint32_t *>(c->buffer)[word] ^= 4; }, HEED_CORRUPT});
   for (const int32_t wrong : {-1, INT32_MIN, HEED_MAX_COUNT + 1})
-    all.push_back({"length " + std::to_string(wrong), [=](C *c) { state_of(c, 1)[0] = wrong; }, HEED_DAMAGED});
+    all.push_back({"length " + std::to_string(wrong), [=](C *c) { state_of(c, 1)[0] = wrong; }, HEED_CORRUPT});
   for (const int32_t wrong : {-1, INT32_MAX})
-    all.push_back({"oldest " + std::to_string(wrong), [=](C *c) { state_of(c, 0)[1] = wrong; }, HEED_DAMAGED});
+    all.push_back({"oldest " + std::to_string(wrong), [=](C *c) { state_of(c, 0)[1] = wrong; }, HEED_CORRUPT});
   for (const int64_t wrong :
        {int64_t{-1024}, int64_t{1024}, INT64_MIN, INT64_MAX})  // of a ring that is young, or linear
     all.push_back({"taken back " + std::to_string(wrong),
-                   [=](C *c) { std::memcpy(state_of(c, 0) + 2, &wrong, sizeof wrong); }, HEED_DAMAGED});
+                   [=](C *c) { std::memcpy(state_of(c, 0) + 2, &wrong, sizeof wrong); }, HEED_CORRUPT});
   return all;
 }
 
@@ -104,16 +104,16 @@ struct rope_flaw {
 };
 inline std::vector<rope_flaw> rope_flaws(int32_t dim) {
   using R = heed_rope;
-  return {{"size", [](R &r) { ++r.struct_size; }, HEED_UNKNOWN_STRUCT, HEED_ARG_ROPE},
+  return {{"size", [](R &r) { ++r.struct_size; }, HEED_BAD_STRUCT_SIZE, HEED_ARG_ROPE},
           {"size 0", [](R &r) { r.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE},
           {"no code", [](R &r) { r.code = nullptr; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE},
           {"style -1", [](R &r) { r.style = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
           {"style 2", [](R &r) { r.style = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE},
-          {"odd", [](R &r) { r.rotary_dim = 3; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM},
-          {"odd, with frequencies", [](R &r) { r.rotary_dim = 3, r.inverse_frequencies = &r.base; }, HEED_MISFIT,
-           HEED_ARG_ROTARY_DIM},
+          {"odd", [](R &r) { r.rotary_dim = 3; }, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM},
+          {"odd, with frequencies", [](R &r) { r.rotary_dim = 3, r.inverse_frequencies = &r.base; },
+           HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM},
           {"negative", [](R &r) { r.rotary_dim = -2; }, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM},
-          {"more than the head", [=](R &r) { r.rotary_dim = dim + 2; }, HEED_MISFIT, HEED_ARG_ROTARY_DIM},
+          {"more than the head", [=](R &r) { r.rotary_dim = dim + 2; }, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM},
           {"base 1", [](R &r) { r.base = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_BASE},
           {"base NaN", [](R &r) { r.base = NAN; }, HEED_NOT_FINITE, HEED_ARG_BASE},
           {"scale infinite", [](R &r) { r.scale = INFINITY; }, HEED_NOT_FINITE, HEED_ARG_SCALE},
@@ -128,10 +128,10 @@ class cache_test : public ::testing::Test {
   static constexpr int32_t heads = 4, n_q = 3, n_kv = 10;
   static constexpr size_t workspace_bytes = HEED_WORKSPACE_BYTES(dim, v_dim);
 
-  void make(int32_t kind, int32_t format) {
+  void make(int32_t kind, int32_t dtype) {
     const bool ring = kind == HEED_CACHE_RING;
     *shape_ =
-        cache_shape(kind, capacity, kv_heads, dim, v_dim, format, ring ? pinned : 0, ring ? spare : 0, n_sequences);
+        cache_shape(kind, capacity, kv_heads, dim, v_dim, dtype, ring ? pinned : 0, ring ? spare : 0, n_sequences);
     ASSERT_LE(heed_cache_bytes(shape_), buffer_floats * 4);
     ASSERT_EQ(heed_cache_init(cache_, shape_, whole_buffer()), HEED_OK);
     ASSERT_EQ(heed_cache_append(cache_, 0, k(), v(), 5, nullptr), HEED_OK);
@@ -146,7 +146,7 @@ class cache_test : public ::testing::Test {
 
   heed_attention call(const heed_cache *cache) {
     heed_attention c = heed_attention_of(in_, nullptr, nullptr, n_q, n_kv, heads, kv_heads, dim, out_, workspace());
-    c.batch = n_sequences, c.v_dim = v_dim, c.causal = 1;
+    c.batch_size = n_sequences, c.v_dim = v_dim, c.causal = 1;
     c.k = c.v = {};
     c.out = heed_token_major_out(out_, n_q, heads, v_dim);
     c.cache = cache;
@@ -167,7 +167,7 @@ class cache_test : public ::testing::Test {
     f("reset", [](C c) { return heed_cache_reset(c); });
     f("length", [](C c) { return heed_cache_length(c, 0); });
     f("longest", [](C c) { return heed_cache_longest(c); });
-    f("seal", [](C c) { return heed_cache_seal(c); });
+    f("seal", [](C c) { return heed_cache_save(c); });
     f("attention", attend);
   }
   void refuses(heed_fault fault, heed_argument argument, const std::string &what,

@@ -154,9 +154,9 @@ class cache_steps : public trial {
       case longest_of_all:
         return heed_cache_longest(cache);
       case seal:
-        return heed_cache_seal(cache);
+        return heed_cache_save(cache);
       case open:
-        return heed_cache_open(cache, shape, room);
+        return heed_cache_load(cache, shape, room);
       case begin:
         return heed_cache_init(cache, shape, room);
       case grow_old:  // returns by how many tokens

@@ -182,7 +182,7 @@ class cache_refusal : public cache_steps {
     for (size_t i = 0; i + 1 < steps_.size(); ++i) expect_done(take(steps_[i], handle_, shape_, room_));
     refused_ = &steps_.back();
     refused_->sequence = 1, refused_->n = 2;
-    if (refused_->what == open) expect_done(heed_cache_seal(handle_));
+    if (refused_->what == open) expect_done(heed_cache_save(handle_));
   }
   heed_status call() override { return take(*refused_, handle_, shape_, room_); }
   std::vector<float> plain() const override { return {}; }
@@ -242,7 +242,7 @@ class cache_refusal : public cache_steps {
   }
   void add_call_flaws(random_source &r, std::vector<spoilings> *all) {
     heed_attention &c = call_;
-    for (int32_t *count : {&c.batch, &c.n_kv_heads, &c.head_dim, &c.v_dim})
+    for (int32_t *count : {&c.batch_size, &c.n_kv_heads, &c.head_dim, &c.v_dim})
       all->push_back(wrong_values<int32_t>("number of the call", count, {0, -1, INT32_MIN, *count - 1, *count + 1}));
     all->push_back(wrong_values<int32_t>("n_kv", &c.n_kv, {0, -1, 7, HEED_MAX_COUNT + 1}));
     all->push_back(wrong_workspace(&c.workspace, heed_workspace_min_bytes(c.head_dim, c.v_dim)));

@@ -22,14 +22,14 @@ inline float nearest_of(float x, int fraction_bits, int least_exponent, int grea
 }
 
 // A row narrowed and widened again.
-inline void round_row(int32_t format, float *x, int32_t n) {
+inline void round_row(int32_t dtype, float *x, int32_t n) {
   float scale = 0;
   for (int32_t i = 0; i < n; ++i) scale = std::max(scale, std::fabs(x[i]));
   scale /= 127;
   for (int32_t i = 0; i < n; ++i) {
-    if (format == HEED_F16) x[i] = nearest_of(x[i], 10, -14, 15);
-    if (format == HEED_BF16) x[i] = nearest_of(x[i], 7, -126, 127);
-    if (format != HEED_INT8) continue;
+    if (dtype == HEED_F16) x[i] = nearest_of(x[i], 10, -14, 15);
+    if (dtype == HEED_BF16) x[i] = nearest_of(x[i], 7, -126, 127);
+    if (dtype != HEED_INT8) continue;
     const float q = scale == 0 ? 0 : std::nearbyint(std::max(-127.0f, std::min(127.0f, x[i] / scale)));
     x[i] = static_cast<float>(static_cast<int32_t>(q)) * scale;
   }
@@ -40,13 +40,13 @@ inline std::string text_of(const heed_cache_shape &s) {
   return std::string(s.kind == HEED_CACHE_RING ? "ring" : "linear") + " of " + std::to_string(s.capacity) + " pinned " +
          std::to_string(s.pinned) + " spare " + std::to_string(s.spare) + " sequences " +
          std::to_string(s.n_sequences) + " kv heads " + std::to_string(s.n_kv_heads) + " dims " +
-         std::to_string(s.head_dim) + " " + std::to_string(s.v_dim) + " " + formats[s.format];
+         std::to_string(s.head_dim) + " " + std::to_string(s.v_dim) + " " + formats[s.dtype];
 }
 
 inline heed_cache_shape cache_shape(int32_t kind, int32_t capacity, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim,
-                                    int32_t format, int32_t pinned = 0, int32_t spare = 0, int32_t n_sequences = 1) {
+                                    int32_t dtype, int32_t pinned = 0, int32_t spare = 0, int32_t n_sequences = 1) {
   heed_cache_shape s = heed_cache_shape_default(capacity, n_kv_heads, head_dim);
-  s.kind = kind, s.pinned = pinned, s.spare = spare, s.n_sequences = n_sequences, s.v_dim = v_dim, s.format = format;
+  s.kind = kind, s.pinned = pinned, s.spare = spare, s.n_sequences = n_sequences, s.v_dim = v_dim, s.dtype = dtype;
   return s;
 }
 
@@ -90,7 +90,7 @@ inline tokens random_tokens(random_source &r, const heed_cache_shape &s, int32_t
   if (r.chance(95)) return t;
   static const std::vector<float> finite = {0.0f, -0.0f, 65504.0f, -65520.0f, 0x1p-149f, 0x1p-24f, -0x1p-126f, 3e38f};
   static const std::vector<float> special = {infinity, -infinity, not_a_number};
-  const std::vector<float> &odd = s.format == HEED_INT8 || r.chance(70) ? finite : special;
+  const std::vector<float> &odd = s.dtype == HEED_INT8 || r.chance(70) ? finite : special;
   t.k[r.next() % t.k.size()] = r.pick(odd), t.v[r.next() % t.v.size()] = r.pick(odd);
   return t;
 }
@@ -173,7 +173,7 @@ class sequence_model {
       for (int32_t h = 0; h < s_.n_kv_heads; ++h) {
         const auto row = from.begin() + (ptrdiff_t(h) * n + t) * dim;
         all->insert(all->end(), row, row + dim);
-        round_row(s_.format, &*(all->end() - dim), dim);
+        round_row(s_.dtype, &*(all->end() - dim), dim);
       }
   }
   int32_t pinned_slots() const { return (s_.pinned + 63) / 64 * 64; }

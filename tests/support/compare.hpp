@@ -9,7 +9,7 @@
 
 namespace heed_test {
 
-enum class part { out, weights, scores, lse, column_sums, top_k };
+enum class part { out, weights, scores, lse, column_sums, topk_weights };
 inline const char *name_of(part which) {
   static const char *const names[] = {"out", "weights", "scores", "lse", "column sums", "top-k"};
   return names[static_cast<int>(which)];
@@ -133,7 +133,7 @@ class comparison {
     for (size_t t = 0; t < k; ++t) {
       const int32_t key = found_.top_keys[row_index_ * k + t];
       const float weight = found_.top_weights[row_index_ * k + t];
-      see_(part::top_k, weight, order[t], bound, 1);
+      see_(part::topk_weights, weight, order[t], bound, 1);
       if (key == -1) {
         expect_zeros(found_.top_weights, row_index_ * k + t, 1, "weight of no key");
         last = 0;
@@ -144,7 +144,7 @@ class comparison {
         ADD_FAILURE() << "top-k has key " << key << " of weight " << weight << " in place " << t;
         return;
       }
-      see_(part::top_k, weight, row.weights[size_t(key)], merged_weight_bound(row, size_t(key)), 1);
+      see_(part::topk_weights, weight, row.weights[size_t(key)], merged_weight_bound(row, size_t(key)), 1);
       left[size_t(key)] = false, last = weight, last_key = key;
     }
   }

@@ -109,7 +109,7 @@ inline numbers numbers_of(const std::string &name, heed_matrix_out *m) {
   return {{name + ".n_rows", &m->n_rows}, {name + ".dim", &m->dim}};
 }
 inline numbers numbers_of(const std::string &name, heed_weights *w) {
-  return {{name + ".format", &w->format},
+  return {{name + ".format", &w->dtype},
           {name + ".layout", &w->layout},
           {name + ".n_in", &w->n_in},
           {name + ".n_out", &w->n_out}};
@@ -123,16 +123,16 @@ inline numbers numbers_of(const std::string &name, heed_cache_shape *s) {
           {name + ".n_kv_heads", &s->n_kv_heads},
           {name + ".head_dim", &s->head_dim},
           {name + ".v_dim", &s->v_dim},
-          {name + ".format", &s->format}};
+          {name + ".format", &s->dtype}};
 }
 inline numbers numbers_of(heed_partial *p) {
-  return {{"batch", &p->batch}, {"n_heads", &p->n_heads},     {"n_q", &p->n_q},
-          {"v_dim", &p->v_dim}, {"first_key", &p->first_key}, {"n_keys", &p->n_keys}};
+  return {{"batch", &p->batch_size}, {"n_heads", &p->n_heads},     {"n_q", &p->n_q},
+          {"v_dim", &p->v_dim},      {"first_key", &p->first_key}, {"n_keys", &p->n_keys}};
 }
 inline numbers numbers_of(heed_attention *c) {
-  return {{"batch", &c->batch}, {"n_heads", &c->n_heads}, {"n_kv_heads", &c->n_kv_heads},
-          {"n_q", &c->n_q},     {"n_kv", &c->n_kv},       {"head_dim", &c->head_dim},
-          {"v_dim", &c->v_dim}, {"causal", &c->causal},   {"position", &c->position}};
+  return {{"batch", &c->batch_size}, {"n_heads", &c->n_heads}, {"n_kv_heads", &c->n_kv_heads},
+          {"n_q", &c->n_q},          {"n_kv", &c->n_kv},       {"head_dim", &c->head_dim},
+          {"v_dim", &c->v_dim},      {"causal", &c->causal},   {"position", &c->position}};
 }
 inline numbers numbers_of(heed_rope *r) { return {{"style", &r->style}, {"rotary_dim", &r->rotary_dim}}; }
 inline numbers numbers_of(heed_sequence *s) {

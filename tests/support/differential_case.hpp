@@ -1,5 +1,5 @@
 // One case of the differential programs: a random call in hostile memory, on every kernel against the scalar reference
-// of its profile and that against an oracle in double; or one with flaws, which must be refused.
+// of its arithmetic and that against an oracle in double; or one with flaws, which must be refused.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_DIFFERENTIAL_CASE_HPP
 #define HEED_TESTS_SUPPORT_DIFFERENTIAL_CASE_HPP
@@ -60,7 +60,7 @@ class differential {
 
  private:
   static int complaints() { return ::testing::UnitTest::GetInstance()->ad_hoc_test_result().total_part_count(); }
-  static void use(const std::string &kernel) { EXPECT_EQ(heed_kernel_use(kernel.c_str()), HEED_OK) << kernel; }
+  static void use(const std::string &kernel) { EXPECT_EQ(heed_isa_use(kernel.c_str()), HEED_OK) << kernel; }
   static const std::string &reference_or_itself(const std::string &kernel) {
     const std::string &found = reference_of(kernel);
     return found.empty() ? kernel : found;
@@ -179,12 +179,12 @@ class differential {
     const spoiling *flaw = spoilt ? &r.pick(all) : nullptr;
     const std::string what = t->text() + (flaw ? ", " + flaw->what : "");
     note(what);
-    EXPECT_EQ(heed_int_kernel_use("plain"), HEED_OK);
+    EXPECT_EQ(heed_int_isa_use("plain"), HEED_OK);
     const std::vector<unsigned char> expected = flaw ? t->memory.outputs() : t->expected();
     if (flaw) flaw->apply();
     for (const std::string &kernel : int_kernels()) {
       t->memory.reset();
-      EXPECT_EQ(heed_int_kernel_use(kernel.c_str()), HEED_OK);
+      EXPECT_EQ(heed_int_isa_use(kernel.c_str()), HEED_OK);
       const std::string where = what + " on kernel " + kernel + ": ";
       if ((t->call() != HEED_OK) != spoilt) ADD_FAILURE() << where << (spoilt ? "accepted" : "refused");
       const std::string harm = t->memory.harm(spoilt), complaint = spoilt ? "" : t->complaint();
@@ -196,7 +196,7 @@ class differential {
       ++(spoilt ? totals_.refused : totals_.calls);
       if (!spoilt) totals_.integers += static_cast<double>(expected.size());
     }
-    heed_int_kernel_use(nullptr);
+    heed_int_isa_use(nullptr);
   }
 
   // What computes nothing, and the self-tests.
@@ -208,9 +208,9 @@ class differential {
     const bool valid = head_dim >= 1 && head_dim <= HEED_MAX_DIM;
     EXPECT_EQ(heed_workspace_bytes(head_dim, v_dim), valid ? HEED_WORKSPACE_BYTES(head_dim, v_dim) : 0) << head_dim;
     EXPECT_EQ(heed_workspace_min_bytes(v_dim, head_dim), valid ? HEED_WORKSPACE_MIN_BYTES(v_dim, head_dim) : 0);
-    const std::string before = heed_kernel_current();
-    EXPECT_EQ(heed_kernel_use((before + "?").c_str()), HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL));
-    EXPECT_EQ(heed_kernel_current(), before);
+    const std::string before = heed_isa_current();
+    EXPECT_EQ(heed_isa_use((before + "?").c_str()), HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA));
+    EXPECT_EQ(heed_isa_current(), before);
     for (const std::string &kernel : kernels_) test_itself(r, kernel);
   }
 
@@ -226,7 +226,7 @@ class differential {
     EXPECT_EQ(status_name(status), "HEED_OK") << kernel;
     EXPECT_EQ(memory.harm(false), "") << "self-test on kernel " << kernel;
     EXPECT_EQ(report.kernel, nullptr);
-    EXPECT_EQ(heed_kernel_current(), kernel);
+    EXPECT_EQ(heed_isa_current(), kernel);
     ++totals_.calls;
   }
 

@@ -116,29 +116,30 @@ inline exact_rows exact_layer(const heed_transformer_layer &t, const exact_rows 
   // from + what a sublayer gave, with the norms that stand behind it
   const auto join = [&](exact_rows from, exact_rows given, const float *after, const float *after_bias,
                         const float *weight, const float *bias) {
-    if (t.norm_after) given = norm(given, after, after_bias);
+    if (t.post_norm) given = norm(given, after, after_bias);
     for (size_t i = 0; i < from.x.size(); ++i) from.x[i] += given.x[i];
-    return t.norm_first || t.norm_after ? from : norm(from, weight, bias);
+    return t.norm_first || t.post_norm ? from : norm(from, weight, bias);
   };
   const auto first = [&](const exact_rows &rows, const float *weight, const float *bias) {
     return t.norm_first ? norm(rows, weight, bias) : rows;
   };
   const exact_rows h = first(x, t.norm1_weight, t.norm1_bias);
-  exact_rows a =
-      join(x, exact_attention(*t.attention, h, h), t.after1_weight, t.after1_bias, t.norm1_weight, t.norm1_bias);
+  exact_rows a = join(x, exact_attention(*t.attention, h, h), t.post_norm1_weight, t.post_norm1_bias, t.norm1_weight,
+                      t.norm1_bias);
   if (t.cross)
     a = join(a, exact_attention(*t.cross, first(a, t.norm_cross_weight, t.norm_cross_bias), other),
-             t.after_cross_weight, t.after_cross_bias, t.norm_cross_weight, t.norm_cross_bias);
+             t.post_norm_cross_weight, t.post_norm_cross_bias, t.norm_cross_weight, t.norm_cross_bias);
   const exact_rows g = first(t.parallel ? x : a, t.norm2_weight, t.norm2_bias);
   const exact_rows up = exact_project(g, t.w_up, t.b_up);
-  exact_rows f(x.n, t.hidden_dim), gate = t.w_gate.data ? exact_project(g, t.w_gate, t.b_gate) : up;
-  const int32_t of_gate = t.hidden_order == HEED_HIDDEN_GATE_LAST ? t.hidden_dim : 0,
-                of_up = t.hidden_order == HEED_HIDDEN_GATE_FIRST ? t.hidden_dim : 0;
+  exact_rows f(x.n, t.ffn_dim), gate = t.w_gate.data ? exact_project(g, t.w_gate, t.b_gate) : up;
+  const int32_t of_gate = t.ffn_order == HEED_FFN_UP_GATE ? t.ffn_dim : 0,
+                of_up = t.ffn_order == HEED_FFN_GATE_UP ? t.ffn_dim : 0;
   for (int32_t i = 0; i < x.n; ++i)
-    for (int32_t j = 0; j < t.hidden_dim; ++j)
+    for (int32_t j = 0; j < t.ffn_dim; ++j)
       f.at(i, j) = exact_activation(t.activation, gate.at(i, of_gate + j)) *
-                   (t.w_gate.data || t.hidden_order ? up.at(i, of_up + j) : 1.0);
-  return join(a, exact_project(f, t.w_down, t.b_down), t.after2_weight, t.after2_bias, t.norm2_weight, t.norm2_bias);
+                   (t.w_gate.data || t.ffn_order ? up.at(i, of_up + j) : 1.0);
+  return join(a, exact_project(f, t.w_down, t.b_down), t.post_norm2_weight, t.post_norm2_bias, t.norm2_weight,
+              t.norm2_bias);
 }
 
 }  // namespace heed_test

@@ -31,8 +31,8 @@ class format_trial : public matrix_trial {
            " format " + std::to_string(format_) + " layout " + std::to_string(layout_);
   }
   heed_status call() override {
-    return kind_ == narrowed  ? heed_narrow(x_, y_)
-           : kind_ == widened ? heed_widen(stored_, wide_)
+    return kind_ == narrowed  ? heed_convert_from_f32(x_, y_)
+           : kind_ == widened ? heed_convert_to_f32(stored_, wide_)
                               : heed_weights_quantize(x_, layout_, static_cast<int8_t *>(y_.data), y_.scales);
   }
   std::vector<float> plain() const override {
@@ -60,9 +60,9 @@ class format_trial : public matrix_trial {
   std::vector<spoilings> flaws(random_source &r) override {
     std::vector<spoilings> all;
     if (kind_ == widened) {
-      all = {flaws_in("x", &stored_, narrow_flaws<heed_narrow_matrix>()),
+      all = {flaws_in("x", &stored_, narrow_flaws<heed_typed_matrix>()),
              flaws_in("y", &wide_, output_flaws(HEED_MAX_COUNT)),
-             wrong_values<int32_t>("format", &stored_.format, {-1, 4, INT32_MAX}),
+             wrong_values<int32_t>("format", &stored_.dtype, {-1, 4, INT32_MAX}),
              overlaps(r, &wide_, {static_cast<const float *>(stored_.data), stored_.scales})};
       if (format_ == HEED_INT8)
         all.push_back(wrong_values<const float *>("scales", &stored_.scales, {nullptr, misaligned(stored_.scales)}));
@@ -78,8 +78,8 @@ class format_trial : public matrix_trial {
     }
     if (kind_ == quantized) all.push_back(wrong_values<int32_t>("layout", &layout_, {-1, 2, INT32_MIN}));
     if (kind_ == quantized) return all;
-    all.push_back(flaws_in("y", &y_, narrow_flaws<heed_narrow_matrix_out>()));
-    all.push_back(wrong_values<int32_t>("format", &y_.format, {-1, 4, INT32_MAX}));
+    all.push_back(flaws_in("y", &y_, narrow_flaws<heed_typed_matrix_out>()));
+    all.push_back(wrong_values<int32_t>("format", &y_.dtype, {-1, 4, INT32_MAX}));
     all.push_back(wrong_values<ptrdiff_t>("rows of y overlap", &y_.row_stride, {0, y_.dim - 1}));
     all.push_back(wrong_count("rows of y", &y_.n_rows, y_.n_rows));
     return all;
@@ -106,11 +106,11 @@ class format_trial : public matrix_trial {
   void place_widened(random_source &r, int32_t n, int32_t dim) {
     numbers_ = any_matrix(r, n, dim);
     narrow_numbers stored = round_rows(format_, dim, &numbers_.values);
-    const size_t bytes = HEED_FORMAT_BYTES(format_);
+    const size_t bytes = HEED_DTYPE_BYTES(format_);
     if (r.chance(50))
       for (size_t i = 0; i < stored.bytes.size(); ++i) {
         stored.bytes[i] = static_cast<unsigned char>(static_cast<int32_t>(r.uniform() * 0x1p23f) >> 8);
-        if (stored.format == HEED_INT8 && stored.bytes[i] == 128) stored.bytes[i] = 0;
+        if (stored.dtype == HEED_INT8 && stored.bytes[i] == 128) stored.bytes[i] = 0;
       }
     for (size_t i = 0; i < numbers_.values.size(); ++i)
       numbers_.values[i] =
@@ -124,7 +124,7 @@ class format_trial : public matrix_trial {
   template <typename Matrix>
   std::vector<flaw<Matrix>> narrow_flaws() const {
     std::vector<flaw<Matrix>> all = matrix_flaws<Matrix>(HEED_MAX_COUNT);
-    const size_t bytes = HEED_FORMAT_BYTES(format_);
+    const size_t bytes = HEED_DTYPE_BYTES(format_);
     const auto of_bytes = [=](const flaw<Matrix> &f) {
       return (f.what == "misaligned by 1" && bytes < 2) || (f.what == "misaligned by 2" && bytes < 4) ||
              (f.fault == HEED_OVERFLOW && bytes < 4);
@@ -137,8 +137,8 @@ class format_trial : public matrix_trial {
   int32_t format_, layout_;
   matrix numbers_;  // wide ones
   heed_matrix x_;
-  heed_narrow_matrix_out y_;
-  heed_narrow_matrix stored_;
+  heed_typed_matrix_out y_;
+  heed_typed_matrix stored_;
   heed_matrix_out wide_;
 };
 

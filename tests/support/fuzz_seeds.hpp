@@ -43,7 +43,7 @@ inline seeds npy_seeds() {
 
 inline seeds safetensors_seeds() {
   const std::string header =
-      R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+      R"({"__metadata__":{"dtype":"pt"},"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
       R"("n":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]},"p":{"dtype":"I64","shape":[1],"data_offsets":[20,28]}})";
   return {files::add(files::little(header.size(), 8), files::letters(header), bytes(28))};
 }
@@ -81,11 +81,11 @@ inline seeds onnx_seeds() {
 }
 
 inline seeds flat_file_seeds() {
-  const auto make = [](const std::string &name, int32_t format, const std::vector<uint32_t> &dims, size_t n_bytes) {
+  const auto make = [](const std::string &name, int32_t dtype, const std::vector<uint32_t> &dims, size_t n_bytes) {
     heed_import::tensor t;
-    t.name = name, t.format = format, t.dims = dims, t.own(bytes(n_bytes, 7));
-    if (format == HEED_INT8) t.scales = {1, 2};
-    if (format == HEED_FILE_U8) t.scales = {1}, t.zeros = {3};
+    t.name = name, t.dtype = dtype, t.dims = dims, t.own(bytes(n_bytes, 7));
+    if (dtype == HEED_INT8) t.scales = {1, 2};
+    if (dtype == HEED_FILE_U8) t.scales = {1}, t.zeros = {3};
     return t;
   };
   std::vector<heed_import::tensor> all;
@@ -121,8 +121,8 @@ inline seeds int_model_seeds() {
 inline seeds tflite_seeds() { return of_folder("HEED_KWT1", "non_stream.tflite"); }
 
 inline seeds wav_seeds() {
-  const auto wav = [](uint64_t format, uint64_t channels, uint64_t rate, uint64_t bits, uint64_t n_bytes) {
-    const bytes head = files::add(files::letters("WAVEfmt "), files::little(16, 4), files::little(format, 2),
+  const auto wav = [](uint64_t dtype, uint64_t channels, uint64_t rate, uint64_t bits, uint64_t n_bytes) {
+    const bytes head = files::add(files::letters("WAVEfmt "), files::little(16, 4), files::little(dtype, 2),
                                   files::little(channels, 2), files::little(rate, 4),
                                   files::little(rate * channels * bits / 8, 4), files::little(channels * bits / 8, 2),
                                   files::little(bits, 2), files::letters("data"), files::little(n_bytes, 4), bytes(64));
@@ -157,16 +157,16 @@ inline std::string description_folder() {
 
 inline seeds description_seeds() {
   return {files::letters(
-      "# a model\nlayers 2 model_dim 16 hidden_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
+      "# a model\nlayers 2 model_dim 16 ffn_dim 24\nheads 2 kv_heads 1 head_dim 16\nnorm rms norm_first 1 eps "
       "1e-5\nactivation silu gated 1 layout out_in causal 1\nbiases wo w_up norm1 norm2\nweights w.f32 rows "
       "x.f32 sequence 1\n")};
 }
 
 inline seeds checkpoint_seeds() {
   seeds all = {random_dreams({8, 12, 2, 2, 1, 20, 16}, 1), random_dreams({8, 12, 2, 2, 2, -20, 16}, 2)};
-  for (const int32_t format : {HEED_F32, HEED_INT8}) {
+  for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
     const dreams_files::aligned_model aligned(all[0]);
-    const std::vector<uint32_t> words = dreams_files::flat_file("", aligned.data(), aligned.size(), format);
+    const std::vector<uint32_t> words = dreams_files::flat_file("", aligned.data(), aligned.size(), dtype);
     const uint8_t *first = reinterpret_cast<const uint8_t *>(words.data());
     all.push_back(bytes(first, first + 4 * words.size()));
   }

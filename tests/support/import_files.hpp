@@ -118,7 +118,7 @@ class aligned_bytes {
 
 inline tensor copy_of(const tensor &t) {
   tensor copy;
-  copy.name = t.name, copy.dims = t.dims, copy.format = t.format, copy.layout = t.layout, copy.scales = t.scales;
+  copy.name = t.name, copy.dims = t.dims, copy.dtype = t.dtype, copy.layout = t.layout, copy.scales = t.scales;
   copy.zeros = t.zeros, copy.float_zeros = t.float_zeros;
   copy.own(bytes(t.numbers().data, t.numbers().data + t.numbers().size));
   return copy;
@@ -135,17 +135,16 @@ inline std::vector<float> product(const tensor &t, const std::vector<float> &x, 
   const char *error = heed_file_open(&file, content.data(), content.size());
   if (!error) {
     auto *get = heed_file_weights;
-    if (t.format == HEED_Q8_0 || t.format == HEED_Q4_0) get = heed_file_blocks;
-    if (t.format >= HEED_FILE_U8) get = heed_file_zero_points;
+    if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) get = heed_file_blocks;
+    if (t.dtype >= HEED_FILE_U8) get = heed_file_zero_points;
     if (t.layout == HEED_PACKED) get = heed_file_packed;
     error = get(&file, "w", n_in, n_out, &w);
   }
   if (error) throw std::runtime_error(error);
   const int32_t n = int32_t(x.size()) / n_in;
   std::vector<float> y(size_t(n) * size_t(n_out));
-  EXPECT_EQ(
-      heed_project(heed_matrix_of(x.data(), n, n_in), w, nullptr, heed_matrix_out_of(y.data(), n, n_out), nullptr),
-      HEED_OK);
+  EXPECT_EQ(heed_linear(heed_matrix_of(x.data(), n, n_in), w, nullptr, heed_matrix_out_of(y.data(), n, n_out), nullptr),
+            HEED_OK);
   return y;
 }
 

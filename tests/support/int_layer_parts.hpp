@@ -19,9 +19,9 @@ struct int_rows_of {
   std::vector<T> numbers;
   int_rows_of(int32_t n_rows, int32_t row_dim, int32_t zero_point)
       : n(n_rows), dim(row_dim), zero(zero_point), numbers(static_cast<size_t>(n) * static_cast<size_t>(dim)) {}
-  static constexpr int32_t format = sizeof(T) == 1 ? HEED_INT8 : HEED_INT16;
-  heed_int_matrix get() const { return heed_int_matrix_of(numbers.data(), format, n, dim, zero); }
-  heed_int_matrix_out put() { return heed_int_matrix_out_of(numbers.data(), format, n, dim, zero); }
+  static constexpr int32_t dtype = sizeof(T) == 1 ? HEED_INT8 : HEED_INT16;
+  heed_int_matrix get() const { return heed_int_matrix_of(numbers.data(), dtype, n, dim, zero); }
+  heed_int_matrix_out put() { return heed_int_matrix_out_of(numbers.data(), dtype, n, dim, zero); }
 };
 using bytes_of_rows = int_rows_of<int8_t>;
 using words_of_rows = int_rows_of<int16_t>;
@@ -31,8 +31,8 @@ inline std::vector<int16_t> compose_int_layer(const heed_int_layer &l, heed_int_
   const int32_t n = x.n_rows, q_dim = l.n_heads * l.head_dim, k_dim = l.n_kv_heads * l.head_dim;
   const bool gated = l.w_gate.w.data != nullptr;
   const auto done = [](heed_status status) { EXPECT_EQ(status, HEED_OK); };
-  const auto project = [&](const auto &from, const heed_int_linear &by, auto &to) {
-    done(heed_int_project(from.get(), by.w, by.bias, by.multipliers, to.put(), nullptr));
+  const auto project = [&](const auto &from, const heed_int_projection &by, auto &to) {
+    done(heed_int_linear(from.get(), by.w, by.bias, by.multipliers, to.put(), nullptr));
   };
   const auto norm = [&](heed_int_matrix from, const heed_int_norm &by, auto &to) {
     done(l.norm(from, by, to.put(), nullptr));
@@ -65,15 +65,15 @@ inline std::vector<int16_t> compose_int_layer(const heed_int_layer &l, heed_int_
     done(heed_int_rescale(a.get(), l.to_g, G.put(), nullptr));
   }
 
-  bytes_of_rows U(n, l.hidden_dim, l.u_zero);
+  bytes_of_rows U(n, l.ffn_dim, l.u_zero);
   if (gated) {
-    bytes_of_rows P(n, l.hidden_dim, l.gate_zero), A(n, l.hidden_dim, l.gate_zero), B(n, l.hidden_dim, l.up_zero);
+    bytes_of_rows P(n, l.ffn_dim, l.gate_zero), A(n, l.ffn_dim, l.gate_zero), B(n, l.ffn_dim, l.up_zero);
     project(G, l.w_gate, P);
     done(heed_int_lookup(P.get(), l.activation, A.put(), nullptr));
     project(G, l.w_up, B);
     done(heed_int_multiply(A.get(), B.get(), l.gate, U.put(), nullptr));
   } else {
-    bytes_of_rows P(n, l.hidden_dim, l.u_zero);
+    bytes_of_rows P(n, l.ffn_dim, l.u_zero);
     project(G, l.w_up, P);
     done(heed_int_lookup(P.get(), l.activation, U.put(), nullptr));
   }

@@ -49,7 +49,7 @@ class int_layer_trial : public int_matrix_trial {
   std::string text() const override {
     return "layer in integers, " + std::to_string(x_.n_rows) + " x " + std::to_string(x_.dim) + ", heads " +
            std::to_string(layer_.n_heads) + " / " + std::to_string(layer_.n_kv_heads) + " of " +
-           std::to_string(layer_.head_dim) + ", hidden " + std::to_string(layer_.hidden_dim) +
+           std::to_string(layer_.head_dim) + ", hidden " + std::to_string(layer_.ffn_dim) +
            (layer_.w_gate.w.data ? ", gated" : "") + (layer_.norm_first ? ", norms first" : "");
   }
   heed_status call() override { return heed_int_layer_run(&layer_, x_, y_, memory_, executor()); }
@@ -58,16 +58,16 @@ class int_layer_trial : public int_matrix_trial {
     spoilings all = matrix_flaws(&x_, &y_);
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
     add(wrong_values<size_t>("bytes of memory", &memory_.bytes, {0, heed_int_layer_min_bytes(&layer_, x_.n_rows) - 1}));
-    for (int32_t *n : {&layer_.model_dim, &layer_.hidden_dim, &layer_.n_heads, &layer_.n_kv_heads, &layer_.head_dim})
+    for (int32_t *n : {&layer_.model_dim, &layer_.ffn_dim, &layer_.n_heads, &layer_.n_kv_heads, &layer_.head_dim})
       add(wrong_values<int32_t>("number of the layer", n, {0, -1, *n + 1, INT32_MAX}));
-    for (heed_int_linear *l : {&layer_.wq, &layer_.wk, &layer_.wv, &layer_.wo, &layer_.w_up, &layer_.w_down})
+    for (heed_int_projection *l : {&layer_.wq, &layer_.wk, &layer_.wv, &layer_.wo, &layer_.w_up, &layer_.w_down})
       add(wrong_values<const void *>("weights", &l->w.data, {nullptr}));
     add(wrong_values<const int8_t *>("activation", &layer_.activation, {nullptr}));
     return all;
   }
 
  private:
-  heed_int_linear draw_linear(random_source &r, int32_t n_in, int32_t n_out, int32_t e) {
+  heed_int_projection draw_linear(random_source &r, int32_t n_in, int32_t n_out, int32_t e) {
     const int8_t *data = put_bytes(r, static_cast<size_t>(n_in) * static_cast<size_t>(n_out));
     std::vector<int32_t> bias;
     std::vector<heed_multiplier> multipliers;

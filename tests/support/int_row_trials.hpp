@@ -21,20 +21,20 @@ class int_matrix_trial : public int_trial {
     heed_int_matrix x = {nullptr,       wide ? HEED_INT16 : HEED_INT8,  n, dim,
                          at.row_stride, wide ? 0 : r.between(-128, 127)};
     const size_t bytes = at.extent() * (wide ? 2 : 1);
-    unsigned char *data = static_cast<unsigned char *>(memory.input(stage_format(x.format), at.extent()));
+    unsigned char *data = static_cast<unsigned char *>(memory.input(stage_format(x.dtype), at.extent()));
     for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(any_byte(r));
     x.data = data;
     return x;
   }
   heed_int_matrix_out draw_output(random_source &r, int32_t n, int32_t dim, bool wide) {
     const placement at = random_placement(r, 1, 1, n, dim);
-    const int32_t format = wide ? HEED_INT16 : HEED_INT8, most = wide ? 32767 : 127;
+    const int32_t dtype = wide ? HEED_INT16 : HEED_INT8, most = wide ? 32767 : 127;
     y_at_ = at;
-    return {memory.output(stage_format(format), at), format, n, dim, at.row_stride, r.between(-most - 1, most)};
+    return {memory.output(stage_format(dtype), at), dtype, n, dim, at.row_stride, r.between(-most - 1, most)};
   }
   // y as it is now, with rows of `to`, which have no gaps.
   std::vector<unsigned char> with_rows(const heed_int_matrix_out &y, const std::vector<int16_t> &rows) const {
-    const size_t bytes = y.format == HEED_INT16 ? 2 : 1, row = static_cast<size_t>(y.dim) * bytes;
+    const size_t bytes = y.dtype == HEED_INT16 ? 2 : 1, row = static_cast<size_t>(y.dim) * bytes;
     const unsigned char *data = static_cast<const unsigned char *>(y.data);
     std::vector<unsigned char> all(data, data + y_at_.extent() * bytes);
     for (int32_t r = 0; r < y.n_rows; ++r)
@@ -50,14 +50,14 @@ class int_matrix_trial : public int_trial {
       heed_int_matrix_out one = y;
       one.n_rows = 1;
       one.data = reinterpret_cast<unsigned char *>(rows.data()) +
-                 static_cast<size_t>(r) * static_cast<size_t>(y.dim) * (y.format == HEED_INT16 ? 2 : 1);
+                 static_cast<size_t>(r) * static_cast<size_t>(y.dim) * (y.dtype == HEED_INT16 ? 2 : 1);
       EXPECT_EQ(call(r, one), HEED_OK);
     }
     return with_rows(y, rows);
   }
   static heed_int_matrix row_of(heed_int_matrix x, int32_t r) {
     const ptrdiff_t at = r == 0 ? 0 : r * x.row_stride;
-    x.data = static_cast<const char *>(x.data) + at * (x.format == HEED_INT16 ? 2 : 1);
+    x.data = static_cast<const char *>(x.data) + at * (x.dtype == HEED_INT16 ? 2 : 1);
     x.n_rows = 1;
     return x;
   }
@@ -66,12 +66,12 @@ class int_matrix_trial : public int_trial {
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
     add(wrong_values<int32_t>("rows", &x->n_rows, {0, -1, y->n_rows + 1}));
     add(wrong_values<int32_t>("dim", &x->dim, {0, -1, x->dim + 1}));
-    add(wrong_values<int32_t>("format", &x->format, {-1, HEED_F32, HEED_BF16}));
+    add(wrong_values<int32_t>("format", &x->dtype, {-1, HEED_F32, HEED_BF16}));
     add(wrong_values<int32_t>("zero point", &x->zero_point, {-129, 128}));
     add(wrong_values<void *>("y", &y->data, {nullptr}));
     add(wrong_values<int32_t>("rows of y", &y->n_rows, {0, y->n_rows + 1}));
     add(wrong_values<int32_t>("dim of y", &y->dim, {0, y->dim + 1}));
-    add(wrong_values<int32_t>("format of y", &y->format, {-1, HEED_F32, HEED_BF16}));
+    add(wrong_values<int32_t>("format of y", &y->dtype, {-1, HEED_F32, HEED_BF16}));
     add(wrong_values<int32_t>("zero point of y", &y->zero_point, {-32769, 32768}));
     return all;
   }
@@ -107,9 +107,9 @@ class int_project_trial : public int_matrix_trial {
   std::string text() const override {
     return "project in integers, " + std::to_string(x_.n_rows) + " x " + std::to_string(x_.dim) + " x " +
            std::to_string(y_.dim) + ", layout " + std::to_string(w_.layout) + (bias_ ? ", bias" : "") +
-           (y_.format == HEED_INT16 ? ", int16" : "");
+           (y_.dtype == HEED_INT16 ? ", int16" : "");
   }
-  heed_status call() override { return heed_int_project(x_, w_, bias_, multipliers_, y_, executor()); }
+  heed_status call() override { return heed_int_linear(x_, w_, bias_, multipliers_, y_, executor()); }
   std::vector<unsigned char> expected() override {
     std::vector<int16_t> rows(static_cast<size_t>(y_.n_rows) * static_cast<size_t>(y_.dim));
     const int8_t *data = static_cast<const int8_t *>(plain_.data);
@@ -117,7 +117,7 @@ class int_project_trial : public int_matrix_trial {
                                                                    : heed::int_rows_of_inputs(data, plain_.row_stride);
     heed::scalar::int_project({static_cast<const int8_t *>(x_.data), x_.n_rows == 1 ? 0 : x_.row_stride, x_.zero_point,
                                weights, bias_, &multipliers_->m, rows.data(), y_.dim, y_.zero_point,
-                               y_.format == HEED_INT16, x_.n_rows, x_.dim, y_.dim});
+                               y_.dtype == HEED_INT16, x_.n_rows, x_.dim, y_.dim});
     return with_rows(y_, rows);
   }
   spoilings flaws() override {
@@ -161,7 +161,7 @@ class int_rows_trial : public int_matrix_trial {
     } else {  // in place: numbers of y that the call takes from there
       y_ = draw_output(r, n, dim, wide);
       if (wide) y_.zero_point = 0;
-      x_ = {y_.data, y_.format, n, dim, y_.row_stride, wide ? 0 : r.between(-128, 127)};
+      x_ = {y_.data, y_.dtype, n, dim, y_.row_stride, wide ? 0 : r.between(-128, 127)};
       unsigned char *data = static_cast<unsigned char *>(y_.data);
       const size_t bytes = y_at_.extent() * (wide ? 2 : 1);
       for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(any_byte(r));

@@ -18,7 +18,7 @@ inline std::unique_ptr<test_executor> hostile_int_executor(random_source &r) {
   if (r.chance(70)) return random_executor(r);
   static const std::vector<std::string> names = int_kernels();
   return std::make_unique<meddling_executor>(
-      r.between(2, 12), [own = random_source(r.next())]() mutable { heed_int_kernel_use(own.pick(names).c_str()); });
+      r.between(2, 12), [own = random_source(r.next())]() mutable { heed_int_isa_use(own.pick(names).c_str()); });
 }
 
 class int_trial {
@@ -60,9 +60,7 @@ class int_trial {
     const int32_t x = static_cast<int32_t>(r.uniform() * (static_cast<float>(most) + 1.5f));
     return static_cast<int8_t>(std::min(most, std::max(-most - 1, x)));
   }
-  static int32_t stage_format(int32_t format) {
-    return format == HEED_INT16 ? HEED_F16 : HEED_INT8;
-  }  // of as many bytes
+  static int32_t stage_format(int32_t dtype) { return dtype == HEED_INT16 ? HEED_F16 : HEED_INT8; }  // of as many bytes
   template <class T>
   static void view(T *t, const placement &p) {
     t->batch_stride = p.batch_stride, t->head_stride = p.head_stride, t->row_stride = p.row_stride;
@@ -82,7 +80,7 @@ class int_attention_trial : public int_trial {
     draw(r, p_, limits);
     heed_int_attention &c = p_.call;
     const auto tensor = [&](heed_int_tensor *t, int32_t n_heads, int32_t n_rows, int32_t dim, int32_t most) {
-      const placement at = random_input_placement(r, c.batch, n_heads, n_rows, dim);
+      const placement at = random_input_placement(r, c.batch_size, n_heads, n_rows, dim);
       view(t, at);
       t->data = put_bytes(r, at.extent(), most);
     };
@@ -94,10 +92,10 @@ class int_attention_trial : public int_trial {
     c.sinks = put_numbers(p_.sinks);
     c.scores = put_numbers(p_.scores);
     c.values = put_numbers(p_.values);
-    const placement at = random_placement(r, c.batch, c.n_heads, c.n_q, c.v_dim);
+    const placement at = random_placement(r, c.batch_size, c.n_heads, c.n_q, c.v_dim);
     view(&c.out, at);
-    out_bytes_ = at.extent() * (c.out.format == HEED_INT16 ? 2 : 1);
-    c.out.data = memory.output(stage_format(c.out.format), at);
+    out_bytes_ = at.extent() * (c.out.dtype == HEED_INT16 ? 2 : 1);
+    c.out.data = memory.output(stage_format(c.out.dtype), at);
     if (c.lse) c.lse = memory.state<int32_t>(4 * p_.n_rows(), 4);
     const size_t bytes = c.workspace.bytes * static_cast<size_t>(r.chance(50) ? std::min(n_workers(), 9) : 1);
     c.workspace = memory.scratch(bytes);
@@ -108,11 +106,11 @@ class int_attention_trial : public int_trial {
   }
   std::string text() const override {
     const heed_int_attention &c = p_.call;
-    return "attention in integers, batch " + std::to_string(c.batch) + ", heads " + std::to_string(c.n_heads) + " / " +
-           std::to_string(c.n_kv_heads) + ", " + std::to_string(c.n_q) + " x " + std::to_string(c.n_kv) + ", dim " +
-           std::to_string(c.head_dim) + " / " + std::to_string(c.v_dim) + (c.causal ? ", causal" : "") +
+    return "attention in integers, batch " + std::to_string(c.batch_size) + ", heads " + std::to_string(c.n_heads) +
+           " / " + std::to_string(c.n_kv_heads) + ", " + std::to_string(c.n_q) + " x " + std::to_string(c.n_kv) +
+           ", dim " + std::to_string(c.head_dim) + " / " + std::to_string(c.v_dim) + (c.causal ? ", causal" : "") +
            (c.mask.data ? ", mask" : "") + (c.sinks ? ", sinks" : "") + (c.lse ? ", lse" : "") +
-           (c.out.format == HEED_INT16 ? ", int16" : "") + ", parts " + std::to_string(parts_.size());
+           (c.out.dtype == HEED_INT16 ? ", int16" : "") + ", parts " + std::to_string(parts_.size());
   }
   heed_status call() override {
     if (parts_.empty()) return heed_int_attention_run(&p_.call);
@@ -148,7 +146,7 @@ class int_attention_trial : public int_trial {
     char *const workspace = static_cast<char *>(c.workspace.data);
     spoilings all = wrong_values<uint32_t>("struct_size", &c.struct_size, {0, c.struct_size - 1});
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
-    for (int32_t *n : {&c.batch, &c.n_heads, &c.n_kv_heads, &c.n_q, &c.n_kv, &c.head_dim, &c.v_dim})
+    for (int32_t *n : {&c.batch_size, &c.n_heads, &c.n_kv_heads, &c.n_q, &c.n_kv, &c.head_dim, &c.v_dim})
       add(wrong_values<int32_t>("count", n, {0, -1, INT32_MIN}));
     add(wrong_values<int32_t>("n_kv_heads", &c.n_kv_heads, {c.n_heads + 1}));
     add(wrong_values<int32_t>("n_kv", &c.n_kv, {HEED_INT_MAX_KEYS + 1}));
@@ -163,7 +161,7 @@ class int_attention_trial : public int_trial {
                              {0, HEED_INT_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim) - 1, SIZE_MAX}));
 
     add(wrong_values<void *>("out", &c.out.data, {nullptr, workspace, const_cast<int8_t *>(c.q.data)}));
-    add(wrong_values<int32_t>("format of out", &c.out.format, {-1, HEED_F32, HEED_Q8_0}));
+    add(wrong_values<int32_t>("format of out", &c.out.dtype, {-1, HEED_F32, HEED_Q8_0}));
     return all;
   }
 
@@ -176,7 +174,7 @@ class int_attention_trial : public int_trial {
 
   void place_mask(random_source &r) {
     heed_int_attention &c = p_.call;
-    const placement at = random_input_placement(r, c.batch, c.n_heads, c.n_q, c.n_kv);
+    const placement at = random_input_placement(r, c.batch_size, c.n_heads, c.n_q, c.n_kv);
     uint8_t *data = static_cast<uint8_t *>(memory.input_bytes(at.extent(), 1));
     for (size_t i = 0; i < at.extent(); ++i) data[i] = p_.mask[i % p_.mask.size()];
     c.mask = {data, at.batch_stride, at.head_stride, at.row_stride};

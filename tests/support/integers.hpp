@@ -21,14 +21,14 @@ namespace heed_test {
 // All kernels of integers that can run here.
 inline std::vector<std::string> int_kernels() {
   std::vector<std::string> names;
-  for (int32_t i = 0; i < heed_int_kernel_count(); ++i) names.push_back(heed_int_kernel_name(i));
+  for (int32_t i = 0; i < heed_int_isa_count(); ++i) names.push_back(heed_int_isa_name(i));
   return names;
 }
 
 class int_kernel_test : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { ASSERT_EQ(heed_int_kernel_use(GetParam().c_str()), HEED_OK); }
-  void TearDown() override { heed_int_kernel_use(nullptr); }
+  void SetUp() override { ASSERT_EQ(heed_int_isa_use(GetParam().c_str()), HEED_OK); }
+  void TearDown() override { heed_int_isa_use(nullptr); }
 };
 inline std::string int_kernel_label(const ::testing::TestParamInfo<std::string> &info) {
   std::string label = info.param;
@@ -66,7 +66,7 @@ struct int_problem {
   aligned_bytes workspace;
 
   size_t n_rows() const {
-    return static_cast<size_t>(call.batch) * static_cast<size_t>(call.n_heads) * static_cast<size_t>(call.n_q);
+    return static_cast<size_t>(call.batch_size) * static_cast<size_t>(call.n_heads) * static_cast<size_t>(call.n_q);
   }
 };
 
@@ -106,14 +106,14 @@ inline void draw(random_source &random, int_problem &p, const int_limits &limits
   heed_int_attention &call = p.call;
   call = heed_int_attention_of(nullptr, nullptr, nullptr, n_q, n_kv, n_heads, n_kv_heads, random.size(1, limits.dim),
                                nullptr, {nullptr, 0});
-  call.batch = batch;
+  call.batch_size = batch;
   call.v_dim = random.size(1, limits.dim);
   fill_bytes(random, p.q, lay_out(random, call.q, batch, n_heads, n_q, call.head_dim));
   const int32_t flat = random.chance(20) ? 3 : 127;  // scores that lie close together
   fill_bytes(random, p.k, lay_out(random, call.k, batch, n_kv_heads, n_kv, call.head_dim), -flat - 1, flat);
   fill_bytes(random, p.v, lay_out(random, call.v, batch, n_kv_heads, n_kv, call.v_dim));
   p.out.assign(2 * lay_out(random, call.out, batch, n_heads, n_q, call.v_dim), 0x5b);
-  call.out.format = random.chance(50) ? HEED_INT8 : HEED_INT16;
+  call.out.dtype = random.chance(50) ? HEED_INT8 : HEED_INT16;
   if (random.chance(50)) {
     call.q.zero_point = random.between(-128, 127);
     call.k.zero_point = random.between(-128, 127);
@@ -123,7 +123,7 @@ inline void draw(random_source &random, int_problem &p, const int_limits &limits
   const int32_t typical = -13 - random.between(0, 3), e = random.chance(80) ? typical : random.between(-31, 0);
   call.score = random_multiplier(random, e, e);
   call.value = random_multiplier(random, -8, random.chance(70) ? 10 : 22);
-  if (call.out.format == HEED_INT8 && random.chance(70)) call.value.e = random.between(-1, 3);
+  if (call.out.dtype == HEED_INT8 && random.chance(70)) call.value.e = random.between(-1, 3);
   call.causal = random.between(0, 1);
   call.position = random.between(-3, n_kv);
   if (random.chance(20)) call.position = n_kv - n_q;
@@ -179,9 +179,9 @@ struct int_result {
 };
 inline int_result expect(const heed_int_attention &call, const std::vector<unsigned char> &out_before) {
   int_result result = {out_before, {}};
-  const int32_t group = call.n_heads / call.n_kv_heads, most = call.out.format == HEED_INT16 ? 32767 : 127;
+  const int32_t group = call.n_heads / call.n_kv_heads, most = call.out.dtype == HEED_INT16 ? 32767 : 127;
   std::vector<int32_t> row(static_cast<size_t>(call.v_dim)), dots(static_cast<size_t>(call.n_kv));
-  for (int32_t b = 0; b < call.batch; ++b)
+  for (int32_t b = 0; b < call.batch_size; ++b)
     for (int32_t h = 0; h < call.n_heads; ++h)
       for (int32_t i = 0; i < call.n_q; ++i) {
         const heed::int_head head = {call.q.data + b * call.q.batch_stride + h * call.q.head_stride,

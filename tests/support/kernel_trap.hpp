@@ -20,7 +20,7 @@ inline std::atomic<uint64_t> &choices_in_calls() {
   return n;
 }
 inline void choose_in_a_call(const char *kernel) {
-  heed_kernel_use(kernel);
+  heed_isa_use(kernel);
   ++choices_in_calls();
 }
 

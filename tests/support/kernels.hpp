@@ -22,7 +22,7 @@ inline std::vector<std::string> find_kernels() {
   std::istringstream list(HEED_TEST_KERNELS);
   for (std::string name; std::getline(list, name, ',');) names.push_back(name);
 #else  // a library of one kernel
-  for (int32_t i = 0; i < heed_kernel_count(); ++i) names.push_back(heed_kernel_name(i));
+  for (int32_t i = 0; i < heed_isa_count(); ++i) names.push_back(heed_isa_name(i));
 #endif
   return names;
 }
@@ -32,18 +32,18 @@ inline const std::vector<std::string> &kernels_of_build() {
   return names;
 }
 
-// A build with HEED_FIXED_KERNEL lists what it holds, but only that kernel can be used.
+// A build with HEED_FIXED_ISA lists what it holds, but only that kernel can be used.
 inline bool is_usable(const std::string &kernel) {
-  const std::string before = heed_kernel_current();
-  const bool usable = heed_kernel_use(kernel.c_str()) == HEED_OK;
-  heed_kernel_use(before.c_str());
+  const std::string before = heed_isa_current();
+  const bool usable = heed_isa_use(kernel.c_str()) == HEED_OK;
+  heed_isa_use(before.c_str());
   return usable;
 }
 
-// The scalar reference of the kernel's profile; empty in a build with one fixed kernel that is not the reference.
+// The scalar reference of the kernel's arithmetic; empty in a build with one fixed kernel that is not the reference.
 inline std::string find_reference(const std::string &kernel) {
-  for (const char *name : {"scalar", "scalar-unfused"})
-    if (heed_kernel_profile(name) == heed_kernel_profile(kernel.c_str()) && is_usable(name)) return name;
+  for (const char *name : {"scalar", "scalar-no-fma"})
+    if (heed_isa_arithmetic(name) == heed_isa_arithmetic(kernel.c_str()) && is_usable(name)) return name;
   return {};
 }
 inline const std::string &reference_of(const std::string &kernel) {
@@ -53,15 +53,15 @@ inline const std::string &reference_of(const std::string &kernel) {
 }
 
 // Factor of the header's error bounds for chains: a product that rounds by itself adds half.
-inline double chain_factor() { return heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? 1.0 : 1.5; }
+inline double chain_factor() { return heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA ? 1.0 : 1.5; }
 
 // The chosen kernel for the length of a scope.
 class kernel_scope {
  public:
-  explicit kernel_scope(const std::string &name) : before_(heed_kernel_current()) {
-    EXPECT_EQ(heed_kernel_use(name.c_str()), HEED_OK) << name;
+  explicit kernel_scope(const std::string &name) : before_(heed_isa_current()) {
+    EXPECT_EQ(heed_isa_use(name.c_str()), HEED_OK) << name;
   }
-  ~kernel_scope() { heed_kernel_use(before_.c_str()); }
+  ~kernel_scope() { heed_isa_use(before_.c_str()); }
   kernel_scope(const kernel_scope &) = delete;
   kernel_scope &operator=(const kernel_scope &) = delete;
 
@@ -73,18 +73,18 @@ class kernel_scope {
 class kernel_test : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const heed_status status = heed_kernel_use(GetParam().c_str());
-    if (status == HEED_STATUS(HEED_UNAVAILABLE_KERNEL, HEED_ARG_KERNEL))
+    const heed_status status = heed_isa_use(GetParam().c_str());
+    if (status == HEED_STATUS(HEED_UNAVAILABLE_ISA, HEED_ARG_ISA))
       GTEST_SKIP() << "this processor lacks the instructions of kernel " << GetParam();
-    if (status == HEED_STATUS(HEED_UNKNOWN_KERNEL, HEED_ARG_KERNEL) && !is_usable("scalar"))
-      GTEST_SKIP() << "this build is fixed to kernel " << heed_kernel_current();
+    if (status == HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA) && !is_usable("scalar"))
+      GTEST_SKIP() << "this build is fixed to kernel " << heed_isa_current();
     ASSERT_EQ(status, HEED_OK) << GetParam();
-    ASSERT_EQ(heed_kernel_current(), GetParam());
+    ASSERT_EQ(heed_isa_current(), GetParam());
   }
-  void TearDown() override { heed_kernel_use(nullptr); }
+  void TearDown() override { heed_isa_use(nullptr); }
 };
 
-// The same, with the scalar reference of the kernel's profile to compare with.
+// The same, with the scalar reference of the kernel's arithmetic to compare with.
 class reference_test : public kernel_test {
  protected:
   void SetUp() override {

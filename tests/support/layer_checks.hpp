@@ -64,12 +64,12 @@ inline void check_pieces(bool transformer, uint64_t seed) {
   random_source r(seed);
   random_layer l(r, transformer, true);
   const heed_attention_layer &a = l.attention;
-  const int32_t n = r.size(1, 80), dim = a.model_dim, format = r.between(HEED_F32, HEED_INT8), spare = r.between(0, 12);
+  const int32_t n = r.size(1, 80), dim = a.model_dim, dtype = r.between(HEED_F32, HEED_INT8), spare = r.between(0, 12);
   const bool ring = r.chance(50), by_spare = ring && r.chance(50);
   if (r.chance(50)) l.options.ranges = true, l.options.left_window = r.between(0, 40);
   const heed_cache_shape shape = ring ? cache_shape(HEED_CACHE_RING, r.between(1, 40), a.n_kv_heads, a.head_dim,
-                                                    a.v_dim, format, r.between(0, 5), spare)
-                                      : cache_shape(HEED_CACHE_LINEAR, n, a.n_kv_heads, a.head_dim, a.v_dim, format);
+                                                    a.v_dim, dtype, r.between(0, 5), spare)
+                                      : cache_shape(HEED_CACHE_LINEAR, n, a.n_kv_heads, a.head_dim, a.v_dim, dtype);
   owned_cache whole(shape), pieces(shape);
   const floats x = bell_floats(r, size_t(n) * size_t(dim));
   floats actual;

@@ -71,7 +71,8 @@ class layer_flaws : public ::testing::Test {
   }
   size_t besides_workspace() const {
     return is_transformer_
-               ? HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, heads, kv_heads, dim, v_dim, hidden, 1) - workspace_bytes
+               ? HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, heads, kv_heads, dim, v_dim, hidden, 1) -
+                     workspace_bytes
                : attention_bytes();
   }
   heed_status call(const A &a) const {
@@ -105,30 +106,30 @@ class layer_flaws : public ::testing::Test {
     if (required) refused(HEED_NULL_POINTER, "null", [](W &x) { x.data = nullptr; });
     refused(HEED_MISALIGNED, "misaligned", [](W &x) { x.data = static_cast<const char *>(x.data) + 2; });
     refused(HEED_MISALIGNED, "f16, misaligned",
-            [](W &x) { x.format = HEED_F16, x.data = static_cast<const char *>(x.data) + 1; });
+            [](W &x) { x.dtype = HEED_F16, x.data = static_cast<const char *>(x.data) + 1; });
     refused(HEED_OVERFLOW, "at the top of memory", [](W &x) { x.data = top_of_memory(); });
     refused(HEED_BAD_STRIDE, "stride", [](W &x) { x.row_stride = -1; });
     refused(HEED_OVERFLOW, "stride", [](W &x) { x.row_stride = huge_stride / 2; });
-    refused(HEED_MISFIT, "n_in", [](W &x) { --x.n_in; });
-    refused(HEED_MISFIT, "n_out", [](W &x) { --x.n_out; });
+    refused(HEED_SHAPE_MISMATCH, "n_in", [](W &x) { --x.n_in; });
+    refused(HEED_SHAPE_MISMATCH, "n_out", [](W &x) { --x.n_out; });
     for (const int32_t wrong : {0, -1, INT32_MIN, beyond_count}) {
       refused(HEED_OUT_OF_RANGE, "n_in", [=](W &x) { x.n_in = wrong; });
       refused(HEED_OUT_OF_RANGE, "n_out", [=](W &x) { x.n_out = wrong; });
     }
-    for (const int32_t wrong : {-1, 6, INT32_MAX}) refused(HEED_BAD_FORMAT, "format", [=](W &x) { x.format = wrong; });
+    for (const int32_t wrong : {-1, 6, INT32_MAX}) refused(HEED_BAD_DTYPE, "format", [=](W &x) { x.dtype = wrong; });
     for (const int32_t wrong : {-1, 3, INT32_MAX}) refused(HEED_BAD_LAYOUT, "layout", [=](W &x) { x.layout = wrong; });
     refused(HEED_NOT_INITIALIZED, "packed, and not opened", [](W &x) { x.layout = HEED_PACKED; });
-    refused(HEED_NOT_INITIALIZED, "blocks, and not made", [](W &x) { x.format = HEED_Q4_0; });
-    refused(HEED_BAD_SCALES, "no scales", [](W &x) { x.format = HEED_INT8; });
+    refused(HEED_NOT_INITIALIZED, "blocks, and not made", [](W &x) { x.dtype = HEED_Q4_0; });
+    refused(HEED_BAD_SCALES, "no scales", [](W &x) { x.dtype = HEED_INT8; });
     refused(HEED_BAD_SCALES, "scales misaligned",
-            [this](W &x) { x.format = HEED_INT8, x.scales = misaligned(floats_); });
+            [this](W &x) { x.dtype = HEED_INT8, x.scales = misaligned(floats_); });
     refused(HEED_OVERFLOW, "scales at the top of memory",
-            [](W &x) { x.format = HEED_INT8, x.scales = top_of_memory() + 6; });
+            [](W &x) { x.dtype = HEED_INT8, x.scales = top_of_memory() + 6; });
     refuses(HEED_OVERLAP, HEED_ARG_Y, name + ": the result lies in it",
             [&](A &a) { w(a).data = y_ + n * out_dim_ - 1; });
     refuses(HEED_OVERLAP, HEED_ARG_Y, name + ": the result lies in its scales",
-            [&](A &a) { w(a).format = HEED_INT8, w(a).scales = y_ + n * out_dim_ - 1; });
-    refuses(HEED_OVERLAP, HEED_ARG_MEMORY, name + ": in the memory",
+            [&](A &a) { w(a).dtype = HEED_INT8, w(a).scales = y_ + n * out_dim_ - 1; });
+    refuses(HEED_OVERLAP, HEED_ARG_WORKSPACE, name + ": in the memory",
             [&](A &a) { w(a).data = reinterpret_cast<float *>(room_); });
     refuses(HEED_MISALIGNED, one.b_name, name, [&](A &a) { b(a) = misaligned(floats_); });
     refuses(HEED_OVERFLOW, one.b_name, name, [&](A &a) { b(a) = top_of_memory() + 6; });

@@ -32,7 +32,7 @@ inline void expect_done(heed_status status) { EXPECT_EQ(status_name(status), "HE
 
 inline floats project(const floats &x, int32_t n, const heed_weights &w, const float *bias) {
   floats y(size_t(n) * size_t(w.n_out));
-  expect_done(heed_project(view(x, n), w, bias, view(&y, n), nullptr));
+  expect_done(heed_linear(view(x, n), w, bias, view(&y, n), nullptr));
   return y;
 }
 
@@ -105,28 +105,29 @@ inline layer_result compose_transformer(const random_layer &l, const floats &x, 
   // x + what a sublayer gave, with the norms behind it
   const auto join = [&](const floats &from, floats given, const float *after_weight, const float *after_bias,
                         const float *weight, const float *bias) {
-    if (t.norm_after) given = norm(given, after_weight, after_bias);
+    if (t.post_norm) given = norm(given, after_weight, after_bias);
     const floats sum = add(from, given);
-    return t.norm_first || t.norm_after ? sum : norm(sum, weight, bias);
+    return t.norm_first || t.post_norm ? sum : norm(sum, weight, bias);
   };
-  const floats a = join(x, all.y, t.after1_weight, t.after1_bias, t.norm1_weight, t.norm1_bias);
+  const floats a = join(x, all.y, t.post_norm1_weight, t.post_norm1_bias, t.norm1_weight, t.norm1_bias);
   const floats &from = t.parallel ? x : a;
   const floats g = t.norm_first ? norm(from, t.norm2_weight, t.norm2_bias) : from;
-  const bool together = t.hidden_order != HEED_HIDDEN_APART, gated = t.w_gate.data || together;
+  const bool together = t.ffn_order != HEED_FFN_SEPARATE, gated = t.w_gate.data || together;
   floats up = project(g, n, t.w_up, t.b_up), gate = t.w_gate.data ? project(g, n, t.w_gate, t.b_gate) : up;
   if (together) {
     const floats both = up;
     up.clear(), gate.clear();
     for (int32_t i = 0; i < n; ++i) {
-      const floats row = rows_from(both, 2 * t.hidden_dim, i, 1);
-      const bool gate_first = t.hidden_order == HEED_HIDDEN_GATE_FIRST;
-      append(gate_first ? &gate : &up, rows_from(row, t.hidden_dim, 0, 1));
-      append(gate_first ? &up : &gate, rows_from(row, t.hidden_dim, 1, 1));
+      const floats row = rows_from(both, 2 * t.ffn_dim, i, 1);
+      const bool gate_first = t.ffn_order == HEED_FFN_GATE_UP;
+      append(gate_first ? &gate : &up, rows_from(row, t.ffn_dim, 0, 1));
+      append(gate_first ? &up : &gate, rows_from(row, t.ffn_dim, 1, 1));
     }
   }
   floats f(up.size());
   expect_done(t.activation(view(gate, n), gated ? view(up, n) : heed_no_matrix(), view(&f, n), nullptr));
-  all.y = join(a, project(f, n, t.w_down, t.b_down), t.after2_weight, t.after2_bias, t.norm2_weight, t.norm2_bias);
+  all.y =
+      join(a, project(f, n, t.w_down, t.b_down), t.post_norm2_weight, t.post_norm2_bias, t.norm2_weight, t.norm2_bias);
   all.kept.clear();
   return all;
 }
@@ -177,9 +178,9 @@ inline layer_result run_layer(const random_layer &l, const floats &x, int32_t n,
   heed_attention_layer &a = own.attention;
   const problem p = lengths.empty() ? attention_of(l, n, n + (cache ? int32_t(heed_cache_length(cache, 0)) : 0))
                                     : attention_of(l, lengths, cache);
-  heed_batch batch;
+  heed_ragged_batch batch;
   if (!lengths.empty()) {
-    expect_done(heed_batch_init(&batch, p.batch, lengths.data()));
+    expect_done(heed_ragged_batch_init(&batch, p.batch, lengths.data()));
     a.batch = &batch;
   }
   setting of_options;

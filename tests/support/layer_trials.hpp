@@ -166,7 +166,7 @@ class layer_trial : public matrix_trial {
       for (int32_t left = n_; left > 0; left -= lengths_.back()) lengths_.push_back(r.between(0, left));
       int32_t *const lengths = memory.inputs<int32_t>(lengths_.size());
       std::copy(lengths_.begin(), lengths_.end(), lengths);
-      EXPECT_EQ(heed_batch_init(&batch_, int32_t(lengths_.size()), lengths), HEED_OK);
+      EXPECT_EQ(heed_ragged_batch_init(&batch_, int32_t(lengths_.size()), lengths), HEED_OK);
     } else if (numbers_.is_transformer && r.chance(30)) {
       n_out_ = r.between(1, n_);
       numbers_.transformer.out_rows = r.chance(50) ? n_out_ : -n_out_;
@@ -235,11 +235,11 @@ class layer_trial : public matrix_trial {
         for (const spoiling &s : wrong_values<const float *>("norm", x, {misaligned(*x)})) norms.push_back(s);
     const std::vector<spoilings> more = {
         norms,
-        wrong_count("hidden_dim", &t.hidden_dim, HEED_MAX_DIM),
+        wrong_count("ffn_dim", &t.ffn_dim, HEED_MAX_DIM),
         wrong_values<int32_t>("norm_first", &t.norm_first, {2, -1, INT32_MIN}),
-        wrong_values<int32_t>("norm_after", &t.norm_after, {2, -1, INT32_MIN}),
+        wrong_values<int32_t>("post_norm", &t.post_norm, {2, -1, INT32_MIN}),
         wrong_values<int32_t>("parallel", &t.parallel, {2, -1, INT32_MIN}),
-        wrong_values<int32_t>("hidden_order", &t.hidden_order, {3, -1, INT32_MIN}),
+        wrong_values<int32_t>("ffn_order", &t.ffn_order, {3, -1, INT32_MIN}),
         wrong_values<int32_t>("out_rows", &t.out_rows, {n_ + 1, -n_ - 1, INT32_MIN, INT32_MAX}),
         wrong_values<float>("eps", &t.eps, {not_a_number, infinity, -1.0f}),
         wrong_values<heed_norm *>("norm", &t.norm, {nullptr}),
@@ -283,7 +283,7 @@ class layer_trial : public matrix_trial {
              {"cache without memory", [=] { c->buffer = nullptr; }},
              {"cache of another shape", [=] { ++c->shape.head_dim; }},
              {"cache, not causal", [=] { placed_.attention.causal = 0; }}};
-      if (c->shape.format == HEED_INT8 && rows_at_once(c, n_) == n_)  // the activations are there by then
+      if (c->shape.dtype == HEED_INT8 && rows_at_once(c, n_) == n_)  // the activations are there by then
         all.push_back({"NaN for an int8 cache", [=] {
                          memory.edit([=] { *const_cast<float *>(x_.data) = not_a_number; });
                          memory.release(memory_.data);
@@ -301,7 +301,7 @@ class layer_trial : public matrix_trial {
   random_layer numbers_, placed_ = numbers_;
   int32_t n_, n_out_, n_before_ = 0;
   std::vector<int32_t> lengths_;  // of several sequences; empty: of one
-  heed_batch batch_;
+  heed_ragged_batch batch_;
   std::unique_ptr<staged_cache> cache_;
   rope_problem turn_;
   heed_rope plain_rope_, rope_;

@@ -20,15 +20,15 @@ using floats = std::vector<float>;
 
 struct layer_sizes {
   int32_t model_dim, n_heads, n_kv_heads, head_dim, v_dim;
-  int32_t out_dim;     // 0: without wo
-  int32_t hidden_dim;  // 0: an attention layer alone
+  int32_t out_dim;  // 0: without wo
+  int32_t ffn_dim;  // 0: an attention layer alone
 };
 inline layer_sizes draw_sizes(random_source &r, bool transformer) {
   layer_sizes s = {};
   s.n_kv_heads = r.between(1, 3), s.n_heads = s.n_kv_heads * r.between(1, 3);
   s.model_dim = r.size(1, 70), s.head_dim = r.size(1, 34), s.v_dim = r.chance(50) ? s.head_dim : r.size(1, 34);
   s.out_dim = transformer ? s.model_dim : r.chance(60) ? r.size(1, 70) : 0;
-  s.hidden_dim = transformer ? r.size(1, 90) : 0;
+  s.ffn_dim = transformer ? r.size(1, 90) : 0;
   return s;
 }
 
@@ -38,7 +38,7 @@ constexpr size_t packed_header_bytes = 64;
 
 class random_layer {
  public:
-  random_layer(random_source &r, const layer_sizes &s, bool decoder) : is_transformer(s.hidden_dim > 0) {
+  random_layer(random_source &r, const layer_sizes &s, bool decoder) : is_transformer(s.ffn_dim > 0) {
     heed_attention_layer &a = attention;
     a = heed_attention_layer_default(s.model_dim, s.n_heads);
     a.n_kv_heads = s.n_kv_heads, a.head_dim = s.head_dim, a.v_dim = s.v_dim;
@@ -51,7 +51,7 @@ class random_layer {
     if (s.out_dim) draw(r, s.n_heads * s.v_dim, s.out_dim, &a.wo, &a.bo);
     if (s.head_dim > 1 && r.chance(decoder ? 80 : 30)) draw_rope(r);
     if (r.chance(30)) draw_qk_norm(r);
-    transformer = heed_transformer_layer_default(nullptr, s.hidden_dim, nullptr, nullptr);
+    transformer = heed_transformer_layer_default(nullptr, s.ffn_dim, nullptr, nullptr);
     if (is_transformer) draw_feed_forward(r);
   }
   random_layer(random_source &r, bool of_transformer, bool decoder)
@@ -99,7 +99,7 @@ class random_layer {
         place(packed, arrays_->at(w->data).bytes + packed_header_bytes, size_t{HEED_ALIGNMENT});
         w->data = static_cast<const char *>(packed) + packed_header_bytes;
       } else {
-        visit(w->data, HEED_FORMAT_BYTES(w->format));
+        visit(w->data, HEED_DTYPE_BYTES(w->dtype));
       }
       visit(w->scales), visit(w->zero_points, 0);
     }
@@ -114,14 +114,14 @@ class random_layer {
                             &t.norm1_bias,
                             &t.norm2_weight,
                             &t.norm2_bias,
-                            &t.after1_weight,
-                            &t.after1_bias,
-                            &t.after2_weight,
-                            &t.after2_bias,
+                            &t.post_norm1_weight,
+                            &t.post_norm1_bias,
+                            &t.post_norm2_weight,
+                            &t.post_norm2_bias,
                             &t.norm_cross_weight,
                             &t.norm_cross_bias,
-                            &t.after_cross_weight,
-                            &t.after_cross_bias,
+                            &t.post_norm_cross_weight,
+                            &t.post_norm_cross_bias,
                             &a.q_norm_weight,
                             &a.q_norm_bias,
                             &a.k_norm_weight,
@@ -134,8 +134,8 @@ class random_layer {
            std::to_string(a.model_dim) + " heads " + std::to_string(a.n_heads) + "/" + std::to_string(a.n_kv_heads) +
            " head_dim " + std::to_string(a.head_dim) + " v_dim " + std::to_string(a.v_dim) + " out_dim " +
            std::to_string(a.out_dim) + (a.wo.data ? "" : " without wo") + " hidden " +
-           std::to_string(transformer.hidden_dim) + (transformer.norm_after ? " norm after" : "") +
-           (transformer.parallel ? " parallel" : "") + " order " + std::to_string(transformer.hidden_order) +
+           std::to_string(transformer.ffn_dim) + (transformer.post_norm ? " norm after" : "") +
+           (transformer.parallel ? " parallel" : "") + " order " + std::to_string(transformer.ffn_order) +
            (a.qk_norm ? " qk norm" : "") + " causal " + std::to_string(a.causal) + (a.rope ? " rope" : "") +
            options.text();
   }
@@ -163,25 +163,26 @@ class random_layer {
     return x;
   }
   void draw(random_source &r, int32_t n_in, int32_t n_out, heed_weights *w, const float **bias) {
-    const int32_t layout = r.between(0, 1), format = r.between(HEED_F32, HEED_INT8);
+    const int32_t layout = r.between(0, 1), dtype = r.between(HEED_F32, HEED_INT8);
     const int32_t rows = layout == HEED_IN_OUT ? n_in : n_out, dim = layout == HEED_IN_OUT ? n_out : n_in;
     floats numbers = bell_floats(r, size_t(n_in) * size_t(n_out));
     for (float &x : numbers) x *= 0.3f;
     const heed_matrix all = heed_matrix_of(numbers.data(), rows, dim);
-    void *const data = take(numbers.size() * HEED_FORMAT_BYTES(format));
-    float *const scales = format == HEED_INT8 ? static_cast<float *>(take(size_t(n_out) * 4)) : nullptr;
-    EXPECT_EQ(format == HEED_INT8 ? heed_weights_quantize(all, layout, static_cast<int8_t *>(data), scales)
-                                  : heed_narrow(all, heed_narrow_matrix_out_of(data, nullptr, format, rows, dim)),
+    void *const data = take(numbers.size() * HEED_DTYPE_BYTES(dtype));
+    float *const scales = dtype == HEED_INT8 ? static_cast<float *>(take(size_t(n_out) * 4)) : nullptr;
+    EXPECT_EQ(dtype == HEED_INT8
+                  ? heed_weights_quantize(all, layout, static_cast<int8_t *>(data), scales)
+                  : heed_convert_from_f32(all, heed_typed_matrix_out_of(data, nullptr, dtype, rows, dim)),
               HEED_OK);
-    *w = heed_weights_of(data, scales, format, layout, n_in, n_out);
-    if (format == HEED_INT8 && r.chance(50)) draw_zero_points(r, static_cast<unsigned char *>(data), numbers.size(), w);
+    *w = heed_weights_of(data, scales, dtype, layout, n_in, n_out);
+    if (dtype == HEED_INT8 && r.chance(50)) draw_zero_points(r, static_cast<unsigned char *>(data), numbers.size(), w);
     if (r.chance(30)) pack(r, w);
     *bias = some(r, n_out);
   }
   // int8 become weights with zero points, small ones.
   void draw_zero_points(random_source &r, unsigned char *data, size_t n, heed_weights *w) {
     const int32_t n_scales = r.chance(30) ? 1 : w->n_out, middle = r.chance(50) ? 128 : 0;
-    if (middle) w->format = HEED_UINT8;
+    if (middle) w->dtype = HEED_UINT8;
     for (size_t i = 0; i < n; ++i) data[i] = static_cast<unsigned char>(data[i] ^ middle);
     unsigned char *zeros = nullptr;
     if (middle || r.chance(70)) {
@@ -192,14 +193,14 @@ class random_layer {
   }
   // In any format. What is kept begins behind the header, where the weights' data do.
   void pack(random_source &r, heed_weights *w) {
-    const int32_t format = w->code && r.chance(60) ? int32_t{HEED_UINT8} : r.between(HEED_F32, HEED_Q4_0);
-    const size_t bytes = heed_weights_packed_bytes(format, w->n_in, w->n_out);
+    const int32_t dtype = w->code && r.chance(60) ? int32_t{HEED_UINT8} : r.between(HEED_F32, HEED_Q4_0);
+    const size_t bytes = heed_weights_packed_bytes(dtype, w->n_in, w->n_out);
     array a = {floats(bytes / 4 + 16), bytes - packed_header_bytes};
     const uintptr_t address = (reinterpret_cast<uintptr_t>(a.words.data()) + 63) / 64 * 64;
     void *const to = reinterpret_cast<void *>(address);
-    EXPECT_EQ(heed_weights_pack(*w, format, heed_memory_of(to, bytes)), HEED_OK);
+    EXPECT_EQ(heed_weights_pack(*w, dtype, heed_memory_of(to, bytes)), HEED_OK);
     EXPECT_EQ(heed_weights_open(w, to, bytes), HEED_OK);
-    const bool in_integers = format >= HEED_INT8 && r.chance(50);
+    const bool in_integers = dtype >= HEED_INT8 && r.chance(50);
     EXPECT_EQ(in_integers ? heed_weights_in_integers(w, *w) : HEED_OK, HEED_OK);
     arrays_->emplace(w->data, std::move(a));
   }
@@ -221,8 +222,9 @@ class random_layer {
     heed_transformer_layer &t = transformer;
     const int32_t dim = attention.model_dim;
     if (r.chance(30)) t.norm = heed_rms_norm_plus_one;
-    t.norm_after = r.chance(50);
-    for (const float **x : {&t.after1_weight, &t.after1_bias, &t.after2_weight, &t.after2_bias}) *x = some(r, dim);
+    t.post_norm = r.chance(50);
+    for (const float **x : {&t.post_norm1_weight, &t.post_norm1_bias, &t.post_norm2_weight, &t.post_norm2_bias})
+      *x = some(r, dim);
     t.parallel = t.norm_first && r.chance(50);
   }
   void draw_feed_forward(random_source &r) {
@@ -234,10 +236,10 @@ class random_layer {
     t.activation = activations[r.between(0, 5)];
     for (const float **x : {&t.norm1_weight, &t.norm1_bias, &t.norm2_weight, &t.norm2_bias}) *x = some(r, dim);
     if (r.chance(40)) draw_family(r);
-    if (r.chance(25)) t.hidden_order = r.between(HEED_HIDDEN_GATE_FIRST, HEED_HIDDEN_GATE_LAST);
-    draw(r, dim, t.hidden_dim * (t.hidden_order ? 2 : 1), &t.w_up, &t.b_up);
-    if (!t.hidden_order && r.chance(50)) draw(r, dim, t.hidden_dim, &t.w_gate, &t.b_gate);
-    draw(r, t.hidden_dim, dim, &t.w_down, &t.b_down);
+    if (r.chance(25)) t.ffn_order = r.between(HEED_FFN_GATE_UP, HEED_FFN_UP_GATE);
+    draw(r, dim, t.ffn_dim * (t.ffn_order ? 2 : 1), &t.w_up, &t.b_up);
+    if (!t.ffn_order && r.chance(50)) draw(r, dim, t.ffn_dim, &t.w_gate, &t.b_gate);
+    draw(r, t.ffn_dim, dim, &t.w_down, &t.b_down);
   }
 
   std::shared_ptr<std::map<const void *, array>> arrays_ = std::make_shared<std::map<const void *, array>>();

@@ -26,27 +26,29 @@ inline narrow_formats random_formats(random_source &r, const problem &p) {
 
 // Rows of narrow numbers, contiguous.
 struct narrow_numbers {
-  int32_t format, dim;
+  int32_t dtype, dim;
   std::vector<unsigned char> bytes;
   std::vector<float> scales;
 };
 
 // Rounds the rows of x to the format, and keeps what they then are. int8 cannot hold NaN and infinity: the scale does.
-inline narrow_numbers round_rows(int32_t format, int32_t dim, std::vector<float> *x) {
-  const size_t n = x->size() / size_t(dim), row_bytes = size_t(dim) * HEED_FORMAT_BYTES(format);
-  narrow_numbers all = {format, dim, std::vector<unsigned char>(n * row_bytes), std::vector<float>(n)};
+inline narrow_numbers round_rows(int32_t dtype, int32_t dim, std::vector<float> *x) {
+  const size_t n = x->size() / size_t(dim), row_bytes = size_t(dim) * HEED_DTYPE_BYTES(dtype);
+  narrow_numbers all = {dtype, dim, std::vector<unsigned char>(n * row_bytes), std::vector<float>(n)};
   for (size_t r = 0; r < n; ++r) {
     float *const row = x->data() + r * size_t(dim);
     float poison = 0;
-    for (int32_t i = 0; i < dim && format == HEED_INT8; ++i) {
+    for (int32_t i = 0; i < dim && dtype == HEED_INT8; ++i) {
       if (std::isfinite(row[i])) continue;
       poison = row[i], row[i] = 1;
     }
     unsigned char *const to = &all.bytes[r * row_bytes];
     float *const scale = &all.scales[r];
-    EXPECT_EQ(heed_narrow(heed_matrix_of(row, 1, dim), heed_narrow_matrix_out_of(to, scale, format, 1, dim)), HEED_OK);
+    EXPECT_EQ(heed_convert_from_f32(heed_matrix_of(row, 1, dim), heed_typed_matrix_out_of(to, scale, dtype, 1, dim)),
+              HEED_OK);
     if (poison != 0) *scale = poison;
-    EXPECT_EQ(heed_widen(heed_narrow_matrix_of(to, scale, format, 1, dim), heed_matrix_out_of(row, 1, dim)), HEED_OK);
+    EXPECT_EQ(heed_convert_to_f32(heed_typed_matrix_of(to, scale, dtype, 1, dim), heed_matrix_out_of(row, 1, dim)),
+              HEED_OK);
   }
   return all;
 }
@@ -70,12 +72,12 @@ class placed_narrow : public narrow_part {
  public:
   placed_narrow(const problem &p, const setting &s, const narrow_problem &numbers, placed_call *placed)
       : out_place_(place(s.out, s.padding, p.batch, p.n_heads, p.n_q, p.v_dim)), format_(numbers.formats.out) {
-    EXPECT_EQ(heed_narrow_tensors_init(&narrow_), HEED_OK);
+    EXPECT_EQ(heed_typed_tensors_init(&narrow_), HEED_OK);
     const layout in = s.in == layout::packed ? layout::token_major : s.in;
     const layout of_scales = s.padding % 2 ? layout::token_major_padded : layout::padded;
-    const auto put = [&](const narrow_numbers &from, int32_t format, int32_t n_heads, int32_t n_rows, slot which,
-                         slot scales, heed_narrow_tensor *to, heed_tensor *plain) {
-      if (format == own) return;
+    const auto put = [&](const narrow_numbers &from, int32_t dtype, int32_t n_heads, int32_t n_rows, slot which,
+                         slot scales, heed_typed_tensor *to, heed_tensor *plain) {
+      if (dtype == own) return;
       *plain = {nullptr, PTRDIFF_MAX, PTRDIFF_MIN, 3};  // strides do not count
       *to = put_input(from, place(in, s.padding, p.batch, n_heads, n_rows, from.dim),
                       place(of_scales, s.padding, p.batch, n_heads, n_rows, 1), which, scales);
@@ -86,7 +88,7 @@ class placed_narrow : public narrow_part {
     put(numbers.v, f.v, p.n_kv_heads, p.n_kv, slot_narrow_v, slot_v_scales, &narrow_.v, &placed->call.v);
     if (f.out != own) {
       placed->call.out.data = nullptr;
-      bytes_ = HEED_FORMAT_BYTES(f.out);
+      bytes_ = HEED_DTYPE_BYTES(f.out);
       out_ = fence_of(slot_narrow_out) - out_place_.extent() * bytes_;
       std::memset(out_ - guard, fill, guard + out_place_.extent() * bytes_);
       narrow_.out = {out_, f.out, out_place_.batch_stride, out_place_.head_stride, out_place_.row_stride};
@@ -98,15 +100,15 @@ class placed_narrow : public narrow_part {
   placed_narrow(const placed_narrow &) = delete;
   placed_narrow &operator=(const placed_narrow &) = delete;
 
-  heed_narrow_tensors *get() { return &narrow_; }
+  heed_typed_tensors *get() { return &narrow_; }
 
   // Widened, where the rows of out were.
   void copy_out(const fenced_floats &to) const override {
     if (format_ == own) return;
     std::vector<bool> is_row(out_place_.extent() * bytes_);
     each_row(out_place_, [&](size_t at, size_t) {
-      EXPECT_EQ(heed_widen(heed_narrow_matrix_of(out_ + at * bytes_, nullptr, format_, 1, out_place_.dim),
-                           heed_matrix_out_of(to.data() + at, 1, out_place_.dim)),
+      EXPECT_EQ(heed_convert_to_f32(heed_typed_matrix_of(out_ + at * bytes_, nullptr, format_, 1, out_place_.dim),
+                                    heed_matrix_out_of(to.data() + at, 1, out_place_.dim)),
                 HEED_OK);
       std::fill_n(is_row.begin() + std::ptrdiff_t(at * bytes_), size_t(out_place_.dim) * bytes_, true);
     });
@@ -119,24 +121,24 @@ class placed_narrow : public narrow_part {
  private:
   static constexpr size_t guard = 64;
   static constexpr unsigned char fill = 0xff;  // NaN
-  static heed_narrow_tensor put_input(const narrow_numbers &from, const placement &at, const placement &scales_at,
-                                      slot which, slot of_scales) {
-    const size_t bytes = HEED_FORMAT_BYTES(from.format), row = size_t(from.dim) * bytes;
+  static heed_typed_tensor put_input(const narrow_numbers &from, const placement &at, const placement &scales_at,
+                                     slot which, slot of_scales) {
+    const size_t bytes = HEED_DTYPE_BYTES(from.dtype), row = size_t(from.dim) * bytes;
     unsigned char *const data = fence_of(which) - at.extent() * bytes;
     std::memset(data, fill, at.extent() * bytes);
     each_row(at, [&](size_t to, size_t index) { std::memcpy(data + to * bytes, &from.bytes[index * bytes], row); });
     heed_tensor scales = {nullptr, -1, -1, -1};
-    if (from.format == HEED_INT8) {
+    if (from.dtype == HEED_INT8) {
       const fenced_floats memory(of_scales, scales_at.extent(), unread_bits);
       scatter(scales_at, from.scales, memory.data());
       scales = input_view(scales_at, memory.data());
     }
-    return {data, scales, from.format, at.batch_stride, at.head_stride, at.row_stride};
+    return {data, scales, from.dtype, at.batch_stride, at.head_stride, at.row_stride};
   }
 
   const placement out_place_;
   const int32_t format_;
-  heed_narrow_tensors narrow_;
+  heed_typed_tensors narrow_;
   unsigned char *out_ = nullptr;
   size_t bytes_ = 0;
 };

@@ -13,9 +13,9 @@
 namespace heed_test {
 
 constexpr int32_t formats[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8};
-inline std::string format_name(int32_t format) {
+inline std::string format_name(int32_t dtype) {
   static const char *const names[] = {"f32", "f16", "bf16", "int8", "q8_0", "q4_0", "int16", "uint8"};
-  return names[format];
+  return names[dtype];
 }
 
 // A number of `fraction_bits` and `exponent_bits` as a double.
@@ -43,18 +43,18 @@ inline double rounded(double x, int fraction_bits, int exponent_bits) {
 
 // Numbers of any format as they lie in memory, and as floats.
 struct stored_numbers {
-  int32_t format;
+  int32_t dtype;
   std::vector<unsigned char> bytes;
   float at(size_t i) const {
-    if (format == HEED_INT8) return static_cast<float>(static_cast<int8_t>(bytes[i]));
-    if (format == HEED_F32) {
+    if (dtype == HEED_INT8) return static_cast<float>(static_cast<int8_t>(bytes[i]));
+    if (dtype == HEED_F32) {
       float x;
       std::memcpy(&x, &bytes[4 * i], 4);
       return x;
     }
     uint16_t bits;
     std::memcpy(&bits, &bytes[2 * i], 2);
-    return static_cast<float>(format == HEED_F16 ? f16_number(bits) : bf16_number(bits));
+    return static_cast<float>(dtype == HEED_F16 ? f16_number(bits) : bf16_number(bits));
   }
 };
 

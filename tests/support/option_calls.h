@@ -13,7 +13,7 @@ static struct {
   heed_attention_weights weights;
   heed_lse lse;
   heed_column_sums column_sums;
-  heed_top_k top_k;
+  heed_topk_weights topk_weights;
   heed_partial total, part;
   heed_options options;
 } calls_set;
@@ -50,12 +50,12 @@ static heed_status calls_make_options(int32_t n_heads, int32_t n_q, int32_t n_kv
              heed_attention_weights_init(&calls_set.weights, heed_head_major_out(calls_weights, n_q, n_heads, n_kv)));
   calls_note(&status, heed_lse_init(&calls_set.lse, heed_head_major_out(calls_lse, n_q, n_heads, 1)));
   calls_note(&status, heed_column_sums_init(&calls_set.column_sums, heed_head_major_out(calls_sums, 1, n_heads, n_kv)));
-  calls_note(&status, heed_top_k_init(&calls_set.top_k, 4, calls_top, calls_top_keys));
+  calls_note(&status, heed_topk_weights_init(&calls_set.topk_weights, 4, calls_top, calls_top_keys));
   calls_set.options.sinks = &calls_set.sinks;
   calls_set.options.weights = &calls_set.weights;
   calls_set.options.lse = &calls_set.lse;
   calls_set.options.column_sums = &calls_set.column_sums;
-  calls_set.options.top_k = &calls_set.top_k;
+  calls_set.options.topk_weights = &calls_set.topk_weights;
   return status;
 }
 static heed_status call_with_options(int32_t n_q, int32_t n_kv, int32_t dim, int boolean, size_t workspace_bytes) {
@@ -86,8 +86,9 @@ static heed_status call_options_refused(void) {
   heed_attention call = heed_attention_of(calls_a, calls_b, calls_c, 2, 9, 2, 1, 8, calls_out, calls_memory);
   heed_status status = calls_make_options(2, 2, 9, 0);
   call.options = &calls_set.options;
-  calls_set.top_k.k = 10;
-  calls_note(&status, heed_attention_run(&call) == HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_TOP_K) ? HEED_OK : -1);
+  calls_set.topk_weights.k = 10;
+  calls_note(&status,
+             heed_attention_run(&call) == HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_TOPK_WEIGHTS) ? HEED_OK : -1);
   return status;
 }
 /* Keys first to end - 1 of 1100, added to a partial. */
@@ -136,21 +137,22 @@ static heed_status call_narrow_of(int32_t n_q, int32_t n_kv, int32_t n_kv_heads,
   CALLS_MEMORY static int8_t narrow_q[2 * calls_rows * calls_wide], narrow_k[calls_keys * calls_dim];
   static float scales[2][calls_keys];
   CALLS_MEMORY static uint16_t narrow_out[2 * calls_rows * calls_wide];
-  static heed_narrow_tensors narrow;
+  static heed_typed_tensors narrow;
   static heed_options options;
   heed_attention call = heed_attention_of(NULL, NULL, NULL, n_q, n_kv, 2, n_kv_heads, dim, NULL,
                                           heed_memory_of(calls_workspace, workspace_bytes));
-  heed_status status = heed_narrow_tensors_init(&narrow);
-  calls_note(&status, heed_narrow(heed_matrix_of(calls_a, 2 * n_q, dim),
-                                  heed_narrow_matrix_out_of(narrow_q, scales[0], HEED_INT8, 2 * n_q, dim)));
-  calls_note(&status, heed_narrow(heed_matrix_of(calls_b, n_kv * n_kv_heads, dim),
-                                  heed_narrow_matrix_out_of(narrow_k, scales[1], HEED_INT8, n_kv * n_kv_heads, dim)));
-  narrow.q = heed_narrow_token_major(narrow_q, scales[0], HEED_INT8, n_q, 2, dim);
-  narrow.k = narrow.v = heed_narrow_token_major(narrow_k, scales[1], HEED_INT8, n_kv, n_kv_heads, dim);
-  narrow.out = heed_narrow_token_major_out(narrow_out, HEED_F16, n_q, 2, dim);
+  heed_status status = heed_typed_tensors_init(&narrow);
+  calls_note(&status, heed_convert_from_f32(heed_matrix_of(calls_a, 2 * n_q, dim),
+                                            heed_typed_matrix_out_of(narrow_q, scales[0], HEED_INT8, 2 * n_q, dim)));
+  calls_note(&status,
+             heed_convert_from_f32(heed_matrix_of(calls_b, n_kv * n_kv_heads, dim),
+                                   heed_typed_matrix_out_of(narrow_k, scales[1], HEED_INT8, n_kv * n_kv_heads, dim)));
+  narrow.q = heed_typed_token_major(narrow_q, scales[0], HEED_INT8, n_q, 2, dim);
+  narrow.k = narrow.v = heed_typed_token_major(narrow_k, scales[1], HEED_INT8, n_kv, n_kv_heads, dim);
+  narrow.out = heed_typed_token_major_out(narrow_out, HEED_F16, n_q, 2, dim);
   if (all) calls_note(&status, calls_make_options(2, n_q, n_kv, 0));
   options = all ? calls_set.options : heed_options_default();
-  options.narrow = &narrow;
+  options.typed = &narrow;
   call.options = &options;
   call.executor = &calls_executor;
   calls_note(&status, heed_attention_run(&call));

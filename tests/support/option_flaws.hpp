@@ -57,7 +57,7 @@ class flaws_of {
                        [=, pointer = pointer_](heed_options &o) { o.*pointer = misaligned(o.*pointer, by); },
                        HEED_MISALIGNED, argument_});
     const uint32_t size = sizeof(T);
-    values<uint32_t>("size", &T::struct_size, HEED_UNKNOWN_STRUCT, {1, size - 1, size + 1, 2 * size, UINT32_MAX});
+    values<uint32_t>("size", &T::struct_size, HEED_BAD_STRUCT_SIZE, {1, size - 1, size + 1, 2 * size, UINT32_MAX});
     values<uint32_t>("size", &T::struct_size, HEED_NOT_INITIALIZED, {0});
     add("no code", HEED_NOT_INITIALIZED, [](T &object) { object.code = nullptr; });
     add("zeros", HEED_NOT_INITIALIZED, [](T &object) { object = {}; });
@@ -202,8 +202,8 @@ inline void add_scores_flaws(const option_shape &s, option_flaws *all) {
   flaws.values<int32_t>("stage", &heed_scores::stage, HEED_OUT_OF_RANGE, {-1, 3, INT32_MIN, INT32_MAX});
 }
 inline void add_top_k_flaws(const option_shape &s, option_flaws *all) {
-  using K = heed_top_k;
-  const flaws_of<K> flaws("top k", &heed_options::top_k, HEED_ARG_TOP_K, all);
+  using K = heed_topk_weights;
+  const flaws_of<K> flaws("top k", &heed_options::topk_weights, HEED_ARG_TOPK_WEIGHTS, all);
   flaws.object();
   flaws.values<int32_t>("k", &K::k, HEED_OUT_OF_RANGE, {0, -1, INT32_MIN, s.n_kv + 1, INT32_MAX});
   flaws.add("no weights", HEED_NULL_POINTER, [](K &t) { t.weights = nullptr; });
@@ -224,7 +224,7 @@ inline option_flaws flaws_of_options(const option_shape &s, const heed_options &
   const uint32_t size = sizeof(heed_options);
   for (const uint32_t wrong : {0u, 1u, size - 1, size + 1, 2 * size, UINT32_MAX})
     all.push_back({"options: size " + std::to_string(wrong), [=](heed_options &o) { o.struct_size = wrong; },
-                   wrong == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, HEED_ARG_OPTIONS});
+                   wrong == 0 ? HEED_NOT_INITIALIZED : HEED_BAD_STRUCT_SIZE, HEED_ARG_OPTIONS});
   if (now.ranges) add_range_flaws(s, *now.ranges, now.partial, &all);
   if (now.mask) add_mask_flaws(s, additive, &all);
   if (now.softcap) add_softcap_flaws(&all);
@@ -234,7 +234,7 @@ inline option_flaws flaws_of_options(const option_shape &s, const heed_options &
   if (now.weights) add_output_flaws("weights", &heed_options::weights, HEED_ARG_WEIGHTS, s, s.n_q, &all);
   if (now.lse) add_output_flaws("lse", &heed_options::lse, HEED_ARG_LSE, s, s.n_q, &all);
   if (now.column_sums) add_output_flaws("column sums", &heed_options::column_sums, HEED_ARG_COLUMN_SUMS, s, 0, &all);
-  if (now.top_k) add_top_k_flaws(s, &all);
+  if (now.topk_weights) add_top_k_flaws(s, &all);
   return all;
 }
 

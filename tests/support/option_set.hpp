@@ -42,16 +42,16 @@ class option_set {
                                        heed_head_major_out(weights_data, shape_.n_q, shape_.n_heads, shape_.n_kv)));
     expect(heed_lse_init(lse, heed_head_major_out(lse_data, shape_.n_q, shape_.n_heads, 1)));
     expect(heed_column_sums_init(sums, sums_out));
-    expect(heed_top_k_init(top_k, k, top_weights, top_keys));
+    expect(heed_topk_weights_init(topk_weights, k, top_weights, top_keys));
     *options = heed_options_default();
     options->ranges = ranges, options->mask = mask, options->softcap = softcap, options->alibi = alibi;
     options->sinks = sinks, options->scores = scores, options->weights = weights, options->lse = lse;
-    options->column_sums = sums, options->top_k = top_k;
+    options->column_sums = sums, options->topk_weights = topk_weights;
   }
   // What a partial allows.
   void leave_partial_options() {
     options->sinks = nullptr, options->weights = nullptr, options->lse = nullptr;
-    options->column_sums = nullptr, options->top_k = nullptr;
+    options->column_sums = nullptr, options->topk_weights = nullptr;
   }
   void make_mask_boolean() {
     uint8_t *bytes = reinterpret_cast<uint8_t *>(mask_data);
@@ -77,7 +77,7 @@ class option_set {
             {"weights", weights, sizeof *weights},
             {"lse", lse, sizeof *lse},
             {"column sums", sums, sizeof *sums},
-            {"top k", top_k, sizeof *top_k},
+            {"top k", topk_weights, sizeof *topk_weights},
             {"left windows", left_windows, batch},
             {"right windows", right_windows, batch},
             {"positions", positions, batch},
@@ -95,12 +95,13 @@ class option_set {
   };
   std::vector<output> outputs() {
     const size_t n_sums = size_t(shape_.batch) * shape_.n_heads * shape_.n_kv, n_top = rows() * k;
-    return {{HEED_ARG_SCORES, n_scores_, [this](float *to) { scores->out.data = to; }},
-            {HEED_ARG_WEIGHTS, n_scores_, [this](float *to) { weights->out.data = to; }},
-            {HEED_ARG_LSE, rows(), [this](float *to) { lse->out.data = to; }},
-            {HEED_ARG_COLUMN_SUMS, n_sums, [this](float *to) { sums->out.data = to; }},
-            {HEED_ARG_TOP_K, n_top, [this](float *to) { top_k->weights = to; }},
-            {HEED_ARG_TOP_K, n_top, [this](float *to) { top_k->keys = reinterpret_cast<int32_t *>(to); }}};
+    return {
+        {HEED_ARG_SCORES, n_scores_, [this](float *to) { scores->out.data = to; }},
+        {HEED_ARG_WEIGHTS, n_scores_, [this](float *to) { weights->out.data = to; }},
+        {HEED_ARG_LSE, rows(), [this](float *to) { lse->out.data = to; }},
+        {HEED_ARG_COLUMN_SUMS, n_sums, [this](float *to) { sums->out.data = to; }},
+        {HEED_ARG_TOPK_WEIGHTS, n_top, [this](float *to) { topk_weights->weights = to; }},
+        {HEED_ARG_TOPK_WEIGHTS, n_top, [this](float *to) { topk_weights->keys = reinterpret_cast<int32_t *>(to); }}};
   }
 
   static constexpr int32_t k = 2;
@@ -114,7 +115,7 @@ class option_set {
   heed_attention_weights *weights;
   heed_lse *lse;
   heed_column_sums *sums;
-  heed_top_k *top_k;
+  heed_topk_weights *topk_weights;
   int32_t *left_windows, *right_windows, *positions, *kv_lengths, *top_keys;
   float *mask_data, *slopes, *logits, *scores_data, *weights_data, *lse_data, *sums_data, *top_weights;
 
@@ -130,7 +131,7 @@ class option_set {
     softcap = make<heed_softcap>(memory), alibi = make<heed_alibi>(memory), sinks = make<heed_sinks>(memory);
     scores = make<heed_scores>(memory), weights = make<heed_attention_weights>(memory), lse = make<heed_lse>(memory),
     sums = make<heed_column_sums>(memory);
-    top_k = make<heed_top_k>(memory);
+    topk_weights = make<heed_topk_weights>(memory);
     for (int32_t **array : {&left_windows, &right_windows, &positions, &kv_lengths})
       *array = reinterpret_cast<int32_t *>(memory->take(size_t(shape_.batch)));
     // Apart, so that an output at the end of one overlaps nothing else.

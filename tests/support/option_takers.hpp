@@ -22,7 +22,7 @@ class options_test : public ::testing::Test {
   heed_memory workspace() const { return heed_memory_of(workspace_, workspace_bytes); }
   heed_attention attention() {
     heed_attention c = heed_attention_of(in_, in_, in_, n_q, n_kv, heads, kv_heads, dim, out_, workspace());
-    c.batch = batch, c.v_dim = v_dim;
+    c.batch_size = batch, c.v_dim = v_dim;
     c.v = heed_token_major(in_, n_kv, kv_heads, v_dim);
     c.out = heed_token_major_out(out_, n_q, heads, v_dim);
     c.causal = 1;

@@ -103,7 +103,7 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   const double slope = p.options.slopes.empty() ? 0 : double(p.options.slopes[size_t(h)]);
   const double bias = slope * static_cast<double>(j - p.position(b, i));
   row->scores[2][at] = capped + bias + mask;
-  // The factors rounded (slope * log2(e), the distance in two terms, log2(e)), the products of the unfused profile, two
+  // The factors rounded (slope * log2(e), the distance in two terms, log2(e)), the products of the arithmetic without fma, two
   // sums.
   const bool biased = bias != 0 || mask != 0;
   row->errors[2][at] = error;
@@ -158,7 +158,7 @@ inline exact_row exact_attention_row(const problem &p, int32_t b, int32_t h, int
   return row;
 }
 
-// Bounds of the header. chain is 1 in the fused profile, 1.5 in the other. A sink is one more key, merged by itself.
+// Bounds of the header. chain is 1 with fma, 1.5 in the other. A sink is one more key, merged by itself.
 inline double attention_bound(const exact_row &row, double chain) {
   const int32_t n = row.n_visible + row.has_sink;
   return (2 * row.logit_error + (chain * n + n / 8.0 + 48 + 8 * row.has_sink) * half_ulp) * row.largest_value +

@@ -151,11 +151,11 @@ class gather_trial : public matrix_trial {
     for (const int32_t row : rows_)
       for (int32_t i = 0; i < from.n_in; ++i) expected_.push_back(from.at(i, row));
     const size_t bytes = from.numbers.bytes.size();
-    void *const data = memory.input_bytes(bytes, HEED_FORMAT_BYTES(from.numbers.format));
+    void *const data = memory.input_bytes(bytes, HEED_DTYPE_BYTES(from.numbers.dtype));
     std::memcpy(data, from.numbers.bytes.data(), bytes);
     scales_ = from.scales;
     w_ = heed_weights_of(data, scales_.empty() ? nullptr : put({1, 1, 1, int32_t(scales_.size()), 0, 0, 0}, &scales_),
-                         from.numbers.format, from.layout, from.n_in, from.n_out);
+                         from.numbers.dtype, from.layout, from.n_in, from.n_out);
     if (from.shifted) {
       void *const zeros = from.zeros.empty() ? nullptr : memory.input_bytes(from.zeros.size(), 1);
       if (zeros) std::memcpy(zeros, from.zeros.data(), from.zeros.size());
@@ -166,7 +166,7 @@ class gather_trial : public matrix_trial {
   }
   std::string text() const override {
     return "gather of " + std::to_string(rows_.size()) + " rows, " + std::to_string(w_.n_in) + " x " +
-           std::to_string(w_.n_out) + " format " + std::to_string(w_.format) + " layout " + std::to_string(w_.layout) +
+           std::to_string(w_.n_out) + " format " + std::to_string(w_.dtype) + " layout " + std::to_string(w_.layout) +
            (w_.code ? " with zero points" : "");
   }
   heed_status call() override { return heed_gather_rows(w_, indices_, y_); }
@@ -278,7 +278,7 @@ class choose_trial : public matrix_trial {
  private:
   heed_status choose(const heed_matrix &x, int32_t *indices, float *values, heed_memory workspace) const {
     return kind_ == 0   ? heed_argmax(x, indices)
-           : kind_ == 1 ? heed_largest(x, k_, indices, values)
+           : kind_ == 1 ? heed_topk(x, k_, indices, values)
                         : heed_sample(x.data, x.dim, temperature_, k_, top_p_, random_, indices, workspace);
   }
 

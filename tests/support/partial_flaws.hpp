@@ -27,14 +27,14 @@ inline std::vector<flaw<heed_partial>> partial_flaws() {
       {"-1 keys", [](P &p) { p.n_keys = -1; }, HEED_OUT_OF_RANGE},
       {"least keys", [](P &p) { p.n_keys = INT32_MIN; }, HEED_OUT_OF_RANGE}};
   for (const uint32_t wrong : {1u, size - 1, size + 1, UINT32_MAX})
-    all.push_back({"size", [=](P &p) { p.struct_size = wrong; }, HEED_UNKNOWN_STRUCT});
+    all.push_back({"size", [=](P &p) { p.struct_size = wrong; }, HEED_BAD_STRUCT_SIZE});
   return all;
 }
 // Counts that no call may have.
 inline std::vector<flaw<heed_partial>> partial_count_flaws() {
   using P = heed_partial;
   std::vector<flaw<P>> all;
-  for (int32_t P::*count : {&P::batch, &P::n_heads, &P::n_q, &P::v_dim})
+  for (int32_t P::*count : {&P::batch_size, &P::n_heads, &P::n_q, &P::v_dim})
     for (const int32_t wrong : {0, -1, INT32_MIN, INT32_MAX})
       all.push_back({"count " + std::to_string(wrong), [=](P &p) { p.*count = wrong; }, HEED_OUT_OF_RANGE});
   return all;

@@ -77,13 +77,13 @@ class placed_options {
     const placement rows = place(layout::head_major, 0, p_.batch, p_.n_heads, p_.n_q, x_.k);
     top_weights_.emplace(slot_top_weights, rows);
     top_keys_.emplace(slot_top_keys, rows);
-    EXPECT_EQ(
-        heed_top_k_init(&top_k_, x_.k, top_weights_->view().data, reinterpret_cast<int32_t *>(top_keys_->view().data)),
-        HEED_OK);
-    all_.top_k = &top_k_;
+    EXPECT_EQ(heed_topk_weights_init(&top_k_, x_.k, top_weights_->view().data,
+                                     reinterpret_cast<int32_t *>(top_keys_->view().data)),
+              HEED_OK);
+    all_.topk_weights = &top_k_;
   }
   // Instead of some of the call's tensors.
-  void put_narrow(const heed_narrow_tensors *narrow) { all_.narrow = narrow, narrow_ = *narrow; }
+  void put_narrow(const heed_typed_tensors *narrow) { all_.typed = narrow, narrow_ = *narrow; }
   // What is no option; how partial results are asked for is up to the caller.
   void put_nothing() {}
 
@@ -91,7 +91,7 @@ class placed_options {
   const heed_options *piece(int32_t first_key, heed_partial *partial) {
     if (all_.mask) init_mask(first_key);
     if (all_.scores) init_scores(first_key);
-    if (all_.narrow) narrow_of_piece(first_key);
+    if (all_.typed) narrow_of_piece(first_key);
     all_.sinks = nullptr, all_.lse = nullptr, all_.partial = partial;
     return &all_;
   }
@@ -150,13 +150,13 @@ class placed_options {
 
   void narrow_of_piece(int32_t first_key) {
     piece_ = narrow_;
-    for (heed_narrow_tensor *x : {&piece_.k, &piece_.v}) {
+    for (heed_typed_tensor *x : {&piece_.k, &piece_.v}) {
       if (!x->data) continue;
       x->data = static_cast<const char *>(x->data) +
-                first_key * x->row_stride * static_cast<ptrdiff_t>(HEED_FORMAT_BYTES(x->format));
-      if (x->format == HEED_INT8) x->scales.data += first_key * x->scales.row_stride;
+                first_key * x->row_stride * static_cast<ptrdiff_t>(HEED_DTYPE_BYTES(x->dtype));
+      if (x->dtype == HEED_INT8) x->scales.data += first_key * x->scales.row_stride;
     }
-    all_.narrow = &piece_;
+    all_.typed = &piece_;
   }
 
   const problem &p_;
@@ -172,8 +172,8 @@ class placed_options {
   heed_attention_weights weights_;
   heed_lse lse_;
   heed_column_sums sums_;
-  heed_top_k top_k_;
-  heed_narrow_tensors narrow_, piece_;
+  heed_topk_weights top_k_;
+  heed_typed_tensors narrow_, piece_;
   placement mask_place_ = {};
   const void *mask_data_ = nullptr;
   std::optional<rows> scores_rows_, weights_rows_, lse_rows_, sums_rows_, top_weights_, top_keys_;

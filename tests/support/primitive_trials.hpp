@@ -130,16 +130,16 @@ class product_trial : public matrix_trial {
     return std::string(names[kind_]) + " of " + std::to_string(x_numbers_.n_rows) + " x " +
            std::to_string(w_numbers_.n_rows) + " x " + std::to_string(w_numbers_.dim) + (bias_ ? " with bias" : "") +
            (kind_ == projection
-                ? " format " + std::to_string(weights_.format) + " layout " + std::to_string(weights_.layout)
+                ? " format " + std::to_string(weights_.dtype) + " layout " + std::to_string(weights_.layout)
                 : "");
   }
   heed_status call() override {
     return kind_ == weighted_sum ? heed_weighted_sum(x_, w_, y_, executor_argument_)
-           : kind_ == linear     ? heed_linear(x_, w_, bias_, y_, executor_argument_)
-                                 : heed_project(x_, weights_, bias_, y_, executor_argument_);
+           : kind_ == linear     ? heed_linear(x_, heed_weights_of_matrix(w_), bias_, y_, executor_argument_)
+                                 : heed_linear(x_, weights_, bias_, y_, executor_argument_);
   }
   std::vector<float> plain() const override {
-    if (kind_ == projection && has_blocks(weights_.format)) return run_blocks().values;
+    if (kind_ == projection && has_blocks(weights_.dtype)) return run_blocks().values;
     return kind_ == weighted_sum ? run_weighted_sum(x_numbers_, w_numbers_).values
                                  : run_linear(x_numbers_, w_numbers_, bias_numbers_).values;
   }
@@ -149,9 +149,9 @@ class product_trial : public matrix_trial {
       const exact_value e = exact_linear(x_numbers_, w_numbers_, bias_numbers_, i / out, i % out);
       if (!in_range(e.absolute_sum)) continue;
       judge_error(result[size_t(i)], e.value,
-                  kind_ == weighted_sum ? weighted_sum_bound(depth, e.absolute_sum, chain)
-                  : kind_ == projection && has_blocks(weights_.format) ? blocks_bound(depth, e.absolute_sum)
-                                                                       : linear_bound(depth, e.absolute_sum, chain));
+                  kind_ == weighted_sum                               ? weighted_sum_bound(depth, e.absolute_sum, chain)
+                  : kind_ == projection && has_blocks(weights_.dtype) ? blocks_bound(depth, e.absolute_sum)
+                                                                      : linear_bound(depth, e.absolute_sum, chain));
     }
   }
   std::vector<spoilings> flaws(random_source &r) override {
@@ -176,26 +176,26 @@ class product_trial : public matrix_trial {
   void place_weights(random_source &r) {
     matrix &w = w_numbers_;
     if (r.chance(25)) return place_bytes(r);
-    const int32_t format = r.between(HEED_F32, HEED_INT8), layout = r.between(0, 1);
+    const int32_t dtype = r.between(HEED_F32, HEED_INT8), layout = r.between(0, 1);
     const bool turned = layout == HEED_OUT_IN;
     const int32_t rows = turned ? w.dim : w.n_rows, dim = turned ? w.n_rows : w.dim;
     std::vector<float> all = turned ? transposed(w.values, w.n_rows, w.dim) : w.values;
-    narrow_numbers stored = {format, dim, std::vector<unsigned char>(all.size()), std::vector<float>(size_t(w.dim))};
-    if (format == HEED_INT8) {
+    narrow_numbers stored = {dtype, dim, std::vector<unsigned char>(all.size()), std::vector<float>(size_t(w.dim))};
+    if (dtype == HEED_INT8) {
       for (float &x : all) x = std::isfinite(x) ? x : 1;
       auto *const q = reinterpret_cast<int8_t *>(stored.bytes.data());
       EXPECT_EQ(heed_weights_quantize(heed_matrix_of(all.data(), rows, dim), layout, q, stored.scales.data()), HEED_OK);
       for (size_t i = 0; i < all.size(); ++i)
         all[i] = static_cast<float>(q[i]) * stored.scales[turned ? i / size_t(dim) : i % size_t(dim)];
     } else {
-      stored = round_rows(format, dim, &all);
+      stored = round_rows(dtype, dim, &all);
     }
     w.values = turned ? transposed(all, rows, dim) : all;
-    if (r.chance(40)) return pack_weights(r, {{format, stored.bytes}, {}, layout, w.n_rows, w.dim, dim}, stored.scales);
+    if (r.chance(40)) return pack_weights(r, {{dtype, stored.bytes}, {}, layout, w.n_rows, w.dim, dim}, stored.scales);
     const placement view = random_placement(r, 1, 1, rows, dim);
-    weights_ = heed_weights_of(put(view, stored), nullptr, format, layout, w.n_rows, w.dim);
+    weights_ = heed_weights_of(put(view, stored), nullptr, dtype, layout, w.n_rows, w.dim);
     weights_.row_stride = view.row_stride;
-    if (format == HEED_INT8) weights_.scales = put({1, 1, 1, w.dim, 0, 0, 0}, &stored.scales);
+    if (dtype == HEED_INT8) weights_.scales = put({1, 1, 1, w.dim, 0, 0, 0}, &stored.scales);
   }
   // With zero points.
   void place_bytes(random_source &r) {
@@ -205,7 +205,7 @@ class product_trial : public matrix_trial {
     const bool turned = from.layout == HEED_OUT_IN;
     const placement view = random_placement(r, 1, 1, turned ? from.n_out : from.n_in, from.stride);
     weights_ = heed_weights_of(put(view, narrow_numbers{HEED_INT8, from.stride, from.numbers.bytes, {}}), nullptr,
-                               from.numbers.format, from.layout, from.n_in, from.n_out);
+                               from.numbers.dtype, from.layout, from.n_in, from.n_out);
     weights_.row_stride = view.row_stride;
     const auto n = int32_t(from.scales.size());
     kept_scales_ = from.scales;
@@ -216,20 +216,20 @@ class product_trial : public matrix_trial {
   }
   // In their format, or in any if their numbers are of a usual size.
   void pack_weights(random_source &r, weights from, const std::vector<float> &scales) {
-    if (from.numbers.format == HEED_INT8 && !from.shifted) from.scales = scales;
+    if (from.numbers.dtype == HEED_INT8 && !from.shifted) from.scales = scales;
     bool usual = true;
     for (const float x : w_numbers_.values) usual = usual && (x == 0 || (std::fabs(x) > 1e-9f && std::fabs(x) < 6e4f));
-    const int32_t same = from.shifted ? HEED_UINT8 : from.numbers.format;
-    const int32_t format = usual && r.chance(from.shifted ? 40 : 100) ? r.between(HEED_F32, HEED_Q4_0) : same;
-    const numeric_weights numbers = converted(numbers_of(from), format);
+    const int32_t same = from.shifted ? HEED_UINT8 : from.numbers.dtype;
+    const int32_t dtype = usual && r.chance(from.shifted ? 40 : 100) ? r.between(HEED_F32, HEED_Q4_0) : same;
+    const numeric_weights numbers = converted(numbers_of(from), dtype);
     kept_ = packer::pack(numbers);
     void *const to = memory.input_bytes(kept_.size(), HEED_ALIGNMENT);
-    heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.format,
-                                         from.layout, from.n_in, from.n_out);
+    heed_weights plain = heed_weights_of(from.numbers.bytes.data(), from.scales.data(), from.numbers.dtype, from.layout,
+                                         from.n_in, from.n_out);
     if (from.shifted)
       plain = heed_weights_with_zero_points(plain, from.zeros.empty() ? nullptr : from.zeros.data(),
                                             int32_t(from.scales.size()));
-    EXPECT_EQ(heed_weights_pack(plain, format, heed_memory_of(to, kept_.size())), HEED_OK);
+    EXPECT_EQ(heed_weights_pack(plain, dtype, heed_memory_of(to, kept_.size())), HEED_OK);
     EXPECT_EQ(std::memcmp(to, kept_.data(), kept_.size()), 0) << "packed bytes";
     EXPECT_EQ(heed_weights_open(&weights_, to, kept_.size()), HEED_OK);
     take_numbers(numbers);
@@ -242,7 +242,7 @@ class product_trial : public matrix_trial {
     const bytes_of_weights file = file_of(numbers, blocks);
     void *const to = memory.input_bytes(file.size(), 1);
     std::memcpy(to, file.data(), file.size());
-    weights_ = heed_weights_of_blocks(to, numbers.format, numbers.n_in, numbers.n_out);
+    weights_ = heed_weights_of_blocks(to, numbers.dtype, numbers.n_in, numbers.n_out);
     weights_.row_stride = ptrdiff_t{32} * blocks;
     take_numbers(numbers);
   }
@@ -254,8 +254,8 @@ class product_trial : public matrix_trial {
   // Packed, whole, at a fence.
   matrix run_blocks() const {
     const result_rows y(x_numbers_.n_rows, w_numbers_.dim, 0);
-    EXPECT_EQ(heed_project(put_at_fence(x_numbers_), open_at_fence(kept_), fenced_copy(slot_v, bias_numbers_), y.view(),
-                           nullptr),
+    EXPECT_EQ(heed_linear(put_at_fence(x_numbers_), open_at_fence(kept_), fenced_copy(slot_v, bias_numbers_), y.view(),
+                          nullptr),
               HEED_OK);
     return y.take();
   }

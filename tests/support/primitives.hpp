@@ -77,7 +77,8 @@ inline matrix run_linear(const matrix &x, const matrix &w, const std::vector<flo
   const fenced_floats b(slot_v, bias.size(), unread_bits);
   std::copy(bias.begin(), bias.end(), b.data());
   const float *b_or_null = bias.empty() ? nullptr : b.data();
-  EXPECT_EQ(heed_linear(put(slot_q, x, s.padding), put(slot_k, w, s.padding), b_or_null, y.view(), s.executor),
+  EXPECT_EQ(heed_linear(put(slot_q, x, s.padding), heed_weights_of_matrix(put(slot_k, w, s.padding)), b_or_null,
+                        y.view(), s.executor),
             HEED_OK);
   return y.take();
 }

@@ -126,8 +126,8 @@ std::vector<flaw<Tensor>> tensor_flaws() {
 inline std::vector<flaw<heed_sequence>> sequence_flaws() {
   using S = heed_sequence;
   return {{"size 0", [](S &s) { s.struct_size = 0; }, HEED_NOT_INITIALIZED},
-          {"size - 1", [](S &s) { --s.struct_size; }, HEED_UNKNOWN_STRUCT},
-          {"size + 1", [](S &s) { ++s.struct_size; }, HEED_UNKNOWN_STRUCT},
+          {"size - 1", [](S &s) { --s.struct_size; }, HEED_BAD_STRUCT_SIZE},
+          {"size + 1", [](S &s) { ++s.struct_size; }, HEED_BAD_STRUCT_SIZE},
           {"capacity 0", [](S &s) { s.capacity = 0; }, HEED_OUT_OF_RANGE},
           {"capacity -4", [](S &s) { s.capacity = -4; }, HEED_OUT_OF_RANGE},
           {"capacity INT32_MAX", [](S &s) { s.capacity = INT32_MAX; }, HEED_OUT_OF_RANGE},
@@ -143,8 +143,8 @@ inline std::vector<flaw<heed_sequence>> sequence_flaws() {
 inline std::vector<flaw<heed_executor>> executor_flaws() {
   using E = heed_executor;
   return {{"size 0", [](E &e) { e.struct_size = 0; }, HEED_NOT_INITIALIZED},
-          {"size too small", [](E &e) { --e.struct_size; }, HEED_UNKNOWN_STRUCT},
-          {"size too large", [](E &e) { ++e.struct_size; }, HEED_UNKNOWN_STRUCT},
+          {"size too small", [](E &e) { --e.struct_size; }, HEED_BAD_STRUCT_SIZE},
+          {"size too large", [](E &e) { ++e.struct_size; }, HEED_BAD_STRUCT_SIZE},
           {"no worker", [](E &e) { e.n_workers = 0; }, HEED_OUT_OF_RANGE},
           {"-1 workers", [](E &e) { e.n_workers = -1; }, HEED_OUT_OF_RANGE},
           {"1025 workers", [](E &e) { e.n_workers = HEED_MAX_WORKERS + 1; }, HEED_OUT_OF_RANGE},

@@ -18,7 +18,7 @@ struct bounded {
 
 inline bounded relative(double exact, double units) { return {exact, units * half_ulp * std::fabs(exact) + 0x1p-149}; }
 
-// chain: 1, or 1.5 in the unfused profile.
+// chain: 1, or 1.5 without fma.
 inline bounded exact_silu(double x, double chain) {
   if (x < -87) return {0, 0};
   return relative(x / (1 + std::exp(-x)), chain == 1 ? 4 : 5);

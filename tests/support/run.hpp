@@ -15,7 +15,7 @@ namespace heed_test {
 inline heed_attention call_of(const problem &p) {
   heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, p.n_q, p.n_kv, p.n_heads, p.n_kv_heads, p.head_dim,
                                           nullptr, heed_memory_of(nullptr, 0));
-  call.batch = p.batch;
+  call.batch_size = p.batch;
   call.v_dim = p.v_dim;
   call.scale = p.scale;
   call.causal = p.causal;

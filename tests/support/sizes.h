@@ -76,17 +76,17 @@ static uint64_t of_int_ring(dims d) { return int_cache(up((uint64_t)d[0] + (uint
 
 static uint64_t of_packed(dims d) {
   const uint64_t in = (uint64_t)d[1], out = up((uint64_t)d[0], 16), blocks = (in + 31) / 32;
-  const int32_t format = d[2] == 7 ? HEED_UINT8 : d[2] - 1;
+  const int32_t dtype = d[2] == 7 ? HEED_UINT8 : d[2] - 1;
   uint64_t each = 2 * in;
-  if (format == HEED_F32) each = 4 * in;
-  if (format == HEED_INT8) each = 4 + up(in, 4);
-  if (format == HEED_UINT8) each = 8 + up(in, 4);
-  if (format == HEED_Q8_0) each = 34 * blocks;
-  if (format == HEED_Q4_0) each = 18 * blocks;
+  if (dtype == HEED_F32) each = 4 * in;
+  if (dtype == HEED_INT8) each = 4 + up(in, 4);
+  if (dtype == HEED_UINT8) each = 8 + up(in, 4);
+  if (dtype == HEED_Q8_0) each = 34 * blocks;
+  if (dtype == HEED_Q4_0) each = 18 * blocks;
   return plus(64, up(times(out, each), 64));
 }
 
-/* Of a layer: n, heads of a group, n_kv_heads, head_dim, v_dim, model_dim, hidden_dim, gated, parallel, order, others */
+/* Of a layer: n, heads of a group, n_kv_heads, head_dim, v_dim, model_dim, ffn_dim, gated, parallel, order, others */
 enum { l_n, l_group, l_kv_heads, l_head_dim, l_v_dim, l_dim, l_hidden, l_gated, l_parallel, l_order, l_rest, l_cross };
 static uint64_t heads_of(dims d) { return times((uint64_t)d[l_group], (uint64_t)d[l_kv_heads]); }
 static uint64_t hidden_of(dims d) {

@@ -37,13 +37,13 @@ inline std::vector<unsigned char> in_other_byte_order(const heed_cache_shape &s,
       std::reverse(bytes.begin() + ptrdiff_t(at), bytes.begin() + ptrdiff_t(at + size));
   };
   const size_t slots = HEED_CACHE_SLOTS(s.pinned) + HEED_CACHE_SLOTS(s.capacity + s.spare),
-               size = HEED_FORMAT_BYTES(s.format);
+               size = HEED_DTYPE_BYTES(s.dtype);
   turn(cache_header / 4, 4);
   for (int32_t i = 0; i < s.n_sequences; ++i) turn(2, 4), turn(1, 8);  // numbers of keys; what was taken from them
   at = (at + 63) / 64 * 64;
   for (int32_t i = 0; i < s.n_sequences * s.n_kv_heads; ++i) {
     turn(slots * (size_t(s.head_dim) + size_t(s.v_dim)), size);
-    if (s.format == HEED_INT8) turn(slots * 2, 4);
+    if (s.dtype == HEED_INT8) turn(slots * 2, 4);
   }
   const uint32_t crc = crc_32(bytes);
   std::memcpy(&bytes[checksum_at], &crc, 4);

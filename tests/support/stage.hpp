@@ -44,13 +44,13 @@ inline placement random_input_placement(random_source &r, int32_t n_batch, int32
 }
 
 // The same as a float; of int8 as it is, without its scale.
-inline float number_at(int32_t format, const unsigned char *p) {
+inline float number_at(int32_t dtype, const unsigned char *p) {
   uint16_t half;
-  if (format == HEED_INT8) return static_cast<int8_t>(*p);
-  if (format == HEED_F32)
+  if (dtype == HEED_INT8) return static_cast<int8_t>(*p);
+  if (dtype == HEED_F32)
     return float_of(uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24);
   std::memcpy(&half, p, sizeof half);
-  if (format == HEED_BF16) return float_of(uint32_t{half} << 16);
+  if (dtype == HEED_BF16) return float_of(uint32_t{half} << 16);
   const int exponent = half >> 10 & 31, fraction = half & 1023;
   const float size = exponent == 31 ? (fraction ? not_a_number : infinity)
                                     : std::ldexp(static_cast<float>(exponent ? fraction | 1024 : fraction),
@@ -58,9 +58,9 @@ inline float number_at(int32_t format, const unsigned char *p) {
   return half >> 15 ? -size : size;
 }
 // What is no result of any format: a signalling NaN of f16 and of bf16, and -128.
-inline uint32_t unwritten_bits_of(int32_t format) {
+inline uint32_t unwritten_bits_of(int32_t dtype) {
   constexpr uint32_t bits[] = {unwritten_bits, 0x7da57da5, 0x7fa57fa5, 0x80808080};
-  return bits[format];
+  return bits[dtype];
 }
 
 class stage {
@@ -69,9 +69,7 @@ class stage {
 
   // Numbers to be read. NaN until the caller puts others there.
   float *input(size_t n_floats) { return static_cast<float *>(input(HEED_F32, n_floats)); }
-  void *input(int32_t format, size_t n) {
-    return input_bytes(n * HEED_FORMAT_BYTES(format), HEED_FORMAT_BYTES(format));
-  }
+  void *input(int32_t dtype, size_t n) { return input_bytes(n * HEED_DTYPE_BYTES(dtype), HEED_DTYPE_BYTES(dtype)); }
   void *input_bytes(size_t bytes, size_t alignment) {
     void *const data = add(bytes, alignment, unread_bits, {}, kind::read);
     arrays_.back().is_packed = alignment == HEED_ALIGNMENT;  // nothing else asks for so much
@@ -79,9 +77,9 @@ class stage {
   }
   // To be written: all rows, and nothing between them.
   float *output(const placement &rows) { return static_cast<float *>(output(HEED_F32, rows)); }
-  void *output(int32_t format, const placement &rows) {
-    const size_t bytes = HEED_FORMAT_BYTES(format);
-    return add(rows.extent() * bytes, bytes, unwritten_bits_of(format), rows, kind::written, format);
+  void *output(int32_t dtype, const placement &rows) {
+    const size_t bytes = HEED_DTYPE_BYTES(dtype);
+    return add(rows.extent() * bytes, bytes, unwritten_bits_of(dtype), rows, kind::written, dtype);
   }
   // To be written anywhere, from any contents. Of `rows`, if any, the result is taken.
   heed_memory scratch(size_t bytes, size_t alignment = HEED_ALIGNMENT, const placement &rows = {}) {
@@ -170,8 +168,8 @@ class stage {
     std::vector<float> all;
     for (const array &a : arrays_)
       each_row(a.rows, [&](size_t at, size_t) {
-        const size_t bytes = HEED_FORMAT_BYTES(a.format);
-        for (int32_t i = 0; i < a.rows.dim; ++i) all.push_back(number_at(a.format, a.data + (at + size_t(i)) * bytes));
+        const size_t bytes = HEED_DTYPE_BYTES(a.dtype);
+        for (int32_t i = 0; i < a.rows.dim; ++i) all.push_back(number_at(a.dtype, a.data + (at + size_t(i)) * bytes));
       });
     return all;
   }
@@ -191,7 +189,7 @@ class stage {
     size_t bytes, front, rear;  // guards on both sides, shorter next to a page without access
     placement rows;             // the result; none: dim 0
     kind what;
-    int32_t format;  // of the result
+    int32_t dtype;  // of the result
     bool released, is_packed;
     std::vector<unsigned char> image;
     unsigned char *begin() const { return data - front; }
@@ -199,8 +197,7 @@ class stage {
   };
   static constexpr size_t guard = 128;
 
-  void *add(size_t bytes, size_t alignment, uint32_t fill, const placement &rows, kind what,
-            int32_t format = HEED_F32) {
+  void *add(size_t bytes, size_t alignment, uint32_t fill, const placement &rows, kind what, int32_t dtype = HEED_F32) {
     const region &all = region_of(static_cast<slot>(arrays_.size()));
     const size_t room = static_cast<size_t>(all.end - all.begin) - bytes;
     const int32_t where = r_->between(0, 9);
@@ -213,7 +210,7 @@ class stage {
                std::min(guard, room - offset),
                rows,
                what,
-               format,
+               dtype,
                false,
                false,
                {}};
@@ -230,8 +227,8 @@ class stage {
       return true;
     }
     bool all_written = true;
-    const size_t bytes = HEED_FORMAT_BYTES(a.format);
-    const uint32_t unwritten = unwritten_bits_of(a.format);
+    const size_t bytes = HEED_DTYPE_BYTES(a.dtype);
+    const uint32_t unwritten = unwritten_bits_of(a.dtype);
     each_row(a.rows, [&](size_t at, size_t) {
       const unsigned char *const row = a.data + at * bytes;
       for (int32_t i = 0; i < a.rows.dim; ++i)

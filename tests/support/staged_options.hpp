@@ -54,20 +54,20 @@ class staged_options {
     put_numbers(p.options);
     put_outputs(p);
     if (!with_narrow) return;
-    expect(heed_narrow_tensors_init(&all_->narrow));
-    all_->options.narrow = &all_->narrow;
+    expect(heed_typed_tensors_init(&all_->typed));
+    all_->options.typed = &all_->typed;
   }
   // Null: none.
   heed_options *get() const { return all_ ? &all_->options : nullptr; }
 
-  heed_narrow_tensors *narrow() const { return all_ && all_->options.narrow ? &all_->narrow : nullptr; }
+  heed_typed_tensors *typed() const { return all_ && all_->options.typed ? &all_->typed : nullptr; }
 
   // For a call that begins at this key: scores and masks count from there, by copies of their objects.
   struct piece {
     heed_options options = heed_options_default();
     heed_mask mask;
     heed_scores scores;
-    heed_narrow_tensors narrow;
+    heed_typed_tensors typed;
   };
   void make_piece(int32_t first_key, piece *p) const {
     static const float hidden = -infinity;
@@ -78,14 +78,14 @@ class staged_options {
       p->scores.out.data += first_key;
       p->options.scores = &p->scores;
     }
-    if (p->options.narrow) {
-      p->narrow = *p->options.narrow;
-      for (heed_narrow_tensor *t : {&p->narrow.k, &p->narrow.v}) {
+    if (p->options.typed) {
+      p->typed = *p->options.typed;
+      for (heed_typed_tensor *t : {&p->typed.k, &p->typed.v}) {
         if (!t->data) continue;
-        t->data = static_cast<const char *>(t->data) + first_key * t->row_stride * HEED_FORMAT_BYTES(t->format);
-        if (t->format == HEED_INT8) t->scales.data += first_key * t->scales.row_stride;
+        t->data = static_cast<const char *>(t->data) + first_key * t->row_stride * HEED_DTYPE_BYTES(t->dtype);
+        if (t->dtype == HEED_INT8) t->scales.data += first_key * t->scales.row_stride;
       }
-      p->options.narrow = &p->narrow;
+      p->options.typed = &p->typed;
     }
     if (!p->options.mask) return;
     p->mask = *p->options.mask;
@@ -133,8 +133,8 @@ class staged_options {
     heed_attention_weights weights;
     heed_lse lse;
     heed_column_sums column_sums;
-    heed_top_k top_k;
-    heed_narrow_tensors narrow;
+    heed_topk_weights topk_weights;
+    heed_typed_tensors typed;
   };
 
   static void expect(heed_status status) { EXPECT_EQ(status_name(status), "HEED_OK"); }
@@ -208,8 +208,8 @@ class staged_options {
     if (x.k < 1) return;
     const placement at = place(layout::head_major, 0, p.batch, p.n_heads, p.n_q, x.k);
     float *weights = memory_->output(at);
-    expect(heed_top_k_init(&all_->top_k, x.k, weights, reinterpret_cast<int32_t *>(memory_->output(at))));
-    options.top_k = &all_->top_k;
+    expect(heed_topk_weights_init(&all_->topk_weights, x.k, weights, reinterpret_cast<int32_t *>(memory_->output(at))));
+    options.topk_weights = &all_->topk_weights;
   }
 
   spoilings options_in_written_memory(const heed_options **argument, float *written) {
@@ -226,8 +226,8 @@ class staged_options {
     object("softcap", &heed_options::softcap), object("alibi", &heed_options::alibi);
     object("sinks", &heed_options::sinks), object("scores", &heed_options::scores);
     object("weights", &heed_options::weights), object("lse", &heed_options::lse);
-    object("column sums", &heed_options::column_sums), object("top k", &heed_options::top_k);
-    object("narrow tensors", &heed_options::narrow);
+    object("column sums", &heed_options::column_sums), object("top k", &heed_options::topk_weights);
+    object("narrow tensors", &heed_options::typed);
     return all;
   }
   // What is read where the call writes, and what is written where it reads.
@@ -247,8 +247,8 @@ class staged_options {
     if (all_->options.weights) onto("weights on the options", &all_->weights.out.data, size_t{4});
     if (all_->options.lse) onto("lse on the options", &all_->lse.out.data, size_t{2});
     if (all_->options.column_sums) onto("sums on the options", &all_->column_sums.out.data, size_t{2});
-    if (all_->options.top_k) onto("weights of top k on the options", &all_->top_k.weights, size_t{1});
-    if (all_->options.top_k) onto("keys of top k on the options", &all_->top_k.keys, size_t{1});
+    if (all_->options.topk_weights) onto("weights of top k on the options", &all_->topk_weights.weights, size_t{1});
+    if (all_->options.topk_weights) onto("keys of top k on the options", &all_->topk_weights.keys, size_t{1});
     return all;
   }
 

@@ -19,7 +19,7 @@ class steps : public reference_test {
 
   // f(bench) for shapes around every boundary: registers, tiles of rows, blocks of keys.
   template <class F>
-  void each_block(int32_t format, bool keys_are_rows, bool stored, F f) {
+  void each_block(int32_t dtype, bool keys_are_rows, bool stored, F f) {
     static const block_shape shapes[] = {{1, 1, 1, 1, 0, 64},     {1, 1, 16, 16, 0, 64},  {1, 8, 17, 33, 0, 63},
                                          {2, 1, 3, 5, 0, 1},      {3, 2, 64, 64, 0, 64},  {5, 3, 20, 18, 0, 17},
                                          {4, 1, 7, 16, 0, 16},    {8, 1, 33, 15, 0, 15},  {9, 1, 12, 31, 0, 64},
@@ -28,7 +28,7 @@ class steps : public reference_test {
                                          {31, 3, 130, 130, 0, 9}, {7, 1, 40, 40, 0, 2},   {6, 1, 100, 3, 0, 47}};
     int32_t i = 0;
     for (const block_shape &shape : shapes) {
-      block_bench b(shape, format, keys_are_rows, static_cast<size_t>(i++ % 4));
+      block_bench b(shape, dtype, keys_are_rows, static_cast<size_t>(i++ % 4));
       if (stored) b.s.rule = &b.rule;
       f(b);
       if (HasFailure()) return;

@@ -66,7 +66,7 @@ class block_bench {
  public:
   static constexpr int32_t begin = 64;  // keys before the block
 
-  block_bench(const block_shape &shape, int32_t format, bool keys_are_rows, size_t shift)
+  block_bench(const block_shape &shape, int32_t dtype, bool keys_are_rows, size_t shift)
       : c(shape),
         rows_(static_cast<size_t>(shape.n_q) * static_cast<size_t>(shape.group)),
         q_(rows_ * static_cast<size_t>(c.head_dim), shift),
@@ -75,8 +75,8 @@ class block_bench {
         out_(rows_ * static_cast<size_t>(c.v_dim), shift),
         scales_(2 * 64) {
     fill(q_.data(), q_.size(), 1);
-    fill_stored(k_, format, 2);
-    fill_stored(v_, format, 3);
+    fill_stored(k_, dtype, 2);
+    fill_stored(v_, dtype, 3);
     for (size_t i = 0; i < scales_.size(); i++) scales_[i] = 0.01f + 0.001f * static_cast<float>(i);
     s.q = q_.data();
     s.q_query_stride = c.group * c.head_dim;
@@ -92,7 +92,7 @@ class block_bench {
     s.v_dim = c.v_dim;
     s.n_rows = static_cast<ptrdiff_t>(rows_);
     s.c = 0.3f;
-    at.key_format = at.value_format = format;
+    at.key_format = at.value_format = dtype;
     at.keys_are_rows = keys_are_rows;
     at.ring_slots = INT32_MAX;
     at.key_scales = at.value_scales = {scales_.data(), 0, 0, 1};
@@ -111,14 +111,14 @@ class block_bench {
   storage at = {};
 
  private:
-  static void fill_stored(guarded<float> &to, int32_t format, uint32_t seed) {
-    if (format == stored_f32) return fill(to.data(), to.size(), seed);
+  static void fill_stored(guarded<float> &to, int32_t dtype, uint32_t seed) {
+    if (dtype == stored_f32) return fill(to.data(), to.size(), seed);
     auto *bytes = reinterpret_cast<unsigned char *>(to.data());
     const size_t n = to.size() * sizeof(float);
     for (size_t i = 0; i < n; i++) {
       const auto any = static_cast<unsigned char>(static_cast<int32_t>(number_at(seed, uint32_t(i)) * 64.0f));
       // The upper byte of 16 bits: no NaN, no infinity, no great exponents.
-      bytes[i] = format != stored_int8 && i % 2 == (is_little_endian() ? 1 : 0)
+      bytes[i] = dtype != stored_int8 && i % 2 == (is_little_endian() ? 1 : 0)
                      ? static_cast<unsigned char>((any & 0x83) | 0x38)
                      : any;
     }

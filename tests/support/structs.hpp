@@ -26,7 +26,7 @@ class structs : public ::testing::Test {
     for (const uint32_t wrong : {0u, 1u, 4u, size - 4, size - 1, size + 1, size + 8, 2 * size, UINT32_MAX}) {
       *given = made;
       given->struct_size = wrong;
-      memory_.refuses([&] { return call(given); }, wrong == 0 ? HEED_NOT_INITIALIZED : HEED_UNKNOWN_STRUCT, argument,
+      memory_.refuses([&] { return call(given); }, wrong == 0 ? HEED_NOT_INITIALIZED : HEED_BAD_STRUCT_SIZE, argument,
                       what + " of " + std::to_string(wrong) + " bytes");
     }
     *given = {};
@@ -112,7 +112,7 @@ class structs : public ::testing::Test {
   arena memory_;
   float *x_ = memory_.take_aligned(n * dim), *w_ = memory_.take_aligned(dim * dim), *y_ = memory_.take_aligned(128);
   heed_memory workspace_ = take(HEED_WORKSPACE_BYTES(dim, dim));
-  heed_memory room_ = take(HEED_TRANSFORMER_LAYER_BYTES(n, dim, 1, 1, dim, dim, dim, 0));
+  heed_memory room_ = take(HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, dim, 1, 1, dim, dim, dim, 0));
   heed_memory cache_memory_ = take(HEED_CACHE_BYTES(64, 1, 1, dim, dim, HEED_F32));
   heed_memory test_memory_ = take(HEED_SELFTEST_BYTES);
 };

@@ -10,12 +10,12 @@ namespace heed_test {
 inline void add_caches(switched_calls *all) {
   constexpr int32_t n = 2000, n_heads = 2, dim = 64;
   static const char *const turned[] = {"", ", interleaved rope", ", rope in halves"};
-  for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+  for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
     for (int32_t style = -1; style <= HEED_ROPE_HALVES; ++style)
-      all->push_back({std::string("append to a cache of ") + format_names[format] + turned[style + 1], style < 0,
+      all->push_back({std::string("append to a cache of ") + format_names[dtype] + turned[style + 1], style < 0,
                       [=](const heed_executor *, written *w) {
                         heed_cache_shape shape = heed_cache_shape_default(n, n_heads, dim);
-                        shape.format = format;
+                        shape.dtype = dtype;
                         heed_cache cache;
                         w->expect_ok(heed_cache_init(&cache, &shape, w->memory(heed_cache_bytes(&shape))));
                         heed_rope rope;
@@ -75,20 +75,20 @@ inline void add_sequences(switched_calls *all) {
 
 inline void add_formats(switched_calls *all) {
   constexpr int32_t n = 300, dim = 200;
-  for (int32_t format = HEED_F16; format <= HEED_INT8; ++format) {
-    all->push_back({std::string("to ") + format_names[format], true, [=](const heed_executor *, written *w) {
+  for (int32_t dtype = HEED_F16; dtype <= HEED_INT8; ++dtype) {
+    all->push_back({std::string("to ") + format_names[dtype], true, [=](const heed_executor *, written *w) {
                       uint16_t *const y = w->take<uint16_t>(n * dim);
                       w->disturb(numbers_from(n * dim / 2));
-                      w->expect_ok(heed_narrow(heed_matrix_of(numbers_from(0), n, dim),
-                                               heed_narrow_matrix_out_of(y, w->take(n), format, n, dim)));
+                      w->expect_ok(heed_convert_from_f32(heed_matrix_of(numbers_from(0), n, dim),
+                                                         heed_typed_matrix_out_of(y, w->take(n), dtype, n, dim)));
                     }});
-    all->push_back(
-        {std::string("from ") + format_names[format], true, [=](const heed_executor *, written *w) {
-           float *const y = w->take(n * dim);
-           w->disturb(y + n * dim / 2);
-           w->expect_ok(heed_widen(heed_narrow_matrix_of(narrow_numbers_of(format), positive_numbers(), format, n, dim),
-                                   heed_matrix_out_of(y, n, dim)));
-         }});
+    all->push_back({std::string("from ") + format_names[dtype], true, [=](const heed_executor *, written *w) {
+                      float *const y = w->take(n * dim);
+                      w->disturb(y + n * dim / 2);
+                      w->expect_ok(heed_convert_to_f32(
+                          heed_typed_matrix_of(narrow_numbers_of(dtype), positive_numbers(), dtype, n, dim),
+                          heed_matrix_out_of(y, n, dim)));
+                    }});
   }
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
     all->push_back({"weights to int8, layout " + std::to_string(layout), true, [=](const heed_executor *, written *w) {
@@ -114,10 +114,10 @@ inline void add_choices(switched_calls *all) {
                   }});
   all->push_back({"largest", true, [=](const heed_executor *, written *w) {
                     w->disturb(numbers_from(n * dim / 2));
-                    w->expect_ok(heed_largest(heed_matrix_of(numbers_from(0), n, dim), 9, w->take<int32_t>(n * 9),
-                                              w->take(n * 9)));
+                    w->expect_ok(
+                        heed_topk(heed_matrix_of(numbers_from(0), n, dim), 9, w->take<int32_t>(n * 9), w->take(n * 9)));
                   }});
-  // Probabilities of a profile are all but the token; the softmax of tokens is a test of its own.
+  // Probabilities of an arithmetic are all but the token; the softmax of tokens is a test of its own.
   all->push_back({"sample", false, [=](const heed_executor *, written *w) {
                     constexpr int32_t n_tokens = 30000;
                     int32_t *const token = w->take<int32_t>(1);

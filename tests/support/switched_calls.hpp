@@ -53,7 +53,7 @@ class written {
 // Each makes one public call that computes; what goes before it only sets up.
 struct switched_call {
   std::string name;
-  bool one_result;  // of both profiles
+  bool one_result;  // of both arithmetics
   std::function<void(const heed_executor *, written *)> run;
 };
 using switched_calls = std::vector<switched_call>;
@@ -71,17 +71,17 @@ inline const float *numbers_from(size_t first) { return numbers().data() + first
 
 constexpr const char *format_names[] = {"f32", "f16", "bf16", "int8"};
 // The same, narrowed in rows of `dim`; scales for as many rows or outputs as wanted.
-inline const void *narrow_numbers_of(int32_t format) {
+inline const void *narrow_numbers_of(int32_t dtype) {
   constexpr int32_t dim = 1450;
   static std::vector<float> bytes[4], scales(dim);
-  if (format == HEED_F32) return numbers().data();
-  if (bytes[format].empty()) {
-    bytes[format].resize(size_t{dim} * dim);
-    EXPECT_EQ(heed_narrow(heed_matrix_of(numbers().data(), dim, dim),
-                          heed_narrow_matrix_out_of(bytes[format].data(), scales.data(), format, dim, dim)),
+  if (dtype == HEED_F32) return numbers().data();
+  if (bytes[dtype].empty()) {
+    bytes[dtype].resize(size_t{dim} * dim);
+    EXPECT_EQ(heed_convert_from_f32(heed_matrix_of(numbers().data(), dim, dim),
+                                    heed_typed_matrix_out_of(bytes[dtype].data(), scales.data(), dtype, dim, dim)),
               HEED_OK);
   }
-  return bytes[format].data();
+  return bytes[dtype].data();
 }
 inline const float *positive_numbers() {
   static const std::vector<float> all = [] {
@@ -113,20 +113,21 @@ inline void add_products(switched_calls *all) {
     all->push_back({"linear, rows " + std::to_string(n), false, [=](const heed_executor *e, written *w) {
                       const int32_t in = n == 1 ? 1450 : 200, out = n == 1 ? 1450 : 40;
                       w->expect_ok(heed_linear(heed_matrix_of(numbers_from(7), n, in),
-                                               heed_matrix_of(numbers_from(0), in, out), numbers_from(99),
-                                               heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                                               heed_weights_of_matrix(heed_matrix_of(numbers_from(0), in, out)),
+                                               numbers_from(99), heed_matrix_out_of(w->take(size_t(n) * out), n, out),
+                                               e));
                     }});
   for (const int32_t layout : {HEED_IN_OUT, HEED_OUT_IN})
-    for (int32_t format = HEED_F32; format <= HEED_INT8; ++format)
+    for (int32_t dtype = HEED_F32; dtype <= HEED_INT8; ++dtype)
       for (const int32_t n : {300, 5, 1}) {
         const int32_t in = n == 300 ? 200 : n == 5 ? 700 : 1450, out = n == 300 ? 40 : in;
-        all->push_back({std::string("projection of ") + format_names[format] +
+        all->push_back({std::string("projection of ") + format_names[dtype] +
                             (layout == HEED_IN_OUT ? " in to out, rows " : " out to in, rows ") + std::to_string(n),
                         false, [=](const heed_executor *e, written *w) {
                           const heed_weights weights =
-                              heed_weights_of(narrow_numbers_of(format), positive_numbers(), format, layout, in, out);
-                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
-                                                    heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                              heed_weights_of(narrow_numbers_of(dtype), positive_numbers(), dtype, layout, in, out);
+                          w->expect_ok(heed_linear(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
+                                                   heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
                         }});
       }
 }
@@ -150,38 +151,38 @@ inline void add_products_with_zero_points(switched_calls *all) {
                           w->expect_ok(heed_weights_pack(weights, HEED_UINT8, to));
                           w->expect_ok(heed_weights_open(&weights, to.data, to.bytes));
                         }
-                        w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
-                                                  heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                        w->expect_ok(heed_linear(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
+                                                 heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
                       }});
     }
 }
 
 // Packed weights of every format, and blocks.
 inline void add_packed_products(switched_calls *all) {
-  for (int32_t format = HEED_F32; format <= HEED_Q4_0; ++format)
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; ++dtype)
     for (const bool packed : {true, false})
       for (const int32_t n : {300, 1}) {
-        if (!packed && format < HEED_Q8_0) continue;
+        if (!packed && dtype < HEED_Q8_0) continue;
         const int32_t in = n == 1 ? 1440 : 224, out = n == 1 ? 1450 : 40;
         all->push_back({(packed ? "packed projection of format " : "projection of blocks of format ") +
-                            std::to_string(format) + ", rows " + std::to_string(n),
+                            std::to_string(dtype) + ", rows " + std::to_string(n),
                         false, [=](const heed_executor *e, written *w) {
                           static std::vector<unsigned char> bytes;
                           const heed_weights plain =
                               heed_weights_of(numbers_from(0), nullptr, HEED_F32, HEED_OUT_IN, in, out);
-                          const size_t needed = heed_weights_packed_bytes(format, in, out);
+                          const size_t needed = heed_weights_packed_bytes(dtype, in, out);
                           bytes.resize(needed + 64);
                           const uintptr_t address = (reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64;
                           void *const to = reinterpret_cast<void *>(address);
                           heed_weights weights = {};
-                          w->expect_ok(heed_weights_pack(plain, format, heed_memory_of(to, needed)));
+                          w->expect_ok(heed_weights_pack(plain, dtype, heed_memory_of(to, needed)));
                           w->expect_ok(heed_weights_open(&weights, to, needed));
                           if (!packed) {  // any bytes, with scales that are numbers
                             for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i % 53);
-                            weights = heed_weights_of_blocks(bytes.data(), format, in, out);
+                            weights = heed_weights_of_blocks(bytes.data(), dtype, in, out);
                           }
-                          w->expect_ok(heed_project(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
-                                                    heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
+                          w->expect_ok(heed_linear(heed_matrix_of(numbers_from(7), n, in), weights, numbers_from(99),
+                                                   heed_matrix_out_of(w->take(size_t(n) * out), n, out), e));
                         }});
       }
 }

@@ -33,7 +33,7 @@ class switched_layer {
     layer_.wq = layer_.wo = weights(dim, dim), layer_.wk = layer_.wv = weights(dim, n_kv_heads * head_dim);
     layer_.bq = layer_.bk = layer_.bo = numbers_from(9);
     heed_cache_shape shape = heed_cache_shape_default(n, n_kv_heads, head_dim);
-    shape.format = HEED_F16;
+    shape.dtype = HEED_F16;
     w->expect_ok(heed_cache_init(&cache_, &shape, w->memory(heed_cache_bytes(&shape))));
     heed_rope_init(&rope_, HEED_ROPE_HALVES);
     layer_.cache = &cache_, layer_.rope = &rope_;
@@ -49,8 +49,8 @@ class switched_layer {
   // Several sequences, without the cache.
   void run_batch(const heed_executor *e, written *w) {
     static constexpr int32_t lengths[] = {1, 250, 0, 349};
-    heed_batch batch;
-    w->expect_ok(heed_batch_init(&batch, 4, lengths));
+    heed_ragged_batch batch;
+    w->expect_ok(heed_ragged_batch_init(&batch, 4, lengths));
     layer_.cache = nullptr, layer_.batch = &batch;
     const size_t bytes = HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, head_dim);
     w->expect_ok(heed_attention_layer_run(&layer_, x(), y(w), w->memory(0, bytes + of_a_worker), e));
@@ -62,7 +62,8 @@ class switched_layer {
         heed_transformer_layer_default(&layer_, hidden, norm, is_own ? heed_silu : callers_activation);
     t.norm1_weight = numbers_from(10), t.norm2_weight = numbers_from(30), t.norm_first = 1;
     t.w_up = t.w_gate = weights(dim, hidden), t.w_down = weights(hidden, dim), t.b_up = numbers_from(9);
-    const size_t bytes = HEED_TRANSFORMER_LAYER_BYTES(n, dim, n_heads, n_kv_heads, head_dim, head_dim, hidden, 1);
+    const size_t bytes =
+        HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, dim, n_heads, n_kv_heads, head_dim, head_dim, hidden, 1);
     const heed_memory memory = w->memory(0, bytes + of_a_worker);  // on threads other rows lie there
     w->expect_ok(heed_transformer_layer_run(&t, x(), y(w), memory, e));
   }

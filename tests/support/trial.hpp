@@ -70,7 +70,7 @@ T *overlapping(random_source &r, size_t own, T *other, size_t n) {
   return other + r.between(1 - static_cast<int32_t>(own), static_cast<int32_t>(n) - 1);
 }
 
-// A heed call from inside a task. Whatever kernel runs it, a profile has one result.
+// A heed call from inside a task. Whatever kernel runs it, an arithmetic has one result.
 inline void call_from_inside() {
   static std::map<int32_t, std::vector<float>> results;
   static const float x[35] = {1, -2, 0.5f, 3, 0.25f, -1, 7};
@@ -81,15 +81,15 @@ inline void call_from_inside() {
       HEED_OK);
   EXPECT_EQ(heed_softmax(heed_matrix_of(x, 5, 7), 1, heed_matrix_out_of(rows.data(), 5, 7), nullptr), HEED_OK);
   y.insert(y.end(), rows.begin(), rows.end());
-  const auto known = results.emplace(heed_kernel_profile(heed_kernel_current()), y).first;
+  const auto known = results.emplace(heed_isa_arithmetic(heed_isa_current()), y).first;
   EXPECT_TRUE(same_bits(known->second, y)) << "a call from inside a task";
 }
 
-// Of either profile.
+// Of either arithmetic.
 inline const char *any_kernel(random_source &r) {
   static const std::vector<const char *> names = [] {  // asking the processor takes its time
     std::vector<const char *> all;
-    for (int32_t i = 0; i < heed_kernel_count(); ++i) all.push_back(heed_kernel_name(i));
+    for (int32_t i = 0; i < heed_isa_count(); ++i) all.push_back(heed_isa_name(i));
     return all;
   }();
   return r.pick(names);
@@ -178,18 +178,18 @@ class trial {
     const auto add = [&](const spoilings &more) { all.insert(all.end(), more.begin(), more.end()); };
     if (required) add(wrong_values<const void *>(name, &w->data, {nullptr}));
     const bool packed = w->layout == HEED_PACKED, blocks = w->code && !packed;
-    if (packed || (w->format != HEED_INT8 && !blocks))
+    if (packed || (w->dtype != HEED_INT8 && !blocks))
       add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
     add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
     add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
     if (!packed && (w->layout == HEED_OUT_IN ? w->n_out : w->n_in) > 1)  // of one row nobody looks at it
       add(wrong_values<ptrdiff_t>(name + ".row_stride", &w->row_stride, {-1, PTRDIFF_MIN}));
-    add(wrong_values<int32_t>(name + ".format", &w->format, {-1, 6}));
+    add(wrong_values<int32_t>(name + ".format", &w->dtype, {-1, 6}));
     add(wrong_values<int32_t>(name + ".layout", &w->layout, {-1, 3, packed ? HEED_OUT_IN : HEED_PACKED}));
-    if (w->code && (packed || w->format != HEED_INT8))
+    if (w->code && (packed || w->dtype != HEED_INT8))
       add(wrong_values<const heed_weights_code *>(name + ".code", &w->code, {nullptr}));
     if (w->n_scales != 0) add(wrong_values<int32_t>(name + ".n_scales", &w->n_scales, {0, -1, w->n_out + 1}));
-    if ((w->format == HEED_INT8 || w->format == HEED_UINT8) && !packed)
+    if ((w->dtype == HEED_INT8 || w->dtype == HEED_UINT8) && !packed)
       add(wrong_values<const float *>(name + ".scales", &w->scales, {nullptr, misaligned(w->scales)}));
     if (*bias) add(wrong_values<const float *>("bias of " + name, bias, {misaligned(*bias)}));
     return all;
@@ -204,8 +204,8 @@ class trial {
   }
   // Contiguous rows of any format, to where a view says.
   void *put(const placement &view, const narrow_numbers &from) {
-    const size_t bytes = HEED_FORMAT_BYTES(from.format);
-    auto *const data = static_cast<unsigned char *>(memory.input(from.format, view.extent()));
+    const size_t bytes = HEED_DTYPE_BYTES(from.dtype);
+    auto *const data = static_cast<unsigned char *>(memory.input(from.dtype, view.extent()));
     each_row(view, [&](size_t at, size_t index) {
       std::memcpy(data + at * bytes, &from.bytes[index * bytes], size_t(view.dim) * bytes);
     });
@@ -230,7 +230,7 @@ class trial {
   // Without a way back: a choice asks the processor, which is most of the time of a small call on a virtual machine.
   void begin_call(int32_t index) {
     kernel_trap::clear();
-    EXPECT_EQ(heed_kernel_use(kernel_.c_str()), HEED_OK) << kernel_;
+    EXPECT_EQ(heed_isa_use(kernel_.c_str()), HEED_OK) << kernel_;
     if (trap_ && index == disturbed_) kernel_trap::set(trap_, trap_kernel_);
   }
 

@@ -26,7 +26,7 @@ inline rounding rounding_of(const std::string &type) {
 
 // Factor of the header's bounds for chains. Asked once: the processor takes its time to answer.
 inline double chain_of_kernel() {
-  static const double chain = heed_kernel_profile(heed_kernel_current()) == HEED_PROFILE_FUSED ? 1 : 1.5;
+  static const double chain = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA ? 1 : 1.5;
   return chain;
 }
 

@@ -80,7 +80,7 @@ class vector_call {
     heed_attention call =
         heed_attention_of(nullptr, nullptr, nullptr, p_.n_q, p_.n_kv, p_.n_heads, p_.n_kv_heads, p_.head_dim, nullptr,
                           heed_memory_of(aligned_space(), space_.size() - HEED_ALIGNMENT));
-    call.batch = p_.batch;
+    call.batch_size = p_.batch;
     call.v_dim = p_.v_dim;
     call.scale = p_.scale;
     call.position = p_.n_past;

@@ -21,7 +21,7 @@ struct weights {
 
   float scale(int32_t o) const { return scales[scales.size() == 1 ? 0 : size_t(o)]; }
   int32_t byte(unsigned char bits) const {
-    return numbers.format == HEED_UINT8 ? bits : static_cast<int32_t>(static_cast<int8_t>(bits));
+    return numbers.dtype == HEED_UINT8 ? bits : static_cast<int32_t>(static_cast<int8_t>(bits));
   }
   int32_t zero(int32_t o) const { return zeros.empty() ? 0 : byte(zeros[zeros.size() == 1 ? 0 : size_t(o)]); }
   float at(int32_t i, int32_t o) const {
@@ -38,10 +38,10 @@ struct weights {
   // In fenced memory, until the next call.
   heed_weights view() const {
     const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
-    const size_t bytes = (size_t(n_rows - 1) * stride + dim) * HEED_FORMAT_BYTES(numbers.format);
+    const size_t bytes = (size_t(n_rows - 1) * stride + dim) * HEED_DTYPE_BYTES(numbers.dtype);
     unsigned char *data = fence_of(slot_k) - bytes;
     std::memcpy(data, numbers.bytes.data(), bytes);
-    heed_weights w = heed_weights_of(data, nullptr, numbers.format, layout, n_in, n_out);
+    heed_weights w = heed_weights_of(data, nullptr, numbers.dtype, layout, n_in, n_out);
     w.row_stride = stride;
     if (!scales.empty()) {
       float *to = reinterpret_cast<float *>(fence_of(slot_mask)) - scales.size();
@@ -58,32 +58,32 @@ struct weights {
 constexpr int32_t weight_formats[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8, HEED_UINT8};
 
 // HEED_UINT8: with zero points, also as int8; half of the numbers are the least or the greatest.
-inline weights random_weights(random_source &r, int32_t format, int32_t layout, int32_t n_in, int32_t n_out,
+inline weights random_weights(random_source &r, int32_t dtype, int32_t layout, int32_t n_in, int32_t n_out,
                               int32_t padding) {
   const int32_t n_rows = layout == HEED_OUT_IN ? n_out : n_in, dim = layout == HEED_OUT_IN ? n_in : n_out;
   static constexpr int32_t extremes[] = {0, 127, 128, 255};
-  weights w = {{format == HEED_UINT8 && r.chance(50) ? HEED_INT8 : format, {}}, {}, layout, n_in, n_out, dim + padding};
-  w.numbers.bytes.resize(size_t(n_rows) * w.stride * HEED_FORMAT_BYTES(format));
+  weights w = {{dtype == HEED_UINT8 && r.chance(50) ? HEED_INT8 : dtype, {}}, {}, layout, n_in, n_out, dim + padding};
+  w.numbers.bytes.resize(size_t(n_rows) * w.stride * HEED_DTYPE_BYTES(dtype));
   for (size_t i = 0; i < size_t(n_rows) * w.stride; ++i) {
     const bool gap = i % size_t(w.stride) >= size_t(dim);
     const float x = r.bell();
-    if (format == HEED_F32) {
+    if (dtype == HEED_F32) {
       const float value = gap ? not_a_number : x;
       std::memcpy(&w.numbers.bytes[4 * i], &value, 4);
-    } else if (format == HEED_UINT8) {
+    } else if (dtype == HEED_UINT8) {
       w.numbers.bytes[i] = static_cast<unsigned char>(r.chance(50) ? r.between(0, 255) : extremes[r.between(0, 3)]);
-    } else if (format == HEED_INT8) {
+    } else if (dtype == HEED_INT8) {
       w.numbers.bytes[i] = static_cast<unsigned char>(r.between(-127, 127));
     } else {
       uint16_t bits = 0x7fff;  // NaN
-      if (!gap) heed_narrow(heed_matrix_of(&x, 1, 1), heed_narrow_matrix_out_of(&bits, nullptr, format, 1, 1));
-      if (!gap && format == HEED_F16 && r.chance(5)) bits = static_cast<uint16_t>(r.between(0, 0x3ff));  // subnormal
+      if (!gap) heed_convert_from_f32(heed_matrix_of(&x, 1, 1), heed_typed_matrix_out_of(&bits, nullptr, dtype, 1, 1));
+      if (!gap && dtype == HEED_F16 && r.chance(5)) bits = static_cast<uint16_t>(r.between(0, 0x3ff));  // subnormal
       std::memcpy(&w.numbers.bytes[2 * i], &bits, 2);
     }
   }
-  if (format == HEED_INT8)
+  if (dtype == HEED_INT8)
     for (int32_t o = 0; o < n_out; ++o) w.scales.push_back(std::fabs(r.bell()) * 0.01f);
-  if (format == HEED_UINT8) {
+  if (dtype == HEED_UINT8) {
     w.shifted = true;
     const int32_t n = r.chance(50) ? 1 : n_out;
     for (int32_t o = 0; o < n; ++o) w.scales.push_back(r.bell() * 0.01f);

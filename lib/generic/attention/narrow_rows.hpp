@@ -14,18 +14,18 @@ namespace heed {
 
 // to[0, n) = numbers from element `first` on, of any narrow format. scale: of int8.
 template <class V>
-static HEED_NOINLINE void widen_any(float *to, const void *from, int32_t format, ptrdiff_t first, int32_t n,
+static HEED_NOINLINE void widen_any(float *to, const void *from, int32_t dtype, ptrdiff_t first, int32_t n,
                                     float scale) {
   with_narrow_format(
-      format, [&](auto number) { widen_row<V>(to, static_cast<const decltype(number) *>(from) + first, n, scale); });
+      dtype, [&](auto number) { widen_row<V>(to, static_cast<const decltype(number) *>(from) + first, n, scale); });
 }
 
 // Columns [begin, begin + n) of a query.
 template <class V>
 static void widen_query(float *to, const stream &s, const row_cursor &row, int32_t begin, int32_t n) {
   const narrow_rows &q = s.rule->stored->queries;
-  const float scale = q.format == stored_int8 ? *row_of<float>(q.scales, s, row) : 0.0f;
-  widen_any<V>(to, q.numbers.data, q.format, start_of(q.numbers, s, row) + begin, n, scale);
+  const float scale = q.dtype == stored_int8 ? *row_of<float>(q.scales, s, row) : 0.0f;
+  widen_any<V>(to, q.numbers.data, q.dtype, start_of(q.numbers, s, row) + begin, n, scale);
 }
 
 // A tile's queries: to qt where they are lanes, else to rows of head_dim floats.
@@ -179,17 +179,17 @@ static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &
 template <class V>
 static HEED_NOINLINE void score_narrow(const tile &t, const key_block &b) {
   const score_rule &rule = *t.s->rule;
-  const int32_t format = rule.stored->key_format;
+  const int32_t dtype = rule.stored->key_format;
   if (!t.lanes_are_queries && !t.s->q) return score_by_elements<V>(t, b);
   if (rule.score_keys) return rule.score_keys(t, b);
   if constexpr (V::lanes == 1) {
-    if (format == stored_f32) return one_lane<V, false>::score(t, b);
+    if (dtype == stored_f32) return one_lane<V, false>::score(t, b);
   } else {
-    if (format == stored_f32) return t.lanes_are_queries ? query_lanes<V>::score(t, b) : key_lanes<V>::score(t, b);
+    if (dtype == stored_f32) return t.lanes_are_queries ? query_lanes<V>::score(t, b) : key_lanes<V>::score(t, b);
     if (t.lanes_are_queries) return score_rows_by_queries<V>(t, b);
   }
   if constexpr (V::lanes == 1)
-    with_narrow_format(format, [&](auto number) { score_rows_one_lane<V, decltype(number)>(t, b); });
+    with_narrow_format(dtype, [&](auto number) { score_rows_one_lane<V, decltype(number)>(t, b); });
   else
     score_rows_by_keys<V>(t, b);
 }

@@ -47,13 +47,13 @@ class value_pieces {
  public:
   HEED_INLINE value_pieces(const tile &t, const key_block &b)
       : s(*t.s), b(b), slot(STORED ? s.rule->stored->slot_of(b.begin) : b.begin) {
-    if (STORED) format = s.rule->stored->value_format;
+    if (STORED) dtype = s.rule->stored->value_format;
     at.from = b.from;
   }
   // False: there are no more.
   HEED_INLINE bool next(value_piece &p) {
     constexpr int32_t room = panel_floats<V>(), wide = room >= 1024 ? 64 : 32, rows = room / wide;
-    const bool floats = !STORED || format == 0;
+    const bool floats = !STORED || dtype == 0;
     const int32_t width = floats ? s.v_dim : wide, whole = s.v_dim < V::lanes ? s.v_dim : s.v_dim / V::lanes * V::lanes;
     if (column >= s.v_dim) {
       if (at.to >= b.n) return false;
@@ -82,7 +82,7 @@ class value_pieces {
   const stream &s;
   const key_block &b;
   ptrdiff_t slot;
-  int32_t format = 0, column = 0;
+  int32_t dtype = 0, column = 0;
   value_piece at = {};
   float panel[STORED ? panel_floats<V>() : 1];
 
@@ -90,7 +90,7 @@ class value_pieces {
     const storage &in = *s.rule->stored;
     const ptrdiff_t row = slot + at.from, scale_stride = in.value_scales.row_stride;
     const float *scales = scales_of(s, in.value_scales) + row * scale_stride;
-    with_narrow_format(format, [&](auto number) {
+    with_narrow_format(dtype, [&](auto number) {
       using T = decltype(number);
       widen_panel<V>(panel, width, reinterpret_cast<const T *>(s.v.data) + row * s.v.stride + begin, s.v.stride, scales,
                      scale_stride, at.to - at.from, at.n_cols);

@@ -25,7 +25,7 @@ HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
 [[maybe_unused]] static HEED_NOINLINE void scale_large_row(const linear_block &b, const packed_panel &w,
                                                            const int_row_scale &of, float *y) {
   for (int32_t n = 0; n < b.n_cols; n++) {
-    const int32_t less = of.sum != 0 && w.format == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
+    const int32_t less = of.sum != 0 && w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
     y[n] = int_scaled_by_large(int_in(y + n) - less, of.scale, panel_scale(w, n)) + (b.bias ? b.bias[n] : 0.0f);
   }
 }

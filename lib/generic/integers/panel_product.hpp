@@ -126,10 +126,10 @@ template <class V>
 static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w, const int_opened &x, int32_t begin,
                                     int32_t depth) {
   const ptrdiff_t width = w.width;
-  if (has_output_scales(w.format))
-    return V::add(x, {w.data + (4 * words_of_scales(w.format) + begin) * width, 4 * width, (depth + 3) / 4, w.width},
+  if (has_output_scales(w.dtype))
+    return V::add(x, {w.data + (4 * words_of_scales(w.dtype) + begin) * width, 4 * width, (depth + 3) / 4, w.width},
                   begin == 0, b.y, b.y_stride);
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
   const unsigned char *const block = w.data + begin / block_inputs * block_bytes;
   const int_words words = {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width};
@@ -155,7 +155,7 @@ template <class V>
 static HEED_INLINE void scale_rows(linear_block b, const packed_panel &w, const int_row_scale *rows) {
   bool large = false;
   for (int32_t r = 0; r < b.n_rows; r++) large |= rows[r].is_large();
-  if (!large || !has_output_scales(w.format)) return V::scale(b, w, rows);
+  if (!large || !has_output_scales(w.dtype)) return V::scale(b, w, rows);
   for (int32_t n_rows = b.n_rows; n_rows > 0; n_rows--, rows++, b.y += b.y_stride) {
     b.n_rows = 1;
     if (rows->is_large())
@@ -192,7 +192,7 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
                     opened.term_stride, b.n_rows},
                    begin, depth);
       if (begin + depth == of.depth) {
-        if (w.format == stored_uint8) take_zero_points(b, panel, scales + r);
+        if (w.dtype == stored_uint8) take_zero_points(b, panel, scales + r);
         scale_rows<V>(b, panel, scales + r);
       }
       for (int32_t i = 0; copied && i < b.n_rows; i++)
@@ -203,10 +203,10 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
 
 // A piece of a row as V wants it, and its terms: of blocks one for each, else one alone.
 template <class V>
-static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &row, int32_t format, unsigned char *to,
+static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &row, int32_t dtype, unsigned char *to,
                                       int32_t *terms) {
   const float inverse = row.inverse;
-  const bool blocks = !has_output_scales(format);
+  const bool blocks = !has_output_scales(dtype);
   constexpr int32_t run = 384;  // a multiple of blocks and of 64
   alignas(64) int8_t numbers[run];
   for (int32_t begin = 0, all = 0; begin < n; begin += run) {
@@ -215,7 +215,7 @@ static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &
     if (inverse != 0.0f) V::quantise(x + begin, there, inverse, numbers);
     unsigned char *const at = to + begin * V::x_bytes;
     V::open(numbers, there, 0, rounded_up(there, 64), at);
-    for (int32_t i = 0; format == stored_uint8 && i < there; i++) row.sum += numbers[i];
+    for (int32_t i = 0; dtype == stored_uint8 && i < there; i++) row.sum += numbers[i];
     const int32_t of_term = blocks ? block_inputs : rounded_up(there, 64);
     for (int32_t i = 0; i < there; i += of_term) {
       const int32_t term = V::term(at + i * V::x_bytes, of_term);
@@ -243,7 +243,7 @@ static void int_project_floats_panels(const linear_block &of, const int_panels &
     for (int32_t begin = 0; begin < b.depth; begin += inputs) {
       const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
       for (int32_t r = 0; r < b.n_rows; r++)
-        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.format, room + r * row_bytes,
+        open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.dtype, room + r * row_bytes,
                        terms + r * row_terms);
       add_panels<V>(b, w, first, {room, row_bytes, terms, row_terms, b.n_rows}, scales, begin, depth);
     }

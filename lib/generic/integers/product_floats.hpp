@@ -50,7 +50,7 @@ struct plain_floats {
   // y = (float(sum) * s_x) * s_w + bias of a row
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
     for (int32_t n = 0; n < b.n_cols; n++, y++) {
-      const int32_t less = w.format == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
+      const int32_t less = w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
       const float x = static_cast<float>(int_in(y) - less) * of.scale;
       *y = x * panel_scale(w, n) + (b.bias ? b.bias[n] : 0.0f);
     }
@@ -71,7 +71,7 @@ static inline void unpack_nibbles(const unsigned char *word, ptrdiff_t step, int
 // y = y + float(isum) * scale for each block; after the last one y * s_x + bias.
 template <class M>
 static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * static_cast<ptrdiff_t>(w.width);
   for (int32_t begin = q.begin; begin < q.begin + q.depth; begin += block_inputs) {
     const unsigned char *const block = w.data + begin / block_inputs * block_bytes, *const words = block + 2 * w.width;
@@ -102,7 +102,7 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
 
 template <class F>
 static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
-  const ptrdiff_t before = 4 * words_of_scales(w.format) + q.begin;
+  const ptrdiff_t before = 4 * words_of_scales(w.dtype) + q.begin;
   F::add(q, int_panel(w.data + before * w.width, w.width), b.n_cols, b.y, b.y_stride);
   for (int32_t r = 0; q.begin + q.depth == b.depth && r < b.n_rows; r++) {
     float *const y = b.y + r * b.y_stride;
@@ -132,7 +132,7 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
         part.bias = b.bias ? b.bias + done : nullptr;
         const packed_panel panel = w.from(first + done, b.depth);
         const quantised_rows q = {numbers, scales, b.n_rows, begin, depth};
-        if (has_output_scales(w.format))
+        if (has_output_scales(w.dtype))
           add_int8_panel<F>(part, panel, q);
         else
           add_block_panel<M>(part, panel, q);

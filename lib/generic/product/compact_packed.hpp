@@ -129,7 +129,7 @@ static HEED_NOINLINE void gather_block(block_copy<V> &to, const unsigned char *f
 // y += x w with blocks, of the columns after `column` that are done at once.
 template <class V>
 static HEED_NOINLINE void add_compact_blocks(linear_block b, const any_words &w, int32_t column) {
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t bytes = nibbles ? q4_0_bytes : q8_0_bytes, row = 4 * block_copy<V>::outputs;
   const unsigned char *from = w.data + column * (w.of_file ? w.stride : 2);
   if (!w.of_file && !nibbles)
@@ -165,9 +165,9 @@ static HEED_NOINLINE void compact_whole(const linear_block &of, const any_words 
     b.y = of.y + done;
     if (of.bias) b.bias = of.bias + done;
     const unsigned char *const scales = w.data + 4 * column;
-    if (w.format == stored_int8)
+    if (w.dtype == stored_int8)
       compact_words_of_rows<V, word_kind::scaled>(b, {scales + row, scales, row, 0, word_kind::scaled, false, nullptr});
-    else if (w.format == stored_uint8)
+    else if (w.dtype == stored_uint8)
       compact_words_of_rows<V, word_kind::shifted>(
           b, {scales + 2 * row, scales, row, 0, word_kind::shifted, false, scales + row});
     else

@@ -48,7 +48,7 @@ struct output_words {
 [[maybe_unused]] static HEED_NOINLINE output_words find_block(uint32_t (&spread)[n_block_words],
                                                               float (&scales)[panel_cols], const any_words &w,
                                                               int32_t begin, int32_t column) {
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t output_step = w.of_file ? w.stride : 2,
                   block = begin / block_inputs * (nibbles ? q4_0_bytes : q8_0_bytes);
   const unsigned char *p = w.data + (w.of_file ? block : block * w.stride) + column * output_step;
@@ -161,7 +161,7 @@ template <class V>
 static void multiply_int8_one_lane(const linear_block &b, const packed_panel &p) {
   const unsigned char *const scales = p.data, *const behind = scales + 4 * p.width;
   const stored_weights w = {behind, reinterpret_cast<const float *>(scales), p.width, stored_int8, false};
-  if (p.format == stored_uint8) {
+  if (p.dtype == stored_uint8) {
     stored_weights bytes = w;
     bytes.zeros = behind;
     bytes.data = behind + 4 * p.width;

@@ -147,10 +147,10 @@ HEED_INLINE void project_fours(const linear_block &b, projection_tile &t, F of_c
 template <class V, bool WORDS>
 static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
   const float zeros[4] = {};
-  const ptrdiff_t bytes = WORDS || w.format == stored_f32 ? 4 : w.format == stored_int8 ? 1 : 2;
+  const ptrdiff_t bytes = WORDS || w.dtype == stored_f32 ? 4 : w.dtype == stored_int8 ? 1 : 2;
   projection_tile t;
   t.w_stride = w.stride * bytes;
-  t.way = WORDS ? 0 : 2 * w.format + w.out_in;
+  t.way = WORDS ? 0 : 2 * w.dtype + w.out_in;
   project_fours(
       b, t,
       [&](int32_t column) HEED_INLINED {
@@ -189,7 +189,7 @@ static HEED_NOINLINE void project_shifted_tiles(const linear_block &b, const sto
 
 // Fewer than 4 outputs.
 [[maybe_unused]] static HEED_NOINLINE float any_weight(const stored_weights &w, int32_t i, int32_t n) {
-  return with_format(w.format, [&](auto number) {
+  return with_format(w.dtype, [&](auto number) {
     return widen(*weight_at<decltype(number)>(w, i, n), sizeof number == 1 ? w.scales[n] : 0.0f);
   });
 }
@@ -263,8 +263,8 @@ static void project_bytes_one_lane(const linear_block &b, const stored_weights &
 
 template <class V>
 static void project_one_lane(const linear_block &b, const stored_weights &w) {
-  if (w.format == stored_f32) return project_floats<V>(b, w);
-  with_narrow_format(w.format, [&](auto number) { project_one_lane_format<V, decltype(number)>(b, w); });
+  if (w.dtype == stored_f32) return project_floats<V>(b, w);
+  with_narrow_format(w.dtype, [&](auto number) { project_one_lane_format<V, decltype(number)>(b, w); });
 }
 
 }  // namespace heed

@@ -122,7 +122,7 @@ static int32_t add_few_rows(linear_block b, const word_piece &w) {
 // Blocks as they lie in a file, whole registers of columns from `column` on.
 template <class V>
 static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, int32_t column) {
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   constexpr int32_t most = spread_outputs<V>;
   unsigned char words[block_inputs * most], scales[2 * most];
   // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
@@ -144,11 +144,11 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
 
 // Words of a panel from `column` on.
 HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
-  const bool nibbles = w.format == stored_q4_0;
+  const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
-  if (w.format == stored_int8)
+  if (w.dtype == stored_int8)
     return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
-  if (w.format == stored_uint8)
+  if (w.dtype == stored_uint8)
     return {w.data + 2 * row + 4 * column, w.data + 4 * column, row, 0, word_kind::shifted, false,
             w.data + row + 4 * column};
   return {w.data + row / 2 + 4 * column,
@@ -167,7 +167,7 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
   const word_piece words = words_of_panel(w, column);
   if (begin == 0) begin = add_few_rows<V>(b, words);
   if (begin == b.depth) return;
-  if (has_output_scales(w.format))
+  if (has_output_scales(w.dtype))
     add_widened<V>(b, words, begin);
   else
     add_blocks<V>(b, words, begin);
@@ -234,10 +234,10 @@ static void multiply_panel(const linear_block &b, const packed_panel &w) {
     multiply_panel_plain<V>(b, w);
   } else {
     if constexpr (V::lanes == 1)
-      if (has_output_scales(w.format)) return multiply_int8_one_lane<V>(b, w);
-    const any_words words = {w.data, w.format, false, w.width, b.n_cols};
+      if (has_output_scales(w.dtype)) return multiply_int8_one_lane<V>(b, w);
+    const any_words words = {w.data, w.dtype, false, w.width, b.n_cols};
     if constexpr (takes_words_apart<V>)
-      if (has_output_scales(w.format) && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
+      if (has_output_scales(w.dtype) && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
     multiply_words<V>(b, words);
   }
 }
@@ -247,8 +247,8 @@ static void multiply_blocks(const linear_block &b, const stored_weights &w) {
   if constexpr (big_endian) {
     multiply_blocks_plain<V>(b, w);
   } else {
-    const ptrdiff_t stride = w.stride / block_inputs * (w.format == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
-    multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.format, true, stride, b.n_cols});
+    const ptrdiff_t stride = w.stride / block_inputs * (w.dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+    multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.dtype, true, stride, b.n_cols});
   }
 }
 

@@ -44,7 +44,7 @@ static HEED_NOINLINE void multiply_numbers(const linear_block &b, bool in_blocks
 
 template <class V>
 static void multiply_panel_plain(const linear_block &b, const packed_panel &w) {
-  multiply_numbers<V>(b, !has_output_scales(w.format), [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
+  multiply_numbers<V>(b, !has_output_scales(w.dtype), [&](int32_t i, int32_t n) { return packed_number(w, i, n); });
 }
 template <class V>
 static void multiply_blocks_plain(const linear_block &b, const stored_weights &w) {

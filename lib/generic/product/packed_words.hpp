@@ -27,7 +27,7 @@ struct word_piece {
 // Weights of either kind: a panel, or blocks as they lie in a file, rows of them `stride` bytes apart.
 struct any_words {
   const unsigned char *data;
-  int32_t format;
+  int32_t dtype;
   bool of_file;
   ptrdiff_t stride;  // of a panel: its width
   int32_t n_out;     // which columns of the last register may exceed

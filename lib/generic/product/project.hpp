@@ -58,7 +58,7 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
         for (int32_t n = 0; n < b.n_cols; n++)
           copy[(i - begin) * V::lanes + n] = number(w.out_in ? n * w.stride + i : i * w.stride + n, n);
     };
-    with_format(w.format, [&](auto number) {
+    with_format(w.dtype, [&](auto number) {
       const auto *data = static_cast<const decltype(number) *>(w.data);
       fill([&](ptrdiff_t at, int32_t n) {
         if constexpr (sizeof number == 1)
@@ -102,7 +102,7 @@ static void project_format(const linear_block &b, const stored_weights &s) {
 template <class V>
 static void project(const linear_block &b, const stored_weights &w) {
   if (b.n_cols < V::lanes) return project_narrow<V>(b, w);
-  with_format(w.format, [&](auto number) {
+  with_format(w.dtype, [&](auto number) {
     if constexpr (V::compact) {
       project_compact<V, decltype(number)>(b, w);
     } else if constexpr (sizeof number == 1) {

@@ -45,14 +45,14 @@ HEED_INLINE void rough_inverse(const typename V::reg (&d)[N], typename V::reg (&
 // products normal.
 template <class V, int N>
 HEED_INLINE void sigmoid(typename V::reg (&x)[N]) {
-  constexpr float one = V::fused ? 1.0f : sigmoid_unit;
+  constexpr float one = V::has_fma ? 1.0f : sigmoid_unit;
   typename V::reg t[N], g[N], d[N];
   exp_begin<V>(x, t, g, 1.0f);
   exp_polynomial<V>(g, 1.0f, one);
   HEED_UNROLL for (int u = 0; u < N; u++) d[u] = V::sub(V::set(-one), V::power(g[u], t[u], x[u]));
   rough_inverse<V>(d, x);
   HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::fma(V::fma(d[u], x[u], V::set(1.0f)), x[u], x[u]);
-  if constexpr (!V::fused) {
+  if constexpr (!V::has_fma) {
     HEED_UNROLL for (int u = 0; u < N; u++) x[u] = V::mul(x[u], V::set(one));
   }
 }

@@ -63,8 +63,8 @@ static void narrow_row_to(const float *x, int32_t n, float scale, T *y) {
 
 // scale: of int8 alone.
 template <class V>
-static void narrow_row(const float *x, int32_t n, int32_t format, float scale, void *y) {
-  with_narrow_format(format, [&](auto number) { narrow_row_to<V>(x, n, scale, static_cast<decltype(number) *>(y)); });
+static void narrow_row(const float *x, int32_t n, int32_t dtype, float scale, void *y) {
+  with_narrow_format(dtype, [&](auto number) { narrow_row_to<V>(x, n, scale, static_cast<decltype(number) *>(y)); });
 }
 
 template <class V>

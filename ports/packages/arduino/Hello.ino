@@ -29,8 +29,8 @@ void setup() {
     Serial.println();
   }
   // One number for all processors with a fused multiply-add, one for all others.
-  const char *kernel = heed_kernel_current();
-  const bool right = sum == (heed_kernel_profile(kernel) == HEED_PROFILE_FUSED ? 0xe090dbd8 : 0x1c2353dd);
+  const char *kernel = heed_isa_current();
+  const bool right = sum == (heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? 0xe090dbd8 : 0x1c2353dd);
   Serial.print("heed ");
   Serial.print(heed_version());
   Serial.print(", kernel ");

@@ -37,9 +37,9 @@ static heed_status classify(int_model *model, const char *word, int8_t *scores) 
     status = heed_int_layer_norm(heed_int_matrix_of(first, HEED_INT16, 1, dim, 0), norm,
                                  heed_int_matrix_out_of(normed, HEED_INT8, 1, dim, 0), HEED_NULL);
   if (status == HEED_OK)
-    status = heed_int_project(heed_int_matrix_of(normed, HEED_INT8, 1, dim, 0),
-                              heed_weights_of(head[0], HEED_NULL, HEED_INT8, HEED_OUT_IN, dim, n_words), head_bias,
-                              head_multipliers, heed_int_matrix_out_of(scores, HEED_INT8, 1, n_words, 0), HEED_NULL);
+    status = heed_int_linear(heed_int_matrix_of(normed, HEED_INT8, 1, dim, 0),
+                             heed_weights_of(head[0], HEED_NULL, HEED_INT8, HEED_OUT_IN, dim, n_words), head_bias,
+                             head_multipliers, heed_int_matrix_out_of(scores, HEED_INT8, 1, n_words, 0), HEED_NULL);
   return status;
 }
 

@@ -185,7 +185,7 @@ def calibrate(heed_calibrate, folder, rows):
     np.concatenate([t.x.ravel() for layer in layers for t in layer]).astype("<f4").tofile(folder + "/weights.f32")
     rows.astype("<f4").tofile(folder + "/rows.f32")
     with open(folder + "/model.txt", "w") as file:
-        file.write(f"layers {LAYERS}   model_dim {DIM}   hidden_dim {HIDDEN}   heads {HEADS}\n"
+        file.write(f"layers {LAYERS}   model_dim {DIM}   ffn_dim {HIDDEN}   heads {HEADS}\n"
                    "norm layer   norm_first 1   eps 1e-5   activation relu   causal 0   layout out_in\n"
                    "biases wq wk wv wo w_up w_down norm1 norm2\n"
                    f"weights weights.f32   rows rows.f32   sequence {ROWS}\n")

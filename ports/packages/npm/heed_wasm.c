@@ -4,7 +4,7 @@
 #define EXPORT(name) __attribute__((export_name(#name)))
 
 EXPORT(version) const char *version(void) { return heed_version(); }
-EXPORT(kernel) const char *kernel(void) { return heed_kernel_current(); }
+EXPORT(kernel) const char *kernel(void) { return heed_isa_current(); }
 EXPORT(fault) const char *fault(heed_status status) { return heed_status_text(status); }
 EXPORT(argument) const char *argument(heed_status status) { return heed_status_argument(status); }
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 extern "C" void *memcpy(void *to, const void *from, size_t n);
-extern "C" int printf(const char *format, ...);
+extern "C" int printf(const char *dtype, ...);
 enum { HEX = 16 };
 struct serial {
   void begin(long) {}

@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT */
-int printf(const char *format, ...);
+int printf(const char *dtype, ...);

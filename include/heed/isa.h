@@ -1,6 +1,6 @@
 /* heed: the choice of kernel, and self-tests. Include heed.h. SPDX-License-Identifier: MIT */
-#ifndef HEED_KERNELS_H
-#define HEED_KERNELS_H
+#ifndef HEED_ISA_H
+#define HEED_ISA_H
 
 #include "types.h"
 
@@ -8,32 +8,32 @@
 extern "C" {
 #endif
 
-/* The two arithmetic profiles. Bits agree within a profile, not between the two. Every build for an operating system
- * has UNFUSED kernels. With any compiler it has FUSED kernels, too, if the target has the instruction. So a fleet with
- * one processor that lacks the instruction agrees on heed_kernel_use("unfused"). A build with one kernel (firmware,
- * HEED_FIXED_KERNEL) has the profile of that kernel. */
-typedef enum heed_profile {
-  HEED_PROFILE_UNFUSED = 0, /* every product is rounded, then added: for processors without a fused multiply-add */
-  HEED_PROFILE_FUSED = 1    /* every multiply-add rounds once */
-} heed_profile;
+/* The two arithmetics. Bits agree within an arithmetic, not between the two. Every build for an operating system
+ * has NO_FMA kernels. With any compiler it has FMA kernels, too, if the target has the instruction. So a fleet with
+ * one processor that lacks the instruction agrees on heed_isa_use("no-fma"). A build with one kernel (firmware,
+ * HEED_FIXED_ISA) has the arithmetic of that kernel. */
+typedef enum heed_arithmetic {
+  HEED_ARITHMETIC_NO_FMA = 0, /* every product is rounded, then added: for processors without a fused multiply-add */
+  HEED_ARITHMETIC_FMA = 1     /* every multiply-add rounds once */
+} heed_arithmetic;
 
 /* The number of kernels that this processor can run. */
-HEED_API int32_t heed_kernel_count(void);
+HEED_API int32_t heed_isa_count(void);
 /* The name of a kernel that this processor can run. Index 0 is the best. The name has static storage. It is null if
  * index is out of range. */
-HEED_API const char *heed_kernel_name(int32_t index);
-/* The heed_profile of a kernel. It is -1 if this build does not have the kernel. Here, in heed_kernel_use and in
- * HEED_KERNEL, "fused" and "unfused" are names, too: they name the best kernel of that profile. */
-HEED_API int32_t heed_kernel_profile(const char *name);
+HEED_API const char *heed_isa_name(int32_t index);
+/* The heed_arithmetic of a kernel. It is -1 if this build does not have the kernel. Here, in heed_isa_use and in
+ * HEED_ISA, "fma" and "no-fma" are names, too: they name the best kernel of that arithmetic. */
+HEED_API int32_t heed_isa_arithmetic(const char *name);
 /* The name of the kernel in use. The first call of the library chooses the best kernel. If on a hosted system the
- * environment variable HEED_KERNEL names a kernel, it chooses that one. A name that is unknown or cannot run here is
+ * environment variable HEED_ISA names a kernel, it chooses that one. A name that is unknown or cannot run here is
  * ignored: compare it with this result. */
-HEED_API const char *heed_kernel_current(void);
+HEED_API const char *heed_isa_current(void);
 /* Forces a kernel for the whole process. Null returns to the automatic choice. You may call it at any time: every call
  * of the library takes the kernel once, when it begins, and finishes on it, with all that an executor runs for it.
- * Status: UNKNOWN_KERNEL, UNAVAILABLE_KERNEL for KERNEL. In a build with a fixed kernel, any other kernel is unknown.
+ * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for KERNEL. In a build with a fixed kernel, any other kernel is unknown.
  */
-HEED_API heed_status heed_kernel_use(const char *name);
+HEED_API heed_status heed_isa_use(const char *name);
 
 /* The version of the library that is linked, such as "0.3.0". */
 HEED_API const char *heed_version(void);
@@ -51,7 +51,7 @@ typedef struct heed_selftest_report {
   int32_t case_index;   /* which case; for features, which part of them */
   int32_t float_index;  /* which float of its result */
   uint32_t expected_bits, actual_bits; /* the first difference */
-  const char *compared_with;           /* "scalar", "scalar-unfused" or "known answers" */
+  const char *compared_with;           /* "scalar", "scalar-no-fma" or "known answers" */
 } heed_selftest_report;
 
 /* A report before a self-test. */
@@ -62,13 +62,13 @@ static inline heed_selftest_report heed_selftest_report_default(void) {
 
 /* Bytes of memory for heed_selftest. */
 #define HEED_SELFTEST_BYTES 131072
-/* Compares every kernel that this processor can run with the scalar reference of its profile, bit by bit. The shapes
+/* Compares every kernel that this processor can run with the scalar reference of its arithmetic, bit by bit. The shapes
  * cross every tile boundary. The inputs contain NaN, infinities and zeros of both signs. It also compares the
  * reference, and the features of each kernel (heed_selftest_features), with known answers. So it finds a compiler or a
  * mode of the processor that changes both. It needs only HEED_SELFTEST_BYTES of memory, aligned to 64. It takes
  * milliseconds on a PC. report may be null.
  * Status: MISMATCH for KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP (with the report) for MEMORY;
- * MISALIGNED, NOT_INITIALIZED, UNKNOWN_STRUCT for REPORT. */
+ * MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for REPORT. */
 HEED_API heed_status heed_selftest(heed_memory memory, heed_selftest_report *report);
 
 /* Bytes of memory for heed_selftest_boot. */

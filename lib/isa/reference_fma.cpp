@@ -1,10 +1,10 @@
-#define HEED_FUSED 1
+#define HEED_FMA 1
 #include "../kernel/row_reference.hpp"
 
 #include "cpu.hpp"
 
 namespace heed {
 
-HEED_DEFINE_REFERENCE(kernel_scalar_fused, "scalar", true, cpu_has_fma)
+HEED_DEFINE_REFERENCE(kernel_scalar_fma, "scalar", true, cpu_has_fma)
 
 }  // namespace heed
