@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t cached_floats = 6144;  // of all arrays: 24 KB
 
-// Operations of an element, in the order of lib/generic/rows/elements.hpp: clamp, exponent 7, polynomial 6, power 4, sum,
+// Operations of an element, in the order of lib/vector/rows/elements.hpp: clamp, exponent 7, polynomial 6, power 4, sum,
 // reciprocal 6, product, zero 2; the cubic 3; and of gelu -|x| 2, clamp, split 6, exponent 8, polynomial 6, power 2,
 // P and Q 9, quotient 7, product, difference, choice, product, zero 2; of tanh |x| 2, exponent 4, polynomial 6, powers 6,
 // 1 - e and 1 + e 3, reciprocal 6, quotient 3, sign 5, small x 5.

@@ -15,7 +15,7 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
-#include "isa/target.hpp"
+#include "isa/portable/target.hpp"
 
 #define HEED_KERNEL_mve 1
 #define HEED_KERNEL_lane1 2
@@ -61,19 +61,19 @@
 #pragma GCC optimize("fp-contract=off", "no-math-errno")
 #endif
 
-#include "isa/cpu_other.cpp"
-#include "kernel/row_reference.hpp"
+#include "isa/portable/cpu_other.cpp"
+#include "reference/row_reference.hpp"
 
-#include "generic/make_kernel.hpp"
+#include "vector/make_kernel.hpp"
 #if HEED_ISA == HEED_KERNEL_mve
-#include "isa/mve_model.hpp"
+#include "isa/cortex_m/mve_model.hpp"
 #elif HEED_ISA == HEED_KERNEL_lane1 || HEED_ISA == HEED_KERNEL_lane1_no_fma
-#include "isa/lane1_model.hpp"
+#include "isa/portable/lane1_model.hpp"
 #else
-#include "isa/lanes4_model.hpp"
+#include "isa/portable/lanes4_model.hpp"
 #endif
 #if HEED_ISA == HEED_KERNEL_simd128
-#include "isa/simd128_model.hpp"
+#include "isa/wasm/simd128_model.hpp"
 #endif
 
 namespace heed {
@@ -104,20 +104,20 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 }  // namespace heed
 
 // Integers: one kernel, too, which the compiler's target chooses. -DHEED_INT_PLAIN chooses the one without vectors.
-#include "generic/integers/plain.hpp"
-#include "generic/integers/product_floats.hpp"
-#include "generic/integers/rows.hpp"
+#include "integer_steps/plain.hpp"
+#include "integer_steps/product_floats.hpp"
+#include "integer_steps/plain_rows.hpp"
 #ifdef HEED_INT_PLAIN
 #elif defined(__ARM_FEATURE_MVE)
-#include "isa/int_mve_products.hpp"
-#include "isa/int_mve_rows.hpp"
+#include "isa/cortex_m/int_mve_products.hpp"
+#include "isa/cortex_m/int_mve_rows.hpp"
 #elif defined(__ARM_FEATURE_DSP) && defined(__thumb__)
-#include "isa/int_dsp_products.hpp"
+#include "isa/cortex_m/int_dsp_products.hpp"
 #else
-#include "isa/int_cortex_m0_tile.hpp"
-#include "isa/int_cortex_m3_tile.hpp"
-#include "isa/int_cortex_m3_products.hpp"
-#include "isa/int_riscv.hpp"
+#include "isa/cortex_m/int_cortex_m0_tile.hpp"
+#include "isa/cortex_m/int_cortex_m3_tile.hpp"
+#include "isa/cortex_m/int_cortex_m3_products.hpp"
+#include "isa/riscv/int_riscv.hpp"
 #endif
 
 namespace heed {
@@ -160,59 +160,59 @@ static constexpr int_row_steps fixed_int_rows = plain_rows::make();
 #include "heed/heed.h"
 #include "heed/integers.h"
 
-#include "kernel/dispatch.cpp"
-#include "kernel/int_dispatch.cpp"
-#include "kernel/int_product_dispatch.cpp"
-#include "kernel/root.cpp"
-#include "boundary/front_door.cpp"
-#include "boundary/status.cpp"
-#include "boundary/validate.cpp"
-#include "boundary/workspace.cpp"
+#include "isa_choice/dispatch.cpp"
+#include "isa_choice/int_dispatch.cpp"
+#include "isa_choice/int_product_dispatch.cpp"
+#include "kernel_contract/root.cpp"
+#include "isa_choice/front_door.cpp"
+#include "api/status.cpp"
+#include "checks/validate.cpp"
+#include "api/workspace.cpp"
 #include "integers/int_attention.cpp"
-#include "integers/int_cache.cpp"
-#include "integers/int_cache_append.cpp"
-#include "integers/int_cache_floats.cpp"
-#include "integers/int_cache_snapshots.cpp"
+#include "cache/int_cache.cpp"
+#include "cache/int_cache_append.cpp"
+#include "cache/int_cache_floats.cpp"
+#include "cache/int_cache_snapshots.cpp"
 #include "integers/int_check.cpp"
-#include "integers/int_kernels.cpp"
-#include "integers/int_layer.cpp"
-#include "integers/int_layer_check.cpp"
+#include "isa_choice/int_kernels.cpp"
+#include "layers/int_layer.cpp"
+#include "layers/int_layer_check.cpp"
 #include "integers/int_partial.cpp"
-#include "integers/int_project.cpp"
+#include "integers/int_linear.cpp"
 #include "integers/int_rows.cpp"
 #include "integers/int_table.cpp"
-#include "options/cache.cpp"
-#include "options/cache_snapshots.cpp"
+#include "cache/cache.cpp"
+#include "cache/cache_snapshots.cpp"
 #include "options/inspect.cpp"
 #include "options/masks.cpp"
-#include "options/narrow.cpp"
+#include "options/typed_tensors.cpp"
 #include "options/options.cpp"
 #include "options/partial.cpp"
 #include "options/ranges.cpp"
 #include "options/rule.cpp"
 #include "options/scores.cpp"
-#include "api/append.cpp"
+#include "cache/append.cpp"
 #include "api/attention.cpp"
-#include "api/attention_layer.cpp"
-#include "api/attention_steps.cpp"
-#include "api/batch.cpp"
-#include "api/cross_attention.cpp"
-#include "api/formats.cpp"
-#include "api/int_weights.cpp"
-#include "api/kernels.cpp"
-#include "api/layer_pieces.cpp"
-#include "api/pack.cpp"
-#include "api/packed.cpp"
+#include "layers/attention_layer.cpp"
+#include "layers/attention_steps.cpp"
+#include "layers/batch.cpp"
+#include "layers/cross_attention.cpp"
+#include "weights/convert.cpp"
+#include "weights/int_weights.cpp"
+#include "api/isa.cpp"
+#include "layers/layer_pieces.cpp"
+#include "weights/pack_weights.cpp"
+#include "weights/packed_weights.cpp"
 #include "api/primitives.cpp"
-#include "api/project.cpp"
+#include "weights/linear.cpp"
 #include "api/rope.cpp"
 #include "api/rows.cpp"
 #include "api/over_rows.cpp"
 #include "api/choose.cpp"
 #include "api/sequence.cpp"
-#include "api/transformer_layer.cpp"
-#include "api/transformer_steps.cpp"
-#include "api/zero_points.cpp"
+#include "layers/transformer_layer.cpp"
+#include "layers/transformer_steps.cpp"
+#include "weights/zero_points.cpp"
 #include "selftest/selftest.cpp"
 #include "selftest/selftest_features.cpp"
 #include "selftest/int_selftest.cpp"

@@ -1,6 +1,6 @@
 // Rings that have run for months. A ring numbers its keys anew before numbers end: no result changes a bit, positions go on,
 // and what a ring promises of tokens that are taken back stays. SPDX-License-Identifier: MIT
-#include "../lib/boundary/cache_state.hpp"
+#include "../lib/checks/cache_state.hpp"
 #include "support/aged.hpp"
 #include "support/cached_runs.hpp"
 #include "support/data.hpp"

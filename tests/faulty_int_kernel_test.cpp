@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "../lib/generic/integers/plain.hpp"
-#include "../lib/generic/integers/product_floats.hpp"
+#include "../lib/integer_steps/plain.hpp"
+#include "../lib/integer_steps/product_floats.hpp"
 #include "heed/integers.h"
 
 namespace heed {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../lib/kernel/row_steps.hpp"
-#include "../lib/kernel/root.hpp"
+#include "../lib/kernel_contract/row_steps.hpp"
+#include "../lib/kernel_contract/root.hpp"
 #include "heed/heed.h"
 #include "support/floats.hpp"
 

@@ -2,20 +2,26 @@
 # in its row below, and, where the row says "api", the public headers. Prints what breaks that; exit status 1 if anything does.
 BEGIN {
   allow(".", "")                                            # arithmetic.hpp; single.cpp is the sum of all
-  allow("kernel", ".")
+  allow("kernel_contract", ".")
+  allow("reference", ". kernel_contract")
   allow("os", "")
-  allow("generic", ". kernel")
-  allow("generic/rows", ". kernel generic")
-  allow("generic/product", ". kernel generic generic/rows")
-  allow("generic/attention", ". kernel generic generic/rows generic/product")
-  allow("generic/integers", ". kernel generic")
-  allow("isa", ". kernel generic generic/rows generic/product generic/attention generic/integers os")
-  allow("boundary", ". kernel os public")
-  allow("plan", ". kernel boundary public")
-  allow("options", ". kernel boundary plan public")
-  allow("integers", ". kernel os boundary plan public")
-  allow("api", ". kernel boundary plan options integers public")
-  allow("selftest", ". kernel boundary options integers api public")
+  allow("vector", ". kernel_contract")
+  allow("vector/rows", ". kernel_contract vector")
+  allow("vector/product", ". kernel_contract vector vector/rows no_vectors")
+  allow("vector/attention", ". kernel_contract vector vector/rows vector/product no_vectors")
+  allow("no_vectors", ". kernel_contract vector vector/product vector/attention")
+  allow("integer_steps", ". kernel_contract vector")
+  allow("isa", ". kernel_contract reference vector vector/rows vector/product vector/attention no_vectors integer_steps os")
+  allow("checks", ". kernel_contract public")
+  allow("tasks", ". kernel_contract checks isa_choice public")
+  allow("isa_choice", ". kernel_contract os tasks public")
+  allow("options", ". kernel_contract checks isa_choice tasks public")
+  allow("weights", ". kernel_contract checks isa_choice tasks public")
+  allow("cache", ". kernel_contract checks isa_choice tasks options layers public")
+  allow("integers", ". kernel_contract checks isa_choice tasks cache public")
+  allow("layers", ". kernel_contract checks isa_choice tasks options weights cache integers public")
+  allow("api", ". kernel_contract checks isa_choice tasks options weights cache layers public")
+  allow("selftest", ". kernel_contract reference checks isa_choice tasks options cache integers api public")
   allow("openmp", "public")
   allow("threads", "public")
 }
@@ -36,7 +42,7 @@ function room_of(path,   parts, n, i, depth, kept, room) {
   }
   room = "."
   for (i = 1; i <= depth; i++) room = (i == 1 ? "" : room "/") kept[i]
-  return room
+  return room ~ /^isa\// ? "isa" : room  # its folders are families of processors
 }
 FILENAME ~ /lib\/single\.cpp$/ { next }
 /^ *#include "/ {
@@ -53,7 +59,7 @@ FILENAME ~ /lib\/single\.cpp$/ { next }
   }
 }
 # A specialised variable or function is a strong symbol of each kernel's file in some builds (clang's address sanitizer).
-/^template <>/ && room_of(FILENAME) ~ /^(kernel|generic|isa)/ {
+/^template <>/ && room_of(FILENAME) ~ /^(kernel_contract|reference|vector|no_vectors|integer_steps|isa)/ {
   print FILENAME ":" FNR ": an explicit specialisation may be a symbol of its own in every kernel: overload instead"
   failed = 1
 }

@@ -1,7 +1,7 @@
 // Products in integers: the steps of each kernel against the scalar's. Everything that is read ends at an inaccessible
 // page. SPDX-License-Identifier: MIT
-#include "../lib/kernel/int_product_dispatch.hpp"
-#include "../lib/kernel/int_product_reference.hpp"
+#include "../lib/isa_choice/int_product_dispatch.hpp"
+#include "../lib/reference/int_product_reference.hpp"
 #include "support/fence.hpp"
 #include "support/random.hpp"
 #include "support/steps.hpp"

@@ -34,7 +34,7 @@ typedef enum heed_dtype {
 typedef struct heed_typed_matrix {
   const void *data;     /* aligned as its numbers are */
   const float *scales;  /* int8 only: (n_rows) */
-  int32_t dtype;       /* heed_dtype */
+  int32_t dtype;        /* heed_dtype */
   int32_t n_rows, dim;  /* rows, and numbers of a row */
   ptrdiff_t row_stride; /* in elements; 0 repeats one row */
 } heed_typed_matrix;
@@ -43,19 +43,19 @@ typedef struct heed_typed_matrix {
 typedef struct heed_typed_matrix_out {
   void *data;           /* aligned as its numbers are */
   float *scales;        /* int8 only: (n_rows) */
-  int32_t dtype;       /* heed_dtype */
+  int32_t dtype;        /* heed_dtype */
   int32_t n_rows, dim;  /* rows, and numbers of a row */
   ptrdiff_t row_stride; /* in elements; at least dim, unless n_rows is 1 */
 } heed_typed_matrix_out;
 
 /* A contiguous matrix: row_stride is dim. */
 static inline heed_typed_matrix heed_typed_matrix_of(const void *data, const float *scales, int32_t dtype,
-                                                       int32_t n_rows, int32_t dim) {
+                                                     int32_t n_rows, int32_t dim) {
   heed_typed_matrix m = {data, scales, dtype, n_rows, dim, dim};
   return m;
 }
-static inline heed_typed_matrix_out heed_typed_matrix_out_of(void *data, float *scales, int32_t dtype,
-                                                               int32_t n_rows, int32_t dim) {
+static inline heed_typed_matrix_out heed_typed_matrix_out_of(void *data, float *scales, int32_t dtype, int32_t n_rows,
+                                                             int32_t dim) {
   heed_typed_matrix_out m = {data, scales, dtype, n_rows, dim, dim};
   return m;
 }
@@ -88,13 +88,13 @@ HEED_API heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y)
 typedef struct heed_typed_tensor {
   const void *data;                                /* aligned as its numbers are; null: the call's own tensor is read */
   heed_tensor scales;                              /* int8 only */
-  int32_t dtype;                                  /* heed_dtype */
+  int32_t dtype;                                   /* heed_dtype */
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_typed_tensor;
 
 /* A tensor that is written. Its elements lie as in heed_typed_tensor. HEED_INT8 is not possible here. */
 typedef struct heed_typed_tensor_out {
-  void *data;     /* aligned as its numbers are; null: the call's own tensor is written */
+  void *data;    /* aligned as its numbers are; null: the call's own tensor is written */
   int32_t dtype; /* heed_dtype */
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_typed_tensor_out;
@@ -134,29 +134,29 @@ HEED_API heed_status heed_typed_tensors_init(heed_typed_tensors *narrow);
 /* Contiguous tensors in the layouts of types.h. scales is null, or contiguous in the order of the rows, as heed_convert_from_f32
  * writes them. */
 static inline heed_typed_tensor heed_typed_token_major(const void *data, const float *scales, int32_t dtype,
-                                                         int32_t n_rows, int32_t n_heads, int32_t dim) {
-  heed_typed_tensor t = {data,   heed_token_major(scales, n_rows, n_heads, 1),
-                          dtype, heed_stride_of(n_rows, n_heads, dim),
-                          dim,    heed_stride_of(n_heads, dim, 1)};
+                                                       int32_t n_rows, int32_t n_heads, int32_t dim) {
+  heed_typed_tensor t = {data,  heed_token_major(scales, n_rows, n_heads, 1),
+                         dtype, heed_stride_of(n_rows, n_heads, dim),
+                         dim,   heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_typed_tensor heed_typed_head_major(const void *data, const float *scales, int32_t dtype,
-                                                        int32_t n_rows, int32_t n_heads, int32_t dim) {
+                                                      int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_typed_tensor t = {data,
-                          heed_head_major(scales, n_rows, n_heads, 1),
-                          dtype,
-                          heed_stride_of(n_heads, n_rows, dim),
-                          heed_stride_of(n_rows, dim, 1),
-                          dim};
+                         heed_head_major(scales, n_rows, n_heads, 1),
+                         dtype,
+                         heed_stride_of(n_heads, n_rows, dim),
+                         heed_stride_of(n_rows, dim, 1),
+                         dim};
   return t;
 }
 static inline heed_typed_tensor_out heed_typed_token_major_out(void *data, int32_t dtype, int32_t n_rows,
-                                                                 int32_t n_heads, int32_t dim) {
+                                                               int32_t n_heads, int32_t dim) {
   heed_typed_tensor_out t = {data, dtype, heed_stride_of(n_rows, n_heads, dim), dim, heed_stride_of(n_heads, dim, 1)};
   return t;
 }
 static inline heed_typed_tensor_out heed_typed_head_major_out(void *data, int32_t dtype, int32_t n_rows,
-                                                                int32_t n_heads, int32_t dim) {
+                                                              int32_t n_heads, int32_t dim) {
   heed_typed_tensor_out t = {data, dtype, heed_stride_of(n_heads, n_rows, dim), heed_stride_of(n_rows, dim, 1), dim};
   return t;
 }

@@ -1,7 +1,7 @@
 // heed_attention_run and heed_self_attention: what a call must be, then the plan.
-#include "../boundary/front_door.hpp"
+#include "../isa_choice/front_door.hpp"
 #include "../options/options.hpp"
-#include "../plan/plan.hpp"
+#include "../tasks/attention_plan.hpp"
 
 namespace heed {
 namespace {

@@ -1,7 +1,7 @@
 // The greatest of a row, the k largest, and a token drawn from logits (rule 28). Plain loops, the same on every kernel;
 // only the probabilities come from the kernel's softmax.
-#include "../boundary/front_door.hpp"
-#include "../boundary/validate.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../checks/validate.hpp"
 
 namespace heed {
 namespace {

@@ -5,7 +5,7 @@
 #ifndef HEED_FREQUENCIES_HPP
 #define HEED_FREQUENCIES_HPP
 
-#include "../kernel/row_steps.hpp"
+#include "../kernel_contract/row_steps.hpp"
 #include "heed/heed.h"
 
 namespace heed {

@@ -1,10 +1,10 @@
 // Group norm, and means over rows (rule 27): plain loops, the same on every kernel. Without fma they are sums and
 // products of any instruction set, and fast: each number is read two or three times.
-#include "../boundary/tasks.hpp"
-#include "../boundary/validate.hpp"
-#include "../kernel/root.hpp"
-#include "../kernel/row_steps.hpp"
-#include "run.hpp"
+#include "../tasks/tasks.hpp"
+#include "../checks/validate.hpp"
+#include "../kernel_contract/root.hpp"
+#include "../kernel_contract/row_steps.hpp"
+#include "../tasks/run.hpp"
 
 namespace heed {
 namespace {

@@ -1,6 +1,6 @@
-#include "../boundary/front_door.hpp"
-#include "../plan/pieces.hpp"
-#include "../boundary/validate.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../tasks/pieces.hpp"
+#include "../checks/validate.hpp"
 
 namespace heed {
 namespace {

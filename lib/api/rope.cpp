@@ -1,9 +1,9 @@
-#include "rope.hpp"
+#include "../checks/rope_code.hpp"
 
 #include "frequencies.hpp"
-#include "../boundary/front_door.hpp"
-#include "../boundary/tasks.hpp"
-#include "run.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../tasks/tasks.hpp"
+#include "../tasks/run.hpp"
 
 namespace heed {
 namespace {

@@ -1,8 +1,8 @@
 // Norms, activations and sums of rows.
-#include "../boundary/front_door.hpp"
-#include "../boundary/tasks.hpp"
-#include "run.hpp"
-#include "../boundary/validate.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../tasks/tasks.hpp"
+#include "../tasks/run.hpp"
+#include "../checks/validate.hpp"
 
 namespace heed {
 namespace {

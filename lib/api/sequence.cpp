@@ -1,7 +1,7 @@
 // Sequences: rows in memory of fixed capacity, and attention of all of them to each other.
-#include "../boundary/front_door.hpp"
+#include "../isa_choice/front_door.hpp"
 #include "../options/options.hpp"
-#include "run.hpp"
+#include "../tasks/run.hpp"
 
 namespace heed {
 namespace {

@@ -1,7 +1,7 @@
 // heed_int_attention_run, and how much memory it wants.
-#include "check.hpp"
-#include "int_door.hpp"
-#include "plan.hpp"
+#include "int_check.hpp"
+#include "../isa_choice/int_door.hpp"
+#include "int_plan.hpp"
 
 heed_status heed_int_attention_run(const heed_int_attention *call) {
   const heed_status status = heed::check_int_attention(call, false);

@@ -1,7 +1,7 @@
-#include "check.hpp"
+#include "int_check.hpp"
 
-#include "../boundary/weights_code.hpp"
-#include "int_cache.hpp"
+#include "../checks/weights_code.hpp"
+#include "../cache/int_cache.hpp"
 
 namespace heed {
 namespace {

@@ -1,7 +1,7 @@
 // Partial results of attention in integers: clear, merge, finish.
-#include "check.hpp"
-#include "finish.hpp"
-#include "int_door.hpp"
+#include "int_check.hpp"
+#include "int_finish.hpp"
+#include "../isa_choice/int_door.hpp"
 
 namespace heed {
 namespace {

@@ -1,8 +1,8 @@
 // Sums, products, norms and activations of rows of int8 and int16 (int_rows.h).
-#include "../kernel/int_row_steps.hpp"
-#include "check.hpp"
+#include "../kernel_contract/int_row_steps.hpp"
+#include "int_check.hpp"
 #include "heed/int_rows.h"
-#include "share.hpp"
+#include "int_share.hpp"
 
 namespace heed {
 namespace {

@@ -1,6 +1,6 @@
 // The table of an activation, made in integers (rule I13): the same 256 bytes everywhere, without an FPU.
-#include "../kernel/int_row_rules.hpp"
-#include "check.hpp"
+#include "../kernel_contract/int_row_rules.hpp"
+#include "int_check.hpp"
 #include "heed/int_rows.h"
 
 namespace heed {

@@ -4,9 +4,9 @@
 #ifndef HEED_CALL_RULE_HPP
 #define HEED_CALL_RULE_HPP
 
-#include "../kernel/dispatch.hpp"
+#include "../isa_choice/dispatch.hpp"
 #include "options.hpp"
-#include "../boundary/cache_state.hpp"
+#include "../checks/cache_state.hpp"
 
 namespace heed {
 

@@ -1,7 +1,7 @@
 // Looking into a model: column sums of the weights and the largest weights of each row. A second pass over a tile's
 // keys, whose rows are then known to their end, makes the scores again and the weights from them.
 #include "call_rule.hpp"
-#include "../plan/tiles.hpp"
+#include "../tasks/tiles.hpp"
 
 namespace heed {
 namespace {

@@ -4,8 +4,8 @@
 #define HEED_OPTIONS_HPP
 
 #include "heed/heed.h"
-#include "../kernel/kernel.hpp"
-#include "../boundary/validate.hpp"
+#include "../kernel_contract/kernel.hpp"
+#include "../checks/validate.hpp"
 
 namespace heed {
 

@@ -1,6 +1,6 @@
 // Partial results: attention that adds to (m, l, acc) of the caller's, their merge (rule 6) and their end (rule 7).
 #include "call_rule.hpp"
-#include "../boundary/front_door.hpp"
+#include "../isa_choice/front_door.hpp"
 #include "ranges.hpp"
 
 namespace heed {

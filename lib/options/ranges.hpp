@@ -3,7 +3,7 @@
 #ifndef HEED_RANGES_HPP
 #define HEED_RANGES_HPP
 
-#include "../kernel/kernel.hpp"
+#include "../kernel_contract/kernel.hpp"
 
 namespace heed {
 

@@ -1,8 +1,8 @@
 // The engine that all options share: a call's rule is put together here and does its work block by block and tile by
 // tile.
 #include "call_rule.hpp"
-#include "../kernel/dispatch.hpp"
-#include "../plan/plan.hpp"
+#include "../isa_choice/dispatch.hpp"
+#include "../tasks/attention_plan.hpp"
 #include "ranges.hpp"
 
 namespace heed {

@@ -1,10 +1,10 @@
 // The self-test of integers: attention and products of the kernel in use against plain loops, number by number; then
 // their results, and the functions of rows, against known answers. All in the caller's memory, without a float.
-#include "../integers/finish.hpp"
-#include "../integers/int_door.hpp"
-#include "../kernel/int_product_dispatch.hpp"
-#include "../kernel/int_product_reference.hpp"
-#include "../kernel/int_reference.hpp"
+#include "../integers/int_finish.hpp"
+#include "../isa_choice/int_door.hpp"
+#include "../isa_choice/int_product_dispatch.hpp"
+#include "../reference/int_product_reference.hpp"
+#include "../reference/int_reference.hpp"
 #include "selftest.hpp"
 
 namespace heed {

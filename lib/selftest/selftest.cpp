@@ -1,7 +1,7 @@
 // The self-tests: every available kernel, or at start-up the one in use, against the scalar reference of its arithmetic,
 // bit by bit, and the reference's results against known answers, all in the caller's buffer.
-#include "../boundary/front_door.hpp"
-#include "../api/run.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../tasks/run.hpp"
 #include "selftest.hpp"
 
 namespace heed {

@@ -2,8 +2,8 @@
 #ifndef HEED_SELFTEST_HPP
 #define HEED_SELFTEST_HPP
 
-#include "../kernel/dispatch.hpp"
-#include "../boundary/validate.hpp"
+#include "../isa_choice/dispatch.hpp"
+#include "../checks/validate.hpp"
 
 namespace heed {
 

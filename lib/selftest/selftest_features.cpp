@@ -2,10 +2,10 @@
 // caches. Known answers alone, of each part: the reference would be as much code again in a firmware, and kernels that
 // give right answers are equal to it. Objects lie in the buffer, and each part has a frame of its own, since the stack
 // is small.
-#include "../options/cache.hpp"
-#include "../boundary/front_door.hpp"
-#include "../api/rope.hpp"
-#include "../api/run.hpp"
+#include "../cache/cache.hpp"
+#include "../isa_choice/front_door.hpp"
+#include "../checks/rope_code.hpp"
+#include "../tasks/run.hpp"
 #include "selftest.hpp"
 #include "selftest_weights.hpp"
 

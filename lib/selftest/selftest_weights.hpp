@@ -2,7 +2,7 @@
 #ifndef HEED_SELFTEST_WEIGHTS_HPP
 #define HEED_SELFTEST_WEIGHTS_HPP
 
-#include "../api/run.hpp"
+#include "../tasks/run.hpp"
 #include "selftest.hpp"
 
 namespace heed {

@@ -1,5 +1,5 @@
 # One row per file of lib/isa, best first: its name, the kernel it holds, its flags. A file is compiled for processors that
-# the rest of the program may not run on. The rows are the one list of kernels: lib/kernel/dispatch.cpp has it as HEED_KERNELS,
+# the rest of the program may not run on. The rows are the one list of kernels: lib/isa_choice/dispatch.cpp has it as HEED_KERNELS,
 # benchmarks as the property heed_kernels of target heed.
 #
 # Of the generic kernels the library holds the best, and that only for an arithmetic that no other kernel has. All of them,
@@ -16,7 +16,7 @@ heed_defined(__aarch64__ heed_aarch64)
 heed_defined(__ARM_ARCH_7A__ heed_armv7)
 heed_defined(__riscv heed_riscv)
 heed_defined(__wasm_simd128__ heed_wasm_simd128)
-set(include_target "#include \"${PROJECT_SOURCE_DIR}/lib/isa/target.hpp\"\n")
+set(include_target "#include \"${PROJECT_SOURCE_DIR}/lib/isa/portable/target.hpp\"\n")
 check_cxx_source_compiles("${include_target}#ifndef HEED_TARGET_FMA\n#error\n#endif\nint main() { return 0; }" heed_target_fma)
 
 # Kernel files are optimised in every build, and alike: in unoptimised code, and xsimd's for NEON at -Os, inline functions
@@ -40,7 +40,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 set(every_kernel)               # with those that the library leaves out
-set(left_out lib/kernel/dispatch.cpp lib/api/kernels.cpp)  # their files, the list, and who first asks for it
+set(left_out lib/isa_choice/dispatch.cpp lib/api/isa.cpp)  # their files, the list, and who first asks for it
 function(heed_isa file kernel)
   heed_kernel_file(${file} ${kernel} ${ARGN})
   if(NOT HEED_FIXED_ISA OR kernel STREQUAL HEED_FIXED_ISA OR file STREQUAL fixed_reference)
@@ -68,9 +68,9 @@ macro(heed_xsimd_isa arithmetic file kernel)
 endmacro()
 
 # The scalar reference of a fixed kernel's arithmetic is always there: the self-test compares with it.
-set(fixed_reference reference_fma)
+set(fixed_reference portable/reference_fma)
 if(HEED_FIXED_ISA MATCHES "^(sse2|simd128)$|-no-fma$")
-  set(fixed_reference reference_no_fma)
+  set(fixed_reference portable/reference_no_fma)
 endif()
 
 # Kernels of integers, best first: a row for each, as above. All give the same bits.
@@ -87,7 +87,7 @@ function(heed_int_isa file kernel)
 endfunction()
 
 if(heed_x86_64 OR heed_i686)
-  target_sources(heed PRIVATE lib/isa/cpu_x86.cpp)
+  target_sources(heed PRIVATE lib/isa/x86/cpu_x86.cpp)
   set(avx512 -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mf16c)  # xsimd 14 wants CD, too
   set(avx2 -mavx2 -mfma -mf16c)
   set(base)
@@ -99,45 +99,45 @@ if(heed_x86_64 OR heed_i686)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND isa_flags -falign-jumps=1)
   endif()
-  heed_xsimd_isa(fma avx512 avx512 ${avx512})
-  heed_xsimd_isa(fma avx2 avx2 ${avx2})
-  heed_xsimd_isa(no_fma sse2 sse2 ${base})
-  heed_int_isa(int_avx512vnni int_avx512vnni ${avx512} -mavx512vnni ${false_warnings})
+  heed_xsimd_isa(fma x86/avx512 avx512 ${avx512})
+  heed_xsimd_isa(fma x86/avx2 avx2 ${avx2})
+  heed_xsimd_isa(no_fma x86/sse2 sse2 ${base})
+  heed_int_isa(x86/int_avx512vnni int_avx512vnni ${avx512} -mavx512vnni ${false_warnings})
   set(CMAKE_REQUIRED_FLAGS "${CMAKE_REQUIRED_FLAGS} -mavxvnni")  # GCC 11, clang 12
   check_cxx_source_compiles("int main() { return 0; }" heed_avxvnni)
   unset(CMAKE_REQUIRED_FLAGS)
   if(heed_avxvnni)
-    heed_int_isa(int_avxvnni int_avxvnni ${avx2} -mavxvnni ${false_warnings})
+    heed_int_isa(x86/int_avxvnni int_avxvnni ${avx2} -mavxvnni ${false_warnings})
   endif()
-  heed_int_isa(int_avx2 int_avx2 ${avx2} ${false_warnings})
+  heed_int_isa(x86/int_avx2 int_avx2 ${avx2} ${false_warnings})
   set(fma ${avx2})
   set(no_fma ${base})
   set(arithmetics fma no_fma)
 elseif(heed_aarch64)
-  target_sources(heed PRIVATE lib/isa/cpu_arm.cpp)
+  target_sources(heed PRIVATE lib/isa/arm/cpu_arm.cpp)
   if(xsimd_version VERSION_GREATER_EQUAL 9)
-    heed_xsimd_isa(fma sve256 sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
+    heed_xsimd_isa(fma arm/sve256 sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
   endif()
-  heed_xsimd_isa(fma neon neon)
-  heed_int_isa(int_neon_dotprod int_neon_dotprod -march=armv8.2-a+dotprod)
-  heed_int_isa(int_neon int_neon)
+  heed_xsimd_isa(fma arm/neon neon)
+  heed_int_isa(arm/int_neon_dotprod int_neon_dotprod -march=armv8.2-a+dotprod)
+  heed_int_isa(arm/int_neon int_neon)
   set(arithmetics fma no_fma)
 elseif(heed_armv7)
-  target_sources(heed PRIVATE lib/isa/cpu_arm.cpp)
-  heed_xsimd_isa(fma neon32 neon -mfpu=neon-vfpv4)
+  target_sources(heed PRIVATE lib/isa/arm/cpu_arm.cpp)
+  heed_xsimd_isa(fma arm/neon32 neon -mfpu=neon-vfpv4)
   set(fma -mfpu=neon-vfpv4)
   set(arithmetics fma no_fma)
 else()  # generic kernels, if no other
-  set(cpu cpu_other)
+  set(cpu portable/cpu_other)
   if(heed_riscv)
-    set(cpu cpu_riscv)
+    set(cpu riscv/cpu_riscv)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_SIZEOF_VOID_P EQUAL 8)  # GCC makes vectors of it from 14 on: not tried
-      heed_isa(rvv rvv -march=rv64gcv)
+      heed_isa(riscv/rvv rvv -march=rv64gcv)
     endif()
   endif()
   target_sources(heed PRIVATE lib/isa/${cpu}.cpp)
   if(heed_wasm_simd128)
-    heed_isa(simd128 simd128)
+    heed_isa(wasm/simd128 simd128)
     set(best_no_fma simd128)
   endif()
   set(arithmetics no_fma)
@@ -145,11 +145,11 @@ else()  # generic kernels, if no other
     list(PREPEND arithmetics fma)
   endif()
 endif()
-heed_int_isa(int_plain int_plain)
+heed_int_isa(portable/int_plain int_plain)
 get_target_property(int_kernels heed heed_int_kernels)
 list(TRANSFORM int_kernels REPLACE "(.+)" "KERNEL(\\1)")
 list(JOIN int_kernels " " int_kernels)
-set_source_files_properties(lib/kernel/int_dispatch.cpp lib/kernel/int_product_dispatch.cpp PROPERTIES
+set_source_files_properties(lib/isa_choice/int_dispatch.cpp lib/isa_choice/int_product_dispatch.cpp PROPERTIES
                             COMPILE_DEFINITIONS "HEED_INT_KERNELS=${int_kernels}")
 
 # Every processor can be asked for the no_fma arithmetic: a fleet that has one without FMA agrees on it.
@@ -171,13 +171,13 @@ foreach(arithmetic ${arithmetics})
   foreach(model ${generic})
     set(kernel ${model}${suffix})
     if(HEED_GENERIC_KERNELS OR NOT best_${arithmetic} OR HEED_FIXED_ISA STREQUAL kernel)
-      heed_isa(${model}_${arithmetic} ${kernel} ${${arithmetic}} ${generic_flags})
+      heed_isa(portable/${model}_${arithmetic} ${kernel} ${${arithmetic}} ${generic_flags})
       set(best_${arithmetic} ${kernel})
     else()
-      heed_leave_out(${model}_${arithmetic} ${kernel} ${${arithmetic}} ${generic_flags})
+      heed_leave_out(portable/${model}_${arithmetic} ${kernel} ${${arithmetic}} ${generic_flags})
     endif()
   endforeach()
-  heed_isa(reference_${arithmetic} scalar${suffix} ${${arithmetic}} ${scalar_flags})
+  heed_isa(portable/reference_${arithmetic} scalar${suffix} ${${arithmetic}} ${scalar_flags})
 endforeach()
 
 # KERNEL(symbol) of each kernel of a list.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../../lib/kernel/int_product_reference.hpp"
+#include "../../lib/reference/int_product_reference.hpp"
 #include "int_trials.hpp"
 #include "packed.hpp"
 

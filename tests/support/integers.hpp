@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "../../lib/integers/finish.hpp"
-#include "../../lib/kernel/int_reference.hpp"
+#include "../../lib/integers/int_finish.hpp"
+#include "../../lib/reference/int_reference.hpp"
 #include "heed/integers.h"
 #include "random.hpp"
 

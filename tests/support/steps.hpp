@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "../../lib/kernel/dispatch.hpp"
-#include "../../lib/kernel/stored_elements.hpp"
-#include "../../lib/plan/tiles.hpp"
+#include "../../lib/isa_choice/dispatch.hpp"
+#include "../../lib/kernel_contract/stored_elements.hpp"
+#include "../../lib/tasks/tiles.hpp"
 #include "floats.hpp"
 
 namespace heed_test {

@@ -1,0 +1,48 @@
+// Caches of integers that were saved: sealed by a checksum, opened on a machine of either byte order.
+#include "../checks/checksum.hpp"
+#include "int_cache.hpp"
+
+namespace heed {
+namespace {
+
+constexpr size_t int_header_words = sizeof(int_cache_header) / 4,
+                 int_checksum_at = offsetof(int_cache_header, checksum);
+
+// A sealed cache of that shape, in either byte order?
+bool is_intact(const heed_int_cache_shape &shape, const void *buffer, bool &swapped) {
+  int_cache_header h;
+  __builtin_memcpy(&h, buffer, sizeof h);
+  swapped = h.magic == __builtin_bswap32(int_cache_magic);
+  if (swapped) swap_bytes(&h, int_header_words, 4);
+  return is_of_shape(h, shape) && h.sealed == 1 && h.checksum == checksum_of(buffer, bytes_of(shape), int_checksum_at);
+}
+
+void seal(const heed_int_cache &cache) {
+  header_of(cache).sealed = 1;
+  header_of(cache).checksum = checksum_of(cache.buffer, bytes_of(cache.shape), int_checksum_at);
+}
+
+}  // namespace
+}  // namespace heed
+
+using namespace heed;
+
+heed_status heed_int_cache_save(heed_int_cache *cache) {
+  checker_of<2> check;
+  check_cache(check, cache, access::read);
+  if (check.ok()) seal(*cache);
+  return check.status;
+}
+
+heed_status heed_int_cache_load(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
+  const heed_status status = check_new_cache(cache, shape, memory);
+  if (status != HEED_OK) return status;
+  bool swapped;
+  if (!is_intact(*shape, memory.data, swapped)) return HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
+  make_handle(cache, *shape, memory.data);
+  if (!swapped) return HEED_OK;
+  swap_bytes(memory.data, int_header_words, 4);
+  swap_states(states_of(*cache), shape->n_sequences);
+  seal(*cache);
+  return HEED_OK;
+}

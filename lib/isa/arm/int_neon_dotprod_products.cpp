@@ -1,0 +1,89 @@
+// Products in integers with SDOT: four rows, 16 outputs of panels or four of rows. A zero point costs a sum of weights.
+#include "../../integer_steps/product_floats.hpp"
+#include "int_neon.hpp"
+
+namespace heed {
+namespace {
+
+struct sdot_dots {
+  static constexpr int32_t rows = 4, outputs = 16;
+
+  // The first n bytes of 16 words.
+  static HEED_INLINE int8x16_t words(const int8_t *p, int32_t left) {
+    const int32_t mask = left >= 4 ? -1 : (1 << 8 * left) - 1;
+    return vandq_s8(vld1q_s8(p), vreinterpretq_s8_s32(vdupq_n_s32(mask)));
+  }
+
+  // A word of each output is a lane.
+  template <int ROWS>
+  static HEED_NOINLINE void add_panel(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
+                                      int32_t depth, int32_t *sums) {
+    int32x4_t acc[ROWS][4], sum[4];
+    HEED_UNROLL for (int c = 0; c < 4; c++) sum[c] = vdupq_n_s32(0);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int c = 0; c < 4; c++) acc[r][c] = vdupq_n_s32(0);
+    const int8_t *at = w.data;
+    for (int32_t i = 0; i < depth; i += 4, at += w.step) {
+      const int32_t left = depth - i;
+      int32_t four[ROWS] = {};
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        if (left >= 4)
+          __builtin_memcpy(&four[r], x + r * x_stride + i, 4);
+        else
+          __builtin_memcpy(&four[r], x + r * x_stride + i, static_cast<size_t>(left));
+      }
+      HEED_UNROLL for (int c = 0; c < 4; c++) {
+        const int8x16_t y = words(at + 16 * c, left);
+        if (zero_point) sum[c] = vdotq_s32(sum[c], y, vdupq_n_s8(1));
+        HEED_UNROLL for (int r = 0; r < ROWS; r++) acc[r][c] =
+            vdotq_s32(acc[r][c], y, vreinterpretq_s8_s32(vdupq_n_s32(four[r])));
+      }
+    }
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int c = 0; c < 4; c++)
+        vst1q_s32(sums + 16 * r + 4 * c, vmlsq_n_s32(acc[r][c], sum[c], zero_point));
+  }
+
+  // Outputs lie along registers.
+  template <int ROWS, int OUTPUTS>
+  static HEED_NOINLINE void add_rows(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int8_t *w,
+                                     ptrdiff_t output, int32_t depth, int32_t *sums, int32_t stride) {
+    int32x4_t acc[ROWS][OUTPUTS], sum[OUTPUTS];
+    HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) sum[n] = vdupq_n_s32(0);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) acc[r][n] = vdupq_n_s32(0);
+    for (int32_t i = 0; i < depth; i += 16) {
+      int8x16_t y[OUTPUTS];
+      HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) {
+        y[n] = neon_common::load_bytes(w + n * output + i, depth - i);
+        if (zero_point) sum[n] = vdotq_s32(sum[n], y[n], vdupq_n_s8(1));
+      }
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        const int8x16_t f = neon_common::load_bytes(x + r * x_stride + i, depth - i);
+        HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) acc[r][n] = vdotq_s32(acc[r][n], y[n], f);
+      }
+    }
+    HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) {
+      const int32_t minus = zero_point * vaddvq_s32(sum[n]);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) sums[r * stride + n] = vaddvq_s32(acc[r][n]) - minus;
+    }
+  }
+
+  template <int ROWS, int OUTPUTS>
+  static HEED_INLINE void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
+                               int32_t depth, int32_t *sums) {
+    if (w.layout == int_layout::out_in) {
+      constexpr int n = OUTPUTS == 1 ? 1 : 4;
+      for (int32_t o = 0; o < OUTPUTS; o += n)
+        add_rows<ROWS, n>(x, x_stride, zero_point, w.of(o), w.output, depth, sums + o, OUTPUTS);
+    } else if (w.layout == int_layout::panel && OUTPUTS == 16) {
+      add_panel<ROWS>(x, x_stride, zero_point, w, depth, sums);
+    } else {
+      plain_dots::dots<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
+    }
+  }
+};
+
+}  // namespace
+
+extern const int_product_steps int_neon_dotprod_products;
+const int_product_steps int_neon_dotprod_products = {int_project<sdot_dots>, int_project_floats<sdot_dots>};
+
+}  // namespace heed

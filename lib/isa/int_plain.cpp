@@ -1,9 +1,0 @@
-// Attention in integers without vectors.
-#include "../generic/integers/plain.hpp"
-
-namespace heed {
-
-extern const int_steps int_plain;
-const int_steps int_plain = plain_integers::make("plain");
-
-}  // namespace heed

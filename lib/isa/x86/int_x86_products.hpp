@@ -1,0 +1,261 @@
+// The models of panel_product.hpp for x86 from AVX2 on: x86_products<I>. I is what differs:
+//   reg, lanes                          a register and its words
+//   six_outputs                         outputs of a tile of six rows
+//   many_registers                      32, not 16
+//   load, store, set, add
+//   bytes(p), half(p, high)             a register of words of weights; the halves of its bytes, less 8
+//   part(weights, i)                    of x_bytes parts: what words i of inputs, as opened, are multiplied with
+//   dot(acc, part, word of x)           for all lanes
+//   zero(), load_floats, store_floats, halves(p), add_scaled(sum, acc, scale)
+// and what x86_products does not define.
+#ifndef HEED_INT_X86_PRODUCTS_HPP
+#define HEED_INT_X86_PRODUCTS_HPP
+
+#include <immintrin.h>
+
+#include "../../integer_steps/panel_product.hpp"
+#include "../../vector/vector.hpp"
+
+namespace heed {
+namespace {
+
+HEED_INLINE int32_t load_word(const void *p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return word;
+}
+
+// A word of ones, for inputs that there are.
+HEED_INLINE int32_t ones_of(int32_t n) { return n >= 4 ? 0x01010101 : (1 << 8 * n) / 255; }
+
+// ------------------------------------------------------------------------------------------------- weights to words
+
+// n bytes from p on, zeros behind them; there are `before` bytes in front of p.
+HEED_INLINE __m128i load_bytes(const int8_t *p, int32_t n, int32_t before) {
+  alignas(16) static constexpr int8_t shifts[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                                    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  if (n >= 16) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
+  if (n <= 0) return _mm_setzero_si128();
+  if (n + before >= 16)  // what ends with them, moved down
+    return _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p - 16 + n)),
+                            _mm_loadu_si128(reinterpret_cast<const __m128i *>(shifts + 16 - n)));
+  alignas(16) int8_t bytes[16] = {};
+  for (int32_t i = 0; i < n; i++) bytes[i] = p[i];
+  return _mm_load_si128(reinterpret_cast<const __m128i *>(bytes));
+}
+
+HEED_INLINE void store_words(unsigned char *to, __m128i words) {
+  _mm_storeu_si128(reinterpret_cast<__m128i *>(to), words);
+}
+
+// Rows of outputs: four words of four outputs change places. Rows are many streams, which no processor foresees: it asks
+// for what comes next.
+HEED_NOINLINE void turn_outputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+  for (int32_t o = 0; o < n_cols; o += 4)
+    for (int32_t i = 0; i < n; i += 16) {
+      __m128i rows[4];
+      if (i == 0)
+        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (o + k) * w.output + begin + 4 * turned_row);
+      HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
+          o + k < n_cols ? load_bytes(w.data + (o + k) * w.output + begin + i, n - i, begin + i) : _mm_setzero_si128();
+      const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]), b = _mm_unpacklo_epi32(rows[2], rows[3]),
+                    c = _mm_unpackhi_epi32(rows[0], rows[1]), d = _mm_unpackhi_epi32(rows[2], rows[3]);
+      unsigned char *const at = to + i / 4 * (4 * panel_outputs) + 4 * o;
+      store_words(at, _mm_unpacklo_epi64(a, b));
+      store_words(at + 4 * panel_outputs, _mm_unpackhi_epi64(a, b));
+      store_words(at + 8 * panel_outputs, _mm_unpacklo_epi64(c, d));
+      store_words(at + 12 * panel_outputs, _mm_unpackhi_epi64(c, d));
+    }
+}
+
+// Rows of inputs: bytes of four rows become words. Those that come next may lie on other pages.
+HEED_NOINLINE void turn_inputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+  for (int32_t i = 0; i < n; i += 4)
+    for (int32_t o = 0; o < n_cols; o += 16) {
+      __m128i rows[4];
+      if (o == 0)
+        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (begin + i + k + turned_row) * w.next);
+      HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
+          i + k < n ? load_bytes(w.data + (begin + i + k) * w.next + o, n_cols - o, o) : _mm_setzero_si128();
+      const __m128i a = _mm_unpacklo_epi8(rows[0], rows[1]), b = _mm_unpacklo_epi8(rows[2], rows[3]),
+                    c = _mm_unpackhi_epi8(rows[0], rows[1]), d = _mm_unpackhi_epi8(rows[2], rows[3]);
+      unsigned char *const at = to + i / 4 * (4 * panel_outputs) + 4 * o;
+      store_words(at, _mm_unpacklo_epi16(a, b));
+      store_words(at + 16, _mm_unpackhi_epi16(a, b));
+      store_words(at + 32, _mm_unpacklo_epi16(c, d));
+      store_words(at + 48, _mm_unpackhi_epi16(c, d));
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- register tiles
+
+// Four inputs of each row. With 16 registers twelve hold sums, two a part of the weights, one the numbers of a row.
+template <class I, int ROWS, int VECS, class Words>
+HEED_INLINE void add_step(typename I::reg (&sum)[ROWS][VECS], Words words, const unsigned char *x, ptrdiff_t x_stride) {
+  if constexpr (ROWS == 1) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      const auto w = words(v);
+      HEED_UNROLL for (int part = 0; part < I::x_bytes; part++) sum[0][v] =
+          I::dot(sum[0][v], I::part(w, part), I::set(load_word(x + 4 * part)));
+    }
+  } else {
+    HEED_UNROLL for (int part = 0; part < I::x_bytes; part++) {
+      typename I::reg w[VECS];
+      HEED_UNROLL for (int v = 0; v < VECS; v++) w[v] = I::part(words(v), part);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+        const auto numbers = I::set(load_word(x + r * x_stride + 4 * part));
+        HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] = I::dot(sum[r][v], w[v], numbers);
+      }
+      asm volatile("" : "+r"(x));  // a part after another
+    }
+  }
+}
+
+// acc[r][0, VECS registers) (+)= term of the row + x w
+template <class I, int ROWS, int VECS>
+HEED_NOINLINE void int_tile(const int_opened &x, const int_words &w, bool first, void *acc, ptrdiff_t acc_stride) {
+  using reg = typename I::reg;
+  reg sum[ROWS][VECS];
+  auto *to = static_cast<char *>(acc);
+  const ptrdiff_t row = acc_stride * 4, step = w.step, x_stride = x.stride;
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+    const reg term = I::set(x.terms[r * x.term_stride]);
+    HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] =
+        first ? term : I::add(term, I::load(to + r * row + v * sizeof(reg)));
+  }
+  const unsigned char *at = x.data, *words = w.data;
+  for (int32_t i = w.n; i > 0; i--, words += step, at += 4 * I::x_bytes)
+    add_step<I, ROWS, VECS>(
+        sum, [&](int v) HEED_INLINED { return I::bytes(words + v * sizeof(reg)); }, at, x_stride);
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++)
+      I::store(to + r * row + v * sizeof(reg), sum[r][v]);
+}
+
+// y[r][0, VECS registers) (+)= float(term of the row + x w) * scale, block after block
+template <class I, bool NIBBLES, int ROWS, int VECS>
+HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool first, float *y, ptrdiff_t y_stride) {
+  using reg = typename I::reg;
+  const int_words w = of.words;
+  decltype(I::zero()) sum[ROWS][VECS];
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] =
+      first ? I::zero() : I::load_floats(y + r * y_stride + v * I::lanes);
+  const unsigned char *at = x.data, *scales = of.scales, *block = w.data;
+  for (int32_t b = 0; b < of.n; b++, scales += of.bytes, block += of.bytes) {
+    reg acc[ROWS][VECS];
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
+        I::set(x.terms[r * x.term_stride + b]);
+    const unsigned char *words = block;
+    for (int32_t i = w.n; i > 0; i--, words += w.step, at += 4 * I::x_bytes) {
+      if constexpr (NIBBLES) {
+        add_step<I, ROWS, VECS>(
+            acc, [&](int v) HEED_INLINED { return I::half(words + v * sizeof(reg), false); }, at, x.stride);
+        at += 4 * I::x_bytes;
+        add_step<I, ROWS, VECS>(
+            acc, [&](int v) HEED_INLINED { return I::half(words + v * sizeof(reg), true); }, at, x.stride);
+      } else {
+        add_step<I, ROWS, VECS>(
+            acc, [&](int v) HEED_INLINED { return I::bytes(words + v * sizeof(reg)); }, at, x.stride);
+      }
+    }
+    HEED_UNROLL for (int v = 0; v < VECS; v++) {
+      const auto scale = I::halves(scales + 2 * v * I::lanes);
+      HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = I::add_scaled(sum[r][v], acc[r][v], scale);
+    }
+  }
+  HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++)
+      I::store_floats(y + r * y_stride + v * I::lanes, sum[r][v]);
+}
+
+// tile(x, row, column, rows, registers), the last two constants, for all rows and outputs: six rows or one at a time,
+// and as many registers as there are for them.
+template <class I, int ROWS, int MOST, class Tile>
+HEED_INLINE void each_column(const int_opened &x, int32_t width, int32_t row, Tile tile) {
+  constexpr int32_t least = MOST < panel_step ? MOST : panel_step;
+  int_opened part = x;
+  part.data += row * x.stride;
+  part.terms += row * x.term_stride;
+  for (int32_t column = 0, n; column < width; column += n) {
+    n = width - column >= MOST ? MOST : least;
+    if (n == MOST)
+      tile(part, row, column, constant<ROWS>(), constant<MOST / I::lanes>());
+    else
+      tile(part, row, column, constant<ROWS>(), constant<least / I::lanes>());
+  }
+}
+template <class I, int SIX, int ONE, class Tile>
+HEED_INLINE void each_tile(const int_opened &x, int32_t width, Tile tile) {
+  int32_t row = 0;
+  for (; row + 6 <= x.n_rows; row += 6) each_column<I, 6, SIX>(x, width, row, tile);
+  for (; row < x.n_rows; row++) each_column<I, 1, ONE>(x, width, row, tile);
+}
+
+// --------------------------------------------------------------------------------------------------------- the model
+
+template <class I>
+struct x86_products : I {
+  static void add(const int_opened &x, const int_words &w, bool first, void *acc, ptrdiff_t acc_stride) {
+    each_tile<I, I::six_outputs, panel_outputs>(
+        x, w.width, [&](const int_opened &part, int32_t row, int32_t column, auto rows, auto vecs) HEED_INLINED {
+          int_tile<I, decltype(rows)::value, decltype(vecs)::value>(
+              part, {w.data + 4 * column, w.step, w.n, w.width}, first,
+              static_cast<char *>(acc) + 4 * (row * acc_stride + column), acc_stride);
+        });
+  }
+
+  static void add_blocks(const int_opened &x, const int_blocks &of, bool first, float *y, ptrdiff_t y_stride) {
+    each_tile<I, I::six_outputs / 2, (I::many_registers ? panel_outputs : 32)>(
+        x, of.words.width, [&](const int_opened &part, int32_t row, int32_t column, auto rows, auto vecs) HEED_INLINED {
+          int_blocks blocks = of;
+          blocks.words.data += 4 * column;
+          blocks.scales += 2 * column;
+          float *const to = y + row * y_stride + column;
+          if (of.nibbles)
+            block_tile<I, true, decltype(rows)::value, decltype(vecs)::value>(part, blocks, first, to, y_stride);
+          else
+            block_tile<I, false, decltype(rows)::value, decltype(vecs)::value>(part, blocks, first, to, y_stride);
+        });
+  }
+
+  static void turn(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+    if (w.layout == int_layout::out_in)
+      turn_outputs(w, begin, n, n_cols, to);
+    else
+      turn_inputs(w, begin, n, n_cols, to);
+  }
+
+  static float magnitude(const float *x, int32_t n) {
+    int32_t i = 0;
+    __m256i most = _mm256_setzero_si256(), second = most;
+    const __m256i size = _mm256_set1_epi32(0x7fffffff);
+    for (; i + 16 <= n; i += 16) {
+      most =
+          _mm256_max_epi32(most, _mm256_and_si256(size, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i))));
+      second = _mm256_max_epi32(
+          second, _mm256_and_si256(size, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i + 8))));
+    }
+    most = _mm256_max_epi32(most, second);
+    __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+    return float_of_bits(greatest_magnitude(x + i, n - i, static_cast<uint32_t>(_mm_cvtsi128_si32(four))));
+  }
+
+  static void quantise(const float *x, int32_t n, float inverse, int8_t *to) {
+    int32_t i = 0;
+    const __m256 by = _mm256_set1_ps(inverse);
+    const auto eight = [&](int32_t k)
+                           HEED_INLINED { return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i + k), by)); };
+    for (; i + 32 <= n; i += 32) {
+      const __m256i a = _mm256_packs_epi32(eight(0), eight(8)), b = _mm256_packs_epi32(eight(16), eight(24));
+      const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+      _mm256_storeu_si256(reinterpret_cast<__m256i *>(to + i),
+                          _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), order));
+    }
+    for (; i < n; i++) to[i] = static_cast<int8_t>(int_quantised(x[i], inverse));
+  }
+};
+
+}  // namespace
+}  // namespace heed
+
+#endif

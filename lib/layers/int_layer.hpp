@@ -1,0 +1,30 @@
+// What layer.cpp and layer_check.cpp share.
+#ifndef HEED_INTEGERS_LAYER_HPP
+#define HEED_INTEGERS_LAYER_HPP
+
+#include "../integers/int_check.hpp"
+#include "heed/int_layers.h"
+
+namespace heed {
+
+inline int32_t context_dim(const heed_int_layer &l) { return l.n_heads * l.head_dim; }
+inline int32_t key_dim(const heed_int_layer &l) { return l.n_kv_heads * l.head_dim; }
+inline bool is_gated(const heed_int_layer &l) { return l.w_gate.w.data != nullptr; }
+
+// How many rows of n are computed to the end, and how many stand before them.
+inline int32_t wanted_rows(const heed_int_layer &l, int32_t n) {
+  return l.out_rows == 0 ? n : l.out_rows < 0 ? -l.out_rows : l.out_rows;
+}
+inline int32_t rows_before(const heed_int_layer &l, int32_t n) { return l.out_rows < 0 ? n + l.out_rows : 0; }
+
+// How the memory is cut: keys and values of all rows, then for each worker some rows and a workspace.
+uint64_t layer_keys_bytes(const heed_int_layer &l, int32_t n);
+size_t layer_row_bytes(const heed_int_layer &l);
+size_t least_worker_bytes(const heed_int_layer &l);
+
+heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &x, const heed_int_matrix_out &y,
+                            heed_memory memory, const heed_executor *executor);
+
+}  // namespace heed
+
+#endif

@@ -1,0 +1,132 @@
+// A transformer layer of a small model on several threads. Only attention needs what other rows have become. So a
+// worker takes some rows through all that stands before it, and later through all that stands behind it: threads wait
+// for each other three times instead of twelve, and rows stay in the caches of a core. On two cores of different
+// third-level caches KWT-1 takes four fifths of its time on one, where single functions gained nothing; on two of the
+// same three fifths.
+#include "../tasks/tasks.hpp"
+#include "layer.hpp"
+#include "../tasks/run.hpp"
+
+namespace heed {
+namespace {
+
+// heed's own functions as steps of a kernel, for some rows at a time on any thread. A function of the caller's is not
+// among them: it is called once, with all rows.
+using norm_step = decltype(row_steps::layer_norm);
+using activation_step = decltype(row_steps::gelu);
+
+norm_step step_of(const row_steps &steps, heed_norm *norm) {
+  if (norm == heed_layer_norm) return steps.layer_norm;
+  return norm == heed_rms_norm || norm == heed_rms_norm_plus_one ? steps.rms_norm : nullptr;
+}
+activation_step step_of(const row_steps &steps, heed_activation *activation) {
+  if (activation == heed_gelu) return steps.gelu;
+  if (activation == heed_gelu_tanh) return steps.gelu_tanh;
+  if (activation == heed_silu) return steps.silu;
+  if (activation == heed_tanh) return steps.tanh;
+  if (activation == heed_sigmoid) return steps.sigmoid;
+  return activation == heed_relu ? steps.relu : nullptr;
+}
+bool is_own(const heed_transformer_layer &l) {
+  const bool norm = l.norm == heed_layer_norm || l.norm == heed_rms_norm || l.norm == heed_rms_norm_plus_one;
+  return norm && (l.activation == heed_gelu || l.activation == heed_gelu_tanh || l.activation == heed_silu ||
+                  l.activation == heed_relu || l.activation == heed_tanh || l.activation == heed_sigmoid);
+}
+
+// ----------------------------------------------------------------------------------------------------------- stripes
+
+struct stripes {
+  kernel_handle k;
+  const transformer_pass *c;
+  pieces parts;
+  float *hidden;  // where the projections were, shared out to the workers
+  size_t worker_floats;
+};
+
+float work_of_inputs(const transformer_pass &c) {
+  const widths w = widths_of(*c.layer->attention);
+  return static_cast<float>(c.x.n_rows) * static_cast<float>(c.x.dim) * static_cast<float>(w.q + w.k + w.v);
+}
+float work_of_outputs(const transformer_pass &c) {
+  const int64_t columns = widths_of(*c.layer->attention).context + c.layer->ffn_dim + hidden_floats(*c.layer);
+  return static_cast<float>(c.x.n_rows) * static_cast<float>(c.x.dim) * static_cast<float>(columns);
+}
+
+pieces cut_stripes(const transformer_pass &c, float work) {
+  return cut_product_rows(c.x.n_rows, work, c.attention.executor);
+}
+
+size_t projected_floats(const transformer_pass &c) {
+  const widths w = widths_of(*c.layer->attention);
+  return static_cast<size_t>(c.x.n_rows) *
+         (static_cast<size_t>(w.q) + static_cast<size_t>(w.k) + static_cast<size_t>(w.v));
+}
+
+// A worker's rows.
+some_rows rows_of(const stripes &s, int32_t index, int32_t worker) {
+  const transformer_pass &c = *s.c;
+  const row_steps &steps = *row_steps_of(s.k);
+  const int32_t begin = s.parts.begin(index), n = s.parts.size(index);
+  return {s.k,
+          c.layer,
+          rows_from(c.x, begin, n),
+          rows_from(c.y, begin, n),
+          rows_from(c.attention.y, begin, n),
+          s.hidden + static_cast<size_t>(worker) * s.worker_floats,
+          nullptr,
+          step_of(steps, c.layer->norm),
+          step_of(steps, c.layer->activation),
+          c.layer->norm == heed_rms_norm_plus_one};
+}
+
+// Before attention: the first norm, q, k and v. Steps of a kernel have no status but HEED_OK.
+void input_task(void *context, int32_t index, int32_t worker) {
+  const stripes &s = *static_cast<const stripes *>(context);
+  const some_rows r = rows_of(s, index, worker);
+  begin_sublayer(r, sublayer::attention);
+  project_inputs(s.k, s.c->attention, taken(r, sublayer::attention), s.parts.begin(index), nullptr);
+}
+
+// Behind attention: all else.
+void output_task(void *context, int32_t index, int32_t worker) {
+  const stripes &s = *static_cast<const stripes *>(context);
+  const some_rows r = rows_of(s, index, worker);
+  const heed_attention_layer &a = *s.c->attention.layer;
+  const float *from = rows_of(s.c->attention).context + static_cast<ptrdiff_t>(s.parts.begin(index)) * a.wo.n_in;
+  run_project(s.k, heed_matrix_of(from, r.x.n_rows, a.wo.n_in), a.wo, a.bo, r.given, nullptr);
+  finish_attention(r);
+  if (!r.layer->parallel) run_feed_forward(r);
+}
+
+}  // namespace
+
+// Where each worker's share of weights lies in its second-level cache, and hidden rows of all workers find room.
+bool repays_stripes(const transformer_pass &c) {
+  constexpr int64_t most_weights = 65536;
+  if (!c.attention.executor || !is_own(*c.layer) || c.layer->cross || c.layer->attention->cross) return false;
+  const widths w = widths_of(*c.layer->attention);
+  const int64_t widest = w.q > w.context ? w.q : w.context;
+  if ((widest > c.layer->ffn_dim ? widest : c.layer->ffn_dim) * c.x.dim > most_weights) return false;
+  const pieces parts = cut_stripes(c, work_of_outputs(c));
+  if (parts.n < 2) return false;
+  int32_t most_rows = 0;
+  for (int32_t i = 0; i < parts.n; i++)
+    if (parts.size(i) > most_rows) most_rows = parts.size(i);
+  return static_cast<size_t>(most_rows) * static_cast<size_t>(hidden_floats(*c.layer)) <=
+         projected_floats(c) / static_cast<size_t>(c.attention.executor->n_workers);
+}
+
+heed_status run_stripes(kernel_handle k, const transformer_pass &c) {
+  const heed_executor *const executor = c.attention.executor;
+  stripes s = {k, &c, cut_stripes(c, work_of_inputs(c)), c.attention.rows,
+               projected_floats(c) / static_cast<size_t>(executor->n_workers)};
+  run_tasks(executor, s.parts.n, input_task, &s);
+  const heed_status status = place_tokens(k, c.attention);
+  if (status != HEED_OK) return status;
+  attend(k, c.attention);
+  s.parts = cut_stripes(c, work_of_outputs(c));
+  run_tasks(executor, s.parts.n, output_task, &s);
+  return HEED_OK;
+}
+
+}  // namespace heed

@@ -1,0 +1,257 @@
+// y = bias + x w with packed weights, or with blocks of scales (rules 22 and 24). Few rows take numbers from the words
+// into registers; many share pieces that are widened once.
+#ifndef HEED_GENERIC_PACKED_HPP
+#define HEED_GENERIC_PACKED_HPP
+
+#include "compact_packed.hpp"
+#include "linear.hpp"
+#include "../../no_vectors/one_lane_packed.hpp"
+#include "packed_plain.hpp"
+#include "packed_pieces.hpp"
+
+namespace heed {
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+constexpr bool big_endian = true;
+#else
+constexpr bool big_endian = false;
+#endif
+
+// Rows up to which two at a time, or one, unpack for themselves.
+constexpr int32_t most_direct_rows = 6;
+// Registers of outputs in such a tile.
+template <class V, int ROWS>
+constexpr int word_vecs = V::lanes == 4 && !many_registers<V> ? 4
+                          : ROWS == 2                         ? 4
+                          : V::lanes == 4                     ? 8
+                                                              : 64 / V::lanes;
+
+template <class V, word_kind KIND>
+HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool two_rows) {
+  if (two_rows)
+    add_words<V, KIND, 2, word_vecs<V, 2>>(b, w);
+  else
+    add_words<V, KIND, 1, word_vecs<V, 1>>(b, w);
+}
+// At least a register of columns, and whole words or blocks. Several rows take turns on what fits the first-level cache.
+template <class V>
+static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
+  const int32_t run = of.n_rows > 1 ? 256 : of.depth;
+  const bool scaled = !in_blocks(words.kind);
+  linear_block b = of;
+  word_piece w = words;
+  for (int32_t begin = 0; begin < of.depth; begin += run) {
+    b.depth = of.depth - begin < run ? of.depth - begin : run;
+    for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
+      rows = of.n_rows - row > 1 ? 2 : 1;
+      const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
+      b.x = of.x + row * of.x_stride + begin;
+      b.y = of.y + row * of.y_stride;
+      word_piece at = w;
+      for (int32_t left = of.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
+        const int32_t beyond = left - width;  // of these no tile has less than a register
+        b.n_cols = beyond <= 0 ? left : beyond < V::lanes ? width - V::lanes : width;
+        if (w.kind == word_kind::scaled)
+          add_words_of<V, word_kind::scaled>(b, at, rows > 1);
+        else if (w.kind == word_kind::shifted)
+          add_words_of<V, word_kind::shifted>(b, at, rows > 1);
+        else if (w.kind == word_kind::bytes)
+          add_words_of<V, word_kind::bytes>(b, at, rows > 1);
+        else
+          add_words_of<V, word_kind::nibbles>(b, at, rows > 1);
+        at.words += 4 * b.n_cols;
+        at.scales += (scaled ? 4 : 2) * b.n_cols;
+        if (w.kind == word_kind::shifted) at.zeros += 4 * b.n_cols;
+      }
+    }
+    w.words += scaled ? run / 4 * w.word_stride : run / block_inputs * w.block_stride;
+    if (!scaled) w.scales += run / block_inputs * w.block_stride;
+  }
+}
+
+// Many rows, or inputs from `begin` on that are no whole word, by pieces of floats: int8.
+template <class V>
+static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w, int32_t begin) {
+  // Half a KB less than other copies where those are large: this one lies deepest on the stack.
+  constexpr int32_t width = piece_width<V>, floats = V::copies_panels ? 1408 : copy_floats<V>,
+                    depth = floats / width / 4 * 4;
+  alignas(4 * V::lanes) float copy[depth * width];
+  for (; begin < b.depth; begin += depth) {
+    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    for (int32_t first = 0; first < b.n_cols; first += width) {
+      const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
+      word_piece part = w;
+      part.words += 4 * first;
+      const auto *const scales = reinterpret_cast<const float *>(w.scales) + first;
+      if (w.kind == word_kind::shifted) {
+        part.zeros += 4 * first;
+        widen_words<V, word_kind::shifted>(copy, width, part, scales, n, begin, end);
+      } else {
+        widen_words<V, word_kind::bytes>(copy, width, part, scales, n, begin, end);
+      }
+      sum_whole<V>(operands_with(b, copy, width, first, begin, end), chain::keep, b.n_rows, n);
+    }
+  }
+}
+
+// Blocks from input `begin` on, whole ones but for the last.
+template <class V>
+static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin) {
+  const int32_t depth = b.depth, blocks = begin / block_inputs;
+  b.x += begin;
+  w.words += blocks * w.block_stride;
+  w.scales += blocks * w.block_stride;
+  for (; begin < depth; begin += block_inputs, b.x += block_inputs) {
+    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
+    add_widened_block<V>(b, w);
+    w.words += w.block_stride;
+    w.scales += w.block_stride;
+  }
+}
+
+// y += x w for inputs from `begin` on, of few rows whole words or blocks alone. Returns where they end.
+template <class V>
+static int32_t add_few_rows(linear_block b, const word_piece &w) {
+  if (!V::loads_narrow || b.n_rows > most_direct_rows) return 0;
+  b.depth -= b.depth % (in_blocks(w.kind) ? block_inputs : 4);
+  if constexpr (V::loads_narrow)
+    if (b.depth > 0) add_direct<V>(b, w);
+  return b.depth;
+}
+
+// Blocks as they lie in a file, whole registers of columns from `column` on.
+template <class V>
+static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, int32_t column) {
+  const bool nibbles = w.dtype == stored_q4_0;
+  constexpr int32_t most = spread_outputs<V>;
+  unsigned char words[block_inputs * most], scales[2 * most];
+  // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
+  const linear_block all = b;
+  for (int32_t first = 0; first < all.n_cols; first += most, b.y += most) {
+    b.n_cols = all.n_cols - first < most ? all.n_cols - first : most;
+    const int32_t left = w.n_out - column - first, there = b.n_cols < left ? b.n_cols : left;
+    const unsigned char *from = w.data + (column + first) * w.stride;
+    b.x = all.x;
+    for (int32_t begin = 0; begin < all.depth;
+         begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
+      b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
+      transpose_block<V>(words, scales, from, w.stride, there, nibbles);
+      const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
+      add_blocks<V>(b, block, add_few_rows<V>(b, block));
+    }
+  }
+}
+
+// Words of a panel from `column` on.
+HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
+  const bool nibbles = w.dtype == stored_q4_0;
+  const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
+  if (w.dtype == stored_int8)
+    return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
+  if (w.dtype == stored_uint8)
+    return {w.data + 2 * row + 4 * column, w.data + 4 * column, row, 0, word_kind::shifted, false,
+            w.data + row + 4 * column};
+  return {w.data + row / 2 + 4 * column,
+          w.data + 2 * column,
+          row,
+          of_block * w.stride,
+          nibbles ? word_kind::nibbles : word_kind::bytes,
+          false,
+          nullptr};
+}
+
+// y += x w for whole registers of columns, from `column` on, and inputs from `begin` on.
+template <class V>
+static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w, int32_t column, int32_t begin) {
+  if (w.of_file) return add_file_blocks<V>(b, w, column);
+  const word_piece words = words_of_panel(w, column);
+  if (begin == 0) begin = add_few_rows<V>(b, words);
+  if (begin == b.depth) return;
+  if (has_output_scales(w.dtype))
+    add_widened<V>(b, words, begin);
+  else
+    add_blocks<V>(b, words, begin);
+}
+
+// Rows of y from a bias (stride 0), or +0; or from others. A loop would become loads of nothing under a mask from null, at
+// which QEMU stops.
+[[maybe_unused]] static HEED_NOINLINE void copy_rows(const linear_block &b, const float *from, ptrdiff_t stride) {
+  const size_t bytes = static_cast<size_t>(b.n_cols) * sizeof *from;
+  for (int32_t r = 0; r < b.n_rows; r++) {
+    if (from)
+      __builtin_memcpy(b.y + r * b.y_stride, from + r * stride, bytes);
+    else
+      __builtin_memset(b.y + r * b.y_stride, 0, bytes);
+  }
+}
+
+// Of few rows all columns at once. Else the last register may have outputs that y does not: then it lies on the stack.
+template <class V>
+static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
+  constexpr int32_t most_rows = 4, lanes = V::lanes == 1 ? panel_cols : V::lanes;
+  int32_t done = 0;
+  const auto add = [&](const linear_block &of, int32_t column) {
+    if constexpr (V::lanes == 1)
+      add_blocks_one_lane<V>(of, w, column);
+    else if constexpr (takes_words_apart<V>)
+      compact_whole<V>(of, w, column);
+    else
+      add_columns<V>(of, w, column, done);
+  };
+  copy_rows(b, b.bias, 0);
+  if constexpr (V::lanes > 1 && !takes_words_apart<V>)
+    if (!w.of_file && b.n_cols >= lanes) done = add_few_rows<V>(b, words_of_panel(w, 0));
+  if (done > 0 && done == b.depth) return;
+  linear_block part = b;
+  part.n_cols = b.n_cols / lanes * lanes;
+  const int32_t first = part.n_cols;
+  if (first > 0) add(part, 0);
+  if (first == b.n_cols) return;
+  float sums[most_rows * lanes], start[lanes] = {};
+  linear_block y = b;  // what there is of those outputs
+  y.n_cols = b.n_cols - first;
+  part.n_cols = lanes;
+  part.y_stride = lanes;
+  part.bias = start;
+  for (int32_t row = 0; row < b.n_rows; row += most_rows) {
+    y.n_rows = part.n_rows = b.n_rows - row < most_rows ? b.n_rows - row : most_rows;
+    y.y = b.y + row * b.y_stride + first;
+    part.x = b.x + row * b.x_stride;
+    part.y = sums;
+    linear_block copy = y;
+    copy.y = sums;
+    copy.y_stride = lanes;
+    copy_rows(copy, y.y, b.y_stride);
+    __builtin_memcpy(start, sums, sizeof start);  // all rows are the same still
+    add(part, first);
+    copy_rows(y, sums, lanes);
+  }
+}
+
+template <class V>
+static void multiply_panel(const linear_block &b, const packed_panel &w) {
+  if constexpr (big_endian) {
+    multiply_panel_plain<V>(b, w);
+  } else {
+    if constexpr (V::lanes == 1)
+      if (has_output_scales(w.dtype)) return multiply_int8_one_lane<V>(b, w);
+    const any_words words = {w.data, w.dtype, false, w.width, b.n_cols};
+    if constexpr (takes_words_apart<V>)
+      if (has_output_scales(w.dtype) && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
+    multiply_words<V>(b, words);
+  }
+}
+
+template <class V>
+static void multiply_blocks(const linear_block &b, const stored_weights &w) {
+  if constexpr (big_endian) {
+    multiply_blocks_plain<V>(b, w);
+  } else {
+    const ptrdiff_t stride = w.stride / block_inputs * (w.dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+    multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.dtype, true, stride, b.n_cols});
+  }
+}
+
+}  // namespace heed
+
+#endif
