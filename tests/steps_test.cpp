@@ -16,8 +16,8 @@ TEST_P(steps, attend) {
     const auto see = [&](const tile &t) {  // ranges that begin and end ever later
       for (int32_t r = 0; r < t.n_rows; r++) {
         const auto row = static_cast<int32_t>(t.first_row) + r;
-        t.first[r] = clamp(row / 2 - 3, 0, b.s.n_kv);
-        t.last[r] = clamp(b.s.n_kv - 20 + row, 1, b.s.n_kv);
+        t.first[r] = clamp_to(row / 2 - 3, 0, b.s.n_kv);
+        t.last[r] = clamp_to(b.s.n_kv - 20 + row, 1, b.s.n_kv);
       }
     };
     const auto attend = [&](const kernel *k) {

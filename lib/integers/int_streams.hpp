@@ -70,7 +70,7 @@ struct int_row {
 inline int_row int_row_of(const int_stream &s, ptrdiff_t r) {
   const int32_t query = static_cast<int32_t>(s.group == 1 ? r : int_quotient(r, s.group));
   const int32_t head = s.first_head + static_cast<int32_t>(r - static_cast<ptrdiff_t>(query) * s.group);
-  return {head, query, clamp(query + s.first_shift, 0, s.n_kv), clamp(query + s.last_shift, 0, s.n_kv)};
+  return {head, query, clamp_to(query + s.first_shift, 0, s.n_kv), clamp_to(query + s.last_shift, 0, s.n_kv)};
 }
 
 // Rows of all heads are counted in the order (b, h, i).

@@ -27,7 +27,7 @@ HEED_INLINE int32_t saturated(int32_t x) {
   return y;
 #else
   constexpr int32_t most = sizeof(T) == 1 ? 127 : 32767;
-  return clamp(x, -most - 1, most);
+  return clamp_to(x, -most - 1, most);
 #endif
 }
 
@@ -122,7 +122,7 @@ HEED_INLINE int_finish finish_of(uint64_t l, uint64_t of_keys, multiplier w, int
 HEED_INLINE int32_t int_finished(int32_t sum, const int_finish &f, int32_t zero_point, int32_t least, int32_t most) {
   const int64_t product = static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(sum) << f.up)) * f.q;
   const uint64_t y = static_cast<uint64_t>(product) + f.bias;
-  return clamp((static_cast<int32_t>(y >> 32) >> (f.t - 32)) + zero_point, least, most);
+  return clamp_to((static_cast<int32_t>(y >> 32) >> (f.t - 32)) + zero_point, least, most);
 }
 
 // ---------------------------------------------------------------------------------------------------------- a kernel

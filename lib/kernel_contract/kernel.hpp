@@ -34,8 +34,22 @@ HEED_INLINE ptrdiff_t place_of(const A &array, ptrdiff_t b, ptrdiff_t h, ptrdiff
   return b * array.batch_stride + h * array.head_stride + row * array.row_stride;
 }
 
+// The smaller and the larger of two counts or sizes. Floats have rules of their own for NaN and zeros: these are not for
+// them.
+template <class T>
+constexpr HEED_INLINE T smaller_of(T a, T b) {
+  return a < b ? a : b;
+}
+template <class T>
+constexpr HEED_INLINE T larger_of(T a, T b) {
+  return a < b ? b : a;
+}
+
 // The one clamp: x, or the nearer end of [low, high].
-HEED_INLINE int32_t clamp(int32_t x, int32_t low, int32_t high) { return x < low ? low : x < high ? x : high; }
+HEED_INLINE int32_t clamp_to(int32_t x, int32_t low, int32_t high) {
+  if (x < low) return low;
+  return x < high ? x : high;
+}
 struct narrow_rows {
   input_rows numbers, scales;  // scales: of int8, one of a row
   int32_t dtype;               // heed_dtype
@@ -112,7 +126,7 @@ class row_cursor {
 
  private:
   const stream &s;
-  int32_t clip(int32_t key) const { return clamp(key, 0, s.n_kv); }
+  int32_t clip(int32_t key) const { return clamp_to(key, 0, s.n_kv); }
 };
 
 }  // namespace
@@ -149,7 +163,7 @@ struct key_block {
 };
 // What row r sees of a block, counted from its begin.
 [[maybe_unused]] static HEED_NOINLINE int32_t clip_to(const key_block &b, int32_t key) {
-  return clamp(key - b.begin, b.from, b.n);
+  return clamp_to(key - b.begin, b.from, b.n);
 }
 HEED_INLINE key_range seen_of_block(const tile &t, const key_block &b, int32_t r) {
   return {clip_to(b, t.first[r]), clip_to(b, t.last[r])};

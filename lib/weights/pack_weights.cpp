@@ -92,7 +92,8 @@ void narrow_piece(const float *x, int32_t dtype, float scale, piece &to) {
   }
   int8_t y[block_inputs];
   narrow_numbers(x, to.n, scale, y);
-  for (int32_t k = 0; k < to.n; k++) to.bits[k] = static_cast<uint32_t>(dtype == HEED_Q4_0 ? clamp(y[k], -8, 7) : y[k]);
+  for (int32_t k = 0; k < to.n; k++)
+    to.bits[k] = static_cast<uint32_t>(dtype == HEED_Q4_0 ? clamp_to(y[k], -8, 7) : y[k]);
 }
 
 // Where the format puts inputs from `begin` on, and scales, of an output of a panel.

@@ -93,11 +93,11 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
 
 // What the rows of the register at `row` see of a block lies in [first_seen, last_seen).
 HEED_INLINE int32_t first_seen(const tile &t, const key_block &b, int32_t row) {
-  return clamp(t.first[row] - b.begin, b.from, b.n);
+  return clamp_to(t.first[row] - b.begin, b.from, b.n);
 }
 template <class V>
 HEED_INLINE int32_t last_seen(const tile &t, const key_block &b, int32_t row) {
-  return clamp(t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin, 0, b.n);
+  return clamp_to(t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin, 0, b.n);
 }
 
 // Scores of keys [from, to) of a block for VECS registers of rows that start at `row`.

@@ -257,7 +257,7 @@ struct ragged_rows {
 [[maybe_unused]] static HEED_COLD void sum_ragged(const sum_operands &o, chain from, int32_t n_rows,
                                                   const ragged_rows &of, int32_t height,
                                                   void (*sum)(const sum_operands &o, chain from, int32_t n_rows)) {
-  const auto depth = [&](int32_t bound) { return clamp(bound - of.origin, 0, o.depth); };
+  const auto depth = [&](int32_t bound) { return clamp_to(bound - of.origin, 0, o.depth); };
   const auto sum_part = [&](int32_t row, int32_t rows, int32_t begin, int32_t end, chain start) {
     sum_operands part = o;
     part.a += row * o.a_row + begin * o.a_depth;
