@@ -16,7 +16,7 @@ grep -n 'const heed_\(matrix\|matrix_out\|tensor\|tensor_out\|memory\|weights\|n
 # 4: memory, then executor, come last.
 cat $headers | tr '\n' ' ' | grep -o 'HEED_API [^;]*;' | grep 'heed_memory [a-z]*,' | grep -v 'heed_memory [a-z]*, *\(const heed_executor\|heed_selftest_report\|heed_memory [a-z]*)\)' && complain "something other than an executor behind the memory"
 # 5: each HEED_NOUN_BYTES has its function.
-for macro in $(cat $headers | sed -n 's/^#define HEED_\([A-Z_]*\)_BYTES(.*/\1/p' | grep -v 'FORMAT\|RING\|SEQUENCE'); do
+for macro in $(cat $headers | sed -n 's/^#define HEED_\([A-Z_]*\)_BYTES(.*/\1/p' | grep -v 'DTYPE\|RING\|SEQUENCE'); do
   name=heed_$(echo "$macro" | tr '[:upper:]' '[:lower:]')_bytes
   grep -q "size_t $name(" $headers || complain "HEED_${macro}_BYTES has no $name"
 done

@@ -40,7 +40,7 @@ heed_status use_cache(void) {
   heed_attention call;
   heed_rope rope;
   const heed_status status = heed_rope_init(&rope, HEED_ROPE_HALVES);
-  shape.kind = HEED_CACHE_RING, shape.pinned = 1, shape.spare = 2, shape.format = HEED_INT8;
+  shape.kind = HEED_CACHE_RING, shape.pinned = 1, shape.spare = 2, shape.dtype = HEED_INT8;
   if (status || heed_cache_init(&cache, &shape, memory)) return status;
   rope.rotary_dim = 2;
   call = heed_attention_of_cache(&cache, own, 1, 1, own + 8, scratch);
@@ -61,7 +61,7 @@ heed_status use_narrow(void) {
   narrow.k = heed_typed_head_major(halves, HEED_NULL, HEED_F16, 4, 1, 3);
   narrow.v = heed_typed_token_major(halves, HEED_NULL, HEED_BF16, 4, 1, 3);
   narrow.out = heed_typed_token_major_out(halves + 16, HEED_F16, 2, 1, 3);
-  options.narrow = &narrow;
+  options.typed = &narrow;
   call.options = &options;
   return status ? status : heed_attention_run(&call);
 }
@@ -72,7 +72,7 @@ static void run(void *user, int32_t n_tasks, heed_task task, void *context) {
 }
 heed_status use_layers(void);
 heed_status use_layers(void) {
-  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(2, 4, 2, 2, 2, 2, 4, 0));
+  HEED_MEMORY(memory, HEED_TRANSFORMER_LAYER_BYTES(2, 4, 2, 2, 4, 0));
   heed_attention_layer attention = heed_attention_layer_default(4, 2);
   heed_transformer_layer layer = heed_transformer_layer_default(&attention, 4, heed_layer_norm, heed_relu);
   const heed_executor executor = heed_executor_of(run, HEED_NULL, 1);
@@ -217,6 +217,7 @@ HEED_API size_t macros(int32_t n, int32_t format, heed_status status) {
          HEED_WORKSPACE_MIN_BYTES(n, n) + HEED_ATTENTION_LAYER_BYTES(n, n, n, n, n) + HEED_CAST(size_t, n) +
          HEED_LAYER_QKV_FLOATS(n, n, n, n) + HEED_LAYER_ROUND(HEED_SIZE(n)) + HEED_LAYER_GREATER(of_all[0], least[0]) +
          HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, n, n, n, n, n, n, format) +
+         HEED_TRANSFORMER_LAYER_BYTES(n, n, n, n, n, format) + HEED_TRANSFORMER_LAYER_MIN_BYTES(n, n, n, n, n, format) +
          HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, n, n, n, n, n, n, format) + HEED_CACHE_SLOTS(n) +
          HEED_CACHE_BYTES(n, n, n, n, n, format) + HEED_RING_BYTES(n, n, n, n, n, n, n, format) +
          HEED_CACHE_BYTES_OF_SLOTS(HEED_SIZE(n), n, n, n, n, format) + HEED_PARTIAL_BYTES(n, n, n, n) +

@@ -70,7 +70,7 @@ int main(void) {
   if (print(m.raw, m.b) | print(arrays_raw_weights(), arrays_b)) return 1;
   return print(m.w, m.b) | print(m.q8, m.b) | print(m.packed, m.b) | print(arrays_w_weights(), arrays_b) |
          print(arrays_q8_weights(), arrays_b) | print(packed, arrays_b) |
-         (m.q4.format != HEED_Q4_0) | (arrays_q4_weights().format != HEED_Q4_0) | (arrays_raw[1] != -1) |
+         (m.q4.dtype != HEED_Q4_0) | (arrays_q4_weights().dtype != HEED_Q4_0) | (arrays_raw[1] != -1) |
          (arrays_raw_zero_points[0] != 0);
 }
 END

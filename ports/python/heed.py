@@ -137,7 +137,7 @@ _mask = _struct("heed_mask", [("u", "struct_size"), ("p", "code"), ("i", "n_keys
 _options = _struct("heed_options", [("u", "struct_size"), ("p", "ranges mask softcap alibi sinks scores weights lse column_sums "
                                                                 "topk_weights partial typed")])
 _attention = _struct("heed_attention", [
-    ("u", "struct_size"), ("i", "batch n_heads n_kv_heads n_q n_kv head_dim v_dim"), ("f", "scale"), ("i", "causal position"),
+    ("u", "struct_size"), ("i", "batch_size n_heads n_kv_heads n_q n_kv head_dim v_dim"), ("f", "scale"), ("i", "causal position"),
     (_tensor, "q k v out"), (_memory, "workspace"), ("p", "executor options cache")])
 _attention_layer = _struct("heed_attention_layer", [
     ("u", "struct_size"), ("i", "model_dim n_heads n_kv_heads head_dim v_dim out_dim"), ("f", "scale"), ("i", "causal"),
