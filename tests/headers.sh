@@ -141,7 +141,7 @@ heed::status use_cpp() {
   static heed::partial<1, 2, 3> partial;
   heed::options<1, 2, 4> options;
   options.window(1).keys(3).mask(attend).softcap(1).alibi(of_heads).sinks(of_heads);
-  options.weights(weights).lse(lse).top_k(top, keys);
+  options.weights(weights).lse(lse).topk_weights(top, keys);
   if (auto status = heed::attention(q, k, k, q, room, options); !status) return status;
   static heed::half halves[4][1][3];
   if (auto status = heed::attention(q, halves, k, q, room, options); !status) return status;

@@ -260,9 +260,9 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
  * take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a parallel
  * layer, give ffn_dim + model_dim for ffn_dim. For each further worker add HEED_WORKSPACE_BYTES. A larger workspace is not
  * used. This macro is for head_dim = v_dim = model_dim / n_heads; the other is for any dimensions of heads. */
-#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                      \
-  HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / (n_heads), \
-                                        HEED_SIZE(model_dim) / (n_heads), ffn_dim, gated)
+#define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                               \
+  HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / HEED_SIZE(n_heads), \
+                                        HEED_SIZE(model_dim) / HEED_SIZE(n_heads), ffn_dim, gated)
 #define HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) \
   HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) *                                                            \
                                  (HEED_SIZE(model_dim) +                                                          \
@@ -273,9 +273,10 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
  * else, and for the least workspace of attention. The layer then makes keys and values of all rows first, and computes the
  * rest in pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives
  * the same bits. The arguments are those of the two macros above. */
-#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                      \
-  HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / (n_heads), \
-                                            HEED_SIZE(model_dim) / (n_heads), ffn_dim, gated)
+#define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated) \
+  HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads,              \
+                                            HEED_SIZE(model_dim) / HEED_SIZE(n_heads),      \
+                                            HEED_SIZE(model_dim) / HEED_SIZE(n_heads), ffn_dim, gated)
 #define HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) \
   HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * (HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(0, n_kv_heads, head_dim, v_dim) +       \
                                       HEED_SIZE(model_dim) +                                                          \

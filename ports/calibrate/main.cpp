@@ -72,7 +72,7 @@ arguments read_arguments(int argc, char **argv) {
   return a;
 }
 
-// Floats differ between the two profiles. This one every computer has.
+// Floats differ between the two arithmetics. This one every computer has.
 void use_one_arithmetic() {
   for (int32_t i = 0; i < heed_isa_count(); ++i) {
     if (heed_isa_arithmetic(heed_isa_name(i)) != HEED_ARITHMETIC_NO_FMA) continue;

@@ -24,7 +24,7 @@ BEGIN {
   holds["place_rows"] = "^place_sequence$"; holds["check_sequence"] = "^check_tokens_of_sequence$"
   holds["check_and_append"] = "^check_and_append_rows$"
   # The hooks of a rule, in the order in which a call comes to them.
-  holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_narrow"] = "^place_narrow$"
+  holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_typed"] = "^place_typed$"
   holds["put_out"] = "^put_out$"; holds["range"] = "^range_of_entry$"; holds["open"] = "^open_narrow$"; holds["resume"] = "^resume$"; holds["sees"] = "^sees$"
   holds["score"] = "^score_(stored|narrow)$"; holds["score_keys"] = "^score_stored$"; holds["apply"] = "^apply_rule$"
   holds["keep"] = "^(scalar )?keep$"; holds["softcap"] = "^softcap_block$"; holds["alibi"] = "^alibi_block$"

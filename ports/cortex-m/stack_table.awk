@@ -9,7 +9,7 @@ NF == 4 { bound[$1, $2, $3] = $4; next }
 $2 == "debug" { if ($5 > most["any, Debug", "gcc", $1]) most["any, Debug", "gcc", $1] = $5; debug = 1; next }
 {
   row = $4
-  if ($4 ~ /_init|_clear$|_reset$|_truncate$|_seal$|_open$|kernel_use$|weights_check$/) row = "all init, cache reset, seal, open, weights_check, truncate, sequence clear, kernel_use"
+  if ($4 ~ /_init|_clear$|_reset$|_truncate$|_save$|_load$|_open$|isa_use$|_checksum$|weights_check$/) row = "all init, cache reset, save, load, weights open, checksum, truncate, sequence clear, isa_use"
   b = bound[$1, "all", $4]
   if ($4 == "heed_attention_run" && $3 == "attention, plain") { note("heed_attention_run, plain", $2, $1, $5); note("heed_attention_run, plain", "graph", $1, bound[$1, "plain", $4]) }
   if ($4 == "heed_self_attention") b = bound[$1, "plain", $4]

@@ -80,7 +80,7 @@ int main(void) {
   const char *kernel = heed_isa_current();
   port_write("# kernel ");
   port_write(kernel);
-  port_write(heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "\nprofile fma\n" : "\nprofile no-fma\n");
+  port_write(heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "\narithmetic fma\n" : "\narithmetic no-fma\n");
   int faults = selftest();
   faults += known_answers();
   faults += random_shapes();

@@ -177,7 +177,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_int_cache_save(...) MEASURED(heed_int_cache_save, __VA_ARGS__)
 #define heed_int_cache_load(...) MEASURED(heed_int_cache_load, __VA_ARGS__)
 #define heed_weights_in_integers(...) MEASURED(heed_weights_in_integers, __VA_ARGS__)
-#define heed_int_linear(...) MEASURED(heed_int_projection, __VA_ARGS__)
+#define heed_int_linear(...) MEASURED(heed_int_linear, __VA_ARGS__)
 #define heed_int_add(...) MEASURED(heed_int_add, __VA_ARGS__)
 #define heed_int_multiply(...) MEASURED(heed_int_multiply, __VA_ARGS__)
 #define heed_int_rescale(...) MEASURED(heed_int_rescale, __VA_ARGS__)
