@@ -11,7 +11,7 @@ for kernel in $(echo "$kernels" | tr , ' '); do
   HEED_ISA=$kernel "$@" P1 P2 P6 D1 >>"$found"
 done
 awk -F'"' '
-  !/^\{"shape":"[PD][0-9]","kernel":"[a-z0-9-]+","arithmetic":"(un)?fma","clock":"[a-z_-]+","unit":"[a-z]+","count":[0-9]+,"per_multiply_add":[0-9]+\.[0-9][0-9][0-9][0-9],"workspace_bytes":[0-9]+,"digest":"[0-9a-f]+","emulated":(true|false)\}$/ {
+  !/^\{"shape":"[PD][0-9]","kernel":"[a-z0-9-]+","arithmetic":"(no-)?fma","clock":"[a-z_-]+","unit":"[a-z]+","count":[0-9]+,"per_multiply_add":[0-9]+\.[0-9][0-9][0-9][0-9],"workspace_bytes":[0-9]+,"digest":"[0-9a-f]+","emulated":(true|false)\}$/ {
     print "malformed: " $0
     wrong++
     next
