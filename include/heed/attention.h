@@ -37,8 +37,8 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * head. Query head h reads key/value head h / (n_heads / n_kv_heads). Attention is multi-head if the numbers of heads
  * are equal, grouped if n_kv_heads is smaller, and multi-query if n_kv_heads is 1.
  *
- * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size, n_kv_heads, n_kv, v_dim),
- *         out (batch_size, n_heads, n_q, v_dim).
+ * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size,
+ *         n_kv_heads, n_kv, v_dim), out (batch_size, n_heads, n_q, v_dim).
  * Mask: With causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
  * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
  *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
@@ -47,13 +47,10 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  *         checks each tensor from its first to its last element, so it refuses an output that is woven into an input.
  * Threads: Small calls run on the caller's thread even with an executor. One query row with many keys is split at
  *         multiples of 1024 keys.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for CALL; OUT_OF_RANGE for BATCH_SIZE, N_HEADS,
- *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL; SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); NOT_FINITE for
- *         SCALE (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
- *         BAD_STRIDE, OVERFLOW for Q, K, V, OUT; CONFLICT for Q, K, V, OUT (in the call, and in a cache, in narrow
- *         tensors or in a partial); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for OUT,
- *         WORKSPACE, also with the call itself or its executor; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- *         NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR; the statuses that cache.h and options.h state.
+ * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); NOT_FINITE for SCALE also if scale * log2(e) is not
+ *         finite; CONFLICT for Q, K, V, OUT (in the call, and in a cache, in typed tensors or in a partial); OVERLAP
+ *         for OUT, WORKSPACE also with the call itself or its executor; the statuses that cache.h and options.h
+ *         state.
  * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
  *         and Gimelshein 2018 (online softmax), Dao et al. 2022 (tiling). */
 typedef struct heed_attention {
@@ -104,8 +101,8 @@ static inline heed_attention heed_attention_of(const float *q, const float *k, c
 }
 
 /* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape and length come from the cache. q
- * and out are token-major (batch_size, n_q, n_heads, dim), and batch_size is the number of sequences. causal is 1. cache must not
- * be null. */
+ * and out are token-major (batch_size, n_q, n_heads, dim), and batch_size is the number of sequences. causal is 1.
+ * cache must not be null. */
 static inline heed_attention heed_attention_of_cache(const heed_cache *cache, const float *q, int32_t n_q,
                                                      int32_t n_heads, float *out, heed_memory workspace) {
   const int32_t d = cache->shape.head_dim;
@@ -122,8 +119,7 @@ static inline heed_attention heed_attention_of_cache(const heed_cache *cache, co
 /* Plain self-attention with one head and no learned weights: Q = K = V = x. out (n, dim) is disjoint from x (n, dim).
  * scale is as in heed_attention. dim is 1 to HEED_MAX_DIM. The workspace is that of head_dim = v_dim = dim.
  * Error: as heed_attention.
- * Status: as heed_attention, with X, OUT, N, HEAD_DIM as names of the arguments; SHAPE_MISMATCH for OUT if the shapes differ.
- */
+ * Status: as heed_attention, with X, OUT, N, HEAD_DIM as names of the arguments. */
 HEED_API heed_status heed_self_attention(heed_matrix x, float scale, heed_matrix_out out, heed_memory workspace);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
  *
  * The cache lies in one piece of memory that belongs to the caller. Its size is a constant expression. Keys are stored
- * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in a narrow dtype. Everything
- * that heed_attention does works on a cache, with the bits of a call on the widened keys and values.
+ * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in fewer bits. Everything
+ * that heed_attention does works on a cache, with the bits of a call on the same keys and values in f32.
  *
  *   heed_cache_shape shape = heed_cache_shape_default(512, KV_HEADS, HEAD_DIM);
  *   HEED_MEMORY(memory, HEED_CACHE_BYTES(512, 1, KV_HEADS, HEAD_DIM, HEAD_DIM, HEED_F32));
@@ -35,9 +35,9 @@ typedef enum heed_cache_kind {
 } heed_cache_kind;
 
 /* The size of a cache. A ring keeps `spare` tokens beyond the window. So you can append up to spare + 1 tokens at once,
- * or take up to spare + 1 tokens back, and every query still sees its whole window. Tokens that are taken back count from
- * the greatest length that the sequence has had: new tokens are written over the oldest ones, and taking them back does not
- * bring those back. */
+ * or take up to spare + 1 tokens back, and every query still sees its whole window. Tokens that are taken back count
+ * from the greatest length that the sequence has had: new tokens are written over the oldest ones, and taking them
+ * back does not bring those back. */
 typedef struct heed_cache_shape {
   uint32_t struct_size; /* sizeof(heed_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -88,10 +88,9 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  * left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens of it,
  * from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *
- * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
- * sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have more than it
- * promises), PINNED (ranges have more pinned keys than the ring, and some of these are gone); as heed_cache_append for
- * CACHE. */
+ * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter
+ * than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have more
+ * than it promises), PINNED (ranges have more pinned keys than the ring, and some of these are gone). */
 typedef struct heed_cache {
   uint32_t struct_size; /* sizeof(heed_cache) */
   const heed_code *code;
@@ -100,63 +99,58 @@ typedef struct heed_cache {
 } heed_cache;
 
 /* Makes an empty cache in `memory`.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE,
- * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, PINNED, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM;
- * BAD_DTYPE for FORMAT; UNSUPPORTED for PINNED, SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL,
- * OVERFLOW, OVERLAP for MEMORY. */
+ * Status: UNSUPPORTED for PINNED, SPARE (not 0 in a linear cache). */
 HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 
 /* The largest rotary_dim of a rope that heed_cache_append applies. */
 #define HEED_CACHE_MAX_ROTARY_DIM 256
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
- * and row_stride are used. If rope is not null, it turns each key by the position of its token before the key is
+ * and row_stride are used. If rope is not null, it rotates each key by the position of its token before the key is
  * stored. The positions begin at the length of the sequence. Here rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM.
  *
- * A ring goes on for ever: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and column
- * sums, kv_lengths, first_key, and the keys of heed_topk_weights. So when a sequence of a ring has more than HEED_MAX_COUNT / 2
- * columns after an append, the ring numbers its columns anew: a multiple of its slots and of 1024 is taken from all but the
- * pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves, positions, distances and lengths
- * go on, and all results have the bits that they would have had. Of one sequence, column c is the token at position
- * heed_cache_length - heed_cache_longest + c, but for pinned ones. A call of a layer that numbers anew gives the new columns.
+ * A ring never ends: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and
+ * column sums, kv_lengths, first_key, and the keys of heed_topk_weights. So when a sequence of a ring has more than
+ * HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew: a multiple of its slots and of 1024
+ * is taken from all but the pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves,
+ * positions, distances and lengths go on, and all results have the bits that they would have had. Of one sequence,
+ * column c is the token at position heed_cache_length - heed_cache_longest + c, but for pinned ones. A call of a layer
+ * that numbers anew gives the new columns.
  *
- * Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew before its columns end. In a larger ring a
- * sequence may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a mask appends
- * to, as the columns of its mask are those before the call: one call without a mask, or one heed_cache_append, numbers it
- * anew.
+ * Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew before its columns end. In a larger
+ * ring a sequence may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a
+ * mask appends to, as the columns of its mask are those before the call: one call without a mask, or one
+ * heed_cache_append, numbers it anew.
  *
- * Numbers that do not fit the dtype are treated as in heed_convert_from_f32: NOT_FINITE for K, V if int8 has no scale for a row.
- * A key that is finite as given and infinite when turned has no scale either.
- * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare), and nothing has changed;
- * OUT_OF_RANGE for SEQUENCE, N, POSITION (more columns than HEED_MAX_COUNT); as heed_attention_run for K, V; as
- * heed_rope_apply for ROPE; NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, CORRUPT for CACHE, and OVERLAP if k, v, rope
- * or the handle lie in its memory. */
+ * Numbers that do not fit the dtype are treated as in heed_convert_from_f32: NOT_FINITE for K, V if int8 has no scale
+ * for a row. A key that is finite as given and infinite when rotated has no scale either.
+ * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
+ * POSITION (more columns than HEED_MAX_COUNT); as heed_rope_apply for ROPE. Nothing has changed then. */
 HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                                        const heed_rope *rope);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if `length` is
- * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
- * again. All tokens of a ring, or all but pinned ones, can be taken back at any time.
- * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; EVICTED for LENGTH; as heed_cache_append for CACHE. */
+ * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if
+ * `length` is at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin
+ * this count again. All tokens of a ring, or all but pinned ones, can be taken back at any time.
+ * Status: EVICTED for LENGTH. */
 HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length);
-/* Empties all sequences.
- * Status: as heed_cache_append for CACHE. */
+/* Empties all sequences. */
 HEED_API heed_status heed_cache_reset(heed_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it in
- * an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_cache_truncate. */
+/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it
+ * in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_cache_truncate. */
 HEED_API int64_t heed_cache_length(const heed_cache *cache, int32_t sequence);
 /* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
- * taken from the numbers of its columns (see heed_cache_append). The newest token has the last column. A negative result
- * is a status, for CACHE as in heed_cache_append. */
+ * taken from the numbers of its columns (see heed_cache_append). The newest token has the last column. A negative
+ * result is a status, for CACHE as in heed_cache_append. */
 HEED_API int32_t heed_cache_longest(const heed_cache *cache);
 
-/* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first
- * heed_cache_bytes of its memory. To restore it, copy these bytes into a memory and open that instead of calling
- * heed_cache_init. shape must be the shape that the cache was made with. heed_cache_load compares a checksum over all
- * bytes, and refuses damaged memory. Any change of the cache removes its seal.
- * Status: heed_cache_save as heed_cache_append for CACHE; heed_cache_load as heed_cache_init; CORRUPT for MEMORY (it is
- * not a sealed cache, has another shape, or is damaged). */
+/* Save a cache and restore it, also on a machine of the other byte order. To save it, call heed_cache_save and keep
+ * the first heed_cache_bytes of its memory. To restore it, copy these bytes into a memory and load that instead of
+ * calling heed_cache_init. shape must be the shape that the cache was made with. heed_cache_load compares a checksum
+ * over all bytes, and refuses damaged memory. Any change of the cache makes the checksum invalid: save again.
+ * Status: heed_cache_load as heed_cache_init; CORRUPT for MEMORY (it is not a saved cache, has another shape, or is
+ * damaged). */
 HEED_API heed_status heed_cache_save(heed_cache *cache);
 HEED_API heed_status heed_cache_load(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory);
 

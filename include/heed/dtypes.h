@@ -1,8 +1,8 @@
-/* heed: dtypes: matrices and tensors of numbers in fewer bits, and their conversion. weights.h has weights. Include heed.h.
+/* heed: matrices and tensors of numbers in fewer bits, and their conversion. weights.h has weights. Include heed.h.
  *
- * Narrow dtypes are only for storage: every result has the bits of the f32 call on the widened values. Widening is
- * exact for f16 and bf16, also for subnormal f16. An int8 number widens to one product, number * scale, rounded to f32.
- * Narrowing rounds to nearest, ties to even.
+ * Dtypes other than f32 are for storage: every result has the bits of the f32 call on the converted values. Conversion
+ * to f32 is exact for f16 and bf16, also for subnormal f16. An int8 number becomes one product, number * scale,
+ * rounded to f32. Narrowing rounds to nearest, ties to even.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_DTYPES_H
@@ -67,17 +67,12 @@ static inline heed_typed_matrix_out heed_typed_matrix_out_of(void *data, float *
  * Error: |y - x| is at most 2^-11 |x| + 2^-25 in f16 (up to 65504), 2^-8 |x| in bf16, and scale * (0.5 + 2^-16) in int8
  * if the scale is not subnormal.
  * Aliasing: y and its scales are disjoint from x and from each other.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW for X; BAD_DTYPE, NULL_POINTER, MISALIGNED,
- * BAD_STRIDE, OVERFLOW, OVERLAP, SHAPE_MISMATCH (another shape) for Y; int8 only: BAD_SCALES (null, misaligned), OVERFLOW,
- * OVERLAP for Y, NOT_FINITE for X. */
+ * Status: NOT_FINITE for X if HEED_INT8 has no scale for a row (NaN or infinity). */
 HEED_API heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y);
 
 /* Writes the rows of x (n, dim), in any dtype, to y (n, dim) as floats.
  * Error: none; in int8 one rounding.
- * Aliasing: y is disjoint from x and its scales.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP (with x or its scales) for Y;
- * BAD_DTYPE, NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, SHAPE_MISMATCH (another shape) for X; int8 only: BAD_SCALES
- * (null, misaligned), OVERFLOW for X. */
+ * Aliasing: y is disjoint from x and its scales. */
 HEED_API heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y);
 
 /* --------------------------------------------------------------------------------------- queries, keys, values, out */
@@ -99,28 +94,29 @@ typedef struct heed_typed_tensor_out {
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_typed_tensor_out;
 
-/* Tensors of a call of attention in any dtype, for heed_options.narrow. The call's own tensor of that name then has
+/* Tensors of a call of attention in any dtype, for heed_options.typed. The call's own tensor of that name then has
  * data null.
  *
- *   heed_typed_tensors narrow;
- *   heed_typed_tensors_init(&narrow);
- *   narrow.k = heed_typed_head_major(k, NULL, HEED_F16, n_kv, n_kv_heads, head_dim);
- *   options.narrow = &narrow;
+ *   heed_typed_tensors typed;
+ *   heed_typed_tensors_init(&typed);
+ *   typed.k = heed_typed_head_major(k, NULL, HEED_F16, n_kv, n_kv_heads, head_dim);
+ *   options.typed = &typed;
  *
- * Shapes: as in heed_attention. All options combine with narrow tensors. A cache combines only with narrow q and out.
+ * Shapes: as in heed_attention. All options combine with typed tensors. A cache combines only with typed q and out.
  * With a partial, out is not written: its data must be null here, too.
- * Error: The result has the bits of the call on the widened q, k and v. out is what heed_convert_from_f32 makes of this result.
+ * Error: The result has the bits of the call on q, k and v as f32. out is what heed_convert_from_f32 makes of
+ * this result.
  * Aliasing: out is disjoint from everything else. q, k, v and scales may share memory.
- * Workspace: as without narrow tensors. Narrow queries and a narrow out take part of it, so fewer rows are computed
- * together. If the workspace has no room for one row of widened queries (near the minimum, if head_dim > 264 +
+ * Workspace: as without typed tensors. Queries and an out of fewer bits take part of it, so fewer rows are computed
+ * together. If the workspace has no room for one row of queries in f32 (near the minimum, if head_dim > 264 +
  * 2 * v_dim), scores are computed number by number, which is slow.
- * Speed: Keys and values are widened while they are read. If the processor has vector instructions for this, decoding
+ * Speed: Keys and values are converted while they are read. If the processor has vector instructions for this, decoding
  * takes about the time of f32, and less if memory limits the speed. f16 takes up to a seventh more than f32 if the keys
- * and values come from near caches of the processor. A Cortex-M4F widens one number at a time. There a call took 3.0
- * times as long as heed_convert_to_f32 and the f32 call together, 22.8 KB of code instead of 7.8 KB, and 2.4 KB of stack instead
- * of 0.7 KB. So widen first there, if the floats have room.
- * Status: of a call: CONFLICT for Q, K, V, OUT (K, V also with a cache; OUT with a partial); BAD_DTYPE, MISALIGNED,
- * BAD_STRIDE, OVERFLOW, BAD_SCALES for Q, K, V, OUT; OVERLAP for OUT. In layers and sequences: UNSUPPORTED for NARROW. */
+ * and values come from near caches of the processor. A Cortex-M4F converts one number at a time. There a call took 3.0
+ * times as long as heed_convert_to_f32 and the f32 call together, 22.8 KB of code instead of 7.8 KB, and 2.4 KB of
+ * stack instead of 0.7 KB. So convert first there, if the floats have room.
+ * Status of a call: CONFLICT for Q, K, V, OUT (K, V also with a cache; OUT with a partial). In layers and sequences:
+ * UNSUPPORTED for TYPED. */
 typedef struct heed_typed_tensors {
   uint32_t struct_size; /* sizeof(heed_typed_tensors) */
   const heed_code *code;
@@ -128,11 +124,11 @@ typedef struct heed_typed_tensors {
   heed_typed_tensor_out out; /* what it writes */
 } heed_typed_tensors;
 
-/* Makes an object without narrow tensors: all data is null. Status: NULL_POINTER, MISALIGNED for NARROW. */
-HEED_API heed_status heed_typed_tensors_init(heed_typed_tensors *narrow);
+/* Makes an object without typed tensors: all data is null. */
+HEED_API heed_status heed_typed_tensors_init(heed_typed_tensors *typed);
 
-/* Contiguous tensors in the layouts of types.h. scales is null, or contiguous in the order of the rows, as heed_convert_from_f32
- * writes them. */
+/* Contiguous tensors in the layouts of types.h. scales is null, or contiguous in the order of the rows, as
+ * heed_convert_from_f32 writes them. */
 static inline heed_typed_tensor heed_typed_token_major(const void *data, const float *scales, int32_t dtype,
                                                        int32_t n_rows, int32_t n_heads, int32_t dim) {
   heed_typed_tensor t = {data,  heed_token_major(scales, n_rows, n_heads, 1),

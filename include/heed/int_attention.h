@@ -42,10 +42,10 @@ typedef struct heed_int_mask {
 
 /* ------------------------------------------------------------------------------------------------------- workspace */
 
-/* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend on
- * the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece for
- * each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is 2648.
- * HEED_INT_WORKSPACE_BYTES(64, 64) is 111872. */
+/* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend
+ * on the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece
+ * for each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is
+ * 2648. HEED_INT_WORKSPACE_BYTES(64, 64) is 111872. */
 #define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
 /* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
  * in a kernel's order. */
@@ -73,17 +73,17 @@ HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
  * share one pass over its keys. Probabilities have 15 bits, and scores are never rounded to int8. lib/arithmetic.hpp
  * states the rules I1 to I9.
  *
- * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size, n_kv_heads, n_kv, v_dim),
- *         out (batch_size, n_heads, n_q, v_dim).
+ * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size,
+ *         n_kv_heads, n_kv, v_dim), out (batch_size, n_heads, n_q, v_dim).
  * Scales: of q for the call, or for each head and row (scores); of k and v for the call, or for each head (scores,
  *         values). An additive mask, a softcap, ALiBi and scales of single keys are not possible.
- * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not -1,
- *         iff j >= position + i - left_window if that is not -1, iff j < kv_lengths[b], and iff its byte of the mask is
- *         not 0. Blocks of 256 keys of which a tile of rows sees none cost next to nothing.
+ * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not
+ *         -1, iff j >= position + i - left_window if that is not -1, iff j < kv_lengths[b], and iff its byte of the
+ *         mask is not 0. Blocks of 256 keys of which a tile of rows sees none cost next to nothing.
  * Empty: A row that sees no key is the zero point of out.
  * Sinks: one more logit for each head, in 2^-11 octaves: logit * log2(e) * 2048, rounded.
- * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, a sink included, within 3. It is INT32_MIN for
- *         a row that sees no key (and has no sink), and is held within int32.
+ * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, a sink included, within 3. It is INT32_MIN
+ *         for a row that sees no key (and has no sink), and is held within int32.
  * Partial: With partial.data the call adds what it sees to the states of its rows, in the order (b, h, i). It does not
  *         use out, value, values, sinks and lse. Clear the states first (heed_int_partial_clear). Split the keys at
  *         multiples of HEED_INT_BLOCK: each call has its keys in k and v, and the position of its queries among them,
@@ -93,16 +93,11 @@ HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
  *         the rounding of out; quantising q, k and v costs 40 to 160 times that.
  * Aliasing: Inputs may overlap each other. out, lse, partial and workspace are disjoint from everything else.
  * Workspace: of HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
- * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the workers
- *         at multiples of HEED_INT_BLOCK.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for CALL; OUT_OF_RANGE for BATCH_SIZE, N_HEADS,
- *         N_KV_HEADS, N_Q, N_KV, HEAD_DIM, V_DIM, CAUSAL, LEFT_WINDOW, RIGHT_WINDOW, KV_LENGTHS (0 to n_kv); SHAPE_MISMATCH for
- *         N_KV_HEADS (must divide n_heads); NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OUT_OF_RANGE (zero point)
- *         for Q, K, V, OUT; BAD_DTYPE for OUT; OUT_OF_RANGE for SCORE, VALUE (m or e), SCORES, VALUES (one of them);
- *         MISALIGNED, BAD_STRIDE, OVERFLOW for SCORES, MASK; MISALIGNED, OVERFLOW for KV_LENGTHS, VALUES, SINKS, LSE;
- *         NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE, PARTIAL; OVERLAP for OUT, LSE, PARTIAL,
- *         WORKSPACE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR;
- *         with a cache the statuses that int_cache.h states.
+ * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the
+ *         workers at multiples of HEED_INT_BLOCK.
+ * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); OUT_OF_RANGE for Q, K, V, OUT (a zero point), SCORE,
+ *         VALUE (m or e), SCORES, VALUES (one of them), KV_LENGTHS (0 to n_kv); with a cache the statuses that
+ *         int_cache.h states.
  * Source: Vaswani et al. 2017 (attention), Ainslie et al. 2023 (grouped heads), Dao et al. 2022 (tiling); Jacob et al.
  *         2018 (zero points, multipliers); sums of exact bins as in Demmel and Nguyen 2015 (reproducible summation). */
 typedef struct heed_int_attention {
@@ -174,12 +169,11 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
 /* Runs a call. heed_int_attention states what it computes, and the statuses. */
 HEED_API heed_status heed_int_attention_run(const heed_int_attention *call);
 
-/* Makes the states of rows that have seen no key. n_rows is batch_size * n_heads * n_q.
- * Status: OUT_OF_RANGE for ROWS, V_DIM; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for PARTIAL. */
+/* Makes the states of rows that have seen no key. n_rows is batch_size * n_heads * n_q. */
 HEED_API heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial);
 /* Adds the states of `from` to those of `into`. The states are plain memory without addresses: a copy is as good, also
  * on another machine of the same byte order.
- * Status: as heed_int_partial_clear, for TOTAL (into) and PARTIAL (from); OVERLAP for TOTAL. */
+ * Status: the arguments are named TOTAL (into) and PARTIAL (from). */
 HEED_API heed_status heed_int_partial_merge(int32_t n_rows, int32_t v_dim, heed_memory into, heed_memory from);
 /* Writes out (and lse) of a call from call->partial, which stays as it is. Sinks are added here, once. Of v, the zero
  * point is used alone. q, k, scores, mask, ranges, n_kv (any valid number), workspace and executor are not used.

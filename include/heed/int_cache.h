@@ -63,8 +63,8 @@ static inline heed_int_cache_shape heed_int_cache_shape_default(int32_t capacity
   HEED_SIZE_FIT(64 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                  \
                 HEED_SIZE_PRODUCT(HEED_SIZE_64(n_sequences) * HEED_SIZE_64(n_kv_heads), \
                                   HEED_SIZE_64(slots) * (HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim))))
-/* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
- * memory is so large. */
+/* HEED_INT_CACHE_BYTES or HEED_INT_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if
+ * no memory is so large. */
 HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
 
 /* The handle of a cache. The functions below set its fields; do not change them. All that changes from token to token
@@ -73,12 +73,12 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch is n_sequences.
  * The data of call.k and call.v is null; their zero points are those of the cache. kv_lengths is null. n_kv is at least
  * heed_int_cache_longest, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it. The queries are the
- * newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own window.
- * A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
+ * newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own
+ * window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
  *
- * Status of a call: CONFLICT for K, V, KV_LENGTHS; SHAPE_MISMATCH for BATCH, N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point),
- * N_KV (shorter than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have
- * more than it promises); as heed_int_cache_append for CACHE. */
+ * Status of a call: CONFLICT for K, V, KV_LENGTHS; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, K, V
+ * (zero point), N_KV (shorter than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first
+ * query sees; it may have more than it promises). */
 typedef struct heed_int_cache {
   uint32_t struct_size; /* sizeof(heed_int_cache) */
   const heed_int_cache_code *code;
@@ -87,10 +87,7 @@ typedef struct heed_int_cache {
 } heed_int_cache;
 
 /* Makes an empty cache in `memory`.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for CACHE; NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE,
- * OVERFLOW for SHAPE; OUT_OF_RANGE for KIND, CAPACITY, SPARE, N_SEQUENCES, N_KV_HEADS, HEAD_DIM, V_DIM, SHAPE (a zero
- * point); UNSUPPORTED for SPARE (not 0 in a linear cache); NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP for
- * MEMORY. */
+ * Status: OUT_OF_RANGE for SHAPE (a zero point); UNSUPPORTED for SPARE (not 0 in a linear cache). */
 HEED_API heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 
 /* Contiguous rows of n_tokens tokens, each of n_heads heads: (n_tokens, n_heads, dim). */
@@ -101,52 +98,49 @@ static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n
 }
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
- * and row_stride are used, and their zero points, which are those of the cache. Turn keys first, if they are turned by
- * position: heed_int_cache_length is the position of the first. A ring goes on for ever: when a sequence has more than
- * HEED_MAX_COUNT / 2 columns after an append, a multiple of the ring's slots and of 256 is taken from their numbers, and
- * heed_int_cache_longest is small again. No result changes a bit.
- * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
- * SEQUENCE, N; NULL_POINTER, BAD_STRIDE, OVERFLOW, SHAPE_MISMATCH (zero point) for K, V;
- * NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, CORRUPT for CACHE, and OVERLAP if k, v or the handle lie
- * in its memory. */
+ * and row_stride are used, and their zero points, which are those of the cache. Rotate keys first, if they are rotated
+ * by position: heed_int_cache_length is the position of the first. A ring goes on for ever: when a sequence has more
+ * than HEED_MAX_COUNT / 2 columns after an append, a multiple of the ring's slots and of 256 is taken from their
+ * numbers, and heed_int_cache_longest is small again. No result changes a bit.
+ * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); SHAPE_MISMATCH for K,
+ * V (zero point). */
 HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,
                                            heed_int_tensor v, int32_t n);
 /* The same for floats, quantised on the way by the scale of their head, k_scales and v_scales (n_kv_heads): x becomes
  * x / scale, rounded to the nearest integer, halves to the even one, plus the zero point, held within -128 to 127. NaN
  * becomes the zero point. For processors without an FPU this is the one function of a cache that takes soft float.
- * Status: as heed_int_cache_append; MISALIGNED for K, V; BAD_SCALES for K, V (null or misaligned), OUT_OF_RANGE for K, V
- * (a scale is not positive, finite and normal). */
+ * Status: as heed_int_cache_append; OUT_OF_RANGE for K, V (a scale is not positive, finite and normal). */
 HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v,
                                                int32_t n, const float *k_scales, const float *v_scales);
 
 /* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
- * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if `length` is
- * at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin this count
- * again. All tokens can be taken back at any time.
- * Status: OUT_OF_RANGE for SEQUENCE, LENGTH; EVICTED for LENGTH; as heed_int_cache_append for CACHE. */
+ * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if
+ * `length` is at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin
+ * this count again. All tokens can be taken back at any time.
+ * Status: EVICTED for LENGTH. */
 HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length);
-/* Empties all sequences.
- * Status: as heed_int_cache_append for CACHE. */
+/* Empties all sequences. */
 HEED_API heed_status heed_int_cache_reset(heed_int_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it in
- * an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_int_cache_truncate. */
+/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it
+ * in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_int_cache_truncate. */
 HEED_API int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence);
 /* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
  * taken from the numbers of its columns. A negative result is a status, for CACHE as in heed_int_cache_append. */
 HEED_API int32_t heed_int_cache_longest(const heed_int_cache *cache);
 
-/* Save a cache and restore it, also on a machine of the other byte order. To save it, seal it and keep the first
- * heed_int_cache_bytes of its memory. To restore it, copy these bytes into a memory and open that instead of calling
- * heed_int_cache_init. shape must be the shape that the cache was made with. heed_int_cache_load compares a checksum
- * over all bytes, and refuses damaged memory. Any change of the cache removes its seal.
- * Status: heed_int_cache_save as heed_int_cache_append for CACHE; heed_int_cache_load as heed_int_cache_init; CORRUPT
- * for MEMORY (it is not a sealed cache, has another shape, or is damaged). */
+/* Save a cache and restore it, also on a machine of the other byte order. To save it, call heed_int_cache_save and
+ * keep the first heed_int_cache_bytes of its memory. To restore it, copy these bytes into a memory and load that
+ * instead of calling heed_int_cache_init. shape must be the shape that the cache was made with. heed_int_cache_load
+ * compares a checksum over all bytes, and refuses damaged memory. Any change of the cache makes the checksum invalid:
+ * save again.
+ * Status: heed_int_cache_load as heed_int_cache_init; CORRUPT for MEMORY (it is not a saved cache, has another
+ * shape, or is damaged). */
 HEED_API heed_status heed_int_cache_save(heed_int_cache *cache);
 HEED_API heed_status heed_int_cache_load(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 
 /* A call whose queries are the newest n_q tokens of each sequence of a cache. Shape, length and zero points come from
- * the cache. q and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1. Set
- * score and value. cache must not be null. */
+ * the cache. q and out are token-major (batch, n_q, n_heads, dim), and batch is the number of sequences. causal is 1.
+ * Set score and value. cache must not be null. */
 static inline heed_int_attention heed_int_attention_of_cache(const heed_int_cache *cache, const int8_t *q, int32_t n_q,
                                                              int32_t n_heads, int8_t *out, heed_memory workspace) {
   const heed_int_cache_shape s = cache->shape;

@@ -28,9 +28,9 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
                                            const heed_executor *executor);
 
 /* A transformer layer: these calls, one after another. Their results have the bits of heed_int_layer_run. Each number
- * stands for scale * (number - zero point). Capitals are int8 and have the zero point in brackets; small letters are int16
- * with the zero point 0. Each result has a scale of its own, say x_scale, H_scale and so on: you choose them, and the
- * multipliers below say them to the layer.
+ * stands for scale * (number - zero point). Capitals are int8 and have the zero point in brackets; small letters are
+ * int16 with the zero point 0. Each result has a scale of its own, say x_scale, H_scale and so on: you choose them,
+ * and the multipliers below say them to the layer.
  *
  *   norm_first                                     norm last
  *   H (h_zero) = norm1 of x                        H (h_zero) = heed_int_rescale of x by to_h
@@ -54,8 +54,8 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
  *   y = heed_int_add of a by of_a                  t = heed_int_add of a by of_a and u by of_hidden
  *       and u by of_hidden                         y = norm2 of t
  *
- * So P and what activation makes of it have the same zero point: the table is heed_int_table of P_scale, z, 1 / U_scale, z
- * with z = u_zero, and in a gated layer of P_scale, z, 1 / A_scale, z with z = gate_zero. */
+ * So P and what activation makes of it have the same zero point: the table is heed_int_table of P_scale, z, 1 /
+ * U_scale, z with z = u_zero, and in a gated layer of P_scale, z, 1 / A_scale, z with z = gate_zero. */
 typedef struct heed_int_layer {
   uint32_t struct_size;                  /* sizeof(heed_int_layer) */
   int32_t model_dim, ffn_dim;            /* numbers of a row, and of a hidden row */
@@ -69,7 +69,8 @@ typedef struct heed_int_layer {
   heed_int_projection w_down;   /* U to u, int16: (ffn_dim, model_dim) */
   heed_int_norm_function *norm; /* heed_int_layer_norm or heed_int_rms_norm, for both norms */
   heed_int_norm norm1, norm2;   /* (model_dim) each, eps in units of what they take, weights and biases in units of what
-                                 * they give: norm_first norm1 x to H, norm2 a to G; norm last norm1 s to a, norm2 t to y */
+                                 * they give: norm_first: norm1 x to H, norm2 a to G; norm last: norm1 s to a,
+                                 * norm2 t to y */
   const int8_t *activation;     /* (256), of heed_int_table: P to U, in a gated layer P to A */
   int32_t h_zero, q_zero, k_zero, v_zero, c_zero; /* zero points of H, Q, K, V, C: -128 to 127 */
   int32_t g_zero, u_zero;                         /* of G; of U, and of P if the layer is not gated */
@@ -108,10 +109,10 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   return l;
 }
 
-/* Bytes of workspace for n rows, as constant expressions: keys and values of all rows, then for each worker some rows on
- * their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add HEED_INT_LAYER_SIZE_OF_
- * WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from HEED_INT_LAYER_MIN_BYTES up
- * gives the same bits. */
+/* Bytes of workspace for n rows, as constant expressions: keys and values of all rows, then for each worker some rows
+ * on their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add
+ * HEED_INT_LAYER_SIZE_OF_WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from
+ * HEED_INT_LAYER_MIN_BYTES up gives the same bits. */
 #define HEED_INT_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
 #define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define HEED_INT_LAYER_SIZE_OF_KEYS(n, n_kv_heads, head_dim) \
@@ -134,23 +135,20 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
 HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
 HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n);
 
-/* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence. With a cache,
- * they are its next n tokens. A ring takes any number of rows, at most spare + 1 at a time, with the same result.
- * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
- *         y has k rows, which have the bits of the whole call, and is disjoint from x. Keys and values are those of all
- *         rows. A class token needs row 0 of the last layer, and a prompt its last row.
+/* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence. With a
+ * cache, they are its next n tokens. A ring takes any number of rows, at most spare + 1 at a time, with the same
+ * result.
+ * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last
+ *         k. y has k rows, which have the bits of the whole call, and is disjoint from x. Keys and values are those of
+ *         all rows. A class token needs row 0 of the last layer, and a prompt its last row.
  * Threads: rows are shared out in pieces, if the workspace has room for more than one worker.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. workspace is disjoint from
  *         everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER; OUT_OF_RANGE for MODEL_DIM, HIDDEN_DIM,
- *         N_HEADS, N_KV_HEADS, HEAD_DIM, NORM_FIRST, CAUSAL, SCORE, VALUE, MULTIPLIERS (those above, and those of
- *         weights), LAYER (a zero point); SHAPE_MISMATCH for N_KV_HEADS, X, Y, and weights of other sizes; as heed_int_linear
- *         for WQ, WK, WV, WO, W_UP, W_GATE, W_DOWN; NULL_POINTER for NORM, ACTIVATION; as heed_int_layer_norm for
- *         NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS; BAD_DTYPE for X, Y (int16 only); as heed_int_add for X,
- *         Y, EXECUTOR; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for Y, WORKSPACE; as
- *         heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM,
- *         V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL; SHAPE_MISMATCH for OUT_ROWS (more than the
- *         rows of x), Y (it has others). */
+ * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads), X, Y, OUT_ROWS (more than the rows of x), and for
+ *         weights of other sizes; OUT_OF_RANGE for SCORE, VALUE, MULTIPLIERS (those above, and those of weights),
+ *         LAYER (a zero point); BAD_DTYPE for X, Y (int16 only); as heed_int_linear for weights, heed_int_layer_norm
+ *         for norms and heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES (not 1),
+ *         N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory workspace, const heed_executor *executor);
 

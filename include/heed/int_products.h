@@ -28,44 +28,41 @@ extern "C" {
  * CMSIS_NN_USE_SINGLE_ROUNDING; TensorFlow Lite by default rounds twice, which differs by 1 in some 0.1 % of the
  * numbers. acc never leaves int32 without a bias; with one that makes it do so it wraps around.
  * Error: half a unit of y, then the range of y.
- * Speed: On microcontrollers HEED_OUT_IN is read as it lies. On x86 HEED_PACKED is: 512 x 768 x 3072 takes 3.4 times less
- * than HEED_F32 with AVX-512 VNNI, 1.4 times less with AVX2. Other layouts are turned on the stack, again for each 12
- * rows: they take 1.4 times less, and 1.1 times more.
+ * Speed: On microcontrollers HEED_OUT_IN is read as it lies. On x86 HEED_PACKED is: 512 x 768 x 3072 takes 3.4 times
+ * less than HEED_F32 with AVX-512 VNNI, 1.4 times less with AVX2. Other layouts are transposed on the stack, again for
+ * each 12 rows: they take 1.4 times less, and 1.1 times more.
  * Workspace: none. Threads: with an executor, rows or outputs are shared out.
  * Aliasing: y is disjoint from everything else.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_DTYPE, BAD_STRIDE, OVERFLOW for X, Y;
- * SHAPE_MISMATCH for Y (shape), W (n_in); as heed_linear for W, but BAD_DTYPE also for all dtypes but HEED_INT8;
- * OUT_OF_RANGE for X (n_in); NULL_POINTER, MISALIGNED, OVERFLOW for BIAS, MULTIPLIERS; OUT_OF_RANGE for MULTIPLIERS (m
- * outside [2^30, 2^31) or e outside [-31, 30]); OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR. */
+ * Status: SHAPE_MISMATCH for Y (shape), W (n_in); as heed_linear for W, but BAD_DTYPE for all dtypes but HEED_INT8;
+ * OUT_OF_RANGE for X (n_in, a zero point), Y (a zero point), MULTIPLIERS (m outside [2^30, 2^31) or e outside [-31,
+ * 30]). */
 HEED_API heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias,
                                      const heed_multiplier *multipliers, heed_int_matrix_out y,
                                      const heed_executor *executor);
 
 /* Makes weights for heed_linear, for layers and for models of floats, whose products are made in integers: each row of
- * x is quantised to int8 on its way, with a scale of its own (W8A8). packed is what heed_weights_open made of weights in
- * HEED_INT8, HEED_UINT8, HEED_Q8_0 or HEED_Q4_0; the new weights need its bytes as long.
+ * x is quantised to int8 on its way, with a scale of its own (W8A8). packed is what heed_weights_open made of weights
+ * in HEED_INT8, HEED_UINT8, HEED_Q8_0 or HEED_Q4_0; the new weights need its bytes as long.
  *
  *   heed_weights fast;
  *   if (s == HEED_OK) s = heed_weights_in_integers(&fast, packed);
  *   if (s == HEED_OK) s = heed_linear(x, fast, bias, y, HEED_NULL);
  *
- * Rule: s_x = max |x| / 127 over the row, q = x * (127 / max |x|), rounded to nearest, ties to even. Sums of q * number,
- * or of q * (number - zero point), are exact. int8 and uint8: y = (float(sum) * s_x) * scale + bias, where the first
- * product may exceed the range of a float. Blocks: t = float(sum of a block) * scale, y = y + t from +0 in ascending
- * order, and at last y * s_x + bias. All steps round by themselves, so both arithmetics have the same bits.
+ * Rule: s_x = max |x| / 127 over the row, q = x * (127 / max |x|), rounded to nearest, ties to even. Sums of q *
+ * number, or of q * (number - zero point), are exact. int8 and uint8: y = (float(sum) * s_x) * scale + bias, where the
+ * first product may exceed the range of a float. Blocks: t = float(sum of a block) * scale, y = y + t from +0 in
+ * ascending order, and at last y * s_x + bias. All steps round by themselves, so both arithmetics have the same bits.
  * Range: any finite x. y is infinite only if its value without bias is beyond the range.
  * Special rows: a row of x with NaN or infinity becomes NaN. A row whose numbers are all below 2^-100 in magnitude
  * counts as 0.
  * Error: a number of x moves by at most s_x * (0.5 + 2^-15). So |y - exact| <= s_x * (0.5 + 2^-15) * sum |w| +
- * (n + 4) * 2^-24 * (|bias| + s_x * 127 * sum |w|) + 2^-100 * sum |w| + 2^-149, where w are the widened weights of the
+ * (n + 4) * 2^-24 * (|bias| + s_x * 127 * sum |w|) + 2^-100 * sum |w| + 2^-149, where w are the weights in f32 of the
  * output, and n the number of their blocks (int8 and uint8: 0).
  * Speed: many rows take 3.3 times less than with HEED_F32 on a PC with AVX-512 VNNI (blocks 2.3 to 2.6), 1.4 times less
  * with AVX2 (blocks 1.1). One row takes the time of reading the weights' bytes.
  * Workspace: none.
  * Aliasing: w may be packed's own object.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NOT_INITIALIZED (not made by heed_weights_open),
- * BAD_DTYPE, OUT_OF_RANGE (n_in above HEED_INT_MAX_IN), CORRUPT (as heed_linear for W). */
+ * Status: for PACKED: NOT_INITIALIZED (not made by heed_weights_open), OUT_OF_RANGE (n_in above HEED_INT_MAX_IN). */
 HEED_API heed_status heed_weights_in_integers(heed_weights *w, heed_weights packed);
 
 #ifdef __cplusplus

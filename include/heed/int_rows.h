@@ -6,10 +6,8 @@
  *
  * In place: y may be an input, if data, dtype and row_stride are the same. Otherwise y is disjoint from all inputs.
  * Threads: with an executor, rows are shared out. Workspace: none.
- * Status: of all functions: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (a count, a zero point), BAD_DTYPE, BAD_STRIDE,
- * OVERFLOW, SHAPE_MISMATCH (another shape) for each matrix; OVERLAP for Y; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR; OUT_OF_RANGE for MULTIPLIERS (m outside [2^30, 2^31), or e outside the
- * stated range).
+ * Status of all functions: OUT_OF_RANGE for a matrix (a zero point), MULTIPLIERS (m outside [2^30, 2^31), or e
+ * outside the stated range).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_INT_ROWS_H
@@ -51,11 +49,11 @@ typedef struct heed_int_norm {
   uint32_t eps;          /* eps / x_scale^2 * 2^16, rounded */
 } heed_int_norm;
 
-/* y = (x - mean) / sqrt(variance + eps) * weight + bias, and y = x / sqrt(mean of squares + eps) * weight + bias. x and y
- * are (n, dim), dim at most HEED_INT_MAX_NORM_DIM. Sums are exact; a normalised number has 20 bits of fraction.
+/* y = (x - mean) / sqrt(variance + eps) * weight + bias, and y = x / sqrt(mean of squares + eps) * weight + bias. x
+ * and y are (n, dim), dim at most HEED_INT_MAX_NORM_DIM. Sums are exact; a normalised number has 20 bits of fraction.
  * Error: half a unit of y, and 2^-20 * |weight| / y_scale.
  * If all differences (or all numbers) of a row are 0, y is the bias.
- * Status: NULL_POINTER, MISALIGNED, OVERFLOW for WEIGHT, BIAS; OUT_OF_RANGE for WEIGHT (shift). */
+ * Status: OUT_OF_RANGE for WEIGHT (shift). */
 HEED_API heed_status heed_int_layer_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                                          const heed_executor *executor);
 HEED_API heed_status heed_int_rms_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
@@ -71,12 +69,11 @@ typedef enum heed_int_activation {
 
 /* Fills the table of an activation: table[x + 128] = y_zero_point + f(x_scale * (x - x_zero_point)) / y_scale, rounded.
  * y_units is 1 / y_scale; the e of both lie from -30 to 30. It is computed in integers, too: the same table everywhere.
- * Error: 0.5 + 2^-23 units of y, and 2^-20 / y_scale.
- * Status: NULL_POINTER for Y; OUT_OF_RANGE for ACTIVATION, MULTIPLIERS, X (its zero point), Y (its zero point). */
+ * Error: 0.5 + 2^-23 units of y, and 2^-20 / y_scale. */
 HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale, int32_t x_zero_point,
                                     heed_multiplier y_units, int32_t y_zero_point, int8_t table[256]);
 /* y = table[x + 128]. x and y are int8, (n, dim); their zero points play no part.
- * Status: NULL_POINTER for WEIGHT (the table). */
+ * Status: the table is named WEIGHT. */
 HEED_API heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
                                      const heed_executor *executor);
 

@@ -1,4 +1,4 @@
-/* heed: the types and the kernels of the functions in integers. Include heed/integers.h. SPDX-License-Identifier: MIT */
+/* heed: types and kernels of the functions in integers. Include heed/integers.h. SPDX-License-Identifier: MIT */
 #ifndef HEED_INT_TYPES_H
 #define HEED_INT_TYPES_H
 
@@ -79,16 +79,16 @@ HEED_API int32_t heed_int_isa_count(void);
 HEED_API const char *heed_int_isa_name(int32_t index);
 HEED_API const char *heed_int_isa_current(void);
 /* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
- * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for KERNEL. */
+ * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for ISA. */
 HEED_API heed_status heed_int_isa_use(const char *name);
 
 /* Bytes of memory for heed_int_selftest: the least. */
 #define HEED_INT_SELFTEST_BYTES 8192
-/* A self-test of integers, for start-up. It compares attention and products of the kernel in use with plain loops, number
- * by number; then what the plain loops gave, and the functions of rows, with known answers. So it finds a compiler that
- * changes both. memory has HEED_INT_SELFTEST_BYTES or more, aligned to 64; from 64 KB on a kernel packs blocks in it, as it
- * does in a large workspace. A program links all this only if it calls this function. report may be null; n_floats counts
- * the numbers that were compared.
+/* A self-test of integers, for start-up. It compares attention and products of the kernel in use with plain loops,
+ * number by number; then what the plain loops gave, and the functions of rows, with known answers. So it finds a
+ * compiler that changes both. memory has HEED_INT_SELFTEST_BYTES or more, aligned to 64; from 64 KB on a kernel packs
+ * blocks in it, as it does in a large workspace. A program links all this only if it calls this function. report may
+ * be null; n_floats counts the numbers that were compared.
  * Status: as heed_selftest. */
 HEED_API heed_status heed_int_selftest(heed_memory memory, heed_selftest_report *report);
 

@@ -2,8 +2,8 @@
  *
  * Rows are int8 or int16 with scales and zero points, as TensorFlow Lite and CMSIS-NN write them. No number is ever a
  * float, so the functions run as well where there is no FPU; only heed_weights_in_integers is for models of floats. All
- * sums are exact, so their order is free. There is one arithmetic: the same bits on every processor, for every compiler,
- * tile, thread and split.
+ * sums are exact, so their order is free. There is one arithmetic: the same bits on every processor, for every
+ * compiler, tile, thread and split.
  *
  *   HEED_MEMORY(workspace, HEED_INT_WORKSPACE_BYTES(64, 64));
  *   heed_int_attention call = heed_int_attention_of(q, k, v, n, n, 8, 8, 64, out, workspace);

@@ -31,8 +31,7 @@ HEED_API int32_t heed_isa_arithmetic(const char *name);
 HEED_API const char *heed_isa_current(void);
 /* Forces a kernel for the whole process. Null returns to the automatic choice. You may call it at any time: every call
  * of the library takes the kernel once, when it begins, and finishes on it, with all that an executor runs for it.
- * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for KERNEL. In a build with a fixed kernel, any other kernel is unknown.
- */
+ * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for ISA. In a build with a fixed kernel, any other kernel is unknown. */
 HEED_API heed_status heed_isa_use(const char *name);
 
 /* The version of the library that is linked, such as "0.3.0". */
@@ -67,8 +66,7 @@ static inline heed_selftest_report heed_selftest_report_default(void) {
  * reference, and the features of each kernel (heed_selftest_features), with known answers. So it finds a compiler or a
  * mode of the processor that changes both. It needs only HEED_SELFTEST_BYTES of memory, aligned to 64. It takes
  * milliseconds on a PC. report may be null.
- * Status: MISMATCH for KERNEL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW, OVERLAP (with the report) for MEMORY;
- * MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for REPORT. */
+ * Status: MISMATCH for ISA. */
 HEED_API heed_status heed_selftest(heed_memory memory, heed_selftest_report *report);
 
 /* Bytes of memory for heed_selftest_boot. */
@@ -81,9 +79,9 @@ HEED_API heed_status heed_selftest_boot(heed_memory memory, heed_selftest_report
 
 /* Bytes of memory for heed_selftest_features. */
 #define HEED_SELFTEST_FEATURES_BYTES 16384
-/* A self-test of what heed_selftest_boot leaves out: norms, activations, rotary embedding, narrow numbers, options and
- * caches of the kernel in use. It compares each with known answers. A program links all this only if it calls this
- * function. memory has HEED_SELFTEST_FEATURES_BYTES, aligned to 64. report may be null.
+/* A self-test of what heed_selftest_boot leaves out: norms, activations, rotary embedding, numbers of fewer bits,
+ * options and caches of the kernel in use. It compares each with known answers. A program links all this only if it
+ * calls this function. memory has HEED_SELFTEST_FEATURES_BYTES, aligned to 64. report may be null.
  * Status: as heed_selftest. */
 HEED_API heed_status heed_selftest_features(heed_memory memory, heed_selftest_report *report);
 

@@ -4,9 +4,9 @@
  *
  *   heed_attention_layer attention = heed_attention_layer_default(DIM, N_HEADS);
  *   attention.wq = heed_weights_of(wq, NULL, HEED_F32, HEED_OUT_IN, DIM, DIM);     // wk, wv, wo, bq, ... likewise
- *   heed_transformer_layer layer = heed_transformer_layer_default(&attention, HIDDEN, heed_layer_norm, heed_gelu);
- *   layer.w_up = heed_weights_of(w_up, NULL, HEED_F32, HEED_OUT_IN, DIM, HIDDEN);  // w_down, norms, ... likewise
- *   HEED_MEMORY(workspace, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, HIDDEN, 0));
+ *   heed_transformer_layer layer = heed_transformer_layer_default(&attention, FFN_DIM, heed_layer_norm, heed_gelu);
+ *   layer.w_up = heed_weights_of(w_up, NULL, HEED_F32, HEED_OUT_IN, DIM, FFN_DIM);  // w_down, norms, ... likewise
+ *   HEED_MEMORY(workspace, HEED_TRANSFORMER_LAYER_BYTES(ROWS, DIM, N_HEADS, N_HEADS, FFN_DIM, 0));
  *   heed_status s = heed_transformer_layer_run(&layer, heed_matrix_of(x, n, DIM), heed_matrix_out_of(y, n, DIM),
  *                                              workspace, NULL);
  *
@@ -48,15 +48,14 @@ typedef struct heed_ragged_batch {
   const int32_t *lengths; /* (n_sequences): rows of each sequence */
 } heed_ragged_batch;
 
-/* A batch of so many sequences. A run looks at the lengths, not this function.
- * Status: NULL_POINTER, MISALIGNED for BATCH. */
+/* A batch of so many sequences. A run looks at the lengths, not this function. */
 HEED_API heed_status heed_ragged_batch_init(heed_ragged_batch *batch, int32_t n_sequences, const int32_t *lengths);
 
 /* -------------------------------------------------------------------------------------------------- attention layer */
 
 /* Attention with its projections:
  *
- *   q, k, v = x wq + bq, x wk + bk, x wv + bv; q and k turned by rope; k and v appended to the cache
+ *   q, k, v = x wq + bq, x wk + bk, x wv + bv; q and k rotated by rope; k and v appended to the cache
  *   y = attention(q, k, v) wo + bo
  *
  * The weights are wq (model_dim, n_heads * head_dim), wk (model_dim, n_kv_heads * head_dim), wv (model_dim,
@@ -64,7 +63,7 @@ HEED_API heed_status heed_ragged_batch_init(heed_ragged_batch *batch, int32_t n_
  * data is null), y is the context of all heads side by side, and out_dim is n_heads * v_dim. A bias is null, or as long
  * as a row of its projection. n_heads * head_dim and n_heads * v_dim are at most HEED_MAX_DIM.
  *
- * Norms of q and k (Qwen 3, Gemma 3): With qk_norm, each head of q and of k is normalised before rope turns it. With
+ * Norms of q and k (Qwen 3, Gemma 3): With qk_norm, each head of q and of k is normalised before rope rotates it. With
  * qk_norm_whole = 1, all heads of a row are one row of the norm (OLMo 2).
  *
  * Cross-attention (the paper, Whisper, T5, Moonshine): With cross = 1, the rows attend to another sequence. Its keys
@@ -79,9 +78,9 @@ typedef struct heed_attention_layer {
   int32_t causal;                 /* 0 or 1; with 1, row i sees rows 0 to i. It must be 1 with a cache */
   heed_weights wq, wk, wv, wo;    /* weights; wo.data may be null */
   const float *bq, *bk, *bv, *bo; /* biases, or null */
-  const heed_rope *rope;          /* turns q and k, with any rotary_dim, also with a cache; or null */
+  const heed_rope *rope;          /* rotates q and k, with any rotary_dim, also with a cache; or null */
   heed_cache *cache;              /* to which k and v are appended: of one sequence, or those of the batch; or null */
-  const heed_options *options;    /* options of its attention, without partial and narrow tensors; or null */
+  const heed_options *options;    /* options of its attention, without partial and typed tensors; or null */
   heed_norm *qk_norm;             /* the norm of q and k; or null */
   float qk_eps;                   /* of qk_norm */
   const float *q_norm_weight, *q_norm_bias, *k_norm_weight, *k_norm_bias; /* (head_dim), or whole rows; or null */
@@ -114,8 +113,8 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
   return l;
 }
 
-/* Bytes of workspace for n rows: for q, k, v and context, then for the workspace of one worker. For each further worker of
- * an executor add HEED_WORKSPACE_BYTES. A larger workspace is not used. */
+/* Bytes of workspace for n rows: for q, k, v and context, then for the workspace of one worker. For each further
+ * worker of an executor add HEED_WORKSPACE_BYTES. A larger workspace is not used. */
 #define HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim)                                           \
   HEED_SIZE_FIT(HEED_LAYER_ROUND(4 * HEED_SIZE_64(n) * HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim)) + \
                 HEED_WORKSPACE_BYTES(head_dim, v_dim))
@@ -123,55 +122,48 @@ static inline heed_attention_layer heed_attention_layer_default(int32_t model_di
 #define HEED_LAYER_QKV_FLOATS(n_heads, n_kv_heads, head_dim, v_dim) \
   ((HEED_SIZE(n_heads) + HEED_SIZE(n_kv_heads)) * (HEED_SIZE(head_dim) + HEED_SIZE(v_dim)))
 #define HEED_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
-/* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid, or if no memory is so
- * large. */
+/* HEED_ATTENTION_LAYER_BYTES as a function. It returns 0 if a number of the layer or n is not valid, or if no memory
+ * is so large. */
 HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n);
 
 /* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence, or those of a batch. With a
- * cache, they are its next n tokens, and their positions begin at its length. Without a cache, they have the positions 0
- * to n - 1. The result has the bits of the public functions called one after another.
+ * cache, they are its next n tokens, and their positions begin at its length. Without a cache, they have the positions
+ * 0 to n - 1. The result has the bits of the public functions called one after another.
  *
  * Workspace: Afterwards q, k, v and the context of n rows lie at its start, for the caller to read. They lie
  *         in this order, contiguous and token-major. Without wo the context is y, and takes no room here. The rest is
  *         for attention, of at least HEED_WORKSPACE_MIN_BYTES. This is the only memory that grows with n.
- * Batches: Sequence i is batch entry i of the options, each with its own lengths, positions, masks and results. n_q is the
- *         number of rows of the longest sequence, and n_kv that of its keys: the strides of masks and results are for
- *         these. Threads share out all sequences at once.
+ * Batches: Sequence i is batch entry i of the options, each with its own lengths, positions, masks and results. n_q is
+ *         the number of rows of the longest sequence, and n_kv that of its keys: the strides of masks and results are
+ *         for these. Threads share out all sequences at once.
  * Rings: A ring takes any number of rows. More than spare + 1 rows of a sequence are computed in pieces, one after
- *         another, with the same result. The workspace then holds the rows of the last piece. Without a batch it need not
- *         be larger than for spare + 1 rows. Options that count by the rows of the call (mask, scores, weights, lse,
- *         column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more than spare + 1 rows are
+ *         another, with the same result. The workspace then holds the rows of the last piece. Without a batch it need
+ *         not be larger than for spare + 1 rows. Options that count by the rows of the call (mask, scores, weights,
+ *         lse, column_sums, top_k, kv_lengths) cannot be cut into pieces: with them, more than spare + 1 rows are
  *         TOO_MANY_ROWS for N.
  * Aliasing: y and workspace are disjoint from everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER; OUT_OF_RANGE for MODEL_DIM, N_HEADS
- *         (also when a row of all heads is too long), N_KV_HEADS, HEAD_DIM, V_DIM, OUT_DIM, CAUSAL; SHAPE_MISMATCH for
- *         N_KV_HEADS, OUT_DIM, X, Y; NOT_FINITE, OUT_OF_RANGE for SCALE; as heed_linear for WQ, WK, WV, WO (SHAPE_MISMATCH for
- *         other sizes); MISALIGNED, OVERFLOW for BQ, BK, BV, BO, SHAPE_MISMATCH for BO without wo; NULL_POINTER, MISALIGNED,
- *         TOO_SMALL, OVERFLOW for WORKSPACE; OVERLAP for Y, WORKSPACE, also with the layer itself or its executor; as
- *         heed_rope_apply for ROPE; as heed_cache_append for CACHE (also if one sequence alone is full), POSITION; SHAPE_MISMATCH for
- *         N_SEQUENCES (not 1, or not that of the batch), N_KV_HEADS, HEAD_DIM, V_DIM when the cache has others,
- *         NOT_CAUSAL for CAUSAL; MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for BATCH, OUT_OF_RANGE for N_SEQUENCES,
- *         NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE for LENGTHS, SHAPE_MISMATCH for LENGTHS (their sum is not n);
- *         OUT_OF_RANGE for CROSS, QK_NORM_WHOLE;
- *         NOT_FINITE, OUT_OF_RANGE for QK_EPS; MISALIGNED, OVERFLOW for Q_NORM_WEIGHT, Q_NORM_BIAS, K_NORM_WEIGHT,
- *         K_NORM_BIAS, SHAPE_MISMATCH without qk_norm; with cross = 1 NULL_POINTER for CACHE, UNSUPPORTED for ROPE, CAUSAL, KIND
- *         (a ring), OUT_OF_RANGE for N_KV (the cache is empty); UNSUPPORTED for PARTIAL, NARROW, and with a
- *         ring for POSITIONS, PINNED (more than its own); as heed_softmax for X, Y, EXECUTOR; the statuses that
- *         options.h states. One error is found after the workspace has been written: NaN or infinity that an int8 cache cannot
- *         hold (NOT_FINITE for K, V). y and the cache are then as they were before the call. If the call is computed in
+ * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads), OUT_DIM, weights of other sizes, X, Y, BO without wo,
+ *         Q_NORM_WEIGHT and its like without qk_norm; OUT_OF_RANGE for N_HEADS also if a row of all heads is too
+ *         long; as heed_linear for weights, heed_rope_apply for ROPE, heed_cache_append for CACHE and POSITION (FULL
+ *         if one sequence alone is full), and the statuses that options.h states. With a cache: SHAPE_MISMATCH for
+ *         N_SEQUENCES (not 1, or not that of the batch), N_KV_HEADS, HEAD_DIM, V_DIM when the cache has others;
+ *         NOT_CAUSAL for CAUSAL. With a batch: SHAPE_MISMATCH for LENGTHS (their sum is not n). With cross = 1:
+ *         NULL_POINTER for CACHE; UNSUPPORTED for ROPE, CAUSAL, KIND (a ring); OUT_OF_RANGE for N_KV (the cache is
+ *         empty). UNSUPPORTED for PARTIAL, TYPED, and with a ring for POSITIONS, PINNED (more than its own). One
+ *         error is found after the workspace has been written: NaN or infinity that an int8 cache cannot hold
+ *         (NOT_FINITE for K, V). y and the cache are then as they were before the call. If the call is computed in
  *         pieces, they are as they were after the last whole piece. */
 HEED_API heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                               heed_memory workspace, const heed_executor *executor);
 
 /* Cross-attention: appends the keys and values of x (n, model_dim), rows of the other sequence, to the layer's cache.
- * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence. With a
- * batch, x has rows of several other sequences, and the lengths are theirs.
+ * The layer has cross = 1. You may give the rows in any pieces. heed_cache_reset makes room for another sequence. With
+ * a batch, x has rows of several other sequences, and the lengths are theirs.
  *
- * Workspace: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the workspace has
- *         room for, with the same result.
- * Status: as heed_attention_layer_run for LAYER, its fields, X, WORKSPACE and EXECUTOR; UNSUPPORTED for CROSS (it is 0);
- *         FULL for CACHE. As there, one error is found later: NOT_FINITE for K, V. The cache then has the tokens of the
- *         pieces before. */
+ * Workspace: It is HEED_ATTENTION_LAYER_BYTES(1, ...) or more. The rows are computed in pieces of as many as the
+ *         workspace has room for, with the same result.
+ * Status: UNSUPPORTED for CROSS (it is 0); FULL for CACHE; else as heed_attention_layer_run. As there, one error is
+ *         found later: NOT_FINITE for K, V. The cache then has the tokens of the pieces before. */
 HEED_API heed_status heed_attention_layer_encode(const heed_attention_layer *layer, heed_matrix x,
                                                  heed_memory workspace, const heed_executor *executor);
 
@@ -198,8 +190,8 @@ typedef enum heed_ffn_order {
  *
  * Other families set one field more:
  *
- *   cross         a third sublayer between the two, attention over another sequence, with norm_cross before it, or, with
- *                 norms last, behind it: a decoder of the paper, Whisper, Moonshine
+ *   cross         a third sublayer between the two, attention over another sequence, with norm_cross before it,
+ *                 or, with norms last, behind it: a decoder of the paper, Whisper, Moonshine
  *   post_norm    each sublayer's result has a norm before it is added: a = x + post_norm1(attention_layer(h)). With
  *                 norm_first = 1 this is Gemma 2 and 3. With norm_first = 0 only these norms are left (OLMo 2)
  *   parallel      both sublayers take x: y = (x + attention_layer(norm1(x))) + f(norm2(x)). It is for norm_first = 1
@@ -256,10 +248,11 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
   return l;
 }
 
-/* Bytes of workspace for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden rows
- * take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a parallel
- * layer, give ffn_dim + model_dim for ffn_dim. For each further worker add HEED_WORKSPACE_BYTES. A larger workspace is not
- * used. This macro is for head_dim = v_dim = model_dim / n_heads; the other is for any dimensions of heads. */
+/* Bytes of workspace for n rows: for norms, for q, k, v and context, and for the workspace of one worker. The hidden
+ * rows take the place of q, k, v and context. gated is 0 or 1; it is 1 for value and gate in one matrix, too. For a
+ * parallel layer, give ffn_dim + model_dim for ffn_dim. For each further worker add HEED_WORKSPACE_BYTES. A larger
+ * workspace is not used. This macro is for head_dim = v_dim = model_dim / n_heads; the other is for any dimensions of
+ * heads. */
 #define HEED_TRANSFORMER_LAYER_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated)                               \
   HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, HEED_SIZE(model_dim) / HEED_SIZE(n_heads), \
                                         HEED_SIZE(model_dim) / HEED_SIZE(n_heads), ffn_dim, gated)
@@ -270,9 +263,9 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
                                                      HEED_LAYER_FFN_FLOATS(ffn_dim, gated)))) +                   \
                 HEED_WORKSPACE_BYTES(head_dim, v_dim))
 /* The least workspace of a layer without a cache and without a batch: for keys and values of n rows, for one row of all
- * else, and for the least workspace of attention. The layer then makes keys and values of all rows first, and computes the
- * rest in pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up gives
- * the same bits. The arguments are those of the two macros above. */
+ * else, and for the least workspace of attention. The layer then makes keys and values of all rows first, and computes
+ * the rest in pieces of as many rows as there is room for. So it reads its weights once a piece. Any size from here up
+ * gives the same bits. The arguments are those of the two macros above. */
 #define HEED_TRANSFORMER_LAYER_MIN_BYTES(n, model_dim, n_heads, n_kv_heads, ffn_dim, gated) \
   HEED_TRANSFORMER_LAYER_MIN_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads,              \
                                             HEED_SIZE(model_dim) / HEED_SIZE(n_heads),      \
@@ -286,9 +279,9 @@ static inline heed_transformer_layer heed_transformer_layer_default(const heed_a
 /* What these are made of: the larger of two numbers, and floats of the hidden rows of one row. */
 #define HEED_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
 #define HEED_LAYER_FFN_FLOATS(ffn_dim, gated) (HEED_SIZE(ffn_dim) * HEED_SIZE((gated) ? 2 : 1))
-/* HEED_TRANSFORMER_LAYER_BYTES as a function, also of a parallel layer. It returns 0 if a number of the layer or n is not
- * valid, or if no memory is so large. The layer is gated if w_gate.data is not null, so set w_gate before you call it. It
- * looks at no other weights. */
+/* HEED_TRANSFORMER_LAYER_BYTES as a function, also of a parallel layer. It returns 0 if a number of the layer or n is
+ * not valid, or if no memory is so large. The layer is gated if w_gate.data is not null, so set w_gate before you call
+ * it. It looks at no other weights. */
 HEED_API size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n);
 /* HEED_TRANSFORMER_LAYER_MIN_BYTES as a function. It returns 0 as heed_transformer_layer_bytes does. */
 HEED_API size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *layer, int32_t n);
@@ -297,27 +290,22 @@ HEED_API size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *l
  * heed_attention_layer_run. Several sentences are a batch, without padding: attention->batch. It also says of which
  * sequence the rows of cross are. The batch of cross itself is for heed_attention_layer_encode.
  *
- * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last k.
- *         y has k rows. Keys and values are those of all rows. A class token needs row 0 of the last layer, and a prompt
- *         its last row. The rows have the bits of the whole call. Options count by the rows of y. y is disjoint from x.
- * Pieces: Options that count by the rows (see Rings there, and positions) cannot be cut into pieces: then the workspace has
- *         room for all rows of y at once.
+ * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last
+ *         k. y has k rows. Keys and values are those of all rows. A class token needs row 0 of the last layer, and a
+ *         prompt its last row. The rows have the bits of the whole call. Options count by the rows of y. y is disjoint
+ *         from x.
+ * Pieces: Options that count by the rows (see Rings there, and positions) cannot be cut into pieces: then the
+ *         workspace has room for all rows of y at once.
  * Your own functions: norm and activation may be functions of your own. They get an executor from heed: what they call
  *         with it runs on the kernel of the layer. If one of them returns a status that is not HEED_OK, the layer ends
  *         and returns this status. Then y may be written in part, and the cache may hold the new tokens.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. workspace is disjoint from
  *         everything else.
- * Status: NULL_POINTER, MISALIGNED, NOT_INITIALIZED, BAD_STRUCT_SIZE for LAYER, ATTENTION; as heed_attention_layer_run
- *         for the attention layer, X, Y, WORKSPACE, EXECUTOR, and NULL_POINTER for WO, SHAPE_MISMATCH for OUT_DIM; OUT_OF_RANGE
- * for HIDDEN_DIM, NORM_FIRST; NULL_POINTER for NORM, ACTIVATION; as heed_linear for W_UP, W_GATE, W_DOWN (SHAPE_MISMATCH for
- * other sizes); MISALIGNED, OVERFLOW for B_UP, B_GATE, B_DOWN, NORM1_WEIGHT, NORM1_BIAS, NORM2_WEIGHT, NORM2_BIAS;
- * SHAPE_MISMATCH for B_GATE (without w_gate); NOT_FINITE, OUT_OF_RANGE for EPS; OUT_OF_RANGE for NORM_AFTER, PARALLEL,
- * HIDDEN_ORDER; SHAPE_MISMATCH for PARALLEL (with norm_first = 0, or with cross), W_GATE (with a ffn_order); MISALIGNED,
- * OVERFLOW for NORM_CROSS_WEIGHT, NORM_CROSS_BIAS, AFTER1_WEIGHT, AFTER1_BIAS, AFTER2_WEIGHT, AFTER2_BIAS,
- * AFTER_CROSS_WEIGHT, AFTER_CROSS_BIAS; SHAPE_MISMATCH for CROSS (without cross = 1, or with other dimensions); as
- * heed_attention_layer_run for the fields of cross, under the same names; TOO_MANY_ROWS for N (cross has options, and a
- * ring cuts the rows into pieces); SHAPE_MISMATCH for OUT_ROWS (more than the rows of x), Y (it has others); UNSUPPORTED for
- * OUT_ROWS with a batch. */
+ * Status: as heed_attention_layer_run for the attention layer, and for the fields of cross under the same names;
+ *         NULL_POINTER for WO; SHAPE_MISMATCH for OUT_DIM, weights of other sizes, B_GATE (without w_gate), W_GATE
+ *         (with an ffn_order), PARALLEL (with norm_first = 0, or with cross), CROSS (without cross = 1, or with other
+ *         dimensions), OUT_ROWS (more than the rows of x), Y (it has others); TOO_MANY_ROWS for N (cross has
+ *         options, and a ring cuts the rows into pieces); UNSUPPORTED for OUT_ROWS with a batch. */
 HEED_API heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                                 heed_memory workspace, const heed_executor *executor);
 

@@ -21,8 +21,8 @@ extern "C" {
  * OpenMP may give a call fewer threads than n_threads (OMP_DYNAMIC, OMP_THREAD_LIMIT, a call within a parallel region
  * of yours), but never more. A worker is the number of a thread in the call's own team, so it is less than n_workers.
  *
- * After fork, GCC's runtime hangs in a child whose parent has used its threads. Give no executor to calls in the child.
- * Status: NULL_POINTER for EXECUTOR, OUT_OF_RANGE for N_THREADS. */
+ * After fork, GCC's runtime hangs in a child whose parent has used its threads. Give no executor to calls in the
+ * child. */
 HEED_API heed_status heed_openmp_executor(int32_t n_threads, heed_executor *executor);
 
 #ifdef __cplusplus

@@ -55,8 +55,7 @@ extern "C" {
  *
  * p is call.position + i, also if causal is 0. A window of 0 is only the query's own position. An array holds one
  * number for each batch entry. It replaces the number for all batch entries, which is then ignored.
- * Status: OUT_OF_RANGE for LEFT_WINDOW, RIGHT_WINDOW (below -1), KV_LENGTHS (below 0 or above n_kv); MISALIGNED,
- * OVERFLOW for those and POSITIONS; OUT_OF_RANGE for PINNED.
+ * Status: OUT_OF_RANGE for LEFT_WINDOW, RIGHT_WINDOW (below -1), KV_LENGTHS (below 0 or above n_kv).
  * Source: Beltagy et al. 2020 (sliding window); ONNX Attention-25. */
 typedef struct heed_ranges {
   uint32_t struct_size;
@@ -74,8 +73,7 @@ HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
  * i * query_stride + j]. A stride of 0 broadcasts. If the mask has fewer columns than there are keys,
  * the other keys lie outside the ranges. Columns beyond n_kv are not read. Rows that see no key are exactly +0. A key
  * that the mask hides takes no part: NaN or infinity in it, or in its value, reaches no result, although both may be
- * read. Blocks of 64 keys that are hidden from a whole tile cost next to nothing.
- * Status: OUT_OF_RANGE (n_keys), NULL_POINTER, BAD_STRIDE, MISALIGNED, OVERFLOW for MASK. */
+ * read. Blocks of 64 keys that are hidden from a whole tile cost next to nothing. */
 typedef struct heed_mask {
   uint32_t struct_size;
   const heed_code *code;
@@ -97,7 +95,7 @@ HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data,
 /* A softcap: score = cap * tanh(score / cap). cap * log2(e) and scale / cap must be finite. cap and scale / cap must
  * not be subnormal, because units that flush subnormals would lose the score.
  * Error: of tanh, below 7 * 2^-24 relative. If score / cap itself is subnormal, add cap * 2^-149.
- * Status: OUT_OF_RANGE (0, negative; cap or scale / cap subnormal), NOT_FINITE for SOFTCAP.
+ * Status: OUT_OF_RANGE for SOFTCAP (0, negative; cap or scale / cap subnormal).
  * Source: Gemma 2 (Gemma Team 2024). */
 typedef struct heed_softcap {
   uint32_t struct_size;
@@ -110,7 +108,7 @@ HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
  * log2(e), and not subnormal. A slope of 0 switches ALiBi off for its head.
  * Error: fma rounds, by 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit. So weights are that much less exact in
  * rows that see only far keys. The same holds for an additive mask.
- * Status: NULL_POINTER, MISALIGNED, OVERFLOW, NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI.
+ * Status: NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI: one of the slopes.
  * Source: Press et al. 2022. Their slopes are 2^(-8 (h + 1) / n_heads), for n_heads a power of two. */
 typedef struct heed_alibi {
   uint32_t struct_size;
@@ -122,7 +120,7 @@ HEED_API heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes);
 /* Sinks: one more logit in the softmax of each head. It has no value, so it takes weight away from all keys: weights
  * then sum to less than 1. Each logit is finite, also when multiplied by log2(e), or -infinity for a head without a
  * sink. If logits is null, each logit is 0. This is "smooth softmax", which adds 1 to the denominator.
- * Status: MISALIGNED, OVERFLOW, NOT_FINITE for SINKS.
+ * Status: NOT_FINITE for SINKS: one of them.
  * Source: Xiao et al. 2024; gpt-oss (OpenAI 2025). */
 typedef struct heed_sinks {
   uint32_t struct_size;
@@ -141,9 +139,8 @@ typedef enum heed_scores_stage {
   HEED_SCORES_CAPPED = 1, /* after heed_softcap */
   HEED_SCORES_BIASED = 2  /* after heed_alibi and heed_mask */
 } heed_scores_stage;
-/* Writes the scores (batch_size, n_heads, n_q, n_kv) at one stage, in natural units. Keys outside the ranges are -infinity,
- * also in RAW and CAPPED. To get the score of every pair, make a call without ranges.
- * Status: OUT_OF_RANGE (stage), NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for SCORES. */
+/* Writes the scores (batch_size, n_heads, n_q, n_kv) at one stage, in natural units. Keys outside the ranges are
+ * -infinity, also in RAW and CAPPED. To get the score of every pair, make a call without ranges. */
 typedef struct heed_scores {
   uint32_t struct_size;
   const heed_code *code;
@@ -152,9 +149,9 @@ typedef struct heed_scores {
 } heed_scores;
 HEED_API heed_status heed_scores_init(heed_scores *scores, int32_t stage, heed_tensor_out out);
 
-/* Writes the weights (batch_size, n_heads, n_q, n_kv). Without a sink, they are exactly heed_softmax of the scores of each
- * row. They are +0 for keys outside the ranges and for masked keys. In a row that is NaN, masked keys are NaN, too.
- * Status: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for WEIGHTS. */
+/* Writes the weights (batch_size, n_heads, n_q, n_kv). Without a sink, they are exactly heed_softmax of the scores of
+ * each row. They are +0 for keys outside the ranges and for masked keys. In a row that is NaN, masked keys are NaN,
+ * too. */
 typedef struct heed_attention_weights {
   uint32_t struct_size;
   const heed_code *code;
@@ -164,8 +161,7 @@ HEED_API heed_status heed_attention_weights_init(heed_attention_weights *weights
 
 /* Writes the log-sum-exp of the biased scores of each row, a sink included. Element (b, h, i) is
  * out.data[b * batch_stride + h * head_stride + i * row_stride]. It is -infinity for a row that sees no key.
- * Error: that of the largest logit + 2^-22 * max(1, |result|).
- * Status: NULL_POINTER, MISALIGNED, BAD_STRIDE, OVERFLOW, OVERLAP for LSE. */
+ * Error: that of the largest logit + 2^-22 * max(1, |result|). */
 typedef struct heed_lse {
   uint32_t struct_size;
   const heed_code *code;
@@ -176,8 +172,7 @@ HEED_API heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out);
 /* Writes the sum of the weights of each key, to look into a model in O(n_kv) memory. Element (b, h, j) is
  * out.data[b * batch_stride + h * head_stride + j]: the sum over the queries of the weight of key j, added in ascending
  * order from +0. Here a weight is exp2(x - m) * r with the m and r of the output (rules 4 and 7). It is +0 for masked
- * keys. A second pass over the keys computes the sums. Threads share heads, not the queries of one head.
- * Status: as heed_lse, for COLUMN_SUMS. */
+ * keys. A second pass over the keys computes the sums. Threads share heads, not the queries of one head. */
 typedef struct heed_column_sums {
   uint32_t struct_size;
   const heed_code *code;
@@ -188,8 +183,7 @@ HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_o
 /* Writes the k keys with the largest weights of each row, and these weights. The largest weight comes first; of equal
  * weights, the lower key comes first. If fewer keys have a weight, the rest have weight +0 and key -1. If the weights
  * of a row are NaN, they have no order: all of the row has weight +0 and key -1. The second pass of column sums
- * computes them.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE (k), OVERFLOW, OVERLAP for TOP_K. */
+ * computes them. */
 typedef struct heed_topk_weights {
   uint32_t struct_size;
   const heed_code *code;
@@ -203,8 +197,8 @@ HEED_API heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, 
 
 /* A partial result: attention over some of the keys, so that cores, chips or machines can share one long context. It
  * holds for every row the maximum m (base 2), the sum l of exp2(x - m), and acc, the sum of exp2(x - m) v. They lie in
- * one memory of HEED_PARTIAL_BYTES: m, then l, each (batch_size, n_heads, n_q), then acc (batch_size, n_heads, n_q, v_dim). You
- * may send this memory as it is, together with first_key and n_keys.
+ * one memory of HEED_PARTIAL_BYTES: m, then l, each (batch_size, n_heads, n_q), then acc (batch_size, n_heads, n_q,
+ * v_dim). You may send this memory as it is, together with first_key and n_keys.
  *
  * A call with a partial reads the keys of the context from first_key + n_keys on. They are its k and v, from 0 on. A
  * cache is the whole context: the call reads its tokens of these positions. The call adds these keys to the partial,
@@ -223,9 +217,9 @@ HEED_API heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, 
  * one after the other. Weights, sinks, lse, column_sums and topk_weights need all keys: with a partial their status is
  * UNSUPPORTED, under their own name. Sinks and lse are arguments of heed_partial_finish.
  *
- * Status: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; SHAPE_MISMATCH for PARTIAL if its shape differs;
- * CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if a number is negative or keys exceed HEED_MAX_COUNT;
- * NULL_POINTER, MISALIGNED, OVERFLOW (data), OVERLAP for PARTIAL. In layers and sequences: UNSUPPORTED for PARTIAL. */
+ * Status of a call: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; SHAPE_MISMATCH for PARTIAL if
+ * its shape differs; CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if keys exceed HEED_MAX_COUNT. In
+ * layers and sequences: UNSUPPORTED for PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
   const heed_code *code;
@@ -241,16 +235,13 @@ typedef struct heed_partial {
 HEED_API size_t heed_partial_bytes(int32_t batch_size, int32_t n_heads, int32_t n_q, int32_t v_dim);
 
 /* Makes an empty partial in `memory`, which is aligned to 4 bytes. m is -infinity; l, acc and n_keys are 0.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for PARTIAL; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERFLOW for MEMORY;
- * OUT_OF_RANGE for BATCH_SIZE, N_HEADS, N_Q, V_DIM; OUT_OF_RANGE (negative), BAD_SPLIT (no multiple of 1024) for FIRST_KEY.
- */
+ * Status: BAD_SPLIT for FIRST_KEY (no multiple of 1024). */
 HEED_API heed_status heed_partial_init(heed_partial *partial, int32_t batch_size, int32_t n_heads, int32_t n_q,
                                        int32_t v_dim, int32_t first_key, heed_memory memory);
 /* Merges part into total. part covers at most 1024 keys and follows total: part->first_key is total->first_key +
  * total->n_keys.
- * Status: SHAPE_MISMATCH for PARTIAL (shape), BAD_SPLIT for PARTIAL (more than 1024 keys), FIRST_KEY (it does not follow);
- * OVERLAP for TOTAL; NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED, OUT_OF_RANGE, OVERFLOW for TOTAL,
- * PARTIAL. */
+ * Status: SHAPE_MISMATCH for PARTIAL (shape), BAD_SPLIT for PARTIAL (more than 1024 keys), FIRST_KEY (it does not
+ * follow). */
 HEED_API heed_status heed_partial_merge(heed_partial *total, const heed_partial *part);
 /* Writes out (batch_size, n_heads, n_q, v_dim) = acc / l. sinks and lse may be null.
  * Status: as heed_attention_run for OUT, SINKS, LSE; as heed_partial_merge for PARTIAL. */

@@ -1,14 +1,15 @@
 /* heed: functions on rows: products, softmax, norms, activations, sums and means. Include heed.h.
  *
  * Every function follows the arithmetic contract: it gives the same bits on every kernel and for any number of threads.
- * Most functions work row by row, and only heed_sample needs a workspace. A program links only the functions that it names.
+ * Most functions work row by row, and only heed_sample needs a workspace. A program links only the functions that it
+ * names.
  *
  * In place: In softmax, norms, activations and heed_add, y may be an input: the same data and the same row_stride. The
  * outputs of heed_weighted_sum and heed_dot may not. An output that is not in place is disjoint from all
  * inputs.
  *
- * Errors: Each bound holds in both arithmetics, unless it says otherwise. u is 2^-24. A result that is subnormal, or that
- * is made of subnormal products, may be off by 2^-149 more.
+ * Errors: Each bound holds in both arithmetics, unless it says otherwise. u is 2^-24. A result that is subnormal, or
+ * that is made of subnormal products, may be off by 2^-149 more.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_ROWS_H
@@ -26,8 +27,7 @@ extern "C" {
  * Order: There are 64 partial sums (i mod 64). Each is a chain of fma. A halving tree adds them. The scores of
  * attention use one chain each instead, because there the lanes are keys or queries.
  * Error: |result - exact| <= (n/64 + 8) * 2^-24 * sum |a[i] b[i]| + n * 2^-149.
- * Aliasing: a and b may overlap. result may not lie inside a or b.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, OVERFLOW, OVERLAP for A, B, N, RESULT. */
+ * Aliasing: a and b may overlap. result may not lie inside a or b. */
 HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *result);
 
 /* Softmax of each row: y[r][i] = exp(scale * x[r][i]) / sum over j of exp(scale * x[r][j]). It is numerically stable:
@@ -37,16 +37,14 @@ HEED_API heed_status heed_dot(const float *a, const float *b, int32_t n, float *
  * weight below 2^-64 of the largest weight is exactly +0.
  * Error: |y - exact| <= exact * (2 E + (n/16 + 12) * 2^-24) + 2^-63, where E = 3 * 2^-24 * max |scale * x|.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from it.
- * Status: NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, SHAPE_MISMATCH for X, Y; NOT_FINITE for SCALE
- * (scale * log2(e) must be finite), OUT_OF_RANGE for SCALE (0, subnormal); NULL_POINTER, MISALIGNED,
- * OUT_OF_RANGE, NOT_INITIALIZED, BAD_STRUCT_SIZE for EXECUTOR. A null executor means one thread. */
+ * Status: NOT_FINITE for SCALE also if scale * log2(e) is not finite. A null executor means one thread. */
 HEED_API heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const heed_executor *executor);
 
 /* Weighted sum of rows: out (n, v_dim) = weights (n, n_kv) times rows (n_kv, v_dim). Each element is one chain of fma,
  * in ascending order, which starts at +0.
  * Error: |out - exact| <= n_kv * 2^-24 * sum |w[j] rows[j]| (1.5 times that without fma) + n_kv * 2^-149.
  * Aliasing: out is disjoint from the inputs.
- * Status: as heed_softmax, for WEIGHTS, ROWS, OUT, EXECUTOR. */
+ * Status: as heed_softmax; the matrices are named WEIGHTS, ROWS, OUT. */
 HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, heed_matrix_out out,
                                        const heed_executor *executor);
 
@@ -54,9 +52,7 @@ HEED_API heed_status heed_weighted_sum(heed_matrix weights, heed_matrix rows, he
 
 /* The type of a norm, which layers take: a norm of each row of x (n, dim) is written to y (n, dim). weight and bias are
  * (dim) or null. eps is finite and not negative.
- * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs.
- * Status: as heed_softmax for X, Y, EXECUTOR; MISALIGNED, OVERFLOW for WEIGHT, BIAS; NOT_FINITE, OUT_OF_RANGE for EPS.
- */
+ * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs. */
 typedef heed_status heed_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                               const heed_executor *executor);
 
@@ -70,18 +66,19 @@ typedef heed_status heed_norm(heed_matrix x, const float *weight, const float *b
 HEED_API heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                                    const heed_executor *executor);
 
-/* RMS norm with weights that are stored less 1, as Gemma stores them: y = x / sqrt(mean(x^2) + eps) * (1 + weight) + bias.
- * Range, error and NaN: as heed_rms_norm with the weights 1 + weight, each rounded. */
+/* RMS norm with weights that are stored less 1, as Gemma stores them: y = x / sqrt(mean(x^2) + eps) * (1 + weight) +
+ * bias. Range, error and NaN: as heed_rms_norm with the weights 1 + weight, each rounded. */
 HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps,
                                             heed_matrix_out y, const heed_executor *executor);
 
-/* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. All differences are taken from p, the median
- * of x[0], x[dim / 2] and x[dim - 1], and the mean is never rounded to one float. So a large mean costs no accuracy.
- * Range: as heed_rms_norm, for the differences, but all |x - p| and their sum must be below 2^128; else the row is NaN. If
- * all numbers are equal, y is exactly bias, or a zero of either sign without bias, whatever eps is.
+/* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. All differences are taken from p, the
+ * median of x[0], x[dim / 2] and x[dim - 1], and the mean is never rounded to one float. So a large mean costs no
+ * accuracy.
+ * Range: as heed_rms_norm, for the differences, but all |x - p| and their sum must be below 2^128; else the row is
+ * NaN. If all numbers are equal, y is exactly bias, or a zero of either sign without bias, whatever eps is.
  * Error: |y - exact| <= u ((dim / 128 + 14 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, for dim up to
- * HEED_MAX_DIM. D = mean |x - p| / sqrt(mean((x - mean)^2) + eps). It is at most sqrt(1 + dim / 2), and near 1 unless two
- * of the three numbers are outliers. E = u (dim / 64 + 10) D is the error of the mean.
+ * HEED_MAX_DIM. D = mean |x - p| / sqrt(mean((x - mean)^2) + eps). It is at most sqrt(1 + dim / 2), and near 1 unless
+ * two of the three numbers are outliers. E = u (dim / 64 + 10) D is the error of the mean.
  * NaN: A NaN or an infinity makes the whole row NaN.
  * Source: Ba et al. 2016. */
 HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps,
@@ -94,13 +91,13 @@ HEED_API heed_status heed_layer_norm(heed_matrix x, const float *weight, const f
  * are shared out, or the rows of one group.
  * Range: as heed_layer_norm, for all numbers of a group. If all are equal, y is exactly bias, or a zero of either
  * sign without bias.
- * Error: |y - exact| <= u ((c / 128 + n / 32 + 18 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is the
- * number of channels of a group, D = mean |x - p| / sqrt(mean((x - mean)^2) + eps), and E = u (c / 64 + n / 16 + 18) D.
- * p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both arithmetics give
- * the same bits.
+ * Error: |y - exact| <= u ((c / 128 + n / 32 + 18 + D) |y - bias| + |bias|) + E |weight| + E^2 |y - bias|, where c is
+ * the number of channels of a group, D = mean |x - p| / sqrt(mean((x - mean)^2) + eps), and E = u (c / 64 + n / 16 +
+ * 18) D. p is the median of the group's first number, of its last one, and of channel c / 2 of its row n / 2. Both
+ * arithmetics give the same bits.
  * NaN: A NaN or an infinity makes its whole group NaN.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from all inputs.
- * Status: as heed_norm; OUT_OF_RANGE (0, negative, more than dim), SHAPE_MISMATCH (does not divide dim) for N_GROUPS.
+ * Status: OUT_OF_RANGE (0, negative, more than dim), SHAPE_MISMATCH (does not divide dim) for N_GROUPS.
  * Source: Wu and He 2018. */
 HEED_API heed_status heed_group_norm(heed_matrix x, const float *weight, const float *bias, int32_t n_groups, float eps,
                                      heed_matrix_out y, const heed_executor *executor);
@@ -110,12 +107,11 @@ HEED_API heed_status heed_group_norm(heed_matrix x, const float *weight, const f
 /* The type of an activation, which layers take: y = f(x), or f(x) * up if up.data is not null. Without a gate, up is
  * heed_no_matrix(). The products are the gated forms GEGLU and SwiGLU (Shazeer 2020). x, up and y are all (n, dim).
  * Error: Each function below states the error of f. It was checked for every float. f(x) * up is rounded once more, by
- * 1 u. Where f is +0 because it would be tiny, f(x) * up is 0. Units that flush subnormal numbers give the same bits, if
- * x / 2 and f(x) * up are not subnormal.
+ * 1 u. Where f is +0 because it would be tiny, f(x) * up is 0. Units that flush subnormal numbers give the same bits,
+ * if x / 2 and f(x) * up are not subnormal.
  * NaN: NaN stays NaN. Of gelu, silu and relu, f(+infinity) is +infinity, and f(-infinity) is +0. Zeros keep their sign,
  * but for the logistic function. Products with up are those of IEEE 754: 0 times infinity is NaN.
- * Aliasing: y is x or up (the same data and row_stride), or is disjoint from both.
- * Status: as heed_softmax for X, UP, Y, EXECUTOR. */
+ * Aliasing: y is x or up (the same data and row_stride), or is disjoint from both. */
 typedef heed_status heed_activation(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor);
 
 /* GELU: f(x) = x * (1 + erf(x / sqrt 2)) / 2. PyTorch and Hugging Face call it "gelu"; BERT, MiniLM and ViT use it
@@ -149,59 +145,54 @@ HEED_API heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out
 
 /* A residual connection: y = a + b. a, b and y are all (n, dim). NaN, infinities and zeros are added as in IEEE 754.
  * Error: one rounding, u |y|.
- * Aliasing: y is a or b (the same data and row_stride), or is disjoint from both.
- * Status: as heed_softmax, for A, B, Y, EXECUTOR. */
+ * Aliasing: y is a or b (the same data and row_stride), or is disjoint from both. */
 HEED_API heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor);
 
 /* The mean over rows (mean pooling): y[i] = sum over r of x[r][i] / n, for x (n, dim) and y (dim). Where only the first
  * rows of x count, x.n_rows is their number.
  * Error: |y - exact| <= (n / 16 + 6) u sum over r of |x[r][i]| / n. Both arithmetics give the same bits.
  * NaN: A NaN makes its column NaN; so do infinities of both signs. An infinity alone is the mean.
- * Aliasing: y is disjoint from x.
- * Status: as heed_softmax for X, EXECUTOR; NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for Y. */
+ * Aliasing: y is disjoint from x. */
 HEED_API heed_status heed_mean_rows(heed_matrix x, float *y, const heed_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------------- choosing */
 
-/* The greatest of each row of x (n, dim): indices[r] is where it is, of equal ones the lowest. indices is (n). This is the
- * next token of a greedy language model, or the class of a classifier.
+/* The greatest of each row of x (n, dim): indices[r] is where it is, of equal ones the lowest. indices is (n). This is
+ * the next token of a greedy language model, or the class of a classifier.
  * NaN: NaN is passed over. A row of NaN alone gives -1. Infinities are numbers like any other; 0 and -0 are equal.
- * Aliasing: indices are disjoint from x.
- * Status: as heed_softmax for X; NULL_POINTER, MISALIGNED, OVERFLOW, OVERLAP for INDICES. */
+ * Aliasing: indices are disjoint from x. */
 HEED_API heed_status heed_argmax(heed_matrix x, int32_t *indices);
 
-/* The k largest of each row of x (n, dim), the greatest first, of equal ones the lowest index. indices is (n, k); values is
- * (n, k), or null. k is 1 to dim. The time of a row grows with dim + k log(k).
+/* The k largest of each row of x (n, dim), the greatest first, of equal ones the lowest index. indices is (n, k);
+ * values is (n, k), or null. k is 1 to dim. The time of a row grows with dim + k log(k).
  * NaN: as heed_argmax. If a row has fewer numbers than k, the last indices are -1, and their values -infinity.
- * Aliasing: indices and values are disjoint from x and from each other.
- * Status: as heed_argmax; OUT_OF_RANGE for K; MISALIGNED, OVERFLOW, OVERLAP for VALUES. */
+ * Aliasing: indices and values are disjoint from x and from each other. */
 HEED_API heed_status heed_topk(heed_matrix x, int32_t k, int32_t *indices, float *values);
 
-/* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid, or if no memory is so
- * large. */
+/* Memory for heed_sample: a constant expression, and a function, which returns 0 if n is not valid, or if no memory is
+ * so large. */
 #define HEED_SAMPLE_BYTES(n) HEED_SIZE_FIT(8 * HEED_SIZE_64(n))
 HEED_API size_t heed_sample_bytes(int32_t n);
 
-/* Draws a token from logits x (n): *result is i with the probability p[i] = softmax(x / temperature)[i], among those that
- * top_k and top_p leave. top_k leaves the k tokens with the largest logits (of equal ones the lowest); n or more leaves all.
- * Of these, top_p leaves the first ones, the most probable first, that together have at least the share top_p; 1 leaves
- * all. random is a number of yours from 0 to less than 1, of any generator: the same number gives the same token, on every
- * kernel of the arithmetic. A temperature of 0 is an error: heed_argmax is that.
+/* Draws a token from logits x (n): *result is i with the probability p[i] = softmax(x / temperature)[i], among those
+ * that top_k and top_p leave. top_k leaves the k tokens with the largest logits (of equal ones the lowest); n or more
+ * leaves all. Of these, top_p leaves the first ones, the most probable first, that together have at least the share
+ * top_p; 1 leaves all. random is a number of yours from 0 to less than 1, of any generator: the same number gives the
+ * same token, on every kernel of the arithmetic. A temperature of 0 is an error: heed_argmax is that.
  * n is 1 to HEED_MAX_COUNT. workspace is at least HEED_SAMPLE_BYTES(n).
  *
  *   HEED_MEMORY(workspace, HEED_SAMPLE_BYTES(32768));
  *   heed_status s = heed_sample(logits, 32768, 0.8f, 40, 0.95f, my_random(), &token, workspace);
  *
- * Error: The share of a token is that of the softmax (heed_softmax, error as there), within (n / 32 + 70) * 2^-24 of the
- * sum of all that are left, and as fine as your random number: of 24 bits, multiples of 2^-24.
- * Time: one softmax and one or two passes over n; with top_p and without top_k a third one, as a rule. Where top_k or top_p
- * leaves more than 512 tokens, all are sorted, in time that grows with n, and there is a second softmax.
+ * Error: The share of a token is that of the softmax (heed_softmax, error as there), within (n / 32 + 70) * 2^-24 of
+ * the sum of all that are left, and as fine as your random number: of 24 bits, multiples of 2^-24.
+ * Time: one softmax and one or two passes over n; with top_p and without top_k a third one, as a rule. Where top_k or
+ * top_p leaves more than 512 tokens, all are sorted, in time that grows with n, and there is a second softmax.
  * Aliasing: result and workspace are disjoint from x and from each other.
- * Status: NULL_POINTER, MISALIGNED, OVERFLOW for X; NOT_FINITE for X (NaN, +infinity, nothing but -infinity, a logit that is
- * infinite when divided by the temperature); OUT_OF_RANGE for N, TOP_K (less than 1); NOT_FINITE, OUT_OF_RANGE for
- * TEMPERATURE (0, negative; it or 1 / temperature subnormal), TOP_P (0, negative, above 1), RANDOM (negative, 1 or more);
- * NULL_POINTER, MISALIGNED, OVERLAP for RESULT; NULL_POINTER, MISALIGNED, TOO_SMALL, OVERLAP, OVERFLOW (no memory is so
- * large: from n = 2^28 on where addresses have 32 bits) for WORKSPACE.
+ * Status: NOT_FINITE for X (NaN, +infinity, nothing but -infinity, a logit that is infinite when divided by the
+ * temperature); OUT_OF_RANGE for TOP_K (less than 1), TEMPERATURE (0, negative; it or 1 / temperature subnormal),
+ * TOP_P (0, negative, above 1), RANDOM (negative, 1 or more); OVERFLOW for WORKSPACE (no memory is so large: from n
+ * = 2^28 on where addresses have 32 bits).
  * Source: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p). */
 HEED_API heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t top_k, float top_p, float random,
                                  int32_t *result, heed_memory workspace);

@@ -33,26 +33,21 @@ typedef struct heed_sequence {
                                             : -1];                                                         \
   static heed_sequence name = {sizeof(heed_sequence), (capacity), (dim), 0, name##_data}
 
-/* Makes an empty sequence in `memory`, which has HEED_SEQUENCE_BYTES and is aligned to 4 bytes.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for SEQUENCE (which may not lie in its memory); NULL_POINTER, MISALIGNED,
- * TOO_SMALL, OVERFLOW for MEMORY; OUT_OF_RANGE for CAPACITY, DIM. */
+/* Makes an empty sequence in `memory`, which has HEED_SEQUENCE_BYTES and is aligned to 4 bytes. */
 HEED_API heed_status heed_sequence_init(heed_sequence *sequence, int32_t capacity, int32_t dim, heed_memory memory);
 /* Appends all rows. If they do not fit, it appends none. rows.dim must be the dim of the sequence.
- * Status: FULL for SEQUENCE; NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, SHAPE_MISMATCH, OVERLAP for ROWS;
- * NULL_POINTER, NOT_INITIALIZED, BAD_STRUCT_SIZE, OUT_OF_RANGE, MISALIGNED, OVERFLOW, OVERLAP for a damaged SEQUENCE. */
+ * Status: FULL for SEQUENCE. */
 HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows);
-/* Appends all rows. If there is no room, it drops the oldest rows. Of more rows than the capacity, the last ones stay.
- * Status: as heed_sequence_append, without FULL. */
+/* Appends all rows. If there is no room, it drops the oldest rows. Of more rows than the capacity, the last ones
+ * stay. */
 HEED_API heed_status heed_sequence_push(heed_sequence *sequence, heed_matrix rows);
-/* Empties the sequence. Its storage stays.
- * Status: as heed_sequence_append for a damaged SEQUENCE. */
+/* Empties the sequence. Its storage stays. */
 HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);
 
 /* Self-attention of a whole sequence x. It replaces the rows of out, which then has as many rows as x. causal is 0 or
  * 1; with 1, row i sees rows 0 to i. options may be null.
- * Status: as heed_self_attention; FULL for OUT if its capacity is too small; SHAPE_MISMATCH for OUT if dim differs;
- * OUT_OF_RANGE for N if x is empty; as heed_attention_run for CAUSAL and all options; UNSUPPORTED for PARTIAL, NARROW; as
- * heed_sequence_append for a damaged sequence, with X or OUT for SEQUENCE. */
+ * Status: FULL for OUT if its capacity is too small; OUT_OF_RANGE for N if x is empty; UNSUPPORTED for PARTIAL,
+ * TYPED; as heed_attention_run for all options. The sequences are named X and OUT. */
 HEED_API heed_status heed_sequence_attention(const heed_sequence *x, float scale, int32_t causal,
                                              const heed_options *options, heed_sequence *out, heed_memory workspace);
 

@@ -30,7 +30,8 @@ extern "C" {
 #endif
 #define HEED_SIZE(x) HEED_CAST(size_t, x)
 /* What sizes are made of that grow with a count. They are sums and products of 64 bits, also where size_t has 32.
- * HEED_SIZE_PRODUCT is 2^63 instead of a larger product. HEED_SIZE_FIT is the size, or SIZE_MAX if it is above PTRDIFF_MAX:
+ * HEED_SIZE_PRODUCT is 2^63 instead of a larger product. HEED_SIZE_FIT is the size, or SIZE_MAX if it is above
+ * PTRDIFF_MAX:
  * no memory is so large. */
 #define HEED_SIZE_64(x) HEED_CAST(uint64_t, x)
 #define HEED_SIZE_PRODUCT(a, b) ((b) != 0 && (a) > (HEED_SIZE_64(1) << 63) / (b) ? HEED_SIZE_64(1) << 63 : (a) * (b))

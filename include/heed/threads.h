@@ -55,8 +55,8 @@ typedef struct heed_threads {
  * heed_threads_start knows such an object by an address of the library, by its own address, and by a mark that
  * heed_threads_stop removes. So it does not detect threads whose object was overwritten. Tools that look for
  * uninitialised memory report that it reads the object: make the object static or zero for them.
- * Status: NULL_POINTER, MISALIGNED, RUNNING for THREADS; OUT_OF_RANGE for N_THREADS, also if the system has no more
- * threads: then none runs, and the object is as after heed_threads_stop. */
+ * Status: RUNNING for THREADS; OUT_OF_RANGE for N_THREADS also if the system has no more threads: then none runs,
+ * and the object is as after heed_threads_stop. */
 HEED_API heed_status heed_threads_start(heed_threads *threads, int32_t n_threads);
 
 /* Fills *executor, with n_threads workers. You may copy it, and several of your threads may share it. Of calls at the
@@ -64,13 +64,12 @@ HEED_API heed_status heed_threads_start(heed_threads *threads, int32_t n_threads
  * heed_threads_stop, the executor does all work on the calling thread, as long as *threads exists. After the next
  * start, it uses the new threads if they are at most as many as it was filled for. If they are more, it works on the
  * calling thread until it is filled again.
- * Status: NULL_POINTER, MISALIGNED, BAD_STRUCT_SIZE, NOT_INITIALIZED (also a copy of an object) for THREADS;
- * NULL_POINTER for EXECUTOR. */
+ * Status: NOT_INITIALIZED for THREADS also if it is a copy of an object. */
 HEED_API heed_status heed_threads_executor(heed_threads *threads, heed_executor *executor);
 
 /* Ends the threads and waits until they are gone. No call that uses an executor of *threads may be running, neither now
  * nor during the next start. A second heed_threads_stop does nothing.
- * Status: as heed_threads_executor for THREADS. */
+ * Status: as heed_threads_executor. */
 HEED_API heed_status heed_threads_stop(heed_threads *threads);
 
 #ifdef __cplusplus

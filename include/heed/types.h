@@ -36,8 +36,8 @@ extern "C" {
 #define HEED_MAX_COUNT 0x40000000
 /* The largest number of workers of an executor. A larger number is HEED_OUT_OF_RANGE. */
 #define HEED_MAX_WORKERS 1024
-/* A call takes at most this many bytes of stack, if heed is compiled with optimisation (-O1, -Os and up). Without it (-O0,
- * and Debug builds) it takes at most twice as many. */
+/* A call takes at most this many bytes of stack, if heed is compiled with optimisation (-O1, -Os and up). Without it
+ * (-O0, and Debug builds) it takes at most twice as many. */
 #if !defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M'
 #define HEED_STACK_BYTES 12800
 #elif defined(__ARM_FEATURE_MVE)
@@ -54,7 +54,8 @@ extern "C" {
 
 /* Memory that belongs to the caller and that a call may use: for workspaces, activations, caches and partial results.
  * Every size counts bytes. Each size exists twice, from one formula: as a constant expression for static arrays
- * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). If a size is above PTRDIFF_MAX, no memory is so large:
+ * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). If a size is above PTRDIFF_MAX, no memory is so
+ * large:
  * the function returns 0, and the constant expression is SIZE_MAX, for which there is no array. */
 typedef struct heed_memory {
   void *data;   /* aligned to HEED_ALIGNMENT, unless a function asks for less */
@@ -137,10 +138,11 @@ static inline heed_matrix heed_no_matrix(void) {
   return m;
 }
 
-/* The windows of a convolution over time, as rows that overlap: row t shows rows t * stride to t * stride + kernel - 1 of
- * x, one after another, kernel * dim numbers. There are (n_rows - kernel) / stride + 1 of them, rounded down; nothing is
- * copied. heed_linear multiplies them (weights.h: a convolution). The rows of x are contiguous (row_stride is dim) and at
- * least kernel; kernel and stride are at least 1. Windows that are not possible have no rows, which a call refuses:
+/* The windows of a convolution over time, as rows that overlap: row t shows rows t * stride to t * stride + kernel - 1
+ * of x, one after another, kernel * dim numbers. There are (n_rows - kernel) / stride + 1 of them, rounded down;
+ * nothing is copied. heed_linear multiplies them (weights.h: a convolution). The rows of x are contiguous (row_stride
+ * is dim) and at least kernel; kernel and stride are at least 1. Windows that are not possible have no rows, which a
+ * call refuses:
  * OUT_OF_RANGE. */
 static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t stride) {
   heed_matrix m = {x.data, 0, 0, 0};

@@ -22,11 +22,11 @@ typedef struct heed_weights_code heed_weights_code;
 
 /* Weights of a projection from n_in to n_out numbers, as they lie in a file or in flash. */
 typedef struct heed_weights {
-  const void *data;      /* aligned as its numbers are; null: no weights, where that is allowed */
-  const float *scales;   /* int8 only: (n_out), widened weight = number * scales[o]; packed weights have their own */
-  int32_t dtype, layout; /* heed_dtype, heed_weights_layout */
-  int32_t n_in, n_out;   /* numbers that go in, numbers that come out */
-  ptrdiff_t row_stride;  /* in elements; packed weights have none */
+  const void *data;              /* aligned as its numbers are; null: no weights, where that is allowed */
+  const float *scales;           /* int8 only: (n_out), weight = number * scales[o]; packed weights have their own */
+  int32_t dtype, layout;         /* heed_dtype, heed_weights_layout */
+  int32_t n_in, n_out;           /* numbers that go in, numbers that come out */
+  ptrdiff_t row_stride;          /* in elements; packed weights have none */
   const heed_weights_code *code; /* set by the functions that make other than plain weights; null: plain weights */
   const void *zero_points;       /* set by heed_weights_with_zero_points */
   int32_t n_scales;              /* the same: 1 or n_out */
@@ -48,7 +48,7 @@ static inline heed_weights heed_weights_of_matrix(heed_matrix w) {
 }
 
 /* Weights w with zero points, as ONNX (DequantizeLinear) and TensorFlow Lite define them:
- * widened weight = (number - zero point) * scale. w is plain, HEED_INT8 (-128 to 127) or HEED_UINT8 (0 to 255), in
+ * weight = (number - zero point) * scale. w is plain, HEED_INT8 (-128 to 127) or HEED_UINT8 (0 to 255), in
  * either layout. There are n_scales scales and as many zero points: 1 for all outputs, or n_out, one for each.
  * zero_points are numbers of the same dtype, as in an ONNX file; null: all are 0. (TensorFlow Lite writes zero points
  * as int64: copy them.)
@@ -75,29 +75,30 @@ HEED_API heed_weights heed_weights_with_zero_points(heed_weights w, const void *
  * Source: github.com/ggml-org/ggml, block_q8_0 and block_q4_0. */
 HEED_API heed_weights heed_weights_of_blocks(const void *data, int32_t dtype, int32_t n_in, int32_t n_out);
 
-/* A linear projection with any weights: y (n, n_out) = bias + x (n, n_in) w. bias is (n_out), or null. Each element is one
- * chain of fma in ascending order of n_in, over the weights as floats. The chain starts at the bias, or at +0 if bias is
- * null. The layout changes no bit. It needs no workspace.
+/* A linear projection with any weights: y (n, n_out) = bias + x (n, n_in) w. bias is (n_out), or null. Each element is
+ * one chain of fma in ascending order of n_in, over the weights as floats. The chain starts at the bias, or at +0 if
+ * bias is null. The layout changes no bit. It needs no workspace.
  * Blocks: HEED_Q8_0 and HEED_Q4_0 have a rule of their own, because a scale is then multiplied once for each block: for
  * each block t is the chain of fma(x, number) from +0, and y = fma(scale, t, y). In blocks or packed, the bits are the
  * same.
- * Speed: If memory is the limit, one row runs at the bandwidth of the narrow bytes. Packed weights are read in their
- * order, whatever the dtype and the number of rows. On vector units, HEED_OUT_IN is transposed while it is read:
+ * Speed: If memory is the limit, one row runs at the bandwidth of the bytes as they are stored. Packed weights are
+ * read in their order, whatever the dtype and the number of rows. On vector units, HEED_OUT_IN is transposed while it
+ * is read:
  * HEED_IN_OUT was measured to be 1 to 3 times as fast. On a Cortex-M4F, int8 weights take 2.1 times the instructions of
  * f32, and a quarter of the bytes.
  * Range: of blocks, sum |x * number| of each must be finite, too: it is up to |x| = 2^116.
- * Error: |y - exact| <= (n_in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that without fma) + n_in * 2^-149, with the
- * weights as floats. For blocks: |y - exact| <= (n_in / 32 + 36) * 2^-24 *
+ * Error: |y - exact| <= (n_in + 1) * 2^-24 * (|bias| + sum |x w|) (1.5 times that without fma) + n_in * 2^-149, with
+ * the weights as floats. For blocks: |y - exact| <= (n_in / 32 + 36) * 2^-24 *
  * (|bias| + sum |x * number * scale|) + n_in * (max |scale| + 1) * 2^-149.
  * Aliasing: y is disjoint from everything else.
- * Status: as heed_softmax for X, Y, EXECUTOR; MISALIGNED, OVERFLOW for BIAS; NULL_POINTER, MISALIGNED, OUT_OF_RANGE,
- * BAD_STRIDE, OVERFLOW, SHAPE_MISMATCH (n_in), BAD_DTYPE, BAD_LAYOUT, BAD_SCALES, NOT_INITIALIZED (packed or in blocks, and
- * not made by heed_weights_open or heed_weights_of_blocks), CORRUPT (packed: the header before the data has another
- * mark, dtype, n_in or n_out) for W. */
+ * Status: SHAPE_MISMATCH for W (n_in); NOT_INITIALIZED for W (packed or in blocks, and not made by heed_weights_open
+ * or heed_weights_of_blocks), CORRUPT for W (packed: the header before the data has another mark, dtype, n_in or
+ * n_out). */
 HEED_API heed_status heed_linear(heed_matrix x, heed_weights w, const float *bias, heed_matrix_out y,
                                  const heed_executor *executor);
 
-/* A convolution over time is a projection of rows that overlap (heed_windows_of). Rows of x (n, channels) are time steps:
+/* A convolution over time is a projection of rows that overlap (heed_windows_of). Rows of x (n, channels) are time
+ * steps:
  *
  *   heed_matrix windows = heed_windows_of(x, kernel, stride);
  *   heed_weights w = heed_weights_of(data, NULL, HEED_F32, HEED_OUT_IN, kernel * channels, outputs);
@@ -106,26 +107,27 @@ HEED_API heed_status heed_linear(heed_matrix x, heed_weights w, const float *bia
  *
  * Weights: of an output, first those of the earliest time step, channel by channel, then the next step: data is
  * (outputs, kernel, channels). PyTorch and ONNX store (outputs, channels, kernel), so exchange the last two dimensions
- * once; with one channel they are the same already. HEED_IN_OUT with (kernel, channels, outputs) is TensorFlow's order. All
- * dtypes work, also packed and in blocks: the quantised numbers are those of any projection.
- * Padding: put rows of zeros before and behind x. Streaming: the windows of new rows need the kernel - stride rows before
- * them, and what did not fill a window; keep those in front of the new ones. A window's bits do not depend on the others.
- * Speed: that of a projection of rows that do not overlap, within measurement (bench: conv). Rows of y may lie apart. Where
- * they lie a multiple of 4096 bytes apart, they push each other out of the first cache: up to a quarter more time with
- * HEED_OUT_IN and packed int8.
+ * once; with one channel they are the same already. HEED_IN_OUT with (kernel, channels, outputs) is TensorFlow's
+ * order. All dtypes work, also packed and in blocks: the quantised numbers are those of any projection.
+ * Padding: put rows of zeros before and behind x. Streaming: the windows of new rows need the kernel - stride rows
+ * before them, and what did not fill a window; keep those in front of the new ones. A window's bits do not depend on
+ * the others.
+ * Speed: that of a projection of rows that do not overlap, within measurement (bench: conv). Rows of y may lie apart.
+ * Where they lie a multiple of 4096 bytes apart, they push each other out of the first cache: up to a quarter more
+ * time with HEED_OUT_IN and packed int8.
  * Dilation, and groups of channels (depthwise convolutions), are not part of it: heed has none. */
 
 /* Writes weights w to q in int8, with a scale for each output. w is (n_in, n_out), or (n_out, n_in) for HEED_OUT_IN. q
  * is contiguous, and scales is (n_out). The scale of an output is what heed_convert_from_f32 computes for a row.
  * Error: as heed_convert_from_f32.
  * Aliasing: as heed_convert_from_f32.
- * Status: for W as heed_convert_from_f32 for X, for Y (q and scales) as heed_convert_from_f32 for Y; BAD_LAYOUT for LAYOUT. */
+ * Status: as heed_convert_from_f32; the matrix is named X, and q and scales are named Y. */
 HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, float *scales);
 
-/* Rows of an embedding, or of any weights: y[r][i] = the widened weight from input i to output rows[r]. y is (n, n_in),
- * and rows is (n), with numbers from 0 to n_out - 1, in any order; a row may be there several times. w may have any dtype
- * and layout, also packed and in blocks. So one heed_weights serves both ends of a language model. The table is that
- * of nn.Embedding, (vocabulary, dim):
+/* Rows of an embedding, or of any weights: y[r][i] = the weight from input i to output rows[r]. y is (n, n_in),
+ * and rows is (n), with numbers from 0 to n_out - 1, in any order; a row may be there several times. w may have any
+ * dtype and layout, also packed and in blocks. So one heed_weights serves both ends of a language model. The table is
+ * that of nn.Embedding, (vocabulary, dim):
  *
  *   heed_weights e = heed_weights_of(table, NULL, HEED_BF16, HEED_OUT_IN, dim, vocabulary);
  *   heed_status s = heed_gather_rows(e, tokens, heed_matrix_out_of(x, n, dim));     // tokens become rows
@@ -134,8 +136,7 @@ HEED_API heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t
  * A table of positions is another. In HEED_IN_OUT a row of y is a column of the table, which is slow where it is large.
  * Error: none; in int8 and in blocks one rounding, of number * scale.
  * Aliasing: y is disjoint from w and rows.
- * Status: as heed_linear for W; NULL_POINTER, MISALIGNED, OVERFLOW, OUT_OF_RANGE (a number of a row) for ROWS;
- * NULL_POINTER, MISALIGNED, OUT_OF_RANGE, BAD_STRIDE, OVERFLOW, OVERLAP, SHAPE_MISMATCH (dim is not n_in) for Y. */
+ * Status: OUT_OF_RANGE for ROWS (a number of a row); SHAPE_MISMATCH for Y (dim is not n_in). */
 HEED_API heed_status heed_gather_rows(heed_weights w, const int32_t *rows, heed_matrix_out y);
 
 /* --------------------------------------------------------------------------------------------------- packed weights */
@@ -152,8 +153,8 @@ HEED_API heed_status heed_gather_rows(heed_weights w, const int32_t *rows, heed_
  *
  * Bytes: 64 of a header (the mark "heedpack", then words of 32 bits: version, dtype, n_in, n_out, sum), then the
  * numbers, for n_out rounded up to 16. Sizes are multiples of 64, so packed weights can lie one behind the other in a
- * file. The version is 1; it is 2 for HEED_UINT8, and 3 where there is a sum (heed_weights_add_checksum). heed 0.2 knows version 1
- * alone, and refuses the others.
+ * file. The version is 1; it is 2 for HEED_UINT8, and 3 where there is a sum (heed_weights_add_checksum). heed 0.2
+ * knows version 1 alone, and refuses the others.
  * Fields: Every call compares dtype, n_in and n_out of the weights with the header before their data. Do not change
  * them: packed weights of fewer outputs, or in another dtype, are other bytes. */
 #define HEED_WEIGHTS_PACKED_BYTES(dtype, n_in, n_out)                                                                 \
@@ -174,7 +175,7 @@ HEED_API size_t heed_weights_packed_bytes(int32_t dtype, int32_t n_in, int32_t n
 
 /* Packs weights of any dtype, in either layout or in blocks, as weights of `dtype`. n_in and n_out may be any
  * numbers. In the same dtype every number and scale stays as it is, so that products have the same bits. In another
- * dtype numbers are widened, then narrowed:
+ * dtype numbers are converted to f32, then to the dtype:
  *
  *   HEED_F32                nothing is lost
  *   HEED_F16, HEED_BF16     as heed_convert_from_f32: numbers beyond the range become infinity
@@ -187,29 +188,26 @@ HEED_API size_t heed_weights_packed_bytes(int32_t dtype, int32_t n_in, int32_t n
  *
  * The last block of an output may have fewer than 32 inputs. What is beyond n_in and n_out is 0, so the bytes depend on
  * the weights alone. It takes no workspace.
- * Error: of a weight: as heed_convert_from_f32 for F16, BF16, INT8. If the scale is not subnormal in f16, at most 0.51 * scale in
- * HEED_Q8_0 and |scale| * 1.01 in HEED_Q4_0 (0.51 unless it has the sign opposite to the greatest one).
+ * Error: of a weight: as heed_convert_from_f32 for F16, BF16, INT8. If the scale is not subnormal in f16, at most 0.51
+ * * scale in HEED_Q8_0 and |scale| * 1.01 in HEED_Q4_0 (0.51 unless it has the sign opposite to the greatest one).
  * Aliasing: the memory is disjoint from w and its scales.
- * Status: as heed_linear for W, BAD_LAYOUT also for packed weights; BAD_DTYPE for FORMAT (HEED_UINT8 of weights
- * without zero points, too); NULL_POINTER, MISALIGNED,
- * TOO_SMALL, OVERFLOW, OVERLAP for MEMORY; NOT_FINITE for W if numbers with new scales are NaN or infinite, or if a
- * scale is beyond f16. */
+ * Status: BAD_LAYOUT for W if it is packed; BAD_DTYPE for DTYPE, also for HEED_UINT8 of weights without zero points;
+ * NOT_FINITE for W if numbers with new scales are NaN or infinite, or if a scale is beyond f16. */
 HEED_API heed_status heed_weights_pack(heed_weights w, int32_t dtype, heed_memory memory);
 
 /* Makes weights of `bytes` bytes that heed_weights_pack has written, here or on another machine. packed is aligned to
  * HEED_ALIGNMENT, must stay where it is, and is only read. There may be more bytes than the weights have. It reads the
  * header alone, so it is as fast for any size; heed_weights_check reads all bytes.
- * Status: NULL_POINTER, MISALIGNED, OVERLAP for W; for PACKED: NULL_POINTER, MISALIGNED, OVERFLOW, TOO_SMALL, BAD_MAGIC
- * (it does not begin with the mark), UNKNOWN_VERSION, CORRUPT (dtype or shape are not possible). */
+ * Status: for PACKED: BAD_MAGIC (it does not begin with the mark), UNKNOWN_VERSION, CORRUPT (dtype or shape are not
+ * possible). */
 HEED_API heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes);
 
-/* For files and flash that may be damaged: a sum over packed weights. heed_weights_add_checksum writes it into the header of weights
- * that heed_weights_pack has made, once, before they are stored. heed_weights_check compares it, and reads all bytes;
- * heed_weights_open does not. The sum is FNV-1a over words of 32 bits: dtype, n_in and n_out, then the numbers. It tells
- * damage, not forgery. w is what heed_weights_open or heed_weights_in_integers made.
- * Status: heed_weights_add_checksum as heed_weights_open for PACKED, but for MEMORY. heed_weights_check as heed_linear for W;
- * CORRUPT for W also if the sum is another; NOT_INITIALIZED for W that are not packed; UNKNOWN_VERSION for W that are not
- * sealed. */
+/* For files and flash that may be damaged: a sum over packed weights. heed_weights_add_checksum writes it into the
+ * header of weights that heed_weights_pack has made, once, before they are stored. heed_weights_check compares it, and
+ * reads all bytes; heed_weights_open does not. The sum is FNV-1a over words of 32 bits: dtype, n_in and n_out, then
+ * the numbers. It tells damage, not forgery. w is what heed_weights_open or heed_weights_in_integers made.
+ * Status: heed_weights_add_checksum as heed_weights_open, but for MEMORY. heed_weights_check: CORRUPT for W also if
+ * the sum is another; NOT_INITIALIZED for W that are not packed; UNKNOWN_VERSION for W that have no sum. */
 HEED_API heed_status heed_weights_add_checksum(heed_memory memory);
 HEED_API heed_status heed_weights_check(heed_weights w);
 
