@@ -12,7 +12,7 @@ constexpr int32_t looked_at_once = 16;
 HEED_INLINE bool one_is_greater(const float *x, float than) {
   float most[4] = {than, than, than, than};
   for (int32_t i = 0; i < looked_at_once; i += 4)
-    for (int32_t k = 0; k < 4; k++) most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+    for (int32_t k = 0; k < 4; k++) most[k] = maximum_over_nan(most[k], x[i + k]);
   return most[0] > than || most[1] > than || most[2] > than || most[3] > than;
 }
 
@@ -147,7 +147,7 @@ chosen_tokens choose(const float *x, float *p, int32_t n, int32_t top_k, float t
   float total = all ? sum_of(p, nullptr, n) : 0.0f;
   if (all && top_p == 1.0f) return {nullptr, n, total};
   for (int32_t k = all ? few : top_k; k <= most; k *= 8) {
-    const int32_t found = find_largest(x, n, k < n ? k : n, order);
+    const int32_t found = find_largest(x, n, smaller_of(k, n), order);
     if (!all) total = sum_of(p, order, found);
     const chosen_tokens first = first_with(p, order, found, top_p * total);
     if (!all || found == n || first.total >= top_p * total) return first;

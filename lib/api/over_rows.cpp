@@ -154,9 +154,9 @@ HEED_NOINLINE void run_unit(const group_job &job, int32_t index, const heed_exec
   group_rows u;
   u.x = job.x.data + first, u.x_stride = job.x.row_stride;
   u.y = job.y.data + first, u.y_stride = job.y.row_stride;
-  u.weight = job.weight ? job.weight + first : nullptr;
-  u.bias = job.bias ? job.bias + first : nullptr;
-  u.n_rows = job.x.n_rows, u.dim = left < job.width ? left : job.width;
+  u.weight = offset(job.weight, first);
+  u.bias = offset(job.bias, first);
+  u.n_rows = job.x.n_rows, u.dim = smaller_of(left, job.width);
   normalise(u, job.by_columns, job.eps, executor);
 }
 
@@ -177,7 +177,7 @@ void means_task(void *context, int32_t index, int32_t) {
   const mean_job &job = *static_cast<const mean_job *>(context);
   const int32_t end = job.parts.begin(index + 1);
   for (int32_t i = job.parts.begin(index); i < end; i += columns_at_once) {
-    const int32_t n = end - i < columns_at_once ? end - i : columns_at_once;
+    const int32_t n = smaller_of(end - i, columns_at_once);
     sums_of_columns<terms::numbers>(job.x.data + i, job.x.row_stride, job.x.n_rows, n, nullptr, job.y + i);
     for (int32_t c = 0; c < n; c++) job.y[i + c] /= static_cast<float>(job.x.n_rows);
   }

@@ -95,7 +95,7 @@ heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows) {
 heed_status heed_sequence_push(heed_sequence *sequence, heed_matrix rows) {
   const heed_status status = heed::check_rows(sequence, rows, true);
   if (status != HEED_OK) return status;
-  const int32_t dropped = rows.n_rows > sequence->capacity ? rows.n_rows - sequence->capacity : 0;
+  const int32_t dropped = heed::larger_of(rows.n_rows - sequence->capacity, 0);
   rows.data += dropped * rows.row_stride;
   rows.n_rows -= dropped;
   const int32_t gone = sequence->length - (sequence->capacity - rows.n_rows);

@@ -114,7 +114,7 @@ void keep_row(K k, int32_t dtype, const new_row &row, unsigned char *data, ptrdi
     constexpr int32_t at_once = 64;
     T narrowed[at_once];
     for (int32_t i = 0; i < n; i += at_once) {
-      const int32_t part = n - i < at_once ? n - i : at_once;
+      const int32_t part = smaller_of(n - i, at_once);
       scores_of(k)->narrow_row(x + i, part, dtype, scale, narrowed);
       spread(narrowed, part, to + (begin + i) * stride, stride);
     }
@@ -176,7 +176,7 @@ HEED_INLINE void each_turned_key(K k, const append_call &c, const heed_rope &rop
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const float *key = row_of(c.k, h, t);
     if (h % at_once == 0) {
-      const int32_t n = s.n_kv_heads - h < at_once ? s.n_kv_heads - h : at_once;
+      const int32_t n = smaller_of(s.n_kv_heads - h, at_once);
       rope.code->run(
           address_of(k),
           {&rope, {key, 0, c.k.head_stride, 0}, 1, n, n_turned, position, nullptr, {turned, 0, n_turned, 0}, nullptr});

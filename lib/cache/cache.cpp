@@ -107,7 +107,7 @@ int64_t first_of_window(int64_t position, int32_t left) { return left < 0 || pos
 // Are the keys at positions [first, end) of a sequence still there? Pinned ones are.
 bool holds(const heed_cache_shape &s, const cache_state &state, int64_t first, int64_t end) {
   const int32_t pinned_slots = layout_of(s).pinned_slots;
-  const int64_t needed = first > pinned_slots ? first : pinned_slots;
+  const int64_t needed = larger_of(first, pinned_slots);
   return oldest_position(state) <= needed || end <= needed;
 }
 

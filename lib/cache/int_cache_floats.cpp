@@ -20,7 +20,7 @@ int8_t quantized(float x, float scale, int32_t zero_point) {
              : is_nan(bits_of_float(quotient)) ? 0.0f
                                                : -512.0f;
   const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000 + zero_point;
-  return static_cast<int8_t>(n > 127 ? 127 : n < -128 ? -128 : n);
+  return static_cast<int8_t>(n > 127 ? 127 : larger_of(n, -128));
 }
 
 void quantize_row(const new_rows &rows, ptrdiff_t at, int32_t head, int32_t dim, int8_t *to) {

@@ -2,6 +2,7 @@
 #ifndef HEED_CACHE_STATE_HPP
 #define HEED_CACHE_STATE_HPP
 
+#include "../kernel_contract/counts.hpp"
 #include "heed/types.h"
 
 namespace heed {
@@ -29,7 +30,7 @@ struct ring_shape {
 inline int32_t surplus_of(const cache_state &state, const ring_shape &ring) {
   int64_t step = ring.slots;
   while (step & (ring.aligned - 1)) step *= 2;
-  const int32_t kept = state.length - ring.slots, oldest = kept > state.oldest ? kept : state.oldest;
+  const int32_t kept = state.length - ring.slots, oldest = larger_of(kept, state.oldest);
   const int64_t most = static_cast<int64_t>(oldest) - ring.pinned_slots - 1;
   if (most < step) return 0;
   return static_cast<int32_t>(static_cast<uint32_t>(most) / static_cast<uint32_t>(step) * static_cast<uint32_t>(step));

@@ -1,5 +1,7 @@
 #include "validate.hpp"
 
+#include "../kernel_contract/counts.hpp"
+
 namespace heed {
 
 // Floats between two addresses.
@@ -43,7 +45,7 @@ void checker::pointer(const void *data, size_t alignment, heed_argument argument
 
 void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
                      access how, heed_argument argument, size_t element_bytes) {
-  pointer(data, element_bytes > 4 ? 4 : element_bytes, argument);  // a multiplier is two words
+  pointer(data, smaller_of(element_bytes, 4), argument);  // a multiplier is two words
   const auto used = [&](int i) { return counts[i] > 1; };
   size_t spans[3], extent = static_cast<size_t>(dim);
   bool bad = false;

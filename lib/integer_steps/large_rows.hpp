@@ -26,7 +26,7 @@ HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
                                                            const int_row_scale &of, float *y) {
   for (int32_t n = 0; n < b.n_cols; n++) {
     const int32_t less = of.sum != 0 && w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
-    y[n] = int_scaled_by_large(int_in(y + n) - less, of.scale, panel_scale(w, n)) + (b.bias ? b.bias[n] : 0.0f);
+    y[n] = int_scaled_by_large(int_in(y + n) - less, of.scale, panel_scale(w, n)) + (at_or_zero(b.bias, n));
   }
 }
 

@@ -76,7 +76,7 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
   for (int32_t begin = 0, depth; begin < b.depth; begin += depth) {
     const int32_t left = b.depth - begin;
     const bool lies = V::x_bytes == 1 && !turned && left >= 4;  // bytes are as the tile wants them
-    depth = lies ? left / 4 * 4 : left < inputs ? left : inputs;
+    depth = lies ? left / 4 * 4 : smaller_of(left, inputs);
     const int8_t *const from = b.x + row * b.x_stride + begin;
     for (int32_t r = 0; r < n_rows; r++) {
       unsigned char *const to = room + r * x_stride;
@@ -107,10 +107,10 @@ template <class V>
 static void int_project_panels(const int_product &of) {
   int_product b = of;
   for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
-    b.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+    b.n_cols = smaller_of(of.n_cols - done, panel_outputs);
     alignas(64) int32_t start[panel_outputs] = {};
     for (int32_t row = 0; row < b.n_rows; row += product_rows)
-      project_rows<V>(b, row, b.n_rows - row < product_rows ? b.n_rows - row : product_rows, start);
+      project_rows<V>(b, row, smaller_of(b.n_rows - row, product_rows), start);
     b.w.data += panel_outputs * b.w.output;
     if (b.bias) b.bias += panel_outputs;
     b.multipliers += 2 * panel_outputs;
@@ -176,8 +176,8 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
   for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
     const packed_panel panel = w.from(first + done, of.depth);
     linear_block b = of;
-    b.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
-    b.bias = of.bias ? of.bias + done : nullptr;
+    b.n_cols = smaller_of(of.n_cols - done, panel_outputs);
+    b.bias = offset(of.bias, done);
     const bool copied = b.n_cols < panel.width;
     const size_t row_bytes = static_cast<size_t>(b.n_cols) * sizeof(float);
     for (int32_t r = 0; r < opened.n_rows; r += b.n_rows) {
@@ -210,7 +210,7 @@ static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &
   constexpr int32_t run = 384;  // a multiple of blocks and of 64
   alignas(64) int8_t numbers[run];
   for (int32_t begin = 0, all = 0; begin < n; begin += run) {
-    const int32_t there = n - begin < run ? n - begin : run;
+    const int32_t there = smaller_of(n - begin, run);
     __builtin_memset(numbers, 0, sizeof numbers);
     if (inverse != 0.0f) V::quantise(x + begin, there, inverse, numbers);
     unsigned char *const at = to + begin * V::x_bytes;
@@ -235,13 +235,13 @@ static void int_project_floats_panels(const linear_block &of, const int_panels &
   int_row_scale scales[product_rows];
   linear_block b = of;
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
-    b.n_rows = left < product_rows ? left : product_rows;
+    b.n_rows = smaller_of(left, product_rows);
     const int32_t inputs = float_room / V::x_bytes / b.n_rows / 64 * 64, row_bytes = inputs * V::x_bytes,
                   row_terms = inputs / block_inputs;
     for (int32_t r = 0; r < b.n_rows; r++)
       scales[r] = int_row_scale_of(bits_of_float(V::magnitude(b.x + r * b.x_stride, b.depth)));
     for (int32_t begin = 0; begin < b.depth; begin += inputs) {
-      const int32_t depth = b.depth - begin < inputs ? b.depth - begin : inputs;
+      const int32_t depth = smaller_of(b.depth - begin, inputs);
       for (int32_t r = 0; r < b.n_rows; r++)
         open_floats<V>(b.x + r * b.x_stride + begin, depth, scales[r], w.dtype, room + r * row_bytes,
                        terms + r * row_terms);

@@ -28,7 +28,7 @@ struct plain_dots {
     const int32_t run = w.step == 4 * next ? depth : 4;  // inputs that lie equally far apart
     for (int32_t i = 0; i < depth; word += w.step) {
       const int8_t *at = word;
-      for (const int32_t end = depth - i < run ? depth : i + run; i < end; i++, at += next) {
+      for (const int32_t end = end_of_block(i, run, depth); i < end; i++, at += next) {
         int32_t weight[OUTPUTS];
         for (int n = 0; n < OUTPUTS; n++) weight[n] = at[n * output];
         for (int r = 0; r < ROWS; r++) {

@@ -52,7 +52,7 @@ struct plain_floats {
     for (int32_t n = 0; n < b.n_cols; n++, y++) {
       const int32_t less = w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
       const float x = static_cast<float>(int_in(y) - less) * of.scale;
-      *y = x * panel_scale(w, n) + (b.bias ? b.bias[n] : 0.0f);
+      *y = x * panel_scale(w, n) + (at_or_zero(b.bias, n));
     }
   }
 };
@@ -75,7 +75,7 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * static_cast<ptrdiff_t>(w.width);
   for (int32_t begin = q.begin; begin < q.begin + q.depth; begin += block_inputs) {
     const unsigned char *const block = w.data + begin / block_inputs * block_bytes, *const words = block + 2 * w.width;
-    const int32_t left = b.depth - begin, depth = left < block_inputs ? left : block_inputs;
+    const int32_t left = b.depth - begin, depth = smaller_of(left, block_inputs);
     for (int32_t first = 0, n_cols; first < b.n_cols; first += n_cols) {
       n_cols = b.n_cols - first < M::outputs ? 1 : M::outputs;
       int8_t numbers[block_inputs * M::outputs];
@@ -92,8 +92,7 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
                              float *const y = b.y + (row + r) * b.y_stride + o;
                              const float t = static_cast<float>(sums[r * outputs + n]) * half_at(block + 2 * o);
                              const float sum = (begin ? *y : 0.0f) + t;
-                             *y = left > block_inputs ? sum
-                                                      : sum * q.scales[row + r].scale + (b.bias ? b.bias[o] : 0.0f);
+                             *y = left > block_inputs ? sum : sum * q.scales[row + r].scale + (at_or_zero(b.bias, o));
                            }
                        });
     }
@@ -119,17 +118,17 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
   int_row_scale scales[M::rows];
   linear_block b = of;
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
-    b.n_rows = left < M::rows ? left : M::rows;
+    b.n_rows = smaller_of(left, M::rows);
     for (int32_t r = 0; r < b.n_rows; r++) scales[r] = int_row_scale_of(F::greatest(b.x + r * b.x_stride, b.depth));
     for (int32_t begin = 0; begin < b.depth; begin += int_piece) {
-      const int32_t depth = b.depth - begin < int_piece ? b.depth - begin : int_piece;
+      const int32_t depth = smaller_of(b.depth - begin, int_piece);
       for (int32_t r = 0; r < b.n_rows; r++)
         scales[r].sum += F::quantise(b.x + r * b.x_stride + begin, depth, scales[r].inverse, numbers + r * int_piece);
       linear_block part = b;
       for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
-        part.n_cols = of.n_cols - done < panel_outputs ? of.n_cols - done : panel_outputs;
+        part.n_cols = smaller_of(of.n_cols - done, panel_outputs);
         part.y = b.y + done;
-        part.bias = b.bias ? b.bias + done : nullptr;
+        part.bias = offset(b.bias, done);
         const packed_panel panel = w.from(first + done, b.depth);
         const quantised_rows q = {numbers, scales, b.n_rows, begin, depth};
         if (has_output_scales(w.dtype))

@@ -71,7 +71,7 @@ inline int32_t take_hidden(const uint8_t *mask, int32_t n, int16_t *p) {
 template <class K>
 HEED_INT_STEP int32_t weigh_row(K k, const int_tile &t, const int_row &row, int32_t begin, int32_t n, int32_t *s,
                                 int32_t *r) {
-  const int32_t first = row.first > begin ? row.first - begin : 0, last = row.last - begin < n ? row.last - begin : n;
+  const int32_t first = larger_of(row.first - begin, 0), last = smaller_of(row.last - begin, n);
   const int32_t padded = (n + 31) & ~31;
   const uint8_t *mask = int_mask_of(*t.s, row);
   int32_t max = INT32_MIN;
@@ -116,7 +116,7 @@ inline bool mask_shows(const int_tile &t, int32_t from, int32_t n_rows, int32_t 
   for (int32_t r = from; r < from + n_rows; r++) {
     const int_row row = t.row(r);
     const uint8_t *mask = int_mask_of(*t.s, row);
-    const int32_t first = row.first > begin ? row.first : begin, last = row.last < begin + n ? row.last : begin + n;
+    const int32_t first = larger_of(row.first, begin), last = smaller_of(row.last, begin + n);
     for (int32_t j = first; j < last; j++)
       if (mask[j]) return true;
   }
@@ -146,9 +146,9 @@ HEED_NOINLINE void add_wrapped(K k, const int_tile &t, int32_t from, int32_t n_r
 template <class K>
 HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_t from, int32_t n_rows) {
   const heed_int_attention &call = *t.s->call;
-  const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = last < b.n ? last : b.n;
+  const int32_t last = t.row(from + n_rows - 1).last - b.begin, n = smaller_of(last, b.n);
   int32_t l[int_score_rows] = {}, r[int_score_rows] = {}, any = 0;
-  const int32_t before = n < b.before ? n : b.before;
+  const int32_t before = smaller_of(n, b.before);
   if (n > 0 && t.row(from).first < b.begin + n && (!call.mask.data || mask_shows(t, from, n_rows, b.begin, n))) {
     if (k->packs_from < INT32_MAX && t.layout->packs && !b.k.packed && b.before == b.n) pack_block(k, t, b);
     const ptrdiff_t query_bytes = t.layout->query_bytes;
@@ -188,9 +188,9 @@ void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
   const int_stream &s = *t.s;
   const heed_int_attention &call = *s.call;
   do {
-    int32_t from = begin > t.first ? begin : t.first;
+    int32_t from = larger_of(begin, t.first);
     if (s.wrap > 0) from &= -32;
-    const int32_t next = begin + int_block, to = next < end ? next : end, n = to - from, row = s.row_of(from);
+    const int32_t next = begin + int_block, to = smaller_of(next, end), n = to - from, row = s.row_of(from);
     const int_rows keys = {s.k + row * s.k_stride, s.k_stride, nullptr, n, call.head_dim},
                    values = {s.v + row * s.v_stride, s.v_stride, nullptr, n, call.v_dim};
     int_block_rows b = {from, n, from < s.wrap && s.wrap < to ? s.wrap - from : n, keys, values};
@@ -199,7 +199,7 @@ void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
     b.v.next = next < end ? s.v + s.row_of(next) * s.v_stride : t.next_v;
 #endif
     for (int32_t i = 0; i < t.n_rows; i += t.layout->score_rows)
-      attend_rows(k, t, b, i, t.n_rows - i < t.layout->score_rows ? t.n_rows - i : t.layout->score_rows);
+      attend_rows(k, t, b, i, smaller_of(t.n_rows - i, t.layout->score_rows));
     begin = next;
   } while (begin < end);
 }

@@ -82,7 +82,7 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
                      static_cast<uint64_t>((low + low_sink) >> int_bin);
   const int_finish f = finish_of_row(s, row, l, of_keys);
   for (int32_t i = 0; i < call.v_dim; i += n_room) {
-    const int32_t n = call.v_dim - i < n_room ? call.v_dim - i : n_room;
+    const int32_t n = smaller_of(call.v_dim - i, n_room);
     if (lost == 0)
       k->join_bins(state.top() + i, state.low() + i, n, f.down, room);
     else

@@ -19,10 +19,10 @@ void run_panels(void (*project)(const int_product &), const int_product &b, cons
     const int32_t begin = first + done, width = panel_width(n_out, begin);
     int_product part = b;
     part.w = int_panel(panels + begin * output_bytes + 4 * width, width);
-    part.bias = b.bias ? b.bias + done : nullptr;
+    part.bias = offset(b.bias, done);
     part.multipliers += 2 * done;
     part.y = static_cast<unsigned char *>(b.y) + (b.wide ? 2 : 1) * done;
-    part.n_cols = b.n_cols - done < panel_outputs ? b.n_cols - done : panel_outputs;
+    part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
     project(part);
   }
 }

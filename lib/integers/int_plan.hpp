@@ -129,7 +129,7 @@ void int_block_task(void *context, int32_t index, int32_t) {
   const pieces parts = {blocks_of(t), 1, job.n_tasks};
   const int32_t begin = (t.first & -int_block) + parts.begin(index) * int_block;
   const int32_t end = begin + parts.size(index) * int_block;
-  attend_blocks(job.k, t, begin, end < t.last ? end : t.last);
+  attend_blocks(job.k, t, begin, smaller_of(end, t.last));
 }
 template <class K>
 HEED_NOINLINE void merge_int_tasks(const int_job<K> &job) {
@@ -150,7 +150,7 @@ HEED_NOINLINE void run_int_split(int_job<K> &job) {
       const int_stream s = int_stream_of(*job.call, int_quotient(job.item, job.n_tiles));
       n_blocks = blocks_of(int_tile_of(job, s, int_tile_index(job, job.item), 0));
     }
-    job.n_tasks = n_blocks < job.n_workers ? n_blocks : job.n_workers;
+    job.n_tasks = smaller_of(n_blocks, job.n_workers);
     if (n_blocks < 2) {
       run_int_item(job, job.item, 0);
       continue;
@@ -192,18 +192,18 @@ void run_int_attention(K k, const heed_int_attention &call) {
   ptrdiff_t most = needs_states ? job.layout.state_rows : 0x10000;
   if (job.n_workers > 1) {
     const ptrdiff_t even = int_quotient(job.n_rows * n_streams, job.n_workers * pieces_per_worker);
-    const ptrdiff_t share = even > least_tile_rows ? even : least_tile_rows;
+    const ptrdiff_t share = larger_of(even, least_tile_rows);
     if (share < most) most = share;
     if (job.layout.state_rows < most) most = job.layout.state_rows;  // also where blocks may be split
   }
-  job.tile_rows = static_cast<int32_t>(job.n_rows < most ? job.n_rows : most);
+  job.tile_rows = static_cast<int32_t>(smaller_of(job.n_rows, most));
   job.n_tiles = static_cast<int32_t>(int_quotient(job.n_rows + job.tile_rows - 1, job.tile_rows));
   job.n_items = n_streams * job.n_tiles;
   if (splits_blocks && job.n_workers > 1 && job.n_items < job.n_workers) return run_int_split(job);
   const ptrdiff_t tasks = job.n_workers < 2                           ? 1
                           : job.n_workers == call.executor->n_workers ? 64 * static_cast<ptrdiff_t>(job.n_workers)
                                                                       : job.n_workers;
-  job.n_tasks = static_cast<int32_t>(job.n_items < tasks ? job.n_items : tasks);
+  job.n_tasks = static_cast<int32_t>(smaller_of(job.n_items, tasks));
   run_tasks(call.executor, job.n_tasks, int_item_task<K>, &job);
 }
 

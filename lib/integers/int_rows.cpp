@@ -28,7 +28,7 @@ void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, co
 }
 
 // What the upper halves of products cannot tell, as no model should need it.
-HEED_INLINE int32_t limited(int64_t x) { return clamp_wide(x, -(1 << 30), 1 << 30); }
+HEED_INLINE int32_t limited(int64_t x) { return clamp_64(x, -(1 << 30), 1 << 30); }
 
 // --------------------------------------------------------------------------------------------------- all functions
 
@@ -107,7 +107,7 @@ HEED_INLINE void each_piece(const row_job &job, int32_t r, const F &numbers) {
   int16_t a_space[buffered], b_space[buffered];
   int32_t to[buffered];
   for (int32_t i = 0; i < job.y.dim; i += buffered) {
-    const int32_t n = job.y.dim - i < buffered ? job.y.dim - i : buffered;
+    const int32_t n = smaller_of(job.y.dim - i, buffered);
     const int16_t *a = load(job.a, r, i, n, a_space);
     numbers(a, job.b.data ? load(job.b, r, i, n, b_space) : a, n, to);
     store(job.y, r, i, n, to);
@@ -156,7 +156,7 @@ void norm_row(const row_job &job, int32_t r) {
   int32_t z[buffered];
   int_moments m = {};
   for (int32_t i = 0; i < dim; i += buffered) {
-    const int32_t n = dim - i < buffered ? dim - i : buffered;
+    const int32_t n = smaller_of(dim - i, buffered);
     int_row_kernel->moments(load(job.a, r, i, n, space), n, m);
   }
   const int32_t sum = MEAN ? m.sum : 0;
@@ -165,8 +165,8 @@ void norm_row(const row_job &job, int32_t r) {
   v += (count * count * job.norm.eps) >> 16;
   const scale_rule rule = scale_of(norm_factor_of(v == 0 ? 1 : v), dim, sum);  // of 0 all z are 0
   for (int32_t i = 0; i < dim; i += buffered) {
-    const int32_t n = dim - i < buffered ? dim - i : buffered;
-    const int32_t *weight = job.norm.weight + i, *bias = job.norm.bias ? job.norm.bias + i : nullptr;
+    const int32_t n = smaller_of(dim - i, buffered);
+    const int32_t *weight = job.norm.weight + i, *bias = offset(job.norm.bias, i);
     int_row_kernel->scale(load(job.a, r, i, n, space), n, rule, z);
     upper.up == 0 ? int_row_kernel->weigh(z, n, weight, bias, upper) : weigh_any(z, n, weight, bias, shift);
     store(job.y, r, i, n, z);

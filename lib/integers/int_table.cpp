@@ -121,6 +121,6 @@ heed_status heed_int_table(int32_t activation, heed_multiplier x_scale, int32_t 
   if (status != HEED_OK) return status;
   for (int32_t i = 0; i < 256; i++)
     table[i] =
-        static_cast<int8_t>(clamp_wide(y_zero_point + activated(activation, x, y, i - 128 - x_zero_point), -128, 127));
+        static_cast<int8_t>(clamp_64(y_zero_point + activated(activation, x, y, i - 128 - x_zero_point), -128, 127));
   return HEED_OK;
 }

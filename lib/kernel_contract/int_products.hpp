@@ -50,7 +50,7 @@ HEED_INLINE int32_t int_requantised(int32_t acc, multiplier by, int32_t zero_poi
   const int64_t y =
       ((static_cast<int64_t>(acc) * by.m + (static_cast<int64_t>(1) << (30 - by.e))) >> (31 - by.e)) + zero_point;
   const int32_t most = wide ? 32767 : 127;
-  return y > most ? most : y < -most - 1 ? -most - 1 : static_cast<int32_t>(y);
+  return clamp_64(y, -most - 1, most);
 }
 HEED_INLINE void int_store(void *y, ptrdiff_t i, int32_t number, bool wide) {
   if (wide)

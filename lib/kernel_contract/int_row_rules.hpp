@@ -10,9 +10,6 @@ namespace heed {
 HEED_INLINE int64_t shifted(int64_t x, int32_t shift) {
   return (x + (static_cast<int64_t>(1) << (shift - 1))) >> shift;
 }
-HEED_INLINE int32_t clamp_wide(int64_t x, int32_t low, int32_t high) {
-  return x < low ? low : x > high ? high : static_cast<int32_t>(x);
-}
 
 // The same from the upper half of x alone: from a shift of 33 on, half a unit is no part of the lower one. Where the
 // shift is smaller, a factor of x goes `up` first, as far as it has room for that.
@@ -32,7 +29,7 @@ struct sum_rule {
   int32_t a_m, a_up, b_m, b_up, shift;
 };
 HEED_INLINE sum_rule sum_of(multiplier a, multiplier b) {
-  const int32_t e = a.e < b.e ? a.e : b.e;
+  const int32_t e = smaller_of(a.e, b.e);
   return {a.m, a.e - e, b.m, b.e - e, 31 - e};
 }
 HEED_INLINE int64_t int_sum(const sum_rule &rule, int32_t a, int32_t b) {

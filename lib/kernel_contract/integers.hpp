@@ -42,11 +42,11 @@ struct distance_rule {
 };
 // From 16 octaves on a probability is 0: no distance beyond the limit need be told from it, and u stays below 2^16.
 HEED_INLINE distance_rule distance_of(multiplier c) {
-  const int32_t e = c.e + int_fraction, g = e > 0 ? e : 0, h = e < 0 ? -e : 0;
+  const int32_t e = c.e + int_fraction, g = larger_of(e, 0), h = e < 0 ? -e : 0;
   uint32_t m = (static_cast<uint32_t>(c.m) + (1u << 14)) >> 15;
   if (m > 65535) m = 65535;
   const uint32_t octaves_16 = ((1u << 31) - 1) / (m << g) + 1, most = 65535u >> g;
-  return {m, octaves_16 < most ? octaves_16 : most, g, h};
+  return {m, smaller_of(octaves_16, most), g, h};
 }
 
 // I3: the octave above a score x = max * c, and how far below it x lies, in 2^-11 octaves: 1 to 2048.
@@ -79,7 +79,7 @@ HEED_INLINE int32_t int_probability(uint32_t distance, const distance_rule &rule
   uint32_t a = distance >> rule.h;
   if (a > rule.limit) a = rule.limit;
   const uint32_t u = offset + (((a << rule.g) * rule.m16) >> 16);
-  return int_power(u < 65535 ? u : 65535);
+  return int_power(smaller_of(u, 65535));
 }
 
 // The number of the highest bit, counted from 1; 0 of 0. Cores without the instruction would call a library, and clang
@@ -106,7 +106,7 @@ struct int_finish {
 HEED_INLINE int_finish finish_of(uint64_t l, uint64_t of_keys, multiplier w, int32_t value_zero_point) {
   int_finish f;
   const int32_t z = bit_length(l) - 24;
-  f.down = z > 0 ? z : 0;
+  f.down = larger_of(z, 0);
   f.up = z < 0 ? -z : 0;
   // 2^47 / ln in three digits, by divisions of 32 bits
   const uint32_t ln = static_cast<uint32_t>((l >> f.down) << f.up), high = (1u << 31) / ln;

@@ -4,8 +4,8 @@
 #define HEED_KERNEL_HPP
 
 #include "../arithmetic.hpp"
+#include "counts.hpp"
 
-#define HEED_INLINE inline __attribute__((always_inline))
 #define HEED_INLINED \
   __attribute__((always_inline))  // of a lambda: GCC 12 calls some of a large file, registers spilled
 // For register tiles (inlined into a large function, GCC 12 spills operands that fit), and for what would keep the
@@ -15,6 +15,11 @@
 #define HEED_COLD __attribute__((noinline, cold))
 
 namespace heed {
+
+// The maximum of rule 4: a NaN x is passed over.
+constexpr HEED_INLINE float maximum_over_nan(float m, float x) { return x > m ? x : m; }
+// What rule 4 subtracts from scores: the maximum, or 0 for a row of which no key counts.
+HEED_INLINE float finite_maximum(float m) { return m == negative_infinity ? 0.0f : m; }
 
 // Rows of keys or of values. Kernels take them block by block, at most 64 from `key` on, so that they may lie anywhere.
 struct key_source {
@@ -32,23 +37,6 @@ struct input_rows {
 template <class A>
 HEED_INLINE ptrdiff_t place_of(const A &array, ptrdiff_t b, ptrdiff_t h, ptrdiff_t row) {
   return b * array.batch_stride + h * array.head_stride + row * array.row_stride;
-}
-
-// The smaller and the larger of two counts or sizes. Floats have rules of their own for NaN and zeros: these are not for
-// them.
-template <class T>
-constexpr HEED_INLINE T smaller_of(T a, T b) {
-  return a < b ? a : b;
-}
-template <class T>
-constexpr HEED_INLINE T larger_of(T a, T b) {
-  return a < b ? b : a;
-}
-
-// The one clamp: x, or the nearer end of [low, high].
-HEED_INLINE int32_t clamp_to(int32_t x, int32_t low, int32_t high) {
-  if (x < low) return low;
-  return x < high ? x : high;
 }
 struct narrow_rows {
   input_rows numbers, scales;  // scales: of int8, one of a row
@@ -89,9 +77,7 @@ struct stream {
 };
 constexpr int32_t open_shift = 0x40000000;  // HEED_MAX_COUNT: a row that is shifted so far sees all, or nothing
 
-inline int32_t clamp_shift(int64_t shift) {
-  return shift < -open_shift ? -open_shift : shift > open_shift ? open_shift : static_cast<int32_t>(shift);
-}
+inline int32_t clamp_shift(int64_t shift) { return clamp_64(shift, -open_shift, open_shift); }
 
 struct key_range {
   int32_t first, last;  // [first, last); both ascend with the rows of a stream

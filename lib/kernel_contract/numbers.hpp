@@ -57,15 +57,23 @@ HEED_INLINE float widen(f16 x) {
     const float small = static_cast<float>(static_cast<int32_t>(size)) * 0x1p-24f;
     return sign ? -small : small;
   }
-  const uint32_t rebias = 112u << 23;  // 127 - 15; again for infinity and NaN, whose exponents are the greatest
-  return float_of_bits(sign | ((size << 13) + rebias + (size > 0x7bff ? rebias : 0)));
+  const uint32_t rebias = 112u << 23;  // 127 - 15
+  uint32_t bits = (size << 13) + rebias;
+  if (size > 0x7bff) bits += rebias;  // infinity and NaN, whose exponents are the greatest
+  return float_of_bits(sign | bits);
 #endif
+}
+
+// Where the weight from input i to output n lies, in elements.
+HEED_INLINE ptrdiff_t place_of_weight(const stored_weights &w, ptrdiff_t i, ptrdiff_t n) {
+  return w.out_in ? n * w.stride + i : i * w.stride + n;
 }
 
 // One weight with a zero point, at `at`, of a column.
 HEED_INLINE int32_t flip_of(const stored_weights &w) { return w.is_uint8 ? 0 : 0x80; }
 HEED_INLINE int32_t zero_of(const stored_weights &w, int32_t column) {
-  return (w.zeros ? w.zeros[w.one_scale ? 0 : column] : 0) ^ flip_of(w);
+  if (w.one_scale) column = 0;
+  return at_or_zero(w.zeros, column) ^ flip_of(w);
 }
 HEED_INLINE float scale_of(const stored_weights &w, int32_t column) { return w.scales[w.one_scale ? 0 : column]; }
 static inline float byte_at(const stored_weights &w, ptrdiff_t at, int32_t column) {
@@ -80,7 +88,9 @@ static inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f8000
 static inline void narrow(float x, float, float &to) { to = x; }
 static inline void narrow(float x, float, bf16 &to) {
   const uint32_t bits = bits_of_float(x);
-  to.bits = static_cast<uint16_t>(is_nan(bits) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+  const uint32_t of_32 = is_nan(bits) ? bits | 0x400000 : rounded;
+  to.bits = static_cast<uint16_t>(of_32 >> 16);
 }
 static inline void narrow(float x, float, f16 &to) {
   const uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
@@ -104,7 +114,7 @@ static inline void narrow(float x, float, f16 &to) {
 static inline void narrow(float x, float scale, int8_t &to) {
   const float quotient = scale == 0.0f ? 0.0f : x / scale;
   const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000;
-  to = static_cast<int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
+  to = static_cast<int8_t>(smaller_of(larger_of(n, -127), 127));
 }
 
 // The scale of an int8 row whose greatest magnitude is `greatest`. That of the greatest float is rounded down: 127 times
@@ -117,7 +127,9 @@ static inline float int8_scale(float greatest) {
 // f(T()) for the type of a format's numbers.
 template <class F>
 HEED_INLINE auto with_narrow_format(int32_t dtype, F f) {
-  return dtype == stored_f16 ? f(f16()) : dtype == stored_bf16 ? f(bf16()) : f(int8_t());
+  if (dtype == stored_f16) return f(f16());
+  if (dtype == stored_bf16) return f(bf16());
+  return f(int8_t());
 }
 template <class F>
 HEED_INLINE auto with_format(int32_t dtype, F f) {
@@ -133,7 +145,7 @@ static inline void narrow_numbers(const float *x, int32_t n, float scale, T *y) 
 static inline uint32_t greatest_magnitude(const float *x, int32_t n, uint32_t greatest = 0) {
   for (int32_t i = 0; i < n; i++) {
     const uint32_t size = bits_of_float(x[i]) & 0x7fffffff;
-    greatest = size > greatest ? size : greatest;
+    greatest = larger_of(size, greatest);
   }
   return greatest;
 }

@@ -30,12 +30,20 @@ HEED_INLINE constexpr int32_t panel_width(int32_t n_out, int32_t first) {
 // Bytes that packed weights take for each output, scales among them: in 64 bits, which hold those of any n_in.
 HEED_INLINE constexpr uint64_t packed_output_bytes(int32_t dtype, uint64_t n_in) {
   const uint64_t blocks = (n_in + block_inputs - 1) / block_inputs;
-  return dtype == stored_f32     ? 4 * n_in
-         : dtype == stored_int8  ? 4 + (n_in + 3) / 4 * 4
-         : dtype == stored_uint8 ? 8 + (n_in + 3) / 4 * 4
-         : dtype == stored_q8_0  ? q8_0_bytes * blocks
-         : dtype == stored_q4_0  ? q4_0_bytes * blocks
-                                 : 2 * n_in;
+  switch (dtype) {
+    case stored_f32:
+      return 4 * n_in;
+    case stored_int8:
+      return 4 + (n_in + 3) / 4 * 4;
+    case stored_uint8:
+      return 8 + (n_in + 3) / 4 * 4;
+    case stored_q8_0:
+      return q8_0_bytes * blocks;
+    case stored_q4_0:
+      return q4_0_bytes * blocks;
+    default:
+      return 2 * n_in;
+  }
 }
 
 // int8, and what is like it: a scale for each output. Before its words lie scales, and zero points, of 4 bytes.

@@ -25,7 +25,7 @@ void check_attention_shape(checker &check, const heed_attention_layer &l) {
   check.count(l.model_dim, HEED_MAX_DIM, HEED_ARG_MODEL_DIM);
   check_heads(check, l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, l.scale, l.causal);
   check.count(l.out_dim, HEED_MAX_DIM, HEED_ARG_OUT_DIM);
-  const int64_t widest = l.head_dim > l.v_dim ? l.head_dim : l.v_dim;
+  const int64_t widest = larger_of(l.head_dim, l.v_dim);
   check.require(widest * l.n_heads <= HEED_MAX_DIM, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
   check.require(l.qk_norm_whole == 0 || l.qk_norm_whole == 1, HEED_OUT_OF_RANGE, HEED_ARG_QK_NORM_WHOLE);
   check.require(l.cross == 0 || l.cross == 1, HEED_OUT_OF_RANGE, HEED_ARG_CROSS);

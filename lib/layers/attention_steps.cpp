@@ -57,7 +57,7 @@ HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, fl
   // Heads of all rows are more rows than a matrix may have only where there are many of both.
   const int32_t at_once = l.qk_norm_whole ? n : HEED_MAX_COUNT / n_heads;
   for (; status == HEED_OK && done < n; done += at_once) {
-    const int32_t some = n - done < at_once ? n - done : at_once;
+    const int32_t some = smaller_of(n - done, at_once);
     float *const from = data + static_cast<ptrdiff_t>(done) * width;
     const int32_t n_rows = l.qk_norm_whole ? some : some * n_heads, dim = l.qk_norm_whole ? width : l.head_dim;
     status = l.qk_norm(heed_matrix_of(from, n_rows, dim), weight, bias, l.qk_eps, heed_matrix_out_of(from, n_rows, dim),

@@ -25,7 +25,7 @@ template <class F>
 void walk(const row_span &span, F f) {
   int32_t begin = -span.first;  // of a sequence, in the span
   for (int32_t i = 0; i < span.batch->n_sequences && begin < span.n; i++) {
-    const int32_t end = begin + span.batch->lengths[i], from = begin < 0 ? 0 : begin, to = end < span.n ? end : span.n;
+    const int32_t end = begin + span.batch->lengths[i], from = larger_of(begin, 0), to = smaller_of(end, span.n);
     if (from < to) f(i, from, to - from);
     begin = end;
   }
@@ -64,7 +64,7 @@ heed_status append_each(const kernel *k, const heed_attention_layer &l, const ro
 
 int32_t longest_in_batch(const row_span &span) {
   int32_t longest = 0;
-  walk(span, [&](int32_t, int32_t, int32_t n) { longest = n > longest ? n : longest; });
+  walk(span, [&](int32_t, int32_t, int32_t n) { longest = larger_of(n, longest); });
   return longest;
 }
 
@@ -73,7 +73,7 @@ void shape_of_batch(const row_span &span, const heed_cache *cache, bool appended
   call.n_q = call.n_kv = longest_in_batch(span);
   if (!cache) return;
   call.n_kv = 0;
-  const auto see = [&](int32_t n) { call.n_kv = n > call.n_kv ? n : call.n_kv; };
+  const auto see = [&](int32_t n) { call.n_kv = larger_of(n, call.n_kv); };
   for (int32_t i = 0; i < call.batch_size; i++) see(states_of(*cache)[i].length);
   if (!appended) walk(span, [&](int32_t i, int32_t, int32_t n) { see(states_of(*cache)[i].length + n); });
 }
@@ -82,7 +82,7 @@ int32_t piece_of_batch(const row_span &span, int32_t at_once) {
   int32_t begin = -span.first, end = 0;
   for (int32_t i = 0; i < span.batch->n_sequences; i++, begin = end) {
     end = begin + span.batch->lengths[i];
-    const int32_t from = begin < 0 ? 0 : begin;
+    const int32_t from = larger_of(begin, 0);
     if (end - from > at_once) return from + at_once;
   }
   return end;

@@ -158,7 +158,7 @@ void layer_piece_task(void *context, int32_t index, int32_t worker) {
   const layer_task &task = *static_cast<const layer_task *>(context);
   const layer_pass &p = *task.pass;
   const int32_t begin = task.first + index * p.piece_rows, left = task.end - begin;
-  task.run(p, begin, left < p.piece_rows ? left : p.piece_rows, worker);
+  task.run(p, begin, smaller_of(left, p.piece_rows), worker);
 }
 
 void run_pieces(const layer_pass &p, int32_t first, int32_t end,
@@ -210,12 +210,12 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
   const int32_t at_once = cache && is_ring(cache->shape) ? cache->shape.spare + 1 : x.n_rows;
   const int32_t before = rows_before(*layer, x.n_rows), end = before + y.n_rows;
   for (int32_t begin = 0; begin < x.n_rows; begin += at_once) {
-    const int32_t left = x.n_rows - begin, n = left < at_once ? left : at_once;
+    const int32_t left = x.n_rows - begin, n = smaller_of(left, at_once);
     layer_pass pass = pass_of(*layer, piece_of(x, begin, n), y, memory, executor);
     pass.before = before - begin;
     run_pieces(pass, 0, n, run_keys);
     if (cache) cache->code->count(*cache, n);
-    run_pieces(pass, pass.before > 0 ? pass.before : 0, end - begin < n ? end - begin : n, run_piece);
+    run_pieces(pass, larger_of(pass.before, 0), smaller_of(end - begin, n), run_piece);
   }
   return HEED_OK;
 }

@@ -47,7 +47,7 @@ HEED_NOINLINE heed_status make_keys(const apart &a, int32_t first, int32_t n) {
   const widths w = widths_of(l);
   float *const values = a.keys + static_cast<ptrdiff_t>(n) * w.k;
   for (int32_t i = 0; i < n; i += a.at_once) {
-    const int32_t rows = n - i < a.at_once ? n - i : a.at_once;
+    const int32_t rows = smaller_of(n - i, a.at_once);
     const some_rows r = some_of(a, rows_from(a.c->x, first + i, rows), {});
     const heed_status status = begin_sublayer(r, sublayer::attention);
     if (status != HEED_OK) return status;
@@ -98,7 +98,7 @@ int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes) {
   };
   uint64_t rows = beside(HEED_WORKSPACE_MIN_BYTES(l.attention->head_dim, l.attention->v_dim));
   const uint64_t fast = beside(HEED_WORKSPACE_BYTES(l.attention->head_dim, l.attention->v_dim));
-  if (rows > enough) rows = fast > enough ? fast : enough;
+  if (rows > enough) rows = larger_of(fast, enough);
   return rows < 1 ? 1 : rows > static_cast<uint64_t>(n) ? n : static_cast<int32_t>(rows);
 }
 
@@ -113,11 +113,10 @@ heed_status run_apart(kernel_handle k, const transformer_pass &c) {
   a.given = a.keys + key_bytes(l, most) / sizeof(float);
   a.inner = a.given + static_cast<ptrdiff_t>(a.at_once) * c.x.dim;
   for (int32_t first = 0; first < n; first += most) {
-    const int32_t some = n - first < most ? n - first : most,
-                  end = first + some < end_wanted ? first + some : end_wanted;
+    const int32_t some = smaller_of(n - first, most), end = smaller_of(first + some, end_wanted);
     heed_status status = make_keys(a, first, some);
-    for (int32_t i = first > first_wanted ? first : first_wanted; i < end && status == HEED_OK; i += a.at_once)
-      status = run_rows_apart(a, first, some, i, end - i < a.at_once ? end - i : a.at_once);
+    for (int32_t i = larger_of(first, first_wanted); i < end && status == HEED_OK; i += a.at_once)
+      status = run_rows_apart(a, first, some, i, smaller_of(end - i, a.at_once));
     if (status != HEED_OK) return status;
   }
   return HEED_OK;

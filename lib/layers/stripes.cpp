@@ -105,8 +105,8 @@ bool repays_stripes(const transformer_pass &c) {
   constexpr int64_t most_weights = 65536;
   if (!c.attention.executor || !is_own(*c.layer) || c.layer->cross || c.layer->attention->cross) return false;
   const widths w = widths_of(*c.layer->attention);
-  const int64_t widest = w.q > w.context ? w.q : w.context;
-  if ((widest > c.layer->ffn_dim ? widest : c.layer->ffn_dim) * c.x.dim > most_weights) return false;
+  const int64_t widest = larger_of(w.q, w.context);
+  if ((larger_of(widest, c.layer->ffn_dim)) * c.x.dim > most_weights) return false;
   const pieces parts = cut_stripes(c, work_of_outputs(c));
   if (parts.n < 2) return false;
   int32_t most_rows = 0;

@@ -120,12 +120,12 @@ static HEED_NOINLINE float tree_one_lane(float *sums, int32_t n) {
 template <class V>
 HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
   const int32_t last = clip_to(b, t.last[r]), latest = clip_to(b, t.first[r + rows - 1]),
-                first = latest < last ? latest : last;
+                first = smaller_of(latest, last);
   for (int32_t i = r; i < r + rows; i++) add_values<V>(p, t, b, i, 1, clip_to(b, t.first[i]), first);
   add_values<V>(p, t, b, r, rows, first, last);
   for (int32_t i = r; i < r + rows; i++) {
     const int32_t from = clip_to(b, t.first[i]);
-    add_values<V>(p, t, b, i, 1, from > last ? from : last, clip_to(b, t.last[i]));
+    add_values<V>(p, t, b, i, 1, larger_of(from, last), clip_to(b, t.last[i]));
   }
 }
 

@@ -82,9 +82,9 @@ static HEED_NOINLINE void add_block_tiles(const linear_block &b, const any_words
       const output_words words = find_block(spread, scales, w, begin, first + column);
       t.w = words.data;
       t.w_stride = words.stride;
-      t.depth = b.depth - begin < block_inputs ? b.depth - begin : block_inputs;
+      t.depth = smaller_of(b.depth - begin, block_inputs);
       for (int32_t row = 0; row < b.n_rows; row += 4) {
-        t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
+        t.rows = smaller_of(b.n_rows - row, 4);
         for (int32_t i = 0; i < 4; i++) {
           if (begin == 0 || b.n_rows > 4)
             t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride + begin;
@@ -138,7 +138,7 @@ static HEED_NOINLINE void add_block_panels(const linear_block &of, const any_wor
   for (int32_t column = first; column < first + of.n_cols; column += panel_cols, b.y += panel_cols) {
     b.x = of.x;
     for (int32_t begin = 0; begin < of.depth; begin += block_inputs, b.x += block_inputs) {
-      b.depth = of.depth - begin < block_inputs ? of.depth - begin : block_inputs;
+      b.depth = smaller_of(of.depth - begin, block_inputs);
       floats_of_words(panel, find_block(spread, scales, w, begin, column), b.depth);
       add_block_panel<V>(b, panel, scales);
     }

@@ -51,7 +51,7 @@ static HEED_NOINLINE void project_one_row(const linear_block &b, const stored_we
     HEED_UNROLL for (int j = 0; j < COLS; j++) {
       const int32_t column = n + j < b.n_cols ? n + j : b.n_cols - 1;
       weights[j].start(w, 0, column);
-      acc[j] = b.bias ? b.bias[column] : 0.0f;
+      acc[j] = at_or_zero(b.bias, column);
     }
     const float *x = b.x;
     for (int32_t i = b.depth; i > 0; i--, x++) {
@@ -88,7 +88,7 @@ static HEED_NOINLINE void project_panel(const linear_block &b, const float *pane
     for (int32_t i = 0; i < rows; i++) {
       p.a[i] = b.x + (r + i) * b.x_stride + begin;
       float *const to = y + i * b.y_stride;
-      for (int32_t j = 0; begin == 0 && j < width; j++) to[j] = b.bias ? b.bias[column + j] : 0.0f;
+      for (int32_t j = 0; begin == 0 && j < width; j++) to[j] = at_or_zero(b.bias, column + j);
     }
     multiply_exactly<V, values_operand>(p, rows);
   }
@@ -111,9 +111,9 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
   }
   float panel[panel_rows * panel_cols];
   for (int32_t column = 0; column < b.n_cols; column += panel_cols) {
-    const int32_t width = b.n_cols - column < panel_cols ? b.n_cols - column : panel_cols;
+    const int32_t width = smaller_of(b.n_cols - column, panel_cols);
     for (int32_t begin = 0; begin < b.depth; begin += panel_rows) {
-      const int32_t end = b.depth - begin < panel_rows ? b.depth : begin + panel_rows;
+      const int32_t end = end_of_block(begin, panel_rows, b.depth);
       widen_panel<WORDS, T>(panel, w, begin, end, column, width);
       project_panel<V>(b, panel, begin, end, column, width);
     }
@@ -135,7 +135,7 @@ HEED_INLINE void project_fours(const linear_block &b, projection_tile &t, F of_c
     of_columns(column);
     for (int32_t row = 0; row < b.n_rows; row += 4) {
       if (n == 0 || b.n_rows > 4) {
-        t.rows = b.n_rows - row < 4 ? b.n_rows - row : 4;
+        t.rows = smaller_of(b.n_rows - row, 4);
         for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
       }
       t.y = b.y + row * b.y_stride + column;
@@ -197,7 +197,7 @@ template <class V>
 static HEED_NOINLINE void project_few_columns(const linear_block &b, const stored_weights &w) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     for (int32_t n = 0; n < b.n_cols; n++) {
-      float sum = b.bias ? b.bias[n] : 0.0f;
+      float sum = at_or_zero(b.bias, n);
       for (int32_t i = 0; i < b.depth; i++) sum = V::fma(b.x[r * b.x_stride + i], any_weight(w, i, n), sum);
       b.y[r * b.y_stride + n] = sum;
     }

@@ -8,7 +8,7 @@ namespace {
 void check_mask(checker &check, const heed_attention &call, const heed_mask &o, size_t element_bytes) {
   check.count(o.n_keys, HEED_MAX_COUNT, HEED_ARG_MASK);
   check.tensor(o.data, {call.batch_size, call.n_heads, call.n_q}, {o.batch_stride, o.head_stride, o.query_stride},
-               o.n_keys < call.n_kv ? o.n_keys : call.n_kv, access::read, HEED_ARG_MASK, element_bytes);
+               smaller_of(o.n_keys, call.n_kv), access::read, HEED_ARG_MASK, element_bytes);
 }
 
 bool is_hidden(const uint8_t x) { return x == 0; }

@@ -174,7 +174,7 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
   s.out_query_stride = total.v_dim;
   scratch memory;
   for (size_t row = 0; row < n; row += scratch_rows) {
-    tile t = tile_of(s, 0, static_cast<int32_t>(n - row < scratch_rows ? n - row : scratch_rows), memory);
+    tile t = tile_of(s, 0, static_cast<int32_t>(smaller_of(n - row, scratch_rows)), memory);
     t.total = rows_of(total, row);
     t.chunk = rows_of(part, row);
     s.out = t.total.acc;
@@ -200,7 +200,7 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
     for (s.first_head = 0; s.first_head < p.n_heads; s.first_head++, head++) {
       s.out = out.data + s.batch_entry * out.batch_stride + s.first_head * out.head_stride;
       for (int32_t row = 0; row < p.n_q; row += scratch_rows) {
-        const tile t = tile_of(s, row, p.n_q - row < scratch_rows ? p.n_q - row : scratch_rows, memory);
+        const tile t = tile_of(s, row, smaller_of(p.n_q - row, scratch_rows), memory);
         const partial from = rows_of(p, head * p.n_q + row), copy = {memory.m, memory.l, nullptr};
         for (int32_t r = 0; r < t.n_rows; r++) {  // what sinks change
           memory.m[r] = from.m[r];

@@ -16,7 +16,7 @@ int64_t offset_of_entry(const call_rule &rule, const stream &s) {
 int32_t least_window(int32_t a, int32_t b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
 static void end_at(stream &s, int32_t n_keys) {
-  if (n_keys < s.n_kv) s.n_kv = n_keys < 0 ? 0 : n_keys;
+  if (n_keys < s.n_kv) s.n_kv = larger_of(n_keys, 0);
 }
 
 // Positions and lengths count from key 0 of the context, the call's keys from first_key on.

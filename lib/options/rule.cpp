@@ -118,7 +118,7 @@ static void settle(call_rule &r) {
   r.add_not_hidden = r.add ? r.stored_add_not_hidden : r.rows_add_not_hidden;
 
   const int32_t pinned = r.ranges && r.ranges->pinned > r.ring_pinned ? r.ranges->pinned : r.ring_pinned;
-  r.pinned = pinned > r.first_key ? pinned - r.first_key : 0;
+  r.pinned = larger_of(pinned - r.first_key, 0);
   const bool more = r.sinks || r.log_sum_exp || r.suspend || r.inspect || r.keeps;
   r.finish = more ? finish_tile : r.finish_rows;
 }

@@ -39,7 +39,7 @@ namespace scalar {
           y = row.is_large() ? int_scaled_by_large(acc, row.scale, q.scale)
                              : static_cast<float>(acc) * row.scale * q.scale;
       }
-      b.y[r * b.y_stride + n] = (blocks ? y * row.scale : y) + (b.bias ? b.bias[n] : 0.0f);
+      b.y[r * b.y_stride + n] = (blocks ? y * row.scale : y) + (at_or_zero(b.bias, n));
     }
   }
 }

@@ -52,9 +52,10 @@ int_row_sum int_reference_row(const int_head &h, int32_t i, const Sees &sees, mu
       if (g - bin_of(at.r) > 1) continue;
       int64_t sum = 0;
       for (int32_t j = b; j < b + int_block && j < h.n_kv; j++)
-        if (sees(j))
-          sum += int64_t{column < 0 ? 1 : h.v[j * h.v_stride + column]} *
-                 int_probability(static_cast<uint32_t>(max - dots[j]), distance_of(score), at.offset);
+        if (sees(j)) {
+          const int64_t value = column < 0 ? 1 : h.v[j * h.v_stride + column];
+          sum += value * int_probability(static_cast<uint32_t>(max - dots[j]), distance_of(score), at.offset);
+        }
       bins[1 - (g - bin_of(at.r))] += sum * (int64_t{1} << (at.r - bin_of(at.r) * int_bin));
     }
     return bins[1] + (bins[0] >> int_bin);

@@ -25,7 +25,8 @@ float tanh_of(float u) {
   power.number = magic_sum;
   power.bits <<= 23;
   const bool vanishes = y < exp2_cutoff;
-  const float two_t = vanishes ? 0.0f : power.number, small = vanishes ? 0.0f : g * f * power.number;
+  const float two_t = vanishes ? 0.0f : power.number;
+  const float small = vanishes ? 0.0f : g * f * power.number;
   const float numerator = (1.0f - two_t) - small, minus_denominator = numerator - 2.0f;
   float r = multiply_add(multiply_add(tanh_r2, minus_denominator, tanh_r1), minus_denominator, tanh_r0);
   for (int step = 0; step < 2; step++) r = multiply_add(multiply_add(minus_denominator, r, 1.0f), r, r);
@@ -73,7 +74,7 @@ void sinks(const tile &t, const partial &p, const float *logits) {
   for (int32_t r = 0; r < t.n_rows; r++) {
     const row_cursor row(*t.s, t.first_row + r);
     const float sink = logits ? logits[t.s->first_head + row.head] * log2e : 0.0f;
-    const float m = sink > p.m[r] ? sink : p.m[r], shift = finite_maximum(m);
+    const float m = maximum_over_nan(p.m[r], sink), shift = finite_maximum(m);
     const float a = exp2_nonpositive(p.m[r] - shift);
     p.m[r] = m;
     p.l[r] = p.l[r] * a + exp2_nonpositive(sink - shift);

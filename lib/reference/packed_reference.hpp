@@ -15,7 +15,7 @@ void multiply_numbers(const linear_block &b, bool in_blocks, Number number) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *x = b.x + r * b.x_stride;
     for (int32_t n = 0; n < b.n_cols; n++) {
-      float y = b.bias ? b.bias[n] : 0.0f, sum = 0.0f;
+      float y = at_or_zero(b.bias, n), sum = 0.0f;
       for (int32_t i = 0; i < b.depth; i++) {
         const scaled_number w = number(i, n);
         const auto q = static_cast<float>(w.number);
@@ -43,9 +43,9 @@ void multiply_numbers(const linear_block &b, bool in_blocks, Number number) {
 [[maybe_unused]] void bytes(const linear_block &b, const stored_weights &w) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     for (int32_t n = 0; n < b.n_cols; n++) {
-      float y = b.bias ? b.bias[n] : 0.0f;
+      float y = at_or_zero(b.bias, n);
       for (int32_t i = 0; i < b.depth; i++)
-        y = multiply_add(b.x[r * b.x_stride + i], byte_at(w, w.out_in ? n * w.stride + i : i * w.stride + n, n), y);
+        y = multiply_add(b.x[r * b.x_stride + i], byte_at(w, place_of_weight(w, i, n), n), y);
       b.y[r * b.y_stride + n] = y;
     }
   }

@@ -44,8 +44,6 @@ float tree_sum(float *sums, int32_t n) {  // sums[n], overwritten; n is a power 
   return sums[0];
 }
 
-float finite_maximum(float m) { return m == negative_infinity ? 0.0f : m; }
-
 float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
 
 // Row r of a tile as a tile of its own; its scores are in the first row's place.
@@ -104,11 +102,10 @@ void add_row(const tile &t, const key_block &b, bool (*hides)(const tile &t, int
 
 void attend_row(const tile &t, int32_t key_begin) {
   const score_rule *rule = t.s->rule;
-  const int32_t first = *t.first > key_begin ? *t.first : key_begin;
-  const int32_t end = *t.last - key_begin < chunk_keys ? *t.last : key_begin + chunk_keys;
+  const int32_t first = larger_of(*t.first, key_begin);
+  const int32_t end = end_of_block(key_begin, chunk_keys, *t.last);
   for (int32_t begin = first - first % block_keys; begin < end; begin += block_keys) {
-    const key_block b = {begin, first > begin ? first - begin : 0, end - begin < block_keys ? end - begin : block_keys,
-                         false};
+    const key_block b = {begin, larger_of(first - begin, 0), smaller_of(end - begin, block_keys), false};
     if (rule && rule->sees && !rule->sees(t, b)) continue;
     score_row(t, b);
     const after_rule next = rule && rule->apply ? rule->apply(t, b) : after_rule::add;
@@ -142,7 +139,7 @@ void merge(const tile &t, bool first) {
       *l_total = l_chunk;
       for (int32_t n = 0; n < s.v_dim; n++) out[n] = acc[n];
     } else {
-      const float m = m_chunk > *m_total ? m_chunk : *m_total;
+      const float m = maximum_over_nan(*m_total, m_chunk);
       const float shift = finite_maximum(m);
       const float a = exp2_nonpositive(*m_total - shift), b = exp2_nonpositive(m_chunk - shift);
       for (int32_t n = 0; n < s.v_dim; n++) out[n] = multiply_add(acc[n], b, out[n] * a);
@@ -187,7 +184,7 @@ float dot(const float *a, const float *b, int32_t n) {
 void linear(const linear_block &b) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     for (int32_t n = 0; n < b.n_cols; n++) {
-      float y = b.bias ? b.bias[n] : 0.0f;
+      float y = at_or_zero(b.bias, n);
       for (int32_t i = 0; i < b.depth; i++) y = multiply_add(b.x[r * b.x_stride + i], b.w[i * b.w_stride + n], y);
       b.y[r * b.y_stride + n] = y;
     }
@@ -206,7 +203,8 @@ void linear(const linear_block &b) {
     return x;
   }
   const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-  float x = static_cast<float>(exponent > 0 ? fraction + 1024 : fraction) * 0x1p-24f;
+  const uint32_t significand = exponent > 0 ? fraction + 1024 : fraction;
+  float x = static_cast<float>(significand) * 0x1p-24f;
   for (uint32_t e = 1; e < exponent; e++) x *= 2.0f;
   if (exponent == 31) x = fraction > 0 ? negative_infinity - negative_infinity : -negative_infinity;
   return bits >> 15 ? -x : x;
@@ -215,9 +213,9 @@ void linear(const linear_block &b) {
 [[maybe_unused]] void project(const linear_block &b, const stored_weights &w) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     for (int32_t n = 0; n < b.n_cols; n++) {
-      float y = b.bias ? b.bias[n] : 0.0f;
+      float y = at_or_zero(b.bias, n);
       for (int32_t i = 0; i < b.depth; i++)
-        y = multiply_add(b.x[r * b.x_stride + i], widen(w, w.out_in ? n * w.stride + i : i * w.stride + n, n), y);
+        y = multiply_add(b.x[r * b.x_stride + i], widen(w, place_of_weight(w, i, n), n), y);
       b.y[r * b.y_stride + n] = y;
     }
   }

@@ -25,7 +25,8 @@ float inverse_root(float sum, int32_t n, float eps) {
 void scale_row(const norm_rows &b, const float *x, float *y, float pivot, float rest, float factor) {
   for (int32_t i = 0; i < b.dim; i++) {
     y[i] = ((x[i] - pivot) - rest) * factor;
-    const float weight = !b.weight ? 1.0f : b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
+    float weight = at_or_zero(b.weight, i);
+    if (b.plus_one) weight = 1.0f + weight;
     if (b.weight && b.bias)
       y[i] = multiply_add(y[i], weight, b.bias[i]);
     else if (b.weight)
@@ -105,16 +106,18 @@ float scaled_tail(float z) {
   return multiply_add(multiply_add(q, quotient, p), r, quotient);
 }
 
+float magnitude_of(float x) { return x < 0.0f ? -x : x; }
+
 float gelu_of(float x) {
   if (x < gelu_least) return 0.0f;
   if (x != x) return x;
-  const float minus = x < 0.0f ? x : -x, z = minus > gelu_least ? minus : gelu_least;
+  const float z = maximum_over_nan(gelu_least, -magnitude_of(x));
   const float coarse = (z + gelu_grid) - gelu_grid, rest = (z - coarse) * (z + coarse);
   const float below = exp_minus(coarse * coarse * 0.5f, rest * 0.5f, false) * scaled_tail(z);
   return x * (x < 0.0f ? below : 1.0f - below);
 }
 
-float small_or_tanh_of(float x) { return (x < 0.0f ? -x : x) < tanh_least ? x : tanh_of(x); }
+float small_or_tanh_of(float x) { return magnitude_of(x) < tanh_least ? x : tanh_of(x); }
 
 float sigmoid_of(float x) { return x < sigmoid_least ? 0.0f : sigmoid(x); }
 
@@ -150,8 +153,9 @@ void sine_cosine(uint64_t angle, float &sin, float &cos) {
   c = multiply_add(c, z2, cos_c4);
   c = multiply_add(c, z2, cos_c2);
   c = multiply_add(c, z2, 1.0f);
-  sin = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
-  cos = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
+  const float sines[4] = {s, c, -s, -c};  // of the angle plus 0 to 3 quarters of a turn
+  sin = sines[quarter];
+  cos = sines[(quarter + 1) & 3];
 }
 
 void rope(const rope_rows &b) {

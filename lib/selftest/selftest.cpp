@@ -61,9 +61,8 @@ constexpr attention_sizes sizes_of(const attention_case &c) {
   return {queries * c.head_dim, keys * c.head_dim, keys * c.v_dim, queries * c.v_dim};
 }
 constexpr size_t workspace_of(const attention_case &c, size_t most) {
-  return c.small_workspace                                  ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim)
-         : HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim) < most ? HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim)
-                                                            : most;
+  return c.small_workspace ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim)
+                           : smaller_of(HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim), most);
 }
 constexpr size_t most_workspace = HEED_WORKSPACE_BYTES(64, 64);
 // At start-up 16 rows of 3 floats, the fewest whose lanes are queries.

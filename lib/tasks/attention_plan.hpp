@@ -197,7 +197,7 @@ HEED_NOINLINE void run_tile_split(attention_job<K> &job, stream &s) {
   const bool begun = job.rule && add_pinned(first, job.rule->resume && job.rule->resume(first));
   for (int32_t chunk = 0; chunk < chunks.n; chunk += job.n_workers) {
     job.first_chunk = chunk;
-    const int32_t wave = chunks.n - chunk < job.n_workers ? chunks.n - chunk : job.n_workers;
+    const int32_t wave = smaller_of(chunks.n - chunk, job.n_workers);
     run_tasks(job.call->executor, wave, chunk_task<K>, &job);
     for (int32_t i = 0; i < wave; i++) merge_chunk(job, s, i, first.total, chunk + i == 0 && !begun);
   }
@@ -263,7 +263,7 @@ HEED_NOINLINE void run_threaded(K k, const heed_attention &call, const score_rul
     // A workspace that does not serve all workers serves as many tasks, whichever workers run them.
     const bool for_all = n_workers == call.executor->n_workers;
     const ptrdiff_t most = for_all ? most_tasks_per_worker * n_workers : n_workers;
-    job.n_tasks = static_cast<int32_t>(job.n_items < most ? job.n_items : most);
+    job.n_tasks = static_cast<int32_t>(smaller_of(job.n_items, most));
     run_tasks(call.executor, job.n_tasks, item_task<UNEVEN, K>, &job);
   }
 }

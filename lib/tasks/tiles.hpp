@@ -88,7 +88,7 @@ void place_tile(K k, const row_tiles &tiles, ptrdiff_t index, tile &t) {
     const bool one = tiles.n_query_tiles == 1;
     const ptrdiff_t each = one ? tiles.registers : tiles.registers / tiles.n_query_tiles,
                     more = one ? 0 : tiles.registers % tiles.n_query_tiles;
-    t.first_row = (index * each + (index < more ? index : more)) * k->lanes;
+    t.first_row = (index * each + (smaller_of(index, more))) * k->lanes;
     end = t.first_row + (each + (index < more)) * k->lanes;
     if (end > tiles.n_query_rows) end = tiles.n_query_rows;
   } else {

@@ -72,6 +72,12 @@ HEED_INLINE void for_each_constant(F f) {
   }
 }
 
+// A register from element i of an optional array on, or zeros if there is none.
+template <class V>
+HEED_INLINE typename V::reg load_or_zero(const float *p, ptrdiff_t i) {
+  return p ? V::load(p + i) : V::set(0.0f);
+}
+
 // load_n and store_n for models whose instruction set has no masks.
 template <class V>
 HEED_INLINE typename V::reg load_each(const float *p, int32_t n) {
@@ -110,7 +116,7 @@ HEED_INLINE void transpose4_any(const float *p, ptrdiff_t stride, int32_t n_rows
   if (n_rows >= V::lanes && n_cols >= 4)
     V::transpose4(p, stride, out);
   else
-    transpose4_n<V>(p, stride, n_rows < V::lanes ? n_rows : V::lanes, n_cols < 4 ? n_cols : 4, out);
+    transpose4_n<V>(p, stride, smaller_of(n_rows, V::lanes), smaller_of(n_cols, 4), out);
 }
 
 // Rule 9 of the contract for N registers, step by step side by side: one alone is a chain of 12 dependent operations,
@@ -153,7 +159,7 @@ HEED_INLINE float max_of_lanes(typename V::reg r) {  // no lane is NaN
   float lanes[V::lanes];
   V::store(lanes, r);
   HEED_UNROLL for (int32_t half = V::lanes / 2; half > 0; half /= 2) {
-    HEED_UNROLL for (int32_t i = 0; i < half; i++) lanes[i] = lanes[i + half] > lanes[i] ? lanes[i + half] : lanes[i];
+    HEED_UNROLL for (int32_t i = 0; i < half; i++) lanes[i] = maximum_over_nan(lanes[i], lanes[i + half]);
   }
   return lanes[0];
 }

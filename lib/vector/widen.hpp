@@ -16,9 +16,12 @@ namespace heed {
 // Of a row, in one step of V::columns: 16 bytes; with 16 lanes 16 numbers, so that rows far apart in memory, whose
 // cache lines push each other out, are read by whole lines; 4 where code is to be small.
 template <class V, class T>
-constexpr int columns_of = V::lanes == 16 ? 16
-                           : V::compact   ? 4
-                                          : 16 / static_cast<int>(sizeof(T));
+constexpr int columns_of_step() {
+  if (V::lanes == 16) return 16;
+  return V::compact ? 4 : 16 / static_cast<int>(sizeof(T));
+}
+template <class V, class T>
+constexpr int columns_of = columns_of_step<V, T>();
 
 // ---- for models without instructions for it
 

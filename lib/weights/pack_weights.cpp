@@ -39,7 +39,7 @@ void read_block(const heed_weights &w, int32_t begin, int32_t output, piece &to)
 }
 
 void read_piece(const heed_weights &w, int32_t begin, int32_t output, piece &to) {
-  to.n = w.n_in - begin < block_inputs ? w.n_in - begin : block_inputs;
+  to.n = smaller_of(w.n_in - begin, block_inputs);
   to.scale = 0;
   to.zero = 0;
   if (is_in_blocks(w.dtype)) return read_block(w, begin, output, to);
@@ -138,9 +138,7 @@ void for_pieces(const heed_weights &w, int32_t first, int32_t n_outputs, F f) {
     }
 }
 
-int32_t outputs_of_panel(const heed_weights &w, int32_t first) {
-  return w.n_out - first < panel_outputs ? w.n_out - first : panel_outputs;
-}
+int32_t outputs_of_panel(const heed_weights &w, int32_t first) { return smaller_of(w.n_out - first, panel_outputs); }
 
 // Whether new scales can be made.
 HEED_NOINLINE bool has_scales(const heed_weights &w, int32_t dtype) {

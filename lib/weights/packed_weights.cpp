@@ -81,7 +81,7 @@ HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const u
   float start[panel_outputs];
   const int32_t bytes = HEED_DTYPE_BYTES(dtype);
   for (int32_t begin = 0; begin < whole.depth; begin += inputs) {
-    const int32_t depth = whole.depth - begin < inputs ? whole.depth - begin : inputs, n = depth * width * bytes;
+    const int32_t depth = smaller_of(whole.depth - begin, inputs), n = depth * width * bytes;
     for (int32_t i = 0; i < n; i++) turned[i] = panel[i ^ (bytes - 1)];
     panel += n;
     for (int32_t r = 0; r < whole.n_rows; r++) {
@@ -114,7 +114,7 @@ struct product_of_packed {
       linear_block part = b;
       part.y += done;
       if (part.bias) part.bias += done;
-      part.n_cols = b.n_cols - done < panel_outputs ? b.n_cols - done : panel_outputs;
+      part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
       if (is_big_endian && dtype <= HEED_BF16)
         multiply_turned_panel(k, part, panel, dtype, width);
       else

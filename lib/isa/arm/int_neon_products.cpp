@@ -18,7 +18,7 @@ struct smlal_dots {
     HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) acc[r][n] = vdupq_n_s32(0);
     const int8_t *words = w.data;
     for (int32_t i = 0; i < depth; i += 4, words += w.step) {
-      const int32_t left = depth - i < 4 ? depth - i : 4;
+      const int32_t left = smaller_of(depth - i, 4);
       int8_t bytes[16] = {};
       int8x16_t y;
       if (OUTPUTS == 4 && left == 4) {

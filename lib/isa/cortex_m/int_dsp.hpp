@@ -79,7 +79,7 @@ void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t
 
 int32_t greatest(const int32_t *s, int32_t n) {
   int32_t max = s[0], i = n & 3;
-  const auto take = [&](int32_t x) HEED_INLINED { max = x > max ? x : max; };
+  const auto take = [&](int32_t x) HEED_INLINED { max = larger_of(x, max); };
   for (; i > 0; i--) take(*s++);
   for (i = n >> 2; i > 0; i--, s += 4) {
     const int32_t a = s[0], b = s[1], c = s[2], d = s[3];  // loads in a row take a cycle each

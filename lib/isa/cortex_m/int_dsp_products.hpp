@@ -96,7 +96,7 @@ struct dsp_dots {
     x += 4 * fours;
     a += done;
     for (int32_t o = 0; o < 2 * n_pairs; o++, a += w.output) {
-      if (!fours) to[o] = to[o + group + 2] = bias ? bias[o] : 0;
+      if (!fours) to[o] = to[o + group + 2] = at_or_zero(bias, o);
       const uint32_t bytes = dsp::four(a, left), even = dsp::even(bytes), odd = dsp::odd(bytes);
       to[o] = dsp::add_products(x[1], odd, dsp::add_products(x[0], even, to[o]));
       to[o + group + 2] = dsp::add_products(x[3], odd, dsp::add_products(x[2], even, to[o + group + 2]));
@@ -114,7 +114,7 @@ struct dsp_dots {
     for (int r = 0; r < ROWS; r++) sums[2 * r] = sums[2 * r + 1] = 0;
     const int8_t *a = w.data;
     for (int32_t i = 0; i < depth; i += piece, x += piece, a += piece / 4 * w.step) {
-      const int32_t n = depth - i < piece ? depth - i : piece;
+      const int32_t n = smaller_of(depth - i, piece);
       widen(x, x + (ROWS - 1) * x_stride, n, zero_point, wide);
       add(wide, w, a, n, 1, nullptr, s.sums[0]);
       for (int r = 0; r < ROWS; r++) sums[2 * r] += s.sums[r][0], sums[2 * r + 1] += s.sums[r][1];
@@ -125,8 +125,8 @@ struct dsp_dots {
   static HEED_NOINLINE void project_rows(const int_product &b, const uint32_t *wide, int32_t row, bool two) {
     sums_of_rows s;
     for (int32_t from = 0, n; from < b.n_cols; from += n) {
-      n = b.n_cols - from < group ? b.n_cols - from : group;
-      const int32_t *bias = b.bias ? b.bias + from : nullptr;
+      n = smaller_of(b.n_cols - from, group);
+      const int32_t *bias = offset(b.bias, from);
       if (n > 1) add(wide, b.w, b.w.of(from), b.depth, n >> 1, bias, s.sums[0]);
       if (n & 1) {
         add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, bias ? bias + n - 2 : bias, s.sums[0] + group);

@@ -90,7 +90,7 @@ struct mve_dots {
     int32_t greatest = -31;
     uint32_t most = 0;
     for (int32_t n = 0; n < b.n_cols; n++) {
-      const int32_t bias = b.bias ? b.bias[n] : 0;
+      const int32_t bias = at_or_zero(b.bias, n);
       const uint32_t magnitude = bias < 0 ? 0u - static_cast<uint32_t>(bias) : static_cast<uint32_t>(bias);
       if (magnitude > most) most = magnitude;
       if (b.multipliers[2 * n + 1] > greatest) greatest = b.multipliers[2 * n + 1];
@@ -142,7 +142,7 @@ struct mve_dots {
     int32_t sums[2 * group];
     const int8_t *x = b.x + row * b.x_stride;
     for (int32_t from = 0, n; from < b.n_cols; from += n) {
-      n = b.n_cols - from < group ? b.n_cols - from : group;
+      n = smaller_of(b.n_cols - from, group);
       sum_group<PANEL>(b, x, two ? x + b.x_stride : x, from, n, sums);
       for (int32_t r = 0; r < 1 + two; r++) {
         const int32_t *of_row = sums + r * group, *by = b.multipliers + 2 * from, done = room < 0 ? 0 : n & -4;

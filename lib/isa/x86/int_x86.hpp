@@ -21,7 +21,7 @@ HEED_INLINE int32_t word_at(const void *p) {
   __builtin_memcpy(&x, p, 4);
   return x;
 }
-HEED_INLINE int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
+HEED_INLINE int32_t least(int32_t a, int32_t b) { return smaller_of(a, b); }
 constexpr int32_t pieces(int32_t n, int32_t of) { return (n + of - 1) / of; }
 
 template <class M>

@@ -70,7 +70,7 @@ struct x86_256 {
   }
   static void requantise(const int_product &b, int32_t row, int32_t n_rows, const int32_t *acc, const int32_t *start) {
     for (int32_t n = 0; n < b.n_cols; n += 8) {
-      const int32_t end = b.n_cols - n < 8 ? b.n_cols : n + 8;
+      const int32_t end = end_of_block(n, 8, b.n_cols);
       bool together = end == n + 8;
       for (int32_t i = n; together && i < end; i++) together = b.multiplier_of(i).e <= 0;
       if (together) {

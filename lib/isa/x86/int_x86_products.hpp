@@ -170,7 +170,7 @@ HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool fi
 // and as many registers as there are for them.
 template <class I, int ROWS, int MOST, class Tile>
 HEED_INLINE void each_column(const int_opened &x, int32_t width, int32_t row, Tile tile) {
-  constexpr int32_t least = MOST < panel_step ? MOST : panel_step;
+  constexpr int32_t least = smaller_of(MOST, panel_step);
   int_opened part = x;
   part.data += row * x.stride;
   part.terms += row * x.term_stride;

@@ -103,7 +103,7 @@ struct x86_values : x86_steps<M> {
   }
   template <int N, lie Lie>
   static HEED_NOINLINE void columns(const sum_call &c, int32_t i) {
-    constexpr int most = Lie == lie::part || N > 4 ? 1 : M::sum_rows, two = most < 2 ? most : 2;
+    constexpr int most = Lie == lie::part || N > 4 ? 1 : M::sum_rows, two = smaller_of(most, 2);
     for (int32_t r = 0, left; (left = c.n_rows - r) > 0;) {
       if (most > 2 && left > 2 && left != 4)  // not 3 and 1, but 2 and 2
         tile<most, N, Lie>(c, r, i), r += most;

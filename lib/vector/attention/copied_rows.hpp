@@ -117,7 +117,7 @@ HEED_INLINE void merge_row(float *out, const float *acc, int32_t n, float a, flo
 template <class V>
 HEED_INLINE void merge_factors(const tile &t) {
   for (int32_t r = 0; r < t.n_rows; r += V::lanes) {
-    const int32_t n = t.n_rows - r < V::lanes ? t.n_rows - r : V::lanes;
+    const int32_t n = smaller_of(t.n_rows - r, V::lanes);
     const typename V::reg total = V::load_n(t.total.m + r, n), chunk = V::load_n(t.chunk.m + r, n);
     const typename V::reg m = V::max(chunk, total), shift = finite_maximum<V>(m);
     V::store_n(t.alpha + r, exp2_nonpositive<V>(V::sub(total, shift)), n);
@@ -155,7 +155,7 @@ HEED_INLINE void reciprocals(float *factors, const float *l, int32_t n) {
     return;
   }
   for (int32_t r = 0; r < n; r += V::lanes) {
-    const int32_t left = n - r < V::lanes ? n - r : V::lanes;
+    const int32_t left = smaller_of(n - r, V::lanes);
     float x[V::lanes];
     V::store(x, left < V::lanes ? V::load_n(l + r, left) : V::load(l + r));
     for (int32_t i = 0; i < V::lanes; i++) {

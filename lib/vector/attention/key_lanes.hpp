@@ -51,7 +51,7 @@ static HEED_NOINLINE void score_columns(const float *const (&q)[8], int32_t n_ro
                                         float *const (&scores)[8], int32_t at) {
   constexpr int32_t wide = V::compact ? 4 : 16;
   for (int32_t i = column, n; i < head_dim; i += n) {
-    n = head_dim - i < wide ? head_dim - i : wide;
+    n = smaller_of(head_dim - i, wide);
     float columns[wide][V::lanes];
     for (int32_t u = 0; n < 4 && u < n; u++)
       for (int32_t l = 0; l < V::lanes; l++) columns[u][l] = l < n_keys ? k[l * k_stride + i + u] : 0.0f;
@@ -91,12 +91,12 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   const float *keys = s.k.from(b.begin);
   const float *ahead = row == 0 && block_is_far(t, b, 4) ? s.k.from(b.begin + block_keys) : nullptr;
   const ptrdiff_t stride = s.k.stride;
-  const int32_t n_rows = t.n_rows - row < ROWS ? t.n_rows - row : ROWS, n_keys = b.n - b.from;
+  const int32_t n_rows = smaller_of(t.n_rows - row, ROWS), n_keys = b.n - b.from;
   const int32_t head_dim = s.head_dim, by_four = head_dim / 4 * 4;
   const auto score = [&](auto registers, int32_t j) {
     constexpr int of_keys = decltype(registers)::value;
     score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, by_four == head_dim ? s.c : 1.0f, scores, j,
-                                 ahead ? ahead + j * stride : nullptr);
+                                 offset(ahead, j * stride));
     for (int32_t v = 0; v < of_keys * V::lanes && by_four < head_dim; v += V::lanes)
       score_columns<V>(q, n_rows, keys + (j + v) * stride, stride, V::lanes, by_four, head_dim, s.c, scores, j + v);
   };

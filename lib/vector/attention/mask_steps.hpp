@@ -98,7 +98,7 @@ static HEED_NOINLINE bool additive_by_queries(const tile &t, const key_block &b,
       }
     }
     for (; begin < seen.last; begin += width) {
-      const int32_t n = seen.last - begin < width ? seen.last - begin : width;
+      const int32_t n = smaller_of(seen.last - begin, width);
       row_cursor row(*t.s, t.first_row + r);
       for (int32_t i = 0; i < V::lanes; i++) {
         copy_row<V>(copy.rows[i], row_of<float>(from, *t.s, row) + b.begin + begin, n);
@@ -250,8 +250,8 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
     for (int32_t r = 0; r < t.n_rows; r++) {
       if (begins) add(r, p.from, p.from, b.first ? chain::zero : chain::scaled);
       const key_range seen = seen_of_block(t, b, r);
-      const int32_t last = seen.last < p.to ? seen.last : p.to;
-      for (int32_t j = seen.first > p.from ? seen.first : p.from, end; j < last; j = end + 1) {
+      const int32_t last = smaller_of(seen.last, p.to);
+      for (int32_t j = larger_of(seen.first, p.from), end; j < last; j = end + 1) {
         for (end = j; end < last && !hides(t, r, b.begin + end);) end++;
         if (end > j) add(r, j, end, chain::keep);
       }

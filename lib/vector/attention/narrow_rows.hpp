@@ -51,7 +51,7 @@ static HEED_COLD void score_by_elements(const tile &t, const key_block &b) {
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
     for (int32_t j = b.from; j < b.n; j += V::lanes) {
-      const int32_t n = b.n - j < V::lanes ? b.n - j : V::lanes;
+      const int32_t n = smaller_of(b.n - j, V::lanes);
       float lanes[V::lanes];
       typename V::reg dots = V::set(0.0f);
       for (int32_t i = 0; i < s.head_dim; i++) {
@@ -130,7 +130,7 @@ static HEED_NOINLINE void score_transposed(const tile &t, const key_block &b, in
   float panel[room];
   if (few) __builtin_memset(panel, 0, sizeof panel);
   for (int32_t dim = 0; dim < s.head_dim; dim += dims) {
-    const int32_t n_dims = s.head_dim - dim < dims ? s.head_dim - dim : dims;
+    const int32_t n_dims = smaller_of(s.head_dim - dim, dims);
     with_narrow_format(s.rule->stored->key_format, [&](auto number) {
       const key_rows<decltype(number)> k(s, b);
       for (int32_t j = 0; far && j < n; j++) __builtin_prefetch(k.row(block_keys + key + j) + dim, 0, 2);
@@ -161,10 +161,10 @@ static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &
   const float *const scales = scaled ? scales_of(s, at.key_scales) : nullptr;
   float panel[keys * dims];
   for (int32_t key = b.from / keys * keys; key < b.n; key += keys) {
-    const int32_t n_keys = b.n - key < keys ? b.n - key : keys;
+    const int32_t n_keys = smaller_of(b.n - key, keys);
     for (int32_t dim = 0; dim < s.head_dim; dim += dims) {
-      const int32_t n_dims = s.head_dim - dim < dims ? s.head_dim - dim : dims;
-      for (int32_t j = key < b.from ? b.from : key; j < key + n_keys; j++) {
+      const int32_t n_dims = smaller_of(s.head_dim - dim, dims);
+      for (int32_t j = larger_of(key, b.from); j < key + n_keys; j++) {
         const ptrdiff_t row = b.begin + j;
         widen_any<V>(panel + (j - key) * dims, s.k.data, at.key_format, row * s.k.stride + dim, n_dims,
                      scaled ? scales[row * at.key_scales.row_stride] : 0.0f);

@@ -20,11 +20,11 @@ template <class V>
 static HEED_NOINLINE void hide_unseen(const tile &t, const key_block &b) {
   for (int32_t row = 0; row < t.n_rows; row += V::lanes) {
     const int32_t begin = first_round(t, b, row), end = last_seen<V>(t, b, row);
-    const int32_t row_end = row + V::lanes < t.n_rows ? row + V::lanes : t.n_rows;
+    const int32_t row_end = smaller_of(row + V::lanes, t.n_rows);
     for (int32_t r = row; r < row_end; r++) {
       float *x = t.scores + r;
-      const int32_t first = t.first[r] - b.begin < end ? t.first[r] - b.begin : end;
-      const int32_t last = t.last[r] - b.begin > begin ? t.last[r] - b.begin : begin;
+      const int32_t first = smaller_of(t.first[r] - b.begin, end);
+      const int32_t last = larger_of(t.last[r] - b.begin, begin);
       for (int32_t j = begin; j < first; j++) x[j * t.row_capacity] = negative_infinity;
       for (int32_t j = last; j < end; j++) x[j * t.row_capacity] = negative_infinity;
     }
@@ -136,7 +136,7 @@ static HEED_NOINLINE void fetch_far_rows(const tile &t, const key_block &b) {
   const int64_t bytes = static_cast<int64_t>(s.n_rows) * (s.head_dim + s.v_dim) * 4;
   const int32_t n_keys = t.last[t.n_rows - 1] - t.first[0], done = b.begin - t.first[0] / block_keys * block_keys;
   if (bytes < far_bytes || done >= chunk_keys || !s.q) return;
-  const int32_t most = n_keys < chunk_keys ? n_keys : chunk_keys, step = t.n_rows * block_keys / most + 1;
+  const int32_t most = smaller_of(n_keys, chunk_keys), step = t.n_rows * block_keys / most + 1;
   const ptrdiff_t begin = t.first_row + done / block_keys * step;
   const auto fetch = [](const float *p, int32_t n) {
     for (int32_t i = 0; i < n; i += 16) __builtin_prefetch(p + i, 0, 2);
@@ -166,7 +166,7 @@ struct query_lanes {
     if (!all_see(t, b) || b.from > 0) hide_unseen<V>(t, b);
     const auto keys = [&](int32_t row) HEED_INLINED {
       const int32_t first = first_round(t, b, row), last = first < b.n ? last_seen<V>(t, b, row) : 0;
-      return key_range{first < last ? first : last, last};
+      return key_range{smaller_of(first, last), last};
     };
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) update_maximum<V>(t, keys(row), row, b.first);
     for (int32_t row = 0; row < t.n_rows; row += V::lanes) exponentials<V>(t, keys(row), row, b.first);

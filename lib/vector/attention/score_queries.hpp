@@ -13,10 +13,10 @@ namespace heed {
 template <class V, class F>
 HEED_INLINE void transpose_copies(const tile &t, int32_t row, F copy) {
   const stream &s = *t.s;
-  const int32_t n = t.n_rows - row < V::lanes ? t.n_rows - row : V::lanes;
+  const int32_t n = smaller_of(t.n_rows - row, V::lanes);
   constexpr int32_t width = 64;  // lanes * 64 floats fit: there are at least 16 rows of 64 scores
   for (int32_t begin = 0; begin < s.head_dim; begin += width) {
-    const int32_t columns = s.head_dim - begin < width ? s.head_dim - begin : width;
+    const int32_t columns = smaller_of(s.head_dim - begin, width);
     row_cursor from(s, t.first_row + row);
     for (int32_t l = 0; l < V::lanes; l++) {
       copy(t.scores + l * width, from, begin, columns);

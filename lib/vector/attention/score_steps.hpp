@@ -99,7 +99,7 @@ static HEED_NOINLINE void keep_by_queries(const tile &t, const key_block &b, con
     for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++, row.next()) y[i] = row_of(to, *t.s, row) + b.begin;
     for (int32_t j = b.from; j < b.n; j += V::lanes) {
       typename V::reg rows[4];
-      const int32_t left = b.n - j < V::lanes ? b.n - j : V::lanes;
+      const int32_t left = smaller_of(b.n - j, V::lanes);
       transpose4_any<V>(t.scores + j * t.row_capacity + r, t.row_capacity, left, t.n_rows - r, rows);
       for (int32_t i = 0; i < 4 && r + i < t.n_rows; i++) {
         const typename V::reg x = V::mul(rows[i], V::set(factor));
@@ -125,7 +125,7 @@ static HEED_NOINLINE void add_sinks(const tile &t, const partial &p, const float
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const float sink = logits ? logits[t.s->first_head + row.head] * log2e : 0.0f;
-    const float m = sink > p.m[r] ? sink : p.m[r], shift = m == negative_infinity ? 0.0f : m;
+    const float m = maximum_over_nan(p.m[r], sink), shift = finite_maximum(m);
     const float a = first_lane<V>(exp2_nonpositive<V>(V::set(p.m[r] - shift)));
     const float b = first_lane<V>(exp2_nonpositive<V>(V::set(sink - shift)));
     p.m[r] = m;

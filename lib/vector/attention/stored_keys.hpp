@@ -36,7 +36,7 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
     k[v] = p.k + at(v);
     if (sizeof(T) == 1) scale[v] = V::load(p.scales + from + v * V::lanes);
   }
-  const T *ahead = p.ahead ? p.ahead + at(0) : nullptr;
+  const T *ahead = offset(p.ahead, at(0));
   typename V::reg dots[ROWS][VECS];
   start_tile<V, ROWS, VECS>(dots, [&](int r, int v) HEED_INLINED {
     return p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
@@ -110,7 +110,7 @@ template <class V, int VECS, bool ROWS>
 HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece<float> &p) {
   constexpr int keys = VECS == 1 && !V::compact ? 8 : V::score_keys;  // 8 chains
   const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
-  score_piece_queries<V, keys, VECS, ROWS>(t, row, p, from < 0 ? 0 : from / keys * keys, to < p.n_keys ? to : p.n_keys);
+  score_piece_queries<V, keys, VECS, ROWS>(t, row, p, from < 0 ? 0 : from / keys * keys, smaller_of(to, p.n_keys));
 }
 
 template <class V, bool ROWS>
@@ -173,9 +173,9 @@ static HEED_NOINLINE void score_widened(const tile &t, const key_block &b, const
   constexpr int32_t room = panel_floats<V>(), keys = room >= 1024 ? 64 : 16, dims = room / keys;
   float panel[room];
   for (int32_t key = 0; key < whole.n_keys; key += keys) {
-    const int32_t n_keys = whole.n_keys - key < keys ? whole.n_keys - key : keys;
+    const int32_t n_keys = smaller_of(whole.n_keys - key, keys);
     for (int32_t dim = 0; dim < whole.n_dims; dim += dims) {
-      const int32_t n_dims = whole.n_dims - dim < dims ? whole.n_dims - dim : dims;
+      const int32_t n_dims = smaller_of(whole.n_dims - dim, dims);
       for (int32_t j = 0; j < n_keys; j += 16)
         widen_group<V>(panel + j * dims, whole.k + (key + j) / 16 * whole.group_stride + dim * 16, n_dims,
                        whole.scales + key + j);

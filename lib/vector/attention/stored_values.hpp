@@ -64,7 +64,7 @@ class value_pieces {
     // Where v_dim is no multiple of a register, the last part is the row's last register (rows.hpp).
     const int32_t begin = column < whole ? column : s.v_dim - V::lanes;
     at.acc = column;
-    at.n_cols = column >= whole ? static_cast<int32_t>(V::lanes) : whole - column < width ? whole - column : width;
+    at.n_cols = column >= whole ? static_cast<int32_t>(V::lanes) : smaller_of(whole - column, width);
     column = column < whole ? column + at.n_cols : s.v_dim;
     if (floats) {
       at.v = s.v.data + (slot + at.from) * s.v.stride + begin;
@@ -220,7 +220,7 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   value_pieces<V, true> pieces(t, b);
   for (value_piece p; pieces.next(p);) {
     const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;
-    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, ahead ? ahead + p.acc : nullptr);
+    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, offset(ahead, p.acc));
   }
 }
 

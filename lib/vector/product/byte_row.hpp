@@ -5,7 +5,7 @@
 #ifndef HEED_GENERIC_BYTE_ROW_HPP
 #define HEED_GENERIC_BYTE_ROW_HPP
 
-#include "few_rows.hpp"
+#include "ways.hpp"
 
 namespace heed {
 
@@ -70,17 +70,17 @@ static HEED_NOINLINE void byte_row_tile(const linear_block &of, const weights_of
 // first one, where the others then find bytes that share no cache line. Rows of which a tile takes half a line, and that
 // push each other out of the first-level cache, are read in short strips.
 template <class V>
-static void project_byte_row(const linear_block &b, const weights_of<weight_byte> &w) {
+static void multiply_byte_row(const linear_block &b, const weights_of<weight_byte> &w) {
   constexpr int32_t width = 4 * V::lanes;
-  const int32_t strip = width < 64 && w.stride % 1024 == 0 ? 16 : 64,
-                run = b.depth * w.stride > 256 * 1024 ? strip : b.depth;
+  const int32_t strip = width < 64 && w.stride % 1024 == 0 ? 16 : 64;
+  const int32_t run = b.depth * w.stride > 256 * 1024 ? strip : b.depth;
   const auto misfit = static_cast<int32_t>(reinterpret_cast<uintptr_t>(w.data) % width);
   const int32_t first = misfit && w.stride % width == 0 && b.n_cols >= 4 * width ? width - misfit : 0;
   const int32_t last = first + (b.n_cols - first) / width * width;
   if (first > 0) byte_row_tile<V>(b, w, 0, 0, b.depth);
   for (int32_t begin = 0; begin < b.depth; begin += run)
     for (int32_t column = first; column < last; column += width)
-      byte_row_tile<V>(b, w, column, begin, b.depth - begin < run ? b.depth : begin + run);
+      byte_row_tile<V>(b, w, column, begin, end_of_block(begin, run, b.depth));
   if (last < b.n_cols) byte_row_tile<V>(b, w, b.n_cols - width, 0, b.depth);
 }
 

@@ -3,7 +3,7 @@
 #ifndef HEED_GENERIC_COMPACT_HPP
 #define HEED_GENERIC_COMPACT_HPP
 
-#include "few_rows.hpp"
+#include "ways.hpp"
 
 namespace heed {
 
@@ -21,18 +21,19 @@ static HEED_NOINLINE void compact_tile(const linear_block &b, const weights_of<T
   typename V::reg sum[ROWS][VECS];
   scaling<V, T> scale[VECS];
   HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
-  const float *const bias = b.bias ? b.bias + column : nullptr;
-  start_tile<V, ROWS, VECS>(
-      sum, [=](int, int v) HEED_INLINED { return bias ? V::load(bias + v * V::lanes) : V::set(0.0f); });
+  const float *const bias = offset(b.bias, column);
+  start_tile<V, ROWS, VECS>(sum, [=](int, int v) HEED_INLINED { return load_or_zero<V>(bias, v * V::lanes); });
   const auto of_rows = V::rows(stride);
   const float *x = b.x;
   const T *p = w.data + (OUT_IN ? column * stride : column);
   const auto add = [&](int32_t n) HEED_INLINED {
     HEED_UNROLL for (int32_t i = 0; i < n; i++) {
       typename V::reg columns[VECS];
-      HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = scaled<V, T>(
-          OUT_IN ? V::column(p + v * V::lanes * stride + i, of_rows) : V::load(p + i * stride + v * V::lanes),
-          scale[v]);
+      HEED_UNROLL for (int v = 0; v < VECS; v++) {
+        const auto numbers =
+            OUT_IN ? V::column(p + v * V::lanes * stride + i, of_rows) : V::load(p + i * stride + v * V::lanes);
+        columns[v] = scaled<V, T>(numbers, scale[v]);
+      }
       add_step<V, ROWS, VECS>(sum, columns, [=](int r) HEED_INLINED { return x[r * x_stride + i]; });
     }
     x += n;
@@ -62,14 +63,19 @@ static void compact_rows(linear_block b, const weights_of<T> &w, int32_t column)
 template <class V, bool OUT_IN, class T>
 static void compact_tiles(const linear_block &b, const weights_of<T> &w, int32_t n) {
   // Zero points take registers, too.
-  constexpr int single = has_zero_point(T()) || OUT_IN ? 2 : V::sum_vecs, pair = has_zero_point(T()) ? 1
-                                                                                 : sizeof(T) == 1    ? 2
-                                                                                                     : single;
+  constexpr int single = has_zero_point(T()) || OUT_IN ? 2 : V::sum_vecs;
+  constexpr int with_scales = sizeof(T) == 1 ? 2 : single;
+  constexpr int pair = has_zero_point(T()) ? 1 : with_scales;
   const bool collide = OUT_IN && static_cast<size_t>(w.stride) * sizeof(T) % 2048 == 0;  // in the first-level cache
-  const int32_t most = collide ? 1 : b.n_rows == 1 ? single : pair;
+  int32_t most = b.n_rows == 1 ? single : pair;
+  if (collide) most = 1;
   for (int32_t column = 0, vecs; column < n; column += vecs * V::lanes) {
     const int32_t left = (n - column) / V::lanes;
-    vecs = left >= most ? most : left >= pair && !collide ? pair : 1;
+    vecs = 1;
+    if (left >= most)
+      vecs = most;
+    else if (left >= pair && !collide)
+      vecs = pair;
     linear_block rows = b;
     const bool odd = vecs == single && (b.n_rows & 1) != 0;  // with a tile for the last row
     if (odd) rows.n_rows--;

@@ -27,9 +27,9 @@ static HEED_NOINLINE void compact_words(const linear_block &b, const word_piece 
   const ptrdiff_t zeros = w.zeros - w.scales;
   typename V::reg sum[ROWS][VECS];
   for (int32_t left = b.depth, n; left > 0; left -= n) {
-    n = BLOCKS && left > block_inputs ? block_inputs : left;
-    start_tile<V, ROWS, VECS>(
-        sum, [=](int, int v) HEED_INLINED { return BLOCKS || !bias ? V::set(0.0f) : V::load(bias + v * V::lanes); });
+    n = BLOCKS ? smaller_of(left, block_inputs) : left;
+    const float *const start = BLOCKS ? nullptr : bias;
+    start_tile<V, ROWS, VECS>(sum, [=](int, int v) HEED_INLINED { return load_or_zero<V>(start, v * V::lanes); });
     const unsigned char *p = words;
     const auto add = [&](int32_t inputs) HEED_INLINED {
       HEED_UNROLL for (int v = 0; v < VECS; v++) {
@@ -72,7 +72,9 @@ constexpr int row_vecs = 4, rows_vecs = 2;
 template <class V>
 static int32_t compact_columns(const linear_block &b, int32_t left) {
   const int32_t vecs = left / V::lanes;
-  return (b.n_rows == 1 && vecs >= row_vecs ? row_vecs : vecs >= rows_vecs ? rows_vecs : 1) * V::lanes;
+  if (b.n_rows == 1 && vecs >= row_vecs) return row_vecs * V::lanes;
+  if (vecs >= rows_vecs) return rows_vecs * V::lanes;
+  return V::lanes;
 }
 
 // So many columns of all rows. A last row of several is its own second one.
@@ -138,7 +140,7 @@ static HEED_NOINLINE void add_compact_blocks(linear_block b, const any_words &w,
   block_copy<V> raw, copy;
   const int32_t depth = b.depth;
   for (int32_t begin = 0; begin < depth; begin += block_inputs, b.x += block_inputs) {
-    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
+    b.depth = smaller_of(depth - begin, block_inputs);
     word_piece piece = {copy.words, from, row, 0, word_kind::bytes, false, nullptr};
     if (w.of_file) {
       block_copy<V> &to = nibbles ? raw : copy;

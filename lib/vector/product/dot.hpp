@@ -13,7 +13,7 @@ HEED_INLINE void add_last_products(typename V::reg (&sums)[n_dot_sums / V::lanes
   float memory[n_dot_sums];
   HEED_UNROLL for (int u = 0; u < n_dot_sums / V::lanes; u++) V::store(memory + u * V::lanes, sums[u]);
   for (int32_t i = 0; i < n; i += V::lanes) {
-    const int32_t left = n - i < V::lanes ? n - i : V::lanes;
+    const int32_t left = smaller_of(n - i, V::lanes);
     const typename V::reg added = V::fma(V::load_n(a + i, left), V::load_n(b + i, left), V::load(memory + i));
     V::store_n(memory + i, added, left);
   }

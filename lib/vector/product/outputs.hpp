@@ -2,7 +2,7 @@
 #ifndef HEED_GENERIC_OUTPUTS_HPP
 #define HEED_GENERIC_OUTPUTS_HPP
 
-#include "few_rows.hpp"
+#include "ways.hpp"
 
 namespace heed {
 
@@ -11,7 +11,7 @@ template <class V, class T>
 static HEED_COLD void add_last_inputs(const linear_block &b, const weights_of<T> &w, int32_t rows, int32_t column,
                                       int32_t i) {
   constexpr int step = columns_of<V, T>;
-  const int32_t n = b.depth < step ? b.depth : step, first = b.depth - n;
+  const int32_t n = smaller_of(b.depth, step), first = b.depth - n;
   float last[step * V::lanes];
   transpose_rows<V>(last, V::lanes, w.data + column * w.stride + first, w.stride, n, w.scale_of_rows(V(), column));
   for (int32_t r = 0; r < rows && r < b.n_rows; r++) {
@@ -32,11 +32,11 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
   typename V::reg sum[ROWS][VECS];
   scaling<V, T> scale[VECS];
   const float *x[ROWS];
-  const auto row = [&](int r) HEED_INLINED { return r < b.n_rows ? r : b.n_rows - 1; };
+  const auto row = [&](int r) HEED_INLINED { return smaller_of(r, b.n_rows - 1); };
   HEED_UNROLL for (int r = 0; r < ROWS; r++) x[r] = b.x + (r ? row(r) * b.x_stride : 0);
   HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
-  start_tile<V, ROWS, VECS>(
-      sum, [&](int, int v) HEED_INLINED { return b.bias ? V::load(b.bias + column + v * V::lanes) : V::set(0.0f); });
+  start_tile<V, ROWS, VECS>(sum,
+                            [&](int, int v) HEED_INLINED { return load_or_zero<V>(b.bias, column + v * V::lanes); });
   const auto add = [&](auto vec, int32_t i, typename V::reg weight) HEED_INLINED {
     constexpr int v = decltype(vec)::value;
     HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(V::factor(x[r][i]), weight, sum[r][v]);
@@ -53,7 +53,7 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
   while (i < whole) {
     if (fetches && i % (64 / static_cast<int>(sizeof(T))) == 0)
       for (int l = 0; l < VECS * V::lanes; l++) fetch(rows + (VECS * V::lanes + l) * stride + i);
-    const int32_t end = whole - i < run ? whole : i + run;
+    const int32_t end = end_of_block(i, run, whole);
     for_each_constant<VECS>([&](auto v) HEED_INLINED {
       for (int32_t k = i; k < end; k += step) {
         const T *from = rows + decltype(v)::value * V::lanes * stride + k;
@@ -75,25 +75,19 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     for (int v = 0; v < VECS; v++) add_last_inputs<V>(b, w, ROWS, column + v * V::lanes, i);
 }
 
-// One row and at least as many outputs as a tile has, the last of which overlaps outputs that are done. Two registers
-// of them are abreast, so that none waits for the other's chain; with 16 lanes a step has other work enough (int8 alone
-// would gain 7 %).
-template <class V>
-constexpr int outputs_vecs = V::lanes == 16 ? 1 : 2;
-// Few rows of at least a register of outputs; false if there are too many rows or too few outputs. 2 to 8 rows only
-// where there are registers for them: with 16 a copy costs no more.
+// Few rows of at least a register of outputs: are_few_outputs() says which. The last tile overlaps outputs that are done.
 template <class V, class T>
-static bool project_few_outputs(const linear_block &b, const weights_of<T> &w) {
+static void multiply_outputs(const linear_block &b, const weights_of<T> &w) {
   constexpr int32_t width = outputs_vecs<V> * V::lanes;
   const int32_t n = b.n_cols;
   if (b.n_rows == 1 && n >= width) {
     for (int32_t column = 0; column < n; column += width)
-      project_outputs<V, 1, outputs_vecs<V>>(b, w, column + width <= n ? column : n - width);
-    return true;
+      project_outputs<V, 1, outputs_vecs<V>>(b, w, smaller_of(column, n - width));
+    return;
   }
   if constexpr (V::lanes == 16) {
-    for (int32_t column = 0; column < n && b.n_rows <= 8; column += V::lanes) {
-      const int32_t from = column + V::lanes <= n ? column : n - V::lanes;
+    for (int32_t column = 0; column < n; column += V::lanes) {
+      const int32_t from = smaller_of(column, n - V::lanes);
       linear_block part = b;
       for (; part.n_rows > 0; part.n_rows -= 4) {  // a tile of two rows would take a tenth less, and 5 KB
         project_outputs<V, 4, 1>(part, w, from);
@@ -101,9 +95,7 @@ static bool project_few_outputs(const linear_block &b, const weights_of<T> &w) {
         part.y += 4 * b.y_stride;
       }
     }
-    return b.n_rows <= 8;
   }
-  return false;
 }
 
 }  // namespace heed

@@ -90,7 +90,7 @@ static HEED_NOINLINE void add_widened_block(const linear_block &b, const word_pi
   constexpr int32_t width = piece_width<V>, rows = V::compact ? 2 : 4;
   alignas(4 * V::lanes) float numbers[block_inputs * width], scales[width];
   for (int32_t column = 0; column < b.n_cols; column += width) {
-    const int32_t n = b.n_cols - column < width ? b.n_cols - column : width;
+    const int32_t n = smaller_of(b.n_cols - column, width);
     word_piece at = w;
     at.words += 4 * column;
     if (w.kind == word_kind::nibbles)

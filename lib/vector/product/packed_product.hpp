@@ -21,10 +21,12 @@ constexpr bool big_endian = false;
 constexpr int32_t most_direct_rows = 6;
 // Registers of outputs in such a tile.
 template <class V, int ROWS>
-constexpr int word_vecs = V::lanes == 4 && !many_registers<V> ? 4
-                          : ROWS == 2                         ? 4
-                          : V::lanes == 4                     ? 8
-                                                              : 64 / V::lanes;
+constexpr int words_of_tile() {
+  if (ROWS == 2 || (V::lanes == 4 && !many_registers<V>)) return 4;
+  return V::lanes == 4 ? 8 : 64 / V::lanes;
+}
+template <class V, int ROWS>
+constexpr int word_vecs = words_of_tile<V, ROWS>();
 
 template <class V, word_kind KIND>
 HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool two_rows) {
@@ -41,7 +43,7 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
   linear_block b = of;
   word_piece w = words;
   for (int32_t begin = 0; begin < of.depth; begin += run) {
-    b.depth = of.depth - begin < run ? of.depth - begin : run;
+    b.depth = smaller_of(of.depth - begin, run);
     for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
       rows = of.n_rows - row > 1 ? 2 : 1;
       const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
@@ -50,7 +52,8 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
       word_piece at = w;
       for (int32_t left = of.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
         const int32_t beyond = left - width;  // of these no tile has less than a register
-        b.n_cols = beyond <= 0 ? left : beyond < V::lanes ? width - V::lanes : width;
+        b.n_cols = beyond <= 0 ? left : width;
+        if (beyond > 0 && beyond < V::lanes) b.n_cols = width - V::lanes;
         if (w.kind == word_kind::scaled)
           add_words_of<V, word_kind::scaled>(b, at, rows > 1);
         else if (w.kind == word_kind::shifted)
@@ -77,9 +80,9 @@ static HEED_NOINLINE void add_widened(const linear_block &b, const word_piece &w
                     depth = floats / width / 4 * 4;
   alignas(4 * V::lanes) float copy[depth * width];
   for (; begin < b.depth; begin += depth) {
-    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    const int32_t end = end_of_block(begin, depth, b.depth);
     for (int32_t first = 0; first < b.n_cols; first += width) {
-      const int32_t n = b.n_cols - first < width ? b.n_cols - first : width;
+      const int32_t n = smaller_of(b.n_cols - first, width);
       word_piece part = w;
       part.words += 4 * first;
       const auto *const scales = reinterpret_cast<const float *>(w.scales) + first;
@@ -102,7 +105,7 @@ static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin
   w.words += blocks * w.block_stride;
   w.scales += blocks * w.block_stride;
   for (; begin < depth; begin += block_inputs, b.x += block_inputs) {
-    b.depth = depth - begin < block_inputs ? depth - begin : block_inputs;
+    b.depth = smaller_of(depth - begin, block_inputs);
     add_widened_block<V>(b, w);
     w.words += w.block_stride;
     w.scales += w.block_stride;
@@ -113,7 +116,8 @@ static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin
 template <class V>
 static int32_t add_few_rows(linear_block b, const word_piece &w) {
   if (!V::loads_narrow || b.n_rows > most_direct_rows) return 0;
-  b.depth -= b.depth % (in_blocks(w.kind) ? block_inputs : 4);
+  const int32_t at_once = in_blocks(w.kind) ? block_inputs : 4;
+  b.depth -= b.depth % at_once;
   if constexpr (V::loads_narrow)
     if (b.depth > 0) add_direct<V>(b, w);
   return b.depth;
@@ -128,13 +132,13 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
   // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
   const linear_block all = b;
   for (int32_t first = 0; first < all.n_cols; first += most, b.y += most) {
-    b.n_cols = all.n_cols - first < most ? all.n_cols - first : most;
-    const int32_t left = w.n_out - column - first, there = b.n_cols < left ? b.n_cols : left;
+    b.n_cols = smaller_of(all.n_cols - first, most);
+    const int32_t left = w.n_out - column - first, there = smaller_of(b.n_cols, left);
     const unsigned char *from = w.data + (column + first) * w.stride;
     b.x = all.x;
     for (int32_t begin = 0; begin < all.depth;
          begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
-      b.depth = all.depth - begin < block_inputs ? all.depth - begin : block_inputs;
+      b.depth = smaller_of(all.depth - begin, block_inputs);
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
       add_blocks<V>(b, block, add_few_rows<V>(b, block));
@@ -146,18 +150,13 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
 HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
+  const word_kind kind = nibbles ? word_kind::nibbles : word_kind::bytes;
   if (w.dtype == stored_int8)
     return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
   if (w.dtype == stored_uint8)
     return {w.data + 2 * row + 4 * column, w.data + 4 * column, row, 0, word_kind::shifted, false,
             w.data + row + 4 * column};
-  return {w.data + row / 2 + 4 * column,
-          w.data + 2 * column,
-          row,
-          of_block * w.stride,
-          nibbles ? word_kind::nibbles : word_kind::bytes,
-          false,
-          nullptr};
+  return {w.data + row / 2 + 4 * column, w.data + 2 * column, row, of_block * w.stride, kind, false, nullptr};
 }
 
 // y += x w for whole registers of columns, from `column` on, and inputs from `begin` on.
@@ -214,7 +213,7 @@ static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words 
   part.y_stride = lanes;
   part.bias = start;
   for (int32_t row = 0; row < b.n_rows; row += most_rows) {
-    y.n_rows = part.n_rows = b.n_rows - row < most_rows ? b.n_rows - row : most_rows;
+    y.n_rows = part.n_rows = smaller_of(b.n_rows - row, most_rows);
     y.y = b.y + row * b.y_stride + first;
     part.x = b.x + row * b.x_stride;
     part.y = sums;

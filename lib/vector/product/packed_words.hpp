@@ -45,16 +45,20 @@ struct part_numbers {
   uint32_t mask, flip;
   typename V::reg zero;
   // From bit BIT on; less 8, or int8.
-  HEED_INLINE part_numbers(int bit, bool nibbles, bool less_8)
-      : mask(V::shuffles_bytes && !nibbles ? ~0u : (nibbles ? 15u : 255u) << bit),
-        flip((150u - static_cast<uint32_t>(bit)) << 23 | (less_8 ? 0 : 128u << bit)),
-        zero(V::set(static_cast<float>((8388608 >> bit) + (less_8 ? 8 : 128)))) {}
+  HEED_INLINE part_numbers(int bit, bool nibbles, bool less_8) {
+    const uint32_t bits_of_part = nibbles ? 15u : 255u, sign = less_8 ? 0 : 128u;
+    const int least = less_8 ? 8 : 128;
+    mask = V::shuffles_bytes && !nibbles ? ~0u : bits_of_part << bit;
+    flip = (150u - static_cast<uint32_t>(bit)) << 23 | sign << bit;
+    zero = V::set(static_cast<float>((8388608 >> bit) + least));
+  }
   HEED_INLINE typename V::reg of(typename V::reg word) const { return V::sub(V::masked(word, mask, flip), zero); }
 };
 // The zero points of a register of outputs, for a byte that is alone or the first one, and for the second one of 16 bits.
 template <class V>
 struct zero_points {
   typename V::reg first, second;
+  HEED_INLINE typename V::reg of(bool is_second) const { return is_second ? second : first; }
   HEED_INLINE void load(const unsigned char *words) {
     first = V::masked(load_word<V>(words), 0xff, 0x4b000080);
     second = V::sub(first, V::set(0x1p23f - 0x1p15f));
@@ -77,7 +81,7 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_poi
   using reg = typename V::reg;
   const auto number = [&](const part_numbers<V> &part, reg word, int v, bool second = false) HEED_INLINED {
     if constexpr (KIND == word_kind::shifted)
-      return V::sub(V::masked(word, part.mask, part.flip), second ? zeros[v].second : zeros[v].first);
+      return V::sub(V::masked(word, part.mask, part.flip), zeros[v].of(second));
     else
       return (void)zeros, (void)v, (void)second, part.of(word);
   };
@@ -138,7 +142,7 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
   ptrdiff_t at[VECS];
   zero_points<V> zeros[VECS] = {};
   HEED_UNROLL for (int v = 0; v < VECS; v++) {
-    at[v] = v * V::lanes < b.n_cols - V::lanes ? v * V::lanes : b.n_cols - V::lanes;
+    at[v] = smaller_of(v * V::lanes, b.n_cols - V::lanes);
     if (!blocks) scale[v] = load_word<V>(scales + 4 * at[v]);
     if (KIND == word_kind::shifted) zeros[v].load(w.zeros + 4 * at[v]);
   }
@@ -147,8 +151,10 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
   // A tile of rows may read every other line of a panel, which no processor foresees: it asks for the next run's.
   const ptrdiff_t ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
   for (int32_t left = b.depth; left > 0; left -= run) {
-    start_tile<V, ROWS, VECS>(
-        sum, [=](int r, int v) HEED_INLINED { return blocks ? V::set(0.0f) : V::load(y + r * y_stride + at[v]); });
+    start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {
+      if (blocks) return V::set(0.0f);
+      return V::load(y + r * y_stride + at[v]);
+    });
     const unsigned char *p = words;
     constexpr int inputs = word_inputs<KIND>;
     for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs) {

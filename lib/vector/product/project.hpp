@@ -10,21 +10,6 @@
 
 namespace heed {
 
-// ---- rows of w are inputs
-
-template <class V, class T>
-static void project_in_out(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  if constexpr (V::loads_narrow) {
-    if constexpr (!has_zero_point(T()))
-      if (b.n_rows == 1) return linear_one_row<V>(b, w, n);
-    // Beyond, widening a number for each tile of rows costs more than a copy.
-    if (b.n_rows <= 24) return linear_strips<V>(b, w, n);
-  }
-  linear_copied_panels<V>(b, n, &w, copy_weights<V, T>, false);
-}
-
-// ---- rows of w are outputs
-
 template <class V, class T>
 static void copy_transposed(float *copy, const void *weights, int32_t column, int32_t width, int32_t begin,
                             int32_t end) {
@@ -39,24 +24,16 @@ static void copy_transposed(float *copy, const void *weights, int32_t column, in
                       w.scale_of_rows(V(), c));
 }
 
-template <class V, class T>
-static void project_out_in(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  linear_copied_panels<V>(b, n, &w, copy_transposed<V, T>, true);
-}
-
-// ---- both
-
 // Fewer columns than lanes: number by number. Its panel is not to lie beneath the others.
 template <class V>
 static HEED_COLD void project_narrow(const linear_block &b, const stored_weights &w) {
   constexpr int32_t depth = copy_floats<V> / V::lanes;
   float copy[depth * V::lanes];
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
-    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    const int32_t end = end_of_block(begin, depth, b.depth);
     const auto fill = [&](auto number) HEED_INLINED {
       for (int32_t i = begin; i < end; i++)
-        for (int32_t n = 0; n < b.n_cols; n++)
-          copy[(i - begin) * V::lanes + n] = number(w.out_in ? n * w.stride + i : i * w.stride + n, n);
+        for (int32_t n = 0; n < b.n_cols; n++) copy[(i - begin) * V::lanes + n] = number(place_of_weight(w, i, n), n);
     };
     with_format(w.dtype, [&](auto number) {
       const auto *data = static_cast<const decltype(number) *>(w.data);
@@ -71,31 +48,39 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
   }
 }
 
-// IN_OUT: never the other layout.
+// IN_OUT: never the other layout. Floats are those whose rows are outputs: the others are heed_linear's.
 template <class V, class T, bool IN_OUT = false>
 static void project_format(const linear_block &b, const stored_weights &s) {
+  constexpr bool floats = sizeof(T) == sizeof(float), shifted = has_zero_point(T());
+  constexpr bool in_registers = V::loads_narrow && !floats;
   one_for_all<V> one;
   const weights_of<T> w = weights_in<V, T>(s, one);
-  if constexpr (sizeof(T) < sizeof(float) && V::loads_narrow && !has_zero_point(T()))
-    if (!s.out_in && is_one_small_row<V>(b, w)) return project_one_row<V>(b, w);
-  if constexpr (!IN_OUT && (V::loads_narrow || sizeof(T) == sizeof(float)))
-    if ((s.out_in || sizeof(T) == sizeof(float)) && project_few_outputs<V>(b, w)) return;
-  if constexpr (has_zero_point(T()) && V::loads_narrow)
-    if (b.n_rows == 1 && b.n_cols >= 4 * V::lanes) return project_byte_row<V>(b, w);
-  const auto project = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
-    if constexpr (sizeof(T) == sizeof(float))  // those of the other layout are heed_linear's
-      project_out_in<V>(part, of_part, n);
+  const bool out_in = !IN_OUT && (floats || s.out_in);
+  const way how = choose_typed_way<V, T>(b, w, out_in);
+  if constexpr (in_registers && !shifted)
+    if (how == way::small_row) return multiply_small_row<V>(b, w);
+  if constexpr (!IN_OUT && (V::loads_narrow || floats))
+    if (how == way::outputs) return multiply_outputs<V>(b, w);
+  if constexpr (in_registers && shifted)
+    if (how == way::byte_row) return multiply_byte_row<V>(b, w);
+  const auto multiply = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
+    if constexpr (in_registers && !shifted)
+      if (how == way::one_row) return multiply_one_row<V>(part, of_part, n);
+    if constexpr (in_registers)
+      if (how == way::strips) return multiply_strips<V>(part, of_part, n);
+    if constexpr (floats)
+      multiply_copied_panels<V>(part, n, &of_part, copy_transposed<V, T>, true);
     else if constexpr (IN_OUT)
-      project_in_out<V>(part, of_part, n);
-    else if (s.out_in)
-      project_out_in<V>(part, of_part, n);
+      multiply_copied_panels<V>(part, n, &of_part, copy_weights<V, T>, false);
+    else if (out_in)
+      multiply_copied_panels<V>(part, n, &of_part, copy_transposed<V, T>, true);
     else
-      project_in_out<V>(part, of_part, n);
+      multiply_copied_panels<V>(part, n, &of_part, copy_weights<V, T>, false);
   };
   const int32_t whole = b.n_cols / V::lanes * V::lanes, last = b.n_cols - V::lanes;
-  project(b, w, whole);
+  multiply(b, w, whole);
   // The last register overlaps columns that are done: it computes them again from the start.
-  if (whole < b.n_cols) project(from_column(b, last), w.from(last, s.out_in), V::lanes);
+  if (whole < b.n_cols) multiply(from_column(b, last), w.from(last, s.out_in), V::lanes);
 }
 
 // int8 whose rows are outputs take no longer as bytes with zero points.

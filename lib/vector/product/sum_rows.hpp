@@ -188,10 +188,11 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
   if constexpr (whole == 6 && !V::compact) {
     // No tile of one row, which has too few chains: 7 rows are 4 and 3, 8 are 4 and 4, 11 are 4, 4 and 3, or 6 and 5.
     // (One row alone is sum_single_row's.)
-    constexpr signed char leave[6] = {0, 7, 8, 0, 0, takes_five<V> ? 0 : 11};
+    constexpr signed char leave_of_five = takes_five<V> ? 0 : 11, leave[6] = {0, 7, 8, 0, 0, leave_of_five};
     sum(constant<6>(), leave[n_rows % 6]);
     if constexpr (takes_five<V>) sum(constant<5>());
-    sum(constant<4>(), n_rows == 5 ? 2 : 0);
+    const int32_t leave_of_four = n_rows == 5 ? 2 : 0;
+    sum(constant<4>(), leave_of_four);
     sum(constant<3>());
     sum(constant<2>());
   } else {
@@ -264,7 +265,7 @@ struct ragged_rows {
     part.b += begin * o.b_stride;
     part.acc += row * o.acc_stride;
     if (start == chain::scaled) part.start += row;
-    part.depth = end > begin ? end - begin : 0;
+    part.depth = larger_of(end - begin, 0);
     part.ahead = nullptr;
     sum(part, start, rows);
   };
@@ -276,13 +277,16 @@ struct ragged_rows {
       sum_part(row, rows, first, last, from);
       continue;
     }
-    rows = n_rows - row < height ? n_rows - row : height;
+    rows = smaller_of(n_rows - row, height);
     const int32_t begin = depth(of.first[row + rows - 1]);
     const bool common = begin < last, apart = !common || first < begin;
-    for (int32_t r = row; apart && r < row + rows; r++)
-      sum_part(r, 1, depth(of.first[r]), common ? begin : depth(of.last[r]), from);
+    for (int32_t r = row; apart && r < row + rows; r++) {
+      const int32_t end = common ? begin : depth(of.last[r]);
+      sum_part(r, 1, depth(of.first[r]), end, from);
+    }
     if (!common) continue;
-    sum_part(row, rows, begin, last, apart ? chain::keep : from);
+    const chain start = apart ? chain::keep : from;
+    sum_part(row, rows, begin, last, start);
     for (int32_t r = row + 1; r < row + rows; r++)
       if (const int32_t end = depth(of.last[r]); end > last) sum_part(r, 1, last, end, chain::keep);
   }

@@ -204,9 +204,12 @@ struct sum {
 
 // Several registers side by side: one alone is a chain of up to 35 dependent operations.
 template <class V>
-constexpr int elements_at_once = V::compact      ? 1
-                                 : V::lanes == 4 ? 2
-                                                 : 4;
+constexpr int elements_abreast() {
+  if (V::compact) return 1;
+  return V::lanes == 4 ? 2 : 4;
+}
+template <class V>
+constexpr int elements_at_once = elements_abreast<V>();
 
 template <class V, class Combination>
 HEED_INLINE void each_of_row(const float *x, const float *other, float *y, ptrdiff_t n) {
@@ -215,7 +218,7 @@ HEED_INLINE void each_of_row(const float *x, const float *other, float *y, ptrdi
   float rest[3][width];
   for (ptrdiff_t i = 0; i < n; i += width) {
     const ptrdiff_t left = n - i;
-    const float *from = x + i, *beside = other ? other + i : nullptr;
+    const float *from = x + i, *beside = offset(other, i);
     float *to = y + i;
     if (left < width) {  // the last ones pass through copies
       for (ptrdiff_t j = 0; j < width; j++) rest[0][j] = j < left ? from[j] : 0.0f;

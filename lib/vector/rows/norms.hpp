@@ -36,8 +36,10 @@ HEED_INLINE typename V::reg sums_of_row(const float *x, int32_t n, Step step) {
     for (float *to = sums; i < n; i += V::lanes, to += V::lanes) {
       const typename V::reg old = V::load(to);
       const int32_t left = n - i;
-      V::store(to, left < V::lanes ? keep_first<V>(step(old, V::load_n(x + i, left)), left, old)
-                                   : step(old, V::load(x + i)));
+      if (left < V::lanes)
+        V::store(to, keep_first<V>(step(old, V::load_n(x + i, left)), left, old));
+      else
+        V::store(to, step(old, V::load(x + i)));
     }
     HEED_UNROLL for (int u = 0; u < vecs; u++) sum[u] = V::load(sums + u * V::lanes);
   }
@@ -73,9 +75,10 @@ template <class V, bool Centred, int N, class Load, class Store>
 HEED_INLINE void scale_columns(const norm_rows &b, means_of_rows mean, const float *factor, int32_t i, Load load,
                                Store store) {
   typename V::reg weight[N], bias[N];
-  const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
+  const float added = b.plus_one ? 1.0f : -0.0f;
+  const typename V::reg to_weight = V::set(added);
   HEED_UNROLL for (int u = 0; u < N; u++) {
-    weight[u] = b.weight ? V::add(load(b.weight + i + u * V::lanes), offset) : V::set(1.0f);
+    weight[u] = b.weight ? V::add(load(b.weight + i + u * V::lanes), to_weight) : V::set(1.0f);
     bias[u] = b.bias ? load(b.bias + i + u * V::lanes) : V::set(-0.0f);
   }
   const float *x = b.x + i;
@@ -116,7 +119,8 @@ HEED_INLINE bool are_long_rows(const norm_rows &b) {
 template <class V, bool Centred>
 HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
   const float *const weight = b.weight, *const bias = b.bias, *x = b.x;
-  const typename V::reg offset = V::set(b.plus_one ? 1.0f : -0.0f);
+  const float added = b.plus_one ? 1.0f : -0.0f;
+  const typename V::reg to_weight = V::set(added);
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
     const typename V::reg by = V::set(factor[r]);
@@ -126,9 +130,10 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const f
       HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(distance(V::load(x + i + u * V::lanes)), by);
       if (weight && bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
-            V::fma(d[u], V::add(V::load(weight + i + u * V::lanes), offset), V::load(bias + i + u * V::lanes));
+            V::fma(d[u], V::add(V::load(weight + i + u * V::lanes), to_weight), V::load(bias + i + u * V::lanes));
       } else if (weight) {
-        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::mul(d[u], V::add(V::load(weight + i + u * V::lanes), offset));
+        HEED_UNROLL for (int u = 0; u < 4; u++) d[u] =
+            V::mul(d[u], V::add(V::load(weight + i + u * V::lanes), to_weight));
       } else if (bias) {
         HEED_UNROLL for (int u = 0; u < 4; u++) d[u] = V::add(d[u], V::load(bias + i + u * V::lanes));
       }
@@ -137,6 +142,7 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const f
   }
 }
 
+HEED_INLINE float weight_at(const norm_rows &b, int32_t i) { return b.plus_one ? 1.0f + b.weight[i] : b.weight[i]; }
 // Without vectors no operation is free.
 template <class V, bool Centred>
 HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const float *factor) {
@@ -148,9 +154,9 @@ HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const fl
     for (int32_t i = 0; i < b.dim; i++) {
       float d = distance(x[i]) * by;
       if (b.weight && b.bias)
-        d = V::fma(d, b.plus_one ? 1.0f + b.weight[i] : b.weight[i], b.bias[i]);
+        d = V::fma(d, weight_at(b, i), b.bias[i]);
       else if (b.weight)
-        d *= b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
+        d *= weight_at(b, i);
       else if (b.bias)
         d += b.bias[i];
       y[i] = d;
@@ -208,7 +214,7 @@ static void norm_of_rows(const norm_rows &b) {
   const int32_t most = rows_abreast<V>(b.dim);
   norm_rows part = b;
   for (int32_t left = b.n_rows; left > 0; left -= part.n_rows) {
-    part.n_rows = left < most ? left : most;
+    part.n_rows = smaller_of(left, most);
     if constexpr (Centred) {
       float pivot[most_rows_abreast<V>], rest[most_rows_abreast<V>];
       for (int32_t r = 0; r < part.n_rows; r++) pivot[r] = pivot_of_row(part.x + r * b.x_stride, b.dim);

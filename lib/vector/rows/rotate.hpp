@@ -44,10 +44,12 @@ static HEED_NOINLINE void make_table(const rope_rows &b, int64_t position, rope_
   for (int32_t i = 0; i < b.n_pairs; i++)
     quarters[i] = static_cast<uint8_t>(reduce_angle(static_cast<uint64_t>(position) * b.frequencies[i], z[i]));
   sine_cosine<V>(z, c, b.n_pairs);
-  const int32_t step = b.partner == 1 ? 2 : 1, partner = b.partner == 1 ? 1 : b.n_pairs;
+  const int32_t step = b.partner == 1 ? 2 : 1;
+  const int32_t partner = b.partner == 1 ? 1 : b.n_pairs;
   for (int32_t i = 0; i < b.n_pairs; i++) {
     const bool swapped = quarters[i] & 1, turned = quarters[i] & 2;
-    float cos = swapped ? -z[i] : c[i], sin = swapped ? c[i] : z[i];
+    float cos = c[i], sin = z[i];
+    if (swapped) cos = -z[i], sin = c[i];
     if (turned) cos = -cos, sin = -sin;
     const int32_t at = i * step;
     table.cos[at] = cos;
@@ -102,7 +104,8 @@ template <class V>
 static void rope(const rope_rows &b) {
   rope_table table;
   for (int32_t t = 0; t < b.n_tokens; t++) {
-    make_table<V>(b, b.positions ? b.positions[t] : b.position + t, table);
+    const int64_t position = b.positions ? b.positions[t] : b.position + t;
+    make_table<V>(b, position, table);
     for (int32_t h = 0; h < b.n_heads; h++) {
       const float *x = b.x + t * b.x_token_stride + h * b.x_head_stride;
       float *y = b.y + t * b.y_token_stride + h * b.y_head_stride;

@@ -58,8 +58,12 @@ HEED_INLINE typename V::reg row_exponentials(const float *x, float *y, int32_t n
   for (float *to = sums; i < n; i += V::lanes, to = to + V::lanes < sums + n_sums ? to + V::lanes : sums) {
     const int32_t left = n - i;
     const bool all = left >= V::lanes;
-    const typename V::reg p = exp2_nonpositive<V>(
-        all ? logits(V::load(x + i)) : keep_first<V>(logits(V::load_n(x + i, left)), left, V::set(negative_infinity)));
+    typename V::reg logit;
+    if (all)
+      logit = logits(V::load(x + i));
+    else
+      logit = keep_first<V>(logits(V::load_n(x + i, left)), left, V::set(negative_infinity));
+    const typename V::reg p = exp2_nonpositive<V>(logit);
     if (all)
       V::store(y + i, p);
     else
@@ -87,7 +91,7 @@ static void softmax(const softmax_rows &b) {
   const int32_t most = rows_abreast<V>(b.dim), n = b.dim;
   const typename V::reg c = V::set(b.c);
   for (int32_t first = 0, rows; first < b.n_rows; first += rows) {
-    rows = b.n_rows - first < most ? b.n_rows - first : most;
+    rows = smaller_of(b.n_rows - first, most);
     const float *const x = b.x + first * b.x_stride;
     float *const y = b.y + first * b.y_stride;
     float shift[most_rows_abreast<V> + 8], factor[most_rows_abreast<V>];  // whole registers of shifts

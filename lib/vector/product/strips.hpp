@@ -1,88 +1,12 @@
-// Products of few rows: w is read once and in its own order, some rows of it abreast, and its numbers are widened in
+// Products of few rows: w is read once and in its own order, some rows of it abreast, and its numbers become f32 in
 // registers once for a tile of rows. y holds the chains between strips of depth. Columns taken one panel after another
 // instead read 64 bytes here and there, a page and a memory miss each: 8 rows of 4096 x 4096 took 3 times as long.
-#ifndef HEED_GENERIC_FEW_ROWS_HPP
-#define HEED_GENERIC_FEW_ROWS_HPP
+#ifndef HEED_STRIPS_HPP
+#define HEED_STRIPS_HPP
 
-#include "../widen.hpp"
-#include "tile.hpp"
+#include "ways.hpp"
 
 namespace heed {
-
-// Weights of one format.
-template <class T>
-struct weights_of {
-  const T *data;
-  ptrdiff_t stride;
-  const float *scales;
-  const T *zeros;                 // weight_byte alone, and so are the next three
-  int32_t scale_step, zero_step;  // 1; 0: all columns have the same ones, of which there are `lanes`
-  uint32_t flip;
-
-  template <class V>
-  HEED_INLINE scaling<V, T> scale(V, int32_t column) const {
-    scaling<V, T> s = {};
-    if constexpr (has_zero_point(T())) {
-      s.flip = flip;
-      s.scale = V::load(scales + column * scale_step);
-      s.zero = V::masked(V::load(zeros + column * zero_step), ~0u, 0x4b000000 | flip);
-    } else if constexpr (sizeof(T) == 1) {
-      s.scale = V::load(scales + column);
-    }
-    return s;
-  }
-  // The same for transpose_rows, whose code is that of other rows.
-  template <class V>
-  HEED_INLINE auto scale_of_rows(V, int32_t column) const {
-    if constexpr (has_zero_point(T()))
-      return scale(V(), column);
-    else
-      return scale(V(), column).scale;
-  }
-  HEED_INLINE weights_of from(int32_t column, bool out_in) const {
-    weights_of w = *this;
-    w.data += out_in ? column * stride : column;
-    if (sizeof(T) == 1) w.scales += column * (has_zero_point(T()) ? scale_step : 1);
-    if (has_zero_point(T())) w.zeros += column * zero_step;
-    return w;
-  }
-};
-
-// The one scale, or the one zero point, of all columns, as often as a step reads it.
-template <class V>
-struct one_for_all {
-  float scales[V::lanes];
-  weight_byte zeros[4 * V::lanes];
-};
-template <class V, class T>
-HEED_INLINE weights_of<T> weights_in(const stored_weights &s, one_for_all<V> &one) {
-  weights_of<T> w = {static_cast<const T *>(s.data), s.stride, s.scales, nullptr, 1, 1, 0};
-  if constexpr (has_zero_point(T())) {
-    w.zeros = reinterpret_cast<const weight_byte *>(s.zeros);
-    w.flip = static_cast<uint32_t>(flip_of(s));
-    const weight_byte zero = w.zeros ? *w.zeros : weight_byte{0};
-    for (int l = 0; l < V::lanes; l++) one.scales[l] = *s.scales;
-    for (weight_byte &to : one.zeros) to = zero;
-    if (s.one_scale) w.scales = one.scales, w.scale_step = 0;
-    if (s.one_scale || !w.zeros) w.zeros = one.zeros, w.zero_step = 0;
-  }
-  return w;
-}
-
-// Rows of w are read some abreast. Meanwhile those behind them are asked for, at the same columns: in all, memory is read
-// in its order, and each row is asked for well before it is needed. Asking a few lines ahead in each row took up to twice
-// as long, and so did asking for nothing.
-template <class T>
-HEED_INLINE void fetch(const T *p) {
-  __builtin_prefetch(p, 0, 2);
-}
-
-// Rows of outputs that are shorter have no more than some lines to ask for, and 64 x 172 lies in a cache: there it cost a
-// tenth, a third with 8 lanes and one row.
-template <class T>
-HEED_INLINE bool repays_fetching(const weights_of<T> &w) {
-  return w.stride >= 512 / static_cast<ptrdiff_t>(sizeof(T));
-}
 
 // Rows of x and y, and depths [begin, end): chains begin at `from`: y itself, a bias (stride 0), or null.
 struct strip {
@@ -104,7 +28,7 @@ static HEED_NOINLINE int32_t strip_tiles(const strip &of, const weights_of<T> &w
     scaling<V, T> scale[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
     start_tile<V, ROWS, VECS>(sum, [&](int r, int v) HEED_INLINED {
-      return s.from ? V::load(s.from + r * s.from_stride + column + v * V::lanes) : V::set(0.0f);
+      return load_or_zero<V>(s.from, r * s.from_stride + column + v * V::lanes);
     });
     const T *p = w.data + s.begin * w.stride + column;
     const float *x = s.x + s.begin;
@@ -135,15 +59,14 @@ static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int
                                      int32_t last) {
   for (int32_t first = 0; first < n_rows; first += 4) {
     ptrdiff_t row[4];
-    for (int r = 0; r < 4; r++) row[r] = first + r < n_rows ? first + r : n_rows - 1;
+    for (int r = 0; r < 4; r++) row[r] = smaller_of(first + r, n_rows - 1);
     const float *const x[4] = {s.x + row[0] * s.x_stride, s.x + row[1] * s.x_stride, s.x + row[2] * s.x_stride,
                                s.x + row[3] * s.x_stride};
     for (int32_t n = column; n < last; n += V::lanes) {
       typename V::reg sum[4][1], number[1];
       const scaling<V, T> scale = w.scale(V(), n);
-      start_tile<V, 4, 1>(sum, [&](int r, int) HEED_INLINED {
-        return s.from ? V::load(s.from + row[r] * s.from_stride + n) : V::set(0.0f);
-      });
+      start_tile<V, 4, 1>(sum,
+                          [&](int r, int) HEED_INLINED { return load_or_zero<V>(s.from, row[r] * s.from_stride + n); });
       const T *p = w.data + s.begin * w.stride + n;
       for (int32_t i = s.begin; i < s.end; i++, p += w.stride) {
         number[0] = scaled<V, T>(V::load(p), scale);
@@ -157,11 +80,6 @@ static HEED_NOINLINE void strip_rest(const strip &s, const weights_of<T> &w, int
 // Registers of columns in a tile of that many rows.
 template <class V, int ROWS>
 constexpr int strip_vecs = many_registers<V> || ROWS <= 2 ? 4 : 2;
-
-// Whether there is a tile of 5 rows. With zero points 5 rows are 3 and 2. With 32 registers, too, unless they are floats
-// from memory.
-template <class V, class T>
-constexpr bool strips_of_five = takes_five<V> ? !has_zero_point(T()) : sizeof(T) == sizeof(float) && V::sum_rows == 6;
 
 // Rows of the next tile where n_rows are left. None of one row, which would wait for its latency: 7 are 4 and 3.
 HEED_INLINE int32_t next_rows(int32_t n_rows, bool five) {
@@ -204,13 +122,14 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
   const bool one_tile = next_rows(b.n_rows, five) == b.n_rows;  // others ask for the same
   const int32_t block = one_tile ? n : most_columns;
   for (int32_t begin = 0; begin < b.depth; begin += depth) {
-    const int32_t end = b.depth - begin < depth ? b.depth : begin + depth;
+    const int32_t end = end_of_block(begin, depth, b.depth);
     for (int32_t column = 0; column < n; column += block) {
-      strip s = {b.x, begin ? b.y : b.bias, b.y, b.x_stride, begin ? b.y_stride : 0, b.y_stride, begin,
-                 end, one_tile ? again : 0};
+      strip s = {b.x, b.bias, b.y, b.x_stride, 0, b.y_stride, begin, end, 0};
+      if (begin > 0) s.from = b.y, s.from_stride = b.y_stride;
+      if (one_tile) s.again = again;
       for (int32_t left = b.n_rows; left > 0;) {
         const int32_t rows = next_rows(left, five);
-        step(s, w, rows, column, n - column < block ? n : column + block);
+        step(s, w, rows, column, end_of_block(column, block, n));
         left -= rows;
         s.x += rows * s.x_stride;
         s.y += rows * s.y_stride;
@@ -220,33 +139,12 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
   }
 }
 
-HEED_INLINE float bytes_of_floats(const linear_block &b) {
-  return 4.0f * static_cast<float>(b.depth) * static_cast<float>(b.w_stride);
-}
-
-// Of floats. y is read and written once for each strip, so that strips of many rows are deep. Two rows wait for w above
-// all, and so do more from memory: w then comes faster if fewer of its rows are abreast.
-template <class V>
-static int32_t depth_of_floats(const linear_block &b) {
-  if (many_registers<V> && b.n_rows > 4) return 32;
-  return b.n_rows <= (many_registers<V> ? 4 : 5) && bytes_of_floats(b) > (b.n_rows == 2 ? 0x1p18f : 0x1p23f) ? 8 : 16;
-}
-
-// How often rows behind are asked for again. A processor that is busy with memory seems to drop what it is asked for
-// (Zen 4), and then waits for it: 4096 x 4096 floats take three quarters of the time if they are asked for three times.
-// From the last cache that takes up to a quarter longer. So two times are for what is beyond the second-level cache,
-// three for what is beyond most caches.
-HEED_INLINE int32_t times_again(const linear_block &b) {
-  return bytes_of_floats(b) > 0x1p24f ? 2 : bytes_of_floats(b) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
-}
-
-// Narrow numbers 32 deep. Rows that lie one after another: as many as fit.
 template <class V, class T>
-static void linear_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
-  const bool floats = sizeof(T) == sizeof(float), contiguous = V::lanes == 16 && w.stride <= 64;
-  const int32_t depth = contiguous && !(floats && b.n_rows == 2) ? 256 : floats ? depth_of_floats<V>(b) : 32;
-  const bool five = strips_of_five<V, T> && (takes_five<V> || bytes_of_floats(b) > 0x1p23f);
-  strips(b, &w, n, depth, floats && depth == 32 ? 128 : 256, five, floats ? times_again(b) : 0, strip_rows<V, T>);
+static void multiply_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
+  constexpr bool floats = sizeof(T) == sizeof(float);
+  const int32_t depth = depth_of_strips<V>(b, w), again = floats ? times_again(b) : 0;
+  const int32_t most_columns = floats && depth == 32 ? 128 : 256;
+  strips(b, &w, n, depth, most_columns, takes_strips_of_five<V, T>(b), again, strip_rows<V, T>);
 }
 
 }  // namespace heed

@@ -1,0 +1,169 @@
+// How a product of plain weights reads them: choose_way() and choose_typed_way() are the only places that compare sizes, and
+// every threshold stands here. Each way is one loop, in the file beside it. Thresholds were measured on an AMD Zen 4; where
+// another machine has a say, it is named.
+#ifndef HEED_WAYS_HPP
+#define HEED_WAYS_HPP
+
+#include "weights_of.hpp"
+
+namespace heed {
+
+enum class way {
+  narrow,         // linear.hpp, project.hpp: fewer columns than a register
+  small_row,      // one_row.hpp: one row, weights in the second-level cache: all of depth in registers
+  one_row,        // one_row.hpp: one row, larger weights: they are streamed in their own order
+  byte_row,       // byte_row.hpp: one row, bytes with zero points
+  outputs,        // outputs.hpp: few rows, rows of w are outputs: transposed in registers
+  strips,         // strips.hpp: few rows: weights are streamed once for all of them
+  contiguous,     // panels.hpp: rows of w lie one after another, as in a panel of packed weights
+  copied_panels,  // panels.hpp: many rows of numbers that need conversion, or panels that would collide in a cache
+  panels,         // panels.hpp: many rows: panels of w stay in the second-level cache
+};
+
+HEED_INLINE float bytes_of_floats(const linear_block &b) {
+  return 4.0f * static_cast<float>(b.depth) * static_cast<float>(b.w_stride);
+}
+
+// ---- one row
+
+// Columns may be read one panel after another if one panel has all of them, or if weights are in the second-level cache.
+template <class V, class T>
+HEED_INLINE bool is_small_row(const linear_block &b, const weights_of<T> &w) {
+  constexpr int64_t most_bytes = 256 * 1024;
+  if (V::compact || b.n_rows != 1) return false;
+  if (b.n_cols <= 8 * V::lanes) return true;
+  return w.stride <= most_bytes && static_cast<int64_t>(b.depth) * w.stride * static_cast<int>(sizeof(T)) <= most_bytes;
+}
+
+// ---- few rows
+
+// Strips repay for few rows of floats where w is not in the second-level cache, from which panels are up to a tenth faster.
+// From memory strips take half the time, of 9 to 16 rows a fifth to a half (from a third-level cache 1.1 to 1.4 times).
+HEED_INLINE bool repays_strips(const linear_block &b) {
+  if (b.n_rows <= 8) return bytes_of_floats(b) > 0x1p18f;
+  return b.n_rows <= 16 && bytes_of_floats(b) > 0x1p20f;
+}
+// Rows up to which strips convert numbers of fewer bits for each tile of rows. Beyond, a copy costs less.
+constexpr int32_t most_rows_of_typed_strips = 24;
+
+// The depth of a strip of floats: y is read and written once for each strip, so strips of many rows are deep. Two rows wait
+// for w above all, and so do more from memory: w then comes faster if fewer of its rows are abreast.
+template <class V>
+HEED_INLINE int32_t depth_of_floats(const linear_block &b) {
+  if (many_registers<V> && b.n_rows > 4) return 32;
+  constexpr int32_t most_rows = many_registers<V> ? 4 : 5;
+  const float from_memory = b.n_rows == 2 ? 0x1p18f : 0x1p23f;
+  return b.n_rows <= most_rows && bytes_of_floats(b) > from_memory ? 8 : 16;
+}
+template <class V, class T>
+HEED_INLINE int32_t depth_of_strips(const linear_block &b, const weights_of<T> &w) {
+  constexpr bool floats = sizeof(T) == sizeof(float);
+  const bool contiguous = V::lanes == 16 && w.stride <= 64;  // as many as fit
+  if (contiguous && !(floats && b.n_rows == 2)) return 256;
+  return floats ? depth_of_floats<V>(b) : 32;
+}
+
+// How often rows behind are prefetched again. A processor that is busy with memory seems to drop prefetches (Zen 4), and
+// then waits: 4096 x 4096 floats take three quarters of the time if they are prefetched three times. From the last cache
+// that takes up to a quarter longer. So two times are for what is beyond the second-level cache, three for what is beyond
+// most caches.
+HEED_INLINE int32_t times_again(const linear_block &b) {
+  if (bytes_of_floats(b) > 0x1p24f) return 2;
+  return bytes_of_floats(b) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
+}
+
+// Whether a strip has a tile of 5 rows. Five rows are split 3 + 2 if there are zero points. With 32 registers, too, unless
+// they are floats from memory.
+template <class V, class T>
+constexpr bool strips_of_five = takes_five<V> ? !has_zero_point(T()) : sizeof(T) == sizeof(float) && V::sum_rows == 6;
+template <class V, class T>
+HEED_INLINE bool takes_strips_of_five(const linear_block &b) {
+  return strips_of_five<V, T> && (takes_five<V> || bytes_of_floats(b) > 0x1p23f);
+}
+
+// Registers of outputs abreast for one row where rows of w are outputs: with two, none waits for the other's chain. With 16
+// lanes a step has other work enough (int8 alone would gain 7 %).
+template <class V>
+constexpr int outputs_vecs = V::lanes == 16 ? 1 : 2;
+// Two to eight rows are transposed in registers only where there are registers for them: with 16 a copy costs no more.
+template <class V>
+HEED_INLINE bool are_few_outputs(const linear_block &b) {
+  if (b.n_rows == 1 && b.n_cols >= outputs_vecs<V> * V::lanes) return true;
+  return V::lanes == 16 && b.n_rows <= 8;
+}
+
+// ---- many rows
+
+// Rows of w are contiguous up to this stride: packed weights have panels of 64 columns.
+constexpr int32_t contiguous_stride = 64, contiguous_rows = 4;
+// Few rows of a small panel repay that where panels of columns read it a cache line at a time, which from memory takes 2 to
+// 3 times as long.
+template <class V>
+HEED_INLINE bool is_group_of_contiguous(const linear_block &b) {
+  return V::sum_vecs * V::lanes == 16 && b.n_rows > 1 && b.n_rows <= contiguous_rows;
+}
+
+// Rows of w that lie a multiple of 2 KB apart share a few sets of the first-level cache if a panel is one cache line wide:
+// 57 % of the peak instead of 89.
+template <class V>
+HEED_INLINE bool panels_collide(const linear_block &b) {
+  return V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
+}
+constexpr int32_t least_rows_of_copies = 32, least_rows_of_colliding_panels = 12;
+
+// A copy of pieces of w for all rows to use has 6 KB (4 KB would be a sixth slower), where that much stack is at hand.
+template <class V>
+constexpr int32_t floats_of_copy() {
+  if (V::copies_panels) return 1536;
+  return V::compact ? 96 : 128;
+}
+template <class V>
+constexpr int32_t width_of_copy() {
+  if (!V::copies_panels) return V::sum_vecs * V::lanes;
+  return V::lanes == 16 ? 32 : 16;
+}
+template <class V>
+constexpr int32_t copy_floats = floats_of_copy<V>();
+template <class V>
+constexpr int32_t copy_width = width_of_copy<V>();
+
+// ---- the choice
+
+// Floats whose rows are inputs.
+template <class V>
+HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
+  if (b.n_cols < V::lanes) return way::narrow;
+  if (is_small_row<V>(b, w)) return way::small_row;
+
+  const bool collide = panels_collide<V>(b);
+  if (collide && b.n_rows >= least_rows_of_copies) return way::copied_panels;
+  if (V::compact) return way::panels;  // small code has one way
+
+  const bool large = repays_strips(b), contiguous = b.w_stride <= contiguous_stride;
+  constexpr int32_t most_strips = V::lanes == 16 ? 6 : 2;
+  if (contiguous && large && b.n_rows > most_strips) return way::contiguous;
+  if (contiguous && !large && is_group_of_contiguous<V>(b)) return way::contiguous;
+  if (b.n_rows == 1) return way::one_row;
+  if (large) return way::strips;
+  // Two rows of small weights take three quarters of the time of panels, unless there are 32 registers.
+  if (b.n_rows == 2 && !contiguous && !many_registers<V>) return way::strips;
+  if (collide && b.n_rows < least_rows_of_colliding_panels) return way::strips;
+  return way::panels;
+}
+
+// Numbers of any dtype, at least a register of columns. Floats are those whose rows are outputs.
+template <class V, class T>
+HEED_INLINE way choose_typed_way(const linear_block &b, const weights_of<T> &w, bool out_in) {
+  constexpr bool floats = sizeof(T) == sizeof(float), shifted = has_zero_point(T());
+  const bool in_registers = V::loads_narrow && !floats;
+  if (in_registers && !shifted && !out_in && is_small_row<V>(b, w)) return way::small_row;
+  if (out_in && (V::loads_narrow || floats) && are_few_outputs<V>(b)) return way::outputs;
+  if (out_in || !in_registers) return way::copied_panels;
+  if (b.n_rows == 1 && !shifted) return way::one_row;
+  if (b.n_rows == 1 && b.n_cols >= 4 * V::lanes) return way::byte_row;
+  return b.n_rows <= most_rows_of_typed_strips ? way::strips : way::copied_panels;
+}
+
+}  // namespace heed
+
+#endif
