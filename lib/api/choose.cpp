@@ -108,7 +108,10 @@ chosen_tokens first_with(const float *p, const int32_t *order, int32_t n, float 
 float sum_of(const float *p, const int32_t *order, int32_t n) {
   running_sum sum;
   float total = 0.0f;
-  for (int32_t i = 0; i < n; i++) total = sum.add(p[order ? order[i] : i]);
+  for (int32_t i = 0; i < n; i++) {
+    const int32_t token = order ? order[i] : i;
+    total = sum.add(p[token]);
+  }
   return total;
 }
 

@@ -43,7 +43,11 @@ struct wide_float {
 [[maybe_unused]] uint64_t turns_of(const wide_float &a, const wide_float &b) {
   const int32_t shift = a.exponent + b.exponent + 2;  // of the mantissas' upper half
   const uint64_t product = high_product(a.mantissa, b.mantissa);
-  const uint64_t turns = shift <= -64 ? 0 : shift >= 0 ? product << shift : product >> -shift;
+  uint64_t turns = 0;
+  if (shift >= 0)
+    turns = product << shift;
+  else if (shift > -64)
+    turns = product >> -shift;
   return a.negative != b.negative ? 0 - turns : turns;
 }
 
@@ -52,8 +56,8 @@ struct wide_float {
   constexpr uint64_t one_over_2pi = 0xa2f9836e4e44152a;  // times 2^-66
   const wide_float s = widen(scale);
   const uint64_t product = high_product(s.mantissa, one_over_2pi);
-  const bool normal = product >> 63;
-  return {normal ? product : product << 1, s.exponent - (normal ? 2 : 3), s.negative};
+  if (product >> 63) return {product, s.exponent - 2, s.negative};
+  return {product << 1, s.exponent - 3, s.negative};
 }
 
 // Integer and fraction, in 2^-64.
@@ -121,8 +125,8 @@ struct frequency_source {
 };
 [[maybe_unused]] HEED_NOINLINE frequency_source source_of(const heed_rope &rope, int32_t rotary_dim) {
   const bool needs_logarithm = !rope.inverse_frequencies && rope.base != paper_base;
-  return {rope.inverse_frequencies, turns_of_scale(rope.scale),
-          needs_logarithm ? log2_of(widen(rope.base)) : log2_of_paper_base, static_cast<uint32_t>(rotary_dim / 2)};
+  const fixed_point log2_base = needs_logarithm ? log2_of(widen(rope.base)) : log2_of_paper_base;
+  return {rope.inverse_frequencies, turns_of_scale(rope.scale), log2_base, static_cast<uint32_t>(rotary_dim / 2)};
 }
 
 // Pairs first to first + n - 1.

@@ -14,7 +14,8 @@ const char *heed_isa_name(int32_t index) {
 
 int32_t heed_isa_arithmetic(const char *name) {
   const heed::kernel *k = name ? heed::find_kernel(name) : nullptr;
-  return k ? k->has_fma ? HEED_ARITHMETIC_FMA : HEED_ARITHMETIC_NO_FMA : -1;
+  if (!k) return -1;
+  return k->has_fma ? HEED_ARITHMETIC_FMA : HEED_ARITHMETIC_NO_FMA;
 }
 
 const char *heed_isa_current() { return heed_front_door::kernel()->name; }

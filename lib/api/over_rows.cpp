@@ -61,8 +61,10 @@ HEED_NOINLINE void sums_of_columns(const float *x, ptrdiff_t stride, int32_t n_r
   float sums[n_sums][columns_at_once] = {};
   for (int32_t r = 0; r < n_rows; r++, x += stride) {
     float *const to = sums[r % n_sums];
-    up_to_sixteen(
-        n, [=](int32_t c) HEED_INLINED { to[c] += term<kind>(x[c], kind == terms::numbers ? mean_pair() : mean[c]); });
+    up_to_sixteen(n, [=](int32_t c) HEED_INLINED {
+      const mean_pair of_column = kind == terms::numbers ? mean_pair() : mean[c];
+      to[c] += term<kind>(x[c], of_column);
+    });
   }
   for (int32_t half = n_sums / 2; half > 0; half /= 2)
     for (int32_t i = 0; i < half; i++)
@@ -127,7 +129,11 @@ float pivot_of(const group_rows &u, int32_t first, int32_t n) {
 void normalise(group_rows &u, bool by_columns, float eps, const heed_executor *executor) {
   const int32_t columns = by_columns ? u.dim : columns_at_once;
   const float n = static_cast<float>(u.n_rows) * (by_columns ? 1.0f : static_cast<float>(u.dim));
-  for (int32_t i = 0; i < columns; i++) u.mean[i].pivot = pivot_of(u, by_columns ? i : 0, by_columns ? 1 : u.dim);
+  const int32_t width = by_columns ? 1 : u.dim;  // of one mean
+  for (int32_t i = 0; i < columns; i++) {
+    const int32_t first = by_columns ? i : 0;
+    u.mean[i].pivot = pivot_of(u, first, width);
+  }
   fill_sums<terms::from_pivot>(u, by_columns, u.factor, executor);
   for (int32_t i = 0; i < columns; i++) u.mean[i].rest = u.factor[i] / n;
   fill_sums<terms::squares>(u, by_columns, u.factor, executor);

@@ -51,14 +51,14 @@ void turn_tokens(K k, const rope_call &c) {
   const int32_t rotary_dim = turned_elements(*c.rope, c.head_dim), pairs = rotary_dim / 2;
   const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;
   const frequency_source source = source_of(*c.rope, rotary_dim);
+  const int32_t partner = neighbours ? 1 : pairs;
   copy_rest(c, rotary_dim);
   uint64_t frequencies[most_rope_pairs];
   for (int32_t first = 0; first < pairs; first += most_rope_pairs) {
     const int32_t n = smaller_of(pairs - first, most_rope_pairs), at = neighbours ? 2 * first : first;
     make_frequencies(source, first, n, frequencies);
-    row_steps_of(k)->rope({frequencies, n, neighbours ? 1 : pairs, c.position, c.positions, c.x.data + at,
-                           c.x.row_stride, c.x.head_stride, c.y.data + at, c.y.row_stride, c.y.head_stride, c.n,
-                           c.n_heads});
+    row_steps_of(k)->rope({frequencies, n, partner, c.position, c.positions, c.x.data + at, c.x.row_stride,
+                           c.x.head_stride, c.y.data + at, c.y.row_stride, c.y.head_stride, c.n, c.n_heads});
   }
 }
 

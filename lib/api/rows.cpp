@@ -82,14 +82,15 @@ norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, 
 
 void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
                const heed_matrix_out &y, const heed_executor *executor) {
-  const element_rows all = {a.data, a.row_stride, b.data,   b.data ? b.row_stride : 0,
-                            y.data, y.row_stride, y.n_rows, y.dim};
+  const ptrdiff_t b_stride = b.data ? b.row_stride : 0;
+  const element_rows all = {a.data, a.row_stride, b.data, b_stride, y.data, y.row_stride, y.n_rows, y.dim};
   run_rows(step, all, work, executor);
 }
 
 heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
                              const heed_executor *executor) {
-  return check_pair(x, HEED_ARG_X, up.data ? &up : nullptr, HEED_ARG_UP, y, executor);
+  const heed_matrix *const given = up.data ? &up : nullptr;
+  return check_pair(x, HEED_ARG_X, given, HEED_ARG_UP, y, executor);
 }
 
 template <class K>

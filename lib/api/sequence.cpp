@@ -27,7 +27,8 @@ HEED_NOINLINE heed_status check_rows(const heed_sequence *s, const heed_matrix &
   check.require(rows.dim == s->dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROWS);
   check.require(oldest_may_go || rows.n_rows <= s->capacity - s->length, HEED_FULL, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
-  const int32_t first = oldest_may_go ? 0 : s->length, n = oldest_may_go ? s->capacity : rows.n_rows;
+  const int32_t first = oldest_may_go ? 0 : s->length;
+  const int32_t n = oldest_may_go ? s->capacity : rows.n_rows;
   check.matrix(s->data + static_cast<ptrdiff_t>(first) * s->dim, n, s->dim, s->dim, access::write, HEED_ARG_ROWS);
   return check.finish();
 }

@@ -93,11 +93,13 @@ const char *text_of(const text_group *group, int32_t wanted, const char *unknown
 
 const char *heed_status_text(heed_status status) {
   if (status == HEED_OK) return "ok";
-  return heed::text_of(heed::faults, status < 0 ? HEED_STATUS_FAULT(status) : 0, "unknown status");
+  const int32_t fault = status < 0 ? HEED_STATUS_FAULT(status) : 0;
+  return heed::text_of(heed::faults, fault, "unknown status");
 }
 
 const char *heed_status_argument(heed_status status) {
-  return heed::text_of(heed::arguments, status < 0 ? HEED_STATUS_ARGUMENT(status) : 0, "?");
+  const int32_t argument = status < 0 ? HEED_STATUS_ARGUMENT(status) : 0;
+  return heed::text_of(heed::arguments, argument, "?");
 }
 
 #endif

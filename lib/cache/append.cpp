@@ -41,7 +41,8 @@ void check_tokens_of_sequence(checker &check, const heed_attention_layer &layer,
 void check_tokens(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends) {
   const heed_cache &cache = *layer.cache;
   const heed_cache_shape &s = cache.shape;
-  check_contents(check, cache, appends ? access::write : access::read);
+  const access how = appends ? access::write : access::read;
+  check_contents(check, cache, how);
   check.require(s.n_sequences == n_sequences_of(span), HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
   check.require(s.n_kv_heads == layer.n_kv_heads, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
   check.require(s.head_dim == layer.head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_HEAD_DIM);

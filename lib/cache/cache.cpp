@@ -20,10 +20,11 @@ constexpr cache_layout measure(const heed_cache_shape &s) {
   l.states = (static_cast<size_t>(s.n_sequences) * sizeof(cache_state) + 63) / 64 * 64;
   const size_t slots = static_cast<size_t>(l.pinned_slots) + static_cast<size_t>(l.ring_slots);
   const size_t element = HEED_DTYPE_BYTES(s.dtype), heads = static_cast<size_t>(s.n_kv_heads);
+  const size_t scale_bytes = s.dtype == HEED_INT8 ? sizeof(float) : 0;
   size_t all = 0;
   const bool overflow = __builtin_mul_overflow(slots, static_cast<size_t>(s.head_dim) * element, &l.key_bytes) ||
                         __builtin_mul_overflow(slots, static_cast<size_t>(s.v_dim) * element, &l.value_bytes) ||
-                        __builtin_mul_overflow(slots, s.dtype == HEED_INT8 ? 4 : 0, &l.scale_bytes) ||
+                        __builtin_mul_overflow(slots, scale_bytes, &l.scale_bytes) ||
                         __builtin_add_overflow(l.key_bytes, l.value_bytes, &l.head_bytes) ||
                         __builtin_add_overflow(l.head_bytes, 2 * l.scale_bytes, &l.head_bytes) ||
                         __builtin_mul_overflow(l.head_bytes, heads, &all) ||
@@ -36,8 +37,9 @@ constexpr cache_layout measure(const heed_cache_shape &s) {
 // The constant expressions of cache.h are the same sums.
 constexpr size_t bytes_of(int32_t capacity, int32_t pinned, int32_t spare, int32_t n_sequences, int32_t n_kv_heads,
                           int32_t head_dim, int32_t v_dim, int32_t dtype) {
-  return measure({sizeof(heed_cache_shape), pinned || spare ? HEED_CACHE_RING : HEED_CACHE_LINEAR, capacity, pinned,
-                  spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype})
+  const int32_t kind = pinned || spare ? HEED_CACHE_RING : HEED_CACHE_LINEAR;
+  return measure(
+             {sizeof(heed_cache_shape), kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype})
       .bytes;
 }
 static_assert(bytes_of(64, 0, 0, 1, 1, 1, 1, HEED_F32) == HEED_CACHE_BYTES(64, 1, 1, 1, 1, HEED_F32), "one block");
@@ -155,7 +157,8 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
     const cache_state &state = states_of(cache)[b];
     check.require(!is_whole || call.n_kv >= state.length, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV);
     const int32_t from_newest = ranges && ranges->positions ? ranges->positions[b] : call.position;
-    const int32_t left = !ranges ? -1 : ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
+    int32_t left = -1;
+    if (ranges) left = ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
     const int64_t end = position_of(state),
                   first = first_of_window(end - call.n_q + from_newest, least_window(left, own));
     check.require(holds(s, state, first, end), HEED_EVICTED, HEED_ARG_N_Q);

@@ -123,8 +123,9 @@ void check_call(checker &check, const heed_int_attention &call) {
   for (int32_t b = 0; check.ok() && b < call.batch_size; b++) {
     const cache_state &state = states_of(cache)[b];
     const int64_t end = position_of(state);
-    const int32_t own = is_ring(s) ? s.capacity - 1 : -1,
-                  left = own < 0 || (call.left_window >= 0 && call.left_window < own) ? call.left_window : own;
+    const int32_t own = is_ring(s) ? s.capacity - 1 : -1;
+    const bool is_narrower = own < 0 || (call.left_window >= 0 && call.left_window < own);
+    const int32_t left = is_narrower ? call.left_window : own;
     check.require(call.n_kv >= state.length, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV);
     check.require(!misses(state, end, end - call.n_q + call.position, left), HEED_EVICTED, HEED_ARG_N_Q);
   }

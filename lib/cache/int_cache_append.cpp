@@ -22,9 +22,10 @@ void check_int_append(checker &check, const heed_int_cache *cache, int32_t seque
   for (int32_t i = 0; i < 2; i++) {
     const bool keys = i == 0;
     const new_rows &rows = keys ? k : v;
-    check.tensor(rows.data, {1, cache->shape.n_kv_heads, n}, {0, rows.head_stride, rows.row_stride},
-                 keys ? cache->shape.head_dim : cache->shape.v_dim, access::read, keys ? HEED_ARG_K : HEED_ARG_V,
-                 number_bytes);
+    const int32_t dim = keys ? cache->shape.head_dim : cache->shape.v_dim;
+    const heed_argument argument = keys ? HEED_ARG_K : HEED_ARG_V;
+    check.tensor(rows.data, {1, cache->shape.n_kv_heads, n}, {0, rows.head_stride, rows.row_stride}, dim, access::read,
+                 argument, number_bytes);
   }
 }
 

@@ -15,12 +15,11 @@ void check_static_scales(checker &check, const float *scales, int32_t n, heed_ar
 // x / scale, rounded to the nearest integer by the sum with 1.5 * 2^23, halves to the even one; NaN is 0.
 int8_t quantized(float x, float scale, int32_t zero_point) {
   float quotient = x / scale;
-  quotient = quotient > 512.0f                 ? 512.0f
-             : quotient > -512.0f              ? quotient
-             : is_nan(bits_of_float(quotient)) ? 0.0f
-                                               : -512.0f;
+  if (is_nan(bits_of_float(quotient))) quotient = 0.0f;
+  if (quotient > 512.0f) quotient = 512.0f;
+  if (quotient < -512.0f) quotient = -512.0f;
   const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000 + zero_point;
-  return static_cast<int8_t>(n > 127 ? 127 : larger_of(n, -128));
+  return static_cast<int8_t>(clamp_to(n, -128, 127));
 }
 
 void quantize_row(const new_rows &rows, ptrdiff_t at, int32_t head, int32_t dim, int8_t *to) {

@@ -71,8 +71,9 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
   int32_t terms[product_rows];
   const bool turned = b.w.layout != int_layout::panel, is_first = row == 0,
              zero = is_first && !V::takes_zero_point && b.x_zero_point != 0;
-  const int32_t inputs = turned ? turned_inputs<V> : whole_inputs<V>, opened = turned ? turned_row : inputs,
-                x_stride = opened * V::x_bytes;
+  const int32_t inputs = turned ? turned_inputs<V> : whole_inputs<V>;
+  const int32_t opened = turned ? turned_row : inputs;
+  const int32_t x_stride = opened * V::x_bytes;
   for (int32_t begin = 0, depth; begin < b.depth; begin += depth) {
     const int32_t left = b.depth - begin;
     const bool lies = V::x_bytes == 1 && !turned && left >= 4;  // bytes are as the tile wants them
@@ -84,8 +85,8 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
       terms[r] =
           lies ? V::term(reinterpret_cast<const unsigned char *>(from) + r * b.x_stride, depth) : V::term(to, depth);
     }
-    const int_opened x = {lies ? reinterpret_cast<const unsigned char *>(from) : room, lies ? b.x_stride : x_stride,
-                          terms, 1, n_rows};
+    int_opened x = {room, x_stride, terms, 1, n_rows};
+    if (lies) x.data = reinterpret_cast<const unsigned char *>(from), x.stride = b.x_stride;
     int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
                    static_cast<int32_t>(b.w.step / 4)};
     if (turned) {
@@ -132,7 +133,8 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
   const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
   const unsigned char *const block = w.data + begin / block_inputs * block_bytes;
-  const int_words words = {block + 2 * width, 4 * width, nibbles ? 4 : 8, w.width};
+  const int32_t n_words = nibbles ? 4 : 8;
+  const int_words words = {block + 2 * width, 4 * width, n_words, w.width};
   V::add_blocks(x, {words, block, block_bytes, (depth + block_inputs - 1) / block_inputs, nibbles}, begin == 0, b.y,
                 b.y_stride);
 }

@@ -82,7 +82,8 @@ HEED_NOINLINE void score_rows(const int32_t *q, ptrdiff_t q_other, const int_row
   const int8_t *a = k.data;
   for (int32_t j = 0; j < k.n; j += 2, s += 2, a += 2 * k.stride) {
     int32_t sums[4];
-    Tile::template scores<ROWS>(q, q + q_other, a, j + 1 < k.n ? a + k.stride : a, k.dim, sums);
+    const auto *const second = j + 1 < k.n ? a + k.stride : a;
+    Tile::template scores<ROWS>(q, q + q_other, a, second, k.dim, sums);
     s[0] = sums[0], s[1] = sums[1];
     if (ROWS == 2) s[s_other] = sums[2], s[s_other + 1] = sums[3];
   }
@@ -92,8 +93,10 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
   const int32_t *q = static_cast<const int32_t *>(queries);
   for (; n_rows > 0; n_rows -= 2, q += query_bytes / 2, s += 2 * int_block) {
     const bool two = n_rows > 1;
+    const int32_t to_query = two ? query_bytes / 4 : 0;  // of the second row
+    const int32_t to_scores = two ? int_block : 0;
     if (two || !Tile::one_row_apart)
-      score_rows<Tile, 2>(q, two ? query_bytes / 4 : 0, k, s, two ? int_block : 0);
+      score_rows<Tile, 2>(q, to_query, k, s, to_scores);
     else
       score_rows<Tile, 1>(q, 0, k, s, 0);
   }
@@ -155,8 +158,10 @@ void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t
   const int16_t *rows = reinterpret_cast<const int16_t *>(p);
   for (; n_rows > 0; n_rows -= 2, rows += 4 * int_block, acc += 2 * acc_stride) {
     const bool two = n_rows > 1;
+    const int32_t to_row = two ? 2 * int_block : 0;
+    const ptrdiff_t to_acc = two ? acc_stride : 0;
     if (two || !Tile::one_row_apart)
-      sum_rows<Tile, 2>(rows, two ? 2 * int_block : 0, v, acc, two ? acc_stride : 0);
+      sum_rows<Tile, 2>(rows, to_row, v, acc, to_acc);
     else
       sum_rows<Tile, 1>(rows, 0, v, acc, 0);
   }

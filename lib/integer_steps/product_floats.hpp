@@ -42,7 +42,8 @@ struct plain_floats {
                        for (int32_t r = row; r < row + rows; r++)
                          for (int32_t n = output; n < output + outputs; n++) {
                            float *const at = y + r * y_stride + n;
-                           int_to(at, (q.begin ? int_in(at) : 0) + *sums++);
+                           const int32_t before = q.begin ? int_in(at) : 0;
+                           int_to(at, before + *sums++);
                          }
                      });
   }

@@ -193,7 +193,9 @@ void attend_blocks(K k, const int_tile &t, int32_t begin, int32_t end) {
     const int32_t next = begin + int_block, to = smaller_of(next, end), n = to - from, row = s.row_of(from);
     const int_rows keys = {s.k + row * s.k_stride, s.k_stride, nullptr, n, call.head_dim},
                    values = {s.v + row * s.v_stride, s.v_stride, nullptr, n, call.v_dim};
-    int_block_rows b = {from, n, from < s.wrap && s.wrap < to ? s.wrap - from : n, keys, values};
+    const bool wraps = from < s.wrap && s.wrap < to;
+    const int32_t before_wrap = wraps ? s.wrap - from : n;
+    int_block_rows b = {from, n, before_wrap, keys, values};
 #ifndef HEED_SINGLE
     b.k.next = next < end ? s.k + s.row_of(next) * s.k_stride : t.next_k;
     b.v.next = next < end ? s.v + s.row_of(next) * s.v_stride : t.next_v;

@@ -21,7 +21,8 @@ void check_shape(checker &check, const heed_int_attention &call) {
     check.require(static_cast<uint32_t>(call.n_heads) % static_cast<uint32_t>(call.n_kv_heads) == 0,
                   HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
   check.count(call.n_q, HEED_MAX_COUNT, HEED_ARG_N_Q);
-  check.count(call.n_kv, call.cache ? HEED_MAX_COUNT : HEED_INT_MAX_KEYS, HEED_ARG_N_KV);
+  const int32_t most_keys = call.cache ? HEED_MAX_COUNT : HEED_INT_MAX_KEYS;
+  check.count(call.n_kv, most_keys, HEED_ARG_N_KV);
   check.count(call.head_dim, HEED_INT_MAX_DIM, HEED_ARG_HEAD_DIM);
   check.count(call.v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
 }
@@ -75,8 +76,8 @@ void check_keys(checker &check, const heed_int_attention &call) {
 // What only results need.
 void check_results(checker &check, const heed_int_attention &call, size_t n_rows) {
   check.require(call.out.dtype == HEED_INT8 || call.out.dtype == HEED_INT16, HEED_BAD_DTYPE, HEED_ARG_OUT);
-  check_tensor(check, call, call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT,
-               call.out.dtype == HEED_INT16 ? 2 : 1);
+  const size_t out_bytes = call.out.dtype == HEED_INT16 ? 2 : 1;
+  check_tensor(check, call, call.out, call.n_heads, call.n_q, call.v_dim, access::write, HEED_ARG_OUT, out_bytes);
   check.require(call.v.zero_point >= -128 && call.v.zero_point <= 127, HEED_OUT_OF_RANGE, HEED_ARG_V);
   if (!call.values) {
     check_value(check, call.value, HEED_ARG_VALUE);
@@ -122,7 +123,9 @@ void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed
   check.require(w.dtype == HEED_INT8, HEED_BAD_DTYPE, argument);
   if (check.ok() && !w.code) {
     const bool out_in = w.layout == HEED_OUT_IN;
-    check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument, 1);
+    const int32_t n_rows = out_in ? w.n_out : w.n_in;
+    const int32_t dim = out_in ? w.n_in : w.n_out;
+    check.matrix(w.data, n_rows, dim, w.row_stride, access::read, argument, 1);
   }
   check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
 }

@@ -17,7 +17,11 @@ void check_multiplier(checker &check, const M &m, int32_t least, int32_t most, h
 // Format and zero point. An int16 that is read has none.
 inline void check_int_numbers(checker &check, int32_t dtype, int32_t zero_point, bool read, heed_argument argument) {
   check.require(dtype == HEED_INT8 || dtype == HEED_INT16, HEED_BAD_DTYPE, argument);
-  const int32_t most = dtype == HEED_INT8 ? 127 : read ? 0 : 32767, least = dtype == HEED_INT16 && read ? 0 : -most - 1;
+  int32_t least = -128, most = 127;
+  if (dtype == HEED_INT16) {
+    least = read ? 0 : -32768;
+    most = read ? 0 : 32767;
+  }
   check.require(zero_point >= least && zero_point <= most, HEED_OUT_OF_RANGE, argument);
 }
 

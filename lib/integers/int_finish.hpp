@@ -39,7 +39,8 @@ void write_out(K k, const int_stream &s, const int_row &row, const int_finish &f
                int32_t n) {
   const heed_int_tensor_out &out = s.call->out;
   const bool wide = out.dtype == HEED_INT16;
-  k->finish(sums, n, f, out.zero_point, wide, static_cast<char *>(int_out_of(s, row)) + (wide ? 2 * from : from));
+  const ptrdiff_t at = wide ? 2 * from : from;
+  k->finish(sums, n, f, out.zero_point, wide, static_cast<char *>(int_out_of(s, row)) + at);
 }
 
 // Of a row that sees no key: a finish that makes the zero point of any sums.
@@ -90,7 +91,8 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
         room[j] = lost == 1 ? static_cast<int32_t>(state.top()[i + j] >> (int_bin + f.down)) : 0;
     write_out(k, s, row, f, room, i, n);
   }
-  if (call.lse) write_lse(s, row, l, l == 0 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(bin) * int_bin));
+  const int32_t greatest = l == 0 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(bin) * int_bin);
+  if (call.lse) write_lse(s, row, l, greatest);
 }
 
 }  // namespace

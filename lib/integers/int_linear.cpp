@@ -48,8 +48,9 @@ void run_product_piece(const int_product_job &job, int32_t begin, int32_t n) {
     b.y = static_cast<unsigned char *>(b.y) + begin * (b.wide ? 2 : 1);
     b.n_cols = n;
   }
+  const int32_t first = job.by_rows ? 0 : begin;
   if (job.panels)
-    run_panels(job.project, b, job.panels, job.whole.n_cols, job.by_rows ? 0 : begin);
+    run_panels(job.project, b, job.panels, job.whole.n_cols, first);
   else
     job.project(b);
 }
@@ -71,8 +72,10 @@ HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *exe
 
 int_weights int_weights_of(const heed_weights &w) {
   const auto *data = static_cast<const int8_t *>(w.data);
-  if (w.layout == HEED_OUT_IN) return int_rows_of_outputs(data, w.n_out > 1 ? w.row_stride : 0);
-  return int_rows_of_inputs(data, w.n_in > 1 ? w.row_stride : 0);
+  const int32_t n_rows = w.layout == HEED_OUT_IN ? w.n_out : w.n_in;
+  const ptrdiff_t stride = n_rows > 1 ? w.row_stride : 0;  // a row alone may have any
+  if (w.layout == HEED_OUT_IN) return int_rows_of_outputs(data, stride);
+  return int_rows_of_inputs(data, stride);
 }
 
 HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed_weights &w, const int32_t *bias,

@@ -19,7 +19,8 @@ HEED_NOINLINE heed_status check_partials(heed_memory into, const heed_memory *fr
   check.count(v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
   if (!check.ok()) return check.status;
   const size_t bytes = int_partial_bytes(static_cast<size_t>(n_rows), v_dim);
-  check.room(into, bytes, sizeof(int64_t), from ? HEED_ARG_TOTAL : HEED_ARG_PARTIAL);
+  const heed_argument argument = from ? HEED_ARG_TOTAL : HEED_ARG_PARTIAL;
+  check.room(into, bytes, sizeof(int64_t), argument);
   if (!from) return check.finish();
   check.pointer(from->data, sizeof(int64_t), HEED_ARG_PARTIAL);
   check.require(from->bytes >= bytes, HEED_TOO_SMALL, HEED_ARG_PARTIAL);

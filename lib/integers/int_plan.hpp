@@ -111,8 +111,8 @@ HEED_NOINLINE void run_int_item(const int_job<K> &job, ptrdiff_t item, int32_t w
 template <class K>
 void int_item_task(void *context, int32_t index, int32_t worker) {
   const auto &job = *static_cast<const int_job<K> *>(context);
-  for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks)
-    run_int_item(job, item, job.n_tasks <= job.n_workers ? index : worker);
+  const int32_t room = job.n_tasks <= job.n_workers ? index : worker;  // whose part of the workspace
+  for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks) run_int_item(job, item, room);
 }
 
 // Blocks of one tile as tasks, each with states of its own, which are merged here.
@@ -164,8 +164,10 @@ HEED_NOINLINE void run_int_split(int_job<K> &job) {
 // the time of floats.
 inline int32_t int_workers(const heed_int_attention &call) {
   constexpr uint64_t least = static_cast<uint64_t>(2 * least_threaded_work);
-  const int32_t n_kv = call.cache && call.cache->shape.capacity < call.n_kv ? call.cache->shape.capacity : call.n_kv;
-  const int32_t factors[] = {call.batch_size, call.n_heads, call.n_q, call.causal ? (n_kv + 1) / 2 : n_kv};
+  int32_t n_kv = call.n_kv;
+  if (call.cache) n_kv = smaller_of(n_kv, call.cache->shape.capacity);
+  if (call.causal) n_kv = (n_kv + 1) / 2;  // half of the pairs count
+  const int32_t factors[] = {call.batch_size, call.n_heads, call.n_q, n_kv};
   uint64_t work = static_cast<uint64_t>(call.head_dim + call.v_dim);
   for (int i = 0; i < 4 && work < least; i++) work *= static_cast<uint64_t>(factors[i]);
   if (work < least) return 1;
@@ -200,9 +202,11 @@ void run_int_attention(K k, const heed_int_attention &call) {
   job.n_tiles = static_cast<int32_t>(int_quotient(job.n_rows + job.tile_rows - 1, job.tile_rows));
   job.n_items = n_streams * job.n_tiles;
   if (splits_blocks && job.n_workers > 1 && job.n_items < job.n_workers) return run_int_split(job);
-  const ptrdiff_t tasks = job.n_workers < 2                           ? 1
-                          : job.n_workers == call.executor->n_workers ? 64 * static_cast<ptrdiff_t>(job.n_workers)
-                                                                      : job.n_workers;
+  ptrdiff_t tasks = job.n_workers;
+  if (job.n_workers < 2)
+    tasks = 1;
+  else if (job.n_workers == call.executor->n_workers)
+    tasks *= 64;
   job.n_tasks = static_cast<int32_t>(smaller_of(job.n_items, tasks));
   run_tasks(call.executor, job.n_tasks, int_item_task<K>, &job);
 }

@@ -109,7 +109,8 @@ HEED_INLINE void each_piece(const row_job &job, int32_t r, const F &numbers) {
   for (int32_t i = 0; i < job.y.dim; i += buffered) {
     const int32_t n = smaller_of(job.y.dim - i, buffered);
     const int16_t *a = load(job.a, r, i, n, a_space);
-    numbers(a, job.b.data ? load(job.b, r, i, n, b_space) : a, n, to);
+    const int16_t *const b = job.b.data ? load(job.b, r, i, n, b_space) : a;
+    numbers(a, b, n, to);
     store(job.y, r, i, n, to);
   }
 }
@@ -163,7 +164,8 @@ void norm_row(const row_job &job, int32_t r) {
   const uint64_t count = static_cast<uint32_t>(dim);
   uint64_t v = count * m.squares - static_cast<uint64_t>(static_cast<int64_t>(sum) * sum);
   v += (count * count * job.norm.eps) >> 16;
-  const scale_rule rule = scale_of(norm_factor_of(v == 0 ? 1 : v), dim, sum);  // of 0 all z are 0
+  if (v == 0) v = 1;  // of 0 all z are 0
+  const scale_rule rule = scale_of(norm_factor_of(v), dim, sum);
   for (int32_t i = 0; i < dim; i += buffered) {
     const int32_t n = smaller_of(dim - i, buffered);
     const int32_t *weight = job.norm.weight + i, *bias = offset(job.norm.bias, i);

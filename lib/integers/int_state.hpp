@@ -55,8 +55,10 @@ void add_block(K k, const int_state &s, int32_t r, int32_t l, const int32_t *sum
   const int32_t bin = int_bin_of(r), shift = r - bin * int_bin;
   const uint32_t below = open_bin(s, bin);
   if (below > 1) return;
-  *(below == 0 ? s.top_l() : s.low_l()) += static_cast<int64_t>(l) << shift;
-  k->add_to_bin(below == 0 ? s.top() : s.low(), sums, s.v_dim, shift);
+  int64_t *const sum = below == 0 ? s.top_l() : s.low_l();
+  *sum += static_cast<int64_t>(l) << shift;
+  int64_t *const into_bin = below == 0 ? s.top() : s.low();
+  k->add_to_bin(into_bin, sums, s.v_dim, shift);
 }
 
 inline void add_words(int64_t *to, const int64_t *from, int32_t n) {
@@ -67,8 +69,10 @@ inline void add_words(int64_t *to, const int64_t *from, int32_t n) {
 HEED_NOINLINE inline void merge_states(const int_state &into, const int_state &from) {
   const uint32_t below = open_bin(into, from.bin());
   if (below > 1) return;
-  add_words(below == 0 ? into.top_l() : into.low_l(), from.top_l(), 1);
-  add_words(below == 0 ? into.top() : into.low(), from.top(), into.v_dim);
+  int64_t *const sum = below == 0 ? into.top_l() : into.low_l();
+  add_words(sum, from.top_l(), 1);
+  int64_t *const bin = below == 0 ? into.top() : into.low();
+  add_words(bin, from.top(), into.v_dim);
   if (below == 1) return;
   add_words(into.low_l(), from.low_l(), 1);
   add_words(into.low(), from.low(), into.v_dim);

@@ -54,7 +54,8 @@ inline int_stream int_stream_of(const heed_int_attention &call, ptrdiff_t index)
     s.k = call.k.data + int_place(call.k, s.batch_entry, head, 0);
     s.v = call.v.data + int_place(call.v, s.batch_entry, head, 0);
     // A stride over one row is ignored, and may be any number.
-    s.k_stride = call.n_kv > 1 ? call.k.row_stride : 0, s.v_stride = call.n_kv > 1 ? call.v.row_stride : 0;
+    s.k_stride = call.n_kv > 1 ? call.k.row_stride : 0;
+    s.v_stride = call.n_kv > 1 ? call.v.row_stride : 0;
     s.ring = s.wrap = 0;
   }
   const int32_t right = call.causal ? 0 : call.right_window;
@@ -68,7 +69,8 @@ struct int_row {
   int32_t first, last;  // the keys that it sees, but for those that a mask hides
 };
 inline int_row int_row_of(const int_stream &s, ptrdiff_t r) {
-  const int32_t query = static_cast<int32_t>(s.group == 1 ? r : int_quotient(r, s.group));
+  const ptrdiff_t quotient = s.group == 1 ? r : int_quotient(r, s.group);
+  const auto query = static_cast<int32_t>(quotient);
   const int32_t head = s.first_head + static_cast<int32_t>(r - static_cast<ptrdiff_t>(query) * s.group);
   return {head, query, clamp_to(query + s.first_shift, 0, s.n_kv), clamp_to(query + s.last_shift, 0, s.n_kv)};
 }

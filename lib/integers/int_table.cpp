@@ -11,7 +11,8 @@ constexpr int32_t fraction = 26, unit_bits = 30;
 constexpr int64_t one = static_cast<int64_t>(1) << fraction, unit = static_cast<int64_t>(1) << unit_bits;
 
 constexpr int64_t of_real(double x) {
-  return static_cast<int64_t>(x * static_cast<double>(unit) + (x < 0 ? -0.5 : 0.5));
+  const double half = x < 0 ? -0.5 : 0.5;
+  return static_cast<int64_t>(x * static_cast<double>(unit) + half);
 }
 HEED_INLINE int64_t times(int64_t x, int64_t factor) { return shifted(x * factor, unit_bits); }
 
@@ -36,9 +37,11 @@ int64_t exp_minus(int64_t x) {
   return polynomial(series, times(rest, ln2)) >> n;
 }
 
+int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
 // 1 / (1 + exp(-x))
 int64_t sigmoid(int64_t x) {
-  const int64_t e = exp_minus(x < 0 ? -x : x), of_positive = (unit << unit_bits) / (unit + e);
+  const int64_t e = exp_minus(magnitude(x)), of_positive = (unit << unit_bits) / (unit + e);
   return x < 0 ? unit - of_positive : of_positive;
 }
 
@@ -51,7 +54,7 @@ int64_t normal(int64_t x) {
                                of_real(-1.453152027 / 2),
                                of_real(1.061405429 / 2)};
   constexpr int64_t root_half = of_real(0.7071067811865476), p = of_real(0.3275911);
-  const int64_t z = times(x < 0 ? -x : x, root_half), t = (unit << fraction) / (one + times(z, p));
+  const int64_t z = times(magnitude(x), root_half), t = (unit << fraction) / (one + times(z, p));
   const int64_t tail = times(polynomial(terms, t), exp_minus((z * z) >> fraction));
   return x < 0 ? tail : unit - tail;
 }
@@ -77,14 +80,15 @@ int64_t share_of(int32_t activation, int64_t x) {
 multiplier product_of(multiplier a, multiplier b) {
   const int64_t m = shifted(static_cast<int64_t>(a.m) * b.m, 30);  // 30 to 32 bits
   const bool large = m >= static_cast<int64_t>(1) << 31;
-  return {static_cast<int32_t>(large ? m >> 1 : m), a.e + b.e - (large ? 0 : 1)};
+  if (large) return {static_cast<int32_t>(m >> 1), a.e + b.e};
+  return {static_cast<int32_t>(m), a.e + b.e - 1};
 }
 
 // f(x) / y_scale, of x in units of its scale: 9 bits times 31.
 int64_t activated(int32_t activation, multiplier x_scale, multiplier y_units, int32_t x) {
-  const int64_t product = static_cast<int64_t>(x) * x_scale.m, magnitude = product < 0 ? -product : product;
+  const int64_t product = static_cast<int64_t>(x) * x_scale.m, size = magnitude(product);
   const int32_t down = 31 - fraction - x_scale.e, far = down + fraction + 5;  // 2^far: 32, from where f is 0 or x
-  if (activation == HEED_INT_RELU || (far < 62 && magnitude >= static_cast<int64_t>(1) << far)) {
+  if (activation == HEED_INT_RELU || (far < 62 && size >= static_cast<int64_t>(1) << far)) {
     if (x <= 0) return 0;
     const multiplier m = product_of(x_scale, y_units);
     if (m.e > 30) return 0x7fffffff;  // beyond any table

@@ -28,7 +28,8 @@ bool same_text(const char *a, const char *b) {
 const kernel *find_kernel(const char *name) {
   const kernel *found = nullptr;
   for (const kernel *k : kernels) {
-    if (!same_text(k->name, name) && !same_text(k->has_fma ? "fma" : "no-fma", name)) continue;
+    const char *const arithmetic = k->has_fma ? "fma" : "no-fma";
+    if (!same_text(k->name, name) && !same_text(arithmetic, name)) continue;
     if (k->available()) return k;
     found = k;
   }
@@ -46,7 +47,8 @@ const kernel *reference_kernel(bool has_fma) {
   (void)has_fma;
   return &kernel_reference;
 #else
-  return find_kernel(has_fma ? "scalar" : "scalar-no-fma");
+  const char *const name = has_fma ? "scalar" : "scalar-no-fma";
+  return find_kernel(name);
 #endif
 }
 

@@ -49,6 +49,7 @@ const heed::kernel *heed_front_door::kernel(const heed_executor *executor) {
   return k;
 }
 void heed_front_door::use(const heed::kernel *k) {
-  __atomic_store_n(&heed::chosen, k ? k : heed::choose(), __ATOMIC_RELAXED);
+  if (!k) k = heed::choose();
+  __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);
 }
 #endif

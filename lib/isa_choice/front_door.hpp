@@ -66,7 +66,9 @@ class layer_executor {
 class layer_executor {
  public:
   layer_executor(const kernel *k, const heed_executor *of_caller)
-      : own{sizeof own, of_caller ? of_caller->n_workers : 1, run, this}, k(k), of_caller(of_caller) {}
+      : own{sizeof own, 1, run, this}, k(k), of_caller(of_caller) {
+    if (of_caller) own.n_workers = of_caller->n_workers;
+  }
   layer_executor(const layer_executor &) = delete;
   layer_executor &operator=(const layer_executor &) = delete;
   const heed_executor *get() const { return &own; }

@@ -94,8 +94,11 @@ namespace {  // member functions are weak symbols otherwise, and one instruction
 // A row of a stream and where its parts lie. Moving on costs no division, which a row of 64 floats would feel.
 class row_cursor {
  public:
-  row_cursor(const stream &s, ptrdiff_t row)
-      : query(s.group == 1 ? row : row / s.group), head(static_cast<int32_t>(row - query * s.group)), s(s) {}
+  row_cursor(const stream &s, ptrdiff_t row) : query(row), head(0), s(s) {
+    if (s.group == 1) return;
+    query = row / s.group;
+    head = static_cast<int32_t>(row - query * s.group);
+  }
   void next() {
     if (++head < s.group) return;
     head = 0;

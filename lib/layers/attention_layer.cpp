@@ -37,7 +37,8 @@ void check_qk_norm(checker &check, const heed_attention_layer &l) {
   check.require(is_finite(l.qk_eps), HEED_NOT_FINITE, HEED_ARG_QK_EPS);
   check.require(l.qk_eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_QK_EPS);
   const auto numbers = [&](const float *data, int32_t n_heads, heed_argument name) {
-    check.floats_or_null(data, l.qk_norm_whole ? n_heads * l.head_dim : l.head_dim, name);
+    const int32_t n = l.qk_norm_whole ? n_heads * l.head_dim : l.head_dim;
+    check.floats_or_null(data, n, name);
     check.require(!data || l.qk_norm, HEED_SHAPE_MISMATCH, name);
   };
   numbers(l.q_norm_weight, l.n_heads, HEED_ARG_Q_NORM_WEIGHT);
@@ -84,7 +85,8 @@ void check_cross(checker &check, const heed_attention_layer &l) {
 }
 
 void check_layer_cache(checker &check, const heed_attention_layer &l, const row_span &span, bool appends) {
-  check_object(check, l.cache, appends ? access::write : access::read, HEED_ARG_CACHE);
+  const access how = appends ? access::write : access::read;
+  check_object(check, l.cache, how, HEED_ARG_CACHE);
   if (l.cache && check.ok()) functions_of(*l.cache).check_tokens(check, l, span, appends);
 }
 

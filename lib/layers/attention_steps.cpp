@@ -59,7 +59,8 @@ HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, fl
   for (; status == HEED_OK && done < n; done += at_once) {
     const int32_t some = smaller_of(n - done, at_once);
     float *const from = data + static_cast<ptrdiff_t>(done) * width;
-    const int32_t n_rows = l.qk_norm_whole ? some : some * n_heads, dim = l.qk_norm_whole ? width : l.head_dim;
+    const int32_t n_rows = l.qk_norm_whole ? some : some * n_heads;
+    const int32_t dim = l.qk_norm_whole ? width : l.head_dim;
     status = l.qk_norm(heed_matrix_of(from, n_rows, dim), weight, bias, l.qk_eps, heed_matrix_out_of(from, n_rows, dim),
                        executor.get());
   }
@@ -136,7 +137,8 @@ HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
 }
 
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c) {
-  project_inputs(k, c, c.x ? *c.x : view(c.y), 0, c.executor);
+  const heed_matrix x = c.x ? *c.x : view(c.y);
+  project_inputs(k, c, x, 0, c.executor);
   const heed_status status = place_tokens(k, c);
   if (status != HEED_OK) return status;
   attend(k, c);

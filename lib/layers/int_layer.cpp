@@ -81,8 +81,8 @@ void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const piece_rows m = memory_of(p, worker);
   const heed_int_matrix_out h = bytes_of(m.h, n, l.model_dim, l.h_zero);
   const ptrdiff_t at = static_cast<ptrdiff_t>(begin) * key_dim(l);
-  int8_t *const k = l.cache ? m.inner : p.k + at, *const v =
-                                                      l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
+  int8_t *const k = l.cache ? m.inner : p.k + at;
+  int8_t *const v = l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
   open(l, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
   project(h, l.wk, bytes_of(k, n, key_dim(l), l.k_zero));
   project(h, l.wv, bytes_of(v, n, key_dim(l), l.v_zero));
@@ -191,7 +191,8 @@ layer_pass pass_of(const heed_int_layer &l, const heed_int_matrix &x, const heed
   const size_t rows = (p.worker_bytes - least) / p.row_bytes + 1,
                fair = (static_cast<size_t>(x.n_rows) + n_workers - 1) / n_workers;
   // By fours, as kernels of small chips take them.
-  p.piece_rows = static_cast<int32_t>(rows >= most_piece_rows ? most_piece_rows : rows > 4 ? rows / 4 * 4 : rows);
+  const auto fours = rows > 4 ? rows / 4 * 4 : rows;
+  p.piece_rows = static_cast<int32_t>(smaller_of(fours, most_piece_rows));
   if (fair < static_cast<size_t>(p.piece_rows)) p.piece_rows = static_cast<int32_t>(fair);
   return p;
 }

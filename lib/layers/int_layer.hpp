@@ -13,7 +13,8 @@ inline bool is_gated(const heed_int_layer &l) { return l.w_gate.w.data != nullpt
 
 // How many rows of n are computed to the end, and how many stand before them.
 inline int32_t wanted_rows(const heed_int_layer &l, int32_t n) {
-  return l.out_rows == 0 ? n : l.out_rows < 0 ? -l.out_rows : l.out_rows;
+  if (l.out_rows == 0) return n;
+  return l.out_rows < 0 ? -l.out_rows : l.out_rows;
 }
 inline int32_t rows_before(const heed_int_layer &l, int32_t n) { return l.out_rows < 0 ? n + l.out_rows : 0; }
 

@@ -73,15 +73,9 @@ void check_layer(checker &check, const heed_int_layer &l) {
   check_layer_norm(check, l.norm2, l.model_dim, HEED_ARG_NORM2_WEIGHT, HEED_ARG_NORM2_BIAS);
   check.pointer(l.activation, 1, HEED_ARG_ACTIVATION);
   if (check.ok()) check.memory(l.activation, 256, access::read, HEED_ARG_ACTIVATION);
-  const int32_t zeros[] = {l.h_zero,
-                           l.q_zero,
-                           l.k_zero,
-                           l.v_zero,
-                           l.c_zero,
-                           l.g_zero,
-                           l.u_zero,
-                           gated ? l.up_zero : 0,
-                           gated ? l.gate_zero : 0};
+  const int32_t up_zero = gated ? l.up_zero : 0;
+  const int32_t gate_zero = gated ? l.gate_zero : 0;
+  const int32_t zeros[] = {l.h_zero, l.q_zero, l.k_zero, l.v_zero, l.c_zero, l.g_zero, l.u_zero, up_zero, gate_zero};
   for (const int32_t zero : zeros) check.require(zero >= -128 && zero <= 127, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
   check_multiplier(check, l.score, -31, 0, HEED_ARG_SCORE);
   check_multiplier(check, l.value, -8, 22, HEED_ARG_VALUE);

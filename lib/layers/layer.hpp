@@ -132,7 +132,9 @@ inline bool is_gated(const heed_transformer_layer &l) {
 // Floats of a row that the feed-forward works in. A parallel gated layer uses model_dim floats of this once; the macros
 // count them twice, so this does, too.
 inline int64_t hidden_floats(const heed_transformer_layer &l) {
-  return (int64_t{l.ffn_dim} + (l.parallel ? l.attention->model_dim : 0)) * (is_gated(l) ? 2 : 1);
+  int64_t floats = l.ffn_dim;
+  if (l.parallel) floats += l.attention->model_dim;
+  return is_gated(l) ? 2 * floats : floats;
 }
 
 enum class sublayer { attention, cross, hidden };
@@ -149,9 +151,11 @@ struct some_rows {
   void (*activation)(const element_rows &rows);  // its functions are called
   bool plus_one;                                 // of norm
 };
+// The rows to which a sublayer's result is added.
+inline heed_matrix residual_of(const some_rows &r, sublayer s) { return s == sublayer::attention ? r.x : view(r.y); }
 // What a sublayer takes.
 inline heed_matrix taken(const some_rows &r, sublayer s) {
-  return r.layer->norm_first ? view(r.given) : s == sublayer::attention ? r.x : view(r.y);
+  return r.layer->norm_first ? view(r.given) : residual_of(r, s);
 }
 // The norm before a sublayer, if it has one: after this `taken` is what it takes.
 heed_status begin_sublayer(const some_rows &r, sublayer s);

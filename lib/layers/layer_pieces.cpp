@@ -61,7 +61,8 @@ HEED_NOINLINE heed_status make_keys(const apart &a, int32_t first, int32_t n) {
   pass.y.n_rows = n;
   const heed_status status = l.qk_norm ? normalise_keys(a.k, pass, a.keys) : HEED_OK;
   if (status != HEED_OK) return status;
-  if (l.rope) turn(a.k, pass, a.keys, l.n_kv_heads, l.cache ? position_of(*states_of(*l.cache)) : 0, 0, n);
+  const int64_t position = l.cache ? position_of(*states_of(*l.cache)) : 0;
+  if (l.rope) turn(a.k, pass, a.keys, l.n_kv_heads, position, 0, n);
   return l.cache ? append_tokens(a.k, l, {nullptr, first, n, 0, n}, a.keys, values) : HEED_OK;
 }
 
@@ -70,8 +71,9 @@ HEED_NOINLINE heed_status run_rows_apart(const apart &a, int32_t first, int32_t 
   const transformer_pass &c = *a.c;
   const heed_matrix x = rows_from(c.x, begin, rows);
   const some_rows r = some_of(a, x, rows_from(c.y, begin - c.attention.span.skip, rows));
+  const heed_matrix *const inputs = c.layer->norm_first ? nullptr : &x;
   return run_sublayers(r, {c.attention.layer,
-                           c.layer->norm_first ? nullptr : &x,
+                           inputs,
                            r.given,
                            a.inner,
                            a.keys,
@@ -99,7 +101,8 @@ int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes) {
   uint64_t rows = beside(HEED_WORKSPACE_MIN_BYTES(l.attention->head_dim, l.attention->v_dim));
   const uint64_t fast = beside(HEED_WORKSPACE_BYTES(l.attention->head_dim, l.attention->v_dim));
   if (rows > enough) rows = larger_of(fast, enough);
-  return rows < 1 ? 1 : rows > static_cast<uint64_t>(n) ? n : static_cast<int32_t>(rows);
+  if (rows > static_cast<uint64_t>(n)) return n;
+  return rows < 1 ? 1 : static_cast<int32_t>(rows);
 }
 
 heed_status run_apart(kernel_handle k, const transformer_pass &c) {

@@ -94,7 +94,8 @@ void check_all_projections(checker &check, const heed_transformer_layer &l) {
   check.require(l.attention->wo.data != nullptr, HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, *l.attention);
   const bool together = l.ffn_order != HEED_FFN_SEPARATE;
-  check_projection(check, l.w_up, l.b_up, dim, together ? 2 * l.ffn_dim : l.ffn_dim, HEED_ARG_W_UP, HEED_ARG_B_UP);
+  const int32_t up_dim = together ? 2 * l.ffn_dim : l.ffn_dim;
+  check_projection(check, l.w_up, l.b_up, dim, up_dim, HEED_ARG_W_UP, HEED_ARG_B_UP);
   check_projection(check, l.w_down, l.b_down, l.ffn_dim, dim, HEED_ARG_W_DOWN, HEED_ARG_B_DOWN);
   if (l.w_gate.data)
     check_projection(check, l.w_gate, l.b_gate, dim, l.ffn_dim, HEED_ARG_W_GATE, HEED_ARG_B_GATE);
@@ -179,9 +180,9 @@ void check_pass(checker &check, const transformer_pass &c) {
       HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   if (check.ok()) check_rows(check, c);
   const heed_attention_layer &a = *c.layer->attention;
+  const int64_t floats = a.cache || a.batch ? floats_of(*c.layer) : 0;
   if (check.ok())
-    check_attention_state(check, a, c.attention.span, a.cache || a.batch ? floats_of(*c.layer) : 0,
-                          c.attention.workspace, c.attention.executor);
+    check_attention_state(check, a, c.attention.span, floats, c.attention.workspace, c.attention.executor);
   check_room_apart(check, c);
 }
 

@@ -47,12 +47,14 @@ HEED_NOINLINE heed_status activate(const some_rows &r, const heed_matrix &x, con
 HEED_NOINLINE heed_status activate_halves(const some_rows &r, const heed_matrix_out &both, heed_matrix_out *gate) {
   const int32_t dim = r.layer->ffn_dim;
   const bool gate_first = r.layer->ffn_order == HEED_FFN_GATE_UP;
-  *gate = {both.data + (gate_first ? 0 : dim), both.n_rows, dim, both.row_stride};
+  const int32_t of_gate_at = gate_first ? 0 : dim;
+  const int32_t of_value_at = gate_first ? dim : 0;
+  *gate = {both.data + of_gate_at, both.n_rows, dim, both.row_stride};
   heed_status status = HEED_OK;
   for (int32_t i = 0; i < both.n_rows && status == HEED_OK; i++) {  // of more rows one would be woven into the other
     float *const row = both.data + i * both.row_stride;
-    const heed_matrix_out of_gate = heed_matrix_out_of(row + (gate_first ? 0 : dim), 1, dim);
-    status = activate(r, view(of_gate), heed_matrix_of(row + (gate_first ? dim : 0), 1, dim), of_gate);
+    const heed_matrix_out of_gate = heed_matrix_out_of(row + of_gate_at, 1, dim);
+    status = activate(r, view(of_gate), heed_matrix_of(row + of_value_at, 1, dim), of_gate);
   }
   return status;
 }
@@ -96,7 +98,7 @@ HEED_NOINLINE heed_status run_parallel(const some_rows &r) {
 
 heed_status begin_sublayer(const some_rows &r, sublayer s) {
   if (!r.layer->norm_first) return HEED_OK;
-  return normalise(r, s == sublayer::attention ? r.x : view(r.y), norm_of(*r.layer, s), r.given);
+  return normalise(r, residual_of(r, s), norm_of(*r.layer, s), r.given);
 }
 
 heed_status end_sublayer(const some_rows &r, sublayer s) {
@@ -104,7 +106,7 @@ heed_status end_sublayer(const some_rows &r, sublayer s) {
   heed_status status = HEED_OK;
   if (l.post_norm) status = normalise(r, view(r.given), post_norm(l, s), r.given);
   if (status != HEED_OK) return status;
-  run_add(r.k, s == sublayer::attention ? r.x : view(r.y), view(r.given), r.y, r.executor);
+  run_add(r.k, residual_of(r, s), view(r.given), r.y, r.executor);
   return l.norm_first || l.post_norm ? HEED_OK : normalise(r, view(r.y), norm_of(l, s), r.y);
 }
 

@@ -88,7 +88,8 @@ static HEED_NOINLINE void softmax_step(const tile &t, int32_t r, int32_t first, 
   float *const x = t.scores + r * block_keys + first;
   float *const alpha = t.alpha + r, *const m = t.chunk.m + r, *const sums = t.sums + r * n_sums;
   *alpha = *m;
-  *m = logits_one_lane<V>(x, x, n, scaled ? 1.0f : t.s->c, *m);
+  const float c = scaled ? 1.0f : t.s->c;
+  *m = logits_one_lane<V>(x, x, n, c, *m);
   if (!begins) {
     exponentials_one_lane<V>(alpha, 1, t.shift + r, 0, *m);
     scale_one_lane(sums, sums, n_sums, *alpha);
@@ -158,18 +159,20 @@ struct one_lane {
   }
   static HEED_INLINE void softmax(const tile &t, const key_block &b) {
     const bool whole = PLAIN || all_see(t, b);
+    const int32_t from = PLAIN ? 0 : b.from;
     for (int32_t r = 0; r < t.n_rows; r++) {
-      const key_range seen = whole ? key_range{PLAIN ? 0 : b.from, b.n} : seen_of_block(t, b, r);
+      const key_range seen = whole ? key_range{from, b.n} : seen_of_block(t, b, r);
       softmax_step<V>(t, r, seen.first, seen.last - seen.first, scaled<PLAIN>(t), b.first);
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
     const bool whole = PLAIN || all_see(t, b);
+    const int32_t from = PLAIN ? 0 : b.from;
     product p;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
       if (whole)
-        add_values<V>(p, t, b, r, rows, PLAIN ? 0 : b.from, b.n);
+        add_values<V>(p, t, b, r, rows, from, b.n);
       else
         add_tile<V>(p, t, b, r, rows);
     }

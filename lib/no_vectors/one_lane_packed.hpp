@@ -22,10 +22,11 @@ struct block_of_words {
 [[maybe_unused]] static HEED_NOINLINE void spread_block(uint32_t (&to)[n_block_words], const block_of_words &w) {
   // A nibble less 8, as int8: each byte is at most 15 + 0x78, so none carries into the next.
   const auto bytes = [](uint32_t halves) { return ((halves & 0x0f0f0f0f) + 0x78787878) ^ 0x80808080; };
-  const int32_t high = (w.of_file ? 4 : 1) * panel_cols, step = (w.of_file ? 1 : 2) * panel_cols;
+  const int32_t high = w.of_file ? 4 * panel_cols : panel_cols;  // from the low halves of a word to the high ones
+  const int32_t step = w.of_file ? panel_cols : 2 * panel_cols;
   const ptrdiff_t word_step = w.word_step;
   for (int32_t j = 0; j < panel_cols; j++) {
-    const unsigned char *p = w.from + (j < w.n ? j : w.n - 1) * w.output_step;
+    const unsigned char *p = w.from + smaller_of(j, w.n - 1) * w.output_step;
     uint32_t *next = to + j, word;
     for (int32_t k = w.nibbles ? 4 : 8; k > 0; k--, p += word_step, next += step) {
       __builtin_memcpy(&word, p, sizeof word);
@@ -49,11 +50,12 @@ struct output_words {
                                                               float (&scales)[panel_cols], const any_words &w,
                                                               int32_t begin, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
-  const ptrdiff_t output_step = w.of_file ? w.stride : 2,
-                  block = begin / block_inputs * (nibbles ? q4_0_bytes : q8_0_bytes);
-  const unsigned char *p = w.data + (w.of_file ? block : block * w.stride) + column * output_step;
-  const int32_t left = w.n_out - column, n = w.of_file && left < panel_cols ? left : panel_cols;
-  for (int32_t j = 0; j < panel_cols; j++) scales[j] = half_at(p + (j < n ? j : n - 1) * output_step);
+  const ptrdiff_t output_step = w.of_file ? w.stride : 2;
+  const ptrdiff_t block_bytes = nibbles ? q4_0_bytes : q8_0_bytes;
+  const ptrdiff_t block_stride = w.of_file ? block_bytes : block_bytes * w.stride;
+  const unsigned char *p = w.data + begin / block_inputs * block_stride + column * output_step;
+  const int32_t n = w.of_file ? smaller_of(w.n_out - column, panel_cols) : panel_cols;
+  for (int32_t j = 0; j < panel_cols; j++) scales[j] = half_at(p + smaller_of(j, n - 1) * output_step);
   if (w.of_file) {
     spread_block(spread, {p + 2, 4, w.stride, n, nibbles, true});
   } else {
@@ -87,7 +89,7 @@ static HEED_NOINLINE void add_block_tiles(const linear_block &b, const any_words
         t.rows = smaller_of(b.n_rows - row, 4);
         for (int32_t i = 0; i < 4; i++) {
           if (begin == 0 || b.n_rows > 4)
-            t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride + begin;
+            t.x[i] = b.x + (row + (smaller_of(i, t.rows - 1))) * b.x_stride + begin;
           else
             t.x[i] += block_inputs;
         }

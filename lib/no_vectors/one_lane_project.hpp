@@ -11,7 +11,7 @@ namespace heed {
 
 template <class T>
 HEED_INLINE const T *weight_at(const stored_weights &w, int32_t i, int32_t n) {
-  return static_cast<const T *>(w.data) + (w.out_in ? n * w.stride + i : i * w.stride + n);
+  return static_cast<const T *>(w.data) + place_of_weight(w, i, n);
 }
 
 // The weights of one output, from an input that begins a word. WORDS: packed int8, words of four inputs.
@@ -22,11 +22,22 @@ struct weights_of_output {
   float scale;
   int32_t flip, zero;  // of weight_byte
   HEED_INLINE void start(const stored_weights &w, int32_t i, int32_t n) {
-    p = WORDS ? static_cast<const T *>(w.data) + (i * w.stride + 4 * n) : weight_at<T>(w, i, n);
-    step = WORDS ? 4 * w.stride - 4 : w.out_in ? 1 : w.stride;
-    scale = has_zero_point(T()) ? scale_of(w, n) : sizeof(T) == 1 ? w.scales[n] : 0.0f;
     flip = flip_of(w);
-    zero = !has_zero_point(T()) ? 0 : WORDS ? w.zeros[4 * n] ^ flip : zero_of(w, n);
+    scale = 0.0f;
+    zero = 0;
+    if (WORDS) {
+      p = static_cast<const T *>(w.data) + (i * w.stride + 4 * n);
+      step = 4 * w.stride - 4;
+    } else {
+      p = weight_at<T>(w, i, n);
+      step = w.out_in ? 1 : w.stride;
+    }
+    if (has_zero_point(T())) {
+      scale = scale_of(w, n);
+      zero = WORDS ? w.zeros[4 * n] ^ flip : zero_of(w, n);
+    } else if (sizeof(T) == 1) {
+      scale = w.scales[n];
+    }
   }
   HEED_INLINE float number() const {
     if constexpr (has_zero_point(T()))
@@ -36,7 +47,8 @@ struct weights_of_output {
   }
   HEED_INLINE float next() {
     const float x = number();
-    keep_pointer(p += WORDS ? 1 : step);
+    p += WORDS ? 1 : step;
+    keep_pointer(p);
     if (WORDS && (reinterpret_cast<uintptr_t>(p) & 3) == 0) p += step;
     return x;
   }
@@ -49,7 +61,7 @@ static HEED_NOINLINE void project_one_row(const linear_block &b, const stored_we
     weights_of_output<T, WORDS> weights[COLS];
     float acc[COLS];
     HEED_UNROLL for (int j = 0; j < COLS; j++) {
-      const int32_t column = n + j < b.n_cols ? n + j : b.n_cols - 1;
+      const int32_t column = smaller_of(n + j, b.n_cols - 1);
       weights[j].start(w, 0, column);
       acc[j] = at_or_zero(b.bias, column);
     }
@@ -130,13 +142,13 @@ HEED_INLINE void project_fours(const linear_block &b, projection_tile &t, F of_c
   t.y_stride = b.y_stride * 4;
   t.depth = b.depth;
   for (int32_t n = 0; n < b.n_cols; n += 4) {
-    const int32_t column = n + 4 <= b.n_cols ? n : b.n_cols - 4;
+    const int32_t column = smaller_of(n, b.n_cols - 4);
     t.start = b.bias ? b.bias + column : zeros;
     of_columns(column);
     for (int32_t row = 0; row < b.n_rows; row += 4) {
       if (n == 0 || b.n_rows > 4) {
         t.rows = smaller_of(b.n_rows - row, 4);
-        for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (i < t.rows ? i : t.rows - 1)) * b.x_stride;
+        for (int32_t i = 0; i < 4; i++) t.x[i] = b.x + (row + (smaller_of(i, t.rows - 1))) * b.x_stride;
       }
       t.y = b.y + row * b.y_stride + column;
       run();
@@ -147,7 +159,8 @@ HEED_INLINE void project_fours(const linear_block &b, projection_tile &t, F of_c
 template <class V, bool WORDS>
 static HEED_NOINLINE void project_tiles(const linear_block &b, const stored_weights &w) {
   const float zeros[4] = {};
-  const ptrdiff_t bytes = WORDS || w.dtype == stored_f32 ? 4 : w.dtype == stored_int8 ? 1 : 2;
+  ptrdiff_t bytes = w.dtype == stored_int8 ? 1 : 2;
+  if (WORDS || w.dtype == stored_f32) bytes = 4;
   projection_tile t;
   t.w_stride = w.stride * bytes;
   t.way = WORDS ? 0 : 2 * w.dtype + w.out_in;
@@ -190,7 +203,8 @@ static HEED_NOINLINE void project_shifted_tiles(const linear_block &b, const sto
 // Fewer than 4 outputs.
 [[maybe_unused]] static HEED_NOINLINE float any_weight(const stored_weights &w, int32_t i, int32_t n) {
   return with_format(w.dtype, [&](auto number) {
-    return widen(*weight_at<decltype(number)>(w, i, n), sizeof number == 1 ? w.scales[n] : 0.0f);
+    const float scale = sizeof number == 1 ? w.scales[n] : 0.0f;
+    return widen(*weight_at<decltype(number)>(w, i, n), scale);
   });
 }
 template <class V>

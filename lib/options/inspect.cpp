@@ -44,7 +44,8 @@ void look(const tile &t, const key_block &b) {
   const call_rule &rule = rule_of(t);
   const stream &s = *t.s;
   const bool by_key = t.lanes_are_queries;
-  const ptrdiff_t row_stride = by_key ? 1 : block_keys, key_stride = by_key ? t.row_capacity : 1;
+  const ptrdiff_t row_stride = by_key ? 1 : block_keys;
+  const ptrdiff_t key_stride = by_key ? t.row_capacity : 1;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     const key_range seen = seen_of_block(t, b, r);

@@ -65,7 +65,8 @@ void check_objects(checker &check, const heed_attention &call) {
   if (call.options) check.object(call.options, access::read, HEED_ARG_OPTIONS);
   for (int i = 0; i < n_objects && check.ok(); i++) {
     const auto argument = static_cast<heed_argument>(places[i].argument);
-    check_object(check, object_of(call, i), argument == HEED_ARG_PARTIAL ? access::write : access::read, argument);
+    const access how = argument == HEED_ARG_PARTIAL ? access::write : access::read;
+    check_object(check, object_of(call, i), how, argument);
   }
 }
 

@@ -57,7 +57,8 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
   check_numbers(check, o.positions, call.batch_size, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
   check.require(o.pinned >= 0 && o.pinned <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
   const bool of_part = call.options->partial != nullptr;  // then lengths are those of the whole context
-  check_numbers(check, o.kv_lengths, call.batch_size, 0, of_part ? INT32_MAX : call.n_kv, HEED_ARG_KV_LENGTHS);
+  const int32_t longest = of_part ? INT32_MAX : call.n_kv;
+  check_numbers(check, o.kv_lengths, call.batch_size, 0, longest, HEED_ARG_KV_LENGTHS);
 }
 
 void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {

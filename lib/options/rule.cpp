@@ -9,7 +9,8 @@ namespace heed {
 
 // With pinned keys a block may be visited twice, for rows that see it as pinned and for others: each keeps its own.
 static void keep_seen(const tile &t, const key_block &b, const heed_tensor_out &to, float factor) {
-  const ptrdiff_t x_row = t.lanes_are_queries ? 1 : block_keys, x_key = t.lanes_are_queries ? t.row_capacity : 1;
+  const ptrdiff_t x_row = t.lanes_are_queries ? 1 : block_keys;
+  const ptrdiff_t x_key = t.lanes_are_queries ? t.row_capacity : 1;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
     float *y = row_of(to, *t.s, row) + b.begin;
@@ -46,7 +47,8 @@ static after_rule apply_rule(const tile &t, const key_block &b) {
     else
       r.keep(t, b, {to->data, to->batch_stride, to->head_stride, to->row_stride}, factor);
   };
-  keep(HEED_SCORES_RAW, r.softcap ? r.cap : ln2);
+  const float unit = r.softcap ? r.cap : ln2;
+  keep(HEED_SCORES_RAW, unit);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);
   keep(HEED_SCORES_CAPPED, ln2);
   if (r.alibi) r.alibi(t, b, r.slopes, offset_from(r, *t.s, b));

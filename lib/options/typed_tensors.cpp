@@ -58,8 +58,8 @@ void open_narrow(const tile &t, stream &s) {
   const call_rule &rule = rule_of(t);
   float *extra = extra_rows(t);
   if (is_narrow(rule.typed->out)) {
-    let_rows_be(t, rule.out_bytes > 0 ? extra : t.chunk.acc, t.acc_stride, s.out, s.out_query_stride,
-                s.out_head_stride);
+    float *const rows = rule.out_bytes > 0 ? extra : t.chunk.acc;
+    let_rows_be(t, rows, t.acc_stride, s.out, s.out_query_stride, s.out_head_stride);
     if (rule.out_bytes > 0) extra += static_cast<ptrdiff_t>(t.row_capacity) * t.acc_stride;
   }
   if (!is_narrow(rule.typed->q)) return;

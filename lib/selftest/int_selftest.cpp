@@ -176,7 +176,8 @@ HEED_NOINLINE bool test_int_attention(const int_attention_case &c, int32_t index
   call.out.row_stride = c.v_dim;
   call.out.head_stride = static_cast<ptrdiff_t>(c.n_q) * c.v_dim;
   call.score = {0x50000000 + index * 0x1234567, c.e};
-  call.value = {0x60000000 - index * 0x1234567, c.rich ? 6 : 1};
+  const int32_t value_exponent = c.rich ? 6 : 1;
+  call.value = {0x60000000 - index * 0x1234567, value_exponent};
   call.causal = c.causal;
   call.position = c.position;
   call.left_window = c.left_window;
@@ -225,12 +226,12 @@ HEED_NOINLINE bool test_int_product(const int_product_case &c, int32_t index, he
     for (int32_t n = 0; n < width; n++) w[((words - 1) * width + n) * 4 + i] = 0;
   const int32_t wide = c.rich ? 2 : 1, n_y = c.n_rows * c.n_cols;
   int8_t *expected = room.take<int8_t>(n_y * wide), *actual = room.take<int8_t>(n_y * wide);
-  const int_weights weights = c.layout == weights_layout::panel    ? int_panel(w, width)
-                              : c.layout == weights_layout::out_in ? int_rows_of_outputs(w, c.depth)
-                                                                   : int_rows_of_inputs(w, c.n_cols);
-  int_product b = {x,           c.depth,  c.rich ? -77 : 3, weights,         c.rich ? bias : nullptr,
-                   multipliers, expected, c.n_cols,         c.rich ? 0 : -6, c.rich,
-                   c.n_rows,    c.depth,  c.n_cols};
+  int_weights weights = int_rows_of_inputs(w, c.n_cols);
+  if (c.layout == weights_layout::panel) weights = int_panel(w, width);
+  if (c.layout == weights_layout::out_in) weights = int_rows_of_outputs(w, c.depth);
+  int_product b = {x,        c.depth, 3,      weights,  nullptr, multipliers, expected,
+                   c.n_cols, -6,      c.rich, c.n_rows, c.depth, c.n_cols};
+  if (c.rich) b.x_zero_point = -77, b.bias = bias, b.y_zero_point = 0;
   scalar::int_project(b);
   b.y = actual;
   int_products_of(int_kernel_in_use())->project(b);

@@ -145,9 +145,10 @@ bool test_vectors(const kernel *k, const vector_case &c, int32_t index, float *b
   fill(bias, c.n_cols, static_cast<uint32_t>(index) + 300);
   for (float *y = expected;; y = actual) {
     const kernel &use = y == expected ? reference : *k;
-    products_of(&use)->linear(
-        {x, c.depth, w, c.n_cols, index % 2 ? bias : nullptr, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
-    use.softmax({x, c.depth, y + n_y, c.depth, c.n_rows, c.depth, halves ? 1.0f : 5.0f, negative_infinity});
+    const float *const given = index % 2 ? bias : nullptr;
+    products_of(&use)->linear({x, c.depth, w, c.n_cols, given, y, c.n_cols, c.n_rows, c.depth, c.n_cols});
+    const float scale = halves ? 1.0f : 5.0f;
+    use.softmax({x, c.depth, y + n_y, c.depth, c.n_rows, c.depth, scale, negative_infinity});
     if (y == actual) break;
   }
   if (!result.equal(*k, "linear", index, expected, actual, n_y)) return false;

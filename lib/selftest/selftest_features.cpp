@@ -29,9 +29,11 @@ HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result)
     fill(x, 3 * dim, static_cast<uint32_t>(dim));
     fill(weight, dim, 1);
     fill(bias, dim, 2);
-    for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = i == dim / 2 && dim != 71 ? negative_infinity : 0.0f;
-    (row_steps_of(k)->*step)(
-        {x, dim, weight, dim == 5 ? nullptr : bias, dim == 5 ? 0.0f : 1e-5f, y, dim, 4, dim, false});
+    for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = 0.0f;
+    if (dim != 71) x[3 * dim + dim / 2] = negative_infinity;
+    norm_rows rows = {x, dim, weight, bias, 1e-5f, y, dim, 4, dim, false};
+    if (dim == 5) rows.bias = nullptr, rows.eps = 0.0f;
+    (row_steps_of(k)->*step)(rows);
     result.add(y, 4 * dim);
     (row_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim, false});
     result.add(x, 3 * dim);
@@ -45,7 +47,8 @@ HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *b
   float *x = memory.take(n), *other = memory.take(n), *y = memory.take(n);
   fill(x, n, 3);
   fill(other, n, 4);
-  for (int32_t i = 0; i < n; i++) x[i] *= i % 2 ? 8.0f : i % 4 ? 64.0f : 0x1p-12f;
+  constexpr float factors[4] = {0x1p-12f, 8.0f, 64.0f, 8.0f};
+  for (int32_t i = 0; i < n; i++) x[i] *= factors[i % 4];
   const float special[] = {
       0.0f,  -0.0f, negative_infinity, -negative_infinity, float_of(nan_bits), silu_least, gelu_tanh_least, gelu_least,
       3e38f, -3e38f};
@@ -74,12 +77,14 @@ HEED_NOINLINE void run_ropes(kernel_handle k, float *buffer, comparison &result)
   positions[0] = -3;
   positions[1] = 2000000000;
   for (int32_t i = 0; i < 4; i++) {
-    heed_rope_init(rope, i % 2 ? HEED_ROPE_HALVES : HEED_ROPE_INTERLEAVED);
+    const heed_rope_style style = i % 2 ? HEED_ROPE_HALVES : HEED_ROPE_INTERLEAVED;
+    const int32_t *const given = i % 2 ? positions : nullptr;
+    heed_rope_init(rope, style);
     if (i == 1) rope->base = 512.5f;
     if (i == 2) rope->scale = 0.3f;
     if (i == 3) rope->inverse_frequencies = frequencies;
-    rope->code->run(address_of(k), {rope, heed_token_major(x, n, n_heads, dim), n, n_heads, dim, 1000 * i,
-                                    i % 2 ? positions : nullptr, heed_token_major_out(y, n, n_heads, dim), nullptr});
+    rope->code->run(address_of(k), {rope, heed_token_major(x, n, n_heads, dim), n, n_heads, dim, 1000 * i, given,
+                                    heed_token_major_out(y, n, n_heads, dim), nullptr});
     result.add(y, n * n_heads * dim);
   }
 }
@@ -154,7 +159,8 @@ HEED_NOINLINE void set_options(attention_memory &o, const option_arrays &a, int3
   o.ranges.pinned = boolean ? 0 : 3;  // with pinned keys scores are kept in another way
   heed_softcap_init(&o.softcap, 0.7f);
   heed_alibi_init(&o.alibi, a.slopes);
-  heed_sinks_init(&o.sinks, boolean ? nullptr : a.slopes);
+  const float *const sinks = boolean ? nullptr : a.slopes;
+  heed_sinks_init(&o.sinks, sinks);
   heed_lse_init(&o.lse, heed_head_major_out(a.lse, n_q, n_heads, 1));
   heed_column_sums_init(&o.column_sums, {a.sums, 0, n_kv, 0});
   heed_topk_weights_init(&o.topk_weights, 1, a.top, reinterpret_cast<int32_t *>(a.top + most_rows));
@@ -185,7 +191,8 @@ HEED_NOINLINE void run_options(kernel_handle k, float *buffer, comparison &resul
   a.keys[7 * dim + 1] = negative_infinity;
   for (int32_t i = 0; i < 2; i++) {
     const int32_t n_q = i == 0 ? most_queries : 3, n = n_heads * n_q;
-    begin(o, n_q, a.q, a.keys, a.out, workspace, i == 0 ? ample : scarce);
+    const auto room = i == 0 ? ample : scarce;
+    begin(o, n_q, a.q, a.keys, a.out, workspace, room);
     o.call.position = n_kv - n_q - 1;
     set_options(o, a, n_q, i == 1);
     run_attention(k, o.call);
@@ -220,7 +227,8 @@ HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result
       functions_of(o.cache).append(address_of(k), {&o.cache, 0, piece, rows_of_piece, rows_of_piece, false});
       if (i % 2) continue;
       const int32_t n_q = i == 2 ? most_queries : 1;
-      begin(o, n_q, q, nullptr, out, workspace, i == 2 ? ample : scarce);
+      const auto room = i == 2 ? ample : scarce;
+      begin(o, n_q, q, nullptr, out, workspace, room);
       o.call.n_kv = piece * (i + 1);
       o.call.cache = &o.cache;
       run_attention(k, o.call);

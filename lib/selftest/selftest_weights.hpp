@@ -26,8 +26,8 @@ HEED_NOINLINE void run_projections(kernel_handle k, float *buffer, comparison &r
       heed_convert_from_f32(rows, heed_typed_matrix_out_of(data, nullptr, dtype, rows.n_rows, rows.dim));
     const heed_weights weights = heed_weights_of(data, scales, dtype, layout, n_in, n_out);
     for (int32_t n_rows = 1; n_rows <= n; n_rows += n - 1) {
-      run_project(k, heed_matrix_of(x, n_rows, n_in), weights, n_rows == 1 ? nullptr : bias,
-                  heed_matrix_out_of(y, n_rows, n_out), nullptr);
+      const float *const given = n_rows == 1 ? nullptr : bias;
+      run_project(k, heed_matrix_of(x, n_rows, n_in), weights, given, heed_matrix_out_of(y, n_rows, n_out), nullptr);
       result.add(y, n_rows * n_out);
     }
   }
@@ -45,7 +45,8 @@ HEED_NOINLINE void run_packed_weights(kernel_handle k, float *buffer, comparison
   fill(x, n * n_in, 12);
   fill(bias, n_out, 13);
   for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++) {
-    heed_weights weights = heed_weights_of(w, nullptr, HEED_F32, dtype % 2 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
+    const int32_t layout = dtype % 2 ? HEED_OUT_IN : HEED_IN_OUT;
+    heed_weights weights = heed_weights_of(w, nullptr, HEED_F32, layout, n_in, n_out);
     if (heed_weights_pack(weights, dtype, packed) != HEED_OK) return;
     if (heed_weights_open(&weights, packed.data, packed.bytes) != HEED_OK) return;
     run_project(k, heed_matrix_of(x, n, n_in), weights, bias, heed_matrix_out_of(y, n, n_out), nullptr);

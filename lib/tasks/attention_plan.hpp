@@ -93,7 +93,8 @@ HEED_INLINE void run_plain_tile(K k, const tile &t) {
     if (last > chunk_keys) k->merge(t, begin == 0);
     begin += chunk_keys;
   } while (begin < last);
-  k->finish(t, last > chunk_keys ? t.total : t.chunk);
+  const partial &sums = last > chunk_keys ? t.total : t.chunk;
+  k->finish(t, sums);
 }
 
 // The partials of pinned keys, merged before all others; is the total then begun?
@@ -123,7 +124,8 @@ void run_ruled_tile(const tile &t, stream &s) {
     rule.attend(t, chunks.begin + i * chunk_keys);
     if (merged) rule.merge(t, i == 0 && !begun);
   }
-  rule.finish(t, merged ? t.total : t.chunk);
+  const partial &sums = merged ? t.total : t.chunk;
+  rule.finish(t, sums);
 }
 
 template <class K>
@@ -147,13 +149,15 @@ HEED_NOINLINE void run_tile(K k, stream &s, const row_tiles &tiles, ptrdiff_t in
 template <bool UNEVEN, class K>
 void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
   const bool whole = job.rule && job.rule->by_stream;
-  const ptrdiff_t n_tiles = job.tiles.n_tiles, first = whole ? 0 : item % n_tiles;
-  stream s = stream_of(job, whole ? item : item / n_tiles);
+  const ptrdiff_t n_tiles = job.tiles.n_tiles;
+  const ptrdiff_t first = whole ? 0 : item % n_tiles;
+  const ptrdiff_t index_of_stream = whole ? item : item / n_tiles;
+  stream s = stream_of(job, index_of_stream);
   row_tiles own;
   if (UNEVEN) own = cut_rows_of(job.k, *job.call, job.rule, s.n_rows, job.worker_bytes);
   const row_tiles &tiles = UNEVEN ? own : job.tiles;
-  const ptrdiff_t end =
-      whole || (UNEVEN && (first + 1 == n_tiles || first >= tiles.n_tiles)) ? tiles.n_tiles : first + 1;
+  const bool to_last = whole || (UNEVEN && (first + 1 == n_tiles || first >= tiles.n_tiles));
+  const ptrdiff_t end = to_last ? tiles.n_tiles : first + 1;
   for (ptrdiff_t i = first; i < end; i++) run_tile(job.k, s, tiles, i, workspace);
 }
 
@@ -161,7 +165,8 @@ void run_item(const attention_job<K> &job, ptrdiff_t item, void *workspace) {
 template <bool UNEVEN, class K>
 void item_task(void *context, int32_t index, int32_t worker) {
   const auto &job = *static_cast<const attention_job<K> *>(context);
-  void *workspace = workspace_of(job, job.n_tasks <= job.n_workers ? index : worker);
+  const int32_t room = job.n_tasks <= job.n_workers ? index : worker;
+  void *workspace = workspace_of(job, room);
   for (ptrdiff_t item = index; item < job.n_items; item += job.n_tasks) run_item<UNEVEN>(job, item, workspace);
 }
 

@@ -30,7 +30,8 @@ void product_task(void *context, int32_t index, int32_t) {
     if (b.bias) b.bias += begin;
     b.n_cols = n;
   }
-  job.product(b, job.by_rows ? 0 : begin);
+  const int32_t first = job.by_rows ? 0 : begin;
+  job.product(b, first);
 }
 
 // Each piece of rows reads all of w, each piece of columns all of x. Rows stay with a worker from one function to the

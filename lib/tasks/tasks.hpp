@@ -67,7 +67,8 @@ inline pieces cut(int32_t total, int32_t step, int32_t least, float work, const 
 
 // Rows of a product: whole register tiles of most kernels, and enough of them to repay reading the weights once more.
 inline pieces cut_product_rows(int32_t n, float work, const heed_executor *executor) {
-  return cut(n, 6, n >= 48 * executor->n_workers ? 24 : 12, work, executor);
+  const int32_t most = n >= 48 * executor->n_workers ? 24 : 12;
+  return cut(n, 6, most, work, executor);
 }
 
 }  // namespace heed

@@ -86,8 +86,8 @@ void place_tile(K k, const row_tiles &tiles, ptrdiff_t index, tile &t) {
   ptrdiff_t end;
   if (t.lanes_are_queries) {
     const bool one = tiles.n_query_tiles == 1;
-    const ptrdiff_t each = one ? tiles.registers : tiles.registers / tiles.n_query_tiles,
-                    more = one ? 0 : tiles.registers % tiles.n_query_tiles;
+    const ptrdiff_t each = one ? tiles.registers : tiles.registers / tiles.n_query_tiles;
+    const ptrdiff_t more = one ? 0 : tiles.registers % tiles.n_query_tiles;
     t.first_row = (index * each + (smaller_of(index, more))) * k->lanes;
     end = t.first_row + (each + (index < more)) * k->lanes;
     if (end > tiles.n_query_rows) end = tiles.n_query_rows;
@@ -165,7 +165,8 @@ struct chunk_range {
 };
 [[maybe_unused]] chunk_range chunks_of(const tile &t) {
   const int32_t begin = t.first[0] / chunk_keys * chunk_keys, n_keys = t.last[t.n_rows - 1] - begin;
-  return {begin, n_keys <= chunk_keys ? 1 : (n_keys - 1) / chunk_keys + 1};
+  const int32_t n_chunks = n_keys <= chunk_keys ? 1 : (n_keys - 1) / chunk_keys + 1;
+  return {begin, n_chunks};
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, c
   check.matrix(w, HEED_ARG_W);
   check_layout(check, layout, HEED_ARG_LAYOUT);
   check.matrix(q, w.n_rows, w.dim, w.dim, access::write, HEED_ARG_Y, 1);
-  check_scales(check, scales, layout == HEED_OUT_IN ? w.n_rows : w.dim, access::write, HEED_ARG_Y);
+  const int32_t n_out = layout == HEED_OUT_IN ? w.n_rows : w.dim;
+  check_scales(check, scales, n_out, access::write, HEED_ARG_Y);
   if (check.finish() == HEED_OK) check.require(all_finite(w), HEED_NOT_FINITE, HEED_ARG_W);
   return check.status;
 }
@@ -83,19 +84,20 @@ void row_from_format(const void *x, int32_t n, int32_t dtype, float scale, float
 heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
   const heed_status status = heed::check_narrow(x, y);
   if (status != HEED_OK) return status;
+  float *const scales = y.dtype == HEED_INT8 ? y.scales : nullptr;
   for (int32_t r = 0; r < x.n_rows; r++)
     heed::row_to_format(x.data + r * x.row_stride, x.dim, y.dtype,
-                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r),
-                        y.dtype == HEED_INT8 ? y.scales + r : nullptr);
+                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r), heed::offset(scales, r));
   return HEED_OK;
 }
 
 heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y) {
   const heed_status status = heed::check_widen(x, y);
   if (status != HEED_OK) return status;
+  const float *const scales = x.dtype == HEED_INT8 ? x.scales : nullptr;
   for (int32_t r = 0; r < y.n_rows; r++)
     heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.dtype,
-                          x.dtype == HEED_INT8 ? x.scales[r] : 0.0f, y.data + r * y.row_stride);
+                          heed::at_or_zero(scales, r), y.data + r * y.row_stride);
   return HEED_OK;
 }
 

@@ -33,7 +33,8 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
     return run_linear(k, x, floats, bias, y, executor);
   }
   const bool out_in = w.layout == HEED_OUT_IN;
-  const ptrdiff_t stride = (out_in ? w.n_out : w.n_in) > 1 ? w.row_stride : 0;  // a row alone may have any
+  const int32_t n_rows = out_in ? w.n_out : w.n_in;
+  const ptrdiff_t stride = n_rows > 1 ? w.row_stride : 0;  // a row alone may have any
   const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride, w.dtype, out_in}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
@@ -64,8 +65,9 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
     check_format(check, w.dtype, argument);
     check_layout(check, w.layout, argument);
     const bool out_in = w.layout == HEED_OUT_IN;
-    check.matrix(w.data, out_in ? w.n_out : w.n_in, out_in ? w.n_in : w.n_out, w.row_stride, access::read, argument,
-                 HEED_DTYPE_BYTES(w.dtype));
+    const int32_t n_rows = out_in ? w.n_out : w.n_in;
+    const int32_t dim = out_in ? w.n_in : w.n_out;
+    check.matrix(w.data, n_rows, dim, w.row_stride, access::read, argument, HEED_DTYPE_BYTES(w.dtype));
   }
   check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
   if (w.dtype == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);

@@ -30,7 +30,8 @@ void read_numbers(const heed_weights &w, int32_t begin, int32_t output, piece &t
 }
 
 void read_block(const heed_weights &w, int32_t begin, int32_t output, piece &to) {
-  const stored_weights stored = {w.data, nullptr, w.n_out > 1 ? w.row_stride : w.n_in, w.dtype, true};
+  const ptrdiff_t stride = w.n_out > 1 ? w.row_stride : w.n_in;
+  const stored_weights stored = {w.data, nullptr, stride, w.dtype, true};
   const bool bytes = w.dtype == HEED_Q8_0;
   const auto *scale = static_cast<const unsigned char *>(w.data) +
                       (output * stored.stride + begin) / block_inputs * (bytes ? q8_0_bytes : q4_0_bytes);
@@ -62,7 +63,8 @@ void widen_piece(const piece &from, int32_t dtype, float *x) {
   } else if (dtype == HEED_F16) {
     for (int32_t k = 0; k < from.n; k++) x[k] = widen(f16{static_cast<uint16_t>(from.bits[k])});
   } else {
-    for (int32_t k = 0; k < from.n; k++) x[k] = float_of_bits(dtype == HEED_F32 ? from.bits[k] : from.bits[k] << 16);
+    const int shift = dtype == HEED_F32 ? 0 : 16;
+    for (int32_t k = 0; k < from.n; k++) x[k] = float_of_bits(from.bits[k] << shift);
   }
 }
 
@@ -72,7 +74,10 @@ f16 scale_of_block(const float *x, int32_t n, int32_t dtype) {
   for (int32_t k = 0; k < n; k++)
     if (magnitude_bits(x[k]) > magnitude_bits(greatest)) greatest = x[k];
   f16 scale;
-  narrow(dtype == HEED_Q8_0 ? float_of_bits(magnitude_bits(greatest)) / 127.0f : greatest / -8.0f, 0.0f, scale);
+  if (dtype == HEED_Q8_0)
+    narrow(float_of_bits(magnitude_bits(greatest)) / 127.0f, 0.0f, scale);
+  else
+    narrow(greatest / -8.0f, 0.0f, scale);
   return scale;
 }
 
@@ -92,8 +97,9 @@ void narrow_piece(const float *x, int32_t dtype, float scale, piece &to) {
   }
   int8_t y[block_inputs];
   narrow_numbers(x, to.n, scale, y);
-  for (int32_t k = 0; k < to.n; k++)
-    to.bits[k] = static_cast<uint32_t>(dtype == HEED_Q4_0 ? clamp_to(y[k], -8, 7) : y[k]);
+  const int32_t least = dtype == HEED_Q4_0 ? -8 : -128;
+  const int32_t most = dtype == HEED_Q4_0 ? 7 : 127;
+  for (int32_t k = 0; k < to.n; k++) to.bits[k] = static_cast<uint32_t>(clamp_to(y[k], least, most));
 }
 
 // Where the format puts inputs from `begin` on, and scales, of an output of a panel.
@@ -106,9 +112,10 @@ void write_piece(const piece &from, int32_t dtype, unsigned char *panel, int32_t
   } else if (dtype == HEED_Q4_0) {
     unsigned char *const block = panel + begin / block_inputs * row * q4_0_bytes;
     put_half(block + 2 * output, from.scale);
-    for (int32_t k = 0; k < from.n; k++)
-      block[2 * row + (k / 8 * row + output) * 4 + k % 4] |=
-          static_cast<unsigned char>((from.bits[k] + 8) << (k % 8 < 4 ? 0 : 4));
+    for (int32_t k = 0; k < from.n; k++) {
+      const int shift = k % 8 < 4 ? 0 : 4;  // of a byte's low half, or of its high half
+      block[2 * row + (k / 8 * row + output) * 4 + k % 4] |= static_cast<unsigned char>((from.bits[k] + 8) << shift);
+    }
   } else {
     unsigned char *words = panel + 4 * words_of_scales(dtype) * row + begin * row;
     if (dtype == HEED_UINT8)

@@ -9,7 +9,9 @@ namespace heed {
 
 inline stored_weights stored_bytes(const heed_weights &w) {
   const bool out_in = w.layout == HEED_OUT_IN;
-  stored_weights to = {w.data, w.scales, (out_in ? w.n_out : w.n_in) > 1 ? w.row_stride : 0, stored_int8, out_in};
+  const int32_t n_rows = out_in ? w.n_out : w.n_in;
+  const ptrdiff_t stride = n_rows > 1 ? w.row_stride : 0;
+  stored_weights to = {w.data, w.scales, stride, stored_int8, out_in};
   to.zeros = static_cast<const unsigned char *>(w.zero_points);
   to.one_scale = w.n_scales == 1;
   to.is_uint8 = w.dtype == HEED_UINT8;

@@ -34,6 +34,7 @@ if [ -n "$quick" ]; then
     case " $all_rooms" in *" $room "*) ;; *) echo "there is no room $room; rooms are: $all_rooms"; exit 1 ;; esac
     targets="$targets heed_${room}_tests"
   done
+  awk -f tests/expressions.awk lib/*.hpp lib/*/*.?pp lib/*/*/*.?pp
   sh tests/format.sh . || [ $? -eq 77 ]
   [ -f build/CMakeCache.txt ] || cmake -S . -B build >build.log 2>&1 || { cat build.log; exit 1; }
   rm -f build.log

@@ -39,7 +39,7 @@ HEED_INLINE ptrdiff_t panel_numbers(int32_t depth) { return 16 * static_cast<ptr
 HEED_INLINE void transpose_keys(const int_rows &k, int32_t j, int32_t i, int16_t *to) {
   int8x16_t x[8];
   HEED_UNROLL for (int r = 0; r < 8; r++) {
-    const int8_t *from = k.data + (j + r < k.n ? j + r : k.n - 1) * k.stride + i;
+    const int8_t *from = k.data + (smaller_of(j + r, k.n - 1)) * k.stride + i;
     if (k.dim - i >= 8)
       x[r] = vcombine_s8(vld1_s8(from), vdup_n_s8(0));
     else

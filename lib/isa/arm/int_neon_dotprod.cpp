@@ -56,7 +56,7 @@ HEED_INLINE void interleave(const int8x16_t (&row)[4], uint8x16_t (&x)[4]) {
 // Columns [i, i + 16) of rows [j, j + 4), of which those behind the last are any.
 HEED_INLINE void load_rows(const int_rows &from, int32_t j, int32_t i, int8x16_t (&x)[4]) {
   HEED_UNROLL for (int r = 0; r < 4; r++) x[r] =
-      load_bytes(from.data + (j + r < from.n ? j + r : from.n - 1) * from.stride + i, from.dim - i);
+      load_bytes(from.data + smaller_of(j + r, from.n - 1) * from.stride + i, from.dim - i);
 }
 
 void pack_keys(const int_rows &k, void *to) {

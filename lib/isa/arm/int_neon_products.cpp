@@ -34,9 +34,11 @@ struct smlal_dots {
         const int16x8_t f = vsubl_s8(vreinterpret_s8_s32(vdup_n_s32(four)), zero);
         acc[r][0] = vmlal_s16(acc[r][0], vget_low_s16(a), vget_low_s16(f));
         if (OUTPUTS == 1) continue;
-        acc[r][OUTPUTS > 1 ? 1 : 0] = vmlal_high_s16(acc[r][OUTPUTS > 1 ? 1 : 0], a, f);
-        acc[r][OUTPUTS > 1 ? 2 : 0] = vmlal_s16(acc[r][OUTPUTS > 1 ? 2 : 0], vget_low_s16(b), vget_low_s16(f));
-        acc[r][OUTPUTS > 1 ? 3 : 0] = vmlal_high_s16(acc[r][OUTPUTS > 1 ? 3 : 0], b, f);
+        constexpr int of_two = smaller_of(1, OUTPUTS - 1), of_three = smaller_of(2, OUTPUTS - 1);
+        constexpr int of_four = smaller_of(3, OUTPUTS - 1);
+        acc[r][of_two] = vmlal_high_s16(acc[r][of_two], a, f);
+        acc[r][of_three] = vmlal_s16(acc[r][of_three], vget_low_s16(b), vget_low_s16(f));
+        acc[r][of_four] = vmlal_high_s16(acc[r][of_four], b, f);
       }
     }
     write<ROWS, OUTPUTS>(acc, sums);

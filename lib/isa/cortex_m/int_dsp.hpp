@@ -47,7 +47,9 @@ void pack_values(const int_rows &v, void *to) {
   constexpr int32_t pair = int_block;  // words of a pair of columns
   const int32_t n = (v.n + 3) & ~3;
   for (int32_t j = 0; j < n; j += 2) {
-    const int8_t *a = v.data + (j < v.n ? j : 0) * v.stride, *b = j + 1 < v.n ? a + v.stride : a;
+    const int32_t first = j < v.n ? j : 0;
+    const int8_t *const a = v.data + first * v.stride;
+    const int8_t *const b = j + 1 < v.n ? a + v.stride : a;
     uint32_t *words = static_cast<uint32_t *>(to) + j;
     for (int32_t i = 0; i < v.dim; i += 4, words += 2 * pair) {
       uint32_t x[4];

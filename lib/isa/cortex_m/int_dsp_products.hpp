@@ -81,16 +81,11 @@ struct dsp_dots {
     const int32_t fours = n >> 2, left = n & 3;
     const ptrdiff_t done = fours * w.step;
     const bool side_by_side = w.layout == int_layout::panel;
-    tile t = {x,
-              fours,
-              a,
-              side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(a + w.output),
-              to,
-              n_pairs,
-              2 * w.output - done,
-              side_by_side ? 0 : 2 * w.output - done,
-              bias ? bias : none,
-              bias ? 8 : 0};
+    const ptrdiff_t second = side_by_side ? w.step : reinterpret_cast<ptrdiff_t>(a + w.output);
+    const ptrdiff_t to_next = side_by_side ? 0 : 2 * w.output - done;
+    const int32_t *const start = bias ? bias : none;
+    const int32_t bias_bytes = bias ? 8 : 0;
+    tile t = {x, fours, a, second, to, n_pairs, 2 * w.output - done, to_next, start, bias_bytes};
     if (fours) side_by_side ? multiply<true>(t) : multiply<false>(t);
     if (!left) return;
     x += 4 * fours;
@@ -129,7 +124,7 @@ struct dsp_dots {
       const int32_t *bias = offset(b.bias, from);
       if (n > 1) add(wide, b.w, b.w.of(from), b.depth, n >> 1, bias, s.sums[0]);
       if (n & 1) {
-        add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, bias ? bias + n - 2 : bias, s.sums[0] + group);
+        add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, offset(bias, n - 2), s.sums[0] + group);
         s.sums[0][n - 1] = s.sums[0][group + 1], s.sums[1][n - 1] = s.sums[1][group + 1];
       }
       int_requantise(b, s.sums[0], row, from, n);
@@ -141,7 +136,8 @@ struct dsp_dots {
     for (int32_t r = 0; r < b.n_rows; r += 2) {
       const int8_t *x = b.x + r * b.x_stride;
       const bool two = r + 1 < b.n_rows;
-      widen(x, two ? x + b.x_stride : x, b.depth, b.x_zero_point, wide);
+      const int8_t *const second = two ? x + b.x_stride : x;
+      widen(x, second, b.depth, b.x_zero_point, wide);
       project_rows(b, wide, r, two);
     }
   }

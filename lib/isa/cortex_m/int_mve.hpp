@@ -53,8 +53,10 @@ void pack_values(const int_rows &v, void *to) {
 // s[j] += q . k[j] over up to four vectors, the last of which begins at `last`.
 template <int VECTORS>
 HEED_INLINE void add_dots(const int8_t *q, const int8_t *k, ptrdiff_t last, ptrdiff_t stride, int32_t n, int32_t *s) {
-  const int8x16_t q0 = vld1q_s8(q), q1 = vld1q_s8(q + (VECTORS > 2 ? 16 : 0)),
-                  q2 = vld1q_s8(q + (VECTORS > 3 ? 32 : 0)), q3 = vld1q_s8(q + 16 * (VECTORS - 1));
+  constexpr int second = VECTORS > 2 ? 16 : 0;
+  constexpr int third = VECTORS > 3 ? 32 : 0;
+  const int8x16_t q0 = vld1q_s8(q), q1 = vld1q_s8(q + second), q2 = vld1q_s8(q + third),
+                  q3 = vld1q_s8(q + 16 * (VECTORS - 1));
   const int8_t *k3 = k + last;
   for (int32_t j = n; j > 0; j--, k += stride, k3 += stride) {
     int32_t x = *s;
@@ -171,11 +173,13 @@ template <int ROWS, bool NARROW>
 HEED_INLINE void sum_eight(const int16_t *p, const int_rows &v, int32_t i, int32_t *acc, ptrdiff_t acc_stride) {
   int32x4_t x0 = vdupq_n_s32(0), x1 = x0, y0 = x0, y1 = x0;
   const int8_t *from = v.data + i;
+  const mve_pred16_t first_four = first_32bit(smaller_of(v.dim, 4));
+  const mve_pred16_t second_four = v.dim > 4 ? first_32bit(v.dim - 4) : 0;
   for (int32_t j = v.n; j > 0; j--, from += v.stride) {
     const int32_t a = *p, b = ROWS == 2 ? p[2 * int_block] : 0;
     p++;
-    const int32x4_t w = NARROW ? vldrbq_z_s32(from, first_32bit(v.dim)) : vldrbq_s32(from),
-                    z = NARROW ? vldrbq_z_s32(from + 4, v.dim > 4 ? first_32bit(v.dim - 4) : 0) : vldrbq_s32(from + 4);
+    const int32x4_t w = NARROW ? vldrbq_z_s32(from, first_four) : vldrbq_s32(from);
+    const int32x4_t z = NARROW ? vldrbq_z_s32(from + 4, second_four) : vldrbq_s32(from + 4);
     x0 = vmlaq_n_s32(x0, w, a);
     x1 = vmlaq_n_s32(x1, z, a);
     if (ROWS == 1) continue;
@@ -191,15 +195,17 @@ HEED_INLINE void sum_eight(const int16_t *p, const int_rows &v, int32_t i, int32
 template <int ROWS>
 HEED_NOINLINE void sum_rows(const int16_t *p, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   if (v.dim < 8) return sum_eight<ROWS, true>(p, v, 0, acc, acc_stride);
-  for (int32_t i = 0; i < v.dim; i += 8) sum_eight<ROWS, false>(p, v, i + 8 <= v.dim ? i : v.dim - 8, acc, acc_stride);
+  for (int32_t i = 0; i < v.dim; i += 8) sum_eight<ROWS, false>(p, v, smaller_of(i, v.dim - 8), acc, acc_stride);
 }
 
 void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, ptrdiff_t acc_stride) {
   const int16_t *row = reinterpret_cast<const int16_t *>(p);
   for (int32_t r = 0; r < n_rows; r += 2, row += 4 * int_block, acc += 2 * acc_stride) {
     const bool two = r + 1 < n_rows;
+    auto *const second_row = two ? row + 2 * int_block : row;
+    auto *const second_acc = two ? acc + acc_stride : acc;
     if (v.packed)
-      sum_columns(row, two ? row + 2 * int_block : row, v, acc, two ? acc + acc_stride : acc);
+      sum_columns(row, second_row, v, acc, second_acc);
     else
       two ? sum_rows<2>(row, v, acc, acc_stride) : sum_rows<1>(row, v, acc, acc_stride);
   }

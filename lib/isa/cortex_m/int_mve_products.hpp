@@ -43,7 +43,9 @@ struct mve_dots {
     };
     for (int32_t i = depth >> 4; i > 0; i--, x += 16, y += 16, a += step, b += step) {
       const int8x16_t e = vld1q_s8(x), p = load<PANEL>(a, words);
-      sixteen(e, ROWS == 2 ? vld1q_s8(y) : e, p, OUTPUTS == 2 ? load<PANEL>(b, words) : p);
+      const int8x16_t second_row = ROWS == 2 ? vld1q_s8(y) : e;
+      const int8x16_t second_output = OUTPUTS == 2 ? load<PANEL>(b, words) : p;
+      sixteen(e, second_row, p, second_output);
     }
     const int32_t n = depth & 15;
     if (n) {
@@ -143,7 +145,8 @@ struct mve_dots {
     const int8_t *x = b.x + row * b.x_stride;
     for (int32_t from = 0, n; from < b.n_cols; from += n) {
       n = smaller_of(b.n_cols - from, group);
-      sum_group<PANEL>(b, x, two ? x + b.x_stride : x, from, n, sums);
+      const int8_t *const second = two ? x + b.x_stride : x;
+      sum_group<PANEL>(b, x, second, from, n, sums);
       for (int32_t r = 0; r < 1 + two; r++) {
         const int32_t *of_row = sums + r * group, *by = b.multipliers + 2 * from, done = room < 0 ? 0 : n & -4;
         const ptrdiff_t at = (row + r) * b.y_stride + from;

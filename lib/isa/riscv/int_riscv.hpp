@@ -61,7 +61,9 @@ inline void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, i
   const int32_t *q = static_cast<const int32_t *>(queries);
   for (int32_t i = 0; i < n_rows; i += 2, q += query_bytes / 2) {
     const bool two = i + 1 < n_rows;
-    score_rows(q, two ? query_bytes / 4 : 0, fours, s + i * int_block, two ? int_block : 0);
+    const int32_t to_query = two ? query_bytes / 4 : 0;  // of the second row
+    const int32_t to_scores = two ? int_block : 0;
+    score_rows(q, to_query, fours, s + i * int_block, to_scores);
   }
   if (rest.n > 0)
     plain_integers::scores<plain_integers::tile>(queries, query_bytes, n_rows, zero_point, rest, s + fours.n);
@@ -107,7 +109,9 @@ inline void sums(int32_t *p, int32_t n_rows, const int_rows &v, int32_t *acc, pt
   const int16_t *rows = reinterpret_cast<const int16_t *>(p);
   for (int32_t i = 0; i < n_rows; i += 2, rows += 4 * int_block) {
     const bool two = i + 1 < n_rows;
-    sum_rows(rows, two ? 2 * int_block : 0, eights, acc + i * acc_stride, two ? acc_stride : 0);
+    const int32_t to_row = two ? 2 * int_block : 0;
+    const ptrdiff_t to_acc = two ? acc_stride : 0;
+    sum_rows(rows, to_row, eights, acc + i * acc_stride, to_acc);
   }
   if (rest.dim > 0) plain_integers::sums<plain_integers::tile>(p, n_rows, rest, acc + eights.dim, acc_stride);
 }

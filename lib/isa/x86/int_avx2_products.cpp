@@ -12,7 +12,10 @@ struct avx2_pairs : x86_256 {
   static HEED_INLINE reg half(const void *p, bool high) {
     return _mm256_sub_epi8(nibbles(p, high), _mm256_set1_epi8(8));
   }
-  static HEED_INLINE reg part(reg w, int i) { return _mm256_srai_epi16(i == 0 ? _mm256_slli_epi16(w, 8) : w, 8); }
+  static HEED_INLINE reg part(reg w, int i) {
+    if (i == 0) w = _mm256_slli_epi16(w, 8);
+    return _mm256_srai_epi16(w, 8);
+  }
   static HEED_INLINE reg dot(reg acc, reg weights, reg x) {
     acc = add(acc, _mm256_madd_epi16(weights, x));
     asm volatile("" : "+x"(acc));  // products are added one after another: GCC would keep several, and has no registers

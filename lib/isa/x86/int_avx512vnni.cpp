@@ -90,7 +90,10 @@ struct avx512vnni {
   static HEED_INLINE reg power16(reg u) {  // 2^(15 - octaves)
     return _mm512_srlv_epi16(set16(0x8000), _mm512_srli_epi16(u, int_fraction));
   }
-  static HEED_INLINE reg first16(reg x, int32_t n) { return _mm512_maskz_mov_epi16(n > 0 ? ~0u >> (32 - n) : 0, x); }
+  static HEED_INLINE reg first16(reg x, int32_t n) {
+    const uint32_t mask = n > 0 ? ~0u >> (32 - n) : 0;
+    return _mm512_maskz_mov_epi16(mask, x);
+  }
   static HEED_INLINE reg dot16(reg sum, reg a, reg b) { return _mm512_dpwssd_epi32(sum, a, b); }
 
   // Values of four keys. Bytes of four rows side by side; in_order makes dimensions ascend.

@@ -16,7 +16,8 @@ struct vnni512 {
   static HEED_INLINE reg bytes(const void *p) { return _mm512_xor_si512(load(p), _mm512_set1_epi8(-128)); }
   static HEED_INLINE reg half(const void *p, bool high) {
     const reg both = load(p), four = _mm512_set1_epi8(15);
-    return _mm512_add_epi8(_mm512_and_si512(high ? _mm512_srli_epi16(both, 4) : both, four), _mm512_set1_epi8(120));
+    const reg nibbles = high ? _mm512_srli_epi16(both, 4) : both;
+    return _mm512_add_epi8(_mm512_and_si512(nibbles, four), _mm512_set1_epi8(120));
   }
   static HEED_INLINE reg part(reg w, int) { return w; }
   static HEED_INLINE reg dot(reg acc, reg weights, reg x) { return _mm512_dpbusd_epi32(acc, weights, x); }
@@ -30,9 +31,16 @@ struct vnni512 {
     return _mm512_add_ps(sum, _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale));
   }
 
+  // The first n of 64 numbers, and zeros.
+  template <class T>
+  static HEED_INLINE reg load_first(const T *x, int32_t n) {
+    if (n >= 64) return load(x);
+    const uint64_t mask = n > 0 ? (1ull << n) - 1 : 0;
+    return _mm512_maskz_loadu_epi8(mask, x);
+  }
+
   static void open(const int8_t *x, int32_t n, int32_t, int32_t inputs, unsigned char *to) {
-    for (int32_t i = 0; i < inputs; i += 64)
-      store(to + i, n - i >= 64 ? load(x + i) : _mm512_maskz_loadu_epi8(n > i ? (1ull << (n - i)) - 1 : 0, x + i));
+    for (int32_t i = 0; i < inputs; i += 64) store(to + i, load_first(x + i, n - i));
   }
   static int32_t term(const unsigned char *x, int32_t n) {
     const reg by = _mm512_set1_epi8(-128);
@@ -42,8 +50,7 @@ struct vnni512 {
       sum = dot(sum, by, load(x + i));
       second = dot(second, by, load(x + i + 64));
     }
-    for (; i < n; i += 64)
-      sum = dot(sum, by, n - i >= 64 ? load(x + i) : _mm512_maskz_loadu_epi8((1ull << (n - i)) - 1, x + i));
+    for (; i < n; i += 64) sum = dot(sum, by, load_first(x + i, n - i));
     return -_mm512_reduce_add_epi32(add(sum, second));
   }
   static void add_weights(const int_words &w, int32_t n, int32_t *sums) {
@@ -67,7 +74,7 @@ struct vnni512 {
     const reg zero_point = _mm512_set1_epi64(b.y_zero_point);
     for (int32_t n = 0; n < b.n_cols; n += 8) {
       const int32_t left = b.n_cols - n;
-      const auto mask = static_cast<__mmask8>(left >= 8 ? 255 : (1 << left) - 1);
+      const auto mask = static_cast<__mmask8>((1 << smaller_of(left, 8)) - 1);
       const reg pair = _mm512_maskz_loadu_epi64(mask, b.multipliers + 2 * n), e = _mm512_srai_epi64(pair, 32);
       const reg shift = _mm512_sub_epi64(_mm512_set1_epi64(31), e);
       const reg half = _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_sub_epi64(_mm512_set1_epi64(30), e));
@@ -91,7 +98,7 @@ struct vnni512 {
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
     const bool sums = has_output_scales(w.dtype);
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
-      const auto mask = static_cast<__mmask16>(b.n_cols - n >= lanes ? 65535 : (1 << (b.n_cols - n)) - 1);
+      const auto mask = static_cast<__mmask16>((1 << smaller_of(b.n_cols - n, lanes)) - 1);
       const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + n) : _mm512_setzero_ps();
       const __m512 by = sums ? _mm512_loadu_ps(w.data + 4 * n) : bias;
       for (int32_t r = 0; r < b.n_rows; r++) {

@@ -18,7 +18,8 @@ struct x86_256 {
   static HEED_INLINE reg add(reg a, reg b) { return _mm256_add_epi32(a, b); }
   static HEED_INLINE reg nibbles(const void *p, bool high) {
     const reg both = load(p);
-    return _mm256_and_si256(high ? _mm256_srli_epi16(both, 4) : both, _mm256_set1_epi8(15));
+    const reg nibbles = high ? _mm256_srli_epi16(both, 4) : both;
+    return _mm256_and_si256(nibbles, _mm256_set1_epi8(15));
   }
   static HEED_INLINE __m256 halves(const void *p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i *>(p)));

@@ -9,6 +9,8 @@ namespace {
 
 template <class M>
 struct x86_values : x86_steps<M> {
+  static constexpr int packed_bytes = M::dims == 4 ? 1 : 2;  // of a packed key's number
+
   using base = x86_steps<M>;
   using reg = typename M::reg;
   using base::L;
@@ -210,7 +212,7 @@ struct x86_values : x86_steps<M> {
                             x86_values<M>::add_to_bin,    \
                             x86_values<M>::join_bins,     \
                             x86_values<M>::finish,        \
-                            M::dims == 4 ? 1 : 2};
+                            x86_values<M>::packed_bytes};
 
 }  // namespace
 }  // namespace heed

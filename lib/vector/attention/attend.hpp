@@ -26,7 +26,7 @@ static HEED_NOINLINE void attend(const tile &shared_tile, int32_t key_begin) {
   bool empty = true;
   for (int32_t begin = first - first % block_keys; begin < end; begin += block_keys) {
     const int32_t left = end - begin;
-    const key_block b = {begin, first > begin ? first - begin : 0, left < block_keys ? left : block_keys, empty};
+    const key_block b = {begin, larger_of(first - begin, 0), smaller_of(left, block_keys), empty};
     if (rule && rule->sees && !rule->sees(t, b)) continue;
     if (rule && rule->score)
       rule->score(t, b);

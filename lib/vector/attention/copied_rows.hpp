@@ -157,7 +157,10 @@ HEED_INLINE void reciprocals(float *factors, const float *l, int32_t n) {
   for (int32_t r = 0; r < n; r += V::lanes) {
     const int32_t left = smaller_of(n - r, V::lanes);
     float x[V::lanes];
-    V::store(x, left < V::lanes ? V::load_n(l + r, left) : V::load(l + r));
+    if (left < V::lanes)
+      V::store(x, V::load_n(l + r, left));
+    else
+      V::store(x, V::load(l + r));
     for (int32_t i = 0; i < V::lanes; i++) {
       const float divisor = x[i] == 0.0f ? 1.0f : x[i];
       x[i] = x[i] == 0.0f ? 0.0f : 1.0f / divisor;
@@ -196,8 +199,10 @@ static void finish(const tile &t, const partial &p) {
   const float *const acc = p.acc, *const factors = t.alpha;
   reciprocals<V>(t.alpha, p.l, n_rows);
   out_rows row(*t.s, t.first_row);
-  for (int32_t r = 0; r < n_rows; r++, row.next())
-    finish_row<V>(row.data, acc ? acc + r * acc_stride : row.data, v_dim, factors[r]);
+  for (int32_t r = 0; r < n_rows; r++, row.next()) {
+    const float *const sums = acc ? acc + r * acc_stride : row.data;
+    finish_row<V>(row.data, sums, v_dim, factors[r]);
+  }
 }
 
 }  // namespace heed

@@ -68,7 +68,8 @@ static HEED_NOINLINE void score_columns(const float *const (&q)[8], int32_t n_ro
       float *const x = scores[r] + at;
       typename V::reg dots = i > 0 ? V::load_n(x, n_keys) : V::set(0.0f);
       for (int32_t u = 0; u < n; u++) dots = V::fma(V::factor(q[r][i + u]), V::load(columns[u]), dots);
-      V::store_n(x, i + n < head_dim ? dots : V::mul(dots, V::set(c)), n_keys);
+      if (i + n >= head_dim) dots = V::mul(dots, V::set(c));
+      V::store_n(x, dots, n_keys);
     }
   }
 }
@@ -83,7 +84,7 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   float *scores[8];
   row_cursor cursor(s, t.first_row + row);
   for (int32_t r = 0; r < ROWS; r++) {
-    const int32_t use = row + r < t.n_rows ? row + r : t.n_rows - 1;
+    const int32_t use = smaller_of(row + r, t.n_rows - 1);
     q[r] = cursor.q();
     scores[r] = t.scores + use * block_keys;
     if (use + 1 < t.n_rows) cursor.next();
@@ -93,10 +94,10 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   const ptrdiff_t stride = s.k.stride;
   const int32_t n_rows = smaller_of(t.n_rows - row, ROWS), n_keys = b.n - b.from;
   const int32_t head_dim = s.head_dim, by_four = head_dim / 4 * 4;
+  const float c = by_four == head_dim ? s.c : 1.0f;
   const auto score = [&](auto registers, int32_t j) {
     constexpr int of_keys = decltype(registers)::value;
-    score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, by_four == head_dim ? s.c : 1.0f, scores, j,
-                                 offset(ahead, j * stride));
+    score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, c, scores, j, offset(ahead, j * stride));
     for (int32_t v = 0; v < of_keys * V::lanes && by_four < head_dim; v += V::lanes)
       score_columns<V>(q, n_rows, keys + (j + v) * stride, stride, V::lanes, by_four, head_dim, s.c, scores, j + v);
   };
@@ -105,7 +106,7 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   int32_t j = b.from;
   for (; j + vecs * V::lanes <= b.n; j += vecs * V::lanes) score(constant<vecs>(), j);
   // The last register overlaps its neighbour, whose scores it computes again.
-  for (; j < b.n; j += V::lanes) score(constant<1>(), j + V::lanes <= b.n ? j : b.n - V::lanes);
+  for (; j < b.n; j += V::lanes) score(constant<1>(), smaller_of(j, b.n - V::lanes));
 }
 
 template <class V>

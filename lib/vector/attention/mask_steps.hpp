@@ -247,8 +247,9 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
         add_value_piece<V>(t, b, p, r, 1, from, to, false, start);
       }
     };
+    const chain first = b.first ? chain::zero : chain::scaled;
     for (int32_t r = 0; r < t.n_rows; r++) {
-      if (begins) add(r, p.from, p.from, b.first ? chain::zero : chain::scaled);
+      if (begins) add(r, p.from, p.from, first);
       const key_range seen = seen_of_block(t, b, r);
       const int32_t last = smaller_of(seen.last, p.to);
       for (int32_t j = larger_of(seen.first, p.from), end; j < last; j = end + 1) {

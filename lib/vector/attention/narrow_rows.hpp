@@ -55,7 +55,7 @@ static HEED_COLD void score_by_elements(const tile &t, const key_block &b) {
       float lanes[V::lanes];
       typename V::reg dots = V::set(0.0f);
       for (int32_t i = 0; i < s.head_dim; i++) {
-        for (int32_t l = 0; l < V::lanes; l++) lanes[l] = key_element(s, b.begin + j + (l < n ? l : n - 1), i);
+        for (int32_t l = 0; l < V::lanes; l++) lanes[l] = key_element(s, b.begin + j + smaller_of(l, n - 1), i);
         dots = V::fma(V::factor(query_element(s, row, i)), V::load(lanes), dots);
       }
       V::store(lanes, V::mul(dots, V::set(s.c)));
@@ -91,13 +91,14 @@ static HEED_NOINLINE void score_rows_one_lane(const tile &t, const key_block &b)
   for (int32_t j = b.from; sizeof(T) == 1 && j < b.n; j++) scales[j] = k.scale(j);
   const bool even = s.group == 1 || s.q_query_stride == s.group * s.q_head_stride;
   const ptrdiff_t q_stride = s.group == 1 ? s.q_query_stride : s.q_head_stride;
+  const float *const scales_of_keys = sizeof(T) == 1 ? scales + b.from : scales;
   row_cursor row(s, t.first_row);
   for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
     rows = even || s.group - row.head > t.n_rows - r ? t.n_rows - r : s.group - row.head;
     float *const x = t.scores + r * block_keys + b.from;
     project_one_lane_format<V, T>(
         {row.q(), q_stride, nullptr, 0, nullptr, x, block_keys, rows, s.head_dim, b.n - b.from},
-        {k.row(b.from), scales + (sizeof(T) == 1 ? b.from : 0), k.stride, s.rule->stored->key_format, true});
+        {k.row(b.from), scales_of_keys, k.stride, s.rule->stored->key_format, true});
     for (int32_t i = 0; i < rows; i++, row.next()) {
       float *const of_row = x + i * block_keys;
       scale_one_lane(of_row, of_row, b.n - b.from, s.c);
@@ -136,7 +137,8 @@ static HEED_NOINLINE void score_transposed(const tile &t, const key_block &b, in
       for (int32_t j = 0; far && j < n; j++) __builtin_prefetch(k.row(block_keys + key + j) + dim, 0, 2);
       transpose_keys<V>(panel, dims, k, key, n, dim, n_dims, key - begin);
     });
-    score_piece_by_keys<V>(t, key_piece<float>{panel, 16 * dims, begin, few ? 16 : n, dim, n_dims, dim == 0,
+    const int32_t keys = few ? 16 : n;
+    score_piece_by_keys<V>(t, key_piece<float>{panel, 16 * dims, begin, keys, dim, n_dims, dim == 0,
                                                dim + n_dims == s.head_dim, nullptr, nullptr});
   }
 }
@@ -144,7 +146,8 @@ static HEED_NOINLINE void score_transposed(const tile &t, const key_block &b, in
 // Keys as lanes. The last register overlaps its neighbour, whose scores it computes again.
 template <class V>
 static void score_rows_by_keys(const tile &t, const key_block &b) {
-  const bool far = stored_block_is_far<V>(t, b, t.s->rule->stored->key_format == stored_int8 ? 1 : 2);
+  const int32_t key_bytes = t.s->rule->stored->key_format == stored_int8 ? 1 : 2;
+  const bool far = stored_block_is_far<V>(t, b, key_bytes);
   const int32_t n = b.n - b.from, whole = n / V::lanes * V::lanes;
   if (whole == 0) return score_transposed<V>(t, b, b.from, n, far);
   score_transposed<V>(t, b, b.from, whole, far);
@@ -166,8 +169,8 @@ static HEED_NOINLINE void score_rows_by_queries(const tile &t, const key_block &
       const int32_t n_dims = smaller_of(s.head_dim - dim, dims);
       for (int32_t j = larger_of(key, b.from); j < key + n_keys; j++) {
         const ptrdiff_t row = b.begin + j;
-        widen_any<V>(panel + (j - key) * dims, s.k.data, at.key_format, row * s.k.stride + dim, n_dims,
-                     scaled ? scales[row * at.key_scales.row_stride] : 0.0f);
+        const float scale = scaled ? scales[row * at.key_scales.row_stride] : 0.0f;
+        widen_any<V>(panel + (j - key) * dims, s.k.data, at.key_format, row * s.k.stride + dim, n_dims, scale);
       }
       score_piece_by_queries<V, true>(
           t, b, {panel, dims, key, n_keys, dim, n_dims, dim == 0, dim + n_dims == s.head_dim, nullptr, nullptr});

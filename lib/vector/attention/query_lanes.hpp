@@ -107,7 +107,11 @@ HEED_INLINE void exponentials(const tile &t, key_range keys, int32_t row, bool f
     if (n_keys == 2) groups(constant<2>(), constant<1>());
     if (n_keys == 1) groups(constant<1>(), constant<4>());
     if (n_keys == 1) groups(constant<1>(), constant<1>());
-    for (; i < end; i++) V::store(sums + i * ld, first ? V::set(0.0f) : V::mul(V::load(sums + i * ld), alpha));
+    for (; i < end; i++) {
+      typename V::reg sum = V::set(0.0f);
+      if (!first) sum = V::mul(V::load(sums + i * ld), alpha);
+      V::store(sums + i * ld, sum);
+    }
   }
 }
 

@@ -57,7 +57,8 @@ HEED_INLINE void score_tile(const float *qt, ptrdiff_t qt_stride, const float *k
                             float c, float *scores, const rows_ahead *ahead = nullptr) {
   typename V::reg dots[KEYS][VECS];
   start_tile<V, KEYS, VECS>(dots, [](int, int) HEED_INLINED { return V::set(0.0f); });
-  const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0, end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
+  const int32_t lines = FETCH ? head_dim / 16 * KEYS : 0;
+  const int32_t end = FETCH ? lines + ahead->v_dim / 16 * KEYS : 0;
   const auto fetch = [&](int32_t i) HEED_INLINED {
     if (FETCH && i < lines)
       __builtin_prefetch(ahead->k + i % KEYS * ahead->k_stride + i / KEYS * 16, 0, 2);
@@ -97,7 +98,8 @@ HEED_INLINE int32_t first_seen(const tile &t, const key_block &b, int32_t row) {
 }
 template <class V>
 HEED_INLINE int32_t last_seen(const tile &t, const key_block &b, int32_t row) {
-  return clamp_to(t.last[row + V::lanes < t.n_rows ? row + V::lanes - 1 : t.n_rows - 1] - b.begin, 0, b.n);
+  const int32_t last_row = smaller_of(row + V::lanes, t.n_rows) - 1;
+  return clamp_to(t.last[last_row] - b.begin, 0, b.n);
 }
 
 // Scores of keys [from, to) of a block for VECS registers of rows that start at `row`.

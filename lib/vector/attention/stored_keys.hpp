@@ -53,18 +53,20 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
     }
     add_step<V, ROWS, VECS>(dots, keys, [&](int r) HEED_INLINED { return q[r][i]; });
   }
-  store_scaled<V, ROWS, VECS>(dots, p.last ? c : 1.0f, [&](int r) HEED_INLINED { return scores[r] + from; });
+  const float by = p.last ? c : 1.0f;
+  store_scaled<V, ROWS, VECS>(dots, by, [&](int r) HEED_INLINED { return scores[r] + from; });
 }
 
 // ROWS rows from `row` on; rows beyond the tile repeat its last one.
 template <class V, int ROWS, class T>
 static HEED_NOINLINE void score_piece_rows(const tile &t, int32_t row, const key_piece<T> &p) {
-  constexpr int vecs = ROWS == 8 ? 1 : ROWS > 1 ? 2 : 4;  // at least 8 chains, or one row's loads
+  constexpr int several = ROWS == 8 ? 1 : 2;
+  constexpr int vecs = ROWS > 1 ? several : 4;  // at least 8 chains, or one row's loads
   const float *q[8];
   float *scores[8];
   row_cursor cursor(*t.s, t.first_row + row);
   for (int32_t r = 0; r < ROWS; r++) {
-    const int32_t use = row + r < t.n_rows ? row + r : t.n_rows - 1;
+    const int32_t use = smaller_of(row + r, t.n_rows - 1);
     q[r] = cursor.q() + p.dim;
     scores[r] = t.scores + use * block_keys + p.key;
     if (use + 1 < t.n_rows) cursor.next();
@@ -101,7 +103,8 @@ static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const 
       HEED_UNROLL for (int v = 0; v < VECS; v++) queries[v] = V::load(qt + v * V::lanes);
       add_step<V, KEYS, VECS>(dots, queries, [=](int u) HEED_INLINED { return k[u * key_stride]; });
     }
-    store_scaled<V, KEYS, VECS>(dots, p.last ? t.s->c : 1.0f, [=](int u) HEED_INLINED { return scores + u * ld; });
+    const float by = p.last ? t.s->c : 1.0f;
+    store_scaled<V, KEYS, VECS>(dots, by, [=](int u) HEED_INLINED { return scores + u * ld; });
   }
 }
 
@@ -109,8 +112,9 @@ static HEED_NOINLINE void score_piece_queries(const tile &t, int32_t row, const 
 template <class V, int VECS, bool ROWS>
 HEED_INLINE void score_piece_registers(const tile &t, const key_block &b, int32_t row, const key_piece<float> &p) {
   constexpr int keys = VECS == 1 && !V::compact ? 8 : V::score_keys;  // 8 chains
-  const int32_t from = first_seen(t, b, row) - p.key, to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
-  score_piece_queries<V, keys, VECS, ROWS>(t, row, p, from < 0 ? 0 : from / keys * keys, smaller_of(to, p.n_keys));
+  const int32_t from = larger_of(first_seen(t, b, row) - p.key, 0);
+  const int32_t to = last_seen<V>(t, b, row + (VECS - 1) * V::lanes) - p.key;
+  score_piece_queries<V, keys, VECS, ROWS>(t, row, p, from / keys * keys, smaller_of(to, p.n_keys));
 }
 
 template <class V, bool ROWS>

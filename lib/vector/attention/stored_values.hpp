@@ -11,10 +11,9 @@ namespace heed {
 // Floats that a kernel widens at a time, on the stack.
 template <class V>
 constexpr int32_t panel_floats() {
-  if constexpr (V::lanes == 1)
-    return 128;
-  else
-    return V::compact ? 256 : sizeof(void *) < 8 ? 512 : 1024;  // 32-bit x86 spills its few registers there, too
+  if (V::lanes == 1) return 128;
+  if (V::compact) return 256;
+  return sizeof(void *) < 8 ? 512 : 1024;  // 32-bit x86 spills its few registers there, too
 }
 
 // A kernel that looks ahead has no small caches.
@@ -36,8 +35,10 @@ struct value_piece {
 template <class V, class T>
 static HEED_NOINLINE void widen_panel(float *panel, int32_t width, const T *from, ptrdiff_t stride, const float *scales,
                                       ptrdiff_t scale_stride, int32_t n_rows, int32_t n_cols) {
-  for (int32_t i = 0; i < n_rows; i++)
-    widen_row<V>(panel + i * width, from + i * stride, n_cols, sizeof(T) == 1 ? scales[i * scale_stride] : 0.0f);
+  for (int32_t i = 0; i < n_rows; i++) {
+    const float scale = sizeof(T) == 1 ? scales[i * scale_stride] : 0.0f;
+    widen_row<V>(panel + i * width, from + i * stride, n_cols, scale);
+  }
 }
 
 // The values of a block piece by piece: keys in ascending order, and of each set of keys all columns. STORED: in a
@@ -45,16 +46,19 @@ static HEED_NOINLINE void widen_panel(float *panel, int32_t width, const T *from
 template <class V, bool STORED>
 class value_pieces {
  public:
-  HEED_INLINE value_pieces(const tile &t, const key_block &b)
-      : s(*t.s), b(b), slot(STORED ? s.rule->stored->slot_of(b.begin) : b.begin) {
-    if (STORED) dtype = s.rule->stored->value_format;
+  HEED_INLINE value_pieces(const tile &t, const key_block &b) : s(*t.s), b(b), slot(b.begin) {
+    if (STORED) {
+      slot = s.rule->stored->slot_of(b.begin);
+      dtype = s.rule->stored->value_format;
+    }
     at.from = b.from;
   }
   // False: there are no more.
   HEED_INLINE bool next(value_piece &p) {
     constexpr int32_t room = panel_floats<V>(), wide = room >= 1024 ? 64 : 32, rows = room / wide;
     const bool floats = !STORED || dtype == 0;
-    const int32_t width = floats ? s.v_dim : wide, whole = s.v_dim < V::lanes ? s.v_dim : s.v_dim / V::lanes * V::lanes;
+    const int32_t width = floats ? s.v_dim : wide;
+    const int32_t whole = s.v_dim < V::lanes ? s.v_dim : s.v_dim / V::lanes * V::lanes;
     if (column >= s.v_dim) {
       if (at.to >= b.n) return false;
       at.from = at.to;
@@ -122,7 +126,8 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
         add_values<V>(o, moved, keys, r, rows, from, to);
     }
   } else {
-    const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys, p_key = t.lanes_are_queries ? t.row_capacity : 1;
+    const ptrdiff_t p_row = t.lanes_are_queries ? 1 : block_keys;
+    const ptrdiff_t p_key = t.lanes_are_queries ? t.row_capacity : 1;
     const sum_operands o = {t.scores + row * p_row + from * p_key,
                             p_row,
                             p_key,
@@ -183,11 +188,13 @@ static void add_few_rows(const tile &t, const key_block &b) {
   const T *v = row_at(slot + b.from), *ahead = nullptr;
   if (stored_block_is_far<V>(t, b, sizeof(T))) ahead = row_at(at.slot_of(b.begin + block_keys) + b.from);
   for (int32_t row = 0, rows; row < t.n_rows; row += rows) {
-    rows = t.n_rows - row >= 4 ? 4 : t.n_rows - row >= 2 ? 2 : 1;
+    rows = t.n_rows - row >= 2 ? 2 : 1;
+    if (t.n_rows - row >= 4) rows = 4;
+    const T *const ahead_of_tile = row == 0 ? ahead : nullptr;
     const auto add = [&](auto n_rows, auto n_vecs, int32_t column, int32_t place) {
       add_narrow_rows<V, T, decltype(n_rows)::value, decltype(n_vecs)::value>(
-          t, b, row, v, row == 0 ? ahead : nullptr, scales_of(s, at.value_scales) + slot * at.value_scales.row_stride,
-          column, place);
+          t, b, row, v, ahead_of_tile, scales_of(s, at.value_scales) + slot * at.value_scales.row_stride, column,
+          place);
     };
     const auto columns = [&](auto n_rows) {
       constexpr int wide = 4;
@@ -219,7 +226,8 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;
   value_pieces<V, true> pieces(t, b);
   for (value_piece p; pieces.next(p);) {
-    const chain start = p.from > b.from ? chain::keep : b.first ? chain::zero : chain::scaled;
+    chain start = b.first ? chain::zero : chain::scaled;
+    if (p.from > b.from) start = chain::keep;
     add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, offset(ahead, p.acc));
   }
 }

@@ -120,7 +120,7 @@ template <class V>
 static HEED_NOINLINE void gather_block(block_copy<V> &to, const unsigned char *from, ptrdiff_t stride, int32_t n,
                                        int32_t n_cols, bool nibbles) {
   for (int32_t c = 0; c < n_cols; c++) {
-    const unsigned char *p = from + (c < n ? c : n - 1) * stride;
+    const unsigned char *p = from + (smaller_of(c, n - 1)) * stride;
     __builtin_memcpy(to.scales + 2 * c, p, 2);
     unsigned char *word = to.words + 4 * c;
     for (int32_t k = nibbles ? 4 : 8; k > 0; k--, p += 4, word += 4 * block_copy<V>::outputs)

@@ -34,7 +34,7 @@ static HEED_NOINLINE void transpose_block(unsigned char *to, unsigned char *scal
   alignas(4 * V::lanes) float rows[V::lanes][8];
   for (int32_t c = 0; c < n; c += V::lanes) {
     for (int32_t l = 0; l < V::lanes; l++) {
-      const unsigned char *p = from + (c + l < n ? c + l : n - 1) * stride;
+      const unsigned char *p = from + (smaller_of(c + l, n - 1)) * stride;
       __builtin_memcpy(scales + 2 * (c + l), p, 2);
       if (nibbles)
         __builtin_memcpy(rows[l], p + 2, 16);
@@ -63,7 +63,7 @@ static HEED_NOINLINE void add_block(const linear_block &b, const float *numbers,
   const float *x[ROWS];
   float *y[ROWS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-    const ptrdiff_t row = r < b.n_rows ? r : b.n_rows - 1;
+    const ptrdiff_t row = smaller_of(r, b.n_rows - 1);
     x[r] = b.x + row * b.x_stride;
     y[r] = b.y + row * b.y_stride;
   }

@@ -46,7 +46,8 @@ struct part_numbers {
   typename V::reg zero;
   // From bit BIT on; less 8, or int8.
   HEED_INLINE part_numbers(int bit, bool nibbles, bool less_8) {
-    const uint32_t bits_of_part = nibbles ? 15u : 255u, sign = less_8 ? 0 : 128u;
+    const uint32_t bits_of_part = nibbles ? 15u : 255u;
+    const uint32_t sign = less_8 ? 0 : 128u;
     const int least = less_8 ? 8 : 128;
     mask = V::shuffles_bytes && !nibbles ? ~0u : bits_of_part << bit;
     flip = (150u - static_cast<uint32_t>(bit)) << 23 | sign << bit;
