@@ -139,7 +139,7 @@ void normalise(group_rows &u, bool by_columns, float eps, const heed_executor *e
   fill_sums<terms::squares>(u, by_columns, u.factor, executor);
   for (int32_t i = 0; i < columns; i++) {
     const float root = square_root(u.factor[i] / n + eps);
-    u.factor[i] = root == 0.0f ? 0.0f : 1.0f / root;
+    u.factor[i] = reciprocal_or_zero(root);
   }
   u.parts = cut(u.n_rows, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
   run_tasks(executor, u.parts.n, scale_task, &u);

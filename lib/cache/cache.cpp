@@ -248,7 +248,8 @@ size_t heed_cache_bytes(const heed_cache_shape *shape) {
   checker_of<1> check;
   check.object(shape, access::read, HEED_ARG_SHAPE);
   if (check.ok()) check_numbers(check, *shape);
-  return check.ok() ? layout_of(*shape).bytes : 0;
+  if (!check.ok()) return 0;
+  return layout_of(*shape).bytes;
 }
 
 heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, heed_memory memory) {

@@ -199,7 +199,8 @@ size_t heed_int_cache_bytes(const heed_int_cache_shape *shape) {
   checker_of<1> check;
   check.object(shape, access::read, HEED_ARG_SHAPE);
   if (check.ok()) check_numbers(check, *shape);
-  return check.ok() ? bytes_of(*shape) : 0;
+  if (!check.ok()) return 0;
+  return bytes_of(*shape);
 }
 
 heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {

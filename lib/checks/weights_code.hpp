@@ -13,4 +13,14 @@ struct heed_weights_code {
   int32_t dtype;  // of blocks, whose bytes do not say it
 };
 
+namespace heed {
+
+// The rows of plain weights as they lie, and the numbers of such a row.
+inline int32_t rows_of_weights(const heed_weights &w) { return w.layout == HEED_OUT_IN ? w.n_out : w.n_in; }
+inline int32_t dim_of_weights(const heed_weights &w) { return w.layout == HEED_OUT_IN ? w.n_in : w.n_out; }
+// The stride between them: a row alone may have any.
+inline ptrdiff_t stride_of_weights(const heed_weights &w) { return rows_of_weights(w) > 1 ? w.row_stride : 0; }
+
+}  // namespace heed
+
 #endif

@@ -131,7 +131,7 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
     return V::add(x, {w.data + (4 * words_of_scales(w.dtype) + begin) * width, 4 * width, (depth + 3) / 4, w.width},
                   begin == 0, b.y, b.y_stride);
   const bool nibbles = w.dtype == stored_q4_0;
-  const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * width;
+  const ptrdiff_t block_bytes = block_bytes_of(w.dtype) * width;
   const unsigned char *const block = w.data + begin / block_inputs * block_bytes;
   const int32_t n_words = nibbles ? 4 : 8;
   const int_words words = {block + 2 * width, 4 * width, n_words, w.width};

@@ -181,7 +181,7 @@ inline void join_bins(const int64_t *top, const int64_t *low, int32_t n, int32_t
 [[maybe_unused]] inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide,
                                     void *out) {
   const int_finish own = f;
-  const int32_t most = wide ? 32767 : 127;
+  const int32_t most = greatest_output(wide);
   for (int32_t i = 0; i < n; i++) {
     const int32_t y = int_finished(a[i], own, zero_point, -most - 1, most);
     if (wide)

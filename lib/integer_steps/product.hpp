@@ -73,7 +73,7 @@ HEED_INLINE void each_int_tile(const int8_t *x, ptrdiff_t x_stride, int32_t zero
                                                                    int32_t zero_point, bool wide) {
   const int32_t up = e + 2, raised = static_cast<int32_t>(static_cast<uint32_t>(sum) << (up & 31));
   if (up > 31 || raised >> up != sum) return int_requantised(sum, {m, e}, zero_point, wide);
-  const int32_t high = static_cast<int32_t>((static_cast<int64_t>(raised) * m) >> 32), most = wide ? 32767 : 127;
+  const int32_t high = static_cast<int32_t>((static_cast<int64_t>(raised) * m) >> 32), most = greatest_output(wide);
   return clamp_to(((high + 1) >> 1) + zero_point, -most - 1, most);
 }
 // n sums of a row become outputs from `output` on.

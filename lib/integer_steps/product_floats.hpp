@@ -73,7 +73,7 @@ static inline void unpack_nibbles(const unsigned char *word, ptrdiff_t step, int
 template <class M>
 static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
   const bool nibbles = w.dtype == stored_q4_0;
-  const ptrdiff_t block_bytes = (nibbles ? q4_0_bytes : q8_0_bytes) * static_cast<ptrdiff_t>(w.width);
+  const ptrdiff_t block_bytes = block_bytes_of(w.dtype) * static_cast<ptrdiff_t>(w.width);
   for (int32_t begin = q.begin; begin < q.begin + q.depth; begin += block_inputs) {
     const unsigned char *const block = w.data + begin / block_inputs * block_bytes, *const words = block + 2 * w.width;
     const int32_t left = b.depth - begin, depth = smaller_of(left, block_inputs);

@@ -122,10 +122,7 @@ void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed
   }
   check.require(w.dtype == HEED_INT8, HEED_BAD_DTYPE, argument);
   if (check.ok() && !w.code) {
-    const bool out_in = w.layout == HEED_OUT_IN;
-    const int32_t n_rows = out_in ? w.n_out : w.n_in;
-    const int32_t dim = out_in ? w.n_in : w.n_out;
-    check.matrix(w.data, n_rows, dim, w.row_stride, access::read, argument, 1);
+    check.matrix(w.data, rows_of_weights(w), dim_of_weights(w), w.row_stride, access::read, argument, 1);
   }
   check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
 }

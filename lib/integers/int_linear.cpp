@@ -1,4 +1,5 @@
 // heed_int_linear: a product in integers, with weights in any layout.
+#include "../checks/weights_code.hpp"
 #include "../isa_choice/int_product_dispatch.hpp"
 #include "int_check.hpp"
 #include "../isa_choice/int_door.hpp"
@@ -72,10 +73,8 @@ HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *exe
 
 int_weights int_weights_of(const heed_weights &w) {
   const auto *data = static_cast<const int8_t *>(w.data);
-  const int32_t n_rows = w.layout == HEED_OUT_IN ? w.n_out : w.n_in;
-  const ptrdiff_t stride = n_rows > 1 ? w.row_stride : 0;  // a row alone may have any
-  if (w.layout == HEED_OUT_IN) return int_rows_of_outputs(data, stride);
-  return int_rows_of_inputs(data, stride);
+  if (w.layout == HEED_OUT_IN) return int_rows_of_outputs(data, stride_of_weights(w));
+  return int_rows_of_inputs(data, stride_of_weights(w));
 }
 
 HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed_weights &w, const int32_t *bias,

@@ -34,6 +34,10 @@ HEED_INLINE int32_t clamp_64(int64_t x, int32_t low, int32_t high) {
   return static_cast<int32_t>(x);
 }
 
+// A size in bytes, or 0 if no memory is so large.
+constexpr HEED_INLINE size_t size_or_zero(uint64_t bytes) {
+  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+}
 // Element i of an optional array, or 0 if there is none.
 template <class T>
 constexpr HEED_INLINE T at_or_zero(const T *p, ptrdiff_t i) {

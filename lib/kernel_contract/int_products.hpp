@@ -49,7 +49,7 @@ struct int_product {
 HEED_INLINE int32_t int_requantised(int32_t acc, multiplier by, int32_t zero_point, bool wide) {
   const int64_t y =
       ((static_cast<int64_t>(acc) * by.m + (static_cast<int64_t>(1) << (30 - by.e))) >> (31 - by.e)) + zero_point;
-  const int32_t most = wide ? 32767 : 127;
+  const int32_t most = greatest_output(wide);
   return clamp_64(y, -most - 1, most);
 }
 HEED_INLINE void int_store(void *y, ptrdiff_t i, int32_t number, bool wide) {

@@ -7,6 +7,9 @@
 
 namespace heed {
 
+// The greatest output; the least is one more below zero.
+HEED_INLINE constexpr int32_t greatest_output(bool wide) { return wide ? 32767 : 127; }
+
 constexpr int32_t int_block = 256;    // keys that share an octave
 constexpr int32_t int_fraction = 11;  // bits of an octave
 constexpr int32_t int_bin = 24;       // octaves of a bin

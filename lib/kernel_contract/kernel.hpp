@@ -16,6 +16,8 @@
 
 namespace heed {
 
+// The factor of a row: 1 / l, or 0 for a row of which no key counts.
+HEED_INLINE float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
 // The maximum of rule 4: a NaN x is passed over.
 constexpr HEED_INLINE float maximum_over_nan(float m, float x) { return x > m ? x : m; }
 // What rule 4 subtracts from scores: the maximum, or 0 for a row of which no key counts.

@@ -22,6 +22,8 @@ constexpr int32_t stored_q8_0 = 4, stored_q4_0 = 5, stored_uint8 = 7;  // heed_d
 constexpr int32_t panel_outputs = 64, panel_step = 16, block_inputs = 32;
 constexpr int32_t q8_0_bytes = 34, q4_0_bytes = 18;  // of a block: its scale, its numbers
 
+// Bytes of a block of inputs with its scale.
+HEED_INLINE constexpr ptrdiff_t block_bytes_of(int32_t dtype) { return dtype == stored_q4_0 ? q4_0_bytes : q8_0_bytes; }
 HEED_INLINE constexpr int32_t rounded_up(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
 // Outputs of the panel that begins at output `first`.
 HEED_INLINE constexpr int32_t panel_width(int32_t n_out, int32_t first) {
@@ -84,7 +86,7 @@ static inline scaled_number packed_number(const packed_panel &w, int32_t i, int3
     return {static_cast<int8_t>(word[i % 4]) - zero, float_of_bits(bits)};
   }
   const bool bytes = w.dtype == stored_q8_0;
-  const unsigned char *block = w.data + i / block_inputs * width * (bytes ? q8_0_bytes : q4_0_bytes);
+  const unsigned char *block = w.data + i / block_inputs * width * block_bytes_of(w.dtype);
   const float scale = half_at(block + 2 * n);
   const int32_t k = i % block_inputs;
   block += 2 * width;
@@ -94,8 +96,8 @@ static inline scaled_number packed_number(const packed_panel &w, int32_t i, int3
 // The same of a block in a file: a scale, then 32 bytes; or 16, whose low halves are the first 16 inputs.
 static inline scaled_number block_number(const stored_weights &w, int32_t i, int32_t n) {
   const bool bytes = w.dtype == stored_q8_0;
-  const auto *block = static_cast<const unsigned char *>(w.data) +
-                      (n * w.stride + i) / block_inputs * (bytes ? q8_0_bytes : q4_0_bytes);
+  const auto *block =
+      static_cast<const unsigned char *>(w.data) + (n * w.stride + i) / block_inputs * block_bytes_of(w.dtype);
   const int32_t k = i % block_inputs;
   if (bytes) return {static_cast<int8_t>(block[2 + k]), half_at(block)};
   return {nibble_at(block + 2 + k % 16, k >= 16), half_at(block)};

@@ -97,7 +97,7 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
       least ? least_worker_bytes(l)
             : HEED_INT_LAYER_SIZE_OF_WORKER(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated(l));
   const uint64_t bytes = layer_keys_bytes(l, n) + worker;
-  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+  return size_or_zero(bytes);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr uint64_t rows_bytes(int32_t n, size_t floats) {
 // With a whole workspace: what the macros say. 0 when no memory is so large.
 constexpr size_t layer_bytes(int32_t n, size_t floats, int32_t head_dim, int32_t v_dim) {
   const uint64_t bytes = rows_bytes(n, floats) + HEED_WORKSPACE_BYTES(head_dim, v_dim);
-  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+  return size_or_zero(bytes);
 }
 
 // Floats of a row: q, k, v and context. Without wo the context is the result.

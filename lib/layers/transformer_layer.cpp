@@ -225,8 +225,9 @@ size_t heed_transformer_layer_min_bytes(const heed_transformer_layer *layer, int
   heed::check_objects_of_layer(check, layer);
   if (check.ok()) heed::check_transformer_shape(check, *layer);
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
-  const uint64_t bytes = check.ok() ? heed::least_bytes_apart(*layer, n) : 0;
-  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+  if (!check.ok()) return 0;
+  const uint64_t bytes = heed::least_bytes_apart(*layer, n);
+  return heed::size_or_zero(bytes);
 }
 
 size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t n) {
@@ -234,8 +235,8 @@ size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t
   heed::check_objects_of_layer(check, layer);
   if (check.ok()) heed::check_transformer_shape(check, *layer);
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
-  return check.ok() ? heed::layer_bytes(n, heed::floats_of(*layer), layer->attention->head_dim, layer->attention->v_dim)
-                    : 0;
+  if (!check.ok()) return 0;
+  return heed::layer_bytes(n, heed::floats_of(*layer), layer->attention->head_dim, layer->attention->v_dim);
 }
 
 heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,

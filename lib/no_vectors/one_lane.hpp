@@ -206,7 +206,7 @@ static void finish_one_lane(const tile &t, const partial &p) {
   for (int32_t r = 0; r < t.n_rows; r++, acc += t.acc_stride) {
     float *out = out_of(t, r);
     if (!p.acc) acc = out;
-    const float factor = reciprocal_or_zero(p.l[r]);
+    const float factor = reciprocal_of_row(p.l[r]);
     int32_t n = t.s->v_dim;
     const float *from = acc;
     if constexpr (V::own_tile) {
@@ -232,7 +232,7 @@ static HEED_NOINLINE void softmax_one_lane(const softmax_rows &b) {
     if (!scales_with_maximum) scale_one_lane(y, x, n, b.c), x = y;
     const float m = logits_one_lane<V>(y, x, n, b.c, b.sink);
     exponentials_one_lane<V>(y, n, sums, 0, m);
-    scale_one_lane(y, y, n, reciprocal_or_zero(tree_one_lane<V>(sums, n_sums) + exp2_one_lane<V>(b.sink, m)));
+    scale_one_lane(y, y, n, reciprocal_of_row(tree_one_lane<V>(sums, n_sums) + exp2_one_lane<V>(b.sink, m)));
   }
 }
 

@@ -51,7 +51,7 @@ struct output_words {
                                                               int32_t begin, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t output_step = w.of_file ? w.stride : 2;
-  const ptrdiff_t block_bytes = nibbles ? q4_0_bytes : q8_0_bytes;
+  const ptrdiff_t block_bytes = block_bytes_of(w.dtype);
   const ptrdiff_t block_stride = w.of_file ? block_bytes : block_bytes * w.stride;
   const unsigned char *p = w.data + begin / block_inputs * block_stride + column * output_step;
   const int32_t n = w.of_file ? smaller_of(w.n_out - column, panel_cols) : panel_cols;

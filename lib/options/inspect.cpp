@@ -82,8 +82,8 @@ void inspect_tile(const tile &t, const partial &p) {
   const call_rule &rule = rule_of(t);
   clear_outputs(t);
   for (int32_t r = 0; r < t.n_rows; r++) {
-    t.shift[r] = p.m[r] == negative_infinity ? 0.0f : p.m[r];
-    t.alpha[r] = p.l[r] == 0.0f ? 0.0f : 1.0f / p.l[r];
+    t.shift[r] = finite_maximum(p.m[r]);
+    t.alpha[r] = reciprocal_or_zero(p.l[r]);
   }
   tile second = t;
   second.again = true;

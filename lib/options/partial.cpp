@@ -219,7 +219,8 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
 size_t heed_partial_bytes(int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim) {
   heed::checker_of<1> check;
   heed::check_shape(check, batch, n_heads, n_q, v_dim, HEED_ARG_MEMORY);
-  return check.ok() ? sizeof(float) * heed::count_floats(batch, n_heads, n_q, v_dim) : 0;
+  if (!check.ok()) return 0;
+  return sizeof(float) * heed::count_floats(batch, n_heads, n_q, v_dim);
 }
 
 heed_status heed_partial_init(heed_partial *partial, int32_t batch, int32_t n_heads, int32_t n_q, int32_t v_dim,

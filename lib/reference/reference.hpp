@@ -44,8 +44,6 @@ float tree_sum(float *sums, int32_t n) {  // sums[n], overwritten; n is a power 
   return sums[0];
 }
 
-float reciprocal_or_zero(float l) { return l == 0.0f ? 0.0f : 1.0f / l; }
-
 // Row r of a tile as a tile of its own; its scores are in the first row's place.
 tile row_tile(const tile &t, int32_t r) {
   tile row = t;

@@ -122,7 +122,7 @@ struct int_attention_results {
 HEED_NOINLINE void attend_plainly(const heed_int_attention &call, int32_t *dots, int32_t *row,
                                   const int_attention_results &to) {
   const bool wide = call.out.dtype == HEED_INT16;
-  const int32_t group = int_quotient(call.n_heads, call.n_kv_heads), most = wide ? 32767 : 127;
+  const int32_t group = int_quotient(call.n_heads, call.n_kv_heads), most = greatest_output(wide);
   int_stream s = {};
   s.call = &call;
   for (int32_t h = 0; h < call.n_heads; h++)

@@ -191,8 +191,8 @@ HEED_INLINE float tree_sum(float *sums, int32_t n) {
   }
 }
 
-// Divides by zero, too, so that rows side by side are one division of vectors.
-HEED_INLINE float reciprocal_or_zero(float l) {
+// reciprocal_or_zero without a branch: it divides by zero, too, so that rows side by side are one division of vectors.
+HEED_INLINE float reciprocal_of_row(float l) {
   const float r = 1.0f / l;
   return l == 0.0f ? 0.0f : r;
 }

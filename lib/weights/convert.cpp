@@ -84,20 +84,22 @@ void row_from_format(const void *x, int32_t n, int32_t dtype, float scale, float
 heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
   const heed_status status = heed::check_narrow(x, y);
   if (status != HEED_OK) return status;
-  float *const scales = y.dtype == HEED_INT8 ? y.scales : nullptr;
-  for (int32_t r = 0; r < x.n_rows; r++)
+  for (int32_t r = 0; r < x.n_rows; r++) {
+    float *const scale = y.dtype == HEED_INT8 ? y.scales + r : nullptr;
     heed::row_to_format(x.data + r * x.row_stride, x.dim, y.dtype,
-                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r), heed::offset(scales, r));
+                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r), scale);
+  }
   return HEED_OK;
 }
 
 heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y) {
   const heed_status status = heed::check_widen(x, y);
   if (status != HEED_OK) return status;
-  const float *const scales = x.dtype == HEED_INT8 ? x.scales : nullptr;
-  for (int32_t r = 0; r < y.n_rows; r++)
-    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.dtype,
-                          heed::at_or_zero(scales, r), y.data + r * y.row_stride);
+  for (int32_t r = 0; r < y.n_rows; r++) {
+    const float scale = x.dtype == HEED_INT8 ? x.scales[r] : 0.0f;
+    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.dtype, scale,
+                          y.data + r * y.row_stride);
+  }
   return HEED_OK;
 }
 

@@ -1,4 +1,5 @@
 // heed_linear: a product with weights in any format and layout.
+#include "../checks/weights_code.hpp"
 #include "../checks/check_dtypes.hpp"
 #include "../isa_choice/front_door.hpp"
 #include "../kernel_contract/numbers.hpp"
@@ -33,9 +34,7 @@ void run_any_project(K k, const heed_matrix &x, const heed_weights &w, const flo
     return run_linear(k, x, floats, bias, y, executor);
   }
   const bool out_in = w.layout == HEED_OUT_IN;
-  const int32_t n_rows = out_in ? w.n_out : w.n_in;
-  const ptrdiff_t stride = n_rows > 1 ? w.row_stride : 0;  // a row alone may have any
-  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride, w.dtype, out_in}};
+  const product_of_stored product = {project_of(k)->project, {w.data, w.scales, stride_of_weights(w), w.dtype, out_in}};
   run_product(product, {x.data, x.row_stride, nullptr, 0, bias, y.data, y.row_stride, x.n_rows, w.n_in, w.n_out},
               executor);
 }
@@ -64,10 +63,8 @@ void check_weights(checker &check, const heed_weights &w, int32_t n_in, heed_arg
                   argument);
     check_format(check, w.dtype, argument);
     check_layout(check, w.layout, argument);
-    const bool out_in = w.layout == HEED_OUT_IN;
-    const int32_t n_rows = out_in ? w.n_out : w.n_in;
-    const int32_t dim = out_in ? w.n_in : w.n_out;
-    check.matrix(w.data, n_rows, dim, w.row_stride, access::read, argument, HEED_DTYPE_BYTES(w.dtype));
+    check.matrix(w.data, rows_of_weights(w), dim_of_weights(w), w.row_stride, access::read, argument,
+                 HEED_DTYPE_BYTES(w.dtype));
   }
   check.require(w.n_in == n_in, HEED_SHAPE_MISMATCH, argument);
   if (w.dtype == HEED_INT8 && !w.code) check_scales(check, w.scales, w.n_out, access::read, argument);

@@ -32,9 +32,8 @@ void read_numbers(const heed_weights &w, int32_t begin, int32_t output, piece &t
 void read_block(const heed_weights &w, int32_t begin, int32_t output, piece &to) {
   const ptrdiff_t stride = w.n_out > 1 ? w.row_stride : w.n_in;
   const stored_weights stored = {w.data, nullptr, stride, w.dtype, true};
-  const bool bytes = w.dtype == HEED_Q8_0;
   const auto *scale = static_cast<const unsigned char *>(w.data) +
-                      (output * stored.stride + begin) / block_inputs * (bytes ? q8_0_bytes : q4_0_bytes);
+                      (output * stored.stride + begin) / block_inputs * block_bytes_of(w.dtype);
   to.scale = scale[0] | static_cast<uint32_t>(scale[1]) << 8;
   for (int32_t k = 0; k < to.n; k++) to.bits[k] = static_cast<uint32_t>(block_number(stored, begin + k, output).number);
 }

@@ -9,15 +9,13 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------------ blocks
 
-constexpr ptrdiff_t block_bytes(int32_t dtype) { return dtype == HEED_Q8_0 ? q8_0_bytes : q4_0_bytes; }
-
 struct product_of_blocks {
   project_step step;
   stored_weights w;
   void operator()(const linear_block &b, int32_t first_column) const {
     stored_weights part = w;
     part.data =
-        static_cast<const unsigned char *>(w.data) + first_column * (w.stride / block_inputs * block_bytes(w.dtype));
+        static_cast<const unsigned char *>(w.data) + first_column * (w.stride / block_inputs * block_bytes_of(w.dtype));
     step(b, part);
   }
 };
@@ -47,7 +45,7 @@ void check_blocks(checker &check, const heed_weights &w, heed_argument argument)
     overflow = __builtin_mul_overflow(w.row_stride / block_inputs, static_cast<ptrdiff_t>(w.n_out - 1), &span) ||
                __builtin_add_overflow(extent, span, &extent);
   }
-  overflow = overflow || __builtin_mul_overflow(extent, block_bytes(w.dtype), &extent);
+  overflow = overflow || __builtin_mul_overflow(extent, block_bytes_of(w.dtype), &extent);
   check.require(!overflow, HEED_OVERFLOW, argument);
   if (check.ok()) check.memory(w.data, static_cast<size_t>(extent), access::read, argument);
 }
@@ -216,7 +214,7 @@ size_t heed_weights_packed_bytes(int32_t dtype, int32_t n_in, int32_t n_out) {
   check.count(n_out, HEED_MAX_COUNT, HEED_ARG_W);
   if (!check.ok()) return 0;
   const uint64_t bytes = packed_header_bytes + panels_bytes(dtype, n_in, n_out);
-  return bytes <= PTRDIFF_MAX ? static_cast<size_t>(bytes) : 0;
+  return size_or_zero(bytes);
 }
 
 heed_status heed_weights_open(heed_weights *w, const void *packed, size_t bytes) {

@@ -9,10 +9,7 @@ namespace {
 void check_bytes(checker &check, const heed_weights &w, heed_argument argument) {
   check.require(w.dtype == HEED_INT8 || w.dtype == HEED_UINT8, HEED_BAD_DTYPE, argument);
   check_layout(check, w.layout, argument);
-  const bool out_in = w.layout == HEED_OUT_IN;
-  const int32_t n_rows = out_in ? w.n_out : w.n_in;
-  const int32_t dim = out_in ? w.n_in : w.n_out;
-  check.matrix(w.data, n_rows, dim, w.row_stride, access::read, argument, 1);
+  check.matrix(w.data, rows_of_weights(w), dim_of_weights(w), w.row_stride, access::read, argument, 1);
   check.require(w.n_scales == 1 || w.n_scales == w.n_out, HEED_SHAPE_MISMATCH, argument);
   check_scales(check, w.scales, w.n_scales, access::read, argument);
   if (check.ok() && w.zero_points) check.memory(w.zero_points, static_cast<size_t>(w.n_scales), access::read, argument);

@@ -52,7 +52,7 @@ struct x86_256 {
   // Eight outputs of all rows whose factors are below 1: what is shifted then fits 32 bits.
   static HEED_INLINE void requantise_eight(const int_product &b, int32_t row, int32_t n_rows, const int32_t *acc,
                                            reg start, int32_t n) {
-    const int32_t most = b.wide ? 32767 : 127;
+    const int32_t most = greatest_output(b.wide);
     const reg high = set(most - b.y_zero_point), low = set(-most - 1 - b.y_zero_point),
               zero_point = set(b.y_zero_point);
     const four_factors first = factors_of(b.multipliers + 2 * n), second = factors_of(b.multipliers + 2 * n + 8);

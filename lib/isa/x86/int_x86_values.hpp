@@ -185,7 +185,7 @@ struct x86_values : x86_steps<M> {
       else
         M::store_clamped(static_cast<int8_t *>(out) + i, y);
     }
-    const int32_t most = wide ? 32767 : 127;
+    const int32_t most = greatest_output(wide);
     for (; i < n; i++) {
       const int32_t y = int_finished(a[i], f, zero_point, -most - 1, most);
       if (wide)

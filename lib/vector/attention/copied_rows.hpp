@@ -68,7 +68,7 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
                           s.v.stride,
                           s.v_dim,
                           0};
-  const chain from = b.first ? chain::zero : chain::scaled;
+  const chain from = chain_of_block(b.first);
   if (ragged)
     sum_ragged(o, from, t.n_rows, {t.first, t.last, begin}, V::sum_rows, sum_values<V>);
   else
@@ -151,7 +151,7 @@ static void merge(const tile &t, bool first) {
 template <class V>
 HEED_INLINE void reciprocals(float *factors, const float *l, int32_t n) {
   if constexpr (V::compact) {
-    for (int32_t r = 0; r < n; r++) factors[r] = reciprocal_or_zero(l[r]);
+    for (int32_t r = 0; r < n; r++) factors[r] = reciprocal_of_row(l[r]);
     return;
   }
   for (int32_t r = 0; r < n; r += V::lanes) {

@@ -247,7 +247,7 @@ static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
         add_value_piece<V>(t, b, p, r, 1, from, to, false, start);
       }
     };
-    const chain first = b.first ? chain::zero : chain::scaled;
+    const chain first = chain_of_block(b.first);
     for (int32_t r = 0; r < t.n_rows; r++) {
       if (begins) add(r, p.from, p.from, first);
       const key_range seen = seen_of_block(t, b, r);

@@ -226,7 +226,7 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;
   value_pieces<V, true> pieces(t, b);
   for (value_piece p; pieces.next(p);) {
-    chain start = b.first ? chain::zero : chain::scaled;
+    chain start = chain_of_block(b.first);
     if (p.from > b.from) start = chain::keep;
     add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, offset(ahead, p.acc));
   }

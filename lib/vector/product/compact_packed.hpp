@@ -132,7 +132,7 @@ static HEED_NOINLINE void gather_block(block_copy<V> &to, const unsigned char *f
 template <class V>
 static HEED_NOINLINE void add_compact_blocks(linear_block b, const any_words &w, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
-  const ptrdiff_t bytes = nibbles ? q4_0_bytes : q8_0_bytes, row = 4 * block_copy<V>::outputs;
+  const ptrdiff_t bytes = block_bytes_of(w.dtype), row = 4 * block_copy<V>::outputs;
   const unsigned char *from = w.data + column * (w.of_file ? w.stride : 2);
   if (!w.of_file && !nibbles)
     return compact_words_of_rows<V, word_kind::bytes>(

@@ -137,7 +137,7 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
     const unsigned char *from = w.data + (column + first) * w.stride;
     b.x = all.x;
     for (int32_t begin = 0; begin < all.depth;
-         begin += block_inputs, b.x += block_inputs, from += nibbles ? q4_0_bytes : q8_0_bytes) {
+         begin += block_inputs, b.x += block_inputs, from += block_bytes_of(w.dtype)) {
       b.depth = smaller_of(all.depth - begin, block_inputs);
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
@@ -149,7 +149,7 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
 // Words of a panel from `column` on.
 HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
-  const ptrdiff_t row = 4 * w.stride, of_block = nibbles ? q4_0_bytes : q8_0_bytes;
+  const ptrdiff_t row = 4 * w.stride, of_block = block_bytes_of(w.dtype);
   const word_kind kind = nibbles ? word_kind::nibbles : word_kind::bytes;
   if (w.dtype == stored_int8)
     return {w.data + row + 4 * column, w.data + 4 * column, row, 0, word_kind::scaled, false, nullptr};
@@ -246,7 +246,7 @@ static void multiply_blocks(const linear_block &b, const stored_weights &w) {
   if constexpr (big_endian) {
     multiply_blocks_plain<V>(b, w);
   } else {
-    const ptrdiff_t stride = w.stride / block_inputs * (w.dtype == stored_q8_0 ? q8_0_bytes : q4_0_bytes);
+    const ptrdiff_t stride = w.stride / block_inputs * block_bytes_of(w.dtype);
     multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.dtype, true, stride, b.n_cols});
   }
 }

@@ -10,6 +10,9 @@ namespace heed {
 // Where the chains start.
 enum class chain { zero, bias, keep, scaled };
 
+// Where the sums of p v start in the first block of keys, and in those behind it.
+HEED_INLINE chain chain_of_block(bool is_first) { return is_first ? chain::zero : chain::scaled; }
+
 struct sum_operands {
   const float *a;  // element (r, i) at a[r * a_row + i * a_depth]
   ptrdiff_t a_row, a_depth;

@@ -50,7 +50,7 @@ HEED_INLINE typename V::reg sums_of_row(const float *x, int32_t n, Step step) {
 }
 
 // 1 / sqrt(sum / n + eps), 0 where that is no number that one can divide by.
-HEED_INLINE float inverse_root(float sum, float n, float eps) { return reciprocal_or_zero(square_root(sum / n + eps)); }
+HEED_INLINE float inverse_root(float sum, float n, float eps) { return reciprocal_of_row(square_root(sum / n + eps)); }
 
 // Of each row, or nothing that is read. The mean is pivot + rest, which one float cannot hold.
 struct means_of_rows {

@@ -103,7 +103,7 @@ static void softmax(const softmax_rows &b) {
     });
     for (int32_t r = 0; b.sink > negative_infinity && r < rows; r++)
       factor[r] += first_lane<V>(exp2_nonpositive<V>(V::set(b.sink - shift[r])));
-    each_eight<V>(rows, [&](int32_t r) HEED_INLINED { factor[r] = reciprocal_or_zero(factor[r]); });
+    each_eight<V>(rows, [&](int32_t r) HEED_INLINED { factor[r] = reciprocal_of_row(factor[r]); });
     for (int32_t r = 0; r < rows; r++) multiply_row<V>(y + r * b.y_stride, n, V::set(factor[r]));
   }
 }
