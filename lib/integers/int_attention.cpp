@@ -1,7 +1,10 @@
 // heed_int_attention_run, and how much memory it wants.
 #include "int_check.hpp"
 #include "../isa_choice/int_door.hpp"
+#include "int_functions.hpp"
 #include "int_plan.hpp"
+
+void heed::run_int_attention(int_kernel k, const heed_int_attention &call) { run_int_call(k, call); }
 
 heed_status heed_int_attention_run(const heed_int_attention *call) {
   const heed_status status = heed::check_int_attention(call, false);

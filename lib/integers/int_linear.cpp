@@ -4,6 +4,7 @@
 #include "int_check.hpp"
 #include "../isa_choice/int_door.hpp"
 #include "heed/int_products.h"
+#include "int_functions.hpp"
 #include "int_share.hpp"
 
 namespace heed {
@@ -12,7 +13,7 @@ namespace {
 static_assert(sizeof(heed_multiplier) == 2 * sizeof(int32_t) && int_most_depth == HEED_INT_MAX_IN, "kernels know them");
 
 // Packed weights are a panel of 64 outputs after another.
-void run_panels(void (*project)(const int_product &), const int_product &b, const unsigned char *panels, int32_t n_out,
+void run_panels(int_product_step project, const int_product &b, const unsigned char *panels, int32_t n_out,
                 int32_t first) {
   const ptrdiff_t output_bytes =
       static_cast<ptrdiff_t>(packed_output_bytes(stored_int8, static_cast<uint64_t>(b.depth)));
@@ -29,7 +30,7 @@ void run_panels(void (*project)(const int_product &), const int_product &b, cons
 }
 
 struct int_product_job {
-  void (*project)(const int_product &);  // alone: a table would link the product of floats, too
+  int_product_step project;
   int_product whole;
   const unsigned char *panels;  // or null
   pieces parts;
@@ -100,13 +101,12 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
 
 using namespace heed;
 
-heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias, const heed_multiplier *multipliers,
-                            heed_int_matrix_out y, const heed_executor *executor) {
-  const heed_status status = check_int_project(x, w, bias, multipliers, y, executor);
-  if (status != HEED_OK) return status;
+void heed::run_int_linear(int_product_step step, const heed_int_matrix &x, const heed_weights &w, const int32_t *bias,
+                          const heed_multiplier *multipliers, const heed_int_matrix_out &y,
+                          const heed_executor *executor) {
   const bool several = x.n_rows > 1;  // a row alone may have any stride
   int_product_job job = {};
-  job.project = int_products_of(int_kernel_in_use())->project;
+  job.project = step;
   job.panels = w.layout == HEED_PACKED ? static_cast<const unsigned char *>(w.data) : nullptr;
   int_product &b = job.whole;
   b.x = static_cast<const int8_t *>(x.data);
@@ -127,5 +127,12 @@ heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bi
     run_on_workers(job, executor);
   else
     run_product_piece(job, 0, b.n_rows);
-  return HEED_OK;
+}
+
+heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias, const heed_multiplier *multipliers,
+                            heed_int_matrix_out y, const heed_executor *executor) {
+  const heed_status status = check_int_project(x, w, bias, multipliers, y, executor);
+  if (status == HEED_OK)
+    run_int_linear(int_products_of(int_kernel_in_use())->project, x, w, bias, multipliers, y, executor);
+  return status;
 }

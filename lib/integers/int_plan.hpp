@@ -179,7 +179,7 @@ inline int32_t int_workers(const heed_int_attention &call) {
 constexpr int32_t least_tile_rows = 16;  // of tiles that are cut for threads
 
 template <class K>
-void run_int_attention(K k, const heed_int_attention &call) {
+void run_int_call(K k, const heed_int_attention &call) {
   int_job<K> job;
   job.k = k;
   job.call = &call;

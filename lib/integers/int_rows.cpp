@@ -2,6 +2,7 @@
 #include "../kernel_contract/int_row_steps.hpp"
 #include "int_check.hpp"
 #include "heed/int_rows.h"
+#include "int_functions.hpp"
 #include "int_share.hpp"
 
 namespace heed {
@@ -187,14 +188,11 @@ HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_in
   return check.finish();
 }
 
-heed_status run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
-                     const heed_int_matrix_out &y, const heed_executor *executor) {
-  const heed_status status = check_int_norm(x, norm, y, executor);
-  if (status != HEED_OK) return status;
+void run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
+              const heed_int_matrix_out &y, const heed_executor *executor) {
   row_job job = job_of(row, x, y);
   job.norm = norm;
   run_int_rows(job, 12, executor);
-  return HEED_OK;
 }
 
 HEED_NOINLINE heed_status check_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
@@ -214,57 +212,86 @@ HEED_NOINLINE heed_status check_lookup(const heed_int_matrix &x, const int8_t *t
 
 using namespace heed;
 
-heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matrix b, heed_multiplier of_b,
-                         heed_int_matrix_out y, const heed_executor *executor) {
-  const multiplier first = {of_a.m, of_a.e}, second = {of_b.m, of_b.e};
-  const heed_status status = check_rows(a, HEED_ARG_A, &b, first, second, y, executor);
-  if (status != HEED_OK) return status;
+void heed::run_int_add(const heed_int_matrix &a, heed_multiplier of_a, const heed_int_matrix &b, heed_multiplier of_b,
+                       const heed_int_matrix_out &y, const heed_executor *executor) {
   row_job job = job_of(add_row, a, y);
   job.b = b;
-  job.sum = sum_of(first, second);
+  job.sum = sum_of({of_a.m, of_a.e}, {of_b.m, of_b.e});
   run_int_rows(job, 6, executor);
-  return HEED_OK;
+}
+
+void heed::run_int_multiply(const heed_int_matrix &a, const heed_int_matrix &b, heed_multiplier factor,
+                            const heed_int_matrix_out &y, const heed_executor *executor) {
+  row_job job = job_of(multiply_row, a, y);
+  job.b = b;
+  job.factor = {factor.m, factor.e};
+  run_int_rows(job, 5, executor);
+}
+
+void heed::run_int_rescale(const heed_int_matrix &x, heed_multiplier factor, const heed_int_matrix_out &y,
+                           const heed_executor *executor) {
+  row_job job = job_of(rescale_row, x, y);
+  job.factor = {factor.m, factor.e};
+  run_int_rows(job, 4, executor);
+}
+
+void heed::run_int_layer_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
+                              const heed_executor *executor) {
+  run_norm(norm_row<true>, x, norm, y, executor);
+}
+
+void heed::run_int_rms_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
+                            const heed_executor *executor) {
+  run_norm(norm_row<false>, x, norm, y, executor);
+}
+
+void heed::run_int_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
+                          const heed_executor *executor) {
+  row_job job = job_of(lookup_row, x, y);
+  job.table = table;
+  run_int_rows(job, 1, executor);
+}
+
+heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matrix b, heed_multiplier of_b,
+                         heed_int_matrix_out y, const heed_executor *executor) {
+  const heed_status status = check_rows(a, HEED_ARG_A, &b, {of_a.m, of_a.e}, {of_b.m, of_b.e}, y, executor);
+  if (status == HEED_OK) run_int_add(a, of_a, b, of_b, y, executor);
+  return status;
 }
 
 heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor, heed_int_matrix_out y,
                               const heed_executor *executor) {
   const multiplier m = {factor.m, factor.e};
   const heed_status status = check_rows(a, HEED_ARG_A, &b, m, m, y, executor);
-  if (status != HEED_OK) return status;
-  row_job job = job_of(multiply_row, a, y);
-  job.b = b;
-  job.factor = m;
-  run_int_rows(job, 5, executor);
-  return HEED_OK;
+  if (status == HEED_OK) run_int_multiply(a, b, factor, y, executor);
+  return status;
 }
 
 heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
                              const heed_executor *executor) {
   const multiplier m = {factor.m, factor.e};
   const heed_status status = check_rows(x, HEED_ARG_X, nullptr, m, m, y, executor);
-  if (status != HEED_OK) return status;
-  row_job job = job_of(rescale_row, x, y);
-  job.factor = m;
-  run_int_rows(job, 4, executor);
-  return HEED_OK;
+  if (status == HEED_OK) run_int_rescale(x, factor, y, executor);
+  return status;
 }
 
 heed_status heed_int_layer_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                                 const heed_executor *executor) {
-  return run_norm(norm_row<true>, x, norm, y, executor);
+  const heed_status status = check_int_norm(x, norm, y, executor);
+  if (status == HEED_OK) run_int_layer_norm(x, norm, y, executor);
+  return status;
 }
 
 heed_status heed_int_rms_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                               const heed_executor *executor) {
-  return run_norm(norm_row<false>, x, norm, y, executor);
+  const heed_status status = check_int_norm(x, norm, y, executor);
+  if (status == HEED_OK) run_int_rms_norm(x, norm, y, executor);
+  return status;
 }
 
 heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
                             const heed_executor *executor) {
   const heed_status status = check_lookup(x, table, y, executor);
-  if (status != HEED_OK) return status;
-  row_job job = job_of(lookup_row, x, y);
-  job.table = table;
-  run_int_rows(job, 1, executor);
-  return HEED_OK;
+  if (status == HEED_OK) run_int_lookup(x, table, y, executor);
+  return status;
 }

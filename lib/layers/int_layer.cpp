@@ -2,6 +2,8 @@
 // only keys and values grow with n.
 #include "../tasks/tasks.hpp"
 #include "../cache/int_cache.hpp"
+#include "../integers/int_functions.hpp"
+#include "../isa_choice/int_door.hpp"
 #include "int_layer.hpp"
 
 namespace heed {
@@ -11,6 +13,9 @@ constexpr int32_t most_piece_rows = 32;
 
 struct layer_pass {
   const heed_int_layer *layer;
+  int_kernel kernel;
+  int_product_step product;
+  heed_status *failed;  // what a norm of the caller's own returned, if that is not HEED_OK
   heed_int_matrix x;
   heed_int_matrix_out y;
   int32_t before;          // rows of x before those of y; less than 0 if rows of y stand before those of x
@@ -37,25 +42,36 @@ HEED_NOINLINE M piece_of(M m, int32_t begin, int32_t n) {
   return m;
 }
 
-// What cannot fail any more: everything was checked before the first row.
-void project(const heed_int_matrix_out &x, const heed_int_projection &l, const heed_int_matrix_out &y) {
-  (void)heed_int_linear(rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
+// All arguments were checked before the first row: the steps are those without checks.
+void project(const layer_pass &p, const heed_int_matrix_out &x, const heed_int_projection &l,
+             const heed_int_matrix_out &y) {
+  run_int_linear(p.product, rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
+}
+
+void normalise(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y) {
+  heed_int_norm_function *const function = p.layer->norm;
+#ifndef HEED_SINGLE  // firmware links the norm that its layer names, and no other
+  if (function == heed_int_layer_norm) return run_int_layer_norm(x, norm, y, nullptr);
+  if (function == heed_int_rms_norm) return run_int_rms_norm(x, norm, y, nullptr);
+#endif
+  const heed_status status = function(x, norm, y, nullptr);
+  if (status != HEED_OK) __atomic_store_n(p.failed, status, __ATOMIC_RELAXED);
 }
 
 // H of a sublayer: int8 rows for its products.
-void open(const heed_int_layer &l, const heed_int_matrix &x, const heed_int_norm &norm, heed_multiplier factor,
-          const heed_int_matrix_out &h) {
-  if (l.norm_first)
-    (void)l.norm(x, norm, h, nullptr);
+void begin_sublayer(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm, heed_multiplier factor,
+                    const heed_int_matrix_out &h) {
+  if (p.layer->norm_first)
+    normalise(p, x, norm, h);
   else
-    (void)heed_int_rescale(x, factor, h, nullptr);
+    run_int_rescale(x, factor, h, nullptr);
 }
 
 // x * of_x + f * of_f, and with norms last the norm of that.
-void close(const heed_int_layer &l, const heed_int_matrix &x, heed_multiplier of_x, const heed_int_matrix_out &f,
-           heed_multiplier of_f, const heed_int_norm &norm, const heed_int_matrix_out &y) {
-  (void)heed_int_add(x, of_x, rows_of(f), of_f, y, nullptr);
-  if (!l.norm_first) (void)l.norm(rows_of(y), norm, y, nullptr);
+void end_sublayer(const layer_pass &p, const heed_int_matrix &x, heed_multiplier of_x, const heed_int_matrix_out &f,
+                  heed_multiplier of_f, const heed_int_norm &norm, const heed_int_matrix_out &y) {
+  run_int_add(x, of_x, rows_of(f), of_f, y, nullptr);
+  if (!p.layer->norm_first) normalise(p, rows_of(y), norm, y);
 }
 
 // A worker's memory: rows of H or G, rows of C wo or U w_down, and what lies between them.
@@ -83,9 +99,9 @@ void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const ptrdiff_t at = static_cast<ptrdiff_t>(begin) * key_dim(l);
   int8_t *const k = l.cache ? m.inner : p.k + at;
   int8_t *const v = l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
-  open(l, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
-  project(h, l.wk, bytes_of(k, n, key_dim(l), l.k_zero));
-  project(h, l.wv, bytes_of(v, n, key_dim(l), l.v_zero));
+  begin_sublayer(p, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
+  project(p, h, l.wk, bytes_of(k, n, key_dim(l), l.k_zero));
+  project(p, h, l.wv, bytes_of(v, n, key_dim(l), l.v_zero));
   if (l.cache) l.cache->code->store(*l.cache, begin, n, k, v);
 }
 
@@ -106,25 +122,25 @@ void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8
   call.k.zero_point = l.k_zero;
   call.v.zero_point = l.v_zero;
   call.out.zero_point = l.c_zero;
-  (void)heed_int_attention_run(&call);
+  run_int_attention(p.kernel, call);
 }
 
-void run_hidden(const heed_int_layer &l, const heed_int_matrix_out &g, int8_t *inner,
-                const heed_int_matrix_out &result) {
+void run_hidden(const layer_pass &p, const heed_int_matrix_out &g, int8_t *inner, const heed_int_matrix_out &result) {
+  const heed_int_layer &l = *p.layer;
   const int32_t n = g.n_rows;
   const heed_int_matrix_out hidden = bytes_of(inner, n, l.ffn_dim, l.u_zero);
   if (is_gated(l)) {
     const heed_int_matrix_out gate = bytes_of(inner + static_cast<ptrdiff_t>(n) * l.ffn_dim, n, l.ffn_dim, l.gate_zero);
     const heed_int_matrix_out up = bytes_of(inner, n, l.ffn_dim, l.up_zero);
-    project(g, l.w_gate, gate);
-    (void)heed_int_lookup(rows_of(gate), l.activation, gate, nullptr);
-    project(g, l.w_up, up);
-    (void)heed_int_multiply(rows_of(gate), rows_of(up), l.gate, hidden, nullptr);
+    project(p, g, l.w_gate, gate);
+    run_int_lookup(rows_of(gate), l.activation, gate, nullptr);
+    project(p, g, l.w_up, up);
+    run_int_multiply(rows_of(gate), rows_of(up), l.gate, hidden, nullptr);
   } else {
-    project(g, l.w_up, hidden);
-    (void)heed_int_lookup(rows_of(hidden), l.activation, hidden, nullptr);
+    project(p, g, l.w_up, hidden);
+    run_int_lookup(rows_of(hidden), l.activation, hidden, nullptr);
   }
-  project(hidden, l.w_down, result);
+  project(p, hidden, l.w_down, result);
 }
 
 // All else of rows [begin, begin + n).
@@ -136,14 +152,14 @@ void run_piece(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
                             g = bytes_of(m.h, n, l.model_dim, l.g_zero),
                             result = heed_int_matrix_out_of(m.result, HEED_INT16, n, l.model_dim, 0);
   int8_t *const context = m.inner + static_cast<ptrdiff_t>(n) * context_dim(l);
-  open(l, x, l.norm1, l.to_h, h);
-  project(h, l.wq, bytes_of(m.inner, n, context_dim(l), l.q_zero));
+  begin_sublayer(p, x, l.norm1, l.to_h, h);
+  project(p, h, l.wq, bytes_of(m.inner, n, context_dim(l), l.q_zero));
   attend(p, begin, n, m.inner, context, m.workspace);
-  project(bytes_of(context, n, context_dim(l), l.c_zero), l.wo, result);
-  close(l, x, l.of_x, result, l.of_attention, l.norm1, a);
-  open(l, rows_of(a), l.norm2, l.to_g, g);
-  run_hidden(l, g, m.inner, result);
-  close(l, rows_of(a), l.of_a, result, l.of_hidden, l.norm2, a);
+  project(p, bytes_of(context, n, context_dim(l), l.c_zero), l.wo, result);
+  end_sublayer(p, x, l.of_x, result, l.of_attention, l.norm1, a);
+  begin_sublayer(p, rows_of(a), l.norm2, l.to_g, g);
+  run_hidden(p, g, m.inner, result);
+  end_sublayer(p, rows_of(a), l.of_a, result, l.of_hidden, l.norm2, a);
 }
 
 // ------------------------------------------------------------------------------------------------------------ threads
@@ -210,13 +226,18 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
   heed_int_cache *const cache = layer->cache;
   const int32_t at_once = cache && is_ring(cache->shape) ? cache->shape.spare + 1 : x.n_rows;
   const int32_t before = rows_before(*layer, x.n_rows), end = before + y.n_rows;
+  const int_kernel kernel = int_kernel_in_use();
+  heed_status failed = HEED_OK;
   for (int32_t begin = 0; begin < x.n_rows; begin += at_once) {
     const int32_t left = x.n_rows - begin, n = smaller_of(left, at_once);
     layer_pass pass = pass_of(*layer, piece_of(x, begin, n), y, memory, executor);
     pass.before = before - begin;
+    pass.kernel = kernel;
+    pass.product = int_products_of(kernel)->project;
+    pass.failed = &failed;
     run_pieces(pass, 0, n, run_keys);
     if (cache) cache->code->count(*cache, n);
     run_pieces(pass, larger_of(pass.before, 0), smaller_of(end - begin, n), run_piece);
   }
-  return HEED_OK;
+  return failed;
 }
