@@ -1,55 +1,11 @@
 // Norms, activations and sums of rows.
 #include "../isa_choice/front_door.hpp"
-#include "../tasks/tasks.hpp"
+#include "../tasks/row_tasks.hpp"
 #include "../tasks/run.hpp"
 #include "../checks/validate.hpp"
 
 namespace heed {
 namespace {
-
-// ------------------------------------------------------------------------------------------------------- rows
-
-norm_rows rows_from(norm_rows rows, int32_t begin, int32_t n) {
-  rows.x += begin * rows.x_stride;
-  rows.y += begin * rows.y_stride;
-  rows.n_rows = n;
-  return rows;
-}
-
-element_rows rows_from(element_rows rows, int32_t begin, int32_t n) {
-  rows.x += begin * rows.x_stride;
-  rows.y += begin * rows.y_stride;
-  if (rows.other) rows.other += begin * rows.other_stride;
-  rows.n_rows = n;
-  const bool no_gaps =
-      rows.x_stride == rows.dim && rows.y_stride == rows.dim && (!rows.other || rows.other_stride == rows.dim);
-  if (no_gaps || n == 1) {  // a row of 8 would be all tail
-    rows.dim *= n;
-    rows.n_rows = 1;
-  }
-  return rows;
-}
-
-template <class Rows>
-struct rows_job {
-  void (*step)(const Rows &rows);
-  Rows all;
-  pieces parts;
-};
-
-template <class Rows>
-void rows_task(void *context, int32_t index, int32_t) {
-  const auto &job = *static_cast<const rows_job<Rows> *>(context);
-  job.step(rows_from(job.all, job.parts.begin(index), job.parts.size(index)));
-}
-
-// work: operations for an element.
-template <class Rows>
-void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const heed_executor *executor) {
-  const float total = static_cast<float>(all.n_rows) * static_cast<float>(all.dim) * work;
-  rows_job<Rows> job = {step, all, cut(all.n_rows, 1, 1, total, executor)};
-  run_tasks(executor, job.parts.n, rows_task<Rows>, &job);
-}
 
 // ----------------------------------------------------------------------------------------------------- checks
 
@@ -96,7 +52,7 @@ heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const 
 template <class K>
 void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
                  const heed_executor *executor) {
-  run_pairs(row_steps_of(k)->add, 8.0f, a, b, y, executor);
+  run_pairs(row_steps_of(k)->add, work_of_add, a, b, y, executor);
 }
 
 }  // namespace
@@ -131,7 +87,7 @@ heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias,
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
     heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm,
-                   heed::norm_of(x, weight, bias, eps, y), 4.0f, executor);
+                   heed::norm_of(x, weight, bias, eps, y), heed::work_of_rms_norm, executor);
   return status;
 }
 
@@ -141,7 +97,8 @@ heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const flo
   if (status != HEED_OK) return status;
   heed::norm_rows rows = heed::norm_of(x, weight, bias, eps, y);
   rows.plus_one = true;
-  heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, rows, 4.0f, executor);
+  heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, rows, heed::work_of_rms_norm,
+                 executor);
   return HEED_OK;
 }
 
@@ -150,49 +107,55 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
     heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->layer_norm,
-                   heed::norm_of(x, weight, bias, eps, y), 6.0f, executor);
+                   heed::norm_of(x, weight, bias, eps, y), heed::work_of_layer_norm, executor);
   return status;
 }
 
 heed_status heed_gelu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu, 48.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu, heed::work_of_gelu, x, up, y,
+                    executor);
   return status;
 }
 
 heed_status heed_gelu_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu_tanh, 32.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->gelu_tanh, heed::work_of_gelu_tanh, x, up, y,
+                    executor);
   return status;
 }
 
 heed_status heed_silu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->silu, 29.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->silu, heed::work_of_silu, x, up, y,
+                    executor);
   return status;
 }
 
 heed_status heed_relu(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->relu, 2.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->relu, heed::work_of_relu, x, up, y,
+                    executor);
   return status;
 }
 
 heed_status heed_tanh(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->tanh, 40.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->tanh, heed::work_of_tanh, x, up, y,
+                    executor);
   return status;
 }
 
 heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out y, const heed_executor *executor) {
   const heed_status status = heed::check_activation(x, up, y, executor);
   if (status == HEED_OK)
-    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->sigmoid, 28.0f, x, up, y, executor);
+    heed::run_pairs(heed::row_steps_of(heed_front_door::kernel(executor))->sigmoid, heed::work_of_sigmoid, x, up, y,
+                    executor);
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include "../cache/cache.hpp"
 #include "../options/options.hpp"
 #include "layer.hpp"
+#include "own_functions.hpp"
 #include "../checks/rope_code.hpp"
 #include "../tasks/run.hpp"
 
@@ -50,7 +51,6 @@ namespace {
 HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
                                     const float *weight, const float *bias) {
   const heed_attention_layer &l = *c.layer;
-  const layer_executor executor(k, c.executor);
   const int32_t n = c.y.n_rows, width = n_heads * l.head_dim;
   int32_t done = 0;
   heed_status status = HEED_OK;
@@ -61,8 +61,8 @@ HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, fl
     float *const from = data + static_cast<ptrdiff_t>(done) * width;
     const int32_t n_rows = l.qk_norm_whole ? some : some * n_heads;
     const int32_t dim = l.qk_norm_whole ? width : l.head_dim;
-    status = l.qk_norm(heed_matrix_of(from, n_rows, dim), weight, bias, l.qk_eps, heed_matrix_out_of(from, n_rows, dim),
-                       executor.get());
+    status = run_norm(k, l.qk_norm, heed_matrix_of(from, n_rows, dim), weight, bias, l.qk_eps,
+                      heed_matrix_out_of(from, n_rows, dim), c.executor);
   }
   return status;
 }

@@ -183,7 +183,7 @@ inline heed_matrix_out rows_from(const heed_matrix_out &m, int32_t begin, int32_
 
 // Small layers on several threads: stripes of rows instead of one function after another.
 #ifndef HEED_SINGLE  // one file is for boards
-bool repays_stripes(const transformer_pass &c);
+bool repays_stripes(kernel_handle k, const transformer_pass &c);
 heed_status run_stripes(kernel_handle k, const transformer_pass &c);
 #endif
 

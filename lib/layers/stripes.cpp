@@ -3,34 +3,17 @@
 // for each other three times instead of twelve, and rows stay in the caches of a core. On two cores of different
 // third-level caches KWT-1 takes four fifths of its time on one, where single functions gained nothing; on two of the
 // same three fifths.
-#include "../tasks/tasks.hpp"
 #include "layer.hpp"
+#include "own_functions.hpp"
 #include "../tasks/run.hpp"
 
 namespace heed {
 namespace {
 
-// heed's own functions as steps of a kernel, for some rows at a time on any thread. A function of the caller's is not
-// among them: it is called once, with all rows.
-using norm_step = decltype(row_steps::layer_norm);
-using activation_step = decltype(row_steps::gelu);
-
-norm_step step_of(const row_steps &steps, heed_norm *norm) {
-  if (norm == heed_layer_norm) return steps.layer_norm;
-  return norm == heed_rms_norm || norm == heed_rms_norm_plus_one ? steps.rms_norm : nullptr;
-}
-activation_step step_of(const row_steps &steps, heed_activation *activation) {
-  if (activation == heed_gelu) return steps.gelu;
-  if (activation == heed_gelu_tanh) return steps.gelu_tanh;
-  if (activation == heed_silu) return steps.silu;
-  if (activation == heed_tanh) return steps.tanh;
-  if (activation == heed_sigmoid) return steps.sigmoid;
-  return activation == heed_relu ? steps.relu : nullptr;
-}
-bool is_own(const heed_transformer_layer &l) {
-  const bool norm = l.norm == heed_layer_norm || l.norm == heed_rms_norm || l.norm == heed_rms_norm_plus_one;
-  return norm && (l.activation == heed_gelu || l.activation == heed_gelu_tanh || l.activation == heed_silu ||
-                  l.activation == heed_relu || l.activation == heed_tanh || l.activation == heed_sigmoid);
+// A function of the caller's is called once, with all rows: such a layer has no stripes.
+bool is_own(kernel_handle k, const heed_transformer_layer &l) {
+  const row_steps &steps = *row_steps_of(k);
+  return own_norm_of(steps, l.norm).step && own_activation_of(steps, l.activation).step;
 }
 
 // ----------------------------------------------------------------------------------------------------------- stripes
@@ -74,8 +57,8 @@ some_rows rows_of(const stripes &s, int32_t index, int32_t worker) {
           rows_from(c.attention.y, begin, n),
           s.hidden + static_cast<size_t>(worker) * s.worker_floats,
           nullptr,
-          step_of(steps, c.layer->norm),
-          step_of(steps, c.layer->activation),
+          own_norm_of(steps, c.layer->norm).step,
+          own_activation_of(steps, c.layer->activation).step,
           c.layer->norm == heed_rms_norm_plus_one};
 }
 
@@ -101,9 +84,9 @@ void output_task(void *context, int32_t index, int32_t worker) {
 }  // namespace
 
 // Where each worker's share of weights lies in its second-level cache, and hidden rows of all workers find room.
-bool repays_stripes(const transformer_pass &c) {
+bool repays_stripes(kernel_handle k, const transformer_pass &c) {
   constexpr int64_t most_weights = 65536;
-  if (!c.attention.executor || !is_own(*c.layer) || c.layer->cross || c.layer->attention->cross) return false;
+  if (!c.attention.executor || !is_own(k, *c.layer) || c.layer->cross || c.layer->attention->cross) return false;
   const widths w = widths_of(*c.layer->attention);
   const int64_t widest = larger_of(w.q, w.context);
   if ((larger_of(widest, c.layer->ffn_dim)) * c.x.dim > most_weights) return false;

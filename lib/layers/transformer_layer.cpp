@@ -53,7 +53,7 @@ namespace {
 heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
   c.attention.y.n_rows = c.x.n_rows;
 #ifndef HEED_SINGLE
-  if (repays_stripes(c)) return run_stripes(k, c);
+  if (repays_stripes(k, c)) return run_stripes(k, c);
 #endif
   return run_sublayers(
       {k, c.layer, c.x, c.y, c.attention.y, c.attention.rows, c.attention.executor, nullptr, nullptr, false},

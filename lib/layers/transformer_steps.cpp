@@ -1,6 +1,7 @@
 // What the sublayers of a transformer layer are made of besides attention, for some of its rows.
 #include "../isa_choice/front_door.hpp"
 #include "layer.hpp"
+#include "own_functions.hpp"
 #include "../tasks/run.hpp"
 
 namespace heed {
@@ -29,8 +30,7 @@ HEED_NOINLINE heed_status normalise(const some_rows &r, const heed_matrix &x, no
     r.norm({x.data, x.row_stride, w.weight, w.bias, r.layer->eps, y.data, y.row_stride, y.n_rows, y.dim, r.plus_one});
     return HEED_OK;
   }
-  const layer_executor executor(r.k, r.executor);
-  return r.layer->norm(x, w.weight, w.bias, r.layer->eps, y, executor.get());
+  return run_norm(r.k, r.layer->norm, x, w.weight, w.bias, r.layer->eps, y, r.executor);
 }
 
 HEED_NOINLINE heed_status activate(const some_rows &r, const heed_matrix &x, const heed_matrix &up,
@@ -39,8 +39,7 @@ HEED_NOINLINE heed_status activate(const some_rows &r, const heed_matrix &x, con
     r.activation({x.data, x.row_stride, up.data, up.row_stride, y.data, y.row_stride, y.n_rows, y.dim});
     return HEED_OK;
   }
-  const layer_executor executor(r.k, r.executor);
-  return r.layer->activation(x, up, y, executor.get());
+  return run_activation(r.k, r.layer->activation, x, up, y, r.executor);
 }
 
 // Value and gate side by side in each of these rows: the result takes the gate's place.
