@@ -1,5 +1,6 @@
 # awk -f tests/rooms.awk FILE...: the rooms of lib and which may include which. A room may include itself, what stands before it
-# in its row below, and, where the row says "api", the public headers. Prints what breaks that; exit status 1 if anything does.
+# in its row below, and, where the row says "public", the public headers. Lines "LINK file file symbol" say what an object refers
+# to (room_links.sh). Prints what breaks that; exit status 1 if anything does.
 BEGIN {
   allow(".", "")                                            # arithmetic.hpp; single.cpp is the sum of all
   allow("kernel_contract", ".")
@@ -21,7 +22,7 @@ BEGIN {
   allow("integers", ". kernel_contract checks isa_choice tasks cache public")
   allow("layers", ". kernel_contract checks isa_choice tasks options weights cache integers public")
   allow("api", ". kernel_contract checks isa_choice tasks options weights cache layers public")
-  allow("selftest", ". kernel_contract reference checks isa_choice tasks options cache integers api public")
+  allow("selftest", ". kernel_contract reference checks isa_choice tasks options weights cache integers api public")
   allow("openmp", "public")
   allow("threads", "public")
 }
@@ -45,6 +46,18 @@ function room_of(path,   parts, n, i, depth, kept, room) {
   return room ~ /^isa\// ? "isa" : room  # its folders are families of processors
 }
 FILENAME ~ /lib\/single\.cpp$/ { next }
+# What is linked has one exception more: lists of kernels name them all, and layers compare the norm and the activation that their
+# caller named with the public functions.
+$1 == "LINK" {
+  from = room_of($2)
+  to = room_of($3)
+  if ((from, to) in may) next
+  if (from == "isa_choice" && to == "isa") next
+  if (from == "integers" && $4 ~ /int_plain_rows/) next
+  if (from == "layers" && to == "api" && $4 ~ /^heed_(layer_norm|rms_norm|rms_norm_plus_one|gelu|gelu_tanh|silu|relu|tanh|sigmoid)$/) next
+  print $2 ": " from " may not refer to " to " (" $4 " of " $3 ")"
+  failed = 1
+}
 /^ *#include "/ {
   split($0, quoted, "\"")
   folder = FILENAME

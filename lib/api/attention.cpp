@@ -2,24 +2,9 @@
 #include "../isa_choice/front_door.hpp"
 #include "../options/options.hpp"
 #include "../tasks/attention_plan.hpp"
+#include "../tasks/run.hpp"
 
 namespace heed {
-namespace {
-
-// Ends with calls, so that it needs no stack meanwhile.
-template <class K>
-HEED_INLINE void run_call(K k, const heed_attention &call) {
-  if (const option_engine *engine = engine_of(call)) return engine->run(address_of(k), call);
-  run_streams(k, call, nullptr);
-}
-
-}  // namespace
-
-void run_attention(const kernel *k, const heed_attention &call) { run_call(k, call); }
-#ifdef HEED_SINGLE
-void run_attention(fixed_kernel k, const heed_attention &call) { run_call(k, call); }
-#endif
-
 namespace {
 
 // Arrays that a cache or options bring instead of the call's own.
@@ -91,7 +76,7 @@ HEED_NOINLINE heed_status check_self_attention(const heed_matrix &x, float scale
 heed_status heed_attention_run(const heed_attention *call) {
   const heed_status status = heed::check_attention(call);
   if (status != HEED_OK) return status;
-  heed::run_call(heed_front_door::kernel(call->executor), *call);
+  heed::run_attention(heed_front_door::kernel(call->executor), *call);
   return HEED_OK;
 }
 

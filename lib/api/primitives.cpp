@@ -1,18 +1,10 @@
 #include "../isa_choice/front_door.hpp"
 #include "../tasks/pieces.hpp"
+#include "../tasks/run.hpp"
 #include "../checks/validate.hpp"
 
 namespace heed {
 namespace {
-
-template <class K>
-struct linear_of {
-  K k;
-  void operator()(linear_block b, int32_t first_column) const {
-    b.w += first_column;
-    products_of(k)->linear(b);
-  }
-};
 
 template <class K>
 struct softmax_job {
@@ -41,32 +33,6 @@ void check_product(checker &check, const heed_matrix &a, heed_argument a_name, c
   check.require(y.n_rows == a.n_rows && y.dim == b.dim, HEED_SHAPE_MISMATCH, y_name);
   check.executor(executor);
 }
-
-template <class K>
-void run_any_linear(K k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                    const heed_executor *executor) {
-  run_product(linear_of<K>{k},
-              {x.data, x.row_stride, w.data, w.row_stride, bias, y.data, y.row_stride, x.n_rows, x.dim, w.dim},
-              executor);
-}
-
-}  // namespace
-
-void run_linear(const kernel *k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                const heed_executor *executor) {
-  run_any_linear(k, x, w, bias, y, executor);
-}
-#ifdef HEED_SINGLE
-void run_linear(fixed_kernel k, heed_matrix x, heed_matrix w, const float *bias, heed_matrix_out y,
-                const heed_executor *executor) {
-  run_any_linear(k, x, w, bias, y, executor);
-}
-#endif
-
-}  // namespace heed
-
-namespace heed {
-namespace {
 
 // Checks have frames of their own, which are gone when kernels run.
 HEED_NOINLINE heed_status check_dot(const float *a, const float *b, int32_t n, const float *result) {

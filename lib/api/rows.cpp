@@ -36,23 +36,10 @@ norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, 
   return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim, false};
 }
 
-void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
-               const heed_matrix_out &y, const heed_executor *executor) {
-  const ptrdiff_t b_stride = b.data ? b.row_stride : 0;
-  const element_rows all = {a.data, a.row_stride, b.data, b_stride, y.data, y.row_stride, y.n_rows, y.dim};
-  run_rows(step, all, work, executor);
-}
-
 heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
                              const heed_executor *executor) {
   const heed_matrix *const given = up.data ? &up : nullptr;
   return check_pair(x, HEED_ARG_X, given, HEED_ARG_UP, y, executor);
-}
-
-template <class K>
-void run_any_add(K k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
-                 const heed_executor *executor) {
-  run_pairs(row_steps_of(k)->add, work_of_add, a, b, y, executor);
 }
 
 }  // namespace
@@ -68,17 +55,6 @@ HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, 
   check.require(eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_EPS);
   return check.finish();
 }
-
-void run_add(const kernel *k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
-             const heed_executor *executor) {
-  run_any_add(handle_of(k), a, b, y, executor);
-}
-#ifdef HEED_SINGLE
-void run_add(fixed_kernel k, const heed_matrix &a, const heed_matrix &b, const heed_matrix_out &y,
-             const heed_executor *executor) {
-  run_any_add(k, a, b, y, executor);
-}
-#endif
 
 }  // namespace heed
 

@@ -48,6 +48,14 @@ void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const
   run_tasks(executor, job.parts.n, rows_task<Rows>, &job);
 }
 
+// y = step(a, b), or of a alone.
+inline void run_pairs(void (*step)(const element_rows &rows), float work, const heed_matrix &a, const heed_matrix &b,
+                      const heed_matrix_out &y, const heed_executor *executor) {
+  const ptrdiff_t b_stride = b.data ? b.row_stride : 0;
+  const element_rows all = {a.data, a.row_stride, b.data, b_stride, y.data, y.row_stride, y.n_rows, y.dim};
+  run_rows(step, all, work, executor);
+}
+
 // The work of each function.
 constexpr float work_of_layer_norm = 6.0f, work_of_rms_norm = 4.0f, work_of_add = 8.0f, work_of_relu = 2.0f;
 constexpr float work_of_gelu = 48.0f, work_of_gelu_tanh = 32.0f, work_of_silu = 29.0f, work_of_tanh = 40.0f;
