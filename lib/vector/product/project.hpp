@@ -48,6 +48,21 @@ static HEED_COLD void project_narrow(const linear_block &b, const stored_weights
   }
 }
 
+// n columns, whole registers of them, in a way that takes parts.
+template <class V, class T, bool IN_OUT>
+static HEED_NOINLINE void multiply_columns(way how, const linear_block &b, const weights_of<T> &w, int32_t n,
+                                           bool out_in) {
+  constexpr bool in_registers = V::loads_narrow && sizeof(T) < sizeof(float);
+  if constexpr (in_registers && !has_zero_point(T()))
+    if (how == way::one_row) return multiply_one_row<V>(b, w, n);
+  if constexpr (in_registers)
+    if (how == way::strips) return multiply_strips<V>(b, w, n);
+  copy_step fill = copy_weights<V, T>;
+  if constexpr (!IN_OUT)
+    if (out_in) fill = copy_transposed<V, T>;
+  multiply_copied_panels<V>(b, n, &w, fill, out_in);
+}
+
 // IN_OUT: never the other layout. Floats are those whose rows are outputs: the others are heed_linear's.
 template <class V, class T, bool IN_OUT = false>
 static void project_format(const linear_block &b, const stored_weights &s) {
@@ -63,24 +78,11 @@ static void project_format(const linear_block &b, const stored_weights &s) {
     if (how == way::outputs) return multiply_outputs<V>(b, w);
   if constexpr (in_registers && shifted)
     if (how == way::byte_row) return multiply_byte_row<V>(b, w);
-  const auto multiply = [&](const linear_block &part, const weights_of<T> &of_part, int32_t n) {
-    if constexpr (in_registers && !shifted)
-      if (how == way::one_row) return multiply_one_row<V>(part, of_part, n);
-    if constexpr (in_registers)
-      if (how == way::strips) return multiply_strips<V>(part, of_part, n);
-    if constexpr (floats)
-      multiply_copied_panels<V>(part, n, &of_part, copy_transposed<V, T>, true);
-    else if constexpr (IN_OUT)
-      multiply_copied_panels<V>(part, n, &of_part, copy_weights<V, T>, false);
-    else if (out_in)
-      multiply_copied_panels<V>(part, n, &of_part, copy_transposed<V, T>, true);
-    else
-      multiply_copied_panels<V>(part, n, &of_part, copy_weights<V, T>, false);
-  };
   const int32_t whole = b.n_cols / V::lanes * V::lanes, last = b.n_cols - V::lanes;
-  multiply(b, w, whole);
+  multiply_columns<V, T, IN_OUT>(how, b, w, whole, out_in);
   // The last register overlaps columns that are done: it computes them again from the start.
-  if (whole < b.n_cols) multiply(from_column(b, last), w.from(last, s.out_in), V::lanes);
+  if (whole < b.n_cols)
+    multiply_columns<V, T, IN_OUT>(how, from_column(b, last), w.from(last, s.out_in), V::lanes, out_in);
 }
 
 // int8 whose rows are outputs take no longer as bytes with zero points.
