@@ -109,7 +109,7 @@ TEST_P(cpp_layers, packed_weights) {
   ASSERT_TRUE(memory.pack(packed));
   ASSERT_TRUE(memory.view(packed));
   EXPECT_EQ(heed::check(packed).code(), HEED_STATUS(HEED_UNKNOWN_VERSION, HEED_ARG_W));
-  ASSERT_TRUE(memory.seal());
+  ASSERT_TRUE(memory.add_checksum());
   EXPECT_TRUE(heed::check(packed));
   ASSERT_TRUE(heed::project(x, packed, bias, found));
   int8_t q[7][64];
@@ -204,13 +204,13 @@ TEST_P(cpp_layers, caches) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(ring.append(k, v, turn));
   EXPECT_EQ(ring.length(), 120);
   ASSERT_EQ(heed::attention(q, ring, expected, scratch).code(), HEED_OK);
-  ASSERT_TRUE(ring.seal());
+  ASSERT_TRUE(ring.save());
   std::memcpy(copy.bytes(), ring.bytes(), sizeof ring.bytes());
-  ASSERT_TRUE(copy.open());
+  ASSERT_TRUE(copy.load());
   ASSERT_EQ(heed::attention(q, copy, out, scratch).code(), HEED_OK);
   EXPECT_TRUE(same_bytes(expected, out));
   copy.bytes()[copy.n_bytes - 1] ^= 1;
-  EXPECT_EQ(copy.open().code(), HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY));
+  EXPECT_EQ(copy.load().code(), HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY));
 }
 
 // Weights of a layer of 12 numbers with 2 heads of 6; the same arrays serve for all.
@@ -282,7 +282,7 @@ TEST_P(cpp_layers, decoder_layer) {
   const heed::rope turn(HEED_ROPE_HALVES);
   decoder layer(heed_rms_norm, heed_silu);
   layer.attention.projections(heed::out_in(a.w[0]), heed::in_out(a.w[1]), heed::out_in(a.w[2]), heed::in_out(a.w[3]));
-  layer.attention.biases(a.n1, a.n2, a.n1, a.n2).turn(turn).keep(kv);
+  layer.attention.biases(a.n1, a.n2, a.n1, a.n2).rotate(turn).keep(kv);
   layer.norms_first().eps(1e-3f).norm_weights(a.n1, a.n2).norm_biases(a.n2, a.n1);
   layer.feed_forward(heed::out_in(a.up), heed::out_in(a.down)).gate(heed::out_in(a.gate));
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "heed/heed.hpp"
 
+#include <cstring>
 #include <type_traits>
 
 #include "support/data.hpp"
@@ -72,6 +73,41 @@ TEST(cpp_storage, sequence_drops_the_oldest_rows) {
   EXPECT_TRUE(begins_with(9));
   EXPECT_EQ(s.push(heed_matrix_of(row, 1, 1)).code(), HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_ROWS));
   EXPECT_TRUE(begins_with(9));
+}
+
+// Functions of C that no C++ function wraps take arrays and objects by their views.
+TEST(cpp_views, reach_the_functions_of_c) {
+  static float x[3][64], y[3][64], mean[64];
+  static float q[3][4][16], turned[3][4][16];
+  for (int i = 0; i < 3 * 64; i++) x[i / 64][i % 64] = q[i / 64][i / 16 % 4][i % 16] = static_cast<float>(i % 7) - 3.0f;
+  const float(&constant)[3][64] = x;
+  EXPECT_EQ(heed_group_norm(heed::rows(constant), nullptr, nullptr, 4, 1e-5f, heed::rows(y), nullptr), HEED_OK);
+  EXPECT_EQ(heed_mean_rows(heed::rows(x), mean, nullptr), HEED_OK);
+  EXPECT_EQ(heed_relu(heed::row(mean), heed_matrix(), heed::row(mean), nullptr), HEED_OK);
+  const heed::rope rope(HEED_ROPE_HALVES);
+  EXPECT_EQ(heed_rope_apply(rope, heed::heads(q), 3, 4, 16, 1, nullptr, heed::heads(turned), nullptr), HEED_OK);
+  EXPECT_NE(std::memcmp(q, turned, sizeof q), 0);
+  static heed::cache<64, 4, 16> cache;
+  ASSERT_TRUE(cache.begin());
+  EXPECT_EQ(heed_cache_append(cache, 0, heed::heads(q), heed::heads(q), 3, rope), HEED_OK);
+  EXPECT_EQ(heed_cache_longest(cache), 3);
+  static heed::workspace<64> scratch;
+  EXPECT_EQ(heed_self_attention(heed::rows(x), HEED_SCALE_DEFAULT, heed::rows(y), scratch), HEED_OK);
+  static heed::memory<HEED_PARTIAL_BYTES(1, 4, 3, 16)> floats;
+  heed_partial partial;
+  EXPECT_EQ(heed_partial_init(&partial, 1, 4, 3, 16, 0, floats), HEED_OK);
+  static const float w[64][32] = {};
+  static float projected[3][32];
+  EXPECT_EQ(heed_linear(heed::rows(x), heed::in_out(w), nullptr, heed::rows(projected), nullptr), HEED_OK);
+
+  static int8_t bytes[2][8] = {{1, 2, 3, 4, -5, 6, 7, 8}, {9, 10, 11, 12, 13, 14, 15, 16}};
+  static int16_t sums[2][8];
+  EXPECT_EQ(
+      heed_int_add(heed::rows(bytes), {0x40000000, 1}, heed::rows(bytes), {0x40000000, 1}, heed::rows(sums), nullptr),
+      HEED_OK);
+  EXPECT_EQ(sums[0][4], -10);
+  EXPECT_EQ(heed_int_rescale(heed::rows(sums), {0x40000000, 0}, heed::rows(bytes, 3), nullptr), HEED_OK);
+  EXPECT_EQ(bytes[1][7], 19);
 }
 
 TEST_P(cpp, self_attention_of_a_sequence) {

@@ -16,15 +16,15 @@ namespace heed {
 // A cache of one sequence or several. The object holds its memory. Call begin() first. heed::cache and heed::ring_cache
 // are shorter names.
 template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int Sequences, int KvHeads, int D, int V,
-          heed_dtype Format>
+          heed_dtype Dtype>
 class basic_cache {
  public:
   // The size of its memory.
   static constexpr size_t n_bytes = Kind == HEED_CACHE_LINEAR
-                                        ? HEED_CACHE_BYTES(Capacity, Sequences, KvHeads, D, V, Format)
-                                        : HEED_RING_BYTES(Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Format);
+                                        ? HEED_CACHE_BYTES(Capacity, Sequences, KvHeads, D, V, Dtype)
+                                        : HEED_RING_BYTES(Capacity, Pinned, Spare, Sequences, KvHeads, D, V, Dtype);
 
-  // Not yet a cache: call begin() or open() first.
+  // Not yet a cache: call begin() or load() first.
   constexpr basic_cache() = default;
   // An object points into itself, so it cannot be copied.
   basic_cache(const basic_cache &) = delete;
@@ -35,7 +35,7 @@ class basic_cache {
     const heed_cache_shape s = shape();
     return heed_cache_init(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
-  // Appends N tokens. With a rope, keys are turned before they are stored.
+  // Appends N tokens. With a rope, keys are rotated before they are stored.
   template <int N>
   status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], int32_t sequence = 0) noexcept {
     return append(k, v, nullptr, sequence);
@@ -54,9 +54,9 @@ class basic_cache {
   // The columns of a call.
   int32_t longest() const noexcept { return heed_cache_longest(&c_); }
 
-  // To save the cache, call seal() and keep bytes(). To restore it, fill bytes() and call open() instead of begin().
-  status seal() noexcept { return heed_cache_save(&c_); }
-  status open() noexcept {
+  // To save the cache, call save() and keep bytes(). To restore it, fill bytes() and call load() instead of begin().
+  status save() noexcept { return heed_cache_save(&c_); }
+  status load() noexcept {
     const heed_cache_shape s = shape();
     return heed_cache_load(&c_, &s, heed_memory_of(bytes_, n_bytes));
   }
@@ -65,6 +65,8 @@ class basic_cache {
   // For the functions of heed.h.
   heed_cache *c_cache() noexcept { return &c_; }
   const heed_cache *c_cache() const noexcept { return &c_; }
+  operator heed_cache *() noexcept { return &c_; }
+  operator const heed_cache *() const noexcept { return &c_; }
 
  private:
   static heed_cache_shape shape() noexcept {
@@ -74,7 +76,7 @@ class basic_cache {
     s.spare = Spare;
     s.n_sequences = Sequences;
     s.v_dim = V;
-    s.dtype = Format;
+    s.dtype = Dtype;
     return s;
   }
   template <int N>
@@ -89,19 +91,19 @@ class basic_cache {
 };
 
 // A linear cache: it keeps Capacity tokens, then it is full.
-template <int Capacity, int KvHeads, int D, int V = D, heed_dtype Format = HEED_F32, int Sequences = 1>
-using cache = basic_cache<HEED_CACHE_LINEAR, Capacity, 0, 0, Sequences, KvHeads, D, V, Format>;
+template <int Capacity, int KvHeads, int D, int V = D, heed_dtype Dtype = HEED_F32, int Sequences = 1>
+using cache = basic_cache<HEED_CACHE_LINEAR, Capacity, 0, 0, Sequences, KvHeads, D, V, Dtype>;
 // A ring: it keeps the Window newest tokens and the first Pinned tokens. You can append up to Spare + 1 tokens at once.
-template <int Window, int KvHeads, int D, int V = D, heed_dtype Format = HEED_F32, int Pinned = 0, int Spare = 0,
+template <int Window, int KvHeads, int D, int V = D, heed_dtype Dtype = HEED_F32, int Pinned = 0, int Spare = 0,
           int Sequences = 1>
-using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Format>;
+using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Dtype>;
 
 // Attention of the newest NQ tokens over a cache of one sequence. It is causal, as in heed_attention_of_cache. To
 // switch this off, set causal = false in the options.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_dtype Format, int Workers>
+          heed_dtype Dtype, int Workers>
 status attention(const float (&q)[NQ][Heads][D],
-                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
+                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Dtype> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
                  const attention_options &options = {}) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
@@ -111,9 +113,9 @@ status attention(const float (&q)[NQ][Heads][D],
 }
 // The same with options. Their arrays have NKV columns, which are at least the length of the cache.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_dtype Format, int Workers, int H, int Q, int NKV>
+          heed_dtype Dtype, int Workers, int H, int Q, int NKV>
 status attention(const float (&q)[NQ][Heads][D],
-                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv,
+                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Dtype> &kv,
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, NKV> &o) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
   static_assert(H == Heads && Q == NQ, "the options are for other shapes");

@@ -31,7 +31,7 @@
 //   heed::rope turn(HEED_ROPE_INTERLEAVED);
 //   decoder layer(heed_rms_norm, heed_silu);
 //   layer.attention.projections(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
-//   layer.attention.turn(turn).keep(kv);
+//   layer.attention.rotate(turn).keep(kv);
 //   layer.norms_first().norm_weights(n1, n2);
 //   layer.feed_forward(heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate));
 //   kv.begin();
@@ -48,6 +48,7 @@
 #include "rope.hpp"
 #include "rows.hpp"
 #include "types.hpp"
+#include "views.hpp"
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -106,6 +107,7 @@ class sequence {
 
   // The rows in use, for the functions of heed.h.
   heed_matrix view() const noexcept { return heed_matrix_of(data_[0], length_, Dim); }
+  operator heed_matrix() const noexcept { return view(); }
 
   template <int C, int D, int OutCapacity, int V, int Workers>
   friend status self_attention(const sequence<C, D> &, sequence<OutCapacity, D> &, workspace<D, V, Workers> &,
@@ -182,29 +184,29 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
   return heed_attention_run(&call);
 }
 
-// A status as `result`, if any array is narrow.
+// A status as `result`, if any array has numbers of 16 bits.
 template <bool Any>
-struct if_narrow {};
+struct if_typed {};
 template <>
-struct if_narrow<true> {
+struct if_typed<true> {
   using result = status;
 };
 
-// The same on arrays of float, half and bfloat16. Narrow numbers are widened while they are read, and a narrow result
+// The same on arrays of float, half and bfloat16. They are converted while they are read, and such a result
 // is rounded. For int8 use the functions of heed.h.
 template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
-typename if_narrow<number<TQ>::dtype + number<TK>::dtype + number<TV>::dtype + number<TOut>::dtype != 0>::result
+typename if_typed<number<TQ>::dtype + number<TK>::dtype + number<TV>::dtype + number<TOut>::dtype != 0>::result
 attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
           TOut (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<Heads, NQ, NKV> &o = {}) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_typed_tensors narrow;
-  heed_typed_tensors_init(&narrow);
-  narrow.q = heed_typed_token_major(q, nullptr, number<TQ>::dtype, NQ, Heads, D);
-  narrow.k = heed_typed_token_major(k, nullptr, number<TK>::dtype, NKV, KvHeads, D);
-  narrow.v = heed_typed_token_major(v, nullptr, number<TV>::dtype, NKV, KvHeads, V);
-  narrow.out = heed_typed_token_major_out(out, number<TOut>::dtype, NQ, Heads, V);
+  heed_typed_tensors typed;
+  heed_typed_tensors_init(&typed);
+  typed.q = heed_typed_token_major(q, nullptr, number<TQ>::dtype, NQ, Heads, D);
+  typed.k = heed_typed_token_major(k, nullptr, number<TK>::dtype, NKV, KvHeads, D);
+  typed.v = heed_typed_token_major(v, nullptr, number<TV>::dtype, NKV, KvHeads, V);
+  typed.out = heed_typed_token_major_out(out, number<TOut>::dtype, NQ, Heads, V);
   heed_options c = *o.c_options();
-  c.typed = &narrow;
+  c.typed = &typed;
   heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
   call.v_dim = V;
   set_options(&call, o);

@@ -77,14 +77,14 @@ class attention_layer {
     c.causal = 1;
     return *this;
   }
-  // Turns queries and keys.
-  attention_layer &turn(const rope &r) noexcept {
+  // Rotates queries and keys.
+  attention_layer &rotate(const rope &r) noexcept {
     c.rope = r.c_rope();
     return *this;
   }
   // Appends keys and values to a cache of one sequence: a decoder, one piece after another. The layer becomes causal.
-  template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, heed_dtype Format>
-  attention_layer &keep(basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Format> &kv) noexcept {
+  template <heed_cache_kind Kind, int Capacity, int Pinned, int Spare, heed_dtype Dtype>
+  attention_layer &keep(basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Dtype> &kv) noexcept {
     c.cache = kv.c_cache();
     return causal();
   }

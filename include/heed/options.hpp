@@ -112,6 +112,7 @@ class options : public attention_options {
 
   // For the functions of heed.h.
   const heed_options *c_options() const noexcept { return &c_; }
+  operator const heed_options *() const noexcept { return &c_; }
 
  private:
   // An init function looks at its object alone: it cannot fail here.

@@ -15,7 +15,7 @@ namespace heed {
 // A rotary embedding: heed_rope.
 class rope {
  public:
-  // Turns all elements of a head, with base 10000 and scale 1.
+  // Rotates all elements of a head, with base 10000 and scale 1.
   explicit rope(heed_rope_style style) noexcept { heed_rope_init(&c_, style); }
   // These set a field of heed_rope.
   rope &base(float x) noexcept {
@@ -30,14 +30,14 @@ class rope {
     c_.rotary_dim = n;
     return *this;
   }
-  // Turns 2 * Pairs elements of a head by these frequencies. The object keeps a pointer to the array.
+  // Rotates 2 * Pairs elements of a head by these frequencies. The object keeps a pointer to the array.
   template <int Pairs>
   rope &inverse_frequencies(const float (&radians)[Pairs]) noexcept {
     c_.inverse_frequencies = radians;
     return rotary_dim(2 * Pairs);
   }
 
-  // Turns an array (token, head, dim). The tokens have the positions from `position` on, or positions of their own. y
+  // Rotates an array (token, head, dim). The tokens have the positions from `position` on, or positions of their own. y
   // may be x.
   template <int N, int Heads, int D>
   status apply(const float (&x)[N][Heads][D], int64_t position, float (&y)[N][Heads][D]) const noexcept {
@@ -52,6 +52,7 @@ class rope {
 
   // For the functions of heed.h.
   const heed_rope *c_rope() const noexcept { return &c_; }
+  operator const heed_rope *() const noexcept { return &c_; }
 
  private:
   heed_rope c_;

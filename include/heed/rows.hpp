@@ -95,6 +95,7 @@ struct sampler {
 template <int NIn, int NOut>
 struct weights {
   heed_weights c;  // for the functions of heed.h
+  operator heed_weights() const noexcept { return c; }
 };
 
 // Weights from an array. in_out takes w[in][out]. out_in takes w[out][in], as PyTorch stores weights. Elements are
@@ -115,34 +116,34 @@ template <int NIn, int NOut>
 weights<NIn, NOut> out_in(const int8_t (&w)[NOut][NIn], const float (&scales)[NOut]) noexcept {
   return {heed_weights_of(w[0], scales, HEED_INT8, HEED_OUT_IN, NIn, NOut)};
 }
-template <heed_dtype Format, int NIn, int NOut>
+template <heed_dtype Dtype, int NIn, int NOut>
 weights<NIn, NOut> in_out(const uint16_t (&w)[NIn][NOut]) noexcept {
-  static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
-  return {heed_weights_of(w[0], nullptr, Format, HEED_IN_OUT, NIn, NOut)};
+  static_assert(Dtype == HEED_F16 || Dtype == HEED_BF16, "16 bits each");
+  return {heed_weights_of(w[0], nullptr, Dtype, HEED_IN_OUT, NIn, NOut)};
 }
-template <heed_dtype Format, int NIn, int NOut>
+template <heed_dtype Dtype, int NIn, int NOut>
 weights<NIn, NOut> out_in(const uint16_t (&w)[NOut][NIn]) noexcept {
-  static_assert(Format == HEED_F16 || Format == HEED_BF16, "16 bits each");
-  return {heed_weights_of(w[0], nullptr, Format, HEED_OUT_IN, NIn, NOut)};
+  static_assert(Dtype == HEED_F16 || Dtype == HEED_BF16, "16 bits each");
+  return {heed_weights_of(w[0], nullptr, Dtype, HEED_OUT_IN, NIn, NOut)};
 }
 
 // Weights in blocks, as a GGUF file holds them: blocks<HEED_Q4_0, NIn, NOut>(data). NIn is a multiple of 32.
-template <heed_dtype Format, int NIn, int NOut>
+template <heed_dtype Dtype, int NIn, int NOut>
 weights<NIn, NOut> blocks(const void *data) noexcept {
-  static_assert(Format == HEED_Q8_0 || Format == HEED_Q4_0, "a dtype of blocks");
+  static_assert(Dtype == HEED_Q8_0 || Dtype == HEED_Q4_0, "a dtype of blocks");
   static_assert(NIn % 32 == 0, "whole blocks");
-  return {heed_weights_of_blocks(data, Format, NIn, NOut)};
+  return {heed_weights_of_blocks(data, Dtype, NIn, NOut)};
 }
 
 // Memory for packed weights. pack() packs weights of any dtype, and view() shows them; the object must stay where it
 // is.
-template <heed_dtype Format, int NIn, int NOut>
+template <heed_dtype Dtype, int NIn, int NOut>
 struct packed_weights {
-  static constexpr size_t n_bytes = HEED_WEIGHTS_PACKED_BYTES(Format, NIn, NOut);  // their size
+  static constexpr size_t n_bytes = HEED_WEIGHTS_PACKED_BYTES(Dtype, NIn, NOut);  // their size
   // Packs w.
-  status pack(const weights<NIn, NOut> &w) noexcept { return heed_weights_pack(w.c, Format, {bytes, n_bytes}); }
+  status pack(const weights<NIn, NOut> &w) noexcept { return heed_weights_pack(w.c, Dtype, {bytes, n_bytes}); }
   // Writes a sum into what pack() has written, which check() compares: for weights that are stored.
-  status seal() noexcept { return heed_weights_add_checksum({bytes, n_bytes}); }
+  status add_checksum() noexcept { return heed_weights_add_checksum({bytes, n_bytes}); }
   // Makes a view of what pack() has written.
   status view(weights<NIn, NOut> &w) const noexcept { return open(w, bytes, n_bytes); }
   alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];  // their memory
@@ -159,7 +160,7 @@ status open(weights<NIn, NOut> &w, const void *packed, size_t bytes) noexcept {
   return HEED_OK;
 }
 
-// Compares the bytes of packed and sealed weights with their sum.
+// Compares the bytes of packed weights that have a checksum with their sum.
 template <int NIn, int NOut>
 status check(const weights<NIn, NOut> &w) noexcept {
   return heed_weights_check(w.c);
