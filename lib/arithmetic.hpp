@@ -28,8 +28,8 @@
 // 12. Softcap: x = tanh(u) * (cap * log2(e)), u = dot * (scale / cap). With y = |u| * (-2 log2(e)), t, f and the polynomial
 //     1 + f g of rule 9: z = (1 - 2^t) - 2^t * (g * f) = 1 - e, d = z - 2 = -(1 + e), r = a quadratic in d, then twice
 //     r = fma(fma(d, r, 1), r, r); q = z * r, tanh |u| = fma(fma(d, q, z), r, q); the sign is u's, but u = -0 gives +0.
-// 13. Biases, after that: ALiBi x = fma(slope * log2(e), float(b - p) + float(j - b), x), b the first key of j's block, p
-//     the query's position; then an additive mask x = fma(mask, log2(e), x). Scores that are kept are x * ln 2; raw ones
+// 13. Biases, after that: ALiBi x = fma(slope * log2(e), d, x), d = float(b - p) + float(j - b), b the first key of j's
+//     block, p the query's position; symmetric: d = 0 - d where it is positive; then an additive mask x = fma(mask, log2(e), x). Scores that are kept are x * ln 2; raw ones
 //     under a softcap u * cap.
 // 14. Keys outside a row's range are no part of any rule. A key that a mask hides (false, or -inf) has x = -inf, whatever
 //     its score, and is left out of acc; so a mask of zeros changes no bit, and a block that is hidden may be passed over.
@@ -58,8 +58,8 @@
 //     is the rest.
 // 21. Rotary embedding: the angle of a pair is position * frequency, an integer modulo 2^64 = one turn (rope.cpp makes
 //     frequencies in integers alone). From the nearest quarter on: 2^31 steps to an eighth of a turn, rounded down, as a
-//     float z in [-1, 1]; sine and cosine are polynomials of z by fma. a' = fma(a, cos, b * -sin),
-//     b' = fma(b, cos, a * sin).
+//     float z in [-1, 1]; sine and cosine are polynomials of z by fma, times the factor.
+//     a' = fma(a, cos, b * -sin), b' = fma(b, cos, a * sin).
 // 22. Storage: f16 and bf16 are widened exactly, subnormal ones too; an int8 q to the product q * scale, a weight with a
 //     zero point z (int8 or uint8) to (q - z) * scale, the difference exact. What is computed is then what any rule says
 //     of floats.

@@ -65,6 +65,8 @@ TEST_F(bad_rope, objects) {
   refuses([](A &a) { a.rope.struct_size = 0; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "zeros");
   refuses([](A &a) { ++a.rope.struct_size; }, HEED_BAD_STRUCT_SIZE, HEED_ARG_ROPE, "size");
   refuses([](A &a) { a.rope.code = nullptr; }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE, "code");
+  refuses([](A &a) { a.rope.factor = NAN; }, HEED_NOT_FINITE, HEED_ARG_FACTOR, "factor NaN");
+  refuses([](A &a) { a.rope.factor = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_FACTOR, "factor 0");
   refuses([](A &a) { a.rope.code = reinterpret_cast<heed_rope_code *>(&a); }, HEED_NOT_INITIALIZED, HEED_ARG_ROPE,
           "code");
   *in_arena = made;

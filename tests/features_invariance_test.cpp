@@ -73,6 +73,7 @@ TEST_P(features_invariance, neutral_options_are_none) {
     neutral.options.kv_lengths.assign(size_t(p.batch), p.n_kv);
     neutral.options.sinks = true;
     neutral.options.sink_logits.assign(size_t(p.n_heads), -infinity);
+    neutral.options.symmetric = true;
     neutral.options.slopes.assign(size_t(p.n_heads), 0.0f);
     if (p.causal_offset > p.n_kv + 1 || p.causal_offset < -p.n_q - 1) return;
     expect_same(p, neutral, "open ranges, slopes of 0, sinks of -infinity");

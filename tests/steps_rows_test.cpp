@@ -203,7 +203,7 @@ TEST_P(steps_of_rows, rope) {
       fill(x.data(), n, 90), fill(y.data(), n, 91), fill(expected.data(), n, 91);
       const auto run = [&](const kernel *k, guarded<float> &to) {
         row_steps_of(k)->rope({frequencies, n_pairs, halves ? 17 : 1, 1000, nullptr, x.data(), n_heads * dim, dim,
-                               to.data(), n_heads * dim, dim, n_tokens, n_heads});
+                               to.data(), n_heads * dim, dim, n_tokens, n_heads, n_pairs % 2 ? 1.0f : 1.3f});
       };
       run(k_, y), run(ref_, expected);
       for (size_t i = 0; i < n; i++) check.equal("element " + std::to_string(i), expected.data()[i], y.data()[i]);

@@ -111,7 +111,9 @@ TEST_P(steps, softcap) {
 TEST_P(steps, alibi) {
   static const float slopes[8] = {0.5f, -0.25f, 0, 0.03f, 1, 2, 0.7f, 0.1f};
   scores_step("alibi",
-              [](const kernel *k, const tile &t, const key_block &b) { scores_of(k)->alibi(t, b, slopes, 50); });
+              [](const kernel *k, const tile &t, const key_block &b) { scores_of(k)->alibi(t, b, slopes, false, 50); });
+  scores_step("symmetric alibi",
+              [](const kernel *k, const tile &t, const key_block &b) { scores_of(k)->alibi(t, b, slopes, true, 50); });
 }
 TEST_P(steps, weights) {
   scores_step("weights", [](const kernel *k, const tile &t, const key_block &b) { scores_of(k)->weights(t, b); });

@@ -19,7 +19,7 @@
  *
  *   raw     q . k * scale                        of the keys inside the ranges; no other is read
  *   capped  cap * tanh(raw / cap)                heed_softcap
- *   biased  + slope * (j - p)                    heed_alibi; p is the position of the query: i + call.position
+ *   biased  + slope * (j - p), or - slope * |j - p|   heed_alibi; p is the position of the query: i + call.position
  *           + mask                               heed_mask; -infinity (or false) leaves the key out
  *   weight  exp(biased - maximum) / (sum over j of the same + exp(sink - maximum))
  *
@@ -104,16 +104,18 @@ typedef struct heed_softcap {
 } heed_softcap;
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
-/* ALiBi: score += slopes[h] * (j - p). Distances are exact up to 2^24. Each slope is finite, also when multiplied by
+/* ALiBi: score += slopes[h] * (j - p), or with symmetric = 1 score -= slopes[h] * |j - p|, for attention in both
+ * directions (encoders such as MosaicBERT and Jina BERT). To keys before the query the two are the same. Distances are exact up to 2^24. Each slope is finite, also when multiplied by
  * log2(e), and not subnormal. A slope of 0 switches ALiBi off for its head.
  * Error: fma rounds, by 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit. So weights are that much less exact in
  * rows that see only far keys. The same holds for an additive mask.
- * Status: NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI: one of the slopes.
+ * Status: NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI: one of the slopes; OUT_OF_RANGE for ALIBI (symmetric).
  * Source: Press et al. 2022. Their slopes are 2^(-8 (h + 1) / n_heads), for n_heads a power of two. */
 typedef struct heed_alibi {
   uint32_t struct_size;
   const heed_code *code;
   const float *slopes; /* (n_heads) */
+  int32_t symmetric;   /* 0 or 1 */
 } heed_alibi;
 HEED_API heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes);
 

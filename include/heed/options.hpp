@@ -75,8 +75,10 @@ class options : public attention_options {
   // heed_softcap.
   options &softcap(float cap) noexcept { return add(&heed_options::softcap, &softcap_, heed_softcap_init, cap); }
   // heed_alibi.
-  options &alibi(const float (&slopes)[Heads]) noexcept {
-    return add(&heed_options::alibi, &alibi_, heed_alibi_init, slopes);
+  options &alibi(const float (&slopes)[Heads], bool symmetric = false) noexcept {
+    add(&heed_options::alibi, &alibi_, heed_alibi_init, slopes);
+    alibi_.symmetric = symmetric;
+    return *this;
   }
   // heed_sinks; smooth_softmax adds 1 to the denominator.
   options &sinks(const float (&logits)[Heads]) noexcept {

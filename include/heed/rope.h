@@ -20,8 +20,8 @@ typedef struct heed_rope_code heed_rope_code;
 /* How each head is rotated: pair i of its elements by the angle position * scale * frequency, in radians. The frequency
  * is base^(-2 i / rotary_dim), or inverse_frequencies[i] if inverse_frequencies is not null. Positions are multiplied
  * by scale: it is 1, or less for linear scaling (Chen et al. 2023). base is 10000 in the paper, and larger for long
- * contexts ("NTK" scaling). Use inverse_frequencies for any other scaling (YaRN, Llama 3).
- * Source: Su et al. 2021. */
+ * contexts ("NTK" scaling). Use inverse_frequencies for any other scaling (YaRN, Llama 3), and factor where it has one.
+ * Source: Su et al. 2021; Peng et al. 2023 (the factor). */
 typedef struct heed_rope {
   uint32_t struct_size; /* sizeof(heed_rope) */
   const heed_rope_code *code;
@@ -30,18 +30,21 @@ typedef struct heed_rope {
   float base;         /* more than 1 */
   float scale;        /* -2^16 to 2^16 */
   const float *inverse_frequencies; /* (rotary_dim / 2) or null: each -2^16 to 2^16, in radians for a position */
+  float factor; /* multiplies sine and cosine, 2^-16 to 2^16: 1, or the attention factor of YaRN and LongRoPE */
 } heed_rope;
 
-/* Makes a rope that rotates all elements of a head, with base 10000 and scale 1. */
+/* Makes a rope that rotates all elements of a head, with base 10000, scale 1 and factor 1. */
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
 
-/* Turns the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
+/* Rotates the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
  * if positions is null. A position is any int64, one of positions any int32. Strides are as in heed_tensor;
- * batch_stride is ignored. A finite pair whose angle is 0 stays as it is, except for the signs of zeros.
+ * batch_stride is ignored. A finite pair whose angle is 0 stays as it is, except for the signs of zeros
+ * and the factor.
  * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), plus the error of the angle. The
  * angle is off by at most 2^-31 radians + |position| * 2^-57 max(1, |frequency|), where |frequency| is |scale| or
  * |scale * inverse_frequency|. u is 2^-24. The angle between two tokens is as exact at large positions: it
- * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|).
+ * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|). With a factor other than 1, each element has
+ * factor times this error, with 5 u for 4 u.
  * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
  * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
  * Status: SHAPE_MISMATCH for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for FREQUENCIES: one

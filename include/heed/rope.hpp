@@ -15,7 +15,7 @@ namespace heed {
 // A rotary embedding: heed_rope.
 class rope {
  public:
-  // Rotates all elements of a head, with base 10000 and scale 1.
+  // Rotates all elements of a head, with base 10000, scale 1 and factor 1.
   explicit rope(heed_rope_style style) noexcept { heed_rope_init(&c_, style); }
   // These set a field of heed_rope.
   rope &base(float x) noexcept {
@@ -24,6 +24,10 @@ class rope {
   }
   rope &scale(float x) noexcept {
     c_.scale = x;
+    return *this;
+  }
+  rope &factor(float x) noexcept {
+    c_.factor = x;
     return *this;
   }
   rope &rotary_dim(int32_t n) noexcept {

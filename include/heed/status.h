@@ -136,6 +136,7 @@ typedef enum heed_argument {
   HEED_ARG_BASE = 63,
   HEED_ARG_FREQUENCIES = 64,
   HEED_ARG_POSITIONS = 65,
+  HEED_ARG_FACTOR = 66,
   /* Options of attention. */
   HEED_ARG_OPTIONS = 100,
   HEED_ARG_RANGES = 101,

@@ -26,6 +26,9 @@ void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
   check.count(rotary_dim, HEED_MAX_DIM, HEED_ARG_ROTARY_DIM);
   check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM);
   check_frequency(check, rope.scale, HEED_ARG_SCALE);
+  check.require(is_finite(rope.factor), HEED_NOT_FINITE, HEED_ARG_FACTOR);
+  check.require(rope.factor >= 1 / greatest_frequency && rope.factor <= greatest_frequency, HEED_OUT_OF_RANGE,
+                HEED_ARG_FACTOR);
   if (!rope.inverse_frequencies) {
     check.require(is_finite(rope.base), HEED_NOT_FINITE, HEED_ARG_BASE);
     check.require(rope.base > 1.0f, HEED_OUT_OF_RANGE, HEED_ARG_BASE);
@@ -58,7 +61,8 @@ void turn_tokens(K k, const rope_call &c) {
     const int32_t n = smaller_of(pairs - first, most_rope_pairs), at = neighbours ? 2 * first : first;
     make_frequencies(source, first, n, frequencies);
     row_steps_of(k)->rope({frequencies, n, partner, c.position, c.positions, c.x.data + at, c.x.row_stride,
-                           c.x.head_stride, c.y.data + at, c.y.row_stride, c.y.head_stride, c.n, c.n_heads});
+                           c.x.head_stride, c.y.data + at, c.y.row_stride, c.y.head_stride, c.n, c.n_heads,
+                           c.rope->factor});
   }
 }
 
@@ -125,7 +129,7 @@ HEED_NOINLINE heed_status check_rope(const rope_call &c) {
 heed_status heed_rope_init(heed_rope *rope, int32_t style) {
   heed::checker_of<1> check;
   check.pointer(rope, alignof(heed_rope), HEED_ARG_ROPE);
-  if (check.ok()) *rope = {sizeof *rope, &heed::rope_code, style, 0, 10000.0f, 1.0f, nullptr};
+  if (check.ok()) *rope = {sizeof *rope, &heed::rope_code, style, 0, 10000.0f, 1.0f, nullptr, 1.0f};
   return check.status;
 }
 

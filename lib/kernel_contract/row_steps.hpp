@@ -53,6 +53,7 @@ struct rope_rows {
   float *y;
   ptrdiff_t y_token_stride, y_head_stride;
   int32_t n_tokens, n_heads;
+  float factor;  // of sine and cosine
 };
 
 struct row_steps {

@@ -38,7 +38,7 @@ template <class T>
 struct score_steps {
   void (*softcap)(const tile &t, const key_block &b, float factor);
   void (*alibi)(const tile &t, const key_block &b, const float *slopes,  // of all heads
-                int64_t offset);
+                bool symmetric, int64_t offset);
   // Both say whether they have hidden a key from a row.
   bool (*mask_additive)(const tile &t, const key_block &b, const input_rows &mask);
   bool (*mask_boolean)(const tile &t, const key_block &b, const input_rows &mask);

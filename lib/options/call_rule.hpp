@@ -24,6 +24,7 @@ struct call_rule : score_rule {
   float cap;
   decltype(score_steps::alibi) alibi;
   const float *slopes;
+  bool symmetric;  // of ALiBi
   decltype(score_steps::mask_boolean) mask;
   input_rows mask_of;
   int32_t mask_keys;                                         // columns

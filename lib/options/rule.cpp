@@ -51,7 +51,7 @@ static after_rule apply_rule(const tile &t, const key_block &b) {
   keep(HEED_SCORES_RAW, unit);
   if (r.softcap) r.softcap(t, b, r.cap * log2e);
   keep(HEED_SCORES_CAPPED, ln2);
-  if (r.alibi) r.alibi(t, b, r.slopes, offset_from(r, *t.s, b));
+  if (r.alibi) r.alibi(t, b, r.slopes, r.symmetric, offset_from(r, *t.s, b));
   const bool hidden = r.mask && r.mask(t, b, r.mask_of);
   keep(HEED_SCORES_BIASED, ln2);
   keep(stage_weights, 1.0f);

@@ -49,12 +49,15 @@ void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
 constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
 
 void check_alibi(checker &check, const heed_attention &call, const void *object) {
-  const float *slopes = as<heed_alibi>(object).slopes;
+  const heed_alibi &alibi = as<heed_alibi>(object);
+  const float *slopes = alibi.slopes;
+  check.require(alibi.symmetric == 0 || alibi.symmetric == 1, HEED_OUT_OF_RANGE, HEED_ARG_ALIBI);
   check.array(slopes, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_ALIBI);
   for (int32_t h = 0; h < call.n_heads && check.ok(); h++) check.logit(slopes[h], HEED_ARG_ALIBI);
 }
 void bind_alibi(call_rule &rule, const heed_attention &, const void *object) {
   rule.slopes = as<heed_alibi>(object).slopes;
+  rule.symmetric = as<heed_alibi>(object).symmetric != 0;
   rule.alibi = steps_of(rule)->alibi;
 }
 constexpr heed_code alibi_code = {sizeof(heed_alibi), check_alibi, bind_alibi, &call_engine};
@@ -118,7 +121,7 @@ heed_status heed_softcap_init(heed_softcap *softcap, float cap) {
 }
 
 heed_status heed_alibi_init(heed_alibi *alibi, const float *slopes) {
-  return heed::make(alibi, HEED_ARG_ALIBI, heed::alibi_code, slopes);
+  return heed::make(alibi, HEED_ARG_ALIBI, heed::alibi_code, slopes, int32_t{0});
 }
 
 heed_status heed_sinks_init(heed_sinks *sinks, const float *logits) {

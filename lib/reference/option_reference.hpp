@@ -39,12 +39,15 @@ void softcap(const tile &t, const key_block &b, float factor) {
   for (int32_t j = b.from; j < b.n; j++) t.scores[j] = tanh_of(t.scores[j]) * factor;
 }
 
-void alibi(const tile &t, const key_block &b, const float *slopes, int64_t offset) {
+void alibi(const tile &t, const key_block &b, const float *slopes, bool symmetric, int64_t offset) {
   const row_cursor row(*t.s, t.first_row);
   const float slope = slopes[t.s->first_head + row.head] * log2e;
   const float of_block = static_cast<float>(b.begin - (row.query + offset));
-  for (int32_t j = b.from; j < b.n; j++)
-    t.scores[j] = multiply_add(slope, of_block + static_cast<float>(j), t.scores[j]);
+  for (int32_t j = b.from; j < b.n; j++) {
+    float distance = of_block + static_cast<float>(j);
+    if (symmetric && distance > 0.0f) distance = 0.0f - distance;
+    t.scores[j] = multiply_add(slope, distance, t.scores[j]);
+  }
 }
 
 bool mask_additive(const tile &t, const key_block &b, const input_rows &from) {

@@ -164,6 +164,8 @@ void rope(const rope_rows &b) {
     for (int32_t i = 0; i < b.n_pairs; i++) {
       float sin, cos;
       sine_cosine(static_cast<uint64_t>(position) * b.frequencies[i], sin, cos);
+      sin *= b.factor;
+      cos *= b.factor;
       const int32_t first = b.partner == 1 ? 2 * i : i;
       for (int32_t h = 0; h < b.n_heads; h++) {
         const float *x = b.x + t * b.x_token_stride + h * b.x_head_stride + first;

@@ -131,7 +131,7 @@ _tensor = _struct("heed_tensor", [("p", "data"), ("z", "batch_stride head_stride
 _weights = _struct("heed_weights", [("p", "data scales"), ("i", "dtype layout n_in n_out"), ("z", "row_stride"),
                                      ("p", "code zero_points"), ("i", "n_scales")])
 _rope = _struct("heed_rope", [("u", "struct_size"), ("p", "code"), ("i", "style rotary_dim"), ("f", "base scale"),
-                              ("p", "inverse_frequencies")])
+                              ("p", "inverse_frequencies"), ("f", "factor")])
 _mask = _struct("heed_mask", [("u", "struct_size"), ("p", "code"), ("i", "n_keys"), ("p", "data"),
                               ("z", "batch_stride head_stride query_stride")])
 _options = _struct("heed_options", [("u", "struct_size"), ("p", "ranges mask softcap alibi sinks scores weights lse column_sums "
@@ -427,14 +427,15 @@ def project(x, w, bias=None):
 class Rope:
     """Rotary embedding. style: halves (Hugging Face) or interleaved. rotary_dim None: the whole head."""
 
-    def __init__(self, style="halves", head_dim=None, rotary_dim=None, base=10000.0, scale=1.0, inverse_frequencies=None):
+    def __init__(self, style="halves", head_dim=None, rotary_dim=None, base=10000.0, scale=1.0, inverse_frequencies=None,
+                 factor=1.0):
         self.struct = _rope()
         _call("heed_rope_init", ctypes.byref(self.struct), _number_of(STYLES, style, "style"))
         self.inverse_frequencies = _floats("inverse_frequencies", inverse_frequencies, (None,))
         for name, value in (("head_dim", head_dim), ("rotary_dim", rotary_dim)):
             if value is not None:
                 self.struct.rotary_dim = _integer(name, value)
-        self.struct.base, self.struct.scale = base, scale
+        self.struct.base, self.struct.scale, self.struct.factor = base, scale, factor
         self._point()
 
     def _point(self):

@@ -117,6 +117,9 @@ inline std::vector<rope_flaw> rope_flaws(int32_t dim) {
           {"base 1", [](R &r) { r.base = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_BASE},
           {"base NaN", [](R &r) { r.base = NAN; }, HEED_NOT_FINITE, HEED_ARG_BASE},
           {"scale infinite", [](R &r) { r.scale = INFINITY; }, HEED_NOT_FINITE, HEED_ARG_SCALE},
+          {"factor NaN", [](R &r) { r.factor = NAN; }, HEED_NOT_FINITE, HEED_ARG_FACTOR},
+          {"factor 0", [](R &r) { r.factor = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_FACTOR},
+          {"factor 2^17", [](R &r) { r.factor = 0x1p17f; }, HEED_OUT_OF_RANGE, HEED_ARG_FACTOR},
           {"frequencies misaligned", [](R &r) { r.inverse_frequencies = misaligned(&r.base); }, HEED_MISALIGNED,
            HEED_ARG_FREQUENCIES}};
 }

@@ -50,6 +50,7 @@ struct extras {
   problem_mask mask;
   float cap = 0;              // 0: no softcap
   std::vector<float> slopes;  // (n_heads) or empty: no ALiBi
+  bool symmetric = false;
   bool sinks = false;
   std::vector<float> sink_logits;  // (n_heads) or empty: smooth softmax
   // Outputs besides the result.
@@ -77,7 +78,7 @@ struct extras {
       s << (mask.kind == mask_kind::boolean ? " boolean" : " additive") << " mask " << mask.n_batch << " x "
         << mask.n_heads << " x " << mask.n_q << " x " << mask.n_keys;
     if (cap != 0) s << " cap " << cap;
-    list("slopes", slopes);
+    list(symmetric ? "symmetric slopes" : "slopes", slopes);
     if (sinks) s << (sink_logits.empty() ? " smooth" : "");
     list("sinks", sink_logits);
     if (scores_stage >= 0) s << " scores at stage " << scores_stage;

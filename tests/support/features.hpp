@@ -75,6 +75,7 @@ inline void draw_softcap(random_source &r, problem *p) {
 inline void draw_alibi(random_source &r, problem *p) {
   const int32_t kind = r.between(0, 3);
   p->options.slopes.clear();
+  p->options.symmetric = r.chance(40);
   for (int32_t h = 0; h < p->n_heads; ++h)
     p->options.slopes.push_back(kind == 0 ? 0.0f
                                 : kind == 1

@@ -169,6 +169,8 @@ inline void add_alibi_flaws(const option_shape &s, option_flaws *all) {
   flaws.object();
   add_head_floats(flaws, &heed_alibi::slopes, s.n_heads);
   flaws.add("null", HEED_NULL_POINTER, [](heed_alibi &a) { a.slopes = nullptr; });
+  flaws.add("symmetric 2", HEED_OUT_OF_RANGE, [](heed_alibi &a) { a.symmetric = 2; });
+  flaws.add("symmetric -1", HEED_OUT_OF_RANGE, [](heed_alibi &a) { a.symmetric = -1; });
   flaws.add("-infinity", HEED_NOT_FINITE, [](heed_alibi &a) { const_cast<float *>(a.slopes)[0] = -INFINITY; });
   for (const float wrong : {least_subnormal, -greatest_subnormal})
     flaws.add("subnormal", HEED_OUT_OF_RANGE, [=](heed_alibi &a) { const_cast<float *>(a.slopes)[0] = wrong; });

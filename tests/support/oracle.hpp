@@ -101,7 +101,8 @@ inline void exact_scores(const problem &p, int32_t b, int32_t h, int32_t i, int3
   row->seen[at] = mask != -HUGE_VAL;
   if (!row->seen[at]) return;
   const double slope = p.options.slopes.empty() ? 0 : double(p.options.slopes[size_t(h)]);
-  const double bias = slope * static_cast<double>(j - p.position(b, i));
+  const double distance = static_cast<double>(j - p.position(b, i));
+  const double bias = slope * (p.options.symmetric ? -std::fabs(distance) : distance);
   row->scores[2][at] = capped + bias + mask;
   // The factors rounded (slope * log2(e), the distance in two terms, log2(e)), the products of the arithmetic without fma, two
   // sums.

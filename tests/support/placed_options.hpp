@@ -45,6 +45,7 @@ class placed_options {
   }
   void put_alibi() {
     EXPECT_EQ(heed_alibi_init(&alibi_, fenced_copy(slot_slopes, x_.slopes)), HEED_OK);
+    alibi_.symmetric = x_.symmetric;
     all_.alibi = &alibi_;
   }
   void put_sinks() {

@@ -128,6 +128,7 @@ inline rope_problem random_rope(random_source &r, int32_t head_dim) {
   if (head_dim % 2 || r.chance(40)) p.rotary_dim = 2 * r.between(1, head_dim / 2);
   if (r.chance(30)) p.base = 1.5f + std::ldexp(std::fabs(r.uniform()), r.between(0, 60));
   if (r.chance(30)) p.scale = std::ldexp(r.uniform(), r.between(-8, 4));
+  if (r.chance(30)) p.factor = std::ldexp(1 + std::fabs(r.uniform()), r.between(-2, 2));
   for (int32_t i = r.chance(30) ? p.turned() / 2 : 0; i > 0; --i)
     p.inverse_frequencies.push_back(std::ldexp(r.uniform(), r.between(-20, 2)));
   return p;
@@ -136,6 +137,7 @@ inline heed_rope rope_from(const rope_problem &p) {
   heed_rope rope;
   EXPECT_EQ(heed_rope_init(&rope, p.style), HEED_OK);
   rope.rotary_dim = p.rotary_dim, rope.base = p.base, rope.scale = p.scale;
+  rope.factor = p.factor;
   if (!p.inverse_frequencies.empty()) rope.inverse_frequencies = p.inverse_frequencies.data();
   return rope;
 }
@@ -207,11 +209,12 @@ class rope_trial : public trial {
         const size_t first = size_t(row) * size_t(p.head_dim) + size_t(p.first_of(i)),
                      second = size_t(row) * size_t(p.head_dim) + size_t(p.second_of(i));
         const int32_t position = p.position_of(row % p.n);
-        const long double angle = std::remainder(frequency_of(p, i) * position, 2 * M_PIl), a = p.x[first],
-                          b = p.x[second];
+        const long double angle = std::remainder(frequency_of(p, i) * position, 2 * M_PIl), a = p.factor * p.x[first],
+                          b = p.factor * p.x[second];
         const double size = std::hypot(double(a), double(b));
         if (!in_range(size)) continue;
-        const double bound = size * (4 * half_ulp + angle_bound(p, i, position) +
+        const int ulps = p.factor == 1 ? 4 : 5;
+        const double bound = size * (ulps * half_ulp + angle_bound(p, i, position) +
                                      std::fabs(double(frequency_of(p, i) * position)) * 0x1p-60) +
                              4 * underflow;
         judge_error(result[first], double(a * std::cos(angle) - b * std::sin(angle)), bound);

@@ -88,7 +88,7 @@ struct rope_problem {
   std::vector<int32_t> positions;  // empty: from `position` on
   std::vector<float> inverse_frequencies;
   int32_t style = HEED_ROPE_INTERLEAVED, rotary_dim = 0;
-  float base = 10000, scale = 1;
+  float base = 10000, scale = 1, factor = 1;
   std::vector<float> x;  // (n_heads, n, head_dim)
 
   int32_t turned() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
@@ -112,7 +112,7 @@ struct rope_setting {
 inline heed_rope rope_of(const rope_problem &p) {
   heed_rope rope;
   EXPECT_EQ(heed_rope_init(&rope, p.style), HEED_OK);
-  rope.rotary_dim = p.rotary_dim, rope.base = p.base, rope.scale = p.scale;
+  rope.rotary_dim = p.rotary_dim, rope.base = p.base, rope.scale = p.scale, rope.factor = p.factor;
   rope.inverse_frequencies = fenced_copy(slot_k, p.inverse_frequencies);
   return rope;
 }

@@ -183,7 +183,11 @@ class staged_options {
   }
   void put_numbers(const extras &x) {
     if (x.cap != 0) expect(heed_softcap_init(&all_->softcap, x.cap)), all_->options.softcap = &all_->softcap;
-    if (!x.slopes.empty()) expect(heed_alibi_init(&all_->alibi, copy(x.slopes))), all_->options.alibi = &all_->alibi;
+    if (!x.slopes.empty()) {
+      expect(heed_alibi_init(&all_->alibi, copy(x.slopes)));
+      all_->alibi.symmetric = x.symmetric;
+      all_->options.alibi = &all_->alibi;
+    }
     if (x.sinks) expect(heed_sinks_init(&all_->sinks, copy(x.sink_logits))), all_->options.sinks = &all_->sinks;
   }
 

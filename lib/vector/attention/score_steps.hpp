@@ -44,8 +44,13 @@ HEED_INLINE void alibi_of_row(const stream &s, const row_cursor &row, const key_
 }
 
 template <class V>
-static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const float *slopes, int64_t offset) {
+static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const float *slopes, bool symmetric,
+                                      int64_t offset) {
   using reg = typename V::reg;
+  const auto signed_distance = [=](reg distance) HEED_INLINED {
+    if (!symmetric) return distance;
+    return V::if_negative(distance, distance, V::sub(V::set(0.0f), distance));
+  };
   const stream &s = *t.s;
   row_cursor row(s, t.first_row);
   float slope[V::lanes], distance[V::lanes];
@@ -61,7 +66,7 @@ static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const f
       const key_range seen = seen_of_register<V>(t, b, r);
       float *x = t.scores + r + seen.first * t.row_capacity;
       for (int32_t j = seen.first; j < seen.last; j++, x += t.row_capacity)
-        V::store(x, V::fma(by, V::add(from, V::set(static_cast<float>(j))), V::load(x)));
+        V::store(x, V::fma(by, signed_distance(V::add(from, V::set(static_cast<float>(j)))), V::load(x)));
     }
     return;
   }
@@ -73,7 +78,7 @@ static HEED_NOINLINE void alibi_block(const tile &t, const key_block &b, const f
     for (int32_t j = b.from / V::lanes * V::lanes; j < b.n; j += V::lanes) {
       float *x = t.scores + r * block_keys + j;
       const reg key = V::add(V::load(ramp), V::set(static_cast<float>(j)));
-      V::store(x, V::fma(by, V::add(from, key), V::load(x)));
+      V::store(x, V::fma(by, signed_distance(V::add(from, key)), V::load(x)));
     }
   }
 }

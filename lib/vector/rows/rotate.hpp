@@ -44,6 +44,12 @@ static HEED_NOINLINE void make_table(const rope_rows &b, int64_t position, rope_
   for (int32_t i = 0; i < b.n_pairs; i++)
     quarters[i] = static_cast<uint8_t>(reduce_angle(static_cast<uint64_t>(position) * b.frequencies[i], z[i]));
   sine_cosine<V>(z, c, b.n_pairs);
+  if (b.factor != 1.0f) {  // a product with 1 would change no bit
+    for (int32_t i = 0; i < b.n_pairs; i++) {
+      z[i] *= b.factor;
+      c[i] *= b.factor;
+    }
+  }
   const int32_t step = b.partner == 1 ? 2 : 1;
   const int32_t partner = b.partner == 1 ? 1 : b.n_pairs;
   for (int32_t i = 0; i < b.n_pairs; i++) {
