@@ -157,7 +157,7 @@ heed::status use_layer() {
   static heed::layer_memory<heed::transformer_layer<6, 1, 1, 6, 9>, 3> memory;
   const heed::rope turn(HEED_ROPE_HALVES);
   heed::transformer_layer<6, 1, 1, 6, 9> layer(heed_rms_norm, heed_silu);
-  layer.attention.projections(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).turn(turn).keep(kv);
+  layer.attention.projections(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).rotate(turn).keep(kv);
   layer.norms_first().feed_forward(heed::in_out(w_up), heed::in_out(w_down));
   if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
   static heed::sampler<6> sampler;

@@ -65,7 +65,9 @@ class basic_cache {
   // For the functions of heed.h.
   heed_cache *c_cache() noexcept { return &c_; }
   const heed_cache *c_cache() const noexcept { return &c_; }
+  // The same, where a function of heed.h takes a cache.
   operator heed_cache *() noexcept { return &c_; }
+  // The same.
   operator const heed_cache *() const noexcept { return &c_; }
 
  private:

@@ -107,7 +107,7 @@ class sequence {
 
   // The rows in use, for the functions of heed.h.
   heed_matrix view() const noexcept { return heed_matrix_of(data_[0], length_, Dim); }
-  operator heed_matrix() const noexcept { return view(); }
+  operator heed_matrix() const noexcept { return view(); }  // the same
 
   template <int C, int D, int OutCapacity, int V, int Workers>
   friend status self_attention(const sequence<C, D> &, sequence<OutCapacity, D> &, workspace<D, V, Workers> &,

@@ -114,6 +114,7 @@ class options : public attention_options {
 
   // For the functions of heed.h.
   const heed_options *c_options() const noexcept { return &c_; }
+  // The same, where a function of heed.h takes options.
   operator const heed_options *() const noexcept { return &c_; }
 
  private:

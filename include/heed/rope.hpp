@@ -56,6 +56,7 @@ class rope {
 
   // For the functions of heed.h.
   const heed_rope *c_rope() const noexcept { return &c_; }
+  // The same, where a function of heed.h takes a rope.
   operator const heed_rope *() const noexcept { return &c_; }
 
  private:

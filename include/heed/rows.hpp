@@ -94,8 +94,8 @@ struct sampler {
 // they are constant.
 template <int NIn, int NOut>
 struct weights {
-  heed_weights c;  // for the functions of heed.h
-  operator heed_weights() const noexcept { return c; }
+  heed_weights c;                                       // for the functions of heed.h
+  operator heed_weights() const noexcept { return c; }  // the same
 };
 
 // Weights from an array. in_out takes w[in][out]. out_in takes w[out][in], as PyTorch stores weights. Elements are

@@ -33,8 +33,8 @@ struct workspace {
   static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
   static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);  // its size
   heed_memory memory() noexcept { return {bytes, n_bytes}; }                        // for the functions of heed.h
-  operator heed_memory() noexcept { return memory(); }
-  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];  // its memory
+  operator heed_memory() noexcept { return memory(); }                              // the same
+  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];                             // its memory
 };
 
 // A number in HEED_F16, as heed_convert_from_f32 writes it.

@@ -105,7 +105,7 @@ chosen_tokens first_with(const float *p, const int32_t *order, int32_t n, float 
   return {order, n, total};
 }
 
-float sum_of(const float *p, const int32_t *order, int32_t n) {
+float sum_of_tokens(const float *p, const int32_t *order, int32_t n) {
   running_sum sum;
   float total = 0.0f;
   for (int32_t i = 0; i < n; i++) {
@@ -147,18 +147,18 @@ chosen_tokens choose(const float *x, float *p, int32_t n, int32_t top_k, float t
   constexpr int32_t few = 64, most = 8 * few;  // a few are enough, as a rule; beyond these sorting is faster
   const bool all = top_k >= n;
   softmax();
-  float total = all ? sum_of(p, nullptr, n) : 0.0f;
+  float total = all ? sum_of_tokens(p, nullptr, n) : 0.0f;
   if (all && top_p == 1.0f) return {nullptr, n, total};
   for (int32_t k = all ? few : top_k; k <= most; k *= 8) {
     const int32_t found = find_largest(x, n, smaller_of(k, n), order);
-    if (!all) total = sum_of(p, order, found);
+    if (!all) total = sum_of_tokens(p, order, found);
     const chosen_tokens first = first_with(p, order, found, top_p * total);
     if (!all || found == n || first.total >= top_p * total) return first;
   }
   sort_all(x, n, order, reinterpret_cast<int32_t *>(p));
   softmax();
   const int32_t k = all ? n : top_k;
-  if (!all) total = sum_of(p, order, k);
+  if (!all) total = sum_of_tokens(p, order, k);
   return first_with(p, order, k, top_p * total);
 }
 

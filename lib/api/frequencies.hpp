@@ -29,7 +29,7 @@ struct wide_float {
   int32_t exponent;
   bool negative;
 };
-[[maybe_unused]] wide_float widen(float x) {
+[[maybe_unused]] wide_float wide_float_of(float x) {
   union {
     float number;
     uint32_t bits;
@@ -54,7 +54,7 @@ struct wide_float {
 // scale / (2 pi)
 [[maybe_unused]] wide_float turns_of_scale(float scale) {
   constexpr uint64_t one_over_2pi = 0xa2f9836e4e44152a;  // times 2^-66
-  const wide_float s = widen(scale);
+  const wide_float s = wide_float_of(scale);
   const uint64_t product = high_product(s.mantissa, one_over_2pi);
   if (product >> 63) return {product, s.exponent - 2, s.negative};
   return {product << 1, s.exponent - 3, s.negative};
@@ -125,7 +125,7 @@ struct frequency_source {
 };
 [[maybe_unused]] HEED_NOINLINE frequency_source source_of(const heed_rope &rope, int32_t rotary_dim) {
   const bool needs_logarithm = !rope.inverse_frequencies && rope.base != paper_base;
-  const fixed_point log2_base = needs_logarithm ? log2_of(widen(rope.base)) : log2_of_paper_base;
+  const fixed_point log2_base = needs_logarithm ? log2_of(wide_float_of(rope.base)) : log2_of_paper_base;
   return {rope.inverse_frequencies, turns_of_scale(rope.scale), log2_base, static_cast<uint32_t>(rotary_dim / 2)};
 }
 
@@ -133,7 +133,7 @@ struct frequency_source {
 [[maybe_unused]] HEED_NOINLINE void make_frequencies(const frequency_source &s, int32_t first, int32_t n,
                                                      uint64_t *frequencies) {
   if (s.given) {
-    for (int32_t i = 0; i < n; i++) frequencies[i] = turns_of(widen(s.given[first + i]), s.scale);
+    for (int32_t i = 0; i < n; i++) frequencies[i] = turns_of(wide_float_of(s.given[first + i]), s.scale);
     return;
   }
   uint64_t power = first == 0 ? ~static_cast<uint64_t>(0)  // what the series gives, too

@@ -126,7 +126,7 @@ float pivot_of(const group_rows &u, int32_t first, int32_t n) {
   return median_of_three(x[0], x[u.n_rows / 2 * u.x_stride + n / 2], last[n - 1]);
 }
 
-void normalise(group_rows &u, bool by_columns, float eps, const heed_executor *executor) {
+void normalise_groups(group_rows &u, bool by_columns, float eps, const heed_executor *executor) {
   const int32_t columns = by_columns ? u.dim : columns_at_once;
   const float n = static_cast<float>(u.n_rows) * (by_columns ? 1.0f : static_cast<float>(u.dim));
   const int32_t width = by_columns ? 1 : u.dim;  // of one mean
@@ -163,7 +163,7 @@ HEED_NOINLINE void run_unit(const group_job &job, int32_t index, const heed_exec
   u.weight = offset(job.weight, first);
   u.bias = offset(job.bias, first);
   u.n_rows = job.x.n_rows, u.dim = smaller_of(left, job.width);
-  normalise(u, job.by_columns, job.eps, executor);
+  normalise_groups(u, job.by_columns, job.eps, executor);
 }
 
 void units_task(void *context, int32_t index, int32_t) {

@@ -22,8 +22,9 @@ void check_output(checker &check, const heed_matrix &x, const heed_matrix_out &y
 }
 
 // In a frame of its own, which is gone when kernels run.
-HEED_NOINLINE heed_status check_pair(const heed_matrix &a, heed_argument a_name, const heed_matrix *b,
-                                     heed_argument b_name, const heed_matrix_out &y, const heed_executor *executor) {
+HEED_NOINLINE heed_status check_two_inputs(const heed_matrix &a, heed_argument a_name, const heed_matrix *b,
+                                           heed_argument b_name, const heed_matrix_out &y,
+                                           const heed_executor *executor) {
   checker_of<4> check;
   check_input(check, a, y, a_name);
   if (b) check_input(check, *b, y, b_name);
@@ -39,7 +40,7 @@ norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, 
 heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
                              const heed_executor *executor) {
   const heed_matrix *const given = up.data ? &up : nullptr;
-  return check_pair(x, HEED_ARG_X, given, HEED_ARG_UP, y, executor);
+  return check_two_inputs(x, HEED_ARG_X, given, HEED_ARG_UP, y, executor);
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ heed_status heed_sigmoid(heed_matrix x, heed_matrix up, heed_matrix_out y, const
 }
 
 heed_status heed_add(heed_matrix a, heed_matrix b, heed_matrix_out y, const heed_executor *executor) {
-  const heed_status status = heed::check_pair(a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
+  const heed_status status = heed::check_two_inputs(a, HEED_ARG_A, &b, HEED_ARG_B, y, executor);
   if (status == HEED_OK) heed::run_add(heed_front_door::kernel(executor), a, b, y, executor);
   return status;
 }

@@ -19,7 +19,7 @@ void check_sequence(checker &check, const heed_sequence *s, access how, heed_arg
 }
 
 // Where the oldest rows may go, all rows of the storage may be written, else those behind the last one.
-HEED_NOINLINE heed_status check_rows(const heed_sequence *s, const heed_matrix &rows, bool oldest_may_go) {
+HEED_NOINLINE heed_status check_new_rows(const heed_sequence *s, const heed_matrix &rows, bool oldest_may_go) {
   checker_of<3> check;
   check_sequence(check, s, access::write, HEED_ARG_SEQUENCE);
   if (!check.ok()) return check.status;
@@ -88,13 +88,13 @@ heed_status heed_sequence_init(heed_sequence *sequence, int32_t capacity, int32_
 }
 
 heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows) {
-  const heed_status status = heed::check_rows(sequence, rows, false);
+  const heed_status status = heed::check_new_rows(sequence, rows, false);
   if (status == HEED_OK) heed::put_rows(*sequence, sequence->length, rows);
   return status;
 }
 
 heed_status heed_sequence_push(heed_sequence *sequence, heed_matrix rows) {
-  const heed_status status = heed::check_rows(sequence, rows, true);
+  const heed_status status = heed::check_new_rows(sequence, rows, true);
   if (status != HEED_OK) return status;
   const int32_t dropped = heed::larger_of(rows.n_rows - sequence->capacity, 0);
   rows.data += dropped * rows.row_stride;

@@ -231,7 +231,7 @@ void make_handle(heed_cache *cache, const heed_cache_shape &shape, void *buffer)
 namespace {
 
 // A cache, and one of its sequences.
-heed_status check_sequence(const heed_cache *cache, int32_t sequence) {
+heed_status check_sequence_index(const heed_cache *cache, int32_t sequence) {
   checker_of<2> check;
   check_cache(check, cache, access::read);
   if (check.ok())
@@ -264,7 +264,7 @@ heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *shape, he
 }
 
 heed_status heed_cache_reset(heed_cache *cache) {
-  const heed_status status = check_sequence(cache, 0);
+  const heed_status status = check_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
   header_of(*cache).sealed = 0;
@@ -272,12 +272,12 @@ heed_status heed_cache_reset(heed_cache *cache) {
 }
 
 int64_t heed_cache_length(const heed_cache *cache, int32_t sequence) {
-  const heed_status status = check_sequence(cache, sequence);
+  const heed_status status = check_sequence_index(cache, sequence);
   return status == HEED_OK ? position_of(states_of(*cache)[sequence]) : status;
 }
 
 int32_t heed_cache_longest(const heed_cache *cache) {
-  const heed_status status = check_sequence(cache, 0);
+  const heed_status status = check_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   int32_t longest = 0;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++)
@@ -286,7 +286,7 @@ int32_t heed_cache_longest(const heed_cache *cache) {
 }
 
 heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length) {
-  const heed_status status = check_sequence(cache, sequence);
+  const heed_status status = check_sequence_index(cache, sequence);
   if (status != HEED_OK) return status;
   const heed_cache_shape &s = cache->shape;
   cache_state &state = states_of(*cache)[sequence];

@@ -94,7 +94,7 @@ void check_contents(checker &check, const heed_int_cache &cache, access how) {
 }  // namespace
 
 void check_cache(checker &check, const heed_int_cache *cache, access how) {
-  check_object(check, cache, how);
+  check_int_cache_object(check, cache, how);
   if (check.ok()) check_contents(check, *cache, how);
 }
 
@@ -182,7 +182,7 @@ void make_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void 
 namespace {
 
 // A cache, and one of its sequences.
-heed_status check_sequence(const heed_int_cache *cache, int32_t sequence) {
+heed_status check_sequence_index(const heed_int_cache *cache, int32_t sequence) {
   checker_of<2> check;
   check_cache(check, cache, access::read);
   if (check.ok())
@@ -214,7 +214,7 @@ heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shap
 }
 
 heed_status heed_int_cache_reset(heed_int_cache *cache) {
-  const heed_status status = check_sequence(cache, 0);
+  const heed_status status = check_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
   header_of(*cache).sealed = 0;
@@ -222,12 +222,12 @@ heed_status heed_int_cache_reset(heed_int_cache *cache) {
 }
 
 int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence) {
-  const heed_status status = check_sequence(cache, sequence);
+  const heed_status status = check_sequence_index(cache, sequence);
   return status == HEED_OK ? position_of(states_of(*cache)[sequence]) : status;
 }
 
 int32_t heed_int_cache_longest(const heed_int_cache *cache) {
-  const heed_status status = check_sequence(cache, 0);
+  const heed_status status = check_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   int32_t longest = 0;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++)
@@ -236,7 +236,7 @@ int32_t heed_int_cache_longest(const heed_int_cache *cache) {
 }
 
 heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length) {
-  const heed_status status = check_sequence(cache, sequence);
+  const heed_status status = check_sequence_index(cache, sequence);
   if (status != HEED_OK) return status;
   cache_state &state = states_of(*cache)[sequence];
   if (length < 0 || length > position_of(state)) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);

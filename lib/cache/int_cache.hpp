@@ -72,7 +72,7 @@ struct int_cached {
 };
 
 // The object alone, before its code is called: one range.
-inline void check_object(checker &check, const heed_int_cache *cache, access how) {
+inline void check_int_cache_object(checker &check, const heed_int_cache *cache, access how) {
   check.object(cache, how, HEED_ARG_CACHE);
   if (check.ok()) check.require(cache->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_CACHE);
 }

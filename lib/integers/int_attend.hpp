@@ -139,7 +139,7 @@ HEED_NOINLINE void add_wrapped(K k, const int_tile &t, int32_t from, int32_t n_r
   values.data = t.s->v;
   k->sums(t.scores(), n_rows, values, t.acc(), t.layout->acc_stride);
   for (int32_t i = 0; i < n_rows; i++)
-    if (l[i] != 0) add_block(k, t.state(from + i), r[i], 0, t.acc() + i * t.layout->acc_stride);
+    if (l[i] != 0) add_block_to_state(k, t.state(from + i), r[i], 0, t.acc() + i * t.layout->acc_stride);
 }
 
 // Rows [from, from + n_rows) of a tile against a block.
@@ -174,7 +174,7 @@ HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_
     if (!t.has_states)
       finish_block(k, *t.s, t.row(from + i), r[i], l[i], sums);
     else if (l[i] != 0)
-      add_block(k, t.state(from + i), r[i], l[i], sums);
+      add_block_to_state(k, t.state(from + i), r[i], l[i], sums);
   }
   if (any && n > before) {
     b.v.n = n - before;

@@ -13,7 +13,7 @@ void check_value(checker &check, const heed_multiplier &m, heed_argument argumen
   check_multiplier(check, m, -8, 22, argument);
 }
 
-void check_shape(checker &check, const heed_int_attention &call) {
+void check_int_call_shape(checker &check, const heed_int_attention &call) {
   check.count(call.batch_size, HEED_MAX_COUNT, HEED_ARG_BATCH_SIZE);
   check.count(call.n_heads, HEED_MAX_DIM, HEED_ARG_N_HEADS);
   check.count(call.n_kv_heads, HEED_MAX_DIM, HEED_ARG_N_KV_HEADS);
@@ -42,7 +42,7 @@ void check_keys(checker &check, const heed_int_attention &call) {
   check.require(call.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
   check.require(call.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
   if (call.cache) {
-    check_object(check, call.cache, access::read);
+    check_int_cache_object(check, call.cache, access::read);
     if (check.ok()) call.cache->code->check_call(check, call);
   } else if (call.kv_lengths) {
     check.array(call.kv_lengths, static_cast<size_t>(call.batch_size), access::read, HEED_ARG_KV_LENGTHS);
@@ -95,7 +95,7 @@ heed_status check_int_attention(const heed_int_attention *call, bool finishes) {
   checker_of<14> check;
   check.object(call, access::read, HEED_ARG_CALL);
   if (!check.ok()) return check.status;
-  check_shape(check, *call);
+  check_int_call_shape(check, *call);
   if (!check.ok()) return check.status;
   // (batch, n_heads, n_q): what does not fit is more than any memory
   size_t n_rows = static_cast<size_t>(call->batch_size);

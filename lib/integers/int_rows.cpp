@@ -78,9 +78,9 @@ void check_x(checker &check, const heed_int_matrix &x, const heed_int_matrix_out
   check_int_input(check, x, argument, in_place);
 }
 
-HEED_NOINLINE heed_status check_rows(const heed_int_matrix &a, heed_argument a_name, const heed_int_matrix *b,
-                                     multiplier first, multiplier second, const heed_int_matrix_out &y,
-                                     const heed_executor *executor) {
+HEED_NOINLINE heed_status check_int_rows(const heed_int_matrix &a, heed_argument a_name, const heed_int_matrix *b,
+                                         multiplier first, multiplier second, const heed_int_matrix_out &y,
+                                         const heed_executor *executor) {
   checker_of<4> check;
   check_x(check, a, y, a_name);
   if (b) check_x(check, *b, y, HEED_ARG_B);
@@ -116,13 +116,13 @@ HEED_INLINE void each_piece(const row_job &job, int32_t r, const F &numbers) {
   }
 }
 
-void add_row(const row_job &job, int32_t r) {
+void add_int_row(const row_job &job, int32_t r) {
   each_piece(job, r, [&](const int16_t *a, const int16_t *b, int32_t n, int32_t *to) {
     has_upper_sum(job.sum) ? int_row_kernel->add(a, b, n, job.sum, to) : add_any(a, b, n, job.sum, to);
   });
 }
 
-void multiply_row(const row_job &job, int32_t r) {
+void multiply_int_row(const row_job &job, int32_t r) {
   each_piece(job, r, [&](const int16_t *a, const int16_t *b, int32_t n, int32_t *to) {
     has_upper_product(job.factor) ? int_row_kernel->multiply(a, b, n, job.factor, to)
                                   : multiply_any(a, b, n, job.factor, to);
@@ -188,8 +188,8 @@ HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_in
   return check.finish();
 }
 
-void run_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
-              const heed_int_matrix_out &y, const heed_executor *executor) {
+void run_int_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
+                  const heed_int_matrix_out &y, const heed_executor *executor) {
   row_job job = job_of(row, x, y);
   job.norm = norm;
   run_int_rows(job, 12, executor);
@@ -214,7 +214,7 @@ using namespace heed;
 
 void heed::run_int_add(const heed_int_matrix &a, heed_multiplier of_a, const heed_int_matrix &b, heed_multiplier of_b,
                        const heed_int_matrix_out &y, const heed_executor *executor) {
-  row_job job = job_of(add_row, a, y);
+  row_job job = job_of(add_int_row, a, y);
   job.b = b;
   job.sum = sum_of({of_a.m, of_a.e}, {of_b.m, of_b.e});
   run_int_rows(job, 6, executor);
@@ -222,7 +222,7 @@ void heed::run_int_add(const heed_int_matrix &a, heed_multiplier of_a, const hee
 
 void heed::run_int_multiply(const heed_int_matrix &a, const heed_int_matrix &b, heed_multiplier factor,
                             const heed_int_matrix_out &y, const heed_executor *executor) {
-  row_job job = job_of(multiply_row, a, y);
+  row_job job = job_of(multiply_int_row, a, y);
   job.b = b;
   job.factor = {factor.m, factor.e};
   run_int_rows(job, 5, executor);
@@ -237,12 +237,12 @@ void heed::run_int_rescale(const heed_int_matrix &x, heed_multiplier factor, con
 
 void heed::run_int_layer_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
                               const heed_executor *executor) {
-  run_norm(norm_row<true>, x, norm, y, executor);
+  run_int_norm(norm_row<true>, x, norm, y, executor);
 }
 
 void heed::run_int_rms_norm(const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y,
                             const heed_executor *executor) {
-  run_norm(norm_row<false>, x, norm, y, executor);
+  run_int_norm(norm_row<false>, x, norm, y, executor);
 }
 
 void heed::run_int_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
@@ -254,7 +254,7 @@ void heed::run_int_lookup(const heed_int_matrix &x, const int8_t *table, const h
 
 heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matrix b, heed_multiplier of_b,
                          heed_int_matrix_out y, const heed_executor *executor) {
-  const heed_status status = check_rows(a, HEED_ARG_A, &b, {of_a.m, of_a.e}, {of_b.m, of_b.e}, y, executor);
+  const heed_status status = check_int_rows(a, HEED_ARG_A, &b, {of_a.m, of_a.e}, {of_b.m, of_b.e}, y, executor);
   if (status == HEED_OK) run_int_add(a, of_a, b, of_b, y, executor);
   return status;
 }
@@ -262,7 +262,7 @@ heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_int_matri
 heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor, heed_int_matrix_out y,
                               const heed_executor *executor) {
   const multiplier m = {factor.m, factor.e};
-  const heed_status status = check_rows(a, HEED_ARG_A, &b, m, m, y, executor);
+  const heed_status status = check_int_rows(a, HEED_ARG_A, &b, m, m, y, executor);
   if (status == HEED_OK) run_int_multiply(a, b, factor, y, executor);
   return status;
 }
@@ -270,7 +270,7 @@ heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multipl
 heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
                              const heed_executor *executor) {
   const multiplier m = {factor.m, factor.e};
-  const heed_status status = check_rows(x, HEED_ARG_X, nullptr, m, m, y, executor);
+  const heed_status status = check_int_rows(x, HEED_ARG_X, nullptr, m, m, y, executor);
   if (status == HEED_OK) run_int_rescale(x, factor, y, executor);
   return status;
 }

@@ -51,7 +51,7 @@ inline uint32_t open_bin(const int_state &s, int32_t bin) {
 
 // A block of octave r, whose sum of p is l.
 template <class K>
-void add_block(K k, const int_state &s, int32_t r, int32_t l, const int32_t *sums) {
+void add_block_to_state(K k, const int_state &s, int32_t r, int32_t l, const int32_t *sums) {
   const int32_t bin = int_bin_of(r), shift = r - bin * int_bin;
   const uint32_t below = open_bin(s, bin);
   if (below > 1) return;
@@ -61,7 +61,7 @@ void add_block(K k, const int_state &s, int32_t r, int32_t l, const int32_t *sum
   k->add_to_bin(into_bin, sums, s.v_dim, shift);
 }
 
-inline void add_words(int64_t *to, const int64_t *from, int32_t n) {
+inline void add_state_sums(int64_t *to, const int64_t *from, int32_t n) {
   for (int32_t i = 0; i < n; i++)
     to[i] = static_cast<int64_t>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(from[i]));
 }
@@ -70,12 +70,12 @@ HEED_NOINLINE inline void merge_states(const int_state &into, const int_state &f
   const uint32_t below = open_bin(into, from.bin());
   if (below > 1) return;
   int64_t *const sum = below == 0 ? into.top_l() : into.low_l();
-  add_words(sum, from.top_l(), 1);
+  add_state_sums(sum, from.top_l(), 1);
   int64_t *const bin = below == 0 ? into.top() : into.low();
-  add_words(bin, from.top(), into.v_dim);
+  add_state_sums(bin, from.top(), into.v_dim);
   if (below == 1) return;
-  add_words(into.low_l(), from.low_l(), 1);
-  add_words(into.low(), from.low(), into.v_dim);
+  add_state_sums(into.low_l(), from.low_l(), 1);
+  add_state_sums(into.low(), from.low(), into.v_dim);
 }
 
 }  // namespace

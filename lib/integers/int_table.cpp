@@ -25,7 +25,7 @@ int64_t polynomial(const int64_t (&c)[N], int64_t x) {
 }
 
 // exp(-x) for x >= 0, by powers of two: the fraction's by a series to the eighth power, of error 2^-30.
-int64_t exp_minus(int64_t x) {
+int64_t exp_of_minus(int64_t x) {
   constexpr int64_t log2e = of_real(1.4426950408889634);
   constexpr int64_t series[] = {of_real(1),         of_real(-1),          of_real(1.0 / 2),
                                 of_real(-1.0 / 6),  of_real(1.0 / 24),    of_real(-1.0 / 120),
@@ -41,7 +41,7 @@ int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 // 1 / (1 + exp(-x))
 int64_t sigmoid(int64_t x) {
-  const int64_t e = exp_minus(magnitude(x)), of_positive = (unit << unit_bits) / (unit + e);
+  const int64_t e = exp_of_minus(magnitude(x)), of_positive = (unit << unit_bits) / (unit + e);
   return x < 0 ? unit - of_positive : of_positive;
 }
 
@@ -55,7 +55,7 @@ int64_t normal(int64_t x) {
                                of_real(1.061405429 / 2)};
   constexpr int64_t root_half = of_real(0.7071067811865476), p = of_real(0.3275911);
   const int64_t z = times(magnitude(x), root_half), t = (unit << fraction) / (one + times(z, p));
-  const int64_t tail = times(polynomial(terms, t), exp_minus((z * z) >> fraction));
+  const int64_t tail = times(polynomial(terms, t), exp_of_minus((z * z) >> fraction));
   return x < 0 ? tail : unit - tail;
 }
 

@@ -48,8 +48,8 @@ HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c, cons
 namespace {
 
 // q or k, which lie in rows of all heads.
-HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
-                                    const float *weight, const float *bias) {
+HEED_NOINLINE heed_status normalise_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
+                                          const float *weight, const float *bias) {
   const heed_attention_layer &l = *c.layer;
   const int32_t n = c.y.n_rows, width = n_heads * l.head_dim;
   int32_t done = 0;
@@ -70,7 +70,7 @@ HEED_NOINLINE heed_status normalise(kernel_handle k, const attention_pass &c, fl
 heed_status normalise_tokens(kernel_handle k, const attention_pass &c, const attention_rows &r) {
   const heed_attention_layer &l = *c.layer;
   if (!l.qk_norm) return HEED_OK;
-  const heed_status status = normalise(k, c, r.q, l.n_heads, l.q_norm_weight, l.q_norm_bias);
+  const heed_status status = normalise_heads(k, c, r.q, l.n_heads, l.q_norm_weight, l.q_norm_bias);
   return status != HEED_OK || !makes_keys(c) ? status : normalise_keys(k, c, r.k);
 }
 
@@ -92,7 +92,7 @@ HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, i
 }
 
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys) {
-  return normalise(k, c, keys, c.layer->n_kv_heads, c.layer->k_norm_weight, c.layer->k_norm_bias);
+  return normalise_heads(k, c, keys, c.layer->n_kv_heads, c.layer->k_norm_weight, c.layer->k_norm_bias);
 }
 
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,

@@ -15,7 +15,7 @@ struct layer_pass {
   const heed_int_layer *layer;
   int_kernel kernel;
   int_product_step product;
-  heed_status *failed;  // what a norm of the caller's own returned, if that is not HEED_OK
+  volatile heed_status *failed;  // what a norm of the caller's own returned, if that is not HEED_OK
   heed_int_matrix x;
   heed_int_matrix_out y;
   int32_t before;          // rows of x before those of y; less than 0 if rows of y stand before those of x
@@ -49,13 +49,13 @@ void project(const layer_pass &p, const heed_int_matrix_out &x, const heed_int_p
 }
 
 void normalise(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y) {
-  heed_int_norm_function *const function = p.layer->norm;
+  const heed_int_layer &l = *p.layer;
 #ifndef HEED_SINGLE  // firmware links the norm that its layer names, and no other
-  if (function == heed_int_layer_norm) return run_int_layer_norm(x, norm, y, nullptr);
-  if (function == heed_int_rms_norm) return run_int_rms_norm(x, norm, y, nullptr);
+  if (l.norm == heed_int_layer_norm) return run_int_layer_norm(x, norm, y, nullptr);
+  if (l.norm == heed_int_rms_norm) return run_int_rms_norm(x, norm, y, nullptr);
 #endif
-  const heed_status status = function(x, norm, y, nullptr);
-  if (status != HEED_OK) __atomic_store_n(p.failed, status, __ATOMIC_RELAXED);
+  const heed_status status = l.norm(x, norm, y, nullptr);
+  if (status != HEED_OK) *p.failed = status;  // any worker's
 }
 
 // H of a sublayer: int8 rows for its products.
@@ -227,7 +227,7 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
   const int32_t at_once = cache && is_ring(cache->shape) ? cache->shape.spare + 1 : x.n_rows;
   const int32_t before = rows_before(*layer, x.n_rows), end = before + y.n_rows;
   const int_kernel kernel = int_kernel_in_use();
-  heed_status failed = HEED_OK;
+  volatile heed_status failed = HEED_OK;
   for (int32_t begin = 0; begin < x.n_rows; begin += at_once) {
     const int32_t left = x.n_rows - begin, n = smaller_of(left, at_once);
     layer_pass pass = pass_of(*layer, piece_of(x, begin, n), y, memory, executor);

@@ -35,7 +35,7 @@ void check_layer_norm(checker &check, const heed_int_norm &norm, int32_t dim, he
   check.require(norm.shift >= 0 && norm.shift <= 30, HEED_OUT_OF_RANGE, weight);
 }
 
-void check_pair(checker &check, heed_multiplier a, heed_multiplier b) {
+void check_two_multipliers(checker &check, heed_multiplier a, heed_multiplier b) {
   check_multiplier(check, a, -31, 30, HEED_ARG_MULTIPLIERS);
   check_multiplier(check, b, -31, 30, HEED_ARG_MULTIPLIERS);
   const int32_t apart = check.ok() ? a.e - b.e : 0;
@@ -43,7 +43,7 @@ void check_pair(checker &check, heed_multiplier a, heed_multiplier b) {
 }
 
 // What the sizes of memory depend on.
-void check_shape(checker &check, const heed_int_layer &l) {
+void check_int_layer_shape(checker &check, const heed_int_layer &l) {
   check.count(l.model_dim, HEED_INT_MAX_NORM_DIM, HEED_ARG_MODEL_DIM);
   check.count(l.ffn_dim, HEED_INT_MAX_IN, HEED_ARG_FFN_DIM);
   check.count(l.n_heads, HEED_INT_MAX_IN, HEED_ARG_N_HEADS);
@@ -55,7 +55,7 @@ void check_shape(checker &check, const heed_int_layer &l) {
 }
 
 void check_layer(checker &check, const heed_int_layer &l) {
-  check_shape(check, l);
+  check_int_layer_shape(check, l);
   check.require(l.norm_first == 0 || l.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
   check.require(l.causal == 0 || l.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
   if (!check.ok()) return;
@@ -79,8 +79,8 @@ void check_layer(checker &check, const heed_int_layer &l) {
   for (const int32_t zero : zeros) check.require(zero >= -128 && zero <= 127, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
   check_multiplier(check, l.score, -31, 0, HEED_ARG_SCORE);
   check_multiplier(check, l.value, -8, 22, HEED_ARG_VALUE);
-  check_pair(check, l.of_x, l.of_attention);
-  check_pair(check, l.of_a, l.of_hidden);
+  check_two_multipliers(check, l.of_x, l.of_attention);
+  check_two_multipliers(check, l.of_a, l.of_hidden);
   if (!l.norm_first) check_multiplier(check, l.to_h, -31, 30, HEED_ARG_MULTIPLIERS);
   if (!l.norm_first) check_multiplier(check, l.to_g, -31, 30, HEED_ARG_MULTIPLIERS);
   if (gated) check_multiplier(check, l.gate, -31, 30, HEED_ARG_MULTIPLIERS);
@@ -89,7 +89,7 @@ void check_layer(checker &check, const heed_int_layer &l) {
 size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
   if (!layer) return 0;
   checker_of<1> check;
-  check_shape(check, *layer);
+  check_int_layer_shape(check, *layer);
   check.count(n, HEED_INT_MAX_KEYS, HEED_ARG_N);
   if (!check.ok()) return 0;
   const heed_int_layer &l = *layer;
@@ -121,7 +121,7 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
   check.require(fits, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   check.require(fits && y.n_rows == wanted_rows(*layer, x.n_rows) && y.dim == x.dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   if (check.ok() && layer->cache) {
-    check_object(check, layer->cache, access::write);
+    check_int_cache_object(check, layer->cache, access::write);
     if (check.ok()) layer->cache->code->check_tokens(check, *layer, x.n_rows);
   }
   const size_t least = check.ok() ? bytes_for(layer, x.n_rows, true) : 1;

@@ -80,8 +80,8 @@ constexpr int32_t panel_cols = most_product_rows, panel_rows = 128 / panel_cols;
 
 // w[begin, end)[column, + width), rows `width` apart.
 template <bool WORDS, class T>
-static HEED_NOINLINE void widen_panel(float *to, const stored_weights &w, int32_t begin, int32_t end, int32_t column,
-                                      int32_t width) {
+static HEED_NOINLINE void widen_weights(float *to, const stored_weights &w, int32_t begin, int32_t end, int32_t column,
+                                        int32_t width) {
   weights_of_output<T, WORDS> weights;
   for (int32_t n = column; n < column + width; n++, to++) {
     weights.start(w, begin, n);
@@ -126,7 +126,7 @@ static void project_panels(const linear_block &b, const stored_weights &w) {
     const int32_t width = smaller_of(b.n_cols - column, panel_cols);
     for (int32_t begin = 0; begin < b.depth; begin += panel_rows) {
       const int32_t end = end_of_block(begin, panel_rows, b.depth);
-      widen_panel<WORDS, T>(panel, w, begin, end, column, width);
+      widen_weights<WORDS, T>(panel, w, begin, end, column, width);
       project_panel<V>(b, panel, begin, end, column, width);
     }
   }

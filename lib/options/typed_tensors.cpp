@@ -82,8 +82,8 @@ void finish_narrow(const tile &t, const partial &p) {
 }
 
 // All that can be wrong with scales has one name, but for their extent.
-void check_input(checker &check, const heed_typed_tensor &x, const int32_t (&counts)[3], int32_t dim,
-                 heed_argument argument) {
+void check_typed_input(checker &check, const heed_typed_tensor &x, const int32_t (&counts)[3], int32_t dim,
+                       heed_argument argument) {
   if (!x.data) return;
   check_format(check, x.dtype, argument);
   if (!check.ok()) return;
@@ -103,9 +103,9 @@ void check_narrow(checker &check, const heed_attention &call, const void *object
   check.require(!o.k.data || !call.cache, HEED_CONFLICT, HEED_ARG_K);
   check.require(!o.v.data || !call.cache, HEED_CONFLICT, HEED_ARG_V);
   const int32_t keys[3] = {call.batch_size, call.n_kv_heads, call.n_kv};
-  check_input(check, o.q, {call.batch_size, call.n_heads, call.n_q}, call.head_dim, HEED_ARG_Q);
-  check_input(check, o.k, keys, call.head_dim, HEED_ARG_K);
-  check_input(check, o.v, keys, call.v_dim, HEED_ARG_V);
+  check_typed_input(check, o.q, {call.batch_size, call.n_heads, call.n_q}, call.head_dim, HEED_ARG_Q);
+  check_typed_input(check, o.k, keys, call.head_dim, HEED_ARG_K);
+  check_typed_input(check, o.v, keys, call.v_dim, HEED_ARG_V);
   const heed_typed_tensor_out &out = o.out;
   if (!out.data) return;
   check.require(!call.options->partial, HEED_CONFLICT, HEED_ARG_OUT);

@@ -57,7 +57,7 @@ HEED_NOINLINE void run_elements(void (*step)(const element_rows &rows), float *b
   result.add(y, n);
 }
 template <void (*row_steps::*step)(const element_rows &rows)>
-HEED_NOINLINE void run_activation(kernel_handle k, float *buffer, comparison &result) {
+HEED_NOINLINE void run_all_activations(kernel_handle k, float *buffer, comparison &result) {
   run_elements(row_steps_of(k)->*step, buffer, result);
   (row_steps_of(k)->*step)({buffer, 31, nullptr, 0, buffer, 31, 5, 31});  // in place, not gated, rows
   result.add(buffer, 155);
@@ -250,10 +250,10 @@ constexpr struct {
 } features[] = {
     {"rms_norm", run_norms<&row_steps::rms_norm>, {0x1667d04f, 0x0751ab48}},
     {"layer_norm", run_norms<&row_steps::layer_norm>, {0x5f8a65e5, 0x84520dcd}},
-    {"gelu", run_activation<&row_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
-    {"gelu_tanh", run_activation<&row_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
-    {"silu", run_activation<&row_steps::silu>, {0xd2712aa9, 0x16acbaef}},
-    {"relu", run_activation<&row_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
+    {"gelu", run_all_activations<&row_steps::gelu>, {0xa3f20d24, 0x2e07c0b3}},
+    {"gelu_tanh", run_all_activations<&row_steps::gelu_tanh>, {0xfa2b0e64, 0x7c158e03}},
+    {"silu", run_all_activations<&row_steps::silu>, {0xd2712aa9, 0x16acbaef}},
+    {"relu", run_all_activations<&row_steps::relu>, {0x51bd81d1, 0x51bd81d1}},
     {"add", run_sums, {0xba988039, 0xba988039}},
     {"rope", run_ropes, {0x7888d5f8, 0xd6640593}},
     {"formats", run_formats, {0xf9734745, 0xf9734745}},
@@ -261,8 +261,8 @@ constexpr struct {
     {"packed", run_packed_weights, {0x517d060f, 0x00127031}},
     {"options", run_options, {0xae119ac9, 0xa17ad4e5}},
     {"cache", run_caches, {0x0c39c5e3, 0x68560f0c}},
-    {"tanh", run_activation<&row_steps::tanh>, {0x6d094b68, 0x6d094b68}},
-    {"sigmoid", run_activation<&row_steps::sigmoid>, {0x1a2dfbfb, 0xb6d7b028}},
+    {"tanh", run_all_activations<&row_steps::tanh>, {0x6d094b68, 0x6d094b68}},
+    {"sigmoid", run_all_activations<&row_steps::sigmoid>, {0x1a2dfbfb, 0xb6d7b028}},
 };
 static_assert(sizeof features / sizeof *features == n_features, "as the report says");
 

@@ -27,7 +27,7 @@ void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, acce
   if (m.dtype == HEED_INT8) check_scales(check, m.scales, n_rows, how, argument);
 }
 
-HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_typed_matrix_out &y) {
+HEED_NOINLINE heed_status check_convert_from_f32(const heed_matrix &x, const heed_typed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(x, HEED_ARG_X);
   check_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
@@ -35,7 +35,7 @@ HEED_NOINLINE heed_status check_narrow(const heed_matrix &x, const heed_typed_ma
   return check.status;
 }
 
-HEED_NOINLINE heed_status check_widen(const heed_typed_matrix &x, const heed_matrix_out &y) {
+HEED_NOINLINE heed_status check_convert_to_f32(const heed_typed_matrix &x, const heed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(y, HEED_ARG_Y);
   check_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
@@ -82,7 +82,7 @@ void row_from_format(const void *x, int32_t n, int32_t dtype, float scale, float
 }  // namespace heed
 
 heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
-  const heed_status status = heed::check_narrow(x, y);
+  const heed_status status = heed::check_convert_from_f32(x, y);
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < x.n_rows; r++) {
     float *const scale = y.dtype == HEED_INT8 ? y.scales + r : nullptr;
@@ -93,7 +93,7 @@ heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
 }
 
 heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y) {
-  const heed_status status = heed::check_widen(x, y);
+  const heed_status status = heed::check_convert_to_f32(x, y);
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < y.n_rows; r++) {
     const float scale = x.dtype == HEED_INT8 ? x.scales[r] : 0.0f;

@@ -44,13 +44,13 @@ BEGIN {
   holds["sum"] = "^sum_values$"
   # Integers.
   holds["project"] = "^(int_)?project$"; holds["project_floats"] = "^int_project_floats$"
-  holds["row"] = "^(add|multiply|rescale|lookup|norm)_row$"; holds["run"] = "^run_(keys|piece)$"
+  holds["row"] = "^(add_int|multiply_int|rescale|lookup|norm)_row$"; holds["run"] = "^run_(keys|piece)$"
   holds["code->check_call"] = "^check_call$"; holds["code->cached"] = "^cached$"; holds["code->check_tokens"] = "^check_layer_tokens$"
   holds["code->store"] = "^store_tokens$"; holds["code->count"] = "^count_layer_tokens$"; holds["write"] = "^(write_bytes|quantize_row)$"
   # What a caller gives, tasks and self-tests.
   holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu|tanh|sigmoid)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
-  holds["features[i].run"] = "^run_(activation|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
+  holds["features[i].run"] = "^run_(all_activations|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
 FILENAME == ARGV[1] { # instructions: 0000abcd <name>: and then "address: bytes mnemonic operands"
   if ($0 ~ /^[0-9a-f]+ <.*>:$/) { current = $2; gsub(/[<>:]/, "", current); next }

@@ -101,8 +101,8 @@ HEED_INLINE void finish_as(const int32_t *a, int32_t n, const int_finish &f, int
   for (int32_t j = i; j < n; j++) rest[j - i] = a[j];
   const int16x8_t y = eight(rest);
   int16_t ends[8];
-  if (!WIDE) y = vmovl_s8(vqmovn_s16(y));
-  vst1q_s16(ends, y);
+  const int16x8_t written = WIDE ? y : vmovl_s8(vqmovn_s16(y));
+  vst1q_s16(ends, written);
   for (int32_t j = i; j < n; j++) WIDE ? wide[j] = ends[j - i] : narrow[j] = static_cast<int8_t>(ends[j - i]);
 }
 inline void finish(const int32_t *a, int32_t n, const int_finish &f, int32_t zero_point, bool wide, void *out) {

@@ -180,7 +180,7 @@ static HEED_NOINLINE void add_narrow_rows(const tile &t, const key_block &b, int
 }
 
 template <class V, class T>
-static void add_few_rows(const tile &t, const key_block &b) {
+static void add_values_of_few_rows(const tile &t, const key_block &b) {
   const stream &s = *t.s;
   const storage &at = *s.rule->stored;
   const ptrdiff_t slot = at.slot_of(b.begin);
@@ -220,7 +220,8 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   const bool ragged = !all_see(t, b);
   if constexpr (V::lanes > 1 && !V::compact && V::loads_narrow) {
     if (!t.lanes_are_queries && !ragged && s.v_dim >= V::lanes && at.value_format != 0)
-      return with_narrow_format(at.value_format, [&](auto number) { add_few_rows<V, decltype(number)>(t, b); });
+      return with_narrow_format(at.value_format,
+                                [&](auto number) { add_values_of_few_rows<V, decltype(number)>(t, b); });
   }
   const bool far = stored_block_is_far<V>(t, b, 4) && !t.lanes_are_queries && at.value_format == 0;
   const float *ahead = far ? s.v.from(at.slot_of(b.begin + block_keys) + b.from) : nullptr;

@@ -142,7 +142,9 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const f
   }
 }
 
-HEED_INLINE float weight_at(const norm_rows &b, int32_t i) { return b.plus_one ? 1.0f + b.weight[i] : b.weight[i]; }
+HEED_INLINE float norm_weight_at(const norm_rows &b, int32_t i) {
+  return b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
+}
 // Without vectors no operation is free.
 template <class V, bool Centred>
 HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const float *factor) {
@@ -154,9 +156,9 @@ HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const fl
     for (int32_t i = 0; i < b.dim; i++) {
       float d = distance(x[i]) * by;
       if (b.weight && b.bias)
-        d = V::fma(d, weight_at(b, i), b.bias[i]);
+        d = V::fma(d, norm_weight_at(b, i), b.bias[i]);
       else if (b.weight)
-        d *= weight_at(b, i);
+        d *= norm_weight_at(b, i);
       else if (b.bias)
         d += b.bias[i];
       y[i] = d;
