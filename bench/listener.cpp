@@ -46,7 +46,7 @@ double multiply_adds(size_t part, int32_t n_samples) {
   if (part == SPEECH_PART_CONV_2) return n2 * SPEECH_KERNEL_2 * SPEECH_DIM * SPEECH_WIDE;
   if (part == SPEECH_PART_CONV_3) return n3 * SPEECH_KERNEL_3 * SPEECH_WIDE * SPEECH_DIM;
   if (part == SPEECH_PART_ENCODER_LAYER) return SPEECH_LAYERS * n3 * (4 * square + 2 * hidden + 2 * n3 * SPEECH_DIM);
-  if (part == SPEECH_PART_REMEMBER) return SPEECH_LAYERS * n3 * 2 * square;
+  if (part == SPEECH_PART_CROSS_KEYS) return SPEECH_LAYERS * n3 * 2 * square;
   return 0.0;
 }
 
@@ -227,7 +227,7 @@ void listener::repeat(const std::string &path, int32_t n) {
   for (int32_t i = 0; i < n; ++i) {
     hear(samples.data(), n_samples);
     flops = std::max(flops, heed_peak_flops(heed_isa_current()));
-    const double keys = of_piece_[SPEECH_PART_REMEMBER], steps = std::max(net_.n_steps, 1);
+    const double keys = of_piece_[SPEECH_PART_CROSS_KEYS], steps = std::max(net_.n_steps, 1);
     encoder.push_back(1e3 * (encoder_seconds_ - keys));
     step.push_back(1e3 * (step_seconds_ + keys / steps));
     of_piece_[SPEECH_PART_DECODER_LAYER] /= steps;

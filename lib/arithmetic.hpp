@@ -73,14 +73,14 @@
 //     are 0. Sums of q times numbers, less zero points, are exact. int8: y[n] =
 //     (float(sum) * s) * scale + bias; from s = 2^96 on float(sum) * (s * 2^-32) * scale * 2^32 + bias, the same bits where
 //     nothing is infinite on the way. Blocks: t = float(sum of the block) * scale, y[n] = y[n] + t, from +0, in ascending
-//     order, and then y[n] * s + bias. There is no fma: all round by themselves, in both profiles. A bias that is null is +0.
+//     order, and then y[n] * s + bias. There is no fma: all round by themselves, in both arithmetics. A bias that is null is +0.
 // 26. tanh as an activation: x itself where |x| < 2^-12, else rule 12. sigmoid: 1 / (1 + exp(-x)) as in 19, +0 for x below
 //     -80.
 // 27. Sums over rows: 16 sums, sum[r mod 16] += x[r], r ascending, from +0, and the tree. Means over rows: that / float(n).
 //     group_norm: the sum of a group's channels in a row by the 64 sums and the tree of rule 11, then the sum over rows.
 //     p = the median of the group's first number, its middle one (row n / 2, channel channels / 2 of the group) and its
 //     last; c = (the sum of x - p) / (float(n) * float(channels)), the same of squares of d = (x - p) - c, a product and a sum
-//     each, r as in 16, y = d * r, then y * weight, + bias: there is no fma, in both profiles.
+//     each, r as in 16, y = d * r, then y * weight, + bias: there is no fma, in both arithmetics.
 // 28. Sampling: p = softmax (rule 8) of x with the scale 1 / temperature. Tokens stand in their own order, or by x, the
 //     greatest first, of equal ones the lowest index, where top_k or top_p leaves some out. Sums of p in that order: 64 at
 //     a time from +0, each block added to those before it. total = that of all that top_k leaves; top_p leaves the first

@@ -3,7 +3,7 @@
 // have sections of their own: -ffunction-sections -fdata-sections.
 //
 // The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fma where there
-// is an instruction for it. -DHEED_FIXED_KERNEL=NAME chooses another: mve, lane1, lane1_no_fma, lanes4,
+// is an instruction for it. -DHEED_FIXED_ISA=NAME chooses another: mve, lane1, lane1_no_fma, lanes4,
 // lanes4_no_fma, simd128.
 #define HEED_SINGLE 1
 
@@ -25,6 +25,9 @@
 #define HEED_KERNEL_simd128 6
 #define HEED_JOIN_(a, b) a##b
 #define HEED_JOIN(a, b) HEED_JOIN_(a, b)
+#ifdef HEED_FIXED_KERNEL
+#error "HEED_FIXED_KERNEL is HEED_FIXED_ISA since 0.3"
+#endif
 #ifdef HEED_FIXED_ISA
 #define HEED_ISA HEED_JOIN(HEED_KERNEL_, HEED_FIXED_ISA)
 #elif defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)

@@ -42,7 +42,7 @@ class append_bits : public kernel_test {
   }
 };
 
-TEST_P(append_bits, halves_are_those_of_heed_narrow) {
+TEST_P(append_bits, halves_are_those_of_heed_convert_from_f32) {
   std::vector<float> x;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) x.push_back(float_of(static_cast<uint32_t>(bits)));
   for (uint32_t i = 0; i < 65536; i += 5)
@@ -59,7 +59,7 @@ TEST_P(append_bits, halves_are_those_of_heed_narrow) {
   for (const int32_t dtype : {HEED_F16, HEED_BF16}) expect_kept(dtype, x, dim);
 }
 
-TEST_P(append_bits, int8_are_those_of_heed_narrow) {
+TEST_P(append_bits, int8_are_those_of_heed_convert_from_f32) {
   for (const int32_t dim : {1, 3, 4, 7, 8, 15, 16, 17, 63, 64, 65, 130}) {
     random_source r(static_cast<uint64_t>(dim));
     std::vector<float> x;

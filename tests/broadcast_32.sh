@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for kernel in lanes4_no_fma lane1_no_fma; do
   $compiler -std=c++17 -O2 -msse2 -mfpmath=sse -fno-exceptions -fsanitize=undefined -fsanitize-undefined-trap-on-error \
-    -DHEED_FIXED_KERNEL=$kernel -c "$single/heed.cpp" -o "$work/heed.o"
+    -DHEED_FIXED_ISA=$kernel -c "$single/heed.cpp" -o "$work/heed.o"
   i686-linux-gnu-gcc -msse2 -mfpmath=sse -static -I"$source/include" "$source/tests/broadcast.c" "$work/heed.o" \
     -o "$work/broadcast"
   "$work/broadcast"

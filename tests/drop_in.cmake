@@ -19,16 +19,16 @@ foreach(compiler g++ clang++-19)
   heed_drop_in_test(${compiler}_beside ${drop_in} beside - ${single} ${PROJECT_SOURCE_DIR} ${compiler})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     heed_drop_in_test(${compiler}_fma ${run} -mavx2 -mfma)
-    heed_drop_in_test(${compiler}_lane1 ${run} -mavx2 -mfma -DHEED_FIXED_KERNEL=lane1)
-    heed_drop_in_test(${compiler}_no_fma ${run} -mavx2 -mfma -DHEED_FIXED_KERNEL=lane1_no_fma)
+    heed_drop_in_test(${compiler}_lane1 ${run} -mavx2 -mfma -DHEED_FIXED_ISA=lane1)
+    heed_drop_in_test(${compiler}_no_fma ${run} -mavx2 -mfma -DHEED_FIXED_ISA=lane1_no_fma)
   endif()
 endforeach()
 
 # Vectors without fma where subnormal numbers are flushed: on demand, and on a Cortex-A9 whatever the mode is.
 heed_drop_in_test(aarch64_no_fma ${drop_in} emulated qemu-aarch64 ${single} ${PROJECT_SOURCE_DIR} aarch64-linux-gnu-g++ -O1
-                  -DHEED_FIXED_KERNEL=lanes4_no_fma)
+                  -DHEED_FIXED_ISA=lanes4_no_fma)
 heed_drop_in_test(cortex_a9_clang++-19 ${drop_in} emulated "qemu-arm -cpu cortex-a9" ${single} ${PROJECT_SOURCE_DIR} clang++-19
-                  --target=arm-linux-gnueabihf -mcpu=cortex-a9 -mfpu=neon -O2 -DHEED_FIXED_KERNEL=lanes4_no_fma)
+                  --target=arm-linux-gnueabihf -mcpu=cortex-a9 -mfpu=neon -O2 -DHEED_FIXED_ISA=lanes4_no_fma)
 
 # One lane where there are no vector registers: a third of the code. Integers and their self-test are 45 KB of it.
 heed_drop_in_test(rv32 ${drop_in} size 196000 ${single} ${PROJECT_SOURCE_DIR} clang++-19 --target=riscv32 -march=rv32imac

@@ -136,7 +136,7 @@ class families : public kernel_test {
   static constexpr size_t bytes =
       HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n_rows, dim, n_heads, n_heads, head_dim, head_dim, hidden + dim, 1);
   // The rows of the other sequence, in pieces of so many.
-  void remember(family_layer &l, const floats &other, int32_t piece, size_t room) {
+  void encode(family_layer &l, const floats &other, int32_t piece, size_t room) {
     for (int32_t i = 0; i < n_other; i += piece) {
       const int32_t n = std::min(piece, n_other - i);
       ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(other.data() + std::ptrdiff_t{i} * dim, n, dim),
@@ -160,7 +160,7 @@ TEST_P(families, each_is_what_double_precision_says) {
     family_layer l;
     f.make(l);
     const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
-    if (l.t.cross) remember(l, other, n_other, bytes);
+    if (l.t.cross) encode(l, other, n_other, bytes);
     const floats y = run(l, x, false);
     EXPECT_TRUE(same_bits(y, run(l, x, true))) << f.name << " in place";
     exact_rows rows(n_rows, dim), others(n_other, dim);
@@ -180,13 +180,13 @@ TEST_P(families, pieces_of_both_sequences_change_no_bit) {
   family_layer l;
   l.causal(HEED_ROPE_HALVES, 0), l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);
   const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
-  remember(l, other, n_other, bytes);
+  encode(l, other, n_other, bytes);
   const floats expected = run(l, x, false), kept = l.cache.contents();
   const size_t row = 2 * dim * sizeof(float);
   for (const int32_t piece : {1, 7, 22})
     for (const size_t room : {row, 3 * row, bytes}) {
       ASSERT_EQ(heed_cache_reset(&l.cache.cache), HEED_OK);
-      remember(l, other, piece, room);
+      encode(l, other, piece, room);
       EXPECT_TRUE(same_bits(kept, l.cache.contents())) << piece << " rows, " << room << " bytes";
     }
   owned_cache own(cache_shape(HEED_CACHE_LINEAR, n_rows, n_heads, head_dim, head_dim, HEED_F32));
@@ -208,7 +208,7 @@ TEST_P(families, an_attention_layer_alone_attends_to_another_sequence) {
   l.c.cache = &cache.cache, l.c.bk = nullptr, l.c.bv = nullptr;
   l.c.qk_norm = heed_rms_norm, l.c.q_norm_weight = l.numbers(head_dim), l.c.k_norm_weight = l.numbers(head_dim);
   const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
-  remember(l, other, 5, bytes);
+  encode(l, other, 5, bytes);
   floats y(x.size());
   ASSERT_EQ(heed_attention_layer_run(&l.c, heed_matrix_of(x.data(), n_rows, dim),
                                      heed_matrix_out_of(y.data(), n_rows, dim), heed_memory_of(memory, bytes), nullptr),
@@ -293,7 +293,7 @@ TEST(bad_families, what_does_not_go_together) {
     });
 }
 
-TEST(bad_families, what_cannot_be_remembered) {
+TEST(bad_families, what_cannot_be_encoded) {
   family_layer l;
   l.with_cross(n_heads), l.draw(&l.c, true);
   const floats x = bell_floats(l.r, (n_other + 1) * dim), before = l.cache.contents();

@@ -318,6 +318,26 @@ TEST(int_layer, rows_that_are_wanted_have_the_numbers_of_the_whole_call) {
   }
 }
 
+heed_status refusing_norm(heed_int_matrix, heed_int_norm, heed_int_matrix_out, const heed_executor *) {
+  return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_EPS);
+}
+
+TEST(int_layer, returns_what_a_norm_of_the_callers_own_refuses) {
+  random_source r(740004);
+  alignas(64) static unsigned char memory[1 << 17];
+  for (const bool first : {false, true}) {
+    trained_layer t(r, first, false);
+    t.layer.norm = refusing_norm;
+    std::vector<int16_t> x = drawn_rows(r, 40 * t.dim);
+    thread_executor threads(2);
+    for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()})
+      EXPECT_EQ(heed_int_layer_run(&t.layer, heed_int_matrix_of(x.data(), HEED_INT16, 40, t.dim, 0),
+                                   heed_int_matrix_out_of(x.data(), HEED_INT16, 40, t.dim, 0),
+                                   heed_memory_of(memory, sizeof memory), executor),
+                HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_EPS));
+  }
+}
+
 TEST(int_layer, refuses_what_is_wrong) {
   random_source r(740003);
   const trained_layer t(r, false, true);

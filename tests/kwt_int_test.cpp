@@ -54,7 +54,7 @@ using aligned_bytes = std::vector<uint8_t, aligned_allocator<uint8_t>>;
 class kwt_integers : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    one_profile_ = use_no_fma();
+    one_arithmetic_ = use_no_fma();
     weights_ = random_network().release();
     std::vector<network::clip> clips;
     for (uint64_t i = 0; i < 3; ++i) clips.push_back(random_audio(20 + i));
@@ -71,11 +71,11 @@ class kwt_integers : public testing::Test {
   void TearDown() override { heed_int_isa_use(nullptr); }
   static network::kwt1 *weights_;
   static aligned_bytes *file_;
-  static bool one_profile_;
+  static bool one_arithmetic_;
 };
 network::kwt1 *kwt_integers::weights_ = nullptr;
 aligned_bytes *kwt_integers::file_ = nullptr;
-bool kwt_integers::one_profile_ = false;
+bool kwt_integers::one_arithmetic_ = false;
 
 // Greatest and mean square errors of rows.
 struct errors {
@@ -142,7 +142,7 @@ TEST_F(kwt_integers, give_the_same_bits_everywhere) {
     if (heed_int_isa_use(heed_int_isa_name(i)) != HEED_OK) continue;
     kwt_int_result heard;
     ASSERT_EQ(kwt_int_run(&net, pcm.data(), pcm.size(), &heard), KWT_OK);
-    if (one_profile_) {
+    if (one_arithmetic_) {
       EXPECT_EQ(digest_of(heard), 3049485894u) << heed_int_isa_name(i);
     }
   }

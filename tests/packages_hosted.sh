@@ -13,7 +13,7 @@ cd "$work"
 sum=$(sha256sum <"$release/heed-$version.tar.gz" | cut -d' ' -f1)
 
 # All of heed is two minutes of compiling: one kernel and the reference do here, where a package's recipe is tried, not heed.
-small=-DHEED_FIXED_KERNEL=lanes4-no-fma
+small=-DHEED_FIXED_ISA=lanes4-no-fma
 
 case $form in
 npm)

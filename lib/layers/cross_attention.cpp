@@ -7,15 +7,15 @@
 namespace heed {
 namespace {
 
-size_t remembered_floats(const heed_attention_layer &l) {
+size_t encoded_floats(const heed_attention_layer &l) {
   const widths w = widths_of(l);
   return static_cast<size_t>(w.k) + static_cast<size_t>(w.v);
 }
 
-constexpr int remember_ranges = 4 + attention_layer_ranges;  // layer, x, memory, executor
+constexpr int encode_ranges = 4 + attention_layer_ranges;  // layer, x, memory, executor
 
-HEED_NOINLINE heed_status check_remember(attention_pass &c) {
-  checker_of<remember_ranges> check;
+HEED_NOINLINE heed_status check_encode(attention_pass &c) {
+  checker_of<encode_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   const heed_attention_layer &l = *c.layer;
@@ -25,7 +25,7 @@ HEED_NOINLINE heed_status check_remember(attention_pass &c) {
   if (check.ok()) check_attention_projections(check, l);
   check.matrix(*c.x, HEED_ARG_X);
   check.require(c.x->dim == l.model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
-  check.room(c.workspace, remembered_floats(l) * sizeof(float), HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
+  check.room(c.workspace, encoded_floats(l) * sizeof(float), HEED_ALIGNMENT, HEED_ARG_WORKSPACE);
   check.executor(c.executor);
   if (check.ok()) check_batch(check, c.span);
   if (check.ok()) check_cross(check, l);
@@ -33,7 +33,7 @@ HEED_NOINLINE heed_status check_remember(attention_pass &c) {
   return check.finish();
 }
 
-heed_status remember_rows(kernel_handle k, attention_pass &c) {
+heed_status encode_rows(kernel_handle k, attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const int32_t n = c.x->n_rows;
   float *const keys = c.rows, *const values = keys + static_cast<ptrdiff_t>(n) * l.wk.n_out;
@@ -51,12 +51,12 @@ heed_status heed_attention_layer_encode(const heed_attention_layer *layer, heed_
                                         const heed_executor *executor) {
   heed::attention_pass c = {layer,   &x,     {},       static_cast<float *>(memory.data),
                             nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
-  const heed_status status = heed::check_remember(c);
+  const heed_status status = heed::check_encode(c);
   if (status != HEED_OK) return status;
   const auto k = heed_front_door::kernel(executor);
-  const size_t row_bytes = heed::remembered_floats(*layer) * sizeof(float);
+  const size_t row_bytes = heed::encoded_floats(*layer) * sizeof(float);
   const size_t room = memory.bytes / row_bytes;
   heed_matrix_out none = {};
   const int32_t at_once = room < static_cast<size_t>(x.n_rows) ? static_cast<int32_t>(room) : x.n_rows;
-  return heed::run_pieces(x, none, c.span, at_once, [&] { return heed::remember_rows(k, c); });
+  return heed::run_pieces(x, none, c.span, at_once, [&] { return heed::encode_rows(k, c); });
 }

@@ -86,12 +86,12 @@ typedef enum speech_part {
   SPEECH_PART_CONV_3, /* with gelu; in pieces */
   SPEECH_PART_ENCODER_LAYER,
   SPEECH_PART_ENCODER,       /* the last norm: what the decoder reads */
-  SPEECH_PART_REMEMBER,      /* keys and values of the encoder's rows */
+  SPEECH_PART_CROSS_KEYS,    /* keys and values of the encoder's rows */
   SPEECH_PART_DECODER_LAYER, /* one row */
   SPEECH_PART_LOGITS,
   SPEECH_N_PARTS
 } speech_part;
-/* Is called after each part, with the rows that it gave (n_rows, dim); for SPEECH_PART_REMEMBER there are none. */
+/* Is called after each part, with the rows that it gave (n_rows, dim); for SPEECH_PART_CROSS_KEYS there are none. */
 typedef void speech_watch(void *context, speech_part part, heed_matrix rows);
 
 /* The model at work. You may set executor, watch, context, attended and cache_format after speech_open, and read error, failure,
