@@ -41,9 +41,9 @@ class basic_cache {
     return append(k, v, nullptr, sequence);
   }
   template <int N>
-  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const rope &turn,
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const rope &rotation,
                 int32_t sequence = 0) noexcept {
-    return append(k, v, turn.c_rope(), sequence);
+    return append(k, v, rotation.c_rope(), sequence);
   }
   // Takes tokens back, so that `length` tokens are left.
   status truncate(int64_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
@@ -82,10 +82,10 @@ class basic_cache {
     return s;
   }
   template <int N>
-  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *turn,
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *rotation,
                 int32_t sequence) noexcept {
     return heed_cache_append(&c_, sequence, heed_token_major(k[0][0], N, KvHeads, D),
-                             heed_token_major(v[0][0], N, KvHeads, V), N, turn);
+                             heed_token_major(v[0][0], N, KvHeads, V), N, rotation);
   }
 
   heed_cache c_ = {};

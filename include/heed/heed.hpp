@@ -28,10 +28,10 @@
 //   static heed::cache<512, 4, 16> kv;           // capacity, key/value heads, head_dim; ring_cache for a window
 //   using decoder = heed::transformer_layer<64, 4, 4, 16, 172>;
 //   static heed::layer_memory<decoder, 8> memory;  // for pieces of up to 8 tokens
-//   heed::rope turn(HEED_ROPE_INTERLEAVED);
+//   heed::rope rotation(HEED_ROPE_INTERLEAVED);
 //   decoder layer(heed_rms_norm, heed_silu);
 //   layer.attention.projections(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
-//   layer.attention.rotate(turn).keep(kv);
+//   layer.attention.rotate(rotation).keep(kv);
 //   layer.norms_first().norm_weights(n1, n2);
 //   layer.feed_forward(heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate));
 //   kv.begin();

@@ -3,7 +3,7 @@
 //
 //   static float x[8][64], y[8][64], weight[64];
 //   heed_status s = heed_layer_norm(heed::rows(x), weight, nullptr, 1e-5f, heed::rows(y), nullptr);
-//   s = heed_rope_apply(turn, heed::heads(q), 8, 4, 16, 0, nullptr, heed::heads(q), nullptr);  // float q[8][4][16]
+//   s = heed_rope_apply(rope, heed::heads(q), 8, 4, 16, 0, nullptr, heed::heads(q), nullptr);  // float q[8][4][16]
 //   s = heed_int_rescale(heed::rows(a, a_zero), factor, heed::rows(b, b_zero), nullptr);       // int8_t or int16_t
 //
 // Objects convert, too: a workspace to heed_memory, a cache, a rope and options to pointers to theirs, weights to

@@ -10,7 +10,7 @@ namespace {
 
 constexpr float greatest_frequency = 65536.0f;
 
-int32_t turned_elements(const heed_rope &rope, int32_t head_dim) {
+int32_t rotated_elements(const heed_rope &rope, int32_t head_dim) {
   return rope.rotary_dim == 0 ? head_dim : rope.rotary_dim;
 }
 
@@ -22,7 +22,7 @@ void check_frequency(checker &check, float x, heed_argument argument) {
 void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
   check.require(rope.style == HEED_ROPE_INTERLEAVED || rope.style == HEED_ROPE_HALVES, HEED_OUT_OF_RANGE,
                 HEED_ARG_STYLE);
-  const int32_t rotary_dim = turned_elements(rope, head_dim);
+  const int32_t rotary_dim = rotated_elements(rope, head_dim);
   check.count(rotary_dim, HEED_MAX_DIM, HEED_ARG_ROTARY_DIM);
   check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM);
   check_frequency(check, rope.scale, HEED_ARG_SCALE);
@@ -39,7 +39,7 @@ void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
     check_frequency(check, rope.inverse_frequencies[i], HEED_ARG_FREQUENCIES);
 }
 
-// What lies behind the elements that are turned.
+// What lies behind the elements that are rotated.
 void copy_rest(const rope_call &c, int32_t rotary_dim) {
   const size_t bytes = static_cast<size_t>(c.head_dim - rotary_dim) * sizeof(float);
   if (bytes == 0 || c.x.data == c.y.data) return;
@@ -51,7 +51,7 @@ void copy_rest(const rope_call &c, int32_t rotary_dim) {
 
 template <class K>
 void turn_tokens(K k, const rope_call &c) {
-  const int32_t rotary_dim = turned_elements(*c.rope, c.head_dim), pairs = rotary_dim / 2;
+  const int32_t rotary_dim = rotated_elements(*c.rope, c.head_dim), pairs = rotary_dim / 2;
   const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;
   const frequency_source source = source_of(*c.rope, rotary_dim);
   const int32_t partner = neighbours ? 1 : pairs;

@@ -1,4 +1,4 @@
-// New tokens of a cache: keys, turned if wanted, go to groups of 16 slots side by side, values to rows; both narrowed.
+// New tokens of a cache: keys, rotated by a rope, go to groups of 16 slots side by side, values to rows; both are converted.
 #include "cache.hpp"
 #include "../isa_choice/front_door.hpp"
 #include "../kernel_contract/numbers.hpp"
@@ -69,22 +69,22 @@ void check_options_of_tokens(checker &check, const heed_attention_layer &layer, 
 
 namespace {
 
-constexpr int32_t most_turned = HEED_CACHE_MAX_ROTARY_DIM;
-// Elements of keys that are turned at once, on the stack: frequencies are made anew each time.
-constexpr int32_t room_turned = sizeof(void *) < 8 ? most_turned : 4 * most_turned;
+constexpr int32_t most_rotated = HEED_CACHE_MAX_ROTARY_DIM;
+// Elements of keys that are rotated at once, on the stack: frequencies are made anew each time.
+constexpr int32_t room_rotated = sizeof(void *) < 8 ? most_rotated : 4 * most_rotated;
 
 int32_t rotary_dim_of(const heed_rope &rope, int32_t head_dim) { return rope.rotary_dim ? rope.rotary_dim : head_dim; }
 
 // ------------------------------------------------------------------------------------------------------------ rows
 
-// A row of dim numbers, of which the first n_turned have been turned.
+// A row of dim numbers, of which the first n_rotated have been rotated.
 struct new_row {
-  const float *turned, *x;
-  int32_t n_turned, dim;
+  const float *rotated, *x;
+  int32_t n_rotated, dim;
   template <class F>
   void each_part(F f) const {  // f(numbers, first, n)
-    if (n_turned > 0) f(turned, 0, n_turned);
-    if (n_turned < dim) f(x + n_turned, n_turned, dim - n_turned);
+    if (n_rotated > 0) f(rotated, 0, n_rotated);
+    if (n_rotated < dim) f(x + n_rotated, n_rotated, dim - n_rotated);
   }
 };
 
@@ -167,29 +167,29 @@ HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
   }
 }
 
-// f(head, row) for the keys of token t, turned; as many heads are turned at once as there is room for.
+// f(head, row) for the keys of token t, rotated; as many heads are rotated at once as there is room for.
 template <class K, class F>
-HEED_INLINE void each_turned_key(K k, const append_call &c, const heed_rope &rope, int32_t t, F f) {
+HEED_INLINE void each_rotated_key(K k, const append_call &c, const heed_rope &rope, int32_t t, F f) {
   const heed_cache_shape &s = c.cache->shape;
-  const int32_t n_turned = rotary_dim_of(rope, s.head_dim), at_once = room_turned / n_turned;
+  const int32_t n_rotated = rotary_dim_of(rope, s.head_dim), at_once = room_rotated / n_rotated;
   const int64_t position = position_of(states_of(*c.cache)[c.sequence]) + t;
-  float turned[room_turned];
+  float rotated[room_rotated];
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const float *key = row_of(c.k, h, t);
     if (h % at_once == 0) {
       const int32_t n = smaller_of(s.n_kv_heads - h, at_once);
-      rope.code->run(
-          address_of(k),
-          {&rope, {key, 0, c.k.head_stride, 0}, 1, n, n_turned, position, nullptr, {turned, 0, n_turned, 0}, nullptr});
+      const heed_tensor keys = {key, 0, c.k.head_stride, 0};
+      const heed_tensor_out to = {rotated, 0, n_rotated, 0};
+      rope.code->run(address_of(k), {&rope, keys, 1, n, n_rotated, position, nullptr, to, nullptr});
     }
-    f(h, new_row{turned + h % at_once * n_turned, key, n_turned, s.head_dim});
+    f(h, new_row{rotated + h % at_once * n_rotated, key, n_rotated, s.head_dim});
   }
 }
 
 template <class K>
-HEED_NOINLINE void keep_turned_keys(K k, const append_call &c, const heed_rope &rope, int32_t t) {
+HEED_NOINLINE void keep_rotated_keys(K k, const append_call &c, const heed_rope &rope, int32_t t) {
   const ptrdiff_t slot = slot_of(c, t);
-  each_turned_key(k, c, rope, t, [&](int32_t h, const new_row &row) { keep_key(k, c, h, slot, row); });
+  each_rotated_key(k, c, rope, t, [&](int32_t h, const new_row &row) { keep_key(k, c, h, slot, row); });
 }
 
 void count_tokens(const append_call &c) {
@@ -204,23 +204,23 @@ void count_tokens(const append_call &c) {
 // -------------------------------------------------------------------------------------- what int8 has a scale for
 
 template <class K>
-HEED_NOINLINE bool turned_are_finite(K k, const append_call &c, const heed_rope &rope, int32_t t) {
+HEED_NOINLINE bool rotated_are_finite(K k, const append_call &c, const heed_rope &rope, int32_t t) {
   bool finite = true;
-  each_turned_key(k, c, rope, t,
-                  [&](int32_t, const new_row &row) { finite = finite && is_finite(magnitude_of(k, row)); });
+  each_rotated_key(k, c, rope, t,
+                   [&](int32_t, const new_row &row) { finite = finite && is_finite(magnitude_of(k, row)); });
   return finite;
 }
 
-// Are the rows finite, and those of keys when they are turned? A pair grows by the root of 2 at most, so only rows
-// beyond this magnitude must be turned to tell.
-constexpr float safe_to_turn = 0x1p126f;
+// Are the rows finite, and those of keys when they are rotated? A pair grows by the root of 2 at most, so only rows
+// beyond this magnitude must be rotated to tell.
+constexpr float safe_to_rotate = 0x1p126f;
 
 template <class K>
 bool all_finite(K k, const append_call &c, const heed_tensor &x, int32_t dim, const heed_rope *rope) {
   for (int32_t t = 0; t < c.n; t++)
     for (int32_t h = 0; h < c.cache->shape.n_kv_heads; h++) {
       const float most = scores_of(k)->magnitude(row_of(x, h, t), dim);
-      if (!is_finite(most) || (rope && most > safe_to_turn && !turned_are_finite(k, c, *rope, t))) return false;
+      if (!is_finite(most) || (rope && most > safe_to_rotate && !rotated_are_finite(k, c, *rope, t))) return false;
     }
   return true;
 }
@@ -239,7 +239,7 @@ void append_any(K k, const append_call &c, const heed_rope *rope) {
   header_of(*c.cache).sealed = 0;
   for (int32_t t = 0; t < c.n; t++) {
     if (rope)
-      keep_turned_keys(k, c, *rope, t);
+      keep_rotated_keys(k, c, *rope, t);
     else
       keep_keys(k, c, t);
     keep_values(k, c, t);
@@ -263,7 +263,7 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
     if (check.ok()) check.require(rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
     if (check.ok()) rope->code->check(check, *rope, s.head_dim);
     if (check.ok())
-      check.require(rotary_dim_of(*rope, s.head_dim) <= most_turned, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
+      check.require(rotary_dim_of(*rope, s.head_dim) <= most_rotated, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
   }
   if (check.ok()) check_room(check, *cache, sequence, n, false);
   return check.finish();

@@ -8,7 +8,7 @@
 namespace heed {
 
 // A key has a number, which says where it lies and which columns of masks and scores are its own, and a position, by which
-// it is turned. Both are the same until a ring numbers its keys anew: then positions go on, and numbers begin again.
+// it is rotated. Both are the same until a ring numbers its keys anew: then positions go on, and numbers begin again.
 struct cache_state {
   int32_t length, oldest;  // the next token's number, and that of the oldest token that a ring still has
   int64_t taken_back;      // positions less numbers, but for pinned tokens, whose numbers stay

@@ -1,5 +1,5 @@
 // Products in integers on processors with vectors (rules I10 and 25). Weights are words of four inputs of 64 outputs,
-// as panels have them; others are turned into such words on the stack, piece by piece. So one register tile serves all.
+// as panels have them; others are transposed into such words on the stack, piece by piece. So one register tile serves all.
 //
 // V is a model of:
 //   x_bytes                  of an input as `open` writes it
@@ -9,7 +9,7 @@
 //   add(x, w, first, acc, acc_stride)                   acc = x w + terms, or += unless first
 //   add_blocks(x, blocks, first, y, y_stride)           y = float(x w of a block + term) * scale, or +=, for each
 //   add_weights(w, n, sums)           sums[o] += weight (i, o), i < n; if it does not take the zero point
-//   turn(w, begin, n, n_cols, to)     weights as words of four
+//   transpose_weights(w, begin, n, n_cols, to)     weights as words of four
 //   requantise(b, row, n_rows, acc, start)              I10 of acc + start
 //   scale(b, w, scales)                                 y = (float(acc) * s_x) * s_w + bias, or y * s_x + bias
 //   magnitude(x, n), quantise(x, n, inverse, to)
@@ -45,19 +45,19 @@ struct int_opened {
 };
 
 // Rows that are taken together. Their inputs are opened piece by piece on the stack: 384 bytes of a row, where sums are
-// there, too, 256; and of inputs 48 or 32, with weights beside them, where these are turned. With eight registers tiles
+// there, too, 256; and of inputs 48 or 32, with weights beside them, where these are transposed. With eight registers tiles
 // spill, and the stack has no room for 12 rows.
 #ifdef __i386__
 constexpr int32_t product_rows = 6;
 #else
 constexpr int32_t product_rows = 12;
 #endif
-constexpr int32_t turned_row = 64;  // inputs
-constexpr int32_t float_room = product_rows * 384, turned_room = 48 * panel_outputs + product_rows * turned_row;
+constexpr int32_t transposed_row = 64;  // inputs
+constexpr int32_t float_room = product_rows * 384, transposed_room = 48 * panel_outputs + product_rows * transposed_row;
 template <class V>
 constexpr int32_t whole_inputs = 256 / V::x_bytes;
 template <class V>
-constexpr int32_t turned_inputs = V::x_bytes == 1 ? 48 : 32;
+constexpr int32_t transposed_inputs = V::x_bytes == 1 ? 48 : 32;
 
 // ---------------------------------------------------------------------------------------------------------------- I10
 
@@ -65,18 +65,19 @@ constexpr int32_t turned_inputs = V::x_bytes == 1 ? 48 : 32;
 // all rows.
 template <class V>
 static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows, int32_t *start) {
-  static_assert(turned_inputs<V> * panel_outputs + product_rows * turned_row * V::x_bytes <= turned_room, "they fit");
-  alignas(64) unsigned char room[turned_room];
+  static_assert(transposed_inputs<V> * panel_outputs + product_rows * transposed_row * V::x_bytes <= transposed_room,
+                "they fit");
+  alignas(64) unsigned char room[transposed_room];
   alignas(64) int32_t acc[product_rows * panel_outputs];
   int32_t terms[product_rows];
-  const bool turned = b.w.layout != int_layout::panel, is_first = row == 0,
+  const bool transposed = b.w.layout != int_layout::panel, is_first = row == 0,
              zero = is_first && !V::takes_zero_point && b.x_zero_point != 0;
-  const int32_t inputs = turned ? turned_inputs<V> : whole_inputs<V>;
-  const int32_t opened = turned ? turned_row : inputs;
+  const int32_t inputs = transposed ? transposed_inputs<V> : whole_inputs<V>;
+  const int32_t opened = transposed ? transposed_row : inputs;
   const int32_t x_stride = opened * V::x_bytes;
   for (int32_t begin = 0, depth; begin < b.depth; begin += depth) {
     const int32_t left = b.depth - begin;
-    const bool lies = V::x_bytes == 1 && !turned && left >= 4;  // bytes are as the tile wants them
+    const bool lies = V::x_bytes == 1 && !transposed && left >= 4;  // bytes are as the tile wants them
     depth = lies ? left / 4 * 4 : smaller_of(left, inputs);
     const int8_t *const from = b.x + row * b.x_stride + begin;
     for (int32_t r = 0; r < n_rows; r++) {
@@ -89,10 +90,10 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
     if (lies) x.data = reinterpret_cast<const unsigned char *>(from), x.stride = b.x_stride;
     int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
                    static_cast<int32_t>(b.w.step / 4)};
-    if (turned) {
+    if (transposed) {
       unsigned char *const to = room + product_rows * x_stride;
       w = {to, 4 * panel_outputs, w.n, rounded_up(b.n_cols, panel_step)};
-      V::turn(b.w, begin, depth, b.n_cols, to);
+      V::transpose_weights(b.w, begin, depth, b.n_cols, to);
     }
     V::add(x, w, begin == 0, acc, panel_outputs);
     if (zero) V::add_weights(w, depth, start);

@@ -16,7 +16,7 @@ struct f16 {
 struct bf16 {
   uint16_t bits;
 };
-// A weight with a zero point: uint8, or int8 with the first bit turned over, which makes both numbers from 0 to 255.
+// A weight with a zero point: uint8, or int8 with the sign bit flipped, which makes both numbers from 0 to 255.
 struct weight_byte {
   unsigned char bits;
 };

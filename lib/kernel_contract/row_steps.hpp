@@ -40,7 +40,7 @@ struct element_rows {
   ptrdiff_t dim;
 };
 
-// Some pairs of each head of some tokens are turned. Sine and cosine of a pair serve all heads of a token.
+// Some pairs of each head of some tokens are rotated. Sine and cosine of a pair serve all heads of a token.
 constexpr int32_t most_rope_pairs = 16;  // 32 would take 1.6 KB of stack
 struct rope_rows {
   const uint64_t *frequencies;  // [n_pairs] turns for a position, in units of 2^-64

@@ -82,8 +82,8 @@ HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
 }  // namespace
 
 // q or k: n rows of a sequence, from row `first` on.
-HEED_NOINLINE void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position,
-                        int32_t first, int32_t n) {
+HEED_NOINLINE void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
+                                int64_t position, int32_t first, int32_t n) {
   const int32_t head_dim = c.layer->head_dim;
   data += static_cast<ptrdiff_t>(first) * n_heads * head_dim;
   c.layer->rope->code->run(address_of(k),
@@ -108,8 +108,8 @@ void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32
   const attention_rows r = rows_of(c);
   int64_t position = l.cache ? position_of(states_of(*l.cache)[sequence]) : 0;
   if (c.keys) position += c.span.skip - (l.cache ? c.span.n : 0);
-  turn(k, c, r.q, l.n_heads, position, first, n);
-  if (!c.keys) turn(k, c, r.k, l.n_kv_heads, position, first, n);
+  rotate_heads(k, c, r.q, l.n_heads, position, first, n);
+  if (!c.keys) rotate_heads(k, c, r.k, l.n_kv_heads, position, first, n);
 }
 
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {

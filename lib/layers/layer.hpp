@@ -82,14 +82,14 @@ inline attention_rows rows_of(const attention_pass &c) {
 }
 
 // Its steps: the projections of rows that begin at row `first` of all; between the projections queries and keys are
-// normalised and turned, keys and values put into the cache if there is one; then the context.
+// normalised and rotated, keys and values put into the cache if there is one; then the context.
 void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix &x, int32_t first,
                     const heed_executor *executor);
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
 void attend(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
-void turn(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position, int32_t first,
-          int32_t n);
+void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position,
+                  int32_t first, int32_t n);
 void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
                           const float *values);

@@ -69,18 +69,18 @@ void multiply_by_panel(K k, linear_block b, const void *panel, int32_t dtype, in
   }
 }
 
-// On one of the other: some inputs at a time, their numbers turned on the stack. What y has so far is what the next
-// inputs are added to; kernels may read a bias after they have written y, so it is copied.
+// On a processor of the other byte order: some inputs at a time, their numbers byte-swapped on the stack. The next inputs
+// are added to what y has so far; kernels may read a bias after they have written y, so it is copied.
 template <class K>
-HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const unsigned char *panel, int32_t dtype,
-                                         int32_t width) {
+HEED_NOINLINE void multiply_swapped_panel(K k, const linear_block &whole, const unsigned char *panel, int32_t dtype,
+                                          int32_t width) {
   constexpr int32_t inputs = 8;
-  alignas(float) unsigned char turned[inputs * panel_outputs * sizeof(float)];
+  alignas(float) unsigned char swapped[inputs * panel_outputs * sizeof(float)];
   float start[panel_outputs];
   const int32_t bytes = HEED_DTYPE_BYTES(dtype);
   for (int32_t begin = 0; begin < whole.depth; begin += inputs) {
     const int32_t depth = smaller_of(whole.depth - begin, inputs), n = depth * width * bytes;
-    for (int32_t i = 0; i < n; i++) turned[i] = panel[i ^ (bytes - 1)];
+    for (int32_t i = 0; i < n; i++) swapped[i] = panel[i ^ (bytes - 1)];
     panel += n;
     for (int32_t r = 0; r < whole.n_rows; r++) {
       linear_block b = whole;
@@ -92,7 +92,7 @@ HEED_NOINLINE void multiply_turned_panel(K k, const linear_block &whole, const u
         __builtin_memcpy(start, b.y, static_cast<size_t>(b.n_cols) * sizeof *start);
         b.bias = start;
       }
-      multiply_by_panel(k, b, turned, dtype, width);
+      multiply_by_panel(k, b, swapped, dtype, width);
     }
   }
 }
@@ -114,7 +114,7 @@ struct product_of_packed {
       if (part.bias) part.bias += done;
       part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
       if (is_big_endian && dtype <= HEED_BF16)
-        multiply_turned_panel(k, part, panel, dtype, width);
+        multiply_swapped_panel(k, part, panel, dtype, width);
       else
         multiply_by_panel(k, part, panel, dtype, width);
     }

@@ -32,13 +32,13 @@ class flat_writer {
     const size_t n_in = size_t(w.n_in), n_out = size_t(w.n_out);
     const ptrdiff_t in = w.layout == HEED_OUT_IN ? 1 : w.row_stride, out = w.layout == HEED_OUT_IN ? w.row_stride : 1;
     const float *numbers = static_cast<const float *>(w.data);
-    std::vector<float> turned(n_in * n_out);
+    std::vector<float> transposed(n_in * n_out);
     for (size_t i = 0; i < n_in; ++i)
-      for (size_t o = 0; o < n_out; ++o) turned[i * n_out + o] = numbers[ptrdiff_t(i) * in + ptrdiff_t(o) * out];
-    if (format_ == HEED_F32) return put(turned.data(), turned.size() * 4);
-    std::vector<int8_t> narrow(turned.size());
+      for (size_t o = 0; o < n_out; ++o) transposed[i * n_out + o] = numbers[ptrdiff_t(i) * in + ptrdiff_t(o) * out];
+    if (format_ == HEED_F32) return put(transposed.data(), transposed.size() * 4);
+    std::vector<int8_t> narrow(transposed.size());
     std::vector<float> scales(n_out);
-    const heed_status status = heed_weights_quantize(heed_matrix_of(turned.data(), w.n_in, w.n_out), HEED_IN_OUT,
+    const heed_status status = heed_weights_quantize(heed_matrix_of(transposed.data(), w.n_in, w.n_out), HEED_IN_OUT,
                                                      narrow.data(), scales.data());
     if (status != HEED_OK) throw std::runtime_error(heed_status_text(status));
     put(narrow.data(), narrow.size());

@@ -267,13 +267,13 @@ void transpose(tensor &t) {
   const bool out_in = t.layout == HEED_OUT_IN;
   const size_t rows = out_in ? n_out : n_in, columns = out_in ? n_in : n_out;
   const size_t size = static_cast<size_t>(number_bytes(t.dtype));
-  bytes turned(rows * columns * size);
+  bytes transposed(rows * columns * size);
   const uint8_t *const from = t.numbers().data;
   for (size_t r = 0; r < rows; ++r) {
     for (size_t c = 0; c < columns; ++c)
-      std::memcpy(&turned[(c * rows + r) * size], from + (r * columns + c) * size, size);
+      std::memcpy(&transposed[(c * rows + r) * size], from + (r * columns + c) * size, size);
   }
-  t.own(std::move(turned));
+  t.own(std::move(transposed));
   t.dims = {static_cast<uint32_t>(columns), static_cast<uint32_t>(rows)};
   t.layout = out_in ? HEED_IN_OUT : HEED_OUT_IN;
 }

@@ -82,7 +82,7 @@ const char *heed_file_open(heed_file *file, const void *data, size_t n_bytes);
 /* Reads every number, and compares the sums. */
 const char *heed_file_check(const heed_file *file);
 
-/* For a processor of the other byte order, before heed_file_open: turns the numbers of the file, in place. On a little-endian
+/* For a processor of the other byte order, before heed_file_open: swaps the bytes of the numbers, in place. On a little-endian
  * processor, and the second time, it does nothing. */
 const char *heed_file_swap(void *data, size_t n_bytes);
 

@@ -1,4 +1,4 @@
-// Nodes of ONNX that turn or reshape a constant and leave its numbers alone. SPDX-License-Identifier: MIT
+// Nodes of ONNX that transpose or reshape a constant and leave its numbers alone. SPDX-License-Identifier: MIT
 #ifndef HEED_IMPORT_ONNX_SHAPES_HPP
 #define HEED_IMPORT_ONNX_SHAPES_HPP
 

@@ -33,7 +33,7 @@ class onnx_scopes {
   std::vector<std::map<std::string, int>> values_;
 };
 
-// One for each tensor of `all`. Follows a tensor through nodes that only turn, reshape or scale it. Throws refusal.
+// One for each tensor of `all`. Follows a tensor through nodes that only transpose, reshape or scale it. Throws refusal.
 std::vector<onnx_use> onnx_uses(const onnx_graphs &all);
 
 }  // namespace heed_import

@@ -444,7 +444,7 @@ class Rope:
                                                    (self.struct.rotary_dim // 2,))
 
     def __call__(self, x, position=0):
-        """x (heads, rows, head_dim), turned."""
+        """x (heads, rows, head_dim), rotated."""
         x = _floats("x", x, (None, None, None))
         y = numpy.empty(x.shape, numpy.float32)
         self._point()

@@ -116,13 +116,13 @@ class converter {
   void convolution(const std::string &name, const std::string &to, uint32_t out, uint32_t in, uint32_t kernel) {
     tensor t = sized(name + ".weight", {out, in, kernel}, HEED_FILE_I8_PLUS, HEED_OUT_IN);
     const std::vector<float> w = heed_import::floats_of(t);
-    std::vector<float> turned(w.size());
+    std::vector<float> transposed(w.size());
     for (size_t o = 0; o < out; ++o)
       for (size_t i = 0; i < in; ++i)
-        for (size_t k = 0; k < kernel; ++k) turned[(o * kernel + k) * in + i] = w[(o * in + i) * kernel + k];
+        for (size_t k = 0; k < kernel; ++k) transposed[(o * kernel + k) * in + i] = w[(o * in + i) * kernel + k];
     tensor f32;
     f32.dims = {out, kernel * in};
-    f32.own(bytes_of(turned));
+    f32.own(bytes_of(transposed));
     packed(std::move(f32), to, of_convolution(format_, name));
   }
   void matrix(const std::string &module, const std::string &to, uint32_t n_in, uint32_t n_out, bool decoder) {

@@ -162,7 +162,7 @@ struct x86_steps {
       HEED_UNROLL for (int v = 0; v < V; v++) add_whole(v * D);
     } else {
       const int32_t whole = dim / D * D;
-      if (whole < dim) {  // first: after the loop GCC 12 would copy all sums in each turn
+      if (whole < dim) {  // first: after the loop GCC 12 would copy all sums in each iteration
         reg x[4];
         HEED_UNROLL for (int l = 0; l < 4; l++) x[l] = M::keys_at(row.at[l] + whole, dim - whole);
         add(x, whole);

@@ -50,12 +50,13 @@ HEED_INLINE void store_words(unsigned char *to, __m128i words) {
 
 // Rows of outputs: four words of four outputs change places. Rows are many streams, which no processor foresees: it asks
 // for what comes next.
-HEED_NOINLINE void turn_outputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+HEED_NOINLINE void transpose_outputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols,
+                                     unsigned char *to) {
   for (int32_t o = 0; o < n_cols; o += 4)
     for (int32_t i = 0; i < n; i += 16) {
       __m128i rows[4];
       if (i == 0)
-        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (o + k) * w.output + begin + 4 * turned_row);
+        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (o + k) * w.output + begin + 4 * transposed_row);
       HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
           o + k < n_cols ? load_bytes(w.data + (o + k) * w.output + begin + i, n - i, begin + i) : _mm_setzero_si128();
       const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]), b = _mm_unpacklo_epi32(rows[2], rows[3]),
@@ -69,12 +70,12 @@ HEED_NOINLINE void turn_outputs(const int_weights &w, int32_t begin, int32_t n, 
 }
 
 // Rows of inputs: bytes of four rows become words. Those that come next may lie on other pages.
-HEED_NOINLINE void turn_inputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+HEED_NOINLINE void transpose_inputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
   for (int32_t i = 0; i < n; i += 4)
     for (int32_t o = 0; o < n_cols; o += 16) {
       __m128i rows[4];
       if (o == 0)
-        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (begin + i + k + turned_row) * w.next);
+        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (begin + i + k + transposed_row) * w.next);
       HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
           i + k < n ? load_bytes(w.data + (begin + i + k) * w.next + o, n_cols - o, o) : _mm_setzero_si128();
       const __m128i a = _mm_unpacklo_epi8(rows[0], rows[1]), b = _mm_unpacklo_epi8(rows[2], rows[3]),
@@ -216,11 +217,11 @@ struct x86_products : I {
         });
   }
 
-  static void turn(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
+  static void transpose_weights(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
     if (w.layout == int_layout::out_in)
-      turn_outputs(w, begin, n, n_cols, to);
+      transpose_outputs(w, begin, n, n_cols, to);
     else
-      turn_inputs(w, begin, n, n_cols, to);
+      transpose_inputs(w, begin, n, n_cols, to);
   }
 
   static float magnitude(const float *x, int32_t n) {

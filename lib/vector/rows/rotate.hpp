@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// What the elements of a head are turned by, as they lie. Neighbours: cos, cos, ... and -sin, sin, ...; halves: the
+// What the elements of a head are rotated by, as they lie. Neighbours: cos, cos, ... and -sin, sin, ...; halves: the
 // cosines, and all -sin before all sin.
 struct rope_table {
   float cos[2 * most_rope_pairs], sin[2 * most_rope_pairs];
@@ -53,10 +53,10 @@ static HEED_NOINLINE void make_table(const rope_rows &b, int64_t position, rope_
   const int32_t step = b.partner == 1 ? 2 : 1;
   const int32_t partner = b.partner == 1 ? 1 : b.n_pairs;
   for (int32_t i = 0; i < b.n_pairs; i++) {
-    const bool swapped = quarters[i] & 1, turned = quarters[i] & 2;
+    const bool swapped = quarters[i] & 1, negated = quarters[i] & 2;
     float cos = c[i], sin = z[i];
     if (swapped) cos = -z[i], sin = c[i];
-    if (turned) cos = -cos, sin = -sin;
+    if (negated) cos = -cos, sin = -sin;
     const int32_t at = i * step;
     table.cos[at] = cos;
     if (step == 2) table.cos[at + 1] = cos;
@@ -75,13 +75,16 @@ HEED_INLINE void turn_neighbours(const float *x, float *y, const rope_table &tab
       y[i + 1] = V::fma(b, table.cos[i + 1], a * table.sin[i + 1]);
     }
   } else {
-    const auto turn = [](auto from, auto cos, auto sin) { return V::fma(from, cos, V::mul(V::swap_pairs(from), sin)); };
+    const auto rotate_pairs = [](auto from, auto cos, auto sin) {
+      return V::fma(from, cos, V::mul(V::swap_pairs(from), sin));
+    };
     int32_t i = 0;
     for (; i + V::lanes <= n; i += V::lanes)
-      V::store(y + i, turn(V::load(x + i), V::load(table.cos + i), V::load(table.sin + i)));
+      V::store(y + i, rotate_pairs(V::load(x + i), V::load(table.cos + i), V::load(table.sin + i)));
     const int32_t left = n - i;
     if (left == 0) return;
-    V::store_n(y + i, turn(V::load_n(x + i, left), V::load_n(table.cos + i, left), V::load_n(table.sin + i, left)),
+    V::store_n(y + i,
+               rotate_pairs(V::load_n(x + i, left), V::load_n(table.cos + i, left), V::load_n(table.sin + i, left)),
                left);
   }
 }
