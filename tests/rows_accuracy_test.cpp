@@ -153,7 +153,7 @@ TEST_P(rows_accuracy, sine_and_cosine) {
   w.record("sine_and_cosine");
 }
 
-TEST_P(rows_accuracy, turned_pairs_within_the_stated_bounds) {
+TEST_P(rows_accuracy, rotated_pairs_within_the_stated_bounds) {
   worst w;
   for (int32_t i = 0; i < repetitions(500) && !HasFailure(); ++i) {
     random_source r(830000 + static_cast<uint64_t>(i));
@@ -173,7 +173,7 @@ TEST_P(rows_accuracy, turned_pairs_within_the_stated_bounds) {
     }
     if (HasFailure()) ADD_FAILURE() << p.text() << ", position " << p.position << ", seed " << i;
   }
-  w.record("turned_pairs");
+  w.record("rotated_pairs");
 }
 
 // A turn leaves lengths as they are, and the product of a query and a key depends on the distance of their positions.

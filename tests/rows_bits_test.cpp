@@ -211,7 +211,7 @@ TEST_P(rows_bits, rotary_embedding_in_pieces) {
 }
 
 // A token's result depends on its position alone: not on its neighbours, on other heads, or on how wide the head is.
-TEST_P(rows_bits, a_token_is_turned_by_its_position_alone) {
+TEST_P(rows_bits, a_token_is_rotated_by_its_position_alone) {
   for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
     random_source r(740000 + static_cast<uint64_t>(i));
     const rope_problem all = random_rope(r);

@@ -63,7 +63,7 @@ measure() {
 graph() {
   arm-none-eabi-objdump -d stack.elf >instructions
   arm-none-eabi-objdump -r heed.o >relocations
-  # bounds KIND PLAIN WITHOUT FUNCTION...: narrow tensors, caches and the second pass are not in every call, and layers turn keys
+  # bounds KIND PLAIN WITHOUT FUNCTION...: narrow tensors, caches and the second pass are not in every call, and layers rotate keys
   # before a cache gets them
   bounds() {
     kind=$1 plain=$2 without=$3
@@ -75,7 +75,7 @@ graph() {
   narrow='^scalar|^(score|open|finish|place)_narrow$'
   bounds plain 1 '' heed_attention_run heed_self_attention
   bounds all '' "$narrow|^(score|add)_stored$" heed_sequence_attention
-  bounds all '' "$narrow|^(turned_are_finite|keep_turned_keys)$" heed_attention_layer_run heed_transformer_layer_run
+  bounds all '' "$narrow|^(rotated_are_finite|keep_rotated_keys)$" heed_attention_layer_run heed_transformer_layer_run
   bounds all '' "$narrow|^inspect_tile$" heed_partial_finish
   bounds all '' '^run_threaded$' heed_selftest heed_selftest_boot heed_selftest_features
   # shellcheck disable=SC2046
