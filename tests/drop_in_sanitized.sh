@@ -4,13 +4,21 @@
 #   drop_in_sanitized.sh run FOLDER NAME OBJECT... -- FLAG...    links a suite's objects with it, FLAGs last, and runs it
 # The objects are those of the main build, whatever compiler made them: only the library is instrumented. Suites are run on a
 # small share of the random cases (sanitized.sh). Some tests are about the archive alone: its choice of kernels, and stripes of
-# rows. Exit status 77 if clang is missing.
+# rows. Exit status 77 if clang or its runtime is missing.
 set -eu
 mode=$1
-clang=clang++
-! command -v clang++-19 >/dev/null 2>&1 || clang=clang++-19
-command -v $clang >/dev/null 2>&1 || { echo "SKIPPED: clang++ is not installed"; exit 77; }
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
+# The runtime of the sanitizers is a package beside the compiler, which may be missing.
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+echo 'int main() {}' >"$probe/program.cpp"
+clang=''
+for compiler in clang++-19 clang++; do
+  # shellcheck disable=SC2086
+  [ -n "$clang" ] || ! $compiler $sanitizers "$probe/program.cpp" -o "$probe/program" 2>/dev/null || clang=$compiler
+done
+rm -rf "$probe"
+[ -n "$clang" ] || { echo "SKIPPED: no clang++ that links its sanitizers (Debian: clang-19, libclang-rt-19-dev)"; exit 77; }
 case $mode in
 build)
   mkdir -p "$3"

@@ -10,10 +10,6 @@ namespace {
 
 constexpr float greatest_frequency = 65536.0f;
 
-int32_t rotated_elements(const heed_rope &rope, int32_t head_dim) {
-  return rope.rotary_dim == 0 ? head_dim : rope.rotary_dim;
-}
-
 void check_frequency(checker &check, float x, heed_argument argument) {
   check.require(is_finite(x), HEED_NOT_FINITE, argument);
   check.require(x >= -greatest_frequency && x <= greatest_frequency, HEED_OUT_OF_RANGE, argument);
@@ -22,7 +18,7 @@ void check_frequency(checker &check, float x, heed_argument argument) {
 void check_fields(checker &check, const heed_rope &rope, int32_t head_dim) {
   check.require(rope.style == HEED_ROPE_INTERLEAVED || rope.style == HEED_ROPE_HALVES, HEED_OUT_OF_RANGE,
                 HEED_ARG_STYLE);
-  const int32_t rotary_dim = rotated_elements(rope, head_dim);
+  const int32_t rotary_dim = rotary_dim_of(rope, head_dim);
   check.count(rotary_dim, HEED_MAX_DIM, HEED_ARG_ROTARY_DIM);
   check.require(rotary_dim % 2 == 0 && rotary_dim <= head_dim, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM);
   check_frequency(check, rope.scale, HEED_ARG_SCALE);
@@ -50,8 +46,8 @@ void copy_rest(const rope_call &c, int32_t rotary_dim) {
 }
 
 template <class K>
-void turn_tokens(K k, const rope_call &c) {
-  const int32_t rotary_dim = rotated_elements(*c.rope, c.head_dim), pairs = rotary_dim / 2;
+void rotate_tokens(K k, const rope_call &c) {
+  const int32_t rotary_dim = rotary_dim_of(*c.rope, c.head_dim), pairs = rotary_dim / 2;
   const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;
   const frequency_source source = source_of(*c.rope, rotary_dim);
   const int32_t partner = neighbours ? 1 : pairs;
@@ -85,7 +81,7 @@ void rope_task(void *context, int32_t index, int32_t) {
     part.positions += begin;
   else
     part.position += begin;
-  turn_tokens(job.k, part);
+  rotate_tokens(job.k, part);
 }
 
 template <class K>

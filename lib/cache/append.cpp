@@ -73,8 +73,6 @@ constexpr int32_t most_rotated = HEED_CACHE_MAX_ROTARY_DIM;
 // Elements of keys that are rotated at once, on the stack: frequencies are made anew each time.
 constexpr int32_t room_rotated = sizeof(void *) < 8 ? most_rotated : 4 * most_rotated;
 
-int32_t rotary_dim_of(const heed_rope &rope, int32_t head_dim) { return rope.rotary_dim ? rope.rotary_dim : head_dim; }
-
 // ------------------------------------------------------------------------------------------------------------ rows
 
 // A row of dim numbers, of which the first n_rotated have been rotated.

@@ -9,6 +9,11 @@
 namespace heed {
 
 // Rows of n tokens, all checked. y may be x.
+// Elements of a head that are rotated.
+inline int32_t rotary_dim_of(const heed_rope &rope, int32_t head_dim) {
+  return rope.rotary_dim == 0 ? head_dim : rope.rotary_dim;
+}
+
 struct rope_call {
   const heed_rope *rope;
   heed_tensor x;

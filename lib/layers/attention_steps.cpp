@@ -103,7 +103,7 @@ heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const 
                       heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l)});
 }
 
-void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n) {
+void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
   int64_t position = l.cache ? position_of(states_of(*l.cache)[sequence]) : 0;
@@ -118,9 +118,9 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
   const heed_status status = normalise_tokens(k, c, r);
   if (status != HEED_OK) return status;
   if (l.rope && c.span.batch)
-    functions_of(*c.span.batch).turn_each(address_of(k), c);
+    functions_of(*c.span.batch).rotate_each(address_of(k), c);
   else if (l.rope)
-    turn_rows(k, c, 0, 0, c.span.n_q);
+    rotate_rows(k, c, 0, 0, c.span.n_q);
   return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v) : HEED_OK;
 }
 

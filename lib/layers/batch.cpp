@@ -37,8 +37,8 @@ void check_each(checker &check, const heed_attention_layer &layer, const row_spa
   });
 }
 
-void turn_each(const kernel *k, const attention_pass &c) {
-  walk(c.span, [&](int32_t sequence, int32_t first, int32_t n) { turn_rows(handle_of(k), c, sequence, first, n); });
+void rotate_each(const kernel *k, const attention_pass &c) {
+  walk(c.span, [&](int32_t sequence, int32_t first, int32_t n) { rotate_rows(handle_of(k), c, sequence, first, n); });
 }
 
 heed_status append_each(const kernel *k, const heed_attention_layer &l, const row_span &span, const float *keys,
@@ -120,7 +120,7 @@ void attend_each(const kernel *k, const heed_attention &call, const row_span &sp
 constexpr batch_functions batch_code = {{sizeof(heed_ragged_batch), nullptr, nullptr, nullptr},
                                         check_lengths,
                                         check_each,
-                                        turn_each,
+                                        rotate_each,
                                         append_each,
                                         attend_each,
                                         shape_of_batch,

@@ -25,7 +25,7 @@ struct batch_functions {
   void (*check_lengths)(checker &check, const heed_ragged_batch &batch, int32_t n);  // adds one range
   // For each sequence that has rows in the span.
   void (*check_each)(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends);
-  void (*turn_each)(const kernel *k, const attention_pass &c);
+  void (*rotate_each)(const kernel *k, const attention_pass &c);
   heed_status (*append_each)(const kernel *k, const heed_attention_layer &layer, const row_span &span,
                              const float *keys, const float *values);
   void (*attend_each)(const kernel *k, const heed_attention &call, const row_span &span);

@@ -90,7 +90,7 @@ void attend(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
 void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position,
                   int32_t first, int32_t n);
-void turn_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
+void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
                           const float *values);
 // Its attention over these rows, which are in the cache if there is one; without workspace and executor.

@@ -6,7 +6,7 @@
 # not there is an error, and so is a function whose address is taken and that no pointer holds. A task is one that the function
 # which starts it refers to. What has no frame in the graph (libgcc's arithmetic, memcpy) has that of its instructions, all pushes
 # added up. A function whose instructions jump to another, instead of calling it, has left its frame by then.
-# WITHOUT: a pattern of functions that no pointer holds in these calls.
+# WITHOUT: patterns of functions that no pointer holds in these calls; each is some function's, or the name has changed.
 # With PLAIN=1 the calls have neither executor nor options: what only those reach is left out.
 BEGIN {
   # Options and caches: lib/options/call_rule.hpp, options.hpp, cache.hpp.
@@ -20,7 +20,7 @@ BEGIN {
   holds["append"] = "^append_rows$"; holds["check_tokens"] = "^check_tokens$"; holds["check_options"] = "^check_options_of_tokens$"
   holds["check_numbers"] = "^check_rows_to_append$"; holds["check_lengths"] = "^check_lengths$"; holds["cut_batch"] = "^piece_of_batch$"
   holds["longest"] = "^longest_in_batch$"; holds["shape"] = "^shape_of_batch$"; holds["check_each"] = "^check_each$"
-  holds["turn_each"] = "^turn_each$"; holds["append_each"] = "^append_each$"; holds["attend_each"] = "^attend_each$"
+  holds["rotate_each"] = "^rotate_each$"; holds["append_each"] = "^append_each$"; holds["attend_each"] = "^attend_each$"
   holds["place_rows"] = "^place_sequence$"; holds["check_sequence"] = "^check_tokens_of_sequence$"
   holds["check_and_append"] = "^check_and_append_rows$"
   # The hooks of a rule, in the order in which a call comes to them.
@@ -175,7 +175,7 @@ function own_frame(from, to) { return (from, to) in jumps && !((from, to) in ret
 function frame_of(name) { return name in frame ? frame[name] : pushed[name] }
 function depth(name,   list, n, i, d, most, task, last) {
   if (name in known) return known[name]
-  if (WITHOUT != "" && base[name] ~ WITHOUT) return known[name] = 0
+  if (is_left_out(name)) return known[name] = 0
   if (PLAIN && base[name] ~ /^(run_threaded|check_with_options|run_ruled|run_ruled_tile)$/) return known[name] = 0
   if (name in busy) { error(name " calls itself"); return 0 }
   busy[name] = 1
@@ -200,6 +200,14 @@ function depth(name,   list, n, i, d, most, task, last) {
   delete busy[name]
   return known[name] = most
 }
+function is_left_out(name,   i) {
+  for (i = 1; i <= n_left_out; i++) if (base[name] ~ left_out[i]) return 1
+  return 0
+}
+function check_left_out(pattern,   name) {
+  for (name in base) if (base[name] ~ pattern) return
+  error("no function is named like " pattern ", which stack.sh leaves out")
+}
 function check_taken(   i, n, held) { # is every function whose address is taken held by a pointer?
   for (i in taken) {
     if (!(i in base)) continue
@@ -210,6 +218,8 @@ function check_taken(   i, n, held) { # is every function whose address is taken
 }
 END {
   check_taken()
+  n_left_out = split(WITHOUT, left_out, " ")
+  for (i = 1; i <= n_left_out; i++) check_left_out(left_out[i])
   n = split(FUNCTIONS, list, " ")
   for (i = 1; i <= n; i++) {
     if (!(list[i] in frame)) error("no function " list[i])

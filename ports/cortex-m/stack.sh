@@ -72,11 +72,11 @@ graph() {
     sed "s/^\([^ ]*\) /$core|$kind|\1|/" bounds >>graph
   }
   core=$1
-  narrow='^scalar|^(score|open|finish|place)_narrow$'
+  narrow='^scalar ^score_narrow$ ^open_narrow$ ^finish_narrow$ ^place_typed$'
   bounds plain 1 '' heed_attention_run heed_self_attention
-  bounds all '' "$narrow|^(score|add)_stored$" heed_sequence_attention
-  bounds all '' "$narrow|^(rotated_are_finite|keep_rotated_keys)$" heed_attention_layer_run heed_transformer_layer_run
-  bounds all '' "$narrow|^inspect_tile$" heed_partial_finish
+  bounds all '' "$narrow ^score_stored$ ^add_stored$" heed_sequence_attention
+  bounds all '' "$narrow ^rotated_are_finite$ ^keep_rotated_keys$" heed_attention_layer_run heed_transformer_layer_run
+  bounds all '' "$narrow ^inspect_tile$" heed_partial_finish
   bounds all '' '^run_threaded$' heed_selftest heed_selftest_boot heed_selftest_features
   # shellcheck disable=SC2046
   bounds all '' '^scalar' $(awk -F '|' -v done=" $(cut -d '|' -f 3 graph | tr '\n' ' ')" -v core="$1" '

@@ -50,7 +50,7 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
   '?arm-linux-gnueabihf-g++=g++-arm-linux-gnueabihf' '?i686-linux-gnu-g++=g++-i686-linux-gnu' \
   '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' '?arm-none-eabi-gcc=gcc-arm-none-eabi' \
   '?libpng-dev' '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
-  '?xtensa-lx106-elf-g++=gcc-xtensa-lx106' '?clang-19=clang-19' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen' \
+  '?xtensa-lx106-elf-g++=gcc-xtensa-lx106' '?clang-19=clang-19' '?libclang-rt-19-dev' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen' \
   '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib' '?python3-numpy' '?libprotozero-dev' '?nlohmann-json3-dev' \
   '?abidw=abigail-tools' '?clang-format-14'
 if [ -n "$all" ]; then

@@ -162,7 +162,7 @@ static int new_cache(speech *net, heed_cache *cache, int32_t capacity, void *mem
 }
 
 /* Keys and values of the encoder's rows, for every layer of the decoder; the decoder's own are empty. */
-static int encode_keys(speech *net, const float *x, int32_t n) {
+static int make_cross_keys(speech *net, const float *x, int32_t n) {
   const heed_matrix rows = heed_matrix_of(x, n, SPEECH_DIM), none = {NULL, 0, 0, 0};
   const heed_memory memory = heed_memory_of(net->memory, sizeof net->memory);
   for (int32_t i = 0; i < SPEECH_LAYERS; ++i)
@@ -182,7 +182,7 @@ speech_status speech_hear(speech *net, const int16_t *samples, int32_t n) {
   net->ready = 1;
   net->failure = HEED_OK;
   net->n_rows = SPEECH_ROWS(n);
-  if (!stem(net, samples, n, net->x) || !encode(net, net->x, net->n_rows) || !encode_keys(net, net->x, net->n_rows))
+  if (!stem(net, samples, n, net->x) || !encode(net, net->x, net->n_rows) || !make_cross_keys(net, net->x, net->n_rows))
     return SPEECH_HEED_FAILED;
   net->n_steps = 0;
   net->max_steps = (int32_t)((int64_t)n * SPEECH_STEPS_A_SECOND / SPEECH_RATE);

@@ -67,7 +67,7 @@ static HEED_NOINLINE void make_table(const rope_rows &b, int64_t position, rope_
 
 // n elements, pairs of neighbours.
 template <class V>
-HEED_INLINE void turn_neighbours(const float *x, float *y, const rope_table &table, int32_t n) {
+HEED_INLINE void rotate_neighbours(const float *x, float *y, const rope_table &table, int32_t n) {
   if constexpr (V::lanes == 1) {
     for (int32_t i = 0; i < n; i += 2) {
       const float a = x[i], b = x[i + 1];
@@ -91,7 +91,7 @@ HEED_INLINE void turn_neighbours(const float *x, float *y, const rope_table &tab
 
 // n pairs, whose second elements lie `partner` behind.
 template <class V>
-HEED_INLINE void turn_halves(const float *x, float *y, ptrdiff_t partner, const rope_table &table, int32_t n) {
+HEED_INLINE void rotate_halves(const float *x, float *y, ptrdiff_t partner, const rope_table &table, int32_t n) {
   using reg = typename V::reg;
   const float *const minus_sin = table.sin, *const sin = table.sin + n;
   int32_t i = 0;
@@ -119,9 +119,9 @@ static void rope(const rope_rows &b) {
       const float *x = b.x + t * b.x_token_stride + h * b.x_head_stride;
       float *y = b.y + t * b.y_token_stride + h * b.y_head_stride;
       if (b.partner == 1)
-        turn_neighbours<V>(x, y, table, 2 * b.n_pairs);
+        rotate_neighbours<V>(x, y, table, 2 * b.n_pairs);
       else
-        turn_halves<V>(x, y, b.partner, table, b.n_pairs);
+        rotate_halves<V>(x, y, b.partner, table, b.n_pairs);
     }
   }
 }
