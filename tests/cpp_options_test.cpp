@@ -36,8 +36,7 @@ class cpp_options : public kernel_test {
     for (int i = 0; i < n_q * n_kv; ++i) attend_[i / n_kv][i % n_kv] = r.chance(70);
   }
   heed_attention call(float *out) {
-    heed_attention c =
-        heed_attention_of(q_[0][0], k_[0][0], v_[0][0], n_q, n_kv, heads, kv_heads, dim, out, scratch_.memory());
+    heed_attention c = heed_attention_of(q_[0][0], k_[0][0], v_[0][0], n_q, n_kv, heads, kv_heads, dim, out, scratch_);
     c.v_dim = v_dim;
     c.v = heed_token_major(v_[0][0], n_kv, kv_heads, v_dim);
     c.out = heed_token_major_out(out, n_q, heads, v_dim);
@@ -150,7 +149,7 @@ TEST_P(cpp_options, of_a_sequence) {
   ASSERT_EQ(heed_lse_init(&c_lse, {expected_lse, 4, 4, 1}), HEED_OK);
   heed_options c_options = heed_options_default();
   c_options.softcap = &softcap, c_options.lse = &c_lse;
-  heed_attention c = heed_attention_of(words[0], words[0], words[0], 4, 4, 1, 1, 3, expected, scratch.memory());
+  heed_attention c = heed_attention_of(words[0], words[0], words[0], 4, 4, 1, 1, 3, expected, scratch);
   c.options = &c_options, c.causal = 1, c.scale = 0.5f;
   ASSERT_EQ(heed_attention_run(&c), HEED_OK);
   EXPECT_EQ(std::memcmp(expected, y.row(0), sizeof expected), 0);

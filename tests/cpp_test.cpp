@@ -78,18 +78,19 @@ TEST(cpp_storage, sequence_drops_the_oldest_rows) {
 // Functions of C that no C++ function wraps take arrays and objects by their views.
 TEST(cpp_views, reach_the_functions_of_c) {
   static float x[3][64], y[3][64], mean[64];
-  static float q[3][4][16], turned[3][4][16];
+  static float q[3][4][16], rotated[3][4][16];
   for (int i = 0; i < 3 * 64; i++) x[i / 64][i % 64] = q[i / 64][i / 16 % 4][i % 16] = static_cast<float>(i % 7) - 3.0f;
   const float(&constant)[3][64] = x;
   EXPECT_EQ(heed_group_norm(heed::rows(constant), nullptr, nullptr, 4, 1e-5f, heed::rows(y), nullptr), HEED_OK);
   EXPECT_EQ(heed_mean_rows(heed::rows(x), mean, nullptr), HEED_OK);
   EXPECT_EQ(heed_relu(heed::row(mean), heed_matrix(), heed::row(mean), nullptr), HEED_OK);
-  const heed::rope rope(HEED_ROPE_HALVES);
-  EXPECT_EQ(heed_rope_apply(rope, heed::heads(q), 3, 4, 16, 1, nullptr, heed::heads(turned), nullptr), HEED_OK);
-  EXPECT_NE(std::memcmp(q, turned, sizeof q), 0);
+  heed_rope rope;
+  ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_HALVES), HEED_OK);
+  EXPECT_EQ(heed_rope_apply(&rope, heed::heads(q), 3, 4, 16, 1, nullptr, heed::heads(rotated), nullptr), HEED_OK);
+  EXPECT_NE(std::memcmp(q, rotated, sizeof q), 0);
   static heed::cache<64, 4, 16> cache;
   ASSERT_TRUE(cache.begin());
-  EXPECT_EQ(heed_cache_append(cache, 0, heed::heads(q), heed::heads(q), 3, rope), HEED_OK);
+  EXPECT_EQ(heed_cache_append(cache, 0, heed::heads(q), heed::heads(q), 3, &rope), HEED_OK);
   EXPECT_EQ(heed_cache_longest(cache), 3);
   static heed::workspace<64> scratch;
   EXPECT_EQ(heed_self_attention(heed::rows(x), HEED_SCALE_DEFAULT, heed::rows(y), scratch), HEED_OK);

@@ -149,31 +149,30 @@ heed::status use_cpp() {
   if (auto status = heed::attention(q, k, k, partial, room, options); !status) return status;
   return partial.finish(q, options);
 }
-heed::status use_layer();
-heed::status use_layer() {
-  static float x[3][6], w[6][6], w_up[6][9], w_down[9][6];
+heed::status use_views();
+heed::status use_views() {
+  static float x[3][6], w[6][6], of_heads[3][2][3];
+  static int8_t bytes[3][6];
+  static int16_t sums[3][6];
+  static heed::bfloat16 brains[3][6];
   static heed::sequence<8, 6> window;
   static heed::ring_cache<8, 1, 6, 6, HEED_F16> kv;
-  static heed::layer_memory<heed::transformer_layer<6, 1, 1, 6, 9>, 3> memory;
-  const heed::rope turn(HEED_ROPE_HALVES);
-  heed::transformer_layer<6, 1, 1, 6, 9> layer(heed_rms_norm, heed_silu);
-  layer.attention.projections(heed::in_out(w), heed::out_in(w), heed::in_out(w), heed::in_out(w)).rotate(turn).keep(kv);
-  layer.norms_first().feed_forward(heed::in_out(w_up), heed::in_out(w_down));
-  if (auto status = heed::norm(heed_layer_norm, x, x); !status) return status;
-  static heed::sampler<6> sampler;
-  int32_t tokens[3], columns[3][2];
-  float values[3][2];
-  if (auto status = heed::group_norm(x, w[0], w[1], 2, x); !status) return status;
-  static float windows[1][9], kernels[18][9];
-  if (auto status = heed::convolve<3, 2>(x, heed::in_out(kernels), kernels[0], windows); !status) return status;
-  if (auto status = heed::mean_rows(x, w[0]); !status) return status;
-  if (auto status = heed::argmax(x, tokens); !status) return status;
-  if (auto status = heed::largest(x, columns, values); !status) return status;
-  if (auto status = sampler.sample(w[0], 0.5f, tokens[0]); !status) return status;
-  if (auto status = heed::gather(heed::out_in(w), tokens, x); !status) return status;
+  static heed::memory<HEED_ATTENTION_LAYER_BYTES(3, 1, 1, 6, 6)> memory;
+  heed_attention_layer layer = heed_attention_layer_default(6, 1);
+  layer.wq = heed::in_out(w), layer.wk = heed::out_in(w), layer.wv = layer.wo = heed::in_out(w);
   if (auto status = window.push(x); !status) return status;
+  if (auto status = window.push(x[0]); !status) return status;
   if (auto status = kv.begin(); !status) return status;
-  return layer.run(x, x, memory);
+  layer.cache = kv;
+  heed::status status = heed_layer_norm(heed::rows(x), w[0], nullptr, 1e-5f, heed::rows(x), nullptr);
+  if (!status) return status;
+  status = heed_convert_from_f32(heed::row(x[0]), heed::row(brains[0]));
+  if (!status) return status;
+  status = heed_rope_apply(nullptr, heed::heads(of_heads), 3, 2, 3, 0, nullptr, heed::heads(of_heads), nullptr);
+  if (!status) return status;
+  status = heed_int_rescale(heed::rows(bytes, 3), heed_multiplier_one(), heed::rows(sums), nullptr);
+  if (!status) return status;
+  return heed_attention_layer_run(&layer, heed::rows(x), heed::rows(x), memory, nullptr);
 }
 END
 } >"$work/user.cpp"

@@ -4,7 +4,6 @@
 #define HEED_HEED_CACHE_HPP
 
 #include "options.hpp"
-#include "rope.hpp"
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -37,13 +36,9 @@ class basic_cache {
   }
   // Appends N tokens. With a rope, keys are rotated before they are stored.
   template <int N>
-  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], int32_t sequence = 0) noexcept {
-    return append(k, v, nullptr, sequence);
-  }
-  template <int N>
-  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const rope &rotation,
+  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *rope = nullptr,
                 int32_t sequence = 0) noexcept {
-    return append(k, v, rotation.c_rope(), sequence);
+    return heed_cache_append(&c_, sequence, heads(k), heads(v), N, rope);
   }
   // Takes tokens back, so that `length` tokens are left.
   status truncate(int64_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
@@ -62,12 +57,8 @@ class basic_cache {
   }
   unsigned char (&bytes() noexcept)[n_bytes] { return bytes_; }
 
-  // For the functions of heed.h.
-  heed_cache *c_cache() noexcept { return &c_; }
-  const heed_cache *c_cache() const noexcept { return &c_; }
-  // The same, where a function of heed.h takes a cache.
+  // For the functions of C.
   operator heed_cache *() noexcept { return &c_; }
-  // The same.
   operator const heed_cache *() const noexcept { return &c_; }
 
  private:
@@ -80,12 +71,6 @@ class basic_cache {
     s.v_dim = V;
     s.dtype = Dtype;
     return s;
-  }
-  template <int N>
-  status append(const float (&k)[N][KvHeads][D], const float (&v)[N][KvHeads][V], const heed_rope *rotation,
-                int32_t sequence) noexcept {
-    return heed_cache_append(&c_, sequence, heed_token_major(k[0][0], N, KvHeads, D),
-                             heed_token_major(v[0][0], N, KvHeads, V), N, rotation);
   }
 
   heed_cache c_ = {};
@@ -101,30 +86,18 @@ template <int Window, int KvHeads, int D, int V = D, heed_dtype Dtype = HEED_F32
 using ring_cache = basic_cache<HEED_CACHE_RING, Window, Pinned, Spare, Sequences, KvHeads, D, V, Dtype>;
 
 // Attention of the newest NQ tokens over a cache of one sequence. It is causal, as in heed_attention_of_cache. To
-// switch this off, set causal = false in the options.
+// switch this off, set causal = false in the options. Arrays of options have at least as many columns as the cache has
+// tokens.
 template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_dtype Dtype, int Workers>
+          heed_dtype Dtype, int Workers, class Options = attention_options>
 status attention(const float (&q)[NQ][Heads][D],
                  const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Dtype> &kv,
-                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
-                 const attention_options &options = {}) noexcept {
+                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const Options &o = {}) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_attention call = heed_attention_of_cache(kv.c_cache(), q[0][0], NQ, Heads, out[0][0], w.memory());
-  set_options(&call, options);
-  return heed_attention_run(&call);
-}
-// The same with options. Their arrays have NKV columns, which are at least the length of the cache.
-template <int NQ, int Heads, heed_cache_kind Kind, int Capacity, int Pinned, int Spare, int KvHeads, int D, int V,
-          heed_dtype Dtype, int Workers, int H, int Q, int NKV>
-status attention(const float (&q)[NQ][Heads][D],
-                 const basic_cache<Kind, Capacity, Pinned, Spare, 1, KvHeads, D, V, Dtype> &kv,
-                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, NKV> &o) noexcept {
-  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  static_assert(H == Heads && Q == NQ, "the options are for other shapes");
-  heed_attention call = heed_attention_of_cache(kv.c_cache(), q[0][0], NQ, Heads, out[0][0], w.memory());
+  static_assert(Options::template fits<Heads, NQ, Options::n_kv>, "the options are for other shapes");
+  heed_attention call = heed_attention_of_cache(kv, q[0][0], NQ, Heads, out[0][0], w);
   set_options(&call, o);
-  call.n_kv = NKV;
-  call.options = o.c_options();
+  if (Options::n_kv != 0) call.n_kv = Options::n_kv;
   return heed_attention_run(&call);
 }
 

@@ -23,30 +23,20 @@
 //   heed::attention(q, more_keys, more_values, p, scratch);
 //   p.finish(out);
 //
-// A decoder layer of model dimension 64 with 4 heads of 16, 172 hidden numbers, and a cache of 512 tokens:
+// A cache of 512 tokens, which holds its memory, and every function of C with views of arrays (see views.hpp):
 //
 //   static heed::cache<512, 4, 16> kv;           // capacity, key/value heads, head_dim; ring_cache for a window
-//   using decoder = heed::transformer_layer<64, 4, 4, 16, 172>;
-//   static heed::layer_memory<decoder, 8> memory;  // for pieces of up to 8 tokens
-//   heed::rope rotation(HEED_ROPE_INTERLEAVED);
-//   decoder layer(heed_rms_norm, heed_silu);
-//   layer.attention.projections(heed::out_in(wq), heed::out_in(wk), heed::out_in(wv), heed::out_in(wo));
-//   layer.attention.rotate(rotation).keep(kv);
-//   layer.norms_first().norm_weights(n1, n2);
-//   layer.feed_forward(heed::out_in(up), heed::out_in(down)).gate(heed::out_in(gate));
 //   kv.begin();
-//   if (auto s = layer.run(x, x, memory); !s) puts(s.text());  // float x[n][64], n tokens more
+//   kv.append(k, v, &rope);                      // or null; float k[n][4][16]
+//   heed::attention(q, kv, out, scratch);
+//   heed_rms_norm(heed::rows(x), weight, nullptr, 1e-5f, heed::rows(x), nullptr);
 //
 // SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_HPP
 #define HEED_HEED_HPP
 
 #include "cache.hpp"
-#include "heed.h"
-#include "layers.hpp"
 #include "options.hpp"
-#include "rope.hpp"
-#include "rows.hpp"
 #include "types.hpp"
 #include "views.hpp"
 
@@ -75,29 +65,15 @@ class sequence {
   // Empties the sequence.
   void clear() noexcept { length_ = 0; }
 
-  // Appends all rows. If they do not fit (HEED_FULL), it appends none.
-  status append(heed_matrix rows) noexcept {
-    heed_sequence s = c_sequence();
-    const heed_status result = heed_sequence_append(&s, rows);
-    length_ = s.length;
-    return result;
-  }
-  status append(const float (&row)[Dim]) noexcept { return append(heed_matrix_of(row, 1, Dim)); }
-  template <int N>
-  status append(const float (&rows)[N][Dim]) noexcept {
-    return append(heed_matrix_of(rows[0], N, Dim));
+  // Appends all rows: float[Dim], float[N][Dim], or a heed_matrix. If they do not fit (HEED_FULL), it appends none.
+  template <class Rows>
+  status append(const Rows &rows) noexcept {
+    return change(heed_sequence_append, rows);
   }
   // Appends all rows. If there is no room, it drops the oldest rows.
-  status push(heed_matrix rows) noexcept {
-    heed_sequence s = c_sequence();
-    const heed_status result = heed_sequence_push(&s, rows);
-    length_ = s.length;
-    return result;
-  }
-  status push(const float (&row)[Dim]) noexcept { return push(heed_matrix_of(row, 1, Dim)); }
-  template <int N>
-  status push(const float (&rows)[N][Dim]) noexcept {
-    return push(heed_matrix_of(rows[0], N, Dim));
+  template <class Rows>
+  status push(const Rows &rows) noexcept {
+    return change(heed_sequence_push, rows);
   }
 
   using row_type = float[Dim];  // a row
@@ -119,6 +95,19 @@ class sequence {
  private:
   template <int C, int D>
   friend class sequence;
+  static heed_matrix matrix_of(const float (&x)[Dim]) noexcept { return heed::row(x); }
+  template <int N>
+  static heed_matrix matrix_of(const float (&x)[N][Dim]) noexcept {
+    return rows(x);
+  }
+  static heed_matrix matrix_of(heed_matrix x) noexcept { return x; }
+  template <class Rows>
+  status change(heed_status (*how)(heed_sequence *, heed_matrix), const Rows &rows) noexcept {
+    heed_sequence s = c_sequence();
+    const heed_status result = how(&s, matrix_of(rows));
+    length_ = s.length;
+    return result;
+  }
   heed_sequence c_sequence() const noexcept {
     return {static_cast<uint32_t>(sizeof(heed_sequence)), Capacity, Dim, length_, const_cast<float *>(data_[0])};
   }
@@ -129,7 +118,7 @@ class sequence {
     static_assert(OutCapacity >= Capacity, "the result may not fit");
     const heed_sequence x = c_sequence();
     heed_sequence y = out->c_sequence();
-    const heed_status result = heed_sequence_attention(&x, scale, causal, o, &y, w.memory());
+    const heed_status result = heed_sequence_attention(&x, scale, causal, o, &y, w);
     out->length_ = y.length;
     return result;
   }
@@ -151,87 +140,59 @@ status attention(const sequence<C, D> &x, sequence<OutCapacity, D> &out, workspa
   return x.attend(o.scale, o.causal == causal_default ? 0 : o.causal, o.c_options(), &out, w);
 }
 
-// The call on arrays (token, head, dim), without its result.
-template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+// A call on arrays (token, head, dim) of floats, without its result.
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, class Options>
 heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D],
-                              const float (&v)[NKV][KvHeads][V], workspace<D, V, Workers> &w,
-                              const attention_options &options) noexcept {
+                              const float (&v)[NKV][KvHeads][V], heed_memory w, const Options &o) noexcept {
   static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_attention call = heed_attention_of(q[0][0], k[0][0], v[0][0], NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
+  static_assert(Options::template fits<Heads, NQ, NKV>, "the options are for other shapes");
+  heed_attention call = heed_attention_of(q[0][0], k[0][0], v[0][0], NQ, NKV, Heads, KvHeads, D, nullptr, w);
   call.v_dim = V;
-  call.v = heed_token_major(v[0][0], NKV, KvHeads, V);
-  set_options(&call, options);
+  call.v = heads(v);
+  set_options(&call, o);
   return call;
 }
 
 // Attention on arrays (token, head, dim). It is grouped if k and v have fewer heads than q, and cross-attention if they
-// have other rows. It is not causal unless options.causal is true.
-template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+// have other rows. It is not causal unless options.causal is true. Options: attention_options, or options<Heads, NQ, NKV>.
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, class Options = attention_options>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
-                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w,
-                 const attention_options &options = {}) noexcept {
-  heed_attention call = attention_call(q, k, v, w, options);
-  call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
-  return heed_attention_run(&call);
-}
-template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, int H, int Q, int K>
-status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
-                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<H, Q, K> &o) noexcept {
-  static_assert(H == Heads && Q == NQ && K == NKV, "the options are for other shapes");
+                 float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const Options &o = {}) noexcept {
   heed_attention call = attention_call(q, k, v, w, o);
-  call.out = heed_token_major_out(out[0][0], NQ, Heads, V);
-  call.options = o.c_options();
-  return heed_attention_run(&call);
-}
-
-// A status as `result`, if any array has numbers of 16 bits.
-template <bool Any>
-struct if_typed {};
-template <>
-struct if_typed<true> {
-  using result = status;
-};
-
-// The same on arrays of float, half and bfloat16. They are converted while they are read, and such a result
-// is rounded. For int8 use the functions of heed.h.
-template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
-typename if_typed<number<TQ>::dtype + number<TK>::dtype + number<TV>::dtype + number<TOut>::dtype != 0>::result
-attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
-          TOut (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const options<Heads, NQ, NKV> &o = {}) noexcept {
-  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
-  heed_typed_tensors typed;
-  heed_typed_tensors_init(&typed);
-  typed.q = heed_typed_token_major(q, nullptr, number<TQ>::dtype, NQ, Heads, D);
-  typed.k = heed_typed_token_major(k, nullptr, number<TK>::dtype, NKV, KvHeads, D);
-  typed.v = heed_typed_token_major(v, nullptr, number<TV>::dtype, NKV, KvHeads, V);
-  typed.out = heed_typed_token_major_out(out, number<TOut>::dtype, NQ, Heads, V);
-  heed_options c = *o.c_options();
-  c.typed = &typed;
-  heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, NQ, NKV, Heads, KvHeads, D, nullptr, w.memory());
-  call.v_dim = V;
-  set_options(&call, o);
-  call.options = &c;
+  call.out = heads(out);
   return heed_attention_run(&call);
 }
 
 // The same, but the keys are added to a partial result.
-template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers>
+template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, class Options = attention_options>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
-                 partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w,
-                 const attention_options &options = {}) noexcept {
-  heed_attention call = attention_call(q, k, v, w, options);
-  heed_options c = heed_options_default();
+                 partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w, const Options &o = {}) noexcept {
+  heed_attention call = attention_call(q, k, v, w, o);
+  heed_options c = call.options != nullptr ? *call.options : heed_options_default();
   c.partial = p.c_partial();
   call.options = &c;
   return heed_attention_run(&call);
 }
-template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, int H, int Q, int K>
-status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
-                 partial<Heads, NQ, V> &p, workspace<D, V, Workers> &w, const options<H, Q, K> &o) noexcept {
-  static_assert(H == Heads && Q == NQ && K == NKV, "the options are for other shapes");
-  heed_attention call = attention_call(q, k, v, w, o);
-  heed_options c = *o.c_options();
-  c.partial = p.c_partial();
+
+// The same on arrays of float, half and bfloat16. They are converted while they are read, and such a result is rounded.
+// For int8 use the functions of C.
+template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers,
+          class Options = attention_options>
+status attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],
+                 TOut (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const Options &o = {}) noexcept {
+  static_assert(Heads % KvHeads == 0, "the number of query heads is no multiple of the number of key heads");
+  static_assert(Options::template fits<Heads, NQ, NKV>, "the options are for other shapes");
+  heed_typed_tensors typed;
+  heed_typed_tensors_init(&typed);
+  typed.q = heads(q);
+  typed.k = heads(k);
+  typed.v = heads(v);
+  typed.out = heads(out);
+  heed_attention call = heed_attention_of(nullptr, nullptr, nullptr, NQ, NKV, Heads, KvHeads, D, nullptr, w);
+  call.v_dim = V;
+  set_options(&call, o);
+  heed_options c = call.options != nullptr ? *call.options : heed_options_default();
+  c.typed = &typed;
   call.options = &c;
   return heed_attention_run(&call);
 }

@@ -3,7 +3,7 @@
 #ifndef HEED_HEED_OPTIONS_HPP
 #define HEED_HEED_OPTIONS_HPP
 
-#include "types.hpp"
+#include "views.hpp"
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -21,13 +21,21 @@ struct attention_options {
   int32_t causal = causal_default;          // true, false or causal_default
   int32_t position = 0;                     // of query 0; over a cache it counts from the newest tokens
   const heed_executor *executor = nullptr;  // or null: one thread
+
+  // For the functions of C: there are no options, so they fit every call.
+  const heed_options *c_options() const noexcept { return nullptr; }
+  template <int, int, int>
+  static constexpr bool fits = true;
+  static constexpr int n_kv = 0;  // columns: as many as there are keys
 };
-// Puts these fields into a call.
-inline void set_options(heed_attention *call, const attention_options &o) noexcept {
+// Puts the fields and the options into a call.
+template <class Options>
+void set_options(heed_attention *call, const Options &o) noexcept {
   call->scale = o.scale;
   if (o.causal != causal_default) call->causal = o.causal;
   call->position = o.position;
   call->executor = o.executor;
+  call->options = o.c_options();
 }
 
 // All options of options.h, for attention of these shapes. For a sequence they are 1 head, and its capacity twice. Each
@@ -87,9 +95,8 @@ class options : public attention_options {
   options &smooth_softmax() noexcept { return add(&heed_options::sinks, &sinks_, heed_sinks_init, nullptr); }
 
   // The call writes the scores at one stage.
-  options &scores(heed_scores_stage stage, float (&out)[Heads][NQ][NKV]) noexcept {
-    return add(&heed_options::scores, &scores_, heed_scores_init, stage,
-               heed_head_major_out(out[0][0], NQ, Heads, NKV));
+  options &scores(heed_scores_stage stage, float (&x)[Heads][NQ][NKV]) noexcept {
+    return add(&heed_options::scores, &scores_, heed_scores_init, stage, heed_head_major_out(x[0][0], NQ, Heads, NKV));
   }
   // The call writes the attention weights.
   options &weights(float (&out)[Heads][NQ][NKV]) noexcept {
@@ -112,10 +119,12 @@ class options : public attention_options {
     return add(&heed_options::topk_weights, &top_k_, heed_topk_weights_init, K, largest[0][0], keys[0][0]);
   }
 
-  // For the functions of heed.h.
+  // For the functions of C: the options, and whether they are for these shapes.
   const heed_options *c_options() const noexcept { return &c_; }
-  // The same, where a function of heed.h takes options.
   operator const heed_options *() const noexcept { return &c_; }
+  template <int H, int Q, int K>
+  static constexpr bool fits = H == Heads &&Q == NQ &&K == NKV;
+  static constexpr int n_kv = NKV;  // columns
 
  private:
   // An init function looks at its object alone: it cannot fail here.
@@ -175,15 +184,14 @@ class partial {
   status merge(const partial &next) noexcept { return heed_partial_merge(&c_, &next.c_); }
   // Writes the result. Options give it sinks, and where to write the log-sum-exp; their other options are ignored.
   status finish(float (&out)[NQ][Heads][V]) const noexcept {
-    return heed_partial_finish(&c_, nullptr, heed_token_major_out(out[0][0], NQ, Heads, V), nullptr);
+    return heed_partial_finish(&c_, nullptr, heads(out), nullptr);
   }
   template <int NKV>
   status finish(float (&out)[NQ][Heads][V], const options<Heads, NQ, NKV> &o) const noexcept {
-    return heed_partial_finish(&c_, o.c_options()->sinks, heed_token_major_out(out[0][0], NQ, Heads, V),
-                               o.c_options()->lse);
+    return heed_partial_finish(&c_, o.c_options()->sinks, heads(out), o.c_options()->lse);
   }
 
-  // For the functions of heed.h, and to send it.
+  // For the functions of C, and to send it.
   heed_partial *c_partial() noexcept { return &c_; }
   const heed_partial *c_partial() const noexcept { return &c_; }
 

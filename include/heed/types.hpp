@@ -1,8 +1,9 @@
-// heed for C++17: the types that every other C++ header uses. Include heed.hpp. SPDX-License-Identifier: MIT
+// heed for C++17: status, memory, and types of numbers. Include heed.hpp. SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_TYPES_HPP
 #define HEED_HEED_TYPES_HPP
 
 #include "heed.h"
+#include "integers.h"
 
 namespace heed {
 
@@ -25,16 +26,20 @@ class [[nodiscard]] status {
   heed_status code_;
 };
 
-// The workspace of attention for rows of HeadDim floats and values of VDim floats. It has a piece for each worker of an
+// Memory of a constant size, aligned, for every function of C that takes heed_memory: memory<HEED_CACHE_BYTES(...)>.
+template <size_t Bytes>
+struct memory {
+  static constexpr size_t n_bytes = Bytes;                                  // its size
+  operator heed_memory() noexcept { return heed_memory_of(bytes, Bytes); }  // for the functions of C
+  alignas(HEED_ALIGNMENT) unsigned char bytes[Bytes];                       // the memory
+};
+
+// The workspace of attention for rows of HeadDim floats and values of VDim floats, with a piece for each worker of an
 // executor.
 template <int HeadDim, int VDim = HeadDim, int Workers = 1>
-struct workspace {
+struct workspace : memory<Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim)> {
   static_assert(HeadDim >= 1 && HeadDim <= HEED_MAX_DIM && VDim >= 1 && VDim <= HEED_MAX_DIM, "dimension out of range");
   static_assert(Workers >= 1 && Workers <= HEED_MAX_WORKERS, "number of workers out of range");
-  static constexpr size_t n_bytes = Workers * HEED_WORKSPACE_BYTES(HeadDim, VDim);  // its size
-  heed_memory memory() noexcept { return {bytes, n_bytes}; }                        // for the functions of heed.h
-  operator heed_memory() noexcept { return memory(); }                              // the same
-  alignas(HEED_ALIGNMENT) unsigned char bytes[n_bytes];                             // its memory
 };
 
 // A number in HEED_F16, as heed_convert_from_f32 writes it.
@@ -44,19 +49,23 @@ enum class bfloat16 : uint16_t {};
 
 // The heed_dtype of a type of numbers.
 template <class T>
-struct number;
-template <>
-struct number<float> {
-  static constexpr int32_t dtype = HEED_F32;
+struct dtype_of;
+template <class T>
+struct dtype_of<const T> : dtype_of<T> {};
+template <heed_dtype Dtype>
+struct dtype_is {
+  static constexpr heed_dtype value = Dtype;
 };
 template <>
-struct number<half> {
-  static constexpr int32_t dtype = HEED_F16;
-};
+struct dtype_of<float> : dtype_is<HEED_F32> {};
 template <>
-struct number<bfloat16> {
-  static constexpr int32_t dtype = HEED_BF16;
-};
+struct dtype_of<half> : dtype_is<HEED_F16> {};
+template <>
+struct dtype_of<bfloat16> : dtype_is<HEED_BF16> {};
+template <>
+struct dtype_of<int8_t> : dtype_is<HEED_INT8> {};
+template <>
+struct dtype_of<int16_t> : dtype_is<HEED_INT16> {};
 
 }  // namespace heed
 

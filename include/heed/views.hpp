@@ -1,17 +1,15 @@
 // heed for C++17: views of arrays that know their shape. They convert to the structs of heed.h and integers.h, so every
 // function of C takes them, and the length of an array cannot be stated wrongly. Include heed.hpp.
 //
-//   static float x[8][64], y[8][64], weight[64];
-//   heed_status s = heed_layer_norm(heed::rows(x), weight, nullptr, 1e-5f, heed::rows(y), nullptr);
-//   s = heed_rope_apply(rope, heed::heads(q), 8, 4, 16, 0, nullptr, heed::heads(q), nullptr);  // float q[8][4][16]
-//   s = heed_int_rescale(heed::rows(a, a_zero), factor, heed::rows(b, b_zero), nullptr);       // int8_t or int16_t
+//   static float x[8][64], y[8][32], w[32][64];
+//   heed::status s = heed_linear(heed::rows(x), heed::out_in(w), nullptr, heed::rows(y), nullptr);
+//   s = heed_rope_apply(&rope, heed::heads(q), 8, 4, 16, 0, nullptr, heed::heads(q), nullptr);   // float q[8][4][16]
+//   s = heed_int_rescale(heed::rows(a, a_zero), factor, heed::rows(b, b_zero), nullptr);         // int8_t or int16_t
 //
-// Objects convert, too: a workspace to heed_memory, a cache, a rope and options to pointers to theirs, weights to
-// heed_weights. SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT
 #ifndef HEED_HEED_VIEWS_HPP
 #define HEED_HEED_VIEWS_HPP
 
-#include "integers.h"
 #include "types.hpp"
 
 #ifdef __GNUC__
@@ -21,95 +19,75 @@
 
 namespace heed {
 
-// Rows of floats: heed_matrix, and heed_matrix_out if they are not constant.
+// Rows of float, half, bfloat16, int8_t or int16_t.
 template <class T, int N, int Dim>
 struct row_view {
-  T *data;  // row 0
-  // For the functions of heed.h.
+  static constexpr int32_t dtype = dtype_of<T>::value;  // of its numbers
+  T *data;                                              // row 0
+  int32_t zero_point;                                   // of integers
+  // Rows of floats.
   operator heed_matrix() const noexcept { return heed_matrix_of(data, N, Dim); }
-  // The same, to be written.
   operator heed_matrix_out() const noexcept { return heed_matrix_out_of(data, N, Dim); }
-};
-// The rows of an array.
-template <int N, int Dim>
-row_view<float, N, Dim> rows(float (&x)[N][Dim]) noexcept {
-  return {x[0]};
-}
-// The same of constant rows.
-template <int N, int Dim>
-row_view<const float, N, Dim> rows(const float (&x)[N][Dim]) noexcept {
-  return {x[0]};
-}
-// One row.
-template <int Dim>
-row_view<float, 1, Dim> row(float (&x)[Dim]) noexcept {
-  return {x};
-}
-// The same of a constant row.
-template <int Dim>
-row_view<const float, 1, Dim> row(const float (&x)[Dim]) noexcept {
-  return {x};
-}
-
-// An array (token, head, dim): heed_tensor, and heed_tensor_out if it is not constant.
-template <class T, int N, int Heads, int Dim>
-struct head_view {
-  T *data;  // token 0
-  // For the functions of heed.h.
-  operator heed_tensor() const noexcept { return heed_token_major(data, N, Heads, Dim); }
-  // The same, to be written.
-  operator heed_tensor_out() const noexcept { return heed_token_major_out(data, N, Heads, Dim); }
-};
-// The heads of an array.
-template <int N, int Heads, int Dim>
-head_view<float, N, Heads, Dim> heads(float (&x)[N][Heads][Dim]) noexcept {
-  return {x[0][0]};
-}
-// The same of a constant array.
-template <int N, int Heads, int Dim>
-head_view<const float, N, Heads, Dim> heads(const float (&x)[N][Heads][Dim]) noexcept {
-  return {x[0][0]};
-}
-
-// Rows of int8_t or int16_t with a zero point: heed_int_matrix, and heed_int_matrix_out if they are not constant.
-template <class T, int N, int Dim>
-struct int_row_view {
-  T *data;                                                                   // row 0
-  int32_t zero_point;                                                        // of the numbers
-  static constexpr int32_t dtype = sizeof(T) == 1 ? HEED_INT8 : HEED_INT16;  // their heed_dtype
-  // For the functions of integers.h.
+  // Rows of float, half or bfloat16.
+  operator heed_typed_matrix() const noexcept { return heed_typed_matrix_of(data, nullptr, dtype, N, Dim); }
+  operator heed_typed_matrix_out() const noexcept { return heed_typed_matrix_out_of(data, nullptr, dtype, N, Dim); }
+  // Rows of integers.
   operator heed_int_matrix() const noexcept { return heed_int_matrix_of(data, dtype, N, Dim, zero_point); }
-  // The same, to be written.
   operator heed_int_matrix_out() const noexcept { return heed_int_matrix_out_of(data, dtype, N, Dim, zero_point); }
 };
-// Rows of int8.
-template <int N, int Dim>
-int_row_view<int8_t, N, Dim> rows(int8_t (&x)[N][Dim], int32_t zero_point = 0) noexcept {
+// The rows of an array. int8_t may have a zero point.
+template <class T, int N, int Dim>
+row_view<T, N, Dim> rows(T (&x)[N][Dim], int32_t zero_point = 0) noexcept {
   return {x[0], zero_point};
 }
-// Constant rows of int8.
-template <int N, int Dim>
-int_row_view<const int8_t, N, Dim> rows(const int8_t (&x)[N][Dim], int32_t zero_point = 0) noexcept {
-  return {x[0], zero_point};
-}
-// Rows of int16, which have no zero point.
-template <int N, int Dim>
-int_row_view<int16_t, N, Dim> rows(int16_t (&x)[N][Dim]) noexcept {
-  return {x[0], 0};
-}
-// Constant rows of int16.
-template <int N, int Dim>
-int_row_view<const int16_t, N, Dim> rows(const int16_t (&x)[N][Dim]) noexcept {
-  return {x[0], 0};
+// One row.
+template <class T, int Dim>
+row_view<T, 1, Dim> row(T (&x)[Dim], int32_t zero_point = 0) noexcept {
+  return {x, zero_point};
 }
 
-// Memory of a constant size, aligned: heed_memory. memory<HEED_CACHE_BYTES(...)>.
-template <size_t Bytes>
-struct memory {
-  // For the functions of heed.h.
-  operator heed_memory() noexcept { return heed_memory_of(bytes, Bytes); }
-  alignas(HEED_ALIGNMENT) unsigned char bytes[Bytes];  // its memory
+// An array (token, head, dim) of float, half, bfloat16 or int8_t.
+template <class T, int N, int Heads, int Dim>
+struct head_view {
+  static constexpr int32_t dtype = dtype_of<T>::value;  // of its numbers
+  T *data;                                              // token 0
+  int32_t zero_point;                                   // of integers
+  // An array of floats.
+  operator heed_tensor() const noexcept { return heed_token_major(data, N, Heads, Dim); }
+  operator heed_tensor_out() const noexcept { return heed_token_major_out(data, N, Heads, Dim); }
+  // An array of float, half or bfloat16.
+  operator heed_typed_tensor() const noexcept { return heed_typed_token_major(data, nullptr, dtype, N, Heads, Dim); }
+  operator heed_typed_tensor_out() const noexcept { return heed_typed_token_major_out(data, dtype, N, Heads, Dim); }
+  // An array of integers.
+  operator heed_int_tensor() const noexcept { return heed_int_token_major(data, N, Heads, Dim, zero_point); }
 };
+// The heads of an array. int8_t may have a zero point.
+template <class T, int N, int Heads, int Dim>
+head_view<T, N, Heads, Dim> heads(T (&x)[N][Heads][Dim], int32_t zero_point = 0) noexcept {
+  return {x[0][0], zero_point};
+}
+
+// Weights w[in][out] of float, half or bfloat16.
+template <class T, int NIn, int NOut>
+heed_weights in_out(const T (&w)[NIn][NOut]) noexcept {
+  static_assert(dtype_of<T>::value <= HEED_BF16, "integers have scales");
+  return heed_weights_of(w[0], nullptr, dtype_of<T>::value, HEED_IN_OUT, NIn, NOut);
+}
+// Weights w[out][in], as PyTorch stores them.
+template <class T, int NIn, int NOut>
+heed_weights out_in(const T (&w)[NOut][NIn]) noexcept {
+  static_assert(dtype_of<T>::value <= HEED_BF16, "integers have scales");
+  return heed_weights_of(w[0], nullptr, dtype_of<T>::value, HEED_OUT_IN, NIn, NOut);
+}
+// The same of int8 with a scale for each output.
+template <int NIn, int NOut>
+heed_weights in_out(const int8_t (&w)[NIn][NOut], const float (&scales)[NOut]) noexcept {
+  return heed_weights_of(w[0], scales, HEED_INT8, HEED_IN_OUT, NIn, NOut);
+}
+template <int NIn, int NOut>
+heed_weights out_in(const int8_t (&w)[NOut][NIn], const float (&scales)[NOut]) noexcept {
+  return heed_weights_of(w[0], scales, HEED_INT8, HEED_OUT_IN, NIn, NOut);
+}
 
 }  // namespace heed
 
