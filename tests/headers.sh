@@ -151,7 +151,7 @@ heed::status use_cpp() {
 }
 heed::status use_views();
 heed::status use_views() {
-  static float x[3][6], w[6][6], of_heads[3][2][3];
+  static float x[3][6], w[6][6], tokens[3][2][3];
   static int8_t bytes[3][6];
   static int16_t sums[3][6];
   static heed::bfloat16 brains[3][6];
@@ -168,7 +168,7 @@ heed::status use_views() {
   if (!status) return status;
   status = heed_convert_from_f32(heed::row(x[0]), heed::row(brains[0]));
   if (!status) return status;
-  status = heed_rope_apply(nullptr, heed::heads(of_heads), 3, 2, 3, 0, nullptr, heed::heads(of_heads), nullptr);
+  status = heed_rope_apply(nullptr, heed::heads(tokens), 3, 2, 3, 0, nullptr, heed::heads(tokens), nullptr);
   if (!status) return status;
   status = heed_int_rescale(heed::rows(bytes, 3), heed_multiplier_one(), heed::rows(sums), nullptr);
   if (!status) return status;
