@@ -41,7 +41,7 @@
 //     of queries.
 //
 // 16. Norms: mean = sum / float(n), the 64 sums and the tree of rule 11, of x (sum + x) or of squares by fma. rms_norm:
-//     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r. layer_norm:
+//     r = 1 / root(mean(x^2) + eps), root and quotients correctly rounded, r = 0 if the root is 0; y = x * r. l2_norm: the sum for the mean. layer_norm:
 //     p = the median of x[0], x[n / 2] (rounded down) and x[n - 1], c = mean(x - p), d = (x - p) - c, r from mean(d^2),
 //     y = d * r. The mean is p + c, which one float cannot hold where it is large. Then y * weight,
 //     fma(y, weight, bias) or y + bias.

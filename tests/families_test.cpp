@@ -206,7 +206,7 @@ TEST_P(families, an_attention_layer_alone_attends_to_another_sequence) {
   l.with_cross(2), l.draw(&l.c, true);
   owned_cache cache(cache_shape(HEED_CACHE_LINEAR, n_other, 2, head_dim, head_dim, HEED_F32));
   l.c.cache = &cache.cache, l.c.bk = nullptr, l.c.bv = nullptr;
-  l.c.qk_norm = heed_rms_norm, l.c.q_norm_weight = l.numbers(head_dim), l.c.k_norm_weight = l.numbers(head_dim);
+  l.c.qk_norm = heed_l2_norm, l.c.q_norm_weight = l.numbers(head_dim), l.c.k_norm_weight = l.numbers(head_dim);
   const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
   encode(l, other, 5, bytes);
   floats y(x.size());

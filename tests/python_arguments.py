@@ -36,7 +36,7 @@ X = array(3, 8)
 CALLS = {
     "softmax": (heed.softmax, dict(x=X, scale=1.0)),
     **{name: (getattr(heed, name), dict(x=X, weight=array(8), bias=array(8), eps=1e-5))
-       for name in ("layer_norm", "rms_norm", "rms_norm_plus_one")},
+       for name in ("layer_norm", "rms_norm", "rms_norm_plus_one", "l2_norm")},
     **{name: (getattr(heed, name), dict(x=X, up=array(3, 8))) for name in ("gelu", "gelu_tanh", "silu", "relu")},
     "weights": (heed.weights, dict(array=array(5, 8))),
     "quantized": (heed.quantized, dict(numbers=w8, scales=array(5), zero_points=w8[:, 0].copy())),

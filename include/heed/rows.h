@@ -71,6 +71,13 @@ HEED_API heed_status heed_rms_norm(heed_matrix x, const float *weight, const flo
 HEED_API heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps,
                                             heed_matrix_out y, const heed_executor *executor);
 
+/* L2 norm: y = x / sqrt(sum(x^2) + eps) * weight + bias. With eps = 0 rows have the length 1, as those of PyTorch's
+ * normalize. As the qk_norm of a layer it makes cosine attention.
+ * Range: as heed_rms_norm, for sum(x^2) + eps. Error and NaN: as heed_rms_norm.
+ * Source: Henry et al. 2020 (of queries and keys). */
+HEED_API heed_status heed_l2_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                                  const heed_executor *executor);
+
 /* Layer norm: y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias. All differences are taken from p, the
  * median of x[0], x[dim / 2] and x[dim - 1], and the mean is never rounded to one float. So a large mean costs no
  * accuracy.

@@ -34,7 +34,7 @@ HEED_NOINLINE heed_status check_two_inputs(const heed_matrix &a, heed_argument a
 }
 
 norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, float eps, const heed_matrix_out &y) {
-  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim, false};
+  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim, rms_kind::plain};
 }
 
 heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
@@ -57,26 +57,37 @@ HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, 
   return check.finish();
 }
 
+static void run_rms_norm(kernel_handle k, rms_kind kind, const heed_matrix &x, const float *weight, const float *bias,
+                         float eps, const heed_matrix_out &y, const heed_executor *executor) {
+  norm_rows rows = norm_of(x, weight, bias, eps, y);
+  rows.kind = kind;
+  run_rows(row_steps_of(k)->rms_norm, rows, work_of_rms_norm, executor);
+}
+
 }  // namespace heed
 
 heed_status heed_rms_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                           const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
-    heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm,
-                   heed::norm_of(x, weight, bias, eps, y), heed::work_of_rms_norm, executor);
+    heed::run_rms_norm(heed_front_door::kernel(executor), heed::rms_kind::plain, x, weight, bias, eps, y, executor);
   return status;
 }
 
 heed_status heed_rms_norm_plus_one(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
                                    const heed_executor *executor) {
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
-  if (status != HEED_OK) return status;
-  heed::norm_rows rows = heed::norm_of(x, weight, bias, eps, y);
-  rows.plus_one = true;
-  heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->rms_norm, rows, heed::work_of_rms_norm,
-                 executor);
-  return HEED_OK;
+  if (status == HEED_OK)
+    heed::run_rms_norm(heed_front_door::kernel(executor), heed::rms_kind::plus_one, x, weight, bias, eps, y, executor);
+  return status;
+}
+
+heed_status heed_l2_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,
+                         const heed_executor *executor) {
+  const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
+  if (status == HEED_OK)
+    heed::run_rms_norm(heed_front_door::kernel(executor), heed::rms_kind::l2, x, weight, bias, eps, y, executor);
+  return status;
 }
 
 heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bias, float eps, heed_matrix_out y,

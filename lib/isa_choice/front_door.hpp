@@ -24,6 +24,7 @@ class heed_front_door {
   DOOR(heed_partial_finish)
   DOOR(heed_rms_norm)
   DOOR(heed_rms_norm_plus_one)
+  DOOR(heed_l2_norm)
   DOOR(heed_layer_norm)
   DOOR(heed_gelu)
   DOOR(heed_gelu_tanh)

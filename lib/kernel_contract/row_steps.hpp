@@ -7,6 +7,13 @@
 
 namespace heed {
 
+// What an RMS norm divides by and multiplies with.
+enum class rms_kind : uint8_t {
+  plain,     // the root of the mean of squares; weight
+  plus_one,  // 1 + weight
+  l2         // the root of the sum of squares
+};
+
 // y (n_rows, dim) = norm of the rows of x
 struct norm_rows {
   const float *x;
@@ -16,7 +23,12 @@ struct norm_rows {
   float *y;
   ptrdiff_t y_stride;
   int32_t n_rows, dim;
-  bool plus_one;  // the weight is 1 + weight
+  rms_kind kind;  // of RMS norm
+  // What the sum of squares is divided by.
+  float divisor() const {
+    if (kind == rms_kind::l2) return 1.0f;
+    return static_cast<float>(dim);
+  }
 };
 
 // The number from which a mean is measured: near it, however large it is, and no outlier unless two of the three are.

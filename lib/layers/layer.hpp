@@ -149,7 +149,7 @@ struct some_rows {
   const heed_executor *executor;
   void (*norm)(const norm_rows &rows);           // the layer's norm and activation as steps of a kernel; or null, then
   void (*activation)(const element_rows &rows);  // its functions are called
-  bool plus_one;                                 // of norm
+  rms_kind kind;                                 // of norm
 };
 // The rows to which a sublayer's result is added.
 inline heed_matrix residual_of(const some_rows &r, sublayer s) { return s == sublayer::attention ? r.x : view(r.y); }

@@ -37,8 +37,16 @@ struct apart {
 };
 
 some_rows some_of(const apart &a, const heed_matrix &x, const heed_matrix_out &y) {
-  return {a.k,     a.c->layer, x,    y, heed_matrix_out_of(a.given, x.n_rows, x.dim), a.inner, a.c->attention.executor,
-          nullptr, nullptr,    false};
+  return {a.k,
+          a.c->layer,
+          x,
+          y,
+          heed_matrix_out_of(a.given, x.n_rows, x.dim),
+          a.inner,
+          a.c->attention.executor,
+          nullptr,
+          nullptr,
+          rms_kind::plain};
 }
 
 // Keys and values of rows [first, first + n), which the cache keeps, if there is one.

@@ -16,8 +16,16 @@ struct own_norm {
 };
 inline own_norm own_norm_of(const row_steps &steps, heed_norm *norm) {
   if (norm == heed_layer_norm) return {steps.layer_norm, work_of_layer_norm};
-  if (norm == heed_rms_norm || norm == heed_rms_norm_plus_one) return {steps.rms_norm, work_of_rms_norm};
+  if (norm == heed_rms_norm || norm == heed_rms_norm_plus_one || norm == heed_l2_norm)
+    return {steps.rms_norm, work_of_rms_norm};
   return {nullptr, 0.0f};
+}
+
+// Which RMS norm it is, if it is one.
+inline rms_kind rms_kind_of(heed_norm *norm) {
+  if (norm == heed_rms_norm_plus_one) return rms_kind::plus_one;
+  if (norm == heed_l2_norm) return rms_kind::l2;
+  return rms_kind::plain;
 }
 
 struct own_activation {
@@ -39,9 +47,9 @@ inline heed_status run_norm(kernel_handle k, heed_norm *norm, const heed_matrix 
 #ifndef HEED_SINGLE
   const own_norm own = own_norm_of(*row_steps_of(k), norm);
   if (own.step) {
-    const bool plus_one = norm == heed_rms_norm_plus_one;
-    run_rows(own.step, {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, y.n_rows, y.dim, plus_one},
-             own.work, executor);
+    const rms_kind kind = rms_kind_of(norm);
+    run_rows(own.step, {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, y.n_rows, y.dim, kind}, own.work,
+             executor);
     return HEED_OK;
   }
 #endif

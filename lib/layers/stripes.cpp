@@ -59,7 +59,7 @@ some_rows rows_of(const stripes &s, int32_t index, int32_t worker) {
           nullptr,
           own_norm_of(steps, c.layer->norm).step,
           own_activation_of(steps, c.layer->activation).step,
-          c.layer->norm == heed_rms_norm_plus_one};
+          rms_kind_of(c.layer->norm)};
 }
 
 // Before attention: the first norm, q, k and v. Steps of a kernel have no status but HEED_OK.

@@ -56,7 +56,7 @@ heed_status run_transformer_layer(kernel_handle k, transformer_pass &c) {
   if (repays_stripes(k, c)) return run_stripes(k, c);
 #endif
   return run_sublayers(
-      {k, c.layer, c.x, c.y, c.attention.y, c.attention.rows, c.attention.executor, nullptr, nullptr, false},
+      {k, c.layer, c.x, c.y, c.attention.y, c.attention.rows, c.attention.executor, nullptr, nullptr, rms_kind::plain},
       c.attention);
 }
 

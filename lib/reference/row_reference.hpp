@@ -18,15 +18,13 @@ union word {
 
 // -------------------------------------------------------------------------------------------------------- norms
 
-float inverse_root(float sum, int32_t n, float eps) {
-  return reciprocal_or_zero(square_root(sum / static_cast<float>(n) + eps));
-}
+float inverse_root(const norm_rows &b, float sum) { return reciprocal_or_zero(square_root(sum / b.divisor() + b.eps)); }
 
 void scale_row(const norm_rows &b, const float *x, float *y, float pivot, float rest, float factor) {
   for (int32_t i = 0; i < b.dim; i++) {
     y[i] = ((x[i] - pivot) - rest) * factor;
     float weight = at_or_zero(b.weight, i);
-    if (b.plus_one) weight = 1.0f + weight;
+    if (b.kind == rms_kind::plus_one) weight = 1.0f + weight;
     if (b.weight && b.bias)
       y[i] = multiply_add(y[i], weight, b.bias[i]);
     else if (b.weight)
@@ -39,7 +37,7 @@ void scale_row(const norm_rows &b, const float *x, float *y, float pivot, float 
 void rms_norm(const norm_rows &b) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *x = b.x + r * b.x_stride;
-    scale_row(b, x, b.y + r * b.y_stride, 0.0f, 0.0f, inverse_root(dot(x, x, b.dim), b.dim, b.eps));
+    scale_row(b, x, b.y + r * b.y_stride, 0.0f, 0.0f, inverse_root(b, dot(x, x, b.dim)));
   }
 }
 
@@ -54,7 +52,7 @@ void layer_norm(const norm_rows &b) {
       const float d = (x[i] - pivot) - rest;
       squares[i % n_dot_sums] = multiply_add(d, d, squares[i % n_dot_sums]);
     }
-    const float factor = inverse_root(tree_sum(squares, n_dot_sums), b.dim, b.eps);
+    const float factor = inverse_root(b, tree_sum(squares, n_dot_sums));
     scale_row(b, x, b.y + r * b.y_stride, pivot, rest, factor);
   }
 }

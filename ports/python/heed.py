@@ -328,7 +328,7 @@ def _norm(function):
 
 
 layer_norm, rms_norm = _norm("heed_layer_norm"), _norm("heed_rms_norm")
-rms_norm_plus_one = _norm("heed_rms_norm_plus_one")
+rms_norm_plus_one, l2_norm = _norm("heed_rms_norm_plus_one"), _norm("heed_l2_norm")
 
 
 def _activation(function):
@@ -504,7 +504,7 @@ def attention(q, k, v, causal=False, scale=None, position=0, mask=None):
 # ----------------------------------------------------------------------------------------------------------- layers
 
 
-_NORMS, _ACTIVATIONS = ("layer_norm", "rms_norm", "rms_norm_plus_one"), ("gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid")
+_NORMS, _ACTIVATIONS = ("layer_norm", "rms_norm", "rms_norm_plus_one", "l2_norm"), ("gelu", "gelu_tanh", "silu", "relu", "tanh", "sigmoid")
 _FUNCTIONS = {"norm": _NORMS, "qk_norm": _NORMS, "activation": _ACTIVATIONS}
 
 

@@ -42,6 +42,7 @@ inline void exact_norm(heed_norm *norm, exact_rows *x, int32_t first, int32_t n,
     if (norm == heed_layer_norm)
       for (int32_t j = 0; j < n; ++j) mean += x->at(i, first + j) / n;
     for (int32_t j = 0; j < n; ++j) squares += (x->at(i, first + j) - mean) * (x->at(i, first + j) - mean) / n;
+    if (norm == heed_l2_norm) squares *= n;
     for (int32_t j = 0; j < n; ++j) {
       const double w = (weight                           ? double{weight[j]}
                         : norm == heed_rms_norm_plus_one ? 0.0

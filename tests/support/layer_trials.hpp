@@ -33,6 +33,7 @@ heed_status restless(heed_matrix x, heed_matrix up, heed_matrix_out y, const hee
 inline heed_norm *restless_one(heed_norm *f) {
   return f == heed_rms_norm            ? restless<heed_rms_norm>
          : f == heed_rms_norm_plus_one ? restless<heed_rms_norm_plus_one>
+         : f == heed_l2_norm           ? restless<heed_l2_norm>
                                        : restless<heed_layer_norm>;
 }
 inline heed_activation *restless_one(heed_activation *f) {

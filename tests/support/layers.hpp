@@ -12,6 +12,7 @@
 #include "data.hpp"
 #include "heed/heed.h"
 #include "heed/int_products.h"
+#include "rows.hpp"
 #include "run.hpp"
 
 namespace heed_test {
@@ -212,7 +213,7 @@ class random_layer {
   }
   void draw_qk_norm(random_source &r) {
     heed_attention_layer &a = attention;
-    a.qk_norm = r.chance(50) ? heed_rms_norm : heed_layer_norm, a.qk_norm_whole = r.chance(50);
+    a.qk_norm = norms[r.between(0, 2)].call, a.qk_norm_whole = r.chance(50);
     a.q_norm_weight = some(r, a.qk_norm_whole ? a.n_heads * a.head_dim : a.head_dim);
     a.k_norm_weight = some(r, a.qk_norm_whole ? a.n_kv_heads * a.head_dim : a.head_dim);
     a.k_norm_bias = some(r, a.qk_norm_whole ? a.n_kv_heads * a.head_dim : a.head_dim);

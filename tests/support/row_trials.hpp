@@ -15,7 +15,7 @@ class rows_trial : public matrix_trial {
  public:
   rows_trial(random_source &r, extent e) : matrix_trial(&r, e) {
     const bool small = e == extent::small;
-    norm_ = r.chance(40) ? norms[r.between(0, 1)].call : nullptr;
+    norm_ = r.chance(40) ? norms[r.between(0, 2)].call : nullptr;
     pairs_ = r.chance(25) ? heed_add : activations[r.between(0, 5)].call;
     const int32_t dim = r.chance(5) ? r.between(1000, 3000) : r.size(small ? 1 : 9, 140);
     const int32_t work = norm_ ? 4 : pairs_ == heed_add || pairs_ == heed_relu ? 2 : 29;  // of an element
@@ -43,7 +43,9 @@ class rows_trial : public matrix_trial {
     executor_argument_ = executor();
   }
   std::string text() const override {
-    std::string name = norm_ == heed_rms_norm ? "rms_norm" : norm_ ? "layer_norm" : "add";
+    std::string name = "add";
+    for (const named_norm &f : norms)
+      if (f.call == norm_) name = f.name;
     for (const named_activation &a : activations)
       if (!norm_ && a.call == pairs_) name = a.name;
     return name + " of " + std::to_string(x_numbers_.n_rows) + " x " + std::to_string(x_numbers_.dim) +

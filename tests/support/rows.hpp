@@ -21,7 +21,8 @@ struct named_norm {
   const char *name;
   heed_norm *call;
 };
-constexpr named_norm norms[] = {{"rms_norm", heed_rms_norm}, {"layer_norm", heed_layer_norm}};
+constexpr named_norm norms[] = {
+    {"rms_norm", heed_rms_norm}, {"layer_norm", heed_layer_norm}, {"l2_norm", heed_l2_norm}};
 
 constexpr heed_matrix no_matrix = {nullptr, 0, 0, 0};
 

@@ -70,7 +70,7 @@ inline std::vector<bounded> exact_norm(heed_norm *f, const std::vector<float> &x
     for (const float xi : x) mean += (xi - pivot) / n, size += std::fabs(xi - pivot) / n;
     mean += pivot;
   }
-  for (const float xi : x) squares += (xi - mean) * (xi - mean) / n;
+  for (const float xi : x) squares += (xi - mean) * (xi - mean) / (f == heed_l2_norm ? 1 : n);
   const double r = 1 / std::sqrt(squares + eps);
   const bool centred = f == heed_layer_norm;
   const double shift = centred ? (n / 64 + 10) * half_ulp * size * r : 0;  // of the mean
