@@ -137,6 +137,8 @@ typedef enum heed_argument {
   HEED_ARG_FREQUENCIES = 64,
   HEED_ARG_POSITIONS = 65,
   HEED_ARG_FACTOR = 66,
+  HEED_ARG_N_AXES = 67,
+  HEED_ARG_AXES = 68,
   /* Options of attention. */
   HEED_ARG_OPTIONS = 100,
   HEED_ARG_RANGES = 101,

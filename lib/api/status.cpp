@@ -56,7 +56,7 @@ constexpr text_group arguments[] = {
     {HEED_ARG_X,
      "x\0y\0w\0bias\0a\0b\0n\0result\0rows\0weight\0eps\0up\0layout\0packed\0n_groups\0indices\0temperature\0"
      "top_p\0random\0top_k\0"},
-    {HEED_ARG_ROPE, "rope\0style\0rotary_dim\0base\0frequencies\0positions\0factor\0"},
+    {HEED_ARG_ROPE, "rope\0style\0rotary_dim\0base\0frequencies\0positions\0factor\0n_axes\0axes\0"},
     {HEED_ARG_OPTIONS,
      "options\0ranges\0mask\0softcap\0alibi\0sinks\0scores\0weights\0lse\0column_sums\0topk_weights\0partial\0typed\0"},
     {HEED_ARG_LEFT_WINDOW, "left_window\0right_window\0kv_lengths\0total\0first_key\0"},

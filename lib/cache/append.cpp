@@ -178,7 +178,7 @@ HEED_INLINE void each_rotated_key(K k, const append_call &c, const heed_rope &ro
       const int32_t n = smaller_of(s.n_kv_heads - h, at_once);
       const heed_tensor keys = {key, 0, c.k.head_stride, 0};
       const heed_tensor_out to = {rotated, 0, n_rotated, 0};
-      rope.code->run(address_of(k), {&rope, keys, 1, n, n_rotated, position, nullptr, to, nullptr});
+      rope.code->run(address_of(k), {&rope, keys, 1, n, n_rotated, position, positions_from(rope, t), to, nullptr});
     }
     f(h, new_row{rotated + h % at_once * n_rotated, key, n_rotated, s.head_dim});
   }
@@ -247,7 +247,7 @@ void append_any(K k, const append_call &c, const heed_rope *rope) {
 
 HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence, const heed_tensor &k,
                                        const heed_tensor &v, int32_t n, const heed_rope *rope) {
-  checker_of<7> check;
+  checker_of<9> check;
   check_cache(check, cache, access::write);
   if (!check.ok()) return check.status;
   const heed_cache_shape &s = cache->shape;
@@ -259,7 +259,7 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
   if (rope) {
     check.object(rope, access::read, HEED_ARG_ROPE);
     if (check.ok()) check.require(rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
-    if (check.ok()) rope->code->check(check, *rope, s.head_dim);
+    if (check.ok()) rope->code->check(check, *rope, s.head_dim, n);
     if (check.ok())
       check.require(rotary_dim_of(*rope, s.head_dim) <= most_rotated, HEED_OUT_OF_RANGE, HEED_ARG_ROTARY_DIM);
   }

@@ -70,11 +70,11 @@ void check_attention_projections(checker &check, const heed_attention_layer &l) 
 
 namespace {
 
-void check_layer_rope(checker &check, const heed_attention_layer &l) {
+void check_layer_rope(checker &check, const heed_attention_layer &l, int32_t n) {
   if (!l.rope) return;
   check.object(l.rope, access::read, HEED_ARG_ROPE);
   if (check.ok()) check.require(l.rope->code != nullptr, HEED_NOT_INITIALIZED, HEED_ARG_ROPE);
-  if (check.ok()) l.rope->code->check(check, *l.rope, l.head_dim);
+  if (check.ok()) l.rope->code->check(check, *l.rope, l.head_dim, n);
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ void check_attention_state(checker &check, const heed_attention_layer &l, const 
   check.executor(executor);
   check_batch(check, span);
   if (l.cross) check_cross(check, l);
-  check_layer_rope(check, l);
+  check_layer_rope(check, l, span.n);
   check_layer_cache(check, l, span, !l.cross);
   if (check.ok())
     check.require(memory.bytes >= rows_bytes(rows_in_memory(l, span), floats) + least, HEED_TOO_SMALL,

@@ -81,14 +81,13 @@ HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
 
 }  // namespace
 
-// q or k: n rows of a sequence, from row `first` on.
+// n rows of q or k, the first of which is a row of the call.
 HEED_NOINLINE void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
-                                int64_t position, int32_t first, int32_t n) {
+                                int64_t position, int32_t row, int32_t n) {
   const int32_t head_dim = c.layer->head_dim;
-  data += static_cast<ptrdiff_t>(first) * n_heads * head_dim;
-  c.layer->rope->code->run(address_of(k),
-                           {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads, head_dim, position,
-                            nullptr, heed_token_major_out(data, n, n_heads, head_dim), c.executor});
+  c.layer->rope->code->run(address_of(k), {c.layer->rope, heed_token_major(data, n, n_heads, head_dim), n, n_heads,
+                                           head_dim, position, positions_from(*c.layer->rope, row),
+                                           heed_token_major_out(data, n, n_heads, head_dim), c.executor});
 }
 
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys) {
@@ -108,8 +107,12 @@ void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int
   const attention_rows r = rows_of(c);
   int64_t position = l.cache ? position_of(states_of(*l.cache)[sequence]) : 0;
   if (c.keys) position += c.span.skip - (l.cache ? c.span.n : 0);
-  rotate_heads(k, c, r.q, l.n_heads, position, first, n);
-  if (!c.keys) rotate_heads(k, c, r.k, l.n_kv_heads, position, first, n);
+  const int32_t row = c.span.first + c.span.skip + first;
+  const auto from_first = [=](float *rows, int32_t n_heads) {
+    return rows + static_cast<ptrdiff_t>(first) * n_heads * l.head_dim;
+  };
+  rotate_heads(k, c, from_first(r.q, l.n_heads), l.n_heads, position, row, n);
+  if (!c.keys) rotate_heads(k, c, from_first(r.k, l.n_kv_heads), l.n_kv_heads, position, row, n);
 }
 
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {

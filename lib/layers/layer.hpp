@@ -88,17 +88,17 @@ void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix 
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
 void attend(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
-void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position,
-                  int32_t first, int32_t n);
+void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position, int32_t row,
+                  int32_t n);
 void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
                           const float *values);
 // Its attention over these rows, which are in the cache if there is one; without workspace and executor.
 heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r);
 
-// Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope and its frequencies; the cache
+// Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope, its frequencies, axes and positions; the cache
 // and its memory; the batch and its lengths.
-constexpr int attention_layer_ranges = 4 * 4 + 4 + 2 + 2 + 2;
+constexpr int attention_layer_ranges = 4 * 4 + 4 + 4 + 2 + 2;
 
 void check_attention_shape(checker &check, const heed_attention_layer &layer);
 void check_attention_projections(checker &check, const heed_attention_layer &layer);

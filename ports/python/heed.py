@@ -131,7 +131,7 @@ _tensor = _struct("heed_tensor", [("p", "data"), ("z", "batch_stride head_stride
 _weights = _struct("heed_weights", [("p", "data scales"), ("i", "dtype layout n_in n_out"), ("z", "row_stride"),
                                      ("p", "code zero_points"), ("i", "n_scales")])
 _rope = _struct("heed_rope", [("u", "struct_size"), ("p", "code"), ("i", "style rotary_dim"), ("f", "base scale"),
-                              ("p", "inverse_frequencies"), ("f", "factor")])
+                              ("p", "inverse_frequencies"), ("f", "factor"), ("i", "n_axes"), ("p", "axes positions")])
 _mask = _struct("heed_mask", [("u", "struct_size"), ("p", "code"), ("i", "n_keys"), ("p", "data"),
                               ("z", "batch_stride head_stride query_stride")])
 _options = _struct("heed_options", [("u", "struct_size"), ("p", "ranges mask softcap alibi sinks scores weights lse column_sums "
