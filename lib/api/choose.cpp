@@ -44,7 +44,7 @@ int32_t greatest_of(const float *x, int32_t n) {
 HEED_INLINE bool is_behind(const float *x, int32_t a, int32_t b) { return x[a] < x[b] || (x[a] == x[b] && a > b); }
 
 // A heap of indices, the last of all on top: what is at `at` sinks.
-void sink(const float *x, int32_t *heap, int32_t size, int32_t at) {
+void sink_down(const float *x, int32_t *heap, int32_t size, int32_t at) {
   const int32_t moved = heap[at];
   for (int32_t child; (child = 2 * at + 1) < size; at = child) {
     if (child + 1 < size && is_behind(x, heap[child + 1], heap[child])) child++;
@@ -59,16 +59,16 @@ int32_t find_largest(const float *x, int32_t n, int32_t k, int32_t *indices) {
   int32_t size = 0, i = 0;
   for (; i < n && size < k; i++)
     if (x[i] == x[i]) indices[size++] = i;
-  for (int32_t at = size / 2 - 1; at >= 0; at--) sink(x, indices, size, at);
+  for (int32_t at = size / 2 - 1; at >= 0; at--) sink_down(x, indices, size, at);
   if (size == k)
     for_greater(
         x, i, n, [&]() HEED_INLINED { return x[indices[0]]; },
-        [&](int32_t j) HEED_INLINED { indices[0] = j, sink(x, indices, size, 0); });
+        [&](int32_t j) HEED_INLINED { indices[0] = j, sink_down(x, indices, size, 0); });
   for (int32_t left = size - 1; left > 0; left--) {
     const int32_t last = indices[0];
     indices[0] = indices[left];
     indices[left] = last;
-    sink(x, indices, left, 0);
+    sink_down(x, indices, left, 0);
   }
   return size;
 }
@@ -143,7 +143,8 @@ HEED_NOINLINE void sort_all(const float *x, int32_t n, int32_t *order, int32_t *
 
 // softmax() writes p, whose memory sorting takes for a while.
 template <class Softmax>
-chosen_tokens choose(const float *x, float *p, int32_t n, int32_t top_k, float top_p, int32_t *order, Softmax softmax) {
+chosen_tokens choose_tokens(const float *x, float *p, int32_t n, int32_t top_k, float top_p, int32_t *order,
+                            Softmax softmax) {
   constexpr int32_t few = 64, most = 8 * few;  // a few are enough, as a rule; beyond these sorting is faster
   const bool all = top_k >= n;
   softmax();
@@ -162,7 +163,7 @@ chosen_tokens choose(const float *x, float *p, int32_t n, int32_t top_k, float t
   return first_with(p, order, k, top_p * total);
 }
 
-int32_t draw(const float *p, const chosen_tokens &from, float random) {
+int32_t draw_token(const float *p, const chosen_tokens &from, float random) {
   const float target = random * from.total;
   running_sum sum;
   int32_t token = 0;
@@ -264,6 +265,6 @@ heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t to
   const auto softmax = [=]() HEED_INLINED {
     k->softmax({x, n, p, n, 1, n, 1.0f / temperature * heed::log2e, heed::negative_infinity});
   };
-  *result = heed::draw(p, heed::choose(x, p, n, top_k, top_p, order, softmax), random);
+  *result = heed::draw_token(p, heed::choose_tokens(x, p, n, top_k, top_p, order, softmax), random);
   return HEED_OK;
 }

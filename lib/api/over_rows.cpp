@@ -20,7 +20,7 @@ HEED_INLINE void up_to_sixteen(int32_t n, F f) {
     for (int32_t i = 0; i < n; i++) f(i);
 }
 
-float halved(float *sums, int32_t n) {
+float sum_in_halves(float *sums, int32_t n) {
   for (int32_t half = n / 2; half > 0; half /= 2)
     for (int32_t i = 0; i < half; i++) sums[i] += sums[i + half];
   return sums[0];
@@ -33,7 +33,7 @@ struct mean_pair {
 enum class terms { numbers, from_pivot, squares };
 
 template <terms kind>
-HEED_INLINE float term(float x, mean_pair mean) {
+HEED_INLINE float term_of_sum(float x, mean_pair mean) {
   if (kind == terms::numbers) return x;
   const float d = x - mean.pivot;
   if (kind == terms::from_pivot) return d;
@@ -47,11 +47,11 @@ float sum_of_row(const float *x, int32_t n, mean_pair mean) {
   float sums[n_dot_sums] = {};
   for (int32_t i = 0; i < n; i += columns_at_once) {
     float *const to = sums + i % n_dot_sums;
-    up_to_sixteen(n - i, [=](int32_t k) HEED_INLINED { to[k] += term<kind>(x[i + k], mean); });
+    up_to_sixteen(n - i, [=](int32_t k) HEED_INLINED { to[k] += term_of_sum<kind>(x[i + k], mean); });
   }
   int32_t width = n_dot_sums;
   while (width / 2 >= n) width /= 2;
-  return halved(sums, width);
+  return sum_in_halves(sums, width);
 }
 
 // Of n columns over all rows: out[c], c < n. In a frame of its own: 1 KB of stack, once.
@@ -63,7 +63,7 @@ HEED_NOINLINE void sums_of_columns(const float *x, ptrdiff_t stride, int32_t n_r
     float *const to = sums[r % n_sums];
     up_to_sixteen(n, [=](int32_t c) HEED_INLINED {
       const mean_pair of_column = kind == terms::numbers ? mean_pair() : mean[c];
-      to[c] += term<kind>(x[c], of_column);
+      to[c] += term_of_sum<kind>(x[c], of_column);
     });
   }
   for (int32_t half = n_sums / 2; half > 0; half /= 2)
@@ -99,9 +99,9 @@ template <terms kind>
 void fill_sums(group_rows &u, bool by_columns, float *sums, const heed_executor *executor) {
   if (by_columns) return sums_of_columns<kind>(u.x, u.x_stride, u.n_rows, u.dim, u.mean, sums);
   for (int32_t i = 0; i < n_sums; i++) u.sums[i] = 0.0f;
-  u.parts = cut(n_sums, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
+  u.parts = cut_work(n_sums, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
   run_tasks(executor, u.parts.n, sums_task<kind>, &u);
-  const float sum = halved(u.sums, n_sums);
+  const float sum = sum_in_halves(u.sums, n_sums);
   for (int32_t i = 0; i < columns_at_once; i++) sums[i] = sum;
 }
 
@@ -141,7 +141,7 @@ void normalise_groups(group_rows &u, bool by_columns, float eps, const heed_exec
     const float root = square_root(u.factor[i] / n + eps);
     u.factor[i] = reciprocal_or_zero(root);
   }
-  u.parts = cut(u.n_rows, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
+  u.parts = cut_work(u.n_rows, 1, 1, static_cast<float>(u.n_rows) * static_cast<float>(u.dim), executor);
   run_tasks(executor, u.parts.n, scale_task, &u);
 }
 
@@ -160,8 +160,8 @@ HEED_NOINLINE void run_unit(const group_job &job, int32_t index, const heed_exec
   group_rows u;
   u.x = job.x.data + first, u.x_stride = job.x.row_stride;
   u.y = job.y.data + first, u.y_stride = job.y.row_stride;
-  u.weight = offset(job.weight, first);
-  u.bias = offset(job.bias, first);
+  u.weight = offset_or_null(job.weight, first);
+  u.bias = offset_or_null(job.bias, first);
   u.n_rows = job.x.n_rows, u.dim = smaller_of(left, job.width);
   normalise_groups(u, job.by_columns, job.eps, executor);
 }
@@ -215,7 +215,7 @@ heed_status heed_group_norm(heed_matrix x, const float *weight, const float *bia
     return HEED_OK;
   }
   const float work = 3.0f * static_cast<float>(x.n_rows) * static_cast<float>(x.dim);
-  job.parts = heed::cut(n_units, 1, 1, work, executor);
+  job.parts = heed::cut_work(n_units, 1, 1, work, executor);
   heed::run_tasks(executor, job.parts.n, heed::units_task, &job);
   return HEED_OK;
 }
@@ -224,7 +224,7 @@ heed_status heed_mean_rows(heed_matrix x, float *y, const heed_executor *executo
   const heed_status status = heed::check_means(x, y, executor);
   if (status != HEED_OK) return status;
   const float work = static_cast<float>(x.n_rows) * static_cast<float>(x.dim);
-  heed::mean_job job = {x, y, heed::cut(x.dim, heed::columns_at_once, heed::columns_at_once, work, executor)};
+  heed::mean_job job = {x, y, heed::cut_work(x.dim, heed::columns_at_once, heed::columns_at_once, work, executor)};
   heed::run_tasks(executor, job.parts.n, heed::means_task, &job);
   return HEED_OK;
 }

@@ -78,7 +78,7 @@ heed_status heed_softmax(heed_matrix x, float scale, heed_matrix_out y, const he
   if (status != HEED_OK) return status;
   const float work = static_cast<float>(x.n_rows) * static_cast<float>(x.dim) * 16.0f;
   heed::softmax_job<heed::kernel_handle> job = {heed_front_door::kernel(executor), x, y, scale * heed::log2e,
-                                                heed::cut(x.n_rows, 1, 1, work, executor)};
+                                                heed::cut_work(x.n_rows, 1, 1, work, executor)};
   heed::run_tasks(executor, job.parts.n, heed::softmax_task<heed::kernel_handle>, &job);
   return HEED_OK;
 }

@@ -134,7 +134,7 @@ void rope_task(void *context, int32_t index, int32_t) {
 template <class K>
 void run_any_rope(K k, const rope_call &c) {
   const float work = static_cast<float>(c.n) * static_cast<float>(c.n_heads) * static_cast<float>(c.head_dim) * 4.0f;
-  rope_job<K> job = {k, c, cut(c.n, 1, 1, work, c.executor)};
+  rope_job<K> job = {k, c, cut_work(c.n, 1, 1, work, c.executor)};
   run_tasks(c.executor, job.parts.n, rope_task<K>, &job);
 }
 

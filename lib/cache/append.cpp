@@ -87,7 +87,7 @@ struct new_row {
 };
 
 template <class K>
-float magnitude_of(K k, const new_row &row) {
+float magnitude_of_row(K k, const new_row &row) {
   float greatest = 0.0f;
   row.each_part([&](const float *x, int32_t, int32_t n) {
     const float most = scores_of(k)->magnitude(x, n);
@@ -98,7 +98,7 @@ float magnitude_of(K k, const new_row &row) {
 
 // To every stride-th place from `to` on.
 template <class T>
-void spread(const void *from, int32_t n, T *to, ptrdiff_t stride) {
+void spread_over_slots(const void *from, int32_t n, T *to, ptrdiff_t stride) {
   const T *numbers = static_cast<const T *>(from);
   for (int32_t i = 0; i < n; i++) to[i * stride] = numbers[i];
 }
@@ -108,14 +108,14 @@ void keep_row(K k, int32_t dtype, const new_row &row, unsigned char *data, ptrdi
               float scale) {
   T *to = reinterpret_cast<T *>(data) + first;
   row.each_part([&](const float *x, int32_t begin, int32_t n) {
-    if (sizeof(T) == sizeof(float)) return spread(x, n, to + begin * stride, stride);
+    if (sizeof(T) == sizeof(float)) return spread_over_slots(x, n, to + begin * stride, stride);
     if (stride == 1) return scores_of(k)->narrow_row(x, n, dtype, scale, to + begin);
     constexpr int32_t at_once = 64;
     T narrowed[at_once];
     for (int32_t i = 0; i < n; i += at_once) {
       const int32_t part = smaller_of(n - i, at_once);
       scores_of(k)->narrow_row(x + i, part, dtype, scale, narrowed);
-      spread(narrowed, part, to + (begin + i) * stride, stride);
+      spread_over_slots(narrowed, part, to + (begin + i) * stride, stride);
     }
   });
 }
@@ -125,18 +125,18 @@ void keep_row(K k, int32_t dtype, const new_row &row, unsigned char *data, ptrdi
               float *scale) {
   if (dtype == HEED_F32) return keep_row<float>(k, dtype, row, data, first, stride, 0.0f);
   if (dtype != HEED_INT8) return keep_row<uint16_t>(k, dtype, row, data, first, stride, 0.0f);
-  *scale = int8_scale(magnitude_of(k, row));
+  *scale = int8_scale(magnitude_of_row(k, row));
   keep_row<int8_t>(k, dtype, row, data, first, stride, *scale);
 }
 
 // ---------------------------------------------------------------------------------------------------------- tokens
 
-const float *row_of(const heed_tensor &x, int32_t head, int32_t t) {
+const float *row_of_token(const heed_tensor &x, int32_t head, int32_t t) {
   return x.data + head * x.head_stride + t * x.row_stride;
 }
 
 // The slot of token t of a call.
-ptrdiff_t slot_of(const append_call &c, int32_t t) {
+ptrdiff_t slot_of_token(const append_call &c, int32_t t) {
   return slots_of(*c.cache).slot_of(states_of(*c.cache)[c.sequence].length + t);
 }
 
@@ -150,17 +150,17 @@ void keep_key(K k, const append_call &c, int32_t head, ptrdiff_t slot, const new
 template <class K>
 HEED_NOINLINE void keep_keys(K k, const append_call &c, int32_t t) {
   const heed_cache_shape &s = c.cache->shape;
-  const ptrdiff_t slot = slot_of(c, t);
-  for (int32_t h = 0; h < s.n_kv_heads; h++) keep_key(k, c, h, slot, {nullptr, row_of(c.k, h, t), 0, s.head_dim});
+  const ptrdiff_t slot = slot_of_token(c, t);
+  for (int32_t h = 0; h < s.n_kv_heads; h++) keep_key(k, c, h, slot, {nullptr, row_of_token(c.k, h, t), 0, s.head_dim});
 }
 
 template <class K>
 HEED_NOINLINE void keep_values(K k, const append_call &c, int32_t t) {
   const heed_cache_shape &s = c.cache->shape;
-  const ptrdiff_t slot = slot_of(c, t);
+  const ptrdiff_t slot = slot_of_token(c, t);
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
     const cache_rows rows = cache_rows_of(*c.cache, c.sequence, h);
-    keep_row(k, s.dtype, {nullptr, row_of(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
+    keep_row(k, s.dtype, {nullptr, row_of_token(c.v, h, t), 0, s.v_dim}, rows.values, slot * s.v_dim, 1,
              rows.value_scales + slot);
   }
 }
@@ -173,7 +173,7 @@ HEED_INLINE void each_rotated_key(K k, const append_call &c, const heed_rope &ro
   const int64_t position = position_of(states_of(*c.cache)[c.sequence]) + t;
   float rotated[room_rotated];
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
-    const float *key = row_of(c.k, h, t);
+    const float *key = row_of_token(c.k, h, t);
     if (h % at_once == 0) {
       const int32_t n = smaller_of(s.n_kv_heads - h, at_once);
       const heed_tensor keys = {key, 0, c.k.head_stride, 0};
@@ -186,7 +186,7 @@ HEED_INLINE void each_rotated_key(K k, const append_call &c, const heed_rope &ro
 
 template <class K>
 HEED_NOINLINE void keep_rotated_keys(K k, const append_call &c, const heed_rope &rope, int32_t t) {
-  const ptrdiff_t slot = slot_of(c, t);
+  const ptrdiff_t slot = slot_of_token(c, t);
   each_rotated_key(k, c, rope, t, [&](int32_t h, const new_row &row) { keep_key(k, c, h, slot, row); });
 }
 
@@ -205,7 +205,7 @@ template <class K>
 HEED_NOINLINE bool rotated_are_finite(K k, const append_call &c, const heed_rope &rope, int32_t t) {
   bool finite = true;
   each_rotated_key(k, c, rope, t,
-                   [&](int32_t, const new_row &row) { finite = finite && is_finite(magnitude_of(k, row)); });
+                   [&](int32_t, const new_row &row) { finite = finite && is_finite(magnitude_of_row(k, row)); });
   return finite;
 }
 
@@ -217,7 +217,7 @@ template <class K>
 bool all_finite(K k, const append_call &c, const heed_tensor &x, int32_t dim, const heed_rope *rope) {
   for (int32_t t = 0; t < c.n; t++)
     for (int32_t h = 0; h < c.cache->shape.n_kv_heads; h++) {
-      const float most = scores_of(k)->magnitude(row_of(x, h, t), dim);
+      const float most = scores_of(k)->magnitude(row_of_token(x, h, t), dim);
       if (!is_finite(most) || (rope && most > safe_to_rotate && !rotated_are_finite(k, c, *rope, t))) return false;
     }
   return true;

@@ -79,7 +79,7 @@ cache_rows cache_rows_of(const heed_cache &cache, int32_t sequence, int32_t head
 
 namespace {
 
-void check_numbers(checker &check, const heed_cache_shape &s) {
+void check_shape_numbers(checker &check, const heed_cache_shape &s) {
   check.require(s.kind == HEED_CACHE_LINEAR || s.kind == HEED_CACHE_RING, HEED_OUT_OF_RANGE, HEED_ARG_KIND);
   check.count(s.capacity, HEED_MAX_COUNT, HEED_ARG_CAPACITY);
   check.require(s.pinned >= 0 && s.pinned <= HEED_MAX_COUNT / 2, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
@@ -107,7 +107,7 @@ bool is_sound(const cache_state &state, const heed_cache_shape &s) {
 int64_t first_of_window(int64_t position, int32_t left) { return left < 0 || position < left ? 0 : position - left; }
 
 // Are the keys at positions [first, end) of a sequence still there? Pinned ones are.
-bool holds(const heed_cache_shape &s, const cache_state &state, int64_t first, int64_t end) {
+bool holds_tokens(const heed_cache_shape &s, const cache_state &state, int64_t first, int64_t end) {
   const int32_t pinned_slots = layout_of(s).pinned_slots;
   const int64_t needed = larger_of(first, pinned_slots);
   return oldest_position(state) <= needed || end <= needed;
@@ -141,7 +141,7 @@ namespace {
 // ---------------------------------------------------------------------------------------------------- in attention
 
 void check_in_call(checker &check, const heed_attention &call, const void *object) {
-  const auto &cache = as<heed_cache>(object);
+  const auto &cache = object_as<heed_cache>(object);
   const heed_options *options = call.options;
   const heed_cache_shape &s = cache.shape;
   check_contents(check, cache, access::read);
@@ -161,7 +161,7 @@ void check_in_call(checker &check, const heed_attention &call, const void *objec
     if (ranges) left = ranges->left_windows ? ranges->left_windows[b] : ranges->left_window;
     const int64_t end = position_of(state),
                   first = first_of_window(end - call.n_q + from_newest, least_window(left, own));
-    check.require(holds(s, state, first, end), HEED_EVICTED, HEED_ARG_N_Q);
+    check.require(holds_tokens(s, state, first, end), HEED_EVICTED, HEED_ARG_N_Q);
     check.require(!ranges || ranges->pinned <= s.pinned || state.oldest == 0, HEED_EVICTED, HEED_ARG_PINNED);
   }
 }
@@ -174,7 +174,7 @@ void place_cached(const call_rule &rule, stream &s) {
 }
 
 void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
-  const auto &cache = as<heed_cache>(object);
+  const auto &cache = object_as<heed_cache>(object);
   const heed_cache_shape &shape = cache.shape;
   const cache_layout l = layout_of(shape);
   const cache_rows first = cache_rows_of(cache, 0, 0);
@@ -219,7 +219,7 @@ heed_status check_new_cache(const heed_cache *cache, const heed_cache_shape *sha
   checker_of<3> check;
   check.buffer(cache, sizeof *cache, 0, alignof(heed_cache), HEED_ARG_CACHE);
   check.object(shape, access::read, HEED_ARG_SHAPE);
-  if (check.ok()) check_numbers(check, *shape);
+  if (check.ok()) check_shape_numbers(check, *shape);
   if (check.ok()) check.room(memory, layout_of(*shape).bytes, HEED_ALIGNMENT, HEED_ARG_MEMORY);
   return check.finish();
 }
@@ -247,7 +247,7 @@ using namespace heed;
 size_t heed_cache_bytes(const heed_cache_shape *shape) {
   checker_of<1> check;
   check.object(shape, access::read, HEED_ARG_SHAPE);
-  if (check.ok()) check_numbers(check, *shape);
+  if (check.ok()) check_shape_numbers(check, *shape);
   if (!check.ok()) return 0;
   return layout_of(*shape).bytes;
 }
@@ -295,7 +295,7 @@ heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t len
   // Tokens in pinned slots have numbers of their own. Of a window of one token, none of which is needed, no number is left.
   const bool only_pinned = length <= layout_of(s).pinned_slots,
              lost = state.taken_back > 0 && !only_pinned && length < oldest_position(state);
-  if (lost || !holds(s, state, first, length)) return HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
+  if (lost || !holds_tokens(s, state, first, length)) return HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
   if (only_pinned) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;

@@ -5,11 +5,11 @@
 
 namespace heed {
 
-int32_t slots_of(const heed_int_cache_shape &s) {
+int32_t int_slots_of(const heed_int_cache_shape &s) {
   return is_ring(s) ? (s.capacity + s.spare + 31) / 32 * 32 : s.capacity;
 }
 
-ring_shape ring_of(const heed_int_cache_shape &s) { return {slots_of(s), 0, int_block}; }
+ring_shape int_ring_of(const heed_int_cache_shape &s) { return {int_slots_of(s), 0, int_block}; }
 
 namespace {
 
@@ -17,14 +17,14 @@ constexpr size_t state_bytes_of(int32_t n_sequences) {
   return (static_cast<size_t>(n_sequences) * sizeof(cache_state) + 63) / 64 * 64;
 }
 size_t head_bytes_of(const heed_int_cache_shape &s) {
-  return static_cast<size_t>(slots_of(s)) * static_cast<size_t>(s.head_dim + s.v_dim);
+  return static_cast<size_t>(int_slots_of(s)) * static_cast<size_t>(s.head_dim + s.v_dim);
 }
 
 }  // namespace
 
-size_t bytes_of(const heed_int_cache_shape &s) {
+size_t int_cache_bytes_of(const heed_int_cache_shape &s) {
   size_t all;
-  const uint64_t of_head = static_cast<uint64_t>(slots_of(s)) * static_cast<uint32_t>(s.head_dim + s.v_dim);
+  const uint64_t of_head = static_cast<uint64_t>(int_slots_of(s)) * static_cast<uint32_t>(s.head_dim + s.v_dim);
   const uint64_t of_states = static_cast<uint64_t>(s.n_sequences) * sizeof(cache_state);
   const bool overflow = of_head > SIZE_MAX || of_states > PTRDIFF_MAX ||
                         __builtin_mul_overflow(static_cast<size_t>(of_head), static_cast<size_t>(s.n_kv_heads), &all) ||
@@ -33,15 +33,15 @@ size_t bytes_of(const heed_int_cache_shape &s) {
   return overflow || all > PTRDIFF_MAX ? 0 : all;
 }
 
-int_cache_rows rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head) {
+int_cache_rows int_cache_rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head) {
   const heed_int_cache_shape &s = cache.shape;
   const size_t index = static_cast<size_t>(sequence) * static_cast<size_t>(s.n_kv_heads) + static_cast<size_t>(head);
   int8_t *k = static_cast<int8_t *>(cache.buffer) + int_cache_header_bytes + state_bytes_of(s.n_sequences) +
               index * head_bytes_of(s);
-  return {k, k + static_cast<ptrdiff_t>(slots_of(s)) * s.head_dim};
+  return {k, k + static_cast<ptrdiff_t>(int_slots_of(s)) * s.head_dim};
 }
 
-bool is_of_shape(const int_cache_header &h, const heed_int_cache_shape &s) {
+bool is_of_int_shape(const int_cache_header &h, const heed_int_cache_shape &s) {
   const auto *a = reinterpret_cast<const unsigned char *>(&h.shape), *b = reinterpret_cast<const unsigned char *>(&s);
   bool same = h.magic == int_cache_magic && h.version == int_cache_version;
   for (size_t i = 0; i < sizeof s; i++) same &= a[i] == b[i];  // they are words
@@ -50,7 +50,7 @@ bool is_of_shape(const int_cache_header &h, const heed_int_cache_shape &s) {
 
 namespace {
 
-void check_numbers(checker &check, const heed_int_cache_shape &s) {
+void check_int_shape_numbers(checker &check, const heed_int_cache_shape &s) {
   check.require(s.kind == HEED_CACHE_LINEAR || is_ring(s), HEED_OUT_OF_RANGE, HEED_ARG_KIND);
   check.count(s.capacity, HEED_INT_MAX_KEYS, HEED_ARG_CAPACITY);
   check.require(s.spare >= 0 && s.spare <= HEED_INT_MAX_KEYS, HEED_OUT_OF_RANGE, HEED_ARG_SPARE);
@@ -61,19 +61,19 @@ void check_numbers(checker &check, const heed_int_cache_shape &s) {
   check.count(s.v_dim, HEED_INT_MAX_DIM, HEED_ARG_V_DIM);
   check.require(s.k_zero >= -128 && s.k_zero <= 127, HEED_OUT_OF_RANGE, HEED_ARG_SHAPE);
   check.require(s.v_zero >= -128 && s.v_zero <= 127, HEED_OUT_OF_RANGE, HEED_ARG_SHAPE);
-  if (check.ok()) check.require(bytes_of(s) > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
+  if (check.ok()) check.require(int_cache_bytes_of(s) > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
 }
 
-bool is_sound(const cache_state &state, const heed_int_cache_shape &s) {
+bool is_sound_int_cache(const cache_state &state, const heed_int_cache_shape &s) {
   if (state.taken_back != 0 &&
       (!is_ring(s) || state.taken_back < 0 || state.taken_back > most_taken_back || state.oldest == 0))
     return false;
   return state.length >= 0 && state.length <= (is_ring(s) ? most_numbers : s.capacity) && state.oldest >= 0 &&
-         state.oldest <= state.length && state.length - state.oldest <= slots_of(s);
+         state.oldest <= state.length && state.length - state.oldest <= int_slots_of(s);
 }
 
 // Of `length` tokens, does a query at that position see any that is gone? It sees those from position - left on; -1: all.
-bool misses(const cache_state &state, int64_t length, int64_t position, int32_t left) {
+bool misses_tokens(const cache_state &state, int64_t length, int64_t position, int32_t left) {
   const int64_t first = left < 0 || position < left ? 0 : position - left;
   return oldest_position(state) > first && length > first;
 }
@@ -82,20 +82,20 @@ bool misses(const cache_state &state, int64_t length, int64_t position, int32_t 
 
 namespace {
 
-void check_contents(checker &check, const heed_int_cache &cache, access how) {
+void check_int_contents(checker &check, const heed_int_cache &cache, access how) {
   check.pointer(cache.buffer, HEED_ALIGNMENT, HEED_ARG_CACHE);
-  if (check.ok()) check.require(is_of_shape(header_of(cache), cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
+  if (check.ok()) check.require(is_of_int_shape(int_header_of(cache), cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
   if (!check.ok()) return;
   for (int32_t i = 0; i < cache.shape.n_sequences; i++)
-    check.require(is_sound(states_of(cache)[i], cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
-  check.memory(cache.buffer, bytes_of(cache.shape), how, HEED_ARG_CACHE);
+    check.require(is_sound_int_cache(int_states_of(cache)[i], cache.shape), HEED_CORRUPT, HEED_ARG_CACHE);
+  check.memory(cache.buffer, int_cache_bytes_of(cache.shape), how, HEED_ARG_CACHE);
 }
 
 }  // namespace
 
-void check_cache(checker &check, const heed_int_cache *cache, access how) {
+void check_int_cache(checker &check, const heed_int_cache *cache, access how) {
   check_int_cache_object(check, cache, how);
-  if (check.ok()) check_contents(check, *cache, how);
+  if (check.ok()) check_int_contents(check, *cache, how);
 }
 
 namespace {
@@ -111,30 +111,30 @@ void check_fit(checker &check, const heed_int_cache_shape &s, int32_t n_kv_heads
   check.require(s.v_zero == v_zero, HEED_SHAPE_MISMATCH, HEED_ARG_V);
 }
 
-void check_call(checker &check, const heed_int_attention &call) {
+void check_cached_int_call(checker &check, const heed_int_attention &call) {
   const heed_int_cache &cache = *call.cache;
   const heed_int_cache_shape &s = cache.shape;
-  check_contents(check, cache, access::read);
+  check_int_contents(check, cache, access::read);
   check.require(!call.k.data, HEED_CONFLICT, HEED_ARG_K);
   check.require(!call.v.data, HEED_CONFLICT, HEED_ARG_V);
   check.require(!call.kv_lengths, HEED_CONFLICT, HEED_ARG_KV_LENGTHS);
   check.require(s.n_sequences == call.batch_size, HEED_SHAPE_MISMATCH, HEED_ARG_BATCH_SIZE);
   check_fit(check, s, call.n_kv_heads, call.head_dim, call.v_dim, call.k.zero_point, call.v.zero_point);
   for (int32_t b = 0; check.ok() && b < call.batch_size; b++) {
-    const cache_state &state = states_of(cache)[b];
+    const cache_state &state = int_states_of(cache)[b];
     const int64_t end = position_of(state);
     const int32_t own = is_ring(s) ? s.capacity - 1 : -1;
     const bool is_narrower = own < 0 || (call.left_window >= 0 && call.left_window < own);
     const int32_t left = is_narrower ? call.left_window : own;
     check.require(call.n_kv >= state.length, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV);
-    check.require(!misses(state, end, end - call.n_q + call.position, left), HEED_EVICTED, HEED_ARG_N_Q);
+    check.require(!misses_tokens(state, end, end - call.n_q + call.position, left), HEED_EVICTED, HEED_ARG_N_Q);
   }
 }
 
-int_cached cached(const heed_int_cache &cache, int32_t sequence, int32_t head) {
+int_cached cached_head_of(const heed_int_cache &cache, int32_t sequence, int32_t head) {
   const heed_int_cache_shape &s = cache.shape;
-  const int_cache_rows rows = rows_of(cache, sequence, head);
-  const int32_t length = states_of(cache)[sequence].length, slots = slots_of(s);
+  const int_cache_rows rows = int_cache_rows_of(cache, sequence, head);
+  const int32_t length = int_states_of(cache)[sequence].length, slots = int_slots_of(s);
   if (!is_ring(s)) return {rows.k, rows.v, length, -1, 0, 0};
   const int32_t lap =
       length > 0 ? static_cast<int32_t>(static_cast<uint32_t>(length - 1) / static_cast<uint32_t>(slots)) : 0;
@@ -144,7 +144,7 @@ int_cached cached(const heed_int_cache &cache, int32_t sequence, int32_t head) {
 void check_layer_tokens(checker &check, const heed_int_layer &layer, int32_t n) {
   const heed_int_cache &cache = *layer.cache;
   const heed_int_cache_shape &s = cache.shape;
-  check_contents(check, cache, access::write);
+  check_int_contents(check, cache, access::write);
   check.require(s.n_sequences == 1, HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
   check_fit(check, s, layer.n_kv_heads, layer.head_dim, layer.head_dim, layer.k_zero, layer.v_zero);
   check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
@@ -160,31 +160,32 @@ void store_tokens(const heed_int_cache &cache, int32_t begin, int32_t n, const i
 
 void count_layer_tokens(const heed_int_cache &cache, int32_t n) { count_tokens(cache, 0, n); }
 
-constexpr heed_int_cache_code of_int_cache = {check_call, cached, check_layer_tokens, store_tokens, count_layer_tokens};
+constexpr heed_int_cache_code of_int_cache = {check_cached_int_call, cached_head_of, check_layer_tokens, store_tokens,
+                                              count_layer_tokens};
 
 }  // namespace
 
 // --------------------------------------------------------------------------------------------------------------- life
 
-heed_status check_new_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
+heed_status check_new_int_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
   checker_of<3> check;
   check.buffer(cache, sizeof *cache, 0, alignof(heed_int_cache), HEED_ARG_CACHE);
   check.object(shape, access::read, HEED_ARG_SHAPE);
-  if (check.ok()) check_numbers(check, *shape);
-  if (check.ok()) check.room(memory, bytes_of(*shape), HEED_ALIGNMENT, HEED_ARG_MEMORY);
+  if (check.ok()) check_int_shape_numbers(check, *shape);
+  if (check.ok()) check.room(memory, int_cache_bytes_of(*shape), HEED_ALIGNMENT, HEED_ARG_MEMORY);
   return check.finish();
 }
 
-void make_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer) {
+void make_int_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer) {
   *cache = {sizeof *cache, &of_int_cache, shape, buffer};
 }
 
 namespace {
 
 // A cache, and one of its sequences.
-heed_status check_sequence_index(const heed_int_cache *cache, int32_t sequence) {
+heed_status check_int_sequence_index(const heed_int_cache *cache, int32_t sequence) {
   checker_of<2> check;
-  check_cache(check, cache, access::read);
+  check_int_cache(check, cache, access::read);
   if (check.ok())
     check.require(sequence >= 0 && sequence < cache->shape.n_sequences, HEED_OUT_OF_RANGE, HEED_ARG_SEQUENCE);
   return check.status;
@@ -198,55 +199,55 @@ using namespace heed;
 size_t heed_int_cache_bytes(const heed_int_cache_shape *shape) {
   checker_of<1> check;
   check.object(shape, access::read, HEED_ARG_SHAPE);
-  if (check.ok()) check_numbers(check, *shape);
+  if (check.ok()) check_int_shape_numbers(check, *shape);
   if (!check.ok()) return 0;
-  return bytes_of(*shape);
+  return int_cache_bytes_of(*shape);
 }
 
 heed_status heed_int_cache_init(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
-  const heed_status status = check_new_cache(cache, shape, memory);
+  const heed_status status = check_new_int_cache(cache, shape, memory);
   if (status != HEED_OK) return status;
-  make_handle(cache, *shape, memory.data);
+  make_int_handle(cache, *shape, memory.data);
   const heed_int_cache_shape &s = cache->shape;
-  __builtin_memset(memory.data, 0, bytes_of(s));  // a ring's blocks are read in whole pieces of 32 slots
-  header_of(*cache) = {int_cache_magic, int_cache_version, s, 0, 0};
+  __builtin_memset(memory.data, 0, int_cache_bytes_of(s));  // a ring's blocks are read in whole pieces of 32 slots
+  int_header_of(*cache) = {int_cache_magic, int_cache_version, s, 0, 0};
   return HEED_OK;
 }
 
 heed_status heed_int_cache_reset(heed_int_cache *cache) {
-  const heed_status status = check_sequence_index(cache, 0);
+  const heed_status status = check_int_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
-  for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
-  header_of(*cache).sealed = 0;
+  for (int32_t i = 0; i < cache->shape.n_sequences; i++) int_states_of(*cache)[i] = {0, 0, 0};
+  int_header_of(*cache).sealed = 0;
   return HEED_OK;
 }
 
 int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence) {
-  const heed_status status = check_sequence_index(cache, sequence);
-  return status == HEED_OK ? position_of(states_of(*cache)[sequence]) : status;
+  const heed_status status = check_int_sequence_index(cache, sequence);
+  return status == HEED_OK ? position_of(int_states_of(*cache)[sequence]) : status;
 }
 
 int32_t heed_int_cache_longest(const heed_int_cache *cache) {
-  const heed_status status = check_sequence_index(cache, 0);
+  const heed_status status = check_int_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   int32_t longest = 0;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++)
-    if (states_of(*cache)[i].length > longest) longest = states_of(*cache)[i].length;
+    if (int_states_of(*cache)[i].length > longest) longest = int_states_of(*cache)[i].length;
   return longest;
 }
 
 heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length) {
-  const heed_status status = check_sequence_index(cache, sequence);
+  const heed_status status = check_int_sequence_index(cache, sequence);
   if (status != HEED_OK) return status;
-  cache_state &state = states_of(*cache)[sequence];
+  cache_state &state = int_states_of(*cache)[sequence];
   if (length < 0 || length > position_of(state)) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH);
   // Of a window of one token, none of which is needed, no number is left.
   const bool lost = state.taken_back > 0 && length > 0 && length < oldest_position(state);
-  if (lost || misses(state, length, length, cache->shape.capacity - 1))
+  if (lost || misses_tokens(state, length, length, cache->shape.capacity - 1))
     return HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
   if (length == 0) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;
-  header_of(*cache).sealed = 0;
+  int_header_of(*cache).sealed = 0;
   return HEED_OK;
 }

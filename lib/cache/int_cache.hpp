@@ -18,10 +18,10 @@ struct int_cache_header {
 constexpr uint32_t int_cache_magic = 0x48454938, int_cache_version = 1;  // in the machine's byte order
 constexpr size_t int_cache_header_bytes = 64;
 
-inline int_cache_header &header_of(const heed_int_cache &cache) {
+inline int_cache_header &int_header_of(const heed_int_cache &cache) {
   return *static_cast<int_cache_header *>(cache.buffer);
 }
-inline cache_state *states_of(const heed_int_cache &cache) {
+inline cache_state *int_states_of(const heed_int_cache &cache) {
   return reinterpret_cast<cache_state *>(static_cast<unsigned char *>(cache.buffer) + int_cache_header_bytes);
 }
 inline bool is_ring(const heed_int_cache_shape &s) { return s.kind == HEED_CACHE_RING; }
@@ -30,10 +30,10 @@ inline bool is_ring(const heed_int_cache_shape &s) { return s.kind == HEED_CACHE
 struct int_cache_rows {
   int8_t *k, *v;
 };
-int32_t slots_of(const heed_int_cache_shape &s);
-ring_shape ring_of(const heed_int_cache_shape &s);
+int32_t int_slots_of(const heed_int_cache_shape &s);
+ring_shape int_ring_of(const heed_int_cache_shape &s);
 size_t bytes_of(const heed_int_cache_shape &s);  // 0 if they do not fit a size_t
-int_cache_rows rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head);
+int_cache_rows int_cache_rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head);
 
 // New rows of keys or of values, of int8 or of floats, and how one of them becomes bytes.
 struct new_rows {
@@ -55,14 +55,15 @@ void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, in
 void check_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n);
 void count_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n);
 
-bool is_of_shape(const int_cache_header &h, const heed_int_cache_shape &s);
-void check_cache(checker &check, const heed_int_cache *cache, access how);  // two ranges: the object and its contents
+bool is_of_int_shape(const int_cache_header &h, const heed_int_cache_shape &s);
+void check_int_cache(checker &check, const heed_int_cache *cache,
+                     access how);  // two ranges: the object and its contents
 // The same two, and one for k and for v.
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
                       const new_rows &v, int32_t n, size_t number_bytes);
 // For heed_int_cache_init and heed_int_cache_load: the arguments, and the handle that they make.
 heed_status check_new_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
-void make_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer);
+void make_int_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer);
 
 // What a call reads of one sequence and head.
 struct int_cached {

@@ -3,22 +3,22 @@
 
 namespace heed {
 
-void check_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n) {
+void check_int_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n) {
   const heed_int_cache_shape &s = cache.shape;
   if (is_ring(s))
     check.require(n <= s.capacity + s.spare, HEED_TOO_MANY_ROWS, HEED_ARG_N);
   else
-    check.require(n <= s.capacity - states_of(cache)[sequence].length, HEED_FULL, HEED_ARG_CACHE);
+    check.require(n <= s.capacity - int_states_of(cache)[sequence].length, HEED_FULL, HEED_ARG_CACHE);
 }
 
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
                       const new_rows &v, int32_t n, size_t number_bytes) {
-  check_cache(check, cache, access::write);
+  check_int_cache(check, cache, access::write);
   if (!check.ok()) return;
   check.require(sequence >= 0 && sequence < cache->shape.n_sequences, HEED_OUT_OF_RANGE, HEED_ARG_SEQUENCE);
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
   if (!check.ok()) return;
-  check_room(check, *cache, sequence, n);
+  check_int_room(check, *cache, sequence, n);
   for (int32_t i = 0; i < 2; i++) {
     const bool keys = i == 0;
     const new_rows &rows = keys ? k : v;
@@ -36,10 +36,10 @@ void write_bytes(const new_rows &rows, ptrdiff_t at, int32_t, int32_t dim, int8_
 void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, int32_t n, const new_rows &k,
                 const new_rows &v, write_row write) {
   const heed_int_cache_shape &s = cache.shape;
-  const uint32_t slots = static_cast<uint32_t>(slots_of(s)),
-                 first = static_cast<uint32_t>(states_of(cache)[sequence].length + begin) % slots;
+  const uint32_t slots = static_cast<uint32_t>(int_slots_of(s)),
+                 first = static_cast<uint32_t>(int_states_of(cache)[sequence].length + begin) % slots;
   for (int32_t h = 0; h < s.n_kv_heads; h++) {
-    const int_cache_rows rows = rows_of(cache, sequence, h);
+    const int_cache_rows rows = int_cache_rows_of(cache, sequence, h);
     uint32_t slot = first;
     for (int32_t t = 0; t < n; t++) {
       write(k, h * k.head_stride + t * k.row_stride, h, s.head_dim, rows.k + static_cast<ptrdiff_t>(slot) * s.head_dim);
@@ -49,13 +49,13 @@ void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, in
   }
 }
 
-void count_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n) {
-  cache_state &state = states_of(cache)[sequence];
+void count_int_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n) {
+  cache_state &state = int_states_of(cache)[sequence];
   state.length += n;
-  const int32_t gone = state.length - slots_of(cache.shape);
+  const int32_t gone = state.length - int_slots_of(cache.shape);
   if (gone > state.oldest) state.oldest = gone;
-  if (is_ring(cache.shape)) renumber(state, ring_of(cache.shape));
-  header_of(cache).sealed = 0;
+  if (is_ring(cache.shape)) renumber(state, int_ring_of(cache.shape));
+  int_header_of(cache).sealed = 0;
 }
 
 }  // namespace heed
@@ -74,6 +74,6 @@ heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_
   const heed_status status = check.finish();
   if (status != HEED_OK) return status;
   store_rows(*cache, sequence, 0, n, of_k, of_v, write_bytes);
-  count_tokens(*cache, sequence, n);
+  count_int_tokens(*cache, sequence, n);
   return HEED_OK;
 }

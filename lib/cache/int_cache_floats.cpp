@@ -15,7 +15,7 @@ void check_static_scales(checker &check, const float *scales, int32_t n, heed_ar
 // x / scale, rounded to the nearest integer by the sum with 1.5 * 2^23, halves to the even one; NaN is 0.
 int8_t quantized(float x, float scale, int32_t zero_point) {
   float quotient = x / scale;
-  if (is_nan(bits_of_float(quotient))) quotient = 0.0f;
+  if (is_not_a_number(bits_of_float(quotient))) quotient = 0.0f;
   if (quotient > 512.0f) quotient = 512.0f;
   if (quotient < -512.0f) quotient = -512.0f;
   const int32_t n = static_cast<int32_t>(bits_of_float(quotient + 12582912.0f)) - 0x4b400000 + zero_point;

@@ -31,7 +31,7 @@ void checker::executor(const heed_executor *e) {
 
 // How far it is from the first to the last of n entries a stride apart, in elements; most_extent + 1 where it is more,
 // so that three of them can be added.
-static size_t reach(int32_t n, ptrdiff_t stride) {
+static size_t strided_extent(int32_t n, ptrdiff_t stride) {
   if (n < 2) return 0;
   size_t span;
   const bool overflow = __builtin_mul_overflow(static_cast<size_t>(stride), static_cast<size_t>(n - 1), &span);
@@ -50,7 +50,7 @@ void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff
   size_t spans[3], extent = static_cast<size_t>(dim);
   bool bad = false;
   for (int i = 0; i < 3; i++) {
-    extent += spans[i] = reach(counts[i], strides[i]);
+    extent += spans[i] = strided_extent(counts[i], strides[i]);
     bad |= used(i) && strides[i] < 0;
   }
   // An output's rows, heads and batch entries must nest: a stride passes over all that lies at smaller ones. What is
@@ -78,7 +78,7 @@ void checker::matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t st
   count(dim, HEED_MAX_COUNT, argument);
   pointer(data, element_bytes, argument);
   const bool several = n_rows > 1;
-  const size_t extent = static_cast<size_t>(dim) + reach(n_rows, stride);
+  const size_t extent = static_cast<size_t>(dim) + strided_extent(n_rows, stride);
   require(!several || (stride >= 0 && (how == access::read || stride >= dim)), HEED_BAD_STRIDE, argument);
   require(extent <= most_extent, HEED_OVERFLOW, argument);
   memory(data, extent * element_bytes, how, argument);

@@ -7,12 +7,12 @@
 
 namespace heed {
 
-HEED_INLINE int32_t int_in(const float *y) {
+HEED_INLINE int32_t stored_integer(const float *y) {
   int32_t number;
   __builtin_memcpy(&number, y, sizeof number);
   return number;
 }
-HEED_INLINE void int_to(float *y, int32_t number) { __builtin_memcpy(y, &number, sizeof number); }
+HEED_INLINE void store_integer(float *y, int32_t number) { __builtin_memcpy(y, &number, sizeof number); }
 
 // Scale of an output of an int8 panel: little-endian on every processor.
 HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
@@ -26,7 +26,7 @@ HEED_INLINE float panel_scale(const packed_panel &w, int32_t n) {
                                                            const int_row_scale &of, float *y) {
   for (int32_t n = 0; n < b.n_cols; n++) {
     const int32_t less = of.sum != 0 && w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
-    y[n] = int_scaled_by_large(int_in(y + n) - less, of.scale, panel_scale(w, n)) + (at_or_zero(b.bias, n));
+    y[n] = int_scaled_by_large(stored_integer(y + n) - less, of.scale, panel_scale(w, n)) + (at_or_zero(b.bias, n));
   }
 }
 

@@ -180,7 +180,7 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
     const packed_panel panel = w.from(first + done, of.depth);
     linear_block b = of;
     b.n_cols = smaller_of(of.n_cols - done, panel_outputs);
-    b.bias = offset(of.bias, done);
+    b.bias = offset_or_null(of.bias, done);
     const bool copied = b.n_cols < panel.width;
     const size_t row_bytes = static_cast<size_t>(b.n_cols) * sizeof(float);
     for (int32_t r = 0; r < opened.n_rows; r += b.n_rows) {

@@ -78,7 +78,8 @@ struct tile {
 };
 
 template <class Tile, int ROWS>
-HEED_NOINLINE void score_rows(const int32_t *q, ptrdiff_t q_other, const int_rows &k, int32_t *s, ptrdiff_t s_other) {
+HEED_NOINLINE void score_int_rows(const int32_t *q, ptrdiff_t q_other, const int_rows &k, int32_t *s,
+                                  ptrdiff_t s_other) {
   const int8_t *a = k.data;
   for (int32_t j = 0; j < k.n; j += 2, s += 2, a += 2 * k.stride) {
     int32_t sums[4];
@@ -96,9 +97,9 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
     const int32_t to_query = two ? query_bytes / 4 : 0;  // of the second row
     const int32_t to_scores = two ? int_block : 0;
     if (two || !Tile::one_row_apart)
-      score_rows<Tile, 2>(q, to_query, k, s, to_scores);
+      score_int_rows<Tile, 2>(q, to_query, k, s, to_scores);
     else
-      score_rows<Tile, 1>(q, 0, k, s, 0);
+      score_int_rows<Tile, 1>(q, 0, k, s, 0);
   }
 }
 

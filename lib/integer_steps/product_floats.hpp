@@ -42,8 +42,8 @@ struct plain_floats {
                        for (int32_t r = row; r < row + rows; r++)
                          for (int32_t n = output; n < output + outputs; n++) {
                            float *const at = y + r * y_stride + n;
-                           const int32_t before = q.begin ? int_in(at) : 0;
-                           int_to(at, before + *sums++);
+                           const int32_t before = q.begin ? stored_integer(at) : 0;
+                           store_integer(at, before + *sums++);
                          }
                      });
   }
@@ -52,7 +52,7 @@ struct plain_floats {
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
     for (int32_t n = 0; n < b.n_cols; n++, y++) {
       const int32_t less = w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
-      const float x = static_cast<float>(int_in(y) - less) * of.scale;
+      const float x = static_cast<float>(stored_integer(y) - less) * of.scale;
       *y = x * panel_scale(w, n) + (at_or_zero(b.bias, n));
     }
   }
@@ -129,7 +129,7 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
       for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
         part.n_cols = smaller_of(of.n_cols - done, panel_outputs);
         part.y = b.y + done;
-        part.bias = offset(b.bias, done);
+        part.bias = offset_or_null(b.bias, done);
         const packed_panel panel = w.from(first + done, b.depth);
         const quantised_rows q = {numbers, scales, b.n_rows, begin, depth};
         if (has_output_scales(w.dtype))

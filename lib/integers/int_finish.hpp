@@ -23,7 +23,7 @@ inline int32_t int_log2(uint64_t l) {
 }
 
 // l counts in units of 2^(octave - 15).
-HEED_NOINLINE inline void write_lse(const int_stream &s, const int_row &row, uint64_t l, int32_t octave) {
+HEED_NOINLINE inline void write_int_lse(const int_stream &s, const int_row &row, uint64_t l, int32_t octave) {
   int64_t lse = INT32_MIN;
   if (l != 0) {
     lse = (static_cast<int64_t>(octave) - 15) * (1 << int_fraction) + int_log2(l) + int_lse_bias;
@@ -54,7 +54,7 @@ template <class K>
 void finish_block(K k, const int_stream &s, const int_row &row, int32_t r, int32_t l, const int32_t *sums) {
   const uint64_t all = static_cast<uint64_t>(l);
   write_out(k, s, row, finish_of_row(s, row, all, all), sums, 0, s.call->v_dim);
-  if (s.call->lse) write_lse(s, row, all, r);
+  if (s.call->lse) write_int_lse(s, row, all, r);
 }
 
 // A row from its state and its head's sink; `room` is for n_room sums. The state stays as it is.
@@ -92,7 +92,7 @@ HEED_NOINLINE void finish_state(K k, const int_stream &s, const int_row &row, co
     write_out(k, s, row, f, room, i, n);
   }
   const int32_t greatest = l == 0 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(bin) * int_bin);
-  if (call.lse) write_lse(s, row, l, greatest);
+  if (call.lse) write_int_lse(s, row, l, greatest);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void run_panels(int_product_step project, const int_product &b, const unsigned c
     const int32_t begin = first + done, width = panel_width(n_out, begin);
     int_product part = b;
     part.w = int_panel(panels + begin * output_bytes + 4 * width, width);
-    part.bias = offset(b.bias, done);
+    part.bias = offset_or_null(b.bias, done);
     part.multipliers += 2 * done;
     part.y = static_cast<unsigned char *>(b.y) + (b.wide ? 2 : 1) * done;
     part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
@@ -68,7 +68,7 @@ HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *exe
   const uint64_t work =
       static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
   job.by_rows = b.n_rows >= 8 * workers && (b.n_cols < 128 * workers || b.n_cols <= b.n_rows);
-  job.parts = job.by_rows ? share(b.n_rows, 12, 24, work, executor) : share(b.n_cols, 64, 64, work, executor);
+  job.parts = job.by_rows ? share_rows(b.n_rows, 12, 24, work, executor) : share_rows(b.n_cols, 64, 64, work, executor);
   run_tasks(executor, job.parts.n, run_product_task, &job);
 }
 

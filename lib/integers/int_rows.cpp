@@ -16,14 +16,14 @@ constexpr const int_row_steps *int_row_kernel = &int_plain_rows;
 constexpr int32_t buffered = 64;  // numbers of a row that are taken at a time
 
 // Numbers [begin, begin + n) of row r, less their zero point: int16 has none, so that they are read where they lie.
-const int16_t *load(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *space) {
+const int16_t *widened_numbers(const heed_int_matrix &x, int32_t r, int32_t begin, int32_t n, int16_t *space) {
   const ptrdiff_t at = r * x.row_stride + begin;
   if (x.dtype == HEED_INT16) return static_cast<const int16_t *>(x.data) + at;
   int_row_kernel->widen(static_cast<const int8_t *>(x.data) + at, n, x.zero_point, space);
   return space;
 }
 
-void store(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const int32_t *numbers) {
+void store_numbers(const heed_int_matrix_out &y, int32_t r, int32_t begin, int32_t n, const int32_t *numbers) {
   const ptrdiff_t at = (r * y.row_stride + begin) * static_cast<ptrdiff_t>(int_bytes(y.dtype));
   int_row_kernel->narrow(numbers, n, y.zero_point, y.dtype == HEED_INT16, static_cast<char *>(y.data) + at);
 }
@@ -54,11 +54,12 @@ void int_rows_task(void *context, int32_t index, int32_t) {
 void run_int_rows(row_job &job, uint32_t work, const heed_executor *executor) {
   if (job.y.n_rows == 1) job.a.row_stride = job.b.row_stride = job.y.row_stride = 0;  // of a row alone it may be any
   const uint64_t numbers = static_cast<uint64_t>(job.y.n_rows) * static_cast<uint32_t>(job.y.dim);
-  job.parts = share(job.y.n_rows, 1, 1, numbers * work, executor);
+  job.parts = share_rows(job.y.n_rows, 1, 1, numbers * work, executor);
   run_tasks(executor, job.parts.n, int_rows_task, &job);
 }
 
-row_job job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &a, const heed_int_matrix_out &y) {
+row_job rows_job_of(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &a,
+                    const heed_int_matrix_out &y) {
   row_job job = {};
   job.row = row;
   job.a = a;
@@ -109,10 +110,10 @@ HEED_INLINE void each_piece(const row_job &job, int32_t r, const F &numbers) {
   int32_t to[buffered];
   for (int32_t i = 0; i < job.y.dim; i += buffered) {
     const int32_t n = smaller_of(job.y.dim - i, buffered);
-    const int16_t *a = load(job.a, r, i, n, a_space);
-    const int16_t *const b = job.b.data ? load(job.b, r, i, n, b_space) : a;
+    const int16_t *a = widened_numbers(job.a, r, i, n, a_space);
+    const int16_t *const b = job.b.data ? widened_numbers(job.b, r, i, n, b_space) : a;
     numbers(a, b, n, to);
-    store(job.y, r, i, n, to);
+    store_numbers(job.y, r, i, n, to);
   }
 }
 
@@ -131,7 +132,7 @@ void multiply_int_row(const row_job &job, int32_t r) {
 
 void rescale_row(const row_job &job, int32_t r) {
   each_piece(job, r, [&](const int16_t *x, const int16_t *, int32_t n, int32_t *to) {
-    has_upper_scale(job.factor) ? int_row_kernel->scale(x, n, scale_of(job.factor), to)
+    has_upper_scale(job.factor) ? int_row_kernel->scale(x, n, scale_rule_of(job.factor), to)
                                 : add_any(x, x, n, {job.factor.m, 0, 0, 0, 31 - job.factor.e}, to);
   });
 }
@@ -159,20 +160,20 @@ void norm_row(const row_job &job, int32_t r) {
   int_moments m = {};
   for (int32_t i = 0; i < dim; i += buffered) {
     const int32_t n = smaller_of(dim - i, buffered);
-    int_row_kernel->moments(load(job.a, r, i, n, space), n, m);
+    int_row_kernel->moments(widened_numbers(job.a, r, i, n, space), n, m);
   }
   const int32_t sum = MEAN ? m.sum : 0;
   const uint64_t count = static_cast<uint32_t>(dim);
   uint64_t v = count * m.squares - static_cast<uint64_t>(static_cast<int64_t>(sum) * sum);
   v += (count * count * job.norm.eps) >> 16;
   if (v == 0) v = 1;  // of 0 all z are 0
-  const scale_rule rule = scale_of(norm_factor_of(v), dim, sum);
+  const scale_rule rule = scale_rule_of(norm_factor_of(v), dim, sum);
   for (int32_t i = 0; i < dim; i += buffered) {
     const int32_t n = smaller_of(dim - i, buffered);
-    const int32_t *weight = job.norm.weight + i, *bias = offset(job.norm.bias, i);
-    int_row_kernel->scale(load(job.a, r, i, n, space), n, rule, z);
+    const int32_t *weight = job.norm.weight + i, *bias = offset_or_null(job.norm.bias, i);
+    int_row_kernel->scale(widened_numbers(job.a, r, i, n, space), n, rule, z);
     upper.up == 0 ? int_row_kernel->weigh(z, n, weight, bias, upper) : weigh_any(z, n, weight, bias, shift);
-    store(job.y, r, i, n, z);
+    store_numbers(job.y, r, i, n, z);
   }
 }
 
@@ -190,7 +191,7 @@ HEED_NOINLINE heed_status check_int_norm(const heed_int_matrix &x, const heed_in
 
 void run_int_norm(void (*row)(const row_job &job, int32_t r), const heed_int_matrix &x, const heed_int_norm &norm,
                   const heed_int_matrix_out &y, const heed_executor *executor) {
-  row_job job = job_of(row, x, y);
+  row_job job = rows_job_of(row, x, y);
   job.norm = norm;
   run_int_rows(job, 12, executor);
 }
@@ -214,15 +215,15 @@ using namespace heed;
 
 void heed::run_int_add(const heed_int_matrix &a, heed_multiplier of_a, const heed_int_matrix &b, heed_multiplier of_b,
                        const heed_int_matrix_out &y, const heed_executor *executor) {
-  row_job job = job_of(add_int_row, a, y);
+  row_job job = rows_job_of(add_int_row, a, y);
   job.b = b;
-  job.sum = sum_of({of_a.m, of_a.e}, {of_b.m, of_b.e});
+  job.sum = sum_rule_of({of_a.m, of_a.e}, {of_b.m, of_b.e});
   run_int_rows(job, 6, executor);
 }
 
 void heed::run_int_multiply(const heed_int_matrix &a, const heed_int_matrix &b, heed_multiplier factor,
                             const heed_int_matrix_out &y, const heed_executor *executor) {
-  row_job job = job_of(multiply_int_row, a, y);
+  row_job job = rows_job_of(multiply_int_row, a, y);
   job.b = b;
   job.factor = {factor.m, factor.e};
   run_int_rows(job, 5, executor);
@@ -230,7 +231,7 @@ void heed::run_int_multiply(const heed_int_matrix &a, const heed_int_matrix &b, 
 
 void heed::run_int_rescale(const heed_int_matrix &x, heed_multiplier factor, const heed_int_matrix_out &y,
                            const heed_executor *executor) {
-  row_job job = job_of(rescale_row, x, y);
+  row_job job = rows_job_of(rescale_row, x, y);
   job.factor = {factor.m, factor.e};
   run_int_rows(job, 4, executor);
 }
@@ -247,7 +248,7 @@ void heed::run_int_rms_norm(const heed_int_matrix &x, const heed_int_norm &norm,
 
 void heed::run_int_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
                           const heed_executor *executor) {
-  row_job job = job_of(lookup_row, x, y);
+  row_job job = rows_job_of(lookup_row, x, y);
   job.table = table;
   run_int_rows(job, 1, executor);
 }

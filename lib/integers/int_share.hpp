@@ -1,4 +1,4 @@
-// Rows or columns for the workers of an executor, as cut() of boundary/tasks.hpp does it, without a float.
+// Rows or columns for the workers of an executor, as cut_work() of boundary/tasks.hpp does it, without a float.
 #ifndef HEED_INTEGERS_SHARE_HPP
 #define HEED_INTEGERS_SHARE_HPP
 
@@ -7,7 +7,7 @@
 namespace heed {
 
 // work: multiply-adds, or operations that take as long.
-inline pieces share(int32_t total, int32_t step, int32_t least, uint64_t work, const heed_executor *executor) {
+inline pieces share_rows(int32_t total, int32_t step, int32_t least, uint64_t work, const heed_executor *executor) {
   constexpr uint64_t least_work = least_threaded_work < 1 ? 1 : static_cast<uint64_t>(least_threaded_work);
   if (!executor || work < least_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;

@@ -14,13 +14,13 @@ constexpr int64_t of_real(double x) {
   const double half = x < 0 ? -0.5 : 0.5;
   return static_cast<int64_t>(x * static_cast<double>(unit) + half);
 }
-HEED_INLINE int64_t times(int64_t x, int64_t factor) { return shifted(x * factor, unit_bits); }
+HEED_INLINE int64_t multiply_fixed(int64_t x, int64_t factor) { return shifted(x * factor, unit_bits); }
 
 // c[0] + x (c[1] + x (...)), all with 30 bits of fraction.
 template <int32_t N>
 int64_t polynomial(const int64_t (&c)[N], int64_t x) {
   int64_t y = c[N - 1];
-  for (int32_t i = N - 2; i >= 0; i--) y = times(y, x) + c[i];
+  for (int32_t i = N - 2; i >= 0; i--) y = multiply_fixed(y, x) + c[i];
   return y;
 }
 
@@ -32,21 +32,21 @@ int64_t exp_of_minus(int64_t x) {
                                 of_real(1.0 / 720), of_real(-1.0 / 5040), of_real(1.0 / 40320)};
   constexpr int64_t ln2 = of_real(0.6931471805599453);
   if (x >= 22 * one) return 0;  // below half a unit
-  const int64_t octaves = times(x, log2e), n = octaves >> fraction;
+  const int64_t octaves = multiply_fixed(x, log2e), n = octaves >> fraction;
   const int64_t rest = (octaves & (one - 1)) << (unit_bits - fraction);
-  return polynomial(series, times(rest, ln2)) >> n;
+  return polynomial(series, multiply_fixed(rest, ln2)) >> n;
 }
 
-int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+int64_t magnitude_of_fixed(int64_t x) { return x < 0 ? -x : x; }
 
 // 1 / (1 + exp(-x))
-int64_t sigmoid(int64_t x) {
-  const int64_t e = exp_of_minus(magnitude(x)), of_positive = (unit << unit_bits) / (unit + e);
+int64_t sigmoid_of_fixed(int64_t x) {
+  const int64_t e = exp_of_minus(magnitude_of_fixed(x)), of_positive = (unit << unit_bits) / (unit + e);
   return x < 0 ? unit - of_positive : of_positive;
 }
 
 // The normal distribution: (1 + erf(x / sqrt 2)) / 2, by formula 7.1.26 of Abramowitz and Stegun, of error 1.5e-7.
-int64_t normal(int64_t x) {
+int64_t normalised(int64_t x) {
   constexpr int64_t terms[] = {0,
                                of_real(0.254829592 / 2),
                                of_real(-0.284496736 / 2),
@@ -54,25 +54,26 @@ int64_t normal(int64_t x) {
                                of_real(-1.453152027 / 2),
                                of_real(1.061405429 / 2)};
   constexpr int64_t root_half = of_real(0.7071067811865476), p = of_real(0.3275911);
-  const int64_t z = times(magnitude(x), root_half), t = (unit << fraction) / (one + times(z, p));
-  const int64_t tail = times(polynomial(terms, t), exp_of_minus((z * z) >> fraction));
+  const int64_t z = multiply_fixed(magnitude_of_fixed(x), root_half),
+                t = (unit << fraction) / (one + multiply_fixed(z, p));
+  const int64_t tail = multiply_fixed(polynomial(terms, t), exp_of_minus((z * z) >> fraction));
   return x < 0 ? tail : unit - tail;
 }
 
 // v of gelu_tanh: 2 sqrt(2 / pi) (x + 0.044715 x^3). Beyond 6.5 its sigmoid is 0 or 1, as is that of 26.
-int64_t inner(int64_t x) {
+int64_t inner_of_tanh(int64_t x) {
   if (x > 13 * one / 2) return 26 * one;
   if (x < -13 * one / 2) return -26 * one;
   constexpr int64_t linear = of_real(1.5957691216057308), cubic = of_real(0.07135481282632867);
   const int64_t square = (x * x) >> fraction;
-  return times(x, linear) + times((square * (x >> 4)) >> (fraction - 4), cubic);
+  return multiply_fixed(x, linear) + multiply_fixed((square * (x >> 4)) >> (fraction - 4), cubic);
 }
 
 // The share of x that is left, for |x| < 32.
 int64_t share_of(int32_t activation, int64_t x) {
-  if (activation == HEED_INT_GELU) return normal(x);
-  if (activation == HEED_INT_GELU_TANH) return sigmoid(inner(x));
-  if (activation == HEED_INT_SILU) return sigmoid(x);
+  if (activation == HEED_INT_GELU) return normalised(x);
+  if (activation == HEED_INT_GELU_TANH) return sigmoid_of_fixed(inner_of_tanh(x));
+  if (activation == HEED_INT_SILU) return sigmoid_of_fixed(x);
   return x < 0 ? 0 : unit;
 }
 
@@ -86,7 +87,7 @@ multiplier product_of(multiplier a, multiplier b) {
 
 // f(x) / y_scale, of x in units of its scale: 9 bits times 31.
 int64_t activated(int32_t activation, multiplier x_scale, multiplier y_units, int32_t x) {
-  const int64_t product = static_cast<int64_t>(x) * x_scale.m, size = magnitude(product);
+  const int64_t product = static_cast<int64_t>(x) * x_scale.m, size = magnitude_of_fixed(product);
   const int32_t down = 31 - fraction - x_scale.e, far = down + fraction + 5;  // 2^far: 32, from where f is 0 or x
   if (activation == HEED_INT_RELU || (far < 62 && size >= static_cast<int64_t>(1) << far)) {
     if (x <= 0) return 0;
@@ -95,7 +96,7 @@ int64_t activated(int32_t activation, multiplier x_scale, multiplier y_units, in
     return m.e < -31 ? 0 : shifted(static_cast<int64_t>(x) * m.m, 31 - m.e);
   }
   const int64_t near = down > 0 ? shifted(product, down) : product * (static_cast<int64_t>(1) << -down);
-  const int64_t y = times(near, share_of(activation, near));
+  const int64_t y = multiply_fixed(near, share_of(activation, near));
   const int32_t shift = fraction + 31 - y_units.e;
   return shift > 62 ? 0 : shifted(y * y_units.m, shift);  // 62 bits
 }

@@ -23,7 +23,7 @@ namespace {
 
 const kernel *chosen;  // null: not chosen yet. int_dispatch.cpp has that of integers
 
-const kernel *choose() {
+const kernel *choose_kernel() {
   const char *requested = os_requested_kernel();
   const kernel *k = requested ? find_kernel(requested) : nullptr;
   return k && k->available() ? k : available_kernel(0);
@@ -43,13 +43,13 @@ const heed::kernel *heed_front_door::kernel(const heed_executor *executor) {
   if (const heed::kernel *of_layer = heed::layer_executor::kernel_in(executor)) return of_layer;
   const heed::kernel *k = __atomic_load_n(&heed::chosen, __ATOMIC_RELAXED);
   if (!k) {  // two threads may both choose; they choose the same
-    k = heed::choose();
+    k = heed::choose_kernel();
     __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);
   }
   return k;
 }
 void heed_front_door::use(const heed::kernel *k) {
-  if (!k) k = heed::choose();
+  if (!k) k = heed::choose_kernel();
   __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);
 }
 #endif

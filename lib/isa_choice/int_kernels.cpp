@@ -24,7 +24,7 @@ namespace {
 
 const int_steps *chosen;  // null: not chosen yet
 
-const int_steps *choose() {
+const int_steps *choose_int_kernel() {
   const char *requested = os_requested_int_kernel();
   const int_steps *k = requested ? find_int_kernel(requested) : nullptr;
   return k && k->available() ? k : available_int_kernel(0);
@@ -35,7 +35,7 @@ const int_steps *choose() {
 int_kernel int_kernel_in_use() {
   const int_steps *k = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (!k) {  // two threads may both choose; they choose the same
-    k = choose();
+    k = choose_int_kernel();
     __atomic_store_n(&chosen, k, __ATOMIC_RELAXED);
   }
   return k;
@@ -57,7 +57,7 @@ const char *heed_int_isa_name(int32_t index) {
 const char *heed_int_isa_current() { return heed::int_kernel_in_use()->name; }
 
 heed_status heed_int_isa_use(const char *name) {
-  const heed::int_steps *k = name ? heed::find_int_kernel(name) : heed::choose();
+  const heed::int_steps *k = name ? heed::find_int_kernel(name) : heed::choose_int_kernel();
   if (!k) return HEED_STATUS(HEED_UNKNOWN_ISA, HEED_ARG_ISA);
   if (!k->available()) return HEED_STATUS(HEED_UNAVAILABLE_ISA, HEED_ARG_ISA);
   __atomic_store_n(&heed::chosen, k, __ATOMIC_RELAXED);

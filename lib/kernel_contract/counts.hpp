@@ -45,7 +45,7 @@ constexpr HEED_INLINE T at_or_zero(const T *p, ptrdiff_t i) {
 }
 // p + n, or null if p is null.
 template <class T>
-constexpr HEED_INLINE T *offset(T *p, ptrdiff_t n) {
+constexpr HEED_INLINE T *offset_or_null(T *p, ptrdiff_t n) {
   return p ? p + n : nullptr;
 }
 

@@ -28,7 +28,7 @@ HEED_INLINE int32_t shifted_upper(int64_t x, const upper_rule &rule) {
 struct sum_rule {
   int32_t a_m, a_up, b_m, b_up, shift;
 };
-HEED_INLINE sum_rule sum_of(multiplier a, multiplier b) {
+HEED_INLINE sum_rule sum_rule_of(multiplier a, multiplier b) {
   const int32_t e = smaller_of(a.e, b.e);
   return {a.m, a.e - e, b.m, b.e - e, 31 - e};
 }

@@ -13,12 +13,12 @@ struct scale_rule {
   upper_rule upper;
 };
 HEED_INLINE bool has_upper_scale(multiplier m) { return m.e <= 14; }  // x of 16 bits goes up by 16 at most
-HEED_INLINE scale_rule scale_of(multiplier m) {
+HEED_INLINE scale_rule scale_rule_of(multiplier m) {
   const upper_rule upper = upper_of(31 - m.e);
   return {1u << upper.up, 0, m.m, upper};
 }
 // I12: n x - sum, at most sqrt(n) * 2^(shift - 10), becomes z.
-HEED_INLINE scale_rule scale_of(norm_factor f, int32_t n, int32_t sum) {
+HEED_INLINE scale_rule scale_rule_of(norm_factor f, int32_t n, int32_t sum) {
   if (f.r >> 31 != 0) f.r >>= 1, f.shift--;  // r is 2^31
   const upper_rule upper = upper_of(f.shift);
   return {static_cast<uint32_t>(n) << upper.up, (0 - static_cast<uint32_t>(sum)) << upper.up, static_cast<int32_t>(f.r),

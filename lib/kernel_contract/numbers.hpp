@@ -84,18 +84,18 @@ static inline float byte_at(const stored_weights &w, ptrdiff_t at, int32_t colum
 // Narrowing rounds to nearest even. Adding just less than half of the last place that stays, and 1 more where that
 // place is odd, does so; what overflows carries into the exponent, up to infinity. Only int8 have a scale. Static, as
 // all that kernels include: a weak copy compiled with AVX would crash an older processor.
-static inline bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+static inline bool is_not_a_number(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 static inline void narrow(float x, float, float &to) { to = x; }
 static inline void narrow(float x, float, bf16 &to) {
   const uint32_t bits = bits_of_float(x);
   const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-  const uint32_t of_32 = is_nan(bits) ? bits | 0x400000 : rounded;
+  const uint32_t of_32 = is_not_a_number(bits) ? bits | 0x400000 : rounded;
   to.bits = static_cast<uint16_t>(of_32 >> 16);
 }
 static inline void narrow(float x, float, f16 &to) {
   const uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
   uint32_t half;
-  if (is_nan(bits)) {
+  if (is_not_a_number(bits)) {
     half = 0x7e00;
   } else if (size >= 0x47800000) {  // 65536 and more
     half = 0x7c00;

@@ -63,7 +63,8 @@ void check_attention_projections(checker &check, const heed_attention_layer &l) 
   check_projection(check, l.wk, l.bk, l.model_dim, w.k, HEED_ARG_WK, HEED_ARG_BK);
   check_projection(check, l.wv, l.bv, l.model_dim, w.v, HEED_ARG_WV, HEED_ARG_BV);
   check_qk_norm(check, l);
-  if (has_wo(l)) return check_projection(check, l.wo, l.bo, w.context, l.out_dim, HEED_ARG_WO, HEED_ARG_BO);
+  if (has_output_projection(l))
+    return check_projection(check, l.wo, l.bo, w.context, l.out_dim, HEED_ARG_WO, HEED_ARG_BO);
   check.require(l.out_dim == w.context, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_DIM);
   check.require(!l.bo, HEED_SHAPE_MISMATCH, HEED_ARG_BO);
 }
@@ -126,13 +127,13 @@ void check_attention_options(checker &check, const heed_attention_layer &l, cons
 
 namespace {
 
-size_t floats_of(const heed_attention_layer &l) {
+size_t attention_floats_of(const heed_attention_layer &l) {
   const widths w = own_widths_of(l);
-  if (l.cross) return static_cast<size_t>(w.q) + (has_wo(l) ? static_cast<size_t>(w.context) : 0);
-  return attention_floats(l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, has_wo(l));
+  if (l.cross) return static_cast<size_t>(w.q) + (has_output_projection(l) ? static_cast<size_t>(w.context) : 0);
+  return attention_floats(l.n_heads, l.n_kv_heads, l.head_dim, l.v_dim, has_output_projection(l));
 }
 
-void check_pass(checker &check, const attention_pass &c) {
+void check_attention_pass(checker &check, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const heed_matrix &x = *c.x;
   check_attention_shape(check, l);
@@ -141,25 +142,25 @@ void check_pass(checker &check, const attention_pass &c) {
   check.require(x.dim == l.model_dim, HEED_SHAPE_MISMATCH, HEED_ARG_X);
   check.matrix(c.y, HEED_ARG_Y);
   check.require(c.y.n_rows == x.n_rows && c.y.dim == l.out_dim, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
-  if (check.ok()) check_attention_state(check, l, c.span, floats_of(l), c.workspace, c.executor);
+  if (check.ok()) check_attention_state(check, l, c.span, attention_floats_of(l), c.workspace, c.executor);
 }
 
 constexpr int pass_ranges = 5 + attention_layer_ranges;  // layer, x, y, memory, executor
 
-HEED_NOINLINE heed_status check_with_options(const attention_pass &c) {
+HEED_NOINLINE heed_status check_layer_with_options(const attention_pass &c) {
   checker_of<pass_ranges + option_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
-  check_pass(check, c);
+  check_attention_pass(check, c);
   if (check.ok()) check_attention_options(check, *c.layer, c.span);
   return check.finish();
 }
 
-HEED_NOINLINE heed_status check_layer(attention_pass &c) {
+HEED_NOINLINE heed_status check_attention_layer(attention_pass &c) {
   checker_of<pass_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);
   if (check.ok()) c.span.batch = c.layer->batch;
-  if (check.ok() && c.layer->options) return check_with_options(c);
-  if (check.ok()) check_pass(check, c);
+  if (check.ok() && c.layer->options) return check_layer_with_options(c);
+  if (check.ok()) check_attention_pass(check, c);
   return check.finish();
 }
 
@@ -179,10 +180,10 @@ size_t heed_attention_layer_bytes(const heed_attention_layer *layer, int32_t n) 
 heed_status heed_attention_layer_run(const heed_attention_layer *layer, heed_matrix x, heed_matrix_out y,
                                      heed_memory memory, const heed_executor *executor) {
   heed::attention_pass c = {layer, &x, y, nullptr, nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}};
-  const heed_status status = heed::check_layer(c);
+  const heed_status status = heed::check_attention_layer(c);
   if (status != HEED_OK) return status;
-  c.rows =
-      heed::take_rows(c.workspace, heed::rows_bytes(heed::rows_in_memory(*layer, c.span), heed::floats_of(*layer)));
+  c.rows = heed::take_rows(c.workspace,
+                           heed::rows_bytes(heed::rows_in_memory(*layer, c.span), heed::attention_floats_of(*layer)));
   const auto k = heed_front_door::kernel(executor);
   return heed::run_pieces(x, c.y, c.span, heed::rows_at_once(*layer, x.n_rows),
                           [&] { return heed::run_attention_layer(k, c); });

@@ -127,11 +127,11 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
   return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v) : HEED_OK;
 }
 
-HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
+HEED_NOINLINE void attend_tokens(kernel_handle k, const attention_pass &c) {
   heed_attention call = attention_of(*c.layer, c.span, rows_of(c));
   call.workspace = c.workspace;
   call.executor = c.executor;
-  if (!has_wo(*c.layer)) {
+  if (!has_output_projection(*c.layer)) {
     call.out.data = c.y.data;
     call.out.row_stride = c.y.row_stride;
   }
@@ -140,12 +140,12 @@ HEED_NOINLINE void attend(kernel_handle k, const attention_pass &c) {
 }
 
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c) {
-  const heed_matrix x = c.x ? *c.x : view(c.y);
+  const heed_matrix x = c.x ? *c.x : readable(c.y);
   project_inputs(k, c, x, 0, c.executor);
   const heed_status status = place_tokens(k, c);
   if (status != HEED_OK) return status;
-  attend(k, c);
-  if (has_wo(*c.layer)) project_context(k, c);
+  attend_tokens(k, c);
+  if (has_output_projection(*c.layer)) project_context(k, c);
   return HEED_OK;
 }
 

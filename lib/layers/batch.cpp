@@ -22,7 +22,7 @@ void check_lengths(checker &check, const heed_ragged_batch &batch, int32_t n) {
 
 // f(sequence, first, n), for each sequence that has rows in the span: n of them, the first of which is its row `first`.
 template <class F>
-void walk(const row_span &span, F f) {
+void each_sequence(const row_span &span, F f) {
   int32_t begin = -span.first;  // of a sequence, in the span
   for (int32_t i = 0; i < span.batch->n_sequences && begin < span.n; i++) {
     const int32_t end = begin + span.batch->lengths[i], from = larger_of(begin, 0), to = smaller_of(end, span.n);
@@ -32,13 +32,14 @@ void walk(const row_span &span, F f) {
 }
 
 void check_each(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends) {
-  walk(span, [&](int32_t sequence, int32_t, int32_t n) {
+  each_sequence(span, [&](int32_t sequence, int32_t, int32_t n) {
     functions_of(*layer.cache).check_sequence(check, layer, sequence, n, appends);
   });
 }
 
 void rotate_each(const kernel *k, const attention_pass &c) {
-  walk(c.span, [&](int32_t sequence, int32_t first, int32_t n) { rotate_rows(handle_of(k), c, sequence, first, n); });
+  each_sequence(c.span,
+                [&](int32_t sequence, int32_t first, int32_t n) { rotate_rows(handle_of(k), c, sequence, first, n); });
 }
 
 heed_status append_each(const kernel *k, const heed_attention_layer &l, const row_span &span, const float *keys,
@@ -52,7 +53,7 @@ heed_status append_each(const kernel *k, const heed_attention_layer &l, const ro
                       keeps_numbers(l)};
   const heed_status status = cache.check_numbers(k, call);  // of all, before any is kept
   if (status != HEED_OK) return status;
-  walk(span, [&](int32_t sequence, int32_t first, int32_t n) {
+  each_sequence(span, [&](int32_t sequence, int32_t first, int32_t n) {
     call.sequence = sequence;
     call.n = n;
     call.k.data = keys + first * call.k.row_stride;
@@ -64,7 +65,7 @@ heed_status append_each(const kernel *k, const heed_attention_layer &l, const ro
 
 int32_t longest_in_batch(const row_span &span) {
   int32_t longest = 0;
-  walk(span, [&](int32_t, int32_t, int32_t n) { longest = larger_of(n, longest); });
+  each_sequence(span, [&](int32_t, int32_t, int32_t n) { longest = larger_of(n, longest); });
   return longest;
 }
 
@@ -75,7 +76,7 @@ void shape_of_batch(const row_span &span, const heed_cache *cache, bool appended
   call.n_kv = 0;
   const auto see = [&](int32_t n) { call.n_kv = larger_of(n, call.n_kv); };
   for (int32_t i = 0; i < call.batch_size; i++) see(states_of(*cache)[i].length);
-  if (!appended) walk(span, [&](int32_t i, int32_t, int32_t n) { see(states_of(*cache)[i].length + n); });
+  if (!appended) each_sequence(span, [&](int32_t i, int32_t, int32_t n) { see(states_of(*cache)[i].length + n); });
 }
 
 int32_t piece_of_batch(const row_span &span, int32_t at_once) {
@@ -92,7 +93,7 @@ int32_t piece_of_batch(const row_span &span, int32_t at_once) {
 void place_sequence(const call_rule &rule, stream &s) {
   const heed_attention &call = *rule.call;
   s.n_rows = 0;
-  walk(*static_cast<const row_span *>(rule.rows), [&](int32_t sequence, int32_t first, int32_t n) {
+  each_sequence(*static_cast<const row_span *>(rule.rows), [&](int32_t sequence, int32_t first, int32_t n) {
     if (sequence != s.batch_entry) return;
     const int32_t kv_head = s.first_head / s.group;
     s.n_rows = static_cast<ptrdiff_t>(n) * s.group;

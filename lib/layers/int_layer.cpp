@@ -26,10 +26,10 @@ struct layer_pass {
   const heed_executor *executor;
 };
 
-heed_int_matrix rows_of(const heed_int_matrix_out &m) {
+heed_int_matrix int_layer_rows_of(const heed_int_matrix_out &m) {
   return {m.data, m.dtype, m.n_rows, m.dim, m.row_stride, m.zero_point};
 }
-heed_int_matrix_out bytes_of(int8_t *data, int32_t n, int32_t dim, int32_t zero_point) {
+heed_int_matrix_out int_layer_bytes_of(int8_t *data, int32_t n, int32_t dim, int32_t zero_point) {
   return heed_int_matrix_out_of(data, HEED_INT8, n, dim, zero_point);
 }
 // n rows from `begin` on, of int16.
@@ -43,12 +43,13 @@ HEED_NOINLINE M piece_of(M m, int32_t begin, int32_t n) {
 }
 
 // All arguments were checked before the first row: the steps are those without checks.
-void project(const layer_pass &p, const heed_int_matrix_out &x, const heed_int_projection &l,
-             const heed_int_matrix_out &y) {
-  run_int_linear(p.product, rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
+void project_int_rows(const layer_pass &p, const heed_int_matrix_out &x, const heed_int_projection &l,
+                      const heed_int_matrix_out &y) {
+  run_int_linear(p.product, int_layer_rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
 }
 
-void normalise(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm, const heed_int_matrix_out &y) {
+void normalise_int_rows(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm,
+                        const heed_int_matrix_out &y) {
   const heed_int_layer &l = *p.layer;
 #ifndef HEED_SINGLE  // firmware links the norm that its layer names, and no other
   if (l.norm == heed_int_layer_norm) return run_int_layer_norm(x, norm, y, nullptr);
@@ -59,19 +60,19 @@ void normalise(const layer_pass &p, const heed_int_matrix &x, const heed_int_nor
 }
 
 // H of a sublayer: int8 rows for its products.
-void begin_sublayer(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm, heed_multiplier factor,
-                    const heed_int_matrix_out &h) {
+void begin_int_sublayer(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm,
+                        heed_multiplier factor, const heed_int_matrix_out &h) {
   if (p.layer->norm_first)
-    normalise(p, x, norm, h);
+    normalise_int_rows(p, x, norm, h);
   else
     run_int_rescale(x, factor, h, nullptr);
 }
 
 // x * of_x + f * of_f, and with norms last the norm of that.
-void end_sublayer(const layer_pass &p, const heed_int_matrix &x, heed_multiplier of_x, const heed_int_matrix_out &f,
-                  heed_multiplier of_f, const heed_int_norm &norm, const heed_int_matrix_out &y) {
-  run_int_add(x, of_x, rows_of(f), of_f, y, nullptr);
-  if (!p.layer->norm_first) normalise(p, rows_of(y), norm, y);
+void end_int_sublayer(const layer_pass &p, const heed_int_matrix &x, heed_multiplier of_x, const heed_int_matrix_out &f,
+                      heed_multiplier of_f, const heed_int_norm &norm, const heed_int_matrix_out &y) {
+  run_int_add(x, of_x, int_layer_rows_of(f), of_f, y, nullptr);
+  if (!p.layer->norm_first) normalise_int_rows(p, int_layer_rows_of(y), norm, y);
 }
 
 // A worker's memory: rows of H or G, rows of C wo or U w_down, and what lies between them.
@@ -95,17 +96,18 @@ piece_rows memory_of(const layer_pass &p, int32_t worker) {
 void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const heed_int_layer &l = *p.layer;
   const piece_rows m = memory_of(p, worker);
-  const heed_int_matrix_out h = bytes_of(m.h, n, l.model_dim, l.h_zero);
+  const heed_int_matrix_out h = int_layer_bytes_of(m.h, n, l.model_dim, l.h_zero);
   const ptrdiff_t at = static_cast<ptrdiff_t>(begin) * key_dim(l);
   int8_t *const k = l.cache ? m.inner : p.k + at;
   int8_t *const v = l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
-  begin_sublayer(p, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
-  project(p, h, l.wk, bytes_of(k, n, key_dim(l), l.k_zero));
-  project(p, h, l.wv, bytes_of(v, n, key_dim(l), l.v_zero));
+  begin_int_sublayer(p, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
+  project_int_rows(p, h, l.wk, int_layer_bytes_of(k, n, key_dim(l), l.k_zero));
+  project_int_rows(p, h, l.wv, int_layer_bytes_of(v, n, key_dim(l), l.v_zero));
   if (l.cache) l.cache->code->store(*l.cache, begin, n, k, v);
 }
 
-void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8_t *context, heed_memory workspace) {
+void attend_int_tokens(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8_t *context,
+                       heed_memory workspace) {
   const heed_int_layer &l = *p.layer;
   heed_int_attention call =
       heed_int_attention_of(q, p.k, p.v, n, p.x.n_rows, l.n_heads, l.n_kv_heads, l.head_dim, context, workspace);
@@ -125,22 +127,24 @@ void attend(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8
   run_int_attention(p.kernel, call);
 }
 
-void run_hidden(const layer_pass &p, const heed_int_matrix_out &g, int8_t *inner, const heed_int_matrix_out &result) {
+void run_int_feed_forward(const layer_pass &p, const heed_int_matrix_out &g, int8_t *inner,
+                          const heed_int_matrix_out &result) {
   const heed_int_layer &l = *p.layer;
   const int32_t n = g.n_rows;
-  const heed_int_matrix_out hidden = bytes_of(inner, n, l.ffn_dim, l.u_zero);
-  if (is_gated(l)) {
-    const heed_int_matrix_out gate = bytes_of(inner + static_cast<ptrdiff_t>(n) * l.ffn_dim, n, l.ffn_dim, l.gate_zero);
-    const heed_int_matrix_out up = bytes_of(inner, n, l.ffn_dim, l.up_zero);
-    project(p, g, l.w_gate, gate);
-    run_int_lookup(rows_of(gate), l.activation, gate, nullptr);
-    project(p, g, l.w_up, up);
-    run_int_multiply(rows_of(gate), rows_of(up), l.gate, hidden, nullptr);
+  const heed_int_matrix_out hidden = int_layer_bytes_of(inner, n, l.ffn_dim, l.u_zero);
+  if (is_gated_int_layer(l)) {
+    const heed_int_matrix_out gate =
+        int_layer_bytes_of(inner + static_cast<ptrdiff_t>(n) * l.ffn_dim, n, l.ffn_dim, l.gate_zero);
+    const heed_int_matrix_out up = int_layer_bytes_of(inner, n, l.ffn_dim, l.up_zero);
+    project_int_rows(p, g, l.w_gate, gate);
+    run_int_lookup(int_layer_rows_of(gate), l.activation, gate, nullptr);
+    project_int_rows(p, g, l.w_up, up);
+    run_int_multiply(int_layer_rows_of(gate), int_layer_rows_of(up), l.gate, hidden, nullptr);
   } else {
-    project(p, g, l.w_up, hidden);
-    run_int_lookup(rows_of(hidden), l.activation, hidden, nullptr);
+    project_int_rows(p, g, l.w_up, hidden);
+    run_int_lookup(int_layer_rows_of(hidden), l.activation, hidden, nullptr);
   }
-  project(p, hidden, l.w_down, result);
+  project_int_rows(p, hidden, l.w_down, result);
 }
 
 // All else of rows [begin, begin + n).
@@ -148,18 +152,19 @@ void run_piece(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const heed_int_layer &l = *p.layer;
   const piece_rows m = memory_of(p, worker);
   const heed_int_matrix x = piece_of(p.x, begin, n);
-  const heed_int_matrix_out a = piece_of(p.y, begin - p.before, n), h = bytes_of(m.h, n, l.model_dim, l.h_zero),
-                            g = bytes_of(m.h, n, l.model_dim, l.g_zero),
+  const heed_int_matrix_out a = piece_of(p.y, begin - p.before, n),
+                            h = int_layer_bytes_of(m.h, n, l.model_dim, l.h_zero),
+                            g = int_layer_bytes_of(m.h, n, l.model_dim, l.g_zero),
                             result = heed_int_matrix_out_of(m.result, HEED_INT16, n, l.model_dim, 0);
   int8_t *const context = m.inner + static_cast<ptrdiff_t>(n) * context_dim(l);
-  begin_sublayer(p, x, l.norm1, l.to_h, h);
-  project(p, h, l.wq, bytes_of(m.inner, n, context_dim(l), l.q_zero));
-  attend(p, begin, n, m.inner, context, m.workspace);
-  project(p, bytes_of(context, n, context_dim(l), l.c_zero), l.wo, result);
-  end_sublayer(p, x, l.of_x, result, l.of_attention, l.norm1, a);
-  begin_sublayer(p, rows_of(a), l.norm2, l.to_g, g);
-  run_hidden(p, g, m.inner, result);
-  end_sublayer(p, rows_of(a), l.of_a, result, l.of_hidden, l.norm2, a);
+  begin_int_sublayer(p, x, l.norm1, l.to_h, h);
+  project_int_rows(p, h, l.wq, int_layer_bytes_of(m.inner, n, context_dim(l), l.q_zero));
+  attend_int_tokens(p, begin, n, m.inner, context, m.workspace);
+  project_int_rows(p, int_layer_bytes_of(context, n, context_dim(l), l.c_zero), l.wo, result);
+  end_int_sublayer(p, x, l.of_x, result, l.of_attention, l.norm1, a);
+  begin_int_sublayer(p, int_layer_rows_of(a), l.norm2, l.to_g, g);
+  run_int_feed_forward(p, g, m.inner, result);
+  end_int_sublayer(p, int_layer_rows_of(a), l.of_a, result, l.of_hidden, l.norm2, a);
 }
 
 // ------------------------------------------------------------------------------------------------------------ threads
@@ -177,8 +182,8 @@ void layer_piece_task(void *context, int32_t index, int32_t worker) {
   task.run(p, begin, smaller_of(left, p.piece_rows), worker);
 }
 
-void run_pieces(const layer_pass &p, int32_t first, int32_t end,
-                void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker)) {
+void run_int_pieces(const layer_pass &p, int32_t first, int32_t end,
+                    void (*run)(const layer_pass &p, int32_t begin, int32_t n, int32_t worker)) {
   layer_task task = {&p, first, end, run};
   if (first < end) run_tasks(p.executor, (end - first + p.piece_rows - 1) / p.piece_rows, layer_piece_task, &task);
 }
@@ -235,9 +240,9 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
     pass.kernel = kernel;
     pass.product = int_products_of(kernel)->project;
     pass.failed = &failed;
-    run_pieces(pass, 0, n, run_keys);
+    run_int_pieces(pass, 0, n, run_keys);
     if (cache) cache->code->count(*cache, n);
-    run_pieces(pass, larger_of(pass.before, 0), smaller_of(end - begin, n), run_piece);
+    run_int_pieces(pass, larger_of(pass.before, 0), smaller_of(end - begin, n), run_piece);
   }
   return failed;
 }

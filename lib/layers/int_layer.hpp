@@ -9,7 +9,7 @@ namespace heed {
 
 inline int32_t context_dim(const heed_int_layer &l) { return l.n_heads * l.head_dim; }
 inline int32_t key_dim(const heed_int_layer &l) { return l.n_kv_heads * l.head_dim; }
-inline bool is_gated(const heed_int_layer &l) { return l.w_gate.w.data != nullptr; }
+inline bool is_gated_int_layer(const heed_int_layer &l) { return l.w_gate.w.data != nullptr; }
 
 // How many rows of n are computed to the end, and how many stand before them.
 inline int32_t wanted_rows(const heed_int_layer &l, int32_t n) {

@@ -11,7 +11,7 @@ uint64_t layer_keys_bytes(const heed_int_layer &l, int32_t n) {
   return 2 * ((rows + 63) / 64 * 64);
 }
 size_t layer_row_bytes(const heed_int_layer &l) {
-  return HEED_INT_LAYER_SIZE_OF_ROW(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated(l));
+  return HEED_INT_LAYER_SIZE_OF_ROW(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated_int_layer(l));
 }
 size_t least_worker_bytes(const heed_int_layer &l) {
   return layer_row_bytes(l) + HEED_INT_LAYER_ROUND(HEED_INT_WORKSPACE_MIN_BYTES(l.head_dim, l.head_dim));
@@ -54,12 +54,12 @@ void check_int_layer_shape(checker &check, const heed_int_layer &l) {
   check.require(!check.ok() || l.n_heads % l.n_kv_heads == 0, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
 }
 
-void check_layer(checker &check, const heed_int_layer &l) {
+void check_int_layer(checker &check, const heed_int_layer &l) {
   check_int_layer_shape(check, l);
   check.require(l.norm_first == 0 || l.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
   check.require(l.causal == 0 || l.causal == 1, HEED_OUT_OF_RANGE, HEED_ARG_CAUSAL);
   if (!check.ok()) return;
-  const bool gated = is_gated(l);
+  const bool gated = is_gated_int_layer(l);
   const int32_t context = context_dim(l), keys = key_dim(l);
   check_linear(check, l.wq, l.model_dim, context, HEED_ARG_WQ);
   check_linear(check, l.wk, l.model_dim, keys, HEED_ARG_WK);
@@ -95,7 +95,7 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
   const heed_int_layer &l = *layer;
   const uint64_t worker =
       least ? least_worker_bytes(l)
-            : HEED_INT_LAYER_SIZE_OF_WORKER(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated(l));
+            : HEED_INT_LAYER_SIZE_OF_WORKER(l.model_dim, l.n_heads, l.head_dim, l.ffn_dim, is_gated_int_layer(l));
   const uint64_t bytes = layer_keys_bytes(l, n) + worker;
   return size_or_zero(bytes);
 }
@@ -108,7 +108,7 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
       check;  // x, y, memory, layer, executor, a cache's 2, 7 weights with bias and multipliers, 2 norms, table
   check.object(layer, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
-  check_layer(check, *layer);
+  check_int_layer(check, *layer);
   const bool in_place = !layer->out_rows && x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
   check.require(x.dtype == HEED_INT16, HEED_BAD_DTYPE, HEED_ARG_X);
   check_int_input(check, x, HEED_ARG_X, in_place);

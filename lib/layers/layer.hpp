@@ -10,7 +10,7 @@
 
 namespace heed {
 
-inline heed_matrix view(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
+inline heed_matrix readable(const heed_matrix_out &m) { return {m.data, m.n_rows, m.dim, m.row_stride}; }
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
@@ -49,7 +49,7 @@ struct attention_pass {
 };
 heed_status run_attention_layer(kernel_handle k, const attention_pass &c);
 
-inline bool has_wo(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
+inline bool has_output_projection(const heed_attention_layer &layer) { return layer.wo.data != nullptr; }
 
 struct widths {
   int32_t q, k, v, context;  // of a row of each projection and of the context
@@ -86,7 +86,7 @@ inline attention_rows rows_of(const attention_pass &c) {
 void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix &x, int32_t first,
                     const heed_executor *executor);
 heed_status place_tokens(kernel_handle k, const attention_pass &c);
-void attend(kernel_handle k, const attention_pass &c);
+void attend_tokens(kernel_handle k, const attention_pass &c);
 heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys);
 void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads, int64_t position, int32_t row,
                   int32_t n);
@@ -152,10 +152,12 @@ struct some_rows {
   rms_kind kind;                                 // of norm
 };
 // The rows to which a sublayer's result is added.
-inline heed_matrix residual_of(const some_rows &r, sublayer s) { return s == sublayer::attention ? r.x : view(r.y); }
+inline heed_matrix residual_of(const some_rows &r, sublayer s) {
+  return s == sublayer::attention ? r.x : readable(r.y);
+}
 // What a sublayer takes.
-inline heed_matrix taken(const some_rows &r, sublayer s) {
-  return r.layer->norm_first ? view(r.given) : residual_of(r, s);
+inline heed_matrix input_of_sublayer(const some_rows &r, sublayer s) {
+  return r.layer->norm_first ? readable(r.given) : residual_of(r, s);
 }
 // The norm before a sublayer, if it has one: after this `taken` is what it takes.
 heed_status begin_sublayer(const some_rows &r, sublayer s);
@@ -174,10 +176,10 @@ heed_status run_apart(kernel_handle k, const transformer_pass &c);
 int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes);
 uint64_t least_bytes_apart(const heed_transformer_layer &l, int32_t n);
 
-inline heed_matrix rows_from(const heed_matrix &m, int32_t begin, int32_t n) {
+inline heed_matrix rows_of_piece(const heed_matrix &m, int32_t begin, int32_t n) {
   return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
 }
-inline heed_matrix_out rows_from(const heed_matrix_out &m, int32_t begin, int32_t n) {
+inline heed_matrix_out rows_of_piece(const heed_matrix_out &m, int32_t begin, int32_t n) {
   return {m.data + begin * m.row_stride, n, m.dim, m.row_stride};
 }
 

@@ -56,10 +56,10 @@ HEED_NOINLINE heed_status make_keys(const apart &a, int32_t first, int32_t n) {
   float *const values = a.keys + static_cast<ptrdiff_t>(n) * w.k;
   for (int32_t i = 0; i < n; i += a.at_once) {
     const int32_t rows = smaller_of(n - i, a.at_once);
-    const some_rows r = some_of(a, rows_from(a.c->x, first + i, rows), {});
+    const some_rows r = some_of(a, rows_of_piece(a.c->x, first + i, rows), {});
     const heed_status status = begin_sublayer(r, sublayer::attention);
     if (status != HEED_OK) return status;
-    const heed_matrix x = taken(r, sublayer::attention);
+    const heed_matrix x = input_of_sublayer(r, sublayer::attention);
     run_project(a.k, x, l.wk, l.bk, heed_matrix_out_of(a.keys + static_cast<ptrdiff_t>(i) * w.k, rows, w.k),
                 r.executor);
     run_project(a.k, x, l.wv, l.bv, heed_matrix_out_of(values + static_cast<ptrdiff_t>(i) * w.v, rows, w.v),
@@ -77,8 +77,8 @@ HEED_NOINLINE heed_status make_keys(const apart &a, int32_t first, int32_t n) {
 // Row `begin` and those behind it, whose keys are those of rows [first, first + n).
 HEED_NOINLINE heed_status run_rows_apart(const apart &a, int32_t first, int32_t n, int32_t begin, int32_t rows) {
   const transformer_pass &c = *a.c;
-  const heed_matrix x = rows_from(c.x, begin, rows);
-  const some_rows r = some_of(a, x, rows_from(c.y, begin - c.attention.span.skip, rows));
+  const heed_matrix x = rows_of_piece(c.x, begin, rows);
+  const some_rows r = some_of(a, x, rows_of_piece(c.y, begin - c.attention.span.skip, rows));
   const heed_matrix *const inputs = c.layer->norm_first ? nullptr : &x;
   return run_sublayers(r, {c.attention.layer,
                            inputs,

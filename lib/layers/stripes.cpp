@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 // A function of the caller's is called once, with all rows: such a layer has no stripes.
-bool is_own(kernel_handle k, const heed_transformer_layer &l) {
+bool is_own_function(kernel_handle k, const heed_transformer_layer &l) {
   const row_steps &steps = *row_steps_of(k);
   return own_norm_of(steps, l.norm).step && own_activation_of(steps, l.activation).step;
 }
@@ -46,15 +46,15 @@ size_t projected_floats(const transformer_pass &c) {
 }
 
 // A worker's rows.
-some_rows rows_of(const stripes &s, int32_t index, int32_t worker) {
+some_rows rows_of_worker(const stripes &s, int32_t index, int32_t worker) {
   const transformer_pass &c = *s.c;
   const row_steps &steps = *row_steps_of(s.k);
   const int32_t begin = s.parts.begin(index), n = s.parts.size(index);
   return {s.k,
           c.layer,
-          rows_from(c.x, begin, n),
-          rows_from(c.y, begin, n),
-          rows_from(c.attention.y, begin, n),
+          rows_of_piece(c.x, begin, n),
+          rows_of_piece(c.y, begin, n),
+          rows_of_piece(c.attention.y, begin, n),
           s.hidden + static_cast<size_t>(worker) * s.worker_floats,
           nullptr,
           own_norm_of(steps, c.layer->norm).step,
@@ -65,15 +65,15 @@ some_rows rows_of(const stripes &s, int32_t index, int32_t worker) {
 // Before attention: the first norm, q, k and v. Steps of a kernel have no status but HEED_OK.
 void input_task(void *context, int32_t index, int32_t worker) {
   const stripes &s = *static_cast<const stripes *>(context);
-  const some_rows r = rows_of(s, index, worker);
+  const some_rows r = rows_of_worker(s, index, worker);
   begin_sublayer(r, sublayer::attention);
-  project_inputs(s.k, s.c->attention, taken(r, sublayer::attention), s.parts.begin(index), nullptr);
+  project_inputs(s.k, s.c->attention, input_of_sublayer(r, sublayer::attention), s.parts.begin(index), nullptr);
 }
 
 // Behind attention: all else.
 void output_task(void *context, int32_t index, int32_t worker) {
   const stripes &s = *static_cast<const stripes *>(context);
-  const some_rows r = rows_of(s, index, worker);
+  const some_rows r = rows_of_worker(s, index, worker);
   const heed_attention_layer &a = *s.c->attention.layer;
   const float *from = rows_of(s.c->attention).context + static_cast<ptrdiff_t>(s.parts.begin(index)) * a.wo.n_in;
   run_project(s.k, heed_matrix_of(from, r.x.n_rows, a.wo.n_in), a.wo, a.bo, r.given, nullptr);
@@ -86,7 +86,8 @@ void output_task(void *context, int32_t index, int32_t worker) {
 // Where each worker's share of weights lies in its second-level cache, and hidden rows of all workers find room.
 bool repays_stripes(kernel_handle k, const transformer_pass &c) {
   constexpr int64_t most_weights = 65536;
-  if (!c.attention.executor || !is_own(k, *c.layer) || c.layer->cross || c.layer->attention->cross) return false;
+  if (!c.attention.executor || !is_own_function(k, *c.layer) || c.layer->cross || c.layer->attention->cross)
+    return false;
   const widths w = widths_of(*c.layer->attention);
   const int64_t widest = larger_of(w.q, w.context);
   if ((larger_of(widest, c.layer->ffn_dim)) * c.x.dim > most_weights) return false;
@@ -106,7 +107,7 @@ heed_status run_stripes(kernel_handle k, const transformer_pass &c) {
   run_tasks(executor, s.parts.n, input_task, &s);
   const heed_status status = place_tokens(k, c.attention);
   if (status != HEED_OK) return status;
-  attend(k, c.attention);
+  attend_tokens(k, c.attention);
   s.parts = cut_stripes(c, work_of_outputs(c));
   run_tasks(executor, s.parts.n, output_task, &s);
   return HEED_OK;

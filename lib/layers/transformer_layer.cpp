@@ -8,19 +8,20 @@
 namespace heed {
 namespace {
 
-constexpr bool macro_is_function(int32_t n, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim,
-                                 int32_t v_dim, int32_t ffn_dim, bool gated) {
+constexpr bool transformer_macro_is_function(int32_t n, int32_t model_dim, int32_t n_heads, int32_t n_kv_heads,
+                                             int32_t head_dim, int32_t v_dim, int32_t ffn_dim, bool gated) {
   const size_t attention = attention_floats(n_heads, n_kv_heads, head_dim, v_dim, true);
   const size_t hidden = static_cast<size_t>(ffn_dim) * (gated ? 2 : 1);
   return HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n, model_dim, n_heads, n_kv_heads, head_dim, v_dim, ffn_dim, gated) ==
          layer_bytes(n, transformer_floats(model_dim, attention, hidden), head_dim, v_dim);
 }
-static_assert(macro_is_function(1, 1, 1, 1, 1, 1, 1, false) && macro_is_function(3, 6, 4, 2, 4, 3, 7, true) &&
-                  macro_is_function(17, 768, 12, 12, 64, 64, 3072, false) &&
-                  macro_is_function(5, 64, 8, 1, 80, 80, 65, true),
+static_assert(transformer_macro_is_function(1, 1, 1, 1, 1, 1, 1, false) &&
+                  transformer_macro_is_function(3, 6, 4, 2, 4, 3, 7, true) &&
+                  transformer_macro_is_function(17, 768, 12, 12, 64, 64, 3072, false) &&
+                  transformer_macro_is_function(5, 64, 8, 1, 80, 80, 65, true),
               "one formula");
 
-size_t floats_of(const heed_transformer_layer &l) {
+size_t hidden_floats_of(const heed_transformer_layer &l) {
   const heed_attention_layer &a = *l.attention;
   return transformer_floats(a.model_dim, attention_floats(a.n_heads, a.n_kv_heads, a.head_dim, a.v_dim, true),
                             static_cast<size_t>(hidden_floats(l)));
@@ -29,7 +30,7 @@ size_t floats_of(const heed_transformer_layer &l) {
 HEED_NOINLINE heed_status run_cross(const some_rows &r, const attention_pass &of_rows) {
   heed_status status = begin_sublayer(r, sublayer::cross);
   if (status != HEED_OK) return status;
-  const heed_matrix x = taken(r, sublayer::cross);
+  const heed_matrix x = input_of_sublayer(r, sublayer::cross);
   attention_pass c = of_rows;
   c.layer = r.layer->cross;
   c.keys = nullptr;
@@ -124,7 +125,7 @@ void check_cross_layer(checker &check, const transformer_pass &c) {
                     l.head_dim == own.head_dim && l.v_dim == own.v_dim,
                 HEED_SHAPE_MISMATCH, HEED_ARG_CROSS);
   check_attention_shape(check, l);
-  check.require(has_wo(l), HEED_NULL_POINTER, HEED_ARG_WO);
+  check.require(has_output_projection(l), HEED_NULL_POINTER, HEED_ARG_WO);
   if (check.ok()) check_attention_projections(check, l);
   if (check.ok()) check_cross(check, l);
   if (check.ok()) check_layer_cache(check, l, c.attention.span, false);
@@ -149,8 +150,9 @@ void check_rows(checker &check, const transformer_pass &c) {
 bool is_apart(const transformer_pass &c) {
   const heed_attention_layer &a = *c.layer->attention;
   const row_span &span = c.attention.span;
-  return span.n_q != span.n || c.attention.workspace.bytes < rows_bytes(rows_in_memory(a, span), floats_of(*c.layer)) +
-                                                                 HEED_WORKSPACE_MIN_BYTES(a.head_dim, a.v_dim);
+  return span.n_q != span.n ||
+         c.attention.workspace.bytes < rows_bytes(rows_in_memory(a, span), hidden_floats_of(*c.layer)) +
+                                           HEED_WORKSPACE_MIN_BYTES(a.head_dim, a.v_dim);
 }
 
 // Then the memory has room for keys and values of all rows, and some rows of all else: of all, if the options count them.
@@ -170,7 +172,7 @@ void choose_rows(const heed_transformer_layer &l, row_span &span) {
   span.skip = l.out_rows < 0 ? span.n - span.n_q : 0;
 }
 
-void check_pass(checker &check, const transformer_pass &c) {
+void check_transformer_pass(checker &check, const transformer_pass &c) {
   check_transformer_shape(check, *c.layer);
   check_functions(check, *c.layer);
   if (check.ok()) check_all_projections(check, *c.layer);
@@ -180,7 +182,7 @@ void check_pass(checker &check, const transformer_pass &c) {
       HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   if (check.ok()) check_rows(check, c);
   const heed_attention_layer &a = *c.layer->attention;
-  const int64_t floats = a.cache || a.batch ? floats_of(*c.layer) : 0;
+  const int64_t floats = a.cache || a.batch ? hidden_floats_of(*c.layer) : 0;
   if (check.ok())
     check_attention_state(check, a, c.attention.span, floats, c.attention.workspace, c.attention.executor);
   check_room_apart(check, c);
@@ -189,10 +191,10 @@ void check_pass(checker &check, const transformer_pass &c) {
 // Two layers, x, y, memory, executor; weights, scales and biases of the feed-forward; norms.
 constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 4 + 12;
 
-HEED_NOINLINE heed_status check_with_options(const transformer_pass &c) {
+HEED_NOINLINE heed_status check_transformer_with_options(const transformer_pass &c) {
   checker_of<transformer_ranges + option_ranges> check;
   check_objects_of_layer(check, c.layer);
-  check_pass(check, c);
+  check_transformer_pass(check, c);
   if (check.ok()) check_attention_options(check, *c.layer->attention, c.attention.span);
   return check.finish();
 }
@@ -200,20 +202,20 @@ HEED_NOINLINE heed_status check_with_options(const transformer_pass &c) {
 HEED_NOINLINE heed_status check_with_cross(const transformer_pass &c) {
   checker_of<transformer_ranges + 1 + attention_layer_ranges + 2 * option_ranges> check;
   check_objects_of_layer(check, c.layer);
-  check_pass(check, c);
+  check_transformer_pass(check, c);
   if (check.ok() && c.layer->attention->options) check_attention_options(check, *c.layer->attention, c.attention.span);
   if (check.ok()) check_cross_layer(check, c);
   return check.finish();
 }
 
-HEED_NOINLINE heed_status check_layer(transformer_pass &c) {
+HEED_NOINLINE heed_status check_transformer_layer(transformer_pass &c) {
   checker_of<transformer_ranges> check;
   check_objects_of_layer(check, c.layer);
   if (check.ok()) c.attention.span.batch = c.layer->attention->batch;
   if (check.ok()) choose_rows(*c.layer, c.attention.span);
   if (check.ok() && c.layer->cross) return check_with_cross(c);
-  if (check.ok() && c.layer->attention->options) return check_with_options(c);
-  if (check.ok()) check_pass(check, c);
+  if (check.ok() && c.layer->attention->options) return check_transformer_with_options(c);
+  if (check.ok()) check_transformer_pass(check, c);
   return check.finish();
 }
 
@@ -236,20 +238,20 @@ size_t heed_transformer_layer_bytes(const heed_transformer_layer *layer, int32_t
   if (check.ok()) heed::check_transformer_shape(check, *layer);
   check.count(n, HEED_MAX_COUNT, HEED_ARG_N);
   if (!check.ok()) return 0;
-  return heed::layer_bytes(n, heed::floats_of(*layer), layer->attention->head_dim, layer->attention->v_dim);
+  return heed::layer_bytes(n, heed::hidden_floats_of(*layer), layer->attention->head_dim, layer->attention->v_dim);
 }
 
 heed_status heed_transformer_layer_run(const heed_transformer_layer *layer, heed_matrix x, heed_matrix_out y,
                                        heed_memory memory, const heed_executor *executor) {
   heed::transformer_pass c = {
       layer, x, y, {nullptr, nullptr, {}, nullptr, nullptr, memory, executor, {nullptr, 0, x.n_rows, 0, x.n_rows}}};
-  const heed_status status = heed::check_layer(c);
+  const heed_status status = heed::check_transformer_layer(c);
   if (status != HEED_OK) return status;
   c.attention.layer = layer->attention;
   const auto k = heed_front_door::kernel(executor);
   if (heed::is_apart(c)) return heed::run_apart(k, c);
   const int32_t n = heed::rows_in_memory(*layer->attention, c.attention.span), dim = layer->attention->model_dim;
-  float *const rows = heed::take_rows(c.attention.workspace, heed::rows_bytes(n, heed::floats_of(*layer)));
+  float *const rows = heed::take_rows(c.attention.workspace, heed::rows_bytes(n, heed::hidden_floats_of(*layer)));
   c.attention.x = layer->norm_first ? nullptr : &x;
   c.attention.y = heed_matrix_out_of(rows, n, dim);
   c.attention.rows = rows + static_cast<size_t>(n) * static_cast<size_t>(dim);

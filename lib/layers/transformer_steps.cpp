@@ -13,7 +13,7 @@ struct norm_weights {
   const float *weight, *bias;
 };
 // Of the norm before a sublayer, or behind it with norms last.
-norm_weights norm_of(const heed_transformer_layer &l, sublayer s) {
+norm_weights norm_of_sublayer(const heed_transformer_layer &l, sublayer s) {
   if (s == sublayer::attention) return {l.norm1_weight, l.norm1_bias};
   return s == sublayer::hidden ? norm_weights{l.norm2_weight, l.norm2_bias}
                                : norm_weights{l.norm_cross_weight, l.norm_cross_bias};
@@ -53,7 +53,7 @@ HEED_NOINLINE heed_status activate_halves(const some_rows &r, const heed_matrix_
   for (int32_t i = 0; i < both.n_rows && status == HEED_OK; i++) {  // of more rows one would be woven into the other
     float *const row = both.data + i * both.row_stride;
     const heed_matrix_out of_gate = heed_matrix_out_of(row + of_gate_at, 1, dim);
-    status = activate(r, view(of_gate), heed_matrix_of(row + of_value_at, 1, dim), of_gate);
+    status = activate(r, readable(of_gate), heed_matrix_of(row + of_value_at, 1, dim), of_gate);
   }
   return status;
 }
@@ -70,13 +70,13 @@ HEED_NOINLINE heed_status run_hidden(const some_rows &r, const heed_matrix &x, f
   if (l.ffn_order != HEED_FFN_SEPARATE) {
     status = activate_halves(r, up, &result);
   } else if (!is_gated(l)) {
-    status = activate(r, view(up), heed_matrix(), up);
+    status = activate(r, readable(up), heed_matrix(), up);
   } else {
     result.data += static_cast<ptrdiff_t>(n) * l.ffn_dim;
     run_project(r.k, x, l.w_gate, l.b_gate, result, r.executor);
-    status = activate(r, view(result), view(up), result);
+    status = activate(r, readable(result), readable(up), result);
   }
-  if (status == HEED_OK) run_project(r.k, view(result), l.w_down, l.b_down, to, r.executor);
+  if (status == HEED_OK) run_project(r.k, readable(result), l.w_down, l.b_down, to, r.executor);
   return status;
 }
 
@@ -84,12 +84,12 @@ HEED_NOINLINE heed_status run_hidden(const some_rows &r, const heed_matrix &x, f
 HEED_NOINLINE heed_status run_parallel(const some_rows &r) {
   const heed_transformer_layer &l = *r.layer;
   const heed_matrix_out rows = heed_matrix_out_of(r.hidden, r.x.n_rows, r.x.dim);
-  heed_status status = normalise(r, r.x, norm_of(l, sublayer::hidden), rows);
+  heed_status status = normalise(r, r.x, norm_of_sublayer(l, sublayer::hidden), rows);
   if (status == HEED_OK)
-    status = run_hidden(r, view(rows), r.hidden + static_cast<ptrdiff_t>(rows.n_rows) * rows.dim, rows);
-  if (status == HEED_OK && l.post_norm) status = normalise(r, view(rows), post_norm(l, sublayer::hidden), rows);
+    status = run_hidden(r, readable(rows), r.hidden + static_cast<ptrdiff_t>(rows.n_rows) * rows.dim, rows);
+  if (status == HEED_OK && l.post_norm) status = normalise(r, readable(rows), post_norm(l, sublayer::hidden), rows);
   if (status == HEED_OK) status = end_sublayer(r, sublayer::attention);
-  if (status == HEED_OK) run_add(r.k, view(r.y), view(rows), r.y, r.executor);
+  if (status == HEED_OK) run_add(r.k, readable(r.y), readable(rows), r.y, r.executor);
   return status;
 }
 
@@ -97,21 +97,21 @@ HEED_NOINLINE heed_status run_parallel(const some_rows &r) {
 
 heed_status begin_sublayer(const some_rows &r, sublayer s) {
   if (!r.layer->norm_first) return HEED_OK;
-  return normalise(r, residual_of(r, s), norm_of(*r.layer, s), r.given);
+  return normalise(r, residual_of(r, s), norm_of_sublayer(*r.layer, s), r.given);
 }
 
 heed_status end_sublayer(const some_rows &r, sublayer s) {
   const heed_transformer_layer &l = *r.layer;
   heed_status status = HEED_OK;
-  if (l.post_norm) status = normalise(r, view(r.given), post_norm(l, s), r.given);
+  if (l.post_norm) status = normalise(r, readable(r.given), post_norm(l, s), r.given);
   if (status != HEED_OK) return status;
-  run_add(r.k, residual_of(r, s), view(r.given), r.y, r.executor);
-  return l.norm_first || l.post_norm ? HEED_OK : normalise(r, view(r.y), norm_of(l, s), r.y);
+  run_add(r.k, residual_of(r, s), readable(r.given), r.y, r.executor);
+  return l.norm_first || l.post_norm ? HEED_OK : normalise(r, readable(r.y), norm_of_sublayer(l, s), r.y);
 }
 
 heed_status run_feed_forward(const some_rows &r) {
   heed_status status = begin_sublayer(r, sublayer::hidden);
-  if (status == HEED_OK) status = run_hidden(r, taken(r, sublayer::hidden), r.hidden, r.given);
+  if (status == HEED_OK) status = run_hidden(r, input_of_sublayer(r, sublayer::hidden), r.hidden, r.given);
   return status == HEED_OK ? end_sublayer(r, sublayer::hidden) : status;
 }
 

@@ -11,10 +11,10 @@
 namespace heed {
 
 // Where a row's parts lie; a division each time, which is little code.
-[[maybe_unused]] static HEED_NOINLINE const float *q_of(const tile &t, int32_t r) {
+[[maybe_unused]] static HEED_NOINLINE const float *query_of(const tile &t, int32_t r) {
   return row_cursor(*t.s, t.first_row + r).q();
 }
-[[maybe_unused]] static HEED_NOINLINE float *out_of(const tile &t, int32_t r) {
+[[maybe_unused]] static HEED_NOINLINE float *output_of(const tile &t, int32_t r) {
   return row_cursor(*t.s, t.first_row + r).out();
 }
 
@@ -24,7 +24,7 @@ template <class V, bool PLAIN>
 static HEED_NOINLINE void score_one_lane(product &p, const tile &t, const key_block &b, int32_t r, int32_t rows) {
   const stream &s = *t.s;
   const int32_t from = PLAIN ? 0 : b.from;
-  for (int32_t i = 0; i < rows; i++) p.a[i] = q_of(t, r + i);
+  for (int32_t i = 0; i < rows; i++) p.a[i] = query_of(t, r + i);
   p.b = s.k.from(b.begin + from);
   p.b_depth = 1;
   p.b_col = s.k.stride;
@@ -132,7 +132,7 @@ HEED_INLINE void add_tile(product &p, const tile &t, const key_block &b, int32_t
 
 // Are scores multiplied by c before their maximum is taken? A rule wants them so.
 template <bool PLAIN>
-HEED_INLINE bool scaled(const tile &t) {
+HEED_INLINE bool scaled_one_lane(const tile &t) {
   return !scales_with_maximum || (!PLAIN && t.s->rule);
 }
 
@@ -152,7 +152,7 @@ struct one_lane {
       rows = tile_height(t.n_rows - r, V::sum_rows);
       score_one_lane<V, PLAIN>(p, t, b, r, rows);
     }
-    if (!scaled<PLAIN>(t)) return;
+    if (!scaled_one_lane<PLAIN>(t)) return;
     const int32_t from = PLAIN ? 0 : b.from;
     float *x = t.scores + from;
     for (int32_t r = 0; r < t.n_rows; r++, x += block_keys) scale_one_lane(x, x, b.n - from, t.s->c);
@@ -162,7 +162,7 @@ struct one_lane {
     const int32_t from = PLAIN ? 0 : b.from;
     for (int32_t r = 0; r < t.n_rows; r++) {
       const key_range seen = whole ? key_range{from, b.n} : seen_of_block(t, b, r);
-      softmax_step<V>(t, r, seen.first, seen.last - seen.first, scaled<PLAIN>(t), b.first);
+      softmax_step<V>(t, r, seen.first, seen.last - seen.first, scaled_one_lane<PLAIN>(t), b.first);
     }
   }
   static HEED_INLINE void add(const tile &t, const key_block &b) {
@@ -185,7 +185,7 @@ struct one_lane {
 template <class V>
 static void merge_one_lane(const tile &t, bool first) {
   for (int32_t r = 0; r < t.n_rows; r++) {
-    float *out = out_of(t, r), *m_total = t.total.m + r, *l_total = t.total.l + r;
+    float *out = output_of(t, r), *m_total = t.total.m + r, *l_total = t.total.l + r;
     const float *acc = t.chunk.acc + r * t.acc_stride, m_chunk = t.chunk.m[r], l_chunk = t.chunk.l[r];
     if (first) {
       *m_total = m_chunk;
@@ -204,7 +204,7 @@ template <class V>
 static void finish_one_lane(const tile &t, const partial &p) {
   const float *acc = p.acc;
   for (int32_t r = 0; r < t.n_rows; r++, acc += t.acc_stride) {
-    float *out = out_of(t, r);
+    float *out = output_of(t, r);
     if (!p.acc) acc = out;
     const float factor = reciprocal_of_row(p.l[r]);
     int32_t n = t.s->v_dim;

@@ -26,7 +26,7 @@ HEED_INLINE void clear_one_lane(float *x, ptrdiff_t n) {
 // x = exp2(x - shift) for n numbers, n at least 1, which are added to as many sums. Some are computed side by side; of the
 // last ones, which may be fewer, the first stands for those that there are not.
 template <class V>
-HEED_INLINE void add_exponentials(float *x, float *sum, int32_t n, float shift) {
+HEED_INLINE void add_exponentials_one_lane(float *x, float *sum, int32_t n, float shift) {
   if constexpr (V::own_tile) {
     if (n > 1) V::exponentials_of_pairs(x, sum, n / 2, shift);
     if ((n & 1) == 0) return;
@@ -57,7 +57,7 @@ static HEED_NOINLINE void exponentials_one_lane(float *x, int32_t n, float *sums
     first %= n_sums;
     int32_t left = n_sums - static_cast<int32_t>(first);
     if (left > n) left = n;
-    add_exponentials<V>(x, sums + first, left, shift);
+    add_exponentials_one_lane<V>(x, sums + first, left, shift);
     n -= left;
     x += left;
     first = 0;

@@ -25,7 +25,7 @@ largest largest_of(const tile &t, const row_cursor &row) {
   return {o.weights + at, o.keys + at};
 }
 
-void insert(const largest &list, int32_t k, float weight, int32_t key) {
+void insert_largest(const largest &list, int32_t k, float weight, int32_t key) {
   const auto goes_before = [&](int32_t i) {  // of equals the smaller key
     return weight > list.weights[i] || (weight == list.weights[i] && key < list.keys[i]);
   };
@@ -40,7 +40,7 @@ void insert(const largest &list, int32_t k, float weight, int32_t key) {
 }
 
 // Weights go where they are wanted, row by row in ascending order.
-void look(const tile &t, const key_block &b) {
+void inspect_tile(const tile &t, const key_block &b) {
   const call_rule &rule = rule_of(t);
   const stream &s = *t.s;
   const bool by_key = t.lanes_are_queries;
@@ -57,7 +57,7 @@ void look(const tile &t, const key_block &b) {
     if (!rule.topk_weights) continue;
     const largest list = largest_of(t, row);
     for (int32_t j = seen.first; j < seen.last; j++)
-      insert(list, rule.topk_weights->k, weights[j * key_stride], b.begin + j);
+      insert_largest(list, rule.topk_weights->k, weights[j * key_stride], b.begin + j);
   }
 }
 
@@ -106,7 +106,7 @@ void check_column_sums(checker &check, const heed_attention &call, const void *o
 void bind_pass(call_rule &rule) {
   rule.inspect = inspect_tile;
   rule.weights = steps_of(rule)->weights;
-  rule.look = look;
+  rule.look = inspect_tile;
 }
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);

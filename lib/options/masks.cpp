@@ -15,7 +15,7 @@ bool is_hidden(const uint8_t x) { return x == 0; }
 bool is_hidden(const float x) { return x == negative_infinity; }
 
 template <class T>
-bool hides(const tile &t, int32_t r, int32_t key) {
+bool hides_key(const tile &t, int32_t r, int32_t key) {
   return is_hidden(row_of<T>(rule_of(t).mask_of, *t.s, row_cursor(*t.s, t.first_row + r))[key]);
 }
 
@@ -57,7 +57,7 @@ void fetch_block(const tile &t, const key_block &b) {
 
 // Is a key of the block attended by a row? Most blocks say so at once.
 template <class T>
-bool sees(const tile &t, const key_block &b) {
+bool sees_key(const tile &t, const key_block &b) {
   const T *before = nullptr;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
@@ -73,23 +73,23 @@ bool sees(const tile &t, const key_block &b) {
 
 template <class T>
 void add_visible(const tile &t, const key_block &b) {
-  rule_of(t).add_not_hidden(t, b, hides<T>);
+  rule_of(t).add_not_hidden(t, b, hides_key<T>);
 }
 
 template <class T>
 void bind_mask(call_rule &rule, const void *object) {
-  const auto &o = as<heed_mask>(object);
+  const auto &o = object_as<heed_mask>(object);
   rule.mask_of = {o.data, o.batch_stride, o.head_stride, o.query_stride};
   rule.mask_keys = o.n_keys;
   rule.range = range_of_entry;
   rule.rows_are_finite = steps_of(rule)->values_are_finite;
   rule.rows_add_not_hidden = steps_of(rule)->add_visible;
-  rule.sees = sees<T>;
+  rule.sees = sees_key<T>;
   rule.add_visible = add_visible<T>;
 }
 
 void check_boolean(checker &check, const heed_attention &call, const void *object) {
-  check_mask(check, call, as<heed_mask>(object), sizeof(uint8_t));
+  check_mask(check, call, object_as<heed_mask>(object), sizeof(uint8_t));
 }
 void bind_boolean(call_rule &rule, const heed_attention &, const void *object) {
   bind_mask<uint8_t>(rule, object);
@@ -98,7 +98,7 @@ void bind_boolean(call_rule &rule, const heed_attention &, const void *object) {
 constexpr heed_code boolean_code = {sizeof(heed_mask), check_boolean, bind_boolean, &call_engine};
 
 void check_additive(checker &check, const heed_attention &call, const void *object) {
-  check_mask(check, call, as<heed_mask>(object), sizeof(float));
+  check_mask(check, call, object_as<heed_mask>(object), sizeof(float));
 }
 void bind_additive(call_rule &rule, const heed_attention &, const void *object) {
   bind_mask<float>(rule, object);

@@ -41,7 +41,7 @@ HEED_INLINE heed_status make(T *object, heed_argument argument, const heed_code 
 }
 
 template <class T>
-inline const T &as(const void *object) {
+inline const T &object_as(const void *object) {
   return *static_cast<const T *>(object);
 }
 

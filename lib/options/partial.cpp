@@ -11,12 +11,12 @@ constexpr int32_t scratch_rows = 16;
 size_t count_rows(const heed_partial &p) { return static_cast<size_t>(p.batch_size) * p.n_heads * p.n_q; }
 
 // The row of a partial that a row of a stream is.
-size_t row_in(const heed_partial &p, const stream &s, const row_cursor &row) {
+size_t row_in_partial(const heed_partial &p, const stream &s, const row_cursor &row) {
   return (static_cast<size_t>(s.batch_entry) * p.n_heads + s.first_head + row.head) * p.n_q + row.query;
 }
 
 // What l holds lies behind what m holds, then acc.
-partial rows_of(const heed_partial &p, size_t row) {
+partial rows_of_partial(const heed_partial &p, size_t row) {
   const size_t n = count_rows(p);
   return {p.data + row, p.data + n + row, p.data + 2 * n + row * p.v_dim};
 }
@@ -24,16 +24,16 @@ partial rows_of(const heed_partial &p, size_t row) {
 // The rows of out are those of acc.
 void put_out(const call_rule &rule, stream &s) {
   const heed_partial &p = *rule.sum;
-  s.out = rows_of(p, (static_cast<size_t>(s.batch_entry) * p.n_heads + s.first_head) * p.n_q).acc;
+  s.out = rows_of_partial(p, (static_cast<size_t>(s.batch_entry) * p.n_heads + s.first_head) * p.n_q).acc;
   s.out_query_stride = p.v_dim;
   s.out_head_stride = static_cast<ptrdiff_t>(p.n_q) * p.v_dim;
 }
 
-bool resume(const tile &t) {
+bool resume_partial(const tile &t) {
   const heed_partial &p = *rule_of(t).sum;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    const partial from = rows_of(p, row_in(p, *t.s, row));
+    const partial from = rows_of_partial(p, row_in_partial(p, *t.s, row));
     t.total.m[r] = *from.m;
     t.total.l[r] = *from.l;
   }
@@ -44,7 +44,7 @@ void suspend(const tile &t) {
   const heed_partial &p = *rule_of(t).sum;
   row_cursor row(*t.s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) {
-    const partial to = rows_of(p, row_in(p, *t.s, row));
+    const partial to = rows_of_partial(p, row_in_partial(p, *t.s, row));
     *to.m = t.total.m[r] + 0.0f;  // of +0 and -0 a maximum may be either
     *to.l = t.total.l[r];
   }
@@ -72,7 +72,7 @@ void check_shape(checker &check, int32_t batch, int32_t n_heads, int32_t n_q, in
 }
 
 // A partial whose object is sound: its numbers and its memory.
-void check_contents(checker &check, const heed_partial &p, access how, heed_argument argument) {
+void check_partial_contents(checker &check, const heed_partial &p, access how, heed_argument argument) {
   check_shape(check, p.batch_size, p.n_heads, p.n_q, p.v_dim, argument);
   check.require(p.first_key >= 0 && p.n_keys >= 0 && p.n_keys <= HEED_MAX_COUNT - p.first_key, HEED_OUT_OF_RANGE,
                 argument);
@@ -82,7 +82,7 @@ void check_contents(checker &check, const heed_partial &p, access how, heed_argu
 void check_partial(checker &check, const heed_attention &call, const void *object) {
   const auto &p = *static_cast<const heed_partial *>(object);
   const heed_options &o = *call.options;
-  check_contents(check, p, access::write, HEED_ARG_PARTIAL);
+  check_partial_contents(check, p, access::write, HEED_ARG_PARTIAL);
   check.require(
       p.batch_size == call.batch_size && p.n_heads == call.n_heads && p.n_q == call.n_q && p.v_dim == call.v_dim,
       HEED_SHAPE_MISMATCH, HEED_ARG_PARTIAL);
@@ -103,7 +103,7 @@ void bind_partial(call_rule &rule, const heed_attention &call, const void *) {
   rule.first_key = p->first_key + p->n_keys;
   rule.range = range_of_entry;
   rule.put_out = put_out;
-  rule.resume = resume;
+  rule.resume = resume_partial;
   rule.suspend = suspend;
   p->n_keys += call.n_kv;
 }
@@ -131,8 +131,8 @@ HEED_NOINLINE heed_status check_merge(const heed_partial *total, const heed_part
   check.pointer(part, alignof(heed_partial), HEED_ARG_PARTIAL);
   check_object(check, part, access::read, HEED_ARG_PARTIAL);
   if (!check.ok()) return check.status;
-  check_contents(check, *total, access::write, HEED_ARG_TOTAL);
-  check_contents(check, *part, access::read, HEED_ARG_PARTIAL);
+  check_partial_contents(check, *total, access::write, HEED_ARG_TOTAL);
+  check_partial_contents(check, *part, access::read, HEED_ARG_PARTIAL);
   if (!check.ok()) return check.status;
   check.require(part->batch_size == total->batch_size && part->n_heads == total->n_heads && part->n_q == total->n_q &&
                     part->v_dim == total->v_dim,
@@ -151,7 +151,7 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
   check_object(check, sinks, access::read, HEED_ARG_SINKS);
   check_object(check, lse, access::read, HEED_ARG_LSE);
   if (!check.ok()) return check.status;
-  check_contents(check, *partial, access::read, HEED_ARG_PARTIAL);
+  check_partial_contents(check, *partial, access::read, HEED_ARG_PARTIAL);
   heed_attention shape = {};
   shape.batch_size = partial->batch_size;
   shape.n_heads = partial->n_heads;
@@ -175,8 +175,8 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
   scratch memory;
   for (size_t row = 0; row < n; row += scratch_rows) {
     tile t = tile_of(s, 0, static_cast<int32_t>(smaller_of(n - row, scratch_rows)), memory);
-    t.total = rows_of(total, row);
-    t.chunk = rows_of(part, row);
+    t.total = rows_of_partial(total, row);
+    t.chunk = rows_of_partial(part, row);
     s.out = t.total.acc;
     k->merge(t, false);
   }
@@ -201,7 +201,7 @@ HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sink
       s.out = out.data + s.batch_entry * out.batch_stride + s.first_head * out.head_stride;
       for (int32_t row = 0; row < p.n_q; row += scratch_rows) {
         const tile t = tile_of(s, row, smaller_of(p.n_q - row, scratch_rows), memory);
-        const partial from = rows_of(p, head * p.n_q + row), copy = {memory.m, memory.l, nullptr};
+        const partial from = rows_of_partial(p, head * p.n_q + row), copy = {memory.m, memory.l, nullptr};
         for (int32_t r = 0; r < t.n_rows; r++) {  // what sinks change
           memory.m[r] = from.m[r];
           memory.l[r] = from.l[r];

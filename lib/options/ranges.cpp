@@ -15,7 +15,7 @@ int64_t offset_of_entry(const call_rule &rule, const stream &s) {
 // The smaller of two windows, of which -1 is open.
 int32_t least_window(int32_t a, int32_t b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
-static void end_at(stream &s, int32_t n_keys) {
+static void end_of_range(stream &s, int32_t n_keys) {
   if (n_keys < s.n_kv) s.n_kv = larger_of(n_keys, 0);
 }
 
@@ -28,10 +28,10 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
   if (ranges) {
     left = of_entry(ranges->left_windows, ranges->left_window, s.batch_entry);
     right = of_entry(ranges->right_windows, ranges->right_window, s.batch_entry);
-    if (ranges->kv_lengths) end_at(s, ranges->kv_lengths[s.batch_entry] - rule.first_key);
+    if (ranges->kv_lengths) end_of_range(s, ranges->kv_lengths[s.batch_entry] - rule.first_key);
   }
-  if (rule.mask) end_at(s, rule.mask_keys);
-  if (rule.states) end_at(s, rule.states[s.batch_entry].length - rule.first_key);
+  if (rule.mask) end_of_range(s, rule.mask_keys);
+  if (rule.states) end_of_range(s, rule.states[s.batch_entry].length - rule.first_key);
   if (rule.has_window) left = least_window(left, rule.window);
   if (rule.call->causal) right = 0;
   s.first_shift = left < 0 ? -open_shift : clamp_shift(offset - left);
@@ -40,8 +40,8 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
 
 namespace {
 
-void check_numbers(checker &check, const int32_t *each, int32_t batch, int32_t least, int32_t most,
-                   heed_argument argument) {
+void check_range_numbers(checker &check, const int32_t *each, int32_t batch, int32_t least, int32_t most,
+                         heed_argument argument) {
   if (!each) return;
   check.array(each, static_cast<size_t>(batch), access::read, argument);
   for (int32_t b = 0; b < batch && check.ok(); b++)
@@ -52,13 +52,13 @@ void check_ranges(checker &check, const heed_attention &call, const void *object
   const auto &o = *static_cast<const heed_ranges *>(object);
   check.require(o.left_windows || o.left_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_LEFT_WINDOW);
   check.require(o.right_windows || o.right_window >= -1, HEED_OUT_OF_RANGE, HEED_ARG_RIGHT_WINDOW);
-  check_numbers(check, o.left_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
-  check_numbers(check, o.right_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
-  check_numbers(check, o.positions, call.batch_size, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
+  check_range_numbers(check, o.left_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_LEFT_WINDOW);
+  check_range_numbers(check, o.right_windows, call.batch_size, -1, INT32_MAX, HEED_ARG_RIGHT_WINDOW);
+  check_range_numbers(check, o.positions, call.batch_size, INT32_MIN, INT32_MAX, HEED_ARG_POSITIONS);
   check.require(o.pinned >= 0 && o.pinned <= HEED_MAX_COUNT, HEED_OUT_OF_RANGE, HEED_ARG_PINNED);
   const bool of_part = call.options->partial != nullptr;  // then lengths are those of the whole context
   const int32_t longest = of_part ? INT32_MAX : call.n_kv;
-  check_numbers(check, o.kv_lengths, call.batch_size, 0, longest, HEED_ARG_KV_LENGTHS);
+  check_range_numbers(check, o.kv_lengths, call.batch_size, 0, longest, HEED_ARG_KV_LENGTHS);
 }
 
 void bind_ranges(call_rule &rule, const heed_attention &, const void *object) {

@@ -12,28 +12,28 @@ void check_kept(checker &check, const heed_attention &call, const heed_tensor_ou
                access::write, argument);
 }
 void check_scores(checker &check, const heed_attention &call, const void *object) {
-  const auto &o = as<heed_scores>(object);
+  const auto &o = object_as<heed_scores>(object);
   check.require(o.stage >= HEED_SCORES_RAW && o.stage <= HEED_SCORES_BIASED, HEED_OUT_OF_RANGE, HEED_ARG_SCORES);
   check_kept(check, call, o.out, call.n_kv, HEED_ARG_SCORES);
 }
 void bind_scores(call_rule &rule, const heed_attention &, const void *object) {
-  rule.kept[as<heed_scores>(object).stage] = &as<heed_scores>(object).out;
+  rule.kept[object_as<heed_scores>(object).stage] = &object_as<heed_scores>(object).out;
   rule.keeps = true;
 }
 constexpr heed_code scores_code = {sizeof(heed_scores), check_scores, bind_scores, &call_engine};
 
 void check_attention_weights(checker &check, const heed_attention &call, const void *object) {
-  check_kept(check, call, as<heed_attention_weights>(object).out, call.n_kv, HEED_ARG_WEIGHTS);
+  check_kept(check, call, object_as<heed_attention_weights>(object).out, call.n_kv, HEED_ARG_WEIGHTS);
 }
 void bind_attention_weights(call_rule &rule, const heed_attention &, const void *object) {
-  rule.kept[stage_weights] = &as<heed_attention_weights>(object).out;
+  rule.kept[stage_weights] = &object_as<heed_attention_weights>(object).out;
   rule.keeps = true;
 }
 constexpr heed_code weights_code = {sizeof(heed_attention_weights), check_attention_weights, bind_attention_weights,
                                     &call_engine};
 
 void check_softcap(checker &check, const heed_attention &call, const void *object) {
-  const float cap = as<heed_softcap>(object).cap;
+  const float cap = object_as<heed_softcap>(object).cap;
   check.logit(cap, HEED_ARG_SOFTCAP);
   check.require(cap > 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
   if (!check.ok()) return;
@@ -42,35 +42,35 @@ void check_softcap(checker &check, const heed_attention &call, const void *objec
   check.require(!is_zero_or_subnormal(factor), HEED_OUT_OF_RANGE, HEED_ARG_SOFTCAP);
 }
 void bind_softcap(call_rule &rule, const heed_attention &, const void *object) {
-  rule.cap = as<heed_softcap>(object).cap;
+  rule.cap = object_as<heed_softcap>(object).cap;
   rule.c = rule.scale / rule.cap;
   rule.softcap = steps_of(rule)->softcap;
 }
 constexpr heed_code softcap_code = {sizeof(heed_softcap), check_softcap, bind_softcap, &call_engine};
 
 void check_alibi(checker &check, const heed_attention &call, const void *object) {
-  const heed_alibi &alibi = as<heed_alibi>(object);
+  const heed_alibi &alibi = object_as<heed_alibi>(object);
   const float *slopes = alibi.slopes;
   check.require(alibi.symmetric == 0 || alibi.symmetric == 1, HEED_OUT_OF_RANGE, HEED_ARG_ALIBI);
   check.array(slopes, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_ALIBI);
   for (int32_t h = 0; h < call.n_heads && check.ok(); h++) check.logit(slopes[h], HEED_ARG_ALIBI);
 }
 void bind_alibi(call_rule &rule, const heed_attention &, const void *object) {
-  rule.slopes = as<heed_alibi>(object).slopes;
-  rule.symmetric = as<heed_alibi>(object).symmetric != 0;
+  rule.slopes = object_as<heed_alibi>(object).slopes;
+  rule.symmetric = object_as<heed_alibi>(object).symmetric != 0;
   rule.alibi = steps_of(rule)->alibi;
 }
 constexpr heed_code alibi_code = {sizeof(heed_alibi), check_alibi, bind_alibi, &call_engine};
 
 void check_sinks(checker &check, const heed_attention &call, const void *object) {
-  const float *logits = as<heed_sinks>(object).logits;
+  const float *logits = object_as<heed_sinks>(object).logits;
   if (!logits) return;
   check.array(logits, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_SINKS);
   for (int32_t h = 0; h < call.n_heads && check.ok(); h++)  // data, of which subnormal numbers are part
     check.require(is_finite(logits[h] * log2e) || logits[h] == negative_infinity, HEED_NOT_FINITE, HEED_ARG_SINKS);
 }
 void bind_sinks(call_rule &rule, const heed_attention &, const void *object) {
-  rule.sink_logits = as<heed_sinks>(object).logits;
+  rule.sink_logits = object_as<heed_sinks>(object).logits;
   rule.sinks = steps_of(rule)->sinks;
 }
 constexpr heed_code sinks_code = {sizeof(heed_sinks), check_sinks, bind_sinks, &call_engine};
@@ -97,10 +97,10 @@ void write_lse(const tile &t, const partial &p, const heed_tensor_out &to) {
   for (int32_t r = 0; r < t.n_rows; r++, row.next()) *row_of(to, *t.s, row) = log_sum_exp(p.m[r], p.l[r]);
 }
 void check_lse(checker &check, const heed_attention &call, const void *object) {
-  check_kept(check, call, as<heed_lse>(object).out, 1, HEED_ARG_LSE);
+  check_kept(check, call, object_as<heed_lse>(object).out, 1, HEED_ARG_LSE);
 }
 void bind_lse(call_rule &rule, const heed_attention &, const void *object) {
-  rule.lse = &as<heed_lse>(object).out;
+  rule.lse = &object_as<heed_lse>(object).out;
   rule.log_sum_exp = write_lse;
 }
 constexpr heed_code lse_code = {sizeof(heed_lse), check_lse, bind_lse, &call_engine};

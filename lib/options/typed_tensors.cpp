@@ -18,11 +18,11 @@ ptrdiff_t start_of_row(const T &x, int32_t batch_entry, ptrdiff_t head, ptrdiff_
   return (batch_entry * x.batch_stride + head * x.head_stride + row * x.row_stride) *
          static_cast<ptrdiff_t>(HEED_DTYPE_BYTES(x.dtype));
 }
-const float *row_of(const heed_typed_tensor &x, int32_t batch_entry, ptrdiff_t head) {
+const float *typed_row_of(const heed_typed_tensor &x, int32_t batch_entry, ptrdiff_t head) {
   return reinterpret_cast<const float *>(static_cast<const unsigned char *>(x.data) +
                                          start_of_row(x, batch_entry, head, 0));
 }
-void *row_of(const heed_typed_tensor_out &x, int32_t batch_entry, ptrdiff_t head, ptrdiff_t row) {
+void *typed_row_of(const heed_typed_tensor_out &x, int32_t batch_entry, ptrdiff_t head, ptrdiff_t row) {
   return static_cast<unsigned char *>(x.data) + start_of_row(x, batch_entry, head, row);
 }
 
@@ -30,15 +30,15 @@ void *row_of(const heed_typed_tensor_out &x, int32_t batch_entry, ptrdiff_t head
 void place_typed(const call_rule &rule, stream &s) {
   const heed_typed_tensors &o = *rule.typed;
   const int32_t b = s.batch_entry, kv_head = s.first_head / s.group;
-  if (o.k.data) s.k = {row_of(o.k, b, kv_head), o.k.row_stride};
-  if (o.v.data) s.v = {row_of(o.v, b, kv_head), o.v.row_stride};
+  if (o.k.data) s.k = {typed_row_of(o.k, b, kv_head), o.k.row_stride};
+  if (o.v.data) s.v = {typed_row_of(o.v, b, kv_head), o.v.row_stride};
   if (o.q.data && !is_narrow(o.q)) {
-    s.q = row_of(o.q, b, s.first_head);
+    s.q = typed_row_of(o.q, b, s.first_head);
     s.q_query_stride = o.q.row_stride;
     s.q_head_stride = o.q.head_stride;
   }
   if (o.out.data && !is_narrow(o.out)) {
-    s.out = static_cast<float *>(row_of(o.out, b, s.first_head, 0));
+    s.out = static_cast<float *>(typed_row_of(o.out, b, s.first_head, 0));
     s.out_query_stride = o.out.row_stride;
     s.out_head_stride = o.out.head_stride;
   }
@@ -78,7 +78,7 @@ void finish_narrow(const tile &t, const partial &p) {
   row_cursor row(s, t.first_row);
   for (int32_t r = 0; r < t.n_rows; r++, row.next())
     steps_of(rule)->narrow_row(row.out(), s.v_dim, out.dtype, 0.0f,
-                               row_of(out, s.batch_entry, s.first_head + row.head, row.query));
+                               typed_row_of(out, s.batch_entry, s.first_head + row.head, row.query));
 }
 
 // All that can be wrong with scales has one name, but for their extent.
@@ -99,7 +99,7 @@ void check_typed_input(checker &check, const heed_typed_tensor &x, const int32_t
 
 // What the call has itself is not given here, too (attention.cpp).
 void check_narrow(checker &check, const heed_attention &call, const void *object) {
-  const auto &o = as<heed_typed_tensors>(object);
+  const auto &o = object_as<heed_typed_tensors>(object);
   check.require(!o.k.data || !call.cache, HEED_CONFLICT, HEED_ARG_K);
   check.require(!o.v.data || !call.cache, HEED_CONFLICT, HEED_ARG_V);
   const int32_t keys[3] = {call.batch_size, call.n_kv_heads, call.n_kv};
@@ -116,7 +116,7 @@ void check_narrow(checker &check, const heed_attention &call, const void *object
                  HEED_DTYPE_BYTES(out.dtype));
 }
 
-input_rows scales_of(const heed_typed_tensor &x) {
+input_rows rows_of_scales(const heed_typed_tensor &x) {
   if (x.dtype != HEED_INT8) return {nullptr, 0, 0, 0};
   return {x.scales.data, x.scales.batch_stride, x.scales.head_stride, x.scales.row_stride};
 }
@@ -140,7 +140,7 @@ void find_room(call_rule &rule, const heed_attention &call) {
 }
 
 void bind_narrow(call_rule &rule, const heed_attention &call, const void *object) {
-  const auto &o = as<heed_typed_tensors>(object);
+  const auto &o = object_as<heed_typed_tensors>(object);
   rule.typed = &o;
   rule.place_typed = place_typed;
   storage &at = rule.kept_in;
@@ -148,17 +148,17 @@ void bind_narrow(call_rule &rule, const heed_attention &call, const void *object
   const score_steps *steps = steps_of(rule);
   if (is_narrow(o.k)) {
     at.key_format = o.k.dtype;
-    at.key_scales = scales_of(o.k);
+    at.key_scales = rows_of_scales(o.k);
   }
   if (is_narrow(o.v)) {
     at.value_format = o.v.dtype;
-    at.value_scales = scales_of(o.v);
+    at.value_scales = rows_of_scales(o.v);
     rule.add = steps->add_stored;
     rule.stored_are_finite = steps->stored_are_finite;
     rule.stored_add_not_hidden = steps->add_visible_stored;
   }
   if (is_narrow(o.q))
-    at.queries = {{o.q.data, o.q.batch_stride, o.q.head_stride, o.q.row_stride}, scales_of(o.q), o.q.dtype};
+    at.queries = {{o.q.data, o.q.batch_stride, o.q.head_stride, o.q.row_stride}, rows_of_scales(o.q), o.q.dtype};
   if (is_narrow(o.q) || is_narrow(o.k)) rule.score = steps->score_narrow;
   if (is_narrow(o.out)) rule.finish_rows = finish_narrow;
   if (is_narrow(o.q) || is_narrow(o.out)) rule.open = open_narrow;

@@ -147,7 +147,7 @@ HEED_NOINLINE void attend_plainly(const heed_int_attention &call, int32_t *dots,
         return !(call.causal && back < 0) && !(call.left_window >= 0 && back > call.left_window) && (!mask || mask[j]);
       };
       const int_row_sum sum = int_reference_row(head, i, sees, int_score_of(call, at), int_value_of(call, at),
-                                                offset(call.sinks, h), -most - 1, most, dots, row);
+                                                offset_or_null(call.sinks, h), -most - 1, most, dots, row);
       const size_t index = int_index_of(s, at);
       for (int32_t n = 0; n < call.v_dim; n++)
         int_store(to.out, static_cast<ptrdiff_t>(index) * call.v_dim + n, row[n], wide);

@@ -60,7 +60,7 @@ constexpr attention_sizes sizes_of(const attention_case &c) {
   if (c.overlapping) return {queries * c.head_dim, keys - 1 + c.v_dim, 0, queries * c.v_dim};
   return {queries * c.head_dim, keys * c.head_dim, keys * c.v_dim, queries * c.v_dim};
 }
-constexpr size_t workspace_of(const attention_case &c, size_t most) {
+constexpr size_t case_workspace(const attention_case &c, size_t most) {
   return c.small_workspace ? HEED_WORKSPACE_MIN_BYTES(c.head_dim, c.v_dim)
                            : smaller_of(HEED_WORKSPACE_BYTES(c.head_dim, c.v_dim), most);
 }
@@ -72,7 +72,7 @@ constexpr bool cases_fit(const attention_case (&cases)[N], size_t workspace, siz
   for (const attention_case &c : cases) {
     const attention_sizes n = sizes_of(c);
     const int64_t floats = n.q + n.k + n.v + 2 * n.out + 4 * 15;
-    if (workspace_of(c, workspace) + static_cast<size_t>(floats) * sizeof(float) > bytes) return false;
+    if (case_workspace(c, workspace) + static_cast<size_t>(floats) * sizeof(float) > bytes) return false;
   }
   return true;
 }
@@ -80,7 +80,7 @@ static_assert(cases_fit(attention_cases, most_workspace, HEED_SELFTEST_BYTES), "
 static_assert(cases_fit(boot_cases, boot_workspace, HEED_SELFTEST_BOOT_BYTES), "HEED_SELFTEST_BOOT_BYTES does, too");
 
 // Zeros that are negative, one NaN, infinities of both signs.
-void spoil(float *q, float *k, float *v, const attention_sizes &n) {
+void spoil_results(float *q, float *k, float *v, const attention_sizes &n) {
   q[0] = k[0] = v[0] = -0.0f;
   q[n.q - 1] = float_of(nan_bits);         // the last query's, of the last head
   k[n.k * 3 / 4] = -negative_infinity;     // scores of both infinities, seen by later queries only
@@ -96,12 +96,12 @@ template <class K>
 bool test_attention(K k, const attention_case &c, int32_t index, float *buffer, size_t most, comparison &result) {
   const attention_sizes n = sizes_of(c);
   arena memory = {buffer};
-  const size_t bytes = workspace_of(c, most);
+  const size_t bytes = case_workspace(c, most);
   float *workspace = memory.take(static_cast<int64_t>(bytes / sizeof(float)));
   float *inputs = memory.take(n.q + n.k + n.v);
   float *expected = memory.take(n.out), *actual = memory.take(n.out);
   fill(inputs, n.q + n.k + n.v, static_cast<uint32_t>(index));
-  if (c.special) spoil(inputs, inputs + n.q, inputs + n.q + n.k, n);
+  if (c.special) spoil_results(inputs, inputs + n.q, inputs + n.q + n.k, n);
   heed_attention call = heed_attention_of(inputs, inputs + n.q, nullptr, c.n_q, c.n_kv, c.n_heads, c.n_kv_heads,
                                           c.head_dim, nullptr, heed_memory_of(workspace, bytes));
   call.v_dim = c.v_dim;

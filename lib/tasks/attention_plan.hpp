@@ -12,7 +12,9 @@ namespace {
 
 constexpr int32_t most_tasks_per_worker = 64;
 
-float c_of(const heed_attention &call, const score_rule *rule) { return rule ? rule->c : scale_of(call) * log2e; }
+float factor_of_call(const heed_attention &call, const score_rule *rule) {
+  return rule ? rule->c : scale_of(call) * log2e;
+}
 
 template <class K>
 struct attention_job {
@@ -236,7 +238,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
   job.k = k;
   job.call = &call;
   job.rule = rule;
-  job.c = c_of(call, rule);
+  job.c = factor_of_call(call, rule);
   job.n_workers = n_workers;
   job.worker_bytes = call.workspace.bytes / static_cast<size_t>(n_workers) / 64 * 64;
   job.tiles = cut_rows_of(k, call, rule, rows_of_longest(call), job.worker_bytes);
@@ -249,7 +251,7 @@ attention_job<K> make_job(K k, const heed_attention &call, const score_rule *rul
 template <bool UNEVEN, class K>
 HEED_NOINLINE void run_alone(K k, const heed_attention &call, const score_rule *rule) {
   row_tiles tiles = cut_rows_of(k, call, rule, rows_of_longest(call), call.workspace.bytes);
-  const float c = c_of(call, rule);
+  const float c = factor_of_call(call, rule);
   for (int32_t b = 0; b < call.batch_size; b++)
     for (int32_t h = 0; h < call.n_kv_heads; h++) {
       stream s = make_stream(call, rule, c, b, h);

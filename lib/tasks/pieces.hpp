@@ -53,7 +53,7 @@ void run_product(const P &product, linear_block whole, const heed_executor *exec
   if (!executor || work < least_threaded_work) return product(whole, 0);
   const bool by_rows = cuts_rows(whole, executor->n_workers, quantises);
   const pieces parts =
-      by_rows ? cut_product_rows(whole.n_rows, work, executor) : cut(whole.n_cols, 64, 64, work, executor);
+      by_rows ? cut_product_rows(whole.n_rows, work, executor) : cut_work(whole.n_cols, 64, 64, work, executor);
   product_job<P> job = {product, whole, parts, by_rows};
   run_tasks(executor, job.parts.n, product_task<P>, &job);
 }

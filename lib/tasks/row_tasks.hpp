@@ -44,7 +44,7 @@ void rows_task(void *context, int32_t index, int32_t) {
 template <class Rows>
 void run_rows(void (*step)(const Rows &rows), const Rows &all, float work, const heed_executor *executor) {
   const float total = static_cast<float>(all.n_rows) * static_cast<float>(all.dim) * work;
-  rows_job<Rows> job = {step, all, cut(all.n_rows, 1, 1, total, executor)};
+  rows_job<Rows> job = {step, all, cut_work(all.n_rows, 1, 1, total, executor)};
   run_tasks(executor, job.parts.n, rows_task<Rows>, &job);
 }
 

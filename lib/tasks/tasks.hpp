@@ -20,14 +20,14 @@ inline void run_guarded(void *context, int32_t index, int32_t worker) {
 }
 
 // In a frame of its own: calls without an executor need no room for it.
-HEED_NOINLINE inline void run_on(const heed_executor &executor, int32_t n, heed_task task, void *context) {
+HEED_NOINLINE inline void run_tasks_on(const heed_executor &executor, int32_t n, heed_task task, void *context) {
   guarded_task guarded = {task, context, n, executor.n_workers};
   executor.run(executor.user, n, run_guarded, &guarded);
 }
 
 // task(context, i, worker) for i < n: on the executor's threads, or here when there is none.
 inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, void *context) {
-  if (executor && n > 1) return run_on(*executor, n, task, context);
+  if (executor && n > 1) return run_tasks_on(*executor, n, task, context);
   for (int32_t i = 0; i < n; i++) task(context, i, 0);
 }
 
@@ -54,7 +54,7 @@ struct pieces {
 // One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
 // has work enough, and `least` rows or columns, at least a step.
 constexpr int32_t pieces_per_worker = 4;
-inline pieces cut(int32_t total, int32_t step, int32_t least, float work, const heed_executor *executor) {
+inline pieces cut_work(int32_t total, int32_t step, int32_t least, float work, const heed_executor *executor) {
   if (!executor || work < least_threaded_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;
   const float paying = work * (2.0f / least_threaded_work);
@@ -68,7 +68,7 @@ inline pieces cut(int32_t total, int32_t step, int32_t least, float work, const 
 // Rows of a product: whole register tiles of most kernels, and enough of them to repay reading the weights once more.
 inline pieces cut_product_rows(int32_t n, float work, const heed_executor *executor) {
   const int32_t most = n >= 48 * executor->n_workers ? 24 : 12;
-  return cut(n, 6, most, work, executor);
+  return cut_work(n, 6, most, work, executor);
 }
 
 }  // namespace heed

@@ -10,14 +10,14 @@ static_assert(sizeof(pool) <= sizeof heed_threads::state && alignof(heed_threads
 static_assert(sizeof(pthread_t) <= sizeof(void *) && alignof(pthread_t) <= alignof(void *), "handles have room");
 
 pool &pool_of(heed_threads &threads) { return *reinterpret_cast<pool *>(threads.state); }
-pthread_t *handle_of(heed_threads &threads, uint32_t i) { return reinterpret_cast<pthread_t *>(threads.handles + i); }
+pthread_t *thread_at(heed_threads &threads, uint32_t i) { return reinterpret_cast<pthread_t *>(threads.handles + i); }
 
 const char made = 0;  // its address tells an object that was started from any other memory
-const heed_code *code() { return reinterpret_cast<const heed_code *>(&made); }
+const heed_code *code_of_threads() { return reinterpret_cast<const heed_code *>(&made); }
 
 bool is_made(const heed_threads &threads) {
   const pool &p = *reinterpret_cast<const pool *>(threads.state);
-  return threads.struct_size == sizeof threads && threads.code == code() && p.self == &p;
+  return threads.struct_size == sizeof threads && threads.code == code_of_threads() && p.self == &p;
 }
 
 // What start and stop ask. Of memory that was written since it does not say so, unless by an address that lies there.
@@ -47,7 +47,7 @@ heed_executor executor_of(pool &p) {
           reinterpret_cast<char *>(&p) + low};
 }
 
-heed_status check(const heed_threads *threads) {
+heed_status check_handle(const heed_threads *threads) {
   if (!threads) return HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_THREADS);
   if (reinterpret_cast<uintptr_t>(threads) % alignof(heed_threads) != 0)
     return HEED_STATUS(HEED_MISALIGNED, HEED_ARG_THREADS);
@@ -55,7 +55,7 @@ heed_status check(const heed_threads *threads) {
 }
 
 heed_status check_started(const heed_threads *threads) {
-  const heed_status status = check(threads);
+  const heed_status status = check_handle(threads);
   if (status != HEED_OK) return status;
   if (threads->struct_size == 0) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_THREADS);
   if (threads->struct_size != sizeof *threads) return HEED_STATUS(HEED_BAD_STRUCT_SIZE, HEED_ARG_THREADS);
@@ -66,10 +66,10 @@ heed_status check_started(const heed_threads *threads) {
 void stop_helpers(heed_threads &threads, uint32_t n_threads) {
   pool &p = pool_of(threads);
   pthread_mutex_lock(&p.mutex);
-  set(p.gate, stop_bit);
+  set_bits(p.gate, stop_bit);
   pthread_cond_broadcast(&p.called);
   pthread_mutex_unlock(&p.mutex);
-  for (uint32_t i = 1; i < n_threads; i++) pthread_join(*handle_of(threads, i), nullptr);
+  for (uint32_t i = 1; i < n_threads; i++) pthread_join(*thread_at(threads, i), nullptr);
   pthread_cond_destroy(&p.left);
   pthread_cond_destroy(&p.called);
   pthread_mutex_destroy(&p.mutex);
@@ -82,14 +82,14 @@ uint32_t start_helpers(heed_threads &threads, uint32_t n_threads) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   uint32_t n = 1;
-  while (n < n_threads && pthread_create(handle_of(threads, n), nullptr, help, &p) == 0) n++;
+  while (n < n_threads && pthread_create(thread_at(threads, n), nullptr, worker_thread, &p) == 0) n++;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return n;
 }
 
 void make(heed_threads &threads) {
   threads.struct_size = sizeof threads;
-  threads.code = code();
+  threads.code = code_of_threads();
   pool &p = pool_of(threads);
   p = {};
   p.n_threads = 1;
@@ -104,7 +104,7 @@ void make(heed_threads &threads) {
 }  // namespace
 
 heed_status heed_threads_start(heed_threads *threads, int32_t n_threads) {
-  const heed_status status = check(threads);
+  const heed_status status = check_handle(threads);
   if (status != HEED_OK) return status;
   if (n_threads < 1 || n_threads > HEED_MAX_WORKERS) return HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N_THREADS);
   __asm__ volatile("" : : "r"(threads) : "memory");  // the memory may never have been written: no compiler may know it
@@ -136,7 +136,7 @@ heed_status heed_threads_stop(heed_threads *threads) {
   if (is_here(p))
     stop_helpers(*threads, p.n_threads);
   else
-    set(p.gate, stop_bit);
+    set_bits(p.gate, stop_bit);
   p.running = nullptr;
   p.n_threads = 1;
   return HEED_OK;

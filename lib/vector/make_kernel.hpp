@@ -98,13 +98,13 @@ constexpr score_steps make_score_steps() {
   s.mask_additive = mask_additive<V>;
   s.mask_boolean = mask_boolean<V>;
   s.values_are_finite = values_are_finite<V, false>;
-  s.add_visible = add_visible<V, false>;
+  s.add_visible = add_visible_values<V, false>;
   s.sinks = add_sinks<V>;
   s.weights = weigh_block<V>;
   s.score_stored = score_stored<V>;
   s.add_stored = add_stored<V>;
   s.stored_are_finite = values_are_finite<V, true>;
-  s.add_visible_stored = add_visible<V, true>;
+  s.add_visible_stored = add_visible_values<V, true>;
   s.score_narrow = score_narrow<V>;
   s.widen_queries = widen_queries<V>;
   s.narrow_row = narrow_row<V>;

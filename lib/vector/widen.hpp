@@ -56,16 +56,16 @@ HEED_INLINE void columns_of_floats(const float *p, ptrdiff_t stride, F f) {
 typedef int32_t words4 __attribute__((vector_size(16)));
 typedef float floats4 __attribute__((vector_size(16)));
 
-HEED_INLINE floats4 widen4(f16, words4 x) {
+HEED_INLINE floats4 widen_four(f16, words4 x) {
   const words4 size = x & 0x7fff;
   const floats4 small = __builtin_convertvector(size, floats4) * 0x1p-24f;  // never subnormal: some units flush those
   const words4 large = (size << 13) + (112 << 23) + ((size > 0x7bff) & (112 << 23)), is_small = size < 0x400;
   return reinterpret_cast<floats4>((is_small & reinterpret_cast<words4>(small)) | (~is_small & large) |
                                    (x & 0x8000) << 16);
 }
-HEED_INLINE floats4 widen4(bf16, words4 x) { return reinterpret_cast<floats4>(x << 16); }
-HEED_INLINE floats4 widen4(int8_t, words4 x) { return __builtin_convertvector(x, floats4); }
-HEED_INLINE floats4 widen4(weight_byte, words4 x) { return reinterpret_cast<floats4>(x); }
+HEED_INLINE floats4 widen_four(bf16, words4 x) { return reinterpret_cast<floats4>(x << 16); }
+HEED_INLINE floats4 widen_four(int8_t, words4 x) { return __builtin_convertvector(x, floats4); }
+HEED_INLINE floats4 widen_four(weight_byte, words4 x) { return reinterpret_cast<floats4>(x); }
 
 HEED_INLINE int32_t word_of(f16 x) { return x.bits; }
 HEED_INLINE int32_t word_of(bf16 x) { return x.bits; }
@@ -74,7 +74,7 @@ HEED_INLINE int32_t word_of(weight_byte x) { return x.bits; }
 
 template <class T>
 HEED_INLINE floats4 load_narrow4(const T *p, ptrdiff_t stride = 1) {
-  return widen4(T(), words4{word_of(p[0]), word_of(p[stride]), word_of(p[2 * stride]), word_of(p[3 * stride])});
+  return widen_four(T(), words4{word_of(p[0]), word_of(p[stride]), word_of(p[2 * stride]), word_of(p[3 * stride])});
 }
 
 template <class V, class T, class F>

@@ -7,9 +7,9 @@
 namespace heed {
 namespace {
 
-float magnitude(float x) { return x < 0.0f ? -x : x; }
+float magnitude_of_float(float x) { return x < 0.0f ? -x : x; }
 
-bool all_finite(const heed_matrix &x) {
+bool is_finite_matrix(const heed_matrix &x) {
   for (int32_t r = 0; r < x.n_rows; r++) {
     const float *row = x.data + r * x.row_stride;
     for (int32_t i = 0; i < x.dim; i++)
@@ -20,7 +20,7 @@ bool all_finite(const heed_matrix &x) {
 
 // Numbers in any format, of the shape of the floats that they come from or become.
 template <class M>
-void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, access how, heed_argument argument) {
+void check_finite_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, access how, heed_argument argument) {
   check_format(check, m.dtype, argument);
   check.require(m.n_rows == n_rows && m.dim == dim, HEED_SHAPE_MISMATCH, argument);
   check.matrix(m.data, n_rows, dim, m.row_stride, how, argument, HEED_DTYPE_BYTES(m.dtype));
@@ -30,15 +30,16 @@ void check_numbers(checker &check, const M &m, int32_t n_rows, int32_t dim, acce
 HEED_NOINLINE heed_status check_convert_from_f32(const heed_matrix &x, const heed_typed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(x, HEED_ARG_X);
-  check_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
-  if (check.finish() == HEED_OK && y.dtype == HEED_INT8) check.require(all_finite(x), HEED_NOT_FINITE, HEED_ARG_X);
+  check_finite_numbers(check, y, x.n_rows, x.dim, access::write, HEED_ARG_Y);
+  if (check.finish() == HEED_OK && y.dtype == HEED_INT8)
+    check.require(is_finite_matrix(x), HEED_NOT_FINITE, HEED_ARG_X);
   return check.status;
 }
 
 HEED_NOINLINE heed_status check_convert_to_f32(const heed_typed_matrix &x, const heed_matrix_out &y) {
   checker_of<3> check;
   check.matrix(y, HEED_ARG_Y);
-  check_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
+  check_finite_numbers(check, x, y.n_rows, y.dim, access::read, HEED_ARG_X);
   return check.finish();
 }
 
@@ -49,13 +50,13 @@ HEED_NOINLINE heed_status check_quantize(const heed_matrix &w, int32_t layout, c
   check.matrix(q, w.n_rows, w.dim, w.dim, access::write, HEED_ARG_Y, 1);
   const int32_t n_out = layout == HEED_OUT_IN ? w.n_rows : w.dim;
   check_scales(check, scales, n_out, access::write, HEED_ARG_Y);
-  if (check.finish() == HEED_OK) check.require(all_finite(w), HEED_NOT_FINITE, HEED_ARG_W);
+  if (check.finish() == HEED_OK) check.require(is_finite_matrix(w), HEED_NOT_FINITE, HEED_ARG_W);
   return check.status;
 }
 
 // Bytes from a matrix's data to a row.
 template <class M>
-ptrdiff_t start_of_row(const M &m, int32_t r) {
+ptrdiff_t bytes_before_row(const M &m, int32_t r) {
   return r * m.row_stride * static_cast<ptrdiff_t>(HEED_DTYPE_BYTES(m.dtype));
 }
 
@@ -87,7 +88,7 @@ heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y) {
   for (int32_t r = 0; r < x.n_rows; r++) {
     float *const scale = y.dtype == HEED_INT8 ? y.scales + r : nullptr;
     heed::row_to_format(x.data + r * x.row_stride, x.dim, y.dtype,
-                        static_cast<unsigned char *>(y.data) + heed::start_of_row(y, r), scale);
+                        static_cast<unsigned char *>(y.data) + heed::bytes_before_row(y, r), scale);
   }
   return HEED_OK;
 }
@@ -97,8 +98,8 @@ heed_status heed_convert_to_f32(heed_typed_matrix x, heed_matrix_out y) {
   if (status != HEED_OK) return status;
   for (int32_t r = 0; r < y.n_rows; r++) {
     const float scale = x.dtype == HEED_INT8 ? x.scales[r] : 0.0f;
-    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::start_of_row(x, r), y.dim, x.dtype, scale,
-                          y.data + r * y.row_stride);
+    heed::row_from_format(static_cast<const unsigned char *>(x.data) + heed::bytes_before_row(x, r), y.dim, x.dtype,
+                          scale, y.data + r * y.row_stride);
   }
   return HEED_OK;
 }
@@ -115,7 +116,7 @@ heed_status heed_weights_quantize(heed_matrix w, int32_t layout, int8_t *q, floa
   for (int32_t n = 0; n < w.dim; n++) scales[n] = 0.0f;
   for (int32_t r = 0; r < w.n_rows; r++)
     for (int32_t n = 0; n < w.dim; n++) {
-      const float x = heed::magnitude(w.data[r * w.row_stride + n]);
+      const float x = heed::magnitude_of_float(w.data[r * w.row_stride + n]);
       if (x > scales[n]) scales[n] = x;
     }
   for (int32_t n = 0; n < w.dim; n++) scales[n] = heed::int8_scale(scales[n]);

@@ -151,7 +151,7 @@ static_assert(packed_macro_is_function(1, 1) && packed_macro_is_function(31, 16)
               "one formula");
 
 // FNV-1a over words of 32 bits: format, n_in and n_out, then the panels. One wrong word always changes it.
-uint32_t sum_of(const unsigned char *header, const heed_weights &w) {
+uint32_t packed_checksum_of(const unsigned char *header, const heed_weights &w) {
   uint32_t sum = 2166136261u;
   const auto add = [&](const unsigned char *word) { sum = (sum ^ word_at(word)) * 16777619u; };
   for (int32_t i = packed_word_format; i <= packed_word_n_out; i++) add(header + packed_mark_bytes + 4 * i);
@@ -237,7 +237,7 @@ heed_status heed_weights_add_checksum(heed_memory memory) {
   const heed_status status = check_header(header, memory.bytes, HEED_ARG_MEMORY, w);
   if (status != HEED_OK) return status;
   put_packed_word(header, packed_word_version, sealed_version);
-  put_packed_word(header, packed_word_sum, sum_of(header, w));
+  put_packed_word(header, packed_word_sum, packed_checksum_of(header, w));
   return HEED_OK;
 }
 
@@ -248,7 +248,8 @@ heed_status heed_weights_check(heed_weights w) {
   if (!check.ok()) return check.status;
   const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
   check.require(packed_word_at(header, packed_word_version) == sealed_version, HEED_UNKNOWN_VERSION, HEED_ARG_W);
-  if (check.ok()) check.require(packed_word_at(header, packed_word_sum) == sum_of(header, w), HEED_CORRUPT, HEED_ARG_W);
+  if (check.ok())
+    check.require(packed_word_at(header, packed_word_sum) == packed_checksum_of(header, w), HEED_CORRUPT, HEED_ARG_W);
   return check.status;
 }
 

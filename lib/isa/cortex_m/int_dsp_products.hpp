@@ -121,10 +121,10 @@ struct dsp_dots {
     sums_of_rows s;
     for (int32_t from = 0, n; from < b.n_cols; from += n) {
       n = smaller_of(b.n_cols - from, group);
-      const int32_t *bias = offset(b.bias, from);
+      const int32_t *bias = offset_or_null(b.bias, from);
       if (n > 1) add(wide, b.w, b.w.of(from), b.depth, n >> 1, bias, s.sums[0]);
       if (n & 1) {
-        add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, offset(bias, n - 2), s.sums[0] + group);
+        add(wide, b.w, b.w.of(from + n - 2), b.depth, 1, offset_or_null(bias, n - 2), s.sums[0] + group);
         s.sums[0][n - 1] = s.sums[0][group + 1], s.sums[1][n - 1] = s.sums[1][group + 1];
       }
       int_requantise(b, s.sums[0], row, from, n);

@@ -207,7 +207,9 @@ struct mve_floats {
       const int32_t second = n > 1 ? 1 : 0;
       const int8_t *x = numbers, *next = x + (ROWS - 1) * int_piece, *a = p, *b = p + 4 * second;
       int32_t x0 = 0, x1 = 0, y0 = 0, y1 = 0;
-      if (!first) x0 = int_in(y), x1 = int_in(y + second), y0 = int_in(z), y1 = int_in(z + second);
+      if (!first)
+        x0 = stored_integer(y), x1 = stored_integer(y + second), y0 = stored_integer(z),
+        y1 = stored_integer(z + second);
       const auto sixteen = [&](int32x4_t g, int32x4_t h) HEED_INLINED {
         const int8x16_t e = vld1q_s8(x), v = vreinterpretq_s8_s32(g), u = vreinterpretq_s8_s32(h);
         x0 = vmladavaq_s8(x0, e, v);
@@ -223,8 +225,8 @@ struct mve_floats {
       if (left)
         sixteen(vldrwq_gather_offset_z_s32(reinterpret_cast<const int32_t *>(a), words, there),
                 vldrwq_gather_offset_z_s32(reinterpret_cast<const int32_t *>(b), words, there));
-      int_to(y + second, x1), int_to(y, x0);
-      if (ROWS == 2) int_to(z + second, y1), int_to(z, y0);
+      store_integer(y + second, x1), store_integer(y, x0);
+      if (ROWS == 2) store_integer(z + second, y1), store_integer(z, y0);
     }
   }
   static void add(const quantised_rows &q, const int_weights &w, int32_t n_cols, float *y, ptrdiff_t y_stride) {

@@ -43,7 +43,7 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   static HEED_INLINE __m128i load_8(const void *p) { return _mm_loadl_epi64(static_cast<const __m128i *>(p)); }
   static HEED_INLINE reg load(const f16 *p) {
     return reinterpret_cast<reg>(
-        widen4(f16(), reinterpret_cast<words4>(_mm_unpacklo_epi16(load_8(p), _mm_setzero_si128()))));
+        widen_four(f16(), reinterpret_cast<words4>(_mm_unpacklo_epi16(load_8(p), _mm_setzero_si128()))));
   }
   static HEED_INLINE reg load(const bf16 *p) {
     return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), load_8(p)));
@@ -81,8 +81,8 @@ struct sse2 : xsimd_model<xsimd::sse2> {
   template <class T, class F>
   static HEED_INLINE void split_words(T, __m128i words, F f) {  // f16, bf16
     const __m128i low = _mm_and_si128(words, _mm_set1_epi32(0xffff));
-    f(constant<0>(), reinterpret_cast<reg>(widen4(T(), reinterpret_cast<words4>(low))));
-    f(constant<1>(), reinterpret_cast<reg>(widen4(T(), reinterpret_cast<words4>(_mm_srli_epi32(words, 16)))));
+    f(constant<0>(), reinterpret_cast<reg>(widen_four(T(), reinterpret_cast<words4>(low))));
+    f(constant<1>(), reinterpret_cast<reg>(widen_four(T(), reinterpret_cast<words4>(_mm_srli_epi32(words, 16)))));
   }
   template <class F>
   static HEED_INLINE void split_words(int8_t, __m128i words, F f) {

@@ -97,7 +97,8 @@ static HEED_NOINLINE void score_row_group(const tile &t, int32_t row, const key_
   const float c = by_four == head_dim ? s.c : 1.0f;
   const auto score = [&](auto registers, int32_t j) {
     constexpr int of_keys = decltype(registers)::value;
-    score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, c, scores, j, offset(ahead, j * stride));
+    score_keys<V, ROWS, of_keys>(q, keys + j * stride, stride, by_four, c, scores, j,
+                                 offset_or_null(ahead, j * stride));
     for (int32_t v = 0; v < of_keys * V::lanes && by_four < head_dim; v += V::lanes)
       score_columns<V>(q, n_rows, keys + (j + v) * stride, stride, V::lanes, by_four, head_dim, s.c, scores, j + v);
   };

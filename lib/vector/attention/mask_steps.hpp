@@ -234,8 +234,8 @@ static HEED_NOINLINE bool values_are_finite(const tile &t, const key_block &b) {
 // acc = acc * alpha + p v of the keys that are not hidden, row by row and run by run: where a value that someone hides
 // is NaN or infinite, and 0 times it would not be 0.
 template <class V, bool STORED>
-static HEED_NOINLINE void add_visible(const tile &t, const key_block &b,
-                                      bool (*hides)(const tile &t, int32_t r, int32_t key)) {
+static HEED_NOINLINE void add_visible_values(const tile &t, const key_block &b,
+                                             bool (*hides)(const tile &t, int32_t r, int32_t key)) {
   value_pieces<V, STORED> pieces(t, b);
   for (value_piece p; pieces.next(p);) {
     const bool begins = p.from == b.from;

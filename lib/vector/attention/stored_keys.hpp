@@ -36,7 +36,7 @@ HEED_INLINE void score_piece_keys(const float *const (&q)[8], float *const (&sco
     k[v] = p.k + at(v);
     if (sizeof(T) == 1) scale[v] = V::load(p.scales + from + v * V::lanes);
   }
-  const T *ahead = offset(p.ahead, at(0));
+  const T *ahead = offset_or_null(p.ahead, at(0));
   typename V::reg dots[ROWS][VECS];
   start_tile<V, ROWS, VECS>(dots, [&](int r, int v) HEED_INLINED {
     return p.first ? V::set(0.0f) : V::load(scores[r] + from + v * V::lanes);
@@ -140,7 +140,7 @@ static HEED_NOINLINE void score_piece(const tile &t, const key_block &b, const k
     product o;
     for (int32_t r = 0, rows; r < t.n_rows; r += rows) {
       rows = tile_height(t.n_rows - r, V::sum_rows);
-      for (int32_t i = 0; i < rows; i++) o.a[i] = q_of(t, r + i) + p.dim;
+      for (int32_t i = 0; i < rows; i++) o.a[i] = query_of(t, r + i) + p.dim;
       for (int32_t j = 0; j < p.n_keys; j += 16) {
         float *const x = t.scores + r * block_keys + p.key + j;
         for (int32_t i = 0; i < rows && p.first; i++) __builtin_memset(x + i * block_keys, 0, 16 * sizeof *x);

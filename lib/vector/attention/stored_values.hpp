@@ -229,7 +229,7 @@ static HEED_NOINLINE void add_stored(const tile &t, const key_block &b) {
   for (value_piece p; pieces.next(p);) {
     chain start = chain_of_block(b.first);
     if (p.from > b.from) start = chain::keep;
-    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, offset(ahead, p.acc));
+    add_value_piece<V>(t, b, p, 0, t.n_rows, p.from, p.to, ragged, start, offset_or_null(ahead, p.acc));
   }
 }
 

@@ -21,7 +21,7 @@ static HEED_NOINLINE void compact_tile(const linear_block &b, const weights_of<T
   typename V::reg sum[ROWS][VECS];
   scaling<V, T> scale[VECS];
   HEED_UNROLL for (int v = 0; v < VECS; v++) scale[v] = w.scale(V(), column + v * V::lanes);
-  const float *const bias = offset(b.bias, column);
+  const float *const bias = offset_or_null(b.bias, column);
   start_tile<V, ROWS, VECS>(sum, [=](int, int v) HEED_INLINED { return load_or_zero<V>(bias, v * V::lanes); });
   const auto of_rows = V::rows(stride);
   const float *x = b.x;

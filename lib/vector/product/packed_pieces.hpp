@@ -59,7 +59,7 @@ static HEED_NOINLINE void transpose_block(unsigned char *to, unsigned char *scal
 // y += scales * (x numbers) for a block of numbers, rows piece_width apart, and two registers of outputs, or one, of up
 // to ROWS rows: those beyond b.n_rows repeat the last, and so does a second register that is not there.
 template <class V, int ROWS>
-static HEED_NOINLINE void add_block(const linear_block &b, const float *numbers, const float *scales) {
+static HEED_NOINLINE void add_stored_block(const linear_block &b, const float *numbers, const float *scales) {
   const float *x[ROWS];
   float *y[ROWS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
@@ -104,7 +104,7 @@ static HEED_NOINLINE void add_widened_block(const linear_block &b, const word_pi
       for (int32_t c = 0; c < n; c += 2 * V::lanes) {
         part.n_cols = n - c;
         part.y = b.y + (b.n_rows - part.n_rows) * b.y_stride + column + c;
-        add_block<V, rows>(part, numbers + c, scales + c);
+        add_stored_block<V, rows>(part, numbers + c, scales + c);
       }
       part.x += rows * b.x_stride;
     }

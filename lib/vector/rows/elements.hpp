@@ -218,7 +218,7 @@ HEED_INLINE void each_of_row(const float *x, const float *other, float *y, ptrdi
   float rest[3][width];
   for (ptrdiff_t i = 0; i < n; i += width) {
     const ptrdiff_t left = n - i;
-    const float *from = x + i, *beside = offset(other, i);
+    const float *from = x + i, *beside = offset_or_null(other, i);
     float *to = y + i;
     if (left < width) {  // the last ones pass through copies
       for (ptrdiff_t j = 0; j < width; j++) rest[0][j] = j < left ? from[j] : 0.0f;

@@ -94,7 +94,7 @@ HEED_INLINE void scale_columns(const norm_rows &b, means_of_rows mean, const flo
 }
 
 template <class V, bool Centred>
-HEED_INLINE void scale_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
+HEED_INLINE void scale_norm_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
   const auto load = [](const float *p) HEED_INLINED { return V::load(p); };
   const auto store = [](float *p, typename V::reg r) HEED_INLINED { V::store(p, r); };
   constexpr int wide = elements_at_once<V>;
@@ -147,7 +147,7 @@ HEED_INLINE float norm_weight_at(const norm_rows &b, int32_t i) {
 }
 // Without vectors no operation is free.
 template <class V, bool Centred>
-HEED_INLINE void scale_one_lane(const norm_rows &b, means_of_rows mean, const float *factor) {
+HEED_INLINE void scale_norm_one_lane(const norm_rows &b, means_of_rows mean, const float *factor) {
   for (int32_t r = 0; r < b.n_rows; r++) {
     const float *const x = b.x + r * b.x_stride;
     float *const y = b.y + r * b.y_stride;
@@ -203,11 +203,11 @@ static HEED_NOINLINE void norm_around(const norm_rows &rows, means_of_rows mean)
   });
   each_eight<V>(b.n_rows, [&](int32_t r) HEED_INLINED { factor[r] = inverse_root(factor[r], n, b.eps); });
   if constexpr (V::lanes == 1)
-    scale_one_lane<V, Centred>(b, mean, factor);
+    scale_norm_one_lane<V, Centred>(b, mean, factor);
   else if (are_long_rows<V>(b))
     scale_long_rows<V, Centred>(b, mean, factor);
   else
-    scale_rows<V, Centred>(b, mean, factor);
+    scale_norm_rows<V, Centred>(b, mean, factor);
 }
 
 template <class V, bool Centred>
