@@ -148,7 +148,7 @@ void check_layer_tokens(checker &check, const heed_int_layer &layer, int32_t n) 
   check.require(s.n_sequences == 1, HEED_SHAPE_MISMATCH, HEED_ARG_N_SEQUENCES);
   check_fit(check, s, layer.n_kv_heads, layer.head_dim, layer.head_dim, layer.k_zero, layer.v_zero);
   check.require(layer.causal == 1, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
-  if (check.ok() && !is_ring(s)) check_room(check, cache, 0, n);
+  if (check.ok() && !is_ring(s)) check_int_room(check, cache, 0, n);
 }
 
 void store_tokens(const heed_int_cache &cache, int32_t begin, int32_t n, const int8_t *k, const int8_t *v) {
@@ -158,7 +158,7 @@ void store_tokens(const heed_int_cache &cache, int32_t begin, int32_t n, const i
   store_rows(cache, 0, begin, n, {k, s.head_dim, k_row, nullptr, 0}, {v, s.v_dim, v_row, nullptr, 0}, write_bytes);
 }
 
-void count_layer_tokens(const heed_int_cache &cache, int32_t n) { count_tokens(cache, 0, n); }
+void count_layer_tokens(const heed_int_cache &cache, int32_t n) { count_int_tokens(cache, 0, n); }
 
 constexpr heed_int_cache_code of_int_cache = {check_cached_int_call, cached_head_of, check_layer_tokens, store_tokens,
                                               count_layer_tokens};

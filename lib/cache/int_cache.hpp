@@ -32,7 +32,7 @@ struct int_cache_rows {
 };
 int32_t int_slots_of(const heed_int_cache_shape &s);
 ring_shape int_ring_of(const heed_int_cache_shape &s);
-size_t bytes_of(const heed_int_cache_shape &s);  // 0 if they do not fit a size_t
+size_t int_cache_bytes_of(const heed_int_cache_shape &s);  // 0 if they do not fit a size_t
 int_cache_rows int_cache_rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head);
 
 // New rows of keys or of values, of int8 or of floats, and how one of them becomes bytes.
@@ -52,8 +52,8 @@ void write_bytes(const new_rows &rows, ptrdiff_t at, int32_t head, int32_t dim, 
 void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, int32_t n, const new_rows &k,
                 const new_rows &v, write_row write);
 // Room for n more tokens of a sequence? Numbers there are: all rings are small enough to number their keys anew in time.
-void check_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n);
-void count_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n);
+void check_int_room(checker &check, const heed_int_cache &cache, int32_t sequence, int32_t n);
+void count_int_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n);
 
 bool is_of_int_shape(const int_cache_header &h, const heed_int_cache_shape &s);
 void check_int_cache(checker &check, const heed_int_cache *cache,
@@ -62,7 +62,7 @@ void check_int_cache(checker &check, const heed_int_cache *cache,
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
                       const new_rows &v, int32_t n, size_t number_bytes);
 // For heed_int_cache_init and heed_int_cache_load: the arguments, and the handle that they make.
-heed_status check_new_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
+heed_status check_new_int_cache(const heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory);
 void make_int_handle(heed_int_cache *cache, const heed_int_cache_shape &shape, void *buffer);
 
 // What a call reads of one sequence and head.

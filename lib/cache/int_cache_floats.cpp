@@ -45,6 +45,6 @@ heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t sequence, h
   of_k.zero_point = cache->shape.k_zero;
   of_v.zero_point = cache->shape.v_zero;
   store_rows(*cache, sequence, 0, n, of_k, of_v, quantize_row);
-  count_tokens(*cache, sequence, n);
+  count_int_tokens(*cache, sequence, n);
   return HEED_OK;
 }

@@ -15,12 +15,12 @@ bool is_intact_int_cache(const heed_int_cache_shape &shape, const void *buffer, 
   swapped = h.magic == __builtin_bswap32(int_cache_magic);
   if (swapped) swap_bytes(&h, int_header_words, 4);
   return is_of_int_shape(h, shape) && h.sealed == 1 &&
-         h.checksum == checksum_of(buffer, bytes_of(shape), int_checksum_at);
+         h.checksum == checksum_of(buffer, int_cache_bytes_of(shape), int_checksum_at);
 }
 
 void seal_cache(const heed_int_cache &cache) {
   int_header_of(cache).sealed = 1;
-  int_header_of(cache).checksum = checksum_of(cache.buffer, bytes_of(cache.shape), int_checksum_at);
+  int_header_of(cache).checksum = checksum_of(cache.buffer, int_cache_bytes_of(cache.shape), int_checksum_at);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ heed_status heed_int_cache_save(heed_int_cache *cache) {
 }
 
 heed_status heed_int_cache_load(heed_int_cache *cache, const heed_int_cache_shape *shape, heed_memory memory) {
-  const heed_status status = check_new_cache(cache, shape, memory);
+  const heed_status status = check_new_int_cache(cache, shape, memory);
   if (status != HEED_OK) return status;
   bool swapped;
   if (!is_intact_int_cache(*shape, memory.data, swapped)) return HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);

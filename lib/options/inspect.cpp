@@ -40,7 +40,7 @@ void insert_largest(const largest &list, int32_t k, float weight, int32_t key) {
 }
 
 // Weights go where they are wanted, row by row in ascending order.
-void inspect_tile(const tile &t, const key_block &b) {
+void inspect_block(const tile &t, const key_block &b) {
   const call_rule &rule = rule_of(t);
   const stream &s = *t.s;
   const bool by_key = t.lanes_are_queries;
@@ -106,7 +106,7 @@ void check_column_sums(checker &check, const heed_attention &call, const void *o
 void bind_pass(call_rule &rule) {
   rule.inspect = inspect_tile;
   rule.weights = steps_of(rule)->weights;
-  rule.look = inspect_tile;
+  rule.look = inspect_block;
 }
 void bind_column_sums(call_rule &rule, const heed_attention &, const void *object) {
   rule.column_sums = static_cast<const heed_column_sums *>(object);

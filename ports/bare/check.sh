@@ -56,8 +56,8 @@ functions() { # functions PROGRAM: their names without arguments, one a line
 }
 functions heed_device >"$build/functions"
 functions heed_no_options >"$build/functions_without"
-for name in softcap_block alibi_block mask_boolean mask_additive add_visible values_are_finite add_sinks weigh_block range_of_entry \
-  write_lse inspect_tile resume suspend apply_rule finish_kept score_narrow place_typed finish_narrow \
+for name in softcap_block alibi_block mask_boolean mask_additive add_visible add_visible_values values_are_finite add_sinks weigh_block range_of_entry \
+  write_lse inspect_tile resume_partial suspend apply_rule finish_kept score_narrow place_typed finish_narrow \
   place_cached check_tokens append_rows run_rope; do
   grep -qx $name "$build/functions" || fail "heed_device has no function $name: what is it called now?"
   ! grep -qx $name "$build/functions_without" || fail "a program without options, caches and rope links $name"

@@ -25,12 +25,12 @@ BEGIN {
   holds["check_and_append"] = "^check_and_append_rows$"
   # The hooks of a rule, in the order in which a call comes to them.
   holds["place"] = "^place_stream$"; holds["place_cached"] = "^place_cached$"; holds["place_typed"] = "^place_typed$"
-  holds["put_out"] = "^put_out$"; holds["range"] = "^range_of_entry$"; holds["open"] = "^open_narrow$"; holds["resume"] = "^resume$"; holds["sees"] = "^sees$"
+  holds["put_out"] = "^put_out$"; holds["range"] = "^range_of_entry$"; holds["open"] = "^open_narrow$"; holds["resume"] = "^resume_partial$"; holds["sees"] = "^sees_key$"
   holds["score"] = "^score_(stored|narrow)$"; holds["score_keys"] = "^score_stored$"; holds["apply"] = "^apply_rule$"
   holds["keep"] = "^(scalar )?keep$"; holds["softcap"] = "^softcap_block$"; holds["alibi"] = "^alibi_block$"
   holds["mask"] = "^mask_(boolean|additive)$"; holds["values_are_finite"] = "^values_are_finite$"
-  holds["weights"] = "^weigh_block$"; holds["look"] = "^look$"; holds["add"] = "^add_stored$"; holds["hides"] = "^hides$"
-  holds["add_visible"] = "^add_visible of a mask$"; holds["add_not_hidden"] = "^add_visible of a kernel$"
+  holds["weights"] = "^weigh_block$"; holds["look"] = "^inspect_block$"; holds["add"] = "^add_stored$"; holds["hides"] = "^hides_key$"
+  holds["add_visible"] = "^add_visible$"; holds["add_not_hidden"] = "^add_visible_values$"
   holds["sinks"] = "^add_sinks$"; holds["log_sum_exp"] = "^write_lse$"; holds["suspend"] = "^suspend$"
   holds["inspect"] = "^inspect_tile$"
   holds["finish_wide"] = "^(scalar )?finish(_one_lane)?$"; holds["finish_rows"] = "^((scalar )?finish(_one_lane)?|finish_narrow)$"
@@ -45,10 +45,10 @@ BEGIN {
   # Integers.
   holds["project"] = "^(int_)?project$"; holds["project_floats"] = "^int_project_floats$"
   holds["row"] = "^(add_int|multiply_int|rescale|lookup|norm)_row$"; holds["run"] = "^run_(keys|piece)$"
-  holds["code->check_call"] = "^check_call$"; holds["code->cached"] = "^cached$"; holds["code->check_tokens"] = "^check_layer_tokens$"
+  holds["code->check_call"] = "^check_cached_int_call$"; holds["code->cached"] = "^cached_head_of$"; holds["code->check_tokens"] = "^check_layer_tokens$"
   holds["code->store"] = "^store_tokens$"; holds["code->count"] = "^count_layer_tokens$"; holds["write"] = "^(write_bytes|quantize_row)$"
   # What a caller gives, tasks and self-tests.
-  holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu|tanh|sigmoid)$"
+  holds["norm"] = holds["qk_norm"] = "^heed_(int_)?(rms|layer|l2)_norm(_plus_one)?$"; holds["activation"] = "^heed_(gelu|gelu_tanh|silu|relu|tanh|sigmoid)$"
   holds["executor->run"] = "^run_guarded$"; holds["task"] = "_task$"
   holds["features[i].run"] = "^run_(all_activations|caches|formats|norms|options|packed_weights|projections|ropes|sums)$"
 }
@@ -87,8 +87,6 @@ FILENAME == ARGV[2] { # OFFSET TYPE SYMBOL, below the name of a section
   name = $0; sub(/.*title: "/, "", name); sub(/".*/, "", name); sub(/.*:/, "", name)
   text = $0; sub(/.*label: "/, "", text); sub(/\\n.*/, "", text); plain_of[name] = text ~ /PLAIN = true/
   gsub(/\{anonymous\}/, "", text); sub(/<lambda.*/, "", text); sub(/\(.*/, "", text); sub(/.*[: ]/, "", text)
-  if (text == "add_visible") text = text (name ~ /add_visibleI[hf]E/ ? " of a mask" : " of a kernel")
-  if (text == "attend" && name ~ /attention_pass/) text = "attend of a layer"
   if (name ~ /_16scalar/) text = "scalar " text
   if (match($0, /[0-9]+ bytes/)) { frame[name] = substr($0, RSTART, RLENGTH - 6) + 0; base[name] = text }
   if ($0 ~ /dynamic/) error(name " has a frame whose size is not known")
@@ -176,7 +174,7 @@ function frame_of(name) { return name in frame ? frame[name] : pushed[name] }
 function depth(name,   list, n, i, d, most, task, last) {
   if (name in known) return known[name]
   if (is_left_out(name)) return known[name] = 0
-  if (PLAIN && base[name] ~ /^(run_threaded|check_with_options|run_ruled|run_ruled_tile)$/) return known[name] = 0
+  if (PLAIN && base[name] ~ /^(run_threaded|check(_layer|_transformer)?_with_options|run_ruled|run_ruled_tile)$/) return known[name] = 0
   if (name in busy) { error(name " calls itself"); return 0 }
   busy[name] = 1
   most = frame_of(name)
