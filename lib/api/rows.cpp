@@ -33,10 +33,6 @@ HEED_NOINLINE heed_status check_two_inputs(const heed_matrix &a, heed_argument a
   return check.finish();
 }
 
-norm_rows norm_of(const heed_matrix &x, const float *weight, const float *bias, float eps, const heed_matrix_out &y) {
-  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, x.n_rows, x.dim, rms_kind::plain};
-}
-
 heed_status check_activation(const heed_matrix &x, const heed_matrix &up, const heed_matrix_out &y,
                              const heed_executor *executor) {
   const heed_matrix *const given = up.data ? &up : nullptr;
@@ -59,9 +55,7 @@ HEED_NOINLINE heed_status check_norm(const heed_matrix &x, const float *weight, 
 
 static void run_rms_norm(kernel_handle k, rms_kind kind, const heed_matrix &x, const float *weight, const float *bias,
                          float eps, const heed_matrix_out &y, const heed_executor *executor) {
-  norm_rows rows = norm_of(x, weight, bias, eps, y);
-  rows.kind = kind;
-  run_rows(row_steps_of(k)->rms_norm, rows, work_of_rms_norm, executor);
+  run_rows(row_steps_of(k)->rms_norm, norm_rows_of(kind, x, weight, bias, eps, y), work_of_rms_norm, executor);
 }
 
 }  // namespace heed
@@ -95,7 +89,8 @@ heed_status heed_layer_norm(heed_matrix x, const float *weight, const float *bia
   const heed_status status = heed::check_norm(x, weight, bias, eps, y, executor);
   if (status == HEED_OK)
     heed::run_rows(heed::row_steps_of(heed_front_door::kernel(executor))->layer_norm,
-                   heed::norm_of(x, weight, bias, eps, y), heed::work_of_layer_norm, executor);
+                   heed::norm_rows_of(heed::rms_kind::plain, x, weight, bias, eps, y), heed::work_of_layer_norm,
+                   executor);
   return status;
 }
 

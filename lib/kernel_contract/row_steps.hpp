@@ -23,14 +23,8 @@ struct norm_rows {
   float *y;
   ptrdiff_t y_stride;
   int32_t n_rows, dim;
-  rms_kind kind;  // of RMS norm
-  // What the sum of squares is divided by. The conversion stands behind the choice, since GNU as takes a conditional one
-  // of a Cortex-M55, vcvtne, for the instruction vcvtn.
-  float divisor() const {
-    int32_t n = dim;
-    if (kind == rms_kind::l2) n = 1;
-    return static_cast<float>(n);
-  }
+  int32_t divisor;  // of a sum of squares: dim, or 1
+  bool plus_one;    // the weight is 1 + weight
 };
 
 // The number from which a mean is measured: near it, however large it is, and no outlier unless two of the three are.

@@ -47,9 +47,7 @@ inline heed_status run_norm(kernel_handle k, heed_norm *norm, const heed_matrix 
 #ifndef HEED_SINGLE
   const own_norm own = own_norm_of(*row_steps_of(k), norm);
   if (own.step) {
-    const rms_kind kind = rms_kind_of(norm);
-    run_rows(own.step, {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, y.n_rows, y.dim, kind}, own.work,
-             executor);
+    run_rows(own.step, norm_rows_of(rms_kind_of(norm), x, weight, bias, eps, y), own.work, executor);
     return HEED_OK;
   }
 #endif

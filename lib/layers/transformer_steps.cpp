@@ -27,7 +27,7 @@ norm_weights post_norm(const heed_transformer_layer &l, sublayer s) {
 HEED_NOINLINE heed_status normalise(const some_rows &r, const heed_matrix &x, norm_weights w,
                                     const heed_matrix_out &y) {
   if (r.norm) {
-    r.norm({x.data, x.row_stride, w.weight, w.bias, r.layer->eps, y.data, y.row_stride, y.n_rows, y.dim, r.kind});
+    r.norm(norm_rows_of(r.kind, x, w.weight, w.bias, r.layer->eps, y));
     return HEED_OK;
   }
   return run_norm(r.k, r.layer->norm, x, w.weight, w.bias, r.layer->eps, y, r.executor);

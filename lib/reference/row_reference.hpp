@@ -18,13 +18,15 @@ union word {
 
 // -------------------------------------------------------------------------------------------------------- norms
 
-float inverse_root(const norm_rows &b, float sum) { return reciprocal_or_zero(square_root(sum / b.divisor() + b.eps)); }
+float inverse_root(const norm_rows &b, float sum) {
+  return reciprocal_or_zero(square_root(sum / static_cast<float>(b.divisor) + b.eps));
+}
 
 void scale_row(const norm_rows &b, const float *x, float *y, float pivot, float rest, float factor) {
   for (int32_t i = 0; i < b.dim; i++) {
     y[i] = ((x[i] - pivot) - rest) * factor;
     float weight = at_or_zero(b.weight, i);
-    if (b.kind == rms_kind::plus_one) weight = 1.0f + weight;
+    if (b.plus_one) weight = 1.0f + weight;
     if (b.weight && b.bias)
       y[i] = multiply_add(y[i], weight, b.bias[i]);
     else if (b.weight)

@@ -31,11 +31,11 @@ HEED_NOINLINE void run_norms(kernel_handle k, float *buffer, comparison &result)
     fill(bias, dim, 2);
     for (int32_t i = 0; i < dim; i++) x[3 * dim + i] = 0.0f;
     if (dim != 71) x[3 * dim + dim / 2] = negative_infinity;
-    norm_rows rows = {x, dim, weight, bias, 1e-5f, y, dim, 4, dim, rms_kind::plain};
+    norm_rows rows = {x, dim, weight, bias, 1e-5f, y, dim, 4, dim, dim, false};
     if (dim == 5) rows.bias = nullptr, rows.eps = 0.0f;
     (row_steps_of(k)->*step)(rows);
     result.add(y, 4 * dim);
-    (row_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim, rms_kind::plain});
+    (row_steps_of(k)->*step)({x, dim, nullptr, bias, 1e-5f, x, dim, 3, dim, dim, false});
     result.add(x, 3 * dim);
   }
 }

@@ -6,6 +6,14 @@
 
 namespace heed {
 
+inline norm_rows norm_rows_of(rms_kind kind, const heed_matrix &x, const float *weight, const float *bias, float eps,
+                              const heed_matrix_out &y) {
+  int32_t divisor = x.dim;
+  if (kind == rms_kind::l2) divisor = 1;
+  const bool plus_one = kind == rms_kind::plus_one;
+  return {x.data, x.row_stride, weight, bias, eps, y.data, y.row_stride, y.n_rows, y.dim, divisor, plus_one};
+}
+
 HEED_INLINE norm_rows rows_from(norm_rows rows, int32_t begin, int32_t n) {
   rows.x += begin * rows.x_stride;
   rows.y += begin * rows.y_stride;

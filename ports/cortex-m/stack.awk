@@ -165,7 +165,7 @@ function task_of(from,   n, i, list, most, d, best) {
   return most
 }
 function guard(   i, bytes) { # frames between a call's executor and its tasks
-  for (i in base) if (base[i] ~ /^run_(on|guarded)$/) bytes += frame[i]
+  for (i in base) if (base[i] ~ /^run_(tasks_on|guarded)$/) bytes += frame[i]
   return bytes
 }
 # A function that ends with a call may leave its frame first and jump.
@@ -182,7 +182,7 @@ function depth(name,   list, n, i, d, most, task, last) {
   for (i = 1; i < n; i++) {
     d = depth(list[i])
     last = list[i]
-    if (base[last] ~ /^run_(tasks|on)$/ && (task = task_of(name) + guard() + (base[last] == "run_tasks" ? frame[last] : 0)) > d) {
+    if (base[last] ~ /^run_tasks(_on)?$/ && (task = task_of(name) + guard() + (base[last] == "run_tasks" ? frame[last] : 0)) > d) {
       d = task
       last = chosen
     }

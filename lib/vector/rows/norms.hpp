@@ -75,7 +75,7 @@ template <class V, bool Centred, int N, class Load, class Store>
 HEED_INLINE void scale_columns(const norm_rows &b, means_of_rows mean, const float *factor, int32_t i, Load load,
                                Store store) {
   typename V::reg weight[N], bias[N];
-  const float added = b.kind == rms_kind::plus_one ? 1.0f : -0.0f;
+  const float added = b.plus_one ? 1.0f : -0.0f;
   const typename V::reg to_weight = V::set(added);
   HEED_UNROLL for (int u = 0; u < N; u++) {
     weight[u] = b.weight ? V::add(load(b.weight + i + u * V::lanes), to_weight) : V::set(1.0f);
@@ -119,7 +119,7 @@ HEED_INLINE bool are_long_rows(const norm_rows &b) {
 template <class V, bool Centred>
 HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const float *factor) {
   const float *const weight = b.weight, *const bias = b.bias, *x = b.x;
-  const float added = b.kind == rms_kind::plus_one ? 1.0f : -0.0f;
+  const float added = b.plus_one ? 1.0f : -0.0f;
   const typename V::reg to_weight = V::set(added);
   float *y = b.y;
   for (int32_t r = 0; r < b.n_rows; r++, x += b.x_stride, y += b.y_stride) {
@@ -143,7 +143,7 @@ HEED_INLINE void scale_long_rows(const norm_rows &b, means_of_rows mean, const f
 }
 
 HEED_INLINE float norm_weight_at(const norm_rows &b, int32_t i) {
-  return b.kind == rms_kind::plus_one ? 1.0f + b.weight[i] : b.weight[i];
+  return b.plus_one ? 1.0f + b.weight[i] : b.weight[i];
 }
 // Without vectors no operation is free.
 template <class V, bool Centred>
@@ -192,7 +192,7 @@ HEED_INLINE void sums_of_rows(const norm_rows &b, float *out, StepOf step_of) {
 template <class V, bool Centred>
 static HEED_NOINLINE void norm_around(const norm_rows &rows, means_of_rows mean) {
   const norm_rows b = rows;  // no store of a register can change it
-  const float n = b.divisor();
+  const float n = static_cast<float>(b.divisor);
   float factor[most_rows_abreast<V>];
   sums_of_rows<V>(b, factor, [=](int32_t r) HEED_INLINED {
     const auto distance = distance_in_row<V, Centred>(mean, r);
