@@ -220,7 +220,7 @@ TEST_P(rows_bits, a_token_is_rotated_by_its_position_alone) {
     const int32_t t = r.between(0, all.n - 1), h = r.between(0, all.n_heads - 1);
     const size_t at = (size_t(h) * all.n + size_t(t)) * size_t(all.head_dim);
     rope_problem one = all;
-    one.n = one.n_heads = 1, one.positions.clear(), one.position = all.position_of(t);
+    one.n = one.n_heads = 1, one.positions.clear(), one.position = all.position_of(t, 0);
     one.x = part_of(all.x, at, size_t(all.head_dim));
     EXPECT_TRUE(same_bits(part_of(y, at, size_t(all.head_dim)), run_rope(one))) << all.text();
     one.rotary_dim = one.head_dim = all.turned();  // without the elements that are not turned

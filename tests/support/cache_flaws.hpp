@@ -121,7 +121,10 @@ inline std::vector<rope_flaw> rope_flaws(int32_t dim) {
           {"factor 0", [](R &r) { r.factor = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_FACTOR},
           {"factor 2^17", [](R &r) { r.factor = 0x1p17f; }, HEED_OUT_OF_RANGE, HEED_ARG_FACTOR},
           {"frequencies misaligned", [](R &r) { r.inverse_frequencies = misaligned(&r.base); }, HEED_MISALIGNED,
-           HEED_ARG_FREQUENCIES}};
+           HEED_ARG_FREQUENCIES},
+          {"n_axes -1", [](R &r) { r.n_axes = -1; }, HEED_OUT_OF_RANGE, HEED_ARG_N_AXES},
+          {"n_axes 5", [](R &r) { r.n_axes = HEED_ROPE_MAX_AXES + 1; }, HEED_OUT_OF_RANGE, HEED_ARG_N_AXES},
+          {"no axes", [](R &r) { r.n_axes = 2, r.axes = nullptr; }, HEED_NULL_POINTER, HEED_ARG_AXES}};
 }
 
 // Two sequences of a few tokens each.

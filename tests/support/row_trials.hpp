@@ -121,7 +121,7 @@ class rows_trial : public matrix_trial {
 
 // ------------------------------------------------------------------------------------------------ rotary embedding
 
-// How to turn heads of so many floats, at least 2.
+// How to rotate heads of so many floats, at least 2.
 inline rope_problem random_rope(random_source &r, int32_t head_dim) {
   rope_problem p;
   p.head_dim = head_dim;
@@ -145,6 +145,11 @@ inline heed_rope rope_from(const rope_problem &p) {
 }
 inline heed_rope place_rope(const rope_problem &p, stage *memory) {
   heed_rope rope = rope_from(p);
+  if (p.n_axes > 1) {
+    uint8_t *const axes = memory->inputs<uint8_t>(p.axes.size());
+    std::copy(p.axes.begin(), p.axes.end(), axes);
+    rope.n_axes = p.n_axes, rope.axes = axes;
+  }
   if (p.inverse_frequencies.empty()) return rope;
   float *const frequencies = memory->inputs<float>(p.inverse_frequencies.size());
   std::copy(p.inverse_frequencies.begin(), p.inverse_frequencies.end(), frequencies);
@@ -174,7 +179,10 @@ class rope_trial : public trial {
     p.n_heads = regular ? 2 : r.between(1, 4);
     p.n = large ? 700000 / (p.n_heads * p.head_dim) + 2 : r.size(regular ? 2 : 1, 30);
     p.position = r.chance(70) ? r.between(-100, 5000) : static_cast<int32_t>(r.next()) / 2;
-    for (int32_t i = r.chance(40) ? p.n : 0; i > 0; --i)
+    if (r.chance(30)) p.n_axes = r.between(2, HEED_ROPE_MAX_AXES);
+    for (int32_t i = p.n_axes > 1 ? p.turned() / 2 : 0; i > 0; --i)
+      p.axes.push_back(static_cast<uint8_t>(r.between(0, p.n_axes - 1)));
+    for (int32_t i = r.chance(40) ? p.n * p.n_axes : 0; i > 0; --i)
       p.positions.push_back(r.chance(80) ? r.between(-100, 5000) : static_cast<int32_t>(r.next()));
     p.x = any_floats(r, size_t(p.n) * size_t(p.n_heads) * size_t(p.head_dim));
     const placement to = random_placement(r, 1, p.n_heads, p.n, p.head_dim);
@@ -210,7 +218,7 @@ class rope_trial : public trial {
       for (int32_t i = 0; i < p.turned() / 2; ++i) {
         const size_t first = size_t(row) * size_t(p.head_dim) + size_t(p.first_of(i)),
                      second = size_t(row) * size_t(p.head_dim) + size_t(p.second_of(i));
-        const int32_t position = p.position_of(row % p.n);
+        const int32_t position = p.position_of(row % p.n, i);
         const long double angle = std::remainder(frequency_of(p, i) * position, 2 * M_PIl), a = p.factor * p.x[first],
                           b = p.factor * p.x[second];
         const double size = std::hypot(double(a), double(b));

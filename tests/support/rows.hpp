@@ -86,20 +86,26 @@ inline matrix run_norm(heed_norm *f, const matrix &x, const std::vector<float> &
 // Rotary embedding of x (n, n_heads, head_dim), which has the placement `from`; the result as plain rows.
 struct rope_problem {
   int32_t n = 1, n_heads = 1, head_dim = 2, position = 0;
-  std::vector<int32_t> positions;  // empty: from `position` on
+  std::vector<int32_t> positions;  // (n, n_axes); empty: from `position` on
+  std::vector<uint8_t> axes;       // of each pair; empty: one axis
+  int32_t n_axes = 1;
   std::vector<float> inverse_frequencies;
   int32_t style = HEED_ROPE_INTERLEAVED, rotary_dim = 0;
   float base = 10000, scale = 1, factor = 1;
   std::vector<float> x;  // (n_heads, n, head_dim)
 
   int32_t turned() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
-  int32_t position_of(int32_t t) const { return positions.empty() ? position + t : positions[size_t(t)]; }
+  int32_t position_of(int32_t t, int32_t pair) const {
+    const int32_t axis = axes.empty() ? 0 : axes[size_t(pair)];
+    return positions.empty() ? position + t : positions[size_t(t * n_axes + axis)];
+  }
   // Where the elements of pair i lie.
   int32_t first_of(int32_t i) const { return style == HEED_ROPE_INTERLEAVED ? 2 * i : i; }
   int32_t second_of(int32_t i) const { return style == HEED_ROPE_INTERLEAVED ? 2 * i + 1 : i + turned() / 2; }
   std::string text() const {
     return std::to_string(n) + " tokens, " + std::to_string(n_heads) + " heads of " + std::to_string(head_dim) + ", " +
-           std::to_string(turned()) + " turned, style " + std::to_string(style);
+           std::to_string(turned()) + " turned, style " + std::to_string(style) + ", " + std::to_string(n_axes) +
+           " axes";
   }
 };
 
@@ -115,6 +121,7 @@ inline heed_rope rope_of(const rope_problem &p) {
   EXPECT_EQ(heed_rope_init(&rope, p.style), HEED_OK);
   rope.rotary_dim = p.rotary_dim, rope.base = p.base, rope.scale = p.scale, rope.factor = p.factor;
   rope.inverse_frequencies = fenced_copy(slot_k, p.inverse_frequencies);
+  if (p.n_axes > 1) rope.n_axes = p.n_axes, rope.axes = p.axes.data();
   return rope;
 }
 
