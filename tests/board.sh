@@ -27,11 +27,30 @@ build_board() {
   board=$(sed -n 's/^HEED_BOARD:[A-Z]*=//p' "$build/CMakeCache.txt")
 }
 
+# large_board: code for a Cortex-M0+ runs on the board of the M3, for QEMU's micro:bit has 16 KB of RAM. $board is its folder,
+# or empty: the preset's board.
+large_board() {
+  board=''
+  [ "$core" = m0plus ] || return 0
+  board=$build/mps2-an385-m0plus
+  mkdir -p "$board"
+  sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
+  cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
+}
+
 # run_board PROGRAM ARGUMENT...
 run_board() {
   program=$1
   shift
   sh "$source/ports/bare/qemu.sh" "$board" "$build/ports/$family/$program.elf" "$@"
+}
+
+# refuse TEXT PROGRAM ARGUMENT...: the program fails and says TEXT
+refuse() {
+  text=$1
+  shift
+  ! run_board "$@" >found || fail "took $*"
+  grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
 }
 
 # most_stack FILE: of the lines that programs have printed

@@ -8,15 +8,7 @@ core=$1 compiler=$2 n_tokens=$3 source=$4 build=$5 heed_dreams=$6 dreams_weights
 . "$source/tests/board.sh"
 model_folder HEED_DREAMS "${HEED_DREAMS:-}"
 need_tools
-
-# QEMU's micro:bit has 16 KB of RAM: code for a Cortex-M0+ runs on the board of the M3.
-board=''
-if [ "$core" = m0plus ]; then
-  board=$build/mps2-an385-m0plus
-  mkdir -p "$board"
-  sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
-  cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
-fi
+large_board
 build_board "$board" heed_dreams heed_dreams_small
 cd "$build"
 ln -sfn "$model/model.bin" model.bin # names without blanks for the board's command line
@@ -54,16 +46,10 @@ for prompt in "I dream of" "Why do I"; do
 done
 
 # What is wrong is named.
-refuse() { # refuse TEXT MODEL TOKENIZER N PROMPT
-  text=$1
-  shift
-  ! run_board heed_dreams "$@" >found || fail "took $*"
-  grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
-}
 head -c 100000 model.bin >short.bin
-refuse "shorter or longer than its header says" short.bin tokenizer.bin 8 x
+refuse "shorter or longer than its header says" heed_dreams short.bin tokenizer.bin 8 x
 head -c 1000 tokenizer.bin >short.bin
-refuse "tokenizer's file ends too early" model.bin short.bin 8 x
-refuse "cannot be read" none.bin tokenizer.bin 8 x
-refuse "more than the context has room for" model.bin tokenizer.bin 8 "$(printf 'Q%.0s' $(seq 200))"
+refuse "tokenizer's file ends too early" heed_dreams model.bin short.bin 8 x
+refuse "cannot be read" heed_dreams none.bin tokenizer.bin 8 x
+refuse "more than the context has room for" heed_dreams model.bin tokenizer.bin 8 "$(printf 'Q%.0s' $(seq 200))"
 echo "$core, $compiler: RAM of heed_dreams_small $ram bytes with stack"

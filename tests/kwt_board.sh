@@ -48,14 +48,10 @@ compare f32 "$n_clips"
 compare int8 $((n_clips / 3))
 
 # What is wrong is named.
-refuse() { # refuse TEXT WEIGHTS CLIP
-  ! run_board heed_kwt "$2" "$3" >found || fail "took $2 $3"
-  grep -q "$1" found || { cat found; fail "did not say \"$1\""; }
-}
 clip=clips/$(sed -n '2s/ .*//p' reference.all)
 head -c 800000 int8.bin >short.bin
-refuse "too short or too long" short.bin "$clip"
+refuse "too short or too long" heed_kwt short.bin "$clip"
 { head -c 500000 int8.bin && printf '\125\252' && tail -c +500003 int8.bin; } >damaged.bin
-refuse "weights are damaged" damaged.bin "$clip"
-refuse "cannot be read" none.bin "$clip"
-refuse "cannot be read, or has more than a second" int8.bin int8.bin
+refuse "weights are damaged" heed_kwt damaged.bin "$clip"
+refuse "cannot be read" heed_kwt none.bin "$clip"
+refuse "cannot be read, or has more than a second" heed_kwt int8.bin int8.bin

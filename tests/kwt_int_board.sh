@@ -8,13 +8,7 @@ core=$1 compiler=$2 n_clips=$3 source=$4 build=$5 heed_kwt_int=$6 heed_calibrate
 . "$source/tests/board.sh"
 model_folder HEED_KWT1 "${HEED_KWT1:-}"
 need_tools
-board=''
-if [ "$core" = m0plus ]; then # QEMU's micro:bit has 16 KB of RAM: code for a Cortex-M0+ runs on the board of the M3
-  board=$build/mps2-an385-m0plus
-  mkdir -p "$board"
-  sed 's/HEED_CORE m3/HEED_CORE m0plus/' "$source/ports/cortex-m/boards/mps2-an385/board.cmake" >"$board/board.cmake"
-  cp "$source/ports/cortex-m/boards/mps2-an385/memory.ld" "$board"
-fi
+large_board
 build_board "$board" heed_kwt_int
 cd "$build"
 ln -sfn "$model/clips" clips # names without blanks for the board's command line
@@ -50,13 +44,9 @@ awk -F'"count":' -v code="$code" -v ram="$ram" '
 keeps_to_task_stack heed_kwt_int "$(most_stack found.json)"
 
 # What is wrong is named.
-refuse() { # refuse TEXT WEIGHTS CLIP
-  ! run_board heed_kwt_int "$2" "$3" >found || fail "took $2 $3"
-  grep -q "$1" found || { cat found; fail "did not say \"$1\""; }
-}
 clip=clips/$(sed -n '1s/ .*//p' reference)
 head -c 700000 kwt_int.bin >kwt_int_short.bin
-refuse "too short or too long" kwt_int_short.bin "$clip"
+refuse "too short or too long" heed_kwt_int kwt_int_short.bin "$clip"
 { head -c 500000 kwt_int.bin && printf '\125\252' && tail -c +500003 kwt_int.bin; } >kwt_int_damaged.bin
-refuse "weights are damaged" kwt_int_damaged.bin "$clip"
-refuse "cannot be read, or has more than a second" kwt_int.bin kwt_int.bin
+refuse "weights are damaged" heed_kwt_int kwt_int_damaged.bin "$clip"
+refuse "cannot be read, or has more than a second" heed_kwt_int kwt_int.bin kwt_int.bin

@@ -42,19 +42,13 @@ done
   END { printf "flash %d without the model; RAM of the processor %d without stack\n", flash, ram }'
 
 # What is wrong is named: the file of the last format, cut or changed, and what is none.
-refuse() { # refuse TEXT ARGUMENT...
-  text=$1
-  shift
-  ! run_board heed_speech "$@" >found || fail "took $*"
-  grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
-}
 bad=speech_bad.heed
 head -c 1000000 speech.heed >$bad
-refuse "$bad: the file is truncated" $bad $clip
-refuse "$bad: cannot be read, or is too long" speech.heed $bad
+refuse "$bad: the file is truncated" heed_speech $bad $clip
+refuse "$bad: cannot be read, or is too long" heed_speech speech.heed $bad
 { head -c 9000000 speech.heed && printf damage && tail -c +9000007 speech.heed; } >$bad
-refuse "$bad: the file is damaged: the sum of a tensor differs" $bad $clip
-refuse "$clip: this is not a file of heed_import" $clip $clip
-refuse "none.heed: cannot be read" none.heed $clip
-refuse "tale.wav: cannot be read, or is too long" speech.heed speech_clips/tale.wav
-refuse "usage: heed_speech MODEL CLIP" speech.heed
+refuse "$bad: the file is damaged: the sum of a tensor differs" heed_speech $bad $clip
+refuse "$clip: this is not a file of heed_import" heed_speech $clip $clip
+refuse "none.heed: cannot be read" heed_speech none.heed $clip
+refuse "tale.wav: cannot be read, or is too long" heed_speech speech.heed speech_clips/tale.wav
+refuse "usage: heed_speech MODEL CLIP" heed_speech speech.heed
