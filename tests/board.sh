@@ -53,6 +53,17 @@ refuse() {
   grep -q "$text" found || { cat found; fail "did not say \"$text\""; }
 }
 
+# arithmetic_in FILE: what a program printed, as $arithmetic, and this computer's scalar kernel of it, as $kernel
+arithmetic_in() {
+  arithmetic=$(sed -n 's/.*"arithmetic":"\([^"]*\)".*/\1/p' "$1" | head -n 1)
+  case $arithmetic in
+  fma) kernel=scalar ;;
+  no-fma) kernel=scalar-no-fma ;;
+  integers) kernel='' ;;
+  *) cat "$1" && fail "the program names no arithmetic" ;;
+  esac
+}
+
 # most_stack FILE: of the lines that programs have printed
 most_stack() { sed -n 's/.*"stack_bytes":\([0-9]*\).*/\1/p' "$1" | sort -n | tail -n 1; }
 

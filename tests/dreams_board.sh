@@ -22,9 +22,7 @@ compare() { # compare PROGRAM WEIGHTS CACHE PROMPT
   run_board "$1" "$2" tokenizer.bin "$n_tokens" "$4" >found ||
     { cat found; fail "$1 $2 \"$4\""; }
   result=$(tail -n 1 found)
-  arithmetic=$(echo "$result" | sed -n 's/.*"arithmetic":"\([a-z]*\)".*/\1/p')
-  kernel=scalar
-  [ "$arithmetic" = fma ] || kernel=scalar-no-fma
+  arithmetic_in found
   HEED_ISA=$kernel "$heed_dreams" --bits "--weights=$2" "--cache=$3" "--tokens=$n_tokens" "$model" "$4" >reference ||
     fail "this computer's program"
   [ "$(head -n 1 reference)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"

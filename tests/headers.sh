@@ -192,7 +192,7 @@ static unsigned char of_sample[HEED_SAMPLE_BYTES(8)];
 static unsigned char of_cache[HEED_CACHE_BYTES(8, 1, 1, 3, 3, HEED_INT8)];
 static unsigned char of_ring[HEED_RING_BYTES(8, 1, 2, 1, 1, 3, 3, HEED_F16)];
 static unsigned char of_all[HEED_STACK_BYTES + HEED_SELFTEST_BYTES + HEED_SELFTEST_BOOT_BYTES +
-                            HEED_SELFTEST_FEATURES_BYTES + HEED_ALIGNMENT];
+                            HEED_SELFTEST_FEATURES_BYTES + HEED_ALIGNMENT + HEED_ROPE_MAX_AXES];
 static unsigned char of_partial[HEED_PARTIAL_BYTES(1, 1, 8, 3)];
 static unsigned char of_sequence[HEED_SEQUENCE_BYTES(8, 3)];
 static unsigned char of_weights[HEED_WEIGHTS_PACKED_BYTES(HEED_Q4_0, 40, 20)];

@@ -20,10 +20,8 @@ compare() { # compare FORMAT N: the first N clips
   for clip in $(sed -n "2,$(($2 + 1))s/ .*//p" reference.all); do
     run_board heed_kwt "$1.bin" "clips/$clip" >>found.json || { tail -n 1 found.json; fail "$clip"; }
   done
-  arithmetic=$(sed -n '1s/.*"arithmetic":"\([a-z]*\)".*/\1/p' found.json)
+  arithmetic_in found.json
   if [ "$(head -n 1 reference.all)" != "$arithmetic" ]; then
-    kernel=scalar
-    [ "$arithmetic" = fma ] || kernel=scalar-no-fma
     HEED_ISA=$kernel "$heed_kwt" --bits "--weights=$1.bin" "$model" >reference.all
     [ "$(head -n 1 reference.all)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"
   fi

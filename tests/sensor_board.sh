@@ -22,7 +22,7 @@ no_floats() { # no_floats PROGRAM: neither calls nor instructions
 }
 
 for kind in $kinds; do
-  elf=$folder/heed_sensor_$kind.elf option='' kernel=''
+  elf=$folder/heed_sensor_$kind.elf option=''
   : >found.json
   for name in input input_float_stft; do
     rows=$name.$kind # a file of this build, never a link to the model's own
@@ -34,12 +34,8 @@ for kind in $kinds; do
     fi
     run_board "heed_sensor_$kind" "$rows" >>found.json || { tail -n 1 found.json; fail "$kind, $name"; }
   done
-  arithmetic=$(sed -n '1s/.*"arithmetic":"\([a-z]*\)".*/\1/p' found.json)
-  case $arithmetic in
-  integers) option=--integers && no_floats "$elf" ;;
-  fma) kernel=scalar ;;
-  no-fma) kernel=scalar-no-fma ;;
-  esac
+  arithmetic_in found.json
+  [ "$arithmetic" != integers ] || { option=--integers && no_floats "$elf"; }
   HEED_ISA=$kernel "$heed_sensor" $option --bits "$model" >reference.all
   [ -z "$kernel" ] || [ "$(head -n 1 reference.all)" = "$arithmetic" ] || skip "this computer cannot run the arithmetic to compare with"
   sed -n 's/^input[a-z_]* //p' reference.all >reference

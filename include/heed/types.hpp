@@ -54,7 +54,7 @@ template <class T>
 struct dtype_of<const T> : dtype_of<T> {};
 template <heed_dtype Dtype>
 struct dtype_is {
-  static constexpr heed_dtype value = Dtype;
+  static constexpr heed_dtype value = Dtype;  // the heed_dtype
 };
 template <>
 struct dtype_of<float> : dtype_is<HEED_F32> {};
