@@ -69,6 +69,25 @@ TEST_P(rope_axes, each_pair_has_the_bits_of_its_axis) {
   }
 }
 
+// Axes are bytes: they may begin anywhere, and end where the result begins.
+TEST_P(rope_axes, lie_anywhere) {
+  const floats x = bell_floats(r_, n_tokens * width), expected = by_each_axis(HEED_ROPE_HALVES, x);
+  constexpr size_t before = 2 * pairs / sizeof(float);
+  for (const size_t shift : {size_t{0}, size_t{1}, size_t{pairs} - 1, size_t{pairs}}) {
+    floats memory(before + x.size());
+    uint8_t *const axes = reinterpret_cast<uint8_t *>(memory.data()) + shift;
+    std::copy(axes_, axes_ + pairs, axes);
+    heed_rope rope = this->rope(HEED_ROPE_HALVES);
+    rope.axes = axes;
+    float *const y = memory.data() + before;
+    ASSERT_EQ(heed_rope_apply(&rope, heed_token_major(x.data(), n_tokens, n_heads, head_dim), n_tokens, n_heads,
+                              head_dim, 0, positions_, heed_token_major_out(y, n_tokens, n_heads, head_dim), nullptr),
+              HEED_OK)
+        << shift;
+    EXPECT_TRUE(same_bits(expected, {y, y + x.size()})) << shift;
+  }
+}
+
 // Keys that a cache rotates by the rope's positions are those of heed_rope_apply.
 TEST_P(rope_axes, appends_take_the_positions_of_the_rope) {
   for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8})

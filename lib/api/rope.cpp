@@ -18,7 +18,8 @@ void check_frequency(checker &check, float x, heed_argument argument) {
 void check_axes(checker &check, const heed_rope &rope, int32_t pairs, int32_t n) {
   check.require(rope.n_axes >= 0 && rope.n_axes <= HEED_ROPE_MAX_AXES, HEED_OUT_OF_RANGE, HEED_ARG_N_AXES);
   if (check.ok() && rope.n_axes > 1) {
-    check.array(rope.axes, static_cast<size_t>(pairs), access::read, HEED_ARG_AXES);
+    check.pointer(rope.axes, 1, HEED_ARG_AXES);
+    check.memory(rope.axes, static_cast<size_t>(pairs), access::read, HEED_ARG_AXES);
     for (int32_t i = 0; check.ok() && i < pairs; i++)
       check.require(rope.axes[i] < rope.n_axes, HEED_OUT_OF_RANGE, HEED_ARG_AXES);
   }
