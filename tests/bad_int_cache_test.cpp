@@ -118,7 +118,7 @@ TEST_F(bad_int_cache, shapes) {
   });
   refuses(HEED_OVERLAP, HEED_ARG_CACHE, "in its memory",
           [&] { return heed_int_cache_init(static_cast<heed_int_cache *>(memory_.data), &shape_, memory_); });
-  refuses(HEED_CORRUPT, HEED_ARG_MEMORY, "not sealed", [&] { return heed_int_cache_load(&other, &shape_, memory_); });
+  refuses(HEED_CORRUPT, HEED_ARG_MEMORY, "not saved", [&] { return heed_int_cache_load(&other, &shape_, memory_); });
   EXPECT_EQ(heed_int_cache_bytes(nullptr), 0u);
 }
 
@@ -136,7 +136,7 @@ TEST_F(bad_int_cache, handles_and_memory) {
   handle_refuses(HEED_NULL_POINTER, "no memory", &other);
   other = cache_, other.shape.capacity++;
   handle_refuses(HEED_CORRUPT, "another shape", &other);
-  // The header, but for the seal; then lengths and oldest tokens.
+  // The header, but for the mark of a saved cache; then lengths and oldest tokens.
   int32_t *const words = static_cast<int32_t *>(memory_.data);
   for (int32_t i = 0; i < 12; ++i) {
     words[i] ^= 1;

@@ -69,7 +69,7 @@ TEST_P(cache_bytes, slots_without_tokens_are_neither_read_nor_written) {
   }
 }
 
-// New tokens change the bytes of their rows, the length and the seal, and no other.
+// New tokens change the bytes of their rows, the length and the mark of a saved cache, and no other.
 TEST_P(cache_bytes, a_token_takes_the_bytes_of_its_rows) {
   for (int32_t i = 0; i < repetitions(40); ++i) {
     random_source r(7500 + static_cast<uint64_t>(i));

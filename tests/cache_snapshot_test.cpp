@@ -1,4 +1,4 @@
-// Snapshots of caches: sealed bytes open on either byte order and continue as the cache did; damage is refused.
+// Snapshots of caches: saved bytes load on either byte order and continue as the cache did; damage is refused.
 // SPDX-License-Identifier: MIT
 #include "support/cached_runs.hpp"
 #include "support/data.hpp"
@@ -21,7 +21,7 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
       for (const int32_t sequence : {0, 1})
         ASSERT_EQ(append(&cache_, sequence, random_tokens(r_, shape_, 3 + sequence)), HEED_OK);
   }
-  bytes sealed() {
+  bytes saved_bytes() {
     EXPECT_EQ(heed_cache_save(&cache_), HEED_OK);
     return {buffer_, buffer_ + heed_cache_bytes(&shape_)};
   }
@@ -55,11 +55,11 @@ class snapshots : public ::testing::TestWithParam<int32_t> {
 TEST_P(snapshots, open_and_continue_in_either_byte_order) {
   for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
     make(kind);
-    const bytes saved = sealed();
+    const bytes saved = saved_bytes();
     EXPECT_TRUE(is_sealed_snapshot(saved));
     for (const bytes &snapshot : {saved, in_other_byte_order(shape_, saved)}) {
       ASSERT_EQ(status_name(open(snapshot, shape_)), "HEED_OK");
-      EXPECT_EQ(bytes(other_buffer_, other_buffer_ + saved.size()), saved) << "byte for byte what was sealed";
+      EXPECT_EQ(bytes(other_buffer_, other_buffer_ + saved.size()), saved) << "byte for byte what was saved";
       EXPECT_EQ(other_buffer_[saved.size()], 0xee);
       EXPECT_TRUE(same_bits(attend(&cache_), attend(&other_)));
     }
@@ -75,7 +75,7 @@ TEST_P(snapshots, open_and_continue_in_either_byte_order) {
 TEST_P(snapshots, any_damaged_byte_is_refused) {
   for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
     make(kind);
-    const bytes saved = sealed();
+    const bytes saved = saved_bytes();
     for (bytes snapshot : {saved, in_other_byte_order(shape_, saved)}) {
       for (size_t at = 0; at < snapshot.size(); at += repetitions(100) < 100 ? 7 : 1) {
         const unsigned char good = snapshot[at];
@@ -91,7 +91,7 @@ TEST_P(snapshots, any_damaged_byte_is_refused) {
 
 TEST_P(snapshots, of_another_shape_are_refused) {
   make(HEED_CACHE_RING);
-  const bytes saved = sealed();
+  const bytes saved = saved_bytes();
   for (int32_t heed_cache_shape::*field :
        {&heed_cache_shape::capacity, &heed_cache_shape::pinned, &heed_cache_shape::spare,
         &heed_cache_shape::n_sequences, &heed_cache_shape::n_kv_heads, &heed_cache_shape::head_dim,
@@ -111,7 +111,7 @@ TEST_P(snapshots, of_another_shape_are_refused) {
   EXPECT_EQ(status_name(open(saved, linear)), status_name(damaged));
 }
 
-// A seal is of the bytes as they are.
+// A checksum is of the bytes as they are.
 TEST_P(snapshots, any_change_undoes_the_seal) {
   const std::function<heed_status()> changes[] = {
       [&] { return append(&cache_, 0, random_tokens(r_, shape_, 1)); },
@@ -119,23 +119,23 @@ TEST_P(snapshots, any_change_undoes_the_seal) {
       [&] { return heed_cache_init(&cache_, &shape_, heed_memory_of(buffer_, sizeof buffer_)); }};
   for (const auto &change : changes) {
     make(HEED_CACHE_LINEAR);
-    EXPECT_EQ(open({buffer_, buffer_ + heed_cache_bytes(&shape_)}, shape_), damaged) << "not sealed";
-    sealed();
+    EXPECT_EQ(open({buffer_, buffer_ + heed_cache_bytes(&shape_)}, shape_), damaged) << "not saved";
+    saved_bytes();
     ASSERT_EQ(change(), HEED_OK);
     EXPECT_EQ(open({buffer_, buffer_ + heed_cache_bytes(&shape_)}, shape_), damaged) << "changed";
-    EXPECT_EQ(open(sealed(), shape_), HEED_OK) << "sealed again";
+    EXPECT_EQ(open(saved_bytes(), shape_), HEED_OK) << "saved again";
   }
 }
 
 // What reads only leaves it; so does what is refused.
 TEST_P(snapshots, reading_leaves_the_seal) {
   make(HEED_CACHE_LINEAR);
-  const bytes saved = sealed();
+  const bytes saved = saved_bytes();
   attend(&cache_);
   EXPECT_NE(append(&cache_, 0, random_tokens(r_, shape_, 6)), HEED_OK);
   EXPECT_NE(heed_cache_truncate(&cache_, 0, 9), HEED_OK);
   EXPECT_EQ(heed_cache_length(&cache_, 1), 4);
-  EXPECT_EQ(sealed(), saved);
+  EXPECT_EQ(saved_bytes(), saved);
 }
 
 // Snapshots outlive programs: these bytes may not change while the version in them does not.

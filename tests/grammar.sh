@@ -6,6 +6,7 @@ failed=0
 complain() { echo "FAILED: $*"; failed=1; }
 
 headers=$(ls include/heed/*.h)
+awk 'length > 120 { print FILENAME ":" FNR; wrong = 1 } END { exit wrong }' include/heed/*.h include/heed/*.hpp || complain "a line has more than 120 columns"
 # 2: each struct that has a struct_size has its maker.
 for name in $(cat $headers | tr '\n' ' ' | grep -o 'typedef struct heed_[a-z_]* { *uint32_t struct_size' | sed 's/typedef struct \(heed_[a-z_]*\).*/\1/'); do
   grep -q "${name}_\(default\|of\|init\|init_[a-z]*\|start\)(" $headers || complain "$name has no maker"

@@ -194,6 +194,16 @@ TEST_P(rope_axes_layer, in_pieces) {
   ASSERT_EQ(run_layer(&whole, sizeof memory_), HEED_OK);
   ASSERT_EQ(run_layer(&y, heed_transformer_layer_min_bytes(&t, n_tokens)), HEED_OK);
   EXPECT_TRUE(same_bits(whole, y)) << "with the least memory";
+  for (const int32_t out_rows : {2, -2}) {  // the first rows, or the last ones
+    t.out_rows = out_rows;
+    floats some(2 * width);
+    ASSERT_EQ(heed_transformer_layer_run(&t, heed_matrix_of(x_.data(), n_tokens, width),
+                                         heed_matrix_out_of(some.data(), 2, width), memory(), nullptr),
+              HEED_OK);
+    const auto first = whole.begin() + (out_rows < 0 ? (n_tokens - 2) * width : 0);
+    EXPECT_TRUE(same_bits({first, first + 2 * width}, some)) << out_rows;
+  }
+  t.out_rows = 0;
   for (const int32_t spare : {0, 2}) {
     owned_cache ring(cache_shape(HEED_CACHE_RING, n_tokens, n_heads, head_dim, head_dim, HEED_F32, 0, spare));
     layer_.cache = &ring.cache;

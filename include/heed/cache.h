@@ -107,7 +107,8 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
  * and row_stride are used. If rope is not null, it rotates each key by the position of its token before the key is
- * stored. The positions begin at the length of the sequence, unless the rope brings positions. Here rotary_dim is at most HEED_CACHE_MAX_ROTARY_DIM.
+ * stored. The positions begin at the length of the sequence, or are those of rope->positions. Here rotary_dim is at
+ * most HEED_CACHE_MAX_ROTARY_DIM.
  *
  * A ring never ends: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and
  * column sums, kv_lengths, first_key, and the keys of heed_topk_weights. So when a sequence of a ring has more than

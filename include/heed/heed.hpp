@@ -154,7 +154,8 @@ heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[N
 }
 
 // Attention on arrays (token, head, dim). It is grouped if k and v have fewer heads than q, and cross-attention if they
-// have other rows. It is not causal unless options.causal is true. Options: attention_options, or options<Heads, NQ, NKV>.
+// have other rows. It is not causal unless options.causal is true. Options are attention_options, or options<Heads, NQ,
+// NKV>.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, class Options = attention_options>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const Options &o = {}) noexcept {

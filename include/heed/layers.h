@@ -128,7 +128,8 @@ HEED_API size_t heed_attention_layer_bytes(const heed_attention_layer *layer, in
 
 /* Runs the layer on x (n, model_dim) and writes y (n, out_dim). The rows are one sequence, or those of a batch. With a
  * cache, they are its next n tokens, and their positions begin at its length. Without a cache, they have the positions
- * 0 to n - 1. A rope may bring positions of its own, one row of them for each row of x. The result has the bits of the public functions called one after another.
+ * 0 to n - 1. rope->positions replaces them: row i of it belongs to row i of x. The result has the bits of the public
+ * functions called one after another.
  *
  * Workspace: Afterwards q, k, v and the context of n rows lie at its start, for the caller to read. They lie
  *         in this order, contiguous and token-major. Without wo the context is y, and takes no room here. The rest is

@@ -105,8 +105,9 @@ typedef struct heed_softcap {
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
 /* ALiBi: score += slopes[h] * (j - p), or with symmetric = 1 score -= slopes[h] * |j - p|, for attention in both
- * directions (encoders such as MosaicBERT and Jina BERT). To keys before the query the two are the same. Distances are exact up to 2^24. Each slope is finite, also when multiplied by
- * log2(e), and not subnormal. A slope of 0 switches ALiBi off for its head.
+ * directions (encoders such as MosaicBERT and Jina BERT). To keys before the query the two are the same. Distances are
+ * exact up to 2^24. Each slope is finite, also when multiplied by log2(e), and not subnormal. A slope of 0 switches
+ * ALiBi off for its head.
  * Error: fma rounds, by 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit. So weights are that much less exact in
  * rows that see only far keys. The same holds for an additive mask.
  * Status: NOT_FINITE, OUT_OF_RANGE (subnormal) for ALIBI: one of the slopes; OUT_OF_RANGE for ALIBI (symmetric).

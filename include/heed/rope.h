@@ -25,10 +25,10 @@ typedef struct heed_rope_code heed_rope_code;
  * by scale: it is 1, or less for linear scaling (Chen et al. 2023). base is 10000 in the paper, and larger for long
  * contexts ("NTK" scaling). Use inverse_frequencies for any other scaling (YaRN, Llama 3), and factor where it has one.
  *
- * A token of an image or a video has several positions, such as time, row and column; axes says which of them rotates
- * pair i. M-RoPE with sections of 16, 24 and 24 pairs (Qwen2-VL) has n_axes = 3, and axes of 16 zeros, 24 ones and 24 twos.
- * Layers and heed_cache_append count the tokens by themselves, with equal positions on all axes; positions replaces
- * them. The causal order of attention is always that of the tokens.
+ * A token of an image or a video has several positions, such as time, row and column: n_axes of them. axes[i] says
+ * which of them rotates pair i. M-RoPE with sections of 16, 24 and 24 pairs (Qwen2-VL) has n_axes = 3, and axes of 16
+ * zeros, 24 ones and 24 twos. A layer and heed_cache_append count the tokens by themselves, and use this position on
+ * all axes. If positions is not null, they use it instead. Attention stays causal by the order of the tokens.
  * Source: Su et al. 2021; Peng et al. 2023 (the factor); Wang et al. 2024 (the axes). */
 typedef struct heed_rope {
   uint32_t struct_size; /* sizeof(heed_rope) */
@@ -47,20 +47,19 @@ typedef struct heed_rope {
 /* Makes a rope that rotates all elements of a head, with base 10000, scale 1 and factor 1. */
 HEED_API heed_status heed_rope_init(heed_rope *rope, int32_t style);
 
-/* Rotates the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position + t
- * if positions is null. With several axes, positions is (n, n_axes). A position is any int64, one of positions any
- * int32. rope->positions is not used here. Strides are as in heed_tensor;
- * batch_stride is ignored. A finite pair whose angle is 0 stays as it is, except for the signs of zeros
- * and the factor.
+/* Rotates the rows of x (n, n_heads, head_dim) and writes them to y. Row t has the position positions[t], or position
+ * + t if positions is null. With several axes, positions is (n, n_axes). A position is any int64, one of positions any
+ * int32. rope->positions is not used here. Strides are as in heed_tensor; batch_stride is ignored. A finite pair whose
+ * angle is 0 stays as it is, except for the signs of zeros and the factor.
  * Error: sine and cosine 1.41 u, each element of a pair (a, b) 4 u sqrt(a^2 + b^2), plus the error of the angle. The
  * angle is off by at most 2^-31 radians + |position| * 2^-57 max(1, |frequency|), where |frequency| is |scale| or
  * |scale * inverse_frequency|. u is 2^-24. The angle between two tokens is as exact at large positions: it
- * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|). With a factor other than 1, each element has
- * factor times this error, with 5 u for 4 u.
+ * is off by at most 2^-30 radians + |difference| * 2^-57 max(1, |frequency|). With a factor other than 1, each element
+ * has factor times this error, with 5 u for 4 u.
  * NaN: A NaN makes both elements of its pair NaN. An infinity makes them infinite or NaN. Other pairs do not change.
  * Aliasing: y is x (the same data and strides), or is disjoint from all inputs.
  * Status: SHAPE_MISMATCH for ROTARY_DIM (odd, or more than head_dim); NOT_FINITE, OUT_OF_RANGE for FREQUENCIES: one
- * of them; OUT_OF_RANGE for AXES (not below n_axes), POSITION (position + n beyond int64). */
+ * of them; OUT_OF_RANGE for AXES (one of them is not below n_axes), POSITION (position + n beyond int64). */
 HEED_API heed_status heed_rope_apply(const heed_rope *rope, heed_tensor x, int32_t n, int32_t n_heads, int32_t head_dim,
                                      int64_t position, const int32_t *positions, heed_tensor_out y,
                                      const heed_executor *executor);

@@ -234,7 +234,7 @@ heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
 
 template <class K>
 void append_any(K k, const append_call &c, const heed_rope *rope) {
-  header_of(*c.cache).sealed = 0;
+  header_of(*c.cache).saved = 0;
   for (int32_t t = 0; t < c.n; t++) {
     if (rope)
       keep_rotated_keys(k, c, *rope, t);

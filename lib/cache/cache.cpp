@@ -267,7 +267,7 @@ heed_status heed_cache_reset(heed_cache *cache) {
   const heed_status status = check_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++) states_of(*cache)[i] = {0, 0, 0};
-  header_of(*cache).sealed = 0;
+  header_of(*cache).saved = 0;
   return HEED_OK;
 }
 
@@ -299,6 +299,6 @@ heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t len
   if (only_pinned) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;
-  header_of(*cache).sealed = 0;
+  header_of(*cache).saved = 0;
   return HEED_OK;
 }

@@ -14,7 +14,7 @@ namespace heed {
 struct cache_header {
   uint32_t magic, version;
   int32_t kind, capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype;
-  uint32_t sealed, checksum;
+  uint32_t saved, checksum;
 };
 constexpr uint32_t cache_magic = 0x48454544;  // in the machine's byte order
 // Version 1 had 8 bytes for each sequence. Of one sequence the others are zeros there, so its snapshots are those of now, until

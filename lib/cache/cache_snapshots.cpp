@@ -1,4 +1,4 @@
-// Caches that were saved: sealed by a checksum, opened on a machine of either byte order.
+// Caches that were saved: with a checksum, loaded on a machine of either byte order.
 #include "../checks/checksum.hpp"
 #include "cache.hpp"
 
@@ -7,13 +7,13 @@ namespace {
 
 constexpr size_t header_words = sizeof(cache_header) / 4, checksum_at = offsetof(cache_header, checksum);
 
-// A sealed cache of that shape, in either byte order?
+// A saved cache of that shape, in either byte order?
 bool is_intact(const heed_cache_shape &shape, const void *buffer, bool &swapped) {
   cache_header h;
   __builtin_memcpy(&h, buffer, sizeof h);
   swapped = h.magic == __builtin_bswap32(cache_magic);
   if (swapped) swap_bytes(&h, header_words, 4);
-  return is_of_shape(h, shape) && h.sealed == 1 &&
+  return is_of_shape(h, shape) && h.saved == 1 &&
          h.checksum == checksum_of(buffer, layout_of(shape).bytes, checksum_at);
 }
 
@@ -41,7 +41,7 @@ heed_status heed_cache_save(heed_cache *cache) {
   check_cache(check, cache, access::read);
   if (!check.ok()) return check.status;
   if (states_of(*cache)->taken_back != 0) header_of(*cache).version = cache_version;
-  header_of(*cache).sealed = 1;
+  header_of(*cache).saved = 1;
   header_of(*cache).checksum = checksum_of(cache->buffer, layout_of(cache->shape).bytes, checksum_at);
   return HEED_OK;
 }

@@ -218,7 +218,7 @@ heed_status heed_int_cache_reset(heed_int_cache *cache) {
   const heed_status status = check_int_sequence_index(cache, 0);
   if (status != HEED_OK) return status;
   for (int32_t i = 0; i < cache->shape.n_sequences; i++) int_states_of(*cache)[i] = {0, 0, 0};
-  int_header_of(*cache).sealed = 0;
+  int_header_of(*cache).saved = 0;
   return HEED_OK;
 }
 
@@ -248,6 +248,6 @@ heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int
   if (length == 0) state.taken_back = 0;
   state.length = static_cast<int32_t>(length - state.taken_back);
   if (state.oldest > state.length) state.oldest = state.length;
-  int_header_of(*cache).sealed = 0;
+  int_header_of(*cache).saved = 0;
   return HEED_OK;
 }

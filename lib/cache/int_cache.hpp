@@ -13,7 +13,7 @@ namespace heed {
 struct int_cache_header {
   uint32_t magic, version;
   heed_int_cache_shape shape;
-  uint32_t sealed, checksum;
+  uint32_t saved, checksum;
 };
 constexpr uint32_t int_cache_magic = 0x48454938, int_cache_version = 1;  // in the machine's byte order
 constexpr size_t int_cache_header_bytes = 64;

@@ -55,7 +55,7 @@ void count_int_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n) 
   const int32_t gone = state.length - int_slots_of(cache.shape);
   if (gone > state.oldest) state.oldest = gone;
   if (is_ring(cache.shape)) renumber(state, int_ring_of(cache.shape));
-  int_header_of(cache).sealed = 0;
+  int_header_of(cache).saved = 0;
 }
 
 }  // namespace heed

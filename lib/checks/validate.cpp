@@ -66,7 +66,7 @@ void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff
   memory(data, extent * element_bytes, how, argument);
 }
 
-void checker::array(const void *data, size_t n, access how, heed_argument argument) {
+void checker::words(const void *data, size_t n, access how, heed_argument argument) {
   pointer(data, sizeof(float), argument);
   require(n <= PTRDIFF_MAX / sizeof(float), HEED_OVERFLOW, argument);
   memory(data, n * sizeof(float), how, argument);

@@ -67,8 +67,12 @@ class checker {
   // more.
   void tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim, access how,
               heed_argument argument, size_t element_bytes = sizeof(float));
-  // n numbers of 4 bytes.
-  void array(const void *data, size_t n, access how, heed_argument argument);
+  // n numbers, or structs of numbers, of 4 bytes each.
+  template <class T>
+  void array(const T *data, size_t n, access how, heed_argument argument) {
+    static_assert(alignof(T) == 4, "bytes are checked by pointer() and memory()");
+    words(data, n * (sizeof(T) / 4), how, argument);
+  }
   void matrix(const void *data, int32_t n_rows, int32_t dim, ptrdiff_t stride, access how, heed_argument argument,
               size_t element_bytes = sizeof(float));
   void matrix(const heed_matrix &m, heed_argument argument);
@@ -90,6 +94,7 @@ class checker {
   heed_status finish();
 
  private:
+  void words(const void *data, size_t n, access how, heed_argument argument);
   void object(const void *p, size_t bytes, size_t alignment, access how, heed_argument argument);
 
   range *ranges, *ranges_end;  // of what the call reads and writes

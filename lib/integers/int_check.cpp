@@ -82,7 +82,7 @@ void check_results(checker &check, const heed_int_attention &call, size_t n_rows
   if (!call.values) {
     check_value(check, call.value, HEED_ARG_VALUE);
   } else {
-    check.array(call.values, 2 * static_cast<size_t>(call.n_heads), access::read, HEED_ARG_VALUES);
+    check.array(call.values, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_VALUES);
     for (int32_t h = 0; check.ok() && h < call.n_heads; h++) check_value(check, call.values[h], HEED_ARG_VALUES);
   }
   if (call.sinks) check.array(call.sinks, static_cast<size_t>(call.n_heads), access::read, HEED_ARG_SINKS);

@@ -87,7 +87,7 @@ HEED_NOINLINE heed_status check_int_project(const heed_int_matrix &x, const heed
   check.count(x.dim, HEED_INT_MAX_IN, HEED_ARG_X);
   check_int_weights(check, w, x.dim, HEED_ARG_W);
   if (bias) check.array(bias, static_cast<size_t>(w.n_out), access::read, HEED_ARG_BIAS);
-  check.array(multipliers, 2 * static_cast<size_t>(w.n_out), access::read, HEED_ARG_MULTIPLIERS);
+  check.array(multipliers, static_cast<size_t>(w.n_out), access::read, HEED_ARG_MULTIPLIERS);
   check_int_output(check, y, HEED_ARG_Y);
   check.require(y.n_rows == x.n_rows && y.dim == w.n_out, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   check.executor(executor);

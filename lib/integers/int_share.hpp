@@ -1,4 +1,4 @@
-// Rows or columns for the workers of an executor, as cut_work() of boundary/tasks.hpp does it, without a float.
+// Rows or columns for the workers of an executor, as cut_work() of tasks/tasks.hpp does it, without a float.
 #ifndef HEED_INTEGERS_SHARE_HPP
 #define HEED_INTEGERS_SHARE_HPP
 

@@ -46,7 +46,7 @@ int64_t sigmoid_of_fixed(int64_t x) {
 }
 
 // The normal distribution: (1 + erf(x / sqrt 2)) / 2, by formula 7.1.26 of Abramowitz and Stegun, of error 1.5e-7.
-int64_t normalised(int64_t x) {
+int64_t normal_distribution(int64_t x) {
   constexpr int64_t terms[] = {0,
                                of_real(0.254829592 / 2),
                                of_real(-0.284496736 / 2),
@@ -71,7 +71,7 @@ int64_t inner_of_tanh(int64_t x) {
 
 // The share of x that is left, for |x| < 32.
 int64_t share_of(int32_t activation, int64_t x) {
-  if (activation == HEED_INT_GELU) return normalised(x);
+  if (activation == HEED_INT_GELU) return normal_distribution(x);
   if (activation == HEED_INT_GELU_TANH) return sigmoid_of_fixed(inner_of_tanh(x));
   if (activation == HEED_INT_SILU) return sigmoid_of_fixed(x);
   return x < 0 ? 0 : unit;

@@ -81,7 +81,7 @@ HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
 
 }  // namespace
 
-// n rows of q or k, the first of which is a row of the call.
+// n rows of q or k, from `data` on. The first one is row `row` of the call.
 HEED_NOINLINE void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t n_heads,
                                 int64_t position, int32_t row, int32_t n) {
   const int32_t head_dim = c.layer->head_dim;

@@ -24,7 +24,7 @@ void check_linear(checker &check, const heed_int_projection &l, int32_t n_in, in
   check_int_weights(check, l.w, n_in, argument);
   check.require(l.w.n_out == n_out, HEED_SHAPE_MISMATCH, argument);
   if (check.ok() && l.bias) check.array(l.bias, static_cast<size_t>(n_out), access::read, argument);
-  if (check.ok()) check.array(l.multipliers, 2 * static_cast<size_t>(n_out), access::read, argument);
+  if (check.ok()) check.array(l.multipliers, static_cast<size_t>(n_out), access::read, argument);
   if (check.ok()) check_multipliers(check, l.multipliers, n_out, argument);
 }
 

@@ -96,8 +96,8 @@ heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const 
 // Its attention over these rows, which are in the cache if there is one; without workspace and executor.
 heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r);
 
-// Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope, its frequencies, axes and positions; the cache
-// and its memory; the batch and its lengths.
+// Ranges that the checks below may add: weights, scales and biases; norms of q and k; rope, its frequencies, axes and
+// positions; the cache and its memory; the batch and its lengths.
 constexpr int attention_layer_ranges = 4 * 4 + 4 + 4 + 2 + 2;
 
 void check_attention_shape(checker &check, const heed_attention_layer &layer);

@@ -171,8 +171,8 @@ heed_status check_header(const unsigned char *header, size_t bytes, heed_argumen
   const auto number = [=](packed_word which) { return static_cast<int32_t>(packed_word_at(header, which)); };
   const int32_t version = number(packed_word_version), dtype = number(packed_word_format),
                 n_in = number(packed_word_n_in), n_out = number(packed_word_n_out);
-  if (version != packed_version(dtype) && version != sealed_version) return is(HEED_UNKNOWN_VERSION);
-  const int32_t words = version == sealed_version ? n_packed_words : packed_word_sum;
+  if (version != packed_version(dtype) && version != checksum_version) return is(HEED_UNKNOWN_VERSION);
+  const int32_t words = version == checksum_version ? n_packed_words : packed_word_sum;
   for (int32_t i = packed_mark_bytes + 4 * words; i < packed_header_bytes; i++)
     if (header[i] != 0) return is(HEED_CORRUPT);
   const size_t needed = heed_weights_packed_bytes(dtype, n_in, n_out);
@@ -236,7 +236,7 @@ heed_status heed_weights_add_checksum(heed_memory memory) {
   heed_weights w;
   const heed_status status = check_header(header, memory.bytes, HEED_ARG_MEMORY, w);
   if (status != HEED_OK) return status;
-  put_packed_word(header, packed_word_version, sealed_version);
+  put_packed_word(header, packed_word_version, checksum_version);
   put_packed_word(header, packed_word_sum, packed_checksum_of(header, w));
   return HEED_OK;
 }
@@ -247,7 +247,7 @@ heed_status heed_weights_check(heed_weights w) {
   if (check.ok()) w.code->check(check, w, HEED_ARG_W);
   if (!check.ok()) return check.status;
   const auto *const header = static_cast<const unsigned char *>(w.data) - packed_header_bytes;
-  check.require(packed_word_at(header, packed_word_version) == sealed_version, HEED_UNKNOWN_VERSION, HEED_ARG_W);
+  check.require(packed_word_at(header, packed_word_version) == checksum_version, HEED_UNKNOWN_VERSION, HEED_ARG_W);
   if (check.ok())
     check.require(packed_word_at(header, packed_word_sum) == packed_checksum_of(header, w), HEED_CORRUPT, HEED_ARG_W);
   return check.status;

@@ -29,10 +29,10 @@ enum packed_word {
   packed_word_sum,
   n_packed_words
 };
-// Zero points came with version 2, and the sum of sealed weights with version 3. What has neither is still written as
+// Zero points came with version 2, and a checksum with version 3. What has neither is still written as
 // version 1, which older versions read.
 constexpr int32_t packed_version(int32_t dtype) { return dtype == HEED_UINT8 ? 2 : 1; }
-constexpr int32_t sealed_version = 3;
+constexpr int32_t checksum_version = 3;
 
 // In 64 bits, which hold those of any weights.
 constexpr uint64_t panels_bytes(int32_t dtype, int32_t n_in, int32_t n_out) {
