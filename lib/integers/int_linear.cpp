@@ -6,6 +6,7 @@
 #include "heed/int_products.h"
 #include "int_functions.hpp"
 #include "int_share.hpp"
+#include "../tasks/pieces.hpp"
 
 namespace heed {
 namespace {
@@ -67,7 +68,7 @@ HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *exe
   const int32_t workers = executor->n_workers;
   const uint64_t work =
       static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
-  job.by_rows = b.n_rows >= 8 * workers && (b.n_cols < 128 * workers || b.n_cols <= b.n_rows);
+  job.by_rows = cuts_rows(b.n_rows, b.n_cols, int64_t{b.depth} * b.n_cols, workers);
   job.parts = job.by_rows ? share_rows(b.n_rows, 12, 24, work, executor) : share_rows(b.n_cols, 64, 64, work, executor);
   run_tasks(executor, job.parts.n, run_product_task, &job);
 }

@@ -35,12 +35,16 @@ void product_task(void *context, int32_t index, int32_t) {
 }
 
 // Each piece of rows reads all of w, each piece of columns all of x. Rows stay with a worker from one function to the
-// next, so they are cut where w fits a second-level cache; or where each piece first quantises its rows, which pieces of
-// columns would all do again: of 384 outputs they took 1.3 times as long together.
+// next, so they are cut where w fits a second-level cache.
+inline bool cuts_rows(int32_t n_rows, int32_t n_cols, int64_t weight_bytes, int32_t n_workers) {
+  if (n_rows < 8 * n_workers) return false;
+  return n_cols < 128 * n_workers || n_cols <= n_rows || weight_bytes <= 256 * 1024;
+}
+// They are also cut where each piece first quantises its rows, which pieces of columns would all do again: of 384 outputs
+// they took 1.3 times as long together.
 inline bool cuts_rows(const linear_block &b, int32_t n_workers, bool quantises) {
   if (quantises && b.n_rows >= 12 * n_workers) return true;
-  if (b.n_rows < 8 * n_workers) return false;
-  return b.n_cols < 128 * n_workers || b.n_cols <= b.n_rows || static_cast<int64_t>(b.depth) * b.n_cols <= 65536;
+  return cuts_rows(b.n_rows, b.n_cols, int64_t{4} * b.depth * b.n_cols, n_workers);
 }
 
 template <class P>

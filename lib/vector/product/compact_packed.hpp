@@ -8,9 +8,6 @@
 
 namespace heed {
 
-template <class V>
-constexpr bool takes_words_apart = V::compact &&V::loads_narrow;
-
 // y = bias + x w, or in blocks y += scales * (x w), of ROWS rows and VECS registers of outputs, whose words are int8.
 template <class V, word_kind KIND, int ROWS, int VECS>
 static HEED_NOINLINE void compact_words(const linear_block &b, const word_piece &w) {

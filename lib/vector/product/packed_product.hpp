@@ -1,5 +1,4 @@
-// y = bias + x w with packed weights, or with blocks of scales (rules 22 and 24). Few rows take numbers from the words
-// into registers; many share pieces that are widened once.
+// y = bias + x w with packed weights, or with blocks of scales (rules 22 and 24), in the ways of ways.hpp.
 #ifndef HEED_GENERIC_PACKED_HPP
 #define HEED_GENERIC_PACKED_HPP
 
@@ -11,15 +10,7 @@
 
 namespace heed {
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-constexpr bool big_endian = true;
-#else
-constexpr bool big_endian = false;
-#endif
-
-// Rows up to which two at a time, or one, unpack for themselves.
-constexpr int32_t most_direct_rows = 6;
-// Registers of outputs in such a tile.
+// Registers of outputs in a tile of the direct way.
 template <class V, int ROWS>
 constexpr int words_of_tile() {
   if (ROWS == 2 || (V::lanes == 4 && !many_registers<V>)) return 4;
@@ -112,10 +103,9 @@ static HEED_NOINLINE void add_blocks(linear_block b, word_piece w, int32_t begin
   }
 }
 
-// y += x w for inputs from `begin` on, of few rows whole words or blocks alone. Returns where they end.
+// The direct way, for whole words or blocks alone. Returns where they end.
 template <class V>
-static int32_t add_few_rows(linear_block b, const word_piece &w) {
-  if (!V::loads_narrow || b.n_rows > most_direct_rows) return 0;
+static int32_t add_whole_words(linear_block b, const word_piece &w) {
   const int32_t at_once = in_blocks(w.kind) ? block_inputs : 4;
   b.depth -= b.depth % at_once;
   if constexpr (V::loads_narrow)
@@ -129,6 +119,7 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
   const bool nibbles = w.dtype == stored_q4_0;
   constexpr int32_t most = spread_outputs<V>;
   unsigned char words[block_inputs * most], scales[2 * most];
+  const packed_way how = choose_packed_way<V>(b.n_rows, w.dtype, false);  // of a block that has become words
   // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
   const linear_block all = b;
   for (int32_t first = 0; first < all.n_cols; first += most, b.y += most) {
@@ -141,7 +132,7 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
       b.depth = smaller_of(all.depth - begin, block_inputs);
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
-      add_blocks<V>(b, block, add_few_rows<V>(b, block));
+      add_blocks<V>(b, block, how == packed_way::direct ? add_whole_words<V>(b, block) : 0);
     }
   }
 }
@@ -161,10 +152,11 @@ HEED_INLINE word_piece words_of_panel(const any_words &w, int32_t column) {
 
 // y += x w for whole registers of columns, from `column` on, and inputs from `begin` on.
 template <class V>
-static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w, int32_t column, int32_t begin) {
-  if (w.of_file) return add_file_blocks<V>(b, w, column);
+static HEED_NOINLINE void add_columns(packed_way how, const linear_block &b, const any_words &w, int32_t column,
+                                      int32_t begin) {
+  if (how == packed_way::file_blocks) return add_file_blocks<V>(b, w, column);
   const word_piece words = words_of_panel(w, column);
-  if (begin == 0) begin = add_few_rows<V>(b, words);
+  if (how == packed_way::direct && begin == 0) begin = add_whole_words<V>(b, words);
   if (begin == b.depth) return;
   if (has_output_scales(w.dtype))
     add_widened<V>(b, words, begin);
@@ -184,9 +176,10 @@ static HEED_NOINLINE void add_columns(const linear_block &b, const any_words &w,
   }
 }
 
-// Of few rows all columns at once. Else the last register may have outputs that y does not: then it lies on the stack.
+// The direct way takes all columns at once. In others the last register may have outputs that y does not: then it lies on
+// the stack.
 template <class V>
-static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words &w) {
+static HEED_NOINLINE void multiply_words(packed_way how, const linear_block &b, const any_words &w) {
   constexpr int32_t most_rows = 4, lanes = V::lanes == 1 ? panel_cols : V::lanes;
   int32_t done = 0;
   const auto add = [&](const linear_block &of, int32_t column) {
@@ -195,11 +188,11 @@ static HEED_NOINLINE void multiply_words(const linear_block &b, const any_words 
     else if constexpr (takes_words_apart<V>)
       compact_whole<V>(of, w, column);
     else
-      add_columns<V>(of, w, column, done);
+      add_columns<V>(how, of, w, column, done);
   };
   copy_rows(b, b.bias, 0);
   if constexpr (V::lanes > 1 && !takes_words_apart<V>)
-    if (!w.of_file && b.n_cols >= lanes) done = add_few_rows<V>(b, words_of_panel(w, 0));
+    if (how == packed_way::direct && b.n_cols >= lanes) done = add_whole_words<V>(b, words_of_panel(w, 0));
   if (done > 0 && done == b.depth) return;
   linear_block part = b;
   part.n_cols = b.n_cols / lanes * lanes;
@@ -232,12 +225,12 @@ static void multiply_panel(const linear_block &b, const packed_panel &w) {
   if constexpr (big_endian) {
     multiply_panel_plain<V>(b, w);
   } else {
+    const any_words words = {w.data, w.dtype, false, w.width, b.n_cols};
     if constexpr (V::lanes == 1)
       if (has_output_scales(w.dtype)) return multiply_int8_one_lane<V>(b, w);
-    const any_words words = {w.data, w.dtype, false, w.width, b.n_cols};
     if constexpr (takes_words_apart<V>)
       if (has_output_scales(w.dtype) && b.n_cols >= V::lanes) return compact_int8<V>(b, words);
-    multiply_words<V>(b, words);
+    multiply_words<V>(choose_packed_way<V>(b.n_rows, w.dtype, false), b, words);
   }
 }
 
@@ -247,7 +240,8 @@ static void multiply_blocks(const linear_block &b, const stored_weights &w) {
     multiply_blocks_plain<V>(b, w);
   } else {
     const ptrdiff_t stride = w.stride / block_inputs * block_bytes_of(w.dtype);
-    multiply_words<V>(b, {static_cast<const unsigned char *>(w.data), w.dtype, true, stride, b.n_cols});
+    const any_words words = {static_cast<const unsigned char *>(w.data), w.dtype, true, stride, b.n_cols};
+    multiply_words<V>(choose_packed_way<V>(b.n_rows, w.dtype, true), b, words);
   }
 }
 
