@@ -128,7 +128,9 @@ void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed
 }
 
 void check_multipliers(checker &check, const heed_multiplier *m, int32_t n, heed_argument argument) {
-  for (int32_t i = 0; i < n && check.ok(); i++) check_multiplier(check, m[i], -31, 30, argument);
+  bool possible = true;
+  for (int32_t i = 0; i < n; i++) possible &= m[i].m >= 0x40000000 && m[i].e >= -31 && m[i].e <= 30;
+  check.require(possible, HEED_OUT_OF_RANGE, argument);
 }
 
 }  // namespace heed

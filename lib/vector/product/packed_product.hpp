@@ -132,7 +132,8 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
       b.depth = smaller_of(all.depth - begin, block_inputs);
       transpose_block<V>(words, scales, from, w.stride, there, nibbles);
       const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
-      add_blocks<V>(b, block, how == packed_way::direct ? add_whole_words<V>(b, block) : 0);
+      const int32_t done = how == packed_way::direct ? add_whole_words<V>(b, block) : 0;
+      add_blocks<V>(b, block, done);
     }
   }
 }
