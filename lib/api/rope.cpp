@@ -1,3 +1,4 @@
+// heed_rope_apply: pairs of elements are rotated by position * frequency (rule 21).
 #include "../checks/rope_code.hpp"
 
 #include "frequencies.hpp"
@@ -8,6 +9,7 @@
 namespace heed {
 namespace {
 
+// Of a frequency in radians, a scale and a factor: sine and cosine are exact to the bound of the header up to it.
 constexpr float greatest_frequency = 65536.0f;
 
 void check_frequency(checker &check, float x, heed_argument argument) {
@@ -15,6 +17,7 @@ void check_frequency(checker &check, float x, heed_argument argument) {
   check.require(x >= -greatest_frequency && x <= greatest_frequency, HEED_OUT_OF_RANGE, argument);
 }
 
+// M-RoPE: each pair names one of the axes, each token has a position on each.
 void check_axes(checker &check, const heed_rope &rope, int32_t pairs, int32_t n) {
   check.require(rope.n_axes >= 0 && rope.n_axes <= HEED_ROPE_MAX_AXES, HEED_OUT_OF_RANGE, HEED_ARG_N_AXES);
   if (check.ok() && rope.n_axes > 1) {
@@ -84,6 +87,7 @@ HEED_NOINLINE void rotate_by_axes(K k, const rope_call &c, rope_rows &rows, cons
 }
 
 template <class K>
+// All heads of n tokens, as many pairs at a time as have frequencies on the stack.
 void rotate_tokens(K k, const rope_call &c) {
   const int32_t rotary_dim = rotary_dim_of(*c.rope, c.head_dim), pairs = rotary_dim / 2;
   const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;

@@ -67,6 +67,7 @@ ring_shape ring_of(const heed_cache &cache) {
   return {l.ring_slots, l.pinned_slots, chunk_keys};
 }
 
+// Behind the header and the states: for each sequence and head its keys, its values, the scales of both.
 cache_rows cache_rows_of(const heed_cache &cache, int32_t sequence, int32_t head) {
   const cache_layout l = layout_of(cache.shape);
   unsigned char *keys =
@@ -94,6 +95,7 @@ void check_shape_numbers(checker &check, const heed_cache_shape &s) {
   if (check.ok()) check.require(layout_of(s).bytes > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
 }
 
+// Could these numbers of a sequence be true? Memory that was damaged must not become an address.
 bool is_sound(const cache_state &state, const heed_cache_shape &s) {
   const bool ring = s.kind == HEED_CACHE_RING;
   if (state.taken_back != 0 && (!ring || state.taken_back < 0 || state.taken_back > most_taken_back ||
@@ -140,6 +142,7 @@ namespace {
 
 // ---------------------------------------------------------------------------------------------------- in attention
 
+// The shape is that of the call, and every query finds the keys of its window.
 void check_in_call(checker &check, const heed_attention &call, const void *object) {
   const auto &cache = object_as<heed_cache>(object);
   const heed_options *options = call.options;
@@ -173,6 +176,7 @@ void place_cached(const call_rule &rule, stream &s) {
   s.v = {reinterpret_cast<const float *>(rule.cached_values + heads * rule.cached_head_bytes), s.v_dim};
 }
 
+// Where keys and values lie, and the steps of the kernel that read their dtype.
 void bind_cache(call_rule &rule, const heed_attention &, const void *object) {
   const auto &cache = object_as<heed_cache>(object);
   const heed_cache_shape &shape = cache.shape;

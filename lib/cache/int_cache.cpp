@@ -5,6 +5,7 @@
 
 namespace heed {
 
+// Slots of a head. A ring has whole pieces of 32: attention reads values of that many keys at once.
 int32_t int_slots_of(const heed_int_cache_shape &s) {
   return is_ring(s) ? (s.capacity + s.spare + 31) / 32 * 32 : s.capacity;
 }
@@ -33,6 +34,7 @@ size_t int_cache_bytes_of(const heed_int_cache_shape &s) {
   return overflow || all > PTRDIFF_MAX ? 0 : all;
 }
 
+// Keys of a head lie one after another, then its values. Heads of a sequence follow each other.
 int_cache_rows int_cache_rows_of(const heed_int_cache &cache, int32_t sequence, int32_t head) {
   const heed_int_cache_shape &s = cache.shape;
   const size_t index = static_cast<size_t>(sequence) * static_cast<size_t>(s.n_kv_heads) + static_cast<size_t>(head);
@@ -64,6 +66,7 @@ void check_int_shape_numbers(checker &check, const heed_int_cache_shape &s) {
   if (check.ok()) check.require(int_cache_bytes_of(s) > 0, HEED_OVERFLOW, HEED_ARG_SHAPE);
 }
 
+// Could these numbers of a sequence be true? Memory that was damaged must not become an address.
 bool is_sound_int_cache(const cache_state &state, const heed_int_cache_shape &s) {
   if (state.taken_back != 0 &&
       (!is_ring(s) || state.taken_back < 0 || state.taken_back > most_taken_back || state.oldest == 0))
@@ -102,6 +105,7 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------ in calls and layers
 
+// The shape and the zero points of a cache are those of the call that reads it.
 void check_fit(checker &check, const heed_int_cache_shape &s, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim,
                int32_t k_zero, int32_t v_zero) {
   check.require(s.n_kv_heads == n_kv_heads, HEED_SHAPE_MISMATCH, HEED_ARG_N_KV_HEADS);
@@ -131,6 +135,7 @@ void check_cached_int_call(checker &check, const heed_int_attention &call) {
   }
 }
 
+// What attention reads. In a ring token t lies in slot t modulo the slots; the last field is the first token of this lap.
 int_cached cached_head_of(const heed_int_cache &cache, int32_t sequence, int32_t head) {
   const heed_int_cache_shape &s = cache.shape;
   const int_cache_rows rows = int_cache_rows_of(cache, sequence, head);

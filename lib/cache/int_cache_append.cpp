@@ -11,6 +11,7 @@ void check_int_room(checker &check, const heed_int_cache &cache, int32_t sequenc
     check.require(n <= s.capacity - int_states_of(cache)[sequence].length, HEED_FULL, HEED_ARG_CACHE);
 }
 
+// Everything that append checks before it writes, of bytes or of floats that become bytes.
 void check_int_append(checker &check, const heed_int_cache *cache, int32_t sequence, const new_rows &k,
                       const new_rows &v, int32_t n, size_t number_bytes) {
   check_int_cache(check, cache, access::write);
@@ -33,6 +34,7 @@ void write_bytes(const new_rows &rows, ptrdiff_t at, int32_t, int32_t dim, int8_
   __builtin_memcpy(to, static_cast<const int8_t *>(rows.data) + at, static_cast<size_t>(dim));
 }
 
+// Tokens begin at the slot behind the last one. A ring goes on at slot 0.
 void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, int32_t n, const new_rows &k,
                 const new_rows &v, write_row write) {
   const heed_int_cache_shape &s = cache.shape;
@@ -49,6 +51,7 @@ void store_rows(const heed_int_cache &cache, int32_t sequence, int32_t begin, in
   }
 }
 
+// Tokens that lie in slots that were written over are gone.
 void count_int_tokens(const heed_int_cache &cache, int32_t sequence, int32_t n) {
   cache_state &state = int_states_of(cache)[sequence];
   state.length += n;

@@ -1,3 +1,4 @@
+// What a call of attention or a product in integers must be.
 #include "int_check.hpp"
 
 #include "../checks/weights_code.hpp"
@@ -6,6 +7,7 @@
 namespace heed {
 namespace {
 
+// A multiplier is m * 2^(e - 31): of scores below 1, of values below 2^22.
 void check_score(checker &check, const heed_multiplier &m, heed_argument argument) {
   check_multiplier(check, m, -31, 0, argument);
 }

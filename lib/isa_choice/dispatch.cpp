@@ -25,6 +25,8 @@ bool same_text(const char *a, const char *b) {
 
 }  // namespace
 
+// By its own name, or by "fma" and "no-fma": the best of that arithmetic. Of kernels that cannot run here the last is found, so
+// that its name is known.
 const kernel *find_kernel(const char *name) {
   const kernel *found = nullptr;
   for (const kernel *k : kernels) {
@@ -55,6 +57,7 @@ const kernel *reference_kernel(bool has_fma) {
 #ifndef HEED_SINGLE
 namespace {
 template <class Part>
+// Parts lie in the order of the kernels. Each part is an array of its own, so that a program links only those it uses.
 const Part *part_of(const kernel *k, const Part *const *parts) {
   for (const kernel *const *each = kernels; *each != k; each++) parts++;
   return *parts;

@@ -9,6 +9,7 @@
 namespace heed {
 namespace {
 
+// The macro for static arrays and the function for programs are one formula: compared here when heed is compiled.
 constexpr bool macro_is_function(int32_t n, int32_t n_heads, int32_t n_kv_heads, int32_t head_dim, int32_t v_dim) {
   return HEED_ATTENTION_LAYER_BYTES(n, n_heads, n_kv_heads, head_dim, v_dim) ==
          layer_bytes(n, attention_floats(n_heads, n_kv_heads, head_dim, v_dim, true), head_dim, v_dim);
@@ -33,6 +34,7 @@ void check_attention_shape(checker &check, const heed_attention_layer &l) {
 
 namespace {
 
+// Norms of q and k: numbers for one head, or for all heads where the norm takes whole rows. None without a norm.
 void check_qk_norm(checker &check, const heed_attention_layer &l) {
   check.require(is_finite(l.qk_eps), HEED_NOT_FINITE, HEED_ARG_QK_EPS);
   check.require(l.qk_eps >= 0.0f, HEED_OUT_OF_RANGE, HEED_ARG_QK_EPS);
@@ -80,11 +82,13 @@ void check_layer_rope(checker &check, const heed_attention_layer &l, int32_t n) 
 
 }  // namespace
 
+// The keys of a cross-attention are those of another sequence, which have no positions here.
 void check_cross(checker &check, const heed_attention_layer &l) {
   check.require(!l.rope, HEED_UNSUPPORTED, HEED_ARG_ROPE);
   check.require(l.cache != nullptr, HEED_NULL_POINTER, HEED_ARG_CACHE);
 }
 
+// appends: the call adds its tokens to the cache. Otherwise it reads what heed_attention_layer_encode has put there.
 void check_layer_cache(checker &check, const heed_attention_layer &l, const row_span &span, bool appends) {
   const access how = appends ? access::write : access::read;
   check_object(check, l.cache, how, HEED_ARG_CACHE);
@@ -110,6 +114,7 @@ void check_attention_state(checker &check, const heed_attention_layer &l, const 
                   HEED_ARG_WORKSPACE);
 }
 
+// Options count the keys that the cache will hold when attention runs: those it has, and the tokens of this call.
 void check_attention_options(checker &check, const heed_attention_layer &l, const row_span &span) {
   heed_attention call = attention_of(l, span, {});
   call.cache = nullptr;  // has been checked, and is written
@@ -127,6 +132,7 @@ void check_attention_options(checker &check, const heed_attention_layer &l, cons
 
 namespace {
 
+// Floats of a row of this layer. Cross-attention makes no keys and values, so it needs room for q and context alone.
 size_t attention_floats_of(const heed_attention_layer &l) {
   const widths w = own_widths_of(l);
   if (l.cross) return static_cast<size_t>(w.q) + (has_output_projection(l) ? static_cast<size_t>(w.context) : 0);
@@ -147,6 +153,7 @@ void check_attention_pass(checker &check, const attention_pass &c) {
 
 constexpr int pass_ranges = 5 + attention_layer_ranges;  // layer, x, y, memory, executor
 
+// Apart, so that a layer without options has a smaller frame: its checker has fewer ranges.
 HEED_NOINLINE heed_status check_layer_with_options(const attention_pass &c) {
   checker_of<pass_ranges + option_ranges> check;
   check.object(c.layer, access::read, HEED_ARG_LAYER);

@@ -9,6 +9,8 @@
 
 namespace heed {
 
+// Without a cache keys and values are the rows of the call, and the first query wanted has position span.skip. With one,
+// positions count from the newest token, and keys and values come from the cache.
 heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r) {
   const int32_t n = span.n;
   heed_attention call = heed_attention_of(r.q, r.k, r.v, n, n, l.n_heads, l.n_kv_heads, l.head_dim, r.context, {});
@@ -31,6 +33,7 @@ heed_attention attention_of(const heed_attention_layer &l, const row_span &span,
 
 // Each step has a frame of its own, which is gone when the next one runs.
 
+// q, k and v of rows from row `first` of the call on. A layer that has its keys already makes q alone.
 HEED_NOINLINE void project_inputs(kernel_handle k, const attention_pass &c, const heed_matrix &x, int32_t first,
                                   const heed_executor *executor) {
   const heed_attention_layer &l = *c.layer;
@@ -74,6 +77,7 @@ heed_status normalise_tokens(kernel_handle k, const attention_pass &c, const att
   return status != HEED_OK || !makes_keys(c) ? status : normalise_keys(k, c, r.k);
 }
 
+// y = context wo + bo
 HEED_NOINLINE void project_context(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   run_project(k, heed_matrix_of(rows_of(c).context, c.y.n_rows, l.wo.n_in), l.wo, l.bo, c.y, c.executor);
@@ -102,6 +106,8 @@ heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const 
                       heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l)});
 }
 
+// Rows [first, first + n) of q, and of k where they are made here. The first row has the position behind the cached tokens;
+// where keys are in the cache already, positions count back from its end.
 void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
@@ -115,6 +121,8 @@ void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int
   if (!c.keys) rotate_heads(k, c, from_first(r.k, l.n_kv_heads), l.n_kv_heads, position, row, n);
 }
 
+// Norms and positions of q and k, then keys and values go into the cache. Only this step can fail: a norm of the caller's
+// own, or numbers that the dtype of the cache cannot hold.
 HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const attention_rows r = rows_of(c);
@@ -127,6 +135,7 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
   return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v) : HEED_OK;
 }
 
+// Without wo the context is the result, so attention writes it straight to y.
 HEED_NOINLINE void attend_tokens(kernel_handle k, const attention_pass &c) {
   heed_attention call = attention_of(*c.layer, c.span, rows_of(c));
   call.workspace = c.workspace;

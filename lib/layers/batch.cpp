@@ -8,6 +8,7 @@
 namespace heed {
 namespace {
 
+// Lengths are counts, and together they are the rows of the call.
 void check_lengths(checker &check, const heed_ragged_batch &batch, int32_t n) {
   check.count(batch.n_sequences, HEED_MAX_COUNT, HEED_ARG_N_SEQUENCES);
   if (!check.ok()) return;
@@ -31,6 +32,7 @@ void each_sequence(const row_span &span, F f) {
   }
 }
 
+// The cache must have room for the rows of each sequence.
 void check_each(checker &check, const heed_attention_layer &layer, const row_span &span, bool appends) {
   each_sequence(span, [&](int32_t sequence, int32_t, int32_t n) {
     functions_of(*layer.cache).check_sequence(check, layer, sequence, n, appends);
@@ -69,6 +71,8 @@ int32_t longest_in_batch(const row_span &span) {
   return longest;
 }
 
+// Attention sees a batch as wide as its longest sequence. place_sequence() below then shortens each batch entry to its own
+// rows. appended: the rows are in the cache already, so its lengths count them.
 void shape_of_batch(const row_span &span, const heed_cache *cache, bool appended, heed_attention &call) {
   call.batch_size = span.batch->n_sequences;
   call.n_q = call.n_kv = longest_in_batch(span);
@@ -79,6 +83,7 @@ void shape_of_batch(const row_span &span, const heed_cache *cache, bool appended
   if (!appended) each_sequence(span, [&](int32_t i, int32_t, int32_t n) { see(states_of(*cache)[i].length + n); });
 }
 
+// Rows up to the first sequence that has more than a ring takes at once: of that one `at_once`.
 int32_t piece_of_batch(const row_span &span, int32_t at_once) {
   int32_t begin = -span.first, end = 0;
   for (int32_t i = 0; i < span.batch->n_sequences; i++, begin = end) {

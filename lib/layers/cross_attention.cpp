@@ -33,6 +33,7 @@ HEED_NOINLINE heed_status check_encode(attention_pass &c) {
   return check.finish();
 }
 
+// As many rows as the memory has room for: their keys and values, with the norm of keys, go into the cache.
 heed_status encode_rows(kernel_handle k, attention_pass &c) {
   const heed_attention_layer &l = *c.layer;
   const int32_t n = c.x->n_rows;

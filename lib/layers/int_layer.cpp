@@ -9,8 +9,10 @@
 namespace heed {
 namespace {
 
+// Rows of a piece. Products take 12 or 24 rows at a time; more rows only take more memory.
 constexpr int32_t most_piece_rows = 32;
 
+// A layer on its way: arguments of the call, its kernel, and how the memory is cut.
 struct layer_pass {
   const heed_int_layer *layer;
   int_kernel kernel;
@@ -106,6 +108,7 @@ void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   if (l.cache) l.cache->code->store(*l.cache, begin, n, k, v);
 }
 
+// Attention of n queries from row `begin` on to all keys of the call, or to those of the cache.
 void attend_int_tokens(const layer_pass &p, int32_t begin, int32_t n, const int8_t *q, int8_t *context,
                        heed_memory workspace) {
   const heed_int_layer &l = *p.layer;
@@ -127,6 +130,7 @@ void attend_int_tokens(const layer_pass &p, int32_t begin, int32_t n, const int8
   run_int_attention(p.kernel, call);
 }
 
+// With a gate: lookup(G w_gate) * (G w_up). Without: lookup(G w_up). The activation is a table of 256 numbers.
 void run_int_feed_forward(const layer_pass &p, const heed_int_matrix_out &g, int8_t *inner,
                           const heed_int_matrix_out &result) {
   const heed_int_layer &l = *p.layer;

@@ -4,6 +4,7 @@
 
 namespace heed {
 
+// Keys and values of n tokens, which grow with n; in a cache none.
 uint64_t layer_keys_bytes(const heed_int_layer &l, int32_t n) {
   if (l.cache) return 0;
   const uint64_t rows =
@@ -35,6 +36,7 @@ void check_layer_norm(checker &check, const heed_int_norm &norm, int32_t dim, he
   check.require(norm.shift >= 0 && norm.shift <= 30, HEED_OUT_OF_RANGE, weight);
 }
 
+// Both terms of a sum are shifted to one scale, so their exponents must be near each other.
 void check_two_multipliers(checker &check, heed_multiplier a, heed_multiplier b) {
   check_multiplier(check, a, -31, 30, HEED_ARG_MULTIPLIERS);
   check_multiplier(check, b, -31, 30, HEED_ARG_MULTIPLIERS);

@@ -27,6 +27,7 @@ size_t hidden_floats_of(const heed_transformer_layer &l) {
                             static_cast<size_t>(hidden_floats(l)));
 }
 
+// Cross-attention with its norm and its residual. It reads another sequence, so x are the rows of this layer alone.
 HEED_NOINLINE heed_status run_cross(const some_rows &r, const attention_pass &of_rows) {
   heed_status status = begin_sublayer(r, sublayer::cross);
   if (status != HEED_OK) return status;
@@ -41,6 +42,7 @@ HEED_NOINLINE heed_status run_cross(const some_rows &r, const attention_pass &of
 
 }  // namespace
 
+// Attention, cross-attention if there is one, feed-forward. In a parallel layer finish_attention() has done the last.
 heed_status run_sublayers(const some_rows &r, const attention_pass &c) {
   heed_status status = begin_sublayer(r, sublayer::attention);
   if (status == HEED_OK) status = run_attention_layer(r.k, c);
@@ -80,6 +82,7 @@ void check_transformer_shape(checker &check, const heed_transformer_layer &l) {
   check.require(!together || !l.w_gate.data, HEED_SHAPE_MISMATCH, HEED_ARG_W_GATE);
 }
 
+// A parallel layer adds attention and feed-forward of one norm, so it has its norms first and no third sublayer.
 void check_functions(checker &check, const heed_transformer_layer &l) {
   check.require(l.norm_first == 0 || l.norm_first == 1, HEED_OUT_OF_RANGE, HEED_ARG_NORM_FIRST);
   check.require(l.post_norm == 0 || l.post_norm == 1, HEED_OUT_OF_RANGE, HEED_ARG_POST_NORM);
@@ -133,6 +136,7 @@ void check_cross_layer(checker &check, const transformer_pass &c) {
   if (check.ok() && l.options) check_attention_options(check, l, c.attention.span);
 }
 
+// y may be x itself, but not where some rows alone are wanted: the others would be overwritten before they are read.
 void check_rows(checker &check, const transformer_pass &c) {
   const int32_t dim = c.layer->attention->model_dim;
   const bool in_place =
@@ -191,6 +195,7 @@ void check_transformer_pass(checker &check, const transformer_pass &c) {
 // Two layers, x, y, memory, executor; weights, scales and biases of the feed-forward; norms.
 constexpr int transformer_ranges = 6 + attention_layer_ranges + 3 * 4 + 12;
 
+// Three checks of different sizes: each kind of layer pays the stack for the ranges that it can have.
 HEED_NOINLINE heed_status check_transformer_with_options(const transformer_pass &c) {
   checker_of<transformer_ranges + option_ranges> check;
   check_objects_of_layer(check, c.layer);

@@ -24,6 +24,7 @@ norm_weights post_norm(const heed_transformer_layer &l, sublayer s) {
                                : norm_weights{l.post_norm_cross_weight, l.post_norm_cross_bias};
 }
 
+// A step of the kernel where the worker has one at hand (stripes); else the function that the layer names.
 HEED_NOINLINE heed_status normalise(const some_rows &r, const heed_matrix &x, norm_weights w,
                                     const heed_matrix_out &y) {
   if (r.norm) {

@@ -13,6 +13,7 @@ float *sums_of(const tile &t, const row_cursor &row) {
   return o.data + place_of(o, t.s->batch_entry, t.s->first_head + row.head, 0);
 }
 
+// The k largest weights of one row so far, descending, and their keys.
 struct largest {
   float *weights;
   int32_t *keys;
@@ -25,6 +26,7 @@ largest largest_of(const tile &t, const row_cursor &row) {
   return {o.weights + at, o.keys + at};
 }
 
+// An insertion sort: k is small, and most weights are smaller than the last one of the list.
 void insert_largest(const largest &list, int32_t k, float weight, int32_t key) {
   const auto goes_before = [&](int32_t i) {  // of equals the smaller key
     return weight > list.weights[i] || (weight == list.weights[i] && key < list.keys[i]);
@@ -61,6 +63,7 @@ void inspect_block(const tile &t, const key_block &b) {
   }
 }
 
+// Sums are of a head, so only its first row clears them. Lists begin with weight 0 and no key.
 HEED_NOINLINE void clear_outputs(const tile &t) {
   const call_rule &rule = rule_of(t);
   row_cursor row(*t.s, t.first_row);
@@ -78,6 +81,7 @@ HEED_NOINLINE void clear_outputs(const tile &t) {
   }
 }
 
+// m and l of each row are known now, so a weight is exp(score - m) / l at once.
 void inspect_tile(const tile &t, const partial &p) {
   const call_rule &rule = rule_of(t);
   clear_outputs(t);

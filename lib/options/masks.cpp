@@ -15,6 +15,7 @@ bool is_hidden(const uint8_t x) { return x == 0; }
 bool is_hidden(const float x) { return x == negative_infinity; }
 
 template <class T>
+// Does the mask hide a key from row r of a tile?
 bool hides_key(const tile &t, int32_t r, int32_t key) {
   return is_hidden(row_of<T>(rule_of(t).mask_of, *t.s, row_cursor(*t.s, t.first_row + r))[key]);
 }
@@ -77,6 +78,7 @@ void add_visible(const tile &t, const key_block &b) {
 }
 
 template <class T>
+// What a mask changes in the loop of attention: the range of keys, whether a block is read at all, and hidden values.
 void bind_mask(call_rule &rule, const void *object) {
   const auto &o = object_as<heed_mask>(object);
   rule.mask_of = {o.data, o.batch_stride, o.head_stride, o.query_stride};

@@ -29,6 +29,7 @@ void put_out(const call_rule &rule, stream &s) {
   s.out_head_stride = static_cast<ptrdiff_t>(p.n_q) * p.v_dim;
 }
 
+// A tile begins with what the earlier parts left, instead of with nothing.
 bool resume_partial(const tile &t) {
   const heed_partial &p = *rule_of(t).sum;
   row_cursor row(*t.s, t.first_row);
@@ -40,6 +41,7 @@ bool resume_partial(const tile &t) {
   return true;
 }
 
+// And leaves its state there instead of a result.
 void suspend(const tile &t) {
   const heed_partial &p = *rule_of(t).sum;
   row_cursor row(*t.s, t.first_row);
@@ -79,6 +81,7 @@ void check_partial_contents(checker &check, const heed_partial &p, access how, h
   if (check.ok()) check.array(p.data, count_floats(p.batch_size, p.n_heads, p.n_q, p.v_dim), how, argument);
 }
 
+// Parts end at multiples of 1024 keys: the result adds up in chunks of as many, whichever parts they come from.
 void check_partial(checker &check, const heed_attention &call, const void *object) {
   const auto &p = *static_cast<const heed_partial *>(object);
   const heed_options &o = *call.options;
@@ -166,6 +169,7 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
 
 // In frames of their own. K is a kernel known at compile time or a pointer to one.
 template <class K>
+// total becomes total and part, row by row (rule 6).
 HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial &part) {
   const size_t n = count_rows(total);
   stream s = {};
@@ -183,6 +187,7 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
 }
 
 template <class K>
+// The state becomes the result acc / l (rule 7). out may not be changed by sinks: these work on copies of m and l.
 HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_tensor_out &out,
                               const heed_lse *lse) {
   const heed_attention call = {};

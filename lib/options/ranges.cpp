@@ -1,3 +1,4 @@
+// Which keys a row sees: windows, lengths and positions, for all or for each batch entry.
 #include "ranges.hpp"
 
 #include "call_rule.hpp"
@@ -6,6 +7,7 @@ namespace heed {
 
 static int32_t of_entry(const int32_t *each, int32_t all, int32_t b) { return each ? each[b] : all; }
 
+// The position of the first query of a batch entry, counted from the first key of the call.
 int64_t offset_of_entry(const call_rule &rule, const stream &s) {
   const int32_t *each = rule.ranges ? rule.ranges->positions : nullptr;
   const int64_t newest = rule.states ? static_cast<int64_t>(rule.states[s.batch_entry].length) - s.n_rows / s.group : 0;
@@ -40,6 +42,7 @@ void range_of_entry(const score_rule &score_rule, stream &s) {
 
 namespace {
 
+// An array with a number for each batch entry, if there is one.
 void check_range_numbers(checker &check, const int32_t *each, int32_t batch, int32_t least, int32_t most,
                          heed_argument argument) {
   if (!each) return;

@@ -9,6 +9,7 @@ namespace {
 
 float magnitude_of_float(float x) { return x < 0.0f ? -x : x; }
 
+// An int8 row with a NaN or an infinity would have no scale.
 bool is_finite_matrix(const heed_matrix &x) {
   for (int32_t r = 0; r < x.n_rows; r++) {
     const float *row = x.data + r * x.row_stride;

@@ -31,6 +31,7 @@ void run_blocks(const kernel *k, const heed_matrix &x, const heed_weights &w, co
   run_product(product, whole_product(x, w, bias, y), executor);
 }
 
+// Rows of blocks: whole blocks of 32 inputs, strides that are whole blocks, and an extent that memory can have.
 void check_blocks(checker &check, const heed_weights &w, heed_argument argument) {
   check.require(is_in_blocks(w.dtype) && w.dtype == w.code->dtype, HEED_BAD_DTYPE, argument);
   check.require(w.layout == HEED_OUT_IN, HEED_BAD_LAYOUT, argument);
