@@ -33,7 +33,8 @@ extern "C" {
  * each 12 rows: they take 1.4 times less, and 1.1 times more.
  * Workspace: none. Threads: with an executor, rows or outputs are shared out.
  * Aliasing: y is disjoint from everything else.
- * Status: SHAPE_MISMATCH for Y (shape), W (n_in); as heed_linear for W, but BAD_DTYPE for all dtypes but HEED_INT8;
+ * Status: SHAPE_MISMATCH for Y (shape), W (n_in); as heed_linear for W, but BAD_DTYPE for all dtypes but HEED_INT8,
+ * and UNSUPPORTED for weights with zero points;
  * OUT_OF_RANGE for X (n_in, a zero point), Y (a zero point), MULTIPLIERS (m outside [2^30, 2^31) or e outside [-31,
  * 30]). */
 HEED_API heed_status heed_int_linear(heed_int_matrix x, heed_weights w, const int32_t *bias,

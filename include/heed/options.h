@@ -217,12 +217,12 @@ HEED_API heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, 
  *    merge is not associative, so a partial of several chunks cannot be merged.
  *
  * The bits may differ if more than 1024 keys are pinned: a chunk then has pinned keys and others, which one call merges
- * one after the other. Weights, sinks, lse, column_sums and topk_weights need all keys: with a partial their status is
- * UNSUPPORTED, under their own name. Sinks and lse are arguments of heed_partial_finish.
+ * one after the other. Weights, sinks, lse, column_sums and topk_weights need all keys, so a call with a partial has
+ * none of them. Sinks and lse are arguments of heed_partial_finish.
  *
  * Status of a call: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; SHAPE_MISMATCH for PARTIAL if
- * its shape differs; CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if keys exceed HEED_MAX_COUNT. In
- * layers and sequences: UNSUPPORTED for PARTIAL. */
+ * its shape differs; CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if keys exceed HEED_MAX_COUNT;
+ * UNSUPPORTED for WEIGHTS, SINKS, LSE, COLUMN_SUMS, TOPK_WEIGHTS. In layers and sequences: UNSUPPORTED for PARTIAL. */
 typedef struct heed_partial {
   uint32_t struct_size;
   const heed_code *code;
