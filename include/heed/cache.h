@@ -83,8 +83,8 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  *
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch_size is
  * n_sequences. The data of call.k and call.v is null. n_kv is at least heed_cache_longest; heed_attention_of_cache sets
- * it. Rows of scores and weights have n_kv columns. Columns of tokens that are gone are outside the ranges. The queries are the
- * newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens
+ * it. Rows of scores and weights have n_kv columns. Columns of tokens that are gone are outside the ranges. The queries
+ * are the newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens
  * left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens of it,
  * from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *

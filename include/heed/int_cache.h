@@ -72,9 +72,9 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  *
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch_size is
  * n_sequences. The data of call.k and call.v is null; their zero points are those of the cache. kv_lengths is null.
- * n_kv is at least heed_int_cache_longest, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it. The queries are the
- * newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens left_window to its own
- * window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
+ * n_kv is at least heed_int_cache_longest, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it.
+ * The queries are the newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens
+ * left_window to its own window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
  *
  * Status of a call: CONFLICT for K, V, KV_LENGTHS; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, K, V
  * (zero point), N_KV (shorter than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first
