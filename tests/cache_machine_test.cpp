@@ -156,7 +156,7 @@ class machine {
   void move() {
     EXPECT_EQ(heed_cache_save(&cache_), HEED_OK);
     std::vector<unsigned char> bytes = memory_->copy();
-    EXPECT_TRUE(is_sealed_snapshot(bytes));
+    EXPECT_TRUE(is_saved_snapshot(bytes));
     if (r_.chance(50)) bytes = in_other_byte_order(shape_, bytes);
     std::fill_n(memory_->data(), memory_->count(), static_cast<unsigned char>(0xff));
     place();
@@ -172,7 +172,7 @@ class machine {
     bytes[at] ^= bit;
     memory_->write(bytes);
     EXPECT_EQ(status_name(heed_cache_load(&cache_, &shape_, memory_->all())), "HEED_OK");
-    EXPECT_TRUE(is_sealed_snapshot(memory_->copy())) << "as good a snapshot as before";
+    EXPECT_TRUE(is_saved_snapshot(memory_->copy())) << "as good a snapshot as before";
   }
 
   void attend() {

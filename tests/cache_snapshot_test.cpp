@@ -56,7 +56,7 @@ TEST_P(snapshots, open_and_continue_in_either_byte_order) {
   for (const int32_t kind : {HEED_CACHE_LINEAR, HEED_CACHE_RING}) {
     make(kind);
     const bytes saved = saved_bytes();
-    EXPECT_TRUE(is_sealed_snapshot(saved));
+    EXPECT_TRUE(is_saved_snapshot(saved));
     for (const bytes &snapshot : {saved, in_other_byte_order(shape_, saved)}) {
       ASSERT_EQ(status_name(open(snapshot, shape_)), "HEED_OK");
       EXPECT_EQ(bytes(other_buffer_, other_buffer_ + saved.size()), saved) << "byte for byte what was saved";
@@ -112,7 +112,7 @@ TEST_P(snapshots, of_another_shape_are_refused) {
 }
 
 // A checksum is of the bytes as they are.
-TEST_P(snapshots, any_change_undoes_the_seal) {
+TEST_P(snapshots, any_change_undoes_the_save) {
   const std::function<heed_status()> changes[] = {
       [&] { return append(&cache_, 0, random_tokens(r_, shape_, 1)); },
       [&] { return heed_cache_truncate(&cache_, 1, 1); }, [&] { return heed_cache_reset(&cache_); },
@@ -128,7 +128,7 @@ TEST_P(snapshots, any_change_undoes_the_seal) {
 }
 
 // What reads only leaves it; so does what is refused.
-TEST_P(snapshots, reading_leaves_the_seal) {
+TEST_P(snapshots, reading_leaves_the_save) {
   make(HEED_CACHE_LINEAR);
   const bytes saved = saved_bytes();
   attend(&cache_);

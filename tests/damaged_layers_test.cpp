@@ -82,7 +82,7 @@ TEST_F(damaged_layers, of_a_cache) {
           [=] { return static_cast<heed_status>(std::min<int64_t>(HEED_OK, heed_cache_length(cache, arguments[0]))); }},
          {"longest", [=] { return std::min(HEED_OK, heed_cache_longest(cache)); }},
          {"reset", [=] { return heed_cache_reset(cache); }},
-         {"seal", [=] { return heed_cache_save(cache); }},
+         {"save", [=] { return heed_cache_save(cache); }},
          {"attention", [=] { return heed_attention_run(call); }},
          {"init", [=] { return heed_cache_init(fresh, shape, other); }},
          {"bytes", [=] { return heed_cache_bytes(shape) > other.bytes ? heed_status{-1} : HEED_OK; }}});

@@ -152,29 +152,29 @@ TEST_P(damaged_packed, numbers) {
   }
 }
 
-// They give the same bits, and are not taken for what is sealed.
-TEST_P(damaged_packed, weights_without_a_seal) {
+// They give the same bits, and are not taken for what has a checksum.
+TEST_P(damaged_packed, weights_without_a_checksum) {
   const unsigned char version = GetParam() == HEED_UINT8 ? 2 : 1;
-  const auto open_seal = [&] {
+  const auto clear_checksum = [&] {
     memory_[version_at] = version;
     std::memset(memory_ + sum_at, 0, 4);
   };
-  expect([&](heed_weights &) { open_seal(); }, HEED_OK, "not sealed");
-  const std::vector<unsigned char> sealed(memory_, memory_ + bytes_);
-  open_seal();
+  expect([&](heed_weights &) { clear_checksum(); }, HEED_OK, "no checksum");
+  const std::vector<unsigned char> with_checksum(memory_, memory_ + bytes_);
+  clear_checksum();
   EXPECT_EQ(status_name(heed_weights_check(good_)), status_name(HEED_STATUS(HEED_UNKNOWN_VERSION, HEED_ARG_W)));
   heed_weights w;
   EXPECT_EQ(status_name(heed_weights_open(&w, memory_, bytes_)), "HEED_OK");
   for (int i = 0; i < 2; ++i) {  // the second time nothing changes
     EXPECT_EQ(status_name(heed_weights_add_checksum(heed_memory_of(memory_, bytes_))), "HEED_OK");
-    EXPECT_EQ(std::memcmp(memory_, sealed.data(), bytes_), 0);
+    EXPECT_EQ(std::memcmp(memory_, with_checksum.data(), bytes_), 0);
   }
   memory_[version_at] = static_cast<unsigned char>(3 - version);
   EXPECT_EQ(status_name(heed_weights_open(&w, memory_, bytes_)),
             status_name(HEED_STATUS(HEED_UNKNOWN_VERSION, HEED_ARG_PACKED)));
 }
 
-TEST_P(damaged_packed, sealing_refused) {
+TEST_P(damaged_packed, adding_a_checksum_refused) {
   const auto refused = [&](void *data, size_t bytes, heed_fault fault) {
     const std::vector<unsigned char> before(memory_, memory_ + bytes_);
     EXPECT_EQ(status_name(heed_weights_add_checksum(heed_memory_of(data, bytes))),

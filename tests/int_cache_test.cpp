@@ -339,7 +339,7 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
               HEED_OK);
   const heed_status damaged = HEED_STATUS(HEED_CORRUPT, HEED_ARG_MEMORY);
   std::memcpy(other, memory, n_bytes);
-  EXPECT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "not sealed";
+  EXPECT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), damaged) << "not saved";
   ASSERT_EQ(heed_int_cache_save(&cache), HEED_OK);
   for (size_t i = 0; i < n_bytes; ++i) {
     std::memcpy(other, memory, n_bytes);
@@ -354,7 +354,7 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
   ASSERT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
   EXPECT_EQ(heed_int_cache_length(&opened, 1), 80);
   EXPECT_EQ(std::memcmp(memory, other, n_bytes), 0);
-  // As the other machine would have sealed it: words turned, and a checksum of those bytes.
+  // As the other machine would have saved it: words byte-swapped, and a checksum of those bytes.
   const auto turn = [&](size_t begin, size_t end, size_t size) {
     for (size_t i = begin; i < end; i += size) std::reverse(other + i, other + i + size);
   };
@@ -372,7 +372,7 @@ TEST(int_cache_snapshots, open_in_either_byte_order_and_refuse_damage) {
   ASSERT_EQ(heed_int_cache_load(&opened, &shape, heed_memory_of(other, n_bytes)), HEED_OK);
   EXPECT_EQ(std::memcmp(memory, other, n_bytes), 0);
   ASSERT_EQ(heed_int_cache_truncate(&opened, 1, 79), HEED_OK);
-  EXPECT_EQ(heed_int_cache_load(&cache, &shape, heed_memory_of(other, n_bytes)), damaged) << "the seal is broken";
+  EXPECT_EQ(heed_int_cache_load(&cache, &shape, heed_memory_of(other, n_bytes)), damaged) << "the checksum is wrong";
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ template <class W>
 std::unique_ptr<W> nothing(uint32_t kind) {
   auto w = std::make_unique<W>();
   std::memset(static_cast<void *>(w.get()), 0, sizeof *w);
-  sensor_files::seal(*w, kind);
+  sensor_files::write_header(*w, kind);
   return w;
 }
 
@@ -181,7 +181,7 @@ void refuse_weights() {
   EXPECT_EQ(N::start(o, w.get(), n), SENSOR_OK);
   reinterpret_cast<uint32_t *>(w.get())[n / 4 - 1] ^= 1;
   EXPECT_EQ(N::start(o, w.get(), n), SENSOR_WEIGHTS_DAMAGED);
-  sensor_files::seal(*w, N::other);
+  sensor_files::write_header(*w, N::other);
   EXPECT_EQ(N::start(o, w.get(), n), SENSOR_WEIGHTS_MAGIC);
   typename N::number row[SENSOR_ROW] = {};
   typename N::result result;

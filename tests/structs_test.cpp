@@ -135,7 +135,7 @@ TEST_F(structs, of_ropes_and_caches_have_one_size) {
     l.cache = o, l.causal = 1;
     return run(&l);
   });
-  takes_its_size_alone(HEED_ARG_CACHE, "seal", c, heed_cache_save);
+  takes_its_size_alone(HEED_ARG_CACHE, "save", c, heed_cache_save);
   const heed_cache_shape shape = c.shape;
   using S = const heed_cache_shape;
   takes_its_size_alone(HEED_ARG_SHAPE, "open", shape, [&](S *s) { return heed_cache_load(&c, s, cache_memory_); });

@@ -42,7 +42,7 @@ std::unique_ptr<sensor_weights> read_weights(const std::string &folder) {
   std::memcpy(begin, read_floats(folder + "/weights.f32", n).data(), n * sizeof(float));
   std::memcpy(weights->prototypes, read_floats(folder + "/prototypes.f32", n_prototypes).data(),
               sizeof weights->prototypes);
-  seal(*weights, SENSOR_FLOATS);
+  write_header(*weights, SENSOR_FLOATS);
   return weights;
 }
 

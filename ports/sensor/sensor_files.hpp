@@ -21,7 +21,7 @@ std::unique_ptr<sensor_weights> read_weights(const std::string &folder);
 
 // Fills the header of weights whose other members are set.
 template <class W>
-void seal(W &weights, uint32_t kind) {
+void write_header(W &weights, uint32_t kind) {
   const uint32_t n_bytes = sizeof weights;
   const auto *words = reinterpret_cast<const uint32_t *>(reinterpret_cast<const unsigned char *>(&weights));
   const size_t n_header = sizeof(sensor_header) / sizeof *words;

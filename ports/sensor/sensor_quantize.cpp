@@ -185,7 +185,7 @@ std::unique_ptr<sensor_int_weights> quantize(const sensor_weights &w, const std:
               to->head_weight, to->head_bias, to->of_head);
   for (size_t i = 0; i < SENSOR_N_CLASSES * dim; ++i)
     to->prototypes[i] = static_cast<int16_t>(rounded(static_cast<double>(w.prototypes[i]) / unit, 32767));
-  seal(*to, SENSOR_INTEGERS);
+  write_header(*to, SENSOR_INTEGERS);
   return to;
 }
 

@@ -1,5 +1,5 @@
 /* Caches: tokens come in pieces, are turned, narrowed and taken back; after each piece some are attended to. Digests
- * are of the results and of sealed memory. SPDX-License-Identifier: MIT */
+ * are of the results and of saved memory. SPDX-License-Identifier: MIT */
 #include "pool.h"
 
 enum { n_caches = 96, n_pieces = 6, most_bytes = pool_floats * 2 };

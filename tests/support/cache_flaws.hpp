@@ -173,7 +173,7 @@ class cache_test : public ::testing::Test {
     f("reset", [](C c) { return heed_cache_reset(c); });
     f("length", [](C c) { return heed_cache_length(c, 0); });
     f("longest", [](C c) { return heed_cache_longest(c); });
-    f("seal", [](C c) { return heed_cache_save(c); });
+    f("save", [](C c) { return heed_cache_save(c); });
     f("attention", attend);
   }
   void refuses(heed_fault fault, heed_argument argument, const std::string &what,

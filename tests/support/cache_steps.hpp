@@ -75,7 +75,7 @@ class cache_steps : public trial {
   }
   std::string text() const override {
     static const char *const names[] = {"append", "attend", "truncate", "reset",  "length",  "longest",
-                                        "seal",   "open",   "begin",    "damage", "grow old"};
+                                        "save",   "load",   "begin",    "damage", "grow old"};
     std::string all = "cache " + text_of(cache_.cache.shape) + ", " + turn_.text() + ", queries " + p_.text() + ":";
     for (const step &s : steps_)
       all += std::string(" ") + names[s.what] + " " + std::to_string(s.sequence) + " " + std::to_string(s.n);
@@ -83,7 +83,7 @@ class cache_steps : public trial {
   }
 
  protected:
-  enum action { append_rows, attend, truncate, reset, length, longest_of_all, seal, open, begin, damage, grow_old };
+  enum action { append_rows, attend, truncate, reset, length, longest_of_all, save, load, begin, damage, grow_old };
   struct step {
     action what;
     int32_t sequence, n;
@@ -96,7 +96,7 @@ class cache_steps : public trial {
     const action what = kind < 40   ? append_rows
                         : kind < 75 ? attend
                         : kind < 84 ? truncate
-                        : kind < 92 ? seal
+                        : kind < 92 ? save
                                     : static_cast<action>(r.between(reset, begin));
     return {what,
             r.chance(95)   ? r.between(0, n - 1)
@@ -153,9 +153,9 @@ class cache_steps : public trial {
         return heed_cache_length(cache, s.sequence);
       case longest_of_all:
         return heed_cache_longest(cache);
-      case seal:
+      case save:
         return heed_cache_save(cache);
-      case open:
+      case load:
         return heed_cache_load(cache, shape, room);
       case begin:
         return heed_cache_init(cache, shape, room);

@@ -119,9 +119,9 @@ class cache_life : public cache_steps {
         if (at && now.n >= 0) *at = now.n;
       }
       steps_.push_back(now);
-      if (r.chance(now.what == seal ? 30 : 3))
+      if (r.chance(now.what == save ? 30 : 3))
         steps_.push_back({damage, 0, r.between(1, 255), r.between(0, 1 << 20), r.chance(30)});
-      if (now.what == seal && r.chance(90)) steps_.push_back({open, 0, 0, 0, false});
+      if (now.what == save && r.chance(90)) steps_.push_back({load, 0, 0, 0, false});
     }
     if (s.kind == HEED_CACHE_RING && e != extent::large && r.chance(20)) draw_months(r);
   }
@@ -182,7 +182,7 @@ class cache_refusal : public cache_steps {
     for (size_t i = 0; i + 1 < steps_.size(); ++i) expect_done(take(steps_[i], handle_, shape_, room_));
     refused_ = &steps_.back();
     refused_->sequence = 1, refused_->n = 2;
-    if (refused_->what == open) expect_done(heed_cache_save(handle_));
+    if (refused_->what == load) expect_done(heed_cache_save(handle_));
   }
   heed_status call() override { return take(*refused_, handle_, shape_, room_); }
   std::vector<float> plain() const override { return {}; }
@@ -190,7 +190,7 @@ class cache_refusal : public cache_steps {
     const heed_cache_shape &s = cache_.cache.shape;
     step *const now = refused_;
     std::vector<spoilings> all;
-    if (now->what == begin || now->what == open) {
+    if (now->what == begin || now->what == load) {
       return {wrong_workspace(&room_, heed_cache_bytes(shape_)),
               shapes(),
               {{"no handle", [=] { handle_ = nullptr; }},

@@ -10,7 +10,7 @@
 
 namespace heed_test {
 
-// The header: 32-bit words, of which the 12th says that there is a seal and the 13th is the checksum of all other
+// The header: 32-bit words, of which the 12th says that the cache is saved and the 13th is the checksum of all other
 // bytes, CRC-32 as in zip files and PNG.
 constexpr size_t checksum_at = 48, cache_header = 128;
 
@@ -23,7 +23,7 @@ inline uint32_t crc_32(const std::vector<unsigned char> &bytes) {
   }
   return ~crc;
 }
-inline bool is_sealed_snapshot(const std::vector<unsigned char> &bytes) {
+inline bool is_saved_snapshot(const std::vector<unsigned char> &bytes) {
   uint32_t words[2];
   std::memcpy(words, &bytes[checksum_at - 4], 8);
   return words[0] == 1 && words[1] == crc_32(bytes);
