@@ -46,12 +46,11 @@ void checker::pointer(const void *data, size_t alignment, heed_argument argument
 void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff_t (&strides)[3], int32_t dim,
                      access how, heed_argument argument, size_t element_bytes) {
   pointer(data, smaller_of(element_bytes, 4), argument);  // a multiplier is two words
-  const auto used = [&](int i) { return counts[i] > 1; };
   size_t spans[3], extent = static_cast<size_t>(dim);
   bool bad = false;
   for (int i = 0; i < 3; i++) {
     extent += spans[i] = strided_extent(counts[i], strides[i]);
-    bad |= used(i) && strides[i] < 0;
+    bad |= counts[i] > 1 && strides[i] < 0;
   }
   // An output's rows, heads and batch entries must nest: a stride passes over all that lies at smaller ones. What is
   // beyond the address space already is no stride's fault.
@@ -59,7 +58,7 @@ void checker::tensor(const void *data, const int32_t (&counts)[3], const ptrdiff
     size_t within = static_cast<size_t>(dim);
     for (int j = 0; j < 3; j++)
       if (strides[j] < strides[i] || (strides[j] == strides[i] && j < i)) within += spans[j];
-    bad |= used(i) && static_cast<size_t>(strides[i]) < within && within <= most_extent;
+    bad |= counts[i] > 1 && static_cast<size_t>(strides[i]) < within && within <= most_extent;
   }
   require(!bad, HEED_BAD_STRIDE, argument);
   require(extent <= most_extent, HEED_OVERFLOW, argument);

@@ -35,7 +35,7 @@ class checker {
   void pointer(const void *data, size_t alignment, heed_argument argument);
   bool ok() const { return status == HEED_OK; }
   void require(bool condition, heed_fault fault, heed_argument argument) {
-    if (ok() && !condition) status = HEED_STATUS(fault, argument);
+    if (status == HEED_OK && !condition) status = HEED_STATUS(fault, argument);
   }
   void count(int32_t n, int32_t most, heed_argument argument) {
     require(n >= 1 && n <= most, HEED_OUT_OF_RANGE, argument);

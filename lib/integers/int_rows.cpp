@@ -47,7 +47,8 @@ struct row_job {
 
 void int_rows_task(void *context, int32_t index, int32_t) {
   const row_job &job = *static_cast<const row_job *>(context);
-  for (int32_t r = job.parts.begin(index); r < job.parts.begin(index + 1); r++) job.row(job, r);
+  const int32_t end = job.parts.begin(index + 1);
+  for (int32_t r = job.parts.begin(index); r < end; r++) job.row(job, r);
 }
 
 // work: operations for a number.
