@@ -6,7 +6,7 @@ namespace {
 
 struct vnni512 {
   using reg = __m512i;
-  static constexpr int32_t lanes = 16, six_outputs = 64, x_bytes = 1;
+  static constexpr int32_t lanes = 16, six_outputs = 64, two_outputs = 64, x_bytes = 1;
   static constexpr bool takes_zero_point = false, many_registers = true;
 
   static HEED_INLINE reg load(const void *p) { return _mm512_loadu_si512(p); }

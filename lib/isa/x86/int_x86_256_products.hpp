@@ -9,7 +9,7 @@ namespace {
 
 struct x86_256 {
   using reg = __m256i;
-  static constexpr int32_t lanes = 8, six_outputs = 16;
+  static constexpr int32_t lanes = 8, six_outputs = 16, two_outputs = 32;
   static constexpr bool many_registers = false;
 
   static HEED_INLINE reg load(const void *p) { return _mm256_loadu_si256(static_cast<const reg *>(p)); }

@@ -148,9 +148,11 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
     if (KIND == word_kind::shifted) zeros[v].load(w.zeros + 4 * at[v]);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
-  constexpr bool fetches = !V::compact && ROWS > 1;
-  // A tile of rows may read every other line of a panel, which no processor foresees: it asks for the next run's.
-  const ptrdiff_t ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
+  // Two rows may read every other line of a panel, which no processor foresees: they ask for the next run's. One row asks
+  // for what comes 4 KB later: without that an Intel Sapphire Rapids read a third of what it can from its last cache.
+  constexpr bool fetches = !V::compact;
+  ptrdiff_t ahead = 4096;
+  if (ROWS > 1) ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
   for (int32_t left = b.depth; left > 0; left -= run) {
     start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {
       if (blocks) return V::set(0.0f);
@@ -160,7 +162,7 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
     constexpr int inputs = word_inputs<KIND>;
     for (int32_t i = 0; i < run; i += inputs, p += w.word_stride, x += inputs) {
       if (fetches) {
-        HEED_UNROLL for (int l = 0; l < 4 * VECS * V::lanes; l += 64) __builtin_prefetch(p + ahead + l, 0, 2);
+        HEED_UNROLL for (int l = 0; l < 4 * VECS * V::lanes; l += 64) __builtin_prefetch(p + ahead + l, 0, 3);
       }
       each_number<V, KIND, VECS>(
           p, blocks && w.unsigned_bytes, zeros,
