@@ -24,36 +24,57 @@ HEED_INLINE void store_halves(unsigned char *low, unsigned char *high, typename 
   store_word<V>(high, V::masked(V::template shift_down<4>(word), 0x0f0f0f0f, 0));
 }
 
-// A block of each of n outputs as it lies in a file, rows `stride` bytes apart: words of bytes, and scales. Outputs beyond
-// n, up to whole registers, repeat the last.
-template <class V>
-static HEED_NOINLINE void transpose_block(unsigned char *to, unsigned char *scales, const unsigned char *from,
-                                          ptrdiff_t stride, int32_t n, bool nibbles) {
+// Four words of each of a register of outputs go where the block's words lie.
+template <class V, bool NIBBLES>
+HEED_INLINE void store_words(unsigned char *at, typename V::reg (&words)[4]) {
   constexpr ptrdiff_t row = 4 * spread_outputs<V>;
-  const int n_words = nibbles ? 4 : 8;
-  alignas(4 * V::lanes) float rows[V::lanes][8];
-  for (int32_t c = 0; c < n; c += V::lanes) {
-    for (int32_t l = 0; l < V::lanes; l++) {
-      const unsigned char *p = from + (smaller_of(c + l, n - 1)) * stride;
-      __builtin_memcpy(scales + 2 * (c + l), p, 2);
-      if (nibbles)
-        __builtin_memcpy(rows[l], p + 2, 16);
-      else
-        __builtin_memcpy(rows[l], p + 2, 32);
-      if (!V::compact) __builtin_prefetch(p + 256, 0, 3);  // blocks behind it
-    }
-    for (int32_t s = 0; s < n_words; s += 4) {
-      typename V::reg words[4];
-      V::transpose4(rows[0] + s, 8, words);
-      HEED_UNROLL for (int i = 0; i < 4; i++) {
-        unsigned char *const at = to + (s + i) * row + 4 * c;
-        if (nibbles)
-          store_halves<V>(at, at + 4 * row, words[i]);
-        else
-          store_word<V>(at, words[i]);
+  HEED_UNROLL for (int i = 0; i < 4; i++, at += row) {
+    if (NIBBLES)
+      store_halves<V>(at, at + 4 * row, words[i]);
+    else
+      store_word<V>(at, words[i]);
+  }
+}
+
+// A block of each of a register of outputs as it lies in a file, rows `stride` bytes apart: words of bytes, and scales.
+// Outputs beyond n repeat the last.
+template <class V, bool NIBBLES>
+HEED_INLINE void transpose_outputs_of_block(unsigned char *to, unsigned char *scales, const unsigned char *from,
+                                            ptrdiff_t stride, int32_t n) {
+  constexpr ptrdiff_t row = 4 * spread_outputs<V>;
+  constexpr int n_words = NIBBLES ? 4 : 8;
+  typename V::reg words[4];
+  if constexpr (V::transposes_words) {
+    if (n >= V::lanes) {
+      const unsigned char *p = from;
+      HEED_UNROLL for (int l = 0; l < V::lanes; l++, p += stride) {
+        __builtin_memcpy(scales + 2 * l, p, 2);
+        __builtin_prefetch(p + 256, 0, 3);  // blocks behind it
       }
+      HEED_UNROLL for (int s = 0; s < n_words; s += 4) {
+        V::transpose_words(reinterpret_cast<const char *>(from) + 2 + 4 * s, stride, words);
+        store_words<V, NIBBLES>(to + s * row, words);
+      }
+      return;
     }
   }
+  alignas(4 * V::lanes) float rows[V::lanes][8];
+  for (int32_t l = 0; l < V::lanes; l++) {
+    const unsigned char *p = from + (smaller_of(l, n - 1)) * stride;
+    __builtin_memcpy(scales + 2 * l, p, 2);
+    __builtin_memcpy(rows[l], p + 2, 4 * n_words);
+    if (!V::compact) __builtin_prefetch(p + 256, 0, 3);
+  }
+  for (int32_t s = 0; s < n_words; s += 4) {
+    V::transpose4(rows[0] + s, 8, words);
+    store_words<V, NIBBLES>(to + s * row, words);
+  }
+}
+template <class V, bool NIBBLES>
+static HEED_NOINLINE void transpose_block(unsigned char *to, unsigned char *scales, const unsigned char *from,
+                                          ptrdiff_t stride, int32_t n) {
+  for (int32_t c = 0; c < n; c += V::lanes)
+    transpose_outputs_of_block<V, NIBBLES>(to + 4 * c, scales + 2 * c, from + c * stride, stride, n - c);
 }
 
 // y += scales * (x numbers) for a block of numbers, rows piece_width apart, and two registers of outputs, or one, of up

@@ -13,53 +13,69 @@ namespace heed {
 // Registers of outputs in a tile of the direct way.
 template <class V, int ROWS>
 constexpr int words_of_tile() {
-  if (ROWS == 2 || (V::lanes == 4 && !many_registers<V>)) return 4;
-  return V::lanes == 4 ? 8 : 64 / V::lanes;
+  if (ROWS == 1 && many_registers<V> && V::lanes == 4) return 8;
+  return ROWS <= 2 || (many_registers<V> && ROWS <= 4) ? 4 : 2;
 }
 template <class V, int ROWS>
 constexpr int word_vecs = words_of_tile<V, ROWS>();
 
-template <class V, word_kind KIND>
-HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w, bool two_rows) {
-  if (two_rows)
-    add_words<V, KIND, 2, word_vecs<V, 2>>(b, w);
-  else
-    add_words<V, KIND, 1, word_vecs<V, 1>>(b, w);
+template <class V, int ROWS>
+HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w) {
+  constexpr int vecs = word_vecs<V, ROWS>;
+  switch (w.kind) {
+    case word_kind::scaled:
+      return add_words<V, word_kind::scaled, ROWS, vecs>(b, w);
+    case word_kind::shifted:
+      return add_words<V, word_kind::shifted, ROWS, vecs>(b, w);
+    case word_kind::bytes:
+      return add_words<V, word_kind::bytes, ROWS, vecs>(b, w);
+    default:
+      return add_words<V, word_kind::nibbles, ROWS, vecs>(b, w);
+  }
 }
+
+// All columns of ROWS rows.
+template <class V, int ROWS>
+static HEED_NOINLINE void add_direct_rows(linear_block b, word_piece w) {
+  constexpr int32_t width = word_vecs<V, ROWS> * V::lanes;
+  const bool scaled = !in_blocks(w.kind);
+  for (int32_t left = b.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
+    const int32_t beyond = left - width;  // of these no tile has less than a register
+    b.n_cols = beyond <= 0 ? left : width;
+    if (beyond > 0 && beyond < V::lanes) b.n_cols = width - V::lanes;
+    add_words_of<V, ROWS>(b, w);
+    w.words += 4 * b.n_cols;
+    w.scales += (scaled ? 4 : 2) * b.n_cols;
+    if (w.kind == word_kind::shifted) w.zeros += 4 * b.n_cols;
+  }
+}
+
+// Rows of the next tile where n_rows are left. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4.
+template <class V>
+HEED_INLINE int32_t next_direct_rows(int32_t n_rows) {
+  if (many_registers<V> && (n_rows == 7 || n_rows == 8)) return 4;
+  return smaller_of(n_rows, most_rows_of_direct_tile);
+}
+
 // At least a register of columns, and whole words or blocks. Several rows take turns on what fits the first-level cache.
 template <class V>
 static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
   const int32_t run = of.n_rows > 1 ? 256 : of.depth;
-  const bool scaled = !in_blocks(words.kind);
   linear_block b = of;
   word_piece w = words;
   for (int32_t begin = 0; begin < of.depth; begin += run) {
     b.depth = smaller_of(of.depth - begin, run);
     for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
-      rows = of.n_rows - row > 1 ? 2 : 1;
-      const int32_t width = (rows > 1 ? word_vecs<V, 2> : word_vecs<V, 1>)*V::lanes;
+      rows = next_direct_rows<V>(of.n_rows - row);
       b.x = of.x + row * of.x_stride + begin;
       b.y = of.y + row * of.y_stride;
-      word_piece at = w;
-      for (int32_t left = of.n_cols; left > 0; left -= b.n_cols, b.y += b.n_cols) {
-        const int32_t beyond = left - width;  // of these no tile has less than a register
-        b.n_cols = beyond <= 0 ? left : width;
-        if (beyond > 0 && beyond < V::lanes) b.n_cols = width - V::lanes;
-        if (w.kind == word_kind::scaled)
-          add_words_of<V, word_kind::scaled>(b, at, rows > 1);
-        else if (w.kind == word_kind::shifted)
-          add_words_of<V, word_kind::shifted>(b, at, rows > 1);
-        else if (w.kind == word_kind::bytes)
-          add_words_of<V, word_kind::bytes>(b, at, rows > 1);
-        else
-          add_words_of<V, word_kind::nibbles>(b, at, rows > 1);
-        at.words += 4 * b.n_cols;
-        at.scales += (scaled ? 4 : 2) * b.n_cols;
-        if (w.kind == word_kind::shifted) at.zeros += 4 * b.n_cols;
-      }
+      for_each_constant<most_rows_of_direct_tile>([&](auto before) {
+        constexpr int tile_rows = decltype(before)::value + 1;
+        if (rows == tile_rows) add_direct_rows<V, tile_rows>(b, w);
+      });
     }
-    w.words += scaled ? run / 4 * w.word_stride : run / block_inputs * w.block_stride;
-    if (!scaled) w.scales += run / block_inputs * w.block_stride;
+    w.words += in_blocks(w.kind) ? run / block_inputs * w.block_stride : run / 4 * w.word_stride;
+    if (in_blocks(w.kind)) w.scales += run / block_inputs * w.block_stride;
   }
 }
 
@@ -118,7 +134,8 @@ template <class V>
 static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, int32_t column) {
   const bool nibbles = w.dtype == stored_q4_0;
   constexpr int32_t most = spread_outputs<V>;
-  unsigned char words[block_inputs * most], scales[2 * most];
+  alignas(4 * V::lanes) unsigned char words[block_inputs * most];
+  alignas(4 * V::lanes) unsigned char scales[2 * most];
   const packed_way how = choose_packed_way<V>(b.n_rows, w.dtype, false);  // of a block that has become words
   // Some outputs at a time for all inputs: their rows are read on, instead of a page of memory for each block.
   const linear_block all = b;
@@ -130,7 +147,10 @@ static HEED_NOINLINE void add_file_blocks(linear_block b, const any_words &w, in
     for (int32_t begin = 0; begin < all.depth;
          begin += block_inputs, b.x += block_inputs, from += block_bytes_of(w.dtype)) {
       b.depth = smaller_of(all.depth - begin, block_inputs);
-      transpose_block<V>(words, scales, from, w.stride, there, nibbles);
+      if (nibbles)
+        transpose_block<V, true>(words, scales, from, w.stride, there);
+      else
+        transpose_block<V, false>(words, scales, from, w.stride, there);
       const word_piece block = {words, scales, 4 * most, 0, word_kind::bytes, nibbles, nullptr};
       const int32_t done = how == packed_way::direct ? add_whole_words<V>(b, block) : 0;
       add_blocks<V>(b, block, done);

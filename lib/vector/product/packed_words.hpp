@@ -75,10 +75,10 @@ HEED_INLINE void repeat(F f) {
     for (int i = 0; i < N; i += STEP) f(i);
 }
 
-// start(j), then add(v, number) for number j of each of VECS words, j ascending; load(p, v) is the word.
-template <class V, word_kind KIND, int VECS, class Load, class Start, class Add>
+// add(j, numbers) for number j of each of VECS words, j ascending; load(p, v) is the word.
+template <class V, word_kind KIND, int VECS, class Load, class Add>
 HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_points<V> (&zeros)[VECS], Load load,
-                             Start start, Add add) {
+                             Add add) {
   using reg = typename V::reg;
   const auto number = [&](const part_numbers<V> &part, reg word, int v, bool second = false) HEED_INLINED {
     if constexpr (KIND == word_kind::shifted)
@@ -92,33 +92,34 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_poi
       const part_numbers<V> part(4 * decltype(half)::value, nibbles, nibbles || less_8);
       repeat<unrolled, 4, 1>([&](int j) HEED_INLINED {
         const reg order = V::byte_order(j);
-        start(j + 4 * decltype(half)::value);
         asm volatile("" : "+r"(p));  // words are loaded again: there are no registers to keep them in
-        HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, number(part, V::shuffle_bytes(load(p, v), order), v));
+        reg numbers[VECS];
+        HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = number(part, V::shuffle_bytes(load(p, v), order), v);
+        add(j + 4 * decltype(half)::value, numbers);
       });
     });
   } else {
-    reg words[VECS];
+    reg words[VECS], numbers[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = load(p, v);
     const part_numbers<V> first(0, nibbles, nibbles || less_8), second(8, nibbles, nibbles || less_8);
     repeat<unrolled, word_inputs<KIND>, 4>([&](int j) HEED_INLINED {
       if constexpr (nibbles && V::finds_nibbles) {
         for_each_constant<4>([&](auto byte) HEED_INLINED {
           constexpr int k = decltype(byte)::value;
-          start(j + k);
-          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, V::nibble(V::template shift_down<8 * k>(words[v])));
+          HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = V::nibble(V::template shift_down<8 * k>(words[v]));
+          add(j + k, numbers);
         });
       } else {
         reg bytes[VECS];
         HEED_UNROLL for (int v = 0; v < VECS; v++) bytes[v] = words[v];
         repeat<unrolled, 4, 2>([&](int k) HEED_INLINED {
-          start(j + k);
-          HEED_UNROLL for (int v = 0; v < VECS; v++) add(v, number(first, bytes[v], v));
-          start(j + k + 1);
+          HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = number(first, bytes[v], v);
+          add(j + k, numbers);
           HEED_UNROLL for (int v = 0; v < VECS; v++) {
-            add(v, number(second, bytes[v], v, true));
+            numbers[v] = number(second, bytes[v], v, true);
             bytes[v] = V::template shift_down<16>(bytes[v]);
           }
+          add(j + k + 1, numbers);
         });
       }
       if constexpr (nibbles) {
@@ -139,7 +140,6 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
   const ptrdiff_t x_stride = b.x_stride, y_stride = b.y_stride;
   const unsigned char *scales = w.scales, *words = w.words;
   typename V::reg sum[ROWS][VECS], scale[VECS];
-  decltype(V::factor(0.0f)) factor[ROWS];
   ptrdiff_t at[VECS];
   zero_points<V> zeros[VECS] = {};
   HEED_UNROLL for (int v = 0; v < VECS; v++) {
@@ -167,16 +167,16 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
       each_number<V, KIND, VECS>(
           p, blocks && w.unsigned_bytes, zeros,
           [&](const unsigned char *word, int v) HEED_INLINED { return load_word<V>(word + 4 * at[v]); },
-          [&](int j) HEED_INLINED {
-            HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-              factor[r] = V::factor(x[r * x_stride + j]);
-              V::pin(factor[r]);
+          [&](int j, typename V::reg(&numbers)[VECS]) HEED_INLINED {
+            HEED_UNROLL for (int v = 0; v < VECS; v++) {
+              if (!blocks) numbers[v] = V::mul(numbers[v], scale[v]);
+              if (ROWS > 1) V::pin(numbers[v]);
             }
-          },
-          [&](int v, typename V::reg number) HEED_INLINED {
-            if (!blocks) number = V::mul(number, scale[v]);
-            if (ROWS > 1) V::pin(number);
-            HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = V::fma(factor[r], number, sum[r][v]);
+            HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+              auto factor = V::factor(x[r * x_stride + j]);
+              V::pin(factor);
+              HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] = V::fma(factor, numbers[v], sum[r][v]);
+            }
           });
     }
     HEED_UNROLL for (int v = 0; blocks && v < VECS; v++) {
@@ -206,9 +206,9 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
       if (KIND == word_kind::shifted) zeros[0].load(w.zeros + 4 * n);
       each_number<V, KIND, 1>(
           words + 4 * n, w.unsigned_bytes, zeros,
-          [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); }, [](int) {},
-          [&](int, typename V::reg x) HEED_INLINED {
-            V::store(at, V::mul(x, scale));
+          [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
+          [&](int, typename V::reg(&x)[1]) HEED_INLINED {
+            V::store(at, V::mul(x[0], scale));
             at += to_stride;
           });
     }

@@ -188,9 +188,12 @@ constexpr bool big_endian = false;
 template <class V>
 constexpr bool takes_words_apart = V::compact &&V::loads_narrow;
 
-// Rows up to which two at a time, or one, unpack for themselves. Sapphire Rapids, 512 x 1376: with 4, five rows of Q8_0 take
-// 1.4 times (AVX-512) and 1.8 times (AVX2); with 12, eight rows of int8 take 2.1 and 1.3 times.
-constexpr int32_t most_direct_rows = 6;
+// Rows of the greatest tile that unpacks for itself.
+constexpr int32_t most_rows_of_direct_tile = 6;
+// Rows of int8 and uint8 up to which each tile unpacks for itself; many share numbers that have been multiplied by their
+// scale. Blocks have none to multiply with, and no such limit.
+template <class V>
+constexpr int32_t most_direct_rows = many_registers<V> ? 24 : 12;
 
 // What a direct way leaves, inputs that are no whole word or block, goes the way of many rows.
 template <class V>
@@ -199,7 +202,7 @@ HEED_INLINE packed_way choose_packed_way(int32_t n_rows, int32_t dtype, bool of_
   if (V::lanes == 1) return packed_way::one_lane;
   if (takes_words_apart<V>) return packed_way::compact;
   if (of_file) return packed_way::file_blocks;
-  if (V::loads_narrow && n_rows <= most_direct_rows) return packed_way::direct;
+  if (V::loads_narrow && (!has_output_scales(dtype) || n_rows <= most_direct_rows<V>)) return packed_way::direct;
   return has_output_scales(dtype) ? packed_way::widened : packed_way::widened_blocks;
 }
 
