@@ -14,7 +14,7 @@ HEED_INLINE sum_operands operands_with(const linear_block &b, const float *w, pt
                                        int32_t begin, int32_t end) {
   return {
       b.x + begin, b.x_stride, 1,        w,        w_stride, b.y + column, b.y_stride, offset_or_null(b.bias, column),
-      end - begin, nullptr,    w_stride, b.n_cols, 0};
+      end - begin, nullptr,    w_stride, b.n_cols, 0, 1};
 }
 template <class V>
 HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {
@@ -30,20 +30,26 @@ HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
 // rows of w, other columns, or, behind contiguous rows, most likely another panel of packed weights.
 template <class V>
 static void multiply_panels(const linear_block &b, int32_t n) {
-  constexpr int32_t panel = V::sum_vecs * V::lanes, depth = 384;
+  constexpr int32_t panel = V::sum_vecs * V::lanes;
+  const int32_t depth = depth_of_panels<V>(b), most_rows = rows_of_panels<V>(b);
   const ptrdiff_t behind = b.w_stride <= contiguous_stride ? b.depth * b.w_stride : 0;
   for (int32_t column = 0; column < n; column += panel) {
     const int32_t width = smaller_of(n - column, panel);
     ptrdiff_t other = column + panel < n ? panel : 0;  // how far behind the panel lies that comes next
     if (other == 0 && behind > 0) other = behind - column;
-    for (int32_t begin = 0; begin < b.depth; begin += depth) {
-      const int32_t end = end_of_block(begin, depth, b.depth);
-      sum_operands o = linear_operands<V>(b, column, begin, end);
-      if (!V::compact && end < b.depth)
-        o.next = depth * b.w_stride;
-      else if (!V::compact && other > 0)
-        o.next = other - begin * b.w_stride;
-      sum_whole<V>(o, chain_at(b, begin), b.n_rows, width);
+    for (int32_t row = 0; row < b.n_rows; row += most_rows) {
+      const int32_t n_rows = smaller_of(b.n_rows - row, most_rows);
+      for (int32_t begin = 0; begin < b.depth; begin += depth) {
+        const int32_t end = end_of_block(begin, depth, b.depth);
+        sum_operands o = linear_operands<V>(b, column, begin, end);
+        if (!V::compact && row == 0 && end < b.depth)
+          o.next = depth * b.w_stride;
+        else if (!V::compact && row == 0 && other > 0)
+          o.next = other - begin * b.w_stride;
+        o.a += row * b.x_stride;
+        o.acc += row * b.y_stride;
+        sum_whole<V>(o, chain_at(b, begin), n_rows, width);
+      }
     }
   }
 }

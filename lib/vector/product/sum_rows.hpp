@@ -25,8 +25,18 @@ struct sum_operands {
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
   int32_t n_cols;  // counts for tiles of narrow_vecs alone
-  ptrdiff_t next;  // how far behind b the numbers lie that come next, to be fetched by the first tall tiles; or 0
+  ptrdiff_t next;    // how far behind b the next line lies that tiles are to fetch, the same at each step of depth; or 0
+  int32_t at_once;   // lines that a tile fetches: one or two
 };
+
+// Tiles ask for what comes next: cache lines of numbers that lie `next` behind b. Four tiles ask for one line each, fewer
+// ones for two: a tile that asked for more would wait for memory.
+constexpr int32_t floats_of_line = 16;
+template <class V>
+HEED_INLINE void take_next_lines(sum_operands &o, ptrdiff_t end) {
+  o.next += o.next == 0 ? 0 : o.at_once * floats_of_line;
+  if (o.next >= end) o.next = 0;
+}
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
@@ -74,9 +84,11 @@ HEED_INLINE void start_sums(typename V::reg (&acc)[ROWS][VECS], const sum_operan
   }
 }
 
-// A tall tile asks for one cache line of what comes next at each step, or for one that it has: no branch.
+// Each step asks for one cache line or two, or for some that it has: no branch.
 template <class V, int ROWS, int VECS>
-constexpr bool fetches_next = !V::compact && ROWS == V::sum_rows && VECS == V::sum_vecs;
+constexpr bool fetches_next = !V::compact && ROWS > 2 && VECS == V::sum_vecs;
+template <class V>
+constexpr bool fetches_two_lines = V::sum_vecs *V::lanes > floats_of_line;
 
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
@@ -92,14 +104,17 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   const int32_t depth = o.depth;
-  const ptrdiff_t next = o.next;
+  const ptrdiff_t next = o.next, second = next != 0 && o.at_once > 1 ? next + floats_of_line : 0;
   int32_t i = 0;
   const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
       HEED_UNROLL for (int v = 0; v < VECS; v++) __builtin_prefetch(ahead + v * V::lanes, 0, 2);
       ahead += o.ahead_stride;
     }
-    if (fetches_next<V, ROWS, VECS>) __builtin_prefetch(b + next, 0, 2);
+    if (fetches_next<V, ROWS, VECS>) {
+      __builtin_prefetch(b + next, 0, 2);
+      if (fetches_two_lines<V>) __builtin_prefetch(b + second, 0, 2);
+    }
     HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
     b += b_stride;
   };
@@ -155,9 +170,7 @@ constexpr int rows_of_tile() {
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
 // it.
 template <class V, int ROWS, int VECS>
-static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows) {
-  constexpr int32_t of_line = 16;
-  const ptrdiff_t last_line = o.next + VECS * V::lanes - of_line;
+static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows, ptrdiff_t end_of_next) {
   int32_t row = 0;
   for (; row + ROWS <= n_rows; row += ROWS) {
     // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
@@ -169,7 +182,7 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (fetches_next<V, ROWS, VECS>) o.next = o.next != 0 && o.next < last_line ? o.next + of_line : 0;
+    if (fetches_next<V, ROWS, VECS>) take_next_lines<V>(o, end_of_next);
   }
   return row;
 }
@@ -178,11 +191,15 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
 // compact, or fewer columns than lanes: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
+  const ptrdiff_t end_of_next = o.next + VECS * V::lanes;
+  o.at_once = fetches_two_lines<V> && n_rows <= 3 * V::sum_rows ? 2 : 1;
   const auto sum = [&](auto rows, int32_t left = 0) {
     constexpr int tile_rows = decltype(rows)::value;
     if (n_rows - left < tile_rows) return;
-    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left);
+    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, end_of_next);
     n_rows -= done;
+    if (fetches_next<V, tile_rows, VECS>)
+      for (int32_t row = 0; row < done; row += tile_rows) take_next_lines<V>(o, end_of_next);
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
     if (from == chain::scaled) o.start += done;

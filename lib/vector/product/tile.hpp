@@ -15,7 +15,7 @@ constexpr bool many_registers = V::sum_rows *V::sum_vecs >= 16;
 // 5 rows as 3 and 2 read their columns twice. With two registers of columns a tile of 5 takes two thirds to three
 // quarters of that time. With 32 registers 3 and 2 take no longer than 6.
 template <class V>
-constexpr bool takes_five = V::sum_rows == 6 && !many_registers<V>;
+constexpr bool takes_five = V::sum_rows == 6;
 
 // acc[r][v] = start(r, v)
 template <class V, int ROWS, int VECS, class Start>

@@ -50,11 +50,13 @@ HEED_INLINE bool is_small_row(const linear_block &b, const weights_of<T> &w) {
 
 // ---- few rows
 
-// Strips repay for few rows of floats where w is not in the second-level cache, from which panels are up to a tenth faster.
-// From memory strips take half the time, of 9 to 16 rows a fifth to a half (from a third-level cache 1.1 to 1.4 times).
+// Strips repay for few rows of floats where w is not in the second-level cache. From memory they take half the time of
+// panels; from a third-level cache panels of more than 12 rows are faster on a Zen 5 (16 rows of 768 x 3072: 0.7 times).
+// What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire Rapids).
 HEED_INLINE bool repays_strips(const linear_block &b) {
   if (b.n_rows <= 8) return bytes_of_floats(b) > 0x1p18f;
-  return b.n_rows <= 16 && bytes_of_floats(b) > 0x1p20f;
+  if (b.n_rows <= 12) return bytes_of_floats(b) > 0x1p20f;
+  return b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
 }
 // Rows up to which strips convert numbers of fewer bits for each tile of rows. Beyond, a copy costs less.
 constexpr int32_t most_rows_of_typed_strips = 24;
@@ -123,6 +125,21 @@ HEED_INLINE bool panels_collide(const linear_block &b) {
   return V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
 }
 constexpr int32_t least_rows_of_copies = 32, least_rows_of_colliding_panels = 12;
+
+// How many rows of w a panel has. Where they lie a multiple of 4 KB apart they share a few sets of the second-level cache
+// (an Intel Sapphire Rapids has 2048 sets of 16 lines, of which rows of 3072 floats use 128), and so they are half as many
+// (512 x 768 x 3072: 0.7 times there; 1.0 to 1.05 times on a Zen 5, whose third-level cache is faster).
+template <class V>
+HEED_INLINE int32_t depth_of_panels(const linear_block &b) {
+  const bool few_sets = b.w_stride % 1024 == 0 && bytes_of_floats(b) > 0x1p20f;
+  return many_registers<V> && few_sets ? 256 : 384;
+}
+// Rows of y lie likewise. So many at a time that they stay there from one panel of depth to the next (packed floats,
+// 512 x 768 x 3072: 0.86 times on a Sapphire Rapids).
+template <class V>
+HEED_INLINE int32_t rows_of_panels(const linear_block &b) {
+  return V::compact || b.n_rows < 288 ? b.n_rows : 192;
+}
 
 // A copy of pieces of w for all rows to use has 6 KB (4 KB would be a sixth slower), where that much stack is at hand.
 template <class V>
