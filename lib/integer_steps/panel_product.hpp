@@ -267,7 +267,7 @@ HEED_INLINE int32_t columns_of_cache(const linear_block &b, int32_t dtype) {
   constexpr uint64_t near_bytes = 512 * 1024;
   const uint64_t output_bytes = packed_output_bytes(dtype, static_cast<uint64_t>(b.depth));
   const auto n = static_cast<int32_t>(near_bytes / output_bytes / panel_outputs) * panel_outputs;
-  return b.n_rows < 2 * product_rows || n < 4 * panel_outputs || 2 * n > b.n_cols ? b.n_cols : n;
+  return b.n_rows < 2 * product_rows || n < 8 * panel_outputs || 2 * n > b.n_cols ? b.n_cols : n;
 }
 
 template <class V>

@@ -144,7 +144,7 @@ static void multiply_strips(const linear_block &b, const weights_of<T> &w, int32
   constexpr bool floats = sizeof(T) == sizeof(float);
   const int32_t depth = depth_of_strips<V>(b, w), again = floats ? times_again(b) : 0;
   const int32_t most_columns = floats && depth == 32 ? 128 : 256;
-  strips(b, &w, n, depth, most_columns, takes_strips_of_five<V, T>(b), again, strip_rows<V, T>);
+  strips(b, &w, n, depth, most_columns, strips_of_five<V, T>, again, strip_rows<V, T>);
 }
 
 }  // namespace heed

@@ -58,8 +58,14 @@ HEED_INLINE bool repays_strips(const linear_block &b) {
   if (b.n_rows <= 12) return bytes_of_floats(b) > 0x1p20f;
   return b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
 }
-// Rows up to which strips convert numbers of fewer bits for each tile of rows. Beyond, a copy costs less.
-constexpr int32_t most_rows_of_typed_strips = 24;
+// Strips convert numbers of fewer bits for each tile of rows. Of bytes with a scale a copy costs less from 24 rows on, or
+// 36 with 32 registers. f16 and bf16 take one instruction each, and a copy only repays with 16 registers and from memory.
+template <class V, class T>
+HEED_INLINE bool repays_typed_strips(const linear_block &b) {
+  if (b.n_rows <= (many_registers<V> ? 36 : 24)) return true;
+  if (sizeof(T) == 1) return false;
+  return many_registers<V> || b.w_stride <= 64 || bytes_of_floats(b) <= 0x1p25f;
+}
 
 // The depth of a strip of floats: y is read and written once for each strip, so strips of many rows are deep. Two rows wait
 // for w above all, and so do more from memory: w then comes faster if fewer of its rows are abreast.
@@ -87,24 +93,20 @@ HEED_INLINE int32_t times_again(const linear_block &b) {
   return bytes_of_floats(b) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
 }
 
-// Whether a strip has a tile of 5 rows. Five rows are split 3 + 2 if there are zero points. With 32 registers, too, unless
-// they are floats from memory.
+// Whether a strip has a tile of 5 rows. Zero points leave no registers for it where there are 16.
 template <class V, class T>
-constexpr bool strips_of_five = takes_five<V> ? !has_zero_point(T()) : sizeof(T) == sizeof(float) && V::sum_rows == 6;
-template <class V, class T>
-HEED_INLINE bool takes_strips_of_five(const linear_block &b) {
-  return strips_of_five<V, T> && (takes_five<V> || bytes_of_floats(b) > 0x1p23f);
-}
+constexpr bool strips_of_five = takes_five<V> && (many_registers<V> || !has_zero_point(T()));
 
 // Registers of outputs abreast for one row where rows of w are outputs: with two, none waits for the other's chain. With 16
 // lanes a step has other work enough (int8 alone would gain 7 %).
 template <class V>
 constexpr int outputs_vecs = V::lanes == 16 ? 1 : 2;
-// Two to eight rows are transposed in registers only where there are registers for them: with 16 a copy costs no more.
+// Two to four rows are transposed in registers only where there are registers for them: with 16 a copy costs no more, nor
+// with 32 for five rows, which would be transposed twice (1.1 to 1.6 times, Zen 5 and Sapphire Rapids).
 template <class V>
 HEED_INLINE bool are_few_outputs(const linear_block &b) {
   if (b.n_rows == 1 && b.n_cols >= outputs_vecs<V> * V::lanes) return true;
-  return V::lanes == 16 && b.n_rows <= 8;
+  return V::lanes == 16 && b.n_rows <= 4;
 }
 
 // ---- many rows
@@ -191,7 +193,7 @@ HEED_INLINE way choose_typed_way(const linear_block &b, const weights_of<T> &w, 
   if (out_in || !in_registers) return way::copied_panels;
   if (b.n_rows == 1 && !shifted) return way::one_row;
   if (b.n_rows == 1 && b.n_cols >= 4 * V::lanes) return way::byte_row;
-  return b.n_rows <= most_rows_of_typed_strips ? way::strips : way::copied_panels;
+  return repays_typed_strips<V, T>(b) ? way::strips : way::copied_panels;
 }
 
 // ---- packed weights
@@ -210,7 +212,7 @@ constexpr int32_t most_rows_of_direct_tile = 6;
 // Rows of int8 and uint8 up to which each tile unpacks for itself; many share numbers that have been multiplied by their
 // scale. Blocks have none to multiply with, and no such limit.
 template <class V>
-constexpr int32_t most_direct_rows = many_registers<V> ? 24 : 12;
+constexpr int32_t most_direct_rows = many_registers<V> ? 32 : 12;
 
 // What a direct way leaves, inputs that are no whole word or block, goes the way of many rows.
 template <class V>
