@@ -44,48 +44,61 @@ HEED_INLINE __m128i load_bytes(const int8_t *p, int32_t n, int32_t before) {
   return _mm_load_si128(reinterpret_cast<const __m128i *>(bytes));
 }
 
-HEED_INLINE void store_words(unsigned char *to, __m128i words) {
-  _mm_storeu_si128(reinterpret_cast<__m128i *>(to), words);
+HEED_INLINE __m256i load_two(const int8_t *low, const int8_t *high, int32_t n, int32_t before) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(load_bytes(low, n, before)), load_bytes(high, n, before), 1);
+}
+HEED_INLINE void store_words(unsigned char *to, __m256i words) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), words);
 }
 
-// Rows of outputs: four words of four outputs change places. Rows are many streams, which no processor foresees: it asks
-// for what comes next.
+// Rows of outputs: four words of eight outputs change places, of which one that is not there repeats the last. Rows are
+// many streams, which no processor foresees: it asks for what comes next.
 HEED_NOINLINE void transpose_outputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols,
                                      unsigned char *to) {
-  for (int32_t o = 0; o < n_cols; o += 4)
-    for (int32_t i = 0; i < n; i += 16) {
-      __m128i rows[4];
-      if (i == 0)
-        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (o + k) * w.output + begin + 4 * transposed_row);
-      HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
-          o + k < n_cols ? load_bytes(w.data + (o + k) * w.output + begin + i, n - i, begin + i) : _mm_setzero_si128();
-      const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]), b = _mm_unpacklo_epi32(rows[2], rows[3]),
-                    c = _mm_unpackhi_epi32(rows[0], rows[1]), d = _mm_unpackhi_epi32(rows[2], rows[3]);
-      unsigned char *const at = to + i / 4 * (4 * panel_outputs) + 4 * o;
-      store_words(at, _mm_unpacklo_epi64(a, b));
-      store_words(at + 4 * panel_outputs, _mm_unpackhi_epi64(a, b));
-      store_words(at + 8 * panel_outputs, _mm_unpacklo_epi64(c, d));
-      store_words(at + 12 * panel_outputs, _mm_unpackhi_epi64(c, d));
+  for (int32_t o = 0; o < n_cols; o += 8) {
+    const int8_t *row[8];
+    HEED_UNROLL for (int32_t k = 0; k < 8; k++) {
+      row[k] = w.data + smaller_of(o + k, n_cols - 1) * w.output + begin;
+      __builtin_prefetch(row[k] + 4 * transposed_row);
     }
+    for (int32_t i = 0; i < n; i += 16) {
+      __m256i rows[4];
+      HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] = load_two(row[k] + i, row[k + 4] + i, n - i, begin + i);
+      const __m256i a = _mm256_unpacklo_epi32(rows[0], rows[1]), b = _mm256_unpacklo_epi32(rows[2], rows[3]),
+                    c = _mm256_unpackhi_epi32(rows[0], rows[1]), d = _mm256_unpackhi_epi32(rows[2], rows[3]);
+      unsigned char *const at = to + i / 4 * (4 * panel_outputs) + 4 * o;
+      store_words(at, _mm256_unpacklo_epi64(a, b));
+      store_words(at + 4 * panel_outputs, _mm256_unpackhi_epi64(a, b));
+      store_words(at + 8 * panel_outputs, _mm256_unpacklo_epi64(c, d));
+      store_words(at + 12 * panel_outputs, _mm256_unpackhi_epi64(c, d));
+    }
+  }
 }
 
-// Rows of inputs: bytes of four rows become words. Those that come next may lie on other pages.
+// Rows of inputs: bytes of four rows become words of 16 outputs. Rows that come next may lie on other pages.
 HEED_NOINLINE void transpose_inputs(const int_weights &w, int32_t begin, int32_t n, int32_t n_cols, unsigned char *to) {
-  for (int32_t i = 0; i < n; i += 4)
-    for (int32_t o = 0; o < n_cols; o += 16) {
-      __m128i rows[4];
-      if (o == 0)
-        for (int32_t k = 0; k < 4; k++) __builtin_prefetch(w.data + (begin + i + k + transposed_row) * w.next);
-      HEED_UNROLL for (int32_t k = 0; k < 4; k++) rows[k] =
-          i + k < n ? load_bytes(w.data + (begin + i + k) * w.next + o, n_cols - o, o) : _mm_setzero_si128();
-      const __m128i a = _mm_unpacklo_epi8(rows[0], rows[1]), b = _mm_unpacklo_epi8(rows[2], rows[3]),
-                    c = _mm_unpackhi_epi8(rows[0], rows[1]), d = _mm_unpackhi_epi8(rows[2], rows[3]);
-      unsigned char *const at = to + i / 4 * (4 * panel_outputs) + 4 * o;
-      store_words(at, _mm_unpacklo_epi16(a, b));
-      store_words(at + 16, _mm_unpackhi_epi16(a, b));
-      store_words(at + 32, _mm_unpacklo_epi16(c, d));
-      store_words(at + 48, _mm_unpackhi_epi16(c, d));
+  for (int32_t i = 0; i < n; i += 4, to += 4 * panel_outputs) {
+    const int8_t *row[4];
+    HEED_UNROLL for (int32_t k = 0; k < 4; k++) {
+      row[k] = w.data + (begin + smaller_of(i + k, n - 1)) * w.next;
+      __builtin_prefetch(row[k] + transposed_row * w.next);
     }
+    const auto transpose = [&](int32_t o, __m128i a, __m128i b, __m128i c, __m128i d) HEED_INLINED {
+      const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d), ab_high = _mm_unpackhi_epi8(a, b),
+                    cd_high = _mm_unpackhi_epi8(c, d);
+      const auto pair = [](__m128i low, __m128i high)
+                            HEED_INLINED { return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1); };
+      store_words(to + 4 * o, pair(_mm_unpacklo_epi16(ab, cd), _mm_unpackhi_epi16(ab, cd)));
+      store_words(to + 4 * o + 32, pair(_mm_unpacklo_epi16(ab_high, cd_high), _mm_unpackhi_epi16(ab_high, cd_high)));
+    };
+    int32_t o = 0;
+    const auto whole = [&](int k) HEED_INLINED { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(row[k] + o)); };
+    for (; i + 4 <= n && o + 16 <= n_cols; o += 16) transpose(o, whole(0), whole(1), whole(2), whole(3));
+    const auto part = [&](int k) {
+      return i + k < n ? load_bytes(row[k] + o, n_cols - o, o) : _mm_setzero_si128();
+    };
+    for (; o < n_cols; o += 16) transpose(o, part(0), part(1), part(2), part(3));
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------- register tiles
