@@ -16,11 +16,12 @@ namespace heed_bench {
 namespace {
 
 constexpr int32_t most_rows = 64, most_turns = 15, least_turns = 7;  // the least where they take seconds
-constexpr size_t beyond_caches = size_t{128} << 20;  // bytes of all copies of weights
+constexpr size_t beyond_caches = size_t{128} << 20;                  // bytes of all copies of weights
 constexpr double most_fall = 1.05, most_rise = 1.1;
 
 enum class form { in_out, out_in, packed, integers, int_in_out, int_out_in, int_packed };
-constexpr const char *form_names[] = {"in_out", "out_in", "packed", "integers", "int_in_out", "int_out_in", "int_packed"};
+constexpr const char *form_names[] = {"in_out",     "out_in",     "packed",    "integers",
+                                      "int_in_out", "int_out_in", "int_packed"};
 constexpr int32_t dtypes[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8, HEED_UINT8, HEED_Q8_0, HEED_Q4_0};
 constexpr const char *dtype_names[] = {"f32", "f16", "bf16", "int8", "uint8", "q8_0", "q4_0"};
 
@@ -196,7 +197,8 @@ void rows(benchmark::State &state, const rows_case &c, const char *kernel) {
 
 void register_rows() {
   // Rows of floats that are a multiple of 4 KB, and that are not, in caches of each level.
-  static constexpr int32_t shapes[][2] = {{64, 172}, {512, 1376}, {1024, 1024}, {768, 3072}, {1600, 3136}, {4096, 4096}};
+  static constexpr int32_t shapes[][2] = {{64, 172},   {512, 1376},  {1024, 1024},
+                                          {768, 3072}, {1600, 3136}, {4096, 4096}};
   for (const auto &shape : shapes)
     for (size_t dtype = 0; dtype < std::size(dtypes); dtype++)
       for (size_t f = 0; f < std::size(form_names); f++)

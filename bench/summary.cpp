@@ -41,10 +41,7 @@ void summary::ReportRuns(const std::vector<Run> &runs) {
     l.us = counter(run, "us");
     l.of_peak = counter(run, "of_peak");
     l.of_bandwidth = counter(run, "of_bandwidth");
-    l.step = counter(run, "step");
-    l.step_at = counter(run, "step_at");
-    l.multiple = counter(run, "multiple");
-    l.multiple_at = counter(run, "multiple_at");
+    l.jumps = run.counters.count("falls") ? run.report_label : "-";
     lines_.push_back(l);
   }
 }
@@ -64,9 +61,7 @@ void summary::Finalize() {
     std::printf("  %-*s  %-16s %12.4g", width, l.shape.c_str(), l.kernel.c_str(), l.us);
     print_share(l.of_peak);
     print_share(l.of_bandwidth);
-    if (l.step >= 0)
-      std::printf("   %.0f rows: %.2f of %.0f; %.0f rows: %.2f of that many times one", l.step_at, l.step,
-                  l.step_at + 1, l.multiple_at, l.multiple);
+    if (l.jumps != "-") std::printf("   %s", l.jumps.empty() ? "no jumps" : l.jumps.c_str());
     std::printf("\n");
   }
   std::printf(

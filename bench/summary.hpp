@@ -20,8 +20,8 @@ class summary : public benchmark::BenchmarkReporter {
 
  private:
   struct line {
-    std::string group, shape, kernel;
-    double us, of_peak, of_bandwidth, step, step_at, multiple, multiple_at;  // negative: not told
+    std::string group, shape, kernel, jumps;  // jumps: of rows/ alone, else "-"
+    double us, of_peak, of_bandwidth;         // negative: not told
   };
   benchmark::BenchmarkReporter *next_;
   std::vector<line> lines_;

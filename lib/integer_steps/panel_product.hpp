@@ -62,8 +62,8 @@ constexpr int32_t whole_inputs = 256 / V::x_bytes;
 template <class V>
 constexpr int32_t transposed_inputs = V::x_bytes == 1 ? 48 : 32;
 template <class V>
-constexpr int32_t transposed_room =
-    transposed_inputs<V> *panel_outputs + most_rows * transposed_row * static_cast<int32_t>(V::x_bytes);
+constexpr int32_t transposed_room = transposed_inputs<V> *panel_outputs +
+                                    most_rows *transposed_row *static_cast<int32_t>(V::x_bytes);
 
 // ---------------------------------------------------------------------------------------------------------------- I10
 

@@ -92,11 +92,10 @@ HEED_NOINLINE void transpose_inputs(const int_weights &w, int32_t begin, int32_t
       store_words(to + 4 * o + 32, pair(_mm_unpacklo_epi16(ab_high, cd_high), _mm_unpackhi_epi16(ab_high, cd_high)));
     };
     int32_t o = 0;
-    const auto whole = [&](int k) HEED_INLINED { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(row[k] + o)); };
+    const auto whole = [&](int k)
+                           HEED_INLINED { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(row[k] + o)); };
     for (; i + 4 <= n && o + 16 <= n_cols; o += 16) transpose(o, whole(0), whole(1), whole(2), whole(3));
-    const auto part = [&](int k) {
-      return i + k < n ? load_bytes(row[k] + o, n_cols - o, o) : _mm_setzero_si128();
-    };
+    const auto part = [&](int k) { return i + k < n ? load_bytes(row[k] + o, n_cols - o, o) : _mm_setzero_si128(); };
     for (; o < n_cols; o += 16) transpose(o, part(0), part(1), part(2), part(3));
   }
 }
@@ -134,26 +133,36 @@ HEED_INLINE void fetch_ahead(const unsigned char *words) {
       __builtin_prefetch(words + 4096 + at, 0, 3);
 }
 
+// Outputs of the registers of a tile: those that there are not are the last one again. So a tile has any number of outputs.
+template <class I, int VECS>
+struct tile_outputs {
+  int32_t at[VECS];
+  HEED_INLINE explicit tile_outputs(int32_t n) {
+    HEED_UNROLL for (int v = 0; v < VECS; v++) at[v] = smaller_of(v * I::lanes, n - I::lanes);
+  }
+};
+
 // acc[r][0, VECS registers) (+)= term of the row + x w
 template <class I, int ROWS, int VECS>
 HEED_NOINLINE void int_tile(const int_opened &x, const int_words &w, bool first, void *acc, ptrdiff_t acc_stride) {
   using reg = typename I::reg;
+  const tile_outputs<I, VECS> outputs(w.width);
   reg sum[ROWS][VECS];
-  auto *to = static_cast<char *>(acc);
-  const ptrdiff_t row = acc_stride * 4, step = w.step, x_stride = x.stride;
+  auto *to = static_cast<int32_t *>(acc);
   HEED_UNROLL for (int r = 0; r < ROWS; r++) {
     const reg term = I::set(x.terms[r * x.term_stride]);
     HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] =
-        first ? term : I::add(term, I::load(to + r * row + v * sizeof(reg)));
+        first ? term : I::add(term, I::load(to + r * acc_stride + outputs.at[v]));
   }
   const unsigned char *at = x.data, *words = w.data;
+  const ptrdiff_t stride = x.stride, step = w.step;
   for (int32_t i = w.n; i > 0; i--, words += step, at += 4 * I::x_bytes) {
     fetch_ahead<I, ROWS, VECS>(words);
     add_step<I, ROWS, VECS>(
-        sum, [&](int v) HEED_INLINED { return I::bytes(words + v * sizeof(reg)); }, at, x_stride);
+        sum, [&](int v) HEED_INLINED { return I::bytes(words + 4 * outputs.at[v]); }, at, stride);
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++)
-      I::store(to + r * row + v * sizeof(reg), sum[r][v]);
+      I::store(to + r * acc_stride + outputs.at[v], sum[r][v]);
 }
 
 // y[r][0, VECS registers) (+)= float(term of the row + x w) * scale, block after block
@@ -161,10 +170,12 @@ template <class I, bool NIBBLES, int ROWS, int VECS>
 HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool first, float *y, ptrdiff_t y_stride) {
   using reg = typename I::reg;
   const int_words w = of.words;
+  const tile_outputs<I, VECS> outputs(w.width);
   decltype(I::zero()) sum[ROWS][VECS];
   HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] =
-      first ? I::zero() : I::load_floats(y + r * y_stride + v * I::lanes);
+      first ? I::zero() : I::load_floats(y + r * y_stride + outputs.at[v]);
   const unsigned char *at = x.data, *scales = of.scales, *block = w.data;
+  const ptrdiff_t stride = x.stride;
   for (int32_t b = 0; b < of.n; b++, scales += of.bytes, block += of.bytes) {
     reg acc[ROWS][VECS];
     HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++) acc[r][v] =
@@ -174,76 +185,53 @@ HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool fi
       fetch_ahead<I, ROWS, VECS>(words);
       if constexpr (NIBBLES) {
         add_step<I, ROWS, VECS>(
-            acc, [&](int v) HEED_INLINED { return I::half(words + v * sizeof(reg), false); }, at, x.stride);
+            acc, [&](int v) HEED_INLINED { return I::half(words + 4 * outputs.at[v], false); }, at, stride);
         at += 4 * I::x_bytes;
         add_step<I, ROWS, VECS>(
-            acc, [&](int v) HEED_INLINED { return I::half(words + v * sizeof(reg), true); }, at, x.stride);
+            acc, [&](int v) HEED_INLINED { return I::half(words + 4 * outputs.at[v], true); }, at, stride);
       } else {
         add_step<I, ROWS, VECS>(
-            acc, [&](int v) HEED_INLINED { return I::bytes(words + v * sizeof(reg)); }, at, x.stride);
+            acc, [&](int v) HEED_INLINED { return I::bytes(words + 4 * outputs.at[v]); }, at, stride);
       }
     }
     HEED_UNROLL for (int v = 0; v < VECS; v++) {
-      const auto scale = I::halves(scales + 2 * v * I::lanes);
+      const auto scale = I::halves(scales + 2 * outputs.at[v]);
       HEED_UNROLL for (int r = 0; r < ROWS; r++) sum[r][v] = I::add_scaled(sum[r][v], acc[r][v], scale);
     }
   }
   HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int v = 0; v < VECS; v++)
-      I::store_floats(y + r * y_stride + v * I::lanes, sum[r][v]);
+      I::store_floats(y + r * y_stride + outputs.at[v], sum[r][v]);
 }
 
-// tile(x, row, column, rows, registers), the last two constants, for all outputs of ROWS rows: as many registers as there
-// are for them.
-template <class I, int ROWS, int MOST, class Tile>
-HEED_INLINE void each_column(const int_opened &x, int32_t width, int32_t row, Tile tile) {
-  constexpr int32_t least = smaller_of(MOST, panel_step);
-  int_opened part = x;
-  part.data += row * x.stride;
-  part.terms += row * x.term_stride;
-  for (int32_t column = 0, n; column < width; column += n) {
-    n = width - column >= MOST ? MOST : least;
-    if (n == MOST)
-      tile(part, row, column, constant<ROWS>(), constant<MOST / I::lanes>());
-    else
-      tile(part, row, column, constant<ROWS>(), constant<least / I::lanes>());
-  }
-}
-// Rows of the next tile where n_rows are left. Those that are left of six have a tile of their own number, because each
-// tile reads all weights. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4: a row alone waits for its latency.
+// Rows of the next tile where n_rows are left. Those that are left of six have a tile of their own, because each tile reads
+// all weights. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4: a row alone waits for its latency.
 template <class I>
 HEED_INLINE int32_t next_rows(int32_t n_rows) {
   if (I::many_registers && (n_rows == 7 || n_rows == 8)) return 4;
   return smaller_of(n_rows, 6);
 }
 
-// All rows. SIX, TWO, ONE: outputs of tiles of three rows or more, of two, and of one.
-template <class I, int SIX, int TWO, int ONE, class Tile>
+// tile(x, row, column, rows, registers), the last two constants, for all rows and outputs. ONE, TWO, MORE: outputs of tiles
+// of one row, of two, and of more.
+template <int ROWS, int ONE, int TWO, int MORE>
+constexpr int outputs_of_tile() {
+  if (ROWS == 1) return ONE;
+  return ROWS == 2 ? TWO : MORE;
+}
+template <class I, int ONE, int TWO, int MORE, class Tile>
 HEED_INLINE void each_tile(const int_opened &x, int32_t width, Tile tile) {
-  int32_t row = 0;
-  const auto take = [&](auto rows) HEED_INLINED {
-    constexpr int32_t n = decltype(rows)::value;
-    each_column<I, n, (n == 1 ? ONE : n == 2 ? TWO : SIX)>(x, width, row, tile);
-    row += n;
-  };
-  while (row < x.n_rows) switch (next_rows<I>(x.n_rows - row)) {
-      case 1:
-        take(constant<1>());
-        break;
-      case 2:
-        take(constant<2>());
-        break;
-      case 3:
-        take(constant<3>());
-        break;
-      case 4:
-        take(constant<4>());
-        break;
-      case 5:
-        take(constant<5>());
-        break;
-      default:
-        take(constant<6>());
-    }
+  int_opened part = x;
+  for (int32_t row = 0, rows; row < x.n_rows; row += rows) {
+    rows = next_rows<I>(x.n_rows - row);
+    part.data = x.data + row * x.stride;
+    part.terms = x.terms + row * x.term_stride;
+    for_each_constant<6>([&](auto before) HEED_INLINED {
+      constexpr int tile_rows = decltype(before)::value + 1, n = outputs_of_tile<tile_rows, ONE, TWO, MORE>();
+      if (rows != tile_rows) return;
+      for (int32_t column = 0; column < width; column += n)
+        tile(part, row, column, constant<tile_rows>(), constant<n / I::lanes>());
+    });
+  }
 }
 
 // --------------------------------------------------------------------------------------------------------- the model
@@ -251,19 +239,20 @@ HEED_INLINE void each_tile(const int_opened &x, int32_t width, Tile tile) {
 template <class I>
 struct x86_products : I {
   static void add(const int_opened &x, const int_words &w, bool first, void *acc, ptrdiff_t acc_stride) {
-    each_tile<I, I::six_outputs, I::two_outputs, panel_outputs>(
+    each_tile<I, panel_outputs, I::two_outputs, I::six_outputs>(
         x, w.width, [&](const int_opened &part, int32_t row, int32_t column, auto rows, auto vecs) HEED_INLINED {
           int_tile<I, decltype(rows)::value, decltype(vecs)::value>(
-              part, {w.data + 4 * column, w.step, w.n, w.width}, first,
+              part, {w.data + 4 * column, w.step, w.n, w.width - column}, first,
               static_cast<char *>(acc) + 4 * (row * acc_stride + column), acc_stride);
         });
   }
 
   static void add_blocks(const int_opened &x, const int_blocks &of, bool first, float *y, ptrdiff_t y_stride) {
-    each_tile<I, I::six_outputs / 2, I::two_outputs / 2, (I::many_registers ? panel_outputs : 32)>(
+    each_tile<I, (I::many_registers ? panel_outputs : 32), I::two_outputs / 2, I::six_outputs / 2>(
         x, of.words.width, [&](const int_opened &part, int32_t row, int32_t column, auto rows, auto vecs) HEED_INLINED {
           int_blocks blocks = of;
           blocks.words.data += 4 * column;
+          blocks.words.width -= column;
           blocks.scales += 2 * column;
           float *const to = y + row * y_stride + column;
           if (of.nibbles)

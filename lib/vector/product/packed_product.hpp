@@ -12,12 +12,7 @@ namespace heed {
 
 // Registers of outputs in a tile of the direct way.
 template <class V, int ROWS>
-constexpr int words_of_tile() {
-  if (ROWS == 1 && many_registers<V> && V::lanes == 4) return 8;
-  return ROWS <= 2 || (many_registers<V> && ROWS <= 4) ? 4 : 2;
-}
-template <class V, int ROWS>
-constexpr int word_vecs = words_of_tile<V, ROWS>();
+constexpr int word_vecs = ROWS <= 2 || (many_registers<V> && ROWS <= 4) ? 4 : 2;
 
 template <class V, int ROWS>
 HEED_INLINE void add_words_of(const linear_block &b, const word_piece &w) {

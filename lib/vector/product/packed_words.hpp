@@ -75,7 +75,7 @@ HEED_INLINE void repeat(F f) {
     for (int i = 0; i < N; i += STEP) f(i);
 }
 
-// add(j, numbers) for number j of each of VECS words, j ascending; load(p, v) is the word.
+// add(j, number) for number j of each of VECS words, j ascending: number(v) is that of word v, and load(p, v) the word.
 template <class V, word_kind KIND, int VECS, class Load, class Add>
 HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_points<V> (&zeros)[VECS], Load load,
                              Add add) {
@@ -93,33 +93,30 @@ HEED_INLINE void each_number(const unsigned char *p, bool less_8, const zero_poi
       repeat<unrolled, 4, 1>([&](int j) HEED_INLINED {
         const reg order = V::byte_order(j);
         asm volatile("" : "+r"(p));  // words are loaded again: there are no registers to keep them in
-        reg numbers[VECS];
-        HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = number(part, V::shuffle_bytes(load(p, v), order), v);
-        add(j + 4 * decltype(half)::value, numbers);
+        add(j + 4 * decltype(half)::value,
+            [&](int v) HEED_INLINED { return number(part, V::shuffle_bytes(load(p, v), order), v); });
       });
     });
   } else {
-    reg words[VECS], numbers[VECS];
+    reg words[VECS];
     HEED_UNROLL for (int v = 0; v < VECS; v++) words[v] = load(p, v);
     const part_numbers<V> first(0, nibbles, nibbles || less_8), second(8, nibbles, nibbles || less_8);
     repeat<unrolled, word_inputs<KIND>, 4>([&](int j) HEED_INLINED {
       if constexpr (nibbles && V::finds_nibbles) {
         for_each_constant<4>([&](auto byte) HEED_INLINED {
           constexpr int k = decltype(byte)::value;
-          HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = V::nibble(V::template shift_down<8 * k>(words[v]));
-          add(j + k, numbers);
+          add(j + k, [&](int v) HEED_INLINED { return V::nibble(V::template shift_down<8 * k>(words[v])); });
         });
       } else {
         reg bytes[VECS];
         HEED_UNROLL for (int v = 0; v < VECS; v++) bytes[v] = words[v];
         repeat<unrolled, 4, 2>([&](int k) HEED_INLINED {
-          HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = number(first, bytes[v], v);
-          add(j + k, numbers);
-          HEED_UNROLL for (int v = 0; v < VECS; v++) {
-            numbers[v] = number(second, bytes[v], v, true);
+          add(j + k, [&](int v) HEED_INLINED { return number(first, bytes[v], v); });
+          add(j + k + 1, [&](int v) HEED_INLINED {
+            const reg x = number(second, bytes[v], v, true);
             bytes[v] = V::template shift_down<16>(bytes[v]);
-          }
-          add(j + k + 1, numbers);
+            return x;
+          });
         });
       }
       if constexpr (nibbles) {
@@ -167,15 +164,19 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
       each_number<V, KIND, VECS>(
           p, blocks && w.unsigned_bytes, zeros,
           [&](const unsigned char *word, int v) HEED_INLINED { return load_word<V>(word + 4 * at[v]); },
-          [&](int j, typename V::reg(&numbers)[VECS]) HEED_INLINED {
-            HEED_UNROLL for (int v = 0; v < VECS; v++) {
-              if (!blocks) numbers[v] = V::mul(numbers[v], scale[v]);
-              if (ROWS > 1) V::pin(numbers[v]);
-            }
-            HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-              auto factor = V::factor(x[r * x_stride + j]);
+          [&](int j, auto number) HEED_INLINED {
+            const auto scaled_number = [&](int v) HEED_INLINED {
+              if (blocks) return number(v);
+              return V::mul(number(v), scale[v]);
+            };
+            if (ROWS == 1) {
+              auto factor = V::factor(x[j]);
               V::pin(factor);
-              HEED_UNROLL for (int v = 0; v < VECS; v++) sum[r][v] = V::fma(factor, numbers[v], sum[r][v]);
+              HEED_UNROLL for (int v = 0; v < VECS; v++) sum[0][v] = V::fma(factor, scaled_number(v), sum[0][v]);
+            } else {
+              typename V::reg numbers[VECS];
+              HEED_UNROLL for (int v = 0; v < VECS; v++) numbers[v] = scaled_number(v);
+              add_step<V, ROWS, VECS>(sum, numbers, [&](int r) HEED_INLINED { return x[r * x_stride + j]; });
             }
           });
     }
@@ -207,8 +208,8 @@ static HEED_NOINLINE void widen_words(float *to, ptrdiff_t to_stride, const word
       each_number<V, KIND, 1>(
           words + 4 * n, w.unsigned_bytes, zeros,
           [](const unsigned char *p, int) HEED_INLINED { return load_word<V>(p); },
-          [&](int, typename V::reg(&x)[1]) HEED_INLINED {
-            V::store(at, V::mul(x[0], scale));
+          [&](int, auto number) HEED_INLINED {
+            V::store(at, V::mul(number(0), scale));
             at += to_stride;
           });
     }

@@ -24,9 +24,9 @@ struct sum_operands {
   int32_t depth;
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
-  int32_t n_cols;  // counts for tiles of narrow_vecs alone
-  ptrdiff_t next;    // how far behind b the next line lies that tiles are to fetch, the same at each step of depth; or 0
-  int32_t at_once;   // lines that a tile fetches: one or two
+  int32_t n_cols;   // counts for tiles of narrow_vecs alone
+  ptrdiff_t next;   // how far behind b the next line lies that tiles are to fetch, the same at each step of depth; or 0
+  int32_t at_once;  // lines that a tile fetches: one or two
 };
 
 // Tiles ask for what comes next: cache lines of numbers that lie `next` behind b. Four tiles ask for one line each, fewer

@@ -28,9 +28,9 @@ enum class packed_way {
   one_lane,        // one_lane_packed.hpp: the processor has no vectors
   compact,         // compact_packed.hpp: microcontrollers with vectors: two rows at a time, for any number of rows
   file_blocks,     // packed_product.hpp: blocks as they lie in a file become words; these go one of the ways below
-  direct,          // packed_words.hpp: few rows: words become floats in registers
+  direct,          // packed_words.hpp: blocks, and few rows of int8 and uint8: words become floats in registers
   widened,         // packed_product.hpp: many rows of int8 and uint8: pieces become floats on the stack
-  widened_blocks,  // packed_pieces.hpp: many rows of Q8_0 and Q4_0: a block at a time does
+  widened_blocks,  // packed_pieces.hpp: where registers load no narrow numbers, a block at a time does
 };
 
 HEED_INLINE float bytes_of_floats(const linear_block &b) {
@@ -128,9 +128,8 @@ HEED_INLINE bool panels_collide(const linear_block &b) {
 }
 constexpr int32_t least_rows_of_copies = 32, least_rows_of_colliding_panels = 12;
 
-// How many rows of w a panel has. Where they lie a multiple of 4 KB apart they share a few sets of the second-level cache
-// (an Intel Sapphire Rapids has 2048 sets of 16 lines, of which rows of 3072 floats use 128), and so they are half as many
-// (512 x 768 x 3072: 0.7 times there; 1.0 to 1.05 times on a Zen 5, whose third-level cache is faster).
+// How many rows of w a panel has. Where they lie a multiple of 4 KB apart they share a few sets of the second-level cache,
+// and so they are fewer. 512 x 768 x 3072, Sapphire Rapids: 0.7 times with 192 rows; Zen 5: 1.05 times with 192, 1.0 with 256.
 template <class V>
 HEED_INLINE int32_t depth_of_panels(const linear_block &b) {
   const bool few_sets = b.w_stride % 1024 == 0 && bytes_of_floats(b) > 0x1p20f;
@@ -209,10 +208,17 @@ constexpr bool takes_words_apart = V::compact &&V::loads_narrow;
 
 // Rows of the greatest tile that unpacks for itself.
 constexpr int32_t most_rows_of_direct_tile = 6;
-// Rows of int8 and uint8 up to which each tile unpacks for itself; many share numbers that have been multiplied by their
-// scale. Blocks have none to multiply with, and no such limit.
+// Rows up to which each tile unpacks for itself; more share numbers that have become floats. int8 and uint8 are multiplied
+// by their scale as well, Q4_0 is shifted once more, and registers of four lanes share each number with few outputs (NEON,
+// by counted instructions: int8 0.79 times with 6 rows, 1.4 with 8; Q8_0 0.80 with 8, 1.01 with 24). Zen 5, 512 x 1376: with
+// AVX-512 blocks take 0.7 to 0.83 times with any number of rows, int8 1.0 with 32; with AVX2 int8 1.0 with 12.
 template <class V>
-constexpr int32_t most_direct_rows = many_registers<V> ? 32 : 12;
+HEED_INLINE int32_t most_direct_rows(int32_t dtype) {
+  constexpr int32_t any = 1 << 30;
+  if (V::lanes == 4) return dtype == stored_q8_0 ? 16 : 6;
+  if (many_registers<V>) return has_output_scales(dtype) ? 32 : any;
+  return has_output_scales(dtype) ? 12 : any;
+}
 
 // What a direct way leaves, inputs that are no whole word or block, goes the way of many rows.
 template <class V>
@@ -221,7 +227,7 @@ HEED_INLINE packed_way choose_packed_way(int32_t n_rows, int32_t dtype, bool of_
   if (V::lanes == 1) return packed_way::one_lane;
   if (takes_words_apart<V>) return packed_way::compact;
   if (of_file) return packed_way::file_blocks;
-  if (V::loads_narrow && (!has_output_scales(dtype) || n_rows <= most_direct_rows<V>)) return packed_way::direct;
+  if (V::loads_narrow && n_rows <= most_direct_rows<V>(dtype)) return packed_way::direct;
   return has_output_scales(dtype) ? packed_way::widened : packed_way::widened_blocks;
 }
 
