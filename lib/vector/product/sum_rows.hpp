@@ -32,9 +32,9 @@ struct sum_operands {
 // Tiles ask for what comes next: cache lines of numbers that lie `next` behind b. Four tiles ask for one line each, fewer
 // ones for two: a tile that asked for more would wait for memory.
 constexpr int32_t floats_of_line = 16;
-template <class V>
-HEED_INLINE void take_next_lines(sum_operands &o, ptrdiff_t end) {
-  o.next += o.next == 0 ? 0 : o.at_once * floats_of_line;
+HEED_INLINE void take_next_lines(sum_operands &o, ptrdiff_t end, int32_t n_tiles) {
+  if (o.next == 0) return;
+  o.next += static_cast<ptrdiff_t>(n_tiles) * o.at_once * floats_of_line;
   if (o.next >= end) o.next = 0;
 }
 
@@ -84,7 +84,7 @@ HEED_INLINE void start_sums(typename V::reg (&acc)[ROWS][VECS], const sum_operan
   }
 }
 
-// Each step asks for one cache line or two, or for some that it has: no branch.
+// Each step asks for one cache line or two.
 template <class V, int ROWS, int VECS>
 constexpr bool fetches_next = !V::compact && ROWS > 2 && VECS == V::sum_vecs;
 template <class V>
@@ -104,7 +104,8 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   const ptrdiff_t a_row = o.a_row, a_depth = o.a_depth, b_stride = o.b_stride;
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   const int32_t depth = o.depth;
-  const ptrdiff_t next = o.next, second = next != 0 && o.at_once > 1 ? next + floats_of_line : 0;
+  ptrdiff_t next = o.next;
+  const ptrdiff_t second = o.at_once > 1 ? floats_of_line : 0;
   int32_t i = 0;
   const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
@@ -112,8 +113,11 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
       ahead += o.ahead_stride;
     }
     if (fetches_next<V, ROWS, VECS>) {
-      __builtin_prefetch(b + next, 0, 2);
-      if (fetches_two_lines<V>) __builtin_prefetch(b + second, 0, 2);
+      asm("" : "+r"(next));  // else there would be two loops
+      if (next != 0) {
+        __builtin_prefetch(b + next, 0, 2);
+        if (fetches_two_lines<V>) __builtin_prefetch(b + next + second, 0, 2);
+      }
     }
     HEED_UNROLL for (int v = 0; v < VECS; v++) columns[v] = load(b + v * V::lanes);
     b += b_stride;
@@ -182,7 +186,7 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (fetches_next<V, ROWS, VECS>) take_next_lines<V>(o, end_of_next);
+    if (fetches_next<V, ROWS, VECS>) take_next_lines(o, end_of_next, 1);
   }
   return row;
 }
@@ -198,21 +202,19 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     if (n_rows - left < tile_rows) return;
     const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, end_of_next);
     n_rows -= done;
-    if (fetches_next<V, tile_rows, VECS>)
-      for (int32_t row = 0; row < done; row += tile_rows) take_next_lines<V>(o, end_of_next);
+    if (fetches_next<V, tile_rows, VECS>) take_next_lines(o, end_of_next, done / tile_rows);
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
     if (from == chain::scaled) o.start += done;
   };
   constexpr int whole = rows_of_tile<V, VECS>();
   if constexpr (whole == 6 && !V::compact) {
-    // No tile of one row, which has too few chains: 7 rows are 4 and 3, 8 are 4 and 4, 11 are 4, 4 and 3, or 6 and 5.
-    // (One row alone is sum_single_row's.)
-    constexpr signed char leave_of_five = takes_five<V> ? 0 : 11, leave[6] = {0, 7, 8, 0, 0, leave_of_five};
+    // No tile of one row, which has too few chains: 7 rows are 4 and 3, 8 are 4 and 4. (One row alone is
+    // sum_single_row's.)
+    constexpr signed char leave[6] = {0, 7, 8, 0, 0, 0};
     sum(constant<6>(), leave[n_rows % 6]);
-    if constexpr (takes_five<V>) sum(constant<5>());
-    const int32_t leave_of_four = n_rows == 5 ? 2 : 0;
-    sum(constant<4>(), leave_of_four);
+    sum(constant<5>());
+    sum(constant<4>());
     sum(constant<3>());
     sum(constant<2>());
   } else {
