@@ -1,9 +1,11 @@
 # awk -f tests/expressions.awk FILE...: no statement of lib has two conditional operators, and none stands in an argument list.
 # Files of lib have at most MAX of them in 100 lines of code, all together. lib/kernel_contract/counts.hpp has names for the
-# usual ones. Prints what breaks that; exit status 1 if anything
-# does. Comments and strings are taken away first. SPDX-License-Identifier: MIT
+# usual ones. A comment stands above a template's first line, not behind it. Prints what breaks that; exit status 1 if
+# anything does. Comments and strings are taken away first. SPDX-License-Identifier: MIT
 BEGIN { if (!MAX) MAX = 4 }
-FNR == 1 { statement = ""; line_of_statement = 1; in_comment = 0 }
+FNR == 1 { statement = ""; line_of_statement = 1; in_comment = after_template = 0 }
+/^\/\// && after_template { print FILENAME ":" FNR ": a comment between a template's lines"; wrong++ }
+{ after_template = /^template <.*>$/ }
 {
   line = $0
   sub(/\r$/, "", line)

@@ -86,8 +86,8 @@ HEED_NOINLINE void rotate_by_axes(K k, const rope_call &c, rope_rows &rows, cons
   }
 }
 
-template <class K>
 // All heads of n tokens, as many pairs at a time as have frequencies on the stack.
+template <class K>
 void rotate_tokens(K k, const rope_call &c) {
   const int32_t rotary_dim = rotary_dim_of(*c.rope, c.head_dim), pairs = rotary_dim / 2;
   const bool neighbours = c.rope->style == HEED_ROPE_INTERLEAVED;

@@ -56,8 +56,8 @@ const kernel *reference_kernel(bool has_fma) {
 
 #ifndef HEED_SINGLE
 namespace {
-template <class Part>
 // Parts lie in the order of the kernels. Each part is an array of its own, so that a program links only those it uses.
+template <class Part>
 const Part *part_of(const kernel *k, const Part *const *parts) {
   for (const kernel *const *each = kernels; *each != k; each++) parts++;
   return *parts;

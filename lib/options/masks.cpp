@@ -14,8 +14,8 @@ void check_mask(checker &check, const heed_attention &call, const heed_mask &o, 
 bool is_hidden(const uint8_t x) { return x == 0; }
 bool is_hidden(const float x) { return x == negative_infinity; }
 
-template <class T>
 // Does the mask hide a key from row r of a tile?
+template <class T>
 bool hides_key(const tile &t, int32_t r, int32_t key) {
   return is_hidden(row_of<T>(rule_of(t).mask_of, *t.s, row_cursor(*t.s, t.first_row + r))[key]);
 }
@@ -77,8 +77,8 @@ void add_visible(const tile &t, const key_block &b) {
   rule_of(t).add_not_hidden(t, b, hides_key<T>);
 }
 
-template <class T>
 // What a mask changes in the loop of attention: the range of keys, whether a block is read at all, and hidden values.
+template <class T>
 void bind_mask(call_rule &rule, const void *object) {
   const auto &o = object_as<heed_mask>(object);
   rule.mask_of = {o.data, o.batch_stride, o.head_stride, o.query_stride};

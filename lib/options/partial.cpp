@@ -168,8 +168,8 @@ HEED_NOINLINE heed_status check_finish(const heed_partial *partial, const heed_s
 }
 
 // In frames of their own. K is a kernel known at compile time or a pointer to one.
-template <class K>
 // total becomes total and part, row by row (rule 6).
+template <class K>
 HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial &part) {
   const size_t n = count_rows(total);
   stream s = {};
@@ -186,8 +186,8 @@ HEED_NOINLINE void run_merge(K k, const heed_partial &total, const heed_partial 
   }
 }
 
-template <class K>
 // The state becomes the result acc / l (rule 7). out may not be changed by sinks: these work on copies of m and l.
+template <class K>
 HEED_NOINLINE void run_finish(K k, const heed_partial &p, const heed_sinks *sinks, const heed_tensor_out &out,
                               const heed_lse *lse) {
   const heed_attention call = {};
