@@ -18,6 +18,7 @@ trap 'rm -rf "$work"' EXIT
 compile() { "$cc" -std=c99 $flags -I"$source/include" -I"$source/tests" "$@"; }
 echo 'int main(void) { return 0; }' >"$work/none.c"
 compile "$work/none.c" -o "$work/none" 2>/dev/null || { echo "SKIPPED: $cc cannot link for $target"; exit 77; }
+$run "$work/none" 2>/dev/null || { echo "SKIPPED: this machine cannot run programs for $target"; exit 77; }
 
 # shellcheck disable=SC2086
 "$cxx" -std=c++17 $flags -O0 -w -fno-exceptions -fno-rtti -c "$single/heed.cpp" -o "$work/heed.o"

@@ -52,28 +52,27 @@ constexpr int32_t product_rows = 6;
 #else
 constexpr int32_t product_rows = 12;
 #endif
-// The last ones are not left alone: 13 rows would take 12 and one, which reads, or transposes, all weights for itself.
-constexpr int32_t most_rows = product_rows + product_rows / 2 - 1;
-HEED_INLINE int32_t next_rows_together(int32_t n_rows) { return n_rows <= most_rows ? n_rows : product_rows; }
+// Of floats the last ones are not left alone: 13 rows would take 12 and one, which reads all weights for itself.
+constexpr int32_t most_float_rows = product_rows + product_rows / 2 - 1;
+HEED_INLINE int32_t next_float_rows(int32_t n_rows) { return n_rows <= most_float_rows ? n_rows : product_rows; }
 constexpr int32_t transposed_row = 64;  // inputs
-constexpr int32_t float_room = product_rows * 384, whole_room = most_rows * 256;
+constexpr int32_t float_room = product_rows * 384, transposed_room = 48 * panel_outputs + product_rows * transposed_row;
 template <class V>
 constexpr int32_t whole_inputs = 256 / V::x_bytes;
 template <class V>
 constexpr int32_t transposed_inputs = V::x_bytes == 1 ? 48 : 32;
-template <class V>
-constexpr int32_t transposed_room = transposed_inputs<V> *panel_outputs +
-                                    most_rows *transposed_row *static_cast<int32_t>(V::x_bytes);
 
 // ---------------------------------------------------------------------------------------------------------------- I10
 
-// Up to most_rows rows, and a panel of outputs. The first rows leave in `start` what biases and the zero point add to
+// Up to product_rows rows, and a panel of outputs. The first rows leave in `start` what biases and the zero point add to
 // all rows.
 template <class V>
 static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_t n_rows, int32_t *start) {
-  alignas(64) unsigned char room[larger_of(whole_room, transposed_room<V>)];
-  alignas(64) int32_t acc[most_rows * panel_outputs];
-  int32_t terms[most_rows];
+  static_assert(transposed_inputs<V> * panel_outputs + product_rows * transposed_row * V::x_bytes <= transposed_room,
+                "they fit");
+  alignas(64) unsigned char room[transposed_room];
+  alignas(64) int32_t acc[product_rows * panel_outputs];
+  int32_t terms[product_rows];
   const bool transposed = b.w.layout != int_layout::panel, is_first = row == 0,
              zero = is_first && !V::takes_zero_point && b.x_zero_point != 0;
   const int32_t inputs = transposed ? transposed_inputs<V> : whole_inputs<V>;
@@ -95,7 +94,7 @@ static HEED_NOINLINE void project_rows(const int_product &b, int32_t row, int32_
     int_words w = {reinterpret_cast<const unsigned char *>(b.w.data) + begin / 4 * b.w.step, b.w.step, (depth + 3) / 4,
                    static_cast<int32_t>(b.w.step / 4)};
     if (transposed) {
-      unsigned char *const to = room + most_rows * x_stride;
+      unsigned char *const to = room + product_rows * x_stride;
       w = {to, 4 * panel_outputs, w.n, rounded_up(b.n_cols, panel_step)};
       V::transpose_weights(b.w, begin, depth, b.n_cols, to);
     }
@@ -115,10 +114,8 @@ static void int_project_panels(const int_product &of) {
   for (int32_t done = 0; done < of.n_cols; done += panel_outputs) {
     b.n_cols = smaller_of(of.n_cols - done, panel_outputs);
     alignas(64) int32_t start[panel_outputs] = {};
-    for (int32_t row = 0, rows; row < b.n_rows; row += rows) {
-      rows = next_rows_together(b.n_rows - row);
-      project_rows<V>(b, row, rows, start);
-    }
+    for (int32_t row = 0; row < b.n_rows; row += product_rows)
+      project_rows<V>(b, row, smaller_of(b.n_rows - row, product_rows), start);
     b.w.data += panel_outputs * b.w.output;
     if (b.bias) b.bias += panel_outputs;
     b.multipliers += 2 * panel_outputs;
@@ -241,10 +238,10 @@ template <class V>
 static HEED_NOINLINE void project_float_columns(const linear_block &of, const int_panels &w, int32_t first) {
   alignas(64) unsigned char room[float_room];
   int32_t terms[float_room / V::x_bytes / block_inputs];
-  int_row_scale scales[most_rows];
+  int_row_scale scales[most_float_rows];
   linear_block b = of;
   for (int32_t left = of.n_rows; left > 0; left -= b.n_rows) {
-    b.n_rows = next_rows_together(left);
+    b.n_rows = next_float_rows(left);
     const int32_t inputs = float_room / V::x_bytes / b.n_rows / 64 * 64, row_bytes = inputs * V::x_bytes,
                   row_terms = inputs / block_inputs;
     for (int32_t r = 0; r < b.n_rows; r++)

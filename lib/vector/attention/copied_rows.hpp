@@ -67,8 +67,7 @@ HEED_INLINE void add_block(const tile &t, const key_block &b, ptrdiff_t p_row, p
                           ahead,
                           s.v.stride,
                           s.v_dim,
-                          0,
-                          1};
+                          0};
   const chain from = chain_of_block(b.first);
   if (ragged)
     sum_ragged(o, from, t.n_rows, {t.first, t.last, begin}, V::sum_rows, sum_values<V>);

@@ -140,8 +140,7 @@ static HEED_NOINLINE void add_value_piece(const tile &t, const key_block &b, con
                             ahead,
                             p.stride,
                             p.n_cols,
-                            0,
-                            1};
+                            0};
     if (ragged)
       sum_ragged(o, start, n_rows, {t.first + row, t.last + row, b.begin + from}, V::sum_rows, sum_values<V>);
     else

@@ -12,13 +12,9 @@ namespace heed {
 // Columns from `column` on, inputs [begin, end), whose weights w has in rows w_stride apart.
 HEED_INLINE sum_operands operands_with(const linear_block &b, const float *w, ptrdiff_t w_stride, int32_t column,
                                        int32_t begin, int32_t end) {
-  return {b.x + begin, b.x_stride,
-          1,           w,
-          w_stride,    b.y + column,
-          b.y_stride,  offset_or_null(b.bias, column),
-          end - begin, nullptr,
-          w_stride,    b.n_cols,
-          0,           1};
+  return {
+      b.x + begin, b.x_stride, 1,        w,        w_stride, b.y + column, b.y_stride, offset_or_null(b.bias, column),
+      end - begin, nullptr,    w_stride, b.n_cols, 0};
 }
 template <class V>
 HEED_INLINE sum_operands linear_operands(const linear_block &b, int32_t column, int32_t begin, int32_t end) {

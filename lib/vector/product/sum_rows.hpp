@@ -24,19 +24,23 @@ struct sum_operands {
   int32_t depth;
   const float *ahead;  // null, or rows to fetch meanwhile, one for each step of depth (few rows only)
   ptrdiff_t ahead_stride;
-  int32_t n_cols;   // counts for tiles of narrow_vecs alone
-  ptrdiff_t next;   // how far behind b the next line lies that tiles are to fetch, the same at each step of depth; or 0
-  int32_t at_once;  // lines that a tile fetches: one or two
+  int32_t n_cols;  // counts for tiles of narrow_vecs alone
+  ptrdiff_t next;  // how far behind b the next line lies that tiles are to fetch, the same at each step of depth; or 0
 };
 
 // Tiles ask for what comes next: cache lines of numbers that lie `next` behind b. Four tiles ask for one line each, fewer
 // ones for two: a tile that asked for more would wait for memory.
 constexpr int32_t floats_of_line = 16;
-HEED_INLINE void take_next_lines(sum_operands &o, ptrdiff_t end, int32_t n_tiles) {
-  if (o.next == 0) return;
-  o.next += static_cast<ptrdiff_t>(n_tiles) * o.at_once * floats_of_line;
-  if (o.next >= end) o.next = 0;
-}
+// The first line that is none of them, and how many a tile fetches.
+struct lines_ahead {
+  ptrdiff_t end;
+  int32_t of_tile;
+  HEED_INLINE void take(sum_operands &o, int32_t n_tiles) const {
+    if (o.next == 0) return;
+    o.next += static_cast<ptrdiff_t>(n_tiles) * of_tile * floats_of_line;
+    if (o.next >= end) o.next = 0;
+  }
+};
 
 // As the width of a tile: one register, of which fewer columns exist than it holds.
 constexpr int narrow_vecs = 0;
@@ -92,7 +96,7 @@ constexpr bool fetches_two_lines = V::sum_vecs *V::lanes > floats_of_line;
 
 // `column`: where the tile begins in rows of b, of acc and of a bias.
 template <class V, int ROWS, int WIDTH>
-HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0) {
+HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0, int32_t lines_of_tile = 1) {
   constexpr int VECS = WIDTH == narrow_vecs ? 1 : WIDTH;
   typename V::reg acc[ROWS][VECS];
   // Copies, because for the compiler a store of a register may change o.
@@ -105,7 +109,7 @@ HEED_INLINE void sum_tile(const sum_operands &o, chain from, int32_t column = 0)
   const float *a = o.a, *b = o.b + column, *ahead = !V::compact && o.ahead ? o.ahead + column : nullptr;
   const int32_t depth = o.depth;
   ptrdiff_t next = o.next;
-  const ptrdiff_t second = o.at_once > 1 ? floats_of_line : 0;
+  const ptrdiff_t second = lines_of_tile > 1 ? floats_of_line : 0;
   int32_t i = 0;
   const auto take_columns = [&](typename V::reg(&columns)[VECS]) HEED_INLINED {
     if (ROWS <= 4 && ahead) {
@@ -174,7 +178,7 @@ constexpr int rows_of_tile() {
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
 // it.
 template <class V, int ROWS, int VECS>
-static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows, ptrdiff_t end_of_next) {
+static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows, lines_ahead lines = {0, 1}) {
   int32_t row = 0;
   for (; row + ROWS <= n_rows; row += ROWS) {
     // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
@@ -182,11 +186,11 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
       const float *next = o.acc + ROWS * o.acc_stride;
       HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
     }
-    sum_tile<V, ROWS, VECS>(o, from);
+    sum_tile<V, ROWS, VECS>(o, from, 0, lines.of_tile);
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (fetches_next<V, ROWS, VECS>) take_next_lines(o, end_of_next, 1);
+    if (fetches_next<V, ROWS, VECS>) lines.take(o, 1);
   }
   return row;
 }
@@ -195,14 +199,19 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
 // compact, or fewer columns than lanes: that many and 1.
 template <class V, int VECS>
 static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
-  const ptrdiff_t end_of_next = o.next + VECS * V::lanes;
-  o.at_once = fetches_two_lines<V> && n_rows <= 3 * V::sum_rows ? 2 : 1;
+  const int32_t of_tile = fetches_two_lines<V> && n_rows <= 3 * V::sum_rows ? 2 : 1;
+  const lines_ahead lines = {o.next + VECS * V::lanes, of_tile};
   const auto sum = [&](auto rows, int32_t left = 0) {
     constexpr int tile_rows = decltype(rows)::value;
     if (n_rows - left < tile_rows) return;
-    const int32_t done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, end_of_next);
+    int32_t done;
+    if constexpr (fetches_next<V, tile_rows, VECS>) {
+      done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, lines);
+      lines.take(o, done / tile_rows);
+    } else {
+      done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left);
+    }
     n_rows -= done;
-    if (fetches_next<V, tile_rows, VECS>) take_next_lines(o, end_of_next, done / tile_rows);
     o.a += done * o.a_row;
     o.acc += done * o.acc_stride;
     if (from == chain::scaled) o.start += done;

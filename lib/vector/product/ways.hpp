@@ -51,12 +51,15 @@ HEED_INLINE bool is_small_row(const linear_block &b, const weights_of<T> &w) {
 // ---- few rows
 
 // Strips repay for few rows of floats where w is not in the second-level cache. From memory they take half the time of
-// panels; from a third-level cache panels of more than 12 rows are faster on a Zen 5 (16 rows of 768 x 3072: 0.7 times).
-// What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire Rapids).
+// panels; from a third-level cache panels of more than 12 rows are faster with 16 lanes (Zen 5, 16 rows of 768 x 3072: 0.7
+// times). What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire
+// Rapids).
+template <class V>
 HEED_INLINE bool repays_strips(const linear_block &b) {
+  constexpr int32_t most_rows = V::lanes == 16 ? 12 : 16;
   if (b.n_rows <= 8) return bytes_of_floats(b) > 0x1p18f;
-  if (b.n_rows <= 12) return bytes_of_floats(b) > 0x1p20f;
-  return b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
+  if (b.n_rows <= most_rows) return bytes_of_floats(b) > 0x1p20f;
+  return V::lanes == 16 && b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
 }
 // Strips convert numbers of fewer bits for each tile of rows. Of bytes with a scale a copy costs less from 24 rows on, or
 // 36 with 32 registers. f16 and bf16 take one instruction each, and a copy only repays with 16 registers and from memory.
@@ -170,7 +173,7 @@ HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
   if (collide && b.n_rows >= least_rows_of_copies) return way::copied_panels;
   if (V::compact) return way::panels;  // small code has one way
 
-  const bool large = repays_strips(b), contiguous = b.w_stride <= contiguous_stride;
+  const bool large = repays_strips<V>(b), contiguous = b.w_stride <= contiguous_stride;
   constexpr int32_t most_strips = V::lanes == 16 ? 6 : 2;
   if (contiguous && large && b.n_rows > most_strips) return way::contiguous;
   if (contiguous && !large && is_group_of_contiguous<V>(b)) return way::contiguous;
