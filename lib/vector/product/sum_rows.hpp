@@ -178,7 +178,7 @@ constexpr int rows_of_tile() {
 // Tiles of ROWS rows, as many as n_rows holds; returns the rows done. o is a copy: no store of a register can change
 // it.
 template <class V, int ROWS, int VECS>
-static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows, lines_ahead lines = {0, 1}) {
+static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_rows, const lines_ahead *lines = nullptr) {
   int32_t row = 0;
   for (; row + ROWS <= n_rows; row += ROWS) {
     // Rows of a wide y lie in few sets of every cache: those of the next tile are fetched while this one is summed.
@@ -186,11 +186,13 @@ static HEED_NOINLINE int32_t sum_tiles(sum_operands o, chain from, int32_t n_row
       const float *next = o.acc + ROWS * o.acc_stride;
       HEED_UNROLL for (int r = 0; r < ROWS; r++) __builtin_prefetch(next + r * o.acc_stride, 1, 3);
     }
-    sum_tile<V, ROWS, VECS>(o, from, 0, lines.of_tile);
+    int32_t of_tile = 1;
+    if (fetches_next<V, ROWS, VECS>) of_tile = lines->of_tile;
+    sum_tile<V, ROWS, VECS>(o, from, 0, of_tile);
     o.a += ROWS * o.a_row;
     o.acc += ROWS * o.acc_stride;
     if (from == chain::scaled) o.start += ROWS;
-    if (fetches_next<V, ROWS, VECS>) lines.take(o, 1);
+    if (fetches_next<V, ROWS, VECS>) lines->take(o, 1);
   }
   return row;
 }
@@ -206,7 +208,7 @@ static void sum_columns(sum_operands o, chain from, int32_t n_rows) {
     if (n_rows - left < tile_rows) return;
     int32_t done;
     if constexpr (fetches_next<V, tile_rows, VECS>) {
-      done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, lines);
+      done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left, &lines);
       lines.take(o, done / tile_rows);
     } else {
       done = sum_tiles<V, tile_rows, VECS>(o, from, n_rows - left);
