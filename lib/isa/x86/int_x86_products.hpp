@@ -124,13 +124,10 @@ HEED_INLINE void add_step(typename I::reg (&sum)[ROWS][VECS], Words words, const
   }
 }
 
-// Few rows wait for memory. A panel is read in its order, and others lie behind it: what comes 4 KB later is asked for
-// (2 to 16 KB are alike). Without that an Intel Sapphire Rapids read a third of what it can from its last cache.
-template <class I, int ROWS, int VECS>
+template <class I, int VECS>
 HEED_INLINE void fetch_ahead(const unsigned char *words) {
-  if (ROWS > 6) return;
   HEED_UNROLL for (int at = 0; at < VECS * static_cast<int>(sizeof(typename I::reg)); at += 64)
-      __builtin_prefetch(words + 4096 + at, 0, 3);
+      __builtin_prefetch(words + bytes_ahead + at, 0, 3);
 }
 
 // Outputs of the registers of a tile: those that there are not are the last one again. So a tile has any number of outputs.
@@ -157,7 +154,7 @@ HEED_NOINLINE void int_tile(const int_opened &x, const int_words &w, bool first,
   const unsigned char *at = x.data, *words = w.data;
   const ptrdiff_t stride = x.stride, step = w.step;
   for (int32_t i = w.n; i > 0; i--, words += step, at += 4 * I::x_bytes) {
-    fetch_ahead<I, ROWS, VECS>(words);
+    fetch_ahead<I, VECS>(words);
     add_step<I, ROWS, VECS>(
         sum, [&](int v) HEED_INLINED { return I::bytes(words + 4 * outputs.at[v]); }, at, stride);
   }
@@ -182,7 +179,7 @@ HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool fi
         I::set(x.terms[r * x.term_stride + b]);
     const unsigned char *words = block;
     for (int32_t i = w.n; i > 0; i--, words += w.step, at += 4 * I::x_bytes) {
-      fetch_ahead<I, ROWS, VECS>(words);
+      fetch_ahead<I, VECS>(words);
       if constexpr (NIBBLES) {
         add_step<I, ROWS, VECS>(
             acc, [&](int v) HEED_INLINED { return I::half(words + 4 * outputs.at[v], false); }, at, stride);
@@ -203,14 +200,6 @@ HEED_NOINLINE void block_tile(const int_opened &x, const int_blocks &of, bool fi
       I::store_floats(y + r * y_stride + outputs.at[v], sum[r][v]);
 }
 
-// Rows of the next tile where n_rows are left. Those that are left of six have a tile of their own, because each tile reads
-// all weights. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4: a row alone waits for its latency.
-template <class I>
-HEED_INLINE int32_t next_rows(int32_t n_rows) {
-  if (I::many_registers && (n_rows == 7 || n_rows == 8)) return 4;
-  return smaller_of(n_rows, 6);
-}
-
 // tile(x, row, column, rows, registers), the last two constants, for all rows and outputs. ONE, TWO, MORE: outputs of tiles
 // of one row, of two, and of more.
 template <int ROWS, int ONE, int TWO, int MORE>
@@ -222,7 +211,7 @@ template <class I, int ONE, int TWO, int MORE, class Tile>
 HEED_INLINE void each_tile(const int_opened &x, int32_t width, Tile tile) {
   int_opened part = x;
   for (int32_t row = 0, rows; row < x.n_rows; row += rows) {
-    rows = next_rows<I>(x.n_rows - row);
+    rows = rows_of_next_tile(x.n_rows - row, I::many_registers);
     part.data = x.data + row * x.stride;
     part.terms = x.terms + row * x.term_stride;
     for_each_constant<6>([&](auto before) HEED_INLINED {

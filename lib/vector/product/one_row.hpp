@@ -74,7 +74,7 @@ static HEED_NOINLINE void small_row_panel(const linear_block &b, const weights_o
     const auto factor = V::factor(x[i]);
     if (!V::compact && WHOLE && stride <= contiguous_stride) {  // a panel of packed weights, and others behind it
       HEED_UNROLL for (int at = 0; at < VECS * V::lanes * static_cast<int>(sizeof(T)); at += 64)
-          __builtin_prefetch(reinterpret_cast<const char *>(p) + 4096 + at, 0, 3);
+          __builtin_prefetch(reinterpret_cast<const char *>(p) + bytes_ahead + at, 0, 3);
     }
     HEED_UNROLL for (int v = 0; v < VECS; v++) sum[v] =
         V::fma(factor, scaled<V, T>(V::load(p + at[v]), scale[v]), sum[v]);

@@ -45,13 +45,6 @@ static HEED_NOINLINE void add_direct_rows(linear_block b, word_piece w) {
   }
 }
 
-// Rows of the next tile where n_rows are left. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4.
-template <class V>
-HEED_INLINE int32_t next_direct_rows(int32_t n_rows) {
-  if (many_registers<V> && (n_rows == 7 || n_rows == 8)) return 4;
-  return smaller_of(n_rows, most_rows_of_direct_tile);
-}
-
 // At least a register of columns, and whole words or blocks. Several rows take turns on what fits the first-level cache.
 template <class V>
 static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &words) {
@@ -61,10 +54,10 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
   for (int32_t begin = 0; begin < of.depth; begin += run) {
     b.depth = smaller_of(of.depth - begin, run);
     for (int32_t row = 0, rows; row < of.n_rows; row += rows) {
-      rows = next_direct_rows<V>(of.n_rows - row);
+      rows = rows_of_next_tile(of.n_rows - row, many_registers<V>);
       b.x = of.x + row * of.x_stride + begin;
       b.y = of.y + row * of.y_stride;
-      for_each_constant<most_rows_of_direct_tile>([&](auto before) {
+      for_each_constant<6>([&](auto before) {
         constexpr int tile_rows = decltype(before)::value + 1;
         if (rows == tile_rows) add_direct_rows<V, tile_rows>(b, w);
       });

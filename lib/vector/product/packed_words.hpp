@@ -145,10 +145,9 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
     if (KIND == word_kind::shifted) zeros[v].load(w.zeros + 4 * at[v]);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
-  // Two rows may read every other line of a panel, which no processor foresees: they ask for the next run's. One row asks
-  // for what comes 4 KB later: without that an Intel Sapphire Rapids read a third of what it can from its last cache.
+  // Two rows may read every other line of a panel, which no processor foresees: they ask for the next run's.
   constexpr bool fetches = !V::compact;
-  ptrdiff_t ahead = 4096;
+  ptrdiff_t ahead = bytes_ahead;
   if (ROWS > 1) ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
   for (int32_t left = b.depth; left > 0; left -= run) {
     start_tile<V, ROWS, VECS>(sum, [=](int r, int v) HEED_INLINED {

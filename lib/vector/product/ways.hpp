@@ -209,8 +209,6 @@ constexpr bool big_endian = false;
 template <class V>
 constexpr bool takes_words_apart = V::compact &&V::loads_narrow;
 
-// Rows of the greatest tile that unpacks for itself.
-constexpr int32_t most_rows_of_direct_tile = 6;
 // Rows up to which each tile unpacks for itself; more share numbers that have become floats. int8 and uint8 are multiplied
 // by their scale as well, Q4_0 is shifted once more, and registers of four lanes share each number with few outputs (NEON,
 // by counted instructions: int8 0.79 times with 6 rows, 1.4 with 8; Q8_0 0.80 with 8, 1.01 with 24). Zen 5, 512 x 1376: with
