@@ -63,11 +63,14 @@ namespace heed {
 // last cache.
 constexpr ptrdiff_t bytes_ahead = 4096;
 
-// Rows of the next tile where n_rows are left and tiles have up to six. Those that are left of six have a tile of their own,
-// because each tile reads all weights. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4: a row alone waits for its latency.
+// Tiles of packed weights have any number of rows up to this one, so that the rows left over are one tile, too: each tile reads
+// all weights.
+constexpr int32_t most_rows_of_tile = 6;
+// Rows of the next tile where n_rows are left. With 32 registers 7 rows are 4 and 3, 8 are 4 and 4, because a tile of one row
+// waits for the latency of its sums.
 HEED_INLINE int32_t rows_of_next_tile(int32_t n_rows, bool many_registers) {
   if (many_registers && (n_rows == 7 || n_rows == 8)) return 4;
-  return smaller_of(n_rows, 6);
+  return smaller_of(n_rows, most_rows_of_tile);
 }
 
 template <int N>

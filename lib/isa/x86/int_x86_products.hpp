@@ -214,7 +214,7 @@ HEED_INLINE void each_tile(const int_opened &x, int32_t width, Tile tile) {
     rows = rows_of_next_tile(x.n_rows - row, I::many_registers);
     part.data = x.data + row * x.stride;
     part.terms = x.terms + row * x.term_stride;
-    for_each_constant<6>([&](auto before) HEED_INLINED {
+    for_each_constant<most_rows_of_tile>([&](auto before) HEED_INLINED {
       constexpr int tile_rows = decltype(before)::value + 1, n = outputs_of_tile<tile_rows, ONE, TWO, MORE>();
       if (rows != tile_rows) return;
       for (int32_t column = 0; column < width; column += n)

@@ -57,7 +57,7 @@ static HEED_NOINLINE void add_direct(const linear_block &of, const word_piece &w
       rows = rows_of_next_tile(of.n_rows - row, many_registers<V>);
       b.x = of.x + row * of.x_stride + begin;
       b.y = of.y + row * of.y_stride;
-      for_each_constant<6>([&](auto before) {
+      for_each_constant<most_rows_of_tile>([&](auto before) {
         constexpr int tile_rows = decltype(before)::value + 1;
         if (rows == tile_rows) add_direct_rows<V, tile_rows>(b, w);
       });

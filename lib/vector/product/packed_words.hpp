@@ -145,7 +145,7 @@ static HEED_NOINLINE void add_words(const linear_block &b, const word_piece &of)
     if (KIND == word_kind::shifted) zeros[v].load(w.zeros + 4 * at[v]);
   }
   const int32_t run = blocks ? block_inputs : b.depth;
-  // Two rows may read every other line of a panel, which no processor foresees: they ask for the next run's.
+  // Two rows may read every other line of a panel, which no processor foresees: they ask for those of the next run.
   constexpr bool fetches = !V::compact;
   ptrdiff_t ahead = bytes_ahead;
   if (ROWS > 1) ahead = blocks ? b.depth / block_inputs * w.block_stride : b.depth / 4 * w.word_stride;
