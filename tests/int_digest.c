@@ -1,6 +1,7 @@
-/* Prints one number per kernel of integers for the bits of several hundred results: "integers avx2 0123456789abcdef".
- * It is the same number on every processor and with every compiler: the one below. C99, no floating-point number, and no
- * test framework, so that it builds for any target. Exit status: 0 if all kernels here give it, 1 if not.
+/* Prints two numbers per kernel of integers, for the bits of several hundred results of attention and of products:
+ * "integers avx2 0123456789abcdef", "integer products avx2 0123456789abcdef". They are the same on every processor and
+ * with every compiler: the ones below. C99, no floating-point arithmetic, and no test framework, so that it builds for
+ * any target. Exit status: 0 if all kernels here give them, 1 if not.
  * SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,16 +10,19 @@
 #include "support/digest.h"
 
 /* A change of the rules is a new number. */
-static const uint64_t right = 0x6b2db99f2a7cd3db;
+static const uint64_t right_attention = 0x6b2db99f2a7cd3db, right_products = 0x66a5ee16d86e5def;
 
 enum { max_rows = 80, max_keys = 1100, max_bytes = 1 << 16, max_dim = 48, max_results = max_rows * max_dim };
+enum { max_product_rows = 26, max_out = 147 };
 HEED_MEMORY(all_memory, 1 << 17);
 HEED_MEMORY(partials, 2 * max_rows * HEED_INT_PARTIAL_ROW_BYTES(max_dim));
 HEED_ALIGNED static int8_t q[max_results], k[max_bytes], v[max_bytes];
 HEED_ALIGNED static int16_t out[max_results];
 static uint8_t mask[max_bytes];
 static int32_t lse[max_rows], lengths[2], sinks[8];
-static heed_multiplier scores[max_rows], values[8];
+static heed_multiplier scores[max_rows], values[8], multipliers[max_out];
+static int32_t bias[max_out];
+static const float float_scales[max_out] = {0}; /* packed weights keep them, integers do not read them */
 static int n_refused;
 
 static void check(heed_status status) {
@@ -70,17 +74,20 @@ static void run_split(heed_int_attention *call) {
   check(heed_int_partial_finish(call));
 }
 
-static void add_results(const heed_int_attention *call) {
-  const int32_t rows = call->batch_size * call->n_heads * call->n_q, n = rows * call->v_dim;
-  if (call->out.dtype == HEED_INT8) {
+static void add_numbers(int32_t dtype, int32_t n) {
+  if (dtype == HEED_INT8) {
     add_bytes(out, n);
-  } else { /* in one order of bytes */
-    for (int32_t i = 0; i < n; i++) {
-      const uint16_t x = (uint16_t)out[i];
-      const uint8_t bytes[2] = {(uint8_t)(x & 255), (uint8_t)(x >> 8)};
-      add_bytes(bytes, 2);
-    }
+    return;
   }
+  for (int32_t i = 0; i < n; i++) { /* in one order of bytes */
+    const uint16_t x = (uint16_t)out[i];
+    const uint8_t bytes[2] = {(uint8_t)(x & 255), (uint8_t)(x >> 8)};
+    add_bytes(bytes, 2);
+  }
+}
+static void add_results(const heed_int_attention *call) {
+  const int32_t rows = call->batch_size * call->n_heads * call->n_q;
+  add_numbers(call->out.dtype, rows * call->v_dim);
   for (int32_t i = 0; call->lse && i < rows; i++)
     for (int byte = 0; byte < 4; byte++) digest = (digest ^ ((uint32_t)lse[i] >> 8 * byte & 255)) * 1099511628211u;
 }
@@ -153,6 +160,40 @@ static void attend(int kind) {
   }
 }
 
+/* Of 1 to 26 rows, so that every tile of rows runs; of weights in both layouts and packed. */
+static void multiply(int kind) {
+  const int32_t n = 1 + kind % max_product_rows, most = max_results / n, dtype = next() % 2 ? HEED_INT8 : HEED_INT16;
+  const int32_t n_out = between(1, most < max_out ? most : max_out), n_in = between(1, kind % 9 == 8 ? 400 : 70);
+  fill_bytes(k, n * n_in, 0);
+  fill_bytes(v, n_in * n_out, 0);
+  for (int32_t i = 0; i < n_out; i++) {
+    multipliers[i] = multiplier(-9, dtype == HEED_INT8 ? -5 : 0);
+    bias[i] = between(-100000, 100000);
+  }
+  heed_weights w = heed_weights_of(v, float_scales, HEED_INT8, kind % 3 ? HEED_OUT_IN : HEED_IN_OUT, n_in, n_out);
+  if (next() % 2) {
+    const size_t bytes = heed_weights_packed_bytes(HEED_INT8, n_in, n_out);
+    check(heed_weights_pack(w, HEED_INT8, heed_memory_of(all_memory.data, bytes)));
+    check(heed_weights_open(&w, all_memory.data, bytes));
+  }
+  /* One number after another: the order of a call's arguments is the compiler's. */
+  const int32_t x_zero = between(-128, 127), y_zero = between(-128, 127), with_bias = next() % 2,
+                last_first = next() % 2;
+  const heed_int_matrix x = heed_int_matrix_of(k, HEED_INT8, n, n_in, x_zero);
+  const heed_int_matrix_out y = heed_int_matrix_out_of(out, dtype, n, n_out, y_zero);
+  check(heed_int_linear(x, w, with_bias ? bias : NULL, multipliers, y, last_first ? &backwards : NULL));
+  add_numbers(dtype, n * n_out);
+}
+
+/* Whether the digest is another one. */
+static int differs(const char *what, const char *kernel, uint64_t right) {
+  printf("%s %s %08lx%08lx\n", what, kernel, (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
+  if (digest != right)
+    fprintf(stderr, "%s, %s: the digest is not %08lx%08lx\n", what, kernel, (unsigned long)(right >> 32),
+            (unsigned long)(right & 0xffffffff));
+  return digest != right;
+}
+
 int main(void) {
   int n = 0, different = 0;
   for (int32_t i = 0; i < heed_int_isa_count(); i++) {
@@ -160,12 +201,11 @@ int main(void) {
     if (heed_int_isa_use(name) != HEED_OK) continue;
     digest_begin();
     for (int kind = 0; kind < 400; kind++) attend(kind);
-    printf("integers %s %08lx%08lx\n", name, (unsigned long)(digest >> 32), (unsigned long)(digest & 0xffffffff));
-    different += digest != right;
+    different += differs("integers", name, right_attention);
+    digest_begin();
+    for (int kind = 0; kind < 12 * max_product_rows; kind++) multiply(kind);
+    different += differs("integer products", name, right_products);
     n++;
   }
-  if (different)
-    fprintf(stderr, "%d kernels give other bits than %08lx%08lx\n", different, (unsigned long)(right >> 32),
-            (unsigned long)(right & 0xffffffff));
   return different || n_refused || n == 0;
 }

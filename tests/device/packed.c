@@ -44,13 +44,14 @@ static void in_blocks(int i) {
   project(names[dtype], i, w, n);
 }
 
-/* Rows of floats that are quantised on their way, up to three pieces of 128 inputs. Some rows are zeros. */
+/* Rows of floats that are quantised on their way, up to three pieces of 128 inputs or 17 rows. Some rows are zeros. */
 static void in_integers(int i) {
   const int32_t dtype = i / 4 % 4 == 3 ? HEED_UINT8 : HEED_INT8 + i / 4 % 4;
   int32_t n, in, out;
   size_t bytes;
   do {
-    n = between(1, 3), in = i % 4 ? between(1, 70) : between(129, 300), out = i % 4 ? between(1, 20) : between(1, 5);
+    n = i % 4 == 1 ? between(4, 17) : between(1, 3); /* tiles of every number of rows */
+    in = i % 4 ? between(1, 70) : between(129, 300), out = i % 4 ? between(1, 20) : between(1, 5);
     bytes = heed_weights_packed_bytes(dtype, in, out);
   } while ((int32_t)(bytes / 4) + in * out > pool_floats - 16 ||
            (int32_t)(bytes / 4) + n * (in + out) + out > pool_floats - 16);
