@@ -73,6 +73,7 @@ int main(int argc, char **argv) {
   heed_bench::register_primitives();
   heed_bench::register_block();
   heed_bench::register_int_products();
+  heed_bench::register_models();
   heed_bench::register_rows();
   heed_bench::warm_up();
   const std::unique_ptr<benchmark::BenchmarkReporter> of_command_line(benchmark::CreateDefaultDisplayReporter());

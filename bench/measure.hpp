@@ -100,6 +100,7 @@ void register_narrow();
 void register_primitives();
 void register_block();
 void register_int_products();
+void register_models();
 void register_rows();
 
 }  // namespace heed_bench

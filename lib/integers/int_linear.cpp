@@ -66,8 +66,8 @@ void run_product_task(void *context, int32_t index, int32_t) {
 HEED_NOINLINE void run_on_workers(int_product_job &job, const heed_executor *executor) {
   const int_product &b = job.whole;
   const int32_t workers = executor->n_workers;
-  const uint64_t work =
-      static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) * static_cast<uint32_t>(b.depth);
+  const uint64_t work = static_cast<uint64_t>(b.n_rows) * static_cast<uint64_t>(b.n_cols) *
+                        static_cast<uint32_t>(b.depth) / integers_for_one_float;
   job.by_rows = cuts_rows(b.n_rows, b.n_cols, int64_t{b.depth} * b.n_cols, workers);
   job.parts = job.by_rows ? share_rows(b.n_rows, 12, 24, work, executor) : share_rows(b.n_cols, 64, 64, work, executor);
   run_tasks(executor, job.parts.n, run_product_task, &job);

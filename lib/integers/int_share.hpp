@@ -12,9 +12,9 @@ inline pieces share_rows(int32_t total, int32_t step, int32_t least, uint64_t wo
   if (!executor || work < least_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;
   int32_t n = workers * pieces_per_worker;
-  if (work * 2 / least_work < static_cast<uint64_t>(n)) n = static_cast<int32_t>(work * 2 / least_work);
+  if (work / least_work < static_cast<uint64_t>(n - 1)) n = 1 + static_cast<int32_t>(work / least_work);
   if (n > total / least) n = total / least;
-  if (n > workers) n = n / workers * workers;
+  if (n > workers) n = several_for_each(n, total / step, workers);
   return {total, step, n};
 }
 

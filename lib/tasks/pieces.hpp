@@ -52,8 +52,11 @@ void run_product(const P &product, linear_block whole, const heed_executor *exec
   // A row alone may have any stride, and its multiples may be beyond all numbers: no kernel gets to see it.
   if (whole.n_rows == 1) whole.x_stride = whole.y_stride = 0;
   if (whole.depth == 1) whole.w_stride = 0;
-  const float work =
-      static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
+  float work = static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
+  if (quantises)
+    work *= 1.0f / integers_for_one_float;
+  else if (whole.n_rows == 1)
+    work *= work_of_one_row;
   if (!executor || work < least_threaded_work) return product(whole, 0);
   const bool by_rows = cuts_rows(whole, executor->n_workers, quantises);
   const pieces parts =

@@ -31,9 +31,9 @@ inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, 
   for (int32_t i = 0; i < n; i++) task(context, i, 0);
 }
 
-// Work of a call, in multiply-adds, below which a second thread costs more than it saves: some 4 us of a core with
-// AVX-512. A task is with a thread that waits for work, and done, half a microsecond to one later (measured with
-// heed_threads on Zen 4).
+// Work of a task, in multiply-adds of floats, which repays giving it to another thread: some 2 us of a core with AVX-512.
+// A call of two tasks loses 0.7 us to its threads, where a word goes from core to core in 0.25 us, and each task more
+// 0.1 us (heed_threads, two cores of a Zen 5 with different third-level caches; with the same one, a fifth of that).
 #ifndef HEED_LEAST_THREADED_WORK  // tests of stacks: small calls take the same way as large ones
 #define HEED_LEAST_THREADED_WORK 2e5f
 #endif
@@ -51,17 +51,26 @@ struct pieces {
   int32_t size(int32_t i) const { return begin(i + 1) - begin(i); }
 };
 
+// What a multiply-add of other products counts: integers are faster, and a row alone waits for its weights.
+constexpr int32_t integers_for_one_float = 4;
+constexpr float work_of_one_row = 2;
+
 // One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
 // has work enough, and `least` rows or columns, at least a step.
 constexpr int32_t pieces_per_worker = 4;
+// Pieces of three steps or more, or one for each worker: of four steps in four pieces a late worker gets one.
+inline int32_t several_for_each(int32_t n_pieces, int32_t n_steps, int32_t n_workers) {
+  const int32_t n = n_pieces < n_steps / 3 ? n_pieces : n_steps / 3;
+  return n < n_workers ? n_workers : n / n_workers * n_workers;
+}
 inline pieces cut_work(int32_t total, int32_t step, int32_t least, float work, const heed_executor *executor) {
   if (!executor || work < least_threaded_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;
-  const float paying = work * (2.0f / least_threaded_work);
+  const float paying = work * (1.0f / least_threaded_work);
   int32_t n = workers * pieces_per_worker;
-  if (paying < static_cast<float>(n)) n = static_cast<int32_t>(paying);
+  if (paying < static_cast<float>(n - 1)) n = 1 + static_cast<int32_t>(paying);
   if (n > total / least) n = total / least;
-  if (n > workers) n = n / workers * workers;
+  if (n > workers) n = several_for_each(n, total / step, workers);
   return {total, step, n};
 }
 

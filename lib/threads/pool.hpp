@@ -1,6 +1,6 @@
-// Threads that wait for work. A job is open while it has tasks that nobody has begun. Helpers enter it only while it is
-// open, and its caller leaves it when it is closed and nobody is inside: so the caller waits for tasks that were begun,
-// never for a helper that is late, and a late helper never sees a job that is gone.
+// Threads that wait for work. A job is a word with the number of its tasks that nobody has begun: whoever takes one off that
+// number has a task. The caller waits for tasks that helpers have begun, never for a helper that is late: a late one
+// finds no task, and then reads nothing of the job.
 #ifndef HEED_POOL_HPP
 #define HEED_POOL_HPP
 
@@ -13,17 +13,23 @@
 
 namespace {
 
-// The gate: these bits, and below them the number of helpers inside.
-constexpr uint32_t open_bit = 1u << 31, waiting_bit = 1u << 30, stop_bit = 1u << 29, inside_mask = stop_bit - 1;
-
 struct job {
   heed_task task;
   void *context;
-  uint32_t n_tasks;
+  uint32_t first, n_tasks;
 };
 
+// The word `tasks`: how many tasks helpers have taken, and below that how many are left, plus what so many threads can take
+// in vain.
+constexpr uint32_t taken_by_helper = 1u << 16, left_mask = taken_by_helper - 1, none_left = 2 * HEED_MAX_WORKERS;
+constexpr uint32_t most_tasks = 60000;  // of a job; more of them are several jobs
+static_assert(most_tasks + none_left <= left_mask, "both numbers fit");
+
+// The word `done`: twice the number of tasks that helpers have done since the start, and whether the caller sleeps.
+constexpr uint32_t done_task = 2, waiting_bit = 1;
+
+// What is written together lies in a line of its own: each line that two cores write in turn costs a job 0.1 us.
 struct pool {
-  job now;              // of the caller that has the pool; those inside read it
   uint32_t taken;       // 1: a caller has the pool
   uint32_t n_threads;   // with the caller's; 1 until all have been started
   uint32_t n_numbers;   // given to helpers: the last one's worker
@@ -31,28 +37,30 @@ struct pool {
   pid_t process;        // that started them: a fork copies this memory, but no thread
   const pool *self;     // tells the object from a copy of it
   const pool *running;  // this object from start to stop, then null
-  alignas(64) uint32_t gate;
-  uint32_t n_asleep;             // helpers that sleep, or are about to look at the gate for the last time, uncalled
-  alignas(64) uint32_t n_begun;  // tasks, and those who found none left
-  uint32_t n_by_helpers;         // of the tasks begun: the last ones
+  uint32_t n_asleep;    // helpers that sleep, or are about to look for tasks for the last time, uncalled
+  alignas(64) uint32_t tasks;
+  uint32_t stopped;
+  job now;  // read by those who have a task of it
+  alignas(64) uint32_t done;
   alignas(64) pthread_mutex_t mutex;
-  pthread_cond_t called;  // parked helpers: the gate is open, or all is to stop
-  pthread_cond_t left;    // the caller: nobody is inside
+  pthread_cond_t called;    // parked helpers: there are tasks, or all is to stop
+  pthread_cond_t finished;  // the caller: helpers have done their tasks
 };
-static_assert(HEED_MAX_WORKERS <= inside_mask, "all may be inside");
 
 uint32_t load_word(const uint32_t &x) { return __atomic_load_n(&x, __ATOMIC_SEQ_CST); }
+void store_word(uint32_t &x, uint32_t value) { __atomic_store_n(&x, value, __ATOMIC_SEQ_CST); }
 uint32_t add(uint32_t &x, uint32_t n) { return __atomic_fetch_add(&x, n, __ATOMIC_SEQ_CST); }
-void set_bits(uint32_t &x, uint32_t bits) { __atomic_fetch_or(&x, bits, __ATOMIC_SEQ_CST); }
-void clear_bits(uint32_t &x, uint32_t bits) { __atomic_fetch_and(&x, ~bits, __ATOMIC_SEQ_CST); }
 
 // Asked only where the threads sleep or are late: a system call takes its time. A child of fork needs no answer before,
 // because in its memory a job without helpers ends like one whose helpers are all late.
 bool is_here(const pool &p) { return p.process == getpid(); }
 
-bool is_called(const pool &p) { return load_word(p.gate) & (open_bit | stop_bit); }
-bool is_stopped(const pool &p) { return load_word(p.gate) & stop_bit; }
-bool is_left(const pool &p) { return !(load_word(p.gate) & inside_mask); }
+// Of a value of the word `tasks`.
+uint32_t left_of(uint32_t tasks) { return (tasks & left_mask) > none_left ? (tasks & left_mask) - none_left : 0; }
+
+bool has_tasks(const pool &p) { return left_of(load_word(p.tasks)) > 0; }
+bool is_stopped(const pool &p) { return load_word(p.stopped); }
+bool is_called(const pool &p) { return has_tasks(p) || is_stopped(p); }
 
 void pause_thread() {
 #if defined(__i386__) || defined(__x86_64__)
@@ -72,11 +80,12 @@ int64_t nanoseconds() {
 // calls are mostly shorter.
 constexpr int64_t spin_ns = 50000;
 
-bool spin_for_tasks(const pool &p, bool (*condition)(const pool &)) {
+template <class Condition>
+bool spin_until(Condition condition) {
   const int64_t end = nanoseconds() + spin_ns;
   do
     for (int i = 0; i < 16; i++) {
-      if (condition(p)) return true;
+      if (condition()) return true;
       pause_thread();
     }
   while (nanoseconds() < end);
@@ -85,9 +94,9 @@ bool spin_for_tasks(const pool &p, bool (*condition)(const pool &)) {
 
 // Whoever has been woken looks for a while again, also when it came too late: the next call may be near.
 void wait_for_call(pool &p) {
-  if (spin_for_tasks(p, is_called)) return;
+  if (spin_until([&] { return is_called(p); })) return;
   pthread_mutex_lock(&p.mutex);
-  add(p.n_asleep, 1);  // before the last look: who opens the gate after it sees this number
+  add(p.n_asleep, 1);  // before the last look: who has tasks after it sees this number
   if (!is_called(p)) pthread_cond_wait(&p.called, &p.mutex);
   if (p.n_called > 0)
     p.n_called--;
@@ -107,41 +116,56 @@ void call_helpers(pool &p, uint32_t n) {
   pthread_mutex_unlock(&p.mutex);
 }
 
-void wait_until_left(pool &p) {
-  if (spin_for_tasks(p, is_left)) return;
-  if (!is_here(p)) return clear_bits(p.gate, inside_mask);  // those inside stayed with the parent
+void wait_until_done(pool &p, uint32_t done) {
+  const auto is_done = [&] { return (load_word(p.done) & ~waiting_bit) == done; };
+  if (is_done() || spin_until(is_done)) return;
+  if (!is_here(p)) return;  // those who had them stayed with the parent
   pthread_mutex_lock(&p.mutex);
-  set_bits(p.gate, waiting_bit);  // before the last look: who leaves after it sees this bit
-  while (!is_left(p)) pthread_cond_wait(&p.left, &p.mutex);
-  clear_bits(p.gate, waiting_bit);
+  add(p.done, waiting_bit);  // before the last look: who is done after it sees this bit
+  while (!is_done()) pthread_cond_wait(&p.finished, &p.mutex);
+  add(p.done, 0 - waiting_bit);
   pthread_mutex_unlock(&p.mutex);
 }
 
-void leave_pool(pool &p) {
-  const uint32_t gate = add(p.gate, UINT32_MAX);
-  if ((gate & inside_mask) > 1 || !(gate & waiting_bit)) return;
+void report_done(pool &p, uint32_t n_tasks) {
+  if (!(add(p.done, n_tasks * done_task) & waiting_bit)) return;
   pthread_mutex_lock(&p.mutex);
-  pthread_cond_signal(&p.left);
+  pthread_cond_signal(&p.finished);
   pthread_mutex_unlock(&p.mutex);
 }
 
-// Counted first, so that a job that was open then is there until this helper leaves.
-bool enter_pool(pool &p) {
-  if (add(p.gate, 1) & open_bit) return true;
-  leave_pool(p);
-  return false;
+// The caller takes tasks from the first on, and the first without a look at the word; helpers take them from the last. So
+// rows stay with a core from one call to the next. Who took the last one need not look again. Both return how many
+// they have done.
+uint32_t work_as_caller(pool &p) {
+  const job now = p.now;
+  uint32_t n = 0, left = now.n_tasks;  // before it took one
+  do {
+    now.task(now.context, static_cast<int32_t>(now.first + n++), 0);
+    left = left > 1 ? left_of(add(p.tasks, 0 - 1u)) : 0;
+  } while (left > 0);
+  return n;
+}
+uint32_t work_as_helper(pool &p, int32_t worker) {
+  uint32_t n = 0, left;
+  do {
+    const uint32_t before = add(p.tasks, taken_by_helper - 1);
+    left = left_of(before);
+    if (left == 0) break;
+    const uint32_t last = p.now.first + p.now.n_tasks - 1;
+    p.now.task(p.now.context, static_cast<int32_t>(last - before / taken_by_helper), worker);
+    n++;
+  } while (left > 1);
+  return n;
 }
 
-// Take tasks until none is left, which closes the job: the caller from the first on, helpers from the last. So rows stay
-// with a core from one call to the next.
-void work_on_tasks(pool &p) {
-  for (uint32_t i = 0; add(p.n_begun, 1) < p.now.n_tasks; i++) p.now.task(p.now.context, static_cast<int32_t>(i), 0);
-  clear_bits(p.gate, open_bit);
-}
-void work_as_helper(pool &p, int32_t worker) {
-  while (add(p.n_begun, 1) < p.now.n_tasks)
-    p.now.task(p.now.context, static_cast<int32_t>(p.now.n_tasks - 1 - add(p.n_by_helpers, 1)), worker);
-  clear_bits(p.gate, open_bit);
+void run_job(pool &p, const job &now) {
+  const uint32_t done = load_word(p.done);
+  p.now = now;
+  store_word(p.tasks, none_left + now.n_tasks - 1);
+  call_helpers(p, now.n_tasks - 1);
+  const uint32_t by_helpers = now.n_tasks - work_as_caller(p);
+  wait_until_done(p, done + done_task * by_helpers);
 }
 
 // A helper that wakes pushes no thread aside that computes, neither its caller nor another program. Of a busy machine it
@@ -160,11 +184,9 @@ void *worker_thread(void *of_pool) {
   const int32_t worker = static_cast<int32_t>(add(p.n_numbers, 1)) + 1;
   give_way();
   while (!is_stopped(p)) {
-    if (enter_pool(p)) {
-      work_as_helper(p, worker);
-      leave_pool(p);
-    }
     wait_for_call(p);
+    const uint32_t n = has_tasks(p) ? work_as_helper(p, worker) : 0;
+    if (n > 0) report_done(p, n);
   }
   return nullptr;
 }
@@ -177,12 +199,11 @@ void run_for(uint32_t n_workers, pool &p, int32_t n_tasks, heed_task task, void 
     for (int32_t i = 0; i < n_tasks; i++) task(context, i, 0);
     return;
   }
-  p.now = {task, context, static_cast<uint32_t>(n_tasks)};
-  p.n_begun = p.n_by_helpers = 0;
-  set_bits(p.gate, open_bit);
-  call_helpers(p, p.now.n_tasks - 1);
-  work_on_tasks(p);
-  wait_until_left(p);
+  const uint32_t n = static_cast<uint32_t>(n_tasks);
+  for (uint32_t first = 0, size; first < n; first += size) {
+    size = n - first < most_tasks ? n - first : most_tasks;
+    run_job(p, {task, context, first, size});
+  }
   __atomic_store_n(&p.taken, 0, __ATOMIC_SEQ_CST);
 }
 

@@ -66,11 +66,11 @@ heed_status check_started(const heed_threads *threads) {
 void stop_helpers(heed_threads &threads, uint32_t n_threads) {
   pool &p = pool_of(threads);
   pthread_mutex_lock(&p.mutex);
-  set_bits(p.gate, stop_bit);
+  store_word(p.stopped, 1);
   pthread_cond_broadcast(&p.called);
   pthread_mutex_unlock(&p.mutex);
   for (uint32_t i = 1; i < n_threads; i++) pthread_join(*thread_at(threads, i), nullptr);
-  pthread_cond_destroy(&p.left);
+  pthread_cond_destroy(&p.finished);
   pthread_cond_destroy(&p.called);
   pthread_mutex_destroy(&p.mutex);
 }
@@ -92,13 +92,14 @@ void make(heed_threads &threads) {
   threads.code = code_of_threads();
   pool &p = pool_of(threads);
   p = {};
+  p.tasks = none_left;
   p.n_threads = 1;
   p.process = getpid();
   p.self = &p;
   p.running = &p;
   pthread_mutex_init(&p.mutex, nullptr);
   pthread_cond_init(&p.called, nullptr);
-  pthread_cond_init(&p.left, nullptr);
+  pthread_cond_init(&p.finished, nullptr);
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ heed_status heed_threads_stop(heed_threads *threads) {
   if (is_here(p))
     stop_helpers(*threads, p.n_threads);
   else
-    set_bits(p.gate, stop_bit);
+    store_word(p.stopped, 1);
   p.running = nullptr;
   p.n_threads = 1;
   return HEED_OK;
