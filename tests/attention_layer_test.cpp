@@ -62,6 +62,29 @@ TEST_P(attention_layer, executors) {
   }
 }
 
+// Enough tokens for threads, which fill the cache, too; its blocks of 16 begin within their pieces.
+TEST_P(attention_layer, executors_fill_a_cache) {
+  constexpr int32_t n = 150, n_before = 5, dim = 64;
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8}) {
+    random_source r(static_cast<uint64_t>(dtype));
+    const random_layer l(r, {dim, 4, 4, 32, 24, 70, 0}, true);
+    const heed_cache_shape shape = cache_shape(HEED_CACHE_LINEAR, n + n_before, 4, 32, 24, dtype);
+    const floats before = bell_floats(r, n_before * dim), x = bell_floats(r, n * dim);
+    owned_cache expected(shape);
+    run_layer(l, before, n_before, {}, &expected.cache);
+    const floats y = run_layer(l, x, n, {}, &expected.cache).y;
+    for (int32_t workers = 2; workers <= 5; ++workers) {
+      thread_executor threads(workers);
+      layer_setting s;
+      s.executor = threads.get();
+      owned_cache actual(shape);
+      run_layer(l, before, n_before, s, &actual.cache);
+      EXPECT_TRUE(same_bits(y, run_layer(l, x, n, s, &actual.cache).y)) << "dtype " << dtype << ", " << workers;
+      EXPECT_TRUE(same_bits(expected.contents(), actual.contents())) << "dtype " << dtype << ", " << workers;
+    }
+  }
+}
+
 TEST(attention_layer_bytes, are_those_of_the_macro) {
   random_source r(2);
   for (int32_t i = 0; i < 300; ++i) {

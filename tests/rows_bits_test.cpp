@@ -142,7 +142,7 @@ TEST_P(rows_bits, documented_steps_of_norms) {
 // Large enough to be cut into pieces of rows; the last is a short one.
 TEST_P(rows_bits, rows_in_pieces) {
   random_source r(251);
-  const matrix x = {251, 300, bell_floats(r, 251 * 300)};
+  const matrix x = {251, 380, bell_floats(r, 251 * 380)};
   for (const named_activation &f : activations) {
     reverse_executor executor(3);
     rows_setting s;

@@ -50,6 +50,8 @@ TEST(threads, run_every_task_once) {
   for (const int32_t n_threads : {1, 2, 3, 8, 33}) {
     const pool p(n_threads);
     for (const int32_t n_tasks : {0, 1, 2, 7, 1000}) expect_each_once(p.executor, n_tasks);
+    for (const int32_t n_tasks : {60000, 60001, 130000})  // of several jobs
+      if (n_threads < 4) expect_each_once(p.executor, n_tasks);
   }
 }
 

@@ -138,7 +138,10 @@ void rope_task(void *context, int32_t index, int32_t) {
 
 template <class K>
 void run_any_rope(K k, const rope_call &c) {
-  const float work = static_cast<float>(c.n) * static_cast<float>(c.n_heads) * static_cast<float>(c.head_dim) * 4.0f;
+  // Of an angle, which all heads share, and of a number.
+  constexpr float work_of_angle = 200.0f, work_of_number = 10.0f;
+  const float work = static_cast<float>(c.n) * static_cast<float>(c.head_dim) *
+                     (0.5f * work_of_angle + work_of_number * static_cast<float>(c.n_heads));
   rope_job<K> job = {k, c, cut_work(c.n, 1, 1, work, c.executor)};
   run_tasks(c.executor, job.parts.n, rope_task<K>, &job);
 }

@@ -6,6 +6,7 @@
 #include "../layers/layer.hpp"
 #include "../checks/rope_code.hpp"
 #include "../tasks/run.hpp"
+#include "../tasks/tasks.hpp"
 
 namespace heed {
 
@@ -233,15 +234,38 @@ heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
 }
 
 template <class K>
-void append_any(K k, const append_call &c, const heed_rope *rope) {
-  header_of(*c.cache).saved = 0;
-  for (int32_t t = 0; t < c.n; t++) {
-    if (rope)
-      keep_rotated_keys(k, c, *rope, t);
+struct append_job {
+  K k;
+  const append_call *call;
+  const heed_rope *rope;
+  pieces parts;
+};
+
+template <class K>
+void append_task(void *context, int32_t index, int32_t) {
+  const auto &job = *static_cast<const append_job<K> *>(context);
+  const append_call &c = *job.call;
+  const int32_t end = job.parts.begin(index + 1);
+  for (int32_t t = job.parts.begin(index); t < end; t++) {
+    if (job.rope)
+      keep_rotated_keys(job.k, c, *job.rope, t);
     else
-      keep_keys(k, c, t);
-    keep_values(k, c, t);
+      keep_keys(job.k, c, t);
+    keep_values(job.k, c, t);
   }
+}
+
+// Tokens of one call to a ring may share a slot, and then the last one stays: they are not shared out.
+template <class K>
+void append_any(K k, const append_call &c, const heed_rope *rope) {
+  const heed_cache_shape &s = c.cache->shape;
+  constexpr float work_of_number = 20.0f;
+  const float numbers = static_cast<float>(c.n) * static_cast<float>(s.n_kv_heads) *
+                        (static_cast<float>(s.head_dim) + static_cast<float>(s.v_dim));
+  const heed_executor *executor = s.kind == HEED_CACHE_RING ? nullptr : c.executor;
+  append_job<K> job = {k, &c, rope, cut_work(c.n, 16, 16, work_of_number * numbers, executor)};
+  header_of(*c.cache).saved = 0;
+  run_tasks(executor, job.parts.n, append_task<K>, &job);
   count_tokens(c);
 }
 
@@ -286,7 +310,7 @@ heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k
   heed_status status = heed::check_append(cache, sequence, k, v, n, rope);
   if (status != HEED_OK) return status;
   const auto kernel = heed_front_door::kernel();
-  const heed::append_call call = {cache, sequence, n, k, v, false};
+  const heed::append_call call = {cache, sequence, n, k, v, false, nullptr};
   status = heed::check_numbers(kernel, call, rope);
   if (status == HEED_OK) heed::append_any(kernel, call, rope);
   return status;

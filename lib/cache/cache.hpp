@@ -45,6 +45,7 @@ struct append_call {
   int32_t sequence, n;
   heed_tensor k, v;
   bool keeps_numbers;  // of keys: a mask has columns for them
+  const heed_executor *executor;
 };
 struct row_span;
 // NOT_FINITE for K, V of n tokens, of whatever sequences.

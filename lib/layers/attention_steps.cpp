@@ -99,11 +99,11 @@ heed_status normalise_keys(kernel_handle k, const attention_pass &c, float *keys
 }
 
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
-                          const float *values) {
+                          const float *values, const heed_executor *executor) {
   if (span.batch) return functions_of(*span.batch).append_each(address_of(k), l, span, keys, values);
   return functions_of(*l.cache).check_and_append(
       address_of(k), {l.cache, 0, span.n, heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
-                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l)});
+                      heed_token_major(values, span.n, l.n_kv_heads, l.v_dim), keeps_numbers(l), executor});
 }
 
 // Rows [first, first + n) of q, and of k where they are made here. The first row has the position behind the cached tokens;
@@ -132,7 +132,7 @@ HEED_NOINLINE heed_status place_tokens(kernel_handle k, const attention_pass &c)
     functions_of(*c.span.batch).rotate_each(address_of(k), c);
   else if (l.rope)
     rotate_rows(k, c, 0, 0, c.span.n_q);
-  return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v) : HEED_OK;
+  return l.cache && makes_keys(c) ? append_tokens(k, l, c.span, r.k, r.v, c.executor) : HEED_OK;
 }
 
 // Without wo the context is the result, so attention writes it straight to y.

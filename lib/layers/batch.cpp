@@ -52,7 +52,8 @@ heed_status append_each(const kernel *k, const heed_attention_layer &l, const ro
                       span.n,
                       heed_token_major(keys, span.n, l.n_kv_heads, l.head_dim),
                       heed_token_major(values, span.n, l.n_kv_heads, l.v_dim),
-                      keeps_numbers(l)};
+                      keeps_numbers(l),
+                      nullptr};
   const heed_status status = cache.check_numbers(k, call);  // of all, before any is kept
   if (status != HEED_OK) return status;
   each_sequence(span, [&](int32_t sequence, int32_t first, int32_t n) {

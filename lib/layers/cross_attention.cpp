@@ -42,7 +42,7 @@ heed_status encode_rows(kernel_handle k, attention_pass &c) {
   run_project(k, *c.x, l.wv, l.bv, heed_matrix_out_of(values, n, l.wv.n_out), c.executor);
   c.y.n_rows = n;
   const heed_status status = l.qk_norm ? normalise_keys(k, c, keys) : HEED_OK;
-  return status == HEED_OK ? append_tokens(k, l, c.span, keys, values) : status;
+  return status == HEED_OK ? append_tokens(k, l, c.span, keys, values, c.executor) : status;
 }
 
 }  // namespace

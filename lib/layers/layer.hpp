@@ -92,7 +92,7 @@ void rotate_heads(kernel_handle k, const attention_pass &c, float *data, int32_t
                   int32_t n);
 void rotate_rows(kernel_handle k, const attention_pass &c, int32_t sequence, int32_t first, int32_t n);
 heed_status append_tokens(kernel_handle k, const heed_attention_layer &l, const row_span &span, const float *keys,
-                          const float *values);
+                          const float *values, const heed_executor *executor);
 // Its attention over these rows, which are in the cache if there is one; without workspace and executor.
 heed_attention attention_of(const heed_attention_layer &l, const row_span &span, const attention_rows &r);
 

@@ -71,7 +71,7 @@ HEED_NOINLINE heed_status make_keys(const apart &a, int32_t first, int32_t n) {
   if (status != HEED_OK) return status;
   const int64_t position = l.cache ? position_of(*states_of(*l.cache)) : 0;
   if (l.rope) rotate_heads(a.k, pass, a.keys, l.n_kv_heads, position, first, n);
-  return l.cache ? append_tokens(a.k, l, {nullptr, first, n, 0, n}, a.keys, values) : HEED_OK;
+  return l.cache ? append_tokens(a.k, l, {nullptr, first, n, 0, n}, a.keys, values, pass.executor) : HEED_OK;
 }
 
 // Row `begin` and those behind it, whose keys are those of rows [first, first + n).

@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 // A function of the caller's is called once, with all rows: such a layer has no stripes.
-bool is_own_function(kernel_handle k, const heed_transformer_layer &l) {
+bool has_own_functions(kernel_handle k, const heed_transformer_layer &l) {
   const row_steps &steps = *row_steps_of(k);
   return own_norm_of(steps, l.norm).step && own_activation_of(steps, l.activation).step;
 }
@@ -35,14 +35,47 @@ float work_of_outputs(const transformer_pass &c) {
   return static_cast<float>(c.x.n_rows) * static_cast<float>(c.x.dim) * static_cast<float>(columns);
 }
 
-pieces cut_stripes(const transformer_pass &c, float work) {
-  return cut_product_rows(c.x.n_rows, work, c.attention.executor);
-}
-
 size_t projected_floats(const transformer_pass &c) {
   const widths w = widths_of(*c.layer->attention);
   return static_cast<size_t>(c.x.n_rows) *
          (static_cast<size_t>(w.q) + static_cast<size_t>(w.k) + static_cast<size_t>(w.v));
+}
+
+// Hidden rows for which each worker has room.
+size_t most_hidden_rows(const transformer_pass &c) {
+  return projected_floats(c) / static_cast<size_t>(c.attention.executor->n_workers) /
+         static_cast<size_t>(hidden_floats(*c.layer));
+}
+bool fit_in(const pieces &parts, size_t most_rows) {
+  for (int32_t i = 0; i < parts.n; i++)
+    if (static_cast<size_t>(parts.size(i)) > most_rows) return false;
+  return true;
+}
+
+pieces cut_inputs(const transformer_pass &c) {
+  return cut_product_rows(c.x.n_rows, work_of_inputs(c), c.attention.executor);
+}
+// More pieces than the work asks for where there is less memory.
+pieces cut_outputs(const transformer_pass &c) {
+  constexpr int32_t least_rows = 12, tile_rows = 6;
+  const size_t most_rows = most_hidden_rows(c);
+  const int32_t workers = c.attention.executor->n_workers;
+  pieces parts = cut_product_rows(c.x.n_rows, work_of_outputs(c), c.attention.executor);
+  for (; parts.n >= 2 && !fit_in(parts, most_rows); parts.n += workers) {
+    parts.step = tile_rows;
+    if (parts.total / (parts.n + workers) < least_rows) return {parts.total, tile_rows, 1};
+  }
+  return parts;
+}
+
+// Of the greatest matrix.
+int64_t most_weight_bytes(const heed_transformer_layer &l) {
+  const auto bytes = [](const heed_weights &w) {
+    const int64_t numbers = int64_t{w.n_in} * w.n_out;
+    return w.dtype == HEED_Q4_0 ? numbers / 2 : numbers * (w.dtype == HEED_Q8_0 ? 1 : HEED_DTYPE_BYTES(w.dtype));
+  };
+  return larger_of(larger_of(bytes(l.attention->wq), bytes(l.attention->wo)),
+                   larger_of(bytes(l.w_up), bytes(l.w_down)));
 }
 
 // A worker's rows.
@@ -83,32 +116,22 @@ void output_task(void *context, int32_t index, int32_t worker) {
 
 }  // namespace
 
-// Where each worker's share of weights lies in its second-level cache, and hidden rows of all workers find room.
+// Where each worker reads a matrix from its second-level cache, and hidden rows of all workers find room.
 bool repays_stripes(kernel_handle k, const transformer_pass &c) {
-  constexpr int64_t most_weights = 65536;
-  if (!c.attention.executor || !is_own_function(k, *c.layer) || c.layer->cross || c.layer->attention->cross)
+  constexpr int64_t most_bytes = 640 * 1024;
+  if (!c.attention.executor || !has_own_functions(k, *c.layer) || c.layer->cross || c.layer->attention->cross)
     return false;
-  const widths w = widths_of(*c.layer->attention);
-  const int64_t widest = larger_of(w.q, w.context);
-  if ((larger_of(widest, c.layer->ffn_dim)) * c.x.dim > most_weights) return false;
-  const pieces parts = cut_stripes(c, work_of_outputs(c));
-  if (parts.n < 2) return false;
-  int32_t most_rows = 0;
-  for (int32_t i = 0; i < parts.n; i++)
-    if (parts.size(i) > most_rows) most_rows = parts.size(i);
-  return static_cast<size_t>(most_rows) * static_cast<size_t>(hidden_floats(*c.layer)) <=
-         projected_floats(c) / static_cast<size_t>(c.attention.executor->n_workers);
+  return most_weight_bytes(*c.layer) <= most_bytes && cut_outputs(c).n >= 2;
 }
 
 heed_status run_stripes(kernel_handle k, const transformer_pass &c) {
   const heed_executor *const executor = c.attention.executor;
-  stripes s = {k, &c, cut_stripes(c, work_of_inputs(c)), c.attention.rows,
-               projected_floats(c) / static_cast<size_t>(executor->n_workers)};
+  stripes s = {k, &c, cut_inputs(c), c.attention.rows, projected_floats(c) / static_cast<size_t>(executor->n_workers)};
   run_tasks(executor, s.parts.n, input_task, &s);
   const heed_status status = place_tokens(k, c.attention);
   if (status != HEED_OK) return status;
   attend_tokens(k, c.attention);
-  s.parts = cut_stripes(c, work_of_outputs(c));
+  s.parts = cut_outputs(c);
   run_tasks(executor, s.parts.n, output_task, &s);
   return HEED_OK;
 }

@@ -224,7 +224,7 @@ HEED_NOINLINE void run_caches(kernel_handle k, float *buffer, comparison &result
     for (int32_t i = 0; i < 5; i++) {
       fill(tokens, piece * dim, static_cast<uint32_t>(i));
       const heed_tensor rows_of_piece = heed_token_major(tokens, piece, 1, dim);
-      functions_of(o.cache).append(address_of(k), {&o.cache, 0, piece, rows_of_piece, rows_of_piece, false});
+      functions_of(o.cache).append(address_of(k), {&o.cache, 0, piece, rows_of_piece, rows_of_piece, false, nullptr});
       if (i % 2) continue;
       const int32_t n_q = i == 2 ? most_queries : 1;
       const auto room = i == 2 ? ample : scarce;

@@ -58,7 +58,7 @@ constexpr float work_of_one_row = 2;
 // One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
 // has work enough, and `least` rows or columns, at least a step.
 constexpr int32_t pieces_per_worker = 4;
-// Pieces of three steps or more, or one for each worker: of four steps in four pieces a late worker gets one.
+// Pieces of three steps or more, or one for each worker: of five steps in four pieces one worker may get three.
 inline int32_t several_for_each(int32_t n_pieces, int32_t n_steps, int32_t n_workers) {
   const int32_t n = n_pieces < n_steps / 3 ? n_pieces : n_steps / 3;
   return n < n_workers ? n_workers : n / n_workers * n_workers;
@@ -77,7 +77,7 @@ inline pieces cut_work(int32_t total, int32_t step, int32_t least, float work, c
 // Rows of a product: whole register tiles of most kernels, and enough of them to repay reading the weights once more.
 inline pieces cut_product_rows(int32_t n, float work, const heed_executor *executor) {
   const int32_t most = n >= 48 * executor->n_workers ? 24 : 12;
-  return cut_work(n, 6, most, work, executor);
+  return cut_work(n, n >= 24 * executor->n_workers ? 12 : 6, most, work, executor);
 }
 
 }  // namespace heed
