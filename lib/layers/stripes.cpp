@@ -72,7 +72,9 @@ pieces cut_outputs(const transformer_pass &c) {
 int64_t most_weight_bytes(const heed_transformer_layer &l) {
   const auto bytes = [](const heed_weights &w) {
     const int64_t numbers = int64_t{w.n_in} * w.n_out;
-    return w.dtype == HEED_Q4_0 ? numbers / 2 : numbers * (w.dtype == HEED_Q8_0 ? 1 : HEED_DTYPE_BYTES(w.dtype));
+    if (w.dtype == HEED_Q4_0) return numbers / 2;
+    if (w.dtype == HEED_Q8_0) return numbers;
+    return numbers * HEED_DTYPE_BYTES(w.dtype);
   };
   return larger_of(larger_of(bytes(l.attention->wq), bytes(l.attention->wo)),
                    larger_of(bytes(l.w_up), bytes(l.w_down)));

@@ -77,7 +77,8 @@ inline pieces cut_work(int32_t total, int32_t step, int32_t least, float work, c
 // Rows of a product: whole register tiles of most kernels, and enough of them to repay reading the weights once more.
 inline pieces cut_product_rows(int32_t n, float work, const heed_executor *executor) {
   const int32_t most = n >= 48 * executor->n_workers ? 24 : 12;
-  return cut_work(n, n >= 24 * executor->n_workers ? 12 : 6, most, work, executor);
+  const int32_t step = n >= 24 * executor->n_workers ? 12 : 6;
+  return cut_work(n, step, most, work, executor);
 }
 
 }  // namespace heed
