@@ -234,38 +234,55 @@ heed_status check_numbers(K k, const append_call &c, const heed_rope *rope) {
 }
 
 template <class K>
+HEED_INLINE void keep_tokens(K k, const append_call &c, int32_t begin, int32_t end) {
+  for (int32_t t = begin; t < end; t++) {
+    keep_keys(k, c, t);
+    keep_values(k, c, t);
+  }
+}
+
+template <class K>
 struct append_job {
   K k;
   const append_call *call;
-  const heed_rope *rope;
   pieces parts;
 };
 
 template <class K>
 void append_task(void *context, int32_t index, int32_t) {
   const auto &job = *static_cast<const append_job<K> *>(context);
-  const append_call &c = *job.call;
-  const int32_t end = job.parts.begin(index + 1);
-  for (int32_t t = job.parts.begin(index); t < end; t++) {
-    if (job.rope)
-      keep_rotated_keys(job.k, c, *job.rope, t);
-    else
-      keep_keys(job.k, c, t);
-    keep_values(job.k, c, t);
-  }
+  keep_tokens(job.k, *job.call, job.parts.begin(index), job.parts.begin(index + 1));
 }
 
-// Tokens of one call to a ring may share a slot, and then the last one stays: they are not shared out.
+// In a frame of its own: calls without an executor need no room for it.
 template <class K>
-void append_any(K k, const append_call &c, const heed_rope *rope) {
+HEED_NOINLINE void keep_tokens_on(K k, const append_call &c, const heed_executor &executor) {
   const heed_cache_shape &s = c.cache->shape;
   constexpr float work_of_number = 20.0f;
   const float numbers = static_cast<float>(c.n) * static_cast<float>(s.n_kv_heads) *
                         (static_cast<float>(s.head_dim) + static_cast<float>(s.v_dim));
-  const heed_executor *executor = s.kind == HEED_CACHE_RING ? nullptr : c.executor;
-  append_job<K> job = {k, &c, rope, cut_work(c.n, 16, 16, work_of_number * numbers, executor)};
+  append_job<K> job = {k, &c, cut_work(c.n, 16, 16, work_of_number * numbers, &executor)};
+  run_tasks(&executor, job.parts.n, append_task<K>, &job);
+}
+
+// Keys as they are. Tokens of one call to a ring may share a slot, and then the last one stays: they are not shared out.
+template <class K>
+void append_any(K k, const append_call &c) {
   header_of(*c.cache).saved = 0;
-  run_tasks(executor, job.parts.n, append_task<K>, &job);
+  if (c.executor && c.cache->shape.kind != HEED_CACHE_RING)
+    keep_tokens_on(k, c, *c.executor);
+  else
+    keep_tokens(k, c, 0, c.n);
+  count_tokens(c);
+}
+
+template <class K>
+void append_rotated(K k, const append_call &c, const heed_rope &rope) {
+  header_of(*c.cache).saved = 0;
+  for (int32_t t = 0; t < c.n; t++) {
+    keep_rotated_keys(k, c, rope, t);
+    keep_values(k, c, t);
+  }
   count_tokens(c);
 }
 
@@ -296,7 +313,7 @@ HEED_NOINLINE heed_status check_append(const heed_cache *cache, int32_t sequence
 heed_status check_rows_to_append(const kernel *k, const append_call &c) {
   return check_numbers(handle_of(k), c, nullptr);
 }
-void append_rows(const kernel *k, const append_call &c) { append_any(handle_of(k), c, nullptr); }
+void append_rows(const kernel *k, const append_call &c) { append_any(handle_of(k), c); }
 heed_status check_and_append_rows(const kernel *k, const append_call &c) {
   const heed_status status = check_rows_to_append(k, c);
   if (status == HEED_OK) append_rows(k, c);
@@ -312,6 +329,10 @@ heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k
   const auto kernel = heed_front_door::kernel();
   const heed::append_call call = {cache, sequence, n, k, v, false, nullptr};
   status = heed::check_numbers(kernel, call, rope);
-  if (status == HEED_OK) heed::append_any(kernel, call, rope);
-  return status;
+  if (status != HEED_OK) return status;
+  if (rope)
+    heed::append_rotated(kernel, call, *rope);
+  else
+    heed::append_any(kernel, call);
+  return HEED_OK;
 }
