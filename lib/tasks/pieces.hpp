@@ -47,17 +47,21 @@ inline bool cuts_rows(const linear_block &b, int32_t n_workers, bool quantises) 
   return cuts_rows(b.n_rows, b.n_cols, int64_t{4} * b.depth * b.n_cols, n_workers);
 }
 
+// A function of its own: GCC would make the conversion of n_rows conditional, which GNU as for Cortex-M55 does not read.
+inline HEED_NOINLINE float work_of_product(const linear_block &b, bool quantises) {
+  const float work = static_cast<float>(b.n_rows) * static_cast<float>(b.depth) * static_cast<float>(b.n_cols);
+  if (quantises) return work * (1.0f / integers_for_one_float);
+  return b.n_rows == 1 ? work * work_of_one_row : work;
+}
+
 template <class P>
 void run_product(const P &product, linear_block whole, const heed_executor *executor, bool quantises = false) {
   // A row alone may have any stride, and its multiples may be beyond all numbers: no kernel gets to see it.
   if (whole.n_rows == 1) whole.x_stride = whole.y_stride = 0;
   if (whole.depth == 1) whole.w_stride = 0;
-  float work = static_cast<float>(whole.n_rows) * static_cast<float>(whole.depth) * static_cast<float>(whole.n_cols);
-  if (quantises)
-    work *= 1.0f / integers_for_one_float;
-  else if (whole.n_rows == 1)
-    work *= work_of_one_row;
-  if (!executor || work < least_threaded_work) return product(whole, 0);
+  if (!executor) return product(whole, 0);
+  const float work = work_of_product(whole, quantises);
+  if (work < least_threaded_work) return product(whole, 0);
   const bool by_rows = cuts_rows(whole, executor->n_workers, quantises);
   const pieces parts =
       by_rows ? cut_product_rows(whole.n_rows, work, executor) : cut_work(whole.n_cols, 64, 64, work, executor);
