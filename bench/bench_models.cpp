@@ -3,6 +3,10 @@
 // of Llama's kind (6 layers of 288, 12 of 768), with 32000 logits; prompt_15m, prompt_110m: their first 128 tokens, in one
 // call. Weights are packed; `integers`: rows are quantised on their way into products (heed_weights_in_integers).
 // SPDX-License-Identifier: MIT
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
 #include <algorithm>
 #include <optional>
 
@@ -51,7 +55,7 @@ class model {
         x_(product_of(s.n_rows, s.dim)),
         y_(product_of(s.n_rows, s.dim)),
         logits_(static_cast<size_t>(std::max(s.n_logits, 1))) {
-    for (size_t i = 0; i < product_of(s.dim, s.ffn_dim); ++i) floats_.get()[i] *= 0.05f;
+    for (size_t i = 0; i < floats_.size(); ++i) floats_.get()[i] *= 0.05f;
     layers_.reserve(static_cast<size_t>(s.n_layers));
     for (int32_t l = 0; l < s.n_layers; ++l) layers_.push_back(std::make_unique<layer>());
     if (s.is_decoder()) heed_rope_init(&rope_, HEED_ROPE_INTERLEAVED);
@@ -140,13 +144,27 @@ class model {
   size_t weight_bytes_ = 0;
 };
 
+// Is there memory for all weights, and for the matrix that they are packed from? Small boards leave large models out.
+bool has_memory_for(const model_shape &s, const model_format &f) {
+#ifdef _SC_PHYS_PAGES
+  const double dim = s.dim, widest = std::max(s.ffn_dim, s.n_logits);
+  const double numbers = s.n_layers * dim * (4 * dim + 3 * s.ffn_dim) + dim * s.n_logits;
+  const double needed = numbers * HEED_DTYPE_BYTES(f.dtype) + 4 * dim * widest;
+  return 2 * needed < static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+#else
+  return s.n_layers > 0 && f.name;
+#endif
+}
+
 void one_thread(benchmark::State &state, const model_shape &s, const model_format &f) {
+  if (!has_memory_for(s, f)) return state.SkipWithError("the model needs more than half of the memory");
   model m(s, f, 1);
   run(state, heed_isa_name(0), m.limit(1), [&] { return m.run(nullptr); });
 }
 
 #ifdef HEED_BENCH_THREADS
 void two_threads(benchmark::State &state, const model_shape &s, const model_format &f) {
+  if (!has_memory_for(s, f)) return state.SkipWithError("the model needs more than half of the memory");
   static heed_threads threads;
   heed_executor executor;
   if (heed_threads_start(&threads, 2) != HEED_OK || heed_threads_executor(&threads, &executor) != HEED_OK)

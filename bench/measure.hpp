@@ -33,6 +33,7 @@ class buffer {
     heed_shape_fill(data_.get(), n, static_cast<uint32_t>(n));
   }
   float *get() const { return data_.get(); }
+  size_t size() const { return n_; }
   heed_memory memory() const { return heed_memory_of(data_.get(), n_ * sizeof(float)); }
 
  private:

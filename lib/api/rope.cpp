@@ -138,7 +138,7 @@ void rope_task(void *context, int32_t index, int32_t) {
 
 template <class K>
 void run_any_rope(K k, const rope_call &c) {
-  // Of an angle, which all heads share, and of a number.
+  // The sine and cosine of an angle, which all heads share, take as long as so many multiply-adds.
   constexpr float work_of_angle = 200.0f, work_of_number = 10.0f;
   const float work = static_cast<float>(c.n) * static_cast<float>(c.head_dim) *
                      (0.5f * work_of_angle + work_of_number * static_cast<float>(c.n_heads));

@@ -32,8 +32,8 @@ inline void run_tasks(const heed_executor *executor, int32_t n, heed_task task, 
 }
 
 // Work of a task, in multiply-adds of floats, which repays giving it to another thread: some 2 us of a core with AVX-512.
-// A call of two tasks loses 0.7 us to its threads, where a word goes from core to core in 0.25 us, and each task more
-// 0.1 us (heed_threads, two cores of a Zen 5 with different third-level caches; with the same one, a fifth of that).
+// A call of two tasks loses 0.7 us to its threads, and one of eight 1.1 us (heed_threads, two cores of a Zen 5 with
+// different third-level caches: a word goes there and back in 0.45 us).
 #ifndef HEED_LEAST_THREADED_WORK  // tests of stacks: small calls take the same way as large ones
 #define HEED_LEAST_THREADED_WORK 2e5f
 #endif
@@ -51,18 +51,21 @@ struct pieces {
   int32_t size(int32_t i) const { return begin(i + 1) - begin(i); }
 };
 
-// What a multiply-add of other products counts: integers are faster, and a row alone waits for its weights.
+// What multiply-adds of other products count: four of integers are one of floats, which takes as long; a row alone waits
+// for its weights.
 constexpr int32_t integers_for_one_float = 4;
 constexpr float work_of_one_row = 2;
 
-// One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
-// has work enough, and `least` rows or columns, at least a step.
-constexpr int32_t pieces_per_worker = 4;
-// Pieces of three steps or more, or one for each worker: of five steps in four pieces one worker may get three.
+constexpr int32_t pieces_per_worker = 4;  // at most
+
+// Each piece has three steps or more, or each worker has one piece. Of five steps in four pieces a worker may get three.
 inline int32_t several_for_each(int32_t n_pieces, int32_t n_steps, int32_t n_workers) {
   const int32_t n = n_pieces < n_steps / 3 ? n_pieces : n_steps / 3;
   return n < n_workers ? n_workers : n / n_workers * n_workers;
 }
+
+// One piece where threads do not pay. Else some for each worker, so that none waits long for another, as far as each
+// has work enough, and `least` rows or columns, at least a step.
 inline pieces cut_work(int32_t total, int32_t step, int32_t least, float work, const heed_executor *executor) {
   if (!executor || work < least_threaded_work || total < 2 * least) return {total, step, 1};
   const int32_t workers = executor->n_workers;

@@ -19,8 +19,8 @@ struct job {
   uint32_t first, n_tasks;
 };
 
-// The word `tasks`: how many tasks helpers have taken, and below that how many are left, plus what so many threads can take
-// in vain.
+// The word `tasks`. Its upper half counts the tasks that helpers have taken. Its lower half is the number of tasks that are
+// left, plus none_left: threads that come too late take one each from that, and no half overflows into the other.
 constexpr uint32_t taken_by_helper = 1u << 16, left_mask = taken_by_helper - 1, none_left = 2 * HEED_MAX_WORKERS;
 constexpr uint32_t most_tasks = 60000;  // of a job; more of them are several jobs
 static_assert(most_tasks + none_left <= left_mask, "both numbers fit");
@@ -28,7 +28,7 @@ static_assert(most_tasks + none_left <= left_mask, "both numbers fit");
 // The word `done`: twice the number of tasks that helpers have done since the start, and whether the caller sleeps.
 constexpr uint32_t done_task = 2, waiting_bit = 1;
 
-// What is written together lies in a line of its own: each line that two cores write in turn costs a job 0.1 us.
+// Words that both caller and helpers write have a line of their own: each time, the line goes from core to core.
 struct pool {
   uint32_t taken;       // 1: a caller has the pool
   uint32_t n_threads;   // with the caller's; 1 until all have been started
@@ -55,7 +55,7 @@ uint32_t add(uint32_t &x, uint32_t n) { return __atomic_fetch_add(&x, n, __ATOMI
 // because in its memory a job without helpers ends like one whose helpers are all late.
 bool is_here(const pool &p) { return p.process == getpid(); }
 
-// Of a value of the word `tasks`.
+// Tasks that are left, by a value of the word `tasks`.
 uint32_t left_of(uint32_t tasks) { return (tasks & left_mask) > none_left ? (tasks & left_mask) - none_left : 0; }
 
 bool has_tasks(const pool &p) { return left_of(load_word(p.tasks)) > 0; }
@@ -134,9 +134,9 @@ void report_done(pool &p, uint32_t n_tasks) {
   pthread_mutex_unlock(&p.mutex);
 }
 
-// The caller takes tasks from the first on, and the first without a look at the word; helpers take them from the last. So
-// rows stay with a core from one call to the next. Who took the last one need not look again. Both return how many
-// they have done.
+// The caller takes tasks from the first on, helpers from the last. So rows stay with a core from one call to the next. The
+// first task is the caller's from the start. A thread that took the last task does not ask for another. Both functions
+// return how many tasks the thread has done.
 uint32_t work_as_caller(pool &p) {
   const job now = p.now;
   uint32_t n = 0, left = now.n_tasks;  // before it took one
