@@ -72,7 +72,7 @@ static HEED_NOINLINE void small_row_panel(const linear_block &b, const weights_o
   const ptrdiff_t stride = w.stride;
   for (int32_t i = 0; i < b.depth; i++, p += stride) {
     const auto factor = V::factor(x[i]);
-    if (!V::compact && WHOLE && stride <= contiguous_stride) {  // a panel of packed weights, and others behind it
+    if (!V::compact && stride <= contiguous_stride) {  // a panel of packed weights, and others behind it
       HEED_UNROLL for (int at = 0; at < VECS * V::lanes * static_cast<int>(sizeof(T)); at += 64)
           __builtin_prefetch(reinterpret_cast<const char *>(p) + bytes_ahead + at, 0, 3);
     }
