@@ -33,7 +33,7 @@ A file of up to 15 s is one piece. Longer ones and streams are cut at their paus
 pause, and a line is printed as soon as it is complete: (no speech) where nobody speaks. At the end: the speed, and each
 part's share of the time. Without SOUND: the clips of MODEL/expected; exit status 0: all tokens as expected (in w8a8 those of
 11 clips of 12); 77: no model, or no clips; 1: anything else.
-  --dtype=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
+  --format=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
   --cache=FORMAT     of keys and values: f32 (default) or f16
   --threads=N        1 to 8 (default 1)
   --cut              cuts short files, too

@@ -1,0 +1,39 @@
+# help.sh FOLDER: what a program's --help lists is what the program takes: each option in its text is compared with its source
+# outside that text, in both directions.
+set -eu
+cd "$1"
+failed=0
+compare() { # PROGRAM SOURCE...
+  program=$1
+  shift
+  awk -v program="$program" '
+    function options(text, into) {
+      while (match(text, /--[a-z][a-z-]*/)) {
+        into[substr(text, RSTART, RLENGTH)] = 1
+        text = substr(text, RSTART + RLENGTH)
+      }
+    }
+    function literals(line) {                       # only what stands in quotes, at the beginning
+      while (match(line, /"--[a-z][a-z-]*/)) {
+        taken[substr(line, RSTART + 1, RLENGTH - 1)] = 1
+        line = substr(line, RSTART + RLENGTH)
+      }
+    }
+    /^constexpr char [a-z]+\[\] =/ { in_text = 1 }
+    in_text { options($0, listed); if (/";$/) in_text = 0; next }
+    { literals($0) }
+    END {
+      delete listed["--help"]; delete taken["--help"]
+      for (o in listed) { n++; if (!(o in taken)) { print program ": --help lists " o ", and the program does not take it"; bad = 1 } }
+      for (o in taken) if (!(o in listed)) { print program ": takes " o ", and --help does not list it"; bad = 1 }
+      if (!n) { print program ": no option found in its help"; bad = 1 }
+      exit bad
+    }' "$@" || failed=1
+}
+compare heed_dreams bench/heed_dreams.cpp bench/dreams_arguments.cpp
+compare heed_listen bench/heed_listen.cpp
+compare heed_kwt bench/heed_kwt.cpp
+compare heed_sensor bench/heed_sensor.cpp
+compare heed_calibrate ports/calibrate/main.cpp
+compare heed_import ports/import/main.cpp
+exit $failed
