@@ -50,15 +50,24 @@ HEED_INLINE bool is_small_row(const linear_block &b, const weights_of<T> &w) {
 
 // ---- few rows
 
+// Rows of w that lie a multiple of 2 KB apart share a few sets of the first-level cache if a panel is one cache line wide:
+// 57 % of the peak instead of 89.
+template <class V>
+HEED_INLINE bool panels_collide(const linear_block &b) {
+  return V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
+}
+
 // Strips repay for few rows of floats where w is not in the second-level cache. From memory they take half the time of
 // panels; from a third-level cache panels of more than 12 rows are faster with 16 lanes (Zen 5, 16 rows of 768 x 3072: 0.7
-// times). What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire
-// Rapids).
+// times). With 8 lanes strips of 17 to 32 rows take 0.6 to 0.8 times (1600 x 3136, 2048 x 2176), unless panels are copied.
+// What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire Rapids).
 template <class V>
 HEED_INLINE bool repays_strips(const linear_block &b) {
-  constexpr int32_t most_rows = V::lanes == 16 ? 12 : 16;
+  constexpr int32_t rows_in_cache = V::lanes == 16 ? 12 : 16;
+  const int32_t rows_from_memory = V::lanes == 8 && !panels_collide<V>(b) ? 32 : 16;
   if (b.n_rows <= 8) return bytes_of_floats(b) > 0x1p18f;
-  if (b.n_rows <= most_rows) return bytes_of_floats(b) > 0x1p20f;
+  if (b.n_rows <= rows_in_cache) return bytes_of_floats(b) > 0x1p20f;
+  if (b.n_rows <= rows_from_memory) return bytes_of_floats(b) > 0x1p24f;
   return V::lanes == 16 && b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
 }
 // Strips convert numbers of fewer bits for each tile of rows. Of bytes with a scale a copy costs less from 24 rows on, or
@@ -123,13 +132,14 @@ HEED_INLINE bool is_group_of_contiguous(const linear_block &b) {
   return V::sum_vecs * V::lanes == 16 && b.n_rows > 1 && b.n_rows <= contiguous_rows;
 }
 
-// Rows of w that lie a multiple of 2 KB apart share a few sets of the first-level cache if a panel is one cache line wide:
-// 57 % of the peak instead of 89.
+// Panels one cache line wide are copied for many rows if they collide, and if their rows come from memory, each from a page
+// of its own (Zen 5, AVX2 and SSE2, 17 to 25 rows of 4096 x 4096: 0.6 times; 33 of 1600 x 3136: 0.9).
 template <class V>
-HEED_INLINE bool panels_collide(const linear_block &b) {
-  return V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
+HEED_INLINE bool repays_copies(const linear_block &b) {
+  if (!V::copies_panels || V::sum_vecs * V::lanes > 16) return false;
+  return bytes_of_floats(b) > 0x1p23f ? b.n_rows > 16 : panels_collide<V>(b) && b.n_rows >= 32;
 }
-constexpr int32_t least_rows_of_copies = 32, least_rows_of_colliding_panels = 12;
+constexpr int32_t least_rows_of_colliding_panels = 12;
 
 // How many rows of w a panel has. Where they lie a multiple of 4 KB apart they share a few sets of the second-level cache,
 // and so they are fewer. 512 x 768 x 3072, Sapphire Rapids: 0.7 times with 192 rows; Zen 5: 1.05 times with 192, 1.0 with 256.
@@ -169,11 +179,11 @@ HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
   if (b.n_cols < V::lanes) return way::narrow;
   if (is_small_row<V>(b, w)) return way::small_row;
 
-  const bool collide = panels_collide<V>(b);
-  if (collide && b.n_rows >= least_rows_of_copies) return way::copied_panels;
+  const bool large = repays_strips<V>(b);
+  if (!large && repays_copies<V>(b)) return way::copied_panels;
   if (V::compact) return way::panels;  // small code has one way
 
-  const bool large = repays_strips<V>(b), contiguous = b.w_stride <= contiguous_stride;
+  const bool contiguous = b.w_stride <= contiguous_stride;
   constexpr int32_t most_strips = V::lanes == 16 ? 6 : 2;
   if (contiguous && large && b.n_rows > most_strips) return way::contiguous;
   if (contiguous && !large && is_group_of_contiguous<V>(b)) return way::contiguous;
@@ -181,7 +191,7 @@ HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
   if (large) return way::strips;
   // Two rows of small weights take three quarters of the time of panels, unless there are 32 registers.
   if (b.n_rows == 2 && !contiguous && !many_registers<V>) return way::strips;
-  if (collide && b.n_rows < least_rows_of_colliding_panels) return way::strips;
+  if (panels_collide<V>(b) && b.n_rows < least_rows_of_colliding_panels) return way::strips;
   return way::panels;
 }
 
