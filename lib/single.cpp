@@ -118,6 +118,7 @@ static constexpr kernel kernel_reference = scalar::make_kernel("scalar" HEED_SUF
 #include "isa/cortex_m/int_dsp_products.hpp"
 #else
 #include "isa/cortex_m/int_cortex_m0_tile.hpp"
+#include "isa/cortex_m/int_cortex_m0_products.hpp"
 #include "isa/cortex_m/int_cortex_m3_tile.hpp"
 #include "isa/cortex_m/int_cortex_m3_products.hpp"
 #include "isa/riscv/int_riscv.hpp"
@@ -144,7 +145,10 @@ static constexpr int_steps int_fixed = riscv_integers::make("plain");
 #else
 static constexpr int_steps int_fixed = plain_integers::make("plain");
 #endif
-#ifdef HEED_CORTEX_M3_TILE
+#if defined(HEED_CORTEX_M0_TILE)
+static constexpr int_product_steps fixed_int_products = {int_project<cortex_m0_dots>,
+                                                         int_project_floats<cortex_m0_dots>};
+#elif defined(HEED_CORTEX_M3_TILE)
 static constexpr int_product_steps fixed_int_products = {int_project<cortex_m3_dots>,
                                                          int_project_floats<cortex_m3_dots>};
 #else
