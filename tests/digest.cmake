@@ -73,6 +73,9 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   heed_digest_run_build(aarch64 aarch64 ${aarch64} -cpu max)
   heed_digest_run_build(aarch64_cortex_a53 aarch64 ${aarch64} -cpu cortex-a53)
   heed_board_selftest(aarch64 qemu-aarch64 -cpu cortex-a53)
+  add_test(NAME row_counts COMMAND sh ${digest_scripts}/row_counts.sh ${CMAKE_C_COMPILER} ${PROJECT_SOURCE_DIR}
+           ${CMAKE_CURRENT_BINARY_DIR}/digest_aarch64)
+  set_tests_properties(row_counts PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_aarch64 TIMEOUT 600)
 endif()
 
 set(armv7 qemu-arm -L /usr/arm-linux-gnueabihf)

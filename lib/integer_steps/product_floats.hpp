@@ -69,6 +69,17 @@ static inline void unpack_nibbles(const unsigned char *word, ptrdiff_t step, int
     }
 }
 
+// The same of OUTPUTS outputs, as words of a panel: compilers do it in registers.
+template <int OUTPUTS>
+static inline void unpack_panel_nibbles(const unsigned char *__restrict word, ptrdiff_t step, int8_t *__restrict to) {
+  constexpr int32_t n = 4 * OUTPUTS;
+  for (int32_t i = 0; i < block_inputs; i += 8, word += step, to += 2 * n)
+    for (int32_t k = 0; k < n; k++) {
+      to[k] = static_cast<int8_t>((word[k] & 15) - 8);
+      to[n + k] = static_cast<int8_t>((word[k] >> 4) - 8);
+    }
+}
+
 // y = y + float(isum) * scale for each block; after the last one y * s_x + bias.
 template <class M>
 static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
@@ -80,11 +91,15 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
     for (int32_t first = 0, n_cols; first < b.n_cols; first += n_cols) {
       n_cols = b.n_cols - first < M::outputs ? 1 : M::outputs;
       int8_t numbers[block_inputs * M::outputs];
-      if (nibbles)
+      int_weights lie = int_panel(words + 4 * first, w.width);
+      if (nibbles && M::outputs >= 4 && n_cols > 1) {
+        unpack_panel_nibbles<M::outputs>(words + 4 * first, 4 * w.width, numbers);
+        lie = int_panel(numbers, M::outputs);
+      } else if (nibbles) {
         for (int32_t n = 0; n < n_cols; n++)
           unpack_nibbles(words + 4 * (first + n), 4 * w.width, numbers + n * block_inputs);
-      int_weights lie = int_panel(words + 4 * first, w.width);
-      if (nibbles) lie = int_rows_of_outputs(numbers, block_inputs);
+        lie = int_rows_of_outputs(numbers, block_inputs);
+      }
       each_int_tile<M>(q.numbers + (begin - q.begin), int_piece, 0, q.n_rows, lie, n_cols, depth,
                        [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
                          for (int32_t r = 0; r < rows; r++)
