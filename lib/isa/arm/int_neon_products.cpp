@@ -1,5 +1,5 @@
-// Products in integers on any AArch64: products of 16 bits, four at a time. Numbers of four rows lose their zero point
-// while they are widened.
+// Products in integers on any AArch64: of eight bits to 16, which are added in pairs to 32, four inputs of a panel or 16 of rows
+// at a time.
 #include "../../integer_steps/product_floats.hpp"
 #include "int_neon.hpp"
 
@@ -7,53 +7,65 @@ namespace heed {
 namespace {
 
 struct smlal_dots {
-  static constexpr int32_t rows = 4, outputs = 4;
+  static constexpr int32_t rows = 4, outputs = 8;
 
-  // Four numbers of an output twice side by side, if they are a panel's; else eight. n: those that there are.
+  static constexpr int8_t ones[4] = {1, 1, 1, 1};
+
+  // n inputs, at most four, and zeros, twice.
+  static HEED_INLINE int8x8_t word(const int8_t *p, int32_t n) {
+    int32_t four = 0;
+    if (n == 4)
+      __builtin_memcpy(&four, p, 4);
+    else
+      __builtin_memcpy(&four, p, static_cast<size_t>(n));
+    return vreinterpret_s8_s32(vdup_n_s32(four));
+  }
+
+  // Eight outputs, or one, which then lies in all lanes. Each has two lanes of acc. A zero point costs a sum of weights.
   template <int ROWS, int OUTPUTS>
   static HEED_NOINLINE void add_panel(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
                                       int32_t depth, int32_t *sums) {
-    const int8x8_t zero = vdup_n_s8(static_cast<int8_t>(zero_point));
-    int32x4_t acc[ROWS][OUTPUTS];
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) acc[r][n] = vdupq_n_s32(0);
+    constexpr int n_words = OUTPUTS == 8 ? 4 : 1;  // registers with the words of two outputs
+    int32x4_t acc[ROWS][n_words], sum[n_words];
+    HEED_UNROLL for (int n = 0; n < n_words; n++) sum[n] = vdupq_n_s32(0);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < n_words; n++) acc[r][n] = vdupq_n_s32(0);
     const int8_t *words = w.data;
-    for (int32_t i = 0; i < depth; i += 4, words += w.step) {
-      const int32_t left = smaller_of(depth - i, 4);
-      int8_t bytes[16] = {};
-      int8x16_t y;
-      if (OUTPUTS == 4 && left == 4) {
-        y = vld1q_s8(words);
-      } else {
-        for (int n = 0; n < OUTPUTS; n++) __builtin_memcpy(bytes + 4 * n, words + 4 * n, static_cast<size_t>(left));
-        y = vld1q_s8(bytes);
+    const auto add = [&](int32_t i, int32_t n_inputs) HEED_INLINED {
+      int8x8_t y[n_words];
+      HEED_UNROLL for (int n = 0; n < n_words; n++) y[n] =
+          OUTPUTS == 8 ? vld1_s8(words + 8 * n) : word(words, n_inputs);
+      if (zero_point) {
+        HEED_UNROLL for (int n = 0; n < n_words; n++) sum[n] =
+            vpadalq_s16(sum[n], vmull_s8(y[n], word(ones, n_inputs)));
       }
-      const int16x8_t a = vmovl_s8(vget_low_s8(y)), b = vmovl_high_s8(y);
       HEED_UNROLL for (int r = 0; r < ROWS; r++) {
-        int32_t four = 0;
-        __builtin_memcpy(&four, x + r * x_stride + i, static_cast<size_t>(left));
-        const int16x8_t f = vsubl_s8(vreinterpret_s8_s32(vdup_n_s32(four)), zero);
-        acc[r][0] = vmlal_s16(acc[r][0], vget_low_s16(a), vget_low_s16(f));
-        if (OUTPUTS == 1) continue;
-        constexpr int of_two = smaller_of(1, OUTPUTS - 1), of_three = smaller_of(2, OUTPUTS - 1);
-        constexpr int of_four = smaller_of(3, OUTPUTS - 1);
-        acc[r][of_two] = vmlal_high_s16(acc[r][of_two], a, f);
-        acc[r][of_three] = vmlal_s16(acc[r][of_three], vget_low_s16(b), vget_low_s16(f));
-        acc[r][of_four] = vmlal_high_s16(acc[r][of_four], b, f);
+        const int8x8_t f = word(x + r * x_stride + i, n_inputs);
+        HEED_UNROLL for (int n = 0; n < n_words; n++) acc[r][n] = vpadalq_s16(acc[r][n], vmull_s8(y[n], f));
+      }
+      words += w.step;
+    };
+    int32_t i = 0;
+    for (; i + 4 <= depth; i += 4) add(i, 4);
+    if (i < depth) add(i, depth - i);
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) {
+      HEED_UNROLL for (int n = 0; n < n_words; n++) acc[r][n] = vmlsq_n_s32(acc[r][n], sum[n], zero_point);
+      if constexpr (OUTPUTS == 8) {
+        vst1q_s32(sums + 8 * r, vpaddq_s32(acc[r][0], acc[r][1]));
+        vst1q_s32(sums + 8 * r + 4, vpaddq_s32(acc[r][2], acc[r][3]));
+      } else {
+        sums[r] = vaddv_s32(vget_low_s32(acc[r][0]));
       }
     }
-    write<ROWS, OUTPUTS>(acc, sums);
   }
-
   template <int ROWS, int OUTPUTS>
-  static HEED_NOINLINE void add_rows(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
-                                     int32_t depth, int32_t *sums) {
+  static HEED_NOINLINE void add_rows(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int8_t *w,
+                                     ptrdiff_t output, int32_t depth, int32_t *sums, int32_t stride) {
     const int8x16_t zero = vdupq_n_s8(static_cast<int8_t>(zero_point));
     int32x4_t acc[ROWS][OUTPUTS];
     HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) acc[r][n] = vdupq_n_s32(0);
     for (int32_t i = 0; i < depth; i += 16) {
       int8x16_t y[OUTPUTS];
-      HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) y[n] =
-          neon_common::load_bytes(w.data + n * w.output + i, depth - i);
+      HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) y[n] = neon_common::load_bytes(w + n * output + i, depth - i);
       HEED_UNROLL for (int r = 0; r < ROWS; r++) {
         const int8x16_t f = neon_common::load_bytes(x + r * x_stride + i, depth - i);  // behind the last weights are 0
         const int16x8_t low = vsubl_s8(vget_low_s8(f), vget_low_s8(zero)), high = vsubl_high_s8(f, zero);
@@ -64,14 +76,12 @@ struct smlal_dots {
         }
       }
     }
-    write<ROWS, OUTPUTS>(acc, sums);
-  }
-
-  template <int ROWS, int OUTPUTS>
-  static HEED_INLINE void write(const int32x4_t (&acc)[ROWS][OUTPUTS], int32_t *sums) {
-    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) sums[r * OUTPUTS + n] =
+    HEED_UNROLL for (int r = 0; r < ROWS; r++) HEED_UNROLL for (int n = 0; n < OUTPUTS; n++) sums[r * stride + n] =
         vaddvq_s32(acc[r][n]);
   }
+
+  template <int OUTPUTS>
+  static constexpr int of_rows = smaller_of(OUTPUTS, 4);
 
   template <int ROWS, int OUTPUTS>
   static HEED_INLINE void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w,
@@ -79,7 +89,8 @@ struct smlal_dots {
     if (w.layout == int_layout::panel)
       add_panel<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
     else if (w.layout == int_layout::out_in)
-      add_rows<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
+      for (int32_t o = 0; o < OUTPUTS; o += of_rows<OUTPUTS>)
+        add_rows<ROWS, of_rows<OUTPUTS>>(x, x_stride, zero_point, w.of(o), w.output, depth, sums + o, OUTPUTS);
     else
       plain_dots::dots<ROWS, OUTPUTS>(x, x_stride, zero_point, w, depth, sums);
   }
