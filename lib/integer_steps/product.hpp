@@ -4,8 +4,8 @@
 //   template <int ROWS, int OUTPUTS>
 //   static void dots(const int8_t *x, ptrdiff_t x_stride, int32_t zero_point, const int_weights &w, int32_t depth,
 //                    int32_t *sums);
-// which writes sums[r * OUTPUTS + n] = sum (x[r * x_stride + i] - zero_point) * weight (i, n), i < depth. ROWS is M::rows
-// or 1, OUTPUTS is M::outputs or 1.
+// which writes sums[r * OUTPUTS + n] = sum (x[r * x_stride + i] - zero_point) * weight (i, n), i < depth. ROWS is M::rows,
+// 2 (of 4) or 1, OUTPUTS is M::outputs or 1.
 #ifndef HEED_GENERIC_INT_PRODUCT_HPP
 #define HEED_GENERIC_INT_PRODUCT_HPP
 
@@ -52,9 +52,14 @@ HEED_INLINE void each_int_tile(const int8_t *x, ptrdiff_t x_stride, int32_t zero
   for (int32_t n = 0, outputs; n < n_cols; n += outputs, w.data += outputs * w.output) {
     outputs = n_cols - n < M::outputs ? 1 : M::outputs;
     for (int32_t r = 0, rows; r < n_rows; r += rows) {
-      rows = n_rows - r < M::rows ? 1 : M::rows;
+      rows = M::rows;
+      if (n_rows - r < M::rows) rows = M::rows == 4 && n_rows - r > 1 ? 2 : 1;
       const int8_t *const from = x + r * x_stride;
-      if (rows > 1 && outputs > 1)
+      constexpr int two = M::rows == 4 ? 2 : 1;  // rows of a tile between
+      if (two == 2 && rows == 2)
+        outputs > 1 ? M::template dots<two, M::outputs>(from, x_stride, zero_point, w, depth, sums)
+                    : M::template dots<two, 1>(from, x_stride, zero_point, w, depth, sums);
+      else if (rows > 1 && outputs > 1)
         M::template dots<M::rows, M::outputs>(from, x_stride, zero_point, w, depth, sums);
       else if (rows > 1)
         M::template dots<M::rows, 1>(from, x_stride, zero_point, w, depth, sums);

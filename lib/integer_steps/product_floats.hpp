@@ -17,6 +17,17 @@ struct quantised_rows {
   int32_t n_rows, begin, depth;
 };
 
+// Sums of a row, a block of inputs and n outputs, which are added to y.
+struct block_sums {
+  const int32_t *sums;
+  const unsigned char *scales;  // in f16
+  int32_t n;
+  bool is_first, is_last;  // block of the row
+  float row_scale;
+  const float *bias;  // or null
+  float *y;
+};
+
 namespace {
 
 // What a kernel may do faster; rows are quantised one by one.
@@ -48,12 +59,21 @@ struct plain_floats {
                      });
   }
 
-  // y = (float(sum) * s_x) * s_w + bias of a row
-  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
-    for (int32_t n = 0; n < b.n_cols; n++, y++) {
+  // y = (float(sum) * s_x) * s_w + bias of a row, from output n on
+  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y, int32_t n) {
+    for (; n < b.n_cols; n++) {
       const int32_t less = w.dtype == stored_uint8 ? panel_zero(w, n) * of.sum : 0;
-      const float x = static_cast<float>(stored_integer(y) - less) * of.scale;
-      *y = x * panel_scale(w, n) + (at_or_zero(b.bias, n));
+      const float x = static_cast<float>(stored_integer(y + n) - less) * of.scale;
+      y[n] = x * panel_scale(w, n) + at_or_zero(b.bias, n);
+    }
+  }
+
+  // y = y + float(sum) * scale, from output n on; after the last block y * s_x + bias.
+  static void add_block(const block_sums &s, int32_t n) {
+    for (; n < s.n; n++) {
+      const float before = s.is_first ? 0.0f : s.y[n];
+      const float sum = before + static_cast<float>(s.sums[n]) * half_at(s.scales + 2 * n);
+      s.y[n] = s.is_last ? sum * s.row_scale + at_or_zero(s.bias, n) : sum;
     }
   }
 };
@@ -80,8 +100,7 @@ static inline void unpack_panel_nibbles(const unsigned char *__restrict word, pt
     }
 }
 
-// y = y + float(isum) * scale for each block; after the last one y * s_x + bias.
-template <class M>
+template <class M, class F>
 static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_panel &w, const quantised_rows &q) {
   const bool nibbles = w.dtype == stored_q4_0;
   const ptrdiff_t block_bytes = block_bytes_of(w.dtype) * static_cast<ptrdiff_t>(w.width);
@@ -102,14 +121,11 @@ static HEED_NOINLINE void add_block_panel(const linear_block &b, const packed_pa
       }
       each_int_tile<M>(q.numbers + (begin - q.begin), int_piece, 0, q.n_rows, lie, n_cols, depth,
                        [&](const int32_t *sums, int32_t row, int32_t rows, int32_t output, int32_t outputs) {
-                         for (int32_t r = 0; r < rows; r++)
-                           for (int32_t n = 0; n < outputs; n++) {
-                             const int32_t o = first + output + n;
-                             float *const y = b.y + (row + r) * b.y_stride + o;
-                             const float t = static_cast<float>(sums[r * outputs + n]) * half_at(block + 2 * o);
-                             const float sum = (begin ? *y : 0.0f) + t;
-                             *y = left > block_inputs ? sum : sum * q.scales[row + r].scale + (at_or_zero(b.bias, o));
-                           }
+                         const int32_t o = first + output;
+                         for (int32_t r = row; r < row + rows; r++, sums += outputs)
+                           F::add_block({sums, block + 2 * o, outputs, begin == 0, left <= block_inputs,
+                                         q.scales[r].scale, offset_or_null(b.bias, o), b.y + r * b.y_stride + o},
+                                        0);
                        });
     }
   }
@@ -124,7 +140,7 @@ static HEED_NOINLINE void add_int8_panel(const linear_block &b, const packed_pan
     if (q.scales[r].is_large())
       scale_large_row(b, w, q.scales[r], y);
     else
-      F::scale(b, w, q.scales[r], y);
+      F::scale(b, w, q.scales[r], y, 0);
   }
 }
 
@@ -150,7 +166,7 @@ static void int_project_floats(const linear_block &of, const int_panels &w, int3
         if (has_output_scales(w.dtype))
           add_int8_panel<F>(part, panel, q);
         else
-          add_block_panel<M>(part, panel, q);
+          add_block_panel<M, F>(part, panel, q);
       }
     }
     b.x += b.n_rows * b.x_stride;

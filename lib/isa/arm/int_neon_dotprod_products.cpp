@@ -1,6 +1,5 @@
 // Products in integers with SDOT: four rows, 16 outputs of panels or four of rows. A zero point costs a sum of weights.
-#include "../../integer_steps/product_floats.hpp"
-#include "int_neon.hpp"
+#include "int_neon_floats.hpp"
 
 namespace heed {
 namespace {
@@ -96,6 +95,7 @@ struct sdot_dots {
 }  // namespace
 
 extern const int_product_steps int_neon_dotprod_products;
-const int_product_steps int_neon_dotprod_products = {int_project<sdot_dots>, int_project_floats<sdot_dots>};
+const int_product_steps int_neon_dotprod_products = {int_project<sdot_dots>,
+                                                     int_project_floats<sdot_dots, neon_floats<sdot_dots>>};
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 // Products in integers on any AArch64: of eight bits to 16, which are added in pairs to 32, four inputs of a panel or 16 of rows
 // at a time.
-#include "../../integer_steps/product_floats.hpp"
-#include "int_neon.hpp"
+#include "int_neon_floats.hpp"
 
 namespace heed {
 namespace {
@@ -99,6 +98,7 @@ struct smlal_dots {
 }  // namespace
 
 extern const int_product_steps int_neon_products;
-const int_product_steps int_neon_products = {int_project<smlal_dots>, int_project_floats<smlal_dots>};
+const int_product_steps int_neon_products = {int_project<smlal_dots>,
+                                             int_project_floats<smlal_dots, neon_floats<smlal_dots>>};
 
 }  // namespace heed

@@ -168,7 +168,7 @@ struct mve_dots {
 };
 
 // Rows of floats.
-struct mve_floats {
+struct mve_floats : plain_floats<mve_dots> {
   static uint32_t greatest(const float *x, int32_t n) {
     uint32x4_t most = vdupq_n_u32(0);
     for (; n > 0; n -= 4, x += 4) {
@@ -234,7 +234,7 @@ struct mve_floats {
     add_rows<2>(q, w, n_cols, y, y + y_stride);
   }
 
-  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y) {
+  static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y, int32_t) {
     const auto *scales = reinterpret_cast<const float *>(w.data);
     const auto *zeros = reinterpret_cast<const int32_t *>(w.data) + w.width;  // in the lowest bytes
     const int32_t sum = w.dtype == stored_uint8 ? of.sum : 0;
