@@ -55,9 +55,11 @@ foreach(core IN LISTS cores)
     string(REPLACE "-" "_" name ${preset_${core}}_${compiler})
     add_test(NAME ${name} COMMAND sh ${bare}/check.sh ${core} ${compiler} ${references} ${references}_${core}_${compiler} ${when})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED board_references TIMEOUT 1200 LABELS boards
-                         PROCESSORS 2)
+                         PROCESSORS 2 RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()
 endforeach()
+
+# Tests that build in the same folder never run at the same time: RESOURCE_LOCK names the folder.
 
 # No number of rows of a projection costs more than one more, in the same builds.
 foreach(core m0plus m3 m4f m55)
@@ -65,7 +67,7 @@ foreach(core m0plus m3 m4f m55)
     add_test(NAME cliffs_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/cliffs.sh ${core} ${compiler} ${PROJECT_SOURCE_DIR}
              ${references}_${core}_${compiler})
     set_tests_properties(cliffs_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS boards
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};kwt_${core}_${compiler}_few;dreams_${core}_${compiler}")
+                         RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()
 endforeach()
 
@@ -84,7 +86,7 @@ if(TARGET heed_kwt)
     add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${references}_${core}_${compiler} $<TARGET_FILE:heed_kwt> $<TARGET_FILE:kwt_weights> ${when})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
-                         DEPENDS "cortex_${core}_${compiler}")
+                         RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()
 endif()
 
@@ -108,7 +110,7 @@ if(TARGET heed_kwt_int)
     add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/kwt_int_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${build} $<TARGET_FILE:heed_kwt_int> $<TARGET_FILE:heed_calibrate> ${when})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};kwt_${core}_${compiler}_few;dreams_${core}_${compiler};cliffs_${core}_${compiler}")
+                         RESOURCE_LOCK ${build})
   endforeach()
 endif()
 
@@ -128,7 +130,7 @@ if(TARGET heed_dreams)
     add_test(NAME dreams_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/dreams_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights> ${when})
     set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};kwt_${core}_${compiler}_few")
+                         RESOURCE_LOCK ${build})
   endforeach()
 endif()
 
@@ -152,7 +154,7 @@ if(TARGET heed_sensor)
       set_tests_properties(${name} PROPERTIES LABELS targets)
     endif()
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
-                         DEPENDS "cortex_${core}_${compiler};riscv_${core}_${compiler};kwt_${core}_${compiler};kwt_${core}_${compiler}_few;dreams_${core}_${compiler};cliffs_${core}_${compiler};kwt_int_${core}_${compiler}")
+                         RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()
 endif()
 
@@ -164,7 +166,7 @@ if(TARGET heed_listen)
     add_test(NAME speech_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/speech_board.sh ${run} ${PROJECT_SOURCE_DIR}
              ${references}_${core}_${compiler} $<TARGET_FILE:heed_listen> $<TARGET_FILE:speech_weights> CONFIGURATIONS all)
     set_tests_properties(speech_${core}_${compiler} PROPERTIES LABELS targets SKIP_RETURN_CODE 77 TIMEOUT 1800
-                         DEPENDS "cortex_${core}_${compiler};kwt_${core}_${compiler};kwt_${core}_${compiler}_few;dreams_${core}_${compiler};cliffs_${core}_${compiler};kwt_int_${core}_${compiler};sensor_${core}_${compiler}")
+                         RESOURCE_LOCK ${references}_${core}_${compiler})
   endforeach()
 endif()
 
@@ -173,7 +175,7 @@ if(TARGET heed_import)
   add_test(NAME import_m4f_gcc COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/import_board.sh m4f gcc ${PROJECT_SOURCE_DIR}
            ${references}_m4f_gcc $<TARGET_FILE:heed_import>)
   set_tests_properties(import_m4f_gcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS boards
-                       DEPENDS "cortex_m4f_gcc;kwt_m4f_gcc;dreams_m4f_gcc;cliffs_m4f_gcc;kwt_int_m4f_gcc;sensor_m4f_gcc")
+                       RESOURCE_LOCK ${references}_m4f_gcc)
 endif()
 
 # Layers of a file keep to HEED_STACK_BYTES, too, and the table of stacks of RTOS tasks is right.
