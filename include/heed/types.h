@@ -43,7 +43,7 @@ extern "C" {
 #elif defined(__ARM_FEATURE_MVE)
 #define HEED_STACK_BYTES 4608 /* Cortex-M with Helium */
 #else
-#define HEED_STACK_BYTES 3136 /* other Cortex-M: plain attention takes about 600 */
+#define HEED_STACK_BYTES 3328 /* other Cortex-M: plain attention takes about 600 */
 #endif
 
 /* A scale that means 1/sqrt(head_dim). The root and the quotient are rounded to f32. A scale of 0 is an
@@ -54,9 +54,8 @@ extern "C" {
 
 /* Memory that belongs to the caller and that a call may use: for workspaces, activations, caches and partial results.
  * Every size counts bytes. Each size exists twice, from one formula: as a constant expression for static arrays
- * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). If a size is above PTRDIFF_MAX, no memory is so
- * large:
- * the function returns 0, and the constant expression is SIZE_MAX, for which there is no array. */
+ * (HEED_WORKSPACE_BYTES), and as a function (heed_workspace_bytes). If a size is above PTRDIFF_MAX, the function
+ * returns 0, and the constant expression is SIZE_MAX, which is too large for an array. */
 typedef struct heed_memory {
   void *data;   /* aligned to HEED_ALIGNMENT, unless a function asks for less */
   size_t bytes; /* the size of the memory */
@@ -64,17 +63,17 @@ typedef struct heed_memory {
 /* The alignment of memory in bytes. */
 #define HEED_ALIGNMENT 64
 
-/* A heed_memory that shows `bytes` bytes from `data` on. */
+/* A heed_memory of the `bytes` bytes that begin at `data`. */
 static inline heed_memory heed_memory_of(void *data, size_t bytes) {
   heed_memory m = {data, bytes};
   return m;
 }
 
-/* Defines static, aligned memory of `size` bytes and a heed_memory `name` that shows it:
+/* Defines static, aligned memory of `size` bytes and a heed_memory `name` of it:
  *
  *   HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(64, 64));
  *
- * A size that no memory has does not compile. */
+ * A size above PTRDIFF_MAX does not compile. */
 #define HEED_MEMORY(name, size)                                                                            \
   HEED_ALIGNED static unsigned char name##_bytes[(size) <= PTRDIFF_MAX ? HEED_CAST(ptrdiff_t, size) : -1]; \
   static const heed_memory name = {name##_bytes, sizeof name##_bytes}
@@ -109,7 +108,7 @@ typedef struct heed_tensor_out {
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_tensor_out;
 
-/* A stride that passes over a * b * c elements; PTRDIFF_MAX where there are more, which calls refuse: OVERFLOW. */
+/* The stride a * b * c. If it would be larger, it is PTRDIFF_MAX, which calls refuse: OVERFLOW. */
 static inline ptrdiff_t heed_stride_of(int32_t a, int32_t b, int32_t c) {
   ptrdiff_t n = 0;
 #if defined(__GNUC__)
@@ -132,18 +131,16 @@ static inline heed_matrix_out heed_matrix_out_of(float *data, int32_t n_rows, in
   return m;
 }
 
-/* No matrix, where a function can do without one: the rows that an activation multiplies by. */
+/* A matrix with null data, for an optional parameter: `up`, the rows that an activation multiplies by. */
 static inline heed_matrix heed_no_matrix(void) {
   heed_matrix m = {HEED_NULL, 0, 0, 0};
   return m;
 }
 
-/* The windows of a convolution over time, as rows that overlap: row t shows rows t * stride to t * stride + kernel - 1
- * of x, one after another, kernel * dim numbers. There are (n_rows - kernel) / stride + 1 of them, rounded down;
- * nothing is copied. heed_linear multiplies them (weights.h: a convolution). The rows of x are contiguous (row_stride
- * is dim) and at least kernel; kernel and stride are at least 1. Windows that are not possible have no rows, which a
- * call refuses:
- * OUT_OF_RANGE. */
+/* The windows of a convolution over time, as rows that overlap. Row t is rows t * stride to t * stride + kernel - 1 of
+ * x, one after another: kernel * dim numbers. There are (n_rows - kernel) / stride + 1 windows, rounded down. Nothing
+ * is copied. heed_linear multiplies them (weights.h: a convolution). x has at least kernel rows, which are contiguous
+ * (row_stride is dim). kernel and stride are at least 1. Otherwise n_rows is 0, which a call refuses: OUT_OF_RANGE. */
 static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t stride) {
   heed_matrix m = {x.data, 0, 0, 0};
   if (kernel >= 1 && stride >= 1 && x.dim >= 1 && x.row_stride == x.dim && kernel <= x.n_rows &&
@@ -155,9 +152,8 @@ static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t
   return m;
 }
 
-/* A tensor that shows the rows of one sequence. The matrix is (n, n_heads * dim): it has one head, or several side by
- * side. If n_heads is less than 1 or does not divide the matrix's dim, the data is null, which calls refuse:
- * NULL_POINTER. */
+/* A tensor of the rows of one sequence. The matrix is (n, n_heads * dim): one head, or several side by side. If n_heads
+ * is less than 1 or does not divide the matrix's dim, the data is null, which calls refuse: NULL_POINTER. */
 static inline heed_tensor heed_tensor_of(heed_matrix m, int32_t n_heads) {
   heed_tensor t = {HEED_NULL, 0, 0, m.row_stride};
   if (n_heads >= 1 && m.dim % n_heads == 0) {
@@ -197,31 +193,31 @@ static inline heed_tensor_out heed_head_major_out(float *data, int32_t n_rows, i
 
 /* ------------------------------------------------------------------------------------------------------- executors */
 
-/* Runs one piece of work. Pieces are independent of each other. 0 <= index < n_tasks, and 0 <= worker < n_workers. A
- * worker is a slice of the workspace, so two pieces that run at the same time must get different workers. */
+/* Runs one task. Tasks are independent of each other. 0 <= index < n_tasks, and 0 <= worker < n_workers. `worker`
+ * selects a part of the workspace, so two tasks that run at the same time must get different workers. */
 typedef void (*heed_task)(void *context, int32_t index, int32_t worker);
 
 /* How a call may use threads. run() calls task(context, i, worker) once for every i in [0, n_tasks), in any order and
  * on any threads. It returns when all of them are done. It cannot fail: if it gets no thread, it runs the tasks itself.
- * The next heed call must be able to call it again. A null executor means one thread. If a library filled an executor,
- * do not change its n_workers: its run() knows its own number.
+ * The next heed call must be able to call it again. Do not change n_workers of an executor that a library filled: its
+ * run() has its own copy of that number.
  *
- * If a run() of yours breaks this contract, the call still returns HEED_OK, because heed does not count the pieces:
+ * If a run() of yours breaks this contract, the call still returns HEED_OK, because heed does not count the tasks:
  *
- *  - heed does not run a piece whose index or worker is out of range.
- *  - If run() leaves a piece out, the results of that piece stay as they were. If the keys of few rows are split over
- *    the workers, these rows become any numbers. What a layer computes from them becomes any numbers, too.
- *  - A piece may run twice, one time after the other. It gives the same bits, unless it reads what it writes. With
+ *  - heed does not run a task whose index or worker is out of range.
+ *  - If run() leaves a task out, the results of that task stay as they were. If the keys of few rows are split over the
+ *    workers, the results of these rows are undefined. What a layer computes from them is undefined, too.
+ *  - A task may run twice, one time after the other. It gives the same bits, unless it reads what it writes. With
  *    y = x, softmax, norms, activations, sums and rope are then computed twice, also within layers. A heed_partial then
  *    counts these keys twice.
  *
- * In all these cases the call reads and writes only its own memory. heed cannot see the following, so they are
- * undefined behaviour: two pieces run on one worker at the same time; a piece runs twice at the same time; a piece runs
- * after run() has returned. */
+ * In all these cases the call reads and writes only its own memory. heed cannot detect the following errors, so they
+ * are undefined behaviour: two tasks run on one worker at the same time; a task runs twice at the same time; a task
+ * runs after run() has returned. */
 typedef struct heed_executor {
   uint32_t struct_size; /* sizeof(heed_executor) */
   int32_t n_workers;    /* 1 to HEED_MAX_WORKERS */
-  /* Runs n_tasks pieces of work. */
+  /* Runs n_tasks tasks. */
   void (*run)(void *user, int32_t n_tasks, heed_task task, void *context);
   void *user; /* the first argument of run() */
 } heed_executor;

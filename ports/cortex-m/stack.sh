@@ -7,6 +7,7 @@
 #                                                 tenth too high; leaves Debug builds out
 # Fails in any case if a call takes more than HEED_STACK_BYTES. Exit status 77, with the reason, if a tool is missing.
 set -eu
+export CCACHE_DISABLE=1 # it keeps no call graphs
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 document=$here/STACK.md
@@ -72,6 +73,9 @@ graph() {
     sed "s/^\([^ ]*\) /$core|$kind|\1|/" bounds >>graph
   }
   core=$1
+  # shellcheck disable=SC2046
+  promise=$(printf '#include "heed/types.h"\nHEED_STACK_BYTES\n' | arm-none-eabi-gcc $(setting flags "$1") -I"$source/include" -E -P - | tail -n 1)
+  echo "$core|promise|HEED_STACK_BYTES|$promise" >>graph
   narrow='^scalar ^score_narrow$ ^open_narrow$ ^finish_narrow$ ^place_typed$'
   bounds plain 1 '' heed_attention_run heed_self_attention
   bounds all '' "$narrow ^score_stored$ ^add_stored$" heed_sequence_attention

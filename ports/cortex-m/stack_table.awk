@@ -5,6 +5,7 @@ function note(row, kind, core, bytes) {
   if (!(row in order)) { order[row] = ++n_rows; rows[n_rows] = row }
   if (bytes + 0 > most[row, kind, core]) most[row, kind, core] = bytes + 0
 }
+NF == 4 && $2 == "promise" { promise[$1] = $4; next }
 NF == 4 { bound[$1, $2, $3] = $4; next }
 $2 == "debug" { if ($5 > most["any, Debug", "gcc", $1]) most["any, Debug", "gcc", $1] = $5; debug = 1; next }
 {
@@ -17,6 +18,7 @@ $2 == "debug" { if ($5 > most["any, Debug", "gcc", $1]) most["any, Debug", "gcc"
   note(row, $2, $1, $5)
   note(row, "graph", $1, b)
   if ($2 == "gcc" && $5 > b + 48) { print "measured more than the call graph says: " $0 ", " b > "/dev/stderr"; wrong = 1 }
+  if (b > promise[$1] + 0) { print "the call graph says more than HEED_STACK_BYTES, " promise[$1] ": " $0 ", " b > "/dev/stderr"; wrong = 1 }
   if ($4 !~ /selftest/) { note("any but self-tests", $2, $1, $5); note("any but self-tests", "graph", $1, b) }
 }
 END {
