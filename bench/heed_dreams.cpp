@@ -38,7 +38,7 @@ status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many t
   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
-  --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the arithmetic
+  --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the
                        arithmetic. What a board must print, too.
   --map=MAP            what each token of the text attended to, in all layers and heads, for heed_map
 )";

@@ -29,7 +29,7 @@ constexpr char help[] =
     R"(heed_kwt [--bits] [--weights=FILE] [FOLDER]: KWT-1 on the recorded clips of FOLDER (default: environment variable
 HEED_KWT1), which holds non_stream.tflite, expected.tsv and clips/. Exit status 0: every clip that expected.tsv lists
 is recognised, its logits within 1e-4 (0.1 with weights in int8); 77: no folder; 1: anything else. --bits prints the
-label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic arithmetic:
+label and the bits of confidence and logits, nothing that depends on the machine, and first the arithmetic:
 what a board must print, too.
 
 heed_kwt [--threshold=0.7] MODEL FILE.wav...: what each file says; WAV, mono, 16 kHz. Up to 1 s is padded with

@@ -32,7 +32,7 @@ speech_weights. SOUND is a WAV file, 16 kHz, mono; - is samples of 16 bits, raw,
 A file of up to 15 s is one piece. Longer ones and streams are cut at their pauses, or between words where 15 s have no
 pause, and a line is printed as soon as it is complete: (no speech) where nobody speaks. At the end: the speed, and each
 part's share of the time. Without SOUND: the clips of MODEL/expected; exit status 0: all tokens as expected (in w8a8 those of
-11 clips of 12); 77: no model, or no clips; 1: anything else.
+11 clips of 12); 77: no model is named, or it has no clips; 1: anything else.
   --format=FORMAT    of matrices: f32 (default), f16, int8, w8a8 (products in integers); a file has its own
   --cache=FORMAT     of keys and values: f32 (default) or f16
   --threads=N        1 to 8 (default 1)
@@ -64,6 +64,24 @@ std::vector<std::string> split(const std::string &list, char at) {
   return parts;
 }
 
+int32_t number_of(const std::string &option, const std::string &value, int32_t most) {
+  char *end = nullptr;
+  const long number = std::strtol(value.c_str(), &end, 10);
+  if (value.empty() || *end != '\0' || number < 1 || number > most)
+    throw std::runtime_error(option + " needs a number of 1 to " + std::to_string(most) + ", not \"" + value + "\"");
+  return int32_t(number);
+}
+
+std::string given(const std::string &option, const std::string &value, const std::string &what) {
+  if (value.empty()) throw std::runtime_error(option + " needs " + what + ": " + option + "=...");
+  return value;
+}
+
+std::string cache_of(const std::string &value) {
+  if (value != "f32" && value != "f16") throw std::runtime_error("--cache needs f32 or f16, not \"" + value + "\"");
+  return value;
+}
+
 arguments read_arguments(int argc, char **argv) {
   arguments a;
   int at = 1;
@@ -76,17 +94,17 @@ arguments read_arguments(int argc, char **argv) {
     else if (option == "--bits")
       a.bits = true;
     else if (name == "--format")
-      a.dtype = value;
-    else if (option == "--cache=f32" || option == "--cache=f16")
-      a.cache = value;
-    else if (name == "--alignment" && !value.empty())
-      a.alignment = value;
-    else if (name == "--clips" && !value.empty())
-      a.clips = split(value, ',');
-    else if (name == "--threads" && value.size() == 1 && value[0] >= '1' && value[0] <= '8')
-      a.n_threads = value[0] - '0';
-    else if (name == "--repeat" && std::atoi(value.c_str()) > 0)
-      a.n_repeats = std::atoi(value.c_str());
+      a.dtype = given(name, value, "f32, f16, int8 or w8a8");
+    else if (name == "--cache")
+      a.cache = cache_of(value);
+    else if (name == "--alignment")
+      a.alignment = given(name, value, "the name of a file");
+    else if (name == "--clips")
+      a.clips = split(given(name, value, "names of clips"), ',');
+    else if (name == "--threads")
+      a.n_threads = number_of(name, value, 8);
+    else if (name == "--repeat")
+      a.n_repeats = number_of(name, value, 1000000);
     else
       throw std::runtime_error(option + " is not an option; heed_listen --help lists them");
   }
@@ -252,15 +270,14 @@ void stop_threads() {}
 #endif
 
 int run(const arguments &a) {
-  if (a.model.empty() || !std::filesystem::exists(a.model)) {
-    std::fprintf(
-        stderr,
-        "heed_listen: skipped: %s%s. Give the folder with encoder_model.onnx, decoder_model_merged.onnx and the "
-        "vocabulary, or a file of speech_weights, as argument or in HEED_MOONSHINE; ports/speech/README.md says "
-        "where they come from.\n",
-        a.model.empty() ? "no model" : a.model.c_str(), a.model.empty() ? "" : " does not exist");
+  const std::string wanted =
+      "Give the folder with encoder_model.onnx, decoder_model_merged.onnx and the vocabulary, or a file of "
+      "speech_weights, as argument or in HEED_MOONSHINE; ports/speech/README.md says where they come from.";
+  if (a.model.empty()) {
+    std::fprintf(stderr, "heed_listen: skipped: no model. %s\n", wanted.c_str());
     return exit_no_model;
   }
+  if (!std::filesystem::exists(a.model)) throw std::runtime_error(a.model + ": does not exist. " + wanted);
 #ifndef HEED_IMPORT_ONNX
   if (std::filesystem::is_directory(a.model)) {
     std::fprintf(

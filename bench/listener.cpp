@@ -61,6 +61,11 @@ double bytes_of_token(const speech_model &m, size_t part) {
   return bytes;
 }
 
+// No sound has all of its samples in the range of two letters.
+bool is_text(const unsigned char *bytes, size_t n) {
+  return std::all_of(bytes, bytes + n, [](unsigned char c) { return (c >= ' ' && c <= '~') || (c >= 9 && c <= 13); });
+}
+
 int16_t sample_at(const unsigned char *bytes) { return static_cast<int16_t>(bytes[0] | bytes[1] << 8); }
 
 }  // namespace
@@ -272,6 +277,8 @@ void listener::hear_stream(std::FILE *stream) {
     if (total == 0 && n_bytes >= 4 && std::memcmp(bytes.data(), "RIFF", 4) == 0)
       throw std::runtime_error(
           "standard input is a WAV file, not raw samples: give the file's name, or arecord -t raw");
+    if (total == 0 && n_bytes > 0 && is_text(bytes.data(), n_bytes))
+      throw std::runtime_error("standard input is text, not raw samples of 16 bits, as arecord -t raw writes them");
     total += n_bytes;
     if (n_bytes < bytes.size()) break;
     for (size_t i = 0; i < frame.size(); ++i) frame[i] = sample_at(&bytes[2 * i]);

@@ -10,5 +10,14 @@ for program in heed_selftest heed_demo heed_device_bench; do
   if readelf -l "$folder/$program" | grep INTERP; then echo "$program wants shared libraries"; exit 1; fi
 done
 "$@" "$folder/heed_selftest"
+refuses() { # refuses STATUS TEXT COMMAND...
+  expected=$1 text=$2 status=0
+  shift 2
+  said=$("$@" 2>&1) || status=$?
+  case "$status $said" in "$expected "*"$text"*) ;; *) echo "$said"; echo "$*: status $status, not $expected with $text"; exit 1 ;; esac
+}
+refuses 2 "usage: heed_selftest" "$@" "$folder/heed_selftest" nonsense
+refuses 2 "shapes are: P1 " "$@" "$folder/heed_device_bench" P99
+refuses 1 "heed_demo: FOLDER: there is no non_stream.tflite in /none" "$@" "$folder/heed_demo" /none
 "$@" "$folder/heed_device_bench" P6 | tee "$folder/p6.json"
 grep -q '"shape":"P6".*"digest"' "$folder/p6.json"

@@ -105,9 +105,18 @@ TEST_F(described, becomes_a_file_that_runs_as_its_layers_do) {
   const heed_memory none = heed_memory_of(nullptr, 0);
   EXPECT_EQ(int_model_run(&model, nullptr, 10, none), HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER));
   ASSERT_EQ(int_model_open(&model, file.data(), file.size()), nullptr);
+  int16_t x[10 * 16] = {};
   for (const int32_t rows : {INT32_MIN, -11, 11, INT32_MAX})
-    EXPECT_EQ(int_model_run_rows(&model, nullptr, 10, rows, nullptr, none),
+    EXPECT_EQ(int_model_run_rows(&model, x, 10, rows, nullptr, none),
               HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS));
+  EXPECT_EQ(int_model_run(&model, nullptr, 10, none), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_X));
+  EXPECT_EQ(int_model_run_rows(&model, nullptr, 10, 1, x, none), HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_X));
+  int16_t *const odd = reinterpret_cast<int16_t *>(reinterpret_cast<uintptr_t>(x) + 1);
+  EXPECT_EQ(int_model_run(&model, odd, 10, none), HEED_STATUS(HEED_MISALIGNED, HEED_ARG_X));
+  for (const int32_t n : {0, -1, INT32_MIN}) {
+    EXPECT_EQ(int_model_run(&model, x, n, none), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N));
+    EXPECT_EQ(int_model_run_rows(&model, x, n, 1, x, none), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N));
+  }
 }
 
 // A file whose checksum is right may hold any counts: none is believed.
@@ -171,6 +180,10 @@ TEST_F(described, says_what_is_wrong) {
     }
   expect("heads is not a whole number", with("heads 2", "heads 2.5"));
   expect("heads is not a number: \"2x\"", with("heads 2", "heads 2x"));
+  expect("ffn_dim is not a number: \"heads\"", with("ffn_dim 24\nheads", "ffn_dim heads"));
+  expect("eps is not a number: \"activation\"", describe("eps activation gelu\n"));
+  expect("norm has no value: \"norm_first\" follows", with("norm rms", "norm"));
+  expect("gated has no value: \"layout\" follows", with("gated 1", "gated"));
   expect("kv_heads does not divide heads", with("heads 2 kv_heads 1", "heads 2 kv_heads 3"));
   expect("heads does not divide model_dim", with("heads 2 kv_heads 1 head_dim 16", "heads 5 kv_heads 1"));
   expect("heads times head_dim", with("heads 2 kv_heads 1 head_dim 16", "heads 32768 kv_heads 1 head_dim 32768"));
@@ -186,11 +199,13 @@ TEST_F(described, says_what_is_wrong) {
   expect("w.f32: has 5584 floats, the layers need", with("layers 2", "layers 3"));
   expect("x.f32: has 960 floats, no whole number of sequences", with("sequence 10", "sequence 11"));
   expect("none.f32: cannot be opened", with("rows x.f32", "rows none.f32"));
+  expect("/.: cannot be read", with("rows x.f32", "rows ."));
   for (const char *name : {"w.f32", "x.f32"}) {
     const std::string kept = read(folder_ + "/" + name);
     for (const size_t n : {size_t{0}, size_t{2}, kept.size() - 1}) {
       write(name, kept.data(), n);
-      expect(std::string(name) + ": is empty, or has no whole number of floats", describe(""));
+      expect(name + (n == 0 ? ": is empty" : ": ends within a float: it has " + std::to_string(n) + " bytes"),
+             describe(""));
     }
     write(name, std::string(kept.size(), '\0').data(), kept.size());
     expect(std::string(name) + ": every number is 0", describe(""));

@@ -7,6 +7,10 @@ kernels=$1
 shift
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
+status=0
+"$@" P99 >"$found" 2>&1 || status=$?
+[ $status -eq 2 ] && grep -q 'no shape P99; shapes are: P1 P2 .* D3$' "$found" || { cat "$found"; echo "P99: status $status, or no names"; exit 1; }
+: >"$found"
 for kernel in $(echo "$kernels" | tr , ' '); do
   HEED_ISA=$kernel "$@" P1 P2 P6 D1 >>"$found"
 done

@@ -23,5 +23,6 @@ expect 1 "weights are damaged" "$heed_kwt_int" damaged.bin "$model"
 expect 77 "HEED_KWT1" env HEED_KWT1= "$heed_kwt_int" kwt.bin
 expect 2 "usage" "$heed_calibrate"
 expect 1 "is not an option" "$heed_calibrate" --speed kwt "$model" x.bin
-expect 1 "not a number that is possible" "$heed_calibrate" --percent=101 kwt "$model" x.bin
+expect 1 "percent=101: 50 to 100 is possible" "$heed_calibrate" --percent=101 kwt "$model" x.bin
+expect 1 "headroom=0.1: 1 to 100 is possible" "$heed_calibrate" --headroom=0.1 kwt "$model" x.bin
 expect 1 "cannot be opened" "$heed_calibrate" kwt none x.bin

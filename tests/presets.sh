@@ -24,6 +24,7 @@ for preset in $presets; do
   done
   if sh ports/linux/bundle.sh "$build" "$work/folder" >"$work/log"; then fail "bundle.sh makes an empty bundle of $preset"; fi
   grep -q '^FAILED: .* has no programs' "$work/log" || fail "bundle.sh does not say what is missing"
+  [ ! -e "$work/folder" ] || fail "bundle.sh leaves an empty folder"
   case $preset in x86-64*)
     tests=$(ctest --test-dir "$build" -N | sed -n 's/^Total Tests: //p')
     [ "$tests" -ge 20 ] || fail "$preset has $tests tests"
@@ -31,5 +32,19 @@ for preset in $presets; do
   esac
   checked=$((checked + 1))
 done
+
+refuses() { # refuses TEXT COMMAND...
+  text=$1
+  shift
+  if "$@" >"$work/log" 2>&1; then fail "$* is not refused"; fi
+  grep -q "$text" "$work/log" && [ "$(wc -l <"$work/log")" -eq 1 ] || { cat "$work/log"; fail "$*: not one line with \"$text\""; }
+}
+refuses "^usage: bundle.sh BUILD FOLDER" sh ports/linux/bundle.sh
+refuses "^usage: bundle.sh BUILD FOLDER" sh ports/linux/bundle.sh "$work"
+refuses "none has no programs to bundle" sh ports/linux/bundle.sh "$work/none" "$work/folder"
+for variable in HEED_KWT1 HEED_DREAMS HEED_MOONSHINE; do
+  for script in demo test; do refuses "^$variable is no folder: $work/none" env "$variable=$work/none" sh ports/linux/$script.sh; done
+done
+refuses "^FOLDER is no folder: $work/none" sh ports/linux/demo.sh "$work/none"
 [ $checked -ge 1 ] || fail "no preset was found"
 echo "$checked presets build programs"

@@ -2,6 +2,7 @@
 #include "description.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -19,6 +20,12 @@ constexpr int32_t most = 32768;  // of any count: int_model.h
 
 // A word of the text.
 std::string quoted(const std::string &word) { return "\"" + names::for_terminal(word.substr(0, 40)) + "\""; }
+
+bool is_number(const std::string &word) {
+  char *end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return *end == '\0';
+}
 
 class reader {
  public:
@@ -38,9 +45,7 @@ class reader {
     return at->second;
   }
   double number(const std::string &name, double least, double greatest) const {
-    char *end = nullptr;
-    const double x = std::strtod(text(name).c_str(), &end);
-    if (*end != '\0') refuse(name + " is not a number: " + quoted(text(name)));
+    const double x = std::strtod(text(name).c_str(), nullptr);  // read_line has seen that it is one
     if (!(x >= least && x <= greatest)) refuse(name + " is out of range: " + quoted(text(name)));
     return x;
   }
@@ -73,6 +78,9 @@ class reader {
     static const std::set<std::string> known = {"layers", "model_dim", "ffn_dim", "heads",   "kv_heads",   "head_dim",
                                                 "norm",   "eps",       "causal",  "gated",   "norm_first", "activation",
                                                 "layout", "weights",   "rows",    "sequence"};
+    static const std::set<std::string> numbers = {"layers",   "model_dim", "ffn_dim", "heads",
+                                                  "kv_heads", "head_dim",  "eps",     "sequence"};
+    static const std::set<std::string> files = {"weights", "rows"};
     static const std::set<std::string> parts = {"wq", "wk", "wv", "wo", "w_up", "w_gate", "w_down", "norm1", "norm2"};
     std::istringstream in(line);
     for (std::string word, value; in >> word;) {
@@ -83,6 +91,8 @@ class reader {
       }
       if (!known.count(word)) refuse("nobody knows what " + quoted(word) + " is");
       if (!(in >> value)) refuse(word + " has no value");
+      if (numbers.count(word) && !is_number(value)) refuse(word + " is not a number: " + quoted(value));
+      if (!files.count(word) && known.count(value)) refuse(word + " has no value: " + quoted(value) + " follows");
       if (!values_.emplace(word, value).second) refuse(word + " comes twice");
     }
   }
@@ -130,13 +140,15 @@ std::vector<float> read_floats(const std::string &path, uint64_t n, uint64_t pie
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) refuse("cannot be opened");
   const std::streamoff bytes = in.tellg();
-  if (bytes <= 0 || bytes % 4 != 0) refuse("is empty, or has no whole number of floats of 4 bytes");
+  if (bytes == 0) refuse("is empty");
+  in.seekg(0);
+  if (bytes < 0 || in.peek() == EOF) refuse("cannot be read");  // as a folder
+  if (bytes % 4 != 0) refuse("ends within a float: it has " + std::to_string(bytes) + " bytes, a float has 4");
   const uint64_t found = uint64_t(bytes) / 4;
   if (n != 0 && found != n) refuse("has " + std::to_string(found) + " floats, the layers need " + std::to_string(n));
   if (n == 0 && found % piece != 0)
     refuse("has " + std::to_string(found) + " floats, no whole number of sequences of " + std::to_string(piece));
   std::vector<float> x(found);
-  in.seekg(0);
   if (!in.read(reinterpret_cast<char *>(x.data()), bytes)) refuse("cannot be read");
   for (const float v : x)
     if (v != 0) return x;

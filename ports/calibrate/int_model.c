@@ -131,11 +131,19 @@ static heed_status run_layer(int_model *m, int16_t *x, int32_t n, int16_t *y, in
                             heed_int_matrix_out_of(y, HEED_INT16, n_y, dim, 0), memory, NULL);
 }
 
-heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory) {
+/* What the layer would say of its matrices x and y, in the words of the caller. */
+static heed_status check_rows(const int_model *m, const int16_t *x, int32_t n) {
   if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  if (!x) return HEED_STATUS(HEED_NULL_POINTER, HEED_ARG_X);
+  if ((uintptr_t)x % sizeof *x != 0) return HEED_STATUS(HEED_MISALIGNED, HEED_ARG_X);
+  return n > 0 ? HEED_OK : HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N);
+}
+
+heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory) {
+  heed_status status = check_rows(m, x, n);
+  if (status != HEED_OK) return status;
   if (out_rows < -n || out_rows > n) return HEED_STATUS(HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   const int32_t last = m->header->n_layers - 1;
-  heed_status status = HEED_OK;
   for (int32_t i = 0; i < last && status == HEED_OK; ++i) {
     open_layer(m, i);
     status = run_layer(m, x, n, x, n, memory);
@@ -148,8 +156,8 @@ heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_
 }
 
 heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory) {
-  heed_status status = HEED_OK;
-  if (!m->header) return HEED_STATUS(HEED_NOT_INITIALIZED, HEED_ARG_LAYER);
+  heed_status status = check_rows(m, x, n);
+  if (status != HEED_OK) return status;
   for (int32_t i = 0; i < m->header->n_layers && status == HEED_OK; ++i) {
     open_layer(m, i);
     status = run_layer(m, x, n, x, n, memory);

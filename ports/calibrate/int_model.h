@@ -69,7 +69,8 @@ heed_int_layer int_model_layer_of(const int_model *m, int32_t i);
 
 /* All layers, one after another, on x (n, model_dim), in place. memory as heed_int_layer_run takes it. Stack: on a
  * Cortex-M at most HEED_STACK_BYTES. A model runs on one thread at a time.
- * Status: as heed_int_layer_run; NOT_INITIALIZED for LAYER if int_model_open refused the file. */
+ * Status: as heed_int_layer_run; NOT_INITIALIZED for LAYER if int_model_open refused the file; OUT_OF_RANGE for N (not
+ * above 0). */
 heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory);
 /* The same, but of the last layer only the rows that out_rows of heed_int_layer names, to y, which is disjoint from x.
  * Status: also SHAPE_MISMATCH for OUT_ROWS (not -n to n). */

@@ -22,8 +22,8 @@ constexpr char help[] =
     R"(heed_calibrate [OPTION...] MODEL.txt OUT.bin     layers of floats, as description.hpp says, to layers of integers
 heed_calibrate [OPTION...] kwt FOLDER OUT.bin    KWT-1, sound and all: FOLDER has non_stream.tflite, expected.tsv, clips/
 
-  --percent=99.99   int8 ranges leave out the largest numbers; 100, the greatest magnitude, unless told otherwise
-  --headroom=1.5    int16 rows may be so many times as large as any that was recorded
+  --percent=99.99   int8 ranges leave out the largest numbers; 50 to 100 (default: 100, the greatest magnitude)
+  --headroom=1.5    int16 rows may be so many times as large as any that was recorded; 1 to 100
   --array=NAME      writes OUT.bin as a C header: const uint32_t NAME[]
   --places          reports all places of all layers
 
@@ -38,11 +38,11 @@ struct arguments {
   std::vector<std::string> names;
 };
 
-double number_of(const std::string &word, size_t at, double low, double high) {
+double number_of(const std::string &word, size_t at, int low, int high) {
   char *end = nullptr;
   const double x = std::strtod(word.c_str() + at, &end);
   if (end == word.c_str() + at || *end != '\0' || !(x >= low && x <= high))
-    throw std::runtime_error(word + ": not a number that is possible");
+    throw std::runtime_error(word + ": " + std::to_string(low) + " to " + std::to_string(high) + " is possible");
   return x;
 }
 

@@ -1,7 +1,7 @@
 /* Keyword spotting on a board: heed_kwt WEIGHTS CLIP. WEIGHTS is what kwt_weights wrote, f32 or int8, CLIP a WAV file
  * of one second; both are read into external memory. On a product the weights lie in flash and the samples come from a
  * microphone. Prints one JSON object; "bits" are those of the confidence and of the 12 logits, the same as heed_kwt
- * --bits prints on a PC for this arithmetic arithmetic. SPDX-License-Identifier: MIT */
+ * --bits prints on a PC for the same arithmetic. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "kwt.h"
 #include "kwt_board_files.h"

@@ -1,11 +1,20 @@
 #!/bin/sh
-# bundle.sh BUILD FOLDER: copies benchmarks, self-test, demo and keyword spotting of a build, with the shared libraries that a
-# bare board may lack (all but the C library's own), and the licence, into FOLDER. Copy that to the board and run ./heed_selftest there.
+# bundle.sh BUILD FOLDER: copies what a build has of heed_bench, heed_device_bench, heed_selftest, heed_demo, heed_kwt, heed_dreams
+# and heed_listen, with the shared libraries that a bare board may lack (all but the C library's own), and the licence, into FOLDER.
+# Copy that to the board and run ./heed_selftest there.
 set -eu
+[ $# -eq 2 ] || { echo "usage: bundle.sh BUILD FOLDER: copies the programs of the folder BUILD into FOLDER" >&2; exit 1; }
+programs="heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams heed_listen"
+source=$(cd "$(dirname "$0")/../.." && pwd)
+bundled=0
+for program in $programs; do [ ! -f "$1/bench/$program" ] || bundled=$((bundled + 1)); done
+if [ $bundled -eq 0 ]; then
+  echo "FAILED: $1 has no programs to bundle. Build them: cmake -S $source -B $1 -DHEED_BUILD_DEMO=ON -DHEED_BUILD_BENCH=ON && cmake --build $1"
+  exit 1
+fi
 build=$(cd "$1" && pwd)
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
-licence=$(dirname "$0")/../../LICENSE
 
 compiler=$(sed -n 's/^set(CMAKE_CXX_COMPILER "\(.*\)")/\1/p' "$build"/CMakeFiles/*/CMakeCXXCompiler.cmake)
 sysroot=$(sed -n 's/^HEED_SYSROOT:[A-Z]*=//p' "$build/CMakeCache.txt")
@@ -31,19 +40,13 @@ copy_needs() {
   done
 }
 
-bundled=0
-for program in heed_bench heed_device_bench heed_selftest heed_demo heed_kwt heed_dreams heed_listen; do
+for program in $programs; do
   if [ -f "$build/bench/$program" ]; then
     cp "$build/bench/$program" "$folder/"
     copy_needs "$folder/$program"
-    bundled=$((bundled + 1))
   else
     echo "not in this build: $program"
   fi
 done
-if [ $bundled -eq 0 ]; then
-  echo "FAILED: $build has no programs to bundle. Build them: cmake $build -DHEED_BUILD_DEMO=ON -DHEED_BUILD_BENCH=ON && cmake --build $build"
-  exit 1
-fi
-cp "$licence" "$folder/"
+cp "$source/LICENSE" "$folder/"
 ls -l "$folder"

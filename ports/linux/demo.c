@@ -44,6 +44,15 @@ static int run_beside(const char *self, const char *program, const char *folder,
 
 static int is_given(const char *folder) { return folder && *folder; }
 
+/* A folder that is given has this file: a sentence now, and not when the long parts are over. Returns 0, or 1. */
+static int lacks(const char *who, const char *folder, const char *file) {
+  char path[4096];
+  if (!is_given(folder)) return 0;
+  if (snprintf(path, sizeof path, "%s/%s", folder, file) < (int)sizeof path && access(path, R_OK) == 0) return 0;
+  fprintf(stderr, "heed_demo: %s: there is no %s in %s\n", who, file, folder);
+  return 1;
+}
+
 static int part(const char *name, int failed) {
   if (failed) printf("\n%s: FAILED\n", name);
   return failed != 0;
@@ -52,7 +61,9 @@ static int part(const char *name, int failed) {
 int main(int argc, char **argv) {
   const char *speech = argc > 1 ? argv[1] : getenv("HEED_KWT1"), *dreams = getenv("HEED_DREAMS");
   const char *moonshine = getenv("HEED_MOONSHINE");
-  int n_failed = 0;
+  int n_failed = lacks(argc > 1 ? "FOLDER" : "HEED_KWT1", speech, "non_stream.tflite") +
+                 lacks("HEED_DREAMS", dreams, "model.bin") + lacks("HEED_MOONSHINE", moonshine, "encoder_model.onnx");
+  if (n_failed) return 1;
   printf("heed %s, kernel in use: %s\n", heed_version(), heed_isa_current());
 
   headline("1. A worked sentence");

@@ -4,12 +4,11 @@
 #   HEED_DREAMS=FOLDER                  a language model of llama2.c's kind, which then writes
 #   HEED_MOONSHINE=FOLDER               a speech model (ports/speech), which then transcribes two clips
 set -eu
-folder=${1:-${HEED_KWT1:-}}
-if [ -n "$folder" ]; then folder=$(cd "$folder" && pwd); fi
-if [ -n "${HEED_DREAMS:-}" ]; then HEED_DREAMS=$(cd "$HEED_DREAMS" && pwd) && export HEED_DREAMS; fi
-if [ -n "${HEED_MOONSHINE:-}" ]; then HEED_MOONSHINE=$(cd "$HEED_MOONSHINE" && pwd) && export HEED_MOONSHINE; fi
+. "$(dirname "$0")/packages.sh"
+FOLDER=${1:-}
+heed_folders FOLDER HEED_KWT1 HEED_DREAMS HEED_MOONSHINE
+folder=${FOLDER:-${HEED_KWT1:-}}
 cd "$(dirname "$0")/../.."
-. ports/linux/packages.sh
 
 echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'}

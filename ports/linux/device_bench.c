@@ -17,7 +17,9 @@ int main(int argc, char **argv) {
     int known = 0;
     for (int j = 0; j < heed_n_shapes; ++j) known |= strcmp(argv[i], heed_shapes[j].name) == 0;
     if (known) continue;
-    fprintf(stderr, "heed_device_bench: no shape %s in bench/shapes.h\n", argv[i]);
+    fprintf(stderr, "heed_device_bench: there is no shape %s; shapes are:", argv[i]);
+    for (int j = 0; j < heed_n_shapes; ++j) fprintf(stderr, " %s", heed_shapes[j].name);
+    fprintf(stderr, "\n");
     return 2;
   }
   const heed_clock clock = heed_clock_start();

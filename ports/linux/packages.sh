@@ -1,5 +1,16 @@
-# Sourced by the other scripts. heed_install ITEM...: installs what is missing, on Debian and Ubuntu.
+# Sourced by the other scripts. heed_folders VARIABLE...: each that is set names a folder, and gets its whole path; else a sentence
+# and exit status 1. heed_install ITEM...: installs what is missing, on Debian and Ubuntu.
 # An item is a package, COMMAND=PACKAGE (missing if there is no such command), or ?ITEM (left out if unknown here).
+
+heed_folders() {
+  for variable; do
+    eval "folder=\${$variable:-}"
+    [ -n "$folder" ] || continue
+    [ -d "$folder" ] || { echo "$variable is no folder: $folder" >&2; exit 1; }
+    folder=$(cd "$folder" && pwd)
+    eval "export $variable=\$folder"
+  done
+}
 
 heed_as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi

@@ -2,6 +2,7 @@
 # sysroot.sh ARCH FOLDER: Google Benchmark and GoogleTest for another Debian architecture (arm64, armhf, i386), unpacked into
 # FOLDER. The system's own list of architectures stays as it is. Then configure with -DHEED_SYSROOT=FOLDER.
 set -eu
+[ $# -eq 2 ] || { echo "usage: sysroot.sh ARCH FOLDER: ARCH is arm64, armhf, i386 ..." >&2; exit 1; }
 arch=$1
 mkdir -p "$2/lists/partial" "$2/packages"
 folder=$(cd "$2" && pwd)

@@ -15,8 +15,9 @@
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
 #   HEED_SCHEMAS=FOLDER          schemas of packages (tests/packages.sh names them); without it own checks alone
 set -eu
+. "$(dirname "$0")/packages.sh"
+heed_folders HEED_KWT1 HEED_DREAMS HEED_EEG HEED_MOONSHINE HEED_ONNX_ATTENTION HEED_SCHEMAS
 cd "$(dirname "$0")/../.."
-. ports/linux/packages.sh
 
 all=''
 quick=''

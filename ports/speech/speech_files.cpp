@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -255,6 +256,8 @@ std::vector<uint8_t> read_vocabulary(const std::string &folder) {
 }
 
 model convert(const std::string &folder, dtype f) {
+  if (!std::filesystem::exists(folder)) refuse(folder, "does not exist");
+  if (!std::filesystem::is_directory(folder)) refuse(folder, "is no folder");
   const std::vector<uint8_t> vocabulary = read_vocabulary(folder);
   std::vector<std::vector<uint8_t>> files;
   tensors_by_name tensors;
@@ -289,10 +292,15 @@ model read_flat(const std::string &path) {
 
 void prepare(model &m, const std::string &path) {
   heed_file file;
+  if (m.size() < 8 || std::memcmp(m.data(), "HEEDFILE", 8) != 0)
+    refuse(path, "is no file of speech_weights: " +
+                     std::string(m.size() == 0 ? "it is empty" : "it does not begin with HEEDFILE"));
   const char *error = heed_file_swap(m.data(), m.size());
   if (error == nullptr) error = heed_file_open(&file, m.data(), m.size());
   if (error == nullptr) error = heed_file_check(&file);
   if (error != nullptr) refuse(path, error);
+  if (file.n_bytes != m.size())
+    refuse(path, "has " + std::to_string(m.size()) + " bytes, and its header says " + std::to_string(file.n_bytes));
 }
 
 }  // namespace speech_files
