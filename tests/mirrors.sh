@@ -58,7 +58,7 @@ awk '
   /^FORMATS = / { enums("HEED_", $0) }
   /^LAYOUTS = / { enums("HEED_", $0) }
   /^STYLES = / { enums("HEED_ROPE_", $0) }
-  /^_UNKNOWN_STRUCT = / { claim("HEED_BAD_STRUCT_SIZE == " $3, $1) }
+  /^_BAD_STRUCT_SIZE = / { claim("HEED_BAD_STRUCT_SIZE == " $3, $1) }
   /^VERSION = / { split($3, v, /[".]/); claim("HEED_VERSION_MAJOR == " v[2] " && HEED_VERSION_MINOR == " v[3], "VERSION") }
   {
     line = $0
@@ -81,8 +81,8 @@ grep -q "define HEED_SCALE_DEFAULT.*${scale:-none}" include/heed/*.h || wrong "h
 
 # Modules for JavaScript: they compile, and have the functions that are called.
 for file in ports/packages/npm/heed_wasm.c ports/packages/npm/classifier_wasm.c ports/web/web.c; do
-  "$cc" -std=gnu11 -Werror=implicit-function-declaration -Wno-attributes -Iinclude -Iinclude/heed -Iports/calibrate -Iports/packages/classifier -Iports/kwt \
-    -Iports -Iports/dreams -fsyntax-only $file || wrong "$file"
+  "$cc" -std=gnu11 -Werror=implicit-function-declaration -Werror=unused-function -Wno-attributes -Iinclude -Iinclude/heed -Iports/calibrate -Iports/packages/classifier -Iports/kwt \
+    -Iports -Iports/dreams -c $file -o "$work/module.o" || wrong "$file"
 done
 calls() { # C CALLS FILE...: the last word of each of CALLS, a pattern, is in EXPORT(...) of C
   sed -n 's/^EXPORT(\([a-z_]*\)).*/\1/p' "$1" | sort -u >"$work/exports"

@@ -37,12 +37,21 @@ npm)
   cat >uses.mts <<'END'
 import { load, type AttentionResult } from 'heed';
 const heed = await load();
-const x = new Float32Array(24);
+const x = Float32Array.from({ length: 24 }, (_, i) => i % 5);
 const r: AttentionResult = heed.attention({ q: x, k: x, v: x, headDim: 4, nHeads: 2, causal: true, weights: true });
 if (r.out.length !== 24 || r.weights?.length !== 18) throw new Error('lengths');
 const right = { q: x, k: x, v: x, headDim: 4, nHeads: 2 };
-const wrong: [string, object][] = [['n_kv_heads: ', { nKvHeads: 3 }], ['headDim: ', { headDim: 0 }], ['q: ', { q: undefined }],
-  ['q: ', { q: x.slice(1) }], ['k: ', { k: x.slice(1) }], ['v: ', { v: x.slice(1) }], ['scale: ', { scale: NaN }]];
+const flag: AttentionResult = heed.attention({ ...right, causal: 1, nKvHeads: undefined, scale: undefined });
+const plain: AttentionResult = heed.attention({ ...right, causal: true, scale: 0.5 }); // 1 / sqrt(4)
+if (flag.out.some((y, i) => y !== plain.out[i])) throw new Error('defaults');
+const wrong: [string, object][] = [
+  ['Error: heed: nKvHeads: ', { nKvHeads: 3 }], ['Error: heed: scale: zero', { scale: 0 }], ['Error: heed: q: ', { q: x.slice(1) }],
+  ['Error: heed: k: ', { k: x.slice(1) }], ['Error: heed: v: ', { v: x.slice(1) }], ['Error: heed: v: ', { v: x.slice(24) }],
+  ['TypeError: heed: nHead: no option of attention, which has q, k, v, headDim, nHeads,', { nHead: 2 }]];
+for (const [name, flaws] of Object.entries({ q: [undefined, null, [...x], new Float64Array(x), 'abc'], k: [null], v: [x.buffer],
+  headDim: [0, undefined, '4', 1.5], nHeads: [null, NaN], nKvHeads: [-1, '2'], causal: ['no', 2, null], weights: ['yes'],
+  scale: [NaN, Infinity, '1', null, true] }))
+  for (const flaw of flaws) wrong.push([`TypeError: heed: ${name}: `, { [name]: flaw }]);
 for (const [named, flaw] of wrong) {
   let said = 'taken';
   try {
@@ -50,7 +59,7 @@ for (const [named, flaw] of wrong) {
   } catch (error) {
     said = String(error);
   }
-  if (!said.startsWith('Error: heed: ' + named)) throw new Error(named + said);
+  if (!said.startsWith(named)) throw new Error(`${named}${said}: ${JSON.stringify(flaw)}`);
 }
 console.log('4.99986 2.00002 0.00000');
 console.log(`heed ${heed.version}, types: right, as everywhere`);

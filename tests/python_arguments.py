@@ -50,6 +50,7 @@ CALLS = {
     "AttentionLayer": (lambda x, **fields: layer(**fields)(x), dict(ATTENTION, x=X)),
     "TransformerLayer": (lambda x, **fields: block(**fields)(x), dict(TRANSFORMER, x=X)),
 }
+REQUIRED = {"x", "array", "numbers", "scales", "zero_points", "w", "q", "k", "v", "wq", "wk", "wv", "w_up", "w_down"}
 UNCHECKED = {"load", "version", "kernels", "kernel", "use_kernel", "Error", "Weights"}  # no arrays, no numbers
 
 
@@ -115,6 +116,53 @@ class Arguments(unittest.TestCase):
                     named = "array" if function == "weights" else name
                     with self.subTest(function=function, argument=name, kind=kind):
                         self.refused(named, call, {**arguments, name: bad})
+
+    def test_none_and_objects(self):
+        for function, (call, arguments) in CALLS.items():
+            for name in REQUIRED & arguments.keys():
+                for bad in (None, object(), {}, "text"):
+                    with self.subTest(function=function, argument=name, value=bad):
+                        self.refused(name, call, {**arguments, name: bad})
+        self.refused("eps", block, dict(eps=None))
+
+        class Tensor:  # as one of PyTorch's that requires grad
+            def __array__(self, dtype=None):
+                raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        self.refused("x is no array: Can't call numpy() on", heed.softmax, dict(x=Tensor()))
+
+    def test_what_is_said_of_shapes_and_counts(self):
+        def transposed(**weights):
+            return {name: heed.weights(w.T.copy(), "in_out") for name, w in weights.items()}
+        whole = dict(model_dim=8, wq=array(8, 8), wk=array(8, 8), wv=array(8, 8))
+        for call, said in (
+                (lambda: layer(wq=array(7, 8)), "wq has the shape (7, 8), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer(**transposed(wq=array(7, 8))), "wq has the shape (7, 8), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer(wk=heed.pack(array(8, 9), "int8")), "wk has the shape (8, 9), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer(wv=array(4, 8)), "wv has the shape (4, 8), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer(wo=array(8, 9)), "wo has the shape (8, 9), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer(wk=None), "wk is not set"),
+                (lambda: block(w_up=array(8, 6)), "w_up has the shape (8, 6), not (6, 8), as (n_out, n_in)"),
+                (lambda: block(w_up=array(6, 8), w_gate=None, b_gate=None, b_up=array(12), ffn_order=1),
+                 "w_up has the shape (6, 8), not (12, 8), as (n_out, n_in)"),
+                (lambda: block(w_gate=array(5, 8)), "w_gate has the shape (5, 8), not (6, 8), as (n_out, n_in)"),
+                (lambda: block(w_down=array(6, 8)), "w_down has the shape (6, 8), not (8, 6), as (n_out, n_in)"),
+                (lambda: block(w_up=None), "w_up is not set"),
+                (lambda: block(attention=layer(wo=None, bo=None)), "wo is not set"),
+                (lambda: block(attention=layer(wo=array(9, 8), out_dim=None, bo=None)),
+                 "wo has the shape (9, 8), not (8, 8), as (n_out, n_in)"),
+                (lambda: layer()(array(3, 7)), "x has the shape (3, 7), not (at least 1, 8)"),
+                (lambda: layer()(X[:0]), "x has the shape (0, 8), not (at least 1, 8)"),
+                (lambda: block()(X[None]), "x has the shape (1, 3, 8), not (at least 1, 8)"),
+                (lambda: heed.softmax(X[None, :0]), "x has the shape (1, 0, 8), not (at least 1, at least 1, at least 1)"),
+                (lambda: heed.project(X[:0], array(5, 8)), "x has the shape (0, 8), not (at least 1, 8)"),
+                (lambda: heed.Rope()(X), "x has the shape (3, 8), not (at least 1, at least 1, at least 1)"),
+                (lambda: heed.AttentionLayer(n_heads=3, **whole), "n_heads is 3, which does not divide model_dim, 8: give head_dim"),
+                (lambda: layer(n_kv_heads=3), "n_kv_heads is 3, which does not divide n_heads, 2"),
+                (lambda: layer(n_kv_heads=0), "n_kv_heads is 0, not from 1 to 2147483647"),
+                (lambda: block(ffn_dim=0), "ffn_dim is 0, not from 1 to 2147483647")):
+            with self.assertRaises(ValueError) as refused:
+                call()
+            self.assertEqual(str(refused.exception), said)
 
     def test_how_an_array_lies_changes_nothing(self):
         for function, (call, arguments) in CALLS.items():

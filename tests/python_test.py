@@ -1,5 +1,5 @@
 """python_test.py LIBRARY: ports/python/heed.py against float64 numpy. SPDX-License-Identifier: MIT"""
-import ctypes
+import ctypes.util
 import math
 import os
 import sys
@@ -87,7 +87,7 @@ class Calls(unittest.TestCase):
         self.near(heed.attention(q, k, v, mask=bias), exact_attention(q, k, v, mask=bias))
         with self.assertRaises(ValueError):
             heed.attention(q, k[:2, :3], v)
-        with self.assertRaises(heed.Error):
+        with self.assertRaisesRegex(ValueError, r"^k has the shape \(3, 9, 8\), and its 3 heads do not divide the 4 of q$"):
             heed.attention(array(4, 9, 8), array(3, 9, 8), array(3, 9, 8))
 
     def test_rows(self):
@@ -166,8 +166,12 @@ class Calls(unittest.TestCase):
             self.assertTrue((whole(x) == part).all())
         with self.assertRaises(TypeError):
             heed.AttentionLayer(24, 4, w_q=wq)
-        with self.assertRaises(heed.Error):
-            heed.AttentionLayer(24, 4, n_kv_heads=3, wq=wq, wk=wk, wv=wv)(x)
+        with self.assertRaises(TypeError):
+            heed.AttentionLayer(24, 4, w_q=None)
+        with self.assertRaisesRegex(heed.Error, "^scale: zero"):
+            heed.AttentionLayer(24, 4, n_kv_heads=2, wq=wq, wk=wk, wv=wv, scale=0)(x)
+        self.assertTrue((heed.AttentionLayer(24, 4, n_kv_heads=2, head_dim=None, scale=None, wq=wq, wk=wk, wv=wv, bq=bq, causal=1)(x)
+                         == alone(x)).all())
 
     def test_samples_of_the_page_run(self):
         page = os.path.join(os.path.dirname(heed.__file__), "README.md")
@@ -202,6 +206,8 @@ class Calls(unittest.TestCase):
                 heed.load(LIBRARY)
             with self.assertRaisesRegex(OSError, "none.so.*HEED_LIBRARY"):
                 heed.load("none.so")
+            with self.assertRaisesRegex(ImportError, "is not heed: it has no function heed_version"):
+                heed.load(ctypes.util.find_library("c"))
         finally:
             heed.VERSION = version
         heed.load(LIBRARY)

@@ -4,7 +4,7 @@
     heed.load("libheed.so")
     y = heed.attention(q, k, v, causal=True)          # (heads, rows, dim), as PyTorch's scaled_dot_product_attention
 
-Arrays that come in may be of any floats or integers; they are read as float32. Results are float32. What does not fit is
+Arrays that come in may be of any floats or integers, or lists; they are read as float32. Results are float32. What does not fit is
 a ValueError that names the argument, and what was wanted. README.md beside this file has more.
 """
 import ctypes
@@ -24,7 +24,7 @@ _KINDS = {"i": ctypes.c_int32, "u": ctypes.c_uint32, "f": ctypes.c_float, "z": c
 
 
 def _shape_text(shape):
-    names = {None: "any", Ellipsis: "..."}
+    names = {None: "at least 1", Ellipsis: "..."}
     return "(" + ", ".join(names[n] if n in names else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
 
 
@@ -32,21 +32,23 @@ def _check_shape(name, given, wanted):
     """wanted: numbers; None is any number but 0, and ... at the front any dimensions."""
     tail = wanted[1:] if wanted[0] is Ellipsis else wanted
     ranks_fit = len(given) >= len(tail) if wanted[0] is Ellipsis else len(given) == len(tail)
+    if ranks_fit and 0 in given:
+        wanted = (None,) * (len(given) - len(tail)) + tuple(tail)
     if not ranks_fit or 0 in given or any(n not in (None, m) for n, m in zip(tail, given[len(given) - len(tail):])):
         raise ValueError(f"{name} has the shape {_shape_text(given)}, not {_shape_text(wanted)}")
 
 
 def _given(name, value):
+    if value is None:
+        raise ValueError(f"{name} is None, not an array")
     try:
         return numpy.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of PyTorch that needs detach()
         raise ValueError(f"{name} is no array: {error}") from None
 
 
 def _array(name, value, dtype, shape):
-    """An array of dtype; its last dimension is contiguous, and no stride is negative. None stays None."""
-    if value is None:
-        return None
+    """An array of dtype; its last dimension is contiguous, and no stride is negative."""
     given = _given(name, value)
     dtype = numpy.dtype(dtype)
     if given.dtype.kind not in ("fiu" if dtype.kind == "f" else "iu"):
@@ -67,6 +69,10 @@ def _array(name, value, dtype, shape):
 
 def _floats(name, value, shape):
     return _array(name, value, numpy.float32, shape)
+
+
+def _floats_or_none(name, value, shape):
+    return None if value is None else _floats(name, value, shape)
 
 
 def _pointer(name, array, dtype, shape):
@@ -183,14 +189,17 @@ def load(path=None):
         library = ctypes.CDLL(path if os.sep not in path else os.path.abspath(path))
     except OSError as error:
         raise OSError(f"libheed cannot be loaded: {error}; give load() its path, or set HEED_LIBRARY") from None
-    for name in ("heed_version", "heed_isa_current", "heed_isa_name", "heed_status_text", "heed_status_argument"):
+    if not hasattr(library, "heed_version"):
+        raise ImportError(f"{path} is not heed: it has no function heed_version")
+    library.heed_version.restype = ctypes.c_char_p
+    version = library.heed_version().decode()
+    if version.split(".")[:2] != VERSION.split("."):
+        raise ImportError("%s is heed %s, this module is for %s" % (path, version, VERSION))
+    for name in ("heed_isa_current", "heed_isa_name", "heed_status_text", "heed_status_argument"):
         getattr(library, name).restype = ctypes.c_char_p
     for name in ("heed_workspace_bytes", "heed_weights_packed_bytes", "heed_attention_layer_bytes", "heed_transformer_layer_bytes"):
         getattr(library, name).restype = ctypes.c_size_t
     library.heed_weights_with_zero_points.restype = _weights
-    version = library.heed_version().decode()
-    if version.split(".")[:2] != VERSION.split("."):
-        raise ImportError("%s is heed %s, this module is for %s" % (path, version, VERSION))
     before, _library = _library, library
     try:
         _check_structs(path)
@@ -320,7 +329,7 @@ def softmax(x, scale=1.0):
 
 def _norm(function):
     def norm(x, weight=None, bias=None, eps=1e-5):
-        weight, bias = _floats("weight", weight, (None,)), _floats("bias", bias, (None,))
+        weight, bias = _floats_or_none("weight", weight, (None,)), _floats_or_none("bias", bias, (None,))
         return _rows(x, lambda x, y, _: _call(function, x, _vector("weight", weight, x.dim), _vector("bias", bias, x.dim),
                                               _f("eps", eps), y, None))
     norm.__doc__ = function + " over the last dimension."
@@ -334,7 +343,7 @@ rms_norm_plus_one, l2_norm = _norm("heed_rms_norm_plus_one"), _norm("heed_l2_nor
 def _activation(function):
     def activation(x, up=None):
         x = _floats("x", x, (..., None))
-        up = _floats("up", up, x.shape)
+        up = _floats_or_none("up", up, x.shape)
         if up is not None:
             up = numpy.ascontiguousarray(up).reshape(-1, up.shape[-1])
         return _rows(x, lambda x, y, _: _call(function, x, _matrix_of("up", up), y, None))
@@ -414,7 +423,7 @@ def in_integers(w):
 def project(x, w, bias=None):
     """x (..., n_in) times w, plus bias (n_out). An array w is (n_out, n_in), as in nn.Linear."""
     w = _weights_of("w", w)
-    x, bias = _floats("x", x, (..., w.n_in)), _floats("bias", bias, (w.n_out,))
+    x, bias = _floats("x", x, (..., w.n_in)), _floats_or_none("bias", bias, (w.n_out,))
     flat = numpy.ascontiguousarray(x).reshape(-1, x.shape[-1])
     y = numpy.empty((flat.shape[0], w.n_out), numpy.float32)
     _call("heed_linear", _matrix_of("x", flat), w.struct, _vector("bias", bias, w.n_out), _matrix_of("y", y), None)
@@ -431,7 +440,7 @@ class Rope:
                  factor=1.0):
         self.struct = _rope()
         _call("heed_rope_init", ctypes.byref(self.struct), _number_of(STYLES, style, "style"))
-        self.inverse_frequencies = _floats("inverse_frequencies", inverse_frequencies, (None,))
+        self.inverse_frequencies = _floats_or_none("inverse_frequencies", inverse_frequencies, (None,))
         for name, value in (("head_dim", head_dim), ("rotary_dim", rotary_dim)):
             if value is not None:
                 self.struct.rotary_dim = _integer(name, value)
@@ -488,6 +497,8 @@ def attention(q, k, v, causal=False, scale=None, position=0, mask=None):
     q, k, v = [_floats(name, a, ranks) for name, a in (("q", q), ("k", k), ("v", v))]
     _check_shape("k", k.shape, shape[:-3] + ranks[-3:-1] + shape[-1:])
     _check_shape("v", v.shape, k.shape[:-1] + (None,))
+    if len(shape) > 2 and shape[-3] % k.shape[-3] != 0:
+        raise ValueError(f"k has the shape {_shape_text(k.shape)}, and its {k.shape[-3]} heads do not divide the {shape[-3]} of q")
     q, k, v = [a.reshape((1,) * (4 - a.ndim) + a.shape) for a in (q, k, v)]
     out = numpy.empty(q.shape[:3] + v.shape[3:], numpy.float32)
     memory, keeper = _memory_of(_heed().heed_workspace_bytes(q.shape[3], v.shape[3]))
@@ -511,7 +522,8 @@ _FUNCTIONS = {"norm": _NORMS, "qk_norm": _NORMS, "activation": _ACTIVATIONS}
 class _Layer:
     """A struct of a layer whose fields are set from Python: weights and biases are arrays, functions are names.
 
-    VECTORS: of each array, which of _widths() its length is. OBJECTS: the Python class of each field that points to a struct."""
+    VECTORS: of each array, which of _widths() its length is. MATRICES: of all weights, which of them n_out and n_in are; those of
+    OPTIONAL may be absent. OBJECTS: the Python class of each field that points to a struct."""
 
     def __init__(self, kind, **fields):
         self.struct = kind(struct_size=ctypes.sizeof(kind))
@@ -552,9 +564,18 @@ class _Layer:
                 value._point()
             elif name in self.VECTORS:
                 setattr(self.struct, name, _pointer(name, value, numpy.float32, (widths[self.VECTORS[name]],)))
+        for name, (n_out, n_in) in self.MATRICES.items():
+            self._check_weights(name, widths[n_out], widths[n_in], name not in self.OPTIONAL)
+
+    def _check_weights(self, name, n_out, n_in, needed):
+        w = getattr(self.struct, name)
+        if w.data and (w.n_out, w.n_in) != (n_out, n_in):
+            raise ValueError(f"{name} has the shape {_shape_text((w.n_out, w.n_in))}, not {_shape_text((n_out, n_in))}, as (n_out, n_in)")
+        if needed and not w.data:
+            raise ValueError(f"{name} is not set")
 
     def _run(self, name, x, n_out, out_rows=0):
-        x = _floats("x", x, (None, None))
+        x = _floats("x", x, (None, self._widths()["model"]))
         if abs(out_rows) > x.shape[0]:
             raise ValueError(f"out_rows is {out_rows}, and x has {x.shape[0]} rows")
         self._point()
@@ -573,22 +594,32 @@ class AttentionLayer(_Layer):
     OBJECTS = {"rope": "Rope"}
     VECTORS = {"bq": "query", "bk": "key", "bv": "value", "bo": "out", "q_norm_weight": "query_norm", "q_norm_bias": "query_norm",
                "k_norm_weight": "key_norm", "k_norm_bias": "key_norm"}
+    MATRICES = {"wq": ("query", "model"), "wk": ("key", "model"), "wv": ("value", "model"), "wo": ("out", "context")}
+    OPTIONAL = ("wo",)
 
     def _widths(self):
         s = self.struct
         heads, kv_heads = (s.n_heads, s.n_kv_heads) if s.qk_norm_whole else (1, 1)
         return {"query": s.n_heads * s.head_dim, "key": s.n_kv_heads * s.head_dim, "value": s.n_kv_heads * s.v_dim, "out": s.out_dim,
-                "query_norm": heads * s.head_dim, "key_norm": kv_heads * s.head_dim}
+                "query_norm": heads * s.head_dim, "key_norm": kv_heads * s.head_dim, "model": s.model_dim,
+                "context": s.n_heads * s.v_dim}
 
     def __init__(self, model_dim, n_heads, **fields):
         model_dim, n_heads = _integer("model_dim", model_dim, 1), _integer("n_heads", n_heads, 1)
-        head_dim = model_dim // n_heads if fields.get("head_dim") is None else fields["head_dim"]
-        if fields.get("wo") is not None:
-            fields.setdefault("out_dim", _weights_of("wo", fields["wo"]).n_out)
+        given = {name: value for name, value in fields.items() if value is not None}
+        if "head_dim" not in given and model_dim % n_heads != 0:
+            raise ValueError(f"n_heads is {n_heads}, which does not divide model_dim, {model_dim}: give head_dim")
+        head_dim = given.get("head_dim", model_dim // n_heads)
+        if "wo" in given:
+            given.setdefault("out_dim", _weights_of("wo", given["wo"]).n_out)
         values = {"n_kv_heads": n_heads, "head_dim": head_dim, "v_dim": head_dim, "scale": _SCALE_DEFAULT, "qk_eps": 1e-6}
-        values.update(fields, model_dim=model_dim, n_heads=n_heads)
+        values.update(given, model_dim=model_dim, n_heads=n_heads)
+        for name in ("n_kv_heads", "head_dim", "v_dim"):
+            _integer(name, values[name], 1)
+        if n_heads % values["n_kv_heads"] != 0:
+            raise ValueError(f"n_kv_heads is {values['n_kv_heads']}, which does not divide n_heads, {n_heads}")
         values.setdefault("out_dim", n_heads * values["v_dim"])
-        super().__init__(_attention_layer, **values)
+        super().__init__(_attention_layer, **{**fields, **values})
 
     def __call__(self, x):
         y = self._run("heed_attention_layer", x, self.struct.out_dim)
@@ -609,6 +640,14 @@ class TransformerLayer(_Layer):
     VECTORS = {"b_up": "up", "b_gate": "hidden", "b_down": "model",
                **{f"{part}_{kind}": "model" for part in ("norm1", "norm2", "norm_cross", "post_norm1", "post_norm2", "post_norm_cross")
                   for kind in ("weight", "bias")}}
+    MATRICES = {"w_up": ("up", "model"), "w_gate": ("hidden", "model"), "w_down": ("model", "hidden")}
+    OPTIONAL = ("w_gate",)
+
+    def _point(self):
+        super()._point()
+        for name in self.OBJECTS.keys() & self.keeps.keys():
+            s = self.keeps[name].struct
+            self.keeps[name]._check_weights("wo", s.model_dim, s.n_heads * s.v_dim, True)
 
     def _widths(self):
         s = self.struct
@@ -617,8 +656,8 @@ class TransformerLayer(_Layer):
     def __init__(self, attention, ffn_dim, norm="layer_norm", activation="gelu", eps=1e-5, **fields):
         if attention is None:
             raise ValueError("attention is None, not an AttentionLayer")
-        super().__init__(_transformer_layer, attention=attention, ffn_dim=ffn_dim, norm=norm, activation=activation,
-                         eps=eps, **fields)
+        super().__init__(_transformer_layer, attention=attention, ffn_dim=_integer("ffn_dim", ffn_dim, 1), norm=norm, activation=activation,
+                         eps=_real("eps", eps), **fields)
 
     def __call__(self, x):
         return self._run("heed_transformer_layer", x, self._widths()["model"], self.struct.out_rows)

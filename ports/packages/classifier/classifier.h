@@ -51,7 +51,7 @@ static const char *classifier_best(const int8_t *scores) {
 }
 
 /* FNV-1a of all scores: the same on every computer. */
-static uint32_t classifier_sum(uint32_t sum, const int8_t *scores) {
+static inline uint32_t classifier_sum(uint32_t sum, const int8_t *scores) {
   for (int i = 0; i < n_words; i++) sum = (sum ^ (uint8_t)scores[i]) * 16777619u;
   return sum;
 }

@@ -12,11 +12,11 @@ export interface AttentionCall {
   /** nHeads if left out; it divides nHeads */
   nKvHeads?: number;
   /** A query sees the keys up to its own position. */
-  causal?: boolean;
-  /** 1 / sqrt(headDim) if left out */
+  causal?: boolean | 0 | 1;
+  /** 1 / sqrt(headDim) if left out; any finite number but 0 */
   scale?: number;
   /** Return the attention weights, too. */
-  weights?: boolean;
+  weights?: boolean | 0 | 1;
 }
 export interface AttentionResult {
   /** (nQ, nHeads, headDim) */
@@ -31,7 +31,8 @@ export interface Heed {
   readonly kernel: string;
   /** Compares all results of a set of calls with the reference, bit by bit. Throws at a difference. */
   selfTest(): void;
-  /** softmax(q k^T * scale) v. Throws an Error that names the argument and says what is wrong with it. */
+  /** softmax(q k^T * scale) v. Throws an Error that names the argument and says what is wrong with it; a TypeError if the argument
+   *  is of another type, or no option. */
   attention(call: AttentionCall): AttentionResult;
 }
 /** Loads the module; of other bytes than heed.wasm beside this file if they are given. */

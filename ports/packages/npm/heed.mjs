@@ -13,7 +13,9 @@ export async function load(wasm) {
     return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
   };
   const check = (status) => {
-    if (status !== 0) throw new Error(`heed: ${text(heed.argument(status))}: ${text(heed.fault(status))}`);
+    if (status === 0) return;
+    const argument = text(heed.argument(status)).replace(/_(.)/g, (_, letter) => letter.toUpperCase()); // as JavaScript has it
+    throw new Error(`heed: ${argument}: ${text(heed.fault(status))}`);
   };
   // Addresses of pieces of memory behind the module's own, which may grow. They are free again after the call.
   const places = (...sizes) => {
@@ -35,13 +37,23 @@ export async function load(wasm) {
     selfTest() {
       check(heed.selftest(places(heed.selftest_bytes())[0]));
     },
-    attention({ q, k, v, headDim, nHeads = 1, nKvHeads = nHeads, causal = false, scale = 0, weights = false } = {}) {
-      const demand = (right, what) => {
-        if (!right) throw new Error(`heed: ${what}`);
+    attention({ q, k, v, headDim, nHeads = 1, nKvHeads = nHeads, causal = false, scale = heed.default_scale(), weights = false,
+      ...others } = {}) {
+      const demand = (right, what, kind = Error) => {
+        if (!right) throw new kind(`heed: ${what}`);
       };
+      const known = 'q, k, v, headDim, nHeads, nKvHeads, causal, scale, weights';
+      for (const name of Object.keys(others)) demand(false, `${name}: no option of attention, which has ${known}`, TypeError);
+      for (const [name, x] of Object.entries({ q, k, v })) {
+        // By its name: an array of another window is no instance of this one's Float32Array.
+        demand(ArrayBuffer.isView(x) && x[Symbol.toStringTag] === 'Float32Array', `${name}: not a Float32Array`, TypeError);
+        demand(x.length > 0, `${name}: it is empty`);
+      }
       for (const [name, n] of Object.entries({ headDim, nHeads, nKvHeads }))
-        demand(Number.isInteger(n) && n > 0, `${name}: not a whole number above zero`);
-      for (const [name, x] of Object.entries({ q, k, v })) demand(x?.length > 0, `${name}: no array of floats`);
+        demand(Number.isInteger(n) && n > 0, `${name}: not a whole number above zero`, TypeError);
+      for (const [name, flag] of Object.entries({ causal, weights }))
+        demand([true, false, 1, 0].includes(flag), `${name}: neither true nor false`, TypeError);
+      demand(Number.isFinite(scale), 'scale: not a finite number', TypeError);
       const nQ = q.length / (nHeads * headDim), nKv = k.length / (nKvHeads * headDim);
       demand(Number.isInteger(nQ), 'q: its length is no multiple of nHeads * headDim');
       demand(Number.isInteger(nKv), 'k: its length is no multiple of nKvHeads * headDim');

@@ -15,6 +15,7 @@ EXPORT(selftest) heed_status selftest(void *workspace) {
   return heed_selftest(heed_memory_of(workspace, HEED_SELFTEST_BYTES), &report);
 }
 
+EXPORT(default_scale) float default_scale(void) { return HEED_SCALE_DEFAULT; }
 EXPORT(attention_bytes) size_t attention_bytes(int32_t head_dim) { return heed_workspace_bytes(head_dim, head_dim); }
 /* q and out (n_q, n_heads, head_dim), k and v (n_kv, n_kv_heads, head_dim), weights null or (n_heads, n_q, n_kv). */
 EXPORT(attention)
@@ -26,7 +27,7 @@ heed_status attention(const float *q, const float *k, const float *v, float *out
   heed_options options = heed_options_default();
   heed_attention_weights all;
   call.causal = causal;
-  if (scale != 0) call.scale = scale;
+  call.scale = scale;
   if (weights) {
     const heed_status status = heed_attention_weights_init(&all, heed_head_major_out(weights, n_q, n_heads, n_kv));
     if (status != HEED_OK) return status;
