@@ -13,7 +13,7 @@ if(NOT HEED_XSIMD_INCLUDE_DIR AND HEED_FETCH_XSIMD)
   set(HEED_XSIMD_INCLUDE_DIR ${xsimd_SOURCE_DIR}/include CACHE PATH "Folder that holds xsimd/xsimd.hpp" FORCE)
 endif()
 if(NOT HEED_XSIMD_INCLUDE_DIR)
-  message(NOTICE "heed: xsimd is not found: the generic kernels, which remain, take about 2.2 times as long. Get it by apt-get install "
+  message(WARNING "heed: xsimd is not found. The kernels for x86, NEON and SVE are left out; the generic ones take about 2.2 times as long. Get it by apt-get install "
                  "libxsimd-dev, by -DHEED_XSIMD_INCLUDE_DIR=FOLDER, or by -DHEED_FETCH_XSIMD=ON, which downloads its headers.")
   return()
 endif()
