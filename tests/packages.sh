@@ -30,7 +30,7 @@ release) # twice the same bytes, also from the source archive; every file of eve
   [ "$(wc -l <SHA1SUMS)" -eq "$(find heed-$version -type f ! -name heed.spdx | wc -l)" ] || fail "heed.spdx lacks files"
   # A release without a stored ABI is refused.
   rm -f heed-$version/tests/abi-*.xml
-  sed -i "s/^## $version (not yet released)/## $version (2001-02-03)/" heed-$version/ports/CHANGES.md
+  sed -i "s/^## $version (unreleased)/## $version (2001-02-03)/" heed-$version/ports/CHANGES.md
   if sh heed-$version/ports/packages/release.sh unstored >"$log" 2>&1; then fail "released without a stored ABI"; fi
   field "$log" 'has no stored ABI: sh tests/abidiff.sh'
   echo "$(wc -l <"$release/SHA256SUMS") files, twice the same bytes; $(wc -l <SHA1SUMS) files in the bill of materials"

@@ -42,13 +42,13 @@ HEED_API size_t heed_workspace_bytes(int32_t head_dim, int32_t v_dim);
  * Mask: With causal = 1, query i sees key j iff j <= position + i. Masked keys cost nothing and are not read.
  * Error: |out - exact| <= (2 E + (1.5 n_kv + n_kv/8 + 48) * 2^-24) * max |v| + (n_kv + 4) * 2^-149, where
  *         E = |scale| * ((1.5 head_dim + 4) * 2^-24 * max over visible pairs of sum |q k| + head_dim * 2^-149) bounds
- *         the error of a logit. With fma 1.5 is 1. A typical error is 3e-7 of max |v|.
+ *         the error of a logit. With fma, each 1.5 becomes 1. A typical error is 3e-7 of max |v|.
  * Aliasing: Inputs may overlap each other (packed QKV). out and workspace are disjoint from everything else. heed
- *         checks each tensor from its first to its last element, so it refuses an output that is woven into an input.
+ *         checks each tensor from its first to its last element, so it refuses an output interleaved with an input.
  * Threads: Small calls run on the caller's thread even with an executor. One query row with many keys is split at
  *         multiples of 1024 keys.
  * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); NOT_FINITE for SCALE also if scale * log2(e) is not
- *         finite; CONFLICT for Q, K, V, OUT (in the call, and in a cache, in typed tensors or in a partial); OVERLAP
+ *         finite; CONFLICT for Q, K, V, OUT (also given by a cache, typed tensors or a partial); OVERLAP
  *         for OUT, WORKSPACE also with the call itself or its executor; the statuses that cache.h and options.h
  *         state.
  * Source: Vaswani et al. 2017 (attention), Shazeer 2019 and Ainslie et al. 2023 (multi-query, grouped heads), Milakov
@@ -61,14 +61,14 @@ typedef struct heed_attention {
   float scale;                             /* HEED_SCALE_DEFAULT, or any other number but 0; it may be negative */
   int32_t causal;                          /* 0 or 1 */
   int32_t position;                        /* position of query 0 among the keys, any int32. It is 0 for a prompt, and
-                                         n_kv - n_q if the queries are the newest tokens. With a cache it counts from
-                                         there: 0 for the newest tokens */
+                                         n_kv - n_q if the queries are the newest tokens. With a cache, 0 means the
+                                         newest tokens, and other numbers are added to their position */
   heed_tensor q, k, v;                     /* queries, keys, values */
   heed_tensor_out out;                     /* the result */
   heed_memory workspace;                   /* of HEED_WORKSPACE_BYTES */
   const heed_executor *executor;           /* threads, or null */
   const heed_options *options;             /* options, or null */
-  const heed_cache *cache;                 /* a cache instead of k and v, whose data is then null; or null */
+  const heed_cache *cache;                 /* a cache, or null; with a cache, the data of k and v is null */
 } heed_attention;
 
 /* Runs a call. heed_attention states what it computes, and the statuses. */

@@ -1,8 +1,8 @@
 /* heed: a cache of keys and values, for models that read or write one token after another. Include heed.h.
  *
  * The cache lies in one piece of memory that belongs to the caller. Its size is a constant expression. Keys are stored
- * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in fewer bits. Everything
- * that heed_attention does works on a cache, with the bits of a call on the same keys and values in f32.
+ * in groups of 16, the layout that decoding reads fastest. Keys and values may be stored in fewer bits. All of
+ * heed_attention works on a cache, and gives the bits of a call on the stored keys and values as f32.
  *
  *   heed_cache_shape shape = heed_cache_shape_default(512, KV_HEADS, HEAD_DIM);
  *   HEED_MEMORY(memory, HEED_CACHE_BYTES(512, 1, KV_HEADS, HEAD_DIM, HEAD_DIM, HEED_F32));
@@ -35,9 +35,9 @@ typedef enum heed_cache_kind {
 } heed_cache_kind;
 
 /* The size of a cache. A ring keeps `spare` tokens beyond the window. So you can append up to spare + 1 tokens at once,
- * or take up to spare + 1 tokens back, and every query still sees its whole window. Tokens that are taken back count
- * from the greatest length that the sequence has had: new tokens are written over the oldest ones, and taking them
- * back does not bring those back. */
+ * or take up to spare + 1 tokens back, and every query still sees its whole window. These spare + 1 tokens count from
+ * the greatest length that the sequence has had: new tokens overwrite the oldest ones, which do not return when the new
+ * ones are taken back. */
 typedef struct heed_cache_shape {
   uint32_t struct_size; /* sizeof(heed_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -63,7 +63,7 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
 #define HEED_RING_BYTES(capacity, pinned, spare, n_sequences, n_kv_heads, head_dim, v_dim, dtype)                      \
   HEED_CACHE_BYTES_OF_SLOTS(HEED_CACHE_SLOTS(pinned) + HEED_CACHE_SLOTS(HEED_SIZE_64(capacity) + HEED_SIZE_64(spare)), \
                             n_sequences, n_kv_heads, head_dim, v_dim, dtype)
-/* What the two sizes are made of: slots are tokens, rounded up to a multiple of 64. There are fewer than 2^31. */
+/* The parts of the two sizes. Slots are tokens, rounded up to a multiple of 64; there are fewer than 2^31 of them. */
 #define HEED_CACHE_SLOTS(tokens) ((HEED_SIZE_64(tokens) + 63) / 64 * 64)
 #define HEED_CACHE_BYTES_OF_SLOTS(slots, n_sequences, n_kv_heads, head_dim, v_dim, dtype) \
   HEED_SIZE_FIT(128 + (HEED_SIZE_64(n_sequences) * 16 + 63) / 64 * 64 +                   \
@@ -74,8 +74,8 @@ static inline heed_cache_shape heed_cache_shape_default(int32_t capacity, int32_
                        : HEED_SIZE_64(slots) *                                                                         \
                              ((HEED_SIZE_64(head_dim) + HEED_SIZE_64(v_dim)) * HEED_SIZE_64(HEED_DTYPE_BYTES(dtype)) + \
                               HEED_SIZE_64((dtype) == HEED_INT8 ? 8 : 0)))
-/* HEED_CACHE_BYTES or HEED_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if no
- * memory is so large. */
+/* HEED_CACHE_BYTES or HEED_RING_BYTES of a shape, as a function. It returns 0 if the shape is not valid, or if the size
+ * is above PTRDIFF_MAX or needs 2^31 slots. */
 HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
 
 /* The handle of a cache. The functions below set its fields; do not change them. All that changes from token to token
@@ -83,18 +83,19 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  *
  * A call of attention reads a cache through call.cache. Then batch entry b reads sequence b, and batch_size is
  * n_sequences. The data of call.k and call.v is null. n_kv is at least heed_cache_longest; heed_attention_of_cache sets
- * it. Rows of scores and weights have n_kv columns. Columns of tokens that are gone are outside the ranges. The queries
- * are the newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring shortens
- * left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens of it,
- * from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
+ * it. Rows of scores and weights have n_kv columns. Columns of evicted (overwritten) tokens are outside the ranges. The
+ * queries are the newest tokens: query 0 has the position length - n_q, plus call.position or ranges.positions. A ring
+ * shortens left windows to its own window. With a partial, the cache is the whole context: the call reads n_kv tokens
+ * of it, from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *
- * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter
- * than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; it may have more
- * than it promises), PINNED (ranges have more pinned keys than the ring, and some of these are gone). */
+ * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
+ * sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; rounded up to whole slots, it
+ * may hold more than capacity + spare tokens), PINNED (ranges have more pinned keys than the ring, and some of these
+ * are evicted). */
 typedef struct heed_cache {
   uint32_t struct_size; /* sizeof(heed_cache) */
   const heed_code *code;
-  heed_cache_shape shape; /* what it was made with */
+  heed_cache_shape shape; /* the shape it was made with */
   void *buffer;           /* the data of the memory */
 } heed_cache;
 
@@ -110,46 +111,47 @@ HEED_API heed_status heed_cache_init(heed_cache *cache, const heed_cache_shape *
  * stored. The positions begin at the length of the sequence, or are those of rope->positions. Here rotary_dim is at
  * most HEED_CACHE_MAX_ROTARY_DIM.
  *
- * A ring never ends: lengths and positions have 64 bits. Columns have 32: those of masks, scores, weights and
- * column sums, kv_lengths, first_key, and the keys of heed_topk_weights. So when a sequence of a ring has more than
- * HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew: a multiple of its slots and of 1024
- * is taken from all but the pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves,
- * positions, distances and lengths go on, and all results have the bits that they would have had. Of one sequence,
- * column c is the token at position heed_cache_length - heed_cache_longest + c, but for pinned ones. A call of a layer
- * that numbers anew gives the new columns.
+ * A ring never ends: lengths and positions have 64 bits. Column numbers have 32: those of masks, scores, weights and
+ * column sums, kv_lengths, first_key, and the keys of heed_topk_weights. So a ring renumbers the columns of a sequence
+ * that has more than HEED_MAX_COUNT / 2 of them after an append: it subtracts a multiple of its slots and of 1024 from
+ * all but the pinned ones. Then heed_cache_longest is small again. Nothing else changes: no key moves, positions,
+ * distances and lengths continue, and no result changes a bit. In a cache of one sequence, column c is the token at
+ * position heed_cache_length - heed_cache_longest + c, except for pinned ones. If a call of a layer renumbers, its
+ * results have the new columns.
  *
- * Each sequence of capacity + spare <= 2^24 and pinned <= 2^27 is numbered anew before its columns end. In a larger
- * ring a sequence may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. So may one that only a layer with a
- * mask appends to, as the columns of its mask are those before the call: one call without a mask, or one
- * heed_cache_append, numbers it anew.
+ * If capacity + spare <= 2^24 and pinned <= 2^27, a ring renumbers before its columns end. In a larger ring a sequence
+ * may end at HEED_MAX_COUNT columns: OUT_OF_RANGE for POSITION. A layer with a mask does not renumber, because the mask
+ * has the columns from before the call. So a sequence that only such a layer appends to may end, too: one call without
+ * a mask, or one heed_cache_append, renumbers it.
  *
  * Numbers that do not fit the dtype are treated as in heed_convert_from_f32: NOT_FINITE for K, V if int8 has no scale
- * for a row. A key that is finite as given and infinite when rotated has no scale either.
- * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for
- * POSITION (more columns than HEED_MAX_COUNT); as heed_rope_apply for ROPE. Nothing has changed then. */
+ * for a row. A finite key that the rotation makes infinite has no scale either.
+ * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); OUT_OF_RANGE for POSITION
+ * (more columns than HEED_MAX_COUNT); as heed_rope_apply for ROPE. */
 HEED_API heed_status heed_cache_append(heed_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v, int32_t n,
                                        const heed_rope *rope);
 
-/* Takes the newest tokens of a sequence back, so that `length` tokens are left. In a ring, older tokens may be gone by
+/* Takes the newest tokens of a sequence back, so that `length` tokens are left. A ring may have evicted older tokens by
  * then: if the next query would miss part of its window, the status is EVICTED for LENGTH. This cannot happen if
- * `length` is at least the greatest length that the sequence has had, less spare + 1; taking back twice does not begin
- * this count again. All tokens of a ring, or all but pinned ones, can be taken back at any time.
+ * `length` is at least the greatest length that the sequence has had, less spare + 1. A second call does not restart
+ * this count. All tokens of a ring, or all but pinned ones, can be taken back at any time.
  * Status: EVICTED for LENGTH. */
 HEED_API heed_status heed_cache_truncate(heed_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences. */
 HEED_API heed_status heed_cache_reset(heed_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it
- * in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_cache_truncate. */
+/* The number of tokens of a sequence, evicted ones included. This is the position of its next token. In a ring it grows
+ * without end: keep it in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in
+ * heed_cache_truncate. */
 HEED_API int64_t heed_cache_length(const heed_cache *cache, int32_t sequence);
 /* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
- * taken from the numbers of its columns (see heed_cache_append). The newest token has the last column. A negative
- * result is a status, for CACHE as in heed_cache_append. */
+ * subtracted from its columns (see heed_cache_append). The newest token has the last column. A negative result is a
+ * status, for CACHE as in heed_cache_append. */
 HEED_API int32_t heed_cache_longest(const heed_cache *cache);
 
-/* Save a cache and restore it, also on a machine of the other byte order. To save it, call heed_cache_save and keep
- * the first heed_cache_bytes of its memory. To restore it, copy these bytes into a memory and load that instead of
- * calling heed_cache_init. shape must be the shape that the cache was made with. heed_cache_load compares a checksum
- * over all bytes, and refuses damaged memory. Any change of the cache makes the checksum invalid: save again.
+/* Save and restore a cache, also on a machine of the other byte order. To save it, call heed_cache_save and keep the
+ * first heed_cache_bytes of its memory. To restore it, copy these bytes into a memory and call heed_cache_load instead
+ * of heed_cache_init, with the same shape. It compares a checksum over all bytes, and refuses damaged memory. Any
+ * change of the cache makes the checksum invalid: save again.
  * Status: heed_cache_load as heed_cache_init; CORRUPT for MEMORY (it is not a saved cache, has another shape, or is
  * damaged). */
 HEED_API heed_status heed_cache_save(heed_cache *cache);

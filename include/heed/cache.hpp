@@ -7,7 +7,7 @@
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC warns where an int is the bound of an array
 #endif
 
 namespace heed {
@@ -40,13 +40,13 @@ class basic_cache {
                 int32_t sequence = 0) noexcept {
     return heed_cache_append(&c_, sequence, heads(k), heads(v), N, rope);
   }
-  // Takes tokens back, so that `length` tokens are left.
+  // Removes the newest tokens, so that `length` tokens are left.
   status truncate(int64_t length, int32_t sequence = 0) noexcept { return heed_cache_truncate(&c_, sequence, length); }
   // Empties all sequences.
   status reset() noexcept { return heed_cache_reset(&c_); }
   // The number of tokens that a sequence has had. A negative result is a status.
   int64_t length(int32_t sequence = 0) const noexcept { return heed_cache_length(&c_, sequence); }
-  // The columns of a call.
+  // The columns of the longest sequence: the n_kv of a call.
   int32_t longest() const noexcept { return heed_cache_longest(&c_); }
 
   // To save the cache, call save() and keep bytes(). To restore it, fill bytes() and call load() instead of begin().

@@ -19,7 +19,7 @@ typedef enum heed_dtype {
   HEED_F32 = 0,   /* IEEE 754 binary32: float */
   HEED_F16 = 1,   /* IEEE 754 binary16 */
   HEED_BF16 = 2,  /* the upper half of an f32 */
-  HEED_INT8 = 3,  /* -127 to 127 times a scale; there is a scale for each row, in weights for each output */
+  HEED_INT8 = 3,  /* -127 to 127 times a scale; each row has a scale, in weights each output */
   HEED_Q8_0 = 4,  /* weights only, in blocks of 32 inputs: -127 to 127 times a scale in f16, one for each block */
   HEED_Q4_0 = 5,  /* the same with numbers from -8 to 7, two in a byte */
   HEED_INT16 = 6, /* integers.h only: results of 16 bits */
@@ -62,12 +62,11 @@ static inline heed_typed_matrix_out heed_typed_matrix_out_of(void *data, float *
 
 /* Writes the rows of x (n, dim) to y (n, dim) in the dtype of y. f16 and bf16: numbers beyond the range become
  * infinity, and NaN stays NaN. int8: scales[r] = max |x[r]| / 127, rounded down where 127 * scale would be infinite,
- * and y is x / scale, rounded. A row of zeros has the scale 0. A row with NaN or infinity has no scale: NOT_FINITE for
- * X.
+ * and y is x / scale, rounded. A row of zeros has the scale 0. A row with NaN or infinity has no scale.
  * Error: |y - x| is at most 2^-11 |x| + 2^-25 in f16 (up to 65504), 2^-8 |x| in bf16, and scale * (0.5 + 2^-16) in int8
  * if the scale is not subnormal.
  * Aliasing: y and its scales are disjoint from x and from each other.
- * Status: NOT_FINITE for X if HEED_INT8 has no scale for a row (NaN or infinity). */
+ * Status: NOT_FINITE for X if HEED_INT8 has no scale for a row. */
 HEED_API heed_status heed_convert_from_f32(heed_matrix x, heed_typed_matrix_out y);
 
 /* Writes the rows of x (n, dim), in any dtype, to y (n, dim) as floats.
@@ -94,7 +93,7 @@ typedef struct heed_typed_tensor_out {
   ptrdiff_t batch_stride, head_stride, row_stride; /* in elements */
 } heed_typed_tensor_out;
 
-/* Tensors of a call of attention in any dtype, for heed_options.typed. The call's own tensor of that name then has
+/* Tensors of a call of attention in any dtype, for heed_options.typed. The call's own tensor of the same name then has
  * data null.
  *
  *   heed_typed_tensors typed;
@@ -107,14 +106,14 @@ typedef struct heed_typed_tensor_out {
  * Error: The result has the bits of the call on q, k and v as f32. out is what heed_convert_from_f32 makes of
  * this result.
  * Aliasing: out is disjoint from everything else. q, k, v and scales may share memory.
- * Workspace: as without typed tensors. Queries and an out of fewer bits take part of it, so fewer rows are computed
+ * Workspace: as without typed tensors. Queries and out in fewer bits take part of it, so fewer rows are computed
  * together. If the workspace has no room for one row of queries in f32 (near the minimum, if head_dim > 264 +
  * 2 * v_dim), scores are computed number by number, which is slow.
  * Speed: Keys and values are converted while they are read. If the processor has vector instructions for this, decoding
  * takes about the time of f32, and less if memory limits the speed. f16 takes up to a seventh more than f32 if the keys
- * and values come from near caches of the processor. A Cortex-M4F converts one number at a time. There a call took 3.0
- * times as long as heed_convert_to_f32 and the f32 call together, 22.8 KB of code instead of 7.8 KB, and 2.4 KB of
- * stack instead of 0.7 KB. So convert first there, if the floats have room.
+ * and values come from a processor cache close to the core. A Cortex-M4F converts one number at a time. There a call
+ * of many queries takes about twice the instructions of heed_convert_to_f32 and the f32 call together, about twice the
+ * code (17 KB) and more stack (2.0 KB instead of 0.8 KB). So convert first there, if there is memory for the floats.
  * Status of a call: CONFLICT for Q, K, V, OUT (K, V also with a cache; OUT with a partial). In layers and sequences:
  * UNSUPPORTED for TYPED. */
 typedef struct heed_typed_tensors {

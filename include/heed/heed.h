@@ -13,10 +13,10 @@
  *                                                                                                 weights.h
  *   status      heed_status_text, heed_status_argument                                            status.h
  *
- * The rest are parts:
+ * The other functions and types:
  *
  *   options.h   masks, windows, lengths, ALiBi, softcap, sinks, scores, weights, partial results
- *   rows.h      softmax, norms, activations, sums, the greatest, sampling
+ *   rows.h      dot products, softmax, norms, activations, sums, argmax, top-k, sampling
  *   dtypes.h    f16, bf16 and int8 tensors, and conversion
  *   sequence.h  a window of rows for sensors
  *   isa.h       which kernel runs, and self-tests
@@ -28,26 +28,26 @@
  *  1. A struct is heed_noun. A function is heed_noun_verb, or heed_verb if it computes on plain rows.
  *  2. heed_noun_of(...) makes a view or a call from its parts. heed_noun_default(...) makes a plain struct with every
  *     default set. heed_noun_init(&object, ...) makes an object that carries code or holds memory.
- *  3. Views (matrix, tensor, memory, weights) are passed by value, everything else by pointer.
+ *  3. Views (matrix, tensor, memory, weights) are passed by value, other structs by pointer.
  *  4. Arguments come in this order: the object, what is read, how, what is written, memory, executor.
  *  5. Memory is one heed_memory. Sizes count bytes. Strides count elements. HEED_NOUN_BYTES(...) is a constant
  *     expression, and heed_noun_bytes(...) is the same number as a function.
- *  6. A number that means "the usual" has a name: HEED_SCALE_DEFAULT. A scale of 0 is an error.
+ *  6. A default number has a name: HEED_SCALE_DEFAULT. A scale of 0 is an error.
  *  7. You ask for a feature in one place. You do not state again what an object knows already.
  *  8. A null pointer to an optional thing means: without it. A null executor means: one thread.
- *  9. A call returns heed_status: the fault, and the argument as the caller wrote it. The numbers never change.
- *  10. A call that does not return HEED_OK has changed nothing.
+ *  9. A call returns heed_status: what is wrong, and which argument of the call. The numbers never change.
+ *  10. A call that does not return HEED_OK has changed nothing, unless its comment says otherwise.
  *
- * The statuses of every function. A function's comment lists only what it has besides. The argument of a status is the
- * parameter or the field of that name. A function that takes an object also checks the fields of that object.
+ * The statuses of every function. The comment of a function lists only its other statuses. The argument of a status is
+ * the parameter or the field of that name. A function that takes an object also checks the fields of that object.
  *
  *  - NULL_POINTER: a pointer that is needed is null. MISALIGNED: a pointer is not aligned.
  *  - OVERFLOW: an argument would extend beyond the address space.
- *  - OUT_OF_RANGE: a count, dimension, flag, index or enum is outside its range. So is a parameter in float, such as a
+ *  - OUT_OF_RANGE: a count, dimension, flag, index or enum is outside its range. So is a float parameter, such as a
  *    scale or eps, that is subnormal, zero or negative where its comment does not allow it.
- *  - NOT_FINITE: a parameter in float is NaN or infinite. Rows, weights and biases are not looked at.
- *  - BAD_STRIDE, BAD_DTYPE, BAD_LAYOUT, BAD_SCALES: a view has a stride, dtype, layout or scales that cannot be.
- *  - SHAPE_MISMATCH: a matrix or tensor has another shape than the other arguments give it.
+ *  - NOT_FINITE: a float parameter is NaN or infinite. Rows, weights and biases are not checked.
+ *  - BAD_STRIDE, BAD_DTYPE, BAD_LAYOUT, BAD_SCALES: a stride, dtype, layout or scales of a view are not valid.
+ *  - SHAPE_MISMATCH: the shape of a matrix or tensor does not fit the other arguments.
  *  - TOO_SMALL: memory has fewer bytes than the call needs.
  *  - OVERLAP: something that is written shares memory with another argument.
  *  - NOT_INITIALIZED, BAD_STRUCT_SIZE: a struct was not made by its default, of or init function.
@@ -59,25 +59,24 @@
  *    set, compiler, thread count, tile, workspace size or memory layout. There are two arithmetics
  *    (heed_arithmetic): within one, all kernels agree bit for bit. lib/arithmetic.hpp states the rules. The promise
  *    does not cover the payloads and signs of NaN. It does not cover subnormal inputs or products on units that flush
- *    them (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). The processor must round to nearest, the mode
- *    that programs start in, and floating-point exceptions must not trap. Ordinary input raises the flags of inexact,
- *    underflowing and invalid results (-inf - -inf for masked keys).
- *  - No allocation, no locks, no I/O. Its only variables are the chosen kernels, one of
- *    floats (heed_isa_use) and one of integers; a build with one kernel has none.
- *  - A call finds errors before it writes anything.
+ *    them (32-bit Arm NEON, Helium, or a process in flush-to-zero mode). The processor must round to nearest, which is
+ *    the mode that programs start in. Floating-point exceptions must not trap: ordinary input raises the flags of
+ *    inexact, underflowing and invalid results (-inf - -inf for masked keys).
+ *  - No allocation, no locks, no I/O. The only variables of the library are the chosen kernels: one for floats
+ *    (heed_isa_use) and one for integers. A build with one kernel has none.
  *  - Several threads may call any function at once, if they share neither outputs nor memory.
- *  - A call takes at most HEED_STACK_BYTES of stack, on every kernel; in a Debug build at most twice as many. The tests
- *    check it.
+ *  - A call takes at most HEED_STACK_BYTES of stack on every kernel, and in a Debug build at most twice as many. The
+ *    tests check both.
  *  - Structs with struct_size grow only at their end. A caller sets struct_size to the sizeof of the struct that it was
  *    compiled with. The default, of and init functions do this.
  *
  * Words: n_q queries and n_kv keys are rows of head_dim floats. Values are rows of v_dim floats. The numbers of a row
  * are contiguous. Everything else may be strided.
  *
- * Range: Numbers may be as large as any intermediate result may be. A logit is a float, so it is safe while
+ * Range: Inputs may be as large as all intermediate results permit. A logit is a float, so it is safe while
  * |scale * log2(e)| * sum |q k| is below 2^127 (in softmax |scale * log2(e) * x|). A larger one becomes an infinite
- * score. Without fma it may become NaN, if products have both signs. Values are added before their sum is
- * divided by the sum of the weights, so in each column the visible |v| must sum to less than 2^127.
+ * score. Without fma it may become NaN, if products have both signs. Values are added before their sum is divided by
+ * the sum of the weights. So in each column the visible |v| must sum to less than 2^127.
  *
  * NaN and infinity are the same on every kernel:
  *

@@ -42,7 +42,7 @@
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC warns where an int is the bound of an array
 #endif
 
 namespace heed {
@@ -154,8 +154,8 @@ heed_attention attention_call(const float (&q)[NQ][Heads][D], const float (&k)[N
 }
 
 // Attention on arrays (token, head, dim). It is grouped if k and v have fewer heads than q, and cross-attention if they
-// have other rows. It is not causal unless options.causal is true. Options are attention_options, or options<Heads, NQ,
-// NKV>.
+// belong to another sequence. It is not causal unless o.causal is true. o is attention_options or
+// options<Heads, NQ, NKV>.
 template <int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers, class Options = attention_options>
 status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][D], const float (&v)[NKV][KvHeads][V],
                  float (&out)[NQ][Heads][V], workspace<D, V, Workers> &w, const Options &o = {}) noexcept {
@@ -175,8 +175,8 @@ status attention(const float (&q)[NQ][Heads][D], const float (&k)[NKV][KvHeads][
   return heed_attention_run(&call);
 }
 
-// The same on arrays of float, half and bfloat16. They are converted while they are read, and such a result is rounded.
-// For int8 use the functions of C.
+// The same on arrays of float, half and bfloat16. half and bfloat16 are converted while they are read, and a result in
+// them is rounded. For int8 use the functions of C.
 template <class TQ, class TK, class TV, class TOut, int NQ, int NKV, int Heads, int KvHeads, int D, int V, int Workers,
           class Options = attention_options>
 status attention(const TQ (&q)[NQ][Heads][D], const TK (&k)[NKV][KvHeads][D], const TV (&v)[NKV][KvHeads][V],

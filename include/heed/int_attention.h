@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* The largest head_dim and v_dim, and the largest number of keys that a row may see, also over several partials. */
+/* The largest head_dim and v_dim, and the largest number of keys that a row may see, in all partials together. */
 #define HEED_INT_MAX_DIM 32768
 #define HEED_INT_MAX_KEYS 262144
-/* Keys come in blocks of so many. Partials split keys at multiples of it. */
+/* The number of keys in a block. Partials split keys at multiples of it. */
 #define HEED_INT_BLOCK 256
 
 /* ----------------------------------------------------------------------------------------------------------- views */
@@ -44,11 +44,11 @@ typedef struct heed_int_mask {
 
 /* Bytes of workspace, as constant expressions: the minimum, and the size with which attention is fastest. They depend
  * on the two dimensions alone. Any size from the minimum up gives the same bits. With an executor, give one such piece
- * for each worker. A kernel without vectors is as fast with twice the minimum. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is
+ * for each worker. For a kernel without vectors twice the minimum is as fast. HEED_INT_WORKSPACE_MIN_BYTES(64, 64) is
  * 2648. HEED_INT_WORKSPACE_BYTES(64, 64) is 111872. */
 #define HEED_INT_SIZE_ROUND(n) ((HEED_SIZE(n) + 15) / 16 * 16)
-/* What it is made of: a row of scores, of sums and of a query; what a row has seen so far; a block of keys and values
- * in a kernel's order. */
+/* Its parts: scores, sums and the query of a row; the state of a row; a block of keys and values in the layout of a
+ * kernel. */
 #define HEED_INT_SIZE_OF_SCORES(head_dim, v_dim) \
   (HEED_SIZE(1024) + 4 * HEED_INT_SIZE_ROUND(v_dim) + 4 * HEED_INT_SIZE_ROUND(head_dim) + 64)
 #define HEED_INT_SIZE_OF_BLOCK(head_dim, v_dim) \
@@ -62,37 +62,37 @@ typedef struct heed_int_mask {
 HEED_API size_t heed_int_workspace_min_bytes(int32_t head_dim, int32_t v_dim);
 HEED_API size_t heed_int_workspace_bytes(int32_t head_dim, int32_t v_dim);
 
-/* Bytes of the state of one row of a partial: of all keys that it has seen so far. */
+/* Bytes of the state of one row of a partial: the sums over all keys that the row has seen so far. */
 #define HEED_INT_PARTIAL_ROW_BYTES(v_dim) (16 * (HEED_SIZE(v_dim) + 1) + 8)
 HEED_API size_t heed_int_partial_row_bytes(int32_t v_dim);
 
 /* ------------------------------------------------------------------------------------------------------- attention */
 
 /* A call of attention in integers: out = softmax(scale * q k^T, masked) v, where an element of q stands for q_scale *
- * (element - zero point), and so on. Query head h reads key/value head h / (n_heads / n_kv_heads); all heads of a group
- * share one pass over its keys. Probabilities have 15 bits, and scores are never rounded to int8. lib/arithmetic.hpp
- * states the rules I1 to I9.
+ * (element - zero point), and one of k, v and out likewise. Query head h reads key/value head h / (n_heads /
+ * n_kv_heads); all query heads of a group share one pass over its keys. Probabilities have 15 bits, and scores are
+ * never rounded to int8. lib/arithmetic.hpp states the rules I1 to I9.
  *
  * Shapes: q (batch_size, n_heads, n_q, head_dim), k (batch_size, n_kv_heads, n_kv, head_dim), v (batch_size,
  *         n_kv_heads, n_kv, v_dim), out (batch_size, n_heads, n_q, v_dim).
- * Scales: of q for the call, or for each head and row (scores); of k and v for the call, or for each head (scores,
- *         values). An additive mask, a softcap, ALiBi and scales of single keys are not possible.
- * Mask: Query i sees key j iff j <= position + i if causal is 1, iff j <= position + i + right_window if that is not
- *         -1, iff j >= position + i - left_window if that is not -1, iff j < kv_lengths[b], and iff its byte of the
- *         mask is not 0. Blocks of 256 keys of which a tile of rows sees none cost next to nothing.
+ * Scales: q has one scale for the call, or one for each head and row (scores). k and v have one for the call, or one
+ *         for each head (scores, values). An additive mask, a softcap, ALiBi and a scale for each key are not possible.
+ * Mask: Query i sees key j if all of this holds: j <= position + i, if causal is 1; j <= position + i + right_window,
+ *         if that is not -1; j >= position + i - left_window, if that is not -1; j < kv_lengths[b]; the byte of the
+ *         mask is not 0. A block of 256 keys that no row of a tile sees is skipped.
  * Empty: A row that sees no key is the zero point of out.
- * Sinks: one more logit for each head, in 2^-11 octaves: logit * log2(e) * 2048, rounded.
- * Log-sum-exp: in 2^-11 octaves, too: natural logarithm * log2(e) * 2048, a sink included, within 3. It is INT32_MIN
- *         for a row that sees no key (and has no sink), and is held within int32.
- * Partial: With partial.data the call adds what it sees to the states of its rows, in the order (b, h, i). It does not
- *         use out, value, values, sinks and lse. Clear the states first (heed_int_partial_clear). Split the keys at
- *         multiples of HEED_INT_BLOCK: each call has its keys in k and v, and the position of its queries among them,
- *         which may be negative. The order of calls and merges changes no bit: a state is the exact sum of what its row
- *         has seen. heed_int_partial_finish writes out and lse.
+ * Sinks: one more logit for each head, as a base-2 logarithm in units of 2^-11: logit * log2(e) * 2048, rounded.
+ * Log-sum-exp: in the same unit: natural logarithm * log2(e) * 2048, a sink included, within 3 units. It is INT32_MIN
+ *         for a row that sees no key and has no sink, and is clamped to int32.
+ * Partial: With partial.data, the call adds what each row sees to the state of that row. States lie in the order (b, h,
+ *         i). The call does not use out, value, values, sinks or lse. Clear the states first (heed_int_partial_clear).
+ *         Split the keys at multiples of HEED_INT_BLOCK. k and v of a call are its keys alone, and position counts from
+ *         the first of them, so it may be negative. The order of calls and merges changes no bit: a state is an exact
+ *         sum. heed_int_partial_finish writes out and lse.
  * Error: against exact attention of the same int8 numbers: 1e-5 to 2e-4 rms of the values' standard deviation, besides
  *         the rounding of out; quantising q, k and v costs 40 to 160 times that.
  * Aliasing: Inputs may overlap each other. out, lse, partial and workspace are disjoint from everything else.
- * Workspace: of HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
+ * Workspace: HEED_INT_WORKSPACE_MIN_BYTES or more. Its size changes no bit.
  * Threads: Small calls run on the caller's thread even with an executor. The keys of few rows are split over the
  *         workers at multiples of HEED_INT_BLOCK.
  * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads); OUT_OF_RANGE for Q, K, V, OUT (a zero point), SCORE,
@@ -111,7 +111,7 @@ typedef struct heed_int_attention {
   const int32_t *kv_lengths;               /* (batch_size), 0 to n_kv; or null */
   heed_int_tensor q, k, v;                 /* queries, keys, values */
   heed_int_tensor_out out;                 /* the result */
-  heed_multiplier score;         /* octaves of a unit of q . k: q_scale * k_scale * scale * log2(e); e from -31 to 0 */
+  heed_multiplier score;         /* of a unit of q . k: q_scale * k_scale * scale * log2(e); e from -31 to 0 */
   heed_multiplier value;         /* v_scale / out_scale; e from -8 to 22 */
   const heed_multiplier *scores; /* (n_heads, n_q) instead of score, or null. A stride of 0 repeats */
   ptrdiff_t scores_head_stride, scores_row_stride; /* in multipliers */
@@ -120,7 +120,7 @@ typedef struct heed_int_attention {
   const int32_t *sinks;                            /* (n_heads), or null */
   int32_t *lse;                                    /* (batch_size, n_heads, n_q) contiguous, or null */
   heed_memory partial; /* batch_size * n_heads * n_q * HEED_INT_PARTIAL_ROW_BYTES(v_dim), or data null; aligned to 8 */
-  heed_memory workspace;              /* of HEED_INT_WORKSPACE_BYTES */
+  heed_memory workspace;              /* HEED_INT_WORKSPACE_MIN_BYTES or more */
   const heed_executor *executor;      /* threads, or null */
   const struct heed_int_cache *cache; /* a cache instead of k and v, whose data is then null (int_cache.h); or null */
 } heed_int_attention;
@@ -169,14 +169,15 @@ static inline heed_int_attention heed_int_attention_of(const int8_t *q, const in
 /* Runs a call. heed_int_attention states what it computes, and the statuses. */
 HEED_API heed_status heed_int_attention_run(const heed_int_attention *call);
 
-/* Makes the states of rows that have seen no key. n_rows is batch_size * n_heads * n_q. */
+/* Clears states: their rows have seen no key. n_rows is batch_size * n_heads * n_q. */
 HEED_API heed_status heed_int_partial_clear(int32_t n_rows, int32_t v_dim, heed_memory partial);
-/* Adds the states of `from` to those of `into`. The states are plain memory without addresses: a copy is as good, also
- * on another machine of the same byte order.
+/* Adds the states of `from` to those of `into`. States hold no addresses: you may copy them, also to another machine of
+ * the same byte order.
  * Status: the arguments are named TOTAL (into) and PARTIAL (from). */
 HEED_API heed_status heed_int_partial_merge(int32_t n_rows, int32_t v_dim, heed_memory into, heed_memory from);
-/* Writes out (and lse) of a call from call->partial, which stays as it is. Sinks are added here, once. Of v, the zero
- * point is used alone. q, k, scores, mask, ranges, n_kv (any valid number), workspace and executor are not used.
+/* Writes out (and lse) of a call from call->partial, which stays as it is. Sinks are added here, once. Of v, only the
+ * zero point is used. q, k, score, scores, mask, causal, position, windows, kv_lengths, workspace and executor are not
+ * used. n_kv may be any valid number.
  * Status: as heed_int_attention_run, for what is used. */
 HEED_API heed_status heed_int_partial_finish(const heed_int_attention *call);
 

@@ -2,8 +2,8 @@
  * heed/integers.h.
  *
  * The cache lies in one piece of memory that belongs to the caller. Its size is a constant expression. Keys and values
- * are rows of int8, of one head after another, the same bytes on every processor. Their scales are the model's: static,
- * for a tensor or a head, as heed_int_attention has them.
+ * are rows of int8, one head after another, with the same bytes on every processor. The cache holds no scales: they are
+ * static, one for a tensor or for each head, as in heed_int_attention.
  *
  *   heed_int_cache_shape shape = heed_int_cache_shape_default(512, KV_HEADS, HEAD_DIM);
  *   HEED_MEMORY(memory, HEED_INT_CACHE_BYTES(512, 1, KV_HEADS, HEAD_DIM, HEAD_DIM));
@@ -30,9 +30,9 @@ extern "C" {
 /* The code of a cache of integers. It is opaque. */
 typedef struct heed_int_cache_code heed_int_cache_code;
 
-/* The size of a cache: of a linear one, or of a ring, as cache.h explains them. A ring keeps `spare` tokens beyond the
+/* The size of a cache. It is linear or a ring (heed_cache_kind in cache.h). A ring keeps `spare` tokens beyond the
  * window. So you can append up to spare + 1 tokens at once, or take up to spare + 1 tokens back, and every query still
- * sees its whole window. Tokens that are taken back count from the greatest length that the sequence has had. */
+ * sees its whole window. What is taken back counts from the greatest length that the sequence has had. */
 typedef struct heed_int_cache_shape {
   uint32_t struct_size; /* sizeof(heed_int_cache_shape) */
   int32_t kind;         /* heed_cache_kind */
@@ -74,11 +74,11 @@ HEED_API size_t heed_int_cache_bytes(const heed_int_cache_shape *shape);
  * n_sequences. The data of call.k and call.v is null; their zero points are those of the cache. kv_lengths is null.
  * n_kv is at least heed_int_cache_longest, and may be beyond HEED_INT_MAX_KEYS; heed_int_attention_of_cache sets it.
  * The queries are the newest tokens: query 0 has the position length - n_q, plus call.position. A ring shortens
- * left_window to its own window. A mask has n_kv columns. With a partial, the call adds all that it sees of the cache.
+ * left_window to its own window. A mask has n_kv columns. With a partial, the call adds all keys that its queries see.
  *
  * Status of a call: CONFLICT for K, V, KV_LENGTHS; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, K, V
  * (zero point), N_KV (shorter than a sequence); EVICTED for N_Q (the ring no longer has all keys that the first
- * query sees; it may have more than it promises). */
+ * query sees; it may keep more than capacity + spare tokens). */
 typedef struct heed_int_cache {
   uint32_t struct_size; /* sizeof(heed_int_cache) */
   const heed_int_cache_code *code;
@@ -98,17 +98,17 @@ static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n
 }
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
- * and row_stride are used, and their zero points, which are those of the cache. Rotate keys first, if they are rotated
- * by position: heed_int_cache_length is the position of the first. A ring goes on for ever: when a sequence has more
- * than HEED_MAX_COUNT / 2 columns after an append, a multiple of the ring's slots and of 256 is taken from their
- * numbers, and heed_int_cache_longest is small again. No result changes a bit.
+ * and row_stride are used, and their zero points, which are those of the cache. If the model has rotary embedding,
+ * rotate the keys first: heed_int_cache_length is the position of the first one. A ring never ends: when a sequence has
+ * more than HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew. It takes a multiple of its
+ * slots and of 256 from the numbers, and heed_int_cache_longest is small again. No result changes by a bit.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); SHAPE_MISMATCH for K,
  * V (zero point). */
 HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,
                                            heed_int_tensor v, int32_t n);
-/* The same for floats, quantised on the way by the scale of their head, k_scales and v_scales (n_kv_heads): x becomes
- * x / scale, rounded to the nearest integer, halves to the even one, plus the zero point, held within -128 to 127. NaN
- * becomes the zero point. For processors without an FPU this is the one function of a cache that takes soft float.
+/* The same for floats, which are quantised with the scales of their heads, k_scales and v_scales (n_kv_heads): x
+ * becomes x / scale, rounded to nearest, ties to even, plus the zero point, clamped to -128 to 127. NaN becomes the
+ * zero point. On a processor without an FPU, this is the only function of a cache that needs soft float.
  * Status: as heed_int_cache_append; OUT_OF_RANGE for K, V (a scale is not positive, finite and normal). */
 HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t sequence, heed_tensor k, heed_tensor v,
                                                int32_t n, const float *k_scales, const float *v_scales);
@@ -121,8 +121,8 @@ HEED_API heed_status heed_int_cache_append_f32(heed_int_cache *cache, int32_t se
 HEED_API heed_status heed_int_cache_truncate(heed_int_cache *cache, int32_t sequence, int64_t length);
 /* Empties all sequences. */
 HEED_API heed_status heed_int_cache_reset(heed_int_cache *cache);
-/* The number of tokens that a sequence has had. This is the position of its next token, in a ring without end: keep it
- * in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_int_cache_truncate. */
+/* The number of tokens that a sequence has had. This is the position of its next token. In a ring it grows without end:
+ * keep it in an int64_t. A negative result is a status, for SEQUENCE or CACHE as in heed_int_cache_truncate. */
 HEED_API int64_t heed_int_cache_length(const heed_int_cache *cache, int32_t sequence);
 /* The columns of the longest sequence: the n_kv of a call. This is the length of that sequence, less what its ring has
  * taken from the numbers of its columns. A negative result is a status, for CACHE as in heed_int_cache_append. */

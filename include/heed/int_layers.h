@@ -1,7 +1,7 @@
 /* heed: a whole transformer layer in integers. Include heed/integers.h.
  *
- * The residual stream is int16, products and attention take and give int8, and no number is ever a float. So a model
- * runs from its first row to its last on a processor without an FPU, with the same bits as on a PC.
+ * The residual stream is int16, products and attention take int8, and no number is a float. So a whole model runs on a
+ * processor without an FPU, with the same bits as on a PC.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_INT_LAYERS_H
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* A projection in integers, as heed_int_linear takes it: x times w is y, with the scales x_scale and y_scale. Weights
- * without data: none. */
+/* A projection in integers, as heed_int_linear takes it: y = x w, with the scales x_scale and y_scale. If w has no
+ * data, there is no projection. */
 typedef struct heed_int_projection {
   heed_weights w;                     /* int8, (n_in, n_out) */
   const int32_t *bias;                /* (n_out) or null; its unit is x_scale * w_scale[o] */
@@ -29,8 +29,8 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
 
 /* A transformer layer: these calls, one after another. Their results have the bits of heed_int_layer_run. Each number
  * stands for scale * (number - zero point). Capitals are int8 and have the zero point in brackets; small letters are
- * int16 with the zero point 0. Each result has a scale of its own, say x_scale, H_scale and so on: you choose them,
- * and the multipliers below say them to the layer.
+ * int16 with the zero point 0. Each result has a scale of its own: x_scale, H_scale and so on. You choose the scales;
+ * the layer gets them as the multipliers below.
  *
  *   norm_first                                     norm last
  *   H (h_zero) = norm1 of x                        H (h_zero) = heed_int_rescale of x by to_h
@@ -54,8 +54,8 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
  *   y = heed_int_add of a by of_a                  t = heed_int_add of a by of_a and u by of_hidden
  *       and u by of_hidden                         y = norm2 of t
  *
- * So P and what activation makes of it have the same zero point: the table is heed_int_table of P_scale, z, 1 /
- * U_scale, z with z = u_zero, and in a gated layer of P_scale, z, 1 / A_scale, z with z = gate_zero. */
+ * P and the result of the activation have the same zero point z. So heed_int_table takes P_scale, z, 1 / U_scale, z
+ * with z = u_zero, and for a gated layer P_scale, z, 1 / A_scale, z with z = gate_zero. */
 typedef struct heed_int_layer {
   uint32_t struct_size;                  /* sizeof(heed_int_layer) */
   int32_t model_dim, ffn_dim;            /* numbers of a row, and of a hidden row */
@@ -109,9 +109,9 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   return l;
 }
 
-/* Bytes of workspace for n rows, as constant expressions: keys and values of all rows, then for each worker some rows
- * on their way and a workspace. HEED_INT_LAYER_BYTES is for one worker; for each further one add
- * HEED_INT_LAYER_SIZE_OF_WORKER. With a cache keys and values lie there: n is 0 in these macros. Any size from
+/* Bytes of workspace for n rows, as constant expressions: keys and values of all rows; then, for each worker, some rows
+ * and a workspace of attention. HEED_INT_LAYER_BYTES is for one worker; for each further one add
+ * HEED_INT_LAYER_SIZE_OF_WORKER. With a cache, keys and values lie in the cache: n is 0 in these macros. Any size from
  * HEED_INT_LAYER_MIN_BYTES up gives the same bits. */
 #define HEED_INT_LAYER_ROUND(bytes) (((bytes) + 63) / 64 * 64)
 #define HEED_INT_LAYER_GREATER(a, b) ((a) > (b) ? (a) : (b))
@@ -136,19 +136,19 @@ HEED_API size_t heed_int_layer_bytes(const heed_int_layer *layer, int32_t n);
 HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n);
 
 /* Runs the layer on x (n, model_dim), int16, and writes y (n, model_dim), int16. The rows are one sequence. With a
- * cache, they are its next n tokens. A ring takes any number of rows, at most spare + 1 at a time, with the same
- * result.
+ * cache, they are its next n tokens. With a ring, n is any number: the call takes spare + 1 rows at a time, with the
+ * same result.
  * Rows that are wanted: With out_rows = k, only the first k rows of x are computed to the end; with -k, only the last
  *         k. y has k rows, which have the bits of the whole call, and is disjoint from x. Keys and values are those of
  *         all rows. A class token needs row 0 of the last layer, and a prompt its last row.
- * Threads: rows are shared out in pieces, if the workspace has room for more than one worker.
+ * Threads: rows are shared out in pieces, if the workspace has room for all workers. Else one thread does all.
  * Aliasing: y is x (the same data and row_stride), or is disjoint from everything else. workspace is disjoint from
  *         everything else.
  * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads), X, Y, OUT_ROWS (more than the rows of x), and for
  *         weights of other sizes; OUT_OF_RANGE for SCORE, VALUE, MULTIPLIERS (those above, and those of weights),
- *         LAYER (a zero point); BAD_DTYPE for X, Y (int16 only); as heed_int_linear for weights, heed_int_layer_norm
- *         for norms and heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES (not 1),
- *         N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
+ *         LAYER, X, Y (a zero point); BAD_DTYPE for X, Y (int16 only); as heed_int_linear for weights,
+ *         heed_int_layer_norm for norms, heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES
+ *         (not 1), N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory workspace, const heed_executor *executor);
 

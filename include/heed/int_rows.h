@@ -1,8 +1,8 @@
 /* heed: the rest of a layer in integers: sums, products, norms and activations of rows. Include heed/integers.h.
  *
- * No number is a float, and every result is exact to its rule (lib/arithmetic.hpp, I11 to I13): the same bits on every
- * processor. Rows are int8 or int16. An int16 matrix that is read has the zero point 0, as in TensorFlow Lite. A wide
- * residual stream is int16, products take and give int8.
+ * No number is a float. Every result is what its rule states (lib/arithmetic.hpp, I11 to I13), so it has the same bits
+ * on every processor. Rows are int8, which products take, or int16, which suits a residual stream. An int16 matrix that
+ * is read has the zero point 0, as in TensorFlow Lite.
  *
  * In place: y may be an input, if data, dtype and row_stride are the same. Otherwise y is disjoint from all inputs.
  * Threads: with an executor, rows are shared out. Workspace: none.
@@ -32,7 +32,7 @@ HEED_API heed_status heed_int_add(heed_int_matrix a, heed_multiplier of_a, heed_
 HEED_API heed_status heed_int_multiply(heed_int_matrix a, heed_int_matrix b, heed_multiplier factor,
                                        heed_int_matrix_out y, const heed_executor *executor);
 
-/* Another scale, dtype or zero point: y = x * factor. factor is x_scale / y_scale; e from -31 to 30.
+/* Changes the scale, dtype or zero point: y = x * factor. factor is x_scale / y_scale; e from -31 to 30.
  * Error: one rounding, half a unit of y, then the range of y. */
 HEED_API heed_status heed_int_rescale(heed_int_matrix x, heed_multiplier factor, heed_int_matrix_out y,
                                       const heed_executor *executor);
@@ -49,17 +49,18 @@ typedef struct heed_int_norm {
   uint32_t eps;          /* eps / x_scale^2 * 2^16, rounded */
 } heed_int_norm;
 
-/* y = (x - mean) / sqrt(variance + eps) * weight + bias, and y = x / sqrt(mean of squares + eps) * weight + bias. x
- * and y are (n, dim), dim at most HEED_INT_MAX_NORM_DIM. Sums are exact; a normalised number has 20 bits of fraction.
+/* Layer norm: y = (x - mean) / sqrt(variance + eps) * weight + bias. RMS norm: y = x / sqrt(mean of squares + eps) *
+ * weight + bias. x and y are (n, dim), dim at most HEED_INT_MAX_NORM_DIM. Sums are exact; a normalised number has 20
+ * bits of fraction.
  * Error: half a unit of y, and 2^-20 * |weight| / y_scale.
- * If all differences (or all numbers) of a row are 0, y is the bias.
+ * If x - mean (in the RMS norm x) is 0 in a whole row, y is the bias.
  * Status: OUT_OF_RANGE for WEIGHT (shift). */
 HEED_API heed_status heed_int_layer_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                                          const heed_executor *executor);
 HEED_API heed_status heed_int_rms_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y,
                                        const heed_executor *executor);
 
-/* An activation that a table is made for: heed_gelu, heed_gelu_tanh, heed_silu, heed_relu of rows.h. */
+/* The activations of heed_int_table: heed_gelu, heed_gelu_tanh, heed_silu and heed_relu of rows.h. */
 typedef enum heed_int_activation {
   HEED_INT_GELU = 0,
   HEED_INT_GELU_TANH = 1,
@@ -68,11 +69,12 @@ typedef enum heed_int_activation {
 } heed_int_activation;
 
 /* Fills the table of an activation: table[x + 128] = y_zero_point + f(x_scale * (x - x_zero_point)) / y_scale, rounded.
- * y_units is 1 / y_scale; the e of both lie from -30 to 30. It is computed in integers, too: the same table everywhere.
- * Error: 0.5 + 2^-23 units of y, and 2^-20 / y_scale. */
+ * y_units is 1 / y_scale. Both e lie from -30 to 30. The table is computed in integers, so it is the same everywhere.
+ * Error: 0.5 + 2^-23 units of y, and 2^-20 / y_scale.
+ * Status: OUT_OF_RANGE for X, Y (a zero point); the table is named Y. */
 HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale, int32_t x_zero_point,
                                     heed_multiplier y_units, int32_t y_zero_point, int8_t table[256]);
-/* y = table[x + 128]. x and y are int8, (n, dim); their zero points play no part.
+/* y = table[x + 128]. x and y are int8, (n, dim); their zero points have no effect.
  * Status: the table is named WEIGHT. */
 HEED_API heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
                                      const heed_executor *executor);

@@ -17,8 +17,8 @@ typedef struct heed_multiplier {
   int32_t e; /* each function states its range */
 } heed_multiplier;
 
-/* The multiplier of a factor, which is exact: it takes the float apart, and needs no FPU. The factor is positive and
- * normal; of others m is 0, which every call refuses. */
+/* The multiplier of a factor. It is exact, and made of the bits of the float without an FPU. The factor is positive and
+ * normal. For any other factor m is 0, which every call refuses. */
 static inline heed_multiplier heed_multiplier_of(float factor) {
   heed_multiplier m = {0, 0};
   union {
@@ -39,7 +39,7 @@ static inline heed_multiplier heed_multiplier_one(void) {
   return m;
 }
 
-/* A matrix of int8 or int16 that is read: element (r, i) is data[r * row_stride + i]. It stands for scale * (element -
+/* A matrix of int8 or int16 that is read. Element (r, i) is data[r * row_stride + i]; it stands for scale * (element -
  * zero_point). */
 typedef struct heed_int_matrix {
   const void *data;     /* int8_t or int16_t */
@@ -72,23 +72,23 @@ static inline heed_int_matrix_out heed_int_matrix_out_of(void *data, int32_t dty
 
 /* --------------------------------------------------------------------------------------------------------- kernels */
 
-/* The kernels of integers that can run here, best first. All give the same bits: another one is only slower. They are
- * chosen apart from those of floats: by the environment variable HEED_INT_ISA at the first call, else the best. name
- * is null past the last. */
+/* The kernels of integers that can run here, best first. All give the same bits; only their speed differs. The
+ * first call takes the one that the environment variable HEED_INT_ISA names, or the best, whatever kernel of floats is
+ * in use. heed_int_isa_name returns null past the last. */
 HEED_API int32_t heed_int_isa_count(void);
 HEED_API const char *heed_int_isa_name(int32_t index);
 HEED_API const char *heed_int_isa_current(void);
-/* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has one alone.
+/* Chooses a kernel by its name, for all threads; null means the best. A build for firmware has only one.
  * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for ISA. */
 HEED_API heed_status heed_int_isa_use(const char *name);
 
-/* Bytes of memory for heed_int_selftest: the least. */
+/* The least memory for heed_int_selftest, in bytes. */
 #define HEED_INT_SELFTEST_BYTES 8192
 /* A self-test of integers, for start-up. It compares attention and products of the kernel in use with plain loops,
- * number by number; then what the plain loops gave, and the functions of rows, with known answers. So it finds a
- * compiler that changes both. memory has HEED_INT_SELFTEST_BYTES or more, aligned to 64; from 64 KB on a kernel packs
- * blocks in it, as it does in a large workspace. A program links all this only if it calls this function. report may
- * be null; n_floats counts the numbers that were compared.
+ * number by number. Then it compares the results of these loops, and the functions of rows, with known answers: so it
+ * finds a compiler that changes kernel and loops alike. memory has HEED_INT_SELFTEST_BYTES or more, aligned to 64. From
+ * 64 KB on, a kernel packs blocks of keys in it, as in a large workspace. A program links the test only if it calls it.
+ * report may be null; n_floats counts the numbers that were compared.
  * Status: as heed_selftest. */
 HEED_API heed_status heed_int_selftest(heed_memory memory, heed_selftest_report *report);
 

@@ -1,9 +1,9 @@
 /* heed: models in integers, for processors with an FPU or without. heed.h does not include this header.
  *
- * Rows are int8 or int16 with scales and zero points, as TensorFlow Lite and CMSIS-NN write them. No number is ever a
- * float, so the functions run as well where there is no FPU; only heed_weights_in_integers is for models of floats. All
- * sums are exact, so their order is free. There is one arithmetic: the same bits on every processor, for every
- * compiler, tile, thread and split.
+ * Rows are int8 or int16 with scales and zero points, as in TensorFlow Lite and CMSIS-NN. The functions need no FPU.
+ * Only heed_weights_in_integers and heed_int_cache_append_f32 are for floats. All sums are exact, so their order does
+ * not matter. There is one arithmetic: the same bits on every processor, for every compiler, tile, thread count and
+ * split of the keys.
  *
  *   HEED_MEMORY(workspace, HEED_INT_WORKSPACE_BYTES(64, 64));
  *   heed_int_attention call = heed_int_attention_of(q, k, v, n, n, 8, 8, 64, out, workspace);

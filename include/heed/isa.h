@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 /* The two arithmetics. Bits agree within an arithmetic, not between the two. Every build for an operating system
- * has NO_FMA kernels. With any compiler it has FMA kernels, too, if the target has the instruction. So a fleet with
- * one processor that lacks the instruction agrees on heed_isa_use("no-fma"). A build with one kernel (firmware,
- * HEED_FIXED_ISA) has the arithmetic of that kernel. */
+ * has NO_FMA kernels. With any compiler it has FMA kernels, too, if the target has the instruction. If some processors
+ * of a fleet lack the instruction, heed_isa_use("no-fma") gives the same bits on all. A build with one kernel
+ * (firmware, HEED_FIXED_ISA) has the arithmetic of that kernel. */
 typedef enum heed_arithmetic {
   HEED_ARITHMETIC_NO_FMA = 0, /* every product is rounded, then added: for processors without a fused multiply-add */
   HEED_ARITHMETIC_FMA = 1     /* every multiply-add rounds once */
@@ -26,11 +26,11 @@ HEED_API const char *heed_isa_name(int32_t index);
  * HEED_ISA, "fma" and "no-fma" are names, too: they name the best kernel of that arithmetic. */
 HEED_API int32_t heed_isa_arithmetic(const char *name);
 /* The name of the kernel in use. The first call of the library chooses the best kernel. If on a hosted system the
- * environment variable HEED_ISA names a kernel, it chooses that one. A name that is unknown or cannot run here is
- * ignored: compare it with this result. */
+ * environment variable HEED_ISA names a kernel, it chooses that one. It ignores the name of a kernel that is unknown or
+ * cannot run here: compare that name with this result. */
 HEED_API const char *heed_isa_current(void);
-/* Forces a kernel for the whole process. Null returns to the automatic choice. You may call it at any time: every call
- * of the library takes the kernel once, when it begins, and finishes on it, with all that an executor runs for it.
+/* Forces a kernel for the whole process. Null returns to the automatic choice. You may call it at any time: a call that
+ * is running finishes on the kernel with which it began, and so do its tasks on an executor.
  * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for ISA. In a build with a fixed kernel, any other kernel is unknown. */
 HEED_API heed_status heed_isa_use(const char *name);
 
@@ -71,7 +71,7 @@ HEED_API heed_status heed_selftest(heed_memory memory, heed_selftest_report *rep
 
 /* Bytes of memory for heed_selftest_boot. */
 #define HEED_SELFTEST_BOOT_BYTES 8192
-/* A self-test for start-up. It tests only the kernel in use, in little memory, with about 40,000 multiply-adds. The
+/* A self-test for start-up. It tests only the kernel in use, in little memory, with about 50,000 multiply-adds. The
  * shapes cross the boundaries of tiles, blocks and chunks. memory has HEED_SELFTEST_BOOT_BYTES, aligned to 64. report
  * may be null.
  * Status: as heed_selftest. */

@@ -2,7 +2,7 @@
  *
  * Use it in programs that compute with OpenMP themselves. Other programs use threads.h, which works better on a busy
  * core: OpenMP waits for all its threads after each call. GCC's OpenMP threads spin while they wait, for whole time
- * slices if two of them meet on one core. To avoid this, set the environment variable OMP_WAIT_POLICY=passive, or
+ * slices if two of them share one core. To avoid this, set the environment variable OMP_WAIT_POLICY=passive, or
  * OMP_PROC_BIND=true if the cores are free. These variables are read when the program starts.
  *
  * SPDX-License-Identifier: MIT */

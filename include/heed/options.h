@@ -1,10 +1,10 @@
-/* heed: options of attention, besides the plain softmax(scale * q k^T) v. Include heed.h.
+/* heed: options of attention, which is softmax(scale * q k^T) v without them. Include heed.h.
  *
- * Each option is an object that its init function makes. Put its address into heed_options, and the address of these
- * into a call of attention, a layer or a sequence. A program links only the code of the options whose init functions it
- * names. All options combine, on every kernel, in the same workspace, and no combination is suddenly slow. An option
- * changes no bits of what it does not concern. Objects are read only during the call, and threads may share them. What
- * they point to belongs to the caller.
+ * Each option is an object that its init function makes. Put its address into heed_options, and the address of
+ * heed_options into a call of attention, a layer or a sequence. A program links only the code of the options whose init
+ * functions it names. All options combine, except as heed_partial and dtypes.h say, on every kernel and in the same
+ * workspace. No combination falls back to slow code. An option changes no bits of results that it does not concern.
+ * Objects are read only during the call, and threads may share them. What they point to belongs to the caller.
  *
  *   heed_mask mask;
  *   heed_mask_init_boolean(&mask, attend, n_kv, 0, 0, n_kv);   // (n_q, n_kv) bytes, the same for all heads
@@ -25,16 +25,16 @@
  *
  * Init functions check only the object (NULL_POINTER, MISALIGNED, under the name of its argument). They set struct_size
  * and code, and copy what they are given. Each call checks what the objects hold, so you may change fields between
- * calls. An init function writes the struct as it was in 0.3.0. Fields that later versions append are 0 until you set
- * them, and struct_size with them.
+ * calls. An init function writes the struct as it was in 0.3.0. Fields that later versions append count as 0 until you
+ * set both them and struct_size.
  *
- * An object must be zeroed or made by its init function. The call cannot always detect another object: it then reads
- * through whatever its code holds. Passing an object of another type of the same size is not detected.
+ * An object must be zeroed or made by its init function. A call cannot always detect that it is neither: then the call
+ * follows the pointer that is in `code`. It does not detect an object of another type of the same size.
  *
  * A call returns a status for each object under its own name, and for heed_options as OPTIONS: MISALIGNED;
  * BAD_STRUCT_SIZE; NOT_INITIALIZED if struct_size is 0 or code is null; OVERLAP if what the call writes shares memory
- * with an object, or with what an object points to. The status names the argument that is written. If both are written,
- * it names the one that comes first in the call, then in heed_options.
+ * with an object, or with what an object points to. OVERLAP names the argument that is written. If both are written, it
+ * names the one that comes first in the call, then in heed_options.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEED_OPTIONS_H
@@ -71,9 +71,9 @@ HEED_API heed_status heed_ranges_init(heed_ranges *ranges);
 
 /* A mask over (batch_size, n_heads, n_q, n_keys). Element (b, h, i, j) is data[b * batch_stride + h * head_stride +
  * i * query_stride + j]. A stride of 0 broadcasts. If the mask has fewer columns than there are keys,
- * the other keys lie outside the ranges. Columns beyond n_kv are not read. Rows that see no key are exactly +0. A key
- * that the mask hides takes no part: NaN or infinity in it, or in its value, reaches no result, although both may be
- * read. Blocks of 64 keys that are hidden from a whole tile cost next to nothing. */
+ * the other keys lie outside the ranges. Columns beyond n_kv are not read. Rows that see no key are exactly +0. NaN or
+ * infinity in a key that the mask hides, or in its value, reaches no result, although both may be read. Blocks of 64
+ * keys that are hidden from a whole tile cost next to nothing. */
 typedef struct heed_mask {
   uint32_t struct_size;
   const heed_code *code;
@@ -85,7 +85,7 @@ typedef struct heed_mask {
 HEED_API heed_status heed_mask_init_boolean(heed_mask *mask, const uint8_t *data, int32_t n_keys,
                                             ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t query_stride);
 /* Makes a mask of floats that are added to the scores, in natural units. -infinity hides a key. Numbers are safe while
- * |mask * log2(e)| is below 2^127. A finite number below that (-FLT_MAX in exported models) gives weight 0 like
+ * |mask * log2(e)| is below 2^127. A finite number below that range (-FLT_MAX in exported models) gives weight 0 like
  * -infinity. A row of only such numbers is +0. NaN or +infinity makes the row NaN. */
 HEED_API heed_status heed_mask_init_additive(heed_mask *mask, const float *data, int32_t n_keys, ptrdiff_t batch_stride,
                                              ptrdiff_t head_stride, ptrdiff_t query_stride);
@@ -105,7 +105,7 @@ typedef struct heed_softcap {
 HEED_API heed_status heed_softcap_init(heed_softcap *softcap, float cap);
 
 /* ALiBi: score += slopes[h] * (j - p), or with symmetric = 1 score -= slopes[h] * |j - p|, for attention in both
- * directions (encoders such as MosaicBERT and Jina BERT). To keys before the query the two are the same. Distances are
+ * directions (encoders such as MosaicBERT and Jina BERT). For keys before the query both are the same. Distances are
  * exact up to 2^24. Each slope is finite, also when multiplied by log2(e), and not subnormal. A slope of 0 switches
  * ALiBi off for its head.
  * Error: fma rounds, by 2^-24 * (|biased| + 2 |slope * (j - p)|) on a logit. So weights are that much less exact in
@@ -133,9 +133,9 @@ typedef struct heed_sinks {
 HEED_API heed_status heed_sinks_init(heed_sinks *sinks, const float *logits);
 
 /* --------------------------------------------------------------------------------------------------------- outputs */
-/* As of every output, the rows of these overlap neither each other nor anything else of the call. */
+/* As for every output, rows must overlap neither each other nor anything else of the call. */
 
-/* The stage of scores. The numbers are those of ONNX's qk_matmul_output_mode. Its last stage, the weights, is
+/* The stage of scores. The numbers are those of qk_matmul_output_mode in ONNX. The last stage of ONNX, the weights, is
  * heed_attention_weights here. */
 typedef enum heed_scores_stage {
   HEED_SCORES_RAW = 0,    /* q . k * scale */
@@ -143,7 +143,7 @@ typedef enum heed_scores_stage {
   HEED_SCORES_BIASED = 2  /* after heed_alibi and heed_mask */
 } heed_scores_stage;
 /* Writes the scores (batch_size, n_heads, n_q, n_kv) at one stage, in natural units. Keys outside the ranges are
- * -infinity, also in RAW and CAPPED. To get the score of every pair, make a call without ranges. */
+ * -infinity, also in RAW and CAPPED. For the score of every pair, make a call with causal = 0 and no ranges. */
 typedef struct heed_scores {
   uint32_t struct_size;
   const heed_code *code;
@@ -172,10 +172,11 @@ typedef struct heed_lse {
 } heed_lse;
 HEED_API heed_status heed_lse_init(heed_lse *lse, heed_tensor_out out);
 
-/* Writes the sum of the weights of each key, to look into a model in O(n_kv) memory. Element (b, h, j) is
+/* Writes the sum of the weights of each key, to inspect a model in O(n_kv) memory. Element (b, h, j) is
  * out.data[b * batch_stride + h * head_stride + j]: the sum over the queries of the weight of key j, added in ascending
- * order from +0. Here a weight is exp2(x - m) * r with the m and r of the output (rules 4 and 7). It is +0 for masked
- * keys. A second pass over the keys computes the sums. Threads share heads, not the queries of one head. */
+ * order from +0. Here a weight is exp2(x - m) * r with the m and r of the output (lib/arithmetic.hpp, rules 4 and 7).
+ * It is +0 for masked keys. A second pass over the keys computes the sums. Threads divide heads, not queries of a
+ * head. */
 typedef struct heed_column_sums {
   uint32_t struct_size;
   const heed_code *code;
@@ -185,8 +186,8 @@ HEED_API heed_status heed_column_sums_init(heed_column_sums *sums, heed_tensor_o
 
 /* Writes the k keys with the largest weights of each row, and these weights. The largest weight comes first; of equal
  * weights, the lower key comes first. If fewer keys have a weight, the rest have weight +0 and key -1. If the weights
- * of a row are NaN, they have no order: all of the row has weight +0 and key -1. The second pass of column sums
- * computes them. */
+ * of a row are NaN, they have no order: all of the row has weight +0 and key -1. Column sums and these share
+ * one second pass. */
 typedef struct heed_topk_weights {
   uint32_t struct_size;
   const heed_code *code;
@@ -203,22 +204,23 @@ HEED_API heed_status heed_topk_weights_init(heed_topk_weights *topk, int32_t k, 
  * one memory of HEED_PARTIAL_BYTES: m, then l, each (batch_size, n_heads, n_q), then acc (batch_size, n_heads, n_q,
  * v_dim). You may send this memory as it is, together with first_key and n_keys.
  *
- * A call with a partial reads the keys of the context from first_key + n_keys on. They are its k and v, from 0 on. A
- * cache is the whole context: the call reads its tokens of these positions. The call adds these keys to the partial,
- * and n_kv to its n_keys. It does not write out, whose data must be null. position, positions and kv_lengths count from
- * key 0 of the context. kv_lengths may then be any number from 0 up; they are clipped. The columns of a mask and of
- * scores count from the first key of the call. A part beyond a short mask gets one column that hides.
+ * A call with a partial reads the keys of the context from first_key + n_keys on. The first of them is row 0 of the
+ * call's k and v. A cache is the whole context: the call reads its tokens at these positions. The call adds these keys
+ * to the partial, and n_kv to its n_keys. It does not write out, whose data must be null. position, positions and
+ * kv_lengths count from key 0 of the context. kv_lengths may then be any number from 0 up; they are clipped. The
+ * columns of a mask and of scores count from the first key of the call. If all keys of a call lie beyond a short mask,
+ * give the call a mask of one column that hides.
  *
- * Two ways give the bits of one call. In both, splits lie at multiples of 1024 keys.
+ * Two ways give the same bits as one call. In both, splits lie at multiples of 1024 keys.
  *
- *  - Make calls one after another over all keys, then call heed_partial_finish. You may hand the partial from machine
+ *  - Make calls one after another over all keys, then call heed_partial_finish. You may send the partial from machine
  *    to machine.
  *  - Compute partials of one chunk (1024 keys) each, anywhere and in any order, and merge them in ascending order. A
  *    merge is not associative, so a partial of several chunks cannot be merged.
  *
  * The bits may differ if more than 1024 keys are pinned: a chunk then has pinned keys and others, which one call merges
- * one after the other. Weights, sinks, lse, column_sums and topk_weights need all keys, so a call with a partial has
- * none of them. Sinks and lse are arguments of heed_partial_finish.
+ * separately. Weights, sinks, lse, column_sums and topk_weights need all keys, so a call with a partial has none of
+ * them. Sinks and lse are arguments of heed_partial_finish.
  *
  * Status of a call: BAD_SPLIT for FIRST_KEY if the next key is no multiple of 1024; SHAPE_MISMATCH for PARTIAL if
  * its shape differs; CONFLICT for OUT if there is one; OUT_OF_RANGE for PARTIAL if keys exceed HEED_MAX_COUNT;

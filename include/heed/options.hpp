@@ -7,12 +7,12 @@
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC warns where an int is the bound of an array
 #endif
 
 namespace heed {
 
-// The causal of attention_options that means: over a cache true, as in heed_attention_of_cache, else false.
+// The default of attention_options::causal: true over a cache, as in heed_attention_of_cache, else false.
 inline constexpr int32_t causal_default = -1;
 
 // Fields of heed_attention that may differ from a plain call.
@@ -38,9 +38,9 @@ void set_options(heed_attention *call, const Options &o) noexcept {
   call->options = o.c_options();
 }
 
-// All options of options.h, for attention of these shapes. For a sequence they are 1 head, and its capacity twice. Each
+// All options of options.h, for attention of these shapes. For a sequence use options<1, capacity, capacity>. Each
 // function makes one option and adds it. A program holds only the code of the options that it names. The object keeps
-// pointers to the arrays. The call refuses what is wrong.
+// pointers to the arrays. The call returns the status of an option that is wrong.
 template <int Heads, int NQ, int NKV>
 class options : public attention_options {
  public:
@@ -182,7 +182,7 @@ class partial {
   }
   // Adds the partial result that follows, of at most 1024 keys.
   status merge(const partial &next) noexcept { return heed_partial_merge(&c_, &next.c_); }
-  // Writes the result. Options give it sinks, and where to write the log-sum-exp; their other options are ignored.
+  // Writes the result. Of the options o, only sinks and lse are used.
   status finish(float (&out)[NQ][Heads][V]) const noexcept {
     return heed_partial_finish(&c_, nullptr, heads(out), nullptr);
   }

@@ -38,8 +38,8 @@ HEED_API heed_status heed_sequence_init(heed_sequence *sequence, int32_t capacit
 /* Appends all rows. If they do not fit, it appends none. rows.dim must be the dim of the sequence.
  * Status: FULL for SEQUENCE. */
 HEED_API heed_status heed_sequence_append(heed_sequence *sequence, heed_matrix rows);
-/* Appends all rows. If there is no room, it drops the oldest rows. Of more rows than the capacity, the last ones
- * stay. */
+/* Appends all rows. If there is no room, it drops the oldest rows. If there are more rows than the capacity, the last
+ * ones stay. */
 HEED_API heed_status heed_sequence_push(heed_sequence *sequence, heed_matrix rows);
 /* Empties the sequence. Its storage stays. */
 HEED_API heed_status heed_sequence_clear(heed_sequence *sequence);

@@ -29,10 +29,8 @@ extern "C" {
 #define HEED_NULL NULL
 #endif
 #define HEED_SIZE(x) HEED_CAST(size_t, x)
-/* What sizes are made of that grow with a count. They are sums and products of 64 bits, also where size_t has 32.
- * HEED_SIZE_PRODUCT is 2^63 instead of a larger product. HEED_SIZE_FIT is the size, or SIZE_MAX if it is above
- * PTRDIFF_MAX:
- * no memory is so large. */
+/* Parts of sizes that grow with a count. They are computed in 64 bits, also where size_t has 32. HEED_SIZE_PRODUCT is
+ * the product, but at most 2^63. HEED_SIZE_FIT is the size, or SIZE_MAX if it is above PTRDIFF_MAX. */
 #define HEED_SIZE_64(x) HEED_CAST(uint64_t, x)
 #define HEED_SIZE_PRODUCT(a, b) ((b) != 0 && (a) > (HEED_SIZE_64(1) << 63) / (b) ? HEED_SIZE_64(1) << 63 : (a) * (b))
 #define HEED_SIZE_FIT(bytes) ((bytes) > HEED_SIZE_64(PTRDIFF_MAX) ? SIZE_MAX : HEED_SIZE(bytes))
@@ -75,7 +73,7 @@ typedef enum heed_fault {
   HEED_BAD_STRUCT_SIZE = 41, /* struct_size is not one that this version knows */
   HEED_CORRUPT = 42,         /* the memory does not hold what it should hold */
   HEED_RUNNING = 43,         /* the threads run already */
-  HEED_BAD_MAGIC = 44,       /* the bytes are something else: they begin with another mark */
+  HEED_BAD_MAGIC = 44,       /* the bytes are of another kind: they begin with another mark */
   HEED_UNKNOWN_VERSION = 45, /* the bytes were written by a version that this one does not know */
   /* Kernels. */
   HEED_UNKNOWN_ISA = 60,     /* no kernel of that name is in this build */
@@ -215,7 +213,7 @@ typedef enum heed_argument {
   HEED_ARG_VALUE = 241,
   HEED_ARG_VALUES = 242,
   HEED_ARG_MULTIPLIERS = 243,
-  /* Norms of what sublayers give. */
+  /* Norms of the outputs of sublayers. */
   HEED_ARG_POST_NORM1_WEIGHT = 260,
   HEED_ARG_POST_NORM1_BIAS = 261,
   HEED_ARG_POST_NORM2_WEIGHT = 262,

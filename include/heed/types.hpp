@@ -10,7 +10,7 @@ namespace heed {
 // What a call returned. It converts to true if the call succeeded.
 class [[nodiscard]] status {
  public:
-  // A status of heed.h converts by itself.
+  // A status of heed.h converts implicitly.
   constexpr status(heed_status code) noexcept : code_(code) {}
   // Did the call succeed?
   constexpr explicit operator bool() const noexcept { return code_ == HEED_OK; }
@@ -47,7 +47,7 @@ enum class half : uint16_t {};
 // A number in HEED_BF16, as heed_convert_from_f32 writes it.
 enum class bfloat16 : uint16_t {};
 
-// The heed_dtype of a type of numbers.
+// The heed_dtype of a number type.
 template <class T>
 struct dtype_of;
 template <class T>

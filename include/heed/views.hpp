@@ -14,7 +14,7 @@
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC finds one where an int is the bound of an array
+#pragma GCC diagnostic ignored "-Wsign-conversion"  // GCC warns where an int is the bound of an array
 #endif
 
 namespace heed {
@@ -79,7 +79,7 @@ heed_weights out_in(const T (&w)[NOut][NIn]) noexcept {
   static_assert(dtype_of<T>::value <= HEED_BF16, "integers have scales");
   return heed_weights_of(w[0], nullptr, dtype_of<T>::value, HEED_OUT_IN, NIn, NOut);
 }
-// The same of int8 with a scale for each output.
+// The same for int8 with a scale for each output.
 template <int NIn, int NOut>
 heed_weights in_out(const int8_t (&w)[NIn][NOut], const float (&scales)[NOut]) noexcept {
   return heed_weights_of(w[0], scales, HEED_INT8, HEED_IN_OUT, NIn, NOut);

@@ -1,4 +1,4 @@
-// What layer.cpp and layer_check.cpp share.
+// What int_layer.cpp and int_layer_check.cpp share.
 #ifndef HEED_INTEGERS_LAYER_HPP
 #define HEED_INTEGERS_LAYER_HPP
 

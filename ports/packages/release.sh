@@ -41,7 +41,7 @@ mkdir "$work/made"
 awk -v heading="## $version" 'index($0, heading) == 1 { inside = 1; print; next } /^## / { inside = 0 } inside' \
   "$source/ports/CHANGES.md" >"$work/made/changes.md"
 [ -s "$work/made/changes.md" ] || { echo "ports/CHANGES.md has no entry for $version"; exit 1; }
-if ! head -n 1 "$work/made/changes.md" | grep -q '(not yet released)' && [ ! -f "$source/tests/abi-$series.xml" ]; then
+if ! head -n 1 "$work/made/changes.md" | grep -q '(unreleased)' && [ ! -f "$source/tests/abi-$series.xml" ]; then
   echo "heed $series has no stored ABI: sh tests/abidiff.sh . c++ build/abidiff write, and commit tests/abi-$series.xml"
   exit 1
 fi
