@@ -299,13 +299,14 @@ bool print_all_bits(const arguments &a) {
 
 int run(const arguments &a) {
   std::error_code ignored;
-  if (a.folder.empty() || !std::filesystem::is_directory(a.folder, ignored)) {
-    std::fprintf(stderr,
-                 "heed_dreams: skipped: %s%s. Give the folder with model.bin, tokenizer.bin, expected.txt and "
-                 "logits.bin as argument or in HEED_DREAMS.\n",
-                 a.folder.empty() ? "no model folder" : a.folder.c_str(), a.folder.empty() ? "" : " is not a folder");
+  const std::string wanted =
+      "Give the folder with model.bin, tokenizer.bin, expected.txt and logits.bin as argument or in HEED_DREAMS.";
+  if (a.folder.empty()) {
+    std::fprintf(stderr, "heed_dreams: skipped: no model folder. %s\n", wanted.c_str());
     return exit_no_folder;
   }
+  if (!std::filesystem::is_directory(a.folder, ignored))
+    throw std::runtime_error(a.folder + " is not a folder. " + wanted);
   loaded_files files = load(a);
   open(a, files);
   return (a.bits ? print_all_bits(a) : a.has_prompt ? tell(a, files) : check_folder(a, files)) ? 0 : 1;

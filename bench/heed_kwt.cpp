@@ -241,14 +241,13 @@ int run(const arguments &a) {
   const std::string folder = a.names.empty() ? variable == nullptr ? "" : variable : a.names[0];
   if (std::filesystem::is_regular_file(folder, ignored))
     throw std::runtime_error(folder + " is a file: a model is followed by FILE.wav ... or -");
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    std::fprintf(
-        stderr,
-        "heed_kwt: skipped: %s%s. Give the folder with non_stream.tflite, expected.tsv and clips/ as argument or in "
-        "HEED_KWT1.\n",
-        folder.empty() ? "no model folder" : folder.c_str(), folder.empty() ? "" : " is not a folder");
+  const std::string wanted =
+      "Give the folder with non_stream.tflite, expected.tsv and clips/ as argument or in HEED_KWT1.";
+  if (folder.empty()) {
+    std::fprintf(stderr, "heed_kwt: skipped: no model folder. %s\n", wanted.c_str());
     return exit_no_folder;
   }
+  if (!std::filesystem::is_directory(folder, ignored)) throw std::runtime_error(folder + " is not a folder. " + wanted);
   const host_files::model model = load_network(a.weights.empty() ? folder + "/non_stream.tflite" : a.weights);
   return (a.bits ? print_folder(folder) : run_folder(folder)) ? 0 : 1;
 }

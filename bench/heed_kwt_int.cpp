@@ -108,12 +108,14 @@ int main(int argc, char **argv) {
     return 2;
   }
   std::error_code ignored;
-  if (!std::filesystem::is_directory(names[1], ignored)) {
-    std::fprintf(
-        stderr, "heed_kwt_int: skipped: no folder with expected.tsv and clips/; give it as argument or in HEED_KWT1\n");
+  const std::string wanted = "Give the folder with expected.tsv and clips/ as argument or in HEED_KWT1.";
+  if (names[1].empty()) {
+    std::fprintf(stderr, "heed_kwt_int: skipped: no folder. %s\n", wanted.c_str());
     return exit_no_folder;
   }
   try {
+    if (!std::filesystem::is_directory(names[1], ignored))
+      throw std::runtime_error(names[1] + " is not a folder. " + wanted);
     const int status = run(bits, names[0], names[1]);
     files::finish_standard_output();
     return status;

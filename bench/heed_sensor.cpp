@@ -149,13 +149,13 @@ int run(int argc, char **argv) {
     }
   }
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    std::fprintf(stderr,
-                 "heed_sensor: skipped: %s%s. Give the folder with weights.f32, prototypes.f32, expected.tsv and the "
-                 "recordings as argument or in HEED_EEG.\n",
-                 folder.empty() ? "no folder" : folder.c_str(), folder.empty() ? "" : " is not a folder");
+  const std::string wanted =
+      "Give the folder with weights.f32, prototypes.f32, expected.tsv and the recordings as argument or in HEED_EEG.";
+  if (folder.empty()) {
+    std::fprintf(stderr, "heed_sensor: skipped: no folder. %s\n", wanted.c_str());
     return exit_no_folder;
   }
+  if (!std::filesystem::is_directory(folder, ignored)) throw std::runtime_error(folder + " is not a folder. " + wanted);
   return run_folder(folder, integers, bits) ? 0 : 1;
 }
 

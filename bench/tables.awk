@@ -10,7 +10,7 @@ function value_of(line) { sub(/^[^:]*: */, "", line); sub(/,? *$/, "", line); gs
 /"[a-zA-Z_0-9]+": [-+0-9.e]+,?$/ && name != "" && (aggregate == "median" || (alone && repetitions <= 1)) {
   key = $1
   gsub(/[":]/, "", key)
-  figure[name, key] = value_of($0)
+  figure[name, key] = value_of($0) + 0
 }
 
 function has(name, key) { return (name, key) in figure }
@@ -48,7 +48,7 @@ END {
   head("|AVX-512|AVX2|SSE2")
   for (i = 1; i <= n_shapes; i++)
     one_thread(shape[i], "attention/" shape[i], shape[i] ~ /^D[23]/ ? "of_bandwidth" : "of_peak", "/threads:1")
-  for (i = split("98x64x64 512x512x512 512x768x3072", list, " "); i; i--) reversed[i] = list[i]
+  split("98x64x64 512x512x512 512x768x3072", list, " ")
   for (i = 1; i <= 3; i++) { text = list[i]; gsub(/x/, " x ", text); one_thread("product " text, "linear/" list[i], "of_peak", "") }
   one_thread("one row of 1024 x 1024", "linear/1x1024x1024", "of_bandwidth", "")
   one_thread("softmax 98 x 98", "softmax/98x98", "of_peak", "")
@@ -103,16 +103,18 @@ END {
   for (j = 4; j; j--) line = line " | " both("append/D2/" s[5 - j], "", "us", "us")
   print line " |"
 
-  print "\nIntegers: attention in int8 (VNNI), and how many times as fast as f32 it is."
+  print "\nIntegers: attention in int8, and how many times as fast as f32 on vectors of the same width it is."
   line = ""
   for (i = 1; i <= n_shapes; i++) line = line "|" shape[i]
   head(line)
-  line = "| us"
-  for (i = 1; i <= n_shapes; i++) line = line " | " us("integers/" shape[i] "/avx512vnni/manual_time", "us")
-  print line " |"
-  line = "| times f32"
-  for (i = 1; i <= n_shapes; i++) line = line " | " ratio("integers/" shape[i] "/avx512vnni/manual_time", "times_f32")
-  print line " |"
+  for (k = split("avx512vnni avx2", kernel, " "); k; k--) {
+    line = "| " (kernel[3 - k] == "avx2" ? "AVX2" : "AVX-512 VNNI") ", us"
+    for (i = 1; i <= n_shapes; i++) line = line " | " us("integers/" shape[i] "/" kernel[3 - k] "/manual_time", "us")
+    print line " |"
+    line = "| times f32"
+    for (i = 1; i <= n_shapes; i++) line = line " | " ratio("integers/" shape[i] "/" kernel[3 - k] "/manual_time", "times_f32")
+    print line " |"
+  }
 
   n_forms = split("f32/in_out f32/out_in f32/packed f16/in_out f16/packed int8/in_out int8/packed q8_0/out_in q8_0/packed q4_0/packed int8/integers q8_0/integers q4_0/integers int8/int_packed", form, " ")
   for (w = 1; w <= 2; w++) {

@@ -14,7 +14,7 @@ measure)
   [ $# -ge 3 ] || usage
   filter='^(attention/|linear/(98|512)x(64|512|768)x|linear/1x1024|softmax/|first_call/|cold_heads/|feature/|window/(1024|16384)/256/'
   filter="$filter|hidden_blocks/(2048x2048/diagonal|1x8192)|(rms_norm|layer_norm|add|relu|gelu|gelu_tanh|silu|silu_gated|tanh|sigmoid)/"
-  filter="$filter|cache/D|append/D2|integers/[^/]*/avx512vnni|model/"
+  filter="$filter|cache/D|append/D2|integers/[^/]*/(avx512vnni|avx2)/|model/"
   filter="$filter|rows/(512x1376/[^/]*/[^/]*/near|4096x4096/[^/]*/[^/]*/memory)/(avx512|avx512vnni|avx2)\$)"
   shift
   program=$1 results=$2

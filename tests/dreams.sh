@@ -28,7 +28,7 @@ expect 0 "^The light unfold" "$heed_dreams" --window=200 --tokens=40 "$model" "T
 expect 1 "tokens needs a number of 2 to 1000000" "$heed_dreams" --tokens=1 "$model" "The light"
 expect 1 "narrow already" "$dreams_weights" "$folder/int8.bin" "$folder/again.bin"
 expect 77 "HEED_DREAMS" env HEED_DREAMS= "$heed_dreams"
-expect 77 "is not a folder" "$heed_dreams" "$folder/none"
+expect 1 "is not a folder" "$heed_dreams" "$folder/none"
 expect 1 "is not an option" "$heed_dreams" --speed "$model"
 expect 1 "the prompt has [0-9]* tokens, the model's context 128" "$heed_dreams" "$model" "$(printf 'Q%.0s' $(seq 200))"
 

@@ -23,7 +23,7 @@ expect 1 "^FAILED: 1 of 2 clips" "$heed_kwt" "$folder"
 sed -n 1p "$model/expected.tsv" >"$folder/expected.tsv"
 expect 1 "lists no clips" "$heed_kwt" "$folder"
 expect 77 "HEED_KWT1" env HEED_KWT1= "$heed_kwt"
-expect 77 "is not a folder" "$heed_kwt" "$folder/none"
+expect 1 "is not a folder" "$heed_kwt" "$folder/none"
 expect 1 "is not an option" "$heed_kwt" --speed "$model"
 
 # Files: of a second, shorter, longer.

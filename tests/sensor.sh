@@ -29,6 +29,6 @@ expect 1 "its heading is another one" "$heed_sensor" "$folder"
 head -c 58000 "$model/weights.f32" >"$folder/weights.f32"
 expect 1 "weights.f32: does not have 14512 floats" "$heed_sensor" "$folder"
 expect 77 "HEED_EEG" env HEED_EEG= "$heed_sensor"
-expect 77 "is not a folder" "$heed_sensor" "$folder/none"
+expect 1 "is not a folder" "$heed_sensor" "$folder/none"
 expect 1 "is not an option" "$heed_sensor" --speed "$model"
 expect 2 "usage" "$sensor_weights" "$model" "$folder/out" f16

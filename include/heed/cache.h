@@ -89,9 +89,9 @@ HEED_API size_t heed_cache_bytes(const heed_cache_shape *shape);
  * of it, from token first_key + n_keys on. Here n_kv may be less than heed_cache_longest.
  *
  * Status of a call: CONFLICT for K, V; SHAPE_MISMATCH for BATCH_SIZE, N_KV_HEADS, HEAD_DIM, V_DIM, N_KV (shorter than a
- * sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; rounded up to whole slots, it
- * may hold more than capacity + spare tokens), PINNED (ranges have more pinned keys than the ring, and some of these
- * are evicted). */
+ * sequence); EVICTED for N_Q (the ring no longer has all keys that the first query sees; its size is rounded up to a
+ * multiple of 64, so it may hold more than capacity + spare tokens), PINNED (ranges have more pinned keys than the
+ * ring, and some of these are evicted). */
 typedef struct heed_cache {
   uint32_t struct_size; /* sizeof(heed_cache) */
   const heed_code *code;

@@ -28,7 +28,8 @@
  *  1. A struct is heed_noun. A function is heed_noun_verb, or heed_verb if it computes on plain rows.
  *  2. heed_noun_of(...) makes a view or a call from its parts. heed_noun_default(...) makes a plain struct with every
  *     default set. heed_noun_init(&object, ...) makes an object that carries code or holds memory.
- *  3. Views (matrix, tensor, memory, weights) are passed by value, other structs by pointer.
+ *  3. Views (matrix, tensor, memory, weights) are passed by value, other structs by pointer. integers.h passes
+ *     multipliers and norms by value, too.
  *  4. Arguments come in this order: the object, what is read, how, what is written, memory, executor.
  *  5. Memory is one heed_memory. Sizes count bytes. Strides count elements. HEED_NOUN_BYTES(...) is a constant
  *     expression, and heed_noun_bytes(...) is the same number as a function.
@@ -63,7 +64,7 @@
  *    the mode that programs start in. Floating-point exceptions must not trap: ordinary input raises the flags of
  *    inexact, underflowing and invalid results (-inf - -inf for masked keys).
  *  - No allocation, no locks, no I/O. The only variables of the library are the chosen kernels: one for floats
- *    (heed_isa_use) and one for integers. A build with one kernel has none.
+ *    (heed_isa_use) and one for integers. A build for firmware has none.
  *  - Several threads may call any function at once, if they share neither outputs nor memory.
  *  - A call takes at most HEED_STACK_BYTES of stack on every kernel, and in a Debug build at most twice as many. The
  *    tests check both.

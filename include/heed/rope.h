@@ -27,8 +27,9 @@ typedef struct heed_rope_code heed_rope_code;
  *
  * A token of an image or a video has several positions, such as time, row and column: n_axes of them. axes[i] says
  * which of them rotates pair i. M-RoPE with sections of 16, 24 and 24 pairs (Qwen2-VL) has n_axes = 3, and axes of 16
- * zeros, 24 ones and 24 twos. A layer and heed_cache_append count the tokens, and use this position on all axes; if
- * positions is not null, they use it instead. Attention stays causal by the order of the tokens.
+ * zeros, 24 ones and 24 twos. A layer and heed_cache_append count the tokens, and use the number of a token as its
+ * position on all axes. If positions is not null, they use positions instead. Attention stays causal by the order of
+ * the tokens.
  * Source: Su et al. 2021; Peng et al. 2023 (the factor); Wang et al. 2024 (the axes). */
 typedef struct heed_rope {
   uint32_t struct_size; /* sizeof(heed_rope) */

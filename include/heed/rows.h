@@ -195,9 +195,9 @@ HEED_API size_t heed_sample_bytes(int32_t n);
  * Time: one softmax and one or two passes over n, and usually a third one with top_p but without top_k. If top_k or
  * top_p leaves more than 512 tokens, all are sorted, in time that grows with n, and there is a second softmax.
  * Aliasing: result and workspace are disjoint from x and from each other.
- * Status: NOT_FINITE for X (NaN; +infinity, also of x * log2(e) / temperature; nothing but -infinity); OUT_OF_RANGE for
- * TOP_K (less than 1), TEMPERATURE (0, negative; it or 1 / temperature subnormal), TOP_P (0, negative, above 1), RANDOM
- * (negative, 1 or more); OVERFLOW for WORKSPACE (with addresses of 32 bits, from n = 2^28 on).
+ * Status: NOT_FINITE for X (a NaN; or x * log2(e) / temperature has +infinity, or nothing but -infinity); OUT_OF_RANGE
+ * for TOP_K (less than 1), TEMPERATURE (0, negative; it or 1 / temperature subnormal), TOP_P (0, negative, above 1),
+ * RANDOM (negative, 1 or more); OVERFLOW for WORKSPACE (with addresses of 32 bits, from n = 2^28 on).
  * Source: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p). */
 HEED_API heed_status heed_sample(const float *x, int32_t n, float temperature, int32_t top_k, float top_p, float random,
                                  int32_t *result, heed_memory workspace);

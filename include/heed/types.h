@@ -140,7 +140,8 @@ static inline heed_matrix heed_no_matrix(void) {
 /* The windows of a convolution over time, as rows that overlap. Row t is rows t * stride to t * stride + kernel - 1 of
  * x, one after another: kernel * dim numbers. There are (n_rows - kernel) / stride + 1 windows, rounded down. Nothing
  * is copied. heed_linear multiplies them (weights.h: a convolution). x has at least kernel rows, which are contiguous
- * (row_stride is dim). kernel and stride are at least 1. Otherwise n_rows is 0, which a call refuses: OUT_OF_RANGE. */
+ * (row_stride is dim). kernel and stride are at least 1, and kernel * dim is at most HEED_MAX_COUNT. Otherwise n_rows
+ * is 0, which a call refuses: OUT_OF_RANGE. */
 static inline heed_matrix heed_windows_of(heed_matrix x, int32_t kernel, int32_t stride) {
   heed_matrix m = {x.data, 0, 0, 0};
   if (kernel >= 1 && stride >= 1 && x.dim >= 1 && x.row_stride == x.dim && kernel <= x.n_rows &&

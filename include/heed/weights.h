@@ -185,9 +185,9 @@ HEED_API size_t heed_weights_packed_bytes(int32_t dtype, int32_t n_in, int32_t n
  *
  * The last block of an output may have fewer than 32 inputs. Padding beyond n_in and n_out is 0, so the bytes depend on
  * the weights alone. It takes no workspace.
- * Error: of a weight: as heed_convert_from_f32 for F16, BF16, INT8. If the scale is not subnormal in f16, it is at most
- * 0.51 times the scale in HEED_Q8_0. In HEED_Q4_0 it is at most 0.51 |scale| for weights with the sign of the greatest
- * one, and 1.01 |scale| for the others.
+ * Error: of a weight: as heed_convert_from_f32 for F16, BF16, INT8. For blocks whose scale is not subnormal in f16: at
+ * most 0.51 * scale in HEED_Q8_0; in HEED_Q4_0 at most 0.51 |scale| for weights with the sign of the greatest one, and
+ * 1.01 |scale| for the others.
  * Aliasing: the memory is disjoint from w and its scales.
  * Status: BAD_LAYOUT for W if it is packed; BAD_DTYPE for DTYPE, also for HEED_UINT8 of weights without zero points;
  * NOT_FINITE for W if weights that get new scales are NaN or infinite, or if a scale is beyond f16. */
