@@ -89,12 +89,12 @@ endforeach()
 string(APPEND quiet "#endif\n")
 inline_all(${SOURCE}/lib/single.cpp code)
 write(heed.cpp "/* heed as one file, made from its sources: change those. Compile it beside heed.h with one call, for instance
- *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -mfp16-format=ieee -Os \\
+ *   arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os \\
  *     -ffreestanding -fno-exceptions -fno-rtti -fno-math-errno -fno-tree-vectorize -ffp-contract=off \\
  *     -ffunction-sections -fdata-sections -DHEED_FLAGS_ARE_SET -c heed.cpp
  *   g++ -std=c++17 -O2 -march=native -fno-exceptions -ffunction-sections -fdata-sections -c heed.cpp     (a PC)
  * HEED_FLAGS_ARE_SET says that the flags before it are set; GCC's code is smaller and faster with them than with the
- * pragmas that replace them. Without -march=native or -mfma a PC's bits are those without fma.
+ * pragmas that replace them. With GCC for Arm add -mfp16-format=ieee: f16 by the FPU's instruction. Without -march=native or -mfma a PC's bits are those without fma.
  * -fno-exceptions is needed where nothing of the C++ runtime is linked.
  * Link with -Wl,--gc-sections: what the program does not call is left out. That needs both -f...-sections above: without
  * -ffunction-sections or without -fdata-sections a program carries all of heed, ten times the code of one call.
