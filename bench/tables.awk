@@ -130,7 +130,7 @@ END {
       for (j = split("1 2 4 6 8 16 32 64", r, " "); j; j--) {
         name = "rows/" s[1] "/" form[i] "/" s[2]
         first = name (of_integers ? "/avx512vnni" : "/avx512")
-        line = line " | " us(first "/iterations:1", "us_" r[9 - j]) " / " us(name "/avx2/iterations:1", "us_" r[9 - j])
+        line = line " | " us(first "/iterations:1/repeats:1", "us_" r[9 - j]) " / " us(name "/avx2/iterations:1/repeats:1", "us_" r[9 - j])
       }
       print line " |"
     }
