@@ -177,8 +177,12 @@ END
     cat "$folder/digest" >>"$folder/digests"
     # shellcheck disable=SC2086
     $emulator "$(program tests/heed_int_digest)" >>"$log" 2>&1 || fault "digest of integers, $run"
+    # QEMU 7.2 flushes half floats that vcvtph2ps reads, too, which no x86 does: kernels with F16C are compared natively.
+    case $type-$emulator in
+    Release-qemu-x86_64*max | Release-qemu-i386*max) ;;
     # shellcheck disable=SC2086
-    [ "$type" != Release ] || $emulator "$(program tests/heed_flushed)" >>"$log" 2>&1 || fault "where subnormals are flushed, $run"
+    Release-*) $emulator "$(program tests/heed_flushed)" >>"$log" 2>&1 || fault "where subnormals are flushed, $run" ;;
+    esac
     # shellcheck disable=SC2086
     $emulator "$(program bench/heed_selftest)" >>"$log" 2>&1 || fault "self-test, $run"
     runs_done="$runs_done${runs_done:+; }$run"

@@ -174,7 +174,8 @@ class cache_life : public cache_steps {
 class cache_refusal : public cache_steps {
  public:
   cache_refusal(random_source &r, extent e) : cache_steps(r, e) {
-    steps_ = {{append_rows, 0, n_tokens_ - 1, 0, true}, {append_rows, 1, n_tokens_ - 2, 1, false}, one_step(r)};
+    // Not turned: the sum of two great numbers may be infinite, which an int8 cache refuses.
+    steps_ = {{append_rows, 0, n_tokens_ - 1, 0, false}, {append_rows, 1, n_tokens_ - 2, 1, false}, one_step(r)};
     draw_call(r, e);
     shape_ = memory.inputs<heed_cache_shape>(1);
     *shape_ = handle_->shape;
