@@ -39,9 +39,9 @@ TEST_P(layer_pieces, any_memory_and_any_rows_give_the_rows_of_the_whole) {
       // With a cache for the rows that pass at once, which a ring limits.
       const int32_t at_once = cached && ring ? std::min(n, shape.spare + 1) : n;
       const size_t most = heed_transformer_layer_bytes(&t, at_once);
-      const size_t least = cached ? most - heed_workspace_bytes(a.head_dim, a.v_dim) +
-                                        heed_workspace_min_bytes(a.head_dim, a.v_dim)
-                                  : heed_transformer_layer_min_bytes(&t, n);
+      const size_t least =
+          cached ? most - heed_workspace_bytes(a.head_dim, a.v_dim) + heed_workspace_min_bytes(a.head_dim, a.v_dim)
+                 : heed_transformer_layer_min_bytes(&t, n);
       const size_t bytes = r.chance(40) ? least : least + r.next() % (most > least ? most - least : 1);
       ::testing::ScopedTrace trace(__FILE__, __LINE__,
                                    l.text() + " rows " + std::to_string(n) + " out " + std::to_string(t.out_rows) +
