@@ -39,6 +39,7 @@ set(modes sh ${CMAKE_CURRENT_SOURCE_DIR}/compiler_modes.sh ${digest_reference} $
 heed_drop_in_test(modes_g++ ${modes} g++)
 heed_drop_in_test(modes_clang++-19 ${modes} clang++-19 CONFIGURATIONS all)
 heed_drop_in_test(modes_clang++ ${modes} clang++ CONFIGURATIONS all)
+set_tests_properties(drop_in_modes_clang++-19 drop_in_modes_clang++ PROPERTIES COST 100)  # the longest, so the first
 heed_drop_in_test(broadcast_32 sh ${CMAKE_CURRENT_SOURCE_DIR}/broadcast_32.sh ${single} ${PROJECT_SOURCE_DIR} CONFIGURATIONS all)
 
 # Sizes, and what is too large, with addresses of 64 bits and of 32.
