@@ -88,7 +88,7 @@ class bad_rows : public ::testing::Test {
 };
 
 TEST_F(bad_rows, norms) {
-  for (heed_norm *norm : {heed_rms_norm, heed_layer_norm, heed_l2_norm}) {
+  for (heed_norm *norm : {heed_rms_norm, heed_rms_norm_plus_one, heed_layer_norm, heed_l2_norm}) {
     const function f = [=](const arguments &a) { return norm(a.x, a.weight, a.bias, a.eps, a.y, a.executor); };
     refuses_inputs(f, &arguments::x, HEED_ARG_X);
     refuses_outputs(f);

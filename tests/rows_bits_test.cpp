@@ -105,6 +105,19 @@ TEST_P(rows_bits, norms) {
   }
 }
 
+// Rows that a kernel takes whole, as models have them, with and without weight and bias.
+TEST_P(rows_bits, norms_of_long_rows) {
+  random_source r(725000);
+  for (const int32_t dim : {256, 320, 1024})
+    for (heed_norm *norm : {heed_rms_norm, heed_rms_norm_plus_one, heed_layer_norm, heed_l2_norm})
+      for (int32_t given = 0; given < 4; ++given) {
+        const matrix x = {3, dim, bell_floats(r, size_t(3) * size_t(dim))};
+        const std::vector<float> weight = given & 1 ? bell_floats(r, size_t(dim)) : std::vector<float>();
+        const std::vector<float> bias = given & 2 ? bell_floats(r, size_t(dim)) : std::vector<float>();
+        compare([&](bool) { return run_norm(norm, x, weight, bias, 1e-5f).values; }, "dim " + std::to_string(dim));
+      }
+}
+
 // The steps that the rules state, written out.
 TEST_P(rows_bits, documented_steps_of_norms) {
   const bool has_fma = heed_isa_arithmetic(GetParam().c_str()) == HEED_ARITHMETIC_FMA;
