@@ -16,7 +16,7 @@ done
 for feature in avx2 fma avx512f avx512cd avx512dq avx512bw avx512vl; do
   grep -qw $feature /proc/cpuinfo 2>/dev/null || { echo "SKIPPED: this processor lacks $feature"; exit 77; }
 done
-suites="heed_faulty_kernel_tests $(sed -n 's/^ *heed_suite(\([a-z]*\).*/heed_\1_tests/p' "$source/tests/CMakeLists.txt" | tr '\n' ' ')"
+suites="heed_faulty_kernel_tests heed_steps $(sed -n 's/^ *heed_suite(\([a-z]*\).*/heed_\1_tests/p' "$source/tests/CMakeLists.txt" | tr '\n' ' ')"
 # A kernel of integers that this processor cannot run.
 left_out='none'
 grep -qw avx_vnni /proc/cpuinfo || left_out='lib/isa/x86/int_avxvnni.*'

@@ -97,6 +97,57 @@ TEST_P(families, an_attention_layer_alone_attends_to_another_sequence) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(exact.x[i], double{y[i]}, 1e-5);
 }
 
+// Of the other sequence a row sees the first keys alone; the context is the result.
+TEST_P(families, options_of_cross_attention_are_those_of_attention) {
+  family_layer l;
+  l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);
+  l.c.wo = heed_weights(), l.c.bo = nullptr;
+  const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
+  const auto attended = [&] {
+    floats y(x.size());
+    EXPECT_EQ(
+        heed_attention_layer_run(&l.c, heed_matrix_of(x.data(), n_rows, dim), heed_matrix_out_of(y.data(), n_rows, dim),
+                                 heed_memory_of(memory, bytes), nullptr),
+        HEED_OK);
+    return y;
+  };
+  const int32_t first = 9;
+  ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(other.data(), first, dim), heed_memory_of(memory, bytes),
+                                        nullptr),
+            HEED_OK);
+  const floats expected = attended();
+  ASSERT_EQ(heed_cache_reset(&l.cache.cache), HEED_OK);
+  encode(l, other, n_other, bytes);
+  heed_ranges ranges;
+  ASSERT_EQ(heed_ranges_init(&ranges), HEED_OK);
+  ranges.kv_lengths = &first;
+  l.options = heed_options_default(), l.options.ranges = &ranges, l.c.options = &l.options;
+  EXPECT_TRUE(same_bits(expected, attended()));
+}
+
+// In a whole layer, too: all rows, and the last ones in little memory.
+TEST_P(families, options_of_cross_attention_in_a_layer) {
+  family_layer l;
+  l.a.causal = 1, l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);
+  const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
+  encode(l, other, n_other, bytes);
+  const floats expected = run(l, x, false);
+  l.options = heed_options_default(), l.c.options = &l.options;
+  EXPECT_TRUE(same_bits(expected, run(l, x, false)));
+  heed_options own = heed_options_default();
+  l.a.options = &own;
+  EXPECT_TRUE(same_bits(expected, run(l, x, false)));
+  l.t.out_rows = -4;
+  floats y(4 * dim);
+  const auto last = [&](size_t room) {
+    return heed_transformer_layer_run(&l.t, heed_matrix_of(x.data(), n_rows, dim), heed_matrix_out_of(y.data(), 4, dim),
+                                      heed_memory_of(memory, room), nullptr);
+  };
+  EXPECT_EQ(last(bytes), HEED_OK);
+  EXPECT_TRUE(same_bits(floats(expected.end() - 4 * dim, expected.end()), y));
+  EXPECT_EQ(last(heed_transformer_layer_min_bytes(&l.t, n_rows)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_WORKSPACE));
+}
+
 // ------------------------------------------------------------------------------------------------------- bad arguments
 
 TEST(bad_families, what_does_not_go_together) {
@@ -136,6 +187,22 @@ TEST(bad_families, what_does_not_go_together) {
           [](family_layer &l) { l.t.ffn_order = HEED_FFN_UP_GATE, l.gate(); });
   refuses(HEED_SHAPE_MISMATCH, HEED_ARG_CROSS, "not made for it", [](family_layer &l) { l.c.cross = 0; });
   refuses(HEED_SHAPE_MISMATCH, HEED_ARG_CROSS, "other heads", [](family_layer &l) { l.c.n_heads = 2; });
+  for (int32_t heed_attention_layer::*size : {&heed_attention_layer::model_dim, &heed_attention_layer::out_dim,
+                                              &heed_attention_layer::head_dim, &heed_attention_layer::v_dim})
+    refuses(HEED_SHAPE_MISMATCH, HEED_ARG_CROSS, "another size", [=](family_layer &l) { ++(l.c.*size); });
+  refuses(HEED_MISALIGNED, HEED_ARG_CROSS, "by 1", [](family_layer &l) {
+    l.t.cross = reinterpret_cast<const heed_attention_layer *>(reinterpret_cast<const char *>(&l.c) + 1);
+  });
+  refuses(HEED_UNSUPPORTED, HEED_ARG_KIND, "a ring", [](family_layer &l) { l.c.cache = &l.ring.cache; });
+  refuses(HEED_OUT_OF_RANGE, HEED_ARG_FFN_DIM, "value and gate together are too long",
+          [](family_layer &l) { l.t.ffn_order = HEED_FFN_GATE_UP, l.t.ffn_dim = HEED_MAX_DIM / 2 + 1; });
+  refuses(HEED_BAD_STRUCT_SIZE, HEED_ARG_OPTIONS, "options of cross", [](family_layer &l) {
+    l.options = heed_options_default(), l.options.struct_size = 1, l.c.options = &l.options;
+  });
+  refuses(HEED_TOO_MANY_ROWS, HEED_ARG_N, "options of cross, rows in pieces", [](family_layer &l) {
+    l.options = heed_options_default(), l.c.options = &l.options;
+    l.a.cache = &l.ring.cache;
+  });
   refuses(HEED_NULL_POINTER, HEED_ARG_CACHE, "no cache", [](family_layer &l) { l.c.cache = nullptr; });
   refuses(HEED_UNSUPPORTED, HEED_ARG_ROPE, "a rope", [](family_layer &l) { l.c.rope = &l.rope; });
   refuses(HEED_UNSUPPORTED, HEED_ARG_CAUSAL, "causal", [](family_layer &l) { l.c.causal = 1; });

@@ -117,6 +117,47 @@ TEST_P(linear_ways, one_row_of_bytes) {
       }
 }
 
+// So many rows that a copied panel serves them all.
+TEST_P(linear_ways, very_many_rows) {
+  for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_INT8}) {
+    compare({dtype, HEED_IN_OUT, 9, 40, 40, 0}, {2100, 4200});
+    compare({dtype, HEED_OUT_IN, 9, 40, 9, 0}, {2100});
+  }
+}
+
+// Packed weights of every format, every number of rows up to 20, and few outputs.
+TEST_P(linear_ways, packed) {
+  if (reference_ == GetParam()) return;
+  random_source r(4500);
+  for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; ++dtype)
+    for (const int32_t n_out : {1, 3, 9, 15, 16, 17, 40, 64, 100})
+      for (const int32_t n_in : {1, 7, 31, 64, 97}) {
+        const floats numbers = bell_floats(r, size_t(n_in) * size_t(n_out)), bias = bell_floats(r, size_t(n_out));
+        const floats x = bell_floats(r, 20 * size_t(n_in));
+        const heed_weights plain = heed_weights_of(numbers.data(), nullptr, HEED_F32, HEED_IN_OUT, n_in, n_out);
+        const size_t bytes = heed_weights_packed_bytes(dtype, n_in, n_out);
+        bytes_.resize(bytes + 64);
+        auto *const at = &bytes_[(64 - reinterpret_cast<uintptr_t>(bytes_.data()) % 64) % 64];
+        heed_weights w;
+        ASSERT_EQ(heed_weights_pack(plain, dtype, heed_memory_of(at, bytes)), HEED_OK);
+        ASSERT_EQ(heed_weights_open(&w, at, bytes), HEED_OK);
+        const auto run = [&](int32_t n) {
+          floats y(size_t(n) * size_t(n_out));
+          EXPECT_EQ(heed_linear(heed_matrix_of(x.data(), n, n_in), w, bias.data(),
+                                heed_matrix_out_of(y.data(), n, n_out), nullptr),
+                    HEED_OK);
+          return y;
+        };
+        const kernel_scope scope(reference_);
+        const floats expected = run(20);
+        for (int32_t n = 1; n <= 20; ++n) {
+          const kernel_scope here(GetParam());
+          EXPECT_TRUE(same_bits(floats(expected.begin(), expected.begin() + ptrdiff_t{n} * n_out), run(n)))
+              << n << " rows of " << n_in << " x " << n_out << ", dtype " << dtype;
+        }
+      }
+}
+
 HEED_TEST_EVERY_KERNEL(linear_ways);
 
 }  // namespace

@@ -60,7 +60,9 @@ struct family_layer {
   heed_attention_layer a, c;
   heed_transformer_layer t;
   heed_rope rope;
+  heed_options options;
   owned_cache cache{cache_shape(HEED_CACHE_LINEAR, n_other, n_heads, head_dim, head_dim, HEED_F32)};
+  owned_cache ring{cache_shape(HEED_CACHE_RING, n_other, n_heads, head_dim, head_dim, HEED_F32, 0, 2)};
 };
 
 struct family {
