@@ -101,8 +101,10 @@ TEST_F(bad_int_cache, shapes) {
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_N_KV_HEADS, [](S &s) { s.n_kv_heads = HEED_MAX_DIM + 1; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_HEAD_DIM, [](S &s) { s.head_dim = HEED_INT_MAX_DIM + 1; });
   shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_V_DIM, [](S &s) { s.v_dim = -5; });
-  shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SHAPE, [](S &s) { s.k_zero = 128; });
-  shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SHAPE, [](S &s) { s.v_zero = -129; });
+  for (const int32_t wrong : {128, -129}) {
+    shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SHAPE, [=](S &s) { s.k_zero = wrong; });
+    shape_refuses(HEED_OUT_OF_RANGE, HEED_ARG_SHAPE, [=](S &s) { s.v_zero = wrong; });
+  }
   shape_refuses(HEED_OVERFLOW, HEED_ARG_SHAPE, [](S &s) {
     s.n_sequences = HEED_MAX_COUNT, s.capacity = s.spare = HEED_INT_MAX_KEYS, s.head_dim = s.v_dim = HEED_INT_MAX_DIM;
   });
@@ -148,6 +150,24 @@ TEST_F(bad_int_cache, handles_and_memory) {
     words[16] = state[0], words[17] = state[1];
     handle_refuses(HEED_CORRUPT, "length " + std::to_string(state[0]) + " from " + std::to_string(state[1]), &cache_);
   }
+  // Positions less numbers: not below 0, not more than a ring can have seen, and none where nothing is gone.
+  const auto taken_back = [&](int64_t positions, int32_t length, int32_t oldest) {
+    words[16] = length, words[17] = oldest;
+    std::memcpy(words + 18, &positions, sizeof positions);
+    handle_refuses(HEED_CORRUPT, "positions " + std::to_string(positions), &cache_);
+  };
+  taken_back(-1, 90, 60);
+  taken_back((int64_t{1} << 61) + 1, 90, 60);
+  taken_back(64, 20, 0);
+}
+
+TEST_F(bad_int_cache, a_linear_cache_has_no_positions_but_its_numbers) {
+  shape_.kind = HEED_CACHE_LINEAR, shape_.spare = 0;
+  ASSERT_EQ(heed_int_cache_init(&cache_, &shape_, memory_), HEED_OK);
+  ASSERT_EQ(heed_int_cache_append(&cache_, 0, k_, v_, 3), HEED_OK);
+  const int64_t one = 1;
+  std::memcpy(static_cast<int32_t *>(memory_.data) + 18, &one, sizeof one);
+  handle_refuses(HEED_CORRUPT, "one taken back", &cache_);
 }
 
 TEST_F(bad_int_cache, appends) {

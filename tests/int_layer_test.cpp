@@ -372,17 +372,25 @@ TEST(int_layer, refuses_what_is_wrong) {
   broken([&] { l.w_down.bias = misaligned(l.w_down.bias); }, HEED_MISALIGNED, HEED_ARG_W_DOWN);
   broken([&] { l.norm = nullptr; }, HEED_NULL_POINTER, HEED_ARG_NORM);
   broken([&] { l.norm1.weight = nullptr; }, HEED_NULL_POINTER, HEED_ARG_NORM1_WEIGHT);
-  broken([&] { l.norm2.shift = 31; }, HEED_OUT_OF_RANGE, HEED_ARG_NORM2_WEIGHT);
+  for (const int32_t wrong : {31, -1}) broken([&] { l.norm2.shift = wrong; }, HEED_OUT_OF_RANGE, HEED_ARG_NORM2_WEIGHT);
   broken([&] { l.norm2.bias = misaligned(l.norm2.bias); }, HEED_MISALIGNED, HEED_ARG_NORM2_BIAS);
   broken([&] { l.activation = nullptr; }, HEED_NULL_POINTER, HEED_ARG_ACTIVATION);
-  broken([&] { l.c_zero = 128; }, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
+  for (const int32_t wrong : {128, -129}) broken([&] { l.c_zero = wrong; }, HEED_OUT_OF_RANGE, HEED_ARG_LAYER);
   broken([&] { l.score.e = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_SCORE);
   broken([&] { l.value.m = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_VALUE);
   broken([&] { l.out_rows = 4; }, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   broken([&] { l.out_rows = INT32_MIN; }, HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   broken([&] { l.out_rows = -2; }, HEED_SHAPE_MISMATCH, HEED_ARG_Y);
   broken([&] { l.out_rows = 3; }, HEED_OVERLAP, HEED_ARG_Y);
-  broken([&] { l.of_x.e -= 15; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  for (const int32_t wrong : {-15, 15}) {
+    broken([&] { l.of_x.e = wrong, l.of_attention.e = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+    broken([&] { l.of_a.e = 0, l.of_hidden.e = wrong; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
+  }
+  broken([&] { l.n_heads = HEED_INT_MAX_IN, l.head_dim = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_N_HEADS);
+  EXPECT_EQ(heed_int_layer_bytes(nullptr, 1), 0u);
+  EXPECT_EQ(heed_int_layer_bytes(&t.layer, 0), 0u);
+  l = t.layer, l.n_heads = 0;
+  EXPECT_EQ(heed_int_layer_min_bytes(&l, 1), 0u);
   broken([&] { l.gate.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   broken([&] { l.to_g.m = 1; }, HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   heed_int_cache cache;
