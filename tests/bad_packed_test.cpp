@@ -161,7 +161,11 @@ TEST_F(bad_packed, blocks) {
                        {"other inputs", [](W &w) { w.n_in = 2 * n_in; }, HEED_SHAPE_MISMATCH},
                        {"stride of a part", [](W &w) { w.row_stride = n_in + 8; }, HEED_BAD_STRIDE},
                        {"stride -32", [](W &w) { w.row_stride = -32; }, HEED_BAD_STRIDE},
-                       {"greatest stride", [](W &w) { w.row_stride = huge_stride / 32 * 32; }, HEED_OVERFLOW}});
+                       {"greatest stride", [](W &w) { w.row_stride = huge_stride / 32 * 32; }, HEED_OVERFLOW},
+                       {"greatest stride of many outputs",
+                        [](W &w) { w.row_stride = huge_stride / 32 * 32, w.n_out = HEED_MAX_COUNT; }, HEED_OVERFLOW},
+                       {"the last row alone is beyond all memory",
+                        [](W &w) { w.row_stride = huge_stride - 31, w.n_out = 33, w.n_in = 33 * 32; }, HEED_OVERFLOW}});
     heed_weights repeated = good;
     repeated.row_stride = 0;
     EXPECT_EQ(status_name(project(repeated)), "HEED_OK");

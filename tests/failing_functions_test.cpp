@@ -91,6 +91,32 @@ TEST_F(failing_functions, end_the_layer_with_their_status) {
   }
 }
 
+// Threads share the rows of a small layer, whatever its weights are.
+TEST_F(failing_functions, are_not_needed_for_weights_of_any_format_in_threads) {
+  thread_executor threads(3);
+  for (const char *name : {"BERT", "Llama", "GPT-NeoX"})
+    for (const int32_t format : {+HEED_F16, +HEED_INT8, +HEED_Q8_0, +HEED_Q4_0, -HEED_INT8, -HEED_Q8_0}) {
+      family_layer l;
+      for (const family &f : all_families)
+        if (f.name == std::string(name)) f.make(l);
+      std::list<std::vector<float>> packed;
+      for (heed_weights *w : {&l.a.wq, &l.a.wk, &l.a.wv, &l.a.wo, &l.t.w_up, &l.t.w_gate, &l.t.w_down}) {
+        if (!w->data) continue;
+        const size_t size = heed_weights_packed_bytes(std::abs(format), w->n_in, w->n_out);
+        packed.emplace_back(size / 4 + 32);
+        auto *const at = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(packed.back().data()) + 63) / 64 * 64);
+        ASSERT_EQ(heed_weights_pack(*w, std::abs(format), heed_memory_of(at, size)), HEED_OK);
+        ASSERT_EQ(heed_weights_open(w, at, size), HEED_OK);
+        if (format < 0) ASSERT_EQ(heed_weights_in_integers(w, *w), HEED_OK);
+      }
+      const floats x = bell_floats(l.r, n_rows * dim);
+      floats alone, shared;
+      EXPECT_EQ(run(l, x, &alone, bytes, nullptr), HEED_OK);
+      EXPECT_EQ(run(l, x, &shared, bytes, threads.get()), HEED_OK);
+      EXPECT_TRUE(same_bits(alone, shared)) << name << ", format " << format;
+    }
+}
+
 TEST_F(failing_functions, end_the_encoding_of_another_sequence) {
   family_layer l;
   l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);

@@ -100,7 +100,34 @@ TEST_P(layer_pieces, options_count_by_the_rows_of_y) {
   for (int32_t h = 0; h < 2; ++h)
     EXPECT_TRUE(same_bits(part_of(all.attended.weights, size_t(h * n + n - 3) * n, 3 * n),
                           part_of(weights, size_t(h) * 3 * n, 3 * n)));
-  EXPECT_EQ(run(heed_transformer_layer_min_bytes(&t, n)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_WORKSPACE));
+  const auto needs_all_rows = [&] {
+    EXPECT_EQ(run(heed_transformer_layer_min_bytes(&t, n)), HEED_STATUS(HEED_TOO_SMALL, HEED_ARG_WORKSPACE));
+  };
+  needs_all_rows();
+  const int32_t positions[3] = {n - 3, n - 2, n - 1};
+  heed_ranges ranges;
+  expect_done(heed_ranges_init(&ranges));
+  options = heed_options_default();
+  options.ranges = &ranges, ranges.positions = positions;
+  needs_all_rows();
+}
+
+// Heads wider than 1024 take more workspace for a row.
+TEST_P(layer_pieces, wide_heads) {
+  random_source r(6);
+  random_layer l(r, {24, 1, 1, 1040, 1030, 24, 40}, false);
+  l.options = {};
+  const int32_t n = 40;
+  const floats x = bell_floats(r, n * 24), expected = run_layer(l, x, n, {}, nullptr).y;
+  const heed_transformer_layer t = transformer_of(l);
+  for (const size_t bytes : {heed_transformer_layer_min_bytes(&t, n), heed_transformer_layer_min_bytes(&t, n) + 400000,
+                             heed_transformer_layer_bytes(&t, n)}) {
+    const fenced_bytes memory(slot_activations, bytes);
+    floats y(x.size());
+    expect_done(heed_transformer_layer_run(&t, heed_matrix_of(x.data(), n, 24), heed_matrix_out_of(y.data(), n, 24),
+                                           heed_memory_of(memory.data(), memory.count()), nullptr));
+    EXPECT_TRUE(same_bits(expected, y)) << bytes << " bytes";
+  }
 }
 
 HEED_TEST_EVERY_KERNEL(layer_pieces);
