@@ -114,10 +114,13 @@ struct product_of_packed {
       part.y += done;
       if (part.bias) part.bias += done;
       part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
-      if (is_big_endian && dtype <= HEED_BF16)
-        multiply_swapped_panel(k, part, panel, dtype, width);
-      else
-        multiply_by_panel(k, part, panel, dtype, width);
+      if constexpr (is_big_endian) {
+        if (dtype <= HEED_BF16) {
+          multiply_swapped_panel(k, part, panel, dtype, width);
+          continue;
+        }
+      }
+      multiply_by_panel(k, part, panel, dtype, width);
     }
   }
 };
