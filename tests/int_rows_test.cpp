@@ -360,7 +360,21 @@ TEST(int_rows, refuses_what_is_wrong) {
   is(heed_int_rescale(a.in(), {0x40000000, 31}, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_MULTIPLIERS);
   is(heed_int_add(a.in(), {0x40000000, 0}, b.in(), {0x40000000, -15}, y.out(), nullptr), HEED_OUT_OF_RANGE,
      HEED_ARG_MULTIPLIERS);
+  is(heed_int_add(a.in(), {0x40000000, -15}, b.in(), {0x40000000, 0}, y.out(), nullptr), HEED_OUT_OF_RANGE,
+     HEED_ARG_MULTIPLIERS);
+  is(heed_int_multiply(a.in(), x, one, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_B);
+  x = a.in();
+  x.n_rows = 1;
+  is(heed_int_multiply(a.in(), x, one, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_B);
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_Y);
+  // In place are the same numbers at the same places.
   heed_int_matrix_out to = y.out();
+  to.dtype = HEED_INT16;
+  is(heed_int_rescale(y.in(), one, to, nullptr), HEED_OVERLAP, HEED_ARG_Y);
+  x = y.in();
+  x.row_stride = 2;
+  is(heed_int_rescale(x, one, y.out(), nullptr), HEED_OVERLAP, HEED_ARG_Y);
+  to = y.out();
   to.row_stride = 3;
   is(heed_int_rescale(a.in(), one, to, nullptr), HEED_BAD_STRIDE, HEED_ARG_Y);
   to = y.out();
@@ -375,15 +389,21 @@ TEST(int_rows, refuses_what_is_wrong) {
   int32_t weight[9] = {};
   heed_int_norm norm = {nullptr, nullptr, 0, 0};
   is(heed_int_layer_norm(a.in(), norm, y.out(), nullptr), HEED_NULL_POINTER, HEED_ARG_WEIGHT);
-  norm = {weight, nullptr, 31, 0};
-  is(heed_int_rms_norm(a.in(), norm, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_WEIGHT);
+  x = a.in();
+  x.dim = 8;
+  is(heed_int_layer_norm(x, norm, y.out(), nullptr), HEED_SHAPE_MISMATCH, HEED_ARG_Y);
+  for (const int32_t wrong : {31, -1}) {
+    norm = {weight, nullptr, wrong, 0};
+    is(heed_int_rms_norm(a.in(), norm, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_WEIGHT);
+  }
   norm.shift = 0;
   norm.bias = reinterpret_cast<int32_t *>(reinterpret_cast<uintptr_t>(weight) + 1);
   is(heed_int_rms_norm(a.in(), norm, y.out(), nullptr), HEED_MISALIGNED, HEED_ARG_BIAS);
   is(heed_int_lookup(a.in(), nullptr, y.out(), nullptr), HEED_NULL_POINTER, HEED_ARG_WEIGHT);
   int8_t table[256] = {};
   is(heed_int_lookup(wide, table, y.out(), nullptr), HEED_OUT_OF_RANGE, HEED_ARG_X);
-  is(heed_int_table(4, one, 0, one, 0, table), HEED_OUT_OF_RANGE, HEED_ARG_ACTIVATION);
+  for (const int32_t wrong : {4, -1})
+    is(heed_int_table(wrong, one, 0, one, 0, table), HEED_OUT_OF_RANGE, HEED_ARG_ACTIVATION);
   is(heed_int_table(0, one, 300, one, 0, table), HEED_OUT_OF_RANGE, HEED_ARG_X);
   is(heed_int_table(0, one, 0, one, 0, nullptr), HEED_NULL_POINTER, HEED_ARG_Y);
 }

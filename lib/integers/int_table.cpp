@@ -69,12 +69,10 @@ int64_t inner_of_tanh(int64_t x) {
   return multiply_fixed(x, linear) + multiply_fixed((square * (x >> 4)) >> (fraction - 4), cubic);
 }
 
-// The share of x that is left, for |x| < 32.
+// The share of x that is left, for |x| < 32, of all but relu.
 int64_t share_of(int32_t activation, int64_t x) {
   if (activation == HEED_INT_GELU) return normal_distribution(x);
-  if (activation == HEED_INT_GELU_TANH) return sigmoid_of_fixed(inner_of_tanh(x));
-  if (activation == HEED_INT_SILU) return sigmoid_of_fixed(x);
-  return x < 0 ? 0 : unit;
+  return sigmoid_of_fixed(activation == HEED_INT_GELU_TANH ? inner_of_tanh(x) : x);
 }
 
 // The product of two factors, rounded once.
