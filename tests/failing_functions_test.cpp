@@ -117,6 +117,44 @@ TEST_F(failing_functions, are_not_needed_for_weights_of_any_format_in_threads) {
     }
 }
 
+// A norm of heads alone, in a layer whose other functions are a kernel's.
+TEST_F(failing_functions, of_heads_end_a_layer_in_threads) {
+  thread_executor threads(2);
+  family_layer l;
+  l.a.qk_norm = heed_rms_norm, l.draw(true);
+  fail_each(l, bell_floats(l.r, n_rows * dim), bytes, threads.get(), "norms of heads");
+}
+
+// What threads do not share row by row: attention to another sequence, and weights beyond the second-level cache.
+TEST_F(failing_functions, are_not_needed_where_threads_share_function_by_function) {
+  thread_executor threads(2);
+  family_layer l;
+  l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);
+  const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
+  ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(other.data(), n_other, dim), heed_memory_of(memory, bytes),
+                                        nullptr),
+            HEED_OK);
+  l.t.cross = nullptr, l.t.attention = &l.c;
+  floats alone, shared;
+  EXPECT_EQ(run(l, x, &alone, bytes, nullptr), HEED_OK);
+  EXPECT_EQ(run(l, x, &shared, bytes, threads.get()), HEED_OK);
+  EXPECT_TRUE(same_bits(alone, shared));
+  l.t.attention = &l.a;
+  const int32_t wide = 4000;
+  l.t.ffn_dim = wide, l.t.w_up = l.weights(dim, wide), l.t.w_down = l.weights(wide, dim), l.t.b_up = nullptr;
+  const size_t room = heed_transformer_layer_bytes(&l.t, n_rows);
+  const fenced_bytes large(slot_activations, room);
+  const auto with = [&](const heed_executor *executor) {
+    floats y(x.size());
+    EXPECT_EQ(heed_transformer_layer_run(&l.t, heed_matrix_of(x.data(), n_rows, dim),
+                                         heed_matrix_out_of(y.data(), n_rows, dim), heed_memory_of(large.data(), room),
+                                         executor),
+              HEED_OK);
+    return y;
+  };
+  EXPECT_TRUE(same_bits(with(nullptr), with(threads.get())));
+}
+
 TEST_F(failing_functions, end_the_encoding_of_another_sequence) {
   family_layer l;
   l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);

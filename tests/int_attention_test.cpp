@@ -68,6 +68,46 @@ TEST_P(int_attention, is_the_same_in_any_memory_and_on_any_threads) {
   }
 }
 
+// Few rows of many keys: threads share the keys, where there is memory for that.
+TEST_P(int_attention, one_query_is_the_same_on_any_threads) {
+  constexpr int32_t heads = 2, dim = 64, n_kv = 5000;
+  random_source r(5500);
+  std::vector<int8_t> q(heads * dim), k(size_t(n_kv) * q.size()), v(k.size()), out(q.size());
+  for (std::vector<int8_t> *numbers : {&q, &k, &v})
+    for (int8_t &x : *numbers) x = static_cast<int8_t>(r.next());
+  const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(dim, dim);
+  thread_executor threads(3);
+  std::vector<int8_t> wanted;
+  for (const int32_t left_window : {-1, 100})
+    for (const size_t room : {least, least + 64, 2 * least + 128, 3 * least + 192, 4 * least + 40000})
+      for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()}) {
+        aligned_bytes workspace(room);
+        heed_int_attention call = heed_int_attention_of(q.data(), k.data(), v.data(), 1, n_kv, heads, heads, dim,
+                                                        out.data(), workspace.get());
+        call.score = {0x50000000, -12}, call.value = {0x50000000, 2};
+        call.position = n_kv - 1, call.left_window = left_window, call.executor = executor;
+        ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);
+        if (room == least && !executor) wanted = out;
+        EXPECT_EQ(out, wanted) << room << " bytes, window " << left_window;
+        EXPECT_TRUE(workspace.is_whole());
+      }
+}
+
+// Scores beyond what a log-sum-exp can state, on both sides.
+TEST_P(int_attention, the_log_of_the_sum_is_held) {
+  constexpr int32_t dim = 160;
+  int8_t q[dim], k[dim], v[dim] = {}, out[dim];
+  for (const int8_t sign : {int8_t{127}, int8_t{-127}}) {
+    for (int32_t i = 0; i < dim; ++i) q[i] = sign, k[i] = 127;
+    aligned_bytes workspace(HEED_INT_WORKSPACE_MIN_BYTES(dim, dim));
+    heed_int_attention call = heed_int_attention_of(q, k, v, 1, 1, 1, 1, dim, out, workspace.get());
+    int32_t lse = 0;
+    call.score = {0x7fffffff, 0}, call.value = {0x50000000, 2}, call.lse = &lse;
+    ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);
+    EXPECT_EQ(lse, sign > 0 ? INT32_MAX : INT32_MIN + 1);
+  }
+}
+
 TEST_P(int_attention, a_prompt_is_its_tokens_one_after_another) {
   for (int32_t i = 0; i < repetitions(40) && !HasFailure(); ++i) {
     random_source random(static_cast<uint64_t>(i) + 9000);
