@@ -351,14 +351,23 @@ TEST_F(bad_int_products, tensors) {
 
 TEST_F(bad_int_products, weights_and_multipliers) {
   using C = call;
-  refuses(HEED_ARG_W, {{"null", [](C &c) { c.w.data = nullptr; }, HEED_NULL_POINTER},
-                       {"f32", [](C &c) { c.w.dtype = HEED_F32; }, HEED_BAD_DTYPE},
-                       {"Q8_0", [](C &c) { c.w.dtype = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
-                       {"packed", [](C &c) { c.w.layout = HEED_PACKED; }, HEED_NOT_INITIALIZED},
-                       {"layout 3", [](C &c) { c.w.layout = 3; }, HEED_BAD_LAYOUT},
-                       {"no outputs", [](C &c) { c.w.n_out = 0; }, HEED_OUT_OF_RANGE},
-                       {"stride -1", [](C &c) { c.w.row_stride = -1; }, HEED_BAD_STRIDE},
-                       {"other inputs", [](C &c) { c.w.n_in = n_in - 1; }, HEED_SHAPE_MISMATCH}});
+  refuses(HEED_ARG_W,
+          {{"null", [](C &c) { c.w.data = nullptr; }, HEED_NULL_POINTER},
+           {"f32", [](C &c) { c.w.dtype = HEED_F32; }, HEED_BAD_DTYPE},
+           {"Q8_0", [](C &c) { c.w.dtype = HEED_Q8_0; }, HEED_NOT_INITIALIZED},
+           {"Q4_0", [](C &c) { c.w.dtype = HEED_Q4_0; }, HEED_NOT_INITIALIZED},
+           {"zero points", [](C &c) { c.w = heed_weights_with_zero_points(c.w, nullptr, n_out); }, HEED_UNSUPPORTED},
+           {"zero points of uint8",
+            [](C &c) {
+              c.w.dtype = HEED_UINT8;
+              c.w = heed_weights_with_zero_points(c.w, nullptr, n_out);
+            },
+            HEED_UNSUPPORTED},
+           {"packed", [](C &c) { c.w.layout = HEED_PACKED; }, HEED_NOT_INITIALIZED},
+           {"layout 3", [](C &c) { c.w.layout = 3; }, HEED_BAD_LAYOUT},
+           {"no outputs", [](C &c) { c.w.n_out = 0; }, HEED_OUT_OF_RANGE},
+           {"stride -1", [](C &c) { c.w.row_stride = -1; }, HEED_BAD_STRIDE},
+           {"other inputs", [](C &c) { c.w.n_in = n_in - 1; }, HEED_SHAPE_MISMATCH}});
   const auto set = [this](heed_multiplier m) { by_[n_out - 1] = m; };
   refuses(HEED_ARG_MULTIPLIERS, {{"null", [](C &c) { c.by = nullptr; }, HEED_NULL_POINTER},
                                  {"misaligned", [](C &c) { c.by = misaligned(c.by); }, HEED_MISALIGNED},
@@ -407,6 +416,9 @@ TEST_F(bad_int_products, weights_in_integers) {
   refuses_to(misaligned(new_), good, HEED_MISALIGNED, HEED_ARG_W, "misaligned");
   refuses_to(reinterpret_cast<heed_weights *>(packed_ + 16), good, HEED_OVERLAP, HEED_ARG_W, "in the weights");
   refuses_to(new_, plain, HEED_NOT_INITIALIZED, HEED_ARG_PACKED, "plain");
+  heed_weights unopened = good;
+  unopened.code = nullptr;
+  refuses_to(new_, unopened, HEED_NOT_INITIALIZED, HEED_ARG_PACKED, "not opened");
   refuses_to(new_, heed_weights_of_blocks(w_, HEED_Q8_0, n_in, n_out), HEED_NOT_INITIALIZED, HEED_ARG_PACKED, "blocks");
   for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16})
     refuses_to(new_, opened(dtype), HEED_BAD_DTYPE, HEED_ARG_PACKED, "not integers");
