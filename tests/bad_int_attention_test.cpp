@@ -256,6 +256,17 @@ TEST_F(bad_int_attention, kernels) {
   EXPECT_EQ(heed_int_isa_name(heed_int_isa_count()), nullptr);
   EXPECT_EQ(heed_int_isa_use(nullptr), HEED_OK);
   EXPECT_STREQ(heed_int_isa_current(), heed_int_isa_name(0));
+#if defined(__unix__) && !defined(HEED_SINGLE)
+  const char *const best = heed_int_isa_name(0);
+  for (const char *asked : {"plain", "no such kernel", "avxvnni"}) {  // the last of which few processors have
+    const heed_status there = heed_int_isa_use(asked);
+    EXPECT_EQ(setenv("HEED_INT_ISA", asked, 1), 0);
+    EXPECT_EQ(heed_int_isa_use(nullptr), HEED_OK);
+    EXPECT_STREQ(heed_int_isa_current(), there == HEED_OK ? asked : best);
+  }
+  unsetenv("HEED_INT_ISA");
+  EXPECT_EQ(heed_int_isa_use(nullptr), HEED_OK);
+#endif
 }
 
 TEST_F(bad_int_attention, sizes) {

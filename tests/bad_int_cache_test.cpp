@@ -161,6 +161,25 @@ TEST_F(bad_int_cache, handles_and_memory) {
   taken_back(64, 20, 0);
 }
 
+// A ring of one token; and one that has lived for so long that its keys were numbered anew.
+TEST_F(bad_int_cache, lengths_that_are_gone) {
+  const auto truncated = [&](int64_t length) { return heed_int_cache_truncate(&cache_, 0, length); };
+  const heed_status gone = HEED_STATUS(HEED_EVICTED, HEED_ARG_LENGTH);
+  const int64_t taken_back = 640;
+  std::memcpy(static_cast<int32_t *>(memory_.data) + 18, &taken_back, sizeof taken_back);
+  EXPECT_EQ(truncated(taken_back + 91), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_LENGTH));
+  EXPECT_EQ(truncated(1), gone);
+  EXPECT_EQ(truncated(taken_back + 30), gone);
+  EXPECT_EQ(truncated(taken_back + 90), HEED_OK);
+  EXPECT_EQ(truncated(0), HEED_OK);
+  EXPECT_EQ(heed_int_cache_length(&cache_, 0), 0);
+  shape_.capacity = 1;
+  ASSERT_EQ(heed_int_cache_init(&cache_, &shape_, memory_), HEED_OK);
+  for (int32_t i = 0; i < 30; ++i) ASSERT_EQ(heed_int_cache_append(&cache_, 0, k_, v_, 3), HEED_OK);
+  EXPECT_EQ(truncated(7), HEED_OK);
+  EXPECT_EQ(heed_int_cache_length(&cache_, 0), 7);
+}
+
 TEST_F(bad_int_cache, a_linear_cache_has_no_positions_but_its_numbers) {
   shape_.kind = HEED_CACHE_LINEAR, shape_.spare = 0;
   ASSERT_EQ(heed_int_cache_init(&cache_, &shape_, memory_), HEED_OK);

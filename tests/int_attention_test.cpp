@@ -68,28 +68,65 @@ TEST_P(int_attention, is_the_same_in_any_memory_and_on_any_threads) {
   }
 }
 
-// Few rows of many keys: threads share the keys, where there is memory for that.
+// A plain call in memory of its own.
+struct plain_call {
+  plain_call(int32_t n_q, int32_t n_kv, int32_t heads, int32_t dim, size_t room)
+      : q(size_t(n_q * heads * dim)),
+        k(size_t(n_kv) * size_t(heads * dim)),
+        v(k.size()),
+        out(q.size()),
+        workspace(room) {
+    random_source r(5500);
+    for (std::vector<int8_t> *numbers : {&q, &k, &v})
+      for (int8_t &x : *numbers) x = static_cast<int8_t>(r.next());
+    call =
+        heed_int_attention_of(q.data(), k.data(), v.data(), n_q, n_kv, heads, heads, dim, out.data(), workspace.get());
+    call.score = {0x50000000, -12}, call.value = {0x50000000, 2}, call.position = n_kv - 1;
+  }
+  std::vector<int8_t> q, k, v, out;
+  aligned_bytes workspace;
+  heed_int_attention call;
+};
+
+// Few rows of many keys: threads share the keys, where there is memory for that. More rows are shared themselves.
 TEST_P(int_attention, one_query_is_the_same_on_any_threads) {
-  constexpr int32_t heads = 2, dim = 64, n_kv = 5000;
-  random_source r(5500);
-  std::vector<int8_t> q(heads * dim), k(size_t(n_kv) * q.size()), v(k.size()), out(q.size());
-  for (std::vector<int8_t> *numbers : {&q, &k, &v})
-    for (int8_t &x : *numbers) x = static_cast<int8_t>(r.next());
+  constexpr int32_t dim = 64, n_kv = 5000;
   const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(dim, dim);
   thread_executor threads(3);
-  std::vector<int8_t> wanted;
-  for (const int32_t left_window : {-1, 100})
-    for (const size_t room : {least, least + 64, 2 * least + 128, 3 * least + 192, 4 * least + 40000})
-      for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()}) {
-        aligned_bytes workspace(room);
-        heed_int_attention call = heed_int_attention_of(q.data(), k.data(), v.data(), 1, n_kv, heads, heads, dim,
-                                                        out.data(), workspace.get());
-        call.score = {0x50000000, -12}, call.value = {0x50000000, 2};
-        call.position = n_kv - 1, call.left_window = left_window, call.executor = executor;
-        ASSERT_EQ(heed_int_attention_run(&call), HEED_OK);
-        if (room == least && !executor) wanted = out;
-        EXPECT_EQ(out, wanted) << room << " bytes, window " << left_window;
-        EXPECT_TRUE(workspace.is_whole());
+  for (const int32_t heads : {2, 8})
+    for (const int32_t left_window : {-1, 100})
+      for (const bool is_partial : {false, true}) {
+        std::vector<int8_t> wanted;
+        for (const size_t room : {least, least + 64, 2 * least + 128, 3 * least + 192, 4 * least + 40000})
+          for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()}) {
+            plain_call c(1, n_kv, heads, dim, room);
+            c.call.left_window = left_window, c.call.executor = executor;
+            std::vector<int64_t> states(size_t(heads) * HEED_INT_PARTIAL_ROW_BYTES(dim) / 8);
+            if (is_partial) c.call.partial = {states.data(), states.size() * 8};
+            if (is_partial) ASSERT_EQ(heed_int_partial_clear(heads, dim, c.call.partial), HEED_OK);
+            ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
+            if (is_partial) ASSERT_EQ(heed_int_partial_finish(&c.call), HEED_OK);
+            if (wanted.empty()) wanted = c.out;
+            EXPECT_EQ(c.out, wanted) << room << " bytes, " << heads << " heads, window " << left_window;
+            EXPECT_TRUE(c.workspace.is_whole());
+          }
+      }
+}
+
+// Heads of two and four registers, one row and some; more memory than all rows of a call need; a call too small to share.
+TEST_P(int_attention, of_wide_heads_has_the_bits_of_plain_loops) {
+  thread_executor threads(2);
+  for (const int32_t dim : {1, 64, 128, 160, 256})
+    for (const int32_t n_q : {1, 2, 5})
+      for (const int32_t n_kv : {1, 255, 300}) {
+        plain_call c(n_q, n_kv, 1, dim, dim == 1 ? size_t{1} << 23 : HEED_INT_WORKSPACE_BYTES(dim, dim));
+        c.call.executor = threads.get();
+        ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
+        const std::vector<int8_t> found = c.out;
+        ASSERT_EQ(heed_int_isa_use("plain"), HEED_OK);
+        ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
+        ASSERT_EQ(heed_int_isa_use(GetParam().c_str()), HEED_OK);
+        EXPECT_EQ(c.out, found) << dim << " numbers, " << n_q << " queries, " << n_kv << " keys";
       }
 }
 

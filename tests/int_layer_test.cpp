@@ -338,6 +338,36 @@ TEST(int_layer, returns_what_a_norm_of_the_callers_own_refuses) {
   }
 }
 
+heed_status own_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y, const heed_executor *executor) {
+  return heed_int_layer_norm(x, norm, y, executor);
+}
+
+TEST(int_layer, takes_a_norm_of_the_callers_own_and_does_without_biases) {
+  random_source r(740005);
+  alignas(64) static unsigned char memory[1 << 17];
+  trained_layer t(r, true, true);
+  const std::vector<int16_t> x = drawn_rows(r, 9 * t.dim);
+  const auto run = [&](const heed_int_layer &l) {
+    std::vector<int16_t> y = x;
+    EXPECT_EQ(heed_int_layer_run(&l, heed_int_matrix_of(y.data(), HEED_INT16, 9, t.dim, 0),
+                                 heed_int_matrix_out_of(y.data(), HEED_INT16, 9, t.dim, 0),
+                                 heed_memory_of(memory, sizeof memory), nullptr),
+              HEED_OK);
+    return y;
+  };
+  heed_int_layer l = t.layer;
+  l.norm = own_norm;
+  EXPECT_EQ(run(l), run(t.layer));
+  const std::vector<int32_t> zeros(size_t(std::max(l.model_dim, l.ffn_dim)));
+  heed_int_layer none = t.layer;
+  for (heed_int_projection *p : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) p->bias = zeros.data();
+  for (heed_int_projection *p : {&none.wq, &none.wk, &none.wv, &none.wo, &none.w_up, &none.w_gate, &none.w_down})
+    p->bias = nullptr;
+  l.norm1.bias = l.norm2.bias = zeros.data();
+  none.norm1.bias = none.norm2.bias = nullptr;
+  EXPECT_EQ(run(l), run(none));
+}
+
 TEST(int_layer, refuses_what_is_wrong) {
   random_source r(740003);
   const trained_layer t(r, false, true);

@@ -110,6 +110,8 @@ TEST_P(layer_pieces, options_count_by_the_rows_of_y) {
   options = heed_options_default();
   options.ranges = &ranges, ranges.positions = positions;
   needs_all_rows();
+  ranges.positions = nullptr, ranges.kv_lengths = &n;
+  needs_all_rows();
 }
 
 // Heads wider than 1024 take more workspace for a row.
