@@ -72,7 +72,8 @@ int64_t inner_of_tanh(int64_t x) {
 // The share of x that is left, for |x| < 32, of all but relu.
 int64_t share_of(int32_t activation, int64_t x) {
   if (activation == HEED_INT_GELU) return normal_distribution(x);
-  return sigmoid_of_fixed(activation == HEED_INT_GELU_TANH ? inner_of_tanh(x) : x);
+  if (activation == HEED_INT_GELU_TANH) x = inner_of_tanh(x);
+  return sigmoid_of_fixed(x);
 }
 
 // The product of two factors, rounded once.

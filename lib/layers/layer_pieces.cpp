@@ -21,10 +21,17 @@ uint64_t key_bytes(const heed_transformer_layer &l, int32_t n) {
   return uint64_t{4} * static_cast<uint64_t>(n) * static_cast<uint64_t>(int64_t{w.k} + w.v);
 }
 // Of a row: what a sublayer gives, then q and context, or the hidden row.
-uint64_t given_bytes(const heed_transformer_layer &l) { return 4 * static_cast<uint64_t>(l.attention->model_dim); }
 uint64_t row_bytes(const heed_transformer_layer &l) {
   const widths w = widths_of(*l.attention);
-  return given_bytes(l) + 4 * static_cast<uint64_t>(HEED_LAYER_GREATER(int64_t{w.q} + w.context, hidden_floats(l)));
+  return 4 *
+         static_cast<uint64_t>(l.attention->model_dim + HEED_LAYER_GREATER(int64_t{w.q} + w.context, hidden_floats(l)));
+}
+// A cache keeps keys and values, so that the rows then take their place. It has room for all rows that pass at once, wanted or
+// not (check_attention_state).
+uint64_t kept_key_bytes(const heed_transformer_layer &l, int32_t n) { return l.attention->cache ? 0 : key_bytes(l, n); }
+uint64_t kept_row_bytes(const heed_transformer_layer &l) {
+  const uint64_t with_keys = key_bytes(l, 1) + 4 * static_cast<uint64_t>(l.attention->model_dim), row = row_bytes(l);
+  return l.attention->cache && with_keys > row ? with_keys : row;
 }
 
 // A pass over rows whose memory has been cut.
@@ -97,24 +104,17 @@ uint64_t least_bytes_apart(const heed_transformer_layer &l, int32_t n) {
          HEED_WORKSPACE_MIN_BYTES(l.attention->head_dim, l.attention->v_dim);
 }
 
-// Memory of a call for keys of n rows and for some rows of all else. A cache keeps keys and values, so the rows then take their
-// place: rows that pass at once have room, wanted or not.
-uint64_t bytes_apart(const heed_transformer_layer &l, int32_t n, uint64_t rows) {
-  const uint64_t keys = key_bytes(l, n), all = rows * row_bytes(l), given = rows * given_bytes(l);
-  return l.attention->cache ? larger_of(keys + given, all) : keys + all;
-}
-
 // With little memory few rows and the least workspace; with more the rows get their part first.
 int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes) {
   constexpr uint64_t enough = 32;
-  const auto beside = [&](size_t workspace) {  // the most rows for which there is room
-    const uint64_t room = bytes < workspace ? 0 : (bytes - workspace) / 64 * 64, keys = key_bytes(l, n);
-    const uint64_t rest = room < keys ? 0 : room - keys;
-    return l.attention->cache ? smaller_of(rest / given_bytes(l), room / row_bytes(l)) : rest / row_bytes(l);
+  const uint64_t keys = kept_key_bytes(l, n), row = kept_row_bytes(l);
+  const auto beside = [&](size_t workspace) {
+    const uint64_t room = bytes < workspace ? 0 : (bytes - workspace) / 64 * 64;
+    return room < keys ? 0 : (room - keys) / row;
   };
   uint64_t rows = beside(HEED_WORKSPACE_MIN_BYTES(l.attention->head_dim, l.attention->v_dim));
   const uint64_t fast = beside(HEED_WORKSPACE_BYTES(l.attention->head_dim, l.attention->v_dim));
-  if (rows > enough) rows = larger_of(fast, enough);
+  if (rows > enough && !l.attention->cache) rows = larger_of(fast, enough);
   return rows > static_cast<uint64_t>(n) ? n : static_cast<int32_t>(rows);
 }
 
@@ -124,11 +124,11 @@ heed_status run_apart(kernel_handle k, const transformer_pass &c) {
                 end_wanted = first_wanted + c.attention.span.n_q;
   apart a = {k, &c, nullptr, nullptr, nullptr, c.attention.workspace, 0};
   a.at_once = rows_apart(l, most, a.workspace.bytes);
-  const uint64_t bytes = bytes_apart(l, most, static_cast<uint64_t>(a.at_once));
-  a.keys = take_rows(a.workspace, HEED_LAYER_ROUND(bytes));
-  const uint64_t given = static_cast<uint64_t>(a.at_once) * given_bytes(l);
-  a.given = a.keys + (l.attention->cache ? bytes - given : key_bytes(l, most)) / sizeof(float);
-  a.inner = l.attention->cache ? a.keys : a.given + given / sizeof(float);
+  const uint64_t keys = kept_key_bytes(l, most), rows = static_cast<uint64_t>(a.at_once);
+  a.keys = take_rows(a.workspace, HEED_LAYER_ROUND(keys + rows * kept_row_bytes(l)));
+  a.given = a.keys + keys / sizeof(float);
+  a.inner = a.given + static_cast<ptrdiff_t>(a.at_once) * c.x.dim;
+  if (l.attention->cache) a.keys = a.inner;
   for (int32_t first = 0; first < n; first += most) {
     const int32_t some = smaller_of(n - first, most), end = smaller_of(first + some, end_wanted);
     heed_status status = make_keys(a, first, some);
