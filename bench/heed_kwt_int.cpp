@@ -101,9 +101,10 @@ int main(int argc, char **argv) {
   std::vector<std::string> names(argv + 1, argv + argc);
   const bool bits = !names.empty() && names[0] == "--bits";
   if (bits) names.erase(names.begin());
+  const bool asks = !names.empty() && names[0].compare(0, 2, "--") == 0;
   const char *variable = std::getenv("HEED_KWT1");
   if (names.size() == 1) names.push_back(variable ? variable : "");
-  if (names.size() != 2) {
+  if (names.size() != 2 || asks) {
     std::fprintf(stderr, "usage: heed_kwt_int [--bits] WEIGHTS [FOLDER]\n");
     return 2;
   }

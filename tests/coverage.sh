@@ -73,7 +73,7 @@ awk '
     if (hits > 0 && !missing) next
     found = 0
     for (i = 1; i <= n_known; i++)
-      if (file == known_file[i] && index(text[n], known_text[i]) &&
+      if (file == known_file[i] && (known_text[i] == "*" || index(text[n], known_text[i])) &&
           (hits > 0 ? missing == known_missing[i] : known_missing[i] == "line")) found = seen[i] = 1
     if (found) { known_lines += (hits == 0); known_branches += missing; next }
     sub(/^ */, "", text[n])

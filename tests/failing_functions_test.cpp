@@ -1,5 +1,5 @@
 // Norms and activations of the caller's, in the layer of each family: as good as heed's own, and whichever call of them fails ends
-// the layer with its status. Whole, some rows, in pieces, in threads. SPDX-License-Identifier: MIT
+// the layer with its status. Whole, some rows, in pieces, in threads. And layers whose rows threads share. SPDX-License-Identifier: MIT
 #include "support/executors.hpp"
 #include "support/family_layers.hpp"
 
@@ -70,16 +70,19 @@ class failing_functions : public ::testing::Test {
   alignas(64) unsigned char memory[bytes];
 };
 
+class layers_in_threads : public failing_functions {};
+
 TEST_F(failing_functions, end_the_layer_with_their_status) {
   thread_executor threads(3);
   for (const family &f : all_families) {
     family_layer l;
     f.make(l);
     const floats x = bell_floats(l.r, n_rows * dim), other = bell_floats(l.r, n_other * dim);
-    if (l.t.cross)
+    if (l.t.cross) {
       ASSERT_EQ(heed_attention_layer_encode(&l.c, heed_matrix_of(other.data(), n_other, dim),
                                             heed_memory_of(memory, bytes), nullptr),
                 HEED_OK);
+    }
     const size_t least = heed_transformer_layer_min_bytes(&l.t, n_rows), pieces = least + 24 * 1024;  // a few
     fail_each(l, x, bytes, nullptr, f.name);
     fail_each(l, x, bytes, threads.get(), std::string(f.name) + " in threads");
@@ -92,7 +95,7 @@ TEST_F(failing_functions, end_the_layer_with_their_status) {
 }
 
 // Threads share the rows of a small layer, whatever its weights are.
-TEST_F(failing_functions, are_not_needed_for_weights_of_any_format_in_threads) {
+TEST_F(layers_in_threads, have_the_bits_of_one_thread_whatever_their_weights) {
   thread_executor threads(3);
   for (const char *name : {"BERT", "Llama", "GPT-NeoX"})
     for (const int32_t format : {+HEED_F16, +HEED_INT8, +HEED_Q8_0, +HEED_Q4_0, -HEED_INT8, -HEED_Q8_0}) {
@@ -107,7 +110,9 @@ TEST_F(failing_functions, are_not_needed_for_weights_of_any_format_in_threads) {
         auto *const at = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(packed.back().data()) + 63) / 64 * 64);
         ASSERT_EQ(heed_weights_pack(*w, std::abs(format), heed_memory_of(at, size)), HEED_OK);
         ASSERT_EQ(heed_weights_open(w, at, size), HEED_OK);
-        if (format < 0) ASSERT_EQ(heed_weights_in_integers(w, *w), HEED_OK);
+        if (format < 0) {
+          ASSERT_EQ(heed_weights_in_integers(w, *w), HEED_OK);
+        }
       }
       const floats x = bell_floats(l.r, n_rows * dim);
       floats alone, shared;
@@ -126,7 +131,7 @@ TEST_F(failing_functions, of_heads_end_a_layer_in_threads) {
 }
 
 // What threads do not share row by row: attention to another sequence, and weights beyond the second-level cache.
-TEST_F(failing_functions, are_not_needed_where_threads_share_function_by_function) {
+TEST_F(layers_in_threads, have_them_where_threads_share_function_by_function) {
   thread_executor threads(2);
   family_layer l;
   l.with_cross(n_heads), l.draw(&l.c, true), l.draw(true);

@@ -103,9 +103,13 @@ TEST_P(int_attention, one_query_is_the_same_on_any_threads) {
             c.call.left_window = left_window, c.call.executor = executor;
             std::vector<int64_t> states(size_t(heads) * HEED_INT_PARTIAL_ROW_BYTES(dim) / 8);
             if (is_partial) c.call.partial = {states.data(), states.size() * 8};
-            if (is_partial) ASSERT_EQ(heed_int_partial_clear(heads, dim, c.call.partial), HEED_OK);
+            if (is_partial) {
+              ASSERT_EQ(heed_int_partial_clear(heads, dim, c.call.partial), HEED_OK);
+            }
             ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
-            if (is_partial) ASSERT_EQ(heed_int_partial_finish(&c.call), HEED_OK);
+            if (is_partial) {
+              ASSERT_EQ(heed_int_partial_finish(&c.call), HEED_OK);
+            }
             if (wanted.empty()) wanted = c.out;
             EXPECT_EQ(c.out, wanted) << room << " bytes, " << heads << " heads, window " << left_window;
             EXPECT_TRUE(c.workspace.is_whole());

@@ -34,7 +34,8 @@ wasm32   | wasm/wasi.cmake     | -                          | no-fma       | nod
 wasm32-simd | wasm/wasi.cmake  | -                          | no-fma       | node --no-warnings ports/wasm/run.mjs
 '
 # target, compiler, build types. None is a build type without flags, which distributions use; lto is Release with -flto. Kernels
-# are compiled alike in every type, so each type is built natively, and once or twice for other processors of 32 and 64 bits.
+# are compiled alike in every type. So each type is built natively, and all but None, whose code is that of Debug, for other
+# processors of 32 and of 64 bits.
 rows='
 x86-64   gcc    None Debug RelWithDebInfo MinSizeRel Release lto
 x86-64   clang  None Debug RelWithDebInfo MinSizeRel Release lto

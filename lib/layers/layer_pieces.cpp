@@ -26,13 +26,9 @@ uint64_t row_bytes(const heed_transformer_layer &l) {
   return 4 *
          static_cast<uint64_t>(l.attention->model_dim + HEED_LAYER_GREATER(int64_t{w.q} + w.context, hidden_floats(l)));
 }
-// A cache keeps keys and values, so that the rows then take their place. It has room for all rows that pass at once, wanted or
-// not (check_attention_state).
+// A cache keeps keys and values, which then lie where q, context and hidden rows come: a row has no more of them, since there are
+// no more key heads than heads. All rows that pass at once have room there (check_attention_state).
 uint64_t kept_key_bytes(const heed_transformer_layer &l, int32_t n) { return l.attention->cache ? 0 : key_bytes(l, n); }
-uint64_t kept_row_bytes(const heed_transformer_layer &l) {
-  const uint64_t with_keys = key_bytes(l, 1) + 4 * static_cast<uint64_t>(l.attention->model_dim), row = row_bytes(l);
-  return l.attention->cache && with_keys > row ? with_keys : row;
-}
 
 // A pass over rows whose memory has been cut.
 struct apart {
@@ -107,7 +103,7 @@ uint64_t least_bytes_apart(const heed_transformer_layer &l, int32_t n) {
 // With little memory few rows and the least workspace; with more the rows get their part first.
 int32_t rows_apart(const heed_transformer_layer &l, int32_t n, size_t bytes) {
   constexpr uint64_t enough = 32;
-  const uint64_t keys = kept_key_bytes(l, n), row = kept_row_bytes(l);
+  const uint64_t keys = kept_key_bytes(l, n), row = row_bytes(l);
   const auto beside = [&](size_t workspace) {
     const uint64_t room = bytes < workspace ? 0 : (bytes - workspace) / 64 * 64;
     return room < keys ? 0 : (room - keys) / row;
@@ -125,7 +121,7 @@ heed_status run_apart(kernel_handle k, const transformer_pass &c) {
   apart a = {k, &c, nullptr, nullptr, nullptr, c.attention.workspace, 0};
   a.at_once = rows_apart(l, most, a.workspace.bytes);
   const uint64_t keys = kept_key_bytes(l, most), rows = static_cast<uint64_t>(a.at_once);
-  a.keys = take_rows(a.workspace, HEED_LAYER_ROUND(keys + rows * kept_row_bytes(l)));
+  a.keys = take_rows(a.workspace, HEED_LAYER_ROUND(keys + rows * row_bytes(l)));
   a.given = a.keys + keys / sizeof(float);
   a.inner = a.given + static_cast<ptrdiff_t>(a.at_once) * c.x.dim;
   if (l.attention->cache) a.keys = a.inner;
