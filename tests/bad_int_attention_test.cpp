@@ -225,6 +225,10 @@ TEST_F(bad_int_attention, overlap) {
 TEST_F(bad_int_attention, finish_and_merge) {
   finish_refuses("no partial", HEED_NULL_POINTER, HEED_ARG_PARTIAL, [](C &c) { c.partial = {nullptr, 0}; });
   finish_refuses("too small", HEED_TOO_SMALL, HEED_ARG_PARTIAL, [](C &c) { --c.partial.bytes; });
+  finish_refuses("states beyond any memory", HEED_TOO_SMALL, HEED_ARG_PARTIAL, [](C &c) {
+    c.batch_size = c.n_q = HEED_MAX_COUNT;
+    c.n_heads = c.n_kv_heads = 8;
+  });
   finish_refuses("out", HEED_NULL_POINTER, HEED_ARG_OUT, [](C &c) { c.out.data = nullptr; });
   finish_refuses("value", HEED_OUT_OF_RANGE, HEED_ARG_VALUE, [](C &c) { c.value.m = 0; });
   finish_refuses("v's zero point", HEED_OUT_OF_RANGE, HEED_ARG_V, [](C &c) { c.v.zero_point = 128; });

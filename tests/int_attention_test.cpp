@@ -134,6 +134,28 @@ TEST_P(int_attention, of_wide_heads_has_the_bits_of_plain_loops) {
       }
 }
 
+// Tiles of one query whose keys threads would share, if it saw any; many queries of few keys.
+TEST_P(int_attention, of_no_keys_and_of_few_is_the_same_on_threads) {
+  constexpr int32_t dim = 64;
+  thread_executor threads(3);
+  const auto compare = [&](plain_call &c) {
+    ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
+    const std::vector<int8_t> alone = c.out;
+    c.call.executor = threads.get();
+    ASSERT_EQ(heed_int_attention_run(&c.call), HEED_OK);
+    EXPECT_EQ(c.out, alone);
+    EXPECT_TRUE(c.workspace.is_whole());
+  };
+  const size_t least = HEED_INT_WORKSPACE_MIN_BYTES(dim, dim);
+  plain_call none(1, 5000, 2, dim, 4 * least + 256);
+  const int32_t no_keys = 0;
+  none.call.kv_lengths = &no_keys;
+  compare(none);
+  EXPECT_EQ(none.out, std::vector<int8_t>(none.out.size(), static_cast<int8_t>(none.call.out.zero_point)));
+  plain_call few(700, 3, 8, dim, 4 * least + 256);
+  compare(few);
+}
+
 // Scores beyond what a log-sum-exp can state, on both sides.
 TEST_P(int_attention, the_log_of_the_sum_is_held) {
   constexpr int32_t dim = 160;

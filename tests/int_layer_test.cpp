@@ -338,6 +338,48 @@ TEST(int_layer, returns_what_a_norm_of_the_callers_own_refuses) {
   }
 }
 
+TEST(int_layer, states_the_memory_of_its_macros) {
+  random_source r(740007);
+  for (const bool gated : {false, true})
+    for (const int32_t hidden : {1, 33, 50, 400}) {  // less and more than a row of the attention needs
+      const trained_layer t(r, true, gated, 4, 2, 8, hidden);
+      for (const int32_t n : {1, 2, 300}) {
+        EXPECT_EQ(heed_int_layer_min_bytes(&t.layer, n), HEED_INT_LAYER_MIN_BYTES(n, t.dim, 4, 2, 8, hidden, gated));
+        EXPECT_EQ(heed_int_layer_bytes(&t.layer, n), HEED_INT_LAYER_BYTES(n, t.dim, 4, 2, 8, hidden, gated));
+      }
+    }
+}
+
+// Of one row nobody looks at the distance to the next.
+TEST(int_layer, one_row_is_in_place_whatever_its_strides) {
+  random_source r(740008);
+  alignas(64) static unsigned char memory[1 << 17];
+  const trained_layer t(r, true, true);
+  const std::vector<int16_t> x = drawn_rows(r, t.dim);
+  std::vector<int16_t> y = x;
+  ASSERT_EQ(heed_int_layer_run(&t.layer, heed_int_matrix_of(y.data(), HEED_INT16, 1, t.dim, 0),
+                               {y.data(), HEED_INT16, 1, t.dim, 0, 0}, heed_memory_of(memory, sizeof memory), nullptr),
+            HEED_OK);
+  EXPECT_EQ(y, run(t.layer, x, 1, heed_int_layer_bytes(&t.layer, 1), nullptr));
+}
+
+TEST(int_layer, refuses_an_output_of_another_shape) {
+  random_source r(740009);
+  alignas(64) static unsigned char memory[1 << 17];
+  const trained_layer t(r, true, true);
+  std::vector<int16_t> rows = drawn_rows(r, 4 * t.dim), other(rows.size());
+  const std::vector<int16_t> before = rows;
+  const heed_int_matrix x = heed_int_matrix_of(rows.data(), HEED_INT16, 3, t.dim, 0);
+  const auto is = [&](heed_int_matrix_out y, heed_fault fault) {
+    EXPECT_EQ(heed_int_layer_run(&t.layer, x, y, heed_memory_of(memory, sizeof memory), nullptr),
+              HEED_STATUS(fault, HEED_ARG_Y));
+    EXPECT_EQ(rows, before);
+  };
+  is({rows.data(), HEED_INT16, 3, t.dim, t.dim + 1, 0}, HEED_OVERLAP);  // not in place: its rows lie elsewhere
+  is({other.data(), HEED_INT16, 3, t.dim - 1, t.dim, 0}, HEED_SHAPE_MISMATCH);
+  is({other.data(), HEED_INT16, 2, t.dim, t.dim, 0}, HEED_SHAPE_MISMATCH);
+}
+
 heed_status own_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y, const heed_executor *executor) {
   return heed_int_layer_norm(x, norm, y, executor);
 }

@@ -224,30 +224,33 @@ bytes_of_weights weights_of_size(random_source &r, int32_t dtype, int32_t k, int
   return pack(dtype == HEED_UINT8 ? heed_weights_with_zero_points(w, zeros.data(), n_out) : w, dtype);
 }
 
-// Rows from 2^-101 to the greatest float, next to ordinary ones, times weights from the least to 2^126: no product on
-// the way may be infinite or subnormal where the result is neither.
-// So many rows and outputs that a kernel takes them in groups of outputs, alone and on threads.
+// So many rows and outputs that a kernel takes them in groups of outputs, and so deep ones that it does not, alone and on
+// threads.
 TEST(rows_in_integers, of_large_weights_have_one_result) {
   random_source r(820900);
-  constexpr int32_t n = 40, n_in = 500, n_out = 2200;
-  const weights plain = random_weights(r, HEED_F32, 0, n_in, n_out, 0);
-  const matrix x = {n, n_in, bell_floats(r, size_t(n) * n_in)};
+  const struct { int32_t n, n_in, n_out; } shapes[] = {{40, 500, 2200}, {26, 4500, 130}};
   thread_executor threads(3);
-  for (const int32_t dtype : {HEED_INT8, HEED_Q4_0}) {
-    const bytes_of_weights packed = pack(plain.view(), dtype);
-    primitive_setting s;
-    ASSERT_EQ(heed_int_isa_use("plain"), HEED_OK);
-    const matrix wanted = product(x, in_integers(packed), {}, s);
-    for (int32_t i = 0; i < heed_int_isa_count(); ++i)
-      for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()}) {
-        ASSERT_EQ(heed_int_isa_use(heed_int_isa_name(i)), HEED_OK);
-        s.executor = executor;
-        EXPECT_TRUE(same_bits(wanted.values, product(x, in_integers(packed), {}, s).values)) << heed_int_isa_name(i);
-      }
+  for (const auto &shape : shapes) {
+    const weights plain = random_weights(r, HEED_F32, 0, shape.n_in, shape.n_out, 0);
+    const matrix x = {shape.n, shape.n_in, bell_floats(r, size_t(shape.n) * size_t(shape.n_in))};
+    for (const int32_t dtype : {HEED_INT8, HEED_Q4_0}) {
+      const bytes_of_weights packed = pack(plain.view(), dtype);
+      primitive_setting s;
+      ASSERT_EQ(heed_int_isa_use("plain"), HEED_OK);
+      const matrix wanted = product(x, in_integers(packed), {}, s);
+      for (int32_t i = 0; i < heed_int_isa_count(); ++i)
+        for (const heed_executor *executor : {static_cast<const heed_executor *>(nullptr), threads.get()}) {
+          ASSERT_EQ(heed_int_isa_use(heed_int_isa_name(i)), HEED_OK);
+          s.executor = executor;
+          EXPECT_TRUE(same_bits(wanted.values, product(x, in_integers(packed), {}, s).values)) << heed_int_isa_name(i);
+        }
+    }
   }
   heed_int_isa_use(nullptr);
 }
 
+// Rows from 2^-101 to the greatest float, next to ordinary ones, times weights from the least to 2^126: no product on
+// the way may be infinite or subnormal where the result is neither.
 TEST(rows_in_integers, keep_to_the_error_at_extreme_magnitudes) {
   random_source r(825000);
   int32_t n_large = 0;
@@ -385,6 +388,7 @@ TEST_F(bad_int_products, weights_and_multipliers) {
               c.w = heed_weights_with_zero_points(c.w, nullptr, n_out);
             },
             HEED_UNSUPPORTED},
+           {"blocks", [](C &c) { c.w = heed_weights_of_blocks(c.w.data, HEED_Q8_0, n_in, n_out); }, HEED_BAD_DTYPE},
            {"packed", [](C &c) { c.w.layout = HEED_PACKED; }, HEED_NOT_INITIALIZED},
            {"layout 3", [](C &c) { c.w.layout = 3; }, HEED_BAD_LAYOUT},
            {"no outputs", [](C &c) { c.w.n_out = 0; }, HEED_OUT_OF_RANGE},

@@ -333,6 +333,30 @@ TEST(int_rows, in_place_and_on_threads) {
   }
 }
 
+// Of one row nobody looks at the distance to the next.
+TEST(int_rows, one_row_is_in_place_whatever_its_strides) {
+  random_source r(730010);
+  int_rows x(r, HEED_INT8, 1, 40, 3), y = x;
+  const heed_multiplier m = drawn_factor(r, -3, 0);
+  ASSERT_EQ(heed_int_rescale(x.in(), m, y.out(), nullptr), HEED_OK);
+  heed_int_matrix_out to = x.out();
+  to.row_stride = 0;
+  ASSERT_EQ(heed_int_rescale(x.in(), m, to, nullptr), HEED_OK);
+  EXPECT_TRUE(x == y);
+}
+
+// So many rows that each worker of an executor has as many pieces as it may.
+TEST(int_rows, many_rows_on_threads) {
+  random_source r(730011);
+  int_rows x(r, HEED_INT8, 7000, 130, 0), y = x, z = x;
+  const heed_multiplier m = drawn_factor(r, -3, 0);
+  thread_executor threads(3);
+  ASSERT_EQ(heed_int_rescale(x.in(), m, y.out(), nullptr), HEED_OK);
+  ASSERT_EQ(heed_int_rescale(x.in(), m, z.out(), threads.get()), HEED_OK);
+  EXPECT_GT(threads.most_tasks(), 3);
+  EXPECT_TRUE(y == z);
+}
+
 TEST(int_rows, refuses_what_is_wrong) {
   random_source r(730007);
   int_rows a(r, HEED_INT8, 2, 9, 0), b = a, y = a;

@@ -65,7 +65,7 @@ TEST_P(narrow_bits, queries_wider_than_the_workspace) {
     random_source r(870000 + static_cast<uint64_t>(i));
     problem p;
     p.head_dim = r.between(200, 1500), p.v_dim = r.between(1, 9);
-    p.n_q = r.between(1, 5), p.n_heads = r.between(1, 2), p.n_kv = i % 10 == 0 ? 1030 : r.size(1, 70);
+    p.n_q = r.between(1, 5), p.n_heads = 1 + i % 2, p.n_kv = i % 10 == 0 ? 1030 : r.size(1, 70);
     if (p.n_kv > 1000) p.n_q = 1, p.head_dim = 300;
     if (r.chance(50)) draw_features(r, &p);
     fill_random(r, &p);
@@ -108,20 +108,24 @@ TEST_P(narrow_bits, chunks_spread_over_workers) {
   }
 }
 
-// Keys and values from a cache, queries and result narrow.
+// Keys and values from a cache, which may have lost some behind its pinned ones; queries and result narrow.
 TEST_P(narrow_bits, with_a_cache) {
   for (int32_t i = 0; i < repetitions(200) && !HasFailure(); ++i) {
     random_source r(890000 + static_cast<uint64_t>(i));
     const int32_t n = i % 10 == 9 ? 1100 : r.between(1, 150);
-    const heed_cache_shape s =
+    heed_cache_shape s =
         cache_shape(HEED_CACHE_LINEAR, n, r.between(1, 2), r.size(1, 40), r.size(1, 40), r.between(0, 3));
+    if (i % 3 == 2) s.kind = HEED_CACHE_RING, s.capacity = 2 * n / 3 + 1, s.pinned = r.between(0, 3), s.spare = 40;
     const cache_memory memory(slot_cache, s, false);
     heed_cache cache;
     ASSERT_EQ(heed_cache_init(&cache, &s, memory.all()), HEED_OK);
     cache_model model(1, sequence_model(s));
-    const tokens t = random_tokens(r, s, n);
-    ASSERT_EQ(append(&cache, 0, t), HEED_OK);
-    model[0].append(t, nullptr);
+    for (int32_t left = n, some; left > 0; left -= some) {
+      some = std::min(left, s.kind == HEED_CACHE_RING ? 40 : n);
+      const tokens t = random_tokens(r, s, some);
+      ASSERT_EQ(append(&cache, 0, t), HEED_OK);
+      model[0].append(t, nullptr);
+    }
     problem p = problem_over(s, model, r.between(1, 3), r.between(1, 40), n);
     p.q = bell_floats(r, p.q_floats()), p.causal = 1;
     narrow_formats formats = random_formats(r, p);

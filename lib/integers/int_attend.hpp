@@ -167,7 +167,7 @@ HEED_NOINLINE void attend_rows(K k, const int_tile &t, int_block_rows &b, int32_
     }
     for (int32_t i = 0; i < n_rows; i++)
       any |= l[i] = weigh_row(k, t, t.row(from + i), b.begin, n, t.scores() + i * int_block, r + i);
-    if (any) k->sums(t.scores(), n_rows, b.v, t.acc(), t.layout->acc_stride);
+    k->sums(t.scores(), n_rows, b.v, t.acc(), t.layout->acc_stride);
   }
   for (int32_t i = 0; i < n_rows; i++) {
     const int32_t *sums = t.acc() + i * t.layout->acc_stride;

@@ -85,7 +85,7 @@ HEED_INLINE int32_t int_probability(uint32_t distance, const distance_rule &rule
   return int_power(smaller_of(u, 65535));
 }
 
-// The number of the highest bit, counted from 1; 0 of 0. Cores without the instruction would call a library, and clang
+// The number of the highest bit of x > 0, counted from 1. Cores without the instruction would call a library, and clang
 // knows the loop of single bits as that call.
 HEED_INLINE int32_t bit_length(uint64_t x) {
 #if (defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1) || (defined(__riscv) && !defined(__riscv_zbb))
@@ -96,7 +96,7 @@ HEED_INLINE int32_t bit_length(uint64_t x) {
     if (word >> step != 0) word >>= step, n += step;
   return n + static_cast<int32_t>(word);
 #else
-  return x == 0 ? 0 : 64 - __builtin_clzll(x);
+  return 64 - __builtin_clzll(x);
 #endif
 }
 

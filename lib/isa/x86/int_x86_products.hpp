@@ -30,12 +30,11 @@ HEED_INLINE int32_t ones_of(int32_t n) { return n >= 4 ? 0x01010101 : (1 << 8 * 
 
 // ------------------------------------------------------------------------------------------------- weights to words
 
-// n bytes from p on, zeros behind them; there are `before` bytes in front of p.
+// n > 0 bytes from p on, zeros behind them; there are `before` bytes in front of p.
 HEED_INLINE __m128i load_bytes(const int8_t *p, int32_t n, int32_t before) {
   alignas(16) static constexpr int8_t shifts[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                                     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   if (n >= 16) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
-  if (n <= 0) return _mm_setzero_si128();
   if (n + before >= 16)  // what ends with them, moved down
     return _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p - 16 + n)),
                             _mm_loadu_si128(reinterpret_cast<const __m128i *>(shifts + 16 - n)));

@@ -75,22 +75,21 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     for (int v = 0; v < VECS; v++) add_last_inputs<V>(b, w, ROWS, column + v * V::lanes, i);
 }
 
-// Few rows of at least a register of outputs: are_few_outputs() says which. The last tile overlaps outputs that are done.
+// Few rows of at least a register of outputs, or one row of a tile: are_few_outputs() says which. The last tile overlaps
+// outputs that are done.
 template <class V, class T>
 static void multiply_outputs(const linear_block &b, const weights_of<T> &w) {
   constexpr int32_t width = outputs_vecs<V> * V::lanes;
   const int32_t n = b.n_cols;
-  if (b.n_rows == 1 && n >= width) {
-    for (int32_t column = 0; column < n; column += width)
-      project_outputs<V, 1, outputs_vecs<V>>(b, w, smaller_of(column, n - width));
-    return;
-  }
-  if constexpr (V::lanes == 16) {
-    for (int32_t column = 0; column < n; column += V::lanes) {
+  if constexpr (V::lanes == 16)
+    if (b.n_rows > 1) {
       // A tile of two rows would take a tenth less, and 5 KB.
-      project_outputs<V, 4, 1>(b, w, smaller_of(column, n - V::lanes));
+      for (int32_t column = 0; column < n; column += V::lanes)
+        project_outputs<V, 4, 1>(b, w, smaller_of(column, n - V::lanes));
+      return;
     }
-  }
+  for (int32_t column = 0; column < n; column += width)
+    project_outputs<V, 1, outputs_vecs<V>>(b, w, smaller_of(column, n - width));
 }
 
 }  // namespace heed
