@@ -101,6 +101,7 @@ TEST_P(linear_ways, fewer_bits) {
         for (const int32_t shift : {0, 32}) {
           if (stride < n_out) continue;
           compare({dtype, HEED_IN_OUT, 96, n_out, stride, shift}, border_rows);
+          compare({dtype, HEED_IN_OUT, 96, n_out, stride, shift}, {95, 96});
         }
   for (const int32_t dtype : {HEED_F32, HEED_F16, HEED_BF16, HEED_INT8, HEED_UINT8})
     for (const int32_t n_out : {3, 9, 40, 72}) compare({dtype, HEED_OUT_IN, 97, n_out, 100, 0}, border_rows);
