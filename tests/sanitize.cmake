@@ -70,11 +70,11 @@ add_test(NAME sanitized_vectors COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/sanitized
 set_tests_properties(fuzz sanitized_differential sanitized_vectors PROPERTIES SKIP_RETURN_CODE 77
                      FIXTURES_REQUIRED sanitized TIMEOUT 1200 LABELS sanitizers)
 
-# Every reader of files: some seconds each, two minutes each with `ctest -C all`.
+# Every reader of files: some seconds each, a minute each with `ctest -C all`.
 foreach(reader ${readers_of_files})
   add_test(NAME fuzz_${reader} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_reader.sh ${build}/tests/heed_fuzz_readers ${reader} 4)
   add_test(NAME fuzz_long_${reader} COMMAND ${once} fuzz_long_${reader} sh ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_reader.sh
-           ${build}/tests/heed_fuzz_readers ${reader} 120 CONFIGURATIONS all)
+           ${build}/tests/heed_fuzz_readers ${reader} 60 CONFIGURATIONS all)
   set_tests_properties(fuzz_${reader} fuzz_long_${reader} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED sanitized TIMEOUT 1200
                        LABELS sanitizers)
 endforeach()

@@ -41,7 +41,7 @@ report "undefined" "$(echo "$symbols" | awk '
     for (name in needed) {
       if (name in defined || name ~ /^(memcpy|memset|_GLOBAL_OFFSET_TABLE_|\.TOC\.)$/) continue
       if (name ~ /^(getenv|getauxval)$/ && needed[name] == " hosted.cpp.o") continue
-      if (name !~ /memmove/ && name ~ /^__(aeabi_|u?div(mod)?di[34]|u?moddi3|ashldi3|lshrdi3|fixuns|float)/) continue
+      if (name !~ /memmove/ && name ~ /^__(aeabi_|u?div(mod)?di[34]|u?moddi3|ashldi3|ashrdi3|lshrdi3|fixuns|float)/) continue
       if (name ~ /^_(save|rest)([fg]pr|vr)[01]?_[0-9]+(_[xl])?$/) continue  # PowerPC at -Os, 32 and 64 bits
       if (name ~ /^__(asan|ubsan|sanitizer|sancov)/) continue
       print "  " name " in" needed[name]
