@@ -19,7 +19,7 @@ static intptr_t semihosting(int operation, const void *argument) {
   register intptr_t a0 __asm("a0") = operation;
   register const void *a1 __asm("a1") = argument;
   __asm volatile(
-      ".option push\n\t.option norvc\n\t.balign 16\n\t" /* three instructions of 4 bytes in one page */
+      ".balign 16\n\t.option push\n\t.option norvc\n\t" /* three instructions of 4 bytes in one page */
       "slli zero, zero, 0x1f\n\tebreak\n\tsrai zero, zero, 7\n\t.option pop"
       : "+r"(a0)
       : "r"(a1)
