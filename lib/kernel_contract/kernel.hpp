@@ -202,7 +202,7 @@ HEED_INLINE const float *scales_of(const stream &s, const input_rows &of) {
 struct linear_block {
   const float *x;
   ptrdiff_t x_stride;
-  const float *w;
+  const float *w;  // of plain floats, as the stride; else null, and weights_of has both
   ptrdiff_t w_stride;
   const float *bias;  // or null
   float *y;

@@ -41,7 +41,7 @@ static void linear(const linear_block &b) {
       if constexpr (V::copies_panels) multiply_copied_panels<V>(b, whole, &w, copy_weights<V, float>, false);
       break;
     default:
-      multiply_panels<V>(b, whole);
+      multiply_panels<V>(b, w, whole);
   }
   if (whole < b.n_cols) multiply_last_columns<V>(b, w);
 }

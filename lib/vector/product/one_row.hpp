@@ -18,7 +18,8 @@ static HEED_NOINLINE void add_w_rows(const linear_block &b, const weights_of<T> 
   decltype(V::factor(0.0f)) factor[DEPTH];
   HEED_UNROLL for (int i = 0; i < DEPTH; i++) factor[i] = V::factor(x[i]);
   const float *from = begin == 0 ? b.bias : b.y;
-  const bool again = V::lanes == 16 && sizeof(T) == sizeof(float) && times_again(b) > 1;  // 8 lanes would gain nothing
+  const bool again =
+      V::lanes == 16 && sizeof(T) == sizeof(float) && times_again(b, of) > 1;  // 8 lanes would gain nothing
   const auto add = [=](auto vecs, int32_t column) {
     constexpr int n_vecs = decltype(vecs)::value;
     constexpr int of_line = 64 / static_cast<int>(sizeof(T)), lines = (n_vecs * V::lanes - 1) / of_line + 1;

@@ -75,8 +75,8 @@ static HEED_NOINLINE void project_outputs(const linear_block &b, const weights_o
     for (int v = 0; v < VECS; v++) add_last_inputs<V>(b, w, ROWS, column + v * V::lanes, i);
 }
 
-// Few rows of at least a register of outputs, or one row of a tile: are_few_outputs() says which. The last tile overlaps
-// outputs that are done.
+// One row of at least a tile of outputs or, with 16 lanes, up to four rows: are_few_outputs() says which. The last tile
+// overlaps outputs that are done.
 template <class V, class T>
 static void multiply_outputs(const linear_block &b, const weights_of<T> &w) {
   constexpr int32_t width = outputs_vecs<V> * V::lanes;

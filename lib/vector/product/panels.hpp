@@ -29,9 +29,9 @@ HEED_INLINE chain chain_at(const linear_block &b, int32_t begin) {
 // Many rows: panels of w that all rows use, from the second-level cache. The first rows ask for what comes next: deeper
 // rows of w, other columns, or, behind contiguous rows, most likely another panel of packed weights.
 template <class V>
-static void multiply_panels(const linear_block &b, int32_t n) {
+static void multiply_panels(const linear_block &b, const weights_of<float> &w, int32_t n) {
   constexpr int32_t panel = V::sum_vecs * V::lanes;
-  const int32_t depth = depth_of_panels<V>(b), most_rows = rows_of_panels<V>(b);
+  const int32_t depth = depth_of_panels<V>(b, w), most_rows = rows_of_panels<V>(b);
   const ptrdiff_t behind = b.w_stride <= contiguous_stride ? b.depth * b.w_stride : 0;
   for (int32_t column = 0; column < n; column += panel) {
     const int32_t width = smaller_of(n - column, panel);

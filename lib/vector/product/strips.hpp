@@ -142,7 +142,7 @@ static void strip_rows(const strip &s, const void *weights, int32_t n_rows, int3
 template <class V, class T>
 static void multiply_strips(const linear_block &b, const weights_of<T> &w, int32_t n) {
   constexpr bool floats = sizeof(T) == sizeof(float);
-  const int32_t depth = depth_of_strips<V>(b, w), again = floats ? times_again(b) : 0;
+  const int32_t depth = depth_of_strips<V>(b, w), again = floats ? times_again(b, w) : 0;
   const int32_t most_columns = floats && depth == 32 ? 128 : 256;
   strips(b, &w, n, depth, most_columns, strips_of_five<V, T>, again, strip_rows<V, T>);
 }

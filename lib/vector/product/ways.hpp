@@ -33,8 +33,10 @@ enum class packed_way {
   widened_blocks,  // packed_pieces.hpp: where registers load no narrow numbers, a block at a time does
 };
 
-HEED_INLINE float bytes_of_floats(const linear_block &b) {
-  return 4.0f * static_cast<float>(b.depth) * static_cast<float>(b.w_stride);
+// Of the weights, if they were floats. Their rows lie w.stride apart: a linear_block has a stride of plain floats alone.
+template <class T>
+HEED_INLINE float bytes_of_floats(const linear_block &b, const weights_of<T> &w) {
+  return 4.0f * static_cast<float>(b.depth) * static_cast<float>(w.stride);
 }
 
 // ---- one row
@@ -53,8 +55,8 @@ HEED_INLINE bool is_small_row(const linear_block &b, const weights_of<T> &w) {
 // Rows of w that lie a multiple of 2 KB apart share a few sets of the first-level cache if a panel is one cache line wide:
 // 57 % of the peak instead of 89.
 template <class V>
-HEED_INLINE bool panels_collide(const linear_block &b) {
-  return V::copies_panels && V::sum_vecs * V::lanes <= 16 && b.w_stride % 512 == 0;
+HEED_INLINE bool panels_collide(const weights_of<float> &w) {
+  return V::copies_panels && V::sum_vecs * V::lanes <= 16 && w.stride % 512 == 0;
 }
 
 // Strips repay for few rows of floats where w is not in the second-level cache. From memory they take half the time of
@@ -62,13 +64,13 @@ HEED_INLINE bool panels_collide(const linear_block &b) {
 // times). With 8 lanes strips of 17 to 32 rows take 0.6 to 0.8 times (1600 x 3136, 2048 x 2176), unless panels are copied.
 // What no cache holds keeps to strips up to 24 rows (17 rows of 4096 x 4096: 0.73 times, Zen 5; 0.45, Sapphire Rapids).
 template <class V>
-HEED_INLINE bool repays_strips(const linear_block &b) {
+HEED_INLINE bool repays_strips(const linear_block &b, const weights_of<float> &w) {
   constexpr int32_t rows_in_cache = V::lanes == 16 ? 12 : 16;
-  const int32_t rows_from_memory = V::lanes == 8 && !panels_collide<V>(b) ? 32 : 16;
-  if (b.n_rows <= 8) return bytes_of_floats(b) > 0x1p18f;
-  if (b.n_rows <= rows_in_cache) return bytes_of_floats(b) > 0x1p20f;
-  if (b.n_rows <= rows_from_memory) return bytes_of_floats(b) > 0x1p24f;
-  return V::lanes == 16 && b.n_rows <= 24 && bytes_of_floats(b) > 0x1p25f;
+  const int32_t rows_from_memory = V::lanes == 8 && !panels_collide<V>(w) ? 32 : 16;
+  if (b.n_rows <= 8) return bytes_of_floats(b, w) > 0x1p18f;
+  if (b.n_rows <= rows_in_cache) return bytes_of_floats(b, w) > 0x1p20f;
+  if (b.n_rows <= rows_from_memory) return bytes_of_floats(b, w) > 0x1p24f;
+  return V::lanes == 16 && b.n_rows <= 24 && bytes_of_floats(b, w) > 0x1p25f;
 }
 // Strips convert numbers of fewer bits for each tile of rows. Of bytes with a scale a copy costs less from 24 rows on, or
 // 36 with 32 registers. f16 and bf16 take one instruction each, and a copy only repays with 16 registers and many rows, from
@@ -76,35 +78,34 @@ HEED_INLINE bool repays_strips(const linear_block &b) {
 template <class V, class T>
 HEED_INLINE bool repays_typed_strips(const linear_block &b, const weights_of<T> &w) {
   if (sizeof(T) == 1) return b.n_rows <= (many_registers<V> ? 36 : 24);
-  constexpr float most_numbers = 0x1p23f;
-  return many_registers<V> || b.n_rows < 96 ||
-         static_cast<float>(b.depth) * static_cast<float>(w.stride) <= most_numbers;
+  return many_registers<V> || b.n_rows < 96 || bytes_of_floats(b, w) <= 0x1p25f;
 }
 
 // The depth of a strip of floats: y is read and written once for each strip, so strips of many rows are deep. Two rows wait
 // for w above all, and so do more from memory: w then comes faster if fewer of its rows are abreast.
-template <class V>
-HEED_INLINE int32_t depth_of_floats(const linear_block &b) {
+template <class V, class T>
+HEED_INLINE int32_t depth_of_floats(const linear_block &b, const weights_of<T> &w) {
   if (many_registers<V> && b.n_rows > 4) return 32;
   constexpr int32_t most_rows = many_registers<V> ? 4 : 5;
   const float from_memory = b.n_rows == 2 ? 0x1p18f : 0x1p23f;
-  return b.n_rows <= most_rows && bytes_of_floats(b) > from_memory ? 8 : 16;
+  return b.n_rows <= most_rows && bytes_of_floats(b, w) > from_memory ? 8 : 16;
 }
 template <class V, class T>
 HEED_INLINE int32_t depth_of_strips(const linear_block &b, const weights_of<T> &w) {
   constexpr bool floats = sizeof(T) == sizeof(float);
   const bool contiguous = V::lanes == 16 && w.stride <= 64;  // as many as fit
   if (contiguous && !(floats && b.n_rows == 2)) return 256;
-  return floats ? depth_of_floats<V>(b) : 32;
+  return floats ? depth_of_floats<V>(b, w) : 32;
 }
 
 // How often rows behind are prefetched again. A processor that is busy with memory seems to drop prefetches (Zen 4), and
 // then waits: 4096 x 4096 floats take three quarters of the time if they are prefetched three times. From the last cache
 // that takes up to a quarter longer. So two times are for what is beyond the second-level cache, three for what is beyond
 // most caches.
-HEED_INLINE int32_t times_again(const linear_block &b) {
-  if (bytes_of_floats(b) > 0x1p24f) return 2;
-  return bytes_of_floats(b) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
+template <class T>
+HEED_INLINE int32_t times_again(const linear_block &b, const weights_of<T> &w) {
+  if (bytes_of_floats(b, w) > 0x1p24f) return 2;
+  return bytes_of_floats(b, w) > 0x1p21f && b.n_rows > 2 ? 1 : 0;
 }
 
 // Whether a strip has a tile of 5 rows. Zero points leave no registers for it where there are 16.
@@ -137,17 +138,17 @@ HEED_INLINE bool is_group_of_contiguous(const linear_block &b) {
 // Panels one cache line wide are copied for many rows if they collide, and if their rows come from memory, each from a page
 // of its own (Zen 5, AVX2 and SSE2, 17 to 25 rows of 4096 x 4096: 0.6 times; 33 of 1600 x 3136: 0.9).
 template <class V>
-HEED_INLINE bool repays_copies(const linear_block &b) {
+HEED_INLINE bool repays_copies(const linear_block &b, const weights_of<float> &w) {
   if (!V::copies_panels || V::sum_vecs * V::lanes > 16) return false;
-  return bytes_of_floats(b) > 0x1p23f ? b.n_rows > 16 : panels_collide<V>(b) && b.n_rows >= 32;
+  return bytes_of_floats(b, w) > 0x1p23f ? b.n_rows > 16 : panels_collide<V>(w) && b.n_rows >= 32;
 }
 constexpr int32_t least_rows_of_colliding_panels = 12;
 
 // How many rows of w a panel has. Where they lie a multiple of 4 KB apart they share a few sets of the second-level cache,
 // and so they are fewer. 512 x 768 x 3072, Sapphire Rapids: 0.7 times with 192 rows; Zen 5: 1.05 times with 192, 1.0 with 256.
 template <class V>
-HEED_INLINE int32_t depth_of_panels(const linear_block &b) {
-  const bool few_sets = b.w_stride % 1024 == 0 && bytes_of_floats(b) > 0x1p20f;
+HEED_INLINE int32_t depth_of_panels(const linear_block &b, const weights_of<float> &w) {
+  const bool few_sets = w.stride % 1024 == 0 && bytes_of_floats(b, w) > 0x1p20f;
   return many_registers<V> && few_sets ? 256 : 384;
 }
 // Rows of y lie likewise. So many at a time that they stay there from one panel of depth to the next (packed floats,
@@ -181,11 +182,11 @@ HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
   if (b.n_cols < V::lanes) return way::narrow;
   if (is_small_row<V>(b, w)) return way::small_row;
 
-  const bool large = repays_strips<V>(b);
-  if (!large && repays_copies<V>(b)) return way::copied_panels;
+  const bool large = repays_strips<V>(b, w);
+  if (!large && repays_copies<V>(b, w)) return way::copied_panels;
   if (V::compact) return way::panels;  // small code has one way
 
-  const bool contiguous = b.w_stride <= contiguous_stride;
+  const bool contiguous = w.stride <= contiguous_stride;
   constexpr int32_t most_strips = V::lanes == 16 ? 6 : 2;
   if (contiguous && large && b.n_rows > most_strips) return way::contiguous;
   if (contiguous && !large && is_group_of_contiguous<V>(b)) return way::contiguous;
@@ -193,7 +194,7 @@ HEED_INLINE way choose_way(const linear_block &b, const weights_of<float> &w) {
   if (large) return way::strips;
   // Two rows of small weights take three quarters of the time of panels, unless there are 32 registers.
   if (b.n_rows == 2 && !contiguous && !many_registers<V>) return way::strips;
-  if (panels_collide<V>(b) && b.n_rows < least_rows_of_colliding_panels) return way::strips;
+  if (panels_collide<V>(w) && b.n_rows < least_rows_of_colliding_panels) return way::strips;
   return way::panels;
 }
 
