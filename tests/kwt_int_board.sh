@@ -31,7 +31,7 @@ if ! cmp reference found; then
   diff reference found
   exit 1
 fi
-code=$("$gcc-size" -A "$elf" | awk '$1 == ".text" { n += $2 } END { print n }')
+code=$("$gcc-size" -A "$elf" | awk '$1 ~ /^\.(text|rodata)$/ { n += $2 } END { print n }')
 ram=$("$gcc-size" -A "$elf" | awk '$1 ~ /^\.(stack|data|bss)$/ { n += $2 } END { print n }')
 [ "$core" != m0plus ] || [ "$ram" -le 65536 ] || fail "the program takes $ram bytes of RAM"
 awk -F'"count":' -v code="$code" -v ram="$ram" '

@@ -18,12 +18,12 @@ static intptr_t semihosting(int operation, const void *argument) {
 #ifdef __riscv
   register intptr_t a0 __asm("a0") = operation;
   register const void *a1 __asm("a1") = argument;
-  __asm volatile(
-      ".balign 16\n\t.option push\n\t.option norvc\n\t" /* three instructions of 4 bytes in one page */
-      "slli zero, zero, 0x1f\n\tebreak\n\tsrai zero, zero, 7\n\t.option pop"
-      : "+r"(a0)
-      : "r"(a1)
-      : "memory");
+  __asm volatile(/* aligned while instructions may have 2 bytes: else lld refuses what lies behind an odd number of such */
+                 ".balign 16\n\t.option push\n\t.option norvc\n\t" /* three instructions of 4 bytes in one page */
+                 "slli zero, zero, 0x1f\n\tebreak\n\tsrai zero, zero, 7\n\t.option pop"
+                 : "+r"(a0)
+                 : "r"(a1)
+                 : "memory");
   return a0;
 #else
   register intptr_t r0 __asm("r0") = operation;
