@@ -126,7 +126,8 @@ void sweep_powers(double chain, uint64_t first, uint32_t step, finding *worst) {
   constexpr float scale = 0x1.62e43p-1f;
   const double bound = 2 + 2 * (chain == 1 ? 0.81 : 1.09);
   int32_t n = 0;
-  for (uint64_t bits = first; n < int32_t(block) && bits < n_all; bits += step) {
+  const uint64_t end = std::min(first + uint64_t{step} * block, n_all);
+  for (uint64_t bits = first; bits < end; bits += step) {
     const float negative = float_of(static_cast<uint32_t>(bits));
     if (negative <= 0) x[n][0] = 0, x[n++][1] = negative;
   }

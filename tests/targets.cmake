@@ -48,7 +48,7 @@ if(TARGET heed_differential)
              --seed ${seed}${quarter} --seconds 900 CONFIGURATIONS all)
     set_tests_properties(differential_quarter_${quarter} PROPERTIES LABELS differential TIMEOUT 1500 COST 1000)
   endforeach()
-  foreach(arithmetic fma no_fma)
+  foreach(arithmetic fma no-fma)
     add_test(NAME activations_of_every_float_${arithmetic} COMMAND ${once} activations_${arithmetic} $<TARGET_FILE:heed_activation_sweep>
              1 2 ${arithmetic} CONFIGURATIONS all)
     set_tests_properties(activations_of_every_float_${arithmetic} PROPERTIES LABELS sweep TIMEOUT 3600 PROCESSORS 2)
