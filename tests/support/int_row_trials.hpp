@@ -69,8 +69,8 @@ class int_matrix_trial : public int_trial {
     add(wrong_values<int32_t>("format", &x->dtype, {-1, HEED_F32, HEED_BF16}));
     add(wrong_values<int32_t>("zero point", &x->zero_point, {-129, 128}));
     add(wrong_values<void *>("y", &y->data, {nullptr}));
-    add(wrong_values<int32_t>("rows of y", &y->n_rows, {0, y->n_rows + 1}));
-    add(wrong_values<int32_t>("dim of y", &y->dim, {0, y->dim + 1}));
+    add(wrong_values<int32_t>("rows of y", &y->n_rows, {0, y->n_rows + 2}));
+    add(wrong_values<int32_t>("dim of y", &y->dim, {0, y->dim + 2}));
     add(wrong_values<int32_t>("format of y", &y->dtype, {-1, HEED_F32, HEED_BF16}));
     add(wrong_values<int32_t>("zero point of y", &y->zero_point, {-32769, 32768}));
     return all;
@@ -125,7 +125,7 @@ class int_project_trial : public int_matrix_trial {
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
     add(wrong_values<const heed_multiplier *>("multipliers", &multipliers_, {nullptr}));
     add(wrong_values<void *>("y", &y_.data, {const_cast<void *>(x_.data)}));
-    add(wrong_values<int32_t>("n_in", &w_.n_in, {0, w_.n_in + 1}));
+    add(wrong_values<int32_t>("n_in", &w_.n_in, {0, w_.n_in + 2}));
     add(wrong_values<const void *>("w", &w_.data, {nullptr}));
     return all;
   }

@@ -47,6 +47,8 @@ spoilings wrong_values(const std::string &name, T *target, const std::vector<T> 
     all.push_back({name + ": value " + std::to_string(all.size()), [=] { *target = value; }});
   return all;
 }
+// Counts that two arguments share are wrong by other numbers in each: two flaws that agree make a right call, for which the memory is
+// too small. So a matrix is off by 1, and weights and results are by 2.
 inline spoilings wrong_count(const std::string &name, int32_t *count, int32_t most) {
   return wrong_values<int32_t>(name, count, {0, -1, INT32_MIN, most + 1, INT32_MAX});
 }
@@ -180,8 +182,8 @@ class trial {
     const bool packed = w->layout == HEED_PACKED, blocks = w->code && !packed;
     if (packed || (w->dtype != HEED_INT8 && !blocks))
       add(wrong_values<const void *>(name + " misaligned", &w->data, {data + 1}));
-    add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 1, HEED_MAX_COUNT + 1}));
-    add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 1, HEED_MAX_COUNT + 1}));
+    add(wrong_values<int32_t>(name + ".n_in", &w->n_in, {0, -1, w->n_in + 2, HEED_MAX_COUNT + 1}));
+    add(wrong_values<int32_t>(name + ".n_out", &w->n_out, {0, -1, w->n_out + 2, HEED_MAX_COUNT + 1}));
     if (!packed && (w->layout == HEED_OUT_IN ? w->n_out : w->n_in) > 1)  // of one row nobody looks at it
       add(wrong_values<ptrdiff_t>(name + ".row_stride", &w->row_stride, {-1, PTRDIFF_MIN}));
     add(wrong_values<int32_t>(name + ".format", &w->dtype, {-1, 6}));
