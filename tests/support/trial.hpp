@@ -48,7 +48,8 @@ spoilings wrong_values(const std::string &name, T *target, const std::vector<T> 
   return all;
 }
 // Counts that two arguments share are wrong by other numbers in each: two flaws that agree make a right call, for which the memory is
-// too small. So a matrix is off by 1, and weights and results are by 2.
+// too small. So the depth of a matrix is off by 1, and weights are by 2. The rows of float results are off by 1, too: no flaw changes
+// the rows of their matrix.
 inline spoilings wrong_count(const std::string &name, int32_t *count, int32_t most) {
   return wrong_values<int32_t>(name, count, {0, -1, INT32_MIN, most + 1, INT32_MAX});
 }
