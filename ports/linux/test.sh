@@ -2,7 +2,7 @@
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs every test: natively, and emulated
 # for other processors. Ends with a verdict; exit status 0 if no test failed.
 #   --all                        also what is slow: every target, compiler and build type of tests/targets.sh, Windows, coverage,
-#                                every float, an hour of differential fuzzing. Two and a half hours on 2 cores; 2 GB of cross
+#                                every float, an hour of differential fuzzing. Two hours on 2 cores; 2 GB of cross
 #                                compilers, Wine and Node, as far as the archive has them. Interrupted, it goes on where it
 #                                was: what has passed is not run again until a source changes (tests/once.sh)
 #   --quick                      a verdict in two minutes: builds what changed, then a tenth of the random cases of all suites, without
