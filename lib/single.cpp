@@ -3,8 +3,8 @@
 // have sections of their own: -ffunction-sections -fdata-sections.
 //
 // The compiler's target chooses the kernel: four lanes where there are registers for them, else one; fma where there
-// is an instruction for it. -DHEED_FIXED_ISA=NAME chooses another: mve, lane1, lane1_no_fma, lanes4,
-// lanes4_no_fma, simd128.
+// is an instruction for it. -DHEED_FIXED_ISA=NAME chooses another: mve, mve_no_fma, lane1, lane1_no_fma,
+// lanes4, lanes4_no_fma, simd128.
 #define HEED_SINGLE 1
 
 // C++14 with GNU extensions will do: it has all that is used of C++17, as extensions that compilers warn of.
@@ -23,6 +23,7 @@
 #define HEED_KERNEL_lanes4 4
 #define HEED_KERNEL_lanes4_no_fma 5
 #define HEED_KERNEL_simd128 6
+#define HEED_KERNEL_mve_no_fma 7
 #define HEED_JOIN_(a, b) a##b
 #define HEED_JOIN(a, b) HEED_JOIN_(a, b)
 #ifdef HEED_FIXED_KERNEL
@@ -44,7 +45,8 @@
 #define HEED_ISA HEED_KERNEL_lane1_no_fma
 #endif
 
-#if HEED_ISA == HEED_KERNEL_lane1_no_fma || HEED_ISA == HEED_KERNEL_lanes4_no_fma || HEED_ISA == HEED_KERNEL_simd128
+#if HEED_ISA == HEED_KERNEL_lane1_no_fma || HEED_ISA == HEED_KERNEL_lanes4_no_fma || \
+    HEED_ISA == HEED_KERNEL_mve_no_fma || HEED_ISA == HEED_KERNEL_simd128
 #define HEED_FMA 0
 #define HEED_SUFFIX "-no-fma"
 #else
@@ -68,7 +70,7 @@
 #include "reference/row_reference.hpp"
 
 #include "vector/make_kernel.hpp"
-#if HEED_ISA == HEED_KERNEL_mve
+#if HEED_ISA == HEED_KERNEL_mve || HEED_ISA == HEED_KERNEL_mve_no_fma
 #include "isa/cortex_m/mve_model.hpp"
 #elif HEED_ISA == HEED_KERNEL_lane1 || HEED_ISA == HEED_KERNEL_lane1_no_fma
 #include "isa/portable/lane1_model.hpp"
@@ -81,9 +83,9 @@
 
 namespace heed {
 
-#if HEED_ISA == HEED_KERNEL_mve
+#if HEED_ISA == HEED_KERNEL_mve || HEED_ISA == HEED_KERNEL_mve_no_fma
 using fixed_model = mve;
-#define HEED_FIXED_NAME "mve"
+#define HEED_FIXED_NAME "mve" HEED_SUFFIX
 #elif HEED_ISA == HEED_KERNEL_lane1 || HEED_ISA == HEED_KERNEL_lane1_no_fma
 using fixed_model = lane1;
 #define HEED_FIXED_NAME "lane1" HEED_SUFFIX

@@ -5,7 +5,7 @@
 //   heed_activation_sweep [STEP [THREADS [KERNEL]]]    every STEP-th float (1: all, some ten minutes) and special ones
 //
 // KERNEL is a name, or `every`: the kernels of the library, one after another.
-// Exit status: 0 if all are within the bounds. SPDX-License-Identifier: MIT
+// The square root in integers is compared with the processor's, too. Exit status: 0 if all are within the bounds. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "../lib/kernel_contract/root.hpp"
 #include "../ports/terminal.h"
 #include "support/flushing.hpp"
 #include "support/kernels.hpp"
@@ -149,6 +150,15 @@ void sweep_powers(double chain, uint64_t first, uint32_t step, finding *worst) {
   }
 }
 
+// The square root of processors without the instruction, against this one's.
+void sweep_roots(uint64_t first, uint32_t step, finding *worst) {
+  const uint64_t end = std::min(first + uint64_t{step} * block, n_all);
+  for (uint64_t bits = first; bits < end; bits += step) {
+    const float x = float_of(static_cast<uint32_t>(bits));
+    worst->n_bad += !same_float(heed::integer_root(x), std::sqrt(x));
+  }
+}
+
 using sweep_of = std::function<void(uint64_t first, uint32_t step, finding *worst)>;
 finding sweep(const sweep_of &of_block, uint32_t step, unsigned n_threads) {
   finding all;
@@ -204,6 +214,12 @@ uint64_t sweep_kernel(uint32_t step, unsigned n_threads) {
   return n_wrong;
 }
 
+uint64_t sweep_integer_root(uint32_t step, unsigned n_threads) {
+  const finding roots = sweep(sweep_roots, step, n_threads);
+  std::printf("%-10s in integers: %llu not correctly rounded\n", "root", static_cast<unsigned long long>(roots.n_bad));
+  return roots.n_bad;
+}
+
 }  // namespace
 }  // namespace heed_test
 
@@ -218,7 +234,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: heed_activation_sweep [STEP [THREADS [KERNEL]]]\n");
     return 2;
   }
-  uint64_t n_wrong = 0;
+  uint64_t n_wrong = sweep_integer_root(step, n_threads);
   for (const std::string &name : kernels)
     if (heed_isa_use(name.c_str()) == HEED_OK) n_wrong += sweep_kernel(step, n_threads);
   return n_wrong != 0;

@@ -98,6 +98,14 @@ TEST_F(kernel_choice, may_change_while_calls_run) {
   heed_isa_use(nullptr);
 }
 
+// They change with the rules of lib/arithmetic.hpp alone: then every digest and every receipt does, too, and CHANGES says so.
+TEST(contracts, are_those_of_0_3) {
+  EXPECT_EQ(heed_isa_contract(HEED_ARITHMETIC_FMA), 0x51903703u);
+  EXPECT_EQ(heed_isa_contract(HEED_ARITHMETIC_NO_FMA), 0xd433b9e8u);
+  EXPECT_EQ(heed_isa_contract(HEED_ARITHMETIC_INTEGERS), 0x124b4519u);
+  EXPECT_EQ(heed_isa_contract(77), 0u);
+}
+
 TEST_F(kernel_choice, by_arithmetic) {
   for (const auto &[name, arithmetic] : {std::pair("fma", HEED_ARITHMETIC_FMA), {"no-fma", HEED_ARITHMETIC_NO_FMA}}) {
     std::string best;
@@ -176,7 +184,7 @@ TEST_P(selftest, of_all_kernels) {
 TEST_P(selftest, at_start_up_takes_the_kernel_in_use) {
   const heed_selftest_report report = passes(heed_selftest_boot, HEED_SELFTEST_BOOT_BYTES);
   EXPECT_EQ(report.n_kernels, 1);
-  EXPECT_EQ(report.n_cases, 10);
+  EXPECT_EQ(report.n_cases, 11);
   EXPECT_GT(report.n_floats, 400u);
 }
 

@@ -52,5 +52,8 @@ if(TARGET heed_differential)
     add_test(NAME activations_of_every_float_${arithmetic} COMMAND ${once} activations_${arithmetic} $<TARGET_FILE:heed_activation_sweep>
              1 2 ${arithmetic} CONFIGURATIONS all)
     set_tests_properties(activations_of_every_float_${arithmetic} PROPERTIES LABELS sweep TIMEOUT 3600 PROCESSORS 2)
+    add_test(NAME faulty_constants_${arithmetic} COMMAND ${once} faulty_constants_${arithmetic} sh ${CMAKE_CURRENT_SOURCE_DIR}/faulty_constants.sh
+             ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} ${arithmetic} CONFIGURATIONS all)
+    set_tests_properties(faulty_constants_${arithmetic} PROPERTIES LABELS sweep TIMEOUT 3600)
   endforeach()
 endif()

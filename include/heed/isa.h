@@ -13,8 +13,9 @@ extern "C" {
  * of a fleet lack the instruction, heed_isa_use("no-fma") gives the same bits on all. A build with one kernel
  * (firmware, HEED_FIXED_ISA) has the arithmetic of that kernel. */
 typedef enum heed_arithmetic {
-  HEED_ARITHMETIC_NO_FMA = 0, /* every product is rounded, then added: for processors without a fused multiply-add */
-  HEED_ARITHMETIC_FMA = 1     /* every multiply-add rounds once */
+  HEED_ARITHMETIC_NO_FMA = 0,  /* every product is rounded, then added: for processors without a fused multiply-add */
+  HEED_ARITHMETIC_FMA = 1,     /* every multiply-add rounds once */
+  HEED_ARITHMETIC_INTEGERS = 2 /* for heed_isa_contract: int_attention.h and int_layers.h, the same on all kernels */
 } heed_arithmetic;
 
 /* The number of kernels that this processor can run. */
@@ -33,6 +34,10 @@ HEED_API const char *heed_isa_current(void);
  * is running finishes on the kernel with which it began, and so do its tasks on an executor.
  * Status: UNKNOWN_ISA, UNAVAILABLE_ISA for ISA. In a build with a fixed kernel, any other kernel is unknown. */
 HEED_API heed_status heed_isa_use(const char *name);
+
+/* A number for the rules of an arithmetic: two builds of heed with one number give the same bits. It is made of what
+ * the self-tests compare with, so it changes whenever a rule does. 0: there is no such arithmetic. */
+HEED_API uint32_t heed_isa_contract(int32_t arithmetic);
 
 /* The version of the library that is linked, such as "0.3.0". */
 HEED_API const char *heed_version(void);

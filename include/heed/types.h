@@ -15,7 +15,7 @@ extern "C" {
 /* The version of these headers. heed_version() returns the version of the library that is linked. */
 #define HEED_VERSION_MAJOR 0
 #define HEED_VERSION_MINOR 3
-#define HEED_VERSION_PATCH 0
+#define HEED_VERSION_PATCH 1
 
 /* Aligns a variable to HEED_ALIGNMENT. It comes first in a declaration: HEED_ALIGNED static float x[8]. */
 #if defined(__GNUC__)

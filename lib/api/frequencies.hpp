@@ -34,7 +34,7 @@ struct wide_float {
     float number;
     uint32_t bits;
   } u = {x};
-  const int32_t biased = u.bits >> 23 & 255;
+  const auto biased = static_cast<int32_t>(u.bits >> 23 & 255);
   if (biased == 0) return {0, 0, false};
   return {static_cast<uint64_t>((u.bits & 0x7fffff) | 0x800000) << 40, biased - 127, (u.bits >> 31) != 0};
 }

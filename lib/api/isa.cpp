@@ -1,5 +1,6 @@
 // The kernels of this build by name, and which one is in use.
 #include "../isa_choice/front_door.hpp"
+#include "../known_answers.hpp"
 
 int32_t heed_isa_count() {
   int32_t n = 0;
@@ -16,6 +17,19 @@ int32_t heed_isa_arithmetic(const char *name) {
   const heed::kernel *k = name ? heed::find_kernel(name) : nullptr;
   if (!k) return -1;
   return k->has_fma ? HEED_ARITHMETIC_FMA : HEED_ARITHMETIC_NO_FMA;
+}
+
+uint32_t heed_isa_contract(int32_t arithmetic) {
+  switch (arithmetic) {
+    case HEED_ARITHMETIC_NO_FMA:
+      return heed::contract_of_floats(false);
+    case HEED_ARITHMETIC_FMA:
+      return heed::contract_of_floats(true);
+    case HEED_ARITHMETIC_INTEGERS:
+      return heed::contract_of_integers;
+    default:
+      return 0;
+  }
 }
 
 const char *heed_isa_current() { return heed_front_door::kernel()->name; }

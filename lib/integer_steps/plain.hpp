@@ -94,7 +94,7 @@ void scores(const void *queries, ptrdiff_t query_bytes, int32_t n_rows, int32_t,
   const int32_t *q = static_cast<const int32_t *>(queries);
   for (; n_rows > 0; n_rows -= 2, q += query_bytes / 2, s += 2 * int_block) {
     const bool two = n_rows > 1;
-    const int32_t to_query = two ? query_bytes / 4 : 0;  // of the second row
+    const int32_t to_query = two ? static_cast<int32_t>(query_bytes / 4) : 0;  // of the second row
     const int32_t to_scores = two ? int_block : 0;
     if (two || !Tile::one_row_apart)
       score_int_rows<Tile, 2>(q, to_query, k, s, to_scores);

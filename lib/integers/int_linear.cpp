@@ -18,13 +18,14 @@ void run_panels(int_product_step project, const int_product &b, const unsigned c
                 int32_t first) {
   const ptrdiff_t output_bytes =
       static_cast<ptrdiff_t>(packed_output_bytes(stored_int8, static_cast<uint64_t>(b.depth)));
+  const ptrdiff_t number_bytes = b.wide ? 2 : 1;
   for (int32_t done = 0; done < b.n_cols; done += panel_outputs) {
     const int32_t begin = first + done, width = panel_width(n_out, begin);
     int_product part = b;
     part.w = int_panel(panels + begin * output_bytes + 4 * width, width);
     part.bias = offset_or_null(b.bias, done);
-    part.multipliers += 2 * done;
-    part.y = static_cast<unsigned char *>(b.y) + (b.wide ? 2 : 1) * done;
+    part.multipliers += ptrdiff_t{2} * done;
+    part.y = static_cast<unsigned char *>(b.y) + number_bytes * done;
     part.n_cols = smaller_of(b.n_cols - done, panel_outputs);
     project(part);
   }
@@ -40,15 +41,16 @@ struct int_product_job {
 
 void run_product_piece(const int_product_job &job, int32_t begin, int32_t n) {
   int_product b = job.whole;
+  const ptrdiff_t number_bytes = b.wide ? 2 : 1;
   if (job.by_rows) {
     b.x += begin * b.x_stride;
-    b.y = static_cast<unsigned char *>(b.y) + begin * b.y_stride * (b.wide ? 2 : 1);
+    b.y = static_cast<unsigned char *>(b.y) + begin * b.y_stride * number_bytes;
     b.n_rows = n;
   } else {
     if (!job.panels) b.w.data += begin * b.w.output;
     if (b.bias) b.bias += begin;
-    b.multipliers += 2 * begin;
-    b.y = static_cast<unsigned char *>(b.y) + begin * (b.wide ? 2 : 1);
+    b.multipliers += ptrdiff_t{2} * begin;
+    b.y = static_cast<unsigned char *>(b.y) + number_bytes * begin;
     b.n_cols = n;
   }
   const int32_t first = job.by_rows ? 0 : begin;

@@ -168,7 +168,7 @@ inline int32_t int_workers(const heed_int_attention &call) {
   if (call.cache) n_kv = smaller_of(n_kv, call.cache->shape.capacity);
   if (call.causal) n_kv = (n_kv + 1) / 2;  // half of the pairs count
   const int32_t factors[] = {call.batch_size, call.n_heads, call.n_q, n_kv};
-  uint64_t work = static_cast<uint64_t>(call.head_dim + call.v_dim);
+  uint64_t work = static_cast<uint64_t>(call.head_dim) + static_cast<uint64_t>(call.v_dim);
   for (int i = 0; i < 4 && work < least; i++) work *= static_cast<uint64_t>(factors[i]);
   if (work < least) return 1;
   const size_t room = call.workspace.bytes / (HEED_INT_WORKSPACE_MIN_BYTES(call.head_dim, call.v_dim) + 63);

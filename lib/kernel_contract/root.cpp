@@ -21,7 +21,7 @@ float integer_root(float x) {
   for (uint32_t bit = 1u << 24; bit != 0; bit >>= 1)
     if (static_cast<uint64_t>(root + bit) * (root + bit) <= scaled) root += bit;
   u.bits = static_cast<uint32_t>(127 + 1 + (exponent - shift) / 2) << 23;
-  return static_cast<float>((root + 1) / 2) * u.number * (small ? 0x1p-32f : 1.0f);
+  return static_cast<float>((root + 1) >> 1) * u.number * (small ? 0x1p-32f : 1.0f);
 }
 
 float default_scale(int32_t dim) { return 1.0f / square_root(static_cast<float>(dim)); }

@@ -186,7 +186,7 @@ void check_transformer_pass(checker &check, const transformer_pass &c) {
       HEED_SHAPE_MISMATCH, HEED_ARG_OUT_ROWS);
   if (check.ok()) check_rows(check, c);
   const heed_attention_layer &a = *c.layer->attention;
-  const int64_t floats = a.cache || a.batch ? hidden_floats_of(*c.layer) : 0;
+  const int64_t floats = a.cache || a.batch ? static_cast<int64_t>(hidden_floats_of(*c.layer)) : 0;
   if (check.ok())
     check_attention_state(check, a, c.attention.span, floats, c.attention.workspace, c.attention.executor);
   check_room_apart(check, c);

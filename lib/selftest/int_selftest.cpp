@@ -1,5 +1,6 @@
 // The self-test of integers: attention and products of the kernel in use against plain loops, number by number; then
 // their results, and the functions of rows, against known answers. All in the caller's memory, without a float.
+#include "../known_answers.hpp"
 #include "../integers/int_finish.hpp"
 #include "../isa_choice/int_door.hpp"
 #include "../isa_choice/int_product_dispatch.hpp"
@@ -51,10 +52,6 @@ constexpr bool int_cases_fit(size_t bytes) {
   return true;  // products and rows take less
 }
 static_assert(int_cases_fit(HEED_INT_SELFTEST_BYTES), "HEED_INT_SELFTEST_BYTES holds every case");
-
-// Of attention and products, as the plain loops have them, and of rows. A change of the rules changes these numbers: the
-// report of a self-test that fails then gives the new one.
-constexpr uint32_t known_int_attention = 0x810a762b, known_int_products = 0xab733d5f, known_int_rows = 0x8b08558c;
 
 struct int_comparison {
   heed_selftest_report &report;

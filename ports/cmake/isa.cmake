@@ -5,6 +5,8 @@
 # Of the generic kernels the library holds the best, and that only for an arithmetic that no other kernel has. All of them,
 # beside all others, are in heed_every_kernel, which the tests link.
 option(HEED_GENERIC_KERNELS "The generic kernels lanes4 and lane1 even where the processor has a kernel of its own" OFF)
+# Without: no-fma is sse2 on x86-64, whatever the processor has, and the library is a third smaller (ports/fleet.md).
+option(HEED_WIDE_NO_FMA "Kernels without fma as wide as those with it, for fleets that need one arithmetic" ON)
 
 # What the compiler targets, not what CMAKE_SYSTEM_PROCESSOR says: that ignores -m32 and --target.
 function(heed_defined macro result)
@@ -67,6 +69,13 @@ macro(heed_xsimd_isa arithmetic file kernel)
   endif()
 endmacro()
 
+# A wide kernel without fma, if it is wanted.
+macro(heed_wide_no_fma file kernel)
+  if(HEED_WIDE_NO_FMA OR HEED_FIXED_ISA STREQUAL "${kernel}")
+    heed_xsimd_isa(no_fma ${file} ${kernel} ${ARGN})
+  endif()
+endmacro()
+
 # The scalar reference of a fixed kernel's arithmetic is always there: the self-test compares with it.
 set(fixed_reference portable/reference_fma)
 if(HEED_FIXED_ISA MATCHES "^(sse2|simd128)$|-no-fma$")
@@ -101,6 +110,8 @@ if(heed_x86_64 OR heed_i686)
   endif()
   heed_xsimd_isa(fma x86/avx512 avx512 ${avx512})
   heed_xsimd_isa(fma x86/avx2 avx2 ${avx2})
+  heed_wide_no_fma(x86/avx512_no_fma avx512-no-fma ${avx512})
+  heed_wide_no_fma(x86/avx2_no_fma avx2-no-fma ${avx2})
   heed_xsimd_isa(no_fma x86/sse2 sse2 ${base})
   heed_int_isa(x86/int_avx512vnni int_avx512vnni ${avx512} -mavx512vnni ${false_warnings})
   set(CMAKE_REQUIRED_FLAGS "${CMAKE_REQUIRED_FLAGS} -mavxvnni")  # GCC 11, clang 12
@@ -116,15 +127,21 @@ if(heed_x86_64 OR heed_i686)
 elseif(heed_aarch64)
   target_sources(heed PRIVATE lib/isa/arm/cpu_arm.cpp)
   if(xsimd_version VERSION_GREATER_EQUAL 9)
-    heed_xsimd_isa(fma arm/sve256 sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
+    set(sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
+    heed_xsimd_isa(fma arm/sve256 sve256 ${sve256})
   endif()
   heed_xsimd_isa(fma arm/neon neon)
+  if(xsimd_version VERSION_GREATER_EQUAL 9)
+    heed_wide_no_fma(arm/sve256_no_fma sve256-no-fma ${sve256})
+  endif()
+  heed_xsimd_isa(no_fma arm/neon_no_fma neon-no-fma)
   heed_int_isa(arm/int_neon_dotprod int_neon_dotprod -march=armv8.2-a+dotprod)
   heed_int_isa(arm/int_neon int_neon)
   set(arithmetics fma no_fma)
 elseif(heed_armv7)
   target_sources(heed PRIVATE lib/isa/arm/cpu_arm.cpp)
   heed_xsimd_isa(fma arm/neon32 neon -mfpu=neon-vfpv4)
+  heed_xsimd_isa(no_fma arm/neon32_no_fma neon-no-fma -mfpu=neon)
   set(fma -mfpu=neon-vfpv4)
   set(arithmetics fma no_fma)
 else()  # generic kernels, if no other
@@ -133,6 +150,9 @@ else()  # generic kernels, if no other
     set(cpu riscv/cpu_riscv)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_SIZEOF_VOID_P EQUAL 8)  # GCC makes vectors of it from 14 on: not tried
       heed_isa(riscv/rvv rvv -march=rv64gcv)
+      if(HEED_WIDE_NO_FMA OR HEED_FIXED_ISA STREQUAL "rvv-no-fma")
+        heed_isa(riscv/rvv_no_fma rvv-no-fma -march=rv64gcv)
+      endif()
     endif()
   endif()
   target_sources(heed PRIVATE lib/isa/${cpu}.cpp)

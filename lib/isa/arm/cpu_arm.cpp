@@ -28,7 +28,8 @@ bool cpu_has_sve(int bits) {
 }
 #else
 bool cpu_has_fma() { return (os_hwcap() & hwcap_vfpv4) != 0; }
-bool cpu_has_neon() { return (os_hwcap() & hwcap_neon) != 0 && cpu_has_fma(); }
+bool cpu_has_neon() { return (os_hwcap() & hwcap_neon) != 0; }
+bool cpu_has_neon_fma() { return cpu_has_neon() && cpu_has_fma(); }
 #endif
 
 }  // namespace heed

@@ -10,7 +10,13 @@ template <class Arch>
 struct neon_model : xsimd_model<Arch> {
   using reg = typename xsimd_model<Arch>::reg;
 
-  static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
+  static HEED_INLINE reg fma(reg a, reg b, reg c) {
+#if HEED_FMA
+    return vfmaq_f32(c, a, b);
+#else
+    return vaddq_f32(vmulq_f32(a, b), c);
+#endif
+  }
   static HEED_INLINE reg zero_below(reg y, reg x, float limit) {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(y), vcltq_f32(x, vdupq_n_f32(limit))));
   }

@@ -1,5 +1,5 @@
 // Helium (MVE, Cortex-M55 and M85): 4 floats, 8 registers. A multiply-add takes one factor from a general register, so
-// nothing is broadcast. Always flushes subnormals.
+// nothing is broadcast. Always flushes subnormals. Included where HEED_FMA is defined.
 #ifndef HEED_ISA_MVE_MODEL_HPP
 #define HEED_ISA_MVE_MODEL_HPP
 
@@ -14,7 +14,7 @@ namespace {
 struct mve {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
-  static constexpr bool has_fma = true;
+  static constexpr bool has_fma = HEED_FMA;
   static constexpr bool compact = true, copies_panels = false, loads_narrow = true, transposes_words = false;
   static constexpr int factors_at_once = 1;
   static constexpr int score_keys = 2, score_vecs = 3;  // 6 dots + 1 of 3 queries
@@ -99,8 +99,10 @@ struct mve {
   static HEED_INLINE reg add(reg a, reg b) { return vaddq_f32(a, b); }
   static HEED_INLINE reg sub(reg a, reg b) { return vsubq_f32(a, b); }
   static HEED_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }
-  static HEED_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
-  static HEED_INLINE reg fma(float a, reg b, reg c) { return vfmaq_n_f32(c, b, a); }
+  static HEED_INLINE reg fma(reg a, reg b, reg c) { return HEED_FMA ? vfmaq_f32(c, a, b) : add(mul(a, b), c); }
+  static HEED_INLINE reg fma(float a, reg b, reg c) {
+    return HEED_FMA ? vfmaq_n_f32(c, b, a) : add(vmulq_n_f32(b, a), c);
+  }
   static HEED_INLINE reg masked(reg x, uint32_t mask, uint32_t flip) {
     return vreinterpretq_f32_u32(veorq_u32(vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(mask)), vdupq_n_u32(flip)));
   }

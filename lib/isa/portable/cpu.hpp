@@ -11,6 +11,7 @@ bool cpu_has_avx512();    // F, CD, DQ, BW, VL
 bool cpu_has_avx512vnni();
 bool cpu_has_avxvnni();
 bool cpu_has_neon();
+bool cpu_has_neon_fma();  // 32-bit Arm: VFPv4, too
 bool cpu_has_dotprod();
 bool cpu_has_rvv();          // 1.0, registers of 128 bits or more
 bool cpu_has_sve(int bits);  // and its registers have so many bits

@@ -1,4 +1,5 @@
-// The part of a vector model that xsimd gives for every instruction set; each isa/*.cpp adds what only it has.
+// The part of a vector model that xsimd gives for every instruction set; each isa/*.cpp adds what only it has, and defines
+// HEED_FMA: the arithmetic.
 // Registers are kept raw, so that arrays of them stay in registers and an empty asm can pin them. xsimd::fma, max,
 // reduce_add and exp are not used: 8.1's fma is not fma on AVX-512 and avx2, max treats NaN by instruction set, and
 // the last two differ in their last bits. Builds with xsimd 8.1 (Debian 12) to 14.
@@ -17,7 +18,7 @@ struct xsimd_model {
   using batch = xsimd::batch<float, Arch>;
   using reg = typename batch::register_type;
   static constexpr int lanes = static_cast<int>(batch::size);
-  static constexpr bool has_fma = true;
+  static constexpr bool has_fma = HEED_FMA;
   static constexpr bool compact = false, copies_panels = true, loads_narrow = true;
   static constexpr bool shuffles_bytes = false, finds_nibbles = false, transposes_words = false, orders_tiles = false;
   static constexpr int factors_at_once = 1;

@@ -1,4 +1,5 @@
 // SSE2, the x86-64 baseline: 4 floats, 16 registers, no fused multiply-add.
+#define HEED_FMA 0
 #include "../portable/xsimd_model.hpp"
 
 #include "../portable/cpu.hpp"
@@ -7,7 +8,6 @@ namespace heed {
 namespace {
 
 struct sse2 : xsimd_model<xsimd::sse2> {
-  static constexpr bool has_fma = false;
   static constexpr int score_keys = 4, score_vecs = 2;  // 8 dots + 2 queries + 1 key + products
   static constexpr int sum_rows = 4, sum_vecs = 2;
   static constexpr bool loads_narrow = false, transposes_words = true;
