@@ -29,10 +29,13 @@ void take_option(const std::string &option, dreams_arguments &a) {
   const size_t equals = option.find('=');
   const std::string name = option.substr(0, equals), value = equals < option.size() ? option.substr(equals + 1) : "";
   const auto count = [&](double least) { return int32_t(number_of(name, value, least, 1e6)); };
+  if (a.receipt.take(option)) return;
   if (option == "--bits")
     a.bits = true;
   else if (option == "--in-place")
     a.in_place = true;
+  else if (option == "--draft")
+    a.draft = true;
   else if (option == "--in-integers")
     a.in_integers = true;
   else if (name == "--weights" && !value.empty())
@@ -70,5 +73,9 @@ dreams_arguments read_dreams_arguments(int argc, char **argv) {
   if (a.has_prompt) a.prompt = argv[at + 1];
   if (!a.map.empty() && (!a.has_prompt || a.settings.window > 0))
     throw std::runtime_error("--map goes with a prompt and no window");
+  if (a.draft && a.receipt.is_given() && (a.receipt.how.level != HEED_RECEIPT_LOGITS || !a.receipt.numbers.empty()))
+    throw std::runtime_error(
+        "--draft reads tokens that do not stay: its receipts have --level=logits, and no --numbers");
+  if (a.receipt.is_given() && !a.has_prompt) throw std::runtime_error("--receipt and --numbers go with a prompt");
   return a;
 }

@@ -5,12 +5,14 @@
 #include <string>
 
 #include "dreams.h"
+#include "receipts.hpp"
 
 struct dreams_arguments {
   std::string folder, prompt, weights, map;
-  bool has_prompt = false, bits = false, in_place = false, in_integers = false;
+  bool has_prompt = false, bits = false, in_place = false, in_integers = false, draft = false;
   dreams_settings settings = {};
   dreams_choice choice = {0.0f, 0.0f, 1};
+  receipts::order receipt;
   int32_t n_tokens = 0;  // 0: as many as there is room for
 };
 

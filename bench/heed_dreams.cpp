@@ -15,13 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "../ports/arguments.hpp"
 #include "../ports/output_file.hpp"
 #include "dreams.h"
 #include "dreams_arguments.hpp"
 #include "dreams_digest.h"
+#include "dreams_draft.h"
 #include "dreams_files.hpp"
 #include "dreams_map.hpp"
 #include "dreams_parts.hpp"
+#include "runs.hpp"
 
 namespace {
 
@@ -38,6 +41,8 @@ status 0: all tokens equal and logits within 2e-4 (with int8 weights: how many t
   --window=N           a token sees the N newest ones, and text has no end    --pinned=N  and the first N
   --tokens=N           in all, with the prompt (default: as the context has room for; with a window 1000)
   --temperature=T --top-p=P --seed=N   draws tokens; default: the most probable one
+  --draft              reads what followed the newest two tokens when they came before along with the newest one, and keeps
+                       what the logits choose: the same text, sooner where it repeats
   --bits               a line for every prompt: its tokens, a digest of the bits of all logits; first the
                        arithmetic. What a board must print, too.
   --map=MAP            what each token of the text attended to, in all layers and heads, for heed_map
@@ -140,7 +145,36 @@ void print_shares(const std::vector<int32_t> &tokens) {
 struct generated {
   std::vector<int32_t> tokens;
   double prompt_seconds = 0.0, seconds = 0.0;  // without printing
+  dreams_draft draft = {};
 };
+
+uint64_t nanoseconds(void *) {
+  return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+// With drafts: the same tokens.
+generated generate_drafted(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_choice choice) {
+  generated g;
+  g.tokens = prompt;
+  g.tokens.resize(size_t(std::max(n_tokens, int32_t(prompt.size()))));
+  std::vector<float> logits(size_t(1 + DREAMS_DRAFT_MOST) * size_t(net.model.n_tokens));
+  dreams_files::room sampling(HEED_SAMPLE_BYTES(net.model.n_tokens));
+  g.draft = dreams_draft_default();
+  g.draft.clock = nanoseconds;
+  dreams_restart(&net);
+  int32_t n = int32_t(prompt.size());
+  double start = seconds_now();
+  if (n > 1) require(dreams_read(&net, prompt.data(), n - 1, nullptr, 0), "the prompt");
+  g.prompt_seconds = seconds_now() - start;
+  start = seconds_now();
+  while (n < n_tokens && (n == int32_t(prompt.size()) || g.tokens[size_t(n) - 1] != 1))
+    require(dreams_draft_next(&net, &g.draft, &choice, g.tokens.data(), &n, n_tokens, logits.data(), sampling.memory()),
+            "the text");
+  g.seconds = seconds_now() - start;
+  if (n > int32_t(prompt.size()) && g.tokens[size_t(n) - 1] == 1) --n;
+  g.tokens.resize(size_t(n));
+  return g;
+}
 
 // Stops at token 1, which begins a text. The last token is not read: there is no room for what would follow.
 generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_choice choice, bool show) {
@@ -169,17 +203,24 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   return g;
 }
 
+generated generate(const arguments &a, const std::vector<int32_t> &prompt) {
+  return a.draft ? generate_drafted(prompt, room(a), a.choice) : generate(prompt, room(a), a.choice, false);
+}
+
 // The least of some runs.
 void print_speed(const arguments &a, const std::vector<int32_t> &prompt) {
-  generated best = generate(prompt, room(a), a.choice, false);
+  generated best = generate(a, prompt);
   for (int run = 1; run < n_runs; ++run) {
-    const generated g = generate(prompt, room(a), a.choice, false);
+    const generated g = generate(a, prompt);
     best.seconds = std::min(best.seconds, g.seconds);
     best.prompt_seconds = std::min(best.prompt_seconds, g.prompt_seconds);
   }
   const double n_new = double(best.tokens.size() - prompt.size());
   std::printf("%.0f tokens a second (%.1f us each, best of %d runs); prompt: %zu tokens in %.0f us\n",
               n_new / best.seconds, 1e6 * best.seconds / n_new, n_runs, prompt.size(), 1e6 * best.prompt_seconds);
+  if (a.draft)
+    std::printf("drafts: %" PRId64 " calls, %" PRId64 " tokens drafted, %" PRId64 " of them kept\n", best.draft.n_calls,
+                best.draft.n_drafted, best.draft.n_kept);
   print_shares(best.tokens);
 }
 
@@ -192,10 +233,29 @@ void print_heading(loaded_files &files) {
               sizeof net + files.net.memory().bytes);
 }
 
+// The files that are read, which no output may be.
+std::vector<std::string> inputs(const arguments &a) {
+  return {a.weights, a.folder + "/model.bin", a.folder + "/tokenizer.bin"};
+}
+
 bool write_map(const arguments &a, const std::vector<int32_t> &prompt) {
   const generated g = generate(prompt, std::min(room(a), most_map_tokens), a.choice, false);
-  heed_map::write_map(dreams_attention(net, words, g.tokens, prompt.size()), a.map,
-                      {a.weights, a.folder + "/model.bin", a.folder + "/tokenizer.bin"});
+  heed_map::write_map(dreams_attention(net, words, g.tokens, prompt.size()), a.map, inputs(a));
+  return true;
+}
+
+// The text once more, with a receipt.
+bool write_receipt(const arguments &a, const loaded_files &files, const std::vector<int32_t> &prompt) {
+  receipts::writer w({"dreams", receipts::digest_of(files.model.data(), files.model.size()), net.model.n_layers, false},
+                     a.receipt.how, !a.receipt.numbers.empty());
+  receipts::write_settings(w, {a.settings, a.in_integers, a.choice, int32_t(prompt.size())});
+  net.see = receipts::writer::see, net.see_user = &w;
+  const generated g = generate(a, prompt);
+  net.see = nullptr;
+  for (size_t i = 0; i < g.tokens.size(); ++i) heed_receipt_token(w.get(), int64_t(i), g.tokens[i]);
+  const std::string text = w.finish();
+  a.receipt.write(text, w.kept(), inputs(a));
+  std::printf("%zu tokens in %.2f ms\n", g.tokens.size(), 1e3 * (g.prompt_seconds + g.seconds));
   return true;
 }
 
@@ -206,6 +266,7 @@ bool tell(const arguments &a, loaded_files &files) {
                              std::to_string(net.model.n_positions));
   }
   if (!a.map.empty()) return write_map(a, prompt);
+  if (a.receipt.is_given()) return write_receipt(a, files, prompt);
   generate(prompt, room(a), a.choice, true);
   std::printf("\n");
   print_heading(files);
@@ -316,8 +377,8 @@ int run(const arguments &a) {
 
 int main(int argc, char **argv) {
   try {
-    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
-    if (helps) std::fputs(help, stdout);
+    const bool helps = asks_for_help(argc, argv);
+    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
     const int status = helps ? 0 : run(read_dreams_arguments(argc, argv));
     files::finish_standard_output();
     return status;

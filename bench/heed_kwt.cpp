@@ -12,11 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "../ports/arguments.hpp"
 #include "../ports/output_file.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
 #include "kwt_map.hpp"
 #include "kwt_sounds.hpp"
+#include "runs.hpp"
 
 #ifdef _WIN32
 #include <fcntl.h>
@@ -41,6 +43,8 @@ heed_kwt [--threshold=0.7] MODEL -: raw samples from standard input; words are p
 
 heed_kwt --map=MAP MODEL FILE.wav: what the network attends to, in the first second of one file, for heed_map.
 
+heed_kwt --receipt=FILE MODEL FILE.wav: of up to a second of sound.
+
 MODEL and FILE: the published .tflite, or what kwt_weights wrote, f32 or int8.
 )";
 
@@ -52,6 +56,7 @@ struct arguments {
   bool bits = false;
   float threshold = 0.7f;
   std::string weights, map;
+  receipts::order receipt;
   std::vector<std::string> names;  // FOLDER, or MODEL and sounds
 };
 
@@ -194,6 +199,7 @@ arguments read_arguments(int argc, char **argv) {
   arguments a;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
+    if (a.receipt.take(word)) continue;
     if (word == "--bits") {
       a.bits = true;
     } else if (word.compare(0, 10, "--weights=") == 0) {
@@ -216,6 +222,12 @@ arguments read_arguments(int argc, char **argv) {
 
 int run_sounds(const arguments &a) {
   if (a.bits || !a.weights.empty()) throw std::runtime_error("--bits and --weights go with a folder");
+  if (a.receipt.is_given()) {
+    if (a.names.size() != 2 || a.names[1] == "-") throw std::runtime_error("--receipt and --numbers go with one file");
+    const receipts::run r = receipts::of_kwt(a.names[0], a.names[1], false, a.receipt.how, !a.receipt.numbers.empty());
+    a.receipt.write(r.text, r.kept, a.names);
+    return 0;
+  }
   const host_files::model model = load_network(a.names[0]);
   const std::vector<std::string> sounds(a.names.begin() + 1, a.names.end());
   const auto n_pipes = std::count(sounds.begin(), sounds.end(), "-");
@@ -236,6 +248,7 @@ int run_sounds(const arguments &a) {
 int run(const arguments &a) {
   std::error_code ignored;
   if (a.names.size() > 1) return run_sounds(a);
+  if (a.receipt.is_given()) throw std::runtime_error("--receipt and --numbers go with a model and a file");
   if (!a.map.empty()) throw std::runtime_error("--map goes with a model and a file");
   const char *variable = std::getenv("HEED_KWT1");
   const std::string folder = a.names.empty() ? variable == nullptr ? "" : variable : a.names[0];
@@ -256,8 +269,8 @@ int run(const arguments &a) {
 
 int main(int argc, char **argv) {
   try {
-    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
-    if (helps) std::fputs(help, stdout);
+    const bool helps = asks_for_help(argc, argv);
+    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
     const int status = helps ? 0 : run(read_arguments(argc, argv));
     files::finish_standard_output();
     return status;

@@ -1,6 +1,7 @@
 // heed_kwt_int [--bits] WEIGHTS [FOLDER]: KWT-1 in integers on the recorded clips of FOLDER (default: environment variable
 // HEED_KWT1). WEIGHTS is what `heed_calibrate kwt` wrote. On every kernel of integers, all of which must give the same
 // logits. Exit status 0: every clip is recognised, its logits within 0.15; 77: no folder; 1: anything else.
+// heed_kwt_int --receipt=FILE WEIGHTS CLIP.wav: of up to a second of sound; --level, --exact and --numbers as heed_kwt --help says.
 // --bits prints the label and the logits, in 2^-16, of each clip, and nothing else: what a board must print, too.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "../ports/output_file.hpp"
 #include "host_files.hpp"
 #include "kwt_int.h"
+#include "runs.hpp"
 
 namespace {
 
@@ -98,14 +100,28 @@ int run(bool bits, const std::string &weights, const std::string &folder) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  std::vector<std::string> names(argv + 1, argv + argc);
+  std::vector<std::string> names;
+  receipts::order receipt;
+  try {
+    for (int i = 1; i < argc; ++i)
+      if (!receipt.take(argv[i])) names.push_back(argv[i]);
+    if (receipt.is_given() && names.size() == 2) {
+      const receipts::run r = receipts::of_kwt(names[0], names[1], true, receipt.how, !receipt.numbers.empty());
+      receipt.write(r.text, r.kept, names);
+      return 0;
+    }
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "heed_kwt_int: %s\n", error.what());
+    return 1;
+  }
   const bool bits = !names.empty() && names[0] == "--bits";
   if (bits) names.erase(names.begin());
   const bool asks = !names.empty() && names[0].compare(0, 2, "--") == 0;
   const char *variable = std::getenv("HEED_KWT1");
   if (names.size() == 1) names.push_back(variable ? variable : "");
   if (names.size() != 2 || asks) {
-    std::fprintf(stderr, "usage: heed_kwt_int [--bits] WEIGHTS [FOLDER]\n");
+    std::fprintf(stderr,
+                 "usage: heed_kwt_int [--bits] WEIGHTS [FOLDER], or heed_kwt_int --receipt=FILE WEIGHTS CLIP.wav\n");
     return 2;
   }
   std::error_code ignored;

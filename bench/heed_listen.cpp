@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "listener.hpp"
+#include "../ports/arguments.hpp"
 #include "../ports/output_file.hpp"
 #include "sound_files.hpp"
 #include "speech_files.hpp"
+#include "speech_runs.hpp"
 #ifdef HEED_LISTEN_THREADS
 #include "heed/threads.h"
 #endif
@@ -43,6 +45,7 @@ part's share of the time. Without SOUND: the clips of MODEL/expected; exit statu
   --repeat=N         hears the first 15 s of each sound N times, and tells the least times, of all and of each part
   --bits             first the arithmetic; a line for the first 15 s of every sound: its text, its tokens, and a digest of the bits
                      of the encoder's output and of all logits
+heed_listen --receipt=FILE MODEL SOUND.wav: of one sound of up to 15 s.
 )";
 
 constexpr int exit_no_model = 77;
@@ -53,6 +56,7 @@ speech net;
 struct arguments {
   std::string model, dtype, cache = "f32", alignment;  // format: empty if none is named
   std::vector<std::string> sounds, clips;
+  receipts::order receipt;
   int32_t n_threads = 1, n_repeats = 1;
   bool cut = false, bits = false;
 };
@@ -89,6 +93,7 @@ arguments read_arguments(int argc, char **argv) {
     const std::string option = argv[at];
     const size_t equals = option.find('=');
     const std::string name = option.substr(0, equals), value = equals < option.size() ? option.substr(equals + 1) : "";
+    if (a.receipt.take(option)) continue;
     if (option == "--cut")
       a.cut = true;
     else if (option == "--bits")
@@ -287,6 +292,14 @@ int run(const arguments &a) {
     return exit_no_model;
   }
 #endif
+  if (a.receipt.is_given()) {
+    if (a.sounds.size() != 1 || a.sounds[0] == "-")
+      throw std::runtime_error("--receipt and --numbers go with one WAV file");
+    const receipts::run r =
+        receipts::of_speech(a.model, a.sounds[0], a.dtype, a.cache, a.receipt.how, !a.receipt.numbers.empty());
+    a.receipt.write(r.text, r.kept, {a.model, a.sounds[0]});
+    return 0;
+  }
   const speech_files::model model = load(a);
   require_ok(net, speech_open(&net, model.data(), model.size()), a.model);
   if (a.cache == "f16") net.cache_format = HEED_F16;
@@ -314,8 +327,8 @@ int run(const arguments &a) {
 
 int main(int argc, char **argv) {
   try {
-    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
-    if (helps) std::fputs(help, stdout);
+    const bool helps = asks_for_help(argc, argv);
+    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
     const int status = helps ? 0 : run(read_arguments(argc, argv));
     files::finish_standard_output();
     return status;

@@ -11,7 +11,9 @@
 #include <string>
 
 #include "sensor.h"
+#include "../ports/arguments.hpp"
 #include "../ports/output_file.hpp"
+#include "runs.hpp"
 #include "sensor_files.hpp"
 
 namespace {
@@ -21,6 +23,7 @@ constexpr char help[] =
 variable HEED_EEG), which expected.tsv lists. Research weights, two classes without names. Exit status 0: each has the
 class of float64, its embedding within a limit; 77: no folder; 1: anything else. --integers: the network in
 integers, with scales from input.f32. --bits prints what a board must print, too, and nothing else.
+heed_sensor [--integers] --receipt=FILE FOLDER RECORDING.f32: of one recording.
 )";
 
 constexpr double limit = 1e-5, integers_limit = 0.05;
@@ -133,19 +136,23 @@ bool run_folder(const std::string &folder, bool integers, bool bits) {
 }
 
 int run(int argc, char **argv) {
-  bool integers = false, bits = false;
+  bool integers = false, bits = false, named = false;
   const char *variable = std::getenv("HEED_EEG");
-  std::string folder = variable == nullptr ? "" : variable;
+  std::string folder = variable == nullptr ? "" : variable, recording;
+  receipts::order receipt;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
+    if (receipt.take(word)) continue;
     if (word == "--integers") {
       integers = true;
     } else if (word == "--bits") {
       bits = true;
     } else if (word[0] == '-') {
       throw std::runtime_error(word + " is not an option; heed_sensor --help lists them");
+    } else if (!named) {
+      folder = word, named = true;
     } else {
-      folder = word;
+      recording = word;
     }
   }
   std::error_code ignored;
@@ -156,6 +163,13 @@ int run(int argc, char **argv) {
     return exit_no_folder;
   }
   if (!std::filesystem::is_directory(folder, ignored)) throw std::runtime_error(folder + " is not a folder. " + wanted);
+  if (receipt.is_given() == recording.empty())
+    throw std::runtime_error("--receipt and --numbers go with FOLDER RECORDING.f32");
+  if (receipt.is_given()) {
+    const receipts::run r = receipts::of_sensor(folder, recording, integers, receipt.how, !receipt.numbers.empty());
+    receipt.write(r.text, r.kept, {folder, recording});
+    return 0;
+  }
   return run_folder(folder, integers, bits) ? 0 : 1;
 }
 
@@ -163,8 +177,8 @@ int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   try {
-    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
-    if (helps) std::fputs(help, stdout);
+    const bool helps = asks_for_help(argc, argv);
+    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
     const int status = helps ? 0 : run(argc, argv);
     files::finish_standard_output();
     return status;

@@ -158,6 +158,17 @@ if(TARGET heed_sensor)
   endforeach()
 endif()
 
+# Receipts that boards make, checked on this computer.
+if(TARGET heed_replay)
+  foreach(run "m4f;gcc;kwt dreams sensor_floats sensor_integers" "m0plus;gcc;dreams sensor_floats sensor_integers")
+    list(GET run 0 core)
+    set(name receipt_${core}_gcc)
+    add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/receipt_board.sh ${run} ${PROJECT_SOURCE_DIR}
+             ${references}_receipt_${core} ${PROJECT_BINARY_DIR}/bench)
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS boards)
+  endforeach()
+endif()
+
 # The speech model on the board with external memory, with `ctest -C all`: minutes, and files of 100 MB.
 if(TARGET heed_listen)
   foreach(run "m55;gcc;f32 f16 int8 w8a8" "m55;clang;w8a8")

@@ -59,11 +59,16 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # With the programs that a board gets, as the presets build them: they run without the board's libraries (no -L).
-set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench,heed_speech_bits)
+set(digest_targets heed_digest,heed_selftest,heed_demo,heed_device_bench,heed_speech_bits,heed_kwt,heed_dreams)
 set(board_programs -DHEED_BUILD_DEMO=ON -DHEED_STATIC_PROGRAMS=ON)
 function(heed_board_selftest build)
   add_test(NAME board_${build} COMMAND sh ${digest_scripts}/board_programs.sh ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN} ${when})
   set_tests_properties(board_${build} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_${build} TIMEOUT 900)
+  if(TARGET heed_replay)
+    add_test(NAME receipt_${build} COMMAND sh ${digest_scripts}/receipt_processor.sh $<TARGET_FILE:heed_replay>
+             ${CMAKE_CURRENT_BINARY_DIR}/digest_${build}/bench ${ARGN} ${when})
+    set_tests_properties(receipt_${build} PROPERTIES SKIP_RETURN_CODE 77 FIXTURES_REQUIRED digest_${build} TIMEOUT 900)
+  endif()
 endfunction()
 
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")

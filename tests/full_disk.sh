@@ -71,6 +71,16 @@ keeps() {
   cmp -s "$input" "$work/kept" || wrong "$*: $input was written over"
 }
 
+# receipts INPUT PROGRAM WORD...: with --receipt and --numbers; neither takes the place of INPUT, a copy that it reads.
+receipts() {
+  read=$1
+  shift 2
+  for option in receipt numbers; do
+    writes "r.$option" "$program" "--$option=$out/r.$option" "$@"
+    keeps "$read" "$program" "--$option=$read" "$@"
+  done
+}
+
 has() { # has VARIABLE FOLDER: whether a model is at hand
   [ -n "$2" ] && [ -d "$2" ] && return 0
   echo "  not all of $name: $1 does not name a folder"
@@ -122,6 +132,8 @@ for program in "$@"; do
     prints "$program" "$model" "$clip"
     prints "$program" --bits "$kwt1"
     writes k.map "$program" "--map=$out/k.map" "$model" "$clip"
+    cp "$clip" "$work/clip.wav"
+    receipts "$work/clip.wav" "$program" "$model" "$work/clip.wav"
     ;;
   kwt_weights)
     has HEED_KWT1 "$kwt1" || continue
@@ -153,6 +165,7 @@ for program in "$@"; do
     [ -x "$calibrate" ] && "$calibrate" kwt "$kwt1" "$work/int.bin" >/dev/null || continue
     prints "$program" "$work/int.bin" "$kwt1"
     prints "$program" --bits "$work/int.bin" "$kwt1"
+    receipts "$work/int.bin" "$program" "$work/int.bin" "$(find "$kwt1/clips" -name '*.wav' | sort | head -n 1)"
     ;;
   dreams_weights)
     # dim 2, hidden 1, 1 layer, 1 head, 1 of keys, 2 tokens, 2 positions
@@ -168,6 +181,8 @@ for program in "$@"; do
     prints "$program" --tokens=4 "$dreams" I
     prints "$program" "$dreams"
     writes d.map "$program" --tokens=8 "--map=$out/d.map" "$dreams" I
+    mkdir "$work/dreams" && cp "$dreams/model.bin" "$dreams/tokenizer.bin" "$work/dreams"
+    receipts "$work/dreams/model.bin" "$program" --tokens=8 "$work/dreams" I
     ;;
   sensor_weights)
     head -c 192000 /dev/zero >"$work/rows.f32"
@@ -183,6 +198,8 @@ for program in "$@"; do
     has HEED_EEG "$eeg" || continue
     prints "$program" "$eeg"
     prints "$program" --bits "$eeg"
+    cp "$eeg/input.f32" "$work/recording.f32"
+    for kind in --exact --integers; do receipts "$work/recording.f32" "$program" $kind "$eeg" "$work/recording.f32"; done
     ;;
   heed_import)
     printf "\\223NUMPY\\001\\000\\166\\000%-117s\\n" "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }" >"$work/w.npy"
@@ -201,6 +218,15 @@ for program in "$@"; do
     [ -n "$clip" ] || continue
     prints "$program" "$moonshine" "$clip"
     prints "$program" --bits "$moonshine" "$clip"
+    cp "$clip" "$work/clip.wav"
+    receipts "$work/clip.wav" "$program" "$moonshine" "$work/clip.wav"
+    ;;
+  heed_replay)
+    prints "$program" --help
+    has HEED_DREAMS "$dreams" || continue
+    "$(dirname "$program")/heed_dreams" --tokens=8 "--receipt=$work/replay.receipt" "$dreams" I >/dev/null
+    prints "$program" "$dreams/model.bin" "$work/replay.receipt"
+    prints "$program" --bisect "$work/replay.receipt" "$work/replay.receipt"
     ;;
   speech_weights)
     has HEED_MOONSHINE "$moonshine" || continue

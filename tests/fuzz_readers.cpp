@@ -18,6 +18,7 @@
 #include "int_model.h"
 #include "map.hpp"
 #include "readers.hpp"
+#include "runs.hpp"
 #include "speech_model.h"
 #include "support/fuzz_seeds.hpp"
 #include "tflite_weights.hpp"
@@ -204,6 +205,33 @@ void vocabulary(const uint8_t *data, size_t size) {
   if (n_bytes < 0) std::abort();
 }
 
+// Receipts end with the digest of their lines.
+void receipt(const uint8_t *data, size_t size) {
+  std::string text(data, data + size);
+  const size_t end = text.rfind("\nend ");
+  text.resize(end == std::string::npos ? text.size() : end + 1);
+  const auto digest = receipts::digest_of(text.data(), text.size());
+  text += "end ";
+  for (const uint8_t byte : digest) text += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+  text += "\n";
+  answer([&] {
+    const receipts::receipt r = receipts::read(text);
+    if (!receipts::first_difference(r, r).is_equal) return;
+    (void)receipts::settings_of(r);
+    (void)receipts::bisect(text, text);
+  });
+}
+
+// Rows of numbers, as heed_replay reads them.
+void numbers(const uint8_t *data, size_t size) {
+  static const memory_file file;
+  const std::string path = file.hold(data, size);
+  answer([&] {
+    const std::vector<receipts::numbers> rows = receipts::read_numbers(path);
+    (void)receipts::first_number(rows, rows);
+  });
+}
+
 const struct {
   const char *name;
   void (*read)(const uint8_t *, size_t);
@@ -226,6 +254,8 @@ const struct {
     {"checkpoint", checkpoint, heed_test::checkpoint_seeds},
     {"tokenizer", tokenizer, heed_test::tokenizer_seeds},
     {"vocabulary", vocabulary, heed_test::vocabulary_seeds},
+    {"receipt", receipt, heed_test::receipt_seeds},
+    {"numbers", numbers, heed_test::numbers_seeds},
 };
 
 void (*chosen)(const uint8_t *, size_t);

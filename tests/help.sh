@@ -19,7 +19,7 @@ compare() { # PROGRAM SOURCE...
         line = substr(line, RSTART + RLENGTH)
       }
     }
-    /^constexpr char [a-z]+\[\] =/ { in_text = 1 }
+    /^constexpr char [a-z_]+\[\] =/ { in_text = 1 }
     in_text { options($0, listed); if (/";$/) in_text = 0; next }
     { literals($0) }
     END {
@@ -30,10 +30,12 @@ compare() { # PROGRAM SOURCE...
       exit bad
     }' "$@" || failed=1
 }
-compare heed_dreams bench/heed_dreams.cpp bench/dreams_arguments.cpp
-compare heed_listen bench/heed_listen.cpp
-compare heed_kwt bench/heed_kwt.cpp
-compare heed_sensor bench/heed_sensor.cpp
+receipts='ports/receipt/receipts.hpp ports/receipt/receipts.cpp' # what receipts::order takes, and its help
+compare heed_dreams bench/heed_dreams.cpp bench/dreams_arguments.cpp $receipts
+compare heed_listen bench/heed_listen.cpp $receipts
+compare heed_kwt bench/heed_kwt.cpp $receipts
+compare heed_sensor bench/heed_sensor.cpp $receipts
+compare heed_replay ports/receipt/heed_replay.cpp
 compare heed_calibrate ports/calibrate/main.cpp
 compare heed_import ports/import/main.cpp
 exit $failed

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "convert.hpp"
+#include "flat_file.hpp"
+#include "receipts.hpp"
 #include "support/import_files.hpp"
 
 namespace {
@@ -52,6 +54,45 @@ TEST(import_npy, says_that_it_has_no_numbers) {
 
 TEST(import_npy, does_no_harm_when_damaged) {
   expect_no_harm(read_w, npy("<f4", "(2, 3)", floats({1, 2, 3, 4, 5, 6})));
+}
+
+// --- receipts
+
+std::string receipt_of_two_rows() {
+  receipts::writer w({"net", {}, 1, false}, {});
+  const std::vector<float> row = {1, 2, 3};
+  w.input("rows", row);
+  for (const int32_t layer : {0, 1}) receipts::writer::see(&w, layer, 0, heed_matrix_of(row.data(), 1, 3));
+  return w.finish();
+}
+std::vector<tensor> read_any(span file) { return read_model(file, "net.receipt"); }
+
+TEST(import_receipt, becomes_a_text_that_a_device_finds) {
+  const std::string text = receipt_of_two_rows();
+  const bytes file = letters(text);
+  std::vector<tensor> t = read_any({file.data(), file.size()});
+  ASSERT_EQ(t.size(), 1u);
+  EXPECT_EQ(t[0].name.compare(0, 7, "golden."), 0) << t[0].name;
+  const bytes flat = flat_file(t);
+  expect_written(aligned_bytes(flat).all(), t);
+  const aligned_bytes copy(flat);
+  heed_file opened;
+  ASSERT_EQ(heed_file_open(&opened, copy.all().data, copy.all().size), nullptr);
+  EXPECT_EQ(heed_file_check(&opened), nullptr);
+  const char *found = nullptr;
+  size_t n = 0;
+  ASSERT_EQ(heed_file_text(&opened, t[0].name.c_str(), &found, &n), nullptr);
+  EXPECT_EQ(std::string(found, n), text);
+  EXPECT_STREQ(heed_file_text(&opened, "golden", &found, &n), "the file has no tensor of this name");
+  heed_weights w;
+  EXPECT_NE(heed_file_weights(&opened, t[0].name.c_str(), 1, int32_t(n), &w), nullptr);
+}
+
+TEST(import_receipt, is_refused_if_it_is_not_whole) {
+  const bytes file = letters(receipt_of_two_rows());
+  EXPECT_EQ(refusal_of(read_any, bytes(file.begin(), file.end() - 1)),
+            "the receipt is cut: its last line, \"end\", is missing");
+  expect_no_harm(read_any, file);
 }
 
 // --- .safetensors

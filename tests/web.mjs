@@ -2,7 +2,7 @@
 // weights by keys, drops models and wrong files. The numbers behind the pictures are compared with those computed here or known.
 // Pictures of the page are left in OUT. HEED_KWT1 and HEED_DREAMS: folders of models; what they are for is skipped without them.
 // SPDX-License-Identifier: MIT
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -216,9 +216,23 @@ async function sound(folder) {
   }
   check('greatest error of a logit', worst, worst < 1e-4);
   await evaluate("{ const list = document.querySelector('#clips'); list.selectedIndex = Array.from(list.options).findIndex((o) => o.text === 'yes_a.wav'); list.dispatchEvent(new Event('change')); }");
+  await receipt('sound', 'sound', `${folder}/non_stream.tflite`, `${folder}/clips/yes_a.wav`);
   const sums = await evaluate("strips[0].values.length === 12 * 98 && Math.max(...Array.from({ length: 12 }, (_, i) => strips[0].values.slice(i * 98, i * 98 + 98).reduce((a, b) => a + b)))");
   check('weights of the class token', sums, sums > 0.5 && sums <= 1.00001);
   console.log(`KWT-1: ${lines.length} clips as expected, logits within ${worst.toExponential(1)}; ${await text('#sound .verdict')}`);
+}
+
+// What the button saves, as heed_replay of this machine checks it.
+async function receipt(section, name, ...words) {
+  await evaluate(`{ delete document.querySelector('#${section}').dataset.receipt; document.querySelector('#${section} .receipt').click(); }`);
+  await until(`document.querySelector('#${section}').dataset.receipt`, 'the receipt');
+  const file = resolve(out, `${name}.receipt`), [model, ...inputs] = words;
+  writeFileSync(file, await evaluate(`document.querySelector('#${section}').dataset.receipt`));
+  const replay = process.env.HEED_REPLAY;
+  if (!replay) return;
+  const { stdout, stderr } = spawnSync(replay, [model, file, ...inputs], { encoding: 'utf8' });
+  check(`${name}'s receipt`, stdout + stderr, stdout.startsWith('equal: ') && stdout.includes('no-fma'));
+  console.log(`${name}: ${stdout.trim()}`);
 }
 
 async function language(folder) {
@@ -228,6 +242,7 @@ async function language(folder) {
   await evaluate("document.querySelector('#prompt').value = 'The light'; document.querySelector('#write button').click()");
   await until(`document.querySelector('#text').dataset.tokens === '${tokens}'`, 'the expected text');
   checks++;
+  await receipt('text', 'text', `${folder}/model.bin`);
   console.log(`language model: 18 tokens as expected; ${await text('#text .verdict')}`);
 }
 

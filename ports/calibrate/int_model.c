@@ -102,6 +102,8 @@ uint32_t int_model_checksum(const void *words, size_t n_bytes) {
 const char *int_model_open(int_model *m, const void *file, size_t n_bytes) {
   const int_model_header *h = (const int_model_header *)file;
   m->header = NULL;
+  m->see = NULL;
+  m->see_user = NULL;
   if (!file) return "there are no layers";
   if ((uintptr_t)file % 16 != 0) return "the layers are not aligned to 16 bytes";
   if (n_bytes < sizeof *h) return "the layers are too short or too long";
@@ -139,6 +141,11 @@ static heed_status check_rows(const int_model *m, const int16_t *x, int32_t n) {
   return n > 0 ? HEED_OK : HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_N);
 }
 
+static void show(const int_model *m, int32_t layer, int64_t first, const int16_t *rows, int32_t n) {
+  if (m->see != NULL)
+    m->see(m->see_user, layer, first, heed_int_matrix_of(rows, HEED_INT16, n, m->header->model_dim, 0));
+}
+
 heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_rows, int16_t *y, heed_memory memory) {
   heed_status status = check_rows(m, x, n);
   if (status != HEED_OK) return status;
@@ -147,12 +154,16 @@ heed_status int_model_run_rows(int_model *m, int16_t *x, int32_t n, int32_t out_
   for (int32_t i = 0; i < last && status == HEED_OK; ++i) {
     open_layer(m, i);
     status = run_layer(m, x, n, x, n, memory);
+    if (status == HEED_OK) show(m, i, 0, x, n);
   }
   if (status != HEED_OK) return status;
+  int16_t *const to = out_rows == 0 ? x : y;
+  const int32_t n_out = out_rows == 0 ? n : out_rows < 0 ? -out_rows : out_rows;
   open_layer(m, last);
   m->layer.out_rows = out_rows;
-  if (out_rows == 0) return run_layer(m, x, n, x, n, memory);
-  return run_layer(m, x, n, y, out_rows < 0 ? -out_rows : out_rows, memory);
+  status = run_layer(m, x, n, to, n_out, memory);
+  if (status == HEED_OK) show(m, last, out_rows < 0 ? n - n_out : 0, to, n_out);
+  return status;
 }
 
 heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memory) {
@@ -161,6 +172,7 @@ heed_status int_model_run(int_model *m, int16_t *x, int32_t n, heed_memory memor
   for (int32_t i = 0; i < m->header->n_layers && status == HEED_OK; ++i) {
     open_layer(m, i);
     status = run_layer(m, x, n, x, n, memory);
+    if (status == HEED_OK) show(m, i, 0, x, n);
   }
   return status;
 }

@@ -55,9 +55,14 @@ typedef struct int_model_layer {
   int32_t reserved[2]; /* 0 */
 } int_model_layer;
 
+/* Takes rows of a layer as they are computed. heed_receipt_see_int is one. */
+typedef void int_model_see(void *user, int32_t layer, int64_t first, heed_int_matrix rows);
+
 typedef struct int_model {
   const int_model_header *header;
   heed_int_layer layer; /* the one that runs: here and not on the stack, which is small */
+  int_model_see *see;   /* null, or set after int_model_open */
+  void *see_user;
 } int_model;
 
 /* Null, or a sentence that says what is wrong with the file. It is aligned to 16 bytes, and stays where it is. All of it is

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "../arguments.hpp"
 #include "../output_file.hpp"
 #include "../terminal.h"
 #include "description.hpp"
@@ -153,7 +154,7 @@ int run(const arguments &a) {
 
 int main(int argc, char **argv) {
   try {
-    const bool helps = argc > 1 && std::strcmp(argv[1], "--help") == 0;
+    const bool helps = asks_for_help(argc, argv);
     if (helps) std::fputs(help, stdout);
     const int status = helps ? 0 : run(read_arguments(argc, argv));
     files::finish_standard_output();

@@ -132,6 +132,8 @@ dreams_status dreams_open(dreams *net, const void *bytes, size_t n_bytes, const 
   net->executor = NULL;
   net->failure = HEED_OK;
   net->options = NULL;
+  net->see = NULL;
+  net->see_user = NULL;
   if (!complete(&s)) return DREAMS_SETTINGS;
   dreams_model *m = &net->model;
   dreams_status status = read_sizes(m, bytes, n_bytes, &s);
@@ -216,9 +218,14 @@ static int classify(dreams *net, float *x, int32_t n, float *logits) {
                                    heed_matrix_out_of(logits, n, m->n_tokens), net->executor));
 }
 
+static void show(const dreams *net, int32_t layer, int64_t first, const float *rows, int32_t n, int32_t dim) {
+  if (net->see != NULL) net->see(net->see_user, layer, first, heed_matrix_of(rows, n, dim));
+}
+
 /* Up to a piece of tokens through all layers; logits of the last n_rows. */
 static int read_piece(dreams *net, const int32_t *tokens, int32_t n, float *logits, int32_t n_rows) {
   const dreams_model *m = &net->model;
+  const int64_t first = dreams_position(net);
   float *x = net->x; /* (n, dim) */
   for (int32_t t = 0; t < n; ++t) dreams_embed(m, tokens[t], x + t * m->dim);
   for (int32_t l = 0; l < m->n_layers; ++l) {
@@ -226,8 +233,12 @@ static int read_piece(dreams *net, const int32_t *tokens, int32_t n, float *logi
     const heed_status status = heed_transformer_layer_run(&net->layers[l].layer, heed_matrix_of(x, n, m->dim),
                                                           heed_matrix_out_of(x, n, m->dim), net->memory, net->executor);
     if (!accepted(net, status)) return 0;
+    show(net, l, first, x, n, m->dim);
   }
-  return n_rows == 0 || classify(net, x + (n - n_rows) * m->dim, n_rows, logits);
+  if (n_rows == 0) return 1;
+  if (!classify(net, x + (n - n_rows) * m->dim, n_rows, logits)) return 0;
+  show(net, m->n_layers, first + n - n_rows, logits, n_rows, m->n_tokens);
+  return 1;
 }
 
 static dreams_status check_tokens(const dreams *net, const int32_t *tokens, int32_t n, const float *logits,

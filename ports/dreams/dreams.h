@@ -49,12 +49,17 @@ enum { DREAMS_PIECE = 16, DREAMS_MAX_PIECE = 4096 };
    HEED_TRANSFORMER_LAYER_BYTES(piece, dim, n_heads, n_kv_heads, ffn_dim, 1) -                             \
    HEED_WORKSPACE_BYTES((dim) / (n_heads), (dim) / (n_heads)) + HEED_SIZE(workspace_bytes))
 
-/* The model at work. Fields but executor, failure and options are private. */
+/* Takes rows of a layer as they are computed, from row `first` of the text on. Layer n_layers: logits. heed_receipt_see is one. */
+typedef void dreams_see(void *user, int32_t layer, int64_t first, heed_matrix rows);
+
+/* The model at work. Fields but executor, failure, options, see and see_user are private. */
 typedef struct dreams {
   dreams_model model;
   const heed_executor *executor; /* null; may be set after dreams_open, for up to settings.workers workers */
   heed_status failure;           /* why the last call returned DREAMS_HEED_FAILED */
   const heed_options *options; /* null; or, set after dreams_open, model.n_layers of them: of each layer's attention */
+  dreams_see *see;             /* null, or set after dreams_open */
+  void *see_user;
   heed_rope rope;
   int32_t piece;
   dreams_layer *layers; /* (model.n_layers) */

@@ -1,7 +1,7 @@
 /* A language model on a board: heed_dreams MODEL TOKENIZER N PROMPT. MODEL is llama2.c's file or what dreams_weights
  * wrote; both files are read into external memory, which stands for flash. Prints a text of N tokens as it comes, then
  * one JSON object; tokens and digest, of the bits of all logits, are the same as heed_dreams --bits prints on a PC for
- * this arithmetic, cache and N. SPDX-License-Identifier: MIT */
+ * this arithmetic, cache and N. With BOARD_RECEIPT it prints a receipt before. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "dreams.h"
 #include "dreams_digest.h"
@@ -29,6 +29,11 @@
   HEED_CACHE_BYTES(BOARD_POSITIONS, 1, BOARD_HEADS, BOARD_DIM / BOARD_HEADS, BOARD_DIM / BOARD_HEADS, \
                    BOARD_CACHE_FORMAT)
 enum { tokenizer_bytes = 16384, most_arguments = 512, prompt_rows = BOARD_PIECE < 4 ? BOARD_PIECE : 4, most_word = 64 };
+
+#ifdef BOARD_RECEIPT
+#define BOARD_LAYERS_MOST BOARD_LAYERS
+#include "receipt_board.h"
+#endif
 
 #define EXTERNAL __attribute__((section(".external"), aligned(64)))
 static unsigned char model_file[BOARD_MODEL_BYTES] EXTERNAL;
@@ -92,9 +97,13 @@ static int32_t choose(int32_t row) {
 }
 
 static void write_word(int32_t previous, int32_t token) {
+#ifdef BOARD_RECEIPT
+  (void)previous, (void)token; /* the text would lie between the receipt's lines */
+#else
   char text[most_word + 1];
   dreams_decode(&words, previous, token, text, sizeof text);
   port_write(text);
+#endif
 }
 
 /* tokens (n) become up to n_tokens: *n. The last one is not read. */
@@ -117,7 +126,9 @@ static dreams_status write_text(int32_t *n, int32_t n_tokens) {
     if (status != DREAMS_OK) return status;
     row = 0;
   }
+#ifndef BOARD_RECEIPT
   port_write("\n");
+#endif
   return DREAMS_OK;
 }
 
@@ -152,6 +163,29 @@ static dreams_status open(const char *model, int32_t model_bytes, int32_t words_
                            heed_memory_of(words_memory, sizeof words_memory), NULL);
 }
 
+#ifdef BOARD_RECEIPT
+/* As heed_dreams writes it: n tokens of a prompt, and what the logits choose. */
+static const char *begin_receipt(size_t model_bytes, int32_t n) {
+  static const char *const formats[] = {"f32", "f16", "bf16", "int8"};
+  char prompt[8];
+  int32_t digits = 0;
+  for (int32_t rest = n; rest > 0 && digits < 7; rest /= 10) digits++;
+  prompt[digits] = 0;
+  for (int32_t rest = n; digits > 0; rest /= 10) prompt[--digits] = (char)('0' + rest % 10);
+  const char *fault = board_receipt_begin("dreams", model_file, model_bytes, net.model.n_layers,
+                                          heed_isa_arithmetic(heed_isa_current()));
+  if (fault != NULL) return fault;
+  heed_receipt_setting(&board_receipt, "prompt", prompt);
+  heed_receipt_setting(&board_receipt, "cache", formats[BOARD_CACHE_FORMAT]);
+  net.see = heed_receipt_see, net.see_user = &board_receipt;
+  return NULL;
+}
+static void end_receipt(int32_t n) {
+  for (int32_t t = 0; t < n; ++t) heed_receipt_token(&board_receipt, t, tokens[t]);
+  heed_receipt_end(&board_receipt);
+}
+#endif
+
 int main(void) {
   static char model[most_arguments];
   port_arguments(model, sizeof model);
@@ -169,7 +203,14 @@ int main(void) {
   if (status != DREAMS_OK) return fail_status(what, status);
   if (n_tokens > net.model.n_positions) n_tokens = net.model.n_positions;
   status = dreams_encode(&words, prompt, tokens, most_arguments + 2, &n);
+#ifdef BOARD_RECEIPT
+  const char *fault = status == DREAMS_OK ? begin_receipt((size_t)model_bytes, n) : NULL;
+  if (fault != NULL) return fail("the receipt", fault);
+#endif
   if (status == DREAMS_OK) status = write_text(&n, n_tokens);
+#ifdef BOARD_RECEIPT
+  if (status == DREAMS_OK) end_receipt(n);
+#endif
   const size_t stack_bytes = port_painted_stack_used();
   if (status != DREAMS_OK) return fail_status("the prompt", status);
   write_result(n, stack_bytes);

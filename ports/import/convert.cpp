@@ -253,6 +253,8 @@ std::vector<float> floats_of(const tensor &t) {
     case HEED_Q8_0:
     case HEED_Q4_0:
       return floats_of_blocks(t);
+    case HEED_FILE_TEXT:
+      return std::vector<float>(numbers.data, numbers.data + numbers.size);
     default:
       return floats_of_bytes(t);
   }

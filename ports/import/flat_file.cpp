@@ -81,6 +81,9 @@ const char *opening_error(const heed_file &f, const tensor &t) {
   heed_file_tensor found;
   if (t.layout == HEED_PACKED) return heed_file_packed(&f, name, n_in, n_out, &w);
   if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
+  const char *text;
+  size_t n_bytes;
+  if (t.dtype == HEED_FILE_TEXT) return heed_file_text(&f, name, &text, &n_bytes);
   if (t.dtype >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
   if (t.dtype >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
   return heed_file_weights(&f, name, n_in, n_out, &w);

@@ -70,6 +70,7 @@ static uint64_t bytes_of(uint32_t dtype, uint32_t layout, uint64_t n_in, uint64_
   if (dtype == HEED_Q8_0 || dtype == HEED_Q4_0)
     return layout == HEED_IN_OUT || n_in % 32 != 0 ? 0 : n / 32 * (dtype == HEED_Q8_0 ? 34 : 18);
   if (is_byte_format(dtype)) return n;
+  if (dtype == HEED_FILE_TEXT) return layout == HEED_OUT_IN ? n : 0;
   return dtype > HEED_INT8 ? 0 : n * HEED_DTYPE_BYTES(dtype);
 }
 
@@ -281,5 +282,15 @@ const char *heed_file_floats(const heed_file *file, const char *name, int32_t n,
   if (t.dtype != HEED_F32 || t.layout == HEED_PACKED) return "the tensor is not of floats";
   if (t.n_bytes / 4 != (uint32_t)n) return "the tensor has another number of floats";
   *floats = (const float *)t.data;
+  return NULL;
+}
+
+const char *heed_file_text(const heed_file *file, const char *name, const char **text, size_t *n) {
+  heed_file_tensor t;
+  const char *error = heed_file_find(file, name, &t);
+  if (error) return error;
+  if (t.dtype != HEED_FILE_TEXT) return "the tensor is no text";
+  *text = (const char *)t.data;
+  *n = t.n_bytes;
   return NULL;
 }

@@ -47,12 +47,13 @@ extern "C" {
 
 /* Formats of a tensor: those of heed_dtype from HEED_F32 to HEED_Q4_0, and these. Number q is (q - zero) * scale in the
  * first two: zero points are bytes of the same kind. It is q * scale + zero in the others: zero points are floats, product
- * and sum are each rounded. There is one scale and one zero point, or there is one for each output. */
+ * and sum are each rounded. There is one scale and one zero point, or there is one for each output. A text has bytes alone. */
 typedef enum heed_file_format {
   HEED_FILE_U8 = 16,
   HEED_FILE_I8 = 17,
   HEED_FILE_U8_PLUS = 18,
-  HEED_FILE_I8_PLUS = 19
+  HEED_FILE_I8_PLUS = 19,
+  HEED_FILE_TEXT = 20
 } heed_file_format;
 
 typedef struct heed_file {
@@ -103,6 +104,9 @@ const char *heed_file_packed(const heed_file *file, const char *name, int32_t n_
 
 /* A tensor of n floats of HEED_F32, whatever its dimensions. */
 const char *heed_file_floats(const heed_file *file, const char *name, int32_t n, const float **floats);
+
+/* A text of n bytes, such as a receipt for heed_golden_begin. No byte of 0 ends it. */
+const char *heed_file_text(const heed_file *file, const char *name, const char **text, size_t *n);
 
 /* Links the file at `path` into a program of GCC or clang, outside of functions. heed_file_open then takes
  *

@@ -9,8 +9,8 @@ set_target_properties(heed_file PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 add_library(import_host STATIC ${import_folder}/c_arrays.cpp ${import_folder}/convert.cpp ${import_folder}/flat_file.cpp
             ${import_folder}/onnx_graphs.cpp ${import_folder}/onnx_products.cpp
             ${import_folder}/onnx_shapes.cpp ${import_folder}/onnx_uses.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
-            ${import_folder}/read_safetensors.cpp ${import_folder}/select.cpp ${import_folder}/tensor.cpp)
-target_link_libraries(import_host PUBLIC heed_file)
+            ${import_folder}/read_receipt.cpp ${import_folder}/read_safetensors.cpp ${import_folder}/select.cpp ${import_folder}/tensor.cpp)
+target_link_libraries(import_host PUBLIC heed_file receipts)
 # Libraries of headers alone. Without them the tool says which package is missing, when it is given such a file.
 find_path(HEED_PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp DOC "protozero: heed_import and heed_listen read ONNX with it (Debian: libprotozero-dev)")
 find_path(HEED_JSON_INCLUDE_DIR nlohmann/json.hpp DOC "JSON for Modern C++: heed_import reads safetensors with it (Debian: nlohmann-json3-dev)")

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "../arguments.hpp"
 #include "../names.hpp"
 #include "../output_file.hpp"
 #include "c_arrays.hpp"
@@ -20,9 +21,11 @@ using namespace heed_import;
 constexpr char usage[] =
     "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
     "\n"
-    "Reads .npy, .safetensors, GGUF, .onnx and its own flat files, and lists their tensors. With -o it writes those "
-    "that are\n"
-    "chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c. ports/import/README.md has examples.\n"
+    "Reads .npy, .safetensors, GGUF, .onnx, receipts (known answers) and its own flat files, and lists their tensors. "
+    "With -o it "
+    "writes those\n"
+    "that are chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c. ports/import/README.md has "
+    "examples.\n"
     "\n"
     "  --format FORMAT           of all matrices: keep (as they are), f32, f16, bf16, int8, q8_0, int4 (q4_0), or one "
     "of these\n"
@@ -241,7 +244,7 @@ void complain(const char *why) { std::fprintf(stderr, "heed_import: %s\n", names
 
 int main(int argc, char **argv) {
   try {
-    if (argc == 2 && std::string(argv[1]) == "--help") {
+    if (asks_for_help(argc, argv)) {
       std::printf("%s", usage);
       files::finish_standard_output();
       return 0;

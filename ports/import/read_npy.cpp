@@ -76,6 +76,7 @@ std::vector<tensor> read_model(span file, const std::string &path) {
   };
   if (file.size >= 8 && std::memcmp(file.data, "HEEDFILE", 8) == 0) return read_flat_file(file);
   if (file.size >= 4 && std::memcmp(file.data, "GGUF", 4) == 0) return read_gguf(file);
+  if (file.size >= 13 && std::memcmp(file.data, "heed-receipt ", 13) == 0) return read_receipt(file);
   if (file.size >= 6 && std::memcmp(file.data, "\x93NUMPY", 6) == 0) {
     const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
     return read_npy(file, path.substr(from, path.find_last_of('.') - from));

@@ -19,6 +19,9 @@ std::vector<tensor> read_gguf(span file);
 std::vector<tensor> read_safetensors(span file);
 std::vector<tensor> read_npy(span file, const std::string &name);
 
+// A receipt, for heed_golden_begin: its text as the bytes of a tensor golden.fma, golden.no-fma or golden.integers.
+std::vector<tensor> read_receipt(span file);
+
 // One of these, by what the file begins with or how its name ends.
 std::vector<tensor> read_model(span file, const std::string &path);
 

@@ -122,7 +122,7 @@ std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std
       refuse(t.name, t.unsure + ": --in-out or --out-in says what it is, --leave-out leaves it out");
     const wish what = wish_for(t, by.formats, used);
     if (any(by.transpose, t.name, used)) transpose(t);
-    convert(t, what);
+    if (t.dtype != HEED_FILE_TEXT) convert(t, what);
     t.name = renamed(by.rename, t.name);
     chosen.push_back(std::move(t));
   }

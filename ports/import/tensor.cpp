@@ -51,6 +51,8 @@ std::string format_name(int32_t dtype) {
       return "u8+";
     case HEED_FILE_I8_PLUS:
       return "i8+";
+    case HEED_FILE_TEXT:
+      return "text";
     default:
       return "f64";
   }

@@ -137,6 +137,10 @@ static void embed(kwt *net, reader *r, kwt_audio audio) {
 
 /* ---------------------------------------------------------------------------------------------------------- network */
 
+static void show(const kwt *net, int32_t layer, const float *rows, int32_t n, int32_t dim) {
+  if (net->see != NULL && net->failure == HEED_OK) net->see(net->see_user, layer, 0, heed_matrix_of(rows, n, dim));
+}
+
 /* x = norm(h + gelu(h w1 + b1) w2 + b2) with h = norm(x + attention(x wq, x wk, x wv) wo + bo); one head of 64. The rows
  * that come out: of the last block only token 0 is read, unless options count rows. */
 static const float *encode(kwt *net, reader *r, int32_t block) {
@@ -163,6 +167,7 @@ static const float *encode(kwt *net, reader *r, int32_t block) {
   keep(net, heed_transformer_layer_run(&b, heed_matrix_of(net->x, KWT_N_TOKENS, KWT_DIM),
                                        heed_matrix_out_of(y, one ? 1 : KWT_N_TOKENS, KWT_DIM),
                                        heed_memory_of(net->memory, sizeof net->memory), NULL));
+  show(net, block, y, one ? 1 : KWT_N_TOKENS, KWT_DIM);
   return y;
 }
 
@@ -171,6 +176,7 @@ static void classify(kwt *net, reader *r, const float *token, kwt_result *result
   float probabilities[KWT_N_LABELS];
   const heed_weights label = take_matrix(net, r, HEED_F32, KWT_DIM, KWT_N_LABELS);
   project(net, token, 1, KWT_DIM, label, take_floats(r, KWT_N_LABELS), result->logits, KWT_N_LABELS);
+  show(net, KWT_N_BLOCKS, result->logits, 1, KWT_N_LABELS);
   keep(net, heed_softmax(heed_matrix_of(result->logits, 1, KWT_N_LABELS), 1.0f,
                          heed_matrix_out_of(probabilities, 1, KWT_N_LABELS), NULL));
   result->label = 0;
@@ -240,6 +246,8 @@ kwt_status kwt_init(kwt *net, const void *weights, size_t n_bytes) {
   net->clock = NULL;
   net->clock_user = NULL;
   net->options = NULL;
+  net->see = NULL;
+  net->see_user = NULL;
   net->failure = HEED_OK;
   const kwt_header *header = (const kwt_header *)weights;
   if (n_bytes < sizeof *header) return KWT_WEIGHTS_SIZE;

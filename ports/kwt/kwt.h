@@ -62,7 +62,10 @@ typedef enum kwt_stage {
     HEED_WORKSPACE_BYTES(KWT_DIM, KWT_DIM)) /                                                             \
    sizeof(float))
 
-/* The network's memory. Fields but clock, clock_user, ticks, failure and options are private. */
+/* Takes rows of a layer as they are computed, from row `first` on. Layer KWT_N_BLOCKS: logits. heed_receipt_see is one. */
+typedef void kwt_see(void *user, int32_t layer, int64_t first, heed_matrix rows);
+
+/* The network's memory. Fields but clock, clock_user, ticks, failure, options, see and see_user are private. */
 typedef struct kwt {
   const kwt_header *weights; /* null: not ready */
   /* Optional clock, set after kwt_init: ticks of any unit, wrapping at 2^32. With it, every run leaves its time per
@@ -74,6 +77,8 @@ typedef struct kwt {
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
   /* Optional, set after kwt_init: KWT_N_BLOCKS options, one for the attention of each block, such as heed_attention_weights. */
   const heed_options *options;
+  kwt_see *see; /* null, or set after kwt_init */
+  void *see_user;
   HEED_ALIGNED float x[KWT_N_TOKENS * KWT_DIM];
   /* Of a block: activations (before the first one sound), then the workspace. */
   HEED_ALIGNED float memory[KWT_ACTIVATIONS + KWT_WORKSPACE_BYTES / sizeof(float)];

@@ -1,11 +1,15 @@
 /* Keyword spotting on a board: heed_kwt WEIGHTS CLIP. WEIGHTS is what kwt_weights wrote, f32 or int8, CLIP a WAV file
  * of one second; both are read into external memory. On a product the weights lie in flash and the samples come from a
  * microphone. Prints one JSON object; "bits" are those of the confidence and of the 12 logits, the same as heed_kwt
- * --bits prints on a PC for the same arithmetic. SPDX-License-Identifier: MIT */
+ * --bits prints on a PC for the same arithmetic. With BOARD_RECEIPT it prints a receipt before. SPDX-License-Identifier: MIT */
 #include "clock.h"
 #include "kwt.h"
 #include "kwt_board_files.h"
 #include "port.h"
+#ifdef BOARD_RECEIPT
+#define BOARD_LAYERS_MOST KWT_N_BLOCKS
+#include "receipt_board.h"
+#endif
 
 static unsigned char weights[KWT_WEIGHTS_BYTES(HEED_F32)] KWT_EXTERNAL;
 static kwt_clip clip KWT_EXTERNAL;
@@ -71,7 +75,20 @@ int main(void) {
   clock = heed_clock_start();
   net.clock = read_clock;
   port_paint_stack();
+#ifdef BOARD_RECEIPT
+  const char *fault =
+      board_receipt_begin("kwt", weights, files.n_bytes, KWT_N_BLOCKS, heed_isa_arithmetic(heed_isa_current()));
+  if (fault != NULL) return kwt_fail("the receipt", fault);
+  heed_receipt_stream samples;
+  heed_receipt_input_begin(&board_receipt, &samples);
+  heed_receipt_input_16(&board_receipt, &samples, clip.samples, KWT_N_SAMPLES);
+  heed_receipt_input_end(&board_receipt, &samples, "samples");
+  net.see = heed_receipt_see, net.see_user = &board_receipt;
+#endif
   status = kwt_run_int16(&net, clip.samples, KWT_N_SAMPLES, &heard);
+#ifdef BOARD_RECEIPT
+  if (status == KWT_OK) heed_receipt_end(&board_receipt);
+#endif
   const size_t stack_bytes = port_painted_stack_used();
   if (status == KWT_HEED_FAILED) return kwt_fail(heed_status_argument(net.failure), heed_status_text(net.failure));
   if (status != KWT_OK) return kwt_fail(files.clip_path, kwt_status_text(status));

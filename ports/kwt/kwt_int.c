@@ -51,6 +51,8 @@ kwt_status kwt_int_run(kwt_int *net, const int16_t *samples, size_t n_samples, k
   if (n_samples != KWT_N_SAMPLES) return KWT_WRONG_LENGTH;
   start_clock(net);
   embed(net, samples);
+  net->layers.see = net->see;
+  net->layers.see_user = net->see_user;
   net->failure = int_model_run_rows(&net->layers, net->x, KWT_N_TOKENS, 1, net->token,
                                     heed_memory_of(net->memory, sizeof net->memory));
   lap(net, KWT_STAGE_BLOCKS);
@@ -97,6 +99,8 @@ kwt_status kwt_int_init(kwt_int *net, const void *weights, size_t n_bytes) {
   net->clock = NULL;
   net->clock_user = NULL;
   net->failure = HEED_OK;
+  net->see = NULL;
+  net->see_user = NULL;
   const kwt_int_header *h = (const kwt_int_header *)weights;
   const kwt_int_sound *sound = (const kwt_int_sound *)(const void *)(h + 1);
   if (n_bytes < sizeof *h + sizeof *sound) return KWT_WEIGHTS_SIZE;

@@ -62,7 +62,7 @@ enum { KWT_INT_LOGIT_BITS = 16 };
 #define KWT_INT_MEMORY_BYTES HEED_INT_LAYER_BYTES(KWT_N_TOKENS, KWT_DIM, 1, 1, KWT_DIM, KWT_HIDDEN, 0)
 #endif
 
-/* Fields but clock, clock_user, ticks and failure are private. */
+/* Fields but clock, clock_user, ticks, failure, see and see_user are private. */
 typedef struct kwt_int {
   const kwt_int_sound *sound; /* null: not ready */
   const uint16_t *mel;
@@ -72,6 +72,8 @@ typedef struct kwt_int {
   uint64_t ticks[KWT_N_STAGES];
   uint32_t last_tick;
   heed_status failure; /* why the last run returned KWT_HEED_FAILED */
+  int_model_see *see;  /* null, or set after kwt_int_init: takes the rows of each layer. heed_receipt_see_int is one */
+  void *see_user;
   HEED_ALIGNED int16_t x[KWT_N_TOKENS * KWT_DIM];
   HEED_ALIGNED unsigned char memory[KWT_INT_MEMORY_BYTES];
   int16_t token[KWT_DIM]; /* 0, the only one of the last layer that is read */

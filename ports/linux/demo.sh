@@ -14,7 +14,7 @@ echo "== packages =="
 heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'}
 echo "== building into build/ =="
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON
-cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt heed_dreams heed_listen heed_map
+cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt heed_dreams heed_listen heed_map heed_replay kwt_weights
 echo "== running build/bench/heed_demo =="
 pictures=build/pictures
 mkdir -p $pictures
@@ -41,4 +41,18 @@ for map in "$pictures"/*.map; do
   [ $drawn -ne 77 ] || break # no libpng: it has said so
   [ $drawn -eq 0 ] || status=1
 done
+
+echo
+echo "== a receipt of the word, and its check: build/bench/heed_replay =="
+if [ -n "$folder" ]; then
+  clip=$folder/clips/yes_a.wav
+  HEED_ISA=scalar build/bench/heed_kwt --receipt=build/word.receipt "$folder/non_stream.tflite" "$clip"
+  echo "plain loops made it: $(build/bench/heed_replay "$folder/non_stream.tflite" build/word.receipt "$clip")" || status=1
+  made=0
+  HEED_KWT1=$folder sh tests/receipt_board.sh m4f gcc kwt "$PWD" "$PWD/build/receipt_m4f" "$PWD/build/bench" >build/receipt.log 2>&1 || made=$?
+  tail -n 1 build/receipt.log
+  [ $made -eq 0 ] || [ $made -eq 77 ] || status=1
+else
+  echo "no spoken word: no model folder"
+fi
 exit $status

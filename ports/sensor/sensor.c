@@ -28,6 +28,10 @@ static void add(sensor *net, float *x, const float *y) {
   keep(net, heed_add(heed_matrix_of(x, 1, dim), heed_matrix_of(y, 1, dim), heed_matrix_out_of(x, 1, dim), NULL));
 }
 
+static void show(const sensor *net, int32_t layer, const float *rows, int32_t n) {
+  if (net->see != NULL && net->failure == HEED_OK) net->see(net->see_user, layer, 0, heed_matrix_of(rows, n, dim));
+}
+
 /* x (121, 16) through a layer with four heads of 4 and 4 inside: all rows in place, or, of the last one, row 0 to y. */
 void sensor_run_layer(sensor *net, int32_t layer, int32_t n, float *y) {
   const sensor_layer_weights *w = &net->weights->layers[layer];
@@ -49,6 +53,7 @@ void sensor_run_layer(sensor *net, int32_t layer, int32_t n, float *y) {
   l->out_rows = n < SENSOR_N_TOKENS ? n : 0;
   keep(net, heed_transformer_layer_run(l, heed_matrix_of(net->x, SENSOR_N_TOKENS, dim), heed_matrix_out_of(y, n, dim),
                                        heed_memory_of(net->memory, sizeof net->memory), NULL));
+  show(net, layer, y, n);
 }
 
 sensor_status sensor_start(sensor *net, const void *weights, size_t n_bytes) {
@@ -58,6 +63,8 @@ sensor_status sensor_start(sensor *net, const void *weights, size_t n_bytes) {
   net->weights = status == SENSOR_OK ? (const sensor_weights *)weights : NULL;
   net->n_rows = 0;
   net->failure = HEED_OK;
+  net->see = NULL;
+  net->see_user = NULL;
   net->attention = heed_attention_layer_default(dim, SENSOR_N_HEADS);
   net->layer = heed_transformer_layer_default(&net->attention, SENSOR_HIDDEN, heed_layer_norm, heed_gelu_tanh);
   net->layer.norm_first = 1;
@@ -108,6 +115,7 @@ sensor_status sensor_finish(sensor *net, sensor_result *result) {
   sensor_result found;
   normalise(net, net->y, dim, w->head_norm_weight, w->head_norm_bias, net->y);
   project(net, net->y, dim, w->head_weight, w->head_bias, found.embedding);
+  show(net, SENSOR_N_LAYERS, found.embedding, 1);
   if (net->failure != HEED_OK) return SENSOR_HEED_FAILED;
   classify(w, &found);
   if (!(found.distances[0] - found.distances[0] == 0.0f && found.distances[1] - found.distances[1] == 0.0f))

@@ -30,11 +30,16 @@ extern "C" {
    7 * 4 * 48)
 #endif
 
-/* The network's memory. Fields but failure and x are private. */
+/* Takes rows of a layer as they are computed, from row `first` on. Layer SENSOR_N_LAYERS: the embedding. heed_receipt_see is one. */
+typedef void sensor_see(void *user, int32_t layer, int64_t first, heed_matrix rows);
+
+/* The network's memory. Fields but failure, see, see_user and x are private. */
 typedef struct sensor {
-  const sensor_weights *weights;  /* null: not ready */
-  int32_t n_rows;                 /* that came so far */
-  heed_status failure;            /* why the last recording returned SENSOR_HEED_FAILED */
+  const sensor_weights *weights; /* null: not ready */
+  int32_t n_rows;                /* that came so far */
+  heed_status failure;           /* why the last recording returned SENSOR_HEED_FAILED */
+  sensor_see *see;               /* null, or set after sensor_start */
+  void *see_user;
   heed_attention_layer attention; /* these here and not on the stack, which is small */
   heed_transformer_layer layer;
   HEED_ALIGNED float x[SENSOR_N_TOKENS * SENSOR_DIM];

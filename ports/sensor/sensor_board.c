@@ -25,6 +25,22 @@ typedef float number;
 #define network_weights sensor_weights
 #endif
 
+#ifdef BOARD_RECEIPT
+#define BOARD_LAYERS_MOST SENSOR_N_LAYERS
+#include "receipt_board.h"
+#ifdef SENSOR_BOARD_INTEGERS
+#define receipt_program "sensor-int"
+#define receipt_arithmetic HEED_ARITHMETIC_INTEGERS
+#define receipt_see heed_receipt_see_int
+#define receipt_input heed_receipt_input_16
+#else
+#define receipt_program "sensor"
+#define receipt_arithmetic heed_isa_arithmetic(heed_isa_current())
+#define receipt_see heed_receipt_see
+#define receipt_input heed_receipt_input_32
+#endif
+#endif
+
 extern const uint32_t sensor_weights_words[sizeof(network_weights) / sizeof(uint32_t)];
 static network net;
 static number row[SENSOR_ROW];
@@ -39,15 +55,29 @@ static int fail(const char *what, const char *why) {
 /* The debugger takes no time here. */
 static sensor_status run(const char *path, network_result *result) {
   sensor_status status = network_start(&net, sensor_weights_words, sizeof sensor_weights_words);
+#ifdef BOARD_RECEIPT
+  static heed_receipt_stream rows;
+  board_receipt_begin(receipt_program, sensor_weights_words, sizeof sensor_weights_words, SENSOR_N_LAYERS,
+                      receipt_arithmetic);
+  heed_receipt_input_begin(&board_receipt, &rows);
+  net.see = receipt_see, net.see_user = &board_receipt;
+#endif
   for (int32_t i = 0; i < SENSOR_N_ROWS && status == SENSOR_OK; ++i) {
     if (port_read_part(path, (size_t)i * sizeof row, row, sizeof row)) return SENSOR_WRONG_COUNT;
     const uint64_t start = clock.read();
     status = network_row(&net, row);
+#ifdef BOARD_RECEIPT
+    receipt_input(&board_receipt, &rows, row, SENSOR_ROW);
+#endif
     in_rows += clock.read() - start;
   }
   const uint64_t start = clock.read();
   if (status == SENSOR_OK) status = network_finish(&net, result);
   in_layers = clock.read() - start;
+#ifdef BOARD_RECEIPT
+  heed_receipt_input_end(&board_receipt, &rows, "rows");
+  heed_receipt_end(&board_receipt);
+#endif
   return status;
 }
 

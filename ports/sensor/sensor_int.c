@@ -39,8 +39,14 @@ static void normalise(sensor_int *net, const int16_t *x, const sensor_int_norm *
                                 heed_int_matrix_out_of(y, dtype, 1, dim, 0), NULL));
 }
 
+static void show(const sensor_int *net, int32_t layer, const int16_t *rows, int32_t n) {
+  if (net->see != NULL && net->failure == HEED_OK)
+    net->see(net->see_user, layer, 0, heed_int_matrix_of(rows, HEED_INT16, n, dim, 0));
+}
+
 /* x (121, 16) through a layer: all rows in place, or, of the last one, row 0 to y. */
-static void run_layer(sensor_int *net, const sensor_int_layer_weights *w, int32_t n, int16_t *y) {
+static void run_layer(sensor_int *net, int32_t layer, int32_t n, int16_t *y) {
+  const sensor_int_layer_weights *w = &net->weights->layers[layer];
   heed_int_layer *l = &net->layer;
   l->wq = linear_of(w->wq, dim, dim, NULL, w->of_q);
   l->wk = linear_of(w->wk, dim, dim, NULL, w->of_k);
@@ -61,6 +67,7 @@ static void run_layer(sensor_int *net, const sensor_int_layer_weights *w, int32_
   keep(net, heed_int_layer_run(l, heed_int_matrix_of(net->x, HEED_INT16, SENSOR_N_TOKENS, dim, 0),
                                heed_int_matrix_out_of(y, HEED_INT16, n, dim, 0),
                                heed_memory_of(net->memory, sizeof net->memory), NULL));
+  show(net, layer, y, n);
 }
 
 sensor_status sensor_int_start(sensor_int *net, const void *weights, size_t n_bytes) {
@@ -70,6 +77,8 @@ sensor_status sensor_int_start(sensor_int *net, const void *weights, size_t n_by
   net->weights = status == SENSOR_OK ? (const sensor_int_weights *)weights : NULL;
   net->n_rows = 0;
   net->failure = HEED_OK;
+  net->see = NULL;
+  net->see_user = NULL;
   net->layer = heed_int_layer_default(dim, SENSOR_N_HEADS, SENSOR_HIDDEN, heed_int_layer_norm);
   net->layer.norm_first = 1;
   return status;
@@ -108,12 +117,12 @@ sensor_status sensor_int_finish(sensor_int *net, sensor_int_result *result) {
   net->n_rows = 0;
   if (n_rows != SENSOR_N_ROWS) return SENSOR_WRONG_COUNT;
   for (int32_t i = 0; i < dim; ++i) net->x[i] = w->class_token[i];
-  for (int32_t layer = 0; layer < SENSOR_N_LAYERS - 1; ++layer)
-    run_layer(net, &w->layers[layer], SENSOR_N_TOKENS, net->x);
-  run_layer(net, &w->layers[SENSOR_N_LAYERS - 1], 1, net->y);
+  for (int32_t layer = 0; layer < SENSOR_N_LAYERS - 1; ++layer) run_layer(net, layer, SENSOR_N_TOKENS, net->x);
+  run_layer(net, SENSOR_N_LAYERS - 1, 1, net->y);
   sensor_int_result found;
   normalise(net, net->y, &w->head_norm, net->memory, HEED_INT8);
   project(net, net->memory, dim, w->head_weight, w->head_bias, w->of_head, found.embedding);
+  show(net, SENSOR_N_LAYERS, found.embedding, 1);
   if (net->failure != HEED_OK) return SENSOR_HEED_FAILED;
   for (int32_t c = 0; c < SENSOR_N_CLASSES; ++c) {
     found.distances[c] = 0;

@@ -22,12 +22,17 @@ extern "C" {
                             0) +                                                                                     \
    (SENSOR_INT_PIECE - 1) * HEED_INT_LAYER_SIZE_OF_ROW(SENSOR_DIM, SENSOR_N_HEADS, SENSOR_HEAD, SENSOR_HIDDEN, 0))
 
-/* The network's memory. Fields but failure are private. */
+/* Takes rows of a layer as they are computed, from row `first` on. Layer SENSOR_N_LAYERS: the embedding. heed_receipt_see_int is one. */
+typedef void sensor_int_see(void *user, int32_t layer, int64_t first, heed_int_matrix rows);
+
+/* The network's memory. Fields but failure, see and see_user are private. */
 typedef struct sensor_int {
   const sensor_int_weights *weights; /* null: not ready */
   int32_t n_rows;                    /* that came so far */
   heed_status failure;               /* why the last recording returned SENSOR_HEED_FAILED */
-  heed_int_layer layer;              /* here and not on the stack, which is small */
+  sensor_int_see *see;               /* null, or set after sensor_int_start */
+  void *see_user;
+  heed_int_layer layer; /* here and not on the stack, which is small */
   HEED_ALIGNED int16_t x[SENSOR_N_TOKENS * SENSOR_DIM];
   /* Of a layer; before the layers: a norm's weights, and a row on its way. */
   HEED_ALIGNED int8_t memory[SENSOR_INT_LAYER_BYTES];

@@ -23,10 +23,10 @@ cmake --build "$out/build" --target heed >>"$out/build.log" 2>&1 || { cat "$out/
 
 cd "$out/build"
 flags="--target=wasm32-wasi -msimd128 -O2 -ffp-contract=off -ffunction-sections -fdata-sections -Wall -Wextra -I$source/include -I$source/ports -I$source/ports/kwt
-  -I$source/ports/dreams -I$source/tests"
+  -I$source/ports/dreams -I$source/ports/receipt -I$source/tests"
 kwt=$source/ports/kwt dreams=$source/ports/dreams
 # shellcheck disable=SC2086
-for file in "$here/web.c" "$kwt/kwt.c" "$kwt/kwt_math.c" "$kwt/kwt_texts.c" "$dreams/dreams.c" "$dreams/dreams_model.c" "$dreams/dreams_words.c" "$source/ports/wav.c"; do
+for file in "$here/web.c" "$kwt/kwt.c" "$kwt/kwt_math.c" "$kwt/kwt_texts.c" "$dreams/dreams.c" "$dreams/dreams_model.c" "$dreams/dreams_words.c" "$source/ports/receipt/receipt.c" "$source/ports/receipt/sha256.c" "$source/ports/wav.c"; do
   "$clang" $flags -std=c99 -c "$file" -o "$(basename "$file").o"
 done
 # shellcheck disable=SC2086

@@ -69,6 +69,20 @@ async function attendSentence(heed) {
   }
 }
 
+// ------------------------------------------------------------------------------------------------------------- receipts
+
+// The text of a receipt, which heed_replay checks on any machine, as a file.
+function saveReceipt(heed, section, name, run) {
+  heed.attempt(run());
+  const text = heed.string(heed.call.receipt_of());
+  section.dataset.receipt = text;
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  link.download = `${name}.receipt`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 // ------------------------------------------------------------------------------------------------------- a spoken word
 
 const rate = 16000, second = rate, step = 160, frame = 480, bands = 64;
@@ -135,12 +149,26 @@ let network = null;
 let sounds = [];
 let strips = [];
 
+// The second of a sound that is chosen.
+function chosenSecond(sound) {
+  const first = Math.round(Number($('#start').value) * rate), samples = new Int16Array(second);
+  samples.set(sound.samples.subarray(first, first + second));
+  return { first, samples };
+}
+
+function receiptOfSound() {
+  const sound = sounds[$('#clips').selectedIndex], at = network.put(chosenSecond(sound).samples);
+  try {
+    saveReceipt(network, $('#sound'), sound.name, () => network.call.kwt_receipt(at));
+  } finally {
+    network.release(at);
+  }
+}
+
 function hear() {
   const section = $('#sound'), sound = sounds[$('#clips').selectedIndex];
   if (!network || !sound) return;
-  const first = Math.round(Number($('#start').value) * rate);
-  const samples = new Int16Array(second);
-  samples.set(sound.samples.subarray(first, first + second));
+  const { first, samples } = chosenSecond(sound);
   const heed = network, blocks = heed.call.kwt_blocks(), frames = heed.call.kwt_frames(), tokens = frames + 1;
   const at = heed.put(samples), from = performance.now();
   heed.attempt(heed.call.kwt_hear(at));
@@ -325,6 +353,8 @@ async function begin() {
     event.preventDefault();
     attempt(write);
   });
+  $('#sound .receipt').addEventListener('click', () => attempt(receiptOfSound));
+  $('#text .receipt').addEventListener('click', () => attempt(() => saveReceipt(writer, $('#text'), 'text', () => writer.call.dreams_receipt())));
   for (const input of [$('#folder'), $('#some')]) input.addEventListener('change', () => take(module, Array.from(input.files)));
   document.addEventListener('dragover', (event) => {
     event.preventDefault();

@@ -1,10 +1,12 @@
 /* What the page calls: flat functions over heed, ports/kwt and ports/dreams, with one object of each. SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dreams.h"
 #include "heed/heed.h"
 #include "kwt.h"
+#include "receipt.h"
 #include "wav.h"
 #include "web.h"
 
@@ -78,10 +80,49 @@ EXPORT(sound_read) void sound_read(int16_t *samples, size_t length) {
 /* What to say of a sound that the browser cannot convert. */
 EXPORT(sound_refusal) const char *sound_refusal(const char *name) { return web_wav_refusal(name, &sound, NULL); }
 
+/* --------------------------------------------------------------------------------------------------------- receipts */
+
+static heed_receipt receipt;
+static heed_receipt_layer *receipt_layers;
+static char *receipt_text;
+static size_t receipt_bytes, receipt_room;
+
+/* A text that does not fit any more is no text. */
+static void add_line(void *user, const char *line, size_t n) {
+  (void)user;
+  while (receipt_text != NULL && receipt_bytes + n + 1 > receipt_room) {
+    char *const larger = realloc(receipt_text, receipt_room *= 2);
+    if (larger == NULL) free(receipt_text);
+    receipt_text = larger;
+  }
+  if (receipt_text == NULL) return;
+  memcpy(receipt_text + receipt_bytes, line, n + 1);
+  receipt_bytes += n;
+}
+
+/* "": good. */
+static const char *begin_receipt(const char *program, const void *weights, size_t n_bytes, int32_t n_layers) {
+  static uint8_t digest[HEED_RECEIPT_DIGEST_BYTES];
+  heed_receipt_settings s = heed_receipt_settings_default(program, heed_isa_arithmetic(heed_isa_current()),
+                                                          &heed_receipt_sha256, add_line, NULL);
+  free(receipt_text), free(receipt_layers);
+  receipt_bytes = 0, receipt_room = 1 << 16;
+  receipt_text = malloc(receipt_room);
+  receipt_layers = malloc((size_t)n_layers * sizeof *receipt_layers);
+  if (receipt_text == NULL || receipt_layers == NULL) return "there is not enough memory for a receipt";
+  heed_receipt_digest(s.hash, weights, n_bytes, digest);
+  s.model = digest, s.layers = receipt_layers, s.n_layers = n_layers, s.level = HEED_RECEIPT_LAYERS;
+  const char *const fault = heed_receipt_begin(&receipt, &s);
+  return fault == NULL ? "" : fault;
+}
+/* Of kwt_receipt and dreams_receipt, which return what is wrong. */
+EXPORT(receipt_of) const char *receipt_of(void) { return receipt_text; }
+
 /* ------------------------------------------------------------------------------------------------------------ KWT-1 */
 
 static kwt net;
 static void *weights_file;
+static size_t weights_bytes;
 static float kwt_weights_of[KWT_N_BLOCKS][KWT_N_TOKENS][KWT_N_TOKENS];
 static heed_attention_weights kwt_outputs[KWT_N_BLOCKS];
 static heed_options kwt_options[KWT_N_BLOCKS];
@@ -107,6 +148,7 @@ EXPORT(kwt_load) const char *kwt_load(const void *file, size_t n_bytes) {
   else
     web_read_tflite(file, n_bytes, weights_file); /* throws */
   const kwt_status status = kwt_init(&net, weights_file, bytes);
+  weights_bytes = bytes;
   for (int32_t b = 0; b < KWT_N_BLOCKS; ++b) {
     heed_attention_weights_init(&kwt_outputs[b],
                                 heed_head_major_out(kwt_weights_of[b][0], KWT_N_TOKENS, 1, KWT_N_TOKENS));
@@ -119,6 +161,23 @@ EXPORT(kwt_load) const char *kwt_load(const void *file, size_t n_bytes) {
 /* 16000 samples. The same. */
 EXPORT(kwt_hear) const char *kwt_hear(const int16_t *samples) {
   return kwt_text(kwt_run_int16(&net, samples, KWT_N_SAMPLES, &heard));
+}
+/* The same samples once more, with a receipt. */
+EXPORT(kwt_receipt) const char *kwt_receipt(const int16_t *samples) {
+  const char *const fault = begin_receipt("kwt", weights_file, weights_bytes, KWT_N_BLOCKS);
+  if (*fault) return fault;
+  heed_receipt_stream input;
+  heed_receipt_input_begin(&receipt, &input);
+  heed_receipt_input_16(&receipt, &input, samples, KWT_N_SAMPLES);
+  heed_receipt_input_end(&receipt, &input, "samples");
+  const heed_options *const options = net.options;
+  net.options = NULL; /* with weights to show, the last layer would compute rows that nobody needs */
+  net.see = heed_receipt_see, net.see_user = &receipt;
+  const kwt_status status = kwt_run_int16(&net, samples, KWT_N_SAMPLES, &heard);
+  net.see = NULL;
+  net.options = options;
+  heed_receipt_end(&receipt);
+  return kwt_text(status);
 }
 EXPORT(kwt_word) const char *kwt_word(void) { return kwt_label(heard.label); }
 EXPORT(kwt_confidence) float kwt_confidence(void) { return heard.confidence; }
@@ -135,6 +194,8 @@ static float *logits, *dreams_weights_of; /* the second: (layers, heads, positio
 static heed_attention_weights *dreams_outputs;
 static heed_options *dreams_options;
 static int32_t *tokens, n_prompt, n_read;
+static const void *dreams_file;
+static size_t dreams_file_bytes;
 
 /* n things of a model in place of those of the one before. Null: there is not enough memory. */
 static void *room_for(void *before, size_t n, size_t bytes) {
@@ -170,6 +231,7 @@ static dreams_status make_room(void) {
 EXPORT(dreams_load)
 const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
   n_prompt = n_read = 0;
+  dreams_file = bytes, dreams_file_bytes = n_bytes;
   size_t needed = 0;
   dreams_status status = dreams_bytes(bytes, n_bytes, NULL, &needed);
   if (status == DREAMS_OK) {
@@ -212,6 +274,23 @@ EXPORT(dreams_step) const char *dreams_step(void) {
   if (n_read > 0) dreams_decode(&words, tokens[n_read - 1], tokens[n_read], word, words.longest + 1);
   n_read = n;
   return word;
+}
+/* The text so far once more, with a receipt. */
+EXPORT(dreams_receipt) const char *dreams_receipt(void) {
+  char prompt[16];
+  snprintf(prompt, sizeof prompt, "%d", (int)n_prompt);
+  const char *const fault = begin_receipt("dreams", dreams_file, dreams_file_bytes, model.model.n_layers);
+  if (*fault) return fault;
+  heed_receipt_setting(&receipt, "prompt", prompt);
+  dreams_restart(&model);
+  model.options = NULL;
+  model.see = heed_receipt_see, model.see_user = &receipt;
+  dreams_status status = DREAMS_OK;
+  for (int32_t t = 0; t < n_read && status == DREAMS_OK; ++t) status = dreams_read(&model, tokens + t, 1, logits, 1);
+  model.see = NULL;
+  for (int32_t t = 0; t < n_read; ++t) heed_receipt_token(&receipt, t, tokens[t]);
+  heed_receipt_end(&receipt);
+  return status == DREAMS_OK ? "" : dreams_status_text(status);
 }
 EXPORT(dreams_prompt) int32_t dreams_prompt(void) { return n_prompt; }
 EXPORT(dreams_weights) const float *dreams_weights(void) {

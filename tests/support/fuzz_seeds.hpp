@@ -180,6 +180,17 @@ inline seeds vocabulary_seeds() {
   return {pieces};
 }
 
+inline seeds receipt_seeds() {
+  return {files::letters(
+      "heed-receipt 1\ncontract 51903703\narithmetic fma\nprogram dreams\nmodel " + std::string(64, 'a') +
+      "\ndigest fingerprint\nlevel rows\nsetting prompt 1\nsetting cache int8\nsetting temperature 0.8\n"
+      "input rows 4 " +
+      std::string(64, 'b') + "\nrow 0 0 " + std::string(32, 'c') + "\nrow 1 0 " + std::string(32, 'd') +
+      "\nlayer 0 1 " + std::string(32, 'e') + "\ntoken 0 1\nend \n")};
+}
+
+inline seeds numbers_seeds() { return {files::letters("0 0 1 2.5 -3e-7\n1 0 nan inf 0.1\n")}; }
+
 inline seeds tokenizer_seeds() { return {tokenizer_of(small_vocabulary()), tokenizer_of({"a", "b", " "})}; }
 
 }  // namespace heed_test
