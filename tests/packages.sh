@@ -24,9 +24,12 @@ release) # twice the same bytes, also from the source archive; every file of eve
   quietly env TZ=Asia/Kolkata sh heed-$version/ports/packages/release.sh again
   cmp "$release/SHA256SUMS" again/SHA256SUMS || fail "another time, other bytes: $(diff "$release/SHA256SUMS" again/SHA256SUMS)"
   field "$release/heed-$version-changes.md" "^## $version"
-  sed -n 's/^FileChecksum: SHA1: //p' heed-$version/heed.spdx >sums
-  sed -n 's/^FileName: //p' heed-$version/heed.spdx | paste -d' ' sums - | sed 's/ /  /' >SHA1SUMS
-  (cd heed-$version && sha1sum --quiet -c ../SHA1SUMS) || fail "heed.spdx has other checksums"
+  for sum in SHA1 SHA256; do
+    sed -n "s/^FileChecksum: $sum: //p" heed-$version/heed.spdx >sums
+    sed -n 's/^FileName: //p' heed-$version/heed.spdx | paste -d' ' sums - | sed 's/ /  /' >${sum}SUMS
+    program=$(echo "${sum}sum" | tr '[:upper:]' '[:lower:]')
+    (cd heed-$version && "$program" --quiet -c ../${sum}SUMS) || fail "heed.spdx has other checksums"
+  done
   [ "$(wc -l <SHA1SUMS)" -eq "$(find heed-$version -type f ! -name heed.spdx | wc -l)" ] || fail "heed.spdx lacks files"
   # A release without a stored ABI is refused.
   rm -f heed-$version/tests/abi-*.xml

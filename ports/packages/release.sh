@@ -76,9 +76,10 @@ mkdir -p "$tree"
   if [ -e .git ]; then git ls-files; else find . -type f ! -path './build*/*' ! -name heed.spdx | sed 's|^\./||'; fi
 ) | sort >"$work/files"
 tar -C "$source" -cf - -T "$work/files" | tar -C "$tree" -xf -
-(cd "$tree" && xargs sha1sum <"$work/files") >"$work/sums"
+(cd "$tree" && xargs sha1sum <"$work/files") | cut -d' ' -f1 >"$work/sha1"
+(cd "$tree" && xargs sha256sum <"$work/files") | sed 's/  */ /' | paste -d' ' "$work/sha1" - >"$work/sums"
 awk -v version="$version" -v url="$url" -v date="$(date -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)" \
-  -v code="$(cut -d' ' -f1 "$work/sums" | sort | tr -d '\n' | sha1sum | cut -d' ' -f1)" \
+  -v code="$(sort "$work/sha1" | tr -d '\n' | sha1sum | cut -d' ' -f1)" \
   -f "$here/spdx.awk" "$work/sums" >"$work/heed.spdx"
 mv "$work/heed.spdx" "$tree/"
 pack "heed-$version.tar.gz" "$tree"
