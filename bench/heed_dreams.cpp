@@ -62,14 +62,6 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void require(dreams_status status, const std::string &what) {
-  if (status == DREAMS_OK) return;
-  std::string why = dreams_status_text(status);
-  if (status == DREAMS_HEED_FAILED || (status == DREAMS_SETTINGS && net.failure != HEED_OK))
-    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
-  throw std::runtime_error(what + ": " + why);
-}
-
 // ------------------------------------------------------------------------------------------------------------- files
 
 // They stay in memory while net and words read them, and so does the memory of these two.
@@ -87,22 +79,25 @@ loaded_files load(const arguments &a) {
 // Weights in the order in which they are read. The bits are the same.
 void pack(const std::string &path, bool in_integers, dreams_files::room &packed) {
   packed = dreams_files::room(dreams_packed_bytes(&net));
-  require(in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), path);
+  dreams_files::require_ok(
+      net, in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), path);
 }
 
 void open(const arguments &a, loaded_files &files) {
   const std::string model = a.weights.empty() ? a.folder + "/model.bin" : a.weights;
-  require(dreams_files::open(net, files.model, a.settings, files.net), model);
+  dreams_files::require_ok(net, dreams_files::open(net, files.model, a.settings, files.net), model);
   if (!a.in_place || a.in_integers) pack(model, a.in_integers, files.packed);
   int32_t bad = -1;
   const dreams_status status = dreams_files::open(words, files.tokenizer, net.model.n_tokens, files.words, &bad);
-  require(status, a.folder + "/tokenizer.bin" + (bad >= 0 ? ": token " + std::to_string(bad) : ""));
+  dreams_files::require_ok(net, status,
+                           a.folder + "/tokenizer.bin" + (bad >= 0 ? ": token " + std::to_string(bad) : ""));
 }
 
 std::vector<int32_t> encode(const std::string &prompt) {
   std::vector<int32_t> tokens(prompt.size() + 2);
   int32_t n = 0;
-  require(dreams_encode(&words, prompt.c_str(), tokens.data(), int32_t(tokens.size()), &n), "the prompt");
+  dreams_files::require_ok(net, dreams_encode(&words, prompt.c_str(), tokens.data(), int32_t(tokens.size()), &n),
+                           "the prompt");
   tokens.resize(size_t(n));
   return tokens;
 }
@@ -164,12 +159,14 @@ generated generate_drafted(const std::vector<int32_t> &prompt, int32_t n_tokens,
   dreams_restart(&net);
   int32_t n = int32_t(prompt.size());
   double start = seconds_now();
-  if (n > 1) require(dreams_read(&net, prompt.data(), n - 1, nullptr, 0), "the prompt");
+  if (n > 1) dreams_files::require_ok(net, dreams_read(&net, prompt.data(), n - 1, nullptr, 0), "the prompt");
   g.prompt_seconds = seconds_now() - start;
   start = seconds_now();
   while (n < n_tokens && (n == int32_t(prompt.size()) || g.tokens[size_t(n) - 1] != 1))
-    require(dreams_draft_next(&net, &g.draft, &choice, g.tokens.data(), &n, n_tokens, logits.data(), sampling.memory()),
-            "the text");
+    dreams_files::require_ok(
+        net,
+        dreams_draft_next(&net, &g.draft, &choice, g.tokens.data(), &n, n_tokens, logits.data(), sampling.memory()),
+        "the text");
   g.seconds = seconds_now() - start;
   if (n > int32_t(prompt.size()) && g.tokens[size_t(n) - 1] == 1) --n;
   g.tokens.resize(size_t(n));
@@ -184,7 +181,8 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
   dreams_files::room sampling(HEED_SAMPLE_BYTES(net.model.n_tokens));
   dreams_restart(&net);
   double start = seconds_now();
-  require(dreams_read(&net, prompt.data(), int32_t(prompt.size()), logits.data(), 1), "the prompt");
+  dreams_files::require_ok(net, dreams_read(&net, prompt.data(), int32_t(prompt.size()), logits.data(), 1),
+                           "the prompt");
   g.prompt_seconds = seconds_now() - start;
   for (size_t i = 1; show && i < prompt.size(); ++i) print(prompt[i - 1], prompt[i]);
   while (int32_t(g.tokens.size()) < n_tokens) {
@@ -193,7 +191,8 @@ generated generate(const std::vector<int32_t> &prompt, int32_t n_tokens, dreams_
                   previous = g.tokens.back();
     if (token == 1) break;
     g.tokens.push_back(token);
-    if (int32_t(g.tokens.size()) < n_tokens) require(dreams_read(&net, &token, 1, logits.data(), 1), "the text");
+    if (int32_t(g.tokens.size()) < n_tokens)
+      dreams_files::require_ok(net, dreams_read(&net, &token, 1, logits.data(), 1), "the text");
     g.seconds += seconds_now() - start;
     if (!show) continue;
     print(previous, token);
@@ -292,9 +291,10 @@ verdict check(const expected_text &e, const std::vector<float> &expected_logits)
   std::vector<float> logits(e.n_rows * width);
   dreams_restart(&net);
   const size_t n_prompt = e.prompt_tokens.size();
-  require(dreams_read(&net, e.tokens.data(), int32_t(n_prompt), logits.data(), int32_t(n_prompt)), "the prompt");
+  dreams_files::require_ok(net, dreams_read(&net, e.tokens.data(), int32_t(n_prompt), logits.data(), int32_t(n_prompt)),
+                           "the prompt");
   for (size_t t = n_prompt; t < e.n_rows; ++t)
-    require(dreams_read(&net, &e.tokens[t], 1, &logits[t * width], 1), "the text");
+    dreams_files::require_ok(net, dreams_read(&net, &e.tokens[t], 1, &logits[t * width], 1), "the text");
   for (size_t i = 0; i < logits.size(); ++i) {
     const double error = std::fabs(double(logits[i]) - double(expected_logits[e.first_logit + i]));
     v.error = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(v.error, error);
@@ -344,7 +344,7 @@ void print_bits(const arguments &a, const std::string &prompt) {
   std::vector<float> logits(size_t(net.model.n_tokens) * tokens.size());
   dreams_restart(&net);
   const int32_t n = int32_t(tokens.size()) - 1;
-  require(dreams_read(&net, tokens.data(), n, logits.data(), n), "the text");
+  dreams_files::require_ok(net, dreams_read(&net, tokens.data(), n, logits.data(), n), "the text");
   std::printf("\"%s\"", prompt.c_str());
   for (const int32_t token : tokens) std::printf(" %d", token);
   std::printf(" %016" PRIx64 "\n", dreams_digest(DREAMS_DIGEST_BEGIN, logits.data(), n * net.model.n_tokens));

@@ -92,7 +92,7 @@ double logit_error(const kwt_result &result, const host_files::expected_clip &cl
 
 kwt_result listen(const std::string &path, const std::vector<int16_t> &samples) {
   kwt_result result;
-  require_ok(net, kwt_run_int16(&net, samples.data(), samples.size(), &result), path);
+  host_files::require_ok(net, kwt_run_int16(&net, samples.data(), samples.size(), &result), path);
   return result;
 }
 
@@ -163,7 +163,7 @@ void print_shares(const totals &all) {
 
 host_files::model load_network(const std::string &path) {
   host_files::model model(path);
-  require_ok(net, kwt_init(&net, model.data(), model.size()), path);
+  host_files::require_ok(net, kwt_init(&net, model.data(), model.size()), path);
   net.clock = nanoseconds;
   return model;
 }

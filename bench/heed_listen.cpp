@@ -193,10 +193,10 @@ verdict check(const arguments &a, listener &ear, const expected_clip &clip) {
   if (rows.size() != size_t(net.n_rows) * SPEECH_DIM) throw std::runtime_error(expected + ".encoder.f32: other rows");
   const double encoder_error = greatest_error(net.x, rows);
   double logit_error = 0.0;
-  require_ok(net, speech_hear(&net, samples.data(), int32_t(samples.size())), clip.name);
+  speech_files::require_ok(net, speech_hear(&net, samples.data(), int32_t(samples.size())), clip.name);
   for (size_t at = 0; at + SPEECH_TOKENS <= logits.size(); at += SPEECH_TOKENS) {
     int32_t token = 0;
-    require_ok(net, speech_next(&net, &token), clip.name);
+    speech_files::require_ok(net, speech_next(&net, &token), clip.name);
     logit_error = std::max(logit_error, greatest_error(net.logits, {logits.begin() + ptrdiff_t(at),
                                                                     logits.begin() + ptrdiff_t(at) + SPEECH_TOKENS}));
   }
@@ -301,7 +301,7 @@ int run(const arguments &a) {
     return 0;
   }
   const speech_files::model model = load(a);
-  require_ok(net, speech_open(&net, model.data(), model.size()), a.model);
+  speech_files::require_ok(net, speech_open(&net, model.data(), model.size()), a.model);
   if (a.cache == "f16") net.cache_format = HEED_F16;
   if (a.n_threads > 1) start_threads(a.n_threads);
   if (a.sounds.empty() && !std::filesystem::exists(a.model + "/expected/expected.tsv")) {

@@ -37,12 +37,6 @@ struct found {
   double ms;
 };
 
-void require_ok(sensor_status status, heed_status failure) {
-  if (status == SENSOR_HEED_FAILED)
-    throw std::runtime_error(std::string(heed_status_argument(failure)) + ": " + heed_status_text(failure));
-  if (status != SENSOR_OK) throw std::runtime_error(sensor_status_text(status));
-}
-
 void add_bits(std::string &text, uint32_t bits) {
   char digits[10];
   std::snprintf(digits, sizeof digits, " %08x", bits);
@@ -57,10 +51,11 @@ found run_floats(const sensor_weights &weights, const std::vector<float> &record
   static sensor net;
   sensor_result r;
   found f;
-  require_ok(sensor_start(&net, &weights, sizeof weights), HEED_OK);
+  sensor_files::require_ok(net, sensor_start(&net, &weights, sizeof weights));
   const auto start = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < recording.size(); i += SENSOR_ROW) require_ok(sensor_row(&net, &recording[i]), net.failure);
-  require_ok(sensor_finish(&net, &r), net.failure);
+  for (size_t i = 0; i < recording.size(); i += SENSOR_ROW)
+    sensor_files::require_ok(net, sensor_row(&net, &recording[i]));
+  sensor_files::require_ok(net, sensor_finish(&net, &r));
   f.ms = ms_since(start);
   f.nearer = r.nearer;
   std::copy(r.distances, r.distances + SENSOR_N_CLASSES, f.distances);
@@ -80,10 +75,10 @@ found run_integers(const sensor_int_weights &weights, const std::vector<float> &
   sensor_int_result r;
   found f;
   const std::vector<int16_t> rows = sensor_files::to_int16(recording);
-  require_ok(sensor_int_start(&net, &weights, sizeof weights), HEED_OK);
+  sensor_files::require_ok(net, sensor_int_start(&net, &weights, sizeof weights));
   const auto start = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < rows.size(); i += SENSOR_ROW) require_ok(sensor_int_row(&net, &rows[i]), net.failure);
-  require_ok(sensor_int_finish(&net, &r), net.failure);
+  for (size_t i = 0; i < rows.size(); i += SENSOR_ROW) sensor_files::require_ok(net, sensor_int_row(&net, &rows[i]));
+  sensor_files::require_ok(net, sensor_int_finish(&net, &r));
   f.ms = ms_since(start);
   f.nearer = r.nearer;
   for (size_t c = 0; c < SENSOR_N_CLASSES; ++c) {

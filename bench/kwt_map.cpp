@@ -74,7 +74,7 @@ heed_map::picture kwt_attention(kwt &net, const std::string &path) {
   net.options = options.data();
   const kwt_status status = kwt_run_int16(&net, samples.data(), samples.size(), &heard);
   net.options = nullptr;
-  require_ok(net, status, path);
+  host_files::require_ok(net, status, path);
 
   heed_map::picture p;
   char title[96];

@@ -19,7 +19,7 @@ class listener {
  public:
   listener(kwt &net, float threshold, const std::string &prefix)
       : net_(net), words_(std::make_unique<kwt_words>()), prefix_(prefix) {
-    require_ok(net, kwt_words_start(words_.get(), &net, threshold), "threshold");
+    host_files::require_ok(net, kwt_words_start(words_.get(), &net, threshold), "threshold");
   }
 
   void take(const int16_t *samples, size_t n) {
@@ -41,7 +41,7 @@ class listener {
  private:
   void hear() {
     kwt_result heard;
-    require_ok(net_, kwt_words_hear(words_.get(), hop_.data(), &heard), "samples");
+    host_files::require_ok(net_, kwt_words_hear(words_.get(), hop_.data(), &heard), "samples");
     n_ = 0;
     ++n_hops_;
     if (heard.label < 0) return;
@@ -70,19 +70,11 @@ void hear_file(kwt &net, float threshold, const std::string &path) {
   }
   samples.resize(KWT_N_SAMPLES);
   kwt_result heard;
-  require_ok(net, kwt_run_int16(&net, samples.data(), samples.size(), &heard), path);
+  host_files::require_ok(net, kwt_run_int16(&net, samples.data(), samples.size(), &heard), path);
   std::printf("%s: %s %.1f %%\n", path.c_str(), kwt_label(heard.label), 100.0 * double(heard.confidence));
 }
 
 }  // namespace
-
-void require_ok(const kwt &net, kwt_status status, const std::string &what) {
-  if (status == KWT_OK) return;
-  std::string why = kwt_status_text(status);
-  if (status == KWT_HEED_FAILED)
-    why = std::string("heed: ") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure);
-  throw std::runtime_error(what + ": " + why);
-}
 
 int hear_files(kwt &net, float threshold, const std::vector<std::string> &paths) {
   int n_refused = 0;

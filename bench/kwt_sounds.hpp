@@ -8,9 +8,6 @@
 
 #include "kwt.h"
 
-// Throws std::runtime_error with a sentence unless the status is KWT_OK.
-void require_ok(const kwt &net, kwt_status status, const std::string &what);
-
 // Prints what each file says: the label of up to 1 s, which is padded with zeros; of more, the words and when they had
 // been heard. Returns how many files were refused; each has a line on standard error.
 int hear_files(kwt &net, float threshold, const std::vector<std::string> &paths);

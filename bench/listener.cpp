@@ -70,16 +70,6 @@ int16_t sample_at(const unsigned char *bytes) { return static_cast<int16_t>(byte
 
 }  // namespace
 
-void require_ok(const speech &net, speech_status status, const std::string &what) {
-  if (status == SPEECH_OK) return;
-  std::string why = speech_status_text(status);
-  if (status == SPEECH_HEED_FAILED)
-    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
-  if (status == SPEECH_MODEL)
-    why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
-  throw std::runtime_error(what + ": " + why);
-}
-
 std::vector<int16_t> read_piece(const std::string &path) {
   std::vector<int16_t> samples = host_files::read_wav(path);
   if (samples.size() <= size_t(SPEECH_MAX_SAMPLES)) return samples;
@@ -122,12 +112,12 @@ heard_piece listener::hear(const int16_t *samples, int32_t n) {
   piece.tokens.push_back(SPEECH_START);
   of_piece_.fill(0.0);
   const double start = last_ = seconds_now();
-  require_ok(net_, speech_hear(&net_, samples, n), "the sound");
+  speech_files::require_ok(net_, speech_hear(&net_, samples, n), "the sound");
   const double encoded = seconds_now();
   piece.digest = dreams_digest(DREAMS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM);
   last_ = seconds_now();
   for (int32_t token = 0, n_steps = 0;; ++n_steps) {
-    require_ok(net_, speech_next(&net_, &token), "the text");
+    speech_files::require_ok(net_, speech_next(&net_, &token), "the text");
     if (net_.n_steps > n_steps) piece.digest = dreams_digest(piece.digest, net_.logits, SPEECH_TOKENS);
     if (token < 0) break;
     piece.tokens.push_back(token);
@@ -208,7 +198,7 @@ void listener::hear_file(const std::string &path, bool cut) {
   n_lines_ = 0;
   net_.attended = nullptr;
   if (!cut && samples.size() <= size_t(SPEECH_MAX_SAMPLES)) {
-    if (samples.size() < SPEECH_MIN_SAMPLES) require_ok(net_, SPEECH_TOO_SHORT, path);
+    if (samples.size() < SPEECH_MIN_SAMPLES) speech_files::require_ok(net_, SPEECH_TOO_SHORT, path);
     if (places_words()) speech_align_start(&alignment_of_piece, &net_);
     const heard_piece piece = hear(samples.data(), int32_t(samples.size()));
     if (places_words()) speech_align_finish(&alignment_of_piece);

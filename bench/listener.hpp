@@ -11,6 +11,7 @@
 
 #include "speech.h"
 #include "speech_cut.h"
+#include "speech_files.hpp"
 
 // A piece of sound, as it was heard.
 struct heard_piece {
@@ -63,8 +64,5 @@ class listener {
 
 // What --bits and --repeat hear of a WAV file: the longest piece with which it begins. Says so if there is more.
 std::vector<int16_t> read_piece(const std::string &path);
-
-// Throws std::runtime_error with a sentence unless the status is SPEECH_OK.
-void require_ok(const speech &net, speech_status status, const std::string &what);
 
 #endif

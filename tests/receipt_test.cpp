@@ -276,8 +276,19 @@ TEST_F(receipt_of_a_text, names_the_line_that_is_wrong) {
   EXPECT_EQ(why("temperature 0", "temperature nan"), "setting temperature: \"nan\" is not a number of 0 to 1000000");
   EXPECT_EQ(why("top_p 0", "top_p 1.5"), "setting top_p: \"1.5\" is not a number of 0 to 1");
   EXPECT_EQ(why("cache f32", "cache f33"), "setting cache: \"f33\" is no format");
+  EXPECT_EQ(why("products floats", "products float"), "setting products: \"float\" is neither floats nor integers");
   EXPECT_EQ(why("prompt 4", "prompt 41"), "the prompt has more tokens than the receipt");
   EXPECT_EQ(why("token 5 ", "token 6 "), "token 5 is missing");
+}
+
+TEST_F(receipt_of_a_text, has_no_settings_that_the_program_does_not_know) {
+  const auto what = [&](const std::string &setting) {
+    std::string more = lines();
+    more.insert(more.find("setting prompt"), "setting " + setting + "\n");
+    return replayed(ended(more)).what;
+  };
+  EXPECT_EQ(what("gain 2"), "the receipt has a setting that is not known here: gain");
+  EXPECT_EQ(what("seed 01"), "the setting seed is another one: 01 in the receipt, 1 here");
 }
 
 // A second line for a row could hide one that is wrong.

@@ -204,4 +204,12 @@ std::vector<float> read_floats(const std::string &path) {
   return numbers;
 }
 
+void require_ok(const dreams &net, dreams_status status, const std::string &what) {
+  if (status == DREAMS_OK) return;
+  std::string why = dreams_status_text(status);
+  if (status == DREAMS_HEED_FAILED || (status == DREAMS_SETTINGS && net.failure != HEED_OK))
+    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
+  throw std::runtime_error(what + ": " + why);
+}
+
 }  // namespace dreams_files

@@ -59,6 +59,9 @@ std::vector<expected_text> read_expected(const std::string &path);
 // Numbers of logits.bin, little endian.
 std::vector<float> read_floats(const std::string &path);
 
+// Throws unless the status is DREAMS_OK.
+void require_ok(const dreams &net, dreams_status status, const std::string &what);
+
 }  // namespace dreams_files
 
 #endif

@@ -86,4 +86,11 @@ std::vector<expected_clip> read_expected(const std::string &path) {
   return clips;
 }
 
+void refuse(kwt_status status, heed_status failure, const std::string &what) {
+  std::string why = kwt_status_text(status);
+  if (status == KWT_HEED_FAILED)
+    why = std::string("heed: ") + heed_status_argument(failure) + ": " + heed_status_text(failure);
+  throw std::runtime_error(what + ": " + why);
+}
+
 }  // namespace host_files

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kwt.h"
 #include "kwt_weights.h"
 #include "sound_files.hpp"
 
@@ -40,6 +41,14 @@ struct expected_clip {
 // A table with a heading line and at least one clip; the columns after the first three are "logit:" and labels in the
 // network's order.
 std::vector<expected_clip> read_expected(const std::string &path);
+
+[[noreturn]] void refuse(kwt_status status, heed_status failure, const std::string &what);
+// Throws unless the status, of a call of this network, is KWT_OK. The network is a kwt or a kwt_int, whose failure is read
+// after the call.
+template <class Network>
+void require_ok(const Network &net, kwt_status status, const std::string &what) {
+  if (status != KWT_OK) refuse(status, net.failure, what);
+}
 
 }  // namespace host_files
 

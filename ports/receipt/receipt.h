@@ -28,11 +28,11 @@
  *   layer LAYER ROWS HEX128        at the end: all rows of a layer, in their order (level layers)
  *   end HEX256                     SHA-256 of all lines before: `sed '$d' receipt | sha256sum` gives it
  *
- * Digests: sha256 is SHA-256 of the rows' numbers, little-endian, each NaN as 7fc00000. fingerprint is SHA-256 of 16 bytes for
- * each 256 numbers, and of those that are left: two sums, modulo 2^64, of the numbers' bits times fixed odd words of 32 bits. It takes a tenth of the
- * time. Inputs have digests of the same kind. No change of a single number keeps a fingerprint, and other changes keep it by chance alone; but who chooses the
- * numbers can find two rows with one fingerprint. heed_replay computes the rows itself, from model and tokens, so this is of
- * no use to a forger, who must state the digests of the right rows.
+ * Digests: sha256 is SHA-256 of the rows' numbers, little-endian, with each NaN as 7fc00000. fingerprint is SHA-256 of 16 bytes for each
+ * 256 numbers, and for those that are left. The bytes are two sums, modulo 2^64, of the numbers' bits times fixed odd words of 32 bits.
+ * It takes a tenth of the time. Inputs have digests of the same kind. A change of one number always changes the fingerprint; other
+ * changes keep it by chance alone. Who chooses all numbers can find two rows with one fingerprint. That is of no use to a forger:
+ * heed_replay computes the rows itself, from model and tokens, and compares their digests.
  * Cost, stack: README.md. Threads: calls on different receipts may run at once.
  * Source: FIPS 180-4 (SHA-256); Carter and Wegman 1979 (the sums). */
 #ifndef HEED_RECEIPT_H

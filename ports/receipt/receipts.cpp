@@ -283,6 +283,17 @@ std::string fact_that_differs(const receipt &made, const receipt &again) {
   return "";
 }
 
+// A setting that the program does not know, or reads as another one, could change bits.
+std::string setting_that_differs(const receipt &made, const receipt &again) {
+  for (const auto &[name, value] : made.settings) {
+    const std::string here = again.setting(name, "");
+    if (here.empty()) return "the receipt has a setting that is not known here: " + name;
+    if (here != value)
+      return "the setting " + name + " is another one: " + value + " in the receipt, " + here + " here";
+  }
+  return "";
+}
+
 std::string input_that_differs(const receipt &made, const receipt &again) {
   if (made.inputs.size() != again.inputs.size())
     return "the receipt has " + std::to_string(made.inputs.size()) + " inputs, here are " +
@@ -301,6 +312,8 @@ std::string input_that_differs(const receipt &made, const receipt &again) {
 difference first_difference(const receipt &made, const receipt &again) {
   const std::string fact = fact_that_differs(made, again);
   if (!fact.empty()) return different(fact);
+  const std::string setting = setting_that_differs(made, again);
+  if (!setting.empty()) return different(setting);
   const std::string of_input = input_that_differs(made, again);
   if (!of_input.empty()) return different(of_input);
   const by_place rows = sorted(made.rows), mine = sorted(again.rows);

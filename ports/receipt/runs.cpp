@@ -37,12 +37,6 @@ class stopwatch {
 
 namespace {
 
-void require(kwt_status status, heed_status failure, const std::string &what) {
-  if (status == KWT_HEED_FAILED)
-    throw std::runtime_error(what + ": " + heed_status_argument(failure) + ": " + heed_status_text(failure));
-  if (status != KWT_OK) throw std::runtime_error(what + ": " + kwt_status_text(status));
-}
-
 std::vector<int16_t> read_second(const std::string &wav) {
   std::vector<int16_t> samples = host_files::read_wav(wav);
   if (samples.size() > KWT_N_SAMPLES) throw std::runtime_error(wav + ": has more than a second of sound");
@@ -54,12 +48,12 @@ run of_kwt_floats(const std::string &model, const std::vector<int16_t> &samples,
   const host_files::model weights(model);
   const auto net = std::make_unique<kwt>();
   kwt_result heard;
-  require(kwt_init(net.get(), weights.data(), weights.size()), HEED_OK, model);
+  host_files::require_ok(*net, kwt_init(net.get(), weights.data(), weights.size()), model);
   writer w({"kwt", digest_of(weights.data(), weights.size()), KWT_N_BLOCKS, false}, how, keeps);
   w.input("samples", samples);
   net->see = writer::see, net->see_user = &w;
   const stopwatch watch;
-  require(kwt_run_int16(net.get(), samples.data(), samples.size(), &heard), net->failure, model);
+  host_files::require_ok(*net, kwt_run_int16(net.get(), samples.data(), samples.size(), &heard), model);
   const double ms = watch.ms();
   return {w.finish(), w.kept(), ms};
 }
@@ -68,12 +62,12 @@ run of_kwt_integers(const std::string &model, const std::vector<int16_t> &sample
   const host_files::model weights(model);
   const auto net = std::make_unique<kwt_int>();
   kwt_int_result heard;
-  require(kwt_int_init(net.get(), weights.data(), weights.size()), HEED_OK, model);
+  host_files::require_ok(*net, kwt_int_init(net.get(), weights.data(), weights.size()), model);
   writer w({"kwt-int", digest_of(weights.data(), weights.size()), net->layers.header->n_layers, true}, how, keeps);
   w.input("samples", samples);
   net->see = writer::see_int, net->see_user = &w;
   const stopwatch watch;
-  require(kwt_int_run(net.get(), samples.data(), samples.size(), &heard), net->failure, model);
+  host_files::require_ok(*net, kwt_int_run(net.get(), samples.data(), samples.size(), &heard), model);
   w.see_words(net->layers.header->n_layers, 0, heard.logits, KWT_N_LABELS);
   const double ms = watch.ms();
   return {w.finish(), w.kept(), ms};
@@ -91,23 +85,18 @@ run of_kwt(const std::string &model, const std::string &wav, bool in_integers, c
 
 namespace {
 
-void require(sensor_status status, heed_status failure) {
-  if (status == SENSOR_HEED_FAILED)
-    throw std::runtime_error(std::string(heed_status_argument(failure)) + ": " + heed_status_text(failure));
-  if (status != SENSOR_OK) throw std::runtime_error(sensor_status_text(status));
-}
-
 run of_sensor_floats(const sensor_weights &weights, const std::vector<float> &recording, const detail &how,
                      bool keeps) {
   const auto net = std::make_unique<sensor>();
   sensor_result result;
-  require(sensor_start(net.get(), &weights, sizeof weights), HEED_OK);
+  sensor_files::require_ok(*net, sensor_start(net.get(), &weights, sizeof weights));
   writer w({"sensor", digest_of(&weights, sizeof weights), SENSOR_N_LAYERS, false}, how, keeps);
   w.input("rows", recording);
   net->see = writer::see, net->see_user = &w;
   const stopwatch watch;
-  for (size_t i = 0; i < recording.size(); i += SENSOR_ROW) require(sensor_row(net.get(), &recording[i]), net->failure);
-  require(sensor_finish(net.get(), &result), net->failure);
+  for (size_t i = 0; i < recording.size(); i += SENSOR_ROW)
+    sensor_files::require_ok(*net, sensor_row(net.get(), &recording[i]));
+  sensor_files::require_ok(*net, sensor_finish(net.get(), &result));
   const double ms = watch.ms();
   return {w.finish(), w.kept(), ms};
 }
@@ -117,13 +106,14 @@ run of_sensor_integers(const sensor_int_weights &weights, const std::vector<floa
   const std::vector<int16_t> rows = sensor_files::to_int16(recording);
   const auto net = std::make_unique<sensor_int>();
   sensor_int_result result;
-  require(sensor_int_start(net.get(), &weights, sizeof weights), HEED_OK);
+  sensor_files::require_ok(*net, sensor_int_start(net.get(), &weights, sizeof weights));
   writer w({"sensor-int", digest_of(&weights, sizeof weights), SENSOR_N_LAYERS, true}, how, keeps);
   w.input("rows", rows);
   net->see = writer::see_int, net->see_user = &w;
   const stopwatch watch;
-  for (size_t i = 0; i < rows.size(); i += SENSOR_ROW) require(sensor_int_row(net.get(), &rows[i]), net->failure);
-  require(sensor_int_finish(net.get(), &result), net->failure);
+  for (size_t i = 0; i < rows.size(); i += SENSOR_ROW)
+    sensor_files::require_ok(*net, sensor_int_row(net.get(), &rows[i]));
+  sensor_files::require_ok(*net, sensor_int_finish(net.get(), &result));
   const double ms = watch.ms();
   return {w.finish(), w.kept(), ms};
 }
@@ -172,14 +162,6 @@ float real_of(const receipt &r, const char *name, float most) {
   return x;
 }
 
-void require(dreams_status status, const dreams &net, const std::string &what) {
-  if (status == DREAMS_OK) return;
-  std::string why = dreams_status_text(status);
-  if (status == DREAMS_HEED_FAILED)
-    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
-  throw std::runtime_error(what + ": " + why);
-}
-
 }  // namespace
 
 void write_settings(writer &w, const text_settings &s) {
@@ -196,7 +178,10 @@ void write_settings(writer &w, const text_settings &s) {
 text_settings settings_of(const receipt &r) {
   text_settings s;
   s.n_prompt = int32_t(number_of(r, "prompt", 1, INT32_MAX));
-  s.in_integers = r.setting("products", "floats") == "integers";
+  const std::string products = r.setting("products", "floats");
+  if (products != "floats" && products != "integers")
+    throw std::runtime_error("setting products: \"" + products + "\" is neither floats nor integers");
+  s.in_integers = products == "integers";
   const std::string cache = r.setting("cache", "f32");
   const auto *const format = std::find(std::begin(format_names), std::end(format_names), cache);
   if (format == std::end(format_names)) throw std::runtime_error("setting cache: \"" + cache + "\" is no format");
@@ -269,11 +254,11 @@ text_run of_dreams(const std::string &path, const receipt &made, bool keeps_numb
   if (hex_of(digest) != made.model)  // nothing is computed: the headings differ
     return {{writer({"dreams", digest, 0, false}, made.how).finish(), {}, 0}, ""};
   dreams_files::room memory, packed;
-  dreams net;
-  require(dreams_files::open(net, model, s.model, memory), net, path);
+  dreams net = {};
+  dreams_files::require_ok(net, dreams_files::open(net, model, s.model, memory), path);
   packed = dreams_files::room(dreams_packed_bytes(&net));
-  require(s.in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), net,
-          path);
+  dreams_files::require_ok(
+      net, s.in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), path);
   writer w({"dreams", digest, net.model.n_layers, false}, made.how, keeps_numbers);
   const steps all = steps_of(made, net.model.n_layers);
   if (all.end > int64_t(tokens.size()) || all.first >= s.n_prompt || all.end < s.n_prompt)
@@ -283,7 +268,7 @@ text_run of_dreams(const std::string &path, const receipt &made, bool keeps_numb
   const int32_t n = int32_t(all.end), n_rows = int32_t(all.end - all.first);
   std::vector<float> logits(size_t(n_rows) * size_t(net.model.n_tokens));
   const stopwatch watch;
-  require(dreams_read(&net, tokens.data(), n, logits.data(), n_rows), net, "the tokens");
+  dreams_files::require_ok(net, dreams_read(&net, tokens.data(), n, logits.data(), n_rows), "the tokens");
   const double ms = watch.ms();
   for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(w.get(), int64_t(i), tokens[i]);
   return {{w.finish(), w.kept(), ms}, other_choice(tokens, s, logits, int32_t(all.first), net.model.n_tokens)};

@@ -14,16 +14,6 @@ namespace receipts {
 
 namespace {
 
-void require(const speech &net, speech_status status, const std::string &what) {
-  if (status == SPEECH_OK) return;
-  std::string why = speech_status_text(status);
-  if (status == SPEECH_HEED_FAILED)
-    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
-  if (status == SPEECH_MODEL)
-    why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
-  throw std::runtime_error(what + ": " + why);
-}
-
 // A folder becomes a flat file first; a file has a format of its own.
 speech_files::model load(const std::string &model, const std::string &format) {
   speech_files::model m = std::filesystem::is_directory(model)
@@ -37,12 +27,13 @@ speech_files::model load(const std::string &model, const std::string &format) {
 
 run of_speech(const std::string &model, const std::string &wav, const std::string &format, const std::string &cache,
               const detail &how, bool keeps_numbers) {
+  if (cache != "f32" && cache != "f16") throw std::runtime_error("cache: \"" + cache + "\" is neither f32 nor f16");
   const std::vector<int16_t> samples = host_files::read_wav(wav);
   if (samples.size() > size_t(SPEECH_MAX_SAMPLES))
     throw std::runtime_error(wav + ": has more than " + std::to_string(SPEECH_MAX_SECONDS) + " s");
   const speech_files::model m = load(model, format);
   const auto net = std::make_unique<speech>();
-  require(*net, speech_open(net.get(), m.data(), m.size()), model);
+  speech_files::require_ok(*net, speech_open(net.get(), m.data(), m.size()), model);
   net->cache_format = cache == "f16" ? HEED_F16 : HEED_F32;
   writer w({"speech", digest_of(m.data(), m.size()), SPEECH_RECEIPT_LAYERS, false}, how, keeps_numbers);
   w.setting("format", format.empty() ? "f32" : format);
@@ -51,11 +42,11 @@ run of_speech(const std::string &model, const std::string &wav, const std::strin
   speech_receipt watch = {writer::see, &w, {}, 0, 0};
   net->watch = speech_receipt_see, net->context = &watch;
   const auto start = std::chrono::steady_clock::now();
-  require(*net, speech_hear(net.get(), samples.data(), int32_t(samples.size())), wav);
+  speech_files::require_ok(*net, speech_hear(net.get(), samples.data(), int32_t(samples.size())), wav);
   int32_t token = SPEECH_START;
   for (int64_t step = 0; token >= 0; ++step) {
     heed_receipt_token(w.get(), step, token);
-    require(*net, speech_next(net.get(), &token), wav);
+    speech_files::require_ok(*net, speech_next(net.get(), &token), wav);
   }
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const std::string text = w.finish();

@@ -57,8 +57,12 @@ static sensor_status run(const char *path, network_result *result) {
   sensor_status status = network_start(&net, sensor_weights_words, sizeof sensor_weights_words);
 #ifdef BOARD_RECEIPT
   static heed_receipt_stream rows;
-  board_receipt_begin(receipt_program, sensor_weights_words, sizeof sensor_weights_words, SENSOR_N_LAYERS,
-                      receipt_arithmetic);
+  const char *const fault = board_receipt_begin(receipt_program, sensor_weights_words, sizeof sensor_weights_words,
+                                                SENSOR_N_LAYERS, receipt_arithmetic);
+  if (fault != NULL) {
+    fail("the receipt", fault);
+    return SENSOR_NOT_READY;
+  }
   heed_receipt_input_begin(&board_receipt, &rows);
   net.see = receipt_see, net.see_user = &board_receipt;
 #endif
@@ -76,7 +80,7 @@ static sensor_status run(const char *path, network_result *result) {
   in_layers = clock.read() - start;
 #ifdef BOARD_RECEIPT
   heed_receipt_input_end(&board_receipt, &rows, "rows");
-  heed_receipt_end(&board_receipt);
+  if (status == SENSOR_OK) heed_receipt_end(&board_receipt);
 #endif
   return status;
 }

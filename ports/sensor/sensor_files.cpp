@@ -78,4 +78,9 @@ std::vector<expected_recording> read_expected(const std::string &path) {
   return all;
 }
 
+void refuse(sensor_status status, heed_status failure) {
+  if (status != SENSOR_HEED_FAILED) throw std::runtime_error(sensor_status_text(status));
+  throw std::runtime_error(std::string(heed_status_argument(failure)) + ": " + heed_status_text(failure));
+}
+
 }  // namespace sensor_files

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sensor.h"
 #include "sensor_int.h"
 #include "sensor_weights.h"
 
@@ -45,6 +46,14 @@ struct expected_recording {
   std::array<double, SENSOR_DIM> embedding;
 };
 std::vector<expected_recording> read_expected(const std::string &path);
+
+[[noreturn]] void refuse(sensor_status status, heed_status failure);
+// Throws unless the status, of a call of this network, is SENSOR_OK. The network is a sensor or a sensor_int, whose failure
+// is read after the call.
+template <class Network>
+void require_ok(const Network &net, sensor_status status) {
+  if (status != SENSOR_OK) refuse(status, net.failure);
+}
 
 }  // namespace sensor_files
 

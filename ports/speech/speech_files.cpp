@@ -303,4 +303,14 @@ void prepare(model &m, const std::string &path) {
     refuse(path, "has " + std::to_string(m.size()) + " bytes, and its header says " + std::to_string(file.n_bytes));
 }
 
+void require_ok(const speech &net, speech_status status, const std::string &what) {
+  if (status == SPEECH_OK) return;
+  std::string why = speech_status_text(status);
+  if (status == SPEECH_HEED_FAILED)
+    why += std::string(" (") + heed_status_argument(net.failure) + ": " + heed_status_text(net.failure) + ")";
+  if (status == SPEECH_MODEL)
+    why = std::string(net.error) + (net.model.name[0] != 0 ? std::string(": ") + net.model.name : "");
+  throw std::runtime_error(what + ": " + why);
+}
+
 }  // namespace speech_files

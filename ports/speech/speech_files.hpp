@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "speech.h"
 #include "speech_model.h"
 
 namespace speech_files {
@@ -44,6 +45,9 @@ void prepare(model &m, const std::string &path);
 
 // The vocabulary of speech_model.h: for each of the 32000 pieces a byte of length and its bytes.
 std::vector<uint8_t> read_vocabulary(const std::string &folder);
+
+// Throws unless the status is SPEECH_OK.
+void require_ok(const speech &net, speech_status status, const std::string &what);
 
 }  // namespace speech_files
 
