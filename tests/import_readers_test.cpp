@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "convert.hpp"
 #include "flat_file.hpp"
+#include "ggml_blocks.hpp"
 #include "receipts.hpp"
+#include "select.hpp"
 #include "support/import_files.hpp"
 
 namespace {
@@ -206,11 +210,15 @@ bytes gguf_entry(const std::string &name, const std::vector<uint64_t> &dims, uin
 }
 
 bytes gguf(const std::vector<bytes> &entries, const bytes &numbers, uint64_t alignment = 64) {
-  bytes file = add(letters("GGUF"), little(3, 4), little(entries.size(), 8), little(4, 8));
+  bytes file = add(letters("GGUF"), little(3, 4), little(entries.size(), 8), little(8, 8));
   add(file, gguf_text("general.name"), little(8, 4), gguf_text("small"));
   add(file, gguf_text("general.alignment"), little(4, 4), little(alignment, 4));
   add(file, gguf_text("tokens"), little(9, 4), little(8, 4), little(2, 8), gguf_text("a"), gguf_text("b"));
   add(file, gguf_text("scores"), little(9, 4), little(6, 4), little(2, 8), bytes(8));
+  add(file, gguf_text("kinds"), little(9, 4), little(5, 4), little(2, 8), little(6, 4), little(0xffffffff, 4));
+  add(file, gguf_text("block_count"), little(4, 4), little(28, 4));
+  add(file, gguf_text("offset"), little(11, 4), little(uint64_t(-5), 8));
+  add(file, gguf_text("eps"), little(6, 4), floats({0.5f}));
   for (const bytes &entry : entries) add(file, entry);
   if (alignment) file.resize((file.size() + alignment - 1) / alignment * alignment);
   return add(file, numbers);
@@ -223,7 +231,7 @@ bytes some_gguf() {
   numbers.resize(128);
   add(numbers, bytes{0, 0x40}, bytes(32, 0xff));
   return gguf({gguf_entry("f", {3, 2}, 0, 0), gguf_entry("q4", {32}, 2, 64), gguf_entry("q8", {32, 1}, 8, 128),
-               gguf_entry("k", {256}, 12, 0), gguf_entry("table", {2}, 26, 0), gguf_entry("none", {4, 0}, 0, 0)},
+               gguf_entry("k", {256}, 19, 0), gguf_entry("table", {2}, 26, 0), gguf_entry("none", {4, 0}, 0, 0)},
               numbers);
 }
 
@@ -239,7 +247,74 @@ TEST(import_gguf, reads_tensors) {
   EXPECT_EQ(floats_of(t.of("q8")), std::vector<float>(32, -2));
   EXPECT_EQ(t.of("table").left_out, "is of integers");
   EXPECT_EQ(t.of("none").left_out, "has no numbers");
-  EXPECT_EQ(t.of("k").refused, "has the format Q4_K: F32, F16, BF16, Q8_0 and Q4_0 are read, the others are not");
+  EXPECT_EQ(
+      t.of("k").refused,
+      "has the format IQ1_S, which is not read: llama-quantize makes another one of the file from which it was made");
+}
+
+TEST(import_gguf, keeps_what_it_says_of_the_model) {
+  const bytes source = some_gguf();
+  std::vector<std::string> left_out;
+  selection everything;
+  everything.leave_out = {"k"};
+  everything.only = {"f"};
+  const std::vector<tensor> chosen = selected(read_gguf({source.data(), source.size()}), everything, left_out);
+  const bytes flat = flat_file(chosen);
+  const aligned_bytes copy(flat);
+  expect_written(copy.all(), chosen);
+  heed_file file;
+  ASSERT_EQ(heed_file_open(&file, copy.data(), copy.size()), nullptr);
+  EXPECT_EQ(heed_file_check(&file), nullptr);
+  const char *text = nullptr;
+  size_t n = 0;
+  ASSERT_EQ(heed_file_text(&file, "general.name", &text, &n), nullptr);
+  EXPECT_EQ(std::string(text, n), "small");
+  heed_file_list tokens;
+  ASSERT_EQ(heed_file_open_list(&file, "tokens", &tokens), nullptr);
+  ASSERT_EQ(tokens.n, 2u);
+  text = heed_file_text_at(&tokens, 1, &n);
+  EXPECT_EQ(std::string(text, n), "b");
+  const int32_t *kinds = nullptr;
+  ASSERT_EQ(heed_file_integers(&file, "kinds", 2, &kinds), nullptr);
+  EXPECT_EQ(kinds[0], 6);
+  EXPECT_EQ(kinds[1], -1);
+  const float *scores = nullptr;
+  EXPECT_EQ(heed_file_floats(&file, "scores", 2, &scores), nullptr);
+  int64_t number = 0;
+  EXPECT_EQ(heed_file_whole_number(&file, "block_count", 1, 100, &number), nullptr);
+  EXPECT_EQ(number, 28);
+  EXPECT_EQ(heed_file_whole_number(&file, "offset", -10, 100, &number), nullptr);
+  EXPECT_EQ(number, -5);
+  EXPECT_STREQ(heed_file_whole_number(&file, "block_count", 1, 27, &number), "the value is out of range");
+  EXPECT_STREQ(heed_file_whole_number(&file, "eps", 0, 27, &number), "the value is no whole number, or too large");
+  EXPECT_STREQ(heed_file_whole_number(&file, "block", 0, 27, &number), "the file has no value of this key");
+  ASSERT_EQ(heed_file_value(&file, "eps", &text, &n), nullptr);
+  EXPECT_EQ(std::string(text, n), "0.5");
+}
+
+// Blocks of random bytes as numbers: one sum of each format, which ggml's own dequantize_row functions (d99724f) give, too.
+TEST(import_gguf, has_the_numbers_of_ggml) {
+  const std::pair<int32_t, uint32_t> sums[] = {{3, 2854286075},  {6, 4177086917},  {7, 2434264864},  {9, 2163013061},
+                                               {10, 3853056283}, {11, 2078523141}, {12, 3073907540}, {13, 718119717},
+                                               {14, 3890985131}, {20, 2565302277}, {23, 3391605299}};
+  for (const auto &[type, expected] : sums) {
+    const ggml_block *const b = ggml_block_of(format_ggml + type);
+    ASSERT_NE(b, nullptr) << type;
+    heed_test::random_source r(uint64_t(type) + 9000);
+    uint32_t sum = 2166136261u;
+    for (int32_t i = 0; i < 1000; ++i) {
+      uint8_t block[256];
+      float numbers[256];
+      for (uint8_t &byte : block) byte = uint8_t(r.next());
+      b->to_floats(block, numbers);
+      for (size_t k = 0; k < b->numbers; ++k) {
+        uint32_t bits;
+        std::memcpy(&bits, &numbers[k], 4);
+        sum = (sum ^ (std::isnan(numbers[k]) ? 0x7fc00000 : bits)) * 16777619u;
+      }
+    }
+    EXPECT_EQ(sum, expected) << b->name;
+  }
 }
 
 TEST(import_gguf, refuses_what_lies) {
@@ -252,7 +327,7 @@ TEST(import_gguf, refuses_what_lies) {
             "w: lies beyond the end: the file is truncated or damaged");
   EXPECT_EQ(refusal(gguf_entry("w", {16}, 8, 0)), "w: is damaged: its rows are no whole blocks of 32");
   const bytes large = gguf({gguf_entry("w", {UINT64_MAX, UINT64_MAX}, 0, 0)}, bytes(64));
-  EXPECT_EQ(read_gguf({large.data(), large.size()}).at(0).refused, "has 2^31 numbers or more");
+  EXPECT_EQ(read_gguf({large.data(), large.size()}).back().refused, "has 2^31 numbers or more");
   EXPECT_EQ(refusal(gguf_entry("w", std::vector<uint64_t>(9, 1), 0, 0)), "w: is damaged: has 9 dimensions");
   EXPECT_EQ(refusal(gguf_entry("w", {16}, 0, 0), 0), "is damaged: an alignment of 0");
   bytes many = some_gguf();
@@ -273,7 +348,7 @@ TEST(import_model, is_known_by_its_beginning_or_its_name) {
   };
   EXPECT_EQ(refusal(some_gguf(), "a.bin"), "");
   EXPECT_EQ(refusal(npy("<f4", "(1,)", floats({1})), "folder.x/a"), "");
-  EXPECT_EQ(refusal({}, "a.bin"), "is neither .npy nor .safetensors nor GGUF nor .onnx");
+  EXPECT_EQ(refusal({}, "a.bin"), "is neither .npy nor .safetensors nor GGUF nor .onnx nor tokenizer.json");
 }
 
 }  // namespace

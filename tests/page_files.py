@@ -1,4 +1,4 @@
-# page_files.py: writes the files that the pages of ports/import and ports/integers.md take as given into this folder: small models of
+# page_files.py: writes the files that the pages of ports/import, ports/tokenizer and ports/integers.md take as given into this folder: small models of
 # random numbers in each format, and a model for heed_calibrate. Nothing but Python's own library. SPDX-License-Identifier: MIT
 import json
 import random
@@ -78,6 +78,24 @@ def npy():
     write("w.npy", b"\x93NUMPY\x01\x00", struct.pack("<H", len(text)), text.encode(), floats(8 * 32))
 
 
+def tokenizer():
+    """Bytes in the letters of GPT-2, and two words with its numbers; a number without a token has no text."""
+    letters, spare = [], 256
+    for byte in range(256):
+        shown = 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174
+        letters.append(chr(byte if shown else spare))
+        spare += not shown
+    vocab = {letter: at for at, letter in enumerate(letters)}
+    merges = []
+    for word, last in (("Hello", 15496), ("\u0120world", 995)):
+        for n in range(2, len(word) + 1):
+            vocab[word[:n]] = last if n == len(word) else len(vocab)
+            merges.append(f"{word[:n - 1]} {word[n - 1]}")
+    text = {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+            "model": {"type": "BPE", "vocab": vocab, "merges": merges}}
+    write("tokenizer.json", json.dumps(text).encode().ljust(70000))
+
+
 def calibrated():
     dim, hidden = 128, 512
     layer = 4 * (dim * dim + dim) + 2 * dim * hidden + hidden + dim + 4 * dim
@@ -90,5 +108,5 @@ weights weights.f32   rows rows.f32   sequence 50
 """)
 
 
-for make in (safetensors, gguf, onnx, npy, calibrated):
+for make in (safetensors, gguf, onnx, npy, tokenizer, calibrated):
     make()

@@ -1,14 +1,15 @@
 // See convert.hpp. SPDX-License-Identifier: MIT
 #include "convert.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <new>
 
+#include "ggml_blocks.hpp"
+
 namespace heed_import {
 namespace {
-
-bool in_blocks(int32_t dtype) { return dtype == HEED_Q8_0 || dtype == HEED_Q4_0; }
 
 void expect(const tensor &t, heed_status status) {
   if (status == HEED_OK) return;
@@ -52,6 +53,13 @@ std::vector<float> floats_of_blocks(const tensor &t) {
       floats.push_back(static_cast<float>(q) * scales[b]);
     }
   }
+  return floats;
+}
+
+std::vector<float> floats_of_ggml(const tensor &t, const ggml_block &b) {
+  std::vector<float> floats(static_cast<size_t>(t.count()));
+  const uint8_t *block = t.numbers().data;
+  for (size_t i = 0; i < floats.size(); i += b.numbers, block += b.bytes) b.to_floats(block, &floats[i]);
   return floats;
 }
 
@@ -182,34 +190,99 @@ struct free_aligned {
   void operator()(uint8_t *p) const { ::operator delete(p, std::align_val_t(HEED_ALIGNMENT)); }
 };
 
+std::shared_ptr<uint8_t> aligned_memory(size_t n_bytes) {
+  return {static_cast<uint8_t *>(::operator new(n_bytes, std::align_val_t(HEED_ALIGNMENT))), free_aligned()};
+}
+
+// Rows first to first + n - 1 of a matrix (n_out, n_in) in memory, as heed takes them: in their own format if it is one of heed's.
+class rows_of {
+ public:
+  rows_of(const tensor &t, int32_t first, int32_t n) {
+    const auto n_in = static_cast<int32_t>(t.n_in());
+    const size_t n_bytes = t.numbers().size / t.n_out() * static_cast<size_t>(n);
+    tensor part;
+    part.name = t.name, part.dtype = t.dtype;
+    part.dims = {static_cast<uint32_t>(n), static_cast<uint32_t>(n_in)};
+    part.refer({t.numbers().data + t.numbers().size / t.n_out() * static_cast<size_t>(first), n_bytes});
+    const auto of_rows = [&](const auto &all, auto &to) {
+      if (all.size() == t.n_out())
+        to.assign(all.begin() + first, all.begin() + first + n);
+      else
+        to = all;
+    };
+    of_rows(t.scales, part.scales), of_rows(t.zeros, part.zeros), of_rows(t.float_zeros, part.float_zeros);
+    const bool is_own = t.dtype >= HEED_F32 && t.dtype <= HEED_Q4_0;
+    if (is_own)
+      numbers_.assign(part.numbers().data, part.numbers().data + n_bytes);
+    else
+      floats_ = floats_of(part);
+    scales_ = part.scales;
+    if (!is_own)
+      weights_ = heed_weights_of(floats_.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n);
+    else if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0)
+      weights_ = heed_weights_of_blocks(numbers_.data(), t.dtype, n_in, n);
+    else
+      weights_ = heed_weights_of(numbers_.data(), t.dtype == HEED_INT8 ? scales_.data() : nullptr, t.dtype, HEED_OUT_IN,
+                                 n_in, n);
+  }
+  const heed_weights &weights() const { return weights_; }
+
+ private:
+  bytes numbers_;
+  std::vector<float> floats_, scales_;
+  heed_weights weights_;
+};
+
+// Packed weights are a header and then the outputs in their order, in panels that n_slice is a multiple of. So a few rows at a time are
+// packed, and no other copy of the matrix is needed. A matrix of zeros gives the header.
+void pack_in_slices(const tensor &t, int32_t dtype, const heed_memory &to) {
+  constexpr int32_t n_slice = 1024;
+  const auto n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
+  const std::vector<float> zeros(static_cast<size_t>(n_in));
+  heed_weights empty = heed_weights_of(zeros.data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out);
+  if (n_out <= n_slice) return expect(t, heed_weights_pack(rows_of(t, 0, n_out).weights(), dtype, to));
+  empty.row_stride = 0;
+  expect(t, heed_weights_pack(empty, dtype, to));
+  const size_t of_slice = heed_weights_packed_bytes(dtype, n_in, n_slice);
+  const size_t header = 2 * of_slice - heed_weights_packed_bytes(dtype, n_in, 2 * n_slice);
+  const std::shared_ptr<uint8_t> slice = aligned_memory(of_slice);
+  uint8_t *at = static_cast<uint8_t *>(to.data) + header;
+  for (int32_t first = 0; first < n_out; first += n_slice) {
+    const int32_t n = std::min(n_slice, n_out - first);
+    const size_t n_bytes = heed_weights_packed_bytes(dtype, n_in, n);
+    expect(t, heed_weights_pack(rows_of(t, first, n).weights(), dtype, heed_memory_of(slice.get(), n_bytes)));
+    std::memcpy(at, slice.get() + header, n_bytes - header);
+    at += n_bytes - header;
+  }
+}
+
 // Packs from the numbers themselves where heed takes them, else from floats.
 void pack(tensor &t, int32_t dtype) {
   const int32_t n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
   const int32_t layout = t.dims.size() > 1 ? t.layout : HEED_OUT_IN;
   const size_t n_bytes = heed_weights_packed_bytes(dtype, n_in, n_out);
   if (n_bytes == 0) refuse(t.name, "packed weights of this shape are not possible");
-  const std::unique_ptr<uint8_t, free_aligned> to(
-      static_cast<uint8_t *>(::operator new(n_bytes, std::align_val_t(HEED_ALIGNMENT))));
+  const std::shared_ptr<uint8_t> to = aligned_memory(n_bytes);
   const heed_memory memory = {to.get(), n_bytes};
-  const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size);
   if (dtype == HEED_UINT8) {
     if (t.dtype != HEED_FILE_U8 && t.dtype != HEED_FILE_I8)
       refuse(t.name, "has no zero points, which packed-u8 is for");
-    const bytes zeros(t.zeros.begin(), t.zeros.end());
+    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), zeros(t.zeros.begin(), t.zeros.end());
     const int32_t from = t.dtype == HEED_FILE_U8 ? HEED_UINT8 : HEED_INT8;
     const heed_weights plain = heed_weights_of(numbers.data(), t.scales.data(), from, layout, n_in, n_out);
     expect(t, heed_weights_pack(heed_weights_with_zero_points(plain, zeros.data(), static_cast<int32_t>(zeros.size())),
                                 dtype, memory));
-  } else if (in_blocks(t.dtype)) {
-    expect(t, heed_weights_pack(heed_weights_of_blocks(numbers.data(), t.dtype, n_in, n_out), dtype, memory));
+  } else if (layout == HEED_OUT_IN) {
+    pack_in_slices(t, dtype, memory);
   } else if (t.dtype == HEED_INT8) {
+    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size);
     expect(t, heed_weights_pack(heed_weights_of(numbers.data(), t.scales.data(), HEED_INT8, layout, n_in, n_out), dtype,
                                 memory));
   } else {
     const std::vector<float> floats = floats_of(t);
     expect(t, heed_weights_pack(heed_weights_of(floats.data(), nullptr, HEED_F32, layout, n_in, n_out), dtype, memory));
   }
-  t.own(bytes(to.get(), to.get() + n_bytes));
+  t.keep(to, n_bytes);
   t.dims = {static_cast<uint32_t>(n_out), static_cast<uint32_t>(n_in)};
   t.dtype = dtype;
   t.layout = HEED_PACKED;
@@ -235,6 +308,7 @@ wish wish_of(const std::string &text) {
 std::vector<float> floats_of(const tensor &t) {
   const span numbers = t.numbers();
   std::vector<float> floats;
+  if (const ggml_block *const b = ggml_block_of(t.dtype)) return floats_of_ggml(t, *b);
   switch (t.dtype) {
     case HEED_F32:
       for (size_t i = 0; i < numbers.size; i += 4) floats.push_back(f32_at(numbers.data + i));
@@ -254,7 +328,12 @@ std::vector<float> floats_of(const tensor &t) {
     case HEED_Q4_0:
       return floats_of_blocks(t);
     case HEED_FILE_TEXT:
+    case HEED_FILE_LIST:
       return std::vector<float>(numbers.data, numbers.data + numbers.size);
+    case HEED_FILE_I32:
+      for (size_t i = 0; i < numbers.size; i += 4)
+        floats.push_back(static_cast<float>(static_cast<int32_t>(number_at(numbers.data + i, 4))));
+      return floats;
     default:
       return floats_of_bytes(t);
   }
@@ -286,8 +365,9 @@ void convert(tensor &t, wish w) {
     if (w.dtype == keep_format || (w.packed && w.dtype == t.dtype)) return;
     refuse(t.name, "is packed: give the file that it was made of to have another format");
   }
-  if (t.dtype == format_f64) own_floats(t, floats_of(t));
   if (w.packed) return pack(t, w.dtype);
+  const bool is_of_source = t.dtype == format_f64 || ggml_block_of(t.dtype) != nullptr;
+  if (is_of_source) own_floats(t, floats_of(t));
   if (w.dtype == keep_format || w.dtype == t.dtype) return;
   switch (w.dtype) {
     case HEED_F32:

@@ -6,12 +6,11 @@
 namespace heed_import {
 namespace {
 
-void align(bytes &file) {
-  file.resize((file.size() + HEED_FILE_ALIGNMENT - 1) / HEED_FILE_ALIGNMENT * HEED_FILE_ALIGNMENT);
-}
-
 uint32_t sum_of(uint32_t sum, const uint8_t *data, size_t n_bytes) {
-  for (size_t i = 0; i < n_bytes; i += 4) sum = (sum ^ static_cast<uint32_t>(number_at(data + i, 4))) * 16777619u;
+  for (size_t i = 0; i < n_bytes; i += 4) {
+    const int n = n_bytes - i < 4 ? static_cast<int>(n_bytes - i) : 4;  // the last word is filled up with bytes of 0
+    sum = (sum ^ static_cast<uint32_t>(number_at(data + i, n))) * 16777619u;
+  }
   return sum;
 }
 constexpr uint32_t first_sum = 2166136261u;
@@ -20,19 +19,9 @@ void set_word(bytes &file, size_t at, uint64_t word) {
   for (size_t i = 0; i < 4; ++i) file[at + i] = static_cast<uint8_t>(word >> (8 * i));
 }
 
-void check_size(const bytes &file) {
-  if (file.size() > UINT32_MAX - 64)
+void check_size(size_t n_bytes) {
+  if (n_bytes > UINT32_MAX - 64)
     throw refusal("the file would have more than 4 GB: take a smaller format, or fewer tensors");
-}
-
-// Appends a part of a tensor, which the file's end already is a place for, and adds it to the sum.
-size_t append(bytes &file, const bytes &part, uint32_t &sum) {
-  const size_t at = file.size();
-  file.insert(file.end(), part.begin(), part.end());
-  align(file);
-  check_size(file);
-  sum = sum_of(sum, &file[at], part.size());  // whole words: padding is 0
-  return at;
 }
 
 bytes scales_of(const tensor &t) {
@@ -59,7 +48,28 @@ bool are_equal(const tensor &a, const uint8_t *bytes_of_a, const tensor &b) {
          a.numbers().size == b.numbers().size && std::memcmp(bytes_of_a, b.numbers().data, b.numbers().size) == 0;
 }
 
-// The file as this processor reads it: `memory` holds a copy if that has another byte order.
+// As a program opens it.
+const char *opening_error(const heed_file &f, const tensor &t) {
+  const char *const name = t.name.c_str();
+  const int32_t n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
+  heed_weights w;
+  heed_file_tensor found;
+  if (t.layout == HEED_PACKED) return heed_file_packed(&f, name, n_in, n_out, &w);
+  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
+  const char *text;
+  size_t n_bytes;
+  heed_file_list list;
+  const int32_t *integers;
+  if (t.dtype == HEED_FILE_TEXT) return heed_file_text(&f, name, &text, &n_bytes);
+  if (t.dtype == HEED_FILE_LIST) return heed_file_open_list(&f, name, &list);
+  if (t.dtype == HEED_FILE_I32) return heed_file_integers(&f, name, static_cast<int32_t>(t.count()), &integers);
+  if (t.dtype >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
+  if (t.dtype >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
+  return heed_file_weights(&f, name, n_in, n_out, &w);
+}
+
+}  // namespace
+
 span in_own_order(span file, bytes &memory) {
   const uint16_t one = 1;
   uint8_t first;
@@ -73,71 +83,94 @@ span in_own_order(span file, bytes &memory) {
   return {aligned, file.size};
 }
 
-// As a program opens it.
-const char *opening_error(const heed_file &f, const tensor &t) {
-  const char *const name = t.name.c_str();
-  const int32_t n_in = static_cast<int32_t>(t.n_in()), n_out = static_cast<int32_t>(t.n_out());
-  heed_weights w;
-  heed_file_tensor found;
-  if (t.layout == HEED_PACKED) return heed_file_packed(&f, name, n_in, n_out, &w);
-  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) return heed_file_blocks(&f, name, n_in, n_out, &w);
-  const char *text;
-  size_t n_bytes;
-  if (t.dtype == HEED_FILE_TEXT) return heed_file_text(&f, name, &text, &n_bytes);
-  if (t.dtype >= HEED_FILE_U8_PLUS) return heed_file_find(&f, name, &found);
-  if (t.dtype >= HEED_FILE_U8) return heed_file_zero_points(&f, name, n_in, n_out, &w);
-  return heed_file_weights(&f, name, n_in, n_out, &w);
+flat_file_writer::flat_file_writer(sink to, const std::vector<std::string> &names)
+    : to_(std::move(to)), front_(HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * names.size()), names_(names) {
+  std::memcpy(front_.data(), "HEEDFILE", 8);
+  std::set<std::string> different;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string &name = names[i];
+    if (!different.insert(name).second) refuse(name, "two tensors would have this name");
+    if (name.find('\0') != std::string::npos) refuse(name, "the name holds a byte of 0");
+    set_word(front_, HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i, front_.size());
+    front_.insert(front_.end(), name.begin(), name.end());
+    front_.push_back(0);
+    check_size(front_.size());
+  }
+  front_.resize((front_.size() + HEED_FILE_ALIGNMENT - 1) / HEED_FILE_ALIGNMENT * HEED_FILE_ALIGNMENT);
+  write(front_.data(), front_.size());
 }
 
-}  // namespace
+void flat_file_writer::write(const void *data, size_t n) {
+  check_size(n_bytes_ + n);
+  if (n > 0) to_(n_bytes_, data, n);
+  n_bytes_ += n;
+}
+
+void flat_file_writer::align() {
+  static const uint8_t zeros[HEED_FILE_ALIGNMENT] = {};
+  write(zeros, (0 - n_bytes_) % HEED_FILE_ALIGNMENT);
+}
+
+// Appends a part of a tensor, and adds it to the sum.
+size_t flat_file_writer::append(const void *data, size_t n, uint32_t &sum) {
+  const size_t at = n_bytes_;
+  write(data, n);
+  align();
+  sum = sum_of(sum, static_cast<const uint8_t *>(data), n);
+  return at;
+}
+
+void flat_file_writer::add(const tensor &t) {
+  if (n_tensors_ >= names_.size() || names_[n_tensors_] != t.name)
+    throw std::logic_error(t.name + ": another tensor was announced for this place");
+  expect_consistent(t);
+  const bool in_blocks = t.layout != HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0);
+  if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0))
+    refuse(t.name, "is in blocks, but no matrix of whole blocks");
+  const bytes scales = scales_of(t), zeros = zeros_of(t);
+  uint32_t sum = first_sum;
+  const size_t data = append(t.numbers().data, t.numbers().size, sum);
+  const size_t scales_at = scales.empty() ? 0 : append(scales.data(), scales.size(), sum);
+  const size_t zeros_at = zeros.empty() ? 0 : append(zeros.data(), zeros.size(), sum);
+  const auto dim = [&](size_t k) { return k < t.dims.size() ? t.dims[k] : 1; };
+  const uint64_t words[] = {static_cast<uint64_t>(t.dtype),
+                            static_cast<uint64_t>(t.layout),
+                            t.dims.size(),
+                            dim(0),
+                            dim(1),
+                            dim(2),
+                            dim(3),
+                            data,
+                            t.numbers().size,
+                            t.scales.size(),
+                            scales_at,
+                            zeros_at,
+                            sum};
+  size_t at = HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * n_tensors_;
+  for (const uint64_t word : words) set_word(front_, at += 4, word);
+  ++n_tensors_;
+}
+
+size_t flat_file_writer::finish() {
+  const uint32_t sum = sum_of(first_sum, &front_[HEED_FILE_HEADER_BYTES], front_.size() - HEED_FILE_HEADER_BYTES);
+  const uint64_t header[] = {HEED_FILE_VERSION, n_bytes_, n_tensors_, front_.size(), sum, 0x01020304};
+  for (size_t i = 0; i < 6; ++i) set_word(front_, 8 + 4 * i, header[i]);
+  to_(0, front_.data(), front_.size());
+  return n_bytes_;
+}
 
 bytes flat_file(const std::vector<tensor> &tensors) {
-  bytes file(HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * tensors.size());
-  std::memcpy(file.data(), "HEEDFILE", 8);
-  std::set<std::string> names;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const std::string &name = tensors[i].name;
-    if (!names.insert(name).second) refuse(name, "two tensors would have this name");
-    if (name.find('\0') != std::string::npos) refuse(name, "the name holds a byte of 0");
-    set_word(file, HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i, file.size());
-    file.insert(file.end(), name.begin(), name.end());
-    file.push_back(0);
-    check_size(file);
-  }
-  align(file);
-  const size_t contents = file.size();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const tensor &t = tensors[i];
-    expect_consistent(t);
-    const bool in_blocks = t.layout != HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0);
-    if (in_blocks && (t.layout != HEED_OUT_IN || t.n_in() % 32 != 0))
-      refuse(t.name, "is in blocks, but no matrix of whole blocks");
-    const bytes numbers(t.numbers().data, t.numbers().data + t.numbers().size), scales = scales_of(t),
-                                                                                zeros = zeros_of(t);
-    uint32_t sum = first_sum;
-    const size_t data = append(file, numbers, sum);
-    const size_t scales_at = scales.empty() ? 0 : append(file, scales, sum);
-    const size_t zeros_at = zeros.empty() ? 0 : append(file, zeros, sum);
-    const auto dim = [&](size_t k) { return k < t.dims.size() ? t.dims[k] : 1; };
-    const uint64_t words[] = {static_cast<uint64_t>(t.dtype),
-                              static_cast<uint64_t>(t.layout),
-                              t.dims.size(),
-                              dim(0),
-                              dim(1),
-                              dim(2),
-                              dim(3),
-                              data,
-                              numbers.size(),
-                              t.scales.size(),
-                              scales_at,
-                              zeros_at,
-                              sum};
-    size_t at = HEED_FILE_HEADER_BYTES + HEED_FILE_ENTRY_BYTES * i;
-    for (const uint64_t word : words) set_word(file, at += 4, word);
-  }
-  const uint32_t sum = sum_of(first_sum, &file[HEED_FILE_HEADER_BYTES], contents - HEED_FILE_HEADER_BYTES);
-  const uint64_t header[] = {HEED_FILE_VERSION, file.size(), tensors.size(), contents, sum, 0x01020304};
-  for (size_t i = 0; i < 6; ++i) set_word(file, 8 + 4 * i, header[i]);
+  bytes file;
+  std::vector<std::string> names;
+  for (const tensor &t : tensors) names.push_back(t.name);
+  flat_file_writer writer(
+      [&file](size_t at, const void *data, size_t n) {
+        if (at + n > file.size()) file.resize(at + n);
+        std::memcpy(&file[at], data, n);
+      },
+      names);
+  for (const tensor &t : tensors) writer.add(t);
+  writer.finish();
   return file;
 }
 
@@ -157,6 +190,19 @@ void expect_written(span file, const std::vector<tensor> &tensors) {
   }
 }
 
+void expect_whole(span file, const std::vector<tensor> &tensors) {
+  bytes memory;
+  const span own = in_own_order(file, memory);
+  heed_file f;
+  const char *error = heed_file_open(&f, own.data, own.size);
+  if (error == nullptr) error = heed_file_check(&f);
+  if (error != nullptr) throw refusal(error);
+  for (const tensor &t : tensors) {
+    error = opening_error(f, t);
+    if (error != nullptr) refuse(t.name, error);
+  }
+}
+
 std::vector<tensor> read_flat_file(span file) {
   heed_file f;
   const char *error = heed_file_open(&f, file.data, file.size);
@@ -171,6 +217,8 @@ std::vector<tensor> read_flat_file(span file) {
     t.layout = from.layout;
     t.dims.assign(from.dims, from.dims + from.n_dims);
     t.refer({static_cast<const uint8_t *>(from.data), from.n_bytes});
+    t.is_metadata = t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 || t.name == "metadata" ||
+                    t.name.compare(0, 10, "tokenizer.") == 0;
     if (from.scales != nullptr) t.scales.assign(from.scales, from.scales + from.n_scales);
     for (uint32_t k = 0; from.zeros != nullptr && k < from.n_scales; ++k) {
       if (t.dtype >= HEED_FILE_U8_PLUS)

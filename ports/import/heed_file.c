@@ -42,7 +42,7 @@ static uint32_t add_numbers(uint32_t sum, const uint8_t *data, uint32_t n_bytes,
 /* Bytes of a number, for the byte order: blocks and packed weights are bytes. */
 static uint32_t number_size(uint32_t dtype, uint32_t layout) {
   if (layout == HEED_PACKED) return 1;
-  return dtype == HEED_F32 ? 4 : dtype == HEED_F16 || dtype == HEED_BF16 ? 2 : 1;
+  return dtype == HEED_F32 || dtype == HEED_FILE_I32 ? 4 : dtype == HEED_F16 || dtype == HEED_BF16 ? 2 : 1;
 }
 
 static int is_byte_format(uint32_t dtype) { return dtype >= HEED_FILE_U8 && dtype <= HEED_FILE_I8_PLUS; }
@@ -70,7 +70,8 @@ static uint64_t bytes_of(uint32_t dtype, uint32_t layout, uint64_t n_in, uint64_
   if (dtype == HEED_Q8_0 || dtype == HEED_Q4_0)
     return layout == HEED_IN_OUT || n_in % 32 != 0 ? 0 : n / 32 * (dtype == HEED_Q8_0 ? 34 : 18);
   if (is_byte_format(dtype)) return n;
-  if (dtype == HEED_FILE_TEXT) return layout == HEED_OUT_IN ? n : 0;
+  if (dtype == HEED_FILE_TEXT || dtype == HEED_FILE_LIST) return layout == HEED_OUT_IN ? n : 0;
+  if (dtype == HEED_FILE_I32) return layout == HEED_OUT_IN ? 4 * n : 0;
   return dtype > HEED_INT8 ? 0 : n * HEED_DTYPE_BYTES(dtype);
 }
 
@@ -292,5 +293,85 @@ const char *heed_file_text(const heed_file *file, const char *name, const char *
   if (t.dtype != HEED_FILE_TEXT) return "the tensor is no text";
   *text = (const char *)t.data;
   *n = t.n_bytes;
+  return NULL;
+}
+
+const char *heed_file_open_list(const heed_file *file, const char *name, heed_file_list *list) {
+  heed_file_tensor t;
+  const char *error = heed_file_find(file, name, &t);
+  if (error) return error;
+  if (t.dtype != HEED_FILE_LIST) return "the tensor is no list of texts";
+  const uint8_t *bytes = (const uint8_t *)t.data;
+  if (t.n_bytes < 4 || word_at(bytes, 0) > (t.n_bytes - 4) / 4)
+    return "the file is damaged: a list is longer than its bytes";
+  list->n = word_at(bytes, 0);
+  list->ends = bytes + 4;
+  list->texts = list->ends + (size_t)4 * list->n;
+  const uint32_t room = t.n_bytes - 4 - 4 * list->n;
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const uint32_t end = word_at(list->ends, i);
+    if (end < before || end > room) return "the file is damaged: a text of a list lies outside";
+    before = end;
+  }
+  return NULL;
+}
+
+const char *heed_file_text_at(const heed_file_list *list, uint32_t i, size_t *n_bytes) {
+  const uint32_t begin = i ? word_at(list->ends, i - 1) : 0;
+  *n_bytes = word_at(list->ends, i) - begin;
+  return (const char *)list->texts + begin;
+}
+
+const char *heed_file_integers(const heed_file *file, const char *name, int32_t n, const int32_t **integers) {
+  heed_file_tensor t;
+  const char *error = heed_file_find(file, name, &t);
+  if (error) return error;
+  if (t.dtype != HEED_FILE_I32) return "the tensor is not of integers";
+  if (t.n_bytes / 4 != (uint32_t)n) return "the tensor has another number of integers";
+  *integers = (const int32_t *)t.data;
+  return NULL;
+}
+
+const char *heed_file_value(const heed_file *file, const char *key, const char **value, size_t *n) {
+  const char *text;
+  size_t n_bytes, at = 0;
+  const char *error = heed_file_text(file, "metadata", &text, &n_bytes);
+  if (error) return error;
+  while (at < n_bytes) {
+    size_t k = 0;
+    while (at + k < n_bytes && key[k] && text[at + k] == key[k]) k++;
+    const int is_key = !key[k] && at + k < n_bytes && text[at + k] == ' ';
+    at += k + (is_key != 0);
+    const size_t begin = at;
+    while (at < n_bytes && text[at] != '\n') at++;
+    if (is_key) {
+      *value = text + begin;
+      *n = at - begin;
+      return NULL;
+    }
+    at++;
+  }
+  return "the file has no value of this key";
+}
+
+const char *heed_file_whole_number(const heed_file *file, const char *key, int64_t least, int64_t most,
+                                   int64_t *number) {
+  const char *text;
+  size_t n;
+  const char *error = heed_file_value(file, key, &text, &n);
+  if (error) return error;
+  size_t begin = 0;
+  if (n > 0 && text[0] == '-') begin = 1;
+  int64_t all = 0;
+  for (size_t i = begin; i < n; i++) {
+    if (text[i] < '0' || text[i] > '9' || all > (INT64_MAX - 9) / 10)
+      return "the value is no whole number, or too large";
+    all = 10 * all + (text[i] - '0');
+  }
+  if (n == begin) return "the value is no whole number, or too large";
+  if (begin) all = -all;
+  if (all < least || all > most) return "the value is out of range";
+  *number = all;
   return NULL;
 }

@@ -47,13 +47,16 @@ extern "C" {
 
 /* Formats of a tensor: those of heed_dtype from HEED_F32 to HEED_Q4_0, and these. Number q is (q - zero) * scale in the
  * first two: zero points are bytes of the same kind. It is q * scale + zero in the others: zero points are floats, product
- * and sum are each rounded. There is one scale and one zero point, or there is one for each output. A text has bytes alone. */
+ * and sum are each rounded. There is one scale and one zero point, or there is one for each output. A text has bytes alone. A list of
+ * texts has their number, where each ends (counted from the first text), and the texts. I32 are integers, such as kinds of tokens. */
 typedef enum heed_file_format {
   HEED_FILE_U8 = 16,
   HEED_FILE_I8 = 17,
   HEED_FILE_U8_PLUS = 18,
   HEED_FILE_I8_PLUS = 19,
-  HEED_FILE_TEXT = 20
+  HEED_FILE_TEXT = 20,
+  HEED_FILE_LIST = 21,
+  HEED_FILE_I32 = 22
 } heed_file_format;
 
 typedef struct heed_file {
@@ -107,6 +110,23 @@ const char *heed_file_floats(const heed_file *file, const char *name, int32_t n,
 
 /* A text of n bytes, such as a receipt for heed_golden_begin. No byte of 0 ends it. */
 const char *heed_file_text(const heed_file *file, const char *name, const char **text, size_t *n);
+
+/* A list of texts, such as the tokens of a vocabulary, checked once; then text i, from 0 to n - 1, of *n_bytes. */
+typedef struct heed_file_list {
+  const uint8_t *ends, *texts;
+  uint32_t n;
+} heed_file_list;
+const char *heed_file_open_list(const heed_file *file, const char *name, heed_file_list *list);
+const char *heed_file_text_at(const heed_file_list *list, uint32_t i, size_t *n_bytes);
+
+/* A tensor of n integers of HEED_FILE_I32. */
+const char *heed_file_integers(const heed_file *file, const char *name, int32_t n, const int32_t **integers);
+
+/* What the source says of its model by numbers, such as "llama.block_count": the value as text, of n bytes. The text "metadata" has
+ * a line "KEY VALUE" for each. Texts, lists and arrays are tensors, which have the key as their name. */
+const char *heed_file_value(const heed_file *file, const char *key, const char **value, size_t *n);
+const char *heed_file_whole_number(const heed_file *file, const char *key, int64_t least, int64_t most,
+                                   int64_t *number);
 
 /* Links the file at `path` into a program of GCC or clang, outside of functions. heed_file_open then takes
  *

@@ -6,7 +6,16 @@ target_link_libraries(heed_file PUBLIC heed)
 target_compile_options(heed_file PRIVATE -Wall -Wextra -Wpedantic)
 set_target_properties(heed_file PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 
-add_library(import_host STATIC ${import_folder}/c_arrays.cpp ${import_folder}/convert.cpp ${import_folder}/flat_file.cpp
+# Texts to tokens, in C, with tables of a flat file.
+set(tokenizer_folder ${PROJECT_SOURCE_DIR}/ports/tokenizer)
+add_library(tokenizer STATIC ${tokenizer_folder}/bpe.c ${tokenizer_folder}/normalize.c ${tokenizer_folder}/split.c ${tokenizer_folder}/tokenizer.c
+            ${tokenizer_folder}/unigram.c ${tokenizer_folder}/wordpiece.c)
+target_include_directories(tokenizer PUBLIC ${tokenizer_folder})
+target_link_libraries(tokenizer PUBLIC heed_file)
+target_compile_options(tokenizer PRIVATE -O2 -Wall -Wextra -Wpedantic)
+set_target_properties(tokenizer PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
+
+add_library(import_host STATIC ${import_folder}/c_arrays.cpp ${import_folder}/convert.cpp ${import_folder}/flat_file.cpp ${import_folder}/ggml_blocks.cpp
             ${import_folder}/onnx_graphs.cpp ${import_folder}/onnx_products.cpp
             ${import_folder}/onnx_shapes.cpp ${import_folder}/onnx_uses.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
             ${import_folder}/read_receipt.cpp ${import_folder}/read_safetensors.cpp ${import_folder}/select.cpp ${import_folder}/tensor.cpp)
@@ -26,9 +35,40 @@ if(HEED_JSON_INCLUDE_DIR)
 else()
   message(STATUS "heed: nlohmann/json.hpp is not found (Debian: nlohmann-json3-dev), so heed_import does not read safetensors")
 endif()
+find_path(HEED_UTF8PROC_INCLUDE_DIR utf8proc.h DOC "utf8proc: heed_import reads tokenizers with it (Debian: libutf8proc-dev)")
+find_library(HEED_UTF8PROC_LIBRARY utf8proc)
+mark_as_advanced(HEED_UTF8PROC_LIBRARY)
+if(HEED_UTF8PROC_INCLUDE_DIR AND HEED_UTF8PROC_LIBRARY AND HEED_JSON_INCLUDE_DIR)
+  target_sources(import_host PRIVATE ${import_folder}/gguf_tokenizer.cpp ${import_folder}/read_tokenizer.cpp ${import_folder}/vocabulary.cpp)
+  target_include_directories(import_host SYSTEM PRIVATE ${HEED_UTF8PROC_INCLUDE_DIR})
+  target_link_libraries(import_host PUBLIC ${HEED_UTF8PROC_LIBRARY})
+  target_compile_definitions(import_host PUBLIC HEED_IMPORT_TOKENIZERS)
+else()
+  message(STATUS "heed: utf8proc is not found (Debian: libutf8proc-dev), so heed_import does not read tokenizers")
+endif()
 add_executable(heed_import ${import_folder}/main.cpp)
 target_link_libraries(heed_import PRIVATE import_host)
-foreach(target import_host heed_import)
+add_executable(heed_tokens ${tokenizer_folder}/heed_tokens.cpp)
+target_link_libraries(heed_tokens PRIVATE tokenizer)
+# heed_compile: a published model as a program in C (compile_host is all of it but the command line). What such programs link is one
+# library, heed_model.
+add_library(heed_model STATIC $<TARGET_OBJECTS:heed_file> $<TARGET_OBJECTS:receipt> $<TARGET_OBJECTS:tokenizer>)
+target_include_directories(heed_model PUBLIC ${PROJECT_SOURCE_DIR}/ports/compile ${import_folder})
+target_link_libraries(heed_model PUBLIC heed)
+set_target_properties(heed_model PROPERTIES LINKER_LANGUAGE C)
+if(HEED_JSON_INCLUDE_DIR)
+  set(compile_folder ${PROJECT_SOURCE_DIR}/ports/compile)
+  add_library(compile_host STATIC ${compile_folder}/check.cpp ${compile_folder}/checkpoint.cpp ${compile_folder}/families.cpp ${compile_folder}/program.cpp ${compile_folder}/published.cpp
+              ${compile_folder}/reference.cpp ${compile_folder}/run.cpp ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp
+              ${compile_folder}/write_encoder.cpp)
+  target_include_directories(compile_host SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
+  target_include_directories(compile_host PUBLIC ${compile_folder})
+  target_link_libraries(compile_host PUBLIC import_host tokenizer)
+  add_executable(heed_compile ${compile_folder}/main.cpp)
+  target_link_libraries(heed_compile PRIVATE compile_host)
+  set(compile compile_host heed_compile)
+endif()
+foreach(target import_host heed_import heed_tokens ${compile})
   target_compile_options(${target} PRIVATE ${base} -ffp-contract=off -Wall -Wextra -Wpedantic)  # the same numbers from any host
   set_target_properties(${target} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
 endforeach()

@@ -1,7 +1,6 @@
 // heed_import: weights of a model as a file that heed reads. Its options are in the text below. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -10,6 +9,7 @@
 #include "../names.hpp"
 #include "../output_file.hpp"
 #include "c_arrays.hpp"
+#include "file_bytes.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
 #include "select.hpp"
@@ -21,11 +21,10 @@ using namespace heed_import;
 constexpr char usage[] =
     "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
     "\n"
-    "Reads .npy, .safetensors, GGUF, .onnx, receipts (known answers) and its own flat files, and lists their tensors. "
-    "With -o it "
-    "writes those\n"
-    "that are chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c. ports/import/README.md has "
-    "examples.\n"
+    "Reads .npy, .safetensors, GGUF, .onnx, tokenizer.json, receipts (known answers) and its own flat files, and lists "
+    "their\n"
+    "tensors. With -o it writes those that are chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c.\n"
+    "ports/import/README.md has examples.\n"
     "\n"
     "  --format FORMAT           of all matrices: keep (as they are), f32, f16, bf16, int8, q8_0, int4 (q4_0), or one "
     "of these\n"
@@ -128,28 +127,6 @@ arguments read_arguments(int argc, char **argv) {
   if (a.inputs.empty()) throw wrong_command("no file is named");
   return a;
 }
-
-// A file in memory, aligned to 64 bytes.
-class file_bytes {
- public:
-  explicit file_bytes(const std::string &path) {
-    std::ifstream in(path, std::ios::binary | std::ios::ate);
-    const std::streamoff n = in ? static_cast<std::streamoff>(in.tellg()) : -1;
-    if (n < 0 || !std::filesystem::is_regular_file(path)) throw refusal("cannot be opened");
-    size_ = static_cast<size_t>(n);
-    data_.reset(static_cast<uint8_t *>(::operator new(size_ + 1, std::align_val_t(HEED_FILE_ALIGNMENT))));
-    in.seekg(0);
-    if (!in.read(reinterpret_cast<char *>(data_.get()), n)) throw refusal("cannot be read");
-  }
-  span all() const { return {data_.get(), size_}; }
-
- private:
-  struct free_aligned {
-    void operator()(uint8_t *p) const { ::operator delete(p, std::align_val_t(HEED_FILE_ALIGNMENT)); }
-  };
-  std::unique_ptr<uint8_t, free_aligned> data_;
-  size_t size_;
-};
 
 bool is_c(const std::string &path) { return path.size() > 2 && path.compare(path.size() - 2, 2, ".c") == 0; }
 

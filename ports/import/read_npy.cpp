@@ -1,9 +1,11 @@
 // See readers.hpp. The format: numpy.lib.format. SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdlib>
 
 #include "checked_reader.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
+#include "vocabulary.hpp"
 
 namespace heed_import {
 namespace {
@@ -70,12 +72,47 @@ std::vector<tensor> read_npy(span file, const std::string &name) {
   return tensors;
 }
 
+#ifndef HEED_IMPORT_TOKENIZERS
+std::vector<tensor> tokenizer_of_gguf(const std::vector<tensor> &) {
+  throw refusal("is not made: heed_import was built without utf8proc (Debian: libutf8proc-dev, nlohmann-json3-dev)");
+}
+std::vector<tensor> read_tokenizer_json(span) {
+  throw refusal("is not read: heed_import was built without utf8proc (Debian: libutf8proc-dev, nlohmann-json3-dev)");
+}
+#endif
+
+namespace {
+
+// The tables of a vocabulary take the place of its lists. One that is not known is left out, and says why.
+std::vector<tensor> with_tokenizer(std::vector<tensor> &&all) {
+  const auto is_list = [](const tensor &t) {
+    for (const char *const name : {"tokens", "scores", "token_type", "merges", "precompiled_charsmap"})
+      if (t.name == std::string("tokenizer.ggml.") + name) return true;
+    return false;
+  };
+  if (std::none_of(all.begin(), all.end(), is_list)) return std::move(all);
+  std::vector<tensor> tables;
+  try {
+    tables = tokenizer_of_gguf(all);
+  } catch (const refusal &error) {
+    tensor t;
+    t.name = "tokenizer", t.left_out = error.what(), t.is_metadata = true;
+    all.push_back(std::move(t));
+    return std::move(all);
+  }
+  for (tensor &t : all)
+    if (!is_list(t)) tables.push_back(std::move(t));
+  return tables;
+}
+
+}  // namespace
+
 std::vector<tensor> read_model(span file, const std::string &path) {
   const auto ends = [&](const std::string &end) {
     return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
   };
   if (file.size >= 8 && std::memcmp(file.data, "HEEDFILE", 8) == 0) return read_flat_file(file);
-  if (file.size >= 4 && std::memcmp(file.data, "GGUF", 4) == 0) return read_gguf(file);
+  if (file.size >= 4 && std::memcmp(file.data, "GGUF", 4) == 0) return with_tokenizer(read_gguf(file));
   if (file.size >= 13 && std::memcmp(file.data, "heed-receipt ", 13) == 0) return read_receipt(file);
   if (file.size >= 6 && std::memcmp(file.data, "\x93NUMPY", 6) == 0) {
     const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
@@ -83,7 +120,8 @@ std::vector<tensor> read_model(span file, const std::string &path) {
   }
   if (ends(".onnx")) return read_onnx(file);
   if (ends(".safetensors")) return read_safetensors(file);
-  throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx");
+  if (ends("tokenizer.json")) return read_tokenizer_json(file);
+  throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx nor tokenizer.json");
 }
 
 }  // namespace heed_import

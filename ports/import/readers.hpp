@@ -12,7 +12,7 @@ namespace heed_import {
 // what a DequantizeLinear or a quantised product reads, is one tensor X.
 std::vector<tensor> read_onnx(span file);
 
-// f32, f16, bf16, Q8_0 and Q4_0. ggml states the innermost dimension first: shapes are reversed.
+// f32, f16, bf16, Q8_0, Q4_0, the blocks of ggml_blocks.hpp, and metadata. ggml states the innermost dimension first: shapes are reversed.
 std::vector<tensor> read_gguf(span file);
 
 // f64, f32, f16, bf16; u8 and i8 with a scale of 1.

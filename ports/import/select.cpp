@@ -1,6 +1,7 @@
 // See select.hpp. SPDX-License-Identifier: MIT
 #include "select.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace heed_import {
@@ -70,7 +71,7 @@ void set_layout(tensor &t, int32_t layout) {
   const std::string is = t.layout == HEED_IN_OUT ? "(in, out)" : "(out, in)";
   if (t.layout == HEED_PACKED)
     refuse(t.name, "is packed: --in-out and --out-in are for the weights that it was made of");
-  if (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0) refuse(t.name, "is in blocks of inputs: it is " + is);
+  if (in_blocks(t.dtype)) refuse(t.name, "is in blocks of inputs: it is " + is);
   if (t.scales.size() > 1) refuse(t.name, "has a scale for each output: it is " + is);
   t.layout = layout;
 }
@@ -108,10 +109,14 @@ std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std
   for (tensor &t : all) {
     if (by.node_names && !t.suggested.empty()) t.name = t.suggested;
     if (any(by.leave_out, t.name, used)) continue;
-    if (!by.only.empty() && !any(by.only, t.name, used)) continue;
+    if (!by.only.empty() && !any(by.only, t.name, used) && !t.is_metadata) continue;
     if (!t.refused.empty()) refuse(t.name, t.refused);
     if (!t.left_out.empty()) {
       left_out.push_back(t.name + ": " + t.left_out);
+      continue;
+    }
+    if (t.is_metadata) {
+      chosen.push_back(std::move(t));
       continue;
     }
     const bool in_out = any(by.in_out, t.name, used), out_in = any(by.out_in, t.name, used);
@@ -122,12 +127,15 @@ std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std
       refuse(t.name, t.unsure + ": --in-out or --out-in says what it is, --leave-out leaves it out");
     const wish what = wish_for(t, by.formats, used);
     if (any(by.transpose, t.name, used)) transpose(t);
-    if (t.dtype != HEED_FILE_TEXT) convert(t, what);
+    if (!is_no_weight(t)) convert(t, what);
     t.name = renamed(by.rename, t.name);
     chosen.push_back(std::move(t));
   }
   expect_used(by, used);
-  if (chosen.empty()) throw refusal("no tensor is left");
+  const auto is_tokenizer = [](const tensor &t) { return t.name == "tokenizer"; };
+  if (std::all_of(chosen.begin(), chosen.end(), [](const tensor &t) { return t.is_metadata; }) &&
+      std::none_of(chosen.begin(), chosen.end(), is_tokenizer))
+    throw refusal("no tensor is left");
   return chosen;
 }
 

@@ -1,6 +1,8 @@
 // See tensor.hpp. SPDX-License-Identifier: MIT
 #include "tensor.hpp"
 
+#include "ggml_blocks.hpp"
+
 namespace heed_import {
 
 void set_shape(tensor &t, const std::vector<uint64_t> &dims) {
@@ -53,8 +55,14 @@ std::string format_name(int32_t dtype) {
       return "i8+";
     case HEED_FILE_TEXT:
       return "text";
-    default:
+    case HEED_FILE_LIST:
+      return "list";
+    case HEED_FILE_I32:
+      return "i32";
+    case format_f64:
       return "f64";
+    default:
+      return ggml_block_of(dtype)->name;
   }
 }
 
@@ -67,7 +75,14 @@ std::string shape_text(const tensor &t) {
 uint64_t bytes_of(const tensor &t) {
   if (t.dtype == HEED_Q8_0) return t.count() / 32 * 34;
   if (t.dtype == HEED_Q4_0) return t.count() / 32 * 18;
+  if (const ggml_block *const b = ggml_block_of(t.dtype)) return t.count() / b->numbers * b->bytes;
   return t.count() * static_cast<uint64_t>(number_bytes(t.dtype));
+}
+
+int32_t block_numbers(int32_t dtype) {
+  if (dtype == HEED_Q8_0 || dtype == HEED_Q4_0) return 32;
+  const ggml_block *const b = ggml_block_of(dtype);
+  return b == nullptr ? 1 : static_cast<int32_t>(b->numbers);
 }
 
 int number_bytes(int32_t dtype) {
@@ -75,6 +90,7 @@ int number_bytes(int32_t dtype) {
     case format_f64:
       return 8;
     case HEED_F32:
+    case HEED_FILE_I32:
       return 4;
     case HEED_F16:
     case HEED_BF16:

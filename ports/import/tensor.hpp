@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ struct span {
   size_t size = 0;
 };
 
-// Numbers lie as the flat file has them: row-major, little-endian, in one of its formats. Only a source has f64.
+// Numbers lie as the flat file has them: row-major, little-endian, in one of its formats. Only a source has f64, and blocks of
+// ggml's that heed has not (ggml_blocks.hpp).
 enum { format_f64 = 100 };
 
 struct tensor {
@@ -43,11 +45,17 @@ struct tensor {
   std::vector<float> float_zeros;  // of the formats PLUS
   std::string left_out;            // why it is no weight; it then has no numbers
   std::string refused;             // why it cannot be imported, if it is selected; the same
+  bool is_metadata = false;        // what the source says of its model: no weight, and kept as it is
   std::string unsure;              // why it is not known which dimension has the outputs
 
   span numbers() const { return own_.empty() ? of_file_ : span{own_.data(), own_.size()}; }
-  void refer(span numbers) { of_file_ = numbers, own_.clear(); }
-  void own(bytes numbers) { of_file_ = {}, own_ = std::move(numbers); }
+  void refer(span numbers) { of_file_ = numbers, own_.clear(), kept_.reset(); }
+  void own(bytes numbers) { of_file_ = {}, own_ = std::move(numbers), kept_.reset(); }
+  // Numbers in memory that is aligned, of which there is one copy.
+  void keep(std::shared_ptr<const uint8_t> memory, size_t n_bytes) {
+    refer({memory.get(), n_bytes});
+    kept_ = std::move(memory);
+  }
 
   // As a matrix of weights, see heed_file_tensor.
   uint64_t n_out() const {
@@ -63,7 +71,13 @@ struct tensor {
  private:
   span of_file_;
   bytes own_;
+  std::shared_ptr<const uint8_t> kept_;
 };
+
+// A tensor of a format of the file alone that is no weight: a text, a list of texts, integers.
+inline bool is_no_weight(const tensor &t) {
+  return t.dtype == HEED_FILE_TEXT || t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 || t.is_metadata;
+}
 
 // What is wrong with this tensor, for a terminal.
 [[noreturn]] inline void refuse(const std::string &name, const std::string &why) {
@@ -106,6 +120,9 @@ std::string format_name(int32_t dtype);
 std::string shape_text(const tensor &t);
 // Bytes of the numbers of a tensor that is not packed.
 uint64_t bytes_of(const tensor &t);
+// Whether its numbers lie in blocks along the inputs, of heed's or of ggml's formats; and how many are in one, else 1.
+int32_t block_numbers(int32_t dtype);
+inline bool in_blocks(int32_t dtype) { return block_numbers(dtype) > 1; }
 // Bytes of a number of a format that has no blocks.
 int number_bytes(int32_t dtype);
 

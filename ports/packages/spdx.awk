@@ -67,6 +67,8 @@ END {
         "Headers that read ONNX, for heed_import and speech_weights.")
   other("nlohmann-json", "MIT", "https://github.com/nlohmann/json", "OPTIONAL_DEPENDENCY",
         "Headers that read JSON, for heed_import and vocabularies.")
+  other("utf8proc", "MIT AND Unicode-DFS-2015", "https://github.com/JuliaStrings/utf8proc", "OPTIONAL_DEPENDENCY",
+        "Unicode's tables, linked by heed_import alone, which reads tokenizers with them.")
   other("libpng", "libpng-2.0", "http://www.libpng.org", "OPTIONAL_DEPENDENCY", "Pictures, for heed_map.")
   other("GoogleTest", "BSD-3-Clause", "https://github.com/google/googletest", "TEST_DEPENDENCY", "For the tests.")
   other("benchmark", "Apache-2.0", "https://github.com/google/benchmark", "DEV_DEPENDENCY", "For the benchmarks.")

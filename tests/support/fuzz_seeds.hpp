@@ -16,6 +16,7 @@
 #include "map.hpp"
 #include "model_file.hpp"
 #include "speech_model.h"
+#include "tokenizer_form.h"
 
 namespace heed_test {
 
@@ -62,6 +63,29 @@ inline seeds gguf_seeds() {
   return {files::add(file, bytes(128, 0x3c))};
 }
 
+inline seeds words_of_gguf_seeds() {
+  using namespace files;
+  const auto text = [](const std::string &t) { return add(little(t.size(), 8), letters(t)); };
+  const auto list = [&](const std::string &key, uint64_t type, const std::vector<bytes> &parts) {
+    bytes all = add(text("tokenizer.ggml." + key), little(9, 4), little(type, 4), little(parts.size(), 8));
+    for (const bytes &part : parts) add(all, part);
+    return all;
+  };
+  const auto file = [&](const std::string &model, const std::vector<bytes> &tokens, const bytes &more) {
+    bytes all = add(letters("GGUF"), little(3, 4), little(0, 8), little(6, 8));
+    add(all, text("tokenizer.ggml.model"), little(8, 4), text(model), list("tokens", 8, tokens));
+    add(all, list("token_type", 5, {little(2, 4), little(6, 4), little(1, 4), little(1, 4), little(1, 4)}));
+    add(all, list("scores", 6, std::vector<bytes>(5, little(0xc0000000, 4))));
+    add(all, text("tokenizer.ggml.unknown_token_id"), little(4, 4), little(0, 4));
+    return add(all, more);
+  };
+  const bytes merges = list("merges", 8, {text("a b")}),
+              map = list("precompiled_charsmap", 0, std::vector<bytes>(16, little(0, 1)));
+  const std::vector<bytes> tokens = {text("<unk>"), text("<0x41>"), text("a"), text("b"), text("ab")};
+  return {file("gpt2", tokens, merges), file("llama", tokens, merges), file("t5", tokens, map),
+          file("bert", tokens, merges)};
+}
+
 inline seeds onnx_seeds() {
   using namespace files::protobuf;
   const auto initializer = [](const std::string &name, uint64_t type, const bytes &numbers) {
@@ -78,6 +102,89 @@ inline seeds onnx_seeds() {
                  node("DequantizeLinear", {"q", "s", "z"}, "d"), node("Transpose", {"d"}, "t"),
                  node("Gemm", {"x", "t"}, "y"), node("QLinearMatMul", {"x", "s", "z", "q", "s", "z", "s", "z"}, "y2"));
   return {text(7, floats), text(7, quantized)};
+}
+
+inline seeds tokenizer_json_seeds() {
+  const auto model = [](const std::string &parts, const std::string &of_model) {
+    return files::letters("{" + parts + "\"model\":{" + of_model + "}}");
+  };
+  return {model(R"("pre_tokenizer":{"type":"ByteLevel"},"added_tokens":[{"id":3,"content":"<s>","special":true}],)",
+                R"("type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"])"),
+          model(R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"AAAAAA=="},)",
+                R"("type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["a",-1.5]])"),
+          model(R"("pre_tokenizer":{"type":"BertPreTokenizer"},)",
+                R"("type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"a":1,"##b":2})")};
+}
+
+// A tokenizer of three tokens, as vocabulary.cpp writes one. Each block of 256 characters has the classes of the first.
+inline bytes words_of_file(int32_t model, int32_t flags, int32_t split) {
+  std::vector<heed_import::tensor> all;
+  const auto add = [&](const std::string &name, int32_t dtype, size_t n, bytes content) {
+    heed_import::tensor t;
+    t.name = name, t.dtype = dtype, t.dims = {static_cast<uint32_t>(n)}, t.is_metadata = true;
+    t.own(std::move(content));
+    all.push_back(std::move(t));
+  };
+  const auto words = [](const std::vector<int32_t> &numbers) {
+    bytes content;
+    for (const int32_t n : numbers) files::add(content, files::little(static_cast<uint32_t>(n), 4));
+    return content;
+  };
+  const auto add_integers = [&](const std::string &name, const std::vector<int32_t> &numbers) {
+    add(name, HEED_FILE_I32, numbers.size(), words(numbers));
+  };
+  const auto add_list = [&](const std::string &name, const std::vector<int32_t> &ends, const std::string &texts) {
+    bytes list = words({static_cast<int32_t>(ends.size())});
+    files::add(list, words(ends), files::letters(texts));
+    add(name, HEED_FILE_LIST, list.size(), list);
+  };
+  std::vector<int32_t> facts(n_facts), of_bytes(512, -1);
+  facts[fact_version] = facts[fact_growth] = facts[fact_n_added] = 1;
+  facts[fact_model] = model, facts[fact_flags] = flags, facts[fact_split] = split, facts[fact_digits] = 3;
+  facts[fact_unknown] = model == model_wordpiece ? 2 : -1, facts[fact_longest_word] = 9;
+  facts[fact_n_sorted] = 3, facts[fact_n_pairs] = model == model_bpe;
+  facts[fact_n_marks] = flags & flag_nfc ? 2 : 0, facts[fact_n_compositions] = flags & flag_nfc ? 1 : 0;
+  of_bytes['a'] = 0, of_bytes['b'] = 1;
+  bytes classes(2 * class_blocks + class_block, 0);
+  for (int32_t c = 0; c < class_block; ++c) {
+    const bool is_letter = c >= 'A' && c <= 'z', is_blank = c <= ' ' || c == 0x85;
+    uint8_t &of = classes[2 * class_blocks + static_cast<size_t>(c)];
+    of = c >= '0' && c <= '9' ? class_number : is_letter ? class_lower : is_blank ? class_blank : class_other;
+    if (c == 'A' || c == 1) of = static_cast<uint8_t>(of + 16 * action_replace);
+    if (c == 0) of = static_cast<uint8_t>(of + 16 * action_hangul);
+  }
+  add_integers("tokenizer", facts);
+  add_list("tokenizer.tokens", {1, 2, 4}, "abab");
+  add("tokenizer.kinds", HEED_FILE_TEXT, 3, bytes(3));
+  add_integers("tokenizer.bytes", of_bytes);
+  add_integers("tokenizer.sorted", {0, 2, 1});
+  add_integers("tokenizer.added", {2});
+  add_list("tokenizer.added_texts", {5}, "[SEP]");
+  add("tokenizer.classes", HEED_FILE_TEXT, classes.size(), classes);
+  if (model == model_bpe) add_integers("tokenizer.first", {0, 1, 1, 1}), add_integers("tokenizer.pairs", {1, 0, 2});
+  if (model == model_unigram)
+    add("tokenizer.scores", HEED_F32, 3, words({-1082130432, -1082130432, -1082130432}));  // -1.0
+  if (flags & (flag_replace | flag_nfc)) {
+    add_list("tokenizer.keys", {1, 3}, "A\xc3\x81"), add_list("tokenizer.values", {1, 4}, "aa\xcc\x81");
+    add_integers("tokenizer.marks", {256 * 0x301 + 230, 256 * 0x323 + 220});
+    add_integers("tokenizer.compositions", {'a', 0x301, 0xe1});
+  }
+  if (flags &
+      flag_map) {  // "A" is "a": the root, whose children are where they are, and a child whose text is the first
+    std::vector<int32_t> units(256);
+    units['A'] = 'A' | 0x100, units[0] = 0;
+    bytes map = words({4 * 256});
+    files::add(map, words(units), files::letters(std::string("a\0", 2)));
+    add("tokenizer.map", HEED_FILE_TEXT, map.size(), map);
+  }
+  return heed_import::flat_file(all);
+}
+inline seeds words_of_file_seeds() {
+  return {words_of_file(model_bpe, flag_bytes, split_gpt2),
+          words_of_file(model_bpe, flag_bytes | flag_nfc, split_gpt4o),
+          words_of_file(model_bpe, flag_blank_each | flag_replace, split_blanks),
+          words_of_file(model_unigram, flag_map | flag_one_unknown | flag_trim | flag_one_blank, split_blanks),
+          words_of_file(model_wordpiece, flag_replace, split_bert)};
 }
 
 inline seeds flat_file_seeds() {
