@@ -77,6 +77,18 @@ class output_file {
     sum_ = sum_of(sum_, static_cast<const unsigned char *>(data), n_bytes);
   }
   void write(const std::string &text) { write(text.data(), text.size()); }
+  // At a place that was written before; what follows goes on at the end. finish() needs a check then.
+  void rewrite(size_t at, const void *data, size_t n_bytes) {
+    is_summed_ = false;
+    if (std::fseek(stream_, static_cast<long>(at), SEEK_SET) != 0) fail();
+    write(data, n_bytes);
+    if (std::fseek(stream_, 0, SEEK_END) != 0) fail();
+  }
+  // The name under which what was written so far can be read.
+  const std::string &so_far() {
+    if (std::fflush(stream_) != 0) fail();
+    return temporary_.empty() ? shown_ : temporary_;
+  }
   // For a library that writes to a stream: what it writes is not read back.
   std::FILE *stream() {
     is_summed_ = false;

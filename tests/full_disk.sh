@@ -211,6 +211,27 @@ for program in "$@"; do
     writes w.c "$program" "$work/w.npy" -o "$out/w.c"
     keeps "$work/w.npy" "$program" "$work/w.npy" -o "$work/w.npy"
     ;;
+  heed_compile)
+    prints "$program" --help
+    published=$(dirname "$program")/../tests/published
+    [ -x "$published" ] || { echo "  not all of $name: the tests were built without it"; continue; }
+    "$published" "$work" bert
+    prints "$program" "$work/bert" -o "$work/compiled" --check
+    for end in c h heed; do writes "compiled.$end" "$program" "$work/bert" -o "$out/compiled"; done
+    keeps "$work/compiled.heed" "$program" "$work/compiled.heed" -o "$work/compiled"
+    ;;
+  heed_tokens)
+    prints "$program" --help
+    echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}' >"$work/tokenizer.json"
+    "$(dirname "$program")/heed_import" "$work/tokenizer.json" -o "$work/words.heed" >"$work/said" 2>&1 || {
+      grep -q "built without utf8proc" "$work/said" || wrong "heed_import $work/tokenizer.json"
+      echo "  not all of $name: heed_import was built without utf8proc"
+      continue
+    }
+    prints "$program" "$work/words.heed" ab
+    prints "$program" "$work/words.heed" --decode 2,0
+    prints "$program" "$work/words.heed" --list
+    ;;
   heed_listen)
     prints "$program" --help
     has HEED_MOONSHINE "$moonshine" || continue

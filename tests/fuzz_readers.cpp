@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,7 +23,13 @@
 #include "speech_model.h"
 #include "support/fuzz_seeds.hpp"
 #include "tflite_weights.hpp"
+#include "tokenizer.h"
+#include "vocabulary.hpp"
 #include "wav.h"
+#ifdef HEED_TEST_COMPILE
+#include "published.hpp"
+#include "support/published_models.hpp"
+#endif
 
 namespace {
 
@@ -120,6 +127,31 @@ void flat_file(const uint8_t *data, size_t size) {
     (void)heed_file_packed(&f, t.name, t.n_in, t.n_out, &w);
     if (heed_file_floats(&f, t.name, t.n_in * t.n_out, &floats) == nullptr && floats[0] != floats[0]) return;
   }
+}
+
+#ifdef HEED_IMPORT_TOKENIZERS
+// With the tables of its vocabulary, if it has one.
+std::vector<heed_import::tensor> read_gguf_and_words(span file) {
+  std::vector<heed_import::tensor> all = heed_import::read_gguf(file);
+  (void)heed_import::tokenizer_of_gguf(all);
+  return all;
+}
+#endif
+
+// The tables of a tokenizer, which are used as they are found.
+void words_of_file(const uint8_t *data, size_t size) {
+  const image file(data, size);
+  right_sums(file);
+  heed_file f;
+  heed_tokenizer t;
+  if (heed_file_open(&f, file.bytes(), size) != nullptr || heed_tokenizer_open(&t, &f) != nullptr) return;
+  int32_t tokens[64], n = 0;
+  uint64_t workspace[512];
+  static const char text[] = "ab AB\xcc\x81 12[SEP]\xea\xb0\x81\xff";
+  (void)heed_tokenizer_encode(&t, text, sizeof text - 1, HEED_TOKENIZER_ADD | HEED_TOKENIZER_SPECIAL, tokens, 64, &n,
+                              heed_memory_of(workspace, sizeof workspace));
+  char piece[8];
+  for (int32_t i = 0; i < n && i < 64; ++i) (void)heed_tokenizer_decode(&t, -1, tokens[i], piece, sizeof piece);
 }
 
 void int_model_file(const uint8_t *data, size_t size) {
@@ -232,6 +264,98 @@ void numbers(const uint8_t *data, size_t size) {
   });
 }
 
+#ifdef HEED_TEST_COMPILE
+// A folder that goes when the program ends.
+std::string models_folder() {
+  static const std::string folder = std::filesystem::temp_directory_path() / ("heed_fuzz." + std::to_string(getpid()));
+  static const bool removes = std::atexit([] { std::filesystem::remove_all(models_folder()); }) == 0;
+  static_cast<void>(removes);
+  return folder;
+}
+
+// The tensors of a model without their numbers: what families.cpp looks for in them.
+std::vector<heed_import::tensor> shells_of(const std::string &kind) {
+  std::vector<heed_import::tensor> shells;
+  heed_compile::published_model model;
+  heed_compile::read_published(model, published::write(models_folder(), kind), {});
+  for (const heed_import::tensor &t : model.tensors) {
+    heed_import::tensor shell;
+    shell.name = t.name, shell.dtype = t.dtype, shell.dims = t.dims;
+    if (t.dims.size() == 1) shell.own(bytes(t.numbers().data, t.numbers().data + t.numbers().size));
+    shells.push_back(std::move(shell));
+  }
+  return shells;
+}
+
+// config.json beside the tensors of three models; the context is what the user asks for.
+void network_config(const uint8_t *data, size_t size) {
+  static const std::vector<heed_import::tensor> models[] = {shells_of("llama"), shells_of("bert-classes"),
+                                                            shells_of("deit")};
+  for (const std::vector<heed_import::tensor> &tensors : models)
+    answer([&] { plans_of(heed_compile::network_of_config(std::string(data, data + size), tensors, 100), tensors); });
+}
+
+// Metadata of GGUF as their reader gives them, lines of "KEY VALUE", behind a line with the family.
+void network_metadata(const uint8_t *data, size_t size) {
+  static std::vector<heed_import::tensor> tensors = shells_of("gguf-llama");
+  const uint8_t *const end = std::find(data, data + size, '\n');
+  for (heed_import::tensor &t : tensors) {
+    if (t.name == "general.architecture") t.own(bytes(data, end));
+    if (t.name == "metadata") t.own(bytes(end == data + size ? end : end + 1, data + size));
+    if (t.dtype == HEED_FILE_TEXT) t.dims = {static_cast<uint32_t>(t.numbers().size)};
+  }
+  answer([&] { plans_of(heed_compile::network_of_gguf(tensors, 100), tensors); });
+}
+
+// A checkpoint of llama2.c; what follows its counts and floats is its tokenizer.
+void llama2(const uint8_t *data, size_t size) {
+  const std::vector<uint8_t> exact(data, data + size);
+  for (const size_t n_model : {size_t{28 + 4 * (16 + 4 + 64 + 4 + 48 + 4 + 4)}, size})
+    answer([&] {
+      const size_t n = std::min(n_model, size);
+      const std::vector<heed_import::tensor> all =
+          heed_compile::read_checkpoint({exact.data(), n}, {exact.data() + n, size - n});
+      plans_of(heed_compile::network_of_gguf(all, 100), all);
+    });
+}
+
+std::vector<bytes> llama2_seeds() {
+  bytes seed;
+  for (const uint32_t count : {4u, 4u, 1u, 1u, 1u, 4u, 1u}) heed_import::put(seed, count, 4);
+  for (int i = 0; i < 16 + 4 + 64 + 4 + 48 + 4 + 4; ++i) heed_import::put(seed, 0.5f);
+  heed_import::put(seed, 3, 4);
+  for (const std::string text : {"<unk>", "<s>", "</s>", "a b"}) {
+    heed_import::put(seed, -1.0f);
+    heed_import::put(seed, text.size(), 4);
+    seed.insert(seed.end(), text.begin(), text.end());
+  }
+  return {seed};
+}
+
+std::vector<bytes> network_config_seeds() {
+  std::vector<bytes> seeds;
+  for (const char *const kind : {"llama-yarn", "llama-llama3", "gemma3_text-v5", "gpt_neox", "phi3-partial",
+                                 "bert-classes", "roberta", "deit"}) {
+    std::ifstream config(published::write(models_folder(), kind) + "/config.json", std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(config), std::istreambuf_iterator<char>());
+  }
+  return seeds;
+}
+std::vector<bytes> network_metadata_seeds() {
+  std::vector<bytes> seeds;
+  for (const std::string family : {"llama", "gemma3", "phi3", "gpt2"}) {
+    std::string text = family + "\n";
+    for (const std::string line :
+         {"block_count 3", "embedding_length 64", "feed_forward_length 96", "attention.head_count 4",
+          "attention.head_count_kv 2", "context_length 128", "rope.dimension_count 16", "rope.freq_base 10000",
+          "rope.scaling.factor 8", "attention.sliding_window 8", "attention.layer_norm_rms_epsilon 1e-05"})
+      text += family + "." + line + "\n";
+    seeds.emplace_back(text.begin(), text.end());
+  }
+  return seeds;
+}
+#endif
+
 const struct {
   const char *name;
   void (*read)(const uint8_t *, size_t);
@@ -246,6 +370,11 @@ const struct {
     {"onnx", import <heed_import::read_onnx>, heed_test::onnx_seeds},
 #endif
     {"flat_file", flat_file, heed_test::flat_file_seeds},
+#ifdef HEED_IMPORT_TOKENIZERS
+    {"tokenizer_json", import <heed_import::read_tokenizer_json>, heed_test::tokenizer_json_seeds},
+    {"words_of_gguf", import <read_gguf_and_words>, heed_test::words_of_gguf_seeds},
+#endif
+    {"words_of_file", words_of_file, heed_test::words_of_file_seeds},
     {"int_model", int_model_file, heed_test::int_model_seeds},
     {"tflite", tflite_file, heed_test::tflite_seeds},
     {"wav", wav, heed_test::wav_seeds},
@@ -256,6 +385,11 @@ const struct {
     {"vocabulary", vocabulary, heed_test::vocabulary_seeds},
     {"receipt", receipt, heed_test::receipt_seeds},
     {"numbers", numbers, heed_test::numbers_seeds},
+#ifdef HEED_TEST_COMPILE
+    {"llama2", llama2, llama2_seeds},
+    {"network_config", network_config, network_config_seeds},
+    {"network_metadata", network_metadata, network_metadata_seeds},
+#endif
 };
 
 void (*chosen)(const uint8_t *, size_t);

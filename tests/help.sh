@@ -38,4 +38,6 @@ compare heed_sensor bench/heed_sensor.cpp $receipts
 compare heed_replay ports/receipt/heed_replay.cpp
 compare heed_calibrate ports/calibrate/main.cpp
 compare heed_import ports/import/main.cpp
+compare heed_compile ports/compile/main.cpp
+compare heed_tokens ports/tokenizer/heed_tokens.cpp
 exit $failed

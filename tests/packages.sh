@@ -48,7 +48,7 @@ drop_in)
   recognises ./classifier
   quietly c++ -std=c++17 -Wall -Wextra -Werror -x c++ classifier.c int_model.c -x none heed.o -o classifier_cpp
   recognises ./classifier_cpp
-  quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -c heed_file.c
+  quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -c heed_file.c heed_model.c
   cat >threads.cpp <<'END'
 #include "executors/executors.h"
 #include "executors/std_thread.hpp"

@@ -1,0 +1,224 @@
+// See program.hpp. SPDX-License-Identifier: MIT
+#include "program.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace heed_compile {
+
+std::string float_text(double number) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(static_cast<float>(number)));
+  const std::string all = text;
+  return all + (all.find_first_of(".en") == std::string::npos ? ".0f" : "f");
+}
+
+std::string filled(const std::string &text, const std::map<std::string, std::string> &values) {
+  std::string all;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    end = end == std::string::npos ? text.size() : end + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    bool is_there = true;
+    while (!line.empty() && line[0] == '?') {
+      const size_t second = line.find('?', 1);
+      const bool is_not = line[1] == '!';
+      const auto found = values.find(line.substr(is_not ? 2 : 1, second - (is_not ? 2 : 1)));
+      if (found == values.end()) throw std::logic_error("no value for " + line);
+      is_there = is_there && found->second.empty() == is_not;
+      line.erase(0, second + 1);
+    }
+    for (size_t from; is_there && (from = line.find("${")) != std::string::npos;) {
+      const size_t to = line.find('}', from);
+      const auto found = values.find(line.substr(from + 2, to - from - 2));
+      if (found == values.end()) throw std::logic_error("no value for " + line);
+      line.replace(from, to - from + 1, found->second);
+    }
+    if (is_there) all += line;
+  }
+  return all;
+}
+
+int32_t context_of(const network &net, const choices &c) {
+  const int32_t most = net.n_positions - net.position_offset;
+  if (net.what == task::vision) return most;
+  const int32_t wanted = c.context > 0 ? c.context : net.what == task::decoder ? int32_t{usual_context} : most;
+  return std::min(wanted, most);
+}
+
+int32_t dtype_of_cache(const choices &c) {
+  if (c.cache == "f32") return HEED_F32;
+  if (c.cache == "f16") return HEED_F16;
+  if (c.cache == "bf16") return HEED_BF16;
+  if (c.cache == "int8") return HEED_INT8;
+  throw refusal("the cache's format \"" + names::for_terminal(c.cache) + "\" is not one of f32, f16, bf16, int8");
+}
+
+std::string upper(std::string text) {
+  for (char &c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return text;
+}
+
+bool has(const std::vector<tensor> &weights, const std::string &name) {
+  return std::any_of(weights.begin(), weights.end(), [&](const tensor &t) { return t.name == name; });
+}
+
+std::string source_of(const network &net, const std::string &name) {
+  for (const weight &w : net.weights)
+    if (w.name == name) return w.source;
+  return "";
+}
+
+namespace {
+
+const char weights_text[] = R"(/* "layers.<layer>.<name>" in the file. */
+static const char *name_of(char name[48], int32_t layer, const char *field) {
+  int32_t n = 0, digits = 1;
+  for (const char *p = "layers."; *p; ++p) name[n++] = *p;
+  while (layer / digits >= 10) digits *= 10;
+  for (; digits > 0; digits /= 10) name[n++] = (char)('0' + layer / digits % 10);
+  name[n++] = '.';
+  for (; *field && n < 47; ++field) name[n++] = *field;
+  name[n] = 0;
+  return name;
+}
+static const char *matrix(const ${name} *m, const char *name, int32_t n_in, int32_t n_out, heed_weights *w) {
+?!in_integers?  return heed_file_packed(&m->file, name, n_in, n_out, w);
+?in_integers?  const char *error = heed_file_packed(&m->file, name, n_in, n_out, w);
+?in_integers?  /* Rows are quantised to int8 on their way, and products are made in integers. */
+?in_integers?  const int32_t is_narrow = !error && w->dtype != HEED_F32 && w->dtype != HEED_F16 && w->dtype != HEED_BF16;
+?in_integers?  return is_narrow && heed_weights_in_integers(w, *w) != HEED_OK ? heed_refused : error;
+}
+static const char *layer_matrix(const ${name} *m, int32_t l, const char *field, int32_t n_in, int32_t n_out,
+                                heed_weights *w) {
+  char name[48];
+  return matrix(m, name_of(name, l, field), n_in, n_out, w);
+}
+static const char *layer_floats(const ${name} *m, int32_t l, const char *field, int32_t n, const float **floats) {
+  char name[48];
+  return heed_file_floats(&m->file, name_of(name, l, field), n, floats);
+}
+)";
+
+// ${run_known}: what is read, and how.
+const char known_text[] = R"(
+/* ----------------------------------------------------------------------------------------------------- known answers */
+
+/* Numbers that look random, and are the same everywhere. */
+static uint32_t mixed(uint32_t i) {
+  i = (i ^ (i >> 16)) * 0x21f0aaadu;
+  i = (i ^ (i >> 15)) * 0x735a2d97u;
+  return i ^ (i >> 15);
+}
+
+/* Runs what heed_compile has run, and compares the digest of every layer with those in the file. */
+static const char *compare_known_answers(${name} *m) {
+  const int32_t arithmetic = heed_isa_arithmetic(heed_isa_current());
+  const char *text, *error;
+  size_t n_bytes;
+  heed_golden golden;
+  heed_receipt receipt;
+  heed_receipt_settings s =
+      heed_receipt_settings_default("${receipt_name}", arithmetic, &heed_receipt_sha256, heed_golden_write, &golden);
+  s.model = ${name}_source;
+  s.layers = m->known;
+  s.n_layers = ${NAME}_LAYERS;
+  s.level = HEED_RECEIPT_LAYERS;
+  error = heed_file_text(&m->file, arithmetic == HEED_ARITHMETIC_FMA ? "golden.fma" : "golden.no-fma", &text, &n_bytes);
+  if (!error) error = heed_golden_begin(&golden, text, n_bytes);
+  if (!error) error = heed_receipt_begin(&receipt, &s);
+  if (error) return error;
+  m->see = heed_receipt_see;
+  m->see_user = &receipt;
+${run_known}  m->see = NULL;
+  m->see_user = NULL;
+  if (error) return error;
+  heed_receipt_end(&receipt);
+  error = heed_golden_end(&golden);
+  m->fault_layer = error ? golden.layer : -1;
+  return error;
+}
+)";
+
+std::string lines_of_weights(const network &net, const std::vector<tensor> &weights) {
+  std::string lines;
+  bool is_first = true;
+  for (const weight &w : net.weights) {
+    if (w.name.find("{}") == std::string::npos) continue;
+    std::string in_first = w.name;
+    in_first.replace(in_first.find("{}"), 2, "0");
+    if (!has(weights, in_first)) continue;
+    const bool of_attention = w.field == "wq" || w.field == "wk" || w.field == "wv" || w.field == "wo" ||
+                              w.field == "bq" || w.field == "bk" || w.field == "bv" || w.field == "bo" ||
+                              w.field.compare(0, 2, "q_") == 0 || w.field.compare(0, 2, "k_") == 0;
+    const std::string object = of_attention ? "a->" : "t->";
+    const std::string sizes =
+        w.n_in > 0 ? std::to_string(w.n_in) + ", " + std::to_string(w.n_out) : std::to_string(w.n_out);
+    lines += std::string("  ") + (is_first ? "" : "if (!error) ") +
+             "error = " + (w.n_in > 0 ? "layer_matrix" : "layer_floats") + "(m, l, \"" + w.field + "\", " + sizes +
+             ", &" + object + w.field + ");  /* " + names::for_c(w.source) + " */\n";
+    is_first = false;
+  }
+  if (!lines.empty()) lines.pop_back();  // the text that they go into has the end of the line
+  return lines;
+}
+
+// Whether the program quantises rows.
+bool in_integers(const std::vector<tensor> &weights, const choices &c) {
+  const auto is_narrow = [](const tensor &t) {
+    return t.layout == HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0 || t.dtype == HEED_INT8);
+  };
+  return !c.exact && std::any_of(weights.begin(), weights.end(), is_narrow);
+}
+
+std::string bytes_text(const std::array<uint8_t, 32> &bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    char one[8];
+    std::snprintf(one, sizeof one, "0x%02x", bytes[i]);
+    text += (i == 0 ? "" : i % 16 == 0 ? ",\n    " : ", ") + std::string(one);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string receipt_name(const choices &c) { return c.name.substr(0, 31); }
+
+std::map<std::string, std::string> shared_values(const network &net, const choices &c,
+                                                 const std::vector<tensor> &weights) {
+  const auto yes = [](bool is) { return std::string(is ? "1" : ""); };
+  std::map<std::string, std::string> v = {
+      {"name", c.name},
+      {"NAME", upper(c.name)},
+      {"source", names::for_c(net.source)},
+      {"title", net.family + ", " + std::to_string(net.n_layers) + " layers of " + std::to_string(net.dim) + "."},
+      {"n_layers", std::to_string(net.n_layers)},
+      {"dim", std::to_string(net.dim)},
+      {"n_heads", std::to_string(net.n_heads)},
+      {"head_dim", std::to_string(net.head_dim)},
+      {"ffn_dim", std::to_string(net.ffn_dim)},
+      {"n_tokens", std::to_string(net.n_tokens)},
+      {"norm", net.norm},
+      {"activation", net.activation},
+      {"eps", float_text(net.eps)},
+      {"in_integers", yes(in_integers(weights, c))},
+      {"known", yes(!c.unchecked)},
+      {"n_known", std::to_string(std::min<int32_t>(n_known_tokens, context_of(net, c)))},
+      {"receipt_name", receipt_name(c)},
+      {"digest", bytes_text(net.digest)},
+      {"weights", lines_of_weights(net, weights)}};
+  v["find_weights"] = filled(weights_text, v);
+  return v;
+}
+
+std::string known_answers_text(const std::map<std::string, std::string> &values, const std::string &run) {
+  if (values.at("known").empty()) return "";
+  std::map<std::string, std::string> v = values;
+  v["run_known"] = filled(run, values);
+  return filled(known_text, v);
+}
+
+}  // namespace heed_compile
