@@ -1,7 +1,7 @@
 # cmake -DSOURCE=heed's folder -DOUTPUT=folder -P drop_in.cmake: writes heed.h and heed.cpp, the whole library as two files, from
 # the real sources: lib/single.cpp with every #include "..." replaced by the file, once each. Beside them heed.hpp for C++17,
 # heed_threads.h and heed_threads.cpp for systems with POSIX threads, and the readers of files: int_model for heed_calibrate's,
-# heed_file for heed_import's.
+# heed_file for heed_import's, and heed_model, which programs of heed_compile need besides.
 cmake_minimum_required(VERSION 3.16)
 
 function(inline_file path result)
@@ -22,6 +22,8 @@ function(inline_file path result)
       set(stays OFF)
       if(file STREQUAL "heed/threads.h")
         set(stays heed_threads.h)
+      elseif(file MATCHES "^heed_(file|model).h$")
+        set(stays ${file})
       elseif(file MATCHES "^heed/|^heed.h$")  # heed.h and integers.h are one file
         set(stays heed.h)
       endif()
@@ -76,6 +78,12 @@ foreach(file calibrate/int_model.h calibrate/int_model.c import/heed_file.h impo
   get_filename_component(name ${file} NAME)
   configure_file(${SOURCE}/ports/${file} ${OUTPUT}/${name} COPYONLY)
 endforeach()
+inline_all(${SOURCE}/ports/compile/heed_model.h header)
+get_property(in_header GLOBAL PROPERTY done)
+write(heed_model.h "${header}")
+set_property(GLOBAL PROPERTY done "${in_header}")  # which the source includes
+inline_all(${SOURCE}/ports/compile/heed_model.c code)
+write(heed_model.c "${code}")
 inline_all(${SOURCE}/lib/threads/threads.cpp threads)
 write(heed_threads.cpp "/* An executor on POSIX threads, beside heed.cpp, made from its sources: change those. Link with -pthread.
 
