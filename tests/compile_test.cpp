@@ -233,6 +233,21 @@ TEST(heed_compile, takes_settings_that_change_nothing) {
   EXPECT_EQ(said_of("gemma2", {{"final_logit_softcapping", nullptr}, {"query_pre_attn_scalar", nullptr}}), "");
 }
 
+// Labels come from a file: they are texts in C, whatever is in them.
+TEST(heed_compile, keeps_the_labels_of_strangers) {
+  const std::string path = published::write(folder(), "bert-classes"), file = path + "/config.json";
+  json config = json::parse(std::ifstream(file));
+  const std::string labels[] = {"${dim} ${nothing}", "*/ \"; int x; /* \\", "\n?known?\n#error"};
+  for (int i = 0; i < 3; ++i) config["id2label"][std::to_string(i)] = labels[i];
+  std::ofstream(file) << config.dump();
+  const compiled c(path);
+  choices how;
+  how.name = "model";
+  const program p = write_encoder(c.net, how, {});
+  for (const std::string &label : labels)
+    EXPECT_NE(p.source.find("    \"" + names::for_c(label) + "\",\n"), std::string::npos) << label;
+}
+
 // Nothing but refusals, whatever stands in config.json: every value of every key is another kind of value once.
 TEST(heed_compile, survives_other_kinds_of_values) {
   const json others[] = {nullptr,

@@ -166,6 +166,7 @@ expect 0 "^usage: heed_import" --help
 expect 2 "^usage: heed_import"
 expect 2 "q5_1: no format" w.npy --format q5_1 -o x.heed
 expect 2 "w: no FROM=TO" w.npy --rename w -o x.heed
+expect 2 "int8=: no FORMAT=PATTERN" w.npy --format int8= -o x.heed
 expect 1 "none.npy: cannot be opened" none.npy
 expect 1 "^heed_import: \.: cannot be opened" .
 expect 1 "no tensor that is imported matches z" w.npy --only w --transpose z -o x.heed

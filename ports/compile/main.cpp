@@ -58,11 +58,9 @@ int32_t count_of(const std::string &option, const std::string &value, int32_t mo
   return static_cast<int32_t>(n);
 }
 
-heed_import::format_rule format_rule_of(const std::string &word) {
-  const size_t at = word.find('=');
-  if (at != std::string::npos && at + 1 == word.size()) throw wrong_command(word + ": no FORMAT=PATTERN");
+heed_import::format_rule rule_of(const std::string &word) {
   try {
-    return {heed_import::wish_of(word.substr(0, at)), at == std::string::npos ? "" : word.substr(at + 1)};
+    return heed_import::format_rule_of(word);
   } catch (const refusal &error) {
     throw wrong_command(error.what());
   }
@@ -79,7 +77,7 @@ arguments read_arguments(int argc, char **argv) {
     if (word == "-o")
       a.output = value();
     else if (word == "--format")
-      a.how.formats.push_back(format_rule_of(value()));
+      a.how.formats.push_back(rule_of(value()));
     else if (word == "--exact")
       a.how.exact = true;
     else if (word == "--cache")

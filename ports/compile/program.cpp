@@ -30,11 +30,12 @@ std::string filled(const std::string &text, const std::map<std::string, std::str
       is_there = is_there && found->second.empty() == is_not;
       line.erase(0, second + 1);
     }
-    for (size_t from; is_there && (from = line.find("${")) != std::string::npos;) {
+    for (size_t from = 0; is_there && (from = line.find("${", from)) != std::string::npos;) {
       const size_t to = line.find('}', from);
       const auto found = values.find(line.substr(from + 2, to - from - 2));
       if (found == values.end()) throw std::logic_error("no value for " + line);
       line.replace(from, to - from + 1, found->second);
+      from += found->second.size();  // a value may have such signs of its own: labels are of strangers
     }
     if (is_there) all += line;
   }
@@ -73,7 +74,19 @@ std::string source_of(const network &net, const std::string &name) {
 
 namespace {
 
-const char weights_text[] = R"(/* "layers.<layer>.<name>" in the file. */
+// How the source begins.
+const char weights_text[] = R"(/* See ${name}.h: ${title} */
+#include "${name}.h"
+
+/* SHA-256 of the model as it was published. */
+const uint8_t ${name}_source[32] = {
+    ${digest}};
+
+static const char heed_refused[] = "heed refused a call: the file is of another program";
+${labels}
+/* ---------------------------------------------------------------------------------------------------------- weights */
+
+/* "layers.<layer>.<name>" in the file. */
 static const char *name_of(char name[48], int32_t layer, const char *field) {
   int32_t n = 0, digits = 1;
   for (const char *p = "layers."; *p; ++p) name[n++] = *p;
@@ -101,6 +114,17 @@ static const char *layer_floats(const ${name} *m, int32_t l, const char *field, 
   return heed_file_floats(&m->file, name_of(name, l, field), n, floats);
 }
 )";
+
+// Of the header.
+const char open_text[] =
+    R"(extern const uint8_t ${name}_source[32]; /* SHA-256 of the model as it was published: settings.model of a receipt */
+
+/* All of these return null, or a sentence that says what is wrong. */
+
+?!known?/* Checks the sums of the file, which stays where it is, and finds the weights. */
+?known?/* Checks the sums of the file, which stays where it is, and finds the weights.
+?known? * Then it computes known answers, and compares every layer with what the machine had that wrote the file. */
+const char *${name}_open(${name} *m, const void *file, size_t n_bytes);)";
 
 // ${run_known}: what is read, and how.
 const char known_text[] = R"(
@@ -141,6 +165,13 @@ ${run_known}  m->see = NULL;
   return error;
 }
 )";
+
+std::string lines_of_labels(const network &net, const std::string &name) {
+  if (net.labels.size() != static_cast<size_t>(net.n_classes) || net.labels.empty()) return "";
+  std::string lines = "\nconst char *const " + name + "_labels[] = {\n";
+  for (const std::string &label : net.labels) lines += "    \"" + names::for_c(label) + "\",\n";
+  return lines + "};\n";
+}
 
 std::string lines_of_weights(const network &net, const std::vector<tensor> &weights) {
   std::string lines;
@@ -210,7 +241,9 @@ std::map<std::string, std::string> shared_values(const network &net, const choic
       {"receipt_name", receipt_name(c)},
       {"digest", bytes_text(net.digest)},
       {"weights", lines_of_weights(net, weights)}};
+  v["labels"] = lines_of_labels(net, c.name);
   v["find_weights"] = filled(weights_text, v);
+  v["open"] = filled(open_text, v);
   return v;
 }
 

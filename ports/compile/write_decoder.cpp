@@ -88,14 +88,7 @@ typedef struct ${name}_choice {
   uint64_t seed;     /* changes with each token */
 } ${name}_choice;
 
-extern const uint8_t ${name}_source[32]; /* SHA-256 of the model as it was published: settings.model of a receipt */
-
-/* All of these return null, or a sentence that says what is wrong. */
-
-?!known?/* Checks the sums of the file, which stays where it is, and finds the weights. */
-?known?/* Checks the sums of the file, which stays where it is, and finds the weights.
-?known? * Then it computes known answers, and compares every layer with what the machine had that wrote the file. */
-const char *${name}_open(${name} *m, const void *file, size_t n_bytes);
+${open}
 
 /* Begins a new text. */
 void ${name}_restart(${name} *m);
@@ -119,18 +112,7 @@ const char *${name}_next(${name} *m, ${name}_choice *how, int32_t *token);
 #endif
 )";
 
-const char source_text[] = R"(/* See ${name}.h: ${title} */
-#include "${name}.h"
-
-/* SHA-256 of the model as it was published. */
-const uint8_t ${name}_source[32] = {
-    ${digest}};
-
-static const char heed_refused[] = "heed refused a call: the file is of another program";
-
-/* ---------------------------------------------------------------------------------------------------------- weights */
-
-${find_weights}
+const char source_text[] = R"(${find_weights}
 /* A layer. Behind each weight stands its name in ${source}. */
 static const char *open_layer(${name} *m, int32_t l) {
   heed_attention_layer *const a = &m->attention[l];

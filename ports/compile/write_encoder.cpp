@@ -79,14 +79,7 @@ typedef struct ${name} {
   void *see_user;
 } ${name};
 
-extern const uint8_t ${name}_source[32]; /* SHA-256 of the model as it was published: settings.model of a receipt */
-
-/* All of these return null, or a sentence that says what is wrong. */
-
-?!known?/* Checks the sums of the file, which stays where it is, and finds the weights. */
-?known?/* Checks the sums of the file, which stays where it is, and finds the weights.
-?known? * Then it computes known answers, and compares every layer with what the machine had that wrote the file. */
-const char *${name}_open(${name} *m, const void *file, size_t n_bytes);
+${open}
 ?text?
 ?text?/* result (${NAME}_OUT): ${result}, of n tokens, up to ${NAME}_ROWS, with those that the model wants around a text. */
 ?text?const char *${name}_tokens(${name} *m, const int32_t *tokens, int32_t n, float *result);
@@ -105,18 +98,7 @@ const char *${name}_open(${name} *m, const void *file, size_t n_bytes);
 #endif
 )";
 
-const char source_text[] = R"(/* See ${name}.h: ${title} */
-#include "${name}.h"
-
-/* SHA-256 of the model as it was published. */
-const uint8_t ${name}_source[32] = {
-    ${digest}};
-
-static const char heed_refused[] = "heed refused a call: the file is of another program";
-${labels}
-/* ---------------------------------------------------------------------------------------------------------- weights */
-
-${find_weights}
+const char source_text[] = R"(${find_weights}
 /* A layer. Behind each weight stands its name in ${source}. */
 static const char *open_layer(${name} *m, int32_t l) {
   heed_attention_layer *const a = &m->attention[l];
@@ -282,13 +264,6 @@ std::string lines_outside(const network &net, const std::vector<tensor> &weights
   return lines;
 }
 
-std::string lines_of_labels(const network &net, const std::string &name) {
-  if (net.labels.size() != static_cast<size_t>(net.n_classes) || net.labels.empty()) return "";
-  std::string lines = "\nconst char *const " + name + "_labels[] = {\n";
-  for (const std::string &label : net.labels) lines += "    \"" + names::for_c(label) + "\",\n";
-  return lines + "};\n";
-}
-
 }  // namespace
 
 program write_encoder(const network &net, const choices &c, const std::vector<tensor> &weights) {
@@ -333,8 +308,7 @@ program write_encoder(const network &net, const choices &c, const std::vector<te
       {"one_row", first_row ? "; of the last one only rows that the result needs are computed to the end" : ""},
       {"mean", yes(!has_classes && net.pool == network::pooling::mean)},
       {"plain_first", yes(!has_classes && first_row)},
-      {"normalizes", yes(!has_classes && net.normalizes)},
-      {"labels", lines_of_labels(net, c.name)}};
+      {"normalizes", yes(!has_classes && net.normalizes)}};
   v.insert(own.begin(), own.end());
   v["known_answers"] = known_answers_text(v, is_text ? known_text_run : known_picture_run);
   return {filled(header_text, v), filled(source_text, v)};

@@ -65,11 +65,9 @@ rename_rule halves_of(const std::string &word, size_t at) {
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
-format_rule format_rule_of(const std::string &word) {
-  const size_t at = word.find('=');
-  const std::string pattern = at == std::string::npos ? "" : halves_of(word, at).to;
+format_rule rule_of(const std::string &word) {
   try {
-    return {wish_of(word.substr(0, at)), pattern};
+    return format_rule_of(word);
   } catch (const refusal &error) {
     throw wrong_command(error.what());
   }
@@ -106,7 +104,7 @@ arguments read_arguments(int argc, char **argv) {
     if (word == "-o")
       a.output = next;
     else if (word == "--format")
-      s.formats.push_back(format_rule_of(next));
+      s.formats.push_back(rule_of(next));
     else if (word == "--only")
       s.only.push_back(next);
     else if (word == "--leave-out")

@@ -102,6 +102,12 @@ std::string renamed(const std::vector<rename_rule> &rules, const std::string &na
   return name;
 }
 
+format_rule format_rule_of(const std::string &word) {
+  const size_t at = word.find('=');
+  if (at == 0 || (at != std::string::npos && at + 1 == word.size())) throw refusal(word + ": no FORMAT=PATTERN");
+  return {wish_of(word.substr(0, at)), at == std::string::npos ? "" : word.substr(at + 1)};
+}
+
 std::vector<tensor> selected(std::vector<tensor> &&all, const selection &by, std::vector<std::string> &left_out) {
   std::vector<tensor> chosen;
   std::set<std::string> used;

@@ -20,6 +20,9 @@ struct format_rule {
   std::string pattern;  // empty: all matrices, which have two dimensions above 1 at least
 };
 
+// "FORMAT" or "FORMAT=PATTERN", as an option has it.
+format_rule format_rule_of(const std::string &word);
+
 struct selection {
   std::vector<std::string> only, leave_out, transpose, in_out, out_in;
   std::vector<rename_rule> rename;
