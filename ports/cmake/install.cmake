@@ -7,10 +7,21 @@ foreach(executor openmp threads)
   endif()
 endforeach()
 install(DIRECTORY include/heed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# The readers of heed_calibrate's and heed_import's files: headers, and sources that a program compiles with its own.
+# The readers of heed_calibrate's and heed_import's files, and what programs of heed_compile need: headers, and sources that a program
+# compiles with its own.
 set(sources ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(FILES ports/calibrate/int_model.h ports/calibrate/int_model.c ports/import/heed_file.h ports/import/heed_file.c
         DESTINATION ${sources})
+set(model ${CMAKE_CURRENT_BINARY_DIR}/heed_model)
+install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" \"-DSOURCE=${PROJECT_SOURCE_DIR}\" \"-DOUTPUT=${model}\" -P
+                              \"${PROJECT_SOURCE_DIR}/ports/cmake/heed_model.cmake\" RESULT_VARIABLE failed)
+              if(failed)
+                message(FATAL_ERROR \"heed_model was not written\")
+              endif()")
+install(FILES ${model}/heed_model.h ${model}/heed_model.c DESTINATION ${sources})
+# Programs of heed_compile include "heed_model.h". The folder of the others is no folder for a compiler: it has a threads.h.
+file(WRITE ${model}/forward/heed_model.h "/* See heed/heed_model.h. SPDX-License-Identifier: MIT */\n#include \"heed/heed_model.h\"\n")
+install(FILES ${model}/forward/heed_model.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/heed)
 install(TARGETS ${targets} EXPORT heedTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

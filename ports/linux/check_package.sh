@@ -61,6 +61,19 @@ int main(void) {
   return int_model_open(&model, none, sizeof none) == NULL || heed_file_open(&file, none, sizeof none) == NULL;
 }
 END
+# So are what programs of heed_compile need besides.
+cat >app_compiled.c <<'END'
+#include "heed_model.h"
+HEED_ALIGNED static const unsigned char none[128];
+int main(void) {
+  heed_file file;
+  heed_tokenizer words;
+  heed_golden golden;
+  if (heed_file_open(&file, none, sizeof none) == NULL) return 1;
+  file.data = none, file.n_bytes = sizeof none, file.n_tensors = 0;
+  return heed_tokenizer_open(&words, &file) == NULL || heed_golden_begin(&golden, "no receipt", 10) == NULL;
+}
+END
 cat >app.cpp <<'END'
 #include <heed/heed.hpp>
 static heed::sequence<5, 3> x, y;
@@ -103,6 +116,8 @@ add_executable(app ../app.c)
 target_link_libraries(app heed::heed)
 add_executable(app_models ../app_models.c ${heed_SOURCES}/int_model.c ${heed_SOURCES}/heed_file.c)
 target_link_libraries(app_models heed::heed)
+add_executable(app_compiled ../app_compiled.c ${heed_SOURCES}/heed_file.c ${heed_SOURCES}/heed_model.c)
+target_link_libraries(app_compiled heed::heed)
 foreach(executor openmp threads)
   if(TARGET heed::${executor})
     add_executable(app_${executor} ../app_${executor}.c)
@@ -114,6 +129,7 @@ quietly cmake -S find_c -B find_c/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_c/build
 quietly find_c/build/app
 quietly find_c/build/app_models
+quietly find_c/build/app_compiled
 # The project has C++, too, but its C program is linked by the C compiler. (Makefiles show the command.)
 link=find_c/build/CMakeFiles/app.dir/link.txt
 if [ -f $link ] && grep -qE '^[^ ]*(\+\+)' $link; then fail "a C program is linked by the C++ compiler: $(cat $link)"; fi
@@ -125,7 +141,7 @@ for executor in openmp threads; do
 done
 
 echo "find_package, C++ alone, heed.hpp"
-sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /app_models/d; /^foreach/,/^endforeach/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
+sed -e 's/app C CXX)/app CXX)\nset(CMAKE_CXX_STANDARD 17)/; s/app\.c/app.cpp/; /app_models/d; /app_compiled/d; /^foreach/,/^endforeach/d' find_c/CMakeLists.txt >find_cpp/CMakeLists.txt
 quietly cmake -S find_cpp -B find_cpp/build -Dheed_DIR="$(dirname "$config")"
 quietly cmake --build find_cpp/build
 quietly find_cpp/build/app
@@ -136,6 +152,8 @@ quietly ./app
 check_needs app libheed
 quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app_models.c prefix/include/heed/int_model.c prefix/include/heed/heed_file.c "$library" -o app_models
 quietly ./app_models
+quietly cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I prefix/include app_compiled.c prefix/include/heed/heed_file.c prefix/include/heed/heed_model.c "$library" -o app_compiled
+quietly ./app_compiled
 
 if command -v pkg-config >/dev/null; then
   echo "pkg-config"
