@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -116,12 +117,42 @@ TEST(import_onnx, says_what_it_cannot_read) {
                                   text(5, initializer("large", {1u << 30, 1u << 30, 1u << 30}, 1, {})),
                                   text(5, initializer("roi", {0}, 1, {}))));
   const tensors t(read_onnx({file.data(), file.size()}));
-  EXPECT_EQ(t.of("w").refused, "lies in a file of its own: save the model with save_as_external_data=False");
+  EXPECT_EQ(t.of("w").refused, "lies in a file of its own, and the folder of the model is not known");
   EXPECT_EQ(t.of("narrow").refused, "is of ONNX's type 17, which heed has not");
   EXPECT_EQ(t.of("deep").refused, "has 5 dimensions, at most 4 fit");
   EXPECT_EQ(t.of("wide").refused, "has 2^31 numbers or more");
   EXPECT_EQ(t.of("large").refused, "has 2^31 numbers or more");
   EXPECT_EQ(t.of("roi").left_out, "has no numbers");
+}
+
+// Numbers in a file beside the model, at an offset; its path is told, so that no output replaces it.
+TEST(import_onnx, reads_external_data) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("heed_import_onnx." + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const auto entry = [](const std::string &key, const std::string &value) {
+    return text(13, add(text(1, key), text(2, value)));
+  };
+  const auto model = [&](const std::string &location) {
+    bytes w = add(number(1, 2), number(2, 1), text(8, std::string("w")), number(14, 1));
+    add(w, entry("location", location), entry("offset", "4"), entry("length", "8"));
+    return model_of(text(5, w));
+  };
+  const bytes data = floats({9, 1, 2});
+  std::ofstream(folder / "w.bin", std::ios::binary)
+      .write(reinterpret_cast<const char *>(data.data()), std::streamsize(data.size()));
+  const std::string path = (folder / "m.onnx").string();
+  std::vector<std::string> others;
+  const bytes file = model("w.bin");
+  const tensors t(read_model({file.data(), file.size()}, path, &others));
+  EXPECT_EQ(t.numbers_of("w"), floats({1, 2}));
+  EXPECT_EQ(others, std::vector<std::string>{(folder / "w.bin").string()});
+  const auto read = [&](span s) { return read_model(s, path); };
+  EXPECT_EQ(import_files::refusal_of(read, model("../w.bin")),
+            "w: its external data lies at ../w.bin, which is not in the folder of the model");
+  EXPECT_EQ(import_files::refusal_of(read, model("none")),
+            "w: its numbers lie in " + (folder / "none").string() + ", which cannot be opened");
+  fs::remove_all(folder);
 }
 
 TEST(import_onnx, does_no_harm_when_damaged) { import_files::expect_no_harm(read_onnx, small_model()); }

@@ -348,7 +348,7 @@ TEST(import_model, is_known_by_its_beginning_or_its_name) {
   };
   EXPECT_EQ(refusal(some_gguf(), "a.bin"), "");
   EXPECT_EQ(refusal(npy("<f4", "(1,)", floats({1})), "folder.x/a"), "");
-  EXPECT_EQ(refusal({}, "a.bin"), "is neither .npy nor .safetensors nor GGUF nor .onnx nor tokenizer.json");
+  EXPECT_EQ(refusal({}, "a.bin"), "is neither .npy nor .safetensors nor GGUF nor .onnx nor .tflite nor tokenizer.json");
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 #include <memory>
 #include <stdexcept>
 
+#include "../ports/import/tflite_graph.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
 #include "support/random.hpp"
-#include "tflite_reader.hpp"
 #include "tflite_weights.hpp"
 
 namespace {

@@ -17,8 +17,9 @@ set_target_properties(tokenizer PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 
 add_library(import_host STATIC ${import_folder}/c_arrays.cpp ${import_folder}/convert.cpp ${import_folder}/flat_file.cpp ${import_folder}/ggml_blocks.cpp
             ${import_folder}/onnx_graphs.cpp ${import_folder}/onnx_products.cpp
-            ${import_folder}/onnx_shapes.cpp ${import_folder}/onnx_uses.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
-            ${import_folder}/read_receipt.cpp ${import_folder}/read_safetensors.cpp ${import_folder}/select.cpp ${import_folder}/tensor.cpp)
+            ${import_folder}/onnx_shapes.cpp ${import_folder}/onnx_tensors.cpp ${import_folder}/onnx_uses.cpp ${import_folder}/read_gguf.cpp ${import_folder}/read_npy.cpp ${import_folder}/read_onnx.cpp
+            ${import_folder}/read_receipt.cpp ${import_folder}/read_safetensors.cpp ${import_folder}/read_tflite.cpp ${import_folder}/select.cpp
+            ${import_folder}/tensor.cpp ${import_folder}/tflite_as_onnx.cpp ${import_folder}/tflite_graph.cpp)
 target_link_libraries(import_host PUBLIC heed_file receipts)
 # Libraries of headers alone. Without them the tool says which package is missing, when it is given such a file.
 find_path(HEED_PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp DOC "protozero: heed_import and heed_listen read ONNX with it (Debian: libprotozero-dev)")
@@ -52,15 +53,33 @@ add_executable(heed_tokens ${tokenizer_folder}/heed_tokens.cpp)
 target_link_libraries(heed_tokens PRIVATE tokenizer)
 # heed_compile: a published model as a program in C (compile_host is all of it but the command line). What such programs link is one
 # library, heed_model.
-add_library(heed_model STATIC $<TARGET_OBJECTS:heed_file> $<TARGET_OBJECTS:receipt> $<TARGET_OBJECTS:tokenizer>)
+add_library(graph_math OBJECT ${PROJECT_SOURCE_DIR}/ports/compile/graph_math.c)
+target_include_directories(graph_math PUBLIC ${PROJECT_SOURCE_DIR}/ports/compile ${import_folder})
+target_link_libraries(graph_math PUBLIC heed)
+target_compile_options(graph_math PRIVATE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic)
+set_target_properties(graph_math PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
+add_library(heed_model STATIC $<TARGET_OBJECTS:heed_file> $<TARGET_OBJECTS:receipt> $<TARGET_OBJECTS:tokenizer> $<TARGET_OBJECTS:graph_math>)
 target_include_directories(heed_model PUBLIC ${PROJECT_SOURCE_DIR}/ports/compile ${import_folder})
 target_link_libraries(heed_model PUBLIC heed)
 set_target_properties(heed_model PROPERTIES LINKER_LANGUAGE C)
 if(HEED_JSON_INCLUDE_DIR)
   set(compile_folder ${PROJECT_SOURCE_DIR}/ports/compile)
-  add_library(compile_host STATIC ${compile_folder}/check.cpp ${compile_folder}/checkpoint.cpp ${compile_folder}/families.cpp ${compile_folder}/program.cpp ${compile_folder}/published.cpp
-              ${compile_folder}/reference.cpp ${compile_folder}/run.cpp ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp
-              ${compile_folder}/write_encoder.cpp)
+  add_library(compile_host STATIC ${compile_folder}/check.cpp ${compile_folder}/checkpoint.cpp ${compile_folder}/families.cpp ${compile_folder}/families_speech.cpp
+              ${compile_folder}/in_memory.cpp ${compile_folder}/program.cpp ${compile_folder}/project.cpp ${compile_folder}/published.cpp ${compile_folder}/reference.cpp ${compile_folder}/reference_speech.cpp
+              ${compile_folder}/run.cpp ${compile_folder}/run_parts.cpp ${compile_folder}/run_speech.cpp ${compile_folder}/spectrogram.cpp ${compile_folder}/target.cpp
+              ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp ${compile_folder}/write_encoder.cpp
+              ${compile_folder}/write_speech.cpp ${PROJECT_SOURCE_DIR}/ports/wav.c)
+  if(HEED_PROTOZERO_INCLUDE_DIR) # graphs of ONNX: they are read, computed in double precision, and become steps of a program
+    foreach(part check_graph compile_graph constants evaluate_graph fuse graph_inputs lower lower_nodes lower_products lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
+                 operators_norms operators_products operators_quantized operators_recurrent operators_reduce operators_shapes place_storages read_graph run_steps write_steps)
+      target_sources(compile_host PRIVATE ${compile_folder}/onnx/${part}.cpp)
+    endforeach()
+    target_sources(compile_host PRIVATE $<TARGET_OBJECTS:graph_math>)
+  endif()
+  # Without a float: calibration is ports/calibrate's.
+  target_sources(compile_host PRIVATE ${compile_folder}/integers.cpp ${compile_folder}/integers_file.cpp ${compile_folder}/integers_run.cpp
+                 ${compile_folder}/integers_samples.cpp ${compile_folder}/write_integers.cpp ${PROJECT_SOURCE_DIR}/ports/calibrate/calibrate.cpp
+                 ${PROJECT_SOURCE_DIR}/ports/calibrate/quantize.cpp ${PROJECT_SOURCE_DIR}/ports/calibrate/rounding.cpp)
   target_include_directories(compile_host SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
   target_include_directories(compile_host PUBLIC ${compile_folder})
   target_link_libraries(compile_host PUBLIC import_host tokenizer)

@@ -21,7 +21,8 @@ using namespace heed_import;
 constexpr char usage[] =
     "usage: heed_import INPUT... [-o OUTPUT] [OPTION...]\n"
     "\n"
-    "Reads .npy, .safetensors, GGUF, .onnx, tokenizer.json, receipts (known answers) and its own flat files, and lists "
+    "Reads .npy, .safetensors, GGUF, .onnx, .tflite, tokenizer.json, receipts (known answers) and its own flat files, "
+    "and lists "
     "their\n"
     "tensors. With -o it writes those that are chosen: a flat file, or OUTPUT.c and OUTPUT.h if OUTPUT ends in .c.\n"
     "ports/import/README.md has examples.\n"
@@ -191,10 +192,11 @@ void list(const std::vector<tensor> &tensors) {
 void run(const arguments &a) {
   std::vector<std::unique_ptr<file_bytes>> files;
   std::vector<tensor> all;
+  std::vector<std::string> left_out, inputs = a.inputs;
   for (const std::string &path : a.inputs) {
     try {
       files.push_back(std::make_unique<file_bytes>(path));
-      for (tensor &t : read_model(files.back()->all(), path)) all.push_back(std::move(t));
+      for (tensor &t : read_model(files.back()->all(), path, &inputs)) all.push_back(std::move(t));
     } catch (const refusal &error) {
       throw refusal(path + ": " + error.what());
     }
@@ -203,7 +205,6 @@ void run(const arguments &a) {
     list(all);
     return files::finish_standard_output();
   }
-  std::vector<std::string> left_out, inputs = a.inputs;
   const std::vector<tensor> tensors = selected(std::move(all), a.choice, left_out);
   for (const std::string &why : left_out) std::fprintf(stderr, "left out: %s\n", names::for_terminal(why).c_str());
   inputs.insert(inputs.end(), a.tables_of_names.begin(), a.tables_of_names.end());

@@ -80,8 +80,8 @@ class follower {
       add(all_.tensors[i].graph, all_.tensors[i].name, std::move(v));
     }
     for (size_t g = 0; g < all_.graphs.size(); ++g) {
-      for (const std::string &input : all_.graphs[g].inputs) {
-        if (own_.count({g, input}) == 0) add(g, input, {});
+      for (const onnx_port &input : all_.graphs[g].inputs) {
+        if (own_.count({g, input.name}) == 0) add(g, input.name, {});
       }
     }
     for (const onnx_node &n : all_.nodes) steps_.push_back(forwards(n));

@@ -5,6 +5,7 @@
 #include "checked_reader.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
+#include "tflite_as_onnx.hpp"
 #include "vocabulary.hpp"
 
 namespace heed_import {
@@ -46,30 +47,74 @@ std::vector<uint64_t> shape_of(const std::string &text) {
   return dims;
 }
 
-}  // namespace
-
-std::vector<tensor> read_npy(span file, const std::string &name) {
+// What the header says of the numbers, which c is then at.
+struct description {
+  std::string type;
+  std::vector<uint64_t> dims;
+};
+description read_header(checked_reader &c, span file) {
   if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0)
     throw refusal("is no .npy file, or it is truncated");
-  checked_reader c(file);
   c.skip(6);
   const uint64_t version = c.number(2) & 255;
   const std::string header = c.text(c.number(version == 1 ? 2 : 4));
+  const std::string type = after(header, "descr");
+  description d = {type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1), shape_of(after(header, "shape"))};
+  if (d.dims.size() > 1 && after(header, "fortran_order").compare(0, 5, "False") != 0)
+    throw refusal("lies in Fortran's order: save numpy.ascontiguousarray(a)");
+  return d;
+}
+
+// Bytes of a whole number; 0: the type is another.
+int whole_number_bytes(const std::string &type) {
+  if (type == "<i8" || type == "<u8") return 8;
+  if (type == "<i4" || type == "<u4") return 4;
+  if (type == "<i2" || type == "<u2") return 2;
+  return type == "|i1" || type == "|u1" ? 1 : 0;
+}
+
+}  // namespace
+
+std::vector<tensor> read_npy(span file, const std::string &name) {
+  checked_reader c(file);
+  const description d = read_header(c, file);
   tensor t;
   t.name = name;
-  const std::string type = after(header, "descr");
-  t.dtype = format_of(type.size() < 2 ? type : type.substr(1, type.find('\'', 1) - 1));
-  set_shape(t, shape_of(after(header, "shape")));
+  t.dtype = format_of(d.type);
+  set_shape(t, d.dims);
   if (!t.refused.empty()) throw refusal(t.refused);
-  if (t.dims.size() > 1 && after(header, "fortran_order").compare(0, 5, "False") != 0) {
-    throw refusal("lies in Fortran's order: save numpy.ascontiguousarray(a)");
-  }
   if (c.left() != (is_usable(t) ? bytes_of(t) : 0)) throw refusal("has more or fewer bytes than its shape says");
   if (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
   t.refer(c.take(c.left()));
   std::vector<tensor> tensors;
   tensors.push_back(std::move(t));
   return tensors;
+}
+
+std::vector<int64_t> read_npy_integers(span file, std::vector<uint64_t> &dims) {
+  checked_reader c(file);
+  const description d = read_header(c, file);
+  const int size = whole_number_bytes(d.type);
+  if (size == 0) throw refusal("is of '" + d.type + "', and not of whole numbers, such as '<i8' or '<i4'");
+  const uint64_t n = c.left() / static_cast<uint64_t>(size);
+  uint64_t count = 1;
+  if (std::find(d.dims.begin(), d.dims.end(), 0u) != d.dims.end()) count = 0;
+  for (const uint64_t dim : d.dims) {
+    if (dim > 0 && count > n / dim) throw refusal("has fewer bytes than its shape says");
+    count *= dim;
+  }
+  if (c.left() != count * static_cast<uint64_t>(size)) throw refusal("has more or fewer bytes than its shape says");
+  dims = d.dims;
+  const span all = c.take(c.left());
+  std::vector<int64_t> numbers;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t bits = number_at(all.data + i * static_cast<uint64_t>(size), size);
+    const int unused = 64 - 8 * size;
+    const bool is_signed = d.type[1] == 'i';
+    // A number of 8 bytes without a sign that is beyond int64 becomes negative, and no token is.
+    numbers.push_back(is_signed ? static_cast<int64_t>(bits << unused) >> unused : static_cast<int64_t>(bits));
+  }
+  return numbers;
 }
 
 #ifndef HEED_IMPORT_TOKENIZERS
@@ -107,7 +152,7 @@ std::vector<tensor> with_tokenizer(std::vector<tensor> &&all) {
 
 }  // namespace
 
-std::vector<tensor> read_model(span file, const std::string &path) {
+std::vector<tensor> read_model(span file, const std::string &path, std::vector<std::string> *others) {
   const auto ends = [&](const std::string &end) {
     return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
   };
@@ -118,10 +163,14 @@ std::vector<tensor> read_model(span file, const std::string &path) {
     const size_t slash = path.find_last_of('/'), from = slash == std::string::npos ? 0 : slash + 1;
     return read_npy(file, path.substr(from, path.find_last_of('.') - from));
   }
-  if (ends(".onnx")) return read_onnx(file);
+  if (is_tflite(file)) return read_tflite(file);
+  if (ends(".onnx")) {
+    std::vector<std::string> beside;
+    return read_onnx_beside(file, path, others == nullptr ? beside : *others);
+  }
   if (ends(".safetensors")) return read_safetensors(file);
   if (ends("tokenizer.json")) return read_tokenizer_json(file);
-  throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx nor tokenizer.json");
+  throw refusal("is neither .npy nor .safetensors nor GGUF nor .onnx nor .tflite nor tokenizer.json");
 }
 
 }  // namespace heed_import

@@ -5,66 +5,12 @@
 #include <set>
 
 #include "convert.hpp"
+#include "onnx_tensors.hpp"
 #include "onnx_uses.hpp"
 #include "readers.hpp"
 
 namespace heed_import {
 namespace {
-
-enum { onnx_float = 1, onnx_uint8 = 2, onnx_int8 = 3, onnx_float16 = 10, onnx_double = 11, onnx_bfloat16 = 16 };
-
-// Constants of the graph, which are no weights.
-bool is_integer(int32_t type) { return (type >= 4 && type <= 7) || type == 9 || type == 12 || type == 13; }
-
-int32_t format_of(int32_t type) {
-  switch (type) {
-    case onnx_float:
-      return HEED_F32;
-    case onnx_double:
-      return format_f64;
-    case onnx_float16:
-      return HEED_F16;
-    case onnx_bfloat16:
-      return HEED_BF16;
-    case onnx_uint8:
-      return HEED_FILE_U8;
-    case onnx_int8:
-      return HEED_FILE_I8;
-    default:
-      return -1;
-  }
-}
-
-tensor converted(onnx_tensor &&p) {
-  tensor t;
-  t.name = p.name;
-  const int32_t dtype = format_of(p.type);
-  if (is_integer(p.type)) {
-    t.left_out = "is of integers";
-  } else if (dtype < 0) {
-    t.refused = "is of ONNX's type " + std::to_string(p.type) + ", which heed has not";
-  } else if (p.sparse) {
-    t.refused = "is sparse, which heed has not";
-  } else if (p.elsewhere) {
-    t.refused = "lies in a file of its own: save the model with save_as_external_data=False";
-  } else {
-    set_shape(t, p.dims);
-  }
-  if (!is_usable(t)) return t;
-  t.dtype = dtype;
-  if (p.raw.size != 0) {
-    t.refer(p.raw);
-  } else if (!p.integers.empty()) {
-    bytes numbers;
-    for (const uint64_t i : p.integers) put(numbers, i, number_bytes(dtype));
-    t.own(std::move(numbers));
-  } else {
-    t.own(std::move(p.floats));
-  }
-  if (t.numbers().size != bytes_of(t)) refuse(p.name, "has more or fewer numbers than its shape says");
-  if (dtype == HEED_FILE_U8 || dtype == HEED_FILE_I8) t.scales = {1}, t.zeros = {0};
-  return t;
-}
 
 bool ends_with(const std::string &text, const std::string &end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -83,13 +29,14 @@ bool is_quantized(const tensor &t) { return t.dtype == HEED_FILE_U8 || t.dtype =
 
 class onnx_reader {
  public:
-  explicit onnx_reader(onnx_graphs &&all) : all_(std::move(all)), scopes_(all_), uses_(onnx_uses(all_)) {
+  explicit onnx_reader(onnx_graphs &&all, onnx_files *files)
+      : all_(std::move(all)), scopes_(all_), uses_(onnx_uses(all_)) {
     std::set<std::pair<size_t, std::string>> seen;
     for (onnx_tensor &p : all_.tensors) {
       if (!p.name.empty() && !seen.insert({p.graph, p.name}).second) refuse(p.name, "two initializers have this name");
       if (!p.name.empty()) scopes_.set(p.graph, p.name, static_cast<int>(tensors_.size()));
       dims_.push_back(p.dims);
-      tensors_.push_back(converted(std::move(p)));
+      tensors_.push_back(tensor_of_onnx(std::move(p), files));
     }
   }
 
@@ -246,6 +193,13 @@ class onnx_reader {
 
 }  // namespace
 
-std::vector<tensor> read_onnx(span file) { return onnx_reader(read_onnx_graphs(file)).tensors(); }
+std::vector<tensor> read_onnx(span file) { return onnx_reader(read_onnx_graphs(file), nullptr).tensors(); }
+
+std::vector<tensor> read_onnx_beside(span file, const std::string &path, std::vector<std::string> &others) {
+  onnx_files files(path);
+  std::vector<tensor> all = onnx_reader(read_onnx_graphs(file), &files).tensors();
+  for (const std::string &other : files.paths()) others.push_back(other);
+  return all;
+}
 
 }  // namespace heed_import

@@ -3,7 +3,7 @@
 #ifndef HEED_TFLITE_WALKER_HPP
 #define HEED_TFLITE_WALKER_HPP
 
-#include "tflite_reader.hpp"
+#include "../import/tflite_graph.hpp"
 
 namespace tflite {
 

@@ -43,6 +43,80 @@ inline bytes floats(const std::vector<float> &numbers) {
 }
 inline bytes letters(const std::string &text) { return bytes(text.begin(), text.end()); }
 
+// The tables of FlatBuffers, as TensorFlow Lite has them: what a table refers to stands behind it.
+class tflite_tables {
+ public:
+  bytes file = add(bytes(4), letters("TFL3"));
+
+  // A table whose fields have 4 bytes each; returns where the first of them is.
+  size_t table(const std::vector<int> &fields) {
+    const size_t vtable = file.size(), n_entries = fields.empty() ? 0 : size_t(fields.back()) + 1;
+    add(file, little(4 + 2 * n_entries, 2), little(4 + 4 * fields.size(), 2), bytes(2 * n_entries));
+    for (size_t i = 0; i < fields.size(); ++i) put(vtable + 4 + 2 * size_t(fields[i]), 4 + 4 * i, 2);
+    const size_t table = file.size();
+    add(file, little(table - vtable, 4), bytes(4 * fields.size()));
+    return table + 4;
+  }
+  void put(size_t at, uint64_t number, int n_bytes = 4) {
+    const bytes b = little(number, n_bytes);
+    std::copy(b.begin(), b.end(), file.begin() + ptrdiff_t(at));
+  }
+  void refer(size_t place, size_t to) { put(place, to - place); }
+  void vector(size_t place, size_t n, const bytes &content) {
+    refer(place, file.size());
+    add(file, little(n, 4), content);
+  }
+  // n places for tables.
+  size_t list(size_t place, size_t n) {
+    vector(place, n, bytes(4 * n));
+    return file.size() - 4 * n;
+  }
+};
+
+struct tflite_tensor {
+  std::string name;
+  std::vector<uint32_t> shape;
+  uint32_t type;
+  bytes data;
+  std::vector<float> scales;
+  std::vector<int64_t> zeros;
+  uint32_t dimension;
+};
+inline tflite_tensor small_tflite_tensor() { return {"w", {2, 3}, 9, {1, 2, 3, 255, 254, 253}, {0.5f, 2}, {0, -1}, 0}; }
+
+inline bytes tflite_file(const std::vector<tflite_tensor> &tensors) {
+  tflite_tables t;
+  const size_t model = t.table({0, 2, 4});
+  t.refer(0, model - 4);
+  t.put(model, 3);
+  const size_t graphs = t.list(model + 4, 1), graph = t.table({0});
+  t.refer(graphs, graph - 4);
+  const size_t list = t.list(graph, tensors.size()), buffers = t.list(model + 8, tensors.size() + 1);
+  t.refer(buffers, t.table({}) - 4);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const tflite_tensor &from = tensors[i];
+    const bool is_scaled = !from.scales.empty();
+    const size_t at = t.table(is_scaled ? std::vector<int>{0, 1, 2, 3, 4} : std::vector<int>{0, 1, 2, 3});
+    t.refer(list + 4 * i, at - 4);
+    t.put(at + 4, from.type), t.put(at + 8, i + 1);
+    bytes shape, zeros;
+    for (const uint32_t dim : from.shape) heed_import::put(shape, dim, 4);
+    for (const int64_t zero : from.zeros) heed_import::put(zeros, uint64_t(zero), 8);
+    t.vector(at, from.shape.size(), shape);
+    t.vector(at + 12, from.name.size(), letters(from.name));
+    const size_t buffer = t.table({0});
+    t.refer(buffers + 4 * (i + 1), buffer - 4);
+    t.vector(buffer, from.data.size(), from.data);
+    if (!is_scaled) continue;
+    const size_t of = t.table({2, 3, 6});
+    t.refer(at + 16, of - 4);
+    t.put(of + 8, from.dimension);
+    t.vector(of, from.scales.size(), floats(from.scales));
+    t.vector(of + 4, from.zeros.size(), zeros);
+  }
+  return t.file;
+}
+
 // The wire format of ONNX.
 namespace protobuf {
 inline bytes varint(uint64_t n) {

@@ -1,12 +1,12 @@
-// See tflite_reader.hpp. SPDX-License-Identifier: MIT
-#include "tflite_reader.hpp"
+// See tflite_graph.hpp. SPDX-License-Identifier: MIT
+#include "tflite_graph.hpp"
 
 #include <cstring>
 
 namespace tflite {
 namespace {
 
-constexpr size_t max_list = 8;          // dimensions of a tensor, tensors of an operator: KWT-1 needs 4
+constexpr size_t max_list = 64;         // dimensions of a tensor, tensors of an operator: KWT-1 needs 4
 constexpr size_t max_tables = 1 << 16;  // tensors or operators: KWT-1 has 809 and 612
 
 // Numbers of the fields in the schema's tables.
@@ -20,7 +20,10 @@ namespace subgraph_field {
 enum { tensors = 0, inputs = 1, outputs = 2, operators = 3 };
 }
 namespace tensor_field {
-enum { shape = 0, element_type = 1, buffer = 2, name = 3 };
+enum { shape = 0, element_type = 1, buffer = 2, name = 3, quantization = 4 };
+}
+namespace quantization_field {
+enum { scale = 2, zero_point = 3, dimension = 6 };
 }
 namespace operator_field {
 enum { opcode_index = 0, inputs = 1, outputs = 2, options = 4 };
@@ -59,7 +62,7 @@ span vector_field(const bytes &file, size_t table, int number, size_t element_by
 
 span tables_field(const bytes &file, size_t table, int number) {
   const span tables = vector_field(file, table, number, 4);
-  if (tables.length > max_tables) throw format_error("the graph is far larger than a keyword spotter's");
+  if (tables.length > max_tables) throw format_error("the graph has more than 65536 tensors, operators or buffers");
   return tables;
 }
 
@@ -90,7 +93,7 @@ tensor read_tensor(const bytes &file, size_t table, span buffers) {
   t.element_type = u8_field(file, table, tensor_field::element_type, 0);
   t.shape = integers(file, vector_field(file, table, tensor_field::shape, 4), "a tensor's shape");
   const span name = vector_field(file, table, tensor_field::name, 1);
-  const size_t kept = name.length < 60 ? name.length : 60;
+  const size_t kept = name.length < 200 ? name.length : 200;
   for (size_t i = name.length - kept; i < name.length; ++i) {
     const char c = static_cast<char>(file.u8(name.first + i));
     t.name += c >= ' ' && c <= '~' ? c : '?';
@@ -98,6 +101,13 @@ tensor read_tensor(const bytes &file, size_t table, span buffers) {
   const uint32_t buffer = u32_field(file, table, tensor_field::buffer, 0);
   if (buffer >= buffers.length) throw format_error("a tensor names a buffer that the file does not have");
   t.data = vector_field(file, element_table(file, buffers, buffer), 0, 1);
+  const size_t quantization = field(file, table, tensor_field::quantization);
+  if (quantization != 0) {
+    const size_t of = follow(file, quantization);
+    t.scales = vector_field(file, of, quantization_field::scale, 4);
+    t.zeros = vector_field(file, of, quantization_field::zero_point, 8);
+    t.scaled_dimension = static_cast<int32_t>(u32_field(file, of, quantization_field::dimension, 0));
+  }
   return t;
 }
 
@@ -197,18 +207,36 @@ std::string opcode_name(opcode code) {
   switch (code) {
     case opcode::add:
       return "ADD";
+    case opcode::average_pool_2d:
+      return "AVERAGE_POOL_2D";
     case opcode::concatenation:
       return "CONCATENATION";
+    case opcode::conv_2d:
+      return "CONV_2D";
+    case opcode::depthwise_conv_2d:
+      return "DEPTHWISE_CONV_2D";
+    case opcode::dequantize:
+      return "DEQUANTIZE";
     case opcode::fully_connected:
       return "FULLY_CONNECTED";
+    case opcode::logistic:
+      return "LOGISTIC";
+    case opcode::max_pool_2d:
+      return "MAX_POOL_2D";
     case opcode::mul:
       return "MUL";
+    case opcode::relu:
+      return "RELU";
+    case opcode::relu6:
+      return "RELU6";
     case opcode::reshape:
       return "RESHAPE";
     case opcode::softmax:
       return "SOFTMAX";
     case opcode::tanh:
       return "TANH";
+    case opcode::pad:
+      return "PAD";
     case opcode::gather:
       return "GATHER";
     case opcode::transpose:
@@ -217,20 +245,52 @@ std::string opcode_name(opcode code) {
       return "MEAN";
     case opcode::sub:
       return "SUB";
+    case opcode::div:
+      return "DIV";
+    case opcode::squeeze:
+      return "SQUEEZE";
     case opcode::strided_slice:
       return "STRIDED_SLICE";
+    case opcode::exp:
+      return "EXP";
+    case opcode::cast:
+      return "CAST";
     case opcode::maximum:
       return "MAXIMUM";
+    case opcode::minimum:
+      return "MINIMUM";
+    case opcode::neg:
+      return "NEG";
+    case opcode::slice:
+      return "SLICE";
+    case opcode::expand_dims:
+      return "EXPAND_DIMS";
     case opcode::log:
       return "LOG";
+    case opcode::sum:
+      return "SUM";
     case opcode::sqrt:
       return "SQRT";
     case opcode::rsqrt:
       return "RSQRT";
     case opcode::pow:
       return "POW";
+    case opcode::reduce_max:
+      return "REDUCE_MAX";
+    case opcode::pack:
+      return "PACK";
+    case opcode::square:
+      return "SQUARE";
     case opcode::squared_difference:
       return "SQUARED_DIFFERENCE";
+    case opcode::abs:
+      return "ABS";
+    case opcode::hard_swish:
+      return "HARD_SWISH";
+    case opcode::batch_matmul:
+      return "BATCH_MATMUL";
+    case opcode::gelu:
+      return "GELU";
   }
   return "operator code " + std::to_string(static_cast<int32_t>(code));
 }

@@ -1,10 +1,10 @@
-// Reads the graph of a TensorFlow Lite file: the few tables of its FlatBuffers schema (version 3) that a converter of
-// weights needs, by hand and with every offset checked. SPDX-License-Identifier: MIT
+// Reads the graph of a TensorFlow Lite file: the few tables of its FlatBuffers schema (version 3) that readers of
+// weights need, by hand and with every offset checked. SPDX-License-Identifier: MIT
 //
 // Why by hand: the schema is not packaged in Debian, generated code for it is 15,000 lines, and the format's one hard
-// part, tables behind vtables, is thirty lines. Lists are capped, so that a hostile file costs some 20 MB at most.
-#ifndef HEED_TFLITE_READER_HPP
-#define HEED_TFLITE_READER_HPP
+// part, tables behind vtables, is thirty lines. Lists are capped, so that a hostile file costs some 40 MB at most.
+#ifndef HEED_TFLITE_GRAPH_HPP
+#define HEED_TFLITE_GRAPH_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -41,40 +41,67 @@ struct span {
   size_t first = 0, length = 0;
 };
 
-enum class type : uint8_t { float32 = 0, int32 = 2 };
+enum class type : uint8_t { float32 = 0, float16 = 1, int32 = 2, uint8 = 3, int8 = 9, float64 = 10 };
 
 struct tensor {
   uint8_t element_type = 0;
-  std::vector<int32_t> shape;  // at most 8 dimensions
+  std::vector<int32_t> shape;  // at most 64 dimensions
   span data;                   // bytes of a constant; empty for a variable
-  std::string name;            // at most its last 60 characters, for messages
+  std::string name;            // at most its last 200 characters
+  span scales, zeros;          // of a quantised constant: f32 and int64, none or as many of both
+  int32_t scaled_dimension = 0;
 };
 
 enum class opcode : int32_t {
   add = 0,
+  average_pool_2d = 1,
   concatenation = 2,
+  conv_2d = 3,
+  depthwise_conv_2d = 4,
+  dequantize = 6,
   fully_connected = 9,
+  logistic = 14,
+  max_pool_2d = 17,
   mul = 18,
+  relu = 19,
+  relu6 = 21,
   reshape = 22,
   softmax = 25,
   tanh = 28,
+  pad = 34,
   gather = 36,
   transpose = 39,
   mean = 40,
   sub = 41,
+  div = 42,
+  squeeze = 43,
   strided_slice = 45,
+  exp = 47,
+  cast = 53,
   maximum = 55,
+  minimum = 57,
+  neg = 59,
+  slice = 65,
+  expand_dims = 70,
   log = 73,
+  sum = 74,
   sqrt = 75,
   rsqrt = 76,
   pow = 78,
-  squared_difference = 99
+  reduce_max = 82,
+  pack = 83,
+  square = 92,
+  squared_difference = 99,
+  abs = 101,
+  hard_swish = 117,
+  batch_matmul = 126,
+  gelu = 150
 };
 
 struct operation {
   opcode code;
-  std::vector<int32_t> inputs;   // tensors, -1 for an absent one; at most 8
-  std::vector<int32_t> outputs;  // at most 8
+  std::vector<int32_t> inputs;   // tensors, -1 for an absent one; at most 64
+  std::vector<int32_t> outputs;  // at most 64
   size_t options = 0;            // table of the operator's options, 0 if it has none
 };
 
