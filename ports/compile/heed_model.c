@@ -1,5 +1,5 @@
-/* See heed_model.h: the tokenizer and receipts as one file, for a program that does not link the library heed_model. Compile
- * heed_file.c beside it. SPDX-License-Identifier: MIT */
+/* See heed_model.h: the tokenizer, receipts and the functions of graphs as one file, for a program that does not link the library
+ * heed_model. Compile heed_file.c beside it. SPDX-License-Identifier: MIT */
 #include "heed_model.h"
 
 #include "../receipt/golden.c"
@@ -11,3 +11,5 @@
 #include "../tokenizer/tokenizer.c"
 #include "../tokenizer/unigram.c"
 #include "../tokenizer/wordpiece.c"
+
+#include "graph_math.c"

@@ -1,0 +1,198 @@
+// See compile_graph.hpp. SPDX-License-Identifier: MIT
+#include "compile_graph.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "../../import/file_bytes.hpp"
+#include "../../import/flat_file.hpp"
+#include "../../output_file.hpp"
+#include "../../receipt/receipts.hpp"
+#include "../../terminal.h"
+#include "heed/heed.h"
+#include "run_steps.hpp"
+
+namespace heed_compile {
+namespace {
+
+using heed_import::file_bytes;
+
+// SHA-256 of all files, one behind the other.
+std::array<uint8_t, 32> digest_of(const std::vector<std::string> &paths) {
+  heed_receipt_state state;
+  std::array<uint8_t, 32> digest;
+  heed_receipt_sha256.begin(&state);
+  for (const std::string &path : paths) {
+    const file_bytes file(path);
+    constexpr size_t piece = size_t{1} << 24;
+    for (size_t at = 0; at < file.all().size; at += piece) {
+      const heed_import::span here = {file.all().data + at, std::min(piece, file.all().size - at)};
+      heed_receipt_sha256.add(&state, here.data, here.size);
+      file_bytes::forget(here);
+    }
+  }
+  heed_receipt_sha256.end(&state, digest.data());
+  return digest;
+}
+
+// Each constant has a name of its own; receipts have theirs.
+void name_constants(steps &p) {
+  std::set<std::string> used = {"golden.fma", "golden.no-fma", ""};
+  for (file_constant &c : p.constants) {
+    if (!c.make) continue;
+    std::string name = c.name.empty() ? "constant" : c.name;
+    for (int i = 2; !used.insert(name).second; ++i)
+      name = (c.name.empty() ? "constant" : c.name) + "_" + std::to_string(i);
+    c.name = name;
+  }
+}
+
+// A pattern that matches nothing has a fault.
+void expect_matches(const std::vector<heed_import::format_rule> &formats, const steps &p) {
+  for (const heed_import::format_rule &rule : formats) {
+    const auto fits = [&](const file_constant &c) {
+      return c.make && c.is_matrix && heed_import::matches(rule.pattern, c.name);
+    };
+    if (!rule.pattern.empty() && std::none_of(p.constants.begin(), p.constants.end(), fits))
+      throw refusal("--format: no matrix has the name " + names::for_terminal(rule.pattern));
+  }
+}
+
+tensor shell_of(const tensor &t) {
+  tensor shell;
+  shell.name = t.name, shell.dtype = t.dtype, shell.layout = t.layout, shell.dims = t.dims;
+  shell.is_metadata = t.is_metadata;
+  return shell;
+}
+
+// Writes the file of weights, one tensor in memory at a time. Returns the tensors without their numbers.
+std::vector<tensor> write_weights(const graph_order &order, const steps &p, const std::array<uint8_t, 32> &digest,
+                                  std::vector<bool> &in_integers, files::output_file &out) {
+  std::vector<std::string> names;
+  for (const file_constant &c : p.constants)
+    if (c.make) names.push_back(c.name);
+  const size_t n_constants = names.size();
+  if (!order.how.unchecked) names.insert(names.end(), {"golden.fma", "golden.no-fma"});
+  size_t n_bytes = 0;
+  heed_import::flat_file_writer writer(
+      [&](size_t at, const void *data, size_t n) {
+        at < n_bytes ? out.rewrite(at, data, n) : out.write(data, n);
+        n_bytes = std::max(n_bytes, at + n);
+      },
+      names);
+  std::vector<tensor> shells;
+  for (const file_constant &c : p.constants) {
+    in_integers.push_back(false);
+    if (!c.make) continue;
+    const tensor t = made(c, order.how.formats);
+    writer.add(t);
+    shells.push_back(shell_of(t));
+    in_integers.back() = !order.how.exact && c.is_matrix && is_in_integers(t) && c.n_in <= HEED_INT_MAX_IN;
+    show_progress("tensors", shells.size(), n_constants);
+  }
+  writer.finish();
+  if (order.how.unchecked) return shells;
+  const file_bytes so_far(out.so_far());
+  heed_import::bytes memory;
+  for (const tensor &t : known_answers(p, order.how, digest, heed_import::in_own_order(so_far.all(), memory))) {
+    writer.add(t);
+    shells.push_back(shell_of(t));
+  }
+  writer.finish();
+  return shells;
+}
+
+}  // namespace
+
+tensor made(const file_constant &c, const std::vector<heed_import::format_rule> &formats) {
+  tensor t = c.make();
+  t.name = c.name;
+  if (!c.is_matrix) return t;
+  heed_import::wish w;
+  const bool is_own = t.dtype >= HEED_F32 && t.dtype <= HEED_Q4_0;
+  const bool has_zero_points = (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8) && t.float_zeros.empty();
+  w.dtype = is_own ? t.dtype : has_zero_points ? int32_t{HEED_UINT8} : int32_t{HEED_F32};
+  for (const heed_import::format_rule &rule : formats)
+    if (rule.pattern.empty() || heed_import::matches(rule.pattern, c.name)) w = rule.what;
+  w.packed = true;
+  if (w.dtype == HEED_UINT8 && t.zeros.empty()) t.zeros.assign(t.scales.size(), 0);
+  // Blocks need whole ones along the inputs.
+  if ((w.dtype == HEED_Q8_0 || w.dtype == HEED_Q4_0) && c.n_in % 32 != 0) w.dtype = HEED_F16;
+  heed_import::convert(t, w);
+  return t;
+}
+
+std::vector<tensor> known_answers(const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
+                                  heed_import::span file) {
+  const std::string before = heed_isa_current();
+  const std::vector<shown_step> shown = shown_steps(p);
+  const auto n_layers = static_cast<int32_t>(shown.size());
+  std::vector<tensor> answers;
+  for (const std::string arithmetic : {"fma", "no-fma"}) {
+    if (heed_isa_use(arithmetic.c_str()) != HEED_OK) continue;
+    receipts::writer writer({receipt_name(c), digest, n_layers, false}, {HEED_RECEIPT_ROWS, false});
+    step_runner runner(p, file, c.exact);
+    for (size_t i = 0; i < p.inputs.size(); ++i) fill_input(p, static_cast<int>(i), runner.input(i));
+    size_t next = 0;
+    runner.run([&](int step) {
+      if (next >= shown.size() || shown[next].step != step) return;
+      const shown_step &s = shown[next];
+      const auto *const numbers =
+          static_cast<const float *>(runner.storage_at(p.list[static_cast<size_t>(step)].shown.at)) + s.offset;
+      receipts::writer::see(&writer, static_cast<int32_t>(next), 0,
+                            heed_matrix_of(numbers, 1, static_cast<int32_t>(s.count)));
+      ++next;
+    });
+    for (size_t i = 0; i < p.outputs.size(); ++i) {
+      const storage &s = p.storages[static_cast<size_t>(p.outputs[i])];
+      if (s.kind != element::floats || s.count == 0) continue;
+      receipts::writer::see(
+          &writer, n_layers, static_cast<int64_t>(i),
+          heed_matrix_of(static_cast<const float *>(runner.output(i)), 1, static_cast<int32_t>(s.count)));
+    }
+    const std::string text = writer.finish();
+    tensor t;
+    t.name = "golden." + arithmetic, t.dtype = HEED_FILE_TEXT, t.dims = {static_cast<uint32_t>(text.size())};
+    t.is_metadata = true;
+    t.own(heed_import::bytes(text.begin(), text.end()));
+    answers.push_back(std::move(t));
+  }
+  heed_isa_use(before.c_str());
+  return answers;
+}
+
+void compile_graph(const graph_order &order) {
+  const std::unique_ptr<graph_model> model = read_graph(order.model, order.graph);
+  const std::array<uint8_t, 32> digest = digest_of(model->paths);
+  lower_choices how;
+  how.keeps_known_answers = !order.how.unchecked;
+  const graph net = fused(model->net);
+  if (net.outputs.empty()) throw refusal(order.model + ": the graph has no output");
+  steps p = lowered(net, how);
+  name_constants(p);
+  expect_matches(order.how.formats, p);
+  files::output_file header(order.output + ".h", model->paths), source(order.output + ".c", model->paths),
+      flat(order.output + ".heed", model->paths);
+  std::vector<bool> in_integers;
+  const std::vector<tensor> weights = write_weights(order, p, digest, in_integers, flat);
+  const program text = write_steps(net, p, order.how, digest, in_integers);
+  header.write(text.header);
+  source.write(text.source);
+  header.so_far(), source.so_far();  // a full disk shows here, before one of the three takes its name
+  if (order.checks) {
+    const file_bytes written(flat.so_far());
+    heed_import::bytes memory;
+    print_errors(model->net, p, order.how, heed_import::in_own_order(written.all(), memory), order.check_input);
+  }
+  flat.finish([&](const std::string &written) { heed_import::expect_whole(file_bytes(written).all(), weights); });
+  header.finish();
+  source.finish();
+  std::fprintf(stderr, "%s.c, %s.h, %s.heed: %ju bytes of weights, %jd of memory\n", order.output.c_str(),
+               order.output.c_str(), order.output.c_str(),
+               static_cast<uintmax_t>(std::filesystem::file_size(order.output + ".heed")),
+               static_cast<intmax_t>(p.memory_bytes));
+}
+
+}  // namespace heed_compile

@@ -1,0 +1,38 @@
+// An ONNX graph as a program in C. SPDX-License-Identifier: MIT
+#ifndef HEED_COMPILE_COMPILE_GRAPH_HPP
+#define HEED_COMPILE_COMPILE_GRAPH_HPP
+
+#include "../program.hpp"
+#include "steps.hpp"
+
+namespace heed_compile {
+
+struct graph_order {
+  std::string model, output;  // paths; output without its ending
+  choices how;
+  graph_choices graph;
+  bool checks = false;
+  std::string check_input;  // *.npz or *.npy, or empty
+};
+
+// Writes OUTPUT.c, OUTPUT.h and OUTPUT.heed. Throws refusal.
+void compile_graph(const graph_order &order);
+
+// A constant as the program's file has it. The last rule counts whose pattern matches its name; no rule: as the source has it.
+tensor made(const file_constant &c, const std::vector<heed_import::format_rule> &formats);
+
+// in_integers: of each constant, whether rows are quantised for it.
+program write_steps(const graph &net, const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
+                    const std::vector<bool> &in_integers);
+
+// The receipts of a run with the known inputs, as tensors golden.fma and golden.no-fma.
+std::vector<tensor> known_answers(const steps &p, const choices &c, const std::array<uint8_t, 32> &digest,
+                                  heed_import::span file);
+
+// Prints the greatest error of every node that a step ends against double precision.
+void print_errors(const graph &whole, const steps &p, const choices &c, heed_import::span file,
+                  const std::string &input);
+
+}  // namespace heed_compile
+
+#endif

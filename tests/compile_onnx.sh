@@ -1,0 +1,84 @@
+#!/bin/sh
+# compile_onnx.sh SOURCE COMPILER HEED_COMPILE PUBLISHED_GRAPHS LIBRARY [EMULATOR...]: heed_compile takes small ONNX graphs as exporters write
+# them, and COMPILER builds what it writes, in C99 without a warning: each program opens its file and computes the known answers
+# of every node that this computer has put there. With an EMULATOR the programs are those of another processor. Exit status 77,
+# with the reason, if something is missing. SPDX-License-Identifier: MIT
+set -eu
+source=$1 compiler=$2 heed_compile=$3 published=$4 library=$5
+shift 5
+command -v "$compiler" >/dev/null || { echo "SKIPPED: $compiler is not installed"; exit 77; }
+[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
+[ -f "$library" ] || { echo "SKIPPED: $library was not built, because its compiler is missing"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+mkdir models
+"$published" models
+. "$source/tests/compiled.sh"
+build() { # build NAME PROGRAM
+  # shellcheck disable=SC2086,SC2046
+  "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -I. $(compiled_graph_flags "$1") $compiled_folders "$source/tests/device/compiled_graph.c" \
+    "$source/ports/port.c" "$source/ports/import/heed_file.c" "$source/ports/compile/heed_model.c" "$source/ports/linux/port.c" "$1.c" "$library" -lm -o "$2"
+}
+runs() { # runs PROGRAM COMMAND...
+  program=$1
+  shift
+  found=$("$@") || { echo "$program: $found"; exit 1; }
+  [ "$found" = "compiled_graph: good" ] || { echo "$program: $found"; exit 1; }
+}
+n=0
+for model in models/*.onnx; do
+  for format in f32 int8; do
+    name=$(basename "$model" .onnx)_$format
+    "$heed_compile" "$model" -o "$name" --format $format --check >"$name.errors" 2>said || { cat said; echo "failed: $model"; exit 1; }
+    build "$name" "$name"
+    runs "$name" "$@" "./$name"
+    n=$((n + 1))
+    # Rows of floats and weights of floats: what double precision has, but for rounding.
+    [ $format != f32 ] || awk -v name="$name" 'NR > 1 && !($1 <= 2e-5 * ($3 > 1 ? $3 : 1) && $2 <= 2e-5 * ($3 > 1 ? $3 : 1)) {
+        print name ": " $0; bad = 1 } END { exit bad || NR < 5 }' "$name.errors" || { echo "$name differs from double precision"; exit 1; }
+  done
+done
+[ $# -gt 0 ] || {
+  for isa in scalar scalar-no-fma; do
+    for name in bert_graph_f32 gpt_graph_int8 conv_graph_f32; do runs "$name, $isa" env HEED_ISA=$isa "./$name"; done
+  done
+  # A token that is none of the model's is refused by the name of its input, and a bit of the weights closes the program.
+  cat >indices.c <<'END'
+#include "bert_graph_f32.h"
+#include <stdio.h>
+#include <string.h>
+HEED_FILE_LINK(linked, "bert_graph_f32.heed")
+static bert_graph_f32 model;
+int main(void) {
+  static int32_t ids[12], mask[12], types[12];
+  float logits[3];
+  const char *error = bert_graph_f32_open(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  if (error == NULL) error = bert_graph_f32_run(&model, ids, mask, types, logits);
+  if (error != NULL) return puts(error), 1;
+  ids[7] = 99;
+  error = bert_graph_f32_run(&model, ids, mask, types, logits);
+  if (error == NULL || strcmp(error, "input_ids has a number that is not from 0 to 98") != 0) return 1;
+  ids[7] = -1;
+  if (bert_graph_f32_run(&model, ids, mask, types, logits) == NULL) return 1;
+  puts("compiled_graph: good");
+  return 0;
+}
+END
+  # shellcheck disable=SC2086
+  "$compiler" -std=c99 -O1 -I. $compiled_folders indices.c bert_graph_f32.c "$source/ports/import/heed_file.c" "$source/ports/compile/heed_model.c" "$library" -lm -o indices
+  runs indices ./indices
+  cp vit_graph_f32.heed whole
+  size=$(wc -c <whole)
+  { head -c $((size / 2)) whole && printf '\377' && tail -c +$((size / 2 + 2)) whole; } >vit_graph_f32.heed
+  build vit_graph_f32 changed
+  found=$(./changed) && { echo "it took a damaged file"; exit 1; }
+  case $found in *damaged*) ;; *) echo "$found: not \"damaged\""; exit 1 ;; esac
+  # With the files of the packages.
+  cmake "-DSOURCE=$source" "-DOUTPUT=$folder/single" -P "$source/ports/cmake/drop_in.cmake"
+  # shellcheck disable=SC2046
+  "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -Isingle -I. -I"$source" $(compiled_graph_flags bert_graph_f32) "$source/tests/device/compiled_graph.c" \
+    "$source/ports/port.c" "$source/ports/linux/port.c" single/heed_file.c single/heed_model.c bert_graph_f32.c "$library" -lm -o packaged
+  runs "with the files of the packages" ./packaged
+}
+echo "$n programs of graphs: good"
