@@ -21,7 +21,7 @@
 namespace files {
 
 // Names of files that are not whole yet: an interrupt removes them.
-inline std::array<std::atomic<const char *>, 4> unfinished_files{};
+inline std::array<std::atomic<const char *>, 12> unfinished_files{};
 
 extern "C" inline void remove_unfinished_files(int signal) {
   for (const auto &name : unfinished_files) {

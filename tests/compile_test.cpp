@@ -7,8 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "flat_file.hpp"
-#include "published.hpp"
+#include "in_memory.hpp"
 #include "reference.hpp"
 #include "run.hpp"
 #include "support/published_models.hpp"
@@ -33,25 +32,7 @@ struct remove_folder : testing::Environment {
 };
 const testing::Environment *const removes = testing::AddGlobalTestEnvironment(new remove_folder);
 
-// A model as its program has it: the file in memory, aligned.
-struct compiled {
-  explicit compiled(const std::string &path, const choices &how = {}) : net(read_published(source, path, how)) {
-    std::vector<tensor> all = more_tensors(net, source.tensors);
-    plans = plans_of(net, source.tensors);
-    expect_all_used(net, plans, source.tensors);
-    for (const plan &p : plans) all.push_back(made(net, p, how.formats));
-    const bytes flat = heed_import::flat_file(all);
-    memory.resize(flat.size() + 64);
-    uint8_t *const aligned = memory.data() + (0 - reinterpret_cast<uintptr_t>(memory.data())) % 64;
-    std::copy(flat.begin(), flat.end(), aligned);
-    file = {aligned, flat.size()};
-  }
-  published_model source;
-  network net;
-  std::vector<plan> plans;
-  bytes memory;
-  heed_import::span file;
-};
+using compiled = in_memory;
 
 // The greatest difference of a layer from the reference, divided by the layer's greatest number: the worst of all layers.
 double error_of(const compiled &c, const choices &how) {
@@ -62,13 +43,13 @@ double error_of(const compiled &c, const choices &how) {
   };
   std::vector<reference_rows> expected;
   std::vector<int32_t> tokens;
-  const bool sees = c.net.what == task::vision;
-  if (sees) {
+  const bool sees = c.net.what == task::vision, hears = c.net.what == task::speech;
+  for (int32_t i = 0; !sees && i < 24; ++i) tokens.push_back((i * 37 + 5) % c.net.n_tokens);  // longer than the windows
+  if (sees)
     expected = reference_of_picture(c.net, weights, known_picture(c.net));
-  } else {
-    for (int32_t i = 0; i < 24; ++i) tokens.push_back((i * 37 + 5) % c.net.n_tokens);  // longer than the windows
-    expected = reference_of_tokens(c.net, weights, tokens);
-  }
+  else
+    expected =
+        hears ? reference_of_sound(c.net, weights, known_sound(), tokens) : reference_of_tokens(c.net, weights, tokens);
   double worst = 0;
   size_t n_rows = 0;
   const see_rows see = [&](int32_t layer, int64_t first, heed_matrix rows) {
@@ -85,6 +66,8 @@ double error_of(const compiled &c, const choices &how) {
   };
   if (sees)
     run_picture(c.net, how, c.file, known_picture(c.net), see);
+  else if (hears)
+    run_sound(c.net, how, c.file, known_sound(), tokens, see);
   else
     run_tokens(c.net, how, c.file, tokens, see);
   EXPECT_GE(n_rows, static_cast<size_t>(c.net.n_layers));
@@ -103,7 +86,7 @@ TEST(heed_compile, computes_what_the_formulas_say) {
 TEST(heed_compile, computes_it_in_narrow_formats) {
   const std::pair<const char *, double> formats[] = {
       {"f16", 3e-3}, {"bf16", 2e-2}, {"int8", 8e-2}, {"q8_0", 5e-2}, {"int4", 0.8}};
-  for (const std::string kind : {"llama", "bert", "vit", "gguf-gemma2"})
+  for (const std::string kind : {"llama", "bert", "vit", "gguf-gemma2", "whisper", "moonshine"})
     for (const auto &[format, bound] : formats)
       for (const bool exact : {false, true}) {
         choices how;
@@ -220,6 +203,31 @@ TEST(heed_compile, refuses_settings_that_are_not_possible) {
       {"vit", {{"image_size", 1 << 24}}, "8192 pixels"},
       {"vit", {{"image_size", 8192}, {"patch_size", 1}, {"hidden_size", 1 << 20}}, "too large"},
       {"vit", {{"num_channels", 1 << 20}}, "64 channels"},
+      {"whisper", {{"d_model", nullptr}}, "config.json has no d_model"},
+      {"whisper", {{"d_model", 49}}, "heads do not divide d_model"},
+      {"whisper", {{"encoder_layers", 1 << 24}}, "more than 4096 layers"},
+      {"whisper", {{"decoder_layers", 4}}, "there is no tensor model.decoder.layers.3."},
+      {"whisper", {{"decoder_layers", 2}}, "is no weight of a layer in the family whisper"},
+      {"whisper", {{"num_mel_bins", 1 << 20}}, "num_mel_bins is greater than 1024"},
+      {"whisper", {{"max_source_positions", 49}}, "less than a second"},
+      {"whisper",
+       {{"max_source_positions", 1 << 24},
+        {"d_model", 1 << 23},
+        {"encoder_attention_heads", 1},
+        {"decoder_attention_heads", 1}},
+       "too large"},
+      {"whisper", {{"scale_embedding", true}}, "scale_embedding: true is not known"},
+      {"whisper", {{"architectures", {"WhisperForAudioClassification"}}}, "the head WhisperForAudioClassification"},
+      {"whisper-english", {{"decoder_start_token_id", nullptr}}, "config.json has no decoder_start_token_id"},
+      {"whisper-english", {{"decoder_start_token_id", 1 << 24}}, "a token that the vocabulary has not"},
+      {"whisper-english", {{"suppress_tokens", {1, 2.5}}}, "suppress_tokens has a token"},
+      {"whisper-english", {{"begin_suppress_tokens", {-2}}}, "begin_suppress_tokens has a token"},
+      {"whisper-english", {{"forced_decoder_ids", {{2, 5}}}}, "forced_decoder_ids is no list of places"},
+      {"whisper-english", {{"forced_decoder_ids", {5}}}, "forced_decoder_ids is no list of places"},
+      {"moonshine", {{"hidden_size", 1 << 24}}, "greater than 2^20"},
+      {"moonshine", {{"encoder_num_key_value_heads", 3}}, "heads of keys do not divide"},
+      {"moonshine", {{"decoder_num_attention_heads", 2}}, "heads of different lengths"},
+      {"moonshine", {{"partial_rotary_factor", 2}}, "partial_rotary_factor"},
   };
   for (const auto &[kind, other, text] : cases) {
     const std::string said = said_of(kind, other);
@@ -264,7 +272,8 @@ TEST(heed_compile, survives_other_kinds_of_values) {
                          {1, "a", nullptr},
                          json::object(),
                          {{"rope_type", "yarn"}}};
-  for (const std::string kind : {"llama-yarn", "gemma3_text-v5", "bert-classes", "deit", "gpt_neox"}) {
+  for (const std::string kind :
+       {"llama-yarn", "gemma3_text-v5", "bert-classes", "deit", "gpt_neox", "whisper-english", "moonshine"}) {
     published_model source;
     read_published(source, published::write(folder(), kind), {});
     const json config = json::parse(std::ifstream(folder() + "/" + kind + "/config.json"));
@@ -278,6 +287,63 @@ TEST(heed_compile, survives_other_kinds_of_values) {
         } catch (const refusal &) {
         }
       }
+  }
+}
+
+// Files beside config.json: tokens that begin a text, and the spectrogram.
+TEST(heed_compile, reads_how_a_text_of_a_sound_begins) {
+  const std::string path = published::write(folder(), "whisper");
+  const json generation = json::parse(std::ifstream(path + "/generation_config.json"));
+  const json preprocessor = json::parse(std::ifstream(path + "/preprocessor_config.json"));
+  const auto written = [&](const char *name, json other, const json &changes) {
+    other.update(changes);
+    for (const auto &[key, value] : changes.items())
+      if (value == "none") other.erase(key);
+    std::ofstream(path + "/" + name) << other.dump();
+    try {
+      return compiled(path).net.speech.start_tokens;
+    } catch (const refusal &error) {
+      return std::vector<int32_t>{
+          static_cast<int32_t>(std::string(error.what()).find("no matrix") != std::string::npos), -7};
+    }
+  };
+  const char *const start = "generation_config.json", *const sound = "preprocessor_config.json";
+  const int32_t first = generation["decoder_start_token_id"], end = generation["no_timestamps_token_id"],
+                task = generation["forced_decoder_ids"][1][1];
+  const std::vector<int32_t> whole = {first, -1, task, end}, refused = {0, -7}, no_matrix = {1, -7};
+  EXPECT_EQ(written(start, generation, json::object()), whole);
+  EXPECT_EQ(written(start, generation, {{"forced_decoder_ids", "none"}, {"task_to_id", {{"transcribe", task}}}}),
+            whole);
+  EXPECT_EQ(written(start, generation, {{"forced_decoder_ids", {{1, 5}}}}), (std::vector<int32_t>{first, 5, end}));
+  EXPECT_EQ(written(start, generation, {{"lang_to_id", "none"}}), refused);
+  EXPECT_EQ(written(start, generation, {{"lang_to_id", {{"<|en|>", -1}}}}), refused);
+  EXPECT_EQ(written(start, generation, {{"no_timestamps_token_id", 1e9}}), refused);
+  EXPECT_EQ(written(start, generation, json::object()), whole);
+  EXPECT_EQ(written(sound, preprocessor, {{"hop_length", 128}}), refused);
+  EXPECT_EQ(written(sound, preprocessor, {{"feature_size", 80}}), refused);
+  EXPECT_EQ(written(sound, preprocessor, {{"sampling_rate", 8000}}), refused);
+  EXPECT_EQ(written(sound, preprocessor, {{"mel_filters", {1, 2}}}), no_matrix);
+  const std::vector<std::vector<double>> bands(20, std::vector<double>(201, 0.5));
+  EXPECT_EQ(written(sound, preprocessor, {{"mel_filters", bands}}), whole);
+  const compiled c(path);
+  EXPECT_EQ(mel_filters_of(c.net), std::vector<double>(20 * 201, 0.5));
+}
+
+// What transformers and librosa print for Whisper's 80 bands: the first one is around the second frequency of the window.
+TEST(heed_compile, has_the_bands_of_whisper) {
+  network net;
+  net.what = task::speech, net.speech.n_mels = 80;
+  const std::vector<double> filters = mel_filters_of(net);
+  ASSERT_EQ(filters.size(), size_t{80 * 201});
+  const std::vector<tensor> tables = spectrogram_tensors(net);
+  EXPECT_EQ((tables.at(0).numbers().size + tables.at(1).numbers().size) / 1000, size_t{332});  // the page says 333 KB
+  EXPECT_NEAR(filters[1], 0.0248626, 1e-6);
+  EXPECT_NEAR(filters[0], 0, 1e-12);
+  for (size_t band = 0; band < 80; ++band) {
+    double width =
+        0;  // a triangle of area 2 / Hz has a sum near 1 / 40 Hz where the window has many frequencies of the band
+    for (size_t k = 0; k < 201; ++k) width += filters[band * 201 + k] * 40;
+    EXPECT_NEAR(width, 1, band < 30 ? 0.6 : 0.1) << band;
   }
 }
 

@@ -7,7 +7,16 @@ compiled_flags() {
   kind=ENCODER
   grep -q "^const char \*$1_next" "$1.h" && kind=DECODER
   grep -q "^const char \*$1_picture" "$1.h" && kind=VISION
+  grep -q "^const char \*$1_sound" "$1.h" && kind=SPEECH
   printf '%s' "-DMODEL=$1 -DMODEL_HEADER=\"$1.h\" -DMODEL_FILE=\"${compiled_at:-}$1.heed\" -DKIND=$kind"
   grep -q '^  heed_tokenizer words;' "$1.h" && printf ' -DWORDS'
   [ $kind != VISION ] || printf ' -DPIXELS=%s' "$(awk '/_SIZE = /{ s = $3 + 0 } /_CHANNELS = /{ c = $3 + 0 } END { print s * s * c }' "$1.h")"
+}
+
+# compiled_graph_flags NAME: the same for tests/device/compiled_graph.c; a call of NAME_run without places
+compiled_graph_flags() {
+  n=$(sed -n "s/^const char \*$1_run($1 \*m, \(.*\));/\1/p" "$1.h" | tr ',' '\n' | wc -l)
+  printf '%s' "-DMODEL=$1 -DMODEL_HEADER=\"$1.h\" -DMODEL_FILE=\"${compiled_at:-}$1.heed\" -DWITHOUT_PLACES=$1_run(&model"
+  while [ "$n" -gt 0 ]; do printf ',NULL'; n=$((n - 1)); done
+  printf ')'
 }

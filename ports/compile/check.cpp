@@ -10,8 +10,10 @@
 #include "../import/convert.hpp"
 #include "../import/file_bytes.hpp"
 #include "../import/readers.hpp"
+#include "../wav.h"
 #include "reference.hpp"
 #include "run.hpp"
+#include "speech_sizes.hpp"
 #include "tokenizer.h"
 
 namespace heed_compile {
@@ -48,6 +50,24 @@ std::vector<float> picture_of_file(const network &net, const std::string &path) 
   return heed_import::floats_of(all[0]);
 }
 
+// Up to what the program hears, and a whole number of rows of the encoder: silence is behind it.
+std::vector<int16_t> sound_of_file(const network &net, const choices &c, const std::string &path) {
+  const heed_import::file_bytes file(path);
+  wav_file wav;
+  const char *const error = wav_open(&wav, file.all().data, file.all().size);
+  if (error != nullptr) throw refusal(path + ": " + error);
+  if (!wav_fits(&wav, sample_rate)) throw refusal(path + ": is no sound of 16 kHz with one channel");
+  const auto most = static_cast<size_t>(speech_sizes_of(net, c).n_samples);
+  if (wav.n_samples < least_samples || wav.n_samples > most)
+    throw refusal(path + ": is shorter than " + std::to_string(least_samples) + " samples, or longer than " +
+                  std::to_string(most));
+  std::vector<int16_t> samples;
+  for (size_t i = 0; i < wav.n_samples; ++i) samples.push_back(wav_sample(&wav, i));
+  constexpr size_t row = 2 * window_step;
+  if (!net.speech.takes_samples) samples.resize((samples.size() + row - 1) / row * row);
+  return samples;
+}
+
 // The greatest differences of the layers, over all rows that the program shows.
 std::vector<double> differences(const std::vector<reference_rows> &reference,
                                 const std::function<void(const see_rows &)> &run) {
@@ -81,20 +101,27 @@ void print_errors(const network &net, const choices &c, const std::vector<plan> 
     heed_import::file_bytes::forget(found->second->source->numbers());
     return numbers;
   };
-  const bool sees = net.what == task::vision;
-  const std::vector<int32_t> tokens = sees            ? std::vector<int32_t>()
-                                      : input.empty() ? known_tokens(net, c)
-                                                      : tokens_of_file(net, c, file, input);
+  const bool sees = net.what == task::vision, hears = net.what == task::speech;
+  const std::vector<int32_t> tokens = sees                     ? std::vector<int32_t>()
+                                      : input.empty() || hears ? known_tokens(net, c)
+                                                               : tokens_of_file(net, c, file, input);
+  const std::vector<int16_t> samples = !hears          ? std::vector<int16_t>()
+                                       : input.empty() ? known_sound()
+                                                       : sound_of_file(net, c, input);
   const std::vector<float> pixels = !sees           ? std::vector<float>()
                                     : input.empty() ? known_picture(net)
                                                     : picture_of_file(net, input);
-  const std::vector<reference_rows> reference =
-      sees ? reference_of_picture(net, weights, pixels) : reference_of_tokens(net, weights, tokens);
+  const std::vector<reference_rows> reference = hears  ? reference_of_sound(net, weights, samples, tokens)
+                                                : sees ? reference_of_picture(net, weights, pixels)
+                                                       : reference_of_tokens(net, weights, tokens);
   const auto errors = [&](bool exact) {
     choices how = c;
     how.exact = exact;
     return differences(reference, [&](const see_rows &see) {
-      sees ? run_picture(net, how, file, pixels, see) : run_tokens(net, how, file, tokens, see);
+      if (hears)
+        run_sound(net, how, file, samples, tokens, see);
+      else
+        sees ? run_picture(net, how, file, pixels, see) : run_tokens(net, how, file, tokens, see);
     });
   };
   const std::vector<double> exact = errors(true), quantised = errors(false);

@@ -7,63 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "network.hpp"
+#include "families.hpp"
 
 namespace heed_compile {
-namespace {
-
-using json = nlohmann::json;
-
-const tensor *find(const std::vector<tensor> &all, const std::string &name) {
-  for (const tensor &t : all)
-    if (t.name == name) return &t;
-  return nullptr;
-}
-bool has(const std::vector<tensor> &all, const std::string &name) { return find(all, name) != nullptr; }
-
-int32_t count_of(const std::string &what, double value) {
-  if (!(value >= 1 && value <= 1 << 24) || value != std::floor(value))
-    throw refusal(what + " is not a count of 1 to 2^24");
-  return static_cast<int32_t>(value);
-}
-
-// ------------------------------------------------------------------------------------------------------------ weights
-
-// Adds the weights of a family: {} in names stands for the number of a layer.
-class weight_list {
- public:
-  explicit weight_list(network &net) : net_(net) {}
-  // A matrix of a layer, and its bias, if the source has one.
-  void matrix(const std::string &field, const std::string &source, int32_t n_in, int32_t n_out, int32_t part = 0,
-              int32_t parts = 1, bool by_heads = false) {
-    const std::string bias = "b" + field.substr(field.find('w') + 1);
-    add({"layers.{}." + field, source + ".weight", n_in, n_out, field, false, part, parts, 0, 0, by_heads, ""});
-    add({"layers.{}." + bias, source + ".bias", 0, n_out, bias, true, part, parts, 0, 0, by_heads, ""});
-  }
-  // Rows first to first + n_out - 1 of a matrix.
-  void rows(const std::string &field, const std::string &source, int32_t n_in, int32_t first, int32_t n_out) {
-    const std::string bias = "b" + field.substr(field.find('w') + 1);
-    add({"layers.{}." + field, source + ".weight", n_in, n_out, field, false, 0, 1, first, n_out, false, ""});
-    add({"layers.{}." + bias, source + ".bias", 0, n_out, bias, true, 0, 1, first, n_out, false, ""});
-  }
-  void norm(const std::string &field, const std::string &source, int32_t n) {
-    add({"layers.{}." + field + "_weight", source + ".weight", 0, n, field + "_weight", false, 0, 1, 0, 0, false, ""});
-    add({"layers.{}." + field + "_bias", source + ".bias", 0, n, field + "_bias", true, 0, 1, 0, 0, false, ""});
-  }
-  // Outside of layers.
-  void one(const std::string &name, const std::string &source, int32_t n_in, int32_t n_out, bool is_optional = false,
-           const std::string &beside = "") {
-    add({name, source, n_in, n_out, "", is_optional, 0, 1, 0, 0, false, beside});
-  }
-  void norm_outside(const std::string &name, const std::string &source) {
-    one(name + "_weight", source + ".weight", 0, net_.dim);
-    one(name + "_bias", source + ".bias", 0, net_.dim, true);
-  }
-
- private:
-  void add(const weight &w) { net_.weights.push_back(w); }
-  network &net_;
-};
 
 // What the counts of a file have in common: their products stay numbers of 31 bits.
 void expect_sizes(const network &net) {
@@ -80,11 +26,12 @@ void expect_sizes(const network &net) {
   expect(net.position_offset < net.n_positions, "there are no positions");
 }
 
-// One row for each position, as floats: they are added as they lie.
 void add_positions(network &net, const std::string &source) {
   expect_sizes(net);
   weight_list(net).one("positions", source, 0, net.n_positions * net.dim);
 }
+
+namespace {
 
 // q, k and v as three matrices, and the matrix behind them.
 void add_attention(network &net, const std::string &q, const std::string &k, const std::string &v,
@@ -379,45 +326,7 @@ network network_of_gguf(const std::vector<tensor> &all, int32_t wanted_context) 
 
 // ---------------------------------------------------------------------------------------------------------- config.json
 
-namespace {
-
-class config {
- public:
-  explicit config(const json &j) : j_(j) {}
-  double number(const char *key, double otherwise) const {
-    const auto found = j_.find(key);
-    return found != j_.end() && found->is_number() ? found->get<double>() : otherwise;
-  }
-  int32_t count(const char *key) const {
-    if (number(key, -1) < 0) throw refusal("config.json has no " + std::string(key));
-    return count_of(key, number(key, -1));
-  }
-  // The first of these names that there is: GPT-2 and DistilBERT have their own.
-  int32_t count_of_any(const std::vector<const char *> &keys) const {
-    for (const char *const key : keys)
-      if (number(key, -1) >= 0) return count(key);
-    return count(keys[0]);
-  }
-  std::string text(const char *key) const {
-    const auto found = j_.find(key);
-    return found != j_.end() && found->is_string() ? found->get<std::string>() : "";
-  }
-  bool flag(const char *key, bool otherwise) const {
-    const auto found = j_.find(key);
-    return found != j_.end() && found->is_boolean() ? found->get<bool>() : otherwise;
-  }
-  config inner(const char *key) const {
-    static const json none = json::object();
-    const auto found = j_.find(key);
-    return config(found != j_.end() && found->is_object() ? *found : none);
-  }
-  const json &all() const { return j_; }
-
- private:
-  const json &j_;
-};
-
-std::string activation_of(const std::string &name) {
+std::string activation_named(const std::string &name) {
   static const std::map<std::string, std::string> known = {{"gelu", "heed_gelu"},
                                                            {"gelu_new", "heed_gelu_tanh"},
                                                            {"gelu_pytorch_tanh", "heed_gelu_tanh"},
@@ -429,6 +338,8 @@ std::string activation_of(const std::string &name) {
   if (found == known.end()) throw refusal("the activation \"" + names::for_terminal(name) + "\" is not known");
   return found->second;
 }
+
+namespace {
 
 // LongRoPE has divisors for texts up to the length of its first training, and others for longer ones.
 void read_long_rope(const config &s, const network &net, rope_settings &r) {
@@ -466,6 +377,8 @@ void read_one_rope(const config &s, double base, const network &net, rope_settin
     throw refusal("the scaling of rope \"" + names::for_terminal(type) + "\" is not known");
 }
 
+}  // namespace
+
 // transformers 5 has all in rope_parameters, and there by kinds of layers if they differ; 4 has rope_theta and rope_scaling.
 void read_rope(const config &c, network &net) {
   const config parameters = c.inner("rope_parameters"), scaling = c.inner("rope_scaling");
@@ -484,6 +397,8 @@ void read_rope(const config &c, network &net) {
     throw refusal("the scaling of rope in layers with a window is not known");
 }
 
+namespace {
+
 // Which layers have a window: by layer_types, or else by the rule of the family.
 void read_windows(const config &c, network &net, const std::function<bool(int32_t)> &has_window) {
   const double window = c.number("sliding_window", 0);
@@ -498,13 +413,16 @@ void read_windows(const config &c, network &net, const std::function<bool(int32_
   if (std::all_of(net.windows.begin(), net.windows.end(), [](int32_t w) { return w == 0; })) net.windows.clear();
 }
 
-// The name that tensors begin with, such as "model." or "bert.", or nothing.
+}  // namespace
+
 std::string prefix_of(const std::vector<tensor> &all, const std::vector<std::string> &prefixes,
                       const std::string &name) {
   for (const std::string &prefix : prefixes)
     if (has(all, prefix + name)) return prefix;
   throw refusal("there is no tensor " + name);
 }
+
+namespace {
 
 void add_llama(const config &c, network &net, const std::vector<tensor> &all) {
   weight_list w(net);
@@ -543,7 +461,7 @@ void read_llama(const config &c, const std::vector<tensor> &all, network &net) {
   net.eps = c.number("rms_norm_eps", 1e-6);
   const std::string activation =
       c.text("hidden_activation").empty() ? c.text("hidden_act") : c.text("hidden_activation");
-  net.activation = activation_of(activation.empty() ? "silu" : activation);
+  net.activation = activation_named(activation.empty() ? "silu" : activation);
   const std::string &f = net.family;
   if (f == "gemma" || f == "gemma2" || f == "gemma3_text") {
     net.norm = "heed_rms_norm_plus_one", net.activation = "heed_gelu_tanh";
@@ -573,7 +491,7 @@ void read_llama(const config &c, const std::vector<tensor> &all, network &net) {
 
 void read_gpt2(const config &c, const std::vector<tensor> &all, network &net) {
   net.norm = "heed_layer_norm";
-  net.activation = activation_of(c.text("activation_function").empty() ? "gelu_new" : c.text("activation_function"));
+  net.activation = activation_named(c.text("activation_function").empty() ? "gelu_new" : c.text("activation_function"));
   net.n_kv_heads = net.n_heads, net.head_dim = net.dim / net.n_heads;
   net.ffn_dim = count_of("n_inner", c.number("n_inner", 4.0 * net.dim));
   net.eps = c.number("layer_norm_epsilon", 1e-5);
@@ -590,7 +508,7 @@ void read_gpt2(const config &c, const std::vector<tensor> &all, network &net) {
 }
 
 void read_neox(const config &c, const std::vector<tensor> &all, network &net) {
-  net.norm = "heed_layer_norm", net.activation = activation_of(c.text("hidden_act"));
+  net.norm = "heed_layer_norm", net.activation = activation_named(c.text("hidden_act"));
   net.parallel = c.flag("use_parallel_residual", true);
   net.n_kv_heads = net.n_heads, net.head_dim = net.dim / net.n_heads;
   net.ffn_dim = c.count("intermediate_size");
@@ -653,7 +571,7 @@ void read_bert(const config &c, const std::vector<tensor> &all, network &net) {
   net.norm = "heed_layer_norm", net.norm_first = false, net.has_final_norm = false, net.has_embedding_norm = true;
   const bool is_distil = net.family == "distilbert",
              is_roberta = net.family == "roberta" || net.family == "xlm-roberta" || net.family == "camembert";
-  net.activation = activation_of(is_distil ? c.text("activation") : c.text("hidden_act"));
+  net.activation = activation_named(is_distil ? c.text("activation") : c.text("hidden_act"));
   net.n_kv_heads = net.n_heads, net.head_dim = net.dim / net.n_heads;
   net.ffn_dim = c.count_of_any({"intermediate_size", "hidden_dim"});
   net.eps = c.number("layer_norm_eps", 1e-12);
@@ -691,7 +609,7 @@ void read_bert(const config &c, const std::vector<tensor> &all, network &net) {
 
 void read_vit(const config &c, const std::vector<tensor> &all, network &net) {
   net.what = task::vision;
-  net.norm = "heed_layer_norm", net.activation = activation_of(c.text("hidden_act"));
+  net.norm = "heed_layer_norm", net.activation = activation_named(c.text("hidden_act"));
   net.n_kv_heads = net.n_heads, net.head_dim = net.dim / net.n_heads;
   net.ffn_dim = c.count("intermediate_size");
   net.eps = c.number("layer_norm_eps", 1e-12);
@@ -735,26 +653,29 @@ void add_end_tokens(network &net, const json &j) {
 
 // What config.json leaves out, because it is the same as in the library that reads it: transformers' configurations of each family.
 void add_defaults(const std::string &family, json &config) {
-  static const std::map<std::string, json> defaults = {{"gemma2",
-                                                        {{"attn_logit_softcapping", 50.0},
-                                                         {"final_logit_softcapping", 30.0},
-                                                         {"query_pre_attn_scalar", 256},
-                                                         {"sliding_window", 4096},
-                                                         {"tie_word_embeddings", true}}},
-                                                       {"gemma3_text",
-                                                        {{"vocab_size", 262208},
-                                                         {"num_attention_heads", 8},
-                                                         {"num_key_value_heads", 4},
-                                                         {"head_dim", 256},
-                                                         {"max_position_embeddings", 131072},
-                                                         {"query_pre_attn_scalar", 256},
-                                                         {"rope_theta", 1e6},
-                                                         {"rope_local_base_freq", 1e4},
-                                                         {"sliding_window", 4096},
-                                                         {"rms_norm_eps", 1e-6},
-                                                         {"tie_word_embeddings", true}}},
-                                                       {"gemma", {{"tie_word_embeddings", true}}},
-                                                       {"gpt_neox", {{"rotary_pct", 0.25}, {"hidden_act", "gelu"}}}};
+  static const std::map<std::string, json> defaults = {
+      {"gemma2",
+       {{"attn_logit_softcapping", 50.0},
+        {"final_logit_softcapping", 30.0},
+        {"query_pre_attn_scalar", 256},
+        {"sliding_window", 4096},
+        {"tie_word_embeddings", true}}},
+      {"gemma3_text",
+       {{"vocab_size", 262208},
+        {"num_attention_heads", 8},
+        {"num_key_value_heads", 4},
+        {"head_dim", 256},
+        {"max_position_embeddings", 131072},
+        {"query_pre_attn_scalar", 256},
+        {"rope_theta", 1e6},
+        {"rope_local_base_freq", 1e4},
+        {"sliding_window", 4096},
+        {"rms_norm_eps", 1e-6},
+        {"tie_word_embeddings", true}}},
+      {"gemma", {{"tie_word_embeddings", true}}},
+      {"gpt_neox", {{"rotary_pct", 0.25}, {"hidden_act", "gelu"}}},
+      {"moonshine", {{"partial_rotary_factor", 0.9}, {"eos_token_id", 2}}},
+      {"whisper", {{"eos_token_id", 50256}}}};
   const auto found = defaults.find(family);
   if (found == defaults.end()) return;
   for (const auto &[key, value] : found->second.items())
@@ -776,8 +697,8 @@ void expect_known_head(const json &j) {
   if (names_of_heads == j.end() || !names_of_heads->is_array()) return;
   for (const json &one : *names_of_heads) {
     const std::string name = one.is_string() ? one.get<std::string>() : "";
-    for (const std::string end :
-         {"ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice", "ForMaskedImageModeling"})
+    for (const std::string end : {"ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice",
+                                  "ForMaskedImageModeling", "ForAudioClassification"})
       if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
         throw refusal("the head " + names::for_terminal(name) +
                       " is not known; those of sequence and image classification, embeddings and texts are");
@@ -801,7 +722,13 @@ std::set<std::string> files_of_index(const std::string &text) {
 }
 
 void read_generation_config(const std::string &text, network &net) {
-  add_end_tokens(net, object_of(text, "generation_config.json"));
+  const json j = object_of(text, "generation_config.json");
+  add_end_tokens(net, j);
+  if (net.what == task::speech) read_speech_generation(j, net);
+}
+
+void read_preprocessor_config(const std::string &text, network &net) {
+  read_speech_preprocessor(object_of(text, "preprocessor_config.json"), net);
 }
 
 void read_pooling_config(const std::string &text, bool normalizes, network &net) {
@@ -830,6 +757,11 @@ network network_of_config(const std::string &text, const std::vector<tensor> &al
   net.wanted_context = wanted_context;
   add_defaults(net.family, parsed);
   expect_known_settings(c);
+  if (is_speech(net.family)) {
+    net = speech_of_config(c, all);
+    add_end_tokens(net, parsed);
+    return net;
+  }
   net.original_context = c.number("original_max_position_embeddings", 0);
   net.n_layers = c.count_of_any({"num_hidden_layers", "n_layer", "n_layers"});
   net.dim = c.count_of_any({"hidden_size", "n_embd", "dim"});
@@ -850,6 +782,7 @@ network network_of_config(const std::string &text, const std::vector<tensor> &al
   if (found == known.end()) {
     std::string names;
     for (const auto &[name, reader] : known) names += (names.empty() ? "" : ", ") + name;
+    names += ", moonshine, whisper";
     throw refusal("the family \"" + names::for_terminal(f) + "\" is not known; these are: " + names);
   }
   found->second(c, all, net);

@@ -30,9 +30,27 @@ struct weight {
   bool by_heads;          // parts lie side by side in each head (GPT-NeoX)
   std::string
       beside;  // a tensor of the same shape, for the row behind the first: the mean of both results counts (DeiT)
+  int32_t kernel = 0;  // of a convolution over time, (n_out, channels, kernel) in the source; 0: of none
+  int32_t first_layer = 0, n_layers = 0;  // layers that have it, with numbers from 0 on in the source; 0: all
 };
 
-enum class task { decoder, encoder, vision };
+enum class task { decoder, encoder, vision, speech };
+
+// What a model of speech has before its decoder, whose settings are those of the network. Layers 0 to n_layers - 1 are of the encoder,
+// and the others, up to the network's n_layers, of the decoder.
+struct speech_settings {
+  bool takes_samples = false;  // convolutions of the samples (Moonshine); else of a log-mel spectrogram (Whisper)
+  int32_t n_mels = 0;
+  int32_t n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0;
+  int32_t n_positions = 0;  // of the encoder's rows; 0: there is no table
+  std::string activation;
+  std::vector<float> mel_filters;                                // (n_mels, n_frequencies); empty: those of the formula
+  std::vector<int32_t> start_tokens;                             // -1: the most probable one of `languages`
+  std::vector<int32_t> languages, suppressed, suppressed_first;  // suppressed_first: right behind the start
+};
+
+// Whisper's spectrogram, and the rate of all models: samples a second, of a window, from one to the next, and frequencies of it.
+enum { sample_rate = 16000, window_length = 400, window_step = 160, n_frequencies = window_length / 2 + 1 };
 
 struct rope_settings {
   bool is_used = false, interleaved = false;
@@ -69,6 +87,8 @@ struct network {
   int32_t n_class_rows = 1;  // first rows that the classes are made of
   bool has_pooler = false;   // dense and tanh before the classes (BERT), or relu (DistilBERT)
   std::string pooler_activation = "heed_tanh";
+  bool up_gate = false;  // value and gate lie in w_up, the value first (Moonshine)
+  speech_settings speech;
   int32_t image_size = 0, patch_size = 0, n_channels = 3,
           n_special_rows = 1;  // vision; DeiT has 2 rows before the patches
   std::vector<std::string> labels;
@@ -89,6 +109,14 @@ std::set<std::string> files_of_index(const std::string &text);
 // What other files of such a folder say: tokens that end a text; how sentence-transformers makes an embedding of rows.
 void read_generation_config(const std::string &text, network &net);
 void read_pooling_config(const std::string &text, bool normalizes, network &net);
+// How sounds become spectrograms.
+void read_preprocessor_config(const std::string &text, network &net);
+
+// The bands of Whisper's spectrogram, (n_mels, n_frequencies), as in the file or by the formula of Slaney 1998.
+std::vector<double> mel_filters_of(const network &net);
+
+// The tables that compute it: cosines and sines of a window, and the bands.
+std::vector<tensor> spectrogram_tensors(const network &net);
 
 // A tensor of the program, and the one of the source that it is made of.
 struct plan {

@@ -74,8 +74,19 @@ std::string source_of(const network &net, const std::string &name) {
 
 namespace {
 
-// How the source begins.
-const char weights_text[] = R"(/* See ${name}.h: ${title} */
+// Finds a matrix.
+const char matrix_text[] =
+    R"(static const char *matrix(const ${name} *m, const char *name, int32_t n_in, int32_t n_out, heed_weights *w) {
+?!in_integers?  return heed_file_packed(&m->file, name, n_in, n_out, w);
+?in_integers?  const char *error = heed_file_packed(&m->file, name, n_in, n_out, w);
+?in_integers?  /* Rows are quantised to int8 on their way, and products are made in integers. */
+?in_integers?  const int32_t is_narrow = !error && w->dtype != HEED_F32 && w->dtype != HEED_F16 && w->dtype != HEED_BF16;
+?in_integers?  return is_narrow && heed_weights_in_integers(w, *w) != HEED_OK ? heed_refused : error;
+}
+)";
+
+// How the source begins, with floats and in integers.
+const char begin_text[] = R"(/* See ${name}.h: ${title} */
 #include "${name}.h"
 
 /* SHA-256 of the model as it was published. */
@@ -97,14 +108,10 @@ static const char *name_of(char name[48], int32_t layer, const char *field) {
   name[n] = 0;
   return name;
 }
-static const char *matrix(const ${name} *m, const char *name, int32_t n_in, int32_t n_out, heed_weights *w) {
-?!in_integers?  return heed_file_packed(&m->file, name, n_in, n_out, w);
-?in_integers?  const char *error = heed_file_packed(&m->file, name, n_in, n_out, w);
-?in_integers?  /* Rows are quantised to int8 on their way, and products are made in integers. */
-?in_integers?  const int32_t is_narrow = !error && w->dtype != HEED_F32 && w->dtype != HEED_F16 && w->dtype != HEED_BF16;
-?in_integers?  return is_narrow && heed_weights_in_integers(w, *w) != HEED_OK ? heed_refused : error;
-}
-static const char *layer_matrix(const ${name} *m, int32_t l, const char *field, int32_t n_in, int32_t n_out,
+)";
+
+const char weights_text[] =
+    R"(${matrix}static const char *layer_matrix(const ${name} *m, int32_t l, const char *field, int32_t n_in, int32_t n_out,
                                 heed_weights *w) {
   char name[48];
   return matrix(m, name_of(name, l, field), n_in, n_out, w);
@@ -139,7 +146,8 @@ static uint32_t mixed(uint32_t i) {
 
 /* Runs what heed_compile has run, and compares the digest of every layer with those in the file. */
 static const char *compare_known_answers(${name} *m) {
-  const int32_t arithmetic = heed_isa_arithmetic(heed_isa_current());
+?integers?  const int32_t arithmetic = HEED_ARITHMETIC_INTEGERS;
+?!integers?  const int32_t arithmetic = heed_isa_arithmetic(heed_isa_current());
   const char *text, *error;
   size_t n_bytes;
   heed_golden golden;
@@ -147,14 +155,17 @@ static const char *compare_known_answers(${name} *m) {
   heed_receipt_settings s =
       heed_receipt_settings_default("${receipt_name}", arithmetic, &heed_receipt_sha256, heed_golden_write, &golden);
   s.model = ${name}_source;
-  s.layers = m->known;
+?!by_rows?  s.layers = m->known;
   s.n_layers = ${NAME}_LAYERS;
-  s.level = HEED_RECEIPT_LAYERS;
-  error = heed_file_text(&m->file, arithmetic == HEED_ARITHMETIC_FMA ? "golden.fma" : "golden.no-fma", &text, &n_bytes);
+?!by_rows?  s.level = HEED_RECEIPT_LAYERS;
+?by_rows?  s.level = HEED_RECEIPT_ROWS;
+?integers?  error = heed_file_text(&m->file, "golden.integers", &text, &n_bytes);
+?!integers?  error = heed_file_text(&m->file, arithmetic == HEED_ARITHMETIC_FMA ? "golden.fma" : "golden.no-fma", &text, &n_bytes);
   if (!error) error = heed_golden_begin(&golden, text, n_bytes);
   if (!error) error = heed_receipt_begin(&receipt, &s);
   if (error) return error;
-  m->see = heed_receipt_see;
+?integers?  m->see = heed_receipt_see_int;
+?!integers?  m->see = heed_receipt_see;
   m->see_user = &receipt;
 ${run_known}  m->see = NULL;
   m->see_user = NULL;
@@ -204,6 +215,8 @@ bool in_integers(const std::vector<tensor> &weights, const choices &c) {
   return !c.exact && std::any_of(weights.begin(), weights.end(), is_narrow);
 }
 
+}  // namespace
+
 std::string bytes_text(const std::array<uint8_t, 32> &bytes) {
   std::string text;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -214,7 +227,32 @@ std::string bytes_text(const std::array<uint8_t, 32> &bytes) {
   return text;
 }
 
-}  // namespace
+std::string matrix_lines(const std::map<std::string, std::string> &values) { return filled(matrix_text, values); }
+std::string open_lines(const std::map<std::string, std::string> &values) { return filled(open_text, values); }
+
+std::string lines_outside(const network &net, const std::vector<tensor> &weights) {
+  std::string lines;
+  for (const weight &w : net.weights) {
+    if (w.name.find("{}") != std::string::npos) continue;
+    if (!has(weights, w.name)) {
+      lines += "  m->" + w.name + " = NULL;\n";
+      continue;
+    }
+    const std::string sizes =
+        w.n_in > 0 ? std::to_string(w.beside.empty() ? w.n_in : 2 * w.n_in) + ", " + std::to_string(w.n_out)
+                   : std::to_string(w.n_out);
+    lines += "  if (!error) error = " + std::string(w.n_in > 0 ? "matrix(m, \"" : "heed_file_floats(&m->file, \"") +
+             w.name + "\", " + sizes + ", &m->" + w.name + ");  /* " + names::for_c(w.source) + " */\n";
+  }
+  return lines;
+}
+
+std::string lines_of_ends(const network &net) {
+  std::string ends;
+  for (const int32_t token : net.end_tokens)
+    ends += (ends.empty() ? "" : " || ") + ("*token == " + std::to_string(token));
+  return ends.empty() ? "" : "  if (" + ends + ") {\n    *token = -1;\n    return NULL;\n  }\n";
+}
 
 std::string receipt_name(const choices &c) { return c.name.substr(0, 31); }
 
@@ -236,13 +274,19 @@ std::map<std::string, std::string> shared_values(const network &net, const choic
       {"activation", net.activation},
       {"eps", float_text(net.eps)},
       {"in_integers", yes(in_integers(weights, c))},
+      {"integers", yes(!c.integers.empty())},
       {"known", yes(!c.unchecked)},
       {"n_known", std::to_string(std::min<int32_t>(n_known_tokens, context_of(net, c)))},
       {"receipt_name", receipt_name(c)},
       {"digest", bytes_text(net.digest)},
       {"weights", lines_of_weights(net, weights)}};
   v["labels"] = lines_of_labels(net, c.name);
+  v["by_rows"] = "";
+  v["matrix"] = matrix_lines(v);
   v["find_weights"] = filled(weights_text, v);
+  v["open"] = open_lines(v);
+  v["begin"] = filled(begin_text, v);
+  v["find_weights"] = v["begin"] + filled(weights_text, v);
   v["open"] = filled(open_text, v);
   return v;
 }

@@ -14,9 +14,12 @@ struct choices {
   std::string name;  // of the program, an identifier of C
   std::vector<heed_import::format_rule> formats;
   std::string cache = "f32";
-  int32_t context = 0, piece = 16;
+  int32_t context = 0, piece = 16, seconds = 0;
+  int32_t draft = 0;       // tokens that are read ahead where a text repeats: fewer than a piece
   bool exact = false;      // rows stay floats where weights are in blocks
   bool unchecked = false;  // the program compares no known answers
+  std::string integers;    // a file of samples: the program has no float (integers.hpp); empty: it has floats
+  double percent = 100;    // of the samples' magnitudes within the range of int8
 };
 
 struct program {
@@ -25,6 +28,7 @@ struct program {
 
 program write_decoder(const network &net, const choices &c, const std::vector<tensor> &weights);
 program write_encoder(const network &net, const choices &c, const std::vector<tensor> &weights);
+program write_speech(const network &net, const choices &c, const std::vector<tensor> &weights);
 
 // A text in which ${NAME} stands for a value; a line that begins with ?NAME? is there only if NAME has one.
 std::string filled(const std::string &text, const std::map<std::string, std::string> &values);
@@ -37,6 +41,9 @@ enum { n_known_tokens = 8 };
 
 // Tokens that a decoder sees if the user names no number: some have been trained with 131,072, whose caches are larger than their weights.
 enum { usual_context = 2048 };
+
+// Seconds of sound that a user may ask for.
+enum { most_seconds = 600 };
 
 // Tokens that the program sees at most; the heed_dtype of its caches.
 int32_t context_of(const network &net, const choices &c);
@@ -51,6 +58,14 @@ std::map<std::string, std::string> shared_values(const network &net, const choic
 
 // The part that compares known answers; run: lines of C that set error.
 std::string known_answers_text(const std::map<std::string, std::string> &values, const std::string &run);
+
+// Parts of those texts: the function that finds a matrix, and what a header says of NAME_open; a digest as numbers of C.
+std::string matrix_lines(const std::map<std::string, std::string> &values);
+std::string open_lines(const std::map<std::string, std::string> &values);
+std::string bytes_text(const std::array<uint8_t, 32> &bytes);
+// The lines of C that find the weights outside of layers, and those that end a text at its end tokens.
+std::string lines_outside(const network &net, const std::vector<tensor> &weights);
+std::string lines_of_ends(const network &net);
 
 std::string upper(std::string text);
 bool has(const std::vector<tensor> &weights, const std::string &name);

@@ -73,6 +73,8 @@ network read_folder(published_model &m, const std::string &folder, const choices
   network net = network_of_config(config, m.tensors, wanted_context(how));
   net.source = "safetensors";
   if (fs::exists(here / "generation_config.json")) read_generation_config(m.text(here / "generation_config.json"), net);
+  if (fs::exists(here / "preprocessor_config.json"))
+    read_preprocessor_config(m.text(here / "preprocessor_config.json"), net);
   if (fs::exists(here / "1_Pooling" / "config.json"))
     read_pooling_config(m.text(here / "1_Pooling" / "config.json"), fs::exists(here / "2_Normalize"), net);
   return net;

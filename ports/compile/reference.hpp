@@ -30,6 +30,10 @@ std::vector<reference_rows> reference_of_tokens(const network &net, const weight
 // pixels (image_size, image_size, n_channels)
 std::vector<reference_rows> reference_of_picture(const network &net, const weights_as_doubles &weights,
                                                  const std::vector<float> &pixels);
+// Samples of 16 kHz, a whole number of rows of the spectrogram: the layers of the encoder, then those of the decoder, which reads the
+// tokens.
+std::vector<reference_rows> reference_of_sound(const network &net, const weights_as_doubles &weights,
+                                               const std::vector<int16_t> &samples, const std::vector<int32_t> &tokens);
 
 }  // namespace heed_compile
 

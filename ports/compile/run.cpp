@@ -7,55 +7,23 @@
 #include <memory>
 
 #include "../receipt/receipts.hpp"
-#include "heed/heed.h"
-#include "heed/int_products.h"
+#include "run_parts.hpp"
 
 namespace heed_compile {
 namespace {
-
-void require(heed_status status) {
-  if (status != HEED_OK) throw refusal(std::string("heed refuses a call of this model: ") + heed_status_text(status));
-}
-void require(const char *error) {
-  if (error != nullptr) throw refusal(error);
-}
-
-heed_norm *norm_of(const std::string &name) {
-  if (name == "heed_rms_norm") return heed_rms_norm;
-  if (name == "heed_rms_norm_plus_one") return heed_rms_norm_plus_one;
-  if (name == "heed_layer_norm") return heed_layer_norm;
-  throw std::logic_error("the norm " + name + " is not known");
-}
-heed_activation *activation_of(const std::string &name) {
-  if (name == "heed_silu") return heed_silu;
-  if (name == "heed_gelu") return heed_gelu;
-  if (name == "heed_gelu_tanh") return heed_gelu_tanh;
-  if (name == "heed_relu") return heed_relu;
-  if (name == "heed_tanh") return heed_tanh;
-  throw std::logic_error("the activation " + name + " is not known");
-}
-
-struct free_aligned {
-  void operator()(uint8_t *p) const { ::operator delete(p, std::align_val_t(HEED_FILE_ALIGNMENT)); }
-};
-using memory = std::unique_ptr<uint8_t, free_aligned>;
-memory memory_of(size_t n) {
-  return memory(static_cast<uint8_t *>(::operator new(std::max<size_t>(n, 1), std::align_val_t(HEED_FILE_ALIGNMENT))));
-}
 
 class machine {
  public:
   machine(const network &net, const choices &c, heed_import::span file, int32_t n_rows)
       : net_(net),
-        in_integers_(!c.exact),
+        file_(file, !c.exact),
         x_(static_cast<size_t>(n_rows) * static_cast<size_t>(net.dim)),
         attention_(static_cast<size_t>(net.n_layers)),
         layers_(attention_.size()),
         caches_(attention_.size()),
         n_(n_rows) {
-    require(heed_file_open(&file_, file.data, file.size));
-    if (net.rope.is_used) open_rope(rope_, net.rope, "rope_frequencies");
-    if (net.local_rope.is_used) open_rope(local_rope_, net.local_rope, "local_rope_frequencies");
+    if (net.rope.is_used) file_.open_rope(rope_, net.rope, "rope_frequencies");
+    if (net.local_rope.is_used) file_.open_rope(local_rope_, net.local_rope, "local_rope_frequencies");
     options_ = heed_options_default();
     if (net.attention_softcap > 0) {
       require(heed_softcap_init(&softcap_, static_cast<float>(net.attention_softcap)));
@@ -69,19 +37,9 @@ class machine {
   float *data() { return x_.data(); }
 
   heed_weights matrix(const std::string &name, int32_t n_in, int32_t n_out) const {
-    heed_weights w;
-    require(heed_file_packed(&file_, name.c_str(), n_in, n_out, &w));
-    const bool is_narrow = w.dtype != HEED_F32 && w.dtype != HEED_F16 && w.dtype != HEED_BF16;
-    if (in_integers_ && is_narrow) require(heed_weights_in_integers(&w, w));
-    return w;
+    return file_.matrix(name, n_in, n_out);
   }
-  const float *floats(const std::string &name, int32_t n) const {
-    heed_file_tensor t;
-    const float *numbers = nullptr;
-    if (heed_file_find(&file_, name.c_str(), &t) != nullptr) return nullptr;  // a bias that the model has not
-    require(heed_file_floats(&file_, name.c_str(), n, &numbers));
-    return numbers;
-  }
+  const float *floats(const std::string &name, int32_t n) const { return file_.floats(name, n); }
 
   // y has n_out rows of the last layer, the first ones.
   void run_layers(const see_rows &see, int32_t n_out) {
@@ -105,15 +63,6 @@ class machine {
   }
 
  private:
-  void open_rope(heed_rope &rope, const rope_settings &from, const char *frequencies) {
-    require(heed_rope_init(&rope, from.interleaved ? HEED_ROPE_INTERLEAVED : HEED_ROPE_HALVES));
-    rope.rotary_dim = from.rotary_dim;
-    rope.base = static_cast<float>(from.base);
-    rope.scale = static_cast<float>(from.scale);
-    rope.factor = static_cast<float>(from.factor);
-    rope.inverse_frequencies = floats(frequencies, from.rotary_dim / 2);
-  }
-
   void open_layer(int32_t l, const choices &c) {
     const auto at = static_cast<size_t>(l);
     heed_attention_layer &a = attention_[at];
@@ -139,38 +88,7 @@ class machine {
     t.post_norm = net_.post_norm ? 1 : 0;
     t.parallel = net_.parallel ? 1 : 0;
     if (net_.gate_up) t.ffn_order = HEED_FFN_GATE_UP;
-    open_weights(a, t, "layers." + std::to_string(l) + ".");
-  }
-
-  void open_weights(heed_attention_layer &a, heed_transformer_layer &t, const std::string &prefix) {
-    const std::pair<const char *, heed_weights *> matrices[] = {
-        {"wq", &a.wq},         {"wk", &a.wk},     {"wv", &a.wv},        {"wo", &a.wo},
-        {"w_gate", &t.w_gate}, {"w_up", &t.w_up}, {"w_down", &t.w_down}};
-    const std::pair<const char *, const float **> vectors[] = {{"bq", &a.bq},
-                                                               {"bk", &a.bk},
-                                                               {"bv", &a.bv},
-                                                               {"bo", &a.bo},
-                                                               {"b_gate", &t.b_gate},
-                                                               {"b_up", &t.b_up},
-                                                               {"b_down", &t.b_down},
-                                                               {"q_norm_weight", &a.q_norm_weight},
-                                                               {"q_norm_bias", &a.q_norm_bias},
-                                                               {"k_norm_weight", &a.k_norm_weight},
-                                                               {"k_norm_bias", &a.k_norm_bias},
-                                                               {"norm1_weight", &t.norm1_weight},
-                                                               {"norm1_bias", &t.norm1_bias},
-                                                               {"norm2_weight", &t.norm2_weight},
-                                                               {"norm2_bias", &t.norm2_bias},
-                                                               {"post_norm1_weight", &t.post_norm1_weight},
-                                                               {"post_norm1_bias", &t.post_norm1_bias},
-                                                               {"post_norm2_weight", &t.post_norm2_weight},
-                                                               {"post_norm2_bias", &t.post_norm2_bias}};
-    for (const weight &w : net_.weights) {
-      for (const auto &[field, to] : matrices)
-        if (w.field == field) *to = matrix(prefix + w.field, w.n_in, w.n_out);
-      for (const auto &[field, to] : vectors)
-        if (w.field == field) *to = floats(prefix + w.field, w.n_out);
-    }
+    file_.open_layer(net_, l, t, a, nullptr);
   }
 
   void open_cache(int32_t l, const choices &c) {
@@ -188,8 +106,7 @@ class machine {
   }
 
   const network &net_;
-  bool in_integers_;
-  heed_file file_;
+  weights_in_file file_;
   heed_rope rope_, local_rope_;
   heed_options options_;
   heed_softcap softcap_;
@@ -259,13 +176,6 @@ void run_encoder(machine &m, const network &net, int32_t n, const see_rows &see)
   m.run_layers(see, n_out);
   if (net.has_final_norm) m.norm("final_norm", n_out);
   run_head(m, net, n, see);
-}
-
-// Bits that look random: SplitMix32 of a counter.
-uint32_t mixed(uint32_t i) {
-  i = (i ^ (i >> 16)) * 0x21f0aaadu;
-  i = (i ^ (i >> 15)) * 0x735a2d97u;
-  return i ^ (i >> 15);
 }
 
 }  // namespace
@@ -339,13 +249,18 @@ std::vector<tensor> known_answers(const network &net, const choices &c, heed_imp
     if (heed_isa_use(arithmetic.c_str()) != HEED_OK) continue;
     receipts::writer writer({receipt_name(c), net.digest, net.n_layers, false}, {});
     const see_rows see = [&](int32_t layer, int64_t first, heed_matrix rows) {
-      if (net.what == task::decoder && layer == net.n_layers)  // a program computes the logits of the last token alone
+      const bool has_logits = net.what == task::decoder || net.what == task::speech;
+      if (has_logits && layer == net.n_layers)  // a program computes the logits of the last token alone
         first += rows.n_rows - 1, rows.data += static_cast<ptrdiff_t>(rows.n_rows - 1) * rows.row_stride,
             rows.n_rows = 1;
       receipts::writer::see(&writer, layer, first, rows);
     };
     if (net.what == task::vision) {
       run_picture(net, c, file, known_picture(net), see);
+    } else if (net.what == task::speech) {
+      const std::vector<int32_t> tokens = known_tokens(net, c);
+      for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(writer.get(), static_cast<int64_t>(i), tokens[i]);
+      run_sound(net, c, file, known_sound(), tokens, see);
     } else {
       const std::vector<int32_t> tokens = known_tokens(net, c);
       for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(writer.get(), static_cast<int64_t>(i), tokens[i]);

@@ -17,10 +17,14 @@ void run_tokens(const network &net, const choices &c, heed_import::span file, co
                 const see_rows &see);
 void run_picture(const network &net, const choices &c, heed_import::span file, const std::vector<float> &pixels,
                  const see_rows &see);
+// Samples are those of 16 kHz; tokens those that the decoder reads then. A spectrogram ends where the sound ends.
+void run_sound(const network &net, const choices &c, heed_import::span file, const std::vector<int16_t> &samples,
+               const std::vector<int32_t> &tokens, const see_rows &see);
 
 // What the program runs when it opens its file: tokens or a picture that anybody can make, without a file of their own.
 std::vector<int32_t> known_tokens(const network &net, const choices &c);
 std::vector<float> known_picture(const network &net);
+std::vector<int16_t> known_sound();
 
 // The receipts of that run, as tensors golden.fma and golden.no-fma.
 std::vector<tensor> known_answers(const network &net, const choices &c, heed_import::span file);

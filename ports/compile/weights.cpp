@@ -111,6 +111,18 @@ void reorder_patches(const network &net, tensor &t) {
   t.own(std::move(to));
 }
 
+// A convolution over time, (n_out, channels, kernel), as rows of time steps with their channels side by side: (n_out, kernel, channels).
+void reorder_steps(const weight &w, tensor &t) {
+  const std::vector<float> from = heed_import::floats_of(t);
+  const auto n_in = static_cast<size_t>(w.n_in), kernel = static_cast<size_t>(w.kernel), channels = n_in / kernel;
+  bytes to;
+  for (size_t row = 0; row < from.size(); row += n_in)
+    for (size_t step = 0; step < kernel; ++step)
+      for (size_t c = 0; c < channels; ++c) heed_import::put(to, from[row + c * kernel + step]);
+  t.dtype = HEED_F32, t.scales.clear();
+  t.own(std::move(to));
+}
+
 // The mean of two products is one product with both rows and half of each matrix.
 tensor halves_of(const tensor &a, const tensor &b) {
   const std::vector<float> first = heed_import::floats_of(a), second = heed_import::floats_of(b);
@@ -134,6 +146,7 @@ tensor whole(const network &net, const plan &p) {
   tensor t = cut(net, *p.what, *p.source);
   if (p.beside != nullptr) return halves_of(t, cut(net, *p.what, *p.beside));
   if (p.name == "patches") reorder_patches(net, t);
+  if (p.what->kernel > 0) reorder_steps(*p.what, t);
   return t;
 }
 
@@ -161,8 +174,9 @@ std::vector<plan> plans_of(const network &net, const std::vector<tensor> &all) {
   std::vector<plan> plans;
   for (const weight &w : net.weights) {
     const bool is_in_layers = w.name.find("{}") != std::string::npos;
-    for (int32_t layer = 0; layer < (is_in_layers ? net.n_layers : 1); ++layer) {
-      const std::string name = of_layer(w.source, layer);
+    const int32_t n_layers = w.n_layers > 0 ? w.n_layers : net.n_layers, end = w.first_layer + n_layers;
+    for (int32_t layer = w.first_layer; layer < (is_in_layers ? end : 1); ++layer) {
+      const std::string name = of_layer(w.source, layer - w.first_layer);
       auto found = sources.find(name);
       if (found == sources.end()) found = sources.find(old_name(name));
       if (found == sources.end()) {
@@ -224,6 +238,7 @@ std::vector<tensor> more_tensors(const network &net, std::vector<tensor> &all) {
     t.own(std::move(numbers));
     more.push_back(std::move(t));
   }
+  if (net.what == task::speech && !net.speech.takes_samples) more = spectrogram_tensors(net);
   for (tensor &t : all)
     if (t.name.compare(0, 9, "tokenizer") == 0 && t.is_metadata && t.left_out.empty()) more.push_back(std::move(t));
   return more;

@@ -37,6 +37,8 @@ enum {
   ${NAME}_CONTEXT = ${context},   /* tokens that the model sees; it was trained with ${n_positions} */
   ${NAME}_PIECE = ${piece}        /* tokens of a prompt that pass through a layer at once: speed and memory, no bit */
 };
+?draft?/* Tokens of a draft: ${name}_next reads so many ahead where the text repeats. Tokens and logits keep their bits. */
+?draft?enum { ${NAME}_DRAFT = ${draft} };
 ?window?/* A layer with a window keeps the newest ${NAME}_WINDOW tokens, and has no end. */
 ?window?enum { ${NAME}_WINDOW = ${window} };
 ?window?#define ${NAME}_RING_BYTES \
@@ -61,6 +63,8 @@ typedef struct ${name} {
   float logits[${NAME}_TOKENS]; /* of the newest token */
   int32_t tokens[${NAME}_CONTEXT];
   int32_t n, previous; /* tokens of the text so far; the one before the newest */
+?draft?  int32_t n_drafted, n_ahead;  /* tokens of the newest draft; those of them that were read ahead, and are not the text's yet */
+?draft?  int32_t pause, next_pause;   /* tokens without a draft: still, and after the next draft that fails */
   heed_file file;
 ?words?  heed_tokenizer words;
   heed_weights embedding, classifier;
@@ -180,6 +184,8 @@ static const char *open_file(${name} *m, const void *file, size_t n_bytes) {
   }
   m->n = 0;
   m->previous = -1;
+?draft?  m->n_drafted = m->n_ahead = m->pause = 0;
+?draft?  m->next_pause = 1;
   return error;
 }
 
@@ -187,6 +193,8 @@ void ${name}_restart(${name} *m) {
   for (int32_t l = 0; l < ${NAME}_LAYERS; ++l) (void)heed_cache_reset(&m->caches[l]);
   m->n = 0;
   m->previous = -1;
+?draft?  m->n_drafted = m->n_ahead = m->pause = 0;
+?draft?  m->next_pause = 1;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- network */
@@ -210,7 +218,7 @@ static heed_status run_layers(${name} *m, const int32_t *tokens, int32_t n) {
   return status;
 }
 
-/* logits = classifier(norm(the last of n rows of x)) */
+/* logits = classifier(norm(row n - 1 of x)) */
 static heed_status run_classifier(${name} *m, int32_t n) {
   float *const last = m->x + (ptrdiff_t)(n - 1) * ${NAME}_DIM;
   const heed_matrix as_read = heed_matrix_of(last, 1, ${NAME}_DIM);
@@ -223,7 +231,17 @@ static heed_status run_classifier(${name} *m, int32_t n) {
   return status;
 }
 
+?draft?/* Forgets the tokens that were read ahead. */
+?draft?static heed_status drop_draft(${name} *m) {
+?draft?  heed_status status = HEED_OK;
+?draft?  for (int32_t l = 0; status == HEED_OK && m->n_ahead > 0 && l < ${NAME}_LAYERS; ++l)
+?draft?    status = heed_cache_truncate(&m->caches[l], 0, m->n);
+?draft?  m->n_ahead = 0;
+?draft?  return status;
+?draft?}
+?draft?
 const char *${name}_read(${name} *m, const int32_t *tokens, int32_t n) {
+?draft?  if (drop_draft(m) != HEED_OK) return heed_refused;
   if (n < 1) return "there is no token to read";
   if (n > ${NAME}_CONTEXT - m->n) return "the text is longer than the context: see ${NAME}_CONTEXT";
   for (int32_t i = 0; i < n; ++i)
@@ -266,6 +284,54 @@ static float draw(uint64_t *seed) {
   return (float)(uint32_t)((s * UINT64_C(0x2545f4914f6cdd1d)) >> 40) * (1.0f / 16777216.0f);
 }
 
+?draft?/* Puts behind token m->n what followed it and the one before when both came last: returns how many tokens. */
+?draft?static int32_t find_draft(${name} *m) {
+?draft?  const int32_t n = m->n;
+?draft?  int32_t most = ${NAME}_CONTEXT - n - 1;
+?draft?  if (most > ${NAME}_DRAFT) most = ${NAME}_DRAFT;
+?draft?  if (m->see || n < 1) return 0; /* rows are shown once, and none that does not stay */
+?draft?  if (m->pause > 0) {
+?draft?    m->pause--;
+?draft?    return 0;
+?draft?  }
+?draft?  for (int32_t i = n - 1; i >= 1; --i) {
+?draft?    if (m->tokens[i] != m->tokens[n] || m->tokens[i - 1] != m->tokens[n - 1]) continue;
+?draft?    for (int32_t k = 0; k < most; ++k) m->tokens[n + 1 + k] = m->tokens[i + 1 + k]; /* behind token n: the draft's own */
+?draft?    return most;
+?draft?  }
+?draft?  return 0;
+?draft?}
+?draft?
+?draft?/* Drafts pause when less than half of one stays, each time for longer. */
+?draft?static void judge_draft(${name} *m) {
+?draft?  if (m->n_drafted == 0) return;
+?draft?  if (2 * m->n_ahead <= m->n_drafted) {
+?draft?    m->next_pause = 1;
+?draft?  } else {
+?draft?    m->pause = m->next_pause;
+?draft?    if (m->next_pause < 64) m->next_pause *= 2;
+?draft?  }
+?draft?}
+?draft?
+?draft?/* As ${name}_read for one token, which may have been read ahead. */
+?draft?static const char *read_next(${name} *m, int32_t token) {
+?draft?  if (m->n_ahead > 0 && m->tokens[m->n] == token) {
+?draft?    m->n_ahead--;
+?draft?  } else {
+?draft?    judge_draft(m);
+?draft?    if (drop_draft(m) != HEED_OK) return heed_refused;
+?draft?    if (m->n == ${NAME}_CONTEXT) return "the text is longer than the context: see ${NAME}_CONTEXT";
+?draft?    m->tokens[m->n] = token;
+?draft?    m->n_drafted = m->n_ahead = find_draft(m);
+?draft?    if (run_layers(m, m->tokens + m->n, 1 + m->n_drafted) != HEED_OK) return heed_refused;
+?draft?  }
+?draft?  m->previous = m->n > 0 ? m->tokens[m->n - 1] : -1;
+?draft?  m->n++;
+?draft?  if (run_classifier(m, 1 + m->n_drafted - m->n_ahead) != HEED_OK) return heed_refused;
+?draft?  show(m, ${NAME}_LAYERS, m->n - 1, m->logits, 1, ${NAME}_TOKENS);
+?draft?  return NULL;
+?draft?}
+?draft?
 const char *${name}_next(${name} *m, ${name}_choice *how, int32_t *token) {
   if (m->n == 0) return "there is no text yet";
   heed_status status;
@@ -277,7 +343,8 @@ const char *${name}_next(${name} *m, ${name}_choice *how, int32_t *token) {
                          heed_memory_of(m->workspace, sizeof m->workspace));
   }
   if (status != HEED_OK || *token < 0) return "the logits are no numbers";
-${ends}  return ${name}_read(m, token, 1);
+?!draft?${ends}  return ${name}_read(m, token, 1);
+?draft?${ends}  return read_next(m, *token);
 }
 ?words?
 ?words?size_t ${name}_text(const ${name} *m, int32_t token, char *text, size_t capacity) {
@@ -331,6 +398,7 @@ program write_decoder(const network &net, const choices &c, const std::vector<te
       {"n_positions", std::to_string(net.n_positions)},
       {"context", std::to_string(context)},
       {"piece", std::to_string(std::min(c.piece, context))},
+      {"draft", c.draft > 0 ? std::to_string(c.draft) : ""},
       {"cache_dtype", dtypes.at(dtype_of_cache(c))},
       {"window", has_rings ? std::to_string(window) : ""},
       {"has_window", has_rings ? window_expression(net.windows) : ""},
@@ -367,10 +435,7 @@ program write_decoder(const network &net, const choices &c, const std::vector<te
   v["plus_dim"] = net.parallel ? " + " + v["NAME"] + "_DIM" : "";
   v["rope_of_layer"] =
       v["local_rope"].empty() ? "&m->rope" : window_expression(net.windows) + " ? &m->local_rope : &m->rope";
-  std::string ends;
-  for (const int32_t token : net.end_tokens)
-    ends += (ends.empty() ? "" : " || ") + ("*token == " + std::to_string(token));
-  v["ends"] = ends.empty() ? "" : "  if (" + ends + ") {\n    *token = -1;\n    return NULL;\n  }\n";
+  v["ends"] = lines_of_ends(net);
   v["known_answers"] = known_answers_text(v, known_run);
   return {filled(header_text, v), filled(source_text, v)};
 }

@@ -246,24 +246,6 @@ const char known_text_run[] = R"(  int32_t tokens[${n_known}];
 
 const char known_picture_run[] = "  error = run_picture(m, NULL, m->result);\n";
 
-// The lines of C that find the weights outside of layers.
-std::string lines_outside(const network &net, const std::vector<tensor> &weights) {
-  std::string lines;
-  for (const weight &w : net.weights) {
-    if (w.name.find("{}") != std::string::npos) continue;
-    if (!has(weights, w.name)) {
-      lines += "  m->" + w.name + " = NULL;\n";
-      continue;
-    }
-    const std::string sizes =
-        w.n_in > 0 ? std::to_string(w.beside.empty() ? w.n_in : 2 * w.n_in) + ", " + std::to_string(w.n_out)
-                   : std::to_string(w.n_out);
-    lines += "  if (!error) error = " + std::string(w.n_in > 0 ? "matrix(m, \"" : "heed_file_floats(&m->file, \"") +
-             w.name + "\", " + sizes + ", &m->" + w.name + ");  /* " + names::for_c(w.source) + " */\n";
-  }
-  return lines;
-}
-
 }  // namespace
 
 program write_encoder(const network &net, const choices &c, const std::vector<tensor> &weights) {

@@ -162,7 +162,7 @@ static const char *open_added(heed_tokenizer *t, const heed_file *file) {
   return t->added_texts.n == (uint32_t)n && all_within(t->added, (size_t)n, 1, 0, t->n_tokens) ? NULL : damaged;
 }
 
-const char *heed_tokenizer_open(heed_tokenizer *t, const heed_file *file) {
+static const char *open_tables(heed_tokenizer *t, const heed_file *file) {
   const char *error = open_facts(t, file);
   const int32_t *const f = t->facts;
   if (!error) error = open_bytes(t, file);
@@ -179,6 +179,21 @@ const char *heed_tokenizer_open(heed_tokenizer *t, const heed_file *file) {
       !all_within(t->sorted, (size_t)f[fact_n_sorted], 1, 0, t->n_tokens))
     return damaged;
   return NULL;
+}
+
+/* Only who opens a tokenizer here links what is for unigram. */
+typedef int words_of_unigram(const heed_tokenizer *t, text word, tokenizer_output *out, heed_memory memory);
+
+const char *heed_tokenizer_open(heed_tokenizer *t, const heed_file *file) {
+  t->unigram = (void (*)(void))tokenizer_unigram;
+  return open_tables(t, file);
+}
+
+const char *heed_tokenizer_open_without_floats(heed_tokenizer *t, const heed_file *file) {
+  t->unigram = NULL;
+  const char *error = open_tables(t, file);
+  if (error) return error;
+  return t->facts[fact_model] == model_unigram ? "the tokenizer is of unigram, which computes with floats" : NULL;
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- encode */
@@ -215,7 +230,7 @@ static int encode_word(const heed_tokenizer *t, text word, tokenizer_output *out
     case model_bpe:
       return tokenizer_bpe(t, word, out, memory);
     case model_unigram:
-      return tokenizer_unigram(t, word, out, memory);
+      return t->unigram != NULL && ((words_of_unigram *)t->unigram)(t, word, out, memory);
     default:
       tokenizer_wordpiece(t, word, out);
       return 1;

@@ -29,10 +29,13 @@ typedef struct heed_tokenizer {
   size_t map_bytes;
   const int32_t *bytes, *sorted, *added, *first, *pairs, *marks, *compositions;
   const float *scores;
+  void (*unigram)(void); /* a function of parts.h; null: left out of the program */
 } heed_tokenizer;
 
 /* Null, or a sentence: the file has no tokenizer, or it is damaged. Every number of the tables is checked once. */
 const char *heed_tokenizer_open(heed_tokenizer *tokenizer, const heed_file *file);
+/* The same for a program without floats: a unigram tokenizer, which adds scores in double precision, is refused and not linked. */
+const char *heed_tokenizer_open_without_floats(heed_tokenizer *tokenizer, const heed_file *file);
 
 /* What encode takes besides the text, added up. */
 enum {

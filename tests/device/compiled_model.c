@@ -1,5 +1,5 @@
 /* A program of heed_compile's at work, on hosts and boards: it opens its linked file, which compares its known answers, and then
- * tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: DECODER, ENCODER or VISION.
+ * tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: DECODER, ENCODER, VISION or SPEECH.
  * Prints "compiled_model: good", or what is wrong. SPDX-License-Identifier: MIT */
 #include MODEL_HEADER
 
@@ -11,6 +11,7 @@
 #define DECODER 1
 #define ENCODER 2
 #define VISION 3
+#define SPEECH 4
 
 #ifdef MODEL_FILE_BYTES /* it is read: WebAssembly links no files */
 HEED_ALIGNED static unsigned char linked[MODEL_FILE_BYTES];
@@ -114,6 +115,66 @@ static int try_model(void) {
   if (!OF(_tokens)(&model, tokens, 2, result)) return fails("it reads a negative token");
 #ifdef WORDS
   error = OF(_text)(&model, "some words", 10, result);
+#endif
+  return error ? fails(error) : 0;
+}
+#elif KIND == SPEECH
+enum {
+  n_logits = sizeof model.logits / sizeof model.logits[0],
+  n_context = sizeof model.tokens / sizeof model.tokens[0],
+  n_samples = 9000
+};
+static float expected[n_logits];
+static int16_t samples[n_samples];
+static int32_t tokens[n_context + 1], chosen[n_context + 1];
+
+/* The tokens that the program chooses; *n of them. */
+static const char *transcribe(int32_t *to, int32_t *n) {
+  const char *error = NULL;
+  for (*n = 0; !error && *n <= n_context; ++*n) {
+    error = OF(_next)(&model, &to[*n]);
+    if (error || to[*n] < 0) break;
+  }
+  return error;
+}
+
+static int try_model(void) {
+  int32_t n = 0, n_again = 0, token = 0;
+  if (!OF(_next)(&model, &token)) return fails("it writes with no sound");
+  if (!OF(_read)(&model, tokens, 1)) return fails("it reads with no sound");
+  for (int32_t i = 0; i < n_samples; ++i) samples[i] = (int16_t)((i * i % 257 - 128) * (i % 1000) / 10);
+  if (!OF(_sound)(&model, samples, 0) || !OF(_sound)(&model, samples, 1 << 30) || !OF(_sound)(&model, NULL, n_samples))
+    return fails("it hears sounds that it cannot hear");
+  const char *error = OF(_sound)(&model, samples, n_samples);
+  if (!error) error = transcribe(chosen, &n);
+  if (!error && n > n_context) return fails("a text has no end");
+  OF(_restart)(&model);
+  if (!error) error = transcribe(tokens, &n_again);
+  for (int32_t i = 0; i < n; ++i)
+    if (n != n_again || chosen[i] != tokens[i]) return fails("a second text of the same sound differs");
+  /* A text at once, and in pieces after another sound. */
+  const int32_t n_read = n_context < 21 ? n_context : 21;
+  for (int32_t i = 0; i <= n_context; ++i) tokens[i] = i * 7 % n_logits;
+  OF(_restart)(&model);
+  if (!error) error = OF(_read)(&model, tokens, n_read);
+  for (int32_t i = 0; i < n_logits; ++i) expected[i] = model.logits[i];
+  if (!error) error = OF(_sound)(&model, samples + 1000, 2000);
+  if (!error) error = OF(_sound)(&model, samples, n_samples);
+  for (int32_t i = 0; !error && i < n_read; i += 4)
+    error = OF(_read)(&model, tokens + i, n_read - i < 4 ? n_read - i : 4);
+  if (error) return fails(error);
+  if (differ(expected, model.logits, n_logits))
+    return fails("logits depend on the sound before, or on the pieces of a text");
+  if (!OF(_read)(&model, tokens, n_context)) return fails("it reads more than its context");
+  tokens[0] = n_logits;
+  if (!OF(_read)(&model, tokens, 1)) return fails("it reads a token that it has not");
+#ifdef WORDS
+  char text[64];
+  OF(_restart)(&model);
+  error = OF(_prompt)(&model, "some words", 10);
+  if (!error) error = OF(_next)(&model, &token);
+  if (!error && token >= 0 && OF(_text)(&model, token, text, sizeof text) > 1000)
+    return fails("a token has a long text");
 #endif
   return error ? fails(error) : 0;
 }

@@ -630,6 +630,7 @@ struct folder {
   json config;
   weights w;
   std::string format = "F32", tokenizer;
+  json generation, preprocessor;  // generation_config.json and preprocessor_config.json, if there are any
 };
 
 void add_counts(json &c, const sizes &s) {
@@ -866,7 +867,112 @@ folder vit_of(const std::string &kind) {
   return m;
 }
 
+// -------------------------------------------------------------------------------------------------------------- speech
+
+// A convolution over time.
+void add_convolution(weights &w, const std::string &name, int n_out, int channels, int kernel, bool has_bias) {
+  w.random(name + ".weight",
+           {static_cast<uint64_t>(n_out), static_cast<uint64_t>(channels), static_cast<uint64_t>(kernel)}, 0,
+           1.5f / std::sqrt(static_cast<float>(channels * kernel)));
+  if (has_bias) w.vector(name + ".bias", n_out, 0, 0.2f);
+}
+
+// names: q, k, v, o. Whisper's keys have no bias, and Moonshine's projections have none.
+void add_speech_attention(weights &w, const std::string &name, const char *out, int dim, bool has_bias) {
+  for (const std::string part : {"q_proj", "k_proj", "v_proj", out}) {
+    w.matrix(name + "." + part + ".weight", dim, dim, 1.3f);
+    if (has_bias && part != "k_proj") w.vector(name + "." + part + ".bias", dim, 0, 0.2f);
+  }
+}
+
+folder whisper_of(const std::string &kind) {
+  folder m;
+  const bool is_english = kind == "whisper-english";
+  const strings special = words("<|endoftext|> <|startoftranscript|> <|en|> <|de|> <|transcribe|> <|notimestamps|>");
+  const vocabulary v = byte_level({}, special, special[1], special[0]);
+  const int dim = 48, n_mels = 20, n_tokens = static_cast<int>(v.tokens.size()), n_layers[] = {2, 3}, ffn[] = {96, 128};
+  m.config = json::parse(R"({"activation_function": "gelu", "architectures": ["WhisperForConditionalGeneration"],
+    "encoder_attention_heads": 4, "encoder_layers": 2, "encoder_ffn_dim": 96, "decoder_attention_heads": 3,
+    "decoder_layers": 3, "decoder_ffn_dim": 128, "is_encoder_decoder": true, "max_source_positions": 100,
+    "max_target_positions": 32, "model_type": "whisper", "num_hidden_layers": 2, "scale_embedding": false})");
+  m.config["d_model"] = dim, m.config["num_mel_bins"] = n_mels, m.config["vocab_size"] = n_tokens;
+  m.config["decoder_start_token_id"] = v.first, m.config["eos_token_id"] = v.end;
+  m.config["suppress_tokens"] = {1, 2, 7}, m.config["begin_suppress_tokens"] = {220, v.end};
+  if (is_english) {
+    m.config["forced_decoder_ids"] = {{1, v.id_of("<|notimestamps|>")}};
+  } else {
+    m.generation["forced_decoder_ids"] = {{1, nullptr}, {2, v.id_of("<|transcribe|>")}};
+    m.generation["lang_to_id"] = {{"<|en|>", v.id_of("<|en|>")}, {"<|de|>", v.id_of("<|de|>")}};
+    m.generation["no_timestamps_token_id"] = v.id_of("<|notimestamps|>"), m.generation["is_multilingual"] = true;
+    m.generation["decoder_start_token_id"] = v.first, m.generation["suppress_tokens"] = {3, 4, -1};
+    m.preprocessor = json::parse(R"({"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor",
+      "hop_length": 160, "n_fft": 400, "sampling_rate": 16000})");
+    m.preprocessor["feature_size"] = n_mels;
+  }
+  weights &w = m.w;
+  add_convolution(w, "model.encoder.conv1", dim, n_mels, 3, true);
+  add_convolution(w, "model.encoder.conv2", dim, dim, 3, true);
+  w.matrix("model.encoder.embed_positions.weight", 100, dim, 2);
+  w.matrix("model.decoder.embed_tokens.weight", n_tokens, dim, 3);
+  w.matrix("model.decoder.embed_positions.weight", 32, dim, 2);
+  for (const bool decodes : {false, true}) {
+    const std::string half = decodes ? "model.decoder." : "model.encoder.";
+    for (int i = 0; i < n_layers[decodes]; ++i) {
+      const std::string b = half + "layers." + std::to_string(i) + ".";
+      w.layer_norm(b + "self_attn_layer_norm", dim);
+      add_speech_attention(w, b + "self_attn", "out_proj", dim, true);
+      if (decodes) w.layer_norm(b + "encoder_attn_layer_norm", dim);
+      if (decodes) add_speech_attention(w, b + "encoder_attn", "out_proj", dim, true);
+      w.layer_norm(b + "final_layer_norm", dim);
+      w.linear(b + "fc1", ffn[decodes], dim, 1.3f);
+      w.linear(b + "fc2", dim, ffn[decodes], 1.5f);
+    }
+    w.layer_norm(half + "layer_norm", dim);
+  }
+  m.format = "F16";
+  m.tokenizer = byte_level_tokenizer(v, 0, "null", between(v, "<|startoftranscript|>", "<|endoftext|>"));
+  return m;
+}
+
+folder moonshine_of(const std::string &) {
+  folder m;
+  const vocabulary v = byte_level(words("<unk> <s> </s>"), {}, "<s>", "</s>");
+  const int dim = 48, ffn = 96, n_tokens = static_cast<int>(v.tokens.size()), n_layers[] = {2, 3};
+  m.config = json::parse(R"({"architectures": ["MoonshineForConditionalGeneration"], "attention_bias": false,
+    "decoder_hidden_act": "silu", "decoder_num_attention_heads": 4, "decoder_num_hidden_layers": 3,
+    "decoder_num_key_value_heads": 4, "decoder_start_token_id": 1, "encoder_hidden_act": "gelu",
+    "encoder_num_attention_heads": 4, "encoder_num_hidden_layers": 2, "encoder_num_key_value_heads": 4,
+    "eos_token_id": 2, "is_encoder_decoder": true, "max_position_embeddings": 40, "model_type": "moonshine",
+    "partial_rotary_factor": 0.7, "rope_scaling": null, "rope_theta": 10000.0})");
+  m.config["hidden_size"] = dim, m.config["intermediate_size"] = ffn, m.config["vocab_size"] = n_tokens;
+  weights &w = m.w;
+  add_convolution(w, "model.encoder.conv1", dim, 1, 127, false);
+  w.layer_norm("model.encoder.groupnorm", dim);
+  add_convolution(w, "model.encoder.conv2", 2 * dim, dim, 7, true);
+  add_convolution(w, "model.encoder.conv3", dim, 2 * dim, 3, true);
+  w.matrix("model.decoder.embed_tokens.weight", n_tokens, dim, 3);
+  for (const bool decodes : {false, true}) {
+    const std::string half = decodes ? "model.decoder." : "model.encoder.";
+    for (int i = 0; i < n_layers[decodes]; ++i) {
+      const std::string b = half + "layers." + std::to_string(i) + ".";
+      w.vector(b + "input_layernorm.weight", dim, 1, 0.2f);
+      add_speech_attention(w, b + "self_attn", "o_proj", dim, false);
+      w.vector(b + "post_attention_layernorm.weight", dim, 1, 0.2f);
+      if (decodes) add_speech_attention(w, b + "encoder_attn", "o_proj", dim, false);
+      if (decodes) w.vector(b + "final_layernorm.weight", dim, 1, 0.2f);
+      w.linear(b + "mlp.fc1", decodes ? 2 * ffn : ffn, dim, 1.3f);
+      w.linear(b + "mlp.fc2", dim, ffn, 1.5f);
+    }
+  }
+  w.vector("model.encoder.layer_norm.weight", dim, 1, 0.2f);
+  w.vector("model.decoder.norm.weight", dim, 1, 0.2f);
+  m.tokenizer = byte_level_tokenizer(v, 0, "null", between(v, "<s>", ""));
+  return m;
+}
+
 folder folder_of(const std::string &kind) {
+  if (begins(kind, "whisper")) return whisper_of(kind);
+  if (begins(kind, "moonshine")) return moonshine_of(kind);
   if (begins(kind, "qwen")) return qwen_of(kind);
   if (begins(kind, "gemma")) return gemma_of(kind);
   if (begins(kind, "phi")) return phi_of(kind);
@@ -881,6 +987,8 @@ void write_folder(const std::string &path, const std::string &kind) {
   std::filesystem::create_directories(path);
   write_file(path + "/config.json", m.config.dump(2) + "\n");
   if (!m.tokenizer.empty()) write_file(path + "/tokenizer.json", m.tokenizer);
+  if (!m.generation.is_null()) write_file(path + "/generation_config.json", m.generation.dump(2) + "\n");
+  if (!m.preprocessor.is_null()) write_file(path + "/preprocessor_config.json", m.preprocessor.dump(2) + "\n");
   if (kind != "llama-sharded") return write_file(path + "/model.safetensors", safetensors(m.w, m.format));
   weights halves[2];
   json index = {{"metadata", {{"total_size", 0}}}, {"weight_map", json::object()}};
@@ -907,7 +1015,8 @@ std::vector<std::string> kinds() {
       "gguf-gptneox-serial gguf-bert llama llama-sharded llama-llama3 llama-linear llama-yarn smollm mistral qwen2 "
       "qwen2-window "
       "qwen3 gemma gemma2 gemma3_text gemma3_text-v5 phi3 phi3-partial gpt2 gpt_neox gpt_neox-serial bert bert-old "
-      "bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes");
+      "bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes whisper "
+      "whisper-english moonshine");
 }
 
 std::string write(const std::string &folder, const std::string &kind) {

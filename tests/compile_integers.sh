@@ -1,0 +1,87 @@
+#!/bin/sh
+# compile_integers.sh SOURCE COMPILER HEED_COMPILE PUBLISHED_MODELS LIBRARY [EMULATOR...]: heed_compile --integers takes small encoders,
+# and COMPILER builds what it writes, in C99 without a warning: no line has a float, and each program computes the known answers that
+# this computer has put into its file, and a sum that tests/compiled_integers.txt has. With an EMULATOR the programs are those of another
+# processor. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
+set -eu
+source=$1 compiler=$2 heed_compile=$3 published=$4 library=$5
+shift 5
+command -v "$compiler" >/dev/null || { echo "SKIPPED: $compiler is not installed"; exit 77; }
+[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
+[ -f "$library" ] || { echo "SKIPPED: $library was not built, because its compiler is missing"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+. "$source/tests/compiled_integers.sh"
+kinds="bert bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes"
+# shellcheck disable=SC2086
+"$published" . $kinds llama
+for kind in $kinds; do
+  name=$(echo "$kind" | tr - _)_int
+  "$heed_compile" "$kind" -o "$name" --integers "$kind/rows.npy" --check >errors 2>said || { cat said; echo "failed: $kind"; exit 1; }
+  grep -q '^layer 2 ' errors && grep -q '^result ' errors || { cat errors; echo "$kind: --check prints no errors"; exit 1; }
+  case $kind in
+    *-classes | deit) grep -q '^1[56] of 16 samples keep their class$' errors || { cat errors; echo "$kind: classes change"; exit 1; } ;;
+  esac
+  for file in "$name.c" "$name.h"; do
+    if has_floats "$file"; then echo "$file has a float"; exit 1; fi
+  done
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -I. $(integers_flags "$name") $integers_sources "$source/ports/linux/port.c" \
+    "$name.c" "$library" -lm -o "$name"
+  found=$("$@" "./$name") || { echo "$kind: $found"; exit 1; }
+  echo "$name $found" | sed 's/compiled_integers: good //' >>sums
+done
+if [ -n "${HEED_UPDATE_ROWS:-}" ]; then
+  { sed -n '/^#/p' "$source/tests/compiled_integers.txt"; cat sums; } >updated
+  cp updated "$source/tests/compiled_integers.txt"
+fi
+grep -v '^#' "$source/tests/compiled_integers.txt" | diff - sums || { echo "models compute other numbers: see tests/compiled_integers.txt"; exit 1; }
+[ $# -eq 0 ] || { echo "$(wc -l <sums) programs: good"; exit 0; }
+
+for name in bert_int vit_classes_int; do
+  [ "$(HEED_INT_ISA=scalar "./$name")" = "$("./$name")" ] || { echo "$name: the scalar kernel has other numbers"; exit 1; }
+done
+# Rows that are computed together change no bit.
+"$heed_compile" vit-classes -o vit_classes_int --integers vit-classes/rows.npy --piece 17 2>/dev/null
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c99 -O1 -I. $(integers_flags vit_classes_int) $integers_sources "$source/ports/linux/port.c" vit_classes_int.c "$library" -lm -o pieces
+[ "$(./pieces)" = "$(./vit_classes_int)" ] || { echo "--piece changes numbers"; exit 1; }
+
+# A byte of the weights, or a file of another model: the program stays closed.
+changed() { # changed NAME TEXT: builds NAME with what is now its file, and expects TEXT
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" -std=c99 -O1 -I. $(integers_flags "$1") $integers_sources "$source/ports/linux/port.c" "$1.c" "$library" -lm -o changed
+  found=$(./changed) && { echo "$1: took a changed file"; exit 1; }
+  case $found in *"$2"*) ;; *) echo "$1: $found, not \"$2\""; exit 1 ;; esac
+}
+cp bert_int.heed whole
+size=$(wc -c <whole)
+{ head -c $((size / 2)) whole && printf '\377' && tail -c +$((size / 2 + 2)) whole; } >bert_int.heed
+changed bert_int "damaged"
+cp vit_int.heed bert_int.heed
+changed bert_int "the file is of another program"
+cp bert_classes_int.heed distilbert_classes_int.heed
+changed distilbert_classes_int "the known answers are of another model"
+
+# What is refused leaves no file.
+refused() { # refused STATUS TEXT ARGUMENT...
+  status=$1 text=$2 is=0
+  shift 2
+  "$heed_compile" "$@" -o none 2>said || is=$?
+  [ "$is" = "$status" ] || { cat said; echo "status $is, not $status: $*"; exit 1; }
+  grep -qF -- "$text" said || { cat said; echo "no \"$text\": $*"; exit 1; }
+  for file in none*; do
+    [ ! -e "$file" ] || { echo "$file was written: $*"; exit 1; }
+  done
+}
+refused 1 "a rotary embedding is not possible in integers, and this model (llama) has it" llama --integers bert/rows.npy
+refused 1 "is of '<f4', and not of whole numbers" bert --integers vit/rows.npy
+refused 1 "is of '<i8'" vit --integers bert/rows.npy
+refused 1 "cannot be opened" bert --integers missing.npy
+refused 2 "--format is for programs with floats, not for --integers" bert --integers bert/rows.npy --format int8
+refused 2 "--check-input is for programs with floats" bert --integers bert/rows.npy --check-input x
+refused 2 "--integers names no file" bert --integers ""
+refused 2 "--percent is for --integers" bert --percent 99
+refused 2 "--percent is a number of 50 to 100" bert --integers bert/rows.npy --percent 101
+echo "$(wc -l <sums) programs: good"
