@@ -9,7 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "dreams_digest.h"
+#include "rows_digest.h"
 #include "peak.h"
 #include "sound_files.hpp"
 #include "speech_align.h"
@@ -114,11 +114,11 @@ heard_piece listener::hear(const int16_t *samples, int32_t n) {
   const double start = last_ = seconds_now();
   speech_files::require_ok(net_, speech_hear(&net_, samples, n), "the sound");
   const double encoded = seconds_now();
-  piece.digest = dreams_digest(DREAMS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM);
+  piece.digest = rows_digest(ROWS_DIGEST_BEGIN, net_.x, net_.n_rows * SPEECH_DIM);
   last_ = seconds_now();
   for (int32_t token = 0, n_steps = 0;; ++n_steps) {
     speech_files::require_ok(net_, speech_next(&net_, &token), "the text");
-    if (net_.n_steps > n_steps) piece.digest = dreams_digest(piece.digest, net_.logits, SPEECH_TOKENS);
+    if (net_.n_steps > n_steps) piece.digest = rows_digest(piece.digest, net_.logits, SPEECH_TOKENS);
     if (token < 0) break;
     piece.tokens.push_back(token);
     last_ = seconds_now();

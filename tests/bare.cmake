@@ -115,7 +115,7 @@ if(TARGET heed_kwt_int)
 endif()
 
 # A language model on all cores: whole texts where there is an FPU.
-if(TARGET heed_dreams)
+if(TARGET heed_compile AND HEED_UTF8PROC_LIBRARY)
   foreach(run "m0plus;gcc;12" "m3;gcc;12" "m4f;gcc;128" "m4f;clang;24" "m7;gcc;128" "m7;clang;24" "m33;gcc;128" "m55;clang;128" "m55;gcc;128")
     list(GET run 0 core)
     list(GET run 1 compiler)
@@ -128,7 +128,7 @@ if(TARGET heed_dreams)
       set(when CONFIGURATIONS all)
     endif()
     add_test(NAME dreams_${core}_${compiler} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/dreams_board.sh ${run} ${PROJECT_SOURCE_DIR}
-             ${build} $<TARGET_FILE:heed_dreams> $<TARGET_FILE:dreams_weights> ${when})
+             ${build} ${CMAKE_C_COMPILER} $<TARGET_FILE:heed_compile> $<TARGET_FILE:heed_model> $<TARGET_FILE:heed> ${when})
     set_tests_properties(dreams_${core}_${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS boards
                          RESOURCE_LOCK ${build})
   endforeach()

@@ -167,22 +167,12 @@ for program in "$@"; do
     prints "$program" --bits "$work/int.bin" "$kwt1"
     receipts "$work/int.bin" "$program" "$work/int.bin" "$(find "$kwt1/clips" -name '*.wav' | sort | head -n 1)"
     ;;
-  dreams_weights)
-    # dim 2, hidden 1, 1 layer, 1 head, 1 of keys, 2 tokens, 2 positions
-    (for n in 2 1 1 1 1 2 2; do printf "\\00$n\\000\\000\\000"; done && repeat 36 "$one") >"$work/dreams.bin"
-    prints "$program" "$work/dreams.bin" "$work/dreams.int8"
-    writes d.bin "$program" "$work/dreams.bin" "$out/d.bin"
-    keeps "$work/dreams.bin" "$program" "$work/dreams.bin" "$work/dreams.bin"
-    ;;
   heed_dreams)
     prints "$program" --help
-    has HEED_DREAMS "$dreams" || continue
-    prints "$program" --bits --tokens=4 "$dreams" I
-    prints "$program" --tokens=4 "$dreams" I
-    prints "$program" "$dreams"
-    writes d.map "$program" --tokens=8 "--map=$out/d.map" "$dreams" I
-    mkdir "$work/dreams" && cp "$dreams/model.bin" "$dreams/tokenizer.bin" "$work/dreams"
-    receipts "$work/dreams/model.bin" "$program" --tokens=8 "$work/dreams" I
+    prints "$program" --tokens=4 I
+    cp "$(dirname "$program")/dreams.heed" "$work/dreams.heed"
+    receipts "$work/dreams.heed" "$program" "--file=$work/dreams.heed" --tokens=8 I
+    has HEED_DREAMS "$dreams" && prints "$program" "--check=$dreams"
     ;;
   sensor_weights)
     head -c 192000 /dev/zero >"$work/rows.f32"
@@ -245,8 +235,8 @@ for program in "$@"; do
   heed_replay)
     prints "$program" --help
     has HEED_DREAMS "$dreams" || continue
-    "$(dirname "$program")/heed_dreams" --tokens=8 "--receipt=$work/replay.receipt" "$dreams" I >/dev/null
-    prints "$program" "$dreams/model.bin" "$work/replay.receipt"
+    "$(dirname "$program")/heed_dreams" --tokens=8 "--receipt=$work/replay.receipt" I >/dev/null
+    prints "$program" "$dreams" "$work/replay.receipt"
     prints "$program" --bisect "$work/replay.receipt" "$work/replay.receipt"
     ;;
   speech_weights)

@@ -15,7 +15,6 @@
 
 #include "calibrate.hpp"
 #include "description.hpp"
-#include "dreams_files.hpp"
 #include "int_model.h"
 #include "map.hpp"
 #include "readers.hpp"
@@ -29,6 +28,11 @@
 #ifdef HEED_TEST_COMPILE
 #include "published.hpp"
 #include "support/published_models.hpp"
+#ifdef HEED_IMPORT_ONNX
+#include "onnx/operators.hpp"
+#include "support/onnx_model.hpp"
+#include "support/tflite_file.hpp"
+#endif
 #endif
 
 namespace {
@@ -181,7 +185,7 @@ void map(const uint8_t *data, size_t size) {
   answer([&] { (void)heed_map::blocks(heed_map::read_map(file.hold(data, size)), true); });
 }
 
-void tflite_file(const uint8_t *data, size_t size) {
+void kwt_tflite(const uint8_t *data, size_t size) {
   const std::vector<uint8_t> exact(data, data + size);
   static const auto net = std::make_unique<network::kwt1>();
   answer([&] { tflite::read_kwt(exact.data(), exact.size(), *net); });
@@ -193,35 +197,6 @@ void description(const uint8_t *data, size_t size) {
   std::ofstream(folder + "/model.txt", std::ios::binary)
       .write(reinterpret_cast<const char *>(data), std::streamsize(size));
   answer([&] { (void)calibrate::read_description(folder + "/model.txt"); });
-}
-
-void tokenizer(const uint8_t *data, size_t size) {
-  const std::vector<uint8_t> exact(data, data + size);
-  int32_t tokens[64], n = 0;
-  for (const int32_t n_tokens : {3, 300}) {
-    dreams_words words;
-    dreams_files::room memory;
-    if (dreams_files::open(words, exact, n_tokens, memory) != DREAMS_OK) continue;
-    std::vector<char> text(static_cast<size_t>(words.longest) + 1);
-    (void)dreams_encode(&words, "a text, b", tokens, 64, &n);
-    for (int32_t t = -1; t <= n_tokens; t++) (void)dreams_decode(&words, 1, t, text.data(), words.longest + 1);
-  }
-}
-
-void checkpoint(const uint8_t *data, size_t size) {
-  const image file(data, size);
-  if (file.word(0) == DREAMS_FILE_MAGIC_0 && size > 64) {
-    file.set_word(3, static_cast<uint32_t>(size));
-    file.set_word(4, sum_of(file.bytes() + 64, size - 64));
-  }
-  size_t needed = 0;
-  if (dreams_bytes(file.bytes(), size, nullptr, &needed) != DREAMS_OK || needed > (1 << 24)) return;
-  dreams_files::room memory(needed);
-  static dreams net;
-  if (dreams_open(&net, file.bytes(), size, nullptr, memory.memory()) != DREAMS_OK) return;
-  const int32_t last = net.model.n_tokens - 1;
-  std::vector<float> logits(static_cast<size_t>(net.model.n_tokens));
-  (void)dreams_read(&net, &last, 1, logits.data(), 1);
 }
 
 // A whole model is large: its flat file is fuzzed above, and here what only this reader trusts.
@@ -319,6 +294,61 @@ void llama2(const uint8_t *data, size_t size) {
     });
 }
 
+#ifdef HEED_IMPORT_ONNX
+// A graph, and what it computes of zeros.
+void onnx_model(const uint8_t *data, size_t size) {
+  static const memory_file file;
+  heed_compile::most_numbers = 1 << 12;
+  answer([&] {
+    heed_compile::graph_choices how;
+    how.shapes["tokens"] = {3};
+    std::unique_ptr<heed_compile::graph_model> model;
+    try {
+      model = heed_compile::read_graph(file.hold(data, size), how);
+    } catch (const heed_import::refusal &) {
+      model = heed_compile::read_graph(file.hold(data, size), {});
+    }
+    std::vector<heed_compile::shared_array> inputs;
+    for (const int input : model->net.inputs) {
+      const heed_compile::graph_value &value = model->net.values[static_cast<size_t>(input)];
+      inputs.push_back(
+          std::make_shared<heed_compile::array>(heed_compile::zeros_of(value.kind, value.dims, value.type)));
+    }
+    heed_compile::evaluate_graph(model->net, inputs, [](int, const heed_compile::array &) {});
+  });
+}
+
+std::vector<bytes> onnx_model_seeds() {
+  using namespace onnx_models;
+  std::vector<bytes> seeds = {small_transformer()};
+  const bytes kernel = with_tensor(initializer("w", {2, 1, 2, 2}, is_int8, bytes(8, 3)));
+  const bytes scale = with_tensor(initializer("s", {}, is_float, floats({0.5f})));
+  seeds.push_back(model(13, input("x", is_float, {"", 1, 4, 4}), output("y"), kernel, scale,
+                        step(node("DequantizeLinear", {"w", "s"}, {}, {"k"})),
+                        step(node("Conv", {"x", "k"}, of_integers("strides", {2, 2}), {"c"})),
+                        step(node("MaxPool", {"c"}, of_integers("kernel_shape", {2, 2}), {"y"}))));
+  seeds.push_back(model(21, input("x", is_float, {2, 4}), output("y"),
+                        with_tensor(initializer("i", {3}, is_int64, int64s({1, 0, -1}))),
+                        step(node("Gather", {"x", "i"}, of_integer("axis", 1), {"g"})),
+                        step(node("ReduceMean", {"g"}, of_integer("keepdims", 0), {"r"})),
+                        step(node("Slice", {"x", "i", "i"}, {}, {"y"}))));
+  // A graph of TensorFlow Lite: a linear layer, and a part of it.
+  const std::string numbers = tflite_data(std::vector<float>{1, 2, 3, 4, 5, 6});
+  const std::string begin = tflite_data(std::vector<int32_t>{0, 1}), end = tflite_data(std::vector<int32_t>{2, 2});
+  const std::string one = tflite_data(std::vector<int32_t>{1, 1});
+  const tflite_file lite({{"x", {2, 3}, 0, ""},
+                          {"w", {2, 3}, 0, numbers},
+                          {"h", {2, 2}, 0, ""},
+                          {"begin", {2}, 2, begin},
+                          {"end", {2}, 2, end},
+                          {"stride", {2}, 2, one},
+                          {"y", {2, 1}, 0, ""}},
+                         {{9, {0, 1, -1}, {2}, {{0, 1, 1}}}, {45, {2, 3, 4, 5}, {6}, {{1, 4, 2}}}}, {0}, {6});
+  seeds.push_back(bytes(lite.text().begin(), lite.text().end()));
+  return seeds;
+}
+#endif
+
 std::vector<bytes> llama2_seeds() {
   bytes seed;
   for (const uint32_t count : {4u, 4u, 1u, 1u, 1u, 4u, 1u}) heed_import::put(seed, count, 4);
@@ -376,12 +406,11 @@ const struct {
 #endif
     {"words_of_file", words_of_file, heed_test::words_of_file_seeds},
     {"int_model", int_model_file, heed_test::int_model_seeds},
-    {"tflite", tflite_file, heed_test::tflite_seeds},
+    {"tflite", kwt_tflite, heed_test::tflite_seeds},
+    {"tflite_tensors", import <heed_import::read_tflite>, heed_test::tflite_tensors_seeds},
     {"wav", wav, heed_test::wav_seeds},
     {"map", map, heed_test::map_seeds},
     {"description", description, heed_test::description_seeds},
-    {"checkpoint", checkpoint, heed_test::checkpoint_seeds},
-    {"tokenizer", tokenizer, heed_test::tokenizer_seeds},
     {"vocabulary", vocabulary, heed_test::vocabulary_seeds},
     {"receipt", receipt, heed_test::receipt_seeds},
     {"numbers", numbers, heed_test::numbers_seeds},
@@ -389,6 +418,9 @@ const struct {
     {"llama2", llama2, llama2_seeds},
     {"network_config", network_config, network_config_seeds},
     {"network_metadata", network_metadata, network_metadata_seeds},
+#ifdef HEED_IMPORT_ONNX
+    {"onnx_model", onnx_model, onnx_model_seeds},
+#endif
 #endif
 };
 

@@ -31,7 +31,7 @@ compare() { # PROGRAM SOURCE...
     }' "$@" || failed=1
 }
 receipts='ports/receipt/receipts.hpp ports/receipt/receipts.cpp' # what receipts::order takes, and its help
-compare heed_dreams bench/heed_dreams.cpp bench/dreams_arguments.cpp $receipts
+compare heed_dreams ports/dreams/heed_dreams.cpp $receipts
 compare heed_listen bench/heed_listen.cpp $receipts
 compare heed_kwt bench/heed_kwt.cpp $receipts
 compare heed_sensor bench/heed_sensor.cpp $receipts

@@ -82,7 +82,7 @@ grep -q "define HEED_SCALE_DEFAULT.*${scale:-none}" include/heed/*.h || wrong "h
 # Modules for JavaScript: they compile, and have the functions that are called.
 for file in ports/packages/npm/heed_wasm.c ports/packages/npm/classifier_wasm.c ports/web/web.c; do
   "$cc" -std=gnu11 -Werror=implicit-function-declaration -Werror=unused-function -Wno-attributes -Iinclude -Iinclude/heed -Iports/calibrate -Iports/packages/classifier -Iports/kwt \
-    -Iports -Iports/dreams -Iports/receipt -c $file -o "$work/module.o" || wrong "$file"
+    -Iports -Iports/receipt -c $file -o "$work/module.o" || wrong "$file"
 done
 calls() { # C CALLS FILE...: the last word of each of CALLS, a pattern, is in EXPORT(...) of C
   sed -n 's/^EXPORT(\([a-z_]*\)).*/\1/p' "$1" | sort -u >"$work/exports"

@@ -12,7 +12,11 @@ targets=''
 for program in $programs; do
   case $program in
   kwt) model_folder HEED_KWT1 "${HEED_KWT1:-}" ;;
-  dreams) model_folder HEED_DREAMS "${HEED_DREAMS:-}" ;;
+  dreams)
+    model_folder HEED_DREAMS "${HEED_DREAMS:-}"
+    mkdir -p "$build/ports/$family/dreams"
+    "$bench/heed_compile" "$model" -o "$build/ports/$family/dreams/dreams" 2>/dev/null || fail "heed_compile"
+    ;;
   sensor_*)
     model_folder HEED_EEG "${HEED_EEG:-}"
     "$bench/sensor_weights" "$model" "$build/ports/$family/$program.c" "${program#sensor_}" >/dev/null
@@ -55,14 +59,13 @@ for each in $programs; do
     ;;
   dreams)
     model=$HEED_DREAMS
-    ln -sfn "$model/model.bin" model.bin
-    ln -sfn "$model/tokenizer.bin" tokenizer.bin
-    receipt_of dreams model.bin tokenizer.bin 24 "I dream of"
+    ln -sfn "ports/$family/dreams/dreams.heed" dreams.heed
+    receipt_of dreams dreams.heed 24 "I dream of"
     count=$(number_in without.json count) count_with=$(number_in with.json count)
-    verify model.bin
+    verify "$model"
     sed 's/^token 12 .*/token 12 7/' found.receipt >forged
     sed -i '$d' forged && echo "end $(sha256sum <forged | cut -d' ' -f1)" >>forged
-    ! said=$("$bench/heed_replay" model.bin forged) || fail "took a forged token"
+    ! said=$("$bench/heed_replay" "$model" forged) || fail "took a forged token"
     case $said in "different: step 12"*) ;; *) fail "a forged token: $said" ;; esac
     ;;
   sensor_*)

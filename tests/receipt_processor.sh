@@ -21,8 +21,8 @@ if [ -n "${HEED_KWT1:-}" ]; then
   "$@" "$folder/heed_kwt" "--receipt=$work/receipt" "$HEED_KWT1/non_stream.tflite" "$clip"
   verify "$HEED_KWT1/non_stream.tflite" "$clip"
 fi
-if [ -n "${HEED_DREAMS:-}" ]; then
-  "$@" "$folder/heed_dreams" --tokens=24 "--receipt=$work/receipt" "$HEED_DREAMS" "I dream of"
-  verify "$HEED_DREAMS/model.bin"
+if [ -n "${HEED_DREAMS:-}" ] && [ -x "$folder/heed_dreams" ]; then
+  "$@" "$folder/heed_dreams" --tokens=24 "--receipt=$work/receipt" "I dream of"
+  verify "$HEED_DREAMS"
 fi
 [ $checked -gt 0 ] || { echo "SKIPPED: HEED_KWT1 and HEED_DREAMS name no folder"; exit 77; }

@@ -11,6 +11,8 @@
 
 #include "../ports/files.hpp"
 #include "golden.h"
+#include "in_memory.hpp"
+#include "run.hpp"
 #include "runs.hpp"
 #include "sha256.h"
 #include "support/dreams_models.hpp"
@@ -85,12 +87,14 @@ const dreams_dims small = {48, 52, 2, 6, 2, -30, 60};
 class receipt_of_a_text : public ::testing::Test {
  protected:
   receipt_of_a_text()
-      : path_((std::filesystem::temp_directory_path() / ("heed_receipt_" + std::to_string(::getpid()))).string()) {
+      : folder_((std::filesystem::temp_directory_path() / ("heed_receipt_" + std::to_string(::getpid()))).string()),
+        path_(folder_ + "/model.bin") {
+    std::filesystem::create_directories(folder_);
     write_model(random_dreams(small, 1));
     settings_.n_prompt = 4;
     make();
   }
-  ~receipt_of_a_text() override { std::filesystem::remove(path_); }
+  ~receipt_of_a_text() override { std::filesystem::remove_all(folder_); }
   void write_model(const bytes &file) {
     files::output_file out(path_);
     out.write(file.data(), file.size());
@@ -98,26 +102,36 @@ class receipt_of_a_text : public ::testing::Test {
     bytes_ = file;
   }
 
-  // As heed_dreams writes it.
+  // As a program of heed_compile writes it: logits from the prompt's last token on.
   void make(const receipts::detail &how = {}) {
-    const dreams_files::aligned_model model(bytes_);
-    dreams_files::room memory, sampling(HEED_SAMPLE_BYTES(30));
-    dreams net;
-    ASSERT_EQ(dreams_files::open(net, model, settings_.model, memory), DREAMS_OK);
-    receipts::writer w({"dreams", receipts::digest_of(bytes_.data(), bytes_.size()), 2, false}, how, true);
-    receipts::write_settings(w, settings_);
-    net.see = receipts::writer::see, net.see_user = &w;
-    std::vector<int32_t> tokens = {1, 7, 3, 9};
-    std::vector<float> logits(30);
-    dreams_choice choice = settings_.choice;
-    for (int32_t n_read = 0; tokens.size() < 40;) {
-      ASSERT_EQ(dreams_read(&net, &tokens[size_t(n_read)], int32_t(tokens.size()) - n_read, logits.data(), 1),
-                DREAMS_OK);
-      n_read = int32_t(tokens.size());
-      tokens.push_back(dreams_choose(&choice, logits.data(), 30, sampling.memory()));
+    const heed_compile::in_memory model(path_);
+    receipts::chooser choice(settings_, 30);
+    tokens_ = {1, 7, 3, 9};
+    std::vector<float> logits;
+    const auto run = [&](const heed_compile::see_rows &see) {
+      heed_compile::run_tokens(model.net, {}, model.file, tokens_, see);
+    };
+    while (tokens_.size() < 40) {
+      run([&](int32_t layer, int64_t, heed_matrix rows) {
+        const float *const last = rows.data + (rows.n_rows - 1) * rows.row_stride;
+        if (layer == 2) logits.assign(last, last + rows.dim);
+      });
+      tokens_.push_back(choice.choose(logits.data()));
     }
-    for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(w.get(), int64_t(i), tokens[i]);
-    text_ = w.finish(), rows_ = w.kept(), tokens_ = tokens;
+    make_rows(model, how);
+  }
+  // Of tokens_, whoever chose them.
+  void make_rows(const heed_compile::in_memory &model, const receipts::detail &how) {
+    receipts::writer w({"dreams", model.net.digest, 2, false}, how, true);
+    receipts::write_settings(w, settings_);
+    heed_compile::run_tokens(model.net, {}, model.file, tokens_, [&](int32_t layer, int64_t first, heed_matrix rows) {
+      const int64_t n_before = layer == 2 ? 3 : 0;
+      receipts::writer::see(
+          &w, layer, first + n_before,
+          heed_matrix_of(rows.data + n_before * rows.row_stride, rows.n_rows - int32_t(n_before), rows.dim));
+    });
+    for (size_t i = 0; i < tokens_.size(); ++i) heed_receipt_token(w.get(), int64_t(i), tokens_[i]);
+    text_ = w.finish(), rows_ = w.kept();
   }
   // The receipt of someone who has these rows and tokens.
   std::string text_of(const std::vector<receipts::numbers> &rows, const std::vector<int32_t> &tokens,
@@ -141,13 +155,13 @@ class receipt_of_a_text : public ::testing::Test {
   std::string lines() const { return text_.substr(0, text_.rfind("\nend ") + 1); }
   receipts::difference replayed(const std::string &text) const {
     const receipts::receipt made = receipts::read(text);
-    const receipts::text_run again = receipts::of_dreams(path_, made, false);
+    const receipts::text_run again = receipts::of_text(path_, made, false);
     receipts::difference d = receipts::first_difference(made, receipts::read(again.rows.text));
     if (d.is_equal && !again.other_choice.empty()) d.is_equal = false, d.what = again.other_choice;
     return d;
   }
 
-  std::string path_, text_;
+  std::string folder_, path_, text_;
   bytes bytes_;
   receipts::text_settings settings_;
   std::vector<receipts::numbers> rows_;
@@ -168,11 +182,25 @@ TEST_F(receipt_of_a_text, is_computed_once_more) {
   for (const int32_t level : {HEED_RECEIPT_LOGITS, HEED_RECEIPT_LAYERS, HEED_RECEIPT_ROWS})
     for (const bool is_exact : {false, true})
       for (const float temperature : {0.0f, 0.8f}) {
-        settings_.choice = {temperature, 0.9f, 42};
+        settings_.temperature = temperature, settings_.top_p = 0.9f, settings_.seed = 42;
         make({level, is_exact});
         const receipts::difference d = replayed(text_);
         EXPECT_TRUE(d.is_equal) << d.what;
       }
+}
+
+// Rows that are right, of a token that the logits do not choose.
+TEST_F(receipt_of_a_text, shows_a_token_that_was_chosen_otherwise) {
+  const heed_compile::in_memory model(path_);
+  const std::vector<int32_t> right = tokens_;
+  for (const size_t at : {size_t{4}, size_t{20}, right.size() - 1}) {
+    tokens_ = right;
+    tokens_[at] = (right[at] + 1) % 30;
+    make_rows(model, {});
+    const std::string what = replayed(text_).what;
+    EXPECT_EQ(what, "token " + std::to_string(at) + " is " + std::to_string(tokens_[at]) +
+                        ", but these logits choose " + std::to_string(right[at]));
+  }
 }
 
 // One bit of one number of one row: found, and placed, in all tries.
@@ -223,11 +251,7 @@ TEST_F(receipt_of_a_text, shows_each_token_and_each_weight) {
     tokens[at] = (tokens[at] + r.between(1, 29)) % 30;
     const receipts::difference d = replayed(text_of(rows_, tokens, {HEED_RECEIPT_ROWS, false}));
     ASSERT_FALSE(d.is_equal);
-    if (at + 1 < tokens.size()) {  // the last one is not read: it is not what the logits choose
-      EXPECT_EQ(d.row, int64_t(at)) << d.what;
-    } else {
-      EXPECT_NE(d.what.find("token " + std::to_string(at)), std::string::npos) << d.what;
-    }
+    EXPECT_EQ(d.row, int64_t(at)) << d.what;
   }
   const bytes good = bytes_;
   write_model(random_dreams({48, 52, 3, 6, 2, -40, 20}, 1));  // of another shape, too
@@ -275,8 +299,9 @@ TEST_F(receipt_of_a_text, names_the_line_that_is_wrong) {
   EXPECT_NE(why("row 2 ", "raw 2 ").find("\"raw\" is no line of a receipt"), std::string::npos);
   EXPECT_EQ(why("temperature 0", "temperature nan"), "setting temperature: \"nan\" is not a number of 0 to 1000000");
   EXPECT_EQ(why("top_p 0", "top_p 1.5"), "setting top_p: \"1.5\" is not a number of 0 to 1");
-  EXPECT_EQ(why("cache f32", "cache f33"), "setting cache: \"f33\" is no format");
-  EXPECT_EQ(why("products floats", "products float"), "setting products: \"float\" is neither floats nor integers");
+  EXPECT_EQ(why("cache f32", "cache f33"), "the cache's format \"f33\" is not one of f32, f16, bf16, int8");
+  EXPECT_EQ(why("rows quantised", "rows float"), "setting rows: \"float\" is neither floats nor quantised");
+  EXPECT_NE(why("format keep", "format f33").find("f33"), std::string::npos);
   EXPECT_EQ(why("prompt 4", "prompt 41"), "the prompt has more tokens than the receipt");
   EXPECT_EQ(why("token 5 ", "token 6 "), "token 5 is missing");
 }
@@ -306,50 +331,39 @@ TEST_F(receipt_of_a_text, states_each_row_once) {
 // A run on the device, whose packed weights someone may have touched. Null: as the known answers.
 class golden_run : public receipt_of_a_text {
  protected:
-  void open() {
-    model_ = std::make_unique<dreams_files::aligned_model>(bytes_);
-    ASSERT_EQ(dreams_files::open(net_, *model_, settings_.model, memory_), DREAMS_OK);
-    packed_ = dreams_files::room(dreams_packed_bytes(&net_));
-    ASSERT_EQ(dreams_pack(&net_, packed_.memory()), DREAMS_OK);
+  void run(const std::vector<int32_t> &tokens, const heed_compile::see_rows &see) const {
+    heed_compile::run_tokens(model_.net, {}, model_.file, tokens, see);
   }
   const char *check(const std::string &expected, const std::vector<int32_t> &tokens) {
     const char *const refused = heed_golden_begin(&golden_, expected.data(), expected.size());
-    const auto model = receipts::digest_of(model_->data(), model_->size());
     heed_receipt_settings s = heed_receipt_settings_default("dreams", heed_isa_arithmetic(heed_isa_current()),
                                                             &heed_receipt_sha256, heed_golden_write, &golden_);
     heed_receipt_layer layers[2];
-    s.model = model.data(), s.layers = layers, s.n_layers = 2, s.level = HEED_RECEIPT_LAYERS;
+    s.model = model_.net.digest.data(), s.layers = layers, s.n_layers = 2, s.level = HEED_RECEIPT_LAYERS;
     heed_receipt r;
     EXPECT_EQ(heed_receipt_begin(&r, &s), nullptr);
-    if (shows_memory_) heed_receipt_memory(&r, "packed", packed_.memory().data, dreams_packed_bytes(&net_));
-    net_.see = heed_receipt_see, net_.see_user = &r;
-    dreams_restart(&net_);
-    std::vector<float> logits(30 * tokens.size());
-    const int32_t n = int32_t(tokens.size());
-    if (dreams_read(&net_, tokens.data(), n, logits.data(), n) == DREAMS_OK) heed_receipt_end(&r);
+    if (shows_memory_) heed_receipt_memory(&r, "weights", model_.file.data, model_.file.size);
+    try {
+      run(tokens, [&](int32_t layer, int64_t first, heed_matrix rows) { heed_receipt_see(&r, layer, first, rows); });
+      heed_receipt_end(&r);
+    } catch (const heed_compile::refusal &) {  // the file does not open
+    }
     const char *const fault = heed_golden_end(&golden_);
     EXPECT_TRUE(refused == nullptr || fault != nullptr) << "closed";
     return refused != nullptr ? refused : fault;
   }
-  std::string known_answers(const std::vector<int32_t> &tokens) {
-    receipts::writer w({"dreams", receipts::digest_of(bytes_.data(), bytes_.size()), 2, false}, {});
-    if (shows_memory_) heed_receipt_memory(w.get(), "packed", packed_.memory().data, dreams_packed_bytes(&net_));
-    net_.see = receipts::writer::see, net_.see_user = &w;
-    dreams_restart(&net_);
-    std::vector<float> logits(30 * tokens.size());
-    EXPECT_EQ(dreams_read(&net_, tokens.data(), int32_t(tokens.size()), logits.data(), int32_t(tokens.size())),
-              DREAMS_OK);
+  std::string known_answers(const std::vector<int32_t> &tokens) const {
+    receipts::writer w({"dreams", model_.net.digest, 2, false}, {});
+    if (shows_memory_) heed_receipt_memory(w.get(), "weights", model_.file.data, model_.file.size);
+    run(tokens, [&](int32_t layer, int64_t first, heed_matrix rows) { receipts::writer::see(&w, layer, first, rows); });
     return w.finish();
   }
-  dreams net_;
-  std::unique_ptr<dreams_files::aligned_model> model_;
-  dreams_files::room memory_, packed_;
+  const heed_compile::in_memory model_{path_};
   heed_golden golden_;
   bool shows_memory_ = true;
 };
 
 TEST_F(golden_run, is_closed_unless_every_line_comes) {
-  open();
   const std::vector<int32_t> tokens = {1, 5, 9, 2};
   const std::string known = known_answers(tokens);
   EXPECT_EQ(check(known, tokens), nullptr);
@@ -365,9 +379,8 @@ TEST_F(golden_run, is_closed_unless_every_line_comes) {
   EXPECT_STREQ(heed_golden_end(&golden_), "the run ended before the known answers did");
 }
 
-// One bit of the model's file or of the packed weights: 1,000 of 1,000 are refused. The numbers of the run alone find most.
+// One bit of the weights in memory: 1,000 of 1,000 are refused. The numbers of the run alone find most.
 TEST_F(golden_run, finds_each_bit_of_the_memory_that_it_reads) {
-  open();
   const std::vector<int32_t> tokens = {1, 5, 9, 2, 7, 7, 3};
   for (const bool shows_memory : {true, false}) {
     shows_memory_ = shows_memory;
@@ -375,10 +388,8 @@ TEST_F(golden_run, finds_each_bit_of_the_memory_that_it_reads) {
     random_source r(77500);
     int32_t n_found = 0;
     for (int32_t i = 0; i < 1000 && !HasFailure(); ++i) {
-      const bool in_file = i % 4 == 0;
-      const size_t at = r.next() % (in_file ? model_->size() : dreams_packed_bytes(&net_));
-      void *const data = in_file ? const_cast<void *>(model_->data()) : packed_.memory().data;
-      auto *const bytes = static_cast<unsigned char *>(data);
+      const size_t at = r.next() % model_.file.size;
+      auto *const bytes = const_cast<unsigned char *>(model_.file.data);
       const auto bit = static_cast<unsigned char>(1 << r.between(0, 7));
       bytes[at] ^= bit;
       const char *const fault = check(known, tokens);
@@ -402,7 +413,7 @@ TEST_F(receipt_of_a_text, parts_two_parties_by_halving) {
     std::vector<receipts::numbers> rows = rows_;
     for (size_t later = row; later < rows.size(); ++later) flip(rows[later].values[0], 3);
     const receipts::dispute d = receipts::bisect(mine, text_of(rows, tokens_, how));
-    EXPECT_EQ(d.line, 15 + row + 1);  // behind 15 lines of heading and settings
+    EXPECT_EQ(d.line, 16 + row + 1);  // behind 16 lines of heading and settings
     EXPECT_LE(d.messages.size(), 10u);
   }
 }

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "dreams_digest.h"
+#include "rows_digest.h"
 #include "speech.h"
 #include "wav.h"
 
@@ -45,13 +45,13 @@ static int hear(const char *path) {
   for (int32_t i = 0; i < n; ++i) samples[i] = wav_sample(&wav, (size_t)i);
   speech_status status = speech_hear(&net, samples, n);
   if (status != SPEECH_OK) return fail(path, speech_status_text(status));
-  uint64_t digest = dreams_digest(DREAMS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
+  uint64_t digest = rows_digest(ROWS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
   static int32_t tokens[SPEECH_MAX_STEPS];
   int32_t n_tokens = 0, token = 0;
   printf("\"");
   for (int32_t n_steps = 0;; ++n_steps) {
     if ((status = speech_next(&net, &token)) != SPEECH_OK) return fail(path, speech_status_text(status));
-    if (net.n_steps > n_steps) digest = dreams_digest(digest, net.logits, SPEECH_TOKENS);
+    if (net.n_steps > n_steps) digest = rows_digest(digest, net.logits, SPEECH_TOKENS);
     if (token < 0) break;
     const char *text;
     const int32_t length = speech_text(&net.model, token, &text), blank = n_steps == 0 && length > 0 && *text == ' ';

@@ -4,7 +4,7 @@ set(speech ${PROJECT_SOURCE_DIR}/ports/speech)
 set(import ${PROJECT_SOURCE_DIR}/ports/import)
 heed_test_program(heed_speech_bits speech_bits.c ${speech}/speech.c ${speech}/speech_model.c ${import}/heed_file.c
                   ${PROJECT_SOURCE_DIR}/ports/wav.c)
-target_include_directories(heed_speech_bits PRIVATE ${speech} ${import} ${PROJECT_SOURCE_DIR}/ports ${PROJECT_SOURCE_DIR}/ports/dreams)
+target_include_directories(heed_speech_bits PRIVATE ${speech} ${import} ${PROJECT_SOURCE_DIR}/ports)
 if(NOT main_build OR NOT TARGET heed_listen)
   return()
 endif()

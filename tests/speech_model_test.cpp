@@ -9,7 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "dreams_digest.h"
+#include "rows_digest.h"
 #include "flat_file.hpp"
 #include "speech.h"
 #include "speech_files.hpp"
@@ -151,8 +151,8 @@ class fenced_file {
       n_text += speech_text(&net.model, t, &text);
     EXPECT_EQ(n_text, 2);
     if (speech_hear(&net, sound.data(), int32_t(sound.size())) != SPEECH_OK) return 0;
-    uint64_t digest = dreams_digest(DREAMS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
-    if (speech_next(&net, &token) == SPEECH_OK) digest = dreams_digest(digest, net.logits, SPEECH_TOKENS);
+    uint64_t digest = rows_digest(ROWS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
+    if (speech_next(&net, &token) == SPEECH_OK) digest = rows_digest(digest, net.logits, SPEECH_TOKENS);
     return digest;
   }
   size_t n_;

@@ -10,7 +10,7 @@
 #include <map>
 #include <sstream>
 
-#include "dreams_digest.h"
+#include "rows_digest.h"
 #include "sound_files.hpp"
 #include "speech_files.hpp"
 #include "support/executors.hpp"
@@ -71,10 +71,10 @@ void open(const std::string &dtype) {
 // Of the encoder's output and all logits.
 uint64_t digest_of(const std::vector<int16_t> &samples) {
   EXPECT_EQ(speech_hear(&net, samples.data(), int32_t(samples.size())), SPEECH_OK);
-  uint64_t digest = dreams_digest(DREAMS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
+  uint64_t digest = rows_digest(ROWS_DIGEST_BEGIN, net.x, net.n_rows * SPEECH_DIM);
   for (int32_t token = 0; token >= 0;) {
     EXPECT_EQ(speech_next(&net, &token), SPEECH_OK);
-    digest = dreams_digest(digest, net.logits, SPEECH_TOKENS);
+    digest = rows_digest(digest, net.logits, SPEECH_TOKENS);
   }
   return digest;
 }

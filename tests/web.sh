@@ -1,6 +1,6 @@
 #!/bin/sh
 # web.sh SOURCE OUT: ports/web/make.sh builds the page in OUT; web.mjs uses it in a headless Chromium. HEED_KWT1 and HEED_DREAMS name folders of
-# models. Exit status 77 without a browser, node or the compiler. SPDX-License-Identifier: MIT
+# models, HEED_COMPILE and HEED_REPLAY programs. Exit status 77 without a browser, node or the compiler. SPDX-License-Identifier: MIT
 set -eu
 source=$1 out=$2
 for name in chromium-headless-shell chromium google-chrome; do

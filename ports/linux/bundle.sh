@@ -48,5 +48,6 @@ for program in $programs; do
     echo "not in this build: $program"
   fi
 done
+[ ! -f "$folder/heed_dreams" ] || cp "$build/bench/dreams.heed" "$folder/"
 cp "$source/LICENSE" "$folder/"
 ls -l "$folder"

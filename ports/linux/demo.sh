@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is missing (Debian or Ubuntu, root or sudo), builds into build/ and runs the demo.
 #   sh ports/linux/demo.sh [FOLDER]     FOLDER, or HEED_KWT1: the KWT-1 model and clips
-#   HEED_DREAMS=FOLDER                  a language model of llama2.c's kind, which then writes
+#   HEED_DREAMS=FOLDER                  a language model of llama2.c's kind, which is compiled, and then writes
 #   HEED_MOONSHINE=FOLDER               a speech model (ports/speech), which then transcribes two clips
 set -eu
 . "$(dirname "$0")/packages.sh"
@@ -11,10 +11,10 @@ folder=${FOLDER:-${HEED_KWT1:-}}
 cd "$(dirname "$0")/../.."
 
 echo "== packages =="
-heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'}
+heed_install cmake=cmake c++=g++ make=make libxsimd-dev '?libpng-dev' ${HEED_MOONSHINE:+'?libprotozero-dev'} ${HEED_DREAMS:+nlohmann-json3-dev libutf8proc-dev}
 echo "== building into build/ =="
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON
-cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt heed_dreams heed_listen heed_map heed_replay kwt_weights
+cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_DEMO=ON "-DHEED_DREAMS=${HEED_DREAMS:-}"
+cmake --build build --parallel "$(nproc)" --target heed_demo heed_kwt ${HEED_DREAMS:+heed_dreams} heed_listen heed_map heed_replay kwt_weights
 echo "== running build/bench/heed_demo =="
 pictures=build/pictures
 mkdir -p $pictures
@@ -28,11 +28,6 @@ if [ -n "$folder" ]; then
   build/bench/heed_kwt --map=$pictures/word.map "$folder/non_stream.tflite" "$folder/clips/yes_a.wav" || status=1
 else
   echo "no spoken word: no model folder (give it as argument or in HEED_KWT1)"
-fi
-if [ -n "${HEED_DREAMS:-}" ]; then
-  build/bench/heed_dreams --tokens=18 --map=$pictures/text.map "$HEED_DREAMS" "The light" || status=1
-else
-  echo "no text of a language model: no model folder (give it in HEED_DREAMS)"
 fi
 build/bench/heed_map $pictures/sentence.map
 for map in "$pictures"/*.map; do

@@ -15,8 +15,10 @@ namespace {
 
 constexpr char help[] =
     R"(heed_replay MODEL RECEIPT [INPUT]: computes what the receipt tells once more, all tokens at once, and compares.
-  MODEL    the model's file as the program that wrote the receipt takes it (ports/sensor: its folder)
-  RECEIPT  the receipt that heed_dreams, heed_kwt, heed_kwt_int, heed_sensor, heed_listen, a board or the page in a browser wrote
+  MODEL    the model's file as the program that wrote the receipt takes it (ports/sensor: its folder), or for a text as heed_compile
+           took it
+  RECEIPT  the receipt that heed_kwt, heed_kwt_int, heed_sensor, heed_listen, a language model of heed_compile, a board or the page in a
+           browser wrote
   INPUT    what went in, unless the receipt has it: the sound (WAV), the recording (.f32). Tokens are in the receipt
   --isa=NAME       the kernel that computes: default is the widest that has the receipt's arithmetic
   --numbers=FILE   rows of numbers that --numbers of the other program wrote: says which number differs, and by how much
@@ -106,10 +108,7 @@ outcome compute(const receipts::receipt &made, const arguments &a) {
     if (!has_input) throw std::runtime_error("this receipt of " + made.program + " needs INPUT, what went in");
     return a.names[2];
   };
-  if (made.program == "dreams") {
-    const receipts::text_run r = receipts::of_dreams(model, made, keeps);
-    o.rows = r.rows, o.other_choice = r.other_choice;
-  } else if (made.program == "kwt" || made.program == "kwt-int") {
+  if (made.program == "kwt" || made.program == "kwt-int") {
     o.rows = receipts::of_kwt(model, input(), integers, made.how, keeps);
   } else if (made.program == "sensor" || made.program == "sensor-int") {
     o.rows = receipts::of_sensor(model, input(), integers, made.how, keeps);
@@ -117,7 +116,8 @@ outcome compute(const receipts::receipt &made, const arguments &a) {
     o.rows =
         receipts::of_speech(model, input(), made.setting("format", ""), made.setting("cache", "f32"), made.how, keeps);
   } else {
-    throw std::runtime_error("the receipt is of the program \"" + made.program + "\", which heed_replay does not know");
+    const receipts::text_run r = receipts::of_text(model, made, keeps);
+    o.rows = r.rows, o.other_choice = r.other_choice;
   }
   return o;
 }

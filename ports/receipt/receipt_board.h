@@ -14,18 +14,24 @@ static void board_receipt_line(void *user, const char *line, size_t n) {
   port_write(line);
 }
 
-/* Null, or why there is no receipt. */
-static const char *board_receipt_begin(const char *program, const void *weights, size_t n_bytes, int32_t n_layers,
-                                       int32_t arithmetic) {
-  static uint8_t model[HEED_RECEIPT_DIGEST_BYTES];
+/* Null, or why there is no receipt. model: the digest of its file. */
+static inline const char *board_receipt_begin_of(const char *program, const uint8_t *model, int32_t n_layers,
+                                                 int32_t arithmetic) {
   heed_receipt_settings s =
       heed_receipt_settings_default(program, arithmetic, &heed_receipt_sha256, board_receipt_line, NULL);
-  heed_receipt_digest(s.hash, weights, n_bytes, model);
   s.model = model;
   s.layers = board_receipt_layers;
   s.n_layers = n_layers;
   s.level = HEED_RECEIPT_LAYERS;
   return heed_receipt_begin(&board_receipt, &s);
+}
+
+/* The same of weights as they lie in memory. */
+static inline const char *board_receipt_begin(const char *program, const void *weights, size_t n_bytes,
+                                              int32_t n_layers, int32_t arithmetic) {
+  static uint8_t model[HEED_RECEIPT_DIGEST_BYTES];
+  heed_receipt_digest(&heed_receipt_sha256, weights, n_bytes, model);
+  return board_receipt_begin_of(program, model, n_layers, arithmetic);
 }
 
 #endif

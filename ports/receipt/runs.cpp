@@ -8,13 +8,16 @@
 #include <stdexcept>
 
 #include "../files.hpp"
-#include "dreams_files.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
 #include "kwt_int.h"
 #include "sensor.h"
 #include "sensor_files.hpp"
 #include "sensor_int.h"
+#ifdef HEED_RECEIPT_COMPILED
+#include "in_memory.hpp"
+#include "run.hpp"
+#endif
 
 namespace receipts {
 
@@ -129,11 +132,9 @@ run of_sensor(const std::string &folder, const std::string &recording, bool in_i
   return of_sensor_integers(*quantized, rows, how, keeps);
 }
 
-// -------------------------------------------------------------------------------------------------------- language model
+// ----------------------------------------------------------------------------------------------------------------- texts
 
 namespace {
-
-constexpr const char *format_names[] = {"f32", "f16", "bf16", "int8"};  // as heed_dtype counts
 
 std::string text_of(float x) {
   char text[32];
@@ -166,40 +167,64 @@ float real_of(const receipt &r, const char *name, float most) {
 
 void write_settings(writer &w, const text_settings &s) {
   w.setting("prompt", std::to_string(s.n_prompt));
-  w.setting("products", s.in_integers ? "integers" : "floats");
-  w.setting("cache", format_names[s.model.cache_format]);
-  w.setting("window", std::to_string(s.model.window));
-  w.setting("pinned", std::to_string(s.model.pinned));
-  w.setting("temperature", text_of(s.choice.temperature));
-  w.setting("top_p", text_of(s.choice.top_p));
-  w.setting("seed", std::to_string(s.choice.seed));
+  w.setting("context", std::to_string(s.context));
+  w.setting("cache", s.cache);
+  w.setting("format", s.format.empty() ? "keep" : s.format);
+  w.setting("rows", s.exact ? "floats" : "quantised");
+  w.setting("temperature", text_of(s.temperature));
+  w.setting("top_k", std::to_string(s.top_k));
+  w.setting("top_p", text_of(s.top_p));
+  w.setting("seed", std::to_string(s.seed));
 }
 
 text_settings settings_of(const receipt &r) {
   text_settings s;
   s.n_prompt = int32_t(number_of(r, "prompt", 1, INT32_MAX));
-  const std::string products = r.setting("products", "floats");
-  if (products != "floats" && products != "integers")
-    throw std::runtime_error("setting products: \"" + products + "\" is neither floats nor integers");
-  s.in_integers = products == "integers";
-  const std::string cache = r.setting("cache", "f32");
-  const auto *const format = std::find(std::begin(format_names), std::end(format_names), cache);
-  if (format == std::end(format_names)) throw std::runtime_error("setting cache: \"" + cache + "\" is no format");
-  s.model.cache_format = int32_t(format - std::begin(format_names));
-  s.model.window = int32_t(number_of(r, "window", 0, 1000000));
-  s.model.pinned = int32_t(number_of(r, "pinned", 0, 1000000));
-  s.choice.temperature = real_of(r, "temperature", 1e6f);
-  s.choice.top_p = real_of(r, "top_p", 1);
-  const std::string seed = r.setting("seed", "0");
+  s.context = int32_t(number_of(r, "context", 0, 1 << 24));
+  s.cache = r.setting("cache", "f32");
+  s.format = r.setting("format", "keep");
+  if (s.format == "keep") s.format.clear();
+  const std::string rows = r.setting("rows", "quantised");
+  if (rows != "floats" && rows != "quantised")
+    throw std::runtime_error("setting rows: \"" + rows + "\" is neither floats nor quantised");
+  s.exact = rows == "floats";
+  s.temperature = real_of(r, "temperature", 1e6f);
+  s.top_k = int32_t(number_of(r, "top_k", 0, INT32_MAX));
+  s.top_p = real_of(r, "top_p", 1);
+  const std::string seed = r.setting("seed", "1");
   char *end = nullptr;
-  s.choice.seed = std::strtoull(seed.c_str(), &end, 10);
+  s.seed = std::strtoull(seed.c_str(), &end, 10);
   if (seed.empty() || *end != 0) throw std::runtime_error("setting seed: \"" + seed + "\" is not a number");
   return s;
 }
 
-namespace {
+chooser::chooser(const text_settings &s, int32_t width)
+    : how_(s), width_(width), memory_(HEED_SAMPLE_BYTES(width) / 8 + 8) {}
 
-constexpr int32_t rows_at_once = 64;
+int32_t chooser::choose(const float *logits) {
+  int32_t token = 0;
+  heed_status status;
+  if (how_.temperature > 0) {
+    const size_t misplaced = reinterpret_cast<uintptr_t>(memory_.data()) % HEED_ALIGNMENT / 8;
+    status = heed_sample(logits, width_, how_.temperature, how_.top_k > 0 ? how_.top_k : width_,
+                         how_.top_p > 0 ? how_.top_p : 1.0f, draw(), &token,
+                         heed_memory_of(memory_.data() + (8 - misplaced) % 8, HEED_SAMPLE_BYTES(width_)));
+  } else {
+    status = heed_argmax(heed_matrix_of(logits, 1, width_), &token);
+  }
+  return status == HEED_OK ? token : -1;
+}
+
+// [0, 1): xorshift64* of Vigna 2016.
+float chooser::draw() {
+  uint64_t s = how_.seed != 0 ? how_.seed : UINT64_C(0x9e3779b97f4a7c15);
+  s ^= s >> 12, s ^= s << 25, s ^= s >> 27;
+  how_.seed = s;
+  return float(uint32_t((s * UINT64_C(0x2545f4914f6cdd1d)) >> 40)) * (1.0f / 16777216.0f);
+}
+
+#ifdef HEED_RECEIPT_COMPILED
+namespace {
 
 // The tokens of the receipt, in their order, and how many of them were read.
 std::vector<int32_t> tokens_of(const receipt &made, int32_t n_prompt) {
@@ -230,12 +255,11 @@ steps steps_of(const receipt &made, int32_t n_layers) {
 // The first token behind the prompt that is not what logits, of the steps from `first` on, choose.
 std::string other_choice(const std::vector<int32_t> &tokens, const text_settings &s, const std::vector<float> &logits,
                          int32_t first, int32_t width) {
-  dreams_choice choice = s.choice;
-  dreams_files::room sampling(HEED_SAMPLE_BYTES(width));
+  chooser of(s, width);
   for (size_t next = size_t(s.n_prompt); next < tokens.size(); ++next) {
     const size_t row = next - 1 - size_t(first);
     if ((row + 1) * size_t(width) > logits.size()) break;
-    const int32_t chosen = dreams_choose(&choice, &logits[row * size_t(width)], width, sampling.memory());
+    const int32_t chosen = of.choose(&logits[row * size_t(width)]);
     if (chosen != tokens[next])
       return "token " + std::to_string(next) + " is " + std::to_string(tokens[next]) + ", but these logits choose " +
              std::to_string(chosen);
@@ -243,35 +267,57 @@ std::string other_choice(const std::vector<int32_t> &tokens, const text_settings
   return "";
 }
 
+heed_compile::choices choices_of(const text_settings &s, const receipt &made) {
+  heed_compile::choices c;
+  c.name = made.program, c.cache = s.cache, c.exact = s.exact;
+  c.context = s.context;
+  for (size_t at = 0; at < s.format.size();) {
+    const size_t end = std::min(s.format.find(',', at), s.format.size());
+    c.formats.push_back(heed_import::format_rule_of(s.format.substr(at, end - at)));
+    at = end + 1;
+  }
+  return c;
+}
+
 }  // namespace
 
-text_run of_dreams(const std::string &path, const receipt &made, bool keeps_numbers) {
-  text_settings s = settings_of(made);
+text_run of_text(const std::string &path, const receipt &made, bool keeps) {
+  const text_settings s = settings_of(made);
   const std::vector<int32_t> tokens = tokens_of(made, s.n_prompt);
-  s.model.piece = rows_at_once;
-  const dreams_files::aligned_model model(dreams_files::read(path));
-  const digest_bytes digest = digest_of(model.data(), model.size());
-  if (hex_of(digest) != made.model)  // nothing is computed: the headings differ
-    return {{writer({"dreams", digest, 0, false}, made.how).finish(), {}, 0}, ""};
-  dreams_files::room memory, packed;
-  dreams net = {};
-  dreams_files::require_ok(net, dreams_files::open(net, model, s.model, memory), path);
-  packed = dreams_files::room(dreams_packed_bytes(&net));
-  dreams_files::require_ok(
-      net, s.in_integers ? dreams_pack_in_integers(&net, packed.memory()) : dreams_pack(&net, packed.memory()), path);
-  writer w({"dreams", digest, net.model.n_layers, false}, made.how, keeps_numbers);
-  const steps all = steps_of(made, net.model.n_layers);
+  const heed_compile::choices c = choices_of(s, made);
+  const heed_compile::in_memory model(path, c);
+  const heed_compile::network &net = model.net;
+  if (hex_of(net.digest) != made.model)  // nothing is computed: the headings differ
+    return {{writer({made.program, net.digest, 0, false}, made.how).finish(), {}, 0}, ""};
+  if (net.what != heed_compile::task::decoder) throw std::runtime_error(path + ": writes no texts");
+  const steps all = steps_of(made, net.n_layers);
   if (all.end > int64_t(tokens.size()) || all.first >= s.n_prompt || all.end < s.n_prompt)
     throw std::runtime_error("the receipt has no logits of its prompt's last token, or some of tokens that it has not");
+  if (all.end > heed_compile::context_of(net, c))
+    throw std::runtime_error("the text is longer than the model's context");
+  for (const int32_t token : tokens)
+    if (token < 0 || token >= net.n_tokens)
+      throw std::runtime_error("token " + std::to_string(token) + " is not one of the model's");
+  writer w({made.program, net.digest, net.n_layers, false}, made.how, keeps);
   write_settings(w, s);
-  net.see = writer::see, net.see_user = &w;
-  const int32_t n = int32_t(all.end), n_rows = int32_t(all.end - all.first);
-  std::vector<float> logits(size_t(n_rows) * size_t(net.model.n_tokens));
+  std::vector<float> logits;
   const stopwatch watch;
-  dreams_files::require_ok(net, dreams_read(&net, tokens.data(), n, logits.data(), n_rows), "the tokens");
+  heed_compile::run_tokens(
+      net, c, model.file, {tokens.begin(), tokens.begin() + ptrdiff_t(all.end)},
+      [&](int32_t layer, int64_t first, heed_matrix rows) {
+        if (layer < net.n_layers) return writer::see(&w, layer, first, rows);
+        logits.assign(rows.data + all.first * rows.row_stride, rows.data + rows.n_rows * rows.row_stride);
+        writer::see(&w, layer, all.first, heed_matrix_of(logits.data(), int32_t(all.end - all.first), rows.dim));
+      });
   const double ms = watch.ms();
   for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(w.get(), int64_t(i), tokens[i]);
-  return {{w.finish(), w.kept(), ms}, other_choice(tokens, s, logits, int32_t(all.first), net.model.n_tokens)};
+  return {{w.finish(), w.kept(), ms}, other_choice(tokens, s, logits, int32_t(all.first), net.n_tokens)};
 }
+#else
+text_run of_text(const std::string &, const receipt &made, bool) {
+  throw std::runtime_error("the receipt is of the program \"" + made.program +
+                           "\": heed_replay was built without heed_compile (Debian: nlohmann-json3-dev)");
+}
+#endif
 
 }  // namespace receipts

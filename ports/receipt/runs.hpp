@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "dreams.h"
 #include "receipts.hpp"
 
 namespace receipts {
@@ -24,23 +23,41 @@ run of_kwt(const std::string &model, const std::string &wav, bool in_integers, c
 run of_sensor(const std::string &folder, const std::string &recording, bool in_integers, const detail &how,
               bool keeps_numbers);
 
-// The language model: what the bits of a text depend on besides model and tokens.
+// A text of a program that heed_compile wrote: what its bits depend on besides model and tokens. The defaults are heed_compile's.
 struct text_settings {
-  dreams_settings model = {};
-  bool in_integers = false;  // products in integers
-  dreams_choice choice = {0.0f, 0.0f, 1};
+  int32_t context = 0;        // --context
+  std::string cache = "f32";  // --cache
+  std::string format;         // words of --format, with commas between them
+  bool exact = false;         // --exact
+  float temperature = 0;
+  int32_t top_k = 0;
+  float top_p = 0;
+  uint64_t seed = 1;
   int32_t n_prompt = 0;  // tokens that were given, not chosen
 };
 void write_settings(writer &w, const text_settings &s);
 text_settings settings_of(const receipt &r);
 
-// All tokens of a receipt through the model at once. A token behind the prompt that the receipt's choice does not choose is a
-// fault, named in `other_choice`.
+// The next token, as NAME_next of the program chooses it.
+class chooser {
+ public:
+  chooser(const text_settings &s, int32_t width);
+  int32_t choose(const float *logits);  // -1: the logits are no numbers
+
+ private:
+  float draw();
+  text_settings how_;
+  int32_t width_;
+  std::vector<uint64_t> memory_;
+};
+
+// All tokens of a receipt through the model at once; model: as heed_compile takes it. A token behind the prompt that the receipt's choice does
+// not choose is a fault, named in `other_choice`.
 struct text_run {
   run rows;
   std::string other_choice;
 };
-text_run of_dreams(const std::string &model, const receipt &made, bool keeps_numbers);
+text_run of_text(const std::string &model, const receipt &made, bool keeps_numbers);
 
 }  // namespace receipts
 

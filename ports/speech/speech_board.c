@@ -4,7 +4,7 @@
  * of the bits of the encoder's output and of all logits, are what heed_listen --bits prints on a PC for this arithmetic
  * arithmetic. SPDX-License-Identifier: MIT */
 #include "clock.h"
-#include "dreams_digest.h"
+#include "rows_digest.h"
 #include "port.h"
 #include "speech.h"
 #include "wav.h"
@@ -21,7 +21,7 @@ static speech net EXTERNAL;
 static int32_t tokens[SPEECH_MAX_STEPS + 1];
 static uint64_t parts[SPEECH_N_PARTS]; /* what the clock counted */
 static uint64_t checking, hearing, writing, last;
-static uint64_t digest = DREAMS_DIGEST_BEGIN;
+static uint64_t digest = ROWS_DIGEST_BEGIN;
 static heed_clock clock;
 
 static int fail(const char *what, const char *why) {
@@ -79,7 +79,7 @@ static speech_status transcribe(int32_t n_samples, int32_t *n) {
   speech_status status = speech_hear(&net, samples, n_samples);
   hearing = clock.read() - start;
   if (status != SPEECH_OK) return status;
-  digest = dreams_digest(digest, net.x, net.n_rows * SPEECH_DIM);
+  digest = rows_digest(digest, net.x, net.n_rows * SPEECH_DIM);
   for (int32_t token = SPEECH_START, n_steps = 0; token >= 0; ++n_steps) {
     tokens[(*n)++] = token;
     if (n_steps > 0) write_piece(token, n_steps == 1);
@@ -87,7 +87,7 @@ static speech_status transcribe(int32_t n_samples, int32_t *n) {
     status = speech_next(&net, &token);
     writing += clock.read() - begin;
     if (status != SPEECH_OK) return status;
-    if (net.n_steps > n_steps) digest = dreams_digest(digest, net.logits, SPEECH_TOKENS);
+    if (net.n_steps > n_steps) digest = rows_digest(digest, net.logits, SPEECH_TOKENS);
   }
   if (net.token == SPEECH_END) tokens[(*n)++] = SPEECH_END;
   port_write("\n");

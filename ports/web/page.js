@@ -226,6 +226,18 @@ function chooseSound() {
 
 let writer = null;
 let textRun = 0;
+
+// The model that the page was made with, if it has one.
+async function openLanguage(module) {
+  const file = moduleBytes($('#dreams').textContent);
+  if (file.length === 0) return;
+  const heed = await makeHeed(module);
+  heed.attempt(heed.call.dreams_load(heed.put(file), file.length));
+  writer = heed;
+  $('#text').hidden = false;
+  await write();
+}
+
 async function write() {
   const run = ++textRun, section = $('#text'), heed = writer, most = 18;
   delete section.dataset.tokens;
@@ -236,7 +248,7 @@ async function write() {
   } finally {
     heed.release(prompt);
   }
-  const given = heed.call.dreams_prompt();
+  const given = heed.call.dreams_given();
   if (given >= most) throw new Error(`The prompt has ${given} tokens; the page shows texts of up to ${most}.`);
   $('.figures', section).replaceChildren();
   const scale = new Scale($('.figures', section)), labels = new Array(most).fill(''), figures = [];
@@ -281,7 +293,6 @@ async function take(module, files) {
   const wrong = [], found = (name) => files.find((file) => file.name === name);
   const bytes = async (file) => new Uint8Array(await file.arrayBuffer());
   const model = files.find((file) => file.name.endsWith('.tflite')) ?? found('weights.bin');
-  const language = found('model.bin'), tokenizer = found('tokenizer.bin');
   const wavs = files.filter((file) => /\.wav$/i.test(file.name)).sort((a, b) => a.name.localeCompare(b.name));
   const part = async (what, run) => {
     try {
@@ -301,20 +312,12 @@ async function take(module, files) {
     for (const wav of wavs) await part('', async () => heard.push({ name: wav.name, samples: await readWav(heed, wav.name, await wav.arrayBuffer()) }));
     if (heard.length > 0) sounds = heard;
   }
-  if (language && tokenizer) await part(language.name, async () => {
-    const heed = await makeHeed(module), a = await bytes(language), b = await bytes(tokenizer);
-    heed.attempt(heed.call.dreams_load(heed.put(a), a.length, heed.put(b), b.length));
-    writer = heed;
-  });
-  else if (language || tokenizer) wrong.push(`A language model is two files: ${language ? 'tokenizer.bin' : 'model.bin'} is missing.`);
-  if (!model && wavs.length === 0 && !language && !tokenizer)
-    wrong.push(files.length === 0 ? 'There is no file.' : 'There is neither a .tflite model, a .wav sound, nor model.bin with tokenizer.bin among these files.');
+  if (!model && wavs.length === 0)
+    wrong.push(files.length === 0 ? 'There is no file.' : 'There is neither a .tflite model nor a .wav sound among these files.');
   if (sounds.length > 0 && !network) wrong.push('There is sound, but no network to hear it: add non_stream.tflite of KWT-1.');
   if (network && sounds.length === 0) wrong.push('KWT-1 is there; add .wav files for it to hear.');
-  $('#have').textContent = [network ? `KWT-1 and ${sounds.length} sounds.` : '', writer ? 'A language model.' : ''].join(' ').trim() || 'No model yet.';
-  $('#text').hidden = !writer;
+  $('#have').textContent = network ? `KWT-1 and ${sounds.length} sounds.` : 'No model yet.';
   await part('', async () => showSounds());
-  if (writer && language) await part('', write);
   complain(wrong.join('\n'));
   document.body.dataset.taken = Number(document.body.dataset.taken ?? 0) + 1;
 }
@@ -367,6 +370,7 @@ async function begin() {
     take(module, await dropped(event.dataTransfer.items));
   });
   await sentence();
+  await attempt(() => openLanguage(module));
 
   const tell = (what, text) => { $(`#${what}`).textContent = text; };
   const text = `${$('#engine').textContent}\nonmessage = (event) => examine(event.data, (what, text) => postMessage([what, text]));`;

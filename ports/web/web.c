@@ -1,14 +1,16 @@
-/* What the page calls: flat functions over heed, ports/kwt and ports/dreams, with one object of each. SPDX-License-Identifier: MIT */
+/* What the page calls: flat functions over heed, ports/kwt and a language model's program (ports/dreams), with one object of each. SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dreams.h"
 #include "heed/heed.h"
 #include "kwt.h"
 #include "receipt.h"
 #include "wav.h"
 #include "web.h"
+#ifdef WEB_DREAMS
+#include "dreams.h"
+#endif
 
 #define EXPORT(name) __attribute__((export_name(#name)))
 
@@ -101,8 +103,7 @@ static void add_line(void *user, const char *line, size_t n) {
 }
 
 /* "": good. */
-static const char *begin_receipt(const char *program, const void *weights, size_t n_bytes, int32_t n_layers) {
-  static uint8_t digest[HEED_RECEIPT_DIGEST_BYTES];
+static const char *begin_receipt(const char *program, const uint8_t *digest, int32_t n_layers) {
   heed_receipt_settings s = heed_receipt_settings_default(program, heed_isa_arithmetic(heed_isa_current()),
                                                           &heed_receipt_sha256, add_line, NULL);
   free(receipt_text), free(receipt_layers);
@@ -110,7 +111,6 @@ static const char *begin_receipt(const char *program, const void *weights, size_
   receipt_text = malloc(receipt_room);
   receipt_layers = malloc((size_t)n_layers * sizeof *receipt_layers);
   if (receipt_text == NULL || receipt_layers == NULL) return "there is not enough memory for a receipt";
-  heed_receipt_digest(s.hash, weights, n_bytes, digest);
   s.model = digest, s.layers = receipt_layers, s.n_layers = n_layers, s.level = HEED_RECEIPT_LAYERS;
   const char *const fault = heed_receipt_begin(&receipt, &s);
   return fault == NULL ? "" : fault;
@@ -164,7 +164,9 @@ EXPORT(kwt_hear) const char *kwt_hear(const int16_t *samples) {
 }
 /* The same samples once more, with a receipt. */
 EXPORT(kwt_receipt) const char *kwt_receipt(const int16_t *samples) {
-  const char *const fault = begin_receipt("kwt", weights_file, weights_bytes, KWT_N_BLOCKS);
+  static uint8_t digest[HEED_RECEIPT_DIGEST_BYTES];
+  heed_receipt_digest(&heed_receipt_sha256, weights_file, weights_bytes, digest);
+  const char *const fault = begin_receipt("kwt", digest, KWT_N_BLOCKS);
   if (*fault) return fault;
   heed_receipt_stream input;
   heed_receipt_input_begin(&receipt, &input);
@@ -186,119 +188,77 @@ EXPORT(kwt_weights) const float *kwt_weights(void) { return kwt_weights_of[0][0]
 
 /* --------------------------------------------------------------------------------------------------- language model */
 
+#ifdef WEB_DREAMS
 static dreams model;
-static dreams_words words;
-static void *dreams_memory, *words_memory;
-static char *word;
-static float *logits, *dreams_weights_of; /* the second: (layers, heads, positions) */
-static heed_attention_weights *dreams_outputs;
-static heed_options *dreams_options;
-static int32_t *tokens, n_prompt, n_read;
-static const void *dreams_file;
-static size_t dreams_file_bytes;
+static int32_t prompt_tokens[DREAMS_CONTEXT], n_prompt;
+static float rows[DREAMS_LAYERS][DREAMS_HEADS][DREAMS_CONTEXT]; /* what the newest token attends to */
+static heed_attention_weights outputs[DREAMS_LAYERS];
+static heed_options options[DREAMS_LAYERS];
+static char word[256];
 
-/* n things of a model in place of those of the one before. Null: there is not enough memory. */
-static void *room_for(void *before, size_t n, size_t bytes) {
-  free(before);
-  return n <= SIZE_MAX / 2 / bytes
-             ? aligned_alloc(HEED_ALIGNMENT, (n * bytes + HEED_ALIGNMENT - 1) / HEED_ALIGNMENT * HEED_ALIGNMENT)
-             : NULL;
-}
-
-static dreams_status open_words(const void *tokenizer, size_t tokenizer_bytes) {
-  const size_t bytes = DREAMS_WORDS_BYTES(model.model.n_tokens);
-  words_memory = room_for(words_memory, 1, bytes);
-  return words_memory == NULL ? DREAMS_MEMORY
-                              : dreams_words_open(&words, tokenizer, tokenizer_bytes, model.model.n_tokens,
-                                                  heed_memory_of(words_memory, bytes), NULL);
-}
-
-/* What a step needs. */
-static dreams_status make_room(void) {
-  const dreams_model *m = &model.model;
-  const size_t n_layers = (size_t)m->n_layers, n_positions = (size_t)m->n_positions,
-               n_rows = n_layers * (size_t)m->n_heads;
-  word = room_for(word, (size_t)words.longest + 1, 1);
-  logits = room_for(logits, (size_t)m->n_tokens, sizeof *logits);
-  tokens = room_for(tokens, n_positions, sizeof *tokens);
-  dreams_outputs = room_for(dreams_outputs, n_layers, sizeof *dreams_outputs);
-  dreams_options = room_for(dreams_options, n_layers, sizeof *dreams_options);
-  dreams_weights_of = room_for(dreams_weights_of, n_positions, n_rows * sizeof *dreams_weights_of);
-  return word && logits && tokens && dreams_outputs && dreams_options && dreams_weights_of ? DREAMS_OK : DREAMS_MEMORY;
-}
-
-/* Both files stay where they are. */
-EXPORT(dreams_load)
-const char *dreams_load(const void *bytes, size_t n_bytes, const void *tokenizer, size_t tokenizer_bytes) {
-  n_prompt = n_read = 0;
-  dreams_file = bytes, dreams_file_bytes = n_bytes;
-  size_t needed = 0;
-  dreams_status status = dreams_bytes(bytes, n_bytes, NULL, &needed);
-  if (status == DREAMS_OK) {
-    dreams_memory = room_for(dreams_memory, 1, needed);
-    status =
-        dreams_open(&model, bytes, n_bytes, NULL, heed_memory_of(dreams_memory, dreams_memory == NULL ? 0 : needed));
+/* One row of weights a head for each layer, or none: what a program keeps to itself, and the page shows. */
+static void show_weights(int is_shown) {
+  for (int32_t l = 0; l < DREAMS_LAYERS; ++l) {
+    heed_attention_weights_init(&outputs[l], heed_head_major_out(rows[l][0], 1, DREAMS_HEADS, DREAMS_CONTEXT));
+    options[l] = heed_options_default();
+    options[l].weights = &outputs[l];
+    model.attention[l].options = is_shown ? &options[l] : NULL;
   }
-  if (status == DREAMS_OK) status = open_words(tokenizer, tokenizer_bytes);
-  if (status == DREAMS_OK) status = make_room();
-  if (status != DREAMS_OK) model.model.n_layers = 0; /* not ready */
-  return status == DREAMS_OK ? "" : dreams_status_text(status);
 }
-EXPORT(dreams_layers) int32_t dreams_layers(void) { return model.model.n_layers; }
-EXPORT(dreams_heads) int32_t dreams_heads(void) { return model.model.n_heads; }
-/* Begins a text with a prompt. */
+
+/* The file of the program, which stays where it is. Returns what is wrong with it, "" if nothing. */
+EXPORT(dreams_load) const char *dreams_load(const void *file, size_t n_bytes) {
+  const char *error = dreams_open(&model, file, n_bytes);
+  return error ? error : "";
+}
+EXPORT(dreams_layers) int32_t dreams_layers(void) { return DREAMS_LAYERS; }
+EXPORT(dreams_heads) int32_t dreams_heads(void) { return DREAMS_HEADS; }
+/* Begins a text with a prompt, whose tokens are read in steps. */
 EXPORT(dreams_begin) const char *dreams_begin(const char *prompt) {
-  n_prompt = n_read = 0;
+  show_weights(0);
   dreams_restart(&model);
-  const dreams_status status = dreams_encode(&words, prompt, tokens, model.model.n_positions, &n_prompt);
-  return status == DREAMS_OK ? "" : dreams_status_text(status);
+  const char *error = dreams_prompt(&model, prompt, strlen(prompt));
+  n_prompt = error ? 0 : model.n;
+  memcpy(prompt_tokens, model.tokens, (size_t)n_prompt * sizeof *prompt_tokens);
+  dreams_restart(&model);
+  return error ? error : "";
 }
 /* Reads the next token, of the prompt or else the most probable one. Returns its text; null: there is no next one. */
 EXPORT(dreams_step) const char *dreams_step(void) {
-  const int32_t heads = model.model.n_heads, n = n_read + 1;
-  if (n_prompt == 0 || n > model.model.n_positions) return NULL;
-  if (n_read >= n_prompt) {
-    dreams_choice greedy = {0.0f, 0.0f, 1};
-    tokens[n_read] = dreams_choose(&greedy, logits, model.model.n_tokens, heed_memory_of(NULL, 0));
-    if (tokens[n_read] == 1) return NULL;
-  }
-  for (int32_t l = 0; l < model.model.n_layers; ++l) {
-    float *row = dreams_weights_of + (size_t)l * (size_t)heads * (size_t)model.model.n_positions;
-    heed_attention_weights_init(&dreams_outputs[l], heed_head_major_out(row, 1, heads, model.model.n_positions));
-    dreams_options[l] = heed_options_default();
-    dreams_options[l].weights = &dreams_outputs[l];
-  }
-  model.options = dreams_options;
-  if (dreams_read(&model, tokens + n_read, 1, logits, 1) != DREAMS_OK) return NULL;
-  word[0] = '\0';
-  if (n_read > 0) dreams_decode(&words, tokens[n_read - 1], tokens[n_read], word, words.longest + 1);
-  n_read = n;
+  if (n_prompt == 0 || model.n == DREAMS_CONTEXT) return NULL;
+  int32_t token = model.n < n_prompt ? prompt_tokens[model.n] : 0;
+  show_weights(1);
+  const char *error = model.n < n_prompt ? dreams_read(&model, &token, 1) : dreams_next(&model, NULL, &token);
+  show_weights(0);
+  if (error || token < 0) return NULL;
+  word[model.n > 1 ? dreams_text(&model, token, word, sizeof word - 1) : 0] = '\0';
   return word;
 }
 /* The text so far once more, with a receipt. */
 EXPORT(dreams_receipt) const char *dreams_receipt(void) {
+  static int32_t tokens[DREAMS_CONTEXT];
   char prompt[16];
+  const int32_t n = model.n;
+  memcpy(tokens, model.tokens, sizeof tokens);
   snprintf(prompt, sizeof prompt, "%d", (int)n_prompt);
-  const char *const fault = begin_receipt("dreams", dreams_file, dreams_file_bytes, model.model.n_layers);
-  if (*fault) return fault;
+  const char *error = begin_receipt("dreams", dreams_source, DREAMS_LAYERS);
+  if (*error) return error;
   heed_receipt_setting(&receipt, "prompt", prompt);
   dreams_restart(&model);
-  model.options = NULL;
   model.see = heed_receipt_see, model.see_user = &receipt;
-  dreams_status status = DREAMS_OK;
-  for (int32_t t = 0; t < n_read && status == DREAMS_OK; ++t) status = dreams_read(&model, tokens + t, 1, logits, 1);
+  error = dreams_read(&model, tokens, n_prompt);
+  for (int32_t t = n_prompt; t < n && !error; ++t) error = dreams_read(&model, tokens + t, 1);
   model.see = NULL;
-  for (int32_t t = 0; t < n_read; ++t) heed_receipt_token(&receipt, t, tokens[t]);
+  for (int32_t t = 0; t < n; ++t) heed_receipt_token(&receipt, t, tokens[t]);
   heed_receipt_end(&receipt);
-  return status == DREAMS_OK ? "" : dreams_status_text(status);
+  return error ? error : "";
 }
-EXPORT(dreams_prompt) int32_t dreams_prompt(void) { return n_prompt; }
+EXPORT(dreams_given) int32_t dreams_given(void) { return n_prompt; }
 EXPORT(dreams_weights) const float *dreams_weights(void) {
-  return dreams_weights_of;
+  return rows[0][0];
 } /* of the last token: (layers, heads, dreams_row) */
-EXPORT(dreams_row) int32_t dreams_row(void) { return model.model.n_positions; }
-EXPORT(dreams_logits) const float *dreams_logits(void) { return logits; }
-EXPORT(dreams_vocabulary) int32_t dreams_vocabulary(void) { return model.model.n_tokens; }
-EXPORT(dreams_token) int32_t dreams_token(int32_t i) { return tokens[i]; }
+EXPORT(dreams_row) int32_t dreams_row(void) { return DREAMS_CONTEXT; }
+EXPORT(dreams_token) int32_t dreams_token(int32_t i) { return model.tokens[i]; }
+#endif
 EXPORT(kwt_frames) int32_t kwt_frames(void) { return KWT_N_FRAMES; }
 EXPORT(kwt_blocks) int32_t kwt_blocks(void) { return KWT_N_BLOCKS; }

@@ -1,15 +1,14 @@
-// Small models and tokenizers of llama2.c's format, and the files of the folder HEED_DREAMS.
+// Small models and tokenizers of llama2.c's format.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_DREAMS_MODELS_HPP
 #define HEED_TESTS_SUPPORT_DREAMS_MODELS_HPP
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "dreams.h"
-#include "dreams_files.hpp"
 #include "random.hpp"
 
 namespace heed_test {
@@ -66,23 +65,6 @@ inline bytes tokenizer_of(const std::vector<std::string> &words) {
     file.insert(file.end(), words[t].begin(), words[t].end());
   }
   return file;
-}
-
-// Empty, unless the environment variable names the folder.
-inline std::string dreams_folder() {
-  const char *folder = std::getenv("HEED_DREAMS");
-  return folder == nullptr ? "" : folder;
-}
-#define HEED_NEEDS_DREAMS() \
-  if (heed_test::dreams_folder().empty()) GTEST_SKIP() << "HEED_DREAMS does not name the folder of the trained model"
-
-// The same model for a longer context: the tables that grow with it are not read, and lie at the end.
-inline bytes with_positions(bytes model, int32_t positions) {
-  int32_t dims[7];
-  std::memcpy(dims, model.data(), sizeof dims);
-  model.resize(model.size() + size_t(positions - dims[6]) * size_t(dims[0] / dims[3]) * 4);
-  std::memcpy(&model[24], &positions, 4);
-  return model;
 }
 
 }  // namespace heed_test

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "calibrate.hpp"
-#include "dreams_models.hpp"
 #include "flat_file.hpp"
 #include "import_files.hpp"
 #include "map.hpp"
@@ -20,6 +19,7 @@
 
 namespace heed_test {
 
+using heed_import::bytes;
 using seeds = std::vector<bytes>;
 namespace files = import_files;
 
@@ -225,6 +225,7 @@ inline seeds int_model_seeds() {
   return all;
 }
 
+inline seeds tflite_tensors_seeds() { return {import_files::tflite_file({import_files::small_tflite_tensor()})}; }
 inline seeds tflite_seeds() { return of_folder("HEED_KWT1", "non_stream.tflite"); }
 
 inline seeds wav_seeds() {
@@ -269,17 +270,6 @@ inline seeds description_seeds() {
       "x.f32 sequence 1\n")};
 }
 
-inline seeds checkpoint_seeds() {
-  seeds all = {random_dreams({8, 12, 2, 2, 1, 20, 16}, 1), random_dreams({8, 12, 2, 2, 2, -20, 16}, 2)};
-  for (const int32_t dtype : {HEED_F32, HEED_INT8}) {
-    const dreams_files::aligned_model aligned(all[0]);
-    const std::vector<uint32_t> words = dreams_files::flat_file("", aligned.data(), aligned.size(), dtype);
-    const uint8_t *first = reinterpret_cast<const uint8_t *>(words.data());
-    all.push_back(bytes(first, first + 4 * words.size()));
-  }
-  return all;
-}
-
 inline seeds vocabulary_seeds() {
   bytes pieces(3, 0);
   for (int i = 3; i < SPEECH_PIECES; ++i)
@@ -297,8 +287,6 @@ inline seeds receipt_seeds() {
 }
 
 inline seeds numbers_seeds() { return {files::letters("0 0 1 2.5 -3e-7\n1 0 nan inf 0.1\n")}; }
-
-inline seeds tokenizer_seeds() { return {tokenizer_of(small_vocabulary()), tokenizer_of({"a", "b", " "})}; }
 
 }  // namespace heed_test
 
