@@ -4,17 +4,10 @@
 # known answers that this computer has put there, and keeps what its header promises. With an EMULATOR the programs are those of another
 # processor. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-source=$1 compiler=$2 heed_compile=$3 published=$4 library=$5
-shift 5
-command -v "$compiler" >/dev/null || { echo "SKIPPED: $compiler is not installed"; exit 77; }
-[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
-[ -f "$library" ] || { echo "SKIPPED: $library was not built, because its compiler is missing"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+source=$1
+. "$source/tests/compiled_start.sh"
 mkdir models
 "$published" models
-. "$source/tests/compiled.sh"
 n=0
 for model in models/*; do
   name=$(basename "$model" .gguf | tr - _)
@@ -52,9 +45,7 @@ grep -v '^#' "$source/tests/compiled_rows.txt" | diff - rows || { echo "models c
     found=$(./changed) && { echo "$1: took a changed file"; exit 1; }
     case $found in *"$2"*) ;; *) echo "$1: $found, not \"$2\""; exit 1 ;; esac
   }
-  cp llama.heed whole
-  size=$(wc -c <whole)
-  { head -c $((size / 2)) whole && printf '\377' && tail -c +$((size / 2 + 2)) whole; } >llama.heed
+  spoil llama.heed
   changed llama "damaged"
   cp llama_linear.heed llama.heed
   changed llama "the known answers are of another model"

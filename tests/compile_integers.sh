@@ -4,15 +4,8 @@
 # this computer has put into its file, and a sum that tests/compiled_integers.txt has. With an EMULATOR the programs are those of another
 # processor. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-source=$1 compiler=$2 heed_compile=$3 published=$4 library=$5
-shift 5
-command -v "$compiler" >/dev/null || { echo "SKIPPED: $compiler is not installed"; exit 77; }
-[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
-[ -f "$library" ] || { echo "SKIPPED: $library was not built, because its compiler is missing"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-. "$source/tests/compiled_integers.sh"
+source=$1
+. "$source/tests/compiled_start.sh"
 kinds="bert bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes"
 # shellcheck disable=SC2086
 "$published" . $kinds llama
@@ -55,9 +48,7 @@ changed() { # changed NAME TEXT: builds NAME with what is now its file, and expe
   found=$(./changed) && { echo "$1: took a changed file"; exit 1; }
   case $found in *"$2"*) ;; *) echo "$1: $found, not \"$2\""; exit 1 ;; esac
 }
-cp bert_int.heed whole
-size=$(wc -c <whole)
-{ head -c $((size / 2)) whole && printf '\377' && tail -c +$((size / 2 + 2)) whole; } >bert_int.heed
+spoil bert_int.heed
 changed bert_int "damaged"
 cp vit_int.heed bert_int.heed
 changed bert_int "the file is of another program"

@@ -13,37 +13,24 @@ out=$(sed -n 's/^  \(KWT_[A-Z0-9_]*\) = 12,.*: an output.*/\1/p' kwt.h)
 cat >main.c <<END
 #include <stdio.h>
 
+#include "clip.h"
 #include "kwt.h"
 
 HEED_FILE_LINK(file, "kwt.heed")
 static kwt model;
 static float sound[KWT_INPUT_1], logits[$out];
 
-/* Clips have a header of 44 bytes, and 16 bits a sample. */
-static int read_clip(const char *path) {
-  unsigned char bytes[2];
-  FILE *clip = fopen(path, "rb");
-  if (!clip || fseek(clip, 44, SEEK_SET) != 0) return 0;
-  for (int i = 0; i < KWT_INPUT_1; ++i) {
-    int sample;
-    if (fread(bytes, 1, 2, clip) != 2) return 0;
-    sample = bytes[0] | bytes[1] << 8;
-    sound[i] = (float)(sample >= 32768 ? sample - 65536 : sample) / 32768.0f;
-  }
-  return fclose(clip) == 0;
-}
-
 int main(int argc, char **argv) {
   const char *error = kwt_open(&model, file, HEED_FILE_LINKED_BYTES(file));
   for (int i = 1; !error && i < argc; ++i) {
-    error = read_clip(argv[i]) ? kwt_run(&model, sound, logits) : "is no clip";
+    error = read_clip(argv[i], sound, KWT_INPUT_1) ? kwt_run(&model, sound, logits) : "is no clip";
     for (int k = 0; !error && k < $out; ++k) printf("%.9g%c", (double)logits[k], k + 1 < $out ? '\t' : '\n');
   }
   if (error) return puts(error), 1;
   return 0;
 }
 END
-"$compiler" -std=c99 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -I"$source/ports/compile" -I"$source/ports/import" \
+"$compiler" -std=c99 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -I"$source/ports/compile" -I"$source/ports/import" -I"$source/tests/device" \
   main.c kwt.c "$model" "$library" -lm -o program
 sed 1d "$HEED_KWT1/expected.tsv" >expected
 cut -f 1 expected | sed "s|^|$HEED_KWT1/clips/|" | xargs ./program >found || { cat found; exit 1; }

@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 build() { # build NAME MAIN.c
   "$compiler" -std=c99 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -I"$source/ports/compile" \
-    -I"$source/ports/import" "$2" "$1.c" "$model" "$library" -lm -o "$1"
+    -I"$source/ports/import" -I"$source/tests/device" "$2" "$1.c" "$model" "$library" -lm -o "$1"
 }
 compile() { # compile GRAPH NAME OPTION...
   graph=$1 name=$2
@@ -25,6 +25,7 @@ cat >main.c <<END
 #include <math.h>
 #include <stdio.h>
 
+#include "clip.h"
 #include "encoder.h"
 
 HEED_FILE_LINK(file, "encoder.heed")
@@ -32,17 +33,10 @@ static encoder model;
 static float sound[ENCODER_INPUT_VALUES], rows[$out], expected[$out];
 
 int main(int argc, char **argv) {
-  FILE *clip = fopen(argv[1], "rb"), *known = argc == 3 ? fopen(argv[2], "rb") : NULL;
+  FILE *known = argc == 3 ? fopen(argv[2], "rb") : NULL;
   const char *error = encoder_open(&model, file, HEED_FILE_LINKED_BYTES(file));
   double greatest = 0;
-  if (!clip || !known || fseek(clip, 44, SEEK_SET) != 0) return puts("no files"), 1;
-  for (int i = 0; i < ENCODER_INPUT_VALUES; ++i) {
-    unsigned char bytes[2];
-    int sample;
-    if (fread(bytes, 1, 2, clip) != 2) return puts("no samples"), 1;
-    sample = bytes[0] | bytes[1] << 8;
-    sound[i] = (float)(sample >= 32768 ? sample - 65536 : sample) / 32768.0f;
-  }
+  if (!known || !read_clip(argv[1], sound, ENCODER_INPUT_VALUES)) return puts("no files"), 1;
   if (fread(expected, sizeof expected, 1, known) != 1 || fgetc(known) != EOF) return puts("another number of rows"), 1;
   if (!error) error = encoder_run(&model, sound, rows);
   if (error) return puts(error), 1;

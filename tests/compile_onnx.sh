@@ -4,21 +4,14 @@
 # of every node that this computer has put there. With an EMULATOR the programs are those of another processor. Exit status 77,
 # with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-source=$1 compiler=$2 heed_compile=$3 published=$4 library=$5
-shift 5
-command -v "$compiler" >/dev/null || { echo "SKIPPED: $compiler is not installed"; exit 77; }
-[ $# -eq 0 ] || command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
-[ -f "$library" ] || { echo "SKIPPED: $library was not built, because its compiler is missing"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+source=$1
+. "$source/tests/compiled_start.sh"
 mkdir models
 "$published" models
-. "$source/tests/compiled.sh"
 build() { # build NAME PROGRAM
   # shellcheck disable=SC2086,SC2046
-  "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -I. $(compiled_graph_flags "$1") $compiled_folders "$source/tests/device/compiled_graph.c" \
-    "$source/ports/port.c" "$source/ports/import/heed_file.c" "$source/ports/compile/heed_model.c" "$source/ports/linux/port.c" "$1.c" "$library" -lm -o "$2"
+  "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -I. $(compiled_graph_flags "$1") $compiled_graph_sources \
+    "$source/ports/linux/port.c" "$1.c" "$library" -lm -o "$2"
 }
 runs() { # runs PROGRAM COMMAND...
   program=$1
@@ -66,11 +59,9 @@ int main(void) {
 }
 END
   # shellcheck disable=SC2086
-  "$compiler" -std=c99 -O1 -I. $compiled_folders indices.c bert_graph_f32.c "$source/ports/import/heed_file.c" "$source/ports/compile/heed_model.c" "$library" -lm -o indices
+  "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" indices.c bert_graph_f32.c "$library" -lm -o indices
   runs indices ./indices
-  cp vit_graph_f32.heed whole
-  size=$(wc -c <whole)
-  { head -c $((size / 2)) whole && printf '\377' && tail -c +$((size / 2 + 2)) whole; } >vit_graph_f32.heed
+  spoil vit_graph_f32.heed
   build vit_graph_f32 changed
   found=$(./changed) && { echo "it took a damaged file"; exit 1; }
   case $found in *damaged*) ;; *) echo "$found: not \"damaged\""; exit 1 ;; esac

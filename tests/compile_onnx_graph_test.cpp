@@ -219,17 +219,6 @@ TEST_F(compile_onnx_graph, gathers_rows_of_a_quantised_table) {
   EXPECT_EQ(read(with(1, 1))->net.nodes.size(), 2u);
 }
 
-TEST_F(compile_onnx_graph, leaves_out_outputs_without_numbers) {
-  const auto with = [](const bytes &outputs) {
-    return model(17, input("x", is_float, {2}), with_tensor(initializer("none", {0}, is_float, {})),
-                 step(node("Neg", {"x"}, {}, {"y"})), step(node("Identity", {"none"}, {}, {"z"})), outputs);
-  };
-  const auto m = read(with(add(output("z"), output("y"))));
-  ASSERT_EQ(m->net.outputs.size(), 1u);
-  EXPECT_EQ(output_of(*m).name, "y");
-  EXPECT_EQ(refusal_of(with(output("z"))), "has no output with numbers");
-}
-
 TEST_F(compile_onnx_graph, reads_external_data_of_its_folder_alone) {
   const auto with = [](const std::string &location, const std::string &offset, const std::string &length) {
     const auto entry = [](const std::string &key, const std::string &value) {

@@ -163,6 +163,19 @@ TEST(CompileOnnx, NodesThatAreNotKnownAreRefusedByName) {
   EXPECT_EQ(refusal_of(c.file()), "");
 }
 
+TEST(CompileOnnx, OutputsWithoutNumbersAreLeftOut) {
+  builder b;
+  const std::string x = b.input("x", {4, 8});
+  b.node("Slice", {x, b.integers({0}), b.integers({0}), b.integers({0})}, {}, "none");
+  b.output("none");
+  b.node("Neg", {x}, {}, "y");
+  b.output("y");
+  const auto m = made_of(b.file());
+  ASSERT_EQ(m->model->net.outputs.size(), 2u) << "who asks for them has them";
+  ASSERT_EQ(m->program.outputs.size(), 1u);
+  EXPECT_EQ(m->program.storages[static_cast<size_t>(m->program.outputs[0])].count, 32);
+}
+
 // The same nodes with other numbers are no gelu and no norm.
 TEST(CompileOnnx, WhatIsAlmostAPatternStaysAsItIs) {
   builder b;

@@ -1,22 +1,44 @@
 # compiled.sh: how tests build programs that heed_compile has written; they source it with $source set. SPDX-License-Identifier: MIT
 compiled_folders="-I$source/include -I$source -I$source/ports/compile -I$source/ports/import"
-compiled_sources="$compiled_folders $source/tests/device/compiled_model.c $source/ports/port.c $source/ports/import/heed_file.c $source/ports/compile/heed_model.c"
+compiled_parts="$compiled_folders $source/ports/port.c $source/ports/import/heed_file.c $source/ports/compile/heed_model.c"
+compiled_sources="$compiled_parts $source/tests/device/compiled_model.c"
+compiled_graph_sources="$compiled_parts $source/tests/device/compiled_graph.c"
+integers_sources="$compiled_parts $source/tests/device/compiled_integers.c"
 
-# compiled_flags NAME: what tests/device/compiled_model.c has to know of NAME.h; $compiled_at: the folder of its file, or this one
+# model_flags NAME KIND: what a test of NAME.h has to know, whatever its numbers; $compiled_at: the folder of its file, or this one
+model_flags() {
+  printf '%s' "-DMODEL=$1 -DMODEL_HEADER=\"$1.h\" -DMODEL_FILE=\"${compiled_at:-}$1.heed\""
+  [ -z "$2" ] || printf ' -DKIND=%s' "$2"
+  if grep -q '^  heed_tokenizer words;' "$1.h"; then printf ' -DWORDS'; fi
+  [ "$2" != VISION ] || printf ' -DPIXELS=%s' "$(awk '/_SIZE = /{ s = $3 + 0 } /_CHANNELS = /{ c = $3 + 0 } END { print s * s * c }' "$1.h")"
+}
+
+# compiled_flags NAME: of tests/device/compiled_model.c
 compiled_flags() {
   kind=ENCODER
   grep -q "^const char \*$1_next" "$1.h" && kind=DECODER
   grep -q "^const char \*$1_picture" "$1.h" && kind=VISION
   grep -q "^const char \*$1_sound" "$1.h" && kind=SPEECH
-  printf '%s' "-DMODEL=$1 -DMODEL_HEADER=\"$1.h\" -DMODEL_FILE=\"${compiled_at:-}$1.heed\" -DKIND=$kind"
-  grep -q '^  heed_tokenizer words;' "$1.h" && printf ' -DWORDS'
-  [ $kind != VISION ] || printf ' -DPIXELS=%s' "$(awk '/_SIZE = /{ s = $3 + 0 } /_CHANNELS = /{ c = $3 + 0 } END { print s * s * c }' "$1.h")"
+  model_flags "$1" $kind
 }
 
-# compiled_graph_flags NAME: the same for tests/device/compiled_graph.c; a call of NAME_run without places
+# integers_flags NAME: of tests/device/compiled_integers.c
+integers_flags() {
+  kind=ENCODER number=int8_t
+  if grep -q "^const char \*$1_picture" "$1.h"; then kind=VISION; fi
+  if grep -q "int16_t \*result);" "$1.h"; then number=int16_t; fi
+  model_flags "$1" $kind
+  printf ' -DNUMBER=%s' $number
+}
+
+# compiled_graph_flags NAME: of tests/device/compiled_graph.c: also a call of NAME_run without places
 compiled_graph_flags() {
   n=$(sed -n "s/^const char \*$1_run($1 \*m, \(.*\));/\1/p" "$1.h" | tr ',' '\n' | wc -l)
-  printf '%s' "-DMODEL=$1 -DMODEL_HEADER=\"$1.h\" -DMODEL_FILE=\"${compiled_at:-}$1.heed\" -DWITHOUT_PLACES=$1_run(&model"
+  model_flags "$1" ''
+  printf '%s' " -DWITHOUT_PLACES=$1_run(&model"
   while [ "$n" -gt 0 ]; do printf ',NULL'; n=$((n - 1)); done
   printf ')'
 }
+
+# has_floats FILE: lines of C outside of comments that name a type of floats
+has_floats() { sed 's:/\*.*::' "$1" | grep -nE '(^|[^A-Za-z_])(float|double)([^A-Za-z_]|$)' | grep -v '^[0-9]*: \*'; }

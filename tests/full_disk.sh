@@ -209,6 +209,13 @@ for program in "$@"; do
     prints "$program" "$work/bert" -o "$work/compiled" --check
     for end in c h heed; do writes "compiled.$end" "$program" "$work/bert" -o "$out/compiled"; done
     keeps "$work/compiled.heed" "$program" "$work/compiled.heed" -o "$work/compiled"
+    writes integers.heed "$program" "$work/bert" -o "$out/integers" --integers "$work/bert/rows.npy"
+    cp "$work/bert/rows.npy" "$work/rows.heed"
+    keeps "$work/rows.heed" "$program" "$work/bert" -o "$work/rows" --integers "$work/rows.heed"
+    graphs=$(dirname "$published")/published_graphs
+    [ -x "$graphs" ] || { echo "  not all of $name: it was built without graphs"; continue; }
+    "$graphs" "$work"
+    for end in c h heed; do writes "graph.$end" "$program" "$work/conv_graph.onnx" -o "$out/graph"; done
     ;;
   heed_tokens)
     prints "$program" --help

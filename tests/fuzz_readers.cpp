@@ -108,7 +108,14 @@ void import(const uint8_t *data, size_t size) {
       if (t.left_out.empty() && t.refused.empty() && t.numbers().size > 0) heed_import::floats_of(t);
   });
 }
-std::vector<heed_import::tensor> read_one(span file) { return heed_import::read_npy(file, "w"); }
+std::vector<heed_import::tensor> read_one(span file) {
+  try {
+    std::vector<uint64_t> dims;
+    (void)heed_import::read_npy_integers(file, dims);
+  } catch (const heed_import::refusal &) {
+  }
+  return heed_import::read_npy(file, "w");
+}
 
 void right_sums(const image &file) {
   const size_t table = file.word(5);

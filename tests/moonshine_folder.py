@@ -36,8 +36,8 @@ def transposed(raw, n_in, n_out, size):
 
 def name_of(weight):
     name = "model." + weight
-    for now, then in ((".dense", ".o_proj"), (".up_proj", ".fc1"), (".down_proj", ".fc2")):
-        name = name.replace(now, then)
+    for old, new in ((".dense", ".o_proj"), (".up_proj", ".fc1"), (".down_proj", ".fc2")):
+        name = name.replace(old, new)
     return name if name.endswith((".weight", ".bias")) else name + ".weight"
 
 

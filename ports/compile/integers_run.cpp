@@ -9,6 +9,7 @@
 #include "integers.hpp"
 #include "reference.hpp"
 #include "run.hpp"
+#include "weight_file.hpp"
 
 namespace heed_compile {
 namespace {
@@ -210,12 +211,7 @@ tensor known_integers(const network &net, const choices &c, const integer_model 
     for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(writer.get(), static_cast<int64_t>(i), tokens[i]);
     run_tokens_in_integers(net, m, tokens, see);
   }
-  const std::string text = writer.finish();
-  tensor t;
-  t.name = "golden.integers", t.dtype = HEED_FILE_TEXT, t.dims = {static_cast<uint32_t>(text.size())};
-  t.is_metadata = true;
-  t.own(heed_import::bytes(text.begin(), text.end()));
-  return t;
+  return golden_tensor("integers", writer.finish());
 }
 
 integer_errors errors_in_integers(const network &net, const integer_model &m, const source_weights &weights,

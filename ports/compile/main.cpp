@@ -12,7 +12,6 @@
 
 #include "../arguments.hpp"
 #include "../import/file_bytes.hpp"
-#include "../import/flat_file.hpp"
 #include "../output_file.hpp"
 #include "../terminal.h"
 #include "check.hpp"
@@ -25,6 +24,7 @@
 #include "published.hpp"
 #include "run.hpp"
 #include "target.hpp"
+#include "weight_file.hpp"
 
 namespace {
 
@@ -196,49 +196,21 @@ void expect_matches(const std::vector<heed_import::format_rule> &formats, const 
 }
 
 // The tensors without their numbers.
-tensor shell_of(const tensor &t) {
-  tensor shell;
-  shell.name = t.name, shell.dtype = t.dtype, shell.layout = t.layout, shell.dims = t.dims,
-  shell.is_metadata = t.is_metadata;
-  return shell;
-}
-
-// Writes the file of weights, one tensor in memory at a time. Returns the tensors without their numbers.
+// Writes the file of weights. Returns the tensors without their numbers.
 std::vector<tensor> write_weights(const arguments &a, const network &net, const std::vector<plan> &plans,
                                   const std::vector<tensor> &more, files::output_file &out) {
   std::vector<std::string> names;
   for (const plan &p : plans) names.push_back(p.name);
   for (const tensor &t : more) names.push_back(t.name);
-  if (!a.how.unchecked) names.insert(names.end(), {"golden.fma", "golden.no-fma"});
-  size_t n_bytes = 0;
-  heed_import::flat_file_writer writer(
-      [&](size_t at, const void *data, size_t n) {
-        at < n_bytes ? out.rewrite(at, data, n) : out.write(data, n);
-        n_bytes = std::max(n_bytes, at + n);
-      },
-      names);
-  std::vector<tensor> shells;
+  weight_file file(out, names, !a.how.unchecked);
   for (size_t i = 0; i < plans.size(); ++i) {
     const tensor t = made(net, plans[i], a.how.formats);
     file_bytes::forget(plans[i].source->numbers());
-    writer.add(t);
-    shells.push_back(shell_of(t));
+    file.add(t);
     show_progress("tensors", i + 1, plans.size());
   }
-  for (const tensor &t : more) {
-    writer.add(t);
-    shells.push_back(shell_of(t));
-  }
-  writer.finish();
-  if (a.how.unchecked) return shells;
-  const file_bytes so_far(out.so_far());
-  heed_import::bytes memory;
-  for (const tensor &t : known_answers(net, a.how, heed_import::in_own_order(so_far.all(), memory))) {
-    writer.add(t);
-    shells.push_back(shell_of(t));
-  }
-  writer.finish();
-  return shells;
+  for (const tensor &t : more) file.add(t);
+  return file.finish([&](heed_import::span so_far) { return known_answers(net, a.how, so_far); });
 }
 
 bool is_graph(const arguments &a) {

@@ -122,6 +122,25 @@ static const char *layer_floats(const ${name} *m, int32_t l, const char *field, 
 }
 )";
 
+// How a header begins behind its own sentences, and ends.
+const char begin_header_text[] =
+    R"( * Link heed_model and heed, or compile their files: ports/compile/README.md. Stack: HEED_STACK_BYTES and 1 KB. */
+#ifndef ${NAME}_H
+#define ${NAME}_H
+
+#include "heed_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+)";
+const char end_header_text[] = R"(#ifdef __cplusplus
+}
+#endif
+
+#endif
+)";
+
 // Of the header.
 const char open_text[] =
     R"(extern const uint8_t ${name}_source[32]; /* SHA-256 of the model as it was published: settings.model of a receipt */
@@ -227,6 +246,11 @@ std::string bytes_text(const std::array<uint8_t, 32> &bytes) {
   return text;
 }
 
+void add_header_parts(std::map<std::string, std::string> &values) {
+  values["begin_header"] = filled(begin_header_text, values);
+  values["end_header"] = end_header_text;
+}
+
 std::string matrix_lines(const std::map<std::string, std::string> &values) { return filled(matrix_text, values); }
 std::string open_lines(const std::map<std::string, std::string> &values) { return filled(open_text, values); }
 
@@ -283,11 +307,10 @@ std::map<std::string, std::string> shared_values(const network &net, const choic
   v["labels"] = lines_of_labels(net, c.name);
   v["by_rows"] = "";
   v["matrix"] = matrix_lines(v);
-  v["find_weights"] = filled(weights_text, v);
-  v["open"] = open_lines(v);
   v["begin"] = filled(begin_text, v);
   v["find_weights"] = v["begin"] + filled(weights_text, v);
-  v["open"] = filled(open_text, v);
+  v["open"] = open_lines(v);
+  add_header_parts(v);
   return v;
 }
 

@@ -59,6 +59,9 @@ std::map<std::string, std::string> shared_values(const network &net, const choic
 // The part that compares known answers; run: lines of C that set error.
 std::string known_answers_text(const std::map<std::string, std::string> &values, const std::string &run);
 
+// ${begin_header} and ${end_header}: what stands around the declarations of every header.
+void add_header_parts(std::map<std::string, std::string> &values);
+
 // Parts of those texts: the function that finds a matrix, and what a header says of NAME_open; a digest as numbers of C.
 std::string matrix_lines(const std::map<std::string, std::string> &values);
 std::string open_lines(const std::map<std::string, std::string> &values);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "../import/readers.hpp"
-#include "../receipt/receipt.h"
+#include "weight_file.hpp"
 
 namespace heed_compile {
 
@@ -80,24 +80,6 @@ network read_folder(published_model &m, const std::string &folder, const choices
   return net;
 }
 
-// SHA-256 of all files, one behind the other.
-std::array<uint8_t, 32> digest_of(const published_model &m) {
-  heed_receipt_state state;
-  std::array<uint8_t, 32> digest;
-  heed_receipt_sha256.begin(&state);
-  for (const auto &file : m.files) {
-    const heed_import::span all = file->all();
-    constexpr size_t piece = size_t{1} << 24;
-    for (size_t at = 0; at < all.size; at += piece) {
-      const heed_import::span here = {all.data + at, std::min(piece, all.size - at)};
-      heed_receipt_sha256.add(&state, here.data, here.size);
-      file_bytes::forget(here);
-    }
-  }
-  heed_receipt_sha256.end(&state, digest.data());
-  return digest;
-}
-
 network read_llama2(published_model &m, const std::filesystem::path &path, const choices &how) {
   const std::filesystem::path words = path.parent_path() / "tokenizer.bin";
   const heed_import::span model = m.read(path.string());
@@ -114,7 +96,6 @@ network read_llama2(published_model &m, const std::filesystem::path &path, const
 network read_gguf_file(published_model &m, const std::string &path, const choices &how) {
   const std::string end = std::filesystem::path(path).extension().string();
   if (end == ".safetensors") throw refusal(path + ": name its folder, which has config.json, too");
-  if (end == ".onnx") throw refusal(path + ": graphs of ONNX are not read; heed_import reads their weights");
   m.add(path);
   try {
     network net = network_of_gguf(m.tensors, wanted_context(how));
@@ -140,7 +121,7 @@ network read_published(published_model &m, const std::string &path, const choice
   } else {
     net = read_gguf_file(m, path, how);
   }
-  net.digest = digest_of(m);
+  net.digest = digest_of_files(m.paths);
   return net;
 }
 

@@ -8,6 +8,7 @@
 
 #include "../receipt/receipts.hpp"
 #include "run_parts.hpp"
+#include "weight_file.hpp"
 
 namespace heed_compile {
 namespace {
@@ -266,12 +267,7 @@ std::vector<tensor> known_answers(const network &net, const choices &c, heed_imp
       for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(writer.get(), static_cast<int64_t>(i), tokens[i]);
       run_tokens(net, c, file, tokens, see);
     }
-    const std::string text = writer.finish();
-    tensor t;
-    t.name = "golden." + arithmetic, t.dtype = HEED_FILE_TEXT, t.dims = {static_cast<uint32_t>(text.size())};
-    t.is_metadata = true;
-    t.own(heed_import::bytes(text.begin(), text.end()));
-    answers.push_back(std::move(t));
+    answers.push_back(golden_tensor(arithmetic, writer.finish()));
   }
   heed_isa_use(before.c_str());
   return answers;

@@ -16,16 +16,7 @@ const char header_text[] = R"(/* ${title}
  *   while (!error && !(error = ${name}_next(&model, NULL, &token)) && token >= 0)
  *     fwrite(text, 1, ${name}_text(&model, token, text, sizeof text), stdout);
  *
- * Link heed_model and heed, or compile their files: ports/compile/README.md. Stack: HEED_STACK_BYTES and 1 KB. */
-#ifndef ${NAME}_H
-#define ${NAME}_H
-
-#include "heed_model.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+${begin_header}
 enum {
   ${NAME}_LAYERS = ${n_layers},
   ${NAME}_DIM = ${dim},
@@ -109,12 +100,7 @@ const char *${name}_next(${name} *m, ${name}_choice *how, int32_t *token);
 ?words?/* What the newest token adds to the text: bytes of it, up to `capacity`. */
 ?words?size_t ${name}_text(const ${name} *m, int32_t token, char *text, size_t capacity);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
+${end_header})";
 
 const char source_text[] = R"(${find_weights}
 /* A layer. Behind each weight stands its name in ${source}. */

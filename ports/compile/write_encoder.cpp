@@ -16,16 +16,7 @@ const char header_text[] = R"(/* ${title}
 ?text??!words? *   if (!error) error = ${name}_tokens(&model, tokens, n, result);
 ?picture? *   if (!error) error = ${name}_picture(&model, pixels, result);
  *
- * Link heed_model and heed, or compile their files: ports/compile/README.md. Stack: HEED_STACK_BYTES and 1 KB. */
-#ifndef ${NAME}_H
-#define ${NAME}_H
-
-#include "heed_model.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+${begin_header}
 enum {
   ${NAME}_LAYERS = ${n_layers},
   ${NAME}_DIM = ${dim},
@@ -91,12 +82,7 @@ ${open}
 ?picture? * side, as numbers that the model was trained with (such as (byte / 255 - mean) / deviation). */
 ?picture?const char *${name}_picture(${name} *m, const float *pixels, float *result);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
+${end_header})";
 
 const char source_text[] = R"(${find_weights}
 /* A layer. Behind each weight stands its name in ${source}. */

@@ -22,16 +22,7 @@ const char header_text[] = R"(/* ${title} In integers: no number is a float.
 ?picture? * A pixel p stands for (p - ${NAME}_PIXEL_ZERO) * ${pixel_unit}, which is {${NAME}_PIXEL_M, ${NAME}_PIXEL_E}: of the numbers that the
 ?picture? * model was trained with.
  *
- * Link heed_model and heed, or compile their files: ports/compile/README.md. Stack: HEED_STACK_BYTES and 1 KB. */
-#ifndef ${NAME}_H
-#define ${NAME}_H
-
-#include "heed_model.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+${begin_header}
 enum {
   ${NAME}_LAYERS = ${n_layers},
   ${NAME}_DIM = ${dim},
@@ -109,12 +100,7 @@ ${open}
 ?picture? * side. */
 ?picture?const char *${name}_picture(${name} *m, const int8_t *pixels, ${number} *result);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
+${end_header})";
 
 const char source_text[] = R"(${begin}
 /* The integers of a tensor, which are those of a struct of n_bytes. */

@@ -13,10 +13,11 @@
 #   HEED_EEG=FOLDER              the weights and recordings of ports/sensor; likewise
 #   HEED_MOONSHINE=FOLDER        the speech model and clips of ports/speech; likewise
 #   HEED_ONNX_ATTENTION=FOLDER   the ONNX conformance vectors; likewise
+#   HEED_ONNX_NODES=FOLDER       ONNX's own tests of its operators; Debian's package libonnx-testdata, if this names no other
 #   HEED_SCHEMAS=FOLDER          schemas of packages (tests/packages.sh names them); without it own checks alone
 set -eu
 . "$(dirname "$0")/packages.sh"
-heed_folders HEED_KWT1 HEED_DREAMS HEED_EEG HEED_MOONSHINE HEED_ONNX_ATTENTION HEED_SCHEMAS
+heed_folders HEED_ONNX_NODES HEED_KWT1 HEED_DREAMS HEED_EEG HEED_MOONSHINE HEED_ONNX_ATTENTION HEED_SCHEMAS
 cd "$(dirname "$0")/../.."
 
 all=''
@@ -52,7 +53,7 @@ heed_install cmake=cmake c++=g++ make=make pkg-config=pkg-config libxsimd-dev li
   '?s390x-linux-gnu-g++=g++-s390x-linux-gnu' '?arm-none-eabi-gcc=gcc-arm-none-eabi' \
   '?libpng-dev' '?qemu-system-arm=qemu-system-arm' '?riscv64-unknown-elf-g++=gcc-riscv64-unknown-elf' '?qemu-system-riscv32=qemu-system-misc' \
   '?xtensa-lx106-elf-g++=gcc-xtensa-lx106' '?clang-19=clang-19' '?libclang-rt-19-dev' '?ld.lld-19=lld-19' '?mpirun=openmpi-bin' '?libopenmpi-dev' '?doxygen' \
-  '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib' '?python3-numpy' '?libprotozero-dev' '?libutf8proc-dev' '?sentencepiece' '?libmbedtls-dev' '?nlohmann-json3-dev' \
+  '?zip' '?arduino-builder' '?arduino-ctags' '?python3-kconfiglib' '?python3-numpy' '?libprotozero-dev' '?libutf8proc-dev' '?sentencepiece' '?libmbedtls-dev' '?nlohmann-json3-dev' '?libonnx-testdata' \
   '?abidw=abigail-tools' '?clang-format-14' '?clang-tidy' '?cppcheck'
 if [ -n "$all" ]; then
   heed_install '?riscv64-linux-gnu-g++=g++-riscv64-linux-gnu' '?powerpc64le-linux-gnu-g++=g++-powerpc64le-linux-gnu' \
@@ -64,6 +65,13 @@ fi
 # Clang's sanitizers and OpenMP come in packages named after its version.
 clang=$(clang --version 2>/dev/null | sed -n 's/.*clang version \([0-9]*\).*/\1/p')
 if [ -n "$clang" ]; then heed_install "?libclang-rt-$clang-dev" "?libomp-$clang-dev"; fi
+
+# ONNX's own tests of its operators.
+nodes=/usr/share/libonnx-testdata/data/node
+if [ -z "${HEED_ONNX_NODES:-}" ] && [ -d $nodes ]; then
+  HEED_ONNX_NODES=$nodes
+  export HEED_ONNX_NODES
+fi
 
 echo "== building into build/ =="
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=ON -DHEED_BUILD_BENCH=ON -DHEED_BUILD_DEMO=ON

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "../../import/file_bytes.hpp"
-#include "../../import/flat_file.hpp"
 #include "../../output_file.hpp"
 #include "../../receipt/receipts.hpp"
 #include "../../terminal.h"
+#include "../weight_file.hpp"
 #include "heed/heed.h"
 #include "run_steps.hpp"
 
@@ -19,27 +19,10 @@ namespace {
 
 using heed_import::file_bytes;
 
-// SHA-256 of all files, one behind the other.
-std::array<uint8_t, 32> digest_of(const std::vector<std::string> &paths) {
-  heed_receipt_state state;
-  std::array<uint8_t, 32> digest;
-  heed_receipt_sha256.begin(&state);
-  for (const std::string &path : paths) {
-    const file_bytes file(path);
-    constexpr size_t piece = size_t{1} << 24;
-    for (size_t at = 0; at < file.all().size; at += piece) {
-      const heed_import::span here = {file.all().data + at, std::min(piece, file.all().size - at)};
-      heed_receipt_sha256.add(&state, here.data, here.size);
-      file_bytes::forget(here);
-    }
-  }
-  heed_receipt_sha256.end(&state, digest.data());
-  return digest;
-}
-
 // Each constant has a name of its own; receipts have theirs.
 void name_constants(steps &p) {
-  std::set<std::string> used = {"golden.fma", "golden.no-fma", ""};
+  std::set<std::string> used(golden_names.begin(), golden_names.end());
+  used.insert("");
   for (file_constant &c : p.constants) {
     if (!c.make) continue;
     std::string name = c.name.empty() ? "constant" : c.name;
@@ -60,48 +43,23 @@ void expect_matches(const std::vector<heed_import::format_rule> &formats, const 
   }
 }
 
-tensor shell_of(const tensor &t) {
-  tensor shell;
-  shell.name = t.name, shell.dtype = t.dtype, shell.layout = t.layout, shell.dims = t.dims;
-  shell.is_metadata = t.is_metadata;
-  return shell;
-}
-
-// Writes the file of weights, one tensor in memory at a time. Returns the tensors without their numbers.
+// Writes the file of weights. Returns the tensors without their numbers.
 std::vector<tensor> write_weights(const graph_order &order, const steps &p, const std::array<uint8_t, 32> &digest,
                                   std::vector<bool> &in_integers, files::output_file &out) {
   std::vector<std::string> names;
   for (const file_constant &c : p.constants)
     if (c.make) names.push_back(c.name);
-  const size_t n_constants = names.size();
-  if (!order.how.unchecked) names.insert(names.end(), {"golden.fma", "golden.no-fma"});
-  size_t n_bytes = 0;
-  heed_import::flat_file_writer writer(
-      [&](size_t at, const void *data, size_t n) {
-        at < n_bytes ? out.rewrite(at, data, n) : out.write(data, n);
-        n_bytes = std::max(n_bytes, at + n);
-      },
-      names);
-  std::vector<tensor> shells;
+  weight_file file(out, names, !order.how.unchecked);
+  size_t n_made = 0;
   for (const file_constant &c : p.constants) {
     in_integers.push_back(false);
     if (!c.make) continue;
     const tensor t = made(c, order.how.formats);
-    writer.add(t);
-    shells.push_back(shell_of(t));
+    file.add(t);
     in_integers.back() = !order.how.exact && c.is_matrix && is_in_integers(t) && c.n_in <= HEED_INT_MAX_IN;
-    show_progress("tensors", shells.size(), n_constants);
+    show_progress("tensors", ++n_made, names.size());
   }
-  writer.finish();
-  if (order.how.unchecked) return shells;
-  const file_bytes so_far(out.so_far());
-  heed_import::bytes memory;
-  for (const tensor &t : known_answers(p, order.how, digest, heed_import::in_own_order(so_far.all(), memory))) {
-    writer.add(t);
-    shells.push_back(shell_of(t));
-  }
-  writer.finish();
-  return shells;
+  return file.finish([&](heed_import::span so_far) { return known_answers(p, order.how, digest, so_far); });
 }
 
 }  // namespace
@@ -152,12 +110,7 @@ std::vector<tensor> known_answers(const steps &p, const choices &c, const std::a
           &writer, n_layers, static_cast<int64_t>(i),
           heed_matrix_of(static_cast<const float *>(runner.output(i)), 1, static_cast<int32_t>(s.count)));
     }
-    const std::string text = writer.finish();
-    tensor t;
-    t.name = "golden." + arithmetic, t.dtype = HEED_FILE_TEXT, t.dims = {static_cast<uint32_t>(text.size())};
-    t.is_metadata = true;
-    t.own(heed_import::bytes(text.begin(), text.end()));
-    answers.push_back(std::move(t));
+    answers.push_back(golden_tensor(arithmetic, writer.finish()));
   }
   heed_isa_use(before.c_str());
   return answers;
@@ -165,11 +118,11 @@ std::vector<tensor> known_answers(const steps &p, const choices &c, const std::a
 
 void compile_graph(const graph_order &order) {
   const std::unique_ptr<graph_model> model = read_graph(order.model, order.graph);
-  const std::array<uint8_t, 32> digest = digest_of(model->paths);
+  const std::array<uint8_t, 32> digest = digest_of_files(model->paths);
   lower_choices how;
   how.keeps_known_answers = !order.how.unchecked;
   const graph net = fused(model->net);
-  if (net.outputs.empty()) throw refusal(order.model + ": the graph has no output");
+  if (net.outputs.empty()) throw refusal(order.model + ": has no output with numbers");
   steps p = lowered(net, how);
   name_constants(p);
   expect_matches(order.how.formats, p);

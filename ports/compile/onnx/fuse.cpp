@@ -40,6 +40,7 @@ class fuser {
   explicit fuser(const graph &net) : net_(net) {}
 
   graph run() {
+    leave_out_empty_outputs();
     find_makers();
     for (graph_node &n : net_.nodes) fuse_rounding(n);
     for (graph_node &n : net_.nodes) fuse_quantised(n);
@@ -601,6 +602,12 @@ class fuser {
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
+
+  // Such as the keys of a branch that computes none.
+  void leave_out_empty_outputs() {
+    std::vector<int> &all = net_.outputs;
+    all.erase(std::remove_if(all.begin(), all.end(), [&](int v) { return count_of(value(v).dims) == 0; }), all.end());
+  }
 
   void leave_out_unused() {
     std::set<int> needed(net_.outputs.begin(), net_.outputs.end());

@@ -15,16 +15,7 @@ const char header_text[] = R"(/* ${title}
  *   const char *error = ${name}_open(&model, file, n_bytes);    // ${name}.heed in memory, aligned to 64; null: good
  *   if (!error) error = ${name}_run(&model, ${arguments});
  *
- * Link heed_model and heed, or compile their files: ports/compile/README.md. Stack: HEED_STACK_BYTES and 1 KB. */
-#ifndef ${NAME}_H
-#define ${NAME}_H
-
-#include "heed_model.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
+${begin_header}
 /* Numbers of the inputs and outputs, row by row. */
 enum {
 ${counts}  ${NAME}_LAYERS = ${n_layers},
@@ -52,12 +43,7 @@ ${open}
 /* Computes the outputs. */
 const char *${name}_run(${name} *m, ${parameters});
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
+${end_header})";
 
 const char source_text[] = R"(/* See ${name}.h: ${title} */
 #include "${name}.h"
@@ -193,6 +179,7 @@ class writer {
     v["matrices"] = yes(has_matrices_), v["booleans"] = yes(has_booleans_);
     v["matrix"] = has_matrices_ ? matrix_lines(v) : "";
     v["open"] = open_lines(v);
+    add_header_parts(v);
     v["functions"] = functions();
     v["calls"] = calls_;
     v["spots"] = spots();

@@ -1,0 +1,41 @@
+# compiled_board.sh: how tests build programs that heed_compile has written for an emulated board, with GCC, and run them. They source it
+# with $core, $source and $compiler set, and are in an empty folder then, which goes at the end. SPDX-License-Identifier: MIT
+. "$source/tests/board.sh"
+. "$source/tests/compiled.sh"
+need_tools
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+[ "$board" != microbit ] || board=mps2-an385 # QEMU's micro:bit has too little memory
+freestanding="$flags -ffreestanding -ffunction-sections -fdata-sections"
+# shellcheck disable=SC2086
+"$gcc-g++" $freestanding -fno-tree-vectorize -mfp16-format=ieee -O2 -std=c++17 -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off \
+  -DHEED_FLAGS_ARE_SET "-I$source/include" -c "$source/lib/single.cpp" -o heed.o
+support=''
+for file in ports/cortex-m/startup ports/cortex-m/fault ports/bare/painted_stack ports/bare/libc ports/bare/semihosting; do
+  support="$support $source/$file.c"
+done
+
+# compile_model NAME ARGUMENT...: what heed_compile writes
+compile_model() {
+  name=$1
+  shift
+  "$heed_compile" "$@" -o "$name" 2>said || { cat said; fail "$name"; }
+}
+
+# link_board NAME ARGUMENT...: NAME.elf of NAME.c and of the sources among the arguments
+link_board() {
+  name=$1
+  shift
+  # shellcheck disable=SC2086
+  "$gcc-gcc" $freestanding -fno-tree-loop-distribute-patterns -O2 -std=c99 -Wall -Wextra -I. -nostdlib -Wl,--gc-sections \
+    -T "$source/ports/bare/link.ld" -L "$source/ports/cortex-m/boards/$board" "$@" $support "$name.c" heed.o -lgcc -o "$name.elf" 2>linker ||
+    { cat linker; fail "$name does not link"; }
+}
+
+# run_board NAME EXPECTED: NAME.elf says that, and what it takes is printed
+run_board() {
+  found=$(sh "$source/ports/bare/qemu.sh" "$board" "$1.elf") || fail "$core, $1: $found"
+  [ "$found" = "$2" ] || fail "$core, $1: $found, and not $2"
+  "$gcc-size" "$1.elf" | awk -v core="$core" -v name="$1" 'NR == 2 { print core ", " name ": good; " $1 + $2 " bytes of flash, " $2 + $3 " of RAM" }'
+}
