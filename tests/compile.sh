@@ -9,7 +9,7 @@ source=$1
 mkdir models
 "$published" models
 n=0
-for model in models/*; do
+for model in $(chosen models/*); do
   name=$(basename "$model" .gguf | tr - _)
   "$heed_compile" "$model" -o "$name" 2>said || { cat said; echo "failed: $model"; exit 1; }
   # shellcheck disable=SC2086,SC2046
@@ -25,7 +25,7 @@ if [ -n "${HEED_UPDATE_ROWS:-}" ]; then
   { sed -n '/^#/p' "$source/tests/compiled_rows.txt"; cat rows; } >updated
   cp updated "$source/tests/compiled_rows.txt"
 fi
-grep -v '^#' "$source/tests/compiled_rows.txt" | diff - rows || { echo "models compute other numbers: see tests/compiled_rows.txt"; exit 1; }
+compare_lines "$source/tests/compiled_rows.txt" rows
 [ $# -gt 0 ] || {
   for isa in scalar scalar-no-fma; do
     for name in llama bert vit; do
