@@ -101,9 +101,94 @@ TEST(CompileOnnx, ADecoderIsCausalGroupedAndTied) {
 TEST(CompileOnnx, ConvolutionsArePicturesOrSignals) {
   const auto m = made_of(published_graphs::convolutions());
   std::map<std::string, int> of = functions_of(m->program);
-  EXPECT_EQ(of["heed_graph_convolve"], 1);
-  EXPECT_EQ(of["heed_graph_linear"], 5);
+  EXPECT_EQ(of["heed_graph_convolve"], 2);
+  EXPECT_EQ(of["heed_graph_linear"], 7);
   EXPECT_EQ(of["heed_graph_group_norm"], 1);
+  EXPECT_EQ(of["HEED_GRAPH_HARD_SWISH"], 1);
+  EXPECT_EQ(of["heed_graph_mean_rows"], 3) << "GlobalAveragePool, and two means of a signal";
+}
+
+// Channels that a convolution has laid side by side stay so until rows of time or of pixels are wanted.
+TEST(CompileOnnx, ElementwiseResultsLieAsTheirOperands) {
+  builder b;
+  int n_weights = 0;
+  const auto conv = [&](const std::string &x, const published_graphs::dims &w) {
+    return b.node("Conv", {x, b.weight("w" + std::to_string(n_weights++), w)});
+  };
+  std::string x = b.node("HardSwish", {conv(b.input("x", {1, 3, 6, 5}), {16, 3, 3, 3})});
+  x = b.node("Relu", {b.node("Mul", {x, b.weight("factor", {16, 1, 1})})});
+  x = b.node("Add", {x, conv(x, {16, 16, 1, 1})});
+  x = b.node("Sigmoid", {b.node("Clip", {b.node("Neg", {x}), b.number(-1), b.number(1)})});
+  b.node("GlobalAveragePool", {conv(x, {8, 16, 1, 1})}, {}, "y");
+  b.output("y");
+  std::map<std::string, int> of = functions_of(made_of(b.file())->program);
+  EXPECT_EQ(of["heed_graph_copy"], 1) << "the windows of the first convolution";
+}
+
+double first_of(const steps &p, const std::string &name) {
+  for (const file_constant &c : p.constants)
+    if (c.name == name) return static_cast<double>(heed_import::floats_of(c.make()).at(0));
+  return std::nan("");
+}
+
+TEST(CompileOnnx, ScalesOfChannelsGoIntoTheWeights) {
+  builder b;
+  const auto of_conv = [](builder &c, const std::string &x) {
+    return c.node("Conv", {x, c.floats("w", {2, 1, 1, 1}, {3, 5}), c.floats("bias", {2}, {1, 2})});
+  };
+  std::string y = of_conv(b, b.input("x", {1, 1, 2, 2}));
+  y = b.node("BatchNormalization", {y, b.floats("weight", {2}, {2, 2}), b.floats("b", {2}, {0.5f, 0}),
+                                    b.floats("mean", {2}, {1, 1}), b.floats("var", {2}, {3.99999f, 1})});
+  y = b.node("Sub", {b.node("Div", {y, b.floats("by", {1, 2, 1, 1}, {0.5f, 1})}), b.number(1)});
+  b.node("Add", {y, b.number(0.25f)}, {}, "y");
+  b.output("y");
+  const auto m = made_of(b.file());
+  std::map<std::string, int> of = functions_of(m->program);
+  EXPECT_EQ(of["heed_graph_combine"], 0);
+  EXPECT_EQ(of["heed_graph_linear"], 1);
+  EXPECT_NEAR(first_of(m->program, "w"), 3 * 1.0 / 0.5, 1e-5);
+  EXPECT_NEAR(first_of(m->program, m->net.nodes.at(0).name + "_bias"), ((1 - 1) * 1.0 + 0.5) / 0.5 - 1 + 0.25, 1e-5);
+
+  builder product;
+  std::string z = product.node("MatMul", {product.input("x", {2, 3}), product.weight("w", {3, 4})});
+  z = product.node("Mul", {product.weight("factors", {4}), z});
+  product.node("Add", {z, product.weight("summands", {4})}, {}, "y");
+  product.output("y");
+  of = functions_of(made_of(product.file())->program);
+  EXPECT_EQ(of["heed_graph_combine"], 0);
+  EXPECT_EQ(of["heed_graph_linear"], 1);
+}
+
+TEST(CompileOnnx, ScalesStayThatAreNotOfChannelsOrHaveOtherReaders) {
+  const auto combines = [](const builder &b) {
+    const auto m = made_of(b.file());
+    EXPECT_DOUBLE_EQ(first_of(m->program, "w"), 3);
+    return functions_of(m->program)["heed_graph_combine"];
+  };
+  const auto product = [](builder &b) {
+    return b.node("MatMul", {b.input("x", {2, 2}), b.floats("w", {2, 2}, {3, 1, 4, 1})}, {}, "product");
+  };
+  builder rows;  // a factor of rows
+  rows.node("Mul", {product(rows), rows.floats("factor", {2, 1}, {2, 3})}, {}, "y");
+  rows.output("y");
+  EXPECT_EQ(combines(rows), 1);
+  builder read_twice;
+  read_twice.node("Mul", {product(read_twice), read_twice.number(2)}, {}, "y");
+  read_twice.output("y");
+  read_twice.output("product");
+  EXPECT_EQ(combines(read_twice), 1);
+  builder infinite;
+  infinite.node("Div", {product(infinite), infinite.number(0)}, {}, "y");
+  infinite.output("y");
+  EXPECT_EQ(combines(infinite), 1);
+  builder divisor;
+  divisor.node("Div", {divisor.number(2), product(divisor)}, {}, "y");
+  divisor.output("y");
+  EXPECT_EQ(combines(divisor), 1);
+  builder wider;  // the sum has more rows than the product
+  wider.node("Mul", {product(wider), wider.floats("factor", {3, 1, 1}, {2, 3, 4})}, {}, "y");
+  wider.output("y");
+  EXPECT_EQ(combines(wider), 1);
 }
 
 // Values that live at the same time have places of their own.

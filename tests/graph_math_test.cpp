@@ -132,14 +132,101 @@ TEST(GraphMath, PowersAreThoseOfTheLibrary) {
 // The same bits from any compiler: digests of sweeps, as an x86 with GCC made them.
 TEST(GraphMath, BitsAreKnown) {
   uint32_t sum = 2166136261u;
-  for (int32_t function = 0; function <= HEED_GRAPH_SQUARE; ++function)
+  for (int32_t function = 0; function <= HEED_GRAPH_HARD_SWISH; ++function) {
     for (const float y : mapped(function, sweep(1e-6f, 80.0f, true))) {
       uint32_t word;
       std::memcpy(&word, &y, 4);
       if (y != y) word = 0x7fc00000u;
       sum = (sum ^ word) * 16777619u;
     }
-  EXPECT_EQ(sum, 4084475297u);
+    if (function == HEED_GRAPH_SQUARE) {
+      EXPECT_EQ(sum, 4084475297u);
+    }
+  }
+  EXPECT_EQ(sum, 4224598542u);
+}
+
+float one_of(int32_t operation, float a, float b) {
+  switch (operation) {
+    case HEED_GRAPH_ADD:
+      return a + b;
+    case HEED_GRAPH_SUB:
+      return a - b;
+    case HEED_GRAPH_MUL:
+      return a * b;
+    case HEED_GRAPH_DIV:
+      return a / b;
+    case HEED_GRAPH_MIN:
+      return a < b || a != a ? a : b;
+    case HEED_GRAPH_MAX:
+      return a > b || a != a ? a : b;
+    default:
+      return a < 0 ? a * b : a;
+  }
+}
+bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+
+// Rows of every length, of numbers side by side, repeated or apart.
+TEST(GraphMath, BlocksHaveTheBitsOfSingleNumbers) {
+  std::vector<float> a, b;
+  for (int i = 0; i < 64; ++i) {
+    a.push_back(i % 7 == 0 ? NAN : i % 5 == 0 ? -INFINITY : 0.37f * static_cast<float>(i - 30));
+    b.push_back(i % 11 == 0 ? NAN : i % 6 == 0 ? -0.0f : 1.7f * static_cast<float>(20 - i));
+  }
+  for (const int32_t operation :
+       {int32_t{HEED_GRAPH_ADD}, int32_t{HEED_GRAPH_SUB}, int32_t{HEED_GRAPH_MUL}, int32_t{HEED_GRAPH_DIV},
+        int32_t{HEED_GRAPH_MIN}, int32_t{HEED_GRAPH_MAX}, int32_t{HEED_GRAPH_PRELU}})
+    for (int32_t n = 1; n <= 20; ++n)
+      for (const int32_t s0 : {1, 2})
+        for (const int32_t s1 : {1, 3})
+          for (const int32_t s2 : {0, 1, 2}) {
+            heed_graph_loop loop = row_of(n);
+            loop.strides[0][0] = s0, loop.strides[1][0] = s1, loop.strides[2][0] = s2;
+            std::vector<float> y(64, 9);
+            ASSERT_EQ(heed_graph_combine(operation, y.data(), a.data(), b.data(), &loop), HEED_OK);
+            for (int32_t i = 0; i < n; ++i)
+              EXPECT_TRUE(same_bits(y[size_t(i * s0)], one_of(operation, a[size_t(i * s1)], b[size_t(i * s2)])))
+                  << operation << ", " << n << ": " << i;
+            EXPECT_EQ(y[size_t((n - 1) * s0) + 1], 9) << "one behind the row";
+          }
+}
+
+// By channels that lie side by side, apart, or in groups: the same sums in double precision.
+TEST(GraphMath, ConvolutionsAreSumsInDoublePrecision) {
+  for (const bool channels_last : {true, false})
+    for (const int32_t groups : {1, 3, 21})
+      for (const int32_t stride : {1, 2}) {
+        heed_graph_convolution c = {};
+        const int32_t channels = 21, in_height = 7, in_width = 9;
+        c.n_batch = 2, c.n_out = 21, c.n_groups = groups, c.n_in_group = channels / groups;
+        c.height = 3, c.width = 2, c.stride_y = stride, c.stride_x = 1, c.dilation_y = 1, c.dilation_x = 2;
+        c.y_height = (in_height - 3) / stride + 1, c.y_width = in_width - 2;
+        const int32_t last[] = {in_height * in_width * channels, 1, in_width * channels, channels},
+                      first[] = {in_height * in_width * channels, in_height * in_width, in_width, 1};
+        std::copy_n(channels_last ? last : first, 4, c.x_strides);
+        std::vector<float> x(size_t(2 * in_height * in_width * channels)), w(size_t(c.n_in_group * 6 * c.n_out)),
+            bias(21), y(size_t(2 * c.y_height * c.y_width * 21) + 1, 9);
+        uint32_t seed = 1;
+        for (auto *all : {&x, &w, &bias})
+          for (float &number : *all) seed = seed * 1664525u + 1013904223u, number = float(seed >> 8) / 8388608.0f - 1;
+        ASSERT_EQ(heed_graph_convolve(y.data(), x.data(), w.data(), bias.data(), &c), HEED_OK);
+        EXPECT_EQ(y.back(), 9);
+        size_t at = 0;
+        for (int32_t n = 0; n < 2; ++n)
+          for (int32_t row = 0; row < c.y_height; ++row)
+            for (int32_t column = 0; column < c.y_width; ++column)
+              for (int32_t o = 0; o < 21; ++o) {
+                double sum = double(bias[size_t(o)]);
+                for (int32_t k = 0; k < c.n_in_group; ++k)
+                  for (int32_t i = 0; i < 3; ++i)
+                    for (int32_t j = 0; j < 2; ++j)
+                      sum +=
+                          double(x[size_t(n * c.x_strides[0] + (o / (21 / groups) * c.n_in_group + k) * c.x_strides[1] +
+                                          (row * stride + i) * c.x_strides[2] + (column + 2 * j) * c.x_strides[3])]) *
+                          double(w[size_t(((k * 3 + i) * 2 + j) * 21 + o)]);
+                ASSERT_TRUE(same_bits(y[at++], float(sum))) << channels_last << ", " << groups << ": " << at;
+              }
+      }
 }
 
 TEST(GraphMath, ReductionsIndicesAndSums) {

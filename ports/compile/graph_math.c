@@ -1,6 +1,8 @@
 /* See graph_math.h. SPDX-License-Identifier: MIT */
 #include "graph_math.h"
 
+void *memcpy(void *to, const void *from, size_t n); /* there may be no string.h */
+
 /* No product and sum become one fma. */
 #if defined(__clang__)
 #pragma clang fp contract(off)
@@ -196,6 +198,11 @@ static double graph_pow(double a, double b) {
   return is_odd && (a < 0.0 || (a == 0.0 && 1.0 / a < 0.0)) ? -y : y;
 }
 
+static float graph_hard_swish(float x) {
+  const double y = (double)x + 3.0, least = y < 0.0 ? 0.0 : y;
+  return (float)((double)x * (least > 6.0 ? 6.0 : least) * (1.0 / 6.0));
+}
+
 static float graph_function_of(int32_t function, float x) {
   switch (function) {
     case HEED_GRAPH_NEGATE:
@@ -234,6 +241,8 @@ static float graph_function_of(int32_t function, float x) {
       return x < 0.0f ? 0.0f : x;
     case HEED_GRAPH_SOFTPLUS:
       return (float)graph_softplus((double)x);
+    case HEED_GRAPH_HARD_SWISH:
+      return graph_hard_swish(x);
     default:
       return x * x; /* HEED_GRAPH_SQUARE */
   }
@@ -258,6 +267,8 @@ static graph_walk graph_begin(const heed_graph_loop *l) {
   return w;
 }
 
+enum { GRAPH_BLOCK = 8 };
+
 /* Goes to the next row; 0: there is none. */
 static int32_t graph_next(graph_walk *w, const heed_graph_loop *l) {
   for (int32_t d = l->n_dims - 2; d >= 0; --d) {
@@ -281,6 +292,39 @@ static int32_t graph_next(graph_walk *w, const heed_graph_loop *l) {
   return HEED_OK
 #define GRAPH_EACH(expression) \
   for (int32_t i = 0; i < n; ++i) y[i * s0] = (expression)
+/* The same of floats that often lie side by side, of l (and r, which may be repeated): blocks of a constant length become vectors. */
+#define GRAPH_EACH_OF_ONE(expression)                                    \
+  int32_t i = 0;                                                         \
+  for (; s0 == 1 && s1 == 1 && i + GRAPH_BLOCK <= n; i += GRAPH_BLOCK) { \
+    float block[GRAPH_BLOCK];                                            \
+    for (int32_t j = 0; j < GRAPH_BLOCK; ++j) {                          \
+      const float l = a[i + j];                                          \
+      block[j] = (expression);                                           \
+    }                                                                    \
+    for (int32_t j = 0; j < GRAPH_BLOCK; ++j) y[i + j] = block[j];       \
+  }                                                                      \
+  for (; i < n; ++i) {                                                   \
+    const float l = A;                                                   \
+    y[i * s0] = (expression);                                            \
+  }
+#define GRAPH_EACH_OF_TWO(expression)                                                     \
+  int32_t i = 0;                                                                          \
+  float right[GRAPH_BLOCK];                                                               \
+  for (int32_t j = 0; s2 == 0 && j < GRAPH_BLOCK; ++j) right[j] = *b;                     \
+  for (; s0 == 1 && s1 == 1 && (s2 | 1) == 1 && i + GRAPH_BLOCK <= n; i += GRAPH_BLOCK) { \
+    float block[GRAPH_BLOCK];                                                             \
+    if (s2 == 1)                                                                          \
+      for (int32_t j = 0; j < GRAPH_BLOCK; ++j) right[j] = b[i + j];                      \
+    for (int32_t j = 0; j < GRAPH_BLOCK; ++j) {                                           \
+      const float l = a[i + j], r = right[j];                                             \
+      block[j] = (expression);                                                            \
+    }                                                                                     \
+    for (int32_t j = 0; j < GRAPH_BLOCK; ++j) y[i + j] = block[j];                        \
+  }                                                                                       \
+  for (; i < n; ++i) {                                                                    \
+    const float l = A, r = B;                                                             \
+    y[i * s0] = (expression);                                                             \
+  }
 #define GRAPH_ONE(to, from)            \
   to *const y = to_all + w.offsets[0]; \
   const from *const a = a_all + w.offsets[1]
@@ -295,7 +339,10 @@ heed_status heed_graph_copy(void *y_all, const void *x_all, const heed_graph_loo
   const uint32_t *const a_all = (const uint32_t *)x_all;
   GRAPH_ROWS(loop, {
     GRAPH_ONE(uint32_t, uint32_t);
-    GRAPH_EACH(A);
+    if (s0 == 1 && s1 == 1)
+      memcpy(y, a, (size_t)n * sizeof *y);
+    else
+      GRAPH_EACH(A);
   });
 }
 heed_status heed_graph_copy_bytes(void *y_all, const void *x_all, const heed_graph_loop *loop) {
@@ -318,7 +365,11 @@ heed_status heed_graph_fill_integers(int32_t *y, int32_t number, int32_t n) {
 heed_status heed_graph_map(int32_t function, float *to_all, const float *a_all, const heed_graph_loop *loop) {
   GRAPH_ROWS(loop, {
     GRAPH_ONE(float, float);
-    GRAPH_EACH(graph_function_of(function, A));
+    if (function == HEED_GRAPH_HARD_SWISH) {
+      GRAPH_EACH_OF_ONE(graph_hard_swish(l))
+    } else {
+      GRAPH_EACH(graph_function_of(function, A));
+    }
   });
 }
 static int32_t graph_integer_of(int32_t function, int32_t x) {
@@ -343,27 +394,34 @@ heed_status heed_graph_combine(int32_t operation, float *to_all, const float *a_
   GRAPH_ROWS(loop, {
     GRAPH_TWO(float, float);
     switch (operation) {
-      case HEED_GRAPH_ADD:
-        GRAPH_EACH(A + B);
+      case HEED_GRAPH_ADD: {
+        GRAPH_EACH_OF_TWO(l + r);
         break;
-      case HEED_GRAPH_SUB:
-        GRAPH_EACH(A - B);
+      }
+      case HEED_GRAPH_SUB: {
+        GRAPH_EACH_OF_TWO(l - r);
         break;
-      case HEED_GRAPH_MUL:
-        GRAPH_EACH(A * B);
+      }
+      case HEED_GRAPH_MUL: {
+        GRAPH_EACH_OF_TWO(l * r);
         break;
-      case HEED_GRAPH_DIV:
-        GRAPH_EACH(A / B);
+      }
+      case HEED_GRAPH_DIV: {
+        GRAPH_EACH_OF_TWO(l / r);
         break;
-      case HEED_GRAPH_MIN:
-        GRAPH_EACH(A < B || A != A ? A : B);
+      }
+      case HEED_GRAPH_MIN: {
+        GRAPH_EACH_OF_TWO((l < r) | (l != l) ? l : r);
         break;
-      case HEED_GRAPH_MAX:
-        GRAPH_EACH(A > B || A != A ? A : B);
+      }
+      case HEED_GRAPH_MAX: {
+        GRAPH_EACH_OF_TWO((l > r) | (l != l) ? l : r);
         break;
-      case HEED_GRAPH_PRELU:
-        GRAPH_EACH(A < 0.0f ? A * B : A);
+      }
+      case HEED_GRAPH_PRELU: {
+        GRAPH_EACH_OF_TWO(l < 0.0f ? l * r : l);
         break;
+      }
       default:
         GRAPH_EACH((float)graph_pow((double)A, (double)B));
         break;
@@ -802,29 +860,66 @@ heed_status heed_graph_attend(float *out, const float *q, const float *k, const 
   return status == HEED_OK ? heed_attention_run(&call) : status;
 }
 
+/* y (n) of one pixel: outputs whose channels of x are `from` apart from its corner. */
+static void graph_convolve_outputs(float *y, const float *corner, const ptrdiff_t *from, const float *w,
+                                   const float *bias, int32_t n, const heed_graph_convolution *c) {
+  double sums[GRAPH_BLOCK];
+  for (int32_t o = 0; o < n; ++o) sums[o] = bias != NULL ? (double)bias[o] : 0.0;
+  for (int32_t k = 0; k < c->n_in_group; ++k)
+    for (int32_t i = 0; i < c->height; ++i)
+      for (int32_t j = 0; j < c->width; ++j, w += c->n_out) {
+        const float *const x = corner + (ptrdiff_t)k * c->x_strides[1] +
+                               (ptrdiff_t)i * c->dilation_y * c->x_strides[2] +
+                               (ptrdiff_t)j * c->dilation_x * c->x_strides[3];
+        for (int32_t o = 0; o < n; ++o) sums[o] += (double)x[from[o]] * (double)w[o];
+      }
+  for (int32_t o = 0; o < n; ++o) y[o] = (float)sums[o];
+}
+
+/* The same of GRAPH_BLOCK channels, each of which is a group and lies beside the one before. The sums stay in registers. */
+static void graph_convolve_block(float *y, const float *corner, const float *w, const float *bias,
+                                 const heed_graph_convolution *c) {
+  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0, s4 = 0.0, s5 = 0.0, s6 = 0.0, s7 = 0.0;
+  const ptrdiff_t line = (ptrdiff_t)c->dilation_y * c->x_strides[2], pixel = (ptrdiff_t)c->dilation_x * c->x_strides[3];
+  if (bias != NULL) {
+    s0 = (double)bias[0], s1 = (double)bias[1], s2 = (double)bias[2], s3 = (double)bias[3];
+    s4 = (double)bias[4], s5 = (double)bias[5], s6 = (double)bias[6], s7 = (double)bias[7];
+  }
+  for (int32_t i = 0; i < c->height; ++i, corner += line) {
+    const float *x = corner;
+    for (int32_t j = 0; j < c->width; ++j, w += c->n_out, x += pixel) {
+      s0 += (double)x[0] * (double)w[0], s1 += (double)x[1] * (double)w[1];
+      s2 += (double)x[2] * (double)w[2], s3 += (double)x[3] * (double)w[3];
+      s4 += (double)x[4] * (double)w[4], s5 += (double)x[5] * (double)w[5];
+      s6 += (double)x[6] * (double)w[6], s7 += (double)x[7] * (double)w[7];
+    }
+  }
+  y[0] = (float)s0, y[1] = (float)s1, y[2] = (float)s2, y[3] = (float)s3;
+  y[4] = (float)s4, y[5] = (float)s5, y[6] = (float)s6, y[7] = (float)s7;
+}
+
 heed_status heed_graph_convolve(float *y, const float *x, const float *w, const float *bias,
                                 const heed_graph_convolution *c) {
-  const int32_t out_of_group = c->n_out / c->n_groups, taps = c->height * c->width;
-  for (int32_t b = 0; b < c->n_batch; ++b)
-    for (int32_t row = 0; row < c->y_height; ++row)
-      for (int32_t column = 0; column < c->y_width; ++column) {
-        const float *const corner = x + (ptrdiff_t)b * c->x_strides[0] +
-                                    (ptrdiff_t)row * c->stride_y * c->x_strides[2] +
-                                    (ptrdiff_t)column * c->stride_x * c->x_strides[3];
-        for (int32_t o = 0; o < c->n_out; ++o) {
-          const float *weight = w + (ptrdiff_t)o * c->n_in_group * taps;
-          double sum = bias != NULL ? (double)bias[o] : 0.0;
-          for (int32_t k = 0; k < c->n_in_group; ++k) {
-            const float *const channel = corner + ((ptrdiff_t)(o / out_of_group) * c->n_in_group + k) * c->x_strides[1];
-            for (int32_t i = 0; i < c->height; ++i)
-              for (int32_t j = 0; j < c->width; ++j)
-                sum += (double)channel[(ptrdiff_t)i * c->dilation_y * c->x_strides[2] +
-                                       (ptrdiff_t)j * c->dilation_x * c->x_strides[3]] *
-                       (double)*weight++;
-          }
-          *y++ = (float)sum;
+  const int32_t out_of_group = c->n_out / c->n_groups;
+  const int32_t is_by_channel = out_of_group == 1 && c->n_in_group == 1 && c->x_strides[1] == 1;
+  for (int32_t first = 0; first < c->n_out; first += GRAPH_BLOCK) {
+    const int32_t n = c->n_out - first < GRAPH_BLOCK ? c->n_out - first : GRAPH_BLOCK;
+    const float *const its_bias = bias != NULL ? bias + first : NULL;
+    ptrdiff_t from[GRAPH_BLOCK];
+    float *to = y + first;
+    for (int32_t o = 0; o < n; ++o) from[o] = (ptrdiff_t)((first + o) / out_of_group) * c->n_in_group * c->x_strides[1];
+    for (int32_t b = 0; b < c->n_batch; ++b)
+      for (int32_t row = 0; row < c->y_height; ++row)
+        for (int32_t column = 0; column < c->y_width; ++column, to += c->n_out) {
+          const float *const corner = x + (ptrdiff_t)b * c->x_strides[0] +
+                                      (ptrdiff_t)row * c->stride_y * c->x_strides[2] +
+                                      (ptrdiff_t)column * c->stride_x * c->x_strides[3];
+          if (is_by_channel && n == GRAPH_BLOCK)
+            graph_convolve_block(to, corner + first, w + first, its_bias, c);
+          else
+            graph_convolve_outputs(to, corner, from, w + first, its_bias, n, c);
         }
-      }
+  }
   return HEED_OK;
 }
 

@@ -57,7 +57,8 @@ typedef enum heed_graph_function {
   HEED_GRAPH_SIGN = 14,
   HEED_GRAPH_RELU = 15,
   HEED_GRAPH_SOFTPLUS = 16, /* log(1 + exp(x)) */
-  HEED_GRAPH_SQUARE = 17
+  HEED_GRAPH_SQUARE = 17,
+  HEED_GRAPH_HARD_SWISH = 18 /* x min(max(x + 3, 0), 6) / 6, rounded once */
 } heed_graph_function;
 heed_status heed_graph_map(int32_t function, float *y, const float *x, const heed_graph_loop *loop);
 heed_status heed_graph_map_integers(int32_t function, int32_t *y, const int32_t *x, const heed_graph_loop *loop);
@@ -198,7 +199,7 @@ heed_status heed_graph_attend(float *out, const float *q, const float *k, const 
                               const heed_graph_attention *a, void *workspace, const heed_executor *executor);
 
 /* A convolution of groups of channels over a picture whose padding is in x already. y (n_batch, y_height, y_width, n_out) =
- * bias + sum of x[batch][channel][y * stride_y + i * dilation_y][...] * w[out][channel of the group][i][j], in double precision,
+ * bias + sum of x[batch][channel][y * stride_y + i * dilation_y][...] * w[channel of the group][i][j][out], in double precision,
  * rounded once. x has any strides: of the batch, a channel, a line and a pixel. */
 typedef struct heed_graph_convolution {
   int32_t n_batch, n_out, n_groups, n_in_group, y_height, y_width, height, width; /* height, width: of w */

@@ -291,7 +291,17 @@ inline bytes convolutions() {
   x = b.node("MaxPool", {x}, add(onnx::of_integers("kernel_shape", {2, 2}), onnx::of_integers("strides", {2, 2})));
   x = conv(x, "depthwise", {8, 1, 3, 3}, 8, {1, 1}, {1, 1, 1, 1});
   x = b.node("Clip", {x, b.number(0), b.number(6)});
-  x = conv(x, "pointwise", {12, 8, 1, 1}, 1, {1, 1}, {0, 0, 0, 0});
+  // A block as networks for phones have it: a hard swish in pieces between learned scales, and a residual connection.
+  std::string wide = conv(x, "expand", {20, 8, 1, 1}, 1, {1, 1}, {0, 0, 0, 0});
+  wide = b.node("Add", {b.node("Mul", {b.number(0.8f), wide}), b.weight("shift", {20, 1, 1})});
+  const std::string inside = b.node("Clip", {b.node("Add", {wide, b.number(3)}), b.number(0), b.number(6)});
+  wide = b.node("Div", {b.node("Mul", {wide, inside}), b.number(6)});
+  const std::string filtered = conv(wide, "depthwise2", {20, 1, 3, 3}, 20, {1, 1}, {1, 1, 1, 1});
+  const std::string gate = b.node(
+      "Sigmoid", {conv(b.node("GlobalAveragePool", {filtered}), "gate", {20, 20, 1, 1}, 1, {1, 1}, {0, 0, 0, 0})});
+  wide = b.node("Add", {wide, b.node("Mul", {filtered, gate})});
+  x = b.node("Concat", {x, wide}, onnx::of_integer("axis", 1));
+  x = conv(x, "pointwise", {12, 28, 1, 1}, 1, {1, 1}, {0, 0, 0, 0});
   x = b.node("AveragePool", {x},
              add(onnx::of_integers("kernel_shape", {3, 3}), onnx::of_integers("strides", {1, 1}),
                  onnx::of_integers("pads", {1, 1, 1, 1})));

@@ -262,6 +262,7 @@ class fuser {
     if (op == "Relu") return std::max(*a, 0.0);
     if (op == "Sqrt") return std::sqrt(*a);
     if (op == "Reciprocal") return 1 / *a;
+    if (op == "Clip") return clipped(n, *a);
     if (n.inputs.size() != 2) return std::nullopt;
     const auto b = computed(n.inputs[1], from, x, depth + 1);
     if (!b) return std::nullopt;
@@ -270,7 +271,28 @@ class fuser {
     if (op == "Mul") return *a * *b;
     if (op == "Div") return *a / *b;
     if (op == "Pow") return std::pow(*a, *b);
+    if (op == "Max") return std::max(*a, *b);
+    if (op == "Min") return std::min(*a, *b);
     return std::nullopt;
+  }
+  std::optional<double> clipped(const graph_node &n, double x) const {
+    for (const bool is_most : {false, true}) {
+      const char *const name = is_most ? "max" : "min";
+      const size_t place = is_most ? 2 : 1;
+      std::optional<double> limit;
+      if (n.inputs.size() > place && n.inputs[place] != no_value) {
+        limit = scalar(n.inputs[place]);
+        if (!limit) return std::nullopt;
+      } else if (const auto found = n.attributes.find(name); found != n.attributes.end()) {
+        limit = found->second.floats.empty() ? scalar_of(found->second) : static_cast<double>(found->second.floats[0]);
+      }
+      if (limit) x = is_most ? std::min(x, *limit) : std::max(x, *limit);
+    }
+    return x;
+  }
+  static std::optional<double> scalar_of(const attribute &a) {
+    if (!a.numbers || a.numbers->numbers.size() != 1) return std::nullopt;
+    return a.numbers->numbers[0];
   }
 
   // Values that a value depends on through functions of single numbers, the farthest last.
@@ -281,7 +303,7 @@ class fuser {
     if (maker_[static_cast<size_t>(v)] < 0) return;
     const graph_node &n = net_.nodes[static_cast<size_t>(maker_[static_cast<size_t>(v)])];
     if (!is_one_of(n.operation, {"Identity", "Dropout", "Cast", "Erf", "Tanh", "Sigmoid", "Exp", "Neg", "Relu", "Sqrt",
-                                 "Reciprocal", "Add", "Sub", "Mul", "Div", "Pow"}))
+                                 "Reciprocal", "Add", "Sub", "Mul", "Div", "Pow", "Clip", "Max", "Min"}))
       return;
     for (const int input : n.inputs) add_sources(input, sources, depth + 1);
   }
@@ -291,6 +313,7 @@ class fuser {
   static double silu(double x) { return x / (1 + std::exp(-x)); }
   static double tangent(double x) { return std::tanh(x); }
   static double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+  static double hard_swish(double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }
 
   // Whatever form an export gave an activation: it is the one whose numbers it has.
   void fuse_activation(graph_node &n) {
@@ -299,18 +322,18 @@ class fuser {
     if (value(v).kind != element::floats || value(v).is_constant) return;
     std::vector<int> sources;
     add_sources(v, sources, 0);
-    const std::pair<const char *, double (*)(double)> functions[] = {{"heed_gelu", gelu},
-                                                                     {"heed_gelu_tanh", gelu_tanh},
-                                                                     {"heed_silu", silu},
-                                                                     {"heed_tanh", tangent},
-                                                                     {"heed_sigmoid", logistic}};
+    const std::pair<const char *, double (*)(double)> functions[] = {
+        {"heed_gelu", gelu},    {"heed_gelu_tanh", gelu_tanh}, {"heed_silu", silu},
+        {"heed_tanh", tangent}, {"heed_sigmoid", logistic},    {"HardSwish", hard_swish}};
     for (const int from : sources) {
       if (from == v || value(from).dims != value(v).dims || !computed(v, from, 0.5, 0)) continue;
       for (const auto &[name, f] : functions) {
         if (!is_function(v, from, f)) continue;
-        n.operation = "heed.activation";
+        const bool is_of_heed = std::string(name) != "HardSwish";
+        n.operation = is_of_heed ? "heed.activation" : name;
         n.inputs = {from};
-        n.attributes = {{"function", text_attribute(name)}};
+        n.attributes.clear();
+        if (is_of_heed) n.attributes = {{"function", text_attribute(name)}};
         return;
       }
     }
@@ -632,6 +655,6 @@ class fuser {
 
 }  // namespace
 
-graph fused(const graph &net) { return fuser(net).run(); }
+graph fused(const graph &net) { return fuser(with_folded_scales(net)).run(); }
 
 }  // namespace heed_compile

@@ -260,6 +260,43 @@ view lowering::turned(const view &v, const std::vector<size_t> &perm) {
   return to;
 }
 
+std::vector<size_t> lowering::order_of(const view &v) {
+  std::vector<size_t> order(v.dims.size());
+  bool is_ordered = true;
+  for (size_t d = 0; d < order.size(); ++d) {
+    order[d] = d;
+    is_ordered = is_ordered && (v.dims[d] == 1 || v.strides[d] > 0);
+  }
+  if (!is_ordered || is_whole(v)) return order;
+  // A dimension of 1 has no stride of its own.
+  const auto reach = [&](size_t d) { return v.dims[d] == 1 ? std::numeric_limits<int64_t>::max() : v.strides[d]; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return reach(a) > reach(b); });
+  return order;
+}
+bool lowering::is_dense(const view &v) { return is_whole(lying(v)); }
+bool lowering::lie_alike(const view &a, const view &b) {
+  if (a.dims != b.dims) return false;
+  for (size_t d = 0; d < a.dims.size(); ++d)
+    if (a.dims[d] != 1 && a.strides[d] != b.strides[d]) return false;
+  return true;
+}
+
+view lowering::new_array_like(const view &x, element kind, const shape &dims, const std::string &name) {
+  if (x.dims.size() != dims.size()) return new_array(kind, dims, name);
+  const std::vector<size_t> order = order_of(x);
+  shape as_lying(dims.size());
+  std::vector<size_t> back(dims.size());
+  for (size_t i = 0; i < order.size(); ++i) as_lying[i] = dims[order[i]], back[order[i]] = i;
+  return turned(new_array(kind, as_lying, name), back);
+}
+view lowering::result_like(const graph_node &n, const view &x) {
+  expect(n.outputs.at(0) != no_value, n, "has a result that nothing reads");
+  const graph_value &v = value(n.outputs[0]);
+  const view made = new_array_like(x, v.kind, v.dims, v.name);
+  views_[static_cast<size_t>(n.outputs[0])] = made;
+  return made;
+}
+
 view lowering::rows(const view &v, size_t n_row_dims, bool allows_gaps) {
   int64_t n_rows = 1, dim = 1;
   for (size_t d = 0; d < v.dims.size(); ++d) (d + n_row_dims < v.dims.size() ? n_rows : dim) *= v.dims[d];
@@ -343,7 +380,11 @@ template argument lowering::table(std::vector<heed_graph_products> &, const heed
 template argument lowering::table(std::vector<heed_graph_convolution> &, const heed_graph_convolution &,
                                   argument::what);
 
-argument lowering::loop(const graph_node &n, const std::vector<view> &arrays) {
+argument lowering::loop(const graph_node &n, std::vector<view> arrays, bool keeps_order) {
+  if (!keeps_order) {
+    const std::vector<size_t> order = order_of(arrays[0]);
+    for (view &v : arrays) v = turned(v, order);
+  }
   heed_graph_loop l;
   std::memset(&l, 0, sizeof l);
   std::vector<int64_t> dims;
@@ -400,9 +441,10 @@ void lowering::see(const graph_node &n, size_t output) {
 }
 
 void lowering::in_place(step &s, const view &to, const view &operand) {
-  const bool same = to.dims == operand.dims || count_of(to.dims) == count_of(operand.dims);
   const storage &from = p_.storages[static_cast<size_t>(operand.at)];
-  if (same && operand.offset == 0 && is_whole(operand) && from.where == place::memory &&
+  const bool is_same = (is_whole(to) && is_whole(operand) && count_of(to.dims) == count_of(operand.dims)) ||
+                       (is_dense(operand) && lie_alike(to, operand));
+  if (is_same && operand.offset == 0 && from.where == place::memory &&
       from.count == p_.storages[static_cast<size_t>(to.at)].count)
     s.in_place = operand.at;
 }
@@ -494,12 +536,12 @@ const std::map<std::string, lowering::method> &lowering::methods() {
       for (const char *operation : operations) m[operation] = what;
     };
     put(&lowering::map, {"Neg", "Abs", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Sin", "Cos", "Floor", "Ceil",
-                         "Round", "Sign", "Softplus"});
+                         "Round", "Sign", "Softplus", "HardSwish"});
     put(&lowering::activation, {"heed.activation", "Relu", "Tanh", "Sigmoid", "Gelu", "Swish", "com.microsoft.Gelu",
                                 "com.microsoft.QuickGelu"});
     put(&lowering::biased_gelu, {"com.microsoft.FastGelu", "com.microsoft.BiasGelu"});
     put(&lowering::leaky, {"LeakyRelu", "PRelu"});
-    put(&lowering::hard, {"HardSigmoid", "HardSwish"});
+    put(&lowering::hard_sigmoid, {"HardSigmoid"});
     put(&lowering::combine, {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "And", "Or", "Xor", "Sum"});
     put(&lowering::compare, {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"});
     put(&lowering::is_not, {"Not"});

@@ -56,6 +56,14 @@ class lowering {
   view whole(const view &v);                    // row by row; a copy if that is needed
   view broadcast(const graph_node &n, view v, const shape &dims) const;
   static view turned(const view &v, const std::vector<size_t> &perm);
+  // The order in which its dimensions lie; whether its numbers are side by side then; whether those of both lie in the same places.
+  static std::vector<size_t> order_of(const view &v);
+  static bool is_dense(const view &v);
+  static bool lie_alike(const view &a, const view &b);
+  static view lying(const view &v) { return turned(v, order_of(v)); }
+  // New arrays whose dimensions lie in the order of x's, so that what follows a convolution or a transpose moves no numbers.
+  view new_array_like(const view &x, element kind, const shape &dims, const std::string &name);
+  view result_like(const graph_node &n, const view &x);
   // As rows for heed: (rows, dim), numbers of a row side by side.
   view rows(const view &v, size_t n_row_dims, bool allows_gaps);
 
@@ -70,8 +78,8 @@ class lowering {
   static argument executor();
   argument workspace(int64_t n_bytes);
   argument weights(int constant) const;
-  // arrays[0] is the result; all have the same dims.
-  argument loop(const graph_node &n, const std::vector<view> &arrays);
+  // arrays[0] is the result; all have the same dims. keeps_order: numbers are added up in the order of the dimensions.
+  argument loop(const graph_node &n, std::vector<view> arrays, bool keeps_order = false);
   template <class T>
   argument table(std::vector<T> &of, const T &entry, argument::what kind);
   void copy(const graph_node &n, const view &to, const view &from);
@@ -96,7 +104,7 @@ class lowering {
   void softmax(const graph_node &n);
   void activation(const graph_node &n);
   void leaky(const graph_node &n);
-  void hard(const graph_node &n);
+  void hard_sigmoid(const graph_node &n);
   void norm(const graph_node &n);
   void batch_norm(const graph_node &n);
   void group_norm(const graph_node &n);

@@ -22,12 +22,12 @@ bool same_place(const view &a, const view &b) {
 
 void lowering::map(const graph_node &n) {
   static const std::map<std::string, const char *> functions = {
-      {"Neg", "HEED_GRAPH_NEGATE"},  {"Abs", "HEED_GRAPH_ABS"},          {"Sqrt", "HEED_GRAPH_SQRT"},
-      {"Exp", "HEED_GRAPH_EXP"},     {"Log", "HEED_GRAPH_LOG"},          {"Reciprocal", "HEED_GRAPH_RECIPROCAL"},
-      {"Erf", "HEED_GRAPH_ERF"},     {"Sin", "HEED_GRAPH_SIN"},          {"Cos", "HEED_GRAPH_COS"},
-      {"Floor", "HEED_GRAPH_FLOOR"}, {"Ceil", "HEED_GRAPH_CEIL"},        {"Round", "HEED_GRAPH_ROUND"},
-      {"Sign", "HEED_GRAPH_SIGN"},   {"Softplus", "HEED_GRAPH_SOFTPLUS"}};
-  const view x = view_of(n, 0), y = result(n);
+      {"Neg", "HEED_GRAPH_NEGATE"},  {"Abs", "HEED_GRAPH_ABS"},           {"Sqrt", "HEED_GRAPH_SQRT"},
+      {"Exp", "HEED_GRAPH_EXP"},     {"Log", "HEED_GRAPH_LOG"},           {"Reciprocal", "HEED_GRAPH_RECIPROCAL"},
+      {"Erf", "HEED_GRAPH_ERF"},     {"Sin", "HEED_GRAPH_SIN"},           {"Cos", "HEED_GRAPH_COS"},
+      {"Floor", "HEED_GRAPH_FLOOR"}, {"Ceil", "HEED_GRAPH_CEIL"},         {"Round", "HEED_GRAPH_ROUND"},
+      {"Sign", "HEED_GRAPH_SIGN"},   {"Softplus", "HEED_GRAPH_SOFTPLUS"}, {"HardSwish", "HEED_GRAPH_HARD_SWISH"}};
+  const view x = view_of(n, 0), y = result_like(n, x);
   const bool is_float = x.kind == element::floats;
   expect(is_float || x.kind == element::integers, n, "takes no booleans");
   step &s = add(n, is_float ? "heed_graph_map" : "heed_graph_map_integers",
@@ -56,9 +56,9 @@ view lowering::combined(const graph_node &n, int32_t operation, const view &a, c
 
 // A residual connection: heed's own function shares it among threads.
 view lowering::sum_of(const graph_node &n, const view &a, const view &b, const view &to) {
-  const bool is_plain = a.dims == to.dims && b.dims == to.dims && is_whole(a) && is_whole(b) &&
-                        to.kind == element::floats && count_of(to.dims) > 0;
-  const int64_t dim = row_of(to.dims);
+  const bool is_plain =
+      lie_alike(a, to) && lie_alike(b, to) && is_dense(to) && to.kind == element::floats && count_of(to.dims) > 0;
+  const int64_t dim = row_of(lying(to).dims);
   if (!is_plain || count_of(to.dims) / dim > HEED_MAX_COUNT) return combined(n, HEED_GRAPH_ADD, a, b, to);
   step &s =
       add(n, "heed_graph_add", {write(to), read(a), read(b), number(count_of(to.dims) / dim), number(dim), executor()});
@@ -102,7 +102,9 @@ void lowering::combine(const graph_node &n) {
     const view next = view_of(n, i);
     expect(next.kind == sum.kind, n, "has inputs of two types");
     const graph_value &of = value(n.outputs.at(0));
-    const view to = i + 1 == n.inputs.size() ? result(n) : new_array(of.kind, of.dims, of.name);
+    // An operand that is repeated, or a constant, has no say in how the result lies.
+    const view &like = sum.dims == of.dims && !(is_whole(sum) && next.dims == of.dims) ? sum : next;
+    const view to = i + 1 == n.inputs.size() ? result_like(n, like) : new_array_like(like, of.kind, of.dims, of.name);
     sum = operation == HEED_GRAPH_ADD ? sum_of(n, sum, next, to) : combined(n, operation, sum, next, to);
   }
 }
@@ -169,7 +171,7 @@ void lowering::clip(const graph_node &n) {
       return false;
     }
     const graph_value &of = value(n.outputs.at(0));
-    x = combined(n, operation, x, edge, is_last ? result(n) : new_array(of.kind, of.dims, of.name));
+    x = combined(n, operation, x, edge, is_last ? result_like(n, x) : new_array_like(x, of.kind, of.dims, of.name));
     return true;
   };
   const bool has_most = has_input(n, 2) || n.attributes.count("max") > 0;
@@ -218,8 +220,9 @@ void lowering::reduce(const graph_node &n) {
   // The mean over rows is mean pooling.
   const std::optional<view> pooled = reshaped(outer, {count_of(outer.dims)}),
                             over = reshaped(inner, {count_of(inner.dims)});
-  if (n.operation == "ReduceMean" && x.kind == element::floats && pooled && over && pooled->dims[0] > 1 &&
-      pooled->strides[0] == 1 && over->strides[0] >= pooled->dims[0] && over->dims[0] > 1) {
+  const bool is_mean = n.operation == "ReduceMean" || n.operation == "GlobalAveragePool";
+  if (is_mean && x.kind == element::floats && pooled && over && pooled->dims[0] > 1 && pooled->strides[0] == 1 &&
+      over->strides[0] >= pooled->dims[0] && over->dims[0] > 1) {
     add(n, "heed_graph_mean_rows",
         {write(y), read(x), number(over->dims[0]), number(pooled->dims[0]), number(over->strides[0]), executor()});
     return;
@@ -228,7 +231,7 @@ void lowering::reduce(const graph_node &n) {
   to.dims = outer.dims, to.strides = whole_strides(outer.dims);
   const bool is_float = x.kind == element::floats;
   expect(is_float || (x.kind == element::integers && n.operation != "ReduceMean"), n, "is known for floats alone");
-  const argument over_outer = loop(n, {to, outer}), over_inner = loop(n, {inner, inner});
+  const argument over_outer = loop(n, {to, outer}), over_inner = loop(n, {inner, inner}, true);
   add(n, is_float ? "heed_graph_reduce" : "heed_graph_reduce_integers",
       {named(names.at(n.operation)), write(y), read(x), over_outer, over_inner});
 }
@@ -316,10 +319,11 @@ void lowering::softmax(const graph_node &n) {
 }
 
 void lowering::activate(const graph_node &n, const std::string &function, const view &x, const view *up) {
-  const view from = whole(x);
-  const view other = up != nullptr ? whole(*up) : view();
-  const view y = result(n);
-  const int64_t dim = row_of(y.dims), n_rows = count_of(y.dims) / dim;
+  const bool fits = is_dense(x) && x.dims == value(n.outputs.at(0)).dims && (up == nullptr || lie_alike(x, *up));
+  const view from = fits ? x : whole(x);
+  const view other = up == nullptr ? view() : fits ? *up : whole(*up);
+  const view y = result_like(n, from);
+  const int64_t dim = row_of(lying(y).dims), n_rows = count_of(y.dims) / dim;
   if (n_rows == 0) return;
   step &s = add(n, "heed_graph_activation",
                 {named(function), write(y), read(from), up != nullptr ? read(other) : null(), number(n_rows),
@@ -370,22 +374,20 @@ void lowering::leaky(const graph_node &n) {
   const view slope = n.operation == "PRelu"
                          ? view_of(n, 1)
                          : constant_floats({static_cast<float>(real(n, "alpha", 0.01))}, {}, n.name + "_alpha");
-  combined(n, HEED_GRAPH_PRELU, x, slope, result(n));
+  combined(n, HEED_GRAPH_PRELU, x, slope, result_like(n, x));
 }
 
-// max(0, min(1, alpha x + beta)), and times x.
-void lowering::hard(const graph_node &n) {
-  const bool is_swish = n.operation == "HardSwish";
+// max(0, min(1, alpha x + beta))
+void lowering::hard_sigmoid(const graph_node &n) {
   const view x = view_of(n, 0);
   const auto constant = [&](double c, const char *what) {
     return constant_floats({static_cast<float>(c)}, {}, n.name + what);
   };
-  const auto next = [&] { return new_array(element::floats, x.dims, n.name); };
-  view y = combined(n, HEED_GRAPH_MUL, x, constant(is_swish ? 1.0 / 6 : real(n, "alpha", 0.2), "_alpha"), next());
-  y = combined(n, HEED_GRAPH_ADD, y, constant(is_swish ? 0.5 : real(n, "beta", 0.5), "_beta"), next());
+  const auto next = [&] { return new_array_like(x, element::floats, x.dims, n.name); };
+  view y = combined(n, HEED_GRAPH_MUL, x, constant(real(n, "alpha", 0.2), "_alpha"), next());
+  y = combined(n, HEED_GRAPH_ADD, y, constant(real(n, "beta", 0.5), "_beta"), next());
   y = combined(n, HEED_GRAPH_MAX, y, constant(0, "_least"), next());
-  y = combined(n, HEED_GRAPH_MIN, y, constant(1, "_most"), is_swish ? next() : result(n));
-  if (is_swish) combined(n, HEED_GRAPH_MUL, x, y, result(n));
+  combined(n, HEED_GRAPH_MIN, y, constant(1, "_most"), result_like(n, x));
 }
 
 void lowering::normalise(const graph_node &n, const std::string &function, const view &x, int weight, int bias,
@@ -461,8 +463,8 @@ void lowering::batch_norm(const graph_node &n) {
   shape dims(x.dims.size() - 1, 1);
   dims[0] = x.dims[1];
   const view product = combined(n, HEED_GRAPH_MUL, x, constant_floats(factors, dims, n.name + "_factor"),
-                                new_array(element::floats, x.dims, n.name));
-  combined(n, HEED_GRAPH_ADD, product, constant_floats(summands, dims, n.name + "_summand"), result(n));
+                                new_array_like(x, element::floats, x.dims, n.name));
+  combined(n, HEED_GRAPH_ADD, product, constant_floats(summands, dims, n.name + "_summand"), result_like(n, x));
 }
 
 // Rows of time steps or pixels with their channels side by side, one group norm for each entry of the batch.

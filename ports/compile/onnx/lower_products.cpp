@@ -266,7 +266,16 @@ void lowering::convolution(const graph_node &n) {
     c.x_strides[0] = int_of(number(x.strides[0]).number), c.x_strides[1] = int_of(number(x.strides[1]).number);
     c.x_strides[2] = is_flat ? 0 : int_of(number(x.strides[2]).number);
     c.x_strides[3] = int_of(number(x.strides[rank + 1]).number);
-    const view weight = view_of(n, 1);
+    // (channels of a group, lines, pixels, out): numbers of neighbouring channels lie side by side.
+    const std::vector<float> from = floats_of(w);
+    std::vector<float> turned_weights(from.size());
+    const int64_t n_taps = n_group * count_of(kernel);
+    for (int64_t o = 0; o < n_out; ++o)
+      for (int64_t t = 0; t < n_taps; ++t)
+        turned_weights[static_cast<size_t>(t * n_out + o)] = from[static_cast<size_t>(o * n_taps + t)];
+    shape lying_weights(w.dims.begin() + 1, w.dims.end());
+    lying_weights.push_back(n_out);
+    const view weight = constant_floats(turned_weights, lying_weights, w.name);
     add(n, "heed_graph_convolve",
         {write(y), read(x), read(weight), has_input(n, 2) ? read(whole(bias)) : null(),
          table(p_.convolutions, c, argument::what::convolution)});
@@ -355,7 +364,7 @@ void lowering::pool(const graph_node &n) {
   }
   const char *const kind = is_max ? "HEED_GRAPH_GREATEST" : is_even ? "HEED_GRAPH_MEAN" : "HEED_GRAPH_SUM";
   const view y = is_max || is_even ? result(n) : new_array(element::floats, out.dims, out.name);
-  const argument over_outer = loop(n, {y, outer}), over_inner = loop(n, {inner, inner});
+  const argument over_outer = loop(n, {y, outer}), over_inner = loop(n, {inner, inner}, true);
   add(n, "heed_graph_reduce", {named(kind), write(y), read(x), over_outer, over_inner});
   if (is_max || is_even) return;
   const view by = constant_floats(counts, shape(out.dims.begin() + 2, out.dims.end()), n.name + "_counts");

@@ -86,7 +86,7 @@ void lowering::split(const graph_node &n) {
 }
 
 void lowering::concat(const graph_node &n) {
-  const view y = result(n);
+  const view y = result_like(n, view_of(n, 0));
   const size_t axis = axis_of(n, integer(n, "axis", 0), y.dims.size());
   int64_t at = 0;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -113,7 +113,7 @@ view lowering::padded(const graph_node &n, const view &x, const std::vector<int6
     is_padded = is_padded || before[d] != 0 || after[d] != 0;
   }
   if (!is_padded) return x;
-  const view y = new_array(x.kind, dims, n.name);
+  const view y = new_array_like(x, x.kind, dims, n.name);
   expect(x.kind != element::booleans && number_outside == number_outside, n, "takes no booleans, and no NaN");
   const bool is_float = x.kind == element::floats;
   const double most = static_cast<double>(std::numeric_limits<float>::max());

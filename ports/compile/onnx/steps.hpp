@@ -101,6 +101,9 @@ struct lower_choices {
   bool keeps_known_answers = true;  // inputs and outputs have places in the memory, too
 };
 
+// Factors and summands of channels go into the weights before them.
+graph with_folded_scales(const graph &net);
+
 // Patterns of nodes become one: norms, activations, linear layers, attention (operations "heed.*"). Nodes that nothing needs go.
 graph fused(const graph &net);
 
