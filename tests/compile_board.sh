@@ -1,9 +1,9 @@
 #!/bin/sh
-# compile_board.sh CORE SOURCE HEED_COMPILE PUBLISHED: programs that heed_compile writes, on an emulated board with GCC: they compute the
+# compile_board.sh CORE SOURCE HEED_COMPILE PUBLISHED HEED: programs that heed_compile writes, on an emulated board with GCC: they compute the
 # known answers that this computer has put into their files, and keep what their headers promise. Prints the size of each. Exit status
 # 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4
+core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
 "$published" . llama bert vit whisper moonshine
 for name in llama bert vit whisper moonshine; do

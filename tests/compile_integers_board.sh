@@ -1,9 +1,9 @@
 #!/bin/sh
-# compile_integers_board.sh CORE SOURCE HEED_COMPILE PUBLISHED: programs of heed_compile --integers on an emulated board with GCC: they have
+# compile_integers_board.sh CORE SOURCE HEED_COMPILE PUBLISHED HEED: programs of heed_compile --integers on an emulated board with GCC: they have
 # the known answers and sums of every other processor, and what is linked has no function of soft floats. Prints the size of each. Exit
 # status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4
+core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
 kinds='bert-classes roberta vit deit-classes'
 # shellcheck disable=SC2086

@@ -1,9 +1,9 @@
 #!/bin/sh
-# compile_onnx_board.sh CORE SOURCE HEED_COMPILE PUBLISHED_GRAPHS: programs that heed_compile writes of ONNX graphs, on an emulated board with
+# compile_onnx_board.sh CORE SOURCE HEED_COMPILE PUBLISHED_GRAPHS HEED: programs that heed_compile writes of ONNX graphs, on an emulated board with
 # GCC: they compute the known answers of every node that this computer has put into their files. Prints the size of each. Exit
 # status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4
+core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
 "$published" .
 for name in bert_graph vit_graph gpt_graph conv_graph; do

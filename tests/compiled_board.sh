@@ -1,5 +1,6 @@
 # compiled_board.sh: how tests build programs that heed_compile has written for an emulated board, with GCC, and run them. They source it
-# with $core, $source and $compiler set, and are in an empty folder then, which goes at the end. SPDX-License-Identifier: MIT
+# with $core, $source, $compiler and $heed set (compiled_board_heed.sh has built that), and are in an empty folder then, which goes at
+# the end. SPDX-License-Identifier: MIT
 . "$source/tests/board.sh"
 . "$source/tests/compiled.sh"
 need_tools
@@ -8,9 +9,6 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 [ "$board" != microbit ] || board=mps2-an385 # QEMU's micro:bit has too little memory
 freestanding="$flags -ffreestanding -ffunction-sections -fdata-sections"
-# shellcheck disable=SC2086
-"$gcc-g++" $freestanding -fno-tree-vectorize -mfp16-format=ieee -O2 -std=c++17 -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off \
-  -DHEED_FLAGS_ARE_SET "-I$source/include" -c "$source/lib/single.cpp" -o heed.o
 support=''
 for file in ports/cortex-m/startup ports/cortex-m/fault ports/bare/painted_stack ports/bare/libc ports/bare/semihosting; do
   support="$support $source/$file.c"
@@ -18,19 +16,19 @@ done
 
 # compile_model NAME ARGUMENT...: what heed_compile writes
 compile_model() {
-  name=$1
+  program=$1
   shift
-  "$heed_compile" "$@" -o "$name" 2>said || { cat said; fail "$name"; }
+  "$heed_compile" "$@" -o "$program" 2>said || { cat said; fail "$program"; }
 }
 
 # link_board NAME ARGUMENT...: NAME.elf of NAME.c and of the sources among the arguments
 link_board() {
-  name=$1
+  program=$1
   shift
   # shellcheck disable=SC2086
   "$gcc-gcc" $freestanding -fno-tree-loop-distribute-patterns -O2 -std=c99 -Wall -Wextra -I. -nostdlib -Wl,--gc-sections \
-    -T "$source/ports/bare/link.ld" -L "$source/ports/cortex-m/boards/$board" "$@" $support "$name.c" heed.o -lgcc -o "$name.elf" 2>linker ||
-    { cat linker; fail "$name does not link"; }
+    -T "$source/ports/bare/link.ld" -L "$source/ports/cortex-m/boards/$board" "$@" $support "$program.c" "$heed" -lgcc -o "$program.elf" 2>linker ||
+    { cat linker; fail "$program does not link"; }
 }
 
 # run_board NAME EXPECTED: NAME.elf says that, and what it takes is printed
