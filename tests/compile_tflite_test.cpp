@@ -255,6 +255,47 @@ TEST_F(tflite, the_moments_of_tensorflow_are_a_layer_norm) {
   for (const heed_compile::graph_node &node : nodes(3)) EXPECT_NE(node.operation, "heed.norm");
 }
 
+// The weights of a graph that computes with floats may have 8 bits, as "dynamic range quantization" leaves them.
+TEST_F(tflite, weights_of_8_bits_are_dequantised_and_keep_their_bits) {
+  const std::string bytes("\x01\x02\x03\xff\xfe\x80", 6);
+  const std::vector<float> x = some(6);
+  const auto expected = [&](const std::vector<double> &scales, const std::vector<double> &zeros) {
+    std::vector<double> y;
+    for (size_t row = 0; row < 2; ++row)
+      for (size_t o = 0; o < 2; ++o) {
+        double sum = 0;
+        for (size_t i = 0; i < 3; ++i)
+          sum += static_cast<double>(x[3 * row + i]) *
+                 (static_cast<double>(static_cast<int8_t>(bytes[3 * o + i])) - zeros[o]) * scales[o];
+        y.push_back(sum);
+      }
+    return y;
+  };
+  const std::vector<tflite_operation> product = {{9, {0, 1, -1}, {2}, {}}};
+  const auto with = [&](const std::vector<float> &scales, const ints &zeros) {
+    return std::vector<tflite_tensor>{
+        floats("x", {2, 3}), {"w", {2, 3}, 9, bytes, scales, zeros, 0}, floats("y", {2, 2})};
+  };
+  expect_near(run(with({0.5f}, {}), product, x), {2, 2}, expected({0.5, 0.5}, {0, 0}));
+  expect_near(run(with({0.5f}, {-3}), product, x), {2, 2}, expected({0.5, 0.5}, {-3, -3}));
+  expect_near(run(with({0.5f, 2}, {0, 7}), product, x), {2, 2}, expected({0.5, 2}, {0, 7}));
+  const auto model = read(tflite_file(with({0.5f, 2}, {0, 7}), product, {0}, {2}).text());
+  bool has_bytes = false;
+  for (const heed_compile::graph_value &v : model->net.values)
+    has_bytes = has_bytes || (v.weight != nullptr && v.weight->dtype == HEED_FILE_I8);
+  EXPECT_TRUE(has_bytes);
+  EXPECT_EQ(refused(with({1, 2, 3}, {}), product), "w: has 3 scales, neither one nor one for each output");
+  EXPECT_EQ(refused(with({1, 2}, {0}), product), "w: has more or fewer zero points than scales");
+  EXPECT_EQ(refused(with({1}, {200}), product), "w: has a zero point beyond its numbers");
+  auto elsewhere = with({1, 2}, {});
+  elsewhere[1].scaled_dimension = 9;
+  EXPECT_EQ(refused(elsewhere, product), "w: has 2 scales, neither one nor one for each output");
+  auto of_int8 = with({0.5f}, {});
+  of_int8[0].type = 9;
+  EXPECT_EQ(refused(of_int8, product),
+            "x: is of type 9 of TensorFlow Lite; graphs of floats are read: convert the model without quantisation");
+}
+
 TEST_F(tflite, what_is_not_read_is_named) {
   const auto x = floats("x", {2, 3}), y = floats("y", {2, 3});
   EXPECT_EQ(refused({x, y}, {{200, {0}, {1}, {}}}),

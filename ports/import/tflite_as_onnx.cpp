@@ -95,15 +95,51 @@ class translator {
 
   void add_constant(size_t i) {
     const tflite::tensor &t = from_.tensors[i];
+    const bool is_of_bytes = t.element_type == 9 || t.element_type == 3;
+    const bool is_quantised = is_of_bytes && t.scales.length != 0;
     onnx_tensor constant;
-    constant.name = names_[i];
-    constant.type = type_of(t);
+    constant.name = is_quantised ? new_name() : names_[i];
+    constant.type = !is_quantised ? type_of(t) : t.element_type == 9 ? 3 : 2;
     for (const int32_t dim : t.shape) {
       if (dim < 0) throw refusal(names::for_terminal(names_[i] + ": has a negative dimension"));
       constant.dims.push_back(static_cast<uint64_t>(dim));
     }
     constant.raw = {file_.data + t.data.first, t.data.length};
     to_.tensors.push_back(constant);
+    if (is_quantised) dequantise(i, constant);
+  }
+
+  // Weights of 8 bits in a graph that computes with floats.
+  void dequantise(size_t i, const onnx_tensor &quantised) {
+    const tflite::tensor &t = from_.tensors[i];
+    const size_t n = t.scales.length, rank = t.shape.size();
+    const auto expect = [&](bool is_good, const std::string &why) {
+      if (!is_good) throw refusal(names::for_terminal(names_[i] + ": " + why));
+    };
+    expect(t.zeros.length == n || t.zeros.length == 0, "has more or fewer zero points than scales");
+    const auto axis = static_cast<size_t>(t.scaled_dimension);
+    expect(n == 1 || (t.scaled_dimension >= 0 && axis < rank && quantised.dims[axis] == n),
+           "has " + std::to_string(n) + " scales, neither one nor one for each output");
+    onnx_tensor scales, zeros;
+    scales.type = 1, zeros.type = quantised.type;
+    if (n > 1) scales.dims = zeros.dims = {n};
+    scales.raw = {file_.data + t.scales.first, 4 * n};
+    const int64_t least = quantised.type == 3 ? -128 : 0;
+    for (size_t k = 0; k < n; ++k) {
+      const size_t at = t.zeros.first + 8 * k;
+      const uint64_t low = t.zeros.length == 0 ? 0 : from_.file.u32(at);
+      const uint64_t high = t.zeros.length == 0 ? 0 : from_.file.u32(at + 4);
+      const auto zero = static_cast<int64_t>(high << 32 | low);
+      expect(zero >= least && zero <= least + 255, "has a zero point beyond its numbers");
+      zeros.integers.push_back(static_cast<uint64_t>(zero));
+    }
+    onnx_node node;
+    node.name = names_[i];
+    node.operation = "DequantizeLinear";
+    node.inputs = {quantised.name, constant(std::move(scales)), constant(std::move(zeros))};
+    node.integers["axis"] = n > 1 ? t.scaled_dimension : 0;
+    node.outputs = {names_[i]};
+    to_.nodes.push_back(std::move(node));
   }
 
   onnx_port port_of(int32_t i) const {

@@ -11,8 +11,11 @@
 struct tflite_tensor {
   std::string name;
   std::vector<int32_t> shape;
-  uint8_t type = 0;  // 0: float32, 2: int32
+  uint8_t type = 0;  // 0: float32, 2: int32, 9: int8
   std::string data;  // of a constant
+  std::vector<float> scales = {};
+  std::vector<int32_t> zeros = {};
+  uint32_t scaled_dimension = 0;
 };
 
 // A field of a table of options.
@@ -62,11 +65,14 @@ class tflite_file {
     const std::vector<size_t> places = list_of_tables(graph[0], tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
       // Tensor: shape, type, buffer, name.
-      const std::vector<size_t> t =
-          table({{0, 4, 0}, {1, 1, tensors[i].type}, {2, 4, static_cast<uint32_t>(i)}, {3, 4, 0}});
+      std::vector<tflite_option> fields = {
+          {0, 4, 0}, {1, 1, tensors[i].type}, {2, 4, static_cast<uint32_t>(i)}, {3, 4, 0}};
+      if (!tensors[i].scales.empty()) fields.push_back({4, 4, 0});
+      const std::vector<size_t> t = table(fields);
       point(places[i], t.back());
       integers(t[0], tensors[i].shape);
       bytes(t[3], tensors[i].name);
+      if (!tensors[i].scales.empty()) quantisation(t[4], tensors[i]);
     }
     integers(graph[1], inputs);
     integers(graph[2], outputs);
@@ -131,6 +137,17 @@ class tflite_file {
     point(from, out_.size());
     put(static_cast<uint32_t>(numbers.size()), 4);
     for (const int32_t number : numbers) put(static_cast<uint32_t>(number), 4);
+  }
+  // Scales, zero points, and the dimension along which they are.
+  void quantisation(size_t from, const tflite_tensor &t) {
+    const std::vector<size_t> q = table({{2, 4, 0}, {3, 4, 0}, {6, 4, t.scaled_dimension}});
+    point(from, q.back());
+    point(q[0], out_.size());
+    put(static_cast<uint32_t>(t.scales.size()), 4);
+    for (const float scale : t.scales) put(tflite_float(scale), 4);
+    point(q[1], out_.size());
+    put(static_cast<uint32_t>(t.zeros.size()), 4);
+    for (const int32_t zero : t.zeros) put(static_cast<uint32_t>(zero), 4), put(zero < 0 ? 0xffffffffu : 0, 4);
   }
   void bytes(size_t from, const std::string &data) {
     point(from, out_.size());
