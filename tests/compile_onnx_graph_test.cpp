@@ -88,7 +88,7 @@ TEST_F(compile_onnx_graph, computes_all_shapes) {
 
 TEST_F(compile_onnx_graph, asks_for_dimensions_that_it_does_not_know) {
   EXPECT_EQ(refusal_of(small_transformer()),
-            "input x has the dimension tokens, whose size is not known, x (batch x tokens x 4): --shape tokens=N");
+            "leaves sizes of its inputs open, x (batch x tokens x 4). Say them: --shape tokens=N");
   const auto why = [&](const std::string &name, const std::vector<int64_t> &dims) {
     return refusal_of(small_transformer(), {{{name, dims}}, {}, {}});
   };
@@ -99,12 +99,17 @@ TEST_F(compile_onnx_graph, asks_for_dimensions_that_it_does_not_know) {
   EXPECT_EQ(why("words", {4}), "there is no input and no dimension words; the inputs are x (batch x tokens x 4)");
   EXPECT_EQ(why("tokens", {4, 4}), "the dimension tokens needs one number");
   const bytes unnamed = model(17, input("x", is_float, {"", ""}), step(node("Relu", {"x"}, {}, {"y"})), output("y"));
-  EXPECT_EQ(refusal_of(unnamed), "input x has a dimension 1 that is not known, x (? x ?): --shape x=N,N,...");
+  EXPECT_EQ(refusal_of(unnamed), "leaves sizes of its inputs open, x (? x ?). Say them: --shape x=N,N,...");
   const bytes shapeless = model(17, text(11, add(text(1, std::string("x")), text(2, text(1, number(1, 1))))),
                                 step(node("Relu", {"x"}, {}, {"y"})), output("y"));
-  EXPECT_EQ(refusal_of(shapeless), "input x has no shape in the file: --shape x=N,N,...");
+  EXPECT_EQ(refusal_of(shapeless), "leaves sizes of its inputs open, x. Say them: --shape x=N,N,...");
   const bytes two = model(17, input("a", is_float, {"n"}), input("b", is_float, {"n"}),
                           step(node("Add", {"a", "b"}, {}, {"y"})), output("y"));
+  const bytes three = model(17, input("a", is_float, {"n", "m"}), input("b", is_float, {"batch_size", "n"}),
+                            input("c", is_float, {"", ""}), step(node("Relu", {"a"}, {}, {"y"})), output("y"));
+  EXPECT_EQ(refusal_of(three),
+            "leaves sizes of its inputs open, a (n x m), b (batch_size x n), c (? x ?). Say them: --shape c=N,N,... "
+            "--shape m=N --shape n=N");
   EXPECT_EQ(refusal_of(two, {{{"a", {3}}, {"b", {4}}}, {}, {}}), "the dimension n has two sizes, 3 and 4");
   EXPECT_EQ(output_of(*read(two, {{{"a", {3}}}, {}, {}})).dims, shape{3});
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "operators.hpp"
 
@@ -62,6 +63,24 @@ class name_sizes {
         throw refusal("there is no input " + name + "; the inputs are " + list_of_names(ports));
   }
 
+  // Throws refusal, which names all options that say what the file leaves open.
+  void expect_all_known() const {
+    std::set<std::string> options;
+    for (const onnx_port &port : ports_) {
+      if (!port.is_tensor || how_.shapes.count(port.name) > 0 || how_.numbers.count(port.name) > 0) continue;
+      if (!port.has_shape) options.insert("--shape " + port.name + "=N,N,...");
+      for (size_t d = 0; d < port.dims.size(); ++d) {
+        if (size_of(port, d) != unknown) continue;
+        const std::string &name = port.dims[d].name;
+        options.insert("--shape " + (name.empty() ? port.name + "=N,N,..." : name + "=N"));
+      }
+    }
+    if (options.empty()) return;
+    std::string all;
+    for (const std::string &option : options) all += " " + option;
+    throw refusal("leaves sizes of its inputs open, " + list_of_names(ports_) + ". Say them:" + all);
+  }
+
   // Throws refusal, which speaks of the input.
   shape dims_of(const onnx_port &port) const {
     const auto found = how_.shapes.find(port.name);
@@ -76,13 +95,14 @@ class name_sizes {
       }
       return found->second;
     }
-    if (!port.has_shape) throw refusal("has no shape in the file: --shape " + port.name + "=N,N,...");
     shape dims;
     for (size_t d = 0; d < port.dims.size(); ++d) dims.push_back(size_of(port, d));
     return dims;
   }
 
  private:
+  enum : int64_t { unknown = -1 };
+
   static void expect_size(const std::string &name, int64_t size) {
     if (size < 1 || size > INT32_MAX) throw refusal(name + " must be from 1 to 2147483647");
   }
@@ -101,12 +121,7 @@ class name_sizes {
     const auto found = sizes_.find(dim.name);
     if (!dim.name.empty() && found != sizes_.end()) return found->second;
     if (is_batch(dim, d)) return 1;
-    const std::string known = list_of_names({port});
-    if (dim.name.empty())
-      throw refusal("has a dimension " + std::to_string(d) + " that is not known, " + known + ": --shape " + port.name +
-                    "=N,N,...");
-    throw refusal("has the dimension " + dim.name + ", whose size is not known, " + known + ": --shape " + dim.name +
-                  "=N");
+    return unknown;
   }
 
   const onnx_port *find_port(const std::string &name) const {
@@ -131,6 +146,7 @@ class name_sizes {
 
 std::vector<graph_value> inputs_of(const std::vector<onnx_port> &ports, const graph_choices &how) {
   const name_sizes sizes(ports, how);
+  sizes.expect_all_known();
   std::vector<graph_value> inputs;
   for (const onnx_port &port : ports) {
     graph_value value;
