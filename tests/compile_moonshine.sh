@@ -1,7 +1,7 @@
 #!/bin/sh
 # compile_moonshine.sh SOURCE COMPILER HEED_COMPILE HEED_MODEL HEED: a program that heed_compile writes from Moonshine Tiny, in a folder as
 # Hugging Face has it (moonshine_folder.py), gives the tokens and texts of the clips in HEED_MOONSHINE, which a computation in float64 said,
-# and the encoder's rows. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
+# and the encoder's rows. So does one from both graphs of ONNX, in a folder as transformers.js has it. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
 source=$1 compiler=$2 heed_compile=$3 heed_model=$4 heed=$5
 [ -n "${HEED_MOONSHINE:-}" ] && [ -f "$HEED_MOONSHINE/weights.tsv" ] || { echo "SKIPPED: HEED_MOONSHINE does not name the folder of the model"; exit 77; }
@@ -11,6 +11,9 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 python3 "$source/tests/moonshine_folder.py" "$HEED_MOONSHINE" moonshine
 "$heed_compile" moonshine -o moon --exact --check --check-input "$HEED_MOONSHINE/clips/lamp.wav" 2>said >errors || { cat said; exit 1; }
+mkdir -p exported/onnx
+mv moonshine/config.json moonshine/tokenizer.json exported
+ln -s "$HEED_MOONSHINE/encoder_model.onnx" "$HEED_MOONSHINE/decoder_model_merged.onnx" exported/onnx
 rm -r moonshine
 awk '/^(layer|result)/ { n++; if ($(NF - 1) > 4e-6 * $NF) { print "error of " $0; bad = 1 } } END { exit bad || n != 13 }' errors
 cat >main.c <<'END'
@@ -66,8 +69,11 @@ int main(int argc, char **argv) {
 }
 END
 ports=$source/ports
-"$compiler" -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror -I. -I"$source" -I"$source/include" -I"$ports/compile" -I"$ports/import" main.c moon.c \
-  "$ports/wav.c" "$heed_model" "$heed" -lm -o main
+build() {
+  "$compiler" -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror -I. -I"$source" -I"$source/include" -I"$ports/compile" -I"$ports/import" main.c moon.c \
+    "$ports/wav.c" "$heed_model" "$heed" -lm -o main
+}
+build
 for clip in kitchen_light weather tale; do
   found=$(./main "$HEED_MOONSHINE/clips/$clip.wav" "$HEED_MOONSHINE/expected/$clip.encoder.f32") || { echo "$clip: $found"; exit 1; }
   awk -v found="$found" 'BEGIN { exit !(found < 2e-4) }' || { echo "$clip: the encoder's rows differ by $found"; exit 1; }
@@ -76,11 +82,18 @@ done
 # The end token is not there where a text ends for its length.
 tab=$(printf '\t')
 cut -f 1,8,9 "$HEED_MOONSHINE/expected/expected.tsv" | tail -n +2 >expected
-n=0
-while IFS=$tab read -r clip tokens text; do
-  found=$(./main "$HEED_MOONSHINE/clips/$clip.wav") || { echo "$clip: $found"; exit 1; }
-  [ "$found" = "$tokens$tab$text" ] || { echo "$clip: $found, not $tokens$tab$text"; exit 1; }
-  n=$((n + 1))
-done <expected
-[ $n -gt 20 ] || { echo "expected.tsv has no clips"; exit 1; }
-echo "$n clips as expected"
+transcribe() {
+  n=0
+  while IFS=$tab read -r clip tokens text; do
+    found=$(./main "$HEED_MOONSHINE/clips/$clip.wav") || { echo "$clip: $found"; exit 1; }
+    [ "$found" = "$tokens$tab$text" ] || { echo "$clip: $found, not $tokens$tab$text"; exit 1; }
+    n=$((n + 1))
+  done <expected
+  [ $n -gt 20 ] || { echo "expected.tsv has no clips"; exit 1; }
+  echo "$n clips as expected"
+}
+transcribe
+"$heed_compile" exported -o moon --exact 2>said || { cat said; exit 1; }
+[ "$(wc -c <moon.heed)" -lt 34000000 ] || { echo "the weights of the export have more than their 8 bits"; exit 1; }
+build
+transcribe

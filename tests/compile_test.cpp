@@ -10,6 +10,7 @@
 #include "in_memory.hpp"
 #include "reference.hpp"
 #include "run.hpp"
+#include "support/import_files.hpp"
 #include "support/published_models.hpp"
 
 namespace {
@@ -122,6 +123,75 @@ TEST(heed_compile, reads_old_and_new_forms_alike) {
   EXPECT_EQ(weights_and_settings("gemma3_text"), weights_and_settings("gemma3_text-v5"));
   EXPECT_EQ(weights_and_settings("llama"), weights_and_settings("llama-sharded"));
   EXPECT_EQ(weights_and_settings("bert"), weights_and_settings("gguf-bert"));
+}
+
+#ifdef HEED_IMPORT_ONNX
+// The weights of a folder as an export to ONNX has them: matrices (in, out) under names of their own, which nodes with the names of
+// their modules read.
+void export_to_onnx(const std::string &folder, const std::string &path) {
+  using namespace import_files;
+  published_model source;
+  source.add(folder + "/model.safetensors");
+  bytes graph;
+  for (const tensor &t : source.tensors) {
+    const bool is_linear = t.dims.size() == 2 && t.name.find("embeddings") == std::string::npos;
+    std::vector<uint32_t> dims = t.dims;
+    std::vector<float> numbers = heed_import::floats_of(t);
+    if (numbers.size() != t.count()) continue;  // integers
+    std::string name = t.name, module = "/" + t.name.substr(0, t.name.rfind('.'));
+    if (is_linear) {
+      std::vector<float> turned;
+      for (size_t i = 0; i < dims[1]; ++i)
+        for (size_t o = 0; o < dims[0]; ++o) turned.push_back(numbers[o * dims[1] + i]);
+      numbers = turned;
+      std::swap(dims[0], dims[1]);
+      name = "onnx::MatMul_" + std::to_string(graph.size());
+      std::replace(module.begin(), module.end(), '.', '/');
+      add(graph, protobuf::text(1, add(onnx::node("MatMul", {"x", name}, {}, {name + "_output"}),
+                                       protobuf::text(3, module + "/MatMul"))));
+    }
+    bytes one = add(protobuf::number(2, 1), protobuf::text(8, name), protobuf::text(9, floats(numbers)));
+    for (const uint32_t dim : dims) add(one, protobuf::number(1, dim));
+    add(graph, protobuf::text(5, one));
+  }
+  const bytes file =
+      add(onnx::model_of(graph), protobuf::text(8, add(protobuf::text(1, std::string()), protobuf::number(2, 17))));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(file.data()), static_cast<std::streamsize>(file.size()));
+}
+
+// A folder without safetensors, as transformers.js has it.
+TEST(heed_compile, reads_the_weights_of_an_export_to_onnx) {
+  const std::string original = published::write(folder(), "bert"), path = folder() + "/exported";
+  std::filesystem::create_directories(path + "/onnx");
+  std::filesystem::copy_file(original + "/config.json", path + "/config.json");
+  export_to_onnx(original, path + "/onnx/model.onnx");
+  const compiled a(original), b(path);
+  ASSERT_EQ(a.plans.size(), b.plans.size());
+  for (size_t i = 0; i < a.plans.size(); ++i)
+    EXPECT_EQ(numbers_of(a.net, a.plans[i]), numbers_of(b.net, b.plans[i])) << a.plans[i].name;
+  std::filesystem::remove(path + "/onnx/model.onnx");
+  published_model none;
+  try {
+    read_published(none, path, {});
+    FAIL() << "it has no weights";
+  } catch (const refusal &error) {
+    EXPECT_EQ(std::string(error.what()), path + ": has no *.safetensors, and no model.onnx");
+  }
+}
+#endif
+
+// file_bytes::forget would clear what is not in the file.
+TEST(heed_compile, numbers_of_its_own_are_not_in_the_file) {
+  tensor t;
+  const bytes file(8, 1);
+  t.refer({file.data(), file.size()});
+  EXPECT_EQ(t.numbers_in_file().size, 8u);
+  t.own(file);
+  EXPECT_EQ(t.numbers_in_file().size, 0u);
+  t.keep(std::shared_ptr<const uint8_t>(new uint8_t[8], std::default_delete<uint8_t[]>()), 8);
+  EXPECT_EQ(t.numbers_in_file().size, 0u);
+  EXPECT_EQ(t.numbers().size, 8u);
 }
 
 TEST(heed_compile, knows_where_a_text_ends) {

@@ -98,7 +98,7 @@ void print_errors(const network &net, const choices &c, const std::vector<plan> 
     const auto found = sources.find(name);
     if (found == sources.end()) return std::vector<double>();
     std::vector<double> numbers = numbers_of(net, *found->second);
-    heed_import::file_bytes::forget(found->second->source->numbers());
+    heed_import::file_bytes::forget(found->second->source->numbers_in_file());
     return numbers;
   };
   const bool sees = net.what == task::vision, hears = net.what == task::speech;

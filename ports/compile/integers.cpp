@@ -354,7 +354,7 @@ source_weights weights_of_plans(const network &net, const std::vector<plan> &pla
   source_weights weights;
   for (size_t i = 0; i < plans.size(); ++i) {
     const std::vector<double> numbers = numbers_of(net, plans[i]);
-    heed_import::file_bytes::forget(plans[i].source->numbers());
+    heed_import::file_bytes::forget(plans[i].source->numbers_in_file());
     if (!std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); }))
       throw refusal("--integers: " + names::for_terminal(plans[i].source->name) +
                     " has an infinite number, or one that is none");

@@ -205,7 +205,7 @@ std::vector<tensor> write_weights(const arguments &a, const network &net, const 
   weight_file file(out, names, !a.how.unchecked);
   for (size_t i = 0; i < plans.size(); ++i) {
     const tensor t = made(net, plans[i], a.how.formats);
-    file_bytes::forget(plans[i].source->numbers());
+    file_bytes::forget(plans[i].source->numbers_in_file());
     file.add(t);
     show_progress("tensors", i + 1, plans.size());
   }

@@ -126,6 +126,10 @@ struct plan {
   const tensor *beside;  // null, or the one of weight::beside
 };
 
+// The format in which a matrix of the source is packed, unless the user says another one: its own, or the nearest one that heed
+// computes with.
+int32_t kept_format(const tensor &t);
+
 // All of them, in the order of net.weights. Throws refusal if the source has one not, or not in its shape.
 std::vector<plan> plans_of(const network &net, const std::vector<tensor> &all);
 

@@ -229,7 +229,8 @@ std::string lines_of_weights(const network &net, const std::vector<tensor> &weig
 // Whether the program quantises rows.
 bool in_integers(const std::vector<tensor> &weights, const choices &c) {
   const auto is_narrow = [](const tensor &t) {
-    return t.layout == HEED_PACKED && (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0 || t.dtype == HEED_INT8);
+    return t.layout == HEED_PACKED &&
+           (t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0 || t.dtype == HEED_INT8 || t.dtype == HEED_UINT8);
   };
   return !c.exact && std::any_of(weights.begin(), weights.end(), is_narrow);
 }

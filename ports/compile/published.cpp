@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "../import/convert.hpp"
 #include "../import/readers.hpp"
 #include "weight_file.hpp"
 
@@ -34,11 +35,31 @@ void published_model::add(const std::string &path) {
   }
 }
 
+// The weights of an export to ONNX under the names of their modules. prefix: what names of one half of a model lack.
+void published_model::add_onnx(const std::string &path, const std::string &prefix) {
+  try {
+    std::vector<std::string> beside;
+    for (tensor &t : heed_import::read_model(read(path), path, &beside)) {
+      if (!t.left_out.empty()) continue;
+      std::string name = t.suggested.empty() ? t.name : t.suggested;
+      name = name.substr(0, name.find("_merged_"));  // of both branches of a decoder
+      t.name = name.compare(0, 6, "model.") == 0 ? name : prefix + name;
+      const bool is_matrix = t.refused.empty() && t.dims.size() == 2;
+      if (is_matrix && t.layout == HEED_IN_OUT) heed_import::transpose(t);
+      if (is_matrix && t.dims[1] == 1) t.dims.pop_back();  // a norm, which is spread over the columns
+      tensors.push_back(std::move(t));
+    }
+    paths.insert(paths.end(), beside.begin(), beside.end());
+  } catch (const refusal &error) {
+    throw refusal(path + ": " + error.what());
+  }
+}
+
 namespace {
 
 int32_t wanted_context(const choices &how) { return how.context > 0 ? how.context : int32_t{usual_context}; }
 
-// The files of weights: those that the index names, or model.safetensors, or all.
+// The files of weights in safetensors: those that the index names, or model.safetensors, or all.
 std::set<std::string> files_of_weights(const std::string &folder, published_model &m) {
   namespace fs = std::filesystem;
   const fs::path here(folder);
@@ -52,8 +73,31 @@ std::set<std::string> files_of_weights(const std::string &folder, published_mode
     for (const fs::directory_entry &entry : fs::directory_iterator(here))
       if (entry.path().extension() == ".safetensors") parts.insert(entry.path().string());
   }
-  if (!parts.empty()) return parts;
-  for (const fs::directory_entry &entry : fs::directory_iterator(here)) {
+  return parts;
+}
+
+// An export to ONNX, here or in onnx/: one graph, or those of an encoder and a decoder. Returns whether there is one.
+bool add_export(published_model &m, const std::filesystem::path &folder) {
+  namespace fs = std::filesystem;
+  for (const fs::path &here : {folder, folder / "onnx"}) {
+    const fs::path whole = here / "model.onnx", encoder = here / "encoder_model.onnx",
+                   decoder = here / "decoder_model_merged.onnx";
+    if (fs::exists(whole)) {
+      m.add_onnx(whole.string(), "");
+      return true;
+    }
+    if (fs::exists(encoder) && fs::exists(decoder)) {
+      m.add_onnx(encoder.string(), "model.encoder.");
+      m.add_onnx(decoder.string(), "model.decoder.");
+      return true;
+    }
+  }
+  return false;
+}
+
+[[noreturn]] void refuse_without_weights(const std::string &folder) {
+  namespace fs = std::filesystem;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder)) {
     const std::string end = entry.path().extension().string();
     if (end == ".bin" || end == ".pth" || end == ".pt")
       throw refusal(folder + ": " + entry.path().filename().string() +
@@ -61,17 +105,19 @@ std::set<std::string> files_of_weights(const std::string &folder, published_mode
                     "  from transformers import AutoModel\n"
                     "  AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True)");
   }
-  throw refusal(folder + ": has no *.safetensors");
+  throw refusal(folder + ": has no *.safetensors, and no model.onnx");
 }
 
 network read_folder(published_model &m, const std::string &folder, const choices &how) {
   namespace fs = std::filesystem;
   const fs::path here(folder);
   const std::string config = m.text(here / "config.json");
-  for (const std::string &path : files_of_weights(folder, m)) m.add(path);
+  const std::set<std::string> parts = files_of_weights(folder, m);
+  for (const std::string &path : parts) m.add(path);
+  if (parts.empty() && !add_export(m, here)) refuse_without_weights(folder);
   if (fs::exists(here / "tokenizer.json")) m.add((here / "tokenizer.json").string());
   network net = network_of_config(config, m.tensors, wanted_context(how));
-  net.source = "safetensors";
+  net.source = parts.empty() ? "ONNX" : "safetensors";
   if (fs::exists(here / "generation_config.json")) read_generation_config(m.text(here / "generation_config.json"), net);
   if (fs::exists(here / "preprocessor_config.json"))
     read_preprocessor_config(m.text(here / "preprocessor_config.json"), net);

@@ -20,6 +20,7 @@ struct published_model {
   std::string text(const std::filesystem::path &path);
   // The tensors of a file.
   void add(const std::string &path);
+  void add_onnx(const std::string &path, const std::string &prefix);
 };
 
 // A checkpoint of llama2.c and its tokenizer.bin (or no bytes), as GGUF would have them.

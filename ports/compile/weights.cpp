@@ -19,12 +19,19 @@ std::string of_layer(std::string name, int32_t layer) {
   return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
 }
 
-// Files of 2018 and 2019, which BERT's own still are: gamma and beta are weight and bias of a norm.
+// Names that older files have: gamma and beta of a norm in those of 2018 and 2019, which BERT's own still are, and Moonshine's before
+// it came to transformers, which its exports to ONNX keep.
 std::string old_name(const std::string &name) {
-  for (const auto &[now, then] : {std::pair<std::string, std::string>{"LayerNorm.weight", "LayerNorm.gamma"},
-                                  {"LayerNorm.bias", "LayerNorm.beta"}})
-    if (name.size() > now.size() && name.compare(name.size() - now.size(), now.size(), now) == 0)
-      return name.substr(0, name.size() - now.size()) + then;
+  static const std::pair<const char *, const char *> endings[] = {
+      {"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"},
+      {".o_proj.weight", ".dense.weight"},     {".mlp.fc1.weight", ".mlp.up_proj.weight"},
+      {".mlp.fc1.bias", ".mlp.up_proj.bias"},  {".mlp.fc2.weight", ".mlp.down_proj.weight"},
+      {".mlp.fc2.bias", ".mlp.down_proj.bias"}};
+  for (const auto &[now, then] : endings) {
+    const std::string end = now;
+    if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
+      return name.substr(0, name.size() - end.size()) + then;
+  }
   return name;
 }
 
@@ -107,7 +114,8 @@ void reorder_patches(const network &net, tensor &t) {
     for (size_t y = 0; y < size; ++y)
       for (size_t x = 0; x < size; ++x)
         for (size_t c = 0; c < channels; ++c) heed_import::put(to, from[((o * channels + c) * size + y) * size + x]);
-  t.dtype = HEED_F32, t.scales.clear();
+  t.dtype = HEED_F32;
+  t.scales.clear(), t.zeros.clear(), t.float_zeros.clear();
   t.own(std::move(to));
 }
 
@@ -119,7 +127,8 @@ void reorder_steps(const weight &w, tensor &t) {
   for (size_t row = 0; row < from.size(); row += n_in)
     for (size_t step = 0; step < kernel; ++step)
       for (size_t c = 0; c < channels; ++c) heed_import::put(to, from[row + c * kernel + step]);
-  t.dtype = HEED_F32, t.scales.clear();
+  t.dtype = HEED_F32;
+  t.scales.clear(), t.zeros.clear(), t.float_zeros.clear();
   t.own(std::move(to));
 }
 
@@ -152,9 +161,7 @@ tensor whole(const network &net, const plan &p) {
 
 heed_import::wish wish_for(const plan &p, const std::vector<heed_import::format_rule> &formats) {
   heed_import::wish w;
-  const int32_t dtype = p.source->dtype;
-  const bool is_own = dtype >= HEED_F32 && dtype <= HEED_Q4_0;
-  w.dtype = is_own ? dtype : dtype == heed_import::format_f64 ? int32_t{HEED_F32} : int32_t{HEED_Q8_0};
+  w.dtype = kept_format(*p.source);
   for (const heed_import::format_rule &rule : formats)
     if (rule.pattern.empty() || heed_import::matches(rule.pattern, p.name) ||
         heed_import::matches(rule.pattern, p.source->name))
@@ -166,6 +173,13 @@ heed_import::wish wish_for(const plan &p, const std::vector<heed_import::format_
 }
 
 }  // namespace
+
+int32_t kept_format(const tensor &t) {
+  if (t.dtype >= HEED_F32 && t.dtype <= HEED_Q4_0) return t.dtype;
+  if (heed_import::in_blocks(t.dtype)) return HEED_Q8_0;
+  const bool is_of_bytes = t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8;
+  return is_of_bytes && t.float_zeros.empty() ? HEED_UINT8 : HEED_F32;
+}
 
 std::vector<plan> plans_of(const network &net, const std::vector<tensor> &all) {
   std::map<std::string, const tensor *> sources;

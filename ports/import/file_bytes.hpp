@@ -64,7 +64,8 @@ class file_bytes {
   file_bytes &operator=(const file_bytes &) = delete;
   span all() const { return {size_ > 0 ? data_ : empty, size_}; }
 
-  // A part that will not be read again, or not soon: its whole pages leave memory, and come again from the file.
+  // A part of a file that will not be read again, or not soon: its whole pages leave memory, and come again from the file. What is no
+  // part of a file would be lost (tensor::numbers_in_file).
   static void forget(span part) {
     const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(part.data);
     const uintptr_t first = (at + page - 1) / page * page, end = (at + part.size) / page * page;

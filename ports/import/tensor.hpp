@@ -49,6 +49,8 @@ struct tensor {
   std::string unsure;              // why it is not known which dimension has the outputs
 
   span numbers() const { return own_.empty() ? of_file_ : span{own_.data(), own_.size()}; }
+  // Those that still lie in the file; none, if this tensor has memory of its own, which file_bytes::forget would clear.
+  span numbers_in_file() const { return own_.empty() && !kept_ ? of_file_ : span(); }
   void refer(span numbers) { of_file_ = numbers, own_.clear(), kept_.reset(); }
   void own(bytes numbers) { of_file_ = {}, own_ = std::move(numbers), kept_.reset(); }
   // Numbers in memory that is aligned, of which there is one copy.

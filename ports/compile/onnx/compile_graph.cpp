@@ -69,9 +69,7 @@ tensor made(const file_constant &c, const std::vector<heed_import::format_rule> 
   t.name = c.name;
   if (!c.is_matrix) return t;
   heed_import::wish w;
-  const bool is_own = t.dtype >= HEED_F32 && t.dtype <= HEED_Q4_0;
-  const bool has_zero_points = (t.dtype == HEED_FILE_U8 || t.dtype == HEED_FILE_I8) && t.float_zeros.empty();
-  w.dtype = is_own ? t.dtype : has_zero_points ? int32_t{HEED_UINT8} : int32_t{HEED_F32};
+  w.dtype = kept_format(t);
   for (const heed_import::format_rule &rule : formats)
     if (rule.pattern.empty() || heed_import::matches(rule.pattern, c.name)) w = rule.what;
   w.packed = true;
