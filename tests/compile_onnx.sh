@@ -61,6 +61,39 @@ END
   # shellcheck disable=SC2086
   "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" indices.c bert_graph_f32.c "$library" -lm -o indices
   runs indices ./indices
+  # Rows of indices: what is in no dimension is refused by the name of its input, what is in another one than its own by the call.
+  cat >points.c <<'END'
+#include "places_graph_f32.h"
+#include <stdio.h>
+#include <string.h>
+HEED_FILE_LINK(linked, "places_graph_f32.heed")
+static places_graph_f32 model;
+static float x[60], y[PLACES_GRAPH_F32_Y];
+int main(void) {
+  static int32_t points[24], rows[3], kinds[6];
+  const char *error = places_graph_f32_open(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  points[22] = -3, points[23] = 3;
+  if (error == NULL) error = places_graph_f32_run(&model, x, points, rows, kinds, y);
+  if (error != NULL) return puts(error), 1;
+  points[5] = 4;
+  error = places_graph_f32_run(&model, x, points, rows, kinds, y);
+  if (error == NULL || strcmp(error, "points has a number that is not from -4 to 3") != 0) return 2;
+  points[5] = 0, points[4] = 3;
+  error = places_graph_f32_run(&model, x, points, rows, kinds, y);
+  if (error == NULL || strcmp(error, "an index is not one of its table's") != 0) return 3;
+  points[4] = -4;
+  error = places_graph_f32_run(&model, x, points, rows, kinds, y);
+  if (error == NULL || strcmp(error, "an index is not one of its table's") != 0) return 4;
+  points[4] = 0, rows[1] = 3;
+  error = places_graph_f32_run(&model, x, points, rows, kinds, y);
+  if (error == NULL || strcmp(error, "rows has a number that is not from 0 to 2") != 0) return 5;
+  puts("compiled_graph: good");
+  return 0;
+}
+END
+  # shellcheck disable=SC2086
+  "$compiler" -std=c99 -O1 -I. $compiled_parts "$source/ports/linux/port.c" points.c places_graph_f32.c "$library" -lm -o points
+  runs points ./points
   spoil vit_graph_f32.heed
   build vit_graph_f32 changed
   found=$(./changed) && { echo "it took a damaged file"; exit 1; }

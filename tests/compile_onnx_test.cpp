@@ -8,7 +8,9 @@
 #include <map>
 #include <unistd.h>
 
-#include "onnx/steps.hpp"
+#include "convert.hpp"
+#include "onnx/operators.hpp"
+#include "onnx/run_steps.hpp"
 #include "support/published_graphs.hpp"
 
 namespace {
@@ -40,7 +42,7 @@ std::unique_ptr<made> made_of(const heed_import::bytes &content, bool keeps_know
   const file_of file(content);
   auto m = std::make_unique<made>();
   m->model = read_graph(file.path(), {});
-  m->net = fused(m->model->net);
+  m->net = prepared(*m->model);
   lower_choices how;
   how.keeps_known_answers = keeps_known_answers;
   m->program = lowered(m->net, how);
@@ -259,6 +261,169 @@ TEST(CompileOnnx, OutputsWithoutNumbersAreLeftOut) {
   ASSERT_EQ(m->model->net.outputs.size(), 2u) << "who asks for them has them";
   ASSERT_EQ(m->program.outputs.size(), 1u);
   EXPECT_EQ(m->program.storages[static_cast<size_t>(m->program.outputs[0])].count, 32);
+}
+
+TEST(CompileOnnx, EinsumsBecomeProductsAndAttention) {
+  const auto m = made_of(published_graphs::einsums());
+  std::map<std::string, int> of = functions_of(m->program);
+  EXPECT_EQ(of["heed_graph_attend"], 1);
+  EXPECT_EQ(of["heed_graph_softmax"], 0);
+  EXPECT_EQ(of["heed_graph_linear"], 7) << "q, k, v, o, a constant on the left, and two on the right";
+}
+
+// A graph of one node that reads x (2, 3, 3), a constant and an input of integers.
+std::string refusal_of_node(const std::string &operation, const onnx::names &inputs,
+                            const import_files::bytes &how = {}) {
+  builder b(18);
+  b.input("x", {2, 3, 3});
+  b.input("kernels", {3, 2, 2});
+  b.input("i", {2, 1}, published_graphs::of_int64);
+  b.weight("w", {3, 3});
+  b.weight("kernel", {3, 2, 2});
+  b.table("far", {1, 1}, {2});
+  b.table("places", {2, 1}, {1, 1});
+  b.table("beyond", {2, 1}, {1, 2});
+  b.table("sizes", {3}, {2, 3, 2});
+  b.packed("packed", {9, 1, 8});
+  b.input("bytes", {9, 1, 8}, published_graphs::of_uint8);
+  b.input("four", {2, 3, 1, 4});
+  b.weight("angles", {2, 2});
+  const std::string own = "com.microsoft.";
+  const bool is_own = operation.compare(0, own.size(), own) == 0;
+  b.node(is_own ? operation.substr(own.size()) : operation, inputs, how, "y", is_own ? "com.microsoft" : "");
+  b.output("y");
+  return refusal_of(b.file());
+}
+
+TEST(CompileOnnx, FormsThatAreNotKnownAreRefusedByName) {
+  const auto expect = [](const std::string &why, const std::string &operation, const onnx::names &inputs,
+                         const import_files::bytes &how = {}) {
+    const std::string said = refusal_of_node(operation, inputs, how);
+    EXPECT_NE(said.find("node y (" + operation + ")"), std::string::npos) << said;
+    EXPECT_NE(said.find(why), std::string::npos) << operation << " " << why << ": " << said;
+  };
+  const auto equation = [](const std::string &text) { return onnx::of_text("equation", text); };
+  expect("takes a diagonal", "Einsum", {"x", "w"}, equation("bii,ij->bj"));
+  expect("one or two inputs", "Einsum", {"x", "w", "w"}, equation("bij,jk,kl->bil"));
+  expect("more or fewer inputs", "Einsum", {"x"}, equation("bij,jk->bik"));
+  expect("differ", "Einsum", {"x", "w"}, equation("bij,bk->ik"));
+  expect("has a mode that is not known", "Resize", {"x", "", "", "sizes"}, onnx::of_text("mode", "best"));
+  expect("antialias", "Resize", {"x", "", "", "sizes"},
+         import_files::add(onnx::of_text("mode", "linear"), onnx::of_integer("antialias", 1)));
+  expect("coordinate_transformation_mode", "Resize", {"x", "", "", "sizes"},
+         onnx::of_text("coordinate_transformation_mode", "sideways"));
+  expect("constant weights", "ConvTranspose", {"x", "kernels"});
+  expect("stride", "ConvTranspose", {"x", "kernel"}, onnx::of_integers("strides", {0}));
+  expect("index that is not in its dimension", "GatherND", {"x", "far"});
+  expect("batch_dims", "GatherND", {"x", "i"}, onnx::of_integer("batch_dims", 3));
+  expect("index that is not in its dimension", "ScatterND", {"x", "far", "x"});
+  expect("more or fewer updates", "ScatterND", {"x", "i", "w"});
+  expect("reductions none and add", "ScatterND", {"x", "places", "x"}, onnx::of_text("reduction", "mul"));
+  const auto few_bits = [](int64_t k, int64_t n, int64_t block) {
+    return import_files::add(onnx::of_integer("K", k), onnx::of_integer("N", n), onnx::of_integer("block_size", block));
+  };
+  const std::string nbits = "com.microsoft.MatMulNBits";
+  expect("constant weights", nbits, {"x", "bytes", "w"}, few_bits(3, 9, 16));
+  expect("more or fewer weights", nbits, {"x", "packed", "w"}, few_bits(3, 8, 16));
+  expect("more or fewer scales", nbits, {"x", "packed", "kernel"}, few_bits(3, 9, 16));
+  expect("not positive", nbits, {"x", "packed", "w"}, few_bits(3, int64_t{1} << 60, 16));
+  expect("g_idx", nbits, {"x", "packed", "w", "", "places"}, few_bits(3, 9, 16));
+  expect("position beyond its table", "RotaryEmbedding", {"four", "angles", "angles", "beyond"});
+  expect("half of what it rotates", "RotaryEmbedding", {"four", "angles", "angles", "i"},
+         onnx::of_integer("rotary_embedding_dim", 2));
+}
+
+// Rows of indices for dimensions of 3 and 4: the program refuses what is in none of them by the name of its input, and the
+// numbers of the known answers are in both.
+TEST(CompileOnnx, IndicesOfSeveralDimensionsAreCompared) {
+  builder b;
+  b.node("GatherND", {b.input("x", {3, 4, 5}), b.input("points", {2, 6, 2}, published_graphs::of_int64)}, {}, "y");
+  b.output("y");
+  const auto m = made_of(b.file());
+  ASSERT_EQ(m->program.checks.size(), 2u);
+  const index_check &all = m->program.checks[0], &known = m->program.checks[1];
+  EXPECT_TRUE(all.is_refused && all.input == 1 && all.least == -4 && all.most == 3);
+  EXPECT_TRUE(!known.is_refused && known.input == 1 && known.least == -3 && known.most == 2);
+}
+
+// Blocks of 4 bits stay as they are where Q4_0 has them: the zero point 8, scales of f16, blocks of 32.
+TEST(CompileOnnx, WeightsOfFewBitsKeepTheirNumbers) {
+  const auto m = made_of(published_graphs::narrow_weights());
+  int n_products = 0;
+  for (const graph_node &n : m->model->net.nodes) {
+    if (n.operation != "com.microsoft.MatMulNBits") continue;
+    const std::string &name = m->model->net.values[static_cast<size_t>(n.inputs[1])].name;
+    const auto c = std::find_if(m->program.constants.begin(), m->program.constants.end(),
+                                [&](const file_constant &one) { return one.is_matrix && one.source == name; });
+    ASSERT_NE(c, m->program.constants.end());
+    const tensor t = c->make();
+    EXPECT_EQ(t.dtype, name == "q.weight" ? int32_t{HEED_Q4_0} : int32_t{HEED_F32});
+    array one;  // rows of the identity
+    one.dims = {c->n_in, c->n_in};
+    for (int64_t i = 0; i < c->n_in * c->n_in; ++i) one.numbers.push_back(i % (c->n_in + 1) == 0);
+    graph_node alone = n;
+    alone.inputs.resize(4, no_value);
+    std::vector<shared_array> kept;
+    std::vector<const array *> given = {&one};
+    for (size_t i = 1; i < 4; ++i) {
+      kept.push_back(alone.inputs[i] == no_value
+                         ? nullptr
+                         : numbers_of(m->model->net.values[static_cast<size_t>(alone.inputs[i])]));
+      given.push_back(kept.back().get());
+    }
+    const array expected = evaluate(alone, 23, given)[0];
+    const std::vector<float> found = heed_import::floats_of(t);
+    for (int32_t i = 0; i < c->n_in; ++i)
+      for (int32_t o = 0; o < c->n_out; ++o)
+        ASSERT_EQ(static_cast<double>(found[static_cast<size_t>(o * c->n_in + i)]),
+                  expected.numbers[static_cast<size_t>(i * c->n_out + o)])
+            << name;
+    ++n_products;
+  }
+  EXPECT_EQ(n_products, 3);
+  // Positions are compared by the names of their inputs: 11 rows of angles, and 5 rows from the first on.
+  for (const int input : {1, 2}) {
+    const input_range known = range_of_input(m->program, input);
+    EXPECT_EQ(known.least, 0);
+    EXPECT_EQ(known.count, input == 1 ? 11 : 7);
+  }
+}
+
+TEST(CompileOnnx, QuantisedProductsKeepTheirBytes) {
+  builder b;
+  b.node("DynamicQuantizeMatMul",
+         {b.input("x", {2, 3, 16}), b.packed("w", {16, 5}, published_graphs::of_int8),
+          b.weight("scales", {5}, 0.002f, 0.01f), "", b.weight("bias", {5})},
+         {}, "y", "com.microsoft");
+  b.output("y");
+  const auto m = made_of(b.file());
+  std::map<std::string, int> of = functions_of(m->program);
+  EXPECT_EQ(of["heed_graph_linear"], 1);
+  EXPECT_EQ(m->program.list.size(), 1u);
+  for (const file_constant &c : m->program.constants)
+    EXPECT_EQ(c.make().dtype, c.is_matrix ? int32_t{HEED_FILE_I8} : int32_t{HEED_F32});
+}
+
+// Between QuantizeLinear and DequantizeLinear only the range is kept; the weights keep their bytes.
+TEST(CompileOnnx, QuantisedOperatorsBecomeThoseOfFloats) {
+  builder b;
+  const auto zero = [&](const std::string &name, uint8_t number) {
+    return b.byte(name, published_graphs::of_uint8, number);
+  };
+  const std::string scale = b.number(0.02f), x_zero = zero("x zero", 128), y_scale = b.number(0.1f),
+                    y_zero = zero("y zero", 100);
+  const std::string q = b.node("QuantizeLinear", {b.input("x", {3, 16}), scale, x_zero});
+  const std::string product = b.node("QLinearMatMul", {q, scale, x_zero, b.packed("w", {16, 8}), b.number(0.01f),
+                                                       zero("w zero", 120), y_scale, y_zero});
+  b.node("DequantizeLinear", {product, y_scale, y_zero}, {}, "y");
+  b.output("y");
+  const auto m = made_of(b.file());
+  std::map<std::string, int> of = functions_of(m->program);
+  EXPECT_EQ(of["heed_graph_linear"], 1);
+  EXPECT_EQ(of["heed_graph_combine"], 4) << "two ranges";
+  EXPECT_EQ(m->program.list.size(), 5u);
+  for (const file_constant &c : m->program.constants)
+    EXPECT_EQ(c.make().dtype, c.is_matrix ? int32_t{HEED_FILE_U8} : int32_t{HEED_F32});
 }
 
 // The same nodes with other numbers are no gelu and no norm.

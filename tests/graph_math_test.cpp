@@ -258,4 +258,21 @@ TEST(GraphMath, ReductionsIndicesAndSums) {
   EXPECT_EQ(sums[0], 3);
 }
 
+// The last update of a row stays, sums have all; a row that there is not is refused before a number is written.
+TEST(GraphMath, UpdatesOfRows) {
+  const float updates[] = {1, 2, 3, 4, 5, 6};
+  const int32_t rows[] = {1, 0, 1};
+  float y[] = {10, 10, 10, 10, 10, 10};
+  EXPECT_EQ(heed_graph_scatter(y, updates, rows, 3, 3, 2), HEED_OK);
+  EXPECT_EQ(std::vector<float>(y, y + 6), (std::vector<float>{3, 4, 5, 6, 10, 10}));
+  EXPECT_EQ(heed_graph_scatter_sums(y, updates, rows, 3, 3, 2), HEED_OK);
+  EXPECT_EQ(std::vector<float>(y, y + 6), (std::vector<float>{6, 8, 11, 14, 10, 10}));
+  for (const int32_t bad : {-1, 3}) {
+    const int32_t some[] = {0, bad, 1};
+    EXPECT_EQ(heed_graph_scatter(y, updates, some, 3, 3, 2), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_ROWS));
+    EXPECT_EQ(heed_graph_scatter_sums(y, updates, some, 3, 3, 2), HEED_STATUS(HEED_OUT_OF_RANGE, HEED_ARG_ROWS));
+    EXPECT_EQ(y[0], 6);
+  }
+}
+
 }  // namespace

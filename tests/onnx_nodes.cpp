@@ -1,9 +1,10 @@
 // ONNX's own tests of its operators (folders test_*/model.onnx with test_data_set_*/input_*.pb and output_*.pb), by heed_compile's
-// reference in double precision. The folder of the folders is an argument, or HEED_ONNX_NODES names it (Debian: libonnx-testdata).
-//   heed_onnx_nodes FOLDER            prints how many tests of each operator pass
-//   heed_onnx_nodes FOLDER TABLE      compares that with a table, a line for each operator: NAME PASSED
+// reference in double precision, and by the steps of the program that heed_compile makes. The folder of the folders is an argument, or
+// HEED_ONNX_NODES names it (Debian: libonnx-testdata).
+//   heed_onnx_nodes FOLDER            prints how many tests of each operator pass, and why heed_compile makes no program
+//   heed_onnx_nodes FOLDER TABLE      compares that with a table, a line for each operator: NAME PASSED PROGRAMS
 // An operator is claimed if heed_compile knows it. A test of such an operator must pass, unless it is of types or of attributes that
-// are refused by name. SPDX-License-Identifier: MIT
+// are refused by name, and so must its program, if there is one. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,9 +12,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "onnx/constants.hpp"
 #include "file_bytes.hpp"
-#include "onnx/graph.hpp"
+#include "flat_file.hpp"
+#include "onnx/compile_graph.hpp"
+#include "onnx/constants.hpp"
+#include "onnx/operators.hpp"
+#include "onnx/run_steps.hpp"
 #include "onnx_graphs.hpp"
 
 namespace {
@@ -23,7 +27,7 @@ using heed_import::file_bytes;
 namespace fs = std::filesystem;
 
 struct tally {
-  int passed = 0, refused = 0, failed = 0;
+  int passed = 0, refused = 0, failed = 0, programs = 0;
 };
 
 shared_array read_tensor(const fs::path &path) {
@@ -102,6 +106,81 @@ std::string run(const fs::path &folder, const heed_import::onnx_graphs &all, con
   return why;
 }
 
+// The steps of a program, run here: their outputs.
+std::vector<array> outputs_of_steps(graph_model &model, const std::vector<shared_array> &given) {
+  const graph net = prepared(model);
+  steps p = lowered(net, {});
+  std::vector<tensor> constants;
+  for (size_t i = 0; i < p.constants.size(); ++i) {
+    if (!p.constants[i].make) continue;
+    p.constants[i].name = "c" + std::to_string(i);
+    constants.push_back(made(p.constants[i], {}));
+  }
+  const heed_import::bytes flat = heed_import::flat_file(constants);
+  const std::unique_ptr<void, decltype(&std::free)> memory(
+      std::aligned_alloc(HEED_FILE_ALIGNMENT, (flat.size() / HEED_FILE_ALIGNMENT + 1) * HEED_FILE_ALIGNMENT),
+      std::free);
+  std::copy(flat.begin(), flat.end(), static_cast<uint8_t *>(memory.get()));
+  step_runner runner(p, {static_cast<uint8_t *>(memory.get()), flat.size()}, true);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const element kind = p.storages[size_t(p.inputs[i])].kind;
+    for (size_t k = 0; k < given[i]->numbers.size(); ++k) {
+      const double number = given[i]->numbers[k];
+      if (kind == element::floats) static_cast<float *>(runner.input(i))[k] = float(number);
+      if (kind == element::integers) static_cast<int32_t *>(runner.input(i))[k] = int32_t(number);
+      if (kind == element::booleans) static_cast<uint8_t *>(runner.input(i))[k] = number != 0;
+    }
+  }
+  runner.run([](int) {});
+  std::vector<array> all;
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    const graph_value &value = net.values[size_t(net.outputs[i])];
+    array a;
+    a.kind = value.kind, a.dims = value.dims;
+    const void *const from = runner.output(i);
+    for (int64_t k = 0; k < count_of(value.dims); ++k) {
+      if (a.kind == element::floats) a.numbers.push_back(double(static_cast<const float *>(from)[k]));
+      if (a.kind == element::integers) a.numbers.push_back(static_cast<const int32_t *>(from)[k]);
+      if (a.kind == element::booleans) a.numbers.push_back(static_cast<const uint8_t *>(from)[k]);
+    }
+    all.push_back(std::move(a));
+  }
+  return all;
+}
+
+// A program with all inputs, or with the first one alone where the others must be constants. Empty: it gives the outputs that are
+// expected, or "no program", if heed_compile makes none.
+std::string run_steps(const fs::path &folder, const heed_import::onnx_graphs &all, const fs::path &data,
+                      bool says_why) {
+  const std::vector<shared_array> inputs = read_all(data, "input"), outputs = read_all(data, "output");
+  for (const bool has_all : {true, false}) {
+    graph_choices how;
+    std::map<std::string, shared_array> named;
+    for (size_t i = 0; i < inputs.size() && i < all.graphs[0].inputs.size(); ++i) {
+      const std::string &name = all.graphs[0].inputs[i].name;
+      named[name] = inputs[i];
+      if (has_all || i == 0)
+        how.shapes[name] = inputs[i]->dims;
+      else
+        how.numbers[name] = inputs[i];
+    }
+    try {
+      const auto model = read_graph((folder / "model.onnx").string(), how);
+      std::vector<shared_array> given;
+      for (const int input : model->net.inputs) given.push_back(named.at(model->net.values[size_t(input)].name));
+      const std::vector<array> made = outputs_of_steps(*model, given);
+      for (size_t i = 0; i < outputs.size() && i < made.size(); ++i) {
+        const std::string why = difference(made[i], *outputs[i], false);
+        if (!why.empty()) return why;
+      }
+      return "";
+    } catch (const refusal &error) {
+      if (!has_all && says_why) std::printf("no program: %s: %s\n", folder.filename().string().c_str(), error.what());
+    }
+  }
+  return "no program";
+}
+
 std::string operation_of(const heed_import::onnx_node &n) {
   return n.domain.empty() || n.domain == "ai.onnx" ? n.operation : n.domain + "." + n.operation;
 }
@@ -124,7 +203,7 @@ int main(int argc, char **argv) {
   int failed = 0;
   for (const fs::path &test : folders) {
     std::string operation = "?", why;
-    bool is_refused = false, is_claimed = false;
+    bool is_refused = false, is_claimed = false, has_program = false;
     try {
       const file_bytes file((test / "model.onnx").string());
       const heed_import::onnx_graphs all = heed_import::read_onnx_graphs(file.all());
@@ -138,12 +217,17 @@ int main(int argc, char **argv) {
         const fs::path data = test / ("test_data_set_" + std::to_string(i));
         if (!fs::exists(data)) break;
         why = run(test, all, data);
+        if (!why.empty()) continue;
+        const std::string of_program = run_steps(test, all, data, argc < 3);
+        has_program = of_program.empty();
+        if (!has_program && of_program != "no program") why = "its program: " + of_program;
       }
     } catch (const std::exception &error) {
       is_refused = true;
       why = error.what();
     }
     tally &t = operators[operation];
+    t.programs += has_program;
     if (why.empty())
       ++t.passed;
     else if (is_refused)
@@ -156,7 +240,7 @@ int main(int argc, char **argv) {
   std::ostringstream table;
   int passed = 0, refused = 0;
   for (const auto &[name, t] : operators) {
-    if (t.passed > 0) table << name << ' ' << t.passed << '\n';
+    if (t.passed > 0) table << name << ' ' << t.passed << ' ' << t.programs << '\n';
     passed += t.passed, refused += t.refused;
   }
   for (const auto &[name, t] : operators)

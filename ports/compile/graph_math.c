@@ -701,6 +701,27 @@ heed_status heed_graph_gather(void *y_all, const void *x_all, const int32_t *ind
     }
   return HEED_OK;
 }
+static int32_t graph_are_rows(const int32_t *rows, int32_t n_updates, int32_t n_rows) {
+  for (int32_t k = 0; k < n_updates; ++k)
+    if (rows[k] < 0 || rows[k] >= n_rows) return 0;
+  return 1;
+}
+heed_status heed_graph_scatter(void *y_all, const void *updates, const int32_t *rows, int32_t n_rows, int32_t n_updates,
+                               int32_t length) {
+  uint32_t *const y = (uint32_t *)y_all;
+  const uint32_t *from = (const uint32_t *)updates;
+  if (!graph_are_rows(rows, n_updates, n_rows)) return graph_no_index();
+  for (int32_t k = 0; k < n_updates; ++k)
+    for (int32_t i = 0; i < length; ++i) y[(ptrdiff_t)rows[k] * length + i] = *from++;
+  return HEED_OK;
+}
+heed_status heed_graph_scatter_sums(float *y, const float *updates, const int32_t *rows, int32_t n_rows,
+                                    int32_t n_updates, int32_t length) {
+  if (!graph_are_rows(rows, n_updates, n_rows)) return graph_no_index();
+  for (int32_t k = 0; k < n_updates; ++k)
+    for (int32_t i = 0; i < length; ++i) y[(ptrdiff_t)rows[k] * length + i] += *updates++;
+  return HEED_OK;
+}
 heed_status heed_graph_gather_each(void *y_all, const void *x_all, const int32_t *indices, int32_t n_outer,
                                    int32_t n_from, int32_t n_indices, int32_t n_inner) {
   uint32_t *y = (uint32_t *)y_all;

@@ -141,6 +141,13 @@ heed_status heed_graph_gather(void *y, const void *x, const int32_t *indices, in
 heed_status heed_graph_gather_each(void *y, const void *x, const int32_t *indices, int32_t n_outer, int32_t n_from,
                                    int32_t n_indices, int32_t n_inner);
 
+/* Rows of updates (n_updates, length) become those of y (n_rows, length) that `rows` names, the last one of equal names; or are added to
+ * them, one after another. Status: OUT_OF_RANGE for ROWS if there is no such row. */
+heed_status heed_graph_scatter(void *y, const void *updates, const int32_t *rows, int32_t n_rows, int32_t n_updates,
+                               int32_t length); /* of 32 bits */
+heed_status heed_graph_scatter_sums(float *y, const float *updates, const int32_t *rows, int32_t n_rows,
+                                    int32_t n_updates, int32_t length);
+
 /* y (n_outer, n_inner) = the place of the greatest (is_least: least) number of x (n_outer, n, n_inner); of equal ones the first, or
  * the last one. */
 heed_status heed_graph_argmax(int32_t *y, const float *x, int32_t n_outer, int32_t n, int32_t n_inner, int32_t is_least,

@@ -150,6 +150,12 @@ inline bytes of_integers(const std::string &name, const std::vector<int64_t> &li
   for (const int64_t i : list) add(a, protobuf::number(8, uint64_t(i)));
   return protobuf::text(5, a);
 }
+inline bytes of_float(const std::string &name, float f) {
+  return protobuf::text(5, add(protobuf::text(1, name), protobuf::fixed(2, f)));
+}
+inline bytes of_text(const std::string &name, const std::string &content) {
+  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(4, content)));
+}
 inline bytes of_tensor(const std::string &name, const bytes &t) {
   return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t)));
 }

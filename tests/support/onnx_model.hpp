@@ -12,6 +12,7 @@ using import_files::floats;
 using import_files::onnx::initializer;
 using import_files::onnx::int64s;
 using import_files::onnx::node;
+using import_files::onnx::of_float;
 using import_files::onnx::of_graph;
 using import_files::onnx::of_integer;
 using import_files::onnx::of_integers;
@@ -41,7 +42,6 @@ inline bytes input(const std::string &name, uint64_t type, const std::vector<dim
 inline bytes output(const std::string &name) { return text(12, text(1, name)); }
 inline bytes with_tensor(const bytes &content) { return text(5, content); }
 inline bytes step(const bytes &content) { return text(1, content); }
-inline bytes of_float(const std::string &name, float f) { return text(5, add(text(1, name), fixed(2, f))); }
 
 // A whole model, of parts of its graph.
 template <typename... Parts>

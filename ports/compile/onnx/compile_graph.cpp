@@ -119,7 +119,7 @@ void compile_graph(const graph_order &order) {
   const std::array<uint8_t, 32> digest = digest_of_files(model->paths);
   lower_choices how;
   how.keeps_known_answers = !order.how.unchecked;
-  const graph net = fused(model->net);
+  const graph net = prepared(*model);
   if (net.outputs.empty()) throw refusal(order.model + ": has no output with numbers");
   steps p = lowered(net, how);
   name_constants(p);

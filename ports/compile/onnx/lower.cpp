@@ -499,7 +499,13 @@ steps lowering::run() {
     for (size_t o = 0; o < n.outputs.size(); ++o)
       if (n.outputs[o] != no_value && views_[static_cast<size_t>(n.outputs[o])].at < 0)
         throw std::logic_error(n.name + ": has not made all its results");
-    if (p_.list.size() > before && n.outputs.at(0) != no_value) see(n);
+    if (n.outputs.at(0) == no_value || p_.list.empty()) continue;
+    // A node that became several may end in a view of what its last step has made.
+    const step &last = p_.list.back();
+    const view &to = views_[static_cast<size_t>(n.outputs[0])];
+    const bool is_view =
+        last.node == n.name && last.shown.at == to.at && count_of(last.shown.dims) == count_of(to.dims);
+    if (p_.list.size() > before || is_view) see(n);
   }
   std::vector<bool> is_taken(p_.storages.size(), false);
   for (size_t i = 0; i < net_.outputs.size(); ++i) {
@@ -572,7 +578,8 @@ const std::map<std::string, lowering::method> &lowering::methods() {
     put(&lowering::tile, {"Tile"});
     put(&lowering::gather, {"Gather"});
     put(&lowering::gather_each, {"GatherElements"});
-    put(&lowering::resize, {"Resize", "Upsample"});
+    put(&lowering::indices, {"heed.indices"});
+    put(&lowering::scatter, {"heed.scatter", "heed.scatter_sums"});
     put(&lowering::trilu, {"Trilu"});
     put(&lowering::matmul, {"MatMul"});
     put(&lowering::gemm, {"Gemm"});

@@ -127,7 +127,8 @@ class lowering {
   void tile(const graph_node &n);
   void gather(const graph_node &n);
   void gather_each(const graph_node &n);
-  void resize(const graph_node &n);
+  void indices(const graph_node &n);
+  void scatter(const graph_node &n);
   void trilu(const graph_node &n);
   view picked(const graph_node &n, const view &x, size_t axis, const std::vector<int64_t> &indices);
   view padded(const graph_node &n, const view &x, const std::vector<int64_t> &before, const std::vector<int64_t> &after,

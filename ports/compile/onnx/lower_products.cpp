@@ -40,6 +40,9 @@ std::vector<float> floats_of(const graph_value &v) {
 tensor matrix_tensor(const graph_value &v, int64_t n_in, int64_t n_out, int32_t layout) {
   if (v.weight == nullptr) return tensor_of(floats_of(v), n_in, n_out, layout);
   tensor t = copy_of(*v.weight);
+  const bool is_same =
+      t.layout == layout && t.dims == std::vector<uint32_t>{static_cast<uint32_t>(n_out), static_cast<uint32_t>(n_in)};
+  if (heed_import::in_blocks(t.dtype) && layout == HEED_OUT_IN && is_same) return t;
   const bool is_other_layout =
       t.scales.size() > 1 && (t.layout != layout || t.scales.size() != static_cast<size_t>(n_out));
   if (is_other_layout || heed_import::in_blocks(t.dtype)) return tensor_of(floats_of(v), n_in, n_out, layout);

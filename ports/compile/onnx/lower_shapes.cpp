@@ -275,40 +275,29 @@ void lowering::gather_each(const graph_node &n) {
        number(inner)});
 }
 
-// Nearest pixels are places; other modes are refused.
-void lowering::resize(const graph_node &n) {
-  view x = view_of(n, 0);
-  expect(text(n, "mode", "nearest") == "nearest", n, "is known for the mode nearest alone");
-  const std::string place =
-      text(n, "coordinate_transformation_mode", n.operation == "Upsample" ? "asymmetric" : "half_pixel");
-  const std::string rounding = text(n, "nearest_mode", n.operation == "Upsample" ? "floor" : "round_prefer_floor");
-  const shape &dims = value(n.outputs.at(0)).dims;
-  expect(integers(n, "axes").empty(), n, "is known without axes alone");
-  std::vector<double> scales = constant_numbers(n, n.operation == "Upsample" ? 1 : 2);
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == x.dims[d]) continue;
-    const double scale = d < scales.size() ? scales[d] : static_cast<double>(dims[d]) / static_cast<double>(x.dims[d]);
-    std::vector<int64_t> indices;
-    for (int64_t i = 0; i < dims[d]; ++i) {
-      const auto out = static_cast<double>(i);
-      double at = 0;
-      if (place == "asymmetric")
-        at = out / scale;
-      else if (place == "half_pixel" || (place == "pytorch_half_pixel" && dims[d] > 1))
-        at = (out + 0.5) / scale - 0.5;
-      else if (place == "align_corners")
-        at = dims[d] > 1 ? out * static_cast<double>(x.dims[d] - 1) / static_cast<double>(dims[d] - 1) : 0;
-      else
-        expect(place == "pytorch_half_pixel", n, "has a coordinate_transformation_mode that is not known");
-      double nearest = std::floor(at);
-      if (rounding == "ceil") nearest = std::ceil(at);
-      if (rounding == "round_prefer_floor") nearest = std::ceil(at - 0.5);
-      if (rounding == "round_prefer_ceil") nearest = std::floor(at + 0.5);
-      indices.push_back(std::min(std::max<int64_t>(static_cast<int64_t>(nearest), 0), x.dims[d] - 1));
-    }
-    x = picked(n, x, d, indices);
+// Rows of indices, each for a dimension of its own. What comes in as an input is refused by its name where it is in none of them.
+void lowering::indices(const graph_node &n) {
+  const view x = view_of(n, 0);
+  const storage &from = p_.storages[static_cast<size_t>(x.at)];
+  const std::vector<int64_t> sizes = integers(n, "dims");
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  if (from.where == place::input) {
+    const bool counts_from_end = integer(n, "positive", 0) == 0;
+    p_.checks.push_back({from.index, counts_from_end ? -*most : 0, *most - 1});
+    p_.checks.push_back({from.index, counts_from_end ? -*least : 0, *least - 1, false});
   }
   set(n, x);
+}
+
+// (data, rows, updates): matrices of rows.
+void lowering::scatter(const graph_node &n) {
+  const view x = view_of(n, 0), rows = whole(view_of(n, 1)), updates = whole(view_of(n, 2)), y = result(n);
+  const bool adds = n.operation == "heed.scatter_sums";
+  expect(x.kind == updates.kind && x.kind != element::booleans && !(adds && x.kind == element::integers), n,
+         "has inputs of another type");
+  copy(n, y, x);
+  add(n, adds ? "heed_graph_scatter_sums" : "heed_graph_scatter",
+      {write(y), read(updates), read(rows), number(x.dims.at(0)), number(updates.dims.at(0)), number(x.dims.at(1))});
 }
 
 void lowering::trilu(const graph_node &n) {

@@ -162,6 +162,10 @@ const std::map<std::string, function> &functions() {
        [](G a) {
          return heed_graph_gather_each(a.out<void>(0), a.in<void>(1), a.n(2), a.k(3), a.k(4), a.k(5), a.k(6));
        }},
+      {"heed_graph_scatter",
+       [](G a) { return heed_graph_scatter(a.out<void>(0), a.in<void>(1), a.n(2), a.k(3), a.k(4), a.k(5)); }},
+      {"heed_graph_scatter_sums",
+       [](G a) { return heed_graph_scatter_sums(a.yf(0), a.f(1), a.n(2), a.k(3), a.k(4), a.k(5)); }},
       {"heed_graph_argmax",
        [](G a) { return heed_graph_argmax(a.yn(0), a.f(1), a.k(2), a.k(3), a.k(4), a.k(5), a.k(6)); }},
       {"heed_graph_cumulate",

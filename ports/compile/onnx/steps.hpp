@@ -82,6 +82,7 @@ struct step {
 struct index_check {
   int input;
   int64_t least, most;
+  bool is_refused = true;  // else known answers alone keep to it, and the call that reads the indices compares them
 };
 
 struct steps {
@@ -103,6 +104,10 @@ struct lower_choices {
 
 // Factors and summands of channels go into the weights before them.
 graph with_folded_scales(const graph &net);
+
+// Operators that others are made of become those (see rewrite.hpp), and patterns one node (below). The model keeps the weights that are
+// made.
+graph prepared(graph_model &model);
 
 // Patterns of nodes become one: norms, activations, linear layers, attention (operations "heed.*"). Nodes that nothing needs go.
 graph fused(const graph &net);

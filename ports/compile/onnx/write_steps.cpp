@@ -377,7 +377,7 @@ class writer {
       int64_t least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
       bool is_checked = false;
       for (const index_check &c : p_.checks)
-        if (c.input == static_cast<int>(i))
+        if (c.input == static_cast<int>(i) && c.is_refused)
           least = std::max(least, c.least), most = std::min(most, c.most), is_checked = true;
       if (!is_checked) continue;
       const std::string &own = names_[static_cast<size_t>(p_.inputs[i])];
