@@ -9,6 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 "$heed_compile" "$HEED_KWT1/non_stream.tflite" -o kwt 2>said || { cat said; exit 1; }
+[ "$(grep -c "TRY(heed_graph_attend" kwt.c)" = 12 ] || { echo "not each of the 12 layers has become attention of heed"; exit 1; }
 out=$(sed -n 's/^  \(KWT_[A-Z0-9_]*\) = 12,.*: an output.*/\1/p' kwt.h)
 cat >main.c <<END
 #include <stdio.h>

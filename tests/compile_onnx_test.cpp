@@ -426,6 +426,35 @@ TEST(CompileOnnx, QuantisedOperatorsBecomeThoseOfFloats) {
     EXPECT_EQ(c.make().dtype, c.is_matrix ? int32_t{HEED_FILE_U8} : int32_t{HEED_F32});
 }
 
+// As TensorFlow Lite has the attention of KWT: one head without a dimension, turned twice and flattened on both sides of its softmax.
+TEST(CompileOnnx, AttentionIsFoundBehindReshapesAndTransposes) {
+  for (const bool is_mixed : {false, true}) {
+    builder b(13);
+    const int64_t n = 9, dim = 8;
+    const std::string x = b.input("x", {n, dim});
+    const auto layer = [&](const std::string &name) { return b.node("MatMul", {x, b.weight(name, {dim, dim})}); };
+    const auto turned = [&](const std::string &of) {
+      return b.node("Transpose", {of}, onnx::of_integers("perm", {1, 0}));
+    };
+    const auto reshaped = [&](const std::string &of, const published_graphs::dims &to) {
+      return b.node("Reshape", {of, b.integers(to)});
+    };
+    const std::string four =
+        b.node("Transpose", {reshaped(layer("k"), {1, 1, n, dim})}, onnx::of_integers("perm", {0, 1, 3, 2}));
+    const std::string k = turned(turned(reshaped(four, {dim, n}))), v = turned(turned(layer("v")));
+    const std::string scores = b.node("Mul", {b.node("MatMul", {layer("q"), k}), b.number(0.25f)});
+    // A reshape that is more than dimensions of 1 is none of these.
+    const std::string wide = is_mixed ? reshaped(scores, {n, 3, 3}) : reshaped(scores, {1, 1, n, n});
+    const std::string weights = b.node("Softmax", {wide}, onnx::of_integer("axis", -1));
+    b.node("MatMul", {reshaped(weights, {n, n}), v}, {}, "y");
+    b.output("y");
+    std::map<std::string, int> of = functions_of(made_of(b.file())->program);
+    EXPECT_EQ(of["heed_graph_attend"], is_mixed ? 0 : 1);
+    EXPECT_EQ(of["heed_graph_softmax"], is_mixed ? 1 : 0);
+    EXPECT_EQ(of["heed_graph_copy"], 0);
+  }
+}
+
 // The same nodes with other numbers are no gelu and no norm.
 TEST(CompileOnnx, WhatIsAlmostAPatternStaysAsItIs) {
   builder b;

@@ -300,13 +300,18 @@ graph prepared(graph_model &model) {
     add_rotations(all), add_narrow_products(all), add_simple(all), add_rounded(all);
     return all;
   }();
+  static const rewritings views = [] {
+    rewritings all;
+    add_views(all);
+    return all;
+  }();
   static const rewritings rest = [] {
     rewritings all;
     add_rounding(all);
     return all;
   }();
   const graph known = rewriter(model.net, model.weights).run(operators);
-  const graph patterns = fused(known);
+  const graph patterns = fused(rewriter(known, model.weights).run(views));
   return rewriter(patterns, model.weights).run(rest);
 }
 

@@ -97,6 +97,7 @@ void add_rotations(rewritings &all);
 void add_narrow_products(rewritings &all);
 void add_simple(rewritings &all);
 void add_rounded(rewritings &all);
+void add_views(rewritings &all);
 void add_rounding(rewritings &all);  // what patterns leave over
 
 int64_t product_of(const shape &dims, size_t from, size_t to);
