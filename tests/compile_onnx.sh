@@ -34,7 +34,7 @@ for model in models/*.onnx; do
 done
 [ $# -gt 0 ] || {
   for isa in scalar scalar-no-fma; do
-    for name in bert_graph_f32 gpt_graph_int8 conv_graph_f32; do runs "$name, $isa" env HEED_ISA=$isa "./$name"; done
+    for name in bert_graph_f32 gpt_graph_int8 conv_graph_f32 recurrent_graph_f32; do runs "$name, $isa" env HEED_ISA=$isa "./$name"; done
   done
   # A token that is none of the model's is refused by the name of its input, and a bit of the weights closes the program.
   cat >indices.c <<'END'

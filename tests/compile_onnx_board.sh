@@ -6,7 +6,7 @@ set -eu
 core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
 "$published" .
-for name in bert_graph vit_graph gpt_graph conv_graph; do
+for name in bert_graph vit_graph gpt_graph conv_graph recurrent_graph; do
   case $name in bert*) format=int8 ;; vit*) format=f16 ;; *) format=f32 ;; esac
   compile_model $name $name.onnx --format $format
   # shellcheck disable=SC2046,SC2086

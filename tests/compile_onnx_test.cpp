@@ -288,6 +288,10 @@ std::string refusal_of_node(const std::string &operation, const onnx::names &inp
   b.input("bytes", {9, 1, 8}, published_graphs::of_uint8);
   b.input("four", {2, 3, 1, 4});
   b.weight("angles", {2, 2});
+  b.weight("gates", {1, 4, 3});
+  b.weight("state", {1, 4, 1});
+  b.weight("peepholes", {1, 3});
+  b.input("states", {1, 4, 1});
   const std::string own = "com.microsoft.";
   const bool is_own = operation.compare(0, own.size(), own) == 0;
   b.node(is_own ? operation.substr(own.size()) : operation, inputs, how, "y", is_own ? "com.microsoft" : "");
@@ -328,6 +332,14 @@ TEST(CompileOnnx, FormsThatAreNotKnownAreRefusedByName) {
   expect("more or fewer scales", nbits, {"x", "packed", "kernel"}, few_bits(3, 9, 16));
   expect("not positive", nbits, {"x", "packed", "w"}, few_bits(3, int64_t{1} << 60, 16));
   expect("g_idx", nbits, {"x", "packed", "w", "", "places"}, few_bits(3, 9, 16));
+  expect("layout=1", "LSTM", {"x", "gates", "state"}, onnx::of_integer("layout", 1));
+  expect("the activation Relu where Tanh is usual", "LSTM", {"x", "gates", "state"},
+         onnx::of_texts("activations", {"Sigmoid", "Relu", "Tanh"}));
+  expect("peepholes", "LSTM", {"x", "gates", "state", "", "", "", "", "peepholes"});
+  expect("different lengths", "LSTM", {"x", "gates", "state", "", "places"});
+  expect("constant weights", "LSTM", {"x", "gates", "states"});
+  expect("clips", "LSTM", {"x", "gates", "state"}, onnx::of_float("clip", 1));
+  expect("weights that do not fit", "GRU", {"x", "gates", "state"});
   expect("position beyond its table", "RotaryEmbedding", {"four", "angles", "angles", "beyond"});
   expect("half of what it rotates", "RotaryEmbedding", {"four", "angles", "angles", "i"},
          onnx::of_integer("rotary_embedding_dim", 2));
@@ -453,6 +465,14 @@ TEST(CompileOnnx, AttentionIsFoundBehindReshapesAndTransposes) {
     EXPECT_EQ(of["heed_graph_softmax"], is_mixed ? 1 : 0);
     EXPECT_EQ(of["heed_graph_copy"], 0);
   }
+}
+
+TEST(CompileOnnx, RecurrentLayersAreOneStepForEachDirection) {
+  const auto m = made_of(published_graphs::recurrent());
+  std::map<std::string, int> of = functions_of(m->program);
+  EXPECT_EQ(of["heed_graph_lstm"], 3);
+  EXPECT_EQ(of["heed_graph_gru"], 2);
+  EXPECT_EQ(of["heed_graph_linear"], 5) << "of the inputs of all steps";
 }
 
 // The same nodes with other numbers are no gelu and no norm.

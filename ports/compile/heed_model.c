@@ -13,3 +13,4 @@
 #include "../tokenizer/wordpiece.c"
 
 #include "graph_math.c"
+#include "graph_recurrent.c"

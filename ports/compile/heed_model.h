@@ -10,5 +10,6 @@
 #include "../receipt/golden.h"
 #include "../tokenizer/tokenizer.h"
 #include "graph_math.h"
+#include "graph_recurrent.h"
 
 #endif

@@ -53,7 +53,7 @@ add_executable(heed_tokens ${tokenizer_folder}/heed_tokens.cpp)
 target_link_libraries(heed_tokens PRIVATE tokenizer)
 # heed_compile: a published model as a program in C (compile_host is all of it but the command line). What such programs link is one
 # library, heed_model.
-add_library(graph_math OBJECT ${PROJECT_SOURCE_DIR}/ports/compile/graph_math.c)
+add_library(graph_math OBJECT ${PROJECT_SOURCE_DIR}/ports/compile/graph_math.c ${PROJECT_SOURCE_DIR}/ports/compile/graph_recurrent.c)
 target_include_directories(graph_math PUBLIC ${PROJECT_SOURCE_DIR}/ports/compile ${import_folder})
 target_link_libraries(graph_math PUBLIC heed)
 target_compile_options(graph_math PRIVATE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic)
@@ -70,7 +70,7 @@ if(HEED_JSON_INCLUDE_DIR)
               ${compile_folder}/weight_file.cpp ${compile_folder}/weights.cpp ${compile_folder}/write_decoder.cpp ${compile_folder}/write_encoder.cpp
               ${compile_folder}/write_speech.cpp ${PROJECT_SOURCE_DIR}/ports/wav.c)
   if(HEED_PROTOZERO_INCLUDE_DIR) # graphs of ONNX: they are read, computed in double precision, and become steps of a program
-    foreach(part check_graph compile_graph constants evaluate_graph fold_scales fuse graph_inputs lower lower_nodes lower_products lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
+    foreach(part check_graph compile_graph constants evaluate_graph fold_scales fuse graph_inputs lower lower_nodes lower_products lower_recurrent lower_shapes operators operators_attention operators_convolutions operators_elementwise operators_gather operators_images operators_microsoft
                  operators_norms operators_products operators_quantized operators_recurrent operators_reduce operators_shapes place_storages read_graph rewrite rewrite_convolutions rewrite_einsum rewrite_microsoft rewrite_places rewrite_quantized rewrite_resize rewrite_rounding rewrite_simple rewrite_views run_steps write_steps)
       target_sources(compile_host PRIVATE ${compile_folder}/onnx/${part}.cpp)
     endforeach()

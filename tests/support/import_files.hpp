@@ -156,6 +156,11 @@ inline bytes of_float(const std::string &name, float f) {
 inline bytes of_text(const std::string &name, const std::string &content) {
   return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(4, content)));
 }
+inline bytes of_texts(const std::string &name, const std::vector<std::string> &list) {
+  bytes a = protobuf::text(1, name);
+  for (const std::string &one : list) add(a, protobuf::text(9, one));
+  return protobuf::text(5, a);
+}
 inline bytes of_tensor(const std::string &name, const bytes &t) {
   return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t)));
 }

@@ -177,6 +177,40 @@ inline bytes embedded() {
   return b.file();
 }
 
+// Recurrent layers of a sound: both directions, both places of the reset gate, states that come in and go out.
+inline bytes recurrent() {
+  builder b(17);
+  const int64_t n = 7, batch = 2, n_in = 6, hidden = 5;
+  const std::string x = b.input("x", {n, batch, n_in}), before = b.input("before", {1, batch, hidden});
+  const auto layer = [&](const std::string &operation, const std::string &name, const std::string &of, int64_t from,
+                         int64_t directions, const std::string &state, const std::string &way, const bytes &more = {}) {
+    const int64_t gates = operation == "LSTM" ? 4 * hidden : 3 * hidden;
+    onnx::names inputs = {of,
+                          b.weight(name + ".w", {directions, gates, from}),
+                          b.weight(name + ".r", {directions, gates, hidden}),
+                          b.weight(name + ".b", {directions, 2 * gates}),
+                          "",
+                          state};
+    if (operation == "LSTM") inputs.push_back(state);
+    return b.parts(operation, inputs, operation == "LSTM" ? 3 : 2,
+                   add(onnx::of_text("direction", way), onnx::of_integer("hidden_size", hidden), more));
+  };
+  const auto both = layer("LSTM", "lstm", x, n_in, 2, "", "bidirectional");
+  const std::string rows = b.node("Reshape", {b.node("Transpose", {both[0]}, onnx::of_integers("perm", {0, 2, 1, 3})),
+                                              b.integers({n, batch, 2 * hidden})});
+  const auto first =
+      layer("GRU", "gru1", rows, 2 * hidden, 1, before, "forward", onnx::of_integer("linear_before_reset", 1));
+  const auto second = layer("GRU", "gru2", b.node("Squeeze", {first[0], b.integers({1})}), hidden, 1, "", "reverse");
+  const auto last =
+      layer("LSTM", "lstm2", b.node("Squeeze", {second[0], b.integers({1})}), hidden, 1, before, "reverse");
+  onnx::names flat;
+  for (const std::string &one : {last[0], last[1], last[2], second[1], first[1], both[2], both[1]})
+    flat.push_back(b.node("Reshape", {one, b.integers({1, -1})}));
+  b.node("Tanh", {b.node("Concat", flat, onnx::of_integer("axis", 1))}, {}, "y");
+  b.output("y");
+  return b.file();
+}
+
 // Operators that are a formula of others.
 inline bytes formulas() {
   builder b(18);

@@ -259,7 +259,8 @@ inline std::vector<file> all() {
           {"gpt_graph", gpt()},           {"conv_graph", convolutions()},
           {"einsum_graph", einsums()},    {"grow_graph", growing_pictures()},
           {"places_graph", places()},     {"narrow_graph", narrow_weights()},
-          {"embedded_graph", embedded()}, {"formulas_graph", formulas()}};
+          {"embedded_graph", embedded()}, {"recurrent_graph", recurrent()},
+          {"formulas_graph", formulas()}};
 }
 
 }  // namespace published_graphs

@@ -589,6 +589,7 @@ const std::map<std::string, lowering::method> &lowering::methods() {
     put(&lowering::microsoft_attention, {"com.microsoft.Attention"});
     put(&lowering::multi_head_attention, {"com.microsoft.MultiHeadAttention"});
     put(&lowering::convolution, {"Conv"});
+    put(&lowering::recurrent, {"LSTM", "GRU"});
     put(&lowering::pool, {"MaxPool", "AveragePool"});
     return m;
   }();

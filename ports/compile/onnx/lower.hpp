@@ -1,6 +1,7 @@
 // Nodes become steps. Values are views of storages, so reshapes, transposes, slices and repeated heads are no steps; what a call cannot
 // take as it lies is copied first. lower.cpp has views and constants, lower_nodes.cpp the small operators, lower_shapes.cpp those
-// that move numbers, lower_products.cpp linear layers, convolutions and attention. SPDX-License-Identifier: MIT
+// that move numbers, lower_products.cpp linear layers, convolutions and attention, lower_recurrent.cpp recurrent
+// layers. SPDX-License-Identifier: MIT
 #ifndef HEED_COMPILE_LOWER_HPP
 #define HEED_COMPILE_LOWER_HPP
 
@@ -162,6 +163,12 @@ class lowering {
     shape kernel, stride, dilation, before, after;
   };
   windows windows_of(const graph_node &n, const shape &x, const shape &kernel, const shape &y) const;
+
+  // ------------------------------------------------------------------------------------------------- lower_recurrent.cpp
+  void recurrent(const graph_node &n);
+  void expect_usual_layer(const graph_node &n, const std::vector<std::string> &usual) const;
+  int rows_as_matrix(const graph_node &n, int v, int64_t first, int64_t n_out, int64_t n_in);
+  view first_state(const graph_node &n, size_t i, const shape &dims, const std::string &name);
 
   const graph &net_;
   lower_choices how_;

@@ -200,6 +200,16 @@ const std::map<std::string, function> &functions() {
          return heed_graph_attend(a.yf(0), a.f(1), a.f(2), a.f(3), a.in<void>(4), a.table<heed_graph_attention>(5),
                                   a.out<void>(6), nullptr);
        }},
+      {"heed_graph_lstm",
+       [](G a) {
+         return heed_graph_lstm(a.yf(0), a.yf(1), a.yf(2), a.yf(3), a.f(4), a.w(5), a.k(6), a.k(7), a.k(8), a.k(9),
+                                nullptr);
+       }},
+      {"heed_graph_gru",
+       [](G a) {
+         return heed_graph_gru(a.yf(0), a.yf(1), a.yf(2), a.f(3), a.w(4), a.f(5), a.w(6), a.k(7), a.k(8), a.k(9),
+                               a.k(10), nullptr);
+       }},
       {"heed_graph_convolve",
        [](G a) { return heed_graph_convolve(a.yf(0), a.f(1), a.f(2), a.f(3), a.table<heed_graph_convolution>(4)); }}};
   return all;

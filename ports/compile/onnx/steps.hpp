@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../graph_math.h"
+#include "../graph_recurrent.h"
 #include "graph.hpp"
 
 namespace heed_compile {
