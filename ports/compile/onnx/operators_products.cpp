@@ -77,7 +77,8 @@ array multiplied(const call &c, const array &left, const array &right) {
 namespace {
 
 array turned(const call &c, const array &a) {
-  if (c.only_shapes && a.dims.size() >= 2) {
+  if (a.dims.size() < 2) return a;
+  if (c.only_shapes) {
     array made;
     made.kind = a.kind, made.dims = a.dims;
     std::swap(made.dims[made.dims.size() - 2], made.dims[made.dims.size() - 1]);
@@ -85,7 +86,7 @@ array turned(const call &c, const array &a) {
   }
   std::vector<size_t> order;
   for (size_t d = 0; d < a.dims.size(); ++d) order.push_back(d);
-  if (order.size() >= 2) std::swap(order[order.size() - 2], order[order.size() - 1]);
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
   return transposed(a, order);
 }
 
