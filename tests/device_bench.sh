@@ -1,6 +1,6 @@
 #!/bin/sh
 # device_bench.sh KERNELS COMMAND...: runs the device benchmark (COMMAND) on each of KERNELS (separated by commas) that this
-# processor can run. Every line must be JSON of the form that bench/device_bench.h states, with a digest that depends on
+# processor can run. Every line must be JSON of the form that ports/measure/device_bench.h states, with a digest that depends on
 # the shape and the arithmetic alone. Nothing is said about counts. SPDX-License-Identifier: MIT
 set -eu
 kernels=$1

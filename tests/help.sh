@@ -32,9 +32,9 @@ compare() { # PROGRAM SOURCE...
 }
 receipts='ports/receipt/receipts.hpp ports/receipt/receipts.cpp' # what receipts::order takes, and its help
 compare heed_dreams ports/dreams/heed_dreams.cpp $receipts
-compare heed_listen bench/heed_listen.cpp $receipts
-compare heed_kwt bench/heed_kwt.cpp $receipts
-compare heed_sensor bench/heed_sensor.cpp $receipts
+compare heed_listen ports/speech/heed_listen.cpp $receipts
+compare heed_kwt ports/kwt/heed_kwt.cpp $receipts
+compare heed_sensor ports/sensor/heed_sensor.cpp $receipts
 compare heed_replay ports/receipt/heed_replay.cpp
 compare heed_calibrate ports/calibrate/main.cpp
 compare heed_import ports/import/main.cpp

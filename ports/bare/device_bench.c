@@ -1,6 +1,6 @@
 /* The device benchmark on all of the RAM that is left. Argument: shapes, for example P1 P6; none: all that fit.
  * SPDX-License-Identifier: MIT */
-#include "../../bench/device_bench.h"
+#include "../measure/device_bench.h"
 
 #include "port.h"
 

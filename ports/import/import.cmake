@@ -76,13 +76,12 @@ if(HEED_JSON_INCLUDE_DIR)
     endforeach()
     target_sources(compile_host PRIVATE $<TARGET_OBJECTS:graph_math>)
   endif()
-  # Without a float: calibration is ports/calibrate's.
+  # Without a float: calibration is ports/calibrate's (quantize).
   target_sources(compile_host PRIVATE ${compile_folder}/integers.cpp ${compile_folder}/integers_file.cpp ${compile_folder}/integers_run.cpp
-                 ${compile_folder}/integers_samples.cpp ${compile_folder}/write_integers.cpp ${PROJECT_SOURCE_DIR}/ports/calibrate/calibrate.cpp
-                 ${PROJECT_SOURCE_DIR}/ports/calibrate/quantize.cpp ${PROJECT_SOURCE_DIR}/ports/calibrate/rounding.cpp)
+                 ${compile_folder}/integers_samples.cpp ${compile_folder}/write_integers.cpp)
   target_include_directories(compile_host SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
   target_include_directories(compile_host PUBLIC ${compile_folder})
-  target_link_libraries(compile_host PUBLIC import_host tokenizer)
+  target_link_libraries(compile_host PUBLIC import_host tokenizer PRIVATE quantize)
   add_executable(heed_compile ${compile_folder}/main.cpp)
   target_link_libraries(heed_compile PRIVATE compile_host)
   set(compile compile_host heed_compile)

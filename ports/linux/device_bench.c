@@ -1,4 +1,4 @@
-/* heed_device_bench [SHAPE...]: the benchmark of microcontrollers (bench/device_bench.h), for comparison: its digests
+/* heed_device_bench [SHAPE...]: the benchmark of microcontrollers (ports/measure/device_bench.h), for comparison: its digests
  * are what a board must give. HEED_ISA names the kernel. SPDX-License-Identifier: MIT */
 #include "device_bench.h"
 

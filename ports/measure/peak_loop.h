@@ -1,6 +1,6 @@
 /* The loops of peak_loop.c, which is compiled once per vector width. SPDX-License-Identifier: MIT */
-#ifndef HEED_BENCH_PEAK_LOOP_H
-#define HEED_BENCH_PEAK_LOOP_H
+#ifndef HEED_MEASURE_PEAK_LOOP_H
+#define HEED_MEASURE_PEAK_LOOP_H
 
 #include <stddef.h>
 #include <stdint.h>

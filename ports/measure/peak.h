@@ -1,7 +1,7 @@
 /* What one core of this machine can do at best, measured now: the yardstick of the benchmarks and of the demo.
  * SPDX-License-Identifier: MIT */
-#ifndef HEED_BENCH_PEAK_H
-#define HEED_BENCH_PEAK_H
+#ifndef HEED_MEASURE_PEAK_H
+#define HEED_MEASURE_PEAK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // What heed_kwt hears in WAV files and in a stream of samples. SPDX-License-Identifier: MIT
-#ifndef HEED_BENCH_KWT_SOUNDS_HPP
-#define HEED_BENCH_KWT_SOUNDS_HPP
+#ifndef HEED_KWT_SOUNDS_HPP
+#define HEED_KWT_SOUNDS_HPP
 
 #include <cstdio>
 #include <string>

@@ -8,7 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "../ports/output_file.hpp"
+#include "../output_file.hpp"
 #include "host_files.hpp"
 #include "kwt_words.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "sensor.h"
-#include "../ports/arguments.hpp"
-#include "../ports/output_file.hpp"
+#include "../arguments.hpp"
+#include "../output_file.hpp"
 #include "runs.hpp"
 #include "sensor_files.hpp"
 

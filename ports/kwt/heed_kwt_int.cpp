@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "../ports/output_file.hpp"
+#include "../output_file.hpp"
 #include "host_files.hpp"
 #include "kwt_int.h"
 #include "runs.hpp"

@@ -10,8 +10,8 @@
  * heed_shape_multiply_adds. digest is FNV-1a (64 bits) of the output's bytes, little endian: for one shape and arithmetic
  * it is the same on every machine.
  */
-#ifndef HEED_BENCH_DEVICE_BENCH_H
-#define HEED_BENCH_DEVICE_BENCH_H
+#ifndef HEED_MEASURE_DEVICE_BENCH_H
+#define HEED_MEASURE_DEVICE_BENCH_H
 
 #include <stddef.h>
 

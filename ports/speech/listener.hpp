@@ -1,6 +1,6 @@
 // What heed_listen hears: pieces of sound become text, and a clock runs beside. SPDX-License-Identifier: MIT
-#ifndef HEED_BENCH_LISTENER_HPP
-#define HEED_BENCH_LISTENER_HPP
+#ifndef HEED_LISTENER_HPP
+#define HEED_LISTENER_HPP
 
 #include <array>
 #include <cstdint>

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "listener.hpp"
-#include "../ports/arguments.hpp"
-#include "../ports/output_file.hpp"
+#include "../arguments.hpp"
+#include "../output_file.hpp"
 #include "sound_files.hpp"
 #include "speech_files.hpp"
 #include "speech_runs.hpp"

@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include "../files.hpp"
-#include "../wav_refusal.hpp"
+#include "files.hpp"
+#include "wav_refusal.hpp"
 
 namespace host_files {
 

@@ -1,8 +1,8 @@
 /* The named shapes that every benchmark of heed uses, on a PC and on a board, and how each becomes a call.
  * P: prompts, encoders and sensors, all rows at once. D: one new token against many keys. SPDX-License-Identifier: MIT
  */
-#ifndef HEED_BENCH_SHAPES_H
-#define HEED_BENCH_SHAPES_H
+#ifndef HEED_MEASURE_SHAPES_H
+#define HEED_MEASURE_SHAPES_H
 
 #include <heed/heed.h>
 

@@ -1,6 +1,6 @@
 // What KWT-1 attends to in a spoken word. SPDX-License-Identifier: MIT
-#ifndef HEED_BENCH_KWT_MAP_HPP
-#define HEED_BENCH_KWT_MAP_HPP
+#ifndef HEED_KWT_MAP_HPP
+#define HEED_KWT_MAP_HPP
 
 #include <string>
 #include <vector>

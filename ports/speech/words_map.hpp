@@ -1,6 +1,6 @@
 // Where the words of a text lie in the sound: as lines, and as a picture. SPDX-License-Identifier: MIT
-#ifndef HEED_BENCH_WORDS_MAP_HPP
-#define HEED_BENCH_WORDS_MAP_HPP
+#ifndef HEED_WORDS_MAP_HPP
+#define HEED_WORDS_MAP_HPP
 
 #include <cstdint>
 #include <string>

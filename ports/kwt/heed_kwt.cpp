@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "../ports/arguments.hpp"
-#include "../ports/output_file.hpp"
+#include "../arguments.hpp"
+#include "../output_file.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
 #include "kwt_map.hpp"

@@ -1,7 +1,7 @@
 // Files of sound that host programs read. Every function throws std::runtime_error with the path and a sentence.
 // SPDX-License-Identifier: MIT
-#ifndef HEED_KWT_SOUND_FILES_HPP
-#define HEED_KWT_SOUND_FILES_HPP
+#ifndef HEED_PORTS_SOUND_FILES_HPP
+#define HEED_PORTS_SOUND_FILES_HPP
 
 #include <cstdint>
 #include <string>
