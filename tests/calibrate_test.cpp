@@ -11,7 +11,6 @@
 #include "host_files.hpp"
 #include "kwt_int_weights.hpp"
 #include "model_file.hpp"
-#include "tflite_weights.hpp"
 #include "kwt_oracle.hpp"
 
 namespace heed_test {
@@ -136,9 +135,8 @@ TEST(calibrate, the_keyword_model_hears_all_words_in_integers) {
   const char *folder = std::getenv("HEED_KWT1");
   if (!folder) GTEST_SKIP() << "HEED_KWT1 is not set: the trained model is not at hand";
   const std::string path = folder;
-  auto net = std::make_unique<network::kwt1>();
   const auto file = host_files::read_file(path + "/non_stream.tflite");
-  tflite::read_kwt(file.data(), file.size(), *net);
+  const auto net = network::read_kwt(file.data(), file.size());
   const auto clips = host_files::read_expected(path + "/expected.tsv");
   std::vector<rows> tokens;
   for (const auto &clip : clips) {

@@ -11,11 +11,12 @@
 #include <memory>
 #include <stdexcept>
 
+#include "../ports/import/tensor.hpp"
 #include "../ports/import/tflite_graph.hpp"
 #include "host_files.hpp"
 #include "kwt.h"
+#include "kwt_network.hpp"
 #include "support/random.hpp"
-#include "tflite_weights.hpp"
 
 namespace {
 
@@ -23,16 +24,15 @@ using bytes = std::vector<uint8_t>;
 using heed_test::random_source;
 using heed_test::repetitions;
 
-// What the converter says; empty when it accepts. Anything but a format_error fails the test.
+// What the reader says; empty when it accepts. Anything but a refusal fails the test.
 std::string refusal_of(const bytes &file) {
-  static network::kwt1 weights;
   try {
     // A copy of exactly this size lets the address sanitizer see a read beyond the end.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[file.size()]);
     std::copy(file.begin(), file.end(), exact.get());
-    tflite::read_kwt(exact.get(), file.size(), weights);
+    network::read_kwt(exact.get(), file.size());
     return "";
-  } catch (const tflite::format_error &error) {
+  } catch (const heed_import::refusal &error) {
     return error.what();
   }
 }
@@ -81,8 +81,7 @@ class kwt_published_model : public testing::Test {
 };
 
 TEST_F(kwt_published_model, has_these_weights) {
-  const auto weights = std::make_unique<network::kwt1>();
-  tflite::read_kwt(file_.data(), file_.size(), *weights);
+  const auto weights = network::read_kwt(file_.data(), file_.size());
   EXPECT_FLOAT_EQ(weights->log_floor, 1e-12f);
   EXPECT_FLOAT_EQ(weights->norm_epsilon, 1e-6f);
   // Facts of the front end that a wrong transpose or a wrong pair of matrices would break.
@@ -138,6 +137,20 @@ TEST_F(kwt_published_model, is_refused_when_a_constant_of_the_network_differs) {
   EXPECT_NE(refusal_of(with_scalar(3.0f, 2.0f)).find("expected 3.0"), std::string::npos);
   EXPECT_NE(refusal_of(with_scalar(1e-6f, -1e-6f)).find("epsilon"), std::string::npos);
   EXPECT_NE(refusal_of(with_scalar(1e-12f, 0.0f)).find("floor"), std::string::npos);
+}
+
+TEST_F(kwt_published_model, is_refused_when_a_weight_has_another_name) {
+  const auto renamed = [this](const std::string &from, const std::string &to) {
+    bytes changed = file_;
+    for (auto at = changed.begin(); at != changed.end();) {
+      at = std::search(at, changed.end(), from.begin(), from.end());
+      if (at != changed.end()) at = std::copy(to.begin(), to.end(), at);
+    }
+    return refusal_of(changed);
+  };
+  EXPECT_EQ(renamed("pos_emb", "pos_emd"), "pos_emb: is not in the file, which is not that of KWT-1");
+  EXPECT_EQ(renamed("dense_9/Tensordot/MatMul", "dense_2/Tensordot/MatMul"),
+            "/dense_2/Tensordot/MatMul: stands for two tensors, and in KWT-1 for one");
 }
 
 TEST_F(kwt_published_model, is_refused_when_a_weight_is_not_finite) {

@@ -11,7 +11,6 @@
 #include "host_files.hpp"
 #include "kwt_int_weights.hpp"
 #include "kwt_oracle.hpp"
-#include "tflite_weights.hpp"
 
 namespace heed_test {
 namespace {
@@ -248,9 +247,8 @@ TEST(kwt_in_integers, the_trained_model_has_the_tokens_of_double_precision) {
   const char *folder = std::getenv("HEED_KWT1");
   if (!folder) GTEST_SKIP() << "HEED_KWT1 is not set: the trained model is not at hand";
   const std::string path = folder;
-  const auto w = std::make_unique<network::kwt1>();
   const auto published = host_files::read_file(path + "/non_stream.tflite");
-  tflite::read_kwt(published.data(), published.size(), *w);
+  const auto w = network::read_kwt(published.data(), published.size());
   const auto expected = host_files::read_expected(path + "/expected.tsv");
   std::vector<network::clip> clips;
   for (const auto &clip : expected) clips.push_back(host_files::read_wav(path + "/clips/" + clip.file));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kwt.h"
-#include "network.hpp"
+#include "kwt_network.hpp"
 #include "support/random.hpp"
 
 namespace heed_test {

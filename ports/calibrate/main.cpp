@@ -15,7 +15,6 @@
 #include "kwt_int_weights.hpp"
 #include "model_file.hpp"
 #include "report.hpp"
-#include "tflite_weights.hpp"
 
 namespace {
 
@@ -91,9 +90,8 @@ void write(const arguments &a, const std::string &path, const std::vector<uint8_
 }
 
 void convert_kwt(const arguments &a, const std::string &folder, const std::string &out) {
-  const auto net = std::make_unique<network::kwt1>();
   const std::vector<uint8_t> published = host_files::read_file(folder + "/non_stream.tflite");
-  tflite::read_kwt(published.data(), published.size(), *net);
+  const auto net = network::read_kwt(published.data(), published.size());
   std::vector<network::clip> clips;
   std::vector<calibrate::sequence> tokens;
   const auto expected = host_files::read_expected(folder + "/expected.tsv");

@@ -4,12 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 
 #include "kwt.h"
-#include "tflite_weights.hpp"
+#include "kwt_network.hpp"
 
 namespace host_files {
 namespace {
@@ -39,9 +38,7 @@ void check_heading(const std::string &path, const std::vector<std::string> &colu
 std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype) {
   const std::vector<uint8_t> file = read_file(path);
   try {
-    const auto net = std::make_unique<network::kwt1>();
-    tflite::read_kwt(file.data(), file.size(), *net);
-    return network::flat_file(*net, dtype);
+    return network::flat_file(*network::read_kwt(file.data(), file.size()), dtype);
   } catch (const std::exception &error) {
     refuse(path, error.what());
   }

@@ -8,9 +8,8 @@ add_library(kwt_int STATIC ${kwt_folder}/kwt_int.c ${kwt_folder}/kwt_int_sound.c
 target_link_libraries(kwt_int PUBLIC kwt int_model)
 target_compile_options(kwt_int PRIVATE -Wall -Wextra -Wpedantic)
 
-add_library(kwt_host STATIC ${kwt_folder}/host_files.cpp ${kwt_folder}/network.cpp ${kwt_folder}/tflite_walker.cpp
-            ${kwt_folder}/tflite_weights.cpp ${PROJECT_SOURCE_DIR}/ports/import/tflite_graph.cpp)
-target_link_libraries(kwt_host PUBLIC kwt sound_files)
+add_library(kwt_host STATIC ${kwt_folder}/host_files.cpp ${kwt_folder}/kwt_network.cpp ${kwt_folder}/read_kwt.cpp)
+target_link_libraries(kwt_host PUBLIC kwt sound_files import_host)
 add_executable(heed_kwt ${kwt_folder}/heed_kwt.cpp ${kwt_folder}/kwt_map.cpp ${kwt_folder}/kwt_sounds.cpp)
 target_link_libraries(heed_kwt PRIVATE kwt_host heed_maps receipt_runs)
 add_executable(heed_kwt_int ${kwt_folder}/heed_kwt_int.cpp)

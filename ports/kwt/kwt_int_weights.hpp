@@ -8,7 +8,7 @@
 
 #include "calibrate.hpp"
 #include "kwt_int.h"
-#include "network.hpp"
+#include "kwt_network.hpp"
 
 namespace network {
 

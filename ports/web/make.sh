@@ -49,7 +49,8 @@ done
 # shellcheck disable=SC2086
 "$clang" $flags -std=c99 -Dmain=heed_digest_main -c "$source/tests/digest.c" -o digest.c.o
 # shellcheck disable=SC2086
-for file in "$here/web_model.cpp" "$kwt/network.cpp" "$source/ports/import/tflite_graph.cpp" "$kwt/tflite_walker.cpp" "$kwt/tflite_weights.cpp"; do
+import=$source/ports/import
+for file in "$here/web_model.cpp" "$kwt/kwt_network.cpp" "$kwt/read_kwt.cpp" "$import/ggml_blocks.cpp" "$import/read_tflite.cpp" "$import/tensor.cpp" "$import/tflite_graph.cpp"; do
   "$(echo "$clang" | sed 's/clang/clang++/')" $flags -std=c++17 -c "$file" -o "$(basename "$file").o"
 done
 "$(echo "$clang" | sed 's/clang/clang++/')" --target=wasm32-wasi -mexec-model=reactor -Wl,--gc-sections,--strip-all,-z,stack-size=1048576 \

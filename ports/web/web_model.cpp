@@ -6,7 +6,7 @@
 #include <exception>
 #include <memory>
 
-#include "tflite_weights.hpp"
+#include "kwt_network.hpp"
 #include "wav_refusal.hpp"
 
 // The page throws an Error with this text, and makes a new module: what was on this one's stack and heap is lost.
@@ -28,8 +28,7 @@ const char *web_wav_refusal(const char *name, const wav_file *sound, const char 
 }
 
 void web_read_tflite(const void *file, size_t n_bytes, void *flat) {
-  const auto net = std::make_unique<network::kwt1>();
-  tflite::read_kwt(static_cast<const uint8_t *>(file), n_bytes, *net);
+  const auto net = network::read_kwt(static_cast<const uint8_t *>(file), n_bytes);
   const std::vector<uint32_t> words = network::flat_file(*net, HEED_F32);
   std::memcpy(flat, words.data(), words.size() * sizeof(uint32_t));
 }

@@ -1,5 +1,5 @@
-// See network.hpp. SPDX-License-Identifier: MIT
-#include "network.hpp"
+// See kwt_network.hpp. SPDX-License-Identifier: MIT
+#include "kwt_network.hpp"
 
 #include <cmath>
 #include <cstring>

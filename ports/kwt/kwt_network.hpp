@@ -1,9 +1,10 @@
 // KWT-1 as its published file holds it, and from that the flat file of kwt_weights.h. For the host.
 // SPDX-License-Identifier: MIT
-#ifndef HEED_KWT_NETWORK_HPP
-#define HEED_KWT_NETWORK_HPP
+#ifndef HEED_KWT_KWT_NETWORK_HPP
+#define HEED_KWT_KWT_NETWORK_HPP
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kwt_weights.h"
@@ -36,6 +37,10 @@ struct kwt1 {
   float norm_epsilon;
   float w_label[KWT_DIM][KWT_N_LABELS], b_label[KWT_N_LABELS];
 };
+
+// The published file, or another with tensors of its names and shapes. Throws std::runtime_error that names the tensor which is not
+// as KWT-1 has it.
+std::unique_ptr<kwt1> read_kwt(const uint8_t *file, size_t n_bytes);
 
 // Where in a folded frame of kwt_fold the factor of sample n and a bin stands, and its sign; 0: the factor is zero.
 struct folded {
