@@ -40,6 +40,24 @@ inline void write(const std::string &path, const std::vector<uint32_t> &words, c
   std::printf("%s: %zu bytes\n", path.c_str(), 4 * words.size());
 }
 
+// Bytes that begin at a multiple of 64, as weights do.
+class aligned_bytes {
+ public:
+  explicit aligned_bytes(size_t n) : memory_(n + 64), n_(n) {
+    data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % 64;
+  }
+  aligned_bytes(aligned_bytes &&) = default;
+  aligned_bytes &operator=(aligned_bytes &&) = default;
+  uint8_t *data() { return data_; }
+  const uint8_t *data() const { return data_; }
+  size_t size() const { return n_; }
+
+ private:
+  std::vector<uint8_t> memory_;
+  uint8_t *data_;
+  size_t n_;
+};
+
 }  // namespace files
 
 #endif

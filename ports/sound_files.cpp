@@ -8,11 +8,9 @@
 
 namespace host_files {
 
-std::vector<uint8_t> read_file(const std::string &path) { return files::read(path); }
-
 std::vector<int16_t> read_wav(const std::string &path) {
   constexpr uint32_t rate = 16000;
-  const std::vector<uint8_t> file = read_file(path);
+  const std::vector<uint8_t> file = files::read(path);
   wav_file wav;
   const char *const error = wav_open(&wav, file.data(), file.size());
   if (error != nullptr || wav_fits(&wav, rate) == 0) throw std::runtime_error(wav::refusal(path, wav, error));

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace host_files {
+#include "files.hpp"
 
-// The whole file, at most 64 MB.
-std::vector<uint8_t> read_file(const std::string &path);
+namespace host_files {
 
 // At least one sample of a WAV file that wav.h reads, 16 kHz and mono. What is refused comes with the command that converts it.
 std::vector<int16_t> read_wav(const std::string &path);

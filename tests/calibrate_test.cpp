@@ -135,7 +135,7 @@ TEST(calibrate, the_keyword_model_hears_all_words_in_integers) {
   const char *folder = std::getenv("HEED_KWT1");
   if (!folder) GTEST_SKIP() << "HEED_KWT1 is not set: the trained model is not at hand";
   const std::string path = folder;
-  const auto file = host_files::read_file(path + "/non_stream.tflite");
+  const auto file = files::read(path + "/non_stream.tflite");
   const auto net = network::read_kwt(file.data(), file.size());
   const auto clips = host_files::read_expected(path + "/expected.tsv");
   std::vector<rows> tokens;

@@ -34,6 +34,7 @@ receipts='ports/receipt/receipts.hpp ports/receipt/receipts.cpp' # what receipts
 compare heed_dreams ports/dreams/heed_dreams.cpp $receipts
 compare heed_listen ports/speech/heed_listen.cpp $receipts
 compare heed_kwt ports/kwt/heed_kwt.cpp $receipts
+compare heed_kwt_int ports/kwt/heed_kwt_int.cpp $receipts
 compare heed_sensor ports/sensor/heed_sensor.cpp $receipts
 compare heed_replay ports/receipt/heed_replay.cpp
 compare heed_calibrate ports/calibrate/main.cpp

@@ -52,4 +52,4 @@ refuse "too short or too long" heed_kwt short.bin "$clip"
 { head -c 500000 int8.bin && printf '\125\252' && tail -c +500003 int8.bin; } >damaged.bin
 refuse "weights are damaged" heed_kwt damaged.bin "$clip"
 refuse "cannot be read" heed_kwt none.bin "$clip"
-refuse "cannot be read, or has more than a second" heed_kwt int8.bin int8.bin
+refuse "cannot be read, or is too long" heed_kwt int8.bin int8.bin

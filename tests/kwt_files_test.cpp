@@ -63,7 +63,7 @@ class kwt_published_model : public testing::Test {
     const char *folder = std::getenv("HEED_KWT1");
     if (folder == nullptr || *folder == '\0')
       GTEST_SKIP() << "HEED_KWT1 does not name the folder of the published model";
-    file_ = host_files::read_file(std::string(folder) + "/non_stream.tflite");
+    file_ = files::read(std::string(folder) + "/non_stream.tflite");
     ASSERT_EQ(refusal_of(file_), "");
   }
   // The file with one number of a constant changed: the first float constant of one element that equals `from`.

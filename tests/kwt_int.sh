@@ -22,6 +22,8 @@ expect 1 "too short or too long" "$heed_kwt_int" short.bin "$model"
 expect 1 "weights are damaged" "$heed_kwt_int" damaged.bin "$model"
 expect 77 "HEED_KWT1" env HEED_KWT1= "$heed_kwt_int" kwt.bin
 expect 1 "is not a folder" "$heed_kwt_int" kwt.bin none
+expect 1 "speed is not an option" "$heed_kwt_int" --speed kwt.bin "$model"
+expect 1 "WEIGHTS .FOLDER. are wanted" "$heed_kwt_int"
 expect 2 "usage" "$heed_calibrate"
 expect 1 "is not an option" "$heed_calibrate" --speed kwt "$model" x.bin
 expect 1 "percent=101: 50 to 100 is possible" "$heed_calibrate" --percent=101 kwt "$model" x.bin

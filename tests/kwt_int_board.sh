@@ -49,4 +49,4 @@ head -c 700000 kwt_int.bin >kwt_int_short.bin
 refuse "too short or too long" heed_kwt_int kwt_int_short.bin "$clip"
 { head -c 500000 kwt_int.bin && printf '\125\252' && tail -c +500003 kwt_int.bin; } >kwt_int_damaged.bin
 refuse "weights are damaged" heed_kwt_int kwt_int_damaged.bin "$clip"
-refuse "cannot be read, or has more than a second" heed_kwt_int kwt_int.bin kwt_int.bin
+refuse "cannot be read, or is too long" heed_kwt_int kwt_int.bin kwt_int.bin

@@ -247,7 +247,7 @@ TEST(kwt_in_integers, the_trained_model_has_the_tokens_of_double_precision) {
   const char *folder = std::getenv("HEED_KWT1");
   if (!folder) GTEST_SKIP() << "HEED_KWT1 is not set: the trained model is not at hand";
   const std::string path = folder;
-  const auto published = host_files::read_file(path + "/non_stream.tflite");
+  const auto published = files::read(path + "/non_stream.tflite");
   const auto w = network::read_kwt(published.data(), published.size());
   const auto expected = host_files::read_expected(path + "/expected.tsv");
   std::vector<network::clip> clips;

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -90,7 +89,7 @@ void write(const arguments &a, const std::string &path, const std::vector<uint8_
 }
 
 void convert_kwt(const arguments &a, const std::string &folder, const std::string &out) {
-  const std::vector<uint8_t> published = host_files::read_file(folder + "/non_stream.tflite");
+  const std::vector<uint8_t> published = files::read(folder + "/non_stream.tflite");
   const auto net = network::read_kwt(published.data(), published.size());
   std::vector<network::clip> clips;
   std::vector<calibrate::sequence> tokens;
@@ -151,14 +150,5 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  try {
-    const bool helps = asks_for_help(argc, argv);
-    if (helps) std::fputs(help, stdout);
-    const int status = helps ? 0 : run(read_arguments(argc, argv));
-    files::finish_standard_output();
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_calibrate: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_calibrate", argc, argv, help, [&] { return run(read_arguments(argc, argv)); });
 }

@@ -2,9 +2,8 @@
  * external memory, which stands for flash. Prints a text of up to N tokens as it comes, then one JSON object; tokens and digest, of the bits
  * of their logits, are those of the program on a PC for this arithmetic. With BOARD_RECEIPT it prints a receipt before, and
  * not the text. SPDX-License-Identifier: MIT */
-#include "clock.h"
+#include "board.h"
 #include "dreams.h"
-#include "port.h"
 #include "rows_digest.h"
 #ifdef BOARD_RECEIPT
 #define BOARD_LAYERS_MOST DREAMS_LAYERS
@@ -16,22 +15,10 @@
 #endif
 enum { most_arguments = 512, most_word = 64 };
 
-static unsigned char file[BOARD_FILE_BYTES] __attribute__((section(".external"), aligned(64)));
+static unsigned char file[BOARD_FILE_BYTES] BOARD_EXTERNAL;
 static dreams net;
 static heed_clock clock;
 static uint64_t digest = ROWS_DIGEST_BEGIN, prompt_ticks, text_ticks;
-
-static int fail(const char *what, const char *why) {
-  port_write(what), port_write(": "), port_write(why), port_write("\n");
-  return 1;
-}
-
-/* Cuts off the first word and returns what follows it. */
-static char *after_word(char *text) {
-  while (*text && *text != ' ') ++text;
-  if (*text) *text++ = '\0';
-  return text;
-}
 
 static int32_t number_of(const char *text) {
   int32_t n = 0;
@@ -90,39 +77,35 @@ static void end_receipt(int32_t n) {
 
 static void write_result(int32_t n_prompt, size_t stack_bytes) {
   const int32_t n_new = net.n - n_prompt;
-  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
   port_write("{\"tokens\":\"");
   for (int32_t t = 0; t < net.n; ++t) port_write(t > 0 ? " " : ""), port_write_int(net.tokens[t]);
   port_write("\",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
-  port_write("\",\"kernel\":\""), port_write(heed_isa_current());
-  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
-  port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
-  port_write("\",\"count\":"), port_write_count(prompt_ticks + text_ticks, 1);
-  port_write(",\"per_token_of_prompt\":"), port_write_count(prompt_ticks / (uint64_t)n_prompt, 1);
-  port_write(",\"per_token\":"), port_write_count(n_new > 0 ? text_ticks / (uint64_t)n_new : 0, 1);
-  port_write(",\"stack_bytes\":"), port_write_count(stack_bytes, 1);
-  port_write(clock.emulated ? ",\"emulated\":true}\n" : ",\"emulated\":false}\n");
+  port_write("\""), board_kernel(), board_clock(&clock);
+  board_count("count", prompt_ticks + text_ticks);
+  board_count("per_token_of_prompt", prompt_ticks / (uint64_t)n_prompt);
+  board_count("per_token", n_new > 0 ? text_ticks / (uint64_t)n_new : 0);
+  board_end(&clock, stack_bytes);
 }
 
 int main(void) {
   static char path[most_arguments];
   port_arguments(path, sizeof path);
-  char *count = after_word(path), *prompt = after_word(count);
+  char *count = board_after_word(path), *prompt = board_after_word(count);
   int32_t n_tokens = number_of(count), n_prompt = 0;
-  if (n_tokens < 1) return fail("usage", "heed_dreams FILE N PROMPT");
+  if (n_tokens < 1) return board_fail("usage", "heed_dreams FILE N PROMPT");
   if (n_tokens > DREAMS_CONTEXT) n_tokens = DREAMS_CONTEXT;
   const int32_t n_bytes = port_read_file(path, file, sizeof file);
-  if (n_bytes < 0) return fail(path, "cannot be read, or is larger than BOARD_FILE_BYTES");
+  if (n_bytes < 0) return board_fail(path, "cannot be read, or is larger than BOARD_FILE_BYTES");
   clock = heed_clock_start();
   port_paint_stack();
   const char *error = dreams_open(&net, file, (size_t)n_bytes);
-  if (error) return fail(path, error);
+  if (error) return board_fail(path, error);
 #ifdef BOARD_RECEIPT
   error = begin_receipt();
-  if (error) return fail("the receipt", error);
+  if (error) return board_fail("the receipt", error);
 #endif
   error = write_text(prompt, n_tokens, &n_prompt);
-  if (error) return fail("the text", error);
+  if (error) return board_fail("the text", error);
 #ifdef BOARD_RECEIPT
   end_receipt(n_prompt);
 #else

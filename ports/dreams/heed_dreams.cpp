@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <sstream>
@@ -206,15 +205,6 @@ void run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  try {
-    if (asks_for_help(argc, argv))
-      std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
-    else
-      run(read_arguments(argc, argv));
-    files::finish_standard_output();
-    return 0;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_dreams: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_dreams", argc, argv, std::string(help) + receipts::order_help,
+                     [&] { return run(read_arguments(argc, argv)), 0; });
 }

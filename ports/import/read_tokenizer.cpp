@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "../base64.hpp"
 #include "vocabulary.hpp"
 
 namespace heed_import {
@@ -80,7 +81,10 @@ class reader {
       v_.lowers_case = flag_at(part, "lowercase", true);
       v_.strips_accents = flag_at(part, "strip_accents", v_.lowers_case);
     } else if (type == "Precompiled") {
-      v_.map = from_base64(text_at(part, "precompiled_charsmap"));
+      std::string map;
+      if (!from_base64(text_at(part, "precompiled_charsmap"), map))
+        throw refusal("tokenizer.json: the map of characters is not in base64");
+      v_.map.assign(map.begin(), map.end());
     } else if (type == "Lowercase") {
       v_.lowers_case = true;
     } else if (type == "NFD") {
@@ -107,21 +111,6 @@ class reader {
       v_.has_lower_ones = true;
     else
       v_.replaced[from] = to;
-  }
-
-  static bytes from_base64(const std::string &text) {
-    static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    bytes all;
-    uint32_t bits = 0;
-    int n = 0;
-    for (const char c : text) {
-      if (c == '=') break;
-      const size_t digit = digits.find(c);
-      if (digit == std::string::npos) throw refusal("tokenizer.json: the map of characters is not in base64");
-      bits = bits << 6 | static_cast<uint32_t>(digit), n += 6;
-      if (n >= 8) n -= 8, all.push_back(static_cast<uint8_t>(bits >> n));
-    }
-    return all;
   }
 
   // ------------------------------------------------------------------------------------------------------------- words

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
@@ -50,7 +49,6 @@ MODEL and FILE: the published .tflite, or what kwt_weights wrote, f32 or int8.
 
 constexpr double logit_limit = 1e-4, int8_logit_limit = 0.1;
 constexpr int n_runs = 5;  // per clip; the median counts
-constexpr int exit_no_folder = 77;
 
 struct arguments {
   bool bits = false;
@@ -161,8 +159,8 @@ void print_shares(const totals &all) {
               100.0 * attention_ms() / clip_ms);
 }
 
-host_files::model load_network(const std::string &path) {
-  host_files::model model(path);
+files::aligned_bytes load_network(const std::string &path) {
+  files::aligned_bytes model = host_files::read_model(path);
   host_files::require_ok(net, kwt_init(&net, model.data(), model.size()), path);
   net.clock = nanoseconds;
   return model;
@@ -228,7 +226,7 @@ int run_sounds(const arguments &a) {
     a.receipt.write(r.text, r.kept, a.names);
     return 0;
   }
-  const host_files::model model = load_network(a.names[0]);
+  const files::aligned_bytes model = load_network(a.names[0]);
   const std::vector<std::string> sounds(a.names.begin() + 1, a.names.end());
   const auto n_pipes = std::count(sounds.begin(), sounds.end(), "-");
   if (!a.map.empty()) {
@@ -250,32 +248,18 @@ int run(const arguments &a) {
   if (a.names.size() > 1) return run_sounds(a);
   if (a.receipt.is_given()) throw std::runtime_error("--receipt and --numbers go with a model and a file");
   if (!a.map.empty()) throw std::runtime_error("--map goes with a model and a file");
-  const char *variable = std::getenv("HEED_KWT1");
-  const std::string folder = a.names.empty() ? variable == nullptr ? "" : variable : a.names[0];
-  if (std::filesystem::is_regular_file(folder, ignored))
-    throw std::runtime_error(folder + " is a file: a model is followed by FILE.wav ... or -");
-  const std::string wanted =
-      "Give the folder with non_stream.tflite, expected.tsv and clips/ as argument or in HEED_KWT1.";
-  if (folder.empty()) {
-    std::fprintf(stderr, "heed_kwt: skipped: no model folder. %s\n", wanted.c_str());
-    return exit_no_folder;
-  }
-  if (!std::filesystem::is_directory(folder, ignored)) throw std::runtime_error(folder + " is not a folder. " + wanted);
-  const host_files::model model = load_network(a.weights.empty() ? folder + "/non_stream.tflite" : a.weights);
+  if (!a.names.empty() && std::filesystem::is_regular_file(a.names[0], ignored))
+    throw std::runtime_error(a.names[0] + " is a file: a model is followed by FILE.wav ... or -");
+  const std::string folder = model_folder("heed_kwt", a.names.empty() ? "" : a.names[0], "HEED_KWT1",
+                                          "non_stream.tflite, expected.tsv and clips/");
+  if (folder.empty()) return exit_no_model;
+  const files::aligned_bytes model = load_network(a.weights.empty() ? folder + "/non_stream.tflite" : a.weights);
   return (a.bits ? print_folder(folder) : run_folder(folder)) ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  try {
-    const bool helps = asks_for_help(argc, argv);
-    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
-    const int status = helps ? 0 : run(read_arguments(argc, argv));
-    files::finish_standard_output();
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_kwt: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_kwt", argc, argv, std::string(help) + receipts::order_help,
+                     [&] { return run(read_arguments(argc, argv)); });
 }

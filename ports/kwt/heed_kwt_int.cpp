@@ -1,37 +1,34 @@
-// heed_kwt_int [--bits] WEIGHTS [FOLDER]: KWT-1 in integers on the recorded clips of FOLDER (default: environment variable
-// HEED_KWT1). WEIGHTS is what `heed_calibrate kwt` wrote. On every kernel of integers, all of which must give the same
-// logits. Exit status 0: every clip is recognised, its logits within 0.15; 77: no folder; 1: anything else.
-// heed_kwt_int --receipt=FILE WEIGHTS CLIP.wav: of up to a second of sound; --level, --exact and --numbers as heed_kwt --help says.
-// --bits prints the label and the logits, in 2^-16, of each clip, and nothing else: what a board must print, too.
-// SPDX-License-Identifier: MIT
+// heed_kwt_int: KWT-1 in integers on recorded clips; --help says how. SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "../output_file.hpp"
+#include "../arguments.hpp"
 #include "host_files.hpp"
 #include "kwt_int.h"
 #include "runs.hpp"
 
 namespace {
 
+constexpr char help[] =
+    R"(heed_kwt_int [--bits] WEIGHTS [FOLDER]: KWT-1 in integers on the recorded clips of FOLDER (default: environment variable
+HEED_KWT1), which holds expected.tsv and clips/. WEIGHTS is what `heed_calibrate kwt` wrote. On every kernel of integers, all of
+which must give the same logits. Exit status 0: every clip is recognised, its logits within 0.15; 77: no folder; 1: anything else.
+--bits prints the label and the logits, in 2^-16, of each clip, and nothing else: what a board must print, too.
+
+heed_kwt_int --receipt=FILE WEIGHTS CLIP.wav: of up to a second of sound.
+)";
+
 constexpr double logit_limit = 0.15;
-constexpr int exit_no_folder = 77;
 kwt_int net;
 
-kwt_int_result hear(const std::vector<int16_t> &samples) {
+kwt_int_result hear(const std::string &file, const std::vector<int16_t> &samples) {
   kwt_int_result heard;
-  const kwt_status status = kwt_int_run(&net, samples.data(), samples.size(), &heard);
-  if (status == KWT_HEED_FAILED)
-    throw std::runtime_error(std::string(heed_status_argument(net.failure)) + ": " + heed_status_text(net.failure));
-  if (status != KWT_OK) throw std::runtime_error(kwt_status_text(status));
+  host_files::require_ok(net, kwt_int_run(&net, samples.data(), samples.size(), &heard), file);
   return heard;
 }
 
@@ -62,10 +59,9 @@ void print_bits(const std::string &file, const kwt_int_result &heard) {
   std::printf("\n");
 }
 
-int run(bool bits, const std::string &weights, const std::string &folder) {
-  const host_files::model model(weights);
-  const kwt_status status = kwt_int_init(&net, model.data(), model.size());
-  if (status != KWT_OK) throw std::runtime_error(weights + ": " + kwt_status_text(status));
+int run_folder(bool bits, const std::string &weights, const std::string &folder) {
+  const files::aligned_bytes model = host_files::read_model(weights);
+  host_files::require_ok(net, kwt_int_init(&net, model.data(), model.size()), weights);
   const std::vector<host_files::expected_clip> clips = host_files::read_expected(folder + "/expected.tsv");
   std::vector<std::vector<int16_t>> samples;
   for (const host_files::expected_clip &clip : clips)
@@ -78,7 +74,7 @@ int run(bool bits, const std::string &weights, const std::string &folder) {
     totals all;
     const auto start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < clips.size(); ++i) {
-      const kwt_int_result heard = hear(samples[i]);
+      const kwt_int_result heard = hear(clips[i].file, samples[i]);
       if (bits) print_bits(clips[i].file, heard);
       all.add(heard, clips[i]);
     }
@@ -97,47 +93,35 @@ int run(bool bits, const std::string &weights, const std::string &folder) {
   return passed ? 0 : 1;
 }
 
+int run(int argc, char **argv) {
+  std::vector<std::string> names;
+  receipts::order receipt;
+  bool bits = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (receipt.take(word)) continue;
+    if (word == "--bits")
+      bits = true;
+    else if (word[0] == '-')
+      throw std::runtime_error(word + " is not an option; heed_kwt_int --help lists them");
+    else
+      names.push_back(word);
+  }
+  if (names.empty() || names.size() > 2) throw std::runtime_error("WEIGHTS [FOLDER] are wanted; --help tells more");
+  if (receipt.is_given()) {
+    if (names.size() != 2) throw std::runtime_error("--receipt and --numbers go with WEIGHTS CLIP.wav");
+    const receipts::run r = receipts::of_kwt(names[0], names[1], true, receipt.how, !receipt.numbers.empty());
+    receipt.write(r.text, r.kept, names);
+    return 0;
+  }
+  const std::string folder =
+      model_folder("heed_kwt_int", names.size() > 1 ? names[1] : "", "HEED_KWT1", "expected.tsv and clips/");
+  return folder.empty() ? exit_no_model : run_folder(bits, names[0], folder);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
-  std::vector<std::string> names;
-  receipts::order receipt;
-  try {
-    for (int i = 1; i < argc; ++i)
-      if (!receipt.take(argv[i])) names.push_back(argv[i]);
-    if (receipt.is_given() && names.size() == 2) {
-      const receipts::run r = receipts::of_kwt(names[0], names[1], true, receipt.how, !receipt.numbers.empty());
-      receipt.write(r.text, r.kept, names);
-      return 0;
-    }
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_kwt_int: %s\n", error.what());
-    return 1;
-  }
-  const bool bits = !names.empty() && names[0] == "--bits";
-  if (bits) names.erase(names.begin());
-  const bool asks = !names.empty() && names[0].compare(0, 2, "--") == 0;
-  const char *variable = std::getenv("HEED_KWT1");
-  if (names.size() == 1) names.push_back(variable ? variable : "");
-  if (names.size() != 2 || asks) {
-    std::fprintf(stderr,
-                 "usage: heed_kwt_int [--bits] WEIGHTS [FOLDER], or heed_kwt_int --receipt=FILE WEIGHTS CLIP.wav\n");
-    return 2;
-  }
-  std::error_code ignored;
-  const std::string wanted = "Give the folder with expected.tsv and clips/ as argument or in HEED_KWT1.";
-  if (names[1].empty()) {
-    std::fprintf(stderr, "heed_kwt_int: skipped: no folder. %s\n", wanted.c_str());
-    return exit_no_folder;
-  }
-  try {
-    if (!std::filesystem::is_directory(names[1], ignored))
-      throw std::runtime_error(names[1] + " is not a folder. " + wanted);
-    const int status = run(bits, names[0], names[1]);
-    files::finish_standard_output();
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_kwt_int: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_kwt_int", argc, argv, std::string(help) + receipts::order_help,
+                     [&] { return run(argc, argv); });
 }

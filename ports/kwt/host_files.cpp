@@ -36,7 +36,7 @@ void check_heading(const std::string &path, const std::vector<std::string> &colu
 }  // namespace
 
 std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype) {
-  const std::vector<uint8_t> file = read_file(path);
+  const std::vector<uint8_t> file = files::read(path);
   try {
     return network::flat_file(*network::read_kwt(file.data(), file.size()), dtype);
   } catch (const std::exception &error) {
@@ -44,21 +44,17 @@ std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype) {
   }
 }
 
-model::model(const std::string &path) {
-  std::vector<uint8_t> file = read_file(path);
-  if (file.size() < 4 || std::memcmp(file.data(), "HEED", 4) != 0) {
-    const std::vector<uint32_t> words = read_tflite(path, HEED_F32);
-    file.resize(4 * words.size());
-    std::memcpy(file.data(), words.data(), file.size());
-  }
-  n_bytes_ = file.size();
-  memory_.resize(n_bytes_ + HEED_ALIGNMENT);
-  data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % HEED_ALIGNMENT;
-  std::memcpy(data_, file.data(), n_bytes_);
+files::aligned_bytes read_model(const std::string &path) {
+  const std::vector<uint8_t> file = files::read(path);
+  const bool is_flat = file.size() >= 4 && std::memcmp(file.data(), "HEED", 4) == 0;
+  const std::vector<uint32_t> words = is_flat ? std::vector<uint32_t>() : read_tflite(path, HEED_F32);
+  files::aligned_bytes model(is_flat ? file.size() : 4 * words.size());
+  std::memcpy(model.data(), is_flat ? static_cast<const void *>(file.data()) : words.data(), model.size());
+  return model;
 }
 
 std::vector<expected_clip> read_expected(const std::string &path) {
-  const std::vector<uint8_t> file = read_file(path);
+  const std::vector<uint8_t> file = files::read(path);
   std::istringstream in(std::string(file.begin(), file.end()));
   std::string line;
   std::getline(in, line);

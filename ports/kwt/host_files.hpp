@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../files.hpp"
 #include "kwt.h"
 #include "kwt_weights.h"
 #include "sound_files.hpp"
@@ -17,20 +18,8 @@ namespace host_files {
 // The published model file as the flat file of kwt_weights.h, in HEED_F32 or HEED_INT8.
 std::vector<uint32_t> read_tflite(const std::string &path, int32_t dtype);
 
-// A model for kwt_init: the published file, converted to f32, or a flat one as it is. Aligned to cache lines.
-class model {
- public:
-  explicit model(const std::string &path);
-  model(model &&) = default;
-  model &operator=(model &&) = default;
-  const void *data() const { return data_; }
-  size_t size() const { return n_bytes_; }
-
- private:
-  std::vector<uint8_t> memory_;
-  uint8_t *data_;
-  size_t n_bytes_;
-};
+// A model for kwt_init: the published file, converted to f32, or a flat one as it is.
+files::aligned_bytes read_model(const std::string &path);
 
 // One line of expected.tsv.
 struct expected_clip {

@@ -48,7 +48,7 @@ std::vector<int16_t> read_second(const std::string &wav) {
 }
 
 run of_kwt_floats(const std::string &model, const std::vector<int16_t> &samples, const detail &how, bool keeps) {
-  const host_files::model weights(model);
+  const files::aligned_bytes weights = host_files::read_model(model);
   const auto net = std::make_unique<kwt>();
   kwt_result heard;
   host_files::require_ok(*net, kwt_init(net.get(), weights.data(), weights.size()), model);
@@ -62,7 +62,7 @@ run of_kwt_floats(const std::string &model, const std::vector<int16_t> &samples,
 }
 
 run of_kwt_integers(const std::string &model, const std::vector<int16_t> &samples, const detail &how, bool keeps) {
-  const host_files::model weights(model);
+  const files::aligned_bytes weights = host_files::read_model(model);
   const auto net = std::make_unique<kwt_int>();
   kwt_int_result heard;
   host_files::require_ok(*net, kwt_int_init(net.get(), weights.data(), weights.size()), model);

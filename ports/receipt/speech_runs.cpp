@@ -2,7 +2,6 @@
 #include "speech_runs.hpp"
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
@@ -12,26 +11,13 @@
 
 namespace receipts {
 
-namespace {
-
-// A folder becomes a flat file first; a file has a format of its own.
-speech_files::model load(const std::string &model, const std::string &format) {
-  speech_files::model m = std::filesystem::is_directory(model)
-                              ? speech_files::convert(model, speech_files::format_of(format.empty() ? "f32" : format))
-                              : speech_files::read_flat(model);
-  speech_files::prepare(m, model);
-  return m;
-}
-
-}  // namespace
-
 run of_speech(const std::string &model, const std::string &wav, const std::string &format, const std::string &cache,
               const detail &how, bool keeps_numbers) {
   if (cache != "f32" && cache != "f16") throw std::runtime_error("cache: \"" + cache + "\" is neither f32 nor f16");
   const std::vector<int16_t> samples = host_files::read_wav(wav);
   if (samples.size() > size_t(SPEECH_MAX_SAMPLES))
     throw std::runtime_error(wav + ": has more than " + std::to_string(SPEECH_MAX_SECONDS) + " s");
-  const speech_files::model m = load(model, format);
+  const speech_files::model m = speech_files::load(model, format);
   const auto net = std::make_unique<speech>();
   speech_files::require_ok(*net, speech_open(net.get(), m.data(), m.size()), model);
   net->cache_format = cache == "f16" ? HEED_F16 : HEED_F32;

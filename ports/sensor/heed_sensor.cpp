@@ -3,10 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -27,7 +24,6 @@ heed_sensor [--integers] --receipt=FILE FOLDER RECORDING.f32: of one recording.
 )";
 
 constexpr double limit = 1e-5, integers_limit = 0.05;
-constexpr int exit_no_folder = 77;
 
 // What came out, in floats and as text of its bits.
 struct found {
@@ -131,9 +127,8 @@ bool run_folder(const std::string &folder, bool integers, bool bits) {
 }
 
 int run(int argc, char **argv) {
-  bool integers = false, bits = false, named = false;
-  const char *variable = std::getenv("HEED_EEG");
-  std::string folder = variable == nullptr ? "" : variable, recording;
+  bool integers = false, bits = false;
+  std::string folder, recording;
   receipts::order receipt;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -144,20 +139,15 @@ int run(int argc, char **argv) {
       bits = true;
     } else if (word[0] == '-') {
       throw std::runtime_error(word + " is not an option; heed_sensor --help lists them");
-    } else if (!named) {
-      folder = word, named = true;
+    } else if (folder.empty()) {
+      folder = word;
     } else {
       recording = word;
     }
   }
-  std::error_code ignored;
-  const std::string wanted =
-      "Give the folder with weights.f32, prototypes.f32, expected.tsv and the recordings as argument or in HEED_EEG.";
-  if (folder.empty()) {
-    std::fprintf(stderr, "heed_sensor: skipped: no folder. %s\n", wanted.c_str());
-    return exit_no_folder;
-  }
-  if (!std::filesystem::is_directory(folder, ignored)) throw std::runtime_error(folder + " is not a folder. " + wanted);
+  folder =
+      model_folder("heed_sensor", folder, "HEED_EEG", "weights.f32, prototypes.f32, expected.tsv and the recordings");
+  if (folder.empty()) return exit_no_model;
   if (receipt.is_given() == recording.empty())
     throw std::runtime_error("--receipt and --numbers go with FOLDER RECORDING.f32");
   if (receipt.is_given()) {
@@ -171,14 +161,6 @@ int run(int argc, char **argv) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  try {
-    const bool helps = asks_for_help(argc, argv);
-    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
-    const int status = helps ? 0 : run(argc, argv);
-    files::finish_standard_output();
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_sensor: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_sensor", argc, argv, std::string(help) + receipts::order_help,
+                     [&] { return run(argc, argv); });
 }

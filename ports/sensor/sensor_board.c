@@ -2,8 +2,7 @@
  * the recording row by row: floats, or (with SENSOR_BOARD_INTEGERS) int16 that sensor_weights --rows wrote. The weights
  * are part of the program. Prints one JSON object; "bits" are what heed_sensor --bits prints on a PC.
  * SPDX-License-Identifier: MIT */
-#include "clock.h"
-#include "port.h"
+#include "board.h"
 
 #ifdef SENSOR_BOARD_INTEGERS
 #include "sensor_int.h"
@@ -47,11 +46,6 @@ static number row[SENSOR_ROW];
 static heed_clock clock;
 static uint64_t in_rows, in_layers; /* what the clock counted */
 
-static int fail(const char *what, const char *why) {
-  port_write(what), port_write(": "), port_write(why), port_write("\n");
-  return 1;
-}
-
 /* The debugger takes no time here. */
 static sensor_status run(const char *path, network_result *result) {
   sensor_status status = network_start(&net, sensor_weights_words, sizeof sensor_weights_words);
@@ -60,7 +54,7 @@ static sensor_status run(const char *path, network_result *result) {
   const char *const fault = board_receipt_begin(receipt_program, sensor_weights_words, sizeof sensor_weights_words,
                                                 SENSOR_N_LAYERS, receipt_arithmetic);
   if (fault != NULL) {
-    fail("the receipt", fault);
+    board_fail("the receipt", fault);
     return SENSOR_NOT_READY;
   }
   heed_receipt_input_begin(&board_receipt, &rows);
@@ -89,21 +83,13 @@ static sensor_status run(const char *path, network_result *result) {
 static void write_bits(const network_result *result) {
   for (int c = 0; c < SENSOR_N_CLASSES; ++c) port_write(" "), port_write_hex((uint32_t)result->distances[c]);
   for (int i = 0; i < SENSOR_DIM; ++i) port_write(" "), port_write_hex((uint32_t)(int32_t)result->embedding[i]);
-  port_write("\",\"arithmetic\":\"integers");
+  port_write("\""), board_text("arithmetic", "integers");
 }
 #else
-static void write_float(float x) {
-  const union {
-    float number;
-    uint32_t bits;
-  } pun = {x};
-  port_write(" "), port_write_hex(pun.bits);
-}
 static void write_bits(const network_result *result) {
-  for (int c = 0; c < SENSOR_N_CLASSES; ++c) write_float(result->distances[c]);
-  for (int i = 0; i < SENSOR_DIM; ++i) write_float(result->embedding[i]);
-  const int has_fma = heed_isa_arithmetic(heed_isa_current()) == HEED_ARITHMETIC_FMA;
-  port_write("\",\"arithmetic\":\""), port_write(has_fma ? "fma" : "no-fma");
+  for (int c = 0; c < SENSOR_N_CLASSES; ++c) port_write(" "), board_bits(result->distances[c]);
+  for (int i = 0; i < SENSOR_DIM; ++i) port_write(" "), board_bits(result->embedding[i]);
+  port_write("\""), board_arithmetic();
 }
 #endif
 
@@ -115,13 +101,12 @@ int main(void) {
   port_paint_stack();
   const sensor_status status = run(path, &result);
   const size_t stack_bytes = port_painted_stack_used();
-  if (status == SENSOR_HEED_FAILED) return fail(heed_status_argument(net.failure), heed_status_text(net.failure));
-  if (status != SENSOR_OK) return fail(path, sensor_status_text(status));
+  if (status == SENSOR_HEED_FAILED) return board_fail(heed_status_argument(net.failure), heed_status_text(net.failure));
+  if (status != SENSOR_OK) return board_fail(path, sensor_status_text(status));
   port_write("{\"bits\":\""), port_write_int(result.nearer), write_bits(&result);
-  port_write("\",\"clock\":\""), port_write(clock.name), port_write("\",\"unit\":\""), port_write(clock.unit);
-  port_write("\",\"rows\":"), port_write_count(in_rows, 1);
-  port_write(",\"layers\":"), port_write_count(in_layers, 1);
-  port_write(",\"stack_bytes\":"), port_write_count(stack_bytes, 1);
-  port_write(clock.emulated ? ",\"emulated\":true}\n" : ",\"emulated\":false}\n");
+  board_clock(&clock);
+  board_count("rows", in_rows);
+  board_count("layers", in_layers);
+  board_end(&clock, stack_bytes);
   return 0;
 }

