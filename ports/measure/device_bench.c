@@ -1,18 +1,11 @@
 /* See device_bench.h. SPDX-License-Identifier: MIT */
 #include "device_bench.h"
 
-#include "port.h"
+#include "board.h"
+#include "rows_digest.h"
 #include "shapes.h"
 
 enum { n_calls = 3 };
-
-static void write_string(const char *name, const char *value) {
-  port_write(",\""), port_write(name), port_write("\":\""), port_write(value), port_write("\"");
-}
-
-static void write_count(const char *name, uint64_t value) {
-  port_write(",\""), port_write(name), port_write("\":"), port_write_count(value, 1);
-}
 
 static int same(const char *a, const char *b) {
   while (*a && *a == *b) ++a, ++b;
@@ -24,19 +17,6 @@ static int wanted(const heed_shape *s, const char *const *only) {
   while (*only != NULL)
     if (same(s->name, *only++)) return 1;
   return 0;
-}
-
-/* FNV-1a of the bytes, least significant first. */
-static uint64_t digest_of(const float *x, size_t n) {
-  uint64_t digest = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < n; ++i) {
-    const union {
-      float value;
-      uint32_t bits;
-    } pun = {x[i]};
-    for (int shift = 0; shift < 32; shift += 8) digest = (digest ^ (pun.bits >> shift & 255)) * UINT64_C(1099511628211);
-  }
-  return digest;
 }
 
 /* The least count of n_calls calls, after one that fills the caches. */
@@ -53,17 +33,14 @@ static heed_status count_call(const heed_clock *clock, const heed_attention *cal
 }
 
 static void write_result(const heed_shape *s, const heed_clock *clock, const heed_attention *call, uint64_t count) {
-  const char *kernel = heed_isa_current();
   const uint64_t n = heed_shape_multiply_adds(s), ten_thousandths = (count * 10000 + n / 2) / n;
-  const uint64_t digest = digest_of(call->out.data, heed_shape_q_floats(s));
-  write_string("kernel", kernel);
-  write_string("arithmetic", heed_isa_arithmetic(kernel) == HEED_ARITHMETIC_FMA ? "fma" : "no-fma");
-  write_string("clock", clock->name);
-  write_string("unit", clock->unit);
-  write_count("count", count);
-  write_count("per_multiply_add", ten_thousandths / 10000);
+  const uint64_t digest = rows_digest(ROWS_DIGEST_BEGIN, call->out.data, (int32_t)heed_shape_q_floats(s));
+  board_kernel();
+  board_clock(clock);
+  board_count("count", count);
+  board_count("per_multiply_add", ten_thousandths / 10000);
   port_write("."), port_write_count(ten_thousandths % 10000, 4);
-  write_count("workspace_bytes", call->workspace.bytes);
+  board_count("workspace_bytes", call->workspace.bytes);
   port_write(",\"digest\":\""), port_write_hex((uint32_t)(digest >> 32)), port_write_hex((uint32_t)digest);
   port_write(clock->emulated ? "\",\"emulated\":true" : "\",\"emulated\":false");
 }
