@@ -14,17 +14,21 @@
 
 namespace files {
 
+[[noreturn]] inline void refuse(const std::string &path, const std::string &why) {
+  throw std::runtime_error(path + ": " + why);
+}
+
 // All bytes of a file that has no more than these.
 inline std::vector<uint8_t> read(const std::string &path, size_t most = size_t{64} << 20) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path + ": cannot be opened");
+  if (!in) refuse(path, "cannot be opened");
   std::vector<uint8_t> bytes;
   std::array<char, 65536> piece;
   while (in.read(piece.data(), piece.size()), in.gcount() > 0) {
     bytes.insert(bytes.end(), piece.begin(), piece.begin() + in.gcount());
-    if (bytes.size() > most) throw std::runtime_error(path + ": is larger than " + std::to_string(most >> 20) + " MB");
+    if (bytes.size() > most) refuse(path, "is larger than " + std::to_string(most >> 20) + " MB");
   }
-  if (!in.eof()) throw std::runtime_error(path + ": cannot be read");
+  if (!in.eof()) refuse(path, "cannot be read");
   return bytes;
 }
 
@@ -38,6 +42,13 @@ inline void write(const std::string &path, const std::vector<uint32_t> &words, c
   }
   out.finish();
   std::printf("%s: %zu bytes\n", path.c_str(), 4 * words.size());
+}
+
+// For files that hold numbers as they lie in memory.
+inline void require_little_endian() {
+  const uint32_t one = 1;
+  if (*reinterpret_cast<const char *>(&one) != 1)
+    throw std::runtime_error("such files are written on little-endian computers only");
 }
 
 // Bytes that begin at a multiple of 64, as weights do.

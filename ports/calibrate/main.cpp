@@ -130,9 +130,7 @@ void convert_described(const arguments &a, const std::string &path, const std::s
 }
 
 int run(const arguments &a) {
-  const uint32_t one = 1;
-  if (*reinterpret_cast<const char *>(&one) != 1)
-    throw std::runtime_error("files are written on little-endian computers only");
+  files::require_little_endian();
   use_one_arithmetic();
   if (a.names.size() == 3 && a.names[0] == "kwt")
     convert_kwt(a, a.names[1], a.names[2]);

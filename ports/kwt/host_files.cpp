@@ -13,9 +13,7 @@
 namespace host_files {
 namespace {
 
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
-  throw std::runtime_error(path + ": " + why);
-}
+using files::refuse;
 
 std::vector<std::string> columns_of(std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();

@@ -12,13 +12,11 @@
 namespace network {
 namespace {
 
+using calibrate::rounded;
+
 constexpr double log_unit = 1 << KWT_INT_LOG_BITS, ln2 = 0.69314718055994530942, turn = 6.28318530717958647692;
 
 [[noreturn]] void refuse(const char *why) { throw std::runtime_error(why); }
-
-int32_t rounded(double x, double limit) {
-  return static_cast<int32_t>(std::lround(std::min(limit, std::max(-limit, x))));
-}
 
 // The sound's part of a file: the struct, and the weights of all mel bands.
 struct sound_part {

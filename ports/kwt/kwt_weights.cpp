@@ -2,7 +2,6 @@
 // otherwise. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
-#include <stdexcept>
 #include <string>
 
 #include "../files.hpp"
@@ -12,9 +11,7 @@ namespace {
 
 void convert(const std::string &in, const std::string &out, int32_t dtype) {
   const std::vector<uint32_t> file = host_files::read_tflite(in, dtype);
-  const uint32_t one = 1;
-  if (dtype != HEED_F32 && *reinterpret_cast<const char *>(&one) != 1)
-    throw std::runtime_error("narrow weights are written on little-endian computers only");
+  if (dtype != HEED_F32) files::require_little_endian();
   files::write(out, file, {in});
 }
 

@@ -8,24 +8,17 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "../files.hpp"
+
 namespace sensor_files {
-namespace {
-
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
-  throw std::runtime_error(path + ": " + why);
-}
-
-}  // namespace
+using files::refuse;
 
 std::vector<float> read_floats(const std::string &path, size_t n) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) refuse(path, "cannot be opened");
-  std::vector<unsigned char> bytes(4 * n + 1);
-  in.read(reinterpret_cast<char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (static_cast<size_t>(in.gcount()) != 4 * n) refuse(path, "does not have " + std::to_string(n) + " floats");
+  const std::vector<uint8_t> bytes = files::read(path);
+  if (bytes.size() != 4 * n) refuse(path, "does not have " + std::to_string(n) + " floats");
   std::vector<float> floats(n);
   for (size_t i = 0; i < n; ++i) {
-    const unsigned char *b = &bytes[4 * i];
+    const uint8_t *b = &bytes[4 * i];
     const uint32_t word = b[0] | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
     std::memcpy(&floats[i], &word, sizeof word);
     if (!std::isfinite(floats[i]))

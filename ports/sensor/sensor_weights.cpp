@@ -4,19 +4,16 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "../output_file.hpp"
+#include "../files.hpp"
 #include "sensor_files.hpp"
 
 namespace {
 
 void write(const std::string &path, const void *data, size_t n_bytes, const std::vector<std::string> &inputs) {
-  const uint32_t test = 1;
-  if (*reinterpret_cast<const char *>(&test) != 1)
-    throw std::runtime_error("files are written on little-endian computers only");
+  files::require_little_endian();
   files::output_file out(path, inputs);
   if (path.size() > 2 && path.compare(path.size() - 2, 2, ".c") == 0) {
     const std::string declaration = "const uint32_t sensor_weights_words[" + std::to_string(n_bytes / 4) + "]";

@@ -19,9 +19,7 @@
 namespace speech_files {
 namespace {
 
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
-  throw std::runtime_error(path + ": " + why);
-}
+using files::refuse;
 
 using heed_import::refusal;
 using heed_import::tensor;
