@@ -6,7 +6,7 @@
 set -eu
 source=$1
 . "$source/tests/compiled_start.sh"
-kinds="bert bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes"
+kinds="bert bert-classes bert-outliers distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes"
 # shellcheck disable=SC2086
 "$published" . $kinds llama
 # shellcheck disable=SC2086
@@ -33,7 +33,7 @@ fi
 compare_lines "$source/tests/compiled_integers.txt" sums
 [ $# -eq 0 ] || { echo "$(wc -l <sums) programs: good"; exit 0; }
 
-for name in bert_int vit_classes_int; do
+for name in bert_int bert_outliers_int vit_classes_int; do
   [ "$(HEED_INT_ISA=scalar "./$name")" = "$("./$name")" ] || { echo "$name: the scalar kernel has other numbers"; exit 1; }
 done
 # Rows that are computed together change no bit.

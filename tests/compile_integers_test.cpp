@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "flat_file.hpp"
@@ -39,11 +40,14 @@ struct calibrated {
   std::vector<sample> samples(uint64_t n, uint64_t seed) const {
     return samples(net.what == task::vision ? published::pictures_npy(n, seed) : published::texts_npy(n, seed));
   }
-  // A norm that makes some numbers much larger than others, as those of real models: heed's weights and the reference's alike.
-  void add_outliers(float factor) {
+  // Norms that make one or two numbers of each row much larger than others, as those of real models: heed's weights and the reference's
+  // alike.
+  void add_outliers(float factor, bool are_two) {
     for (auto &[name, numbers] : weights)
-      if (name.find("norm") != std::string::npos && name.find("_weight") != std::string::npos)
-        numbers[5] *= factor, numbers[numbers.size() - 9] *= -factor;
+      if (name.find("norm") != std::string::npos && name.find("_weight") != std::string::npos) {
+        numbers[5] *= factor;
+        if (are_two) numbers[numbers.size() - 9] *= -factor;
+      }
   }
   choices how;
   published_model source;
@@ -65,6 +69,7 @@ std::vector<std::string> encoders() {
 TEST(heed_compile_integers, are_near_to_double_precision) {
   EXPECT_GE(encoders().size(), 11u);
   for (const std::string &kind : encoders()) {
+    if (kind == "bert-outliers") continue;  // see below
     const calibrated c(kind);
     const integer_model m = in_integers(c.net, c.how, c.weights, c.samples(16, 1));
     for (const uint64_t seed : {1, 2}) {
@@ -85,18 +90,44 @@ TEST(heed_compile_integers, are_near_to_double_precision) {
   }
 }
 
-// Rows of int8 have one unit, so a number that is much larger than the others takes their resolution: bounds are wider here.
+// Rows of int8 have one unit, so a number that is much larger than the others would take their resolution: scales of channels leave it to
+// them. Each case has the mean cosine of results of 32 samples, and the error of the first layer beside its greatest number; with one
+// scale for all channels each of them is worse. Norms come last in bert and roberta, and first in vit.
 TEST(heed_compile_integers, bear_outliers) {
-  for (const std::string kind : {"bert", "roberta-classes", "vit-classes"}) {
+  const struct {
+    const char *kind;
+    float factor;
+    bool are_two;
+    double least_cosine, most_error;
+  } cases[] = {{"bert", 8, true, 0.997, 0.002},         {"roberta", 40, false, 0.997, 0.006},
+               {"bert-classes", 8, true, 0.998, 0.002}, {"vit", 8, true, 0.985, 0.013},
+               {"vit-classes", 8, true, 0.98, 0.013},   {"vit", 40, false, 0.9995, 0.025}};
+  for (const auto &[kind, factor, are_two, least_cosine, most_error] : cases) {
     calibrated c(kind);
-    c.add_outliers(4);
-    const std::vector<sample> samples = c.samples(16, 1);
-    const integer_model m = in_integers(c.net, c.how, c.weights, samples);
-    const integer_errors e = errors_in_integers(c.net, m, c.weights, samples);
-    for (const integer_error &layer : e.layers) EXPECT_LT(rms_of(layer), 0.1) << kind;
-    if (c.net.n_classes == 0) {
-      EXPECT_GT(e.least_cosine, 0.9) << kind;
+    c.add_outliers(factor, are_two);
+    double cosines = 0, error = 0;
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      const std::vector<sample> samples = c.samples(16, seed);
+      const integer_model m = in_integers(c.net, c.how, c.weights, samples);
+      EXPECT_EQ(m.layers.front().has_channels(), !c.net.norm_first) << kind;
+      for (const sample &s : samples) {
+        const integer_errors e = errors_in_integers(c.net, m, c.weights, {s});
+        cosines += e.least_cosine / 32, error += rms_of(e.layers[0]) / 32;
+      }
     }
+    EXPECT_GT(cosines, least_cosine) << kind << " times " << factor;
+    EXPECT_LT(error, most_error) << kind << " times " << factor;
+    std::printf("             %s, times %.0f: cosine %.4f, error %.4f\n", kind, static_cast<double>(factor), cosines,
+                error);
+  }
+}
+
+// The norm of a layer does one product more for each number: where no number is an outlier, it does not.
+TEST(heed_compile_integers, have_no_scales_of_channels_in_their_norms_without_outliers) {
+  for (const std::string &kind : encoders()) {
+    const calibrated c(kind);
+    const integer_model m = in_integers(c.net, c.how, c.weights, c.samples(16, 1));
+    EXPECT_EQ(m.layers.front().has_channels(), kind == "bert-outliers") << kind;
   }
 }
 
@@ -126,7 +157,7 @@ std::vector<heed_import::bytes> bytes_of_tensors(const calibrated &c, const std:
 }
 
 TEST(heed_compile_integers, are_the_same_with_every_kernel) {
-  for (const std::string kind : {"bert-classes", "deit"}) {
+  for (const std::string kind : {"bert-classes", "bert-outliers", "deit"}) {
     const calibrated c(kind);
     const std::vector<sample> samples = c.samples(4, 3);
     const integer_model m = in_integers(c.net, c.how, c.weights, samples);
@@ -142,7 +173,7 @@ TEST(heed_compile_integers, are_the_same_with_every_kernel) {
 
 // Nor does the file depend on the kernel of floats that has seen the samples.
 TEST(heed_compile_integers, have_one_file_for_every_kernel) {
-  const calibrated c("bert-classes");
+  const calibrated c("bert-outliers");
   const std::vector<sample> samples = c.samples(4, 3);
   const std::vector<heed_import::bytes> expected = bytes_of_tensors(c, samples);
   const std::string before = heed_isa_current();

@@ -25,17 +25,46 @@ std::vector<float> times(const std::vector<float> &x, int32_t n, const heed_weig
   return y;
 }
 
-// Weights of any format and layout as floats (n_in, n_out): what they make of the unit rows.
-std::vector<float> widened(const heed_weights &w) {
+// Weights of any format and layout: what they make of the unit rows.
+matrix widened(const heed_weights &w) {
+  matrix m;
+  if (!w.data) return m;
   std::vector<float> units(static_cast<size_t>(w.n_in) * static_cast<size_t>(w.n_in));
   for (int32_t i = 0; i < w.n_in; i++) units[static_cast<size_t>(i) * static_cast<size_t>(w.n_in + 1)] = 1;
-  return times(units, w.n_in, w, nullptr);
+  const std::vector<float> numbers = times(units, w.n_in, w, nullptr);
+  m.numbers.assign(numbers.begin(), numbers.end());
+  m.n_in = static_cast<size_t>(w.n_in), m.n_out = static_cast<size_t>(w.n_out);
+  return m;
 }
 
 std::vector<float> sum(const std::vector<float> &a, const std::vector<float> &b) {
   std::vector<float> y(a.size());
   for (size_t i = 0; i < a.size(); i++) y[i] = a[i] + b[i];
   return y;
+}
+
+double greatest_scale(const channel_scales &s) { return s.empty() ? 1 : *std::max_element(s.begin(), s.end()); }
+
+// The norms of a layer whose rows of int16 have channels: their weights are followed by 2^15 times the scales, which are 1 at most.
+template <heed_int_norm_function *norm>
+heed_status norm_of_channels(heed_int_matrix x, heed_int_norm n, heed_int_matrix_out y, const heed_executor *executor) {
+  for (int32_t r = 0; r < x.n_rows; r++) {
+    const int16_t *const from = static_cast<const int16_t *>(x.data) + r * x.row_stride;
+    int16_t *const to = static_cast<int16_t *>(y.data) + r * y.row_stride;
+    for (int32_t i = 0; i < x.dim; i++) to[i] = static_cast<int16_t>((from[i] * n.weight[x.dim + i] + 16384) >> 15);
+  }
+  return norm({y.data, y.dtype, y.n_rows, y.dim, y.row_stride, 0}, n, y, executor);
+}
+
+heed_int_norm_function *norm_function(heed_norm *of_floats, bool has_channels) {
+  if (of_floats == heed_layer_norm) return has_channels ? norm_of_channels<heed_int_layer_norm> : heed_int_layer_norm;
+  return has_channels ? norm_of_channels<heed_int_rms_norm> : heed_int_rms_norm;
+}
+
+void add_channels(int_norm &n, const channel_scales &s) {
+  const double unit = 32768 / greatest_scale(s);
+  const size_t dim = n.weight.size();
+  for (size_t i = 0; i < dim; i++) n.weight.push_back(rounded(scale_at(s, i) * unit, 32768));
 }
 
 int32_t activation_of(heed_activation *f) {
@@ -163,6 +192,7 @@ std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
       if (!std::isfinite(v))
         throw std::invalid_argument(sites_[where].name + " overflows: a number is infinite, or none");
     sites_[where].seen.see(r.data(), r.size());
+    sites_[where].of_channels.see(r.data(), static_cast<size_t>(n), r.size() / static_cast<size_t>(n));
   });
 }
 
@@ -170,7 +200,9 @@ std::vector<float> layer::see(const std::vector<float> &x, int32_t n) {
 // not gated have one: gelu and its like leave next to nothing below zero.
 void layer::set_scale(place where, const choice &c) {
   site &s = sites_[where];
-  const double limit = s.bits == 16 ? c.headroom * s.seen.greatest() : s.seen.limit(c.percent);
+  const double greatest =
+      s.channels.empty() ? s.seen.limit(s.bits == 16 ? 100 : c.percent) : s.of_channels.greatest_of(s.channels);
+  const double limit = s.bits == 16 ? c.headroom * greatest : greatest;
   s.zero = 0;
   s.scale = limit > 0 ? limit / (s.bits == 16 ? 32767 : 127) : 1;
   if (limit == 0 || floats_.w_gate.data || (where != at_up && where != at_hidden)) return;
@@ -180,21 +212,69 @@ void layer::set_scale(place where, const choice &c) {
   s.zero = rounded(-128 - low / s.scale, 128);
 }
 
-heed_int_projection layer::quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
+layer::matrices layer::widened_matrices() const {
+  const heed_transformer_layer &l = floats_;
+  const heed_attention_layer &a = attention_;
+  return {widened(a.wq),   widened(a.wk),     widened(a.wv),    widened(a.wo),
+          widened(l.w_up), widened(l.w_gate), widened(l.w_down)};
+}
+
+channel_scales layer::wanted_channels(place where) const {
+  const matrices m = widened_matrices();
+  std::vector<const matrix *> behind = {&m.w_up, &m.w_gate};
+  if (where == at_h) behind = {&m.wq, &m.wk, &m.wv};
+  if (behind.back()->n_in == 0) behind.pop_back();
+  return choose_scales(sites_[where].of_channels, behind, most_left_at_a_price);
+}
+
+// Where rows of int8 go into products, their channels get scales, whose counterparts go into the numbers before: a norm's weights, or
+// the outputs of a matrix. Where a norm comes last, the rows of int16 between have them, too.
+void layer::choose_channels(const matrices &m, const choice &c) {
+  for (site &s : sites_) s.channels.clear();
+  if (c.percent < 100) return;  // of a channel no more than the greatest number is known
+  const bool gated = floats_.w_gate.data != nullptr;
+  const auto set = [&](std::initializer_list<place> places, const channel_scales &s) {
+    for (const place where : places) sites_[where].channels = s;
+  };
+  const auto choose = [&](place where, const std::vector<const matrix *> &behind) {
+    return choose_scales(sites_[where].of_channels, behind);
+  };
+  if (floats_.norm_first) {
+    set({at_h}, choose(at_h, {&m.wq, &m.wk, &m.wv}));
+    set({at_g}, gated ? choose(at_g, {&m.w_up, &m.w_gate}) : choose(at_g, {&m.w_up}));
+  } else if (c.has_channels) {
+    set({at_x, at_h, at_attention, at_sum1}, c.x_channels);
+    set({at_a, at_g, at_result, at_sum2}, wanted_channels(at_g));
+    set({at_y}, c.y_channels);
+  }
+  if (attention_.n_heads == attention_.n_kv_heads) {  // else a channel of k and v is one of several heads
+    set({at_q}, choose_scales(sites_[at_q].of_channels, sites_[at_k].of_channels));
+    set({at_k}, inverse(sites_[at_q].channels));
+    set({at_v, at_context}, choose(at_context, {&m.wo}));
+  }
+  if (gated) set({at_up, at_hidden}, choose(at_hidden, {&m.w_down}));
+}
+
+heed_int_projection layer::quantize_linear(int_layer &to, int which, const matrix &w, const float *bias, place x,
                                            place y) const {
-  const std::vector<float> numbers = widened(w);
-  std::vector<double> offsets;
-  if (bias) offsets.assign(bias, bias + w.n_out);
+  const auto n_in = static_cast<int32_t>(w.n_in), n_out = static_cast<int32_t>(w.n_out);
+  const std::vector<float> offsets = divided(bias, sites_[y].channels, w.n_out);
   int_linear &l = to.linears_[static_cast<size_t>(which)];
-  l = calibrate::quantize_linear({numbers.begin(), numbers.end()}, offsets, w.n_in, w.n_out, quantity_of(x),
-                                 quantity_of(y));
+  l = calibrate::quantize_linear(scaled(w, sites_[x].channels, sites_[y].channels).numbers,
+                                 {offsets.begin(), offsets.end()}, n_in, n_out, quantity_of(x), quantity_of(y));
   return l.view();
 }
 
 heed_int_norm layer::quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x,
                                    place y) const {
   int_norm &n = to.norms_[static_cast<size_t>(which)];
-  n = calibrate::quantize_norm(weight, bias, attention_.model_dim, floats_.eps, sites_[x].scale, sites_[y].scale);
+  const auto dim = static_cast<size_t>(attention_.model_dim);
+  const std::vector<float> ones(dim, 1), weights = divided(weight ? weight : ones.data(), sites_[y].channels, dim),
+                                         offsets = divided(bias, sites_[y].channels, dim);
+  const double x_scale = sites_[x].scale * greatest_scale(sites_[x].channels);
+  n = calibrate::quantize_norm(weights.data(), bias ? offsets.data() : nullptr, attention_.model_dim, floats_.eps,
+                               x_scale, sites_[y].scale);
+  if (to.has_channels_) add_channels(n, sites_[x].channels);
   return n.view();
 }
 
@@ -203,25 +283,27 @@ int_layer layer::quantize(const choice &c) {
   const heed_attention_layer &a = attention_;
   const bool gated = l.w_gate.data != nullptr;
   int_layer to;
+  to.has_channels_ = c.has_channels && !l.norm_first;
+  const matrices m = widened_matrices();
+  choose_channels(m, c);
   for (int i = 0; i < n_places; i++) set_scale(static_cast<place>(i), c);
   if (c.x_scale > 0) sites_[at_x].scale = c.x_scale;
   if (c.y_scale > 0) sites_[at_y].scale = c.y_scale;
   heed_int_layer &i = to.layer_;
-  i = heed_int_layer_default(a.model_dim, a.n_heads, l.ffn_dim,
-                             l.norm == heed_layer_norm ? heed_int_layer_norm : heed_int_rms_norm);
+  i = heed_int_layer_default(a.model_dim, a.n_heads, l.ffn_dim, norm_function(l.norm, to.has_channels_));
   i.n_kv_heads = a.n_kv_heads;
   i.head_dim = a.head_dim;
   i.norm_first = l.norm_first;
   i.causal = a.causal;
   const auto s = [&](place where) { return sites_[where].scale; };
   const place x_of_sum1 = l.norm_first ? at_a : at_sum1, y_of_sum2 = l.norm_first ? at_y : at_sum2;
-  i.wq = quantize_linear(to, 0, a.wq, a.bq, at_h, at_q);
-  i.wk = quantize_linear(to, 1, a.wk, a.bk, at_h, at_k);
-  i.wv = quantize_linear(to, 2, a.wv, a.bv, at_h, at_v);
-  i.wo = quantize_linear(to, 3, a.wo, a.bo, at_context, at_attention);
-  i.w_up = quantize_linear(to, 4, l.w_up, l.b_up, at_g, at_up);
-  if (gated) i.w_gate = quantize_linear(to, 5, l.w_gate, l.b_gate, at_g, at_gate);
-  i.w_down = quantize_linear(to, 6, l.w_down, l.b_down, at_hidden, at_result);
+  i.wq = quantize_linear(to, 0, m.wq, a.bq, at_h, at_q);
+  i.wk = quantize_linear(to, 1, m.wk, a.bk, at_h, at_k);
+  i.wv = quantize_linear(to, 2, m.wv, a.bv, at_h, at_v);
+  i.wo = quantize_linear(to, 3, m.wo, a.bo, at_context, at_attention);
+  i.w_up = quantize_linear(to, 4, m.w_up, l.b_up, at_g, at_up);
+  if (gated) i.w_gate = quantize_linear(to, 5, m.w_gate, l.b_gate, at_g, at_gate);
+  i.w_down = quantize_linear(to, 6, m.w_down, l.b_down, at_hidden, at_result);
   i.norm1 =
       quantize_norm(to, 0, l.norm1_weight, l.norm1_bias, l.norm_first ? at_x : at_sum1, l.norm_first ? at_h : at_a);
   i.norm2 =
@@ -245,17 +327,29 @@ int_layer layer::quantize(const choice &c) {
   if (gated) i.gate = multiplier(s(at_gate) * s(at_up) / s(at_hidden));
   to.x_scale_ = s(at_x);
   to.y_scale_ = s(at_y);
+  to.x_channels_ = sites_[at_x].channels, to.y_channels_ = sites_[at_y].channels;
   return to;
 }
 
-std::vector<int16_t> to_int16(const std::vector<float> &x, double scale) {
+double site::error() const {
+  if (seen.rms() == 0) return 0;
+  double squares = 1;
+  if (!channels.empty()) {
+    squares = 0;
+    for (const double s : channels) squares += s * s / static_cast<double>(channels.size());
+  }
+  return scale * std::sqrt(squares) / 3.4641016 / seen.rms();
+}
+
+std::vector<int16_t> to_int16(const std::vector<float> &x, double scale, const channel_scales &s) {
   std::vector<int16_t> y;
-  for (const float v : x) y.push_back(static_cast<int16_t>(rounded(static_cast<double>(v) / scale, 32767)));
+  for (size_t i = 0; i < x.size(); i++)
+    y.push_back(static_cast<int16_t>(rounded(static_cast<double>(x[i]) / (scale * scale_at(s, i)), 32767)));
   return y;
 }
-std::vector<float> to_float(const std::vector<int16_t> &x, double scale) {
+std::vector<float> to_float(const std::vector<int16_t> &x, double scale, const channel_scales &s) {
   std::vector<float> y;
-  for (const int16_t v : x) y.push_back(static_cast<float>(v * scale));
+  for (size_t i = 0; i < x.size(); i++) y.push_back(static_cast<float>(x[i] * (scale * scale_at(s, i))));
   return y;
 }
 

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "channels.hpp"
 #include "heed/heed.h"
 #include "heed/integers.h"
 #include "quantize.hpp"
@@ -49,10 +50,12 @@ struct site {
   std::string name;
   int32_t bits;  // 8 or 16
   histogram seen;
-  double scale = 0;  // of an integer's unit, once quantized
-  int32_t zero = 0;  // the integer that stands for 0
+  channel_ranges of_channels;
+  double scale = 0;         // of an integer's unit, once quantized
+  int32_t zero = 0;         // the integer that stands for 0
+  channel_scales channels;  // a unit of channel i is scale * channels[i], if there are any
   // The error of rounding beside the numbers themselves, root mean squares of both: the greatest one hurts most.
-  double error() const { return seen.rms() > 0 ? scale / 3.4641016 / seen.rms() : 0; }
+  double error() const;
 };
 
 // Where. Names of heed_int_layer; sums are what goes into a norm that comes last.
@@ -81,6 +84,10 @@ struct choice {
   double headroom = 1.5;  // int16 rows may be so many times as large as any that was seen
   double x_scale = 0;     // of the rows that come in; 0: from their range
   double y_scale = 0;     // of the rows that go out; 0: from their range
+  // Layers whose norm comes last: rows of int16 may have scales of their channels, which the layer's norm function takes away before
+  // each norm. heed's norms do not: see norm_of_channels in calibrate.cpp.
+  bool has_channels = false, x_has_channels = false;  // x: the rows that come in may have them, too
+  channel_scales x_channels, y_channels;              // of the rows that come in and go out
 };
 
 // A layer of integers with all that it points to.
@@ -94,6 +101,11 @@ class int_layer {
   std::vector<float> run(const std::vector<float> &x, int32_t n) const;
   double x_scale() const { return x_scale_; }
   double y_scale() const { return y_scale_; }
+  // A row's number i stands for its integer times scale * channels[i], where there are channels.
+  const channel_scales &x_channels() const { return x_channels_; }
+  const channel_scales &y_channels() const { return y_channels_; }
+  // Whether norms are norm_of_channels, and 2^15 times the scales, which are 1 at most, follow their weights.
+  bool has_channels() const { return has_channels_; }
 
  private:
   friend class layer;
@@ -102,6 +114,8 @@ class int_layer {
   std::array<int_norm, 2> norms_;
   std::vector<int8_t> table_;
   double x_scale_ = 0, y_scale_ = 0;
+  bool has_channels_ = false;
+  channel_scales x_channels_, y_channels_;
 };
 
 class layer {
@@ -116,6 +130,9 @@ class layer {
   std::vector<float> round_at(place only, const std::vector<float> &x, int32_t n) const;
   const std::array<site, n_places> &sites() const { return sites_; }
   int32_t model_dim() const { return attention_.model_dim; }
+  bool norm_first() const { return floats_.norm_first != 0; }
+  // Of a layer whose norm comes last: scales that the products behind at_h or at_g want, if they are worth their price.
+  channel_scales wanted_channels(place where) const;
 
  private:
   heed_transformer_layer floats_;
@@ -128,7 +145,12 @@ class layer {
                             int32_t n) const;
   void set_scale(place where, const choice &c);
   quantity quantity_of(place where) const { return {sites_[where].scale, sites_[where].zero}; }
-  heed_int_projection quantize_linear(int_layer &to, int which, const heed_weights &w, const float *bias, place x,
+  struct matrices {
+    matrix wq, wk, wv, wo, w_up, w_gate, w_down;
+  };
+  matrices widened_matrices() const;
+  void choose_channels(const matrices &m, const choice &c);
+  heed_int_projection quantize_linear(int_layer &to, int which, const matrix &w, const float *bias, place x,
                                       place y) const;
   heed_int_norm quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const;
 };
@@ -147,8 +169,8 @@ auto in_layer(size_t number, const F &f) {
 std::vector<int_layer> quantize(std::vector<layer> &layers, const choice &c = {});
 
 // Rows of floats as rows of int16, and back.
-std::vector<int16_t> to_int16(const std::vector<float> &x, double scale);
-std::vector<float> to_float(const std::vector<int16_t> &x, double scale);
+std::vector<int16_t> to_int16(const std::vector<float> &x, double scale, const channel_scales &s = {});
+std::vector<float> to_float(const std::vector<int16_t> &x, double scale, const channel_scales &s = {});
 
 }  // namespace calibrate
 

@@ -11,6 +11,7 @@
 namespace heed_compile {
 namespace {
 
+using calibrate::channel_scales;
 using calibrate::histogram;
 using calibrate::quantity;
 using rows = std::vector<float>;
@@ -43,12 +44,14 @@ double greatest_of(const float *x, size_t n) {
 double wide_scale(double greatest) { return greatest > 0 ? headroom * greatest / wide : 1; }
 
 // int8 with a zero point, which costs nothing: all 256 integers lie between the least and the greatest number.
-quantity narrow(const histogram &seen, double percent) {
-  const double limit = seen.limit(percent);
-  const double low = std::max(seen.low(), -limit), high = std::min(seen.high(), limit);
+quantity narrow(double low, double high) {
   if (!(high > low)) return {1, 0};
   const double scale = (high - low) / 255;
   return {scale, calibrate::rounded(-128 - low / scale, 128)};
+}
+quantity narrow(const histogram &seen, double percent) {
+  const double limit = seen.limit(percent);
+  return narrow(std::max(seen.low(), -limit), std::min(seen.high(), limit));
 }
 
 // A row's unit is at least that of the sum, which is no finer; and at most so large that the sum's range ends before the row's.
@@ -65,14 +68,19 @@ int_table quantize_table(const float *numbers, int32_t n_rows, int32_t dim, doub
   return t;
 }
 
-// A matrix (n_out, n_in) of the source.
+// A matrix (n_out, n_in) of the source, turned.
+calibrate::matrix turned(const rows &w, int32_t n_in, int32_t n_out) {
+  calibrate::matrix m{std::vector<double>(w.size()), static_cast<size_t>(n_in), static_cast<size_t>(n_out)};
+  for (size_t o = 0; o < m.n_out; ++o)
+    for (size_t i = 0; i < m.n_in; ++i) m.numbers[i * m.n_out + o] = static_cast<double>(w[o * m.n_in + i]);
+  return m;
+}
+
+// Several rows lie behind each other in x, and all have the same channels.
 calibrate::int_linear quantize_matrix(const rows &w, const rows &bias, int32_t n_in, int32_t n_out, quantity x,
-                                      quantity y) {
-  std::vector<double> turned(w.size());
-  for (size_t o = 0; o < static_cast<size_t>(n_out); ++o)
-    for (size_t i = 0; i < static_cast<size_t>(n_in); ++i)
-      turned[i * static_cast<size_t>(n_out) + o] = static_cast<double>(w[o * static_cast<size_t>(n_in) + i]);
-  return calibrate::quantize_linear(turned, {bias.begin(), bias.end()}, n_in, n_out, x, y);
+                                      quantity y, const channel_scales &channels = {}) {
+  const calibrate::matrix m = calibrate::scaled(turned(w, n_in, n_out), channels, {});
+  return calibrate::quantize_linear(m.numbers, {bias.begin(), bias.end()}, n_in, n_out, x, y);
 }
 
 class recorder {
@@ -100,6 +108,10 @@ class recorder {
     how.percent = percent_;
     m.sum_scale = sum_scale();
     if (!net_.has_embedding_norm) how.x_scale = m.sum_scale;
+    how.has_channels = !net_.norm_first && percent_ == 100;
+    how.x_has_channels = net_.has_embedding_norm;
+    if (how.has_channels && !net_.has_final_norm && net_.pool == network::pooling::first)
+      how.y_channels = channels_of_head(calibrate::most_left_at_a_price);
     m.layers = calibrate::quantize(layers_, how);
     quantize_inputs(m);
     quantize_head(m);
@@ -244,6 +256,7 @@ class recorder {
     }
     if (net_.n_classes > 0) {
       note(head_, x, "rows of the head");
+      of_head_.see(x.data(), x.size() / dim, dim);
       if (net_.has_pooler) {
         x = linear(x, "pooler", net_.dim);
         note(pooled_, x, "rows of the pooler");
@@ -263,8 +276,14 @@ class recorder {
     return net_.pooler_activation == "heed_tanh" ? std::tanh(x) : std::max(x, 0.0);
   }
 
-  calibrate::int_norm int_norm(const std::string &name, double x_scale, double y_scale) const {
-    return calibrate::quantize_norm(pointer(name + "_weight"), pointer(name + "_bias"), net_.dim,
+  // Its rows hold numbers divided by their channels' scales.
+  calibrate::int_norm int_norm(const std::string &name, double x_scale, double y_scale,
+                               const channel_scales &channels = {}) const {
+    const auto dim = static_cast<size_t>(net_.dim);
+    const rows ones(dim, 1), &own = of(name + "_weight");
+    const rows weight = calibrate::divided(own.empty() ? ones.data() : own.data(), channels, dim),
+               bias = calibrate::divided(pointer(name + "_bias"), channels, dim);
+    return calibrate::quantize_norm(weight.data(), bias.empty() ? nullptr : bias.data(), net_.dim,
                                     static_cast<float>(net_.eps), x_scale, y_scale);
   }
 
@@ -281,7 +300,23 @@ class recorder {
       return;
     }
     m.embedding = quantize_table(embedding_.data(), net_.n_tokens, net_.dim, m.sum_scale);
-    if (net_.has_embedding_norm) m.embedding_norm = int_norm("embedding_norm", m.sum_scale, x_scale);
+    if (net_.has_embedding_norm)
+      m.embedding_norm = int_norm("embedding_norm", m.sum_scale, x_scale, m.layers.front().x_channels());
+  }
+
+  // Scales for the rows of int8 that the first matrix of the head takes: a part of it for each row.
+  channel_scales channels_of_head(double most) const {
+    if (net_.n_classes == 0 || percent_ < 100) return {};
+    const int32_t n_rows = net_.has_pooler ? 1 : net_.n_class_rows;
+    const calibrate::matrix all = net_.has_pooler ? turned(of("pooler"), net_.dim, net_.dim)
+                                                  : turned(of("classes"), n_rows * net_.dim, net_.n_classes);
+    const ptrdiff_t n = static_cast<ptrdiff_t>(all.numbers.size()) / n_rows;
+    std::vector<calibrate::matrix> parts;
+    std::vector<const calibrate::matrix *> behind;
+    for (auto from = all.numbers.begin(); from != all.numbers.end(); from += n)
+      parts.push_back({std::vector<double>(from, from + n), all.n_in / static_cast<size_t>(n_rows), all.n_out});
+    for (const calibrate::matrix &part : parts) behind.push_back(&part);
+    return calibrate::choose_scales(of_head_, behind, most);
   }
 
   void quantize_head(integer_model &m) const {
@@ -302,13 +337,16 @@ class recorder {
       quantize_embedding(m, scale);
   }
   void quantize_classes(integer_model &m, double scale) const {
-    m.head = narrow(head_, percent_);
+    const bool is_normed = net_.has_final_norm && !has_wide_final_norm(net_);
+    channel_scales channels = is_normed ? channels_of_head(calibrate::most_left) : m.layers.back().y_channels();
+    m.head = channels.empty() ? narrow(head_, percent_) : narrow(of_head_.low_of(channels), of_head_.high_of(channels));
     m.to_head = calibrate::multiplier(scale / m.head.scale);
-    if (net_.has_final_norm) m.final_norm = int_norm("final_norm", scale, m.head.scale);
+    if (is_normed) m.final_norm = int_norm("final_norm", scale, m.head.scale, channels);
     quantity x = m.head;
     if (net_.has_pooler) {
       m.pooled = narrow(pooled_, percent_), m.activated = narrow(activated_, percent_);
-      m.pooler = quantize_matrix(of("pooler"), of("pooler_bias"), net_.dim, net_.dim, x, m.pooled);
+      m.pooler = quantize_matrix(of("pooler"), of("pooler_bias"), net_.dim, net_.dim, x, m.pooled, channels);
+      channels.clear();
       for (int32_t i = -128; i < 128; ++i) {
         const double exact = pooler_activation((i - m.pooled.zero) * m.pooled.scale) / m.activated.scale;
         const double number = std::round(exact) + m.activated.zero;
@@ -318,7 +356,7 @@ class recorder {
     }
     m.result_scale = wide_scale(result_.greatest());
     m.classes = quantize_matrix(of("classes"), of("classes_bias"), net_.n_class_rows * net_.dim, net_.n_classes, x,
-                                {m.result_scale});
+                                {m.result_scale}, channels);
   }
   // No zero point: products of two embeddings then need none.
   void quantize_embedding(integer_model &m, double scale) const {
@@ -340,6 +378,7 @@ class recorder {
   int32_t n_rows_;
   std::vector<calibrate::layer> layers_;
   rows embedding_, positions_, special_;
+  calibrate::channel_ranges of_head_;
   histogram pixels_, sums_, normed_, mean_, head_, pooled_, activated_, result_;
 };
 

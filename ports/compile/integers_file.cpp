@@ -45,9 +45,12 @@ class builder {
     multipliers("of_" + name, n_out, l.multipliers, outputs);
     words("bias_" + name, n_out, l.bias, outputs, source_of_bias);
   }
-  void norm(const std::string &name, const std::string &dim, const heed_int_norm &n, const std::string &source) {
+  // has_channels: as many scales follow the weights.
+  void norm(const std::string &name, const std::string &dim, const heed_int_norm &n, const std::string &source,
+            bool has_channels = false) {
     const auto count = static_cast<size_t>(net_.dim);
-    words(name + "_weight", dim, n.weight, count, source.empty() ? "" : source + "_weight");
+    words(name + "_weight", has_channels ? "2 * " + dim : dim, n.weight, has_channels ? 2 * count : count,
+          source.empty() ? "" : source + "_weight");
     words(name + "_bias", dim, n.bias, count, source.empty() ? "" : source + "_bias");
     word(name + "_shift", n.shift);
     word(name + "_eps", n.eps, "uint32_t");
@@ -99,7 +102,8 @@ void add(std::vector<tensor> &all, const std::string &prefix, integer_part part)
 }  // namespace
 
 integer_part part_of_layer(const network &net, const integer_model &m, int32_t layer, const std::string &NAME) {
-  const heed_int_layer &l = m.layers[static_cast<size_t>(layer)].layer();
+  const calibrate::int_layer &of = m.layers[static_cast<size_t>(layer)];
+  const heed_int_layer &l = of.layer();
   const std::string dim = NAME + "_DIM", ffn = NAME + "_FFN_DIM", q = NAME + "_HEADS * " + NAME + "_HEAD_DIM",
                     k = NAME + "_KV_HEADS * " + NAME + "_HEAD_DIM", at = "layers.{}.";
   builder b(net);
@@ -109,8 +113,8 @@ integer_part part_of_layer(const network &net, const integer_model &m, int32_t l
   b.multiplier("of_a", l.of_a), b.multiplier("of_hidden", l.of_hidden);
   const bool gated = l.w_gate.w.data != nullptr;
   if (gated) b.multiplier("gate", l.gate);
-  b.norm("norm1", dim, l.norm1, at + "norm1");
-  b.norm("norm2", dim, l.norm2, at + "norm2");
+  b.norm("norm1", dim, l.norm1, at + "norm1", of.has_channels());
+  b.norm("norm2", dim, l.norm2, at + "norm2", of.has_channels());
   b.linear("wq", q, dim, l.wq, at + "wq", at + "bq");
   b.linear("wk", k, dim, l.wk, at + "wk", at + "bk");
   b.linear("wv", k, dim, l.wv, at + "wv", at + "bv");

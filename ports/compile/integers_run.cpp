@@ -223,11 +223,14 @@ integer_errors errors_in_integers(const network &net, const integer_model &m, co
     const see_integers see = [&](int32_t layer, int64_t, heed_int_matrix rows, double scale) {
       const reference_rows &expected = reference.at(static_cast<size_t>(layer));
       integer_error &e = errors.layers[static_cast<size_t>(layer)];
+      const bool is_layer = layer < net.n_layers;
+      const calibrate::channel_scales channels =
+          is_layer ? m.layers[static_cast<size_t>(layer)].y_channels() : calibrate::channel_scales();
       std::vector<double> found;
       for (int32_t r = 0; r < rows.n_rows; ++r)
         for (int32_t i = 0; i < rows.dim; ++i) {
           const double exact = expected.numbers.at(found.size());
-          found.push_back(number_at(rows, r, i) * scale);
+          found.push_back(number_at(rows, r, i) * scale * calibrate::scale_at(channels, static_cast<size_t>(i)));
           const double difference = found.back() - exact;
           e.greatest = std::max(e.greatest, std::fabs(difference));
           e.largest = std::max(e.largest, std::fabs(exact));

@@ -122,6 +122,19 @@ static const char *find_layer(${name} *m, int32_t l) {
   return error;
 }
 
+?channels?/* The layers' norms. A row has a scale for each number, which int16 and int8 are divided by: a number that is much larger than the
+?channels? * others leaves them int8's steps. Behind the weights stand the scales, 2^15 times, which the norm takes away before it starts. */
+?channels?static heed_status norm_of_channels(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y, const heed_executor *executor) {
+?channels?  for (int32_t r = 0; r < x.n_rows; ++r) {
+?channels?    const int16_t *const from = (const int16_t *)x.data + r * x.row_stride;
+?channels?    int16_t *const to = (int16_t *)y.data + r * y.row_stride;
+?channels?    for (int32_t i = 0; i < x.dim; ++i) to[i] = (int16_t)((from[i] * norm.weight[x.dim + i] + 16384) >> 15);
+?channels?  }
+?channels?  x.data = y.data;
+?channels?  x.row_stride = y.row_stride;
+?channels?  return ${norm}(x, norm, y, executor);
+?channels?}
+?channels?
 static const char *open_file(${name} *m, const void *file, size_t n_bytes) {
   const void *words = NULL, *bytes = NULL;
   const char *error = heed_file_open(&m->file, file, n_bytes);
@@ -134,7 +147,7 @@ static const char *open_file(${name} *m, const void *file, size_t n_bytes) {
   m->tables = (const ${name}_bytes *)bytes;
   for (int32_t l = 0; !error && l < ${NAME}_LAYERS; ++l) error = find_layer(m, l);
 ?words?  if (!error) error = heed_tokenizer_open_without_floats(&m->words, &m->file);
-  m->layer = heed_int_layer_default(${NAME}_DIM, ${NAME}_HEADS, ${NAME}_FFN_DIM, ${norm});
+  m->layer = heed_int_layer_default(${NAME}_DIM, ${NAME}_HEADS, ${NAME}_FFN_DIM, ${layer_norm});
   m->layer.n_kv_heads = ${NAME}_KV_HEADS;
   m->layer.head_dim = ${NAME}_HEAD_DIM;
   m->layer.norm_first = ${norm_first};
@@ -345,7 +358,10 @@ program write_integers(const network &net, const choices &c, const integer_model
   std::map<std::string, std::string> v = shared_values(net, c, weights);
   const integer_part layer = part_of_layer(net, m, 0, v["NAME"]), outside = part_outside(net, m, v["NAME"]);
   v["norm"] = net.norm == "heed_layer_norm" ? "heed_int_layer_norm" : "heed_int_rms_norm";
+  const bool has_channels = m.layers.front().has_channels();
   const std::map<std::string, std::string> own = {
+      {"channels", yes(has_channels)},
+      {"layer_norm", has_channels ? "norm_of_channels" : v["norm"]},
       {"n_kv_heads", std::to_string(net.n_kv_heads)},
       {"image_size", std::to_string(net.image_size)},
       {"patch_size", std::to_string(net.patch_size)},

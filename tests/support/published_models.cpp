@@ -982,8 +982,15 @@ folder folder_of(const std::string &kind) {
   return is_encoder ? bert_of(kind) : llama_of(kind);
 }
 
+// Two numbers of every row are larger than the others, as those of many real models are.
+void add_outliers(weights &w) {
+  for (tensor &t : w.all)
+    if (ends(t.name, "LayerNorm.weight")) t.numbers[5] *= 8, t.numbers[t.numbers.size() - 9] *= -8;
+}
+
 void write_folder(const std::string &path, const std::string &kind) {
-  const folder m = folder_of(kind);
+  folder m = folder_of(kind);
+  if (ends(kind, "-outliers")) add_outliers(m.w);
   std::filesystem::create_directories(path);
   write_file(path + "/config.json", m.config.dump(2) + "\n");
   if (!m.tokenizer.empty()) write_file(path + "/tokenizer.json", m.tokenizer);
@@ -1015,7 +1022,8 @@ std::vector<std::string> kinds() {
       "gguf-gptneox-serial gguf-bert llama llama-sharded llama-llama3 llama-linear llama-yarn smollm mistral qwen2 "
       "qwen2-window "
       "qwen3 gemma gemma2 gemma3_text gemma3_text-v5 phi3 phi3-partial gpt2 gpt_neox gpt_neox-serial bert bert-old "
-      "bert-classes distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes whisper "
+      "bert-classes bert-outliers distilbert distilbert-classes roberta roberta-classes vit vit-classes deit "
+      "deit-classes whisper "
       "whisper-english moonshine");
 }
 
