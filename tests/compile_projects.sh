@@ -1,14 +1,14 @@
 #!/bin/sh
-# compile_projects.sh SYSTEM SOURCE HEED_COMPILE PUBLISHED LIBRARY WORK: the project that heed_compile writes around a program for SYSTEM
-# (arduino, zephyr, esp_idf), of a language model, a text encoder and a model of pictures. Each is built as a user does it, with
+# compile_projects.sh SYSTEM SOURCE HEED_COMPILE PUBLISHED PUBLISHED_GRAPHS LIBRARY WORK: the project that heed_compile writes around a program for SYSTEM
+# (arduino, zephyr, esp_idf), of a language model, a text encoder, models of pictures and speech, programs without floats, and a graph. Each is built as a user does it, with
 # the package of that system and what tests/packages has of the system, and run on an emulated board. It says, to the letter, what the
 # same program says on this computer. Exit status 77, with the reason, if something is missing. SPDX-License-Identifier: MIT
 set -eu
-system=$1 heed_compile=$3 published=$4 library=$5
+system=$1 heed_compile=$3 published=$4 published_graphs=$5 library=$6
 source=$(cd "$2" && pwd)
-rm -rf "$6"
-mkdir -p "$6"
-work=$(cd "$6" && pwd)
+rm -rf "$7"
+mkdir -p "$7"
+work=$(cd "$7" && pwd)
 release=$work/release
 cd "$work"
 . "$source/tests/packages/common.sh"
@@ -66,10 +66,21 @@ build_esp_idf() {
   program=build_$1/my_$2.elf machine=virt-rv32imc isa=scalar-no-fma
 }
 
-"$published" . llama bert vit vit-classes
-for name in llama bert vit vit-classes; do
-  case $name in llama) how='--context 48 --piece 8' ;; bert) how='--format int8' ;; *) how='--format f16' ;; esac # 512 KB of flash
-  own=my_$(echo $name | tr - _)
+"$published" . llama bert vit vit-classes moonshine bert-classes deit-classes
+"$published_graphs" .
+n=0
+for name in llama bert vit vit-classes moonshine bert-classes deit-classes bert_graph.onnx; do
+  [ "$system $name" != "esp_idf moonshine" ] || continue # without an FPU it takes minutes
+  case $name in # 512 KB of flash
+  llama) how='--context 48 --piece 8' ;;
+  bert) how='--format int8' ;;
+  moonshine) how='--format int8 --seconds 1' ;;
+  bert-classes | deit-classes) how="--integers $name/rows.npy" ;;
+  *) how='--format f16' ;;
+  esac
+  n=$((n + 1))
+  short=$(echo ${name%.onnx} | tr - _)
+  own=my_$short
   # shellcheck disable=SC2086
   quietly "$heed_compile" $name -o "$own" $how "--$package"
   # The same program on this computer: what all but Arduino take as their main.c.
@@ -79,7 +90,7 @@ for name in llama bert vit vit-classes; do
   # shellcheck disable=SC2086
   quietly cc -std=c99 -O1 -Wall -Wextra -Werror $compiled_folders -DMODEL_FILE="\"here/$own/src/$own.heed\"" "here/$own/src/main.c" \
     "here/$own/src/$own.c" "$source/ports/import/heed_file.c" "$source/ports/compile/heed_model.c" "$library" -lm -o "here/$own.program"
-  "build_$system" "$own" "$(echo $name | tr - _)"
+  "build_$system" "$own" "$short"
   HEED_ISA=$isa "here/$own.program" >expected || { cat expected; fail "$own on this computer"; }
   grep -q '^the known answers are right$' expected || fail "$own: the known answers are not right"
   sh "$source/ports/bare/qemu.sh" $machine "$program" >said || { cat said; fail "$own on the board"; }
@@ -108,9 +119,10 @@ refuses() { # STATUS TEXT ARGUMENT...
 : >before
 : >taken
 refuses 1 "the project has something else of this name" llama -o result "--$package"
+refuses 1 "the project has something else of this name" bert_graph.onnx -o in_input_ids "--$package"
 refuses 2 "choose one of them" llama -o two --zephyr --arduino --esp-idf
 refuses 1 "this folder cannot be written" llama -o taken "--$package"
 (ulimit -f 0; "$heed_compile" llama -o full "--$package" 2>&1) | cat >"$log"
 grep -q "cannot be written" "$log" || fail "a full disk: does not say what cannot be written"
 [ ! -e full ] || fail "a full disk: leaves $(find full)"
-echo "4 projects for $system: good"
+echo "$n projects for $system: good"

@@ -24,6 +24,7 @@
 #include "published.hpp"
 #include "run.hpp"
 #include "target.hpp"
+#include "target_cost.hpp"
 #include "weight_file.hpp"
 
 namespace {
@@ -57,7 +58,8 @@ constexpr char help[] =
                            (with --integers: and the rms error, on the samples, and how many keep their class)
   --check-input FILE       the same with a text, a picture (height, width, channels) as *.npy, a sound (16 kHz, one channel) as *.wav, or
                            the inputs of a graph as *.npz (one input: *.npy)
-  --target CORE            prints flash, RAM and stack of the program on a core, m0plus or m4f, before anyone builds it
+  --target CORE            prints flash, RAM, stack and instructions of the program on a core, before anyone builds it:
+                           ${cores}
   --arduino                writes the folder NAME instead: a sketch with the program, its weights as an array in C
   --zephyr                 writes the folder NAME instead: an application of Zephyr with the program
   --esp-idf                writes the folder NAME instead: a project of ESP-IDF with the program
@@ -232,7 +234,7 @@ void run_graph(const arguments &a) {
   if (a.how.seconds > 0 || a.how.draft > 0 || !a.how.integers.empty())
     throw wrong_command("--seconds, --draft and --integers are not for graphs");
   graph_order order;
-  order.model = a.model, order.output = a.output, order.how = a.how;
+  order.model = a.model, order.output = a.output, order.how = a.how, order.target = a.target, order.system = a.system;
   order.checks = a.checks, order.check_input = a.check_input;
   for (const std::string &word : a.shapes) {
     const auto [name, rest] = named("--shape", word);
@@ -293,51 +295,36 @@ program write_without_floats(const arguments &a, const network &net, const std::
   return write_integers(net, a.how, m, weights);
 }
 
-// Of a project, where NAME.c lies, with a slash; else nothing.
-std::string sources_folder(const arguments &a) {
-  if (a.system == build_system::none) return "";
-  const std::string inside = project_sources(a.system);
-  return a.output + "/" + (inside.empty() ? "" : inside + "/");
+program_kind kind_of(const network &net, bool has_floats) {
+  const bool is_picture = net.what == task::vision;
+  if (!has_floats) return is_picture ? program_kind::integer_picture : program_kind::integer_encoder;
+  if (net.what == task::speech) return net.speech.takes_samples ? program_kind::moonshine : program_kind::whisper;
+  if (net.what == task::decoder) return program_kind::decoder;
+  return is_picture ? program_kind::picture : program_kind::encoder;
 }
 
-using output_files = std::vector<std::unique_ptr<files::output_file>>;
-
-// The files of a project beside the program; weights may be an array of C instead of the file.
-output_files write_project(const arguments &a, const network &net, const std::vector<std::string> &inputs,
-                           const std::vector<tensor> &weights, files::output_file &flat) {
-  output_files made;
-  for (const project_file &file : project_files(a.system, net, a.how, weights)) {
-    made.push_back(std::make_unique<files::output_file>(a.output + "/" + file.path, inputs));
-    made.back()->write(file.text);
-    made.back()->so_far();
-  }
-  if (!project_has_array(a.system)) return made;
-  made.push_back(std::make_unique<files::output_file>(sources_folder(a) + a.how.name + "_file.c", inputs));
-  files::output_file &array = *made.back();
-  const file_bytes written(flat.so_far());
-  enum : size_t { piece = 1 << 20 };
-  array.write(array_begin(a.how));
-  for (size_t at = 0; at < written.all().size; at += piece) array.write(array_words(written.all(), at, piece));
-  array.write(array_end(a.how, written.all().size));
-  array.so_far();
-  return made;
-}
-
-// What --target and projects know of: the programs of texts and pictures by configuration, with floats.
-void expect_known_around(const arguments &a, const network &net) {
-  if (a.target.empty() && a.system == build_system::none) return;
-  const char *const option = a.target.empty() ? "a project" : "--target";
-  if (!a.how.integers.empty()) throw refusal(std::string(option) + ": not of a program without floats");
-  if (net.what == task::speech) throw refusal(std::string(option) + ": not of a model of speech");
-  if (!a.target.empty() && a.how.draft > 0) throw refusal("--target: not of a program with --draft");
+target_order target_of(const arguments &a, const network &net, const program &p, const std::vector<tensor> &weights,
+                       uint64_t file_bytes) {
+  target_order t;
+  const bool has_floats = a.how.integers.empty();
+  t.core = a.target, t.name = a.how.name, t.header = p.header, t.file_bytes = file_bytes;
+  t.kind = kind_of(net, has_floats);
+  t.in_integers = has_floats && in_integers(weights, a.how), t.unchecked = a.how.unchecked;
+  if (has_floats && net.what != task::speech) t.instructions = instructions_of(a.target, net, a.how, weights);
+  std::string smaller;
+  if (net.what == task::decoder) smaller = "--context, --piece, --cache int8";
+  if (net.what == task::encoder) smaller = "--context";
+  if (net.what == task::speech) smaller = "--seconds, --context, --piece, --cache int8";
+  if (!has_floats) smaller += smaller.empty() ? "--piece" : ", --piece";
+  if (has_floats) t.advice = "smaller flash: --format int8, q8_0 or int4";
+  if (!smaller.empty()) t.advice += (t.advice.empty() ? "smaller RAM: " : "; smaller RAM: ") + smaller;
+  return t;
 }
 
 void run(const arguments &a) {
-  if (is_graph(a) && (!a.target.empty() || a.system != build_system::none))
-    throw refusal(a.model + ": --target and projects are not of graphs");
+  if (!a.target.empty()) expect_target(a.target);
   if (is_graph(a)) return run_graph(a);
   if (!a.shapes.empty() || !a.values.empty()) throw wrong_command("--shape and --value are for graphs alone");
-  if (!a.target.empty()) expect_target(a.target);
   dtype_of_cache(a.how);  // refuses others before anything is written
   published_model m;
   const network net = read_published(m, a.model, a.how);
@@ -351,14 +338,13 @@ void run(const arguments &a) {
   expect_all_used(net, plans, m.tensors);
   expect_matches(a.how.formats, plans);
   const bool has_floats = a.how.integers.empty();
-  expect_known_around(a, net);
   std::vector<sample> samples;
   if (!has_floats) {
     expect_possible_in_integers(net);
     samples = read_samples(net, a.how, a.how.integers);
     m.paths.push_back(a.how.integers);
   }
-  const std::string folder = sources_folder(a);
+  const std::string folder = sources_folder(a.system, a.output);
   const std::string base = folder.empty() ? a.output : folder + a.how.name;
   output_folder made(folder);
   files::output_file header(base + ".h", m.paths), source(base + ".c", m.paths), flat(base + ".heed", m.paths);
@@ -373,7 +359,8 @@ void run(const arguments &a) {
     heed_import::bytes memory;
     print_errors(net, a.how, plans, heed_import::in_own_order(written.all(), memory), a.check_input);
   }
-  const output_files around = write_project(a, net, m.paths, weights, flat);
+  const output_files around =
+      write_project(a.system, a.output, a.how.name, project_files(a.system, net, a.how, weights), m.paths, flat);
   const auto check = [&](const std::string &path) { heed_import::expect_whole(file_bytes(path).all(), weights); };
   const uintmax_t n_bytes = std::filesystem::file_size(flat.so_far());
   if (project_has_array(a.system))
@@ -386,7 +373,7 @@ void run(const arguments &a) {
   made.keep();
   const std::string written =
       folder.empty() ? a.output + ".c, " + a.output + ".h, " + a.output + ".heed" : a.output + "/";
-  if (!a.target.empty()) std::fputs(target_text(a.target, net, a.how, weights, n_bytes).c_str(), stdout);
+  if (!a.target.empty()) std::fputs(target_text(target_of(a, net, p, weights, n_bytes)).c_str(), stdout);
   std::fprintf(stderr, "%s: %ju bytes of weights\n", names::for_terminal(written).c_str(), n_bytes);
 }
 
@@ -408,7 +395,7 @@ int main(int argc, char **argv) {
 #endif
   try {
     if (asks_for_help(argc, argv))
-      std::fputs(help, stdout);
+      std::fputs(filled(help, {{"cores", target_names()}}).c_str(), stdout);
     else
       run(read_arguments(argc, argv));
     files::finish_standard_output();

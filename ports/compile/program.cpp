@@ -226,7 +226,8 @@ std::string lines_of_weights(const network &net, const std::vector<tensor> &weig
   return lines;
 }
 
-// Whether the program quantises rows.
+}  // namespace
+
 bool in_integers(const std::vector<tensor> &weights, const choices &c) {
   const auto is_narrow = [](const tensor &t) {
     return t.layout == HEED_PACKED &&
@@ -234,8 +235,6 @@ bool in_integers(const std::vector<tensor> &weights, const choices &c) {
   };
   return !c.exact && std::any_of(weights.begin(), weights.end(), is_narrow);
 }
-
-}  // namespace
 
 std::string bytes_text(const std::array<uint8_t, 32> &bytes) {
   std::string text;

@@ -22,8 +22,16 @@ struct choices {
   double percent = 100;    // of the samples' magnitudes within the range of int8
 };
 
+// An input or an output of a graph's program: its name as a parameter, its type, and how many numbers it has, a constant of the header.
+struct graph_place {
+  std::string name, type, count;
+  bool is_input = false;
+  int64_t least = 0, n_values = 0;  // of integers that everybody may give: from `least` on, so many
+};
+
 struct program {
   std::string header, source;
+  std::vector<graph_place> places = {};  // of a graph
 };
 
 program write_decoder(const network &net, const choices &c, const std::vector<tensor> &weights);
@@ -69,6 +77,9 @@ std::string bytes_text(const std::array<uint8_t, 32> &bytes);
 // The lines of C that find the weights outside of layers, and those that end a text at its end tokens.
 std::string lines_outside(const network &net, const std::vector<tensor> &weights);
 std::string lines_of_ends(const network &net);
+
+// Whether the program quantises rows to int8 on their way into products.
+bool in_integers(const std::vector<tensor> &weights, const choices &c);
 
 std::string upper(std::string text);
 bool has(const std::vector<tensor> &weights, const std::string &name);

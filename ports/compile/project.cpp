@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <set>
 
+#include "../import/file_bytes.hpp"
+
 namespace heed_compile {
 namespace {
 
@@ -52,45 +54,72 @@ static void say(const char *text) { printf("%s", text); }
 
 const char run_text[] = R"(
 ?decoder?/* Reads a text, and says what the model adds to it: ${n_new} tokens, or fewer if the text ends. */
-?decoder?static const char *run(const char *text, size_t n) {
-?decoder?  int32_t token = 0;
+?speech?static int16_t samples[${NAME}_SAMPLES]; /* your sound: 16 kHz, one channel */
+?speech?
+?speech?/* Hears a sound, and says its text: ${n_new} tokens, or fewer if it ends. */
+?writes?static const char *run(const char *text, size_t n) {
+?writes?  int32_t token = 0;
 ?decoder?  ${name}_restart(&model);
-?decoder??words?  char added[64];
+?writes??words?  char added[64];
 ?decoder??words?  say(text);
 ?decoder??words?  const char *error = ${name}_prompt(&model, text, n);
 ?decoder??!words?  (void)text, (void)n; /* the file has no tokenizer: token 0 begins the text */
 ?decoder??!words?  const char *error = ${name}_read(&model, &token, 1);
-?decoder?  for (int i = 0; !error && i < ${n_new}; ++i) {
+?speech?  (void)text, (void)n;
+?speech?  const char *error = ${name}_sound(&model, samples, ${NAME}_SAMPLES);
+?writes?  for (int i = 0; !error && i < ${n_new}; ++i) {
 ?decoder?    error = ${name}_next(&model, NULL, &token);
-?decoder?    if (error || token < 0) break;
-?decoder??words?    added[${name}_text(&model, token, added, sizeof added - 1)] = 0;
-?decoder??words?    say(added);
-?decoder??!words?    say_count(token);
-?decoder??!words?    say(" ");
-?decoder?  }
-?decoder?  say("\n");
-?decoder?  return error;
-?decoder?}
-?!decoder?static float result[${NAME}_OUT];
-?picture?static float pixels[${NAME}_SIZE * ${NAME}_SIZE * ${NAME}_CHANNELS]; /* your picture: see ${name}_picture */
+?speech?    error = ${name}_next(&model, &token);
+?writes?    if (error || token < 0) break;
+?writes??words?    added[${name}_text(&model, token, added, sizeof added - 1)] = 0;
+?writes??words?    say(added);
+?writes??!words?    say_count(token);
+?writes??!words?    say(" ");
+?writes?  }
+?writes?  say("\n");
+?writes?  return error;
+?writes?}
+?graph?${arrays}
+?graph?/* Numbers that look random, and are those of the known answers. */
+?graph?static uint32_t mixed(uint32_t i) {
+?graph?  i = (i ^ (i >> 16)) * 0x21f0aaadu;
+?graph?  i = (i ^ (i >> 15)) * 0x735a2d97u;
+?graph?  return i ^ (i >> 15);
+?graph?}
+?graph?
+?graph?/* Computes the outputs, and says how the first one begins. */
+?graph?static const char *run(const char *text, size_t n) {
+?graph?  const char *error = ${name}_run(&model, ${arguments});
+?graph?  (void)text, (void)n;
+?graph?  if (error) return error;
+?graph?  for (int32_t i = 0; i < ${out_count} && i < 4; ++i) {
+?graph?    ${say_result}(${out}[i]);
+?graph?    say(" ");
+?graph?  }
+?graph?  say("\n");
+?graph?  return NULL;
+?graph?}
+?rows?static ${number} result[${NAME}_OUT];
+?picture?static ${pixel} pixels[${NAME}_SIZE * ${NAME}_SIZE * ${NAME}_CHANNELS]; /* your picture: see ${name}_picture */
 ?picture?
 ?picture?/* The picture of the known answers, number i of it. */
-?picture?static float known_pixel(uint32_t i) {
+?picture?static ${pixel} known_pixel(uint32_t i) {
 ?picture?  i = (i ^ (i >> 16)) * 0x21f0aaadu;
 ?picture?  i = (i ^ (i >> 15)) * 0x735a2d97u;
-?picture?  return (float)((i ^ (i >> 15)) >> 24) / 128.0f - 1.0f;
+?picture??floats?  return (float)((i ^ (i >> 15)) >> 24) / 128.0f - 1.0f;
+?picture??!floats?  return (int8_t)((int32_t)((i ^ (i >> 15)) >> 24) - 128);
 ?picture?}
-?!decoder?
+?rows?
 ?text?/* Reads a text, and says ${says}. */
 ?picture?/* Looks at a picture, and says ${says}. */
-?!decoder?static const char *run(const char *text, size_t n) {
-?words??!decoder?  const char *error = ${name}_text(&model, text, n, result);
+?rows?static const char *run(const char *text, size_t n) {
+?words??rows?  const char *error = ${name}_text(&model, text, n, result);
 ?text??!words?  const int32_t tokens[] = {0, 1, 0}; /* the file has no tokenizer */
 ?text??!words?  const char *error = ${name}_tokens(&model, tokens, 3, result);
 ?text??!words?  (void)text, (void)n;
 ?picture?  const char *error = ${name}_picture(&model, pixels, result);
 ?picture?  (void)text, (void)n;
-?!decoder?  if (error) return error;
+?rows?  if (error) return error;
 ?classes?  int32_t best = 0;
 ?classes?  for (int32_t i = 1; i < ${NAME}_OUT; ++i)
 ?classes?    if (result[i] > result[best]) best = i;
@@ -99,14 +128,14 @@ const char run_text[] = R"(
 ?labels?  say(", ");
 ?labels?  say(${name}_labels[best]);
 ?classes?  say(": ");
-?classes?  say_number(result[best]);
+?classes?  ${say_result}(result[best]);
 ?embedding?  for (int32_t i = 0; i < ${NAME}_OUT && i < 4; ++i) {
-?embedding?    say_number(result[i]);
+?embedding?    ${say_result}(result[i]);
 ?embedding?    say(" ");
 ?embedding?  }
-?!decoder?  say("\n");
-?!decoder?  return NULL;
-?!decoder?}
+?rows?  say("\n");
+?rows?  return NULL;
+?rows?}
 
 /* What the program does first. */
 static const char *begin(void) {
@@ -116,6 +145,8 @@ static const char *begin(void) {
   if (error) return error;
 ?known?  say("the known answers are right\n");
 ?picture?  for (int32_t i = 0; i < ${NAME}_SIZE * ${NAME}_SIZE * ${NAME}_CHANNELS; ++i) pixels[i] = known_pixel((uint32_t)i);
+?speech?  for (int32_t i = 0; i < ${NAME}_SAMPLES; ++i) samples[i] = (int16_t)(i % 64 * 250 - 8000); /* a tone of 250 Hz */
+?graph?${fills}
   return run("${first}", ${first_bytes});
 }
 )";
@@ -213,39 +244,94 @@ std::string with_dollars(std::string text) {
   return text;
 }
 
-std::map<std::string, std::string> values_of(build_system system, const network &net, const choices &c,
-                                             const std::vector<tensor> &weights) {
-  const auto yes = [](bool is) { return std::string(is ? "1" : ""); };
+using values = std::map<std::string, std::string>;
+
+std::string yes(bool is) { return is ? "1" : ""; }
+
+// What all projects have.
+values shared_project_values(build_system system, const choices &c) {
+  const std::string file = c.name + "_file";
+  const bool is_array = project_has_array(system);
+  values v = {{"name", c.name},
+              {"NAME", upper(c.name)},
+              {"known", yes(!c.unchecked)},
+              {"file_arguments", file + ", " + (is_array ? file + "_bytes" : "HEED_FILE_LINKED_BYTES(" + file + ")")},
+              {"esp_idf", yes(system == build_system::esp_idf)},
+              {"in_folder", system == build_system::zephyr ? "src/" : ""},
+              {"first_bytes", "0"}};
+  for (const char *none :
+       {"decoder",   "speech", "writes", "picture", "text",      "words",      "takes_text", "classes", "labels",
+        "embedding", "says",   "floats", "number",  "pixel",     "say_result", "numbers",    "counts",  "n_new",
+        "first",     "graph",  "rows",   "arrays",  "arguments", "out",        "out_count",  "fills"})
+    v[none] = "";
+  return v;
+}
+
+values values_of(build_system system, const network &net, const choices &c, const std::vector<tensor> &weights) {
   const bool is_decoder = net.what == task::decoder, is_picture = net.what == task::vision;
+  const bool is_speech = net.what == task::speech, writes = is_decoder || is_speech, floats = c.integers.empty();
   const bool has_words = !is_picture && has(weights, "tokenizer"), has_classes = net.n_classes > 0;
   const bool has_labels = has_classes && net.labels.size() == static_cast<size_t>(net.n_classes);
   const int32_t context = context_of(net, c);
+  const bool takes_text = has_words && !is_speech;
   const std::string begins = context < 64 ? "Once" : "Once upon a time";
-  const std::string first = is_decoder && has_words ? begins : has_words ? "a sentence" : "";
-  const std::string file = c.name + "_file";
-  const bool is_array = project_has_array(system);
-  return {{"name", c.name},
-          {"NAME", upper(c.name)},
-          {"source", names::for_c(net.source)},
-          {"title", net.family + ", " + std::to_string(net.n_layers) + " layers of " + std::to_string(net.dim) + "."},
-          {"decoder", yes(is_decoder)},
-          {"picture", yes(is_picture)},
-          {"text", yes(net.what == task::encoder)},
-          {"words", yes(has_words)},
-          {"takes_text", yes(has_words)},
-          {"classes", yes(!is_decoder && has_classes)},
-          {"labels", yes(!is_decoder && has_labels)},
-          {"embedding", yes(!is_decoder && !has_classes)},
-          {"says", has_classes ? "which class is most probable" : "how its embedding begins"},
-          {"numbers", yes(!is_decoder)},
-          {"counts", yes(is_decoder ? !has_words : has_classes)},
-          {"known", yes(!c.unchecked)},
-          {"n_new", std::to_string(std::max(1, std::min(40, context / 2)))},
-          {"first", first},
-          {"first_bytes", std::to_string(first.size())},
-          {"file_arguments", file + ", " + (is_array ? file + "_bytes" : "HEED_FILE_LINKED_BYTES(" + file + ")")},
-          {"esp_idf", yes(system == build_system::esp_idf)},
-          {"in_folder", system == build_system::zephyr ? "src/" : ""}};
+  const std::string first = is_decoder && has_words ? begins : takes_text ? "a sentence" : "";
+  values v = shared_project_values(system, c);
+  const values own = {
+      {"source", names::for_c(net.source)},
+      {"title", net.family + ", " + std::to_string(net.n_layers) + " layers of " + std::to_string(net.dim) + "."},
+      {"decoder", yes(is_decoder)},
+      {"speech", yes(is_speech)},
+      {"writes", yes(writes)},
+      {"rows", yes(!writes)},
+      {"picture", yes(is_picture)},
+      {"text", yes(net.what == task::encoder)},
+      {"words", yes(has_words)},
+      {"takes_text", yes(takes_text)},
+      {"classes", yes(!writes && has_classes)},
+      {"labels", yes(!writes && has_labels)},
+      {"embedding", yes(!writes && !has_classes)},
+      {"says", has_classes ? "which class is most probable" : "how its embedding begins"},
+      {"floats", yes(floats)},
+      {"number", floats        ? "float"
+                 : has_classes ? "int16_t"
+                               : "int8_t"},
+      {"pixel", floats ? "float" : "int8_t"},
+      {"say_result", floats ? "say_number" : "say_count"},
+      {"numbers", yes(!writes && floats)},
+      {"counts", yes(writes ? !has_words : has_classes || !floats)},
+      {"n_new", std::to_string(std::max(1, std::min(40, context / 2)))},
+      {"first", first},
+      {"first_bytes", std::to_string(first.size())}};
+  for (const auto &[key, value] : own) v[key] = value;
+  return v;
+}
+
+values graph_values_of(build_system system, const choices &c, const std::string &title, const std::string &source,
+                       const std::vector<graph_place> &places) {
+  values v = shared_project_values(system, c);
+  v["title"] = title, v["source"] = names::for_c(source), v["graph"] = "1";
+  for (const graph_place &p : places) {
+    const std::string array = (p.is_input ? "in_" : "out_") + p.name;
+    if (array == c.name) expect_project_name("model");
+    v["arguments"] += (v["arguments"].empty() ? "" : ", ") + array;
+    v["arrays"] +=
+        "static " + p.type + " " + array + "[" + p.count + "];" + (p.is_input ? " /* your numbers */\n" : "\n");
+    if (!p.is_input && v["out"].empty()) {
+      v["out"] = array, v["out_count"] = p.count;
+      v["say_result"] = p.type == "float" ? "say_number" : "say_count";
+      v[p.type == "float" ? "numbers" : "counts"] = "1";
+    }
+    if (!p.is_input) continue;
+    std::string number = "mixed((uint32_t)i) & 1u";
+    if (p.type == "float") number = "(float)(mixed((uint32_t)i) >> 24) / 128.0f - 1.0f";
+    if (p.type == "int32_t")
+      number = (p.least == 0 ? "" : std::to_string(p.least) + " + ") + "(int32_t)(mixed((uint32_t)i) % " +
+               std::to_string(p.n_values) + "u)";
+    v["fills"] += (v["fills"].empty() ? "" : "\n") +
+                  ("  for (int32_t i = 0; i < " + p.count + "; ++i) " + array + "[i] = " + number + ";");
+  }
+  return v;
 }
 
 }  // namespace
@@ -264,17 +350,17 @@ std::string project_sources(build_system system) {
 bool project_has_array(build_system system) { return system == build_system::arduino; }
 
 void expect_project_name(const std::string &name) {
-  static const std::set<std::string> taken = {"model",    "say",    "say_number", "say_count",  "run",
-                                              "result",   "pixels", "begin",      "error",      "known_pixel",
-                                              "complain", "line",   "setup",      "loop",       "main",
-                                              "Serial",   "millis", "app_main",   "run_program"};
+  static const std::set<std::string> taken = {"model",  "say",      "say_number", "say_count",   "run",      "result",
+                                              "pixels", "begin",    "error",      "known_pixel", "complain", "line",
+                                              "setup",  "loop",     "main",       "samples",     "mixed",    "Serial",
+                                              "millis", "app_main", "run_program"};
   if (taken.count(name) > 0)
     throw refusal(name + ": the project has something else of this name; name the program otherwise with -o");
 }
 
-std::vector<project_file> project_files(build_system system, const network &net, const choices &c,
-                                        const std::vector<tensor> &weights) {
-  const std::map<std::string, std::string> v = values_of(system, net, c, weights);
+namespace {
+
+std::vector<project_file> files_of(build_system system, const choices &c, const values &v) {
   const auto text = [&v](const char *a, const char *b = "", const char *d = "") {
     return filled(std::string(a) + b + d, v);
   };
@@ -297,14 +383,15 @@ std::vector<project_file> project_files(build_system system, const network &net,
   }
 }
 
-std::string array_begin(const choices &c) {
+// NAME_file.c in pieces, in order: how it begins, words of the file from byte `at` on, how it ends.
+std::string array_begin(const std::string &name) {
   return filled(
       R"(/* The weights of ${name}.c, its tokenizer and its known answers: the file ${name}.heed, in words of a little-endian processor. */
 #include "${name}.h"
 
 HEED_ALIGNED const uint32_t ${name}_file[] = {
 )",
-      {{"name", c.name}});
+      {{"name", name}});
 }
 
 std::string array_words(heed_import::span file, size_t at, size_t n_bytes) {
@@ -322,8 +409,47 @@ std::string array_words(heed_import::span file, size_t at, size_t n_bytes) {
   return text;
 }
 
-std::string array_end(const choices &c, size_t n_bytes) {
-  return "};\nconst uint32_t " + c.name + "_file_bytes = " + std::to_string(n_bytes) + ";\n";
+std::string array_end(const std::string &name, size_t n_bytes) {
+  return "};\nconst uint32_t " + name + "_file_bytes = " + std::to_string(n_bytes) + ";\n";
+}
+
+}  // namespace
+
+std::vector<project_file> project_files(build_system system, const network &net, const choices &c,
+                                        const std::vector<tensor> &weights) {
+  return files_of(system, c, values_of(system, net, c, weights));
+}
+
+std::vector<project_file> graph_project_files(build_system system, const choices &c, const std::string &title,
+                                              const std::string &source, const std::vector<graph_place> &places) {
+  return files_of(system, c, graph_values_of(system, c, title, source, places));
+}
+
+std::string sources_folder(build_system system, const std::string &output) {
+  if (system == build_system::none) return "";
+  const std::string inside = project_sources(system);
+  return output + "/" + (inside.empty() ? "" : inside + "/");
+}
+
+output_files write_project(build_system system, const std::string &output, const std::string &name,
+                           const std::vector<project_file> &all, const std::vector<std::string> &inputs,
+                           files::output_file &flat) {
+  output_files made;
+  for (const project_file &file : all) {
+    made.push_back(std::make_unique<files::output_file>(output + "/" + file.path, inputs));
+    made.back()->write(file.text);
+    made.back()->so_far();
+  }
+  if (!project_has_array(system)) return made;
+  made.push_back(std::make_unique<files::output_file>(sources_folder(system, output) + name + "_file.c", inputs));
+  files::output_file &array = *made.back();
+  const heed_import::file_bytes written(flat.so_far());
+  enum : size_t { piece = 1 << 20 };
+  array.write(array_begin(name));
+  for (size_t at = 0; at < written.all().size; at += piece) array.write(array_words(written.all(), at, piece));
+  array.write(array_end(name, written.all().size));
+  array.so_far();
+  return made;
 }
 
 output_folder::output_folder(const std::string &path) {

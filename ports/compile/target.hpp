@@ -2,22 +2,35 @@
 #ifndef HEED_COMPILE_TARGET_HPP
 #define HEED_COMPILE_TARGET_HPP
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include "program.hpp"
 
 namespace heed_compile {
 
-// Throws refusal, with the cores that there are.
+// The cores that there are. Throws refusal if it is none of them.
+std::string target_names();
 void expect_target(const std::string &core);
 
-// sizeof(NAME) on a processor whose pointers have 4 bytes.
-uint64_t ram_bytes(const network &net, const choices &c, const std::vector<tensor> &weights);
+// Programs that have nearly the same code.
+enum class program_kind { decoder, encoder, picture, whisper, moonshine, integer_encoder, integer_picture, graph };
+enum { n_program_kinds = 7 };  // but for graphs, whose code depends on what they call
 
-// Lines for a reader: flash, RAM, stack, and which options make them smaller.
-std::string target_text(const std::string &core, const network &net, const choices &c,
-                        const std::vector<tensor> &weights, uint64_t file_bytes);
+struct target_order {
+  std::string core, name, header;  // of the program
+  program_kind kind = program_kind::decoder;
+  bool in_integers = false;  // rows are quantised on their way
+  bool unchecked = false;    // it compares no known answers
+  uint64_t file_bytes = 0;
+  std::string source;  // of a graph's program, with its steps, weights, and bytes of tables
+  uint32_t n_steps = 0, n_weights = 0, table_bytes = 0;
+  std::vector<std::pair<std::string, double>> instructions;  // of a run, by its name
+  std::string advice;                                        // which options make it smaller
+};
+
+// Lines for a reader: flash, RAM, stack, instructions.
+std::string target_text(const target_order &t);
 
 }  // namespace heed_compile
 

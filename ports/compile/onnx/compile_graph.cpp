@@ -10,6 +10,7 @@
 #include "../../output_file.hpp"
 #include "../../receipt/receipts.hpp"
 #include "../../terminal.h"
+#include "../target.hpp"
 #include "../weight_file.hpp"
 #include "heed/heed.h"
 #include "run_steps.hpp"
@@ -60,6 +61,24 @@ std::vector<tensor> write_weights(const graph_order &order, const steps &p, cons
     show_progress("tensors", ++n_made, names.size());
   }
   return file.finish([&](heed_import::span so_far) { return known_answers(p, order.how, digest, so_far); });
+}
+
+// Bytes of the tables that the calls point to.
+template <class T>
+uint32_t bytes_of(const std::vector<T> &tables) {
+  return static_cast<uint32_t>(tables.size() * sizeof(T));
+}
+
+target_order target_of(const graph_order &order, const steps &p, const program &text, uint64_t file_bytes) {
+  target_order t;
+  t.core = order.target, t.name = order.how.name, t.header = text.header, t.source = text.source;
+  t.kind = program_kind::graph, t.unchecked = order.how.unchecked, t.file_bytes = file_bytes;
+  t.n_steps = static_cast<uint32_t>(p.list.size());
+  t.n_weights = static_cast<uint32_t>(
+      std::count_if(p.constants.begin(), p.constants.end(), [](const file_constant &c) { return c.make != nullptr; }));
+  t.table_bytes = bytes_of(p.loops) + bytes_of(p.attentions) + bytes_of(p.products) + bytes_of(p.convolutions);
+  t.advice = "smaller flash: --format int8, q8_0 or int4";
+  return t;
 }
 
 }  // namespace
@@ -124,8 +143,11 @@ void compile_graph(const graph_order &order) {
   steps p = lowered(net, how);
   name_constants(p);
   expect_matches(order.how.formats, p);
-  files::output_file header(order.output + ".h", model->paths), source(order.output + ".c", model->paths),
-      flat(order.output + ".heed", model->paths);
+  const std::string folder = sources_folder(order.system, order.output);
+  const std::string base = folder.empty() ? order.output : folder + order.how.name;
+  output_folder made_folder(folder);
+  files::output_file header(base + ".h", model->paths), source(base + ".c", model->paths),
+      flat(base + ".heed", model->paths);
   std::vector<bool> in_integers;
   const std::vector<tensor> weights = write_weights(order, p, digest, in_integers, flat);
   const program text = write_steps(net, p, order.how, digest, in_integers);
@@ -137,12 +159,25 @@ void compile_graph(const graph_order &order) {
     heed_import::bytes memory;
     print_errors(model->net, p, order.how, heed_import::in_own_order(written.all(), memory), order.check_input);
   }
-  flat.finish([&](const std::string &written) { heed_import::expect_whole(file_bytes(written).all(), weights); });
+  const output_files around =
+      write_project(order.system, order.output, order.how.name,
+                    graph_project_files(order.system, order.how, "A graph of " + net.source + ".",
+                                        std::filesystem::path(order.model).filename().string(), text.places),
+                    model->paths, flat);
+  const auto check = [&](const std::string &path) { heed_import::expect_whole(file_bytes(path).all(), weights); };
+  const uintmax_t n_file_bytes = std::filesystem::file_size(flat.so_far());
+  if (project_has_array(order.system))
+    check(flat.so_far());
+  else
+    flat.finish(check);
   header.finish();
   source.finish();
-  std::fprintf(stderr, "%s.c, %s.h, %s.heed: %ju bytes of weights, %jd of memory\n", order.output.c_str(),
-               order.output.c_str(), order.output.c_str(),
-               static_cast<uintmax_t>(std::filesystem::file_size(order.output + ".heed")),
+  for (const auto &file : around) file->finish();
+  made_folder.keep();
+  const std::string written =
+      folder.empty() ? order.output + ".c, " + order.output + ".h, " + order.output + ".heed" : order.output + "/";
+  if (!order.target.empty()) std::fputs(target_text(target_of(order, p, text, n_file_bytes)).c_str(), stdout);
+  std::fprintf(stderr, "%s: %ju bytes of weights, %jd of memory\n", written.c_str(), n_file_bytes,
                static_cast<intmax_t>(p.memory_bytes));
 }
 

@@ -3,6 +3,7 @@
 #define HEED_COMPILE_COMPILE_GRAPH_HPP
 
 #include "../program.hpp"
+#include "../project.hpp"
 #include "steps.hpp"
 
 namespace heed_compile {
@@ -12,10 +13,12 @@ struct graph_order {
   choices how;
   graph_choices graph;
   bool checks = false;
-  std::string check_input;  // *.npz or *.npy, or empty
+  std::string check_input;                   // *.npz or *.npy, or empty
+  std::string target;                        // a core, or empty
+  build_system system = build_system::none;  // of a project: then `output` is its folder
 };
 
-// Writes OUTPUT.c, OUTPUT.h and OUTPUT.heed. Throws refusal.
+// Writes OUTPUT.c, OUTPUT.h and OUTPUT.heed, or the project. Throws refusal.
 void compile_graph(const graph_order &order);
 
 // A constant as the program's file has it. The last rule counts whose pattern matches its name; no rule: as the source has it.

@@ -187,7 +187,7 @@ class writer {
     v["checks"] = checks();
     v["show_outputs"] = show_outputs();
     v["known_answers"] = known_answers_text(v, known_run());
-    return {filled(header_text, v), filled(source_text, v)};
+    return {filled(header_text, v), filled(source_text, v), program_places_};
   }
 
  private:
@@ -210,6 +210,12 @@ class writer {
                         names::for_c(v.name) + " " + shape_words(v.dims) + ": " +
                         (is_input ? "an input" : "an output") + " */\n";
         places_ += "  " + type + own + ";\n";
+        graph_place place = {own, type_of(v.kind), upper(c_.name) + "_" + count, is_input};
+        if (is_input && v.kind == element::integers) {
+          const input_range range = range_of_input(p_, static_cast<int>(i));
+          place.least = range.least, place.n_values = range.count;
+        }
+        program_places_.push_back(place);
       }
     };
     take(p_.inputs, net_.inputs, true);
@@ -434,6 +440,7 @@ class writer {
   const std::array<uint8_t, 32> &digest_;
   bool has_integers_ = false, has_matrices_ = false, has_booleans_ = false;
   names::identifiers parameters_, counts_, spot_names_;
+  std::vector<graph_place> program_places_;
   std::vector<std::string> names_, constants_;  // of storages; of constants
   std::string arguments_, parameter_list_, given_, is_null_, count_lines_, places_, fields_, find_, calls_;
 };

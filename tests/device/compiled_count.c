@@ -1,0 +1,63 @@
+/* Instructions of a program of heed_compile's on an emulated board, as heed_compile --target tells them: of a prompt as long as the
+ * context and of a token behind it, of a text of the greatest length, or of a picture. Macros: those of compiled_model.c.
+ * SPDX-License-Identifier: MIT */
+#include MODEL_HEADER
+
+#include "clock.h"
+
+#include "port.h"
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define OF(what) JOIN(MODEL, what)
+#define DECODER 1
+#define ENCODER 2
+#define VISION 3
+
+HEED_FILE_LINK(linked, MODEL_FILE)
+static MODEL model;
+static heed_clock counter;
+static uint64_t start;
+
+static void say(const char *what) { port_write(what), port_write_count(counter.read() - start, 1), port_write("\n"); }
+
+static const char *run(void) {
+  const char *error = NULL;
+  start = counter.read();
+#if KIND == DECODER
+  enum { n = sizeof model.tokens / sizeof model.tokens[0], n_tokens = sizeof model.logits / sizeof model.logits[0] };
+  static int32_t tokens[n];
+  for (int32_t i = 0; i < n; ++i) tokens[i] = i * 7 % n_tokens;
+  start = counter.read();
+  error = OF(_read)(&model, tokens, n);
+  say("prompt ");
+  OF(_restart)(&model);
+  if (!error && n > 1) error = OF(_read)(&model, tokens, n - 1);
+  start = counter.read();
+  if (!error) error = OF(_read)(&model, tokens, 1);
+  say("token ");
+#elif KIND == ENCODER
+  static int32_t tokens[ROWS];
+  static float result[OUT];
+  for (int32_t i = 0; i < ROWS; ++i) tokens[i] = i * 7 % TOKENS;
+  start = counter.read();
+  error = OF(_tokens)(&model, tokens, ROWS, result);
+  say("text ");
+#else
+  static float pixels[PIXELS], result[OUT];
+  for (int32_t i = 0; i < PIXELS; ++i) pixels[i] = (float)(i * 31 % 256) / 128.0f - 1.0f;
+  start = counter.read();
+  error = OF(_picture)(&model, pixels, result);
+  say("picture ");
+#endif
+  return error;
+}
+
+int main(void) {
+  counter = heed_clock_start();
+  const char *error = OF(_open)(&model, linked, HEED_FILE_LINKED_BYTES(linked));
+  if (!error) error = run();
+  port_write(error ? error : "compiled_count: good");
+  port_write("\n");
+  return error || !counter.emulated;
+}
