@@ -100,6 +100,9 @@ END
   case $found in *damaged*) ;; *) echo "$found: not \"damaged\""; exit 1 ;; esac
   # With the files of the packages.
   cmake "-DSOURCE=$source" "-DOUTPUT=$folder/single" -P "$source/ports/cmake/drop_in.cmake"
+  for other in gcc clang; do
+    ! command -v $other >/dev/null || $other -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Isingle single/heed_model.c || exit 1
+  done
   # shellcheck disable=SC2046
   "$compiler" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -Isingle -I. -I"$source" $(compiled_graph_flags bert_graph_f32) "$source/tests/device/compiled_graph.c" \
     "$source/ports/port.c" "$source/ports/linux/port.c" single/heed_file.c single/heed_model.c bert_graph_f32.c "$library" -lm -o packaged

@@ -13,4 +13,5 @@
 #include "../tokenizer/wordpiece.c"
 
 #include "graph_math.c"
+#include "graph_rows.c"
 #include "graph_recurrent.c"

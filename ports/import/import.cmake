@@ -53,7 +53,7 @@ add_executable(heed_tokens ${tokenizer_folder}/heed_tokens.cpp)
 target_link_libraries(heed_tokens PRIVATE tokenizer)
 # heed_compile: a published model as a program in C (compile_host is all of it but the command line). What such programs link is one
 # library, heed_model.
-add_library(graph_math OBJECT ${PROJECT_SOURCE_DIR}/ports/compile/graph_math.c ${PROJECT_SOURCE_DIR}/ports/compile/graph_recurrent.c)
+add_library(graph_math OBJECT ${PROJECT_SOURCE_DIR}/ports/compile/graph_math.c ${PROJECT_SOURCE_DIR}/ports/compile/graph_rows.c ${PROJECT_SOURCE_DIR}/ports/compile/graph_recurrent.c)
 target_include_directories(graph_math PUBLIC ${PROJECT_SOURCE_DIR}/ports/compile ${import_folder})
 target_link_libraries(graph_math PUBLIC heed)
 target_compile_options(graph_math PRIVATE -O2 -ffp-contract=off -Wall -Wextra -Wpedantic)
