@@ -4,6 +4,7 @@
 # the user's own, and what is damaged or does not fit. Exit status 77 if the model or a program is missing.
 # SPDX-License-Identifier: MIT
 set -eu
+page=$(cd "$(dirname "$0")/../ports/kwt" && pwd)/README.md
 . "$(dirname "$0")/expect.sh"
 heed_kwt_int=$1 heed_calibrate=$2
 needs_model HEED_KWT1 "$1" "$2"
@@ -13,6 +14,9 @@ digest=b9ff2fb4c8ac7179
 expect 0 "^passed" "$heed_kwt_int" kwt.bin "$model"
 cat output
 [ "$(grep -c "24 of 24 clips, .* digest $digest," output)" -eq "$(grep -c ' ms a clip$' output)" ] || { echo "the digest is not $digest"; exit 1; }
+# The page has these figures.
+said=$(sed -n 's/^plain .* logit error \([0-9.]*\) (rms \([0-9.]*\)), least margin \([0-9.]*\),.*/greatest error of a logit is \1 (rms \2), the least margin \3 /p' output)
+[ -n "$said" ] && tr '\n' ' ' <"$page" | grep -qF "$said" || { echo "ports/kwt/README.md does not say: $said"; exit 1; }
 expect 0 "hurts y by" "$heed_calibrate" --places --percent=99.99 --headroom=2 kwt "$model" other.bin
 ! cmp -s kwt.bin other.bin || { echo "options change nothing"; exit 1; }
 

@@ -1,18 +1,10 @@
 /* Instructions of a program of heed_compile's on an emulated board, as heed_compile --target tells them: of a prompt as long as the
  * context and of a token behind it, of a text of the greatest length, or of a picture. Macros: those of compiled_model.c.
  * SPDX-License-Identifier: MIT */
-#include MODEL_HEADER
+#include "compiled.h"
 
 #include "clock.h"
-
 #include "port.h"
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define OF(what) JOIN(MODEL, what)
-#define DECODER 1
-#define ENCODER 2
-#define VISION 3
 
 HEED_FILE_LINK(linked, MODEL_FILE)
 static MODEL model;

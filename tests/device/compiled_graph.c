@@ -1,13 +1,9 @@
 /* A program that heed_compile has written of an ONNX graph, on hosts and boards: it opens its linked file, which compares every node
  * with the known answers. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; WITHOUT_PLACES: a call of NAME_run whose inputs
  * and outputs are null. Prints "compiled_graph: good", or what is wrong. SPDX-License-Identifier: MIT */
-#include MODEL_HEADER
+#include "compiled.h"
 
 #include "ports/port.h"
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define OF(what) JOIN(MODEL, what)
 
 HEED_FILE_LINK(linked, MODEL_FILE)
 

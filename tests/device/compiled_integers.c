@@ -2,15 +2,9 @@
  * then tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: ENCODER or VISION; NUMBER: the type
  * of its result. Prints "compiled_integers: good" and a sum of results, which is the same on every processor. No number is a float.
  * SPDX-License-Identifier: MIT */
-#include MODEL_HEADER
+#include "compiled.h"
 
 #include "ports/port.h"
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define OF(what) JOIN(MODEL, what)
-#define ENCODER 2
-#define VISION 3
 
 HEED_FILE_LINK(linked, MODEL_FILE)
 

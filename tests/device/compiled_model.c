@@ -1,17 +1,9 @@
 /* A program of heed_compile's at work, on hosts and boards: it opens its linked file, which compares its known answers, and then
  * tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: DECODER, ENCODER, VISION or SPEECH.
  * Prints "compiled_model: good", or what is wrong. SPDX-License-Identifier: MIT */
-#include MODEL_HEADER
+#include "compiled.h"
 
 #include "ports/port.h"
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define OF(what) JOIN(MODEL, what)
-#define DECODER 1
-#define ENCODER 2
-#define VISION 3
-#define SPEECH 4
 
 #ifdef MODEL_FILE_BYTES /* it is read: WebAssembly links no files */
 HEED_ALIGNED static unsigned char linked[MODEL_FILE_BYTES];

@@ -173,11 +173,7 @@ bool dequantizes_weight(const graph_node &node, const std::vector<const graph_va
   const graph_value &from = *inputs[0];
   if (inputs.size() < 2 || inputs[1] == nullptr || from.kind != element::integers || !is_bytes(*from.weight))
     return false;
-  const auto integer = [&](const char *name, int64_t otherwise) {
-    const auto found = node.attributes.find(name);
-    return found == node.attributes.end() || found->second.integers.size() != 1 ? otherwise : found->second.integers[0];
-  };
-  if (integer("block_size", 0) != 0) return false;
+  if (integer_of(node, "block_size", 0) != 0) return false;
   const shared_array scales = numbers_of(*inputs[1]);
   const graph_value *const zero = inputs.size() > 2 ? inputs[2] : nullptr;
   if (zero != nullptr && zero->kind != element::integers) return false;
@@ -188,7 +184,7 @@ bool dequantizes_weight(const graph_node &node, const std::vector<const graph_va
     if (!std::isfinite(scale)) throw refusal("has a scale that is not finite");
   tensor t = copy_of(*from.weight);
   if (n > 1) {
-    const int64_t rank = static_cast<int64_t>(from.dims.size()), given = integer("axis", 1);
+    const int64_t rank = static_cast<int64_t>(from.dims.size()), given = integer_of(node, "axis", 1);
     const int64_t axis = given < 0 ? given + rank : given;
     if (rank > HEED_FILE_MAX_DIMS || axis < 0 || axis >= rank || (axis != 0 && axis != rank - 1)) return false;
     if (from.dims[static_cast<size_t>(axis)] != static_cast<int64_t>(n)) return false;
@@ -301,6 +297,34 @@ bool keeps_weight(const graph_node &node, const std::vector<const graph_value *>
     return true;
   }
   return false;
+}
+
+namespace {
+
+const attribute *attribute_of(const graph_node &n, const std::string &name) {
+  const auto found = n.attributes.find(name);
+  return found == n.attributes.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::vector<int64_t> integers_of(const graph_node &n, const std::string &name) {
+  const attribute *const a = attribute_of(n, name);
+  return a == nullptr ? std::vector<int64_t>() : a->integers;
+}
+int64_t integer_of(const graph_node &n, const std::string &name, int64_t otherwise) {
+  const attribute *const a = attribute_of(n, name);
+  return a == nullptr || a->integers.empty() ? otherwise : a->integers[0];
+}
+double real_of(const graph_node &n, const std::string &name, double otherwise) {
+  const attribute *const a = attribute_of(n, name);
+  if (a == nullptr) return otherwise;
+  if (a->numbers && !a->numbers->numbers.empty()) return a->numbers->numbers[0];
+  return a->floats.empty() ? otherwise : static_cast<double>(a->floats[0]);
+}
+std::string text_of(const graph_node &n, const std::string &name, const std::string &otherwise) {
+  const attribute *const a = attribute_of(n, name);
+  return a == nullptr || a->texts.empty() ? otherwise : a->texts[0];
 }
 
 shared_array numbers_of(const graph_value &value) {

@@ -43,18 +43,6 @@ class scale_folder {
 
   const graph_value &value(int v) const { return net_.values[static_cast<size_t>(v)]; }
 
-  static int64_t integer(const graph_node &n, const char *name, int64_t otherwise) {
-    const auto found = n.attributes.find(name);
-    return found == n.attributes.end() || found->second.integers.empty() ? otherwise : found->second.integers[0];
-  }
-  static double real(const graph_node &n, const char *name, double otherwise) {
-    const auto found = n.attributes.find(name);
-    if (found == n.attributes.end()) return otherwise;
-    const attribute &a = found->second;
-    if (a.numbers && !a.numbers->numbers.empty()) return a.numbers->numbers[0];
-    return a.floats.empty() ? otherwise : static_cast<double>(a.floats[0]);
-  }
-
   // Weights of 8 bits stay as they are.
   bool has_float_weights(const graph_node &n) const {
     if (n.inputs.size() < 2 || n.inputs[1] == no_value) return false;
@@ -71,9 +59,9 @@ class scale_folder {
     if (n.operation == "Conv") {
       a.w_axis = 0, a.axis = 1;
     } else if (n.operation == "MatMul" || n.operation == "Gemm") {
-      a.w_axis = n.operation == "Gemm" && integer(n, "transB", 0) != 0 ? 0 : 1;
+      a.w_axis = n.operation == "Gemm" && integer_of(n, "transB", 0) != 0 ? 0 : 1;
       a.axis = y.size() - 1;
-      if (w.size() != 2 || real(n, "alpha", 1) != 1 || real(n, "beta", 1) != 1) return std::nullopt;
+      if (w.size() != 2 || real_of(n, "alpha", 1) != 1 || real_of(n, "beta", 1) != 1) return std::nullopt;
     } else {
       return std::nullopt;
     }
@@ -115,7 +103,7 @@ class scale_folder {
         all.push_back(*one);
       }
       for (size_t c = 0; c < a.s.size(); ++c) {
-        const double factor = all[0][c] / std::sqrt(all[3][c] + real(n, "epsilon", 1e-5));
+        const double factor = all[0][c] / std::sqrt(all[3][c] + real_of(n, "epsilon", 1e-5));
         next.s[c] *= factor, next.t[c] = next.t[c] * factor + all[1][c] - all[2][c] * factor;
       }
       next.has_scale = true;

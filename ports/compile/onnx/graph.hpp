@@ -61,6 +61,12 @@ struct graph_node {
   std::vector<int> inputs, outputs;  // places in graph::values, or no_value
 };
 
+// Attributes by their names: an empty list or `otherwise`, if the node has none.
+std::vector<int64_t> integers_of(const graph_node &n, const std::string &name);
+int64_t integer_of(const graph_node &n, const std::string &name, int64_t otherwise);
+double real_of(const graph_node &n, const std::string &name, double otherwise);
+std::string text_of(const graph_node &n, const std::string &name, const std::string &otherwise);
+
 struct graph {
   std::string source = "ONNX";  // or "TensorFlow Lite"
   int64_t opset = 0;

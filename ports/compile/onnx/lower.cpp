@@ -32,25 +32,6 @@ void lowering::refuse(const graph_node &n, const std::string &why) const {
 
 // ------------------------------------------------------------------------------------------------------- attributes
 
-std::vector<int64_t> lowering::integers(const graph_node &n, const char *name) const {
-  const auto found = n.attributes.find(name);
-  return found == n.attributes.end() ? std::vector<int64_t>() : found->second.integers;
-}
-int64_t lowering::integer(const graph_node &n, const char *name, int64_t otherwise) const {
-  const std::vector<int64_t> all = integers(n, name);
-  return all.empty() ? otherwise : all[0];
-}
-double lowering::real(const graph_node &n, const char *name, double otherwise) const {
-  const auto found = n.attributes.find(name);
-  if (found == n.attributes.end()) return otherwise;
-  const attribute &a = found->second;
-  if (a.numbers && !a.numbers->numbers.empty()) return a.numbers->numbers[0];
-  return a.floats.empty() ? otherwise : static_cast<double>(a.floats[0]);
-}
-std::string lowering::text(const graph_node &n, const char *name, const char *otherwise) const {
-  const auto found = n.attributes.find(name);
-  return found == n.attributes.end() || found->second.texts.empty() ? otherwise : found->second.texts[0];
-}
 std::vector<double> lowering::constant_numbers(const graph_node &n, size_t i) const {
   if (!has_input(n, i)) return {};
   const graph_value &v = value(n.inputs[i]);

@@ -30,10 +30,6 @@ class lowering {
   void expect(bool is_good, const graph_node &n, const std::string &why) const {
     if (!is_good) refuse(n, why);
   }
-  int64_t integer(const graph_node &n, const char *name, int64_t otherwise) const;
-  double real(const graph_node &n, const char *name, double otherwise) const;
-  std::string text(const graph_node &n, const char *name, const char *otherwise) const;
-  std::vector<int64_t> integers(const graph_node &n, const char *name) const;
   void join_equal_matrices();
   // The numbers of a constant input, or of none.
   std::vector<double> constant_numbers(const graph_node &n, size_t i) const;

@@ -75,7 +75,7 @@ void lowering::combine(const graph_node &n) {
       {"Div", HEED_GRAPH_DIV}, {"Min", HEED_GRAPH_MIN}, {"Max", HEED_GRAPH_MAX}, {"Pow", HEED_GRAPH_POW},
       {"Mod", HEED_GRAPH_MOD}, {"And", HEED_GRAPH_AND}, {"Or", HEED_GRAPH_OR},   {"Xor", HEED_GRAPH_XOR}};
   const int32_t operation = operations.at(n.operation);
-  if (operation == HEED_GRAPH_MOD) expect(integer(n, "fmod", 0) == 0, n, "is known without fmod alone");
+  if (operation == HEED_GRAPH_MOD) expect(integer_of(n, "fmod", 0) == 0, n, "is known without fmod alone");
   if (operation == HEED_GRAPH_POW) {
     const view x = view_of(n, 0);
     if (scalar(input(n, 1)) == 2.0) {
@@ -159,7 +159,7 @@ void lowering::clip(const graph_node &n) {
   view x = view_of(n, 0);
   const auto bound = [&](size_t i, const char *name) -> std::optional<double> {
     if (has_input(n, i)) return scalar(n.inputs[i]);
-    return n.attributes.count(name) > 0 ? std::optional<double>(real(n, name, 0)) : std::nullopt;
+    return n.attributes.count(name) > 0 ? std::optional<double>(real_of(n, name, 0)) : std::nullopt;
   };
   const auto limit = [&](size_t i, const char *name, int32_t operation, bool is_last) {
     view edge;
@@ -198,9 +198,9 @@ void lowering::reduce(const graph_node &n) {
   if (n.operation.compare(0, 6, "Global") == 0) {
     for (size_t d = 2; d < rank; ++d) is_reduced[d] = true;
   } else {
-    std::vector<int64_t> axes = integers(n, "axes");
+    std::vector<int64_t> axes = integers_of(n, "axes");
     for (const double axis : constant_numbers(n, 1)) axes.push_back(static_cast<int64_t>(axis));
-    if (axes.empty() && integer(n, "noop_with_empty_axes", 0) != 0) {
+    if (axes.empty() && integer_of(n, "noop_with_empty_axes", 0) != 0) {
       set(n, x);
       return;
     }
@@ -239,7 +239,7 @@ void lowering::reduce(const graph_node &n) {
 void lowering::argmax(const graph_node &n) {
   const view x = whole(view_of(n, 0)), y = result(n);
   expect(x.kind == element::floats, n, "is known for floats alone");
-  const size_t axis = axis_of(n, integer(n, "axis", 0), x.dims.size());
+  const size_t axis = axis_of(n, integer_of(n, "axis", 0), x.dims.size());
   int64_t outer = 1, inner = 1;
   for (size_t d = 0; d < x.dims.size(); ++d) {
     if (d < axis) outer *= x.dims[d];
@@ -247,13 +247,13 @@ void lowering::argmax(const graph_node &n) {
   }
   add(n, "heed_graph_argmax",
       {write(y), read(x), number(outer), number(x.dims[axis]), number(inner), number(n.operation == "ArgMin" ? 1 : 0),
-       number(integer(n, "select_last_index", 0))});
+       number(integer_of(n, "select_last_index", 0))});
 }
 
 void lowering::topk(const graph_node &n) {
   view x = view_of(n, 0);
-  expect(x.kind == element::floats && integer(n, "largest", 1) == 1, n, "is known for the largest floats alone");
-  const size_t rank = x.dims.size(), axis = axis_of(n, integer(n, "axis", -1), rank);
+  expect(x.kind == element::floats && integer_of(n, "largest", 1) == 1, n, "is known for the largest floats alone");
+  const size_t rank = x.dims.size(), axis = axis_of(n, integer_of(n, "axis", -1), rank);
   expect(axis + 1 == rank, n, "is known over the last axis alone");
   x = whole(x);
   const int64_t k = value(n.outputs.at(0) != no_value ? n.outputs[0] : n.outputs.at(1)).dims.back();
@@ -281,15 +281,15 @@ void lowering::cumulate(const graph_node &n) {
     if (d > axis) inner *= x.dims[d];
   }
   add(n, x.kind == element::floats ? "heed_graph_cumulate" : "heed_graph_cumulate_integers",
-      {write(y), read(x), number(outer), number(x.dims[axis]), number(inner), number(integer(n, "exclusive", 0)),
-       number(integer(n, "reverse", 0))});
+      {write(y), read(x), number(outer), number(x.dims[axis]), number(inner), number(integer_of(n, "exclusive", 0)),
+       number(integer_of(n, "reverse", 0))});
 }
 
 void lowering::softmax(const graph_node &n) {
   view x = view_of(n, 0);
   const size_t rank = x.dims.size();
   expect(rank > 0, n, "has no axis");
-  const size_t axis = axis_of(n, integer(n, "axis", net_.opset < 13 ? 1 : -1), rank);
+  const size_t axis = axis_of(n, integer_of(n, "axis", net_.opset < 13 ? 1 : -1), rank);
   std::vector<size_t> perm;
   size_t n_row_dims = rank - axis;  // before operator set 13 a row is all from the axis on
   if (net_.opset >= 13) {
@@ -346,9 +346,9 @@ void lowering::activation(const graph_node &n) {
                                                                 {"com.microsoft.Gelu", "heed_gelu"}};
   if (n.operation == "heed.activation") {
     const view up = has_input(n, 1) ? view_of(n, 1) : view();
-    activate(n, text(n, "function", ""), x, has_input(n, 1) ? &up : nullptr);
+    activate(n, text_of(n, "function", ""), x, has_input(n, 1) ? &up : nullptr);
   } else if (n.operation == "Swish" || n.operation == "com.microsoft.QuickGelu") {  // x * sigmoid(alpha x)
-    const double alpha = real(n, "alpha", n.operation == "Swish" ? 1.0 : 1.702);
+    const double alpha = real_of(n, "alpha", n.operation == "Swish" ? 1.0 : 1.702);
     if (alpha == 1.0) {
       activate(n, "heed_silu", x, nullptr);
       return;
@@ -358,7 +358,7 @@ void lowering::activation(const graph_node &n) {
     const view up = x;
     activate(n, "heed_sigmoid", scaled, &up);
   } else {
-    const bool is_tanh_form = text(n, "approximate", "none") == "tanh";
+    const bool is_tanh_form = text_of(n, "approximate", "none") == "tanh";
     activate(n, is_tanh_form ? "heed_gelu_tanh" : functions.at(n.operation), x, nullptr);
   }
 }
@@ -373,7 +373,7 @@ void lowering::leaky(const graph_node &n) {
   const view x = view_of(n, 0);
   const view slope = n.operation == "PRelu"
                          ? view_of(n, 1)
-                         : constant_floats({static_cast<float>(real(n, "alpha", 0.01))}, {}, n.name + "_alpha");
+                         : constant_floats({static_cast<float>(real_of(n, "alpha", 0.01))}, {}, n.name + "_alpha");
   combined(n, HEED_GRAPH_PRELU, x, slope, result_like(n, x));
 }
 
@@ -384,8 +384,8 @@ void lowering::hard_sigmoid(const graph_node &n) {
     return constant_floats({static_cast<float>(c)}, {}, n.name + what);
   };
   const auto next = [&] { return new_array_like(x, element::floats, x.dims, n.name); };
-  view y = combined(n, HEED_GRAPH_MUL, x, constant(real(n, "alpha", 0.2), "_alpha"), next());
-  y = combined(n, HEED_GRAPH_ADD, y, constant(real(n, "beta", 0.5), "_beta"), next());
+  view y = combined(n, HEED_GRAPH_MUL, x, constant(real_of(n, "alpha", 0.2), "_alpha"), next());
+  y = combined(n, HEED_GRAPH_ADD, y, constant(real_of(n, "beta", 0.5), "_beta"), next());
   y = combined(n, HEED_GRAPH_MAX, y, constant(0, "_least"), next());
   combined(n, HEED_GRAPH_MIN, y, constant(1, "_most"), result_like(n, x));
 }
@@ -393,7 +393,7 @@ void lowering::hard_sigmoid(const graph_node &n) {
 void lowering::normalise(const graph_node &n, const std::string &function, const view &x, int weight, int bias,
                          double eps) {
   const size_t n_row_dims =
-      n.operation == "heed.norm" ? 1 : x.dims.size() - axis_of(n, integer(n, "axis", -1), x.dims.size());
+      n.operation == "heed.norm" ? 1 : x.dims.size() - axis_of(n, integer_of(n, "axis", -1), x.dims.size());
   const view from = rows(x, n_row_dims, true);
   const int64_t dim = from.dims[1];
   const auto vector = [&](int v) {
@@ -422,10 +422,10 @@ void lowering::norm(const graph_node &n) {
       n.operation.find("RMS") != std::string::npos || n.operation.find("Simplified") != std::string::npos;
   for (size_t i = 1; i < n.outputs.size(); ++i)
     expect(n.outputs[i] == no_value, n, "has more than one result that is read");
-  const std::string function = n.operation == "heed.norm" ? text(n, "norm", "")
+  const std::string function = n.operation == "heed.norm" ? text_of(n, "norm", "")
                                : is_rms                   ? "heed_rms_norm"
                                                           : "heed_layer_norm";
-  const double eps = n.operation == "heed.norm" ? real(n, "eps", 0) : real(n, "epsilon", 1e-5);
+  const double eps = n.operation == "heed.norm" ? real_of(n, "eps", 0) : real_of(n, "epsilon", 1e-5);
   normalise(n, function, view_of(n, 0), input(n, 1), input(n, 2), eps);
 }
 
@@ -442,7 +442,7 @@ void lowering::skip_norm(const graph_node &n) {
     set(n, sum, 3);
   }
   normalise(n, is_rms ? "heed_rms_norm" : "heed_layer_norm", sum, input(n, 2), is_rms ? int{no_value} : input(n, 3),
-            real(n, "epsilon", 1e-12));
+            real_of(n, "epsilon", 1e-12));
 }
 
 // With constants for mean and variance it is a factor and a summand for each channel.
@@ -456,7 +456,7 @@ void lowering::batch_norm(const graph_node &n) {
          n, "has weights that are not as many as the channels");
   std::vector<float> factors, summands;
   for (size_t c = 0; c < channels; ++c) {
-    const double factor = scale[c] / std::sqrt(variance[c] + real(n, "epsilon", 1e-5));
+    const double factor = scale[c] / std::sqrt(variance[c] + real_of(n, "epsilon", 1e-5));
     factors.push_back(static_cast<float>(factor));
     summands.push_back(static_cast<float>(bias[c] - mean[c] * factor));
   }
@@ -473,7 +473,7 @@ void lowering::group_norm(const graph_node &n) {
   expect(x.dims.size() >= 3, n, "has an input without channels");
   const int64_t batch = x.dims[0], channels = x.dims[1],
                 n_rows = count_of(x.dims) / std::max<int64_t>(1, batch * channels);
-  const int64_t groups = n.operation == "InstanceNormalization" ? channels : integer(n, "num_groups", 1);
+  const int64_t groups = n.operation == "InstanceNormalization" ? channels : integer_of(n, "num_groups", 1);
   expect(groups >= 1 && channels % groups == 0 && n_rows > 0, n, "has groups that do not divide the channels");
   const auto vector = [&](size_t i) {
     const std::vector<double> own = constant_numbers(n, i);
@@ -496,7 +496,7 @@ void lowering::group_norm(const graph_node &n) {
     x_b.offset += b * n_rows * channels, y_b.offset += b * n_rows * channels;
     step &s = add(n, "heed_graph_group_norm",
                   {write(y_b), read(x_b), number(n_rows), number(channels), read(weight), read(bias), number(groups),
-                   real_number(real(n, "epsilon", 1e-5)), executor()});
+                   real_number(real_of(n, "epsilon", 1e-5)), executor()});
     if (batch == 1) in_place(s, y_b, x_b);
   }
   set(n, turned(to, back));

@@ -169,9 +169,9 @@ void lowering::matmul(const graph_node &n) {
 void lowering::gemm(const graph_node &n) {
   view a = view_of(n, 0);
   expect(a.kind == element::floats && a.dims.size() == 2, n, "is known for matrices of floats alone");
-  if (integer(n, "transA", 0) != 0) a = turned(a, {1, 0});
-  const bool is_turned = integer(n, "transB", 0) != 0;
-  const double alpha = real(n, "alpha", 1), beta = real(n, "beta", 1);
+  if (integer_of(n, "transA", 0) != 0) a = turned(a, {1, 0});
+  const bool is_turned = integer_of(n, "transB", 0) != 0;
+  const double alpha = real_of(n, "alpha", 1), beta = real_of(n, "beta", 1);
   const graph_value &w = value(n.inputs.at(1));
   expect(w.is_constant && w.dims.size() == 2 && alpha == 1, n, "is known with constant weights and alpha = 1 alone");
   const int64_t n_in = w.dims[is_turned ? 1 : 0], n_out = w.dims[is_turned ? 0 : 1];
@@ -199,12 +199,12 @@ void lowering::gemm(const graph_node &n) {
 lowering::windows lowering::windows_of(const graph_node &n, const shape &x, const shape &kernel, const shape &y) const {
   windows w;
   w.kernel = kernel;
-  w.stride = integers(n, "strides"), w.dilation = integers(n, "dilations");
-  std::vector<int64_t> pads = integers(n, "pads");
+  w.stride = integers_of(n, "strides"), w.dilation = integers_of(n, "dilations");
+  std::vector<int64_t> pads = integers_of(n, "pads");
   const size_t rank = kernel.size();
   if (w.stride.empty()) w.stride.assign(rank, 1);
   if (w.dilation.empty()) w.dilation.assign(rank, 1);
-  const std::string automatic = text(n, "auto_pad", "NOTSET");
+  const std::string automatic = text_of(n, "auto_pad", "NOTSET");
   expect(w.stride.size() == rank && w.dilation.size() == rank && x.size() == rank + 2 && y.size() == rank + 2, n,
          "has lists of another length than its dimensions");
   for (size_t d = 0; d < rank; ++d)
@@ -238,7 +238,7 @@ void lowering::convolution(const graph_node &n) {
   const size_t rank = w.dims.size() - 2;
   const shape kernel(w.dims.begin() + 2, w.dims.end());
   const windows win = windows_of(n, x.dims, kernel, out.dims);
-  const int64_t groups = integer(n, "group", 1), n_out = w.dims[0], n_group = w.dims[1];
+  const int64_t groups = integer_of(n, "group", 1), n_out = w.dims[0], n_group = w.dims[1];
   expect(groups >= 1 && n_out % groups == 0 && x.dims[1] == groups * n_group, n,
          "has groups that do not fit its channels");
   std::vector<int64_t> before = {0, 0}, after = {0, 0};
@@ -320,7 +320,7 @@ void lowering::convolution(const graph_node &n) {
 void lowering::pool(const graph_node &n) {
   view x = view_of(n, 0);
   const bool is_max = n.operation == "MaxPool";
-  const shape kernel = integers(n, "kernel_shape");
+  const shape kernel = integers_of(n, "kernel_shape");
   const graph_value &out = value(n.outputs.at(0));
   for (size_t i = 1; i < n.outputs.size(); ++i) expect(n.outputs[i] == no_value, n, "has indices as a result");
   const windows win = windows_of(n, x.dims, kernel, out.dims);
@@ -340,10 +340,10 @@ void lowering::pool(const graph_node &n) {
   }
   // Means over windows of which a part is padding: how many numbers each has.
   std::vector<float> counts;
-  const bool counts_padding = integer(n, "count_include_pad", 0) != 0;
+  const bool counts_padding = integer_of(n, "count_include_pad", 0) != 0;
   bool is_even = true;
   if (!is_max) {
-    const std::vector<int64_t> pads = integers(n, "pads");
+    const std::vector<int64_t> pads = integers_of(n, "pads");
     shape places(out.dims.begin() + 2, out.dims.end());
     for (int64_t i = 0; i < count_of(places); ++i) {
       int64_t rest = i;
@@ -448,9 +448,9 @@ void lowering::attention(const graph_node &n) {
     return v;
   };
   a.q = four(view_of(n, 0)), a.k = four(view_of(n, 1)), a.v = four(view_of(n, 2));
-  if (integer(n, "turned", 0) != 0) a.k = turned(a.k, {0, 1, 3, 2});
-  a.scale = real(n, "scale", 1);
-  const std::string kind = text(n, "mask", "");
+  if (integer_of(n, "turned", 0) != 0) a.k = turned(a.k, {0, 1, 3, 2});
+  a.scale = real_of(n, "scale", 1);
+  const std::string kind = text_of(n, "mask", "");
   if (!kind.empty()) {
     const graph_value &mask = value(n.inputs.at(3));
     const int64_t n_q = a.q.dims[2], n_kv = a.k.dims[2];
@@ -499,7 +499,7 @@ void lowering::onnx_attention(const graph_node &n) {
     expect(n.outputs[i] == no_value, n, "has a cache or scores as a result");
   const bool is_flat = q.dims.size() == 3;
   if (is_flat) {
-    const int64_t n_heads = integer(n, "q_num_heads", 0), n_kv_heads = integer(n, "kv_num_heads", 0);
+    const int64_t n_heads = integer_of(n, "q_num_heads", 0), n_kv_heads = integer_of(n, "kv_num_heads", 0);
     expect(n_heads > 0 && n_kv_heads > 0 && q.dims[2] % n_heads == 0 && k.dims.size() == 3 && v.dims.size() == 3 &&
                k.dims[2] % n_kv_heads == 0 && v.dims[2] % n_kv_heads == 0,
            n, "has heads that do not divide its rows");
@@ -507,9 +507,9 @@ void lowering::onnx_attention(const graph_node &n) {
   }
   expect(q.dims.size() == 4 && k.dims.size() == 4 && v.dims.size() == 4, n, "has inputs of another rank");
   a.q = q, a.k = k, a.v = v;
-  a.scale = real(n, "scale", 0);
-  a.softcap = real(n, "softcap", 0);
-  a.is_causal = integer(n, "is_causal", 0) != 0;
+  a.scale = real_of(n, "scale", 0);
+  a.softcap = real_of(n, "softcap", 0);
+  a.is_causal = integer_of(n, "is_causal", 0) != 0;
   if (has_input(n, 3)) {
     a.mask = view_of(n, 3);
     expect(a.mask.kind != element::integers, n, "has a mask of integers");
@@ -529,11 +529,11 @@ void lowering::onnx_attention(const graph_node &n) {
 void lowering::microsoft_attention(const graph_node &n) {
   const view x = view_of(n, 0);
   const graph_value &w = value(n.inputs.at(1));
-  const int64_t n_heads = integer(n, "num_heads", 0);
+  const int64_t n_heads = integer_of(n, "num_heads", 0);
   expect(w.is_constant && w.dims.size() == 2 && x.dims.size() == 3 && n_heads > 0 && w.dims[1] % (3 * n_heads) == 0, n,
          "has weights that are no constant, or heads that do not divide them");
-  expect(!has_input(n, 4) && !has_input(n, 6) && integers(n, "qkv_hidden_sizes").empty() &&
-             integer(n, "do_rotary", 0) == 0,
+  expect(!has_input(n, 4) && !has_input(n, 6) && integers_of(n, "qkv_hidden_sizes").empty() &&
+             integer_of(n, "do_rotary", 0) == 0,
          n, "has a cache, a rotation or sizes of its own");
   for (size_t i = 1; i < n.outputs.size(); ++i) expect(n.outputs[i] == no_value, n, "has a cache as a result");
   const int matrix = matrix_of(n, n.inputs[1], HEED_IN_OUT, w.dims[0], w.dims[1]);
@@ -550,8 +550,8 @@ void lowering::microsoft_attention(const graph_node &n) {
     return heads_of(v, n_heads);
   };
   a.q = part(0), a.k = part(1), a.v = part(2);
-  a.scale = real(n, "scale", 0);
-  a.is_causal = integer(n, "unidirectional", 0) != 0;
+  a.scale = real_of(n, "scale", 0);
+  a.is_causal = integer_of(n, "unidirectional", 0) != 0;
   if (has_input(n, 3)) {
     const view mask = view_of(n, 3);  // (batch, keys), 0 hides
     expect(mask.kind == element::integers && mask.dims == shape({x.dims[0], x.dims[1]}), n,
@@ -573,7 +573,7 @@ void lowering::microsoft_attention(const graph_node &n) {
 
 void lowering::multi_head_attention(const graph_node &n) {
   attention_input a;
-  const int64_t n_heads = integer(n, "num_heads", 0);
+  const int64_t n_heads = integer_of(n, "num_heads", 0);
   expect(has_input(n, 1) && has_input(n, 2), n, "has keys and values in one input");
   expect(!has_input(n, 4) && !has_input(n, 6) && !has_input(n, 7), n, "has a mask of padding or a cache");
   for (size_t i = 1; i < n.outputs.size(); ++i) expect(n.outputs[i] == no_value, n, "has a cache as a result");
@@ -593,8 +593,8 @@ void lowering::multi_head_attention(const graph_node &n) {
     parts[i] = heads_of(x, n_heads);
   }
   a.q = parts[0], a.k = parts[1], a.v = parts[2];
-  a.scale = real(n, "scale", 0);
-  a.is_causal = integer(n, "unidirectional", 0) != 0;
+  a.scale = real_of(n, "scale", 0);
+  a.is_causal = integer_of(n, "unidirectional", 0) != 0;
   if (has_input(n, 5)) a.mask = view_of(n, 5);
   set(n, flat(turned(attend(n, a), {0, 2, 1, 3}), value(n.outputs.at(0)).dims));
 }

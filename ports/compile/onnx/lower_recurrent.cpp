@@ -42,9 +42,9 @@ view lowering::first_state(const graph_node &n, size_t i, const shape &dims, con
 }
 
 void lowering::expect_usual_layer(const graph_node &n, const std::vector<std::string> &usual) const {
-  expect(integer(n, "layout", 0) == 0, n, "has its batch first (layout=1)");
+  expect(integer_of(n, "layout", 0) == 0, n, "has its batch first (layout=1)");
   expect(n.attributes.count("clip") == 0, n, "clips its gates");
-  expect(integer(n, "input_forget", 0) == 0, n, "couples its gates (input_forget)");
+  expect(integer_of(n, "input_forget", 0) == 0, n, "couples its gates (input_forget)");
   expect(!has_input(n, 4), n, "has sequences of different lengths");
   expect(!has_input(n, 7), n, "has peepholes");
   const auto given = n.attributes.find("activations");
@@ -68,8 +68,8 @@ void lowering::recurrent(const graph_node &n) {
   const int64_t n_gates = is_lstm ? 4 : 3, n_out = n_gates * n_hidden;
   expect(w.dims == shape{directions, n_out, n_in} && r.dims == shape{directions, n_out, n_hidden} && n_steps > 0, n,
          "has weights that do not fit its input");
-  const std::string way = text(n, "direction", "forward");
-  const bool is_reset_first = !is_lstm && integer(n, "linear_before_reset", 0) == 0;
+  const std::string way = text_of(n, "direction", "forward");
+  const bool is_reset_first = !is_lstm && integer_of(n, "linear_before_reset", 0) == 0;
   const std::vector<double> biases = constant_numbers(n, 3);
   const int64_t n_state = n_batch * n_hidden;
   const shape states = {directions, n_batch, n_hidden};

@@ -15,7 +15,7 @@ void lowering::reshape(const graph_node &n) { set(n, flat(view_of(n, 0), value(n
 
 void lowering::transpose(const graph_node &n) {
   const view x = view_of(n, 0);
-  const std::vector<int64_t> given = integers(n, "perm");
+  const std::vector<int64_t> given = integers_of(n, "perm");
   const size_t rank = x.dims.size();
   std::vector<size_t> perm;
   for (size_t d = 0; d < rank; ++d) perm.push_back(rank - 1 - d);
@@ -36,7 +36,7 @@ void lowering::slice(const graph_node &n) {
   const size_t rank = x.dims.size();
   const auto numbers = [&](size_t i, const char *name) {
     std::vector<double> all = constant_numbers(n, i);
-    for (const int64_t one : integers(n, name)) all.push_back(static_cast<double>(one));
+    for (const int64_t one : integers_of(n, name)) all.push_back(static_cast<double>(one));
     return all;
   };
   const std::vector<double> starts = numbers(1, "starts"), ends = numbers(2, "ends"), axes = numbers(3, "axes"),
@@ -66,7 +66,7 @@ void lowering::slice(const graph_node &n) {
 
 void lowering::split(const graph_node &n) {
   view x = view_of(n, 0);
-  const size_t axis = axis_of(n, integer(n, "axis", 0), x.dims.size());
+  const size_t axis = axis_of(n, integer_of(n, "axis", 0), x.dims.size());
   int64_t at = 0;
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     view part = x;
@@ -87,7 +87,7 @@ void lowering::split(const graph_node &n) {
 
 void lowering::concat(const graph_node &n) {
   const view y = result_like(n, view_of(n, 0));
-  const size_t axis = axis_of(n, integer(n, "axis", 0), y.dims.size());
+  const size_t axis = axis_of(n, integer_of(n, "axis", 0), y.dims.size());
   int64_t at = 0;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const view x = view_of(n, i);
@@ -163,7 +163,7 @@ void lowering::pad(const graph_node &n) {
   view x = view_of(n, 0);
   const size_t rank = x.dims.size();
   std::vector<double> pads = constant_numbers(n, 1);
-  for (const int64_t one : integers(n, "pads")) pads.push_back(static_cast<double>(one));
+  for (const int64_t one : integers_of(n, "pads")) pads.push_back(static_cast<double>(one));
   std::vector<double> axes = constant_numbers(n, 3);
   if (axes.empty())
     for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<double>(d));
@@ -175,10 +175,10 @@ void lowering::pad(const graph_node &n) {
     before[axis] = static_cast<int64_t>(pads[i]);
     after[axis] = static_cast<int64_t>(pads[i + axes.size()]);
   }
-  const std::string mode = text(n, "mode", "constant");
+  const std::string mode = text_of(n, "mode", "constant");
   if (mode == "constant") {
     const std::vector<double> given = constant_numbers(n, 2);
-    set(n, padded(n, x, before, after, given.empty() ? real(n, "value", 0) : given[0]));
+    set(n, padded(n, x, before, after, given.empty() ? real_of(n, "value", 0) : given[0]));
     return;
   }
   for (size_t d = 0; d < rank; ++d) {
@@ -221,7 +221,7 @@ void lowering::tile(const graph_node &n) {
 
 void lowering::gather(const graph_node &n) {
   const graph_value &table = value(n.inputs.at(0)), &which = value(n.inputs.at(1));
-  const size_t axis = axis_of(n, integer(n, "axis", 0), table.dims.size());
+  const size_t axis = axis_of(n, integer_of(n, "axis", 0), table.dims.size());
   expect(which.kind == element::integers, n, "has indices that are no integers");
   const int64_t n_from = table.dims[axis];
   if (which.is_constant) {
@@ -260,7 +260,7 @@ void lowering::gather(const graph_node &n) {
 
 void lowering::gather_each(const graph_node &n) {
   const view x = whole(view_of(n, 0)), indices = whole(view_of(n, 1)), y = result(n);
-  const size_t axis = axis_of(n, integer(n, "axis", 0), x.dims.size());
+  const size_t axis = axis_of(n, integer_of(n, "axis", 0), x.dims.size());
   expect(x.kind != element::booleans && indices.kind == element::integers, n, "has inputs of another type");
   int64_t outer = 1, inner = 1;
   for (size_t d = 0; d < x.dims.size(); ++d) {
@@ -279,10 +279,10 @@ void lowering::gather_each(const graph_node &n) {
 void lowering::indices(const graph_node &n) {
   const view x = view_of(n, 0);
   const storage &from = p_.storages[static_cast<size_t>(x.at)];
-  const std::vector<int64_t> sizes = integers(n, "dims");
+  const std::vector<int64_t> sizes = integers_of(n, "dims");
   const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
   if (from.where == place::input) {
-    const bool counts_from_end = integer(n, "positive", 0) == 0;
+    const bool counts_from_end = integer_of(n, "positive", 0) == 0;
     p_.checks.push_back({from.index, counts_from_end ? -*most : 0, *most - 1});
     p_.checks.push_back({from.index, counts_from_end ? -*least : 0, *least - 1, false});
   }
@@ -305,7 +305,7 @@ void lowering::trilu(const graph_node &n) {
   const std::vector<double> given = constant_numbers(n, 1);
   expect(x.dims.size() >= 2, n, "has an input that is no matrix");
   const double k = given.empty() ? 0 : given[0];
-  const bool is_upper = integer(n, "upper", 1) != 0;
+  const bool is_upper = integer_of(n, "upper", 1) != 0;
   const int64_t n_rows = x.dims[x.dims.size() - 2], dim = x.dims.back();
   const shape dims = {n_rows, dim};
   const auto make = [n_rows, dim, k, is_upper] {

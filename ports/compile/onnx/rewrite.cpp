@@ -59,23 +59,6 @@ std::vector<int64_t> rewriter::places(size_t i) const {
 
 // ---------------------------------------------------------------------------------------------------------- attributes
 
-std::vector<int64_t> rewriter::list(const char *name) const {
-  const auto found = node_->attributes.find(name);
-  return found == node_->attributes.end() ? std::vector<int64_t>() : found->second.integers;
-}
-int64_t rewriter::integer(const char *name, int64_t otherwise) const {
-  const std::vector<int64_t> all = list(name);
-  return all.empty() ? otherwise : all[0];
-}
-double rewriter::real(const char *name, double otherwise) const {
-  const auto found = node_->attributes.find(name);
-  if (found == node_->attributes.end() || found->second.floats.empty()) return otherwise;
-  return static_cast<double>(found->second.floats[0]);
-}
-std::string rewriter::text(const char *name, const char *otherwise) const {
-  const auto found = node_->attributes.find(name);
-  return found == node_->attributes.end() || found->second.texts.empty() ? otherwise : found->second.texts[0];
-}
 size_t rewriter::axis(int64_t given, size_t rank) const {
   const auto most = static_cast<int64_t>(rank);
   expect(given >= -most && given < most, "has an axis that its input has not");
@@ -101,6 +84,14 @@ attribute rewriter::of_real(double number) {
 
 // ---------------------------------------------------------------------------------------------------------- new values
 
+graph_value rewriter::new_value(const shape &dims, element kind) const {
+  graph_value v;
+  v.name = node_->name;
+  v.kind = kind;
+  v.dims = dims;
+  return v;
+}
+
 int rewriter::add(graph_value &&v) {
   net_.values.push_back(std::move(v));
   return static_cast<int>(net_.values.size()) - 1;
@@ -113,10 +104,7 @@ int rewriter::made(const std::string &operation, const std::vector<int> &inputs,
   n.operation = operation;
   n.inputs = inputs;
   n.attributes = settings;
-  graph_value v;
-  v.name = node_->name;
-  v.kind = kind;
-  v.dims = dims;
+  graph_value v = new_value(dims, kind);
   std::vector<const graph_value *> operands;
   for (const int input : inputs) operands.push_back(input == no_value ? nullptr : &value(input));
   if (std::all_of(operands.begin(), operands.end(),
@@ -145,10 +133,7 @@ int rewriter::constant(const std::vector<double> &numbers, const shape &dims, el
   a.kind = kind;
   a.dims = dims;
   a.numbers = numbers;
-  graph_value v;
-  v.name = node_->name;
-  v.kind = kind;
-  v.dims = dims;
+  graph_value v = new_value(dims, kind);
   v.is_constant = true;
   v.constant = std::make_shared<const array>(std::move(a));
   return add(std::move(v));

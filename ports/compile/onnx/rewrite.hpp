@@ -34,10 +34,10 @@ class rewriter {
   std::vector<double> numbers(size_t i) const;
   std::vector<int64_t> places(size_t i) const;
 
-  int64_t integer(const char *name, int64_t otherwise) const;
-  double real(const char *name, double otherwise) const;
-  std::string text(const char *name, const char *otherwise) const;
-  std::vector<int64_t> list(const char *name) const;
+  int64_t integer(const char *name, int64_t otherwise) const { return integer_of(*node_, name, otherwise); }
+  double real(const char *name, double otherwise) const { return real_of(*node_, name, otherwise); }
+  std::string text(const char *name, const char *otherwise) const { return text_of(*node_, name, otherwise); }
+  std::vector<int64_t> list(const char *name) const { return integers_of(*node_, name); }
   size_t axis(int64_t given, size_t rank) const;
   [[noreturn]] void refuse(const std::string &why) const;
   void expect(bool is_good, const std::string &why) const {
@@ -78,6 +78,7 @@ class rewriter {
   void keep(const std::vector<int> &inputs);
 
  private:
+  graph_value new_value(const shape &dims, element kind) const;  // with the node's name
   int add(graph_value &&v);
   void push(graph_node &&n);
   shape both_dims(int a, int b) const;
