@@ -117,8 +117,8 @@ TEST_F(compile_onnx_graph, asks_for_dimensions_that_it_does_not_know) {
 TEST_F(compile_onnx_graph, refuses_what_depends_on_numbers_of_an_input) {
   const bytes places = model(17, input("x", is_float, {4}), step(node("NonZero", {"x"}, {}, {"y"})), output("y"));
   const std::string why = refusal_of(places);
-  EXPECT_EQ(why.substr(0, 89),
-            "node y (NonZero): the shape of its output depends on the numbers of x, which depend on an");
+  EXPECT_EQ(why.substr(0, 95),
+            "node y (NonZero): the shape of its output depends on the numbers of x, which depend on input x.");
   graph_choices how;
   how.values["x"] = 1;
   EXPECT_EQ(output_of(*read(places, how)).constant->numbers, (std::vector<double>{0, 1, 2, 3}));
@@ -145,7 +145,24 @@ TEST_F(compile_onnx_graph, takes_branches_whose_condition_is_constant) {
   EXPECT_EQ(m->net.nodes[0].operation, "Neg");
   EXPECT_EQ(outputs_of(m->net, {numbers({2}, {1, -2})}), (std::vector<double>{-1, 2}));
   EXPECT_EQ(refusal_of(choose(false), how), "node y (If): has no branch for its condition");
-  EXPECT_EQ(refusal_of(choose(true)).substr(0, 60), "node y (If): its condition c depends on an input, so the pro");
+  EXPECT_EQ(refusal_of(choose(true)),
+            "node y (If): its condition c depends on input c, so the program would have to choose. Make it a constant: "
+            "--value NAME=NUMBER");
+}
+
+// What has to become a constant is named, also where nodes lie between it and the condition.
+TEST_F(compile_onnx_graph, names_the_inputs_of_a_condition) {
+  const bytes branch = add(step(node("Relu", {"x"}, {}, {"y"})), output("y"));
+  bytes branches = of_graph("then_branch", branch);
+  add(branches, of_graph("else_branch", branch));
+  const bytes asks =
+      model(17, input("x", is_float, {2}), input("rate", is_int64, {}), input("other", is_int64, {}),
+            step(node("Mul", {"rate", "other"}, {}, {"p"})), step(node("Equal", {"p", "other"}, {}, {"c"})),
+            step(node("If", {"c"}, branches, {"y"})), output("y"));
+  EXPECT_EQ(refusal_of(asks).substr(0, 64), "node y (If): its condition c depends on inputs rate, other, so t");
+  graph_choices how;
+  how.values["other"] = 1;
+  EXPECT_EQ(refusal_of(asks, how).substr(0, 59), "node y (If): its condition c depends on input rate, so the ");
 }
 
 // Twice(v) of a domain of its own, whose attribute says the factor.

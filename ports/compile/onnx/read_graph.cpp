@@ -298,14 +298,29 @@ class graph_reader {
     bind(to, name, value);
   }
 
+  // The names of the inputs that a value is made of: "input a", "inputs a, b".
+  std::string inputs_behind(int value) const {
+    std::set<int> made_of = {value};
+    for (auto node = net_.nodes.rbegin(); node != net_.nodes.rend(); ++node)
+      if (std::any_of(node->outputs.begin(), node->outputs.end(), [&](int v) { return made_of.count(v) != 0; }))
+        made_of.insert(node->inputs.begin(), node->inputs.end());
+    std::string names;
+    size_t n = 0;
+    for (const int input : net_.inputs) {
+      if (made_of.count(input) == 0) continue;
+      names += (n++ == 0 ? "" : ", ") + net_.values[static_cast<size_t>(input)].name;
+    }
+    return (n == 1 ? "input " : "inputs ") + names;
+  }
+
   void add_branch(const onnx_node &n, const graph_node &node, scope &s, int depth) {
     if (node.inputs.size() != 1 || node.inputs[0] == no_value)
       throw refusal("node " + node.name + " (If): needs one condition");
     const graph_value &condition = at(node.inputs[0]);
     if (!condition.is_constant)
-      throw refusal(
-          "node " + node.name + " (If): its condition " + condition.name +
-          " depends on an input, so the program would have to choose. Make that input a constant: --value NAME=NUMBER");
+      throw refusal("node " + node.name + " (If): its condition " + condition.name + " depends on " +
+                    inputs_behind(node.inputs[0]) +
+                    ", so the program would have to choose. Make it a constant: --value NAME=NUMBER");
     const shared_array number = numbers_of(condition);
     if (number->numbers.size() != 1) throw refusal("node " + node.name + " (If): its condition is not one number");
     const auto branch = n.subgraphs.find(number->numbers[0] != 0 ? "then_branch" : "else_branch");
@@ -392,9 +407,10 @@ class graph_reader {
       const graph_value &value = at(node.inputs[i]);
       if (is_checked && !value.is_constant && decides_shape(node.operation, i))
         throw refusal("node " + node.name + " (" + node.operation +
-                      "): the shape of its output depends on the numbers of " + value.name +
-                      ", which depend on an input. Memory of a program is a constant. If that input is the same in all "
-                      "calls, make it one: --value NAME=NUMBER");
+                      "): the shape of its output depends on the numbers of " + value.name + ", which depend on " +
+                      inputs_behind(node.inputs[i]) +
+                      ". Memory of a program is a constant. What is the same in all calls can be one: --value "
+                      "NAME=NUMBER");
       if (only_dims || (is_checked && needs_only_dims(node.operation, i))) {
         auto hollow = std::make_shared<array>();
         hollow->kind = value.kind, hollow->type = value.type, hollow->dims = value.dims;
