@@ -13,7 +13,7 @@ python3 "$source/tests/moonshine_folder.py" "$HEED_MOONSHINE" moonshine
 "$heed_compile" moonshine -o moon --exact --check --check-input "$HEED_MOONSHINE/clips/lamp.wav" 2>said >errors || { cat said; exit 1; }
 mkdir -p exported/onnx
 mv moonshine/config.json moonshine/tokenizer.json exported
-ln -s "$HEED_MOONSHINE/encoder_model.onnx" "$HEED_MOONSHINE/decoder_model_merged.onnx" exported/onnx
+for graph in encoder_model decoder_model_merged; do ln -s "$HEED_MOONSHINE/$graph.onnx" "exported/onnx/${graph}_quantized.onnx"; done
 rm -r moonshine
 awk '/^(layer|result)/ { n++; if ($(NF - 1) > 4e-6 * $NF) { print "error of " $0; bad = 1 } } END { exit bad || n != 13 }' errors
 cat >main.c <<'END'

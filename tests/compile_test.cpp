@@ -165,18 +165,24 @@ TEST(heed_compile, reads_the_weights_of_an_export_to_onnx) {
   const std::string original = published::write(folder(), "bert"), path = folder() + "/exported";
   std::filesystem::create_directories(path + "/onnx");
   std::filesystem::copy_file(original + "/config.json", path + "/config.json");
-  export_to_onnx(original, path + "/onnx/model.onnx");
-  const compiled a(original), b(path);
-  ASSERT_EQ(a.plans.size(), b.plans.size());
-  for (size_t i = 0; i < a.plans.size(); ++i)
-    EXPECT_EQ(numbers_of(a.net, a.plans[i]), numbers_of(b.net, b.plans[i])) << a.plans[i].name;
-  std::filesystem::remove(path + "/onnx/model.onnx");
+  const compiled a(original);
+  for (const std::string name : {"model.onnx", "model_fp16.onnx", "model_quantized.onnx"}) {
+    export_to_onnx(original, path + "/onnx/" + name);
+    const compiled b(path);
+    ASSERT_EQ(a.plans.size(), b.plans.size());
+    for (size_t i = 0; i < a.plans.size(); ++i)
+      EXPECT_EQ(numbers_of(a.net, a.plans[i]), numbers_of(b.net, b.plans[i])) << a.plans[i].name;
+    std::filesystem::remove(path + "/onnx/" + name);
+  }
   published_model none;
   try {
     read_published(none, path, {});
     FAIL() << "it has no weights";
   } catch (const refusal &error) {
-    EXPECT_EQ(std::string(error.what()), path + ": has no *.safetensors, and no model.onnx");
+    EXPECT_EQ(std::string(error.what()),
+              path +
+                  ": has no *.safetensors, and in itself and in onnx/ none of model.onnx, model_fp16.onnx, "
+                  "model_quantized.onnx, model_int8.onnx, model_uint8.onnx");
   }
 }
 #endif

@@ -76,22 +76,27 @@ std::set<std::string> files_of_weights(const std::string &folder, published_mode
   return parts;
 }
 
+// What exporters put behind the names of graphs: floats first, then 8 bits. Graphs of 4 bits pack their weights in ways of their own.
+const char *const export_endings[] = {"", "_fp16", "_quantized", "_int8", "_uint8"};
+
 // An export to ONNX, here or in onnx/: one graph, or those of an encoder and a decoder. Returns whether there is one.
 bool add_export(published_model &m, const std::filesystem::path &folder) {
   namespace fs = std::filesystem;
-  for (const fs::path &here : {folder, folder / "onnx"}) {
-    const fs::path whole = here / "model.onnx", encoder = here / "encoder_model.onnx",
-                   decoder = here / "decoder_model_merged.onnx";
-    if (fs::exists(whole)) {
-      m.add_onnx(whole.string(), "");
-      return true;
+  for (const std::string ending : export_endings)
+    for (const fs::path &here : {folder, folder / "onnx"}) {
+      const std::string end = ending + ".onnx";
+      const fs::path whole = here / ("model" + end), encoder = here / ("encoder_model" + end),
+                     decoder = here / ("decoder_model_merged" + end);
+      if (fs::exists(whole)) {
+        m.add_onnx(whole.string(), "");
+        return true;
+      }
+      if (fs::exists(encoder) && fs::exists(decoder)) {
+        m.add_onnx(encoder.string(), "model.encoder.");
+        m.add_onnx(decoder.string(), "model.decoder.");
+        return true;
+      }
     }
-    if (fs::exists(encoder) && fs::exists(decoder)) {
-      m.add_onnx(encoder.string(), "model.encoder.");
-      m.add_onnx(decoder.string(), "model.decoder.");
-      return true;
-    }
-  }
   return false;
 }
 
@@ -105,7 +110,9 @@ bool add_export(published_model &m, const std::filesystem::path &folder) {
                     "  from transformers import AutoModel\n"
                     "  AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True)");
   }
-  throw refusal(folder + ": has no *.safetensors, and no model.onnx");
+  std::string endings;
+  for (const std::string ending : export_endings) endings += (endings.empty() ? "model" : ", model") + ending + ".onnx";
+  throw refusal(folder + ": has no *.safetensors, and in itself and in onnx/ none of " + endings);
 }
 
 network read_folder(published_model &m, const std::string &folder, const choices &how) {
