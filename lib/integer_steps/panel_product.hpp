@@ -11,8 +11,9 @@
 //   add_weights(w, n, sums)           sums[o] += weight (i, o), i < n; if it does not take the zero point
 //   transpose_weights(w, begin, n, n_cols, to)     weights as words of four
 //   requantise(b, row, n_rows, acc, start)              I10 of acc + start
-//   scale(b, w, scales)                                 y = (float(acc) * s_x) * s_w + bias, or y * s_x + bias
+//   scale(b, w, scales)               y = (float(acc - zero point * sum of x) * s_x) * s_w + bias, or y * s_x + bias
 //   magnitude(x, n), quantise(x, n, inverse, to)
+//   sum(x, n)                         of n integers, a multiple of 64
 #ifndef HEED_GENERIC_INT_PANEL_PRODUCT_HPP
 #define HEED_GENERIC_INT_PANEL_PRODUCT_HPP
 
@@ -143,19 +144,6 @@ static HEED_NOINLINE void add_panel(const linear_block &b, const packed_panel &w
                 b.y_stride);
 }
 
-// Sums of numbers times weights lose the zero points, each times the sum of the numbers.
-[[maybe_unused]] static HEED_NOINLINE void take_zero_points(const linear_block &b, const packed_panel &w,
-                                                            const int_row_scale *rows) {
-  int32_t zeros[panel_outputs], sums[panel_outputs];
-  const auto bytes = static_cast<size_t>(b.n_cols) * sizeof *sums;
-  for (int32_t n = 0; n < b.n_cols; n++) zeros[n] = panel_zero(w, n);
-  for (int32_t r = 0; r < b.n_rows; r++) {
-    __builtin_memcpy(sums, b.y + r * b.y_stride, bytes);
-    for (int32_t n = 0; n < b.n_cols; n++) sums[n] -= zeros[n] * rows[r].sum;
-    __builtin_memcpy(b.y + r * b.y_stride, sums, bytes);
-  }
-}
-
 // Rows become results. One that is large goes alone, and so do those beside it.
 template <class V>
 static HEED_INLINE void scale_rows(linear_block b, const packed_panel &w, const int_row_scale *rows) {
@@ -165,7 +153,7 @@ static HEED_INLINE void scale_rows(linear_block b, const packed_panel &w, const 
   for (int32_t n_rows = b.n_rows; n_rows > 0; n_rows--, rows++, b.y += b.y_stride) {
     b.n_rows = 1;
     if (rows->is_large())
-      scale_large_row(b, w, {rows->scale, 0.0f}, b.y);
+      scale_large_row(b, w, *rows, b.y);
     else
       V::scale(b, w, rows);
   }
@@ -197,10 +185,7 @@ static HEED_NOINLINE void add_panels(const linear_block &of, const int_panels &w
                    {opened.data + r * opened.stride, opened.stride, opened.terms + r * opened.term_stride,
                     opened.term_stride, b.n_rows},
                    begin, depth);
-      if (begin + depth == of.depth) {
-        if (w.dtype == stored_uint8) take_zero_points(b, panel, scales + r);
-        scale_rows<V>(b, panel, scales + r);
-      }
+      if (begin + depth == of.depth) scale_rows<V>(b, panel, scales + r);
       for (int32_t i = 0; copied && i < b.n_rows; i++)
         __builtin_memcpy(y + i * of.y_stride, spare + i * panel_outputs, row_bytes);
     }
@@ -221,7 +206,7 @@ static HEED_NOINLINE void open_floats(const float *x, int32_t n, int_row_scale &
     if (inverse != 0.0f) V::quantise(x + begin, there, inverse, numbers);
     unsigned char *const at = to + begin * V::x_bytes;
     V::open(numbers, there, 0, rounded_up(there, 64), at);
-    for (int32_t i = 0; dtype == stored_uint8 && i < there; i++) row.sum += numbers[i];
+    if (dtype == stored_uint8) row.sum += V::sum(numbers, rounded_up(there, 64));
     const int32_t of_term = blocks ? block_inputs : rounded_up(there, 64);
     for (int32_t i = 0; i < there; i += of_term) {
       const int32_t term = V::term(at + i * V::x_bytes, of_term);

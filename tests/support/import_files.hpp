@@ -142,31 +142,29 @@ inline bytes initializer(const std::string &name, const std::vector<uint64_t> &d
   for (const uint64_t dim : dims) add(t, protobuf::number(1, dim));
   return add(t, protobuf::number(2, type), protobuf::text(8, name), protobuf::text(9, raw));
 }
+// type: of AttributeProto, without which ONNX Runtime refuses a model.
+inline bytes attribute(const std::string &name, uint64_t type, const bytes &content) {
+  return protobuf::text(5, add(protobuf::text(1, name), content, protobuf::number(20, type)));
+}
 inline bytes of_integer(const std::string &name, int64_t value) {
-  return protobuf::text(5, add(protobuf::text(1, name), protobuf::number(3, uint64_t(value))));
+  return attribute(name, 2, protobuf::number(3, uint64_t(value)));
 }
 inline bytes of_integers(const std::string &name, const std::vector<int64_t> &list) {
-  bytes a = protobuf::text(1, name);
-  for (const int64_t i : list) add(a, protobuf::number(8, uint64_t(i)));
-  return protobuf::text(5, a);
+  bytes all;
+  for (const int64_t i : list) add(all, protobuf::number(8, uint64_t(i)));
+  return attribute(name, 7, all);
 }
-inline bytes of_float(const std::string &name, float f) {
-  return protobuf::text(5, add(protobuf::text(1, name), protobuf::fixed(2, f)));
-}
+inline bytes of_float(const std::string &name, float f) { return attribute(name, 1, protobuf::fixed(2, f)); }
 inline bytes of_text(const std::string &name, const std::string &content) {
-  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(4, content)));
+  return attribute(name, 3, protobuf::text(4, content));
 }
 inline bytes of_texts(const std::string &name, const std::vector<std::string> &list) {
-  bytes a = protobuf::text(1, name);
-  for (const std::string &one : list) add(a, protobuf::text(9, one));
-  return protobuf::text(5, a);
+  bytes all;
+  for (const std::string &one : list) add(all, protobuf::text(9, one));
+  return attribute(name, 8, all);
 }
-inline bytes of_tensor(const std::string &name, const bytes &t) {
-  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(5, t)));
-}
-inline bytes of_graph(const std::string &name, const bytes &g) {
-  return protobuf::text(5, add(protobuf::text(1, name), protobuf::text(6, g)));
-}
+inline bytes of_tensor(const std::string &name, const bytes &t) { return attribute(name, 4, protobuf::text(5, t)); }
+inline bytes of_graph(const std::string &name, const bytes &g) { return attribute(name, 5, protobuf::text(6, g)); }
 inline bytes node(const std::string &operation, const names &inputs, const bytes &attributes = {},
                   const names &outputs = {}, const std::string &domain = "") {
   bytes n;

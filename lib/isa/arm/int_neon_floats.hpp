@@ -38,9 +38,13 @@ struct neon_floats : plain_floats<M> {
 
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale &of, float *y, int32_t first) {
     const auto *scales = reinterpret_cast<const float *>(w.data);
-    for (; w.dtype != stored_uint8 && first + 4 <= b.n_cols; first += 4) {
-      const float32x4_t sum = vcvtq_f32_s32(vreinterpretq_s32_f32(vld1q_f32(y + first)));
-      const float32x4_t x = vmulq_f32(vmulq_n_f32(sum, of.scale), vld1q_f32(scales + first));
+    const auto *zeros = reinterpret_cast<const int32_t *>(w.data) + w.width;  // in the lowest bytes
+    const bool has_zeros = w.dtype == stored_uint8;
+    for (; first + 4 <= b.n_cols; first += 4) {
+      int32x4_t integers = vreinterpretq_s32_f32(vld1q_f32(y + first));
+      if (has_zeros)
+        integers = vmlsq_n_s32(integers, vshrq_n_s32(vshlq_n_s32(vld1q_s32(zeros + first), 24), 24), of.sum);
+      const float32x4_t x = vmulq_f32(vmulq_n_f32(vcvtq_f32_s32(integers), of.scale), vld1q_f32(scales + first));
       vst1q_f32(y + first, vaddq_f32(x, bias_of(b.bias, first)));
     }
     plain_floats<M>::scale(b, w, of, y, first);

@@ -96,15 +96,20 @@ struct vnni512 {
   }
 
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
-    const bool sums = has_output_scales(w.dtype);
+    const bool sums = has_output_scales(w.dtype), zeros = w.dtype == stored_uint8;
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
       const auto mask = static_cast<__mmask16>((1 << smaller_of(b.n_cols - n, lanes)) - 1);
       const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + n) : _mm512_setzero_ps();
       const __m512 by = sums ? _mm512_loadu_ps(w.data + 4 * n) : bias;
+      // A zero point is the lowest byte of its word.
+      const reg zero = zeros ? _mm512_srai_epi32(_mm512_slli_epi32(load(w.data + 4 * (w.width + n)), 24), 24)
+                             : _mm512_setzero_si512();
       for (int32_t r = 0; r < b.n_rows; r++) {
         float *const y = b.y + r * b.y_stride + n;
         const __m512 row = _mm512_set1_ps(scales[r].scale);
-        const __m512 scaled = sums ? _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(load(y)), row), by)
+        reg sum = load(y);
+        if (zeros) sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, set(scales[r].sum)));
+        const __m512 scaled = sums ? _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), row), by)
                                    : _mm512_mul_ps(_mm512_loadu_ps(y), row);
         _mm512_storeu_ps(y, _mm512_add_ps(scaled, bias));
       }

@@ -89,17 +89,22 @@ struct x86_256 {
 
   // y has whole panels, or a copy of one on the stack; biases have not.
   static void scale(const linear_block &b, const packed_panel &w, const int_row_scale *scales) {
-    const bool sums = has_output_scales(w.dtype);
+    const bool sums = has_output_scales(w.dtype), zeros = w.dtype == stored_uint8;
     for (int32_t n = 0; n < b.n_cols; n += lanes) {
       alignas(32) float ends[lanes] = {};
       if (b.bias)
         for (int32_t i = 0; i < lanes && n + i < b.n_cols; i++) ends[i] = b.bias[n + i];
       const __m256 bias = _mm256_load_ps(ends);
       const __m256 by = sums ? _mm256_loadu_ps(reinterpret_cast<const float *>(w.data + 4 * n)) : bias;
+      // A zero point is the lowest byte of its word.
+      const reg zero = zeros ? _mm256_srai_epi32(_mm256_slli_epi32(load(w.data + 4 * (w.width + n)), 24), 24)
+                             : _mm256_setzero_si256();
       for (int32_t r = 0; r < b.n_rows; r++) {
         float *const y = b.y + r * b.y_stride + n;
         const __m256 row = _mm256_set1_ps(scales[r].scale);
-        const __m256 scaled = sums ? _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(load(y)), row), by)
+        reg sum = load(y);
+        if (zeros) sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(zero, set(scales[r].sum)));
+        const __m256 scaled = sums ? _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), row), by)
                                    : _mm256_mul_ps(_mm256_loadu_ps(y), row);
         _mm256_storeu_ps(y, _mm256_add_ps(scaled, bias));
       }
