@@ -6,9 +6,10 @@ set -eu
 core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
 "$published" .
-for name in bert_graph vit_graph gpt_graph conv_graph recurrent_graph; do
-  case $name in bert*) format=int8 ;; vit*) format=f16 ;; *) format=f32 ;; esac
-  compile_model $name $name.onnx --format $format
+for name in bert_graph vit_graph gpt_graph conv_graph recurrent_graph quantized_graph; do
+  case $name in bert*) format='--format int8' ;; vit*) format='--format f16' ;; quantized*) format= ;; *) format='--format f32' ;; esac
+  # shellcheck disable=SC2086
+  compile_model $name $name.onnx $format
   # shellcheck disable=SC2046,SC2086
   link_board $name $(compiled_graph_flags $name) $compiled_graph_sources
   run_board $name "compiled_graph: good"

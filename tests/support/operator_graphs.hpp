@@ -154,6 +154,28 @@ inline bytes narrow_weights() {
   return b.file();
 }
 
+// Linear layers as ONNX Runtime's quantization tool writes them: rows become uint8 on their way, weights are bytes with a zero point.
+inline bytes quantized_rows() {
+  builder b(14);
+  const int64_t n = 9, all = 72, inner = 100;
+  const auto linear = [&](const std::string &x, const std::string &name, int64_t n_in, int64_t n_out, uint64_t type,
+                          uint8_t zero) {
+    const std::vector<std::string> rows = b.parts("DynamicQuantizeLinear", {x}, 3);
+    const std::string w = b.packed(name + "_quantized", {n_in, n_out}, type),
+                      z = b.byte(name + "_zero_point", type, zero);
+    const std::string sums = b.node("MatMulInteger", {rows[0], w, rows[2], z});
+    const std::string scale = b.node("Mul", {rows[1], b.floats(name + "_scale", {}, {0.002f})});
+    const std::string floats = b.node("Cast", {sums}, onnx::of_integer("to", of_floats));
+    return b.node("Add", {b.weight(name + ".bias", {n_out}), b.node("Mul", {floats, scale})});
+  };
+  std::string x = b.input("x", {1, n, all});
+  x = b.node("Relu", {linear(x, "up.weight", all, inner, of_uint8, 119)});
+  x = b.node("Add", {x, b.node("Tanh", {linear(x, "middle.weight", inner, inner, of_int8, 0)})});
+  b.node("Tanh", {linear(x, "down.weight", inner, 10, of_int8, 3)}, {}, "y");
+  b.output("y");
+  return b.file();
+}
+
 // A BERT as ONNX Runtime writes it: embeddings with their norm, masks that are the lengths of texts.
 inline bytes embedded() {
   builder b(14);

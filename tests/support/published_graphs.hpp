@@ -260,7 +260,7 @@ inline std::vector<file> all() {
           {"einsum_graph", einsums()},    {"grow_graph", growing_pictures()},
           {"places_graph", places()},     {"narrow_graph", narrow_weights()},
           {"embedded_graph", embedded()}, {"recurrent_graph", recurrent()},
-          {"formulas_graph", formulas()}};
+          {"formulas_graph", formulas()}, {"quantized_graph", quantized_rows()}};
 }
 
 }  // namespace published_graphs
