@@ -469,6 +469,62 @@ TEST(CompileOnnx, AttentionIsFoundBehindReshapesAndTransposes) {
   }
 }
 
+// Rows of a layer behind attention: x (1, 6, 8), a norm, a product, a sum with x. Then `cut` of both of its readers.
+std::map<std::string, heed_compile::shape> dims_of_layer(
+    const std::function<std::string(builder &, const std::string &)> &cut, bool is_output = false) {
+  builder b;
+  const std::string x = b.input("x", {1, 6, 8});
+  const std::string q = published_graphs::linear(b, x, "q", 8, 8), k = published_graphs::linear(b, x, "k", 8, 8);
+  const std::string turned = b.node("Transpose", {k}, onnx::of_integers("perm", {0, 2, 1}));
+  const std::string mask = b.weight("mask", {6, 6});
+  const std::string scores = b.node("Add", {b.node("MatMul", {q, turned}), mask});
+  const std::string weights = b.node("Softmax", {scores}, onnx::of_integer("axis", -1));
+  const std::string a = b.node("Add", {x, b.node("MatMul", {weights, x}, {}, "attended")}, {}, "a");
+  const std::string n = b.node("LayerNormalization", {a, b.weight("norm", {8}), b.weight("shift", {8})}, {}, "n");
+  const std::string u = b.node("Relu", {published_graphs::linear(b, n, "up", 8, 16)}, {}, "u");
+  const std::string y = b.node("Add", {a, published_graphs::linear(b, u, "down", 16, 8)}, {}, "y");
+  b.node("Neg", {cut(b, y)}, {}, "z");
+  b.output("z");
+  if (is_output) b.output("u");
+  const auto m = made_of(b.file());
+  std::map<std::string, heed_compile::shape> dims;
+  for (const graph_node &node : m->net.nodes)
+    dims[node.operation + (node.inputs.size() > 1 && m->net.values[size_t(node.inputs[1])].is_constant
+                               ? " " + m->net.values[size_t(node.inputs[1])].name
+                               : "")] = m->net.values[size_t(node.outputs[0])].dims;
+  return dims;
+}
+
+TEST(CompileOnnx, RowsThatNothingReadsAreNotComputed) {
+  using dims = heed_compile::shape;
+  const auto first = [](builder &b, const std::string &y) {
+    return b.node("Gather", {y, b.integers({-6}, true)}, onnx::of_integer("axis", 1));
+  };
+  std::map<std::string, dims> of = dims_of_layer(first);
+  EXPECT_EQ(of["heed.linear up.weight"], (dims{1, 1, 16}));
+  EXPECT_EQ(of["heed.linear down.weight"], (dims{1, 1, 8}));
+  EXPECT_EQ(of["heed.attention"], (dims{1, 1, 8}));
+  EXPECT_EQ(of["heed.linear q.weight"], (dims{1, 1, 8}));
+  EXPECT_EQ(of["heed.linear k.weight"], (dims{1, 6, 8})) << "each key is seen";
+  const auto middle = [](builder &b, const std::string &y) {
+    return b.node("Slice", {y, b.integers({2}), b.integers({5}), b.integers({1})});
+  };
+  of = dims_of_layer(middle);
+  EXPECT_EQ(of["heed.linear up.weight"], (dims{1, 3, 16}));
+  EXPECT_EQ(of["heed.linear q.weight"], (dims{1, 3, 8}));
+  of = dims_of_layer(middle, true);
+  EXPECT_EQ(of["heed.linear up.weight"], (dims{1, 6, 16})) << "another output has all of them";
+  EXPECT_EQ(of["heed.linear down.weight"], (dims{1, 3, 8}));
+  const auto numbers = [](builder &b, const std::string &y) {
+    return b.node("Slice", {y, b.integers({2}), b.integers({5}), b.integers({2})});
+  };
+  EXPECT_EQ(dims_of_layer(numbers)["heed.linear down.weight"], (dims{1, 6, 8})) << "not rows, but numbers of each";
+  const auto second = [](builder &b, const std::string &y) {
+    return b.node("Slice", {y, b.integers({0}), b.integers({5}), b.integers({1}), b.integers({2})});
+  };
+  EXPECT_EQ(dims_of_layer(second)["heed.linear down.weight"], (dims{1, 6, 8})) << "every second one";
+}
+
 TEST(CompileOnnx, RecurrentLayersAreOneStepForEachDirection) {
   const auto m = made_of(published_graphs::recurrent());
   std::map<std::string, int> of = functions_of(m->program);

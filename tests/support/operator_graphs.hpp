@@ -171,7 +171,8 @@ inline bytes quantized_rows() {
   std::string x = b.input("x", {1, n, all});
   x = b.node("Relu", {linear(x, "up.weight", all, inner, of_uint8, 119)});
   x = b.node("Add", {x, b.node("Tanh", {linear(x, "middle.weight", inner, inner, of_int8, 0)})});
-  b.node("Tanh", {linear(x, "down.weight", inner, 10, of_int8, 3)}, {}, "y");
+  const std::string rows = linear(x, "down.weight", inner, 10, of_int8, 3);
+  b.node("Tanh", {b.node("Gather", {rows, b.integers({-2}, true)}, onnx::of_integer("axis", 1))}, {}, "y");
   b.output("y");
   return b.file();
 }

@@ -11,15 +11,21 @@ namespace heed_compile {
 rewriter::rewriter(const graph &net, std::deque<tensor> &weights)
     : net_(net), weights_(weights), n_own_(net.values.size()) {}
 
-graph rewriter::run(const rewritings &all) {
+graph rewriter::run(const std::function<void(rewriter &)> &each) {
   const std::vector<graph_node> nodes = std::move(net_.nodes);
   net_.nodes.clear();
   for (const graph_node &n : nodes) {
     node_ = &n;
-    const auto found = all.find(n.operation);
-    found == all.end() ? keep(n.inputs) : found->second(*this);
+    each(*this);
   }
   return std::move(net_);
+}
+
+graph rewriter::run(const rewritings &all) {
+  return run([&](rewriter &r) {
+    const auto found = all.find(r.node().operation);
+    found == all.end() ? r.keep(r.node().inputs) : found->second(r);
+  });
 }
 
 void rewriter::push(graph_node &&n) {
@@ -296,7 +302,7 @@ graph prepared(graph_model &model) {
     return all;
   }();
   const graph known = rewriter(model.net, model.weights).run(operators);
-  const graph patterns = fused(rewriter(known, model.weights).run(views));
+  const graph patterns = with_rows_that_are_read(fused(rewriter(known, model.weights).run(views)), model.weights);
   return rewriter(patterns, model.weights).run(rest);
 }
 

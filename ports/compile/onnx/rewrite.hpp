@@ -14,7 +14,8 @@ using rewritings = std::map<std::string, rewriting>;
 class rewriter {
  public:
   rewriter(const graph &net, std::deque<tensor> &weights);
-  // Each node whose operation is in the list is rewritten.
+  // Each node is rewritten; of a list: each whose operation is in it.
+  graph run(const std::function<void(rewriter &)> &each);
   graph run(const rewritings &all);
 
   // ------------------------------------------------------------------------------- the node that is rewritten
@@ -100,6 +101,9 @@ void add_simple(rewritings &all);
 void add_rounded(rewritings &all);
 void add_views(rewritings &all);
 void add_rounding(rewritings &all);  // what patterns leave over
+
+// The same graph without rows that no output needs.
+graph with_rows_that_are_read(const graph &net, std::deque<tensor> &weights);
 
 int64_t product_of(const shape &dims, size_t from, size_t to);
 
