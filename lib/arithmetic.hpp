@@ -121,6 +121,8 @@
 //     r = floor(2^62 / root), the root of that rounded down; z = ((n x' - S) * r + 2^(41 - a)) >> (42 - a), 0 where V is 0.
 //     y = clamp(zero point + ((z * weight + bias * 2^20 + 2^(t - 1)) >> t)), t = 20 + shift.
 // I13. Activation tables: integers/int_table.cpp, in numbers of 26 and 30 bits of fraction. What it computes is the rule.
+// I14. Rotary embedding: a' and b' are both elements of a pair without their zero point, c and s numbers of the table;
+//     a = clamp(zero point + ((a' * c - b' * s + 2^13) >> 14)), b = clamp(zero point + ((a' * s + b' * c + 2^13) >> 14)).
 //
 // A query's result thus depends on its own visible keys alone. Lanes may be queries, keys or columns: the rules fix the
 // order of each chain, not the axis of vectorisation, which is why equal bits cost no speed.

@@ -188,6 +188,7 @@ static constexpr int_row_steps fixed_int_rows = plain_rows::make();
 #include "layers/int_layer_check.cpp"
 #include "integers/int_partial.cpp"
 #include "integers/int_linear.cpp"
+#include "integers/int_rope.cpp"
 #include "integers/int_rows.cpp"
 #include "integers/int_table.cpp"
 #include "cache/cache.cpp"

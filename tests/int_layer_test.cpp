@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "heed/int_cache.h"
 #include "heed/int_layers.h"
 #include "support/executors.hpp"
 #include "support/int_layer_parts.hpp"
+#include "support/int_ropes.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
 
@@ -56,6 +58,7 @@ struct trained_layer {
   linear wq, wk, wv, wo, up, gate, down;
   std::vector<int32_t> weight1, bias1, weight2, bias2;
   int8_t table[256];
+  std::unique_ptr<int_rope_table> rope;
   heed_int_layer layer;
 
   trained_layer(random_source &r, bool first_, bool gated_, int32_t n_heads_ = 4, int32_t n_kv_heads_ = 2,
@@ -105,6 +108,12 @@ struct trained_layer {
     layer.gate = heed_multiplier_of(float(narrow));
   }
 
+  // Rotary embedding of some elements of each head, for so many positions.
+  void add_rope(random_source &r, int32_t n_positions) {
+    rope = std::make_unique<int_rope_table>(n_positions, 2 * r.between(1, head_dim / 2), r.between(0, 1));
+    layer.rope = rope->get();
+  }
+
   std::vector<double> norm(const std::vector<double> &x, const std::vector<int32_t> &weight,
                            const std::vector<int32_t> &bias) const {
     const double y = first ? narrow : wide, unit = std::ldexp(y, first ? -20 : -12);
@@ -125,6 +134,8 @@ struct trained_layer {
       k.emplace_back(), v.emplace_back();
       for (int32_t o = 0; o < n_kv_heads * head_dim; ++o)
         k.back().push_back(wk.real(h.back(), o)), v.back().push_back(wv.real(h.back(), o));
+      for (int32_t head = 0; rope && head < n_kv_heads; ++head)
+        rope->rotate(&k.back()[size_t(head * head_dim)], int32_t(k.size()) - 1);
     }
     for (size_t t = 0; t < x.size(); ++t) {
       std::vector<double> context, a, g, u, y;
@@ -133,6 +144,7 @@ struct trained_layer {
         std::vector<double> p, q;
         double l = 0;
         for (int32_t i = 0; i < head_dim; ++i) q.push_back(wq.real(h[t], head * head_dim + i));
+        if (rope) rope->rotate(q.data(), int32_t(t));
         for (size_t j = 0; j < (layer.causal ? t + 1 : x.size()); ++j) {
           double dot = 0;
           for (int32_t i = 0; i < head_dim; ++i) dot += q[size_t(i)] * k[j][size_t(from + i)];
@@ -177,9 +189,10 @@ std::vector<int16_t> run(const heed_int_layer &layer, std::vector<int16_t> x, in
 
 TEST(int_layer, is_near_the_layer_in_double_precision) {
   random_source r(740001);
-  for (int32_t kind = 0; kind < 4; ++kind) {
-    const trained_layer t(r, kind % 2 == 1, kind / 2 == 1);
+  for (int32_t kind = 0; kind < 8; ++kind) {
+    trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
     const int32_t n = 37;
+    if (kind >= 4) t.add_rope(r, n);
     const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
     std::vector<std::vector<double>> rows;
     for (int32_t i = 0; i < n; ++i) {
@@ -208,6 +221,7 @@ TEST(int_layer, is_its_functions_one_after_another) {
                           &t.layer.g_zero, &t.layer.u_zero, &t.layer.up_zero, &t.layer.gate_zero})
       *zero = r.between(-20, 20);
     const int32_t n = r.between(1, 60);
+    if (kind / 4 % 2 == 1) t.add_rope(r, n + r.between(0, 3));
     const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
     EXPECT_EQ(run(t.layer, x, n, heed_int_layer_min_bytes(&t.layer, n), nullptr),
               compose_int_layer(t.layer, heed_int_matrix_of(x.data(), HEED_INT16, n, t.dim, 0)))
@@ -217,9 +231,10 @@ TEST(int_layer, is_its_functions_one_after_another) {
 
 TEST(int_layer, any_memory_and_any_threads_give_the_same_numbers) {
   random_source r(740002);
-  for (int32_t kind = 0; kind < 4; ++kind) {
-    const trained_layer t(r, kind % 2 == 1, kind / 2 == 1);
+  for (int32_t kind = 0; kind < 8; ++kind) {
+    trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
     const int32_t n = 300;
+    if (kind >= 4) t.add_rope(r, n);
     const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
     const size_t least = heed_int_layer_min_bytes(&t.layer, n), most = heed_int_layer_bytes(&t.layer, n);
     EXPECT_EQ(least, HEED_INT_LAYER_MIN_BYTES(n, t.dim, 4, 2, 8, 50, t.gated));
@@ -240,13 +255,14 @@ TEST(int_layer, with_a_cache_any_pieces_give_the_same_numbers) {
   random_source r(740004);
   alignas(64) static unsigned char memory[1 << 16];
   thread_executor threads(3);
-  for (int32_t kind = 0; kind < 8; ++kind) {
+  for (int32_t kind = 0; kind < 16; ++kind) {
     trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
     const int32_t n = 150;
     const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
     t.layer.causal = 1;
     t.layer.k_zero = 3, t.layer.v_zero = -2;
-    const bool ring = kind >= 4;
+    if (kind >= 8) t.add_rope(r, n);  // a ring has positions beyond its slots
+    const bool ring = kind / 4 % 2 == 1;
     std::vector<int16_t> y;
     if (!ring) y = run(t.layer, x, n, heed_int_layer_bytes(&t.layer, n), nullptr);
     heed_int_cache cache;
@@ -279,15 +295,16 @@ TEST(int_layer, rows_that_are_wanted_have_the_numbers_of_the_whole_call) {
   random_source r(740005);
   alignas(64) static unsigned char kept[1 << 16], memory[1 << 17];
   thread_executor threads(3);
-  for (int32_t kind = 0; kind < 8; ++kind) {
+  for (int32_t kind = 0; kind < 16; ++kind) {
     trained_layer t(r, kind % 2 == 1, kind / 2 % 2 == 1);
     const int32_t n = 150;
     const std::vector<int16_t> x = drawn_rows(r, n * t.dim);
     heed_int_cache cache;
     heed_int_cache_shape shape = heed_int_cache_shape_default(40, 2, 8);
     shape.kind = HEED_CACHE_RING, shape.spare = 11;
+    if (kind >= 8) t.add_rope(r, n);
     const auto begin = [&] {
-      if (kind >= 4) {
+      if (kind / 4 % 2 == 1) {
         ASSERT_EQ(heed_int_cache_init(&cache, &shape, heed_memory_of(kept, sizeof kept)), HEED_OK);
         t.layer.causal = 1, t.layer.cache = &cache;
       }
@@ -309,7 +326,7 @@ TEST(int_layer, rows_that_are_wanted_have_the_numbers_of_the_whole_call) {
                                heed_memory_of(memory, much ? sizeof memory : least), much ? threads.get() : nullptr),
             HEED_OK);
         EXPECT_EQ(y, wanted) << "kind " << kind << ", out_rows " << out;
-        if (kind >= 4) {
+        if (kind / 4 % 2 == 1) {
           EXPECT_EQ(heed_int_cache_length(&cache, 0), n);
         }
         t.layer.out_rows = 0;
@@ -378,6 +395,18 @@ TEST(int_layer, refuses_an_output_of_another_shape) {
   is({rows.data(), HEED_INT16, 3, t.dim, t.dim + 1, 0}, HEED_OVERLAP);  // not in place: its rows lie elsewhere
   is({other.data(), HEED_INT16, 3, t.dim - 1, t.dim, 0}, HEED_SHAPE_MISMATCH);
   is({other.data(), HEED_INT16, 2, t.dim, t.dim, 0}, HEED_SHAPE_MISMATCH);
+}
+
+// A program of 0.3.0 gives the size that the layer had then, and what lies behind it is not read.
+TEST(int_layer, takes_the_size_that_it_had_before_its_rope) {
+  random_source r(740010);
+  trained_layer t(r, true, true);
+  const std::vector<int16_t> x = drawn_rows(r, 5 * t.dim);
+  const size_t bytes = heed_int_layer_bytes(&t.layer, 5);
+  const std::vector<int16_t> y = run(t.layer, x, 5, bytes, nullptr);
+  t.layer.struct_size = uint32_t(offsetof(heed_int_layer, rope));
+  std::memset(&t.layer.rope, 0xa5, sizeof t.layer.rope);
+  EXPECT_EQ(run(t.layer, x, 5, bytes, nullptr), y);
 }
 
 heed_status own_norm(heed_int_matrix x, heed_int_norm norm, heed_int_matrix_out y, const heed_executor *executor) {
@@ -488,6 +517,21 @@ TEST(int_layer, refuses_what_is_wrong) {
   with_cache([](auto &s) { s.v_zero = 1; }, HEED_SHAPE_MISMATCH, HEED_ARG_V);
   with_cache([&](auto &) { l.causal = 0; }, HEED_NOT_CAUSAL, HEED_ARG_CAUSAL);
   with_cache([&](auto &) { l.cache = misaligned(l.cache); }, HEED_MISALIGNED, HEED_ARG_CACHE);
+  const int_rope_table table(3, 8, HEED_ROPE_HALVES);
+  heed_int_rope rope;
+  const auto with_rope = [&](auto change, heed_fault fault, heed_argument argument) {
+    rope = *table.get();
+    change();
+    with_cache([&](auto &) { l.rope = &rope; }, fault, argument);
+    l = t.layer, l.rope = &rope;
+    is(l, fault, argument);
+  };
+  with_rope([&] { rope.n_positions = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_POSITION);
+  with_rope([&] { rope.n_positions = 0; }, HEED_OUT_OF_RANGE, HEED_ARG_POSITIONS);
+  with_rope([&] { rope.rotary_dim = 10; }, HEED_SHAPE_MISMATCH, HEED_ARG_ROTARY_DIM);
+  with_rope([&] { rope.style = 2; }, HEED_OUT_OF_RANGE, HEED_ARG_STYLE);
+  with_rope([&] { rope.table = nullptr; }, HEED_NULL_POINTER, HEED_ARG_FREQUENCIES);
+  broken([&] { l.rope = misaligned(table.get()); }, HEED_MISALIGNED, HEED_ARG_ROPE);
   is(t.layer, HEED_TOO_SMALL, HEED_ARG_WORKSPACE, heed_int_layer_min_bytes(&t.layer, 3) - 1);
 }
 

@@ -36,6 +36,7 @@ typedef heed_status heed_int_norm_function(heed_int_matrix x, heed_int_norm norm
  *   H (h_zero) = norm1 of x                        H (h_zero) = heed_int_rescale of x by to_h
  *
  *   Q (q_zero), K (k_zero), V (v_zero) = heed_int_linear of H by wq, wk, wv
+ *   with a rope: Q, K = heed_int_rope_run of Q, K; the position of row 0 is 0, or heed_int_cache_length of the cache
  *   C (c_zero) = heed_int_attention_run of Q, K, V by score, value
  *   c = heed_int_linear of C by wo
  *
@@ -82,6 +83,7 @@ typedef struct heed_int_layer {
   heed_multiplier gate;               /* gated only: A_scale * B_scale / U_scale */
   struct heed_int_cache *cache; /* a cache of one sequence (int_cache.h), to which K and V are appended; or null */
   int32_t out_rows;             /* rows of y: 0: all; k: the first k of x; -k: the last k */
+  const heed_int_rope *rope;    /* rotary embedding of Q and K, before attention and before a cache; or null */
 } heed_int_layer;
 
 /* A layer with heads of model_dim / n_heads, norms last, zero points of 0, and nothing else set. */
@@ -106,6 +108,7 @@ static inline heed_int_layer heed_int_layer_default(int32_t model_dim, int32_t n
   l.score = l.value = l.to_h = l.to_g = l.of_x = l.of_attention = l.of_a = l.of_hidden = l.gate = unset;
   l.cache = HEED_NULL;
   l.out_rows = 0;
+  l.rope = HEED_NULL;
   return l;
 }
 
@@ -147,7 +150,8 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  * Status: SHAPE_MISMATCH for N_KV_HEADS (must divide n_heads), X, Y, OUT_ROWS (more than the rows of x), and for
  *         weights of other sizes; OUT_OF_RANGE for SCORE, VALUE, MULTIPLIERS (those above, and those of weights),
  *         LAYER, X, Y (a zero point); BAD_DTYPE for X, Y (int16 only); as heed_int_linear for weights,
- *         heed_int_layer_norm for norms, heed_int_cache_append for CACHE; with a cache SHAPE_MISMATCH for N_SEQUENCES
+ *         heed_int_layer_norm for norms, heed_int_cache_append for CACHE; with a rope as heed_int_rope_run:
+ *         OUT_OF_RANGE for POSITION if a row has a position beyond the table, before anything is written; with a cache SHAPE_MISMATCH for N_SEQUENCES
  *         (not 1), N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory workspace, const heed_executor *executor);

@@ -1,6 +1,7 @@
-/* heed: the rest of a layer in integers: sums, products, norms and activations of rows. Include heed/integers.h.
+/* heed: the rest of a layer in integers: sums, products, norms, activations and rotary embedding of rows. Include
+ * heed/integers.h.
  *
- * No number is a float. Every result is what its rule states (lib/arithmetic.hpp, I11 to I13), so it has the same bits
+ * No number is a float. Every result is what its rule states (lib/arithmetic.hpp, I11 to I14), so it has the same bits
  * on every processor. Rows are int8, which products take, or int16, which suits a residual stream. An int16 matrix that
  * is read has the zero point 0, as in TensorFlow Lite.
  *
@@ -14,6 +15,7 @@
 #define HEED_INT_ROWS_H
 
 #include "int_types.h"
+#include "rope.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,6 +80,27 @@ HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale,
  * Status: the table is named WEIGHT. */
 HEED_API heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
                                      const heed_executor *executor);
+
+/* Rotary embedding in integers: a table of cosines and sines, which is computed on a PC, for example by calibrate::layer
+ * (ports/calibrate). It is constant data, which a firmware keeps in its flash, and all layers of a model share it. */
+typedef struct heed_int_rope {
+  const int16_t *table; /* (n_positions, rotary_dim): rotary_dim / 2 cosines, then as many sines, in units of 2^-14 */
+  int32_t n_positions;  /* positions 0 to n_positions - 1 have a row: 1 to HEED_MAX_COUNT */
+  int32_t rotary_dim;   /* even: the first rotary_dim numbers of a head are rotated, the others stay */
+  int32_t style;        /* heed_rope_style (rope.h) */
+} heed_int_rope;
+
+/* Rotates the heads of x, in place. x is int8, (n, n_heads * head_dim). Row t has the position first_position + t. With
+ * cosine c and sine s of pair i, and both elements less the zero point, (a, b) becomes the zero point plus
+ * ((a c - b s) / 2^14, (a s + b c) / 2^14), rounded to nearest, ties up, and clamped to int8. The scale stays. A cosine
+ * of 2^14 and a sine of 0, which position 0 has, change nothing. A table may hold a factor (YaRN) below 2.
+ * Error: half a unit, then the range of int8. A table that is rounded to nearest adds up to 2^-15 (|a| + |b|) units,
+ * which is less than 0.016.
+ * Status: BAD_DTYPE for X (int8 only); SHAPE_MISMATCH for N_HEADS (must divide dim), ROTARY_DIM (odd, or more than
+ * head_dim); OUT_OF_RANGE for POSITIONS (n_positions), POSITION (negative, or rows beyond n_positions); the table is
+ * named FREQUENCIES. */
+HEED_API heed_status heed_int_rope_run(const heed_int_rope *rope, heed_int_matrix_out x, int32_t n_heads,
+                                       int64_t first_position, const heed_executor *executor);
 
 #ifdef __cplusplus
 }

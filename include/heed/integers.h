@@ -15,7 +15,7 @@
  * int_attention.h  attention: prompts, tokens, partial results
  * int_cache.h      caches of keys and values
  * int_products.h   projections; products of floats with rows of int8 (W8A8)
- * int_rows.h       sums, products, norms and activations of rows
+ * int_rows.h       sums, products, norms, activations and rotary embedding of rows
  * int_layers.h     whole transformer layers
  *
  * SPDX-License-Identifier: MIT */

@@ -57,6 +57,12 @@ class checker {
     static_assert(offsetof(T, struct_size) == 0, "its first field");
     object(p, sizeof(T), alignof(T), how, argument);
   }
+  // A struct that has grown since x.y.0: it may have its size of before, and none of the newer fields.
+  template <class T>
+  void grown_object(const T *p, size_t before, access how, heed_argument argument) {
+    pointer(p, alignof(T), argument);
+    if (ok()) object(p, p->struct_size == before ? before : sizeof(T), alignof(T), how, argument);
+  }
   // struct_size: 0 of what was never made.
   void size(uint32_t given, size_t known, heed_argument argument) {
     require(given != 0, HEED_NOT_INITIALIZED, argument);

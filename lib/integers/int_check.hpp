@@ -43,6 +43,9 @@ inline void check_int_output(checker &check, const heed_int_matrix_out &y, heed_
 void check_int_weights(checker &check, const heed_weights &w, int32_t n_in, heed_argument argument);
 void check_multipliers(checker &check, const heed_multiplier *m, int32_t n, heed_argument argument);
 
+// n rows from a position on. Adds two ranges: the rope and its table.
+void check_int_rope(checker &check, const heed_int_rope *rope, int32_t head_dim, int64_t first_position, int32_t n);
+
 heed_status check_int_attention(const heed_int_attention *call, bool finishes);
 
 // Bytes of the states of so many rows; SIZE_MAX where they do not fit.

@@ -25,6 +25,8 @@ void run_int_rms_norm(const heed_int_matrix &x, const heed_int_norm &norm, const
                       const heed_executor *executor);
 void run_int_lookup(const heed_int_matrix &x, const int8_t *table, const heed_int_matrix_out &y,
                     const heed_executor *executor);
+void run_int_rope(const heed_int_rope &rope, const heed_int_matrix_out &x, int32_t n_heads, int64_t first_position,
+                  const heed_executor *executor);
 
 }  // namespace heed
 

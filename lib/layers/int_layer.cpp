@@ -1,7 +1,6 @@
 // A transformer layer in integers: keys and values of all rows first, then everything else in pieces of rows, so that
 // only keys and values grow with n.
 #include "../tasks/tasks.hpp"
-#include "../cache/int_cache.hpp"
 #include "../integers/int_functions.hpp"
 #include "../isa_choice/int_door.hpp"
 #include "int_layer.hpp"
@@ -20,6 +19,7 @@ struct layer_pass {
   volatile heed_status *failed;  // what a norm of the caller's own returned, if that is not HEED_OK
   heed_int_matrix x;
   heed_int_matrix_out y;
+  int64_t first_position;  // of row 0, for a rope
   int32_t before;          // rows of x before those of y; less than 0 if rows of y stand before those of x
   int8_t *k, *v;           // of all rows, where there is no cache
   unsigned char *workers;  // memory of worker 0
@@ -48,6 +48,12 @@ HEED_NOINLINE M piece_of(M m, int32_t begin, int32_t n) {
 void project_int_rows(const layer_pass &p, const heed_int_matrix_out &x, const heed_int_projection &l,
                       const heed_int_matrix_out &y) {
   run_int_linear(p.product, int_layer_rows_of(x), l.w, l.bias, l.multipliers, y, nullptr);
+}
+
+// Queries or keys from row `begin` on.
+void rotate_int_rows(const layer_pass &p, int32_t begin, const heed_int_matrix_out &x, int32_t n_heads) {
+  const heed_int_rope *const rope = rope_of(*p.layer);
+  if (rope) run_int_rope(*rope, x, n_heads, p.first_position + begin, nullptr);
 }
 
 void normalise_int_rows(const layer_pass &p, const heed_int_matrix &x, const heed_int_norm &norm,
@@ -103,7 +109,9 @@ void run_keys(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   int8_t *const k = l.cache ? m.inner : p.k + at;
   int8_t *const v = l.cache ? k + static_cast<ptrdiff_t>(n) * key_dim(l) : p.v + at;
   begin_int_sublayer(p, piece_of(p.x, begin, n), l.norm1, l.to_h, h);
-  project_int_rows(p, h, l.wk, int_layer_bytes_of(k, n, key_dim(l), l.k_zero));
+  const heed_int_matrix_out keys = int_layer_bytes_of(k, n, key_dim(l), l.k_zero);
+  project_int_rows(p, h, l.wk, keys);
+  rotate_int_rows(p, begin, keys, l.n_kv_heads);
   project_int_rows(p, h, l.wv, int_layer_bytes_of(v, n, key_dim(l), l.v_zero));
   if (l.cache) l.cache->code->store(*l.cache, begin, n, k, v);
 }
@@ -158,11 +166,13 @@ void run_piece(const layer_pass &p, int32_t begin, int32_t n, int32_t worker) {
   const heed_int_matrix x = piece_of(p.x, begin, n);
   const heed_int_matrix_out a = piece_of(p.y, begin - p.before, n),
                             h = int_layer_bytes_of(m.h, n, l.model_dim, l.h_zero),
+                            q = int_layer_bytes_of(m.inner, n, context_dim(l), l.q_zero),
                             g = int_layer_bytes_of(m.h, n, l.model_dim, l.g_zero),
                             result = heed_int_matrix_out_of(m.result, HEED_INT16, n, l.model_dim, 0);
   int8_t *const context = m.inner + static_cast<ptrdiff_t>(n) * context_dim(l);
   begin_int_sublayer(p, x, l.norm1, l.to_h, h);
-  project_int_rows(p, h, l.wq, int_layer_bytes_of(m.inner, n, context_dim(l), l.q_zero));
+  project_int_rows(p, h, l.wq, q);
+  rotate_int_rows(p, begin, q, l.n_heads);
   attend_int_tokens(p, begin, n, m.inner, context, m.workspace);
   project_int_rows(p, int_layer_bytes_of(context, n, context_dim(l), l.c_zero), l.wo, result);
   end_int_sublayer(p, x, l.of_x, result, l.of_attention, l.norm1, a);
@@ -241,6 +251,7 @@ heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, h
     const int32_t left = x.n_rows - begin, n = smaller_of(left, at_once);
     layer_pass pass = pass_of(*layer, piece_of(x, begin, n), y, memory, executor);
     pass.before = before - begin;
+    pass.first_position = first_position_of(*layer);
     pass.kernel = kernel;
     pass.product = int_products_of(kernel)->project;
     pass.failed = &failed;

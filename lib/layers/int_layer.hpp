@@ -2,6 +2,7 @@
 #ifndef HEED_INTEGERS_LAYER_HPP
 #define HEED_INTEGERS_LAYER_HPP
 
+#include "../cache/int_cache.hpp"
 #include "../integers/int_check.hpp"
 #include "heed/int_layers.h"
 
@@ -9,6 +10,15 @@ namespace heed {
 
 inline int32_t context_dim(const heed_int_layer &l) { return l.n_heads * l.head_dim; }
 inline int32_t key_dim(const heed_int_layer &l) { return l.n_kv_heads * l.head_dim; }
+// The size that a layer had before it had a rope: programs of 0.3.0 give it.
+constexpr size_t int_layer_without_rope = offsetof(heed_int_layer, rope);
+inline const heed_int_rope *rope_of(const heed_int_layer &l) {
+  return l.struct_size == int_layer_without_rope ? nullptr : l.rope;
+}
+// Of the first row: the position of the next token of a cache.
+inline int64_t first_position_of(const heed_int_layer &l) {
+  return l.cache ? position_of(*int_states_of(*l.cache)) : 0;
+}
 inline bool is_gated_int_layer(const heed_int_layer &l) { return l.w_gate.w.data != nullptr; }
 
 // How many rows of n are computed to the end, and how many stand before them.

@@ -1,5 +1,4 @@
 // What a layer in integers must be, and how much memory it takes.
-#include "../cache/int_cache.hpp"
 #include "int_layer.hpp"
 
 namespace heed {
@@ -106,9 +105,9 @@ size_t bytes_for(const heed_int_layer *layer, int32_t n, bool least) {
 
 heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &x, const heed_int_matrix_out &y,
                             heed_memory memory, const heed_executor *executor) {
-  checker_of<33>
-      check;  // x, y, memory, layer, executor, a cache's 2, 7 weights with bias and multipliers, 2 norms, table
-  check.object(layer, access::read, HEED_ARG_LAYER);
+  // x, y, memory, layer, executor, a cache's 2, a rope's 2, 7 weights with bias and multipliers, 2 norms, table
+  checker_of<35> check;
+  check.grown_object(layer, int_layer_without_rope, access::read, HEED_ARG_LAYER);
   if (!check.ok()) return check.finish();
   check_int_layer(check, *layer);
   const bool in_place = !layer->out_rows && x.data == y.data && (x.row_stride == y.row_stride || y.n_rows == 1);
@@ -126,6 +125,8 @@ heed_status check_layer_run(const heed_int_layer *layer, const heed_int_matrix &
     check_int_cache_object(check, layer->cache, access::write);
     if (check.ok()) layer->cache->code->check_tokens(check, *layer, x.n_rows);
   }
+  if (check.ok() && rope_of(*layer))
+    check_int_rope(check, rope_of(*layer), layer->head_dim, first_position_of(*layer), x.n_rows);
   const size_t least = check.ok() ? bytes_for(layer, x.n_rows, true) : 1;
   check.require(least != 0, HEED_OVERFLOW, HEED_ARG_WORKSPACE);
   check.room(memory, least, HEED_ALIGNMENT, HEED_ARG_WORKSPACE);

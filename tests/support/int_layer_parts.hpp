@@ -26,7 +26,7 @@ struct int_rows_of {
 using bytes_of_rows = int_rows_of<int8_t>;
 using words_of_rows = int_rows_of<int16_t>;
 
-// y of all rows of x, which has the format int16.
+// y of all rows of x, which has the format int16. The first row has the position 0.
 inline std::vector<int16_t> compose_int_layer(const heed_int_layer &l, heed_int_matrix x) {
   const int32_t n = x.n_rows, q_dim = l.n_heads * l.head_dim, k_dim = l.n_kv_heads * l.head_dim;
   const bool gated = l.w_gate.w.data != nullptr;
@@ -44,6 +44,8 @@ inline std::vector<int16_t> compose_int_layer(const heed_int_layer &l, heed_int_
   else
     done(heed_int_rescale(x, l.to_h, H.put(), nullptr));
   project(H, l.wq, Q), project(H, l.wk, K), project(H, l.wv, V);
+  if (l.rope) done(heed_int_rope_run(l.rope, Q.put(), l.n_heads, 0, nullptr));
+  if (l.rope) done(heed_int_rope_run(l.rope, K.put(), l.n_kv_heads, 0, nullptr));
 
   bytes_of_rows C(n, q_dim, l.c_zero);
   aligned_bytes workspace(heed_int_workspace_bytes(l.head_dim, l.head_dim));
