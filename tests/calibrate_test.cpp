@@ -72,11 +72,10 @@ TEST(calibrate, refuses_what_integers_cannot_do) {
   heed_attention_layer a = heed_attention_layer_default(8, 2);
   heed_transformer_layer l = heed_transformer_layer_default(&a, 8, heed_layer_norm, heed_gelu);
   EXPECT_NO_THROW(calibrate::layer{l});
-  heed_rope rope;
-  ASSERT_EQ(heed_rope_init(&rope, HEED_ROPE_HALVES), HEED_OK);
-  a.rope = &rope;
+  heed_cache cache;
+  a.cache = &cache;
   EXPECT_THROW(calibrate::layer{l}, std::invalid_argument);
-  a.rope = nullptr;
+  a.cache = nullptr;
   l.norm = nullptr;
   EXPECT_THROW(calibrate::layer{l}, std::invalid_argument);
 }

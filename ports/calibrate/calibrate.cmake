@@ -5,7 +5,8 @@ target_include_directories(int_model PUBLIC ${calibrate_folder})
 target_link_libraries(int_model PUBLIC heed)
 target_compile_options(int_model PRIVATE -Wall -Wextra -Wpedantic)
 
-add_library(quantize STATIC ${calibrate_folder}/calibrate.cpp ${calibrate_folder}/channels.cpp ${calibrate_folder}/quantize.cpp ${calibrate_folder}/rounding.cpp)
+add_library(quantize STATIC ${calibrate_folder}/calibrate.cpp ${calibrate_folder}/channels.cpp ${calibrate_folder}/quantize.cpp
+            ${calibrate_folder}/rope.cpp ${calibrate_folder}/rounding.cpp)
 target_link_libraries(quantize PUBLIC int_model)
 add_library(calibrate STATIC ${calibrate_folder}/description.cpp ${calibrate_folder}/model_file.cpp ${calibrate_folder}/report.cpp
             ${PROJECT_SOURCE_DIR}/ports/kwt/kwt_int_weights.cpp)

@@ -112,11 +112,20 @@ double histogram::limit(double percent) const {
 layer::layer(const heed_transformer_layer &of_floats) : floats_(of_floats) {
   expect(of_floats.attention != nullptr, "the layer has no attention");
   attention_ = *of_floats.attention;
-  expect(!attention_.rope && !attention_.cache && !attention_.options,
-         "rotary embedding, caches and options are not possible");
+  expect(!attention_.cache && !attention_.options, "caches and options are not possible");
+  expect(!attention_.qk_norm && !of_floats.post_norm, "norms of q and k, and of a sublayer's result, are not possible");
+  expect(!attention_.cross && !of_floats.cross && !attention_.batch, "cross-attention and batches are not possible");
+  expect(!of_floats.parallel && of_floats.ffn_order == HEED_FFN_SEPARATE && !of_floats.out_rows,
+         "parallel sublayers, another ffn_order and out_rows are not possible");
   expect(attention_.v_dim == attention_.head_dim, "v_dim is not head_dim");
   expect(floats_.norm == heed_layer_norm || floats_.norm == heed_rms_norm, "the norm is none of heed's");
   activation_of(floats_.activation);
+  if (attention_.rope) {
+    rope_ = *attention_.rope;
+    expect(!rope_->positions, "positions of a rope's own are not possible");
+    std::vector<float> head(static_cast<size_t>(std::max(1, attention_.head_dim)));
+    rotate(*rope_, head, 1, static_cast<int32_t>(head.size()));  // heed refuses what is wrong with it
+  }
   static const char *const names[n_places] = {"x", "h", "q",  "k",    "v",      "context", "attention", "sum1",
                                               "a", "g", "up", "gate", "hidden", "result",  "sum2",      "y"};
   for (size_t i = 0; i < n_places; i++) {
@@ -151,8 +160,13 @@ std::vector<float> layer::run(const std::vector<float> &input, int32_t n, const 
     return y;
   };
   const rows x = seen(at_x, input), h = seen(at_h, l.norm_first ? norm(x, l.norm1_weight, l.norm1_bias) : x);
-  const rows q = seen(at_q, times(h, n, a.wq, a.bq)), k = seen(at_k, times(h, n, a.wk, a.bk)),
-             v = seen(at_v, times(h, n, a.wv, a.bv));
+  const auto with_positions = [&](place where, rows r) {
+    if (!rope_) return r;
+    rotate(*rope_, r, n, a.head_dim);
+    return seen(where, r);
+  };
+  const rows q = with_positions(at_q, seen(at_q, times(h, n, a.wq, a.bq))),
+             k = with_positions(at_k, seen(at_k, times(h, n, a.wk, a.bk))), v = seen(at_v, times(h, n, a.wv, a.bv));
   const rows attended = seen(at_attention, times(seen(at_context, attend(q, k, v, n)), n, a.wo, a.bo));
   rows sum1 = sum(x, attended);
   if (!l.norm_first) sum1 = norm(seen(at_sum1, sum1), l.norm1_weight, l.norm1_bias);
@@ -227,6 +241,19 @@ channel_scales layer::wanted_channels(place where) const {
   return choose_scales(sites_[where].of_channels, behind, most_left_at_a_price);
 }
 
+// Both elements of a pair that turns need the same scale.
+channel_ranges layer::joined_by_rope(place where) const {
+  channel_ranges ranges = sites_[where].of_channels;
+  if (!rope_) return ranges;
+  const size_t dim = static_cast<size_t>(attention_.head_dim),
+               pairs = static_cast<size_t>(rope_->rotary_dim == 0 ? attention_.head_dim : rope_->rotary_dim) / 2;
+  const bool halves = rope_->style == HEED_ROPE_HALVES;
+  for (size_t head = 0; head < ranges.n_channels(); head += dim)
+    for (size_t i = 0; i < pairs; ++i)
+      halves ? ranges.join(head + i, head + i + pairs) : ranges.join(head + 2 * i, head + 2 * i + 1);
+  return ranges;
+}
+
 // Where rows of int8 go into products, their channels get scales, whose counterparts go into the numbers before: a norm's weights, or
 // the outputs of a matrix. Where a norm comes last, the rows of int16 between have them, too.
 void layer::choose_channels(const matrices &m, const choice &c) {
@@ -248,7 +275,7 @@ void layer::choose_channels(const matrices &m, const choice &c) {
     set({at_y}, c.y_channels);
   }
   if (attention_.n_heads == attention_.n_kv_heads) {  // else a channel of k and v is one of several heads
-    set({at_q}, choose_scales(sites_[at_q].of_channels, sites_[at_k].of_channels));
+    set({at_q}, choose_scales(joined_by_rope(at_q), joined_by_rope(at_k)));
     set({at_k}, inverse(sites_[at_q].channels));
     set({at_v, at_context}, choose(at_context, {&m.wo}));
   }
@@ -325,6 +352,11 @@ int_layer layer::quantize(const choice &c) {
                            multiplier(1 / s(after)), sites_[after].zero, to.table_.data()));
   i.activation = to.table_.data();
   if (gated) i.gate = multiplier(s(at_gate) * s(at_up) / s(at_hidden));
+  if (rope_) {
+    to.rope_table_ = quantize_rope(*rope_, a.head_dim, c.n_positions);
+    to.rope_ = std::make_unique<heed_int_rope>(to.rope_table_.view());
+    i.rope = to.rope_.get();
+  }
   to.x_scale_ = s(at_x);
   to.y_scale_ = s(at_y);
   to.x_channels_ = sites_[at_x].channels, to.y_channels_ = sites_[at_y].channels;

@@ -7,8 +7,11 @@
 //   for (const calibrate::site &s : c.sites()) ...          // which range hurts
 //
 // Layers follow each other: the scale of what goes into the second is that of what comes out of the first.
-// A layer with rotary embedding, a cache or options is refused (std::invalid_argument), and so is a number that is infinite
-// or none, in the rows or on their way, and a range that no multiplier reaches.
+// Rotary embedding (attention_layer.rope) becomes a table for choice.n_positions positions, 0 to n_positions - 1. q and k are rounded
+// before and after it, with one scale, so their ranges are those of the numbers before and after.
+// Refused (std::invalid_argument) are a layer with a cache, options, positions of its rope's own, norms of q and k, post-norms,
+// cross-attention, batches, parallel sublayers or another ffn_order than HEED_FFN_SEPARATE; a number that is infinite or none, in the
+// rows or on their way; and a range that no multiplier reaches.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_CALIBRATE_HPP
 #define HEED_CALIBRATE_HPP
@@ -16,6 +19,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -80,10 +85,11 @@ enum place {
 };
 
 struct choice {
-  double percent = 100;   // of magnitudes within the range of int8
-  double headroom = 1.5;  // int16 rows may be so many times as large as any that was seen
-  double x_scale = 0;     // of the rows that come in; 0: from their range
-  double y_scale = 0;     // of the rows that go out; 0: from their range
+  double percent = 100;     // of magnitudes within the range of int8
+  double headroom = 1.5;    // int16 rows may be so many times as large as any that was seen
+  double x_scale = 0;       // of the rows that come in; 0: from their range
+  double y_scale = 0;       // of the rows that go out; 0: from their range
+  int32_t n_positions = 0;  // of layers with rotary embedding: the longest sequence, 1 to HEED_INT_MAX_KEYS
   // Layers whose norm comes last: rows of int16 may have scales of their channels, which the layer's norm function takes away before
   // each norm. heed's norms do not: see norm_of_channels in calibrate.cpp.
   bool has_channels = false, x_has_channels = false;  // x: the rows that come in may have them, too
@@ -106,6 +112,7 @@ class int_layer {
   const channel_scales &y_channels() const { return y_channels_; }
   // Whether norms are norm_of_channels, and 2^15 times the scales, which are 1 at most, follow their weights.
   bool has_channels() const { return has_channels_; }
+  bool has_rope() const { return rope_ != nullptr; }
 
  private:
   friend class layer;
@@ -113,6 +120,8 @@ class int_layer {
   std::array<int_linear, 7> linears_;
   std::array<int_norm, 2> norms_;
   std::vector<int8_t> table_;
+  int_rope rope_table_;
+  std::unique_ptr<heed_int_rope> rope_;  // or none
   double x_scale_ = 0, y_scale_ = 0;
   bool has_channels_ = false;
   channel_scales x_channels_, y_channels_;
@@ -120,7 +129,7 @@ class int_layer {
 
 class layer {
  public:
-  // The weights must stay as long as this does.
+  // The weights, and frequencies of a rope, must stay as long as this does.
   explicit layer(const heed_transformer_layer &of_floats);
   // x (n, model_dim), one sequence; returns y.
   std::vector<float> see(const std::vector<float> &x, int32_t n);
@@ -137,6 +146,7 @@ class layer {
  private:
   heed_transformer_layer floats_;
   heed_attention_layer attention_;
+  std::optional<heed_rope> rope_;
   std::array<site, n_places> sites_;
 
   using visitor = std::function<void(place, std::vector<float> &)>;
@@ -150,10 +160,14 @@ class layer {
   };
   matrices widened_matrices() const;
   void choose_channels(const matrices &m, const choice &c);
+  channel_ranges joined_by_rope(place where) const;
   heed_int_projection quantize_linear(int_layer &to, int which, const matrix &w, const float *bias, place x,
                                       place y) const;
   heed_int_norm quantize_norm(int_layer &to, int which, const float *weight, const float *bias, place x, place y) const;
 };
+
+// Rotates the heads of x (n, n_heads * head_dim), whose positions are 0 to n - 1. A rope that heed refuses is std::invalid_argument.
+void rotate(const heed_rope &rope, std::vector<float> &x, int32_t n, int32_t head_dim);
 
 // What f returns. What it refuses gets the number of the layer.
 template <class F>

@@ -131,6 +131,11 @@ void channel_ranges::see(const float *x, size_t n_rows, size_t n_channels) {
   n_rows_ += static_cast<double>(n_rows);
 }
 
+void channel_ranges::join(size_t a, size_t b) {
+  low_[a] = low_[b] = std::min(low_[a], low_[b]), high_[a] = high_[b] = std::max(high_[a], high_[b]);
+  squares_[a] = squares_[b] = (squares_[a] + squares_[b]) / 2;
+}
+
 double channel_ranges::low_of(const channel_scales &s) const {
   double low = 0;
   for (size_t c = 0; c < low_.size(); ++c) low = std::min(low, low_[c] / scale_at(s, c));

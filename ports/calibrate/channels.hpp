@@ -33,6 +33,8 @@ class channel_ranges {
   size_t n_channels() const { return low_.size(); }
   double greatest(size_t channel) const { return -low_[channel] > high_[channel] ? -low_[channel] : high_[channel]; }
   double mean_square(size_t channel) const { return squares_[channel] / n_rows_; }
+  // Both channels get the range of both, so that they have one scale.
+  void join(size_t a, size_t b);
   // Of x / s: the least number or 0, the greatest number or 0, the greatest magnitude.
   double low_of(const channel_scales &s) const;
   double high_of(const channel_scales &s) const;

@@ -81,6 +81,7 @@ std::vector<uint8_t> model_file(const std::vector<int_layer> &layers) {
   h.y_scale = unit_of(layers.back().y_scale());
   flat_bytes numbers;
   for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].has_rope()) throw std::invalid_argument("the flat file has no place for rotary embedding");
     const size_t before = numbers.bytes().size();
     put_layer(numbers, layers[i]);
     if (before != i * (numbers.bytes().size() - before)) throw std::invalid_argument("the layers have different sizes");

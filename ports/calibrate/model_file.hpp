@@ -23,7 +23,7 @@ class flat_bytes {
   std::vector<uint8_t> bytes_;
 };
 
-// Layers that follow each other and have the same sizes, less than 4 GB together, else std::invalid_argument.
+// Layers that follow each other and have the same sizes, less than 4 GB together, and no rotary embedding, else std::invalid_argument.
 std::vector<uint8_t> model_file(const std::vector<int_layer> &layers);
 
 // A name of C and C++ for the array of a file.

@@ -1,4 +1,4 @@
-// A projection and a norm of floats as integers: what layers are made of, and what stands before and behind them in a model.
+// A projection, a norm and a rotary embedding of floats as integers: what layers are made of, and what stands before and behind them in a model.
 // SPDX-License-Identifier: MIT
 #ifndef HEED_CALIBRATE_QUANTIZE_HPP
 #define HEED_CALIBRATE_QUANTIZE_HPP
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "heed/heed.h"
 #include "heed/integers.h"
 
 namespace calibrate {
@@ -31,11 +32,20 @@ struct int_norm {
   heed_int_norm view() const;
 };
 
+struct int_rope {
+  std::vector<int16_t> table;  // (n_positions, rotary_dim)
+  int32_t n_positions = 0, rotary_dim = 0, style = 0;
+  heed_int_rope view() const;
+};
+
 // w (n_in, n_out), row-major. bias: n_out, or none. Each output has a scale of its own; the zero point of x goes into the bias.
 int_linear quantize_linear(const std::vector<double> &w, const std::vector<double> &bias, int32_t n_in, int32_t n_out,
                            quantity x, quantity y);
 // weight and bias: dim floats each, or null for ones and zeros.
 int_norm quantize_norm(const float *weight, const float *bias, int32_t dim, float eps, double x_scale, double y_scale);
+// Positions 0 to n_positions - 1, turned as heed_rope_apply turns them: by its base, scale, frequencies, rotary_dim, style and
+// factor. std::invalid_argument: a rope that heed refuses, a factor of 2 or more, n_positions not 1 to HEED_INT_MAX_KEYS.
+int_rope quantize_rope(const heed_rope &rope, int32_t head_dim, int32_t n_positions);
 
 // The integer next to x, not beyond +-limit.
 int32_t rounded(double x, double limit);
