@@ -30,6 +30,7 @@ constexpr known_answers known_of_features[] = {
     {0xc96deb89, 0x73262949},  // sigmoid
 };
 constexpr uint32_t known_int_attention = 0x810a762b, known_int_products = 0xab733d5f, known_int_rows = 0x8b08558c;
+constexpr uint32_t known_int_rope = 0x0013d1bd;  // since 0.3.1: no part of the contract, whose rules are those of 0.3.0
 
 constexpr uint32_t with_answer(uint32_t sum, uint32_t answer) { return (sum ^ answer) * 16777619u; }  // FNV-1a
 constexpr uint32_t answer_of(const known_answers &k, bool has_fma) { return has_fma ? k.has_fma : k.no_fma; }

@@ -83,6 +83,7 @@ static heed_int_projection projection(int32_t n_in, int32_t n_out) {
   p.multipliers = multipliers;
   return p;
 }
+static int16_t rope_table[rows * dim / heads];
 static void run_integers() {
   const heed_multiplier one = {0x40000000, -6};
   for (int i = 0; i < dim * hidden; i++) int_weights[i] = static_cast<int8_t>(i % 23 - 11);
@@ -100,6 +101,8 @@ static void run_integers() {
   layer.of_x = layer.of_attention = layer.of_a = layer.of_hidden = layer.to_h = layer.to_g = layer.gate = one;
   const heed_int_matrix from = heed_int_matrix_of(int_x, HEED_INT16, rows, dim, 0);
   const heed_int_matrix_out to = heed_int_matrix_out_of(int_y, HEED_INT16, rows, dim, 0);
+  const heed_int_rope rope = {rope_table, rows, dim / heads, HEED_ROPE_HALVES};
+  layer.rope = &rope;
   layer.norm_first = 1;
   checks = 0;
   expect_one("integers, norms first", heed_int_layer_run(&layer, from, to, int_workspace, nullptr));

@@ -109,6 +109,12 @@ TEST(cpp_views, reach_the_functions_of_c) {
   EXPECT_EQ(sums[0][4], -10);
   EXPECT_EQ(heed_int_rescale(heed::rows(sums), {0x40000000, 0}, heed::rows(bytes, 3), nullptr), HEED_OK);
   EXPECT_EQ(bytes[1][7], 19);
+  static const int16_t quarters[2][2] = {{16384, 0}, {0, 16384}};
+  const heed_int_rope turns = {quarters[0], 2, 2, HEED_ROPE_HALVES};
+  EXPECT_EQ(heed_int_rope_run(&turns, heed::rows(bytes, 3), 4, 0, nullptr), HEED_OK);
+  EXPECT_EQ(bytes[0][5], 9);    // position 0
+  EXPECT_EQ(bytes[1][4], -11);  // (13, 14) becomes (-14, 13)
+  EXPECT_EQ(bytes[1][5], 16);
 }
 
 TEST_P(cpp, self_attention_of_a_sequence) {

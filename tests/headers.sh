@@ -172,6 +172,10 @@ heed::status use_views() {
   if (!status) return status;
   status = heed_int_rescale(heed::rows(bytes, 3), heed_multiplier_one(), heed::rows(sums), nullptr);
   if (!status) return status;
+  static const int16_t table[3][2] = {{16384, 0}};
+  const heed_int_rope rope = {table[0], 3, 2, HEED_ROPE_HALVES};
+  status = heed_int_rope_run(&rope, heed::rows(bytes, 3), 2, 0, nullptr);
+  if (!status) return status;
   return heed_attention_layer_run(&layer, heed::rows(x), heed::rows(x), memory, nullptr);
 }
 END

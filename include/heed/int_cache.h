@@ -99,10 +99,10 @@ static inline heed_int_tensor heed_int_token_major(const int8_t *data, int32_t n
 
 /* Appends n tokens to a sequence: k is (n_kv_heads, n, head_dim), v is (n_kv_heads, n, v_dim). Only their head_stride
  * and row_stride are used, and their zero points, which are those of the cache. If the model has rotary embedding,
- * rotate the keys first
- * (heed_int_rope_run): heed_int_cache_length is the position of the first one. A ring never ends: when a sequence has
- * more than HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew. It takes a multiple of its
- * slots and of 256 from the numbers, and heed_int_cache_longest is small again. No result changes by a bit.
+ * rotate the keys first (heed_int_rope_run): heed_int_cache_length is the position of the first one. A ring never ends:
+ * when a sequence has more than HEED_MAX_COUNT / 2 columns after an append, the ring numbers its columns anew. It takes
+ * a multiple of its slots and of 256 from the numbers, and heed_int_cache_longest is small again. No result changes by
+ * a bit.
  * Status: FULL for CACHE (linear: no room), TOO_MANY_ROWS for N (ring: n > capacity + spare); SHAPE_MISMATCH for K,
  * V (zero point). */
 HEED_API heed_status heed_int_cache_append(heed_int_cache *cache, int32_t sequence, heed_int_tensor k,

@@ -151,8 +151,9 @@ HEED_API size_t heed_int_layer_min_bytes(const heed_int_layer *layer, int32_t n)
  *         weights of other sizes; OUT_OF_RANGE for SCORE, VALUE, MULTIPLIERS (those above, and those of weights),
  *         LAYER, X, Y (a zero point); BAD_DTYPE for X, Y (int16 only); as heed_int_linear for weights,
  *         heed_int_layer_norm for norms, heed_int_cache_append for CACHE; with a rope as heed_int_rope_run:
- *         OUT_OF_RANGE for POSITION if a row has a position beyond the table, before anything is written; with a cache SHAPE_MISMATCH for N_SEQUENCES
- *         (not 1), N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache has others, NOT_CAUSAL for CAUSAL. */
+ *         OUT_OF_RANGE for POSITION if a row has a position beyond the table, before anything is written; with a
+ *         cache SHAPE_MISMATCH for N_SEQUENCES (not 1), N_KV_HEADS, HEAD_DIM, V_DIM, K, V (zero point) when the cache
+ *         has others, NOT_CAUSAL for CAUSAL. */
 HEED_API heed_status heed_int_layer_run(const heed_int_layer *layer, heed_int_matrix x, heed_int_matrix_out y,
                                         heed_memory workspace, const heed_executor *executor);
 

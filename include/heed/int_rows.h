@@ -81,8 +81,9 @@ HEED_API heed_status heed_int_table(int32_t activation, heed_multiplier x_scale,
 HEED_API heed_status heed_int_lookup(heed_int_matrix x, const int8_t table[256], heed_int_matrix_out y,
                                      const heed_executor *executor);
 
-/* Rotary embedding in integers: a table of cosines and sines, which is computed on a PC, for example by calibrate::layer
- * (ports/calibrate). It is constant data, which a firmware keeps in its flash, and all layers of a model share it. */
+/* Rotary embedding in integers: a table of cosines and sines, which is computed on a PC, for example by
+ * calibrate::layer (ports/calibrate). It is constant data, which a firmware keeps in its flash, and all layers of a
+ * model share it. */
 typedef struct heed_int_rope {
   const int16_t *table; /* (n_positions, rotary_dim): rotary_dim / 2 cosines, then as many sines, in units of 2^-14 */
   int32_t n_positions;  /* positions 0 to n_positions - 1 have a row: 1 to HEED_MAX_COUNT */

@@ -272,6 +272,22 @@ HEED_NOINLINE bool test_int_rows(heed_memory memory, int_comparison &result) {
   return result.conclude(known_int_rows);
 }
 
+// Both styles, numbers beyond the range of int8, and a part of each head that stays.
+HEED_NOINLINE bool test_int_rope(heed_memory memory, int_comparison &result) {
+  constexpr int32_t n = 3, n_heads = 2, head_dim = 19, rotary_dim = 16, size = n * n_heads * head_dim;
+  int_room room = {static_cast<unsigned char *>(memory.data), memory.bytes};
+  int16_t *const table = room.take<int16_t>(4 * rotary_dim);
+  const int8_t *const numbers = room.bytes(4 * rotary_dim, 300);
+  for (int32_t i = 0; i < 4 * rotary_dim; i++) table[i] = static_cast<int16_t>(numbers[i] * 0x9d);
+  for (int32_t style = HEED_ROPE_INTERLEAVED; style <= HEED_ROPE_HALVES; style++) {
+    int8_t *const x = room.bytes(size, 301);
+    const heed_int_rope rope = {table, 4, rotary_dim, style};
+    heed_int_rope_run(&rope, heed_int_matrix_out_of(x, HEED_INT8, n, n_heads * head_dim, 13), n_heads, 1, nullptr);
+    result.equal(0, x, x, size, 1);
+  }
+  return result.conclude(known_int_rope);
+}
+
 bool test_integers(heed_memory memory, heed_selftest_report &report) {
   int_comparison attention = {report, "attention"};
   for (int32_t i = 0; i < n_int_attention; i++)
@@ -280,8 +296,8 @@ bool test_integers(heed_memory memory, heed_selftest_report &report) {
   int_comparison products = {report, "project"};
   for (int32_t i = 0; i < n_int_product; i++)
     if (!test_int_product(int_product_cases[i], i, memory, products)) return false;
-  int_comparison rows = {report, "rows"};
-  return products.conclude(known_int_products) && test_int_rows(memory, rows);
+  int_comparison rows = {report, "rows"}, rope = {report, "rope"};
+  return products.conclude(known_int_products) && test_int_rows(memory, rows) && test_int_rope(memory, rope);
 }
 
 }  // namespace
@@ -293,5 +309,5 @@ heed_status heed_int_selftest(heed_memory memory, heed_selftest_report *report) 
   heed_selftest_report found = {};
   const bool equal = heed::test_integers(memory, found);
   found.n_kernels = equal;
-  return heed::conclude(found, equal, heed::n_int_attention + heed::n_int_product + 1, report);
+  return heed::conclude(found, equal, heed::n_int_attention + heed::n_int_product + 2, report);
 }

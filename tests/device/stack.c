@@ -88,6 +88,7 @@
   F(heed_int_rms_norm)           \
   F(heed_int_table)              \
   F(heed_int_lookup)             \
+  F(heed_int_rope_run)           \
   F(heed_int_layer_run)          \
   F(heed_int_selftest)
 #define NUMBER_OF(function) of_##function,
@@ -185,6 +186,7 @@ static heed_status note(int function, heed_status status) {
 #define heed_int_rms_norm(...) MEASURED(heed_int_rms_norm, __VA_ARGS__)
 #define heed_int_table(...) MEASURED(heed_int_table, __VA_ARGS__)
 #define heed_int_lookup(...) MEASURED(heed_int_lookup, __VA_ARGS__)
+#define heed_int_rope_run(...) MEASURED(heed_int_rope_run, __VA_ARGS__)
 #define heed_int_layer_run(...) MEASURED(heed_int_layer_run, __VA_ARGS__)
 #define heed_int_selftest(...) MEASURED(heed_int_selftest, __VA_ARGS__)
 

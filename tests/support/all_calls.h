@@ -352,7 +352,9 @@ static heed_status call_int_rows(void) {
   if (status == HEED_OK) status = heed_int_rms_norm(x, norm, y, &calls_executor);
   if (status == HEED_OK)
     status = heed_int_table(HEED_INT_GELU, heed_multiplier_of(0.05f), 3, heed_multiplier_of(20), 5, table);
-  return status == HEED_OK ? heed_int_lookup(bytes, table, y, &calls_executor) : status;
+  if (status == HEED_OK) status = heed_int_lookup(bytes, table, y, &calls_executor);
+  const heed_int_rope rope = {(const int16_t *)(const void *)calls_b, calls_rows, calls_dim / 4 * 2, HEED_ROPE_HALVES};
+  return status == HEED_OK ? heed_int_rope_run(&rope, y, 2, 0, &calls_executor) : status;
 }
 static heed_status call_int_layer(void) {
   static heed_multiplier by[4 * calls_dim];
@@ -373,6 +375,9 @@ static heed_status call_int_layer(void) {
   layer.activation = (const int8_t *)(const void *)calls_b;
   layer.score = heed_multiplier_of(0.0002f);
   layer.value = layer.of_x = layer.of_attention = layer.of_a = layer.of_hidden = layer.gate = calls_half;
+  const heed_int_rope rope = {(const int16_t *)(const void *)calls_b, calls_rows, calls_dim / 4 * 2,
+                              HEED_ROPE_INTERLEAVED};
+  layer.rope = &rope;
   const heed_int_matrix x = heed_int_matrix_of(calls_a, HEED_INT16, calls_rows, calls_dim, 0);
   const heed_int_matrix_out y = heed_int_matrix_out_of(calls_out, HEED_INT16, calls_rows, calls_dim, 0);
   return heed_int_layer_run(&layer, x, y, heed_memory_of(calls_c, sizeof calls_c), &calls_executor);

@@ -169,8 +169,10 @@ class differential {
       t = std::make_unique<int_attention_trial>(r, !spoilt);
     else if (kind < 75)
       t = std::make_unique<int_project_trial>(r);
-    else if (kind < 90)
+    else if (kind < 86)
       t = std::make_unique<int_rows_trial>(r);
+    else if (kind < 90)
+      t = std::make_unique<int_rope_trial>(r);
     else
       t = std::make_unique<int_layer_trial>(r);
     t->memory.freeze();

@@ -38,6 +38,10 @@ class int_layer_trial : public int_matrix_trial {
     layer_.to_h = layer_.to_g = random_multiplier(r, -8, -6);
     for (heed_multiplier *m : {&layer_.of_x, &layer_.of_attention, &layer_.of_a, &layer_.of_hidden, &layer_.gate})
       *m = random_multiplier(r, -2, 0);
+    if (head_dim > 1 && r.chance(50)) {
+      rope_ = draw_int_rope(r, n, head_dim);
+      layer_.rope = &rope_;
+    }
     x_ = draw_input(r, n, dim, true);
     y_ = draw_output(r, n, dim, true);
     y_.zero_point = 0;
@@ -50,7 +54,8 @@ class int_layer_trial : public int_matrix_trial {
     return "layer in integers, " + std::to_string(x_.n_rows) + " x " + std::to_string(x_.dim) + ", heads " +
            std::to_string(layer_.n_heads) + " / " + std::to_string(layer_.n_kv_heads) + " of " +
            std::to_string(layer_.head_dim) + ", hidden " + std::to_string(layer_.ffn_dim) +
-           (layer_.w_gate.w.data ? ", gated" : "") + (layer_.norm_first ? ", norms first" : "");
+           (layer_.w_gate.w.data ? ", gated" : "") + (layer_.norm_first ? ", norms first" : "") +
+           (layer_.rope ? ", rope" : "");
   }
   heed_status call() override { return heed_int_layer_run(&layer_, x_, y_, memory_, executor()); }
   std::vector<unsigned char> expected() override { return with_rows(y_, compose_int_layer(layer_, x_)); }
@@ -63,6 +68,7 @@ class int_layer_trial : public int_matrix_trial {
     for (heed_int_projection *l : {&layer_.wq, &layer_.wk, &layer_.wv, &layer_.wo, &layer_.w_up, &layer_.w_down})
       add(wrong_values<const void *>("weights", &l->w.data, {nullptr}));
     add(wrong_values<const int8_t *>("activation", &layer_.activation, {nullptr}));
+    if (layer_.rope) add(int_rope_flaws(&rope_, x_.n_rows));
     return all;
   }
 
@@ -87,6 +93,7 @@ class int_layer_trial : public int_matrix_trial {
   }
 
   heed_int_layer layer_;
+  heed_int_rope rope_;
   heed_int_matrix x_;
   heed_int_matrix_out y_;
   heed_memory memory_;

@@ -61,6 +61,21 @@ class int_matrix_trial : public int_trial {
     x.n_rows = 1;
     return x;
   }
+  // Any numbers, and more rows of them than rows of x: the first ones are used.
+  heed_int_rope draw_int_rope(random_source &r, int32_t n_positions, int32_t head_dim) {
+    const int32_t most = n_positions + r.between(0, 3), rotary_dim = 2 * r.between(1, head_dim / 2);
+    std::vector<int16_t> table(static_cast<size_t>(most) * static_cast<size_t>(rotary_dim));
+    for (int16_t &each : table) each = static_cast<int16_t>(r.chance(80) ? r.between(-16384, 16384) : r.next());
+    return {put_numbers(table), most, rotary_dim, r.between(0, 1)};
+  }
+  static spoilings int_rope_flaws(heed_int_rope *rope, int32_t n) {
+    spoilings all = wrong_values<const int16_t *>("table", &rope->table, {nullptr});
+    const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
+    add(wrong_values<int32_t>("positions", &rope->n_positions, {0, -1, n - 1}));
+    add(wrong_values<int32_t>("rotary_dim", &rope->rotary_dim, {0, -2, 1, 32770}));
+    add(wrong_values<int32_t>("style", &rope->style, {-1, 2}));
+    return all;
+  }
   spoilings matrix_flaws(heed_int_matrix *x, heed_int_matrix_out *y) {
     spoilings all = wrong_values<const void *>("x", &x->data, {nullptr});
     const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
@@ -219,6 +234,50 @@ class int_rows_trial : public int_matrix_trial {
   heed_multiplier first_, second_;
   heed_int_norm norm_;
   const int8_t *table_;
+};
+
+// Rotary embedding, which is always in place: row by row, each with its position.
+class int_rope_trial : public int_matrix_trial {
+ public:
+  explicit int_rope_trial(random_source &r) : int_matrix_trial(r) {
+    n_heads_ = r.between(1, 5);
+    const int32_t n = r.chance(10) ? r.between(100, 400) : r.size(1, 20), head_dim = r.size(2, 90);
+    first_ = r.between(0, 4);
+    rope_ = draw_int_rope(r, static_cast<int32_t>(first_) + n, head_dim);
+    x_ = draw_output(r, n, n_heads_ * head_dim, false);
+    int8_t *const data = static_cast<int8_t *>(x_.data);
+    for (size_t i = 0; i < y_at_.extent(); ++i) data[i] = any_byte(r);
+  }
+  std::string text() const override {
+    return "rope in integers, " + std::to_string(x_.n_rows) + " x " + std::to_string(n_heads_) + " heads, " +
+           std::to_string(x_.dim) + " numbers, " + std::to_string(rope_.rotary_dim) + " of a head rotated, style " +
+           std::to_string(rope_.style);
+  }
+  heed_status call() override { return heed_int_rope_run(&rope_, x_, n_heads_, first_, executor()); }
+  std::vector<unsigned char> expected() override {
+    const int8_t *const data = static_cast<const int8_t *>(x_.data);
+    return plainly(x_, [&](int32_t r, heed_int_matrix_out one) {
+      std::memcpy(one.data, data + (r == 0 ? 0 : r * x_.row_stride), static_cast<size_t>(x_.dim));
+      return heed_int_rope_run(&rope_, one, n_heads_, first_ + r, nullptr);
+    });
+  }
+  spoilings flaws() override {
+    spoilings all = int_rope_flaws(&rope_, static_cast<int32_t>(first_) + x_.n_rows);
+    const auto add = [&](spoilings more) { all.insert(all.end(), more.begin(), more.end()); };
+    add(wrong_values<void *>("x", &x_.data, {nullptr}));
+    add(wrong_values<int32_t>("rows", &x_.n_rows, {0, rope_.n_positions - static_cast<int32_t>(first_) + 1}));
+    add(wrong_values<int32_t>("format", &x_.dtype, {-1, HEED_F32, HEED_INT16}));
+    add(wrong_values<int32_t>("zero point", &x_.zero_point, {-129, 128}));
+    add(wrong_values<int32_t>("heads", &n_heads_, {0, -1, x_.dim + 1}));
+    add(wrong_values<int64_t>("first position", &first_, {-1, rope_.n_positions, INT64_MAX}));
+    return all;
+  }
+
+ private:
+  heed_int_rope rope_;
+  heed_int_matrix_out x_;
+  int32_t n_heads_;
+  int64_t first_;
 };
 
 }  // namespace heed_test
