@@ -61,7 +61,9 @@ class checker {
   template <class T>
   void grown_object(const T *p, size_t before, access how, heed_argument argument) {
     pointer(p, alignof(T), argument);
-    if (ok()) object(p, p->struct_size == before ? before : sizeof(T), alignof(T), how, argument);
+    if (!ok()) return;
+    const size_t known = p->struct_size == before ? before : sizeof(T);
+    object(p, known, alignof(T), how, argument);
   }
   // struct_size: 0 of what was never made.
   void size(uint32_t given, size_t known, heed_argument argument) {

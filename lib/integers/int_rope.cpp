@@ -37,8 +37,8 @@ HEED_INLINE int8_t rotated(int32_t x, int32_t zero_point) {
 // One head. Numbers are less than 2^8, and those of the table at most 2^15: a sum of two products has 24 bits.
 void rotate_int_head(const heed_int_rope &rope, const int16_t *cosines, int32_t zero_point, int8_t *x) {
   const int32_t pairs = rope.rotary_dim / 2;
-  const bool neighbours = rope.style == HEED_ROPE_INTERLEAVED;
-  const int32_t step = neighbours ? 2 : 1, partner = neighbours ? 1 : pairs;
+  int32_t step = 1, partner = pairs;
+  if (rope.style == HEED_ROPE_INTERLEAVED) step = 2, partner = 1;
   for (int32_t i = 0; i < pairs; i++, x += step) {
     const int32_t a = x[0] - zero_point, b = x[partner] - zero_point, c = cosines[i], s = cosines[pairs + i];
     x[0] = rotated(a * c - b * s, zero_point);
