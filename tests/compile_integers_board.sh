@@ -5,7 +5,7 @@
 set -eu
 core=$1 compiler=gcc source=$2 heed_compile=$3 published=$4 heed=$5
 . "$source/tests/compiled_board.sh"
-kinds='bert-classes bert-outliers roberta vit deit-classes'
+kinds='bert-classes bert-outliers roberta vit deit-classes gpt2 llama'
 # shellcheck disable=SC2086
 "$published" . $kinds
 for kind in $kinds; do

@@ -131,6 +131,58 @@ TEST(heed_compile_integers, have_no_scales_of_channels_in_their_norms_without_ou
   }
 }
 
+std::vector<std::string> decoders() {
+  std::vector<std::string> all;
+  for (const std::string &kind : published::kinds())
+    if (published::is_integer_decoder(kind)) all.push_back(kind);
+  return all;
+}
+
+// Each token of a sample is read behind the exact ones before it, and has logits.
+TEST(heed_compile_integers, decoders_are_near_to_double_precision) {
+  EXPECT_GE(decoders().size(), 2u);
+  for (const std::string &kind : decoders()) {
+    const calibrated c(kind);
+    const integer_model m = in_integers(c.net, c.how, c.weights, c.samples(16, 1));
+    for (const uint64_t seed : {1, 2}) {
+      const std::vector<sample> samples = c.samples(16, seed);
+      size_t n_tokens = 0;
+      for (const sample &s : samples) n_tokens += s.tokens.size();
+      const integer_errors e = errors_in_integers(c.net, m, c.weights, samples);
+      for (size_t l = 0; l < e.layers.size(); ++l) {
+        const bool is_layer = l + 1 < e.layers.size();
+        EXPECT_EQ(e.layers[l].n, n_tokens * static_cast<size_t>(is_layer ? c.net.dim : c.net.n_tokens));
+        EXPECT_LT(rms_of(e.layers[l]), is_layer ? 0.012 : 0.015) << kind << ", seed " << seed << ", " << l;
+        EXPECT_LT(e.layers[l].greatest, 0.1 * e.layers[l].largest) << kind << ", seed " << seed << ", " << l;
+      }
+      EXPECT_EQ(e.n_results, n_tokens);
+      EXPECT_GT(static_cast<double>(e.n_same_class), 0.9 * static_cast<double>(n_tokens)) << kind << ", seed " << seed;
+    }
+  }
+}
+
+// An embedding that makes the logits, too, is one table, unless the final norm has outliers: then its matrix has scales of channels.
+TEST(heed_compile_integers, have_one_table_of_a_tied_embedding) {
+  calibrated c("gpt2");
+  const std::vector<sample> samples = c.samples(16, 1);
+  const integer_model plain = in_integers(c.net, c.how, c.weights, samples);
+  EXPECT_TRUE(plain.is_tied);
+  EXPECT_EQ(plain.classes.numbers, plain.embedding.numbers);
+  c.weights["final_norm_weight"][5] *= 100;
+  const integer_model scaled = in_integers(c.net, c.how, c.weights, samples);
+  EXPECT_FALSE(scaled.is_tied);
+  const auto bytes = [&](const integer_model &m) { return part_outside(c.net, m, "MODEL").bytes.numbers.size(); };
+  EXPECT_EQ(bytes(scaled) - bytes(plain), plain.embedding.numbers.size());
+  choices all = c.how;
+  all.percent = 99.9999;  // which leaves out no number here, and has no scales of channels
+  const integer_model unscaled = in_integers(c.net, all, c.weights, samples);
+  EXPECT_TRUE(unscaled.is_tied);
+  const auto error = [&](const integer_model &m) {
+    return rms_of(errors_in_integers(c.net, m, c.weights, samples).layers.back());
+  };
+  EXPECT_LT(error(scaled), 0.8 * error(unscaled));
+}
+
 // All numbers that the model shows.
 std::vector<int32_t> numbers_of_run(const calibrated &c, const integer_model &m, const sample &s) {
   std::vector<int32_t> numbers;
@@ -157,7 +209,7 @@ std::vector<heed_import::bytes> bytes_of_tensors(const calibrated &c, const std:
 }
 
 TEST(heed_compile_integers, are_the_same_with_every_kernel) {
-  for (const std::string kind : {"bert-classes", "bert-outliers", "deit"}) {
+  for (const std::string kind : {"bert-classes", "bert-outliers", "deit", "gpt2"}) {
     const calibrated c(kind);
     const std::vector<sample> samples = c.samples(4, 3);
     const integer_model m = in_integers(c.net, c.how, c.weights, samples);
@@ -255,18 +307,18 @@ TEST(heed_compile_integers, refuse_bad_pictures) {
 TEST(heed_compile_integers, refuse_what_they_cannot_compute_by_its_name) {
   const std::pair<const char *, const char *> models[] = {{"llama", "a rotary embedding"},
                                                           {"qwen3", "a rotary embedding"},
-                                                          {"gpt2", "a decoder"},
+                                                          {"whisper", "a model of speech"},
                                                           {"gpt_neox", "a rotary embedding"}};
   for (const auto &[kind, why] : models) {
     const calibrated c(kind);
-    expect_in(why, refused([&] { expect_possible_in_integers(c.net); }));
+    expect_in(why, refused([&] { expect_possible_in_integers(c.net, c.how); }));
   }
   const network good = calibrated("bert").net;
-  EXPECT_EQ(refused([&] { expect_possible_in_integers(good); }), "it is taken");
+  EXPECT_EQ(refused([&] { expect_possible_in_integers(good, {}); }), "it is taken");
   const auto changed = [&](const auto &change) {
     network net = good;
     change(net);
-    return refused([&] { expect_possible_in_integers(net); });
+    return refused([&] { expect_possible_in_integers(net, {}); });
   };
   expect_in("a cap on scores", changed([](network &n) { n.attention_softcap = 30; }));
   expect_in("a norm of queries", changed([](network &n) { n.qk_norm = "heed_rms_norm"; }));

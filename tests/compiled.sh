@@ -25,6 +25,7 @@ compiled_flags() {
 # integers_flags NAME: of tests/device/compiled_integers.c
 integers_flags() {
   kind=ENCODER number=int8_t
+  if grep -q "^const char \*$1_next" "$1.h"; then kind=DECODER number=int16_t; fi
   if grep -q "^const char \*$1_picture" "$1.h"; then kind=VISION; fi
   if grep -q "int16_t \*result);" "$1.h"; then number=int16_t; fi
   model_flags "$1" $kind

@@ -1,5 +1,5 @@
-// published FOLDER [KIND...]: writes models of these kinds, or of all, into FOLDER: support/published_models.hpp. A folder of an encoder
-// has rows.npy, too: samples for heed_compile --integers. SPDX-License-Identifier: MIT
+// published FOLDER [KIND...]: writes models of these kinds, or of all, into FOLDER: support/published_models.hpp. Where
+// heed_compile --integers takes a model, its folder has rows.npy, too: samples. SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <exception>
 
@@ -12,9 +12,11 @@ int main(int argc, char **argv) try {
       argc > 2 ? std::vector<std::string>(argv + 2, argv + argc) : published::kinds();
   for (const std::string &kind : kinds) {
     const std::string path = published::write(argv[1], kind);
-    if (!published::is_encoder(kind) || kind.compare(0, 5, "gguf-") == 0) continue;
-    published::write_npy(path + "/rows.npy",
-                         published::sees(kind) ? published::pictures_npy(16, 1) : published::texts_npy(16, 1));
+    const bool has_window = kind == "mistral";  // of 8 tokens
+    const bool has_rows = published::is_encoder(kind) || published::is_integer_decoder(kind) || has_window;
+    if (!has_rows || kind.compare(0, 5, "gguf-") == 0) continue;
+    published::write_npy(path + "/rows.npy", published::sees(kind) ? published::pictures_npy(16, 1)
+                                                                   : published::texts_npy(16, 1, has_window ? 8 : 20));
   }
   return 0;
 } catch (const std::exception &error) {

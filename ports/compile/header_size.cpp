@@ -64,7 +64,9 @@ extent known_extent(const std::string &type) {
                                                       {"heed_cache", {52, 4}},
                                                       {"heed_attention_layer", {260, 4}},
                                                       {"heed_transformer_layer", {228, 4}},
-                                                      {"heed_int_layer", {524, 4}},
+                                                      {"heed_int_cache", {52, 4}},
+                                                      {"heed_int_rope", {16, 4}},
+                                                      {"heed_int_layer", {528, 4}},
                                                       {"heed_receipt_layer", {160, 8}}};
   const auto found = known.find(type);
   if (found == known.end()) fail("no type " + type);
@@ -81,6 +83,7 @@ uint64_t macro(const std::string &name, const std::vector<uint64_t> &numbers) {
   if (name == "HEED_LAYER_GREATER") return HEED_LAYER_GREATER(numbers[0], numbers[1]);
   if (name == "HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS")
     return HEED_TRANSFORMER_LAYER_BYTES_OF_HEADS(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
+  if (name == "HEED_INT_CACHE_BYTES") return HEED_INT_CACHE_BYTES(n[0], n[1], n[2], n[3], n[4]);
   if (name == "HEED_INT_LAYER_MIN_BYTES") return HEED_INT_LAYER_MIN_BYTES(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
   if (name == "HEED_INT_LAYER_SIZE_OF_ROW") return HEED_INT_LAYER_SIZE_OF_ROW(n[0], n[1], n[2], n[3], n[4]);
   fail("no macro " + name);

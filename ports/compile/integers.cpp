@@ -17,6 +17,7 @@ using calibrate::quantity;
 using rows = std::vector<float>;
 
 constexpr double headroom = 1.5;  // of int16, as in calibrate::choice
+constexpr double headroom_of_logits = 3;
 constexpr double wide = 32767;
 
 void require(heed_status status) {
@@ -54,13 +55,16 @@ quantity narrow(const histogram &seen, double percent) {
   return narrow(std::max(seen.low(), -limit), std::min(seen.high(), limit));
 }
 
-// A row's unit is at least that of the sum, which is no finer; and at most so large that the sum's range ends before the row's.
-int_table quantize_table(const float *numbers, int32_t n_rows, int32_t dim, double sum_scale) {
+// A row's unit is at least that of the sum, which is no finer; and at most so large that the sum's range ends before the row's. Rows that
+// are also outputs of a matrix may have a finer one, as far as heed_int_add takes it.
+int_table quantize_table(const float *numbers, int32_t n_rows, int32_t dim, double sum_scale, bool is_matrix = false) {
+  const double least = is_matrix ? sum_scale / 16 : sum_scale;
   int_table t;
   for (int32_t r = 0; r < n_rows; ++r) {
     const float *const row = numbers + static_cast<ptrdiff_t>(r) * dim;
     const double own = greatest_of(row, static_cast<size_t>(dim)) / 127;
-    const double unit = std::min(std::max(own, sum_scale), 512 * sum_scale);
+    const double unit = std::min(std::max(own, least), 512 * sum_scale);
+    t.scales.push_back(unit);
     t.units.push_back(calibrate::multiplier(unit / sum_scale));
     for (int32_t i = 0; i < dim; ++i)
       t.numbers.push_back(static_cast<int8_t>(calibrate::rounded(static_cast<double>(row[i]) / unit, 127)));
@@ -83,10 +87,25 @@ calibrate::int_linear quantize_matrix(const rows &w, const rows &bias, int32_t n
   return calibrate::quantize_linear(m.numbers, {bias.begin(), bias.end()}, n_in, n_out, x, y);
 }
 
+// The rows of a table as outputs, whose numbers are factor times the table's.
+calibrate::int_linear linear_of_table(const int_table &t, int32_t dim, double factor, quantity x, quantity y) {
+  calibrate::int_linear l;
+  l.n_in = dim, l.n_out = static_cast<int32_t>(t.scales.size());
+  l.numbers = t.numbers;
+  for (size_t o = 0; o < t.scales.size(); ++o) {
+    int32_t total = 0;
+    for (size_t i = 0; i < static_cast<size_t>(dim); ++i) total += t.numbers[o * static_cast<size_t>(dim) + i];
+    l.bias.push_back(-x.zero * total);
+    l.multipliers.push_back(calibrate::multiplier(x.scale * t.scales[o] * factor / y.scale));
+  }
+  return l;
+}
+
 class recorder {
  public:
   recorder(const network &net, const choices &c, const source_weights &weights)
       : net_(net), weights_(weights), percent_(c.percent), n_rows_(context_of(net, c)) {
+    if (net.rope.is_used) open_rope();
     for (int32_t l = 0; l < net.n_layers; ++l) add_layer(l);
     if (net.what == task::vision)
       add_picture_tables();
@@ -98,7 +117,10 @@ class recorder {
     rows x = net_.what == task::vision ? rows_of_picture(s.pixels) : rows_of_text(s.tokens);
     const auto n = static_cast<int32_t>(x.size()) / net_.dim;
     for (size_t l = 0; l < layers_.size(); ++l) x = calibrate::in_layer(l, [&] { return layers_[l].see(x, n); });
-    see_head(std::move(x), n);
+    if (net_.what == task::decoder)
+      see_logits(x, n);
+    else
+      see_head(std::move(x), n);
   }
 
   integer_model quantize() {
@@ -106,6 +128,7 @@ class recorder {
     m.rows = n_rows_;
     calibrate::choice how;
     how.percent = percent_;
+    if (net_.rope.is_used) how.n_positions = n_rows_;
     m.sum_scale = sum_scale();
     if (!net_.has_embedding_norm) how.x_scale = m.sum_scale;
     how.has_channels = !net_.norm_first && percent_ == 100;
@@ -132,11 +155,22 @@ class recorder {
     return heed_weights_of(of(name).data(), nullptr, HEED_F32, HEED_OUT_IN, n_in, n_out);
   }
 
+  void open_rope() {
+    const rope_settings &r = net_.rope;
+    require(heed_rope_init(&rope_, r.interleaved ? HEED_ROPE_INTERLEAVED : HEED_ROPE_HALVES));
+    rope_.rotary_dim = r.rotary_dim;
+    rope_.base = static_cast<float>(r.base), rope_.scale = static_cast<float>(r.scale);
+    rope_.factor = static_cast<float>(r.factor);
+    if (!r.frequencies.empty()) rope_.inverse_frequencies = r.frequencies.data();
+  }
+
   void add_layer(int32_t l) {
     const std::string at = "layers." + std::to_string(l) + ".";
     const int32_t dim = net_.dim, q = net_.n_heads * net_.head_dim, k = net_.n_kv_heads * net_.head_dim;
     heed_attention_layer a = heed_attention_layer_default(dim, net_.n_heads);
     a.n_kv_heads = net_.n_kv_heads, a.head_dim = a.v_dim = net_.head_dim;
+    a.causal = net_.what == task::decoder ? 1 : 0;
+    if (net_.rope.is_used) a.rope = &rope_;
     if (net_.attention_scale > 0) a.scale = static_cast<float>(net_.attention_scale);
     a.wq = matrix(at + "wq", dim, q), a.wk = matrix(at + "wk", dim, k), a.wv = matrix(at + "wv", dim, k);
     a.wo = matrix(at + "wo", q, dim);
@@ -158,11 +192,11 @@ class recorder {
     return net_.activation == "heed_silu" ? heed_silu : heed_relu;
   }
 
-  // Positions that the program sees. All tokens are of kind 0, whose row is a part of each position.
+  // Positions that the program sees, if there is a table of them. All tokens are of kind 0, whose row is a part of each position.
   void add_text_tables() {
     const auto dim = static_cast<size_t>(net_.dim), offset = static_cast<size_t>(net_.position_offset) * dim;
     const rows &all = of("positions"), &kinds = of("token_types");
-    positions_.resize(static_cast<size_t>(n_rows_) * dim);
+    if (!all.empty() || net_.has_token_types) positions_.resize(static_cast<size_t>(n_rows_) * dim);
     for (size_t i = 0; i < positions_.size(); ++i) {
       if (!all.empty()) positions_[i] = all[offset + i];
       if (net_.has_token_types) positions_[i] += kinds[i % dim];
@@ -205,7 +239,8 @@ class recorder {
     rows x;
     for (size_t t = 0; t < tokens.size(); ++t)
       for (size_t i = 0; i < dim; ++i)
-        x.push_back(embedding_[static_cast<size_t>(tokens[t]) * dim + i] + positions_[t * dim + i]);
+        x.push_back(embedding_[static_cast<size_t>(tokens[t]) * dim + i] +
+                    (positions_.empty() ? 0 : positions_[t * dim + i]));
     note(sums_, x, "rows before the layers");
     return net_.has_embedding_norm ? norm(x, "embedding_norm") : x;
   }
@@ -272,6 +307,15 @@ class recorder {
     }
     note(result_, x, "results");
   }
+  // The matrix that makes logits: the embedding itself, and not what embedding_scale makes of it.
+  std::string classifier() const { return net_.is_tied ? "embedding" : "classifier"; }
+  void see_logits(const rows &x, int32_t n) {
+    const rows h = norm(x, "final_norm");
+    note(head_, h, "rows behind the final norm");
+    of_head_.see(h.data(), static_cast<size_t>(n), static_cast<size_t>(net_.dim));
+    for (auto row = h.begin(); row != h.end(); row += net_.dim)
+      note(result_, linear({row, row + net_.dim}, classifier(), net_.n_tokens), "logits");
+  }
   double pooler_activation(double x) const {
     return net_.pooler_activation == "heed_tanh" ? std::tanh(x) : std::max(x, 0.0);
   }
@@ -299,17 +343,19 @@ class recorder {
                           net_.dim, m.pixels, {m.sum_scale});
       return;
     }
-    m.embedding = quantize_table(embedding_.data(), net_.n_tokens, net_.dim, m.sum_scale);
+    m.embedding = quantize_table(embedding_.data(), net_.n_tokens, net_.dim, m.sum_scale, net_.is_tied);
     if (net_.has_embedding_norm)
       m.embedding_norm = int_norm("embedding_norm", m.sum_scale, x_scale, m.layers.front().x_channels());
   }
 
   // Scales for the rows of int8 that the first matrix of the head takes: a part of it for each row.
   channel_scales channels_of_head(double most) const {
-    if (net_.n_classes == 0 || percent_ < 100) return {};
+    const bool is_decoder = net_.what == task::decoder;
+    if ((net_.n_classes == 0 && !is_decoder) || percent_ < 100) return {};
     const int32_t n_rows = net_.has_pooler ? 1 : net_.n_class_rows;
-    const calibrate::matrix all = net_.has_pooler ? turned(of("pooler"), net_.dim, net_.dim)
-                                                  : turned(of("classes"), n_rows * net_.dim, net_.n_classes);
+    const calibrate::matrix all = is_decoder        ? turned(of(classifier()), net_.dim, net_.n_tokens)
+                                  : net_.has_pooler ? turned(of("pooler"), net_.dim, net_.dim)
+                                                    : turned(of("classes"), n_rows * net_.dim, net_.n_classes);
     const ptrdiff_t n = static_cast<ptrdiff_t>(all.numbers.size()) / n_rows;
     std::vector<calibrate::matrix> parts;
     std::vector<const calibrate::matrix *> behind;
@@ -321,6 +367,7 @@ class recorder {
 
   void quantize_head(integer_model &m) const {
     double scale = m.layers.back().y_scale();  // of rows of int16
+    if (net_.what == task::decoder) return quantize_logits(m, scale);
     if (has_wide_final_norm(net_)) {
       m.norm_scale = wide_scale(normed_.greatest());
       m.final_norm = int_norm("final_norm", scale, m.norm_scale);
@@ -335,6 +382,18 @@ class recorder {
       quantize_classes(m, scale);
     else
       quantize_embedding(m, scale);
+  }
+  // One table is enough where the embedding makes the logits, unless scales of channels are worth another one.
+  void quantize_logits(integer_model &m, double scale) const {
+    const channel_scales channels =
+        channels_of_head(net_.is_tied ? calibrate::most_left_at_a_price : calibrate::most_left);
+    m.head = channels.empty() ? narrow(head_, percent_) : narrow(of_head_.low_of(channels), of_head_.high_of(channels));
+    m.final_norm = int_norm("final_norm", scale, m.head.scale, channels);
+    m.result_scale = headroom_of_logits / headroom * wide_scale(result_.greatest());
+    m.is_tied = net_.is_tied && channels.empty();
+    m.classes =
+        m.is_tied ? linear_of_table(m.embedding, net_.dim, 1 / net_.embedding_scale, m.head, {m.result_scale})
+                  : quantize_matrix(of(classifier()), {}, net_.dim, net_.n_tokens, m.head, {m.result_scale}, channels);
   }
   void quantize_classes(integer_model &m, double scale) const {
     const bool is_normed = net_.has_final_norm && !has_wide_final_norm(net_);
@@ -376,6 +435,7 @@ class recorder {
   const source_weights &weights_;
   double percent_;
   int32_t n_rows_;
+  heed_rope rope_{};
   std::vector<calibrate::layer> layers_;
   rows embedding_, positions_, special_;
   calibrate::channel_ranges of_head_;

@@ -25,7 +25,7 @@ struct sample {
 std::vector<sample> read_samples(const network &net, const choices &c, const std::string &path);
 
 // Throws refusal, which names what heed cannot compute in integers, such as a rotary embedding.
-void expect_possible_in_integers(const network &net);
+void expect_possible_in_integers(const network &net, const choices &c);
 
 // The weights of the source by the program's names; the vector is empty if the model has none.
 using source_weights = std::map<std::string, std::vector<float>>;
@@ -35,13 +35,14 @@ source_weights weights_of_plans(const network &net, const std::vector<plan> &pla
 struct int_table {
   std::vector<int8_t> numbers;
   std::vector<heed_multiplier> units;  // unit of the row / unit of the sum that it goes into
+  std::vector<double> scales;          // the units of the rows
 };
 
 // A model in integers.
 struct integer_model {
-  int32_t rows = 0;  // that pass through a layer at most
-  // Before the layers. A text: embedding[token] + positions[i] in units of sum_scale, then perhaps a norm. A picture: each patch times
-  // `patches`, + positions; special_rows lie before them.
+  int32_t rows = 0;  // that pass through a layer at most; of a decoder: tokens that it sees
+  // Before the layers. A text: embedding[token] + positions[i] in units of sum_scale, then perhaps a norm; a decoder may have no
+  // positions. A picture: each patch times `patches`, + positions; special_rows lie before them.
   int_table embedding, positions;
   calibrate::int_norm embedding_norm;
   calibrate::quantity pixels{1};
@@ -51,12 +52,13 @@ struct integer_model {
 
   std::vector<calibrate::int_layer> layers;
 
-  // Behind the layers.
+  // Behind the layers. The classes of a decoder are its tokens.
   double norm_scale = 1;           // of rows of int16 behind the final norm
   calibrate::int_norm final_norm;  // to int16 in norm_scale, to `head`, or to the result
   calibrate::quantity head{1}, pooled{1}, activated{1};
   heed_multiplier to_head = {0, 0};  // of rows of int16 that no norm makes int8
   calibrate::int_linear pooler, classes;
+  bool is_tied = false;  // the numbers of classes are those of the embedding, which the program has once
   std::vector<int8_t> pooler_activation;
   int32_t mean_shift = 0;           // the mean of rows has 2^mean_shift times their resolution
   calibrate::int_norm unit_length;  // an RMS norm that makes the length 1
@@ -70,7 +72,8 @@ integer_model in_integers(const network &net, const choices &c, const source_wei
 // Whether rows of int16 go through the final norm in place, because a mean or a length is made of them.
 bool has_wide_final_norm(const network &net);
 
-// Takes the rows of each layer, and the result as layer n_layers, with the size of a unit.
+// Takes the rows of each layer, and the result as layer n_layers, with the size of a unit. A decoder has a result for each token, in a
+// call of its own.
 using see_integers = std::function<void(int32_t layer, int64_t first, heed_int_matrix rows, double scale)>;
 
 // The program's calls. pixels: int8 (image_size, image_size, n_channels).
@@ -93,9 +96,16 @@ struct integer_part {
 integer_part part_of_layer(const network &net, const integer_model &m, int32_t layer, const std::string &NAME);
 integer_part part_outside(const network &net, const integer_model &m, const std::string &NAME);
 
+// What the programs of encoders and decoders share: values for their texts (program.hpp), some of which are functions in C. The header
+// needs "layer_words" and the like, the source "find_numbers", "begin_layer", "rows_of" and "open_layer".
+std::map<std::string, std::string> integer_values(const network &net, const choices &c, const integer_model &m,
+                                                  const std::vector<tensor> &weights);
+
 // The tensors of the program's file, without the tokenizer; the receipt golden.integers of its known input.
 std::vector<tensor> integer_tensors(const network &net, const choices &c, const integer_model &m);
 tensor known_integers(const network &net, const choices &c, const integer_model &m);
+
+std::string decimal(double number);
 
 // How far the integers are from the reference in double precision on all samples, and what becomes of their classes or embeddings.
 struct integer_error {
@@ -104,16 +114,19 @@ struct integer_error {
 };
 struct integer_errors {
   std::vector<integer_error> layers;  // the last one: the result
-  size_t n_same_class = 0;
+  size_t n_same_class = 0;            // results with the same greatest number: samples, of a decoder tokens
+  size_t n_results = 0;
   double least_cosine = 1;
 };
 integer_errors errors_in_integers(const network &net, const integer_model &m, const source_weights &weights,
                                   const std::vector<sample> &samples);
-void print_integer_errors(const network &net, const integer_errors &errors, size_t n_samples);
+void print_integer_errors(const network &net, const integer_errors &errors);
 
-// weights: the tensors of the program's file, which may have a tokenizer.
+// weights: the tensors of the program's file, which may have a tokenizer. write_integer_decoder is for decoders.
 program write_integers(const network &net, const choices &c, const integer_model &m,
                        const std::vector<tensor> &weights);
+program write_integer_decoder(const network &net, const choices &c, const integer_model &m,
+                              const std::vector<tensor> &weights);
 
 }  // namespace heed_compile
 

@@ -42,6 +42,12 @@ class builder {
               const std::string &source, const std::string &source_of_bias) {
     const auto outputs = static_cast<size_t>(l.w.n_out), inputs = static_cast<size_t>(l.w.n_in);
     bytes(name, factor(n_out) + " * " + factor(n_in), static_cast<const int8_t *>(l.w.data), outputs * inputs, source);
+    of_outputs(name, n_out, l, source_of_bias);
+  }
+  // The same without the numbers of the matrix.
+  void of_outputs(const std::string &name, const std::string &n_out, const heed_int_projection &l,
+                  const std::string &source_of_bias) {
+    const auto outputs = static_cast<size_t>(l.w.n_out);
     multipliers("of_" + name, n_out, l.multipliers, outputs);
     words("bias_" + name, n_out, l.bias, outputs, source_of_bias);
   }
@@ -126,7 +132,26 @@ integer_part part_of_layer(const network &net, const integer_model &m, int32_t l
   return b.take();
 }
 
+namespace {
+
+integer_part part_of_decoder(const network &net, const integer_model &m, const std::string &NAME) {
+  const std::string dim = NAME + "_DIM", tokens = NAME + "_TOKENS";
+  builder b(net);
+  b.table("embedding", tokens, dim, m.embedding);
+  if (!m.positions.numbers.empty()) b.table("positions", NAME + "_CONTEXT", dim, m.positions);
+  b.norm("final_norm", dim, m.final_norm.view(), "final_norm");
+  b.word("head_zero", m.head.zero);
+  if (m.is_tied)
+    b.of_outputs("classifier", tokens, m.classes.view(), "");
+  else
+    b.linear("classifier", tokens, dim, m.classes.view(), net.is_tied ? "embedding" : "classifier", "");
+  return b.take();
+}
+
+}  // namespace
+
 integer_part part_outside(const network &net, const integer_model &m, const std::string &NAME) {
+  if (net.what == task::decoder) return part_of_decoder(net, m, NAME);
   const std::string dim = NAME + "_DIM", rows = NAME + "_ROWS", out = NAME + "_OUT";
   const std::string n_class_rows = std::to_string(net.n_class_rows), n_special = std::to_string(net.n_special_rows);
   builder b(net);
@@ -156,9 +181,22 @@ integer_part part_outside(const network &net, const integer_model &m, const std:
   return b.take();
 }
 
+// Cosines and sines, once for all layers.
+static tensor rope_tensor(const heed_int_rope &rope) {
+  tensor t;
+  t.name = "rope", t.dtype = HEED_FILE_I16, t.is_metadata = true;
+  t.dims = {static_cast<uint32_t>(rope.n_positions), static_cast<uint32_t>(rope.rotary_dim)};
+  heed_import::bytes numbers;
+  for (ptrdiff_t i = 0; i < static_cast<ptrdiff_t>(rope.n_positions) * rope.rotary_dim; ++i)
+    heed_import::put(numbers, static_cast<uint16_t>(rope.table[i]), 2);
+  t.own(std::move(numbers));
+  return t;
+}
+
 std::vector<tensor> integer_tensors(const network &net, const choices &c, const integer_model &m) {
   const std::string NAME = upper(c.name);
   std::vector<tensor> all;
+  if (const heed_int_rope *const rope = m.layers.front().layer().rope) all.push_back(rope_tensor(*rope));
   add(all, "", part_outside(net, m, NAME));
   for (int32_t l = 0; l < net.n_layers; ++l)
     add(all, "layers." + std::to_string(l) + ".", part_of_layer(net, m, l, NAME));

@@ -32,8 +32,13 @@ class machine {
   void run_text(const std::vector<int32_t> &tokens) {
     for (int32_t t = 0; t < n_; ++t) {
       const auto token = static_cast<size_t>(tokens[static_cast<size_t>(t)]), at = static_cast<size_t>(t);
-      require(heed_int_add(row_of(m_.embedding, token), m_.embedding.units[token], row_of(m_.positions, at),
-                           m_.positions.units[at], out(row(t), 1), nullptr));
+      const heed_int_matrix of_token = row_of(m_.embedding, token);
+      const heed_multiplier unit = m_.embedding.units[token];
+      if (m_.positions.numbers.empty())
+        require(heed_int_rescale(of_token, unit, out(row(t), 1), nullptr));
+      else
+        require(
+            heed_int_add(of_token, unit, row_of(m_.positions, at), m_.positions.units[at], out(row(t), 1), nullptr));
     }
     if (net_.has_embedding_norm)
       require(norm_of(net_)(in(x_.data(), n_), m_.embedding_norm.view(), out(x_.data(), n_), nullptr));
@@ -94,6 +99,7 @@ class machine {
   }
 
   void run_head(int32_t n) {
+    if (net_.what == task::decoder) return run_logits(n);
     if (has_wide_final_norm(net_))
       require(norm_of(net_)(in(x_.data(), n), m_.final_norm.view(), out(x_.data(), n), nullptr));
     if (net_.pool == network::pooling::mean) make_mean(n), n = 1;
@@ -101,6 +107,17 @@ class machine {
       run_classes(n);
     else
       run_embedding();
+  }
+  // Of each token, as if it was the newest one.
+  void run_logits(int32_t n) {
+    std::vector<int8_t> head(static_cast<size_t>(net_.dim));
+    std::vector<int16_t> logits(static_cast<size_t>(net_.n_tokens));
+    for (int32_t r = 0; r < n; ++r) {
+      require(norm_of(net_)(in(row(r), 1), m_.final_norm.view(),
+                            heed_int_matrix_out_of(head.data(), HEED_INT8, 1, net_.dim, m_.head.zero), nullptr));
+      require(linear(head.data(), m_.classes, logits.data(), HEED_INT16));
+      see_(net_.n_layers, r, heed_int_matrix_of(logits.data(), HEED_INT16, 1, net_.n_tokens, 0), m_.result_scale);
+    }
   }
   void make_mean(int32_t n) {
     for (int32_t i = 0; i < net_.dim; ++i) {
@@ -164,11 +181,11 @@ std::vector<reference_rows> reference_of(const network &net, const source_weight
   return reference_of_tokens(net, numbers, s.tokens);
 }
 
-// What the result of one sample has become.
-void add_result(const network &net, const std::vector<double> &found, const std::vector<double> &exact,
-                integer_errors &errors) {
+// What one result has become.
+void add_result(const std::vector<double> &found, const std::vector<double> &exact, integer_errors &errors) {
   const auto greatest = [](const std::vector<double> &x) { return std::max_element(x.begin(), x.end()) - x.begin(); };
-  if (net.n_classes > 0) errors.n_same_class += greatest(found) == greatest(exact) ? 1 : 0;
+  errors.n_same_class += greatest(found) == greatest(exact) ? 1 : 0;
+  errors.n_results += 1;
   double both = 0, ours = 0, theirs = 0;
   for (size_t i = 0; i < found.size(); ++i)
     both += found[i] * exact[i], ours += found[i] * found[i], theirs += exact[i] * exact[i];
@@ -209,7 +226,10 @@ tensor known_integers(const network &net, const choices &c, const integer_model 
   } else {
     const std::vector<int32_t> tokens = known_tokens(net, c);
     for (size_t i = 0; i < tokens.size(); ++i) heed_receipt_token(writer.get(), static_cast<int64_t>(i), tokens[i]);
-    run_tokens_in_integers(net, m, tokens, see);
+    const auto last = static_cast<int64_t>(tokens.size()) - 1;  // a program computes the logits of this one alone
+    run_tokens_in_integers(net, m, tokens, [&](int32_t layer, int64_t first, heed_int_matrix rows, double scale) {
+      if (net.what != task::decoder || layer < net.n_layers || first == last) see(layer, first, rows, scale);
+    });
   }
   return golden_tensor("integers", writer.finish());
 }
@@ -220,24 +240,26 @@ integer_errors errors_in_integers(const network &net, const integer_model &m, co
   errors.layers.resize(static_cast<size_t>(net.n_layers) + 1);
   for (const sample &s : samples) {
     const std::vector<reference_rows> reference = reference_of(net, weights, s);
-    const see_integers see = [&](int32_t layer, int64_t, heed_int_matrix rows, double scale) {
+    const see_integers see = [&](int32_t layer, int64_t first, heed_int_matrix rows, double scale) {
       const reference_rows &expected = reference.at(static_cast<size_t>(layer));
       integer_error &e = errors.layers[static_cast<size_t>(layer)];
       const bool is_layer = layer < net.n_layers;
       const calibrate::channel_scales channels =
           is_layer ? m.layers[static_cast<size_t>(layer)].y_channels() : calibrate::channel_scales();
+      const auto from = expected.numbers.begin() + static_cast<ptrdiff_t>(first) * rows.dim;
+      const std::vector<double> exact(from, from + static_cast<ptrdiff_t>(rows.n_rows) * rows.dim);
       std::vector<double> found;
       for (int32_t r = 0; r < rows.n_rows; ++r)
         for (int32_t i = 0; i < rows.dim; ++i) {
-          const double exact = expected.numbers.at(found.size());
+          const double number = exact[found.size()];
           found.push_back(number_at(rows, r, i) * scale * calibrate::scale_at(channels, static_cast<size_t>(i)));
-          const double difference = found.back() - exact;
+          const double difference = found.back() - number;
           e.greatest = std::max(e.greatest, std::fabs(difference));
-          e.largest = std::max(e.largest, std::fabs(exact));
+          e.largest = std::max(e.largest, std::fabs(number));
           e.squares += difference * difference;
           ++e.n;
         }
-      if (layer == net.n_layers) add_result(net, found, expected.numbers, errors);
+      if (layer == net.n_layers) add_result(found, exact, errors);
     };
     if (net.what == task::vision)
       run_picture_in_integers(net, m, pixels_in_integers(m, s.pixels), see);
@@ -247,7 +269,7 @@ integer_errors errors_in_integers(const network &net, const integer_model &m, co
   return errors;
 }
 
-void print_integer_errors(const network &net, const integer_errors &errors, size_t n_samples) {
+void print_integer_errors(const network &net, const integer_errors &errors) {
   std::printf("%-15s %16s %16s   of numbers up to\n", "error:", "greatest", "rms");
   for (size_t i = 0; i < errors.layers.size(); ++i) {
     const integer_error &e = errors.layers[i];
@@ -255,8 +277,10 @@ void print_integer_errors(const network &net, const integer_errors &errors, size
     const double rms = std::sqrt(e.squares / static_cast<double>(std::max<uint64_t>(e.n, 1)));
     std::printf("%-15s %16.3g %16.3g   %.4g\n", name.c_str(), e.greatest, rms, e.largest);
   }
-  if (net.n_classes > 0)
-    std::printf("%zu of %zu samples keep their class\n", errors.n_same_class, n_samples);
+  if (net.what == task::decoder)
+    std::printf("%zu of %zu next tokens stay the most probable ones\n", errors.n_same_class, errors.n_results);
+  else if (net.n_classes > 0)
+    std::printf("%zu of %zu samples keep their class\n", errors.n_same_class, errors.n_results);
   else
     std::printf("the cosine of the embedding and the exact one is %.4f at least\n", errors.least_cosine);
 }

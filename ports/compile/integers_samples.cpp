@@ -1,4 +1,5 @@
 // The samples of heed_compile --integers. See integers.hpp. SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cmath>
 
 #include "../import/convert.hpp"
@@ -82,19 +83,22 @@ std::vector<sample> read_samples(const network &net, const choices &c, const std
   }
 }
 
-void expect_possible_in_integers(const network &net) {
+void expect_possible_in_integers(const network &net, const choices &c) {
   const auto refuse_if = [&](bool is, const std::string &what) {
     if (is)
       throw refusal("--integers: " + what + " is not possible in integers, and this model (" + net.family + ") has it");
   };
-  refuse_if(net.rope.is_used || net.local_rope.is_used, "a rotary embedding");
+  refuse_if(net.rope.is_used && net.what != task::decoder, "a rotary embedding of an encoder");
+  refuse_if(net.local_rope.is_used, "a rotary embedding of its own in layers with a window");
   refuse_if(net.attention_softcap > 0 || net.logits_softcap > 0, "a cap on scores or logits");
   refuse_if(!net.qk_norm.empty(), "a norm of queries and keys");
   refuse_if(net.post_norm, "a norm behind each sublayer");
   refuse_if(net.parallel, "a layer whose sublayers are parallel");
   refuse_if(net.gate_up, "a gate in one matrix with w_up");
-  refuse_if(!net.windows.empty(), "a sliding window");
-  refuse_if(net.what == task::decoder, "a decoder, which continues a text,");
+  const auto is_short = [&](int32_t window) { return window > 0 && window < context_of(net, c); };
+  refuse_if(std::any_of(net.windows.begin(), net.windows.end(), is_short),
+            "a sliding window of fewer tokens than the context (--context)");
+  refuse_if(net.what == task::speech, "a model of speech");
   refuse_if(net.activation != "heed_gelu" && net.activation != "heed_gelu_tanh" && net.activation != "heed_silu" &&
                 net.activation != "heed_relu",
             "the activation " + net.activation);

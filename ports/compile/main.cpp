@@ -51,11 +51,11 @@ constexpr char help[] =
   --draft N                NAME_next reads up to N tokens ahead where a text repeats, and keeps those that the logits choose: the same text,
                            sooner. N is less than --piece
   --unchecked              the program compares no known answers when it opens its file
-  --integers ROWS.npy      an encoder without a float at run time; its ranges are those that the samples in the file take:
+  --integers ROWS.npy      an encoder or a language model without a float at run time; its ranges are those that the samples in the file take:
                            pictures (n, height, width, channels), or tokens (n, length), where -1 fills the end of a short text
   --percent P              with --integers: int8 ranges leave out the largest numbers; 50 to 100 (default: 100, the greatest magnitude)
   --check                  prints the greatest error of every layer against a computation in double precision
-                           (with --integers: and the rms error, on the samples, and how many keep their class)
+                           (with --integers: and the rms error, on the samples, and how many keep their class or next token)
   --check-input FILE       the same with a text, a picture (height, width, channels) as *.npy, a sound (16 kHz, one channel) as *.wav, or
                            the inputs of a graph as *.npz (one input: *.npy)
   --target CORE            prints flash, RAM, stack and instructions of the program on a core, before anyone builds it:
@@ -108,7 +108,7 @@ void expect_options_of_integers(const std::set<std::string> &given, choices &how
     if (given.count("--percent") != 0) throw wrong_command("--percent is for --integers");
     return;
   }
-  for (const std::string option : {"--format", "--exact", "--cache", "--check-input"})
+  for (const std::string option : {"--format", "--exact", "--cache", "--draft", "--check-input"})
     if (given.count(option) != 0) throw wrong_command(option + " is for programs with floats, not for --integers");
   if (given.count("--piece") == 0) how.piece = 4;
 }
@@ -291,8 +291,9 @@ program write_without_floats(const arguments &a, const network &net, const std::
   if (!a.how.unchecked) weights.push_back(std::move(known));
   const heed_import::bytes file = heed_import::flat_file(weights);
   flat.write(file.data(), file.size());
-  if (a.checks) print_integer_errors(net, errors_in_integers(net, m, numbers, samples), samples.size());
-  return write_integers(net, a.how, m, weights);
+  if (a.checks) print_integer_errors(net, errors_in_integers(net, m, numbers, samples));
+  return net.what == task::decoder ? write_integer_decoder(net, a.how, m, weights)
+                                   : write_integers(net, a.how, m, weights);
 }
 
 program_kind kind_of(const network &net, bool has_floats) {
@@ -312,7 +313,7 @@ target_order target_of(const arguments &a, const network &net, const program &p,
   t.in_integers = has_floats && in_integers(weights, a.how), t.unchecked = a.how.unchecked;
   if (has_floats && net.what != task::speech) t.instructions = instructions_of(a.target, net, a.how, weights);
   std::string smaller;
-  if (net.what == task::decoder) smaller = "--context, --piece, --cache int8";
+  if (net.what == task::decoder) smaller = has_floats ? "--context, --piece, --cache int8" : "--context";
   if (net.what == task::encoder) smaller = "--context";
   if (net.what == task::speech) smaller = "--seconds, --context, --piece, --cache int8";
   if (!has_floats) smaller += smaller.empty() ? "--piece" : ", --piece";
@@ -340,7 +341,7 @@ void run(const arguments &a) {
   const bool has_floats = a.how.integers.empty();
   std::vector<sample> samples;
   if (!has_floats) {
-    expect_possible_in_integers(net);
+    expect_possible_in_integers(net, a.how);
     samples = read_samples(net, a.how, a.how.integers);
     m.paths.push_back(a.how.integers);
   }

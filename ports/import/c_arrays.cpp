@@ -36,6 +36,8 @@ element element_of(const tensor &t) {
       return {"float", 4};
     case HEED_FILE_I32:
       return {"int32_t", 4};
+    case HEED_FILE_I16:
+      return {"int16_t", 2};
     case HEED_F16:
     case HEED_BF16:
       return {"uint16_t", 2};
@@ -59,6 +61,7 @@ std::string float_text(const std::string &name, float f) {
 
 std::string number_text(const tensor &t, const uint8_t *p, element e) {
   if (t.dtype == HEED_FILE_I32) return std::to_string(static_cast<int32_t>(number_at(p, 4)));
+  if (t.dtype == HEED_FILE_I16) return std::to_string(static_cast<int16_t>(number_at(p, 2)));
   if (e.n_bytes == 4) return float_text(t.name, f32_at(p));
   if (e.n_bytes == 2) return std::to_string(number_at(p, 2));
   return std::to_string(e.type[0] == 'i' ? static_cast<int8_t>(*p) : *p);

@@ -334,6 +334,10 @@ std::vector<float> floats_of(const tensor &t) {
       for (size_t i = 0; i < numbers.size; i += 4)
         floats.push_back(static_cast<float>(static_cast<int32_t>(number_at(numbers.data + i, 4))));
       return floats;
+    case HEED_FILE_I16:
+      for (size_t i = 0; i < numbers.size; i += 2)
+        floats.push_back(static_cast<float>(static_cast<int16_t>(number_at(numbers.data + i, 2))));
+      return floats;
     default:
       return floats_of_bytes(t);
   }

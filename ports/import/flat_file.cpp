@@ -217,8 +217,8 @@ std::vector<tensor> read_flat_file(span file) {
     t.layout = from.layout;
     t.dims.assign(from.dims, from.dims + from.n_dims);
     t.refer({static_cast<const uint8_t *>(from.data), from.n_bytes});
-    t.is_metadata = t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 || t.name == "metadata" ||
-                    t.name.compare(0, 10, "tokenizer.") == 0;
+    t.is_metadata = t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 || t.dtype == HEED_FILE_I16 ||
+                    t.name == "metadata" || t.name.compare(0, 10, "tokenizer.") == 0;
     if (from.scales != nullptr) t.scales.assign(from.scales, from.scales + from.n_scales);
     for (uint32_t k = 0; from.zeros != nullptr && k < from.n_scales; ++k) {
       if (t.dtype >= HEED_FILE_U8_PLUS)

@@ -42,7 +42,9 @@ static uint32_t add_numbers(uint32_t sum, const uint8_t *data, uint32_t n_bytes,
 /* Bytes of a number, for the byte order: blocks and packed weights are bytes. */
 static uint32_t number_size(uint32_t dtype, uint32_t layout) {
   if (layout == HEED_PACKED) return 1;
-  return dtype == HEED_F32 || dtype == HEED_FILE_I32 ? 4 : dtype == HEED_F16 || dtype == HEED_BF16 ? 2 : 1;
+  return dtype == HEED_F32 || dtype == HEED_FILE_I32                         ? 4
+         : dtype == HEED_F16 || dtype == HEED_BF16 || dtype == HEED_FILE_I16 ? 2
+                                                                             : 1;
 }
 
 static int is_byte_format(uint32_t dtype) { return dtype >= HEED_FILE_U8 && dtype <= HEED_FILE_I8_PLUS; }
@@ -72,6 +74,7 @@ static uint64_t bytes_of(uint32_t dtype, uint32_t layout, uint64_t n_in, uint64_
   if (is_byte_format(dtype)) return n;
   if (dtype == HEED_FILE_TEXT || dtype == HEED_FILE_LIST) return layout == HEED_OUT_IN ? n : 0;
   if (dtype == HEED_FILE_I32) return layout == HEED_OUT_IN ? 4 * n : 0;
+  if (dtype == HEED_FILE_I16) return layout == HEED_OUT_IN ? 2 * n : 0;
   return dtype > HEED_INT8 ? 0 : n * HEED_DTYPE_BYTES(dtype);
 }
 

@@ -48,7 +48,8 @@ extern "C" {
 /* Formats of a tensor: those of heed_dtype from HEED_F32 to HEED_Q4_0, and these. Number q is (q - zero) * scale in the
  * first two: zero points are bytes of the same kind. It is q * scale + zero in the others: zero points are floats, product
  * and sum are each rounded. There is one scale and one zero point, or there is one for each output. A text has bytes alone. A list of
- * texts has their number, where each ends (counted from the first text), and the texts. I32 are integers, such as kinds of tokens. */
+ * texts has their number, where each ends (counted from the first text), and the texts. I32 are integers, such as kinds of tokens;
+ * so are I16, which heed_file_find finds. */
 typedef enum heed_file_format {
   HEED_FILE_U8 = 16,
   HEED_FILE_I8 = 17,
@@ -56,7 +57,8 @@ typedef enum heed_file_format {
   HEED_FILE_I8_PLUS = 19,
   HEED_FILE_TEXT = 20,
   HEED_FILE_LIST = 21,
-  HEED_FILE_I32 = 22
+  HEED_FILE_I32 = 22,
+  HEED_FILE_I16 = 23
 } heed_file_format;
 
 typedef struct heed_file {

@@ -59,6 +59,8 @@ std::string format_name(int32_t dtype) {
       return "list";
     case HEED_FILE_I32:
       return "i32";
+    case HEED_FILE_I16:
+      return "i16";
     case format_f64:
       return "f64";
     default:
@@ -94,6 +96,7 @@ int number_bytes(int32_t dtype) {
       return 4;
     case HEED_F16:
     case HEED_BF16:
+    case HEED_FILE_I16:
       return 2;
     default:
       return 1;

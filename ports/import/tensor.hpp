@@ -78,7 +78,8 @@ struct tensor {
 
 // A tensor of a format of the file alone that is no weight: a text, a list of texts, integers.
 inline bool is_no_weight(const tensor &t) {
-  return t.dtype == HEED_FILE_TEXT || t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 || t.is_metadata;
+  return t.dtype == HEED_FILE_TEXT || t.dtype == HEED_FILE_LIST || t.dtype == HEED_FILE_I32 ||
+         t.dtype == HEED_FILE_I16 || t.is_metadata;
 }
 
 // What is wrong with this tensor, for a terminal.

@@ -1,6 +1,6 @@
 /* A program of heed_compile --integers at work, on hosts and boards: it opens its linked file, which compares its known answers, and
- * then tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: ENCODER or VISION; NUMBER: the type
- * of its result. Prints "compiled_integers: good" and a sum of results, which is the same on every processor. No number is a float.
+ * then tries what its header promises. MODEL: its name; MODEL_HEADER, MODEL_FILE: its files; KIND: DECODER, ENCODER or VISION; NUMBER: the
+ * type of its result. Prints "compiled_integers: good" and a sum of results, which is the same on every processor. No number is a float.
  * SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
@@ -9,7 +9,12 @@
 HEED_FILE_LINK(linked, MODEL_FILE)
 
 static MODEL model;
-enum { n_results = sizeof model.result / sizeof model.result[0] };
+#if KIND == DECODER
+#define result_of_model model.logits
+#else
+#define result_of_model model.result
+#endif
+enum { n_results = sizeof result_of_model / sizeof result_of_model[0] };
 static NUMBER result[n_results], again[n_results];
 static uint32_t sum = UINT32_C(0x811c9dc5);
 
@@ -29,7 +34,79 @@ static void add(const NUMBER *numbers) {
   for (int32_t i = 0; i < n_results; ++i) sum = (sum ^ (uint32_t)(uint16_t)numbers[i]) * UINT32_C(0x01000193);
 }
 
-#if KIND == ENCODER
+#if KIND == DECODER
+enum { n_context = sizeof model.tokens / sizeof model.tokens[0] };
+static int32_t tokens[n_context + 1];
+
+static void keep(NUMBER *numbers) {
+  for (int32_t i = 0; i < n_results; ++i) numbers[i] = model.logits[i];
+}
+
+/* Goes on with n tokens, which are a part of the sum, unless the text ends sooner. */
+static const char *go_on(OF(_choice) * how, int32_t n) {
+  const char *error = NULL;
+  int32_t token = 0;
+  for (int32_t i = 0; !error && token >= 0 && i < n; ++i) {
+    error = OF(_next)(&model, how, &token);
+    if (!error && (token < -1 || token >= n_results)) error = "it chooses a token that it has not";
+    sum = (sum ^ (uint32_t)token) * UINT32_C(0x01000193);
+  }
+  return error;
+}
+
+static void count_rows(void *user, int32_t layer, int64_t first, heed_int_matrix rows) {
+  (void)layer, (void)first;
+  *(int32_t *)user += rows.n_rows;
+}
+
+static int try_model(void) {
+  const int32_t n = n_context < 24 ? n_context : 24, pieces[] = {1, 3, 17};
+  int32_t n_rows = 0;
+  for (int32_t i = 0; i <= n_context; ++i) tokens[i] = i * 7 % n_results;
+  const char *error = OF(_read)(&model, tokens, n);
+  if (error) return fails(error);
+  keep(result), add(result);
+  for (unsigned p = 0; p < sizeof pieces / sizeof pieces[0]; ++p) {
+    OF(_restart)(&model);
+    for (int32_t i = 0; !error && i < n; i += pieces[p])
+      error = OF(_read)(&model, tokens + i, n - i < pieces[p] ? n - i : pieces[p]);
+    keep(again);
+    if (error || differ()) return fails(error ? error : "logits depend on the pieces of a text");
+  }
+  /* Who sees rows sees all of them, and they change no bit. */
+  OF(_restart)(&model);
+  model.see = count_rows, model.see_user = &n_rows;
+  error = OF(_read)(&model, tokens, n);
+  model.see = NULL;
+  keep(again);
+  if (error || differ()) return fails(error ? error : "logits depend on who sees them");
+  if (n_rows != n * (int32_t)(sizeof model.caches / sizeof model.caches[0]) + 1)
+    return fails("it does not show all rows");
+  OF(_choice) how = {800, 40, 950, 1}, wide = {2000, 0, 0, 7};
+  OF(_restart)(&model);
+  if (!OF(_next)(&model, NULL, tokens + n)) return fails("it goes on with no text");
+  if (!OF(_read)(&model, tokens, 0)) return fails("it reads no token");
+  if (!OF(_read)(&model, tokens, n_context + 1)) return fails("it reads more than its context");
+  tokens[1] = -1;
+  if (!OF(_read)(&model, tokens, 2)) return fails("it reads a negative token");
+  tokens[1] = n_results;
+  if (!OF(_read)(&model, tokens, 2)) return fails("it reads a token that it has not");
+  error = OF(_read)(&model, tokens, 1);
+  if (!error) error = go_on(NULL, 8);
+  if (!error) error = go_on(&how, 4);
+  if (!error) error = go_on(&wide, 4);
+#ifdef WORDS
+  char text[64];
+  OF(_restart)(&model);
+  if (!error) error = OF(_prompt)(&model, "some words", 10);
+  keep(result), add(result);
+  if (!error) error = go_on(NULL, 1);
+  if (!error && OF(_text)(&model, model.tokens[model.n - 1], text, sizeof text) > 1000)
+    error = "a token has a long text";
+#endif
+  return error ? fails(error) : 0;
+}
+#elif KIND == ENCODER
 static int try_model(void) {
   int32_t tokens[] = {1, 2, 3, 4, 5};
   const char *error = OF(_tokens)(&model, tokens, 5, result);

@@ -1,4 +1,4 @@
-// Inputs of the small encoders of published_models.hpp as .npy files, for heed_compile --integers. SPDX-License-Identifier: MIT
+// Inputs of the small models of published_models.hpp as .npy files, for heed_compile --integers. SPDX-License-Identifier: MIT
 #ifndef HEED_TESTS_SUPPORT_PUBLISHED_SAMPLES_HPP
 #define HEED_TESTS_SUPPORT_PUBLISHED_SAMPLES_HPP
 
@@ -38,16 +38,16 @@ std::string little_endian(const std::vector<T> &numbers) {
   return bytes;
 }
 
-// Texts of up to 20 tokens, some of which are shorter; pictures of 32 x 32 x 3 with a gradient, a stain and noise. A seed gives the
+// Texts of up to `most` tokens, some of which are shorter; pictures of 32 x 32 x 3 with a gradient, a stain and noise. A seed gives the
 // same ones again.
-inline std::string texts_npy(uint64_t n, uint64_t seed) {
+inline std::string texts_npy(uint64_t n, uint64_t seed, uint32_t most = 20) {
   heed_test::random_source r(seed);
   std::vector<int64_t> tokens;
   for (uint64_t row = 0; row < n; ++row) {
-    const uint32_t length = row % 4 == 3 ? 3 + r.below(17) : 20;
-    for (uint32_t i = 0; i < 20; ++i) tokens.push_back(i < length ? r.between(0, 89) : -1);
+    const uint32_t length = row % 4 == 3 ? 3 + r.below(most - 3) : most;
+    for (uint32_t i = 0; i < most; ++i) tokens.push_back(i < length ? r.between(0, 89) : -1);
   }
-  return npy("<i8", {n, 20}, little_endian(tokens));
+  return npy("<i8", {n, most}, little_endian(tokens));
 }
 inline std::string pictures_npy(uint64_t n, uint64_t seed) {
   heed_test::random_source r(seed);
@@ -68,6 +68,13 @@ inline std::string pictures_npy(uint64_t n, uint64_t seed) {
 inline bool is_encoder(const std::string &kind) {
   for (const std::string begin : {"bert", "distilbert", "roberta", "gguf-bert", "vit", "deit"})
     if (kind.compare(0, begin.size(), begin) == 0) return true;
+  return false;
+}
+// Language models that heed_compile --integers takes.
+inline bool is_integer_decoder(const std::string &kind) {
+  for (const std::string known :
+       {"gpt2", "gguf-gpt2", "llama", "llama-llama3", "gguf-llama", "gguf-llama-tied", "smollm", "qwen2"})
+    if (kind == known) return true;
   return false;
 }
 inline bool sees(const std::string &kind) { return kind.compare(0, 3, "vit") == 0 || kind.compare(0, 4, "deit") == 0; }
