@@ -150,6 +150,7 @@ if [ "$mode" = write ]; then
   one vit --unchecked && unchecked=$((picture - code))
   one bert --integers bert/rows.npy && integer_encoder=$code
   one vit --integers vit/rows.npy && integer_picture=$code
+  one llama --integers llama/rows.npy && integer_decoder=$code
   "$published_graphs" .
   for model in *_graph.onnx; do
     for format in f32 int8; do one "$model" --format $format && own_code; done
@@ -159,7 +160,7 @@ if [ "$mode" = write ]; then
   awk -v core="$core" -f "$source/tests/target_parts.awk" maps >lines
   replace target_parts.inc
   echo "$functions" | sed 's/.*/"&",/' >"$source/ports/compile/target_functions.inc"
-  echo "{\"$core\", \"$title\", \"GCC $("$gcc-gcc" -dumpversion | cut -d . -f 1), $level\", {$decoder, $encoder, $picture, $whisper, $moonshine, $integer_encoder, $integer_picture}, $in_integers, $unchecked, $graph, $((stack))}," >lines
+  echo "{\"$core\", \"$title\", \"GCC $("$gcc-gcc" -dumpversion | cut -d . -f 1), $level\", {$decoder, $encoder, $picture, $whisper, $moonshine, $integer_encoder, $integer_picture, $integer_decoder}, $in_integers, $unchecked, $graph, $((stack))}," >lines
   replace target_code.inc
   cat lines
   exit 0
@@ -196,6 +197,8 @@ exact whisper --seconds 2 --cache f16 --unchecked
 exact moonshine --seconds 3 --context 12 --piece 5
 for model in bert roberta-classes deit-classes; do exact $model --integers $model/rows.npy; done
 exact vit --integers vit/rows.npy --piece 7 --unchecked
+exact llama --integers llama/rows.npy --context 20 --piece 7
+exact gpt2 --integers gpt2/rows.npy --unchecked
 
 "$published_graphs" .
 for model in *_graph.onnx; do exact $model; done
@@ -231,7 +234,7 @@ estimated deit --format int4
 flash llama --draft 5
 flash whisper-english --format int8 --seconds 1
 flash moonshine --cache int8
-for model in distilbert-classes deit; do flash $model --integers $model/rows.npy; done
+for model in distilbert-classes deit gpt2 qwen2; do flash $model --integers $model/rows.npy; done
 for model in *_graph.onnx; do flash $model; done
 flash bert_graph.onnx --format int8
 flash gpt_graph.onnx --format q8_0 --unchecked

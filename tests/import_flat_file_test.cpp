@@ -41,6 +41,7 @@ std::vector<tensor> some_tensors() {
   all.push_back(tensor_of("conv", {2, 1, 3}, HEED_FILE_I8_PLUS, HEED_OUT_IN, counting(6)));
   all.back().scales = {0.25f, 3};
   all.back().float_zeros = {1.5f, -1};
+  all.push_back(tensor_of("rope", {2, 2}, HEED_FILE_I16, HEED_OUT_IN, counting(8)));
   return all;
 }
 
@@ -74,7 +75,7 @@ TEST(flat_file, shows_what_was_written) {
   heed_file file;
   ASSERT_EQ(memory.open(file), "");
   ASSERT_EQ(heed_file_check(&file), nullptr);
-  EXPECT_EQ(file.n_tensors, 6u);
+  EXPECT_EQ(file.n_tensors, 7u);
   const float *norm;
   ASSERT_EQ(heed_file_floats(&file, "norm", 3, &norm), nullptr);
   EXPECT_EQ(norm[1], -2);
@@ -107,6 +108,12 @@ TEST(flat_file, shows_what_was_written) {
   EXPECT_EQ(t.n_in, 3);
   EXPECT_EQ(t.n_out, 2);
   EXPECT_EQ(t.dims[1], 1);
+  ASSERT_EQ(heed_file_find(&file, "rope", &t), nullptr);
+  EXPECT_EQ(t.dtype, HEED_FILE_I16);
+  EXPECT_EQ(t.n_bytes, 8u);
+  EXPECT_EQ(static_cast<const int16_t *>(t.data)[1], 15 + 22 * 256);
+  EXPECT_STREQ(heed_file_weights(&file, "rope", 2, 2, &w),
+               "the weights have a format of the file alone: use heed_file_find");
 }
 
 TEST(flat_file, holds_packed_weights) {
@@ -207,6 +214,9 @@ TEST(flat_file, turns_for_the_other_byte_order) {
   heed_weights w;
   ASSERT_EQ(heed_file_weights(&file, "wq", 2, 3, &w), nullptr);
   EXPECT_EQ(static_cast<const uint8_t *>(w.data)[0], counting(12)[1]);
+  heed_file_tensor t;
+  ASSERT_EQ(heed_file_find(&file, "rope", &t), nullptr);
+  EXPECT_EQ(static_cast<const int16_t *>(t.data)[1], 22 + 15 * 256);
   ASSERT_EQ(heed_file_swap(memory.data(), memory.size()), nullptr);  // nothing left to do
   EXPECT_EQ(memory.open(file), "");
 }

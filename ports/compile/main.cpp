@@ -298,6 +298,7 @@ program write_without_floats(const arguments &a, const network &net, const std::
 
 program_kind kind_of(const network &net, bool has_floats) {
   const bool is_picture = net.what == task::vision;
+  if (!has_floats && net.what == task::decoder) return program_kind::integer_decoder;
   if (!has_floats) return is_picture ? program_kind::integer_picture : program_kind::integer_encoder;
   if (net.what == task::speech) return net.speech.takes_samples ? program_kind::moonshine : program_kind::whisper;
   if (net.what == task::decoder) return program_kind::decoder;

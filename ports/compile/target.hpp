@@ -14,8 +14,18 @@ std::string target_names();
 void expect_target(const std::string &core);
 
 // Programs that have nearly the same code.
-enum class program_kind { decoder, encoder, picture, whisper, moonshine, integer_encoder, integer_picture, graph };
-enum { n_program_kinds = 7 };  // but for graphs, whose code depends on what they call
+enum class program_kind {
+  decoder,
+  encoder,
+  picture,
+  whisper,
+  moonshine,
+  integer_encoder,
+  integer_picture,
+  integer_decoder,
+  graph
+};
+enum { n_program_kinds = 8 };  // but for graphs, whose code depends on what they call
 
 struct target_order {
   std::string core, name, header;  // of the program
