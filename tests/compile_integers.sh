@@ -6,7 +6,7 @@
 set -eu
 source=$1
 . "$source/tests/compiled_start.sh"
-kinds="bert bert-classes bert-outliers distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes gpt2 llama llama-llama3 smollm qwen2"
+kinds="bert bert-classes bert-outliers distilbert distilbert-classes roberta roberta-classes vit vit-classes deit deit-classes gpt2 llama llama-llama3 smollm qwen2 gemma"
 # shellcheck disable=SC2086
 "$published" . $kinds qwen3 mistral
 # shellcheck disable=SC2086
@@ -15,7 +15,7 @@ for kind in $(chosen $kinds); do
   "$heed_compile" "$kind" -o "$name" --integers "$kind/rows.npy" --check >errors 2>said || { cat said; echo "failed: $kind"; exit 1; }
   grep -q '^layer 2 ' errors && grep -q '^result ' errors || { cat errors; echo "$kind: --check prints no errors"; exit 1; }
   case $kind in
-    gpt2 | llama | smollm | qwen2) awk '/ next tokens stay the most probable ones$/ { n = $3; kept = $1 } END { exit !(n > 250 && kept > 0.88 * n) }' errors || { cat errors; echo "$kind: next tokens change"; exit 1; } ;;
+    gpt2 | llama | smollm | qwen2 | gemma) awk '/ next tokens stay the most probable ones$/ { n = $3; kept = $1 } END { exit !(n > 250 && kept > 0.88 * n) }' errors || { cat errors; echo "$kind: next tokens change"; exit 1; } ;;
     *-classes | deit) grep -q '^1[56] of 16 samples keep their class$' errors || { cat errors; echo "$kind: classes change"; exit 1; } ;;
   esac
   for file in "$name.c" "$name.h"; do

@@ -106,6 +106,7 @@ class recorder {
   recorder(const network &net, const choices &c, const source_weights &weights)
       : net_(net), weights_(weights), percent_(c.percent), n_rows_(context_of(net, c)) {
     if (net.rope.is_used) open_rope();
+    if (net.norm == "heed_rms_norm_plus_one") add_one_to_norms();
     for (int32_t l = 0; l < net.n_layers; ++l) add_layer(l);
     if (net.what == task::vision)
       add_picture_tables();
@@ -142,8 +143,20 @@ class recorder {
   }
 
  private:
+  // Norms whose weights are around 0 become those of others.
+  void add_one_to_norms() {
+    for (const auto &[name, numbers] : weights_) {
+      const bool is_norm = name.find("norm") != std::string::npos && name.find("_weight") != std::string::npos;
+      if (!is_norm) continue;
+      norms_[name] = numbers;
+      for (float &number : norms_[name]) number += 1;
+    }
+  }
+
   const rows &of(const std::string &name) const {
     static const rows none;
+    const auto changed = norms_.find(name);
+    if (changed != norms_.end()) return changed->second;
     const auto found = weights_.find(name);
     return found == weights_.end() ? none : found->second;
   }
@@ -433,6 +446,7 @@ class recorder {
 
   const network &net_;
   const source_weights &weights_;
+  source_weights norms_;  // instead of those of weights_
   double percent_;
   int32_t n_rows_;
   heed_rope rope_{};

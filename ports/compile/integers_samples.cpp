@@ -102,7 +102,6 @@ void expect_possible_in_integers(const network &net, const choices &c) {
   refuse_if(net.activation != "heed_gelu" && net.activation != "heed_gelu_tanh" && net.activation != "heed_silu" &&
                 net.activation != "heed_relu",
             "the activation " + net.activation);
-  refuse_if(net.norm == "heed_rms_norm_plus_one", "an RMS norm with weights around 0");
   refuse_if(net.dim > HEED_INT_MAX_NORM_DIM,
             "a norm of more than " + std::to_string(HEED_INT_MAX_NORM_DIM) + " numbers");
   refuse_if(net.ffn_dim > HEED_INT_MAX_IN, "a product of more than " + std::to_string(HEED_INT_MAX_IN) + " inputs");

@@ -72,8 +72,8 @@ inline bool is_encoder(const std::string &kind) {
 }
 // Language models that heed_compile --integers takes.
 inline bool is_integer_decoder(const std::string &kind) {
-  for (const std::string known :
-       {"gpt2", "gguf-gpt2", "llama", "llama-llama3", "gguf-llama", "gguf-llama-tied", "smollm", "qwen2"})
+  for (const std::string known : {"gpt2", "gguf-gpt2", "llama", "llama-llama3", "gguf-llama", "gguf-llama-tied",
+                                  "smollm", "qwen2", "gemma", "gguf-gemma"})
     if (kind == known) return true;
   return false;
 }
