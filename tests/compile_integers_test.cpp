@@ -138,7 +138,8 @@ std::vector<std::string> decoders() {
   return all;
 }
 
-// Each token of a sample is read behind the exact ones before it, and has logits.
+// Each token of a sample is read behind the exact ones before it, and has logits. Those of random weights are near to each other, and
+// numbers beyond the ranges of the first samples are clamped.
 TEST(heed_compile_integers, decoders_are_near_to_double_precision) {
   EXPECT_GE(decoders().size(), 2u);
   for (const std::string &kind : decoders()) {
@@ -153,7 +154,7 @@ TEST(heed_compile_integers, decoders_are_near_to_double_precision) {
         const bool is_layer = l + 1 < e.layers.size();
         EXPECT_EQ(e.layers[l].n, n_tokens * static_cast<size_t>(is_layer ? c.net.dim : c.net.n_tokens));
         EXPECT_LT(rms_of(e.layers[l]), 0.02) << kind << ", seed " << seed << ", " << l;
-        EXPECT_LT(e.layers[l].greatest, 0.15 * e.layers[l].largest) << kind << ", seed " << seed << ", " << l;
+        EXPECT_LT(e.layers[l].greatest, 0.2 * e.layers[l].largest) << kind << ", seed " << seed << ", " << l;
       }
       EXPECT_EQ(e.n_results, n_tokens);
       EXPECT_GT(static_cast<double>(e.n_same_class), 0.85 * static_cast<double>(n_tokens)) << kind << ", seed " << seed;
