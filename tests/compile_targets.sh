@@ -93,6 +93,7 @@ one() {
   "$heed_compile" "$model" -o $name $target "$@" >estimate 2>said || { cat said; fail "$model $*"; }
   defines="$(compiled_flags $name) $(awk '$1 ~ /_(ROWS|OUT|TOKENS)$/ && $2 == "=" { sub(/.*_/, "", $1); printf " -D%s=%d", $1, $3 }' $name.h)"
   case $model in *.onnx) defines=$(compiled_graph_flags $name) ;; esac
+  case $* in *--integers*) defines="$defines -DNUMBER=$(integers_number $name)" ;; esac
   # shellcheck disable=SC2086
   $c -c $name.c -o program.o
   # shellcheck disable=SC2086
@@ -136,8 +137,8 @@ if [ "$mode" = write ]; then
     { grep '^//' list; for known in $(heed_cores); do sed -n "/^{\"$known\",/p" list; done; } >"$source/ports/compile/$1"
   }
   defines='' target='' # the tool need not know the core yet
-  run_counted "$source/tests/device/call_costs.c"
-  awk -v core="$core" -f "$source/tests/target_costs.awk" found >lines
+  for costs in call_costs int_costs; do run_counted "$source/tests/device/$costs.c" && cat found >>all_costs; done
+  awk -v core="$core" -f "$source/tests/target_costs.awk" all_costs >lines
   replace target_costs.inc
   stack=$(printf '#include "heed/heed.h"\nHEED_STACK_BYTES\n' | $c -E -P - | tail -n 1)
   "$published" . llama bert vit whisper moonshine
@@ -231,6 +232,9 @@ estimated bert --format int8 --context 40
 estimated roberta-classes --format int8 --exact --context 20
 estimated vit-classes --format f16
 estimated deit --format int4
+estimated bert --integers bert/rows.npy
+estimated roberta-classes --integers roberta-classes/rows.npy --context 20 --piece 8
+estimated vit --integers vit/rows.npy
 flash llama --draft 5
 flash whisper-english --format int8 --seconds 1
 flash moonshine --cache int8

@@ -22,14 +22,16 @@ compiled_flags() {
   model_flags "$1" $kind
 }
 
+# integers_number NAME: the type of its result
+integers_number() { if grep -q -e "int16_t \*result);" -e "int16_t logits\[" "$1.h"; then echo int16_t; else echo int8_t; fi; }
+
 # integers_flags NAME: of tests/device/compiled_integers.c
 integers_flags() {
-  kind=ENCODER number=int8_t
-  if grep -q "^const char \*$1_next" "$1.h"; then kind=DECODER number=int16_t; fi
+  kind=ENCODER
+  if grep -q "^const char \*$1_next" "$1.h"; then kind=DECODER; fi
   if grep -q "^const char \*$1_picture" "$1.h"; then kind=VISION; fi
-  if grep -q "int16_t \*result);" "$1.h"; then number=int16_t; fi
   model_flags "$1" $kind
-  printf ' -DNUMBER=%s' $number
+  printf ' -DNUMBER=%s' "$(integers_number "$1")"
 }
 
 # compiled_graph_flags NAME: of tests/device/compiled_graph.c: also a call of NAME_run without places

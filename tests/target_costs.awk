@@ -1,7 +1,7 @@
-# Lines of tests/device/call_costs.c on standard input, as lines of ports/compile/target_costs.inc: for each call the instructions that
+# Lines of tests/device/*_costs.c on standard input, as lines of ports/compile/target_costs.inc: for each call the instructions that
 # each of its counts takes, none below 0, with the least sum of squares of relative errors. -v show=1 prints the greatest error of each.
 # SPDX-License-Identifier: MIT
-/:/ && !/^call_costs/ {
+/:/ && !/^costs/ {
   name = $1 " " $2
   if (!(name in n_lines)) order[++n_names] = name
   l = ++n_lines[name]

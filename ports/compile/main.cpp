@@ -263,8 +263,10 @@ void run_graph(const arguments &a) {
 
 // The program of floats, and its file.
 program write_floats(const arguments &a, const network &net, const std::vector<plan> &plans,
-                     const std::vector<tensor> &more, files::output_file &flat, std::vector<tensor> &weights) {
+                     const std::vector<tensor> &more, files::output_file &flat, std::vector<tensor> &weights,
+                     run_costs &instructions) {
   weights = write_weights(a, net, plans, more, flat);
+  if (!a.target.empty() && net.what != task::speech) instructions = instructions_of(a.target, net, a.how, weights);
   if (net.what == task::speech) return write_speech(net, a.how, weights);
   return net.what == task::decoder ? write_decoder(net, a.how, weights) : write_encoder(net, a.how, weights);
 }
@@ -281,7 +283,7 @@ void leave_out_unigram(std::vector<tensor> &more) {
 // The program without a float, and its file. All of it is in memory: a quarter of the source.
 program write_without_floats(const arguments &a, const network &net, const std::vector<plan> &plans,
                              std::vector<tensor> &more, const std::vector<sample> &samples, files::output_file &flat,
-                             std::vector<tensor> &weights) {
+                             std::vector<tensor> &weights, run_costs &instructions) {
   leave_out_unigram(more);
   const source_weights numbers = weights_of_plans(net, plans);
   const integer_model m = in_integers(net, a.how, numbers, samples);
@@ -291,6 +293,7 @@ program write_without_floats(const arguments &a, const network &net, const std::
   if (!a.how.unchecked) weights.push_back(std::move(known));
   const heed_import::bytes file = heed_import::flat_file(weights);
   flat.write(file.data(), file.size());
+  if (!a.target.empty() && net.what != task::decoder) instructions = instructions_in_integers(a.target, net, a.how, m);
   if (a.checks) print_integer_errors(net, errors_in_integers(net, m, numbers, samples));
   return net.what == task::decoder ? write_integer_decoder(net, a.how, m, weights)
                                    : write_integers(net, a.how, m, weights);
@@ -306,13 +309,13 @@ program_kind kind_of(const network &net, bool has_floats) {
 }
 
 target_order target_of(const arguments &a, const network &net, const program &p, const std::vector<tensor> &weights,
-                       uint64_t file_bytes) {
+                       const run_costs &instructions, uint64_t file_bytes) {
   target_order t;
   const bool has_floats = a.how.integers.empty();
   t.core = a.target, t.name = a.how.name, t.header = p.header, t.file_bytes = file_bytes;
   t.kind = kind_of(net, has_floats);
   t.in_integers = has_floats && in_integers(weights, a.how), t.unchecked = a.how.unchecked;
-  if (has_floats && net.what != task::speech) t.instructions = instructions_of(a.target, net, a.how, weights);
+  t.instructions = instructions;
   std::string smaller;
   if (net.what == task::decoder) smaller = has_floats ? "--context, --piece, --cache int8" : "--context";
   if (net.what == task::encoder) smaller = "--context";
@@ -351,8 +354,9 @@ void run(const arguments &a) {
   output_folder made(folder);
   files::output_file header(base + ".h", m.paths), source(base + ".c", m.paths), flat(base + ".heed", m.paths);
   std::vector<tensor> weights;
-  const program p = has_floats ? write_floats(a, net, plans, more, flat, weights)
-                               : write_without_floats(a, net, plans, more, samples, flat, weights);
+  run_costs instructions;
+  const program p = has_floats ? write_floats(a, net, plans, more, flat, weights, instructions)
+                               : write_without_floats(a, net, plans, more, samples, flat, weights, instructions);
   header.write(p.header);
   source.write(p.source);
   header.so_far(), source.so_far();  // a full disk shows here, before one of the files takes its name
@@ -375,7 +379,7 @@ void run(const arguments &a) {
   made.keep();
   const std::string written =
       folder.empty() ? a.output + ".c, " + a.output + ".h, " + a.output + ".heed" : a.output + "/";
-  if (!a.target.empty()) std::fputs(target_text(target_of(a, net, p, weights, n_bytes)).c_str(), stdout);
+  if (!a.target.empty()) std::fputs(target_text(target_of(a, net, p, weights, instructions, n_bytes)).c_str(), stdout);
   std::fprintf(stderr, "%s: %ju bytes of weights\n", names::for_terminal(written).c_str(), n_bytes);
 }
 

@@ -18,18 +18,39 @@ const call_cost costs[] = {
 #include "target_costs.inc"
 };
 
-// Adds up the calls of a run.
+}  // namespace
+
+cost_sum::cost_sum(const std::string &core) {
+  for (const call_cost &cost : costs)
+    if (core == cost.core) costs_[cost.call] = cost.of;
+}
+
+void cost_sum::add(const std::string &call, std::initializer_list<double> counts) {
+  const auto found = costs_.find(call);
+  if (found == costs_.end()) throw std::logic_error("target_costs.inc has no cost of " + call);
+  const double *of = found->second;
+  for (const double n : counts) sum_ += n * *of++;
+}
+
+std::string format_of_cost(const tensor &t, bool in_integers) {
+  static const std::map<int32_t, std::string> names = {{HEED_F32, "f32"},   {HEED_F16, "f16"},   {HEED_BF16, "bf16"},
+                                                       {HEED_INT8, "int8"}, {HEED_Q8_0, "q8_0"}, {HEED_Q4_0, "int4"}};
+  const bool is_narrow = t.dtype == HEED_INT8 || t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0;
+  return names.at(t.dtype) + (in_integers && is_narrow ? ".i" : "");
+}
+
+namespace {
+
+// The calls of a run, as programs of floats make them.
 class calls {
  public:
   calls(const std::string &core, const network &net, const choices &c, const std::vector<tensor> &weights)
-      : net_(net), c_(c) {
-    for (const call_cost &cost : costs)
-      if (core == cost.core) costs_[cost.call] = cost.of;
+      : net_(net), c_(c), all_(core) {
     for (const tensor &t : weights) tensors_[t.name] = &t;
     for (const weight &w : net.weights) weights_[w.name] = &w;
   }
 
-  double sum() const { return sum_; }
+  double sum() const { return all_.sum(); }
 
   // y = x times a matrix, if the program has it: the one of net_.weights with this name.
   void linear(const std::string &name, double rows, int32_t layer = -1) {
@@ -38,13 +59,13 @@ class calls {
     if (found == weights_.end() || t == nullptr) return;
     const weight &w = *found->second;
     const double n_in = w.beside.empty() ? w.n_in : 2.0 * w.n_in, n_out = w.n_out;
-    add(rows == 1 ? "linear1 " : "linear ", format_of(*t, !c_.exact),
+    add(rows == 1 ? "linear1 " : "linear ", format_of_cost(*t, !c_.exact),
         {n_in * n_out, rows * n_in * n_out, rows * n_in, rows * n_out, 1});
   }
 
   void gather(double rows) {
     const tensor *const t = tensor_of("embedding", -1);
-    if (t != nullptr) add("gather ", format_of(*t, false), {rows * net_.dim, rows, 1});
+    if (t != nullptr) add("gather ", format_of_cost(*t, false), {rows * net_.dim, rows, 1});
   }
   void norm(const std::string &name, double rows, double dim) { add("norm ", name, {rows * dim, rows, 1}); }
   void numbers(const char *call, const std::string &name, double rows, double dim) {
@@ -75,14 +96,6 @@ class calls {
     return found == tensors_.end() ? nullptr : found->second;
   }
 
-  // in_integers: products of narrow weights are made in integers.
-  static std::string format_of(const tensor &t, bool in_integers) {
-    static const std::map<int32_t, std::string> names = {{HEED_F32, "f32"},   {HEED_F16, "f16"},   {HEED_BF16, "bf16"},
-                                                         {HEED_INT8, "int8"}, {HEED_Q8_0, "q8_0"}, {HEED_Q4_0, "int4"}};
-    const bool is_narrow = t.dtype == HEED_INT8 || t.dtype == HEED_Q8_0 || t.dtype == HEED_Q4_0;
-    return names.at(t.dtype) + (in_integers && is_narrow ? ".i" : "");
-  }
-
   void attention(int32_t l, double rows, double n_out, double before) {
     const double heads = net_.n_heads, kv_heads = net_.n_kv_heads, dim = net_.head_dim;
     const bool is_decoder = net_.what == task::decoder;
@@ -110,18 +123,14 @@ class calls {
   }
 
   void add(const std::string &call, const std::string &name, std::initializer_list<double> counts) {
-    const auto found = costs_.find(call + name);
-    if (found == costs_.end()) throw std::logic_error("target_costs.inc has no cost of " + call + name);
-    const double *of = found->second;
-    for (const double n : counts) sum_ += n * *of++;
+    all_.add(call + name, counts);
   }
 
   const network &net_;
   const choices &c_;
-  std::map<std::string, const double *> costs_;
+  cost_sum all_;
   std::map<std::string, const tensor *> tensors_;
   std::map<std::string, const weight *> weights_;
-  double sum_ = 0;
 };
 
 // Tokens behind `before` others pass through the layers in one piece.
@@ -161,8 +170,8 @@ void add_encoder(calls &to, const network &net, int32_t rows) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, double>> instructions_of(const std::string &core, const network &net,
-                                                            const choices &c, const std::vector<tensor> &weights) {
+run_costs instructions_of(const std::string &core, const network &net, const choices &c,
+                          const std::vector<tensor> &weights) {
   const int32_t context = context_of(net, c);
   calls all(core, net, c, weights);
   if (net.what != task::decoder) {

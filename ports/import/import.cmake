@@ -78,7 +78,7 @@ if(HEED_JSON_INCLUDE_DIR)
   endif()
   # Without a float: calibration is ports/calibrate's (quantize).
   target_sources(compile_host PRIVATE ${compile_folder}/integers.cpp ${compile_folder}/integers_file.cpp ${compile_folder}/integers_run.cpp
-                 ${compile_folder}/integers_samples.cpp ${compile_folder}/integers_text.cpp
+                 ${compile_folder}/integers_samples.cpp ${compile_folder}/integers_text.cpp ${compile_folder}/target_integers.cpp
                  ${compile_folder}/write_integers.cpp ${compile_folder}/write_integer_decoder.cpp)
   target_include_directories(compile_host SYSTEM PRIVATE ${HEED_JSON_INCLUDE_DIR})
   target_include_directories(compile_host PUBLIC ${compile_folder})

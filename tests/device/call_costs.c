@@ -1,11 +1,9 @@
 /* What the calls of a compiled program cost, in instructions that an emulated board counts: calls of several sizes, a line for each.
- * "linear int8.i 4096 16384 256 64 1: 70000" are the call, its counts, and its instructions. ports/compile/target_cost.cpp says what is
- * counted; tests/target_costs.awk makes a line of ports/compile/target_costs.inc of them. SPDX-License-Identifier: MIT */
-#include "clock.h"
+ * ports/compile/target_cost.cpp says what is counted; tests/target_costs.awk makes a line of ports/compile/target_costs.inc of them. SPDX-License-Identifier: MIT */
 #include "heed/heed.h"
 #include "heed/int_products.h"
 
-#include "port.h"
+#include "costs.h"
 
 enum {
   most_in = 160,
@@ -23,45 +21,7 @@ HEED_MEMORY(packed, HEED_WEIGHTS_PACKED_BYTES(HEED_F32, most_in, most_out));
 HEED_MEMORY(workspace, HEED_WORKSPACE_BYTES(head_dim_most, head_dim_most));
 HEED_MEMORY(cache_memory, cache_bytes);
 
-static heed_clock counter;
-static uint64_t start;
-static int n_failed;
-
-static void begin(void) { start = counter.read(); }
-
-static void end(const char *what, const char *kind, const int64_t *counts, int n, heed_status status) {
-  const uint64_t instructions = counter.read() - start;
-  port_write(what), port_write(kind);
-  for (int i = 0; i < n; i++) port_write(" "), port_write_count((uint64_t)counts[i], 1);
-  port_write(": "), port_write_count(instructions, 1), port_write("\n");
-  if (status != HEED_OK) port_write("FAILED\n"), n_failed++;
-}
-
-/* About as numbers lie in a model: the sum of four has the middle oftener than the ends. */
-static float number(uint32_t *state) {
-  float sum = 0.0f;
-  for (int i = 0; i < 4; i++) {
-    *state = *state * 1664525 + 1013904223;
-    sum += (float)(int32_t)*state * 0x1p-31f;
-  }
-  return sum;
-}
-
-static void fill(float *to, int n, float scale) {
-  uint32_t state = 1;
-  for (int i = 0; i < n; i++) to[i] = number(&state) * scale;
-}
-
 static const char *const formats[] = {"f32", "f16", "bf16", "int8", "q8_0", "int4"};
-
-/* "linear1 int8.i": products of one row take other ways than those of several. */
-static const char *of_rows(const char *call, int rows, char name[16]) {
-  int n = 0;
-  while (*call) name[n++] = *call++;
-  if (rows == 1) name[n++] = '1';
-  name[n++] = ' ', name[n] = 0;
-  return name;
-}
 
 static void linear(int32_t dtype, int in_integers) {
   static const int sizes[][3] = {{1, 64, 64},   {1, 160, 64},  {1, 64, 160}, {1, 128, 128}, {1, 64, 96},
@@ -206,7 +166,7 @@ static void copy_picture(void) {
 }
 
 int main(void) {
-  counter = heed_clock_start();
+  start_counting();
   fill(x, most_numbers, 1.0f), fill(w, most_in * most_out, 0.1f);
   fill(bias, most_in, 0.1f), fill(keys, most_keys * 4 * head_dim_most, 0.7f);
   for (int32_t dtype = HEED_F32; dtype <= HEED_Q4_0; dtype++) {
@@ -223,7 +183,5 @@ int main(void) {
   rows_of_activation(heed_silu, "heed_silu"), rows_of_activation(heed_relu, "heed_relu"),
       rows_of_activation(heed_tanh, "heed_tanh");
   add(), rotate();
-  if (!counter.emulated) n_failed++;
-  port_write(n_failed ? "call_costs: FAILED\n" : "call_costs: good\n");
-  return n_failed != 0;
+  return finish();
 }

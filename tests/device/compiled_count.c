@@ -1,10 +1,20 @@
 /* Instructions of a program of heed_compile's on an emulated board, as heed_compile --target tells them: of a prompt as long as the
- * context and of a token behind it, of a text of the greatest length, or of a picture. Macros: those of compiled_model.c.
+ * context and of a token behind it, of a text of the greatest length, or of a picture. Macros: those of compiled_model.c, or of
+ * compiled_integers.c.
  * SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
 #include "clock.h"
 #include "port.h"
+
+#ifdef NUMBER /* no number is a float */
+typedef int8_t pixel;
+enum { unit = 1 };
+#else
+#define NUMBER float
+typedef float pixel;
+static const float unit = 128.0f;
+#endif
 
 HEED_FILE_LINK(linked, MODEL_FILE)
 static MODEL model;
@@ -30,14 +40,15 @@ static const char *run(void) {
   say("token ");
 #elif KIND == ENCODER
   static int32_t tokens[ROWS];
-  static float result[OUT];
+  static NUMBER result[OUT];
   for (int32_t i = 0; i < ROWS; ++i) tokens[i] = i * 7 % TOKENS;
   start = counter.read();
   error = OF(_tokens)(&model, tokens, ROWS, result);
   say("text ");
 #else
-  static float pixels[PIXELS], result[OUT];
-  for (int32_t i = 0; i < PIXELS; ++i) pixels[i] = (float)(i * 31 % 256) / 128.0f - 1.0f;
+  static pixel pixels[PIXELS];
+  static NUMBER result[OUT];
+  for (int32_t i = 0; i < PIXELS; ++i) pixels[i] = (pixel)((pixel)(i * 31 % 256 - 128) / unit);
   start = counter.read();
   error = OF(_picture)(&model, pixels, result);
   say("picture ");
